@@ -1,0 +1,41 @@
+// ShardPlan: which heads, columns, rows and vocabulary entries belong to rank r of N.
+//
+// TP N is possible exactly when N divides the query heads. A rank holds the KV heads that its query heads read, so one
+// KV head may stand on two ranks. FFN columns and vocabulary rows split unevenly if they must. Plain data.
+#ifndef TANDEM_COMMON_MODEL_SHARD_H_
+#define TANDEM_COMMON_MODEL_SHARD_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "common/model/spec.h"
+
+namespace tandem::model {
+
+// Half-open [begin, end).
+struct Range {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  uint32_t size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+
+struct ShardPlan {
+  int rank = 0;
+  int size = 1;
+  Range heads;     // global query heads of this rank
+  Range kv_heads;  // global KV heads that they read
+  Range ffn;       // FFN columns
+  Range vocab;     // vocabulary rows; ranks of lower number hold one more where it is uneven
+  bool operator==(const ShardPlan&) const = default;
+
+  // The widest vocabulary slice of any rank: gathered logits have this many columns per rank, padding never sampled.
+  uint32_t vocab_slice_max = 0;
+};
+
+// INVALID_ARGUMENT, in one line with both numbers, where `size` does not divide the query heads.
+absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int size);
+
+}  // namespace tandem::model
+
+#endif  // TANDEM_COMMON_MODEL_SHARD_H_
