@@ -1,0 +1,48 @@
+"""The rules that Tandem's BUILD files use: cc_* with our warnings, and proto with gRPC."""
+
+load("//bazel:proto.bzl", _tandem_proto_library = "tandem_proto_library")
+
+# On our code only: what lies in a system include path or comes from protoc is left alone.
+_COPTS = [
+    "-Wall",
+    "-Wextra",
+    "-Wnon-virtual-dtor",
+    "-Wshadow",
+    "-Wvla",
+] + select({
+    # Instrumented code makes gcc warn of things that are not there.
+    "//bazel:sanitizer": [],
+    "//conditions:default": ["-Werror"],
+})
+
+tandem_proto_library = _tandem_proto_library
+
+def tandem_cc_library(name, copts = [], visibility = ["//visibility:public"], **kwargs):
+    """A library. `copts` come after ours: SIMD files add their own -mavx2 and the like."""
+    native.cc_library(
+        name = name,
+        copts = _COPTS + copts,
+        visibility = visibility,
+        **kwargs
+    )
+
+def tandem_cc_binary(name, copts = [], visibility = ["//visibility:public"], **kwargs):
+    """A program."""
+    native.cc_binary(
+        name = name,
+        copts = _COPTS + copts,
+        visibility = visibility,
+        **kwargs
+    )
+
+def tandem_cc_test(name, copts = [], deps = [], size = "small", main = True, **kwargs):
+    """A GoogleTest program. `main = False` where the test brings its own main()."""
+    gtest = "@googletest//:gtest_main" if main else "@googletest//:gtest"
+    native.cc_test(
+        name = name,
+        copts = _COPTS + copts,
+        linkstatic = True,
+        size = size,
+        deps = deps + [gtest] if gtest not in deps else deps,
+        **kwargs
+    )
