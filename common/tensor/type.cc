@@ -1,0 +1,46 @@
+#include "common/tensor/type.h"
+
+#include "common/base/check.h"
+
+namespace tandem::tensor {
+namespace {
+
+// Rows that are not `supported` exist so that messages can name what a file holds.
+constexpr TypeTraits kTable[] = {
+    {Type::kF32, "F32", 1, 4, true},          {Type::kF16, "F16", 1, 2, true},
+    {Type::kQ4_0, "Q4_0", 32, 18, true},      {Type::kQ4_1, "Q4_1", 32, 20, false},
+    {Type::kQ5_0, "Q5_0", 32, 22, true},      {Type::kQ5_1, "Q5_1", 32, 24, false},
+    {Type::kQ8_0, "Q8_0", 32, 34, true},      {Type::kQ2_K, "Q2_K", 256, 84, false},
+    {Type::kQ3_K, "Q3_K", 256, 110, false},   {Type::kQ4_K, "Q4_K", 256, 144, true},
+    {Type::kQ5_K, "Q5_K", 256, 176, false},   {Type::kQ6_K, "Q6_K", 256, 210, true},
+    {Type::kIQ4_NL, "IQ4_NL", 32, 18, false}, {Type::kIQ4_XS, "IQ4_XS", 256, 136, false},
+    {Type::kBF16, "BF16", 1, 2, true},        {Type::kMXFP4, "MXFP4", 32, 17, false},
+};
+
+const TypeTraits* Find(uint32_t number) {
+  for (const TypeTraits& row : kTable) {
+    if (static_cast<uint32_t>(row.type) == number) return &row;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<TypeTraits> FindTypeTraits(uint32_t ggml_type) {
+  const TypeTraits* row = Find(ggml_type);
+  return row == nullptr ? std::nullopt : std::optional<TypeTraits>(*row);
+}
+
+const TypeTraits& Traits(Type type) {
+  const TypeTraits* row = Find(static_cast<uint32_t>(type));
+  TANDEM_CHECK(row != nullptr) << "type number " << static_cast<uint32_t>(type);
+  return *row;
+}
+
+uint64_t RowBytes(Type type, uint64_t values) {
+  const TypeTraits& traits = Traits(type);
+  TANDEM_CHECK(values % traits.block_values == 0) << traits.name << ", " << values << " values";
+  return values / traits.block_values * traits.block_bytes;
+}
+
+}  // namespace tandem::tensor

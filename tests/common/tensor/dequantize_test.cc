@@ -1,0 +1,95 @@
+// Dequantised values are bit-equal to the golden ones; the golden folder also has the block sizes
+// of all types.
+#include "common/tensor/dequantize.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tandem::tensor {
+namespace {
+
+const std::string kFolder = "tests/golden/quant/";
+
+std::vector<char> ReadFile(const std::string& name) {
+  std::ifstream in(kFolder + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct GoldenType {
+  std::string name;
+  uint32_t number;
+  size_t row_bytes;
+};
+
+void PrintTo(const GoldenType& type, std::ostream* out) { *out << type.name; }
+
+constexpr size_t kRows = 8;
+constexpr size_t kCols = 512;
+
+std::vector<GoldenType> AllTypes() {
+  const auto index = nlohmann::json::parse(ReadFile("index.json"));
+  std::vector<GoldenType> all;
+  for (const auto& entry : index["types"]) {
+    all.push_back({entry["type"], entry["ggml_type"], entry["row_bytes"]});
+  }
+  return all;
+}
+
+class GoldenTypeTest : public testing::TestWithParam<GoldenType> {};
+
+TEST_P(GoldenTypeTest, TableKnowsNameAndRowBytes) {
+  const auto traits = FindTypeTraits(GetParam().number);
+  ASSERT_TRUE(traits.has_value());
+  EXPECT_EQ(traits->name, GetParam().name);
+  EXPECT_EQ(RowBytes(traits->type, kCols), GetParam().row_bytes);
+}
+
+TEST_P(GoldenTypeTest, ValuesAreBitEqual) {
+  const TypeTraits traits = *FindTypeTraits(GetParam().number);
+  if (!traits.supported) {
+    EXPECT_DEATH(
+        {
+          std::vector<std::byte> block(traits.block_bytes);
+          std::vector<float> out(traits.block_values);
+          Dequantize(traits.type, block.data(), out.data(), out.size());
+        },
+        "cannot be computed with");
+    return;
+  }
+  const std::vector<char> blocks = ReadFile(GetParam().name + ".bin");
+  const std::vector<char> golden = ReadFile(GetParam().name + ".f32");
+  ASSERT_EQ(blocks.size(), kRows * GetParam().row_bytes);
+  ASSERT_EQ(golden.size(), kRows * kCols * sizeof(float));
+  std::vector<float> out(kRows * kCols);
+  Dequantize(traits.type, reinterpret_cast<const std::byte*>(blocks.data()), out.data(),
+             out.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    ASSERT_EQ(std::memcmp(&out[i], golden.data() + i * sizeof(float), sizeof(float)), 0)
+        << "row " << i / kCols << " column " << i % kCols << ": " << out[i];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, GoldenTypeTest, testing::ValuesIn(AllTypes()),
+                         [](const auto& param) { return param.param.name; });
+
+TEST(DequantizeTest, F32IsCopied) {
+  const std::vector<float> in = {1.5f, -0.0f, 3e-40f};
+  std::vector<float> out(3);
+  Dequantize(Type::kF32, reinterpret_cast<const std::byte*>(in.data()), out.data(), 3);
+  EXPECT_EQ(std::memcmp(in.data(), out.data(), 12), 0);
+}
+
+TEST(DequantizeDeathTest, PartOfABlockIsABug) {
+  float out[32];
+  std::byte block[34] = {};
+  EXPECT_DEATH(Dequantize(Type::kQ8_0, block, out, 31), "31 values");
+}
+
+}  // namespace
+}  // namespace tandem::tensor
