@@ -1,0 +1,47 @@
+// StepResult: what a step gave, from one rank. Rank 0's carries tokens (and logits); the others' are status and timings.
+#ifndef TANDEM_COMMON_STEP_RESULT_H_
+#define TANDEM_COMMON_STEP_RESULT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/ids.h"
+
+namespace tandem::step {
+
+struct TokenLogprob {
+  TokenId token = 0;
+  float logprob = 0.0f;
+  bool operator==(const TokenLogprob&) const = default;
+};
+
+struct RowResult {
+  std::vector<TokenId> tokens;          // one when a sample was wanted; more with speculation
+  std::vector<TokenLogprob> logprobs;   // optional
+  std::vector<float> logits;            // (vocab) with kWantLogits
+  bool operator==(const RowResult&) const = default;
+};
+
+// Microseconds of the worker's phases.
+struct StepTimings {
+  uint32_t receive_us = 0;
+  uint32_t encode_us = 0;
+  uint32_t submit_us = 0;
+  uint32_t wait_us = 0;
+  bool operator==(const StepTimings&) const = default;
+};
+
+struct StepResult {
+  StepId step_id;
+  Epoch epoch;
+  uint32_t rank = 0;
+  absl::Status status;  // not OK: the step failed on this rank, and rows are empty
+  std::vector<RowResult> rows;
+  StepTimings timings;
+  bool operator==(const StepResult&) const = default;
+};
+
+}  // namespace tandem::step
+
+#endif  // TANDEM_COMMON_STEP_RESULT_H_

@@ -1,0 +1,93 @@
+// Backend: memory, one stream, and one method per op. The seam between a worker and a kind of device.
+//
+// A step goes ENCODE (BeginEncode and op calls: nothing runs, nothing blocks) -> SUBMIT (the stream starts) -> WAIT (the one
+// place that blocks). A plan pass is the same encoding with EncodeMode::kPlan: ops only count the scratch that they need, and
+// FinishPlan allocates it once, so that nothing on the step path allocates.
+//
+// Ops never fail while encoding: shapes are the caller's to get right (TANDEM_CHECK), what can't be computed is refused at
+// PlaceWeight. Errors of execution come back from Wait. One thread drives a backend; Abort-like calls belong to communicators.
+// Implementations: reference (scalar truth, activations stay F32), cpu (SIMD), cuda.
+#ifndef TANDEM_KERNELS_BACKEND_H_
+#define TANDEM_KERNELS_BACKEND_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "kernels/ops.h"
+
+namespace tandem::kernels {
+
+// Device memory, given back on destruction. Movable.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(void* data, size_t bytes, std::function<void(void*)> free)
+      : data_(data, std::move(free)), bytes_(bytes) {}
+
+  std::byte* data() const { return static_cast<std::byte*>(data_.get()); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  std::unique_ptr<void, std::function<void(void*)>> data_{nullptr, [](void*) {}};
+  size_t bytes_ = 0;
+};
+
+enum class EncodeMode { kRun, kPlan };
+
+// A list of host work in stream order: how CPU communicators enqueue collectives. `work` runs once, on one of the stream's
+// threads, after everything encoded before it and before everything after it; it gets the step's deadline.
+class HostStream {
+ public:
+  virtual ~HostStream() = default;
+  virtual void Enqueue(std::function<absl::Status(Deadline)> work) = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // For people and logs: "reference", "cpu-avx512", ...
+  virtual std::string_view name() const = 0;
+
+  // --- memory (never between ENCODE and WAIT) ---
+  // Zeroed memory, 64-byte aligned. RESOURCE_EXHAUSTED with the size when there is none.
+  virtual absl::StatusOr<Buffer> Allocate(size_t bytes) = 0;
+  // Takes a weight in host memory that outlives the backend (the mapped file). UNIMPLEMENTED for a type it can't compute with.
+  virtual absl::StatusOr<Weight> PlaceWeight(const Weight& host) = 0;
+
+  // --- phases ---
+  virtual void BeginEncode(EncodeMode mode) = 0;
+  // Ends a plan pass: reserves the largest scratch that any op of it needed and returns its bytes.
+  virtual absl::StatusOr<size_t> FinishPlan() = 0;
+  // Starts what was encoded; returns at once. `deadline` bounds every collective in the list and Wait.
+  virtual absl::Status Submit(Deadline deadline) = 0;
+  // Blocks until the stream is done; the first error of any op, or DEADLINE_EXCEEDED.
+  virtual absl::Status Wait() = 0;
+
+  // --- copies, in stream order; host memory must stay valid until Wait ---
+  virtual void Upload(void* device, const void* host, size_t bytes) = 0;
+  virtual void Download(void* host, const void* device, size_t bytes) = 0;
+
+  // --- ops ---
+  virtual void Embed(const EmbedParams& params) = 0;
+  virtual void RmsNorm(const RmsNormParams& params) = 0;
+  virtual void MatMul(const MatMulParams& params) = 0;
+  virtual void RopeWriteKv(const RopeWriteKvParams& params) = 0;
+  virtual void Attention(const AttentionParams& params) = 0;
+  virtual void SwiGlu(const SwiGluParams& params) = 0;
+  virtual void GatherRows(const GatherRowsParams& params) = 0;
+  virtual void UnshardLogits(const UnshardLogitsParams& params) = 0;
+  virtual void Sample(const SampleParams& params) = 0;
+
+  // The host's stream, for communicators that run on the CPU; null where the stream is a device's.
+  virtual HostStream* host_stream() = 0;
+};
+
+}  // namespace tandem::kernels
+
+#endif  // TANDEM_KERNELS_BACKEND_H_

@@ -1,0 +1,177 @@
+// The parameters of every op: raw pointers, shapes and sizes; no tensors, no protos, no ownership.
+//
+// Activations are float32. Pointers point into the backend's own memory (Backend::Allocate) unless said otherwise, and must
+// stay valid until WAIT. Rows are dense unless a stride (in elements) is given. T = tokens of the step, S = sequences.
+#ifndef TANDEM_KERNELS_OPS_H_
+#define TANDEM_KERNELS_OPS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/tensor/type.h"
+
+namespace tandem::kernels {
+
+// A weight as the backend holds it (Backend::PlaceWeight). On the CPU `data` points into the mapped file.
+// The matrix has `rows` x `cols` values; inputs cover only columns [col_begin, col_begin + col_count): the rest belongs to
+// another rank (a row-parallel cut inside a quantised block) and counts as multiplied by zero.
+struct Weight {
+  tensor::Type type = tensor::Type::kF32;
+  const void* data = nullptr;
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+  uint64_t row_stride_bytes = 0;
+  uint32_t col_begin = 0;
+  uint32_t col_count = 0;
+};
+
+// out[t] = scale * table[ids[t] - vocab_begin], or zeros where the id lies outside this rank's rows.
+struct EmbedParams {
+  const int32_t* ids;  // (T)
+  uint32_t tokens;
+  Weight table;          // (vocabulary slice, hidden)
+  uint32_t vocab_begin;  // first id of the slice
+  float scale;
+  float* out;  // (T, hidden)
+};
+
+// If add: residual += add. Then out = residual / rms(residual) * weight. `out` may equal `residual` when add is null.
+// Per-head norms use rows = T * heads, dim = head_dim.
+struct RmsNormParams {
+  float* residual;      // (rows, dim)
+  const float* add;     // (rows, dim) or null
+  const float* weight;  // (dim)
+  float epsilon;
+  uint32_t rows;
+  uint32_t dim;
+  float* out;  // (rows, dim)
+};
+
+// y = x W^T (+ bias).
+struct Projection {
+  Weight weight;      // (n, cols)
+  const float* bias;  // (n) or null
+  float* y;           // (T, n), rows y_stride apart
+  uint32_t y_stride;
+};
+
+inline constexpr uint32_t kMaxProjections = 3;
+
+// Up to three projections of one input: QKV, or gate and up, as merged column-parallel matrices whose parts may have types of
+// their own. All weights have the same cols, col_begin and col_count. A row's result does not depend on other rows.
+struct MatMulParams {
+  const float* x;  // (T, col_count), rows x_stride apart
+  uint32_t tokens;
+  uint32_t x_stride;
+  uint32_t num_projections;
+  std::array<Projection, kMaxProjections> projections;
+};
+
+// The pages of one layer: K is (num_blocks, kv_heads, block_size, head_dim), V the same with value_dim. F32 or F16.
+struct KvPages {
+  tensor::Type type = tensor::Type::kF16;
+  void* k = nullptr;
+  void* v = nullptr;
+  uint32_t num_blocks = 0;
+  uint32_t block_size = 0;
+  uint32_t kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t value_dim = 0;
+};
+
+// Rotates q and k in place by their positions, then writes k and v to the pages: token t goes to slot slots[t] =
+// block * block_size + offset; a slot of -1 writes nowhere.
+struct RopeWriteKvParams {
+  float* q;        // (T, heads, head_dim)
+  float* k;        // (T, kv_heads, head_dim)
+  const float* v;  // (T, kv_heads, value_dim)
+  uint32_t tokens;
+  uint32_t heads;
+  const int32_t* positions;  // (T)
+  const int32_t* slots;      // (T)
+  const float* inv_freq;     // (rotary_dims / 2)
+  uint32_t rotary_dims;
+  bool halves;      // pairs (i, i + rotary_dims / 2) rather than (2i, 2i + 1)
+  float magnitude;  // multiplies cos and sin
+  KvPages pages;
+};
+
+// Causal attention of a varlen batch over paged K and V. Sequence s has query rows [query_offsets[s], query_offsets[s+1]), the
+// last of which stands at position context_lens[s] - 1. Example: lengths 2, 1 -> offsets 0, 2, 3.
+// Softmax state is built in tiles of 64 positions counted from position 0, merged in order, so that a row's bits depend on
+// its own context alone.
+struct AttentionParams {
+  const float* q;  // (T, heads, head_dim)
+  uint32_t tokens;
+  uint32_t num_seqs;
+  const int32_t* query_offsets;  // (S + 1)
+  const int32_t* context_lens;   // (S), this step's tokens included
+  const int32_t* block_tables;   // (S, table_stride)
+  uint32_t table_stride;
+  KvPages pages;
+  uint32_t heads;         // query heads of this rank
+  uint32_t first_head;    // global index of the first of them
+  uint32_t heads_per_kv;  // query heads per KV head, globally
+  uint32_t first_kv_head;  // global index of pages' KV head 0
+  float scale;
+  uint32_t window;  // 0: all positions; else position p sees (p - window, p]
+  uint32_t max_query_len;    // largest query length of the batch, for scratch and splits
+  uint32_t max_context_len;  // largest context length
+  float* out;  // (T, heads, value_dim)
+};
+
+// out = silu(gate) * up; `out` may equal `gate`.
+struct SwiGluParams {
+  const float* gate;  // (rows, cols)
+  const float* up;    // (rows, cols)
+  uint32_t rows;
+  uint32_t cols;
+  float* out;
+};
+
+// out[i] = src[rows[i]].
+struct GatherRowsParams {
+  const float* src;     // (any, dim)
+  const int32_t* rows;  // (count)
+  uint32_t count;
+  uint32_t dim;
+  float* out;  // (count, dim)
+};
+
+// Puts gathered vocabulary slices side by side: out[row, starts[r] + c] = gathered[r, row, c] for c < starts[r+1] - starts[r].
+struct UnshardLogitsParams {
+  const float* gathered;       // (ranks, rows, slice_max)
+  const uint32_t* starts;      // (ranks + 1), host memory, read while encoding
+  uint32_t ranks;
+  uint32_t rows;
+  uint32_t slice_max;
+  float* out;  // (rows, vocab) with vocab = starts[ranks]
+};
+
+// One row's wishes. Order: temperature, min_p, top_k, top_p. Temperature 0 takes the lowest id of the largest logit.
+struct SamplingRow {
+  float temperature = 1.0f;
+  float top_p = 1.0f;
+  float min_p = 0.0f;
+  int32_t top_k = 0;  // <= 0: off
+  uint64_t seed = 0;
+  uint64_t position = 0;  // of the token that is drawn; with seed the whole of the random counter
+  int32_t logits_row = 0;
+  int32_t banned_begin = 0;  // ids banned for this row: banned[banned_begin, banned_end)
+  int32_t banned_end = 0;
+  int32_t reserved = 0;
+};
+
+struct SampleParams {
+  const float* logits;  // (any, vocab)
+  uint32_t vocab;
+  const SamplingRow* rows;  // (count)
+  uint32_t count;
+  const int32_t* banned;  // ids, may be null when no row bans any
+  int32_t* out;           // (count)
+};
+
+}  // namespace tandem::kernels
+
+#endif  // TANDEM_KERNELS_OPS_H_
