@@ -35,14 +35,27 @@ def tandem_cc_binary(name, copts = [], visibility = ["//visibility:public"], **k
         **kwargs
     )
 
-def tandem_cc_test(name, copts = [], deps = [], size = "small", main = True, **kwargs):
+def tandem_cc_benchmark(name, deps = [], tags = [], **kwargs):
+    """A Google Benchmark program; `./dev bench` runs them all."""
+    tandem_cc_binary(
+        name = name,
+        tags = tags + ["bench"],
+        deps = deps + ["@benchmark//:benchmark_main"],
+        **kwargs
+    )
+
+def tandem_cc_test(name, copts = [], deps = [], data = [], size = "small", main = True, **kwargs):
     """A GoogleTest program. `main = False` where the test brings its own main()."""
     gtest = "@googletest//:gtest_main" if main else "@googletest//:gtest"
     native.cc_test(
         name = name,
         copts = _COPTS + copts,
+        data = data + select({
+            "//bazel:tsan": ["//bazel:tsan.supp"],
+            "//conditions:default": [],
+        }),
         linkstatic = True,
         size = size,
-        deps = deps + [gtest] if gtest not in deps else deps,
+        deps = deps if gtest in deps else deps + [gtest],
         **kwargs
     )

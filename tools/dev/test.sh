@@ -1,0 +1,20 @@
+# The test suite under Bazel, with a count of test cases at the end. Sourced by ./dev.
+
+# run_tests [BAZEL FLAGS AND TARGETS]
+run_tests() {
+  local argument events targets=() flags=() status=0
+  for argument; do
+    case $argument in
+      -*) flags+=("$argument") ;;
+      *) targets+=("$argument") ;;
+    esac
+  done
+  ((${#targets[@]})) || targets=(//tests/...)
+  events=$(mktemp)
+  # Everything that can be built is built and run, so that one failure does not hide another.
+  bazel test --keep_going --build_event_json_file="$events" "${flags[@]}" -- "${targets[@]}" ||
+    status=$?
+  python3 tools/dev/count_tests.py "$events" "$status" || status=$?
+  rm -f "$events"
+  return "$status"
+}
