@@ -1,0 +1,76 @@
+// WorkerClient: one worker as the coordinator sees it. The state machine is docs/worker-protocol.md:
+// Hello -> Configure -> Load -> Ready -> Step ... Implementations: a real process, a simulated worker (tests).
+//
+// Owned and called by one thread (the engine's), except Abort.
+#ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_CLIENT_H_
+#define TANDEM_COORDINATOR_CLUSTER_WORKER_CLIENT_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "common/step/result.h"
+
+namespace tandem::coordinator {
+
+// What Configure tells a worker.
+struct WorkerConfig {
+  Epoch epoch;
+  int rank = 0;
+  int size = 1;
+  std::string model_path;
+  uint64_t model_fingerprint = 0;
+  std::string device = "cpu";
+  std::string cpu_kernels = "auto";
+  int threads = 1;
+  std::string kv_cache_type = "f16";
+  uint32_t block_size = 16;
+  uint32_t max_num_seqs = 0;
+  uint32_t max_num_batched_tokens = 0;
+  uint32_t max_model_len = 0;
+  uint64_t kv_cache_bytes = 0;   // this rank's share; 0 with num_kv_blocks given
+  uint32_t num_kv_blocks = 0;    // 0: as many as kv_cache_bytes holds
+  std::string step_transport = "shm";
+  std::string step_channel_address;  // of the shared-memory channel; empty for grpc
+  int64_t step_timeout_ms = 60000;
+};
+
+// What a loaded worker answers.
+struct WorkerReady {
+  std::vector<uint32_t> num_blocks;  // per KV group that this rank can hold
+  std::vector<std::string> memory_plan;  // one line per item, for the log
+};
+
+class WorkerClient {
+ public:
+  virtual ~WorkerClient() = default;
+  virtual int rank() const = 0;
+
+  // Sends Configure; a live worker drops communicator and KV and keeps its weights.
+  virtual absl::Status Configure(const WorkerConfig& config) = 0;
+  // Sends Load (starts loading on all ranks before any is waited for).
+  virtual absl::Status StartLoad() = 0;
+  // Waits for Ready. Errors name the rank.
+  virtual absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) = 0;
+  // Tells the worker how many blocks the group agreed on (the minimum over ranks), which opens it for steps.
+  virtual absl::Status Start(const std::vector<uint32_t>& num_blocks, Deadline deadline) = 0;
+
+  // Sends an encoded StepDescriptor (common/step/codec.h).
+  virtual absl::Status Submit(std::span<const uint8_t> frame, Deadline deadline) = 0;
+  // The next result, in submission order. UNAVAILABLE when the worker is lost, DEADLINE_EXCEEDED when it is stuck.
+  virtual absl::StatusOr<step::StepResult> Collect(Deadline deadline) = 0;
+
+  // OK while the worker lives; else why not ("rank 1 exited with signal 9"). Never blocks.
+  virtual absl::Status Health() const = 0;
+  // From any thread: pending calls end with `reason`.
+  virtual void Abort(const absl::Status& reason) = 0;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_CLUSTER_WORKER_CLIENT_H_
