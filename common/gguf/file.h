@@ -1,0 +1,64 @@
+// A GGUF file, version 2 or 3, read in place: metadata and tensor directory as views into the
+// mapped bytes.
+//
+// Everything a file states is checked before it is used or stored: counts and lengths against the
+// bytes that are left, keys and tensor names for duplicates, shapes and types for overflow and
+// whole blocks, offsets for alignment, overlap and the file's end. What Open accepts can be read
+// without further checks. Errors are INVALID_ARGUMENT, one line, without the path. Format:
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+//
+//   TANDEM_ASSIGN_OR_RETURN(gguf::File file, gguf::File::Open(path));
+//   TANDEM_ASSIGN_OR_RETURN(gguf::StringArray tokens,
+//   file.metadata().GetStrings("tokenizer.ggml.tokens")); for (std::string_view token : tokens) ...
+#ifndef TANDEM_COMMON_GGUF_FILE_H_
+#define TANDEM_COMMON_GGUF_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/gguf/mapped_file.h"
+#include "common/gguf/metadata.h"
+#include "common/gguf/tensor_info.h"
+
+namespace tandem::gguf {
+
+// Movable; views stay valid when it moves. Thread-safe: never changes after Open.
+class File {
+ public:
+  // Maps and reads the file. A file without tensors (a vocabulary) is fine.
+  static absl::StatusOr<File> Open(const std::string& path);
+  // The same over bytes that the caller keeps alive.
+  static absl::StatusOr<File> Parse(std::span<const std::byte> bytes);
+
+  uint32_t version() const { return version_; }
+  const Metadata& metadata() const { return metadata_; }
+  // In the file's order.
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  // Null where there is no such tensor.
+  const TensorInfo* FindTensor(std::string_view name) const;
+
+  // The whole file, and its part before the tensors' data (header, metadata, directory).
+  std::span<const std::byte> bytes() const { return bytes_; }
+  std::span<const std::byte> header_bytes() const { return bytes_.first(header_size_); }
+  uint64_t size_bytes() const { return bytes_.size(); }
+
+ private:
+  File() = default;
+
+  MappedFile mapping_;  // empty after Parse
+  std::span<const std::byte> bytes_;
+  size_t header_size_ = 0;
+  uint32_t version_ = 0;
+  Metadata metadata_;
+  std::vector<TensorInfo> tensors_;
+  std::vector<uint32_t> by_name_;  // indices of tensors_, sorted by name
+};
+
+}  // namespace tandem::gguf
+
+#endif  // TANDEM_COMMON_GGUF_FILE_H_
