@@ -1,0 +1,36 @@
+#include "kernels/cpu/isa.h"
+
+namespace tandem::kernels::cpu {
+namespace {
+
+void Need(bool present, const char* name, std::string* missing) {
+  if (present) return;
+  if (!missing->empty()) *missing += ", ";
+  *missing += name;
+}
+
+}  // namespace
+
+const char* Name(Isa isa) { return isa == Isa::kAvx2 ? "avx2" : "avx512"; }
+
+std::string MissingInstructions(Isa isa) {
+  // __builtin_cpu_supports also asks whether the operating system saves the registers.
+  std::string missing;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  Need(__builtin_cpu_supports("avx2"), "avx2", &missing);
+  Need(__builtin_cpu_supports("fma"), "fma", &missing);
+  Need(__builtin_cpu_supports("f16c"), "f16c", &missing);
+  if (isa == Isa::kAvx512) {
+    Need(__builtin_cpu_supports("avx512f"), "avx512f", &missing);
+    Need(__builtin_cpu_supports("avx512bw"), "avx512bw", &missing);
+    Need(__builtin_cpu_supports("avx512vl"), "avx512vl", &missing);
+    Need(__builtin_cpu_supports("avx512dq"), "avx512dq", &missing);
+  }
+#else
+  Need(false, Name(isa), &missing);
+#endif
+  return missing;
+}
+
+}  // namespace tandem::kernels::cpu

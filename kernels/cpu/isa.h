@@ -1,0 +1,22 @@
+// The instruction sets that the cpu backend is compiled for, and whether this machine has them.
+#ifndef TANDEM_KERNELS_CPU_ISA_H_
+#define TANDEM_KERNELS_CPU_ISA_H_
+
+#include <string>
+
+namespace tandem::kernels::cpu {
+
+enum class Isa {
+  kAvx2,    // with FMA and F16C
+  kAvx512,  // F, BW, VL, DQ; besides all of kAvx2
+};
+
+// "avx2", "avx512".
+const char* Name(Isa isa);
+
+// The instructions of `isa` that this machine lacks, as "fma, f16c"; empty when it can run.
+std::string MissingInstructions(Isa isa);
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_ISA_H_

@@ -1,0 +1,24 @@
+// MatMul of the cpu backend: y = x W^T (+ bias) with W quantised or plain, on SIMD.
+//
+// A row of y has bits that depend on its own x alone: not on the other rows, on threads, or on how
+// many projections share x.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_H_
+#define TANDEM_KERNELS_CPU_MATMUL_H_
+
+#include "common/tensor/type.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/host/op_list.h"
+#include "kernels/ops.h"
+
+namespace tandem::kernels::cpu {
+
+// Whether weights of `type` can be multiplied with.
+bool CanMatMul(tensor::Type type);
+
+// Appends the entries of one MatMul: reserves its scratch (in a plan pass only that) and adds its
+// tasks. REQUIRES: CanMatMul of every weight; this machine has `isa`.
+void EncodeMatMul(host::OpList& list, const MatMulParams& params, Isa isa);
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_H_
