@@ -1,0 +1,40 @@
+// What the CUDA side of this machine is: one line per device, for people.
+//
+// `device_info` is also the proof that cudart, cuBLASLt and NCCL link: it prints their versions.
+#ifndef TANDEM_KERNELS_CUDA_DEVICE_INFO_H_
+#define TANDEM_KERNELS_CUDA_DEVICE_INFO_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tandem::kernels {
+
+struct CudaDevice {
+  std::string name;
+  int major = 0;  // Compute capability.
+  int minor = 0;
+  size_t memory_bytes = 0;
+
+  friend bool operator==(const CudaDevice&, const CudaDevice&) = default;
+};
+
+struct CudaInfo {
+  int driver_version = 0;   // As CUDA counts: 1000 * major + 10 * minor.
+  int runtime_version = 0;  // The same.
+  size_t cublaslt_version = 0;
+  int nccl_version = 0;
+  std::vector<CudaDevice> devices;
+};
+
+// UNAVAILABLE where there is no driver or no device.
+absl::StatusOr<CudaInfo> QueryCuda();
+
+// A line per device, then one of versions; each ends in a newline.
+std::string FormatCuda(const CudaInfo& info);
+
+}  // namespace tandem::kernels
+
+#endif  // TANDEM_KERNELS_CUDA_DEVICE_INFO_H_
