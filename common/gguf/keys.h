@@ -1,0 +1,50 @@
+// The registry of metadata keys that Tandem reads. Keys that begin with "{arch}" carry the
+// architecture's name in the file.
+//
+// Names: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+#ifndef TANDEM_COMMON_GGUF_KEYS_H_
+#define TANDEM_COMMON_GGUF_KEYS_H_
+
+#include <string>
+#include <string_view>
+
+namespace tandem::gguf {
+
+namespace keys {
+
+inline constexpr std::string_view kArchitecture = "general.architecture";
+inline constexpr std::string_view kName = "general.name";
+inline constexpr std::string_view kAlignment = "general.alignment";
+inline constexpr std::string_view kFileType = "general.file_type";
+
+inline constexpr std::string_view kContextLength = "{arch}.context_length";
+inline constexpr std::string_view kEmbeddingLength = "{arch}.embedding_length";
+inline constexpr std::string_view kBlockCount = "{arch}.block_count";
+inline constexpr std::string_view kFeedForwardLength = "{arch}.feed_forward_length";
+inline constexpr std::string_view kExpertCount = "{arch}.expert_count";
+inline constexpr std::string_view kHeadCount = "{arch}.attention.head_count";
+inline constexpr std::string_view kHeadCountKv = "{arch}.attention.head_count_kv";
+inline constexpr std::string_view kKeyLength = "{arch}.attention.key_length";
+inline constexpr std::string_view kValueLength = "{arch}.attention.value_length";
+inline constexpr std::string_view kRmsEpsilon = "{arch}.attention.layer_norm_rms_epsilon";
+inline constexpr std::string_view kCausal = "{arch}.attention.causal";
+inline constexpr std::string_view kRopeDimensionCount = "{arch}.rope.dimension_count";
+inline constexpr std::string_view kRopeFreqBase = "{arch}.rope.freq_base";
+inline constexpr std::string_view kRopeScaleLinear =
+    "{arch}.rope.scale_linear";  // before scaling.*
+inline constexpr std::string_view kRopeScalingType = "{arch}.rope.scaling.type";
+inline constexpr std::string_view kRopeScalingFactor = "{arch}.rope.scaling.factor";
+inline constexpr std::string_view kRopeScalingAttnFactor = "{arch}.rope.scaling.attn_factor";
+inline constexpr std::string_view kRopeScalingOriginalContext =
+    "{arch}.rope.scaling.original_context_length";
+
+inline constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
+
+}  // namespace keys
+
+// `key` with "{arch}" replaced: KeyFor(keys::kBlockCount, "llama") is "llama.block_count".
+std::string KeyFor(std::string_view key, std::string_view architecture);
+
+}  // namespace tandem::gguf
+
+#endif  // TANDEM_COMMON_GGUF_KEYS_H_
