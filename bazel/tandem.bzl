@@ -59,3 +59,17 @@ def tandem_cc_test(name, copts = [], deps = [], data = [], size = "small", main 
         deps = deps if gtest in deps else deps + [gtest],
         **kwargs
     )
+
+def tandem_py_test(name, src, data = [], size = "small", **kwargs):
+    """A file of Python unittest cases, run with Debian's python3 from the root of its runfiles."""
+    native.sh_test(
+        name = name,
+        srcs = ["//tools/dev:py_test.sh"],
+        args = ["$(location %s)" % src],
+        data = data + [
+            src,
+            "//tools/dev:py_test.py",
+        ],
+        size = size,
+        **kwargs
+    )

@@ -1,0 +1,104 @@
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools" / "lint"))
+import build_files  # pylint: disable=wrong-import-position
+import source_tree  # pylint: disable=wrong-import-position
+
+GOOD = {
+    "common/a/BUILD.bazel": """
+load("//bazel:tandem.bzl", "tandem_cc_library")
+package(default_visibility = ["//visibility:public"])
+tandem_cc_library(name = "a", srcs = ["a.cc"], hdrs = ["a.h"], deps = ["@absl//:status"])
+""",
+    "common/a/a.h": "",
+    "common/a/a.cc": '#include "common/a/a.h"\n',
+    "worker/BUILD.bazel": """
+[tandem_cc_binary(name = n, srcs = glob([n + "*.cc"]), deps = ["//common/a"]) for n in ["w"]]
+""",
+    "worker/w_main.cc": '#include "common/a/a.h"\n',
+}
+
+
+def problems(changes=None):
+    files = {**GOOD, **(changes or {})}
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for path, text in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        return list(build_files.check(source_tree.SourceTree(root, list(files))))
+
+
+class BuildFilesTest(unittest.TestCase):
+
+    def refused(self, part, changes):
+        found = problems(changes)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(part, found[0])
+
+    def test_good_tree(self):
+        self.assertEqual(problems(), [])
+
+    def test_native_rules(self):
+        self.refused("use tandem_cc_library", {
+            "x/BUILD.bazel": 'cc_library(name = "x")\n'})
+
+    def test_file_in_no_target(self):
+        self.refused("is in no target", {"common/a/lost.cc": ""})
+
+    def test_missing_file(self):
+        self.refused("common/b/b.cc does not exist", {
+            "common/b/BUILD.bazel": 'tandem_cc_library(name = "b", srcs = ["b.cc"])\n'})
+
+    def test_missing_dep(self):
+        self.refused("needs the dep //common/a:a", {
+            "x/BUILD.bazel": 'tandem_cc_library(name = "x", srcs = ["x.cc"])\n',
+            "x/x.cc": '#include "common/a/a.h"\n'})
+
+    def test_unused_dep(self):
+        self.refused("is not used", {
+            "x/BUILD.bazel":
+                'tandem_cc_library(name = "x", srcs = ["x.cc"], deps = ["//common/a"])\n',
+            "x/x.cc": ""})
+
+    def test_dep_that_does_not_exist(self):
+        self.refused("dep //common/b:b does not exist", {
+            "x/BUILD.bazel": 'tandem_cc_library(name = "x", deps = ["//common/b"])\n'})
+
+    def test_header_of_no_target(self):
+        found = problems({
+            "common/a/b.h": "",
+            "worker/w_main.cc": '#include "common/a/a.h"\n#include "common/a/b.h"\n'})
+        self.assertEqual(len(found), 2, found)
+
+    def test_tests_belong_in_tests(self):
+        self.refused("tests belong in tests/x/", {
+            "x/BUILD.bazel": 'tandem_cc_test(name = "x_test", srcs = ["x_test.cc"])\n',
+            "x/x_test.cc": ""})
+
+    def test_generated_headers_have_an_owner(self):
+        files = {
+            "proto/t/BUILD.bazel": 'tandem_proto_library(name = "g", srcs = ["g.proto"])\n',
+            "proto/t/g.proto": "",
+            "x/BUILD.bazel":
+                'tandem_cc_library(name = "x", srcs = ["x.cc"], deps = ["//proto/t:g"])\n',
+            "x/x.cc": '#include "proto/t/g.pb.h"\n'}
+        self.assertEqual(problems(files), [])
+        files["x/BUILD.bazel"] = 'tandem_cc_library(name = "x", srcs = ["x.cc"])\n'
+        self.refused("needs the dep //proto/t:g", files)
+
+    def test_unreadable(self):
+        self.refused("cannot be read", {"x/BUILD.bazel": "tandem_cc_library(\n"})
+
+    def test_select_counts_every_branch(self):
+        self.assertEqual(problems({
+            "x/BUILD.bazel": 'tandem_cc_library(name = "x", srcs = select({"a": ["a.cc"], '
+                             '"//conditions:default": ["b.cc"]}))\n',
+            "x/a.cc": "", "x/b.cc": ""}), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,167 @@
+"""BUILD files: our macros only, every file in a target, and a target depends on what it includes.
+
+gcc has no layering check, so the last is checked here: each first-party header that a target
+includes must belong to the target itself or to one of its direct deps, and each first-party dep
+must be there for a header. A BUILD file is Starlark, of which what we use is Python too: it is run
+with stand-ins for the rules.
+"""
+
+import builtins
+import fnmatch
+
+import include_rules
+
+_CXX = (".h", ".cc", ".cu", ".cuh")
+_OURS = {"tandem_cc_library", "tandem_cc_binary", "tandem_cc_test", "tandem_cc_benchmark",
+         "tandem_cuda_library", "tandem_cuda_binary", "tandem_cuda_test", "tandem_proto_library"}
+_INSTEAD = {"cc_library": "tandem_cc_library", "cc_binary": "tandem_cc_binary",
+            "cc_test": "tandem_cc_test"}
+_EXEMPT = ("third_party/", "bazel/")
+
+
+class Target:
+    """One target: label, rule, and its files as paths from the root."""
+
+    def __init__(self, package, rule, values):
+        self.rule = rule
+        self.package = package
+        self.label = f"//{package}:{values.get('name')}"
+        self.srcs = [_path(package, name) for name in values.get("srcs") or []]
+        self.hdrs = [_path(package, name) for name in values.get("hdrs") or []]
+        self.hdrs += [_path(package, name) for name in values.get("textual_hdrs") or []]
+        self.deps = [absolute_label(package, dep) for dep in values.get("deps") or []]
+        self.alwayslink = bool(values.get("alwayslink"))
+
+    def public_headers(self):
+        if self.rule == "tandem_proto_library":
+            stems = [path[:-len(".proto")] for path in self.srcs]
+            return [stem + end for stem in stems for end in (".pb.h", ".grpc.pb.h")]
+        return self.hdrs
+
+
+def absolute_label(package, label):
+    """//a/b:b for ":b" in a/b and for "//a/b"."""
+    if label.startswith(":"):
+        return f"//{package}{label}"
+    if label.startswith("//") and ":" not in label:
+        return f"{label}:{label.rsplit('/', 1)[-1]}"
+    return label
+
+
+def _path(package, name):
+    if name.startswith("//"):
+        return name[2:].replace(":", "/").lstrip("/")
+    name = name.lstrip(":")
+    return f"{package}/{name}" if package else name
+
+
+class _Names(dict):
+    """Rules and functions that a BUILD file may name; any unknown name is a rule."""
+
+    def __init__(self, package, files, targets):
+        super().__init__()
+        self._package = package
+        self._targets = targets
+        self.update(glob=self._glob, select=lambda cases: sum(cases.values(), []),
+                    load=lambda *names, **renamed: None, package=lambda **values: None,
+                    exports_files=lambda *names, **values: None)
+        self._files = files
+
+    def _glob(self, include, exclude=(), **_):
+        prefix = self._package + "/" if self._package else ""
+        names = [path[len(prefix):] for path in self._files if path.startswith(prefix)]
+
+        def matches(name, patterns):
+            return any(fnmatch.fnmatch(name, pattern) and
+                       ("**" in pattern or name.count("/") == pattern.count("/"))
+                       for pattern in patterns)
+        return [name for name in names if matches(name, include) and not matches(name, exclude)]
+
+    def __missing__(self, name):
+        if hasattr(builtins, name):
+            raise KeyError(name)
+        return lambda **values: self._targets.append(Target(self._package, name, values))
+
+
+def read_targets(tree):
+    """(targets, errors) of all BUILD files."""
+    targets, errors = [], []
+    for path in tree.paths:
+        if path.rsplit("/", 1)[-1] not in ("BUILD.bazel", "BUILD") or path.startswith(_EXEMPT):
+            continue
+        package = path.rpartition("/")[0]
+        try:
+            code = compile(tree.text(path), path, "exec")
+            exec(code, _Names(package, tree.paths, targets))  # pylint: disable=exec-used
+        except Exception as error:  # pylint: disable=broad-except
+            errors.append(f"{path}: cannot be read: {type(error).__name__}: {error}")
+    return targets, errors
+
+
+def check(tree):
+    """Yields "path: message"."""
+    targets, errors = read_targets(tree)
+    yield from errors
+    yield from check_rules(targets)
+    if not errors:
+        yield from check_files(tree, targets)
+        yield from check_deps(tree, targets)
+
+
+def check_rules(targets):
+    for target in targets:
+        if target.rule in _INSTEAD:
+            yield f"{_where(target)}: use {_INSTEAD[target.rule]}, not {target.rule}"
+
+
+def check_files(tree, targets):
+    """Every C++ file is in a target, and in place; every file of a target exists."""
+    known = set(tree.paths)
+    used = set()
+    for target in targets:
+        for path in target.srcs + target.hdrs:
+            used.add(path)
+            if path.endswith(_CXX) and path not in known:
+                yield f"{_where(target)}: {path} does not exist"
+    for path in tree.with_suffix(_CXX):
+        if path.startswith(_EXEMPT):
+            continue
+        if path not in used:
+            yield f"{path}: is in no target of its BUILD file"
+        if path.endswith("_test.cc") and not path.startswith("tests/"):
+            yield f"{path}: tests belong in tests/{path.rpartition('/')[0]}/"
+
+
+def check_deps(tree, targets):
+    """Direct deps are exactly the owners of the headers that a target includes."""
+    owners = {}
+    for target in targets:
+        for header in target.public_headers():
+            owners.setdefault(header, set()).add(target.label)
+    by_label = {target.label: target for target in targets}
+    for target in targets:
+        if target.rule not in _OURS or target.rule == "tandem_proto_library":
+            continue
+        needed = set()
+        own = set(target.srcs + target.hdrs)
+        for path in sorted(own & set(tree.paths)):
+            for number, _, header in include_rules.includes(tree.text(path)):
+                header_owners = owners.get(header, set())
+                needed |= header_owners
+                if header in own or not header.startswith(include_rules.FIRST_PARTY):
+                    continue
+                if not header_owners:
+                    yield f"{path}:{number}: {header} is in no target's hdrs"
+                elif not header_owners & set(target.deps):
+                    yield (f"{path}:{number}: {target.label} includes {header} and needs the dep "
+                           f"{' or '.join(sorted(header_owners))}")
+        for dep in target.deps:
+            owner = by_label.get(dep)
+            if dep.startswith("//") and owner is None:
+                yield f"{_where(target)}: dep {dep} does not exist"
+            elif owner and owner.public_headers() and not owner.alwayslink and dep not in needed:
+                yield f"{_where(target)}: dep {dep} of {target.label} is not used"
+
+
+def _where(target):
+    return f"{target.package}/BUILD.bazel"
