@@ -1,7 +1,8 @@
 // ShardPlan: which heads, columns, rows and vocabulary entries belong to rank r of N.
 //
-// TP N is possible exactly when N divides the query heads. A rank holds the KV heads that its query heads read, so one
-// KV head may stand on two ranks. FFN columns and vocabulary rows split unevenly if they must. Plain data.
+// TP N is possible exactly when N divides the query heads. A rank holds the KV heads that its query
+// heads read, so one KV head may stand on two ranks. FFN columns and vocabulary rows split unevenly
+// if they must. Plain data.
 #ifndef TANDEM_COMMON_MODEL_SHARD_H_
 #define TANDEM_COMMON_MODEL_SHARD_H_
 
@@ -29,7 +30,8 @@ struct ShardPlan {
   Range vocab;     // vocabulary rows; ranks of lower number hold one more where it is uneven
   bool operator==(const ShardPlan&) const = default;
 
-  // The widest vocabulary slice of any rank: gathered logits have this many columns per rank, padding never sampled.
+  // The widest vocabulary slice of any rank: gathered logits have this many columns per rank,
+  // padding never sampled.
   uint32_t vocab_slice_max = 0;
 };
 

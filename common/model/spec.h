@@ -1,5 +1,6 @@
-// ModelSpec: everything the runtime knows about a model's mathematics, read from GGUF metadata and tensors by the
-// architecture's row of the table (architecture.h). Plain data: printable, comparable, no behaviour by name.
+// ModelSpec: everything the runtime knows about a model's mathematics, read from GGUF metadata and
+// tensors by the architecture's row of the table (architecture.h). Plain data: printable,
+// comparable, no behaviour by name.
 #ifndef TANDEM_COMMON_MODEL_SPEC_H_
 #define TANDEM_COMMON_MODEL_SPEC_H_
 
@@ -16,8 +17,8 @@ enum class RopePairing { kAdjacent, kHalves };
 
 enum class RopeScalingKind { kNone, kLinear, kYarn };
 
-// Positions to angles. `inv_freq` already has the base, the scaling and the file's factor tensor folded in:
-// angle(pos, i) = pos * inv_freq[i]; cos and sin are multiplied by `magnitude`.
+// Positions to angles. `inv_freq` already has the base, the scaling and the file's factor tensor
+// folded in: angle(pos, i) = pos * inv_freq[i]; cos and sin are multiplied by `magnitude`.
 struct RopeSpec {
   RopePairing pairing = RopePairing::kAdjacent;
   uint32_t rotary_dims = 0;  // leading dims of a head that rotate; even
@@ -61,6 +62,7 @@ struct ModelSpec {
   bool has_output_bias = false;   // attn_output.bias
   bool has_qk_norm = false;       // per-head RMS norm of q and k before RoPE
   bool tied_embeddings = false;   // no output.weight: the head reads token_embd
+  bool has_rope_factors = false;  // rope_freqs.weight, already folded into rope.inv_freq
 
   std::vector<KvGroupSpec> kv_groups;  // every layer is in exactly one
 
@@ -68,6 +70,9 @@ struct ModelSpec {
 
   // Internal consistency: sizes positive and bounded, heads divisible, layers covered.
   absl::Status Validate() const;
+  // The part of it that needs no rope tables and KV groups: what a reader checks before it
+  // allocates by these sizes.
+  absl::Status ValidateSizes() const;
 };
 
 }  // namespace tandem::model

@@ -1,7 +1,9 @@
-// The weights of one rank as views into the mapped GGUF file: nothing is copied or requantised here.
+// The weights of one rank as views into the mapped GGUF file: nothing is copied or requantised
+// here.
 //
-// Roles, not names: the architecture's tensor table maps file names ("blk.{L}.attn_q.weight") to roles and says how each is
-// cut (rows for column-parallel, columns for row-parallel, vocabulary rows, or replicated).
+// Roles, not names: the architecture's tensor table maps file names ("blk.{L}.attn_q.weight") to
+// roles and says how each is cut (rows for column-parallel, columns for row-parallel, vocabulary
+// rows, or replicated).
 #ifndef TANDEM_COMMON_MODEL_WEIGHTS_H_
 #define TANDEM_COMMON_MODEL_WEIGHTS_H_
 
@@ -36,9 +38,10 @@ enum class Role {
   kRopeFactors,     // [rotary_dims / 2]; folded into RopeSpec, never loaded by a worker
 };
 
-// A two-dimensional slice of one tensor in the mapped file: `rows` rows of `cols` values, `row_stride_bytes` apart.
-// For a row-parallel slice, whole quantised blocks are kept: `cols` covers the blocks that the rank's columns touch, and the
-// rank's own columns are [col_begin, col_begin + col_count) of them. Otherwise col_begin is 0 and col_count is cols.
+// A two-dimensional slice of one tensor in the mapped file: `rows` rows of `cols` values,
+// `row_stride_bytes` apart. For a row-parallel slice, whole quantised blocks are kept: `cols`
+// covers the blocks that the rank's columns touch, and the rank's own columns are [col_begin,
+// col_begin + col_count) of them. Otherwise col_begin is 0 and col_count is cols.
 struct WeightSlice {
   Role role{};
   int layer = -1;  // -1: not of a layer

@@ -1,0 +1,136 @@
+#include "common/model/build_rope.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/base/strings.h"
+#include "common/gguf/keys.h"
+#include "common/gguf/quote.h"
+#include "common/tensor/dequantize.h"
+
+namespace tandem::model {
+namespace {
+
+namespace keys = gguf::keys;
+
+// The YaRN paper's bounds, in rotations over the original context: pairs that turn more often than
+// kBetaFast keep their frequency, those that turn less often than kBetaSlow are interpolated fully.
+constexpr double kBetaFast = 32.0;
+constexpr double kBetaSlow = 1.0;
+
+absl::StatusOr<float> Number(const gguf::Metadata& metadata, std::string_view key, float otherwise,
+                             float above, float at_most) {
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<float> found, metadata.FindFloat(key));
+  const float value = found.value_or(otherwise);
+  if (value > above && value <= at_most) return value;  // false for NaN
+  return absl::InvalidArgumentError(absl::StrCat("key ", gguf::Quoted(key),
+                                                 ": needed a number above ", above, " and at most ",
+                                                 at_most, ", found ", value));
+}
+
+absl::StatusOr<RopeScalingKind> ScalingKind(std::string_view key,
+                                            std::optional<std::string_view> name, bool has_factor) {
+  // Files older than the key "type" have a factor alone and mean linear scaling.
+  if (!name.has_value()) return has_factor ? RopeScalingKind::kLinear : RopeScalingKind::kNone;
+  if (*name == "none") return RopeScalingKind::kNone;
+  if (*name == "linear") return RopeScalingKind::kLinear;
+  if (*name == "yarn") return RopeScalingKind::kYarn;
+  return absl::UnimplementedError(absl::StrCat(
+      "key ", gguf::Quoted(key), ": needed none, linear or yarn, found ", gguf::Quoted(*name)));
+}
+
+absl::Status ReadScaling(const gguf::Metadata& metadata, std::string_view architecture,
+                         RopeSpec& rope) {
+  const auto key = [&](std::string_view pattern) { return gguf::KeyFor(pattern, architecture); };
+  std::string factor_key = key(keys::kRopeScalingFactor);
+  if (!metadata.Has(factor_key)) {
+    const std::string old_key = key(keys::kRopeScaleLinear);
+    if (metadata.Has(old_key)) factor_key = old_key;
+  }
+  const std::string type_key = key(keys::kRopeScalingType);
+  TANDEM_ASSIGN_OR_RETURN(const auto type_name, metadata.FindString(type_key));
+  TANDEM_ASSIGN_OR_RETURN(rope.scaling, ScalingKind(type_key, type_name, metadata.Has(factor_key)));
+  TANDEM_ASSIGN_OR_RETURN(const float factor, Number(metadata, factor_key, 1.0f, 0.0f, 1e6f));
+  rope.factor = rope.scaling == RopeScalingKind::kNone ? 1.0f : factor;
+  TANDEM_ASSIGN_OR_RETURN(rope.magnitude,
+                          Number(metadata, key(keys::kRopeScalingAttnFactor), 1.0f, 0.0f, 1e6f));
+  const std::string context_key = key(keys::kRopeScalingOriginalContext);
+  TANDEM_ASSIGN_OR_RETURN(const auto original, metadata.FindUint32(context_key));
+  if (original == 0u) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("key ", gguf::Quoted(context_key), ": needed at least 1, found 0"));
+  }
+  rope.original_context = original.value_or(rope.original_context);
+  return absl::OkStatus();
+}
+
+// The pair whose wave turns `rotations` times over the original context, as a real number.
+double PairOfRotations(const RopeSpec& rope, double rotations) {
+  return rope.rotary_dims * std::log(rope.original_context / (rotations * 2.0 * std::numbers::pi)) /
+         (2.0 * std::log(static_cast<double>(rope.base)));
+}
+
+}  // namespace
+
+absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, std::string_view architecture,
+                                  RopePairing pairing, const ModelSpec& spec) {
+  RopeSpec rope;
+  rope.pairing = pairing;
+  rope.original_context = spec.context_length;
+  const std::string dims_key = gguf::KeyFor(keys::kRopeDimensionCount, architecture);
+  TANDEM_ASSIGN_OR_RETURN(const auto dims, metadata.FindUint32(dims_key));
+  rope.rotary_dims = dims.value_or(spec.head_dim);
+  if (rope.rotary_dims < 2 || rope.rotary_dims % 2 != 0 || rope.rotary_dims > spec.head_dim) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "key ", gguf::Quoted(dims_key), ": needed an even number from 2 to the head size ",
+        spec.head_dim, ", found ", rope.rotary_dims));
+  }
+  TANDEM_ASSIGN_OR_RETURN(
+      rope.base,
+      Number(metadata, gguf::KeyFor(keys::kRopeFreqBase, architecture), 10000.0f, 1.0f, 1e15f));
+  TANDEM_RETURN_IF_ERROR(ReadScaling(metadata, architecture, rope));
+  return rope;
+}
+
+void FoldFrequencies(std::span<const float> factors, RopeSpec& rope) {
+  const uint32_t pairs = rope.rotary_dims / 2;
+  const bool yarn = rope.scaling == RopeScalingKind::kYarn;
+  double low = 0;
+  double high = 0;
+  if (yarn) {
+    low = std::max(0.0, std::floor(PairOfRotations(rope, kBetaFast)));
+    high = std::min(rope.rotary_dims - 1.0, std::ceil(PairOfRotations(rope, kBetaSlow)));
+    rope.magnitude *= static_cast<float>(1.0 + 0.1 * std::log(static_cast<double>(rope.factor)));
+  }
+  rope.inv_freq.resize(pairs);
+  for (uint32_t i = 0; i < pairs; ++i) {
+    double frequency = std::pow(static_cast<double>(rope.base), -2.0 * i / rope.rotary_dims);
+    if (!factors.empty()) frequency /= factors[i];
+    const double scaled = frequency / rope.factor;
+    // How much of the unscaled frequency stays: 1 for fast pairs, 0 for slow ones, a ramp between.
+    const double keep =
+        yarn ? 1.0 - std::clamp((i - low) / std::max(0.001, high - low), 0.0, 1.0) : 0.0;
+    rope.inv_freq[i] = static_cast<float>(scaled * (1.0 - keep) + frequency * keep);
+  }
+}
+
+absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file) {
+  const gguf::TensorInfo* tensor = file.FindTensor("rope_freqs.weight");
+  if (tensor == nullptr) return std::vector<float>();
+  std::vector<float> factors(tensor->values);
+  tensor::Dequantize(tensor->type, tensor->data, factors.data(), factors.size());
+  for (size_t i = 0; i < factors.size(); ++i) {
+    if (factors[i] > 0.0f && std::isfinite(factors[i])) continue;
+    return absl::InvalidArgumentError(absl::StrCat("tensor \"rope_freqs.weight\": value ", i,
+                                                   ": needed a number above 0, found ",
+                                                   factors[i]));
+  }
+  return factors;
+}
+
+}  // namespace tandem::model

@@ -1,0 +1,136 @@
+#include "common/model/check_tensors.h"
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/base/strings.h"
+#include "common/gguf/quote.h"
+
+namespace tandem::model {
+namespace {
+
+// A tensor's name taken apart: "blk.12.attn_q.weight" is layer 12 of "blk.{L}.attn_q.weight".
+struct ParsedName {
+  std::string pattern;
+  uint32_t layer = 0;
+};
+
+ParsedName ParseName(std::string_view name) {
+  constexpr std::string_view kPrefix = "blk.";
+  ParsedName whole{std::string(name), 0};
+  if (name.substr(0, kPrefix.size()) != kPrefix) return whole;
+  const char* const begin = name.data() + kPrefix.size();
+  const char* const end = name.data() + name.size();
+  uint32_t layer = 0;
+  const auto parsed = std::from_chars(begin, end, layer);
+  // One spelling per number: what TensorName writes.
+  if (parsed.ec != std::errc() || (*begin == '0' && parsed.ptr != begin + 1)) return whole;
+  return {absl::StrCat("blk.{L}", Sv({parsed.ptr, static_cast<size_t>(end - parsed.ptr)})), layer};
+}
+
+const TensorRow* FindRow(const Architecture& architecture, std::string_view pattern) {
+  for (const TensorRow& row : architecture.tensors) {
+    if (row.pattern == pattern) return &row;
+  }
+  return nullptr;
+}
+
+void SetFeature(Feature feature, ModelSpec& spec) {
+  switch (feature) {
+    case Feature::kAlways:
+      return;
+    case Feature::kQkvBias:
+      spec.has_qkv_bias = true;
+      return;
+    case Feature::kOutputBias:
+      spec.has_output_bias = true;
+      return;
+    case Feature::kQkNorm:
+      spec.has_qk_norm = true;
+      return;
+    case Feature::kUntiedHead:
+      spec.tied_embeddings = false;
+      return;
+    case Feature::kRopeFactors:
+      spec.has_rope_factors = true;
+      return;
+  }
+}
+
+std::string SupportedTypes() {
+  std::string all;
+  for (uint32_t number = 0; number < 64; ++number) {
+    const auto traits = tensor::FindTypeTraits(number);
+    if (!traits.has_value() || !traits->supported) continue;
+    absl::StrAppend(&all, all.empty() ? "" : ", ", Sv(traits->name));
+  }
+  return all;
+}
+
+absl::Status Bad(std::string_view name, std::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(name), Sv(what)));
+}
+
+absl::Status CheckTensor(const gguf::File& file, const TensorRow& row, int layer,
+                         const ModelSpec& spec) {
+  const std::string name = TensorName(row, layer);
+  const gguf::TensorInfo* tensor = file.FindTensor(name);
+  if (tensor == nullptr) {
+    return Bad(name, row.feature == Feature::kAlways
+                         ? " is missing"
+                         : " is missing, but others of its kind are there");
+  }
+  const std::array<uint64_t, 4> needed = {SizeOf(spec, row.cols), SizeOf(spec, row.rows), 1, 1};
+  if (tensor->dims != needed) {
+    const std::string rows = needed[1] == 1 ? "" : absl::StrCat(", ", needed[1]);
+    return Bad(name,
+               absl::StrCat(": needed shape [", needed[0], rows, "], found ", tensor->ShapeText()));
+  }
+  if (!tensor::Traits(tensor->type).supported) {
+    return absl::UnimplementedError(absl::StrCat("tensor ", gguf::Quoted(name), ": type ",
+                                                 Sv(tensor::Name(tensor->type)),
+                                                 " is not supported, only ", SupportedTypes()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architecture,
+                           ModelSpec& spec) {
+  spec.tied_embeddings = true;
+  spec.has_qk_norm = architecture.requires_qk_norm;
+  for (const gguf::TensorInfo& tensor : file.tensors()) {
+    const ParsedName name = ParseName(tensor.name);
+    const TensorRow* row = FindRow(architecture, name.pattern);
+    if (row == nullptr) {
+      return Bad(tensor.name,
+                 absl::StrCat(" is not one that architecture ", Sv(architecture.name), " has"));
+    }
+    if (row->per_layer() && name.layer >= spec.num_layers) {
+      return Bad(tensor.name, absl::StrCat(" is of layer ", name.layer, ", but there are only ",
+                                           spec.num_layers, " layers"));
+    }
+    SetFeature(row->feature, spec);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTensors(const gguf::File& file, const Architecture& architecture,
+                          const ModelSpec& spec) {
+  for (const TensorRow& row : architecture.tensors) {
+    if (!HasFeature(spec, row.feature)) continue;
+    const uint32_t layers = row.per_layer() ? spec.num_layers : 1;
+    for (uint32_t layer = 0; layer < layers; ++layer) {
+      TANDEM_RETURN_IF_ERROR(CheckTensor(file, row, static_cast<int>(layer), spec));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::model

@@ -1,0 +1,158 @@
+#include "common/model/info.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/status.h"
+#include "common/base/strings.h"
+#include "common/model/fingerprint.h"
+#include "common/model/human_bytes.h"
+#include "common/model/memory_plan.h"
+#include "common/model/shard.h"
+#include "common/model/slices.h"
+
+namespace tandem::model {
+namespace {
+
+constexpr int kSizes[] = {1, 2, 4, 8};
+
+std::vector<TypeShare> CountTypes(const gguf::File& file) {
+  std::map<tensor::Type, TypeShare> shares;
+  for (const gguf::TensorInfo& tensor : file.tensors()) {
+    TypeShare& share = shares[tensor.type];
+    share.type = tensor.type;
+    share.tensors += 1;
+    share.parameters += tensor.values;
+    share.bytes += tensor.bytes;
+  }
+  std::vector<TypeShare> sorted;
+  for (const auto& entry : shares) sorted.push_back(entry.second);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const TypeShare& a, const TypeShare& b) { return a.bytes > b.bytes; });
+  return sorted;
+}
+
+absl::StatusOr<ParallelInfo> DescribeSize(const gguf::File& file, const ModelSpec& spec, int size) {
+  ParallelInfo info;
+  info.size = size;
+  for (int rank = 0; rank < size; ++rank) {
+    const absl::StatusOr<ShardPlan> plan = MakeShardPlan(spec, rank, size);
+    if (!plan.ok()) {
+      info.why_not = std::string(plan.status().message());
+      return info;
+    }
+    TANDEM_ASSIGN_OR_RETURN(const uint64_t bytes, WeightBytes(file, spec, *plan));
+    info.weight_bytes_per_rank = std::max(info.weight_bytes_per_rank, bytes);
+    info.heads_per_rank = std::max(info.heads_per_rank, plan->heads.size());
+    info.kv_heads_per_rank = std::max(info.kv_heads_per_rank, plan->kv_heads.size());
+    info.kv_bytes_per_token_per_rank = std::max(info.kv_bytes_per_token_per_rank,
+                                                KvBytesPerToken(spec, *plan, tensor::Type::kF16));
+  }
+  info.possible = true;
+  return info;
+}
+
+std::string HumanCount(uint64_t count) {
+  if (count >= 1'000'000'000)
+    return absl::StrFormat("%.3g billion", static_cast<double>(count) / 1e9);
+  if (count >= 1'000'000) return absl::StrFormat("%.3g million", static_cast<double>(count) / 1e6);
+  return absl::StrCat(count);
+}
+
+std::string FeatureText(const ModelSpec& spec) {
+  std::string text;
+  const auto add = [&](bool has, const char* what) {
+    if (has) absl::StrAppend(&text, text.empty() ? "" : ", ", what);
+  };
+  add(spec.tied_embeddings, "tied embeddings");
+  add(spec.has_qkv_bias, "QKV bias");
+  add(spec.has_output_bias, "attention output bias");
+  add(spec.has_qk_norm, "QK norm");
+  add(spec.has_rope_factors, "rope factors");
+  return text.empty() ? "none" : text;
+}
+
+std::string RopeText(const RopeSpec& rope) {
+  std::string text = absl::StrFormat("base %g, %u dims, %s", rope.base, rope.rotary_dims,
+                                     rope.pairing == RopePairing::kHalves ? "halves" : "adjacent");
+  if (rope.scaling == RopeScalingKind::kNone) return text;
+  absl::StrAppendFormat(&text, ", %s x %g over %u tokens",
+                        rope.scaling == RopeScalingKind::kYarn ? "YaRN" : "linear", rope.factor,
+                        rope.original_context);
+  return text;
+}
+
+void AppendParallel(const ParallelInfo& info, std::string& text) {
+  if (!info.possible) {
+    absl::StrAppendFormat(&text, "  TP %d  no: %s\n", info.size, info.why_not);
+    return;
+  }
+  absl::StrAppendFormat(
+      &text,
+      "  TP %d  yes: a rank has %u heads over %u KV heads, needs %s of weights and "
+      "%s of KV cache per token\n",
+      info.size, info.heads_per_rank, info.kv_heads_per_rank,
+      HumanBytes(info.weight_bytes_per_rank), HumanBytes(info.kv_bytes_per_token_per_rank));
+}
+
+// A name from the file on one line of the terminal, without control characters; UTF-8 letters stay.
+std::string Printable(std::string_view name) { return absl::Utf8SafeCHexEscape(Sv(name)); }
+
+}  // namespace
+
+absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec& spec) {
+  ModelInfo info;
+  info.spec = spec;
+  info.gguf_version = file.version();
+  info.file_bytes = file.size_bytes();
+  info.fingerprint = ModelFingerprint(file);
+  info.types = CountTypes(file);
+  for (const TypeShare& share : info.types) {
+    info.tensors += share.tensors;
+    info.parameters += share.parameters;
+  }
+  TANDEM_ASSIGN_OR_RETURN(const ShardPlan whole, MakeShardPlan(spec, 0, 1));
+  info.kv_bytes_per_token_f16 = KvBytesPerToken(spec, whole, tensor::Type::kF16);
+  info.kv_bytes_per_token_f32 = KvBytesPerToken(spec, whole, tensor::Type::kF32);
+  for (const int size : kSizes) {
+    TANDEM_ASSIGN_OR_RETURN(info.parallel.emplace_back(), DescribeSize(file, spec, size));
+  }
+  return info;
+}
+
+std::string FormatInfo(const ModelInfo& info) {
+  const ModelSpec& spec = info.spec;
+  std::string text;
+  absl::StrAppendFormat(&text, "name          %s\n", Printable(spec.name));
+  absl::StrAppendFormat(&text, "architecture  %s\n", spec.architecture);
+  absl::StrAppendFormat(&text, "parameters    %s in %u tensors\n", HumanCount(info.parameters),
+                        info.tensors);
+  absl::StrAppendFormat(&text, "file          %s, GGUF version %u\n", HumanBytes(info.file_bytes),
+                        info.gguf_version);
+  absl::StrAppendFormat(&text, "layers        %u of hidden size %u, FFN size %u\n", spec.num_layers,
+                        spec.hidden_size, spec.ffn_size);
+  absl::StrAppendFormat(&text, "attention     %u heads over %u KV heads of size %u\n",
+                        spec.num_heads, spec.num_kv_heads, spec.head_dim);
+  absl::StrAppendFormat(&text, "rope          %s\n", RopeText(spec.rope));
+  absl::StrAppendFormat(&text, "features      %s\n", FeatureText(spec));
+  absl::StrAppendFormat(&text, "vocabulary    %u tokens\n", spec.vocab_size);
+  absl::StrAppendFormat(&text, "context       %u tokens\n", spec.context_length);
+  absl::StrAppendFormat(&text, "KV cache      %s per token in F16, %s in F32\n",
+                        HumanBytes(info.kv_bytes_per_token_f16),
+                        HumanBytes(info.kv_bytes_per_token_f32));
+  absl::StrAppendFormat(&text, "quantisation  %s\n", spec.quantization);
+  for (const TypeShare& share : info.types) {
+    absl::StrAppendFormat(&text, "  %-6s %5u tensors, %s parameters, %s\n",
+                          std::string(tensor::Name(share.type)), share.tensors,
+                          HumanCount(share.parameters), HumanBytes(share.bytes));
+  }
+  absl::StrAppend(&text, "tensor parallelism\n");
+  for (const ParallelInfo& size : info.parallel) AppendParallel(size, text);
+  return text;
+}
+
+}  // namespace tandem::model

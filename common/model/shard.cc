@@ -1,0 +1,61 @@
+#include "common/model/shard.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem::model {
+namespace {
+
+// Rank r's part of `total` things; ranks of lower number hold one more where it is uneven.
+Range Part(uint32_t total, int rank, int size) {
+  const uint32_t base = total / size;
+  const uint32_t extra = total % size;
+  const uint32_t r = rank;
+  const uint32_t begin = r * base + (r < extra ? r : extra);
+  return {begin, begin + base + (r < extra ? 1 : 0)};
+}
+
+// FFN columns in units of 32 where that leaves every rank some: a cut then falls between the blocks
+// of most weight formats, and vector loops have whole registers.
+Range FfnPart(uint32_t ffn, int rank, int size) {
+  constexpr uint32_t kUnit = 32;
+  if (ffn % kUnit != 0 || ffn / kUnit < static_cast<uint32_t>(size)) return Part(ffn, rank, size);
+  const Range units = Part(ffn / kUnit, rank, size);
+  return {units.begin * kUnit, units.end * kUnit};
+}
+
+absl::Status CheckPossible(const ModelSpec& spec, int size) {
+  const auto ranks = static_cast<uint32_t>(size);
+  if (spec.num_heads % ranks != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor parallelism over ", size, " ranks is not possible: ", size,
+                     " does not divide the ", spec.num_heads, " query heads"));
+  }
+  if (spec.ffn_size < ranks || spec.vocab_size < ranks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor parallelism over ", size, " ranks is not possible with ",
+                     spec.ffn_size, " FFN columns and ", spec.vocab_size, " tokens"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int size) {
+  if (size < 1 || rank < 0 || rank >= size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("needed a rank from 0 to size - 1, found rank ", rank, " of ", size));
+  }
+  if (absl::Status status = CheckPossible(spec, size); !status.ok()) return status;
+  const uint32_t group = spec.num_heads / spec.num_kv_heads;  // query heads per KV head
+  ShardPlan plan;
+  plan.rank = rank;
+  plan.size = size;
+  plan.heads = Part(spec.num_heads, rank, size);
+  plan.kv_heads = {plan.heads.begin / group, (plan.heads.end + group - 1) / group};
+  plan.ffn = FfnPart(spec.ffn_size, rank, size);
+  plan.vocab = Part(spec.vocab_size, rank, size);
+  plan.vocab_slice_max = Part(spec.vocab_size, 0, size).size();
+  return plan;
+}
+
+}  // namespace tandem::model

@@ -1,0 +1,110 @@
+#include "common/model/slices.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/gguf/quote.h"
+
+namespace tandem::model {
+namespace {
+
+// Half-open, in single rows or columns.
+struct Span {
+  uint64_t begin;
+  uint64_t end;
+};
+
+Range UnitsOf(const ModelSpec& spec, const ShardPlan& plan, Dim major) {
+  switch (major) {
+    case Dim::kHeads:
+      return plan.heads;
+    case Dim::kKvHeads:
+      return plan.kv_heads;
+    case Dim::kFfn:
+      return plan.ffn;
+    case Dim::kVocab:
+      return plan.vocab;
+    default:
+      return {0, static_cast<uint32_t>(SizeOf(spec, major))};
+  }
+}
+
+Span PartOf(const ModelSpec& spec, const ShardPlan& plan, Extent extent) {
+  const Range units = UnitsOf(spec, plan, extent.major);
+  const uint64_t unit = SizeOf(spec, extent.minor);
+  return {units.begin * unit, units.end * unit};
+}
+
+absl::Status VisitRow(const gguf::File& file, const ModelSpec& spec, const ShardPlan& plan,
+                      const TensorRow& row, int layer,
+                      const std::function<absl::Status(const WeightSlice&)>& visit) {
+  if (row.role == Role::kRopeFactors || !HasFeature(spec, row.feature)) return absl::OkStatus();
+  const std::string name = TensorName(row, layer);
+  const gguf::TensorInfo* tensor = file.FindTensor(name);
+  if (tensor == nullptr || tensor->dims[0] != SizeOf(spec, row.cols) ||
+      tensor->dims[1] != SizeOf(spec, row.rows)) {
+    return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(name),
+                                                   " is not the one that the model was read from"));
+  }
+  return visit(SliceTensor(*tensor, row, row.per_layer() ? layer : -1, spec, plan));
+}
+
+}  // namespace
+
+WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const TensorRow& row, int layer,
+                        const ModelSpec& spec, const ShardPlan& plan) {
+  const uint64_t all_rows = SizeOf(spec, row.rows);
+  const uint64_t all_cols = SizeOf(spec, row.cols);
+  const Span rows =
+      row.shard == ShardRule::kRows ? PartOf(spec, plan, row.rows) : Span{0, all_rows};
+  const Span cols =
+      row.shard == ShardRule::kCols ? PartOf(spec, plan, row.cols) : Span{0, all_cols};
+  const uint64_t block = tensor::Traits(tensor.type).block_values;
+  // Whole blocks that the columns touch: an edge block is kept by both its ranks.
+  const Span kept = {cols.begin / block * block, (cols.end + block - 1) / block * block};
+
+  WeightSlice slice;
+  slice.role = row.role;
+  slice.layer = layer;
+  slice.type = tensor.type;
+  slice.rows = rows.end - rows.begin;
+  slice.cols = kept.end - kept.begin;
+  slice.row_stride_bytes = tensor::RowBytes(tensor.type, all_cols);
+  slice.col_begin = cols.begin - kept.begin;
+  slice.col_count = cols.end - cols.begin;
+  slice.data =
+      tensor.data + rows.begin * slice.row_stride_bytes + tensor::RowBytes(tensor.type, kept.begin);
+  slice.name = tensor.name;
+  return slice;
+}
+
+absl::Status ForEachSlice(const gguf::File& file, const ModelSpec& spec, const ShardPlan& plan,
+                          const std::function<absl::Status(const WeightSlice&)>& visit) {
+  const Architecture* architecture = FindArchitecture(spec.architecture);
+  if (architecture == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("architecture ", gguf::Quoted(spec.architecture), " is not supported"));
+  }
+  for (const TensorRow& row : architecture->tensors) {
+    if (row.per_layer()) continue;
+    TANDEM_RETURN_IF_ERROR(VisitRow(file, spec, plan, row, -1, visit));
+  }
+  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+    for (const TensorRow& row : architecture->tensors) {
+      if (!row.per_layer()) continue;
+      TANDEM_RETURN_IF_ERROR(VisitRow(file, spec, plan, row, static_cast<int>(layer), visit));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> WeightBytes(const gguf::File& file, const ModelSpec& spec,
+                                     const ShardPlan& plan) {
+  uint64_t bytes = 0;
+  TANDEM_RETURN_IF_ERROR(ForEachSlice(file, spec, plan, [&](const WeightSlice& slice) {
+    bytes += slice.bytes();
+    return absl::OkStatus();
+  }));
+  return bytes;
+}
+
+}  // namespace tandem::model

@@ -1,0 +1,35 @@
+// The weight iterator: streams the slices that one rank loads, and nothing else.
+#ifndef TANDEM_COMMON_MODEL_SLICES_H_
+#define TANDEM_COMMON_MODEL_SLICES_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/gguf/file.h"
+#include "common/model/architecture.h"
+#include "common/model/shard.h"
+#include "common/model/spec.h"
+#include "common/model/weights.h"
+
+namespace tandem::model {
+
+// Calls `visit` for every slice of the rank: first the tensors that belong to no layer, then layer
+// by layer. Rope factors are left out (already in the spec), and so is the output matrix of a model
+// with tied embeddings. Stops at the first status that is not OK and returns it. INVALID_ARGUMENT
+// where `file` is not the one that `spec` was built from.
+absl::Status ForEachSlice(const gguf::File& file, const ModelSpec& spec, const ShardPlan& plan,
+                          const std::function<absl::Status(const WeightSlice&)>& visit);
+
+// One rank's part of one tensor. REQUIRES: the tensor has the shape that `row` says.
+WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const TensorRow& row, int layer,
+                        const ModelSpec& spec, const ShardPlan& plan);
+
+// Bytes of all slices of the rank.
+absl::StatusOr<uint64_t> WeightBytes(const gguf::File& file, const ModelSpec& spec,
+                                     const ShardPlan& plan);
+
+}  // namespace tandem::model
+
+#endif  // TANDEM_COMMON_MODEL_SLICES_H_
