@@ -1,0 +1,194 @@
+#include "coordinator/kvcache/block_manager.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/status.h"
+
+namespace tandem::coordinator {
+
+BlockManager::BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash)
+    : config_(std::move(config)),
+      index_(config_.block_size, static_cast<uint32_t>(config_.groups.size()), hash) {
+  TANDEM_CHECK_OK(config_.Validate());
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    pools_.push_back(std::make_unique<BlockPool>(
+        config_.groups[group].num_blocks,
+        [this, group](BlockId, PrefixNodeId node) { index_.Detach(node, group); }));
+  }
+}
+
+PrefixMatch BlockManager::Match(std::span<const TokenId> tokens) const {
+  PrefixMatch match;
+  if (!config_.enable_prefix_cache || tokens.empty()) return match;
+  const uint32_t most_blocks = static_cast<uint32_t>(tokens.size() - 1) / config_.block_size;
+  std::vector<uint32_t> run(num_groups(), 0);  // blocks in a row that end with the last node
+  uint32_t hit_blocks = 0;
+  PrefixNodeId node = kNoPrefix;
+  for (uint32_t block = 0; block < most_blocks; ++block) {
+    node =
+        index_.Find(node, tokens.subspan(size_t{block} * config_.block_size, config_.block_size));
+    if (node == kNoPrefix) break;
+    match.nodes.push_back(node);
+    bool is_hit = true;
+    for (uint32_t group = 0; group < num_groups(); ++group) {
+      run[group] = index_.block(node, group) == kNoBlock ? 0 : run[group] + 1;
+      const uint32_t first_live =
+          config_.FirstLiveBlock(config_.groups[group], (block + 1) * config_.block_size);
+      is_hit &= run[group] >= block + 1 - first_live;
+    }
+    if (is_hit) hit_blocks = block + 1;
+  }
+  match.nodes.resize(hit_blocks);
+  match.num_tokens = hit_blocks * config_.block_size;
+  return match;
+}
+
+bool BlockManager::Start(SequenceBlocks& blocks, const PrefixMatch& match, uint32_t first_tokens,
+                         uint32_t all_tokens) {
+  TANDEM_CHECK(blocks.empty()) << "a sequence starts twice";
+  const uint32_t num_hits = static_cast<uint32_t>(match.nodes.size());
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    const KvGroup& spec = config_.groups[group];
+    const uint32_t tokens = spec.window_tokens == 0 ? all_tokens : first_tokens;
+    uint32_t needed = config_.BlocksFor(tokens) - num_hits;
+    for (uint32_t i = config_.FirstLiveBlock(spec, match.num_tokens); i < num_hits; ++i) {
+      // A hit on a free block takes it off the free list too.
+      if (!pools_[group]->in_use(index_.block(match.nodes[i], group))) ++needed;
+    }
+    if (needed > pools_[group]->free_blocks()) return false;
+  }
+  blocks.tables_.resize(num_groups());
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    BlockTable& table = blocks.tables_[group];
+    table.first_live = config_.FirstLiveBlock(config_.groups[group], match.num_tokens);
+    table.blocks.resize(num_hits);
+    for (uint32_t i = table.first_live; i < num_hits; ++i) {
+      table.blocks[i] = pools_[group]->Share(index_.block(match.nodes[i], group));
+    }
+  }
+  if (num_hits > 0) blocks.published_ = PrefixPin(index_, match.nodes.back());
+  blocks.num_published_ = num_hits;
+  TANDEM_CHECK(Grow(blocks, first_tokens)) << "blocks that were counted are not there";
+  return true;
+}
+
+bool BlockManager::Grow(SequenceBlocks& blocks, uint32_t num_tokens) {
+  const size_t wanted = config_.BlocksFor(num_tokens);
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    const size_t have = blocks.tables_[group].blocks.size();
+    if (wanted > have && wanted - have > pools_[group]->free_blocks()) return false;
+  }
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    std::vector<BlockRef>& table = blocks.tables_[group].blocks;
+    while (table.size() < wanted) table.push_back(pools_[group]->Allocate());
+  }
+  return true;
+}
+
+void BlockManager::Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens,
+                          uint32_t num_computed) {
+  if (config_.enable_prefix_cache) Publish(blocks, tokens, num_computed);
+  LeaveWindow(blocks, num_computed);
+}
+
+void BlockManager::Publish(SequenceBlocks& blocks, std::span<const TokenId> tokens,
+                           uint32_t num_computed) {
+  const uint32_t num_full = num_computed / config_.block_size;
+  for (; blocks.can_publish_ && blocks.num_published_ < num_full; ++blocks.num_published_) {
+    const size_t begin = size_t{blocks.num_published_} * config_.block_size;
+    const PrefixNodeId node =
+        index_.FindOrAdd(blocks.published_.node(), tokens.subspan(begin, config_.block_size));
+    if (node == kNoPrefix) {
+      blocks.can_publish_ = false;
+      return;
+    }
+    blocks.published_ = PrefixPin(index_, node);
+    for (uint32_t group = 0; group < num_groups(); ++group) {
+      const BlockRef& block = blocks.tables_[group].blocks[blocks.num_published_];
+      // Where another sequence computed the same block first, ours stays private.
+      if (!block || index_.block(node, group) != kNoBlock) continue;
+      index_.Attach(node, group, block.id());
+      pools_[group]->SetContents(block.id(), node);
+    }
+  }
+}
+
+void BlockManager::LeaveWindow(SequenceBlocks& blocks, uint32_t num_computed) {
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    BlockTable& table = blocks.tables_[group];
+    const uint32_t first_live = config_.FirstLiveBlock(config_.groups[group], num_computed);
+    while (table.first_live < first_live && table.first_live < table.blocks.size()) {
+      table.blocks[table.first_live++].Reset();
+    }
+  }
+}
+
+void BlockManager::Release(SequenceBlocks& blocks) {
+  // The end of a prefix is worth less than its beginning, so it is returned, and reused, first.
+  for (BlockTable& table : blocks.tables_) {
+    while (!table.blocks.empty()) table.blocks.pop_back();
+  }
+  blocks = SequenceBlocks();
+}
+
+KvCacheStats BlockManager::Stats() const {
+  KvCacheStats stats;
+  for (const auto& pool : pools_) {
+    stats.total_blocks += pool->total_blocks();
+    stats.free_blocks += pool->free_blocks();
+    stats.cached_blocks += pool->cached_blocks();
+  }
+  return stats;
+}
+
+uint64_t BlockManager::num_returns() const {
+  uint64_t sum = 0;
+  for (const auto& pool : pools_) sum += pool->num_returns();
+  return sum;
+}
+
+absl::Status BlockManager::CheckIntegrity(std::span<const SequenceBlocks* const> live) const {
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    const BlockPool& pool = *pools_[group];
+    TANDEM_RETURN_IF_ERROR(Annotate(pool.CheckIntegrity(), absl::StrCat("KV group ", group)));
+    std::vector<uint32_t> owners(pool.total_blocks(), 0);
+    for (const SequenceBlocks* blocks : live) {
+      if (blocks->empty()) continue;
+      const BlockTable& table = blocks->tables()[group];
+      for (uint32_t i = 0; i < table.blocks.size(); ++i) {
+        if (static_cast<bool>(table.blocks[i]) != (i >= table.first_live)) {
+          return absl::InternalError(absl::StrCat("KV group ", group, ": block ", i, " of a table",
+                                                  " that lives from ", table.first_live));
+        }
+        if (table.blocks[i]) ++owners[table.blocks[i].id()];
+      }
+    }
+    for (uint32_t block = 0; block < pool.total_blocks(); ++block) {
+      if (owners[block] != pool.owners(static_cast<BlockId>(block))) {
+        return absl::InternalError(
+            absl::StrCat("KV group ", group, ": block ", block, " is in ", owners[block],
+                         " tables but has ", pool.owners(static_cast<BlockId>(block)), " owners"));
+      }
+    }
+  }
+  return CheckPrefixes();
+}
+
+absl::Status BlockManager::CheckPrefixes() const {
+  TANDEM_RETURN_IF_ERROR(index_.CheckIntegrity());
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    for (uint32_t block = 0; block < pools_[group]->total_blocks(); ++block) {
+      const PrefixNodeId node = pools_[group]->contents(static_cast<BlockId>(block));
+      if (node != kNoPrefix && index_.block(node, group) != static_cast<BlockId>(block)) {
+        return absl::InternalError(absl::StrCat("KV group ", group, ": block ", block,
+                                                " says prefix node ", node, ", which has block ",
+                                                index_.block(node, group)));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,82 @@
+// BlockManager: allocation, sharing and release of KV blocks for sequences, over all KV groups.
+//
+//   PrefixMatch match = kv.Match(tokens);                 // what is computed already
+//   if (kv.Start(blocks, match, match.num_tokens + 512, tokens.size())) ...   // adopt it, allocate
+//   the first chunk kv.Grow(blocks, num_tokens)                           // before each step;
+//   false: preempt somebody kv.Commit(blocks, tokens, num_computed)               // after it:
+//   publish full blocks, leave the window kv.Release(blocks)
+//
+// All calls on one allocation are all-or-nothing over the groups. O(1) per block. Single-threaded
+// (the engine thread); outlives the SequenceBlocks that it fills.
+#ifndef TANDEM_COORDINATOR_KVCACHE_BLOCK_MANAGER_H_
+#define TANDEM_COORDINATOR_KVCACHE_BLOCK_MANAGER_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/ids.h"
+#include "coordinator/kvcache/block_pool.h"
+#include "coordinator/kvcache/kv_config.h"
+#include "coordinator/kvcache/prefix_index.h"
+#include "coordinator/kvcache/sequence_blocks.h"
+
+namespace tandem::coordinator {
+
+// A prefix that stands in the cache. Valid until the next change of the block manager.
+struct PrefixMatch {
+  uint32_t num_tokens = 0;          // a multiple of the block size
+  std::vector<PrefixNodeId> nodes;  // one per block
+};
+
+// Over all groups.
+struct KvCacheStats {
+  int64_t total_blocks = 0;
+  int64_t free_blocks = 0;    // cached but unused ones included
+  int64_t cached_blocks = 0;  // free, with contents that a prefix may still hit
+};
+
+class BlockManager {
+ public:
+  // `config` is valid.
+  explicit BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash = &PrefixIndex::XxHash);
+
+  // The longest cached prefix of `tokens` that leaves at least one token to compute. Changes
+  // nothing.
+  PrefixMatch Match(std::span<const TokenId> tokens) const;
+  // Begins an empty allocation with the blocks of `match` and room for `first_tokens` in all.
+  // False, and no change, when too few blocks are free for that, or (full-attention groups) for
+  // `all_tokens`.
+  bool Start(SequenceBlocks& blocks, const PrefixMatch& match, uint32_t first_tokens,
+             uint32_t all_tokens);
+  // Makes room for the tokens [0, num_tokens). False, and no change, when too few blocks are free.
+  bool Grow(SequenceBlocks& blocks, uint32_t num_tokens);
+  // The first `num_computed` of `tokens` have their K and V in the blocks: full ones become visible
+  // to others, and those that no later token sees are given back.
+  void Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
+  void Release(SequenceBlocks& blocks);
+
+  const KvCacheConfig& config() const { return config_; }
+  KvCacheStats Stats() const;
+  // How often a block became free, ever: while it stands still, what did not fit still does not.
+  uint64_t num_returns() const;
+
+  // `live`: every allocation that exists. INTERNAL saying what does not agree.
+  absl::Status CheckIntegrity(std::span<const SequenceBlocks* const> live) const;
+
+ private:
+  uint32_t num_groups() const { return static_cast<uint32_t>(config_.groups.size()); }
+  void Publish(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
+  void LeaveWindow(SequenceBlocks& blocks, uint32_t num_computed);
+  absl::Status CheckPrefixes() const;
+
+  const KvCacheConfig config_;
+  PrefixIndex index_;
+  std::vector<std::unique_ptr<BlockPool>> pools_;  // one per group
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_KVCACHE_BLOCK_MANAGER_H_

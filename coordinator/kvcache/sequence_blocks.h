@@ -1,0 +1,39 @@
+// SequenceBlocks: what one sequence holds of the KV cache, a table of blocks per KV group.
+// BlockManager fills it.
+#ifndef TANDEM_COORDINATOR_KVCACHE_SEQUENCE_BLOCKS_H_
+#define TANDEM_COORDINATOR_KVCACHE_SEQUENCE_BLOCKS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "coordinator/kvcache/block_ref.h"
+#include "coordinator/kvcache/prefix_index.h"
+
+namespace tandem::coordinator {
+
+// Block i holds tokens [i * block_size, (i + 1) * block_size). Blocks before `first_live` are empty
+// refs (kNoBlock): the sliding window has left them.
+struct BlockTable {
+  std::vector<BlockRef> blocks;
+  uint32_t first_live = 0;
+};
+
+// Movable. Its end returns all blocks.
+class SequenceBlocks {
+ public:
+  // One per KV group; none before the first allocation.
+  const std::vector<BlockTable>& tables() const { return tables_; }
+  bool empty() const { return tables_.empty(); }
+
+ private:
+  friend class BlockManager;
+
+  std::vector<BlockTable> tables_;
+  PrefixPin published_;         // the last node of this sequence's published prefix
+  uint32_t num_published_ = 0;  // blocks
+  bool can_publish_ = true;     // false after a hash collision
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_KVCACHE_SEQUENCE_BLOCKS_H_
