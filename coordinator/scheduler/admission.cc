@@ -1,0 +1,29 @@
+#include "coordinator/scheduler/admission.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem::coordinator {
+
+absl::Status Admission::Check(uint64_t prompt_tokens, uint64_t max_tokens) const {
+  if (prompt_tokens == 0) return absl::InvalidArgumentError("the prompt is empty");
+  if (max_tokens == 0) return absl::InvalidArgumentError("max_tokens must be at least 1, is 0");
+  const uint64_t limit = scheduler_.max_model_len;
+  if (prompt_tokens > limit || max_tokens > limit - prompt_tokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("prompt of ", prompt_tokens, " tokens and max_tokens ", max_tokens,
+                     " exceed the context of ", limit, " tokens (--max-model-len)"));
+  }
+  // The last token is drawn but never computed.
+  const uint32_t computed = static_cast<uint32_t>(prompt_tokens + max_tokens - 1);
+  for (const KvGroup& group : kv_cache_.groups) {
+    const uint32_t needed = kv_cache_.MostBlocks(group, computed, scheduler_.MostStepTokens());
+    if (needed > group.num_blocks) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "prompt of ", prompt_tokens, " tokens and max_tokens ", max_tokens, " need ", needed,
+          " KV blocks of ", kv_cache_.block_size, " tokens, the cache has ", group.num_blocks));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::coordinator

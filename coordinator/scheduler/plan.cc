@@ -1,0 +1,20 @@
+#include "coordinator/scheduler/plan.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem::coordinator {
+
+std::string Plan::DebugString() const {
+  std::string text;
+  const auto append = [&](auto... parts) {
+    absl::StrAppend(&text, text.empty() ? "" : " ", parts...);
+  };
+  for (const PlanEntry& entry : entries) {
+    append(entry.phase == Phase::kDecode ? "decode " : "prefill ", entry.sequence->arrival, "+",
+           entry.num_tokens);
+  }
+  for (const Sequence* sequence : preempted) append("preempted ", sequence->arrival);
+  return text;
+}
+
+}  // namespace tandem::coordinator

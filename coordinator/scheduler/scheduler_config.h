@@ -1,0 +1,32 @@
+// SchedulerConfig: what a step may hold, and what goes first. Plain data.
+#ifndef TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_CONFIG_H_
+#define TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_CONFIG_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace tandem::coordinator {
+
+// Who gets a step's tokens first. kDecodeFirst keeps the time between tokens even; kPrefillFirst
+// the time to the first one short.
+enum class SchedulingPolicy { kDecodeFirst, kPrefillFirst };
+
+struct SchedulerConfig {
+  uint32_t max_num_seqs = 32;
+  uint32_t max_num_batched_tokens =
+      512;                              // of one step, prefill and decode together; >= max_num_seqs
+  uint32_t chunked_prefill_size = 512;  // the most prefill tokens of one sequence in one step
+  uint32_t max_model_len = 0;           // prompt and generated tokens
+  SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
+
+  // INVALID_ARGUMENT in the words of the command line's flags.
+  absl::Status Validate() const;
+  // The most tokens that one step adds to one sequence.
+  uint32_t MostStepTokens() const { return std::min(chunked_prefill_size, max_num_batched_tokens); }
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_CONFIG_H_

@@ -1,0 +1,49 @@
+// Sequence: one request as the scheduler sees it, tokens and what is computed of them.
+#ifndef TANDEM_COORDINATOR_SCHEDULER_SEQUENCE_H_
+#define TANDEM_COORDINATOR_SCHEDULER_SEQUENCE_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "coordinator/kvcache/sequence_blocks.h"
+
+namespace tandem::coordinator {
+
+enum class SequenceState { kNew, kWaiting, kRunning, kFinished };
+
+// The next token of a running sequence: its only missing one (decode), or one of several (prefill).
+enum class Phase { kPrefill, kDecode };
+
+// The owner appends to `tokens`; everything else is the scheduler's to change.
+struct Sequence {
+  Sequence(uint64_t arrival_number, std::vector<TokenId> prompt)
+      : arrival(arrival_number),
+        prompt_len(static_cast<uint32_t>(prompt.size())),
+        tokens(std::move(prompt)) {}
+
+  const uint64_t arrival;  // strictly rising in the order of Enqueue
+  const uint32_t prompt_len;
+  std::vector<TokenId> tokens;  // prompt and generated; kept when preempted
+
+  SequenceState state = SequenceState::kNew;
+  uint32_t num_computed = 0;   // leading tokens whose K and V stand in `blocks`
+  uint32_t num_scheduled = 0;  // tokens of the step in flight
+  uint32_t num_cached = 0;     // prompt tokens found in the prefix cache when it first ran
+  uint32_t num_preemptions = 0;
+  uint32_t slot = 0;                 // while running; stable, below max_num_seqs
+  uint64_t refused_at = UINT64_MAX;  // BlockManager::num_returns() when it last did not fit
+  SequenceBlocks blocks;
+
+  uint32_t num_tokens() const { return static_cast<uint32_t>(tokens.size()); }
+  uint32_t num_generated() const { return num_tokens() - prompt_len; }
+  uint32_t num_missing() const { return num_tokens() - num_computed; }
+  Phase phase() const {
+    return num_computed > 0 && num_missing() == 1 ? Phase::kDecode : Phase::kPrefill;
+  }
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_SCHEDULER_SEQUENCE_H_
