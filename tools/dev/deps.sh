@@ -3,6 +3,7 @@
 # Training the demo model (never needed to build, test or serve) takes python3-torch as well.
 readonly DEBIAN_PACKAGES=(
   bazel-bootstrap
+  bazel-rules-java
   clang-format
   g++
   libabsl-dev

@@ -37,12 +37,11 @@ def is_script(path):
 
 
 def _list_files(root):
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=root, capture_output=True, text=True, check=False)
-    if listed.returncode == 0:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
         names = set(filter(None, listed.stdout.split("\0")))
-    else:  # An unpacked archive has no git.
+    except (OSError, subprocess.CalledProcessError):  # An unpacked archive, or no git.
         names = set(_walk(root))
     return [name for name in names if (root / name).is_file()]
 
