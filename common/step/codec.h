@@ -4,6 +4,7 @@
 #ifndef TANDEM_COMMON_STEP_CODEC_H_
 #define TANDEM_COMMON_STEP_CODEC_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,8 +25,12 @@ void EncodeSampling(StepId step_id, Epoch epoch, const std::vector<RowSampling>&
 // Decodes such a frame into `step`. INVALID_ARGUMENT when it is of another step or epoch, or step already has sampling.
 absl::Status DecodeSampling(std::span<const uint8_t> frame, StepDescriptor& step);
 
+// A failed result carries no rows, and at most this much of its message; payloads of the status are dropped.
+inline constexpr size_t kMaxStatusMessageBytes = 4096;
 void Encode(const StepResult& result, std::vector<uint8_t>& out);
 absl::StatusOr<StepResult> DecodeResult(std::span<const uint8_t> frame);
+// The most bytes that the result of `step` can take on the wire (one sampled token per row).
+size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size);
 
 }  // namespace tandem::step
 

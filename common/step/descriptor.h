@@ -51,7 +51,7 @@ struct RowRequest {
   uint32_t token = 0;  // index into tokens
   uint32_t wants = kWantSample;
   uint32_t top_n = 0;                // with kWantTopLogprobs
-  std::vector<TokenId> logprobs_of;  // with kWantLogprobsOf
+  std::vector<TokenId> logprobs_of{};  // with kWantLogprobsOf
   bool operator==(const RowRequest&) const = default;
 };
 
@@ -63,7 +63,7 @@ struct RowSampling {
   int32_t top_k = 0;
   uint64_t seed = 0;
   uint64_t position = 0;           // of the token that is drawn
-  std::vector<TokenId> banned;     // never drawn (min_tokens)
+  std::vector<TokenId> banned{};     // never drawn (min_tokens)
   bool operator==(const RowSampling&) const = default;
 };
 
@@ -94,6 +94,7 @@ struct StepLimits {
   uint32_t vocab_size = 0;
   uint32_t block_size = 0;
   std::vector<uint32_t> num_blocks;  // per KV group
+  std::vector<uint32_t> windows;     // per KV group: tokens a query sees, 0 for all; empty: all 0
   size_t max_result_bytes = 0;       // what a StepResult may take on the wire
 };
 
@@ -101,6 +102,8 @@ struct StepLimits {
 // agrees with the lengths. INVALID_ARGUMENT saying what and where; UNIMPLEMENTED for what this version does not serve
 // (references to the previous step, adapters, log-probabilities, hidden states, model index > 0).
 absl::Status Validate(const StepDescriptor& step, const StepLimits& limits);
+// The part of Validate that looks at the sampling section: for a step whose sampling came in a second frame.
+absl::Status ValidateSampling(const StepDescriptor& step, const StepLimits& limits);
 
 // For logs and tests.
 std::string DebugString(const StepDescriptor& step);

@@ -17,9 +17,9 @@ struct TokenLogprob {
 };
 
 struct RowResult {
-  std::vector<TokenId> tokens;          // one when a sample was wanted; more with speculation
-  std::vector<TokenLogprob> logprobs;   // optional
-  std::vector<float> logits;            // (vocab) with kWantLogits
+  std::vector<TokenId> tokens{};          // one when a sample was wanted; more with speculation
+  std::vector<TokenLogprob> logprobs{};   // optional
+  std::vector<float> logits{};            // (vocab) with kWantLogits
   bool operator==(const RowResult&) const = default;
 };
 
@@ -37,7 +37,7 @@ struct StepResult {
   Epoch epoch;
   uint32_t rank = 0;
   absl::Status status;  // not OK: the step failed on this rank, and rows are empty
-  std::vector<RowResult> rows;
+  std::vector<RowResult> rows{};
   StepTimings timings;
   bool operator==(const StepResult&) const = default;
 };

@@ -1,0 +1,234 @@
+#include "common/step/codec.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/base/strings.h"
+#include "common/step/sections.h"
+
+namespace tandem::step {
+namespace {
+
+constexpr SectionTag kDescriptorTags[] = {kTagStep,         kTagTokens,    kTagPositions,
+                                          kTagQueryOffsets, kTagSequences, kTagGroups,
+                                          kTagRows,         kTagSampling};
+constexpr SectionTag kSamplingTags[] = {kTagStep, kTagSampling};
+
+// Smallest wire sizes, against which counts are checked.
+constexpr size_t kGroupBytes = 3 * sizeof(uint32_t);
+constexpr size_t kRowBytes = 4 * sizeof(uint32_t);
+constexpr size_t kSamplingBytes = 5 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
+static_assert(sizeof(SequenceEntry) == 16, "sequences are copied as they lie in memory");
+
+constexpr uint32_t kFlagHasSampling = 1;
+
+void PutStep(WireWriter& writer, const StepDescriptor& step) {
+  writer.BeginSection(kTagStep);
+  writer.Put(step.step_id.value);
+  writer.Put(step.epoch.value);
+  writer.Put(step.model_index);
+  writer.Put(step.kind);
+  writer.Put(step.num_scheduled_tokens);
+  writer.Put(step.num_seqs_active);
+  writer.Put(step.has_sampling ? kFlagHasSampling : 0u);
+  writer.EndSection();
+}
+
+absl::Status GetStep(WireReader reader, StepDescriptor& step) {
+  uint32_t kind = 0, flags = 0;
+  if (!reader.Get(step.step_id.value) || !reader.Get(step.epoch.value) ||
+      !reader.Get(step.model_index) || !reader.Get(kind) ||
+      !reader.Get(step.num_scheduled_tokens) || !reader.Get(step.num_seqs_active) ||
+      !reader.Get(flags)) {
+    return BadSection(kTagStep, "too short");
+  }
+  if (kind < static_cast<uint32_t>(StepKind::kPrefill) ||
+      kind > static_cast<uint32_t>(StepKind::kMixed)) {
+    return BadSection(kTagStep, absl::StrCat("step kind ", kind, " is not 1, 2 or 3"));
+  }
+  if ((flags & ~kFlagHasSampling) != 0) {
+    return BadSection(kTagStep, absl::StrCat("unknown flags ", flags));
+  }
+  step.kind = static_cast<StepKind>(kind);
+  step.has_sampling = (flags & kFlagHasSampling) != 0;
+  return CheckConsumed(kTagStep, reader);
+}
+
+template <typename T>
+void PutArraySection(WireWriter& writer, SectionTag tag, const std::vector<T>& values) {
+  writer.BeginSection(tag);
+  writer.PutArray(values);
+  writer.EndSection();
+}
+
+template <typename T>
+absl::Status GetArraySection(const Sections& sections, SectionTag tag, std::vector<T>& values) {
+  TANDEM_ASSIGN_OR_RETURN(WireReader reader, sections.Find(tag));
+  if (!reader.GetRest(values)) {
+    return BadSection(tag, absl::StrCat(reader.left(), " bytes are no whole number of ", sizeof(T),
+                                        "-byte values"));
+  }
+  return absl::OkStatus();
+}
+
+void PutGroups(WireWriter& writer, const std::vector<GroupTables>& groups) {
+  writer.BeginSection(kTagGroups);
+  writer.PutCount(groups.size());
+  for (const GroupTables& group : groups) {
+    writer.PutCount(group.table_offsets.size());
+    writer.PutCount(group.blocks.size());
+    writer.PutCount(group.slot_mapping.size());
+    writer.PutArray(group.table_offsets);
+    writer.PutArray(group.blocks);
+    writer.PutArray(group.slot_mapping);
+  }
+  writer.EndSection();
+}
+
+absl::Status GetGroups(WireReader reader, std::vector<GroupTables>& groups) {
+  uint32_t count = 0;
+  if (!reader.GetCount(kGroupBytes, count))
+    return BadSection(kTagGroups, "count exceeds the frame");
+  groups.resize(count);
+  for (GroupTables& group : groups) {
+    uint32_t offsets = 0, blocks = 0, slots = 0;
+    if (!reader.Get(offsets) || !reader.Get(blocks) || !reader.Get(slots) ||
+        !reader.GetArray(offsets, group.table_offsets) || !reader.GetArray(blocks, group.blocks) ||
+        !reader.GetArray(slots, group.slot_mapping)) {
+      return BadSection(kTagGroups, "count exceeds the frame");
+    }
+  }
+  return CheckConsumed(kTagGroups, reader);
+}
+
+void PutRows(WireWriter& writer, const std::vector<RowRequest>& rows) {
+  writer.BeginSection(kTagRows);
+  writer.PutCount(rows.size());
+  for (const RowRequest& row : rows) {
+    writer.Put(row.token);
+    writer.Put(row.wants);
+    writer.Put(row.top_n);
+    writer.PutCount(row.logprobs_of.size());
+    writer.PutArray(row.logprobs_of);
+  }
+  writer.EndSection();
+}
+
+absl::Status GetRows(WireReader reader, std::vector<RowRequest>& rows) {
+  uint32_t count = 0;
+  if (!reader.GetCount(kRowBytes, count)) return BadSection(kTagRows, "count exceeds the frame");
+  rows.resize(count);
+  for (RowRequest& row : rows) {
+    uint32_t ids = 0;
+    if (!reader.Get(row.token) || !reader.Get(row.wants) || !reader.Get(row.top_n) ||
+        !reader.Get(ids) || !reader.GetArray(ids, row.logprobs_of)) {
+      return BadSection(kTagRows, "count exceeds the frame");
+    }
+  }
+  return CheckConsumed(kTagRows, reader);
+}
+
+void PutSampling(WireWriter& writer, const std::vector<RowSampling>& sampling) {
+  writer.BeginSection(kTagSampling);
+  writer.PutCount(sampling.size());
+  for (const RowSampling& row : sampling) {
+    writer.Put(row.temperature);
+    writer.Put(row.top_p);
+    writer.Put(row.min_p);
+    writer.Put(row.top_k);
+    writer.Put(row.seed);
+    writer.Put(row.position);
+    writer.PutCount(row.banned.size());
+    writer.PutArray(row.banned);
+  }
+  writer.EndSection();
+}
+
+absl::Status GetSampling(WireReader reader, std::vector<RowSampling>& sampling) {
+  uint32_t count = 0;
+  if (!reader.GetCount(kSamplingBytes, count)) {
+    return BadSection(kTagSampling, "count exceeds the frame");
+  }
+  sampling.resize(count);
+  for (RowSampling& row : sampling) {
+    uint32_t banned = 0;
+    if (!reader.Get(row.temperature) || !reader.Get(row.top_p) || !reader.Get(row.min_p) ||
+        !reader.Get(row.top_k) || !reader.Get(row.seed) || !reader.Get(row.position) ||
+        !reader.Get(banned) || !reader.GetArray(banned, row.banned)) {
+      return BadSection(kTagSampling, "count exceeds the frame");
+    }
+  }
+  return CheckConsumed(kTagSampling, reader);
+}
+
+}  // namespace
+
+void Encode(const StepDescriptor& step, std::vector<uint8_t>& out) {
+  BeginFrame(FrameKind::kDescriptor, out);
+  WireWriter writer(out);
+  PutStep(writer, step);
+  PutArraySection(writer, kTagTokens, step.tokens);
+  PutArraySection(writer, kTagPositions, step.positions);
+  PutArraySection(writer, kTagQueryOffsets, step.query_offsets);
+  PutArraySection(writer, kTagSequences, step.sequences);
+  PutGroups(writer, step.groups);
+  PutRows(writer, step.rows);
+  if (step.has_sampling) PutSampling(writer, step.sampling);
+}
+
+absl::StatusOr<StepDescriptor> DecodeDescriptor(std::span<const uint8_t> frame) {
+  TANDEM_ASSIGN_OR_RETURN(const Sections sections,
+                          Sections::Parse(frame, FrameKind::kDescriptor, kDescriptorTags));
+  StepDescriptor step;
+  TANDEM_ASSIGN_OR_RETURN(WireReader head, sections.Find(kTagStep));
+  TANDEM_RETURN_IF_ERROR(GetStep(head, step));
+  TANDEM_RETURN_IF_ERROR(GetArraySection(sections, kTagTokens, step.tokens));
+  TANDEM_RETURN_IF_ERROR(GetArraySection(sections, kTagPositions, step.positions));
+  TANDEM_RETURN_IF_ERROR(GetArraySection(sections, kTagQueryOffsets, step.query_offsets));
+  TANDEM_RETURN_IF_ERROR(GetArraySection(sections, kTagSequences, step.sequences));
+  TANDEM_ASSIGN_OR_RETURN(WireReader groups, sections.Find(kTagGroups));
+  TANDEM_RETURN_IF_ERROR(GetGroups(groups, step.groups));
+  TANDEM_ASSIGN_OR_RETURN(WireReader rows, sections.Find(kTagRows));
+  TANDEM_RETURN_IF_ERROR(GetRows(rows, step.rows));
+  if (step.has_sampling) {
+    TANDEM_ASSIGN_OR_RETURN(WireReader sampling, sections.Find(kTagSampling));
+    TANDEM_RETURN_IF_ERROR(GetSampling(sampling, step.sampling));
+  } else if (sections.Has(kTagSampling)) {
+    return BadSection(kTagSampling, "present, but the step says that it follows in a second frame");
+  }
+  return step;
+}
+
+void EncodeSampling(StepId step_id, Epoch epoch, const std::vector<RowSampling>& sampling,
+                    std::vector<uint8_t>& out) {
+  BeginFrame(FrameKind::kSampling, out);
+  WireWriter writer(out);
+  writer.BeginSection(kTagStep);
+  writer.Put(step_id.value);
+  writer.Put(epoch.value);
+  writer.EndSection();
+  PutSampling(writer, sampling);
+}
+
+absl::Status DecodeSampling(std::span<const uint8_t> frame, StepDescriptor& step) {
+  TANDEM_ASSIGN_OR_RETURN(const Sections sections,
+                          Sections::Parse(frame, FrameKind::kSampling, kSamplingTags));
+  TANDEM_ASSIGN_OR_RETURN(WireReader head, sections.Find(kTagStep));
+  StepId step_id;
+  Epoch epoch;
+  if (!head.Get(step_id.value) || !head.Get(epoch.value)) return BadSection(kTagStep, "too short");
+  TANDEM_RETURN_IF_ERROR(CheckConsumed(kTagStep, head));
+  if (step_id != step.step_id || epoch != step.epoch) {
+    return BadSection(kTagStep,
+                      absl::StrCat("sampling of step ", step_id.value, " epoch ", epoch.value,
+                                   " for step ", step.step_id.value, " epoch ", step.epoch.value));
+  }
+  if (step.has_sampling) return BadSection(kTagSampling, "the step already has its sampling");
+  TANDEM_ASSIGN_OR_RETURN(WireReader reader, sections.Find(kTagSampling));
+  std::vector<RowSampling> sampling;
+  TANDEM_RETURN_IF_ERROR(GetSampling(reader, sampling));
+  step.sampling = std::move(sampling);
+  step.has_sampling = true;
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::step

@@ -1,0 +1,59 @@
+#include "common/step/descriptor.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tandem::step {
+namespace {
+
+const char* KindName(StepKind kind) {
+  switch (kind) {
+    case StepKind::kPrefill:
+      return "prefill";
+    case StepKind::kDecode:
+      return "decode";
+    case StepKind::kMixed:
+      return "mixed";
+  }
+  return "unknown";
+}
+
+// Long arrays are cut: a log line stays a line.
+template <typename T>
+std::string Join(const std::vector<T>& values) {
+  constexpr size_t kShown = 16;
+  const size_t shown = std::min(values.size(), kShown);
+  std::string text = absl::StrJoin(values.begin(), values.begin() + shown, " ");
+  if (shown < values.size()) absl::StrAppend(&text, " ... (", values.size(), ")");
+  return text;
+}
+
+}  // namespace
+
+std::string DebugString(const StepDescriptor& step) {
+  std::string text = absl::StrCat("step ", step.step_id.value, " epoch ", step.epoch.value, " ",
+                                  KindName(step.kind), ": ", step.num_scheduled_tokens, " tokens, ",
+                                  step.num_seqs_active, " sequences\n");
+  absl::StrAppend(&text, "  tokens ", Join(step.tokens), "\n  positions ", Join(step.positions),
+                  "\n  query offsets ", Join(step.query_offsets), "\n");
+  for (const SequenceEntry& seq : step.sequences) {
+    absl::StrAppend(&text, "  slot ", seq.slot, ": query ", seq.query_len, ", context ",
+                    seq.context_len, "\n");
+  }
+  for (const GroupTables& group : step.groups) {
+    absl::StrAppend(&text, "  group: offsets ", Join(group.table_offsets), " · blocks ",
+                    Join(group.blocks), " · slots ", Join(group.slot_mapping), "\n");
+  }
+  for (const RowRequest& row : step.rows) {
+    absl::StrAppend(&text, "  row: token ", row.token, " wants ", row.wants, "\n");
+  }
+  if (!step.has_sampling) absl::StrAppend(&text, "  sampling follows\n");
+  for (const RowSampling& row : step.sampling) {
+    absl::StrAppend(&text, "  sampling: temperature ", row.temperature, " top_p ", row.top_p,
+                    " min_p ", row.min_p, " top_k ", row.top_k, " seed ", row.seed, " position ",
+                    row.position, " banned ", Join(row.banned), "\n");
+  }
+  return text;
+}
+
+}  // namespace tandem::step

@@ -1,0 +1,14 @@
+// The version of the worker protocol: proto/tandem/v1/worker.proto and the step codec together. Raised whenever either changes
+// meaning; a coordinator turns workers of another version away (docs/worker-protocol.md).
+#ifndef TANDEM_COMMON_STEP_PROTOCOL_VERSION_H_
+#define TANDEM_COMMON_STEP_PROTOCOL_VERSION_H_
+
+#include <cstdint>
+
+namespace tandem::step {
+
+inline constexpr uint32_t kWorkerProtocolVersion = 1;
+
+}  // namespace tandem::step
+
+#endif  // TANDEM_COMMON_STEP_PROTOCOL_VERSION_H_

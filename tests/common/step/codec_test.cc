@@ -1,0 +1,289 @@
+#include "common/step/codec.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/common/step/example_step.h"
+
+namespace tandem::step {
+namespace {
+
+using Frame = std::vector<uint8_t>;
+
+constexpr size_t kHeaderBytes = 12;
+
+Frame EncodeExample() {
+  Frame frame;
+  Encode(ExampleStep(), frame);
+  return frame;
+}
+
+// Where each section of a frame begins (its tag), and where the frame ends.
+std::vector<size_t> SectionStarts(const Frame& frame) {
+  std::vector<size_t> starts;
+  size_t at = kHeaderBytes;
+  while (at < frame.size()) {
+    starts.push_back(at);
+    uint32_t length = 0;
+    std::memcpy(&length, &frame[at + 4], 4);
+    at += 8 + length;
+  }
+  starts.push_back(at);
+  return starts;
+}
+
+void Set32(Frame& frame, size_t at, uint32_t value) { std::memcpy(&frame.at(at), &value, 4); }
+
+void ExpectRefused(const Frame& frame, const std::string& part) {
+  const auto step = DecodeDescriptor(frame);
+  ASSERT_FALSE(step.ok()) << part;
+  EXPECT_EQ(step.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(std::string(step.status().message()).find(part), std::string::npos) << step.status();
+}
+
+TEST(CodecTest, DescriptorRoundTrips) {
+  const auto step = DecodeDescriptor(EncodeExample());
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_EQ(*step, ExampleStep());
+}
+
+TEST(CodecTest, CarriesWhatThisVersionDoesNotServe) {
+  StepDescriptor step = ExampleStep();
+  step.model_index = 2;
+  step.sequences[0].adapter = 4;
+  step.tokens[0] = PreviousRow(3);
+  step.rows[0] = {.token = 0,
+                  .wants = kWantTopLogprobs | kWantLogprobsOf | kWantHidden,
+                  .top_n = 5,
+                  .logprobs_of = {1, 2, 3}};
+  Frame frame;
+  Encode(step, frame);
+  const auto decoded = DecodeDescriptor(frame);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(*decoded, step);
+}
+
+TEST(CodecTest, EmptyDescriptorRoundTrips) {
+  Frame frame;
+  Encode(StepDescriptor(), frame);
+  const auto step = DecodeDescriptor(frame);
+  ASSERT_TRUE(step.ok()) << step.status();
+  EXPECT_EQ(*step, StepDescriptor());
+}
+
+TEST(CodecTest, EncodeReplacesWhatWasThere) {
+  Frame frame(1000, 0xff);
+  Encode(ExampleStep(), frame);
+  EXPECT_EQ(frame, EncodeExample());
+}
+
+TEST(CodecTest, TheHeaderIsLittleEndian) {
+  const Frame frame = EncodeExample();
+  EXPECT_EQ(Frame(frame.begin(), frame.begin() + 12),
+            (Frame{'T', 'D', 'M', 'P', 1, 0, 0, 0, 1, 0, 0, 0}));
+}
+
+TEST(CodecTest, SamplingFollowsInASecondFrame) {
+  StepDescriptor step = ExampleStep();
+  step.has_sampling = false;
+  Frame first, second;
+  Encode(step, first);
+  EncodeSampling(step.step_id, step.epoch, step.sampling, second);
+  auto decoded = DecodeDescriptor(first);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_FALSE(decoded->has_sampling);
+  EXPECT_TRUE(decoded->sampling.empty());
+  ASSERT_EQ(DecodeSampling(second, *decoded), absl::OkStatus());
+  EXPECT_EQ(*decoded, ExampleStep());
+  // Not twice.
+  EXPECT_EQ(DecodeSampling(second, *decoded).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(CodecTest, SamplingOfAnotherStepOrEpochIsRefused) {
+  StepDescriptor step = ExampleStep();
+  step.has_sampling = false;
+  step.sampling.clear();
+  const StepDescriptor before = step;
+  Frame frame;
+  EncodeSampling(StepId{6}, Epoch{3}, ExampleStep().sampling, frame);
+  EXPECT_EQ(DecodeSampling(frame, step).code(), absl::StatusCode::kInvalidArgument);
+  EncodeSampling(StepId{5}, Epoch{4}, ExampleStep().sampling, frame);
+  EXPECT_EQ(DecodeSampling(frame, step).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(step, before);
+}
+
+TEST(CodecTest, FramesOfOneKindAreNotTakenForAnother) {
+  Frame result, sampling;
+  Encode(ExampleResult(), result);
+  EncodeSampling(StepId{5}, Epoch{3}, {}, sampling);
+  ExpectRefused(result, "kind 3, not 1");
+  ExpectRefused(sampling, "kind 2, not 1");
+  EXPECT_FALSE(DecodeResult(EncodeExample()).ok());
+  StepDescriptor step = ExampleStep();
+  step.has_sampling = false;
+  EXPECT_FALSE(DecodeSampling(EncodeExample(), step).ok());
+}
+
+TEST(CodecTest, RefusesAnotherMagicOrVersion) {
+  Frame frame = EncodeExample();
+  frame[0] ^= 1;
+  ExpectRefused(frame, "magic");
+  frame = EncodeExample();
+  frame[4] = 2;
+  ExpectRefused(frame, "version 2");
+}
+
+TEST(CodecTest, RefusesEveryTruncation) {
+  const Frame frame = EncodeExample();
+  for (size_t size = 0; size < frame.size(); ++size) {
+    EXPECT_FALSE(DecodeDescriptor(std::span(frame).first(size)).ok()) << size;
+  }
+  Frame result;
+  Encode(ExampleResult(), result);
+  for (size_t size = 0; size < result.size(); ++size) {
+    EXPECT_FALSE(DecodeResult(std::span(result).first(size)).ok()) << size;
+  }
+}
+
+TEST(CodecTest, RefusesTrailingBytes) {
+  Frame frame = EncodeExample();
+  frame.push_back(0);
+  ExpectRefused(frame, "trailing");
+  // Inside a section: its length grows by one value.
+  for (size_t at : {size_t{0}, size_t{5}, size_t{6}, size_t{7}}) {
+    frame = EncodeExample();
+    const auto starts = SectionStarts(frame);
+    frame.insert(frame.begin() + starts[at + 1], 4, 0);
+    Set32(frame, starts[at] + 4, starts[at + 1] - starts[at] - 8 + 4);
+    ExpectRefused(frame, "trailing");
+  }
+}
+
+TEST(CodecTest, RefusesMissingUnknownDuplicateAndUnorderedSections) {
+  const Frame frame = EncodeExample();
+  const auto starts = SectionStarts(frame);
+  ASSERT_EQ(starts.size(), 9u);
+  for (size_t i = 0; i + 1 < starts.size(); ++i) {
+    Frame missing = frame;
+    missing.erase(missing.begin() + starts[i], missing.begin() + starts[i + 1]);
+    ExpectRefused(missing, "missing");
+
+    Frame duplicate = frame;
+    duplicate.insert(duplicate.begin() + starts[i + 1], frame.begin() + starts[i],
+                     frame.begin() + starts[i + 1]);
+    ExpectRefused(duplicate, "comes twice");
+  }
+  for (uint32_t tag : {0u, 9u, 16u, 31u, 32u, 0xffffffffu}) {
+    Frame unknown = frame;
+    Set32(unknown, starts[7], tag);
+    ExpectRefused(unknown, "unknown section");
+  }
+  Frame swapped(frame.begin(), frame.begin() + starts[1]);
+  swapped.insert(swapped.end(), frame.begin() + starts[2], frame.begin() + starts[3]);
+  swapped.insert(swapped.end(), frame.begin() + starts[1], frame.begin() + starts[2]);
+  swapped.insert(swapped.end(), frame.begin() + starts[3], frame.end());
+  ExpectRefused(swapped, "after section");
+}
+
+TEST(CodecTest, RefusesSamplingThatTheStepDoesNotAnnounce) {
+  Frame frame = EncodeExample();
+  Set32(frame, SectionStarts(frame)[1] - 4, 0);  // the flags end the step section
+  ExpectRefused(frame, "follows in a second frame");
+  Set32(frame, SectionStarts(frame)[1] - 4, 2);
+  ExpectRefused(frame, "unknown flags");
+}
+
+TEST(CodecTest, RefusesCountsThatExceedTheFrame) {
+  const Frame frame = EncodeExample();
+  const auto starts = SectionStarts(frame);
+  // Groups, rows and sampling begin with a count; so do the arrays of the first group.
+  for (size_t at : {starts[5] + 8, starts[5] + 12, starts[5] + 16, starts[5] + 20, starts[6] + 8,
+                    starts[6] + 24, starts[7] + 8}) {
+    for (uint32_t count : {1000u, 0x40000000u, 0x7fffffffu, 0xffffffffu}) {
+      Frame broken = frame;
+      Set32(broken, at, count);
+      ExpectRefused(broken, "count exceeds the frame");
+    }
+  }
+  Frame broken = frame;
+  Set32(broken, starts[1] + 4, 0xfffffff0u);
+  ExpectRefused(broken, "states 4294967280 bytes");
+}
+
+TEST(CodecTest, RefusesAnUnknownStepKind) {
+  Frame frame = EncodeExample();
+  for (uint32_t kind : {0u, 4u}) {
+    Set32(frame, kHeaderBytes + 8 + 8 + 8 + 4, kind);
+    ExpectRefused(frame, "step kind");
+  }
+}
+
+TEST(ResultCodecTest, RoundTrips) {
+  Frame frame;
+  Encode(ExampleResult(), frame);
+  const auto result = DecodeResult(frame);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(*result, ExampleResult());
+}
+
+TEST(ResultCodecTest, AFailedResultCarriesItsStatusAndNoRows) {
+  StepResult result = ExampleResult();
+  result.status = absl::DeadlineExceededError("rank 2 did not arrive");
+  Frame frame;
+  Encode(result, frame);
+  const auto decoded = DecodeResult(frame);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->status, result.status);
+  EXPECT_TRUE(decoded->rows.empty());
+  EXPECT_EQ(decoded->timings, result.timings);
+}
+
+TEST(ResultCodecTest, LongMessagesAreCut) {
+  StepResult result;
+  result.status = absl::InternalError(std::string(100000, 'x'));
+  Frame frame;
+  Encode(result, frame);
+  const auto decoded = DecodeResult(frame);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->status.message().size(), kMaxStatusMessageBytes);
+}
+
+TEST(ResultCodecTest, RefusesBrokenResults) {
+  Frame frame;
+  Encode(ExampleResult(), frame);
+  const size_t code_at = kHeaderBytes + 8 + 8 + 8 + 4;
+  Frame broken = frame;
+  Set32(broken, code_at, 17);
+  EXPECT_NE(std::string(DecodeResult(broken).status().message()).find("status code 17"),
+            std::string::npos);
+  broken = frame;
+  Set32(broken, code_at, 13);
+  EXPECT_NE(std::string(DecodeResult(broken).status().message()).find("a failed step has rows"),
+            std::string::npos);
+
+  StepResult failed;
+  failed.status = absl::InternalError("x");
+  Encode(failed, frame);
+  Set32(frame, code_at, 0);
+  EXPECT_NE(std::string(DecodeResult(frame).status().message()).find("without an error"),
+            std::string::npos);
+}
+
+TEST(ResultCodecTest, MaxResultBytesBoundsTheRealSize) {
+  const StepDescriptor step = ExampleStep();
+  const uint32_t vocab = 3000;
+  StepResult result;
+  result.rows = {{.tokens = {1}, .logprobs = {}, .logits = std::vector<float>(vocab, 1.0f)},
+                 {.tokens = {2}, .logprobs = {}, .logits = {}}};
+  Frame frame;
+  Encode(result, frame);
+  EXPECT_EQ(frame.size(), MaxResultBytes(step, vocab));
+  result.status = absl::InternalError(std::string(100000, 'x'));
+  Encode(result, frame);
+  EXPECT_LE(frame.size(), MaxResultBytes(StepDescriptor(), vocab));
+}
+
+}  // namespace
+}  // namespace tandem::step

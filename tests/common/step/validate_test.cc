@@ -1,0 +1,205 @@
+// Every rule of Validate: one mutation of a valid step each.
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <ostream>
+#include <string>
+
+#include "common/step/descriptor.h"
+#include "gtest/gtest.h"
+#include "tests/common/step/example_step.h"
+
+namespace tandem::step {
+namespace {
+
+using absl::StatusCode;
+
+struct Case {
+  const char* name;
+  std::function<void(StepDescriptor&)> mutate;
+  const char* message;  // part of the error
+  StatusCode code = StatusCode::kInvalidArgument;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+class ValidateRule : public testing::TestWithParam<Case> {};
+
+TEST_P(ValidateRule, RefusesTheMutation) {
+  StepDescriptor step = ExampleStep();
+  GetParam().mutate(step);
+  const absl::Status status = Validate(step, ExampleLimits());
+  EXPECT_EQ(status.code(), GetParam().code) << status;
+  EXPECT_NE(std::string(status.message()).find(GetParam().message), std::string::npos) << status;
+}
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+const Case kCases[] = {
+    {"StepIdZero", [](auto& s) { s.step_id.value = 0; }, "step id is 0"},
+    {"ModelIndex", [](auto& s) { s.model_index = 1; }, "model index 1", StatusCode::kUnimplemented},
+    {"NoTokens", [](auto& s) { s.num_scheduled_tokens = 0; }, "0 scheduled tokens"},
+    {"TooManyTokens", [](auto& s) { s.num_scheduled_tokens = 9; }, "9 scheduled tokens"},
+    {"NoSequences", [](auto& s) { s.num_seqs_active = 0; }, "0 sequences"},
+    {"TooManySequences", [](auto& s) { s.num_seqs_active = 5; }, "5 sequences"},
+    {"TokensShort", [](auto& s) { s.tokens.pop_back(); }, "3 tokens, needed 4"},
+    {"PositionsLong", [](auto& s) { s.positions.push_back(3); }, "5 positions, needed 4"},
+    {"OffsetsShort", [](auto& s) { s.query_offsets.pop_back(); }, "2 query offsets, needed 3"},
+    {"SequencesLong", [](auto& s) { s.sequences.push_back({}); }, "3 sequences, needed 2"},
+    {"GroupMissing", [](auto& s) { s.groups.pop_back(); }, "1 KV groups, needed 2"},
+
+    {"TokenPastVocabulary", [](auto& s) { s.tokens[1] = 100; }, "token 1 has id 100"},
+    {"PreviousRow", [](auto& s) { s.tokens[0] = PreviousRow(0); }, "refers to the previous step",
+     StatusCode::kUnimplemented},
+
+    {"OffsetsBegin", [](auto& s) { s.query_offsets[0] = 1; }, "query offsets begin at 1"},
+    {"OffsetsDisagree", [](auto& s) { s.query_offsets[1] = 2; }, "query offsets 0..2"},
+    {"OffsetsDescend", [](auto& s) { s.query_offsets[2] = 0; }, "query offsets 1..0"},
+    {"OffsetsEndEarly",
+     [](auto& s) {
+       s.sequences[1] = {.slot = 0, .query_len = 2, .context_len = 2};
+       s.query_offsets[2] = 3;
+     },
+     "query offsets end at 3"},
+    {"QueryLenHuge", [](auto& s) { s.sequences[1].query_len = 0xffffffffu; }, "4294967295 tokens"},
+    {"QueryLenZero", [](auto& s) { s.sequences[0].query_len = 0; }, "has no tokens"},
+    {"Adapter", [](auto& s) { s.sequences[1].adapter = 0; }, "adapter 0",
+     StatusCode::kUnimplemented},
+    {"SlotRange", [](auto& s) { s.sequences[0].slot = 4; }, "has slot 4, needed below 4"},
+    {"SlotTwice", [](auto& s) { s.sequences[0].slot = 0; }, "slot 0, which is taken"},
+    {"ContextShort", [](auto& s) { s.sequences[1].context_len = 2; }, "context length 2"},
+    {"ContextLong", [](auto& s) { s.sequences[0].context_len = 33; }, "context length 33"},
+    {"PositionWrong", [](auto& s) { s.positions[2] = 2; }, "position 2, needed 1"},
+    {"PositionNegative", [](auto& s) { s.positions[1] = -1; }, "position -1, needed 0"},
+    {"ContextDisagrees", [](auto& s) { s.sequences[0].context_len = 22; },
+     "position 20, needed 21"},
+    {"DecodeOfSeveral", [](auto& s) { s.kind = StepKind::kDecode; }, "3 tokens in a decode step"},
+
+    {"TableOffsetsShort", [](auto& s) { s.groups[0].table_offsets.pop_back(); },
+     "2 block table offsets, needed 3"},
+    {"TableOffsetsBegin", [](auto& s) { s.groups[0].table_offsets[0] = 1; }, "run 1..7"},
+    {"TableOffsetsEnd", [](auto& s) { s.groups[1].table_offsets[2] = 7; },
+     "KV group 1: block table"},
+    {"TableOffsetsWild", [](auto& s) { s.groups[0].table_offsets[1] = 1000; }, "runs 0..1000 of 7"},
+    {"TableTooShort", [](auto& s) { s.groups[0].table_offsets[1] = 5; },
+     "has 5 blocks, needed 6..8"},
+    {"TableTooLong",
+     [](auto& s) {
+       s.groups[0].blocks.insert(s.groups[0].blocks.end(), 8, 1);
+       s.groups[0].table_offsets[2] += 8;
+     },
+     "has 9 blocks, needed 1..8"},
+    {"BlockRange", [](auto& s) { s.groups[0].blocks[1] = 16; }, "block 1 of sequence 0 is 16"},
+    {"BlockNegative", [](auto& s) { s.groups[0].blocks[6] = -2; }, "block 0 of sequence 1 is -2"},
+    {"NoBlockWithoutWindow", [](auto& s) { s.groups[0].blocks[0] = kNoBlock; },
+     "block 0 of sequence 0 is -1"},
+    {"NoBlockInWindow", [](auto& s) { s.groups[1].blocks[4] = kNoBlock; },
+     "block 4 of sequence 0 is -1"},
+    {"DeadBlockNegative", [](auto& s) { s.groups[1].blocks[0] = -2; },
+     "block 0 of sequence 0 is -2"},
+    {"DeadBlockRange", [](auto& s) { s.groups[1].blocks[3] = 10; }, "block 3 of sequence 0 is 10"},
+    {"SlotsShort", [](auto& s) { s.groups[0].slot_mapping.pop_back(); }, "3 slots, needed 4"},
+    {"SlotDisagrees", [](auto& s) { s.groups[0].slot_mapping[2] = 5; },
+     "token 2 of sequence 1 has slot 5, its block table says 1"},
+    {"SlotNegative", [](auto& s) { s.groups[1].slot_mapping[0] = -1; }, "has slot -1"},
+    {"BlockWrittenTwice",
+     [](auto& s) {
+       s.groups[0].blocks[6] = 8;
+       s.groups[0].slot_mapping = {32, 32, 33, 34};
+     },
+     "block 8 is written by sequences 0 and 1"},
+
+    {"RowToken", [](auto& s) { s.rows[1].token = 4; }, "row 1 is of token 4"},
+    {"RowOrder", [](auto& s) { s.rows[1].token = 0; }, "row 1 is of token 0, needed ascending"},
+    {"RowWantsNothing", [](auto& s) { s.rows[1].wants = 0; }, "row 1 wants 0"},
+    {"RowWantsUnknown", [](auto& s) { s.rows[1].wants = 32; }, "row 1 wants 32"},
+    {"RowTopLogprobs", [](auto& s) { s.rows[0].wants |= kWantTopLogprobs; }, "log-probabilities",
+     StatusCode::kUnimplemented},
+    {"RowLogprobsOf", [](auto& s) { s.rows[0].wants |= kWantLogprobsOf; }, "log-probabilities",
+     StatusCode::kUnimplemented},
+    {"RowHidden", [](auto& s) { s.rows[0].wants |= kWantHidden; }, "hidden state",
+     StatusCode::kUnimplemented},
+    {"RowTopNUnwanted", [](auto& s) { s.rows[0].top_n = 3; }, "does not want"},
+    {"RowIdsUnwanted", [](auto& s) { s.rows[0].logprobs_of = {1}; }, "does not want"},
+
+    {"SamplingMissing", [](auto& s) { s.sampling.pop_back(); }, "1 samplings, needed 2"},
+    {"SamplingUnannounced", [](auto& s) { s.has_sampling = false; }, "says it has none"},
+    {"SamplingOfUnsampledRow", [](auto& s) { s.rows[0].wants = kWantLogits; },
+     "2 samplings, needed 1"},
+    {"TemperatureNegative", [](auto& s) { s.sampling[0].temperature = -1; }, "temperature -1"},
+    {"TemperatureNan", [](auto& s) { s.sampling[1].temperature = kNan; }, "temperature"},
+    {"TemperatureInfinite", [](auto& s) { s.sampling[1].temperature = kInf; }, "temperature inf"},
+    {"TopPZero", [](auto& s) { s.sampling[0].top_p = 0; }, "top_p 0"},
+    {"TopPAboveOne", [](auto& s) { s.sampling[0].top_p = 2; }, "top_p 2"},
+    {"TopPNan", [](auto& s) { s.sampling[0].top_p = kNan; }, "top_p"},
+    {"MinPNegative", [](auto& s) { s.sampling[0].min_p = -0.5f; }, "min_p -0.5"},
+    {"MinPAboveOne", [](auto& s) { s.sampling[0].min_p = 1.5f; }, "min_p 1.5"},
+    {"MinPNan", [](auto& s) { s.sampling[0].min_p = kNan; }, "min_p"},
+    {"TopKNegative", [](auto& s) { s.sampling[0].top_k = -1; }, "top_k -1"},
+    {"SamplingPosition", [](auto& s) { s.sampling[0].position = 33; }, "position 33"},
+    {"BannedNegative", [](auto& s) { s.sampling[0].banned = {-1}; }, "bans id -1"},
+    {"BannedPastVocabulary", [](auto& s) { s.sampling[0].banned = {100}; }, "bans id 100"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Rules, ValidateRule, testing::ValuesIn(kCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(ValidateTest, AcceptsTheExample) {
+  EXPECT_EQ(Validate(ExampleStep(), ExampleLimits()), absl::OkStatus());
+}
+
+TEST(ValidateTest, AcceptsAllAtTheirLimits) {
+  StepDescriptor step = ExampleStep();
+  step.sampling[0] = {.temperature = 0, .top_p = 1, .min_p = 1, .top_k = 1 << 30, .position = 32};
+  step.rows[1].wants = kWantLogits;
+  step.sampling.pop_back();
+  EXPECT_EQ(Validate(step, ExampleLimits()), absl::OkStatus());
+  step.rows.clear();
+  step.sampling.clear();
+  EXPECT_EQ(Validate(step, ExampleLimits()), absl::OkStatus());
+}
+
+TEST(ValidateTest, AcceptsAStepWhoseSamplingFollows) {
+  StepDescriptor step = ExampleStep();
+  step.has_sampling = false;
+  step.sampling.clear();
+  EXPECT_EQ(Validate(step, ExampleLimits()), absl::OkStatus());
+}
+
+TEST(ValidateTest, AcceptsADecodeStepAndBlocksBeyondTheContext) {
+  StepDescriptor step = LargeStep(3, 17, 16);
+  StepLimits limits = LargeLimits(step, 16);
+  EXPECT_EQ(Validate(step, limits), absl::OkStatus());
+  step.groups[0].blocks.push_back(0);
+  step.groups[0].table_offsets.back() += 1;
+  EXPECT_EQ(Validate(step, limits), absl::OkStatus());
+}
+
+TEST(ValidateTest, RefusesAResultThatDoesNotFit) {
+  StepDescriptor step = ExampleStep();
+  step.rows[1].wants |= kWantLogits;
+  StepLimits limits = ExampleLimits();
+  limits.vocab_size = 1 << 20;
+  const absl::Status status = Validate(step, limits);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(std::string(status.message()).find("at most 8192 fit"), std::string::npos) << status;
+}
+
+TEST(ValidateTest, RefusesBrokenLimits) {
+  StepLimits limits = ExampleLimits();
+  limits.block_size = 0;
+  EXPECT_EQ(Validate(ExampleStep(), limits).code(), StatusCode::kInvalidArgument);
+}
+
+TEST(DebugStringTest, NamesWhatIsInTheStep) {
+  const std::string text = DebugString(ExampleStep());
+  for (const char* part : {"step 5 epoch 3 mixed", "tokens 7 1 2 3", "slot 2: query 1, context 21",
+                           "blocks 3 4 5 6 15 8 0", "row: token 0 wants 9", "banned 0 99"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  }
+  EXPECT_NE(DebugString(LargeStep(20, 8, 8)).find("... (20)"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tandem::step
