@@ -5,9 +5,9 @@
 // of one before any of the next. Parameters are copied, so the caller's may die. Nothing allocates
 // once the list has seen its longest step.
 //
-//   list.ReserveScratch(shared_bytes, per_thread_bytes);           // once per op call, plan pass
-//   included list.Add("norm", num_tasks, &RunNorm, NormTask{params, isa});  // RunNorm(const
-//   NormTask&, const TaskContext&)
+//   list.ReserveScratch(shared_bytes, per_thread_bytes);  // once per op call, plan pass included
+//   list.Add("norm", num_tasks, &RunNorm, NormTask{...});  // void RunNorm(const NormTask&,
+//                                                          //              const TaskContext&)
 //
 // A plan pass (planning()) records scratch alone: Add does nothing. One thread records;
 // ThreadStream runs.

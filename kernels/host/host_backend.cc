@@ -1,0 +1,132 @@
+#include "kernels/host/host_backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/status.h"
+#include "common/base/step_guard.h"
+#include "common/base/strings.h"
+#include "kernels/host/memory.h"
+#include "kernels/host/rows.h"
+#include "kernels/host/sample.h"
+
+namespace tandem::kernels::host {
+
+HostBackend::HostBackend(std::string name, uint32_t threads)
+    : name_(std::move(name)), list_(threads), stream_(threads) {}
+
+absl::StatusOr<Buffer> HostBackend::Allocate(size_t bytes) {
+  NoteBlockingCall("Backend::Allocate");
+  return AllocatePages(bytes);
+}
+
+absl::StatusOr<Weight> HostBackend::PlaceWeight(const Weight& host) {
+  NoteBlockingCall("Backend::PlaceWeight");
+  if (!CanCompute(host.type)) {
+    return absl::UnimplementedError(absl::StrCat("backend ", name_, " cannot compute with ",
+                                                 Sv(tensor::Name(host.type)), " weights"));
+  }
+  const uint32_t block = tensor::Traits(host.type).block_values;
+  if (host.cols % block != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("a ", Sv(tensor::Name(host.type)), " weight of ",
+                                                   host.cols, " columns is not a multiple of ",
+                                                   block));
+  }
+  if (uint64_t{host.col_begin} + host.col_count > host.cols) {
+    return absl::InvalidArgumentError(absl::StrCat("columns [", host.col_begin, ", +",
+                                                   host.col_count, ") lie outside a weight of ",
+                                                   host.cols));
+  }
+  if (host.row_stride_bytes < tensor::RowBytes(host.type, host.cols)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("row stride ", host.row_stride_bytes, " is below the ",
+                     tensor::RowBytes(host.type, host.cols), " bytes of a row"));
+  }
+  return host;
+}
+
+void HostBackend::BeginEncode(EncodeMode mode) {
+  TANDEM_CHECK(phase_ != Phase::kRunning) << "BeginEncode before Wait";
+  phase_ = mode == EncodeMode::kPlan ? Phase::kPlanning : Phase::kEncoding;
+  list_.Clear(mode);
+}
+
+size_t HostBackend::ScratchBytes(const ScratchSize& size) const {
+  return size.shared + size.per_thread * list_.threads();
+}
+
+absl::StatusOr<size_t> HostBackend::FinishPlan() {
+  TANDEM_CHECK(phase_ == Phase::kPlanning) << "FinishPlan outside a plan pass";
+  NoteBlockingCall("Backend::FinishPlan");
+  phase_ = Phase::kIdle;
+  const ScratchSize wanted{std::max(reserved_.shared, list_.scratch().shared),
+                           std::max(reserved_.per_thread, list_.scratch().per_thread)};
+  const size_t bytes = ScratchBytes(wanted);
+  if (bytes > scratch_.bytes()) {
+    TANDEM_ASSIGN_OR_RETURN(scratch_, AllocatePages(bytes));
+  }
+  reserved_ = wanted;
+  return bytes;
+}
+
+absl::Status HostBackend::Submit(Deadline deadline) {
+  TANDEM_CHECK(phase_ == Phase::kEncoding) << "Submit without BeginEncode(kRun)";
+  const ScratchSize needed = list_.scratch();
+  if (needed.shared > reserved_.shared || needed.per_thread > reserved_.per_thread) {
+    phase_ = Phase::kIdle;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the step needs ", ScratchBytes(needed), " bytes of scratch (", needed.shared, " shared, ",
+        needed.per_thread, " per thread), the plan pass reserved ", ScratchBytes(reserved_)));
+  }
+  phase_ = Phase::kRunning;
+  stream_.Start(list_, {scratch_.data(), scratch_.data() + reserved_.shared, reserved_.per_thread},
+                deadline);
+  return absl::OkStatus();
+}
+
+absl::Status HostBackend::Wait() {
+  NoteBlockingCall("Backend::Wait");
+  if (phase_ != Phase::kRunning) {
+    return absl::FailedPreconditionError("Wait: nothing was submitted");
+  }
+  phase_ = Phase::kIdle;
+  return stream_.Wait();
+}
+
+void HostBackend::Enqueue(std::function<absl::Status(Deadline)> work) {
+  list_.AddWork("host work", std::move(work));
+}
+
+namespace {
+
+struct CopyTask {
+  std::byte* to;
+  const std::byte* from;
+  size_t bytes;
+};
+
+constexpr size_t kCopyBytesPerTask = size_t{1} << 20;
+
+void RunCopy(const CopyTask& copy, const TaskContext& context) {
+  const size_t begin = context.task * kCopyBytesPerTask;
+  std::memcpy(copy.to + begin, copy.from + begin, std::min(kCopyBytesPerTask, copy.bytes - begin));
+}
+
+}  // namespace
+
+void HostBackend::Copy(void* to, const void* from, size_t bytes) {
+  const size_t tasks = (bytes + kCopyBytesPerTask - 1) / kCopyBytesPerTask;
+  list_.Add("copy", static_cast<uint32_t>(tasks), &RunCopy,
+            CopyTask{static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes});
+}
+
+void HostBackend::GatherRows(const GatherRowsParams& params) { EncodeGatherRows(list_, params); }
+void HostBackend::UnshardLogits(const UnshardLogitsParams& params) {
+  EncodeUnshardLogits(list_, params);
+}
+void HostBackend::Sample(const SampleParams& params) { EncodeSample(list_, params); }
+
+}  // namespace tandem::kernels::host

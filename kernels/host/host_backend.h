@@ -1,0 +1,70 @@
+// HostBackend: what all backends that compute on the CPU share: memory, phases, copies and the
+// stream. A subclass adds the ops, each as entries of list().
+#ifndef TANDEM_KERNELS_HOST_HOST_BACKEND_H_
+#define TANDEM_KERNELS_HOST_HOST_BACKEND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/backend.h"
+#include "kernels/host/op_list.h"
+#include "kernels/host/thread_stream.h"
+
+namespace tandem::kernels::host {
+
+class HostBackend : public Backend, private HostStream {
+ public:
+  std::string_view name() const final { return name_; }
+
+  absl::StatusOr<Buffer> Allocate(size_t bytes) final;
+  // A weight stays where it is. UNIMPLEMENTED for types without CanCompute; INVALID_ARGUMENT for a
+  // shape that can't be.
+  absl::StatusOr<Weight> PlaceWeight(const Weight& host) final;
+
+  void BeginEncode(EncodeMode mode) final;
+  absl::StatusOr<size_t> FinishPlan() final;
+  // FAILED_PRECONDITION when the list needs more scratch than plan passes reserved.
+  absl::Status Submit(Deadline deadline) final;
+  absl::Status Wait() final;
+
+  void Upload(void* device, const void* host, size_t bytes) final { Copy(device, host, bytes); }
+  void Download(void* host, const void* device, size_t bytes) final { Copy(host, device, bytes); }
+
+  // The same for all: copies and integers, which no instruction set changes.
+  void GatherRows(const GatherRowsParams& params) final;
+  void UnshardLogits(const UnshardLogitsParams& params) final;
+  void Sample(const SampleParams& params) final;
+
+  HostStream* host_stream() final { return this; }
+
+ protected:
+  HostBackend(std::string name, uint32_t threads);
+
+  // Whether weights of `type` can be multiplied with.
+  virtual bool CanCompute(tensor::Type type) const = 0;
+
+  OpList& list() { return list_; }
+
+ private:
+  enum class Phase { kIdle, kEncoding, kPlanning, kRunning };
+
+  void Enqueue(std::function<absl::Status(Deadline)> work) final;
+  void Copy(void* to, const void* from, size_t bytes);
+  size_t ScratchBytes(const ScratchSize& size) const;
+
+  const std::string name_;
+  Phase phase_ = Phase::kIdle;
+  OpList list_;
+  ScratchSize reserved_;
+  Buffer scratch_;  // shared part, then one part per thread
+  ThreadStream stream_;
+};
+
+}  // namespace tandem::kernels::host
+
+#endif  // TANDEM_KERNELS_HOST_HOST_BACKEND_H_

@@ -1,0 +1,19 @@
+// Memory of backends that compute on the host.
+#ifndef TANDEM_KERNELS_HOST_MEMORY_H_
+#define TANDEM_KERNELS_HOST_MEMORY_H_
+
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "kernels/backend.h"
+
+namespace tandem::kernels::host {
+
+// Zeroed pages of the process's own, page-aligned; from 2 MiB on aligned for and advised to use
+// huge pages. The pages are taken when first touched. RESOURCE_EXHAUSTED with the size when the
+// system refuses. Thread-safe.
+absl::StatusOr<Buffer> AllocatePages(size_t bytes);
+
+}  // namespace tandem::kernels::host
+
+#endif  // TANDEM_KERNELS_HOST_MEMORY_H_

@@ -1,0 +1,229 @@
+#include "kernels/host/sample.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+#include "kernels/host/philox.h"
+
+namespace tandem::kernels::host {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+// The largest of n floats, NaNs left out; kNever when there is none. Written in lanes so that
+// compilers use vectors.
+float Largest(const float* x, size_t n) {
+  constexpr size_t kLanes = 16;
+  float lanes[kLanes];
+  std::fill_n(lanes, kLanes, kNever);
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (size_t j = 0; j < kLanes; ++j) lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+  }
+  float largest = kNever;
+  for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  for (float lane : lanes) largest = std::max(largest, lane);
+  return largest;
+}
+
+// exp(x) for x <= 0, relative error below 2e-7; 0 below -87 and for NaN. 2^n times a polynomial on
+// |r| <= ln(2) / 2.
+inline float ExpOfNegative(float x) {
+  const float magic = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
+  const float clamped = x >= -87.0f ? x : -87.0f;
+  const float shifted = clamped * 1.44269504f + magic;
+  const float n = shifted - magic;
+  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const uint32_t exponent = (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(magic))
+                            << 23;
+  const float result = std::bit_cast<float>(std::bit_cast<uint32_t>(p) + exponent);
+  return x >= -87.0f ? result : 0.0f;
+}
+
+// Weights in the order "heavier first, then the lower id" as one integer that falls along it.
+// Weights are not negative, so their bits order as they do.
+uint64_t Key(float weight, uint32_t id) {
+  return (uint64_t{std::bit_cast<uint32_t>(weight)} << 32) | (~id & 0xffffffffu);
+}
+float KeyWeight(uint64_t key) { return std::bit_cast<float>(static_cast<uint32_t>(key >> 32)); }
+
+double SumOfKeys(const uint64_t* keys, size_t n) {
+  double sum = 0;
+  for (size_t i = 0; i < n; ++i) sum += KeyWeight(keys[i]);
+  return sum;
+}
+
+// The key at which the heaviest-first running sum of `keys` reaches `target`: selection by weight,
+// without a full sort.
+uint64_t KeyReaching(uint64_t* keys, size_t n, double target) {
+  constexpr size_t kSmall = 64;
+  double before = 0;  // sum of what is heavier than keys[0, n)
+  while (n > kSmall) {
+    const uint64_t a = keys[0], b = keys[n / 2], c = keys[n - 1];
+    // Keys differ, so a median of three always leaves something on either side.
+    const uint64_t pivot = std::max(std::min(a, b), std::min(std::max(a, b), c));
+    uint64_t* middle = std::partition(keys, keys + n, [&](uint64_t key) { return key >= pivot; });
+    const auto heavier = static_cast<size_t>(middle - keys);
+    const double sum = SumOfKeys(keys, heavier);
+    if (before + sum >= target) {
+      n = heavier;
+    } else {
+      before += sum;
+      keys = middle;
+      n -= heavier;
+    }
+  }
+  std::sort(keys, keys + n, std::greater<>());
+  for (size_t i = 0; i < n; ++i) {
+    before += KeyWeight(keys[i]);
+    if (before >= target) return keys[i];
+  }
+  return keys[n - 1];
+}
+
+// Sets to zero what top_k and top_p drop. `keys` is room for `vocab`.
+void KeepHeaviest(const SamplingRow& row, float* weights, uint64_t* keys, uint32_t vocab) {
+  size_t n = 0;
+  for (uint32_t id = 0; id < vocab; ++id) {
+    if (weights[id] > 0) keys[n++] = Key(weights[id], id);
+  }
+  uint64_t last = 0;  // the lightest key that is kept
+  if (row.top_k > 0 && static_cast<size_t>(row.top_k) < n) {
+    const auto k = static_cast<size_t>(row.top_k);
+    std::nth_element(keys, keys + k - 1, keys + n, std::greater<>());
+    n = k;
+    last = keys[k - 1];
+  }
+  if (row.top_p < 1.0f) last = KeyReaching(keys, n, double{row.top_p} * SumOfKeys(keys, n));
+  for (uint32_t id = 0; id < vocab; ++id) {
+    if (Key(weights[id], id) < last) weights[id] = 0;
+  }
+}
+
+double SumOfWeights(const float* weights, size_t n) {
+  double lanes[4] = {};
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (size_t j = 0; j < 4; ++j) lanes[j] += weights[i + j];
+  }
+  for (; i < n; ++i) lanes[0] += weights[i];
+  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+}
+
+// The id at which the running sum passes `share` of the whole. REQUIRES: some weight is positive.
+int32_t Walk(const float* weights, uint32_t vocab, double share) {
+  double left = share * SumOfWeights(weights, vocab);
+  constexpr uint32_t kRun = 512;
+  int32_t drawn = 0;
+  for (uint32_t begin = 0; begin < vocab; begin += kRun) {
+    const uint32_t end = std::min(vocab, begin + kRun);
+    const double run = SumOfWeights(weights + begin, end - begin);
+    if (run == 0) continue;
+    const bool inside = left < run;
+    for (uint32_t id = begin; id < end; ++id) {
+      if (weights[id] == 0) continue;
+      drawn = static_cast<int32_t>(id);  // rounding may leave a little: then the last one it is
+      if (!inside) continue;
+      left -= weights[id];
+      if (left < 0) return drawn;
+    }
+    if (inside) return drawn;
+    left -= run;
+  }
+  return drawn;
+}
+
+class RowSampler {
+ public:
+  RowSampler(const SampleParams& params, const SamplingRow& row, std::byte* scratch)
+      : row_(row),
+        logits_(params.logits + static_cast<size_t>(row.logits_row) * params.vocab),
+        vocab_(params.vocab),
+        banned_(params.banned + (params.banned != nullptr ? row.banned_begin : 0)),
+        banned_count_(row.banned_end - row.banned_begin),
+        keys_(reinterpret_cast<uint64_t*>(scratch)),
+        weights_(reinterpret_cast<float*>(keys_ + params.vocab)) {}
+
+  int32_t Draw() {
+    if (vocab_ == 0) return 0;
+    const bool greedy = !(row_.temperature > 0);
+    if (greedy && banned_count_ == 0) return FirstOf(logits_, Largest(logits_, vocab_));
+    std::memcpy(weights_, logits_, vocab_ * sizeof(float));
+    Ban(kNever);
+    const float largest = Largest(weights_, vocab_);
+    if (greedy || largest == kNever) return FirstOf(weights_, largest);
+    Weigh(largest);
+    if (row_.top_k > 0 || row_.top_p < 1.0f) KeepHeaviest(row_, weights_, keys_, vocab_);
+    return Walk(weights_, vocab_, UniformDraw(row_.seed, row_.position));
+  }
+
+ private:
+  void Ban(float value) {
+    for (int32_t i = 0; i < banned_count_; ++i) {
+      const int32_t id = banned_[i];
+      if (id >= 0 && static_cast<uint32_t>(id) < vocab_) weights_[id] = value;
+    }
+  }
+
+  // The lowest id with that logit; without any, the lowest id that is not banned.
+  int32_t FirstOf(const float* logits, float value) {
+    if (value != kNever) {
+      return static_cast<int32_t>(std::find(logits, logits + vocab_, value) - logits);
+    }
+    for (uint32_t id = 0; id < vocab_; ++id) {
+      const auto candidate = static_cast<int32_t>(id);
+      if (std::find(banned_, banned_ + banned_count_, candidate) == banned_ + banned_count_)
+        return candidate;
+    }
+    return 0;
+  }
+
+  // Logits become weights, 1 for the largest; min_p is applied on the way.
+  void Weigh(float largest) {
+    if (largest == -kNever) {  // infinite logits share everything between them
+      for (uint32_t id = 0; id < vocab_; ++id) weights_[id] = weights_[id] == largest ? 1.0f : 0.0f;
+      return;
+    }
+    const float temperature = row_.temperature;
+    const float floor = std::min(row_.min_p, 1.0f);
+    float* const weights = weights_;
+    for (uint32_t id = 0; id < vocab_; ++id) {
+      const float weight = ExpOfNegative((weights[id] - largest) / temperature);
+      weights[id] = weight >= floor ? weight : 0.0f;
+    }
+  }
+
+  const SamplingRow& row_;
+  const float* const logits_;
+  const uint32_t vocab_;
+  const int32_t* const banned_;
+  const int32_t banned_count_;
+  uint64_t* const keys_;  // (vocab)
+  float* const weights_;  // (vocab)
+};
+
+void SampleRow(const SampleParams& p, const TaskContext& context) {
+  p.out[context.task] = RowSampler(p, p.rows[context.task], context.thread_scratch).Draw();
+}
+
+}  // namespace
+
+void EncodeSample(OpList& list, const SampleParams& params) {
+  list.ReserveScratch(0, params.vocab * (sizeof(uint64_t) + sizeof(float)));
+  list.Add("sample", params.count, &SampleRow, params);
+}
+
+}  // namespace tandem::kernels::host

@@ -1,0 +1,191 @@
+#include "kernels/host/thread_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace tandem::kernels::host {
+namespace {
+
+// About 50 microseconds on current x86: longer than the gap between two entries, shorter than
+// anyone notices.
+constexpr int kSpins = 1500;
+
+constexpr uint64_t kOpen = uint64_t{1} << 31;
+constexpr uint64_t kInside = kOpen - 1;
+constexpr int kGenerationShift = 32;
+
+inline void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+uint32_t Generation(uint64_t session) { return static_cast<uint32_t>(session >> kGenerationShift); }
+
+}  // namespace
+
+ThreadStream::ThreadStream(uint32_t threads) {
+  TANDEM_CHECK(threads >= 1) << threads << " threads";
+  helpers_.reserve(threads - 1);
+  for (uint32_t t = 1; t < threads; ++t) helpers_.emplace_back([this, t] { HelperMain(t); });
+}
+
+ThreadStream::~ThreadStream() {
+  TANDEM_CHECK(list_ == nullptr) << "a stream ended before its list was waited for";
+  quit_.store(true);
+  WakeParked();
+  for (std::thread& helper : helpers_) helper.join();
+}
+
+void ThreadStream::Start(const OpList& list, const ScratchMemory& scratch, Deadline deadline) {
+  TANDEM_CHECK(list_ == nullptr) << "started twice without Wait";
+  const size_t entries = list.entries().size();
+  if (entries > progress_capacity_) {
+    progress_capacity_ = std::max(entries, 2 * progress_capacity_);
+    progress_ = std::make_unique<Progress[]>(progress_capacity_);
+  }
+  for (size_t i = 0; i < entries; ++i) {
+    progress_[i].next.store(0, std::memory_order_relaxed);
+    progress_[i].finished.store(0, std::memory_order_relaxed);
+  }
+  list_ = &list;
+  scratch_ = scratch;
+  deadline_ = deadline;
+  completed_.store(0, std::memory_order_relaxed);
+  stopped_.store(false, std::memory_order_relaxed);
+  const uint64_t generation = Generation(session_.load()) + uint64_t{1};
+  session_.store((generation << kGenerationShift) | kOpen);
+  if (!helpers_.empty() && entries != 0) WakeParked();
+}
+
+absl::Status ThreadStream::Wait() {
+  TANDEM_CHECK(list_ != nullptr) << "Wait without Start";
+  if (!list_->entries().empty() && deadline_.Passed()) {
+    Fail(absl::DeadlineExceededError("the step's deadline passed before it began"));
+  }
+  RunList(0);
+  // Nobody may enter any more, and whoever is inside only has to notice the end.
+  session_.fetch_and(~kOpen);
+  WaitFor([this] { return (session_.load() & kInside) == 0; }, nullptr);
+  list_ = nullptr;
+  std::lock_guard lock(mutex_);
+  return std::exchange(error_, absl::OkStatus());
+}
+
+void ThreadStream::HelperMain(uint32_t thread) {
+  uint32_t seen = 0;
+  while (Join(&seen)) {
+    RunList(thread);
+    Leave();
+  }
+}
+
+bool ThreadStream::Join(uint32_t* seen) {
+  while (true) {
+    WaitFor(
+        [&] {
+          const uint64_t session = session_.load();
+          return quit_.load() || ((session & kOpen) != 0 && Generation(session) != *seen);
+        },
+        nullptr);
+    if (quit_.load()) return false;
+    uint64_t session = session_.load();
+    while ((session & kOpen) != 0) {
+      if (!session_.compare_exchange_weak(session, session + 1)) continue;
+      *seen = Generation(session);
+      return true;
+    }
+  }
+}
+
+void ThreadStream::Leave() {
+  session_.fetch_sub(1);
+  WakeParked();
+}
+
+bool ThreadStream::ListEnded(uint32_t after) const {
+  return completed_.load() > after || stopped_.load();
+}
+
+void ThreadStream::RunList(uint32_t thread) {
+  const auto entries = static_cast<uint32_t>(list_->entries().size());
+  while (!stopped_.load()) {
+    const uint32_t index = completed_.load();
+    if (index == entries) return;
+    RunTasks(index, thread);
+    if (ListEnded(index)) continue;
+    // Only the caller turns a passed deadline into an error; a helper simply waits to be told.
+    const bool in_time =
+        WaitFor([&] { return ListEnded(index); }, thread == 0 ? &deadline_ : nullptr);
+    if (!in_time) Fail(absl::DeadlineExceededError("the step's deadline passed while it ran"));
+  }
+}
+
+void ThreadStream::RunTasks(uint32_t index, uint32_t thread) {
+  const OpList::Entry& entry = list_->entries()[index];
+  Progress& progress = progress_[index];
+  TaskContext context{0, thread, scratch_.shared,
+                      scratch_.per_thread + thread * scratch_.per_thread_stride};
+  uint32_t ran = 0;
+  while ((context.task = progress.next.fetch_add(1, std::memory_order_relaxed)) < entry.num_tasks) {
+    if (stopped_.load(std::memory_order_relaxed)) return;
+    if (entry.run != nullptr) {
+      entry.run(list_->params(entry), context);
+    } else if (absl::Status status = list_->work(entry)(deadline_); !status.ok()) {
+      return Fail(std::move(status));
+    }
+    ++ran;
+  }
+  if (ran == 0) return;
+  // acq_rel: the last one to finish has seen what all the others wrote.
+  if (progress.finished.fetch_add(ran, std::memory_order_acq_rel) + ran == entry.num_tasks) {
+    Complete(index);
+  }
+}
+
+void ThreadStream::Complete(uint32_t index) {
+  if (index + 1 < list_->entries().size() && deadline_.Passed()) {
+    return Fail(absl::DeadlineExceededError("the step's deadline passed while it ran"));
+  }
+  completed_.store(index + 1);
+  WakeParked();
+}
+
+void ThreadStream::Fail(absl::Status status) {
+  {
+    std::lock_guard lock(mutex_);
+    if (error_.ok()) error_ = std::move(status);
+  }
+  stopped_.store(true);
+  WakeParked();
+}
+
+template <typename Ready>
+bool ThreadStream::WaitFor(Ready ready, const Deadline* deadline) {
+  for (int i = 0; i < kSpins; ++i) {
+    if (ready()) return true;
+    Pause();
+  }
+  std::unique_lock lock(mutex_);
+  // Sequentially consistent on both sides: whoever makes `ready` true after this sees parked_, or
+  // we see `ready`.
+  parked_.fetch_add(1);
+  bool in_time = true;
+  if (deadline == nullptr) {
+    wake_.wait(lock, ready);
+  } else {
+    in_time = wake_.wait_until(lock, deadline->when(), ready);
+  }
+  parked_.fetch_sub(1);
+  return in_time;
+}
+
+void ThreadStream::WakeParked() {
+  if (parked_.load() == 0) return;
+  { std::lock_guard lock(mutex_); }
+  wake_.notify_all();
+}
+
+}  // namespace tandem::kernels::host

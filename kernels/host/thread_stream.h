@@ -1,0 +1,97 @@
+// ThreadStream: runs an OpList on the caller and threads - 1 helpers.
+//
+// Start wakes the helpers and returns; Wait makes the caller one of them until the list is done.
+// Tasks of an entry are taken from a counter, and an entry is done when its tasks are, whoever ran
+// them: a helper that wakes late holds nobody up. Between entries, and between lists, a thread
+// spins for some tens of microseconds and then parks on a condition variable, so an idle stream
+// burns no CPU. With one thread there is nothing to wake: Wait runs the list.
+//
+// The first error (of host work, or the deadline passing between two entries) skips the rest of the
+// list and comes back from Wait. Start, Wait and the destructor belong to one thread.
+#ifndef TANDEM_KERNELS_HOST_THREAD_STREAM_H_
+#define TANDEM_KERNELS_HOST_THREAD_STREAM_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+#include "kernels/host/op_list.h"
+
+namespace tandem::kernels::host {
+
+// Scratch memory as the tasks get it.
+struct ScratchMemory {
+  std::byte* shared = nullptr;
+  std::byte* per_thread = nullptr;  // (threads, per_thread_stride)
+  size_t per_thread_stride = 0;
+};
+
+class ThreadStream {
+ public:
+  explicit ThreadStream(uint32_t threads);
+  // Ends the helpers. A started list must have been waited for.
+  ~ThreadStream();
+  ThreadStream(const ThreadStream&) = delete;
+  ThreadStream& operator=(const ThreadStream&) = delete;
+
+  uint32_t threads() const { return static_cast<uint32_t>(helpers_.size()) + 1; }
+
+  // `list` and `scratch` must not change until Wait returns.
+  void Start(const OpList& list, const ScratchMemory& scratch, Deadline deadline);
+  // The first error of the list that was started last.
+  absl::Status Wait();
+
+ private:
+  // How far one entry is. A cache line of its own would cost more to clear than sharing costs.
+  struct Progress {
+    std::atomic<uint32_t> next{0};      // the first task that nobody took
+    std::atomic<uint32_t> finished{0};  // tasks done
+  };
+
+  void HelperMain(uint32_t thread);
+  // Waits for a list newer than `seen` and joins it; false when the stream ends.
+  bool Join(uint32_t* seen);
+  void Leave();
+  // Takes part in the current list until it is done or stopped.
+  void RunList(uint32_t thread);
+  void RunTasks(uint32_t index, uint32_t thread);
+  void Complete(uint32_t index);
+  void Fail(absl::Status status);
+  bool ListEnded(uint32_t after) const;
+  // Spins, then parks, until `ready()`; false when `deadline` passed first.
+  template <typename Ready>
+  bool WaitFor(Ready ready, const Deadline* deadline);
+  void WakeParked();
+
+  // The current list. Written by Start while no helper is inside.
+  const OpList* list_ = nullptr;
+  ScratchMemory scratch_;
+  Deadline deadline_ = Deadline::At({});
+  std::unique_ptr<Progress[]> progress_;  // one per entry
+  size_t progress_capacity_ = 0;
+
+  // Generation (upper 32 bits), open flag, number of helpers inside. Helpers enter only while it is
+  // open.
+  std::atomic<uint64_t> session_{0};
+  std::atomic<uint32_t> completed_{0};  // entries done, all before it too
+  std::atomic<bool> stopped_{false};    // an error: no further tasks
+  std::atomic<bool> quit_{false};
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::atomic<int> parked_{0};  // threads inside wake_'s wait, or about to be
+  absl::Status error_;          // guarded by mutex_
+
+  std::vector<std::thread> helpers_;
+};
+
+}  // namespace tandem::kernels::host
+
+#endif  // TANDEM_KERNELS_HOST_THREAD_STREAM_H_

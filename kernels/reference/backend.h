@@ -1,0 +1,16 @@
+// The reference backend: slow, simple, and right. Runs on every machine.
+#ifndef TANDEM_KERNELS_REFERENCE_BACKEND_H_
+#define TANDEM_KERNELS_REFERENCE_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels/backend.h"
+
+namespace tandem::kernels::reference {
+
+std::unique_ptr<Backend> MakeReferenceBackend(uint32_t threads);
+
+}  // namespace tandem::kernels::reference
+
+#endif  // TANDEM_KERNELS_REFERENCE_BACKEND_H_

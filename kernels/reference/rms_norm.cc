@@ -1,0 +1,28 @@
+// Source: Zhang and Sennrich, "Root mean square layer normalization", 2019.
+#include <cmath>
+
+#include "kernels/reference/ops.h"
+
+namespace tandem::kernels::reference {
+namespace {
+
+void NormRow(const RmsNormParams& p, const host::TaskContext& context) {
+  const size_t begin = static_cast<size_t>(context.task) * p.dim;
+  float* const residual = p.residual + begin;
+  float* const out = p.out + begin;
+  if (p.add != nullptr) {
+    for (uint32_t i = 0; i < p.dim; ++i) residual[i] += p.add[begin + i];
+  }
+  double squares = 0;
+  for (uint32_t i = 0; i < p.dim; ++i) squares += double{residual[i]} * residual[i];
+  const auto scale = static_cast<float>(1.0 / std::sqrt(squares / p.dim + p.epsilon));
+  for (uint32_t i = 0; i < p.dim; ++i) out[i] = residual[i] * scale * p.weight[i];
+}
+
+}  // namespace
+
+void EncodeRmsNorm(host::OpList& list, const RmsNormParams& params) {
+  list.Add("rms_norm", params.rows, &NormRow, params);
+}
+
+}  // namespace tandem::kernels::reference
