@@ -1,0 +1,78 @@
+"""Tests of make_random_model: types of the mix, vocabulary, and that a file is as long as its table says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).absolute().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import numpy as np  # noqa: E402
+
+import make_random_model as tool  # noqa: E402
+
+QWEN2_HALF_BILLION = tool.Shape(896, 24, 14, 2, 4864, 151936, 32768, tied=True)
+
+
+class Types(unittest.TestCase):
+    def test_mix_of_the_default_shape(self) -> None:
+        def kind(name: str, columns: int, layer: int = 0) -> str:
+            return tool.matrix_type(name, columns, layer, QWEN2_HALF_BILLION, "q4_k_m").name
+
+        self.assertEqual(kind("token_embd", 896), "Q8_0")
+        self.assertEqual(kind("attn_q", 896), "Q5_0")
+        self.assertEqual(kind("attn_v", 896, layer=0), "Q8_0")
+        self.assertEqual(kind("attn_v", 896, layer=3), "Q5_0")
+        downs = [kind("ffn_down", 4864, layer) for layer in range(24)]
+        self.assertEqual(downs.count("Q6_K"), 12)
+        self.assertEqual(downs.count("Q4_K"), 12)
+        self.assertEqual(downs[:6], ["Q6_K", "Q6_K", "Q6_K", "Q4_K", "Q4_K", "Q6_K"])
+
+    def test_q8_0_blocks_have_the_deviation_asked_for(self) -> None:
+        blocks = tool.q8_0_blocks(np.random.default_rng(1), 4000, 0.03)
+        scale = blocks[:, :2].copy().view("<f2").astype(np.float64)
+        weights = scale * blocks[:, 2:].copy().view(np.int8)
+        self.assertAlmostEqual(weights.std(), 0.03, delta=0.003)
+        self.assertAlmostEqual(weights.mean(), 0.0, delta=0.001)
+
+
+class Vocabulary(unittest.TestCase):
+    def test_full_size(self) -> None:
+        tokens, types, merges = tool.make_vocabulary(151936)
+        self.assertEqual(len(tokens), 151936)
+        self.assertEqual(len(set(tokens)), 151936)
+        self.assertEqual(len(merges), 151387)
+        self.assertEqual(tokens[types.index(tool.CONTROL_TOKEN)], "<|endoftext|>")
+        known = set(tokens)
+        for merge in merges:
+            left, right = merge.split(" ")
+            self.assertTrue(left in known and right in known and left + right in known)
+
+    def test_refuses_a_size_without_room(self) -> None:
+        with self.assertRaises(ValueError):
+            tool.make_vocabulary(258)
+
+
+class Files(unittest.TestCase):
+    def test_writes_the_same_file_for_the_same_seed(self) -> None:
+        sizes = "--hidden 256 --layers 8 --heads 4 --kv-heads 2 --ffn 512 --vocabulary 400".split()
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for i, (kind, seed) in enumerate((("q4_k_m", "1"), ("q4_k_m", "1"), ("q4_k_m", "2"), ("q8_0", "1"))):
+                path = Path(folder) / f"{i}.gguf"
+                subprocess.run([sys.executable, ROOT / "tools" / "make_random_model.py", "--out", path,
+                                "--type", kind, "--seed", seed, *sizes], check=True, stdout=subprocess.DEVNULL)
+                files.append(path.read_bytes())
+        self.assertEqual(files[0], files[1])
+        self.assertEqual(len(files[0]), len(files[2]))
+        self.assertNotEqual(files[0], files[2])
+        self.assertEqual({data[:8] for data in files}, {b"GGUF\x03\x00\x00\x00"})
+        self.assertGreater(len(files[3]), len(files[0]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Trains the demo model on one CPU core; writes a checkpoint every few minutes.
+
+Stories get longer when the answers are right often enough: the level of the texts follows the running share
+of right answer tokens. The learning rate is constant after a short warm-up and falls linearly to almost nothing
+over the last part of the time given by --minutes, so that a run on a busy machine still ends well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from pathlib import Path
+
+import torch
+from torch.nn import functional as F
+
+from batches import ANSWER_WEIGHT, batches
+from bpe import Tokenizer
+from evaluate_torch import answer_accuracy
+from generator import FULL
+from model import DemoModel, Shape
+from muon import Muon
+
+HERE = Path(__file__).parent
+WARM_UP_STEPS = 50
+DECAY_SHARE = 0.35
+ADVANCE_AT = 0.90
+SAVE_SECONDS = 180
+
+
+class Curriculum:
+    """The level of the next texts, by the running share of right answer tokens at the present level."""
+
+    def __init__(self) -> None:
+        self.level = 0
+        self.right = 0.0
+
+    def draw(self, rng: random.Random) -> int:
+        return self.level if rng.random() < 0.85 else rng.randint(0, min(self.level + 1, FULL))
+
+    def observe(self, right: float) -> None:
+        self.right += 0.02 * (right - self.right)
+        if self.level < FULL and self.right > ADVANCE_AT:
+            self.level += 1
+            self.right = 0.0
+            print(f"       now level {self.level}", flush=True)
+
+
+def weighted_loss(model: DemoModel, ids: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, float]:
+    """Mean cross-entropy of the targets, and the share of right answer tokens.
+
+    Only positions with a weight reach the head.
+    """
+    targets, weights = ids[:, 1:].reshape(-1), weights[:, 1:].reshape(-1)
+    keep = weights > 0
+    targets, weights = targets[keep], weights[keep]
+    logits = model.logits(model.hidden_states(ids[:, :-1]).reshape(-1, model.shape.hidden)[keep])
+    losses = F.cross_entropy(logits, targets, reduction="none")
+    answers = weights == ANSWER_WEIGHT
+    right = (logits.detach()[answers].argmax(-1) == targets[answers]).float().mean().item()
+    return (losses * weights).sum() / weights.sum(), right
+
+
+def learning_factor(elapsed: float, total: float, step: int) -> float:
+    left = max(0.0, 1 - elapsed / total)
+    return min(1.0, (step + 1) / WARM_UP_STEPS, 0.02 + left / DECAY_SHARE)
+
+
+def save(model: DemoModel, path: Path, tokens_seen: int, seconds: float) -> None:
+    temporary = path.with_suffix(".tmp")
+    torch.save({"shape": model.shape, "weights": model.state_dict(), "tokens": tokens_seen,
+                "seconds": seconds}, temporary)
+    temporary.replace(path)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--checkpoint", type=Path, required=True)
+    parser.add_argument("--minutes", type=float, default=70.0)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--tokens-per-batch", type=int, default=2048)
+    parser.add_argument("--muon-lr", type=float, default=0.02)
+    parser.add_argument("--adam-lr", type=float, default=0.005)
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = parse_arguments()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(args.seed)
+    tokenizer = Tokenizer.load(HERE / "tokenizer.json")
+    model = DemoModel(Shape(vocabulary=len(tokenizer.tokens)))
+    matrices = [p for n, p in model.named_parameters() if p.dim() == 2 and "embd" not in n]
+    others = [p for n, p in model.named_parameters() if p.dim() != 2 or "embd" in n]
+    optimizers = [Muon(matrices, lr=args.muon_lr, weight_decay=0.01),
+                  torch.optim.AdamW(others, lr=args.adam_lr, betas=(0.9, 0.98), weight_decay=0.0)]
+    base_rates = [args.muon_lr, args.adam_lr]
+    print(f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
+
+    curriculum = Curriculum()
+    stream = batches(tokenizer, args.seed, args.tokens_per_batch, curriculum.draw)
+    start = last_save = last_line = time.monotonic()
+    step = tokens_seen = 0
+    while (elapsed := time.monotonic() - start) < args.minutes * 60:
+        factor = learning_factor(elapsed, args.minutes * 60, step)
+        for optimizer, rate in zip(optimizers, base_rates):
+            optimizer.param_groups[0]["lr"] = rate * factor
+            optimizer.zero_grad(set_to_none=True)
+        ids, weights = next(stream)
+        loss, right = weighted_loss(model, ids, weights)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(others, 1.0)
+        for optimizer in optimizers:
+            optimizer.step()
+        curriculum.observe(right)
+        step += 1
+        tokens_seen += int((weights > 0).sum())
+        now = time.monotonic()
+        if now - last_line > 20:
+            last_line = now
+            print(f"{elapsed:6.0f}s step {step} tokens {tokens_seen} loss {loss.item():.4f} level "
+                  f"{curriculum.level} answer tokens right {curriculum.right:.3f} "
+                  f"{tokens_seen / elapsed:.0f} tokens/s", flush=True)
+        if now - last_save > SAVE_SECONDS:
+            save(model, args.checkpoint, tokens_seen, elapsed)
+            accuracy = answer_accuracy(model, tokenizer, random.Random(step), num_stories=40)
+            print(f"       held-out answers right: {accuracy:.3f}", flush=True)
+            last_save = time.monotonic()
+    save(model, args.checkpoint, tokens_seen, time.monotonic() - start)
+    accuracy = answer_accuracy(model, tokenizer, random.Random(999), num_stories=250)
+    print(f"done: step {step} tokens {tokens_seen} held-out answers right: {accuracy:.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

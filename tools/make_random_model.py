@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Writes a GGUF model of qwen2 architecture with random weights, by default in Qwen2-0.5B's shape.
+
+For speed measurements and load tests: every size and tensor type is real, the text it writes is not. Quantised blocks are
+drawn as random bits under scales that keep activations finite. The q4_k_m mix follows llama.cpp: more bits for
+attn_v and ffn_down in some layers, and a wider type where the columns are no multiple of 256.
+
+Example: tools/make_random_model.py --type q4_k_m --out /var/tmp/random.gguf
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "demo_model"))
+
+from bpe import ALPHABET  # noqa: E402
+from gguf_writer import (ARRAY, BOOL, F32, I32, STRING, TYPE_F32, TYPE_Q4_K, TYPE_Q5_0,  # noqa: E402
+                         TYPE_Q6_K, TYPE_Q8_0, U32, Metadata, Tensor, TensorType, write_gguf)
+
+BLOCKS_PER_CHUNK = 1 << 17
+NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
+FILE_TYPES = {"q8_0": 7, "q4_k_m": 15}
+
+
+@dataclass(frozen=True)
+class Shape:
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    ffn: int
+    vocabulary: int
+    context: int
+    tied: bool
+
+    def head_size(self) -> int:
+        return self.hidden // self.heads
+
+
+# Random blocks, (count, bytes) uint8. `deviation` is the standard deviation of the weights they stand for.
+
+def f16_columns(values: np.ndarray) -> np.ndarray:
+    return values.astype("<f2").view(np.uint8).reshape(len(values), 2)
+
+
+def random_bytes(rng: np.random.Generator, count: int, width: int) -> np.ndarray:
+    return np.frombuffer(rng.bytes(count * width), dtype=np.uint8).reshape(count, width)
+
+
+def scales(rng: np.random.Generator, count: int, mean: float) -> np.ndarray:
+    """Around mean, of both signs so that lopsided integer ranges cancel out."""
+    return mean * rng.uniform(0.5, 1.4, count) * rng.choice((-1.0, 1.0), count)
+
+
+def q8_0_blocks(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
+    values_deviation = 73.9  # of uniform signed bytes
+    d = scales(rng, count, deviation / values_deviation)
+    return np.hstack((f16_columns(d), random_bytes(rng, count, 32)))
+
+
+def q5_0_blocks(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
+    values_deviation = 9.25  # of uniform -16..15
+    d = scales(rng, count, deviation / values_deviation)
+    return np.hstack((f16_columns(d), random_bytes(rng, count, 20)))
+
+
+def q4_k_blocks(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
+    # scale * q - 7.5 * minimum, with 6-bit scale and minimum and 4-bit q, all uniform.
+    values_deviation = 256.0
+    d = scales(rng, count, deviation / values_deviation)
+    return np.hstack((f16_columns(d), f16_columns(7.5 * d), random_bytes(rng, count, 140)))
+
+
+def q6_k_blocks(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
+    values_deviation = 73.9 * 18.5  # signed byte scale times uniform -32..31
+    d = scales(rng, count, deviation / values_deviation)
+    return np.hstack((random_bytes(rng, count, 208), f16_columns(d)))
+
+
+BLOCKS: dict[str, Callable[[np.random.Generator, int, float], np.ndarray]] = {
+    "Q8_0": q8_0_blocks, "Q5_0": q5_0_blocks, "Q4_K": q4_k_blocks, "Q6_K": q6_k_blocks,
+}
+
+
+def matrix_type(name: str, columns: int, layer: int, shape: Shape, mix: str) -> TensorType:
+    """The type llama.cpp's quantiser gives this matrix (llama_tensor_get_type, February 2025)."""
+    if mix == "q8_0":
+        return TYPE_Q8_0
+    wide = name == "output" or (name == "token_embd" and shape.tied)
+    if name in ("attn_v", "ffn_down"):
+        eighth = shape.layers // 8
+        wide = layer < eighth or layer >= 7 * shape.layers // 8 or (layer - eighth) % 3 == 2
+    if columns % TYPE_Q4_K.block != 0:
+        return TYPE_Q8_0 if wide else TYPE_Q5_0
+    return TYPE_Q6_K if wide else TYPE_Q4_K
+
+
+class RandomTensors:
+    """Lists the tensors; each draws its bytes from a generator of its own when it is written."""
+
+    def __init__(self, shape: Shape, mix: str, seed: int) -> None:
+        self._shape = shape
+        self._mix = mix
+        self._seed = seed
+        self._tensors: list[Tensor] = []
+
+    def all(self) -> list[Tensor]:
+        shape = self._shape
+        kv_size = shape.kv_heads * shape.head_size()
+        residual = (2 * shape.layers) ** -0.5  # keeps the residual stream's growth independent of depth
+        self._matrix("token_embd", shape.vocabulary, shape.hidden, deviation=0.05)
+        for layer in range(shape.layers):
+            self._norm(f"blk.{layer}.attn_norm.weight")
+            for part, rows in (("q", shape.hidden), ("k", kv_size), ("v", kv_size)):
+                self._matrix(f"attn_{part}", rows, shape.hidden, layer)
+                self._vector(f"blk.{layer}.attn_{part}.bias", rows, mean=0.0)
+            self._matrix("attn_output", shape.hidden, shape.hidden, layer, gain=residual)
+            self._norm(f"blk.{layer}.ffn_norm.weight")
+            self._matrix("ffn_gate", shape.ffn, shape.hidden, layer)
+            self._matrix("ffn_up", shape.ffn, shape.hidden, layer)
+            self._matrix("ffn_down", shape.hidden, shape.ffn, layer, gain=residual)
+        self._norm("output_norm.weight")
+        if not shape.tied:
+            self._matrix("output", shape.vocabulary, shape.hidden, deviation=0.05)
+        return self._tensors
+
+    def _norm(self, name: str) -> None:
+        self._vector(name, self._shape.hidden, mean=1.0)
+
+    def _vector(self, name: str, size: int, mean: float) -> None:
+        rng = self._generator()
+        values = (mean + 0.05 * rng.standard_normal(size)).astype("<f4").tobytes()
+        self._tensors.append(Tensor(name, TYPE_F32, (size,), lambda: (values,)))
+
+    def _matrix(self, name: str, rows: int, columns: int, layer: int | None = None, gain: float = 1.0,
+                deviation: float | None = None) -> None:
+        kind = matrix_type(name, columns, layer or 0, self._shape, self._mix)
+        rng = self._generator()
+        blocks = rows * columns // kind.block
+        sigma = deviation if deviation is not None else gain * columns ** -0.5
+
+        def data() -> Iterator[bytes]:
+            for start in range(0, blocks, BLOCKS_PER_CHUNK):
+                yield BLOCKS[kind.name](rng, min(BLOCKS_PER_CHUNK, blocks - start), sigma).tobytes()
+
+        full = f"{name}.weight" if layer is None else f"blk.{layer}.{name}.weight"
+        self._tensors.append(Tensor(full, kind, (rows, columns), data))
+
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng((self._seed, len(self._tensors)))
+
+
+def make_vocabulary(size: int) -> tuple[list[str], list[int], list[str]]:
+    """Tokens, their types and merges: the 256 bytes, joined letters, three control tokens, unused ones.
+
+    In the proportions of Qwen2's own vocabulary; each joined token has exactly one merge.
+    """
+    unused = 290 if size > 10000 else 0
+    regular = size - unused - 3
+    if regular < 256:
+        raise ValueError(f"a vocabulary of {size} has no room for 256 bytes and 3 control tokens")
+    tokens = sorted(ALPHABET.values())
+    joined = list(itertools.islice(joined_letters(), regular - len(tokens)))
+    if len(tokens) + len(joined) < regular:
+        raise ValueError(f"a vocabulary of {size} is more than this tool can name")
+    tokens += [left + right for left, right in joined]
+    tokens += ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    tokens += [f"[PAD{len(tokens) + i}]" for i in range(unused)]
+    types = [NORMAL_TOKEN] * regular + [CONTROL_TOKEN] * 3 + [UNUSED_TOKEN] * unused
+    return tokens, types, [f"{left} {right}" for left, right in joined]
+
+
+def joined_letters() -> Iterator[tuple[str, str]]:
+    """Words of two, three and four letters, each with a space before it and without, as pairs to merge."""
+    letters = "etaoinshrdlucmfwypvbgkjqxz"
+    space = ALPHABET[ord(" ")]
+    yield from ((space, letter) for letter in letters)
+    for length in (1, 2, 3):
+        for prefix in itertools.product(letters, repeat=length):
+            word = "".join(prefix)
+            yield from ((start + word, letter) for letter in letters for start in ("", space))
+
+
+def make_metadata(shape: Shape, mix: str) -> list[Metadata]:
+    tokens, types, merges = make_vocabulary(shape.vocabulary)
+    end = types.index(CONTROL_TOKEN)
+    return [
+        Metadata("general.architecture", STRING, "qwen2"),
+        Metadata("general.name", STRING, f"random weights, {mix}"),
+        Metadata("general.file_type", U32, FILE_TYPES[mix]),
+        Metadata("general.quantization_version", U32, 2),
+        Metadata("qwen2.vocab_size", U32, shape.vocabulary),
+        Metadata("qwen2.context_length", U32, shape.context),
+        Metadata("qwen2.embedding_length", U32, shape.hidden),
+        Metadata("qwen2.block_count", U32, shape.layers),
+        Metadata("qwen2.feed_forward_length", U32, shape.ffn),
+        Metadata("qwen2.attention.head_count", U32, shape.heads),
+        Metadata("qwen2.attention.head_count_kv", U32, shape.kv_heads),
+        Metadata("qwen2.attention.layer_norm_rms_epsilon", F32, 1e-6),
+        Metadata("qwen2.rope.freq_base", F32, 1e6),
+        Metadata("tokenizer.ggml.model", STRING, "gpt2"),
+        Metadata("tokenizer.ggml.pre", STRING, "qwen2"),
+        Metadata("tokenizer.ggml.tokens", ARRAY, tokens, STRING),
+        Metadata("tokenizer.ggml.token_type", ARRAY, types, I32),
+        Metadata("tokenizer.ggml.merges", ARRAY, merges, STRING),
+        Metadata("tokenizer.ggml.bos_token_id", U32, end),
+        Metadata("tokenizer.ggml.eos_token_id", U32, end + 2),
+        Metadata("tokenizer.ggml.add_bos_token", BOOL, False),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--type", choices=sorted(FILE_TYPES), default="q8_0")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hidden", type=int, default=896)
+    parser.add_argument("--layers", type=int, default=24)
+    parser.add_argument("--heads", type=int, default=14)
+    parser.add_argument("--kv-heads", type=int, default=2)
+    parser.add_argument("--ffn", type=int, default=4864)
+    parser.add_argument("--vocabulary", type=int, default=151936)
+    parser.add_argument("--context", type=int, default=32768)
+    parser.add_argument("--untied", action="store_true", help="give the output head a matrix of its own")
+    args = parser.parse_args()
+    if args.hidden % args.heads or args.heads % args.kv_heads:
+        parser.error("hidden must be a multiple of heads, and heads of kv-heads")
+    shape = Shape(args.hidden, args.layers, args.heads, args.kv_heads, args.ffn, args.vocabulary,
+                  args.context, not args.untied)
+    write_gguf(args.out, make_metadata(shape, args.type), RandomTensors(shape, args.type, args.seed).all())
+    print(f"{args.out}: {args.out.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
