@@ -42,8 +42,8 @@ install_deps() {
       { echo "./dev: run as root, or install sudo, to add: ${missing[*]}" >&2; return 1; }
     as_root=(sudo)
   fi
-  echo "Installing Debian packages with apt: ${missing[*]}"
+  echo "Installing Debian packages with apt (a few minutes): ${missing[*]}"
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -qq -y --no-install-recommends "${missing[@]}"
+    apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 }
