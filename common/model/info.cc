@@ -92,9 +92,7 @@ void AppendParallel(const ParallelInfo& info, std::string& text) {
     return;
   }
   absl::StrAppendFormat(
-      &text,
-      "  TP %d  yes: a rank has %u heads over %u KV heads, needs %s of weights and "
-      "%s of KV cache per token\n",
+      &text, "  TP %d  yes: per rank heads %u, KV heads %u, weights %s, KV cache %s per token\n",
       info.size, info.heads_per_rank, info.kv_heads_per_rank,
       HumanBytes(info.weight_bytes_per_rank), HumanBytes(info.kv_bytes_per_token_per_rank));
 }

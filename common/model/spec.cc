@@ -19,6 +19,7 @@ constexpr uint32_t kMaxFfn = 1u << 24;
 constexpr uint32_t kMaxVocab = 1u << 24;
 constexpr uint32_t kMaxContext = 1u << 28;
 
+// Sizes go by the names of the keys that they come from.
 absl::Status CheckRange(std::string_view what, uint32_t value, uint32_t limit) {
   if (value >= 1 && value <= limit) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -26,15 +27,15 @@ absl::Status CheckRange(std::string_view what, uint32_t value, uint32_t limit) {
 }
 
 absl::Status CheckSizes(const ModelSpec& spec) {
-  TANDEM_RETURN_IF_ERROR(CheckRange("number of layers", spec.num_layers, kMaxLayers));
-  TANDEM_RETURN_IF_ERROR(CheckRange("hidden size", spec.hidden_size, kMaxHidden));
-  TANDEM_RETURN_IF_ERROR(CheckRange("number of heads", spec.num_heads, kMaxHeads));
-  TANDEM_RETURN_IF_ERROR(CheckRange("number of KV heads", spec.num_kv_heads, kMaxHeads));
-  TANDEM_RETURN_IF_ERROR(CheckRange("head size", spec.head_dim, kMaxHeadDim));
-  TANDEM_RETURN_IF_ERROR(CheckRange("value head size", spec.value_dim, kMaxHeadDim));
-  TANDEM_RETURN_IF_ERROR(CheckRange("FFN size", spec.ffn_size, kMaxFfn));
+  TANDEM_RETURN_IF_ERROR(CheckRange("block_count", spec.num_layers, kMaxLayers));
+  TANDEM_RETURN_IF_ERROR(CheckRange("embedding_length", spec.hidden_size, kMaxHidden));
+  TANDEM_RETURN_IF_ERROR(CheckRange("attention.head_count", spec.num_heads, kMaxHeads));
+  TANDEM_RETURN_IF_ERROR(CheckRange("attention.head_count_kv", spec.num_kv_heads, kMaxHeads));
+  TANDEM_RETURN_IF_ERROR(CheckRange("attention.key_length", spec.head_dim, kMaxHeadDim));
+  TANDEM_RETURN_IF_ERROR(CheckRange("attention.value_length", spec.value_dim, kMaxHeadDim));
+  TANDEM_RETURN_IF_ERROR(CheckRange("feed_forward_length", spec.ffn_size, kMaxFfn));
   TANDEM_RETURN_IF_ERROR(CheckRange("vocabulary size", spec.vocab_size, kMaxVocab));
-  TANDEM_RETURN_IF_ERROR(CheckRange("context length", spec.context_length, kMaxContext));
+  TANDEM_RETURN_IF_ERROR(CheckRange("context_length", spec.context_length, kMaxContext));
   if (spec.num_heads % spec.num_kv_heads != 0) {
     return absl::InvalidArgumentError(absl::StrCat("the ", spec.num_heads,
                                                    " query heads cannot share ", spec.num_kv_heads,
@@ -51,7 +52,8 @@ absl::Status CheckSizes(const ModelSpec& spec) {
 absl::Status CheckNumbers(const ModelSpec& spec) {
   if (!(spec.norm_epsilon > 0.0f && spec.norm_epsilon <= 1.0f)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "norm epsilon: needed a number above 0 and at most 1, found ", spec.norm_epsilon));
+        "attention.layer_norm_rms_epsilon: needed a number above 0 and at most 1, found ",
+        spec.norm_epsilon));
   }
   if (!(spec.attention_scale > 0.0f && std::isfinite(spec.attention_scale))) {
     return absl::InvalidArgumentError(
