@@ -1,5 +1,6 @@
-// Engine: the loop that turns requests into steps. One thread owns scheduler, KV cache and workers; everything enters by a
-// bounded inbox and the loop runs at its own pace: drain inbox -> schedule -> build -> submit -> collect -> apply.
+// Engine: the loop that turns requests into steps. One thread owns scheduler, KV cache and workers;
+// everything enters by a bounded inbox and the loop runs at its own pace: drain inbox -> schedule
+// -> build -> submit -> collect -> apply.
 #ifndef TANDEM_COORDINATOR_ENGINE_ENGINE_H_
 #define TANDEM_COORDINATOR_ENGINE_ENGINE_H_
 
@@ -14,7 +15,7 @@ namespace tandem::coordinator {
 
 struct EngineStats {
   int64_t blocks_total = 0;
-  int64_t blocks_free = 0;    // cached but unused blocks count as free
+  int64_t blocks_free = 0;  // cached but unused blocks count as free
   int64_t blocks_cached = 0;
   int64_t running = 0;
   int64_t waiting = 0;
@@ -27,11 +28,12 @@ struct EngineStats {
 class EngineHandle {
  public:
   virtual ~EngineHandle() = default;
-  // Queues a request. INVALID_ARGUMENT, with both numbers, for what can never fit (length, blocks) and for an id already in
-  // flight; RESOURCE_EXHAUSTED when the queue is full; UNAVAILABLE while shutting down or after a worker was lost.
+  // Queues a request. INVALID_ARGUMENT, with both numbers, for what can never fit (length, blocks)
+  // and for an id already in flight; RESOURCE_EXHAUSTED when the queue is full; UNAVAILABLE while
+  // shutting down or after a worker was lost.
   virtual absl::Status Add(Request request) = 0;
-  // Ends a request; its blocks are free after the step in flight. Unknown ids are ignored. No stream call follows the
-  // OnEnd(kCancelled) that this causes.
+  // Ends a request; its blocks are free after the step in flight. Unknown ids are ignored. No
+  // stream call follows the OnEnd(kCancelled) that this causes.
   virtual void Cancel(const std::string& id) = 0;
   virtual EngineStats Stats() const = 0;
 };

@@ -1,4 +1,5 @@
-// A generation request as the engine takes it: tokens in, tokens out; and the seam to whoever listens.
+// A generation request as the engine takes it: tokens in, tokens out; and the seam to whoever
+// listens.
 #ifndef TANDEM_COORDINATOR_ENGINE_REQUEST_H_
 #define TANDEM_COORDINATOR_ENGINE_REQUEST_H_
 
@@ -17,11 +18,12 @@ struct Sampling {
   float temperature = 1.0f;
   float top_p = 1.0f;
   float min_p = 0.0f;
-  int32_t top_k = 0;  // 0: off
+  int32_t top_k = 0;        // 0: off
   uint32_t max_tokens = 0;  // > 0
   uint32_t min_tokens = 0;
   uint64_t seed = 0;
-  // Ids that end generation (eos, eot, eom unless ignore_eos; stop ids), sorted. The id is part of the output.
+  // Ids that end generation (eos, eot, eom unless ignore_eos; stop ids), sorted. The id is part of
+  // the output.
   std::vector<TokenId> end_ids;
   std::vector<std::string> stop;  // the listener's business: it cancels by answering kStop
 };
@@ -38,19 +40,20 @@ struct Usage {
 class TokenStream {
  public:
   virtual ~TokenStream() = default;
-  // One more token. `reason` is not kNone on the last; `usage` is then complete. Returns true to go on, false to end the
-  // request here as stopped (a stop string matched): no further call follows, and the request's blocks are free.
+  // One more token. `reason` is not kNone on the last; `usage` is then complete. Returns true to go
+  // on, false to end the request here as stopped (a stop string matched): no further call follows,
+  // and the request's blocks are free.
   virtual bool OnToken(TokenId token, FinishReason reason, const Usage& usage) = 0;
   // The end without a token: an error, or kCancelled at shutdown. No further call follows.
   virtual void OnEnd(const absl::Status& status, FinishReason reason, const Usage& usage) = 0;
 };
 
 struct Request {
-  std::string id;                // unique among requests in flight
-  std::vector<TokenId> prompt;   // not empty, ids in range
+  std::string id;               // unique among requests in flight
+  std::vector<TokenId> prompt;  // not empty, ids in range
   Sampling sampling;
   std::shared_ptr<TokenStream> stream;
-  bool want_logits = false;      // tests only: every sampled row's logits go to `logits_sink`
+  bool want_logits = false;  // tests only: every sampled row's logits go to `logits_sink`
   std::vector<std::vector<float>>* logits_sink = nullptr;
 };
 

@@ -1,0 +1,41 @@
+#include "coordinator/cluster/simulated_model.h"
+
+#include <algorithm>
+
+namespace tandem::coordinator {
+
+uint64_t SimulatedMix(uint64_t state, uint64_t value) {
+  // The finaliser of splitmix64 (Steele, Lea, Flood 2014).
+  uint64_t x = (state ^ value) + 0x9e3779b97f4a7c15u * (value + 1);
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+uint64_t SimulatedKv(uint64_t context, TokenId token, uint32_t position, size_t group) {
+  return SimulatedMix(SimulatedMix(SimulatedMix(context, static_cast<uint64_t>(token)), position),
+                      group);
+}
+
+TokenId SimulatedModel::Sample(uint64_t state, const step::RowSampling& sampling) const {
+  if (sampling.temperature > 0) {
+    state = SimulatedMix(SimulatedMix(state, sampling.seed), sampling.position);
+  }
+  uint32_t token = static_cast<uint32_t>(state % vocab_size);
+  for (uint32_t tries = 0; tries < vocab_size; ++tries) {
+    if (std::ranges::count(sampling.banned, static_cast<TokenId>(token)) == 0) break;
+    token = (token + 1) % vocab_size;
+  }
+  return static_cast<TokenId>(token);
+}
+
+std::vector<float> SimulatedModel::Logits(uint64_t state) const {
+  std::vector<float> logits(vocab_size);
+  for (uint32_t i = 0; i < vocab_size; ++i) {
+    logits[i] = static_cast<float>(SimulatedMix(state, i) >> 40) * 0x1p-24f;
+  }
+  logits[state % vocab_size] = 1.0f;
+  return logits;
+}
+
+}  // namespace tandem::coordinator

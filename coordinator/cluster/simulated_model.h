@@ -1,0 +1,39 @@
+// SimulatedModel: the mathematics of the simulated worker. A token's "K and V" is one number that
+// depends on the token, its position and, through the block table, on every number before it; the
+// next token is a hash of what the last token reads. So a wrong block table, a stale prefix hit, a
+// bad slot or a window that is off by one changes the tokens. Pure functions.
+#ifndef TANDEM_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_
+#define TANDEM_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/step/descriptor.h"
+
+namespace tandem::coordinator {
+
+struct SimulatedModel {
+  uint32_t vocab_size = 97;
+  std::vector<uint32_t> window_tokens = {0};  // per KV group; 0: all
+
+  // The first position that a query at `position` reads.
+  uint32_t FirstRead(size_t group, uint32_t position) const {
+    const uint32_t window = window_tokens[group];
+    return window == 0 || position < window ? 0 : position - window + 1;
+  }
+
+  // The sampled token of a row whose state is `state`; never one of `sampling.banned`.
+  TokenId Sample(uint64_t state, const step::RowSampling& sampling) const;
+  // (vocab): the greedy token's is the largest.
+  std::vector<float> Logits(uint64_t state) const;
+};
+
+// Folds `value` into `state`; order matters.
+uint64_t SimulatedMix(uint64_t state, uint64_t value);
+// The number that a token leaves in the cache of `group`, given the fold of those that it reads.
+uint64_t SimulatedKv(uint64_t context, TokenId token, uint32_t position, size_t group);
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_

@@ -1,0 +1,94 @@
+// SimulatedWorker: a WorkerClient without a process, for tests and benchmarks. It decodes and
+// validates every frame as a real worker does, keeps simulated KV pages, and computes
+// SimulatedModel in Collect (so that Submit costs what sending costs). Faults are scripted by step
+// number. Single-threaded, except Abort and Kill.
+#ifndef TANDEM_COORDINATOR_CLUSTER_SIMULATED_WORKER_H_
+#define TANDEM_COORDINATOR_CLUSTER_SIMULATED_WORKER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/step/descriptor.h"
+#include "coordinator/cluster/simulated_model.h"
+#include "coordinator/cluster/worker_client.h"
+
+namespace tandem::coordinator {
+
+enum class SimulatedFault {
+  kDie,    // Collect is UNAVAILABLE, Health says why
+  kHang,   // Collect never has an answer; Health stays OK
+  kDelay,  // the first `delay_polls` calls of Collect have no answer yet
+  kWrongEpoch,
+  kWrongStepId,
+  kError,     // a result that carries a status
+  kRefuse,    // Submit is UNAVAILABLE
+  kBadToken,  // a sample outside the vocabulary
+  kNoRows,    // a result without rows
+};
+
+struct SimulatedScript {
+  std::map<uint64_t, SimulatedFault>
+      faults;  // by step number, counted from 1 over the worker's life
+  int delay_polls = 3;
+  bool fail_load = false;
+};
+
+class SimulatedWorker : public WorkerClient {
+ public:
+  // `num_blocks` per KV group: what this rank can hold.
+  SimulatedWorker(int rank, SimulatedModel model, std::vector<uint32_t> num_blocks,
+                  SimulatedScript script = {});
+
+  int rank() const override { return rank_; }
+  absl::Status Configure(const WorkerConfig& config) override;
+  absl::Status StartLoad() override;
+  absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
+  absl::Status Start(const std::vector<uint32_t>& num_blocks, Deadline deadline) override;
+  absl::Status Submit(std::span<const uint8_t> frame, Deadline deadline) override;
+  absl::StatusOr<step::StepResult> Collect(Deadline deadline) override;
+  absl::Status Health() const override;
+  void Abort(const absl::Status& reason) override;
+
+  // From any thread: the worker "exits".
+  void Kill() { dead_ = true; }
+  bool aborted() const { return aborted_; }
+  uint64_t num_steps() const { return num_steps_; }
+
+ private:
+  absl::Status LostError() const;
+  SimulatedFault* FaultOf(uint64_t step);
+  step::StepResult Run(const std::vector<uint8_t>& frame);
+  absl::Status Compute(const step::StepDescriptor& step, step::StepResult& result);
+  // Computes one token: reads its context through the block tables, writes its K and V, returns its
+  // state.
+  absl::StatusOr<uint64_t> ComputeToken(const step::StepDescriptor& step, size_t sequence,
+                                        size_t token);
+  void Distort(SimulatedFault fault, step::StepResult& result) const;
+
+  const int rank_;
+  const SimulatedModel model_;
+  const std::vector<uint32_t> can_hold_;
+  SimulatedScript script_;
+  WorkerConfig config_;
+  step::StepLimits limits_;
+  std::vector<std::vector<uint64_t>> pages_;  // per group: (num_blocks * block_size)
+  std::deque<std::vector<uint8_t>> submitted_;
+  uint64_t num_steps_ = 0;  // collected
+  int polls_ = 0;           // of the step in flight
+  std::atomic<bool> dead_ = false;
+  std::atomic<bool> aborted_ = false;
+};
+
+// One simulated worker per rank, all alike but for `scripts` (by rank, may be shorter).
+std::vector<std::unique_ptr<WorkerClient>> MakeSimulatedWorkers(
+    int size, const SimulatedModel& model, const std::vector<uint32_t>& num_blocks,
+    const std::vector<SimulatedScript>& scripts = {});
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_CLUSTER_SIMULATED_WORKER_H_

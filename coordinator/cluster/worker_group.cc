@@ -1,0 +1,150 @@
+#include "coordinator/cluster/worker_group.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/status.h"
+#include "common/step/codec.h"
+
+namespace tandem::coordinator {
+namespace {
+
+// How long one rank is waited for before the others, and everybody's health, are looked at.
+constexpr auto kPollSlice = std::chrono::milliseconds(50);
+// How long the others have to fail too, after one did: the cause is often noticed after its
+// effects.
+constexpr auto kVerdictGrace = std::chrono::seconds(1);
+
+std::string RankName(size_t rank) { return absl::StrCat("rank ", rank); }
+
+// A worker's error as the loss of the group. The message names the rank, be it the client's or
+// ours.
+absl::Status Lost(size_t rank, const absl::Status& status) {
+  const std::string message(status.message());
+  if (message.find(RankName(rank)) == 0) return absl::UnavailableError(message);
+  return absl::UnavailableError(absl::StrCat(RankName(rank), ": ", message));
+}
+
+Deadline Earlier(Deadline a, Deadline b) { return a.when() < b.when() ? a : b; }
+
+}  // namespace
+
+absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(const std::vector<WorkerConfig>& configs,
+                                                         Deadline deadline) {
+  TANDEM_CHECK(configs.size() == workers_.size() && !workers_.empty());
+  in_flight_.clear();
+  for (size_t rank = 0; rank < workers_.size(); ++rank) {
+    TANDEM_RETURN_IF_ERROR(workers_[rank]->Configure(configs[rank]));
+  }
+  for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->StartLoad());
+  std::vector<uint32_t> num_blocks;
+  for (size_t rank = 0; rank < workers_.size(); ++rank) {
+    TANDEM_ASSIGN_OR_RETURN(const WorkerReady ready, workers_[rank]->FinishLoad(deadline));
+    if (rank == 0) num_blocks = ready.num_blocks;
+    if (ready.num_blocks.size() != num_blocks.size() || num_blocks.empty()) {
+      return absl::InternalError(absl::StrCat(RankName(rank), " has ", ready.num_blocks.size(),
+                                              " KV groups, rank 0 has ", num_blocks.size()));
+    }
+    std::transform(num_blocks.begin(), num_blocks.end(), ready.num_blocks.begin(),
+                   num_blocks.begin(), [](uint32_t a, uint32_t b) { return std::min(a, b); });
+  }
+  for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->Start(num_blocks, deadline));
+  return num_blocks;
+}
+
+absl::Status WorkerGroup::Submit(const step::StepDescriptor& step, Deadline deadline) {
+  step::Encode(step, frame_);
+  for (size_t rank = 0; rank < workers_.size(); ++rank) {
+    absl::Status status = workers_[rank]->Submit(frame_, deadline);
+    if (status.ok()) continue;
+    if (absl::Status health = Health(); !health.ok()) return health;
+    return Lost(rank, status);
+  }
+  in_flight_.push_back({.step_id = step.step_id, .epoch = step.epoch});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<step::StepResult> WorkerGroup::Collect(Deadline deadline) {
+  TANDEM_CHECK(!in_flight_.empty()) << "no step in flight";
+  const SubmittedStep step = in_flight_.front();
+  in_flight_.pop_front();
+  std::vector<Answer> answers(workers_.size());
+  bool failed = false;
+  size_t num_arrived = 0;
+  while (true) {
+    for (size_t rank = 0; rank < workers_.size(); ++rank) {
+      Answer& answer = answers[rank];
+      if (answer.arrived) continue;
+      Poll(rank, step, Earlier(deadline, Deadline::After(kPollSlice)), answer);
+      if (!answer.arrived) continue;
+      ++num_arrived;
+      if (failed || answer.fault.ok()) continue;
+      failed = true;
+      deadline = Earlier(deadline, Deadline::After(kVerdictGrace));
+    }
+    if (num_arrived == workers_.size()) break;
+    if (deadline.Passed() || !Health().ok()) {
+      failed = true;
+      break;
+    }
+  }
+  if (failed) return Verdict(step, answers);
+  return std::move(answers[0].result);
+}
+
+void WorkerGroup::Poll(size_t rank, const SubmittedStep& step, Deadline deadline, Answer& answer) {
+  absl::StatusOr<step::StepResult> result = workers_[rank]->Collect(deadline);
+  if (!result.ok()) {
+    if (result.status().code() == absl::StatusCode::kDeadlineExceeded) return;
+    answer.fault = Lost(rank, result.status());
+  } else {
+    answer.fault = CheckResult(rank, step, *result);
+    answer.result = *std::move(result);
+  }
+  answer.arrived = true;
+}
+
+absl::Status WorkerGroup::CheckResult(size_t rank, const SubmittedStep& step,
+                                      const step::StepResult& result) const {
+  if (result.epoch != step.epoch || result.step_id != step.step_id || result.rank != rank) {
+    return absl::UnavailableError(absl::StrCat(
+        RankName(rank), " answered as rank ", result.rank, " epoch ", result.epoch.value, " step ",
+        result.step_id.value, ", needed epoch ", step.epoch.value, " step ", step.step_id.value));
+  }
+  if (result.status.ok()) return absl::OkStatus();
+  return Lost(rank, Annotate(result.status,
+                             absl::StrCat(RankName(rank), " failed in step ", step.step_id.value)));
+}
+
+absl::Status WorkerGroup::Verdict(const SubmittedStep& step,
+                                  const std::vector<Answer>& answers) const {
+  if (absl::Status health = Health(); !health.ok()) return health;
+  std::string first_fault;
+  std::string silent;
+  for (size_t rank = 0; rank < answers.size(); ++rank) {
+    if (!answers[rank].arrived) {
+      absl::StrAppend(&silent, silent.empty() ? "" : ", ", RankName(rank));
+    } else if (first_fault.empty()) {
+      first_fault = std::string(answers[rank].fault.message());
+    }
+  }
+  if (silent.empty()) return absl::UnavailableError(first_fault);
+  return absl::UnavailableError(absl::StrCat(silent, " did not answer step ", step.step_id.value,
+                                             " in time", first_fault.empty() ? "" : "; ",
+                                             first_fault));
+}
+
+absl::Status WorkerGroup::Health() const {
+  for (size_t rank = 0; rank < workers_.size(); ++rank) {
+    if (absl::Status status = workers_[rank]->Health(); !status.ok()) return Lost(rank, status);
+  }
+  return absl::OkStatus();
+}
+
+void WorkerGroup::Abort(const absl::Status& reason) {
+  for (auto& worker : workers_) worker->Abort(reason);
+}
+
+}  // namespace tandem::coordinator

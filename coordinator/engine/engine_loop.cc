@@ -1,0 +1,174 @@
+#include "coordinator/engine/engine_loop.h"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+namespace tandem::coordinator {
+namespace {
+
+// How long an idle engine sleeps before it looks after its workers.
+constexpr auto kIdleWait = std::chrono::milliseconds(100);
+
+constexpr char kStoppingMessage[] = "the server is shutting down";
+
+}  // namespace
+
+EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost)
+    : core_(std::move(core)),
+      on_lost_(std::move(on_lost)),
+      check_(core_->config()),
+      inbox_(2 * capacity()) {
+  core_->set_on_leave([this](const Generation& generation) { OnLeave(generation); });
+  stats_ = core_->Stats();
+  thread_ = std::thread([this] { Run(); });
+}
+
+EngineLoop::~EngineLoop() { Shutdown(); }
+
+size_t EngineLoop::capacity() const {
+  const EngineConfig& config = core_->config();
+  return size_t{config.scheduler.max_num_seqs} + config.max_queued_requests;
+}
+
+absl::Status EngineLoop::Add(Request request) {
+  if (absl::Status status = check_.Check(request); !status.ok()) return status;
+  std::lock_guard lock(mutex_);
+  if (state_ == State::kLost) return absl::UnavailableError(lost_message_);
+  if (state_ != State::kServing) return absl::UnavailableError(kStoppingMessage);
+  if (in_flight_.contains(request.id)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("request id \"", request.id, "\" is already in flight"));
+  }
+  if (in_flight_.size() >= capacity()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the queue is full: ", in_flight_.size(), " requests in flight, at most ",
+                     core_->config().scheduler.max_num_seqs, " running and ",
+                     core_->config().max_queued_requests, " waiting"));
+  }
+  const uint64_t arrival = ++last_arrival_;
+  in_flight_[request.id] = {.arrival = arrival};
+  const bool pushed = inbox_.TryPush({.arrival = arrival, .event = std::move(request)});
+  TANDEM_CHECK(pushed) << "the inbox has room for two events of every request";
+  return absl::OkStatus();
+}
+
+void EngineLoop::Cancel(const std::string& id) {
+  std::lock_guard lock(mutex_);
+  auto found = in_flight_.find(id);
+  if (state_ != State::kServing || found == in_flight_.end() || found->second.cancelled) return;
+  found->second.cancelled = true;
+  const uint64_t arrival = found->second.arrival;
+  const bool pushed = inbox_.TryPush({.arrival = arrival, .event = CancelArrival{arrival}});
+  TANDEM_CHECK(pushed) << "the inbox has room for two events of every request";
+}
+
+EngineStats EngineLoop::Stats() const {
+  std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+EngineStepTimings EngineLoop::Timings() const {
+  std::lock_guard lock(mutex_);
+  return timings_;
+}
+
+EngineLoop::State EngineLoop::state() const {
+  std::lock_guard lock(mutex_);
+  return state_;
+}
+
+void EngineLoop::Run() {
+  bool was_idle = false;
+  while (true) {
+    HandleInbox();
+    if (state() == State::kStopping) return EndAll(absl::OkStatus(), FinishReason::kCancelled);
+    const bool is_idle = core_->idle();
+    if (absl::Status status = is_idle ? core_->Health() : core_->Step(); !status.ok()) {
+      return Lose(status);
+    }
+    PublishStats();
+    if (is_idle) {
+      if (!was_idle) {
+        TANDEM_CHECK_OK(core_->CheckIntegrity());
+      }
+      inbox_.WaitNonEmpty(Deadline::After(kIdleWait));
+    }
+    was_idle = is_idle;
+  }
+}
+
+void EngineLoop::EndAll(const absl::Status& status, FinishReason reason) {
+  HandleInbox();  // the last events: Add and Cancel look at the state first
+  core_->EndAll(status, reason);
+  PublishStats();
+}
+
+void EngineLoop::HandleInbox() {
+  for (InboxEvent& item : inbox_.Drain()) {
+    if (auto* request = std::get_if<Request>(&item.event)) {
+      core_->Add(std::move(*request), item.arrival);
+    } else {
+      core_->Cancel(item.arrival);
+    }
+  }
+}
+
+void EngineLoop::OnLeave(const Generation& generation) {
+  std::lock_guard lock(mutex_);
+  in_flight_.erase(generation.request.id);
+  stats_ = core_->Stats();
+}
+
+void EngineLoop::PublishStats() {
+  std::lock_guard lock(mutex_);
+  stats_ = core_->Stats();
+  timings_ = core_->timings();
+}
+
+void EngineLoop::Lose(const absl::Status& status) {
+  core_->AbortWorkers(status);
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ == State::kServing) {
+      lost_message_ = std::string(status.message());
+      Transition(State::kLost);
+    }
+  }
+  // Workers may end first when everybody is told to stop.
+  if (state() == State::kStopping) return EndAll(absl::OkStatus(), FinishReason::kCancelled);
+  TANDEM_LOG(kError) << "worker lost: " << lost_message_;
+  EndAll(absl::UnavailableError(lost_message_), FinishReason::kNone);
+  if (on_lost_) on_lost_(status);
+}
+
+void EngineLoop::Shutdown() {
+  std::lock_guard shutdown_lock(shutdown_mutex_);
+  if (!thread_.joinable()) return;
+  TANDEM_CHECK(std::this_thread::get_id() != thread_.get_id()) << "Shutdown on the engine thread";
+  {
+    std::lock_guard lock(mutex_);
+    if (state_ == State::kServing) Transition(State::kStopping);
+  }
+  inbox_.Close();  // wakes the thread
+  thread_.join();
+  std::lock_guard lock(mutex_);
+  Transition(State::kStopped);
+}
+
+void EngineLoop::Transition(State to) {
+  const bool allowed =
+      (state_ == State::kServing && (to == State::kStopping || to == State::kLost)) ||
+      (state_ == State::kStopping && to == State::kStopped) ||
+      (state_ == State::kLost && to == State::kStopped);
+  TANDEM_CHECK(allowed) << "engine state " << static_cast<int>(state_) << " to "
+                        << static_cast<int>(to);
+  state_ = to;
+}
+
+}  // namespace tandem::coordinator

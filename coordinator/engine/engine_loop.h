@@ -1,0 +1,99 @@
+// EngineLoop: EngineCore on a thread of its own behind a bounded inbox; what the API edge talks to.
+//
+// States:  kServing --worker lost--> kLost      every request ends with UNAVAILABLE naming the
+// rank, on_lost is told
+//          kServing --Shutdown-----> kStopping --> kStopped     every request ends with kCancelled
+//          kLost    --Shutdown-----> kStopped
+// (Recovery will be one more way out of kLost, back to kServing with a higher epoch.)
+//
+// Thread-safe. Streams are called on the engine thread, with no lock held: they may call Add and
+// Cancel, not Shutdown.
+#ifndef TANDEM_COORDINATOR_ENGINE_ENGINE_LOOP_H_
+#define TANDEM_COORDINATOR_ENGINE_ENGINE_LOOP_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <variant>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "common/base/queue.h"
+#include "coordinator/engine/engine.h"
+#include "coordinator/engine/engine_config.h"
+#include "coordinator/engine/engine_core.h"
+#include "coordinator/engine/request_check.h"
+
+namespace tandem::coordinator {
+
+class EngineLoop final : public EngineHandle {
+ public:
+  enum class State { kServing, kStopping, kLost, kStopped };
+  // Called once on the engine thread, after every request has ended. Must not call Shutdown or
+  // destroy the loop.
+  using LostFn = std::function<void(const absl::Status&)>;
+
+  // Starts the thread. Workers that were spawned here die with the thread that spawned them, which
+  // is not this one.
+  EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost);
+  ~EngineLoop() override;  // Shutdown
+
+  absl::Status Add(Request request) override;
+  void Cancel(const std::string& id) override;
+  EngineStats Stats() const override;
+
+  // Ends every request with kCancelled after the step in flight, and the thread. Idempotent. Takes
+  // at most a step's timeout.
+  void Shutdown();
+
+  State state() const;
+  EngineStepTimings Timings() const;
+
+ private:
+  struct CancelArrival {
+    uint64_t arrival;
+  };
+  using Event = std::variant<Request, CancelArrival>;
+  struct InboxEvent {
+    uint64_t arrival;  // of the request
+    Event event;
+  };
+  struct InFlight {
+    uint64_t arrival = 0;
+    bool cancelled = false;  // so that the inbox holds at most two events of a request
+  };
+
+  void Run();
+  void HandleInbox();
+  void OnLeave(const Generation& generation);
+  void Lose(const absl::Status& status);
+  // Ends what is in flight and what is still in the inbox, once the state lets nothing more in.
+  void EndAll(const absl::Status& status, FinishReason reason);
+  // Publishes what Stats and Timings answer.
+  void PublishStats();
+  void Transition(State to);  // with mutex_ held
+  size_t capacity() const;
+
+  const std::unique_ptr<EngineCore> core_;  // the engine thread's, but for config()
+  const LostFn on_lost_;
+  const RequestCheck check_;
+  BoundedQueue<InboxEvent> inbox_;
+
+  mutable std::mutex mutex_;
+  State state_ = State::kServing;                         // guarded by mutex_
+  std::string lost_message_;                              // guarded by mutex_
+  absl::flat_hash_map<std::string, InFlight> in_flight_;  // guarded by mutex_, by request id
+  uint64_t last_arrival_ = 0;                             // guarded by mutex_
+  EngineStats stats_;                                     // guarded by mutex_
+  EngineStepTimings timings_;                             // guarded by mutex_
+
+  std::mutex shutdown_mutex_;  // one Shutdown joins
+  std::thread thread_;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_ENGINE_ENGINE_LOOP_H_

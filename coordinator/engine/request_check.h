@@ -1,0 +1,30 @@
+// RequestCheck: what the engine demands of a request, whoever sends it: a step must never fail
+// because of what one client asked. Immutable, hence thread-safe.
+#ifndef TANDEM_COORDINATOR_ENGINE_REQUEST_CHECK_H_
+#define TANDEM_COORDINATOR_ENGINE_REQUEST_CHECK_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "coordinator/engine/engine_config.h"
+#include "coordinator/engine/request.h"
+#include "coordinator/scheduler/admission.h"
+
+namespace tandem::coordinator {
+
+class RequestCheck {
+ public:
+  explicit RequestCheck(const EngineConfig& config)
+      : admission_(config.scheduler, config.kv_cache), vocab_size_(config.vocab_size) {}
+
+  // INVALID_ARGUMENT saying what, with the found and the allowed value.
+  absl::Status Check(const Request& request) const;
+
+ private:
+  const Admission admission_;
+  const uint32_t vocab_size_;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_ENGINE_REQUEST_CHECK_H_
