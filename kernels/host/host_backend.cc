@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
 #include "common/base/strings.h"
+#include "kernels/host/embed.h"
 #include "kernels/host/memory.h"
 #include "kernels/host/rows.h"
 #include "kernels/host/sample.h"
@@ -123,6 +124,7 @@ void HostBackend::Copy(void* to, const void* from, size_t bytes) {
             CopyTask{static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes});
 }
 
+void HostBackend::Embed(const EmbedParams& params) { EncodeEmbed(list_, params); }
 void HostBackend::GatherRows(const GatherRowsParams& params) { EncodeGatherRows(list_, params); }
 void HostBackend::UnshardLogits(const UnshardLogitsParams& params) {
   EncodeUnshardLogits(list_, params);

@@ -11,7 +11,6 @@ class ReferenceBackend final : public host::HostBackend {
  public:
   explicit ReferenceBackend(uint32_t threads) : HostBackend("reference", threads) {}
 
-  void Embed(const EmbedParams& params) override { EncodeEmbed(list(), params); }
   void RmsNorm(const RmsNormParams& params) override { EncodeRmsNorm(list(), params); }
   void MatMul(const MatMulParams& params) override { EncodeMatMul(list(), params); }
   void RopeWriteKv(const RopeWriteKvParams& params) override { EncodeRopeWriteKv(list(), params); }

@@ -11,7 +11,6 @@
 
 namespace tandem::kernels::reference {
 
-void EncodeEmbed(host::OpList& list, const EmbedParams& params);
 void EncodeRmsNorm(host::OpList& list, const RmsNormParams& params);
 void EncodeMatMul(host::OpList& list, const MatMulParams& params);
 void EncodeRopeWriteKv(host::OpList& list, const RopeWriteKvParams& params);

@@ -1,13 +1,14 @@
+#include "kernels/host/embed.h"
+
 #include <algorithm>
 #include <cstdint>
 
 #include "common/tensor/dequantize.h"
-#include "kernels/reference/ops.h"
 
-namespace tandem::kernels::reference {
+namespace tandem::kernels::host {
 namespace {
 
-void EmbedToken(const EmbedParams& p, const host::TaskContext& context) {
+void EmbedToken(const EmbedParams& p, const TaskContext& context) {
   const Weight& table = p.table;
   float* const out = p.out + static_cast<size_t>(context.task) * table.col_count;
   const int64_t row = int64_t{p.ids[context.task]} - p.vocab_begin;
@@ -24,9 +25,9 @@ void EmbedToken(const EmbedParams& p, const host::TaskContext& context) {
 
 }  // namespace
 
-void EncodeEmbed(host::OpList& list, const EmbedParams& params) {
+void EncodeEmbed(OpList& list, const EmbedParams& params) {
   list.ReserveScratch(0, params.table.cols * sizeof(float));
   list.Add("embed", params.tokens, &EmbedToken, params);
 }
 
-}  // namespace tandem::kernels::reference
+}  // namespace tandem::kernels::host

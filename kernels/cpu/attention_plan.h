@@ -1,0 +1,112 @@
+// How one attention call is cut into items that threads take, decided when the step runs: lengths
+// live in device memory.
+//
+// An item is a block of query tokens of one sequence with the query heads that read one KV head.
+// Positions are walked in tiles of 64 counted from 0; the softmax state of each split of 512
+// positions is built by itself, and splits are merged in order. When there are fewer items than
+// keep the threads busy, a lone token's item is cut into one item per split, whose states are kept
+// and merged by a second pass. Either way a row goes through the same arithmetic, so the cut never
+// shows in its bits.
+#ifndef TANDEM_KERNELS_CPU_ATTENTION_PLAN_H_
+#define TANDEM_KERNELS_CPU_ATTENTION_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/host/op_list.h"
+#include "kernels/ops.h"
+
+namespace tandem::kernels::cpu {
+
+inline constexpr int32_t kTilePositions = 64;
+inline constexpr int32_t kSplitPositions = 512;
+static_assert(kSplitPositions % kTilePositions == 0);
+// Query rows (tokens x heads) of an item: enough to hide the cost of unpacking a tile.
+inline constexpr uint32_t kItemRows = 64;
+// Values per row are padded to this, the widest vector.
+inline constexpr uint32_t kPadding = 16;
+
+static inline uint32_t Padded(uint32_t dim) { return (dim + kPadding - 1) / kPadding * kPadding; }
+
+inline constexpr int32_t kAllSplits = -1;
+
+struct AttentionItem {
+  uint32_t seq;
+  uint32_t token_begin;  // query row in the step
+  uint32_t tokens;
+  uint32_t head_begin;  // first of the query heads, all of one KV head
+  uint32_t heads;
+  uint32_t kv_head;  // in the pages
+  int32_t split;     // this split alone, its states kept; or kAllSplits, output written
+  uint32_t partial;  // where the states go: partial, partial + 1, ... for each head
+};
+
+// A token whose splits were items of their own: partials (splits, heads) from `partial` on.
+struct AttentionMerge {
+  uint32_t token;
+  uint32_t head_begin;
+  uint32_t heads;
+  uint32_t splits;
+  uint32_t partial;
+};
+
+// Head of the shared scratch.
+struct AttentionPlan {
+  uint32_t num_items;
+  uint32_t num_merges;
+  uint32_t next_item;   // taken by atomic addition
+  uint32_t next_merge;  // likewise
+};
+
+// The op with everything that is known while encoding.
+struct AttentionTask {
+  AttentionParams params;
+  uint32_t threads;
+  uint32_t heads_per_item;   // at most
+  uint32_t tokens_per_item;  // at most
+  uint32_t max_partials;     // room for states of splits
+  uint32_t partial_stride;   // floats: the padded value row, then the largest score and the sum of
+                             // weights
+  size_t items_at;           // byte offsets in shared scratch
+  size_t merges_at;
+  size_t partials_at;
+};
+
+static inline AttentionPlan* PlanOf(std::byte* shared) {
+  return reinterpret_cast<AttentionPlan*>(shared);
+}
+static inline AttentionItem* ItemsOf(const AttentionTask& task, std::byte* shared) {
+  return reinterpret_cast<AttentionItem*>(shared + task.items_at);
+}
+static inline AttentionMerge* MergesOf(const AttentionTask& task, std::byte* shared) {
+  return reinterpret_cast<AttentionMerge*>(shared + task.merges_at);
+}
+static inline float* PartialOf(const AttentionTask& task, std::byte* shared, uint32_t partial) {
+  return reinterpret_cast<float*>(shared + task.partials_at) +
+         size_t{partial} * task.partial_stride;
+}
+
+// Positions [begin, end) that a query row sees.
+struct PositionRange {
+  int32_t begin;
+  int32_t end;
+};
+static inline PositionRange VisibleTo(const AttentionParams& p, uint32_t seq, uint32_t token) {
+  const int32_t end =
+      p.context_lens[seq] - (p.query_offsets[seq + 1] - 1 - static_cast<int32_t>(token));
+  const int64_t begin = p.window == 0 ? 0 : int64_t{end} - p.window;
+  return {begin > 0 ? static_cast<int32_t>(begin) : 0, end};
+}
+
+// Floats of thread scratch that `attend` needs.
+size_t AttentionThreadFloats(const AttentionParams& params);
+
+// Sizes of the op; reserves its scratch in `list`.
+AttentionTask PrepareAttention(host::OpList& list, const AttentionParams& params);
+
+// The entry before `attend`: fills the plan in shared scratch. One task.
+void BuildAttentionPlan(const AttentionTask& task, const host::TaskContext& context);
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_ATTENTION_PLAN_H_

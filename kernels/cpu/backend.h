@@ -1,0 +1,18 @@
+// The cpu backend: SIMD kernels of one instruction set, chosen at run time.
+#ifndef TANDEM_KERNELS_CPU_BACKEND_H_
+#define TANDEM_KERNELS_CPU_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/isa.h"
+
+namespace tandem::kernels::cpu {
+
+// REQUIRES: MissingInstructions(isa) is empty.
+std::unique_ptr<Backend> MakeCpuBackend(Isa isa, uint32_t threads);
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_BACKEND_H_

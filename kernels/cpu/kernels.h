@@ -1,0 +1,52 @@
+// The task functions that exist once per instruction set, and what they are told. Baseline code
+// encodes ops and picks a table; only the tables' functions use vector instructions.
+#ifndef TANDEM_KERNELS_CPU_KERNELS_H_
+#define TANDEM_KERNELS_CPU_KERNELS_H_
+
+#include <cstdint>
+
+#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/host/op_list.h"
+#include "kernels/ops.h"
+
+namespace tandem::kernels::cpu {
+
+struct RmsNormTask {
+  RmsNormParams params;
+  uint32_t rows_per_task;
+};
+
+// All arrays are dense, so rows don't matter: `count` values in a row.
+struct SwiGluTask {
+  const float* gate;
+  const float* up;
+  float* out;
+  uint64_t count;
+  uint64_t values_per_task;
+};
+
+struct Kernels {
+  void (*rms_norm)(const RmsNormTask& task, const host::TaskContext& context);
+  void (*swiglu)(const SwiGluTask& task, const host::TaskContext& context);
+  // One token per task.
+  void (*rope_write_kv)(const RopeWriteKvParams& params, const host::TaskContext& context);
+  // Work through the items of an AttentionPlan in shared scratch, each thread until none is left.
+  void (*attend)(const AttentionTask& task, const host::TaskContext& context);
+  void (*merge_splits)(const AttentionTask& task, const host::TaskContext& context);
+};
+
+namespace avx2 {
+extern const Kernels kKernels;
+}
+namespace avx512 {
+extern const Kernels kKernels;
+}
+
+inline const Kernels& KernelsOf(Isa isa) {
+  return isa == Isa::kAvx2 ? avx2::kKernels : avx512::kKernels;
+}
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_KERNELS_H_

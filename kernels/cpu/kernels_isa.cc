@@ -1,0 +1,16 @@
+// The table of one instruction set.
+#include "kernels/cpu/attention.h"
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/kernels.h"
+
+namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
+
+const Kernels kKernels = {
+    .rms_norm = &NormRows,
+    .swiglu = &GateValues,
+    .rope_write_kv = &RotateAndWriteToken,
+    .attend = &Attend,
+    .merge_splits = &MergeSplits,
+};
+
+}  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA

@@ -1,0 +1,75 @@
+// RopeWriteKv, compiled once per instruction set. One task is one token.
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/vec.h"
+#include "kernels/host/rope.h"
+
+namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
+namespace {
+
+// Pairs (i, i + pairs).
+void RotateHalves(float* __restrict head, uint32_t pairs, const float* __restrict cos,
+                  const float* __restrict sin) {
+  uint32_t i = 0;
+  for (; i + kLanes <= pairs; i += kLanes) {
+    const Vec a = Load(head + i), b = Load(head + pairs + i), c = Load(cos + i), s = Load(sin + i);
+    Store(head + i, a * c - b * s);
+    Store(head + pairs + i, b * c + a * s);
+  }
+  for (; i < pairs; ++i) {
+    const float a = head[i], b = head[pairs + i];
+    head[i] = a * cos[i] - b * sin[i];
+    head[pairs + i] = b * cos[i] + a * sin[i];
+  }
+}
+
+// Pairs (2 i, 2 i + 1).
+void RotateNeighbours(float* __restrict head, uint32_t pairs, const float* __restrict cos,
+                      const float* __restrict sin) {
+  for (uint32_t i = 0; i < pairs; ++i) {
+    const float a = head[2 * i], b = head[2 * i + 1];
+    head[2 * i] = a * cos[i] - b * sin[i];
+    head[2 * i + 1] = b * cos[i] + a * sin[i];
+  }
+}
+
+void StorePageRow(tensor::Type type, void* pages, size_t offset, const float* values,
+                  uint32_t dim) {
+  if (type == tensor::Type::kF32) {
+    __builtin_memcpy(static_cast<float*>(pages) + offset, values, dim * sizeof(float));
+    return;
+  }
+  uint16_t* const out = static_cast<uint16_t*>(pages) + offset;
+  uint32_t i = 0;
+  for (; i + kLanes <= dim; i += kLanes) StoreHalf(out + i, Load(values + i));
+  if (i < dim) {
+    const int n = static_cast<int>(dim - i);
+    StoreHalfPartial(out + i, LoadPartial(values + i, n), n);
+  }
+}
+
+}  // namespace
+
+void RotateAndWriteToken(const RopeWriteKvParams& p, const host::TaskContext& context) {
+  const KvPages& pages = p.pages;
+  const size_t t = context.task;
+  const uint32_t pairs = p.rotary_dims / 2;
+  float* const cos = reinterpret_cast<float*>(context.thread_scratch);
+  float* const sin = cos + pairs;
+  host::RopeAngles(p, p.positions[t], cos, sin);
+  const auto rotate = p.halves ? RotateHalves : RotateNeighbours;
+  for (uint32_t h = 0; h < p.heads; ++h)
+    rotate(p.q + (t * p.heads + h) * pages.head_dim, pairs, cos, sin);
+  const int32_t slot = p.slots[t];
+  for (uint32_t h = 0; h < pages.kv_heads; ++h) {
+    float* const k = p.k + (t * pages.kv_heads + h) * pages.head_dim;
+    rotate(k, pairs, cos, sin);
+    if (slot < 0) continue;
+    const float* const v = p.v + (t * pages.kv_heads + h) * pages.value_dim;
+    StorePageRow(pages.type, pages.k, host::PageOffset(pages, slot, h, pages.head_dim), k,
+                 pages.head_dim);
+    StorePageRow(pages.type, pages.v, host::PageOffset(pages, slot, h, pages.value_dim), v,
+                 pages.value_dim);
+  }
+}
+
+}  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA

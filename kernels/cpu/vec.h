@@ -1,0 +1,218 @@
+// A float vector of the instruction set that a file is compiled for: 8 lanes with AVX2, 16 with
+// AVX-512, one spelling.
+//
+// Only files compiled once per instruction set include this; TANDEM_CPU_ISA names their namespace,
+// so that the linker never takes one set's inline function for another's. Such files also keep away
+// from the standard library's inline functions. Nothing is fused that is not spelled Fma, whatever
+// the compiler may contract elsewhere (-ffp-contract=off).
+#ifndef TANDEM_KERNELS_CPU_VEC_H_
+#define TANDEM_KERNELS_CPU_VEC_H_
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
+
+#if defined(__AVX512F__)
+
+using Vec = __m512;
+using Mask = __mmask16;
+inline constexpr int kLanes = 16;
+
+inline Vec Zero() { return _mm512_setzero_ps(); }
+inline Vec Set1(float x) { return _mm512_set1_ps(x); }
+inline Vec Load(const float* p) { return _mm512_loadu_ps(p); }
+inline void Store(float* p, Vec v) { _mm512_storeu_ps(p, v); }
+inline Vec LoadHalf(const uint16_t* p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+}
+inline void StoreHalf(uint16_t* p, Vec v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                      _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+inline Vec Fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }  // a * b + c
+inline Vec Max(Vec a, Vec b) { return _mm512_max_ps(a, b); }
+inline Vec Min(Vec a, Vec b) { return _mm512_min_ps(a, b); }
+inline Mask Less(Vec a, Vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+inline Mask IsNan(Vec a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+inline Vec Select(Mask m, Vec yes, Vec no) { return _mm512_mask_blend_ps(m, no, yes); }
+inline float ReduceAdd(Vec v) { return _mm512_reduce_add_ps(v); }
+inline float ReduceMax(Vec v) { return _mm512_reduce_max_ps(v); }
+// v * 2^n where `shifted` holds n in its low mantissa bits.
+inline Vec AddExponent(Vec v, Vec shifted) {
+  return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(v),
+                                              _mm512_slli_epi32(_mm512_castps_si512(shifted), 23)));
+}
+// Lanes i with lo <= i < hi; bounds outside [0, kLanes] are fine.
+inline Mask LanesIn(int lo, int hi) {
+  const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  return _mm512_cmpge_epi32_mask(lane, _mm512_set1_epi32(lo)) &
+         _mm512_cmplt_epi32_mask(lane, _mm512_set1_epi32(hi));
+}
+
+// rows[i] lane j -> rows[j] lane i.
+inline void Transpose(Vec rows[kLanes]) {
+  Vec t[kLanes];
+  for (int i = 0; i < kLanes; i += 2) {
+    t[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
+    t[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  const auto low = [](Vec a, Vec b) {
+    return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+  };
+  const auto high = [](Vec a, Vec b) {
+    return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+  };
+  // u[4 g + j], quarter l: column 4 l + j of rows 4 g to 4 g + 3.
+  Vec u[kLanes];
+  for (int i = 0; i < kLanes; i += 4) {
+    u[i] = low(t[i], t[i + 2]);
+    u[i + 1] = high(t[i], t[i + 2]);
+    u[i + 2] = low(t[i + 1], t[i + 3]);
+    u[i + 3] = high(t[i + 1], t[i + 3]);
+  }
+  for (int j = 0; j < 4; ++j) {
+    const Vec even_ab = _mm512_shuffle_f32x4(u[j], u[4 + j], 0x88);
+    const Vec odd_ab = _mm512_shuffle_f32x4(u[j], u[4 + j], 0xdd);
+    const Vec even_cd = _mm512_shuffle_f32x4(u[8 + j], u[12 + j], 0x88);
+    const Vec odd_cd = _mm512_shuffle_f32x4(u[8 + j], u[12 + j], 0xdd);
+    rows[j] = _mm512_shuffle_f32x4(even_ab, even_cd, 0x88);
+    rows[4 + j] = _mm512_shuffle_f32x4(odd_ab, odd_cd, 0x88);
+    rows[8 + j] = _mm512_shuffle_f32x4(even_ab, even_cd, 0xdd);
+    rows[12 + j] = _mm512_shuffle_f32x4(odd_ab, odd_cd, 0xdd);
+  }
+}
+
+#else  // AVX2, FMA, F16C
+
+using Vec = __m256;
+using Mask = __m256;
+inline constexpr int kLanes = 8;
+
+inline Vec Zero() { return _mm256_setzero_ps(); }
+inline Vec Set1(float x) { return _mm256_set1_ps(x); }
+inline Vec Load(const float* p) { return _mm256_loadu_ps(p); }
+inline void Store(float* p, Vec v) { _mm256_storeu_ps(p, v); }
+inline Vec LoadHalf(const uint16_t* p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+inline void StoreHalf(uint16_t* p, Vec v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                   _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+inline Vec Fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }  // a * b + c
+inline Vec Max(Vec a, Vec b) { return _mm256_max_ps(a, b); }
+inline Vec Min(Vec a, Vec b) { return _mm256_min_ps(a, b); }
+inline Mask Less(Vec a, Vec b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+inline Mask IsNan(Vec a) { return _mm256_cmp_ps(a, a, _CMP_UNORD_Q); }
+inline Vec Select(Mask m, Vec yes, Vec no) { return _mm256_blendv_ps(no, yes, m); }
+inline float ReduceAdd(Vec v) {
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+inline float ReduceMax(Vec v) {
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
+// v * 2^n where `shifted` holds n in its low mantissa bits.
+inline Vec AddExponent(Vec v, Vec shifted) {
+  return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(v),
+                                              _mm256_slli_epi32(_mm256_castps_si256(shifted), 23)));
+}
+// Lanes i with lo <= i < hi; bounds outside [0, kLanes] are fine.
+inline Mask LanesIn(int lo, int hi) {
+  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  return _mm256_castsi256_ps(_mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(lo), lane),
+                                                 _mm256_cmpgt_epi32(_mm256_set1_epi32(hi), lane)));
+}
+
+// rows[i] lane j -> rows[j] lane i.
+inline void Transpose(Vec rows[kLanes]) {
+  Vec t[kLanes];
+  for (int i = 0; i < kLanes; i += 2) {
+    t[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
+    t[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
+  }
+  const auto low = [](Vec a, Vec b) {
+    return _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
+  };
+  const auto high = [](Vec a, Vec b) {
+    return _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
+  };
+  // u[4 g + j], half l: column 4 l + j of rows 4 g to 4 g + 3.
+  Vec u[kLanes];
+  for (int i = 0; i < kLanes; i += 4) {
+    u[i] = low(t[i], t[i + 2]);
+    u[i + 1] = high(t[i], t[i + 2]);
+    u[i + 2] = low(t[i + 1], t[i + 3]);
+    u[i + 3] = high(t[i + 1], t[i + 3]);
+  }
+  for (int j = 0; j < 4; ++j) {
+    rows[j] = _mm256_permute2f128_ps(u[j], u[4 + j], 0x20);
+    rows[4 + j] = _mm256_permute2f128_ps(u[j], u[4 + j], 0x31);
+  }
+}
+
+#endif
+
+// The first n of kLanes floats, zeros after; reads nothing beyond.
+inline Vec LoadPartial(const float* p, int n) {
+  float lanes[kLanes] = {};
+  std::memcpy(lanes, p, static_cast<size_t>(n) * sizeof(float));
+  return Load(lanes);
+}
+inline Vec LoadHalfPartial(const uint16_t* p, int n) {
+  uint16_t lanes[kLanes] = {};
+  std::memcpy(lanes, p, static_cast<size_t>(n) * sizeof(uint16_t));
+  return LoadHalf(lanes);
+}
+inline void StorePartial(float* p, Vec v, int n) {
+  float lanes[kLanes];
+  Store(lanes, v);
+  std::memcpy(p, lanes, static_cast<size_t>(n) * sizeof(float));
+}
+inline void StoreHalfPartial(uint16_t* p, Vec v, int n) {
+  uint16_t lanes[kLanes];
+  StoreHalf(lanes, v);
+  std::memcpy(p, lanes, static_cast<size_t>(n) * sizeof(uint16_t));
+}
+
+// exp(x), relative error below 2e-7; exactly 1 at 0; 0 below -87.3, infinity above 88.3; NaN stays
+// NaN. 2^n times a polynomial in r = x - n ln 2, |r| <= ln(2) / 2.
+inline Vec Exp(Vec x) {
+  const Vec lowest = Set1(-87.3f), highest = Set1(88.3f);
+  const Vec magic = Set1(0x1.8p23f);  // adding it leaves the nearest integer in the low bits
+  const Vec clamped = Min(Max(x, lowest), highest);
+  const Vec shifted = Fma(clamped, Set1(1.44269504f), magic);
+  const Vec n = shifted - magic;
+  // ln 2 in two parts; the first has few bits, so that n times it is exact.
+  const Vec r = Fma(n, Set1(2.12194440e-4f), Fma(n, Set1(-0.693359375f), clamped));
+  Vec p = Set1(1.0f / 5040);
+  p = Fma(p, r, Set1(1.0f / 720));
+  p = Fma(p, r, Set1(1.0f / 120));
+  p = Fma(p, r, Set1(1.0f / 24));
+  p = Fma(p, r, Set1(1.0f / 6));
+  p = Fma(p, r, Set1(0.5f));
+  p = Fma(p, r, Set1(1.0f));
+  p = Fma(p, r, Set1(1.0f));
+  Vec result = AddExponent(p, shifted);
+  result = Select(Less(x, lowest), Zero(), result);
+  result = Select(Less(highest, x), Set1(__builtin_inff()), result);
+  return Select(IsNan(x), x, result);
+}
+
+// The same function, for one value.
+inline float ExpOne(float x) {
+  float lanes[kLanes];
+  Store(lanes, Exp(Set1(x)));
+  return lanes[0];
+}
+
+}  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA
+
+#endif  // TANDEM_KERNELS_CPU_VEC_H_
