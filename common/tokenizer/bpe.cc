@@ -1,0 +1,173 @@
+#include "common/tokenizer/bpe.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/base/strings.h"
+#include "common/gguf/quote.h"
+#include "common/tokenizer/byte_alphabet.h"
+
+namespace tandem::tokenizer {
+namespace {
+
+uint64_t PairKey(TokenId left, TokenId right) {
+  return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+}
+
+constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+
+// A piece of the word; the pieces form a list. A piece merged into its left neighbour has kNoToken.
+struct Symbol {
+  TokenId token;
+  uint32_t previous;
+  uint32_t next;
+};
+
+}  // namespace
+
+// Kept between the words of one text, so that a word allocates nothing.
+struct BpeEncoder::Scratch {
+  std::vector<Symbol> symbols;
+  // A min-heap of merges to do: rank in the upper half, position of the left symbol in the lower,
+  // so that the best rank comes first and the leftmost of equals. Entries may be out of date.
+  std::vector<uint64_t> queue;
+};
+
+absl::StatusOr<std::unique_ptr<BpeEncoder>> BpeEncoder::Create(const Vocabulary& vocabulary) {
+  const std::string& pre = vocabulary.data().pre;
+  const PretokenizerSpec* spec = FindPretokenizer(pre);
+  if (spec == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("vocabulary: pre-tokenizer ", gguf::Quoted(pre),
+                     " is not supported; known: ", SupportedPretokenizers()));
+  }
+  TANDEM_ASSIGN_OR_RETURN(Pretokenizer pretokenizer, Pretokenizer::Create(*spec));
+  std::unique_ptr<BpeEncoder> encoder(
+      new BpeEncoder(vocabulary, std::move(pretokenizer), spec->whole_words_first));
+  TANDEM_RETURN_IF_ERROR(encoder->ReadMerges());
+  return encoder;
+}
+
+BpeEncoder::BpeEncoder(const Vocabulary& vocabulary, Pretokenizer pretokenizer,
+                       bool whole_words_first)
+    : vocabulary_(vocabulary),
+      pretokenizer_(std::move(pretokenizer)),
+      whole_words_first_(whole_words_first) {
+  for (int byte = 0; byte < 256; ++byte) {
+    byte_tokens_[byte] = vocabulary_.Find(ByteToAlphabet(static_cast<uint8_t>(byte)));
+  }
+}
+
+absl::Status BpeEncoder::ReadMerges() {
+  const std::vector<std::string>& texts = vocabulary_.data().merges;
+  if (texts.size() >= kNone) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("vocabulary: ", texts.size(), " merges are more than 32 bits can count"));
+  }
+  merges_.reserve(texts.size());
+  rank_of_.reserve(texts.size());
+  std::string joined;
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    const std::string_view text = texts[rank];
+    // From 1: the left part may itself be a space in vocabularies without the byte alphabet.
+    const size_t space = text.find(' ', 1);
+    if (space == std::string_view::npos || space + 1 == text.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("vocabulary: merge ", rank, " is not two tokens with a space between them"));
+    }
+    const std::string_view left = text.substr(0, space), right = text.substr(space + 1);
+    joined.assign(left);
+    joined.append(right);
+    const Merge merge{vocabulary_.Find(left), vocabulary_.Find(right), vocabulary_.Find(joined)};
+    if (merge.left == kNoToken || merge.right == kNoToken || merge.result == kNoToken) {
+      const char* part = merge.left == kNoToken    ? "left part"
+                         : merge.right == kNoToken ? "right part"
+                                                   : "result";
+      return absl::InvalidArgumentError(
+          absl::StrCat("vocabulary: the ", part, " of merge ", rank, " is not a token"));
+    }
+    // Of equal merges the first counts.
+    rank_of_.emplace(PairKey(merge.left, merge.right), static_cast<uint32_t>(rank));
+    merges_.push_back(merge);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BpeEncoder::Encode(std::string_view text, bool /*after_special*/,
+                                std::vector<TokenId>* ids) const {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<std::string_view> words, pretokenizer_.Split(text));
+  Scratch scratch;
+  for (std::string_view word : words) {
+    if (whole_words_first_ && word.size() <= vocabulary_.max_token_bytes()) {
+      const TokenId whole = vocabulary_.FindPlain(BytesToAlphabet(word));
+      if (whole != kNoToken) {
+        ids->push_back(whole);
+        continue;
+      }
+    }
+    TANDEM_RETURN_IF_ERROR(EncodeWord(word, &scratch, ids));
+  }
+  return absl::OkStatus();
+}
+
+int64_t BpeEncoder::Rank(TokenId left, TokenId right) const {
+  auto it = rank_of_.find(PairKey(left, right));
+  return it == rank_of_.end() ? -1 : static_cast<int64_t>(it->second);
+}
+
+absl::Status BpeEncoder::EncodeWord(std::string_view word, Scratch* scratch,
+                                    std::vector<TokenId>* ids) const {
+  std::vector<Symbol>& symbols = scratch->symbols;
+  std::vector<uint64_t>& queue = scratch->queue;
+  symbols.clear();
+  queue.clear();
+  for (size_t i = 0; i < word.size(); ++i) {
+    const uint8_t byte = static_cast<uint8_t>(word[i]);
+    if (byte_tokens_[byte] == kNoToken) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("the vocabulary has no token for byte 0x%02x of the text", byte));
+    }
+    const uint32_t at = static_cast<uint32_t>(i);
+    symbols.push_back(
+        {byte_tokens_[byte], at == 0 ? kNone : at - 1, i + 1 == word.size() ? kNone : at + 1});
+  }
+
+  auto candidate = [&](uint32_t left, std::vector<uint64_t>* out) {
+    if (left == kNone || symbols[left].next == kNone) return false;
+    const int64_t rank = Rank(symbols[left].token, symbols[symbols[left].next].token);
+    if (rank < 0) return false;
+    out->push_back(static_cast<uint64_t>(rank) << 32 | left);
+    return true;
+  };
+  for (uint32_t i = 0; i < symbols.size(); ++i) candidate(i, &queue);
+  std::make_heap(queue.begin(), queue.end(), std::greater<>());
+
+  while (!queue.empty()) {
+    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+    const Merge& merge = merges_[queue.back() >> 32];
+    const uint32_t at = static_cast<uint32_t>(queue.back());
+    queue.pop_back();
+    // Out of date when either neighbour has become something else since.
+    Symbol& left = symbols[at];
+    if (left.token != merge.left || left.next == kNone) continue;
+    Symbol& right = symbols[left.next];
+    if (right.token != merge.right) continue;
+
+    left.token = merge.result;
+    right.token = kNoToken;
+    left.next = right.next;
+    if (left.next != kNone) symbols[left.next].previous = at;
+    for (uint32_t first : {left.previous, at}) {
+      if (candidate(first, &queue)) std::push_heap(queue.begin(), queue.end(), std::greater<>());
+    }
+  }
+  for (uint32_t i = 0; i != kNone; i = symbols[i].next) ids->push_back(symbols[i].token);
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::tokenizer

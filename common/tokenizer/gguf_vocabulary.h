@@ -1,0 +1,24 @@
+// Reads a vocabulary from the tokenizer.* metadata of a GGUF file.
+//
+// Keys: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+#ifndef TANDEM_COMMON_TOKENIZER_GGUF_VOCABULARY_H_
+#define TANDEM_COMMON_TOKENIZER_GGUF_VOCABULARY_H_
+
+#include <memory>
+
+#include "common/gguf/metadata.h"
+#include "common/tokenizer/tokenizer.h"
+#include "common/tokenizer/vocabulary.h"
+
+namespace tandem::tokenizer {
+
+// A copy of what the file says. INVALID_ARGUMENT naming the key that is missing or of a wrong type.
+absl::StatusOr<VocabularyData> ReadVocabulary(const gguf::Metadata& metadata);
+
+// The file's tokenizer; it keeps nothing of the file. INVALID_ARGUMENT as ReadVocabulary and
+// MakeTokenizer.
+absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizerFromGguf(const gguf::Metadata& metadata);
+
+}  // namespace tandem::tokenizer
+
+#endif  // TANDEM_COMMON_TOKENIZER_GGUF_VOCABULARY_H_

@@ -1,0 +1,44 @@
+// SentencePiece BPE (Llama 2, Phi-3): neighbouring characters are merged, the token with the best
+// score first; what is no token falls back to its bytes. Source: Kudo and Richardson 2018
+// (arXiv:1808.06226).
+#ifndef TANDEM_COMMON_TOKENIZER_SENTENCEPIECE_H_
+#define TANDEM_COMMON_TOKENIZER_SENTENCEPIECE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "common/tokenizer/text_encoder.h"
+#include "common/tokenizer/vocabulary.h"
+
+namespace tandem::tokenizer {
+
+// How SentencePiece writes a space: U+2581.
+inline constexpr std::string_view kSpaceMark = "\u2581";
+
+class SentencePieceEncoder : public TextEncoder {
+ public:
+  // INVALID_ARGUMENT when the vocabulary has no scores. `vocabulary` must outlive the encoder.
+  static absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> Create(const Vocabulary& vocabulary,
+                                                                      bool add_space_prefix);
+
+  absl::Status Encode(std::string_view text, bool after_special,
+                      std::vector<TokenId>* ids) const override;
+
+ private:
+  SentencePieceEncoder(const Vocabulary& vocabulary, bool add_space_prefix);
+
+  // Appends the token of `piece`, or those of its bytes.
+  absl::Status Emit(std::string_view piece, std::vector<TokenId>* ids) const;
+
+  const Vocabulary& vocabulary_;
+  const bool add_space_prefix_;
+  // Characters that stand next to each other in some token, two by two.
+  absl::flat_hash_set<uint64_t> token_neighbours_;
+};
+
+}  // namespace tandem::tokenizer
+
+#endif  // TANDEM_COMMON_TOKENIZER_SENTENCEPIECE_H_

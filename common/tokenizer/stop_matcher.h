@@ -1,0 +1,52 @@
+// Finds stop strings in a text that arrives in pieces, and holds back only what may become one.
+//
+// The text ends before the stop string that is complete first; of several that are complete at the
+// same byte, before the longest. So the result does not depend on how the text is cut into pieces.
+#ifndef TANDEM_COMMON_TOKENIZER_STOP_MATCHER_H_
+#define TANDEM_COMMON_TOKENIZER_STOP_MATCHER_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/tokenizer/aho_corasick.h"
+
+namespace tandem::tokenizer {
+
+// One sequence's state; not thread-safe. Movable.
+class StopMatcher {
+ public:
+  // All stop strings of a request together, in bytes.
+  static constexpr size_t kMaxTotalBytes = 64 * 1024;
+
+  // INVALID_ARGUMENT when a stop string is empty, or all together exceed kMaxTotalBytes. No stop
+  // strings at all is fine: then everything passes at once.
+  static absl::StatusOr<StopMatcher> Create(const std::vector<std::string>& stops);
+
+  // The text that may be sent after `text` arrived, possibly from earlier pieces. Empty once
+  // stopped. Where pieces and stop strings are valid UTF-8, so is what comes out.
+  std::string Append(std::string_view text);
+  // No more text comes: what was held back, unless a stop string was found.
+  std::string Flush();
+
+  // A stop string was found.
+  bool stopped() const { return matched_ >= 0; }
+  // Its index in `stops`, or -1.
+  int matched() const { return matched_; }
+  size_t held_back_bytes() const { return held_back_.size(); }
+
+ private:
+  explicit StopMatcher(const std::vector<std::string>& stops);
+
+  std::shared_ptr<const AhoCorasick> automaton_;
+  std::vector<size_t> stop_bytes_;  // lengths of the stop strings
+  AhoCorasick::State state_ = AhoCorasick::kStart;
+  std::string held_back_;  // always as long as the state is deep
+  int matched_ = -1;
+};
+
+}  // namespace tandem::tokenizer
+
+#endif  // TANDEM_COMMON_TOKENIZER_STOP_MATCHER_H_
