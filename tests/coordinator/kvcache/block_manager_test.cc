@@ -1,0 +1,295 @@
+#include "coordinator/kvcache/block_manager.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace tandem::coordinator {
+namespace {
+
+using Tokens = std::vector<TokenId>;
+
+uint64_t SameForAll(std::span<const TokenId>, uint64_t) { return 1; }
+
+Tokens Range(TokenId first, size_t count) {
+  Tokens tokens(count);
+  std::iota(tokens.begin(), tokens.end(), first);
+  return tokens;
+}
+
+// Block size 4; group 0 sees everything, group 1 a window of 6 tokens.
+class BlockManagerTest : public testing::Test {
+ protected:
+  static KvCacheConfig TwoGroups(uint32_t full_blocks, uint32_t window_blocks) {
+    return {.block_size = 4,
+            .enable_prefix_cache = true,
+            .groups = {{.num_blocks = full_blocks, .window_tokens = 0},
+                       {.num_blocks = window_blocks, .window_tokens = 6}}};
+  }
+
+  void Check(std::vector<const SequenceBlocks*> live) {
+    const absl::Status status = kv_.CheckIntegrity(live);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  // Computes all of `tokens` in one step and publishes them.
+  bool Compute(SequenceBlocks& blocks, const Tokens& tokens) {
+    const PrefixMatch match = kv_.Match(tokens);
+    const auto size = static_cast<uint32_t>(tokens.size());
+    if (!kv_.Start(blocks, match, size, size)) return false;
+    kv_.Commit(blocks, tokens, size);
+    return true;
+  }
+  static Tokens Ids(const SequenceBlocks& blocks, size_t group) {
+    Tokens ids;
+    for (const BlockRef& ref : blocks.tables()[group].blocks) ids.push_back(ref.id());
+    return ids;
+  }
+
+  BlockManager kv_{TwoGroups(8, 8)};
+};
+
+TEST_F(BlockManagerTest, AWindowGivesItsEarlyBlocksBack) {
+  SequenceBlocks blocks;
+  const Tokens tokens = Range(0, 20);
+  ASSERT_TRUE(kv_.Start(blocks, {}, 8, 20));
+  EXPECT_EQ(Ids(blocks, 1).size(), 2u);
+  kv_.Commit(blocks, tokens, 8);
+  // Position 8 sees 3..8: block 0 still holds 3.
+  EXPECT_EQ(blocks.tables()[1].first_live, 0u);
+  ASSERT_TRUE(kv_.Grow(blocks, 9));
+  kv_.Commit(blocks, tokens, 9);
+  // Position 9 sees 4..9.
+  EXPECT_EQ(blocks.tables()[1].first_live, 1u);
+  EXPECT_EQ(Ids(blocks, 1)[0], kNoBlock);
+  EXPECT_NE(Ids(blocks, 1)[1], kNoBlock);
+  EXPECT_EQ(blocks.tables()[0].first_live, 0u);
+  ASSERT_TRUE(kv_.Grow(blocks, 20));
+  kv_.Commit(blocks, tokens, 20);
+  EXPECT_EQ(blocks.tables()[1].first_live, 3u);
+  Check({&blocks});
+  EXPECT_EQ(kv_.Stats().free_blocks, 16 - 5 - 2);
+  kv_.Release(blocks);
+  Check({&blocks});
+  EXPECT_EQ(kv_.Stats().free_blocks, 16);
+  EXPECT_EQ(kv_.Stats().total_blocks, 16);
+  EXPECT_EQ(kv_.Stats().cached_blocks, 10);
+}
+
+TEST_F(BlockManagerTest, AHitSharesTheBlocksOfBothGroups) {
+  SequenceBlocks first;
+  ASSERT_TRUE(Compute(first, Range(0, 18)));
+  const Tokens longer = Range(0, 17);
+  const PrefixMatch match = kv_.Match(longer);
+  EXPECT_EQ(match.num_tokens, 16u);
+  SequenceBlocks second;
+  ASSERT_TRUE(kv_.Start(second, match, 17, 17));
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(Ids(first, 0)[i], Ids(second, 0)[i]);
+  EXPECT_NE(Ids(first, 0)[4], Ids(second, 0)[4]);
+  // Position 16 sees 11..16, so blocks 0 and 1 of the window are not even looked for.
+  EXPECT_EQ(second.tables()[1].first_live, 2u);
+  EXPECT_EQ(Ids(second, 1)[1], kNoBlock);
+  EXPECT_EQ(Ids(second, 1)[3], Ids(first, 1)[3]);
+  Check({&first, &second});
+  kv_.Release(first);
+  Check({&first, &second});
+  kv_.Release(second);
+  EXPECT_EQ(kv_.Stats().free_blocks, 16);
+}
+
+TEST_F(BlockManagerTest, AHitNeverCoversTheWholePrompt) {
+  SequenceBlocks first;
+  ASSERT_TRUE(Compute(first, Range(0, 16)));
+  EXPECT_EQ(kv_.Match(Range(0, 16)).num_tokens, 12u);
+  EXPECT_EQ(kv_.Match(Range(0, 17)).num_tokens, 16u);
+  EXPECT_EQ(kv_.Match(Range(0, 4)).num_tokens, 0u);
+  EXPECT_EQ(kv_.Match(Range(0, 1)).num_tokens, 0u);
+  EXPECT_EQ(kv_.Match({}).num_tokens, 0u);
+  EXPECT_EQ(kv_.Match(Range(1, 17)).num_tokens, 0u);
+  kv_.Release(first);
+}
+
+TEST_F(BlockManagerTest, OnlyComputedBlocksAreHit) {
+  SequenceBlocks first;
+  const Tokens tokens = Range(0, 20);
+  ASSERT_TRUE(kv_.Start(first, {}, 20, 20));
+  EXPECT_EQ(kv_.Match(tokens).num_tokens, 0u);
+  kv_.Commit(first, tokens, 7);
+  EXPECT_EQ(kv_.Match(tokens).num_tokens, 4u);
+  kv_.Commit(first, tokens, 8);
+  EXPECT_EQ(kv_.Match(tokens).num_tokens, 8u);
+  kv_.Release(first);
+}
+
+TEST_F(BlockManagerTest, FreedBlocksAreStillHitUntilReused) {
+  BlockManager kv({.block_size = 4, .enable_prefix_cache = true, .groups = {{.num_blocks = 8}}});
+  SequenceBlocks first;
+  ASSERT_TRUE(kv.Start(first, {}, 16, 16));
+  kv.Commit(first, Range(0, 16), 16);
+  kv.Release(first);
+  EXPECT_EQ(kv.Match(Range(0, 17)).num_tokens, 16u);
+  // 6 of 8 blocks: 4 have no contents, so 2 cached ones go, and those are the end of the prefix.
+  SequenceBlocks other;
+  ASSERT_TRUE(kv.Start(other, {}, 24, 24));
+  EXPECT_EQ(kv.Match(Range(0, 17)).num_tokens, 8u);
+  const SequenceBlocks* live[] = {&other};
+  EXPECT_TRUE(kv.CheckIntegrity(live).ok());
+  kv.Release(other);
+}
+
+TEST_F(BlockManagerTest, AWindowedHitNeedsOnlyTheBlocksInTheWindow) {
+  SequenceBlocks first;
+  const Tokens tokens = Range(0, 24);
+  ASSERT_TRUE(Compute(first, tokens));
+  // The window holds 19.. only: earlier blocks of group 1 are free and get reused by another
+  // sequence.
+  SequenceBlocks other;
+  ASSERT_TRUE(kv_.Start(other, {}, 4, 4));
+  ASSERT_TRUE(kv_.Grow(other, 8));
+  kv_.Release(other);
+  EXPECT_EQ(kv_.Match(Range(0, 25)).num_tokens, 24u);
+  Check({&first});
+  kv_.Release(first);
+}
+
+TEST_F(BlockManagerTest, WithoutRoomNothingChanges) {
+  SequenceBlocks first;
+  ASSERT_TRUE(kv_.Start(first, {}, 28, 28));
+  SequenceBlocks second;
+  EXPECT_FALSE(kv_.Start(second, {}, 8, 8));
+  EXPECT_TRUE(second.empty());
+  // The first chunk fits, all of it does not.
+  EXPECT_FALSE(kv_.Start(second, {}, 4, 8));
+  ASSERT_TRUE(kv_.Start(second, {}, 4, 4));
+  EXPECT_FALSE(kv_.Grow(second, 5));
+  EXPECT_EQ(Ids(second, 0).size(), 1u);
+  EXPECT_EQ(Ids(second, 1).size(), 1u);
+  Check({&first, &second});
+  kv_.Release(first);
+  EXPECT_TRUE(kv_.Grow(second, 5));
+  kv_.Release(second);
+}
+
+TEST_F(BlockManagerTest, AHitOnFreeBlocksCountsThem) {
+  SequenceBlocks first;
+  ASSERT_TRUE(Compute(first, Range(0, 16)));
+  kv_.Release(first);
+  SequenceBlocks other;
+  ASSERT_TRUE(kv_.Start(other, {}, 12, 12));
+  // 5 blocks are free in group 0, of which the 4 hits are part: 5 more tokens than hits need one
+  // block, 9 need two.
+  PrefixMatch match = kv_.Match(Range(0, 24));
+  ASSERT_EQ(match.num_tokens, 16u);
+  SequenceBlocks second;
+  EXPECT_FALSE(kv_.Start(second, match, 24, 24));
+  EXPECT_TRUE(second.empty());
+  ASSERT_TRUE(kv_.Start(second, match, 20, 20));
+  Check({&other, &second});
+  kv_.Release(second);
+  kv_.Release(other);
+}
+
+TEST_F(BlockManagerTest, TheSameTokensComputedTwiceArePublishedOnce) {
+  const Tokens tokens = Range(0, 9);
+  SequenceBlocks first, second;
+  ASSERT_TRUE(kv_.Start(first, {}, 9, 9));
+  ASSERT_TRUE(kv_.Start(second, {}, 9, 9));
+  kv_.Commit(first, tokens, 9);
+  kv_.Commit(second, tokens, 9);
+  Check({&first, &second});
+  kv_.Release(first);
+  kv_.Release(second);
+  Check({});
+  EXPECT_EQ(kv_.Stats().cached_blocks, 4);
+  EXPECT_EQ(kv_.Match(tokens).num_tokens, 8u);
+}
+
+// Its twin's blocks may be reused while a sequence goes on publishing behind them.
+TEST_F(BlockManagerTest, APublishedPrefixMayLoseItsBlocksAndGetThemBack) {
+  const Tokens tokens = Range(0, 13);
+  SequenceBlocks first, second;
+  ASSERT_TRUE(kv_.Start(first, {}, 8, 8));
+  ASSERT_TRUE(kv_.Start(second, {}, 8, 8));
+  kv_.Commit(first, tokens, 8);
+  kv_.Commit(second, tokens, 8);  // private copies
+  kv_.Release(first);
+  SequenceBlocks hog;
+  ASSERT_TRUE(kv_.Start(hog, {}, 20, 20));
+  ASSERT_TRUE(kv_.Grow(second, 12));
+  kv_.Commit(second, tokens, 12);
+  Check({&second, &hog});
+  kv_.Release(hog);
+  // The middle is there, but not what lies before it.
+  EXPECT_EQ(kv_.Match(tokens).num_tokens, 0u);
+  SequenceBlocks third;
+  ASSERT_TRUE(kv_.Start(third, {}, 8, 8));
+  kv_.Commit(third, tokens, 8);
+  EXPECT_EQ(kv_.Match(tokens).num_tokens, 12u);
+  Check({&second, &third});
+  kv_.Release(second);
+  kv_.Release(third);
+  Check({});
+}
+
+TEST(BlockManagerHashTest, ACollisionIsNeverAHit) {
+  BlockManager kv({.block_size = 4, .enable_prefix_cache = true, .groups = {{.num_blocks = 8}}},
+                  &SameForAll);
+  SequenceBlocks first, second;
+  ASSERT_TRUE(kv.Start(first, {}, 9, 9));
+  kv.Commit(first, Range(0, 9), 9);
+  EXPECT_EQ(kv.Match(Range(0, 9)).num_tokens, 4u);  // its second block collides with the first
+  EXPECT_EQ(kv.Match(Range(50, 9)).num_tokens, 0u);
+  ASSERT_TRUE(kv.Start(second, {}, 9, 9));
+  kv.Commit(second, Range(50, 9), 9);
+  EXPECT_EQ(kv.Match(Range(50, 9)).num_tokens, 0u);
+  const SequenceBlocks* live[] = {&first, &second};
+  EXPECT_TRUE(kv.CheckIntegrity(live).ok());
+  kv.Release(first);
+  kv.Release(second);
+}
+
+TEST(BlockManagerHashTest, WithoutThePrefixCacheNothingIsKept) {
+  BlockManager kv({.block_size = 4, .enable_prefix_cache = false, .groups = {{.num_blocks = 8}}});
+  SequenceBlocks blocks;
+  ASSERT_TRUE(kv.Start(blocks, {}, 9, 9));
+  kv.Commit(blocks, Range(0, 9), 9);
+  kv.Release(blocks);
+  EXPECT_EQ(kv.Match(Range(0, 9)).num_tokens, 0u);
+  EXPECT_EQ(kv.Stats().cached_blocks, 0);
+}
+
+TEST(BlockManagerHashTest, CheckIntegritySeesAForgottenTable) {
+  BlockManager kv({.block_size = 4, .enable_prefix_cache = true, .groups = {{.num_blocks = 8}}});
+  SequenceBlocks blocks;
+  ASSERT_TRUE(kv.Start(blocks, {}, 4, 4));
+  EXPECT_EQ(kv.CheckIntegrity({}).code(), absl::StatusCode::kInternal);
+  kv.Release(blocks);
+  EXPECT_TRUE(kv.CheckIntegrity({}).ok());
+}
+
+TEST(KvCacheConfigTest, MostBlocksOfAWindow) {
+  const KvCacheConfig config = {.block_size = 4, .enable_prefix_cache = true, .groups = {}};
+  const KvGroup window = {.num_blocks = 100, .window_tokens = 6};
+  const KvGroup full = {.num_blocks = 100, .window_tokens = 0};
+  EXPECT_EQ(config.MostBlocks(full, 1000, 1), 250u);
+  // 6 tokens may touch 3 blocks: one, four, one.
+  EXPECT_EQ(config.MostBlocks(window, 1000, 1), 3u);
+  EXPECT_EQ(config.MostBlocks(window, 3, 1), 1u);
+  EXPECT_EQ(config.MostBlocks(window, 1000, 8), 4u);
+}
+
+TEST(KvCacheConfigTest, RefusesWhatSlotsCannotAddress) {
+  KvCacheConfig config = {.block_size = 0, .enable_prefix_cache = true, .groups = {}};
+  EXPECT_FALSE(config.Validate().ok());
+  config.block_size = 1 << 16;
+  EXPECT_FALSE(config.Validate().ok());
+  config.groups = {{.num_blocks = 1 << 15}};
+  EXPECT_EQ(config.Validate().code(), absl::StatusCode::kInvalidArgument);
+  config.groups = {{.num_blocks = 1 << 14}};
+  EXPECT_TRUE(config.Validate().ok());
+  config.groups = {{.num_blocks = 0}};
+  EXPECT_FALSE(config.Validate().ok());
+}
+
+}  // namespace
+}  // namespace tandem::coordinator

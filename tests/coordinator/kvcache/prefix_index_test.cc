@@ -1,0 +1,92 @@
+#include "coordinator/kvcache/prefix_index.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tandem::coordinator {
+namespace {
+
+using Tokens = std::vector<TokenId>;
+
+uint64_t SameForAll(std::span<const TokenId>, uint64_t) { return 42; }
+// Forgets the parent, so that equal blocks behind different prefixes collide.
+uint64_t WithoutParent(std::span<const TokenId> tokens, uint64_t) {
+  return PrefixIndex::XxHash(tokens, 0);
+}
+
+TEST(PrefixIndexTest, FindsAChainOfBlocks) {
+  PrefixIndex index(2, 1);
+  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1, 2}), kNoPrefix);
+  const PrefixNodeId first = index.FindOrAdd(kNoPrefix, Tokens{1, 2});
+  index.Attach(first, 0, 10);
+  const PrefixNodeId second = index.FindOrAdd(first, Tokens{3, 4});
+  index.Attach(second, 0, 11);
+  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1, 2}), first);
+  EXPECT_EQ(index.Find(first, Tokens{3, 4}), second);
+  EXPECT_EQ(index.block(second, 0), 11);
+  // The same tokens elsewhere are another node.
+  EXPECT_EQ(index.Find(kNoPrefix, Tokens{3, 4}), kNoPrefix);
+  EXPECT_EQ(index.Find(second, Tokens{3, 4}), kNoPrefix);
+  EXPECT_EQ(index.FindOrAdd(kNoPrefix, Tokens{1, 2}), first);
+  EXPECT_TRUE(index.CheckIntegrity().ok());
+}
+
+TEST(PrefixIndexTest, AHashCollisionOfTokensIsNoHit) {
+  PrefixIndex index(2, 1, &SameForAll);
+  const PrefixNodeId first = index.FindOrAdd(kNoPrefix, Tokens{1, 2});
+  index.Attach(first, 0, 10);
+  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1, 3}), kNoPrefix);
+  EXPECT_EQ(index.FindOrAdd(kNoPrefix, Tokens{1, 3}), kNoPrefix);
+  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1, 2}), first);
+  EXPECT_TRUE(index.CheckIntegrity().ok());
+}
+
+TEST(PrefixIndexTest, EqualTokensAndHashBehindAnotherParentAreNoHit) {
+  PrefixIndex index(2, 1, &WithoutParent);
+  const PrefixNodeId a = index.FindOrAdd(kNoPrefix, Tokens{1, 1});
+  index.Attach(a, 0, 0);
+  const PrefixNodeId b = index.FindOrAdd(kNoPrefix, Tokens{2, 2});
+  index.Attach(b, 0, 1);
+  const PrefixNodeId child = index.FindOrAdd(a, Tokens{9, 9});
+  index.Attach(child, 0, 2);
+  EXPECT_EQ(index.Find(a, Tokens{9, 9}), child);
+  EXPECT_EQ(index.Find(b, Tokens{9, 9}), kNoPrefix);
+  EXPECT_EQ(index.FindOrAdd(b, Tokens{9, 9}), kNoPrefix);
+}
+
+TEST(PrefixIndexTest, ANodeLivesWhileABlockAChildOrAPinNeedsIt) {
+  PrefixIndex index(1, 2);
+  const PrefixNodeId parent = index.FindOrAdd(kNoPrefix, Tokens{1});
+  index.Attach(parent, 0, 0);
+  index.Attach(parent, 1, 0);
+  const PrefixNodeId child = index.FindOrAdd(parent, Tokens{2});
+  PrefixPin pin(index, child);
+  index.Detach(parent, 0);
+  index.Detach(parent, 1);
+  // No block any more, but its child still names it.
+  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1}), parent);
+  EXPECT_EQ(index.block(parent, 0), kNoBlock);
+  EXPECT_EQ(index.num_nodes(), 2u);
+  pin = PrefixPin();
+  EXPECT_EQ(index.num_nodes(), 0u);
+  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1}), kNoPrefix);
+  EXPECT_TRUE(index.CheckIntegrity().ok());
+}
+
+TEST(PrefixIndexTest, APlaceInTheTableIsReusedWithoutItsOldContents) {
+  PrefixIndex index(1, 1);
+  const PrefixNodeId old_node = index.FindOrAdd(kNoPrefix, Tokens{1});
+  index.Attach(old_node, 0, 5);
+  index.Detach(old_node, 0);
+  const PrefixNodeId node = index.FindOrAdd(kNoPrefix, Tokens{2});
+  EXPECT_EQ(node, old_node);
+  EXPECT_EQ(index.block(node, 0), kNoBlock);
+  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1}), kNoPrefix);
+  EXPECT_EQ(index.Find(kNoPrefix, Tokens{2}), node);
+  index.Attach(node, 0, 6);
+  EXPECT_TRUE(index.CheckIntegrity().ok());
+}
+
+}  // namespace
+}  // namespace tandem::coordinator

@@ -1,0 +1,270 @@
+#include "coordinator/scheduler/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tandem::coordinator {
+namespace {
+
+constexpr uint32_t kBlockSize = 4;
+
+// Drives a scheduler as the engine does, with made-up tokens.
+class Driver {
+ public:
+  explicit Driver(SchedulerConfig config, uint32_t num_blocks, bool prefix_cache = false)
+      : kv_({.block_size = kBlockSize,
+             .enable_prefix_cache = prefix_cache,
+             .groups = {{.num_blocks = num_blocks, .window_tokens = 0}}}),
+        scheduler_(config, kv_) {}
+
+  ~Driver() {
+    for (auto& sequence : sequences_) scheduler_.Finish(*sequence);
+    EXPECT_EQ(kv_.Stats().free_blocks, kv_.Stats().total_blocks);
+    Check();
+  }
+
+  // A prompt that shares nothing with others, unless `first` is the same.
+  Sequence& Add(uint32_t prompt_len, TokenId first = -1) {
+    const uint64_t arrival = sequences_.size() + 1;
+    std::vector<TokenId> prompt(prompt_len);
+    std::iota(prompt.begin(), prompt.end(), first >= 0 ? first : TokenId(1000 * arrival));
+    sequences_.push_back(std::make_unique<Sequence>(arrival, std::move(prompt)));
+    scheduler_.Enqueue(*sequences_.back());
+    return *sequences_.back();
+  }
+
+  // Schedules, commits and draws; returns what the plan was.
+  std::string Step() {
+    last_ = scheduler_.Schedule();
+    Check();
+    const std::string text = last_.DebugString();
+    scheduler_.Commit(last_);
+    for (const PlanEntry& entry : last_.entries) {
+      if (entry.samples) entry.sequence->tokens.push_back(7);
+    }
+    Check();
+    return text;
+  }
+
+  void Check() {
+    const absl::Status status = scheduler_.CheckIntegrity();
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  Scheduler& scheduler() { return scheduler_; }
+  BlockManager& kv() { return kv_; }
+  const Plan& last() const { return last_; }
+
+ private:
+  BlockManager kv_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;
+  Scheduler scheduler_;
+  Plan last_;
+};
+
+SchedulerConfig Config(uint32_t seqs, uint32_t budget, uint32_t chunk,
+                       SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst) {
+  return {.max_num_seqs = seqs,
+          .max_num_batched_tokens = budget,
+          .chunked_prefill_size = chunk,
+          .max_model_len = 4096,
+          .policy = policy};
+}
+
+TEST(SchedulerTest, NothingToDoIsAnEmptyPlan) {
+  Driver driver(Config(4, 16, 16), 8);
+  EXPECT_EQ(driver.Step(), "");
+}
+
+TEST(SchedulerTest, PrefillsInChunksThenDecodes) {
+  Driver driver(Config(4, 16, 5), 16);
+  driver.Add(12);
+  EXPECT_EQ(driver.Step(), "prefill 1+5");
+  EXPECT_FALSE(driver.last().entries[0].samples);
+  EXPECT_EQ(driver.Step(), "prefill 1+5");
+  EXPECT_EQ(driver.Step(), "prefill 1+2");
+  EXPECT_TRUE(driver.last().entries[0].samples);
+  EXPECT_EQ(driver.Step(), "decode 1+1");
+  EXPECT_TRUE(driver.last().entries[0].samples);
+}
+
+TEST(SchedulerTest, DecodesFirstAndPrefillFillsTheBudget) {
+  Driver driver(Config(4, 8, 8), 64);
+  driver.Add(3);
+  driver.Add(3);
+  EXPECT_EQ(driver.Step(), "prefill 1+3 prefill 2+3");
+  driver.Add(20);
+  driver.Add(20);
+  EXPECT_EQ(driver.Step(), "decode 1+1 decode 2+1 prefill 3+6");
+  EXPECT_EQ(driver.last().num_tokens, 8u);
+  EXPECT_EQ(driver.Step(), "decode 1+1 decode 2+1 prefill 3+6");
+  EXPECT_EQ(driver.Step(), "decode 1+1 decode 2+1 prefill 3+6");
+  EXPECT_EQ(driver.Step(), "decode 1+1 decode 2+1 prefill 3+2 prefill 4+4");
+}
+
+TEST(SchedulerTest, PrefillFirstLetsDecodesWait) {
+  Driver driver(Config(4, 8, 8, SchedulingPolicy::kPrefillFirst), 64);
+  driver.Add(3);
+  EXPECT_EQ(driver.Step(), "prefill 1+3");
+  driver.Add(15);
+  EXPECT_EQ(driver.Step(), "prefill 2+8");
+  EXPECT_EQ(driver.Step(), "decode 1+1 prefill 2+7");
+  EXPECT_EQ(driver.Step(), "decode 1+1 decode 2+1");
+}
+
+TEST(SchedulerTest, SeatsAreLimitedAndSlotsStable) {
+  Driver driver(Config(2, 64, 64), 64);
+  Sequence& a = driver.Add(2);
+  Sequence& b = driver.Add(2);
+  Sequence& c = driver.Add(2);
+  EXPECT_EQ(driver.Step(), "prefill 1+2 prefill 2+2");
+  const uint32_t slot_b = b.slot;
+  EXPECT_NE(a.slot, b.slot);
+  EXPECT_LT(a.slot, 2u);
+  EXPECT_LT(b.slot, 2u);
+  EXPECT_EQ(driver.scheduler().num_waiting(), 1u);
+  const uint32_t slot_a = a.slot;
+  driver.scheduler().Finish(a);
+  EXPECT_EQ(driver.Step(), "decode 2+1 prefill 3+2");
+  EXPECT_EQ(b.slot, slot_b);
+  EXPECT_EQ(c.slot, slot_a);
+}
+
+TEST(SchedulerTest, PreemptsTheLatestAndKeepsItsTokens) {
+  // 4 blocks of 4: two sequences of 7 tokens fill them.
+  Driver driver(Config(4, 64, 64), 4);
+  Sequence& a = driver.Add(7);
+  Sequence& b = driver.Add(7);
+  EXPECT_EQ(driver.Step(), "prefill 1+7 prefill 2+7");
+  EXPECT_EQ(driver.Step(), "decode 1+1 decode 2+1");
+  // Token 9 of the first needs a fifth block.
+  EXPECT_EQ(driver.Step(), "decode 1+1 preempted 2");
+  EXPECT_EQ(b.num_tokens(), 9u);
+  EXPECT_EQ(b.num_computed, 0u);
+  EXPECT_TRUE(b.blocks.empty());
+  EXPECT_EQ(driver.scheduler().num_preemptions(), 1);
+  EXPECT_EQ(driver.scheduler().num_waiting(), 1u);
+  EXPECT_EQ(driver.Step(), "decode 1+1");
+  driver.scheduler().Finish(a);
+  EXPECT_EQ(driver.Step(), "prefill 2+9");
+  EXPECT_TRUE(driver.last().entries[0].samples);
+}
+
+TEST(SchedulerTest, APreemptedSequenceGoesBeforeThoseThatNeverRan) {
+  Driver driver(Config(4, 64, 64), 4);
+  Sequence& a = driver.Add(7);
+  driver.Add(7);
+  driver.Step();
+  driver.Step();
+  driver.Add(2);  // would fit, but must not overtake
+  EXPECT_EQ(driver.Step(), "decode 1+1 preempted 2");
+  EXPECT_EQ(driver.Step(), "decode 1+1");
+  driver.scheduler().Finish(a);
+  EXPECT_EQ(driver.Step(), "prefill 2+9 prefill 3+2");
+}
+
+TEST(SchedulerTest, TheLatestPreemptsItselfRatherThanAnEarlierOne) {
+  Driver driver(Config(4, 64, 64), 4);
+  Sequence& a = driver.Add(5);
+  driver.Add(8);
+  EXPECT_EQ(driver.Step(), "prefill 1+5 prefill 2+8");
+  // The second needs a third block; the first has room in its own.
+  EXPECT_EQ(driver.Step(), "decode 1+1 preempted 2");
+  driver.scheduler().Finish(a);
+}
+
+TEST(SchedulerTest, PreemptionGivesScheduledTokensBack) {
+  // The prefill of the second takes a block from the decode of the third, planned before it.
+  Driver driver(Config(3, 16, 4), 8);
+  driver.Add(3);
+  Sequence& b = driver.Add(24);
+  driver.Add(3);
+  EXPECT_EQ(driver.Step(), "prefill 1+3 prefill 2+4 prefill 3+3");
+  std::string text;
+  while (driver.scheduler().num_preemptions() == 0) text = driver.Step();
+  EXPECT_EQ(text, "decode 1+1 prefill 2+4 preempted 3");
+  EXPECT_EQ(driver.last().num_tokens, 5u);
+  EXPECT_EQ(driver.scheduler().num_running(), 2u);
+  driver.scheduler().Finish(b);
+}
+
+TEST(SchedulerTest, AdmissionNeedsRoomForTheWholePrompt) {
+  Driver driver(Config(4, 64, 4), 6);
+  Sequence& a = driver.Add(15);
+  EXPECT_EQ(driver.Step(), "prefill 1+4");
+  for (int i = 0; i < 3; ++i) driver.Step();
+  driver.Add(9);
+  EXPECT_EQ(driver.Step(), "decode 1+1");
+  driver.scheduler().Finish(a);
+  EXPECT_EQ(driver.Step(), "prefill 2+4");
+}
+
+TEST(SchedulerTest, APrefixHitIsNotComputedAgain) {
+  Driver driver(Config(4, 64, 64), 16, /*prefix_cache=*/true);
+  Sequence& a = driver.Add(10, 500);
+  EXPECT_EQ(driver.Step(), "prefill 1+10");
+  Sequence& b = driver.Add(10, 500);
+  EXPECT_EQ(driver.Step(), "decode 1+1 prefill 2+2");
+  EXPECT_EQ(a.num_cached, 0u);
+  EXPECT_EQ(b.num_cached, 8u);
+}
+
+TEST(SchedulerTest, CachedTokensAreThoseOfTheFirstRun) {
+  Driver driver(Config(4, 64, 64), 4, /*prefix_cache=*/true);
+  Sequence& a = driver.Add(7);
+  Sequence& b = driver.Add(7);
+  driver.Step();
+  driver.Step();
+  EXPECT_EQ(driver.Step(), "decode 1+1 preempted 2");
+  driver.scheduler().Finish(a);
+  // Of its two full blocks the first took the later one; the other is hit.
+  EXPECT_EQ(driver.Step(), "prefill 2+5");
+  EXPECT_EQ(b.num_cached, 0u);
+}
+
+TEST(SchedulerTest, FinishTakesOutWhoeverWaits) {
+  Driver driver(Config(1, 64, 64), 16);
+  driver.Add(2);
+  Sequence& b = driver.Add(2);
+  Sequence& c = driver.Add(2);
+  driver.Step();
+  driver.scheduler().Finish(b);
+  driver.scheduler().Finish(b);
+  EXPECT_EQ(driver.scheduler().num_waiting(), 1u);
+  EXPECT_EQ(c.state, SequenceState::kWaiting);
+}
+
+// Arrivals never end, yet the oldest moves on in every step and each is served in its turn.
+TEST(SchedulerTest, NobodyStarves) {
+  for (SchedulingPolicy policy :
+       {SchedulingPolicy::kDecodeFirst, SchedulingPolicy::kPrefillFirst}) {
+    Driver driver(Config(4, 8, 4, policy), 10);
+    std::mt19937 random(3);
+    std::vector<Sequence*> open;
+    size_t oldest_age = 0;
+    int finished = 0;
+    for (int step = 0; step < 600; ++step) {
+      if (open.size() < 12) open.push_back(&driver.Add(1 + random() % 20));
+      driver.Step();
+      EXPECT_LE(driver.last().num_tokens, 8u);
+      Sequence* oldest = open.front();
+      if (oldest->num_generated() >= 10) {
+        driver.scheduler().Finish(*oldest);
+        open.erase(open.begin());
+        oldest_age = 0;
+        ++finished;
+      }
+      ASSERT_LT(++oldest_age, 60u);
+    }
+    EXPECT_GT(finished, 20);
+    EXPECT_GT(driver.scheduler().num_preemptions(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::coordinator
