@@ -17,12 +17,12 @@ namespace {
 // A tensor's name taken apart: "blk.12.attn_q.weight" is layer 12 of "blk.{L}.attn_q.weight".
 struct ParsedName {
   std::string pattern;
-  uint32_t layer = 0;
+  std::optional<uint32_t> layer;
 };
 
 ParsedName ParseName(std::string_view name) {
   constexpr std::string_view kPrefix = "blk.";
-  ParsedName whole{std::string(name), 0};
+  const ParsedName whole{std::string(name), std::nullopt};
   if (name.substr(0, kPrefix.size()) != kPrefix) return whole;
   const char* const begin = name.data() + kPrefix.size();
   const char* const end = name.data() + name.size();
@@ -33,9 +33,10 @@ ParsedName ParseName(std::string_view name) {
   return {absl::StrCat("blk.{L}", Sv({parsed.ptr, static_cast<size_t>(end - parsed.ptr)})), layer};
 }
 
-const TensorRow* FindRow(const Architecture& architecture, std::string_view pattern) {
+const TensorRow* FindRow(const Architecture& architecture, const ParsedName& name) {
   for (const TensorRow& row : architecture.tensors) {
-    if (row.pattern == pattern) return &row;
+    // A file's name may itself spell "{L}"; it is then of no layer.
+    if (row.pattern == name.pattern && row.per_layer() == name.layer.has_value()) return &row;
   }
   return nullptr;
 }
@@ -107,13 +108,13 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
   spec.has_qk_norm = architecture.requires_qk_norm;
   for (const gguf::TensorInfo& tensor : file.tensors()) {
     const ParsedName name = ParseName(tensor.name);
-    const TensorRow* row = FindRow(architecture, name.pattern);
+    const TensorRow* row = FindRow(architecture, name);
     if (row == nullptr) {
       return Bad(tensor.name,
                  absl::StrCat(" is not one that architecture ", Sv(architecture.name), " has"));
     }
-    if (row->per_layer() && name.layer >= spec.num_layers) {
-      return Bad(tensor.name, absl::StrCat(" is of layer ", name.layer, ", but there are only ",
+    if (name.layer.has_value() && *name.layer >= spec.num_layers) {
+      return Bad(tensor.name, absl::StrCat(" is of layer ", *name.layer, ", but there are only ",
                                            spec.num_layers, " layers"));
     }
     SetFeature(row->feature, spec);

@@ -1,0 +1,122 @@
+#include "common/model/build_rope.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "common/model/build_spec.h"
+#include "tests/common/model/tiny_model.h"
+
+namespace tandem::model {
+namespace {
+
+RopeSpec Rope(uint32_t dims, float base) {
+  RopeSpec rope;
+  rope.rotary_dims = dims;
+  rope.base = base;
+  return rope;
+}
+
+TEST(FoldFrequenciesTest, PlainIsAPowerOfTheBase) {
+  RopeSpec rope = Rope(8, 10000.0f);
+  FoldFrequencies({}, rope);
+  ASSERT_EQ(rope.inv_freq.size(), 4u);
+  EXPECT_FLOAT_EQ(rope.inv_freq[0], 1.0f);
+  EXPECT_FLOAT_EQ(rope.inv_freq[1], 0.1f);
+  EXPECT_FLOAT_EQ(rope.inv_freq[2], 0.01f);
+  EXPECT_FLOAT_EQ(rope.inv_freq[3], 0.001f);
+  EXPECT_EQ(rope.magnitude, 1.0f);
+}
+
+TEST(FoldFrequenciesTest, FactorsDivideAndLinearScalingDividesAll) {
+  RopeSpec rope = Rope(8, 10000.0f);
+  rope.scaling = RopeScalingKind::kLinear;
+  rope.factor = 2.0f;
+  const float factors[] = {1, 2, 4, 8};
+  FoldFrequencies(factors, rope);
+  EXPECT_FLOAT_EQ(rope.inv_freq[0], 0.5f);
+  EXPECT_FLOAT_EQ(rope.inv_freq[1], 0.1f / 4);
+  EXPECT_FLOAT_EQ(rope.inv_freq[3], 0.001f / 16);
+  EXPECT_EQ(rope.magnitude, 1.0f);
+}
+
+// The paper's ramp, worked out by hand for 16 dims, base 10000 and an original context of 64:
+// pair(rotations) = 16 ln(64 / (2 pi rotations)) / (2 ln 10000); pair(32) = -0.99, so low = 0;
+// pair(1) = 2.016, so high = 3.
+TEST(FoldFrequenciesTest, YarnKeepsFastPairsAndInterpolatesSlowOnes) {
+  RopeSpec rope = Rope(16, 10000.0f);
+  rope.scaling = RopeScalingKind::kYarn;
+  rope.factor = 4.0f;
+  rope.original_context = 64;
+  FoldFrequencies({}, rope);
+  const auto plain = [](int pair) { return std::pow(10000.0, -2.0 * pair / 16); };
+  EXPECT_FLOAT_EQ(rope.inv_freq[0], 1.0f);
+  EXPECT_FLOAT_EQ(rope.inv_freq[1], static_cast<float>(plain(1) * (2.0 / 3 + 1.0 / 3 / 4)));
+  EXPECT_FLOAT_EQ(rope.inv_freq[2], static_cast<float>(plain(2) * (1.0 / 3 + 2.0 / 3 / 4)));
+  for (int pair = 3; pair < 8; ++pair) {
+    EXPECT_FLOAT_EQ(rope.inv_freq[pair], static_cast<float>(plain(pair) / 4)) << pair;
+  }
+  EXPECT_FLOAT_EQ(rope.magnitude, 1.1386294f);  // 1 + 0.1 ln 4
+}
+
+RopeSpec RopeOf(const std::function<void(gguf::GgufBuilder&)>& keys) {
+  TinyModel model;
+  model.more_keys = keys;
+  const BuiltModel built = BuildTiny(model);
+  const auto spec = BuildSpec(built.file);
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  return spec.ok() ? spec->rope : RopeSpec();
+}
+
+TEST(ReadRopeTest, DefaultsAreTheWholeHeadAndBase10000) {
+  const RopeSpec rope = RopeOf([](gguf::GgufBuilder&) {});
+  EXPECT_EQ(rope.rotary_dims, 8u);
+  EXPECT_EQ(rope.base, 10000.0f);
+  EXPECT_EQ(rope.scaling, RopeScalingKind::kNone);
+  EXPECT_EQ(rope.original_context, 128u);
+}
+
+TEST(ReadRopeTest, AFactorWithoutATypeIsLinear) {
+  for (const std::string key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    const RopeSpec rope = RopeOf([&](gguf::GgufBuilder& builder) { builder.AddFloat(key, 4.0f); });
+    EXPECT_EQ(rope.scaling, RopeScalingKind::kLinear) << key;
+    EXPECT_FLOAT_EQ(rope.inv_freq[0], 0.25f) << key;
+  }
+}
+
+TEST(ReadRopeTest, TypeNoneIgnoresTheFactor) {
+  const RopeSpec rope = RopeOf([](gguf::GgufBuilder& builder) {
+    builder.AddString("llama.rope.scaling.type", "none")
+        .AddFloat("llama.rope.scaling.factor", 4.0f);
+  });
+  EXPECT_EQ(rope.scaling, RopeScalingKind::kNone);
+  EXPECT_FLOAT_EQ(rope.inv_freq[0], 1.0f);
+}
+
+TEST(ReadRopeTest, YarnTakesItsOriginalContextAndMagnitude) {
+  const RopeSpec rope = RopeOf([](gguf::GgufBuilder& builder) {
+    builder.AddString("llama.rope.scaling.type", "yarn")
+        .AddFloat("llama.rope.scaling.factor", 2.0f);
+    builder.AddUint32("llama.rope.scaling.original_context_length", 64);
+    builder.AddFloat("llama.rope.scaling.attn_factor", 0.5f);
+  });
+  EXPECT_EQ(rope.scaling, RopeScalingKind::kYarn);
+  EXPECT_EQ(rope.original_context, 64u);
+  EXPECT_FLOAT_EQ(rope.magnitude, static_cast<float>(0.5 * (1 + 0.1 * std::log(2.0))));
+}
+
+TEST(ReadRopeTest, OtherScalingIsRefusedByName) {
+  TinyModel model;
+  model.more_keys = [](gguf::GgufBuilder& builder) {
+    builder.AddString("llama.rope.scaling.type", "longrope");
+  };
+  const BuiltModel built = BuildTiny(model);
+  EXPECT_EQ(
+      BuildSpec(built.file).status(),
+      absl::UnimplementedError("key \"llama.rope.scaling.type\": needed none, linear or yarn, "
+                               "found \"longrope\""));
+}
+
+}  // namespace
+}  // namespace tandem::model
