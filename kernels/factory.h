@@ -16,7 +16,9 @@ struct BackendOptions {
   int threads = 1;                   // per worker, the driving thread included
 };
 
-// INVALID_ARGUMENT for an unknown name; FAILED_PRECONDITION where this machine lacks the instructions, naming them.
+// INVALID_ARGUMENT for an unknown name or thread count; UNIMPLEMENTED for cuda; FAILED_PRECONDITION
+// where this machine lacks the instructions, naming them. "auto" takes the widest that this machine
+// can run.
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const BackendOptions& options);
 
 }  // namespace tandem::kernels

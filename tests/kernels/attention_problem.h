@@ -1,0 +1,201 @@
+// Attention in dense form, as tests think of it: sequences with q, k and v at every position;
+// Attend lays any selection of their rows out as pages and block tables, with poison wherever
+// nothing may be read, and runs a backend on it.
+#ifndef TANDEM_TESTS_KERNELS_ATTENTION_PROBLEM_H_
+#define TANDEM_TESTS_KERNELS_ATTENTION_PROBLEM_H_
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "common/tensor/f16.h"
+#include "tests/kernels/backends.h"
+
+namespace tandem::kernels {
+
+struct AttentionShape {
+  uint32_t heads = 4;  // of this rank
+  uint32_t heads_per_kv = 2;
+  uint32_t head_dim = 64;
+  uint32_t value_dim = 64;
+  uint32_t window = 0;
+  tensor::Type type = tensor::Type::kF16;
+  uint32_t first_head = 0;
+
+  uint32_t first_kv_head() const { return first_head / heads_per_kv; }
+  uint32_t kv_heads() const {
+    return (first_head + heads - 1) / heads_per_kv - first_kv_head() + 1;
+  }
+  float scale() const { return 1.0f / std::sqrt(static_cast<float>(head_dim)); }
+};
+
+// K and V hold values that a half holds exactly, so that F32 and F16 pages stand for the same
+// numbers.
+struct DenseSequence {
+  std::vector<float> q;  // (length, heads, head_dim)
+  std::vector<float> k;  // (length, kv_heads, head_dim)
+  std::vector<float> v;  // (length, kv_heads, value_dim)
+};
+
+inline DenseSequence MakeSequence(const AttentionShape& s, uint32_t length, uint32_t seed) {
+  Random random(seed);
+  DenseSequence d;
+  d.q = random.Floats(size_t{length} * s.heads * s.head_dim, -3, 3);
+  d.k = random.Floats(size_t{length} * s.kv_heads() * s.head_dim);
+  d.v = random.Floats(size_t{length} * s.kv_heads() * s.value_dim);
+  for (auto* values : {&d.k, &d.v}) {
+    for (float& x : *values) x = tensor::HalfToFloat(tensor::FloatToHalf(x));
+  }
+  return d;
+}
+
+// Query rows [begin, end) of a sequence, its context ending with them.
+struct QueryRows {
+  const DenseSequence* sequence;
+  int32_t begin;
+  int32_t end;
+};
+
+inline std::vector<float> NaiveAttention(const AttentionShape& s, const QueryRows& rows) {
+  const DenseSequence& d = *rows.sequence;
+  const size_t kv_heads = s.kv_heads();
+  std::vector<float> out;
+  for (int32_t pos = rows.begin; pos < rows.end; ++pos) {
+    const int32_t first = s.window == 0 ? 0 : std::max(0, pos - static_cast<int32_t>(s.window) + 1);
+    for (uint32_t h = 0; h < s.heads; ++h) {
+      const size_t kv = (s.first_head + h) / s.heads_per_kv - s.first_kv_head();
+      const float* const q = &d.q[(static_cast<size_t>(pos) * s.heads + h) * s.head_dim];
+      std::vector<double> weight;
+      for (int32_t i = first; i <= pos; ++i) {
+        const float* const k = &d.k[(static_cast<size_t>(i) * kv_heads + kv) * s.head_dim];
+        weight.push_back(s.scale() * std::inner_product(q, q + s.head_dim, k, 0.0));
+      }
+      const double largest = *std::max_element(weight.begin(), weight.end());
+      double total = 0;
+      std::vector<double> sum(s.value_dim, 0.0);
+      for (size_t i = 0; i < weight.size(); ++i) {
+        const double w = std::exp(weight[i] - largest);
+        total += w;
+        const float* const v =
+            &d.v[((static_cast<size_t>(first) + i) * kv_heads + kv) * s.value_dim];
+        for (uint32_t c = 0; c < s.value_dim; ++c) sum[c] += w * v[c];
+      }
+      for (const double x : sum) out.push_back(static_cast<float>(x / total));
+    }
+  }
+  return out;
+}
+
+// Pages and tables of a batch on the host.
+class PagedBatch {
+ public:
+  PagedBatch(const AttentionShape& shape, const std::vector<QueryRows>& batch, uint32_t block_size,
+             uint32_t seed)
+      : shape_(shape), block_size_(static_cast<int32_t>(block_size)) {
+    offsets_.push_back(0);
+    int32_t blocks = 0;
+    for (const QueryRows& rows : batch) {
+      const size_t row = size_t{shape.heads} * shape.head_dim;
+      const float* const q = rows.sequence->q.data();
+      q_.insert(q_.end(), q + static_cast<size_t>(rows.begin) * row,
+                q + static_cast<size_t>(rows.end) * row);
+      offsets_.push_back(offsets_.back() + rows.end - rows.begin);
+      contexts_.push_back(rows.end);
+      max_query_ = std::max(max_query_, rows.end - rows.begin);
+      blocks += (rows.end + block_size_ - 1) / block_size_;
+    }
+    max_context_ = *std::max_element(contexts_.begin(), contexts_.end());
+    stride_ = (max_context_ + block_size_ - 1) / block_size_ + 2;
+    num_blocks_ = blocks + 3;
+    free_.resize(static_cast<size_t>(num_blocks_));
+    std::iota(free_.begin(), free_.end(), 0);
+    Random random(seed);
+    std::shuffle(free_.begin(), free_.end(), random.engine());
+    const size_t page_rows = static_cast<size_t>(num_blocks_) * shape.kv_heads() * block_size;
+    k_.assign(page_rows * shape.head_dim, std::nanf(""));
+    v_.assign(page_rows * shape.value_dim, std::nanf(""));
+    tables_.assign(batch.size() * static_cast<size_t>(stride_), -1);
+    for (size_t s = 0; s < batch.size(); ++s)
+      FillPages(batch[s], &tables_[s * static_cast<size_t>(stride_)]);
+  }
+
+  std::vector<float> Run(Rig& rig) const {
+    AttentionParams p{};
+    p.q = rig.Put(q_, 1);
+    p.tokens = static_cast<uint32_t>(offsets_.back());
+    p.num_seqs = static_cast<uint32_t>(contexts_.size());
+    p.query_offsets = rig.Put(offsets_);
+    p.context_lens = rig.Put(contexts_);
+    p.block_tables = rig.Put(tables_);
+    p.table_stride = static_cast<uint32_t>(stride_);
+    p.pages = {shape_.type,
+               PutPages(rig, k_),
+               PutPages(rig, v_),
+               static_cast<uint32_t>(num_blocks_),
+               static_cast<uint32_t>(block_size_),
+               shape_.kv_heads(),
+               shape_.head_dim,
+               shape_.value_dim};
+    p.heads = shape_.heads;
+    p.first_head = shape_.first_head;
+    p.heads_per_kv = shape_.heads_per_kv;
+    p.first_kv_head = shape_.first_kv_head();
+    p.scale = shape_.scale();
+    p.window = shape_.window;
+    p.max_query_len = static_cast<uint32_t>(max_query_);
+    p.max_context_len = static_cast<uint32_t>(max_context_);
+    const size_t values = size_t{p.tokens} * p.heads * shape_.value_dim;
+    p.out = rig.Poisoned(values, 1);
+    rig.Run([&](Backend& b) { b.Attention(p); });
+    return rig.Get(p.out, values);
+  }
+
+ private:
+  void FillPages(const QueryRows& rows, int32_t* table) {
+    // Blocks that have left every row's window are given back.
+    const int32_t window = static_cast<int32_t>(shape_.window);
+    const int32_t first = window == 0 ? 0 : std::max(0, rows.begin - window + 1);
+    const size_t kv_heads = shape_.kv_heads();
+    for (int32_t pos = first; pos < rows.end; ++pos) {
+      int32_t& block = table[pos / block_size_];
+      if (block < 0) {
+        block = free_.back();
+        free_.pop_back();
+      }
+      for (size_t h = 0; h < kv_heads; ++h) {
+        const size_t to =
+            (static_cast<size_t>(block) * kv_heads + h) * static_cast<size_t>(block_size_) +
+            static_cast<size_t>(pos % block_size_);
+        const size_t from = static_cast<size_t>(pos) * kv_heads + h;
+        std::copy_n(&rows.sequence->k[from * shape_.head_dim], shape_.head_dim,
+                    &k_[to * shape_.head_dim]);
+        std::copy_n(&rows.sequence->v[from * shape_.value_dim], shape_.value_dim,
+                    &v_[to * shape_.value_dim]);
+      }
+    }
+  }
+
+  void* PutPages(Rig& rig, const std::vector<float>& values) const {
+    if (shape_.type == tensor::Type::kF32) return rig.Put(values);
+    std::vector<uint16_t> halves(values.size());
+    for (size_t i = 0; i < values.size(); ++i) halves[i] = tensor::FloatToHalf(values[i]);
+    return rig.Put(halves);
+  }
+
+  const AttentionShape shape_;
+  const int32_t block_size_;
+  int32_t max_query_ = 0, max_context_ = 0, stride_ = 0, num_blocks_ = 0;
+  std::vector<float> q_, k_, v_;
+  std::vector<int32_t> offsets_, contexts_, tables_, free_;
+};
+
+inline std::vector<float> Attend(Rig& rig, const AttentionShape& shape,
+                                 const std::vector<QueryRows>& batch, uint32_t block_size = 16,
+                                 uint32_t seed = 1) {
+  return PagedBatch(shape, batch, block_size, seed).Run(rig);
+}
+
+}  // namespace tandem::kernels
+
+#endif  // TANDEM_TESTS_KERNELS_ATTENTION_PROBLEM_H_

@@ -1,0 +1,175 @@
+#include "tests/kernels/attention_problem.h"
+
+namespace tandem::kernels {
+namespace {
+
+class AttentionTest : public testing::TestWithParam<BackendCase> {};
+TANDEM_INSTANTIATE_BACKENDS(AttentionTest);
+
+const tensor::Type kF32 = tensor::Type::kF32, kF16 = tensor::Type::kF16;
+
+std::vector<AttentionShape> Shapes() {
+  return {
+      {.heads = 14, .heads_per_kv = 7},
+      {.heads = 14, .heads_per_kv = 7, .type = kF32},
+      {.heads = 4, .heads_per_kv = 1, .head_dim = 24, .value_dim = 24},
+      {.heads = 3, .heads_per_kv = 3, .head_dim = 5, .value_dim = 9, .type = kF32},
+      {.heads = 2, .heads_per_kv = 2, .head_dim = 33, .value_dim = 70},
+      {.heads = 2, .heads_per_kv = 1, .head_dim = 128, .value_dim = 128, .window = 100},
+      {.heads = 4, .heads_per_kv = 2, .window = 1},
+      {.heads = 4, .heads_per_kv = 2, .window = 64, .type = kF32},
+      {.heads = 3, .heads_per_kv = 2, .first_head = 3},  // half a group, then a whole one
+      {.heads = 70,
+       .heads_per_kv = 70,
+       .head_dim = 16,
+       .value_dim = 16},  // more heads than an item takes
+  };
+}
+
+TEST_P(AttentionTest, MatchesTheFormulaInAMixedBatch) {
+  for (const AttentionShape& shape : Shapes()) {
+    SCOPED_TRACE(testing::Message()
+                 << shape.heads << " heads of " << shape.head_dim << ", window " << shape.window);
+    const DenseSequence a = MakeSequence(shape, 300, 1), b = MakeSequence(shape, 130, 2),
+                        c = MakeSequence(shape, 7, 3);
+    // Decode, whole prefill, a chunk in the middle, nothing at all, one token alone.
+    const std::vector<QueryRows> batch = {
+        {&a, 299, 300}, {&c, 0, 7}, {&b, 61, 130}, {&b, 64, 64}, {&c, 0, 1}};
+    Rig rig(GetParam());
+    std::vector<float> expected;
+    for (const QueryRows& rows : batch) {
+      const auto part = NaiveAttention(shape, rows);
+      expected.insert(expected.end(), part.begin(), part.end());
+    }
+    ExpectClose(Attend(rig, shape, batch), expected, 3e-6f);
+  }
+}
+
+TEST_P(AttentionTest, MatchesTheFormulaOverLongContexts) {
+  for (const uint32_t window : {0u, 700u}) {
+    const AttentionShape shape{
+        .heads = 2, .heads_per_kv = 2, .head_dim = 16, .value_dim = 16, .window = window};
+    const DenseSequence a = MakeSequence(shape, 2100, 1);
+    Rig rig(GetParam());
+    for (const QueryRows& rows :
+         {QueryRows{&a, 2099, 2100}, QueryRows{&a, 1020, 1030}, QueryRows{&a, 0, 1100}}) {
+      ExpectClose(Attend(rig, shape, {rows}), NaiveAttention(shape, rows), 3e-6f);
+    }
+  }
+}
+
+// All the ways in which rows of one sequence can be computed. `last` is the position whose row is
+// compared.
+class AttentionBitsTest : public testing::TestWithParam<BackendCase> {};
+TANDEM_INSTANTIATE_BACKENDS(AttentionBitsTest);
+
+std::vector<AttentionShape> BitShapes() {
+  return {
+      {.heads = 14, .heads_per_kv = 7},
+      {.heads = 2, .heads_per_kv = 1, .head_dim = 40, .value_dim = 24, .type = kF32},
+      {.heads = 4, .heads_per_kv = 4, .head_dim = 16, .value_dim = 16, .window = 600},
+  };
+}
+
+// Long enough for three splits.
+constexpr int32_t kLength = 1090;
+
+std::vector<float> Slice(const std::vector<float>& rows, const AttentionShape& s, int32_t begin,
+                         int32_t end) {
+  const auto row = static_cast<ptrdiff_t>(s.heads * s.value_dim);
+  return {rows.begin() + begin * row, rows.begin() + end * row};
+}
+
+TEST_P(AttentionBitsTest, BlockSizeDoesNotShow) {
+  for (const AttentionShape& shape : BitShapes()) {
+    const DenseSequence a = MakeSequence(shape, kLength, 1);
+    Rig rig(GetParam());
+    for (const QueryRows& rows : {QueryRows{&a, kLength - 1, kLength}, QueryRows{&a, 500, 530}}) {
+      const auto expected = Attend(rig, shape, {rows}, 16);
+      for (const uint32_t block_size : {1u, 8u, 48u, 256u}) {
+        ExpectSameBits(Attend(rig, shape, {rows}, block_size, block_size), expected);
+      }
+    }
+  }
+}
+
+TEST_P(AttentionBitsTest, ChunksAndDecodeDoNotShow) {
+  for (const AttentionShape& shape : BitShapes()) {
+    const DenseSequence a = MakeSequence(shape, kLength, 2);
+    Rig rig(GetParam());
+    const auto whole = Attend(rig, shape, {{&a, 0, kLength}});
+    for (const int32_t chunk : {7, 64, 512}) {
+      const int32_t from = chunk == 7 ? 1001 : 0;  // small chunks over the last part only, for time
+      for (int32_t begin = from; begin < kLength; begin += chunk) {
+        const int32_t end = std::min(kLength, begin + chunk);
+        ExpectSameBits(Attend(rig, shape, {{&a, begin, end}}), Slice(whole, shape, begin, end));
+      }
+    }
+    for (const int32_t pos :
+         {0, 1, 63, 64, 65, 510, 511, 512, 513, 600, 1023, 1024, 1025, kLength - 1}) {
+      ExpectSameBits(Attend(rig, shape, {{&a, pos, pos + 1}}), Slice(whole, shape, pos, pos + 1));
+    }
+  }
+}
+
+TEST_P(AttentionBitsTest, OtherRowsDoNotShow) {
+  for (const AttentionShape& shape : BitShapes()) {
+    Rig rig(GetParam());
+    std::vector<DenseSequence> sequences;
+    for (uint32_t i = 0; i < 32; ++i) sequences.push_back(MakeSequence(shape, 20 + 31 * i, i));
+    std::vector<QueryRows> batch;
+    for (int32_t i = 0; i < 32; ++i) {
+      const int32_t length = 20 + 31 * i;
+      const int32_t begin = i % 3 == 0 ? length - 1 : length - 13;  // decodes among chunks
+      batch.push_back({&sequences[static_cast<size_t>(i)], begin, length});
+    }
+    const auto together = Attend(rig, shape, batch);
+    int32_t at = 0;
+    for (const QueryRows& rows : batch) {
+      const int32_t next = at + rows.end - rows.begin;
+      ExpectSameBits(Attend(rig, shape, {rows}, 16, 9), Slice(together, shape, at, next));
+      at = next;
+    }
+  }
+}
+
+TEST_P(AttentionBitsTest, ThreadsDoNotShow) {
+  for (const AttentionShape& shape : BitShapes()) {
+    const DenseSequence a = MakeSequence(shape, kLength, 3);
+    Rig rig(GetParam()), other({GetParam().kernels, 5});
+    for (const QueryRows& rows :
+         {QueryRows{&a, kLength - 1, kLength}, QueryRows{&a, 300, kLength}}) {
+      ExpectSameBits(Attend(rig, shape, {rows}), Attend(other, shape, {rows}));
+    }
+  }
+}
+
+TEST_P(AttentionBitsTest, APlanAtTheLimitsCoversEveryStep) {
+  const AttentionShape shape{.heads = 14, .heads_per_kv = 7};
+  Rig rig(GetParam());
+  // Only sizes matter in a plan pass: no pointer is followed.
+  AttentionParams limits{};
+  limits.tokens = 64;
+  limits.num_seqs = 32;
+  limits.pages = {kF16, nullptr, nullptr, 1, 16, 2, 64, 64};
+  limits.heads = 14;
+  limits.heads_per_kv = 7;
+  limits.max_query_len = 64;
+  limits.max_context_len = kLength;
+  rig.backend().BeginEncode(EncodeMode::kPlan);
+  rig.backend().Attention(limits);
+  const auto planned = rig.backend().FinishPlan();
+  ASSERT_TRUE(planned.ok());
+  const DenseSequence a = MakeSequence(shape, kLength, 3);
+  // Run plans again; the reservation must not grow.
+  for (const int32_t begin : {kLength - 1, kLength - 64}) {
+    Attend(rig, shape, {{&a, begin, kLength}});
+    const std::vector<QueryRows> many(begin == kLength - 1 ? 32 : 1, QueryRows{&a, begin, kLength});
+    Attend(rig, shape, many);
+    rig.backend().BeginEncode(EncodeMode::kPlan);
+    EXPECT_EQ(*rig.backend().FinishPlan(), *planned);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::kernels

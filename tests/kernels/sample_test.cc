@@ -1,0 +1,255 @@
+// Sample against a naive sampler that sorts everything, its distribution, and what must not crash.
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "tests/kernels/backends.h"
+
+namespace tandem::kernels {
+namespace {
+
+class SampleTest : public testing::TestWithParam<BackendCase> {};
+TANDEM_INSTANTIATE_BACKENDS(SampleTest);
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::vector<int32_t> Draw(Rig& rig, const std::vector<float>& logits, uint32_t vocab,
+                          const std::vector<SamplingRow>& rows,
+                          const std::vector<int32_t>& banned = {}) {
+  const float* const device = rig.Put(logits, 1);
+  const SamplingRow* const device_rows = rig.Put(rows);
+  const int32_t* const device_banned = banned.empty() ? nullptr : rig.Put(banned);
+  int32_t* const out = rig.Put(std::vector<int32_t>(rows.size(), -7));
+  const SampleParams params{device,        vocab, device_rows, static_cast<uint32_t>(rows.size()),
+                            device_banned, out};
+  rig.Run([&](Backend& b) { b.Sample(params); });
+  return rig.Get(out, rows.size());
+}
+
+// One row per position: the same wishes, other random numbers.
+std::vector<SamplingRow> Positions(SamplingRow row, size_t count) {
+  std::vector<SamplingRow> rows(count, row);
+  for (size_t i = 0; i < count; ++i) rows[i].position = i;
+  return rows;
+}
+
+// Probability of every id after temperature, min_p, top_k, top_p, each over what the one before
+// left.
+std::vector<double> NaiveProbabilities(const std::vector<float>& logits, const SamplingRow& row,
+                                       const std::set<int32_t>& banned = {}) {
+  struct Candidate {
+    double weight;
+    size_t id;
+  };
+  std::vector<Candidate> left;
+  double largest = -kInf;
+  for (size_t id = 0; id < logits.size(); ++id) {
+    if (banned.count(static_cast<int32_t>(id)) == 0)
+      largest = std::max<double>(largest, logits[id]);
+  }
+  for (size_t id = 0; id < logits.size(); ++id) {
+    if (banned.count(static_cast<int32_t>(id)) != 0) continue;
+    const double weight = std::exp((logits[id] - largest) / row.temperature);
+    if (weight >= row.min_p) left.push_back({weight, id});
+  }
+  std::stable_sort(left.begin(), left.end(), [](auto a, auto b) { return a.weight > b.weight; });
+  if (row.top_k > 0 && left.size() > static_cast<size_t>(row.top_k))
+    left.resize(static_cast<size_t>(row.top_k));
+  const auto sum = [&] {
+    double total = 0;
+    for (const Candidate& c : left) total += c.weight;
+    return total;
+  };
+  if (row.top_p < 1) {
+    const double target = row.top_p * sum();
+    double reached = 0;
+    size_t keep = 0;
+    while (keep < left.size() && (keep == 0 || reached < target)) reached += left[keep++].weight;
+    left.resize(keep);
+  }
+  std::vector<double> p(logits.size(), 0.0);
+  const double total = sum();
+  for (const Candidate& c : left) p[c.id] = c.weight / total;
+  return p;
+}
+
+// Pearson's statistic of draws against probabilities; draws of probability zero fail the test.
+double ChiSquare(const std::vector<int32_t>& draws, const std::vector<double>& p) {
+  std::vector<double> seen(p.size(), 0.0);
+  for (const int32_t id : draws) seen[static_cast<size_t>(id)] += 1;
+  double sum = 0;
+  for (size_t id = 0; id < p.size(); ++id) {
+    if (p[id] == 0) {
+      EXPECT_EQ(seen[id], 0) << "id " << id << " was filtered out";
+      continue;
+    }
+    const double expected = p[id] * static_cast<double>(draws.size());
+    sum += (seen[id] - expected) * (seen[id] - expected) / expected;
+  }
+  return sum;
+}
+
+TEST_P(SampleTest, FollowsTheDistributionOfEveryFilter) {
+  Rig rig(GetParam());
+  Random random(1);
+  const auto logits = random.Floats(12, -2, 2);
+  std::vector<SamplingRow> wishes(7);
+  wishes[1].temperature = 0.6f;
+  wishes[2].temperature = 1.7f;
+  wishes[3].top_k = 4;
+  wishes[4].top_p = 0.7f;
+  wishes[5].min_p = 0.2f;
+  wishes[6] = {.temperature = 1.3f, .top_p = 0.8f, .min_p = 0.05f, .top_k = 6};
+  for (size_t i = 0; i < wishes.size(); ++i) {
+    SCOPED_TRACE(i);
+    wishes[i].seed = 100 + i;
+    const auto draws = Draw(rig, logits, 12, Positions(wishes[i], 20000));
+    // The 99.99% point for 11 degrees of freedom; seeds are fixed.
+    EXPECT_LT(ChiSquare(draws, NaiveProbabilities(logits, wishes[i])), 37.4);
+  }
+}
+
+// A large vocabulary: everything that can be drawn is, nothing else ever.
+TEST_P(SampleTest, FiltersKeepWhatASortKeeps) {
+  Rig rig(GetParam());
+  constexpr uint32_t kVocab = 3001;
+  Random random(2);
+  for (int trial = 0; trial < 12; ++trial) {
+    auto logits = random.Floats(kVocab, -8, 8);
+    for (int i = 0; i < 500; ++i)
+      logits[static_cast<size_t>(random.Int(0, kVocab - 1))] = 5.0f;  // ties
+    SamplingRow row;
+    row.seed = static_cast<uint64_t>(trial);
+    row.temperature = random.Uniform(0.3f, 3);
+    if (trial % 2 == 0) row.top_k = random.Int(1, 900);
+    if (trial % 3 != 0) row.top_p = random.Uniform(0.05f, 0.99f);
+    if (trial % 4 == 0) row.min_p = random.Uniform(0.0001f, 0.3f);
+    SCOPED_TRACE(testing::Message()
+                 << "top_k " << row.top_k << " top_p " << row.top_p << " min_p " << row.min_p);
+    const auto p = NaiveProbabilities(logits, row);
+    for (const int32_t id : Draw(rig, logits, kVocab, Positions(row, 2000))) {
+      ASSERT_GT(p[static_cast<size_t>(id)], 0.0)
+          << "id " << id << " logit " << logits[static_cast<size_t>(id)];
+    }
+  }
+}
+
+TEST_P(SampleTest, KeepsTheLowestIdsAmongTies) {
+  Rig rig(GetParam());
+  const std::vector<float> logits(500, 1.0f);
+  SamplingRow top_k, top_p;
+  top_k.top_k = 3;
+  top_p.top_p = 0.01f;  // five of five hundred
+  const auto k = Draw(rig, logits, 500, Positions(top_k, 300));
+  EXPECT_EQ(std::set<int32_t>(k.begin(), k.end()), (std::set<int32_t>{0, 1, 2}));
+  const auto p = Draw(rig, logits, 500, Positions(top_p, 300));
+  EXPECT_EQ(std::set<int32_t>(p.begin(), p.end()), (std::set<int32_t>{0, 1, 2, 3, 4}));
+}
+
+TEST_P(SampleTest, GreedyTakesTheLowestIdOfTheLargest) {
+  Rig rig(GetParam());
+  Random random(3);
+  SamplingRow greedy;
+  greedy.temperature = 0;
+  greedy.top_p = 0.1f;  // filters never matter to it
+  for (const uint32_t vocab : {1u, 2u, 15u, 16u, 17u, 1000u}) {
+    auto logits = random.Floats(vocab);
+    const auto a = static_cast<uint32_t>(random.Int(0, static_cast<int>(vocab) - 1));
+    const auto b = static_cast<uint32_t>(random.Int(0, static_cast<int>(vocab) - 1));
+    logits[a] = logits[b] = 2;
+    EXPECT_EQ(Draw(rig, logits, vocab, {greedy})[0], static_cast<int32_t>(std::min(a, b)));
+  }
+}
+
+TEST_P(SampleTest, ReadsTheRowThatIsAsked) {
+  Rig rig(GetParam());
+  std::vector<float> logits(3 * 5, 0.0f);
+  for (size_t row = 0; row < 3; ++row) logits[row * 5 + row + 1] = 9;
+  std::vector<SamplingRow> rows(4);
+  const std::vector<int32_t> wanted = {2, 0, 1, 2};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i].temperature = 0;
+    rows[i].logits_row = wanted[i];
+  }
+  EXPECT_EQ(Draw(rig, logits, 5, rows), (std::vector<int32_t>{3, 1, 2, 3}));
+}
+
+TEST_P(SampleTest, BannedIdsAreNeverDrawn) {
+  Rig rig(GetParam());
+  const std::vector<float> logits = {1, 5, 4, 3, 2};
+  const std::vector<int32_t> banned = {0, 1, 2, 99, -4};  // ids outside the vocabulary are nobody's
+  SamplingRow row;
+  row.banned_begin = 1;
+  row.banned_end = 5;
+  row.seed = 5;
+  const auto draws = Draw(rig, logits, 5, Positions(row, 5000), banned);
+  EXPECT_LT(ChiSquare(draws, NaiveProbabilities(logits, row, {1, 2})), 20.0);
+  row.temperature = 0;
+  EXPECT_EQ(Draw(rig, logits, 5, {row}, banned)[0], 3);
+  // Everything banned but one, and everything.
+  const std::vector<int32_t> most = {0, 1, 2, 3, 4};
+  row.banned_begin = 0;
+  row.banned_end = 4;
+  EXPECT_EQ(Draw(rig, logits, 5, {row}, most)[0], 4);
+  row.banned_end = 5;
+  for (const float temperature : {0.0f, 1.0f}) {
+    row.temperature = temperature;
+    EXPECT_EQ(Draw(rig, logits, 5, {row}, most)[0], 0);
+  }
+}
+
+TEST_P(SampleTest, BrokenLogitsGiveSomeIdOfTheVocabulary) {
+  Rig rig(GetParam());
+  std::vector<SamplingRow> wishes(5);
+  wishes[0].temperature = 0;
+  wishes[2].top_k = 2;
+  wishes[3].top_p = 0.5f;
+  wishes[4].min_p = 0.5f;
+  struct Case {
+    std::vector<float> logits;
+    std::set<int32_t> allowed;
+  };
+  const std::vector<Case> cases = {
+      {{kNan, kNan, kNan}, {0}}, {{-kInf, -kInf, -kInf}, {0}}, {{kNan, 1, kNan}, {1}},
+      {{-kInf, kNan, -50}, {2}}, {{0, kInf, 3}, {1}},          {{kInf, 0, kInf}, {0, 2}},
+      {{3e38f, -3e38f, 0}, {0}},
+  };
+  for (size_t c = 0; c < cases.size(); ++c) {
+    for (const SamplingRow& wish : wishes) {
+      for (const int32_t id : Draw(rig, cases[c].logits, 3, Positions(wish, 20))) {
+        EXPECT_EQ(cases[c].allowed.count(id), 1u) << "case " << c << " drew " << id;
+      }
+    }
+  }
+  // Wishes at their edges.
+  for (const float temperature : {1e-30f, 1e-45f, 1e30f}) {
+    for (const float top_p : {0.0f, 1e-9f, 0.9999999f, 1.0f}) {
+      SamplingRow row;
+      row.temperature = temperature;
+      row.top_p = top_p;
+      row.min_p = 1;
+      for (const int32_t id : Draw(rig, {1, 2, 3, 2.5f}, 4, Positions(row, 20))) {
+        EXPECT_TRUE(id >= 0 && id < 4);
+      }
+    }
+  }
+}
+
+TEST_P(SampleTest, ADrawDependsOnSeedAndPositionAlone) {
+  Rig rig(GetParam());
+  Random random(4);
+  const auto logits = random.Floats(2 * 100, -1, 1);
+  SamplingRow row;
+  row.seed = 77;
+  auto rows = Positions(row, 50);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i].logits_row = static_cast<int32_t>(i % 2);
+  const auto together = Draw(rig, logits, 100, rows);
+  for (size_t i = 0; i < rows.size(); ++i)
+    EXPECT_EQ(Draw(rig, logits, 100, {rows[i]})[0], together[i]);
+  for (SamplingRow& r : rows) r.seed = 78;
+  EXPECT_NE(Draw(rig, logits, 100, rows), together);
+}
+
+}  // namespace
+}  // namespace tandem::kernels
