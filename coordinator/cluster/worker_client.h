@@ -38,6 +38,7 @@ struct WorkerConfig {
   std::string step_transport = "shm";
   std::string step_channel_address;  // of the shared-memory channel; empty for grpc
   int64_t step_timeout_ms = 60000;
+  uint64_t max_result_bytes = 4 << 20;  // the largest StepResult that the step channel carries
 };
 
 // What a loaded worker answers.

@@ -1,0 +1,28 @@
+// "HOST:PORT" as flags and ready lines carry it. IPv6 hosts stand in brackets.
+#ifndef TANDEM_COMMON_BASE_ADDRESS_H_
+#define TANDEM_COMMON_BASE_ADDRESS_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace tandem {
+
+struct HostPort {
+  std::string host;  // without brackets
+  int port = 0;
+};
+
+// INVALID_ARGUMENT naming what is wrong: no port, a port outside [0, 65535], an empty host.
+absl::StatusOr<HostPort> ParseHostPort(std::string_view address);
+
+// Whether the address can be reached from this machine alone: 127.0.0.0/8, [::1] or localhost.
+bool IsLoopback(std::string_view address);
+
+// `address` with its port replaced: how "HOST:0" becomes what was bound.
+std::string WithPort(std::string_view address, int port);
+
+}  // namespace tandem
+
+#endif  // TANDEM_COMMON_BASE_ADDRESS_H_

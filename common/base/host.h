@@ -1,0 +1,18 @@
+// Facts of this host: who can share memory with whom, and how much there is.
+#ifndef TANDEM_COMMON_BASE_HOST_H_
+#define TANDEM_COMMON_BASE_HOST_H_
+
+#include <cstdint>
+#include <string>
+
+namespace tandem {
+
+// Equal for processes that can open each other's memory segments: the same boot and the same process-id namespace.
+std::string HostId();
+
+// Memory that can still be taken without swapping: what the kernel says, bounded by the cgroup's limit. 0 if unknown.
+uint64_t AvailableMemoryBytes();
+
+}  // namespace tandem
+
+#endif  // TANDEM_COMMON_BASE_HOST_H_

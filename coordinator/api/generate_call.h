@@ -1,0 +1,22 @@
+// GenerateCall: one Generate RPC: writes what a TextStream gathers, one message in flight, and cancels when the client goes.
+#ifndef TANDEM_COORDINATOR_API_GENERATE_CALL_H_
+#define TANDEM_COORDINATOR_API_GENERATE_CALL_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include "coordinator/api/serving_model.h"
+#include "coordinator/engine/engine.h"
+#include "proto/tandem/v1/generation.pb.h"
+
+namespace tandem::coordinator {
+
+// Starts the call; gRPC owns the reactor from here on. `engine` and `model` must outlive the server.
+grpc::ServerWriteReactor<v1::GenerateResponse>* StartGenerateCall(
+    const v1::GenerateRequest& request, const ServingModel& model, EngineHandle& engine);
+
+// The same code and message.
+grpc::Status ToGrpc(const absl::Status& status);
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_API_GENERATE_CALL_H_

@@ -1,0 +1,25 @@
+// ServingModel: what the API edge knows of the model it serves. Plain data, fixed at start.
+#ifndef TANDEM_COORDINATOR_API_SERVING_MODEL_H_
+#define TANDEM_COORDINATOR_API_SERVING_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/tokenizer/tokenizer.h"
+
+namespace tandem::coordinator {
+
+struct ServingModel {
+  std::string name;
+  std::string architecture;
+  std::string quantization;
+  uint32_t max_model_len = 0;  // prompt and generated tokens
+  uint32_t vocab_size = 0;     // of the head; token ids of a request lie below it
+  int tensor_parallel_size = 1;
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_API_SERVING_MODEL_H_

@@ -1,0 +1,123 @@
+#include "coordinator/cluster/cluster.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "coordinator/cluster/process_worker_client.h"
+
+namespace tandem::coordinator {
+namespace {
+
+// How often waiting for workers looks after its processes.
+constexpr auto kPoll = std::chrono::milliseconds(50);
+
+std::string DrawToken() {
+  std::random_device device;
+  std::string token;
+  for (int i = 0; i < 4; ++i) absl::StrAppend(&token, absl::Hex(device(), absl::kZeroPad8));
+  return token;
+}
+
+// A file without a name that holds `text`, readable by children through /proc/self/fd.
+absl::StatusOr<int> AnonymousFile(const std::string& text) {
+  const int fd = memfd_create("tandem-token", 0);
+  if (fd < 0) return absl::ErrnoToStatus(errno, "memfd_create for the worker token");
+  if (write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    const absl::Status status = absl::ErrnoToStatus(errno, "write of the worker token");
+    close(fd);
+    return status;
+  }
+  return fd;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterOptions& options) {
+  std::unique_ptr<Cluster> cluster(new Cluster);
+  cluster->options_ = options;
+  const std::string token = options.worker_token.empty() ? DrawToken() : options.worker_token;
+  TANDEM_ASSIGN_OR_RETURN(
+      cluster->service_,
+      WorkerService::Start(
+          {.listen = options.worker_listen, .token = token, .size = options.size}));
+  if (!options.external) TANDEM_RETURN_IF_ERROR(cluster->SpawnWorkers(options, token));
+  return cluster;
+}
+
+absl::Status Cluster::SpawnWorkers(const ClusterOptions& options, const std::string& token) {
+  TANDEM_ASSIGN_OR_RETURN(token_fd_, AnonymousFile(token));
+  for (int rank = 0; rank < options.size; ++rank) {
+    TANDEM_ASSIGN_OR_RETURN(
+        std::unique_ptr<WorkerProcess> process,
+        WorkerProcess::Spawn({options.worker_binary, "--coordinator", service_->address(), "--rank",
+                              absl::StrCat(rank), "--token-file",
+                              absl::StrCat("/proc/self/fd/", token_fd_), "--parent-pid",
+                              absl::StrCat(getpid())}));
+    processes_.push_back(std::move(process));
+  }
+  return absl::OkStatus();
+}
+
+Cluster::~Cluster() {
+  Shutdown("coordinator exits", Deadline::After(std::chrono::seconds(2)));
+  if (token_fd_ >= 0) close(token_fd_);
+}
+
+absl::Status Cluster::FirstEnded() const {
+  for (size_t rank = 0; rank < processes_.size(); ++rank) {
+    absl::Status ended = processes_[rank]->Poll();
+    if (!ended.ok()) return Annotate(ended, absl::StrCat("rank ", rank, " before it connected"));
+  }
+  for (const auto& link : service_->links()) {
+    if (link != nullptr && !link->status().ok()) return link->status();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool()>& cancelled) {
+  while (!service_->WaitAll(Deadline::After(kPoll))) {
+    TANDEM_RETURN_IF_ERROR(FirstEnded());
+    if (cancelled && cancelled()) return absl::CancelledError("stopped while waiting for workers");
+    if (deadline.Passed()) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "workers that did not connect in time: rank ", absl::StrJoin(service_->Missing(), ", ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::unique_ptr<WorkerClient>> Cluster::MakeClients() {
+  std::vector<std::unique_ptr<WorkerClient>> clients;
+  const auto links = service_->links();
+  for (size_t rank = 0; rank < links.size(); ++rank) {
+    clients.push_back(std::make_unique<ProcessWorkerClient>(
+        static_cast<int>(rank), links[rank], processes_.empty() ? nullptr : processes_[rank]));
+  }
+  return clients;
+}
+
+void Cluster::Shutdown(const std::string& reason, Deadline deadline) {
+  if (service_ == nullptr) return;
+  v1::CoordinatorMessage message;
+  message.mutable_shutdown()->set_reason(reason);
+  for (const auto& link : service_->links()) {
+    if (link != nullptr) link->Send(message).IgnoreError();  // a lost worker needs no shutdown
+  }
+  for (const auto& process : processes_) {
+    if (process->WaitExit(deadline)) continue;
+    TANDEM_LOG(kWarning) << "worker " << process->pid() << " does not exit, killing it";
+    process->Kill(SIGKILL);
+    process->WaitExit(Deadline::After(std::chrono::seconds(2)));
+  }
+  processes_.clear();
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,62 @@
+// Cluster: brings N workers to the coordinator, by starting them or by waiting for them, and takes them down again.
+//
+// One thread (main), which must live as long as the cluster: spawned workers die with it.
+#ifndef TANDEM_COORDINATOR_CLUSTER_CLUSTER_H_
+#define TANDEM_COORDINATOR_CLUSTER_CLUSTER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "coordinator/cluster/worker_client.h"
+#include "coordinator/cluster/worker_process.h"
+#include "coordinator/cluster/worker_service.h"
+
+namespace tandem::coordinator {
+
+struct ClusterOptions {
+  int size = 1;
+  bool external = false;                     // workers are started by somebody else and dial in
+  std::string worker_listen = "127.0.0.1:0";
+  std::string worker_token;                  // empty: drawn (spawned workers only)
+  std::string worker_binary;                 // spawned workers: path of tandem_worker
+};
+
+class Cluster {
+ public:
+  // Opens the worker port and starts the workers. Their Hello is WaitConnected's business.
+  static absl::StatusOr<std::unique_ptr<Cluster>> Start(const ClusterOptions& options);
+  // Takes the workers down as Shutdown does, with a short deadline.
+  ~Cluster();
+
+  // Where workers dial.
+  const std::string& worker_address() const { return service_->address(); }
+  // Waits for every rank's Hello. Errors name the ranks that are missing or how a spawned one ended.
+  // `cancelled` is asked now and then (SIGTERM while waiting).
+  absl::Status WaitConnected(Deadline deadline, const std::function<bool()>& cancelled);
+  // One client per rank, in order. The cluster must outlive them.
+  std::vector<std::unique_ptr<WorkerClient>> MakeClients();
+  // Opens the rendezvous for an epoch.
+  void SetEpoch(Epoch epoch) { service_->rendezvous().SetEpoch(epoch); }
+
+  // Asks every worker to exit, waits, kills what is left. Idempotent.
+  void Shutdown(const std::string& reason, Deadline deadline);
+
+ private:
+  Cluster() = default;
+  absl::Status SpawnWorkers(const ClusterOptions& options, const std::string& token);
+  absl::Status FirstEnded() const;
+
+  ClusterOptions options_;
+  std::unique_ptr<WorkerService> service_;
+  std::vector<std::shared_ptr<WorkerProcess>> processes_;  // empty with external workers
+  int token_fd_ = -1;  // what spawned workers read their token from
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_CLUSTER_CLUSTER_H_

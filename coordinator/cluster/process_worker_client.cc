@@ -1,0 +1,202 @@
+#include "coordinator/cluster/process_worker_client.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "common/step/codec.h"
+#include "common/transport/queue_channel.h"
+#include "common/transport/shm_channel.h"
+
+namespace tandem::coordinator {
+namespace {
+
+// A dead process' exit code follows its broken connection by a moment.
+constexpr auto kExitGrace = std::chrono::milliseconds(500);
+// Frames of results that may wait: one step is in flight, one more is room.
+constexpr size_t kResultFrames = 4;
+
+v1::CoordinatorMessage ToProto(const WorkerConfig& config, const std::string& channel_address) {
+  v1::CoordinatorMessage message;
+  v1::Configure& out = *message.mutable_configure();
+  out.set_epoch(config.epoch.value);
+  out.set_rank(config.rank);
+  out.set_size(config.size);
+  out.set_model_path(config.model_path);
+  out.set_model_fingerprint(config.model_fingerprint);
+  out.set_device(config.device);
+  out.set_cpu_kernels(config.cpu_kernels);
+  out.set_threads(config.threads);
+  out.set_kv_cache_type(config.kv_cache_type);
+  out.set_block_size(config.block_size);
+  out.set_max_num_seqs(config.max_num_seqs);
+  out.set_max_num_batched_tokens(config.max_num_batched_tokens);
+  out.set_max_model_len(config.max_model_len);
+  out.set_kv_cache_bytes(config.kv_cache_bytes);
+  out.set_num_kv_blocks(config.num_kv_blocks);
+  out.set_step_transport(config.step_transport);
+  out.set_step_channel_address(channel_address);
+  out.set_step_timeout_ms(config.step_timeout_ms);
+  out.set_max_result_bytes(config.max_result_bytes);
+  return message;
+}
+
+uint64_t EventEpoch(const v1::WorkerMessage& event) {
+  switch (event.message_case()) {
+    case v1::WorkerMessage::kLoading:
+      return event.loading().epoch();
+    case v1::WorkerMessage::kReady:
+      return event.ready().epoch();
+    case v1::WorkerMessage::kStarted:
+      return event.started().epoch();
+    case v1::WorkerMessage::kFailed:
+      return event.failed().epoch();
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+ProcessWorkerClient::ProcessWorkerClient(int rank, std::shared_ptr<WorkerLink> link,
+                                         std::shared_ptr<WorkerProcess> process)
+    : rank_(rank),
+      link_(std::move(link)),
+      process_(std::move(process)),
+      channel_(std::make_shared<ChannelSlot>()) {
+  // A worker that dies in a step must not cost the step's whole deadline.
+  link_->OnClosed([channel = channel_](const absl::Status& status) {
+    channel->Close(std::string(status.message()));
+  });
+}
+
+ProcessWorkerClient::~ProcessWorkerClient() {
+  link_->OnClosed(nullptr);
+  link_->OnStepResult(nullptr);
+}
+
+absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(const WorkerConfig& config) {
+  std::shared_ptr<transport::Channel> opened;
+  std::string address;
+  if (config.step_transport == "shm") {
+    // A ring's largest frame is a few bytes less than the ring.
+    TANDEM_ASSIGN_OR_RETURN(
+        auto created, transport::ShmChannel::Create(
+                          {.capacity_bytes = config.max_result_bytes + (1 << 12)}, config.epoch));
+    address = std::move(created.address);
+    opened = std::move(created.channel);
+  } else {
+    auto queue = std::make_shared<transport::QueueChannel>(
+        config.max_result_bytes, kResultFrames,
+        [link = link_](std::span<const uint8_t> frame, Deadline) {
+          v1::CoordinatorMessage message;
+          message.set_step(frame.data(), frame.size());
+          return link->Send(std::move(message));
+        },
+        [](const std::string&) {});
+    link_->OnStepResult([queue](std::string frame) {
+      const absl::Status delivered = queue->Deliver(
+          transport::Frame(frame.begin(), frame.end()), Deadline::After(Duration::zero()));
+      if (!delivered.ok()) queue->Close(std::string(delivered.message()));
+    });
+    opened = std::move(queue);
+  }
+  channel_->Set(std::move(opened));
+  return address;
+}
+
+absl::Status ProcessWorkerClient::Configure(const WorkerConfig& config) {
+  epoch_ = config.epoch;
+  absl::StatusOr<std::string> address = OpenChannel(config);
+  if (!address.ok()) return Explain(address.status());
+  return Explain(link_->Send(ToProto(config, *address)));
+}
+
+absl::Status ProcessWorkerClient::StartLoad() {
+  v1::CoordinatorMessage message;
+  message.mutable_load()->set_epoch(epoch_.value);
+  return Explain(link_->Send(std::move(message)));
+}
+
+absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextAnswer(Deadline deadline) {
+  while (true) {
+    absl::StatusOr<v1::WorkerMessage> event = link_->NextEvent(deadline);
+    if (!event.ok()) return Explain(event.status());
+    if (EventEpoch(*event) != epoch_.value) continue;  // of a life that is over
+    if (event->has_loading()) {
+      const auto& loading = event->loading();
+      TANDEM_LOG(kInfo) << "rank " << rank_ << " loading: " << (loading.done_bytes() >> 20) << " of "
+                        << (loading.total_bytes() >> 20) << " MiB";
+      continue;
+    }
+    if (event->has_failed()) {
+      return Explain(absl::Status(static_cast<absl::StatusCode>(event->failed().code()),
+                                  event->failed().message()));
+    }
+    return event;
+  }
+}
+
+absl::StatusOr<WorkerReady> ProcessWorkerClient::FinishLoad(Deadline deadline) {
+  TANDEM_ASSIGN_OR_RETURN(v1::WorkerMessage event, NextAnswer(deadline));
+  if (!event.has_ready()) return Explain(absl::InternalError("answered Load without Ready"));
+  WorkerReady ready;
+  ready.num_blocks.assign(event.ready().num_blocks().begin(), event.ready().num_blocks().end());
+  ready.memory_plan.assign(event.ready().memory_plan().begin(), event.ready().memory_plan().end());
+  for (const std::string& line : ready.memory_plan) {
+    TANDEM_LOG(kInfo) << "rank " << rank_ << " memory: " << line;
+  }
+  return ready;
+}
+
+absl::Status ProcessWorkerClient::Start(const std::vector<uint32_t>& num_blocks,
+                                        Deadline deadline) {
+  v1::CoordinatorMessage message;
+  message.mutable_start()->set_epoch(epoch_.value);
+  for (uint32_t blocks : num_blocks) message.mutable_start()->add_num_blocks(blocks);
+  TANDEM_RETURN_IF_ERROR(Explain(link_->Send(std::move(message))));
+  TANDEM_ASSIGN_OR_RETURN(v1::WorkerMessage event, NextAnswer(deadline));
+  return event.has_started() ? absl::OkStatus()
+                             : Explain(absl::InternalError("answered Start without Started"));
+}
+
+absl::Status ProcessWorkerClient::Submit(std::span<const uint8_t> frame, Deadline deadline) {
+  return Explain(channel_->Get()->Send(frame, deadline));
+}
+
+absl::StatusOr<step::StepResult> ProcessWorkerClient::Collect(Deadline deadline) {
+  absl::StatusOr<transport::Frame> frame = channel_->Get()->Receive(deadline);
+  if (!frame.ok()) return Explain(frame.status());
+  absl::StatusOr<step::StepResult> result = step::DecodeResult(*frame);
+  if (!result.ok()) return Explain(result.status());
+  return result;
+}
+
+absl::Status ProcessWorkerClient::Health() const {
+  if (process_ != nullptr) {
+    if (absl::Status ended = process_->Poll(); !ended.ok()) {
+      return Annotate(ended, absl::StrCat("rank ", rank_, " (pid ", process_->pid(), ")"));
+    }
+  }
+  return Annotate(link_->status(), absl::StrCat("rank ", rank_));
+}
+
+absl::Status ProcessWorkerClient::Explain(const absl::Status& status) const {
+  if (status.ok()) return status;
+  if (process_ != nullptr && !link_->status().ok()) {
+    process_->WaitExit(Deadline::After(kExitGrace));
+    if (absl::Status ended = process_->Poll(); !ended.ok()) return Health();
+  }
+  return Annotate(status, absl::StrCat("rank ", rank_));
+}
+
+void ProcessWorkerClient::Abort(const absl::Status& reason) {
+  v1::CoordinatorMessage message;
+  message.mutable_abort()->set_epoch(epoch_.value);
+  message.mutable_abort()->set_reason(std::string(reason.message()));
+  link_->Send(std::move(message)).IgnoreError();  // a lost worker needs no abort
+  channel_->Close(std::string(reason.message()));
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,71 @@
+// ProcessWorkerClient: a worker process, spawned or external, behind the WorkerClient seam.
+#ifndef TANDEM_COORDINATOR_CLUSTER_PROCESS_WORKER_CLIENT_H_
+#define TANDEM_COORDINATOR_CLUSTER_PROCESS_WORKER_CLIENT_H_
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/transport/channel.h"
+#include "coordinator/cluster/worker_client.h"
+#include "coordinator/cluster/worker_link.h"
+#include "coordinator/cluster/worker_process.h"
+
+namespace tandem::coordinator {
+
+class ProcessWorkerClient : public WorkerClient {
+ public:
+  // `process` is null for an external worker.
+  ProcessWorkerClient(int rank, std::shared_ptr<WorkerLink> link,
+                      std::shared_ptr<WorkerProcess> process);
+  ~ProcessWorkerClient() override;
+
+  int rank() const override { return rank_; }
+  absl::Status Configure(const WorkerConfig& config) override;
+  absl::Status StartLoad() override;
+  absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
+  absl::Status Start(const std::vector<uint32_t>& num_blocks, Deadline deadline) override;
+  absl::Status Submit(std::span<const uint8_t> frame, Deadline deadline) override;
+  absl::StatusOr<step::StepResult> Collect(Deadline deadline) override;
+  absl::Status Health() const override;
+  void Abort(const absl::Status& reason) override;
+
+ private:
+  // The step channel of the epoch. Shared with the link's callbacks and with Abort, which come on other threads.
+  class ChannelSlot {
+   public:
+    void Set(std::shared_ptr<transport::Channel> channel) {
+      std::lock_guard lock(mutex_);
+      channel_ = std::move(channel);
+    }
+    std::shared_ptr<transport::Channel> Get() const {
+      std::lock_guard lock(mutex_);
+      return channel_;
+    }
+    void Close(const std::string& reason) {
+      if (auto open = Get()) open->Close(reason);
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    std::shared_ptr<transport::Channel> channel_;  // guarded by mutex_; null before Configure
+  };
+
+  // Makes the step channel of this epoch; returns the address that Configure carries.
+  absl::StatusOr<std::string> OpenChannel(const WorkerConfig& config);
+  // The next event of this epoch that is not Loading.
+  absl::StatusOr<v1::WorkerMessage> NextAnswer(Deadline deadline);
+  // `status` with the rank before it, and with how the process ended where it did.
+  absl::Status Explain(const absl::Status& status) const;
+
+  const int rank_;
+  const std::shared_ptr<WorkerLink> link_;
+  const std::shared_ptr<WorkerProcess> process_;
+  Epoch epoch_;
+  const std::shared_ptr<ChannelSlot> channel_;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_CLUSTER_PROCESS_WORKER_CLIENT_H_

@@ -1,0 +1,45 @@
+// RendezvousRegistry: where ranks find each other's blobs, within one epoch. The coordinator's end of transport::Rendezvous.
+//
+// Get answers through a callback, at once or when the key is put. Thread-safe; callbacks run on the thread that put, unlocked.
+#ifndef TANDEM_COORDINATOR_CLUSTER_RENDEZVOUS_REGISTRY_H_
+#define TANDEM_COORDINATOR_CLUSTER_RENDEZVOUS_REGISTRY_H_
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/ids.h"
+
+namespace tandem::coordinator {
+
+class RendezvousRegistry {
+ public:
+  using Answer = std::function<void(absl::StatusOr<std::string>)>;
+
+  // Forgets every key; pending gets of other epochs end with ABORTED.
+  void SetEpoch(Epoch epoch);
+  // ALREADY_EXISTS for a second put; FAILED_PRECONDITION for another epoch; RESOURCE_EXHAUSTED above the bounds.
+  absl::Status Put(Epoch epoch, const std::string& key, const std::string& value);
+  void Get(Epoch epoch, const std::string& key, Answer answer);
+
+  static constexpr size_t kMaxKeys = 4096;
+  static constexpr size_t kMaxValueBytes = 1 << 16;
+  static constexpr size_t kMaxWaiters = 4096;
+
+ private:
+  absl::Status CheckEpoch(Epoch epoch) const;  // mutex_ held
+
+  std::mutex mutex_;
+  Epoch epoch_;                                        // guarded by mutex_
+  std::map<std::string, std::string> values_;          // guarded by mutex_
+  std::map<std::string, std::vector<Answer>> waiters_;  // guarded by mutex_
+  size_t num_waiters_ = 0;                             // guarded by mutex_
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_CLUSTER_RENDEZVOUS_REGISTRY_H_

@@ -1,0 +1,73 @@
+#include "coordinator/cluster/worker_link.h"
+
+#include <utility>
+
+namespace tandem::coordinator {
+
+WorkerLink::WorkerLink(v1::Hello hello, Sender sender)
+    : hello_(std::move(hello)), sender_(std::move(sender)) {}
+
+absl::Status WorkerLink::Send(v1::CoordinatorMessage message) {
+  Sender sender;
+  {
+    std::lock_guard lock(mutex_);
+    if (!status_.ok()) return status_;
+    sender = sender_;
+  }
+  return sender(std::move(message));
+}
+
+absl::StatusOr<v1::WorkerMessage> WorkerLink::NextEvent(Deadline deadline) {
+  if (auto event = events_.Pop(deadline)) return *std::move(event);
+  if (absl::Status ended = status(); !ended.ok()) return ended;
+  return absl::DeadlineExceededError("no answer from the worker in time");
+}
+
+absl::Status WorkerLink::status() const {
+  std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void WorkerLink::OnClosed(ClosedCallback callback) {
+  absl::Status ended;
+  {
+    std::lock_guard lock(mutex_);
+    ended = status_;
+    on_closed_ = callback;
+  }
+  if (!ended.ok() && callback) callback(ended);
+}
+
+void WorkerLink::OnStepResult(StepResultCallback callback) {
+  std::lock_guard lock(mutex_);
+  on_step_result_ = std::move(callback);
+}
+
+void WorkerLink::Deliver(v1::WorkerMessage message) {
+  if (message.message_case() != v1::WorkerMessage::kStepResult) {
+    // A worker that floods us with events loses the surplus; the command that waits for one then times out.
+    events_.TryPush(std::move(message));
+    return;
+  }
+  StepResultCallback callback;
+  {
+    std::lock_guard lock(mutex_);
+    callback = on_step_result_;
+  }
+  if (callback) callback(std::move(*message.mutable_step_result()));
+}
+
+void WorkerLink::CloseFromStream(const absl::Status& status) {
+  ClosedCallback callback;
+  {
+    std::lock_guard lock(mutex_);
+    if (!status_.ok()) return;
+    status_ = status;
+    sender_ = nullptr;
+    callback = on_closed_;
+  }
+  events_.Close();
+  if (callback) callback(status);
+}
+
+}  // namespace tandem::coordinator

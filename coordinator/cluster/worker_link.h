@@ -1,0 +1,59 @@
+// WorkerLink: the control stream of one worker, without gRPC: messages out, events in, and how it ended.
+//
+// The gRPC stream feeds it (Deliver, CloseFromStream) and drains it through the sender; the engine's thread sends and waits for
+// events. Thread-safe.
+#ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_LINK_H_
+#define TANDEM_COORDINATOR_CLUSTER_WORKER_LINK_H_
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/base/queue.h"
+#include "proto/tandem/v1/worker.pb.h"
+
+namespace tandem::coordinator {
+
+class WorkerLink {
+ public:
+  // Puts a message on the wire; UNAVAILABLE once the stream ended.
+  using Sender = std::function<absl::Status(v1::CoordinatorMessage)>;
+  using ClosedCallback = std::function<void(const absl::Status&)>;
+  using StepResultCallback = std::function<void(std::string frame)>;
+
+  WorkerLink(v1::Hello hello, Sender sender);
+
+  const v1::Hello& hello() const { return hello_; }
+
+  absl::Status Send(v1::CoordinatorMessage message);
+  // The next Loading, Ready, Started or Failed. UNAVAILABLE once the stream ended, DEADLINE_EXCEEDED.
+  absl::StatusOr<v1::WorkerMessage> NextEvent(Deadline deadline);
+  // OK while the stream lives.
+  absl::Status status() const;
+
+  // Called at once if the stream ended already; else when it does, on a thread of the stream.
+  void OnClosed(ClosedCallback callback);
+  // Where step results go (step transport grpc). Set before the first step.
+  void OnStepResult(StepResultCallback callback);
+
+  // --- from the stream ---
+  void Deliver(v1::WorkerMessage message);
+  void CloseFromStream(const absl::Status& status);
+
+ private:
+  const v1::Hello hello_;
+  mutable std::mutex mutex_;
+  Sender sender_;                       // guarded by mutex_; null once closed
+  absl::Status status_;                 // guarded by mutex_
+  ClosedCallback on_closed_;            // guarded by mutex_
+  StepResultCallback on_step_result_;   // guarded by mutex_
+  BoundedQueue<v1::WorkerMessage> events_{1024};
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_CLUSTER_WORKER_LINK_H_

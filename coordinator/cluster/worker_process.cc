@@ -1,0 +1,90 @@
+#include "coordinator/cluster/worker_process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+
+extern char** environ;
+
+namespace tandem::coordinator {
+namespace {
+
+// Milliseconds left for poll(2), rounded up.
+int PollMillis(Deadline deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Left()).count();
+  return static_cast<int>(std::min<int64_t>(left, 1 << 30));
+}
+
+absl::Status DescribeExit(int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    return absl::UnavailableError(absl::StrCat("killed by signal ", WTERMSIG(wait_status), " (",
+                                               strsignal(WTERMSIG(wait_status)), ")"));
+  }
+  return absl::UnavailableError(absl::StrCat("exited with code ", WEXITSTATUS(wait_status)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(
+    const std::vector<std::string>& argv) {
+  std::vector<char*> args;
+  for (const std::string& arg : argv) args.push_back(const_cast<char*>(arg.c_str()));
+  args.push_back(nullptr);
+
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  // A worker starts with default signals: Ctrl-C on the terminal is the coordinator's to handle.
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, args[0], nullptr, &attributes, args.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot start worker '", argv[0], "': ", strerror(error)));
+  }
+  const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, pidfd));
+}
+
+WorkerProcess::~WorkerProcess() {
+  if (Poll().ok()) {
+    Kill(SIGKILL);
+    WaitExit(Deadline::After(std::chrono::seconds(5)));
+  }
+  if (pidfd_ >= 0) close(pidfd_);
+}
+
+absl::Status WorkerProcess::Poll() {
+  std::lock_guard lock(mutex_);
+  if (!ended_.ok()) return ended_;
+  int wait_status = 0;
+  if (waitpid(pid_, &wait_status, WNOHANG) == pid_) ended_ = DescribeExit(wait_status);
+  return ended_;
+}
+
+bool WorkerProcess::WaitExit(Deadline deadline) {
+  while (Poll().ok()) {
+    if (deadline.Passed()) return false;
+    pollfd waiter{.fd = pidfd_, .events = POLLIN, .revents = 0};
+    poll(&waiter, pidfd_ >= 0 ? 1 : 0, pidfd_ >= 0 ? PollMillis(deadline) : 5);
+  }
+  return true;
+}
+
+void WorkerProcess::Kill(int signal) {
+  std::lock_guard lock(mutex_);
+  if (ended_.ok()) kill(pid_, signal);
+}
+
+}  // namespace tandem::coordinator

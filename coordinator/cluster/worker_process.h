@@ -1,0 +1,45 @@
+// WorkerProcess: a worker that the coordinator started itself. Killed and reaped on destruction.
+//
+// Owned by the thread that spawned it, except Poll, which is thread-safe.
+#ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_PROCESS_H_
+#define TANDEM_COORDINATOR_CLUSTER_WORKER_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+
+namespace tandem::coordinator {
+
+class WorkerProcess {
+ public:
+  // Starts `argv[0]` (a path) with the environment of this process. The worker is told our pid by its flags and dies with us.
+  // Spawn from a thread that lives as long as the workers shall: the kernel ties their death to that thread.
+  static absl::StatusOr<std::unique_ptr<WorkerProcess>> Spawn(const std::vector<std::string>& argv);
+  ~WorkerProcess();
+
+  pid_t pid() const { return pid_; }
+  // OK while the process runs; else how it ended, such as "exited with code 1" or "killed by signal 9". Never blocks.
+  absl::Status Poll();
+  // Waits for the exit. False when the deadline passes first.
+  bool WaitExit(Deadline deadline);
+  void Kill(int signal);
+
+ private:
+  explicit WorkerProcess(pid_t pid, int pidfd) : pid_(pid), pidfd_(pidfd) {}
+
+  const pid_t pid_;
+  const int pidfd_;  // readable once the process has ended
+  std::mutex mutex_;
+  absl::Status ended_;  // guarded by mutex_; not OK once reaped
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_CLUSTER_WORKER_PROCESS_H_

@@ -1,0 +1,271 @@
+#include "coordinator/cluster/worker_service.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/address.h"
+#include "common/step/protocol_version.h"
+#include "proto/tandem/v1/worker.grpc.pb.h"
+
+namespace tandem::coordinator {
+namespace {
+
+// Messages that may wait for the wire; a worker that does not read loses its place instead of our memory.
+constexpr size_t kMaxPendingWrites = 256;
+
+}  // namespace
+
+// The callback service and one reactor per stream. A reactor's state sits behind its own mutex.
+class WorkerService::Impl : public v1::WorkerControl::CallbackService {
+ public:
+  explicit Impl(WorkerService* service) : service_(service) {}
+
+  grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* Connect(
+      grpc::CallbackServerContext*) override;
+
+ private:
+  class Stream;
+  WorkerService* const service_;
+};
+
+class WorkerService::Impl::Stream
+    : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage> {
+ public:
+  explicit Stream(WorkerService* service) : service_(service), writer_(new Writer(this)) {
+    StartRead(&incoming_);
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return writer_->Finish(grpc::Status::OK);
+    if (link_ == nullptr) {
+      if (!Greet()) return;
+    } else {
+      Handle(std::move(incoming_));
+    }
+    incoming_.Clear();
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override { writer_->WriteDone(ok); }
+
+  void OnDone() override {
+    writer_->Detach();
+    if (link_ != nullptr) {
+      link_->CloseFromStream(absl::UnavailableError("control connection lost"));
+    }
+    delete this;
+  }
+
+ private:
+  // The sending half, shared with the link, which may outlive the stream.
+  class Writer {
+   public:
+    explicit Writer(Stream* stream) : stream_(stream) {}
+
+    absl::Status Send(v1::CoordinatorMessage message) {
+      std::lock_guard lock(mutex_);
+      if (stream_ == nullptr || finishing_) {
+        return absl::UnavailableError("control connection lost");
+      }
+      if (pending_.size() >= kMaxPendingWrites) {
+        return absl::UnavailableError("worker does not read its control connection");
+      }
+      pending_.push_back(std::move(message));
+      if (pending_.size() == 1) stream_->StartWrite(&pending_.front());
+      return absl::OkStatus();
+    }
+    void WriteDone(bool ok) {
+      std::lock_guard lock(mutex_);
+      pending_.pop_front();
+      if (!ok) pending_.clear();
+      if (!pending_.empty()) {
+        stream_->StartWrite(&pending_.front());
+      } else if (finishing_) {
+        stream_->DoFinish(final_);
+      }
+    }
+    // Ends the call once what waits is written.
+    void Finish(const grpc::Status& status) {
+      std::lock_guard lock(mutex_);
+      if (finishing_ || stream_ == nullptr) return;
+      finishing_ = true;
+      final_ = status;
+      if (pending_.empty()) stream_->DoFinish(final_);
+    }
+    void Detach() {
+      std::lock_guard lock(mutex_);
+      stream_ = nullptr;
+    }
+
+   private:
+    std::mutex mutex_;
+    Stream* stream_;                              // guarded by mutex_
+    std::deque<v1::CoordinatorMessage> pending_;  // guarded by mutex_; front is on the wire
+    bool finishing_ = false;                      // guarded by mutex_
+    grpc::Status final_;                          // guarded by mutex_
+  };
+
+  void DoFinish(const grpc::Status& status) { Finish(status); }
+
+  // The first message. False when the worker is turned away.
+  bool Greet() {
+    int rank = 0;
+    absl::Status admitted =
+        incoming_.has_hello()
+            ? service_->Admit(incoming_.hello(), &rank)
+            : absl::InvalidArgumentError("the first message of a worker must be Hello");
+    if (!admitted.ok()) {
+      v1::CoordinatorMessage refusal;
+      refusal.mutable_refused()->set_reason(std::string(admitted.message()));
+      writer_->Send(std::move(refusal)).IgnoreError();
+      writer_->Finish(grpc::Status::OK);
+      return false;
+    }
+    std::shared_ptr<Writer> writer = writer_;
+    link_ = std::make_shared<WorkerLink>(
+        std::move(*incoming_.mutable_hello()),
+        [writer](v1::CoordinatorMessage message) { return writer->Send(std::move(message)); });
+    service_->Register(rank, link_);
+    return true;
+  }
+
+  void Handle(v1::WorkerMessage message) {
+    switch (message.message_case()) {
+      case v1::WorkerMessage::kRendezvousPut: {
+        const auto& put = message.rendezvous_put();
+        Answer(writer_, put.call(),
+               service_->rendezvous_.Put(Epoch{put.epoch()}, put.key(), put.value()), "");
+        break;
+      }
+      case v1::WorkerMessage::kRendezvousGet: {
+        const auto& get = message.rendezvous_get();
+        service_->rendezvous_.Get(
+            Epoch{get.epoch()}, get.key(),
+            [writer = writer_, call = get.call()](absl::StatusOr<std::string> value) {
+              Answer(writer, call, value.status(), value.ok() ? *value : "");
+            });
+        break;
+      }
+      default:
+        link_->Deliver(std::move(message));
+    }
+  }
+
+  static void Answer(const std::shared_ptr<Writer>& writer, uint64_t call,
+                     const absl::Status& status, const std::string& value) {
+    v1::CoordinatorMessage message;
+    auto* answer = message.mutable_rendezvous_answer();
+    answer->set_call(call);
+    answer->set_code(static_cast<int>(status.code()));
+    answer->set_message(std::string(status.message()));
+    answer->set_value(value);
+    writer->Send(std::move(message)).IgnoreError();  // the worker is gone: nobody waits
+  }
+
+  WorkerService* const service_;
+  std::shared_ptr<Writer> writer_;
+  v1::WorkerMessage incoming_;
+  std::shared_ptr<WorkerLink> link_;  // null until Hello
+};
+
+grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* WorkerService::Impl::Connect(
+    grpc::CallbackServerContext*) {
+  return new Stream(service_);  // deletes itself in OnDone
+}
+
+WorkerService::WorkerService(Options options)
+    : options_(std::move(options)),
+      links_(static_cast<size_t>(options_.size)),
+      taken_(static_cast<size_t>(options_.size)) {}
+
+WorkerService::~WorkerService() {
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+}
+
+absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Options& options) {
+  if (!IsLoopback(options.listen)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--worker-listen must be a loopback address until TLS exists, got '", options.listen, "'"));
+  }
+  std::unique_ptr<WorkerService> service(new WorkerService(options));
+  service->impl_ = std::make_unique<Impl>(service.get());
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.SetMaxReceiveMessageSize(-1);
+  builder.RegisterService(service->impl_.get());
+  service->server_ = builder.BuildAndStart();
+  if (service->server_ == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen for workers on ", options.listen));
+  }
+  service->address_ = WithPort(options.listen, port);
+  return service;
+}
+
+absl::Status WorkerService::Admit(const v1::Hello& hello, int* rank) {
+  std::lock_guard lock(mutex_);
+  if (hello.protocol_version() != step::kWorkerProtocolVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("worker speaks protocol version ", hello.protocol_version(),
+                     ", the coordinator ", step::kWorkerProtocolVersion));
+  }
+  if (hello.token() != options_.token) {
+    return absl::PermissionDeniedError("worker token does not match");
+  }
+  if (!host_id_.empty() && hello.host_id() != host_id_) {
+    return absl::FailedPreconditionError(
+        "workers must share one host in this version: this one's host id differs");
+  }
+  int wanted = hello.has_rank() ? hello.rank() : 0;
+  if (!hello.has_rank()) {
+    while (wanted < options_.size && taken_[static_cast<size_t>(wanted)]) ++wanted;
+  }
+  if (wanted < 0 || wanted >= options_.size) {
+    return absl::OutOfRangeError(absl::StrCat("no free rank: tensor parallel size is ",
+                                              options_.size, ", worker wants ",
+                                              hello.has_rank() ? absl::StrCat(wanted) : "any"));
+  }
+  if (taken_[static_cast<size_t>(wanted)]) {
+    return absl::AlreadyExistsError(absl::StrCat("rank ", wanted, " is taken"));
+  }
+  taken_[static_cast<size_t>(wanted)] = true;
+  host_id_ = hello.host_id();
+  *rank = wanted;
+  return absl::OkStatus();
+}
+
+void WorkerService::Register(int rank, std::shared_ptr<WorkerLink> link) {
+  {
+    std::lock_guard lock(mutex_);
+    links_[static_cast<size_t>(rank)] = std::move(link);
+  }
+  changed_.notify_all();
+}
+
+bool WorkerService::WaitAll(Deadline poll) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_until(lock, poll.when(), [&] {
+    return std::all_of(links_.begin(), links_.end(), [](const auto& link) { return link != nullptr; });
+  });
+}
+
+std::vector<int> WorkerService::Missing() const {
+  std::lock_guard lock(mutex_);
+  std::vector<int> missing;
+  for (size_t rank = 0; rank < links_.size(); ++rank) {
+    if (links_[rank] == nullptr) missing.push_back(static_cast<int>(rank));
+  }
+  return missing;
+}
+
+std::vector<std::shared_ptr<WorkerLink>> WorkerService::links() const {
+  std::lock_guard lock(mutex_);
+  return links_;
+}
+
+}  // namespace tandem::coordinator

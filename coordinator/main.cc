@@ -1,0 +1,117 @@
+// tandem_coordinator: serves a model over gRPC with one worker process per rank.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "coordinator/api/generation_service.h"
+#include "coordinator/engine/engine_loop.h"
+#include "coordinator/server/bring_up.h"
+#include "coordinator/server/model_file.h"
+#include "coordinator/server/options.h"
+#include "coordinator/server/stop_signal.h"
+
+namespace tandem::coordinator {
+namespace {
+
+constexpr auto kShutdownTimeout = std::chrono::seconds(5);
+
+// What the main thread waits for after start: a signal, or the loss of a worker.
+class Ending {
+ public:
+  explicit Ending(StopSignal& signal) : signal_(signal) {}
+  // From the engine's thread.
+  void Lost(const absl::Status& status) {
+    {
+      std::lock_guard lock(mutex_);
+      lost_ = status;
+    }
+    signal_.Raise();
+  }
+  // OK after a signal; the error after a loss.
+  absl::Status Wait() {
+    signal_.Wait();
+    std::lock_guard lock(mutex_);
+    return lost_;
+  }
+
+ private:
+  StopSignal& signal_;
+  std::mutex mutex_;
+  absl::Status lost_;  // guarded by mutex_
+};
+
+ServingModel MakeServingModel(const ModelFile& model, const Workers& workers,
+                              const WorkerOptions& options,
+                              std::shared_ptr<const tokenizer::Tokenizer> tokenizer) {
+  return {.name = model.spec.name,
+          .architecture = model.spec.architecture,
+          .quantization = model.spec.quantization,
+          .max_model_len = workers.max_model_len,
+          .vocab_size = model.spec.vocab_size,
+          .tensor_parallel_size = options.tensor_parallel_size,
+          .tokenizer = std::move(tokenizer)};
+}
+
+std::string ReadyLine(const std::string& address, const ModelFile& model, const Workers& workers,
+                      const WorkerOptions& options) {
+  return absl::StrCat("ready: listening on ", address, ", model ",
+                      model.spec.name.empty() ? model.path : model.spec.name, " (",
+                      model.spec.architecture, ", ", model.spec.quantization, "), ",
+                      options.tensor_parallel_size, " rank(s) of ", workers.threads_per_worker,
+                      " thread(s) on ", options.device, ", ", workers.num_kv_blocks,
+                      " KV blocks of ", options.block_size, " tokens");
+}
+
+absl::Status Serve(const ServerOptions& options) {
+  TANDEM_RETURN_IF_ERROR(Validate(options.worker));
+  TANDEM_ASSIGN_OR_RETURN(const ModelFile model, OpenModelFile(options.worker.model));
+  TANDEM_ASSIGN_OR_RETURN(auto tokenizer, OpenTokenizer(options.worker.model));
+  StopSignal signal;
+  absl::StatusOr<Workers> workers =
+      BringUp(options.worker, model, [&] { return signal.raised(); });
+  if (absl::IsCancelled(workers.status())) return absl::OkStatus();
+  if (!workers.ok()) return workers.status();
+
+  Ending ending(signal);
+  EngineLoop engine(std::move(workers->core),
+                    [&](const absl::Status& status) { ending.Lost(status); });
+  TANDEM_ASSIGN_OR_RETURN(
+      std::unique_ptr<ApiServer> server,
+      ApiServer::Start(options.listen,
+                       MakeServingModel(model, *workers, options.worker, std::move(tokenizer)),
+                       engine));
+  std::cout << ReadyLine(server->address(), model, *workers, options.worker) << std::endl;
+  const absl::Status ended = ending.Wait();
+  TANDEM_LOG(kInfo) << (ended.ok() ? "shutting down" : "a worker is lost, exiting");
+  server->StopServing();
+  engine.Shutdown();
+  server->Shutdown(Deadline::After(kShutdownTimeout));
+  workers->cluster->Shutdown("the coordinator exits", Deadline::After(kShutdownTimeout));
+  return ended;
+}
+
+}  // namespace
+}  // namespace tandem::coordinator
+
+int main(int argc, char** argv) {
+  tandem::coordinator::ServerOptions options;
+  CLI::App app{"tandem_coordinator: serves a GGUF model over gRPC, one worker process per rank."};
+  app.footer(
+      "Examples:\n"
+      "  tandem_coordinator --model models/demo.gguf\n"
+      "  tandem_coordinator --model big.gguf --tensor-parallel-size 2 --max-num-seqs 64\n"
+      "  tandem_coordinator --model m.gguf --workers external --worker-listen 127.0.0.1:50052 \\\n"
+      "      --worker-token-file token\n");
+  tandem::coordinator::AddServerFlags(app, options);
+  CLI11_PARSE(app, argc, argv);
+
+  const absl::Status status = tandem::coordinator::Serve(options);
+  if (status.ok()) return 0;
+  std::cerr << "tandem_coordinator: " << status.message() << "\n";
+  return 1;
+}

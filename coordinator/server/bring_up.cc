@@ -1,0 +1,224 @@
+#include "coordinator/server/bring_up.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/base/host.h"
+#include "common/base/status.h"
+#include "common/model/memory_plan.h"
+#include "common/model/shard.h"
+#include "common/tensor/type.h"
+
+namespace tandem::coordinator {
+namespace {
+
+constexpr uint64_t kDefaultKvBytes = 4ull << 30;
+// The engine waits a little longer than a worker does, so that the worker's own error, which says more, comes first.
+constexpr auto kCollectGrace = std::chrono::seconds(2);
+constexpr Epoch kFirstEpoch{1};
+// What a StepResult may take: tokens and timings need kilobytes; room for tests that ask for logits of a small vocabulary.
+constexpr uint64_t kMaxResultBytes = 8 << 20;
+
+tensor::Type KvType(const WorkerOptions& options) {
+  return options.kv_cache_type == "f32" ? tensor::Type::kF32 : tensor::Type::kF16;
+}
+
+absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
+  if (path.empty()) return std::string();
+  std::ifstream file(path);
+  std::string token;
+  if (!file || !std::getline(file, token) || token.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--worker-token-file '", path, "' holds no token"));
+  }
+  return std::string(absl::StripAsciiWhitespace(token));
+}
+
+// tandem_worker stands beside this program.
+std::string DefaultWorkerBinary() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (self.parent_path() / "tandem_worker").string();
+}
+
+absl::StatusOr<uint32_t> MaxModelLen(const WorkerOptions& options, const model::ModelSpec& spec) {
+  if (options.max_model_len == 0) return spec.context_length;
+  if (options.max_model_len <= spec.context_length) return options.max_model_len;
+  return absl::InvalidArgumentError(absl::StrCat("--max-model-len ", options.max_model_len,
+                                                 " exceeds the model's context length ",
+                                                 spec.context_length));
+}
+
+int ThreadsPerWorker(const WorkerOptions& options) {
+  if (options.threads_per_worker > 0) return options.threads_per_worker;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, cores / options.tensor_parallel_size);
+}
+
+std::vector<WorkerConfig> MakeConfigs(const WorkerOptions& options, const ModelFile& model,
+                                      uint32_t max_model_len, int threads,
+                                      const std::vector<uint64_t>& kv_bytes) {
+  std::vector<WorkerConfig> configs;
+  for (int rank = 0; rank < options.tensor_parallel_size; ++rank) {
+    WorkerConfig config;
+    config.epoch = kFirstEpoch;
+    config.rank = rank;
+    config.size = options.tensor_parallel_size;
+    config.model_path = model.path;
+    config.model_fingerprint = model.fingerprint;
+    config.device = options.device;
+    config.cpu_kernels = options.cpu_kernels;
+    config.threads = threads;
+    config.kv_cache_type = options.kv_cache_type;
+    config.block_size = options.block_size;
+    config.max_num_seqs = options.max_num_seqs;
+    config.max_num_batched_tokens = options.max_num_batched_tokens;
+    config.max_model_len = max_model_len;
+    config.kv_cache_bytes = kv_bytes[static_cast<size_t>(rank)];
+    config.num_kv_blocks = options.num_kv_blocks;
+    config.step_transport = options.step_transport;
+    config.step_timeout_ms = static_cast<int64_t>(options.step_timeout_s * 1000);
+    config.max_result_bytes = kMaxResultBytes;
+    configs.push_back(std::move(config));
+  }
+  return configs;
+}
+
+EngineConfig MakeEngineConfig(const WorkerOptions& options, const model::ModelSpec& spec,
+                              uint32_t max_model_len, const std::vector<uint32_t>& num_blocks) {
+  EngineConfig config;
+  config.scheduler.max_num_seqs = options.max_num_seqs;
+  config.scheduler.max_num_batched_tokens = options.max_num_batched_tokens;
+  config.scheduler.chunked_prefill_size = options.chunked_prefill_size != 0
+                                              ? options.chunked_prefill_size
+                                              : options.max_num_batched_tokens;
+  config.scheduler.max_model_len = max_model_len;
+  config.scheduler.policy = options.scheduling_policy == "prefill-first"
+                                ? SchedulingPolicy::kPrefillFirst
+                                : SchedulingPolicy::kDecodeFirst;
+  config.kv_cache.block_size = options.block_size;
+  config.kv_cache.enable_prefix_cache = options.enable_prefix_caching;
+  for (size_t group = 0; group < num_blocks.size(); ++group) {
+    config.kv_cache.groups.push_back({.num_blocks = num_blocks[group],
+                                      .window_tokens = spec.kv_groups[group].window_tokens});
+  }
+  config.vocab_size = spec.vocab_size;
+  config.epoch = kFirstEpoch;
+  config.max_queued_requests = options.max_queued_requests;
+  config.step_timeout =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.step_timeout_s)) +
+      kCollectGrace;
+  return config;
+}
+
+// All ranks' shard plans; the error says why a tensor-parallel size is not possible.
+absl::StatusOr<std::vector<model::ShardPlan>> ShardPlans(const model::ModelSpec& spec, int size) {
+  std::vector<model::ShardPlan> plans;
+  for (int rank = 0; rank < size; ++rank) {
+    TANDEM_ASSIGN_OR_RETURN(model::ShardPlan plan, model::MakeShardPlan(spec, rank, size));
+    plans.push_back(plan);
+  }
+  return plans;
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> ParseBytes(const std::string& text) {
+  absl::string_view number = text;
+  uint64_t unit = 1;
+  for (const auto& [suffix, bytes] : {std::pair<const char*, uint64_t>{"KiB", 1ull << 10},
+                                      {"MiB", 1ull << 20},
+                                      {"GiB", 1ull << 30}}) {
+    if (absl::ConsumeSuffix(&number, suffix)) unit = bytes;
+  }
+  uint64_t value = 0;
+  uint64_t bytes = 0;
+  if (!absl::SimpleAtoi(number, &value) || value == 0 ||
+      __builtin_mul_overflow(value, unit, &bytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is no amount of memory: write 512MiB, 2GiB or bytes"));
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& options,
+                                                     const model::ModelSpec& spec,
+                                                     uint32_t max_model_len,
+                                                     uint64_t available_bytes) {
+  TANDEM_ASSIGN_OR_RETURN(auto plans, ShardPlans(spec, options.tensor_parallel_size));
+  std::vector<uint64_t> block_bytes;  // of each rank
+  uint64_t all_ranks = 0;
+  for (const model::ShardPlan& plan : plans) {
+    block_bytes.push_back(model::KvBytesPerToken(spec, plan, KvType(options)) *
+                          options.block_size);
+    all_ranks += block_bytes.back();
+  }
+  uint64_t blocks = options.num_kv_blocks;
+  if (blocks == 0 && options.kv_cache_memory == "auto") {
+    const uint64_t per_seq = (max_model_len + options.block_size - 1) / options.block_size;
+    const uint64_t limit = std::min(kDefaultKvBytes, available_bytes);
+    blocks = std::min(per_seq * options.max_num_seqs, limit / all_ranks);
+  } else if (blocks == 0) {
+    TANDEM_ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(options.kv_cache_memory));
+    blocks = bytes / all_ranks;
+  }
+  if (blocks * all_ranks > available_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the KV cache of all ranks needs ", blocks * all_ranks, " bytes (", blocks,
+                     " blocks), only ", available_bytes, " bytes of memory are free"));
+  }
+  if (blocks == 0) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the KV cache memory holds no block: one takes ", all_ranks, " bytes over all ranks"));
+  }
+  for (uint64_t& bytes : block_bytes) bytes *= blocks;
+  return block_bytes;
+}
+
+absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& model,
+                                const std::function<bool()>& cancelled) {
+  TANDEM_RETURN_IF_ERROR(Validate(options));
+  TANDEM_ASSIGN_OR_RETURN(const uint32_t max_model_len, MaxModelLen(options, model.spec));
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> kv_bytes,
+      KvBytesPerRank(options, model.spec, max_model_len, AvailableMemoryBytes()));
+  ClusterOptions cluster_options{
+      .size = options.tensor_parallel_size,
+      .external = options.workers == "external",
+      .worker_listen = options.worker_listen,
+      .worker_token = {},
+      .worker_binary =
+          options.worker_binary.empty() ? DefaultWorkerBinary() : options.worker_binary};
+  TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_token, ReadTokenFile(options.worker_token_file));
+
+  const auto deadline = Deadline::After(
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.load_timeout_s)));
+  Workers workers;
+  workers.max_model_len = max_model_len;
+  workers.threads_per_worker = ThreadsPerWorker(options);
+  TANDEM_ASSIGN_OR_RETURN(workers.cluster, Cluster::Start(cluster_options));
+  workers.cluster->SetEpoch(kFirstEpoch);
+  TANDEM_RETURN_IF_ERROR(workers.cluster->WaitConnected(deadline, cancelled));
+  WorkerGroup group(workers.cluster->MakeClients());
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<uint32_t> num_blocks,
+      group.Bring(MakeConfigs(options, model, max_model_len, workers.threads_per_worker, kv_bytes),
+                  deadline));
+  workers.num_kv_blocks = num_blocks[0];
+  const EngineConfig config = MakeEngineConfig(options, model.spec, max_model_len, num_blocks);
+  TANDEM_RETURN_IF_ERROR(config.Validate());
+  workers.core = std::make_unique<EngineCore>(config, std::move(group));
+  return workers;
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,41 @@
+// BringUp: from options to N loaded workers and an engine core over them; shared by the server and by `tandem bench`.
+#ifndef TANDEM_COORDINATOR_SERVER_BRING_UP_H_
+#define TANDEM_COORDINATOR_SERVER_BRING_UP_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "coordinator/cluster/cluster.h"
+#include "coordinator/engine/engine_core.h"
+#include "coordinator/server/model_file.h"
+#include "coordinator/server/options.h"
+
+namespace tandem::coordinator {
+
+// Workers that are ready for steps. The cluster outlives the core: members are destroyed in reverse order.
+struct Workers {
+  std::unique_ptr<Cluster> cluster;
+  std::unique_ptr<EngineCore> core;
+  uint32_t num_kv_blocks = 0;
+  uint32_t max_model_len = 0;
+  int threads_per_worker = 0;
+};
+
+// The main thread: spawned workers die with it. Errors are one line for the operator. `cancelled` is asked while waiting.
+absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& model,
+                                const std::function<bool()>& cancelled);
+
+// KV bytes of each rank under --num-kv-blocks or --kv-cache-memory. RESOURCE_EXHAUSTED with both numbers where they exceed
+// `available_bytes`.
+absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& options,
+                                                     const model::ModelSpec& spec,
+                                                     uint32_t max_model_len,
+                                                     uint64_t available_bytes);
+
+// "512MiB", "2GiB", "1000000". INVALID_ARGUMENT otherwise.
+absl::StatusOr<uint64_t> ParseBytes(const std::string& text);
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_SERVER_BRING_UP_H_

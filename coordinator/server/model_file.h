@@ -1,0 +1,28 @@
+// ModelFile: what the coordinator reads of a model: its spec and fingerprint, and its tokenizer. Weights are the workers' business.
+#ifndef TANDEM_COORDINATOR_SERVER_MODEL_FILE_H_
+#define TANDEM_COORDINATOR_SERVER_MODEL_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/gguf/file.h"
+#include "common/model/spec.h"
+#include "common/tokenizer/tokenizer.h"
+
+namespace tandem::coordinator {
+
+struct ModelFile {
+  std::string path;  // absolute: workers may stand elsewhere
+  model::ModelSpec spec;
+  uint64_t fingerprint = 0;
+};
+
+// Errors carry the path.
+absl::StatusOr<ModelFile> OpenModelFile(const std::string& path);
+absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> OpenTokenizer(const std::string& path);
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_SERVER_MODEL_FILE_H_

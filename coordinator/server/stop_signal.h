@@ -1,0 +1,28 @@
+// StopSignal: SIGTERM and SIGINT as something to wait for. One per process, made on the main thread before other threads.
+#ifndef TANDEM_COORDINATOR_SERVER_STOP_SIGNAL_H_
+#define TANDEM_COORDINATOR_SERVER_STOP_SIGNAL_H_
+
+namespace tandem::coordinator {
+
+class StopSignal {
+ public:
+  // Takes over both signals, and ignores SIGPIPE.
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  // As if a signal had come. From any thread and from signal handlers.
+  void Raise();
+  bool raised() const;
+  // Until a signal comes or Raise is called.
+  void Wait();
+
+ private:
+  int read_fd_ = -1;
+  int write_fd_ = -1;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_SERVER_STOP_SIGNAL_H_

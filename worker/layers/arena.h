@@ -1,0 +1,50 @@
+// Arena: activations of one step, taken by bumping a pointer through memory that was allocated once.
+//
+// The plan pass runs the same Take calls on a counting arena, whose pointers are never read, and learns the peak.
+// Buffers are 64-byte aligned. A Mark gives back what was taken after it. One thread.
+#ifndef TANDEM_WORKER_LAYERS_ARENA_H_
+#define TANDEM_WORKER_LAYERS_ARENA_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/base/check.h"
+
+namespace tandem::worker {
+
+class Arena {
+ public:
+  // A counting arena.
+  Arena() = default;
+  Arena(std::byte* base, size_t bytes) : base_(base), bytes_(bytes) {}
+
+  // Room for `count` values of T. A counting arena's pointers must not be read.
+  template <typename T>
+  T* Take(size_t count) {
+    const size_t begin = used_;
+    used_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+    peak_ = std::max(peak_, used_);
+    TANDEM_CHECK(counting() || used_ <= bytes_) << "arena of " << bytes_ << " bytes needs " << used_;
+    return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(base_) + begin);
+  }
+
+  size_t used() const { return used_; }
+  size_t peak() const { return peak_; }
+  // Gives back everything taken since `used` was `mark`.
+  void Rewind(size_t mark) { used_ = mark; }
+
+ private:
+  static constexpr size_t kAlignment = 64;
+
+  bool counting() const { return base_ == nullptr; }
+
+  std::byte* base_ = nullptr;
+  size_t bytes_ = 0;
+  size_t used_ = 0;
+  size_t peak_ = 0;
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_LAYERS_ARENA_H_

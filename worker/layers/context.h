@@ -1,0 +1,22 @@
+// What every layer encodes into: one rank's backend, its communicator and the step's activations.
+#ifndef TANDEM_WORKER_LAYERS_CONTEXT_H_
+#define TANDEM_WORKER_LAYERS_CONTEXT_H_
+
+#include "kernels/backend.h"
+#include "worker/comm/communicator.h"
+#include "worker/layers/arena.h"
+
+namespace tandem::worker {
+
+// Borrowed for one encoding. `comm` is null in a plan pass: collectives need no memory of ours.
+struct LayerContext {
+  kernels::Backend& backend;
+  Communicator* comm;
+  Arena& arena;
+
+  int ranks() const { return comm == nullptr ? 1 : comm->size(); }
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_LAYERS_CONTEXT_H_

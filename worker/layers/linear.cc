@@ -1,0 +1,48 @@
+#include "worker/layers/linear.h"
+
+#include "common/base/check.h"
+
+namespace tandem::worker {
+namespace {
+
+kernels::Projection Project(const Linear& linear, const float* bias, float* y) {
+  return {.weight = linear.weight, .bias = bias, .y = y, .y_stride = linear.weight.rows};
+}
+
+}  // namespace
+
+void ColumnParallelLinear::Encode(LayerContext& context, const float* x, uint32_t tokens,
+                                  float* y) const {
+  EncodeParts(context, x, tokens, {y});
+}
+
+void ColumnParallelLinear::EncodeParts(LayerContext& context, const float* x, uint32_t tokens,
+                                       std::initializer_list<float*> outputs) const {
+  TANDEM_CHECK(outputs.size() == parts_.size());
+  kernels::MatMulParams params{};
+  params.x = x;
+  params.tokens = tokens;
+  params.x_stride = parts_[0].weight.col_count;
+  for (float* y : outputs) {
+    const Linear& part = parts_[params.num_projections];
+    params.projections[params.num_projections++] = Project(part, part.bias, y);
+  }
+  context.backend.MatMul(params);
+}
+
+void RowParallelLinear::Encode(LayerContext& context, const float* x, uint32_t tokens,
+                               float* y) const {
+  const bool adds_bias = context.comm == nullptr || context.comm->rank() == 0;
+  kernels::MatMulParams params{};
+  params.x = x;
+  params.tokens = tokens;
+  params.x_stride = part_.weight.col_count;
+  params.num_projections = 1;
+  params.projections[0] = Project(part_, adds_bias ? part_.bias : nullptr, y);
+  context.backend.MatMul(params);
+  if (context.ranks() > 1) {
+    context.comm->AllReduceSum(y, static_cast<size_t>(tokens) * part_.weight.rows);
+  }
+}
+
+}  // namespace tandem::worker

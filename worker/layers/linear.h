@@ -1,0 +1,82 @@
+// The parallel linear layers (Megatron-LM, https://arxiv.org/abs/1909.08053, section 3): what a rank holds, and which collective
+// makes the result whole. Weights are placed already; layers own nothing. T = tokens.
+#ifndef TANDEM_WORKER_LAYERS_LINEAR_H_
+#define TANDEM_WORKER_LAYERS_LINEAR_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "kernels/ops.h"
+#include "worker/layers/context.h"
+
+namespace tandem::worker {
+
+// A placed matrix with its bias. `bias` is null where the model has none.
+struct Linear {
+  kernels::Weight weight;
+  const float* bias = nullptr;
+};
+
+// Output rows are split: a rank's outputs are complete, its own part of the features. No collective.
+class ColumnParallelLinear {
+ public:
+  ColumnParallelLinear() = default;
+  explicit ColumnParallelLinear(Linear part) : parts_{part} {}
+
+  // x (T, cols) -> y (T, rows).
+  void Encode(LayerContext& context, const float* x, uint32_t tokens, float* y) const;
+
+ protected:
+  explicit ColumnParallelLinear(std::vector<Linear> parts) : parts_(std::move(parts)) {}
+  // One output per part; parts share x and may have quantisation types of their own.
+  void EncodeParts(LayerContext& context, const float* x, uint32_t tokens,
+                   std::initializer_list<float*> outputs) const;
+
+ private:
+  std::vector<Linear> parts_;
+};
+
+// Gate and up as one matrix: the same columns of both on a rank, one pass over x.
+class MergedColumnParallelLinear : public ColumnParallelLinear {
+ public:
+  MergedColumnParallelLinear() = default;
+  MergedColumnParallelLinear(Linear gate, Linear up) : ColumnParallelLinear({gate, up}) {}
+
+  // x (T, hidden) -> gate and up (T, ffn of this rank).
+  void Encode(LayerContext& context, const float* x, uint32_t tokens, float* gate,
+              float* up) const {
+    EncodeParts(context, x, tokens, {gate, up});
+  }
+};
+
+// Q, K and V as one matrix of whole heads; a KV head that two ranks' query heads read stands on both.
+class QkvParallelLinear : public ColumnParallelLinear {
+ public:
+  QkvParallelLinear() = default;
+  QkvParallelLinear(Linear q, Linear k, Linear v) : ColumnParallelLinear({q, k, v}) {}
+
+  // x (T, hidden) -> q (T, heads * head_dim), k (T, kv_heads * head_dim), v (T, kv_heads * value_dim).
+  void Encode(LayerContext& context, const float* x, uint32_t tokens, float* q, float* k,
+              float* v) const {
+    EncodeParts(context, x, tokens, {q, k, v});
+  }
+};
+
+// The input dimension is split: every rank has a partial sum of all outputs, made whole by an all-reduce.
+class RowParallelLinear {
+ public:
+  RowParallelLinear() = default;
+  // The bias, if any, is added by rank 0 alone.
+  explicit RowParallelLinear(Linear part) : part_(part) {}
+
+  // x (T, columns of this rank) -> y (T, rows), summed over ranks.
+  void Encode(LayerContext& context, const float* x, uint32_t tokens, float* y) const;
+
+ private:
+  Linear part_;
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_LAYERS_LINEAR_H_

@@ -1,0 +1,63 @@
+#include "worker/life/configure_codec.h"
+
+#include "absl/strings/str_cat.h"
+#include "proto/tandem/v1/worker.pb.h"
+
+namespace tandem::worker {
+namespace {
+
+absl::StatusOr<tensor::Type> KvCacheType(const std::string& name) {
+  if (name == "f32") return tensor::Type::kF32;
+  if (name == "f16") return tensor::Type::kF16;
+  return absl::InvalidArgumentError(
+      absl::StrCat("KV cache type '", name, "' is not supported: f32, f16"));
+}
+
+absl::Status Check(const v1::Configure& message) {
+  if (message.size() < 1 || message.rank() < 0 || message.rank() >= message.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", message.rank(), " of ", message.size(), " ranks"));
+  }
+  if (message.threads() < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("threads ", message.threads()));
+  }
+  if (message.step_transport() != "shm" && message.step_transport() != "grpc") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("step transport '", message.step_transport(), "' is not shm or grpc"));
+  }
+  if (message.step_timeout_ms() <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("step timeout of ", message.step_timeout_ms(), " ms"));
+  }
+  return KvCacheType(message.kv_cache_type()).status();
+}
+
+}  // namespace
+
+ConfigureCommand FromProto(const v1::Configure& message) {
+  ConfigureCommand command;
+  command.epoch = Epoch{message.epoch()};
+  command.invalid = Check(message);
+  if (!command.invalid.ok()) return command;
+  command.rank = message.rank();
+  command.size = message.size();
+  command.model_path = message.model_path();
+  command.model_fingerprint = message.model_fingerprint();
+  command.backend = {.device = message.device(),
+                     .cpu_kernels = message.cpu_kernels(),
+                     .threads = message.threads()};
+  command.runner = {.kv_cache_type = *KvCacheType(message.kv_cache_type()),
+                    .block_size = message.block_size(),
+                    .max_num_seqs = message.max_num_seqs(),
+                    .max_num_batched_tokens = message.max_num_batched_tokens(),
+                    .max_model_len = message.max_model_len(),
+                    .kv_cache_bytes = message.kv_cache_bytes(),
+                    .num_kv_blocks = message.num_kv_blocks(),
+                    .max_result_bytes = message.max_result_bytes()};
+  command.step_transport = message.step_transport();
+  command.step_channel_address = message.step_channel_address();
+  command.step_timeout_ms = message.step_timeout_ms();
+  return command;
+}
+
+}  // namespace tandem::worker

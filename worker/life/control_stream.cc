@@ -1,0 +1,293 @@
+#include "worker/life/control_stream.h"
+
+#include <grpcpp/grpcpp.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/queue.h"
+#include "common/base/status.h"
+#include "common/base/step_guard.h"
+#include "proto/tandem/v1/worker.grpc.pb.h"
+#include "worker/life/configure_codec.h"
+#include "common/step/protocol_version.h"
+
+namespace tandem::worker {
+namespace {
+
+constexpr size_t kMaxPendingWrites = 256;
+constexpr size_t kMaxPendingCommands = 64;
+
+// The stream and its reactor. gRPC keeps the reactor alive until OnDone, which the destructor waits for.
+class GrpcControlStream : public ControlStream,
+                          public grpc::ClientBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage> {
+ public:
+  explicit GrpcControlStream(std::shared_ptr<grpc::Channel> channel)
+      : channel_(std::move(channel)), stub_(v1::WorkerControl::NewStub(channel_)) {}
+
+  ~GrpcControlStream() override {
+    context_.TryCancel();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_; });
+  }
+
+  void Open(const Greeting& greeting) {
+    v1::WorkerMessage message;
+    v1::Hello& hello = *message.mutable_hello();
+    hello.set_protocol_version(step::kWorkerProtocolVersion);
+    hello.set_build(__VERSION__);
+    hello.set_host_id(greeting.host_id);
+    hello.set_device("cpu");
+    hello.set_token(greeting.token);
+    hello.set_pid(getpid());
+    if (greeting.rank.has_value()) hello.set_rank(*greeting.rank);
+    stub_->async()->Connect(&context_, this);
+    StartRead(&incoming_);
+    Write(std::move(message)).IgnoreError();  // a broken stream ends in OnDone
+    StartCall();
+  }
+
+  std::optional<Command> NextCommand(Deadline deadline) override { return commands_.Pop(deadline); }
+
+  absl::Status SendLoading(Epoch epoch, uint64_t done_bytes, uint64_t total_bytes) override {
+    v1::WorkerMessage message;
+    message.mutable_loading()->set_epoch(epoch.value);
+    message.mutable_loading()->set_done_bytes(done_bytes);
+    message.mutable_loading()->set_total_bytes(total_bytes);
+    return Write(std::move(message));
+  }
+
+  absl::Status SendReady(Epoch epoch, const std::vector<uint32_t>& num_blocks,
+                         const std::vector<std::string>& memory_plan) override {
+    v1::WorkerMessage message;
+    v1::Ready& ready = *message.mutable_ready();
+    ready.set_epoch(epoch.value);
+    for (uint32_t blocks : num_blocks) ready.add_num_blocks(blocks);
+    for (const std::string& line : memory_plan) ready.add_memory_plan(line);
+    return Write(std::move(message));
+  }
+
+  absl::Status SendStarted(Epoch epoch) override {
+    v1::WorkerMessage message;
+    message.mutable_started()->set_epoch(epoch.value);
+    return Write(std::move(message));
+  }
+
+  absl::Status SendFailed(Epoch epoch, const absl::Status& status) override {
+    v1::WorkerMessage message;
+    v1::Failed& failed = *message.mutable_failed();
+    failed.set_epoch(epoch.value);
+    failed.set_code(static_cast<int>(status.code()));
+    failed.set_message(std::string(status.message()));
+    return Write(std::move(message));
+  }
+
+  absl::Status SendStepResult(std::span<const uint8_t> frame) override {
+    v1::WorkerMessage message;
+    message.set_step_result(frame.data(), frame.size());
+    return Write(std::move(message));
+  }
+
+  void OnInterrupt(Interrupt callback) override {
+    std::lock_guard lock(callback_mutex_);
+    interrupt_ = std::move(callback);
+  }
+
+  void OnStepFrame(StepFrame callback) override {
+    std::lock_guard lock(callback_mutex_);
+    step_frame_ = std::move(callback);
+  }
+
+  std::unique_ptr<transport::Rendezvous> MakeRendezvous(Epoch epoch) override;
+
+  // Sends `message` with `call` and waits for its answer.
+  absl::StatusOr<std::string> Ask(uint64_t call, v1::WorkerMessage message, Deadline deadline) {
+    NoteBlockingCall("Rendezvous");
+    TANDEM_RETURN_IF_ERROR(Write(std::move(message)));
+    std::unique_lock lock(mutex_);
+    const bool answered = changed_.wait_until(lock, deadline.when(),
+                                              [&] { return answers_.count(call) != 0 || done_; });
+    if (answers_.count(call) != 0) {
+      absl::StatusOr<std::string> answer = std::move(answers_.at(call));
+      answers_.erase(call);
+      return answer;
+    }
+    if (answered) return absl::UnavailableError("the coordinator is gone");
+    return absl::DeadlineExceededError("no answer from the coordinator's rendezvous in time");
+  }
+
+  uint64_t NextCall() {
+    std::lock_guard lock(mutex_);
+    return ++last_call_;
+  }
+
+  // --- reactor ---
+  void OnReadDone(bool ok) override {
+    if (!ok) return;  // OnDone follows
+    Handle(std::move(incoming_));
+    incoming_.Clear();
+    StartRead(&incoming_);
+  }
+
+  void OnWriteDone(bool ok) override {
+    std::lock_guard lock(mutex_);
+    pending_.pop_front();
+    if (!ok) pending_.clear();
+    if (!pending_.empty()) StartWrite(&pending_.front());
+  }
+
+  void OnDone(const grpc::Status& status) override {
+    Stop(absl::UnavailableError(absl::StrCat(
+        "control connection ended", status.ok() ? "" : ": ", status.error_message())));
+    std::lock_guard lock(mutex_);
+    done_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  absl::Status Write(v1::WorkerMessage message) {
+    std::lock_guard lock(mutex_);
+    if (done_) return absl::UnavailableError("the coordinator is gone");
+    if (pending_.size() >= kMaxPendingWrites) {
+      return absl::UnavailableError("the coordinator does not read its control connection");
+    }
+    pending_.push_back(std::move(message));
+    if (pending_.size() == 1) StartWrite(&pending_.front());
+    return absl::OkStatus();
+  }
+
+  void Handle(v1::CoordinatorMessage message) {
+    switch (message.message_case()) {
+      case v1::CoordinatorMessage::kRefused:
+        return Stop(absl::FailedPreconditionError(message.refused().reason()));
+      case v1::CoordinatorMessage::kConfigure:
+        Push(FromProto(message.configure()));
+        return CallInterrupt(absl::OkStatus());
+      case v1::CoordinatorMessage::kLoad:
+        return Push(LoadCommand{Epoch{message.load().epoch()}});
+      case v1::CoordinatorMessage::kStart:
+        return Push(StartCommand{Epoch{message.start().epoch()},
+                                 {message.start().num_blocks().begin(),
+                                  message.start().num_blocks().end()}});
+      case v1::CoordinatorMessage::kStep: {
+        std::lock_guard lock(callback_mutex_);
+        if (step_frame_) step_frame_(std::move(*message.mutable_step()));
+        return;
+      }
+      case v1::CoordinatorMessage::kRendezvousAnswer:
+        return TakeAnswer(*message.mutable_rendezvous_answer());
+      case v1::CoordinatorMessage::kAbort:
+        return CallInterrupt(absl::AbortedError(message.abort().reason()));
+      case v1::CoordinatorMessage::kShutdown:
+        return Stop(absl::OkStatus());
+      case v1::CoordinatorMessage::MESSAGE_NOT_SET:
+        return Stop(absl::InvalidArgumentError("the coordinator sent an unknown message"));
+    }
+  }
+
+  void TakeAnswer(v1::RendezvousAnswer& answer) {
+    std::lock_guard lock(mutex_);
+    const auto code = static_cast<absl::StatusCode>(answer.code());
+    if (code == absl::StatusCode::kOk) {
+      answers_.emplace(answer.call(), std::move(*answer.mutable_value()));
+    } else {
+      answers_.emplace(answer.call(), absl::Status(code, answer.message()));
+    }
+    changed_.notify_all();
+  }
+
+  void Push(Command command) {
+    if (!commands_.TryPush(std::move(command))) {
+      CallInterrupt(absl::ResourceExhaustedError("too many commands at once"));
+    }
+  }
+
+  void Stop(const absl::Status& reason) {
+    commands_.TryPush(StopCommand{reason});
+    CallInterrupt(reason.ok() ? absl::CancelledError("shutdown") : reason);
+  }
+
+  void CallInterrupt(const absl::Status& reason) {
+    std::lock_guard lock(callback_mutex_);
+    if (interrupt_) interrupt_(reason);
+  }
+
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::WorkerControl::Stub> stub_;
+  grpc::ClientContext context_;
+  v1::CoordinatorMessage incoming_;
+  BoundedQueue<Command> commands_{kMaxPendingCommands};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<v1::WorkerMessage> pending_;                      // guarded by mutex_; front is on the wire
+  std::map<uint64_t, absl::StatusOr<std::string>> answers_;    // guarded by mutex_
+  uint64_t last_call_ = 0;                                     // guarded by mutex_
+  bool done_ = false;                                          // guarded by mutex_
+
+  std::mutex callback_mutex_;
+  Interrupt interrupt_;   // guarded by callback_mutex_
+  StepFrame step_frame_;  // guarded by callback_mutex_
+};
+
+// Puts and gets keys of one epoch over the stream.
+class StreamRendezvous : public transport::Rendezvous {
+ public:
+  StreamRendezvous(GrpcControlStream* stream, Epoch epoch) : stream_(stream), epoch_(epoch) {}
+
+  absl::Status Put(const std::string& key, const std::string& value) override {
+    v1::WorkerMessage message;
+    v1::RendezvousPut& put = *message.mutable_rendezvous_put();
+    put.set_epoch(epoch_.value);
+    put.set_call(stream_->NextCall());
+    put.set_key(key);
+    put.set_value(value);
+    const uint64_t call = put.call();
+    return stream_->Ask(call, std::move(message), Deadline::After(std::chrono::seconds(10)))
+        .status();
+  }
+
+  absl::StatusOr<std::string> Get(const std::string& key, Deadline deadline) override {
+    v1::WorkerMessage message;
+    v1::RendezvousGet& get = *message.mutable_rendezvous_get();
+    get.set_epoch(epoch_.value);
+    get.set_call(stream_->NextCall());
+    get.set_key(key);
+    const uint64_t call = get.call();
+    absl::StatusOr<std::string> value = stream_->Ask(call, std::move(message), deadline);
+    if (!value.ok()) return Annotate(value.status(), absl::StrCat("rendezvous key '", key, "'"));
+    return value;
+  }
+
+ private:
+  GrpcControlStream* const stream_;
+  const Epoch epoch_;
+};
+
+std::unique_ptr<transport::Rendezvous> GrpcControlStream::MakeRendezvous(Epoch epoch) {
+  return std::make_unique<StreamRendezvous>(this, epoch);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ControlStream>> ControlStream::Dial(const std::string& address,
+                                                                   const Greeting& greeting,
+                                                                   Deadline deadline) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  auto channel =
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  if (!channel->WaitForConnected(std::chrono::system_clock::now() + deadline.Left())) {
+    return absl::UnavailableError(absl::StrCat("no coordinator answers on ", address));
+  }
+  auto stream = std::make_unique<GrpcControlStream>(std::move(channel));
+  stream->Open(greeting);
+  return stream;
+}
+
+}  // namespace tandem::worker

@@ -1,0 +1,63 @@
+// ControlStream: the worker's gRPC connection to the coordinator, dialled once per life.
+//
+// Commands queue up for the main thread; step frames (transport grpc) go to a channel; aborts and interruptions are called on the
+// stream's thread, because the main thread may be inside a collective. Thread-safe.
+#ifndef TANDEM_WORKER_LIFE_CONTROL_STREAM_H_
+#define TANDEM_WORKER_LIFE_CONTROL_STREAM_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/transport/rendezvous.h"
+#include "worker/life/commands.h"
+
+namespace tandem::worker {
+
+struct Greeting {
+  std::optional<int> rank;  // empty: any
+  std::string token;
+  std::string host_id;
+};
+
+class ControlStream {
+ public:
+  // Interrupts whatever the main thread waits for; called with OK for an orderly command (Configure, Shutdown).
+  using Interrupt = std::function<void(const absl::Status& reason)>;
+  using StepFrame = std::function<void(std::string frame)>;
+
+  virtual ~ControlStream() = default;
+
+  // Dials and says Hello. UNAVAILABLE when nobody answers by the deadline.
+  static absl::StatusOr<std::unique_ptr<ControlStream>> Dial(const std::string& address,
+                                                             const Greeting& greeting,
+                                                             Deadline deadline);
+
+  // The next command; nothing when the deadline passes.
+  virtual std::optional<Command> NextCommand(Deadline deadline) = 0;
+
+  virtual absl::Status SendLoading(Epoch epoch, uint64_t done_bytes, uint64_t total_bytes) = 0;
+  virtual absl::Status SendReady(Epoch epoch, const std::vector<uint32_t>& num_blocks,
+                                 const std::vector<std::string>& memory_plan) = 0;
+  virtual absl::Status SendStarted(Epoch epoch) = 0;
+  virtual absl::Status SendFailed(Epoch epoch, const absl::Status& status) = 0;
+  virtual absl::Status SendStepResult(std::span<const uint8_t> frame) = 0;
+
+  // Replace the callbacks; null is none. No call of the old one runs after this returns.
+  virtual void OnInterrupt(Interrupt callback) = 0;
+  virtual void OnStepFrame(StepFrame callback) = 0;
+
+  // The coordinator's registry, for keys of one epoch. Must not outlive the stream.
+  virtual std::unique_ptr<transport::Rendezvous> MakeRendezvous(Epoch epoch) = 0;
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_LIFE_CONTROL_STREAM_H_

@@ -1,0 +1,232 @@
+#include "worker/life/worker_life.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "common/step/codec.h"
+#include "common/transport/queue_channel.h"
+#include "common/transport/shm_channel.h"
+#include "worker/comm/shm_communicator.h"
+
+namespace tandem::worker {
+namespace {
+
+// Waits end now and then only to see that they may go on; what ends them is an interrupt.
+constexpr auto kIdlePoll = std::chrono::seconds(5);
+constexpr auto kCommunicatorTimeout = std::chrono::seconds(60);
+// Progress is told in this many parts at most.
+constexpr uint64_t kProgressParts = 10;
+// Step frames that may wait on the gRPC transport.
+constexpr size_t kStepFrames = 4;
+
+absl::Status WrongEpoch(Epoch found, Epoch wanted) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("command of epoch ", found.value, " for a worker of epoch ", wanted.value));
+}
+
+}  // namespace
+
+WorkerLife::WorkerLife(ControlStream& stream, std::string model_override)
+    : stream_(stream), model_override_(std::move(model_override)) {
+  stream_.OnInterrupt([this](const absl::Status& reason) {
+    std::lock_guard lock(interruptible_.mutex);
+    if (!reason.ok() && interruptible_.communicator != nullptr) {
+      interruptible_.communicator->Abort(reason);
+    }
+    if (interruptible_.channel != nullptr) {
+      interruptible_.channel->Close(std::string(reason.message()));
+    }
+  });
+}
+
+WorkerLife::~WorkerLife() {
+  stream_.OnInterrupt(nullptr);
+  DropEpoch();
+}
+
+absl::Status WorkerLife::Run() {
+  while (true) {
+    std::optional<Command> command = stream_.NextCommand(Deadline::After(kIdlePoll));
+    if (!command.has_value()) continue;
+    if (auto* stop = std::get_if<StopCommand>(&*command)) return stop->reason;
+    Epoch epoch;
+    const absl::Status done = std::visit(
+        [&](const auto& known) -> absl::Status {
+          if constexpr (std::is_same_v<std::decay_t<decltype(known)>, StopCommand>) {
+            return absl::OkStatus();
+          } else {
+            epoch = known.epoch;
+            return Handle(known);
+          }
+        },
+        *command);
+    if (!done.ok()) {
+      TANDEM_LOG(kError) << done.message();
+      TANDEM_RETURN_IF_ERROR(stream_.SendFailed(epoch, done));
+      continue;
+    }
+    if (stepping_) ServeSteps();
+  }
+}
+
+absl::Status WorkerLife::Handle(const ConfigureCommand& command) {
+  TANDEM_RETURN_IF_ERROR(command.invalid);
+  if (config_.has_value() && command.epoch <= config_->epoch) {
+    return WrongEpoch(command.epoch, config_->epoch);
+  }
+  DropEpoch();
+  config_ = command;
+  SetLogTag(absl::StrCat("rank ", command.rank));
+  return OpenChannel(command);
+}
+
+absl::Status WorkerLife::OpenChannel(const ConfigureCommand& command) {
+  if (command.step_transport == "shm") {
+    TANDEM_ASSIGN_OR_RETURN(channel_, transport::ShmChannel::Attach(command.step_channel_address,
+                                                                    command.epoch));
+  } else {
+    auto queue = std::make_shared<transport::QueueChannel>(
+        command.runner.max_result_bytes, kStepFrames,
+        [this](std::span<const uint8_t> frame, Deadline) { return stream_.SendStepResult(frame); },
+        [](const std::string&) {});
+    stream_.OnStepFrame([queue](std::string frame) {
+      const absl::Status delivered = queue->Deliver(
+          transport::Frame(frame.begin(), frame.end()), Deadline::After(Duration::zero()));
+      if (!delivered.ok()) queue->Close(std::string(delivered.message()));
+    });
+    channel_ = std::move(queue);
+  }
+  std::lock_guard lock(interruptible_.mutex);
+  interruptible_.channel = channel_;
+  return absl::OkStatus();
+}
+
+void WorkerLife::DropEpoch() {
+  stepping_ = false;
+  stream_.OnStepFrame(nullptr);
+  {
+    std::lock_guard lock(interruptible_.mutex);
+    interruptible_.channel = nullptr;
+    interruptible_.communicator = nullptr;
+  }
+  if (channel_ != nullptr) channel_->Close("the epoch ended");
+  channel_ = nullptr;
+  runner_ = nullptr;
+  prepared_comm_ = nullptr;
+}
+
+absl::Status WorkerLife::LoadModel() {
+  const std::string& path = model_override_.empty() ? config_->model_path : model_override_;
+  const std::string key = absl::StrCat(path, "|", config_->model_fingerprint, "|", config_->rank,
+                                       "|", config_->size, "|", config_->backend.device, "|",
+                                       config_->backend.cpu_kernels, "|", config_->backend.threads);
+  if (model_ != nullptr && key == loaded_key_) return absl::OkStatus();  // a live worker keeps them
+  model_ = nullptr;
+  uint64_t next_bytes = 0;
+  auto progress = [&](uint64_t done, uint64_t total) {
+    if (done < next_bytes) return;
+    next_bytes = done + total / kProgressParts;
+    stream_.SendLoading(config_->epoch, done, total).IgnoreError();  // Ready will fail loudly
+  };
+  TANDEM_ASSIGN_OR_RETURN(model_, LoadedModel::Load({.path = path,
+                                                     .fingerprint = config_->model_fingerprint,
+                                                     .rank = config_->rank,
+                                                     .size = config_->size,
+                                                     .backend = config_->backend},
+                                                    progress));
+  loaded_key_ = key;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> WorkerLife::MakeCommunicator() {
+  if (config_->size == 1) return std::unique_ptr<Communicator>();
+  kernels::HostStream* host_stream = model_->backend().host_stream();
+  if (host_stream == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat("no communicator for device '", config_->backend.device, "'"));
+  }
+  auto rendezvous = stream_.MakeRendezvous(config_->epoch);
+  return ShmCommunicator::Create(config_->rank, config_->size, config_->epoch, *rendezvous,
+                                 *host_stream, Deadline::After(kCommunicatorTimeout));
+}
+
+absl::Status WorkerLife::Handle(const LoadCommand& command) {
+  if (!config_.has_value()) return absl::FailedPreconditionError("Load before Configure");
+  if (command.epoch != config_->epoch) return WrongEpoch(command.epoch, config_->epoch);
+  TANDEM_RETURN_IF_ERROR(LoadModel());
+  runner_ = std::make_unique<ModelRunner>(*model_, config_->runner);
+  TANDEM_ASSIGN_OR_RETURN(const model::MemoryPlan plan, runner_->Prepare());
+  TANDEM_ASSIGN_OR_RETURN(prepared_comm_, MakeCommunicator());
+  const std::vector<uint32_t> num_blocks(model_->spec().kv_groups.size(),
+                                         static_cast<uint32_t>(plan.num_blocks));
+  return stream_.SendReady(config_->epoch, num_blocks,
+                           absl::StrSplit(plan.Text(), '\n', absl::SkipEmpty()));
+}
+
+absl::Status WorkerLife::Handle(const StartCommand& command) {
+  if (runner_ == nullptr || stepping_) {
+    return absl::FailedPreconditionError("Start belongs after Ready, once");
+  }
+  if (command.epoch != config_->epoch) return WrongEpoch(command.epoch, config_->epoch);
+  TANDEM_RETURN_IF_ERROR(
+      runner_->Start(command.epoch, command.num_blocks, std::move(prepared_comm_)));
+  {
+    std::lock_guard lock(interruptible_.mutex);
+    interruptible_.communicator = runner_->communicator();
+  }
+  stepping_ = true;
+  return stream_.SendStarted(command.epoch);
+}
+
+void WorkerLife::ServeSteps() {
+  while (true) {
+    uint32_t receive_us = 0;
+    absl::StatusOr<step::StepDescriptor> step = ReceiveStep(&receive_us);
+    if (absl::IsDeadlineExceeded(step.status())) continue;
+    if (absl::IsUnavailable(step.status())) return;  // closed: a command waits, or the coordinator is gone
+    step::StepResult result;
+    if (step.ok()) {
+      result = RunStep(*step);
+    } else {
+      result.status = step.status();
+    }
+    result.rank = static_cast<uint32_t>(config_->rank);
+    result.epoch = config_->epoch;
+    result.timings.receive_us = receive_us;
+    if (absl::Status sent = SendResult(result); !sent.ok()) return;
+  }
+}
+
+absl::StatusOr<step::StepDescriptor> WorkerLife::ReceiveStep(uint32_t* receive_us) {
+  TANDEM_ASSIGN_OR_RETURN(transport::Frame frame, channel_->Receive(Deadline::After(kIdlePoll)));
+  const int64_t begin = NowMicros();
+  TANDEM_ASSIGN_OR_RETURN(step::StepDescriptor step, step::DecodeDescriptor(frame));
+  if (!step.has_sampling) {
+    const auto deadline = Deadline::After(std::chrono::milliseconds(config_->step_timeout_ms));
+    TANDEM_ASSIGN_OR_RETURN(transport::Frame second, channel_->Receive(deadline));
+    TANDEM_RETURN_IF_ERROR(step::DecodeSampling(second, step));
+  }
+  *receive_us = static_cast<uint32_t>(NowMicros() - begin);
+  return step;
+}
+
+step::StepResult WorkerLife::RunStep(const step::StepDescriptor& step) {
+  const auto deadline = Deadline::After(std::chrono::milliseconds(config_->step_timeout_ms));
+  absl::StatusOr<step::StepResult> result = runner_->Run(step, deadline);
+  if (result.ok()) return *std::move(result);
+  step::StepResult failed;
+  failed.step_id = step.step_id;
+  failed.status = result.status();
+  return failed;
+}
+
+absl::Status WorkerLife::SendResult(const step::StepResult& result) {
+  step::Encode(result, frame_);
+  return channel_->Send(frame_,
+                        Deadline::After(std::chrono::milliseconds(config_->step_timeout_ms)));
+}
+
+}  // namespace tandem::worker

@@ -1,0 +1,70 @@
+// WorkerLife: the state machine of a worker process (docs/worker-protocol.md):
+// Hello -> Configure -> Load -> Ready -> Start -> Step ..., and Configure again with a higher epoch.
+//
+// Runs on the main thread. What belongs to one epoch (step channel, communicator, KV) goes with it; weights stay.
+#ifndef TANDEM_WORKER_LIFE_WORKER_LIFE_H_
+#define TANDEM_WORKER_LIFE_WORKER_LIFE_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/transport/channel.h"
+#include "worker/comm/communicator.h"
+#include "worker/life/control_stream.h"
+#include "worker/model/loaded_model.h"
+#include "worker/runtime/model_runner.h"
+
+namespace tandem::worker {
+
+class WorkerLife {
+ public:
+  // `stream` must outlive this. `model_override` replaces the path that Configure names, if not empty.
+  WorkerLife(ControlStream& stream, std::string model_override);
+  ~WorkerLife();
+
+  // Serves until the coordinator says goodbye (OK) or is lost (its error).
+  absl::Status Run();
+
+ private:
+  absl::Status Handle(const ConfigureCommand& command);
+  absl::Status Handle(const LoadCommand& command);
+  absl::Status Handle(const StartCommand& command);
+
+  absl::Status OpenChannel(const ConfigureCommand& command);
+  absl::Status LoadModel();
+  absl::StatusOr<std::unique_ptr<Communicator>> MakeCommunicator();
+  void DropEpoch();
+
+  // Steps until the channel closes.
+  void ServeSteps();
+  absl::StatusOr<step::StepDescriptor> ReceiveStep(uint32_t* receive_us);
+  step::StepResult RunStep(const step::StepDescriptor& step);
+  absl::Status SendResult(const step::StepResult& result);
+
+  // What the stream's thread reaches into while this thread waits: set and cleared under the mutex.
+  struct Interruptible {
+    std::mutex mutex;
+    std::shared_ptr<transport::Channel> channel;
+    Communicator* communicator = nullptr;
+  };
+
+  ControlStream& stream_;
+  const std::string model_override_;
+  std::optional<ConfigureCommand> config_;  // of the current epoch
+  std::string loaded_key_;                  // what model_ was loaded from and for
+  std::unique_ptr<LoadedModel> model_;
+  std::unique_ptr<ModelRunner> runner_;     // uses model_
+  std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start
+  std::shared_ptr<transport::Channel> channel_;
+  bool stepping_ = false;
+  Interruptible interruptible_;
+  std::vector<uint8_t> frame_;  // reused
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_LIFE_WORKER_LIFE_H_

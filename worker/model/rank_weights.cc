@@ -1,0 +1,128 @@
+#include "worker/model/rank_weights.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/status.h"
+#include "common/model/slices.h"
+#include "common/tensor/dequantize.h"
+
+namespace tandem::worker {
+namespace {
+
+constexpr int kNumRoles = static_cast<int>(model::Role::kRopeFactors) + 1;
+constexpr uint64_t kPageBytes = 4096;
+
+// Norms and biases: applied value by value, in F32.
+bool IsVector(model::Role role) {
+  switch (role) {
+    case model::Role::kOutputNorm:
+    case model::Role::kAttnNorm:
+    case model::Role::kAttnQBias:
+    case model::Role::kAttnKBias:
+    case model::Role::kAttnVBias:
+    case model::Role::kAttnQNorm:
+    case model::Role::kAttnKNorm:
+    case model::Role::kAttnOutputBias:
+    case model::Role::kFfnNorm:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Reads one byte of every page of the slice, so that the first step does not wait for the disk.
+void PageIn(const model::WeightSlice& slice) {
+  const uint64_t row_bytes = tensor::RowBytes(slice.type, slice.cols);
+  [[maybe_unused]] volatile std::byte sink{};
+  for (uint64_t row = 0; row < slice.rows; ++row) {
+    const std::byte* begin = slice.data + row * slice.row_stride_bytes;
+    for (uint64_t at = 0; at < row_bytes; at += kPageBytes) sink = begin[at];
+  }
+}
+
+kernels::Weight HostWeight(const model::WeightSlice& slice) {
+  return {.type = slice.type,
+          .data = slice.data,
+          .rows = static_cast<uint32_t>(slice.rows),
+          .cols = static_cast<uint32_t>(slice.cols),
+          .row_stride_bytes = slice.row_stride_bytes,
+          .col_begin = static_cast<uint32_t>(slice.col_begin),
+          .col_count = static_cast<uint32_t>(slice.col_count)};
+}
+
+}  // namespace
+
+RankWeights::RankWeights(uint32_t layers) : entries_((layers + 1) * kNumRoles) {}
+
+RankWeights::Entry& RankWeights::At(model::Role role, int layer) {
+  return entries_[static_cast<size_t>(layer + 1) * kNumRoles + static_cast<size_t>(role)];
+}
+
+const RankWeights::Entry& RankWeights::At(model::Role role, int layer) const {
+  return const_cast<RankWeights*>(this)->At(role, layer);
+}
+
+bool RankWeights::Has(model::Role role, int layer) const { return At(role, layer).present; }
+
+const kernels::Weight& RankWeights::Matrix(model::Role role, int layer) const {
+  const Entry& entry = At(role, layer);
+  TANDEM_CHECK(entry.present) << "role " << static_cast<int>(role) << " of layer " << layer;
+  return entry.matrix;
+}
+
+const float* RankWeights::Vector(model::Role role, int layer) const {
+  return At(role, layer).vector;
+}
+
+absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File& file,
+                                                               const model::ModelSpec& spec,
+                                                               const model::ShardPlan& plan,
+                                                               kernels::Backend& backend,
+                                                               const LoadProgress& progress) {
+  TANDEM_ASSIGN_OR_RETURN(const uint64_t total, model::WeightBytes(file, spec, plan));
+  std::unique_ptr<RankWeights> weights(new RankWeights(spec.num_layers));
+  std::vector<model::WeightSlice> vectors;
+  TANDEM_RETURN_IF_ERROR(model::ForEachSlice(
+      file, spec, plan, [&](const model::WeightSlice& slice) -> absl::Status {
+        PageIn(slice);
+        weights->bytes_ += slice.bytes();
+        Entry& entry = weights->At(slice.role, slice.layer);
+        entry.present = true;
+        if (IsVector(slice.role)) {
+          vectors.push_back(slice);
+        } else {
+          absl::StatusOr<kernels::Weight> placed = backend.PlaceWeight(HostWeight(slice));
+          if (!placed.ok()) return Annotate(placed.status(), slice.name);
+          entry.matrix = *placed;
+        }
+        if (progress) progress(weights->bytes_, total);
+        return absl::OkStatus();
+      }));
+  TANDEM_RETURN_IF_ERROR(weights->PlaceVectors(vectors, backend));
+  return weights;
+}
+
+absl::Status RankWeights::PlaceVectors(const std::vector<model::WeightSlice>& slices,
+                                       kernels::Backend& backend) {
+  // Every vector starts on a 64-byte boundary.
+  auto padded = [](uint64_t values) { return (values + 15) / 16 * 16; };
+  uint64_t total = 0;
+  for (const auto& slice : slices) total += padded(slice.rows * slice.cols);
+  std::vector<float> host(std::max<uint64_t>(total, 1));
+  TANDEM_ASSIGN_OR_RETURN(vectors_, backend.Allocate(host.size() * sizeof(float)));
+  uint64_t at = 0;
+  for (const auto& slice : slices) {
+    tensor::Dequantize(slice.type, slice.data, host.data() + at, slice.cols);
+    At(slice.role, slice.layer).vector = reinterpret_cast<const float*>(vectors_.data()) + at;
+    at += padded(slice.cols);
+  }
+  backend.BeginEncode(kernels::EncodeMode::kRun);
+  backend.Upload(vectors_.data(), host.data(), host.size() * sizeof(float));
+  TANDEM_RETURN_IF_ERROR(backend.Submit(Deadline::After(std::chrono::minutes(1))));
+  return backend.Wait();
+}
+
+}  // namespace tandem::worker

@@ -1,0 +1,63 @@
+// RankWeights: one rank's slice of a model's weights, placed on its backend.
+//
+// Matrices are placed as they stand in the file (on the CPU: read from the mapping, never copied); vectors (norms, biases) become
+// F32 in one buffer. Immutable once loaded; outlives epochs: a reconfigured worker keeps it.
+#ifndef TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
+#define TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/gguf/file.h"
+#include "common/model/shard.h"
+#include "common/model/spec.h"
+#include "common/model/weights.h"
+#include "kernels/backend.h"
+
+namespace tandem::worker {
+
+// Bytes loaded so far, and in all.
+using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
+
+class RankWeights {
+ public:
+  // Places every slice of `plan`. UNIMPLEMENTED naming tensor and type for what the backend can't compute with.
+  // `file` must outlive the result.
+  static absl::StatusOr<std::unique_ptr<RankWeights>> Load(const gguf::File& file,
+                                                           const model::ModelSpec& spec,
+                                                           const model::ShardPlan& plan,
+                                                           kernels::Backend& backend,
+                                                           const LoadProgress& progress);
+
+  // The placed matrix of a role. REQUIRES: Has(role, layer).
+  const kernels::Weight& Matrix(model::Role role, int layer = -1) const;
+  // The F32 values of a vector role, or null where the file has none.
+  const float* Vector(model::Role role, int layer = -1) const;
+  bool Has(model::Role role, int layer = -1) const;
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  struct Entry {
+    kernels::Weight matrix;
+    const float* vector = nullptr;
+    bool present = false;
+  };
+
+  explicit RankWeights(uint32_t layers);
+  Entry& At(model::Role role, int layer);
+  const Entry& At(model::Role role, int layer) const;
+  absl::Status PlaceVectors(const std::vector<model::WeightSlice>& slices,
+                            kernels::Backend& backend);
+
+  std::vector<Entry> entries_;  // [layer + 1][role]
+  kernels::Buffer vectors_;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_

@@ -1,0 +1,45 @@
+// KvCache: the pages of all layers in one allocation. Blocks are owned here and decided by the coordinator.
+//
+// Layout: layer after layer; of a layer first all K blocks, then all V blocks (kernels::KvPages). One thread.
+#ifndef TANDEM_WORKER_RUNTIME_KV_CACHE_H_
+#define TANDEM_WORKER_RUNTIME_KV_CACHE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/model/shard.h"
+#include "common/model/spec.h"
+#include "kernels/backend.h"
+#include "worker/runtime/runner_options.h"
+
+namespace tandem::worker {
+
+// Slots are int32 on the wire: no group has more blocks than this.
+uint32_t MaxKvBlocks(const RunnerOptions& options);
+
+class KvCache {
+ public:
+  // `num_blocks` per KV group.
+  static absl::StatusOr<KvCache> Create(const model::ModelSpec& spec, const model::ShardPlan& plan,
+                                        const RunnerOptions& options,
+                                        const std::vector<uint32_t>& num_blocks,
+                                        kernels::Backend& backend);
+
+  // One entry per layer.
+  const std::vector<kernels::KvPages>& pages() const { return pages_; }
+  uint64_t bytes() const { return buffer_.bytes(); }
+
+ private:
+  kernels::Buffer buffer_;
+  std::vector<kernels::KvPages> pages_;
+};
+
+// Pages with the right shapes and no memory, for the plan pass.
+std::vector<kernels::KvPages> ShapeOnlyPages(const model::ModelSpec& spec,
+                                             const model::ShardPlan& plan,
+                                             const RunnerOptions& options);
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_RUNTIME_KV_CACHE_H_

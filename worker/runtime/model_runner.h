@@ -1,0 +1,66 @@
+// ModelRunner: (weights, KV pages, StepDescriptor) -> StepResult, for one epoch on one rank.
+//
+// A step is ENCODED whole on the backend's stream, SUBMITTED, and WAITED for once; a guard makes anything that blocks in between
+// an error. Everything that a step needs was planned and allocated in Prepare and Start. One thread.
+#ifndef TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
+#define TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "common/model/memory_plan.h"
+#include "common/step/descriptor.h"
+#include "common/step/result.h"
+#include "worker/comm/communicator.h"
+#include "worker/model/loaded_model.h"
+#include "worker/runtime/kv_cache.h"
+#include "worker/runtime/runner_options.h"
+#include "worker/runtime/step_buffers.h"
+
+namespace tandem::worker {
+
+class ModelRunner {
+ public:
+  // `model` must outlive the runner.
+  ModelRunner(LoadedModel& model, const RunnerOptions& options) : model_(model), options_(options) {}
+
+  // The counting pass and the memory plan that follows from it; reserves activations and scratch. INVALID_ARGUMENT for options
+  // that contradict the model, RESOURCE_EXHAUSTED when not even one KV block fits.
+  absl::StatusOr<model::MemoryPlan> Prepare();
+  // Allocates the KV pages for the blocks that the group agreed on. `comm` is null for one rank.
+  absl::Status Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
+                     std::unique_ptr<Communicator> comm);
+
+  // Runs one step. A descriptor that fails validation is refused and leaves the runner as it was. The result carries rows on
+  // rank 0 alone; every rank learns the sampled ids. `deadline` bounds collectives and WAIT.
+  absl::StatusOr<step::StepResult> Run(const step::StepDescriptor& step, Deadline deadline);
+
+  const step::StepLimits& limits() const { return limits_; }
+  Communicator* communicator() { return comm_.get(); }
+
+ private:
+  // Peak bytes of activations and kernel scratch of the largest step; reserves both.
+  absl::StatusOr<uint64_t> CountActivations();
+  absl::Status Encode(const step::StepDescriptor& step, step::StepResult& result);
+  void EncodeRowOutputs(const step::StepDescriptor& step, const SamplingBatch& sampling,
+                        const float* logits, step::StepResult& result);
+  void CollectSampled(const step::StepDescriptor& step, step::StepResult& result) const;
+
+  LoadedModel& model_;
+  RunnerOptions options_;
+  step::StepLimits limits_;
+  kernels::Buffer activations_;
+  std::optional<StepBuffers> buffers_;
+  std::optional<KvCache> kv_;
+  std::unique_ptr<Communicator> comm_;
+  Epoch epoch_;
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_

@@ -1,0 +1,158 @@
+#include "worker/runtime/step_buffers.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/status.h"
+
+namespace tandem::worker {
+namespace {
+
+constexpr size_t kAlignment = 64;
+// Ids that one step may ban over all its rows: end ids of every sequence, with room to spare.
+constexpr size_t kMaxBannedPerSeq = 1024;
+
+size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+size_t MaxTableStride(const step::StepLimits& limits) {
+  return (limits.max_model_len + limits.block_size - 1) / limits.block_size;
+}
+
+size_t StagingBytes(const step::StepLimits& limits) {
+  const size_t tokens = limits.max_tokens;
+  const size_t seqs = limits.max_seqs;
+  const size_t groups = limits.num_blocks.size();
+  return Aligned(tokens * 4) * 2 +                                  // ids, positions
+         Aligned((seqs + 1) * 4) * 2 +                              // offsets, context lengths
+         Aligned(seqs * 4) +                                        // rows
+         groups * (Aligned(tokens * 4) +                            // slots
+                   Aligned(seqs * MaxTableStride(limits) * 4)) +    // block tables
+         Aligned(seqs * sizeof(kernels::SamplingRow)) +             //
+         Aligned(seqs * kMaxBannedPerSeq * 4);
+}
+
+}  // namespace
+
+absl::StatusOr<StepBuffers> StepBuffers::Create(const step::StepLimits& limits,
+                                                kernels::Backend& backend) {
+  StepBuffers buffers;
+  buffers.limits_ = limits;
+  buffers.staging_.resize(StagingBytes(limits));
+  buffers.host_sampled_.resize(limits.max_seqs);
+  const size_t sampled_bytes = Aligned(limits.max_seqs * sizeof(int32_t));
+  TANDEM_ASSIGN_OR_RETURN(buffers.device_,
+                          backend.Allocate(buffers.staging_.size() + sampled_bytes));
+  buffers.sampled_ =
+      reinterpret_cast<int32_t*>(buffers.device_.data() + buffers.staging_.size());
+  return buffers;
+}
+
+template <typename T>
+T* StepBuffers::Append(size_t count, T** host) {
+  const size_t begin = used_;
+  used_ += Aligned(count * sizeof(T));
+  TANDEM_CHECK(used_ <= staging_.size()) << "step of " << used_ << " input bytes";
+  *host = reinterpret_cast<T*>(staging_.data() + begin);
+  return reinterpret_cast<T*>(device_.data() + begin);
+}
+
+template <typename T>
+const T* StepBuffers::AppendCopy(std::span<const T> values) {
+  T* host = nullptr;
+  T* device = Append<T>(values.size(), &host);
+  if (!values.empty()) std::memcpy(host, values.data(), values.size_bytes());
+  return device;
+}
+
+GroupBatch StepBuffers::StageTables(const step::StepDescriptor& step,
+                                    const step::GroupTables& tables) {
+  GroupBatch group;
+  for (uint32_t s = 0; s < step.num_seqs_active; ++s) {
+    group.table_stride =
+        std::max(group.table_stride, tables.table_offsets[s + 1] - tables.table_offsets[s]);
+  }
+  int32_t* host = nullptr;
+  group.block_tables =
+      Append<int32_t>(static_cast<size_t>(step.num_seqs_active) * group.table_stride, &host);
+  for (uint32_t s = 0; s < step.num_seqs_active; ++s) {
+    const auto* begin = tables.blocks.data() + tables.table_offsets[s];
+    const auto* end = tables.blocks.data() + tables.table_offsets[s + 1];
+    std::fill(std::copy(begin, end, host), host + group.table_stride, kNoBlock);
+    host += group.table_stride;
+  }
+  group.slots = AppendCopy<int32_t>(tables.slot_mapping);
+  return group;
+}
+
+absl::StatusOr<SamplingBatch> StepBuffers::StageSampling(const step::StepDescriptor& step) {
+  size_t num_banned = 0;
+  for (const auto& row : step.sampling) num_banned += row.banned.size();
+  if (num_banned > limits_.max_seqs * kMaxBannedPerSeq) {
+    return absl::ResourceExhaustedError(absl::StrCat("step bans ", num_banned, " ids, at most ",
+                                                     limits_.max_seqs * kMaxBannedPerSeq,
+                                                     " fit"));
+  }
+  SamplingBatch batch;
+  kernels::SamplingRow* rows = nullptr;
+  int32_t* banned = nullptr;
+  batch.count = static_cast<uint32_t>(step.sampling.size());
+  batch.rows = Append<kernels::SamplingRow>(step.sampling.size(), &rows);
+  batch.banned = Append<int32_t>(num_banned, &banned);
+  int32_t banned_end = 0;
+  size_t next = 0;
+  for (size_t row = 0; row < step.rows.size(); ++row) {
+    if ((step.rows[row].wants & step::kWantSample) == 0) continue;
+    const step::RowSampling& wish = step.sampling[next];
+    std::copy(wish.banned.begin(), wish.banned.end(), banned + banned_end);
+    const int32_t banned_begin = banned_end;
+    banned_end += static_cast<int32_t>(wish.banned.size());
+    rows[next++] = {.temperature = wish.temperature,
+                    .top_p = wish.top_p,
+                    .min_p = wish.min_p,
+                    .top_k = wish.top_k,
+                    .seed = wish.seed,
+                    .position = wish.position,
+                    .logits_row = static_cast<int32_t>(row),
+                    .banned_begin = banned_begin,
+                    .banned_end = banned_end,
+                    .reserved = 0};
+  }
+  return batch;
+}
+
+absl::StatusOr<StepBuffers::Staged> StepBuffers::Stage(const step::StepDescriptor& step,
+                                                       kernels::Backend& backend) {
+  used_ = 0;
+  Staged staged;
+  Batch& batch = staged.batch;
+  batch.tokens = step.num_scheduled_tokens;
+  batch.num_seqs = step.num_seqs_active;
+  batch.num_rows = static_cast<uint32_t>(step.rows.size());
+  batch.ids = AppendCopy<int32_t>(step.tokens);
+  batch.positions = AppendCopy<int32_t>(step.positions);
+  int32_t* offsets = nullptr;
+  int32_t* contexts = nullptr;
+  int32_t* rows = nullptr;
+  batch.query_offsets = Append<int32_t>(batch.num_seqs + 1, &offsets);
+  batch.context_lens = Append<int32_t>(batch.num_seqs, &contexts);
+  batch.rows = Append<int32_t>(batch.num_rows, &rows);
+  std::copy(step.query_offsets.begin(), step.query_offsets.end(), offsets);
+  for (const auto& sequence : step.sequences) {
+    *contexts++ = static_cast<int32_t>(sequence.context_len);
+    batch.max_query_len = std::max(batch.max_query_len, sequence.query_len);
+    batch.max_context_len = std::max(batch.max_context_len, sequence.context_len);
+  }
+  for (const auto& row : step.rows) *rows++ = static_cast<int32_t>(row.token);
+  for (const auto& tables : step.groups) batch.groups.push_back(StageTables(step, tables));
+  TANDEM_ASSIGN_OR_RETURN(staged.sampling, StageSampling(step));
+  backend.Upload(device_.data(), staging_.data(), used_);
+  return staged;
+}
+
+void StepBuffers::DownloadSampled(uint32_t count, kernels::Backend& backend) {
+  backend.Download(host_sampled_.data(), sampled_, count * sizeof(int32_t));
+}
+
+}  // namespace tandem::worker
