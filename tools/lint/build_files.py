@@ -2,12 +2,13 @@
 
 gcc has no layering check, so the last is checked here: each first-party header that a target
 includes must belong to the target itself or to one of its direct deps, and each first-party dep
-must be there for a header. A BUILD file is Starlark, of which what we use is Python too: it is run
+must be there for a header. Targets of one list comprehension share their deps. A BUILD file is Starlark, of which what we use is Python too: it is run
 with stand-ins for the rules.
 """
 
 import builtins
 import fnmatch
+import sys
 
 import include_rules
 
@@ -20,10 +21,11 @@ _EXEMPT = ("third_party/", "bazel/")
 
 
 class Target:
-    """One target: label, rule, and its files as paths from the root."""
+    """One target: label, rule, its files as paths from the root, and the line that makes it."""
 
-    def __init__(self, package, rule, values):
+    def __init__(self, package, rule, line, values):
         self.rule = rule
+        self.site = (package, line)
         self.package = package
         self.label = f"//{package}:{values.get('name')}"
         self.srcs = [_path(package, name) for name in values.get("srcs") or []]
@@ -80,7 +82,8 @@ class _Names(dict):
     def __missing__(self, name):
         if hasattr(builtins, name):
             raise KeyError(name)
-        return lambda **values: self._targets.append(Target(self._package, name, values))
+        return lambda **values: self._targets.append(
+            Target(self._package, name, sys._getframe(1).f_lineno, values))
 
 
 def read_targets(tree):
@@ -132,35 +135,64 @@ def check_files(tree, targets):
             yield f"{path}: tests belong in tests/{path.rpartition('/')[0]}/"
 
 
-def check_deps(tree, targets):
-    """Direct deps are exactly the owners of the headers that a target includes."""
+def header_owners(targets):
+    """Header -> labels of the targets that offer it."""
     owners = {}
     for target in targets:
         for header in target.public_headers():
             owners.setdefault(header, set()).add(target.label)
+    return owners
+
+
+def cc_targets(targets):
+    """The targets whose deps are checked; one without files only gathers others."""
+    return [target for target in targets if target.rule in _OURS and
+            target.rule != "tandem_proto_library" and target.srcs + target.hdrs]
+
+
+def sites(targets):
+    """The cc_ targets, in lists of those that one line of a BUILD file makes."""
+    by_site = {}
+    for target in cc_targets(targets):
+        by_site.setdefault(target.site, []).append(target)
+    return list(by_site.values())
+
+
+def is_for_effect(target):
+    """Whether a dep on `target` needs no #include: it offers no header, or registers something."""
+    return target.alwayslink or not target.public_headers()
+
+
+def foreign_includes(target, tree):
+    """Yields (path, line number, header) of first-party headers that are not the target's own."""
+    own = set(target.srcs + target.hdrs)
+    for path in sorted(own & set(tree.paths)):
+        for number, _, header in include_rules.includes(tree.text(path)):
+            if header not in own and header.startswith(include_rules.FIRST_PARTY):
+                yield path, number, header
+
+
+def check_deps(tree, targets):
+    """Direct deps are exactly the owners of the headers that a target includes."""
+    owners = header_owners(targets)
     by_label = {target.label: target for target in targets}
-    for target in targets:
-        if target.rule not in _OURS or target.rule == "tandem_proto_library":
-            continue
+    for site in sites(targets):
         needed = set()
-        own = set(target.srcs + target.hdrs)
-        for path in sorted(own & set(tree.paths)):
-            for number, _, header in include_rules.includes(tree.text(path)):
-                header_owners = owners.get(header, set())
-                needed |= header_owners
-                if header in own or not header.startswith(include_rules.FIRST_PARTY):
-                    continue
-                if not header_owners:
+        for target in site:
+            for path, number, header in foreign_includes(target, tree):
+                offered_by = owners.get(header, set())
+                needed |= offered_by
+                if not offered_by:
                     yield f"{path}:{number}: {header} is in no target's hdrs"
-                elif not header_owners & set(target.deps):
+                elif not offered_by & set(target.deps):
                     yield (f"{path}:{number}: {target.label} includes {header} and needs the dep "
-                           f"{' or '.join(sorted(header_owners))}")
-        for dep in target.deps:
+                           f"{' or '.join(sorted(offered_by))}; run ./dev fmt")
+        for dep in sorted({dep for target in site for dep in target.deps}):
             owner = by_label.get(dep)
             if dep.startswith("//") and owner is None:
-                yield f"{_where(target)}: dep {dep} does not exist"
-            elif owner and owner.public_headers() and not owner.alwayslink and dep not in needed:
-                yield f"{_where(target)}: dep {dep} of {target.label} is not used"
+                yield f"{_where(site[0])}: dep {dep} does not exist"
+            elif owner and not is_for_effect(owner) and dep not in needed:
+                yield f"{_where(site[0])}: dep {dep} of {site[0].label} is not used; run ./dev fmt"
 
 
 def _where(target):

@@ -48,6 +48,9 @@ HOMES = [
 FIRST_PARTY = ("bazel/", "client/", "common/", "coordinator/", "kernels/", "proto/", "tests/",
                "tools/", "worker/")
 
+# Libraries that may be included with quotes, as Google's style has it.
+_THIRD_PARTY = ("absl/", "benchmark/", "gmock/", "google/protobuf/", "grpcpp/", "gtest/")
+
 
 def includes(text):
     """Yields (line number, opening character, header) of each #include."""
@@ -75,7 +78,7 @@ def check_include(path, opening, header, known):
     first_party = header.startswith(FIRST_PARTY)
     if opening == "<" and first_party:
         yield f'include our own headers with quotes: "{header}"'
-    if opening == '"' and not first_party and not header.startswith("absl/"):
+    if opening == '"' and not first_party and not header.startswith(_THIRD_PARTY):
         yield f'"{header}" is not a path from the root of the repository; use <> for system headers'
     if not first_party:
         return

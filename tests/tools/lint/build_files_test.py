@@ -64,9 +64,15 @@ class BuildFilesTest(unittest.TestCase):
                 'tandem_cc_library(name = "x", srcs = ["x.cc"], deps = ["//common/a"])\n',
             "x/x.cc": ""})
 
+    def test_a_target_without_files_gathers_others(self):
+        self.assertEqual(problems({
+            "x/BUILD.bazel": 'tandem_cc_library(name = "x", deps = ["//common/a"])\n'}), [])
+
     def test_dep_that_does_not_exist(self):
         self.refused("dep //common/b:b does not exist", {
-            "x/BUILD.bazel": 'tandem_cc_library(name = "x", deps = ["//common/b"])\n'})
+            "x/BUILD.bazel":
+                'tandem_cc_library(name = "x", srcs = ["x.cc"], deps = ["//common/b"])\n',
+            "x/x.cc": ""})
 
     def test_header_of_no_target(self):
         found = problems({

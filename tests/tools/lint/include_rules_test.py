@@ -69,6 +69,7 @@ class IncludeRulesTest(unittest.TestCase):
         self.refused("common/base/log.cc", "common/base/nothing.h")
         self.refused("common/base/log.cc", "common/base/log.h", "<")
         self.allowed("common/base/log.cc", "absl/status/status.h")
+        self.allowed("tests/common/base/log_test.cc", "gtest/gtest.h")
         self.allowed("common/base/log.cc", "sys/mman.h", "<")
 
     def test_reads_include_lines(self):
