@@ -20,7 +20,8 @@ inline constexpr std::string_view kSpaceMark = "\u2581";
 
 class SentencePieceEncoder : public TextEncoder {
  public:
-  // INVALID_ARGUMENT when the vocabulary has no scores. `vocabulary` must outlive the encoder.
+  // INVALID_ARGUMENT when the vocabulary has no scores. REQUIRES: its model is "llama".
+  // `vocabulary` must outlive the encoder.
   static absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> Create(const Vocabulary& vocabulary,
                                                                       bool add_space_prefix);
 
@@ -30,8 +31,8 @@ class SentencePieceEncoder : public TextEncoder {
  private:
   SentencePieceEncoder(const Vocabulary& vocabulary, bool add_space_prefix);
 
-  // Appends the token of `piece`, or those of its bytes.
-  absl::Status Emit(std::string_view piece, std::vector<TokenId>* ids) const;
+  // Appends the token of `piece`, or those of its bytes, or the unknown token.
+  void Emit(std::string_view piece, std::vector<TokenId>* ids) const;
 
   const Vocabulary& vocabulary_;
   const bool add_space_prefix_;
