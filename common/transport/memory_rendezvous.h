@@ -1,0 +1,28 @@
+// A rendezvous inside one process: tests, and the store behind the coordinator's registry. One
+// object is one epoch.
+#ifndef TANDEM_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_
+#define TANDEM_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "common/transport/rendezvous.h"
+
+namespace tandem::transport {
+
+class MemoryRendezvous : public Rendezvous {
+ public:
+  absl::Status Put(const std::string& key, const std::string& value) override;
+  absl::StatusOr<std::string> Get(const std::string& key, Deadline deadline) override;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::string> values_;  // guarded by mutex_
+};
+
+}  // namespace tandem::transport
+
+#endif  // TANDEM_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_
