@@ -51,7 +51,7 @@ ServingModel MakeServingModel(const ModelFile& model, const Workers& workers,
   return {.name = model.spec.name,
           .architecture = model.spec.architecture,
           .quantization = model.spec.quantization,
-          .max_model_len = workers.max_model_len,
+          .max_model_len = workers.max_model_len(),
           .vocab_size = model.spec.vocab_size,
           .tensor_parallel_size = options.tensor_parallel_size,
           .tokenizer = std::move(tokenizer)};
@@ -63,7 +63,7 @@ std::string ReadyLine(const std::string& address, const ModelFile& model, const 
                       model.spec.name.empty() ? model.path : model.spec.name, " (",
                       model.spec.architecture, ", ", model.spec.quantization, "), ",
                       options.tensor_parallel_size, " rank(s) of ", workers.threads_per_worker,
-                      " thread(s) on ", options.device, ", ", workers.num_kv_blocks,
+                      " thread(s) on ", options.device, ", ", workers.num_kv_blocks(),
                       " KV blocks of ", options.block_size, " tokens");
 }
 
@@ -78,7 +78,7 @@ absl::Status Serve(const ServerOptions& options) {
   if (!workers.ok()) return workers.status();
 
   Ending ending(signal);
-  EngineLoop engine(std::move(workers->core),
+  EngineLoop engine(workers->MakeCore(),
                     [&](const absl::Status& status) { ending.Lost(status); });
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ApiServer> server,

@@ -1,5 +1,7 @@
 #include "coordinator/kvcache/block_manager.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +19,7 @@ BlockManager::BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash)
         config_.groups[group].num_blocks,
         [this, group](BlockId, PrefixNodeId node) { index_.Detach(node, group); }));
   }
+  reserved_blocks_.resize(num_groups(), 0);
 }
 
 PrefixMatch BlockManager::Match(std::span<const TokenId> tokens) const {
@@ -45,24 +48,35 @@ PrefixMatch BlockManager::Match(std::span<const TokenId> tokens) const {
   return match;
 }
 
+uint32_t BlockManager::BlocksToStart(uint32_t group, const PrefixMatch& match,
+                                     uint32_t first_tokens, uint32_t peak_blocks) const {
+  const auto num_hits = static_cast<uint32_t>(match.nodes.size());
+  const uint32_t first_live = config_.FirstLiveBlock(config_.groups[group], match.num_tokens);
+  const uint32_t live_hits = num_hits - first_live;
+  uint32_t free_hits = 0;  // a hit on a free block takes it off the free list too
+  for (uint32_t i = first_live; i < num_hits; ++i) {
+    if (!pools_[group]->in_use(index_.block(match.nodes[i], group))) ++free_hits;
+  }
+  const uint32_t now = config_.BlocksFor(first_tokens) - num_hits;
+  const uint32_t later = peak_blocks > live_hits ? peak_blocks - live_hits : 0;
+  return free_hits + std::max(now, later);
+}
+
 bool BlockManager::Start(SequenceBlocks& blocks, const PrefixMatch& match, uint32_t first_tokens,
                          uint32_t all_tokens) {
   TANDEM_CHECK(blocks.empty()) << "a sequence starts twice";
-  const uint32_t num_hits = static_cast<uint32_t>(match.nodes.size());
+  const uint32_t step_tokens = first_tokens - match.num_tokens;
+  std::vector<BlockTable> tables(num_groups());
   for (uint32_t group = 0; group < num_groups(); ++group) {
     const KvGroup& spec = config_.groups[group];
-    const uint32_t tokens = spec.window_tokens == 0 ? all_tokens : first_tokens;
-    uint32_t needed = config_.BlocksFor(tokens) - num_hits;
-    for (uint32_t i = config_.FirstLiveBlock(spec, match.num_tokens); i < num_hits; ++i) {
-      // A hit on a free block takes it off the free list too.
-      if (!pools_[group]->in_use(index_.block(match.nodes[i], group))) ++needed;
-    }
-    if (needed > pools_[group]->free_blocks()) return false;
+    tables[group].peak_blocks = config_.MostBlocks(spec, all_tokens, step_tokens);
+    tables[group].first_live = config_.FirstLiveBlock(spec, match.num_tokens);
+    const uint64_t wanted = BlocksToStart(group, match, first_tokens, tables[group].peak_blocks);
+    if (wanted + reserved_blocks_[group] > pools_[group]->free_blocks()) return false;
   }
-  blocks.tables_.resize(num_groups());
+  const auto num_hits = static_cast<uint32_t>(match.nodes.size());
   for (uint32_t group = 0; group < num_groups(); ++group) {
-    BlockTable& table = blocks.tables_[group];
-    table.first_live = config_.FirstLiveBlock(config_.groups[group], match.num_tokens);
+    BlockTable& table = tables[group];
     table.blocks.resize(num_hits);
     for (uint32_t i = table.first_live; i < num_hits; ++i) {
       table.blocks[i] = pools_[group]->Share(index_.block(match.nodes[i], group));
@@ -70,8 +84,16 @@ bool BlockManager::Start(SequenceBlocks& blocks, const PrefixMatch& match, uint3
   }
   if (num_hits > 0) blocks.published_ = PrefixPin(index_, match.nodes.back());
   blocks.num_published_ = num_hits;
+  blocks.tables_ = std::move(tables);
   TANDEM_CHECK(Grow(blocks, first_tokens)) << "blocks that were counted are not there";
   return true;
+}
+
+void BlockManager::UpdateReserved(uint32_t group, BlockTable& table) {
+  const uint32_t live = table.num_live();
+  const uint32_t reserved = table.peak_blocks > live ? table.peak_blocks - live : 0;
+  reserved_blocks_[group] += reserved - table.reserved_blocks;  // may wrap on the way, not in sum
+  table.reserved_blocks = reserved;
 }
 
 bool BlockManager::Grow(SequenceBlocks& blocks, uint32_t num_tokens) {
@@ -81,8 +103,9 @@ bool BlockManager::Grow(SequenceBlocks& blocks, uint32_t num_tokens) {
     if (wanted > have && wanted - have > pools_[group]->free_blocks()) return false;
   }
   for (uint32_t group = 0; group < num_groups(); ++group) {
-    std::vector<BlockRef>& table = blocks.tables_[group].blocks;
-    while (table.size() < wanted) table.push_back(pools_[group]->Allocate());
+    BlockTable& table = blocks.tables_[group];
+    while (table.blocks.size() < wanted) table.blocks.push_back(pools_[group]->Allocate());
+    UpdateReserved(group, table);
   }
   return true;
 }
@@ -122,13 +145,16 @@ void BlockManager::LeaveWindow(SequenceBlocks& blocks, uint32_t num_computed) {
     while (table.first_live < first_live && table.first_live < table.blocks.size()) {
       table.blocks[table.first_live++].Reset();
     }
+    UpdateReserved(group, table);
   }
 }
 
 void BlockManager::Release(SequenceBlocks& blocks) {
   // The end of a prefix is worth less than its beginning, so it is returned, and reused, first.
-  for (BlockTable& table : blocks.tables_) {
+  for (uint32_t group = 0; group < blocks.tables_.size(); ++group) {
+    BlockTable& table = blocks.tables_[group];
     while (!table.blocks.empty()) table.blocks.pop_back();
+    reserved_blocks_[group] -= table.reserved_blocks;
   }
   blocks = SequenceBlocks();
 }
@@ -151,29 +177,41 @@ uint64_t BlockManager::num_returns() const {
 
 absl::Status BlockManager::CheckIntegrity(std::span<const SequenceBlocks* const> live) const {
   for (uint32_t group = 0; group < num_groups(); ++group) {
-    const BlockPool& pool = *pools_[group];
-    TANDEM_RETURN_IF_ERROR(Annotate(pool.CheckIntegrity(), absl::StrCat("KV group ", group)));
-    std::vector<uint32_t> owners(pool.total_blocks(), 0);
-    for (const SequenceBlocks* blocks : live) {
-      if (blocks->empty()) continue;
-      const BlockTable& table = blocks->tables()[group];
-      for (uint32_t i = 0; i < table.blocks.size(); ++i) {
-        if (static_cast<bool>(table.blocks[i]) != (i >= table.first_live)) {
-          return absl::InternalError(absl::StrCat("KV group ", group, ": block ", i, " of a table",
-                                                  " that lives from ", table.first_live));
-        }
-        if (table.blocks[i]) ++owners[table.blocks[i].id()];
-      }
-    }
-    for (uint32_t block = 0; block < pool.total_blocks(); ++block) {
-      if (owners[block] != pool.owners(static_cast<BlockId>(block))) {
-        return absl::InternalError(
-            absl::StrCat("KV group ", group, ": block ", block, " is in ", owners[block],
-                         " tables but has ", pool.owners(static_cast<BlockId>(block)), " owners"));
-      }
-    }
+    const std::string name = absl::StrCat("KV group ", group);
+    TANDEM_RETURN_IF_ERROR(Annotate(pools_[group]->CheckIntegrity(), name));
+    TANDEM_RETURN_IF_ERROR(Annotate(CheckTables(group, live), name));
   }
   return CheckPrefixes();
+}
+
+absl::Status BlockManager::CheckTables(uint32_t group,
+                                       std::span<const SequenceBlocks* const> live) const {
+  const BlockPool& pool = *pools_[group];
+  std::vector<uint32_t> owners(pool.total_blocks(), 0);
+  uint32_t reserved = 0;
+  for (const SequenceBlocks* blocks : live) {
+    if (blocks->empty()) continue;
+    const BlockTable& table = blocks->tables()[group];
+    reserved += table.reserved_blocks;
+    for (uint32_t i = 0; i < table.blocks.size(); ++i) {
+      if (static_cast<bool>(table.blocks[i]) != (i >= table.first_live)) {
+        return absl::InternalError(
+            absl::StrCat("block ", i, " of a table that lives from ", table.first_live));
+      }
+      if (table.blocks[i]) ++owners[table.blocks[i].id()];
+    }
+  }
+  for (uint32_t block = 0; block < pool.total_blocks(); ++block) {
+    const uint32_t counted = pool.owners(static_cast<BlockId>(block));
+    if (owners[block] == counted) continue;
+    return absl::InternalError(absl::StrCat("block ", block, " is in ", owners[block],
+                                            " tables but has ", counted, " owners"));
+  }
+  if (reserved != reserved_blocks_[group]) {
+    return absl::InternalError(absl::StrCat("tables reserve ", reserved, " blocks, ",
+                                            reserved_blocks_[group], " counted"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status BlockManager::CheckPrefixes() const {

@@ -46,9 +46,9 @@ class BlockManager {
   // The longest cached prefix of `tokens` that leaves at least one token to compute. Changes
   // nothing.
   PrefixMatch Match(std::span<const TokenId> tokens) const;
-  // Begins an empty allocation with the blocks of `match` and room for `first_tokens` in all.
-  // False, and no change, when too few blocks are free for that, or (full-attention groups) for
-  // `all_tokens`.
+  // Begins an empty allocation: takes the blocks of `match`, allocates up to `first_tokens`, and
+  // reserves what `all_tokens`, which come in steps of that size, will need. A reservation keeps
+  // newcomers out; Grow does not ask for it. False, and no change, when too few blocks are free.
   bool Start(SequenceBlocks& blocks, const PrefixMatch& match, uint32_t first_tokens,
              uint32_t all_tokens);
   // Makes room for the tokens [0, num_tokens). False, and no change, when too few blocks are free.
@@ -69,12 +69,19 @@ class BlockManager {
  private:
   uint32_t num_groups() const { return static_cast<uint32_t>(config_.groups.size()); }
   void Publish(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
+  // The blocks that Start would take from the free list of `group`, now and later.
+  uint32_t BlocksToStart(uint32_t group, const PrefixMatch& match, uint32_t first_tokens,
+                         uint32_t peak_blocks) const;
+  // Brings the reservation of a table in line with what it holds.
+  void UpdateReserved(uint32_t group, BlockTable& table);
   void LeaveWindow(SequenceBlocks& blocks, uint32_t num_computed);
+  absl::Status CheckTables(uint32_t group, std::span<const SequenceBlocks* const> live) const;
   absl::Status CheckPrefixes() const;
 
   const KvCacheConfig config_;
   PrefixIndex index_;
   std::vector<std::unique_ptr<BlockPool>> pools_;  // one per group
+  std::vector<uint32_t> reserved_blocks_;          // by group, of all tables
 };
 
 }  // namespace tandem::coordinator

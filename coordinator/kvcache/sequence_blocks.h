@@ -16,6 +16,12 @@ namespace tandem::coordinator {
 struct BlockTable {
   std::vector<BlockRef> blocks;
   uint32_t first_live = 0;
+  // The most blocks at a time that the tokens known at the start need, and how many of them are
+  // still to come: newcomers may not count on those.
+  uint32_t peak_blocks = 0;
+  uint32_t reserved_blocks = 0;
+
+  uint32_t num_live() const { return static_cast<uint32_t>(blocks.size()) - first_live; }
 };
 
 // Movable. Its end returns all blocks.

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/host.h"
+#include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/model/memory_plan.h"
 #include "common/model/shard.h"
@@ -204,21 +205,26 @@ absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& m
   const auto deadline = Deadline::After(
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.load_timeout_s)));
   Workers workers;
-  workers.max_model_len = max_model_len;
   workers.threads_per_worker = ThreadsPerWorker(options);
   TANDEM_ASSIGN_OR_RETURN(workers.cluster, Cluster::Start(cluster_options));
   workers.cluster->SetEpoch(kFirstEpoch);
+  if (cluster_options.external) {
+    TANDEM_LOG(kInfo) << "waiting for workers on " << workers.cluster->worker_address();
+  }
   TANDEM_RETURN_IF_ERROR(workers.cluster->WaitConnected(deadline, cancelled));
-  WorkerGroup group(workers.cluster->MakeClients());
+  workers.group = std::make_unique<WorkerGroup>(workers.cluster->MakeClients());
   TANDEM_ASSIGN_OR_RETURN(
       const std::vector<uint32_t> num_blocks,
-      group.Bring(MakeConfigs(options, model, max_model_len, workers.threads_per_worker, kv_bytes),
-                  deadline));
-  workers.num_kv_blocks = num_blocks[0];
-  const EngineConfig config = MakeEngineConfig(options, model.spec, max_model_len, num_blocks);
-  TANDEM_RETURN_IF_ERROR(config.Validate());
-  workers.core = std::make_unique<EngineCore>(config, std::move(group));
+      workers.group->Bring(
+          MakeConfigs(options, model, max_model_len, workers.threads_per_worker, kv_bytes),
+          deadline));
+  workers.engine = MakeEngineConfig(options, model.spec, max_model_len, num_blocks);
+  TANDEM_RETURN_IF_ERROR(workers.engine.Validate());
   return workers;
+}
+
+std::unique_ptr<EngineCore> Workers::MakeCore() {
+  return std::make_unique<EngineCore>(engine, std::move(*std::exchange(group, nullptr)));
 }
 
 }  // namespace tandem::coordinator

@@ -4,22 +4,30 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "coordinator/cluster/cluster.h"
+#include "coordinator/cluster/worker_group.h"
+#include "coordinator/engine/engine_config.h"
 #include "coordinator/engine/engine_core.h"
 #include "coordinator/server/model_file.h"
 #include "coordinator/server/options.h"
 
 namespace tandem::coordinator {
 
-// Workers that are ready for steps. The cluster outlives the core: members are destroyed in reverse order.
+// Workers that are ready for steps. The cluster outlives the group: members are destroyed in reverse order.
 struct Workers {
   std::unique_ptr<Cluster> cluster;
-  std::unique_ptr<EngineCore> core;
-  uint32_t num_kv_blocks = 0;
-  uint32_t max_model_len = 0;
+  std::unique_ptr<WorkerGroup> group;
+  EngineConfig engine;  // limits that the workers agreed on
   int threads_per_worker = 0;
+
+  uint32_t num_kv_blocks() const { return engine.kv_cache.groups[0].num_blocks; }
+  uint32_t max_model_len() const { return engine.scheduler.max_model_len; }
+  // The engine over the workers, which takes the group.
+  std::unique_ptr<EngineCore> MakeCore();
 };
 
 // The main thread: spawned workers die with it. Errors are one line for the operator. `cancelled` is asked while waiting.

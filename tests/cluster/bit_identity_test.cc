@@ -1,0 +1,173 @@
+// On the CPU a request's logits have the same bits whatever else happens: other requests, prefix cache, block size, chunking,
+// threads, preemption.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <tuple>
+
+#include "kernels/factory.h"
+#include "tests/cluster/engine_driver.h"
+#include "tests/cluster/golden_cases.h"
+#include "tests/cluster/worker_driver.h"
+
+namespace tandem::testing {
+namespace {
+
+constexpr uint32_t kNewTokens = 24;
+constexpr TokenId kVocab = 323;
+
+std::vector<TokenId> RandomPrompt(uint32_t seed, size_t length) {
+  std::mt19937 random(seed);
+  std::vector<TokenId> prompt(length);
+  for (TokenId& token : prompt) token = static_cast<TokenId>(random() % kVocab);
+  return prompt;
+}
+
+// The request under test: a prompt of 70 tokens, sampled, so that one bit off soon shows in the tokens too.
+std::vector<TokenId> TestPrompt() { return RandomPrompt(1, 70); }
+
+coordinator::Sampling TestSampling() {
+  coordinator::Sampling sampling;
+  sampling.temperature = 0.9f;
+  sampling.top_p = 0.95f;
+  sampling.max_tokens = kNewTokens;
+  sampling.seed = 7;
+  return sampling;
+}
+
+// Kernels, ranks.
+using Parameters = std::tuple<std::string, int>;
+
+class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
+ protected:
+  void SetUp() override {
+    const auto& [kernels, ranks] = GetParam();
+    if (!kernels::MakeBackend({.device = "cpu", .cpu_kernels = kernels, .threads = 1}).ok()) {
+      GTEST_SKIP() << "this machine has no " << kernels;
+    }
+    options_ = TestWorkerOptions(GoldenPath("quant/models/Q4_K_M.gguf"));
+    options_.cpu_kernels = kernels;
+    options_.tensor_parallel_size = ranks;
+    options_.kv_cache_type = "f16";
+    options_.max_num_seqs = 40;
+    options_.max_num_batched_tokens = 512;
+    options_.num_kv_blocks = 512;
+    options_.enable_prefix_caching = false;
+  }
+
+  // Runs the request under test after `before` and together with what `beside` adds.
+  Output Run(const coordinator::WorkerOptions& options,
+             const std::function<void(EngineDriver&)>& before,
+             const std::function<void(EngineDriver&)>& beside) {
+    auto driver = EngineDriver::Start(options);
+    EXPECT_TRUE(driver.ok()) << driver.status();
+    if (!driver.ok()) return {};
+    if (before) {
+      before(**driver);
+      EXPECT_TRUE((*driver)->RunAll().ok());
+    }
+    Output& output = (*driver)->Add(TestPrompt(), TestSampling(), /*want_logits=*/true);
+    if (beside) beside(**driver);
+    const absl::Status ran = (*driver)->RunAll();
+    EXPECT_TRUE(ran.ok()) << ran;
+    stats_ = (*driver)->Stats();
+    EXPECT_EQ(stats_.blocks_free, stats_.blocks_total) << "blocks leaked";
+    return output;
+  }
+  Output Alone(const coordinator::WorkerOptions& options) { return Run(options, {}, {}); }
+
+  void ExpectSame(const Output& found, const Output& wanted, const std::string& what) {
+    EXPECT_TRUE(found.status.ok()) << found.status;
+    EXPECT_EQ(found.tokens, wanted.tokens) << what;
+    ASSERT_EQ(found.logits.size(), wanted.logits.size()) << what;
+    ASSERT_EQ(found.logits.size(), kNewTokens);
+    for (size_t row = 0; row < found.logits.size(); ++row) {
+      ASSERT_EQ(found.logits[row].size(), wanted.logits[row].size());
+      EXPECT_EQ(std::memcmp(found.logits[row].data(), wanted.logits[row].data(),
+                            found.logits[row].size() * sizeof(float)),
+                0)
+          << what << ": logits of token " << row << " differ";
+    }
+  }
+
+  coordinator::WorkerOptions options_;
+  coordinator::EngineStats stats_;
+};
+
+TEST_P(BitIdentityTest, InABatchOfOthers) {
+  const Output alone = Alone(options_);
+  const Output batched = Run(options_, {}, [](EngineDriver& driver) {
+    for (uint32_t i = 0; i < 32; ++i) {
+      coordinator::Sampling sampling = TestSampling();
+      sampling.max_tokens = 1 + i % 30;
+      sampling.seed = 100 + i;
+      driver.Add(RandomPrompt(100 + i, 1 + (i * 37) % 120), sampling);
+    }
+  });
+  ExpectSame(batched, alone, "32 others");
+}
+
+TEST_P(BitIdentityTest, WithACachedPrefix) {
+  const Output alone = Alone(options_);
+  coordinator::WorkerOptions caching = options_;
+  caching.enable_prefix_caching = true;
+  ExpectSame(Alone(caching), alone, "cold cache");
+  const Output warm =
+      Run(caching, [](EngineDriver& driver) { driver.Add(TestPrompt(), TestSampling()); }, {});
+  ExpectSame(warm, alone, "warm cache");
+  EXPECT_GE(warm.usage.cached_tokens, 64u);
+}
+
+TEST_P(BitIdentityTest, BlockSizesChunksAndThreads) {
+  const Output alone = Alone(options_);
+  for (uint32_t block_size : {8u, 256u}) {
+    coordinator::WorkerOptions changed = options_;
+    changed.block_size = block_size;
+    ExpectSame(Alone(changed), alone, "block size " + std::to_string(block_size));
+  }
+  for (uint32_t chunk : {1u, 7u}) {
+    coordinator::WorkerOptions changed = options_;
+    changed.chunked_prefill_size = chunk;
+    ExpectSame(Alone(changed), alone, "chunks of " + std::to_string(chunk));
+  }
+  coordinator::WorkerOptions threads = options_;
+  threads.threads_per_worker = 2;
+  ExpectSame(Alone(threads), alone, "2 threads");
+}
+
+TEST_P(BitIdentityTest, WhenPreempted) {
+  const Output alone = Alone(options_);
+  coordinator::WorkerOptions tiny = options_;
+  tiny.num_kv_blocks = 12;  // the request under test needs 6, its elders need as many
+  const auto crowd = [](EngineDriver& driver) {
+    for (uint32_t i = 0; i < 3; ++i) {
+      coordinator::Sampling sampling = TestSampling();
+      sampling.max_tokens = 60;
+      driver.Add(RandomPrompt(200 + i, 40), sampling);
+    }
+  };
+  auto driver = EngineDriver::Start(tiny);
+  ASSERT_TRUE(driver.ok()) << driver.status();
+  crowd(**driver);
+  const Output& output = (*driver)->Add(TestPrompt(), TestSampling(), /*want_logits=*/true);
+  crowd(**driver);
+  const absl::Status ran = (*driver)->RunAll();
+  ASSERT_TRUE(ran.ok()) << ran;
+  EXPECT_GT((*driver)->Stats().preemptions, 0);
+  EXPECT_EQ((*driver)->Stats().blocks_free, (*driver)->Stats().blocks_total);
+  ExpectSame(output, alone, "preempted");
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, BitIdentityTest,
+                         ::testing::Combine(::testing::Values("reference", "avx2", "avx512"),
+                                            ::testing::Values(1, 2)),
+                         [](const ::testing::TestParamInfo<Parameters>& info) {
+                           return std::get<0>(info.param) + "_tp" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+}  // namespace
+}  // namespace tandem::testing

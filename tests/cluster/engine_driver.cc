@@ -1,0 +1,73 @@
+#include "tests/cluster/engine_driver.h"
+
+#include <string>
+#include <utility>
+
+#include "common/base/status.h"
+#include "coordinator/server/model_file.h"
+
+namespace tandem::testing {
+namespace {
+
+class Recorder : public coordinator::TokenStream {
+ public:
+  explicit Recorder(Output& output) : output_(output) {}
+
+  bool OnToken(TokenId token, coordinator::FinishReason reason,
+               const coordinator::Usage& usage) override {
+    output_.tokens.push_back(token);
+    output_.usage = usage;
+    output_.ended = reason != coordinator::FinishReason::kNone;
+    return true;
+  }
+  void OnEnd(const absl::Status& status, coordinator::FinishReason,
+             const coordinator::Usage& usage) override {
+    output_.status = status;
+    output_.usage = usage;
+    output_.ended = true;
+  }
+
+ private:
+  Output& output_;
+};
+
+}  // namespace
+
+EngineDriver::EngineDriver(coordinator::Workers workers)
+    : workers_(std::move(workers)), core_(workers_.MakeCore()) {}
+
+absl::StatusOr<std::unique_ptr<EngineDriver>> EngineDriver::Start(
+    const coordinator::WorkerOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options.model));
+  TANDEM_ASSIGN_OR_RETURN(auto workers,
+                          coordinator::BringUp(options, model, [] { return false; }));
+  return std::unique_ptr<EngineDriver>(new EngineDriver(std::move(workers)));
+}
+
+Output& EngineDriver::Add(std::vector<TokenId> prompt, const coordinator::Sampling& sampling,
+                          bool want_logits) {
+  outputs_.push_back(std::make_unique<Output>());
+  Output& output = *outputs_.back();
+  coordinator::Request request;
+  request.id = std::to_string(outputs_.size());
+  request.prompt = std::move(prompt);
+  request.sampling = sampling;
+  request.stream = std::make_shared<Recorder>(output);
+  request.want_logits = want_logits;
+  if (want_logits) request.logits_sink = &output.logits;
+  core_->Add(std::move(request), outputs_.size());
+  return output;
+}
+
+absl::Status EngineDriver::RunAll() {
+  while (!core_->idle()) {
+    TANDEM_RETURN_IF_ERROR(core_->Step());
+    TANDEM_RETURN_IF_ERROR(core_->CheckIntegrity());
+  }
+  for (const auto& output : outputs_) {
+    if (!output->ended) return absl::InternalError("a request has no end");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::testing

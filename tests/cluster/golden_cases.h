@@ -1,0 +1,35 @@
+// The golden cases of tests/golden: prompts, reference logits and greedy continuations.
+#ifndef TANDEM_TESTS_CLUSTER_GOLDEN_CASES_H_
+#define TANDEM_TESTS_CLUSTER_GOLDEN_CASES_H_
+
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+
+namespace tandem::testing {
+
+struct GoldenCase {
+  std::vector<TokenId> tokens;
+  std::vector<int> positions;             // whose logits are stored
+  std::vector<std::vector<float>> logits;  // one row per position
+  std::vector<TokenId> greedy;            // 32 ids
+};
+
+struct GoldenModel {
+  std::string path;
+  std::vector<GoldenCase> cases;
+  double reference_rms = 0;  // quant/models: by how much the reference engine, on this file, misses the stored logits
+};
+
+// `name` such as "llama". Fails the process' tests loudly when the files are not there.
+GoldenModel ReadArchGolden(const std::string& name);
+// `file` such as "Q8_0.gguf".
+GoldenModel ReadQuantGolden(const std::string& file);
+
+// Path of a file under tests/golden.
+std::string GoldenPath(const std::string& relative);
+
+}  // namespace tandem::testing
+
+#endif  // TANDEM_TESTS_CLUSTER_GOLDEN_CASES_H_

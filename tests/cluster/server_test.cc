@@ -1,0 +1,236 @@
+// The public API of a real server: reference tokens over gRPC, hostile requests beside sound ones, refusals at start, external
+// workers.
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "proto/tandem/v1/generation.grpc.pb.h"
+#include "tests/cluster/golden_cases.h"
+#include "tests/cluster/server.h"
+
+namespace tandem::testing {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(60);
+
+std::string LlamaPath() { return GoldenPath("arch/llama/model.gguf"); }
+
+size_t CountLines(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    server_ = TestServer::Start(LlamaPath(), {"--tensor-parallel-size", "2", "--kv-cache-type",
+                                              "f32", "--max-queued-requests", "4"});
+    ASSERT_NE(server_, nullptr);
+    stub_ = v1::Generation::NewStub(
+        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+  }
+
+  // Runs a request to its end; the tokens come back through `tokens`.
+  grpc::Status Generate(const v1::GenerateRequest& request, std::vector<TokenId>* tokens = nullptr) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    auto reader = stub_->Generate(&context, request);
+    v1::GenerateResponse response;
+    while (reader->Read(&response)) {
+      if (tokens == nullptr) continue;
+      tokens->insert(tokens->end(), response.token_ids().begin(), response.token_ids().end());
+    }
+    return reader->Finish();
+  }
+
+  v1::GenerateRequest GoldenRequest(const GoldenCase& one) {
+    v1::GenerateRequest request;
+    request.mutable_token_ids()->mutable_ids()->Add(one.tokens.begin(), one.tokens.end());
+    request.mutable_sampling()->set_temperature(0);
+    request.mutable_sampling()->set_ignore_eos(true);
+    request.mutable_sampling()->set_max_tokens(static_cast<int32_t>(one.greedy.size()));
+    return request;
+  }
+
+  std::unique_ptr<TestServer> server_;
+  std::unique_ptr<v1::Generation::Stub> stub_;
+};
+
+TEST_F(ServerTest, GivesTheReferenceTokensToAllPromptsAtOnce) {
+  const GoldenModel golden = ReadArchGolden("llama");
+  std::string lines;
+  for (const GoldenCase& one : golden.cases) {
+    absl::StrAppend(&lines, "{\"prompt_token_ids\": [", absl::StrJoin(one.tokens, ","),
+                    "], \"temperature\": 0, \"ignore_eos\": true, \"max_tokens\": 32}\n");
+  }
+  const Finished answers = server_->Generate({"--prompts-file", "-"}, lines);
+  ASSERT_EQ(answers.exit_code, 0) << answers.err;
+  std::istringstream out(answers.out);
+  for (const GoldenCase& one : golden.cases) {
+    std::string line;
+    ASSERT_TRUE(std::getline(out, line));
+    const auto answer = nlohmann::json::parse(line);
+    EXPECT_EQ(answer.at("token_ids").get<std::vector<TokenId>>(), one.greedy);
+    EXPECT_EQ(answer.at("finish_reason"), "length");
+    EXPECT_EQ(answer.at("usage").at("prompt_tokens"), one.tokens.size());
+    EXPECT_EQ(answer.at("usage").at("completion_tokens"), 32);
+  }
+}
+
+TEST_F(ServerTest, RefusesHostileRequestsAndServesTheOthers) {
+  const GoldenCase sound = ReadArchGolden("llama").cases[2];
+  std::vector<std::pair<std::string, v1::GenerateRequest>> hostile;
+  auto add = [&](const std::string& what) -> v1::GenerateRequest& {
+    hostile.emplace_back(what, GoldenRequest(sound));
+    return hostile.back().second;
+  };
+  add("no prompt").clear_prompt();
+  add("empty text").set_text("");
+  add("no ids").mutable_token_ids()->clear_ids();
+  add("id too large").mutable_token_ids()->add_ids(323);
+  add("negative id").mutable_token_ids()->add_ids(-1);
+  v1::GenerateRequest& long_prompt = add("prompt too long");
+  for (int i = 0; i < 3000; ++i) long_prompt.mutable_token_ids()->add_ids(5);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  add("NaN temperature").mutable_sampling()->set_temperature(nan);
+  add("infinite temperature").mutable_sampling()->set_temperature(INFINITY);
+  add("negative temperature").mutable_sampling()->set_temperature(-1);
+  add("top_p 2").mutable_sampling()->set_top_p(2);
+  add("top_p 0").mutable_sampling()->set_top_p(0);
+  add("NaN top_p").mutable_sampling()->set_top_p(nan);
+  add("min_p -1").mutable_sampling()->set_min_p(-1);
+  add("top_k -2").mutable_sampling()->set_top_k(-2);
+  add("max_tokens 0").mutable_sampling()->set_max_tokens(0);
+  add("huge max_tokens").mutable_sampling()->set_max_tokens(std::numeric_limits<int32_t>::max());
+  add("min_tokens above max_tokens").mutable_sampling()->set_min_tokens(33);
+  v1::GenerateRequest& stops = add("1000 stop strings");
+  for (int i = 0; i < 1000; ++i) stops.mutable_sampling()->add_stop("x");
+  add("empty stop string").mutable_sampling()->add_stop("");
+  add("stop id out of range").mutable_sampling()->add_stop_token_ids(1 << 30);
+  for (const auto& [what, request] : hostile) {
+    const grpc::Status status = Generate(request);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << what;
+    EXPECT_FALSE(status.error_message().empty()) << what;
+    EXPECT_EQ(CountLines(status.error_message()), 0u) << what;
+  }
+  std::vector<TokenId> tokens;
+  EXPECT_TRUE(Generate(GoldenRequest(sound), &tokens).ok());
+  EXPECT_EQ(tokens, sound.greedy);
+}
+
+TEST_F(ServerTest, LengthErrorsCarryBothNumbers) {
+  v1::GenerateRequest request = GoldenRequest(ReadArchGolden("llama").cases[1]);
+  request.mutable_sampling()->set_max_tokens(2042);
+  const grpc::Status status = Generate(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(status.error_message().find("2049"), std::string::npos) << status.error_message();
+  EXPECT_NE(status.error_message().find("2048"), std::string::npos) << status.error_message();
+}
+
+TEST_F(ServerTest, ADuplicateIdInFlightIsRefusedAndTheFirstGoesOn) {
+  const GoldenCase sound = ReadArchGolden("llama").cases[0];
+  v1::GenerateRequest first = GoldenRequest(sound);
+  first.set_request_id("same");
+  first.mutable_sampling()->set_max_tokens(1000);
+  grpc::ClientContext context;
+  auto reader = stub_->Generate(&context, first);
+  v1::GenerateResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  EXPECT_EQ(response.request_id(), "same");
+  EXPECT_EQ(Generate(first).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  size_t tokens = static_cast<size_t>(response.token_ids_size());
+  while (reader->Read(&response)) tokens += static_cast<size_t>(response.token_ids_size());
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(tokens, 1000u);
+  EXPECT_EQ(response.finish_reason(), v1::FINISH_REASON_LENGTH);
+}
+
+TEST_F(ServerTest, TellsWhatItServes) {
+  grpc::ClientContext context;
+  v1::GetModelInfoResponse info;
+  ASSERT_TRUE(stub_->GetModelInfo(&context, {}, &info).ok());
+  EXPECT_EQ(info.architecture(), "llama");
+  EXPECT_EQ(info.context_length(), 2048);
+  EXPECT_EQ(info.vocab_size(), 323);
+  EXPECT_EQ(info.tensor_parallel_size(), 2);
+}
+
+TEST_F(ServerTest, TokenizeAndDetokenizeAgree) {
+  grpc::ClientContext tokenize_context, detokenize_context;
+  v1::TokenizeRequest tokenize;
+  tokenize.set_text("round and round \xf0\x9f\x8c\x8d");
+  tokenize.set_add_special_tokens(false);
+  v1::TokenizeResponse tokens;
+  ASSERT_TRUE(stub_->Tokenize(&tokenize_context, tokenize, &tokens).ok());
+  ASSERT_EQ(tokens.ids_size(), tokens.token_bytes_size());
+  EXPECT_EQ(absl::StrJoin(tokens.token_bytes(), ""), tokenize.text());
+  v1::DetokenizeRequest detokenize;
+  *detokenize.mutable_ids() = tokens.ids();
+  v1::DetokenizeResponse text;
+  ASSERT_TRUE(stub_->Detokenize(&detokenize_context, detokenize, &text).ok());
+  EXPECT_EQ(text.text(), tokenize.text());
+}
+
+TEST(ServerStartTest, RefusesInOneLine) {
+  const std::string llama = LlamaPath();
+  const std::vector<std::vector<std::string>> refused = {
+      {"--model", llama, "--tensor-parallel-size", "3"},
+      {"--model", llama, "--device", "cuda"},
+      {"--model", llama, "--max-num-batched-tokens", "8", "--max-num-seqs", "16"},
+      {"--model", llama, "--max-model-len", "4096"},
+      {"--model", llama, "--kv-cache-type", "q3"},
+      {"--model", llama, "--listen", "nowhere"},
+      {"--model", "no-such-file.gguf"},
+  };
+  for (std::vector<std::string> flags : refused) {
+    flags.insert(flags.begin(), kCoordinator);
+    flags.insert(flags.end(), {"--worker-binary", kWorker});
+    const Finished finished = RunProgram(flags);
+    EXPECT_EQ(finished.exit_code, 1) << absl::StrJoin(flags, " ");
+    const size_t message = finished.err.find("tandem_coordinator: ");
+    ASSERT_NE(message, std::string::npos) << finished.err;
+    EXPECT_EQ(CountLines(finished.err.substr(message)), 1u) << finished.err;
+  }
+}
+
+TEST(ExternalWorkersTest, DialInWithTheToken) {
+  const std::string token_file = ::testing::TempDir() + "/token";
+  const std::string wrong_file = ::testing::TempDir() + "/wrong_token";
+  std::ofstream(token_file) << "a token\n";
+  std::ofstream(wrong_file) << "another\n";
+  auto coordinator = Program::Start({kCoordinator, "--model", LlamaPath(), "--listen",
+                                     "127.0.0.1:0", "--tensor-parallel-size", "2", "--workers",
+                                     "external", "--worker-listen", "127.0.0.1:0",
+                                     "--worker-token-file", token_file});
+  constexpr char kWaiting[] = "waiting for workers on ";
+  ASSERT_TRUE(coordinator->WaitStderr(kWaiting, Deadline::After(kPatience)));
+  ASSERT_TRUE(coordinator->WaitStderr("\n", Deadline::After(kPatience)));
+  const std::string log = coordinator->Stderr();
+  const size_t begin = log.find(kWaiting) + sizeof(kWaiting) - 1;
+  const std::string address = log.substr(begin, log.find_first_of(" \n,", begin) - begin);
+
+  const Finished intruder = RunProgram({kWorker, "--coordinator", address, "--token-file", wrong_file});
+  EXPECT_EQ(intruder.exit_code, 1);
+  EXPECT_NE(intruder.err.find("token"), std::string::npos) << intruder.err;
+
+  auto first = Program::Start({kWorker, "--coordinator", address, "--rank", "1", "--token-file", token_file});
+  auto second = Program::Start({kWorker, "--coordinator", address, "--rank", "auto", "--token-file", token_file});
+  EXPECT_TRUE(coordinator->WaitStdout("ready: listening on ", Deadline::After(kPatience)))
+      << coordinator->Stderr();
+  coordinator->Signal(SIGTERM);
+  EXPECT_EQ(coordinator->WaitExit(Deadline::After(kPatience)), 0);
+  EXPECT_EQ(first->WaitExit(Deadline::After(kPatience)), 0);
+  EXPECT_EQ(second->WaitExit(Deadline::After(kPatience)), 0);
+}
+
+}  // namespace
+}  // namespace tandem::testing

@@ -1,0 +1,130 @@
+#include "tests/cluster/worker_driver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/status.h"
+#include "coordinator/server/model_file.h"
+
+namespace tandem::testing {
+namespace {
+
+constexpr auto kStepTimeout = std::chrono::seconds(60);
+
+}  // namespace
+
+coordinator::WorkerOptions TestWorkerOptions(const std::string& model_path) {
+  coordinator::WorkerOptions options;
+  options.model = model_path;
+  options.threads_per_worker = 1;
+  options.max_num_seqs = 16;  // rows of a step: the stored positions of a case
+  options.max_num_batched_tokens = 256;
+  options.max_model_len = 256;
+  options.num_kv_blocks = 64;
+  options.block_size = 16;
+  options.kv_cache_type = "f32";
+  options.worker_binary = "worker/tandem_worker";
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<WorkerDriver>> WorkerDriver::Start(
+    const coordinator::WorkerOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options.model));
+  TANDEM_ASSIGN_OR_RETURN(auto workers,
+                          coordinator::BringUp(options, model, [] { return false; }));
+  return std::unique_ptr<WorkerDriver>(
+      new WorkerDriver(std::move(workers), options.block_size));
+}
+
+void WorkerDriver::Reset() { context_len_ = 0; }
+
+absl::StatusOr<step::StepResult> WorkerDriver::Step(const std::vector<TokenId>& tokens,
+                                                    std::vector<step::RowRequest> rows) {
+  const auto count = static_cast<uint32_t>(tokens.size());
+  const uint32_t begin = context_len_;
+  context_len_ += count;
+  step::StepDescriptor step;
+  step.step_id = StepId{++last_step_};
+  step.epoch = workers_.engine.epoch;
+  step.kind = begin == 0 || count > 1 ? step::StepKind::kPrefill : step::StepKind::kDecode;
+  step.num_scheduled_tokens = count;
+  step.num_seqs_active = 1;
+  step.tokens = tokens;
+  step.query_offsets = {0, count};
+  step.sequences = {{.slot = 0, .adapter = -1, .query_len = count, .context_len = context_len_}};
+  step::GroupTables tables;
+  const uint32_t num_blocks = (context_len_ + block_size_ - 1) / block_size_;
+  tables.table_offsets = {0, num_blocks};
+  const auto last_block = static_cast<BlockId>(workers_.num_kv_blocks() - 1);
+  for (uint32_t i = 0; i < num_blocks; ++i) {
+    tables.blocks.push_back(last_block - static_cast<BlockId>(i));
+  }
+  for (uint32_t position = begin; position < context_len_; ++position) {
+    step.positions.push_back(static_cast<int32_t>(position));
+    tables.slot_mapping.push_back(
+        tables.blocks[position / block_size_] * static_cast<int32_t>(block_size_) +
+        static_cast<int32_t>(position % block_size_));
+  }
+  step.groups.assign(workers_.engine.kv_cache.groups.size(), tables);
+  step.rows = std::move(rows);
+  for (const auto& row : step.rows) {
+    if ((row.wants & step::kWantSample) == 0) continue;
+    step.sampling.push_back({.temperature = 0.0f, .position = context_len_, .banned = {}});
+  }
+  const auto deadline = Deadline::After(kStepTimeout);
+  TANDEM_RETURN_IF_ERROR(workers_.group->Submit(step, deadline));
+  return workers_.group->Collect(deadline);
+}
+
+absl::StatusOr<std::vector<std::vector<float>>> WorkerDriver::Prefill(
+    const std::vector<TokenId>& tokens, const std::vector<int>& wanted, uint32_t chunk) {
+  std::vector<std::vector<float>> logits;
+  for (size_t begin = 0; begin < tokens.size(); begin += chunk) {
+    const size_t end = std::min(begin + chunk, tokens.size());
+    std::vector<step::RowRequest> rows;
+    for (int position : wanted) {
+      const auto at = static_cast<size_t>(position);
+      if (at < begin || at >= end) continue;
+      rows.push_back({.token = static_cast<uint32_t>(at - begin),
+                      .wants = step::kWantLogits,
+                      .top_n = 0,
+                      .logprobs_of = {}});
+    }
+    TANDEM_ASSIGN_OR_RETURN(step::StepResult result,
+                            Step({tokens.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  tokens.begin() + static_cast<std::ptrdiff_t>(end)},
+                                 std::move(rows)));
+    for (auto& row : result.rows) logits.push_back(std::move(row.logits));
+  }
+  return logits;
+}
+
+absl::StatusOr<TokenId> WorkerDriver::Decode(TokenId token) {
+  TANDEM_ASSIGN_OR_RETURN(
+      const step::StepResult result,
+      Step({token}, {{.token = 0, .wants = step::kWantSample, .top_n = 0, .logprobs_of = {}}}));
+  if (result.rows.size() != 1 || result.rows[0].tokens.size() != 1) {
+    return absl::InternalError("the step gave no token");
+  }
+  return result.rows[0].tokens[0];
+}
+
+absl::StatusOr<std::vector<TokenId>> GreedyTokens(WorkerDriver& driver,
+                                                  const std::vector<TokenId>& prompt,
+                                                  size_t count) {
+  driver.Reset();
+  std::vector<TokenId> before_last(prompt.begin(), prompt.end() - 1);
+  if (!before_last.empty()) {
+    TANDEM_RETURN_IF_ERROR(
+        driver.Prefill(before_last, {}, static_cast<uint32_t>(before_last.size())).status());
+  }
+  std::vector<TokenId> tokens;
+  TokenId next = prompt.back();
+  while (tokens.size() < count) {
+    TANDEM_ASSIGN_OR_RETURN(next, driver.Decode(next));
+    tokens.push_back(next);
+  }
+  return tokens;
+}
+
+}  // namespace tandem::testing
