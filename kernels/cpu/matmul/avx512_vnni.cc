@@ -1,0 +1,8 @@
+#include "kernels/cpu/matmul/make_kernels.h"
+#include "kernels/cpu/matmul/simd_avx512.h"
+
+namespace tandem::kernels::cpu {
+
+constinit const Kernels kAvx512VnniKernels = MakeKernels<Avx512<true>>("avx512-vnni");
+
+}  // namespace tandem::kernels::cpu

@@ -1,0 +1,52 @@
+#include "kernels/cpu/matmul/dispatch.h"
+
+namespace tandem::kernels::cpu {
+namespace {
+
+bool HasVnni() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512vnni");
+}
+
+}  // namespace
+
+const Kernels& BestKernels(Isa isa) {
+  static const bool has_vnni = HasVnni();
+  if (isa == Isa::kAvx2) return kAvx2Kernels;
+  return has_vnni ? kAvx512VnniKernels : kAvx512Kernels;
+}
+
+std::vector<const Kernels*> RunnableKernels() {
+  std::vector<const Kernels*> all;
+  if (MissingInstructions(Isa::kAvx2).empty()) all.push_back(&kAvx2Kernels);
+  if (MissingInstructions(Isa::kAvx512).empty()) {
+    all.push_back(&kAvx512Kernels);
+    if (HasVnni()) all.push_back(&kAvx512VnniKernels);
+  }
+  return all;
+}
+
+const Kernel* FindKernel(const Kernels& kernels, tensor::Type type) {
+  switch (type) {
+    case tensor::Type::kF32:
+      return &kernels.f32;
+    case tensor::Type::kF16:
+      return &kernels.f16;
+    case tensor::Type::kBF16:
+      return &kernels.bf16;
+    case tensor::Type::kQ8_0:
+      return &kernels.q8_0;
+    case tensor::Type::kQ4_0:
+      return &kernels.q4_0;
+    case tensor::Type::kQ5_0:
+      return &kernels.q5_0;
+    case tensor::Type::kQ4_K:
+      return &kernels.q4_k;
+    case tensor::Type::kQ6_K:
+      return &kernels.q6_k;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace tandem::kernels::cpu

@@ -1,0 +1,183 @@
+#include "kernels/cpu/matmul/encode.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/base/check.h"
+#include "common/tensor/type.h"
+#include "kernels/cpu/matmul/dispatch.h"
+#include "kernels/cpu/matmul/quant_block.h"
+
+namespace tandem::kernels::cpu {
+namespace {
+
+// Rows of a task that unpacks weights for many tokens, and about how many of these it takes.
+constexpr uint32_t kManyRows = 64;
+constexpr uint32_t kManyTokens = 256;
+// Tokens whose activations one task quantises.
+constexpr uint32_t kQuantiseTokens = 4;
+
+uint32_t CeilDiv(uint64_t a, uint64_t b) { return static_cast<uint32_t>((a + b - 1) / b); }
+uint32_t RoundUp(uint64_t a, uint64_t b) { return CeilDiv(a, b) * static_cast<uint32_t>(b); }
+
+// Columns [begin, end) of a weight: what the rank owns, grown to whole blocks of `align` columns.
+struct Window {
+  uint32_t begin;
+  uint32_t end;
+};
+
+Window GrowTo(const Weight& weight, uint32_t align) {
+  return {weight.col_begin / align * align, RoundUp(weight.col_begin + weight.col_count, align)};
+}
+
+struct QuantiseParams {
+  const float* x;
+  size_t x_stride;
+  uint32_t tokens;
+  uint32_t count;
+  uint32_t lead;
+  uint32_t blocks;
+};
+
+void RunQuantise(const QuantiseParams& p, const host::TaskContext& context) {
+  auto* out = reinterpret_cast<QuantBlock*>(context.shared_scratch);
+  const uint32_t begin = context.task * kQuantiseTokens;
+  const uint32_t end = std::min(begin + kQuantiseTokens, p.tokens);
+  for (uint32_t t = begin; t < end; ++t) {
+    QuantizeRow(p.x + t * p.x_stride, p.count, p.lead, p.blocks, out + size_t{t} * p.blocks);
+  }
+}
+
+// One projection's tasks: row parts times token parts.
+struct Part {
+  Product product;
+  void (*run)(const Product&, const ProductRange&, std::byte* scratch);
+  bool quantised;        // x lies in the shared scratch, product.x is null
+  uint32_t first_block;  // of x there
+  uint32_t rows_per_task;
+  uint32_t row_tasks;
+};
+
+struct ProductsParams {
+  std::array<Part, kMaxProjections> parts;
+  uint32_t num_parts;
+  uint32_t tokens;
+  uint32_t tokens_per_task;
+  uint32_t token_tasks;
+};
+
+void RunProducts(const ProductsParams& p, const host::TaskContext& context) {
+  uint32_t task = context.task;
+  uint32_t i = 0;
+  while (task >= p.parts[i].row_tasks * p.token_tasks) {
+    task -= p.parts[i].row_tasks * p.token_tasks;
+    ++i;
+  }
+  const Part& part = p.parts[i];
+  Product product = part.product;
+  if (part.quantised) {
+    product.x = reinterpret_cast<const QuantBlock*>(context.shared_scratch) + part.first_block;
+  }
+  const uint32_t row = task / p.token_tasks * part.rows_per_task;
+  const uint32_t token = task % p.token_tasks * p.tokens_per_task;
+  part.run(product,
+           {.row_begin = row,
+            .row_end = std::min(row + part.rows_per_task, product.rows),
+            .token_begin = token,
+            .token_end = std::min(token + p.tokens_per_task, p.tokens)},
+           context.thread_scratch);
+}
+
+// With few tokens a task reads enough memory to be worth its start, and there are enough tasks to
+// even out threads of unequal speed.
+uint32_t FewRows(const Weight& weight, uint64_t row_bytes, uint32_t threads) {
+  if (threads == 1) return RoundUp(weight.rows, kRowAlign);
+  constexpr uint64_t kLeast = uint64_t{64} << 10;
+  constexpr uint64_t kMost = uint64_t{1} << 20;
+  const uint64_t bytes = std::clamp(weight.rows * row_bytes / (threads * 16), kLeast, kMost);
+  return RoundUp(std::max<uint64_t>(bytes / std::max<uint64_t>(row_bytes, 1), 1), kRowAlign);
+}
+
+void CheckShapes(const MatMulParams& params) {
+  TANDEM_CHECK(params.num_projections <= kMaxProjections);
+  const Weight& first = params.projections[0].weight;
+  for (uint32_t i = 0; i < params.num_projections; ++i) {
+    const Weight& w = params.projections[i].weight;
+    TANDEM_CHECK(w.cols == first.cols && w.col_begin == first.col_begin &&
+                 w.col_count == first.col_count)
+        << "projection " << i;
+    TANDEM_CHECK(w.col_begin <= w.cols && w.col_count <= w.cols - w.col_begin)
+        << w.col_begin << " + " << w.col_count << " of " << w.cols << " columns";
+    TANDEM_CHECK(w.row_stride_bytes * kRowAlign < uint64_t{1} << 31);
+  }
+}
+
+}  // namespace
+
+void EncodeMatMulWith(host::OpList& list, const MatMulParams& params, const Kernels& kernels) {
+  CheckShapes(params);
+  if (params.tokens == 0 || params.num_projections == 0) return;
+  const bool few = params.tokens <= kernels.few_tokens;
+
+  // All quantised projections read one window of activations, in whole blocks of the largest.
+  uint32_t align = 0;
+  for (uint32_t i = 0; i < params.num_projections; ++i) {
+    const uint32_t block = tensor::Traits(params.projections[i].weight.type).block_values;
+    if (block > 1) align = std::max(align, block);
+  }
+  const Weight& any = params.projections[0].weight;
+  const Window all = align == 0 ? Window{0, 0} : GrowTo(any, align);
+  const uint32_t x_blocks = (all.end - all.begin) / QuantBlock::kValues;
+
+  ProductsParams products = {};
+  products.tokens = params.tokens;
+  products.token_tasks = few ? 1 : CeilDiv(params.tokens, kManyTokens);
+  products.tokens_per_task = CeilDiv(params.tokens, products.token_tasks);
+  if (products.token_tasks > 1) products.tokens_per_task = RoundUp(products.tokens_per_task, 12);
+  uint32_t num_tasks = 0;
+  size_t thread_bytes = 0;
+  for (uint32_t i = 0; i < params.num_projections; ++i) {
+    const Projection& projection = params.projections[i];
+    const Weight& weight = projection.weight;
+    if (weight.rows == 0) continue;
+    const tensor::TypeTraits& traits = tensor::Traits(weight.type);
+    const Kernel* kernel = FindKernel(kernels, weight.type);
+    TANDEM_CHECK(kernel != nullptr) << traits.name;
+    const Window window = GrowTo(weight, traits.block_values);
+    const uint32_t cols = window.end - window.begin;
+    const uint64_t row_bytes = tensor::RowBytes(weight.type, cols);
+
+    Part& part = products.parts[products.num_parts++];
+    part.quantised = traits.block_values > 1;
+    part.first_block = part.quantised ? (window.begin - all.begin) / QuantBlock::kValues : 0;
+    part.run = kernel->run;
+    part.product = {
+        .weights = static_cast<const std::byte*>(weight.data) +
+                   tensor::RowBytes(weight.type, window.begin),
+        .stride_bytes = weight.row_stride_bytes,
+        .rows = weight.rows,
+        .cols = cols,
+        .x = part.quantised ? nullptr : params.x,
+        .x_stride = part.quantised ? x_blocks : params.x_stride,
+        .bias = projection.bias,
+        .y = projection.y,
+        .y_stride = projection.y_stride,
+    };
+    part.rows_per_task = few ? FewRows(weight, row_bytes, list.threads()) : kManyRows;
+    part.row_tasks = CeilDiv(weight.rows, part.rows_per_task);
+    num_tasks += part.row_tasks * products.token_tasks;
+    if (!few) thread_bytes = std::max(thread_bytes, kernel->scratch_bytes(cols));
+  }
+
+  list.ReserveScratch(size_t{params.tokens} * x_blocks * sizeof(QuantBlock), thread_bytes);
+  if (x_blocks > 0) {
+    list.Add("matmul.quantise", CeilDiv(params.tokens, kQuantiseTokens), &RunQuantise,
+             QuantiseParams{params.x, params.x_stride, params.tokens, any.col_count,
+                            any.col_begin - all.begin, x_blocks});
+  }
+  list.Add("matmul", num_tasks, &RunProducts, products);
+}
+
+}  // namespace tandem::kernels::cpu

@@ -1,0 +1,125 @@
+// Chunks of plain weights (F32, F16, BF16), multiplied with float activations.
+//
+// The order of summation, the same for every instruction set and batch size: each 32 columns are
+// one chain of fused multiply-adds from zero, and these sums are added up in ascending order.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_FLOAT_CHUNK_H_
+#define TANDEM_KERNELS_CPU_MATMUL_FLOAT_CHUNK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cpu/matmul/rows.h"
+
+namespace tandem::kernels::cpu {
+
+// Eight columns of each row, as floats.
+template <class S>
+struct UnpackF32 {
+  static constexpr uint32_t kValueBytes = 4;
+  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
+                                                typename S::Float* out) {
+    typename S::Int words[8];
+    S::Load32(rows, offset, words);
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) out[j] = S::AsFloat(words[j]);
+  }
+};
+
+template <class S>
+struct UnpackF16 {
+  static constexpr uint32_t kValueBytes = 2;
+  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
+                                                typename S::Float* out) {
+    typename S::Int words[4];
+    S::Load16(rows, offset, words);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      out[2 * j] = S::HalfToFloat(words[j]);
+      out[2 * j + 1] = S::HalfToFloat(S::template ShiftRight<16>(words[j]));
+    }
+  }
+};
+
+template <class S>
+struct UnpackBF16 {
+  static constexpr uint32_t kValueBytes = 2;
+  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
+                                                typename S::Float* out) {
+    typename S::Int words[4];
+    S::Load16(rows, offset, words);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      out[2 * j] = S::AsFloat(S::template ShiftLeft<16>(words[j]));
+      const auto high = S::template ShiftRight<16>(words[j]);
+      out[2 * j + 1] = S::AsFloat(S::template ShiftLeft<16>(high));
+    }
+  }
+};
+
+// S: the instruction set (simd_*.h). U: one of the above.
+template <class S, class U>
+struct FloatChunk {
+  using Unit = typename S::Float;  // one column of kLanes rows
+  using X = float;
+  static constexpr uint32_t kCols = 32;
+  static constexpr uint32_t kUnits = 32;
+  static constexpr uint32_t kXCols = 1;
+  static constexpr size_t kBytes = kCols * U::kValueBytes;
+
+  [[gnu::always_inline]] static inline void Unpack(const typename S::Rows& rows, uint32_t col,
+                                                   uint32_t count, Unit* out) {
+    uint32_t c = 0;
+    for (; c + kStep <= count; c += kStep) {
+      U::Run(rows, size_t{col + c} * U::kValueBytes, out + c);
+    }
+    if (c < count) UnpackTail(rows, col + c, count - c, out + c);
+  }
+
+  template <int kGroups, int kTokens>
+  [[gnu::always_inline]] static inline void Multiply(const Unit* w, size_t w_step, const X* x,
+                                                     size_t x_step, uint32_t count,
+                                                     Unit (&acc)[kGroups][kTokens]) {
+    Unit sum[kGroups][kTokens];
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) sum[g][t] = S::Zero();
+    }
+    for (uint32_t c = 0; c < count; ++c) {
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) {
+        const Unit value = S::BroadcastFloat(x + t * x_step + c);
+#pragma GCC unroll 2
+        for (int g = 0; g < kGroups; ++g) {
+          sum[g][t] = S::MulAdd(w[g * w_step + c], value, sum[g][t]);
+        }
+      }
+    }
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) acc[g][t] = S::Add(acc[g][t], sum[g][t]);
+    }
+  }
+
+ private:
+  static constexpr uint32_t kStep = 8;  // columns that U unpacks at once
+
+  // Less than kStep columns, by way of a copy: the last row may end where the file does.
+  static void UnpackTail(const typename S::Rows& rows, uint32_t col, uint32_t count, Unit* out) {
+    std::byte copy[S::kLanes][kStep * U::kValueBytes] = {};
+    typename S::Rows tail;
+    for (int lane = 0; lane < S::kLanes; ++lane) {
+      std::memcpy(copy[lane], rows.row[lane] + size_t{col} * U::kValueBytes,
+                  size_t{count} * U::kValueBytes);
+      tail.row[lane] = copy[lane];
+      tail.offset[lane] = static_cast<int32_t>(lane * sizeof(copy[0]));
+    }
+    U::Run(tail, 0, out);
+  }
+};
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_FLOAT_CHUNK_H_

@@ -1,0 +1,250 @@
+// The loops of every product. Up to S::kFewTokens tokens multiply each chunk of columns as it is
+// unpacked, while memory is read ahead; more share weights that are unpacked once, into a packed
+// buffer that fits the L2 cache. All add up in the same order.
+//
+// A chunk format F (quantised_chunk.h, float_chunk.h) says how:
+//   Unit, X               what weights unpack to, and what an activation row consists of
+//   kCols, kUnits         columns and units of a chunk
+//   kXCols                columns per X
+//   kBytes                bytes of a row's chunk
+//   Unpack(rows, col, count, Unit*)             `count` columns, kCols but in a float row's last
+//   Multiply(w, w_step, x, x_step, count, acc)  acc[group][token] += a chunk's products
+#ifndef TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
+#define TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
+
+#include "kernels/cpu/matmul/product.h"
+#include "kernels/cpu/matmul/read_ahead.h"
+#include "kernels/cpu/matmul/rows.h"
+
+namespace tandem::kernels::cpu {
+
+template <class S, class F>
+class Multiply {
+ public:
+  static void Run(const Product& p, const ProductRange& range, std::byte* scratch) {
+    const uint32_t tokens = range.token_end - range.token_begin;
+    if (tokens <= S::kTokens) return kOneSet[tokens](p, range);
+    if (tokens <= S::kFewTokens) return RunFew(p, range);
+    RunMany(p, range, reinterpret_cast<Unit*>(scratch));
+  }
+
+  static size_t ScratchBytes(uint32_t cols) {
+    return sizeof(Unit) * Units(cols) * GroupsAtOnce(cols);
+  }
+
+ private:
+  using Unit = typename F::Unit;
+  using X = typename F::X;
+  using Float = typename S::Float;
+  using OneSetFn = void (*)(const Product&, const ProductRange&);
+  using AddFn = void (*)(const Unit*, const X*, size_t x_step, uint32_t count, Float* acc);
+
+  static size_t Units(uint32_t cols) {
+    return size_t{(cols + F::kCols - 1) / F::kCols} * F::kUnits;
+  }
+
+  // Groups of kLanes rows that are unpacked together.
+  static uint32_t GroupsAtOnce(uint32_t cols) {
+    constexpr uint32_t kMost = 64 / S::kLanes;
+    const size_t fit = kPackedBytes / (sizeof(Unit) * Units(cols)) / S::kGroups * S::kGroups;
+    return fit < S::kGroups ? S::kGroups : fit > kMost ? kMost : static_cast<uint32_t>(fit);
+  }
+
+  static const X* Activations(const Product& p, uint32_t token) {
+    return static_cast<const X*>(p.x) + token * p.x_stride;
+  }
+
+  static uint32_t ChunkCols(const Product& p, uint32_t col) {
+    return p.cols - col < F::kCols ? p.cols - col : F::kCols;
+  }
+
+  template <int kGroups, int kTokens>
+  [[gnu::always_inline]] static inline void Clear(Float (&acc)[kGroups][kTokens]) {
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) acc[g][t] = S::Zero();
+    }
+  }
+
+  // y[token + t, row + g * lanes ..] = acc[g][t] (+ bias), without the lanes past the last row.
+  template <int kGroups, int kTokens>
+  [[gnu::always_inline]] static inline void Finish(const Product& p, uint32_t row, uint32_t token,
+                                                   const Float (&acc)[kGroups][kTokens]) {
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) Store(p, row + g * S::kLanes, token + t, acc[g][t]);
+    }
+  }
+
+  [[gnu::always_inline]] static inline void Store(const Product& p, uint32_t row, uint32_t token,
+                                                  Float sum) {
+    float* y = p.y + token * p.y_stride + row;
+    if (row + S::kLanes <= p.rows) {
+      S::Store(y, p.bias == nullptr ? sum : S::Add(sum, S::LoadFloat(p.bias + row)));
+      return;
+    }
+    float lanes[S::kLanes];
+    S::Store(lanes, sum);
+    for (uint32_t i = 0; row + i < p.rows; ++i) {
+      y[i] = p.bias == nullptr ? lanes[i] : lanes[i] + p.bias[row + i];
+    }
+  }
+
+  // Calls `add` with each chunk of each group of rows as it is unpacked, then `finish(row)`.
+  template <class Add, class Finish>
+  [[gnu::always_inline]] static inline void ForEachChunk(const Product& p,
+                                                         const ProductRange& range, Add add,
+                                                         Finish finish) {
+    const ReadAhead<S> ahead(p.cols / F::kCols * F::kBytes, p.stride_bytes);
+    typename S::Rows rows;
+    for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
+      PointAtRows<S::kLanes>(p.weights, p.stride_bytes, row, p.rows, &rows);
+      if (row == range.row_begin) ahead.Start(rows);
+      const bool last = row + S::kLanes >= range.row_end;
+      for (uint32_t col = 0; col < p.cols; col += F::kCols) {
+        ahead.Next(rows, col / F::kCols * F::kBytes, F::kBytes, last);
+        const uint32_t count = ChunkCols(p, col);
+        Unit units[F::kUnits];
+        F::Unpack(rows, col, count, units);
+        add(units, col, count);
+      }
+      finish(row);
+    }
+  }
+
+  // All tokens' sums stay in registers.
+  template <int kTokens>
+  static void RunOneSet(const Product& p, const ProductRange& range) {
+    const X* x = Activations(p, range.token_begin);
+    Float acc[1][kTokens];
+    Clear(acc);
+    ForEachChunk(
+        p, range,
+        [&](const Unit* units, uint32_t col, uint32_t count) [[gnu::always_inline]] {
+          F::template Multiply<1, kTokens>(units, 0, x + col / F::kXCols, p.x_stride, count, acc);
+        },
+        [&](uint32_t row) [[gnu::always_inline]] {
+          Finish(p, row, range.token_begin, acc);
+          Clear(acc);
+        });
+  }
+
+  // Sets of tokens take turns with each chunk.
+  static void RunFew(const Product& p, const ProductRange& range) {
+    const uint32_t tokens = range.token_end - range.token_begin;
+    const uint32_t set = SetTokens(tokens);
+    const X* x = Activations(p, range.token_begin);
+    Float acc[S::kFewTokens];
+    for (uint32_t t = 0; t < tokens; ++t) acc[t] = S::Zero();
+    ForEachChunk(
+        p, range,
+        [&](const Unit* units, uint32_t col, uint32_t count) [[gnu::always_inline]] {
+          for (uint32_t t = 0; t < tokens; t += set) {
+            kAdd[tokens - t < set ? tokens - t : set](units, x + t * p.x_stride + col / F::kXCols,
+                                                      p.x_stride, count, acc + t);
+          }
+        },
+        [&](uint32_t row) [[gnu::always_inline]] {
+          for (uint32_t t = 0; t < tokens; ++t) {
+            Store(p, row, range.token_begin + t, acc[t]);
+            acc[t] = S::Zero();
+          }
+        });
+  }
+
+  template <int kTokens>
+  static void Add(const Unit* units, const X* x, size_t x_step, uint32_t count, Float* acc) {
+    Float sum[1][kTokens];
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) sum[0][t] = acc[t];
+    F::template Multiply<1, kTokens>(units, 0, x, x_step, count, sum);
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) acc[t] = sum[0][t];
+  }
+
+  // Tokens of a set, when `tokens` are spread evenly over as few sets as can be.
+  static uint32_t SetTokens(uint32_t tokens) {
+    const uint32_t sets = (tokens + S::kTokens - 1) / S::kTokens;
+    return (tokens + sets - 1) / sets;
+  }
+
+  static void Pack(const Product& p, uint32_t row, Unit* out) {
+    typename S::Rows rows;
+    PointAtRows<S::kLanes>(p.weights, p.stride_bytes, row, p.rows, &rows);
+    const ReadAhead<S> ahead(p.cols / F::kCols * F::kBytes, p.stride_bytes);
+    ahead.Start(rows);
+    for (uint32_t col = 0; col < p.cols; col += F::kCols, out += F::kUnits) {
+      ahead.Next(rows, col / F::kCols * F::kBytes, F::kBytes, /*last=*/true);
+      F::Unpack(rows, col, ChunkCols(p, col), out);
+    }
+  }
+
+  // A full set of tokens and S::kGroups packed groups.
+  static void MultiplyPacked(const Product& p, const Unit* packed, uint32_t row, uint32_t token) {
+    const size_t step = Units(p.cols);
+    const X* x = Activations(p, token);
+    Float acc[S::kGroups][S::kTokens];
+    Clear(acc);
+    for (uint32_t col = 0; col < p.cols; col += F::kCols, packed += F::kUnits) {
+      F::template Multiply<S::kGroups, S::kTokens>(packed, step, x + col / F::kXCols, p.x_stride,
+                                                   ChunkCols(p, col), acc);
+    }
+    Finish(p, row, token, acc);
+  }
+
+  // What is left over: one packed group and up to a set of tokens.
+  static void MultiplyPackedRest(const Product& p, const Unit* packed, uint32_t row, uint32_t token,
+                                 uint32_t tokens) {
+    const X* x = Activations(p, token);
+    Float acc[S::kTokens];
+    for (uint32_t t = 0; t < tokens; ++t) acc[t] = S::Zero();
+    for (uint32_t col = 0; col < p.cols; col += F::kCols, packed += F::kUnits) {
+      kAdd[tokens](packed, x + col / F::kXCols, p.x_stride, ChunkCols(p, col), acc);
+    }
+    for (uint32_t t = 0; t < tokens; ++t) Store(p, row, token + t, acc[t]);
+  }
+
+  static void RunMany(const Product& p, const ProductRange& range, Unit* packed) {
+    const uint32_t at_once = GroupsAtOnce(p.cols);
+    const size_t step = Units(p.cols);
+    for (uint32_t first = range.row_begin; first < range.row_end; first += at_once * S::kLanes) {
+      uint32_t groups = 0;
+      for (; groups < at_once && first + groups * S::kLanes < range.row_end; ++groups) {
+        Pack(p, first + groups * S::kLanes, packed + groups * step);
+      }
+      for (uint32_t token = range.token_begin; token < range.token_end; token += S::kTokens) {
+        const uint32_t left = range.token_end - token;
+        const uint32_t tokens = left < S::kTokens ? left : S::kTokens;
+        uint32_t g = 0;
+        for (; tokens == S::kTokens && g + S::kGroups <= groups; g += S::kGroups) {
+          MultiplyPacked(p, packed + g * step, first + g * S::kLanes, token);
+        }
+        for (; g < groups; ++g) {
+          MultiplyPackedRest(p, packed + g * step, first + g * S::kLanes, token, tokens);
+        }
+      }
+    }
+  }
+
+  // Indexed by tokens, of which S::kTokens bounds the use.
+  template <int kTokens>
+  static constexpr OneSetFn OneSet() {
+    if constexpr (kTokens <= S::kTokens) return &RunOneSet<kTokens>;
+    return nullptr;
+  }
+  template <int kTokens>
+  static constexpr AddFn AddSet() {
+    if constexpr (kTokens <= S::kTokens) return &Add<kTokens>;
+    return nullptr;
+  }
+  static constexpr OneSetFn kOneSet[7] = {nullptr,     OneSet<1>(), OneSet<2>(), OneSet<3>(),
+                                          OneSet<4>(), OneSet<5>(), OneSet<6>()};
+  static constexpr AddFn kAdd[7] = {nullptr,     AddSet<1>(), AddSet<2>(), AddSet<3>(),
+                                    AddSet<4>(), AddSet<5>(), AddSet<6>()};
+};
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_

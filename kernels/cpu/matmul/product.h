@@ -1,0 +1,55 @@
+// One projection of a MatMul as kernels get it, and the table of kernels of an instruction set.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_PRODUCT_H_
+#define TANDEM_KERNELS_CPU_MATMUL_PRODUCT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::kernels::cpu {
+
+// y[t, r] = sum over the window's columns of x[t, c] * W[r, c] (+ bias[r]).
+struct Product {
+  const std::byte* weights;  // row 0, at the window's first column
+  uint64_t stride_bytes;     // between rows; times 16 below 2^31
+  uint32_t rows;
+  uint32_t cols;    // of the window; whole blocks of a quantised format
+  const void* x;    // quantised formats: QuantBlock (tokens, cols / 32); else float (tokens, cols)
+  size_t x_stride;  // in elements of x
+  const float* bias;  // (rows) or null
+  float* y;           // (tokens, rows)
+  size_t y_stride;
+};
+
+// The part of a product that one task computes.
+struct ProductRange {
+  uint32_t row_begin;  // a multiple of kRowAlign
+  uint32_t row_end;    // a multiple of it too, or Product::rows
+  uint32_t token_begin;
+  uint32_t token_end;
+};
+
+inline constexpr uint32_t kRowAlign = 16;
+// What a task may keep of unpacked weights: a good part of a core's L2 cache.
+inline constexpr size_t kPackedBytes = size_t{640} << 10;
+
+// The kernel of one weight type.
+struct Kernel {
+  // `scratch` holds scratch_bytes(cols), 64-byte aligned; up to few_tokens it is not used.
+  void (*run)(const Product&, const ProductRange&, std::byte* scratch);
+  size_t (*scratch_bytes)(uint32_t cols);
+};
+
+// The kernels of one instruction set. All sets give the same bits.
+struct Kernels {
+  const char* name;     // "avx2", "avx512", "avx512-vnni"
+  uint32_t few_tokens;  // up to this many, weights are multiplied as they are unpacked
+  Kernel f32, f16, bf16, q8_0, q4_0, q5_0, q4_k, q6_k;
+};
+
+extern const Kernels kAvx2Kernels;
+extern const Kernels kAvx512Kernels;
+extern const Kernels kAvx512VnniKernels;
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_PRODUCT_H_

@@ -1,0 +1,31 @@
+// The activations that quantised weights are multiplied with: 32 values as signed bytes with one
+// scale, and the sums that offsets and minimums of the weight formats need.
+//
+// value[i] ~ d * q[i]. Rounding is to nearest with d = max |value| / 127. The scale stays a float
+// (a half, as Q8_0 stores it, would add its own error).
+#ifndef TANDEM_KERNELS_CPU_MATMUL_QUANT_BLOCK_H_
+#define TANDEM_KERNELS_CPU_MATMUL_QUANT_BLOCK_H_
+
+#include <cstdint>
+
+namespace tandem::kernels::cpu {
+
+struct QuantBlock {
+  static constexpr uint32_t kValues = 32;
+  int8_t q[32];
+  float d;
+  float d_sum;              // d * (q[0] + ... + q[31])
+  int32_t neg_sum;          // -(q[0] + ... + q[31])
+  int32_t neg_half_sum[2];  // the same of the first and the last 16
+};
+static_assert(sizeof(QuantBlock) == 52);
+
+// Quantises the window of `blocks` * 32 values that holds `lead` zeros, then x[0 .. count), then
+// zeros: how a shard's activations lie in whole blocks of the weight. Each block depends on its own
+// 32 values only. A value that is not finite makes its block's scale so; magnitudes below 2^-100
+// count as zero. Needs AVX2.
+void QuantizeRow(const float* x, uint32_t count, uint32_t lead, uint32_t blocks, QuantBlock* out);
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_QUANT_BLOCK_H_

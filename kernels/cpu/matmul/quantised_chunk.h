@@ -1,0 +1,37 @@
+// Chunks of quantised weights: one block of each row, multiplied with quantised activations.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_QUANTISED_CHUNK_H_
+#define TANDEM_KERNELS_CPU_MATMUL_QUANTISED_CHUNK_H_
+
+#include "kernels/cpu/matmul/quant_block.h"
+#include "kernels/cpu/matmul/tile.h"
+
+namespace tandem::kernels::cpu {
+
+// S: the instruction set (simd_*.h). U: the format (unpack_*.h).
+template <class S, class U>
+struct QuantisedChunk {
+  using Unit = typename U::TileT;
+  using X = QuantBlock;
+  static constexpr uint32_t kCols = U::Block::kValues;
+  static constexpr uint32_t kUnits = kCols / QuantBlock::kValues;
+  static constexpr uint32_t kXCols = QuantBlock::kValues;
+  static constexpr size_t kBytes = sizeof(typename U::Block);
+
+  [[gnu::always_inline]] static inline void Unpack(const typename S::Rows& rows, uint32_t col,
+                                                   uint32_t /*count*/, Unit* out) {
+    U::Run(rows, col / kCols * kBytes, out);
+  }
+
+  template <int kGroups, int kTokens>
+  [[gnu::always_inline]] static inline void Multiply(const Unit* w, size_t w_step, const X* x,
+                                                     size_t x_step, uint32_t /*count*/,
+                                                     typename S::Float (&acc)[kGroups][kTokens]) {
+    for (uint32_t u = 0; u < kUnits; ++u) {
+      MultiplyTile<S, Unit, kGroups, kTokens>(w + u, w_step, x + u, x_step, acc);
+    }
+  }
+};
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_QUANTISED_CHUNK_H_

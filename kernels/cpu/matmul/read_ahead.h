@@ -1,0 +1,53 @@
+// Software prefetch of weight rows.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_READ_AHEAD_H_
+#define TANDEM_KERNELS_CPU_MATMUL_READ_AHEAD_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::kernels::cpu {
+
+// Reads ahead in each row of a group, and at the rows' end in the group after it, so that memory
+// stays busy while sixteen short rows are read side by side.
+template <class S>
+class ReadAhead {
+ public:
+  // `row_bytes` are the bytes of a row that will be read, `stride` lies between rows.
+  [[gnu::always_inline]] ReadAhead(size_t row_bytes, uint64_t stride)
+      : row_bytes_(row_bytes), next_group_(S::kLanes * stride - row_bytes) {}
+
+  // Before the first group of a task.
+  [[gnu::always_inline]] void Start(const typename S::Rows& rows) const {
+    const size_t end = kAhead < row_bytes_ ? kAhead : row_bytes_;
+    for (int lane = 0; lane < S::kLanes; ++lane) {
+      for (size_t at = 0; at < end; at += kLine) Fetch(rows.row[lane] + at);
+    }
+  }
+
+  // While the `bytes` from `offset` on are unpacked. `last`: no group comes after this one.
+  [[gnu::always_inline]] void Next(const typename S::Rows& rows, size_t offset, size_t bytes,
+                                   bool last) const {
+    size_t ahead = offset + kAhead;
+    if (ahead >= row_bytes_) {
+      if (last) return;
+      ahead += next_group_;
+    }
+#pragma GCC unroll 16
+    for (int lane = 0; lane < S::kLanes; ++lane) {
+      for (size_t at = 0; at < bytes; at += kLine) Fetch(rows.row[lane] + ahead + at);
+    }
+  }
+
+ private:
+  static constexpr size_t kLine = 64;
+  static constexpr size_t kAhead = 512;
+
+  [[gnu::always_inline]] static void Fetch(const std::byte* p) { __builtin_prefetch(p, 0, 3); }
+
+  size_t row_bytes_;
+  size_t next_group_;
+};
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_READ_AHEAD_H_

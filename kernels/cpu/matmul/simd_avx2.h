@@ -1,0 +1,169 @@
+// AVX2 (with FMA and F16C) as the templates of this folder see it: 8 rows of the weight side by
+// side, one per 32-bit lane.
+//
+// Include only from files that are compiled for AVX2: nothing here may be inlined elsewhere.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_SIMD_AVX2_H_
+#define TANDEM_KERNELS_CPU_MATMUL_SIMD_AVX2_H_
+
+#if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cpu/matmul/rows.h"
+
+#define TANDEM_SIMD [[gnu::always_inline]] static inline
+
+namespace tandem::kernels::cpu {
+
+struct Avx2 {
+  static constexpr int kLanes = 8;
+  static constexpr int kTokens = 4;  // activation rows whose sums fit in registers
+  static constexpr int kFewTokens = 32;
+  static constexpr int kGroups = 1;     // groups of rows multiplied at once
+  static constexpr bool kVnni = false;  // signed weights keep their sign: products of 8-bit
+                                        // pairs would overflow 16 bits with an offset of 128
+  using Int = __m256i;
+  using Float = __m256;
+  using Rows = RowPointers<kLanes>;
+
+  // --- bytes and integers ---
+  TANDEM_SIMD Int Bytes(int value) { return _mm256_set1_epi8(static_cast<char>(value)); }
+  TANDEM_SIMD Int And(Int a, Int b) { return _mm256_and_si256(a, b); }
+  TANDEM_SIMD Int Or(Int a, Int b) { return _mm256_or_si256(a, b); }
+  TANDEM_SIMD Int Xor(Int a, Int b) { return _mm256_xor_si256(a, b); }
+  template <int kBits>
+  TANDEM_SIMD Int ShiftRight(Int a) {
+    return _mm256_srli_epi32(a, kBits);
+  }
+  template <int kBits>
+  TANDEM_SIMD Int ShiftLeft(Int a) {
+    return _mm256_slli_epi32(a, kBits);
+  }
+  template <int kBits>
+  TANDEM_SIMD Int ShiftRightSigned(Int a) {
+    return _mm256_srai_epi32(a, kBits);
+  }
+  TANDEM_SIMD Int Broadcast(const void* word) {
+    int32_t value;
+    std::memcpy(&value, word, sizeof(value));
+    return _mm256_set1_epi32(value);
+  }
+  // Byte i of each lane is 16 where bit 4 * kNibble + i of the lane is set.
+  template <int kNibble>
+  TANDEM_SIMD Int FifthBits(Int bits) {
+    constexpr int kByte = kNibble / 2;
+    constexpr int kMask = kNibble % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010);
+    const Int spread = _mm256_shuffle_epi8(
+        bits,
+        _mm256_set_epi32((kByte + 12) * 0x01010101, (kByte + 8) * 0x01010101,
+                         (kByte + 4) * 0x01010101, kByte * 0x01010101, (kByte + 12) * 0x01010101,
+                         (kByte + 8) * 0x01010101, (kByte + 4) * 0x01010101, kByte * 0x01010101));
+    const Int mask = _mm256_set1_epi32(kMask);
+    return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(spread, mask), mask), Bytes(16));
+  }
+
+  // sum + four products of bytes per lane. `w` is unsigned and at most 128, or signed if kSigned;
+  // `x` lies in [-127, 127].
+  template <bool kSigned>
+  TANDEM_SIMD Int Dot(Int sum, Int w, Int x) {
+    const Int pairs = kSigned ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w))
+                              : _mm256_maddubs_epi16(w, x);
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+  }
+
+  // Byte kIndex of each lane.
+  template <int kIndex>
+  TANDEM_SIMD Int Byte(Int a) {
+    return And(ShiftRight<8 * kIndex>(a), _mm256_set1_epi32(0xff));
+  }
+  template <int kIndex>
+  TANDEM_SIMD Int SignedByte(Int a) {
+    return ShiftRightSigned<24>(ShiftLeft<24 - 8 * kIndex>(a));
+  }
+
+  // --- floats ---
+  TANDEM_SIMD Float Zero() { return _mm256_setzero_ps(); }
+  TANDEM_SIMD Float ToFloat(Int a) { return _mm256_cvtepi32_ps(a); }
+  TANDEM_SIMD Float AsFloat(Int a) { return _mm256_castsi256_ps(a); }
+  TANDEM_SIMD Float BroadcastFloat(const float* a) { return _mm256_broadcast_ss(a); }
+  TANDEM_SIMD Float LoadFloat(const float* a) { return _mm256_loadu_ps(a); }
+  TANDEM_SIMD Float Add(Float a, Float b) { return _mm256_add_ps(a, b); }
+  TANDEM_SIMD Float Mul(Float a, Float b) { return _mm256_mul_ps(a, b); }
+  TANDEM_SIMD Float MulAdd(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
+  TANDEM_SIMD Float NegMulAdd(Float a, Float b, Float c) { return _mm256_fnmadd_ps(a, b, c); }
+  // The half in the low 16 bits of each lane.
+  TANDEM_SIMD Float HalfToFloat(Int a) {
+    const Int low = _mm256_and_si256(a, _mm256_set1_epi32(0xffff));
+    const Int packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
+    return _mm256_cvtph_ps(_mm256_castsi256_si128(packed));
+  }
+  TANDEM_SIMD void Store(float* out, Float a) { _mm256_storeu_ps(out, a); }
+
+  // --- loads of several rows ---
+  // Transposes 32 bytes of each row: out[j] holds bytes 4j .. 4j+3.
+  TANDEM_SIMD void Load32(const Rows& rows, size_t offset, Int* out) {
+    Int r[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) r[i] = Load(rows.row[i] + offset);
+    Int t[8];
+#pragma GCC unroll 4
+    for (int h = 0; h < 2; ++h) Transpose4(r + 4 * h, t + 4 * h);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      out[j] = _mm256_permute2x128_si256(t[j], t[j + 4], 0x20);
+      out[j + 4] = _mm256_permute2x128_si256(t[j], t[j + 4], 0x31);
+    }
+  }
+  // Transposes 16 bytes of each row: out[j] holds bytes 4j .. 4j+3.
+  TANDEM_SIMD void Load16(const Rows& rows, size_t offset, Int* out) {
+    Int r[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      r[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(LoadHalf(rows.row[i] + offset)),
+                                     LoadHalf(rows.row[i + 4] + offset), 1);
+    }
+    Transpose4(r, out);
+  }
+  // 32 bits of each row.
+  TANDEM_SIMD Int LoadWord(const Rows& rows, size_t offset) {
+    const __m128i low = _mm_setr_epi32(Word(rows, 0, offset), Word(rows, 1, offset),
+                                       Word(rows, 2, offset), Word(rows, 3, offset));
+    const __m128i high = _mm_setr_epi32(Word(rows, 4, offset), Word(rows, 5, offset),
+                                        Word(rows, 6, offset), Word(rows, 7, offset));
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+  }
+
+ private:
+  TANDEM_SIMD Int Load(const std::byte* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  TANDEM_SIMD __m128i LoadHalf(const std::byte* p) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  }
+  TANDEM_SIMD int32_t Word(const Rows& rows, int i, size_t offset) {
+    int32_t word;
+    std::memcpy(&word, rows.row[i] + offset, sizeof(word));
+    return word;
+  }
+  // Transposes the 4 x 4 words in each 128-bit part.
+  TANDEM_SIMD void Transpose4(const Int* r, Int* out) {
+    const Int a = _mm256_unpacklo_epi32(r[0], r[1]);
+    const Int b = _mm256_unpackhi_epi32(r[0], r[1]);
+    const Int c = _mm256_unpacklo_epi32(r[2], r[3]);
+    const Int d = _mm256_unpackhi_epi32(r[2], r[3]);
+    out[0] = _mm256_unpacklo_epi64(a, c);
+    out[1] = _mm256_unpackhi_epi64(a, c);
+    out[2] = _mm256_unpacklo_epi64(b, d);
+    out[3] = _mm256_unpackhi_epi64(b, d);
+  }
+};
+
+}  // namespace tandem::kernels::cpu
+
+#undef TANDEM_SIMD
+#endif
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_SIMD_AVX2_H_

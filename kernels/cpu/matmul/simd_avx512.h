@@ -1,0 +1,163 @@
+// AVX-512 (F, BW, VL, DQ; VNNI where kVnni) as the templates of this folder see it: 16 rows of the
+// weight side by side, one per 32-bit lane. The operations are those of simd_avx2.h.
+//
+// Include only from files that are compiled for AVX-512: nothing here may be inlined elsewhere.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_SIMD_AVX512_H_
+#define TANDEM_KERNELS_CPU_MATMUL_SIMD_AVX512_H_
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/cpu/matmul/rows.h"
+
+#define TANDEM_SIMD [[gnu::always_inline]] static inline
+
+namespace tandem::kernels::cpu {
+
+template <bool kHasVnni>
+struct Avx512 {
+  static constexpr int kLanes = 16;
+  static constexpr int kTokens = 6;
+  static constexpr int kFewTokens = 32;
+  static constexpr int kGroups = 2;
+  static constexpr bool kVnni = kHasVnni;
+  using Int = __m512i;
+  using Float = __m512;
+  using Rows = RowPointers<kLanes>;
+
+  // --- bytes and integers ---
+  TANDEM_SIMD Int Bytes(int value) { return _mm512_set1_epi8(static_cast<char>(value)); }
+  TANDEM_SIMD Int And(Int a, Int b) { return _mm512_and_si512(a, b); }
+  TANDEM_SIMD Int Or(Int a, Int b) { return _mm512_or_si512(a, b); }
+  TANDEM_SIMD Int Xor(Int a, Int b) { return _mm512_xor_si512(a, b); }
+  template <int kBits>
+  TANDEM_SIMD Int ShiftRight(Int a) {
+    return _mm512_srli_epi32(a, kBits);
+  }
+  template <int kBits>
+  TANDEM_SIMD Int ShiftLeft(Int a) {
+    return _mm512_slli_epi32(a, kBits);
+  }
+  template <int kBits>
+  TANDEM_SIMD Int ShiftRightSigned(Int a) {
+    return _mm512_srai_epi32(a, kBits);
+  }
+  TANDEM_SIMD Int Broadcast(const void* word) {
+    int32_t value;
+    std::memcpy(&value, word, sizeof(value));
+    return _mm512_set1_epi32(value);
+  }
+  template <int kNibble>
+  TANDEM_SIMD Int FifthBits(Int bits) {
+    constexpr int kByte = kNibble / 2;
+    constexpr int kMask = kNibble % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010);
+    const Int spread = _mm512_shuffle_epi8(
+        bits, _mm512_set4_epi32((kByte + 12) * 0x01010101, (kByte + 8) * 0x01010101,
+                                (kByte + 4) * 0x01010101, kByte * 0x01010101));
+    return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(spread, _mm512_set1_epi32(kMask)),
+                                 Bytes(16));
+  }
+
+  // With VNNI `w` may be any unsigned byte.
+  template <bool kSigned>
+  TANDEM_SIMD Int Dot(Int sum, Int w, Int x) {
+#if defined(__AVX512VNNI__)
+    if constexpr (kVnni && !kSigned) return _mm512_dpbusd_epi32(sum, w, x);
+#endif
+    Int pairs;
+    if constexpr (kSigned) {
+      const Int signed_x =
+          _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
+      pairs = _mm512_maddubs_epi16(_mm512_abs_epi8(w), signed_x);
+    } else {
+      pairs = _mm512_maddubs_epi16(w, x);
+    }
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+  }
+
+  // Byte kIndex of each lane.
+  template <int kIndex>
+  TANDEM_SIMD Int Byte(Int a) {
+    return And(ShiftRight<8 * kIndex>(a), _mm512_set1_epi32(0xff));
+  }
+  template <int kIndex>
+  TANDEM_SIMD Int SignedByte(Int a) {
+    return ShiftRightSigned<24>(ShiftLeft<24 - 8 * kIndex>(a));
+  }
+
+  // --- floats ---
+  TANDEM_SIMD Float Zero() { return _mm512_setzero_ps(); }
+  TANDEM_SIMD Float ToFloat(Int a) { return _mm512_cvtepi32_ps(a); }
+  TANDEM_SIMD Float AsFloat(Int a) { return _mm512_castsi512_ps(a); }
+  TANDEM_SIMD Float BroadcastFloat(const float* a) { return _mm512_set1_ps(*a); }
+  TANDEM_SIMD Float LoadFloat(const float* a) { return _mm512_loadu_ps(a); }
+  TANDEM_SIMD Float Add(Float a, Float b) { return _mm512_add_ps(a, b); }
+  TANDEM_SIMD Float Mul(Float a, Float b) { return _mm512_mul_ps(a, b); }
+  TANDEM_SIMD Float MulAdd(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
+  TANDEM_SIMD Float NegMulAdd(Float a, Float b, Float c) { return _mm512_fnmadd_ps(a, b, c); }
+  TANDEM_SIMD Float HalfToFloat(Int a) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a)); }
+  TANDEM_SIMD void Store(float* out, Float a) { _mm512_storeu_ps(out, a); }
+
+  // --- loads of several rows ---
+  TANDEM_SIMD void Load32(const Rows& rows, size_t offset, Int* out) {
+    // Rows are paired so that the 128-bit parts of the result come out in order.
+    Int r[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      const int first = i % 4 + i / 4 * 8;
+      r[i] = _mm512_inserti64x4(_mm512_castsi256_si512(Load(rows.row[first] + offset)),
+                                Load(rows.row[first + 4] + offset), 1);
+    }
+    Int t[8];
+#pragma GCC unroll 4
+    for (int h = 0; h < 2; ++h) Transpose4(r + 4 * h, t + 4 * h);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      out[j] = _mm512_shuffle_i64x2(t[j], t[j + 4], 0x88);
+      out[j + 4] = _mm512_shuffle_i64x2(t[j], t[j + 4], 0xdd);
+    }
+  }
+  TANDEM_SIMD void Load16(const Rows& rows, size_t offset, Int* out) {
+    Int r[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      r[i] = _mm512_castsi128_si512(LoadQuarter(rows.row[i] + offset));
+      r[i] = _mm512_inserti32x4(r[i], LoadQuarter(rows.row[i + 4] + offset), 1);
+      r[i] = _mm512_inserti32x4(r[i], LoadQuarter(rows.row[i + 8] + offset), 2);
+      r[i] = _mm512_inserti32x4(r[i], LoadQuarter(rows.row[i + 12] + offset), 3);
+    }
+    Transpose4(r, out);
+  }
+  TANDEM_SIMD Int LoadWord(const Rows& rows, size_t offset) {
+    return _mm512_i32gather_epi32(_mm512_load_si512(rows.offset), rows.row[0] + offset, 1);
+  }
+
+ private:
+  TANDEM_SIMD __m256i Load(const std::byte* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  TANDEM_SIMD __m128i LoadQuarter(const std::byte* p) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  }
+  TANDEM_SIMD void Transpose4(const Int* r, Int* out) {
+    const Int a = _mm512_unpacklo_epi32(r[0], r[1]);
+    const Int b = _mm512_unpackhi_epi32(r[0], r[1]);
+    const Int c = _mm512_unpacklo_epi32(r[2], r[3]);
+    const Int d = _mm512_unpackhi_epi32(r[2], r[3]);
+    out[0] = _mm512_unpacklo_epi64(a, c);
+    out[1] = _mm512_unpackhi_epi64(a, c);
+    out[2] = _mm512_unpacklo_epi64(b, d);
+    out[3] = _mm512_unpackhi_epi64(b, d);
+  }
+};
+
+}  // namespace tandem::kernels::cpu
+
+#undef TANDEM_SIMD
+#endif
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_SIMD_AVX512_H_

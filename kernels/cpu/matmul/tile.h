@@ -1,0 +1,102 @@
+// A tile: 32 columns of as many weight rows as a vector has lanes, unpacked to bytes, one row per
+// lane. Formats differ only in how a tile is made; one set of loops multiplies them all.
+//
+// The order of summation, the same for every format, instruction set and batch size: the products
+// of a scale's 32 (or 16) values are summed exactly in integers; these sums go in ascending order
+// of columns through one chain acc = fma(float(dot), scale * d, acc); then Q4_K's minimum
+// acc = fma(-min, d_sum, acc). So a result's bits depend on its own two rows alone.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_TILE_H_
+#define TANDEM_KERNELS_CPU_MATMUL_TILE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/matmul/quant_block.h"
+
+namespace tandem::kernels::cpu {
+
+// What a format's bytes mean: value = scale * (byte - 2^kOffsetBits) - min.
+template <int kOffsetBitsV, int kScalesV, bool kMinsV, bool kSignedV>
+struct TileTraits {
+  static constexpr int kOffsetBits = kOffsetBitsV;  // 0: no offset
+  static constexpr int kScales = kScalesV;          // per 32 values: 1, or 2 for halves of 16
+  static constexpr bool kMins = kMinsV;
+  static constexpr bool kSigned = kSignedV;  // bytes are signed (then there is no offset)
+};
+
+template <class S, class TraitsV>
+struct Tile {
+  using Traits = TraitsV;
+  typename S::Int q[8];  // values 4j .. 4j+3 of each row
+  typename S::Float scale[Traits::kScales + (Traits::kMins ? 1 : 0)];  // then the minimum
+};
+
+// The integer sum that makes up for the offset, of which `neg_sum` is the negated sum of x.
+template <class S, class Traits>
+[[gnu::always_inline]] inline typename S::Int StartDot(const int32_t* neg_sum) {
+  if constexpr (Traits::kOffsetBits == 0) {
+    return S::Bytes(0);
+  } else {
+    return S::template ShiftLeft<Traits::kOffsetBits>(S::Broadcast(neg_sum));
+  }
+}
+
+// acc[r][t] += the products of kTiles tiles (tiles[0], tiles[tile_step], ...) and kTokens blocks of
+// activations (x[0], x[x_step], ...).
+template <class S, class T, int kTiles, int kTokens>
+[[gnu::always_inline]] inline void MultiplyTile(const T* tiles, size_t tile_step,
+                                                const QuantBlock* x, size_t x_step,
+                                                typename S::Float (&acc)[kTiles][kTokens]) {
+  using Traits = typename T::Traits;
+  constexpr int kScales = Traits::kScales;
+  constexpr int kWords = 8 / kScales;
+#pragma GCC unroll 2
+  for (int s = 0; s < kScales; ++s) {
+    typename S::Int dot[kTiles][kTokens];
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) {
+      const QuantBlock& block = x[t * x_step];
+      const int32_t* neg_sum = kScales == 1 ? &block.neg_sum : &block.neg_half_sum[s];
+      dot[0][t] = StartDot<S, Traits>(neg_sum);
+#pragma GCC unroll 2
+      for (int r = 1; r < kTiles; ++r) dot[r][t] = dot[0][t];
+    }
+#pragma GCC unroll 8
+    for (int j = 0; j < kWords; ++j) {
+      typename S::Int w[kTiles];
+#pragma GCC unroll 2
+      for (int r = 0; r < kTiles; ++r) w[r] = tiles[r * tile_step].q[s * kWords + j];
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) {
+        const typename S::Int word = S::Broadcast(x[t * x_step].q + 4 * (s * kWords + j));
+#pragma GCC unroll 2
+        for (int r = 0; r < kTiles; ++r) {
+          dot[r][t] = S::template Dot<Traits::kSigned>(dot[r][t], w[r], word);
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) {
+      const typename S::Float d = S::BroadcastFloat(&x[t * x_step].d);
+#pragma GCC unroll 2
+      for (int r = 0; r < kTiles; ++r) {
+        acc[r][t] =
+            S::MulAdd(S::ToFloat(dot[r][t]), S::Mul(tiles[r * tile_step].scale[s], d), acc[r][t]);
+      }
+    }
+  }
+  if constexpr (Traits::kMins) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) {
+      const typename S::Float d_sum = S::BroadcastFloat(&x[t * x_step].d_sum);
+#pragma GCC unroll 2
+      for (int r = 0; r < kTiles; ++r) {
+        acc[r][t] = S::NegMulAdd(tiles[r * tile_step].scale[kScales], d_sum, acc[r][t]);
+      }
+    }
+  }
+}
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_TILE_H_

@@ -1,0 +1,150 @@
+// The int8 scheme of the cpu backend's MatMul in scalar code, from the formats' definitions: the
+// bits that every instruction set must give.
+#ifndef TANDEM_TESTS_KERNELS_MATMUL_EMULATION_H_
+#define TANDEM_TESTS_KERNELS_MATMUL_EMULATION_H_
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "common/tensor/blocks/q4_0.h"
+#include "common/tensor/blocks/q4_k.h"
+#include "common/tensor/blocks/q5_0.h"
+#include "common/tensor/blocks/q6_k.h"
+#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/dequantize.h"
+#include "common/tensor/f16.h"
+
+namespace tandem::kernels {
+
+// Values that share one scale: weight[i] = scale * q[i] - min.
+struct Group {
+  float scale = 0;
+  float min = 0;
+  bool has_min = false;
+  std::vector<int> q;
+};
+
+inline float ScaleOf(uint16_t half) { return tensor::HalfToFloat(half); }
+
+inline void AppendGroups(const tensor::BlockQ8_0& b, std::vector<Group>* out) {
+  out->push_back({ScaleOf(b.d), 0, false, {b.qs, b.qs + 32}});
+}
+
+inline void AppendGroups(const tensor::BlockQ4_0& b, std::vector<Group>* out) {
+  Group g{ScaleOf(b.d), 0, false, std::vector<int>(32)};
+  for (int i = 0; i < 32; ++i) g.q[i] = (i < 16 ? b.qs[i] & 15 : b.qs[i - 16] >> 4) - 8;
+  out->push_back(g);
+}
+
+inline void AppendGroups(const tensor::BlockQ5_0& b, std::vector<Group>* out) {
+  Group g{ScaleOf(b.d), 0, false, std::vector<int>(32)};
+  for (int i = 0; i < 32; ++i) {
+    const int low = i < 16 ? b.qs[i] & 15 : b.qs[i - 16] >> 4;
+    g.q[i] = (low | static_cast<int>((b.HighBits() >> i & 1) << 4)) - 16;
+  }
+  out->push_back(g);
+}
+
+inline void AppendGroups(const tensor::BlockQ4_K& b, std::vector<Group>* out) {
+  for (int g = 0; g < 8; ++g) {
+    Group group{ScaleOf(b.d) * static_cast<float>(b.Scale(g)),
+                ScaleOf(b.dmin) * static_cast<float>(b.Min(g)), true, std::vector<int>(32)};
+    for (int i = 0; i < 32; ++i) group.q[i] = b.qs[32 * (g / 2) + i] >> (4 * (g % 2)) & 15;
+    out->push_back(group);
+  }
+}
+
+inline void AppendGroups(const tensor::BlockQ6_K& b, std::vector<Group>* out) {
+  for (int g = 0; g < 16; ++g) {
+    Group group{ScaleOf(b.d) * static_cast<float>(b.scales[g]), 0, false, std::vector<int>(16)};
+    for (int j = 0; j < 16; ++j) {
+      const int i = 16 * g + j;
+      const int half = i / 128, k = i % 128 / 32, l = i % 32;
+      const int low = b.ql[64 * half + 32 * (k % 2) + l] >> (k < 2 ? 0 : 4) & 15;
+      const int high = b.qh[32 * half + l] >> (2 * k) & 3;
+      group.q[j] = (low | high << 4) - 32;
+    }
+    out->push_back(group);
+  }
+}
+
+template <typename Block>
+std::vector<Group> GroupsOf(const std::byte* row, uint32_t cols) {
+  std::vector<Group> groups;
+  for (uint32_t b = 0; b < cols / Block::kValues; ++b) {
+    AppendGroups(reinterpret_cast<const Block*>(row)[b], &groups);
+  }
+  return groups;
+}
+
+inline std::vector<Group> GroupsOf(tensor::Type type, const std::byte* row, uint32_t cols) {
+  switch (type) {
+    case tensor::Type::kQ8_0:
+      return GroupsOf<tensor::BlockQ8_0>(row, cols);
+    case tensor::Type::kQ4_0:
+      return GroupsOf<tensor::BlockQ4_0>(row, cols);
+    case tensor::Type::kQ5_0:
+      return GroupsOf<tensor::BlockQ5_0>(row, cols);
+    case tensor::Type::kQ4_K:
+      return GroupsOf<tensor::BlockQ4_K>(row, cols);
+    case tensor::Type::kQ6_K:
+      return GroupsOf<tensor::BlockQ6_K>(row, cols);
+    default:
+      return {};
+  }
+}
+
+// 32 activations as bytes.
+struct ByteBlock {
+  float d = 0;
+  int q[32] = {};
+};
+
+inline std::vector<ByteBlock> ToBytes(const float* x, uint32_t cols) {
+  std::vector<ByteBlock> blocks(cols / 32);
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    float max = 0;
+    for (int i = 0; i < 32; ++i) max = std::fmax(max, std::fabs(x[32 * b + i]));
+    if (max < 0x1p-100f) continue;
+    blocks[b].d = max / 127.0f;
+    const float inverse = 127.0f / max;
+    for (int i = 0; i < 32; ++i) {
+      blocks[b].q[i] = static_cast<int>(std::nearbyint(x[32 * b + i] * inverse));
+    }
+  }
+  return blocks;
+}
+
+// One element of y. `x` covers all columns of the row, finite.
+inline float EmulateQuantised(const std::vector<Group>& row, const std::vector<ByteBlock>& x) {
+  float acc = 0;
+  size_t at = 0;
+  for (const Group& group : row) {
+    const ByteBlock& block = x[at / 32];
+    int dot = 0, sum = 0;
+    for (size_t i = 0; i < group.q.size(); ++i) {
+      dot += group.q[i] * block.q[(at + i) % 32];
+      sum += block.q[(at + i) % 32];
+    }
+    acc = std::fma(static_cast<float>(dot), group.scale * block.d, acc);
+    if (group.has_min) acc = std::fma(-group.min, block.d * static_cast<float>(sum), acc);
+    at += group.q.size();
+  }
+  return acc;
+}
+
+// The same for a plain weight: chains of 32.
+inline float EmulateFloat(const float* row, const float* x, uint32_t cols) {
+  float acc = 0;
+  for (uint32_t c = 0; c < cols; c += 32) {
+    float sum = 0;
+    for (uint32_t i = c; i < cols && i < c + 32; ++i) sum = std::fma(row[i], x[i], sum);
+    acc += sum;
+  }
+  return acc;
+}
+
+}  // namespace tandem::kernels
+
+#endif  // TANDEM_TESTS_KERNELS_MATMUL_EMULATION_H_

@@ -1,0 +1,478 @@
+// MatMul of the cpu backend, every kernel that this machine can run: bit-equal to a scalar
+// emulation of its arithmetic, close to the exact product, and the same bits however a row comes.
+#include "kernels/cpu/matmul.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "kernels/cpu/matmul/dispatch.h"
+#include "kernels/cpu/matmul/encode.h"
+#include "tests/kernels/matmul_emulation.h"
+
+namespace tandem::kernels::cpu {
+namespace {
+
+using tensor::Type;
+
+const Type kTypes[] = {Type::kF32,  Type::kF16,  Type::kBF16, Type::kQ8_0,
+                       Type::kQ4_0, Type::kQ5_0, Type::kQ4_K, Type::kQ6_K};
+
+bool Quantised(Type type) { return tensor::Traits(type).block_values > 1; }
+
+// --- weights ---
+
+// A matrix whose rows end exactly where its memory does, so that ASan sees any byte too many.
+struct Matrix {
+  Type type;
+  uint32_t rows;
+  uint32_t cols;
+  uint64_t stride;
+  std::unique_ptr<std::byte[]> data;
+
+  const std::byte* row(uint32_t r) const { return data.get() + r * stride; }
+  Weight weight() const { return {type, data.get(), rows, cols, stride, 0, cols}; }
+};
+
+uint16_t RandomHalf(std::mt19937& random) {
+  // Magnitudes from subnormal halves to about 1, both signs.
+  const int exponent = std::uniform_int_distribution(-22, 0)(random);
+  const float sign = random() % 2 == 0 ? 1.0f : -1.0f;
+  return tensor::FloatToHalf(sign * std::ldexp(1.0f + (random() % 1024) / 1024.0f, exponent));
+}
+
+void FillBlock(std::mt19937& random, Type type, std::byte* block, uint32_t bytes) {
+  std::normal_distribution<float> normal;
+  if (type == Type::kF32) {
+    const float value = normal(random);
+    std::memcpy(block, &value, sizeof(value));
+    return;
+  }
+  const auto put_half = [&](size_t at, uint16_t half) { std::memcpy(block + at, &half, 2); };
+  if (type == Type::kF16) return put_half(0, tensor::FloatToHalf(normal(random)));
+  if (type == Type::kBF16) return put_half(0, tensor::FloatToBf16(normal(random)));
+  for (uint32_t i = 0; i < bytes; ++i) block[i] = static_cast<std::byte>(random());
+  if (type == Type::kQ6_K) return put_half(offsetof(tensor::BlockQ6_K, d), RandomHalf(random));
+  put_half(0, RandomHalf(random));
+  if (type == Type::kQ4_K) put_half(2, RandomHalf(random));
+}
+
+Matrix RandomMatrix(uint32_t seed, Type type, uint32_t rows, uint32_t cols, uint64_t padding = 0) {
+  std::mt19937 random(seed);
+  const tensor::TypeTraits& traits = tensor::Traits(type);
+  const uint64_t row_bytes = tensor::RowBytes(type, cols);
+  Matrix m{type, rows, cols, row_bytes + padding, nullptr};
+  m.data = std::make_unique<std::byte[]>((rows - 1) * m.stride + row_bytes);
+  for (uint32_t r = 0; r < rows; ++r) {
+    for (uint32_t b = 0; b < cols / traits.block_values; ++b) {
+      FillBlock(random, type, m.data.get() + r * m.stride + b * traits.block_bytes,
+                traits.block_bytes);
+    }
+  }
+  return m;
+}
+
+std::vector<float> RandomFloats(uint32_t seed, size_t count, float outliers = 0.02f) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::uniform_real_distribution<float> uniform;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random) * (uniform(random) < outliers ? 50.0f : 1.0f);
+  return values;
+}
+
+// --- running ---
+
+// Runs what is encoded in one thread, with the scratch of `threads` in turn.
+void RunList(const host::OpList& list) {
+  const host::ScratchSize size = list.scratch();
+  std::vector<std::byte> memory(size.shared + list.threads() * size.per_thread + 64,
+                                std::byte{0xa5});
+  void* aligned = memory.data();
+  size_t space = memory.size();
+  auto* base = static_cast<std::byte*>(std::align(64, memory.size() - 64, aligned, space));
+  for (const host::OpList::Entry& entry : list.entries()) {
+    for (uint32_t i = 0; i < entry.num_tasks; ++i) {
+      const uint32_t task = i % 2 == 0 ? i / 2 : entry.num_tasks - 1 - i / 2;  // order is free
+      const uint32_t thread = i % list.threads();
+      entry.run(list.params(entry),
+                {task, thread, base, base + size.shared + thread * size.per_thread});
+    }
+  }
+}
+
+void RunMatMul(const Kernels& kernels, uint32_t threads, const MatMulParams& params) {
+  host::OpList list(threads);
+  list.Clear(EncodeMode::kPlan);
+  EncodeMatMulWith(list, params, kernels);
+  const host::ScratchSize planned = list.scratch();
+  EXPECT_TRUE(list.entries().empty());
+  list.Clear(EncodeMode::kRun);
+  EncodeMatMulWith(list, params, kernels);
+  EXPECT_EQ(planned.shared, list.scratch().shared);
+  EXPECT_EQ(planned.per_thread, list.scratch().per_thread);
+  RunList(list);
+}
+
+MatMulParams OneProjection(const Weight& weight, const float* x, uint32_t tokens, uint32_t x_stride,
+                           const float* bias, float* y, uint32_t y_stride) {
+  MatMulParams params = {x, tokens, x_stride, 1, {}};
+  params.projections[0] = {weight, bias, y, y_stride};
+  return params;
+}
+
+// Dense y (tokens, rows).
+std::vector<float> Product(const Kernels& kernels, const Weight& weight,
+                           const std::vector<float>& x, uint32_t tokens, uint32_t threads = 1) {
+  std::vector<float> y(size_t{tokens} * weight.rows, NAN);
+  RunMatMul(
+      kernels, threads,
+      OneProjection(weight, x.data(), tokens, weight.col_count, nullptr, y.data(), weight.rows));
+  return y;
+}
+
+// --- the truth ---
+
+// y (tokens, rows) by the emulation; x (tokens, cols).
+std::vector<float> Emulate(const Matrix& m, const std::vector<float>& x, uint32_t tokens) {
+  std::vector<std::vector<ByteBlock>> bytes(tokens);
+  for (uint32_t t = 0; t < tokens && Quantised(m.type); ++t) {
+    bytes[t] = ToBytes(x.data() + size_t{t} * m.cols, m.cols);
+  }
+  std::vector<float> y(size_t{tokens} * m.rows);
+  std::vector<float> values(m.cols);
+  for (uint32_t r = 0; r < m.rows; ++r) {
+    const std::vector<Group> groups = GroupsOf(m.type, m.row(r), m.cols);
+    tensor::Dequantize(m.type, m.row(r), values.data(), m.cols);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      y[size_t{t} * m.rows + r] =
+          Quantised(m.type) ? EmulateQuantised(groups, bytes[t])
+                            : EmulateFloat(values.data(), x.data() + size_t{t} * m.cols, m.cols);
+    }
+  }
+  return y;
+}
+
+// Half a step of each activation's byte, by token and column; zero where they stay floats.
+std::vector<double> HalfSteps(Type type, const std::vector<float>& x, uint32_t cols) {
+  std::vector<double> steps(x.size());
+  if (!Quantised(type)) return steps;
+  for (size_t block = 0; block < x.size(); block += 32) {
+    float max = 0;
+    for (size_t i = block; i < block + 32; ++i) max = std::fmax(max, std::fabs(x[i]));
+    for (size_t i = block; i < block + 32; ++i) steps[i] = max / 127.0 * 0.5001;
+  }
+  EXPECT_EQ(cols % 32, 0);
+  return steps;
+}
+
+// |y - exact| is at most what rounding activations to bytes and float sums can cause.
+void ExpectNearExact(const Matrix& m, const std::vector<float>& x, uint32_t tokens,
+                     const std::vector<float>& y) {
+  const std::vector<double> half_steps = HalfSteps(m.type, x, m.cols);
+  std::vector<float> w(m.cols);
+  for (uint32_t r = 0; r < m.rows; ++r) {
+    tensor::Dequantize(m.type, m.row(r), w.data(), m.cols);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      const size_t at = size_t{t} * m.cols;
+      double exact = 0, magnitude = 0, rounding = 0;
+      for (uint32_t c = 0; c < m.cols; ++c) {
+        const double product = double{w[c]} * x[at + c];
+        exact += product;
+        magnitude += std::fabs(product);
+        rounding += std::fabs(w[c]) * half_steps[at + c];
+      }
+      // Q4_K's scales and minimums cancel, so magnitudes may exceed those of the values.
+      const double slack = (magnitude + rounding) * 1e-4 + 1e-30;
+      ASSERT_NEAR(y[size_t{t} * m.rows + r], exact, rounding + slack)
+          << "row " << r << " token " << t;
+    }
+  }
+}
+
+void ExpectSameBits(const float* a, const float* b, size_t count, const std::string& what) {
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t left, right;
+    std::memcpy(&left, &a[i], 4);
+    std::memcpy(&right, &b[i], 4);
+    ASSERT_EQ(left, right) << what << ", element " << i << ": " << a[i] << " and " << b[i];
+  }
+}
+
+void ExpectSameBits(const std::vector<float>& a, const std::vector<float>& b,
+                    const std::string& what) {
+  ASSERT_EQ(a.size(), b.size());
+  ExpectSameBits(a.data(), b.data(), a.size(), what);
+}
+
+// --- tests ---
+
+using Case = std::tuple<const Kernels*, Type>;
+
+class MatMulTest : public testing::TestWithParam<Case> {
+ protected:
+  const Kernels& kernels() const { return *std::get<0>(GetParam()); }
+  Type type() const { return std::get<1>(GetParam()); }
+  // Columns near `wish` that the type allows; odd for plain types.
+  uint32_t Cols(uint32_t wish) const {
+    const uint32_t block = tensor::Traits(type()).block_values;
+    return block == 1 ? wish + 5 : std::max(wish / block, 1u) * block;
+  }
+};
+
+TEST_P(MatMulTest, EveryRowCountHasTheBitsOfTheEmulation) {
+  const uint32_t cols = Cols(512);
+  for (uint32_t rows = 1; rows <= 70; rows += rows < 35 ? 1 : 7) {
+    const Matrix m = RandomMatrix(rows, type(), rows, cols);
+    for (const uint32_t tokens : {1u, 2u, 9u}) {
+      const std::vector<float> x = RandomFloats(rows + tokens, size_t{tokens} * cols);
+      const std::vector<float> y = Product(kernels(), m.weight(), x, tokens);
+      ExpectSameBits(y, Emulate(m, x, tokens), "rows " + std::to_string(rows));
+      ExpectNearExact(m, x, tokens, y);
+    }
+  }
+}
+
+TEST_P(MatMulTest, EveryTokenCountAndThreadCountHasTheSameBits) {
+  const uint32_t cols = Cols(256);
+  const uint32_t rows = 37;
+  const uint32_t kMost = 130;
+  const Matrix m = RandomMatrix(3, type(), rows, cols);
+  const std::vector<float> x = RandomFloats(4, size_t{kMost} * cols);
+  std::vector<float> alone;
+  for (uint32_t t = 0; t < kMost; ++t) {
+    const std::vector<float> row(x.begin() + t * cols, x.begin() + (t + 1) * cols);
+    const std::vector<float> y = Product(kernels(), m.weight(), row, 1);
+    alone.insert(alone.end(), y.begin(), y.end());
+  }
+  for (uint32_t tokens = 1; tokens <= kMost; ++tokens) {
+    const std::vector<float> head(x.begin(), x.begin() + size_t{tokens} * cols);
+    const std::vector<float> y = Product(kernels(), m.weight(), head, tokens, 1 + tokens % 3);
+    ExpectSameBits(y.data(), alone.data(), y.size(), std::to_string(tokens) + " tokens");
+  }
+}
+
+TEST_P(MatMulTest, ManyTokensAreCutIntoParts) {
+  const uint32_t cols = Cols(64);
+  const Matrix m = RandomMatrix(5, type(), 150, cols);
+  const uint32_t tokens = 523;
+  const std::vector<float> x = RandomFloats(6, size_t{tokens} * cols);
+  ExpectSameBits(Product(kernels(), m.weight(), x, tokens, 2), Emulate(m, x, tokens), "523");
+}
+
+TEST_P(MatMulTest, LongRowsAndManyRows) {
+  const uint32_t cols = Cols(4864);
+  const Matrix m = RandomMatrix(7, type(), 200, cols);
+  for (const uint32_t tokens : {1u, 8u}) {
+    const std::vector<float> x = RandomFloats(8, size_t{tokens} * cols);
+    const std::vector<float> one = Product(kernels(), m.weight(), x, tokens, 1);
+    ExpectSameBits(one, Product(kernels(), m.weight(), x, tokens, 2), "threads");
+    ExpectSameBits(one, Emulate(m, x, tokens), "emulation");
+  }
+}
+
+TEST_P(MatMulTest, StridesAndBias) {
+  const uint32_t cols = Cols(256);
+  const uint32_t rows = 21;
+  const Matrix padded = RandomMatrix(9, type(), rows, cols, 6 * tensor::Traits(type()).block_bytes);
+  const std::vector<float> bias = RandomFloats(10, rows);
+  for (const uint32_t tokens : {1u, 5u, 40u}) {
+    const std::vector<float> x = RandomFloats(11, size_t{tokens} * cols);
+    std::vector<float> wide_x(size_t{tokens} * (cols + 3), 1e9f);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      std::copy_n(x.begin() + t * cols, cols, wide_x.begin() + t * (cols + 3));
+    }
+    std::vector<float> y(size_t{tokens} * (rows + 4), -7.0f);
+    RunMatMul(kernels(), 2,
+              OneProjection(padded.weight(), wide_x.data(), tokens, cols + 3, bias.data(), y.data(),
+                            rows + 4));
+    const std::vector<float> expected = Emulate(padded, x, tokens);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      for (uint32_t r = 0; r < rows + 4; ++r) {
+        const float want = r < rows ? expected[t * rows + r] + bias[r] : -7.0f;
+        ASSERT_EQ(y[t * (rows + 4) + r], want) << "token " << t << " row " << r;
+      }
+    }
+  }
+}
+
+TEST_P(MatMulTest, CutsInsideBlocksCountAsZeros) {
+  const uint32_t cols = Cols(1024);
+  const Matrix m = RandomMatrix(12, type(), 19, cols);
+  const uint32_t cuts[][2] = {
+      {0, cols}, {0, 100},        {100, 200},    {256, 256}, {257, 1},
+      {255, 3},  {31, cols - 31}, {cols - 1, 1}, {512, 448}, {cols / 2, cols / 2}};
+  for (const auto& [begin, count] : cuts) {
+    Weight weight = m.weight();
+    weight.col_begin = begin;
+    weight.col_count = count;
+    for (const uint32_t tokens : {1u, 7u}) {
+      const std::vector<float> x = RandomFloats(begin + count, size_t{tokens} * count);
+      std::vector<float> full(size_t{tokens} * cols, 0.0f);
+      for (uint32_t t = 0; t < tokens; ++t) {
+        std::copy_n(x.begin() + t * count, count, full.begin() + t * cols + begin);
+      }
+      const std::vector<float> y = Product(kernels(), weight, x, tokens);
+      // A plain weight starts its chains at the cut, so only the value is the same.
+      if (Quantised(type())) ExpectSameBits(y, Emulate(m, full, tokens), std::to_string(begin));
+      ExpectNearExact(m, full, tokens, y);
+    }
+  }
+}
+
+TEST_P(MatMulTest, GoldenBlocks) {
+  constexpr uint32_t kRows = 8, kCols = 512;
+  const std::string path = "tests/golden/quant/" + std::string(tensor::Name(type())) + ".bin";
+  std::vector<char> bytes;
+  if (type() == Type::kF32) {
+    std::ifstream in("tests/golden/quant/source.f32", std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  } else {
+    std::ifstream in(path, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  const uint64_t row_bytes = tensor::RowBytes(type(), kCols);
+  ASSERT_EQ(bytes.size(), kRows * row_bytes) << path;
+  Matrix m{type(), kRows, kCols, row_bytes, std::make_unique<std::byte[]>(bytes.size())};
+  std::memcpy(m.data.get(), bytes.data(), bytes.size());
+  for (const uint32_t tokens : {1u, 33u}) {
+    std::vector<float> x = RandomFloats(13, size_t{tokens} * kCols, 0.0f);
+    for (size_t i = 0; i < x.size(); i += 97) x[i] *= 100.0f;
+    const std::vector<float> y = Product(kernels(), m.weight(), x, tokens);
+    ExpectSameBits(y, Emulate(m, x, tokens), "golden");
+    ExpectNearExact(m, x, tokens, y);
+  }
+}
+
+TEST_P(MatMulTest, ZeroAndTinyActivations) {
+  const uint32_t cols = Cols(256);
+  const Matrix m = RandomMatrix(14, type(), 16, cols);
+  for (const float value : {0.0f, -0.0f, 1e-42f, 1e-36f, 1e-29f}) {
+    const std::vector<float> x(cols, value);
+    const std::vector<float> y = Product(kernels(), m.weight(), x, 1);
+    for (const float out : y) {
+      EXPECT_TRUE(std::isfinite(out)) << value;
+      EXPECT_LE(std::fabs(out), 1e-20f) << value;
+      if (value == 0.0f) {
+        EXPECT_EQ(out, 0.0f);
+      }
+    }
+  }
+}
+
+TEST_P(MatMulTest, ValuesThatAreNotFiniteStayInTheirRow) {
+  const uint32_t cols = Cols(256);
+  const Matrix m = RandomMatrix(15, type(), 33, cols);
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const float bad : {NAN, kInf, -kInf, std::numeric_limits<float>::max()}) {
+    for (const uint32_t tokens : {3u, 20u}) {
+      const std::vector<float> x = RandomFloats(16, size_t{tokens} * cols);
+      std::vector<float> poisoned = x;
+      poisoned[cols + 40] = bad;  // of token 1
+      const std::vector<float> clean = Product(kernels(), m.weight(), x, tokens);
+      const std::vector<float> y = Product(kernels(), m.weight(), poisoned, tokens);
+      for (uint32_t t = 0; t < tokens; ++t) {
+        const size_t at = size_t{t} * m.rows;
+        if (t != 1) ExpectSameBits(&y[at], &clean[at], m.rows, "beside a bad row");
+      }
+      if (!std::isfinite(bad)) {
+        EXPECT_FALSE(std::isfinite(y[m.rows]));
+      }
+    }
+  }
+}
+
+// Names of tests have no dashes.
+std::string TestName(const Kernels& kernels) {
+  std::string name = kernels.name;
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, MatMulTest,
+                         testing::Combine(testing::ValuesIn(RunnableKernels()),
+                                          testing::ValuesIn(kTypes)),
+                         [](const testing::TestParamInfo<Case>& param) {
+                           return TestName(*std::get<0>(param.param)) + "_" +
+                                  std::string(tensor::Name(std::get<1>(param.param)));
+                         });
+
+class MergedTest : public testing::TestWithParam<const Kernels*> {};
+
+TEST_P(MergedTest, ThreeProjectionsOfMixedTypesEqualEachAlone) {
+  const uint32_t cols = 512;
+  const Type mixes[][3] = {{Type::kQ4_K, Type::kQ8_0, Type::kF32},
+                           {Type::kQ5_0, Type::kQ6_K, Type::kQ4_0},
+                           {Type::kF16, Type::kBF16, Type::kQ8_0},
+                           {Type::kF32, Type::kF32, Type::kF32}};
+  for (const auto& mix : mixes) {
+    for (const auto& [begin, count] : {std::pair{0u, cols}, std::pair{96u, 300u}}) {
+      for (const uint32_t tokens : {1u, 4u, 50u}) {
+        const std::vector<float> x = RandomFloats(21, size_t{tokens} * count);
+        const uint32_t rows[3] = {70, 16, 5};
+        MatMulParams params = {x.data(), tokens, count, 3, {}};
+        std::vector<Matrix> matrices;
+        std::vector<std::vector<float>> merged, alone;
+        for (int i = 0; i < 3; ++i) {
+          matrices.push_back(RandomMatrix(i, mix[i], rows[i], cols));
+          merged.emplace_back(size_t{tokens} * rows[i], NAN);
+        }
+        for (int i = 0; i < 3; ++i) {
+          Weight weight = matrices[i].weight();
+          weight.col_begin = begin;
+          weight.col_count = count;
+          alone.push_back(Product(*GetParam(), weight, x, tokens));
+          params.projections[i] = {weight, nullptr, merged[i].data(), rows[i]};
+        }
+        RunMatMul(*GetParam(), 2, params);
+        for (int i = 0; i < 3; ++i) ExpectSameBits(merged[i], alone[i], std::to_string(i));
+      }
+    }
+  }
+}
+
+TEST_P(MergedTest, NothingToDo) {
+  const Matrix m = RandomMatrix(1, Type::kQ8_0, 4, 64);
+  host::OpList list(2);
+  list.Clear(EncodeMode::kRun);
+  EncodeMatMulWith(list, OneProjection(m.weight(), nullptr, 0, 64, nullptr, nullptr, 4),
+                   *GetParam());
+  EXPECT_TRUE(list.entries().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, MergedTest, testing::ValuesIn(RunnableKernels()),
+                         [](const auto& param) { return TestName(*param.param); });
+
+TEST(CanMatMulTest, ExactlyTheSupportedTypes) {
+  for (uint32_t number = 0; number < 64; ++number) {
+    const auto traits = tensor::FindTypeTraits(number);
+    if (!traits.has_value()) continue;
+    EXPECT_EQ(CanMatMul(traits->type), traits->supported) << traits->name;
+  }
+}
+
+TEST(EncodeMatMulTest, TakesTheBestKernelsOfTheInstructionSet) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    if (!MissingInstructions(isa).empty()) continue;
+    const Matrix m = RandomMatrix(1, Type::kQ8_0, 30, 64);
+    const std::vector<float> x = RandomFloats(2, 64);
+    std::vector<float> y(30);
+    host::OpList list(1);
+    list.Clear(EncodeMode::kRun);
+    EncodeMatMul(list, OneProjection(m.weight(), x.data(), 1, 64, nullptr, y.data(), 30), isa);
+    RunList(list);
+    ExpectSameBits(y, Emulate(m, x, 1), Name(isa));
+  }
+}
+
+}  // namespace
+}  // namespace tandem::kernels::cpu
