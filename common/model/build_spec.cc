@@ -132,6 +132,10 @@ std::vector<KvGroupSpec> OneFullGroup(uint32_t num_layers) {
 }  // namespace
 
 absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file) {
+  if (file.tensors().empty()) {
+    return absl::InvalidArgumentError(
+        "the file has no tensors: a vocabulary alone can be tokenized with but not run");
+  }
   const gguf::Metadata& metadata = file.metadata();
   TANDEM_ASSIGN_OR_RETURN(const Architecture* architecture, ReadArchitecture(metadata));
   TANDEM_RETURN_IF_ERROR(RefuseOtherMathematics(metadata, architecture->name));

@@ -55,6 +55,14 @@ TEST(BuildSpecTest, GoldenLlama) {
   EXPECT_THAT(spec->kv_groups[0].layers, ElementsAre(0, 1, 2));
 }
 
+TEST(BuildSpecTest, AVocabularyAloneIsNoModel) {
+  TinyModel model;
+  model.skip = [](const std::string&) { return true; };
+  const auto spec = SpecOf(model);
+  EXPECT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(model), HasSubstr("the file has no tensors: a vocabulary alone"));
+}
+
 TEST(BuildSpecTest, GoldenRelatives) {
   const auto qwen2 = SpecOfFile("arch/qwen2/model.gguf");
   ASSERT_TRUE(qwen2.ok()) << qwen2.status();
