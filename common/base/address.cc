@@ -22,8 +22,11 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view address) {
     return bad("an IPv6 host stands in brackets");
   }
   if (host.empty()) return bad("no host");
+  // Digits alone: SimpleAtoi would also take a sign and white space.
+  const std::string_view digits = address.substr(colon + 1);
   int port = 0;
-  if (!absl::SimpleAtoi(Sv(address.substr(colon + 1)), &port) || port < 0 || port > 65535) {
+  if (digits.find_first_not_of("0123456789") != std::string_view::npos ||
+      !absl::SimpleAtoi(Sv(digits), &port) || port > 65535) {
     return bad("the port is a number from 0 to 65535");
   }
   return HostPort{std::string(host), port};

@@ -33,6 +33,18 @@ uint64_t MemAvailable() {
   return 0;
 }
 
+// Page cache of the cgroup that the kernel gives up first. It counts as used there, and reading a
+// model file fills it.
+uint64_t CgroupReclaimable() {
+  std::ifstream file("/sys/fs/cgroup/memory.stat");
+  std::string key;
+  uint64_t bytes = 0;
+  while (file >> key >> bytes) {
+    if (key == "inactive_file") return bytes;
+  }
+  return 0;
+}
+
 // What the cgroup (v2) leaves; "max" and absence mean no limit.
 uint64_t CgroupAvailable() {
   const uint64_t unlimited = std::numeric_limits<uint64_t>::max();
@@ -40,6 +52,7 @@ uint64_t CgroupAvailable() {
   std::ifstream limit_file("/sys/fs/cgroup/memory.max");
   std::ifstream used_file("/sys/fs/cgroup/memory.current");
   if (!(limit_file >> limit) || !(used_file >> used)) return unlimited;
+  used -= std::min(used, CgroupReclaimable());
   return limit > used ? limit - used : 0;
 }
 
