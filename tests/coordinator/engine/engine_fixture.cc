@@ -1,0 +1,111 @@
+#include "tests/coordinator/engine/engine_fixture.h"
+
+#include <chrono>
+#include <utility>
+
+#include "common/base/check.h"
+
+namespace tandem::coordinator {
+
+bool RecordingStream::OnToken(TokenId token, FinishReason reason, const Usage& usage) {
+  if (on_token_) on_token_();
+  std::lock_guard lock(mutex_);
+  TANDEM_CHECK(record_.num_ends == 0) << "a token after the end";
+  record_.tokens.push_back(token);
+  record_.usage = usage;
+  record_.reason = reason;
+  const bool stops = record_.tokens.size() >= stop_after_;
+  if (reason != FinishReason::kNone || stops) ++record_.num_ends;
+  changed_.notify_all();
+  return !stops;
+}
+
+void RecordingStream::OnEnd(const absl::Status& status, FinishReason reason, const Usage& usage) {
+  std::lock_guard lock(mutex_);
+  TANDEM_CHECK(record_.num_ends == 0) << "a second end";
+  record_.code = status.code();
+  record_.message = std::string(status.message());
+  record_.reason = reason;
+  record_.usage = usage;
+  ++record_.num_ends;
+  changed_.notify_all();
+}
+
+RecordingStream::Record RecordingStream::record() const {
+  std::lock_guard lock(mutex_);
+  return record_;
+}
+
+bool RecordingStream::WaitEnd() {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::minutes(1), [&] { return record_.num_ends > 0; });
+}
+
+bool RecordingStream::WaitTokens(size_t count) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::minutes(1),
+                           [&] { return record_.tokens.size() >= count; });
+}
+
+SimulatedEngine SimulatedEngine::Small() {
+  SimulatedEngine engine;
+  engine.config.scheduler = {.max_num_seqs = 16,
+                             .max_num_batched_tokens = 64,
+                             .chunked_prefill_size = 32,
+                             .max_model_len = 64,
+                             .policy = SchedulingPolicy::kDecodeFirst};
+  engine.config.kv_cache = {.block_size = 4,
+                            .enable_prefix_cache = true,
+                            .groups = {{.num_blocks = 64, .window_tokens = 0}}};
+  engine.config.vocab_size = engine.model.vocab_size;
+  engine.config.epoch = Epoch{5};
+  engine.config.max_queued_requests = 8;
+  return engine;
+}
+
+std::unique_ptr<EngineCore> SimulatedEngine::Make(std::vector<SimulatedWorker*>* workers) const {
+  SimulatedModel windowed = model;
+  std::vector<uint32_t> num_blocks;
+  windowed.window_tokens.clear();
+  for (const KvGroup& group : config.kv_cache.groups) {
+    windowed.window_tokens.push_back(group.window_tokens);
+    num_blocks.push_back(group.num_blocks);
+  }
+  auto clients = MakeSimulatedWorkers(ranks, windowed, num_blocks, scripts);
+  for (auto& client : clients) {
+    if (workers != nullptr) workers->push_back(static_cast<SimulatedWorker*>(client.get()));
+  }
+  WorkerGroup group(std::move(clients));
+  std::vector<WorkerConfig> worker_configs(ranks);
+  for (int rank = 0; rank < ranks; ++rank) {
+    WorkerConfig& worker = worker_configs[rank];
+    worker.epoch = config.epoch;
+    worker.rank = rank;
+    worker.size = ranks;
+    worker.block_size = config.kv_cache.block_size;
+    worker.max_num_seqs = config.scheduler.max_num_seqs;
+    worker.max_num_batched_tokens = config.scheduler.max_num_batched_tokens;
+    worker.max_model_len = config.scheduler.max_model_len;
+  }
+  const auto blocks = group.Bring(worker_configs, Deadline::After(std::chrono::minutes(1)));
+  TANDEM_CHECK(blocks.ok()) << blocks.status();
+  return std::make_unique<EngineCore>(config, std::move(group));
+}
+
+Request MakeRequest(const std::string& id, size_t prompt_len, uint32_t max_tokens,
+                    std::shared_ptr<TokenStream> stream) {
+  Request request;
+  request.id = id;
+  uint32_t state = 1;
+  for (char letter : id) state = state * 31 + static_cast<uint8_t>(letter);
+  for (size_t i = 0; i < prompt_len; ++i) {
+    state = state * 1664525 + 1013904223;  // Numerical Recipes' generator
+    request.prompt.push_back(static_cast<TokenId>((state >> 16) % 97));
+  }
+  request.sampling.temperature = 0;
+  request.sampling.max_tokens = max_tokens;
+  request.stream = std::move(stream);
+  return request;
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,343 @@
+#include "coordinator/engine/engine_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/coordinator/engine/engine_fixture.h"
+
+namespace tandem::coordinator {
+namespace {
+
+using Stream = std::shared_ptr<RecordingStream>;
+
+// Holds the engine's thread until opened: a state of the engine that stays while the test looks at
+// it.
+class Gate {
+ public:
+  void Open() {
+    std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void Pass() {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    ASSERT_TRUE(changed_.wait_for(lock, std::chrono::minutes(1), [&] { return open_; }));
+  }
+  // Waits until the engine stands before the gate.
+  void AwaitArrival() {
+    std::unique_lock lock(mutex_);
+    ASSERT_TRUE(changed_.wait_for(lock, std::chrono::minutes(1), [&] { return waiting_ > 0; }));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  int waiting_ = 0;
+};
+
+// Hears of a lost worker.
+class LossListener {
+ public:
+  EngineLoop::LostFn fn() {
+    return [this](const absl::Status& status) {
+      std::lock_guard lock(mutex_);
+      message_ = std::string(status.message());
+      ++count_;
+      changed_.notify_all();
+    };
+  }
+  // What was lost; empty when nothing was within a minute.
+  std::string Await() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::minutes(1), [&] { return count_ > 0; });
+    return message_;
+  }
+  int count() const {
+    std::lock_guard lock(mutex_);
+    return count_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string message_;
+  int count_ = 0;
+};
+
+class EngineLoopTest : public testing::Test {
+ protected:
+  void Start() { loop_ = std::make_unique<EngineLoop>(engine_.Make(&workers_), loss_.fn()); }
+
+  Stream Add(const std::string& id, uint32_t max_tokens = 10) {
+    auto stream = std::make_shared<RecordingStream>();
+    const absl::Status status = loop_->Add(MakeRequest(id, 9, max_tokens, stream));
+    EXPECT_TRUE(status.ok()) << status;
+    return stream;
+  }
+  absl::StatusCode AddCode(const std::string& id) {
+    return loop_->Add(MakeRequest(id, 9, 10, std::make_shared<RecordingStream>())).code();
+  }
+  // A request that holds the engine at its first token until `gate_` opens.
+  Stream AddHeld(const std::string& id) {
+    auto stream = std::make_shared<RecordingStream>(SIZE_MAX, [this] { gate_.Pass(); });
+    EXPECT_TRUE(loop_->Add(MakeRequest(id, 9, 10, stream)).ok());
+    gate_.AwaitArrival();
+    return stream;
+  }
+  void ExpectAllFree() {
+    const EngineStats stats = loop_->Stats();
+    EXPECT_EQ(stats.blocks_free, stats.blocks_total);
+    EXPECT_EQ(stats.running, 0);
+    EXPECT_EQ(stats.waiting, 0);
+  }
+
+  SimulatedEngine engine_ = SimulatedEngine::Small();
+  std::vector<SimulatedWorker*> workers_;
+  LossListener loss_;
+  Gate gate_;
+  std::unique_ptr<EngineLoop> loop_;  // ends before what it calls
+};
+
+TEST_F(EngineLoopTest, ServesManyThreadsAtOnce) {
+  engine_.config.max_queued_requests = 64;
+  engine_.config.kv_cache.groups[0].num_blocks = 20;
+  Start();
+  constexpr int kThreads = 4, kRequests = 10;
+  std::vector<std::vector<Stream>> streams(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kRequests; ++i) {
+        streams[t].push_back(std::make_shared<RecordingStream>());
+        // The prompt depends on the length alone, so that threads share prefixes.
+        Request request = MakeRequest("prompt", 5 + i, 10 + t, streams[t].back());
+        request.id = std::to_string(t) + "." + std::to_string(i);
+        EXPECT_TRUE(loop_->Add(std::move(request)).ok());
+        if (i % 3 == 2) loop_->Cancel(std::to_string(t) + "." + std::to_string(i - 1));
+        loop_->Stats();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (auto& of_thread : streams) {
+    for (Stream& stream : of_thread) ASSERT_TRUE(stream->WaitEnd());
+  }
+  // Equal prompts give equal tokens, as far as each went.
+  for (int t = 1; t < kThreads; ++t) {
+    for (int i = 0; i < kRequests; ++i) {
+      const auto a = streams[0][i]->record().tokens;
+      const auto b = streams[t][i]->record().tokens;
+      const size_t size = std::min(a.size(), b.size());
+      EXPECT_TRUE(std::equal(a.begin(), a.begin() + size, b.begin()));
+    }
+  }
+  ExpectAllFree();
+  loop_->Shutdown();
+  EXPECT_EQ(loss_.count(), 0);
+}
+
+TEST_F(EngineLoopTest, AFullQueueRefuses) {
+  engine_.config.scheduler.max_num_seqs = 2;
+  engine_.config.max_queued_requests = 3;
+  Start();
+  std::vector<Stream> streams = {AddHeld("held")};
+  for (int i = 0; i < 4; ++i) streams.push_back(Add(std::to_string(i)));
+  const absl::Status full =
+      loop_->Add(MakeRequest("late", 9, 10, std::make_shared<RecordingStream>()));
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(full.message(),
+            "the queue is full: 5 requests in flight, at most 2 running and 3 waiting");
+  gate_.Open();
+  for (Stream& stream : streams) {
+    ASSERT_TRUE(stream->WaitEnd());
+    EXPECT_EQ(stream->record().tokens.size(), 10u);
+  }
+  EXPECT_TRUE(Add("late")->WaitEnd());
+}
+
+TEST_F(EngineLoopTest, AnIdIsUniqueWhileInFlight) {
+  Start();
+  Stream held = AddHeld("a");
+  const absl::Status twice =
+      loop_->Add(MakeRequest("a", 9, 10, std::make_shared<RecordingStream>()));
+  EXPECT_EQ(twice.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(twice.message(), "request id \"a\" is already in flight");
+  gate_.Open();
+  ASSERT_TRUE(held->WaitEnd());
+  EXPECT_EQ(held->record().tokens.size(), 10u);
+  // Free again as soon as the client heard of the end; an old Cancel does not hit the new request.
+  Stream again = Add("a");
+  ASSERT_TRUE(again->WaitEnd());
+  EXPECT_EQ(again->record().tokens, held->record().tokens);
+}
+
+TEST_F(EngineLoopTest, AStreamMayAddAndCancel) {
+  Start();
+  auto second = std::make_shared<RecordingStream>();
+  bool added = false;
+  auto first = std::make_shared<RecordingStream>(SIZE_MAX, [&] {
+    if (added) return;
+    added = true;
+    EXPECT_TRUE(loop_->Add(MakeRequest("b", 9, 10, second)).ok());
+    loop_->Cancel("a");
+  });
+  ASSERT_TRUE(loop_->Add(MakeRequest("a", 9, 50, first)).ok());
+  ASSERT_TRUE(first->WaitEnd());
+  EXPECT_EQ(first->record().reason, FinishReason::kCancelled);
+  ASSERT_TRUE(second->WaitEnd());
+  EXPECT_EQ(second->record().reason, FinishReason::kLength);
+}
+
+TEST_F(EngineLoopTest, CancelFreesBlocksAndIsHeardOnce) {
+  Start();
+  Stream held = AddHeld("a");
+  Stream waiting = Add("b");
+  loop_->Cancel("a");
+  loop_->Cancel("a");
+  loop_->Cancel("b");
+  loop_->Cancel("nobody");
+  gate_.Open();
+  ASSERT_TRUE(held->WaitEnd());
+  ASSERT_TRUE(waiting->WaitEnd());
+  EXPECT_EQ(held->record().reason, FinishReason::kCancelled);
+  EXPECT_EQ(held->record().tokens.size(), 1u);
+  EXPECT_EQ(waiting->record().reason, FinishReason::kCancelled);
+  EXPECT_TRUE(waiting->record().tokens.empty());
+  ExpectAllFree();
+}
+
+TEST_F(EngineLoopTest, ManyCancelsMidStreamLeaveNothingBehind) {
+  Start();
+  for (int i = 0; i < 100; ++i) {
+    Stream stream = Add(std::to_string(i), 50);
+    ASSERT_TRUE(stream->WaitTokens(2));
+    loop_->Cancel(std::to_string(i));
+    ASSERT_TRUE(stream->WaitEnd());
+  }
+  ExpectAllFree();
+}
+
+TEST_F(EngineLoopTest, RefusesWhatCanNeverFit) {
+  Start();
+  const absl::Status status =
+      loop_->Add(MakeRequest("a", 60, 10, std::make_shared<RecordingStream>()));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(loop_->Stats().waiting, 0);
+}
+
+TEST_F(EngineLoopTest, ShutdownEndsEveryRequestAsCancelled) {
+  engine_.config.scheduler.max_num_seqs = 2;
+  Start();
+  Stream held = AddHeld("held");
+  std::vector<Stream> streams;
+  for (int i = 0; i < 4; ++i) streams.push_back(Add(std::to_string(i), 50));
+  std::thread stopper([&] { loop_->Shutdown(); });
+  // From now on nothing comes in, whatever the engine is doing.
+  while (loop_->state() == EngineLoop::State::kServing) std::this_thread::yield();
+  EXPECT_EQ(AddCode("late"), absl::StatusCode::kUnavailable);
+  gate_.Open();
+  stopper.join();
+  streams.push_back(held);
+  for (Stream& stream : streams) {
+    EXPECT_EQ(stream->record().num_ends, 1);
+    EXPECT_EQ(stream->record().reason, FinishReason::kCancelled);
+    EXPECT_EQ(stream->record().code, absl::StatusCode::kOk);
+  }
+  EXPECT_EQ(loop_->state(), EngineLoop::State::kStopped);
+  EXPECT_EQ(AddCode("late"), absl::StatusCode::kUnavailable);
+  loop_->Cancel("held");
+  loop_->Shutdown();
+  ExpectAllFree();
+  EXPECT_EQ(loss_.count(), 0);
+}
+
+TEST_F(EngineLoopTest, AnIdleEngineShutsDown) {
+  Start();
+  loop_->Shutdown();
+  EXPECT_EQ(loop_->state(), EngineLoop::State::kStopped);
+}
+
+TEST_F(EngineLoopTest, AWorkerLostInAStepEndsEveryRequestWithItsName) {
+  engine_.scripts = {{},
+                     {.faults = {{4, SimulatedFault::kDie}}, .delay_polls = 0, .fail_load = false}};
+  Start();
+  Stream held = AddHeld("held");
+  std::vector<Stream> streams = {held};
+  for (int i = 0; i < 4; ++i) streams.push_back(Add(std::to_string(i), 50));
+  gate_.Open();
+  for (Stream& stream : streams) {
+    ASSERT_TRUE(stream->WaitEnd());
+    EXPECT_EQ(stream->record().num_ends, 1);
+    EXPECT_EQ(stream->record().code, absl::StatusCode::kUnavailable);
+    EXPECT_EQ(stream->record().message, "rank 1 exited with signal 9");
+  }
+  EXPECT_EQ(loss_.Await(), "rank 1 exited with signal 9");
+  EXPECT_EQ(loss_.count(), 1);
+  EXPECT_EQ(loop_->state(), EngineLoop::State::kLost);
+  const absl::Status refused =
+      loop_->Add(MakeRequest("late", 9, 10, std::make_shared<RecordingStream>()));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(refused.message(), "rank 1 exited with signal 9");
+  EXPECT_TRUE(workers_[0]->aborted());
+  ExpectAllFree();
+  loop_->Shutdown();
+  EXPECT_EQ(loop_->state(), EngineLoop::State::kStopped);
+}
+
+TEST_F(EngineLoopTest, AStuckWorkerIsNamedAtTheStepDeadline) {
+  engine_.scripts = {
+      {}, {.faults = {{2, SimulatedFault::kHang}}, .delay_polls = 0, .fail_load = false}};
+  engine_.config.step_timeout = std::chrono::milliseconds(30);
+  Start();
+  Stream stream = Add("a");
+  ASSERT_TRUE(stream->WaitEnd());
+  EXPECT_EQ(stream->record().message, "rank 1 did not answer step 2 in time");
+  EXPECT_EQ(loss_.Await(), "rank 1 did not answer step 2 in time");
+}
+
+TEST_F(EngineLoopTest, AWorkerLostWhileIdleIsNoticed) {
+  Start();
+  ASSERT_TRUE(Add("a")->WaitEnd());
+  workers_[0]->Kill();
+  EXPECT_EQ(loss_.Await(), "rank 0 exited with signal 9");
+  EXPECT_EQ(AddCode("late"), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(EngineLoopTest, WorkersThatEndDuringShutdownAreNoLoss) {
+  Start();
+  Stream held = AddHeld("held");
+  std::thread stopper([&] { loop_->Shutdown(); });
+  while (loop_->state() == EngineLoop::State::kServing) std::this_thread::yield();
+  workers_[1]->Kill();
+  gate_.Open();
+  stopper.join();
+  EXPECT_EQ(held->record().reason, FinishReason::kCancelled);
+  EXPECT_EQ(held->record().code, absl::StatusCode::kOk);
+  EXPECT_EQ(loss_.count(), 0);
+}
+
+TEST_F(EngineLoopTest, CountsItsTime) {
+  Start();
+  ASSERT_TRUE(Add("a")->WaitEnd());
+  loop_->Shutdown();
+  const EngineStepTimings timings = loop_->Timings();
+  EXPECT_EQ(timings.steps, 10);
+  EXPECT_EQ(loop_->Stats().steps, 10);
+  for (int64_t part : {timings.schedule_ns, timings.build_ns, timings.submit_ns, timings.wait_ns,
+                       timings.apply_ns}) {
+    EXPECT_GT(part, 0);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::coordinator

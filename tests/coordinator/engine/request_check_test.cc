@@ -1,0 +1,63 @@
+#include "coordinator/engine/request_check.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "tests/coordinator/engine/engine_fixture.h"
+
+namespace tandem::coordinator {
+namespace {
+
+// Every way to ask for what would make a step fail, and a word of the refusal.
+struct Case {
+  const char* name;
+  std::function<void(Request&)> spoil;
+  const char* message;
+};
+
+const Case kCases[] = {
+    {"NoId", [](Request& r) { r.id.clear(); }, "request id is empty"},
+    {"NoStream", [](Request& r) { r.stream = nullptr; }, "nobody listens"},
+    {"EmptyPrompt", [](Request& r) { r.prompt.clear(); }, "prompt is empty"},
+    {"PromptTooLong", [](Request& r) { r.prompt.resize(65); }, "prompt of 65 tokens"},
+    {"NoTokens", [](Request& r) { r.sampling.max_tokens = 0; }, "max_tokens must be at least 1"},
+    {"HugeMaxTokens", [](Request& r) { r.sampling.max_tokens = UINT32_MAX; },
+     "max_tokens 4294967295 exceed the context of 64"},
+    {"IdAboveVocabulary", [](Request& r) { r.prompt[1] = 97; },
+     "prompt token 1 is id 97, the vocabulary has 97"},
+    {"NegativeId", [](Request& r) { r.prompt[0] = -1; }, "prompt token 0 is id -1"},
+    {"StopIdAboveVocabulary", [](Request& r) { r.sampling.end_ids = {97}; }, "stop token 0"},
+    {"UnsortedStopIds",
+     [](Request& r) {
+       r.sampling.end_ids = {9, 3};
+     },
+     "sorted"},
+    {"NanTemperature", [](Request& r) { r.sampling.temperature = std::nanf(""); }, "temperature"},
+    {"InfiniteTemperature", [](Request& r) { r.sampling.temperature = INFINITY; }, "temperature"},
+    {"NegativeTemperature", [](Request& r) { r.sampling.temperature = -1; }, "temperature"},
+    {"TopPAboveOne", [](Request& r) { r.sampling.top_p = 2; }, "top_p must be in (0, 1], is 2"},
+    {"TopPZero", [](Request& r) { r.sampling.top_p = 0; }, "top_p"},
+    {"NanMinP", [](Request& r) { r.sampling.min_p = std::nanf(""); }, "min_p"},
+    {"NegativeTopK", [](Request& r) { r.sampling.top_k = -2; }, "top_k"},
+};
+
+class RequestCheckTest : public testing::TestWithParam<Case> {};
+
+TEST_P(RequestCheckTest, RefusesInOneClearLine) {
+  const RequestCheck check(SimulatedEngine::Small().config);
+  Request request = MakeRequest("a", 8, 8, std::make_shared<RecordingStream>());
+  ASSERT_TRUE(check.Check(request).ok()) << check.Check(request);
+  GetParam().spoil(request);
+  const absl::Status status = check.Check(request);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find(GetParam().message), absl::string_view::npos) << status;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RequestCheckTest, testing::ValuesIn(kCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace tandem::coordinator

@@ -1,0 +1,162 @@
+#include "coordinator/engine/step_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/kvcache/block_manager.h"
+
+namespace tandem::coordinator {
+namespace {
+
+using Ids = std::vector<BlockId>;
+
+class StepBuilderTest : public testing::Test {
+ protected:
+  StepBuilderTest() {
+    config_ = {
+        .block_size = 4,
+        .enable_prefix_cache = true,
+        .groups = {{.num_blocks = 16, .window_tokens = 0}, {.num_blocks = 16, .window_tokens = 4}}};
+    kv_ = std::make_unique<BlockManager>(config_);
+  }
+  ~StepBuilderTest() override {
+    for (auto& generation : generations_) kv_->Release(generation->blocks);
+  }
+
+  // A generation whose first `computed` tokens are computed and which has room for all.
+  Generation& Make(std::vector<TokenId> prompt, uint32_t computed, uint32_t slot,
+                   Sampling sampling = {}) {
+    Request request;
+    request.prompt = std::move(prompt);
+    request.sampling = std::move(sampling);
+    generations_.push_back(
+        std::make_unique<Generation>(generations_.size() + 1, std::move(request)));
+    Generation& generation = *generations_.back();
+    generation.slot = slot;
+    EXPECT_TRUE(kv_->Start(generation.blocks, {}, generation.num_tokens(), 1));
+    kv_->Commit(generation.blocks, generation.tokens, computed);
+    generation.num_computed = computed;
+    return generation;
+  }
+
+  static PlanEntry Entry(Generation& generation, uint32_t num_tokens) {
+    return {.sequence = &generation,
+            .num_tokens = num_tokens,
+            .phase = generation.phase(),
+            .samples = num_tokens == generation.num_missing()};
+  }
+
+  // What a worker would say.
+  static absl::Status Validate(const step::StepDescriptor& step) {
+    return step::Validate(step, {.max_tokens = 64,
+                                 .max_seqs = 8,
+                                 .max_model_len = 64,
+                                 .vocab_size = 100,
+                                 .block_size = 4,
+                                 .num_blocks = {16, 16},
+                                 .windows = {0, 4},
+                                 .max_result_bytes = 1 << 20});
+  }
+
+  KvCacheConfig config_;
+  std::unique_ptr<BlockManager> kv_;
+  std::vector<std::unique_ptr<Generation>> generations_;
+  StepBuilder builder_{4, 2};
+};
+
+TEST_F(StepBuilderTest, WritesADecodeAndAPrefillInFull) {
+  Generation& a = Make({10, 11, 12, 13, 14, 15, 16, 17, 18}, 8, 3);
+  Generation& b = Make({20, 21, 22, 23, 24}, 0, 1);
+  Plan plan;
+  plan.entries = {Entry(a, 1), Entry(b, 3)};
+  const step::StepDescriptor& step = builder_.Build(plan, StepId{7}, Epoch{2});
+  EXPECT_EQ(step.step_id, StepId{7});
+  EXPECT_EQ(step.epoch, Epoch{2});
+  EXPECT_EQ(step.kind, step::StepKind::kMixed);
+  EXPECT_EQ(step.num_scheduled_tokens, 4u);
+  EXPECT_EQ(step.num_seqs_active, 2u);
+  EXPECT_EQ(step.tokens, (std::vector<TokenId>{18, 20, 21, 22}));
+  EXPECT_EQ(step.positions, (std::vector<int32_t>{8, 0, 1, 2}));
+  EXPECT_EQ(step.query_offsets, (std::vector<uint32_t>{0, 1, 4}));
+  EXPECT_EQ(step.sequences[0], (step::SequenceEntry{.slot = 3, .query_len = 1, .context_len = 9}));
+  EXPECT_EQ(step.sequences[1], (step::SequenceEntry{.slot = 1, .query_len = 3, .context_len = 3}));
+  // Blocks are given in order: a has 0 1 2, b has 3 4; position 8 sees 5..8 in group 1.
+  EXPECT_EQ(step.groups[0].blocks, (Ids{0, 1, 2, 3, 4}));
+  EXPECT_EQ(step.groups[0].table_offsets, (std::vector<uint32_t>{0, 3, 5}));
+  EXPECT_EQ(step.groups[0].slot_mapping, (std::vector<int32_t>{8, 12, 13, 14}));
+  EXPECT_EQ(step.groups[1].blocks[0], kNoBlock);
+  EXPECT_EQ(step.groups[1].blocks[1], 1);
+  ASSERT_EQ(step.rows.size(), 1u);
+  EXPECT_EQ(step.rows[0], (step::RowRequest{.token = 0, .wants = step::kWantSample}));
+  EXPECT_TRUE(step.has_sampling);
+  EXPECT_EQ(step.sampling.size(), 1u);
+  const absl::Status valid = Validate(step);
+  EXPECT_TRUE(valid.ok()) << valid << step::DebugString(step);
+}
+
+TEST_F(StepBuilderTest, SaysTheKind) {
+  Generation& decode = Make({1, 2, 3}, 2, 0);
+  Generation& prefill = Make({4, 5, 6}, 0, 1);
+  Plan plan;
+  plan.entries = {Entry(decode, 1)};
+  EXPECT_EQ(builder_.Build(plan, StepId{1}, Epoch{1}).kind, step::StepKind::kDecode);
+  plan.entries = {Entry(prefill, 3)};
+  EXPECT_EQ(builder_.Build(plan, StepId{2}, Epoch{1}).kind, step::StepKind::kPrefill);
+  // A descriptor is reused, but nothing of the step before stays.
+  const step::StepDescriptor& again = builder_.Build(plan, StepId{2}, Epoch{1});
+  EXPECT_EQ(again, StepBuilder(4, 2).Build(plan, StepId{2}, Epoch{1}));
+}
+
+TEST_F(StepBuilderTest, SamplingIsKeyedByThePositionOfTheDrawnToken) {
+  Sampling sampling;
+  sampling.temperature = 0.7f;
+  sampling.top_p = 0.9f;
+  sampling.min_p = 0.1f;
+  sampling.top_k = 5;
+  sampling.seed = 99;
+  sampling.min_tokens = 2;
+  sampling.max_tokens = 10;
+  sampling.end_ids = {1, 2};
+  Generation& a = Make({10, 11, 12}, 0, 0, sampling);
+  Plan plan;
+  plan.entries = {Entry(a, 3)};
+  const step::RowSampling expected{.temperature = 0.7f,
+                                   .top_p = 0.9f,
+                                   .min_p = 0.1f,
+                                   .top_k = 5,
+                                   .seed = 99,
+                                   .position = 3,
+                                   .banned = {1, 2}};
+  EXPECT_EQ(builder_.Build(plan, StepId{1}, Epoch{1}).sampling[0], expected);
+  // The same after a preemption: two tokens drawn, all computed anew.
+  a.tokens.push_back(50);
+  plan.entries = {Entry(a, 4)};
+  EXPECT_EQ(builder_.Build(plan, StepId{2}, Epoch{1}).sampling[0].position, 4u);
+  EXPECT_EQ(builder_.Build(plan, StepId{2}, Epoch{1}).sampling[0].banned.size(), 2u);
+  a.tokens.push_back(51);
+  ASSERT_TRUE(kv_->Grow(a.blocks, 5));
+  plan.entries = {Entry(a, 5)};
+  const step::StepDescriptor& step = builder_.Build(plan, StepId{3}, Epoch{1});
+  EXPECT_EQ(step.sampling[0].position, 5u);
+  EXPECT_TRUE(step.sampling[0].banned.empty());
+}
+
+TEST_F(StepBuilderTest, AsksForLogitsWhereTheyAreWanted) {
+  Request request;
+  request.prompt = {1, 2};
+  request.want_logits = true;
+  generations_.push_back(std::make_unique<Generation>(1, std::move(request)));
+  Generation& generation = *generations_.back();
+  ASSERT_TRUE(kv_->Start(generation.blocks, {}, 2, 2));
+  Plan plan;
+  plan.entries = {Entry(generation, 2)};
+  EXPECT_EQ(builder_.Build(plan, StepId{1}, Epoch{1}).rows[0].wants,
+            step::kWantSample | step::kWantLogits);
+}
+
+}  // namespace
+}  // namespace tandem::coordinator

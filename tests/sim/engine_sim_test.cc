@@ -1,0 +1,240 @@
+// The whole coordinator in one thread, from a seed: random requests come and go on an engine with
+// far too few blocks, and after every step each block is accounted for. In the end every request
+// must have drawn exactly the tokens that it draws alone on an engine with room for everything,
+// without prefix cache and in one chunk; and all blocks are free.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tests/coordinator/engine/engine_fixture.h"
+
+namespace tandem::coordinator {
+namespace {
+
+struct SimulatedClient {
+  Request request;  // without stream
+  std::shared_ptr<RecordingStream> stream;
+  uint64_t arrival = 0;
+  bool cancelled = false;
+};
+
+// What the clients do.
+class Workload {
+ public:
+  Workload(uint64_t seed, uint32_t max_model_len) : random_(seed), max_model_len_(max_model_len) {
+    for (int i = 0; i < 3; ++i) {
+      roots_.emplace_back(max_model_len);
+      for (TokenId& token : roots_.back()) token = static_cast<TokenId>(random_() % 97);
+    }
+  }
+
+  bool Chance(uint32_t percent) { return random_() % 100 < percent; }
+  size_t Below(size_t bound) { return random_() % bound; }
+
+  SimulatedClient NewClient() {
+    SimulatedClient client;
+    Request& request = client.request;
+    request.id = std::to_string(++num_clients_);
+    const size_t prompt_len = 1 + Below(max_model_len_ * 2 / 3);
+    // Most prompts begin like one of the roots, many to a block's end or one token off it.
+    const std::vector<TokenId>& root = roots_[Below(roots_.size())];
+    size_t shared = Chance(75) ? Below(prompt_len + 1) : 0;
+    if (Chance(50)) shared = std::min(prompt_len, shared / 8 * 8 + Below(2));
+    request.prompt.assign(root.begin(), root.begin() + shared);
+    while (request.prompt.size() < prompt_len) {
+      request.prompt.push_back(static_cast<TokenId>(random_() % 97));
+    }
+    Sampling& sampling = request.sampling;
+    sampling.temperature = Chance(50) ? 0.0f : 0.8f;
+    sampling.seed = random_();
+    sampling.max_tokens = 1 + static_cast<uint32_t>(Below(max_model_len_ - prompt_len));
+    for (TokenId id = 0; id < 97; ++id) {
+      if (Chance(1)) sampling.end_ids.push_back(id);
+    }
+    if (Chance(30)) sampling.min_tokens = static_cast<uint32_t>(Below(20));
+    client.stream = std::make_shared<RecordingStream>(Chance(10) ? 1 + Below(10) : SIZE_MAX);
+    return client;
+  }
+
+ private:
+  std::mt19937_64 random_;
+  const uint32_t max_model_len_;
+  std::vector<std::vector<TokenId>> roots_;
+  uint64_t num_clients_ = 0;
+};
+
+struct SimParams {
+  uint32_t block_size;
+  uint32_t chunk;
+  bool prefix_cache;
+  bool two_groups;
+  SchedulingPolicy policy;
+  uint64_t seed;
+};
+
+std::string Name(const SimParams& p) {
+  return "Block" + std::to_string(p.block_size) + "Chunk" + std::to_string(p.chunk) +
+         (p.prefix_cache ? "Cache" : "NoCache") + (p.two_groups ? "TwoGroups" : "OneGroup") +
+         (p.policy == SchedulingPolicy::kDecodeFirst ? "DecodeFirst" : "PrefillFirst") + "Seed" +
+         std::to_string(p.seed);
+}
+
+std::vector<SimParams> AllParams() {
+  std::vector<SimParams> all;
+  for (uint32_t block_size : {8u, 16u, 256u}) {
+    for (uint32_t chunk : {1u, 7u, 512u}) {
+      for (bool prefix_cache : {false, true}) {
+        for (bool two_groups : {false, true}) {
+          for (uint64_t seed = 1; seed <= 4; ++seed) {
+            all.push_back({.block_size = block_size,
+                           .chunk = chunk,
+                           .prefix_cache = prefix_cache,
+                           .two_groups = two_groups,
+                           .policy = seed % 2 ? SchedulingPolicy::kDecodeFirst
+                                              : SchedulingPolicy::kPrefillFirst,
+                           .seed = seed});
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+class EngineSimTest : public testing::TestWithParam<SimParams> {
+ protected:
+  static constexpr uint32_t kWindow = 21;
+
+  // By the seed: just enough blocks for the longest request, or up to two and a half times that.
+  static SimulatedEngine Scarce(const SimParams& p) {
+    SimulatedEngine engine = SimulatedEngine::Small();
+    const uint32_t max_model_len = p.block_size == 256 ? 600 : 120;
+    engine.config.scheduler = {.max_num_seqs = 6,
+                               .max_num_batched_tokens = std::max(20u, p.chunk + 3),
+                               .chunked_prefill_size = p.chunk,
+                               .max_model_len = max_model_len,
+                               .policy = p.policy};
+    KvCacheConfig& kv = engine.config.kv_cache;
+    kv.block_size = p.block_size;
+    kv.enable_prefix_cache = p.prefix_cache;
+    kv.groups = {{.num_blocks = 0, .window_tokens = 0}};
+    if (p.two_groups) kv.groups.push_back({.num_blocks = 0, .window_tokens = kWindow});
+    for (KvGroup& group : kv.groups) {
+      const uint32_t step_tokens = engine.config.scheduler.MostStepTokens();
+      const uint32_t least = kv.MostBlocks(group, max_model_len, step_tokens);
+      // Windows are small: with room for several of them the full group is the scarce one.
+      const uint32_t share = group.window_tokens > 0 ? 4 : 1;
+      group.num_blocks = least + least * share * static_cast<uint32_t>(p.seed - 1) / 2;
+    }
+    return engine;
+  }
+
+  static SimulatedEngine Ample(const SimParams& p) {
+    SimulatedEngine engine = Scarce(p);
+    engine.ranks = 1;
+    engine.config.scheduler.max_num_batched_tokens = 1024;
+    engine.config.scheduler.chunked_prefill_size = 1024;
+    engine.config.kv_cache.enable_prefix_cache = false;
+    engine.config.kv_cache.block_size = 16;
+    for (KvGroup& group : engine.config.kv_cache.groups) group.num_blocks = 64;
+    return engine;
+  }
+
+  static void CheckedStep(EngineCore& core) {
+    const absl::Status status = core.Step();
+    ASSERT_TRUE(status.ok()) << status;
+    const absl::Status integrity = core.CheckIntegrity();
+    ASSERT_TRUE(integrity.ok()) << integrity;
+  }
+
+  static RecordingStream::Record RunAlone(const SimParams& p, Request request) {
+    auto stream = std::make_shared<RecordingStream>();
+    request.stream = stream;
+    auto core = Ample(p).Make();
+    core->Add(std::move(request), 1);
+    while (!core->idle()) {
+      if (absl::Status status = core->Step(); !status.ok()) {
+        ADD_FAILURE() << status;
+        break;
+      }
+    }
+    return stream->record();
+  }
+
+  void Arrive(EngineCore& core, Workload& workload) {
+    clients_.push_back(workload.NewClient());
+    SimulatedClient& client = clients_.back();
+    client.arrival = clients_.size();
+    Request request = client.request;
+    request.stream = client.stream;
+    core.Add(std::move(request), client.arrival);
+  }
+
+  static void CheckClient(const SimParams& p, const SimulatedClient& client) {
+    const auto record = client.stream->record();
+    const auto alone = RunAlone(p, client.request);
+    ASSERT_EQ(record.num_ends, 1) << "request " << client.request.id;
+    ASSERT_LE(record.tokens.size(), alone.tokens.size());
+    EXPECT_TRUE(std::equal(record.tokens.begin(), record.tokens.end(), alone.tokens.begin()))
+        << "request " << client.request.id;
+    if (record.reason == FinishReason::kStop || record.reason == FinishReason::kLength) {
+      EXPECT_EQ(record.tokens, alone.tokens) << "request " << client.request.id;
+      EXPECT_EQ(record.reason, alone.reason);
+      EXPECT_EQ(record.usage.completion_tokens, alone.usage.completion_tokens);
+    }
+    if (!p.prefix_cache) {
+      EXPECT_EQ(record.usage.cached_tokens, 0u);
+    }
+  }
+
+  // The suite is worth nothing if it never preempts or never hits.
+  static void TearDownTestSuite() {
+    if (num_runs_ < AllParams().size()) return;  // filtered
+    EXPECT_GT(num_preemptions_, 100);
+    EXPECT_GT(num_cached_tokens_, 1000);
+  }
+
+  static inline size_t num_runs_ = 0;
+  static inline int64_t num_preemptions_ = 0;
+  static inline int64_t num_cached_tokens_ = 0;
+
+  std::vector<SimulatedClient> clients_;
+};
+
+TEST_P(EngineSimTest, EveryRequestGetsTheTokensThatItGetsAlone) {
+  const SimParams& p = GetParam();
+  const SimulatedEngine engine = Scarce(p);
+  auto core = engine.Make();
+  Workload workload(p.seed * 1000 + p.block_size + p.chunk, engine.config.scheduler.max_model_len);
+  constexpr size_t kClients = 24;
+  for (int step = 0; clients_.size() < kClients || !core->idle(); ++step) {
+    ASSERT_LT(step, 200000) << "the engine does not come to an end";
+    while (clients_.size() < kClients && workload.Chance(25)) Arrive(*core, workload);
+    if (workload.Chance(2) && !clients_.empty()) {
+      core->Cancel(clients_[workload.Below(clients_.size())].arrival);
+    }
+    ASSERT_NO_FATAL_FAILURE(CheckedStep(*core));
+  }
+  EXPECT_EQ(core->Stats().blocks_free, core->Stats().blocks_total);
+  if (!p.prefix_cache) {
+    EXPECT_EQ(core->Stats().blocks_cached, 0);
+  }
+  num_preemptions_ += core->Stats().preemptions;
+  ++num_runs_;
+  for (const SimulatedClient& client : clients_) {
+    ASSERT_NO_FATAL_FAILURE(CheckClient(p, client));
+    num_cached_tokens_ += client.stream->record().usage.cached_tokens;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, EngineSimTest, testing::ValuesIn(AllParams()),
+                         [](const auto& test) { return Name(test.param); });
+
+}  // namespace
+}  // namespace tandem::coordinator
