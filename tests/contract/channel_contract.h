@@ -1,6 +1,7 @@
 // The contract of transport::Channel as tests. Link it and instantiate it for each implementation:
 //
-//   INSTANTIATE_TEST_SUITE_P(Shm, ChannelContract, testing::Values(ChannelFactory{"shm", MakePair}), ChannelFactoryName);
+//   INSTANTIATE_TEST_SUITE_P(Shm, ChannelContract, testing::Values(ChannelFactory{"shm",
+//   MakePair}), ChannelFactoryName);
 #ifndef TANDEM_TESTS_CONTRACT_CHANNEL_CONTRACT_H_
 #define TANDEM_TESTS_CONTRACT_CHANNEL_CONTRACT_H_
 

@@ -1,4 +1,5 @@
-// The contract of transport::HostGroup as tests; instantiate it for each implementation as channel_contract.h shows.
+// The contract of transport::HostGroup as tests; instantiate it for each implementation as
+// channel_contract.h shows.
 #ifndef TANDEM_TESTS_CONTRACT_HOST_GROUP_CONTRACT_H_
 #define TANDEM_TESTS_CONTRACT_HOST_GROUP_CONTRACT_H_
 

@@ -1,0 +1,303 @@
+#include "tests/contract/communicator_contract.h"
+
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "tests/contract/host_streams.h"
+#include "tests/contract/run_ranks.h"
+
+namespace tandem::worker {
+namespace {
+
+constexpr int kSizes[] = {1, 2, 3, 4};
+// Around the chunks of 4 KiB and 256 KiB that the instantiations use.
+constexpr size_t kCounts[] = {0, 1, 7, 1023, 1024, 1025, 5001, 65535, 65536, 65537, 150001};
+
+Deadline Long() { return Deadline::After(std::chrono::seconds(60)); }
+Deadline Short() { return Deadline::After(std::chrono::milliseconds(200)); }
+
+bool Mentions(const absl::Status& status, const std::string& part) {
+  return status.message().find(part) != absl::string_view::npos;
+}
+
+// The error lists the rank: "rank 3 of 4", or "rank 1, 3 of 4" where a slow thread is late as well.
+bool NamesRank(const absl::Status& status, int rank) {
+  const std::string message(status.message());
+  const size_t begin = message.find("rank ");
+  const size_t end = message.find(" of ");
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return false;
+  return message.substr(begin, end - begin).find(std::to_string(rank)) != std::string::npos;
+}
+
+// All ranks of a communicator, each with a stream.
+struct Ranks {
+  Ranks(const CommunicatorFactory& factory, int size) : streams(size) {
+    std::vector<kernels::HostStream*> pointers;
+    for (kernels::ListStream& stream : streams) pointers.push_back(&stream);
+    comms = factory.make(pointers);
+  }
+
+  std::vector<kernels::ListStream> streams;
+  std::vector<std::unique_ptr<Communicator>> comms;
+};
+
+// Of very different magnitudes, so that the order of additions shows in the bits.
+std::vector<float> Values(int rank, size_t count, int seed = 0) {
+  std::mt19937 random(1000 * seed + rank);
+  std::vector<float> values(count);
+  for (float& value : values) {
+    const int exponent = static_cast<int>(random() % 24);
+    value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) *
+            static_cast<float>(1 << exponent);
+  }
+  return values;
+}
+
+std::vector<float> SumOfValues(int size, size_t count, int seed = 0) {
+  std::vector<float> sum = Values(0, count, seed);
+  for (int rank = 1; rank < size; ++rank) {
+    const std::vector<float> values = Values(rank, count, seed);
+    for (size_t i = 0; i < count; ++i) sum[i] += values[i];
+  }
+  return sum;
+}
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+std::vector<uint8_t> Bytes(int rank, size_t count, int seed = 0) {
+  std::mt19937 random(77 * seed + rank);
+  std::vector<uint8_t> bytes(count);
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+  return bytes;
+}
+
+std::vector<uint8_t> AllBytes(int size, size_t count, int seed = 0) {
+  std::vector<uint8_t> all;
+  for (int rank = 0; rank < size; ++rank) {
+    const std::vector<uint8_t> bytes = Bytes(rank, count, seed);
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  return all;
+}
+
+TEST_P(CommunicatorContract, KnowsItsRankAndSize) {
+  for (int size : kSizes) {
+    Ranks ranks(GetParam(), size);
+    for (int rank = 0; rank < size; ++rank) {
+      EXPECT_EQ(ranks.comms[rank]->rank(), rank);
+      EXPECT_EQ(ranks.comms[rank]->size(), size);
+    }
+  }
+}
+
+TEST_P(CommunicatorContract, AllReduceAddsInRankOrderOnEveryRank) {
+  for (int size : kSizes) {
+    Ranks ranks(GetParam(), size);
+    for (size_t count : kCounts) {
+      const std::vector<float> expected = SumOfValues(size, count);
+      RunRanks(size, [&](int rank) {
+        std::vector<float> data = Values(rank, count);
+        ranks.comms[rank]->AllReduceSum(data.data(), count);
+        EXPECT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+        EXPECT_TRUE(SameBits(data, expected)) << "rank " << rank << "/" << size << " " << count;
+      });
+    }
+  }
+}
+
+// The inputs of the test above must be able to show a wrong order.
+TEST(CommunicatorContractTest, OrderShowsInTheBits) {
+  std::vector<float> reversed = Values(2, 1000);
+  for (int rank : {1, 0}) {
+    const std::vector<float> values = Values(rank, 1000);
+    for (size_t i = 0; i < values.size(); ++i) reversed[i] += values[i];
+  }
+  EXPECT_FALSE(SameBits(reversed, SumOfValues(3, 1000)));
+}
+
+TEST_P(CommunicatorContract, GatherFillsTheRootAlone) {
+  for (int size : kSizes) {
+    Ranks ranks(GetParam(), size);
+    for (int root = 0; root < size; ++root) {
+      for (size_t bytes : {size_t{0}, size_t{1}, size_t{4095}, size_t{4097}, size_t{300001}}) {
+        RunRanks(size, [&](int rank) {
+          const std::vector<uint8_t> send = Bytes(rank, bytes);
+          const std::vector<uint8_t> untouched(bytes * size, 0xab);
+          std::vector<uint8_t> recv = untouched;
+          ranks.comms[rank]->Gather(send.data(), bytes, recv.data(), root);
+          EXPECT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+          EXPECT_TRUE(recv == (rank == root ? AllBytes(size, bytes) : untouched))
+              << "rank " << rank << "/" << size << " " << bytes;
+        });
+      }
+    }
+  }
+}
+
+TEST_P(CommunicatorContract, AllGatherFillsEveryRank) {
+  for (int size : kSizes) {
+    Ranks ranks(GetParam(), size);
+    for (size_t bytes : {size_t{0}, size_t{1}, size_t{4095}, size_t{4097}, size_t{300001}}) {
+      for (bool in_place : {false, true}) {
+        RunRanks(size, [&](int rank) {
+          const std::vector<uint8_t> own = Bytes(rank, bytes);
+          std::vector<uint8_t> recv(bytes * size, 0xab);
+          const uint8_t* send = own.data();
+          if (in_place && bytes > 0) {
+            std::memcpy(recv.data() + rank * bytes, own.data(), bytes);
+            send = recv.data() + rank * bytes;
+          }
+          ranks.comms[rank]->AllGather(send, bytes, recv.data());
+          EXPECT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+          EXPECT_TRUE(recv == AllBytes(size, bytes))
+              << "rank " << rank << "/" << size << " " << bytes;
+        });
+      }
+    }
+  }
+}
+
+TEST_P(CommunicatorContract, BroadcastGivesTheRootsBytes) {
+  for (int size : kSizes) {
+    Ranks ranks(GetParam(), size);
+    for (int root = 0; root < size; ++root) {
+      for (size_t bytes : {size_t{0}, size_t{1}, size_t{4096}, size_t{4097}, size_t{300001}}) {
+        RunRanks(size, [&](int rank) {
+          std::vector<uint8_t> data = Bytes(rank, bytes);
+          ranks.comms[rank]->Broadcast(data.data(), bytes, root);
+          EXPECT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+          EXPECT_TRUE(data == Bytes(root, bytes)) << "rank " << rank << "/" << size << " " << bytes;
+        });
+      }
+    }
+  }
+}
+
+// One list of many collectives of all kinds; nobody waits for anybody in between but the
+// collectives themselves.
+TEST_P(CommunicatorContract, MixedCollectivesFollowEachOther) {
+  constexpr int kRounds = 200;
+  for (int size : kSizes) {
+    Ranks ranks(GetParam(), size);
+    RunRanks(size, [&](int rank) {
+      Communicator& comm = *ranks.comms[rank];
+      std::mt19937 random(size);  // the same program on every rank
+      std::vector<std::vector<float>> sums(kRounds);
+      std::vector<std::vector<uint8_t>> sends(kRounds), recvs(kRounds);
+      std::vector<int> kinds(kRounds), roots(kRounds);
+      for (int i = 0; i < kRounds; ++i) {
+        kinds[i] = static_cast<int>(random() % 4);
+        roots[i] = static_cast<int>(random() % size);
+        const size_t count = random() % (random() % 8 == 0 ? 20000 : 300);
+        sums[i] = Values(rank, count, i);
+        sends[i] = Bytes(rank, count, i);
+        recvs[i].resize(count * size);
+        if (kinds[i] == 0) comm.AllReduceSum(sums[i].data(), count);
+        if (kinds[i] == 1) comm.Gather(sends[i].data(), count, recvs[i].data(), roots[i]);
+        if (kinds[i] == 2) comm.AllGather(sends[i].data(), count, recvs[i].data());
+        if (kinds[i] == 3) comm.Broadcast(sends[i].data(), count, roots[i]);
+      }
+      ASSERT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+      for (int i = 0; i < kRounds; ++i) {
+        const size_t count = sends[i].size();
+        if (kinds[i] == 0) {
+          EXPECT_TRUE(SameBits(sums[i], SumOfValues(size, count, i))) << i;
+        }
+        if (kinds[i] == 2 || (kinds[i] == 1 && rank == roots[i])) {
+          EXPECT_TRUE(recvs[i] == AllBytes(size, count, i)) << i;
+        }
+        if (kinds[i] == 3) {
+          EXPECT_TRUE(sends[i] == Bytes(roots[i], count, i)) << i;
+        }
+      }
+    });
+  }
+}
+
+TEST_P(CommunicatorContract, AMissingRankIsNamedOnEveryRank) {
+  for (int size : {2, 3, 4}) {
+    for (int missing = 0; missing < size; ++missing) {
+      Ranks ranks(GetParam(), size);
+      std::vector<absl::Status> statuses(size);
+      RunRanks(size, [&](int rank) {
+        std::vector<float> data(100, 1.0f);
+        ranks.comms[rank]->AllReduceSum(data.data(), data.size());
+        ASSERT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+        if (rank == missing) return;
+        ranks.comms[rank]->AllReduceSum(data.data(), data.size());
+        statuses[rank] = ranks.streams[rank].Run(Short());
+      });
+      for (int rank = 0; rank < size; ++rank) {
+        if (rank == missing) continue;
+        EXPECT_EQ(statuses[rank].code(), absl::StatusCode::kDeadlineExceeded) << statuses[rank];
+        EXPECT_TRUE(NamesRank(statuses[rank], missing)) << statuses[rank];
+      }
+      // The one who comes late learns it too.
+      std::vector<float> data(100, 1.0f);
+      ranks.comms[missing]->AllReduceSum(data.data(), data.size());
+      EXPECT_EQ(ranks.streams[missing].Run(Long()).code(), absl::StatusCode::kDeadlineExceeded);
+    }
+  }
+}
+
+TEST_P(CommunicatorContract, AbortEndsPendingAndLaterCollectivesOnEveryRank) {
+  const absl::Status reason = absl::UnavailableError("rank 0 was lost");
+  for (int round = 0; round < 20; ++round) {
+    const int size = 2 + round % 3;
+    Ranks ranks(GetParam(), size);
+    std::thread aborter([&] {
+      for (int i = 0; i < round * 30; ++i) std::this_thread::yield();
+      ranks.comms[round % size]->Abort(reason);
+    });
+    RunRanks(size, [&](int rank) {
+      std::vector<float> data(5000, 1.0f);
+      std::vector<float> all(5000 * size);
+      Communicator& comm = *ranks.comms[rank];
+      if (rank != 0) {
+        comm.AllReduceSum(data.data(), data.size());
+        EXPECT_EQ(ranks.streams[rank].Run(Long()), reason);
+      }
+    });
+    aborter.join();
+    for (int rank = 0; rank < size; ++rank) {
+      std::vector<float> data(10, 1.0f);
+      std::vector<float> all(10 * size);
+      Communicator& comm = *ranks.comms[rank];
+      for (int kind = 0; kind < 4; ++kind) {
+        if (kind == 0) comm.AllReduceSum(data.data(), data.size());
+        if (kind == 1) comm.Gather(data.data(), 40, all.data(), 0);
+        if (kind == 2) comm.AllGather(data.data(), 40, all.data());
+        if (kind == 3) comm.Broadcast(data.data(), 40, 0);
+        EXPECT_EQ(ranks.streams[rank].Run(Long()), reason) << kind;
+      }
+    }
+  }
+}
+
+TEST_P(CommunicatorContract, TheFirstReasonStaysAndIsAnError) {
+  Ranks ranks(GetParam(), 2);
+  ranks.comms[0]->Abort(absl::OkStatus());
+  ranks.comms[1]->Abort(absl::InternalError("later"));
+  float value = 1;
+  ranks.comms[1]->AllReduceSum(&value, 1);
+  EXPECT_EQ(ranks.streams[1].Run(Long()).code(), absl::StatusCode::kAborted);
+}
+
+TEST_P(CommunicatorContract, DifferentCollectivesAreAnError) {
+  Ranks ranks(GetParam(), 2);
+  RunRanks(2, [&](int rank) {
+    std::vector<float> data(100, 1.0f);
+    ranks.comms[rank]->AllReduceSum(data.data(), rank == 0 ? 100 : 99);
+    const absl::Status status = ranks.streams[rank].Run(Long());
+    EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
+    EXPECT_TRUE(Mentions(status, "400 bytes") && Mentions(status, "396 bytes")) << status;
+  });
+}
+
+}  // namespace
+}  // namespace tandem::worker

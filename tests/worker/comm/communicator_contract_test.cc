@@ -1,0 +1,60 @@
+#include "tests/contract/communicator_contract.h"
+
+#include "gtest/gtest.h"
+#include "worker/comm/local_communicator.h"
+#include "worker/comm/shm_communicator.h"
+
+namespace tandem::worker {
+namespace {
+
+using Communicators = std::vector<std::unique_ptr<Communicator>>;
+using Streams = std::vector<kernels::HostStream*>;
+
+// `open` gives rank r's view of the group that rank 0 made.
+template <typename Open>
+Communicators MakeShm(const Streams& streams, const ShmGroupOptions& options, Open open) {
+  const int size = static_cast<int>(streams.size());
+  std::unique_ptr<ShmGroup> first = ShmGroup::Create(size, Epoch{1}, options).value();
+  std::vector<std::unique_ptr<ShmGroup>> groups;
+  for (int rank = 1; rank < size; ++rank) groups.push_back(open(*first, rank));
+  groups.insert(groups.begin(), std::move(first));
+  Communicators communicators;
+  for (int rank = 0; rank < size; ++rank) {
+    communicators.push_back(
+        std::make_unique<ShmCommunicator>(std::move(groups[rank]), *streams[rank]));
+  }
+  return communicators;
+}
+
+// A mapping per rank, as between processes, and the chunks that serve.
+Communicators MakeShmMapped(const Streams& streams) {
+  const ShmGroupOptions options;
+  return MakeShm(streams, options, [&](const ShmGroup& first, int rank) {
+    return ShmGroup::Open(first.address(), rank, first.size(), Epoch{1}, options).value();
+  });
+}
+
+// One mapping, so that a thread checker sees all ranks at the same addresses; small chunks; parks
+// at once.
+Communicators MakeShmOneMapping(const Streams& streams) {
+  const ShmGroupOptions options{.slot_bytes = 4096, .spin = {}, .yield = {}};
+  return MakeShm(streams, options,
+                 [](const ShmGroup& first, int rank) { return first.OpenHere(rank).value(); });
+}
+
+// One mapping with chunks that are large enough to be summed in parts.
+Communicators MakeShmInParts(const Streams& streams) {
+  return MakeShm(streams, {},
+                 [](const ShmGroup& first, int rank) { return first.OpenHere(rank).value(); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Comm, CommunicatorContract,
+                         testing::Values(CommunicatorFactory{"Local", MakeLocalCommunicators},
+                                         CommunicatorFactory{"Shm", MakeShmMapped},
+                                         CommunicatorFactory{"ShmSmallChunksParked",
+                                                             MakeShmOneMapping},
+                                         CommunicatorFactory{"ShmOneMapping", MakeShmInParts}),
+                         CommunicatorFactoryName);
+
+}  // namespace
+}  // namespace tandem::worker

@@ -1,0 +1,116 @@
+// How ranks find each other, and how they leave.
+#include "worker/comm/shm_communicator.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/transport/memory_rendezvous.h"
+#include "gtest/gtest.h"
+#include "tests/contract/host_streams.h"
+#include "tests/contract/run_ranks.h"
+
+namespace tandem::worker {
+namespace {
+
+using absl::StatusCode;
+
+constexpr Epoch kEpoch{9};
+
+Deadline Long() { return Deadline::After(std::chrono::seconds(60)); }
+Deadline Short() { return Deadline::After(std::chrono::milliseconds(100)); }
+
+bool Mentions(const absl::Status& status, const std::string& part) {
+  return status.message().find(part) != absl::string_view::npos;
+}
+
+TEST(ShmCommunicatorTest, RanksFindEachOtherThroughTheRendezvous) {
+  for (int size : {1, 2, 4}) {
+    transport::MemoryRendezvous rendezvous;
+    RunRanks(size, [&](int rank) {
+      kernels::ListStream stream;
+      auto comm = ShmCommunicator::Create(rank, size, kEpoch, rendezvous, stream, Long());
+      ASSERT_TRUE(comm.ok()) << comm.status();
+      float value = static_cast<float>(rank + 1);
+      (*comm)->AllReduceSum(&value, 1);
+      ASSERT_EQ(stream.Run(Long()), absl::OkStatus());
+      EXPECT_EQ(value, size * (size + 1) / 2.0f);
+      // A rank that leaves after its last collective takes nothing from those who still read.
+    });
+  }
+}
+
+TEST(ShmCommunicatorTest, ARankThatDoesNotJoinIsNamed) {
+  transport::MemoryRendezvous rendezvous;
+  RunRanks(3, [&](int rank) {
+    if (rank == 2) return;
+    kernels::ListStream stream;
+    const absl::Status status =
+        ShmCommunicator::Create(rank, 3, kEpoch, rendezvous, stream, rank == 0 ? Short() : Long())
+            .status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_TRUE(Mentions(status, "2 of 3") || Mentions(status, "has left")) << status;
+  });
+}
+
+TEST(ShmCommunicatorTest, WithoutRankZeroTheRendezvousSaysSo) {
+  transport::MemoryRendezvous rendezvous;
+  kernels::ListStream stream;
+  const absl::Status status =
+      ShmCommunicator::Create(1, 2, kEpoch, rendezvous, stream, Short()).status();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(Mentions(status, "communicator/9")) << status;
+}
+
+TEST(ShmGroupTest, RefusesAnotherEpochSizeOrATakenRank) {
+  auto first = ShmGroup::Create(2, kEpoch, {}).value();
+  EXPECT_EQ(ShmGroup::Open(first->address(), 1, 2, Epoch{8}, {}).status().code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ShmGroup::Open(first->address(), 1, 3, kEpoch, {}).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(ShmGroup::Open(first->address(), 1, 2, kEpoch, {.slot_bytes = 4096}).status().code(),
+            StatusCode::kInvalidArgument);
+  EXPECT_EQ(ShmGroup::Open(first->address(), 0, 2, kEpoch, {}).status().code(),
+            StatusCode::kFailedPrecondition);
+  auto second = ShmGroup::Open(first->address(), 1, 2, kEpoch, {});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(ShmGroup::Open(first->address(), 1, 2, kEpoch, {}).status().code(),
+            StatusCode::kFailedPrecondition);
+}
+
+TEST(ShmGroupTest, ARankThatLeavesIsNamedAtOnce) {
+  auto first = ShmGroup::Create(2, kEpoch, {}).value();
+  auto second = first->OpenHere(1).value();
+  kernels::ListStream stream;
+  ShmCommunicator comm(std::move(first), stream);
+  second.reset();
+  float value = 1;
+  comm.AllReduceSum(&value, 1);
+  const absl::Status status = stream.Run(Long());
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(Mentions(status, "rank 1 of 2 has left")) << status;
+}
+
+TEST(ShmGroupTest, ArrivalsWrap) {
+  // Beyond 2^30 arrivals the count starts over; far fewer are walked here, by starting shortly
+  // before.
+  const ShmGroupOptions options{.slot_bytes = 4096};
+  auto first = ShmGroup::Create(2, kEpoch, options).value();
+  auto second = first->OpenHere(1).value();
+  first->testing_SetArrivals((1u << 30) - 20);
+  second->testing_SetArrivals((1u << 30) - 20);
+  ShmGroup* groups[] = {first.get(), second.get()};
+  RunRanks(2, [&](int rank) {
+    kernels::InlineStream stream;
+    for (int i = 0; i < 100; ++i) {
+      const CollectiveTag tag{CollectiveKind::kAllReduce, 0, 4};
+      ASSERT_EQ(groups[rank]->Begin(tag, Long()), absl::OkStatus());
+      *groups[rank]->slot(rank) = static_cast<std::byte>(i + rank);
+      groups[rank]->Arrive();
+      ASSERT_EQ(groups[rank]->AwaitAll(Long()), absl::OkStatus());
+      EXPECT_EQ(*groups[rank]->slot(1 - rank), static_cast<std::byte>(i + 1 - rank));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tandem::worker

@@ -1,0 +1,67 @@
+// A communicator between processes of one host, over one memfd segment (shm_group.h): ranks write
+// what they have into their own slots, and read each other's. Large tensors go in chunks.
+//
+// All-reduce: up to two ranks, or few bytes, every rank sums all slots itself (one meeting per
+// chunk). More ranks and more bytes: each rank sums its part of the chunk, then all collect the
+// parts (two meetings, but every byte crosses between cores twice rather than size - 1 times). Both
+// add in rank order, so the choice changes no bit.
+#ifndef TANDEM_WORKER_COMM_SHM_COMMUNICATOR_H_
+#define TANDEM_WORKER_COMM_SHM_COMMUNICATOR_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "common/transport/rendezvous.h"
+#include "kernels/backend.h"
+#include "worker/comm/communicator.h"
+#include "worker/comm/shm_group.h"
+
+namespace tandem::worker {
+
+class ShmCommunicator : public Communicator {
+ public:
+  // Called by all `size` ranks at once; returns when all have joined. Rank 0 makes the segment and
+  // puts its address. `stream` outlives the communicator. DEADLINE_EXCEEDED naming the ranks that
+  // did not join.
+  static absl::StatusOr<std::unique_ptr<Communicator>> Create(int rank, int size, Epoch epoch,
+                                                              transport::Rendezvous& rendezvous,
+                                                              kernels::HostStream& stream,
+                                                              Deadline deadline,
+                                                              const ShmGroupOptions& options = {});
+  // Over a group that somebody else has put together.
+  ShmCommunicator(std::unique_ptr<ShmGroup> group, kernels::HostStream& stream)
+      : group_(std::move(group)), stream_(stream) {}
+
+  int rank() const override { return group_->rank(); }
+  int size() const override { return group_->size(); }
+
+  void AllReduceSum(float* data, size_t count) override;
+  void Gather(const void* send, size_t bytes, void* recv, int root) override;
+  void AllGather(const void* send, size_t bytes, void* recv) override;
+  void Broadcast(void* data, size_t bytes, int root) override;
+  void Abort(const absl::Status& reason) override { group_->Abort(reason); }
+
+ private:
+  // The collectives themselves, on the stream's thread.
+  absl::Status RunAllReduce(float* data, size_t count, Deadline deadline);
+  absl::Status ReduceChunk(float* data, size_t count, Deadline deadline);
+  absl::Status ReduceChunkInParts(float* data, size_t count, Deadline deadline);
+  absl::Status RunGather(const std::byte* send, size_t bytes, std::byte* recv, int root,
+                         Deadline deadline);
+  absl::Status RunAllGather(const std::byte* send, size_t bytes, std::byte* recv,
+                            Deadline deadline);
+  absl::Status RunBroadcast(std::byte* data, size_t bytes, int root, Deadline deadline);
+  // All ranks' bytes at `offset` of their `total`, into recv (size, total).
+  absl::Status Collect(const std::byte* send, size_t offset, size_t bytes, size_t total,
+                       std::byte* recv, Deadline deadline);
+
+  const std::unique_ptr<ShmGroup> group_;
+  kernels::HostStream& stream_;
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_COMM_SHM_COMMUNICATOR_H_
