@@ -64,8 +64,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
 
   absl::Status Admit(const v1::GenerateRequest& proto, const ServingModel& model) {
     TANDEM_ASSIGN_OR_RETURN(Request request, BuildRequest(proto, model));
-    TANDEM_ASSIGN_OR_RETURN(auto stream,
-                            TextStream::Create(*model.tokenizer, request.sampling));
+    TANDEM_ASSIGN_OR_RETURN(auto stream, TextStream::Create(*model.tokenizer, request.sampling));
     stream->OnReady([link = link_] {
       std::lock_guard lock(link->mutex);
       if (link->call != nullptr) link->call->Pump();

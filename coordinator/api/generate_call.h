@@ -1,4 +1,5 @@
-// GenerateCall: one Generate RPC: writes what a TextStream gathers, one message in flight, and cancels when the client goes.
+// GenerateCall: one Generate RPC: writes what a TextStream gathers, one message in flight, and
+// cancels when the client goes.
 #ifndef TANDEM_COORDINATOR_API_GENERATE_CALL_H_
 #define TANDEM_COORDINATOR_API_GENERATE_CALL_H_
 
@@ -10,7 +11,8 @@
 
 namespace tandem::coordinator {
 
-// Starts the call; gRPC owns the reactor from here on. `engine` and `model` must outlive the server.
+// Starts the call; gRPC owns the reactor from here on. `engine` and `model` must outlive the
+// server.
 grpc::ServerWriteReactor<v1::GenerateResponse>* StartGenerateCall(
     const v1::GenerateRequest& request, const ServingModel& model, EngineHandle& engine);
 

@@ -17,11 +17,10 @@ class ApiServer {
  public:
   virtual ~ApiServer() = default;
 
-  // Listens on `address` (HOST:0 takes a free port) and says SERVING. `engine` must outlive the server.
-  // UNAVAILABLE when the address can't be bound.
+  // Listens on `address` (HOST:0 takes a free port) and says SERVING. `engine` must outlive the
+  // server. UNAVAILABLE when the address can't be bound.
   static absl::StatusOr<std::unique_ptr<ApiServer>> Start(const std::string& address,
-                                                          ServingModel model,
-                                                          EngineHandle& engine);
+                                                          ServingModel model, EngineHandle& engine);
 
   // HOST:PORT that was bound.
   virtual const std::string& address() const = 0;

@@ -29,8 +29,8 @@ absl::Status Bad(const char* field, const T& found, const char* allowed) {
 
 absl::Status CheckTokenId(int64_t id, uint32_t vocab_size, const char* where) {
   if (id >= 0 && id < vocab_size) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(where, " holds token id ", id, ", the vocabulary has ids 0 to ", vocab_size - 1));
+  return absl::InvalidArgumentError(absl::StrCat(where, " holds token id ", id,
+                                                 ", the vocabulary has ids 0 to ", vocab_size - 1));
 }
 
 absl::StatusOr<std::vector<TokenId>> Prompt(const v1::GenerateRequest& proto,
@@ -79,10 +79,10 @@ absl::Status CheckLengths(const v1::SamplingParams& proto, size_t prompt_tokens,
     if (proto.max_tokens() < 1) return Bad("max_tokens", proto.max_tokens(), "at least 1");
     out.max_tokens = static_cast<uint32_t>(proto.max_tokens());
   } else {
-    // To the end of the context; a prompt that leaves no room is refused by the engine with both numbers.
-    out.max_tokens = prompt_tokens < max_model_len
-                         ? max_model_len - static_cast<uint32_t>(prompt_tokens)
-                         : 1;
+    // To the end of the context; a prompt that leaves no room is refused by the engine with both
+    // numbers.
+    out.max_tokens =
+        prompt_tokens < max_model_len ? max_model_len - static_cast<uint32_t>(prompt_tokens) : 1;
   }
   const int32_t min_tokens = proto.has_min_tokens() ? proto.min_tokens() : 0;
   if (min_tokens < 0 || static_cast<uint32_t>(min_tokens) > out.max_tokens) {
@@ -113,8 +113,10 @@ absl::Status CheckStops(const v1::SamplingParams& proto, const ServingModel& mod
     out.end_ids.push_back(id);
   }
   if (!proto.ignore_eos()) {
-    const auto& ends = model.tokenizer->end_of_generation_ids();
-    out.end_ids.insert(out.end_ids.end(), ends.begin(), ends.end());
+    for (TokenId id : model.tokenizer->end_of_generation_ids()) {
+      // A vocabulary may be larger than the head, which never draws what is beyond it.
+      if (static_cast<uint32_t>(id) < model.vocab_size) out.end_ids.push_back(id);
+    }
   }
   std::sort(out.end_ids.begin(), out.end_ids.end());
   out.end_ids.erase(std::unique(out.end_ids.begin(), out.end_ids.end()), out.end_ids.end());

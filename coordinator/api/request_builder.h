@@ -13,8 +13,9 @@ inline constexpr int kMaxStopStrings = 64;
 inline constexpr int kMaxStopTokenIds = 256;
 inline constexpr size_t kMaxRequestIdBytes = 256;
 
-// Tokenizes, checks every field and fills in the defaults; id and seed are drawn where they are not given. INVALID_ARGUMENT naming
-// field, found and allowed value. The stream is the caller's to set. Thread-safe.
+// Tokenizes, checks every field and fills in the defaults; id and seed are drawn where they are not
+// given. INVALID_ARGUMENT naming field, found and allowed value. The stream is the caller's to set.
+// Thread-safe.
 absl::StatusOr<Request> BuildRequest(const v1::GenerateRequest& proto, const ServingModel& model);
 
 }  // namespace tandem::coordinator

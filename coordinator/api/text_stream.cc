@@ -19,6 +19,7 @@ TextStream::TextStream(const tokenizer::Tokenizer& model_tokenizer, tokenizer::S
                        std::vector<TokenId> end_ids)
     : detokenizer_(model_tokenizer, {.skip_special = true, .at_start = false}),
       matcher_(std::move(matcher)),
+      vocab_size_(model_tokenizer.vocab_size()),
       end_ids_(std::move(end_ids)) {}
 
 void TextStream::OnReady(std::function<void()> wake) {
@@ -40,6 +41,7 @@ bool TextStream::ended() const {
 
 absl::Status TextStream::AppendText(TokenId token) {
   if (std::binary_search(end_ids_.begin(), end_ids_.end(), token)) return absl::OkStatus();
+  if (token >= vocab_size_) return absl::OkStatus();  // the head is wider than the vocabulary
   TANDEM_ASSIGN_OR_RETURN(const std::string text, detokenizer_.Append(token));
   gathered_.text += matcher_.Append(text);
   return absl::OkStatus();

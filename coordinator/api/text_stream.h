@@ -1,7 +1,8 @@
-// TextStream: a request's tokens become text, with stop strings cut out, ready for the wire. Knows nothing of gRPC.
+// TextStream: a request's tokens become text, with stop strings cut out, ready for the wire. Knows
+// nothing of gRPC.
 //
-// The engine's thread writes; whoever sends takes what has gathered. What waits is one message, however slow the client: its bound
-// is the request's own length. Thread-safe.
+// The engine's thread writes; whoever sends takes what has gathered. What waits is one message,
+// however slow the client: its bound is the request's own length. Thread-safe.
 #ifndef TANDEM_COORDINATOR_API_TEXT_STREAM_H_
 #define TANDEM_COORDINATOR_API_TEXT_STREAM_H_
 
@@ -36,8 +37,8 @@ class TextStream : public TokenStream {
   static absl::StatusOr<std::shared_ptr<TextStream>> Create(
       const tokenizer::Tokenizer& model_tokenizer, const Sampling& sampling);
 
-  // `wake` is called, on the engine's thread, whenever there is something to Take and nobody was told yet.
-  // Set before the request is added.
+  // `wake` is called, on the engine's thread, whenever there is something to Take and nobody was
+  // told yet. Set before the request is added.
   void OnReady(std::function<void()> wake);
   // Everything that has gathered; nothing when that is nothing.
   std::optional<TextDelta> Take();
@@ -59,6 +60,7 @@ class TextStream : public TokenStream {
   mutable std::mutex mutex_;
   tokenizer::IncrementalDetokenizer detokenizer_;  // guarded by mutex_, as all below
   tokenizer::StopMatcher matcher_;
+  const TokenId vocab_size_;            // ids from here on have no text
   const std::vector<TokenId> end_ids_;  // sorted; their text is not sent
   TextDelta gathered_;
   bool has_news_ = false;

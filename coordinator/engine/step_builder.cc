@@ -75,7 +75,9 @@ void StepBuilder::AddTables(const Sequence& sequence, uint32_t num_tokens) {
   for (uint32_t group = 0; group < num_groups_; ++group) {
     const BlockTable& table = sequence.blocks.tables()[group];
     step::GroupTables& out = step_.groups[group];
-    for (const BlockRef& block : table.blocks) out.blocks.push_back(block.id());
+    const size_t first = out.blocks.size();
+    out.blocks.resize(first + table.blocks.size());
+    for (size_t i = 0; i < table.blocks.size(); ++i) out.blocks[first + i] = table.blocks[i].id();
     out.table_offsets.push_back(static_cast<uint32_t>(out.blocks.size()));
     for (uint32_t position = begin; position < begin + num_tokens; ++position) {
       const BlockId block = table.blocks[position / block_size_].id();

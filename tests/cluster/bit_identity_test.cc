@@ -164,9 +164,9 @@ TEST_P(BitIdentityTest, WhenPreempted) {
 INSTANTIATE_TEST_SUITE_P(Kernels, BitIdentityTest,
                          ::testing::Combine(::testing::Values("reference", "avx2", "avx512"),
                                             ::testing::Values(1, 2)),
-                         [](const ::testing::TestParamInfo<Parameters>& info) {
-                           return std::get<0>(info.param) + "_tp" +
-                                  std::to_string(std::get<1>(info.param));
+                         [](const ::testing::TestParamInfo<Parameters>& param) {
+                           return std::get<0>(param.param) + "_tp" +
+                                  std::to_string(std::get<1>(param.param));
                          });
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST_P(FailureTest, BlocksComeBackFromAHundredKilledClients) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, FailureTest, ::testing::Values("shm", "grpc"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& transport) { return transport.param; });
 
 }  // namespace
 }  // namespace tandem::testing

@@ -100,11 +100,11 @@ INSTANTIATE_TEST_SUITE_P(Models, QuantGoldenTest,
                                                               "Q4_K_M.gguf", "Q6_K.gguf"),
                                             ::testing::Values("reference", "avx2", "avx512"),
                                             ::testing::Values(1, 2)),
-                         [](const ::testing::TestParamInfo<Parameters>& info) {
-                           std::string file = std::get<0>(info.param);
+                         [](const ::testing::TestParamInfo<Parameters>& param) {
+                           std::string file = std::get<0>(param.param);
                            file.resize(file.find('.'));
-                           return file + "_" + std::get<1>(info.param) + "_tp" +
-                                  std::to_string(std::get<2>(info.param));
+                           return file + "_" + std::get<1>(param.param) + "_tp" +
+                                  std::to_string(std::get<2>(param.param));
                          });
 
 }  // namespace
