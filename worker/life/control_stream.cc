@@ -166,8 +166,9 @@ class GrpcControlStream : public ControlStream,
       case v1::CoordinatorMessage::kRefused:
         return Stop(absl::FailedPreconditionError(message.refused().reason()));
       case v1::CoordinatorMessage::kConfigure:
-        Push(FromProto(message.configure()));
-        return CallInterrupt(absl::OkStatus());
+        // First the interrupt: after the push, the main thread may already be in the new epoch.
+        CallInterrupt(absl::OkStatus());
+        return Push(FromProto(message.configure()));
       case v1::CoordinatorMessage::kLoad:
         return Push(LoadCommand{Epoch{message.load().epoch()}});
       case v1::CoordinatorMessage::kStart:
@@ -208,8 +209,8 @@ class GrpcControlStream : public ControlStream,
   }
 
   void Stop(const absl::Status& reason) {
-    commands_.TryPush(StopCommand{reason});
     CallInterrupt(reason.ok() ? absl::CancelledError("shutdown") : reason);
+    commands_.TryPush(StopCommand{reason});
   }
 
   void CallInterrupt(const absl::Status& reason) {
