@@ -20,6 +20,7 @@ readonly DEBIAN_PACKAGES=(
   protobuf-compiler
   protobuf-compiler-grpc
   python3
+  python3-numpy
   python3-grpcio
   python3-protobuf
 )
