@@ -4,7 +4,7 @@
 #define TANDEM_KERNELS_CPU_ATTENTION_H_
 
 #include "kernels/cpu/attention_plan.h"
-#include "kernels/host/op_list.h"
+#include "kernels/host/task.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/base/check.h"
+#include "kernels/host/op_list.h"
 
 namespace tandem::kernels::cpu {
 namespace {

@@ -13,8 +13,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/host/op_list.h"
+#include "kernels/host/task.h"
 #include "kernels/ops.h"
+
+namespace tandem::kernels::host {
+class OpList;
+}
 
 namespace tandem::kernels::cpu {
 

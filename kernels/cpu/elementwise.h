@@ -4,7 +4,7 @@
 #define TANDEM_KERNELS_CPU_ELEMENTWISE_H_
 
 #include "kernels/cpu/kernels.h"
-#include "kernels/host/op_list.h"
+#include "kernels/host/task.h"
 #include "kernels/ops.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {

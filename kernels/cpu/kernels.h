@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/host/op_list.h"
+#include "kernels/host/task.h"
 #include "kernels/ops.h"
 
 namespace tandem::kernels::cpu {

@@ -5,7 +5,8 @@
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
-const Kernels kKernels = {
+// Filled at compile time: nothing of this file may run before it is known that the machine can.
+constinit const Kernels kKernels = {
     .rms_norm = &NormRows,
     .swiglu = &GateValues,
     .rope_write_kv = &RotateAndWriteToken,

@@ -25,17 +25,9 @@
 #include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "kernels/backend.h"
+#include "kernels/host/task.h"
 
 namespace tandem::kernels::host {
-
-// What a task is told. Scratch is 64-byte aligned, holds what ReserveScratch asked for, and starts
-// with any contents; the shared part keeps what earlier entries of the same op call wrote.
-struct TaskContext {
-  uint32_t task;    // in [0, num_tasks)
-  uint32_t thread;  // in [0, threads)
-  std::byte* shared_scratch;
-  std::byte* thread_scratch;
-};
 
 // Scratch of one op call.
 struct ScratchSize {

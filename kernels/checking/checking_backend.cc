@@ -1,0 +1,324 @@
+#include "kernels/checking/checking_backend.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/status.h"
+#include "common/base/step_guard.h"
+#include "kernels/checking/compare.h"
+#include "kernels/checking/mirror.h"
+
+namespace tandem::kernels::checking {
+namespace {
+
+using Encode = std::function<void(Backend&)>;
+
+// One op as recorded. Host work and copies have no outputs to compare.
+struct Step {
+  const char* name;
+  Encode subject;
+  Encode judge;  // empty: only the subject runs it
+  std::vector<Output> outputs;
+  bool mirror_all = false;  // afterwards all memory may have changed
+};
+
+class CheckingBackend final : public Backend, private HostStream {
+ public:
+  CheckingBackend(std::unique_ptr<Backend> subject, std::unique_ptr<Backend> judge,
+                  const Tolerances& tolerances)
+      : subject_(std::move(subject)),
+        judge_(std::move(judge)),
+        tolerances_(tolerances),
+        name_("checking " + std::string(subject_->name()) + " against " +
+              std::string(judge_->name())),
+        mirror_(std::make_shared<Mirror>()) {}
+
+  std::string_view name() const override { return name_; }
+
+  absl::StatusOr<Buffer> Allocate(size_t bytes) override {
+    TANDEM_ASSIGN_OR_RETURN(Buffer subject, subject_->Allocate(bytes));
+    TANDEM_ASSIGN_OR_RETURN(Buffer judge, judge_->Allocate(bytes));
+    return Mirror::Add(mirror_, std::move(subject), std::move(judge));
+  }
+
+  absl::StatusOr<Weight> PlaceWeight(const Weight& host) override {
+    TANDEM_ASSIGN_OR_RETURN(Weight subject, subject_->PlaceWeight(host));
+    TANDEM_ASSIGN_OR_RETURN(Weight judge, judge_->PlaceWeight(host));
+    mirror_->AddWeight(subject, judge);
+    return subject;
+  }
+
+  void BeginEncode(EncodeMode mode) override {
+    mode_ = mode;
+    submitted_ = false;
+    steps_.clear();
+    if (mode == EncodeMode::kRun) return;
+    subject_->BeginEncode(mode);
+    judge_->BeginEncode(mode);
+  }
+
+  absl::StatusOr<size_t> FinishPlan() override {
+    TANDEM_ASSIGN_OR_RETURN(const size_t bytes, subject_->FinishPlan());
+    return judge_->FinishPlan().status().ok()
+               ? absl::StatusOr<size_t>(bytes)
+               : absl::ResourceExhaustedError("no scratch for the judge");
+  }
+
+  absl::Status Submit(Deadline deadline) override {
+    deadline_ = deadline;
+    submitted_ = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status Wait() override {
+    NoteBlockingCall("Backend::Wait");
+    if (!std::exchange(submitted_, false))
+      return absl::FailedPreconditionError("Wait: nothing was submitted");
+    for (size_t i = 0; i < steps_.size(); ++i) TANDEM_RETURN_IF_ERROR(RunStep(i));
+    return absl::OkStatus();
+  }
+
+  void Upload(void* device, const void* host, size_t bytes) override {
+    void* const judge = mirror_->Judge(device);
+    Add({"Upload",
+         [=](Backend& b) { b.Upload(device, host, bytes); },
+         [=](Backend& b) { b.Upload(judge, host, bytes); },
+         {}});
+  }
+  void Download(void* host, const void* device, size_t bytes) override {
+    Add({"Download", [=](Backend& b) { b.Download(host, device, bytes); }, nullptr, {}});
+  }
+
+  void Embed(const EmbedParams& p) override {
+    EmbedParams j = p;
+    j.ids = mirror_->Judge(p.ids);
+    j.table = mirror_->Judge(p.table);
+    j.out = mirror_->Judge(p.out);
+    Add({"Embed",
+         [p](Backend& b) { b.Embed(p); },
+         [j](Backend& b) { b.Embed(j); },
+         {Floats(p.out, p.tokens, p.table.col_count, 0)}});
+  }
+
+  void RmsNorm(const RmsNormParams& p) override {
+    RmsNormParams j = p;
+    j.residual = mirror_->Judge(p.residual);
+    j.add = mirror_->Judge(p.add);
+    j.weight = mirror_->Judge(p.weight);
+    j.out = mirror_->Judge(p.out);
+    Add({"RmsNorm",
+         [p](Backend& b) { b.RmsNorm(p); },
+         [j](Backend& b) { b.RmsNorm(j); },
+         {Floats(p.out, p.rows, p.dim, tolerances_.other),
+          Floats(p.residual, p.rows, p.dim, tolerances_.other)}});
+  }
+
+  void MatMul(const MatMulParams& p) override {
+    MatMulParams j = p;
+    j.x = mirror_->Judge(p.x);
+    Step step{"MatMul", [p](Backend& b) { b.MatMul(p); }, nullptr, {}};
+    for (uint32_t i = 0; i < p.num_projections; ++i) {
+      const Projection& projection = p.projections[i];
+      j.projections[i].weight = mirror_->Judge(projection.weight);
+      j.projections[i].bias = mirror_->Judge(projection.bias);
+      j.projections[i].y = mirror_->Judge(projection.y);
+      step.outputs.push_back({projection.y, Element::kF32, p.tokens, projection.weight.rows,
+                              projection.y_stride, tolerances_.matmul});
+    }
+    step.judge = [j](Backend& b) { b.MatMul(j); };
+    Add(std::move(step));
+  }
+
+  void RopeWriteKv(const RopeWriteKvParams& p) override {
+    RopeWriteKvParams j = p;
+    j.q = mirror_->Judge(p.q);
+    j.k = mirror_->Judge(p.k);
+    j.v = mirror_->Judge(p.v);
+    j.positions = mirror_->Judge(p.positions);
+    j.slots = mirror_->Judge(p.slots);
+    j.inv_freq = mirror_->Judge(p.inv_freq);
+    j.pages = JudgePages(p.pages);
+    const KvPages& pages = p.pages;
+    const size_t page_rows = size_t{pages.num_blocks} * pages.kv_heads * pages.block_size;
+    Add({"RopeWriteKv",
+         [p](Backend& b) { b.RopeWriteKv(p); },
+         [j](Backend& b) { b.RopeWriteKv(j); },
+         {Floats(p.q, p.tokens, size_t{p.heads} * pages.head_dim, tolerances_.other),
+          Floats(p.k, p.tokens, size_t{pages.kv_heads} * pages.head_dim, tolerances_.other),
+          PageValues(pages, pages.k, page_rows, pages.head_dim),
+          PageValues(pages, pages.v, page_rows, pages.value_dim)}});
+  }
+
+  void Attention(const AttentionParams& p) override {
+    AttentionParams j = p;
+    j.q = mirror_->Judge(p.q);
+    j.query_offsets = mirror_->Judge(p.query_offsets);
+    j.context_lens = mirror_->Judge(p.context_lens);
+    j.block_tables = mirror_->Judge(p.block_tables);
+    j.pages = JudgePages(p.pages);
+    j.out = mirror_->Judge(p.out);
+    Add({"Attention",
+         [p](Backend& b) { b.Attention(p); },
+         [j](Backend& b) { b.Attention(j); },
+         {Floats(p.out, p.tokens, size_t{p.heads} * p.pages.value_dim, tolerances_.other)}});
+  }
+
+  void SwiGlu(const SwiGluParams& p) override {
+    SwiGluParams j = p;
+    j.gate = mirror_->Judge(p.gate);
+    j.up = mirror_->Judge(p.up);
+    j.out = mirror_->Judge(p.out);
+    Add({"SwiGlu",
+         [p](Backend& b) { b.SwiGlu(p); },
+         [j](Backend& b) { b.SwiGlu(j); },
+         {Floats(p.out, p.rows, p.cols, tolerances_.other)}});
+  }
+
+  void GatherRows(const GatherRowsParams& p) override {
+    GatherRowsParams j = p;
+    j.src = mirror_->Judge(p.src);
+    j.rows = mirror_->Judge(p.rows);
+    j.out = mirror_->Judge(p.out);
+    Add({"GatherRows",
+         [p](Backend& b) { b.GatherRows(p); },
+         [j](Backend& b) { b.GatherRows(j); },
+         {Floats(p.out, p.count, p.dim, 0)}});
+  }
+
+  void UnshardLogits(const UnshardLogitsParams& p) override {
+    // `starts` is promised while encoding only, and the ops run later.
+    const std::vector<uint32_t> starts(p.starts, p.starts + p.ranks + 1);
+    UnshardLogitsParams j = p;
+    j.gathered = mirror_->Judge(p.gathered);
+    j.out = mirror_->Judge(p.out);
+    const auto with_starts = [starts](UnshardLogitsParams params) {
+      return [starts, params](Backend& b) mutable {
+        params.starts = starts.data();
+        b.UnshardLogits(params);
+      };
+    };
+    Add({"UnshardLogits",
+         with_starts(p),
+         with_starts(j),
+         {Floats(p.out, p.rows, starts.back(), 0)}});
+  }
+
+  void Sample(const SampleParams& p) override {
+    SampleParams j = p;
+    j.logits = mirror_->Judge(p.logits);
+    j.rows = mirror_->Judge(p.rows);
+    j.banned = mirror_->Judge(p.banned);
+    j.out = mirror_->Judge(p.out);
+    Add({"Sample",
+         [p](Backend& b) { b.Sample(p); },
+         [j](Backend& b) { b.Sample(j); },
+         {{p.out, Element::kI32, 1, p.count, p.count, 0}}});
+  }
+
+  HostStream* host_stream() override { return subject_->host_stream() == nullptr ? nullptr : this; }
+
+ private:
+  void Enqueue(std::function<absl::Status(Deadline)> work) override {
+    Add({"host work",
+         [work = std::move(work)](Backend& b) { b.host_stream()->Enqueue(work); },
+         nullptr,
+         {},
+         true});
+  }
+
+  static Output Floats(const float* data, size_t rows, size_t cols, float tolerance) {
+    return {data, Element::kF32, rows, cols, cols, tolerance};
+  }
+
+  Output PageValues(const KvPages& pages, const void* data, size_t rows, size_t cols) const {
+    const bool half = pages.type == tensor::Type::kF16;
+    return {data, half ? Element::kF16 : Element::kF32,       rows, cols,
+            cols, half ? tolerances_.half : tolerances_.other};
+  }
+
+  KvPages JudgePages(KvPages pages) const {
+    pages.k = mirror_->Judge(static_cast<std::byte*>(pages.k));
+    pages.v = mirror_->Judge(static_cast<std::byte*>(pages.v));
+    return pages;
+  }
+
+  // Plans at once, runs later.
+  void Add(Step step) {
+    if (mode_ == EncodeMode::kRun) return steps_.push_back(std::move(step));
+    step.subject(*subject_);
+    if (step.judge) step.judge(*judge_);
+  }
+
+  absl::Status RunStep(size_t index) {
+    const Step& step = steps_[index];
+    TANDEM_RETURN_IF_ERROR(Run(*subject_, step.subject));
+    if (step.judge) TANDEM_RETURN_IF_ERROR(Run(*judge_, step.judge));
+    for (const Output& output : step.outputs) {
+      if (absl::Status status = CompareAndMirror(output); !status.ok()) {
+        return Annotate(status, absl::StrCat(name_, ": op ", index, " (", step.name, ")"));
+      }
+    }
+    if (!step.mirror_all) return absl::OkStatus();
+    absl::Status status;
+    mirror_->ForEach([&](const std::byte* data, size_t bytes) {
+      if (status.ok()) status = MirrorBytes(data, Read(*subject_, data, bytes, &status));
+    });
+    return status;
+  }
+
+  absl::Status CompareAndMirror(const Output& output) {
+    absl::Status status;
+    const auto is = Read(*subject_, output.data, output.bytes(), &status);
+    const auto should = Read(*judge_, mirror_->Judge(static_cast<const std::byte*>(output.data)),
+                             output.bytes(), &status);
+    TANDEM_RETURN_IF_ERROR(status);
+    TANDEM_RETURN_IF_ERROR(Compare(output, is, should));
+    return MirrorBytes(output.data, is);
+  }
+
+  // The subject's `bytes` at `data` become the judge's.
+  absl::Status MirrorBytes(const void* data, const std::vector<std::byte>& bytes) {
+    auto* const to = const_cast<std::byte*>(mirror_->Judge(static_cast<const std::byte*>(data)));
+    return Run(*judge_, [&](Backend& b) { b.Upload(to, bytes.data(), bytes.size()); });
+  }
+
+  std::vector<std::byte> Read(Backend& backend, const void* data, size_t size,
+                              absl::Status* status) {
+    std::vector<std::byte> bytes(size);
+    if (status->ok())
+      *status = Run(backend, [&](Backend& b) { b.Download(bytes.data(), data, size); });
+    return bytes;
+  }
+
+  absl::Status Run(Backend& backend, const Encode& encode) {
+    backend.BeginEncode(EncodeMode::kRun);
+    encode(backend);
+    TANDEM_RETURN_IF_ERROR(backend.Submit(deadline_));
+    return backend.Wait();
+  }
+
+  const std::unique_ptr<Backend> subject_;
+  const std::unique_ptr<Backend> judge_;
+  const Tolerances tolerances_;
+  const std::string name_;
+  // Shared with the buffers given out, which may outlive this.
+  const std::shared_ptr<Mirror> mirror_;
+  EncodeMode mode_ = EncodeMode::kRun;
+  Deadline deadline_ = Deadline::At({});
+  bool submitted_ = false;
+  std::vector<Step> steps_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeCheckingBackend(std::unique_ptr<Backend> subject,
+                                             std::unique_ptr<Backend> judge,
+                                             const Tolerances& tolerances) {
+  return std::make_unique<CheckingBackend>(std::move(subject), std::move(judge), tolerances);
+}
+
+}  // namespace tandem::kernels::checking

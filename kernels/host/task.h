@@ -1,0 +1,22 @@
+// What a task of an OpList is told. A header of its own, so that files of one instruction set
+// include next to nothing.
+#ifndef TANDEM_KERNELS_HOST_TASK_H_
+#define TANDEM_KERNELS_HOST_TASK_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::kernels::host {
+
+// Scratch is 64-byte aligned, holds what OpList::ReserveScratch asked for, and starts with any
+// contents; the shared part keeps what earlier entries of the same op call wrote.
+struct TaskContext {
+  uint32_t task;    // in [0, num_tasks)
+  uint32_t thread;  // in [0, threads)
+  std::byte* shared_scratch;
+  std::byte* thread_scratch;
+};
+
+}  // namespace tandem::kernels::host
+
+#endif  // TANDEM_KERNELS_HOST_TASK_H_
