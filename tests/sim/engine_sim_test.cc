@@ -50,6 +50,8 @@ class Workload {
     while (request.prompt.size() < prompt_len) {
       request.prompt.push_back(static_cast<TokenId>(random_() % 97));
     }
+    // Blocks with the same tokens behind another prefix.
+    if (Chance(25)) request.prompt[0] = static_cast<TokenId>(random_() % 97);
     Sampling& sampling = request.sampling;
     sampling.temperature = Chance(50) ? 0.0f : 0.8f;
     sampling.seed = random_();
