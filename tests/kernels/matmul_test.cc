@@ -264,9 +264,11 @@ TEST_P(MatMulTest, EveryTokenCountAndThreadCountHasTheSameBits) {
 TEST_P(MatMulTest, ManyTokensAreCutIntoParts) {
   const uint32_t cols = Cols(64);
   const Matrix m = RandomMatrix(5, type(), 150, cols);
-  const uint32_t tokens = 523;
-  const std::vector<float> x = RandomFloats(6, size_t{tokens} * cols);
-  ExpectSameBits(Product(kernels(), m.weight(), x, tokens, 2), Emulate(m, x, tokens), "523");
+  for (const uint32_t tokens : {256u, 257u, 523u}) {
+    const std::vector<float> x = RandomFloats(6, size_t{tokens} * cols);
+    ExpectSameBits(Product(kernels(), m.weight(), x, tokens, 2), Emulate(m, x, tokens),
+                   std::to_string(tokens) + " tokens");
+  }
 }
 
 TEST_P(MatMulTest, LongRowsAndManyRows) {

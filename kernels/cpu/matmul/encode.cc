@@ -100,6 +100,11 @@ uint32_t FewRows(const Weight& weight, uint64_t row_bytes, uint32_t threads) {
   return RoundUp(std::max<uint64_t>(bytes / std::max<uint64_t>(row_bytes, 1), 1), kRowAlign);
 }
 
+// Even parts of whole sets of tokens (4 with AVX2, 6 with AVX-512).
+uint32_t TokensPerTask(uint32_t tokens) {
+  return RoundUp(CeilDiv(tokens, CeilDiv(tokens, kManyTokens)), 12);
+}
+
 void CheckShapes(const MatMulParams& params) {
   TANDEM_CHECK(params.num_projections <= kMaxProjections);
   const Weight& first = params.projections[0].weight;
@@ -133,9 +138,8 @@ void EncodeMatMulWith(host::OpList& list, const MatMulParams& params, const Kern
 
   ProductsParams products = {};
   products.tokens = params.tokens;
-  products.token_tasks = few ? 1 : CeilDiv(params.tokens, kManyTokens);
-  products.tokens_per_task = CeilDiv(params.tokens, products.token_tasks);
-  if (products.token_tasks > 1) products.tokens_per_task = RoundUp(products.tokens_per_task, 12);
+  products.tokens_per_task = few ? params.tokens : TokensPerTask(params.tokens);
+  products.token_tasks = CeilDiv(params.tokens, products.tokens_per_task);
   uint32_t num_tasks = 0;
   size_t thread_bytes = 0;
   for (uint32_t i = 0; i < params.num_projections; ++i) {
