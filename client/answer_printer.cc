@@ -1,0 +1,50 @@
+#include "client/answer_printer.h"
+
+namespace tandem::client {
+
+void AnswerPrinter::OnDelta(size_t index, const v1::GenerateResponse& delta) {
+  entries_[index].answer.Append(delta);
+  if (index == front_) Advance();
+}
+
+void AnswerPrinter::OnEnd(size_t index, const absl::Status& status) {
+  Entry& entry = entries_[index];
+  entry.answer.status = status;
+  entry.ended = true;
+  if (index == front_) Advance();
+}
+
+absl::Status AnswerPrinter::FirstError() const {
+  for (const Entry& entry : entries_) {
+    if (!entry.answer.status.ok()) return entry.answer.status;
+  }
+  return absl::OkStatus();
+}
+
+void AnswerPrinter::Advance() {
+  for (; front_ < entries_.size(); ++front_) {
+    Entry& entry = entries_[front_];
+    if (format_ == AnswerFormat::kText) PrintText(entry);
+    if (!entry.ended) break;
+    if (format_ == AnswerFormat::kJson) out_ << ToJson(entry.answer) << '\n';
+  }
+  out_.flush();
+}
+
+void AnswerPrinter::PrintText(Entry& entry) {
+  const Answer& answer = entry.answer;
+  if (entries_.size() > 1 && !entry.has_header) {
+    out_ << "== prompt " << front_ + 1 << " of " << entries_.size() << " ==\n";
+    entry.has_header = true;
+  }
+  out_.write(answer.text.data() + entry.printed_bytes,
+             static_cast<std::streamsize>(answer.text.size() - entry.printed_bytes));
+  entry.printed_bytes = answer.text.size();
+  if (!entry.ended) return;
+  if (answer.status.ok() || !answer.text.empty()) out_ << '\n';
+  if (!answer.status.ok() && entries_.size() > 1) {
+    out_ << "(failed: " << answer.status.message() << ")\n";
+  }
+}
+
+}  // namespace tandem::client

@@ -1,0 +1,51 @@
+// AnswerPrinter: answers that arrive in any order come out in input order, the foremost as it
+// streams.
+#ifndef TANDEM_CLIENT_ANSWER_PRINTER_H_
+#define TANDEM_CLIENT_ANSWER_PRINTER_H_
+
+#include <cstddef>
+#include <ostream>
+#include <vector>
+
+#include "client/answer.h"
+#include "client/generation_run.h"
+
+namespace tandem::client {
+
+enum class AnswerFormat { kText, kJson };
+
+// Not thread-safe: GenerationRun tells one thing at a time.
+class AnswerPrinter : public GenerationListener {
+ public:
+  // `out` must outlive the printer. Several texts get a header each.
+  AnswerPrinter(std::ostream& out, AnswerFormat format, size_t num_prompts)
+      : out_(out), format_(format), entries_(num_prompts) {}
+
+  void OnDelta(size_t index, const v1::GenerateResponse& delta) override;
+  void OnEnd(size_t index, const absl::Status& status) override;
+
+  // The error of the first prompt that failed, or OK.
+  absl::Status FirstError() const;
+
+ private:
+  struct Entry {
+    Answer answer;
+    bool ended = false;
+    size_t printed_bytes = 0;  // of the text
+    bool has_header = false;
+  };
+
+  // Prints what can be: all that has ended up to the foremost that has not, and that one's text so
+  // far.
+  void Advance();
+  void PrintText(Entry& entry);
+
+  std::ostream& out_;
+  const AnswerFormat format_;
+  std::vector<Entry> entries_;
+  size_t front_ = 0;  // the first that is not printed completely
+};
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_ANSWER_PRINTER_H_

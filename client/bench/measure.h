@@ -1,0 +1,55 @@
+// Measures an engine as llama-bench does a model: prefill and decode apart, with random token ids.
+//
+// The engine's core is driven directly, on the calling thread: no server and no tokenizer is in the
+// way.
+#ifndef TANDEM_CLIENT_BENCH_MEASURE_H_
+#define TANDEM_CLIENT_BENCH_MEASURE_H_
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "coordinator/engine/engine_core.h"
+
+namespace tandem::client {
+
+struct Measurement {
+  double tokens_per_second = 0;            // the median repetition's
+  coordinator::EngineStepTimings timings;  // of the measured steps, summed over the repetitions
+};
+
+// Single-threaded. The engine must outlive it, be idle, and have its prefix cache off.
+class Measure {
+ public:
+  // `seed` draws the prompts. `clock` must outlive this.
+  Measure(coordinator::EngineCore& engine, uint64_t seed, const Clock& clock = Clock::System())
+      : engine_(engine), clock_(clock), random_(seed) {}
+
+  // A prompt of `tokens` in one step. One repetition more, the first, is not counted.
+  absl::StatusOr<Measurement> Prefill(uint32_t tokens, uint32_t repetitions);
+  // `batch` sequences that decode `tokens` each; the steps that only decode are counted.
+  absl::StatusOr<Measurement> Decode(uint32_t batch, uint32_t tokens, uint32_t repetitions);
+
+ private:
+  class Listener;
+
+  // The time of the measured steps of one repetition, whose timings are added to `timings`.
+  absl::StatusOr<Duration> RunPrefill(uint32_t tokens, coordinator::EngineStepTimings& timings);
+  absl::StatusOr<Duration> RunDecode(uint32_t batch, uint32_t tokens,
+                                     coordinator::EngineStepTimings& timings);
+  std::shared_ptr<Listener> Add(uint32_t prompt_tokens, uint32_t max_tokens);
+  // `num_steps` steps, which must be what the sequences need.
+  absl::StatusOr<Duration> Time(uint32_t num_steps, coordinator::EngineStepTimings& timings);
+
+  coordinator::EngineCore& engine_;
+  const Clock& clock_;
+  std::mt19937_64 random_;
+  uint64_t last_arrival_ = 0;
+};
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_BENCH_MEASURE_H_

@@ -1,0 +1,59 @@
+#include "client/channel.h"
+
+#include <chrono>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/base/address.h"
+#include "common/base/status.h"
+
+namespace tandem::client {
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& server) {
+  if (absl::StatusOr<HostPort> parsed = ParseHostPort(server); !parsed.ok()) {
+    return Annotate(parsed.status(), "--server");
+  }
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  // A server on this machine is never behind a proxy.
+  if (IsLoopback(server)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+}
+
+absl::Status FromGrpc(const grpc::Status& status, const std::string& server) {
+  if (status.ok()) return absl::OkStatus();
+  const auto code = static_cast<absl::StatusCode>(status.error_code());
+  const bool of_the_connection = code == absl::StatusCode::kUnavailable ||
+                                 code == absl::StatusCode::kDeadlineExceeded ||
+                                 code == absl::StatusCode::kUnimplemented;
+  return {code, of_the_connection ? absl::StrCat(server, ": ", status.error_message())
+                                  : status.error_message()};
+}
+
+absl::StatusOr<Duration> ParseTimeout(const std::string& text) {
+  absl::Duration duration;
+  double seconds = 0;
+  if (absl::SimpleAtod(text, &seconds)) {
+    duration = absl::Seconds(seconds);
+  } else if (!absl::ParseDuration(text, &duration)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", text, "' is no time: write 60s, 500ms or 2m"));
+  }
+  if (duration <= absl::ZeroDuration() || duration > absl::Hours(24 * 366)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a time-out of '", text, "' is not between 0 and a year"));
+  }
+  return absl::ToChronoNanoseconds(duration);
+}
+
+std::chrono::system_clock::time_point DeadlineAfter(Duration timeout) {
+  return std::chrono::system_clock::now() +
+         std::chrono::duration_cast<std::chrono::system_clock::duration>(timeout);
+}
+
+}  // namespace tandem::client

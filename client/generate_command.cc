@@ -1,0 +1,98 @@
+#include "client/generate_command.h"
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/answer_printer.h"
+#include "client/channel.h"
+#include "client/generation_run.h"
+#include "client/prompt_file.h"
+#include "client/sampling_flags.h"
+#include "common/base/status.h"
+
+namespace tandem::client {
+namespace {
+
+struct GenerateOptions {
+  std::string server = kDefaultServer;
+  std::optional<std::string> prompt;
+  std::vector<int32_t> prompt_token_ids;
+  std::string prompts_file;
+  SamplingFlags sampling;
+  std::string timeout = "1h";
+  bool json = false;
+};
+
+absl::StatusOr<std::vector<v1::GenerateRequest>> MakeRequests(const GenerateOptions& options) {
+  v1::GenerateRequest request = MakeRequest(options.sampling);
+  if (options.prompts_file == "-") {
+    auto requests = ReadPrompts(std::cin, request);
+    if (!requests.ok()) return Annotate(requests.status(), "stdin");
+    return requests;
+  }
+  if (!options.prompts_file.empty()) {
+    std::ifstream file(options.prompts_file);
+    if (!file) {
+      return absl::NotFoundError(absl::StrCat(options.prompts_file, ": cannot be opened"));
+    }
+    auto requests = ReadPrompts(file, request);
+    if (!requests.ok()) return Annotate(requests.status(), options.prompts_file);
+    return requests;
+  }
+  if (options.prompt.has_value()) {
+    request.set_text(*options.prompt);
+  } else {
+    request.mutable_token_ids()->mutable_ids()->Add(options.prompt_token_ids.begin(),
+                                                    options.prompt_token_ids.end());
+  }
+  return std::vector<v1::GenerateRequest>{request};
+}
+
+absl::Status Generate(const GenerateOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(const Duration timeout, ParseTimeout(options.timeout));
+  TANDEM_ASSIGN_OR_RETURN(const auto requests, MakeRequests(options));
+  TANDEM_ASSIGN_OR_RETURN(auto channel, MakeChannel(options.server));
+  AnswerPrinter printer(std::cout, options.json ? AnswerFormat::kJson : AnswerFormat::kText,
+                        requests.size());
+  GenerationRun run(std::move(channel), options.server, timeout);
+  run.Run(requests, printer);
+  return printer.FirstError();
+}
+
+}  // namespace
+
+void AddGenerateCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<GenerateOptions>();
+  CLI::App* command = app.add_subcommand("generate", "continue one prompt or many");
+  command->add_option("--server", options->server, "HOST:PORT")->capture_default_str();
+  CLI::Option_group* prompts = command->add_option_group("prompt", "exactly one of");
+  prompts->add_option("--prompt", options->prompt, "the text to continue");
+  prompts->add_option("--prompt-token-ids", options->prompt_token_ids, "the same as ids: 1,2,3")
+      ->delimiter(',');
+  prompts->add_option("--prompts-file", options->prompts_file,
+                      "JSON lines, each with `prompt` or `prompt_token_ids` and any sampling\n"
+                      "field, which goes before the flag; -: stdin");
+  prompts->require_option(1);
+  AddSamplingFlags(*command, options->sampling);
+  command->add_option("--timeout", options->timeout, "for each answer, such as 30s or 5m")
+      ->capture_default_str();
+  command->add_flag("--json", options->json,
+                    "one object per answer and line, in input order: text, token_ids,\n"
+                    "finish_reason, usage; error where it failed");
+  command->footer(
+      "Examples:\n"
+      "  tandem generate --prompt 'Once upon a time' --max-tokens 64\n"
+      "  tandem generate --prompt 'Q: 1 + 1? A:' --temperature 0 --stop '.' --stop 'Q:' --json\n"
+      "  tandem generate --prompt-token-ids 1,15043 --max-tokens 8 --ignore-eos\n"
+      "  echo '{\"prompt\": \"Hello\", \"seed\": 7, \"stop\": [\"!\"]}' |\n"
+      "      tandem generate --prompts-file - --max-tokens 16 --json");
+  command->callback([options, &action] { action = [options] { return Generate(*options); }; });
+}
+
+}  // namespace tandem::client

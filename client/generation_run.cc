@@ -1,0 +1,97 @@
+#include "client/generation_run.h"
+
+#include <utility>
+
+namespace tandem::client {
+
+// One call; deletes itself when it is over.
+class GenerationRun::Call final : public grpc::ClientReadReactor<v1::GenerateResponse> {
+ public:
+  Call(GenerationRun& run, size_t index) : run_(run), index_(index) {
+    context_.set_deadline(DeadlineAfter(run.timeout_));
+  }
+
+  void Start() {
+    run_.stub_->async()->Generate(&context_, &(*run_.requests_)[index_], this);
+    StartRead(&response_);
+    StartCall();
+  }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return;  // OnDone says why
+    had_token_ |= !response_.token_ids().empty();
+    finished_ |= response_.finish_reason() != v1::FINISH_REASON_UNSPECIFIED;
+    run_.OnDelta(index_, response_);
+    StartRead(&response_);
+  }
+
+  void OnDone(const grpc::Status& grpc_status) override {
+    absl::Status status = FromGrpc(grpc_status, run_.server_);
+    if (status.ok() && !finished_) {
+      status = absl::InternalError("the server ended the stream without a finish reason");
+    }
+    GenerationRun& run = run_;
+    const size_t index = index_;
+    const bool had_token = had_token_;
+    delete this;  // the run may be over as soon as it hears of the end
+    run.OnCallEnd(index, had_token, status);
+  }
+
+ private:
+  GenerationRun& run_;
+  const size_t index_;
+  grpc::ClientContext context_;
+  v1::GenerateResponse response_;
+  bool had_token_ = false;
+  bool finished_ = false;
+};
+
+GenerationRun::GenerationRun(std::shared_ptr<grpc::Channel> channel, std::string server,
+                             Duration timeout)
+    : server_(std::move(server)), timeout_(timeout), stub_(v1::Generation::NewStub(channel)) {}
+
+void GenerationRun::Run(const std::vector<v1::GenerateRequest>& requests,
+                        GenerationListener& listener) {
+  requests_ = &requests;
+  listener_ = &listener;
+  {
+    std::lock_guard lock(mutex_);
+    in_flight_ = requests.size();
+  }
+  for (size_t index = 0; index < requests.size(); ++index) Start(index);
+  // Every call has a deadline, so this ends.
+  std::unique_lock lock(mutex_);
+  all_ended_.wait(lock, [&] { return num_ended_ == requests.size(); });
+}
+
+void GenerationRun::Start(size_t index) { (new Call(*this, index))->Start(); }
+
+void GenerationRun::OnDelta(size_t index, const v1::GenerateResponse& delta) {
+  std::lock_guard lock(mutex_);
+  listener_->OnDelta(index, delta);
+}
+
+void GenerationRun::OnCallEnd(size_t index, bool had_token, const absl::Status& status) {
+  std::optional<size_t> again;
+  {
+    std::lock_guard lock(mutex_);
+    --in_flight_;
+    if (absl::IsResourceExhausted(status) && !had_token && in_flight_ > 0) {
+      refused_.push_back(index);
+      return;
+    }
+    listener_->OnEnd(index, status);
+    ++num_ended_;
+    if (!refused_.empty()) {
+      again = refused_.front();
+      refused_.pop_front();
+      ++in_flight_;
+    } else if (in_flight_ == 0) {
+      all_ended_.notify_all();  // under the lock: Run's caller destroys us right after
+      return;
+    }
+  }
+  if (again.has_value()) Start(*again);
+}
+
+}  // namespace tandem::client

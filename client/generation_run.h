@@ -1,0 +1,66 @@
+// GenerationRun: many Generate calls at once over one channel.
+//
+// All prompts are in flight together. A call that the server refuses with RESOURCE_EXHAUSTED before
+// its first token waits until another call of the run ends, and is then made again; it fails when
+// nothing of the run is left that could make room.
+#ifndef TANDEM_CLIENT_GENERATION_RUN_H_
+#define TANDEM_CLIENT_GENERATION_RUN_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/channel.h"
+#include "common/base/clock.h"
+#include "proto/tandem/v1/generation.grpc.pb.h"
+
+namespace tandem::client {
+
+// Hears of progress: one call at a time, from gRPC's threads.
+class GenerationListener {
+ public:
+  virtual ~GenerationListener() = default;
+  virtual void OnDelta(size_t index, const v1::GenerateResponse& delta) = 0;
+  // The last word about a prompt.
+  virtual void OnEnd(size_t index, const absl::Status& status) = 0;
+};
+
+// Run is called once, by one thread.
+class GenerationRun {
+ public:
+  // `server` names the channel's end in errors; no call takes longer than `timeout`.
+  GenerationRun(std::shared_ptr<grpc::Channel> channel, std::string server, Duration timeout);
+
+  // Returns once every request has ended. `requests` and `listener` are borrowed.
+  void Run(const std::vector<v1::GenerateRequest>& requests, GenerationListener& listener);
+
+ private:
+  class Call;
+
+  void Start(size_t index);
+  void OnDelta(size_t index, const v1::GenerateResponse& delta);
+  // After the call's last callback.
+  void OnCallEnd(size_t index, bool had_token, const absl::Status& status);
+
+  const std::string server_;
+  const Duration timeout_;
+  const std::unique_ptr<v1::Generation::Stub> stub_;
+  const std::vector<v1::GenerateRequest>* requests_ = nullptr;
+  GenerationListener* listener_ = nullptr;
+
+  std::mutex mutex_;
+  std::condition_variable all_ended_;
+  std::deque<size_t> refused_;  // guarded by mutex_: to be made again
+  size_t in_flight_ = 0;        // guarded by mutex_
+  size_t num_ended_ = 0;        // guarded by mutex_
+};
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_GENERATION_RUN_H_

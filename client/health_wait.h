@@ -1,0 +1,22 @@
+// Waits for a server by its standard health service.
+#ifndef TANDEM_CLIENT_HEALTH_WAIT_H_
+#define TANDEM_CLIENT_HEALTH_WAIT_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "common/base/clock.h"
+
+namespace tandem::client {
+
+// Returns as soon as the server says SERVING. DEADLINE_EXCEEDED, with the last answer, after
+// `timeout`; at once, UNIMPLEMENTED from a server that has no health service.
+absl::Status WaitUntilServing(const std::shared_ptr<grpc::Channel>& channel,
+                              const std::string& server, Duration timeout);
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_HEALTH_WAIT_H_

@@ -1,0 +1,94 @@
+#include "client/info_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem::client {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json RopeJson(const model::RopeSpec& rope) {
+  Json json;
+  json["pairing"] = rope.pairing == model::RopePairing::kHalves ? "halves" : "adjacent";
+  json["dims"] = rope.rotary_dims;
+  json["base"] = rope.base;
+  switch (rope.scaling) {
+    case model::RopeScalingKind::kNone:
+      json["scaling"] = "none";
+      break;
+    case model::RopeScalingKind::kLinear:
+      json["scaling"] = "linear";
+      break;
+    case model::RopeScalingKind::kYarn:
+      json["scaling"] = "yarn";
+      break;
+  }
+  json["factor"] = rope.factor;
+  json["original_context"] = rope.original_context;
+  return json;
+}
+
+Json TypeJson(const model::TypeShare& share) {
+  return {{"type", std::string(tensor::Name(share.type))},
+          {"tensors", share.tensors},
+          {"parameters", share.parameters},
+          {"bytes", share.bytes}};
+}
+
+Json ParallelJson(const model::ParallelInfo& info) {
+  Json json = {{"size", info.size}, {"possible", info.possible}};
+  if (!info.possible) {
+    json["why_not"] = info.why_not;
+    return json;
+  }
+  json["heads_per_rank"] = info.heads_per_rank;
+  json["kv_heads_per_rank"] = info.kv_heads_per_rank;
+  json["weight_bytes_per_rank"] = info.weight_bytes_per_rank;
+  json["kv_bytes_per_token_per_rank"] = info.kv_bytes_per_token_per_rank;
+  return json;
+}
+
+void AddSpec(const model::ModelSpec& spec, Json& json) {
+  json["name"] = spec.name;
+  json["architecture"] = spec.architecture;
+  json["quantization"] = spec.quantization;
+  json["layers"] = spec.num_layers;
+  json["hidden_size"] = spec.hidden_size;
+  json["ffn_size"] = spec.ffn_size;
+  json["heads"] = spec.num_heads;
+  json["kv_heads"] = spec.num_kv_heads;
+  json["head_dim"] = spec.head_dim;
+  json["vocab_size"] = spec.vocab_size;
+  json["context_length"] = spec.context_length;
+  json["rope"] = RopeJson(spec.rope);
+  json["features"] = {{"tied_embeddings", spec.tied_embeddings},
+                      {"qkv_bias", spec.has_qkv_bias},
+                      {"output_bias", spec.has_output_bias},
+                      {"qk_norm", spec.has_qk_norm},
+                      {"rope_factors", spec.has_rope_factors}};
+}
+
+}  // namespace
+
+std::string ToJson(const model::ModelInfo& info) {
+  Json json;
+  AddSpec(info.spec, json);
+  json["gguf_version"] = info.gguf_version;
+  json["file_bytes"] = info.file_bytes;
+  json["fingerprint"] = absl::StrCat(absl::Hex(info.fingerprint, absl::kZeroPad16));
+  json["tensors"] = info.tensors;
+  json["parameters"] = info.parameters;
+  json["types"] = Json::array();
+  for (const model::TypeShare& share : info.types) json["types"].push_back(TypeJson(share));
+  json["kv_bytes_per_token"] = {{"f16", info.kv_bytes_per_token_f16},
+                                {"f32", info.kv_bytes_per_token_f32}};
+  json["tensor_parallel"] = Json::array();
+  for (const model::ParallelInfo& parallel : info.parallel) {
+    json["tensor_parallel"].push_back(ParallelJson(parallel));
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tandem::client

@@ -1,0 +1,41 @@
+// The flags of `tandem generate` that shape an answer, and how they become a request.
+#ifndef TANDEM_CLIENT_SAMPLING_FLAGS_H_
+#define TANDEM_CLIENT_SAMPLING_FLAGS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/tandem/v1/generation.pb.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tandem::client {
+
+// What is not given is left unset: the server has the defaults.
+struct SamplingFlags {
+  std::optional<int32_t> max_tokens;
+  std::optional<int32_t> min_tokens;
+  std::optional<float> temperature;
+  std::optional<float> top_p;
+  std::optional<int32_t> top_k;
+  std::optional<float> min_p;
+  std::optional<uint64_t> seed;
+  std::vector<std::string> stop;
+  bool ignore_eos = false;
+  bool no_special = false;
+  bool parse_special = false;
+};
+
+// `flags` must outlive the parse.
+void AddSamplingFlags(CLI::App& app, SamplingFlags& flags);
+
+// A request without a prompt.
+v1::GenerateRequest MakeRequest(const SamplingFlags& flags);
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_SAMPLING_FLAGS_H_

@@ -1,0 +1,54 @@
+#include "client/stats_command.h"
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "client/channel.h"
+#include "client/stats_text.h"
+#include "common/base/status.h"
+#include "proto/tandem/v1/generation.grpc.pb.h"
+
+namespace tandem::client {
+namespace {
+
+constexpr Duration kTimeout = std::chrono::seconds(10);
+
+struct StatsOptions {
+  std::string server = kDefaultServer;
+  bool json = false;
+};
+
+absl::Status Stats(const StatsOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(const auto channel, MakeChannel(options.server));
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineAfter(kTimeout));
+  v1::GetStatsResponse stats;
+  TANDEM_RETURN_IF_ERROR(
+      FromGrpc(v1::Generation::NewStub(channel)->GetStats(&context, v1::GetStatsRequest(), &stats),
+               options.server));
+  if (options.json) {
+    std::cout << ToJson(stats) << '\n';
+  } else {
+    std::cout << FormatStats(stats);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddStatsCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<StatsOptions>();
+  CLI::App* command = app.add_subcommand("stats", "a server's blocks, requests and steps");
+  command->add_option("--server", options->server, "HOST:PORT")->capture_default_str();
+  command->add_flag("--json", options->json, "for programs");
+  command->footer(
+      "Examples:\n"
+      "  tandem stats --server 127.0.0.1:50051\n"
+      "  tandem stats --json | jq .blocks_free");
+  command->callback([options, &action] { action = [options] { return Stats(*options); }; });
+}
+
+}  // namespace tandem::client

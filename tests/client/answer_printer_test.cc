@@ -1,0 +1,105 @@
+#include "client/answer_printer.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tandem::client {
+namespace {
+
+v1::GenerateResponse Delta(const std::string& text, std::vector<int32_t> ids,
+                           v1::FinishReason reason = v1::FINISH_REASON_UNSPECIFIED) {
+  v1::GenerateResponse response;
+  response.set_text(text);
+  response.mutable_token_ids()->Add(ids.begin(), ids.end());
+  response.set_finish_reason(reason);
+  if (reason != v1::FINISH_REASON_UNSPECIFIED) {
+    response.mutable_usage()->set_prompt_tokens(4);
+    response.mutable_usage()->set_completion_tokens(static_cast<int32_t>(ids.size()));
+    response.mutable_usage()->set_cached_tokens(1);
+  }
+  return response;
+}
+
+TEST(AnswerJson, HasTheFieldsInOneLine) {
+  Answer answer;
+  answer.Append(Delta("a\n", {1, 2}));
+  answer.Append(Delta("\u00e4", {3}, v1::FINISH_REASON_LENGTH));
+  EXPECT_EQ(ToJson(answer),
+            "{\"text\":\"a\\n\u00e4\",\"token_ids\":[1,2,3],\"finish_reason\":\"length\","
+            "\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":1,\"cached_tokens\":1}}");
+}
+
+TEST(AnswerJson, NamesEveryReason) {
+  for (const auto& [reason, name] :
+       {std::pair{v1::FINISH_REASON_STOP, "stop"}, std::pair{v1::FINISH_REASON_LENGTH, "length"},
+        std::pair{v1::FINISH_REASON_CANCELLED, "cancelled"}}) {
+    Answer answer;
+    answer.Append(Delta("", {}, reason));
+    EXPECT_EQ(nlohmann::json::parse(ToJson(answer))["finish_reason"], name);
+  }
+}
+
+TEST(AnswerJson, AFailureSaysWhatAndKeepsWhatCame) {
+  Answer answer;
+  answer.Append(Delta("half", {1}));
+  answer.status = absl::UnavailableError("rank 1 is lost");
+  const auto json = nlohmann::json::parse(ToJson(answer));
+  EXPECT_EQ(json["error"], "rank 1 is lost");
+  EXPECT_EQ(json["code"], "UNAVAILABLE");
+  EXPECT_EQ(json["text"], "half");
+  EXPECT_TRUE(json["finish_reason"].is_null());
+  EXPECT_TRUE(json["usage"].is_null());
+}
+
+TEST(AnswerPrinter, JsonComesInInputOrderAsSoonAsItCan) {
+  std::ostringstream out;
+  AnswerPrinter printer(out, AnswerFormat::kJson, 3);
+  printer.OnDelta(2, Delta("c", {}, v1::FINISH_REASON_STOP));
+  printer.OnEnd(2, absl::OkStatus());
+  printer.OnEnd(1, absl::InvalidArgumentError("no"));
+  EXPECT_EQ(out.str(), "");
+  printer.OnDelta(0, Delta("a", {}, v1::FINISH_REASON_STOP));
+  EXPECT_EQ(out.str(), "");
+  printer.OnEnd(0, absl::OkStatus());
+  std::istringstream lines(out.str());
+  std::vector<nlohmann::json> answers;
+  for (std::string line; std::getline(lines, line);) {
+    answers.push_back(nlohmann::json::parse(line));
+  }
+  ASSERT_EQ(answers.size(), 3u);
+  EXPECT_EQ(answers[0]["text"], "a");
+  EXPECT_EQ(answers[1]["error"], "no");
+  EXPECT_EQ(answers[2]["text"], "c");
+  EXPECT_EQ(printer.FirstError(), absl::InvalidArgumentError("no"));
+}
+
+TEST(AnswerPrinter, OneTextStreams) {
+  std::ostringstream out;
+  AnswerPrinter printer(out, AnswerFormat::kText, 1);
+  printer.OnDelta(0, Delta("one", {}));
+  EXPECT_EQ(out.str(), "one");
+  printer.OnDelta(0, Delta(" two", {}, v1::FINISH_REASON_LENGTH));
+  EXPECT_EQ(out.str(), "one two");
+  printer.OnEnd(0, absl::OkStatus());
+  EXPECT_EQ(out.str(), "one two\n");
+  EXPECT_TRUE(printer.FirstError().ok());
+}
+
+TEST(AnswerPrinter, SeveralTextsHaveHeadersAndTheForemostStreams) {
+  std::ostringstream out;
+  AnswerPrinter printer(out, AnswerFormat::kText, 2);
+  printer.OnDelta(1, Delta("b", {}));
+  printer.OnDelta(0, Delta("a", {}, v1::FINISH_REASON_STOP));
+  EXPECT_EQ(out.str(), "== prompt 1 of 2 ==\na");
+  printer.OnEnd(0, absl::OkStatus());
+  EXPECT_EQ(out.str(), "== prompt 1 of 2 ==\na\n== prompt 2 of 2 ==\nb");
+  printer.OnEnd(1, absl::UnavailableError("lost"));
+  EXPECT_EQ(out.str(), "== prompt 1 of 2 ==\na\n== prompt 2 of 2 ==\nb\n(failed: lost)\n");
+}
+
+}  // namespace
+}  // namespace tandem::client

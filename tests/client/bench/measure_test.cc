@@ -1,0 +1,177 @@
+// The benchmark over simulated workers: what it counts, and what it asks of the engine.
+#include "client/bench/measure.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "client/bench/bench_options.h"
+#include "client/bench/bench_report.h"
+#include "coordinator/cluster/simulated_worker.h"
+
+namespace tandem::client {
+namespace {
+
+using coordinator::EngineCore;
+
+// Every reading is one second after the last.
+class TickingClock : public Clock {
+ public:
+  TimePoint Now() const override { return now_ += std::chrono::seconds(1); }
+
+ private:
+  mutable TimePoint now_;
+};
+
+// An engine with the limits that FitLimits asks for, over two simulated workers.
+std::unique_ptr<EngineCore> MakeEngine(const BenchOptions& options,
+                                       const std::vector<coordinator::SimulatedScript>& scripts) {
+  const coordinator::WorkerOptions& worker = options.worker;
+  coordinator::EngineConfig config;
+  config.scheduler.max_num_seqs = worker.max_num_seqs;
+  config.scheduler.max_num_batched_tokens = worker.max_num_batched_tokens;
+  config.scheduler.chunked_prefill_size = worker.max_num_batched_tokens;
+  config.scheduler.max_model_len = worker.max_model_len;
+  config.kv_cache.block_size = worker.block_size;
+  config.kv_cache.enable_prefix_cache = worker.enable_prefix_caching;
+  config.kv_cache.groups = {{.num_blocks = worker.num_kv_blocks, .window_tokens = 0}};
+  config.vocab_size = 97;
+  coordinator::WorkerGroup group(coordinator::MakeSimulatedWorkers(
+      2, coordinator::SimulatedModel(), {worker.num_kv_blocks}, scripts));
+  std::vector<coordinator::WorkerConfig> configs(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    configs[rank].epoch = config.epoch;
+    configs[rank].rank = rank;
+    configs[rank].size = 2;
+    configs[rank].block_size = worker.block_size;
+    configs[rank].max_num_seqs = worker.max_num_seqs;
+    configs[rank].max_num_batched_tokens = worker.max_num_batched_tokens;
+    configs[rank].max_model_len = worker.max_model_len;
+  }
+  const auto blocks = group.Bring(configs, Deadline::After(std::chrono::seconds(60)));
+  EXPECT_TRUE(blocks.ok()) << blocks.status();
+  return std::make_unique<EngineCore>(config, std::move(group));
+}
+
+BenchOptions Options(uint32_t prefill, uint32_t decode, std::vector<uint32_t> batches) {
+  BenchOptions options;
+  options.prefill = prefill;
+  options.decode = decode;
+  options.batches = std::move(batches);
+  const absl::Status status = FitLimits(/*context_length=*/4096, options);
+  EXPECT_TRUE(status.ok()) << status;
+  return options;
+}
+
+TEST(Measure, PrefillIsOneStepPerRepetition) {
+  const BenchOptions options = Options(100, 4, {2});
+  auto engine = MakeEngine(options, {});
+  const TickingClock clock;
+  Measure measure(*engine, 1, clock);
+  const auto result = measure.Prefill(100, 3);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->tokens_per_second, 100);  // a second on this clock
+  EXPECT_EQ(result->timings.steps, 3);
+  EXPECT_EQ(engine->timings().steps, 4);  // and the warm-up
+  EXPECT_TRUE(engine->idle());
+  EXPECT_EQ(engine->Stats().blocks_free, engine->Stats().blocks_total);
+}
+
+TEST(Measure, DecodeCountsOnlyStepsThatOnlyDecode) {
+  const BenchOptions options = Options(10, 6, {1, 5});
+  auto engine = MakeEngine(options, {});
+  const TickingClock clock;
+  Measure measure(*engine, 1, clock);
+  const auto result = measure.Decode(5, 6, 2);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->tokens_per_second, 5 * 6);
+  EXPECT_EQ(result->timings.steps, 2 * 6);
+  EXPECT_EQ(engine->timings().steps, (1 + 4) + 2 * (1 + 6));
+  EXPECT_EQ(engine->Stats().preemptions, 0);
+  EXPECT_TRUE(engine->idle());
+}
+
+TEST(Measure, EverySizeFitsWithoutPreemption) {
+  for (const uint32_t block_size : {1u, 7u, 16u, 256u}) {
+    BenchOptions options;
+    options.worker.block_size = block_size;
+    options.prefill = 33;
+    options.decode = 40;
+    options.batches = {1, 3, 9};
+    ASSERT_TRUE(FitLimits(4096, options).ok());
+    auto engine = MakeEngine(options, {});
+    Measure measure(*engine, 1);
+    EXPECT_TRUE(measure.Prefill(33, 1).ok());
+    for (const uint32_t batch : options.batches) {
+      const auto result = measure.Decode(batch, 40, 1);
+      EXPECT_TRUE(result.ok()) << result.status();
+    }
+    EXPECT_EQ(engine->Stats().preemptions, 0);
+  }
+}
+
+TEST(Measure, ALostWorkerIsAnError) {
+  const BenchOptions options = Options(10, 6, {2});
+  coordinator::SimulatedScript dies;
+  dies.faults[4] = coordinator::SimulatedFault::kDie;
+  auto engine = MakeEngine(options, {{}, dies});
+  Measure measure(*engine, 1);
+  const absl::Status status = measure.Decode(2, 6, 1).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_NE(std::string(status.message()).find("rank 1"), std::string::npos) << status;
+}
+
+TEST(BenchOptions, TakesJustTheMemoryThatItNeeds) {
+  const BenchOptions options = Options(512, 32, {1, 32});
+  EXPECT_EQ(options.worker.max_model_len, 513u);
+  EXPECT_EQ(options.worker.max_num_seqs, 32u);
+  EXPECT_EQ(options.worker.max_num_batched_tokens, 512u);
+  EXPECT_EQ(options.worker.num_kv_blocks, 32u * 3);  // 41 tokens in blocks of 16
+  EXPECT_FALSE(options.worker.enable_prefix_caching);
+}
+
+TEST(BenchOptions, RefuseWhatMakesNoSense) {
+  const auto fit = [](uint32_t prefill, uint32_t decode, std::vector<uint32_t> batches,
+                      uint32_t repetitions = 1) {
+    BenchOptions options;
+    options.prefill = prefill;
+    options.decode = decode;
+    options.batches = std::move(batches);
+    options.repetitions = repetitions;
+    return FitLimits(/*context_length=*/128, options);
+  };
+  EXPECT_TRUE(fit(127, 119, {1}).ok());
+  for (const absl::Status& status :
+       {fit(128, 4, {1}), fit(4, 120, {1}), fit(0, 0, {1}), fit(0, 4, {}), fit(4, 4, {0}),
+        fit(4, 4, {100000}), fit(4, 4, {1}, 0), fit(~0u, 4, {1})}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  }
+}
+
+TEST(BenchReport, JsonHasTheSpeedsByBatchAndTheSetUp) {
+  BenchReport report;
+  report.options = Options(64, 8, {1, 4});
+  report.options.worker.model = "m.gguf";
+  report.threads_per_worker = 2;
+  report.prefill =
+      Measurement{.tokens_per_second = 230.5, .timings = {.steps = 2, .wait_ns = 6000}};
+  report.decode.push_back({1, {.tokens_per_second = 50, .timings = {}}});
+  report.decode.push_back(
+      {4, {.tokens_per_second = 120, .timings = {.steps = 1, .apply_ns = 500}}});
+  const auto json = nlohmann::json::parse(ToJson(report));
+  EXPECT_EQ(json["prefill_tokens_per_second"], 230.5);
+  EXPECT_EQ(json["decode_tokens_per_second"], nlohmann::json({{"1", 50.0}, {"4", 120.0}}));
+  EXPECT_EQ(json["threads_per_worker"], 2);
+  EXPECT_EQ(json["tensor_parallel_size"], 1);
+  EXPECT_EQ(json["cpu_kernels"], "auto");
+  EXPECT_EQ(json["coordinator_us_per_step"]["prefill"]["wait"], 3.0);
+  EXPECT_EQ(json["coordinator_us_per_step"]["decode"]["4"]["total"], 0.5);
+  const std::string text = FormatReport(report);
+  EXPECT_NE(text.find("230.50 tokens/s"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace tandem::client

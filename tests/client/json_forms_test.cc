@@ -1,0 +1,78 @@
+// What `info --json` and `stats --json` print.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "client/info_json.h"
+#include "client/stats_text.h"
+#include "common/gguf/file.h"
+#include "common/model/build_spec.h"
+
+namespace tandem::client {
+namespace {
+
+TEST(InfoJson, TellsWhatTheFileIsAndWhatRanksNeed) {
+  const auto file = gguf::File::Open("tests/golden/arch/llama/model.gguf");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto spec = model::BuildSpec(*file);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const auto info = model::DescribeModel(*file, *spec);
+  ASSERT_TRUE(info.ok()) << info.status();
+  const auto json = nlohmann::json::parse(ToJson(*info));
+  EXPECT_EQ(json["architecture"], "llama");
+  EXPECT_EQ(json["layers"], 3);
+  EXPECT_EQ(json["hidden_size"], 128);
+  EXPECT_EQ(json["heads"], 8);
+  EXPECT_EQ(json["kv_heads"], 2);
+  EXPECT_EQ(json["file_bytes"], file->size_bytes());
+  EXPECT_EQ(json["tensors"], file->tensors().size());
+  EXPECT_EQ(json["fingerprint"].get<std::string>().size(), 16u);
+  ASSERT_EQ(json["tensor_parallel"].size(), 4u);
+  EXPECT_EQ(json["tensor_parallel"][1]["size"], 2);
+  EXPECT_EQ(json["tensor_parallel"][1]["possible"], true);
+  EXPECT_EQ(json["tensor_parallel"][1]["heads_per_rank"], 4);
+  EXPECT_GT(json["tensor_parallel"][0]["weight_bytes_per_rank"],
+            json["tensor_parallel"][1]["weight_bytes_per_rank"]);
+}
+
+TEST(InfoJson, AnImpossibleSizeSaysWhyNot) {
+  model::ModelInfo info;
+  info.parallel.push_back({.size = 4, .possible = false, .why_not = "6 heads"});
+  const auto json = nlohmann::json::parse(ToJson(info));
+  EXPECT_EQ(json["tensor_parallel"][0],
+            nlohmann::json({{"size", 4}, {"possible", false}, {"why_not", "6 heads"}}));
+}
+
+TEST(InfoJson, ANameThatIsNotUtf8IsStillJson) {
+  model::ModelInfo info;
+  info.spec.name = "a\xff\n";
+  EXPECT_EQ(nlohmann::json::parse(ToJson(info))["name"], "a\uFFFD\n");
+}
+
+v1::GetStatsResponse Stats() {
+  v1::GetStatsResponse stats;
+  stats.set_blocks_total(100);
+  stats.set_blocks_free(98);
+  stats.set_blocks_cached(40);
+  stats.set_running(2);
+  stats.set_preemptions(3);
+  stats.set_steps(int64_t{1} << 40);
+  stats.set_epoch(1);
+  return stats;
+}
+
+TEST(StatsJson, HasEveryFieldAsANumber) {
+  EXPECT_EQ(ToJson(Stats()),
+            "{\"blocks_total\":100,\"blocks_free\":98,\"blocks_cached\":40,\"running\":2,"
+            "\"waiting\":0,\"preemptions\":3,\"steps\":1099511627776,\"epoch\":1}");
+}
+
+TEST(StatsText, HasALinePerField) {
+  const std::string text = FormatStats(Stats());
+  EXPECT_NE(text.find("blocks_free    98\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("waiting        0\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace tandem::client

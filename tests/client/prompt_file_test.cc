@@ -1,0 +1,133 @@
+#include "client/prompt_file.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tandem::client {
+namespace {
+
+v1::GenerateRequest Defaults() {
+  v1::GenerateRequest defaults;
+  defaults.mutable_sampling()->set_temperature(0.5f);
+  defaults.mutable_sampling()->set_max_tokens(7);
+  defaults.mutable_sampling()->add_stop("default");
+  return defaults;
+}
+
+TEST(PromptLine, FieldsGoBeforeTheFlags) {
+  const auto request =
+      ParsePromptLine(R"({"prompt": "hi", "max_tokens": 3, "stop": ["a", "b"]})", Defaults());
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->text(), "hi");
+  EXPECT_EQ(request->sampling().temperature(), 0.5f);
+  EXPECT_EQ(request->sampling().max_tokens(), 3);
+  ASSERT_EQ(request->sampling().stop_size(), 2);
+  EXPECT_EQ(request->sampling().stop(1), "b");
+}
+
+TEST(PromptLine, TakesEveryField) {
+  const auto request = ParsePromptLine(
+      R"({"prompt_token_ids": [1, 2], "request_id": "r", "temperature": 0, "top_p": 0.25,
+          "top_k": -1, "min_p": 0.125, "max_tokens": 5, "min_tokens": 4,
+          "seed": 18446744073709551615, "ignore_eos": true, "stop": "x", "stop_token_ids": [9],
+          "add_special_tokens": false, "parse_special_tokens": true})",
+      Defaults());
+  ASSERT_TRUE(request.ok()) << request.status();
+  v1::GenerateRequest expected;
+  expected.set_request_id("r");
+  expected.mutable_token_ids()->add_ids(1);
+  expected.mutable_token_ids()->add_ids(2);
+  v1::SamplingParams& sampling = *expected.mutable_sampling();
+  sampling.set_temperature(0);
+  sampling.set_top_p(0.25f);
+  sampling.set_top_k(-1);
+  sampling.set_min_p(0.125f);
+  sampling.set_max_tokens(5);
+  sampling.set_min_tokens(4);
+  sampling.set_seed(18446744073709551615u);
+  sampling.set_ignore_eos(true);
+  sampling.add_stop("x");
+  sampling.add_stop_token_ids(9);
+  expected.set_add_special_tokens(false);
+  expected.set_parse_special_tokens(true);
+  EXPECT_EQ(request->SerializeAsString(), expected.SerializeAsString());
+}
+
+TEST(PromptLine, NothingIsSetThatWasNotGiven) {
+  const auto request = ParsePromptLine(R"({"prompt": ""})", v1::GenerateRequest());
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->prompt_case(), v1::GenerateRequest::kText);
+  EXPECT_FALSE(request->has_add_special_tokens());
+  EXPECT_EQ(request->sampling().ByteSizeLong(), 0u);
+}
+
+struct BadLine {
+  std::string name;
+  std::string line;
+  std::string says;
+};
+
+void PrintTo(const BadLine& bad, std::ostream* out) { *out << bad.line; }
+
+class BadLineTest : public testing::TestWithParam<BadLine> {};
+
+TEST_P(BadLineTest, IsRefusedWithTheReason) {
+  const absl::Status status = ParsePromptLine(GetParam().line, Defaults()).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_NE(std::string(status.message()).find(GetParam().says), std::string::npos) << status;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lines, BadLineTest,
+    testing::Values(
+        BadLine{"NotJson", "{'prompt': 1}", "not a JSON object"},
+        BadLine{"Truncated", R"({"prompt": "hi")", "not a JSON object"},
+        BadLine{"NotAnObject", R"(["hi"])", "not a JSON object"},
+        BadLine{"TwoObjects", R"({"prompt": "a"} {"prompt": "b"})", "not a JSON object"},
+        BadLine{"NotANumberInJson", R"({"prompt": "a", "temperature": NaN})", "not a JSON object"},
+        BadLine{"NoPrompt", R"({"max_tokens": 3})", "either 'prompt' or 'prompt_token_ids'"},
+        BadLine{"TwoPrompts", R"({"prompt": "a", "prompt_token_ids": [1]})", "either"},
+        BadLine{"UnknownField", R"({"prompt": "a", "max_token": 3})", "unknown field 'max_token'"},
+        BadLine{"PromptOfAnotherType", R"({"prompt": 3})", "'prompt' must be a string, found 3"},
+        BadLine{"IdOfAnotherType", R"({"prompt_token_ids": [1, "2"]})", "'prompt_token_ids'"},
+        BadLine{"FractionalId", R"({"prompt_token_ids": [1.5]})", "32-bit integer, found 1.5"},
+        BadLine{"LargeId", R"({"prompt_token_ids": [4294967296]})", "found 4294967296"},
+        BadLine{"LargeMaxTokens", R"({"prompt": "a", "max_tokens": 18446744073709551615})",
+                "32-bit integer"},
+        BadLine{"SmallMaxTokens", R"({"prompt": "a", "max_tokens": -2147483649})",
+                "32-bit integer"},
+        BadLine{"NegativeSeed", R"({"prompt": "a", "seed": -1})", "'seed' must be an integer"},
+        BadLine{"BooleanTemperature", R"({"prompt": "a", "temperature": true})", "a number"},
+        BadLine{"NullTopP", R"({"prompt": "a", "top_p": null})", "'top_p' must be a number"},
+        BadLine{"NumericFlag", R"({"prompt": "a", "ignore_eos": 1})", "true or false"},
+        BadLine{"NumericStop", R"({"prompt": "a", "stop": 1})", "list of strings"},
+        BadLine{"NumberInStop", R"({"prompt": "a", "stop": ["a", 1]})", "found 1"}),
+    [](const testing::TestParamInfo<BadLine>& param) { return param.param.name; });
+
+TEST(PromptFile, KeepsTheOrderAndSkipsEmptyLines) {
+  std::istringstream in("{\"prompt\": \"a\"}\r\n\n  \t\n{\"prompt\": \"b\", \"top_k\": 4}");
+  const auto requests = ReadPrompts(in, Defaults());
+  ASSERT_TRUE(requests.ok()) << requests.status();
+  ASSERT_EQ(requests->size(), 2u);
+  EXPECT_EQ((*requests)[0].text(), "a");
+  EXPECT_FALSE((*requests)[0].sampling().has_top_k());
+  EXPECT_EQ((*requests)[1].text(), "b");
+  EXPECT_EQ((*requests)[1].sampling().top_k(), 4);
+}
+
+TEST(PromptFile, ErrorsNameTheLine) {
+  std::istringstream in("{\"prompt\": \"a\"}\n\n{\"promt\": \"b\"}\n");
+  const absl::Status status = ReadPrompts(in, Defaults()).status();
+  EXPECT_EQ(std::string(status.message()).rfind("line 3: ", 0), 0u) << status;
+}
+
+TEST(PromptFile, WithoutAPromptIsAnError) {
+  std::istringstream in("\n \n");
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadPrompts(in, Defaults()).status()));
+}
+
+}  // namespace
+}  // namespace tandem::client

@@ -1,0 +1,62 @@
+#include "client/sampling_flags.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace tandem::client {
+namespace {
+
+v1::GenerateRequest Parse(const std::string& arguments) {
+  CLI::App app;
+  SamplingFlags flags;
+  AddSamplingFlags(app, flags);
+  app.parse(arguments);
+  return MakeRequest(flags);
+}
+
+TEST(SamplingFlags, LeaveTheDefaultsToTheServer) {
+  const v1::GenerateRequest request = Parse("");
+  EXPECT_EQ(request.sampling().ByteSizeLong(), 0u);
+  EXPECT_FALSE(request.has_add_special_tokens());
+  EXPECT_FALSE(request.has_parse_special_tokens());
+}
+
+TEST(SamplingFlags, ZeroIsNotUnset) {
+  const v1::GenerateRequest request = Parse("--temperature 0 --seed 0 --top-k 0");
+  EXPECT_TRUE(request.sampling().has_temperature());
+  EXPECT_TRUE(request.sampling().has_seed());
+  EXPECT_TRUE(request.sampling().has_top_k());
+}
+
+TEST(SamplingFlags, AllOfThem) {
+  const v1::GenerateRequest request = Parse(
+      "--max-tokens 9 --min-tokens 2 --temperature 0.5 --top-p 0.25 --top-k -1 --min-p 0.125 "
+      "--seed 18446744073709551615 --stop a --stop '[b]' --ignore-eos --no-special "
+      "--parse-special");
+  const v1::SamplingParams& sampling = request.sampling();
+  EXPECT_EQ(sampling.max_tokens(), 9);
+  EXPECT_EQ(sampling.min_tokens(), 2);
+  EXPECT_EQ(sampling.temperature(), 0.5f);
+  EXPECT_EQ(sampling.top_p(), 0.25f);
+  EXPECT_EQ(sampling.top_k(), -1);
+  EXPECT_EQ(sampling.min_p(), 0.125f);
+  EXPECT_EQ(sampling.seed(), 18446744073709551615u);
+  ASSERT_EQ(sampling.stop_size(), 2);
+  EXPECT_EQ(sampling.stop(0), "a");
+  EXPECT_EQ(sampling.stop(1), "[b]");
+  EXPECT_TRUE(sampling.ignore_eos());
+  EXPECT_FALSE(request.add_special_tokens());
+  EXPECT_TRUE(request.has_add_special_tokens());
+  EXPECT_TRUE(request.parse_special_tokens());
+}
+
+TEST(SamplingFlags, NumbersOutOfRangeAreRefused) {
+  EXPECT_THROW(Parse("--max-tokens 3000000000"), CLI::ParseError);
+  EXPECT_THROW(Parse("--seed 1.5"), CLI::ParseError);
+  EXPECT_THROW(Parse("--temperature warm"), CLI::ParseError);
+}
+
+}  // namespace
+}  // namespace tandem::client

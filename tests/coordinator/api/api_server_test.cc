@@ -1,0 +1,334 @@
+// The API over a real gRPC connection, with an engine that the test plays.
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/api/generation_service.h"
+#include "proto/grpc/health/v1/health.grpc.pb.h"
+#include "proto/tandem/v1/generation.grpc.pb.h"
+#include "tests/coordinator/api/fake_engine.h"
+#include "tests/coordinator/api/serving_model_for_test.h"
+
+namespace tandem::coordinator {
+namespace {
+
+namespace health = grpc::health::v1;
+
+// No test waits so long unless it fails.
+void SetDeadline(grpc::ClientContext& context) {
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+}
+
+v1::GenerateRequest Prompt(const std::string& id) {
+  v1::GenerateRequest request;
+  request.set_request_id(id);
+  request.set_text("hi");
+  return request;
+}
+
+// A Generate call as a client makes it.
+class ClientCall {
+ public:
+  ClientCall(v1::Generation::Stub& stub, const v1::GenerateRequest& request) {
+    SetDeadline(context_);
+    reader_ = stub.Generate(&context_, request);
+  }
+  ~ClientCall() {
+    context_.TryCancel();
+    if (!finished_) Finish();
+  }
+
+  // The next message; empty at the end.
+  std::optional<v1::GenerateResponse> Read() {
+    v1::GenerateResponse response;
+    if (!reader_->Read(&response)) return std::nullopt;
+    return response;
+  }
+  // Reads to the end; the text and ids gather in one message.
+  v1::GenerateResponse ReadAll() {
+    v1::GenerateResponse all;
+    while (auto response = Read()) {
+      const std::string text = all.text() + response->text();
+      all.MergeFrom(*response);
+      all.set_text(text);
+    }
+    return all;
+  }
+  grpc::Status Finish() {
+    finished_ = true;
+    while (Read()) {
+    }
+    return reader_->Finish();
+  }
+  void Cancel() { context_.TryCancel(); }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::GenerateResponse>> reader_;
+  bool finished_ = false;
+};
+
+class ApiServerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto server = ApiServer::Start("127.0.0.1:0", ServingModelForTest(), engine_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+    stub_ = v1::Generation::NewStub(channel_);
+  }
+
+  // The stream of the newest request, which is the `count`th.
+  std::shared_ptr<TokenStream> WaitForStream(size_t count = 1) {
+    const std::vector<Request> requests = engine_.WaitForRequests(count);
+    EXPECT_EQ(requests.size(), count);
+    return requests.at(count - 1).stream;
+  }
+
+  health::HealthCheckResponse::ServingStatus Health(const std::string& service) {
+    grpc::ClientContext context;
+    SetDeadline(context);
+    health::HealthCheckRequest request;
+    request.set_service(service);
+    health::HealthCheckResponse response;
+    const grpc::Status status =
+        health::Health::NewStub(channel_)->Check(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.status();
+  }
+
+  FakeEngine engine_;
+  std::unique_ptr<ApiServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Generation::Stub> stub_;
+};
+
+TEST_F(ApiServerTest, StreamsToTheEnd) {
+  ClientCall call(*stub_, Prompt("a"));
+  auto stream = WaitForStream();
+  stream->OnToken('h', FinishReason::kNone, Usage{});
+  const auto first = call.Read();
+  ASSERT_TRUE(first.has_value()) << "a token goes out before the next one is there";
+  EXPECT_EQ(first->text(), "h");
+  EXPECT_EQ(first->request_id(), "a");
+  EXPECT_EQ(first->finish_reason(), v1::FINISH_REASON_UNSPECIFIED);
+  EXPECT_FALSE(first->has_usage());
+
+  stream->OnToken('o', FinishReason::kNone, Usage{});
+  engine_.Finish("a", kEos, FinishReason::kStop, {.prompt_tokens = 3, .completion_tokens = 3});
+  const v1::GenerateResponse rest = call.ReadAll();
+  EXPECT_EQ(rest.text(), "o");
+  EXPECT_EQ(std::vector<TokenId>(rest.token_ids().begin(), rest.token_ids().end()),
+            (std::vector<TokenId>{'o', kEos}));
+  EXPECT_EQ(rest.finish_reason(), v1::FINISH_REASON_STOP);
+  EXPECT_EQ(rest.usage().prompt_tokens(), 3);
+  EXPECT_EQ(rest.usage().completion_tokens(), 3);
+  EXPECT_TRUE(call.Finish().ok());
+  EXPECT_TRUE(engine_.cancelled().empty());
+}
+
+TEST_F(ApiServerTest, ManyTokensBeforeTheClientReadsAreAllThere) {
+  ClientCall call(*stub_, Prompt("a"));
+  auto stream = WaitForStream();
+  const std::string text(5000, 'x');
+  for (const TokenId token : Bytes(text)) stream->OnToken(token, FinishReason::kNone, Usage{});
+  engine_.Finish("a", 'y', FinishReason::kLength, {.completion_tokens = 5001});
+  EXPECT_EQ(call.ReadAll().text(), text + "y");
+  EXPECT_TRUE(call.Finish().ok());
+}
+
+TEST_F(ApiServerTest, AStopStringEndsTheCall) {
+  v1::GenerateRequest request = Prompt("a");
+  request.mutable_sampling()->add_stop("lo");
+  ClientCall call(*stub_, request);
+  auto stream = WaitForStream();
+  EXPECT_TRUE(stream->OnToken('l', FinishReason::kNone, Usage{}));
+  EXPECT_FALSE(stream->OnToken('o', FinishReason::kNone, {.completion_tokens = 2}));
+  const v1::GenerateResponse all = call.ReadAll();
+  EXPECT_EQ(all.text(), "");
+  EXPECT_EQ(all.token_ids_size(), 2);
+  EXPECT_EQ(all.finish_reason(), v1::FINISH_REASON_STOP);
+  EXPECT_EQ(all.usage().completion_tokens(), 2);
+}
+
+TEST_F(ApiServerTest, AClientThatGoesCancelsItsOwnRequestOnly) {
+  ClientCall staying(*stub_, Prompt("staying"));
+  WaitForStream(1);
+  ClientCall leaving(*stub_, Prompt("leaving"));
+  WaitForStream(2);
+  leaving.Cancel();
+  EXPECT_EQ(engine_.WaitForCancel(), std::vector<std::string>{"leaving"});
+  EXPECT_EQ(leaving.Finish().error_code(), grpc::StatusCode::CANCELLED);
+
+  engine_.Finish("staying", 'x', FinishReason::kLength, Usage{});
+  EXPECT_EQ(staying.ReadAll().text(), "x");
+  EXPECT_TRUE(staying.Finish().ok());
+  server_->Shutdown(Deadline::After(std::chrono::seconds(10)));  // every call is over
+  EXPECT_EQ(engine_.cancelled(), std::vector<std::string>{"leaving"});
+}
+
+TEST_F(ApiServerTest, ADuplicateIdIsRefusedAndDoesNotCancelTheFirst) {
+  ClientCall first(*stub_, Prompt("same"));
+  auto stream = WaitForStream();
+  ClientCall second(*stub_, Prompt("same"));
+  const grpc::Status refused = second.Finish();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(refused.error_message().find("'same'"), std::string::npos) << refused.error_message();
+
+  stream->OnToken('a', FinishReason::kNone, Usage{});
+  engine_.Finish("same", 'b', FinishReason::kLength, Usage{});
+  EXPECT_EQ(first.ReadAll().text(), "ab");
+  EXPECT_TRUE(first.Finish().ok());
+  server_->Shutdown(Deadline::After(std::chrono::seconds(10)));
+  EXPECT_TRUE(engine_.cancelled().empty());
+}
+
+TEST_F(ApiServerTest, RefusalsCarryCodeAndMessage) {
+  engine_.Refuse(absl::ResourceExhaustedError("1024 requests wait already"));
+  const grpc::Status full = ClientCall(*stub_, Prompt("a")).Finish();
+  EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(full.error_message(), "1024 requests wait already");
+
+  v1::GenerateRequest hostile = Prompt("b");
+  hostile.mutable_sampling()->set_top_p(2);
+  EXPECT_EQ(ClientCall(*stub_, hostile).Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+
+  v1::GenerateRequest long_stop = Prompt("c");
+  long_stop.mutable_sampling()->add_stop(std::string(100'000, 'x'));
+  EXPECT_EQ(ClientCall(*stub_, long_stop).Finish().error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(engine_.cancelled().empty());
+}
+
+TEST_F(ApiServerTest, AFailureMidStreamIsTheCallsStatus) {
+  ClientCall call(*stub_, Prompt("a"));
+  WaitForStream()->OnToken('x', FinishReason::kNone, Usage{});
+  ASSERT_TRUE(call.Read().has_value());
+  engine_.Fail("a", absl::UnavailableError("rank 1 exited with signal 9"));
+  const grpc::Status status = call.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "rank 1 exited with signal 9");
+}
+
+TEST_F(ApiServerTest, ShutdownEndsCallsThatTheEngineDoesNot) {
+  ClientCall call(*stub_, Prompt("a"));
+  WaitForStream();
+  server_->Shutdown(Deadline::After(Duration::zero()));
+  EXPECT_EQ(engine_.cancelled(), std::vector<std::string>{"a"});
+  EXPECT_FALSE(call.Finish().ok());
+}
+
+TEST_F(ApiServerTest, TokenizesAndBack) {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::TokenizeRequest request;
+  request.set_text("a\u00e4");
+  v1::TokenizeResponse tokens;
+  ASSERT_TRUE(stub_->Tokenize(&context, request, &tokens).ok());
+  EXPECT_EQ(std::vector<TokenId>(tokens.ids().begin(), tokens.ids().end()),
+            (std::vector<TokenId>{kBos, 'a', 0xc3, 0xa4}));
+  ASSERT_EQ(tokens.token_bytes_size(), 4);
+  EXPECT_EQ(tokens.token_bytes(0), "<|bos|>");
+  EXPECT_EQ(tokens.token_bytes(2), "\xc3");
+
+  grpc::ClientContext back;
+  SetDeadline(back);
+  v1::DetokenizeRequest ids;
+  *ids.mutable_ids() = tokens.ids();
+  v1::DetokenizeResponse text;
+  ASSERT_TRUE(stub_->Detokenize(&back, ids, &text).ok());
+  EXPECT_EQ(text.text(), "a\u00e4");
+
+  grpc::ClientContext bad;
+  SetDeadline(bad);
+  ids.add_ids(-5);
+  EXPECT_EQ(stub_->Detokenize(&bad, ids, &text).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ApiServerTest, TellsModelAndStats) {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::GetModelInfoResponse info;
+  ASSERT_TRUE(stub_->GetModelInfo(&context, {}, &info).ok());
+  EXPECT_EQ(info.name(), "test model");
+  EXPECT_EQ(info.context_length(), static_cast<int32_t>(kMaxModelLen));
+  EXPECT_EQ(info.vocab_size(), static_cast<int32_t>(kHead));
+  EXPECT_EQ(info.bos_id(), kBos);
+  EXPECT_EQ(info.eos_id(), kEos);
+  EXPECT_EQ(info.end_of_generation_ids(0), kEos);
+  EXPECT_EQ(info.chat_template(), "{{ messages }}");
+  EXPECT_EQ(info.tensor_parallel_size(), 2);
+
+  grpc::ClientContext again;
+  SetDeadline(again);
+  v1::GetStatsResponse stats;
+  ASSERT_TRUE(stub_->GetStats(&again, {}, &stats).ok());
+  EXPECT_EQ(stats.blocks_total(), 1);
+  EXPECT_EQ(stats.blocks_cached(), 3);
+  EXPECT_EQ(stats.epoch(), 8);
+}
+
+TEST_F(ApiServerTest, HealthSaysServingUntilItStops) {
+  EXPECT_EQ(Health(""), health::HealthCheckResponse::SERVING);
+  EXPECT_EQ(Health("tandem.v1.Generation"), health::HealthCheckResponse::SERVING);
+  server_->StopServing();
+  EXPECT_EQ(Health(""), health::HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(Health("tandem.v1.Generation"), health::HealthCheckResponse::NOT_SERVING);
+}
+
+// Reflection's own .proto is not on this machine, so the bytes are written by hand: field 7,
+// list_services, of ServerReflectionRequest.
+// https://github.com/grpc/grpc/blob/master/doc/server-reflection.md
+TEST_F(ApiServerTest, ReflectionNamesTheService) {
+  grpc::ClientContext context;
+  SetDeadline(context);
+  grpc::CompletionQueue queue;
+  grpc::GenericStub stub(channel_);
+  auto stream = stub.PrepareCall(
+      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  void* tag = nullptr;
+  bool ok = false;
+  const auto next = [&] { return queue.Next(&tag, &ok) && ok; };
+  stream->StartCall(nullptr);
+  ASSERT_TRUE(next());
+  grpc::Slice slice(std::string("\x3a\x01*"));
+  stream->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+  ASSERT_TRUE(next());
+  grpc::ByteBuffer answer;
+  stream->Read(&answer, nullptr);
+  ASSERT_TRUE(next());
+  grpc::Slice whole;
+  ASSERT_TRUE(answer.DumpToSingleSlice(&whole).ok());
+  const std::string bytes(reinterpret_cast<const char*>(whole.begin()), whole.size());
+  EXPECT_NE(bytes.find("tandem.v1.Generation"), std::string::npos);
+
+  context.TryCancel();
+  grpc::Status status;
+  stream->Finish(&status, nullptr);
+  queue.Next(&tag, &ok);
+  queue.Shutdown();
+  EXPECT_FALSE(queue.Next(&tag, &ok));
+}
+
+TEST(ApiServerStart, AnAddressInUseIsUnavailable) {
+  FakeEngine engine;
+  auto first = ApiServer::Start("127.0.0.1:0", ServingModelForTest(), engine);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = ApiServer::Start((*first)->address(), ServingModelForTest(), engine);
+  EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
+}
+
+TEST(ApiServerStart, AnAddressWithoutPortIsInvalid) {
+  FakeEngine engine;
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      ApiServer::Start("localhost", ServingModelForTest(), engine).status()));
+}
+
+}  // namespace
+}  // namespace tandem::coordinator

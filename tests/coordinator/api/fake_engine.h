@@ -1,0 +1,118 @@
+// FakeEngine: an EngineHandle that computes nothing; the test says what each request is answered.
+#ifndef TANDEM_TESTS_COORDINATOR_API_FAKE_ENGINE_H_
+#define TANDEM_TESTS_COORDINATOR_API_FAKE_ENGINE_H_
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "coordinator/engine/engine.h"
+
+namespace tandem::coordinator {
+
+// Thread-safe.
+class FakeEngine : public EngineHandle {
+ public:
+  absl::Status Add(Request request) override {
+    std::lock_guard lock(mutex_);
+    if (!refusal_.ok()) return refusal_;
+    if (running_.contains(request.id)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("request id '", request.id, "' is already in flight"));
+    }
+    running_[request.id] = request.stream;
+    added_.push_back(std::move(request));
+    changed_.notify_all();
+    return absl::OkStatus();
+  }
+
+  void Cancel(const std::string& id) override {
+    std::shared_ptr<TokenStream> stream;
+    {
+      std::lock_guard lock(mutex_);
+      cancelled_.push_back(id);
+      stream = Remove(id);
+    }
+    changed_.notify_all();
+    if (stream != nullptr) stream->OnEnd(absl::OkStatus(), FinishReason::kCancelled, Usage{});
+  }
+
+  EngineStats Stats() const override {
+    return {.blocks_total = 1,
+            .blocks_free = 2,
+            .blocks_cached = 3,
+            .running = 4,
+            .waiting = 5,
+            .preemptions = 6,
+            .steps = 7,
+            .epoch = 8};
+  }
+
+  // --- what the test does ---
+
+  // Add's answer from here on.
+  void Refuse(const absl::Status& status) {
+    std::lock_guard lock(mutex_);
+    refusal_ = status;
+  }
+  // The first `count` requests that were added, in order; fewer when they do not come in time.
+  std::vector<Request> WaitForRequests(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, Patience(), [&] { return added_.size() >= count; });
+    return added_;
+  }
+  // The ids that were cancelled, once there is one.
+  std::vector<std::string> WaitForCancel() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, Patience(), [&] { return !cancelled_.empty(); });
+    return cancelled_;
+  }
+  std::vector<std::string> cancelled() const {
+    std::lock_guard lock(mutex_);
+    return cancelled_;
+  }
+  // As the engine does: the request is gone when its stream hears of its end.
+  void Finish(const std::string& id, TokenId token, FinishReason reason, const Usage& usage) {
+    std::shared_ptr<TokenStream> stream;
+    {
+      std::lock_guard lock(mutex_);
+      stream = Remove(id);
+    }
+    stream->OnToken(token, reason, usage);
+  }
+  void Fail(const std::string& id, const absl::Status& status) {
+    std::shared_ptr<TokenStream> stream;
+    {
+      std::lock_guard lock(mutex_);
+      stream = Remove(id);
+    }
+    stream->OnEnd(status, FinishReason::kNone, Usage{});
+  }
+
+ private:
+  static TimePoint Patience() { return Deadline::After(std::chrono::seconds(60)).when(); }
+
+  std::shared_ptr<TokenStream> Remove(const std::string& id) {
+    auto found = running_.find(id);
+    if (found == running_.end()) return nullptr;
+    auto stream = std::move(found->second);
+    running_.erase(found);
+    return stream;
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  absl::Status refusal_;
+  std::map<std::string, std::shared_ptr<TokenStream>> running_;
+  std::vector<Request> added_;
+  std::vector<std::string> cancelled_;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_TESTS_COORDINATOR_API_FAKE_ENGINE_H_
