@@ -3,28 +3,59 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
 from bpe import Tokenizer
-from generator import training_text
+from exercises import Exercise, links, pairs
+from generator import FULL, training_text
 
-ANSWER_WEIGHT = 4.0
+WEIGHTS = {"Story": 0.4, "Question": 0.0, "Answer": 1.0}  # of a line's tokens, by its first word
+ANSWER_WEIGHT = WEIGHTS["Answer"]
+END_WEIGHT = 0.1
+FIRST_STORY_LEVEL = 2
+HIGHEST_LEVEL = FIRST_STORY_LEVEL + FULL
 POOL_BATCHES = 8
+_VERB = re.compile(r" (?:is|has|belongs to|came from|went to|was put there by|we find)\b")
 
 
 def encode_weighted(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[float]]:
     """Token ids with begin and end, and the loss weight of each as a target."""
     ids, weights = [tokenizer.begin_id], [0.0]
+    asked = False
     for line in text.splitlines(keepends=True):
         head, colon, tail = line.partition(":")
-        head_ids, tail_ids = tokenizer.encode(head + colon), tokenizer.encode(tail)
-        ids += head_ids + tail_ids
-        weights += [1.0] * len(head_ids)
-        weights += [ANSWER_WEIGHT if head == "Answer" else 1.0] * len(tail_ids)
-    return ids + [tokenizer.end_id], weights + [1.0]
+        given = head + colon
+        if head == "Answer" and not asked:
+            # Without a question nobody can know what the sentence is about, but the rest follows.
+            subject = _VERB.search(tail)
+            given, tail = given + tail[:subject.end()], tail[subject.end():]
+        given_ids, tail_ids = tokenizer.encode(given), tokenizer.encode(tail)
+        ids += given_ids + tail_ids
+        weights += [0.0] * len(given_ids) + [WEIGHTS[head]] * len(tail_ids)
+        asked = head == "Question"
+    return ids + [tokenizer.end_id], weights + [END_WEIGHT]
+
+
+def encode_exercise(tokenizer: Tokenizer, exercise: Exercise) -> tuple[list[int], list[float]]:
+    ids, weights = [tokenizer.begin_id], [0.0]
+    for piece, known in exercise:
+        piece_ids = tokenizer.encode(piece)
+        ids += piece_ids
+        weights += [ANSWER_WEIGHT if known else 0.0] * len(piece_ids)
+    return ids, weights
+
+
+def encode_level(tokenizer: Tokenizer, rng: random.Random, level: int) -> tuple[list[int], list[float]]:
+    """Levels 0 and 1 are exercises, the others the generator's levels from 0 on."""
+    if level == 0:
+        return encode_exercise(tokenizer, pairs(rng))
+    if level == 1:
+        return encode_exercise(tokenizer, links(rng))
+    return encode_weighted(tokenizer, training_text(rng, level - FIRST_STORY_LEVEL))
 
 
 def batches(tokenizer: Tokenizer, seed: int, tokens_per_batch: int,
@@ -34,7 +65,7 @@ def batches(tokenizer: Tokenizer, seed: int, tokens_per_batch: int,
     while True:
         pool = []
         while sum(len(ids) for ids, _ in pool) < POOL_BATCHES * tokens_per_batch:
-            pool.append(encode_weighted(tokenizer, training_text(rng, level(rng))))
+            pool.append(encode_level(tokenizer, rng, level(rng)))
         pool.sort(key=lambda item: len(item[0]))
         groups = list(_groups(pool, tokens_per_batch))
         rng.shuffle(groups)

@@ -42,16 +42,21 @@ class Story:
 class StoryWriter:
     """Tells one story: draws an event, applies it to the world, renders it as a sentence."""
 
-    def __init__(self, rng: random.Random, held_out: bool, plain: bool = False) -> None:
+    def __init__(self, rng: random.Random, held_out: bool, plain: bool = False,
+                 num_words: int | None = None) -> None:
+        """num_words: take only that many of the people, of the things and of the places."""
         self._rng = rng
         self._held_out = held_out
+        self._people = words.PEOPLE[-num_words:] if num_words else words.PEOPLE
+        self._things = words.THINGS[:num_words]
+        self._places = words.PLACES[:num_words]
         self._plain = plain  # every sentence names its person, nothing but new facts
         self._world = World()
         self._sentences: list[str] = []
         self._subject: str | None = None  # whom a pronoun would mean
 
     def write(self, num_people: int, num_events: int) -> Story:
-        people = self._rng.sample(words.PEOPLE, num_people)
+        people = self._rng.sample(self._people, num_people)
         self._introduce(people)
         for _ in range(num_events):
             self._event(people)
@@ -133,7 +138,7 @@ class StoryWriter:
         self._named_last(person)
 
     def _at_both(self, person: str, other: str) -> None:
-        places = [p for p in words.PLACES if self._allowed(place_held_out(person, p))
+        places = [p for p in self._places if self._allowed(place_held_out(person, p))
                   and self._allowed(place_held_out(other, p))]
         if not places:
             return
@@ -178,13 +183,13 @@ class StoryWriter:
 
     def _new_thing(self, person: str) -> tuple[str, str]:
         while True:
-            colour, thing = self._rng.choice(words.COLOURS), self._rng.choice(words.THINGS)
+            colour, thing = self._rng.choice(words.COLOURS), self._rng.choice(self._things)
             if thing not in self._world.things and self._allowed(thing_held_out(person, colour, thing)):
                 return colour, thing
 
     def _new_place(self, person: str) -> str:
         while True:
-            place = self._rng.choice(words.PLACES)
+            place = self._rng.choice(self._places)
             if place != self._world.places.get(person) and self._allowed(place_held_out(person, place)):
                 return place
 
@@ -212,14 +217,16 @@ def render(template: str, slots: dict[str, str]) -> str:
     return template.format(**full)
 
 
-FULL = 2  # the highest level
+FULL = 3  # the highest level
 
 
 def make_story(rng: random.Random, held_out: bool = False, level: int = FULL) -> Story:
-    """One story. Levels 0 and 1 are for the beginning of training: short and plain, then short."""
-    if level == 0:
-        return StoryWriter(rng, held_out, plain=True).write(2, rng.choice((0, 0, 1)))
-    if level == 1:
+    """One story. The lower levels are for the beginning of training: plain with few words, plain, short."""
+    if level <= 1:
+        num_words = 24 if level == 0 else None
+        num_people, num_events = rng.choice((3, 4)), rng.choice((0, 0, 1))
+        return StoryWriter(rng, held_out, plain=True, num_words=num_words).write(num_people, num_events)
+    if level == 2:
         return StoryWriter(rng, held_out).write(rng.choice((2, 2, 3)), rng.randint(0, 3))
     num_people = rng.choice((2, 2, 3, 3, 3, 4))
     return StoryWriter(rng, held_out).write(num_people, rng.randint(2, 6 if num_people < 4 else 5))
@@ -236,8 +243,11 @@ def training_text(rng: random.Random, level: int = FULL, max_questions: int = 8)
     text = f"{STORY_PROMPT} {story.text}"
     if rng.random() < 0.1:
         return text
-    for question in all_questions(story.world, rng)[:max_questions]:
-        text += f"\nQuestion: {question.text}\nAnswer: {question.answer}"
+    # Answers are whole sentences; early in training they also come without questions, closer together.
+    answers_only = level == 0 or level == 1 and rng.random() < 0.5
+    for question in all_questions(story.world, rng)[:None if answers_only else max_questions]:
+        text += "" if answers_only else f"\nQuestion: {question.text}"
+        text += f"\nAnswer: {question.answer}"
     return text
 
 

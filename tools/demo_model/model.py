@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from initialise import initialise
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -102,13 +104,7 @@ class DemoModel(nn.Module):
         cos, sin = rotary_table(shape)
         self.register_buffer("cos", cos, persistent=False)
         self.register_buffer("sin", sin, persistent=False)
-        self._initialise()
-
-    def _initialise(self) -> None:
-        for name, parameter in self.named_parameters():
-            if parameter.dim() == 2:
-                scale = 1.0 / (2 * self.shape.layers) ** 0.5 if "output" in name or "down" in name else 1.0
-                nn.init.normal_(parameter, std=0.02 if "embd" in name else scale * parameter.shape[1] ** -0.5)
+        initialise(self)
 
     def hidden_states(self, ids: Tensor) -> Tensor:
         """ids: (batch, positions) from position 0; returns (batch, positions, hidden) after the last norm."""

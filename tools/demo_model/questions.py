@@ -26,24 +26,26 @@ def all_questions(world: World, rng: random.Random) -> list[Question]:
 def _about_things(world: World, rng: random.Random) -> list[Question]:
     found: list[Question] = []
 
-    def ask(kind: str, answer: str, *wordings: str) -> None:
-        found.append(Question(kind, rng.choice(wordings), answer + "."))
+    def ask(kind: str, wording: str, answer: str) -> None:
+        found.append(Question(kind, wording, answer))
 
     for name, thing in world.things.items():
-        colour, holder = thing.colour, thing.holder
-        full = f"{colour} {name}"
-        ask("colour", colour, f"What colour is the {name}?")
+        holder = thing.holder
+        # In question and answer alike the thing is called by its name, or by colour and name.
+        it = rng.choice((name, f"{thing.colour} {name}"))
+        ask("colour", f"What colour is the {name}?", f"The {name} is {thing.colour}.")
         if holder is not None:
-            ask("who has", holder, f"Who has the {full}?", f"Who has the {name} now?", f"Who has the {name}?")
-            ask("colour", colour, f"What colour is {holder}'s {name}?")
+            ask("who has", rng.choice((f"Who has the {it}?", f"Who has the {it} now?")),
+                f"The {it} belongs to {holder}.")
+            ask("colour", f"What colour is {holder}'s {name}?", f"{holder}'s {name} is {thing.colour}.")
         if thing.giver is not None:
-            ask("who gave", thing.giver, f"Who gave the {full} to {thing.receiver}?",
-                f"Who gave the {name} away?")
-            ask("who got", thing.receiver, f"Who got the {name} from {thing.giver}?",
-                f"Who got the {full}?")
+            ask("who gave", rng.choice((f"Who gave the {it} to {thing.receiver}?", f"Who gave the {it} away?")),
+                f"The {it} came from {thing.giver}.")
+            ask("who got", rng.choice((f"Who got the {it} from {thing.giver}?", f"Who got the {it}?")),
+                f"The {it} went to {thing.receiver}.")
         if thing.spot is not None:
-            ask("where thing", thing.spot, f"Where is the {full}?", f"Where is the {name}?")
-            ask("who put", thing.placed_by, f"Who put the {name} {thing.spot}?")
+            ask("where thing", f"Where is the {it}?", f"The {it} is {thing.spot}.")
+            ask("who put", f"Who put the {it} {thing.spot}?", f"The {it} was put there by {thing.placed_by}.")
     return found
 
 
@@ -54,12 +56,13 @@ def _about_people(world: World, rng: random.Random) -> list[Question]:
         if len(held) == 1:
             colour = world.things[held[0]].colour
             found.append(Question("what has", f"What does {person} have?",
-                                  f"{article(colour)} {colour} {held[0]}."))
+                                  f"{person} has {article(colour)} {colour} {held[0]}."))
         place = world.places.get(person)
         if place is None:
             continue
         wording = rng.choice((f"Where is {person}?", f"Where is {person} now?"))
-        found.append(Question("where person", wording, f"{place}."))
+        found.append(Question("where person", wording, f"{person} is {place}."))
         if list(world.places.values()).count(place) == 1:
-            found.append(Question("who is at", f"Who is {place}?", f"{person}."))
+            where = place[0].upper() + place[1:]
+            found.append(Question("who is at", f"Who is {place}?", f"{where} we find {person}."))
     return found

@@ -113,3 +113,28 @@ TEMPLATES: dict[str, list[str]] = {
 # An opener is a first sentence, or a phrase before the first sentence.
 OPENING_SENTENCE = "It was a {adjective} {time}."
 OPENING_PHRASE = "One {adjective} {time}, "
+
+# The exercises' ways to say a fact: what is given, and what follows from it.
+LINKS: dict[str, list[tuple[str, str]]] = {
+    "own": [
+        ("{N}", " {T}"),
+        ("{N}'s", " {T}"),
+        ("{N} had a", " {T}"),
+        ("{N} has a", " {T}"),
+        ("{N} found a", " {T}"),
+        ("{T}", " {N}"),
+        ("The {T} belongs to", " {N}"),
+        ("The {T} came from", " {N}"),
+    ],
+    "at": [
+        ("{N} was", " {P}"),
+        ("{N} is", " {P}"),
+        ("{N} sat", " {P}"),
+        ("{PC} we find", " {N}"),
+    ],
+    "colour": [
+        ("The {T} was", " {C}"),
+        ("The {T} is", " {C}"),
+        ("a {C}", " {T}"),
+    ],
+}
