@@ -19,6 +19,8 @@ namespace tandem::coordinator {
 namespace {
 
 constexpr auto kShutdownTimeout = std::chrono::seconds(5);
+// After a loss nobody is waited for: what does not exit at once is killed.
+constexpr auto kLossTimeout = std::chrono::milliseconds(500);
 
 // What the main thread waits for after start: a signal, or the loss of a worker.
 class Ending {
@@ -88,10 +90,11 @@ absl::Status Serve(const ServerOptions& options) {
   std::cout << ReadyLine(server->address(), model, *workers, options.worker) << std::endl;
   const absl::Status ended = ending.Wait();
   TANDEM_LOG(kInfo) << (ended.ok() ? "shutting down" : "a worker is lost, exiting");
+  const Duration patience = ended.ok() ? Duration(kShutdownTimeout) : Duration(kLossTimeout);
   server->StopServing();
   engine.Shutdown();
-  server->Shutdown(Deadline::After(kShutdownTimeout));
-  workers->cluster->Shutdown("the coordinator exits", Deadline::After(kShutdownTimeout));
+  server->Shutdown(Deadline::After(patience));
+  workers->cluster->Shutdown("the coordinator exits", Deadline::After(patience));
   return ended;
 }
 

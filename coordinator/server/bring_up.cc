@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kDefaultKvBytes = 4ull << 30;
 // The engine waits a little longer than a worker does, so that the worker's own error, which says more, comes first.
-constexpr auto kCollectGrace = std::chrono::seconds(2);
+constexpr auto kCollectGrace = std::chrono::seconds(1);
 constexpr Epoch kFirstEpoch{1};
 // What a StepResult may take: tokens and timings need kilobytes; room for tests that ask for logits of a small vocabulary.
 constexpr uint64_t kMaxResultBytes = 8 << 20;

@@ -43,7 +43,9 @@ TEST(BadGgufTest, Info) {
   for (const BadFile& bad : Files()) {
     SCOPED_TRACE(bad.path + ": " + bad.defect);
     const Finished finished = RunProgram({kTandem, "info", bad.path});
-    if (bad.expect == "accept") EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    if (bad.expect == "accept") {
+      EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    }
     if (bad.expect == "reject" || finished.exit_code != 0) {
       ExpectRefusedInOneLine(finished, "tandem");
     }

@@ -17,8 +17,9 @@ namespace {
 // Waits end now and then only to see that they may go on; what ends them is an interrupt.
 constexpr auto kIdlePoll = std::chrono::seconds(5);
 constexpr auto kCommunicatorTimeout = std::chrono::seconds(60);
-// Progress is told in this many parts at most.
+// Progress is told in this many parts at most, and only where loading takes a moment.
 constexpr uint64_t kProgressParts = 10;
+constexpr uint64_t kProgressBytes = 64 << 20;
 // Step frames that may wait on the gRPC transport.
 constexpr size_t kStepFrames = 4;
 
@@ -127,7 +128,7 @@ absl::Status WorkerLife::LoadModel() {
   model_ = nullptr;
   uint64_t next_bytes = 0;
   auto progress = [&](uint64_t done, uint64_t total) {
-    if (done < next_bytes) return;
+    if (total < kProgressBytes || done < next_bytes) return;
     next_bytes = done + total / kProgressParts;
     stream_.SendLoading(config_->epoch, done, total).IgnoreError();  // Ready will fail loudly
   };
