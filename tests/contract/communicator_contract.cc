@@ -16,7 +16,7 @@ constexpr int kSizes[] = {1, 2, 3, 4};
 constexpr size_t kCounts[] = {0, 1, 7, 1023, 1024, 1025, 5001, 65535, 65536, 65537, 150001};
 
 Deadline Long() { return Deadline::After(std::chrono::seconds(60)); }
-Deadline Short() { return Deadline::After(std::chrono::milliseconds(200)); }
+Deadline Short() { return Deadline::After(std::chrono::milliseconds(100)); }
 
 bool Mentions(const absl::Status& status, const std::string& part) {
   return status.message().find(part) != absl::string_view::npos;
@@ -181,7 +181,7 @@ TEST_P(CommunicatorContract, BroadcastGivesTheRootsBytes) {
 // One list of many collectives of all kinds; nobody waits for anybody in between but the
 // collectives themselves.
 TEST_P(CommunicatorContract, MixedCollectivesFollowEachOther) {
-  constexpr int kRounds = 200;
+  constexpr int kRounds = 100;
   for (int size : kSizes) {
     Ranks ranks(GetParam(), size);
     RunRanks(size, [&](int rank) {

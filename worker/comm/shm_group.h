@@ -33,10 +33,11 @@ struct ShmGroupOptions {
   // Bytes of one slot and so of the largest chunk; a multiple of 4096. What a core's second-level
   // cache holds twice.
   size_t slot_bytes = size_t{256} << 10;
-  // How long a wait keeps its core: first alone, then giving way. No spinning when ranks outnumber
-  // cores.
-  Duration spin = std::chrono::microseconds(60);
-  Duration yield = std::chrono::microseconds(60);
+  // How long a wait keeps its core: first alone, then giving way. Giving way costs a fraction of a
+  // microsecond when the core has nothing else to do, and where it has, the rank that is waited for
+  // may be just that: so alone only for a moment, and not at all when ranks outnumber cores.
+  Duration spin = std::chrono::microseconds(8);
+  Duration yield = std::chrono::microseconds(150);
 };
 
 class ShmGroup {
