@@ -36,6 +36,12 @@ std::vector<std::string> Plus(std::vector<std::string> flags, const std::vector<
   return flags;
 }
 
+std::string Errors(const std::vector<std::unique_ptr<Program>>& programs) {
+  std::string all;
+  for (const auto& program : programs) all += program->Stderr();
+  return all;
+}
+
 class FailureTest : public ::testing::TestWithParam<std::string> {
  protected:
   void StartServer(const std::vector<std::string>& flags = {}) {
@@ -116,7 +122,8 @@ TEST_P(FailureTest, BlocksComeBackFromAHundredKilledClients) {
   for (int batch = 0; batch < 10; ++batch) {
     std::vector<std::unique_ptr<Program>> clients;
     for (int i = 0; i < 10; ++i) clients.push_back(server_->StartGenerate(kEndless));
-    ASSERT_TRUE(server_->WaitStat("running", 10, Deadline::After(kPatience)));
+    ASSERT_TRUE(server_->WaitStat("running", 10, Deadline::After(kPatience)))
+        << "batch " << batch << ": " << server_->Stats() << Errors(clients);
     for (auto& client : clients) client->Signal(SIGKILL);
     for (auto& client : clients) client->WaitExit(Deadline::After(kPatience));
     ASSERT_TRUE(server_->WaitStat("running", 0, Deadline::After(kPatience)));
