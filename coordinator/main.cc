@@ -74,14 +74,12 @@ absl::Status Serve(const ServerOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(const ModelFile model, OpenModelFile(options.worker.model));
   TANDEM_ASSIGN_OR_RETURN(auto tokenizer, OpenTokenizer(options.worker.model));
   StopSignal signal;
-  absl::StatusOr<Workers> workers =
-      BringUp(options.worker, model, [&] { return signal.raised(); });
+  absl::StatusOr<Workers> workers = BringUp(options.worker, model, [&] { return signal.raised(); });
   if (absl::IsCancelled(workers.status())) return absl::OkStatus();
   if (!workers.ok()) return workers.status();
 
   Ending ending(signal);
-  EngineLoop engine(workers->MakeCore(),
-                    [&](const absl::Status& status) { ending.Lost(status); });
+  EngineLoop engine(workers->MakeCore(), [&](const absl::Status& status) { ending.Lost(status); });
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ApiServer> server,
       ApiServer::Start(options.listen,

@@ -1,12 +1,15 @@
-// Backend: memory, one stream, and one method per op. The seam between a worker and a kind of device.
+// Backend: memory, one stream, and one method per op. The seam between a worker and a kind of
+// device.
 //
-// A step goes ENCODE (BeginEncode and op calls: nothing runs, nothing blocks) -> SUBMIT (the stream starts) -> WAIT (the one
-// place that blocks). A plan pass is the same encoding with EncodeMode::kPlan: ops only count the scratch that they need, and
-// FinishPlan allocates it once, so that nothing on the step path allocates.
+// A step goes ENCODE (BeginEncode and op calls: nothing runs, nothing blocks) -> SUBMIT (the stream
+// starts) -> WAIT (the one place that blocks). A plan pass is the same encoding with
+// EncodeMode::kPlan: ops only count the scratch that they need, and FinishPlan allocates it once,
+// so that nothing on the step path allocates.
 //
-// Ops never fail while encoding: shapes are the caller's to get right (TANDEM_CHECK), what can't be computed is refused at
-// PlaceWeight. Errors of execution come back from Wait. One thread drives a backend; Abort-like calls belong to communicators.
-// Implementations: reference (scalar truth, activations stay F32), cpu (SIMD), cuda.
+// Ops never fail while encoding: shapes are the caller's to get right (TANDEM_CHECK), what can't be
+// computed is refused at PlaceWeight. Errors of execution come back from Wait. One thread drives a
+// backend; Abort-like calls belong to communicators. Implementations: reference (scalar truth,
+// activations stay F32), cpu (SIMD), cuda.
 #ifndef TANDEM_KERNELS_BACKEND_H_
 #define TANDEM_KERNELS_BACKEND_H_
 
@@ -39,8 +42,9 @@ class Buffer {
 
 enum class EncodeMode { kRun, kPlan };
 
-// A list of host work in stream order: how CPU communicators enqueue collectives. `work` runs once, on one of the stream's
-// threads, after everything encoded before it and before everything after it; it gets the step's deadline.
+// A list of host work in stream order: how CPU communicators enqueue collectives. `work` runs once,
+// on one of the stream's threads, after everything encoded before it and before everything after
+// it; it gets the step's deadline.
 class HostStream {
  public:
   virtual ~HostStream() = default;
@@ -57,14 +61,16 @@ class Backend {
   // --- memory (never between ENCODE and WAIT) ---
   // Zeroed memory, 64-byte aligned. RESOURCE_EXHAUSTED with the size when there is none.
   virtual absl::StatusOr<Buffer> Allocate(size_t bytes) = 0;
-  // Takes a weight in host memory that outlives the backend (the mapped file). UNIMPLEMENTED for a type it can't compute with.
+  // Takes a weight in host memory that outlives the backend (the mapped file). UNIMPLEMENTED for a
+  // type it can't compute with.
   virtual absl::StatusOr<Weight> PlaceWeight(const Weight& host) = 0;
 
   // --- phases ---
   virtual void BeginEncode(EncodeMode mode) = 0;
   // Ends a plan pass: reserves the largest scratch that any op of it needed and returns its bytes.
   virtual absl::StatusOr<size_t> FinishPlan() = 0;
-  // Starts what was encoded; returns at once. `deadline` bounds every collective in the list and Wait.
+  // Starts what was encoded; returns at once. `deadline` bounds every collective in the list and
+  // Wait.
   virtual absl::Status Submit(Deadline deadline) = 0;
   // Blocks until the stream is done; the first error of any op, or DEADLINE_EXCEEDED.
   virtual absl::Status Wait() = 0;

@@ -1,7 +1,8 @@
 // The parameters of every op: raw pointers, shapes and sizes; no tensors, no protos, no ownership.
 //
-// Activations are float32. Pointers point into the backend's own memory (Backend::Allocate) unless said otherwise, and must
-// stay valid until WAIT. Rows are dense unless a stride (in elements) is given. T = tokens of the step, S = sequences.
+// Activations are float32. Pointers point into the backend's own memory (Backend::Allocate) unless
+// said otherwise, and must stay valid until WAIT. Rows are dense unless a stride (in elements) is
+// given. T = tokens of the step, S = sequences.
 #ifndef TANDEM_KERNELS_OPS_H_
 #define TANDEM_KERNELS_OPS_H_
 
@@ -13,9 +14,10 @@
 
 namespace tandem::kernels {
 
-// A weight as the backend holds it (Backend::PlaceWeight). On the CPU `data` points into the mapped file.
-// The matrix has `rows` x `cols` values; inputs cover only columns [col_begin, col_begin + col_count): the rest belongs to
-// another rank (a row-parallel cut inside a quantised block) and counts as multiplied by zero.
+// A weight as the backend holds it (Backend::PlaceWeight). On the CPU `data` points into the mapped
+// file. The matrix has `rows` x `cols` values; inputs cover only columns [col_begin, col_begin +
+// col_count): the rest belongs to another rank (a row-parallel cut inside a quantised block) and
+// counts as multiplied by zero.
 struct Weight {
   tensor::Type type = tensor::Type::kF32;
   const void* data = nullptr;
@@ -26,7 +28,8 @@ struct Weight {
   uint32_t col_count = 0;
 };
 
-// out[t] = scale * table[ids[t] - vocab_begin], or zeros where the id lies outside this rank's rows.
+// out[t] = scale * table[ids[t] - vocab_begin], or zeros where the id lies outside this rank's
+// rows.
 struct EmbedParams {
   const int32_t* ids;  // (T)
   uint32_t tokens;
@@ -36,8 +39,8 @@ struct EmbedParams {
   float* out;  // (T, hidden)
 };
 
-// If add: residual += add. Then out = residual / rms(residual) * weight. `out` may equal `residual` when add is null.
-// Per-head norms use rows = T * heads, dim = head_dim.
+// If add: residual += add. Then out = residual / rms(residual) * weight. `out` may equal `residual`
+// when add is null. Per-head norms use rows = T * heads, dim = head_dim.
 struct RmsNormParams {
   float* residual;      // (rows, dim)
   const float* add;     // (rows, dim) or null
@@ -58,8 +61,9 @@ struct Projection {
 
 inline constexpr uint32_t kMaxProjections = 3;
 
-// Up to three projections of one input: QKV, or gate and up, as merged column-parallel matrices whose parts may have types of
-// their own. All weights have the same cols, col_begin and col_count. A row's result does not depend on other rows.
+// Up to three projections of one input: QKV, or gate and up, as merged column-parallel matrices
+// whose parts may have types of their own. All weights have the same cols, col_begin and col_count.
+// A row's result does not depend on other rows.
 struct MatMulParams {
   const float* x;  // (T, col_count), rows x_stride apart
   uint32_t tokens;
@@ -68,7 +72,8 @@ struct MatMulParams {
   std::array<Projection, kMaxProjections> projections;
 };
 
-// The pages of one layer: K is (num_blocks, kv_heads, block_size, head_dim), V the same with value_dim. F32 or F16.
+// The pages of one layer: K is (num_blocks, kv_heads, block_size, head_dim), V the same with
+// value_dim. F32 or F16.
 struct KvPages {
   tensor::Type type = tensor::Type::kF16;
   void* k = nullptr;
@@ -80,8 +85,8 @@ struct KvPages {
   uint32_t value_dim = 0;
 };
 
-// Rotates q and k in place by their positions, then writes k and v to the pages: token t goes to slot slots[t] =
-// block * block_size + offset; a slot of -1 writes nowhere.
+// Rotates q and k in place by their positions, then writes k and v to the pages: token t goes to
+// slot slots[t] = block * block_size + offset; a slot of -1 writes nowhere.
 struct RopeWriteKvParams {
   float* q;        // (T, heads, head_dim)
   float* k;        // (T, kv_heads, head_dim)
@@ -97,10 +102,10 @@ struct RopeWriteKvParams {
   KvPages pages;
 };
 
-// Causal attention of a varlen batch over paged K and V. Sequence s has query rows [query_offsets[s], query_offsets[s+1]), the
-// last of which stands at position context_lens[s] - 1. Example: lengths 2, 1 -> offsets 0, 2, 3.
-// Softmax state is built in tiles of 64 positions counted from position 0, merged in order, so that a row's bits depend on
-// its own context alone.
+// Causal attention of a varlen batch over paged K and V. Sequence s has query rows
+// [query_offsets[s], query_offsets[s+1]), the last of which stands at position context_lens[s] - 1.
+// Example: lengths 2, 1 -> offsets 0, 2, 3. Softmax state is built in tiles of 64 positions counted
+// from position 0, merged in order, so that a row's bits depend on its own context alone.
 struct AttentionParams {
   const float* q;  // (T, heads, head_dim)
   uint32_t tokens;
@@ -110,15 +115,15 @@ struct AttentionParams {
   const int32_t* block_tables;   // (S, table_stride)
   uint32_t table_stride;
   KvPages pages;
-  uint32_t heads;         // query heads of this rank
-  uint32_t first_head;    // global index of the first of them
-  uint32_t heads_per_kv;  // query heads per KV head, globally
+  uint32_t heads;          // query heads of this rank
+  uint32_t first_head;     // global index of the first of them
+  uint32_t heads_per_kv;   // query heads per KV head, globally
   uint32_t first_kv_head;  // global index of pages' KV head 0
   float scale;
-  uint32_t window;  // 0: all positions; else position p sees (p - window, p]
+  uint32_t window;           // 0: all positions; else position p sees (p - window, p]
   uint32_t max_query_len;    // largest query length of the batch, for scratch and splits
   uint32_t max_context_len;  // largest context length
-  float* out;  // (T, heads, value_dim)
+  float* out;                // (T, heads, value_dim)
 };
 
 // out = silu(gate) * up; `out` may equal `gate`.
@@ -139,17 +144,19 @@ struct GatherRowsParams {
   float* out;  // (count, dim)
 };
 
-// Puts gathered vocabulary slices side by side: out[row, starts[r] + c] = gathered[r, row, c] for c < starts[r+1] - starts[r].
+// Puts gathered vocabulary slices side by side: out[row, starts[r] + c] = gathered[r, row, c] for c
+// < starts[r+1] - starts[r].
 struct UnshardLogitsParams {
-  const float* gathered;       // (ranks, rows, slice_max)
-  const uint32_t* starts;      // (ranks + 1), host memory, read while encoding
+  const float* gathered;   // (ranks, rows, slice_max)
+  const uint32_t* starts;  // (ranks + 1), host memory, read while encoding
   uint32_t ranks;
   uint32_t rows;
   uint32_t slice_max;
   float* out;  // (rows, vocab) with vocab = starts[ranks]
 };
 
-// One row's wishes. Order: temperature, min_p, top_k, top_p. Temperature 0 takes the lowest id of the largest logit.
+// One row's wishes. Order: temperature, min_p, top_k, top_p. Temperature 0 takes the lowest id of
+// the largest logit.
 struct SamplingRow {
   float temperature = 1.0f;
   float top_p = 1.0f;

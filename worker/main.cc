@@ -73,7 +73,8 @@ absl::Status Serve(const Flags& flags) {
 
 int main(int argc, char** argv) {
   tandem::worker::Flags flags;
-  CLI::App app{"tandem_worker: one rank of a Tandem server. Usually started by tandem_coordinator."};
+  CLI::App app{
+      "tandem_worker: one rank of a Tandem server. Usually started by tandem_coordinator."};
   app.footer(
       "Example, with the coordinator started with --workers external:\n"
       "  tandem_worker --coordinator 127.0.0.1:50052 --rank auto --token-file token\n");
@@ -82,11 +83,11 @@ int main(int argc, char** argv) {
   app.add_option("--rank", flags.rank, "this worker's rank, or auto")->capture_default_str();
   app.add_option("--token-file", flags.token_file, "file with the shared worker token")->required();
   app.add_option("--model", flags.model, "path of the GGUF file here, if it differs");
-  app.add_option("--parent-pid", flags.parent_pid, "exit when this parent process does")
-      ->group("");
+  app.add_option("--parent-pid", flags.parent_pid, "exit when this parent process does")->group("");
   CLI11_PARSE(app, argc, argv);
 
-  // A coordinator that goes away shows as an error of the stream; Ctrl-C is the coordinator's to handle.
+  // A coordinator that goes away shows as an error of the stream; Ctrl-C is the coordinator's to
+  // handle.
   signal(SIGPIPE, SIG_IGN);
   const absl::Status status = tandem::worker::Serve(flags);
   if (status.ok()) return 0;

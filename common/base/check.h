@@ -1,5 +1,6 @@
-// TANDEM_CHECK: an invariant of our own code. Prints file, line, expression and message, then aborts.
-// Never reached by anything untrusted: a file, a request or a peer gets an absl::Status instead.
+// TANDEM_CHECK: an invariant of our own code. Prints file, line, expression and message, then
+// aborts. Never reached by anything untrusted: a file, a request or a peer gets an absl::Status
+// instead.
 #ifndef TANDEM_COMMON_BASE_CHECK_H_
 #define TANDEM_COMMON_BASE_CHECK_H_
 
@@ -22,20 +23,20 @@ class CheckFailure {
 }  // namespace tandem::internal
 
 // TANDEM_CHECK(block < size) << "block " << block;
-#define TANDEM_CHECK(condition)                     \
-  switch (0)                                        \
-  case 0:                                           \
-  default:                                          \
-    if (__builtin_expect(!!(condition), 1)) {       \
-    } else                                          \
+#define TANDEM_CHECK(condition)               \
+  switch (0)                                  \
+  case 0:                                     \
+  default:                                    \
+    if (__builtin_expect(!!(condition), 1)) { \
+    } else                                    \
       ::tandem::internal::CheckFailure(__FILE__, __LINE__, #condition).stream()
 
-#define TANDEM_CHECK_OK(expr)                                                             \
-  switch (0)                                                                              \
-  case 0:                                                                                 \
-  default:                                                                                \
-    if (const auto& _check_status = (expr); __builtin_expect(_check_status.ok(), 1)) {    \
-    } else                                                                                \
+#define TANDEM_CHECK_OK(expr)                                                          \
+  switch (0)                                                                           \
+  case 0:                                                                              \
+  default:                                                                             \
+    if (const auto& _check_status = (expr); __builtin_expect(_check_status.ok(), 1)) { \
+    } else                                                                             \
       ::tandem::internal::CheckFailure(__FILE__, __LINE__, #expr).stream() << _check_status
 
 #endif  // TANDEM_COMMON_BASE_CHECK_H_

@@ -7,10 +7,12 @@
 
 namespace tandem {
 
-// Equal for processes that can open each other's memory segments: the same boot and the same process-id namespace.
+// Equal for processes that can open each other's memory segments: the same boot and the same
+// process-id namespace.
 std::string HostId();
 
-// Memory that can still be taken without swapping: what the kernel says, bounded by the cgroup's limit. 0 if unknown.
+// Memory that can still be taken without swapping: what the kernel says, bounded by the cgroup's
+// limit. 0 if unknown.
 uint64_t AvailableMemoryBytes();
 
 }  // namespace tandem

@@ -26,7 +26,8 @@ struct StrongId {
 using TokenId = int32_t;
 // A physical KV block of one KV group: index into the worker's pages.
 using BlockId = int32_t;
-// A block given back by a sliding window (or padding of a block table): nothing may be read or written there.
+// A block given back by a sliding window (or padding of a block table): nothing may be read or
+// written there.
 inline constexpr BlockId kNoBlock = -1;
 
 // One life of the worker group; every restart or reconfiguration gets a higher one.

@@ -33,12 +33,12 @@ class LogLine {
 }  // namespace internal
 }  // namespace tandem
 
-#define TANDEM_LOG(severity)                                                  \
-  switch (0)                                                                  \
-  case 0:                                                                     \
-  default:                                                                    \
-    if (::tandem::LogLevel::severity < ::tandem::GetLogLevel()) {             \
-    } else                                                                    \
+#define TANDEM_LOG(severity)                                      \
+  switch (0)                                                      \
+  case 0:                                                         \
+  default:                                                        \
+    if (::tandem::LogLevel::severity < ::tandem::GetLogLevel()) { \
+    } else                                                        \
       ::tandem::internal::LogLine(::tandem::LogLevel::severity).stream()
 
 #endif  // TANDEM_COMMON_BASE_LOG_H_

@@ -1,6 +1,7 @@
 // A bounded many-producer many-consumer queue with deadlines.
 //
-// Push never blocks: a full queue answers false, and the caller refuses its own client. Thread-safe.
+// Push never blocks: a full queue answers false, and the caller refuses its own client.
+// Thread-safe.
 #ifndef TANDEM_COMMON_BASE_QUEUE_H_
 #define TANDEM_COMMON_BASE_QUEUE_H_
 
@@ -80,8 +81,8 @@ class BoundedQueue {
   const size_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable ready_;
-  std::deque<T> items_;   // guarded by mutex_
-  bool closed_ = false;   // guarded by mutex_
+  std::deque<T> items_;  // guarded by mutex_
+  bool closed_ = false;  // guarded by mutex_
 };
 
 }  // namespace tandem

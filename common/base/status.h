@@ -1,6 +1,7 @@
 // Status macros and constructors shared by every folder.
 //
-// `absl::Status` says what the world did wrong (files, requests, peers); TANDEM_CHECK (check.h) is for our own bugs.
+// `absl::Status` says what the world did wrong (files, requests, peers); TANDEM_CHECK (check.h) is
+// for our own bugs.
 #ifndef TANDEM_COMMON_BASE_STATUS_H_
 #define TANDEM_COMMON_BASE_STATUS_H_
 
@@ -11,11 +12,11 @@
 #include "absl/status/statusor.h"
 
 // Returns from the enclosing function when `expr` (an absl::Status) is not OK.
-#define TANDEM_RETURN_IF_ERROR(expr)                              \
-  do {                                                            \
-    if (::absl::Status _status = (expr); !_status.ok()) {         \
-      return _status;                                             \
-    }                                                             \
+#define TANDEM_RETURN_IF_ERROR(expr)                      \
+  do {                                                    \
+    if (::absl::Status _status = (expr); !_status.ok()) { \
+      return _status;                                     \
+    }                                                     \
   } while (false)
 
 #define TANDEM_STATUS_CONCAT_INNER_(a, b) a##b

@@ -1,6 +1,7 @@
-// The one flat little-endian form of StepDescriptor and StepResult: a header with magic and version, then tagged sections
-// (tag, length, bytes). The same bytes go through the shared-memory ring and as `bytes` of the gRPC stream.
-// Unknown sections, versions, duplicates, truncation and trailing bytes are INVALID_ARGUMENT. See docs/worker-protocol.md.
+// The one flat little-endian form of StepDescriptor and StepResult: a header with magic and
+// version, then tagged sections (tag, length, bytes). The same bytes go through the shared-memory
+// ring and as `bytes` of the gRPC stream. Unknown sections, versions, duplicates, truncation and
+// trailing bytes are INVALID_ARGUMENT. See docs/worker-protocol.md.
 #ifndef TANDEM_COMMON_STEP_CODEC_H_
 #define TANDEM_COMMON_STEP_CODEC_H_
 
@@ -22,10 +23,12 @@ absl::StatusOr<StepDescriptor> DecodeDescriptor(std::span<const uint8_t> frame);
 // A frame that holds only the sampling section of a step.
 void EncodeSampling(StepId step_id, Epoch epoch, const std::vector<RowSampling>& sampling,
                     std::vector<uint8_t>& out);
-// Decodes such a frame into `step`. INVALID_ARGUMENT when it is of another step or epoch, or step already has sampling.
+// Decodes such a frame into `step`. INVALID_ARGUMENT when it is of another step or epoch, or step
+// already has sampling.
 absl::Status DecodeSampling(std::span<const uint8_t> frame, StepDescriptor& step);
 
-// A failed result carries no rows, and at most this much of its message; payloads of the status are dropped.
+// A failed result carries no rows, and at most this much of its message; payloads of the status are
+// dropped.
 inline constexpr size_t kMaxStatusMessageBytes = 4096;
 void Encode(const StepResult& result, std::vector<uint8_t>& out);
 absl::StatusOr<StepResult> DecodeResult(std::span<const uint8_t> frame);

@@ -1,4 +1,5 @@
-// StepResult: what a step gave, from one rank. Rank 0's carries tokens (and logits); the others' are status and timings.
+// StepResult: what a step gave, from one rank. Rank 0's carries tokens (and logits); the others'
+// are status and timings.
 #ifndef TANDEM_COMMON_STEP_RESULT_H_
 #define TANDEM_COMMON_STEP_RESULT_H_
 
@@ -17,9 +18,9 @@ struct TokenLogprob {
 };
 
 struct RowResult {
-  std::vector<TokenId> tokens{};          // one when a sample was wanted; more with speculation
-  std::vector<TokenLogprob> logprobs{};   // optional
-  std::vector<float> logits{};            // (vocab) with kWantLogits
+  std::vector<TokenId> tokens{};         // one when a sample was wanted; more with speculation
+  std::vector<TokenLogprob> logprobs{};  // optional
+  std::vector<float> logits{};           // (vocab) with kWantLogits
   bool operator==(const RowResult&) const = default;
 };
 

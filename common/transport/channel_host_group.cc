@@ -115,8 +115,7 @@ class Root : public ChannelHostGroup {
       }
     }
     if (!missing.empty()) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("rank ", missing, " did not arrive in time"));
+      return absl::DeadlineExceededError(absl::StrCat("rank ", missing, " did not arrive in time"));
     }
     const Frame answer = Pack(call, values);
     for (int rank = 1; rank < size_; ++rank) {

@@ -1,7 +1,9 @@
-// A host group over channels: a star with rank 0 in the middle, who hears every rank and then answers all of them.
+// A host group over channels: a star with rank 0 in the middle, who hears every rank and then
+// answers all of them.
 //
-// Frames are lists of strings (uint32 length, bytes each): the round, the name of the call, then values. Rank 0 stops listening a
-// little before its deadline, so that the others learn from it who is missing rather than run into deadlines of their own.
+// Frames are lists of strings (uint32 length, bytes each): the round, the name of the call, then
+// values. Rank 0 stops listening a little before its deadline, so that the others learn from it who
+// is missing rather than run into deadlines of their own.
 #ifndef TANDEM_COMMON_TRANSPORT_CHANNEL_HOST_GROUP_H_
 #define TANDEM_COMMON_TRANSPORT_CHANNEL_HOST_GROUP_H_
 

@@ -1,7 +1,9 @@
-// HostGroup: barrier, broadcast and exchange of small CPU values between ranks, each call with a deadline.
+// HostGroup: barrier, broadcast and exchange of small CPU values between ranks, each call with a
+// deadline.
 //
-// The control plane's counterpart of worker::Communicator. All ranks make the same calls in the same order; one thread per rank.
-// An error names the missing rank; after an error the group is broken and every later call fails.
+// The control plane's counterpart of worker::Communicator. All ranks make the same calls in the
+// same order; one thread per rank. An error names the missing rank; after an error the group is
+// broken and every later call fails.
 #ifndef TANDEM_COMMON_TRANSPORT_HOST_GROUP_H_
 #define TANDEM_COMMON_TRANSPORT_HOST_GROUP_H_
 

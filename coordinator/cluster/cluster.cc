@@ -44,10 +44,9 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterOptions& op
   std::unique_ptr<Cluster> cluster(new Cluster);
   cluster->options_ = options;
   const std::string token = options.worker_token.empty() ? DrawToken() : options.worker_token;
-  TANDEM_ASSIGN_OR_RETURN(
-      cluster->service_,
-      WorkerService::Start(
-          {.listen = options.worker_listen, .token = token, .size = options.size}));
+  TANDEM_ASSIGN_OR_RETURN(cluster->service_, WorkerService::Start({.listen = options.worker_listen,
+                                                                   .token = token,
+                                                                   .size = options.size}));
   if (!options.external) TANDEM_RETURN_IF_ERROR(cluster->SpawnWorkers(options, token));
   return cluster;
 }
@@ -87,8 +86,8 @@ absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool(
     TANDEM_RETURN_IF_ERROR(FirstEnded());
     if (cancelled && cancelled()) return absl::CancelledError("stopped while waiting for workers");
     if (deadline.Passed()) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "workers that did not connect in time: rank ", absl::StrJoin(service_->Missing(), ", ")));
+      return absl::DeadlineExceededError(absl::StrCat("workers that did not connect in time: rank ",
+                                                      absl::StrJoin(service_->Missing(), ", ")));
     }
   }
   return absl::OkStatus();

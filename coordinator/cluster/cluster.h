@@ -1,4 +1,5 @@
-// Cluster: brings N workers to the coordinator, by starting them or by waiting for them, and takes them down again.
+// Cluster: brings N workers to the coordinator, by starting them or by waiting for them, and takes
+// them down again.
 //
 // One thread (main), which must live as long as the cluster: spawned workers die with it.
 #ifndef TANDEM_COORDINATOR_CLUSTER_CLUSTER_H_
@@ -20,10 +21,10 @@ namespace tandem::coordinator {
 
 struct ClusterOptions {
   int size = 1;
-  bool external = false;                     // workers are started by somebody else and dial in
+  bool external = false;  // workers are started by somebody else and dial in
   std::string worker_listen = "127.0.0.1:0";
-  std::string worker_token;                  // empty: drawn (spawned workers only)
-  std::string worker_binary;                 // spawned workers: path of tandem_worker
+  std::string worker_token;   // empty: drawn (spawned workers only)
+  std::string worker_binary;  // spawned workers: path of tandem_worker
 };
 
 class Cluster {
@@ -35,8 +36,8 @@ class Cluster {
 
   // Where workers dial.
   const std::string& worker_address() const { return service_->address(); }
-  // Waits for every rank's Hello. Errors name the ranks that are missing or how a spawned one ended.
-  // `cancelled` is asked now and then (SIGTERM while waiting).
+  // Waits for every rank's Hello. Errors name the ranks that are missing or how a spawned one
+  // ended. `cancelled` is asked now and then (SIGTERM while waiting).
   absl::Status WaitConnected(Deadline deadline, const std::function<bool()>& cancelled);
   // One client per rank, in order. The cluster must outlive them.
   std::vector<std::unique_ptr<WorkerClient>> MakeClients();

@@ -96,8 +96,8 @@ absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(const WorkerConfig&
         },
         [](const std::string&) {});
     link_->OnStepResult([queue](std::string frame) {
-      const absl::Status delivered = queue->Deliver(
-          transport::Frame(frame.begin(), frame.end()), Deadline::After(Duration::zero()));
+      const absl::Status delivered = queue->Deliver(transport::Frame(frame.begin(), frame.end()),
+                                                    Deadline::After(Duration::zero()));
       if (!delivered.ok()) queue->Close(std::string(delivered.message()));
     });
     opened = std::move(queue);
@@ -126,8 +126,8 @@ absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextAnswer(Deadline deadl
     if (EventEpoch(*event) != epoch_.value) continue;  // of a life that is over
     if (event->has_loading()) {
       const auto& loading = event->loading();
-      TANDEM_LOG(kInfo) << "rank " << rank_ << " loading: " << (loading.done_bytes() >> 20) << " of "
-                        << (loading.total_bytes() >> 20) << " MiB";
+      TANDEM_LOG(kInfo) << "rank " << rank_ << " loading: " << (loading.done_bytes() >> 20)
+                        << " of " << (loading.total_bytes() >> 20) << " MiB";
       continue;
     }
     if (event->has_failed()) {

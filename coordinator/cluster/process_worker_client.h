@@ -32,7 +32,8 @@ class ProcessWorkerClient : public WorkerClient {
   void Abort(const absl::Status& reason) override;
 
  private:
-  // The step channel of the epoch. Shared with the link's callbacks and with Abort, which come on other threads.
+  // The step channel of the epoch. Shared with the link's callbacks and with Abort, which come on
+  // other threads.
   class ChannelSlot {
    public:
     void Set(std::shared_ptr<transport::Channel> channel) {

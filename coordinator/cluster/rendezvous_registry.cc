@@ -8,8 +8,8 @@ namespace tandem::coordinator {
 
 absl::Status RendezvousRegistry::CheckEpoch(Epoch epoch) const {
   if (epoch == epoch_) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "rendezvous of epoch ", epoch.value, ", the group is in epoch ", epoch_.value));
+  return absl::FailedPreconditionError(
+      absl::StrCat("rendezvous of epoch ", epoch.value, ", the group is in epoch ", epoch_.value));
 }
 
 void RendezvousRegistry::SetEpoch(Epoch epoch) {
@@ -33,8 +33,8 @@ absl::Status RendezvousRegistry::Put(Epoch epoch, const std::string& key,
     std::lock_guard lock(mutex_);
     if (absl::Status status = CheckEpoch(epoch); !status.ok()) return status;
     if (values_.size() >= kMaxKeys || value.size() > kMaxValueBytes) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "rendezvous takes ", kMaxKeys, " keys of ", kMaxValueBytes, " bytes at most"));
+      return absl::ResourceExhaustedError(absl::StrCat("rendezvous takes ", kMaxKeys, " keys of ",
+                                                       kMaxValueBytes, " bytes at most"));
     }
     if (!values_.emplace(key, value).second) {
       return absl::AlreadyExistsError(absl::StrCat("rendezvous key '", key, "' was put before"));

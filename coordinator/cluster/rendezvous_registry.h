@@ -1,6 +1,8 @@
-// RendezvousRegistry: where ranks find each other's blobs, within one epoch. The coordinator's end of transport::Rendezvous.
+// RendezvousRegistry: where ranks find each other's blobs, within one epoch. The coordinator's end
+// of transport::Rendezvous.
 //
-// Get answers through a callback, at once or when the key is put. Thread-safe; callbacks run on the thread that put, unlocked.
+// Get answers through a callback, at once or when the key is put. Thread-safe; callbacks run on the
+// thread that put, unlocked.
 #ifndef TANDEM_COORDINATOR_CLUSTER_RENDEZVOUS_REGISTRY_H_
 #define TANDEM_COORDINATOR_CLUSTER_RENDEZVOUS_REGISTRY_H_
 
@@ -22,7 +24,8 @@ class RendezvousRegistry {
 
   // Forgets every key; pending gets of other epochs end with ABORTED.
   void SetEpoch(Epoch epoch);
-  // ALREADY_EXISTS for a second put; FAILED_PRECONDITION for another epoch; RESOURCE_EXHAUSTED above the bounds.
+  // ALREADY_EXISTS for a second put; FAILED_PRECONDITION for another epoch; RESOURCE_EXHAUSTED
+  // above the bounds.
   absl::Status Put(Epoch epoch, const std::string& key, const std::string& value);
   void Get(Epoch epoch, const std::string& key, Answer answer);
 
@@ -34,10 +37,10 @@ class RendezvousRegistry {
   absl::Status CheckEpoch(Epoch epoch) const;  // mutex_ held
 
   std::mutex mutex_;
-  Epoch epoch_;                                        // guarded by mutex_
-  std::map<std::string, std::string> values_;          // guarded by mutex_
+  Epoch epoch_;                                         // guarded by mutex_
+  std::map<std::string, std::string> values_;           // guarded by mutex_
   std::map<std::string, std::vector<Answer>> waiters_;  // guarded by mutex_
-  size_t num_waiters_ = 0;                             // guarded by mutex_
+  size_t num_waiters_ = 0;                              // guarded by mutex_
 };
 
 }  // namespace tandem::coordinator

@@ -1,5 +1,6 @@
-// WorkerClient: one worker as the coordinator sees it. The state machine is docs/worker-protocol.md:
-// Hello -> Configure -> Load -> Ready -> Step ... Implementations: a real process, a simulated worker (tests).
+// WorkerClient: one worker as the coordinator sees it. The state machine is
+// docs/worker-protocol.md: Hello -> Configure -> Load -> Ready -> Step ... Implementations: a real
+// process, a simulated worker (tests).
 //
 // Owned and called by one thread (the engine's), except Abort.
 #ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_CLIENT_H_
@@ -33,8 +34,8 @@ struct WorkerConfig {
   uint32_t max_num_seqs = 0;
   uint32_t max_num_batched_tokens = 0;
   uint32_t max_model_len = 0;
-  uint64_t kv_cache_bytes = 0;   // this rank's share; 0 with num_kv_blocks given
-  uint32_t num_kv_blocks = 0;    // 0: as many as kv_cache_bytes holds
+  uint64_t kv_cache_bytes = 0;  // this rank's share; 0 with num_kv_blocks given
+  uint32_t num_kv_blocks = 0;   // 0: as many as kv_cache_bytes holds
   std::string step_transport = "shm";
   std::string step_channel_address;  // of the shared-memory channel; empty for grpc
   int64_t step_timeout_ms = 60000;
@@ -43,7 +44,7 @@ struct WorkerConfig {
 
 // What a loaded worker answers.
 struct WorkerReady {
-  std::vector<uint32_t> num_blocks;  // per KV group that this rank can hold
+  std::vector<uint32_t> num_blocks;      // per KV group that this rank can hold
   std::vector<std::string> memory_plan;  // one line per item, for the log
 };
 
@@ -58,12 +59,14 @@ class WorkerClient {
   virtual absl::Status StartLoad() = 0;
   // Waits for Ready. Errors name the rank.
   virtual absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) = 0;
-  // Tells the worker how many blocks the group agreed on (the minimum over ranks), which opens it for steps.
+  // Tells the worker how many blocks the group agreed on (the minimum over ranks), which opens it
+  // for steps.
   virtual absl::Status Start(const std::vector<uint32_t>& num_blocks, Deadline deadline) = 0;
 
   // Sends an encoded StepDescriptor (common/step/codec.h).
   virtual absl::Status Submit(std::span<const uint8_t> frame, Deadline deadline) = 0;
-  // The next result, in submission order. UNAVAILABLE when the worker is lost, DEADLINE_EXCEEDED when it is stuck.
+  // The next result, in submission order. UNAVAILABLE when the worker is lost, DEADLINE_EXCEEDED
+  // when it is stuck.
   virtual absl::StatusOr<step::StepResult> Collect(Deadline deadline) = 0;
 
   // OK while the worker lives; else why not ("rank 1 exited with signal 9"). Never blocks.

@@ -1,7 +1,8 @@
-// WorkerLink: the control stream of one worker, without gRPC: messages out, events in, and how it ended.
+// WorkerLink: the control stream of one worker, without gRPC: messages out, events in, and how it
+// ended.
 //
-// The gRPC stream feeds it (Deliver, CloseFromStream) and drains it through the sender; the engine's thread sends and waits for
-// events. Thread-safe.
+// The gRPC stream feeds it (Deliver, CloseFromStream) and drains it through the sender; the
+// engine's thread sends and waits for events. Thread-safe.
 #ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_LINK_H_
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_LINK_H_
 
@@ -30,7 +31,8 @@ class WorkerLink {
   const v1::Hello& hello() const { return hello_; }
 
   absl::Status Send(v1::CoordinatorMessage message);
-  // The next Loading, Ready, Started or Failed. UNAVAILABLE once the stream ended, DEADLINE_EXCEEDED.
+  // The next Loading, Ready, Started or Failed. UNAVAILABLE once the stream ended,
+  // DEADLINE_EXCEEDED.
   absl::StatusOr<v1::WorkerMessage> NextEvent(Deadline deadline);
   // OK while the stream lives.
   absl::Status status() const;
@@ -47,10 +49,10 @@ class WorkerLink {
  private:
   const v1::Hello hello_;
   mutable std::mutex mutex_;
-  Sender sender_;                       // guarded by mutex_; null once closed
-  absl::Status status_;                 // guarded by mutex_
-  ClosedCallback on_closed_;            // guarded by mutex_
-  StepResultCallback on_step_result_;   // guarded by mutex_
+  Sender sender_;                      // guarded by mutex_; null once closed
+  absl::Status status_;                // guarded by mutex_
+  ClosedCallback on_closed_;           // guarded by mutex_
+  StepResultCallback on_step_result_;  // guarded by mutex_
   BoundedQueue<v1::WorkerMessage> events_{1024};
 };
 

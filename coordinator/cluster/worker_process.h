@@ -19,13 +19,15 @@ namespace tandem::coordinator {
 
 class WorkerProcess {
  public:
-  // Starts `argv[0]` (a path) with the environment of this process. The worker is told our pid by its flags and dies with us.
-  // Spawn from a thread that lives as long as the workers shall: the kernel ties their death to that thread.
+  // Starts `argv[0]` (a path) with the environment of this process. The worker is told our pid by
+  // its flags and dies with us. Spawn from a thread that lives as long as the workers shall: the
+  // kernel ties their death to that thread.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Spawn(const std::vector<std::string>& argv);
   ~WorkerProcess();
 
   pid_t pid() const { return pid_; }
-  // OK while the process runs; else how it ended, such as "exited with code 1" or "killed by signal 9". Never blocks.
+  // OK while the process runs; else how it ended, such as "exited with code 1" or "killed by signal
+  // 9". Never blocks.
   absl::Status Poll();
   // Waits for the exit. False when the deadline passes first.
   bool WaitExit(Deadline deadline);

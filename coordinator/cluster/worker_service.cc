@@ -14,7 +14,8 @@
 namespace tandem::coordinator {
 namespace {
 
-// Messages that may wait for the wire; a worker that does not read loses its place instead of our memory.
+// Messages that may wait for the wire; a worker that does not read loses its place instead of our
+// memory.
 constexpr size_t kMaxPendingWrites = 256;
 
 }  // namespace
@@ -250,7 +251,8 @@ void WorkerService::Register(int rank, std::shared_ptr<WorkerLink> link) {
 bool WorkerService::WaitAll(Deadline poll) {
   std::unique_lock lock(mutex_);
   return changed_.wait_until(lock, poll.when(), [&] {
-    return std::all_of(links_.begin(), links_.end(), [](const auto& link) { return link != nullptr; });
+    return std::all_of(links_.begin(), links_.end(),
+                       [](const auto& link) { return link != nullptr; });
   });
 }
 

@@ -1,4 +1,5 @@
-// WorkerService: the gRPC server that workers dial. Admits those that say the right Hello; nothing else is public here.
+// WorkerService: the gRPC server that workers dial. Admits those that say the right Hello; nothing
+// else is public here.
 #ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_SERVICE_H_
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_SERVICE_H_
 
@@ -36,8 +37,8 @@ class WorkerService {
   const std::string& address() const { return address_; }
   RendezvousRegistry& rendezvous() { return rendezvous_; }
 
-  // Waits until every rank has said Hello, a poll at least every `poll` so that the caller may look after its processes:
-  // returns true when all are there, false when `poll` passed.
+  // Waits until every rank has said Hello, a poll at least every `poll` so that the caller may look
+  // after its processes: returns true when all are there, false when `poll` passed.
   bool WaitAll(Deadline poll);
   // The ranks that have not said Hello yet.
   std::vector<int> Missing() const;

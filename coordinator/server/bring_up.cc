@@ -24,10 +24,12 @@ namespace tandem::coordinator {
 namespace {
 
 constexpr uint64_t kDefaultKvBytes = 4ull << 30;
-// The engine waits a little longer than a worker does, so that the worker's own error, which says more, comes first.
+// The engine waits a little longer than a worker does, so that the worker's own error, which says
+// more, comes first.
 constexpr auto kCollectGrace = std::chrono::seconds(1);
 constexpr Epoch kFirstEpoch{1};
-// What a StepResult may take: tokens and timings need kilobytes; room for tests that ask for logits of a small vocabulary.
+// What a StepResult may take: tokens and timings need kilobytes; room for tests that ask for logits
+// of a small vocabulary.
 constexpr uint64_t kMaxResultBytes = 8 << 20;
 
 tensor::Type KvType(const WorkerOptions& options) {
@@ -110,8 +112,8 @@ EngineConfig MakeEngineConfig(const WorkerOptions& options, const model::ModelSp
   config.kv_cache.block_size = options.block_size;
   config.kv_cache.enable_prefix_cache = options.enable_prefix_caching;
   for (size_t group = 0; group < num_blocks.size(); ++group) {
-    config.kv_cache.groups.push_back({.num_blocks = num_blocks[group],
-                                      .window_tokens = spec.kv_groups[group].window_tokens});
+    config.kv_cache.groups.push_back(
+        {.num_blocks = num_blocks[group], .window_tokens = spec.kv_groups[group].window_tokens});
   }
   config.vocab_size = spec.vocab_size;
   config.epoch = kFirstEpoch;
@@ -160,8 +162,7 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& option
   std::vector<uint64_t> block_bytes;  // of each rank
   uint64_t all_ranks = 0;
   for (const model::ShardPlan& plan : plans) {
-    block_bytes.push_back(model::KvBytesPerToken(spec, plan, KvType(options)) *
-                          options.block_size);
+    block_bytes.push_back(model::KvBytesPerToken(spec, plan, KvType(options)) * options.block_size);
     all_ranks += block_bytes.back();
   }
   uint64_t blocks = options.num_kv_blocks;
@@ -193,13 +194,13 @@ absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& m
   TANDEM_ASSIGN_OR_RETURN(
       const std::vector<uint64_t> kv_bytes,
       KvBytesPerRank(options, model.spec, max_model_len, AvailableMemoryBytes()));
-  ClusterOptions cluster_options{
-      .size = options.tensor_parallel_size,
-      .external = options.workers == "external",
-      .worker_listen = options.worker_listen,
-      .worker_token = {},
-      .worker_binary =
-          options.worker_binary.empty() ? DefaultWorkerBinary() : options.worker_binary};
+  ClusterOptions cluster_options{.size = options.tensor_parallel_size,
+                                 .external = options.workers == "external",
+                                 .worker_listen = options.worker_listen,
+                                 .worker_token = {},
+                                 .worker_binary = options.worker_binary.empty()
+                                                      ? DefaultWorkerBinary()
+                                                      : options.worker_binary};
   TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_token, ReadTokenFile(options.worker_token_file));
 
   const auto deadline = Deadline::After(
@@ -213,11 +214,10 @@ absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& m
   }
   TANDEM_RETURN_IF_ERROR(workers.cluster->WaitConnected(deadline, cancelled));
   workers.group = std::make_unique<WorkerGroup>(workers.cluster->MakeClients());
-  TANDEM_ASSIGN_OR_RETURN(
-      const std::vector<uint32_t> num_blocks,
-      workers.group->Bring(
-          MakeConfigs(options, model, max_model_len, workers.threads_per_worker, kv_bytes),
-          deadline));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<uint32_t> num_blocks,
+                          workers.group->Bring(MakeConfigs(options, model, max_model_len,
+                                                           workers.threads_per_worker, kv_bytes),
+                                               deadline));
   workers.engine = MakeEngineConfig(options, model.spec, max_model_len, num_blocks);
   TANDEM_RETURN_IF_ERROR(workers.engine.Validate());
   return workers;

@@ -1,4 +1,5 @@
-// BringUp: from options to N loaded workers and an engine core over them; shared by the server and by `tandem bench`.
+// BringUp: from options to N loaded workers and an engine core over them; shared by the server and
+// by `tandem bench`.
 #ifndef TANDEM_COORDINATOR_SERVER_BRING_UP_H_
 #define TANDEM_COORDINATOR_SERVER_BRING_UP_H_
 
@@ -17,7 +18,8 @@
 
 namespace tandem::coordinator {
 
-// Workers that are ready for steps. The cluster outlives the group: members are destroyed in reverse order.
+// Workers that are ready for steps. The cluster outlives the group: members are destroyed in
+// reverse order.
 struct Workers {
   std::unique_ptr<Cluster> cluster;
   std::unique_ptr<WorkerGroup> group;
@@ -30,12 +32,13 @@ struct Workers {
   std::unique_ptr<EngineCore> MakeCore();
 };
 
-// The main thread: spawned workers die with it. Errors are one line for the operator. `cancelled` is asked while waiting.
+// The main thread: spawned workers die with it. Errors are one line for the operator. `cancelled`
+// is asked while waiting.
 absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& model,
                                 const std::function<bool()>& cancelled);
 
-// KV bytes of each rank under --num-kv-blocks or --kv-cache-memory. RESOURCE_EXHAUSTED with both numbers where they exceed
-// `available_bytes`.
+// KV bytes of each rank under --num-kv-blocks or --kv-cache-memory. RESOURCE_EXHAUSTED with both
+// numbers where they exceed `available_bytes`.
 absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& options,
                                                      const model::ModelSpec& spec,
                                                      uint32_t max_model_len,

@@ -1,4 +1,5 @@
-// ModelFile: what the coordinator reads of a model: its spec and fingerprint, and its tokenizer. Weights are the workers' business.
+// ModelFile: what the coordinator reads of a model: its spec and fingerprint, and its tokenizer.
+// Weights are the workers' business.
 #ifndef TANDEM_COORDINATOR_SERVER_MODEL_FILE_H_
 #define TANDEM_COORDINATOR_SERVER_MODEL_FILE_H_
 

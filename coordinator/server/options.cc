@@ -16,8 +16,8 @@ absl::Status OneOf(const char* flag, const std::string& found,
   for (const char* name : allowed) {
     if (found == name) return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(flag, " is '", found, "', it must be one of ",
-                                                 absl::StrJoin(allowed, ", ")));
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " is '", found, "', it must be one of ", absl::StrJoin(allowed, ", ")));
 }
 
 absl::Status Between(const char* flag, double found, double least, double most) {

@@ -1,4 +1,5 @@
-// ServerOptions: what a server is asked to be, in the field's usual words; and the flags that say it.
+// ServerOptions: what a server is asked to be, in the field's usual words; and the flags that say
+// it.
 #ifndef TANDEM_COORDINATOR_SERVER_OPTIONS_H_
 #define TANDEM_COORDINATOR_SERVER_OPTIONS_H_
 

@@ -1,4 +1,5 @@
-// StopSignal: SIGTERM and SIGINT as something to wait for. One per process, made on the main thread before other threads.
+// StopSignal: SIGTERM and SIGINT as something to wait for. One per process, made on the main thread
+// before other threads.
 #ifndef TANDEM_COORDINATOR_SERVER_STOP_SIGNAL_H_
 #define TANDEM_COORDINATOR_SERVER_STOP_SIGNAL_H_
 

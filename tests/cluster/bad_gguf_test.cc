@@ -1,5 +1,5 @@
-// Every broken file of tests/golden/bad-gguf through the programs that open files: refused in one clear line with exit code 1, or
-// accepted, as its index says; never a crash.
+// Every broken file of tests/golden/bad-gguf through the programs that open files: refused in one
+// clear line with exit code 1, or accepted, as its index says; never a crash.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,8 +56,8 @@ TEST(BadGgufTest, CoordinatorRefuses) {
   for (const BadFile& bad : Files()) {
     if (bad.expect != "reject") continue;
     SCOPED_TRACE(bad.path + ": " + bad.defect);
-    ExpectRefusedInOneLine(RunProgram({kCoordinator, "--model", bad.path, "--listen",
-                                       "127.0.0.1:0", "--worker-binary", kWorker}),
+    ExpectRefusedInOneLine(RunProgram({kCoordinator, "--model", bad.path, "--listen", "127.0.0.1:0",
+                                       "--worker-binary", kWorker}),
                            "tandem_coordinator");
   }
 }

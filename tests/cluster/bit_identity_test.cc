@@ -1,5 +1,5 @@
-// On the CPU a request's logits have the same bits whatever else happens: other requests, prefix cache, block size, chunking,
-// threads, preemption.
+// On the CPU a request's logits have the same bits whatever else happens: other requests, prefix
+// cache, block size, chunking, threads, preemption.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -26,7 +26,8 @@ std::vector<TokenId> RandomPrompt(uint32_t seed, size_t length) {
   return prompt;
 }
 
-// The request under test: a prompt of 70 tokens, sampled, so that one bit off soon shows in the tokens too.
+// The request under test: a prompt of 70 tokens, sampled, so that one bit off soon shows in the
+// tokens too.
 std::vector<TokenId> TestPrompt() { return RandomPrompt(1, 70); }
 
 coordinator::Sampling TestSampling() {

@@ -1,4 +1,5 @@
-// EngineDriver: the engine over real worker processes, stepped by the test itself: requests in, tokens and logits out.
+// EngineDriver: the engine over real worker processes, stepped by the test itself: requests in,
+// tokens and logits out.
 #ifndef TANDEM_TESTS_CLUSTER_ENGINE_DRIVER_H_
 #define TANDEM_TESTS_CLUSTER_ENGINE_DRIVER_H_
 

@@ -20,8 +20,8 @@ constexpr auto kPatience = std::chrono::seconds(60);
 
 const std::vector<std::string> kTwoRanks = {"--tensor-parallel-size", "2", "--threads-per-worker",
                                             "1"};
-const std::vector<std::string> kEndless = {"--prompt-token-ids", "1,2,3", "--max-tokens", "2000",
-                                           "--ignore-eos",       "--temperature", "0"};
+const std::vector<std::string> kEndless = {
+    "--prompt-token-ids", "1,2,3", "--max-tokens", "2000", "--ignore-eos", "--temperature", "0"};
 
 std::set<std::string> SharedMemory() {
   std::set<std::string> names;
@@ -31,7 +31,8 @@ std::set<std::string> SharedMemory() {
   return names;
 }
 
-std::vector<std::string> Plus(std::vector<std::string> flags, const std::vector<std::string>& more) {
+std::vector<std::string> Plus(std::vector<std::string> flags,
+                              const std::vector<std::string>& more) {
   flags.insert(flags.end(), more.begin(), more.end());
   return flags;
 }

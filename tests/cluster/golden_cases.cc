@@ -34,8 +34,8 @@ std::vector<GoldenCase> ReadCases(const Json& list, const std::string& folder, s
     one.tokens = entry.at("tokens").get<std::vector<TokenId>>();
     one.positions = entry.at("positions").get<std::vector<int>>();
     one.greedy = entry.at("greedy").get<std::vector<TokenId>>();
-    one.logits = ReadRows(folder + "/" + entry.at("logits").get<std::string>(),
-                          one.positions.size(), vocab);
+    one.logits =
+        ReadRows(folder + "/" + entry.at("logits").get<std::string>(), one.positions.size(), vocab);
     cases.push_back(std::move(one));
   }
   return cases;

@@ -11,15 +11,16 @@ namespace tandem::testing {
 
 struct GoldenCase {
   std::vector<TokenId> tokens;
-  std::vector<int> positions;             // whose logits are stored
+  std::vector<int> positions;              // whose logits are stored
   std::vector<std::vector<float>> logits;  // one row per position
-  std::vector<TokenId> greedy;            // 32 ids
+  std::vector<TokenId> greedy;             // 32 ids
 };
 
 struct GoldenModel {
   std::string path;
   std::vector<GoldenCase> cases;
-  double reference_rms = 0;  // quant/models: by how much the reference engine, on this file, misses the stored logits
+  double reference_rms =
+      0;  // quant/models: by how much the reference engine, on this file, misses the stored logits
 };
 
 // `name` such as "llama". Fails the process' tests loudly when the files are not there.

@@ -1,5 +1,6 @@
-// The stored logits and greedy tokens of the reference models, through real worker processes: every kernel set, tensor-parallel size
-// and step transport. The one test that covers the whole path from file to token.
+// The stored logits and greedy tokens of the reference models, through real worker processes: every
+// kernel set, tensor-parallel size and step transport. The one test that covers the whole path from
+// file to token.
 #include <gtest/gtest.h>
 
 #include <algorithm>

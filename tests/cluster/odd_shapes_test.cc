@@ -1,5 +1,6 @@
-// Shapes that the golden models do not have: 6 query heads over 3 KV heads, one KV head for all, vocabularies that no rank count divides,
-// row-parallel cuts inside a 256-value block. On the scalar backend N ranks must give what one gives, up to the order of float sums.
+// Shapes that the golden models do not have: 6 query heads over 3 KV heads, one KV head for all,
+// vocabularies that no rank count divides, row-parallel cuts inside a 256-value block. On the
+// scalar backend N ranks must give what one gives, up to the order of float sums.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr size_t kNewTokens = 16;
 struct Shape {
   std::string name;
   TokenId vocab;
-  std::vector<int> ranks;    // possible ones besides 1
+  std::vector<int> ranks;  // possible ones besides 1
   std::vector<int> refused;
 };
 
@@ -72,12 +73,13 @@ TEST_P(OddShapesTest, AnyRankCountGivesTheSame) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, OddShapesTest,
-    ::testing::Values(Shape{"heads_6_over_3", 1031, {2, 3, 6}, {4, 5}},
-                      Shape{"one_kv_head", 517, {2, 4}, {3}},
-                      Shape{"cut_inside_blocks", 700, {2, 4}, {3}}),
-    [](const ::testing::TestParamInfo<Shape>& shape) { return shape.param.name; });
+INSTANTIATE_TEST_SUITE_P(Shapes, OddShapesTest,
+                         ::testing::Values(Shape{"heads_6_over_3", 1031, {2, 3, 6}, {4, 5}},
+                                           Shape{"one_kv_head", 517, {2, 4}, {3}},
+                                           Shape{"cut_inside_blocks", 700, {2, 4}, {3}}),
+                         [](const ::testing::TestParamInfo<Shape>& shape) {
+                           return shape.param.name;
+                         });
 
 }  // namespace
 }  // namespace tandem::testing

@@ -1,4 +1,5 @@
-// Program: one of our programs as a real process: its output as it comes, signals, its end. Killed when the test drops it.
+// Program: one of our programs as a real process: its output as it comes, signals, its end. Killed
+// when the test drops it.
 #ifndef TANDEM_TESTS_CLUSTER_PROGRAM_H_
 #define TANDEM_TESTS_CLUSTER_PROGRAM_H_
 
@@ -26,7 +27,8 @@ class Program {
   pid_t pid() const { return pid_; }
   void Signal(int signal);
 
-  // Waits until `text` stands in stdout (or in stderr). False when the deadline passes or the program ends without it.
+  // Waits until `text` stands in stdout (or in stderr). False when the deadline passes or the
+  // program ends without it.
   bool WaitStdout(const std::string& text, Deadline deadline);
   bool WaitStderr(const std::string& text, Deadline deadline);
   // The exit code, or 128 + the signal. Nothing when the deadline passes.

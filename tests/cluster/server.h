@@ -1,12 +1,12 @@
-// TestServer: a real tandem_coordinator with its workers, on a free port, and the command line to talk to it.
+// TestServer: a real tandem_coordinator with its workers, on a free port, and the command line to
+// talk to it.
 #ifndef TANDEM_TESTS_CLUSTER_SERVER_H_
 #define TANDEM_TESTS_CLUSTER_SERVER_H_
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "tests/cluster/program.h"
 
@@ -14,8 +14,8 @@ namespace tandem::testing {
 
 class TestServer {
  public:
-  // Waits for the ready line; null, after a test failure, when it does not come. `flags` follow --model, the worker's path, and small
-  // limits.
+  // Waits for the ready line; null, after a test failure, when it does not come. `flags` follow
+  // --model, the worker's path, and small limits.
   static std::unique_ptr<TestServer> Start(const std::string& model,
                                            const std::vector<std::string>& flags = {});
 

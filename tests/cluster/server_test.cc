@@ -1,5 +1,7 @@
-// The public API of a real server: reference tokens over gRPC, hostile requests beside sound ones, refusals at start, external
-// workers.
+// The public API of a real server: reference tokens over gRPC, hostile requests beside sound ones,
+// refusals at start, external workers.
+#include "tests/cluster/server.h"
+
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -16,7 +18,6 @@
 #include "absl/strings/str_join.h"
 #include "proto/tandem/v1/generation.grpc.pb.h"
 #include "tests/cluster/golden_cases.h"
-#include "tests/cluster/server.h"
 
 namespace tandem::testing {
 namespace {
@@ -40,7 +41,8 @@ class ServerTest : public ::testing::Test {
   }
 
   // Runs a request to its end; the tokens come back through `tokens`.
-  grpc::Status Generate(const v1::GenerateRequest& request, std::vector<TokenId>* tokens = nullptr) {
+  grpc::Status Generate(const v1::GenerateRequest& request,
+                        std::vector<TokenId>* tokens = nullptr) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kPatience);
     auto reader = stub_->Generate(&context, request);
@@ -207,10 +209,10 @@ TEST(ExternalWorkersTest, DialInWithTheToken) {
   const std::string wrong_file = ::testing::TempDir() + "/wrong_token";
   std::ofstream(token_file) << "a token\n";
   std::ofstream(wrong_file) << "another\n";
-  auto coordinator = Program::Start({kCoordinator, "--model", LlamaPath(), "--listen",
-                                     "127.0.0.1:0", "--tensor-parallel-size", "2", "--workers",
-                                     "external", "--worker-listen", "127.0.0.1:0",
-                                     "--worker-token-file", token_file});
+  auto coordinator =
+      Program::Start({kCoordinator, "--model", LlamaPath(), "--listen", "127.0.0.1:0",
+                      "--tensor-parallel-size", "2", "--workers", "external", "--worker-listen",
+                      "127.0.0.1:0", "--worker-token-file", token_file});
   constexpr char kWaiting[] = "waiting for workers on ";
   ASSERT_TRUE(coordinator->WaitStderr(kWaiting, Deadline::After(kPatience)));
   ASSERT_TRUE(coordinator->WaitStderr("\n", Deadline::After(kPatience)));
@@ -218,12 +220,15 @@ TEST(ExternalWorkersTest, DialInWithTheToken) {
   const size_t begin = log.find(kWaiting) + sizeof(kWaiting) - 1;
   const std::string address = log.substr(begin, log.find_first_of(" \n,", begin) - begin);
 
-  const Finished intruder = RunProgram({kWorker, "--coordinator", address, "--token-file", wrong_file});
+  const Finished intruder =
+      RunProgram({kWorker, "--coordinator", address, "--token-file", wrong_file});
   EXPECT_EQ(intruder.exit_code, 1);
   EXPECT_NE(intruder.err.find("token"), std::string::npos) << intruder.err;
 
-  auto first = Program::Start({kWorker, "--coordinator", address, "--rank", "1", "--token-file", token_file});
-  auto second = Program::Start({kWorker, "--coordinator", address, "--rank", "auto", "--token-file", token_file});
+  auto first = Program::Start(
+      {kWorker, "--coordinator", address, "--rank", "1", "--token-file", token_file});
+  auto second = Program::Start(
+      {kWorker, "--coordinator", address, "--rank", "auto", "--token-file", token_file});
   EXPECT_TRUE(coordinator->WaitStdout("ready: listening on ", Deadline::After(kPatience)))
       << coordinator->Stderr();
   coordinator->Signal(SIGTERM);

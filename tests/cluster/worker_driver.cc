@@ -30,10 +30,8 @@ coordinator::WorkerOptions TestWorkerOptions(const std::string& model_path) {
 absl::StatusOr<std::unique_ptr<WorkerDriver>> WorkerDriver::Start(
     const coordinator::WorkerOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options.model));
-  TANDEM_ASSIGN_OR_RETURN(auto workers,
-                          coordinator::BringUp(options, model, [] { return false; }));
-  return std::unique_ptr<WorkerDriver>(
-      new WorkerDriver(std::move(workers), options.block_size));
+  TANDEM_ASSIGN_OR_RETURN(auto workers, coordinator::BringUp(options, model, [] { return false; }));
+  return std::unique_ptr<WorkerDriver>(new WorkerDriver(std::move(workers), options.block_size));
 }
 
 void WorkerDriver::Reset() { context_len_ = 0; }
@@ -61,9 +59,9 @@ absl::StatusOr<step::StepResult> WorkerDriver::Step(const std::vector<TokenId>& 
   }
   for (uint32_t position = begin; position < context_len_; ++position) {
     step.positions.push_back(static_cast<int32_t>(position));
-    tables.slot_mapping.push_back(
-        tables.blocks[position / block_size_] * static_cast<int32_t>(block_size_) +
-        static_cast<int32_t>(position % block_size_));
+    tables.slot_mapping.push_back(tables.blocks[position / block_size_] *
+                                      static_cast<int32_t>(block_size_) +
+                                  static_cast<int32_t>(position % block_size_));
   }
   step.groups.assign(workers_.engine.kv_cache.groups.size(), tables);
   step.rows = std::move(rows);

@@ -1,5 +1,6 @@
-// WorkerDriver: real worker processes driven step by step, without an engine: prefill in chunks with logits of chosen positions, greedy
-// decode. One sequence at a time, on blocks handed out backwards so that block tables matter.
+// WorkerDriver: real worker processes driven step by step, without an engine: prefill in chunks
+// with logits of chosen positions, greedy decode. One sequence at a time, on blocks handed out
+// backwards so that block tables matter.
 #ifndef TANDEM_TESTS_CLUSTER_WORKER_DRIVER_H_
 #define TANDEM_TESTS_CLUSTER_WORKER_DRIVER_H_
 
@@ -22,7 +23,8 @@ class WorkerDriver {
 
   // Forgets the sequence; the next one begins at position 0.
   void Reset();
-  // Feeds `tokens` in chunks of at most `chunk`; returns the logits of the positions in `wanted`, in order.
+  // Feeds `tokens` in chunks of at most `chunk`; returns the logits of the positions in `wanted`,
+  // in order.
   absl::StatusOr<std::vector<std::vector<float>>> Prefill(const std::vector<TokenId>& tokens,
                                                           const std::vector<int>& wanted,
                                                           uint32_t chunk);

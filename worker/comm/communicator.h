@@ -1,9 +1,11 @@
-// Communicator: collectives on tensors, enqueued on the backend's stream, never blocking the caller.
+// Communicator: collectives on tensors, enqueued on the backend's stream, never blocking the
+// caller.
 //
-// The deadline is the step's (Backend::Submit). Every rank must enqueue the same collectives in the same order. Reductions add
-// rank 0's value first, then 1, 2, ...: runs repeat bit for bit, and all ranks get the same bits.
-// Errors (a rank missing at the deadline, named; an abort) come back from Backend::Wait on every rank.
-// Implementations: local (one process, one communicator per rank, for tests and TP 1), shared memory, NCCL (later).
+// The deadline is the step's (Backend::Submit). Every rank must enqueue the same collectives in the
+// same order. Reductions add rank 0's value first, then 1, 2, ...: runs repeat bit for bit, and all
+// ranks get the same bits. Errors (a rank missing at the deadline, named; an abort) come back from
+// Backend::Wait on every rank. Implementations: local (one process, one communicator per rank, for
+// tests and TP 1), shared memory, NCCL (later).
 #ifndef TANDEM_WORKER_COMM_COMMUNICATOR_H_
 #define TANDEM_WORKER_COMM_COMMUNICATOR_H_
 
@@ -22,14 +24,16 @@ class Communicator {
 
   // data[i] = sum over ranks of data[i], on every rank. `count` floats, in place.
   virtual void AllReduceSum(float* data, size_t count) = 0;
-  // recv on rank `root` becomes (size, bytes): every rank's `send` in rank order; elsewhere recv is not touched.
+  // recv on rank `root` becomes (size, bytes): every rank's `send` in rank order; elsewhere recv is
+  // not touched.
   virtual void Gather(const void* send, size_t bytes, void* recv, int root) = 0;
   // recv becomes (size, bytes) on every rank.
   virtual void AllGather(const void* send, size_t bytes, void* recv) = 0;
   // `data` of rank `root` on every rank.
   virtual void Broadcast(void* data, size_t bytes, int root) = 0;
 
-  // From any thread: every pending and later collective, on every rank that shares this communicator, ends with `reason`.
+  // From any thread: every pending and later collective, on every rank that shares this
+  // communicator, ends with `reason`.
   virtual void Abort(const absl::Status& reason) = 0;
 };
 

@@ -1,7 +1,9 @@
-// Arena: activations of one step, taken by bumping a pointer through memory that was allocated once.
+// Arena: activations of one step, taken by bumping a pointer through memory that was allocated
+// once.
 //
-// The plan pass runs the same Take calls on a counting arena, whose pointers are never read, and learns the peak.
-// Buffers are 64-byte aligned. A Mark gives back what was taken after it. One thread.
+// The plan pass runs the same Take calls on a counting arena, whose pointers are never read, and
+// learns the peak. Buffers are 64-byte aligned. A Mark gives back what was taken after it. One
+// thread.
 #ifndef TANDEM_WORKER_LAYERS_ARENA_H_
 #define TANDEM_WORKER_LAYERS_ARENA_H_
 
@@ -25,7 +27,8 @@ class Arena {
     const size_t begin = used_;
     used_ += (count * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
     peak_ = std::max(peak_, used_);
-    TANDEM_CHECK(counting() || used_ <= bytes_) << "arena of " << bytes_ << " bytes needs " << used_;
+    TANDEM_CHECK(counting() || used_ <= bytes_)
+        << "arena of " << bytes_ << " bytes needs " << used_;
     return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(base_) + begin);
   }
 

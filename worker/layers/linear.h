@@ -1,5 +1,6 @@
-// The parallel linear layers (Megatron-LM, https://arxiv.org/abs/1909.08053, section 3): what a rank holds, and which collective
-// makes the result whole. Weights are placed already; layers own nothing. T = tokens.
+// The parallel linear layers (Megatron-LM, https://arxiv.org/abs/1909.08053, section 3): what a
+// rank holds, and which collective makes the result whole. Weights are placed already; layers own
+// nothing. T = tokens.
 #ifndef TANDEM_WORKER_LAYERS_LINEAR_H_
 #define TANDEM_WORKER_LAYERS_LINEAR_H_
 
@@ -18,7 +19,8 @@ struct Linear {
   const float* bias = nullptr;
 };
 
-// Output rows are split: a rank's outputs are complete, its own part of the features. No collective.
+// Output rows are split: a rank's outputs are complete, its own part of the features. No
+// collective.
 class ColumnParallelLinear {
  public:
   ColumnParallelLinear() = default;
@@ -50,20 +52,23 @@ class MergedColumnParallelLinear : public ColumnParallelLinear {
   }
 };
 
-// Q, K and V as one matrix of whole heads; a KV head that two ranks' query heads read stands on both.
+// Q, K and V as one matrix of whole heads; a KV head that two ranks' query heads read stands on
+// both.
 class QkvParallelLinear : public ColumnParallelLinear {
  public:
   QkvParallelLinear() = default;
   QkvParallelLinear(Linear q, Linear k, Linear v) : ColumnParallelLinear({q, k, v}) {}
 
-  // x (T, hidden) -> q (T, heads * head_dim), k (T, kv_heads * head_dim), v (T, kv_heads * value_dim).
+  // x (T, hidden) -> q (T, heads * head_dim), k (T, kv_heads * head_dim), v (T, kv_heads *
+  // value_dim).
   void Encode(LayerContext& context, const float* x, uint32_t tokens, float* q, float* k,
               float* v) const {
     EncodeParts(context, x, tokens, {q, k, v});
   }
 };
 
-// The input dimension is split: every rank has a partial sum of all outputs, made whole by an all-reduce.
+// The input dimension is split: every rank has a partial sum of all outputs, made whole by an
+// all-reduce.
 class RowParallelLinear {
  public:
   RowParallelLinear() = default;

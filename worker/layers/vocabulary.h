@@ -10,7 +10,8 @@
 
 namespace tandem::worker {
 
-// Ids outside the rank's slice give zeros; an all-reduce makes the row whole (one rank's row plus zeros: exact).
+// Ids outside the rank's slice give zeros; an all-reduce makes the row whole (one rank's row plus
+// zeros: exact).
 class VocabParallelEmbedding {
  public:
   VocabParallelEmbedding() = default;
@@ -25,7 +26,8 @@ class VocabParallelEmbedding {
   uint32_t vocab_begin_ = 0;
 };
 
-// Logits of the rank's slice are gathered to rank 0, which puts the slices side by side; padding is dropped there.
+// Logits of the rank's slice are gathered to rank 0, which puts the slices side by side; padding is
+// dropped there.
 class VocabParallelHead {
  public:
   VocabParallelHead() = default;

@@ -1,4 +1,5 @@
-// The Configure message as a command: names become types, and what can't be understood becomes the command's status.
+// The Configure message as a command: names become types, and what can't be understood becomes the
+// command's status.
 #ifndef TANDEM_WORKER_LIFE_CONFIGURE_CODEC_H_
 #define TANDEM_WORKER_LIFE_CONFIGURE_CODEC_H_
 

@@ -13,9 +13,9 @@
 #include "common/base/queue.h"
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
+#include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
 #include "worker/life/configure_codec.h"
-#include "common/step/protocol_version.h"
 
 namespace tandem::worker {
 namespace {
@@ -23,9 +23,11 @@ namespace {
 constexpr size_t kMaxPendingWrites = 256;
 constexpr size_t kMaxPendingCommands = 64;
 
-// The stream and its reactor. gRPC keeps the reactor alive until OnDone, which the destructor waits for.
-class GrpcControlStream : public ControlStream,
-                          public grpc::ClientBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage> {
+// The stream and its reactor. gRPC keeps the reactor alive until OnDone, which the destructor waits
+// for.
+class GrpcControlStream
+    : public ControlStream,
+      public grpc::ClientBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage> {
  public:
   explicit GrpcControlStream(std::shared_ptr<grpc::Channel> channel)
       : channel_(std::move(channel)), stub_(v1::WorkerControl::NewStub(channel_)) {}
@@ -142,8 +144,8 @@ class GrpcControlStream : public ControlStream,
   }
 
   void OnDone(const grpc::Status& status) override {
-    Stop(absl::UnavailableError(absl::StrCat(
-        "control connection ended", status.ok() ? "" : ": ", status.error_message())));
+    Stop(absl::UnavailableError(
+        absl::StrCat("control connection ended", status.ok() ? "" : ": ", status.error_message())));
     std::lock_guard lock(mutex_);
     done_ = true;
     changed_.notify_all();
@@ -172,9 +174,9 @@ class GrpcControlStream : public ControlStream,
       case v1::CoordinatorMessage::kLoad:
         return Push(LoadCommand{Epoch{message.load().epoch()}});
       case v1::CoordinatorMessage::kStart:
-        return Push(StartCommand{Epoch{message.start().epoch()},
-                                 {message.start().num_blocks().begin(),
-                                  message.start().num_blocks().end()}});
+        return Push(StartCommand{
+            Epoch{message.start().epoch()},
+            {message.start().num_blocks().begin(), message.start().num_blocks().end()}});
       case v1::CoordinatorMessage::kStep: {
         std::lock_guard lock(callback_mutex_);
         if (step_frame_) step_frame_(std::move(*message.mutable_step()));
@@ -226,10 +228,10 @@ class GrpcControlStream : public ControlStream,
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<v1::WorkerMessage> pending_;                      // guarded by mutex_; front is on the wire
-  std::map<uint64_t, absl::StatusOr<std::string>> answers_;    // guarded by mutex_
-  uint64_t last_call_ = 0;                                     // guarded by mutex_
-  bool done_ = false;                                          // guarded by mutex_
+  std::deque<v1::WorkerMessage> pending_;  // guarded by mutex_; front is on the wire
+  std::map<uint64_t, absl::StatusOr<std::string>> answers_;  // guarded by mutex_
+  uint64_t last_call_ = 0;                                   // guarded by mutex_
+  bool done_ = false;                                        // guarded by mutex_
 
   std::mutex callback_mutex_;
   Interrupt interrupt_;   // guarded by callback_mutex_
@@ -281,8 +283,7 @@ absl::StatusOr<std::unique_ptr<ControlStream>> ControlStream::Dial(const std::st
                                                                    Deadline deadline) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  auto channel =
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   if (!channel->WaitForConnected(std::chrono::system_clock::now() + deadline.Left())) {
     return absl::UnavailableError(absl::StrCat("no coordinator answers on ", address));
   }

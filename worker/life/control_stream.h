@@ -1,7 +1,8 @@
 // ControlStream: the worker's gRPC connection to the coordinator, dialled once per life.
 //
-// Commands queue up for the main thread; step frames (transport grpc) go to a channel; aborts and interruptions are called on the
-// stream's thread, because the main thread may be inside a collective. Thread-safe.
+// Commands queue up for the main thread; step frames (transport grpc) go to a channel; aborts and
+// interruptions are called on the stream's thread, because the main thread may be inside a
+// collective. Thread-safe.
 #ifndef TANDEM_WORKER_LIFE_CONTROL_STREAM_H_
 #define TANDEM_WORKER_LIFE_CONTROL_STREAM_H_
 
@@ -29,7 +30,8 @@ struct Greeting {
 
 class ControlStream {
  public:
-  // Interrupts whatever the main thread waits for; called with OK for an orderly command (Configure, Shutdown).
+  // Interrupts whatever the main thread waits for; called with OK for an orderly command
+  // (Configure, Shutdown).
   using Interrupt = std::function<void(const absl::Status& reason)>;
   using StepFrame = std::function<void(std::string frame)>;
 

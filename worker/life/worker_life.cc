@@ -86,16 +86,16 @@ absl::Status WorkerLife::Handle(const ConfigureCommand& command) {
 
 absl::Status WorkerLife::OpenChannel(const ConfigureCommand& command) {
   if (command.step_transport == "shm") {
-    TANDEM_ASSIGN_OR_RETURN(channel_, transport::ShmChannel::Attach(command.step_channel_address,
-                                                                    command.epoch));
+    TANDEM_ASSIGN_OR_RETURN(
+        channel_, transport::ShmChannel::Attach(command.step_channel_address, command.epoch));
   } else {
     auto queue = std::make_shared<transport::QueueChannel>(
         command.runner.max_result_bytes, kStepFrames,
         [this](std::span<const uint8_t> frame, Deadline) { return stream_.SendStepResult(frame); },
         [](const std::string&) {});
     stream_.OnStepFrame([queue](std::string frame) {
-      const absl::Status delivered = queue->Deliver(
-          transport::Frame(frame.begin(), frame.end()), Deadline::After(Duration::zero()));
+      const absl::Status delivered = queue->Deliver(transport::Frame(frame.begin(), frame.end()),
+                                                    Deadline::After(Duration::zero()));
       if (!delivered.ok()) queue->Close(std::string(delivered.message()));
     });
     channel_ = std::move(queue);
@@ -187,7 +187,8 @@ void WorkerLife::ServeSteps() {
     uint32_t receive_us = 0;
     absl::StatusOr<step::StepDescriptor> step = ReceiveStep(&receive_us);
     if (absl::IsDeadlineExceeded(step.status())) continue;
-    if (absl::IsUnavailable(step.status())) return;  // closed: a command waits, or the coordinator is gone
+    if (absl::IsUnavailable(step.status()))
+      return;  // closed: a command waits, or the coordinator is gone
     step::StepResult result;
     if (step.ok()) {
       result = RunStep(*step);

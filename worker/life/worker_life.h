@@ -1,7 +1,9 @@
 // WorkerLife: the state machine of a worker process (docs/worker-protocol.md):
-// Hello -> Configure -> Load -> Ready -> Start -> Step ..., and Configure again with a higher epoch.
+// Hello -> Configure -> Load -> Ready -> Start -> Step ..., and Configure again with a higher
+// epoch.
 //
-// Runs on the main thread. What belongs to one epoch (step channel, communicator, KV) goes with it; weights stay.
+// Runs on the main thread. What belongs to one epoch (step channel, communicator, KV) goes with it;
+// weights stay.
 #ifndef TANDEM_WORKER_LIFE_WORKER_LIFE_H_
 #define TANDEM_WORKER_LIFE_WORKER_LIFE_H_
 
@@ -22,7 +24,8 @@ namespace tandem::worker {
 
 class WorkerLife {
  public:
-  // `stream` must outlive this. `model_override` replaces the path that Configure names, if not empty.
+  // `stream` must outlive this. `model_override` replaces the path that Configure names, if not
+  // empty.
   WorkerLife(ControlStream& stream, std::string model_override);
   ~WorkerLife();
 
@@ -57,7 +60,7 @@ class WorkerLife {
   std::optional<ConfigureCommand> config_;  // of the current epoch
   std::string loaded_key_;                  // what model_ was loaded from and for
   std::unique_ptr<LoadedModel> model_;
-  std::unique_ptr<ModelRunner> runner_;     // uses model_
+  std::unique_ptr<ModelRunner> runner_;          // uses model_
   std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start
   std::shared_ptr<transport::Channel> channel_;
   bool stepping_ = false;

@@ -1,7 +1,8 @@
 // Decoder: the generic transformer. It reads the spec, never an architecture's name.
 //
-// Encodes one step on the rank's backend: embedding, layers of attention and feed-forward around residuals that are fused into the
-// norms, final norm of the requested rows, head. Pre-norm decoder as in Llama 2 (https://arxiv.org/abs/2307.09288).
+// Encodes one step on the rank's backend: embedding, layers of attention and feed-forward around
+// residuals that are fused into the norms, final norm of the requested rows, head. Pre-norm decoder
+// as in Llama 2 (https://arxiv.org/abs/2307.09288).
 #ifndef TANDEM_WORKER_MODEL_DECODER_H_
 #define TANDEM_WORKER_MODEL_DECODER_H_
 
@@ -46,7 +47,8 @@ class Decoder {
   Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
           std::vector<uint32_t> vocab_starts, const RankWeights& weights, const float* inv_freq);
 
-  // `pages` has one entry per layer. Returns logits (num_rows, vocab) on rank 0 and null elsewhere, or when num_rows is 0.
+  // `pages` has one entry per layer. Returns logits (num_rows, vocab) on rank 0 and null elsewhere,
+  // or when num_rows is 0.
   float* Encode(LayerContext& context, const Batch& batch,
                 const std::vector<kernels::KvPages>& pages) const;
 

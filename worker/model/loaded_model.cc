@@ -13,10 +13,9 @@ namespace {
 absl::Status CheckFingerprint(const gguf::File& file, uint64_t wanted) {
   const uint64_t found = model::ModelFingerprint(file);
   if (wanted == 0 || found == wanted) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("model file differs from the coordinator's: fingerprint ",
-                   absl::Hex(found, absl::kZeroPad16), " here, ",
-                   absl::Hex(wanted, absl::kZeroPad16), " there"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "model file differs from the coordinator's: fingerprint ", absl::Hex(found, absl::kZeroPad16),
+      " here, ", absl::Hex(wanted, absl::kZeroPad16), " there"));
 }
 
 // Where each rank's vocabulary slice begins, and the end of the last.
@@ -40,16 +39,15 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(const LoadOptions
   TANDEM_ASSIGN_OR_RETURN(loaded->spec_, model::BuildSpec(loaded->file_));
   TANDEM_ASSIGN_OR_RETURN(loaded->plan_,
                           model::MakeShardPlan(loaded->spec_, options.rank, options.size));
-  TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> starts,
-                          VocabStarts(loaded->spec_, options.size));
+  TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> starts, VocabStarts(loaded->spec_, options.size));
   TANDEM_ASSIGN_OR_RETURN(loaded->backend_, kernels::MakeBackend(options.backend));
-  TANDEM_ASSIGN_OR_RETURN(loaded->weights_,
-                          RankWeights::Load(loaded->file_, loaded->spec_, loaded->plan_,
-                                            *loaded->backend_, progress));
+  TANDEM_ASSIGN_OR_RETURN(
+      loaded->weights_,
+      RankWeights::Load(loaded->file_, loaded->spec_, loaded->plan_, *loaded->backend_, progress));
   TANDEM_RETURN_IF_ERROR(loaded->PlaceInvFreq());
-  loaded->decoder_ = std::make_unique<Decoder>(
-      loaded->spec_, loaded->plan_, std::move(starts), *loaded->weights_,
-      reinterpret_cast<const float*>(loaded->inv_freq_.data()));
+  loaded->decoder_ =
+      std::make_unique<Decoder>(loaded->spec_, loaded->plan_, std::move(starts), *loaded->weights_,
+                                reinterpret_cast<const float*>(loaded->inv_freq_.data()));
   return loaded;
 }
 

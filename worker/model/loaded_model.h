@@ -1,4 +1,5 @@
-// LoadedModel: a GGUF file opened, understood, cut for one rank and placed on a backend, with the decoder that runs it.
+// LoadedModel: a GGUF file opened, understood, cut for one rank and placed on a backend, with the
+// decoder that runs it.
 //
 // Lives as long as the worker keeps its rank and size; epochs come and go above it (ModelRunner).
 #ifndef TANDEM_WORKER_MODEL_LOADED_MODEL_H_

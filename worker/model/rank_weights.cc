@@ -85,8 +85,8 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
   TANDEM_ASSIGN_OR_RETURN(const uint64_t total, model::WeightBytes(file, spec, plan));
   std::unique_ptr<RankWeights> weights(new RankWeights(spec.num_layers));
   std::vector<model::WeightSlice> vectors;
-  TANDEM_RETURN_IF_ERROR(model::ForEachSlice(
-      file, spec, plan, [&](const model::WeightSlice& slice) -> absl::Status {
+  TANDEM_RETURN_IF_ERROR(
+      model::ForEachSlice(file, spec, plan, [&](const model::WeightSlice& slice) -> absl::Status {
         PageIn(slice);
         weights->bytes_ += slice.bytes();
         Entry& entry = weights->At(slice.role, slice.layer);

@@ -1,7 +1,8 @@
 // RankWeights: one rank's slice of a model's weights, placed on its backend.
 //
-// Matrices are placed as they stand in the file (on the CPU: read from the mapping, never copied); vectors (norms, biases) become
-// F32 in one buffer. Immutable once loaded; outlives epochs: a reconfigured worker keeps it.
+// Matrices are placed as they stand in the file (on the CPU: read from the mapping, never copied);
+// vectors (norms, biases) become F32 in one buffer. Immutable once loaded; outlives epochs: a
+// reconfigured worker keeps it.
 #ifndef TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
 #define TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
 
@@ -25,8 +26,8 @@ using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_byte
 
 class RankWeights {
  public:
-  // Places every slice of `plan`. UNIMPLEMENTED naming tensor and type for what the backend can't compute with.
-  // `file` must outlive the result.
+  // Places every slice of `plan`. UNIMPLEMENTED naming tensor and type for what the backend can't
+  // compute with. `file` must outlive the result.
   static absl::StatusOr<std::unique_ptr<RankWeights>> Load(const gguf::File& file,
                                                            const model::ModelSpec& spec,
                                                            const model::ShardPlan& plan,

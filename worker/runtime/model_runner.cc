@@ -20,7 +20,8 @@ Batch LargestBatch(const RunnerOptions& options, size_t num_groups) {
   batch.max_query_len = std::min(options.max_num_batched_tokens, options.max_model_len);
   batch.max_context_len = options.max_model_len;
   const uint32_t stride = (options.max_model_len + options.block_size - 1) / options.block_size;
-  batch.groups.assign(num_groups, {.block_tables = nullptr, .table_stride = stride, .slots = nullptr});
+  batch.groups.assign(num_groups,
+                      {.block_tables = nullptr, .table_stride = stride, .slots = nullptr});
   return batch;
 }
 
@@ -51,8 +52,7 @@ absl::StatusOr<model::MemoryPlan> ModelRunner::Prepare() {
       .weights_bytes = model_.weight_bytes(),
       .activation_bytes = activation_bytes,
       .kv_bytes = options_.kv_cache_bytes,
-      .kv_bytes_per_token =
-          model::KvBytesPerToken(spec, model_.plan(), options_.kv_cache_type),
+      .kv_bytes_per_token = model::KvBytesPerToken(spec, model_.plan(), options_.kv_cache_type),
       .block_tokens = options_.block_size,
       .num_blocks = std::nullopt,
       .available_bytes = std::nullopt};
@@ -86,9 +86,8 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
                                 std::unique_ptr<Communicator> comm) {
   const model::ModelSpec& spec = model_.spec();
   if (num_blocks.size() != spec.kv_groups.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("start names ", num_blocks.size(),
-                                                   " KV groups, the model has ",
-                                                   spec.kv_groups.size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "start names ", num_blocks.size(), " KV groups, the model has ", spec.kv_groups.size()));
   }
   limits_ = {.max_tokens = options_.max_num_batched_tokens,
              .max_seqs = options_.max_num_seqs,
@@ -100,8 +99,8 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
              .max_result_bytes = options_.max_result_bytes};
   for (const auto& group : spec.kv_groups) limits_.windows.push_back(group.window_tokens);
   kernels::Backend& backend = model_.backend();
-  TANDEM_ASSIGN_OR_RETURN(
-      KvCache kv, KvCache::Create(spec, model_.plan(), options_, num_blocks, backend));
+  TANDEM_ASSIGN_OR_RETURN(KvCache kv,
+                          KvCache::Create(spec, model_.plan(), options_, num_blocks, backend));
   TANDEM_ASSIGN_OR_RETURN(StepBuffers buffers, StepBuffers::Create(limits_, backend));
   kv_.emplace(std::move(kv));
   buffers_.emplace(std::move(buffers));
@@ -114,8 +113,8 @@ absl::StatusOr<step::StepResult> ModelRunner::Run(const step::StepDescriptor& st
                                                   Deadline deadline) {
   TANDEM_CHECK(kv_.has_value()) << "Run before Start";
   if (step.epoch != epoch_) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "step of epoch ", step.epoch.value, " for a worker of epoch ", epoch_.value));
+    return absl::FailedPreconditionError(
+        absl::StrCat("step of epoch ", step.epoch.value, " for a worker of epoch ", epoch_.value));
   }
   TANDEM_RETURN_IF_ERROR(step::Validate(step, limits_));
   if (step.rows.size() > limits_.max_seqs) {
@@ -169,8 +168,7 @@ void ModelRunner::EncodeRowOutputs(const step::StepDescriptor& step, const Sampl
     for (size_t row = 0; row < step.rows.size(); ++row) {
       if ((step.rows[row].wants & step::kWantLogits) == 0) continue;
       result.rows[row].logits.resize(vocab);
-      backend.Download(result.rows[row].logits.data(), logits + row * vocab,
-                       vocab * sizeof(float));
+      backend.Download(result.rows[row].logits.data(), logits + row * vocab, vocab * sizeof(float));
     }
   }
   if (sampling.count == 0) return;

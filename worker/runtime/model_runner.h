@@ -1,7 +1,8 @@
 // ModelRunner: (weights, KV pages, StepDescriptor) -> StepResult, for one epoch on one rank.
 //
-// A step is ENCODED whole on the backend's stream, SUBMITTED, and WAITED for once; a guard makes anything that blocks in between
-// an error. Everything that a step needs was planned and allocated in Prepare and Start. One thread.
+// A step is ENCODED whole on the backend's stream, SUBMITTED, and WAITED for once; a guard makes
+// anything that blocks in between an error. Everything that a step needs was planned and allocated
+// in Prepare and Start. One thread.
 #ifndef TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
 #define TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
 
@@ -27,17 +28,20 @@ namespace tandem::worker {
 class ModelRunner {
  public:
   // `model` must outlive the runner.
-  ModelRunner(LoadedModel& model, const RunnerOptions& options) : model_(model), options_(options) {}
+  ModelRunner(LoadedModel& model, const RunnerOptions& options)
+      : model_(model), options_(options) {}
 
-  // The counting pass and the memory plan that follows from it; reserves activations and scratch. INVALID_ARGUMENT for options
-  // that contradict the model, RESOURCE_EXHAUSTED when not even one KV block fits.
+  // The counting pass and the memory plan that follows from it; reserves activations and scratch.
+  // INVALID_ARGUMENT for options that contradict the model, RESOURCE_EXHAUSTED when not even one KV
+  // block fits.
   absl::StatusOr<model::MemoryPlan> Prepare();
   // Allocates the KV pages for the blocks that the group agreed on. `comm` is null for one rank.
   absl::Status Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
                      std::unique_ptr<Communicator> comm);
 
-  // Runs one step. A descriptor that fails validation is refused and leaves the runner as it was. The result carries rows on
-  // rank 0 alone; every rank learns the sampled ids. `deadline` bounds collectives and WAIT.
+  // Runs one step. A descriptor that fails validation is refused and leaves the runner as it was.
+  // The result carries rows on rank 0 alone; every rank learns the sampled ids. `deadline` bounds
+  // collectives and WAIT.
   absl::StatusOr<step::StepResult> Run(const step::StepDescriptor& step, Deadline deadline);
 
   const step::StepLimits& limits() const { return limits_; }

@@ -24,12 +24,12 @@ size_t StagingBytes(const step::StepLimits& limits) {
   const size_t tokens = limits.max_tokens;
   const size_t seqs = limits.max_seqs;
   const size_t groups = limits.num_blocks.size();
-  return Aligned(tokens * 4) * 2 +                                  // ids, positions
-         Aligned((seqs + 1) * 4) * 2 +                              // offsets, context lengths
-         Aligned(seqs * 4) +                                        // rows
-         groups * (Aligned(tokens * 4) +                            // slots
-                   Aligned(seqs * MaxTableStride(limits) * 4)) +    // block tables
-         Aligned(seqs * sizeof(kernels::SamplingRow)) +             //
+  return Aligned(tokens * 4) * 2 +                                // ids, positions
+         Aligned((seqs + 1) * 4) * 2 +                            // offsets, context lengths
+         Aligned(seqs * 4) +                                      // rows
+         groups * (Aligned(tokens * 4) +                          // slots
+                   Aligned(seqs * MaxTableStride(limits) * 4)) +  // block tables
+         Aligned(seqs * sizeof(kernels::SamplingRow)) +           //
          Aligned(seqs * kMaxBannedPerSeq * 4);
 }
 
@@ -44,8 +44,7 @@ absl::StatusOr<StepBuffers> StepBuffers::Create(const step::StepLimits& limits,
   const size_t sampled_bytes = Aligned(limits.max_seqs * sizeof(int32_t));
   TANDEM_ASSIGN_OR_RETURN(buffers.device_,
                           backend.Allocate(buffers.staging_.size() + sampled_bytes));
-  buffers.sampled_ =
-      reinterpret_cast<int32_t*>(buffers.device_.data() + buffers.staging_.size());
+  buffers.sampled_ = reinterpret_cast<int32_t*>(buffers.device_.data() + buffers.staging_.size());
   return buffers;
 }
 
@@ -91,8 +90,7 @@ absl::StatusOr<SamplingBatch> StepBuffers::StageSampling(const step::StepDescrip
   for (const auto& row : step.sampling) num_banned += row.banned.size();
   if (num_banned > limits_.max_seqs * kMaxBannedPerSeq) {
     return absl::ResourceExhaustedError(absl::StrCat("step bans ", num_banned, " ids, at most ",
-                                                     limits_.max_seqs * kMaxBannedPerSeq,
-                                                     " fit"));
+                                                     limits_.max_seqs * kMaxBannedPerSeq, " fit"));
   }
   SamplingBatch batch;
   kernels::SamplingRow* rows = nullptr;

@@ -1,6 +1,8 @@
-// StepBuffers: a step's inputs, staged in host memory and uploaded in one copy; sampled ids, downloaded in one.
+// StepBuffers: a step's inputs, staged in host memory and uploaded in one copy; sampled ids,
+// downloaded in one.
 //
-// Sized once for the largest step that the limits allow. Arrays stand one after the other, each 64-byte aligned.
+// Sized once for the largest step that the limits allow. Arrays stand one after the other, each
+// 64-byte aligned.
 #ifndef TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 #define TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 
@@ -28,8 +30,8 @@ class StepBuffers {
   static absl::StatusOr<StepBuffers> Create(const step::StepLimits& limits,
                                             kernels::Backend& backend);
 
-  // Stages `step` (validated against the limits) and encodes its upload. The batch points into device memory.
-  // RESOURCE_EXHAUSTED when its banned ids do not fit.
+  // Stages `step` (validated against the limits) and encodes its upload. The batch points into
+  // device memory. RESOURCE_EXHAUSTED when its banned ids do not fit.
   struct Staged {
     Batch batch;
     SamplingBatch sampling;
