@@ -47,4 +47,10 @@ void AnswerPrinter::PrintText(Entry& entry) {
   }
 }
 
+int64_t AnswerPrinter::CompletionTokens() const {
+  size_t tokens = 0;
+  for (const Entry& entry : entries_) tokens += entry.answer.token_ids.size();
+  return static_cast<int64_t>(tokens);
+}
+
 }  // namespace tandem::client

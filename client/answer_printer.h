@@ -4,6 +4,7 @@
 #define TANDEM_CLIENT_ANSWER_PRINTER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <ostream>
 #include <vector>
 
@@ -26,6 +27,8 @@ class AnswerPrinter : public GenerationListener {
 
   // The error of the first prompt that failed, or OK.
   absl::Status FirstError() const;
+  // Of all answers together.
+  int64_t CompletionTokens() const;
 
  private:
   struct Entry {

@@ -16,8 +16,7 @@ namespace tandem::client {
 // size, and an address that refuses is tried again within a second.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& server);
 
-// The same code; "SERVER: " stands before a message that gRPC itself made, such as of a connection
-// that failed.
+// The same code. "SERVER: " stands before messages of the codes that a failing connection gives.
 absl::Status FromGrpc(const grpc::Status& status, const std::string& server);
 
 // "60s", "1.5m", "500ms", or seconds as a number. INVALID_ARGUMENT unless it is positive and at

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/answer_printer.h"
 #include "client/channel.h"
 #include "client/generation_run.h"
 #include "client/prompt_file.h"
 #include "client/sampling_flags.h"
+#include "common/base/clock.h"
 #include "common/base/status.h"
 
 namespace tandem::client {
@@ -27,6 +29,7 @@ struct GenerateOptions {
   SamplingFlags sampling;
   std::string timeout = "1h";
   bool json = false;
+  bool usage = false;
 };
 
 absl::StatusOr<std::vector<v1::GenerateRequest>> MakeRequests(const GenerateOptions& options) {
@@ -54,6 +57,13 @@ absl::StatusOr<std::vector<v1::GenerateRequest>> MakeRequests(const GenerateOpti
   return std::vector<v1::GenerateRequest>{request};
 }
 
+// To stderr: what is on stdout may be piped.
+void PrintUsage(int64_t tokens, int64_t micros) {
+  const double seconds = static_cast<double>(micros) / 1e6;
+  std::cerr << absl::StrFormat("%d tokens in %.2f s (%.0f tokens/s)\n", tokens, seconds,
+                               static_cast<double>(tokens) / seconds);
+}
+
 absl::Status Generate(const GenerateOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(const Duration timeout, ParseTimeout(options.timeout));
   TANDEM_ASSIGN_OR_RETURN(const auto requests, MakeRequests(options));
@@ -61,7 +71,9 @@ absl::Status Generate(const GenerateOptions& options) {
   AnswerPrinter printer(std::cout, options.json ? AnswerFormat::kJson : AnswerFormat::kText,
                         requests.size());
   GenerationRun run(std::move(channel), options.server, timeout);
+  const int64_t begin_us = NowMicros();
   run.Run(requests, printer);
+  if (options.usage) PrintUsage(printer.CompletionTokens(), NowMicros() - begin_us);
   return printer.FirstError();
 }
 
@@ -85,6 +97,7 @@ void AddGenerateCommand(CLI::App& app, Action& action) {
   command->add_flag("--json", options->json,
                     "one object per answer and line, in input order: text, token_ids,\n"
                     "finish_reason, usage; error where it failed");
+  command->add_flag("--usage", options->usage, "say on stderr how many tokens came, and how fast");
   command->footer(
       "Examples:\n"
       "  tandem generate --prompt 'Once upon a time' --max-tokens 64\n"

@@ -18,203 +18,10 @@
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
 #include "tests/kernels/matmul_emulation.h"
+#include "tests/kernels/matmul_problem.h"
 
 namespace tandem::kernels::cpu {
 namespace {
-
-using tensor::Type;
-
-const Type kTypes[] = {Type::kF32,  Type::kF16,  Type::kBF16, Type::kQ8_0,
-                       Type::kQ4_0, Type::kQ5_0, Type::kQ4_K, Type::kQ6_K};
-
-bool Quantised(Type type) { return tensor::Traits(type).block_values > 1; }
-
-// --- weights ---
-
-// A matrix whose rows end exactly where its memory does, so that ASan sees any byte too many.
-struct Matrix {
-  Type type;
-  uint32_t rows;
-  uint32_t cols;
-  uint64_t stride;
-  std::unique_ptr<std::byte[]> data;
-
-  const std::byte* row(uint32_t r) const { return data.get() + r * stride; }
-  Weight weight() const { return {type, data.get(), rows, cols, stride, 0, cols}; }
-};
-
-uint16_t RandomHalf(std::mt19937& random) {
-  // Magnitudes from subnormal halves to about 1, both signs.
-  const int exponent = std::uniform_int_distribution(-22, 0)(random);
-  const float sign = random() % 2 == 0 ? 1.0f : -1.0f;
-  return tensor::FloatToHalf(sign * std::ldexp(1.0f + (random() % 1024) / 1024.0f, exponent));
-}
-
-void FillBlock(std::mt19937& random, Type type, std::byte* block, uint32_t bytes) {
-  std::normal_distribution<float> normal;
-  if (type == Type::kF32) {
-    const float value = normal(random);
-    std::memcpy(block, &value, sizeof(value));
-    return;
-  }
-  const auto put_half = [&](size_t at, uint16_t half) { std::memcpy(block + at, &half, 2); };
-  if (type == Type::kF16) return put_half(0, tensor::FloatToHalf(normal(random)));
-  if (type == Type::kBF16) return put_half(0, tensor::FloatToBf16(normal(random)));
-  for (uint32_t i = 0; i < bytes; ++i) block[i] = static_cast<std::byte>(random());
-  if (type == Type::kQ6_K) return put_half(offsetof(tensor::BlockQ6_K, d), RandomHalf(random));
-  put_half(0, RandomHalf(random));
-  if (type == Type::kQ4_K) put_half(2, RandomHalf(random));
-}
-
-Matrix RandomMatrix(uint32_t seed, Type type, uint32_t rows, uint32_t cols, uint64_t padding = 0) {
-  std::mt19937 random(seed);
-  const tensor::TypeTraits& traits = tensor::Traits(type);
-  const uint64_t row_bytes = tensor::RowBytes(type, cols);
-  Matrix m{type, rows, cols, row_bytes + padding, nullptr};
-  m.data = std::make_unique<std::byte[]>((rows - 1) * m.stride + row_bytes);
-  for (uint32_t r = 0; r < rows; ++r) {
-    for (uint32_t b = 0; b < cols / traits.block_values; ++b) {
-      FillBlock(random, type, m.data.get() + r * m.stride + b * traits.block_bytes,
-                traits.block_bytes);
-    }
-  }
-  return m;
-}
-
-std::vector<float> RandomFloats(uint32_t seed, size_t count, float outliers = 0.02f) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::uniform_real_distribution<float> uniform;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(random) * (uniform(random) < outliers ? 50.0f : 1.0f);
-  return values;
-}
-
-// --- running ---
-
-// Runs what is encoded in one thread, with the scratch of `threads` in turn.
-void RunList(const host::OpList& list) {
-  const host::ScratchSize size = list.scratch();
-  std::vector<std::byte> memory(size.shared + list.threads() * size.per_thread + 64,
-                                std::byte{0xa5});
-  void* aligned = memory.data();
-  size_t space = memory.size();
-  auto* base = static_cast<std::byte*>(std::align(64, memory.size() - 64, aligned, space));
-  for (const host::OpList::Entry& entry : list.entries()) {
-    for (uint32_t i = 0; i < entry.num_tasks; ++i) {
-      const uint32_t task = i % 2 == 0 ? i / 2 : entry.num_tasks - 1 - i / 2;  // order is free
-      const uint32_t thread = i % list.threads();
-      entry.run(list.params(entry),
-                {task, thread, base, base + size.shared + thread * size.per_thread});
-    }
-  }
-}
-
-void RunMatMul(const Kernels& kernels, uint32_t threads, const MatMulParams& params) {
-  host::OpList list(threads);
-  list.Clear(EncodeMode::kPlan);
-  EncodeMatMulWith(list, params, kernels);
-  const host::ScratchSize planned = list.scratch();
-  EXPECT_TRUE(list.entries().empty());
-  list.Clear(EncodeMode::kRun);
-  EncodeMatMulWith(list, params, kernels);
-  EXPECT_EQ(planned.shared, list.scratch().shared);
-  EXPECT_EQ(planned.per_thread, list.scratch().per_thread);
-  RunList(list);
-}
-
-MatMulParams OneProjection(const Weight& weight, const float* x, uint32_t tokens, uint32_t x_stride,
-                           const float* bias, float* y, uint32_t y_stride) {
-  MatMulParams params = {x, tokens, x_stride, 1, {}};
-  params.projections[0] = {weight, bias, y, y_stride};
-  return params;
-}
-
-// Dense y (tokens, rows).
-std::vector<float> Product(const Kernels& kernels, const Weight& weight,
-                           const std::vector<float>& x, uint32_t tokens, uint32_t threads = 1) {
-  std::vector<float> y(size_t{tokens} * weight.rows, NAN);
-  RunMatMul(
-      kernels, threads,
-      OneProjection(weight, x.data(), tokens, weight.col_count, nullptr, y.data(), weight.rows));
-  return y;
-}
-
-// --- the truth ---
-
-// y (tokens, rows) by the emulation; x (tokens, cols).
-std::vector<float> Emulate(const Matrix& m, const std::vector<float>& x, uint32_t tokens) {
-  std::vector<std::vector<ByteBlock>> bytes(tokens);
-  for (uint32_t t = 0; t < tokens && Quantised(m.type); ++t) {
-    bytes[t] = ToBytes(x.data() + size_t{t} * m.cols, m.cols);
-  }
-  std::vector<float> y(size_t{tokens} * m.rows);
-  std::vector<float> values(m.cols);
-  for (uint32_t r = 0; r < m.rows; ++r) {
-    const std::vector<Group> groups = GroupsOf(m.type, m.row(r), m.cols);
-    tensor::Dequantize(m.type, m.row(r), values.data(), m.cols);
-    for (uint32_t t = 0; t < tokens; ++t) {
-      y[size_t{t} * m.rows + r] =
-          Quantised(m.type) ? EmulateQuantised(groups, bytes[t])
-                            : EmulateFloat(values.data(), x.data() + size_t{t} * m.cols, m.cols);
-    }
-  }
-  return y;
-}
-
-// Half a step of each activation's byte, by token and column; zero where they stay floats.
-std::vector<double> HalfSteps(Type type, const std::vector<float>& x, uint32_t cols) {
-  std::vector<double> steps(x.size());
-  if (!Quantised(type)) return steps;
-  for (size_t block = 0; block < x.size(); block += 32) {
-    float max = 0;
-    for (size_t i = block; i < block + 32; ++i) max = std::fmax(max, std::fabs(x[i]));
-    for (size_t i = block; i < block + 32; ++i) steps[i] = max / 127.0 * 0.5001;
-  }
-  EXPECT_EQ(cols % 32, 0);
-  return steps;
-}
-
-// |y - exact| is at most what rounding activations to bytes and float sums can cause.
-void ExpectNearExact(const Matrix& m, const std::vector<float>& x, uint32_t tokens,
-                     const std::vector<float>& y) {
-  const std::vector<double> half_steps = HalfSteps(m.type, x, m.cols);
-  std::vector<float> w(m.cols);
-  for (uint32_t r = 0; r < m.rows; ++r) {
-    tensor::Dequantize(m.type, m.row(r), w.data(), m.cols);
-    for (uint32_t t = 0; t < tokens; ++t) {
-      const size_t at = size_t{t} * m.cols;
-      double exact = 0, magnitude = 0, rounding = 0;
-      for (uint32_t c = 0; c < m.cols; ++c) {
-        const double product = double{w[c]} * x[at + c];
-        exact += product;
-        magnitude += std::fabs(product);
-        rounding += std::fabs(w[c]) * half_steps[at + c];
-      }
-      // Q4_K's scales and minimums cancel, so magnitudes may exceed those of the values.
-      const double slack = (magnitude + rounding) * 1e-4 + 1e-30;
-      ASSERT_NEAR(y[size_t{t} * m.rows + r], exact, rounding + slack)
-          << "row " << r << " token " << t;
-    }
-  }
-}
-
-void ExpectSameBits(const float* a, const float* b, size_t count, const std::string& what) {
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t left, right;
-    std::memcpy(&left, &a[i], 4);
-    std::memcpy(&right, &b[i], 4);
-    ASSERT_EQ(left, right) << what << ", element " << i << ": " << a[i] << " and " << b[i];
-  }
-}
-
-void ExpectSameBits(const std::vector<float>& a, const std::vector<float>& b,
-                    const std::string& what) {
-  ASSERT_EQ(a.size(), b.size());
-  ExpectSameBits(a.data(), b.data(), a.size(), what);
-}
-
-// --- tests ---
 
 using Case = std::tuple<const Kernels*, Type>;
 
@@ -235,7 +42,7 @@ TEST_P(MatMulTest, EveryRowCountHasTheBitsOfTheEmulation) {
     const Matrix m = RandomMatrix(rows, type(), rows, cols);
     for (const uint32_t tokens : {1u, 2u, 9u}) {
       const std::vector<float> x = RandomFloats(rows + tokens, size_t{tokens} * cols);
-      const std::vector<float> y = Product(kernels(), m.weight(), x, tokens);
+      const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), x, tokens);
       ExpectSameBits(y, Emulate(m, x, tokens), "rows " + std::to_string(rows));
       ExpectNearExact(m, x, tokens, y);
     }
@@ -251,12 +58,12 @@ TEST_P(MatMulTest, EveryTokenCountAndThreadCountHasTheSameBits) {
   std::vector<float> alone;
   for (uint32_t t = 0; t < kMost; ++t) {
     const std::vector<float> row(x.begin() + t * cols, x.begin() + (t + 1) * cols);
-    const std::vector<float> y = Product(kernels(), m.weight(), row, 1);
+    const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), row, 1);
     alone.insert(alone.end(), y.begin(), y.end());
   }
   for (uint32_t tokens = 1; tokens <= kMost; ++tokens) {
     const std::vector<float> head(x.begin(), x.begin() + size_t{tokens} * cols);
-    const std::vector<float> y = Product(kernels(), m.weight(), head, tokens, 1 + tokens % 3);
+    const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), head, tokens, 1 + tokens % 3);
     ExpectSameBits(y.data(), alone.data(), y.size(), std::to_string(tokens) + " tokens");
   }
 }
@@ -266,7 +73,7 @@ TEST_P(MatMulTest, ManyTokensAreCutIntoParts) {
   const Matrix m = RandomMatrix(5, type(), 150, cols);
   for (const uint32_t tokens : {256u, 257u, 523u}) {
     const std::vector<float> x = RandomFloats(6, size_t{tokens} * cols);
-    ExpectSameBits(Product(kernels(), m.weight(), x, tokens, 2), Emulate(m, x, tokens),
+    ExpectSameBits(MultiplyOnce(kernels(), m.weight(), x, tokens, 2), Emulate(m, x, tokens),
                    std::to_string(tokens) + " tokens");
   }
 }
@@ -276,8 +83,8 @@ TEST_P(MatMulTest, LongRowsAndManyRows) {
   const Matrix m = RandomMatrix(7, type(), 200, cols);
   for (const uint32_t tokens : {1u, 8u}) {
     const std::vector<float> x = RandomFloats(8, size_t{tokens} * cols);
-    const std::vector<float> one = Product(kernels(), m.weight(), x, tokens, 1);
-    ExpectSameBits(one, Product(kernels(), m.weight(), x, tokens, 2), "threads");
+    const std::vector<float> one = MultiplyOnce(kernels(), m.weight(), x, tokens, 1);
+    ExpectSameBits(one, MultiplyOnce(kernels(), m.weight(), x, tokens, 2), "threads");
     ExpectSameBits(one, Emulate(m, x, tokens), "emulation");
   }
 }
@@ -323,7 +130,7 @@ TEST_P(MatMulTest, CutsInsideBlocksCountAsZeros) {
       for (uint32_t t = 0; t < tokens; ++t) {
         std::copy_n(x.begin() + t * count, count, full.begin() + t * cols + begin);
       }
-      const std::vector<float> y = Product(kernels(), weight, x, tokens);
+      const std::vector<float> y = MultiplyOnce(kernels(), weight, x, tokens);
       // A plain weight starts its chains at the cut, so only the value is the same.
       if (Quantised(type())) ExpectSameBits(y, Emulate(m, full, tokens), std::to_string(begin));
       ExpectNearExact(m, full, tokens, y);
@@ -349,7 +156,7 @@ TEST_P(MatMulTest, GoldenBlocks) {
   for (const uint32_t tokens : {1u, 33u}) {
     std::vector<float> x = RandomFloats(13, size_t{tokens} * kCols, 0.0f);
     for (size_t i = 0; i < x.size(); i += 97) x[i] *= 100.0f;
-    const std::vector<float> y = Product(kernels(), m.weight(), x, tokens);
+    const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), x, tokens);
     ExpectSameBits(y, Emulate(m, x, tokens), "golden");
     ExpectNearExact(m, x, tokens, y);
   }
@@ -360,7 +167,7 @@ TEST_P(MatMulTest, ZeroAndTinyActivations) {
   const Matrix m = RandomMatrix(14, type(), 16, cols);
   for (const float value : {0.0f, -0.0f, 1e-42f, 1e-36f, 1e-29f}) {
     const std::vector<float> x(cols, value);
-    const std::vector<float> y = Product(kernels(), m.weight(), x, 1);
+    const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), x, 1);
     for (const float out : y) {
       EXPECT_TRUE(std::isfinite(out)) << value;
       EXPECT_LE(std::fabs(out), 1e-20f) << value;
@@ -380,8 +187,8 @@ TEST_P(MatMulTest, ValuesThatAreNotFiniteStayInTheirRow) {
       const std::vector<float> x = RandomFloats(16, size_t{tokens} * cols);
       std::vector<float> poisoned = x;
       poisoned[cols + 40] = bad;  // of token 1
-      const std::vector<float> clean = Product(kernels(), m.weight(), x, tokens);
-      const std::vector<float> y = Product(kernels(), m.weight(), poisoned, tokens);
+      const std::vector<float> clean = MultiplyOnce(kernels(), m.weight(), x, tokens);
+      const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), poisoned, tokens);
       for (uint32_t t = 0; t < tokens; ++t) {
         const size_t at = size_t{t} * m.rows;
         if (t != 1) ExpectSameBits(&y[at], &clean[at], m.rows, "beside a bad row");
@@ -432,7 +239,7 @@ TEST_P(MergedTest, ThreeProjectionsOfMixedTypesEqualEachAlone) {
           Weight weight = matrices[i].weight();
           weight.col_begin = begin;
           weight.col_count = count;
-          alone.push_back(Product(*GetParam(), weight, x, tokens));
+          alone.push_back(MultiplyOnce(*GetParam(), weight, x, tokens));
           params.projections[i] = {weight, nullptr, merged[i].data(), rows[i]};
         }
         RunMatMul(*GetParam(), 2, params);

@@ -10,6 +10,8 @@ run_tests() {
     esac
   done
   ((${#targets[@]})) || targets=(//tests/...)
+  # Tests of real vocabularies read them from beside the checkout, and skip where they are not.
+  [[ -d ../shared/goldens ]] && export TANDEM_SHARED=${TANDEM_SHARED:-$(cd ../shared && pwd)}
   events=$(mktemp)
   # Everything that can be built is built and run, so that one failure does not hide another.
   bazel test --keep_going --build_event_json_file="$events" "${flags[@]}" -- "${targets[@]}" ||

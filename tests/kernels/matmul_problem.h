@@ -1,0 +1,220 @@
+// Problems for MatMul's tests: random matrices of every type, one call as the backend would run it,
+// and what is expected of it.
+#ifndef TANDEM_TESTS_KERNELS_MATMUL_PROBLEM_H_
+#define TANDEM_TESTS_KERNELS_MATMUL_PROBLEM_H_
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/matmul/dispatch.h"
+#include "kernels/cpu/matmul/encode.h"
+#include "tests/kernels/matmul_emulation.h"
+
+namespace tandem::kernels::cpu {
+
+using tensor::Type;
+
+const Type kTypes[] = {Type::kF32,  Type::kF16,  Type::kBF16, Type::kQ8_0,
+                       Type::kQ4_0, Type::kQ5_0, Type::kQ4_K, Type::kQ6_K};
+
+inline bool Quantised(Type type) { return tensor::Traits(type).block_values > 1; }
+
+// --- weights ---
+
+// A matrix whose rows end exactly where its memory does, so that ASan sees any byte too many.
+struct Matrix {
+  Type type;
+  uint32_t rows;
+  uint32_t cols;
+  uint64_t stride;
+  std::unique_ptr<std::byte[]> data;
+
+  const std::byte* row(uint32_t r) const { return data.get() + r * stride; }
+  Weight weight() const { return {type, data.get(), rows, cols, stride, 0, cols}; }
+};
+
+inline uint16_t RandomHalf(std::mt19937& random) {
+  // Magnitudes from subnormal halves to about 1, both signs.
+  const int exponent = std::uniform_int_distribution(-22, 0)(random);
+  const float sign = random() % 2 == 0 ? 1.0f : -1.0f;
+  return tensor::FloatToHalf(sign * std::ldexp(1.0f + (random() % 1024) / 1024.0f, exponent));
+}
+
+inline void FillBlock(std::mt19937& random, Type type, std::byte* block, uint32_t bytes) {
+  std::normal_distribution<float> normal;
+  if (type == Type::kF32) {
+    const float value = normal(random);
+    std::memcpy(block, &value, sizeof(value));
+    return;
+  }
+  const auto put_half = [&](size_t at, uint16_t half) { std::memcpy(block + at, &half, 2); };
+  if (type == Type::kF16) return put_half(0, tensor::FloatToHalf(normal(random)));
+  if (type == Type::kBF16) return put_half(0, tensor::FloatToBf16(normal(random)));
+  for (uint32_t i = 0; i < bytes; ++i) block[i] = static_cast<std::byte>(random());
+  if (type == Type::kQ6_K) return put_half(offsetof(tensor::BlockQ6_K, d), RandomHalf(random));
+  put_half(0, RandomHalf(random));
+  if (type == Type::kQ4_K) put_half(2, RandomHalf(random));
+}
+
+inline Matrix RandomMatrix(uint32_t seed, Type type, uint32_t rows, uint32_t cols,
+                           uint64_t padding = 0) {
+  std::mt19937 random(seed);
+  const tensor::TypeTraits& traits = tensor::Traits(type);
+  const uint64_t row_bytes = tensor::RowBytes(type, cols);
+  Matrix m{type, rows, cols, row_bytes + padding, nullptr};
+  m.data = std::make_unique<std::byte[]>((rows - 1) * m.stride + row_bytes);
+  for (uint32_t r = 0; r < rows; ++r) {
+    for (uint32_t b = 0; b < cols / traits.block_values; ++b) {
+      FillBlock(random, type, m.data.get() + r * m.stride + b * traits.block_bytes,
+                traits.block_bytes);
+    }
+  }
+  return m;
+}
+
+inline std::vector<float> RandomFloats(uint32_t seed, size_t count, float outliers = 0.02f) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::uniform_real_distribution<float> uniform;
+  std::vector<float> values(count);
+  for (float& value : values) value = normal(random) * (uniform(random) < outliers ? 50.0f : 1.0f);
+  return values;
+}
+
+// --- running ---
+
+// Runs what is encoded in one thread, with the scratch of `threads` in turn.
+inline void RunList(const host::OpList& list) {
+  const host::ScratchSize size = list.scratch();
+  std::vector<std::byte> memory(size.shared + list.threads() * size.per_thread + 64,
+                                std::byte{0xa5});
+  void* aligned = memory.data();
+  size_t space = memory.size();
+  auto* base = static_cast<std::byte*>(std::align(64, memory.size() - 64, aligned, space));
+  for (const host::OpList::Entry& entry : list.entries()) {
+    for (uint32_t i = 0; i < entry.num_tasks; ++i) {
+      const uint32_t task = i % 2 == 0 ? i / 2 : entry.num_tasks - 1 - i / 2;  // order is free
+      const uint32_t thread = i % list.threads();
+      entry.run(list.params(entry),
+                {task, thread, base, base + size.shared + thread * size.per_thread});
+    }
+  }
+}
+
+inline void RunMatMul(const Kernels& kernels, uint32_t threads, const MatMulParams& params) {
+  host::OpList list(threads);
+  list.Clear(EncodeMode::kPlan);
+  EncodeMatMulWith(list, params, kernels);
+  const host::ScratchSize planned = list.scratch();
+  EXPECT_TRUE(list.entries().empty());
+  list.Clear(EncodeMode::kRun);
+  EncodeMatMulWith(list, params, kernels);
+  EXPECT_EQ(planned.shared, list.scratch().shared);
+  EXPECT_EQ(planned.per_thread, list.scratch().per_thread);
+  RunList(list);
+}
+
+MatMulParams OneProjection(const Weight& weight, const float* x, uint32_t tokens, uint32_t x_stride,
+                           const float* bias, float* y, uint32_t y_stride) {
+  MatMulParams params = {x, tokens, x_stride, 1, {}};
+  params.projections[0] = {weight, bias, y, y_stride};
+  return params;
+}
+
+// Dense y (tokens, rows).
+inline std::vector<float> MultiplyOnce(const Kernels& kernels, const Weight& weight,
+                                       const std::vector<float>& x, uint32_t tokens,
+                                       uint32_t threads = 1) {
+  std::vector<float> y(size_t{tokens} * weight.rows, NAN);
+  RunMatMul(
+      kernels, threads,
+      OneProjection(weight, x.data(), tokens, weight.col_count, nullptr, y.data(), weight.rows));
+  return y;
+}
+
+// --- the truth ---
+
+// y (tokens, rows) by the emulation; x (tokens, cols).
+inline std::vector<float> Emulate(const Matrix& m, const std::vector<float>& x, uint32_t tokens) {
+  std::vector<std::vector<ByteBlock>> bytes(tokens);
+  for (uint32_t t = 0; t < tokens && Quantised(m.type); ++t) {
+    bytes[t] = ToBytes(x.data() + size_t{t} * m.cols, m.cols);
+  }
+  std::vector<float> y(size_t{tokens} * m.rows);
+  std::vector<float> values(m.cols);
+  for (uint32_t r = 0; r < m.rows; ++r) {
+    const std::vector<Group> groups = GroupsOf(m.type, m.row(r), m.cols);
+    tensor::Dequantize(m.type, m.row(r), values.data(), m.cols);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      y[size_t{t} * m.rows + r] =
+          Quantised(m.type) ? EmulateQuantised(groups, bytes[t])
+                            : EmulateFloat(values.data(), x.data() + size_t{t} * m.cols, m.cols);
+    }
+  }
+  return y;
+}
+
+// Half a step of each activation's byte, by token and column; zero where they stay floats.
+inline std::vector<double> HalfSteps(Type type, const std::vector<float>& x, uint32_t cols) {
+  std::vector<double> steps(x.size());
+  if (!Quantised(type)) return steps;
+  for (size_t block = 0; block < x.size(); block += 32) {
+    float max = 0;
+    for (size_t i = block; i < block + 32; ++i) max = std::fmax(max, std::fabs(x[i]));
+    for (size_t i = block; i < block + 32; ++i) steps[i] = max / 127.0 * 0.5001;
+  }
+  EXPECT_EQ(cols % 32, 0);
+  return steps;
+}
+
+// |y - exact| is at most what rounding activations to bytes and float sums can cause.
+inline void ExpectNearExact(const Matrix& m, const std::vector<float>& x, uint32_t tokens,
+                            const std::vector<float>& y) {
+  const std::vector<double> half_steps = HalfSteps(m.type, x, m.cols);
+  std::vector<float> w(m.cols);
+  for (uint32_t r = 0; r < m.rows; ++r) {
+    tensor::Dequantize(m.type, m.row(r), w.data(), m.cols);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      const size_t at = size_t{t} * m.cols;
+      double exact = 0, magnitude = 0, rounding = 0;
+      for (uint32_t c = 0; c < m.cols; ++c) {
+        const double product = double{w[c]} * x[at + c];
+        exact += product;
+        magnitude += std::fabs(product);
+        rounding += std::fabs(w[c]) * half_steps[at + c];
+      }
+      // Q4_K's scales and minimums cancel, so magnitudes may exceed those of the values.
+      const double slack = (magnitude + rounding) * 1e-4 + 1e-30;
+      ASSERT_NEAR(y[size_t{t} * m.rows + r], exact, rounding + slack)
+          << "row " << r << " token " << t;
+    }
+  }
+}
+
+inline void ExpectSameBits(const float* a, const float* b, size_t count, const std::string& what) {
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t left, right;
+    std::memcpy(&left, &a[i], 4);
+    std::memcpy(&right, &b[i], 4);
+    ASSERT_EQ(left, right) << what << ", element " << i << ": " << a[i] << " and " << b[i];
+  }
+}
+
+inline void ExpectSameBits(const std::vector<float>& a, const std::vector<float>& b,
+                           const std::string& what) {
+  ASSERT_EQ(a.size(), b.size());
+  ExpectSameBits(a.data(), b.data(), a.size(), what);
+}
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_TESTS_KERNELS_MATMUL_PROBLEM_H_
