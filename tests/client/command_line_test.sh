@@ -68,5 +68,10 @@ expect 'bench too long' 1 '^$' '^tandem: --prefill needs a context of 100001 tok
   $tandem bench --model $model --prefill 100000
 expect 'bench on cuda' 1 '^$' '^tandem: --device cuda is not in this version' \
   $tandem bench --model $model --prefill 4 --device cuda
+expect 'bench through real workers' 0 '"prefill_tokens_per_second": [0-9.]+.*"4": [0-9.]+' '' \
+  $tandem bench --model $model --worker-binary worker/tandem_worker --tensor-parallel-size 2 \
+  --threads-per-worker 1 --prefill 20 --decode 4 --batch 1,4 --repetitions 1 --json
+expect 'bench on three ranks of 8 heads' 1 '^$' '^tandem: .*3.* 8 ' \
+  $tandem bench --model $model --worker-binary worker/tandem_worker --tensor-parallel-size 3
 
 exit $failed

@@ -39,7 +39,7 @@ HOMES = [
      "Gloo belongs in its communicator only"),
     (re.compile(r"^(pcre2\.h|utf8proc\.h)$"), re.compile(r"^(tests/)?common/tokenizer/"),
      "PCRE2 and utf8proc belong in common/tokenizer only"),
-    (re.compile(r"^CLI/"), re.compile(r"^(client|coordinator|worker|tools)/|^common/base/"),
+    (re.compile(r"^CLI/"), re.compile(r"^(tests/)?(client|coordinator|worker|tools)/|^common/base/"),
      "command lines are not for libraries below"),
     (re.compile(r"^(gtest|gmock|benchmark)/"), re.compile(r"^(tests|tools)/|_bench(mark)?\.cc$"),
      "GoogleTest and Google Benchmark belong in tests only"),

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# `tandem` against a real server of two worker processes: wait, generate, stats, and the end.
+set -u
+readonly tandem=client/tandem
+readonly tmp=${TEST_TMPDIR:?}
+failed=0
+
+fail() { echo "FAILED: $*"; failed=1; }
+
+# check NAME PATTERN TEXT: an extended regular expression.
+check() { [[ $3 =~ $2 ]] || fail "$1: expected $2, found: ${3:0:1000}"; }
+
+mkfifo "$tmp/stdout"
+coordinator/tandem_coordinator --model tests/golden/arch/llama/model.gguf --listen 127.0.0.1:0 \
+  --worker-binary worker/tandem_worker --tensor-parallel-size 2 --threads-per-worker 1 \
+  --max-num-seqs 2 --max-queued-requests 2 >"$tmp/stdout" 2>"$tmp/stderr" &
+coordinator=$!
+trap 'kill $coordinator 2>/dev/null' EXIT
+exec 3<"$tmp/stdout"
+read -r -t 120 ready <&3 || fail "no ready line: $(<"$tmp/stderr")"
+[[ $ready =~ listening\ on\ ([0-9.:]+) ]] || fail "no address in: $ready"
+readonly server=${BASH_REMATCH[1]}
+
+generate() { $tandem generate --server "$server" "$@"; }
+
+$tandem wait --server "$server" --timeout 60s || fail "wait"
+before=$($tandem stats --server "$server" --json)
+check stats '"blocks_total":[1-9][0-9]*,.*"running":0,"waiting":0,' "$before"
+
+first=$(generate --prompt 'hello world' --max-tokens 12 --seed 7 --ignore-eos --json)
+again=$(generate --prompt 'hello world' --max-tokens 12 --seed 7 --ignore-eos --json)
+check answer '"finish_reason":"length","usage":\{"prompt_tokens":7,"completion_tokens":12,' "$first"
+[[ $first == "$again" ]] || fail "the same seed gave $first, then $again"
+
+# More prompts than the server lets run and wait: what it refuses is tried again.
+for i in {1..20}; do
+  echo "{\"prompt_token_ids\": [$i, 2, 3], \"max_tokens\": $i}"
+done >"$tmp/prompts"
+generate --prompts-file "$tmp/prompts" --ignore-eos --temperature 0 --json >"$tmp/answers" ||
+  fail "many prompts"
+i=0
+while read -r answer; do
+  i=$((i + 1))
+  check "answer $i" "\"completion_tokens\":$i," "$answer"
+done <"$tmp/answers"
+[[ $i == 20 ]] || fail "$i answers to 20 prompts"
+
+generate --prompt '' 2>"$tmp/err" && fail "an empty prompt was taken"
+check 'empty prompt' '^tandem: the prompt is empty$' "$(<"$tmp/err")"
+generate --prompt x --max-tokens 999999 2>"$tmp/err" && fail "huge max_tokens were taken"
+check 'huge max_tokens' '^tandem: .*999999.*2048' "$(<"$tmp/err")"
+
+# An answer that is still running when the server stops ends as cancelled.
+generate --prompt x --max-tokens 2000 --ignore-eos >"$tmp/text" 3<&- &
+client=$!
+until [[ -s $tmp/text ]] || ! kill -0 $client 2>/dev/null; do :; done
+kill -TERM $coordinator
+wait $coordinator || fail "the coordinator's exit: $?"
+wait $client || fail "the client's exit: $?"
+[[ -s $tmp/text ]] || fail "no text before the end"
+$tandem wait --server "$server" --timeout 200ms 2>/dev/null && fail "it still serves"
+
+exit $failed
