@@ -1,0 +1,36 @@
+#include "worker/layers/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace tandem::worker {
+namespace {
+
+TEST(ArenaTest, CountingLearnsThePeakOfWhatARealOneHandsOut) {
+  Arena counting;
+  counting.Take<float>(3);
+  const size_t mark = counting.used();
+  counting.Take<float>(100);
+  counting.Rewind(mark);
+  counting.Take<int32_t>(5);
+  EXPECT_EQ(counting.peak(), 64u + 448u);  // 3 floats and 100 floats, each up to 64 bytes
+  EXPECT_EQ(counting.used(), 128u);
+
+  alignas(64) std::byte memory[512];
+  Arena arena(memory, counting.peak());
+  EXPECT_EQ(static_cast<void*>(arena.Take<float>(3)), memory);
+  EXPECT_EQ(static_cast<void*>(arena.Take<float>(100)), memory + 64);
+  arena.Rewind(64);
+  EXPECT_EQ(static_cast<void*>(arena.Take<int32_t>(5)), memory + 64);
+}
+
+TEST(ArenaDeathTest, TakingMoreThanWasPlannedIsOurBug) {
+  alignas(64) std::byte memory[64];
+  Arena arena(memory, sizeof(memory));
+  EXPECT_DEATH(arena.Take<float>(17), "arena of 64 bytes");
+}
+
+}  // namespace
+}  // namespace tandem::worker

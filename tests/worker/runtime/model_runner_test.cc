@@ -1,0 +1,140 @@
+// ModelRunner's own promises; that its numbers are right is tests/cluster/golden_test.cc's
+// business.
+#include "worker/runtime/model_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+namespace tandem::worker {
+namespace {
+
+constexpr char kModel[] = "tests/golden/arch/llama/model.gguf";
+
+class ModelRunnerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto model =
+        LoadedModel::Load({.path = kModel,
+                           .fingerprint = 0,
+                           .rank = 0,
+                           .size = 1,
+                           .backend = {.device = "cpu", .cpu_kernels = "reference", .threads = 1}},
+                          nullptr);
+    ASSERT_TRUE(model.ok()) << model.status();
+    model_ = *std::move(model);
+    options_ = {.kv_cache_type = tensor::Type::kF32,
+                .block_size = 8,
+                .max_num_seqs = 2,
+                .max_num_batched_tokens = 16,
+                .max_model_len = 64,
+                .kv_cache_bytes = 0,
+                .num_kv_blocks = 4,
+                .max_result_bytes = 1 << 20};
+  }
+
+  std::unique_ptr<ModelRunner> StartRunner() {
+    auto runner = std::make_unique<ModelRunner>(*model_, options_);
+    EXPECT_TRUE(runner->Prepare().ok());
+    EXPECT_TRUE(runner->Start(Epoch{3}, {4}, nullptr).ok());
+    return runner;
+  }
+
+  // Prefills tokens 1, 2, 3 into block 2 and samples greedily.
+  static step::StepDescriptor Step(uint64_t id) {
+    step::StepDescriptor step;
+    step.step_id = StepId{id};
+    step.epoch = Epoch{3};
+    step.kind = step::StepKind::kPrefill;
+    step.num_scheduled_tokens = 3;
+    step.num_seqs_active = 1;
+    step.tokens = {1, 2, 3};
+    step.positions = {0, 1, 2};
+    step.query_offsets = {0, 3};
+    step.sequences = {{.slot = 0, .adapter = -1, .query_len = 3, .context_len = 3}};
+    step.groups = {{.table_offsets = {0, 1}, .blocks = {2}, .slot_mapping = {16, 17, 18}}};
+    step.rows = {{.token = 2, .wants = step::kWantSample, .top_n = 0, .logprobs_of = {}}};
+    step.sampling.resize(1);
+    step.sampling[0].temperature = 0;
+    step.sampling[0].position = 3;
+    return step;
+  }
+  static Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
+
+  std::unique_ptr<LoadedModel> model_;
+  RunnerOptions options_;
+};
+
+TEST_F(ModelRunnerTest, TheSameStepGivesTheSameToken) {
+  auto runner = StartRunner();
+  auto first = runner->Run(Step(1), Soon());
+  auto second = runner->Run(Step(2), Soon());
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  ASSERT_EQ(first->rows.size(), 1u);
+  ASSERT_EQ(first->rows[0].tokens.size(), 1u);
+  EXPECT_EQ(first->rows[0].tokens, second->rows[0].tokens);
+  EXPECT_EQ(first->step_id, StepId{1});
+  EXPECT_EQ(first->epoch, Epoch{3});
+}
+
+TEST_F(ModelRunnerTest, RefusesWhatItCannotRunAndStaysAsItWas) {
+  auto runner = StartRunner();
+  const auto before = runner->Run(Step(1), Soon());
+  ASSERT_TRUE(before.ok()) << before.status();
+
+  step::StepDescriptor other_epoch = Step(2);
+  other_epoch.epoch = Epoch{2};
+  EXPECT_EQ(runner->Run(other_epoch, Soon()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  step::StepDescriptor far_block = Step(2);
+  far_block.groups[0].blocks = {4};
+  EXPECT_EQ(runner->Run(far_block, Soon()).status().code(), absl::StatusCode::kInvalidArgument);
+  step::StepDescriptor adapter = Step(2);
+  adapter.sequences[0].adapter = 0;
+  EXPECT_EQ(runner->Run(adapter, Soon()).status().code(), absl::StatusCode::kUnimplemented);
+  step::StepDescriptor previous = Step(2);
+  previous.tokens[0] = step::PreviousRow(0);
+  EXPECT_EQ(runner->Run(previous, Soon()).status().code(), absl::StatusCode::kUnimplemented);
+
+  const auto after = runner->Run(Step(2), Soon());
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->rows[0].tokens, before->rows[0].tokens);
+}
+
+TEST_F(ModelRunnerTest, PrepareSaysWhatDoesNotFit) {
+  options_.max_model_len = 1 << 20;
+  EXPECT_EQ(ModelRunner(*model_, options_).Prepare().status().code(),
+            absl::StatusCode::kInvalidArgument);
+  options_.max_model_len = 64;
+  options_.num_kv_blocks = 0;
+  options_.kv_cache_bytes = 100;
+  EXPECT_EQ(ModelRunner(*model_, options_).Prepare().status().code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(ModelRunnerTest, ALiveWorkersNextEpochGetsFreshPages) {
+  auto runner = StartRunner();
+  ASSERT_TRUE(runner->Run(Step(1), Soon()).ok());
+  ASSERT_TRUE(runner->Start(Epoch{4}, {4}, nullptr).ok());
+  EXPECT_FALSE(runner->Run(Step(1), Soon()).ok());
+  step::StepDescriptor step = Step(1);
+  step.epoch = Epoch{4};
+  EXPECT_TRUE(runner->Run(step, Soon()).ok());
+}
+
+TEST(LoadedModelTest, AnotherFileIsRefusedByItsFingerprint) {
+  const auto status =
+      LoadedModel::Load({.path = kModel,
+                         .fingerprint = 12345,
+                         .rank = 0,
+                         .size = 1,
+                         .backend = {.device = "cpu", .cpu_kernels = "reference", .threads = 1}},
+                        nullptr)
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("fingerprint"), absl::string_view::npos);
+}
+
+}  // namespace
+}  // namespace tandem::worker
