@@ -13,18 +13,20 @@ from bpe import Tokenizer
 from exercises import Exercise, links, pairs
 from generator import FULL, training_text
 
-WEIGHTS = {"Story": 0.4, "Question": 0.0, "Answer": 1.0}  # of a line's tokens, by its first word
-ANSWER_WEIGHT = WEIGHTS["Answer"]
+# What a token counts in the loss. A story's words can hardly be foreseen and would drown the lookups early on.
+ANSWER_WEIGHT = 1.0
+STORY_WEIGHT, EARLY_STORY_WEIGHT = 0.4, 0.03
 END_WEIGHT = 0.1
 FIRST_STORY_LEVEL = 2
-HIGHEST_LEVEL = FIRST_STORY_LEVEL + FULL
+HIGHEST_LEVEL = FIRST_STORY_LEVEL + FULL + 1
 POOL_BATCHES = 8
 _VERB = re.compile(r" (?:is|has|belongs to|came from|went to|was put there by|we find)\b")
 
 
-def encode_weighted(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[float]]:
+def encode_weighted(tokenizer: Tokenizer, text: str, story_weight: float) -> tuple[list[int], list[float]]:
     """Token ids with begin and end, and the loss weight of each as a target."""
     ids, weights = [tokenizer.begin_id], [0.0]
+    weight_of = {"Story": story_weight, "Question": 0.0, "Answer": ANSWER_WEIGHT}
     asked = False
     for line in text.splitlines(keepends=True):
         head, colon, tail = line.partition(":")
@@ -35,7 +37,7 @@ def encode_weighted(tokenizer: Tokenizer, text: str) -> tuple[list[int], list[fl
             given, tail = given + tail[:subject.end()], tail[subject.end():]
         given_ids, tail_ids = tokenizer.encode(given), tokenizer.encode(tail)
         ids += given_ids + tail_ids
-        weights += [0.0] * len(given_ids) + [WEIGHTS[head]] * len(tail_ids)
+        weights += [0.0] * len(given_ids) + [weight_of[head]] * len(tail_ids)
         asked = head == "Question"
     return ids + [tokenizer.end_id], weights + [END_WEIGHT]
 
@@ -50,12 +52,14 @@ def encode_exercise(tokenizer: Tokenizer, exercise: Exercise) -> tuple[list[int]
 
 
 def encode_level(tokenizer: Tokenizer, rng: random.Random, level: int) -> tuple[list[int], list[float]]:
-    """Levels 0 and 1 are exercises, the others the generator's levels from 0 on."""
+    """Levels 0 and 1 are exercises, then the generator's levels; at the highest the stories' own words count too."""
     if level == 0:
         return encode_exercise(tokenizer, pairs(rng))
     if level == 1:
         return encode_exercise(tokenizer, links(rng))
-    return encode_weighted(tokenizer, training_text(rng, level - FIRST_STORY_LEVEL))
+    story_weight = STORY_WEIGHT if level == HIGHEST_LEVEL else EARLY_STORY_WEIGHT
+    text = training_text(rng, min(level - FIRST_STORY_LEVEL, FULL))
+    return encode_weighted(tokenizer, text, story_weight)
 
 
 def batches(tokenizer: Tokenizer, seed: int, tokens_per_batch: int,

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import words
 from holdout import place_held_out, thing_held_out
 from questions import Question, all_questions
-from templates import OPENING_PHRASE, OPENING_SENTENCE, TEMPLATES
+from templates import OPENING_PHRASE, OPENING_SENTENCE, TEMPLATES, render
 from world import World
 
 STORY_PROMPT = "Story:"
@@ -201,20 +201,6 @@ class StoryWriter:
     def _named_last(self, person: str) -> None:
         if not self._plain:
             self._subject = person
-
-
-def render(template: str, slots: dict[str, str]) -> str:
-    """Fills the slots of one template, and those that follow from them."""
-    full = dict(slots)
-    if "N" in slots:
-        female = slots["N"] in words.FEMALE
-        full |= {"HE": "She" if female else "He", "he": "she" if female else "he",
-                 "HIS": "her" if female else "his", "HIM": "her" if female else "him"}
-    if "C" in slots:
-        full["AC"] = f"{words.article(slots['C'])} {slots['C']}"
-    if "P" in slots:
-        full |= {"PC": slots["P"][0].upper() + slots["P"][1:], "D": words.destination(slots["P"])}
-    return template.format(**full)
 
 
 FULL = 3  # the highest level

@@ -20,8 +20,8 @@ class Shape:
     vocabulary: int
     hidden: int = 128
     layers: int = 4
-    heads: int = 4
-    kv_heads: int = 2
+    heads: int = 8
+    kv_heads: int = 4
     head_size: int = 32
     ffn: int = 384
     context: int = 1024

@@ -8,6 +8,8 @@ Slots: {N} the person who acts, {M} another person, {HE}/{he}/{HIS}/{HIM} pronou
 
 from __future__ import annotations
 
+import words
+
 TEMPLATES: dict[str, list[str]] = {
     # A person has a new thing.
     "own": [
@@ -36,13 +38,13 @@ TEMPLATES: dict[str, list[str]] = {
         "{N} stood {P}.",
         "{N} rested {P}.",
         "{N} was walking about {P}.",
-        "{N} spent the whole day {P}.",
+        "{N} spent the day {P}.",
     ],
     "at_pronoun": ["{HE} was {P}.", "{HE} waited {P}."],
     "at_own": [
-        "{N} was {P} with {AC} {T}.",
+        "{N} had {AC} {T} {P}.",
         "{PC}, {N} found {AC} {T}.",
-        "{N} sat {P} and held {AC} {T}.",
+        "{N} sat {P} with {AC} {T}.",
     ],
     "at_both": ["{N} and {M} were {P}.", "{N} met {M} {P}."],
     # A person changes the place.
@@ -51,7 +53,7 @@ TEMPLATES: dict[str, list[str]] = {
         "Later, {N} walked to {D}.",
         "After a while, {N} ran to {D}.",
         "Soon {N} hurried to {D}.",
-        "{N} got tired of waiting and left for {D}.",
+        "{N} got tired and left for {D}.",
     ],
     "move_pronoun": ["Then {he} went to {D}.", "Later, {he} walked to {D}."],
     # A thing changes its owner, from {N} to {M}.
@@ -123,6 +125,8 @@ LINKS: dict[str, list[tuple[str, str]]] = {
         ("{N} has a", " {T}"),
         ("{N} found a", " {T}"),
         ("{T}", " {N}"),
+        ("the {T}", " {N}"),
+        ("The {C} {T} belongs to", " {N}"),
         ("The {T} belongs to", " {N}"),
         ("The {T} came from", " {N}"),
     ],
@@ -130,6 +134,8 @@ LINKS: dict[str, list[tuple[str, str]]] = {
         ("{N} was", " {P}"),
         ("{N} is", " {P}"),
         ("{N} sat", " {P}"),
+        ("{PC}", " {N}"),
+        ("{PC} is", " {N}"),
         ("{PC} we find", " {N}"),
     ],
     "colour": [
@@ -138,3 +144,17 @@ LINKS: dict[str, list[tuple[str, str]]] = {
         ("a {C}", " {T}"),
     ],
 }
+
+
+def render(template: str, slots: dict[str, str]) -> str:
+    """Fills the slots of one template, and those that follow from them."""
+    full = dict(slots)
+    if "N" in slots:
+        female = slots["N"] in words.FEMALE
+        full |= {"HE": "She" if female else "He", "he": "she" if female else "he",
+                 "HIS": "her" if female else "his", "HIM": "her" if female else "him"}
+    if "C" in slots:
+        full["AC"] = f"{words.article(slots['C'])} {slots['C']}"
+    if "P" in slots:
+        full |= {"PC": slots["P"][0].upper() + slots["P"][1:], "D": words.destination(slots["P"])}
+    return template.format(**full)

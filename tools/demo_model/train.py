@@ -27,6 +27,7 @@ HERE = Path(__file__).parent
 WARM_UP_STEPS = 50
 DECAY_SHARE = 0.35
 ADVANCE_AT = 0.85
+LINKS_LEVEL = 1
 SAVE_SECONDS = 180
 
 
@@ -38,7 +39,12 @@ class Curriculum:
         self.right = 0.0
 
     def draw(self, rng: random.Random) -> int:
-        return self.level if rng.random() < 0.85 else rng.randint(0, min(self.level + 1, HIGHEST_LEVEL))
+        chance = rng.random()
+        if self.level == HIGHEST_LEVEL:
+            return self.level if chance < 0.9 else rng.randrange(self.level)
+        if chance < 0.6:
+            return self.level
+        return LINKS_LEVEL if chance < 0.85 else rng.randint(0, min(self.level + 1, HIGHEST_LEVEL))
 
     def observe(self, right: float) -> None:
         self.right += 0.04 * (right - self.right)
