@@ -42,6 +42,14 @@ v1::CoordinatorMessage ToProto(const WorkerConfig& config, const std::string& ch
   return message;
 }
 
+// DEADLINE_EXCEEDED means "ask again" here; a worker's own is final.
+absl::Status FailedStatus(const v1::Failed& failed) {
+  const auto code = static_cast<absl::StatusCode>(failed.code());
+  return absl::Status(
+      code == absl::StatusCode::kDeadlineExceeded ? absl::StatusCode::kUnavailable : code,
+      failed.message());
+}
+
 uint64_t EventEpoch(const v1::WorkerMessage& event) {
   switch (event.message_case()) {
     case v1::WorkerMessage::kLoading:
@@ -130,10 +138,7 @@ absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextAnswer(Deadline deadl
                         << " of " << (loading.total_bytes() >> 20) << " MiB";
       continue;
     }
-    if (event->has_failed()) {
-      return Explain(absl::Status(static_cast<absl::StatusCode>(event->failed().code()),
-                                  event->failed().message()));
-    }
+    if (event->has_failed()) return Explain(FailedStatus(event->failed()));
     return event;
   }
 }

@@ -57,7 +57,7 @@ class WorkerClient {
   virtual absl::Status Configure(const WorkerConfig& config) = 0;
   // Sends Load (starts loading on all ranks before any is waited for).
   virtual absl::Status StartLoad() = 0;
-  // Waits for Ready. Errors name the rank.
+  // Waits for Ready. Errors name the rank; after DEADLINE_EXCEEDED it may be asked again.
   virtual absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) = 0;
   // Tells the worker how many blocks the group agreed on (the minimum over ranks), which opens it
   // for steps.

@@ -1,6 +1,7 @@
 #include "coordinator/cluster/worker_group.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -39,19 +40,42 @@ absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(const std::vector<Worke
     TANDEM_RETURN_IF_ERROR(workers_[rank]->Configure(configs[rank]));
   }
   for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->StartLoad());
-  std::vector<uint32_t> num_blocks;
-  for (size_t rank = 0; rank < workers_.size(); ++rank) {
-    TANDEM_ASSIGN_OR_RETURN(const WorkerReady ready, workers_[rank]->FinishLoad(deadline));
-    if (rank == 0) num_blocks = ready.num_blocks;
-    if (ready.num_blocks.size() != num_blocks.size() || num_blocks.empty()) {
-      return absl::InternalError(absl::StrCat(RankName(rank), " has ", ready.num_blocks.size(),
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<WorkerReady> ready, WaitReady(deadline));
+  std::vector<uint32_t> num_blocks = ready[0].num_blocks;
+  for (size_t rank = 0; rank < ready.size(); ++rank) {
+    const std::vector<uint32_t>& blocks = ready[rank].num_blocks;
+    if (blocks.size() != num_blocks.size() || num_blocks.empty()) {
+      return absl::InternalError(absl::StrCat(RankName(rank), " has ", blocks.size(),
                                               " KV groups, rank 0 has ", num_blocks.size()));
     }
-    std::transform(num_blocks.begin(), num_blocks.end(), ready.num_blocks.begin(),
-                   num_blocks.begin(), [](uint32_t a, uint32_t b) { return std::min(a, b); });
+    std::transform(num_blocks.begin(), num_blocks.end(), blocks.begin(), num_blocks.begin(),
+                   [](uint32_t a, uint32_t b) { return std::min(a, b); });
   }
   for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->Start(num_blocks, deadline));
   return num_blocks;
+}
+
+absl::StatusOr<std::vector<WorkerReady>> WorkerGroup::WaitReady(Deadline deadline) {
+  // In turns, because the ranks wait for each other: the one that fails is the one to hear of.
+  std::vector<WorkerReady> ready(workers_.size());
+  std::vector<size_t> pending(workers_.size());
+  std::iota(pending.begin(), pending.end(), 0);
+  while (true) {
+    std::vector<size_t> still_pending;
+    for (size_t rank : pending) {
+      absl::StatusOr<WorkerReady> answer =
+          workers_[rank]->FinishLoad(Earlier(Deadline::After(kPollSlice), deadline));
+      if (answer.ok()) {
+        ready[rank] = *std::move(answer);
+      } else if (absl::IsDeadlineExceeded(answer.status()) && !deadline.Passed()) {
+        still_pending.push_back(rank);
+      } else {
+        return answer.status();
+      }
+    }
+    if (still_pending.empty()) return ready;
+    pending = std::move(still_pending);
+  }
 }
 
 absl::Status WorkerGroup::Submit(const step::StepDescriptor& step, Deadline deadline) {

@@ -53,6 +53,8 @@ class WorkerGroup {
     Epoch epoch;
   };
 
+  // Every rank's Ready, or the first error that any of them answers with.
+  absl::StatusOr<std::vector<WorkerReady>> WaitReady(Deadline deadline);
   // Asks one rank for its result until `deadline`; leaves the answer as it is when there is none
   // yet.
   void Poll(size_t rank, const SubmittedStep& step, Deadline deadline, Answer& answer);

@@ -204,37 +204,60 @@ TEST(ServerStartTest, RefusesInOneLine) {
   }
 }
 
-TEST(ExternalWorkersTest, DialInWithTheToken) {
-  const std::string token_file = ::testing::TempDir() + "/token";
-  const std::string wrong_file = ::testing::TempDir() + "/wrong_token";
-  std::ofstream(token_file) << "a token\n";
-  std::ofstream(wrong_file) << "another\n";
-  auto coordinator =
-      Program::Start({kCoordinator, "--model", LlamaPath(), "--listen", "127.0.0.1:0",
-                      "--tensor-parallel-size", "2", "--workers", "external", "--worker-listen",
-                      "127.0.0.1:0", "--worker-token-file", token_file});
-  constexpr char kWaiting[] = "waiting for workers on ";
-  ASSERT_TRUE(coordinator->WaitStderr(kWaiting, Deadline::After(kPatience)));
-  ASSERT_TRUE(coordinator->WaitStderr("\n", Deadline::After(kPatience)));
-  const std::string log = coordinator->Stderr();
-  const size_t begin = log.find(kWaiting) + sizeof(kWaiting) - 1;
-  const std::string address = log.substr(begin, log.find_first_of(" \n,", begin) - begin);
+// A coordinator that waits for two workers, and where.
+class ExternalWorkersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(token_file_) << "a token\n";
+    coordinator_ =
+        Program::Start({kCoordinator, "--model", LlamaPath(), "--listen", "127.0.0.1:0",
+                        "--tensor-parallel-size", "2", "--workers", "external", "--worker-listen",
+                        "127.0.0.1:0", "--worker-token-file", token_file_});
+    constexpr char kWaiting[] = "waiting for workers on ";
+    ASSERT_TRUE(coordinator_->WaitStderr(kWaiting, Deadline::After(kPatience)));
+    ASSERT_TRUE(coordinator_->WaitStderr("\n", Deadline::After(kPatience)));
+    const std::string log = coordinator_->Stderr();
+    const size_t begin = log.find(kWaiting) + sizeof(kWaiting) - 1;
+    address_ = log.substr(begin, log.find_first_of(" \n,", begin) - begin);
+  }
+  std::vector<std::string> Worker(const std::string& token_file,
+                                  const std::vector<std::string>& flags) const {
+    std::vector<std::string> argv = {kWorker, "--coordinator", address_, "--token-file",
+                                     token_file};
+    argv.insert(argv.end(), flags.begin(), flags.end());
+    return argv;
+  }
 
-  const Finished intruder =
-      RunProgram({kWorker, "--coordinator", address, "--token-file", wrong_file});
+  const std::string token_file_ = ::testing::TempDir() + "/token";
+  std::unique_ptr<Program> coordinator_;
+  std::string address_;
+};
+
+TEST_F(ExternalWorkersTest, DialInWithTheToken) {
+  const std::string wrong_file = ::testing::TempDir() + "/wrong_token";
+  std::ofstream(wrong_file) << "another\n";
+  const Finished intruder = RunProgram(Worker(wrong_file, {}));
   EXPECT_EQ(intruder.exit_code, 1);
   EXPECT_NE(intruder.err.find("token"), std::string::npos) << intruder.err;
 
-  auto first = Program::Start(
-      {kWorker, "--coordinator", address, "--rank", "1", "--token-file", token_file});
-  auto second = Program::Start(
-      {kWorker, "--coordinator", address, "--rank", "auto", "--token-file", token_file});
-  EXPECT_TRUE(coordinator->WaitStdout("ready: listening on ", Deadline::After(kPatience)))
-      << coordinator->Stderr();
-  coordinator->Signal(SIGTERM);
-  EXPECT_EQ(coordinator->WaitExit(Deadline::After(kPatience)), 0);
+  auto first = Program::Start(Worker(token_file_, {"--rank", "1"}));
+  auto second = Program::Start(Worker(token_file_, {"--rank", "auto"}));
+  EXPECT_TRUE(coordinator_->WaitStdout("ready: listening on ", Deadline::After(kPatience)))
+      << coordinator_->Stderr();
+  coordinator_->Signal(SIGTERM);
+  EXPECT_EQ(coordinator_->WaitExit(Deadline::After(kPatience)), 0);
   EXPECT_EQ(first->WaitExit(Deadline::After(kPatience)), 0);
   EXPECT_EQ(second->WaitExit(Deadline::After(kPatience)), 0);
+}
+
+TEST_F(ExternalWorkersTest, ARankWithAnotherModelIsTheOneThatIsNamed) {
+  auto sound = Program::Start(Worker(token_file_, {"--rank", "0"}));
+  auto other = Program::Start(
+      Worker(token_file_, {"--rank", "1", "--model", GoldenPath("arch/qwen2/model.gguf")}));
+  EXPECT_EQ(coordinator_->WaitExit(Deadline::After(kPatience)), 1);
+  const std::string log = coordinator_->Stderr();
+  EXPECT_NE(log.find("tandem_coordinator: rank 1: model file differs"), std::string::npos) << log;
+  EXPECT_TRUE(other->WaitExit(Deadline::After(kPatience)).has_value());
 }
 
 }  // namespace
