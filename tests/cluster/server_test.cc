@@ -23,6 +23,7 @@ namespace tandem::testing {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kLossNoticed = std::chrono::seconds(5);
 
 std::string LlamaPath() { return GoldenPath("arch/llama/model.gguf"); }
 
@@ -257,7 +258,9 @@ TEST_F(ExternalWorkersTest, ARankWithAnotherModelIsTheOneThatIsNamed) {
   EXPECT_EQ(coordinator_->WaitExit(Deadline::After(kPatience)), 1);
   const std::string log = coordinator_->Stderr();
   EXPECT_NE(log.find("tandem_coordinator: rank 1: model file differs"), std::string::npos) << log;
-  EXPECT_TRUE(other->WaitExit(Deadline::After(kPatience)).has_value());
+  // Also the one that waits for it.
+  EXPECT_TRUE(sound->WaitExit(Deadline::After(kLossNoticed)).has_value());
+  EXPECT_TRUE(other->WaitExit(Deadline::After(kLossNoticed)).has_value());
 }
 
 }  // namespace

@@ -29,6 +29,15 @@ void Copy(void* to, const void* from, size_t bytes) {
 absl::StatusOr<std::unique_ptr<Communicator>> ShmCommunicator::Create(
     int rank, int size, Epoch epoch, transport::Rendezvous& rendezvous, kernels::HostStream& stream,
     Deadline deadline, const ShmGroupOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ShmCommunicator> communicator,
+                          Open(rank, size, epoch, rendezvous, stream, deadline, options));
+  TANDEM_RETURN_IF_ERROR(communicator->Join(deadline));
+  return std::unique_ptr<Communicator>(std::move(communicator));
+}
+
+absl::StatusOr<std::unique_ptr<ShmCommunicator>> ShmCommunicator::Open(
+    int rank, int size, Epoch epoch, transport::Rendezvous& rendezvous, kernels::HostStream& stream,
+    Deadline deadline, const ShmGroupOptions& options) {
   const std::string key = absl::StrCat("communicator/", epoch.value);
   std::unique_ptr<ShmGroup> group;
   if (rank == 0) {
@@ -38,10 +47,13 @@ absl::StatusOr<std::unique_ptr<Communicator>> ShmCommunicator::Create(
     TANDEM_ASSIGN_OR_RETURN(const std::string address, rendezvous.Get(key, deadline));
     TANDEM_ASSIGN_OR_RETURN(group, ShmGroup::Open(address, rank, size, epoch, options));
   }
-  TANDEM_RETURN_IF_ERROR(group->Begin({CollectiveKind::kJoin, 0, 0}, deadline));
-  group->Arrive();
-  TANDEM_RETURN_IF_ERROR(group->AwaitAll(deadline));
-  return std::unique_ptr<Communicator>(new ShmCommunicator(std::move(group), stream));
+  return std::make_unique<ShmCommunicator>(std::move(group), stream);
+}
+
+absl::Status ShmCommunicator::Join(Deadline deadline) {
+  TANDEM_RETURN_IF_ERROR(group_->Begin({CollectiveKind::kJoin, 0, 0}, deadline));
+  group_->Arrive();
+  return group_->AwaitAll(deadline);
 }
 
 void ShmCommunicator::AllReduceSum(float* data, size_t count) {

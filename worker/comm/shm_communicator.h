@@ -31,6 +31,13 @@ class ShmCommunicator : public Communicator {
                                                               kernels::HostStream& stream,
                                                               Deadline deadline,
                                                               const ShmGroupOptions& options = {});
+  // The two halves of Create: in between, the communicator can be told to whoever may Abort it.
+  static absl::StatusOr<std::unique_ptr<ShmCommunicator>> Open(int rank, int size, Epoch epoch,
+                                                               transport::Rendezvous& rendezvous,
+                                                               kernels::HostStream& stream,
+                                                               Deadline deadline,
+                                                               const ShmGroupOptions& options = {});
+  absl::Status Join(Deadline deadline);
   // Over a group that somebody else has put together.
   ShmCommunicator(std::unique_ptr<ShmGroup> group, kernels::HostStream& stream)
       : group_(std::move(group)), stream_(stream) {}

@@ -142,16 +142,25 @@ absl::Status WorkerLife::LoadModel() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Communicator>> WorkerLife::MakeCommunicator() {
-  if (config_->size == 1) return std::unique_ptr<Communicator>();
+absl::Status WorkerLife::JoinCommunicator() {
+  if (config_->size == 1) return absl::OkStatus();
   kernels::HostStream* host_stream = model_->backend().host_stream();
   if (host_stream == nullptr) {
     return absl::UnimplementedError(
         absl::StrCat("no communicator for device '", config_->backend.device, "'"));
   }
+  const auto deadline = Deadline::After(kCommunicatorTimeout);
   auto rendezvous = stream_.MakeRendezvous(config_->epoch);
-  return ShmCommunicator::Create(config_->rank, config_->size, config_->epoch, *rendezvous,
-                                 *host_stream, Deadline::After(kCommunicatorTimeout));
+  TANDEM_ASSIGN_OR_RETURN(
+      auto joining, ShmCommunicator::Open(config_->rank, config_->size, config_->epoch, *rendezvous,
+                                          *host_stream, deadline));
+  ShmCommunicator& communicator = *joining;
+  prepared_comm_ = std::move(joining);
+  {
+    std::lock_guard lock(interruptible_.mutex);
+    interruptible_.communicator = prepared_comm_.get();
+  }
+  return communicator.Join(deadline);
 }
 
 absl::Status WorkerLife::Handle(const LoadCommand& command) {
@@ -160,7 +169,7 @@ absl::Status WorkerLife::Handle(const LoadCommand& command) {
   TANDEM_RETURN_IF_ERROR(LoadModel());
   runner_ = std::make_unique<ModelRunner>(*model_, config_->runner);
   TANDEM_ASSIGN_OR_RETURN(const model::MemoryPlan plan, runner_->Prepare());
-  TANDEM_ASSIGN_OR_RETURN(prepared_comm_, MakeCommunicator());
+  TANDEM_RETURN_IF_ERROR(JoinCommunicator());
   const std::vector<uint32_t> num_blocks(model_->spec().kv_groups.size(),
                                          static_cast<uint32_t>(plan.num_blocks));
   return stream_.SendReady(config_->epoch, num_blocks,
@@ -174,10 +183,6 @@ absl::Status WorkerLife::Handle(const StartCommand& command) {
   if (command.epoch != config_->epoch) return WrongEpoch(command.epoch, config_->epoch);
   TANDEM_RETURN_IF_ERROR(
       runner_->Start(command.epoch, command.num_blocks, std::move(prepared_comm_)));
-  {
-    std::lock_guard lock(interruptible_.mutex);
-    interruptible_.communicator = runner_->communicator();
-  }
   stepping_ = true;
   return stream_.SendStarted(command.epoch);
 }

@@ -39,7 +39,8 @@ class WorkerLife {
 
   absl::Status OpenChannel(const ConfigureCommand& command);
   absl::Status LoadModel();
-  absl::StatusOr<std::unique_ptr<Communicator>> MakeCommunicator();
+  // Leaves prepared_comm_, which an interrupt can reach from here on; null with one rank.
+  absl::Status JoinCommunicator();
   void DropEpoch();
 
   // Steps until the channel closes.
@@ -61,7 +62,7 @@ class WorkerLife {
   std::string loaded_key_;                  // what model_ was loaded from and for
   std::unique_ptr<LoadedModel> model_;
   std::unique_ptr<ModelRunner> runner_;          // uses model_
-  std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start
+  std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start; then the runner has it
   std::shared_ptr<transport::Channel> channel_;
   bool stepping_ = false;
   Interruptible interruptible_;
