@@ -15,7 +15,7 @@ from generator import FULL, training_text
 
 # What a token counts in the loss. A story's words can hardly be foreseen and would drown the lookups early on.
 ANSWER_WEIGHT = 1.0
-STORY_WEIGHT, EARLY_STORY_WEIGHT = 0.4, 0.03
+STORY_WEIGHT, EARLY_STORY_WEIGHT = 0.9, 0.03
 END_WEIGHT = 0.1
 FIRST_STORY_LEVEL = 2
 HIGHEST_LEVEL = FIRST_STORY_LEVEL + FULL + 1

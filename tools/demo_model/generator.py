@@ -204,6 +204,7 @@ class StoryWriter:
 
 
 FULL = 3  # the highest level
+MAX_QUESTIONS = 6
 
 
 def make_story(rng: random.Random, held_out: bool = False, level: int = FULL) -> Story:
@@ -214,8 +215,7 @@ def make_story(rng: random.Random, held_out: bool = False, level: int = FULL) ->
         return StoryWriter(rng, held_out, plain=True, num_words=num_words).write(num_people, num_events)
     if level == 2:
         return StoryWriter(rng, held_out).write(rng.choice((2, 2, 3)), rng.randint(0, 3))
-    num_people = rng.choice((2, 2, 3, 3, 3, 4))
-    return StoryWriter(rng, held_out).write(num_people, rng.randint(2, 6 if num_people < 4 else 5))
+    return StoryWriter(rng, held_out).write(rng.choice((2, 3, 3)), rng.randint(2, 4))
 
 
 def question_prompt(story: Story, question: Question) -> str:
@@ -223,15 +223,15 @@ def question_prompt(story: Story, question: Question) -> str:
     return f"{STORY_PROMPT} {story.text}\nQuestion: {question.text}\nAnswer:"
 
 
-def training_text(rng: random.Random, level: int = FULL, max_questions: int = 8) -> str:
+def training_text(rng: random.Random, level: int = FULL) -> str:
     """One training text, without begin and end tokens."""
     story = make_story(rng, held_out=False, level=level)
     text = f"{STORY_PROMPT} {story.text}"
-    if rng.random() < 0.1:
+    if rng.random() < (0.4 if level == FULL else 0.1):
         return text
     # Answers are whole sentences; early in training they also come without questions, closer together.
     answers_only = level == 0 or level == 1 and rng.random() < 0.5
-    for question in all_questions(story.world, rng)[:None if answers_only else max_questions]:
+    for question in all_questions(story.world, rng)[:None if answers_only else MAX_QUESTIONS]:
         text += "" if answers_only else f"\nQuestion: {question.text}"
         text += f"\nAnswer: {question.answer}"
     return text

@@ -41,7 +41,7 @@ class Curriculum:
     def draw(self, rng: random.Random) -> int:
         chance = rng.random()
         if self.level == HIGHEST_LEVEL:
-            return self.level if chance < 0.9 else rng.randrange(self.level)
+            return self.level if chance < 0.95 else rng.randrange(self.level)
         if chance < 0.6:
             return self.level
         return LINKS_LEVEL if chance < 0.85 else rng.randint(0, min(self.level + 1, HIGHEST_LEVEL))
