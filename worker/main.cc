@@ -4,17 +4,16 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/base/host.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/base/token_file.h"
 #include "worker/life/control_stream.h"
 #include "worker/life/worker_life.h"
 
@@ -39,15 +38,6 @@ absl::StatusOr<std::optional<int>> ParseRank(const std::string& text) {
       absl::StrCat("--rank must be a number from 0 or auto, got '", text, "'"));
 }
 
-absl::StatusOr<std::string> ReadToken(const std::string& path) {
-  std::ifstream file(path);
-  std::string token;
-  if (!file || !std::getline(file, token) || token.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("--token-file '", path, "' holds no token"));
-  }
-  return std::string(absl::StripAsciiWhitespace(token));
-}
-
 // A spawned worker must not outlive its coordinator, however that ends.
 void DieWithParent(int parent_pid) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -58,7 +48,7 @@ absl::Status Serve(const Flags& flags) {
   if (flags.parent_pid > 0) DieWithParent(flags.parent_pid);
   Greeting greeting;
   TANDEM_ASSIGN_OR_RETURN(greeting.rank, ParseRank(flags.rank));
-  TANDEM_ASSIGN_OR_RETURN(greeting.token, ReadToken(flags.token_file));
+  TANDEM_ASSIGN_OR_RETURN(greeting.token, ReadTokenFile("--token-file", flags.token_file));
   greeting.host_id = HostId();
   SetLogTag(absl::StrCat("rank ", flags.rank));
   TANDEM_ASSIGN_OR_RETURN(

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "common/base/host.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/base/token_file.h"
 #include "common/model/memory_plan.h"
 #include "common/model/shard.h"
 #include "common/tensor/type.h"
@@ -34,17 +34,6 @@ constexpr uint64_t kMaxResultBytes = 8 << 20;
 
 tensor::Type KvType(const WorkerOptions& options) {
   return options.kv_cache_type == "f32" ? tensor::Type::kF32 : tensor::Type::kF16;
-}
-
-absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
-  if (path.empty()) return std::string();
-  std::ifstream file(path);
-  std::string token;
-  if (!file || !std::getline(file, token) || token.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--worker-token-file '", path, "' holds no token"));
-  }
-  return std::string(absl::StripAsciiWhitespace(token));
 }
 
 // tandem_worker stands beside this program.
@@ -201,7 +190,10 @@ absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& m
                                  .worker_binary = options.worker_binary.empty()
                                                       ? DefaultWorkerBinary()
                                                       : options.worker_binary};
-  TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_token, ReadTokenFile(options.worker_token_file));
+  if (!options.worker_token_file.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_token,
+                            ReadTokenFile("--worker-token-file", options.worker_token_file));
+  }
 
   const auto deadline = Deadline::After(
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.load_timeout_s)));
