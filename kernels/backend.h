@@ -82,10 +82,17 @@ class Backend {
   // --- ops ---
   virtual void Embed(const EmbedParams& params) = 0;
   virtual void RmsNorm(const RmsNormParams& params) = 0;
+  virtual void LayerNorm(const LayerNormParams& params) = 0;
   virtual void MatMul(const MatMulParams& params) = 0;
+  virtual void Route(const RouteParams& params) = 0;
+  virtual void ExpertMatMul(const ExpertMatMulParams& params) = 0;
+  virtual void HeadMatMul(const HeadMatMulParams& params) = 0;
   virtual void RopeWriteKv(const RopeWriteKvParams& params) = 0;
   virtual void Attention(const AttentionParams& params) = 0;
-  virtual void SwiGlu(const SwiGluParams& params) = 0;
+  virtual void Activate(const ActivateParams& params) = 0;
+  virtual void AddRows(const AddRowsParams& params) = 0;
+  virtual void CopyRows(const CopyRowsParams& params) = 0;
+  virtual void SoftCap(const SoftCapParams& params) = 0;
   virtual void GatherRows(const GatherRowsParams& params) = 0;
   virtual void UnshardLogits(const UnshardLogitsParams& params) = 0;
   virtual void Sample(const SampleParams& params) = 0;

@@ -48,6 +48,19 @@ struct RmsNormParams {
   float epsilon;
   uint32_t rows;
   uint32_t dim;
+  float* out;               // (rows, dim), rows out_stride apart
+  uint32_t out_stride = 0;  // 0: dim
+};
+
+// As RmsNorm, with the mean taken off first: out = (residual - mean) / deviation * weight + bias.
+struct LayerNormParams {
+  float* residual;      // (rows, dim)
+  const float* add;     // (rows, dim) or null
+  const float* weight;  // (dim)
+  const float* bias;    // (dim) or null
+  float epsilon;
+  uint32_t rows;
+  uint32_t dim;
   float* out;  // (rows, dim)
 };
 
@@ -72,8 +85,80 @@ struct MatMulParams {
   std::array<Projection, kMaxProjections> projections;
 };
 
+// Which experts of a mixture a token goes to, and with what weight: scores are the softmax or the
+// sigmoid of the logits; the top_k experts with the largest score + selection_bias are taken, one
+// argmax after the other, the lowest id on a tie; weights are their scores (without the bias),
+// divided by their sum if `normalize`, times `scale`. With groups (DeepSeek-V3, arXiv:2412.19437,
+// section 2.1.2) only experts of the groups_kept groups whose group_top best biased scores have the
+// largest sums can be taken.
+inline constexpr uint32_t kMaxExpertGroups = 64;
+
+struct RouteParams {
+  const float* logits;  // (T, experts)
+  uint32_t tokens;
+  uint32_t experts;
+  uint32_t top_k;
+  bool sigmoid;
+  bool normalize;
+  float scale;
+  const float* selection_bias;  // (experts) or null
+  uint32_t groups;              // divides experts; 1: no groups
+  uint32_t groups_kept;
+  uint32_t group_top;
+  int32_t* ids;    // (T, top_k), in the order of choice
+  float* weights;  // (T, top_k)
+};
+
+// One matrix per expert, of one type and shape, expert_stride_bytes apart.
+struct ExpertProjection {
+  Weight weight;                 // of the first expert: (n, cols)
+  uint64_t expert_stride_bytes;  // to the next one
+  const float* bias;             // (num_experts, n), experts bias_stride apart; or null
+  uint32_t bias_stride;
+  float* y;
+};
+
+// Grouped products with the experts that RouteParams chose. Up: y[t * top_k + j] = W[ids[t, j]]
+// x[t] (+ bias); rows whose expert is another rank's are left as they are. Down (weights given):
+// y[t] = sum over j, in ascending order of expert id, of weights[t, j] * (W[ids[t, j]] x[t * top_k
+// + j] (+ bias)), zeros where no expert is this rank's. A row's result does not depend on other
+// tokens.
+struct ExpertMatMulParams {
+  const float* x;  // up: (T, col_count); down: (T * top_k, col_count); rows x_stride apart
+  uint32_t tokens;
+  uint32_t x_stride;
+  uint32_t top_k;
+  const int32_t* ids;     // (T, top_k), of all experts
+  const float* weights;   // (T, top_k): down; null: up
+  uint32_t expert_begin;  // the rank's experts: [expert_begin, expert_begin + num_experts)
+  uint32_t num_experts;
+  uint32_t num_projections;  // up: 1 or 2 (gate and up); down: 1
+  std::array<ExpertProjection, 2> projections;
+};
+
+// A product per head, as MLA's absorption needs it. The weight has heads * rows_per_head rows; of
+// each head's, rows [row_begin, row_begin + row_count) are used. Plain: y[t, h, j] = sum over c of
+// W[h, row_begin + j, c] * x[t, h, c]. Transposed: y[t, h, c] = sum over j of W[h, row_begin + j,
+// c] * x[t, h, j].
+struct HeadMatMulParams {
+  const float* x;
+  uint32_t tokens;
+  uint32_t heads;
+  uint32_t x_token_stride;
+  uint32_t x_head_stride;
+  Weight weight;
+  uint32_t rows_per_head;
+  uint32_t row_begin;
+  uint32_t row_count;
+  bool transposed;
+  float* y;
+  uint32_t y_token_stride;
+  uint32_t y_head_stride;
+};
+
 // The pages of one layer: K is (num_blocks, kv_heads, block_size, head_dim), V the same with
-// value_dim. F32 or F16.
+// value_dim. F32, F16, BF16, or Q8_0 where both sizes are multiples of 32. With `latent` there is
+// no V: a V row is the first value_dim values of the K row (MLA, arXiv:2405.04434, section 2.1).
 struct KvPages {
   tensor::Type type = tensor::Type::kF16;
   void* k = nullptr;
@@ -83,22 +168,25 @@ struct KvPages {
   uint32_t kv_heads = 0;
   uint32_t head_dim = 0;
   uint32_t value_dim = 0;
+  bool latent = false;  // v is null
 };
 
-// Rotates q and k in place by their positions, then writes k and v to the pages: token t goes to
-// slot slots[t] = block * block_size + offset; a slot of -1 writes nowhere.
+// Rotates dims [rotary_begin, rotary_begin + rotary_dims) of every head of q and k in place by
+// their positions, then writes k and v to the pages: token t goes to slot slots[t] = block *
+// block_size + offset; a slot of -1 writes nowhere.
 struct RopeWriteKvParams {
   float* q;        // (T, heads, head_dim)
   float* k;        // (T, kv_heads, head_dim)
-  const float* v;  // (T, kv_heads, value_dim)
+  const float* v;  // (T, kv_heads, value_dim); null where pages are latent
   uint32_t tokens;
   uint32_t heads;
   const int32_t* positions;  // (T)
   const int32_t* slots;      // (T)
   const float* inv_freq;     // (rotary_dims / 2)
-  uint32_t rotary_dims;
-  bool halves;      // pairs (i, i + rotary_dims / 2) rather than (2i, 2i + 1)
-  float magnitude;  // multiplies cos and sin
+  uint32_t rotary_begin;
+  uint32_t rotary_dims;  // 0: nothing rotates
+  bool halves;           // pairs (i, i + rotary_dims / 2) rather than (2i, 2i + 1)
+  float magnitude;       // multiplies cos and sin
   KvPages pages;
 };
 
@@ -120,19 +208,52 @@ struct AttentionParams {
   uint32_t heads_per_kv;   // query heads per KV head, globally
   uint32_t first_kv_head;  // global index of pages' KV head 0
   float scale;
+  float softcap;             // 0: none; else a score s becomes softcap * tanh(s / softcap)
+  const float* sinks;        // (heads) or null: a score that takes weight but has no value
   uint32_t window;           // 0: all positions; else position p sees (p - window, p]
   uint32_t max_query_len;    // largest query length of the batch, for scratch and splits
   uint32_t max_context_len;  // largest context length
   float* out;                // (T, heads, value_dim)
 };
 
-// out = silu(gate) * up; `out` may equal `gate`.
-struct SwiGluParams {
-  const float* gate;  // (rows, cols)
-  const float* up;    // (rows, cols)
+// Activation functions: silu(x) = x sigmoid(x); GELU in its tanh form; and gpt-oss's gate, clamped:
+// with g = min(gate, 7) and u = up within +-7, g sigmoid(1.702 g) (u + 1).
+enum class Activation { kSilu, kGeluTanh, kClampedSwiGlu };
+
+// out = f(gate) * up, or f(gate) where up is null (not for kClampedSwiGlu); `out` may equal `gate`.
+struct ActivateParams {
+  Activation function;
+  const float* gate;
+  const float* up;
   uint32_t rows;
   uint32_t cols;
   float* out;
+};
+
+// y[r] += x[r], times sigmoid(gate[r]) where there is a gate.
+struct AddRowsParams {
+  float* y;           // (rows, dim)
+  const float* x;     // (rows, dim)
+  const float* gate;  // (rows) or null
+  uint32_t rows;
+  uint32_t dim;
+};
+
+// Copies rows of `dim` values between arrays of different strides.
+struct CopyRowsParams {
+  const float* x;
+  uint32_t x_stride;
+  uint32_t rows;
+  uint32_t dim;
+  float* y;
+  uint32_t y_stride;
+};
+
+// x = cap * tanh(x / cap), in place.
+struct SoftCapParams {
+  float* x;
+  size_t count;
+  float cap;
 };
 
 // out[i] = src[rows[i]].

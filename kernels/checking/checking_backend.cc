@@ -167,14 +167,107 @@ class CheckingBackend final : public Backend, private HostStream {
          {Floats(p.out, p.tokens, size_t{p.heads} * p.pages.value_dim, tolerances_.other)}});
   }
 
-  void SwiGlu(const SwiGluParams& p) override {
-    SwiGluParams j = p;
+  void LayerNorm(const LayerNormParams& p) override {
+    LayerNormParams j = p;
+    j.residual = mirror_->Judge(p.residual);
+    j.add = mirror_->Judge(p.add);
+    j.weight = mirror_->Judge(p.weight);
+    j.bias = mirror_->Judge(p.bias);
+    j.out = mirror_->Judge(p.out);
+    Add({"LayerNorm",
+         [p](Backend& b) { b.LayerNorm(p); },
+         [j](Backend& b) { b.LayerNorm(j); },
+         {Floats(p.out, p.rows, p.dim, tolerances_.other),
+          Floats(p.residual, p.rows, p.dim, tolerances_.other)}});
+  }
+
+  void Route(const RouteParams& p) override {
+    RouteParams j = p;
+    j.logits = mirror_->Judge(p.logits);
+    j.selection_bias = mirror_->Judge(p.selection_bias);
+    j.ids = mirror_->Judge(p.ids);
+    j.weights = mirror_->Judge(p.weights);
+    Add({"Route",
+         [p](Backend& b) { b.Route(p); },
+         [j](Backend& b) { b.Route(j); },
+         {Floats(p.weights, p.tokens, p.top_k, tolerances_.other),
+          {p.ids, Element::kI32, p.tokens, p.top_k, p.top_k, 0}}});
+  }
+
+  void ExpertMatMul(const ExpertMatMulParams& p) override {
+    ExpertMatMulParams j = p;
+    j.x = mirror_->Judge(p.x);
+    j.ids = mirror_->Judge(p.ids);
+    j.weights = mirror_->Judge(p.weights);
+    Step step{"ExpertMatMul", [p](Backend& b) { b.ExpertMatMul(p); }, nullptr, {}};
+    const size_t rows = p.weights != nullptr ? p.tokens : size_t{p.tokens} * p.top_k;
+    for (uint32_t i = 0; i < p.num_projections; ++i) {
+      const ExpertProjection& projection = p.projections[i];
+      j.projections[i].weight = mirror_->Judge(projection.weight);
+      j.projections[i].bias = mirror_->Judge(projection.bias);
+      j.projections[i].y = mirror_->Judge(projection.y);
+      step.outputs.push_back({projection.y, Element::kF32, rows, projection.weight.rows,
+                              projection.weight.rows, tolerances_.matmul});
+    }
+    step.judge = [j](Backend& b) { b.ExpertMatMul(j); };
+    Add(std::move(step));
+  }
+
+  void HeadMatMul(const HeadMatMulParams& p) override {
+    HeadMatMulParams j = p;
+    j.x = mirror_->Judge(p.x);
+    j.weight = mirror_->Judge(p.weight);
+    j.y = mirror_->Judge(p.y);
+    Step step{"HeadMatMul",
+              [p](Backend& b) { b.HeadMatMul(p); },
+              [j](Backend& b) { b.HeadMatMul(j); },
+              {}};
+    const uint32_t width = p.transposed ? p.weight.col_count : p.row_count;
+    for (uint32_t h = 0; h < p.heads; ++h) {
+      step.outputs.push_back({p.y + size_t{h} * p.y_head_stride, Element::kF32, p.tokens, width,
+                              p.y_token_stride, tolerances_.matmul});
+    }
+    Add(std::move(step));
+  }
+
+  void AddRows(const AddRowsParams& p) override {
+    AddRowsParams j = p;
+    j.y = mirror_->Judge(p.y);
+    j.x = mirror_->Judge(p.x);
+    j.gate = mirror_->Judge(p.gate);
+    Add({"AddRows",
+         [p](Backend& b) { b.AddRows(p); },
+         [j](Backend& b) { b.AddRows(j); },
+         {Floats(p.y, p.rows, p.dim, tolerances_.other)}});
+  }
+
+  void CopyRows(const CopyRowsParams& p) override {
+    CopyRowsParams j = p;
+    j.x = mirror_->Judge(p.x);
+    j.y = mirror_->Judge(p.y);
+    Add({"CopyRows",
+         [p](Backend& b) { b.CopyRows(p); },
+         [j](Backend& b) { b.CopyRows(j); },
+         {{p.y, Element::kF32, p.rows, p.dim, p.y_stride, 0}}});
+  }
+
+  void SoftCap(const SoftCapParams& p) override {
+    SoftCapParams j = p;
+    j.x = mirror_->Judge(p.x);
+    Add({"SoftCap",
+         [p](Backend& b) { b.SoftCap(p); },
+         [j](Backend& b) { b.SoftCap(j); },
+         {Floats(p.x, 1, p.count, tolerances_.other)}});
+  }
+
+  void Activate(const ActivateParams& p) override {
+    ActivateParams j = p;
     j.gate = mirror_->Judge(p.gate);
     j.up = mirror_->Judge(p.up);
     j.out = mirror_->Judge(p.out);
-    Add({"SwiGlu",
-         [p](Backend& b) { b.SwiGlu(p); },
-         [j](Backend& b) { b.SwiGlu(j); },
+    Add({"Activate",
+         [p](Backend& b) { b.Activate(p); },
+         [j](Backend& b) { b.Activate(j); },
          {Floats(p.out, p.rows, p.cols, tolerances_.other)}});
   }
 

@@ -8,6 +8,7 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/host/host_backend.h"
+#include "kernels/reference/ops.h"
 
 namespace tandem::kernels::cpu {
 namespace {
@@ -29,6 +30,12 @@ class CpuBackend final : public host::HostBackend {
   }
 
   void MatMul(const MatMulParams& params) override { EncodeMatMul(list(), params, isa_); }
+  void ExpertMatMul(const ExpertMatMulParams& params) override {
+    reference::EncodeExpertMatMul(list(), params);
+  }
+  void HeadMatMul(const HeadMatMulParams& params) override {
+    reference::EncodeHeadMatMul(list(), params);
+  }
 
   void RopeWriteKv(const RopeWriteKvParams& params) override {
     list().ReserveScratch(0, params.rotary_dims * sizeof(float));
@@ -44,11 +51,13 @@ class CpuBackend final : public host::HostBackend {
       list().Add("attention_merge", list().threads(), kernels_.merge_splits, task);
   }
 
-  void SwiGlu(const SwiGluParams& params) override {
+  void Activate(const ActivateParams& params) override {
+    TANDEM_CHECK(params.up != nullptr || params.function != Activation::kClampedSwiGlu);
     const uint64_t count = uint64_t{params.rows} * params.cols;
     const auto tasks = static_cast<uint32_t>((count + kValuesPerTask - 1) / kValuesPerTask);
-    list().Add("swiglu", tasks, kernels_.swiglu,
-               SwiGluTask{params.gate, params.up, params.out, count, kValuesPerTask});
+    list().Add(
+        "activate", tasks, kernels_.activate,
+        ActivateTask{params.function, params.gate, params.up, params.out, count, kValuesPerTask});
   }
 
  private:

@@ -10,7 +10,7 @@
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
 void NormRows(const RmsNormTask& task, const host::TaskContext& context);
-void GateValues(const SwiGluTask& task, const host::TaskContext& context);
+void ActivateValues(const ActivateTask& task, const host::TaskContext& context);
 void RotateAndWriteToken(const RopeWriteKvParams& params, const host::TaskContext& context);
 
 }  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA

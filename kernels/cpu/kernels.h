@@ -18,7 +18,8 @@ struct RmsNormTask {
 };
 
 // All arrays are dense, so rows don't matter: `count` values in a row.
-struct SwiGluTask {
+struct ActivateTask {
+  Activation function;
   const float* gate;
   const float* up;
   float* out;
@@ -28,7 +29,7 @@ struct SwiGluTask {
 
 struct Kernels {
   void (*rms_norm)(const RmsNormTask& task, const host::TaskContext& context);
-  void (*swiglu)(const SwiGluTask& task, const host::TaskContext& context);
+  void (*activate)(const ActivateTask& task, const host::TaskContext& context);
   // One token per task.
   void (*rope_write_kv)(const RopeWriteKvParams& params, const host::TaskContext& context);
   // Work through the items of an AttentionPlan in shared scratch, each thread until none is left.

@@ -8,7 +8,7 @@ namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 // Filled at compile time: nothing of this file may run before it is known that the machine can.
 constinit const Kernels kKernels = {
     .rms_norm = &NormRows,
-    .swiglu = &GateValues,
+    .activate = &ActivateValues,
     .rope_write_kv = &RotateAndWriteToken,
     .attend = &Attend,
     .merge_splits = &MergeSplits,

@@ -9,8 +9,10 @@
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
 #include "common/base/strings.h"
+#include "kernels/host/elementwise.h"
 #include "kernels/host/embed.h"
 #include "kernels/host/memory.h"
+#include "kernels/host/route.h"
 #include "kernels/host/rows.h"
 #include "kernels/host/sample.h"
 
@@ -125,6 +127,11 @@ void HostBackend::Copy(void* to, const void* from, size_t bytes) {
 }
 
 void HostBackend::Embed(const EmbedParams& params) { EncodeEmbed(list_, params); }
+void HostBackend::LayerNorm(const LayerNormParams& params) { EncodeLayerNorm(list_, params); }
+void HostBackend::Route(const RouteParams& params) { EncodeRoute(list_, params); }
+void HostBackend::AddRows(const AddRowsParams& params) { EncodeAddRows(list_, params); }
+void HostBackend::CopyRows(const CopyRowsParams& params) { EncodeCopyRows(list_, params); }
+void HostBackend::SoftCap(const SoftCapParams& params) { EncodeSoftCap(list_, params); }
 void HostBackend::GatherRows(const GatherRowsParams& params) { EncodeGatherRows(list_, params); }
 void HostBackend::UnshardLogits(const UnshardLogitsParams& params) {
   EncodeUnshardLogits(list_, params);

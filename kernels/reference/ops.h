@@ -13,9 +13,11 @@ namespace tandem::kernels::reference {
 
 void EncodeRmsNorm(host::OpList& list, const RmsNormParams& params);
 void EncodeMatMul(host::OpList& list, const MatMulParams& params);
+void EncodeExpertMatMul(host::OpList& list, const ExpertMatMulParams& params);
+void EncodeHeadMatMul(host::OpList& list, const HeadMatMulParams& params);
 void EncodeRopeWriteKv(host::OpList& list, const RopeWriteKvParams& params);
 void EncodeAttention(host::OpList& list, const AttentionParams& params);
-void EncodeSwiGlu(host::OpList& list, const SwiGluParams& params);
+void EncodeActivate(host::OpList& list, const ActivateParams& params);
 
 }  // namespace tandem::kernels::reference
 

@@ -145,15 +145,15 @@ void RmsNorm(benchmark::State& state) {
 }
 BENCHMARK(RmsNorm)->Args({1, 1})->Args({1, 512})->UseRealTime();
 
-void SwiGlu(benchmark::State& state) {
+void Activate(benchmark::State& state) {
   Bench bench(state);
   const auto rows = static_cast<uint32_t>(state.range(1));
   const float* const gate = bench.Values(size_t{rows} * kFfn);
   const float* const up = bench.Values(size_t{rows} * kFfn);
   float* const out = bench.Take<float>(size_t{rows} * kFfn);
-  bench.Run(state, [&](Backend& b) { b.SwiGlu({gate, up, rows, kFfn, out}); });
+  bench.Run(state, [&](Backend& b) { b.Activate({Activation::kSilu, gate, up, rows, kFfn, out}); });
 }
-BENCHMARK(SwiGlu)->Args({1, 1})->Args({1, 512})->UseRealTime();
+BENCHMARK(Activate)->Args({1, 1})->Args({1, 512})->UseRealTime();
 
 void RopeWriteKv(benchmark::State& state) {
   Bench bench(state);

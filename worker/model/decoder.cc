@@ -106,6 +106,7 @@ void Decoder::EncodeAttention(LayerContext& context, const Batch& batch, const L
                                .positions = batch.positions,
                                .slots = group.slots,
                                .inv_freq = inv_freq_,
+                               .rotary_begin = 0,
                                .rotary_dims = spec_.rope.rotary_dims,
                                .halves = spec_.rope.pairing == model::RopePairing::kHalves,
                                .magnitude = spec_.rope.magnitude,
@@ -123,6 +124,8 @@ void Decoder::EncodeAttention(LayerContext& context, const Batch& batch, const L
                              .heads_per_kv = spec_.num_heads / spec_.num_kv_heads,
                              .first_kv_head = plan_.kv_heads.begin,
                              .scale = spec_.attention_scale,
+                             .softcap = 0.0f,
+                             .sinks = nullptr,
                              .window = layer.window,
                              .max_query_len = batch.max_query_len,
                              .max_context_len = batch.max_context_len,
@@ -148,11 +151,12 @@ void Decoder::EncodeHeadNorms(LayerContext& context, const Layer& layer, uint32_
 void Decoder::EncodeFeedForward(LayerContext& context, const Batch& batch, const Layer& layer,
                                 const Activations& buffers) const {
   layer.gate_up.Encode(context, buffers.normed, batch.tokens, buffers.gate, buffers.up);
-  context.backend.SwiGlu({.gate = buffers.gate,
-                          .up = buffers.up,
-                          .rows = batch.tokens,
-                          .cols = plan_.ffn.size(),
-                          .out = buffers.gate});
+  context.backend.Activate({.function = kernels::Activation::kSilu,
+                            .gate = buffers.gate,
+                            .up = buffers.up,
+                            .rows = batch.tokens,
+                            .cols = plan_.ffn.size(),
+                            .out = buffers.gate});
   layer.down.Encode(context, buffers.gate, batch.tokens, buffers.delta);
 }
 

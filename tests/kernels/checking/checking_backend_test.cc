@@ -11,7 +11,7 @@
 namespace tandem::kernels::checking {
 namespace {
 
-// The reference with one wrong op: SwiGlu leaves the gate's curve out in one column.
+// The reference with one wrong op: Activate leaves the gate's curve out in one column.
 class WrongBackend final : public host::HostBackend {
  public:
   WrongBackend() : HostBackend("wrong", 1) {}
@@ -19,11 +19,15 @@ class WrongBackend final : public host::HostBackend {
   void MatMul(const MatMulParams& p) override { reference::EncodeMatMul(list(), p); }
   void RopeWriteKv(const RopeWriteKvParams& p) override { reference::EncodeRopeWriteKv(list(), p); }
   void Attention(const AttentionParams& p) override { reference::EncodeAttention(list(), p); }
-  void SwiGlu(const SwiGluParams& p) override {
-    reference::EncodeSwiGlu(list(), p);
+  void ExpertMatMul(const ExpertMatMulParams& p) override {
+    reference::EncodeExpertMatMul(list(), p);
+  }
+  void HeadMatMul(const HeadMatMulParams& p) override { reference::EncodeHeadMatMul(list(), p); }
+  void Activate(const ActivateParams& p) override {
+    reference::EncodeActivate(list(), p);
     list().Add(
         "wrong", 1,
-        +[](const SwiGluParams& params, const host::TaskContext&) { params.out[5] += 0.01f; }, p);
+        +[](const ActivateParams& params, const host::TaskContext&) { params.out[5] += 0.01f; }, p);
   }
 
  private:
@@ -69,7 +73,7 @@ class CheckingTest : public testing::Test {
         for (uint32_t i = 0; i < kTokens * kDim; ++i) y[i] *= 2;
         return absl::OkStatus();
       });
-      b.SwiGlu({y, x_device, kTokens, kDim, gated});
+      b.Activate({Activation::kSilu, y, x_device, kTokens, kDim, gated});
       b.Download(result_.data(), gated, result_.size() * 4);
     };
     backend_->BeginEncode(EncodeMode::kPlan);
@@ -104,7 +108,7 @@ TEST_F(CheckingTest, NamesTheOpThatIsWrong) {
   const absl::Status status = RunLayer();
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_NE(status.message().find("wrong against reference"), std::string::npos) << status;
-  EXPECT_NE(status.message().find("SwiGlu): row 0 column 5"), std::string::npos) << status;
+  EXPECT_NE(status.message().find("Activate): row 0 column 5"), std::string::npos) << status;
 }
 
 TEST_F(CheckingTest, PassesErrorsOn) {

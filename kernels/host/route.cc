@@ -1,0 +1,121 @@
+#include "kernels/host/route.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/base/check.h"
+
+namespace tandem::kernels::host {
+namespace {
+
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+void Softmax(const float* logits, uint32_t count, float* scores) {
+  const float largest = *std::max_element(logits, logits + count);
+  double sum = 0;
+  for (uint32_t i = 0; i < count; ++i) sum += std::exp(double{logits[i]} - largest);
+  for (uint32_t i = 0; i < count; ++i) {
+    scores[i] = static_cast<float>(std::exp(double{logits[i]} - largest) / sum);
+  }
+}
+
+void Sigmoid(const float* logits, uint32_t count, float* scores) {
+  for (uint32_t i = 0; i < count; ++i) {
+    scores[i] = static_cast<float>(1.0 / (1.0 + std::exp(-double{logits[i]})));
+  }
+}
+
+// The lowest index of the largest value; what was taken is kNever. A NaN is never taken before a
+// number.
+uint32_t ArgMax(const float* values, uint32_t count) {
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < count; ++i) {
+    if (values[i] > values[best] || (std::isnan(values[best]) && !std::isnan(values[i]))) best = i;
+  }
+  return best;
+}
+
+// Sum of the `count` largest of `values`, which it destroys.
+float SumOfLargest(float* values, uint32_t size, uint32_t count) {
+  float sum = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t best = ArgMax(values, size);
+    sum += values[best];
+    values[best] = kNever;
+  }
+  return sum;
+}
+
+// Scratch: scores (experts), choice (experts), groups (groups), one group's values (experts).
+class TokenRouter {
+ public:
+  TokenRouter(const RouteParams& p, uint32_t token, std::byte* scratch)
+      : p_(p),
+        logits_(p.logits + size_t{token} * p.experts),
+        ids_(p.ids + size_t{token} * p.top_k),
+        weights_(p.weights + size_t{token} * p.top_k),
+        scores_(reinterpret_cast<float*>(scratch)),
+        choice_(scores_ + p.experts),
+        groups_(choice_ + p.experts),
+        values_(groups_ + p.groups) {}
+
+  void Run() {
+    (p_.sigmoid ? Sigmoid : Softmax)(logits_, p_.experts, scores_);
+    for (uint32_t e = 0; e < p_.experts; ++e) {
+      choice_[e] = scores_[e] + (p_.selection_bias != nullptr ? p_.selection_bias[e] : 0.0f);
+    }
+    if (p_.groups > 1) DropGroups();
+    float sum = 0;
+    for (uint32_t k = 0; k < p_.top_k; ++k) {
+      const uint32_t best = ArgMax(choice_, p_.experts);
+      choice_[best] = kNever;
+      ids_[k] = static_cast<int32_t>(best);
+      weights_[k] = scores_[best];
+      sum += scores_[best];
+    }
+    const float factor = p_.scale / (p_.normalize ? sum : 1.0f);
+    for (uint32_t k = 0; k < p_.top_k; ++k) weights_[k] *= factor;
+  }
+
+ private:
+  void DropGroups() {
+    const uint32_t size = p_.experts / p_.groups;
+    for (uint32_t g = 0; g < p_.groups; ++g) {
+      std::copy_n(choice_ + g * size, size, values_);
+      groups_[g] = SumOfLargest(values_, size, p_.group_top);
+    }
+    for (uint32_t kept = 0; kept < p_.groups_kept; ++kept) {
+      const uint32_t best = ArgMax(groups_, p_.groups);
+      groups_[best] = kNever;
+      kept_[best] = true;
+    }
+    for (uint32_t g = 0; g < p_.groups; ++g) {
+      if (!kept_[g]) std::fill_n(choice_ + g * size, size, kNever);
+    }
+  }
+
+  const RouteParams& p_;
+  const float* const logits_;
+  int32_t* const ids_;
+  float* const weights_;
+  float* const scores_;
+  float* const choice_;
+  float* const groups_;
+  float* const values_;
+  bool kept_[kMaxExpertGroups] = {};
+};
+
+void RouteToken(const RouteParams& p, const TaskContext& context) {
+  TokenRouter(p, context.task, context.thread_scratch).Run();
+}
+
+}  // namespace
+
+void EncodeRoute(OpList& list, const RouteParams& params) {
+  TANDEM_CHECK(params.top_k <= params.experts && params.groups <= kMaxExpertGroups);
+  list.ReserveScratch(0, (size_t{3} * params.experts + params.groups) * sizeof(float));
+  list.Add("route", params.tokens, &RouteToken, params);
+}
+
+}  // namespace tandem::kernels::host
