@@ -180,10 +180,20 @@ class GroupCheck {
     for (uint32_t b = Begin(s); b < tables_.table_offsets[s + 1]; ++b) {
       const BlockId block = tables_.blocks[b];
       if (static_cast<uint32_t>(block) < num_blocks_ || (block == kNoBlock && b < alive)) continue;
+      if (block == kNoBlock) return MissingBlock(s, b - Begin(s));
       return Fail("block ", b - Begin(s), " of sequence ", s, " is ", block, ", needed 0..",
                   int64_t{num_blocks_} - 1);
     }
     return absl::OkStatus();
+  }
+
+  // A block was given back too early (or never given).
+  absl::Status MissingBlock(size_t s, uint32_t index) const {
+    const SequenceEntry& seq = step_.sequences[s];
+    const uint32_t first = seq.context_len - seq.query_len;
+    const uint32_t sees_from = window_ == 0 || first < window_ ? 0 : first - window_ + 1;
+    return Fail("block ", index, " of sequence ", s, " is ", kNoBlock, " (none), but position ",
+                first, " sees from position ", sees_from, " on, which is block ", DeadBlocks(seq));
   }
 
   // Every token goes where the block table says, and the blocks that are written are noted.

@@ -9,6 +9,18 @@
 #include "common/base/status.h"
 
 namespace tandem::coordinator {
+namespace {
+
+// How many more blocks than now a table with blocks for `size` will hold at most, for the tokens
+// known at the start: a window that has reached the last of them needs no more.
+uint32_t StillToCome(const BlockTable& table, uint32_t size) {
+  const uint32_t live = size - table.first_live;
+  return table.peak_blocks <= live || table.known_blocks <= size
+             ? 0
+             : std::min(table.peak_blocks - live, table.known_blocks - size);
+}
+
+}  // namespace
 
 BlockManager::BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash)
     : config_(std::move(config)),
@@ -49,29 +61,27 @@ PrefixMatch BlockManager::Match(std::span<const TokenId> tokens) const {
 }
 
 uint32_t BlockManager::BlocksToStart(uint32_t group, const PrefixMatch& match,
-                                     uint32_t first_tokens, uint32_t peak_blocks) const {
+                                     uint32_t first_tokens, const BlockTable& table) const {
   const auto num_hits = static_cast<uint32_t>(match.nodes.size());
-  const uint32_t first_live = config_.FirstLiveBlock(config_.groups[group], match.num_tokens);
-  const uint32_t live_hits = num_hits - first_live;
   uint32_t free_hits = 0;  // a hit on a free block takes it off the free list too
-  for (uint32_t i = first_live; i < num_hits; ++i) {
+  for (uint32_t i = table.first_live; i < num_hits; ++i) {
     if (!pools_[group]->in_use(index_.block(match.nodes[i], group))) ++free_hits;
   }
   const uint32_t now = config_.BlocksFor(first_tokens) - num_hits;
-  const uint32_t later = peak_blocks > live_hits ? peak_blocks - live_hits : 0;
-  return free_hits + std::max(now, later);
+  return free_hits + std::max(now, StillToCome(table, num_hits));
 }
 
 bool BlockManager::Start(SequenceBlocks& blocks, const PrefixMatch& match, uint32_t first_tokens,
-                         uint32_t all_tokens) {
+                         uint32_t all_tokens, uint32_t step_tokens) {
   TANDEM_CHECK(blocks.empty()) << "a sequence starts twice";
-  const uint32_t step_tokens = first_tokens - match.num_tokens;
+  step_tokens = std::max(step_tokens, first_tokens - match.num_tokens);
   std::vector<BlockTable> tables(num_groups());
   for (uint32_t group = 0; group < num_groups(); ++group) {
     const KvGroup& spec = config_.groups[group];
+    tables[group].known_blocks = config_.BlocksFor(all_tokens);
     tables[group].peak_blocks = config_.MostBlocks(spec, all_tokens, step_tokens);
     tables[group].first_live = config_.FirstLiveBlock(spec, match.num_tokens);
-    const uint64_t wanted = BlocksToStart(group, match, first_tokens, tables[group].peak_blocks);
+    const uint64_t wanted = BlocksToStart(group, match, first_tokens, tables[group]);
     if (wanted + reserved_blocks_[group] > pools_[group]->free_blocks()) return false;
   }
   const auto num_hits = static_cast<uint32_t>(match.nodes.size());
@@ -90,8 +100,7 @@ bool BlockManager::Start(SequenceBlocks& blocks, const PrefixMatch& match, uint3
 }
 
 void BlockManager::UpdateReserved(uint32_t group, BlockTable& table) {
-  const uint32_t live = table.num_live();
-  const uint32_t reserved = table.peak_blocks > live ? table.peak_blocks - live : 0;
+  const uint32_t reserved = StillToCome(table, static_cast<uint32_t>(table.blocks.size()));
   reserved_blocks_[group] += reserved - table.reserved_blocks;  // may wrap on the way, not in sum
   table.reserved_blocks = reserved;
 }
@@ -210,6 +219,22 @@ absl::Status BlockManager::CheckTables(uint32_t group,
   if (reserved != reserved_blocks_[group]) {
     return absl::InternalError(absl::StrCat("tables reserve ", reserved, " blocks, ",
                                             reserved_blocks_[group], " counted"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BlockManager::CheckWindow(const SequenceBlocks& blocks, uint32_t num_computed,
+                                       uint32_t num_tokens) const {
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    const BlockTable& table = blocks.tables()[group];
+    const uint32_t first_live = config_.FirstLiveBlock(config_.groups[group], num_computed);
+    if (table.first_live == first_live && table.blocks.size() >= config_.BlocksFor(num_tokens)) {
+      continue;
+    }
+    return absl::InternalError(absl::StrCat(
+        "KV group ", group, ": a table of ", table.blocks.size(), " blocks lives from block ",
+        table.first_live, "; positions ", num_computed, " to ", num_tokens, " need it from block ",
+        first_live, " to ", config_.BlocksFor(num_tokens)));
   }
   return absl::OkStatus();
 }

@@ -1,10 +1,11 @@
 // BlockManager: allocation, sharing and release of KV blocks for sequences, over all KV groups.
 //
 //   PrefixMatch match = kv.Match(tokens);                 // what is computed already
-//   if (kv.Start(blocks, match, match.num_tokens + 512, tokens.size())) ...   // adopt it, allocate
-//   the first chunk kv.Grow(blocks, num_tokens)                           // before each step;
-//   false: preempt somebody kv.Commit(blocks, tokens, num_computed)               // after it:
-//   publish full blocks, leave the window kv.Release(blocks)
+//   if (kv.Start(blocks, match, match.num_tokens + 512, tokens.size())) ...  // adopt it, allocate
+//                                             // the first chunk
+//   kv.Grow(blocks, num_tokens)               // before each step; false: preempt somebody
+//   kv.Commit(blocks, tokens, num_computed)   // after it: publish full blocks, leave the window
+//   kv.Release(blocks)
 //
 // All calls on one allocation are all-or-nothing over the groups. O(1) per block. Single-threaded
 // (the engine thread); outlives the SequenceBlocks that it fills.
@@ -47,10 +48,11 @@ class BlockManager {
   // nothing.
   PrefixMatch Match(std::span<const TokenId> tokens) const;
   // Begins an empty allocation: takes the blocks of `match`, allocates up to `first_tokens`, and
-  // reserves what `all_tokens`, which come in steps of that size, will need. A reservation keeps
-  // newcomers out; Grow does not ask for it. False, and no change, when too few blocks are free.
+  // reserves what `all_tokens`, which come in steps of at most `step_tokens` (0: of the first one's
+  // size), will need. A reservation keeps newcomers out; Grow does not ask for it. False, and no
+  // change, when too few blocks are free.
   bool Start(SequenceBlocks& blocks, const PrefixMatch& match, uint32_t first_tokens,
-             uint32_t all_tokens);
+             uint32_t all_tokens, uint32_t step_tokens = 0);
   // Makes room for the tokens [0, num_tokens). False, and no change, when too few blocks are free.
   bool Grow(SequenceBlocks& blocks, uint32_t num_tokens);
   // The first `num_computed` of `tokens` have their K and V in the blocks: full ones become visible
@@ -65,13 +67,18 @@ class BlockManager {
 
   // `live`: every allocation that exists. INTERNAL saying what does not agree.
   absl::Status CheckIntegrity(std::span<const SequenceBlocks* const> live) const;
+  // One allocation before the step that computes [num_computed, num_tokens), or after the step
+  // before it: every position that the step reads or writes has a block, and what no later position
+  // reads was given back.
+  absl::Status CheckWindow(const SequenceBlocks& blocks, uint32_t num_computed,
+                           uint32_t num_tokens) const;
 
  private:
   uint32_t num_groups() const { return static_cast<uint32_t>(config_.groups.size()); }
   void Publish(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
   // The blocks that Start would take from the free list of `group`, now and later.
   uint32_t BlocksToStart(uint32_t group, const PrefixMatch& match, uint32_t first_tokens,
-                         uint32_t peak_blocks) const;
+                         const BlockTable& table) const;
   // Brings the reservation of a table in line with what it holds.
   void UpdateReserved(uint32_t group, BlockTable& table);
   void LeaveWindow(SequenceBlocks& blocks, uint32_t num_computed);

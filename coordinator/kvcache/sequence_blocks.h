@@ -16,8 +16,9 @@ namespace tandem::coordinator {
 struct BlockTable {
   std::vector<BlockRef> blocks;
   uint32_t first_live = 0;
-  // The most blocks at a time that the tokens known at the start need, and how many of them are
-  // still to come: newcomers may not count on those.
+  // Of the tokens known at the start: the blocks of all of them, the most that are held at a time,
+  // and how many more than now are still to come: newcomers may not count on those.
+  uint32_t known_blocks = 0;
   uint32_t peak_blocks = 0;
   uint32_t reserved_blocks = 0;
 

@@ -20,7 +20,10 @@ absl::Status Admission::Check(uint64_t prompt_tokens, uint64_t max_tokens) const
     if (needed > group.num_blocks) {
       return absl::InvalidArgumentError(absl::StrCat(
           "prompt of ", prompt_tokens, " tokens and max_tokens ", max_tokens, " need ", needed,
-          " KV blocks of ", kv_cache_.block_size, " tokens, the cache has ", group.num_blocks));
+          " KV blocks of ", kv_cache_.block_size, " tokens, the cache has ", group.num_blocks,
+          group.window_tokens == 0
+              ? ""
+              : absl::StrCat(" for layers with a window of ", group.window_tokens, " tokens")));
     }
   }
   return absl::OkStatus();

@@ -105,7 +105,8 @@ bool Scheduler::TryAdmit(Sequence& sequence) {
       {sequence.num_tokens() - match.num_tokens, config_.chunked_prefill_size, budget_tokens_});
   // All its tokens must find room now, although blocks are allocated chunk by chunk: fewer are
   // preempted half-way.
-  if (!kv_.Start(sequence.blocks, match, match.num_tokens + num_tokens, sequence.num_tokens())) {
+  if (!kv_.Start(sequence.blocks, match, match.num_tokens + num_tokens, sequence.num_tokens(),
+                 config_.MostStepTokens())) {
     sequence.refused_at = kv_.num_returns();
     return false;
   }
@@ -189,6 +190,10 @@ absl::Status Scheduler::CheckIntegrity() const {
   for (const Sequence* sequence : running_) {
     slots.push_back(sequence->slot);
     live.push_back(&sequence->blocks);
+    TANDEM_RETURN_IF_ERROR(
+        Annotate(kv_.CheckWindow(sequence->blocks, sequence->num_computed,
+                                 sequence->num_computed + sequence->num_scheduled),
+                 absl::StrCat("sequence ", sequence->arrival)));
   }
   for (uint32_t slot : slots) {
     if (slot >= slot_seen.size() || slot_seen[slot]) {

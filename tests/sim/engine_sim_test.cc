@@ -71,18 +71,23 @@ class Workload {
   uint64_t num_clients_ = 0;
 };
 
+enum class Groups { kFull, kFullAndWindow, kWindow };
+
 struct SimParams {
   uint32_t block_size;
   uint32_t chunk;
   bool prefix_cache;
-  bool two_groups;
+  Groups groups;
   SchedulingPolicy policy;
   uint64_t seed;
 };
 
 std::string Name(const SimParams& p) {
+  const char* const groups = p.groups == Groups::kFull            ? "OneGroup"
+                             : p.groups == Groups::kFullAndWindow ? "TwoGroups"
+                                                                  : "OneWindow";
   return "Block" + std::to_string(p.block_size) + "Chunk" + std::to_string(p.chunk) +
-         (p.prefix_cache ? "Cache" : "NoCache") + (p.two_groups ? "TwoGroups" : "OneGroup") +
+         (p.prefix_cache ? "Cache" : "NoCache") + groups +
          (p.policy == SchedulingPolicy::kDecodeFirst ? "DecodeFirst" : "PrefillFirst") + "Seed" +
          std::to_string(p.seed);
 }
@@ -92,12 +97,12 @@ std::vector<SimParams> AllParams() {
   for (uint32_t block_size : {8u, 16u, 256u}) {
     for (uint32_t chunk : {1u, 7u, 512u}) {
       for (bool prefix_cache : {false, true}) {
-        for (bool two_groups : {false, true}) {
+        for (Groups groups : {Groups::kFull, Groups::kFullAndWindow, Groups::kWindow}) {
           for (uint64_t seed = 1; seed <= 4; ++seed) {
             all.push_back({.block_size = block_size,
                            .chunk = chunk,
                            .prefix_cache = prefix_cache,
-                           .two_groups = two_groups,
+                           .groups = groups,
                            .policy = seed % 2 ? SchedulingPolicy::kDecodeFirst
                                               : SchedulingPolicy::kPrefillFirst,
                            .seed = seed});
@@ -113,7 +118,7 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
  protected:
   static constexpr uint32_t kWindow = 21;
 
-  // By the seed: just enough blocks for the longest request, or up to two and a half times that.
+  // By the seed: just enough blocks for the longest request, or a few times that.
   static SimulatedEngine Scarce(const SimParams& p) {
     SimulatedEngine engine = SimulatedEngine::Small();
     const uint32_t max_model_len = p.block_size == 256 ? 600 : 120;
@@ -125,13 +130,16 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
     KvCacheConfig& kv = engine.config.kv_cache;
     kv.block_size = p.block_size;
     kv.enable_prefix_cache = p.prefix_cache;
-    kv.groups = {{.num_blocks = 0, .window_tokens = 0}};
-    if (p.two_groups) kv.groups.push_back({.num_blocks = 0, .window_tokens = kWindow});
+    if (p.groups != Groups::kWindow) kv.groups.push_back({.num_blocks = 0, .window_tokens = 0});
+    if (p.groups != Groups::kFull) kv.groups.push_back({.num_blocks = 0, .window_tokens = kWindow});
     for (KvGroup& group : kv.groups) {
       const uint32_t step_tokens = engine.config.scheduler.MostStepTokens();
       const uint32_t least = kv.MostBlocks(group, max_model_len, step_tokens);
-      // Windows are small: with room for several of them the full group is the scarce one.
-      const uint32_t share = group.window_tokens > 0 ? 4 : 1;
+      // Windows are small: with room for several of them the full group is the scarce one. Where
+      // there is no other, the window is.
+      const uint32_t share = group.window_tokens == 0             ? 1
+                             : p.groups == Groups::kFullAndWindow ? 4
+                                                                  : 2;
       group.num_blocks = least + least * share * static_cast<uint32_t>(p.seed - 1) / 2;
     }
     return engine;
@@ -195,16 +203,18 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
     }
   }
 
-  // The suite is worth nothing if it never preempts or never hits.
+  // The suite is worth nothing if it never preempts or never hits, whatever the groups.
   static void TearDownTestSuite() {
     if (num_runs_ < AllParams().size()) return;  // filtered
-    EXPECT_GT(num_preemptions_, 100);
-    EXPECT_GT(num_cached_tokens_, 1000);
+    for (int groups = 0; groups < 3; ++groups) {
+      EXPECT_GT(num_preemptions_[groups], 50) << groups;
+      EXPECT_GT(num_cached_tokens_[groups], 200) << groups;
+    }
   }
 
   static inline size_t num_runs_ = 0;
-  static inline int64_t num_preemptions_ = 0;
-  static inline int64_t num_cached_tokens_ = 0;
+  static inline int64_t num_preemptions_[3] = {};  // by Groups
+  static inline int64_t num_cached_tokens_[3] = {};
 
   std::vector<SimulatedClient> clients_;
 };
@@ -227,11 +237,12 @@ TEST_P(EngineSimTest, EveryRequestGetsTheTokensThatItGetsAlone) {
   if (!p.prefix_cache) {
     EXPECT_EQ(core->Stats().blocks_cached, 0);
   }
-  num_preemptions_ += core->Stats().preemptions;
+  const int groups = static_cast<int>(p.groups);
+  num_preemptions_[groups] += core->Stats().preemptions;
   ++num_runs_;
   for (const SimulatedClient& client : clients_) {
     ASSERT_NO_FATAL_FAILURE(CheckClient(p, client));
-    num_cached_tokens_ += client.stream->record().usage.cached_tokens;
+    num_cached_tokens_[groups] += client.stream->record().usage.cached_tokens;
   }
 }
 

@@ -93,9 +93,11 @@ const Case kCases[] = {
     {"BlockRange", [](auto& s) { s.groups[0].blocks[1] = 16; }, "block 1 of sequence 0 is 16"},
     {"BlockNegative", [](auto& s) { s.groups[0].blocks[6] = -2; }, "block 0 of sequence 1 is -2"},
     {"NoBlockWithoutWindow", [](auto& s) { s.groups[0].blocks[0] = kNoBlock; },
-     "block 0 of sequence 0 is -1"},
+     "KV group 0: block 0 of sequence 0 is -1 (none), but position 20 sees from position 0 on, "
+     "which is block 0"},
     {"NoBlockInWindow", [](auto& s) { s.groups[1].blocks[4] = kNoBlock; },
-     "block 4 of sequence 0 is -1"},
+     "KV group 1: block 4 of sequence 0 is -1 (none), but position 20 sees from position 16 on, "
+     "which is block 4"},
     {"DeadBlockNegative", [](auto& s) { s.groups[1].blocks[0] = -2; },
      "block 0 of sequence 0 is -2"},
     {"DeadBlockRange", [](auto& s) { s.groups[1].blocks[3] = 10; }, "block 3 of sequence 0 is 10"},
@@ -174,6 +176,58 @@ TEST(ValidateTest, AcceptsADecodeStepAndBlocksBeyondTheContext) {
   step.groups[0].blocks.push_back(0);
   step.groups[0].table_offsets.back() += 1;
   EXPECT_EQ(Validate(step, limits), absl::OkStatus());
+}
+
+// One sequence of `query_len` tokens that end at `context_len`, blocks of 4, one group.
+StepDescriptor WindowedStep(uint32_t query_len, uint32_t context_len) {
+  StepDescriptor step;
+  step.step_id = StepId{1};
+  step.epoch = Epoch{1};
+  step.num_scheduled_tokens = query_len;
+  step.num_seqs_active = 1;
+  step.query_offsets = {0, query_len};
+  step.sequences = {{.slot = 0, .query_len = query_len, .context_len = context_len}};
+  GroupTables group;
+  for (uint32_t p = 0; p < context_len; p += 4) group.blocks.push_back(20 - p / 4);
+  group.table_offsets = {0, static_cast<uint32_t>(group.blocks.size())};
+  for (uint32_t p = context_len - query_len; p < context_len; ++p) {
+    step.tokens.push_back(1);
+    step.positions.push_back(static_cast<int32_t>(p));
+    group.slot_mapping.push_back(group.blocks[p / 4] * 4 + static_cast<int32_t>(p % 4));
+  }
+  step.groups = {std::move(group)};
+  step.rows = {{.token = query_len - 1}};
+  step.sampling = {{.position = context_len}};
+  return step;
+}
+
+// A block may be missing exactly where no token of the step reads or writes a position in it.
+TEST(ValidateTest, NoBlockIsAllowedOnlyWhereNobodySees) {
+  for (const uint32_t window : {0u, 1u, 2u, 4u, 5u, 9u, 100u}) {
+    StepLimits limits = ExampleLimits();
+    limits.max_tokens = 64;
+    limits.max_model_len = 64;
+    limits.num_blocks = {21};
+    limits.windows = {window};
+    for (uint32_t context_len = 1; context_len <= 24; ++context_len) {
+      for (uint32_t query_len = 1; query_len <= context_len; ++query_len) {
+        const StepDescriptor step = WindowedStep(query_len, context_len);
+        ASSERT_EQ(Validate(step, limits), absl::OkStatus());
+        const uint32_t first = context_len - query_len;
+        for (uint32_t block = 0; 4 * block < context_len; ++block) {
+          const uint32_t last_position = 4 * block + 3;
+          // The first token sees farthest back: (first - window, first].
+          const bool seen = window == 0 || last_position + window > first;
+          StepDescriptor missing = step;
+          missing.groups[0].blocks[block] = kNoBlock;
+          EXPECT_EQ(Validate(missing, limits).code(),
+                    seen ? StatusCode::kInvalidArgument : StatusCode::kOk)
+              << "window " << window << ", context " << context_len << ", query " << query_len
+              << ", block " << block;
+        }
+      }
+    }
+  }
 }
 
 TEST(ValidateTest, RefusesAResultThatDoesNotFit) {

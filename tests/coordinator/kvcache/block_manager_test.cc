@@ -152,6 +152,112 @@ TEST_F(BlockManagerTest, AWindowedHitNeedsOnlyTheBlocksInTheWindow) {
   kv_.Release(first);
 }
 
+// The hit is the longest that suits both groups: a window that lost an early block still serves the
+// prefixes that do not see it.
+TEST_F(BlockManagerTest, AWindowedHitStandsWhereItsWindowDoes) {
+  BlockManager kv(TwoGroups(16, 8));
+  SequenceBlocks first;
+  ASSERT_TRUE(kv.Start(first, {}, 24, 24));
+  kv.Commit(first, Range(0, 24), 24);
+  for (uint32_t blocks = 0; blocks < 6; ++blocks) {
+    EXPECT_EQ(kv.Match(Range(0, 4 * blocks + 1)).num_tokens, 4 * blocks);
+  }
+  // Two blocks of the window are empty, the third is the one that was given back first.
+  SequenceBlocks hog;
+  ASSERT_TRUE(kv.Start(hog, {}, 12, 12));
+  EXPECT_EQ(kv.Match(Range(0, 5)).num_tokens, 0u);    // position 4 sees 0..4
+  EXPECT_EQ(kv.Match(Range(0, 9)).num_tokens, 0u);    // position 8 sees 3..8
+  EXPECT_EQ(kv.Match(Range(0, 13)).num_tokens, 12u);  // position 12 sees 7..12
+  EXPECT_EQ(kv.Match(Range(0, 25)).num_tokens, 24u);
+  // One block more, and prefixes of 12 tokens are gone too.
+  ASSERT_TRUE(kv.Grow(hog, 16));
+  EXPECT_EQ(kv.Match(Range(0, 13)).num_tokens, 0u);
+  EXPECT_EQ(kv.Match(Range(0, 17)).num_tokens, 16u);
+  // A prompt that goes on elsewhere after 23 tokens.
+  std::vector<TokenId> other = Range(0, 30);
+  other[23] = 99;
+  EXPECT_EQ(kv.Match(other).num_tokens, 20u);
+  kv.Release(first);
+  kv.Release(hog);
+}
+
+// The full group's first block is needed by every hit.
+TEST_F(BlockManagerTest, AWindowAloneIsNoHit) {
+  BlockManager kv(TwoGroups(6, 8));
+  SequenceBlocks first;
+  ASSERT_TRUE(kv.Start(first, {}, 24, 24));
+  kv.Commit(first, Range(0, 24), 24);
+  kv.Release(first);
+  SequenceBlocks hog;
+  ASSERT_TRUE(kv.Start(hog, {}, 4, 4));  // takes the end of the full group's prefix
+  EXPECT_EQ(kv.Match(Range(0, 25)).num_tokens, 20u);
+  ASSERT_TRUE(kv.Grow(hog, 24));
+  EXPECT_EQ(kv.Match(Range(0, 25)).num_tokens, 0u);
+  EXPECT_GT(kv.Stats().cached_blocks, 0);  // of the window
+  kv.Release(hog);
+}
+
+TEST_F(BlockManagerTest, AHitTakesOnlyTheWindowsBlocks) {
+  BlockManager kv(TwoGroups(16, 4));
+  SequenceBlocks first;
+  for (uint32_t computed = 0; computed < 24; computed += 4) {
+    ASSERT_TRUE(computed == 0 ? kv.Start(first, {}, 4, 24) : kv.Grow(first, computed + 4));
+    kv.Commit(first, Range(0, 24), computed + 4);
+    EXPECT_TRUE(kv.CheckWindow(first, computed + 4, computed + 4).ok());
+    EXPECT_LE(first.tables()[1].num_live(), 2u);
+  }
+  kv.Release(first);
+  const PrefixMatch match = kv.Match(Range(0, 26));
+  ASSERT_EQ(match.num_tokens, 24u);
+  SequenceBlocks second;
+  ASSERT_TRUE(kv.Start(second, match, 26, 26));
+  EXPECT_EQ(second.tables()[1].num_live(), 3u);
+  EXPECT_TRUE(kv.CheckWindow(second, 24, 26).ok());
+  EXPECT_FALSE(kv.CheckWindow(second, 20, 26).ok());  // a position without its block
+  EXPECT_FALSE(kv.CheckWindow(second, 24, 29).ok());  // a position without room
+  EXPECT_FALSE(kv.CheckWindow(second, 27, 28).ok());  // a block that nobody reads
+  kv.Release(second);
+}
+
+// Tokens that are known keep newcomers out only until the window has reached them.
+TEST_F(BlockManagerTest, AWindowReservesNothingOnceAllTokensAreIn) {
+  BlockManager kv({.block_size = 4,
+                   .enable_prefix_cache = false,
+                   .groups = {{.num_blocks = 5, .window_tokens = 6}}});
+  SequenceBlocks first, second;
+  ASSERT_TRUE(kv.Start(first, {}, 8, 24));  // steps of 8: at most 4 blocks at a time
+  EXPECT_EQ(first.tables()[0].reserved_blocks, 2u);
+  EXPECT_FALSE(kv.Start(second, {}, 8, 8));
+  kv.Commit(first, Range(0, 24), 8);
+  ASSERT_TRUE(kv.Grow(first, 16));
+  kv.Commit(first, Range(0, 24), 16);
+  EXPECT_EQ(first.tables()[0].reserved_blocks, 2u);
+  EXPECT_FALSE(kv.Start(second, {}, 8, 8));
+  ASSERT_TRUE(kv.Grow(first, 24));
+  kv.Commit(first, Range(0, 24), 24);
+  EXPECT_EQ(first.tables()[0].reserved_blocks, 0u);
+  EXPECT_EQ(first.tables()[0].num_live(), 2u);
+  EXPECT_TRUE(kv.Start(second, {}, 8, 8));
+  const SequenceBlocks* live[] = {&first, &second};
+  EXPECT_TRUE(kv.CheckIntegrity(live).ok());
+  kv.Release(first);
+  kv.Release(second);
+}
+
+TEST_F(BlockManagerTest, AFirstStepMayBeSmallerThanThoseToCome) {
+  BlockManager kv({.block_size = 4,
+                   .enable_prefix_cache = false,
+                   .groups = {{.num_blocks = 8, .window_tokens = 6}}});
+  SequenceBlocks blocks;
+  ASSERT_TRUE(kv.Start(blocks, {}, 1, 100, 16));
+  EXPECT_EQ(blocks.tables()[0].peak_blocks, 6u);  // 21 tokens in a row
+  EXPECT_EQ(blocks.tables()[0].reserved_blocks, 5u);
+  kv.Release(blocks);
+  EXPECT_FALSE(kv.Start(blocks, {}, 1, 100, 32));
+  EXPECT_TRUE(kv.Start(blocks, {}, 1, 32, 32));  // never more than all
+  kv.Release(blocks);
+}
+
 TEST_F(BlockManagerTest, WithoutRoomNothingChanges) {
   SequenceBlocks first;
   ASSERT_TRUE(kv_.Start(first, {}, 28, 28));

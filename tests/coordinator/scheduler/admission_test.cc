@@ -51,7 +51,20 @@ TEST(AdmissionTest, RefusesWhatNeedsMoreBlocksThanExist) {
 TEST(AdmissionTest, AWindowNeedsOnlyItsOwn) {
   // Window 6 and a chunk of 8: 13 tokens touch at most 4 blocks.
   EXPECT_TRUE(Admission(Scheduling(), Cache(4, 6)).Check(50, 50).ok());
-  EXPECT_FALSE(Admission(Scheduling(), Cache(3, 6)).Check(50, 50).ok());
+  ExpectRefused(Admission(Scheduling(), Cache(3, 6)).Check(50, 50),
+                "prompt of 50 tokens and max_tokens 50 need 4 KV blocks of 4 tokens, the cache has "
+                "3 for layers with a window of 6 tokens");
+}
+
+TEST(AdmissionTest, EveryGroupMustHaveRoom) {
+  KvCacheConfig cache = Cache(25);
+  cache.groups.push_back({.num_blocks = 4, .window_tokens = 6});
+  EXPECT_TRUE(Admission(Scheduling(), cache).Check(50, 50).ok());
+  cache.groups[0].num_blocks = 24;
+  EXPECT_FALSE(Admission(Scheduling(), cache).Check(50, 50).ok());
+  cache.groups[0].num_blocks = 25;
+  cache.groups[1].num_blocks = 3;
+  EXPECT_FALSE(Admission(Scheduling(), cache).Check(50, 50).ok());
 }
 
 TEST(SchedulerConfigTest, RefusesABudgetBelowTheSeats) {

@@ -17,9 +17,12 @@ constexpr uint32_t kBlockSize = 4;
 class Driver {
  public:
   explicit Driver(SchedulerConfig config, uint32_t num_blocks, bool prefix_cache = false)
+      : Driver(config, std::vector<KvGroup>{{.num_blocks = num_blocks, .window_tokens = 0}},
+               prefix_cache) {}
+  Driver(SchedulerConfig config, std::vector<KvGroup> groups, bool prefix_cache)
       : kv_({.block_size = kBlockSize,
              .enable_prefix_cache = prefix_cache,
-             .groups = {{.num_blocks = num_blocks, .window_tokens = 0}}}),
+             .groups = std::move(groups)}),
         scheduler_(config, kv_) {}
 
   ~Driver() {
@@ -212,6 +215,53 @@ TEST(SchedulerTest, APrefixHitIsNotComputedAgain) {
   EXPECT_EQ(driver.Step(), "decode 1+1 prefill 2+2");
   EXPECT_EQ(a.num_cached, 0u);
   EXPECT_EQ(b.num_cached, 8u);
+}
+
+// Three sequences of any length: a window of 6 tokens spans at most 3 blocks, with a chunk of 5
+// tokens 4, and while one prefills another may, the third decodes.
+TEST(SchedulerTest, AWindowNeedsNoMoreBlocksAsItMovesOn) {
+  for (const bool prefix_cache : {false, true}) {
+    Driver driver(Config(3, 16, 5), {{.num_blocks = 11, .window_tokens = 6}}, prefix_cache);
+    for (int i = 0; i < 3; ++i) driver.Add(30);
+    for (int step = 0; step < 300; ++step) {
+      driver.Step();
+      EXPECT_FALSE(driver.last().entries.empty());
+    }
+    EXPECT_EQ(driver.scheduler().num_running(), 3u);
+    EXPECT_EQ(driver.scheduler().num_preemptions(), 0);
+  }
+}
+
+TEST(SchedulerTest, AScarceWindowPreemptsToo) {
+  Driver driver(Config(2, 16, 16),
+                {{.num_blocks = 64, .window_tokens = 0}, {.num_blocks = 5, .window_tokens = 6}},
+                false);
+  driver.Add(7);
+  Sequence& b = driver.Add(7);
+  EXPECT_EQ(driver.Step(), "prefill 1+7 prefill 2+7");
+  EXPECT_EQ(driver.Step(), "decode 1+1 decode 2+1");
+  // Token 9 takes a third block before the first may go.
+  EXPECT_EQ(driver.Step(), "decode 1+1 preempted 2");
+  EXPECT_TRUE(b.blocks.empty());
+  // In its third block the first needs no more than two.
+  EXPECT_EQ(driver.Step(), "decode 1+1 prefill 2+9");
+  const int64_t free_blocks = driver.kv().Stats().free_blocks;
+  driver.scheduler().Finish(b);
+  EXPECT_GT(driver.kv().Stats().free_blocks, free_blocks);
+}
+
+TEST(SchedulerTest, AWindowedHitIsNotComputedAgain) {
+  Driver driver(Config(4, 64, 8),
+                {{.num_blocks = 32, .window_tokens = 0}, {.num_blocks = 12, .window_tokens = 6}},
+                true);
+  Sequence& a = driver.Add(30, 500);
+  while (a.num_missing() > 1) driver.Step();
+  Sequence& b = driver.Add(30, 500);
+  EXPECT_EQ(driver.Step(), "decode 1+1 prefill 2+2");
+  EXPECT_EQ(b.num_cached, 28u);
+  // Position 30 sees 25..30.
+  EXPECT_EQ(b.blocks.tables()[1].first_live, 6u);
+  EXPECT_EQ(b.blocks.tables()[0].first_live, 0u);
 }
 
 TEST(SchedulerTest, CachedTokensAreThoseOfTheFirstRun) {
