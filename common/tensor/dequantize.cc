@@ -1,12 +1,21 @@
 #include "common/tensor/dequantize.h"
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
 #include "common/base/check.h"
+#include "common/tensor/blocks/iq4_nl.h"
+#include "common/tensor/blocks/iq4_xs.h"
+#include "common/tensor/blocks/mxfp4.h"
+#include "common/tensor/blocks/q2_k.h"
+#include "common/tensor/blocks/q3_k.h"
 #include "common/tensor/blocks/q4_0.h"
+#include "common/tensor/blocks/q4_1.h"
 #include "common/tensor/blocks/q4_k.h"
 #include "common/tensor/blocks/q5_0.h"
+#include "common/tensor/blocks/q5_1.h"
+#include "common/tensor/blocks/q5_k.h"
 #include "common/tensor/blocks/q6_k.h"
 #include "common/tensor/blocks/q8_0.h"
 #include "common/tensor/f16.h"
@@ -19,35 +28,62 @@ void Expand(const BlockQ8_0& block, float* out) {
   for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(block.qs[i]);
 }
 
+// Value i in [0, 16) of 32, where byte j holds value j in its low half and j + 16 in its high half.
+int Nibble(const uint8_t* qs, int i) { return i < 16 ? qs[i] & 15 : qs[i - 16] >> 4; }
+
 void Expand(const BlockQ4_0& block, float* out) {
   const float d = HalfToFloat(block.d);
-  for (int j = 0; j < 16; ++j) {
-    out[j] = d * static_cast<float>((block.qs[j] & 15) - 8);
-    out[j + 16] = d * static_cast<float>((block.qs[j] >> 4) - 8);
-  }
+  for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(Nibble(block.qs, i) - 8);
+}
+
+void Expand(const BlockQ4_1& block, float* out) {
+  const float d = HalfToFloat(block.d);
+  const float m = HalfToFloat(block.m);
+  for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(Nibble(block.qs, i)) + m;
+}
+
+// The five bits of value i, Q5_0's and Q5_1's.
+template <typename Block>
+int FiveBits(const Block& block, int i) {
+  return Nibble(block.qs, i) | static_cast<int>(((block.HighBits() >> i) & 1) << 4);
 }
 
 void Expand(const BlockQ5_0& block, float* out) {
   const float d = HalfToFloat(block.d);
-  const uint32_t high = block.HighBits();
-  for (int j = 0; j < 16; ++j) {
-    const int low_value = (block.qs[j] & 15) | static_cast<int>(((high >> j) & 1) << 4);
-    const int high_value = (block.qs[j] >> 4) | static_cast<int>(((high >> (j + 16)) & 1) << 4);
-    out[j] = d * static_cast<float>(low_value - 16);
-    out[j + 16] = d * static_cast<float>(high_value - 16);
+  for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(FiveBits(block, i) - 16);
+}
+
+void Expand(const BlockQ5_1& block, float* out) {
+  const float d = HalfToFloat(block.d);
+  const float m = HalfToFloat(block.m);
+  for (int i = 0; i < 32; ++i) out[i] = d * static_cast<float>(FiveBits(block, i)) + m;
+}
+
+// Values with `scale` and `min` per group: Q2_K, Q4_K, Q5_K.
+template <typename Block, typename Scales>
+void ExpandGroupsWithMins(const Block& block, const Scales& scales, float* out) {
+  const float d = HalfToFloat(block.d);
+  const float dmin = HalfToFloat(block.dmin);
+  for (int g = 0; g < Block::kGroups; ++g) {
+    const float scale = d * static_cast<float>(scales.Scale(g));
+    const float min = dmin * static_cast<float>(scales.Min(g));
+    const int end = (g + 1) * Block::kGroupValues;
+    for (int i = g * Block::kGroupValues; i < end; ++i) {
+      out[i] = scale * static_cast<float>(block.Value(i)) - min;
+    }
   }
 }
 
-void Expand(const BlockQ4_K& block, float* out) {
+void Expand(const BlockQ2_K& block, float* out) { ExpandGroupsWithMins(block, block, out); }
+void Expand(const BlockQ4_K& block, float* out) { ExpandGroupsWithMins(block, block.scales, out); }
+void Expand(const BlockQ5_K& block, float* out) { ExpandGroupsWithMins(block, block.scales, out); }
+
+void Expand(const BlockQ3_K& block, float* out) {
   const float d = HalfToFloat(block.d);
-  const float dmin = HalfToFloat(block.dmin);
-  for (int g = 0; g < BlockQ4_K::kGroups; ++g) {
+  for (int g = 0; g < BlockQ3_K::kGroups; ++g) {
     const float scale = d * static_cast<float>(block.Scale(g));
-    const float min = dmin * static_cast<float>(block.Min(g));
-    const uint8_t* qs = block.qs + 32 * (g / 2);
-    const int shift = g % 2 == 0 ? 0 : 4;
-    for (int l = 0; l < 32; ++l) {
-      out[32 * g + l] = scale * static_cast<float>((qs[l] >> shift) & 15) - min;
+    for (int i = 16 * g; i < 16 * (g + 1); ++i) {
+      out[i] = scale * static_cast<float>(block.Value(i) - 4);
     }
   }
 }
@@ -66,6 +102,31 @@ void Expand(const BlockQ6_K& block, float* out) {
         out[i] = scale * static_cast<float>((low | (high << 4)) - 32);
       }
     }
+  }
+}
+
+void Expand(const BlockIQ4_NL& block, float* out) {
+  const float d = HalfToFloat(block.d);
+  for (int i = 0; i < 32; ++i) {
+    out[i] = d * static_cast<float>(kIq4Codebook.value[Nibble(block.qs, i)]);
+  }
+}
+
+void Expand(const BlockIQ4_XS& block, float* out) {
+  const float d = HalfToFloat(block.d);
+  for (int g = 0; g < BlockIQ4_XS::kGroups; ++g) {
+    const float scale = d * static_cast<float>(block.Scale(g));
+    for (int i = 0; i < 32; ++i) {
+      const int8_t value = kIq4Codebook.value[Nibble(block.qs + 16 * g, i)];
+      out[32 * g + i] = scale * static_cast<float>(value);
+    }
+  }
+}
+
+void Expand(const BlockMXFP4& block, float* out) {
+  const float d = std::ldexp(1.0f, block.e - 128);
+  for (int i = 0; i < 32; ++i) {
+    out[i] = d * static_cast<float>(kMxfp4Codebook.value[Nibble(block.qs, i)]);
   }
 }
 
@@ -102,6 +163,22 @@ void Dequantize(Type type, const std::byte* blocks, float* out, size_t values) {
       return ExpandAll<BlockQ5_0>(blocks, out, values);
     case Type::kQ4_K:
       return ExpandAll<BlockQ4_K>(blocks, out, values);
+    case Type::kQ4_1:
+      return ExpandAll<BlockQ4_1>(blocks, out, values);
+    case Type::kQ5_1:
+      return ExpandAll<BlockQ5_1>(blocks, out, values);
+    case Type::kQ2_K:
+      return ExpandAll<BlockQ2_K>(blocks, out, values);
+    case Type::kQ3_K:
+      return ExpandAll<BlockQ3_K>(blocks, out, values);
+    case Type::kQ5_K:
+      return ExpandAll<BlockQ5_K>(blocks, out, values);
+    case Type::kIQ4_NL:
+      return ExpandAll<BlockIQ4_NL>(blocks, out, values);
+    case Type::kIQ4_XS:
+      return ExpandAll<BlockIQ4_XS>(blocks, out, values);
+    case Type::kMXFP4:
+      return ExpandAll<BlockMXFP4>(blocks, out, values);
     case Type::kQ6_K:
       return ExpandAll<BlockQ6_K>(blocks, out, values);
     default:

@@ -5,16 +5,32 @@
 namespace tandem::tensor {
 namespace {
 
-// Rows that are not `supported` exist so that messages can name what a file holds.
+// Rows that are not `supported` exist so that messages can name what a file holds: the IQ1 to IQ3
+// types, whose values come from codebooks of hundreds of entries.
 constexpr TypeTraits kTable[] = {
-    {Type::kF32, "F32", 1, 4, true},          {Type::kF16, "F16", 1, 2, true},
-    {Type::kQ4_0, "Q4_0", 32, 18, true},      {Type::kQ4_1, "Q4_1", 32, 20, false},
-    {Type::kQ5_0, "Q5_0", 32, 22, true},      {Type::kQ5_1, "Q5_1", 32, 24, false},
-    {Type::kQ8_0, "Q8_0", 32, 34, true},      {Type::kQ2_K, "Q2_K", 256, 84, false},
-    {Type::kQ3_K, "Q3_K", 256, 110, false},   {Type::kQ4_K, "Q4_K", 256, 144, true},
-    {Type::kQ5_K, "Q5_K", 256, 176, false},   {Type::kQ6_K, "Q6_K", 256, 210, true},
-    {Type::kIQ4_NL, "IQ4_NL", 32, 18, false}, {Type::kIQ4_XS, "IQ4_XS", 256, 136, false},
-    {Type::kBF16, "BF16", 1, 2, true},        {Type::kMXFP4, "MXFP4", 32, 17, false},
+    {Type::kF32, "F32", 1, 4, true},
+    {Type::kF16, "F16", 1, 2, true},
+    {Type::kQ4_0, "Q4_0", 32, 18, true},
+    {Type::kQ4_1, "Q4_1", 32, 20, true},
+    {Type::kQ5_0, "Q5_0", 32, 22, true},
+    {Type::kQ5_1, "Q5_1", 32, 24, true},
+    {Type::kQ8_0, "Q8_0", 32, 34, true},
+    {Type::kQ2_K, "Q2_K", 256, 84, true},
+    {Type::kQ3_K, "Q3_K", 256, 110, true},
+    {Type::kQ4_K, "Q4_K", 256, 144, true},
+    {Type::kQ5_K, "Q5_K", 256, 176, true},
+    {Type::kQ6_K, "Q6_K", 256, 210, true},
+    {Type::kIQ2_XXS, "IQ2_XXS", 256, 66, false},
+    {Type::kIQ2_XS, "IQ2_XS", 256, 74, false},
+    {Type::kIQ3_XXS, "IQ3_XXS", 256, 98, false},
+    {Type::kIQ1_S, "IQ1_S", 256, 50, false},
+    {Type::kIQ4_NL, "IQ4_NL", 32, 18, true},
+    {Type::kIQ3_S, "IQ3_S", 256, 110, false},
+    {Type::kIQ2_S, "IQ2_S", 256, 82, false},
+    {Type::kIQ4_XS, "IQ4_XS", 256, 136, true},
+    {Type::kIQ1_M, "IQ1_M", 256, 56, false},
+    {Type::kBF16, "BF16", 1, 2, true},
+    {Type::kMXFP4, "MXFP4", 32, 17, true},
 };
 
 const TypeTraits* Find(uint32_t number) {

@@ -207,8 +207,10 @@ void RegisterAll() {
   }
   for (const Kernels* k : RunnableKernels()) {
     const std::string set = std::string("/") + k->name;
-    for (const Type type : {Type::kQ8_0, Type::kQ4_0, Type::kQ5_0, Type::kQ4_K, Type::kQ6_K,
-                            Type::kF16, Type::kBF16, Type::kF32}) {
+    for (const Type type :
+         {Type::kQ8_0, Type::kQ4_0, Type::kQ4_1, Type::kQ5_0, Type::kQ5_1, Type::kQ2_K, Type::kQ3_K,
+          Type::kQ4_K, Type::kQ5_K, Type::kQ6_K, Type::kIQ4_NL, Type::kIQ4_XS, Type::kMXFP4,
+          Type::kF16, Type::kBF16, Type::kF32}) {
       const std::string end = set + "/" + std::string(tensor::Name(type));
       for (const uint32_t threads : {1u, 2u}) {
         const std::string with = end + "/threads:" + std::to_string(threads);

@@ -7,9 +7,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/tensor/blocks/iq4_nl.h"
+#include "common/tensor/blocks/iq4_xs.h"
+#include "common/tensor/blocks/mxfp4.h"
+#include "common/tensor/blocks/q2_k.h"
+#include "common/tensor/blocks/q3_k.h"
 #include "common/tensor/blocks/q4_0.h"
+#include "common/tensor/blocks/q4_1.h"
 #include "common/tensor/blocks/q4_k.h"
 #include "common/tensor/blocks/q5_0.h"
+#include "common/tensor/blocks/q5_1.h"
+#include "common/tensor/blocks/q5_k.h"
 #include "common/tensor/blocks/q6_k.h"
 #include "common/tensor/blocks/q8_0.h"
 #include "common/tensor/dequantize.h"
@@ -46,13 +54,67 @@ inline void AppendGroups(const tensor::BlockQ5_0& b, std::vector<Group>* out) {
   out->push_back(g);
 }
 
-inline void AppendGroups(const tensor::BlockQ4_K& b, std::vector<Group>* out) {
-  for (int g = 0; g < 8; ++g) {
-    Group group{ScaleOf(b.d) * static_cast<float>(b.Scale(g)),
-                ScaleOf(b.dmin) * static_cast<float>(b.Min(g)), true, std::vector<int>(32)};
-    for (int i = 0; i < 32; ++i) group.q[i] = b.qs[32 * (g / 2) + i] >> (4 * (g % 2)) & 15;
+// The minimum as the kernels have it: what is subtracted.
+inline void AppendGroups(const tensor::BlockQ4_1& b, std::vector<Group>* out) {
+  Group g{ScaleOf(b.d), -ScaleOf(b.m), true, std::vector<int>(32)};
+  for (int i = 0; i < 32; ++i) g.q[i] = i < 16 ? b.qs[i] & 15 : b.qs[i - 16] >> 4;
+  out->push_back(g);
+}
+
+inline void AppendGroups(const tensor::BlockQ5_1& b, std::vector<Group>* out) {
+  Group g{ScaleOf(b.d), -ScaleOf(b.m), true, std::vector<int>(32)};
+  for (int i = 0; i < 32; ++i) {
+    const int low = i < 16 ? b.qs[i] & 15 : b.qs[i - 16] >> 4;
+    g.q[i] = low | static_cast<int>((b.HighBits() >> i & 1) << 4);
+  }
+  out->push_back(g);
+}
+
+// Formats that know a group's scale and a value's bits: `scales` has Scale and, if kMins, Min.
+template <bool kMins, typename Block, typename Scales>
+void AppendGroupsOf(const Block& b, const Scales& scales, int offset, std::vector<Group>* out) {
+  for (int g = 0; g < Block::kGroups; ++g) {
+    Group group{ScaleOf(b.d) * static_cast<float>(scales.Scale(g)), 0, kMins, {}};
+    if constexpr (kMins) group.min = ScaleOf(b.dmin) * static_cast<float>(scales.Min(g));
+    for (int i = 0; i < Block::kGroupValues; ++i) {
+      group.q.push_back(b.Value(Block::kGroupValues * g + i) - offset);
+    }
     out->push_back(group);
   }
+}
+
+inline void AppendGroups(const tensor::BlockQ2_K& b, std::vector<Group>* out) {
+  AppendGroupsOf<true>(b, b, 0, out);
+}
+inline void AppendGroups(const tensor::BlockQ3_K& b, std::vector<Group>* out) {
+  AppendGroupsOf<false>(b, b, 4, out);
+}
+inline void AppendGroups(const tensor::BlockQ4_K& b, std::vector<Group>* out) {
+  AppendGroupsOf<true>(b, b.scales, 0, out);
+}
+inline void AppendGroups(const tensor::BlockQ5_K& b, std::vector<Group>* out) {
+  AppendGroupsOf<true>(b, b.scales, 0, out);
+}
+
+inline Group CodebookGroup(float scale, const uint8_t* qs, const tensor::Codebook& codebook) {
+  Group g{scale, 0, false, std::vector<int>(32)};
+  for (int i = 0; i < 32; ++i) g.q[i] = codebook.value[i < 16 ? qs[i] & 15 : qs[i - 16] >> 4];
+  return g;
+}
+
+inline void AppendGroups(const tensor::BlockIQ4_NL& b, std::vector<Group>* out) {
+  out->push_back(CodebookGroup(ScaleOf(b.d), b.qs, tensor::kIq4Codebook));
+}
+
+inline void AppendGroups(const tensor::BlockIQ4_XS& b, std::vector<Group>* out) {
+  for (int g = 0; g < 8; ++g) {
+    out->push_back(CodebookGroup(ScaleOf(b.d) * static_cast<float>(b.Scale(g)), b.qs + 16 * g,
+                                 tensor::kIq4Codebook));
+  }
+}
+
+inline void AppendGroups(const tensor::BlockMXFP4& b, std::vector<Group>* out) {
+  out->push_back(CodebookGroup(std::ldexp(1.0f, b.e - 128), b.qs, tensor::kMxfp4Codebook));
 }
 
 inline void AppendGroups(const tensor::BlockQ6_K& b, std::vector<Group>* out) {
@@ -90,6 +152,22 @@ inline std::vector<Group> GroupsOf(tensor::Type type, const std::byte* row, uint
       return GroupsOf<tensor::BlockQ4_K>(row, cols);
     case tensor::Type::kQ6_K:
       return GroupsOf<tensor::BlockQ6_K>(row, cols);
+    case tensor::Type::kIQ4_NL:
+      return GroupsOf<tensor::BlockIQ4_NL>(row, cols);
+    case tensor::Type::kIQ4_XS:
+      return GroupsOf<tensor::BlockIQ4_XS>(row, cols);
+    case tensor::Type::kMXFP4:
+      return GroupsOf<tensor::BlockMXFP4>(row, cols);
+    case tensor::Type::kQ2_K:
+      return GroupsOf<tensor::BlockQ2_K>(row, cols);
+    case tensor::Type::kQ3_K:
+      return GroupsOf<tensor::BlockQ3_K>(row, cols);
+    case tensor::Type::kQ4_1:
+      return GroupsOf<tensor::BlockQ4_1>(row, cols);
+    case tensor::Type::kQ5_1:
+      return GroupsOf<tensor::BlockQ5_1>(row, cols);
+    case tensor::Type::kQ5_K:
+      return GroupsOf<tensor::BlockQ5_K>(row, cols);
     default:
       return {};
   }

@@ -23,8 +23,15 @@ namespace tandem::kernels::cpu {
 
 using tensor::Type;
 
-const Type kTypes[] = {Type::kF32,  Type::kF16,  Type::kBF16, Type::kQ8_0,
-                       Type::kQ4_0, Type::kQ5_0, Type::kQ4_K, Type::kQ6_K};
+// All that can be computed with.
+inline std::vector<Type> Types() {
+  std::vector<Type> types;
+  for (uint32_t number = 0; number < 64; ++number) {
+    const auto traits = tensor::FindTypeTraits(number);
+    if (traits.has_value() && traits->supported) types.push_back(traits->type);
+  }
+  return types;
+}
 
 inline bool Quantised(Type type) { return tensor::Traits(type).block_values > 1; }
 
@@ -49,6 +56,25 @@ inline uint16_t RandomHalf(std::mt19937& random) {
   return tensor::FloatToHalf(sign * std::ldexp(1.0f + (random() % 1024) / 1024.0f, exponent));
 }
 
+// Where a block of `type` holds halves: scales, and what is added or subtracted.
+inline std::vector<size_t> HalvesOf(Type type) {
+  switch (type) {
+    case Type::kQ6_K:
+      return {offsetof(tensor::BlockQ6_K, d)};
+    case Type::kQ3_K:
+      return {offsetof(tensor::BlockQ3_K, d)};
+    case Type::kQ2_K:
+      return {offsetof(tensor::BlockQ2_K, d), offsetof(tensor::BlockQ2_K, dmin)};
+    case Type::kQ4_1:
+    case Type::kQ5_1:
+    case Type::kQ4_K:
+    case Type::kQ5_K:
+      return {0, 2};
+    default:
+      return {0};
+  }
+}
+
 inline void FillBlock(std::mt19937& random, Type type, std::byte* block, uint32_t bytes) {
   std::normal_distribution<float> normal;
   if (type == Type::kF32) {
@@ -60,9 +86,12 @@ inline void FillBlock(std::mt19937& random, Type type, std::byte* block, uint32_
   if (type == Type::kF16) return put_half(0, tensor::FloatToHalf(normal(random)));
   if (type == Type::kBF16) return put_half(0, tensor::FloatToBf16(normal(random)));
   for (uint32_t i = 0; i < bytes; ++i) block[i] = static_cast<std::byte>(random());
-  if (type == Type::kQ6_K) return put_half(offsetof(tensor::BlockQ6_K, d), RandomHalf(random));
-  put_half(0, RandomHalf(random));
-  if (type == Type::kQ4_K) put_half(2, RandomHalf(random));
+  // Exponents between 2^-50 and 2^0; now and then one that is too small for a normal float.
+  if (type == Type::kMXFP4) {
+    block[0] = static_cast<std::byte>(random() % 16 == 0 ? random() % 3 : 78 + random() % 50);
+    return;
+  }
+  for (const size_t at : HalvesOf(type)) put_half(at, RandomHalf(random));
 }
 
 inline Matrix RandomMatrix(uint32_t seed, Type type, uint32_t rows, uint32_t cols,
@@ -192,7 +221,7 @@ inline void ExpectNearExact(const Matrix& m, const std::vector<float>& x, uint32
         magnitude += std::fabs(product);
         rounding += std::fabs(w[c]) * half_steps[at + c];
       }
-      // Q4_K's scales and minimums cancel, so magnitudes may exceed those of the values.
+      // Scales and minimums cancel, so magnitudes may exceed those of the values.
       const double slack = (magnitude + rounding) * 1e-4 + 1e-30;
       ASSERT_NEAR(y[size_t{t} * m.rows + r], exact, rounding + slack)
           << "row " << r << " token " << t;

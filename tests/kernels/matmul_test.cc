@@ -209,7 +209,7 @@ std::string TestName(const Kernels& kernels) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, MatMulTest,
                          testing::Combine(testing::ValuesIn(RunnableKernels()),
-                                          testing::ValuesIn(kTypes)),
+                                          testing::ValuesIn(Types())),
                          [](const testing::TestParamInfo<Case>& param) {
                            return TestName(*std::get<0>(param.param)) + "_" +
                                   std::string(tensor::Name(std::get<1>(param.param)));
@@ -219,10 +219,11 @@ class MergedTest : public testing::TestWithParam<const Kernels*> {};
 
 TEST_P(MergedTest, ThreeProjectionsOfMixedTypesEqualEachAlone) {
   const uint32_t cols = 512;
-  const Type mixes[][3] = {{Type::kQ4_K, Type::kQ8_0, Type::kF32},
-                           {Type::kQ5_0, Type::kQ6_K, Type::kQ4_0},
-                           {Type::kF16, Type::kBF16, Type::kQ8_0},
-                           {Type::kF32, Type::kF32, Type::kF32}};
+  const Type mixes[][3] = {
+      {Type::kQ4_K, Type::kQ8_0, Type::kF32},    {Type::kQ5_0, Type::kQ6_K, Type::kQ4_0},
+      {Type::kQ2_K, Type::kQ5_1, Type::kIQ4_XS}, {Type::kMXFP4, Type::kQ3_K, Type::kQ4_1},
+      {Type::kIQ4_NL, Type::kQ5_K, Type::kBF16}, {Type::kF16, Type::kBF16, Type::kQ8_0},
+      {Type::kF32, Type::kF32, Type::kF32}};
   for (const auto& mix : mixes) {
     for (const auto& [begin, count] : {std::pair{0u, cols}, std::pair{96u, 300u}}) {
       for (const uint32_t tokens : {1u, 4u, 50u}) {

@@ -2,15 +2,13 @@
 //
 // value = (d * scale[g]) * q - (dmin * min[g]), for value i of group g = i / 32.
 // Groups come in pairs: bytes qs[32 p .. 32 p + 31] hold group 2p in their low halves and group 2p
-// + 1 in their high ones. The 12 bytes of `scales` pack eight pairs of six bits:
-//   bytes 0-3:  scale[0..3] in the low 6 bits, upper 2 bits of scale[4..7] in the high 2
-//   bytes 4-7:  min[0..3]   in the low 6 bits, upper 2 bits of min[4..7]   in the high 2
-//   bytes 8-11: low 4 bits of scale[4..7] in the low half, of min[4..7] in the high half
-// Layout: https://github.com/ggml-org/ggml (block_q4_K).
+// + 1 in their high ones. Layout: https://github.com/ggml-org/ggml (block_q4_K).
 #ifndef TANDEM_COMMON_TENSOR_BLOCKS_Q4_K_H_
 #define TANDEM_COMMON_TENSOR_BLOCKS_Q4_K_H_
 
 #include <cstdint>
+
+#include "common/tensor/blocks/k_scales.h"
 
 namespace tandem::tensor {
 
@@ -18,20 +16,13 @@ struct BlockQ4_K {
   static constexpr int kValues = 256;
   static constexpr int kGroupValues = 32;
   static constexpr int kGroups = 8;
-  uint16_t d;          // half: scale of the scales
-  uint16_t dmin;       // half: scale of the minimums
-  uint8_t scales[12];  // packed 6-bit scales and minimums
-  uint8_t qs[128];     // two values per byte
+  uint16_t d;       // half: scale of the scales
+  uint16_t dmin;    // half: scale of the minimums
+  KScales scales;   // a scale and a minimum per group
+  uint8_t qs[128];  // two values per byte
 
-  // The 6-bit scale and minimum of group g in [0, 8).
-  uint8_t Scale(int g) const {
-    if (g < 4) return scales[g] & 63;
-    return static_cast<uint8_t>((scales[g + 4] & 15) | ((scales[g - 4] >> 6) << 4));
-  }
-  uint8_t Min(int g) const {
-    if (g < 4) return scales[g + 4] & 63;
-    return static_cast<uint8_t>((scales[g + 4] >> 4) | ((scales[g] >> 6) << 4));
-  }
+  // In [0, 16).
+  int Value(int i) const { return (qs[i / 64 * 32 + i % 32] >> (i % 64 < 32 ? 0 : 4)) & 15; }
 };
 static_assert(sizeof(BlockQ4_K) == 144 && alignof(BlockQ4_K) == 2);
 

@@ -42,6 +42,22 @@ const Kernel* FindKernel(const Kernels& kernels, tensor::Type type) {
       return &kernels.q5_0;
     case tensor::Type::kQ4_K:
       return &kernels.q4_k;
+    case tensor::Type::kIQ4_NL:
+      return &kernels.iq4_nl;
+    case tensor::Type::kIQ4_XS:
+      return &kernels.iq4_xs;
+    case tensor::Type::kMXFP4:
+      return &kernels.mxfp4;
+    case tensor::Type::kQ2_K:
+      return &kernels.q2_k;
+    case tensor::Type::kQ3_K:
+      return &kernels.q3_k;
+    case tensor::Type::kQ4_1:
+      return &kernels.q4_1;
+    case tensor::Type::kQ5_1:
+      return &kernels.q5_1;
+    case tensor::Type::kQ5_K:
+      return &kernels.q5_k;
     case tensor::Type::kQ6_K:
       return &kernels.q6_k;
     default:

@@ -43,7 +43,8 @@ struct Kernel {
 struct Kernels {
   const char* name;     // "avx2", "avx512", "avx512-vnni"
   uint32_t few_tokens;  // up to this many, weights are multiplied as they are unpacked
-  Kernel f32, f16, bf16, q8_0, q4_0, q5_0, q4_k, q6_k;
+  Kernel f32, f16, bf16;
+  Kernel q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4;
 };
 
 extern const Kernels kAvx2Kernels;

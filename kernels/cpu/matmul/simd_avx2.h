@@ -31,6 +31,8 @@ struct Avx2 {
 
   // --- bytes and integers ---
   TANDEM_SIMD Int Bytes(int value) { return _mm256_set1_epi8(static_cast<char>(value)); }
+  TANDEM_SIMD Int Words(int32_t value) { return _mm256_set1_epi32(value); }
+  TANDEM_SIMD Int SubWords(Int a, Int b) { return _mm256_sub_epi32(a, b); }
   TANDEM_SIMD Int And(Int a, Int b) { return _mm256_and_si256(a, b); }
   TANDEM_SIMD Int Or(Int a, Int b) { return _mm256_or_si256(a, b); }
   TANDEM_SIMD Int Xor(Int a, Int b) { return _mm256_xor_si256(a, b); }
@@ -64,6 +66,12 @@ struct Avx2 {
     const Int mask = _mm256_set1_epi32(kMask);
     return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(spread, mask), mask), Bytes(16));
   }
+
+  // Sixteen bytes to look up, and byte table[i] for each byte i in [0, 16).
+  TANDEM_SIMD Int Table(const int8_t* bytes) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
+  }
+  TANDEM_SIMD Int Lookup(Int table, Int indices) { return _mm256_shuffle_epi8(table, indices); }
 
   // sum + four products of bytes per lane. `w` is unsigned and at most 128, or signed if kSigned;
   // `x` lies in [-127, 127].

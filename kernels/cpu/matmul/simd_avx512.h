@@ -31,6 +31,8 @@ struct Avx512 {
 
   // --- bytes and integers ---
   TANDEM_SIMD Int Bytes(int value) { return _mm512_set1_epi8(static_cast<char>(value)); }
+  TANDEM_SIMD Int Words(int32_t value) { return _mm512_set1_epi32(value); }
+  TANDEM_SIMD Int SubWords(Int a, Int b) { return _mm512_sub_epi32(a, b); }
   TANDEM_SIMD Int And(Int a, Int b) { return _mm512_and_si512(a, b); }
   TANDEM_SIMD Int Or(Int a, Int b) { return _mm512_or_si512(a, b); }
   TANDEM_SIMD Int Xor(Int a, Int b) { return _mm512_xor_si512(a, b); }
@@ -61,6 +63,11 @@ struct Avx512 {
     return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(spread, _mm512_set1_epi32(kMask)),
                                  Bytes(16));
   }
+
+  TANDEM_SIMD Int Table(const int8_t* bytes) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
+  }
+  TANDEM_SIMD Int Lookup(Int table, Int indices) { return _mm512_shuffle_epi8(table, indices); }
 
   // With VNNI `w` may be any unsigned byte.
   template <bool kSigned>

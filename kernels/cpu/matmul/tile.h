@@ -3,8 +3,9 @@
 //
 // The order of summation, the same for every format, instruction set and batch size: the products
 // of a scale's 32 (or 16) values are summed exactly in integers; these sums go in ascending order
-// of columns through one chain acc = fma(float(dot), scale * d, acc); then Q4_K's minimum
-// acc = fma(-min, d_sum, acc). So a result's bits depend on its own two rows alone.
+// of columns through one chain acc = fma(float(dot), scale * d, acc), each followed by the minimum
+// of the same values where the format has one, acc = fma(-min, d_sum, acc). So a result's bits
+// depend on its own two rows alone.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_TILE_H_
 #define TANDEM_KERNELS_CPU_MATMUL_TILE_H_
 
@@ -28,8 +29,12 @@ template <class S, class TraitsV>
 struct Tile {
   using Traits = TraitsV;
   typename S::Int q[8];  // values 4j .. 4j+3 of each row
-  typename S::Float scale[Traits::kScales + (Traits::kMins ? 1 : 0)];  // then the minimum
+  typename S::Float scale[Traits::kScales * (Traits::kMins ? 2 : 1)];  // then the minimums
 };
+
+// Signed bytes with one scale. VNNI wants them unsigned, v + 128; without it they stay signed.
+template <class S>
+using SignedTile = Tile<S, TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni>>;
 
 // The integer sum that makes up for the offset, of which `neg_sum` is the negated sum of x.
 template <class S, class Traits>
@@ -39,6 +44,14 @@ template <class S, class Traits>
   } else {
     return S::template ShiftLeft<Traits::kOffsetBits>(S::Broadcast(neg_sum));
   }
+}
+
+// d times the sum of the bytes of part s of kScales.
+template <class S, int kScales>
+[[gnu::always_inline]] inline typename S::Float SumOf(const QuantBlock& x, int s) {
+  if constexpr (kScales == 1) return S::BroadcastFloat(&x.d_sum);
+  const typename S::Int sum = S::SubWords(S::Words(0), S::Broadcast(&x.neg_half_sum[s]));
+  return S::Mul(S::BroadcastFloat(&x.d), S::ToFloat(sum));
 }
 
 // acc[r][t] += the products of kTiles tiles (tiles[0], tiles[tile_step], ...) and kTokens blocks of
@@ -84,14 +97,14 @@ template <class S, class T, int kTiles, int kTokens>
             S::MulAdd(S::ToFloat(dot[r][t]), S::Mul(tiles[r * tile_step].scale[s], d), acc[r][t]);
       }
     }
-  }
-  if constexpr (Traits::kMins) {
+    if constexpr (Traits::kMins) {
 #pragma GCC unroll 8
-    for (int t = 0; t < kTokens; ++t) {
-      const typename S::Float d_sum = S::BroadcastFloat(&x[t * x_step].d_sum);
+      for (int t = 0; t < kTokens; ++t) {
+        const typename S::Float d_sum = SumOf<S, kScales>(x[t * x_step], s);
 #pragma GCC unroll 2
-      for (int r = 0; r < kTiles; ++r) {
-        acc[r][t] = S::NegMulAdd(tiles[r * tile_step].scale[kScales], d_sum, acc[r][t]);
+        for (int r = 0; r < kTiles; ++r) {
+          acc[r][t] = S::NegMulAdd(tiles[r * tile_step].scale[kScales + s], d_sum, acc[r][t]);
+        }
       }
     }
   }

@@ -4,6 +4,7 @@
 
 #include "common/tensor/blocks/q4_0.h"
 #include "kernels/cpu/matmul/tile.h"
+#include "kernels/cpu/matmul/unpack_words.h"
 
 namespace tandem::kernels::cpu {
 
@@ -16,14 +17,7 @@ struct UnpackQ4_0 {
   [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
                                                 TileT* out) {
     out->scale[0] = S::HalfToFloat(S::LoadWord(rows, offset + offsetof(Block, d)));
-    typename S::Int nibbles[4];
-    S::Load16(rows, offset + offsetof(Block, qs), nibbles);
-    const typename S::Int low = S::Bytes(15);
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      out->q[j] = S::And(nibbles[j], low);
-      out->q[j + 4] = S::And(S::template ShiftRight<4>(nibbles[j]), low);
-    }
+    LoadNibbles<S>(rows, offset + offsetof(Block, qs), out->q);
   }
 };
 

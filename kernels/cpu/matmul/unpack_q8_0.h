@@ -10,8 +10,7 @@ namespace tandem::kernels::cpu {
 template <class S>
 struct UnpackQ8_0 {
   using Block = tensor::BlockQ8_0;
-  // VNNI wants unsigned bytes: v + 128. Without it the bytes stay signed.
-  using TileT = Tile<S, TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni>>;
+  using TileT = SignedTile<S>;
 
   // One block of each row, `offset` bytes from the rows' begin: one tile.
   [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
