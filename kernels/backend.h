@@ -96,6 +96,7 @@ class Backend {
   virtual void GatherRows(const GatherRowsParams& params) = 0;
   virtual void UnshardLogits(const UnshardLogitsParams& params) = 0;
   virtual void Sample(const SampleParams& params) = 0;
+  virtual void LogProbs(const LogProbsParams& params) = 0;
 
   // The host's stream, for communicators that run on the CPU; null where the stream is a device's.
   virtual HostStream* host_stream() = 0;

@@ -300,6 +300,34 @@ struct SampleParams {
   int32_t* out;           // (count)
 };
 
+inline constexpr uint32_t kMaxTopLogProbs = 20;
+
+// One row's wishes. Its results stand in the order: the sampled id, ids[ids_begin, ids_end), the
+// top_n ids of the largest logits (largest first, the lower id on a tie).
+struct LogProbsRow {
+  int32_t logits_row = 0;
+  int32_t sample = -1;  // the sampled id is sampled[sample]; -1: not wanted
+  int32_t ids_begin = 0;
+  int32_t ids_end = 0;
+  uint32_t top_n = 0;      // at most kMaxTopLogProbs and vocab
+  uint32_t out_begin = 0;  // index of the first result
+};
+
+// Log-softmax of whole rows, read at some ids. rank = 1 + how many logits of the row are strictly
+// larger. A NaN counts as -inf.
+struct LogProbsParams {
+  const float* logits;  // (any, vocab)
+  uint32_t vocab;
+  const LogProbsRow* rows;  // (count)
+  uint32_t count;
+  const int32_t* ids;      // all in [0, vocab); may be null when no row names any
+  const int32_t* sampled;  // what Sample wrote; may be null when no row asks for it
+  uint32_t out_count;      // results of all rows
+  int32_t* out_ids;        // (out_count)
+  float* out_logprobs;     // (out_count)
+  int32_t* out_ranks;      // (out_count)
+};
+
 }  // namespace tandem::kernels
 
 #endif  // TANDEM_KERNELS_OPS_H_

@@ -15,7 +15,7 @@ constexpr size_t kHeaderBytes = 3 * sizeof(uint32_t);
 constexpr size_t kSectionBytes = 2 * sizeof(uint32_t);
 constexpr size_t kResultBytes = 2 * sizeof(uint64_t) + 6 * sizeof(uint32_t);
 constexpr size_t kResultRowBytes = 3 * sizeof(uint32_t);
-static_assert(sizeof(TokenLogprob) == 8, "log-probabilities are copied as they lie in memory");
+static_assert(sizeof(TokenLogprob) == 12, "log-probabilities are copied as they lie in memory");
 static_assert(sizeof(StepTimings) == 16, "timings are copied as they lie in memory");
 
 absl::Status GetResultRows(WireReader reader, std::vector<RowResult>& rows) {
@@ -58,9 +58,8 @@ size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size) {
   for (const RowRequest& row : step.rows) {
     rows += kResultRowBytes;
     if (row.wants & kWantSample) rows += sizeof(TokenId);
-    if (row.wants & kWantTopLogprobs) rows += row.top_n * sizeof(TokenLogprob);
-    if (row.wants & kWantLogprobsOf) rows += row.logprobs_of.size() * sizeof(TokenLogprob);
     if (row.wants & kWantLogits) rows += size_t{vocab_size} * sizeof(float);
+    rows += NumLogprobs(row) * sizeof(TokenLogprob);
   }
   return fixed + std::max(rows, kMaxStatusMessageBytes);
 }

@@ -45,7 +45,11 @@ std::string DebugString(const StepDescriptor& step) {
                     Join(group.blocks), " · slots ", Join(group.slot_mapping), "\n");
   }
   for (const RowRequest& row : step.rows) {
-    absl::StrAppend(&text, "  row: token ", row.token, " wants ", row.wants, "\n");
+    absl::StrAppend(&text, "  row: token ", row.token, " wants ", row.wants);
+    if (NumLogprobs(row) > 0) {
+      absl::StrAppend(&text, " top ", row.top_n, " log-probabilities of ", Join(row.logprobs_of));
+    }
+    absl::StrAppend(&text, "\n");
   }
   if (!step.has_sampling) absl::StrAppend(&text, "  sampling follows\n");
   for (const RowSampling& row : step.sampling) {

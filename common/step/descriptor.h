@@ -48,12 +48,17 @@ enum RowWant : uint32_t {
   kWantLogprobsOf = 4,
   kWantLogits = 8,  // the whole row
   kWantHidden = 16,
+  kWantSampleLogprob = 32,  // of the id that this step samples
 };
+
+// Bounds of what one row may ask for.
+inline constexpr uint32_t kMaxTopLogprobs = 20;
+inline constexpr uint32_t kMaxLogprobsOf = 16;
 
 struct RowRequest {
   uint32_t token = 0;  // index into tokens
   uint32_t wants = kWantSample;
-  uint32_t top_n = 0;                  // with kWantTopLogprobs
+  uint32_t top_n = 0;                  // with kWantTopLogprobs, > 0
   std::vector<TokenId> logprobs_of{};  // with kWantLogprobsOf
   bool operator==(const RowRequest&) const = default;
 };
@@ -70,6 +75,12 @@ struct RowSampling {
   std::vector<TokenId> banned{};  // never drawn (min_tokens)
   bool operator==(const RowSampling&) const = default;
 };
+
+// How many log-probabilities the row's result holds (RowResult::logprobs).
+inline uint32_t NumLogprobs(const RowRequest& row) {
+  return ((row.wants & kWantSampleLogprob) != 0 ? 1 : 0) +
+         static_cast<uint32_t>(row.logprobs_of.size()) + row.top_n;
+}
 
 struct StepDescriptor {
   StepId step_id;
@@ -105,7 +116,7 @@ struct StepLimits {
 // Shapes, ranges, monotone offsets, block ids and slots within the pages, slots that agree with the
 // block tables, kind that agrees with the lengths. INVALID_ARGUMENT saying what and where;
 // UNIMPLEMENTED for what this version does not serve (references to the previous step, adapters,
-// log-probabilities, hidden states, model index > 0).
+// hidden states, model index > 0).
 absl::Status Validate(const StepDescriptor& step, const StepLimits& limits);
 // The part of Validate that looks at the sampling section: for a step whose sampling came in a
 // second frame.

@@ -8,7 +8,7 @@
 
 namespace tandem::step {
 
-inline constexpr uint32_t kWorkerProtocolVersion = 1;
+inline constexpr uint32_t kWorkerProtocolVersion = 2;
 
 }  // namespace tandem::step
 

@@ -14,12 +14,16 @@ namespace tandem::step {
 struct TokenLogprob {
   TokenId token = 0;
   float logprob = 0.0f;
+  uint32_t rank = 0;  // 1 + how many ids of the row are likelier
   bool operator==(const TokenLogprob&) const = default;
 };
 
+// `logprobs` are of the raw distribution, the log-softmax of the row's logits: first the sampled
+// id's (kWantSampleLogprob), then logprobs_of in its order, then the top_n likeliest ids, likeliest
+// first.
 struct RowResult {
   std::vector<TokenId> tokens{};         // one when a sample was wanted; more with speculation
-  std::vector<TokenLogprob> logprobs{};  // optional
+  std::vector<TokenLogprob> logprobs{};  // NumLogprobs(RowRequest)
   std::vector<float> logits{};           // (vocab) with kWantLogits
   bool operator==(const RowResult&) const = default;
 };

@@ -18,7 +18,7 @@
 namespace tandem::step {
 
 inline constexpr uint32_t kMagic = 0x504d4454;  // "TDMP"
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 enum class FrameKind : uint32_t { kDescriptor = 1, kSampling = 2, kResult = 3 };
 

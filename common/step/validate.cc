@@ -237,9 +237,35 @@ class GroupCheck {
   std::vector<std::pair<BlockId, uint32_t>> written_;  // (block, sequence)
 };
 
-absl::Status ValidateRow(const StepDescriptor& step, size_t r) {
-  constexpr uint32_t kKnown =
-      kWantSample | kWantTopLogprobs | kWantLogprobsOf | kWantLogits | kWantHidden;
+absl::Status ValidateRowLogprobs(const RowRequest& row, size_t r, const StepLimits& limits) {
+  const bool wants_top = (row.wants & kWantTopLogprobs) != 0;
+  const bool wants_ids = (row.wants & kWantLogprobsOf) != 0;
+  if ((!wants_top && row.top_n != 0) || (!wants_ids && !row.logprobs_of.empty())) {
+    return Invalid("row ", r, " names log-probabilities that it does not want");
+  }
+  const uint32_t most_top = std::min(kMaxTopLogprobs, limits.vocab_size);
+  if (wants_top && (row.top_n == 0 || row.top_n > most_top)) {
+    return Invalid("row ", r, " wants the top ", row.top_n, " log-probabilities, needed 1..",
+                   most_top);
+  }
+  if (wants_ids && (row.logprobs_of.empty() || row.logprobs_of.size() > kMaxLogprobsOf)) {
+    return Invalid("row ", r, " wants the log-probabilities of ", row.logprobs_of.size(),
+                   " ids, needed 1..", kMaxLogprobsOf);
+  }
+  for (TokenId id : row.logprobs_of) {
+    if (id >= 0 && static_cast<uint32_t>(id) < limits.vocab_size) continue;
+    return Invalid("row ", r, " wants the log-probability of id ", id, ", the vocabulary ends at ",
+                   limits.vocab_size);
+  }
+  if ((row.wants & kWantSampleLogprob) != 0 && (row.wants & kWantSample) == 0) {
+    return Invalid("row ", r, " wants the log-probability of a sample, and no sample");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateRow(const StepDescriptor& step, const StepLimits& limits, size_t r) {
+  constexpr uint32_t kKnown = kWantSample | kWantTopLogprobs | kWantLogprobsOf | kWantLogits |
+                              kWantHidden | kWantSampleLogprob;
   const RowRequest& row = step.rows[r];
   if (row.token >= step.tokens.size() || (r > 0 && row.token <= step.rows[r - 1].token)) {
     return Invalid("row ", r, " is of token ", row.token, ", needed ascending below ",
@@ -248,18 +274,14 @@ absl::Status ValidateRow(const StepDescriptor& step, size_t r) {
   if (row.wants == 0 || (row.wants & ~kKnown) != 0) {
     return Invalid("row ", r, " wants ", row.wants);
   }
-  if (row.wants & (kWantTopLogprobs | kWantLogprobsOf)) {
-    return Unsupported("row ", r, " wants log-probabilities: that is");
-  }
   if (row.wants & kWantHidden) return Unsupported("row ", r, " wants its hidden state: that is");
-  if (row.top_n != 0 || !row.logprobs_of.empty()) {
-    return Invalid("row ", r, " names log-probabilities that it does not want");
-  }
-  return absl::OkStatus();
+  return ValidateRowLogprobs(row, r, limits);
 }
 
 absl::Status ValidateRows(const StepDescriptor& step, const StepLimits& limits) {
-  for (size_t r = 0; r < step.rows.size(); ++r) TANDEM_RETURN_IF_ERROR(ValidateRow(step, r));
+  for (size_t r = 0; r < step.rows.size(); ++r) {
+    TANDEM_RETURN_IF_ERROR(ValidateRow(step, limits, r));
+  }
   const size_t bytes = MaxResultBytes(step, limits.vocab_size);
   if (bytes > limits.max_result_bytes) {
     return Invalid("the result may take ", bytes, " bytes, at most ", limits.max_result_bytes,

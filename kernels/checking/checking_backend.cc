@@ -312,6 +312,23 @@ class CheckingBackend final : public Backend, private HostStream {
          {{p.out, Element::kI32, 1, p.count, p.count, 0}}});
   }
 
+  void LogProbs(const LogProbsParams& p) override {
+    LogProbsParams j = p;
+    j.logits = mirror_->Judge(p.logits);
+    j.rows = mirror_->Judge(p.rows);
+    j.ids = mirror_->Judge(p.ids);
+    j.sampled = mirror_->Judge(p.sampled);
+    j.out_ids = mirror_->Judge(p.out_ids);
+    j.out_logprobs = mirror_->Judge(p.out_logprobs);
+    j.out_ranks = mirror_->Judge(p.out_ranks);
+    Add({"LogProbs",
+         [p](Backend& b) { b.LogProbs(p); },
+         [j](Backend& b) { b.LogProbs(j); },
+         {{p.out_ids, Element::kI32, 1, p.out_count, p.out_count, 0},
+          Floats(p.out_logprobs, 1, p.out_count, tolerances_.other),
+          {p.out_ranks, Element::kI32, 1, p.out_count, p.out_count, 0}}});
+  }
+
   HostStream* host_stream() override { return subject_->host_stream() == nullptr ? nullptr : this; }
 
  private:

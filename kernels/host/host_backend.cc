@@ -11,6 +11,7 @@
 #include "common/base/strings.h"
 #include "kernels/host/elementwise.h"
 #include "kernels/host/embed.h"
+#include "kernels/host/log_probs.h"
 #include "kernels/host/memory.h"
 #include "kernels/host/route.h"
 #include "kernels/host/rows.h"
@@ -137,5 +138,6 @@ void HostBackend::UnshardLogits(const UnshardLogitsParams& params) {
   EncodeUnshardLogits(list_, params);
 }
 void HostBackend::Sample(const SampleParams& params) { EncodeSample(list_, params); }
+void HostBackend::LogProbs(const LogProbsParams& params) { EncodeLogProbs(list_, params); }
 
 }  // namespace tandem::kernels::host

@@ -46,6 +46,7 @@ class HostBackend : public Backend, private HostStream {
   void GatherRows(const GatherRowsParams& params) final;
   void UnshardLogits(const UnshardLogitsParams& params) final;
   void Sample(const SampleParams& params) final;
+  void LogProbs(const LogProbsParams& params) final;
 
   HostStream* host_stream() final { return this; }
 

@@ -75,8 +75,8 @@ Decoder::Activations Decoder::TakeActivations(Arena& arena, uint32_t tokens) con
           .up = rows(plan_.ffn.size())};
 }
 
-float* Decoder::Encode(LayerContext& context, const Batch& batch,
-                       const std::vector<kernels::KvPages>& pages) const {
+Decoder::Hidden Decoder::Encode(LayerContext& context, const Batch& batch,
+                                const std::vector<kernels::KvPages>& pages) const {
   TANDEM_CHECK(pages.size() == layers_.size());
   const Activations buffers = TakeActivations(context.arena, batch.tokens);
   embedding_.Encode(context, batch.ids, batch.tokens, buffers.residual);
@@ -90,7 +90,7 @@ float* Decoder::Encode(LayerContext& context, const Batch& batch,
     EncodeFeedForward(context, batch, layer, buffers);
     delta = buffers.delta;
   }
-  return batch.num_rows == 0 ? nullptr : EncodeHead(context, batch, buffers);
+  return {.residual = buffers.residual, .delta = buffers.delta};
 }
 
 void Decoder::EncodeAttention(LayerContext& context, const Batch& batch, const Layer& layer,
@@ -171,20 +171,20 @@ void Decoder::EncodeNorm(LayerContext& context, uint32_t rows, float* residual, 
                            .out = out});
 }
 
-float* Decoder::EncodeHead(LayerContext& context, const Batch& batch,
-                           const Activations& buffers) const {
-  const uint32_t rows = batch.num_rows;
+float* Decoder::EncodeHead(LayerContext& context, const Hidden& hidden, const int32_t* rows,
+                           uint32_t count) const {
+  const size_t floats = static_cast<size_t>(count) * spec_.hidden_size;
   auto gather = [&](const float* src) {
-    float* out = context.arena.Take<float>(static_cast<size_t>(rows) * spec_.hidden_size);
+    float* out = context.arena.Take<float>(floats);
     context.backend.GatherRows(
-        {.src = src, .rows = batch.rows, .count = rows, .dim = spec_.hidden_size, .out = out});
+        {.src = src, .rows = rows, .count = count, .dim = spec_.hidden_size, .out = out});
     return out;
   };
-  float* residual = gather(buffers.residual);
-  const float* delta = gather(buffers.delta);
-  float* normed = context.arena.Take<float>(static_cast<size_t>(rows) * spec_.hidden_size);
-  EncodeNorm(context, rows, residual, delta, output_norm_, normed);
-  return head_.Encode(context, normed, rows, plan_.rank);
+  float* residual = gather(hidden.residual);
+  const float* delta = gather(hidden.delta);
+  float* normed = context.arena.Take<float>(floats);
+  EncodeNorm(context, count, residual, delta, output_norm_, normed);
+  return head_.Encode(context, normed, count, plan_.rank);
 }
 
 }  // namespace tandem::worker

@@ -30,14 +30,12 @@ struct GroupBatch {
 struct Batch {
   uint32_t tokens = 0;
   uint32_t num_seqs = 0;
-  uint32_t num_rows = 0;
   uint32_t max_query_len = 0;
   uint32_t max_context_len = 0;
   const int32_t* ids = nullptr;            // (T)
   const int32_t* positions = nullptr;      // (T)
   const int32_t* query_offsets = nullptr;  // (S + 1)
   const int32_t* context_lens = nullptr;   // (S)
-  const int32_t* rows = nullptr;           // (num_rows): tokens whose logits are wanted
   std::vector<GroupBatch> groups;
 };
 
@@ -47,10 +45,19 @@ class Decoder {
   Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
           std::vector<uint32_t> vocab_starts, const RankWeights& weights, const float* inv_freq);
 
-  // `pages` has one entry per layer. Returns logits (num_rows, vocab) on rank 0 and null elsewhere,
-  // or when num_rows is 0.
-  float* Encode(LayerContext& context, const Batch& batch,
+  // What the layers leave of every token, (T, hidden) each; the final norm adds them up.
+  struct Hidden {
+    float* residual = nullptr;
+    const float* delta = nullptr;
+  };
+  // All but the head. `pages` has one entry per layer.
+  Hidden Encode(LayerContext& context, const Batch& batch,
                 const std::vector<kernels::KvPages>& pages) const;
+  // Final norm and head of `count` tokens, which stand in rows[0, count) in device memory. Returns
+  // logits (count, vocab) on rank 0 and null elsewhere. A row's logits do not depend on the others,
+  // so a step's rows may come in slices.
+  float* EncodeHead(LayerContext& context, const Hidden& hidden, const int32_t* rows,
+                    uint32_t count) const;
 
  private:
   struct Layer {
@@ -78,7 +85,6 @@ class Decoder {
                          const Activations& buffers) const;
   void EncodeNorm(LayerContext& context, uint32_t rows, float* residual, const float* add,
                   const float* weight, float* out) const;
-  float* EncodeHead(LayerContext& context, const Batch& batch, const Activations& buffers) const;
 
   model::ModelSpec spec_;
   model::ShardPlan plan_;

@@ -16,13 +16,28 @@ Batch LargestBatch(const RunnerOptions& options, size_t num_groups) {
   Batch batch;
   batch.tokens = options.max_num_batched_tokens;
   batch.num_seqs = std::min(options.max_num_seqs, batch.tokens);
-  batch.num_rows = options.max_num_seqs;
   batch.max_query_len = std::min(options.max_num_batched_tokens, options.max_model_len);
   batch.max_context_len = options.max_model_len;
   const uint32_t stride = (options.max_model_len + options.block_size - 1) / options.block_size;
   batch.groups.assign(num_groups,
                       {.block_tables = nullptr, .table_stride = stride, .slots = nullptr});
   return batch;
+}
+
+LogprobArrays TakeLogprobs(Arena& arena, size_t count) {
+  return {.ids = arena.Take<int32_t>(count),
+          .logprobs = arena.Take<float>(count),
+          .ranks = arena.Take<int32_t>(count)};
+}
+
+// The largest slice of the head, likewise.
+HeadSlice LargestSlice(const RunnerOptions& options) {
+  HeadSlice slice;
+  slice.num_rows = HeadSliceRows(options.max_num_seqs, options.max_num_batched_tokens);
+  slice.num_samples = std::min(options.max_num_seqs, slice.num_rows);
+  slice.num_logprob_rows = slice.num_rows;
+  slice.num_logprobs = slice.num_rows * kMaxRowLogprobs;
+  return slice;
 }
 
 absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& spec) {
@@ -69,14 +84,12 @@ absl::StatusOr<uint64_t> ModelRunner::CountActivations() {
   backend.BeginEncode(kernels::EncodeMode::kPlan);
   LayerContext context{.backend = backend, .comm = nullptr, .arena = counting};
   const Batch batch = LargestBatch(options_, spec.kv_groups.size());
-  const float* logits =
+  const Decoder::Hidden hidden =
       model_.decoder().Encode(context, batch, ShapeOnlyPages(spec, model_.plan(), options_));
-  backend.Sample({.logits = logits,
-                  .vocab = spec.vocab_size,
-                  .rows = nullptr,
-                  .count = batch.num_rows,
-                  .banned = nullptr,
-                  .out = nullptr});
+  const HeadSlice slice = LargestSlice(options_);
+  const float* logits = model_.decoder().EncodeHead(context, hidden, slice.tokens, slice.num_rows);
+  EncodeSamples({}, slice, logits, nullptr);
+  EncodeLogprobs({}, slice, logits, nullptr, TakeLogprobs(counting, slice.num_logprobs));
   TANDEM_ASSIGN_OR_RETURN(const uint64_t scratch_bytes, backend.FinishPlan());
   TANDEM_ASSIGN_OR_RETURN(activations_, backend.Allocate(counting.peak()));
   return counting.peak() + scratch_bytes;
@@ -117,9 +130,10 @@ absl::StatusOr<step::StepResult> ModelRunner::Run(const step::StepDescriptor& st
         absl::StrCat("step of epoch ", step.epoch.value, " for a worker of epoch ", epoch_.value));
   }
   TANDEM_RETURN_IF_ERROR(step::Validate(step, limits_));
-  if (step.rows.size() > limits_.max_seqs) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "step wants ", step.rows.size(), " rows, at most ", limits_.max_seqs, " are planned for"));
+  if (step.sampling.size() > limits_.max_seqs) {
+    return absl::InvalidArgumentError(absl::StrCat("step wants ", step.sampling.size(),
+                                                   " samples, at most ", limits_.max_seqs,
+                                                   " are planned for"));
   }
   step::StepResult result;
   result.step_id = step.step_id;
@@ -143,7 +157,7 @@ absl::StatusOr<step::StepResult> ModelRunner::Run(const step::StepDescriptor& st
   const int64_t submitted = NowMicros();
   TANDEM_RETURN_IF_ERROR(backend.Wait());
   result.timings.wait_us = static_cast<uint32_t>(NowMicros() - submitted);
-  CollectSampled(step, result);
+  Collect(step, result);
   return result;
 }
 
@@ -153,45 +167,77 @@ absl::Status ModelRunner::Encode(const step::StepDescriptor& step, step::StepRes
   TANDEM_ASSIGN_OR_RETURN(StepBuffers::Staged staged, buffers_->Stage(step, backend));
   Arena arena(activations_.data(), activations_.bytes());
   LayerContext context{.backend = backend, .comm = comm_.get(), .arena = arena};
-  const float* logits = model_.decoder().Encode(context, staged.batch, kv_->pages());
-  EncodeRowOutputs(step, staged.sampling, logits, result);
+  const Decoder::Hidden hidden = model_.decoder().Encode(context, staged.batch, kv_->pages());
+  if (model_.plan().rank == 0) result.rows.resize(step.rows.size());
+  const size_t mark = arena.used();
+  for (const HeadSlice& slice : staged.head.slices) {
+    EncodeSlice(context, staged.head, slice, hidden, step, result);
+    arena.Rewind(mark);  // the stream runs in order: the next slice may take its place
+  }
+  const uint32_t num_samples = staged.head.num_samples;
+  if (num_samples == 0) return absl::OkStatus();
+  if (comm_ != nullptr && comm_->size() > 1) {
+    comm_->Broadcast(buffers_->sampled(), num_samples * sizeof(int32_t), /*root=*/0);
+  }
+  buffers_->DownloadSampled(num_samples, backend);
   return absl::OkStatus();
 }
 
-void ModelRunner::EncodeRowOutputs(const step::StepDescriptor& step, const SamplingBatch& sampling,
-                                   const float* logits, step::StepResult& result) {
-  kernels::Backend& backend = model_.backend();
-  const uint32_t vocab = model_.spec().vocab_size;
-  const bool samples_here = model_.plan().rank == 0;
-  if (samples_here) {
-    result.rows.resize(step.rows.size());
-    for (size_t row = 0; row < step.rows.size(); ++row) {
-      if ((step.rows[row].wants & step::kWantLogits) == 0) continue;
-      result.rows[row].logits.resize(vocab);
-      backend.Download(result.rows[row].logits.data(), logits + row * vocab, vocab * sizeof(float));
-    }
+void ModelRunner::EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
+                              const Decoder::Hidden& hidden, const step::StepDescriptor& step,
+                              step::StepResult& result) {
+  const float* logits = model_.decoder().EncodeHead(context, hidden, slice.tokens, slice.num_rows);
+  if (model_.plan().rank != 0) return;
+  const size_t vocab = model_.spec().vocab_size;
+  for (uint32_t i = 0; i < slice.num_rows; ++i) {
+    const uint32_t row = slice.first_row + i;
+    if ((step.rows[row].wants & step::kWantLogits) == 0) continue;
+    std::vector<float>& out = result.rows[row].logits;
+    out.resize(vocab);
+    context.backend.Download(out.data(), logits + i * vocab, vocab * sizeof(float));
   }
-  if (sampling.count == 0) return;
-  if (samples_here) {
-    backend.Sample({.logits = logits,
-                    .vocab = vocab,
-                    .rows = sampling.rows,
-                    .count = sampling.count,
-                    .banned = sampling.banned,
-                    .out = buffers_->sampled()});
-  }
-  if (comm_ != nullptr && comm_->size() > 1) {
-    comm_->Broadcast(buffers_->sampled(), sampling.count * sizeof(int32_t), /*root=*/0);
-  }
-  buffers_->DownloadSampled(sampling.count, backend);
+  EncodeSamples(head, slice, logits, buffers_->sampled());
+  if (slice.num_logprobs == 0) return;
+  const LogprobArrays logprobs = TakeLogprobs(context.arena, slice.num_logprobs);
+  EncodeLogprobs(head, slice, logits, buffers_->sampled(), logprobs);
+  buffers_->DownloadLogprobs(slice, logprobs, context.backend);
 }
 
-void ModelRunner::CollectSampled(const step::StepDescriptor& step, step::StepResult& result) const {
-  if (result.rows.empty()) return;
-  size_t next = 0;
-  for (size_t row = 0; row < step.rows.size(); ++row) {
-    if ((step.rows[row].wants & step::kWantSample) == 0) continue;
-    result.rows[row].tokens = {buffers_->host_sampled()[next++]};
+void ModelRunner::EncodeSamples(const HeadBatch& head, const HeadSlice& slice, const float* logits,
+                                int32_t* sampled) {
+  if (slice.num_samples == 0) return;
+  model_.backend().Sample({.logits = logits,
+                           .vocab = model_.spec().vocab_size,
+                           .rows = slice.sampling,
+                           .count = slice.num_samples,
+                           .banned = head.banned,
+                           .out = sampled + slice.first_sample});
+}
+
+void ModelRunner::EncodeLogprobs(const HeadBatch& head, const HeadSlice& slice, const float* logits,
+                                 const int32_t* sampled, const LogprobArrays& out) {
+  model_.backend().LogProbs({.logits = logits,
+                             .vocab = model_.spec().vocab_size,
+                             .rows = slice.logprob_rows,
+                             .count = slice.num_logprob_rows,
+                             .ids = head.logprob_ids,
+                             .sampled = sampled,
+                             .out_count = slice.num_logprobs,
+                             .out_ids = out.ids,
+                             .out_logprobs = out.logprobs,
+                             .out_ranks = out.ranks});
+}
+
+void ModelRunner::Collect(const step::StepDescriptor& step, step::StepResult& result) const {
+  size_t next_sample = 0, next_logprob = 0;
+  for (size_t row = 0; row < result.rows.size(); ++row) {
+    const step::RowRequest& wish = step.rows[row];
+    step::RowResult& out = result.rows[row];
+    if ((wish.wants & step::kWantSample) != 0)
+      out.tokens = {buffers_->host_sampled()[next_sample++]};
+    for (uint32_t i = 0; i < step::NumLogprobs(wish); ++i) {
+      out.logprobs.push_back(buffers_->Logprob(next_logprob++));
+    }
   }
 }
 

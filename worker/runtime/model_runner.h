@@ -51,9 +51,16 @@ class ModelRunner {
   // Peak bytes of activations and kernel scratch of the largest step; reserves both.
   absl::StatusOr<uint64_t> CountActivations();
   absl::Status Encode(const step::StepDescriptor& step, step::StepResult& result);
-  void EncodeRowOutputs(const step::StepDescriptor& step, const SamplingBatch& sampling,
-                        const float* logits, step::StepResult& result);
-  void CollectSampled(const step::StepDescriptor& step, step::StepResult& result) const;
+  // Head, samples and log-probabilities of one slice of the step's rows.
+  void EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
+                   const Decoder::Hidden& hidden, const step::StepDescriptor& step,
+                   step::StepResult& result);
+  void EncodeSamples(const HeadBatch& head, const HeadSlice& slice, const float* logits,
+                     int32_t* sampled);
+  void EncodeLogprobs(const HeadBatch& head, const HeadSlice& slice, const float* logits,
+                      const int32_t* sampled, const LogprobArrays& out);
+  // Samples and log-probabilities, back on the host, go to their rows.
+  void Collect(const step::StepDescriptor& step, step::StepResult& result) const;
 
   LoadedModel& model_;
   RunnerOptions options_;

@@ -26,12 +26,71 @@ size_t StagingBytes(const step::StepLimits& limits) {
   const size_t groups = limits.num_blocks.size();
   return Aligned(tokens * 4) * 2 +                                // ids, positions
          Aligned((seqs + 1) * 4) * 2 +                            // offsets, context lengths
-         Aligned(seqs * 4) +                                      // rows
+         Aligned(tokens * 4) +                                    // rows
          groups * (Aligned(tokens * 4) +                          // slots
                    Aligned(seqs * MaxTableStride(limits) * 4)) +  // block tables
          Aligned(seqs * sizeof(kernels::SamplingRow)) +           //
-         Aligned(seqs * kMaxBannedPerSeq * 4);
+         Aligned(seqs * kMaxBannedPerSeq * 4) +                   //
+         Aligned(tokens * sizeof(kernels::LogProbsRow)) +         //
+         Aligned(tokens * step::kMaxLogprobsOf * 4);
 }
+
+// Writes rows of a step to the staging area, in order.
+struct HeadWriter {
+  explicit HeadWriter(const step::StepDescriptor& wanted) : step(wanted) {}
+
+  // Row `i` of `slice`, whose counts grow by it.
+  void Write(uint32_t i, HeadSlice& slice) {
+    const step::RowRequest& row = step.rows[slice.first_row + i];
+    tokens[slice.first_row + i] = static_cast<int32_t>(row.token);
+    if (step::NumLogprobs(row) > 0) WriteLogprobs(row, i, slice);
+    if ((row.wants & step::kWantSample) != 0) WriteSampling(i, slice);
+  }
+
+  void WriteLogprobs(const step::RowRequest& row, uint32_t i, HeadSlice& slice) {
+    const bool of_sample = (row.wants & step::kWantSampleLogprob) != 0;
+    const int32_t begin = ids_end;
+    ids_end += static_cast<int32_t>(row.logprobs_of.size());
+    std::copy(row.logprobs_of.begin(), row.logprobs_of.end(), ids + begin);
+    const uint32_t sample = slice.first_sample + slice.num_samples;
+    *logprob_rows++ = {.logits_row = static_cast<int32_t>(i),
+                       .sample = of_sample ? static_cast<int32_t>(sample) : -1,
+                       .ids_begin = begin,
+                       .ids_end = ids_end,
+                       .top_n = row.top_n,
+                       .out_begin = slice.num_logprobs};
+    ++slice.num_logprob_rows;
+    slice.num_logprobs += step::NumLogprobs(row);
+  }
+
+  void WriteSampling(uint32_t i, HeadSlice& slice) {
+    const step::RowSampling& wish = step.sampling[slice.first_sample + slice.num_samples];
+    const int32_t begin = banned_end;
+    banned_end += static_cast<int32_t>(wish.banned.size());
+    std::copy(wish.banned.begin(), wish.banned.end(), banned + begin);
+    *sampling++ = {.temperature = wish.temperature,
+                   .top_p = wish.top_p,
+                   .min_p = wish.min_p,
+                   .top_k = wish.top_k,
+                   .seed = wish.seed,
+                   .position = wish.position,
+                   .logits_row = static_cast<int32_t>(i),
+                   .banned_begin = begin,
+                   .banned_end = banned_end,
+                   .reserved = 0};
+    ++slice.num_samples;
+  }
+
+  const step::StepDescriptor& step;
+  // Host memory.
+  int32_t* tokens = nullptr;
+  kernels::SamplingRow* sampling = nullptr;
+  kernels::LogProbsRow* logprob_rows = nullptr;
+  int32_t* banned = nullptr;
+  int32_t* ids = nullptr;
+  int32_t banned_end = 0;
+  int32_t ids_end = 0;
+};
 
 }  // namespace
 
@@ -85,38 +144,43 @@ GroupBatch StepBuffers::StageTables(const step::StepDescriptor& step,
   return group;
 }
 
-absl::StatusOr<SamplingBatch> StepBuffers::StageSampling(const step::StepDescriptor& step) {
-  size_t num_banned = 0;
+absl::StatusOr<HeadBatch> StepBuffers::StageHead(const step::StepDescriptor& step) {
+  size_t num_banned = 0, num_ids = 0, num_logprobs = 0;
   for (const auto& row : step.sampling) num_banned += row.banned.size();
+  for (const auto& row : step.rows) {
+    num_ids += row.logprobs_of.size();
+    num_logprobs += step::NumLogprobs(row);
+  }
   if (num_banned > limits_.max_seqs * kMaxBannedPerSeq) {
     return absl::ResourceExhaustedError(absl::StrCat("step bans ", num_banned, " ids, at most ",
                                                      limits_.max_seqs * kMaxBannedPerSeq, " fit"));
   }
-  SamplingBatch batch;
-  kernels::SamplingRow* rows = nullptr;
-  int32_t* banned = nullptr;
-  batch.count = static_cast<uint32_t>(step.sampling.size());
-  batch.rows = Append<kernels::SamplingRow>(step.sampling.size(), &rows);
-  batch.banned = Append<int32_t>(num_banned, &banned);
-  int32_t banned_end = 0;
-  size_t next = 0;
-  for (size_t row = 0; row < step.rows.size(); ++row) {
-    if ((step.rows[row].wants & step::kWantSample) == 0) continue;
-    const step::RowSampling& wish = step.sampling[next];
-    std::copy(wish.banned.begin(), wish.banned.end(), banned + banned_end);
-    const int32_t banned_begin = banned_end;
-    banned_end += static_cast<int32_t>(wish.banned.size());
-    rows[next++] = {.temperature = wish.temperature,
-                    .top_p = wish.top_p,
-                    .min_p = wish.min_p,
-                    .top_k = wish.top_k,
-                    .seed = wish.seed,
-                    .position = wish.position,
-                    .logits_row = static_cast<int32_t>(row),
-                    .banned_begin = banned_begin,
-                    .banned_end = banned_end,
-                    .reserved = 0};
+  HeadWriter writer(step);
+  HeadBatch batch;
+  HeadSlice next;  // begins behind what is staged so far
+  next.tokens = Append<int32_t>(step.rows.size(), &writer.tokens);
+  next.sampling = Append<kernels::SamplingRow>(step.sampling.size(), &writer.sampling);
+  next.logprob_rows = Append<kernels::LogProbsRow>(step.rows.size(), &writer.logprob_rows);
+  batch.banned = Append<int32_t>(num_banned, &writer.banned);
+  batch.logprob_ids = Append<int32_t>(num_ids, &writer.ids);
+  const uint32_t slice_rows = HeadSliceRows(limits_.max_seqs, limits_.max_tokens);
+  while (next.first_row < step.rows.size()) {
+    HeadSlice slice = next;
+    slice.num_rows =
+        std::min(slice_rows, static_cast<uint32_t>(step.rows.size()) - slice.first_row);
+    for (uint32_t i = 0; i < slice.num_rows; ++i) writer.Write(i, slice);
+    batch.slices.push_back(slice);
+    next.first_row += slice.num_rows;
+    next.tokens += slice.num_rows;
+    next.first_sample += slice.num_samples;
+    next.sampling += slice.num_samples;
+    next.logprob_rows += slice.num_logprob_rows;
+    next.first_logprob += slice.num_logprobs;
   }
+  batch.num_samples = next.first_sample;
+  host_logprob_ids_.resize(num_logprobs);
+  host_logprobs_.resize(num_logprobs);
+  host_ranks_.resize(num_logprobs);
   return batch;
 }
 
@@ -127,30 +191,41 @@ absl::StatusOr<StepBuffers::Staged> StepBuffers::Stage(const step::StepDescripto
   Batch& batch = staged.batch;
   batch.tokens = step.num_scheduled_tokens;
   batch.num_seqs = step.num_seqs_active;
-  batch.num_rows = static_cast<uint32_t>(step.rows.size());
   batch.ids = AppendCopy<int32_t>(step.tokens);
   batch.positions = AppendCopy<int32_t>(step.positions);
   int32_t* offsets = nullptr;
   int32_t* contexts = nullptr;
-  int32_t* rows = nullptr;
   batch.query_offsets = Append<int32_t>(batch.num_seqs + 1, &offsets);
   batch.context_lens = Append<int32_t>(batch.num_seqs, &contexts);
-  batch.rows = Append<int32_t>(batch.num_rows, &rows);
   std::copy(step.query_offsets.begin(), step.query_offsets.end(), offsets);
   for (const auto& sequence : step.sequences) {
     *contexts++ = static_cast<int32_t>(sequence.context_len);
     batch.max_query_len = std::max(batch.max_query_len, sequence.query_len);
     batch.max_context_len = std::max(batch.max_context_len, sequence.context_len);
   }
-  for (const auto& row : step.rows) *rows++ = static_cast<int32_t>(row.token);
   for (const auto& tables : step.groups) batch.groups.push_back(StageTables(step, tables));
-  TANDEM_ASSIGN_OR_RETURN(staged.sampling, StageSampling(step));
+  TANDEM_ASSIGN_OR_RETURN(staged.head, StageHead(step));
   backend.Upload(device_.data(), staging_.data(), used_);
   return staged;
 }
 
 void StepBuffers::DownloadSampled(uint32_t count, kernels::Backend& backend) {
   backend.Download(host_sampled_.data(), sampled_, count * sizeof(int32_t));
+}
+
+void StepBuffers::DownloadLogprobs(const HeadSlice& slice, const LogprobArrays& from,
+                                   kernels::Backend& backend) {
+  const size_t begin = slice.first_logprob;
+  const size_t count = slice.num_logprobs;
+  backend.Download(host_logprob_ids_.data() + begin, from.ids, count * sizeof(int32_t));
+  backend.Download(host_logprobs_.data() + begin, from.logprobs, count * sizeof(float));
+  backend.Download(host_ranks_.data() + begin, from.ranks, count * sizeof(int32_t));
+}
+
+step::TokenLogprob StepBuffers::Logprob(size_t index) const {
+  return {.token = host_logprob_ids_[index],
+          .logprob = host_logprobs_[index],
+          .rank = static_cast<uint32_t>(host_ranks_[index])};
 }
 
 }  // namespace tandem::worker

@@ -82,7 +82,7 @@ TEST(CodecTest, EncodeReplacesWhatWasThere) {
 TEST(CodecTest, TheHeaderIsLittleEndian) {
   const Frame frame = EncodeExample();
   EXPECT_EQ(Frame(frame.begin(), frame.begin() + 12),
-            (Frame{'T', 'D', 'M', 'P', 1, 0, 0, 0, 1, 0, 0, 0}));
+            (Frame{'T', 'D', 'M', 'P', 2, 0, 0, 0, 1, 0, 0, 0}));
 }
 
 TEST(CodecTest, SamplingFollowsInASecondFrame) {
@@ -131,8 +131,8 @@ TEST(CodecTest, RefusesAnotherMagicOrVersion) {
   frame[0] ^= 1;
   ExpectRefused(frame, "magic");
   frame = EncodeExample();
-  frame[4] = 2;
-  ExpectRefused(frame, "version 2");
+  frame[4] = 1;
+  ExpectRefused(frame, "version 1");
 }
 
 TEST(CodecTest, RefusesEveryTruncation) {
@@ -272,11 +272,14 @@ TEST(ResultCodecTest, RefusesBrokenResults) {
 }
 
 TEST(ResultCodecTest, MaxResultBytesBoundsTheRealSize) {
-  const StepDescriptor step = ExampleStep();
+  StepDescriptor step = ExampleStep();
+  step.rows[1].wants |= kWantSampleLogprob | kWantTopLogprobs | kWantLogprobsOf;
+  step.rows[1].top_n = 20;
+  step.rows[1].logprobs_of = {1, 2};
   const uint32_t vocab = 3000;
   StepResult result;
   result.rows = {{.tokens = {1}, .logprobs = {}, .logits = std::vector<float>(vocab, 1.0f)},
-                 {.tokens = {2}, .logprobs = {}, .logits = {}}};
+                 {.tokens = {2}, .logprobs = std::vector<TokenLogprob>(23), .logits = {}}};
   Frame frame;
   Encode(result, frame);
   EXPECT_EQ(frame.size(), MaxResultBytes(step, vocab));

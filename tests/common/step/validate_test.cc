@@ -115,11 +115,39 @@ const Case kCases[] = {
     {"RowToken", [](auto& s) { s.rows[1].token = 4; }, "row 1 is of token 4"},
     {"RowOrder", [](auto& s) { s.rows[1].token = 0; }, "row 1 is of token 0, needed ascending"},
     {"RowWantsNothing", [](auto& s) { s.rows[1].wants = 0; }, "row 1 wants 0"},
-    {"RowWantsUnknown", [](auto& s) { s.rows[1].wants = 32; }, "row 1 wants 32"},
-    {"RowTopLogprobs", [](auto& s) { s.rows[0].wants |= kWantTopLogprobs; }, "log-probabilities",
-     StatusCode::kUnimplemented},
-    {"RowLogprobsOf", [](auto& s) { s.rows[0].wants |= kWantLogprobsOf; }, "log-probabilities",
-     StatusCode::kUnimplemented},
+    {"RowWantsUnknown", [](auto& s) { s.rows[1].wants = 64; }, "row 1 wants 64"},
+    {"RowTopZero", [](auto& s) { s.rows[0].wants |= kWantTopLogprobs; }, "the top 0"},
+    {"RowTopTooMany",
+     [](auto& s) {
+       s.rows[0].wants |= kWantTopLogprobs;
+       s.rows[0].top_n = 21;
+     },
+     "the top 21 log-probabilities, needed 1..20"},
+    {"RowLogprobsOfNothing", [](auto& s) { s.rows[0].wants |= kWantLogprobsOf; }, "of 0 ids"},
+    {"RowLogprobsOfTooMany",
+     [](auto& s) {
+       s.rows[0].wants |= kWantLogprobsOf;
+       s.rows[0].logprobs_of.assign(17, 1);
+     },
+     "of 17 ids, needed 1..16"},
+    {"RowLogprobsOfNegative",
+     [](auto& s) {
+       s.rows[0].wants |= kWantLogprobsOf;
+       s.rows[0].logprobs_of = {1, -1};
+     },
+     "of id -1"},
+    {"RowLogprobsPastVocabulary",
+     [](auto& s) {
+       s.rows[0].wants |= kWantLogprobsOf;
+       s.rows[0].logprobs_of = {100};
+     },
+     "of id 100, the vocabulary ends at 100"},
+    {"RowSampleLogprobWithoutSample",
+     [](auto& s) {
+       s.rows[0].wants = kWantLogits | kWantSampleLogprob;
+       s.sampling.erase(s.sampling.begin());
+     },
+     "and no sample"},
     {"RowHidden", [](auto& s) { s.rows[0].wants |= kWantHidden; }, "hidden state",
      StatusCode::kUnimplemented},
     {"RowTopNUnwanted", [](auto& s) { s.rows[0].top_n = 3; }, "does not want"},
@@ -228,6 +256,23 @@ TEST(ValidateTest, NoBlockIsAllowedOnlyWhereNobodySees) {
       }
     }
   }
+}
+
+TEST(ValidateTest, AcceptsLogprobsAndARowPerToken) {
+  StepDescriptor step = ExampleStep();
+  step.rows = {
+      {.token = 0, .wants = kWantSample | kWantSampleLogprob | kWantTopLogprobs, .top_n = 20},
+      {.token = 1, .wants = kWantLogprobsOf, .logprobs_of = {99}},
+      {.token = 2, .wants = kWantLogprobsOf | kWantTopLogprobs, .top_n = 1, .logprobs_of = {0}},
+      {.token = 3, .wants = kWantSample | kWantSampleLogprob}};
+  EXPECT_EQ(Validate(step, ExampleLimits()), absl::OkStatus());
+  EXPECT_EQ(NumLogprobs(step.rows[0]), 21u);
+  EXPECT_EQ(NumLogprobs(step.rows[1]), 1u);
+  EXPECT_EQ(NumLogprobs(step.rows[2]), 2u);
+  StepLimits small = ExampleLimits();
+  small.vocab_size = 19;
+  EXPECT_NE(Validate(step, small).message().find("the top 20 log-probabilities, needed 1..19"),
+            absl::string_view::npos);
 }
 
 TEST(ValidateTest, RefusesAResultThatDoesNotFit) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -100,6 +102,111 @@ TEST_F(ModelRunnerTest, RefusesWhatItCannotRunAndStaysAsItWas) {
   const auto after = runner->Run(Step(2), Soon());
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(after->rows[0].tokens, before->rows[0].tokens);
+}
+
+// A prefill of `count` tokens that wants everything of every row.
+step::StepDescriptor EveryRow(uint32_t count, uint32_t wants) {
+  step::StepDescriptor step;
+  step.step_id = StepId{1};
+  step.epoch = Epoch{3};
+  step.kind = step::StepKind::kPrefill;
+  step.num_scheduled_tokens = count;
+  step.num_seqs_active = 1;
+  step.query_offsets = {0, count};
+  step.sequences = {{.slot = 0, .adapter = -1, .query_len = count, .context_len = count}};
+  step.groups.resize(1);
+  step.groups[0].table_offsets = {0, (count + 7) / 8};
+  for (uint32_t b = 0; b < (count + 7) / 8; ++b) {
+    step.groups[0].blocks.push_back(static_cast<BlockId>(b));
+  }
+  for (uint32_t t = 0; t < count; ++t) {
+    step.tokens.push_back(static_cast<TokenId>((t * 37 + 11) % 300));
+    step.positions.push_back(static_cast<int32_t>(t));
+    step.groups[0].slot_mapping.push_back(static_cast<int32_t>(t));
+    step::RowRequest row{.token = t, .wants = wants, .top_n = 0, .logprobs_of = {}};
+    if (wants & step::kWantTopLogprobs) row.top_n = 1 + t % 20;
+    if (wants & step::kWantLogprobsOf) row.logprobs_of = {static_cast<TokenId>(t), 322};
+    step.rows.push_back(row);
+  }
+  for (uint32_t t : {2u, count - 1}) {  // in different slices
+    step.rows[t].wants |= step::kWantSample | step::kWantSampleLogprob;
+    step.sampling.push_back({.temperature = t == 2 ? 0.0f : 2.0f, .seed = 5, .position = t + 1});
+  }
+  return step;
+}
+
+void ExpectLogprob(const step::TokenLogprob& is, TokenId token, const std::vector<float>& logits) {
+  double largest = logits[0], sum = 0;
+  for (float logit : logits) largest = std::max<double>(largest, logit);
+  for (float logit : logits) sum += std::exp(logit - largest);
+  const float logit = logits[static_cast<size_t>(token)];
+  EXPECT_EQ(is.token, token);
+  EXPECT_NEAR(is.logprob, logit - largest - std::log(sum), 1e-5);
+  EXPECT_EQ(is.rank, 1 + std::count_if(logits.begin(), logits.end(),
+                                       [&](float other) { return other > logit; }));
+}
+
+TEST_F(ModelRunnerTest, LogprobsOfMoreRowsThanSequences) {
+  options_.max_num_batched_tokens = 40;
+  options_.num_kv_blocks = 5;
+  ModelRunner runner(*model_, options_);
+  ASSERT_TRUE(runner.Prepare().ok());
+  ASSERT_TRUE(runner.Start(Epoch{3}, {5}, nullptr).ok());
+  const step::StepDescriptor step =
+      EveryRow(40, step::kWantLogits | step::kWantTopLogprobs | step::kWantLogprobsOf);
+  const auto result = runner.Run(step, Soon());
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->rows.size(), 40u);
+  for (uint32_t t = 0; t < 40; ++t) {
+    SCOPED_TRACE(t);
+    const step::RowResult& row = result->rows[t];
+    const bool samples = t == 2 || t == 39;
+    ASSERT_EQ(row.tokens.size(), samples ? 1u : 0u);
+    ASSERT_EQ(row.logits.size(), 323u);
+    ASSERT_EQ(row.logprobs.size(), (samples ? 1 : 0) + 2 + 1 + t % 20);
+    size_t next = 0;
+    if (samples) ExpectLogprob(row.logprobs[next++], row.tokens[0], row.logits);
+    ExpectLogprob(row.logprobs[next++], static_cast<TokenId>(t), row.logits);
+    ExpectLogprob(row.logprobs[next++], 322, row.logits);
+    std::vector<float> sorted = row.logits;
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    for (size_t i = 0; next < row.logprobs.size(); ++next, ++i) {
+      const TokenId token = row.logprobs[next].token;
+      EXPECT_EQ(row.logits[static_cast<size_t>(token)], sorted[i]);
+      ExpectLogprob(row.logprobs[next], token, row.logits);
+    }
+  }
+  // The other rows do not matter to a row, nor does the slice that it is in.
+  step::StepDescriptor one = step;
+  one.step_id = StepId{2};
+  one.rows = {step.rows[39]};
+  one.sampling = {step.sampling[1]};
+  const auto alone = runner.Run(one, Soon());
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->rows[0], result->rows[39]);
+}
+
+TEST_F(ModelRunnerTest, ManyRowsNeedNoMoreMemory) {
+  options_.num_kv_blocks = 5;
+  const auto few = ModelRunner(*model_, options_).Prepare();
+  ASSERT_TRUE(few.ok()) << few.status();
+  options_.max_num_seqs = 16;
+  const auto many = ModelRunner(*model_, options_).Prepare();
+  ASSERT_TRUE(many.ok()) << many.status();
+  // The head's slices have 16 rows either way.
+  EXPECT_EQ(few->activation_bytes, many->activation_bytes);
+}
+
+TEST_F(ModelRunnerTest, RefusesMoreSamplesThanSequences) {
+  options_.max_num_batched_tokens = 40;
+  options_.num_kv_blocks = 5;
+  options_.max_num_seqs = 1;
+  ModelRunner runner(*model_, options_);
+  ASSERT_TRUE(runner.Prepare().ok());
+  ASSERT_TRUE(runner.Start(Epoch{3}, {5}, nullptr).ok());
+  const absl::Status status = runner.Run(EveryRow(40, step::kWantLogits), Soon()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("2 samples, at most 1"), absl::string_view::npos) << status;
 }
 
 TEST_F(ModelRunnerTest, PrepareSaysWhatDoesNotFit) {

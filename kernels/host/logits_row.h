@@ -1,0 +1,57 @@
+// What Sample and LogProbs do with a row of logits: its largest, and the exponential of what lies
+// below it. Loops over whole vocabularies, written so that compilers use vectors; for files of the
+// host backends.
+#ifndef TANDEM_KERNELS_HOST_LOGITS_ROW_H_
+#define TANDEM_KERNELS_HOST_LOGITS_ROW_H_
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace tandem::kernels::host {
+
+inline constexpr float kNever = -std::numeric_limits<float>::infinity();
+
+// The largest of n floats, NaNs left out; kNever when there is none. Written in lanes so that
+// compilers use vectors.
+inline float Largest(const float* x, size_t n) {
+  constexpr size_t kLanes = 16;
+  float lanes[kLanes];
+  std::fill_n(lanes, kLanes, kNever);
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (size_t j = 0; j < kLanes; ++j) lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+  }
+  float largest = kNever;
+  for (; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  for (float lane : lanes) largest = std::max(largest, lane);
+  return largest;
+}
+
+// exp(x) for x <= 0, relative error below 2e-7; 0 below -87 and for NaN. 2^n times a polynomial on
+// |r| <= ln(2) / 2.
+inline float ExpOfNegative(float x) {
+  const float magic = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
+  const float clamped = x >= -87.0f ? x : -87.0f;
+  const float shifted = clamped * 1.44269504f + magic;
+  const float n = shifted - magic;
+  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = 1.0f / 5040;
+  p = p * r + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const uint32_t exponent = (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(magic))
+                            << 23;
+  const float result = std::bit_cast<float>(std::bit_cast<uint32_t>(p) + exponent);
+  return x >= -87.0f ? result : 0.0f;
+}
+
+}  // namespace tandem::kernels::host
+
+#endif  // TANDEM_KERNELS_HOST_LOGITS_ROW_H_
