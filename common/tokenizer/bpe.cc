@@ -42,9 +42,11 @@ absl::StatusOr<std::unique_ptr<BpeEncoder>> BpeEncoder::Create(const Vocabulary&
   const std::string& pre = vocabulary.data().pre;
   const PretokenizerSpec* spec = FindPretokenizer(pre);
   if (spec == nullptr) {
+    const std::string found =
+        pre.empty() ? "the file names no pre-tokenizer (key tokenizer.ggml.pre)"
+                    : absl::StrCat("pre-tokenizer ", gguf::Quoted(pre), " is not supported");
     return absl::InvalidArgumentError(
-        absl::StrCat("vocabulary: pre-tokenizer ", gguf::Quoted(pre),
-                     " is not supported; known: ", SupportedPretokenizers()));
+        absl::StrCat("vocabulary: ", found, "; known: ", SupportedPretokenizers()));
   }
   TANDEM_ASSIGN_OR_RETURN(Pretokenizer pretokenizer, Pretokenizer::Create(*spec));
   std::unique_ptr<BpeEncoder> encoder(

@@ -50,8 +50,10 @@ std::string BytesOf(const Vocabulary& vocabulary, TokenId id, bool sentencepiece
   switch (vocabulary.type(id)) {
     case TokenType::kUnknown:
     case TokenType::kControl:
-    case TokenType::kUserDefined:
       return std::string(text);
+    case TokenType::kUserDefined:
+      // Gemma's runs of spaces, where the converter left them as SentencePiece writes them.
+      return sentencepiece ? UnmarkSpaces(text) : std::string(text);
     case TokenType::kByte:
       return std::string(1, static_cast<char>(vocabulary.ByteOf(id)));
     case TokenType::kUndefined:

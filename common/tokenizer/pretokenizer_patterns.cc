@@ -1,5 +1,8 @@
-// Sources: the tokenizer.json files of GPT-2, Llama 3, Qwen2 and DeepSeek LLM; names as GGUF files
-// write them (GGUF specification, tokenizer.ggml.pre).
+// Sources: the tokenizer.json files of the models (or, where the model predates them, its tiktoken
+// file); names and which name shares whose patterns as GGUF files and llama.cpp's list of
+// pre-tokenizers have them (GGUF specification, tokenizer.ggml.pre; llama.cpp,
+// src/llama-vocab.cpp). Unicode normalisation that some tokenizer.json ask for is not applied: no
+// GGUF engine does.
 //
 // White space is spelled out as the Unicode property White_Space: PCRE2's own \s differs (U+180E).
 // English suffixes are spelled out, too: caseless matching would fold U+017F to s.
@@ -15,17 +18,60 @@ namespace {
 #define SPACE "[" WS "]"
 #define NOT_SPACE "[^" WS "]"
 #define SUFFIXES "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])"
+// How nearly every pattern ends: the last space of several goes with the word after it.
+#define SPACES SPACE "+(?!" NOT_SPACE ")|" SPACE "+"
 
-constexpr std::string_view kGpt2 = "'(?:s|t|re|ve|m|ll|d)| ?\\p{L}+| ?\\p{N}+| ?[^" WS
-                                   "\\p{L}\\p{N}]+|" SPACE "+(?!" NOT_SPACE ")|" SPACE "+";
+constexpr std::string_view kGpt2 =
+    "'(?:s|t|re|ve|m|ll|d)| ?\\p{L}+| ?\\p{N}+| ?[^" WS "\\p{L}\\p{N}]+|" SPACES;
+constexpr std::string_view kDigit = "\\p{N}";
+constexpr std::string_view kThreeAsciiDigits = "[0-9][0-9][0-9]";
+constexpr std::string_view kLineEnd = "[\\r\\n]";
 
-// Llama 3 and Qwen2 differ in the length of a number alone.
-#define LLAMA3_LIKE(number)                                                                     \
-  SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" number "| ?[^" WS "\\p{L}\\p{N}]+[\\r\\n]*|" SPACE \
-           "*[\\r\\n]+|" SPACE "+(?!" NOT_SPACE ")|" SPACE "+"
+// Llama 3 and its many heirs differ in the length of a number, and little else.
+#define PREFIXED_WORD "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
+#define PUNCTUATION " ?[^" WS "\\p{L}\\p{N}]+"
+#define LINES SPACE "*[\\r\\n]+"
+#define LLAMA3_LIKE(number) \
+  SUFFIXES "|" PREFIXED_WORD "|" number "|" PUNCTUATION "[\\r\\n]*|" LINES "|" SPACES
 
 constexpr std::string_view kLlama3 = LLAMA3_LIKE("\\p{N}{1,3}");
 constexpr std::string_view kQwen2 = LLAMA3_LIKE("\\p{N}");
+// Marks belong to letters.
+constexpr std::string_view kQwen35 =
+    SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^" WS
+             "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" LINES "|" SPACES;
+// One line end at a time; a word never gives back the character before it.
+constexpr std::string_view kBailing =
+    SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^" WS "\\p{L}\\p{N}]++[\\r\\n]*|" SPACE
+             "*[\\r\\n]|" SPACES;
+// Line ends never follow punctuation.
+constexpr std::string_view kSeedCoder =
+    SUFFIXES "|" PREFIXED_WORD "|\\p{N}| ?[^" WS "\\p{L}\\p{N}\\r\\n]+|" LINES "|" SPACES;
+
+// GPT-4o's words: small letters after capital ones, or capital ones alone. Letters without case and
+// marks count as both.
+#define CAPITALS "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define SMALL "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define CASED_WORDS(suffix)                              \
+  "[^\\r\\n\\p{L}\\p{N}]?" CAPITALS "*" SMALL "+" suffix \
+  "|"                                                    \
+  "[^\\r\\n\\p{L}\\p{N}]?" CAPITALS "+" SMALL "*" suffix
+constexpr std::string_view kGpt4o =
+    CASED_WORDS("(?:" SUFFIXES ")?") "|\\p{N}{1,3}|" PUNCTUATION "[\\r\\n/]*|" LINES "|" SPACES;
+constexpr std::string_view kTekken =
+    CASED_WORDS("") "|\\p{N}|" PUNCTUATION "[\\r\\n/]*|" LINES "|" SPACES;
+
+// Falcon's punctuation: Unicode's, and ASCII's symbols (Python's string.punctuation). The fallback
+// named "default" lacks the grave accent.
+#define ASCII_SYMBOLS "$+<=>^~|"
+constexpr std::string_view kFalconPunctuation = "[\\p{P}" ASCII_SYMBOLS "`]+";
+constexpr std::string_view kDefaultPunctuation = "[\\p{P}" ASCII_SYMBOLS "]+";
+constexpr std::string_view kNumber = "\\p{N}+";
+
+// BLOOM: words are what stands between spaces and sentence marks. (The parentheses and the bar are
+// members of the class, in its tokenizer.json, too.)
+constexpr std::string_view kBloom =
+    " ?[^(" WS "|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+";
 
 // Cased letters, as DeepSeek LLM's tokenizer.json lists them.
 constexpr std::string_view kDeepseekLetters = SPACE
@@ -52,18 +98,51 @@ constexpr std::string_view kDeepseekPunctuation =
 constexpr std::string_view kDeepseekTrailingSpace = "(?<!" SPACE ")" SPACE "++\\z";
 constexpr std::string_view kDeepseekCjk =
     "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+";
+constexpr std::string_view kDeepseekCoderWord = SPACE "?\\p{L}+";
+constexpr std::string_view kDeepseekCoderPunctuation = SPACE "?\\p{P}+";
+
+// DeepSeek-V3: numbers, then Chinese and Japanese, then the rest.
+constexpr std::string_view kUpToThreeDigits = "\\p{N}{1,3}";
+constexpr std::string_view kDeepseekV3Cjk = "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{30ff}]+";
+constexpr std::string_view kDeepseekV3 =
+    "[!-/:-@\\[-`{-~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| "
+    "?[\\p{P}\\p{S}]+[\\r\\n]*"
+    "|" LINES "|" SPACES;
 
 const std::vector<PretokenizerSpec>& Specs() {
   static const auto* specs = new std::vector<PretokenizerSpec>{
-      {.names = {"gpt-2"}, .patterns = {kGpt2}},
-      {.names = {"llama-bpe", "llama3", "llama-v3"},
+      {.names = {"gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "gigachat", "mellum",
+                 "jina-es", "jina-de", "jina-v2-es", "jina-v2-de", "a.x-4.0", "modern-bert",
+                 "exaone4", "granite-docling"},
+       .patterns = {kGpt2}},
+      {.names = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0",
+                 "lfm2"},
        .patterns = {kLlama3},
        .whole_words_first = true,
        .adds_bos = true},
-      {.names = {"qwen2", "deepseek-r1-qwen"}, .patterns = {kQwen2}},
+      {.names = {"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"}, .patterns = {kLlama3}},
+      {.names = {"qwen2", "deepseek-r1-qwen", "stablelm2", "megrez", "hunyuan", "grok-2", "kormo",
+                 "solar-open"},
+       .patterns = {kQwen2}},
+      {.names = {"qwen35"}, .patterns = {kQwen35}},
+      {.names = {"bailingmoe", "bailingmoe2", "llada-moe"}, .patterns = {kBailing}},
+      {.names = {"seed-coder"}, .patterns = {kSeedCoder}},
+      {.names = {"gpt-4o", "llama4", "kanana2", "minimax-m2"}, .patterns = {kGpt4o}},
+      {.names = {"tekken"}, .patterns = {kTekken}, .whole_words_first = true, .adds_bos = true},
+      {.names = {"starcoder", "refact", "command-r", "smollm", "codeshell", "exaone", "minerva-7b"},
+       .patterns = {kDigit, kGpt2}},
+      {.names = {"falcon"}, .patterns = {kFalconPunctuation, kGpt2, kThreeAsciiDigits}},
       {.names = {"deepseek-llm"},
-       .patterns = {"[\\r\\n]", kDeepseekLetters, kDeepseekPunctuation, kDeepseekTrailingSpace,
-                    kDeepseekCjk, "\\p{N}+"}},
+       .patterns = {kLineEnd, kDeepseekLetters, kDeepseekPunctuation, kDeepseekTrailingSpace,
+                    kDeepseekCjk, kNumber}},
+      {.names = {"deepseek-coder"},
+       .patterns = {kLineEnd, kDeepseekCoderWord, kDeepseekCoderPunctuation, kDeepseekCjk, kDigit}},
+      {.names = {"deepseek-v3", "hunyuan-dense", "joyai-llm"},
+       .patterns = {kUpToThreeDigits, kDeepseekV3Cjk, kDeepseekV3}},
+      {.names = {"bloom", "poro-chat", "gpt3-finnish"}, .patterns = {kBloom}},
+      {.names = {"viking"}, .patterns = {kBloom, kDigit}},
+      // What converters write for a tokenizer that they do not know.
+      {.names = {"default"}, .patterns = {kDefaultPunctuation, kGpt2, kNumber, kThreeAsciiDigits}},
   };
   return *specs;
 }

@@ -21,8 +21,10 @@ inline constexpr TokenId kNoToken = -1;
 struct EncodeOptions {
   // BOS before and EOS after the text, where the vocabulary asks for them.
   bool add_special = true;
-  // Control tokens written out in the text ("<|eot_id|>") become that token. Off: they are plain
-  // text.
+  // Control tokens (GGUF token types 2 and 3) written out in the text ("<|eot_id|>") become that
+  // token. Off: they are plain text, and nothing in a text can become a control token. User-defined
+  // tokens (type 4: Gemma's runs of spaces, added words) are found either way, before anything
+  // else, as in llama.cpp and Hugging Face's tokenizers.
   bool parse_special = false;
 };
 

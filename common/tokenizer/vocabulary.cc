@@ -17,15 +17,30 @@ constexpr int kMaxTokenType = static_cast<int>(TokenType::kByte);
 // Names under which models know the end of a turn, where the file gives no eot_token_id. Files
 // seldom do, so that every GGUF engine looks for the texts.
 constexpr std::string_view kEndOfTurnTexts[] = {
-    "<|eot_id|>",    "<|im_end|>", "<|end|>", "<end_of_turn>",
-    "<|endoftext|>", "<EOT>",      "_<EOT>",  "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "<end_of_utterance>",
+    "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
 };
 constexpr std::string_view kEndOfMessageText = "<|eom_id|>";
 // Generation ends on each of these, whatever the file calls its eos.
 constexpr std::string_view kEndTexts[] = {
-    "<|eot_id|>",    "<|im_end|>", "<|end|>", "<end_of_turn>",
-    "<|endoftext|>", "<|eom_id|>", "<EOT>",   "_<EOT>",
+    "<|eot_id|>",    "<|im_end|>",         "<|end|>",    "<end_of_turn>",
+    "<|endoftext|>", "<|eom_id|>",         "<EOT>",      "_<EOT>",
+    "[EOT]",         "<|end_of_text|>",    "<|return|>", "<|call|>",
+    "[EOS]",         "<end_of_utterance>",
 };
+// gpt-oss's format (openai/harmony): <|end|> ends a message, and an answer has several of them;
+// <|return|> ends the answer, <|call|> the message that calls a tool.
+constexpr std::string_view kHarmonyEnd = "<|end|>";
+constexpr std::string_view kHarmonyMarks[] = {"<|return|>", "<|call|>"};
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -158,12 +173,18 @@ absl::Status Vocabulary::SetSpecialIds() {
 }
 
 void Vocabulary::DetectEndsByText() {
+  const bool harmony = std::all_of(std::begin(kHarmonyMarks), std::end(kHarmonyMarks),
+                                   [&](auto text) { return Find(text) != kNoToken; });
   std::vector<TokenId> ends;
   for (std::string_view text : kEndOfTurnTexts) {
+    if (harmony && text == kHarmonyEnd) continue;
     if (special_.eot == kNoToken) special_.eot = FindControl(text);
   }
   if (special_.eom == kNoToken) special_.eom = FindControl(kEndOfMessageText);
-  for (std::string_view text : kEndTexts) ends.push_back(FindControl(text));
+  for (std::string_view text : kEndTexts) {
+    const TokenId end = FindControl(text);
+    if (!harmony || text != kHarmonyEnd) ends.push_back(end);
+  }
   ends.insert(ends.end(), {special_.eos, special_.eot, special_.eom});
   std::sort(ends.begin(), ends.end());
   ends.erase(std::unique(ends.begin(), ends.end()), ends.end());

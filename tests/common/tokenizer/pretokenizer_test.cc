@@ -52,13 +52,21 @@ const Case kCases[] = {
      {"Hi", " there", "\n", "42", " ", "\u4f60\u597d", "!"}},
     {"deepseek-llm", "a  b   ", {"a", " ", " b", "   "}},
     {"deepseek-llm", "x\u01bby", {"x", "\u01bb", "y"}},
+    {"starcoder", "a 12", {"a", " ", "1", "2"}},
+    {"falcon", "a+b 12345", {"a", "+", "b", " ", "123", "45"}},
+    {"gpt-4o", "camelCASEWord's", {"camel", "CASEWord's"}},
+    {"tekken", "don't 12", {"don", "'t", " ", "1", "2"}},
+    {"deepseek-v3", "x.y 1234 \u4f60\u597d", {"x", ".y", " ", "123", "4", " ", "\u4f60\u597d"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Table, PretokenizerWords, testing::ValuesIn(kCases));
 
 TEST(PretokenizerTable, AliasesAndUnknownNames) {
   EXPECT_EQ(FindPretokenizer("llama3"), FindPretokenizer("llama-bpe"));
-  EXPECT_EQ(FindPretokenizer("default"), nullptr);
+  EXPECT_EQ(FindPretokenizer("deepseek-r1-qwen"), FindPretokenizer("qwen2"));
+  EXPECT_EQ(FindPretokenizer("llama4"), FindPretokenizer("gpt-4o"));
+  EXPECT_EQ(FindPretokenizer("mpt"), FindPretokenizer("gpt-2"));
+  EXPECT_EQ(FindPretokenizer("unknown"), nullptr);
   EXPECT_EQ(FindPretokenizer(""), nullptr);
   EXPECT_NE(SupportedPretokenizers().find("qwen2"), std::string::npos);
 }
@@ -83,8 +91,9 @@ TEST_P(EveryPretokenizer, WordsTogetherAreTheText) {
 // Quadratic matching would need some 10^10 steps here.
 TEST_P(EveryPretokenizer, LongRunsAreLinear) {
   const Pretokenizer pretokenizer = Make(GetParam());
-  const size_t long_bytes = 1 << 18;
-  for (const char* unit : {"a", " ", "\n", "1", "!", "\u4e00", "\u3000", "\t\n", " a"}) {
+  const size_t long_bytes = 1 << 17;
+  for (const char* unit :
+       {"a", "A", " ", "\n", "1", "!", "\u4e00", "\u3000", "\u0301", "\t\n", " a", "Aa"}) {
     for (const char* end : {"", "x", "\u4e00", "\n", "\u0e01"}) {
       std::string text;
       while (text.size() < long_bytes) text += unit;
@@ -98,7 +107,10 @@ TEST_P(EveryPretokenizer, LongRunsAreLinear) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryPretokenizer,
-                         testing::Values("gpt-2", "llama-bpe", "qwen2", "deepseek-llm"));
+                         testing::Values("gpt-2", "llama-bpe", "qwen2", "qwen35", "bailingmoe",
+                                         "seed-coder", "gpt-4o", "tekken", "starcoder", "falcon",
+                                         "deepseek-llm", "deepseek-coder", "deepseek-v3", "bloom",
+                                         "viking", "default"));
 
 }  // namespace
 }  // namespace tandem::tokenizer

@@ -116,6 +116,35 @@ TEST(SentencePiece, TextNeverMergesIntoAControlToken) {
             (std::vector<TokenId>{kFirstPiece + 3, kFirstPiece + 2}));
 }
 
+// Gemma: no space prefix, user-defined tokens for runs of spaces and line ends, BOS.
+TEST(SentencePiece, UserDefinedTokensAreFoundInPlainTextControlOnesAreNot) {
+  VocabularyData data = SentencePieceVocabulary({{"\u2581", -1}, {"a", -2}, {"\u2581a", -3}});
+  data.add_space_prefix = false;
+  const TokenId first = static_cast<TokenId>(data.tokens.size());
+  AddToken(&data, "\n\n", TokenType::kUserDefined, -1000);
+  AddToken(&data, "  ", TokenType::kUserDefined, -1000);
+  AddToken(&data, "\u2581\u2581\u2581", TokenType::kUserDefined, -1000);
+  AddToken(&data, "<start_of_turn>", TokenType::kControl);
+  auto tokenizer = MakeTokenizer(data).value();
+  const TokenId a = kFirstPiece + 1, space_a = kFirstPiece + 2, newline = 3 + '\n';
+  EXPECT_EQ(tokenizer->Encode("a  a\n\n\n", {}).value(),
+            (std::vector<TokenId>{1, a, first + 1, a, first, newline}));
+  EXPECT_EQ(tokenizer->Encode("a   a", {}).value(),
+            (std::vector<TokenId>{1, a, first + 1, space_a}));
+  EXPECT_EQ(tokenizer->TokenBytes(first + 1).value(), "  ");
+  EXPECT_EQ(tokenizer->TokenBytes(first + 2).value(), "   ");
+  const std::string turn = "<start_of_turn>a";
+  EXPECT_EQ(tokenizer->Encode(turn, {.add_special = false, .parse_special = true}).value(),
+            (std::vector<TokenId>{first + 3, a}));
+  const std::vector<TokenId> plain = tokenizer->Encode(turn, kPlain).value();
+  for (TokenId id : plain) EXPECT_FALSE(tokenizer->IsControl(id));
+  EXPECT_EQ(Decode(*tokenizer, plain, {}).value(), turn);
+
+  data.add_bos = false;
+  data.add_eos = true;
+  EXPECT_EQ(MakeTokenizer(data).value()->Encode("a", {}).value(), (std::vector<TokenId>{a, 2}));
+}
+
 TEST(SentencePiece, DecodingUndoesEncoding) {
   auto tokenizer = MakeTokenizer(SentencePieceVocabulary({{"\u2581", -1},
                                                           {"a", -2},

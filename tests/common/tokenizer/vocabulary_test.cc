@@ -78,8 +78,9 @@ const Defect kDefects[] = {
     {"MergeRightUnknown", Bpe, [](auto* d) { d->merges[2] = "he lx"; }, "right part of merge 2"},
     {"MergeResultUnknown", Bpe, [](auto* d) { d->merges[2] = "ll he"; }, "result of merge 2"},
     {"MergeNotUtf8", Bpe, [](auto* d) { d->merges[0] = "\xff \xfe"; }, "left part of merge 0"},
-    {"PreUnknown", Bpe, [](auto* d) { d->pre = "my\nown"; }, "known: gpt-2, llama-bpe"},
-    {"PreMissing", Bpe, [](auto* d) { d->pre = ""; }, "pre-tokenizer \"\" is not supported"},
+    {"PreUnknown", Bpe, [](auto* d) { d->pre = "my\nown"; }, "is not supported; known: gpt-2, "},
+    {"PreMissing", Bpe, [](auto* d) { d->pre = ""; },
+     "the file names no pre-tokenizer (key tokenizer.ggml.pre); known: "},
     {"ModelUnknown", Bpe, [](auto* d) { d->model = "be\nrt"; }, "known: gpt2"},
 };
 
@@ -164,6 +165,20 @@ TEST(Vocabulary, EndsOfGenerationAreFoundByIdAndByText) {
   data.eot = 5;
   EXPECT_EQ(MakeTokenizer(data).value()->special_tokens().eot, 5);
   EXPECT_TRUE(MakeTokenizer(data).value()->IsEndOfGeneration(5));
+}
+
+// gpt-oss: <|end|> ends one message of an answer, not the answer.
+TEST(Vocabulary, HarmonyMessagesDoNotEndTheAnswer) {
+  VocabularyData data = Bpe();
+  const TokenId eos = static_cast<TokenId>(*data.eos);
+  const TokenId end = static_cast<TokenId>(data.tokens.size());
+  AddToken(&data, "<|end|>", TokenType::kControl);
+  EXPECT_TRUE(MakeTokenizer(data).value()->IsEndOfGeneration(end));
+  AddToken(&data, "<|return|>", TokenType::kControl);
+  AddToken(&data, "<|call|>", TokenType::kControl);
+  auto tokenizer = MakeTokenizer(data).value();
+  EXPECT_EQ(tokenizer->end_of_generation_ids(), (std::vector<TokenId>{eos, end + 1, end + 2}));
+  EXPECT_TRUE(tokenizer->IsControl(end));
 }
 
 }  // namespace
