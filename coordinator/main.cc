@@ -65,8 +65,7 @@ std::string ReadyLine(const std::string& address, const ModelFile& model, const 
                       model.spec.name.empty() ? model.path : model.spec.name, " (",
                       model.spec.architecture, ", ", model.spec.quantization, "), ",
                       options.tensor_parallel_size, " rank(s) of ", workers.threads_per_worker,
-                      " thread(s) on ", options.device, ", ", workers.num_kv_blocks(),
-                      " KV blocks of ", options.block_size, " tokens");
+                      " thread(s) on ", options.device, ", ", workers.engine.kv_cache.Text());
 }
 
 absl::Status Serve(const ServerOptions& options) {

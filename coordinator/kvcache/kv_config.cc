@@ -21,6 +21,18 @@ absl::Status KvCacheConfig::Validate() const {
   return absl::OkStatus();
 }
 
+std::string KvCacheConfig::Text() const {
+  std::string text;
+  for (const KvGroup& group : groups) {
+    absl::StrAppend(&text, text.empty() ? "" : " and ", group.num_blocks);
+    if (&group == &groups.front()) absl::StrAppend(&text, " KV blocks of ", block_size, " tokens");
+    if (group.window_tokens > 0) {
+      absl::StrAppend(&text, " for a window of ", group.window_tokens, " tokens");
+    }
+  }
+  return text;
+}
+
 uint32_t KvCacheConfig::MostBlocks(const KvGroup& group, uint32_t num_tokens,
                                    uint32_t step_tokens) const {
   const uint32_t all = BlocksFor(num_tokens);

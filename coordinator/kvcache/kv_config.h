@@ -3,6 +3,7 @@
 #define TANDEM_COORDINATOR_KVCACHE_KV_CONFIG_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,6 +22,8 @@ struct KvCacheConfig {
   std::vector<KvGroup> groups;
 
   absl::Status Validate() const;
+  // "2048 KV blocks of 16 tokens and 88 for a window of 128 tokens".
+  std::string Text() const;
 
   // The first block that the token at position `num_computed` still reads.
   uint32_t FirstLiveBlock(const KvGroup& group, uint32_t num_computed) const {

@@ -16,7 +16,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/token_file.h"
-#include "common/model/memory_plan.h"
+#include "common/kv/kv_shape.h"
 #include "common/model/shard.h"
 #include "common/tensor/type.h"
 
@@ -148,32 +148,36 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& option
                                                      uint32_t max_model_len,
                                                      uint64_t available_bytes) {
   TANDEM_ASSIGN_OR_RETURN(auto plans, ShardPlans(spec, options.tensor_parallel_size));
-  std::vector<uint64_t> block_bytes;  // of each rank
-  uint64_t all_ranks = 0;
+  std::vector<kv::KvShape> ranks;
   for (const model::ShardPlan& plan : plans) {
-    block_bytes.push_back(model::KvBytesPerToken(spec, plan, KvType(options)) * options.block_size);
-    all_ranks += block_bytes.back();
+    ranks.push_back(kv::MakeKvShape(spec, plan, KvType(options),
+                                    {.block_tokens = options.block_size,
+                                     .max_num_seqs = options.max_num_seqs,
+                                     .max_num_batched_tokens = options.max_num_batched_tokens,
+                                     .max_model_len = max_model_len}));
   }
   uint64_t blocks = options.num_kv_blocks;
   if (blocks == 0 && options.kv_cache_memory == "auto") {
     const uint64_t per_seq = (max_model_len + options.block_size - 1) / options.block_size;
     const uint64_t limit = std::min(kDefaultKvBytes, available_bytes);
-    blocks = std::min(per_seq * options.max_num_seqs, limit / all_ranks);
+    blocks = std::min(per_seq * options.max_num_seqs, kv::MostBlocks(ranks, limit));
   } else if (blocks == 0) {
     TANDEM_ASSIGN_OR_RETURN(const uint64_t bytes, ParseBytes(options.kv_cache_memory));
-    blocks = bytes / all_ranks;
-  }
-  if (blocks * all_ranks > available_bytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the KV cache of all ranks needs ", blocks * all_ranks, " bytes (", blocks,
-                     " blocks), only ", available_bytes, " bytes of memory are free"));
+    blocks = kv::MostBlocks(ranks, bytes);
   }
   if (blocks == 0) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the KV cache memory holds no block: one takes ", all_ranks, " bytes over all ranks"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the KV cache memory holds no block: one takes ", kv::TotalBytes(ranks, 1),
+                     " bytes over all ranks"));
   }
-  for (uint64_t& bytes : block_bytes) bytes *= blocks;
-  return block_bytes;
+  if (const uint64_t needed = kv::TotalBytes(ranks, blocks); needed > available_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("the KV cache of all ranks needs ", needed,
+                                                     " bytes (", blocks, " blocks), only ",
+                                                     available_bytes, " bytes of memory are free"));
+  }
+  std::vector<uint64_t> bytes;
+  for (const kv::KvShape& rank : ranks) bytes.push_back(rank.Bytes(blocks));
+  return bytes;
 }
 
 absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& model,

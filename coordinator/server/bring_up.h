@@ -26,7 +26,6 @@ struct Workers {
   EngineConfig engine;  // limits that the workers agreed on
   int threads_per_worker = 0;
 
-  uint32_t num_kv_blocks() const { return engine.kv_cache.groups[0].num_blocks; }
   uint32_t max_model_len() const { return engine.scheduler.max_model_len; }
   // The engine over the workers, which takes the group.
   std::unique_ptr<EngineCore> MakeCore();

@@ -36,6 +36,25 @@ absl::StatusOr<std::unique_ptr<WorkerDriver>> WorkerDriver::Start(
 
 void WorkerDriver::Reset() { context_len_ = 0; }
 
+// Blocks from the last one of the group down, over and over where a window needs only some of them.
+step::GroupTables WorkerDriver::TablesOf(const coordinator::KvGroup& group, uint32_t begin) const {
+  step::GroupTables tables;
+  const uint32_t num_blocks = (context_len_ + block_size_ - 1) / block_size_;
+  const uint32_t first_live = workers_.engine.kv_cache.FirstLiveBlock(group, begin);
+  tables.table_offsets = {0, num_blocks};
+  for (uint32_t i = 0; i < num_blocks; ++i) {
+    const uint32_t from_last = group.window_tokens == 0 ? i : i % group.num_blocks;
+    tables.blocks.push_back(
+        i < first_live ? kNoBlock : static_cast<BlockId>(group.num_blocks - 1 - from_last));
+  }
+  for (uint32_t position = begin; position < context_len_; ++position) {
+    tables.slot_mapping.push_back(tables.blocks[position / block_size_] *
+                                      static_cast<int32_t>(block_size_) +
+                                  static_cast<int32_t>(position % block_size_));
+  }
+  return tables;
+}
+
 absl::StatusOr<step::StepResult> WorkerDriver::Step(const std::vector<TokenId>& tokens,
                                                     std::vector<step::RowRequest> rows) {
   const auto count = static_cast<uint32_t>(tokens.size());
@@ -50,20 +69,12 @@ absl::StatusOr<step::StepResult> WorkerDriver::Step(const std::vector<TokenId>& 
   step.tokens = tokens;
   step.query_offsets = {0, count};
   step.sequences = {{.slot = 0, .adapter = -1, .query_len = count, .context_len = context_len_}};
-  step::GroupTables tables;
-  const uint32_t num_blocks = (context_len_ + block_size_ - 1) / block_size_;
-  tables.table_offsets = {0, num_blocks};
-  const auto last_block = static_cast<BlockId>(workers_.num_kv_blocks() - 1);
-  for (uint32_t i = 0; i < num_blocks; ++i) {
-    tables.blocks.push_back(last_block - static_cast<BlockId>(i));
-  }
   for (uint32_t position = begin; position < context_len_; ++position) {
     step.positions.push_back(static_cast<int32_t>(position));
-    tables.slot_mapping.push_back(tables.blocks[position / block_size_] *
-                                      static_cast<int32_t>(block_size_) +
-                                  static_cast<int32_t>(position % block_size_));
   }
-  step.groups.assign(workers_.engine.kv_cache.groups.size(), tables);
+  for (const coordinator::KvGroup& group : workers_.engine.kv_cache.groups) {
+    step.groups.push_back(TablesOf(group, begin));
+  }
   step.rows = std::move(rows);
   for (const auto& row : step.rows) {
     if ((row.wants & step::kWantSample) == 0) continue;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "coordinator/kvcache/kv_config.h"
 #include "coordinator/server/bring_up.h"
 
 namespace tandem::testing {
@@ -34,6 +35,8 @@ class WorkerDriver {
  private:
   WorkerDriver(coordinator::Workers workers, uint32_t block_size)
       : workers_(std::move(workers)), block_size_(block_size) {}
+  // Of a step that begins at position `begin` and ends at `context_len_`.
+  step::GroupTables TablesOf(const coordinator::KvGroup& group, uint32_t begin) const;
   absl::StatusOr<step::StepResult> Step(const std::vector<TokenId>& tokens,
                                         std::vector<step::RowRequest> rows);
 

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/step/codec.h"
@@ -168,12 +167,9 @@ absl::Status WorkerLife::Handle(const LoadCommand& command) {
   if (command.epoch != config_->epoch) return WrongEpoch(command.epoch, config_->epoch);
   TANDEM_RETURN_IF_ERROR(LoadModel());
   runner_ = std::make_unique<ModelRunner>(*model_, config_->runner);
-  TANDEM_ASSIGN_OR_RETURN(const model::MemoryPlan plan, runner_->Prepare());
+  TANDEM_ASSIGN_OR_RETURN(const RunnerPlan plan, runner_->Prepare());
   TANDEM_RETURN_IF_ERROR(JoinCommunicator());
-  const std::vector<uint32_t> num_blocks(model_->spec().kv_groups.size(),
-                                         static_cast<uint32_t>(plan.num_blocks));
-  return stream_.SendReady(config_->epoch, num_blocks,
-                           absl::StrSplit(plan.Text(), '\n', absl::SkipEmpty()));
+  return stream_.SendReady(config_->epoch, plan.kv.NumBlocks(plan.num_kv_blocks), plan.Lines());
 }
 
 absl::Status WorkerLife::Handle(const StartCommand& command) {

@@ -1,12 +1,11 @@
 #include "worker/runtime/kv_cache.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/base/checked_size.h"
 #include "common/base/status.h"
 
 namespace tandem::worker {
 namespace {
-
-constexpr uint64_t kMaxSlots = 1ull << 31;
 
 uint64_t KBlockBytes(const model::ModelSpec& spec, const model::ShardPlan& plan,
                      const RunnerOptions& options) {
@@ -22,8 +21,22 @@ uint64_t VBlockBytes(const model::ModelSpec& spec, const model::ShardPlan& plan,
 
 }  // namespace
 
-uint32_t MaxKvBlocks(const RunnerOptions& options) {
-  return static_cast<uint32_t>((kMaxSlots - 1) / options.block_size);
+kv::KvShape ShapeOfKv(const model::ModelSpec& spec, const model::ShardPlan& plan,
+                      const RunnerOptions& options) {
+  return kv::MakeKvShape(spec, plan, options.kv_cache_type,
+                         {.block_tokens = options.block_size,
+                          .max_num_seqs = options.max_num_seqs,
+                          .max_num_batched_tokens = options.max_num_batched_tokens,
+                          .max_model_len = options.max_model_len});
+}
+
+absl::StatusOr<uint64_t> NumKvBlocks(const kv::KvShape& shape, const RunnerOptions& options) {
+  if (options.num_kv_blocks != 0) return options.num_kv_blocks;
+  const uint64_t blocks = kv::MostBlocks({&shape, 1}, options.kv_cache_bytes);
+  if (blocks > 0) return blocks;
+  return absl::ResourceExhaustedError(
+      absl::StrCat("no KV block fits: one of ", shape.block_tokens, " tokens needs ",
+                   shape.Bytes(1), " bytes, the KV cache was given ", options.kv_cache_bytes));
 }
 
 std::vector<kernels::KvPages> ShapeOnlyPages(const model::ModelSpec& spec,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/kv/kv_shape.h"
 #include "common/model/shard.h"
 #include "common/model/spec.h"
 #include "kernels/backend.h"
@@ -17,8 +18,12 @@
 
 namespace tandem::worker {
 
-// Slots are int32 on the wire: no group has more blocks than this.
-uint32_t MaxKvBlocks(const RunnerOptions& options);
+// What the rank's KV groups cost, and how many blocks each gets.
+kv::KvShape ShapeOfKv(const model::ModelSpec& spec, const model::ShardPlan& plan,
+                      const RunnerOptions& options);
+// The blocks of full-attention groups: as many as were asked for, or as the memory that was given
+// holds. RESOURCE_EXHAUSTED when that is not one.
+absl::StatusOr<uint64_t> NumKvBlocks(const kv::KvShape& shape, const RunnerOptions& options);
 
 class KvCache {
  public:

@@ -59,21 +59,13 @@ absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& 
 
 }  // namespace
 
-absl::StatusOr<model::MemoryPlan> ModelRunner::Prepare() {
-  const model::ModelSpec& spec = model_.spec();
-  TANDEM_RETURN_IF_ERROR(CheckOptions(options_, spec));
-  TANDEM_ASSIGN_OR_RETURN(const uint64_t activation_bytes, CountActivations());
-  model::MemoryRequest request{
-      .weights_bytes = model_.weight_bytes(),
-      .activation_bytes = activation_bytes,
-      .kv_bytes = options_.kv_cache_bytes,
-      .kv_bytes_per_token = model::KvBytesPerToken(spec, model_.plan(), options_.kv_cache_type),
-      .block_tokens = options_.block_size,
-      .num_blocks = std::nullopt,
-      .available_bytes = std::nullopt};
-  if (options_.num_kv_blocks != 0) request.num_blocks = options_.num_kv_blocks;
-  TANDEM_ASSIGN_OR_RETURN(model::MemoryPlan plan, model::MakeMemoryPlan(request));
-  plan.num_blocks = std::min<uint64_t>(plan.num_blocks, MaxKvBlocks(options_));
+absl::StatusOr<RunnerPlan> ModelRunner::Prepare() {
+  TANDEM_RETURN_IF_ERROR(CheckOptions(options_, model_.spec()));
+  RunnerPlan plan;
+  plan.weights_bytes = model_.weight_bytes();
+  TANDEM_ASSIGN_OR_RETURN(plan.activation_bytes, CountActivations());
+  plan.kv = ShapeOfKv(model_.spec(), model_.plan(), options_);
+  TANDEM_ASSIGN_OR_RETURN(plan.num_kv_blocks, NumKvBlocks(plan.kv, options_));
   return plan;
 }
 

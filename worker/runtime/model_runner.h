@@ -14,13 +14,13 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "common/model/memory_plan.h"
 #include "common/step/descriptor.h"
 #include "common/step/result.h"
 #include "worker/comm/communicator.h"
 #include "worker/model/loaded_model.h"
 #include "worker/runtime/kv_cache.h"
 #include "worker/runtime/runner_options.h"
+#include "worker/runtime/runner_plan.h"
 #include "worker/runtime/step_buffers.h"
 
 namespace tandem::worker {
@@ -34,7 +34,7 @@ class ModelRunner {
   // The counting pass and the memory plan that follows from it; reserves activations and scratch.
   // INVALID_ARGUMENT for options that contradict the model, RESOURCE_EXHAUSTED when not even one KV
   // block fits.
-  absl::StatusOr<model::MemoryPlan> Prepare();
+  absl::StatusOr<RunnerPlan> Prepare();
   // Allocates the KV pages for the blocks that the group agreed on. `comm` is null for one rank.
   absl::Status Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
                      std::unique_ptr<Communicator> comm);

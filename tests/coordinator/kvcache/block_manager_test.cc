@@ -384,6 +384,14 @@ TEST(KvCacheConfigTest, MostBlocksOfAWindow) {
   EXPECT_EQ(config.MostBlocks(window, 1000, 8), 4u);
 }
 
+TEST(KvCacheConfigTest, TextNamesEveryGroup) {
+  KvCacheConfig config = {
+      .block_size = 16, .enable_prefix_cache = true, .groups = {{.num_blocks = 2048}}};
+  EXPECT_EQ(config.Text(), "2048 KV blocks of 16 tokens");
+  config.groups.push_back({.num_blocks = 88, .window_tokens = 128});
+  EXPECT_EQ(config.Text(), "2048 KV blocks of 16 tokens and 88 for a window of 128 tokens");
+}
+
 TEST(KvCacheConfigTest, RefusesWhatSlotsCannotAddress) {
   KvCacheConfig config = {.block_size = 0, .enable_prefix_cache = true, .groups = {}};
   EXPECT_FALSE(config.Validate().ok());

@@ -62,6 +62,28 @@ TEST_F(KvBytesTest, RanksShareTheAmountBlockByBlock) {
   for (uint64_t rank : *bytes) EXPECT_EQ(rank, (1 << 20) / (4 * block) * block);
 }
 
+// A window of 32 tokens in one of the two layers: 3 sequences span 6 blocks of 10 each, one step's
+// 512 tokens 52 more; as much again for hits.
+TEST_F(KvBytesTest, AWindowTakesOnlyWhatItNeeds) {
+  spec_.kv_groups = {{.window_tokens = 0, .layers = {0}}, {.window_tokens = 32, .layers = {1}}};
+  options_.max_num_batched_tokens = 512;
+  constexpr uint64_t kWindowBlocks = 2 * (3 * 6 + 52);
+  constexpr uint64_t kBlock = 10 * kTokenBytes / 2;  // of one layer
+  const auto all = KvBytesPerRank(options_, spec_, 1000, 1ull << 40);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(*all, std::vector<uint64_t>{(300 + kWindowBlocks) * kBlock});
+  options_.num_kv_blocks = 2000;
+  EXPECT_EQ(*KvBytesPerRank(options_, spec_, 1000, 1ull << 40),
+            std::vector<uint64_t>{(2000 + kWindowBlocks) * kBlock});
+  // What the window leaves goes to full attention, whole blocks.
+  options_.num_kv_blocks = 0;
+  options_.kv_cache_memory = "1MiB";
+  const uint64_t blocks = (1 << 20) / kBlock;
+  EXPECT_EQ(*KvBytesPerRank(options_, spec_, 1000, 1ull << 40),
+            std::vector<uint64_t>{blocks * kBlock});
+  EXPECT_GT(blocks - kWindowBlocks, kWindowBlocks);
+}
+
 TEST_F(KvBytesTest, RefusesWithNumbers) {
   options_.num_kv_blocks = 1000;
   const auto status = KvBytesPerRank(options_, spec_, 1000, 1000).status();

@@ -1,0 +1,105 @@
+#include "common/kv/kv_shape.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/checked_size.h"
+#include "common/model/human_bytes.h"
+#include "common/model/memory_plan.h"
+
+namespace tandem::kv {
+namespace {
+
+// Of a prefix that was given back, as much stays as the sequences need.
+constexpr uint64_t kRoomForHits = 2;
+
+uint64_t CeilDiv(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
+
+// A sequence that computes c tokens touches W - 1 + c of them in a row, which begin anywhere in a
+// block: at most ceil((W - 1) / b) + 1 + ceil((c - 1) / b) blocks of b. Over all sequences of a
+// step the last terms come to no more than one each and ceil(T / b).
+uint64_t MostWindowedBlocks(uint32_t window_tokens, const KvLimits& limits) {
+  const uint64_t block = limits.block_tokens;
+  const uint64_t seqs = limits.max_num_seqs;
+  const uint64_t windows = seqs * (CeilDiv(uint64_t{window_tokens} - 1, block) + 2) +
+                           CeilDiv(limits.max_num_batched_tokens, block);
+  return kRoomForHits * std::min(windows, seqs * CeilDiv(limits.max_model_len, block));
+}
+
+}  // namespace
+
+uint64_t MostAddressableBlocks(uint32_t block_tokens) {
+  return static_cast<uint64_t>(std::numeric_limits<int32_t>::max()) / block_tokens;
+}
+
+KvShape MakeKvShape(const model::ModelSpec& spec, const model::ShardPlan& plan, tensor::Type type,
+                    const KvLimits& limits) {
+  KvShape shape;
+  shape.block_tokens = limits.block_tokens;
+  const uint64_t addressable = MostAddressableBlocks(limits.block_tokens);
+  for (const model::KvGroupSpec& group : spec.kv_groups) {
+    const uint64_t most =
+        group.window_tokens == 0 ? addressable : MostWindowedBlocks(group.window_tokens, limits);
+    shape.groups.push_back({.window_tokens = group.window_tokens,
+                            .bytes_per_block = model::KvBytesPerToken(spec, plan, group, type) *
+                                               uint64_t{limits.block_tokens},
+                            .most_blocks = std::min(most, addressable)});
+  }
+  return shape;
+}
+
+std::vector<uint32_t> KvShape::NumBlocks(uint64_t n) const {
+  std::vector<uint32_t> blocks;
+  for (const KvGroupShape& group : groups) {
+    blocks.push_back(static_cast<uint32_t>(std::min(n, group.most_blocks)));
+  }
+  return blocks;
+}
+
+uint64_t KvShape::Bytes(uint64_t n) const {
+  CheckedSize sum = 0;
+  for (const KvGroupShape& group : groups) {
+    sum += CheckedSize(std::min(n, group.most_blocks)) * group.bytes_per_block;
+  }
+  return sum.value().value_or(std::numeric_limits<uint64_t>::max());
+}
+
+std::string KvShape::Text(uint64_t n) const {
+  std::string text;
+  const std::vector<uint32_t> blocks = NumBlocks(n);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : "; ", blocks[i]);
+    if (i == 0) absl::StrAppend(&text, " blocks of ", block_tokens, " tokens");
+    if (groups[i].window_tokens > 0) {
+      absl::StrAppend(&text, " for a window of ", groups[i].window_tokens, " tokens");
+    }
+    absl::StrAppend(&text, ", ", model::HumanBytes(groups[i].bytes_per_block), " each");
+  }
+  return text;
+}
+
+uint64_t TotalBytes(std::span<const KvShape> ranks, uint64_t n) {
+  CheckedSize sum = 0;
+  for (const KvShape& rank : ranks) sum += rank.Bytes(n);
+  return sum.value().value_or(std::numeric_limits<uint64_t>::max());
+}
+
+uint64_t MostBlocks(std::span<const KvShape> ranks, uint64_t bytes) {
+  uint64_t most = 0;
+  for (const KvShape& rank : ranks) {
+    for (const KvGroupShape& group : rank.groups) most = std::max(most, group.most_blocks);
+  }
+  uint64_t fits = 0;  // the answer is in [fits, most]
+  while (fits < most) {
+    const uint64_t middle = most - (most - fits) / 2;
+    if (TotalBytes(ranks, middle) <= bytes) {
+      fits = middle;
+    } else {
+      most = middle - 1;
+    }
+  }
+  return fits;
+}
+
+}  // namespace tandem::kv

@@ -1,0 +1,65 @@
+// KvShape: what the KV groups of one rank cost, and how many blocks each gets.
+//
+// Full-attention groups have n blocks each, n being what memory or the operator gives. A group with
+// a sliding window never has more than its sequences can use: those that the windows of
+// `max_num_seqs` sequences and one step's tokens span, and as many again, so that blocks that were
+// given back stay a while for prefix hits. Plain data, thread-safe.
+#ifndef TANDEM_COMMON_KV_KV_SHAPE_H_
+#define TANDEM_COMMON_KV_KV_SHAPE_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/model/shard.h"
+#include "common/model/spec.h"
+#include "common/tensor/type.h"
+
+namespace tandem::kv {
+
+// What runs at a time, all positive.
+struct KvLimits {
+  uint32_t block_tokens = 0;
+  uint32_t max_num_seqs = 0;
+  uint32_t max_num_batched_tokens = 0;
+  uint32_t max_model_len = 0;
+};
+
+struct KvGroupShape {
+  uint32_t window_tokens = 0;    // 0: full attention
+  uint64_t bytes_per_block = 0;  // of this rank, all layers of the group
+  uint64_t most_blocks = 0;      // more would be of no use
+  bool operator==(const KvGroupShape&) const = default;
+};
+
+struct KvShape {
+  uint32_t block_tokens = 0;
+  std::vector<KvGroupShape> groups;
+  bool operator==(const KvShape&) const = default;
+
+  // Where full-attention groups have `n` blocks.
+  std::vector<uint32_t> NumBlocks(uint64_t n) const;
+  // Saturates at 2^64 - 1.
+  uint64_t Bytes(uint64_t n) const;
+  // "62 blocks of 16 tokens, 160 B each; 12 for a window of 128 tokens, 80 B each".
+  std::string Text(uint64_t n) const;
+};
+
+// REQUIRES: limits are positive, `type` is one that KvBytesPerToken knows.
+KvShape MakeKvShape(const model::ModelSpec& spec, const model::ShardPlan& plan, tensor::Type type,
+                    const KvLimits& limits);
+
+// Of all `ranks`; saturates.
+uint64_t TotalBytes(std::span<const KvShape> ranks, uint64_t n);
+
+// The largest n with which the ranks together take at most `bytes`; slots of a group are int32.
+// More than any group can use is never the answer. 0 when not one block fits.
+uint64_t MostBlocks(std::span<const KvShape> ranks, uint64_t bytes);
+
+// The most blocks per group whose slots an int32 addresses.
+uint64_t MostAddressableBlocks(uint32_t block_tokens);
+
+}  // namespace tandem::kv
+
+#endif  // TANDEM_COMMON_KV_KV_SHAPE_H_
