@@ -35,7 +35,8 @@ struct SequenceEntry {
 // Block tables and slots of one KV group.
 struct GroupTables {
   std::vector<uint32_t> table_offsets;  // (S + 1) into blocks
-  std::vector<BlockId> blocks;          // sequence s: blocks[table_offsets[s], table_offsets[s+1])
+  // Sequence s: blocks[table_offsets[s], table_offsets[s+1]); kNoBlock where a window has left.
+  std::vector<BlockId> blocks;
   std::vector<int32_t>
       slot_mapping;  // (T): block * block_size + offset, where token t's K and V go
   bool operator==(const GroupTables&) const = default;
