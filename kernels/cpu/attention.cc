@@ -48,8 +48,16 @@ void MergeSplit(const State& total, const State& part, bool first) {
   total.weight() = total.weight() * scale_total + part.weight() * scale_part;
 }
 
-void WriteRow(const State& state, float* out, uint32_t dim) {
-  const Vec by = Set1(1.0f / state.weight());
+// The row's output. A sink is one more score in the softmax, without a value: it takes part here,
+// once, when the state of all splits is there.
+void WriteRow(const State& state, const float* sink, float* out, uint32_t dim) {
+  float scale = 1.0f / state.weight();
+  if (sink != nullptr) {
+    const float largest = state.largest() < *sink ? *sink : state.largest();
+    const float rescale = ExpOne(state.largest() - largest);
+    scale = rescale / (state.weight() * rescale + ExpOne(*sink - largest));
+  }
+  const Vec by = Set1(scale);
   for (uint32_t c = 0; c < dim; c += kLanes) {
     const int left = static_cast<int>(dim - c);
     const Vec value = Load(state.values + c) * by;
@@ -59,6 +67,13 @@ void WriteRow(const State& state, float* out, uint32_t dim) {
       StorePartial(out + c, value, left);
     }
   }
+}
+
+// Scores of one tile become cap * tanh(scale * score / cap).
+void CapScores(float* scores, float scale, float cap) {
+  const Vec in = Set1(scale / cap), out = Set1(cap);
+  for (int32_t i = 0; i < kTilePositions; i += kLanes)
+    Store(scores + i, Tanh(Load(scores + i) * in) * out);
 }
 
 // Scores of one tile become weights against the row's new largest score, zero outside [begin, end);
@@ -88,11 +103,16 @@ void Weigh(float* scores, int32_t begin, int32_t end, float scale, const State& 
   state.weight() = state.weight() * rescale + ReduceAdd(sum);
 }
 
+const float* SinkOf(const AttentionParams& p, uint32_t head) {
+  return p.sinks == nullptr ? nullptr : p.sinks + head;
+}
+
 int32_t LargerOf(int32_t a, int32_t b) { return a < b ? b : a; }
 int32_t SmallerOf(int32_t a, int32_t b) { return a < b ? a : b; }
 
 // One item from its first tile to its last. Lives in thread scratch:
-//   queries (64, padded head_dim), K of a tile (padded head_dim, 64), V of a tile (64, columns),
+//   queries (64, padded head_dim), K of a tile (padded head_dim, 64), V of a tile (64, columns) or
+//   where pages are latent its K rows, which V is part of (64, padded head_dim),
 //   states of the current split (64, columns + 16), states of all splits so far (64, columns + 16).
 class ItemRunner {
  public:
@@ -105,11 +125,12 @@ class ItemRunner {
         rows_(item.tokens * item.heads),
         query_stride_(Padded(p_.pages.head_dim)),
         columns_(Padded(p_.pages.value_dim)),
+        v_stride_(VRowStride(p_.pages)),
         state_stride_(columns_ + kPadding),
         queries_(reinterpret_cast<float*>(context.thread_scratch)),
         k_(queries_ + size_t{kItemRows} * query_stride_),
         v_(k_ + size_t{query_stride_} * kTilePositions),
-        split_states_(v_ + size_t{columns_} * kTilePositions),
+        split_states_(v_ + size_t{v_stride_} * kTilePositions),
         total_states_(split_states_ + size_t{kItemRows} * state_stride_) {
     for (uint32_t r = 0; r < rows_; ++r) {
       visible_[r] = VisibleTo(p_, item.seq, item.token_begin + r / item.heads);
@@ -134,8 +155,10 @@ class ItemRunner {
       RunSplit(split, all);
       if (first != last) MergeRows(split);
     }
-    for (uint32_t r = 0; r < rows_; ++r)
-      WriteRow(first == last ? SplitState(r) : TotalState(r), Out(r), p_.pages.value_dim);
+    for (uint32_t r = 0; r < rows_; ++r) {
+      WriteRow(first == last ? SplitState(r) : TotalState(r),
+               SinkOf(p_, item_.head_begin + r % item_.heads), Out(r), p_.pages.value_dim);
+    }
   }
 
  private:
@@ -205,9 +228,20 @@ class ItemRunner {
     const KvPages& kv = p_.pages;
     const void* rows[kTilePositions];
     FindRows(p_, table_, item_.kv_head, tile, wanted, kv.k, kv.head_dim, rows);
-    UnpackTransposed(kv.type, rows, kv.head_dim, k_);
+    if (kv.latent) return LoadLatentTile(rows);
+    WithRows(kv.type, [&](auto type) { UnpackTransposed<decltype(type)>(rows, kv.head_dim, k_); });
     FindRows(p_, table_, item_.kv_head, tile, wanted, kv.v, kv.value_dim, rows);
-    Unpack(kv.type, rows, kv.value_dim, v_);
+    WithRows(kv.type, [&](auto type) { Unpack<decltype(type)>(rows, kv.value_dim, v_); });
+  }
+
+  // Unpacks every row once; K and V are both made of the floats.
+  void LoadLatentTile(const void* const rows[kTilePositions]) {
+    const uint32_t dim = p_.pages.head_dim;
+    WithRows(p_.pages.type, [&](auto type) { Unpack<decltype(type)>(rows, dim, v_); });
+    const void* floats[kTilePositions];
+    for (uint32_t i = 0; i < kTilePositions; ++i)
+      floats[i] = rows[i] == nullptr ? nullptr : v_ + i * v_stride_;
+    UnpackTransposed<F32Rows>(floats, dim, k_);
   }
 
   // R rows from `first` on with the loaded tile.
@@ -229,25 +263,27 @@ class ItemRunner {
     ScoreRows<R>(queries_ + size_t{first} * query_stride_, query_stride_, p_.pages.head_dim, k_,
                  scores);
     for (int r = 0; r < R; ++r) {
-      if (begin[r] < end[r]) {
-        Weigh(scores + r * kTilePositions, begin[r], end[r], p_.scale,
-              SplitState(first + static_cast<uint32_t>(r)));
-      }
+      if (begin[r] >= end[r]) continue;
+      float* const row = scores + r * kTilePositions;
+      const bool capped = p_.softcap != 0;
+      if (capped) CapScores(row, p_.scale, p_.softcap);
+      Weigh(row, begin[r], end[r], capped ? 1.0f : p_.scale,
+            SplitState(first + static_cast<uint32_t>(r)));
     }
     // What all rows see goes together; what only some see goes row by row before and after, so each
     // row adds in order and no row ever touches a value that it does not see.
     if (common_begin >= common_end) common_begin = common_end = kTilePositions;
     for (int r = 0; r < R; ++r) MixRow(scores, r, first, begin[r], SmallerOf(end[r], common_begin));
     if (common_begin < common_end) {
-      MixRows<R>(scores, common_begin, common_end, v_, columns_, SplitState(first).values,
-                 state_stride_);
+      MixRows<R>(scores, common_begin, common_end, v_, v_stride_, columns_,
+                 SplitState(first).values, state_stride_);
       for (int r = 0; r < R; ++r) MixRow(scores, r, first, common_end, end[r]);
     }
   }
 
   void MixRow(const float* scores, int r, uint32_t first, int32_t begin, int32_t end) {
     if (begin >= end) return;
-    MixRows<1>(scores + r * kTilePositions, begin, end, v_, columns_,
+    MixRows<1>(scores + r * kTilePositions, begin, end, v_, v_stride_, columns_,
                SplitState(first + static_cast<uint32_t>(r)).values, state_stride_);
   }
 
@@ -259,6 +295,7 @@ class ItemRunner {
   const uint32_t rows_;
   const uint32_t query_stride_;
   const uint32_t columns_;
+  const uint32_t v_stride_;
   const uint32_t state_stride_;
   float* const queries_;
   float* const k_;
@@ -279,7 +316,8 @@ void MergeItem(const AttentionTask& task, const AttentionMerge& merge, std::byte
                  false);
     }
     const size_t row = size_t{merge.token} * p.heads + merge.head_begin + h;
-    WriteRow(total, p.out + row * p.pages.value_dim, p.pages.value_dim);
+    WriteRow(total, SinkOf(p, merge.head_begin + h), p.out + row * p.pages.value_dim,
+             p.pages.value_dim);
   }
 }
 

@@ -34,6 +34,23 @@ size_t MaxSplits(const AttentionParams& p) {
 
 size_t Align(size_t bytes) { return CeilDiv(bytes, 64) * 64; }
 
+void CheckPages(const KvPages& pages) {
+  switch (pages.type) {
+    case tensor::Type::kF32:
+    case tensor::Type::kF16:
+    case tensor::Type::kBF16:
+      break;
+    case tensor::Type::kQ8_0:
+      TANDEM_CHECK(pages.head_dim % 32 == 0 && (pages.latent || pages.value_dim % 32 == 0))
+          << "Q8_0 pages with rows of " << pages.head_dim << " and " << pages.value_dim;
+      break;
+    default:
+      TANDEM_CHECK(false) << "KV pages of type " << tensor::Name(pages.type);
+  }
+  TANDEM_CHECK(!pages.latent || pages.value_dim <= pages.head_dim)
+      << "latent rows of " << pages.head_dim << " with values of " << pages.value_dim;
+}
+
 class Planner {
  public:
   Planner(const AttentionTask& task, std::byte* shared)
@@ -106,14 +123,14 @@ class Planner {
 }  // namespace
 
 size_t AttentionThreadFloats(const AttentionParams& p) {
-  const size_t k = Padded(p.pages.head_dim), v = Padded(p.pages.value_dim);
+  const size_t k = Padded(p.pages.head_dim), v = VRowStride(p.pages);
   // Queries, a tile of K and of V, and two softmax states per row: see attention.cc.
-  return kItemRows * k + (k + v) * kTilePositions + 2 * kItemRows * (v + kPadding);
+  return kItemRows * k + (k + v) * kTilePositions +
+         2 * kItemRows * (Padded(p.pages.value_dim) + kPadding);
 }
 
 AttentionTask PrepareAttention(host::OpList& list, const AttentionParams& p) {
-  TANDEM_CHECK(p.pages.type == tensor::Type::kF32 || p.pages.type == tensor::Type::kF16)
-      << "KV pages of type " << tensor::Name(p.pages.type);
+  CheckPages(p.pages);
   size_t runs = 0;
   uint32_t heads_per_item = 1;
   ForHeadRuns(p, [&](uint32_t, uint32_t heads, uint32_t) {

@@ -32,6 +32,11 @@ inline constexpr uint32_t kPadding = 16;
 
 static inline uint32_t Padded(uint32_t dim) { return (dim + kPadding - 1) / kPadding * kPadding; }
 
+// Floats from one unpacked V row to the next: where pages are latent it is part of the K row.
+static inline uint32_t VRowStride(const KvPages& pages) {
+  return Padded(pages.latent ? pages.head_dim : pages.value_dim);
+}
+
 inline constexpr int32_t kAllSplits = -1;
 
 struct AttentionItem {

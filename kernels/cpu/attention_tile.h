@@ -8,6 +8,7 @@
 #define TANDEM_KERNELS_CPU_ATTENTION_TILE_H_
 
 #include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/page_rows.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
@@ -16,46 +17,42 @@ namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 inline constexpr int kBlockRows = 6;
 inline constexpr int kBlockVecs = kLanes == 16 ? 4 : 2;
 
-inline Vec LoadValues(tensor::Type type, const void* row, uint32_t at, uint32_t dim) {
-  const int left = static_cast<int>(dim - at);
-  if (type == tensor::Type::kF16) {
-    const auto* p = static_cast<const uint16_t*>(row) + at;
-    return left >= kLanes ? LoadHalf(p) : LoadHalfPartial(p, left);
-  }
-  const auto* p = static_cast<const float*>(row) + at;
-  return left >= kLanes ? Load(p) : LoadPartial(p, left);
-}
-
 // The addresses of the rows of positions [begin, end) of a tile that starts at `tile`; null for the
 // others.
 inline void FindRows(const AttentionParams& p, const int32_t* table, uint32_t kv_head, int32_t tile,
                      PositionRange wanted, const void* pages, uint32_t dim,
                      const void* rows[kTilePositions]) {
   const KvPages& kv = p.pages;
-  const size_t value_bytes = kv.type == tensor::Type::kF16 ? 2 : 4;
+  const size_t row_bytes = tensor::RowBytes(kv.type, dim);
   const auto block_size = static_cast<int32_t>(kv.block_size);
   for (int32_t i = 0; i < kTilePositions; ++i) rows[i] = nullptr;
   for (int32_t pos = wanted.begin; pos < wanted.end;) {
     const int32_t offset = pos % block_size;
     const auto block = static_cast<size_t>(table[pos / block_size]);
     const size_t first =
-        ((block * kv.kv_heads + kv_head) * kv.block_size + static_cast<size_t>(offset)) * dim;
-    const auto* row = static_cast<const unsigned char*>(pages) + first * value_bytes;
+        (block * kv.kv_heads + kv_head) * kv.block_size + static_cast<size_t>(offset);
+    const auto* row = static_cast<const unsigned char*>(pages) + first * row_bytes;
     int32_t end = pos + block_size - offset;
     if (end > wanted.end) end = wanted.end;
-    for (; pos < end; ++pos, row += dim * value_bytes) rows[pos - tile] = row;
+    for (; pos < end; ++pos, row += row_bytes) rows[pos - tile] = row;
   }
 }
 
+// Values [at, at + kLanes) of a row of `dim`, zeros beyond its end.
+template <typename Rows>
+inline Vec LoadRow(const void* row, uint32_t at, uint32_t dim) {
+  const int left = static_cast<int>(dim - at);
+  return left >= kLanes ? Rows::Load(row, at) : Rows::LoadPartial(row, at, left);
+}
+
 // K of a tile as (dim, 64): out[d * 64 + i] = rows[i][d]; zeros for null rows.
-inline void UnpackTransposed(tensor::Type type, const void* const rows[kTilePositions],
-                             uint32_t dim, float* out) {
+template <typename Rows>
+inline void UnpackTransposed(const void* const rows[kTilePositions], uint32_t dim, float* out) {
   for (int32_t i = 0; i < kTilePositions; i += kLanes) {
     for (uint32_t d = 0; d < dim; d += kLanes) {
       Vec block[kLanes];
-      for (int j = 0; j < kLanes; ++j) {
-        block[j] = rows[i + j] == nullptr ? Zero() : LoadValues(type, rows[i + j], d, dim);
-      }
+      for (int j = 0; j < kLanes; ++j)
+        block[j] = rows[i + j] == nullptr ? Zero() : LoadRow<Rows>(rows[i + j], d, dim);
       Transpose(block);
       for (int j = 0; j < kLanes; ++j)
         Store(out + (d + static_cast<uint32_t>(j)) * kTilePositions + i, block[j]);
@@ -63,15 +60,15 @@ inline void UnpackTransposed(tensor::Type type, const void* const rows[kTilePosi
   }
 }
 
-// V of a tile as (64, padded dim); rows that are null are left as they are, nobody reads them.
-inline void Unpack(tensor::Type type, const void* const rows[kTilePositions], uint32_t dim,
-                   float* out) {
+// Rows of a tile as (64, padded dim); those that are null are left as they are, nobody reads them.
+template <typename Rows>
+inline void Unpack(const void* const rows[kTilePositions], uint32_t dim, float* out) {
   const uint32_t padded = Padded(dim);
   for (int32_t i = 0; i < kTilePositions; ++i) {
     if (rows[i] == nullptr) continue;
     float* const row = out + static_cast<uint32_t>(i) * padded;
     uint32_t d = 0;
-    for (; d < dim; d += kLanes) Store(row + d, LoadValues(type, rows[i], d, dim));
+    for (; d < dim; d += kLanes) Store(row + d, LoadRow<Rows>(rows[i], d, dim));
     for (; d < padded; d += kLanes) Store(row + d, Zero());
   }
 }
@@ -126,17 +123,17 @@ inline void MixColumns(const float* weights, int32_t begin, int32_t end, const f
   }
 }
 
-// All columns of R rows; `columns` is the padded value dimension, which is also v's stride.
+// All columns of R rows; `columns` is the padded value dimension.
 template <int R>
 inline void MixRows(const float* weights, int32_t begin, int32_t end, const float* v,
-                    uint32_t columns, float* sums, uint32_t sum_stride) {
+                    uint32_t v_stride, uint32_t columns, float* sums, uint32_t sum_stride) {
   constexpr uint32_t kWide = kBlockVecs * kLanes;
   uint32_t c = 0;
   for (; c + kWide <= columns; c += kWide) {
-    MixColumns<R, kBlockVecs>(weights, begin, end, v + c, columns, sums + c, sum_stride);
+    MixColumns<R, kBlockVecs>(weights, begin, end, v + c, v_stride, sums + c, sum_stride);
   }
   for (; c < columns; c += kLanes)
-    MixColumns<R, 1>(weights, begin, end, v + c, columns, sums + c, sum_stride);
+    MixColumns<R, 1>(weights, begin, end, v + c, v_stride, sums + c, sum_stride);
 }
 
 }  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA

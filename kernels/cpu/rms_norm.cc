@@ -32,7 +32,7 @@ float AddAndSumSquares(float* residual, const float* add, uint32_t dim) {
 
 void NormRow(const RmsNormParams& p, size_t row) {
   float* const residual = p.residual + row * p.dim;
-  float* const out = p.out + row * p.dim;
+  float* const out = p.out + row * (p.out_stride == 0 ? p.dim : p.out_stride);
   const float* const add = p.add == nullptr ? nullptr : p.add + row * p.dim;
   const float mean = AddAndSumSquares(residual, add, p.dim) / static_cast<float>(p.dim);
   const Vec scale = Set1(1.0f / __builtin_sqrtf(mean + p.epsilon));

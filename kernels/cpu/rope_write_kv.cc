@@ -1,6 +1,8 @@
 // RopeWriteKv, compiled once per instruction set. One task is one token.
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/page_rows.h"
 #include "kernels/cpu/vec.h"
+#include "kernels/host/pages.h"
 #include "kernels/host/rope.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
@@ -32,19 +34,13 @@ void RotateNeighbours(float* __restrict head, uint32_t pairs, const float* __res
   }
 }
 
-void StorePageRow(tensor::Type type, void* pages, size_t offset, const float* values,
-                  uint32_t dim) {
-  if (type == tensor::Type::kF32) {
-    __builtin_memcpy(static_cast<float*>(pages) + offset, values, dim * sizeof(float));
-    return;
-  }
-  uint16_t* const out = static_cast<uint16_t*>(pages) + offset;
-  uint32_t i = 0;
-  for (; i + kLanes <= dim; i += kLanes) StoreHalf(out + i, Load(values + i));
-  if (i < dim) {
-    const int n = static_cast<int>(dim - i);
-    StoreHalfPartial(out + i, LoadPartial(values + i, n), n);
-  }
+// Writes one row of K or of V to where its slot lies.
+void Write(const KvPages& pages, void* to, int32_t slot, uint32_t head, const float* values,
+           uint32_t dim) {
+  const size_t offset = host::PageOffset(pages, slot, head, tensor::RowBytes(pages.type, dim));
+  WithRows(pages.type, [=](auto rows) {
+    decltype(rows)::Store(static_cast<unsigned char*>(to) + offset, values, dim);
+  });
 }
 
 }  // namespace
@@ -58,17 +54,16 @@ void RotateAndWriteToken(const RopeWriteKvParams& p, const host::TaskContext& co
   host::RopeAngles(p, p.positions[t], cos, sin);
   const auto rotate = p.halves ? RotateHalves : RotateNeighbours;
   for (uint32_t h = 0; h < p.heads; ++h)
-    rotate(p.q + (t * p.heads + h) * pages.head_dim, pairs, cos, sin);
+    rotate(p.q + (t * p.heads + h) * pages.head_dim + p.rotary_begin, pairs, cos, sin);
   const int32_t slot = p.slots[t];
   for (uint32_t h = 0; h < pages.kv_heads; ++h) {
     float* const k = p.k + (t * pages.kv_heads + h) * pages.head_dim;
-    rotate(k, pairs, cos, sin);
+    rotate(k + p.rotary_begin, pairs, cos, sin);
     if (slot < 0) continue;
-    const float* const v = p.v + (t * pages.kv_heads + h) * pages.value_dim;
-    StorePageRow(pages.type, pages.k, host::PageOffset(pages, slot, h, pages.head_dim), k,
-                 pages.head_dim);
-    StorePageRow(pages.type, pages.v, host::PageOffset(pages, slot, h, pages.value_dim), v,
-                 pages.value_dim);
+    Write(pages, pages.k, slot, h, k, pages.head_dim);
+    if (pages.latent) continue;
+    Write(pages, pages.v, slot, h, p.v + (t * pages.kv_heads + h) * pages.value_dim,
+          pages.value_dim);
   }
 }
 

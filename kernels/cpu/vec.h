@@ -33,6 +33,28 @@ inline void StoreHalf(uint16_t* p, Vec v) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                       _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
+inline Vec LoadBf16(const uint16_t* p) {
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+// To nearest, ties to even; NaN stays NaN.
+inline void StoreBf16(uint16_t* p, Vec v) {
+  const __m512i bits = _mm512_castps_si512(v);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i up = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+  const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+  const __m512i high = _mm512_srli_epi32(_mm512_mask_blend_epi32(nan, up, quiet), 16);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(high));
+}
+inline Vec LoadInt8(const int8_t* p) {
+  return _mm512_cvtepi32_ps(
+      _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+// To nearest, ties to even. REQUIRES: values within +-127.
+inline void StoreInt8(int8_t* p, Vec v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
+}
 inline Vec Fma(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }  // a * b + c
 inline Vec Max(Vec a, Vec b) { return _mm512_max_ps(a, b); }
 inline Vec Min(Vec a, Vec b) { return _mm512_min_ps(a, b); }
@@ -103,6 +125,33 @@ inline void StoreHalf(uint16_t* p, Vec v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
                    _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
+inline Vec LoadBf16(const uint16_t* p) {
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+// To nearest, ties to even; NaN stays NaN.
+inline void StoreBf16(uint16_t* p, Vec v) {
+  const __m256i bits = _mm256_castps_si256(v);
+  const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i up = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+  const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+  const __m256i high = _mm256_srli_epi32(_mm256_blendv_epi8(up, quiet, nan), 16);
+  _mm_storeu_si128(
+      reinterpret_cast<__m128i*>(p),
+      _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)));
+}
+inline Vec LoadInt8(const int8_t* p) {
+  return _mm256_cvtepi32_ps(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+// To nearest, ties to even. REQUIRES: values within +-127.
+inline void StoreInt8(int8_t* p, Vec v) {
+  const __m256i whole = _mm256_cvtps_epi32(v);
+  const __m128i words =
+      _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
+}
 inline Vec Fma(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }  // a * b + c
 inline Vec Max(Vec a, Vec b) { return _mm256_max_ps(a, b); }
 inline Vec Min(Vec a, Vec b) { return _mm256_min_ps(a, b); }
@@ -166,20 +215,14 @@ inline Vec LoadPartial(const float* p, int n) {
   std::memcpy(lanes, p, static_cast<size_t>(n) * sizeof(float));
   return Load(lanes);
 }
-inline Vec LoadHalfPartial(const uint16_t* p, int n) {
-  uint16_t lanes[kLanes] = {};
-  std::memcpy(lanes, p, static_cast<size_t>(n) * sizeof(uint16_t));
-  return LoadHalf(lanes);
-}
 inline void StorePartial(float* p, Vec v, int n) {
   float lanes[kLanes];
   Store(lanes, v);
   std::memcpy(p, lanes, static_cast<size_t>(n) * sizeof(float));
 }
-inline void StoreHalfPartial(uint16_t* p, Vec v, int n) {
-  uint16_t lanes[kLanes];
-  StoreHalf(lanes, v);
-  std::memcpy(p, lanes, static_cast<size_t>(n) * sizeof(uint16_t));
+inline float HalfToFloat(uint16_t half) { return _cvtsh_ss(half); }
+inline uint16_t FloatToHalf(float x) {
+  return static_cast<uint16_t>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
 // exp(x), relative error below 2e-7; exactly 1 at 0; 0 below -87.3, infinity above 88.3; NaN stays
@@ -211,6 +254,23 @@ inline float ExpOne(float x) {
   float lanes[kLanes];
   Store(lanes, Exp(Set1(x)));
   return lanes[0];
+}
+
+// tanh(x), relative error below 3e-7; NaN stays NaN. Below 0.625 x + x^3 P(x^2), where P takes
+// the function's values at five Chebyshev nodes; above by way of exp.
+inline Vec Tanh(Vec x) {
+  const Vec magnitude = Max(x, Zero() - x);
+  const Vec z = x * x;
+  Vec p = Set1(-0.00609671418f);
+  p = Fma(p, z, Set1(0.0209971797f));
+  p = Fma(p, z, Set1(-0.0538509078f));
+  p = Fma(p, z, Set1(0.133327693f));
+  p = Fma(p, z, Set1(-0.333333284f));
+  const Vec near = Fma(x * z, p, x);
+  const Vec one = Set1(1.0f);
+  const Vec far = one - Set1(2.0f) / (Exp(magnitude + magnitude) + one);
+  const Vec signed_far = Select(Less(x, Zero()), Zero() - far, far);
+  return Select(Less(Set1(0.625f), magnitude), signed_far, near);
 }
 
 }  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA

@@ -2,18 +2,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/tensor/f16.h"
-#include "kernels/host/rope.h"
+#include "common/tensor/dequantize.h"
+#include "kernels/host/pages.h"
 #include "kernels/reference/ops.h"
 
 namespace tandem::kernels::reference {
 namespace {
-
-float Load(tensor::Type type, const void* pages, size_t index) {
-  return type == tensor::Type::kF32
-             ? static_cast<const float*>(pages)[index]
-             : tensor::HalfToFloat(static_cast<const uint16_t*>(pages)[index]);
-}
 
 // One query row of one sequence, all its heads.
 class RowAttention {
@@ -23,7 +17,8 @@ class RowAttention {
         table_(p.block_tables + static_cast<size_t>(seq) * p.table_stride),
         row_(row),
         scores_(reinterpret_cast<double*>(scratch)),
-        sums_(scores_ + p.max_context_len) {
+        sums_(scores_ + p.max_context_len),
+        values_(reinterpret_cast<float*>(sums_ + p.pages.value_dim)) {
     const int32_t rows_after = p.query_offsets[seq + 1] - 1 - static_cast<int32_t>(row);
     end_ = p.context_lens[seq] - rows_after;
     const int64_t first = p.window == 0 ? 0 : int64_t{end_} - p.window;
@@ -34,38 +29,48 @@ class RowAttention {
     const uint32_t kv_head = (p_.first_head + head) / p_.heads_per_kv - p_.first_kv_head;
     const size_t at = static_cast<size_t>(row_) * p_.heads + head;
     Score(p_.q + at * p_.pages.head_dim, kv_head);
-    Mix(p_.out + at * p_.pages.value_dim, kv_head);
+    Mix(p_.out + at * p_.pages.value_dim, kv_head, head);
   }
 
  private:
-  size_t Offset(int32_t position, uint32_t kv_head, uint32_t dim) const {
+  // The K or V row of a position, as floats.
+  void LoadRow(const void* pages, uint32_t dim, int32_t position, uint32_t kv_head) {
     const auto size = static_cast<int32_t>(p_.pages.block_size);
     const int32_t slot = table_[position / size] * size + position % size;
-    return host::PageOffset(p_.pages, slot, kv_head, dim);
+    const size_t row_bytes = tensor::RowBytes(p_.pages.type, dim);
+    tensor::Dequantize(
+        p_.pages.type,
+        static_cast<const std::byte*>(pages) + host::PageOffset(p_.pages, slot, kv_head, row_bytes),
+        values_, dim);
   }
 
   void Score(const float* q, uint32_t kv_head) {
-    const KvPages& pages = p_.pages;
+    const uint32_t dim = p_.pages.head_dim;
     for (int32_t pos = begin_; pos < end_; ++pos) {
-      const size_t k = Offset(pos, kv_head, pages.head_dim);
+      LoadRow(p_.pages.k, dim, pos, kv_head);
       double dot = 0;
-      for (uint32_t d = 0; d < pages.head_dim; ++d)
-        dot += double{q[d]} * Load(pages.type, pages.k, k + d);
-      scores_[pos - begin_] = dot * p_.scale;
+      for (uint32_t d = 0; d < dim; ++d) dot += double{q[d]} * values_[d];
+      const double score = dot * p_.scale;
+      scores_[pos - begin_] = p_.softcap == 0 ? score : p_.softcap * std::tanh(score / p_.softcap);
     }
   }
 
-  void Mix(float* out, uint32_t kv_head) {
+  void Mix(float* out, uint32_t kv_head, uint32_t head) {
     const KvPages& pages = p_.pages;
-    const double largest = *std::max_element(scores_, scores_ + (end_ - begin_));
-    std::fill_n(sums_, pages.value_dim, 0.0);
+    const void* const rows = pages.latent ? pages.k : pages.v;
+    const uint32_t row_dim = pages.latent ? pages.head_dim : pages.value_dim;
+    double largest = *std::max_element(scores_, scores_ + (end_ - begin_));
     double total = 0;
+    if (p_.sinks != nullptr) {
+      largest = std::max(largest, double{p_.sinks[head]});
+      total = std::exp(p_.sinks[head] - largest);
+    }
+    std::fill_n(sums_, pages.value_dim, 0.0);
     for (int32_t pos = begin_; pos < end_; ++pos) {
       const double weight = std::exp(scores_[pos - begin_] - largest);
-      const size_t v = Offset(pos, kv_head, pages.value_dim);
+      LoadRow(rows, row_dim, pos, kv_head);
       total += weight;
-      for (uint32_t d = 0; d < pages.value_dim; ++d)
-        sums_[d] += weight * Load(pages.type, pages.v, v + d);
+      for (uint32_t d = 0; d < pages.value_dim; ++d) sums_[d] += weight * values_[d];
     }
     for (uint32_t d = 0; d < pages.value_dim; ++d) out[d] = static_cast<float>(sums_[d] / total);
   }
@@ -77,6 +82,7 @@ class RowAttention {
   int32_t end_;
   double* const scores_;  // (max_context_len)
   double* const sums_;    // (value_dim)
+  float* const values_;   // one row of K or V
 };
 
 void AttendRow(const AttentionParams& p, const host::TaskContext& context) {
@@ -93,8 +99,9 @@ void AttendRow(const AttentionParams& p, const host::TaskContext& context) {
 }  // namespace
 
 void EncodeAttention(host::OpList& list, const AttentionParams& params) {
-  list.ReserveScratch(0,
-                      (size_t{params.max_context_len} + params.pages.value_dim) * sizeof(double));
+  const KvPages& pages = params.pages;
+  list.ReserveScratch(0, (size_t{params.max_context_len} + pages.value_dim) * sizeof(double) +
+                             std::max(pages.head_dim, pages.value_dim) * sizeof(float));
   list.Add("attention", params.tokens, &AttendRow, params);
 }
 

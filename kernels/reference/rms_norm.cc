@@ -9,7 +9,7 @@ namespace {
 void NormRow(const RmsNormParams& p, const host::TaskContext& context) {
   const size_t begin = static_cast<size_t>(context.task) * p.dim;
   float* const residual = p.residual + begin;
-  float* const out = p.out + begin;
+  float* const out = p.out + size_t{context.task} * (p.out_stride == 0 ? p.dim : p.out_stride);
   if (p.add != nullptr) {
     for (uint32_t i = 0; i < p.dim; ++i) residual[i] += p.add[begin + i];
   }

@@ -1,32 +1,29 @@
 // Source: Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
-#include <cstring>
-
-#include "common/tensor/f16.h"
+#include "kernels/host/pages.h"
 #include "kernels/host/rope.h"
 #include "kernels/reference/ops.h"
+#include "kernels/reference/page_row.h"
 
 namespace tandem::kernels::reference {
 namespace {
 
 void Rotate(float* head, const RopeWriteKvParams& p, const float* cos, const float* sin) {
+  float* const dims = head + p.rotary_begin;
   const uint32_t pairs = p.rotary_dims / 2;
   for (uint32_t i = 0; i < pairs; ++i) {
-    float& a = head[p.halves ? i : 2 * i];
-    float& b = head[p.halves ? i + pairs : 2 * i + 1];
+    float& a = dims[p.halves ? i : 2 * i];
+    float& b = dims[p.halves ? i + pairs : 2 * i + 1];
     const float rotated = a * cos[i] - b * sin[i];
     b = b * cos[i] + a * sin[i];
     a = rotated;
   }
 }
 
-// Stores `dim` values at `offset` values into `pages`.
-void Store(tensor::Type type, void* pages, size_t offset, const float* values, uint32_t dim) {
-  if (type == tensor::Type::kF32) {
-    std::memcpy(static_cast<float*>(pages) + offset, values, dim * sizeof(float));
-    return;
-  }
-  auto* const out = static_cast<uint16_t*>(pages) + offset;
-  for (uint32_t i = 0; i < dim; ++i) out[i] = tensor::FloatToHalf(values[i]);
+// Writes one row of K or of V to where its slot lies.
+void Write(const KvPages& pages, void* to, int32_t slot, uint32_t head, const float* values,
+           uint32_t dim) {
+  const size_t offset = host::PageOffset(pages, slot, head, tensor::RowBytes(pages.type, dim));
+  StorePageRow(pages.type, values, dim, static_cast<std::byte*>(to) + offset);
 }
 
 void RotateAndWriteToken(const RopeWriteKvParams& p, const host::TaskContext& context) {
@@ -42,11 +39,10 @@ void RotateAndWriteToken(const RopeWriteKvParams& p, const host::TaskContext& co
     float* const k = p.k + (t * pages.kv_heads + h) * pages.head_dim;
     Rotate(k, p, cos, sin);
     if (p.slots[t] < 0) continue;
+    Write(pages, pages.k, p.slots[t], h, k, pages.head_dim);
+    if (pages.latent) continue;
     const float* const v = p.v + (t * pages.kv_heads + h) * pages.value_dim;
-    Store(pages.type, pages.k, host::PageOffset(pages, p.slots[t], h, pages.head_dim), k,
-          pages.head_dim);
-    Store(pages.type, pages.v, host::PageOffset(pages, p.slots[t], h, pages.value_dim), v,
-          pages.value_dim);
+    Write(pages, pages.v, p.slots[t], h, v, pages.value_dim);
   }
 }
 
