@@ -2,11 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
+
+#include "common/kv/kv_shape.h"
+#include "common/model/shard.h"
+#include "common/model/spec.h"
+#include "common/tensor/type.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -228,6 +234,41 @@ TEST(SchedulerTest, AWindowNeedsNoMoreBlocksAsItMovesOn) {
       EXPECT_FALSE(driver.last().entries.empty());
     }
     EXPECT_EQ(driver.scheduler().num_running(), 3u);
+    EXPECT_EQ(driver.scheduler().num_preemptions(), 0);
+  }
+}
+
+// What common/kv gives to a window is enough for every seat, whatever comes.
+TEST(SchedulerTest, AWindowOfTheKvShapesSizeNeverPreempts) {
+  model::ModelSpec spec;
+  spec.num_heads = spec.num_kv_heads = 1;
+  spec.head_dim = spec.value_dim = spec.ffn_size = spec.vocab_size = 8;
+  spec.kv_groups = {{.window_tokens = 9, .layers = {0}}};
+  for (uint32_t seed = 1; seed <= 8; ++seed) {
+    const SchedulerConfig config = Config(6, 16, seed % 2 ? 16 : 5);
+    const kv::KvShape shape =
+        kv::MakeKvShape(spec, *model::MakeShardPlan(spec, 0, 1), tensor::Type::kF16,
+                        {.block_tokens = kBlockSize,
+                         .max_num_seqs = config.max_num_seqs,
+                         .max_num_batched_tokens = config.max_num_batched_tokens,
+                         .max_model_len = config.max_model_len});
+    const uint32_t blocks = shape.NumBlocks(UINT32_MAX)[0];
+    EXPECT_EQ(blocks, 2u * (6 * 4 + 4));
+    Driver driver(config, {{.num_blocks = blocks, .window_tokens = 9}}, seed % 3 == 0);
+    std::mt19937 random(seed);
+    std::vector<Sequence*> open;
+    for (int step = 0; step < 400; ++step) {
+      if (open.size() < 9 && random() % 3 == 0) open.push_back(&driver.Add(1 + random() % 90));
+      driver.Step();
+      if (driver.last().num_tokens < config.max_num_batched_tokens) {
+        EXPECT_EQ(driver.scheduler().num_running(), std::min<size_t>(open.size(), 6));
+      }
+      if (!open.empty() && random() % 8 == 0) {
+        const size_t leaves = random() % open.size();
+        driver.scheduler().Finish(*open[leaves]);
+        open.erase(open.begin() + static_cast<std::ptrdiff_t>(leaves));
+      }
+    }
     EXPECT_EQ(driver.scheduler().num_preemptions(), 0);
   }
 }
