@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 #include "common/gguf/parse_directory.h"
 #include "common/gguf/parse_metadata.h"
 #include "common/gguf/quote.h"
+#include "common/gguf/split.h"
 
 namespace tandem::gguf {
 namespace {
@@ -76,26 +78,85 @@ absl::StatusOr<uint64_t> Alignment(const Metadata& metadata) {
 }  // namespace
 
 absl::StatusOr<File> File::Open(const std::string& path) {
-  TANDEM_ASSIGN_OR_RETURN(MappedFile mapping, MappedFile::Open(path));
-  TANDEM_ASSIGN_OR_RETURN(File file, Parse(mapping.bytes()));
-  file.mapping_ = std::move(mapping);
+  TANDEM_ASSIGN_OR_RETURN(File file, OpenPart(path));
+  TANDEM_RETURN_IF_ERROR(file.OpenOthers(path));
   return file;
 }
 
 absl::StatusOr<File> File::Parse(std::span<const std::byte> bytes) {
+  TANDEM_ASSIGN_OR_RETURN(File file, ParsePart(bytes));
+  TANDEM_ASSIGN_OR_RETURN(const SplitKeys keys, ReadSplitKeys(file.metadata_));
+  if (!keys.split()) return file;
+  return absl::InvalidArgumentError(absl::StrCat("this is file ", keys.number + 1, " of the ",
+                                                 keys.count,
+                                                 " that the model is split over, not all of it"));
+}
+
+absl::StatusOr<File> File::OpenPart(const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(MappedFile mapping, MappedFile::Open(path));
+  TANDEM_ASSIGN_OR_RETURN(File file, ParsePart(mapping.bytes()));
+  file.parts_.front().name = FileName(path);
+  file.mappings_.push_back(std::move(mapping));
+  return file;
+}
+
+absl::StatusOr<File> File::ParsePart(std::span<const std::byte> bytes) {
   TANDEM_RETURN_IF_ERROR(CheckMagic(bytes));
   Cursor cursor(bytes);
   TANDEM_ASSIGN_OR_RETURN(const Header header, ParseHeader(cursor));
   File file;
-  file.bytes_ = bytes;
   file.version_ = header.version;
   TANDEM_ASSIGN_OR_RETURN(file.metadata_, ParseMetadata(header.num_keys, cursor));
   TANDEM_ASSIGN_OR_RETURN(const uint64_t alignment, Alignment(file.metadata_));
   TANDEM_ASSIGN_OR_RETURN(file.tensors_, ParseDirectory(header.num_tensors, cursor));
-  file.header_size_ = cursor.position();
-  TANDEM_RETURN_IF_ERROR(PlaceTensors(bytes, file.header_size_, alignment, file.tensors_));
+  const size_t header_size = cursor.position();
+  file.parts_.push_back({.name = "", .bytes = bytes, .header_size = header_size});
+  TANDEM_RETURN_IF_ERROR(PlaceTensors(bytes, header_size, alignment, file.tensors_));
   TANDEM_ASSIGN_OR_RETURN(file.by_name_, SortByName(file.tensors_));
   return file;
+}
+
+absl::Status File::OpenOthers(const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(const SplitKeys keys, ReadSplitKeys(metadata_));
+  if (!keys.split()) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(CheckFirstFile(path, keys));
+  const SplitPath name = *SplitPath::Parse(path);
+  for (uint32_t number = 1; number < keys.count; ++number) {
+    const std::string other_path = name.Sibling(number);
+    const auto context = [&] {
+      return absl::StrCat("file ", number + 1, " of ", keys.count, ", ",
+                          Quoted(FileName(other_path)));
+    };
+    absl::StatusOr<File> other = OpenPart(other_path);
+    if (!other.ok()) return Annotate(other.status(), context());
+    const absl::StatusOr<SplitKeys> other_keys = ReadSplitKeys(other->metadata_);
+    if (!other_keys.ok()) return Annotate(other_keys.status(), context());
+    TANDEM_RETURN_IF_ERROR(Annotate(CheckLaterFile(keys, number, *other_keys), context()));
+    Take(*std::move(other));
+  }
+  if (tensors_.size() != keys.num_tensors) {
+    return absl::InvalidArgumentError(absl::StrCat("key ", Quoted(keys::kSplitTensors), " states ",
+                                                   keys.num_tensors, " tensors, but the ",
+                                                   keys.count, " files have ", tensors_.size()));
+  }
+  absl::StatusOr<std::vector<uint32_t>> by_name = SortByName(tensors_);
+  if (!by_name.ok()) {
+    return Annotate(by_name.status(), absl::StrCat("over the ", keys.count, " files"));
+  }
+  by_name_ = *std::move(by_name);
+  return absl::OkStatus();
+}
+
+void File::Take(File other) {
+  tensors_.insert(tensors_.end(), other.tensors_.begin(), other.tensors_.end());
+  std::move(other.parts_.begin(), other.parts_.end(), std::back_inserter(parts_));
+  std::move(other.mappings_.begin(), other.mappings_.end(), std::back_inserter(mappings_));
+}
+
+uint64_t File::size_bytes() const {
+  uint64_t bytes = 0;
+  for (const FilePart& part : parts_) bytes += part.bytes.size();
+  return bytes;
 }
 
 const TensorInfo* File::FindTensor(std::string_view name) const {

@@ -1,10 +1,12 @@
 // A GGUF file, version 2 or 3, read in place: metadata and tensor directory as views into the
-// mapped bytes.
+// mapped bytes. A model that is split over several files (split.h) is opened by its first one and
+// looks like a single file.
 //
 // Everything a file states is checked before it is used or stored: counts and lengths against the
 // bytes that are left, keys and tensor names for duplicates, shapes and types for overflow and
 // whole blocks, offsets for alignment, overlap and the file's end. What Open accepts can be read
-// without further checks. Errors are INVALID_ARGUMENT, one line, without the path. Format:
+// without further checks. Errors are INVALID_ARGUMENT, one line, without the path; those of a split
+// model's other files name the file. Format:
 // https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 //
 //   TANDEM_ASSIGN_OR_RETURN(gguf::File file, gguf::File::Open(path));
@@ -27,32 +29,49 @@
 
 namespace tandem::gguf {
 
+// One of the files that the bytes lie in.
+struct FilePart {
+  std::string name;  // without folders; empty after Parse
+  std::span<const std::byte> bytes;
+  size_t header_size = 0;  // what stands before the tensors' data: header, metadata, directory
+
+  std::span<const std::byte> header_bytes() const { return bytes.first(header_size); }
+};
+
 // Movable; views stay valid when it moves. Thread-safe: never changes after Open.
 class File {
  public:
-  // Maps and reads the file. A file without tensors (a vocabulary) is fine.
+  // Maps and reads the file, and the others of a split model. A file without tensors (a vocabulary)
+  // is fine.
   static absl::StatusOr<File> Open(const std::string& path);
-  // The same over bytes that the caller keeps alive.
+  // The same over bytes that the caller keeps alive. INVALID_ARGUMENT for a part of a split model.
   static absl::StatusOr<File> Parse(std::span<const std::byte> bytes);
 
   uint32_t version() const { return version_; }
+  // Of the first file.
   const Metadata& metadata() const { return metadata_; }
-  // In the file's order.
+  // In the files' order.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   // Null where there is no such tensor.
   const TensorInfo* FindTensor(std::string_view name) const;
 
-  // The whole file, and its part before the tensors' data (header, metadata, directory).
-  std::span<const std::byte> bytes() const { return bytes_; }
-  std::span<const std::byte> header_bytes() const { return bytes_.first(header_size_); }
-  uint64_t size_bytes() const { return bytes_.size(); }
+  // The files, in order; one where the model is not split.
+  const std::vector<FilePart>& parts() const { return parts_; }
+  // Of all files.
+  uint64_t size_bytes() const;
 
  private:
   File() = default;
+  // Reads one file, whatever it says of others.
+  static absl::StatusOr<File> ParsePart(std::span<const std::byte> bytes);
+  static absl::StatusOr<File> OpenPart(const std::string& path);
+  // Opens the other files of a split model; this one is the first.
+  absl::Status OpenOthers(const std::string& path);
+  // Appends another file's tensors and mapping.
+  void Take(File other);
 
-  MappedFile mapping_;  // empty after Parse
-  std::span<const std::byte> bytes_;
-  size_t header_size_ = 0;
+  std::vector<MappedFile> mappings_;  // none after Parse
+  std::vector<FilePart> parts_;
   uint32_t version_ = 0;
   Metadata metadata_;
   std::vector<TensorInfo> tensors_;

@@ -38,6 +38,10 @@ inline constexpr std::string_view kRopeScalingAttnFactor = "{arch}.rope.scaling.
 inline constexpr std::string_view kRopeScalingOriginalContext =
     "{arch}.rope.scaling.original_context_length";
 
+inline constexpr std::string_view kSplitNumber = "split.no";
+inline constexpr std::string_view kSplitCount = "split.count";
+inline constexpr std::string_view kSplitTensors = "split.tensors.count";
+
 inline constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 
 }  // namespace keys

@@ -5,8 +5,11 @@
 namespace tandem::model {
 
 uint64_t ModelFingerprint(const gguf::File& file) {
-  const std::span<const std::byte> header = file.header_bytes();
-  const uint64_t hash = XXH3_64bits_withSeed(header.data(), header.size(), file.size_bytes());
+  uint64_t hash = 0;
+  for (const gguf::FilePart& part : file.parts()) {
+    const std::span<const std::byte> header = part.header_bytes();
+    hash = XXH3_64bits_withSeed(header.data(), header.size(), hash + part.bytes.size());
+  }
   return hash == 0 ? 1 : hash;
 }
 

@@ -10,8 +10,8 @@
 namespace tandem::model {
 
 // XXH3 (64 bits, https://github.com/Cyan4973/xxHash) of everything before the tensors' data, and
-// the file's size. Reads no weights, so it is cheap, and blind to files that differ in weights
-// alone. Never 0.
+// the file's size; of every file of a split model in turn. Reads no weights, so it is cheap, and
+// blind to files that differ in weights alone. Never 0.
 uint64_t ModelFingerprint(const gguf::File& file);
 
 }  // namespace tandem::model

@@ -19,8 +19,10 @@ class ByteWriter {
  public:
   template <typename T>
   ByteWriter& Number(T value) {
-    const auto* raw = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), raw, raw + sizeof(T));
+    // Not insert(): where it is inlined, gcc 12 warns of an overflow that is not there.
+    const size_t at = bytes_.size();
+    bytes_.resize(at + sizeof(T));
+    std::memcpy(bytes_.data() + at, &value, sizeof(T));
     return *this;
   }
   ByteWriter& Text(std::string_view text) {
