@@ -8,7 +8,6 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/host/host_backend.h"
-#include "kernels/reference/ops.h"
 
 namespace tandem::kernels::cpu {
 namespace {
@@ -31,10 +30,10 @@ class CpuBackend final : public host::HostBackend {
 
   void MatMul(const MatMulParams& params) override { EncodeMatMul(list(), params, isa_); }
   void ExpertMatMul(const ExpertMatMulParams& params) override {
-    reference::EncodeExpertMatMul(list(), params);
+    EncodeExpertMatMul(list(), params, isa_);
   }
   void HeadMatMul(const HeadMatMulParams& params) override {
-    reference::EncodeHeadMatMul(list(), params);
+    EncodeHeadMatMul(list(), params, isa_);
   }
 
   void RopeWriteKv(const RopeWriteKvParams& params) override {

@@ -2,6 +2,8 @@
 
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
+#include "kernels/cpu/matmul/encode_experts.h"
+#include "kernels/cpu/matmul/encode_heads.h"
 
 namespace tandem::kernels::cpu {
 
@@ -9,6 +11,14 @@ bool CanMatMul(tensor::Type type) { return FindKernel(kAvx2Kernels, type) != nul
 
 void EncodeMatMul(host::OpList& list, const MatMulParams& params, Isa isa) {
   EncodeMatMulWith(list, params, BestKernels(isa));
+}
+
+void EncodeExpertMatMul(host::OpList& list, const ExpertMatMulParams& params, Isa isa) {
+  EncodeExpertMatMulWith(list, params, BestKernels(isa));
+}
+
+void EncodeHeadMatMul(host::OpList& list, const HeadMatMulParams& params, Isa isa) {
+  EncodeHeadMatMulWith(list, params, BestKernels(isa));
 }
 
 }  // namespace tandem::kernels::cpu

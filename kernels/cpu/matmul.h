@@ -1,7 +1,8 @@
-// MatMul of the cpu backend: y = x W^T (+ bias) with W quantised or plain, on SIMD.
+// The products of the cpu backend: y = x W^T (+ bias) with W quantised or plain, on SIMD; of one
+// weight (MatMul), of the experts that tokens chose, and of each head.
 //
-// A row of y has bits that depend on its own x alone: not on the other rows, on threads, or on how
-// many projections share x.
+// A row of y has bits that depend on its own x alone (and on its token's choices): not on the other
+// rows, on threads, or on how many projections share x.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_H_
 #define TANDEM_KERNELS_CPU_MATMUL_H_
 
@@ -18,6 +19,10 @@ bool CanMatMul(tensor::Type type);
 // Appends the entries of one MatMul: reserves its scratch (in a plan pass only that) and adds its
 // tasks. REQUIRES: CanMatMul of every weight; this machine has `isa`.
 void EncodeMatMul(host::OpList& list, const MatMulParams& params, Isa isa);
+
+// The same for the other products.
+void EncodeExpertMatMul(host::OpList& list, const ExpertMatMulParams& params, Isa isa);
+void EncodeHeadMatMul(host::OpList& list, const HeadMatMulParams& params, Isa isa);
 
 }  // namespace tandem::kernels::cpu
 

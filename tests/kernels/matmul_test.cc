@@ -162,6 +162,24 @@ TEST_P(MatMulTest, GoldenBlocks) {
   }
 }
 
+TEST_P(MatMulTest, TransposedValuesAreThoseOfTheFormat) {
+  const uint32_t cols = Cols(512);
+  for (const uint32_t rows : {1u, 16u, 37u}) {
+    const Matrix m = RandomMatrix(17 + rows, type(), rows, cols);
+    const uint32_t stride = (rows + 15) / 16 * 16;
+    std::vector<float> out(size_t{cols} * stride, NAN);
+    FindKernel(kernels(), type())
+        ->transpose({m.data.get(), m.stride, rows, cols}, out.data(), stride);
+    std::vector<float> row(cols);
+    for (uint32_t r = 0; r < rows; ++r) {
+      tensor::Dequantize(type(), m.row(r), row.data(), cols);
+      for (uint32_t c = 0; c < cols; ++c) {
+        ExpectSameBits(&out[size_t{c} * stride + r], &row[c], 1, "column " + std::to_string(c));
+      }
+    }
+  }
+}
+
 TEST_P(MatMulTest, ZeroAndTinyActivations) {
   const uint32_t cols = Cols(256);
   const Matrix m = RandomMatrix(14, type(), 16, cols);

@@ -9,6 +9,7 @@
 #include "common/tensor/type.h"
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/quant_block.h"
+#include "kernels/cpu/matmul/window.h"
 
 namespace tandem::kernels::cpu {
 namespace {
@@ -18,19 +19,6 @@ constexpr uint32_t kManyRows = 64;
 constexpr uint32_t kManyTokens = 256;
 // Tokens whose activations one task quantises.
 constexpr uint32_t kQuantiseTokens = 4;
-
-uint32_t CeilDiv(uint64_t a, uint64_t b) { return static_cast<uint32_t>((a + b - 1) / b); }
-uint32_t RoundUp(uint64_t a, uint64_t b) { return CeilDiv(a, b) * static_cast<uint32_t>(b); }
-
-// Columns [begin, end) of a weight: what the rank owns, grown to whole blocks of `align` columns.
-struct Window {
-  uint32_t begin;
-  uint32_t end;
-};
-
-Window GrowTo(const Weight& weight, uint32_t align) {
-  return {weight.col_begin / align * align, RoundUp(weight.col_begin + weight.col_count, align)};
-}
 
 struct QuantiseParams {
   const float* x;
@@ -133,8 +121,8 @@ void EncodeMatMulWith(host::OpList& list, const MatMulParams& params, const Kern
     if (block > 1) align = std::max(align, block);
   }
   const Weight& any = params.projections[0].weight;
-  const Window all = align == 0 ? Window{0, 0} : GrowTo(any, align);
-  const uint32_t x_blocks = (all.end - all.begin) / QuantBlock::kValues;
+  const Window all = align == 0 ? Window() : GrowTo(any, align);
+  const uint32_t x_blocks = all.quant_blocks();
 
   ProductsParams products = {};
   products.tokens = params.tokens;
@@ -149,12 +137,12 @@ void EncodeMatMulWith(host::OpList& list, const MatMulParams& params, const Kern
     const tensor::TypeTraits& traits = tensor::Traits(weight.type);
     const Kernel* kernel = FindKernel(kernels, weight.type);
     TANDEM_CHECK(kernel != nullptr) << traits.name;
-    const Window window = GrowTo(weight, traits.block_values);
-    const uint32_t cols = window.end - window.begin;
+    const Window window = WindowOf(weight);
+    const uint32_t cols = window.cols();
     const uint64_t row_bytes = tensor::RowBytes(weight.type, cols);
 
     Part& part = products.parts[products.num_parts++];
-    part.quantised = traits.block_values > 1;
+    part.quantised = IsQuantised(weight);
     part.first_block = part.quantised ? (window.begin - all.begin) / QuantBlock::kValues : 0;
     part.run = kernel->run;
     part.product = {

@@ -76,6 +76,10 @@ struct FloatChunk {
     if (c < count) UnpackTail(rows, col + c, count - c, out + c);
   }
 
+  [[gnu::always_inline]] static inline void Expand(const Unit* units, Unit* out) {
+    for (uint32_t u = 0; u < kUnits; ++u) out[u] = units[u];
+  }
+
   template <int kGroups, int kTokens>
   [[gnu::always_inline]] static inline void Multiply(const Unit* w, size_t w_step, const X* x,
                                                      size_t x_step, uint32_t count,

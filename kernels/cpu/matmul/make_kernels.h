@@ -24,7 +24,7 @@ namespace tandem::kernels::cpu {
 
 template <class F>
 constexpr Kernel KernelOf() {
-  return {&F::Run, &F::ScratchBytes};
+  return {&F::Run, &F::ScratchBytes, &F::Transpose};
 }
 
 template <class S>

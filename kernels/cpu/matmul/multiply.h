@@ -8,6 +8,7 @@
 //   kXCols                columns per X
 //   kBytes                bytes of a row's chunk
 //   Unpack(rows, col, count, Unit*)             `count` columns, kCols but in a float row's last
+//   Expand(const Unit*, Float*)                 a chunk's values, one column of rows each
 //   Multiply(w, w_step, x, x_step, count, acc)  acc[group][token] += a chunk's products
 #ifndef TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
 #define TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
@@ -26,6 +27,23 @@ class Multiply {
     if (tokens <= S::kTokens) return kOneSet[tokens](p, range);
     if (tokens <= S::kFewTokens) return RunFew(p, range);
     RunMany(p, range, reinterpret_cast<Unit*>(scratch));
+  }
+
+  static void Transpose(const TransposeSource& w, float* out, uint32_t out_stride) {
+    typename S::Rows rows;
+    for (uint32_t row = 0; row < w.rows; row += S::kLanes) {
+      PointAtRows<S::kLanes>(w.weights, w.stride_bytes, row, w.rows, &rows);
+      for (uint32_t col = 0; col < w.cols; col += F::kCols) {
+        const uint32_t count = w.cols - col < F::kCols ? w.cols - col : F::kCols;
+        Unit units[F::kUnits];
+        Float values[F::kCols];
+        F::Unpack(rows, col, count, units);
+        F::Expand(units, values);
+        for (uint32_t c = 0; c < count; ++c) {
+          S::Store(out + size_t{col + c} * out_stride + row, values[c]);
+        }
+      }
+    }
   }
 
   static size_t ScratchBytes(uint32_t cols) {

@@ -32,11 +32,22 @@ inline constexpr uint32_t kRowAlign = 16;
 // What a task may keep of unpacked weights: a good part of a core's L2 cache.
 inline constexpr size_t kPackedBytes = size_t{640} << 10;
 
+// A part of a weight that is wanted as floats, transposed.
+struct TransposeSource {
+  const std::byte* weights;
+  uint64_t stride_bytes;  // between rows; times 16 below 2^31
+  uint32_t rows;
+  uint32_t cols;  // whole blocks
+};
+
 // The kernel of one weight type.
 struct Kernel {
   // `scratch` holds scratch_bytes(cols), 64-byte aligned; up to few_tokens it is not used.
   void (*run)(const Product&, const ProductRange&, std::byte* scratch);
   size_t (*scratch_bytes)(uint32_t cols);
+  // out[c * out_stride + r] = W[r, c], bit for bit. `out_stride` has room for rows rounded up to
+  // kRowAlign; what lies past the last row is overwritten.
+  void (*transpose)(const TransposeSource& w, float* out, uint32_t out_stride);
 };
 
 // The kernels of one instruction set. All sets give the same bits.

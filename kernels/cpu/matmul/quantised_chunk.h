@@ -22,6 +22,11 @@ struct QuantisedChunk {
     U::Run(rows, col / kCols * kBytes, out);
   }
 
+  // The values of the columns unpacked, one column of rows each.
+  [[gnu::always_inline]] static inline void Expand(const Unit* units, typename S::Float* out) {
+    for (uint32_t u = 0; u < kUnits; ++u) ExpandTile<S>(units[u], out + u * QuantBlock::kValues);
+  }
+
   template <int kGroups, int kTokens>
   [[gnu::always_inline]] static inline void Multiply(const Unit* w, size_t w_step, const X* x,
                                                      size_t x_step, uint32_t /*count*/,

@@ -99,6 +99,7 @@ struct Avx2 {
   TANDEM_SIMD Float BroadcastFloat(const float* a) { return _mm256_broadcast_ss(a); }
   TANDEM_SIMD Float LoadFloat(const float* a) { return _mm256_loadu_ps(a); }
   TANDEM_SIMD Float Add(Float a, Float b) { return _mm256_add_ps(a, b); }
+  TANDEM_SIMD Float Sub(Float a, Float b) { return _mm256_sub_ps(a, b); }
   TANDEM_SIMD Float Mul(Float a, Float b) { return _mm256_mul_ps(a, b); }
   TANDEM_SIMD Float MulAdd(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
   TANDEM_SIMD Float NegMulAdd(Float a, Float b, Float c) { return _mm256_fnmadd_ps(a, b, c); }

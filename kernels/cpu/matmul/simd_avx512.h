@@ -103,6 +103,7 @@ struct Avx512 {
   TANDEM_SIMD Float BroadcastFloat(const float* a) { return _mm512_set1_ps(*a); }
   TANDEM_SIMD Float LoadFloat(const float* a) { return _mm512_loadu_ps(a); }
   TANDEM_SIMD Float Add(Float a, Float b) { return _mm512_add_ps(a, b); }
+  TANDEM_SIMD Float Sub(Float a, Float b) { return _mm512_sub_ps(a, b); }
   TANDEM_SIMD Float Mul(Float a, Float b) { return _mm512_mul_ps(a, b); }
   TANDEM_SIMD Float MulAdd(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
   TANDEM_SIMD Float NegMulAdd(Float a, Float b, Float c) { return _mm512_fnmadd_ps(a, b, c); }

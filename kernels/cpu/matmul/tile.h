@@ -46,6 +46,32 @@ template <class S, class Traits>
   }
 }
 
+// The values of a tile's 32 columns, one column of rows each: bit for bit those that the format
+// defines.
+template <class S, class T>
+[[gnu::always_inline]] inline void ExpandTile(const T& tile, typename S::Float* out) {
+  using Traits = typename T::Traits;
+  constexpr int kWords = 8 / Traits::kScales;
+#pragma GCC unroll 8
+  for (int j = 0; j < 8; ++j) {
+    const int s = j / kWords;
+    const typename S::Int bytes[4] = {
+        S::template Byte<0>(tile.q[j]), S::template Byte<1>(tile.q[j]),
+        S::template Byte<2>(tile.q[j]), S::template Byte<3>(tile.q[j])};
+    const typename S::Int signed_bytes[4] = {
+        S::template SignedByte<0>(tile.q[j]), S::template SignedByte<1>(tile.q[j]),
+        S::template SignedByte<2>(tile.q[j]), S::template SignedByte<3>(tile.q[j])};
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      typename S::Int q = Traits::kSigned ? signed_bytes[i] : bytes[i];
+      if constexpr (Traits::kOffsetBits > 0) q = S::SubWords(q, S::Words(1 << Traits::kOffsetBits));
+      typename S::Float value = S::Mul(tile.scale[s], S::ToFloat(q));
+      if constexpr (Traits::kMins) value = S::Sub(value, tile.scale[Traits::kScales + s]);
+      out[4 * j + i] = value;
+    }
+  }
+}
+
 // d times the sum of the bytes of part s of kScales.
 template <class S, int kScales>
 [[gnu::always_inline]] inline typename S::Float SumOf(const QuantBlock& x, int s) {
