@@ -9,7 +9,8 @@
 #include <numeric>
 #include <vector>
 
-#include "common/tensor/f16.h"
+#include "common/tensor/dequantize.h"
+#include "kernels/reference/page_row.h"
 #include "tests/kernels/backends.h"
 
 namespace tandem::kernels {
@@ -22,16 +23,41 @@ struct AttentionShape {
   uint32_t window = 0;
   tensor::Type type = tensor::Type::kF16;
   uint32_t first_head = 0;
+  float softcap = 0;
+  bool with_sinks = false;
+  bool latent = false;  // heads_per_kv covers all heads
 
   uint32_t first_kv_head() const { return first_head / heads_per_kv; }
   uint32_t kv_heads() const {
     return (first_head + heads - 1) / heads_per_kv - first_kv_head() + 1;
   }
   float scale() const { return 1.0f / std::sqrt(static_cast<float>(head_dim)); }
+  // From next to nothing to more than all scores of a short row together.
+  std::vector<float> sinks() const {
+    std::vector<float> values;
+    for (uint32_t h = 0; with_sinks && h < heads; ++h)
+      values.push_back(static_cast<float>((first_head + h) * 5 % 11) - 4.0f);
+    return values;
+  }
+
+  friend std::ostream& operator<<(std::ostream& out, const AttentionShape& s) {
+    return out << s.heads << " heads of " << s.head_dim << " and " << s.value_dim << ", "
+               << tensor::Name(s.type) << (s.latent ? " latent" : "") << ", window " << s.window
+               << ", softcap " << s.softcap << (s.with_sinks ? ", sinks" : "");
+  }
 };
 
-// K and V hold values that a half holds exactly, so that F32 and F16 pages stand for the same
-// numbers.
+// Rows of `dim` values as bytes of a page type.
+inline std::vector<std::byte> PageBytes(tensor::Type type, const std::vector<float>& values,
+                                        uint32_t dim) {
+  const size_t row_bytes = tensor::RowBytes(type, dim);
+  std::vector<std::byte> bytes(values.size() / dim * row_bytes);
+  for (size_t row = 0; row < values.size() / dim; ++row)
+    reference::StorePageRow(type, &values[row * dim], dim, &bytes[row * row_bytes]);
+  return bytes;
+}
+
+// K and V hold values that pages of the shape's type hold exactly.
 struct DenseSequence {
   std::vector<float> q;  // (length, heads, head_dim)
   std::vector<float> k;  // (length, kv_heads, head_dim)
@@ -43,10 +69,16 @@ inline DenseSequence MakeSequence(const AttentionShape& s, uint32_t length, uint
   DenseSequence d;
   d.q = random.Floats(size_t{length} * s.heads * s.head_dim, -3, 3);
   d.k = random.Floats(size_t{length} * s.kv_heads() * s.head_dim);
-  d.v = random.Floats(size_t{length} * s.kv_heads() * s.value_dim);
-  for (auto* values : {&d.k, &d.v}) {
-    for (float& x : *values) x = tensor::HalfToFloat(tensor::FloatToHalf(x));
+  tensor::Dequantize(s.type, PageBytes(s.type, d.k, s.head_dim).data(), d.k.data(), d.k.size());
+  if (s.latent) {
+    for (size_t row = 0; row < length; ++row) {
+      const auto begin = d.k.begin() + static_cast<ptrdiff_t>(row * s.head_dim);
+      d.v.insert(d.v.end(), begin, begin + s.value_dim);
+    }
+    return d;
   }
+  d.v = random.Floats(size_t{length} * s.kv_heads() * s.value_dim);
+  tensor::Dequantize(s.type, PageBytes(s.type, d.v, s.value_dim).data(), d.v.data(), d.v.size());
   return d;
 }
 
@@ -69,10 +101,16 @@ inline std::vector<float> NaiveAttention(const AttentionShape& s, const QueryRow
       std::vector<double> weight;
       for (int32_t i = first; i <= pos; ++i) {
         const float* const k = &d.k[(static_cast<size_t>(i) * kv_heads + kv) * s.head_dim];
-        weight.push_back(s.scale() * std::inner_product(q, q + s.head_dim, k, 0.0));
+        const double score = s.scale() * std::inner_product(q, q + s.head_dim, k, 0.0);
+        weight.push_back(s.softcap == 0 ? score : s.softcap * std::tanh(score / s.softcap));
       }
-      const double largest = *std::max_element(weight.begin(), weight.end());
+      double largest = *std::max_element(weight.begin(), weight.end());
       double total = 0;
+      if (s.with_sinks) {
+        const double sink = s.sinks()[h];
+        largest = std::max(largest, sink);
+        total = std::exp(sink - largest);
+      }
       std::vector<double> sum(s.value_dim, 0.0);
       for (size_t i = 0; i < weight.size(); ++i) {
         const double w = std::exp(weight[i] - largest);
@@ -120,7 +158,9 @@ class PagedBatch {
       FillPages(batch[s], &tables_[s * static_cast<size_t>(stride_)]);
   }
 
-  std::vector<float> Run(Rig& rig) const {
+  std::vector<float> Run(Rig& rig) const { return Run(rig, shape_.sinks()); }
+
+  std::vector<float> Run(Rig& rig, const std::vector<float>& sinks) const {
     AttentionParams p{};
     p.q = rig.Put(q_, 1);
     p.tokens = static_cast<uint32_t>(offsets_.back());
@@ -130,19 +170,22 @@ class PagedBatch {
     p.block_tables = rig.Put(tables_);
     p.table_stride = static_cast<uint32_t>(stride_);
     p.pages = {shape_.type,
-               PutPages(rig, k_),
-               PutPages(rig, v_),
+               rig.Put(PageBytes(shape_.type, k_, shape_.head_dim)),
+               shape_.latent ? nullptr : rig.Put(PageBytes(shape_.type, v_, shape_.value_dim)),
                static_cast<uint32_t>(num_blocks_),
                static_cast<uint32_t>(block_size_),
                shape_.kv_heads(),
                shape_.head_dim,
-               shape_.value_dim};
+               shape_.value_dim,
+               shape_.latent};
     p.heads = shape_.heads;
     p.first_head = shape_.first_head;
     p.heads_per_kv = shape_.heads_per_kv;
     p.first_kv_head = shape_.first_kv_head();
     p.scale = shape_.scale();
     p.window = shape_.window;
+    p.softcap = shape_.softcap;
+    if (!sinks.empty()) p.sinks = rig.Put(sinks);
     p.max_query_len = static_cast<uint32_t>(max_query_);
     p.max_context_len = static_cast<uint32_t>(max_context_);
     const size_t values = size_t{p.tokens} * p.heads * shape_.value_dim;
@@ -174,13 +217,6 @@ class PagedBatch {
                     &v_[to * shape_.value_dim]);
       }
     }
-  }
-
-  void* PutPages(Rig& rig, const std::vector<float>& values) const {
-    if (shape_.type == tensor::Type::kF32) return rig.Put(values);
-    std::vector<uint16_t> halves(values.size());
-    for (size_t i = 0; i < values.size(); ++i) halves[i] = tensor::FloatToHalf(values[i]);
-    return rig.Put(halves);
   }
 
   const AttentionShape shape_;

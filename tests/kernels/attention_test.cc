@@ -6,7 +6,8 @@ namespace {
 class AttentionTest : public testing::TestWithParam<BackendCase> {};
 TANDEM_INSTANTIATE_BACKENDS(AttentionTest);
 
-const tensor::Type kF32 = tensor::Type::kF32, kF16 = tensor::Type::kF16;
+const tensor::Type kF32 = tensor::Type::kF32, kF16 = tensor::Type::kF16,
+                   kBF16 = tensor::Type::kBF16, kQ8_0 = tensor::Type::kQ8_0;
 
 std::vector<AttentionShape> Shapes() {
   return {
@@ -23,37 +24,119 @@ std::vector<AttentionShape> Shapes() {
        .heads_per_kv = 70,
        .head_dim = 16,
        .value_dim = 16},  // more heads than an item takes
+      {.heads = 4, .heads_per_kv = 2, .softcap = 3},
+      {.heads = 4, .heads_per_kv = 2, .window = 20, .softcap = 30, .with_sinks = true},
+      {.heads = 8, .heads_per_kv = 4, .window = 70, .type = kF32, .with_sinks = true},
+      {.heads = 3, .heads_per_kv = 2, .first_head = 3, .with_sinks = true},
+      {.heads = 4, .heads_per_kv = 2, .head_dim = 40, .value_dim = 24, .type = kBF16},
+      {.heads = 4, .heads_per_kv = 2, .window = 33, .type = kBF16, .softcap = 50},
+      {.heads = 4, .heads_per_kv = 2, .head_dim = 96, .value_dim = 32, .type = kQ8_0},
+      {.heads = 2, .heads_per_kv = 1, .window = 65, .type = kQ8_0, .with_sinks = true},
   };
 }
 
-TEST_P(AttentionTest, MatchesTheFormulaInAMixedBatch) {
-  for (const AttentionShape& shape : Shapes()) {
-    SCOPED_TRACE(testing::Message()
-                 << shape.heads << " heads of " << shape.head_dim << ", window " << shape.window);
+// Queries over one compressed row per position, as MLA reads it.
+std::vector<AttentionShape> LatentShapes() {
+  return {
+      {.heads = 16, .heads_per_kv = 16, .head_dim = 72, .value_dim = 56, .latent = true},
+      {.heads = 5,
+       .heads_per_kv = 5,
+       .head_dim = 33,
+       .value_dim = 33,
+       .type = kF32,
+       .softcap = 4,
+       .latent = true},
+      {.heads = 8,
+       .heads_per_kv = 16,
+       .head_dim = 48,
+       .value_dim = 32,
+       .window = 50,
+       .type = kBF16,
+       .first_head = 8,
+       .with_sinks = true,
+       .latent = true},
+      {.heads = 8,
+       .heads_per_kv = 8,
+       .head_dim = 96,
+       .value_dim = 80,
+       .type = kQ8_0,
+       .latent = true},
+  };
+}
+
+void ExpectTheFormula(Rig& rig, const AttentionShape& shape, const std::vector<QueryRows>& batch) {
+  SCOPED_TRACE(testing::Message() << shape);
+  std::vector<float> expected;
+  for (const QueryRows& rows : batch) {
+    const auto part = NaiveAttention(shape, rows);
+    expected.insert(expected.end(), part.begin(), part.end());
+  }
+  ExpectClose(Attend(rig, shape, batch), expected, 3e-6f);
+}
+
+void ExpectTheFormulaInAMixedBatch(const BackendCase& backend,
+                                   const std::vector<AttentionShape>& shapes) {
+  for (const AttentionShape& shape : shapes) {
     const DenseSequence a = MakeSequence(shape, 200, 1), b = MakeSequence(shape, 130, 2),
                         c = MakeSequence(shape, 7, 3);
+    Rig rig(backend);
     // Decode, whole prefill, a chunk in the middle, nothing at all, one token alone.
-    const std::vector<QueryRows> batch = {
-        {&a, 199, 200}, {&c, 0, 7}, {&b, 61, 130}, {&b, 64, 64}, {&c, 0, 1}};
-    Rig rig(GetParam());
-    std::vector<float> expected;
-    for (const QueryRows& rows : batch) {
-      const auto part = NaiveAttention(shape, rows);
-      expected.insert(expected.end(), part.begin(), part.end());
-    }
-    ExpectClose(Attend(rig, shape, batch), expected, 3e-6f);
+    ExpectTheFormula(rig, shape,
+                     {{&a, 199, 200}, {&c, 0, 7}, {&b, 61, 130}, {&b, 64, 64}, {&c, 0, 1}});
   }
+}
+
+TEST_P(AttentionTest, MatchesTheFormulaInAMixedBatch) {
+  ExpectTheFormulaInAMixedBatch(GetParam(), Shapes());
+}
+
+TEST_P(AttentionTest, MatchesTheFormulaOverLatentPages) {
+  ExpectTheFormulaInAMixedBatch(GetParam(), LatentShapes());
+}
+
+// DeepSeek-V3's sizes: all its query heads read one row of 512 + 64.
+TEST_P(AttentionTest, MatchesTheFormulaAtTheSizesOfRealLatentPages) {
+  const AttentionShape shape{
+      .heads = 128, .heads_per_kv = 128, .head_dim = 576, .value_dim = 512, .latent = true};
+  const DenseSequence a = MakeSequence(shape, 70, 1);
+  Rig rig(GetParam());
+  ExpectTheFormula(rig, shape, {{&a, 69, 70}, {&a, 3, 5}});
 }
 
 TEST_P(AttentionTest, MatchesTheFormulaOverLongContexts) {
   for (const uint32_t window : {0u, 700u}) {
-    const AttentionShape shape{
-        .heads = 2, .heads_per_kv = 2, .head_dim = 16, .value_dim = 16, .window = window};
-    const DenseSequence a = MakeSequence(shape, 2100, 1);
-    Rig rig(GetParam());
-    for (const QueryRows& rows :
-         {QueryRows{&a, 2099, 2100}, QueryRows{&a, 1020, 1030}, QueryRows{&a, 480, 560}}) {
-      ExpectClose(Attend(rig, shape, {rows}), NaiveAttention(shape, rows), 3e-6f);
+    for (const AttentionShape& shape :
+         {AttentionShape{.window = window},
+          {.window = window, .type = kQ8_0, .softcap = 20, .with_sinks = true},
+          {.window = window, .type = kBF16, .with_sinks = true, .latent = true}}) {
+      AttentionShape small = shape;
+      small.heads = small.heads_per_kv = 2;
+      small.head_dim = small.value_dim = 32;
+      const DenseSequence a = MakeSequence(small, 2100, 1);
+      Rig rig(GetParam());
+      for (const QueryRows& rows :
+           {QueryRows{&a, 2099, 2100}, QueryRows{&a, 1020, 1030}, QueryRows{&a, 500, 540}}) {
+        ExpectTheFormula(rig, small, {rows});
+      }
+    }
+  }
+}
+
+// A sink that outweighs every score leaves next to nothing; one of minus infinity changes no bit.
+TEST_P(AttentionTest, ExtremeSinks) {
+  const AttentionShape shape{.heads = 2, .heads_per_kv = 2};
+  const DenseSequence a = MakeSequence(shape, 600, 1);
+  const PagedBatch batch(shape, {{&a, 599, 600}, {&a, 10, 30}}, 16, 1);
+  Rig rig(GetParam());
+  const auto plain = batch.Run(rig);
+  const float never = -std::numeric_limits<float>::infinity();
+  ExpectSameBits(batch.Run(rig, {never, never}), plain);
+  const auto mixed = batch.Run(rig, {200.0f, never});
+  for (size_t i = 0; i < plain.size(); ++i) {
+    if (i / shape.value_dim % 2 == 0) {
+      EXPECT_EQ(mixed[i], 0.0f);
+    } else {
+      EXPECT_EQ(mixed[i], plain[i]);
     }
   }
 }
@@ -67,6 +150,21 @@ std::vector<AttentionShape> BitShapes() {
       {.heads = 6, .heads_per_kv = 3},
       {.heads = 2, .heads_per_kv = 1, .head_dim = 40, .value_dim = 24, .type = kF32},
       {.heads = 4, .heads_per_kv = 4, .head_dim = 16, .value_dim = 16, .window = 600},
+      {.heads = 2,
+       .heads_per_kv = 2,
+       .head_dim = 32,
+       .value_dim = 32,
+       .window = 100,
+       .type = kQ8_0,
+       .softcap = 8,
+       .with_sinks = true},
+      {.heads = 5,
+       .heads_per_kv = 5,
+       .head_dim = 40,
+       .value_dim = 24,
+       .type = kBF16,
+       .with_sinks = true,
+       .latent = true},
   };
 }
 

@@ -71,6 +71,29 @@ TEST_P(RmsNormTest, WritesInPlace) {
   ExpectClose(rig.Get(device, x.size()), NaiveNorm(x, {}, weight, 1e-6f).out, 1e-5f);
 }
 
+TEST_P(RmsNormTest, WritesRowsApart) {
+  Random random(4);
+  for (const uint32_t dim : {5u, 64u, 70u}) {
+    Rig rig(GetParam());
+    constexpr uint32_t kRows = 100;
+    const uint32_t stride = dim + 9;
+    const auto x = random.Floats(kRows * dim), weight = random.Floats(dim);
+    float* const device = rig.Put(x);
+    float* const weights = rig.Put(weight);
+    float* const dense = rig.Poisoned(kRows * dim);
+    float* const apart = rig.Put(std::vector<float>(kRows * stride, 7.0f));
+    rig.Run([&](Backend& b) {
+      b.RmsNorm({device, nullptr, weights, 1e-6f, kRows, dim, dense});
+      b.RmsNorm({device, nullptr, weights, 1e-6f, kRows, dim, apart, stride});
+    });
+    const auto rows = rig.Get(dense, kRows * dim);
+    std::vector<float> expected(kRows * stride, 7.0f);  // what lies between is not touched
+    for (uint32_t row = 0; row < kRows; ++row)
+      std::copy_n(&rows[row * dim], dim, &expected[row * stride]);
+    ExpectSameBits(rig.Get(apart, expected.size()), expected);
+  }
+}
+
 TEST_P(RmsNormTest, ARowsBitsDoNotDependOnItsNeighbours) {
   Random random(3);
   Rig rig(GetParam());

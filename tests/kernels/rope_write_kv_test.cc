@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/dequantize.h"
 #include "common/tensor/f16.h"
 #include "tests/kernels/backends.h"
 
@@ -12,7 +14,9 @@ TANDEM_INSTANTIATE_BACKENDS(RopeWriteKvTest);
 struct Shape {
   uint32_t heads, kv_heads, head_dim, value_dim, rotary_dims, block_size;
   bool halves;
-  tensor::Type type;
+  tensor::Type type = tensor::Type::kF32;
+  uint32_t rotary_begin = 0;
+  bool latent = false;
 };
 
 constexpr uint32_t kTokens = 9, kBlocks = 12;
@@ -22,7 +26,7 @@ std::vector<float> NaiveRotate(std::vector<float> x, uint32_t heads, const Shape
                                const std::vector<int32_t>& positions,
                                const std::vector<float>& inv_freq, float magnitude) {
   for (size_t row = 0; row < size_t{kTokens} * heads; ++row) {
-    float* const head = &x[row * s.head_dim];
+    float* const head = &x[row * s.head_dim + s.rotary_begin];
     for (uint32_t i = 0; i < s.rotary_dims / 2; ++i) {
       const float angle = static_cast<float>(positions[row / heads]) * inv_freq[i];
       const double c = std::cos(static_cast<double>(angle)) * magnitude;
@@ -37,36 +41,62 @@ std::vector<float> NaiveRotate(std::vector<float> x, uint32_t heads, const Shape
   return x;
 }
 
-// Pages as bits: poison where nothing may be written.
-constexpr uint32_t kPoison = 0x7fc12345;
+std::vector<std::byte> Q8_0Row(const float* values, uint32_t dim) {
+  std::vector<tensor::BlockQ8_0> blocks(dim / 32);
+  for (uint32_t i = 0; i < dim; ++i) {
+    const float* const block = values + i / 32 * 32;
+    float largest = 0;
+    for (uint32_t j = 0; j < 32; ++j) largest = std::max(largest, std::abs(block[j]));
+    blocks[i / 32].d = tensor::FloatToHalf(largest / 127);
+    const float d = tensor::HalfToFloat(blocks[i / 32].d);
+    const double steps = d == 0 ? 0 : std::nearbyint(double{values[i]} / d);
+    blocks[i / 32].qs[i % 32] = static_cast<int8_t>(std::min(127.0, std::max(-127.0, steps)));
+  }
+  std::vector<std::byte> bytes(blocks.size() * sizeof(blocks[0]));
+  std::memcpy(bytes.data(), blocks.data(), bytes.size());
+  return bytes;
+}
 
-template <typename Bits>
-void ExpectPages(const std::vector<Bits>& pages, const std::vector<float>& rows,
+// A row as it must lie in a page.
+std::vector<std::byte> PageRow(tensor::Type type, const float* values, uint32_t dim) {
+  if (type == tensor::Type::kQ8_0) return Q8_0Row(values, dim);
+  std::vector<std::byte> bytes(tensor::RowBytes(type, dim));
+  for (uint32_t d = 0; d < dim; ++d) {
+    if (type == tensor::Type::kF32) {
+      std::memcpy(&bytes[4 * d], &values[d], 4);
+    } else {
+      const uint16_t bits = type == tensor::Type::kF16 ? tensor::FloatToHalf(values[d])
+                                                       : tensor::FloatToBf16(values[d]);
+      std::memcpy(&bytes[2 * d], &bits, 2);
+    }
+  }
+  return bytes;
+}
+
+// What stands where nothing may be written.
+constexpr std::byte kPoison{0xa5};
+
+void ExpectPages(const std::vector<std::byte>& pages, const std::vector<float>& rows,
                  const std::vector<int32_t>& slots, const Shape& s, uint32_t dim) {
-  std::vector<Bits> expected(pages.size(), static_cast<Bits>(kPoison));
+  std::vector<std::byte> expected(pages.size(), kPoison);
   for (size_t t = 0; t < kTokens; ++t) {
     if (slots[t] < 0) continue;
     const auto slot = static_cast<uint32_t>(slots[t]);
     for (uint32_t h = 0; h < s.kv_heads; ++h) {
-      for (uint32_t d = 0; d < dim; ++d) {
-        const size_t at =
-            (size_t{slot / s.block_size * s.kv_heads + h} * s.block_size + slot % s.block_size) *
-                dim +
-            d;
-        const float value = rows[(t * s.kv_heads + h) * dim + d];
-        if constexpr (sizeof(Bits) == 2) {
-          expected[at] = tensor::FloatToHalf(value);
-        } else {
-          std::memcpy(&expected[at], &value, 4);
-        }
-      }
+      const auto row = PageRow(s.type, &rows[(t * s.kv_heads + h) * dim], dim);
+      const size_t at =
+          size_t{slot / s.block_size * s.kv_heads + h} * s.block_size + slot % s.block_size;
+      std::copy(row.begin(), row.end(), expected.begin() + static_cast<ptrdiff_t>(at * row.size()));
     }
   }
-  for (size_t i = 0; i < pages.size(); ++i) ASSERT_EQ(pages[i], expected[i]) << "at " << i;
+  for (size_t i = 0; i < pages.size(); ++i)
+    ASSERT_EQ(static_cast<int>(pages[i]), static_cast<int>(expected[i])) << "at byte " << i;
 }
 
-template <typename Bits>
 void Check(const BackendCase& backend, const Shape& s, uint32_t seed) {
+  SCOPED_TRACE(testing::Message() << s.heads << " heads of " << s.head_dim << ", halves "
+                                  << s.halves << ", " << tensor::Name(s.type)
+                                  << (s.latent ? ", latent" : ""));
   Rig rig(backend);
   Random random(seed);
   const auto q = random.Floats(kTokens * s.heads * s.head_dim),
@@ -74,6 +104,7 @@ void Check(const BackendCase& backend, const Shape& s, uint32_t seed) {
   auto v = random.Floats(kTokens * s.kv_heads * s.value_dim, -2, 2);
   v[0] = 1e-6f;  // a subnormal half
   v[1] = 1e6f;   // too large for a half
+  std::fill_n(v.end() - s.value_dim, s.value_dim, s.type == tensor::Type::kQ8_0 ? 0.0f : -1.5f);
   std::vector<float> inv_freq(s.rotary_dims / 2);
   for (size_t i = 0; i < inv_freq.size(); ++i) {
     inv_freq[i] =
@@ -88,45 +119,100 @@ void Check(const BackendCase& backend, const Shape& s, uint32_t seed) {
   slots[2] = -1;
   const float magnitude = 1.25f;
   const size_t page_rows = size_t{kBlocks} * s.kv_heads * s.block_size;
-  Bits* const k_pages =
-      rig.Put(std::vector<Bits>(page_rows * s.head_dim, static_cast<Bits>(kPoison)));
-  Bits* const v_pages =
-      rig.Put(std::vector<Bits>(page_rows * s.value_dim, static_cast<Bits>(kPoison)));
+  const size_t k_bytes = page_rows * tensor::RowBytes(s.type, s.head_dim);
+  const size_t v_bytes = page_rows * tensor::RowBytes(s.type, s.value_dim);
+  std::byte* const k_pages = rig.Put(std::vector<std::byte>(k_bytes, kPoison));
+  std::byte* const v_pages = s.latent ? nullptr : rig.Put(std::vector<std::byte>(v_bytes, kPoison));
   RopeWriteKvParams p{};
   p.q = rig.Put(q, 1);
   p.k = rig.Put(k, 1);
-  p.v = rig.Put(v, 1);
+  p.v = s.latent ? nullptr : rig.Put(v, 1);
   p.tokens = kTokens;
   p.heads = s.heads;
   p.positions = rig.Put(positions);
   p.slots = rig.Put(slots);
-  p.inv_freq = rig.Put(inv_freq);
+  p.inv_freq = s.rotary_dims == 0 ? nullptr : rig.Put(inv_freq);
+  p.rotary_begin = s.rotary_begin;
   p.rotary_dims = s.rotary_dims;
   p.halves = s.halves;
   p.magnitude = magnitude;
-  p.pages = {s.type, k_pages, v_pages, kBlocks, s.block_size, s.kv_heads, s.head_dim, s.value_dim};
+  p.pages = {s.type,     k_pages,    v_pages,     kBlocks, s.block_size,
+             s.kv_heads, s.head_dim, s.value_dim, s.latent};
   rig.Run([&](Backend& b) { b.RopeWriteKv(p); });
-  ExpectClose(rig.Get(p.q, q.size()), NaiveRotate(q, s.heads, s, positions, inv_freq, magnitude),
-              1e-6f);
-  const auto rotated_k = rig.Get(p.k, k.size());
+  const auto rotated_q = rig.Get(p.q, q.size()), rotated_k = rig.Get(p.k, k.size());
+  ExpectClose(rotated_q, NaiveRotate(q, s.heads, s, positions, inv_freq, magnitude), 1e-6f);
   ExpectClose(rotated_k, NaiveRotate(k, s.kv_heads, s, positions, inv_freq, magnitude), 1e-6f);
-  ExpectPages(rig.Get(k_pages, page_rows * s.head_dim), rotated_k, slots, s, s.head_dim);
-  ExpectPages(rig.Get(v_pages, page_rows * s.value_dim), v, slots, s, s.value_dim);
+  if (s.rotary_dims == 0) {
+    ExpectSameBits(rotated_q, q);
+    ExpectSameBits(rotated_k, k);
+  }
+  ExpectPages(rig.Get(k_pages, k_bytes), rotated_k, slots, s, s.head_dim);
+  if (!s.latent) ExpectPages(rig.Get(v_pages, v_bytes), v, slots, s, s.value_dim);
 }
 
 TEST_P(RopeWriteKvTest, RotatesAndWritesForAllShapes) {
   uint32_t seed = 0;
   for (const bool halves : {true, false}) {
+    for (Shape s : {Shape{14, 2, 64, 64, 64, 16, halves}, Shape{3, 1, 40, 24, 20, 8, halves},
+                    Shape{2, 2, 10, 6, 6, 1, halves}, Shape{1, 1, 128, 128, 64, 256, halves}}) {
+      for (const tensor::Type type :
+           {tensor::Type::kF32, tensor::Type::kF16, tensor::Type::kBF16}) {
+        s.type = type;
+        Check(GetParam(), s, ++seed);
+      }
+    }
     for (const Shape& s :
-         {Shape{14, 2, 64, 64, 64, 16, halves, {}}, Shape{3, 1, 40, 24, 20, 8, halves, {}},
-          Shape{2, 2, 10, 6, 6, 1, halves, {}}, Shape{1, 1, 128, 128, 64, 256, halves, {}}}) {
-      SCOPED_TRACE(testing::Message()
-                   << s.heads << " heads of " << s.head_dim << ", halves " << halves);
-      Shape f32 = s, f16 = s;
-      f32.type = tensor::Type::kF32;
-      f16.type = tensor::Type::kF16;
-      Check<uint32_t>(GetParam(), f32, ++seed);
-      Check<uint16_t>(GetParam(), f16, ++seed);
+         {Shape{4, 2, 64, 32, 64, 16, halves}, Shape{2, 1, 96, 128, 40, 8, halves}}) {
+      Shape q8_0 = s;
+      q8_0.type = tensor::Type::kQ8_0;
+      Check(GetParam(), q8_0, ++seed);
+    }
+  }
+}
+
+TEST_P(RopeWriteKvTest, RotatesARunOfDimsOrNone) {
+  for (const bool halves : {true, false}) {
+    Shape s{3, 1, 48, 16, 20, 8, halves};
+    s.rotary_begin = 28;  // the last 20
+    Check(GetParam(), s, 1);
+    s.rotary_begin = 7;  // in the middle
+    Check(GetParam(), s, 2);
+    s.rotary_begin = s.rotary_dims = 0;
+    Check(GetParam(), s, 3);
+  }
+}
+
+TEST_P(RopeWriteKvTest, LatentPagesHaveNoV) {
+  for (const tensor::Type type :
+       {tensor::Type::kF32, tensor::Type::kF16, tensor::Type::kBF16, tensor::Type::kQ8_0}) {
+    Shape s{16, 1, 96, 64, 32, 8, false, type, 64, true};
+    Check(GetParam(), s, 1);
+  }
+}
+
+// What a block of Q8_0 cannot hold reads back as NaN, never as a number; its neighbour is not
+// touched.
+TEST_P(RopeWriteKvTest, Q8_0BlocksThatAreNotFiniteReadBackAsNan) {
+  for (const float bad : {INFINITY, -INFINITY, std::nanf(""), 1e9f}) {
+    Rig rig(GetParam());
+    std::vector<float> k(64, 0.5f), read(64);
+    k[37] = bad;
+    RopeWriteKvParams p{};
+    p.q = rig.Put(k);
+    p.k = rig.Put(k);
+    p.tokens = p.heads = 1;
+    p.positions = p.slots = rig.Put(std::vector<int32_t>{0});
+    const size_t bytes = tensor::RowBytes(tensor::Type::kQ8_0, 64);
+    std::byte* const pages = rig.Put(std::vector<std::byte>(bytes, kPoison));
+    p.pages = {tensor::Type::kQ8_0, pages, nullptr, 1, 1, 1, 64, 64, true};
+    rig.Run([&](Backend& b) { b.RopeWriteKv(p); });
+    tensor::Dequantize(tensor::Type::kQ8_0, rig.Get(pages, bytes).data(), read.data(), 64);
+    for (size_t i = 0; i < 64; ++i) {
+      if (i < 32) {
+        EXPECT_NEAR(read[i], 0.5f, 0.5f / 2048);
+      } else {
+        EXPECT_TRUE(std::isnan(read[i])) << bad << " gave " << read[i];
+      }
     }
   }
 }
