@@ -2,12 +2,14 @@
 // cache, block size, chunking, threads, preemption.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
 #include <string>
 #include <tuple>
 
+#include "coordinator/server/model_file.h"
 #include "kernels/factory.h"
 #include "tests/cluster/engine_driver.h"
 #include "tests/cluster/golden_cases.h"
@@ -39,17 +41,29 @@ coordinator::Sampling TestSampling() {
   return sampling;
 }
 
-// Kernels, ranks.
-using Parameters = std::tuple<std::string, int>;
+// A model of tests/golden. `windowed`: some of its layers see a window that is far shorter than the
+// request under test, so that blocks are given back and hits lack them; `all_windowed`: all do.
+struct Model {
+  const char* name;
+  const char* path;
+  bool windowed;
+  bool all_windowed;
+};
+
+constexpr Model kQ4KM = {"Q4_K_M", "quant/models/Q4_K_M.gguf", false, false};
+
+// Model, kernels, ranks.
+using Parameters = std::tuple<Model, std::string, int>;
 
 class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
  protected:
   void SetUp() override {
-    const auto& [kernels, ranks] = GetParam();
+    const auto& [model, kernels, ranks] = GetParam();
     if (!kernels::MakeBackend({.device = "cpu", .cpu_kernels = kernels, .threads = 1}).ok()) {
       GTEST_SKIP() << "this machine has no " << kernels;
     }
-    options_ = TestWorkerOptions(GoldenPath("quant/models/Q4_K_M.gguf"));
+    model_ = model;
+    options_ = TestWorkerOptions(GoldenPath(model.path));
     options_.cpu_kernels = kernels;
     options_.tensor_parallel_size = ranks;
     options_.kv_cache_type = "f16";
@@ -94,9 +108,21 @@ class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
     }
   }
 
+  Model model_ = kQ4KM;
   coordinator::WorkerOptions options_;
   coordinator::EngineStats stats_;
 };
+
+TEST_P(BitIdentityTest, TheModelHasTheWindowsThatItIsHereFor) {
+  const auto model = coordinator::OpenModelFile(options_.model);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto& groups = model->spec.kv_groups;
+  const auto windowed = std::count_if(groups.begin(), groups.end(), [](const auto& group) {
+    return group.window_tokens > 0 && group.window_tokens <= 20;
+  });
+  EXPECT_EQ(windowed > 0, model_.windowed);
+  EXPECT_EQ(static_cast<size_t>(windowed) == groups.size(), model_.all_windowed);
+}
 
 TEST_P(BitIdentityTest, InABatchOfOthers) {
   const Output alone = Alone(options_);
@@ -122,6 +148,30 @@ TEST_P(BitIdentityTest, WithACachedPrefix) {
   EXPECT_GE(warm.usage.cached_tokens, 64u);
 }
 
+// Chunks that end within blocks and windows, and hits at the ends of small blocks.
+TEST_P(BitIdentityTest, WithACachedPrefixBlockSizesAndChunks) {
+  const Output alone = Alone(options_);
+  const auto longer = [](EngineDriver& driver) {
+    std::vector<TokenId> prompt = TestPrompt();
+    const std::vector<TokenId> more = RandomPrompt(2, 40);
+    prompt.insert(prompt.end(), more.begin(), more.end());
+    driver.Add(std::move(prompt), TestSampling());
+  };
+  for (uint32_t block_size : {8u, 16u}) {
+    for (uint32_t chunk : {1u, 7u, 512u}) {
+      coordinator::WorkerOptions caching = options_;
+      caching.enable_prefix_caching = true;
+      caching.block_size = block_size;
+      caching.chunked_prefill_size = chunk;
+      const Output warm = Run(caching, longer, {});
+      ExpectSame(
+          warm, alone,
+          "warm blocks of " + std::to_string(block_size) + ", chunks of " + std::to_string(chunk));
+      EXPECT_EQ(warm.usage.cached_tokens, 64u);
+    }
+  }
+}
+
 TEST_P(BitIdentityTest, BlockSizesChunksAndThreads) {
   const Output alone = Alone(options_);
   for (uint32_t block_size : {8u, 256u}) {
@@ -129,7 +179,7 @@ TEST_P(BitIdentityTest, BlockSizesChunksAndThreads) {
     changed.block_size = block_size;
     ExpectSame(Alone(changed), alone, "block size " + std::to_string(block_size));
   }
-  for (uint32_t chunk : {1u, 7u}) {
+  for (uint32_t chunk : {1u, 7u, 512u}) {
     coordinator::WorkerOptions changed = options_;
     changed.chunked_prefill_size = chunk;
     ExpectSame(Alone(changed), alone, "chunks of " + std::to_string(chunk));
@@ -142,7 +192,9 @@ TEST_P(BitIdentityTest, BlockSizesChunksAndThreads) {
 TEST_P(BitIdentityTest, WhenPreempted) {
   const Output alone = Alone(options_);
   coordinator::WorkerOptions tiny = options_;
-  tiny.num_kv_blocks = 12;  // the request under test needs 6, its elders need as many
+  // The request under test needs 6, its elders need as many; where all layers have a window, the
+  // elders need 3 when they have passed it.
+  tiny.num_kv_blocks = model_.all_windowed ? 8 : 12;
   const auto crowd = [](EngineDriver& driver) {
     for (uint32_t i = 0; i < 3; ++i) {
       coordinator::Sampling sampling = TestSampling();
@@ -162,12 +214,13 @@ TEST_P(BitIdentityTest, WhenPreempted) {
   ExpectSame(output, alone, "preempted");
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, BitIdentityTest,
-                         ::testing::Combine(::testing::Values("reference", "avx2", "avx512"),
+INSTANTIATE_TEST_SUITE_P(Models, BitIdentityTest,
+                         ::testing::Combine(::testing::Values(kQ4KM),
+                                            ::testing::Values("reference", "avx2", "avx512"),
                                             ::testing::Values(1, 2)),
                          [](const ::testing::TestParamInfo<Parameters>& param) {
-                           return std::get<0>(param.param) + "_tp" +
-                                  std::to_string(std::get<1>(param.param));
+                           return std::get<0>(param.param).name + ("_" + std::get<1>(param.param)) +
+                                  "_tp" + std::to_string(std::get<2>(param.param));
                          });
 
 }  // namespace
