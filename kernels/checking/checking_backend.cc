@@ -11,20 +11,10 @@
 #include "common/base/step_guard.h"
 #include "kernels/checking/compare.h"
 #include "kernels/checking/mirror.h"
+#include "kernels/checking/step_runner.h"
 
 namespace tandem::kernels::checking {
 namespace {
-
-using Encode = std::function<void(Backend&)>;
-
-// One op as recorded. Host work and copies have no outputs to compare.
-struct Step {
-  const char* name;
-  Encode subject;
-  Encode judge;  // empty: only the subject runs it
-  std::vector<Output> outputs;
-  bool mirror_all = false;  // afterwards all memory may have changed
-};
 
 class CheckingBackend final : public Backend, private HostStream {
  public:
@@ -78,7 +68,11 @@ class CheckingBackend final : public Backend, private HostStream {
     NoteBlockingCall("Backend::Wait");
     if (!std::exchange(submitted_, false))
       return absl::FailedPreconditionError("Wait: nothing was submitted");
-    for (size_t i = 0; i < steps_.size(); ++i) TANDEM_RETURN_IF_ERROR(RunStep(i));
+    StepRunner runner(*subject_, *judge_, *mirror_, deadline_);
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      TANDEM_RETURN_IF_ERROR(
+          runner.Run(steps_[i], absl::StrCat(name_, ": op ", i, " (", steps_[i].name, ")")));
+    }
     return absl::OkStatus();
   }
 
@@ -113,7 +107,8 @@ class CheckingBackend final : public Backend, private HostStream {
     Add({"RmsNorm",
          [p](Backend& b) { b.RmsNorm(p); },
          [j](Backend& b) { b.RmsNorm(j); },
-         {Floats(p.out, p.rows, p.dim, tolerances_.other),
+         {{p.out, Element::kF32, p.rows, p.dim, p.out_stride == 0 ? p.dim : p.out_stride,
+           tolerances_.other},
           Floats(p.residual, p.rows, p.dim, tolerances_.other)}});
   }
 
@@ -143,14 +138,14 @@ class CheckingBackend final : public Backend, private HostStream {
     j.inv_freq = mirror_->Judge(p.inv_freq);
     j.pages = JudgePages(p.pages);
     const KvPages& pages = p.pages;
-    const size_t page_rows = size_t{pages.num_blocks} * pages.kv_heads * pages.block_size;
-    Add({"RopeWriteKv",
-         [p](Backend& b) { b.RopeWriteKv(p); },
-         [j](Backend& b) { b.RopeWriteKv(j); },
-         {Floats(p.q, p.tokens, size_t{p.heads} * pages.head_dim, tolerances_.other),
-          Floats(p.k, p.tokens, size_t{pages.kv_heads} * pages.head_dim, tolerances_.other),
-          PageValues(pages, pages.k, page_rows, pages.head_dim),
-          PageValues(pages, pages.v, page_rows, pages.value_dim)}});
+    Step step{"RopeWriteKv",
+              [p](Backend& b) { b.RopeWriteKv(p); },
+              [j](Backend& b) { b.RopeWriteKv(j); },
+              {Floats(p.q, p.tokens, size_t{p.heads} * pages.head_dim, tolerances_.other),
+               Floats(p.k, p.tokens, size_t{pages.kv_heads} * pages.head_dim, tolerances_.other),
+               PageValues(pages, pages.k, pages.head_dim)}};
+    if (!pages.latent) step.outputs.push_back(PageValues(pages, pages.v, pages.value_dim));
+    Add(std::move(step));
   }
 
   void Attention(const AttentionParams& p) override {
@@ -160,6 +155,7 @@ class CheckingBackend final : public Backend, private HostStream {
     j.context_lens = mirror_->Judge(p.context_lens);
     j.block_tables = mirror_->Judge(p.block_tables);
     j.pages = JudgePages(p.pages);
+    j.sinks = mirror_->Judge(p.sinks);
     j.out = mirror_->Judge(p.out);
     Add({"Attention",
          [p](Backend& b) { b.Attention(p); },
@@ -344,10 +340,22 @@ class CheckingBackend final : public Backend, private HostStream {
     return {data, Element::kF32, rows, cols, cols, tolerance};
   }
 
-  Output PageValues(const KvPages& pages, const void* data, size_t rows, size_t cols) const {
-    const bool half = pages.type == tensor::Type::kF16;
-    return {data, half ? Element::kF16 : Element::kF32,       rows, cols,
-            cols, half ? tolerances_.half : tolerances_.other};
+  static Element PageElement(tensor::Type type) {
+    switch (type) {
+      case tensor::Type::kF32:
+        return Element::kF32;
+      case tensor::Type::kBF16:
+        return Element::kBF16;
+      case tensor::Type::kQ8_0:
+        return Element::kQ8_0;
+      default:
+        return Element::kF16;
+    }
+  }
+
+  Output PageValues(const KvPages& pages, const void* data, size_t dim) const {
+    const size_t rows = size_t{pages.num_blocks} * pages.kv_heads * pages.block_size;
+    return {data, PageElement(pages.type), rows, dim, dim, tolerances_.other};
   }
 
   KvPages JudgePages(KvPages pages) const {
@@ -361,54 +369,6 @@ class CheckingBackend final : public Backend, private HostStream {
     if (mode_ == EncodeMode::kRun) return steps_.push_back(std::move(step));
     step.subject(*subject_);
     if (step.judge) step.judge(*judge_);
-  }
-
-  absl::Status RunStep(size_t index) {
-    const Step& step = steps_[index];
-    TANDEM_RETURN_IF_ERROR(Run(*subject_, step.subject));
-    if (step.judge) TANDEM_RETURN_IF_ERROR(Run(*judge_, step.judge));
-    for (const Output& output : step.outputs) {
-      if (absl::Status status = CompareAndMirror(output); !status.ok()) {
-        return Annotate(status, absl::StrCat(name_, ": op ", index, " (", step.name, ")"));
-      }
-    }
-    if (!step.mirror_all) return absl::OkStatus();
-    absl::Status status;
-    mirror_->ForEach([&](const std::byte* data, size_t bytes) {
-      if (status.ok()) status = MirrorBytes(data, Read(*subject_, data, bytes, &status));
-    });
-    return status;
-  }
-
-  absl::Status CompareAndMirror(const Output& output) {
-    absl::Status status;
-    const auto is = Read(*subject_, output.data, output.bytes(), &status);
-    const auto should = Read(*judge_, mirror_->Judge(static_cast<const std::byte*>(output.data)),
-                             output.bytes(), &status);
-    TANDEM_RETURN_IF_ERROR(status);
-    TANDEM_RETURN_IF_ERROR(Compare(output, is, should));
-    return MirrorBytes(output.data, is);
-  }
-
-  // The subject's `bytes` at `data` become the judge's.
-  absl::Status MirrorBytes(const void* data, const std::vector<std::byte>& bytes) {
-    auto* const to = const_cast<std::byte*>(mirror_->Judge(static_cast<const std::byte*>(data)));
-    return Run(*judge_, [&](Backend& b) { b.Upload(to, bytes.data(), bytes.size()); });
-  }
-
-  std::vector<std::byte> Read(Backend& backend, const void* data, size_t size,
-                              absl::Status* status) {
-    std::vector<std::byte> bytes(size);
-    if (status->ok())
-      *status = Run(backend, [&](Backend& b) { b.Download(bytes.data(), data, size); });
-    return bytes;
-  }
-
-  absl::Status Run(Backend& backend, const Encode& encode) {
-    backend.BeginEncode(EncodeMode::kRun);
-    encode(backend);
-    TANDEM_RETURN_IF_ERROR(backend.Submit(deadline_));
-    return backend.Wait();
   }
 
   const std::unique_ptr<Backend> subject_;

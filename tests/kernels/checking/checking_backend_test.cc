@@ -12,7 +12,7 @@ namespace tandem::kernels::checking {
 namespace {
 
 // The reference with one wrong op: Activate leaves the gate's curve out in one column.
-class WrongBackend final : public host::HostBackend {
+class WrongBackend : public host::HostBackend {
  public:
   WrongBackend() : HostBackend("wrong", 1) {}
   void RmsNorm(const RmsNormParams& p) override { reference::EncodeRmsNorm(list(), p); }
@@ -109,6 +109,120 @@ TEST_F(CheckingTest, NamesTheOpThatIsWrong) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
   EXPECT_NE(status.message().find("wrong against reference"), std::string::npos) << status;
   EXPECT_NE(status.message().find("Activate): row 0 column 5"), std::string::npos) << status;
+}
+
+// Writes the row of slot 0 over that of slot 1 as well.
+class WrongPages final : public WrongBackend {
+ public:
+  void RopeWriteKv(const RopeWriteKvParams& p) override {
+    WrongBackend::RopeWriteKv(p);
+    list().Add(
+        "wrong", 1,
+        +[](const RopeWriteKvParams& params, const host::TaskContext&) {
+          const size_t bytes = tensor::RowBytes(params.pages.type, params.pages.head_dim);
+          auto* const k = static_cast<std::byte*>(params.pages.k);
+          std::copy_n(k, bytes, k + bytes);
+        },
+        p);
+  }
+};
+
+class CheckingPagesTest : public CheckingTest {
+ protected:
+  // Three tokens written to pages and attended to.
+  absl::Status RunAttention(tensor::Type type, bool latent) {
+    constexpr uint32_t kHeads = 2, kHeadDim = 64, kBlock = 4;
+    Random random(2);
+    const auto q = random.Floats(kTokens * kHeads * kHeadDim), k = random.Floats(q.size()),
+               v = random.Floats(q.size());
+    const uint32_t kv_heads = latent ? 1 : kHeads;
+    const std::vector<int32_t> ints = {0, 1, 2, 0, kTokens, kTokens, 0};
+    const std::vector<float> sinks = {0.5f, -1.0f};
+    auto* const ints_device = reinterpret_cast<int32_t*>(Room(ints.size()));
+    float* const sinks_device = Room(sinks.size());
+    RopeWriteKvParams write{};
+    write.q = Room(q.size());
+    write.k = Room(k.size());
+    float* const v_device = Room(v.size());
+    write.v = latent ? nullptr : v_device;
+    write.tokens = kTokens;
+    write.heads = kHeads;
+    write.positions = write.slots = ints_device;
+    const size_t page_values = kBlock * kv_heads * kHeadDim;
+    write.pages = {type,
+                   Room(page_values),
+                   latent ? nullptr : Room(page_values),
+                   1,
+                   kBlock,
+                   kv_heads,
+                   kHeadDim,
+                   latent ? 32 : kHeadDim,
+                   latent};
+    AttentionParams attend{};
+    attend.q = write.q;
+    attend.tokens = kTokens;
+    attend.num_seqs = 1;
+    attend.query_offsets = ints_device + 3;
+    attend.context_lens = ints_device + 5;
+    attend.block_tables = ints_device + 6;
+    attend.table_stride = 1;
+    attend.pages = write.pages;
+    attend.heads = kHeads;
+    attend.heads_per_kv = kHeads / kv_heads;
+    attend.scale = 0.125f;
+    attend.softcap = 10;
+    attend.sinks = sinks_device;
+    attend.max_query_len = attend.max_context_len = kTokens;
+    attend.out = Room(q.size());
+    result_.assign(size_t{kTokens} * kHeads * write.pages.value_dim, 0.0f);
+    const auto encode = [&](Backend& b) {
+      b.Upload(ints_device, ints.data(), ints.size() * 4);
+      b.Upload(sinks_device, sinks.data(), sinks.size() * 4);
+      b.Upload(write.q, q.data(), q.size() * 4);
+      b.Upload(write.k, k.data(), k.size() * 4);
+      b.Upload(v_device, v.data(), v.size() * 4);
+      b.RopeWriteKv(write);
+      b.Attention(attend);
+      b.Download(result_.data(), attend.out, result_.size() * 4);
+    };
+    backend_->BeginEncode(EncodeMode::kPlan);
+    encode(*backend_);
+    EXPECT_TRUE(backend_->FinishPlan().ok());
+    backend_->BeginEncode(EncodeMode::kRun);
+    encode(*backend_);
+    EXPECT_TRUE(backend_->Submit(Soon()).ok());
+    return backend_->Wait();
+  }
+
+  static constexpr tensor::Type kTypes[] = {tensor::Type::kF32, tensor::Type::kF16,
+                                            tensor::Type::kBF16, tensor::Type::kQ8_0};
+};
+
+TEST_F(CheckingPagesTest, PassesBackendsThatAgree) {
+  for (const BackendCase& c : RunnableBackends()) {
+    for (const tensor::Type type : kTypes) {
+      for (const bool latent : {false, true}) {
+        buffers_.clear();
+        Make(MakeOrDie(c));
+        const absl::Status status = RunAttention(type, latent);
+        EXPECT_TRUE(status.ok()) << c << ", " << tensor::Name(type) << ": " << status;
+        for (const float value : result_) EXPECT_TRUE(std::isfinite(value));
+        EXPECT_NE(result_[0], 0.0f);
+      }
+    }
+  }
+}
+
+TEST_F(CheckingPagesTest, FindsAWrongRowInPagesOfEveryType) {
+  for (const tensor::Type type : kTypes) {
+    for (const bool latent : {false, true}) {
+      buffers_.clear();
+      Make(std::make_unique<WrongPages>());
+      const absl::Status status = RunAttention(type, latent);
+      EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << tensor::Name(type);
+      EXPECT_NE(status.message().find("RopeWriteKv): row 1 column 0"), std::string::npos) << status;
+    }
+  }
 }
 
 TEST_F(CheckingTest, PassesErrorsOn) {

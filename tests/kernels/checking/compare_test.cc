@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/tensor/blocks/q8_0.h"
+
 namespace tandem::kernels::checking {
 namespace {
 
@@ -60,6 +62,37 @@ TEST(CompareTest, HalvesAndIntegers) {
   const Output ints{nullptr, Element::kI32, 1, 1, 1, 0};
   EXPECT_TRUE(Compare(ints, Bytes<int32_t>({151935}), Bytes<int32_t>({151935})).ok());
   EXPECT_FALSE(Compare(ints, Bytes<int32_t>({151935}), Bytes<int32_t>({151934})).ok());
+}
+
+TEST(CompareTest, RoundedValuesMayDifferByOneStepOfTheirType) {
+  const Output half{nullptr, Element::kF16, 1, 2, 2, 1e-4f},
+      bf16{nullptr, Element::kBF16, 1, 2, 2, 1e-4f};
+  for (const Output& output : {half, bf16}) {
+    // A large value beside a small one: the step is each value's own.
+    EXPECT_TRUE(
+        Compare(output, Bytes<uint16_t>({0x4c01, 0x3c01}), Bytes<uint16_t>({0x4c00, 0x3c00})).ok());
+    EXPECT_FALSE(
+        Compare(output, Bytes<uint16_t>({0x4c03, 0x3c01}), Bytes<uint16_t>({0x4c00, 0x3c00})).ok());
+  }
+  Output exact = bf16;
+  exact.tolerance = 0;
+  EXPECT_FALSE(
+      Compare(exact, Bytes<uint16_t>({0x4c01, 0x3c00}), Bytes<uint16_t>({0x4c00, 0x3c00})).ok());
+}
+
+TEST(CompareTest, BlocksOfQ8_0) {
+  const Output output{nullptr, Element::kQ8_0, 2, 64, 64, 1e-4f};
+  EXPECT_EQ(output.bytes(), 4 * sizeof(tensor::BlockQ8_0));
+  std::vector<tensor::BlockQ8_0> judge(4);
+  for (auto& block : judge) block = {0x3c00, {100, 50}};  // a step of 1
+  auto subject = judge;
+  subject[3].qs[1] = 51;
+  subject[2].d = 0x3c01;  // a step of the scale
+  EXPECT_TRUE(Compare(output, Bytes(subject), Bytes(judge)).ok());
+  subject[3].qs[1] = 52;
+  const absl::Status status = Compare(output, Bytes(subject), Bytes(judge));
+  EXPECT_NE(status.message().find("row 1 column 33 is 52, should be 50"), std::string::npos)
+      << status;
 }
 
 }  // namespace
