@@ -32,9 +32,10 @@ class Pool {
  public:
   explicit Pool(size_t bytes) : bytes_(bytes), data_(new uint64_t[bytes / 8]) {
     std::mt19937_64 random(1);
-    // Each half between 2^-5 and 2^-3; as floats about 1e-14.
+    // Each half between 2^-5 and 2^-3; as floats about 1e-14; as bytes 40 to 127, MXFP4's exponents
+    // of normal floats.
     for (size_t i = 0; i < bytes / 8; ++i) {
-      data_[i] = (random() & 0x07ff07ff07ff07ff) | 0x2800280028002800;
+      data_[i] = (random() & 0x0757075707570757) | 0x2828282828282828;
     }
   }
   const std::byte* Take(size_t bytes) {
