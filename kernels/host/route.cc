@@ -26,12 +26,19 @@ void Sigmoid(const float* logits, uint32_t count, float* scores) {
   }
 }
 
-// The lowest index of the largest value; what was taken is kNever. A NaN is never taken before a
-// number.
+// Whether `a` is taken before `b`: numbers by size, then NaN, and last what is kNever, so that no
+// expert is taken twice.
+bool Before(float a, float b) {
+  if (std::isnan(a)) return b == kNever;
+  if (std::isnan(b)) return a != kNever;
+  return a > b;
+}
+
+// The lowest index of the value that comes before all others; what was taken is kNever.
 uint32_t ArgMax(const float* values, uint32_t count) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < count; ++i) {
-    if (values[i] > values[best] || (std::isnan(values[best]) && !std::isnan(values[i]))) best = i;
+    if (Before(values[i], values[best])) best = i;
   }
   return best;
 }

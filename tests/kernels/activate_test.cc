@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "tests/kernels/backends.h"
@@ -61,6 +62,92 @@ TEST_P(ActivateTest, NanStaysNan) {
   float* const out = rig.Put(std::vector<float>(20, 1.0f));
   rig.Run([&](Backend& b) { b.Activate({Activation::kSilu, gate, up, 1, 20, out}); });
   for (const float value : rig.Get(out, 20)) EXPECT_TRUE(std::isnan(value));
+}
+
+double NaiveSigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+// x (1 + tanh z) / 2 with z = sqrt(2 / pi) (x + 0.044715 x^3); by sigmoid, which cancels nothing.
+double NaiveGelu(double x) {
+  return x * NaiveSigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
+}
+
+double NaiveClamped(double gate, double up) {
+  const double g = std::min(gate, 7.0), u = std::clamp(up, -7.0, 7.0);
+  return g * NaiveSigmoid(1.702 * g) * (u + 1);
+}
+
+std::vector<float> RunActivate(Rig& rig, Activation function, const std::vector<float>& gate,
+                               const std::vector<float>& up) {
+  float* const out = rig.Poisoned(gate.size());
+  const auto cols = static_cast<uint32_t>(gate.size());
+  rig.Run([&, gate_device = rig.Put(gate, 1),
+           up_device = up.empty() ? nullptr : rig.Put(up)](Backend& b) {
+    b.Activate({function, gate_device, up_device, 1, cols, out});
+  });
+  return rig.Get(out, gate.size());
+}
+
+void ExpectRelativelyClose(const std::vector<float>& actual, const std::vector<double>& expected) {
+  for (size_t i = 0; i < actual.size(); ++i) {
+    ASSERT_LE(std::abs(actual[i] - expected[i]), 3e-6 * std::abs(expected[i]) + 1e-7)
+        << "at " << i << ": " << actual[i] << ", expected " << expected[i];
+  }
+}
+
+TEST_P(ActivateTest, GeluMatchesTheFormulaWithAndWithoutUp) {
+  Random random(3);
+  for (const size_t count : {1u, 17u, 5001u}) {
+    Rig rig(GetParam());
+    const auto gate = random.Floats(count, -12, 12), up = random.Floats(count, -2, 2);
+    std::vector<double> plain, gated;
+    for (size_t i = 0; i < count; ++i) {
+      plain.push_back(NaiveGelu(gate[i]));
+      gated.push_back(plain.back() * up[i]);
+    }
+    ExpectRelativelyClose(RunActivate(rig, Activation::kGeluTanh, gate, {}), plain);
+    ExpectRelativelyClose(RunActivate(rig, Activation::kGeluTanh, gate, up), gated);
+  }
+}
+
+TEST_P(ActivateTest, GeluOfExtremesStaysFinite) {
+  Rig rig(GetParam());
+  const auto out = RunActivate(rig, Activation::kGeluTanh, {-1e30f, -100, 0, 100, 1e30f}, {});
+  EXPECT_EQ(out, (std::vector<float>{0, 0, 0, 100, 1e30f}));
+}
+
+TEST_P(ActivateTest, SiluWithoutUp) {
+  Rig rig(GetParam());
+  const std::vector<float> gate = {-3, -0.5f, 0, 1, 20};
+  ExpectClose(RunActivate(rig, Activation::kSilu, gate, {}),
+              NaiveSwiGlu(gate, std::vector<float>(5, 1.0f)), 1e-6f);
+}
+
+TEST_P(ActivateTest, ClampedSwiGluMatchesTheFormula) {
+  Random random(4);
+  for (const size_t count : {1u, 17u, 5001u}) {
+    Rig rig(GetParam());
+    const auto gate = random.Floats(count, -12, 12), up = random.Floats(count, -12, 12);
+    std::vector<double> expected;
+    for (size_t i = 0; i < count; ++i) expected.push_back(NaiveClamped(gate[i], up[i]));
+    ExpectRelativelyClose(RunActivate(rig, Activation::kClampedSwiGlu, gate, up), expected);
+  }
+}
+
+TEST_P(ActivateTest, ClampedSwiGluClampsInfinitiesAndKeepsNan) {
+  Rig rig(GetParam());
+  const float inf = INFINITY, nan = std::nanf("");
+  const auto out = RunActivate(rig, Activation::kClampedSwiGlu, {inf, 2, 2, inf, -1e30f},
+                               {0, inf, -inf, inf, 3});
+  ExpectRelativelyClose(
+      out, {NaiveClamped(7, 0), NaiveClamped(2, 7), NaiveClamped(2, -7), NaiveClamped(7, 7), 0});
+  // A NaN in either argument stays, in whole vectors and in the rest of a row.
+  const std::vector<float> ones(21, 1.0f), nans(21, nan);
+  for (const float value : RunActivate(rig, Activation::kClampedSwiGlu, nans, ones))
+    EXPECT_TRUE(std::isnan(value));
+  for (const float value : RunActivate(rig, Activation::kClampedSwiGlu, ones, nans))
+    EXPECT_TRUE(std::isnan(value));
+  for (const float value : RunActivate(rig, Activation::kGeluTanh, nans, ones))
+    EXPECT_TRUE(std::isnan(value));
 }
 
 }  // namespace
