@@ -7,10 +7,12 @@ namespace tandem::kernels::checking {
 absl::Status StepRunner::Run(const Step& step, const std::string& where) {
   TANDEM_RETURN_IF_ERROR(RunOn(subject_, step.subject));
   if (step.judge) TANDEM_RETURN_IF_ERROR(RunOn(judge_, step.judge));
+  // Outputs may lie in the gaps between each other's rows, so nothing is mirrored before all are
+  // compared.
   for (const Output& output : step.outputs) {
-    if (absl::Status status = CompareAndMirror(output); !status.ok())
-      return Annotate(status, where);
+    if (absl::Status status = CompareOutput(output); !status.ok()) return Annotate(status, where);
   }
+  for (const Output& output : step.outputs) TANDEM_RETURN_IF_ERROR(MirrorOutput(output));
   if (!step.mirror_all) return absl::OkStatus();
   absl::Status status;
   mirror_.ForEach([&](const std::byte* data, size_t bytes) {
@@ -19,14 +21,20 @@ absl::Status StepRunner::Run(const Step& step, const std::string& where) {
   return status;
 }
 
-absl::Status StepRunner::CompareAndMirror(const Output& output) {
+absl::Status StepRunner::CompareOutput(const Output& output) {
   absl::Status status;
   const auto is = Read(subject_, output.data, output.bytes(), &status);
   const auto should = Read(judge_, mirror_.Judge(static_cast<const std::byte*>(output.data)),
                            output.bytes(), &status);
   TANDEM_RETURN_IF_ERROR(status);
-  TANDEM_RETURN_IF_ERROR(Compare(output, is, should));
-  return MirrorBytes(output.data, is);
+  return Compare(output, is, should);
+}
+
+absl::Status StepRunner::MirrorOutput(const Output& output) {
+  absl::Status status;
+  const auto bytes = Read(subject_, output.data, output.bytes(), &status);
+  TANDEM_RETURN_IF_ERROR(status);
+  return MirrorBytes(output.data, bytes);
 }
 
 absl::Status StepRunner::MirrorBytes(const void* data, const std::vector<std::byte>& bytes) {

@@ -37,7 +37,9 @@ class StepRunner {
   absl::Status Run(const Step& step, const std::string& where);
 
  private:
-  absl::Status CompareAndMirror(const Output& output);
+  absl::Status CompareOutput(const Output& output);
+  // The subject's values, and what lies between their rows, become the judge's.
+  absl::Status MirrorOutput(const Output& output);
   // The subject's `bytes` at `data` become the judge's.
   absl::Status MirrorBytes(const void* data, const std::vector<std::byte>& bytes);
   std::vector<std::byte> Read(Backend& backend, const void* data, size_t size,
