@@ -96,7 +96,8 @@ void AddGenerateCommand(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--json", options->json,
                     "one object per answer and line, in input order: text, token_ids,\n"
-                    "finish_reason, usage; error where it failed");
+                    "finish_reason, usage; error where it failed; logprobs and\n"
+                    "prompt_logprobs where they were asked for");
   command->add_flag("--usage", options->usage, "say on stderr how many tokens came, and how fast");
   command->footer(
       "Examples:\n"

@@ -125,6 +125,8 @@ constexpr std::pair<const char*, Setter> kFields[] = {
     {"min_tokens", SetInt<&P::set_min_tokens>},
     {"seed", SetSeed},
     {"ignore_eos", SetBool<P, Sampling, &P::set_ignore_eos>},
+    {"logprobs", SetInt<&P::set_logprobs>},
+    {"prompt_logprobs", SetInt<&P::set_prompt_logprobs>},
     {"stop", SetStop},
     {"stop_token_ids", SetStopIds},
     {"add_special_tokens", SetBool<R, Whole, &R::set_add_special_tokens>},

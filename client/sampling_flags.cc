@@ -17,6 +17,10 @@ void AddSamplingFlags(CLI::App& app, SamplingFlags& flags) {
   app.add_option("--seed", flags.seed, "the same seed gives the same answer (default: drawn)");
   app.add_option("--stop", flags.stop, "ends the answer before this text; may be repeated")
       ->allow_extra_args(false);
+  app.add_option("--logprobs", flags.logprobs,
+                 "log-probabilities of every token of the answer and of the likeliest N\n"
+                 "there, 0 to 20; shown by --json");
+  app.add_option("--prompt-logprobs", flags.prompt_logprobs, "the same for the prompt's tokens");
   app.add_flag("--ignore-eos", flags.ignore_eos, "go on after an end-of-generation token");
   app.add_flag("--no-special", flags.no_special, "no BOS before a text prompt");
   app.add_flag("--parse-special", flags.parse_special,
@@ -34,6 +38,8 @@ v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {
   if (flags.min_p) sampling.set_min_p(*flags.min_p);
   if (flags.seed) sampling.set_seed(*flags.seed);
   for (const std::string& stop : flags.stop) sampling.add_stop(stop);
+  if (flags.logprobs) sampling.set_logprobs(*flags.logprobs);
+  if (flags.prompt_logprobs) sampling.set_prompt_logprobs(*flags.prompt_logprobs);
   if (flags.ignore_eos) sampling.set_ignore_eos(true);
   if (flags.no_special) request.set_add_special_tokens(false);
   if (flags.parse_special) request.set_parse_special_tokens(true);

@@ -25,6 +25,8 @@ struct SamplingFlags {
   std::optional<float> min_p;
   std::optional<uint64_t> seed;
   std::vector<std::string> stop;
+  std::optional<int32_t> logprobs;
+  std::optional<int32_t> prompt_logprobs;
   bool ignore_eos = false;
   bool no_special = false;
   bool parse_special = false;

@@ -39,7 +39,8 @@ double TokensPerSecond(uint64_t tokens, std::vector<Duration> times) {
 // Counts; a generation that ends in any other way than by its length is an error.
 class Measure::Listener : public coordinator::TokenStream {
  public:
-  bool OnToken(TokenId, FinishReason reason, const Usage&) override {
+  void OnPromptLogprobs(std::vector<coordinator::TokenLogprobs>) override {}
+  bool OnToken(const coordinator::GeneratedToken&, FinishReason reason, const Usage&) override {
     ++num_tokens_;
     ended_ = reason == FinishReason::kLength;
     return true;

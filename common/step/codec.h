@@ -32,6 +32,8 @@ absl::Status DecodeSampling(std::span<const uint8_t> frame, StepDescriptor& step
 inline constexpr size_t kMaxStatusMessageBytes = 4096;
 void Encode(const StepResult& result, std::vector<uint8_t>& out);
 absl::StatusOr<StepResult> DecodeResult(std::span<const uint8_t> frame);
+// The most bytes that the result of `row` can take.
+size_t MaxRowBytes(const RowRequest& row, uint32_t vocab_size);
 // The most bytes that the result of `step` can take on the wire (one sampled token per row).
 size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size);
 

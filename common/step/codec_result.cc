@@ -52,15 +52,17 @@ absl::Status GetStatus(const Sections& sections, uint32_t code, absl::Status& st
 
 }  // namespace
 
+size_t MaxRowBytes(const RowRequest& row, uint32_t vocab_size) {
+  size_t bytes = kResultRowBytes + NumLogprobs(row) * sizeof(TokenLogprob);
+  if (row.wants & kWantSample) bytes += sizeof(TokenId);
+  if (row.wants & kWantLogits) bytes += size_t{vocab_size} * sizeof(float);
+  return bytes;
+}
+
 size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size) {
   const size_t fixed = kHeaderBytes + 3 * kSectionBytes + kResultBytes + sizeof(uint32_t);
   size_t rows = 0;
-  for (const RowRequest& row : step.rows) {
-    rows += kResultRowBytes;
-    if (row.wants & kWantSample) rows += sizeof(TokenId);
-    if (row.wants & kWantLogits) rows += size_t{vocab_size} * sizeof(float);
-    rows += NumLogprobs(row) * sizeof(TokenLogprob);
-  }
+  for (const RowRequest& row : step.rows) rows += MaxRowBytes(row, vocab_size);
   return fixed + std::max(rows, kMaxStatusMessageBytes);
 }
 

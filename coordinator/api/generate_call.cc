@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/base/status.h"
 #include "coordinator/api/request_builder.h"
@@ -24,6 +26,22 @@ v1::FinishReason ToProto(FinishReason reason) {
       return v1::FINISH_REASON_CANCELLED;
   }
   return v1::FINISH_REASON_UNSPECIFIED;
+}
+
+void FillLogprobs(const std::vector<TokenLogprobs>& from,
+                  google::protobuf::RepeatedPtrField<v1::TokenLogprobs>& out) {
+  for (const TokenLogprobs& one : from) {
+    v1::TokenLogprobs& proto = *out.Add();
+    proto.set_token_id(one.token.token);
+    proto.set_logprob(one.token.logprob);
+    proto.set_rank(static_cast<int32_t>(one.token.rank));
+    for (const step::TokenLogprob& top : one.top) {
+      v1::TopLogprob& top_proto = *proto.add_top();
+      top_proto.set_token_id(top.token);
+      top_proto.set_logprob(top.logprob);
+      top_proto.set_rank(static_cast<int32_t>(top.rank));
+    }
+  }
 }
 
 class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
@@ -73,14 +91,13 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     std::lock_guard lock(link_->mutex);  // the engine may be quicker than we are
     id_ = request.id;
     stream_ = std::move(stream);
-    absl::Status added = engine_.Add(std::move(request));
-    admitted_ = added.ok();
-    return added;
+    TANDEM_ASSIGN_OR_RETURN(handle_, engine_.Add(std::move(request)));
+    return absl::OkStatus();
   }
 
   // Sends what has gathered, unless a write is under way. Link's mutex held.
   void Pump() {
-    if (writing_ || finished_ || stream_ == nullptr || !admitted_) return;
+    if (writing_ || finished_ || stream_ == nullptr || !handle_.has_value()) return;
     std::optional<TextDelta> delta = stream_->Take();
     if (!delta.has_value() && !broken_) return;
     if (broken_ || !delta->status.ok()) {
@@ -103,6 +120,8 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     response_.set_request_id(id_);
     response_.set_text(delta.text);
     response_.mutable_token_ids()->Add(delta.token_ids.begin(), delta.token_ids.end());
+    FillLogprobs(delta.logprobs, *response_.mutable_logprobs());
+    FillLogprobs(delta.prompt_logprobs, *response_.mutable_prompt_logprobs());
     if (!delta.last()) return;
     response_.set_finish_reason(ToProto(delta.reason));
     v1::Usage& usage = *response_.mutable_usage();
@@ -111,14 +130,14 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     usage.set_cached_tokens(static_cast<int32_t>(delta.usage.cached_tokens));
   }
 
-  // Only a request of ours that still runs: its id may already be somebody else's.
+  // By handle: should the request be over by now, its id may be somebody else's.
   void CancelIfRunning() {
-    bool running = false;
+    std::optional<RequestHandle> running;
     {
       std::lock_guard lock(link_->mutex);
-      running = admitted_ && !stream_->ended();
+      if (stream_ != nullptr && !stream_->ended()) running = handle_;
     }
-    if (running) engine_.Cancel(id_);
+    if (running.has_value()) engine_.Cancel(*running);
   }
 
   EngineHandle& engine_;
@@ -126,7 +145,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
   // Guarded by the link's mutex:
   std::string id_;
   std::shared_ptr<TextStream> stream_;
-  bool admitted_ = false;
+  std::optional<RequestHandle> handle_;  // once admitted
   bool writing_ = false;
   bool broken_ = false;
   bool finished_ = false;

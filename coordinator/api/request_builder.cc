@@ -9,9 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/step/descriptor.h"
 
 namespace tandem::coordinator {
 namespace {
+
+static_assert(kMaxLogprobs == step::kMaxTopLogprobs);
 
 // Random ids and seeds: unpredictable enough to be unique, never used for secrets.
 uint64_t Draw() {
@@ -94,6 +97,25 @@ absl::Status CheckLengths(const v1::SamplingParams& proto, size_t prompt_tokens,
   return absl::OkStatus();
 }
 
+// `top_n` of the request's own; a small vocabulary has no more than all its ids.
+absl::StatusOr<uint32_t> CheckLogprobs(const char* field, int32_t top_n, uint32_t vocab_size) {
+  if (top_n < 0 || top_n > kMaxLogprobs) {
+    return Bad(field, top_n, absl::StrCat("from 0 to ", kMaxLogprobs).c_str());
+  }
+  return std::min(static_cast<uint32_t>(top_n), vocab_size);
+}
+
+absl::Status CheckLogprobs(const v1::SamplingParams& proto, uint32_t vocab_size, Sampling& out) {
+  if (proto.has_logprobs()) {
+    TANDEM_ASSIGN_OR_RETURN(out.logprobs, CheckLogprobs("logprobs", proto.logprobs(), vocab_size));
+  }
+  if (proto.has_prompt_logprobs()) {
+    TANDEM_ASSIGN_OR_RETURN(out.prompt_logprobs,
+                            CheckLogprobs("prompt_logprobs", proto.prompt_logprobs(), vocab_size));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckStops(const v1::SamplingParams& proto, const ServingModel& model, Sampling& out) {
   if (proto.stop_size() > kMaxStopStrings) {
     return absl::InvalidArgumentError(absl::StrCat("sampling.stop has ", proto.stop_size(),
@@ -136,6 +158,7 @@ absl::StatusOr<Request> BuildRequest(const v1::GenerateRequest& proto, const Ser
                    : proto.request_id();
   const v1::SamplingParams& sampling = proto.sampling();
   TANDEM_RETURN_IF_ERROR(CheckDistribution(sampling, request.sampling));
+  TANDEM_RETURN_IF_ERROR(CheckLogprobs(sampling, model.vocab_size, request.sampling));
   TANDEM_RETURN_IF_ERROR(CheckStops(sampling, model, request.sampling));
   TANDEM_ASSIGN_OR_RETURN(request.prompt, Prompt(proto, model));
   if (request.prompt.empty()) return absl::InvalidArgumentError("the prompt is empty");

@@ -9,6 +9,7 @@
 
 namespace tandem::coordinator {
 
+inline constexpr int kMaxLogprobs = 20;
 inline constexpr int kMaxStopStrings = 64;
 inline constexpr int kMaxStopTokenIds = 256;
 inline constexpr size_t kMaxRequestIdBytes = 256;

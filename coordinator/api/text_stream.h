@@ -1,8 +1,9 @@
 // TextStream: a request's tokens become text, with stop strings cut out, ready for the wire. Knows
 // nothing of gRPC.
 //
-// The engine's thread writes; whoever sends takes what has gathered. What waits is one message,
-// however slow the client: its bound is the request's own length. Thread-safe.
+// The engine's thread writes; whoever sends takes what has gathered. What waits is bounded by the
+// request's own length, however slow the client, and is one message, or a few where its
+// log-probabilities are many. Thread-safe.
 #ifndef TANDEM_COORDINATOR_API_TEXT_STREAM_H_
 #define TANDEM_COORDINATOR_API_TEXT_STREAM_H_
 
@@ -21,11 +22,17 @@
 
 namespace tandem::coordinator {
 
+// Log-probabilities (a token's own and its top ones count alike) that one Take hands out: about 1
+// MB on the wire, where gRPC's clients refuse more than 4 MB.
+inline constexpr size_t kMaxLogprobsPerTake = 50'000;
+
 // What has gathered since the last Take.
 struct TextDelta {
   std::string text;
   std::vector<TokenId> token_ids;
-  FinishReason reason = FinishReason::kNone;  // not kNone: the last
+  std::vector<TokenLogprobs> logprobs;         // one per token id, when asked for
+  std::vector<TokenLogprobs> prompt_logprobs;  // the prompt's first token has one of rank 0
+  FinishReason reason = FinishReason::kNone;   // not kNone: the last
   Usage usage;
   absl::Status status;  // not OK: the request failed; nothing follows
   bool last() const { return reason != FinishReason::kNone || !status.ok(); }
@@ -40,13 +47,15 @@ class TextStream : public TokenStream {
   // `wake` is called, on the engine's thread, whenever there is something to Take and nobody was
   // told yet. Set before the request is added.
   void OnReady(std::function<void()> wake);
-  // Everything that has gathered; nothing when that is nothing.
+  // Everything that has gathered, or its beginning where log-probabilities are many: then OnReady's
+  // function is not called again for the rest. Nothing when that is nothing.
   std::optional<TextDelta> Take();
   // Whether the request's last word has been said (taken or not).
   bool ended() const;
 
   // --- TokenStream ---
-  bool OnToken(TokenId token, FinishReason reason, const Usage& usage) override;
+  void OnPromptLogprobs(std::vector<TokenLogprobs> logprobs) override;
+  bool OnToken(const GeneratedToken& token, FinishReason reason, const Usage& usage) override;
   void OnEnd(const absl::Status& status, FinishReason reason, const Usage& usage) override;
 
  private:

@@ -1,6 +1,8 @@
 #include "coordinator/cluster/simulated_model.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 namespace tandem::coordinator {
 
@@ -36,6 +38,29 @@ std::vector<float> SimulatedModel::Logits(uint64_t state) const {
   }
   logits[state % vocab_size] = 1.0f;
   return logits;
+}
+
+std::vector<step::TokenLogprob> SimulatedModel::Logprobs(uint64_t state,
+                                                         const step::RowRequest& row,
+                                                         TokenId sampled) const {
+  const std::vector<float> logits = Logits(state);
+  double sum = 0;
+  for (float logit : logits) sum += std::exp(double{logit});
+  const auto of = [&](TokenId token) -> step::TokenLogprob {
+    const float logit = logits[static_cast<size_t>(token)];
+    const auto larger = std::ranges::count_if(logits, [&](float other) { return other > logit; });
+    return {.token = token,
+            .logprob = static_cast<float>(logit - std::log(sum)),
+            .rank = static_cast<uint32_t>(larger) + 1};
+  };
+  std::vector<step::TokenLogprob> logprobs;
+  if (row.wants & step::kWantSampleLogprob) logprobs.push_back(of(sampled));
+  for (TokenId token : row.logprobs_of) logprobs.push_back(of(token));
+  std::vector<TokenId> ids(vocab_size);
+  std::iota(ids.begin(), ids.end(), 0);
+  std::ranges::stable_sort(ids, [&](TokenId a, TokenId b) { return logits[a] > logits[b]; });
+  for (uint32_t i = 0; i < row.top_n; ++i) logprobs.push_back(of(ids[i]));
+  return logprobs;
 }
 
 }  // namespace tandem::coordinator

@@ -10,6 +10,7 @@
 
 #include "common/base/ids.h"
 #include "common/step/descriptor.h"
+#include "common/step/result.h"
 
 namespace tandem::coordinator {
 
@@ -27,6 +28,9 @@ struct SimulatedModel {
   TokenId Sample(uint64_t state, const step::RowSampling& sampling) const;
   // (vocab): the greedy token's is the largest.
   std::vector<float> Logits(uint64_t state) const;
+  // What `row` asks for of Logits(state), where `sampled` was drawn.
+  std::vector<step::TokenLogprob> Logprobs(uint64_t state, const step::RowRequest& row,
+                                           TokenId sampled) const;
 };
 
 // Folds `value` into `state`; order matters.

@@ -157,6 +157,10 @@ absl::Status SimulatedWorker::Compute(const step::StepDescriptor& step, step::St
       out.tokens = {model_.Sample(states[row.token], step.sampling[next_sampling++])};
     }
     if (row.wants & step::kWantLogits) out.logits = model_.Logits(states[row.token]);
+    if (step::NumLogprobs(row) > 0) {
+      const TokenId sampled = out.tokens.empty() ? 0 : out.tokens[0];
+      out.logprobs = model_.Logprobs(states[row.token], row, sampled);
+    }
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "coordinator/engine/request.h"
 
 namespace tandem::coordinator {
@@ -24,6 +25,9 @@ struct EngineStats {
   int64_t epoch = 0;
 };
 
+// Names one request for as long as the engine lives; request ids are free for others afterwards.
+using RequestHandle = uint64_t;
+
 // The engine as the API sees it. Thread-safe.
 class EngineHandle {
  public:
@@ -31,10 +35,10 @@ class EngineHandle {
   // Queues a request. INVALID_ARGUMENT, with both numbers, for what can never fit (length, blocks)
   // and for an id already in flight; RESOURCE_EXHAUSTED when the queue is full; UNAVAILABLE while
   // shutting down or after a worker was lost.
-  virtual absl::Status Add(Request request) = 0;
-  // Ends a request; its blocks are free after the step in flight. Unknown ids are ignored. No
-  // stream call follows the OnEnd(kCancelled) that this causes.
-  virtual void Cancel(const std::string& id) = 0;
+  virtual absl::StatusOr<RequestHandle> Add(Request request) = 0;
+  // Ends a request; its blocks are free after the step in flight. Nothing happens when it is over
+  // already, whoever has its id now. No stream call follows the OnEnd(kCancelled) that this causes.
+  virtual void Cancel(RequestHandle handle) = 0;
   virtual EngineStats Stats() const = 0;
 };
 

@@ -8,7 +8,6 @@
 #include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "common/base/status.h"
 #include "coordinator/kvcache/kv_config.h"
 #include "coordinator/scheduler/scheduler_config.h"
 
@@ -24,12 +23,12 @@ struct EngineConfig {
   // For the workers' answer to one step. Somewhat above the workers' own, whose error says more.
   Duration step_timeout = std::chrono::seconds(62);
 
-  absl::Status Validate() const {
-    TANDEM_RETURN_IF_ERROR(scheduler.Validate());
-    TANDEM_RETURN_IF_ERROR(kv_cache.Validate());
-    if (vocab_size == 0) return absl::InvalidArgumentError("the vocabulary is empty");
-    return absl::OkStatus();
-  }
+  uint64_t max_result_bytes = 4 << 20;  // what a StepResult may take, as the workers were told
+
+  absl::Status Validate() const;
+  // The most prompt tokens that one step may score: with the samples of max_num_seqs sequences,
+  // each with the most log-probabilities, their rows fit into a result. 0 where not even one does.
+  uint32_t MaxScoredTokens() const;
 };
 
 // Where the coordinator's time goes, summed over steps, in nanoseconds. `wait` is the workers'

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
+#include "coordinator/engine/result_check.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -23,13 +24,28 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+// A scored prompt token takes a row of the step's result, which is bounded.
+SchedulerConfig WithScoredTokens(const EngineConfig& config) {
+  SchedulerConfig scheduler = config.scheduler;
+  scheduler.max_scored_tokens = config.MaxScoredTokens();
+  return scheduler;
+}
+
+// The row's log-probabilities: the token's own comes first.
+TokenLogprobs ToTokenLogprobs(std::vector<step::TokenLogprob> values) {
+  TokenLogprobs logprobs{.token = values.front()};
+  values.erase(values.begin());
+  logprobs.top = std::move(values);
+  return logprobs;
+}
+
 }  // namespace
 
 EngineCore::EngineCore(EngineConfig config, WorkerGroup workers)
     : config_(std::move(config)),
       workers_(std::move(workers)),
       kv_(config_.kv_cache),
-      scheduler_(config_.scheduler, kv_),
+      scheduler_(WithScoredTokens(config_), kv_),
       builder_(config_.kv_cache.block_size, static_cast<uint32_t>(config_.kv_cache.groups.size())) {
   TANDEM_CHECK_OK(config_.Validate());
 }
@@ -62,74 +78,71 @@ absl::Status EngineCore::Step() {
   watch.Lap(timings_.submit_ns);
 
   TANDEM_ASSIGN_OR_RETURN(step::StepResult result, workers_.Collect(deadline));
-  TANDEM_RETURN_IF_ERROR(CheckRows(plan, result));
+  TANDEM_RETURN_IF_ERROR(CheckResult(step, result, config_.vocab_size));
   watch.Lap(timings_.wait_ns);
 
-  Apply(plan, std::move(result));
+  Apply(plan, step, std::move(result));
   watch.Lap(timings_.apply_ns);
   ++timings_.steps;
   return absl::OkStatus();
 }
 
-// A worker is another program: what it says is checked, and believed only then.
-absl::Status EngineCore::CheckRows(const Plan& plan, const step::StepResult& result) const {
-  const auto samples = std::ranges::count_if(plan.entries, &PlanEntry::samples);
-  if (result.rows.size() != static_cast<size_t>(samples)) {
-    return absl::UnavailableError(absl::StrCat("rank 0 answered ", result.rows.size(), " rows of ",
-                                               samples, " in step ", last_step_));
-  }
-  size_t next_row = 0;
-  for (const PlanEntry& entry : plan.entries) {
-    if (!entry.samples) continue;
-    const step::RowResult& row = result.rows[next_row++];
-    const bool is_token = row.tokens.size() == 1 && row.tokens[0] >= 0 &&
-                          static_cast<uint32_t>(row.tokens[0]) < config_.vocab_size;
-    const size_t logits =
-        GenerationOf(*entry.sequence).request.want_logits ? config_.vocab_size : 0;
-    if (is_token && row.logits.size() == logits) continue;
-    return absl::UnavailableError(absl::StrCat(
-        "rank 0 answered row ", next_row - 1, " of step ", last_step_, " with ", row.tokens.size(),
-        " tokens", row.tokens.empty() ? "" : absl::StrCat(", the first ", row.tokens[0]), ", and ",
-        row.logits.size(), " logits"));
-  }
-  return absl::OkStatus();
-}
-
-void EngineCore::Apply(const Plan& plan, step::StepResult result) {
+void EngineCore::Apply(const Plan& plan, const step::StepDescriptor& step,
+                       step::StepResult result) {
   scheduler_.Commit(plan);
-  size_t next_row = 0;
-  for (const PlanEntry& entry : plan.entries) {
-    if (!entry.samples) continue;
-    Generation& generation = GenerationOf(*entry.sequence);
-    step::RowResult& row = result.rows[next_row++];
-    const TokenId token = row.tokens[0];
-    generation.tokens.push_back(token);
-    if (generation.request.logits_sink != nullptr) {
-      generation.request.logits_sink->push_back(std::move(row.logits));
+  size_t row = 0;
+  for (size_t entry = 0; entry < plan.entries.size(); ++entry) {
+    Generation& generation = GenerationOf(*plan.entries[entry].sequence);
+    Delivery delivery{.arrival = generation.arrival};
+    const size_t first = row;
+    while (row < step.rows.size() && step.rows[row].token < step.query_offsets[entry + 1]) {
+      ApplyRow(step.rows[row], std::move(result.rows[row]), generation, delivery);
+      ++row;
     }
-    deliveries_.push_back(
-        {.arrival = generation.arrival,
-         .token = token,
-         .reason = generation.ReasonToEnd(token, config_.scheduler.max_model_len)});
+    if (row > first) deliveries_.push_back(std::move(delivery));
   }
+  TANDEM_CHECK(row == step.rows.size());
   Deliver();
 }
 
-void EngineCore::Deliver() {
-  for (const Delivery& delivery : deliveries_) {
-    auto found = generations_.find(delivery.arrival);
-    if (found == generations_.end()) continue;
-    if (delivery.reason == FinishReason::kNone) {
-      const Generation& generation = *found->second;
-      const bool goes_on = generation.request.stream->OnToken(delivery.token, FinishReason::kNone,
-                                                              generation.usage());
-      if (!goes_on) Leave(delivery.arrival);
-    } else {
-      const std::unique_ptr<Generation> generation = Leave(delivery.arrival);
-      generation->request.stream->OnToken(delivery.token, delivery.reason, generation->usage());
-    }
+void EngineCore::ApplyRow(const step::RowRequest& wanted, step::RowResult row,
+                          Generation& generation, Delivery& delivery) {
+  if ((wanted.wants & step::kWantSample) == 0) {
+    delivery.prompt_logprobs.push_back(ToTokenLogprobs(std::move(row.logprobs)));
+    ++generation.num_scored;
+    return;
   }
+  const TokenId token = row.tokens[0];
+  generation.tokens.push_back(token);
+  if (generation.request.logits_sink != nullptr) {
+    generation.request.logits_sink->push_back(std::move(row.logits));
+  }
+  delivery.token.emplace(token);
+  if (!row.logprobs.empty()) delivery.token->logprobs = ToTokenLogprobs(std::move(row.logprobs));
+  delivery.reason = generation.ReasonToEnd(token, config_.scheduler.max_model_len);
+}
+
+void EngineCore::Deliver() {
+  for (Delivery& delivery : deliveries_) DeliverTo(delivery);
   deliveries_.clear();
+}
+
+void EngineCore::DeliverTo(Delivery& delivery) {
+  auto found = generations_.find(delivery.arrival);
+  if (found == generations_.end()) return;
+  const Generation& generation = *found->second;
+  if (!delivery.prompt_logprobs.empty()) {
+    generation.request.stream->OnPromptLogprobs(std::move(delivery.prompt_logprobs));
+  }
+  if (!delivery.token.has_value()) return;
+  if (delivery.reason == FinishReason::kNone) {
+    const bool goes_on = generation.request.stream->OnToken(*delivery.token, FinishReason::kNone,
+                                                            generation.usage());
+    if (!goes_on) Leave(delivery.arrival);
+  } else {
+    const std::unique_ptr<Generation> last = Leave(delivery.arrival);
+    last->request.stream->OnToken(*delivery.token, delivery.reason, last->usage());
+  }
 }
 
 std::unique_ptr<Generation> EngineCore::Leave(uint64_t arrival) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -60,16 +61,20 @@ class EngineCore {
   absl::Status CheckIntegrity() const;
 
  private:
-  // A token on its way to its listener.
+  // What a step gave one generation, on its way to the listener.
   struct Delivery {
     uint64_t arrival;
-    TokenId token;
-    FinishReason reason;
+    std::vector<TokenLogprobs> prompt_logprobs{};
+    std::optional<GeneratedToken> token{};
+    FinishReason reason = FinishReason::kNone;
   };
 
-  absl::Status CheckRows(const Plan& plan, const step::StepResult& result) const;
-  void Apply(const Plan& plan, step::StepResult result);
+  void Apply(const Plan& plan, const step::StepDescriptor& step, step::StepResult result);
+  void ApplyRow(const step::RowRequest& wanted, step::RowResult row, Generation& generation,
+                Delivery& delivery);
   void Deliver();
+  // Hands one delivery to its generation, which may have left.
+  void DeliverTo(Delivery& delivery);
   // Takes a generation out, with its blocks, and hands it to the caller for the last word to its
   // stream.
   std::unique_ptr<Generation> Leave(uint64_t arrival);

@@ -36,12 +36,12 @@ size_t EngineLoop::capacity() const {
   return size_t{config.scheduler.max_num_seqs} + config.max_queued_requests;
 }
 
-absl::Status EngineLoop::Add(Request request) {
+absl::StatusOr<RequestHandle> EngineLoop::Add(Request request) {
   if (absl::Status status = check_.Check(request); !status.ok()) return status;
   std::lock_guard lock(mutex_);
   if (state_ == State::kLost) return absl::UnavailableError(lost_message_);
   if (state_ != State::kServing) return absl::UnavailableError(kStoppingMessage);
-  if (in_flight_.contains(request.id)) {
+  if (ids_in_flight_.contains(request.id)) {
     return absl::InvalidArgumentError(
         absl::StrCat("request id \"", request.id, "\" is already in flight"));
   }
@@ -52,19 +52,19 @@ absl::Status EngineLoop::Add(Request request) {
                      core_->config().max_queued_requests, " waiting"));
   }
   const uint64_t arrival = ++last_arrival_;
-  in_flight_[request.id] = {.arrival = arrival};
+  in_flight_[arrival] = {.id = request.id};
+  ids_in_flight_.insert(request.id);
   const bool pushed = inbox_.TryPush({.arrival = arrival, .event = std::move(request)});
   TANDEM_CHECK(pushed) << "the inbox has room for two events of every request";
-  return absl::OkStatus();
+  return arrival;
 }
 
-void EngineLoop::Cancel(const std::string& id) {
+void EngineLoop::Cancel(RequestHandle handle) {
   std::lock_guard lock(mutex_);
-  auto found = in_flight_.find(id);
+  auto found = in_flight_.find(handle);
   if (state_ != State::kServing || found == in_flight_.end() || found->second.cancelled) return;
   found->second.cancelled = true;
-  const uint64_t arrival = found->second.arrival;
-  const bool pushed = inbox_.TryPush({.arrival = arrival, .event = CancelArrival{arrival}});
+  const bool pushed = inbox_.TryPush({.arrival = handle, .event = CancelArrival{handle}});
   TANDEM_CHECK(pushed) << "the inbox has room for two events of every request";
 }
 
@@ -121,7 +121,8 @@ void EngineLoop::HandleInbox() {
 
 void EngineLoop::OnLeave(const Generation& generation) {
   std::lock_guard lock(mutex_);
-  in_flight_.erase(generation.request.id);
+  in_flight_.erase(generation.arrival);
+  ids_in_flight_.erase(generation.request.id);
   stats_ = core_->Stats();
 }
 

@@ -20,7 +20,9 @@
 #include <variant>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "common/base/queue.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/engine_config.h"
@@ -41,8 +43,8 @@ class EngineLoop final : public EngineHandle {
   EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost);
   ~EngineLoop() override;  // Shutdown
 
-  absl::Status Add(Request request) override;
-  void Cancel(const std::string& id) override;
+  absl::StatusOr<RequestHandle> Add(Request request) override;
+  void Cancel(RequestHandle handle) override;
   EngineStats Stats() const override;
 
   // Ends every request with kCancelled after the step in flight, and the thread. Idempotent. Takes
@@ -62,7 +64,7 @@ class EngineLoop final : public EngineHandle {
     Event event;
   };
   struct InFlight {
-    uint64_t arrival = 0;
+    std::string id;
     bool cancelled = false;  // so that the inbox holds at most two events of a request
   };
 
@@ -83,12 +85,13 @@ class EngineLoop final : public EngineHandle {
   BoundedQueue<InboxEvent> inbox_;
 
   mutable std::mutex mutex_;
-  State state_ = State::kServing;                         // guarded by mutex_
-  std::string lost_message_;                              // guarded by mutex_
-  absl::flat_hash_map<std::string, InFlight> in_flight_;  // guarded by mutex_, by request id
-  uint64_t last_arrival_ = 0;                             // guarded by mutex_
-  EngineStats stats_;                                     // guarded by mutex_
-  EngineStepTimings timings_;                             // guarded by mutex_
+  State state_ = State::kServing;                           // guarded by mutex_
+  std::string lost_message_;                                // guarded by mutex_
+  absl::flat_hash_map<RequestHandle, InFlight> in_flight_;  // guarded by mutex_; by arrival
+  absl::flat_hash_set<std::string> ids_in_flight_;          // guarded by mutex_
+  uint64_t last_arrival_ = 0;                               // guarded by mutex_
+  EngineStats stats_;                                       // guarded by mutex_
+  EngineStepTimings timings_;                               // guarded by mutex_
 
   std::mutex shutdown_mutex_;  // one Shutdown joins
   std::thread thread_;

@@ -13,9 +13,20 @@ namespace tandem::coordinator {
 
 struct Generation : Sequence {
   Generation(uint64_t arrival_number, Request incoming)
-      : Sequence(arrival_number, std::move(incoming.prompt)), request(std::move(incoming)) {}
+      : Sequence(arrival_number, std::move(incoming.prompt)), request(std::move(incoming)) {
+    scores_prompt = request.sampling.prompt_logprobs.has_value();
+  }
 
-  const Request request;  // without its prompt, which is in `tokens`
+  const Request request;    // without its prompt, which is in `tokens`
+  uint32_t num_scored = 1;  // prompt tokens whose log-probability is known; the first has none
+
+  // The positions among [begin, end) that give the log-probability of a prompt token which is not
+  // known yet, as a range: the row of position p is about token p + 1. What was scored before a
+  // preemption is not asked for again.
+  std::pair<uint32_t, uint32_t> PositionsToScore(uint32_t begin, uint32_t end) const {
+    if (!scores_prompt) return {end, end};
+    return {std::max(begin, num_scored - 1), std::min(end, prompt_len - 1)};
+  }
 
   // Whether `token`, the last of `tokens`, ends the generation, and how.
   FinishReason ReasonToEnd(TokenId token, uint32_t max_model_len) const {

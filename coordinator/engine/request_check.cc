@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/step/descriptor.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -20,7 +21,8 @@ absl::Status CheckIds(const char* what, std::span<const TokenId> ids, uint32_t v
 }
 
 // Written so that NaN fails.
-absl::Status CheckSampling(const Sampling& sampling) {
+absl::Status CheckSampling(const Sampling& sampling, uint32_t vocab_size) {
+  const uint32_t most_top = std::min(step::kMaxTopLogprobs, vocab_size);
   if (!(sampling.temperature >= 0.0f) || !std::isfinite(sampling.temperature)) {
     return absl::InvalidArgumentError(
         absl::StrCat("temperature must be 0 or more, is ", sampling.temperature));
@@ -34,6 +36,12 @@ absl::Status CheckSampling(const Sampling& sampling) {
   if (sampling.top_k < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("top_k must be 0 (off) or more, is ", sampling.top_k));
+  }
+  if (sampling.logprobs.value_or(0) > most_top || sampling.prompt_logprobs.value_or(0) > most_top) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("log-probabilities of the likeliest ",
+                     std::max(sampling.logprobs.value_or(0), sampling.prompt_logprobs.value_or(0)),
+                     " tokens, at most ", most_top));
   }
   if (!std::ranges::is_sorted(sampling.end_ids)) {
     return absl::InvalidArgumentError("end ids must be sorted");
@@ -49,7 +57,7 @@ absl::Status RequestCheck::Check(const Request& request) const {
   TANDEM_RETURN_IF_ERROR(admission_.Check(request.prompt.size(), request.sampling.max_tokens));
   TANDEM_RETURN_IF_ERROR(CheckIds("prompt token", request.prompt, vocab_size_));
   TANDEM_RETURN_IF_ERROR(CheckIds("stop token", request.sampling.end_ids, vocab_size_));
-  return CheckSampling(request.sampling);
+  return CheckSampling(request.sampling, vocab_size_);
 }
 
 }  // namespace tandem::coordinator

@@ -1,6 +1,7 @@
 #include "coordinator/engine/step_builder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem::coordinator {
 namespace {
@@ -24,6 +25,11 @@ step::RowSampling SamplingOf(const Generation& generation) {
                         .position = generation.num_tokens()};
   if (generation.num_generated() < sampling.min_tokens) row.banned = sampling.end_ids;
   return row;
+}
+
+void WantTop(uint32_t top_n, step::RowRequest& row) {
+  if (top_n > 0) row.wants |= step::kWantTopLogprobs;
+  row.top_n = top_n;
 }
 
 }  // namespace
@@ -67,7 +73,8 @@ void StepBuilder::AddEntry(const PlanEntry& entry) {
   step_.sequences.push_back(
       {.slot = generation.slot, .query_len = entry.num_tokens, .context_len = end});
   AddTables(generation, entry.num_tokens);
-  if (entry.samples) AddRow(generation);
+  AddScoredRows(generation, begin, entry.num_tokens);
+  if (entry.samples) AddSampledRow(generation);
 }
 
 void StepBuilder::AddTables(const Sequence& sequence, uint32_t num_tokens) {
@@ -87,10 +94,27 @@ void StepBuilder::AddTables(const Sequence& sequence, uint32_t num_tokens) {
   }
 }
 
-void StepBuilder::AddRow(const Generation& generation) {
-  const uint32_t logits = generation.request.want_logits ? step::kWantLogits : 0u;
-  step_.rows.push_back({.token = static_cast<uint32_t>(step_.tokens.size() - 1),
-                        .wants = step::kWantSample | logits});
+void StepBuilder::AddScoredRows(const Generation& generation, uint32_t begin, uint32_t num_tokens) {
+  const auto [first, end] = generation.PositionsToScore(begin, begin + num_tokens);
+  const uint32_t first_token = static_cast<uint32_t>(step_.tokens.size()) - num_tokens;
+  for (uint32_t position = first; position < end; ++position) {
+    step::RowRequest row{.token = first_token + (position - begin),
+                         .wants = step::kWantLogprobsOf,
+                         .logprobs_of = {generation.tokens[position + 1]}};
+    WantTop(*generation.request.sampling.prompt_logprobs, row);
+    step_.rows.push_back(std::move(row));
+  }
+}
+
+void StepBuilder::AddSampledRow(const Generation& generation) {
+  step::RowRequest row{.token = static_cast<uint32_t>(step_.tokens.size() - 1),
+                       .wants = step::kWantSample};
+  if (generation.request.want_logits) row.wants |= step::kWantLogits;
+  if (const auto& top_n = generation.request.sampling.logprobs; top_n.has_value()) {
+    row.wants |= step::kWantSampleLogprob;
+    WantTop(*top_n, row);
+  }
+  step_.rows.push_back(std::move(row));
   step_.sampling.push_back(SamplingOf(generation));
 }
 

@@ -1,6 +1,6 @@
 // StepBuilder: flattens the scheduler's plan to a StepDescriptor. Everything that a worker needs is
-// written out in full. Rows that are sampled stand in the order of the plan's entries, one for each
-// entry that samples.
+// written out in full. Sequences, and their rows, stand in the order of the plan's entries: rows
+// that score prompt tokens, then one that is sampled where the entry samples.
 #ifndef TANDEM_COORDINATOR_ENGINE_STEP_BUILDER_H_
 #define TANDEM_COORDINATOR_ENGINE_STEP_BUILDER_H_
 
@@ -24,7 +24,9 @@ class StepBuilder {
   void Clear();
   void AddEntry(const PlanEntry& entry);
   void AddTables(const Sequence& sequence, uint32_t num_tokens);
-  void AddRow(const Generation& generation);
+  // Rows of the entry's tokens that score prompt tokens; `begin` is the first token's position.
+  void AddScoredRows(const Generation& generation, uint32_t begin, uint32_t num_tokens);
+  void AddSampledRow(const Generation& generation);
 
   const uint32_t block_size_;
   const uint32_t num_groups_;

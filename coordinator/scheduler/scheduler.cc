@@ -40,6 +40,7 @@ void Scheduler::Enqueue(Sequence& sequence) {
 Plan Scheduler::Schedule() {
   Plan plan;
   budget_tokens_ = config_.max_num_batched_tokens;
+  budget_scored_tokens_ = config_.max_scored_tokens;
   if (config_.policy == SchedulingPolicy::kDecodeFirst) {
     ScheduleRunning(Phase::kDecode, plan);
     ScheduleRunning(Phase::kPrefill, plan);
@@ -55,15 +56,25 @@ Plan Scheduler::Schedule() {
   return plan;
 }
 
+uint32_t Scheduler::TokensFor(const Sequence& sequence, uint32_t missing) const {
+  const uint32_t most = std::min({missing, config_.chunked_prefill_size, budget_tokens_});
+  return sequence.is_scored() ? std::min(most, budget_scored_tokens_) : most;
+}
+
+void Scheduler::TakeBudget(Sequence& sequence, uint32_t num_tokens) {
+  sequence.num_scheduled = num_tokens;
+  budget_tokens_ -= num_tokens;
+  if (sequence.is_scored()) budget_scored_tokens_ -= num_tokens;
+}
+
 void Scheduler::ScheduleRunning(Phase phase, Plan& plan) {
   for (size_t i = 0; i < running_.size() && budget_tokens_ > 0; ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.phase() != phase || sequence.num_scheduled > 0) continue;
-    const uint32_t num_tokens =
-        std::min({sequence.num_missing(), config_.chunked_prefill_size, budget_tokens_});
+    const uint32_t num_tokens = TokensFor(sequence, sequence.num_missing());
+    if (num_tokens == 0) continue;
     if (!GrowOrPreempt(sequence, sequence.num_computed + num_tokens, plan)) return;
-    sequence.num_scheduled = num_tokens;
-    budget_tokens_ -= num_tokens;
+    TakeBudget(sequence, num_tokens);
   }
 }
 
@@ -79,6 +90,7 @@ bool Scheduler::GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, Plan& pla
 void Scheduler::PreemptLatest(Plan& plan) {
   Sequence& latest = *running_.back();
   budget_tokens_ += latest.num_scheduled;
+  if (latest.is_scored()) budget_scored_tokens_ += latest.num_scheduled;
   LeaveRunning(latest);
   latest.state = SequenceState::kWaiting;
   latest.num_computed = 0;
@@ -100,9 +112,9 @@ void Scheduler::AdmitWaiting(Plan& plan) {
 bool Scheduler::TryAdmit(Sequence& sequence) {
   // Nothing became free since it did not fit.
   if (sequence.refused_at == kv_.num_returns()) return false;
-  const PrefixMatch match = kv_.Match(sequence.tokens);
-  const uint32_t num_tokens = std::min(
-      {sequence.num_tokens() - match.num_tokens, config_.chunked_prefill_size, budget_tokens_});
+  const PrefixMatch match = sequence.scores_prompt ? PrefixMatch{} : kv_.Match(sequence.tokens);
+  const uint32_t num_tokens = TokensFor(sequence, sequence.num_tokens() - match.num_tokens);
+  if (num_tokens == 0) return false;
   // All its tokens must find room now, although blocks are allocated chunk by chunk: fewer are
   // preempted half-way.
   if (!kv_.Start(sequence.blocks, match, match.num_tokens + num_tokens, sequence.num_tokens(),
@@ -113,10 +125,9 @@ bool Scheduler::TryAdmit(Sequence& sequence) {
   if (sequence.num_preemptions == 0) sequence.num_cached = match.num_tokens;
   sequence.state = SequenceState::kRunning;
   sequence.num_computed = match.num_tokens;
-  sequence.num_scheduled = num_tokens;
+  TakeBudget(sequence, num_tokens);
   sequence.slot = free_slots_.back();
   free_slots_.pop_back();
-  budget_tokens_ -= num_tokens;
   running_.push_back(&sequence);
   return true;
 }

@@ -52,6 +52,9 @@ class Scheduler {
   absl::Status CheckIntegrity() const;
 
  private:
+  // What the step has left for the next `missing` tokens of `sequence`.
+  uint32_t TokensFor(const Sequence& sequence, uint32_t missing) const;
+  void TakeBudget(Sequence& sequence, uint32_t num_tokens);
   // Gives tokens to running sequences of one phase, oldest first, while the budget lasts.
   void ScheduleRunning(Phase phase, Plan& plan);
   void AdmitWaiting(Plan& plan);
@@ -69,7 +72,8 @@ class Scheduler {
   std::deque<Sequence*> waiting_;   // by arrival
   std::vector<Sequence*> running_;  // by arrival, all before waiting_
   std::vector<uint32_t> free_slots_;
-  uint32_t budget_tokens_ = 0;  // of the step being scheduled
+  uint32_t budget_tokens_ = 0;  // of the step being scheduled, as the next
+  uint32_t budget_scored_tokens_ = 0;
   int64_t num_preemptions_ = 0;
 };
 

@@ -19,6 +19,7 @@ struct SchedulerConfig {
       512;                              // of one step, prefill and decode together; >= max_num_seqs
   uint32_t chunked_prefill_size = 512;  // the most prefill tokens of one sequence in one step
   uint32_t max_model_len = 0;           // prompt and generated tokens
+  uint32_t max_scored_tokens = UINT32_MAX;  // of one step, of sequences whose prompt is scored
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
 
   // INVALID_ARGUMENT in the words of the command line's flags.

@@ -27,6 +27,11 @@ struct Sequence {
   const uint32_t prompt_len;
   std::vector<TokenId> tokens;  // prompt and generated; kept when preempted
 
+  // Every prompt token's row is wanted: nothing of the prompt may come from the prefix cache, and
+  // the step's result bounds how many tokens go at a time.
+  bool scores_prompt = false;
+  bool is_scored() const { return scores_prompt && num_computed < prompt_len; }
+
   SequenceState state = SequenceState::kNew;
   uint32_t num_computed = 0;   // leading tokens whose K and V stand in `blocks`
   uint32_t num_scheduled = 0;  // tokens of the step in flight

@@ -28,8 +28,8 @@ constexpr uint64_t kDefaultKvBytes = 4ull << 30;
 // more, comes first.
 constexpr auto kCollectGrace = std::chrono::seconds(1);
 constexpr Epoch kFirstEpoch{1};
-// What a StepResult may take: tokens and timings need kilobytes; room for tests that ask for logits
-// of a small vocabulary.
+// What a StepResult may take: tokens and timings need kilobytes, a scored prompt token up to 264
+// bytes; room for tests that ask for logits of a small vocabulary.
 constexpr uint64_t kMaxResultBytes = 8 << 20;
 
 tensor::Type KvType(const WorkerOptions& options) {
@@ -107,6 +107,7 @@ EngineConfig MakeEngineConfig(const WorkerOptions& options, const model::ModelSp
   config.vocab_size = spec.vocab_size;
   config.epoch = kFirstEpoch;
   config.max_queued_requests = options.max_queued_requests;
+  config.max_result_bytes = kMaxResultBytes;
   config.step_timeout =
       std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.step_timeout_s)) +
       kCollectGrace;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -31,6 +32,34 @@ TEST(AnswerJson, HasTheFieldsInOneLine) {
   EXPECT_EQ(ToJson(answer),
             "{\"text\":\"a\\n\u00e4\",\"token_ids\":[1,2,3],\"finish_reason\":\"length\","
             "\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":1,\"cached_tokens\":1}}");
+}
+
+void Set(v1::TokenLogprobs& out, int32_t id, float logprob, int32_t rank) {
+  out.set_token_id(id);
+  out.set_logprob(logprob);
+  out.set_rank(rank);
+}
+
+TEST(AnswerJson, HasLogprobsWhereTheyCame) {
+  v1::GenerateResponse first = Delta("a", {1});
+  first.add_prompt_logprobs();
+  Set(*first.add_prompt_logprobs(), 8, -1.5f, 2);
+  Set(*first.add_logprobs(), 1, -0.25f, 1);
+  v1::TopLogprob& top = *first.mutable_logprobs(0)->add_top();
+  top.set_token_id(1);
+  top.set_logprob(-0.25f);
+  top.set_rank(1);
+  v1::GenerateResponse second = Delta("b", {2}, v1::FINISH_REASON_LENGTH);
+  Set(*second.add_logprobs(), 2, -std::numeric_limits<float>::infinity(), 7);
+  Answer answer;
+  answer.Append(first);
+  answer.Append(second);
+  const auto json = nlohmann::json::parse(ToJson(answer));
+  EXPECT_EQ(json["prompt_logprobs"].dump(),
+            R"([null,{"logprob":-1.5,"rank":2,"token_id":8,"top":[]}])");
+  EXPECT_EQ(json["logprobs"].dump(), R"([{"logprob":-0.25,"rank":1,"token_id":1,)"
+                                     R"("top":[{"logprob":-0.25,"rank":1,"token_id":1}]},)"
+                                     R"({"logprob":null,"rank":7,"token_id":2,"top":[]}])");
 }
 
 TEST(AnswerJson, NamesEveryReason) {

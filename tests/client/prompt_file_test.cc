@@ -33,6 +33,7 @@ TEST(PromptLine, TakesEveryField) {
       R"({"prompt_token_ids": [1, 2], "request_id": "r", "temperature": 0, "top_p": 0.25,
           "top_k": -1, "min_p": 0.125, "max_tokens": 5, "min_tokens": 4,
           "seed": 18446744073709551615, "ignore_eos": true, "stop": "x", "stop_token_ids": [9],
+          "logprobs": 2, "prompt_logprobs": 0,
           "add_special_tokens": false, "parse_special_tokens": true})",
       Defaults());
   ASSERT_TRUE(request.ok()) << request.status();
@@ -51,6 +52,8 @@ TEST(PromptLine, TakesEveryField) {
   sampling.set_ignore_eos(true);
   sampling.add_stop("x");
   sampling.add_stop_token_ids(9);
+  sampling.set_logprobs(2);
+  sampling.set_prompt_logprobs(0);
   expected.set_add_special_tokens(false);
   expected.set_parse_special_tokens(true);
   EXPECT_EQ(request->SerializeAsString(), expected.SerializeAsString());

@@ -33,7 +33,8 @@ TEST(SamplingFlags, ZeroIsNotUnset) {
 TEST(SamplingFlags, AllOfThem) {
   const v1::GenerateRequest request = Parse(
       "--max-tokens 9 --min-tokens 2 --temperature 0.5 --top-p 0.25 --top-k -1 --min-p 0.125 "
-      "--seed 18446744073709551615 --stop a --stop '[b]' --ignore-eos --no-special "
+      "--seed 18446744073709551615 --stop a --stop '[b]' --logprobs 3 --prompt-logprobs 0 "
+      "--ignore-eos --no-special "
       "--parse-special");
   const v1::SamplingParams& sampling = request.sampling();
   EXPECT_EQ(sampling.max_tokens(), 9);
@@ -46,6 +47,9 @@ TEST(SamplingFlags, AllOfThem) {
   ASSERT_EQ(sampling.stop_size(), 2);
   EXPECT_EQ(sampling.stop(0), "a");
   EXPECT_EQ(sampling.stop(1), "[b]");
+  EXPECT_EQ(sampling.logprobs(), 3);
+  EXPECT_TRUE(sampling.has_prompt_logprobs());
+  EXPECT_EQ(sampling.prompt_logprobs(), 0);
   EXPECT_TRUE(sampling.ignore_eos());
   EXPECT_FALSE(request.add_special_tokens());
   EXPECT_TRUE(request.has_add_special_tokens());

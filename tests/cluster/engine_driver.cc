@@ -13,9 +13,10 @@ class Recorder : public coordinator::TokenStream {
  public:
   explicit Recorder(Output& output) : output_(output) {}
 
-  bool OnToken(TokenId token, coordinator::FinishReason reason,
+  void OnPromptLogprobs(std::vector<coordinator::TokenLogprobs>) override {}
+  bool OnToken(const coordinator::GeneratedToken& token, coordinator::FinishReason reason,
                const coordinator::Usage& usage) override {
-    output_.tokens.push_back(token);
+    output_.tokens.push_back(token.id);
     output_.usage = usage;
     output_.ended = reason != coordinator::FinishReason::kNone;
     return true;

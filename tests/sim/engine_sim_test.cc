@@ -60,6 +60,8 @@ class Workload {
       if (Chance(1)) sampling.end_ids.push_back(id);
     }
     if (Chance(30)) sampling.min_tokens = static_cast<uint32_t>(Below(20));
+    if (Chance(20)) sampling.logprobs = static_cast<uint32_t>(Below(4));
+    if (Chance(20)) sampling.prompt_logprobs = static_cast<uint32_t>(Below(4));
     client.stream = std::make_shared<RecordingStream>(Chance(10) ? 1 + Below(10) : SIZE_MAX);
     return client;
   }
@@ -193,8 +195,22 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
     ASSERT_LE(record.tokens.size(), alone.tokens.size());
     EXPECT_TRUE(std::equal(record.tokens.begin(), record.tokens.end(), alone.tokens.begin()))
         << "request " << client.request.id;
+    const auto begins_alike = [](const auto& part, const auto& whole) {
+      return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
+    };
+    // Each once and in order, also when the request was preempted half-way.
+    EXPECT_TRUE(begins_alike(record.prompt_logprobs, alone.prompt_logprobs))
+        << "request " << client.request.id;
+    EXPECT_TRUE(begins_alike(record.logprobs, alone.logprobs)) << "request " << client.request.id;
+    const size_t scored =
+        client.request.sampling.prompt_logprobs ? client.request.prompt.size() - 1 : 0;
+    if (!record.tokens.empty()) {
+      EXPECT_EQ(record.prompt_logprobs.size(), scored) << "request " << client.request.id;
+    }
     if (record.reason == FinishReason::kStop || record.reason == FinishReason::kLength) {
       EXPECT_EQ(record.tokens, alone.tokens) << "request " << client.request.id;
+      EXPECT_EQ(record.logprobs.size(),
+                client.request.sampling.logprobs ? record.tokens.size() : 0);
       EXPECT_EQ(record.reason, alone.reason);
       EXPECT_EQ(record.usage.completion_tokens, alone.usage.completion_tokens);
     }

@@ -143,6 +143,56 @@ TEST_F(ApiServerTest, ManyTokensBeforeTheClientReadsAreAllThere) {
   EXPECT_TRUE(call.Finish().ok());
 }
 
+TEST_F(ApiServerTest, LogprobsGoOutWithTheirTokens) {
+  v1::GenerateRequest request = Prompt("a");
+  request.mutable_sampling()->set_logprobs(1);
+  request.mutable_sampling()->set_prompt_logprobs(0);
+  ClientCall call(*stub_, request);
+  auto stream = WaitForStream();
+  stream->OnPromptLogprobs({{.token = {.token = 'b', .logprob = -2.5f, .rank = 9}}});
+  GeneratedToken token('h');
+  token.logprobs = {.token = {.token = 'h', .logprob = -1.5f, .rank = 2},
+                    .top = {{.token = 'x', .logprob = -0.25f, .rank = 1}}};
+  stream->OnToken(token, FinishReason::kNone, Usage{});
+  const auto first = call.Read();
+  ASSERT_TRUE(first.has_value());
+  ASSERT_EQ(first->token_ids_size(), 1);
+  ASSERT_EQ(first->logprobs_size(), 1);
+  EXPECT_EQ(first->logprobs(0).ShortDebugString(),
+            "token_id: 104 logprob: -1.5 rank: 2 top { token_id: 120 logprob: -0.25 rank: 1 }");
+  ASSERT_EQ(first->prompt_logprobs_size(), 2);
+  EXPECT_EQ(first->prompt_logprobs(0).ByteSizeLong(), 0u);
+  EXPECT_EQ(first->prompt_logprobs(1).ShortDebugString(), "token_id: 98 logprob: -2.5 rank: 9");
+  engine_.Finish("a", 'i', FinishReason::kLength, Usage{});
+  EXPECT_TRUE(call.Finish().ok());
+}
+
+// More than the 4 MB that gRPC's clients take in one message.
+TEST_F(ApiServerTest, ALongPromptsLogprobsGoOutInSeveralMessages) {
+  v1::GenerateRequest request = Prompt("a");
+  request.mutable_sampling()->set_prompt_logprobs(20);
+  ClientCall call(*stub_, request);
+  auto stream = WaitForStream();
+  const TokenLogprobs one{.token = {.token = 1 << 20, .logprob = -2.5f, .rank = 1 << 20},
+                          .top = std::vector<step::TokenLogprob>(
+                              20, {.token = 1 << 20, .logprob = -1.0f, .rank = 1 << 20})};
+  constexpr int kPrompt = 20'000;
+  stream->OnPromptLogprobs(std::vector<TokenLogprobs>(kPrompt - 1, one));
+  engine_.Finish("a", 'i', FinishReason::kLength, Usage{});
+  int entries = 0;
+  size_t largest = 0;
+  std::string text;
+  while (const auto response = call.Read()) {
+    entries += response->prompt_logprobs_size();
+    largest = std::max(largest, response->ByteSizeLong());
+    text += response->text();
+  }
+  EXPECT_EQ(entries, kPrompt);
+  EXPECT_EQ(text, "i");
+  EXPECT_LT(largest, 2u << 20);
+  EXPECT_TRUE(call.Finish().ok());
+}
+
 TEST_F(ApiServerTest, AStopStringEndsTheCall) {
   v1::GenerateRequest request = Prompt("a");
   request.mutable_sampling()->add_stop("lo");

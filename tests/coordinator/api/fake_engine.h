@@ -18,7 +18,7 @@ namespace tandem::coordinator {
 // Thread-safe.
 class FakeEngine : public EngineHandle {
  public:
-  absl::Status Add(Request request) override {
+  absl::StatusOr<RequestHandle> Add(Request request) override {
     std::lock_guard lock(mutex_);
     if (!refusal_.ok()) return refusal_;
     if (running_.contains(request.id)) {
@@ -28,13 +28,14 @@ class FakeEngine : public EngineHandle {
     running_[request.id] = request.stream;
     added_.push_back(std::move(request));
     changed_.notify_all();
-    return absl::OkStatus();
+    return added_.size();
   }
 
-  void Cancel(const std::string& id) override {
+  void Cancel(RequestHandle handle) override {
     std::shared_ptr<TokenStream> stream;
     {
       std::lock_guard lock(mutex_);
+      const std::string& id = added_.at(handle - 1).id;
       cancelled_.push_back(id);
       stream = Remove(id);
     }

@@ -73,6 +73,12 @@ std::vector<Hostile> HostileSampling() {
                    s.set_min_tokens(4);
                  },
                  {"min_tokens is 4", "max_tokens, 3"}),
+      OfSampling("NegativeLogprobs", [](S& s) { s.set_logprobs(-1); },
+                 {"logprobs is -1", "from 0 to 20"}),
+      OfSampling("ManyLogprobs", [](S& s) { s.set_logprobs(21); },
+                 {"sampling.logprobs is 21", "from 0 to 20"}),
+      OfSampling("ManyPromptLogprobs", [](S& s) { s.set_prompt_logprobs(1000000); },
+                 {"sampling.prompt_logprobs is 1000000", "from 0 to 20"}),
       OfSampling("ManyStops",
                  [](S& s) {
                    for (int i = 0; i < 1000; ++i) s.add_stop("stop");
@@ -118,6 +124,22 @@ TEST(RequestBuilder, FillsInTheDefaults) {
   EXPECT_EQ(request.sampling.max_tokens, kMaxModelLen - 3);
   EXPECT_EQ(request.sampling.min_tokens, 0u);
   EXPECT_EQ(request.sampling.end_ids, std::vector<TokenId>{kEos});
+  EXPECT_FALSE(request.sampling.logprobs.has_value());
+  EXPECT_FALSE(request.sampling.prompt_logprobs.has_value());
+}
+
+TEST(RequestBuilder, TakesLogprobs) {
+  v1::GenerateRequest proto = Sound();
+  proto.mutable_sampling()->set_logprobs(20);
+  proto.mutable_sampling()->set_prompt_logprobs(0);
+  ServingModel model = ServingModelForTest();
+  const Request request = BuildRequest(proto, model).value();
+  EXPECT_EQ(request.sampling.logprobs, 20u);
+  EXPECT_EQ(request.sampling.prompt_logprobs, 0u);
+  // A vocabulary has no more than all its ids.
+  proto.mutable_token_ids()->add_ids(1);
+  model.vocab_size = 7;
+  EXPECT_EQ(BuildRequest(proto, model)->sampling.logprobs, 7u);
 }
 
 TEST(RequestBuilder, DrawsIdAndSeedAnewEachTime) {

@@ -55,6 +55,83 @@ TEST_F(TextStreamTest, TokensBecomeTextAndUsage) {
   EXPECT_FALSE(stream->Take().has_value());
 }
 
+GeneratedToken WithLogprobs(TokenId id, size_t top_n) {
+  GeneratedToken token(id);
+  token.logprobs.emplace();
+  token.logprobs->token = {.token = id, .logprob = -0.5f, .rank = 3};
+  token.logprobs->top.resize(top_n);
+  return token;
+}
+
+TEST_F(TextStreamTest, LogprobsGoWithTheirTokensAndThePromptsWithTheFirst) {
+  Sampling sampling;
+  sampling.prompt_logprobs = 1;
+  auto stream = TextStream::Create(*model_.tokenizer, sampling).value();
+  stream->OnReady([this] { ++num_wakes_; });
+  stream->OnPromptLogprobs(std::vector<TokenLogprobs>(2, *WithLogprobs(5, 1).logprobs));
+  stream->OnPromptLogprobs(std::vector<TokenLogprobs>(1, *WithLogprobs(6, 1).logprobs));
+  EXPECT_EQ(num_wakes_, 0);
+  EXPECT_FALSE(stream->Take().has_value());
+  stream->OnToken(WithLogprobs('h', 0), FinishReason::kNone, Usage{});
+  stream->OnToken(WithLogprobs('i', 0), FinishReason::kNone, Usage{});
+  const TextDelta first = stream->Take().value();
+  EXPECT_EQ(first.token_ids, Bytes("hi"));
+  ASSERT_EQ(first.logprobs.size(), 2u);
+  EXPECT_EQ(first.logprobs[1].token.token, 'i');
+  ASSERT_EQ(first.prompt_logprobs.size(), 4u);
+  EXPECT_EQ(first.prompt_logprobs[0], TokenLogprobs{});
+  EXPECT_EQ(first.prompt_logprobs[2].token.token, 5);
+  EXPECT_EQ(first.prompt_logprobs[3].token.token, 6);
+  stream->OnToken(WithLogprobs('!', 0), FinishReason::kLength, Usage{});
+  const TextDelta last = stream->Take().value();
+  EXPECT_EQ(last.logprobs.size(), 1u);
+  EXPECT_TRUE(last.prompt_logprobs.empty());
+  EXPECT_FALSE(stream->Take().has_value());
+}
+
+TEST_F(TextStreamTest, ManyLogprobsGoInSeveralTakes) {
+  constexpr size_t kTop = 19, kPerTake = kMaxLogprobsPerTake / (kTop + 1);
+  Sampling sampling;
+  sampling.prompt_logprobs = kTop;
+  auto stream = TextStream::Create(*model_.tokenizer, sampling).value();
+  const size_t num_prompt = kPerTake + 10;
+  const size_t num_tokens = 2 * kPerTake + 5;
+  stream->OnPromptLogprobs(
+      std::vector<TokenLogprobs>(num_prompt - 1, *WithLogprobs(5, kTop).logprobs));
+  std::vector<TokenId> ids;
+  for (size_t i = 0; i < num_tokens; ++i) {
+    ids.push_back(static_cast<TokenId>('a' + i % 26));
+    stream->OnToken(WithLogprobs(ids.back(), kTop),
+                    i + 1 == num_tokens ? FinishReason::kLength : FinishReason::kNone, Usage{});
+  }
+  TextDelta all;
+  int takes = 0;
+  while (auto delta = stream->Take()) {
+    ++takes;
+    EXPECT_FALSE(all.last());
+    size_t values = 0;
+    for (const auto* list : {&delta->logprobs, &delta->prompt_logprobs}) {
+      for (const TokenLogprobs& one : *list) values += 1 + one.top.size();
+    }
+    EXPECT_LE(values, kMaxLogprobsPerTake);
+    EXPECT_EQ(delta->token_ids.size(), delta->logprobs.size());
+    EXPECT_TRUE(delta->prompt_logprobs.empty() || all.token_ids.empty());
+    all.prompt_logprobs.insert(all.prompt_logprobs.end(), delta->prompt_logprobs.begin(),
+                               delta->prompt_logprobs.end());
+    for (size_t i = 0; i < delta->logprobs.size(); ++i) {
+      EXPECT_EQ(delta->logprobs[i].token.token, delta->token_ids[i]);
+    }
+    all.token_ids.insert(all.token_ids.end(), delta->token_ids.begin(), delta->token_ids.end());
+    all.text += delta->text;
+    all.reason = delta->reason;
+  }
+  EXPECT_EQ(takes, 4);
+  EXPECT_EQ(all.prompt_logprobs.size(), num_prompt);
+  EXPECT_EQ(all.token_ids, ids);
+  EXPECT_EQ(all.text, std::string(ids.begin(), ids.end()));
+  EXPECT_EQ(all.reason, FinishReason::kLength);
+}
+
 TEST_F(TextStreamTest, ASlowReaderGetsOneLargerMessage) {
   auto stream = Make({}, {});
   const std::string text(1000, 'x');

@@ -17,7 +17,8 @@ constexpr uint32_t kGenerate = 512;
 // Hears everything and keeps nothing.
 class SilentStream : public TokenStream {
  public:
-  bool OnToken(TokenId token, FinishReason, const Usage&) override {
+  void OnPromptLogprobs(std::vector<TokenLogprobs>) override {}
+  bool OnToken(const GeneratedToken& token, FinishReason, const Usage&) override {
     benchmark::DoNotOptimize(token);
     return true;
   }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -181,6 +183,143 @@ TEST(EngineCoreTest, LogitsGoToTheSink) {
     ASSERT_EQ(logits[i].size(), 97u);
     EXPECT_EQ(std::ranges::max_element(logits[i]) - logits[i].begin(), stream->record().tokens[i]);
   }
+}
+
+// What `values` should be for `token` where the engine's logits are `logits`.
+void ExpectLogprobs(const TokenLogprobs& values, TokenId token, uint32_t top_n,
+                    const std::vector<float>& logits) {
+  double sum = 0;
+  for (float logit : logits) sum += std::exp(double{logit});
+  const auto expect_one = [&](const step::TokenLogprob& one) {
+    const float logit = logits[static_cast<size_t>(one.token)];
+    EXPECT_NEAR(one.logprob, logit - std::log(sum), 1e-5);
+    EXPECT_EQ(one.rank, 1 + std::ranges::count_if(logits, [&](float x) { return x > logit; }));
+  };
+  EXPECT_EQ(values.token.token, token);
+  expect_one(values.token);
+  ASSERT_EQ(values.top.size(), top_n);
+  for (uint32_t i = 0; i < top_n; ++i) {
+    expect_one(values.top[i]);
+    EXPECT_EQ(values.top[i].rank, i + 1);
+  }
+}
+
+// The logits after each prefix of `tokens`, by requests of their own.
+std::vector<std::vector<float>> LogitsAfter(const std::vector<TokenId>& tokens) {
+  auto core = SimulatedEngine::Small().Make();
+  std::vector<std::vector<float>> logits;
+  for (size_t length = 1; length <= tokens.size(); ++length) {
+    Request request = MakeRequest("x", 1, 1, std::make_shared<RecordingStream>());
+    request.prompt.assign(tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(length));
+    request.want_logits = true;
+    request.logits_sink = &logits;
+    core->Add(std::move(request), length);
+    RunAll(*core);
+  }
+  return logits;
+}
+
+TEST(EngineCoreTest, LogprobsBelongToTheirTokens) {
+  for (uint32_t chunk : {1u, 5u, 32u}) {
+    SCOPED_TRACE(chunk);
+    SimulatedEngine engine = SimulatedEngine::Small();
+    engine.config.scheduler.chunked_prefill_size = chunk;
+    auto core = engine.Make();
+    struct Wish {
+      std::string id;
+      size_t prompt_len;
+      std::optional<uint32_t> logprobs, prompt_logprobs;
+    };
+    // Prompts of one token, of whole chunks, and one token more; with plain requests between them.
+    const std::vector<Wish> wishes = {{"a", 13, {}, 3},  {"b", 1, 2, 0},  {"c", 9, {}, {}},
+                                      {"d", 10, 0, 20},  {"e", 11, 5, 1}, {"f", 6, 20, {}},
+                                      {"g", 20, {}, {}}, {"h", 2, {}, 0}};
+    Streams streams;
+    for (const Wish& wish : wishes) {
+      streams.push_back(std::make_shared<RecordingStream>());
+      Request request = MakeRequest(wish.id, wish.prompt_len, 4, streams.back());
+      request.sampling.temperature = 0.8f;  // the values are of the raw distribution all the same
+      request.sampling.logprobs = wish.logprobs;
+      request.sampling.prompt_logprobs = wish.prompt_logprobs;
+      core->Add(std::move(request), streams.size());
+    }
+    RunAll(*core);
+    for (size_t i = 0; i < wishes.size(); ++i) {
+      const Wish& wish = wishes[i];
+      SCOPED_TRACE(wish.id);
+      const auto record = streams[i]->record();
+      ASSERT_EQ(record.tokens.size(), 4u);
+      std::vector<TokenId> all = MakeRequest(wish.id, wish.prompt_len, 4, nullptr).prompt;
+      all.insert(all.end(), record.tokens.begin(), record.tokens.end());
+      const auto logits = LogitsAfter(all);
+      ASSERT_EQ(record.prompt_logprobs.size(),
+                wish.prompt_logprobs.has_value() ? wish.prompt_len - 1 : 0);
+      for (size_t p = 0; p < record.prompt_logprobs.size(); ++p) {
+        ExpectLogprobs(record.prompt_logprobs[p], all[p + 1], *wish.prompt_logprobs, logits[p]);
+      }
+      ASSERT_EQ(record.logprobs.size(), wish.logprobs.has_value() ? 4 : 0);
+      for (size_t t = 0; t < record.logprobs.size(); ++t) {
+        ExpectLogprobs(record.logprobs[t], record.tokens[t], *wish.logprobs,
+                       logits[wish.prompt_len - 1 + t]);
+      }
+    }
+  }
+}
+
+TEST(EngineCoreTest, AScoredPromptDoesNotReadThePrefixCacheButFillsIt) {
+  auto core = SimulatedEngine::Small().Make();
+  uint64_t arrival = 0;
+  const auto run = [&](bool scores) {
+    auto stream = std::make_shared<RecordingStream>();
+    Request request = MakeRequest("a", 17, 2, stream);
+    if (scores) request.sampling.prompt_logprobs = 1;
+    core->Add(std::move(request), ++arrival);
+    RunAll(*core);
+    return stream->record();
+  };
+  const auto first = run(true);
+  EXPECT_EQ(run(false).usage.cached_tokens, 16u);
+  const auto again = run(true);
+  EXPECT_EQ(again.usage.cached_tokens, 0u);
+  EXPECT_EQ(again.prompt_logprobs.size(), 16u);
+  EXPECT_EQ(again.prompt_logprobs, first.prompt_logprobs);
+}
+
+TEST(EngineCoreTest, ScoredPromptsAreCutToWhatAResultHolds) {
+  SimulatedEngine engine = SimulatedEngine::Small();
+  engine.config.scheduler.max_num_seqs = 4;
+  engine.config.max_result_bytes = 6200;
+  ASSERT_TRUE(engine.config.Validate().ok()) << engine.config.Validate();
+  const uint32_t most = engine.config.MaxScoredTokens();
+  ASSERT_GT(most, 2u);
+  ASSERT_LT(most, 20u);
+  auto core = engine.Make();
+  Streams streams;
+  for (uint64_t i = 1; i <= 5; ++i) {
+    streams.push_back(std::make_shared<RecordingStream>());
+    Request request = MakeRequest("r" + std::to_string(i), 30, 20, streams.back());
+    request.sampling.logprobs = 20;
+    if (i != 2) request.sampling.prompt_logprobs = 20;
+    core->Add(std::move(request), i);
+  }
+  RunAll(*core);  // the workers refuse a step whose result may not fit
+  for (uint64_t i = 1; i <= 5; ++i) {
+    Request request = MakeRequest("r" + std::to_string(i), 30, 20, nullptr);
+    const auto alone = std::make_shared<RecordingStream>();
+    request.stream = alone;
+    request.sampling.logprobs = 20;
+    if (i != 2) request.sampling.prompt_logprobs = 20;
+    auto ample = SimulatedEngine::Small().Make();
+    ample->Add(std::move(request), 1);
+    RunAll(*ample);
+    const auto record = streams[i - 1]->record();
+    EXPECT_EQ(record.tokens, alone->record().tokens);
+    EXPECT_EQ(record.logprobs, alone->record().logprobs);
+    EXPECT_EQ(record.prompt_logprobs, alone->record().prompt_logprobs);
+    EXPECT_EQ(record.prompt_logprobs.size(), i == 2 ? 0u : 29u);
+  }
+  engine.config.max_result_bytes = 4200;
+  EXPECT_EQ(engine.config.Validate().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(EngineCoreTest, ALostWorkerEndsTheStepWithItsName) {

@@ -7,11 +7,19 @@
 
 namespace tandem::coordinator {
 
-bool RecordingStream::OnToken(TokenId token, FinishReason reason, const Usage& usage) {
+void RecordingStream::OnPromptLogprobs(std::vector<TokenLogprobs> logprobs) {
+  std::lock_guard lock(mutex_);
+  TANDEM_CHECK(record_.num_ends == 0 && record_.tokens.empty()) << "the prompt comes first";
+  record_.prompt_logprobs.insert(record_.prompt_logprobs.end(), logprobs.begin(), logprobs.end());
+}
+
+bool RecordingStream::OnToken(const GeneratedToken& token, FinishReason reason,
+                              const Usage& usage) {
   if (on_token_) on_token_();
   std::lock_guard lock(mutex_);
   TANDEM_CHECK(record_.num_ends == 0) << "a token after the end";
-  record_.tokens.push_back(token);
+  record_.tokens.push_back(token.id);
+  if (token.logprobs.has_value()) record_.logprobs.push_back(*token.logprobs);
   record_.usage = usage;
   record_.reason = reason;
   const bool stops = record_.tokens.size() >= stop_after_;
@@ -86,6 +94,7 @@ std::unique_ptr<EngineCore> SimulatedEngine::Make(std::vector<SimulatedWorker*>*
     worker.max_num_seqs = config.scheduler.max_num_seqs;
     worker.max_num_batched_tokens = config.scheduler.max_num_batched_tokens;
     worker.max_model_len = config.scheduler.max_model_len;
+    worker.max_result_bytes = config.max_result_bytes;
   }
   const auto blocks = group.Bring(worker_configs, Deadline::After(std::chrono::minutes(1)));
   TANDEM_CHECK(blocks.ok()) << blocks.status();

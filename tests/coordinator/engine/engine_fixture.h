@@ -21,7 +21,9 @@ class RecordingStream : public TokenStream {
  public:
   struct Record {
     std::vector<TokenId> tokens;
-    int num_ends = 0;  // last tokens and OnEnd calls
+    std::vector<TokenLogprobs> logprobs;         // of tokens, when asked for
+    std::vector<TokenLogprobs> prompt_logprobs;  // from the second prompt token on, likewise
+    int num_ends = 0;                            // last tokens and OnEnd calls
     FinishReason reason = FinishReason::kNone;
     absl::StatusCode code = absl::StatusCode::kOk;
     std::string message;
@@ -33,7 +35,8 @@ class RecordingStream : public TokenStream {
   explicit RecordingStream(size_t stop_after = SIZE_MAX, std::function<void()> on_token = nullptr)
       : stop_after_(stop_after), on_token_(std::move(on_token)) {}
 
-  bool OnToken(TokenId token, FinishReason reason, const Usage& usage) override;
+  void OnPromptLogprobs(std::vector<TokenLogprobs> logprobs) override;
+  bool OnToken(const GeneratedToken& token, FinishReason reason, const Usage& usage) override;
   void OnEnd(const absl::Status& status, FinishReason reason, const Usage& usage) override;
 
   Record record() const;

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -80,17 +82,23 @@ class EngineLoopTest : public testing::Test {
 
   Stream Add(const std::string& id, uint32_t max_tokens = 10) {
     auto stream = std::make_shared<RecordingStream>();
-    const absl::Status status = loop_->Add(MakeRequest(id, 9, max_tokens, stream));
-    EXPECT_TRUE(status.ok()) << status;
+    const auto handle = loop_->Add(MakeRequest(id, 9, max_tokens, stream));
+    EXPECT_TRUE(handle.ok()) << handle.status();
+    if (handle.ok()) handles_[id] = *handle;
     return stream;
   }
-  absl::StatusCode AddCode(const std::string& id) {
-    return loop_->Add(MakeRequest(id, 9, 10, std::make_shared<RecordingStream>())).code();
+  absl::Status AddStatus(const std::string& id) {
+    return loop_->Add(MakeRequest(id, 9, 10, std::make_shared<RecordingStream>())).status();
   }
+  absl::StatusCode AddCode(const std::string& id) { return AddStatus(id).code(); }
+  // The request that had this id last.
+  void Cancel(const std::string& id) { loop_->Cancel(handles_.at(id)); }
   // A request that holds the engine at its first token until `gate_` opens.
   Stream AddHeld(const std::string& id) {
     auto stream = std::make_shared<RecordingStream>(SIZE_MAX, [this] { gate_.Pass(); });
-    EXPECT_TRUE(loop_->Add(MakeRequest(id, 9, 10, stream)).ok());
+    const auto handle = loop_->Add(MakeRequest(id, 9, 10, stream));
+    EXPECT_TRUE(handle.ok()) << handle.status();
+    if (handle.ok()) handles_[id] = *handle;
     gate_.AwaitArrival();
     return stream;
   }
@@ -105,6 +113,7 @@ class EngineLoopTest : public testing::Test {
   std::vector<SimulatedWorker*> workers_;
   LossListener loss_;
   Gate gate_;
+  std::map<std::string, RequestHandle> handles_;
   std::unique_ptr<EngineLoop> loop_;  // ends before what it calls
 };
 
@@ -117,13 +126,16 @@ TEST_F(EngineLoopTest, ServesManyThreadsAtOnce) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
+      RequestHandle before = 0;
       for (int i = 0; i < kRequests; ++i) {
         streams[t].push_back(std::make_shared<RecordingStream>());
         // The prompt depends on the length alone, so that threads share prefixes.
         Request request = MakeRequest("prompt", 5 + i, 10 + t, streams[t].back());
         request.id = std::to_string(t) + "." + std::to_string(i);
-        EXPECT_TRUE(loop_->Add(std::move(request)).ok());
-        if (i % 3 == 2) loop_->Cancel(std::to_string(t) + "." + std::to_string(i - 1));
+        const auto handle = loop_->Add(std::move(request));
+        EXPECT_TRUE(handle.ok()) << handle.status();
+        if (i % 3 == 2) loop_->Cancel(before);
+        before = handle.value_or(0);
         loop_->Stats();
       }
     });
@@ -152,8 +164,7 @@ TEST_F(EngineLoopTest, AFullQueueRefuses) {
   Start();
   std::vector<Stream> streams = {AddHeld("held")};
   for (int i = 0; i < 4; ++i) streams.push_back(Add(std::to_string(i)));
-  const absl::Status full =
-      loop_->Add(MakeRequest("late", 9, 10, std::make_shared<RecordingStream>()));
+  const absl::Status full = AddStatus("late");
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(full.message(),
             "the queue is full: 5 requests in flight, at most 2 running and 3 waiting");
@@ -168,14 +179,13 @@ TEST_F(EngineLoopTest, AFullQueueRefuses) {
 TEST_F(EngineLoopTest, AnIdIsUniqueWhileInFlight) {
   Start();
   Stream held = AddHeld("a");
-  const absl::Status twice =
-      loop_->Add(MakeRequest("a", 9, 10, std::make_shared<RecordingStream>()));
+  const absl::Status twice = AddStatus("a");
   EXPECT_EQ(twice.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(twice.message(), "request id \"a\" is already in flight");
   gate_.Open();
   ASSERT_TRUE(held->WaitEnd());
   EXPECT_EQ(held->record().tokens.size(), 10u);
-  // Free again as soon as the client heard of the end; an old Cancel does not hit the new request.
+  // Free again as soon as the client heard of the end.
   Stream again = Add("a");
   ASSERT_TRUE(again->WaitEnd());
   EXPECT_EQ(again->record().tokens, held->record().tokens);
@@ -185,13 +195,16 @@ TEST_F(EngineLoopTest, AStreamMayAddAndCancel) {
   Start();
   auto second = std::make_shared<RecordingStream>();
   bool added = false;
+  std::promise<RequestHandle> handle;  // the engine may call before Add has returned
   auto first = std::make_shared<RecordingStream>(SIZE_MAX, [&] {
     if (added) return;
     added = true;
     EXPECT_TRUE(loop_->Add(MakeRequest("b", 9, 10, second)).ok());
-    loop_->Cancel("a");
+    loop_->Cancel(handle.get_future().get());
   });
-  ASSERT_TRUE(loop_->Add(MakeRequest("a", 9, 50, first)).ok());
+  const auto added_first = loop_->Add(MakeRequest("a", 9, 50, first));
+  ASSERT_TRUE(added_first.ok()) << added_first.status();
+  handle.set_value(*added_first);
   ASSERT_TRUE(first->WaitEnd());
   EXPECT_EQ(first->record().reason, FinishReason::kCancelled);
   ASSERT_TRUE(second->WaitEnd());
@@ -202,10 +215,11 @@ TEST_F(EngineLoopTest, CancelFreesBlocksAndIsHeardOnce) {
   Start();
   Stream held = AddHeld("a");
   Stream waiting = Add("b");
-  loop_->Cancel("a");
-  loop_->Cancel("a");
-  loop_->Cancel("b");
-  loop_->Cancel("nobody");
+  Cancel("a");
+  Cancel("a");
+  Cancel("b");
+  loop_->Cancel(0);
+  loop_->Cancel(1000);
   gate_.Open();
   ASSERT_TRUE(held->WaitEnd());
   ASSERT_TRUE(waiting->WaitEnd());
@@ -221,16 +235,37 @@ TEST_F(EngineLoopTest, ManyCancelsMidStreamLeaveNothingBehind) {
   for (int i = 0; i < 100; ++i) {
     Stream stream = Add(std::to_string(i), 50);
     ASSERT_TRUE(stream->WaitTokens(2));
-    loop_->Cancel(std::to_string(i));
+    Cancel(std::to_string(i));
     ASSERT_TRUE(stream->WaitEnd());
   }
+  ExpectAllFree();
+}
+
+// A client that goes between its last token and the engine's word of it cancels a request that is
+// over; its id may be somebody else's by then.
+TEST_F(EngineLoopTest, ALateCancelDoesNotHitTheNextRequestOfThatId) {
+  Start();
+  ASSERT_TRUE(Add("same")->WaitEnd());
+  const RequestHandle over = handles_.at("same");
+  Stream held = AddHeld("same");
+  loop_->Cancel(over);
+  gate_.Open();
+  ASSERT_TRUE(held->WaitEnd());
+  EXPECT_EQ(held->record().reason, FinishReason::kLength);
+  EXPECT_EQ(held->record().tokens.size(), 10u);
+  // Nor does it use up the new one's own Cancel.
+  Stream again = Add("same", 50);
+  loop_->Cancel(over);
+  Cancel("same");
+  ASSERT_TRUE(again->WaitEnd());
+  EXPECT_EQ(again->record().reason, FinishReason::kCancelled);
   ExpectAllFree();
 }
 
 TEST_F(EngineLoopTest, RefusesWhatCanNeverFit) {
   Start();
   const absl::Status status =
-      loop_->Add(MakeRequest("a", 60, 10, std::make_shared<RecordingStream>()));
+      loop_->Add(MakeRequest("a", 60, 10, std::make_shared<RecordingStream>())).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(loop_->Stats().waiting, 0);
 }
@@ -255,7 +290,7 @@ TEST_F(EngineLoopTest, ShutdownEndsEveryRequestAsCancelled) {
   }
   EXPECT_EQ(loop_->state(), EngineLoop::State::kStopped);
   EXPECT_EQ(AddCode("late"), absl::StatusCode::kUnavailable);
-  loop_->Cancel("held");
+  Cancel("held");
   loop_->Shutdown();
   ExpectAllFree();
   EXPECT_EQ(loss_.count(), 0);
@@ -284,8 +319,7 @@ TEST_F(EngineLoopTest, AWorkerLostInAStepEndsEveryRequestWithItsName) {
   EXPECT_EQ(loss_.Await(), "rank 1 exited with signal 9");
   EXPECT_EQ(loss_.count(), 1);
   EXPECT_EQ(loop_->state(), EngineLoop::State::kLost);
-  const absl::Status refused =
-      loop_->Add(MakeRequest("late", 9, 10, std::make_shared<RecordingStream>()));
+  const absl::Status refused = AddStatus("late");
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(refused.message(), "rank 1 exited with signal 9");
   EXPECT_TRUE(workers_[0]->aborted());

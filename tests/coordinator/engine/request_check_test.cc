@@ -41,6 +41,10 @@ const Case kCases[] = {
     {"TopPAboveOne", [](Request& r) { r.sampling.top_p = 2; }, "top_p must be in (0, 1], is 2"},
     {"TopPZero", [](Request& r) { r.sampling.top_p = 0; }, "top_p"},
     {"NanMinP", [](Request& r) { r.sampling.min_p = std::nanf(""); }, "min_p"},
+    {"ManyLogprobs", [](Request& r) { r.sampling.logprobs = 21; },
+     "the likeliest 21 tokens, at most 20"},
+    {"ManyPromptLogprobs", [](Request& r) { r.sampling.prompt_logprobs = 21; },
+     "the likeliest 21 tokens, at most 20"},
     {"NegativeTopK", [](Request& r) { r.sampling.top_k = -2; }, "top_k"},
 };
 

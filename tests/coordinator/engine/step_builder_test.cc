@@ -145,6 +145,46 @@ TEST_F(StepBuilderTest, SamplingIsKeyedByThePositionOfTheDrawnToken) {
   EXPECT_TRUE(step.sampling[0].banned.empty());
 }
 
+TEST_F(StepBuilderTest, ScoresPromptTokensThatAreNotKnownYet) {
+  Sampling sampling;
+  sampling.max_tokens = 9;
+  sampling.logprobs = 0;
+  sampling.prompt_logprobs = 2;
+  Generation& a = Make({10, 11, 12, 13, 14, 15, 16}, 0, 0, sampling);
+  Generation& b = Make({20, 21, 22, 23}, 0, 1);
+  const auto row = [](uint32_t token, TokenId about) {
+    return step::RowRequest{.token = token,
+                            .wants = step::kWantLogprobsOf | step::kWantTopLogprobs,
+                            .top_n = 2,
+                            .logprobs_of = {about}};
+  };
+  const step::RowRequest plain{.token = 3, .wants = step::kWantSample};
+  using Rows = std::vector<step::RowRequest>;
+  Plan plan;
+  plan.entries = {Entry(b, 4), Entry(a, 5)};
+  const step::StepDescriptor& first = builder_.Build(plan, StepId{1}, Epoch{1});
+  // Of a's tokens 4..8; the last one is about the first token of the next chunk.
+  EXPECT_EQ(first.rows, (Rows{plain, row(4, 11), row(5, 12), row(6, 13), row(7, 14), row(8, 15)}));
+  EXPECT_TRUE(Validate(first).ok()) << Validate(first);
+
+  a.num_computed = 5;
+  a.num_scored = 6;
+  plan.entries = {Entry(a, 2)};
+  const step::RowRequest sample{.token = 1, .wants = step::kWantSample | step::kWantSampleLogprob};
+  EXPECT_EQ(builder_.Build(plan, StepId{2}, Epoch{1}).rows, (Rows{row(0, 16), sample}));
+
+  // Preempted after the first chunk: all tokens anew, but only what is missing is asked for.
+  a.num_computed = 0;
+  plan.entries = {Entry(a, 6)};
+  EXPECT_EQ(builder_.Build(plan, StepId{3}, Epoch{1}).rows, (Rows{row(5, 16)}));
+  // Preempted while it generated: nothing is missing.
+  a.num_scored = 7;
+  a.tokens.push_back(50);
+  plan.entries = {Entry(a, 8)};
+  EXPECT_EQ(builder_.Build(plan, StepId{4}, Epoch{1}).rows,
+            (Rows{{.token = 7, .wants = step::kWantSample | step::kWantSampleLogprob}}));
+}
+
 TEST_F(StepBuilderTest, AsksForLogitsWhereTheyAreWanted) {
   Request request;
   request.prompt = {1, 2};

@@ -1,0 +1,52 @@
+#include "coordinator/engine/engine_config.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/step/codec.h"
+
+namespace tandem::coordinator {
+namespace {
+
+// A row that asks for as much as any request can.
+step::RowRequest LargestRow(uint32_t wants) {
+  step::RowRequest row{.wants = wants | step::kWantTopLogprobs, .top_n = step::kMaxTopLogprobs};
+  if (wants & step::kWantLogprobsOf) row.logprobs_of = {0};
+  return row;
+}
+
+// What a result with a sample of every sequence may take.
+size_t SamplesBytes(const EngineConfig& config) {
+  step::StepDescriptor step;
+  step.rows.assign(config.scheduler.max_num_seqs,
+                   LargestRow(step::kWantSample | step::kWantSampleLogprob));
+  return step::MaxResultBytes(step, config.vocab_size);
+}
+
+size_t ScoredRowBytes(const EngineConfig& config) {
+  return step::MaxRowBytes(LargestRow(step::kWantLogprobsOf), config.vocab_size);
+}
+
+}  // namespace
+
+absl::Status EngineConfig::Validate() const {
+  TANDEM_RETURN_IF_ERROR(scheduler.Validate());
+  TANDEM_RETURN_IF_ERROR(kv_cache.Validate());
+  if (vocab_size == 0) return absl::InvalidArgumentError("the vocabulary is empty");
+  if (MaxScoredTokens() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--max-num-seqs ", scheduler.max_num_seqs, ": the log-probabilities of a step may take ",
+        SamplesBytes(*this) + ScoredRowBytes(*this), " bytes, at most ", max_result_bytes, " fit"));
+  }
+  return absl::OkStatus();
+}
+
+uint32_t EngineConfig::MaxScoredTokens() const {
+  const size_t samples = SamplesBytes(*this);
+  if (samples >= max_result_bytes) return 0;
+  const uint64_t rows = (max_result_bytes - samples) / ScoredRowBytes(*this);
+  return static_cast<uint32_t>(std::min<uint64_t>(rows, scheduler.max_num_batched_tokens));
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,59 @@
+#include "coordinator/engine/result_check.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tandem::coordinator {
+namespace {
+
+bool IsToken(TokenId token, uint32_t vocab_size) {
+  return token >= 0 && static_cast<uint32_t>(token) < vocab_size;
+}
+
+// Their number is right.
+bool LogprobsAgree(const step::RowRequest& wanted, const step::RowResult& row,
+                   uint32_t vocab_size) {
+  for (const step::TokenLogprob& one : row.logprobs) {
+    if (!IsToken(one.token, vocab_size) || one.rank == 0 || one.rank > vocab_size) return false;
+  }
+  size_t next = 0;
+  if (wanted.wants & step::kWantSampleLogprob) {
+    if (row.logprobs[next++].token != row.tokens[0]) return false;
+  }
+  for (TokenId id : wanted.logprobs_of) {
+    if (row.logprobs[next++].token != id) return false;
+  }
+  return true;
+}
+
+bool RowAgrees(const step::RowRequest& wanted, const step::RowResult& row, uint32_t vocab_size) {
+  const size_t samples = (wanted.wants & step::kWantSample) != 0 ? 1 : 0;
+  const size_t logits = (wanted.wants & step::kWantLogits) != 0 ? vocab_size : 0;
+  if (row.tokens.size() != samples || row.logits.size() != logits ||
+      row.logprobs.size() != step::NumLogprobs(wanted)) {
+    return false;
+  }
+  if (samples == 1 && !IsToken(row.tokens[0], vocab_size)) return false;
+  return LogprobsAgree(wanted, row, vocab_size);
+}
+
+}  // namespace
+
+absl::Status CheckResult(const step::StepDescriptor& step, const step::StepResult& result,
+                         uint32_t vocab_size) {
+  if (result.rows.size() != step.rows.size()) {
+    return absl::UnavailableError(absl::StrCat("rank 0 answered ", result.rows.size(), " rows of ",
+                                               step.rows.size(), " in step ", step.step_id.value));
+  }
+  for (size_t r = 0; r < result.rows.size(); ++r) {
+    const step::RowResult& row = result.rows[r];
+    if (RowAgrees(step.rows[r], row, vocab_size)) continue;
+    return absl::UnavailableError(absl::StrCat(
+        "rank 0 answered row ", r, " of step ", step.step_id.value, " with ", row.tokens.size(),
+        " tokens", row.tokens.empty() ? "" : absl::StrCat(", the first ", row.tokens[0]), ", ",
+        row.logits.size(), " logits and ", row.logprobs.size(),
+        " log-probabilities, which is not what it was asked for"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::coordinator
