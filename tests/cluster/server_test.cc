@@ -115,6 +115,11 @@ TEST_F(ServerTest, RefusesHostileRequestsAndServesTheOthers) {
   add("max_tokens 0").mutable_sampling()->set_max_tokens(0);
   add("huge max_tokens").mutable_sampling()->set_max_tokens(std::numeric_limits<int32_t>::max());
   add("min_tokens above max_tokens").mutable_sampling()->set_min_tokens(33);
+  add("logprobs -1").mutable_sampling()->set_logprobs(-1);
+  add("logprobs 21").mutable_sampling()->set_logprobs(21);
+  add("huge prompt_logprobs")
+      .mutable_sampling()
+      ->set_prompt_logprobs(std::numeric_limits<int32_t>::max());
   v1::GenerateRequest& stops = add("1000 stop strings");
   for (int i = 0; i < 1000; ++i) stops.mutable_sampling()->add_stop("x");
   add("empty stop string").mutable_sampling()->add_stop("");
