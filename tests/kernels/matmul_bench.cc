@@ -15,6 +15,7 @@
 
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
+#include "kernels/cpu/matmul/encode_experts.h"
 #include "kernels/host/thread_stream.h"
 
 namespace tandem::kernels::cpu {
@@ -92,6 +93,36 @@ class Runner {
     EncodeMatMulWith(list_, params, kernels_);
   }
 
+  // Up and down of a mixture: `top_k` of `experts` for each token, in turn.
+  void AddExperts(Type type, uint32_t hidden, uint32_t ffn, uint32_t experts, uint32_t top_k,
+                  Pool* pool) {
+    for (uint32_t i = 0; i < tokens_ * top_k; ++i) {
+      ids_.push_back(static_cast<int32_t>(i * 5 % experts));
+      expert_weights_.push_back(0.1f);
+    }
+    const auto projection = [&](uint32_t rows, uint32_t cols, float* y) {
+      const uint64_t row_bytes = tensor::RowBytes(type, cols);
+      const std::byte* data = pool->Take(experts * rows * row_bytes);
+      bytes_ += std::min(experts, tokens_ * top_k) * rows * row_bytes;
+      flops_ += 2.0 * rows * cols * tokens_ * top_k;
+      return ExpertProjection{
+          {type, data, rows, cols, row_bytes, 0, cols}, rows * row_bytes, nullptr, 0, y};
+    };
+    float* const gate = y_.data();
+    float* const up = gate + size_t{tokens_} * top_k * ffn;
+    float* const out = up + size_t{tokens_} * top_k * ffn;
+    ExpertMatMulParams params = {x_.data(), tokens_, hidden,  top_k, ids_.data(),
+                                 nullptr,   0,       experts, 2,     {}};
+    params.projections = {projection(ffn, hidden, gate), projection(ffn, hidden, up)};
+    EncodeExpertMatMulWith(list_, params, kernels_);
+    params.x = gate;
+    params.x_stride = ffn;
+    params.weights = expert_weights_.data();
+    params.num_projections = 1;
+    params.projections[0] = projection(hidden, ffn, out);
+    EncodeExpertMatMulWith(list_, params, kernels_);
+  }
+
   void AddLayer(Type type, Type down_type, uint32_t hidden, Pool* pool) {
     Add(type, hidden, {hidden, kKv, kKv}, pool);
     Add(type, hidden, {hidden}, pool);
@@ -123,6 +154,8 @@ class Runner {
   host::ThreadStream stream_;
   std::vector<float> x_;
   std::vector<float> y_;
+  std::vector<int32_t> ids_;
+  std::vector<float> expert_weights_;
   uint64_t bytes_ = 0;
   double flops_ = 0;
 };
@@ -196,6 +229,15 @@ void Prefill(benchmark::State& state, const Kernels& kernels, Type type, uint32_
   runner.Run(state);
 }
 
+// One layer of a mixture of Qwen3-30B-A3B's shape: 8 of 128 experts.
+void Experts(benchmark::State& state, const Kernels& kernels, Type type, uint32_t threads,
+             uint32_t tokens) {
+  Pool& pool = Weights();
+  Runner runner(kernels, threads, tokens);
+  runner.AddExperts(type, 2048, 768, 128, 8, &pool);
+  runner.Run(state);
+}
+
 void RegisterAll() {
   const auto add = [](const std::string& name, auto run) {
     benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMillisecond)->UseRealTime();
@@ -224,6 +266,13 @@ void RegisterAll() {
     for (const uint32_t batch : {4u, 8u, 32u}) {
       add("DecodeBatch" + set + "/Q8_0/threads:2/batch:" + std::to_string(batch),
           [=](benchmark::State& s) { Decode(s, *k, Type::kQ8_0, 2, batch); });
+    }
+    for (const Type type : {Type::kQ8_0, Type::kQ4_K, Type::kMXFP4}) {
+      for (const uint32_t tokens : {1u, 16u, 512u}) {
+        add("Experts" + set + "/" + std::string(tensor::Name(type)) +
+                "/threads:2/tokens:" + std::to_string(tokens),
+            [=](benchmark::State& s) { Experts(s, *k, type, 2, tokens); });
+      }
     }
     add("DecodeQ4_K_M" + set + "/threads:2", [=](benchmark::State& s) { DecodeQ4KM(s, *k, 2); });
   }
