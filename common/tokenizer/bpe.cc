@@ -1,7 +1,5 @@
 #include "common/tokenizer/bpe.h"
 
-#include <algorithm>
-#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "common/base/strings.h"
 #include "common/gguf/quote.h"
 #include "common/tokenizer/byte_alphabet.h"
+#include "common/tokenizer/merge_queue.h"
 
 namespace tandem::tokenizer {
 namespace {
@@ -21,11 +20,12 @@ uint64_t PairKey(TokenId left, TokenId right) {
 
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-// A piece of the word; the pieces form a list. A piece merged into its left neighbour has kNoToken.
+// A piece of the word; the pieces form a list.
 struct Symbol {
   TokenId token;
   uint32_t previous;
   uint32_t next;
+  uint32_t rank;  // of its merge with the next one; kNone: there is none
 };
 
 }  // namespace
@@ -33,9 +33,7 @@ struct Symbol {
 // Kept between the words of one text, so that a word allocates nothing.
 struct BpeEncoder::Scratch {
   std::vector<Symbol> symbols;
-  // A min-heap of merges to do: rank in the upper half, position of the left symbol in the lower,
-  // so that the best rank comes first and the leftmost of equals. Entries may be out of date.
-  std::vector<uint64_t> queue;
+  MergeQueue queue;  // entries may be out of date
 };
 
 absl::StatusOr<std::unique_ptr<BpeEncoder>> BpeEncoder::Create(const Vocabulary& vocabulary) {
@@ -71,7 +69,7 @@ absl::Status BpeEncoder::ReadMerges() {
     return absl::InvalidArgumentError(
         absl::StrCat("vocabulary: ", texts.size(), " merges are more than 32 bits can count"));
   }
-  merges_.reserve(texts.size());
+  results_.reserve(texts.size());
   rank_of_.reserve(texts.size());
   std::string joined;
   for (size_t rank = 0; rank < texts.size(); ++rank) {
@@ -85,17 +83,18 @@ absl::Status BpeEncoder::ReadMerges() {
     const std::string_view left = text.substr(0, space), right = text.substr(space + 1);
     joined.assign(left);
     joined.append(right);
-    const Merge merge{vocabulary_.Find(left), vocabulary_.Find(right), vocabulary_.Find(joined)};
-    if (merge.left == kNoToken || merge.right == kNoToken || merge.result == kNoToken) {
-      const char* part = merge.left == kNoToken    ? "left part"
-                         : merge.right == kNoToken ? "right part"
+    const TokenId left_token = vocabulary_.Find(left), right_token = vocabulary_.Find(right);
+    const TokenId result = vocabulary_.Find(joined);
+    if (left_token == kNoToken || right_token == kNoToken || result == kNoToken) {
+      const char* part = left_token == kNoToken    ? "left part"
+                         : right_token == kNoToken ? "right part"
                                                    : "result";
       return absl::InvalidArgumentError(
           absl::StrCat("vocabulary: the ", part, " of merge ", rank, " is not a token"));
     }
     // Of equal merges the first counts.
-    rank_of_.emplace(PairKey(merge.left, merge.right), static_cast<uint32_t>(rank));
-    merges_.push_back(merge);
+    rank_of_.emplace(PairKey(left_token, right_token), static_cast<uint32_t>(rank));
+    results_.push_back(result);
   }
   return absl::OkStatus();
 }
@@ -117,17 +116,16 @@ absl::Status BpeEncoder::Encode(std::string_view text, bool /*after_special*/,
   return absl::OkStatus();
 }
 
-int64_t BpeEncoder::Rank(TokenId left, TokenId right) const {
+uint32_t BpeEncoder::Rank(TokenId left, TokenId right) const {
   auto it = rank_of_.find(PairKey(left, right));
-  return it == rank_of_.end() ? -1 : static_cast<int64_t>(it->second);
+  return it == rank_of_.end() ? kNone : it->second;
 }
 
 absl::Status BpeEncoder::EncodeWord(std::string_view word, Scratch* scratch,
                                     std::vector<TokenId>* ids) const {
   std::vector<Symbol>& symbols = scratch->symbols;
-  std::vector<uint64_t>& queue = scratch->queue;
+  MergeQueue& queue = scratch->queue;
   symbols.clear();
-  queue.clear();
   for (size_t i = 0; i < word.size(); ++i) {
     const uint8_t byte = static_cast<uint8_t>(word[i]);
     if (byte_tokens_[byte] == kNoToken) {
@@ -135,38 +133,29 @@ absl::Status BpeEncoder::EncodeWord(std::string_view word, Scratch* scratch,
           absl::StrFormat("the vocabulary has no token for byte 0x%02x of the text", byte));
     }
     const uint32_t at = static_cast<uint32_t>(i);
-    symbols.push_back(
-        {byte_tokens_[byte], at == 0 ? kNone : at - 1, i + 1 == word.size() ? kNone : at + 1});
+    symbols.push_back({byte_tokens_[byte], at == 0 ? kNone : at - 1,
+                       i + 1 == word.size() ? kNone : at + 1, kNone});
   }
 
-  auto candidate = [&](uint32_t left, std::vector<uint64_t>* out) {
-    if (left == kNone || symbols[left].next == kNone) return false;
-    const int64_t rank = Rank(symbols[left].token, symbols[symbols[left].next].token);
-    if (rank < 0) return false;
-    out->push_back(static_cast<uint64_t>(rank) << 32 | left);
-    return true;
+  auto find_merge = [&](uint32_t at) {
+    Symbol& left = symbols[at];
+    left.rank = left.next == kNone ? kNone : Rank(left.token, symbols[left.next].token);
+    if (left.rank != kNone) queue.Push({left.rank, at});
   };
-  for (uint32_t i = 0; i < symbols.size(); ++i) candidate(i, &queue);
-  std::make_heap(queue.begin(), queue.end(), std::greater<>());
+  queue.Start(symbols.size());
+  for (uint32_t i = 0; i < symbols.size(); ++i) find_merge(i);
 
   while (!queue.empty()) {
-    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
-    const Merge& merge = merges_[queue.back() >> 32];
-    const uint32_t at = static_cast<uint32_t>(queue.back());
-    queue.pop_back();
-    // Out of date when either neighbour has become something else since.
+    const auto [rank, at] = queue.Pop();
     Symbol& left = symbols[at];
-    if (left.token != merge.left || left.next == kNone) continue;
+    if (left.rank != rank) continue;  // out of date: a neighbour has become something else
     Symbol& right = symbols[left.next];
-    if (right.token != merge.right) continue;
-
-    left.token = merge.result;
-    right.token = kNoToken;
+    left.token = results_[rank];
     left.next = right.next;
+    right.rank = kNone;
     if (left.next != kNone) symbols[left.next].previous = at;
-    for (uint32_t first : {left.previous, at}) {
-      if (candidate(first, &queue)) std::push_heap(queue.begin(), queue.end(), std::greater<>());
-    }
+    if (left.previous != kNone) find_merge(left.previous);
+    find_merge(at);
   }
   for (uint32_t i = 0; i != kNone; i = symbols[i].next) ids->push_back(symbols[i].token);
   return absl::OkStatus();

@@ -27,24 +27,19 @@ class BpeEncoder : public TextEncoder {
                       std::vector<TokenId>* ids) const override;
 
  private:
-  struct Merge {
-    TokenId left;
-    TokenId right;
-    TokenId result;
-  };
   struct Scratch;
 
   BpeEncoder(const Vocabulary& vocabulary, Pretokenizer pretokenizer, bool whole_words_first);
   absl::Status ReadMerges();
   absl::Status EncodeWord(std::string_view word, Scratch* scratch, std::vector<TokenId>* ids) const;
-  // The rank of merging the neighbours, or -1.
-  int64_t Rank(TokenId left, TokenId right) const;
+  // The rank of merging the neighbours; the largest number where they do not merge.
+  uint32_t Rank(TokenId left, TokenId right) const;
 
   const Vocabulary& vocabulary_;
   Pretokenizer pretokenizer_;
   bool whole_words_first_;
   std::array<TokenId, 256> byte_tokens_;
-  std::vector<Merge> merges_;                        // by rank
+  std::vector<TokenId> results_;                     // of each merge, by rank
   absl::flat_hash_map<uint64_t, uint32_t> rank_of_;  // (left, right) -> rank
 };
 

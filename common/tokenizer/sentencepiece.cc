@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 
 #include "common/base/check.h"
+#include "common/tokenizer/merge_queue.h"
 #include "common/tokenizer/utf8.h"
 
 namespace tandem::tokenizer {
@@ -13,24 +15,13 @@ namespace {
 
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-// A piece of the text; the pieces form a list. A piece merged into its left neighbour has no bytes.
+// A piece of the text; the pieces form a list.
 struct Symbol {
   uint32_t start;
   uint32_t bytes;
   uint32_t previous;
   uint32_t next;
-};
-
-// Two neighbours that together are a token. Out of date when their bytes no longer add up.
-struct Candidate {
-  float score;
-  uint32_t left;
-  uint32_t bytes;
-
-  // The largest comes first: the best score, then the leftmost.
-  friend bool operator<(const Candidate& a, const Candidate& b) {
-    return a.score != b.score ? a.score < b.score : a.left > b.left;
-  }
+  uint32_t rank;  // of the token that it makes with the next one; kNone: there is none
 };
 
 std::string MarkSpaces(std::string_view text, bool prefix) {
@@ -76,17 +67,17 @@ uint64_t PairKey(uint64_t left, uint64_t right) { return left << 32 | right; }
 // Merges the characters of a text. Reused for many texts, so that a short one allocates nothing.
 class Merger {
  public:
-  explicit Merger(const Vocabulary& vocabulary) : vocabulary_(vocabulary) {}
+  Merger(const Vocabulary& vocabulary, const std::vector<uint32_t>& ranks)
+      : vocabulary_(vocabulary), ranks_(ranks) {}
 
   // REQUIRES: `text` is valid UTF-8 and not empty.
   void Run(std::string_view text) {
     Start(text);
-    for (uint32_t i = 0; i < symbols_.size(); ++i) AddCandidate(i);
+    for (uint32_t i = 0; i < symbols_.size(); ++i) FindMerge(i);
     while (!queue_.empty()) {
-      std::pop_heap(queue_.begin(), queue_.end());
-      const Candidate best = queue_.back();
-      queue_.pop_back();
-      Merge(best);
+      const auto [rank, at] = queue_.Pop();
+      // Otherwise out of date: a neighbour has become something else.
+      if (symbols_[at].rank == rank) Merge(at);
     }
   }
 
@@ -104,40 +95,56 @@ class Merger {
       const size_t bytes = Utf8Length(static_cast<uint8_t>(text[at]));
       const uint32_t index = static_cast<uint32_t>(symbols_.size());
       symbols_.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(bytes),
-                          index == 0 ? kNone : index - 1, index + 1});
+                          index == 0 ? kNone : index - 1, index + 1, kNone});
       at += bytes;
     }
     symbols_.back().next = kNone;
+    queue_.Start(symbols_.size());
   }
 
-  void AddCandidate(uint32_t left) {
-    if (left == kNone || symbols_[left].next == kNone) return;
-    const uint32_t bytes = symbols_[left].bytes + symbols_[symbols_[left].next].bytes;
+  void FindMerge(uint32_t at) {
+    Symbol& left = symbols_[at];
+    left.rank = kNone;
+    if (left.next == kNone) return;
+    const uint32_t bytes = left.bytes + symbols_[left.next].bytes;
     if (bytes > vocabulary_.max_token_bytes()) return;
-    const TokenId token = vocabulary_.FindPlain(text_.substr(symbols_[left].start, bytes));
+    const TokenId token = vocabulary_.FindPlain(text_.substr(left.start, bytes));
     if (token == kNoToken) return;
-    queue_.push_back({vocabulary_.score(token), left, bytes});
-    std::push_heap(queue_.begin(), queue_.end());
+    left.rank = ranks_[token];
+    queue_.Push({left.rank, at});
   }
 
-  void Merge(const Candidate& best) {
-    Symbol& left = symbols_[best.left];
-    if (left.bytes == 0 || left.next == kNone) return;
+  void Merge(uint32_t at) {
+    Symbol& left = symbols_[at];
     Symbol& right = symbols_[left.next];
-    if (left.bytes + right.bytes != best.bytes) return;
-    left.bytes = best.bytes;
-    right.bytes = 0;
+    left.bytes += right.bytes;
     left.next = right.next;
-    if (left.next != kNone) symbols_[left.next].previous = best.left;
-    AddCandidate(left.previous);
-    AddCandidate(best.left);
+    right.rank = kNone;
+    if (left.next != kNone) symbols_[left.next].previous = at;
+    if (left.previous != kNone) FindMerge(left.previous);
+    FindMerge(at);
   }
 
   const Vocabulary& vocabulary_;
+  const std::vector<uint32_t>& ranks_;
   std::string_view text_;
   std::vector<Symbol> symbols_;
-  std::vector<Candidate> queue_;  // a heap, the best first
+  MergeQueue queue_;  // entries may be out of date
 };
+
+// Each token's place in the order of scores, the best first; equal scores share one.
+std::vector<uint32_t> RankByScore(const Vocabulary& vocabulary) {
+  std::vector<float> scores = vocabulary.data().scores;
+  std::sort(scores.begin(), scores.end(), std::greater<>());
+  scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
+  std::vector<uint32_t> ranks;
+  ranks.reserve(vocabulary.data().scores.size());
+  for (const float score : vocabulary.data().scores) {
+    const auto at = std::lower_bound(scores.begin(), scores.end(), score, std::greater<>());
+    ranks.push_back(static_cast<uint32_t>(at - scores.begin()));
+  }
+  return ranks;
+}
 
 }  // namespace
 
@@ -153,7 +160,9 @@ absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> SentencePieceEncoder::Crea
 }
 
 SentencePieceEncoder::SentencePieceEncoder(const Vocabulary& vocabulary, bool add_space_prefix)
-    : vocabulary_(vocabulary), add_space_prefix_(add_space_prefix) {
+    : vocabulary_(vocabulary),
+      add_space_prefix_(add_space_prefix),
+      ranks_(RankByScore(vocabulary)) {
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
     const std::string_view text = vocabulary.text(id);
     if (ValidUtf8Prefix(text) != text.size()) continue;  // no text can hold it
@@ -168,7 +177,7 @@ absl::Status SentencePieceEncoder::Encode(std::string_view text, bool after_spec
   if (text.empty()) return absl::OkStatus();
   const std::string marked = MarkSpaces(text, add_space_prefix_ && after_special);
   const std::string_view all = marked;
-  Merger merger(vocabulary_);
+  Merger merger(vocabulary_, ranks_);
   auto encode_part = [&](size_t begin, size_t end) {
     merger.Run(all.substr(begin, end - begin));
     for (uint32_t symbol = 0; symbol != kNone; symbol = merger.Next(symbol)) {

@@ -36,6 +36,7 @@ class SentencePieceEncoder : public TextEncoder {
 
   const Vocabulary& vocabulary_;
   const bool add_space_prefix_;
+  const std::vector<uint32_t> ranks_;  // by token: the best score is 0
   // Characters that stand next to each other in some token, two by two.
   absl::flat_hash_set<uint64_t> token_neighbours_;
 };

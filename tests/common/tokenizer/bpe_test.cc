@@ -11,6 +11,7 @@
 
 #include "common/tokenizer/detokenizer.h"
 #include "common/tokenizer/make_tokenizer.h"
+#include "common/tokenizer/merge_queue.h"
 #include "tests/common/tokenizer/test_vocabulary.h"
 
 namespace tandem::tokenizer {
@@ -70,6 +71,15 @@ TEST(Bpe, MergesLikeTheNaiveWay) {
       EXPECT_EQ(Parts(*tokenizer, word), NaiveMerge(word, merges)) << word;
     }
   }
+}
+
+TEST(Bpe, MergesALongWordLikeTheNaiveWay) {
+  std::mt19937 random(12);
+  const std::vector<std::string> merges = RandomMerges(random, 6);
+  auto tokenizer = MakeTokenizer(ByteLevelVocabulary(merges)).value();
+  std::string word;
+  while (word.size() < MergeQueue::kLongWord) word += static_cast<char>('a' + random() % 3);
+  EXPECT_EQ(Parts(*tokenizer, word), NaiveMerge(word, merges));
 }
 
 TEST(Bpe, DecodingUndoesEncoding) {

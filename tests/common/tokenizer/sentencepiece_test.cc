@@ -11,6 +11,7 @@
 
 #include "common/tokenizer/detokenizer.h"
 #include "common/tokenizer/make_tokenizer.h"
+#include "common/tokenizer/merge_queue.h"
 #include "tests/common/tokenizer/test_vocabulary.h"
 
 namespace tandem::tokenizer {
@@ -62,6 +63,21 @@ TEST(SentencePiece, MergesLikeTheNaiveWay) {
       EXPECT_EQ(parts, NaiveMerge(text, pieces)) << text;
     }
   }
+}
+
+TEST(SentencePiece, MergesALongTextLikeTheNaiveWay) {
+  std::mt19937 random(23);
+  const Pieces pieces = {{"a", 0},    {"b", 0},   {"ab", -2},  {"ba", -1},
+                         {"aab", -1}, {"bb", -3}, {"aba", -2}, {"aa", -2}};
+  VocabularyData data = SentencePieceVocabulary(pieces);
+  data.add_space_prefix = false;
+  auto tokenizer = MakeTokenizer(data).value();
+  std::string text;
+  while (text.size() < MergeQueue::kLongWord) text += static_cast<char>('a' + random() % 2);
+  std::vector<std::string> parts;
+  const std::vector<TokenId> ids = tokenizer->Encode(text, kPlain).value();
+  for (TokenId id : ids) parts.emplace_back(tokenizer->TokenBytes(id).value());
+  EXPECT_EQ(parts, NaiveMerge(text, pieces));
 }
 
 TEST(SentencePiece, SpacePrefixAfterEverySpecialToken) {
