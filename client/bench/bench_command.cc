@@ -76,7 +76,8 @@ void AddFlags(CLI::App& command, BenchOptions& options) {
       ->capture_default_str();
   command.add_option("--block-size", worker.block_size, "tokens of a KV block")
       ->capture_default_str();
-  command.add_option("--kv-cache-type", worker.kv_cache_type, "f16 or f32")->capture_default_str();
+  command.add_option("--kv-cache-type", worker.kv_cache_type, "f32, f16, bf16 or q8_0")
+      ->capture_default_str();
   command.add_option("--step-transport", worker.step_transport, "shm or grpc")
       ->capture_default_str();
   command.add_option("--step-timeout", worker.step_timeout_s, "seconds that a step may take")

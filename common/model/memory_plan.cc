@@ -12,10 +12,9 @@ namespace tandem::model {
 
 uint64_t KvBytesPerToken(const ModelSpec& spec, const ShardPlan& plan, const KvGroupSpec& group,
                          tensor::Type kv_type) {
-  TANDEM_CHECK(kv_type == tensor::Type::kF32 || kv_type == tensor::Type::kF16)
-      << "KV cache of type " << tensor::Name(kv_type);
-  const uint64_t values = uint64_t{plan.kv_heads.size()} * (spec.head_dim + spec.value_dim);
-  return group.layers.size() * tensor::RowBytes(kv_type, values);
+  const uint64_t rows =
+      tensor::RowBytes(kv_type, spec.head_dim) + tensor::RowBytes(kv_type, spec.value_dim);
+  return group.layers.size() * plan.kv_heads.size() * rows;
 }
 
 uint64_t KvBytesPerToken(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type) {

@@ -15,7 +15,7 @@
 namespace tandem::model {
 
 // Bytes that one token takes in the cache of one rank: K and V rows of every layer of the group, or
-// of all groups. REQUIRES: `kv_type` is F32 or F16.
+// of all groups. REQUIRES: CheckKvCacheType of both is OK.
 uint64_t KvBytesPerToken(const ModelSpec& spec, const ShardPlan& plan, const KvGroupSpec& group,
                          tensor::Type kv_type);
 uint64_t KvBytesPerToken(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type);

@@ -17,6 +17,7 @@
 #include "common/base/status.h"
 #include "common/base/token_file.h"
 #include "common/kv/kv_shape.h"
+#include "common/model/kv_cache_type.h"
 #include "common/model/shard.h"
 #include "common/tensor/type.h"
 
@@ -31,10 +32,6 @@ constexpr Epoch kFirstEpoch{1};
 // What a StepResult may take: tokens and timings need kilobytes, a scored prompt token up to 264
 // bytes; room for tests that ask for logits of a small vocabulary.
 constexpr uint64_t kMaxResultBytes = 8 << 20;
-
-tensor::Type KvType(const WorkerOptions& options) {
-  return options.kv_cache_type == "f32" ? tensor::Type::kF32 : tensor::Type::kF16;
-}
 
 // tandem_worker stands beside this program.
 std::string DefaultWorkerBinary() {
@@ -148,10 +145,12 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& option
                                                      const model::ModelSpec& spec,
                                                      uint32_t max_model_len,
                                                      uint64_t available_bytes) {
+  TANDEM_ASSIGN_OR_RETURN(const tensor::Type type, model::ParseKvCacheType(options.kv_cache_type));
+  TANDEM_RETURN_IF_ERROR(model::CheckKvCacheType(spec, type));
   TANDEM_ASSIGN_OR_RETURN(auto plans, ShardPlans(spec, options.tensor_parallel_size));
   std::vector<kv::KvShape> ranks;
   for (const model::ShardPlan& plan : plans) {
-    ranks.push_back(kv::MakeKvShape(spec, plan, KvType(options),
+    ranks.push_back(kv::MakeKvShape(spec, plan, type,
                                     {.block_tokens = options.block_size,
                                      .max_num_seqs = options.max_num_seqs,
                                      .max_num_batched_tokens = options.max_num_batched_tokens,

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/status.h"
+#include "common/model/kv_cache_type.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -53,7 +54,8 @@ void AddCacheFlags(CLI::App& app, WorkerOptions& o) {
                  "KV memory of all ranks together, such as 512MiB or 2GiB (auto: what "
                  "--max-num-seqs x --max-model-len needs, at most 4GiB and what is free)")
       ->capture_default_str();
-  app.add_option("--kv-cache-type", o.kv_cache_type, "f32 or f16")->capture_default_str();
+  app.add_option("--kv-cache-type", o.kv_cache_type, "f32, f16, bf16 or q8_0")
+      ->capture_default_str();
   app.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", o.enable_prefix_caching,
                "reuse the KV blocks of equal prompt beginnings (on by default)");
 }
@@ -105,7 +107,7 @@ absl::Status Validate(const WorkerOptions& o) {
   TANDEM_RETURN_IF_ERROR(OneOf("--device", o.device, {"cpu"}));
   TANDEM_RETURN_IF_ERROR(
       OneOf("--cpu-kernels", o.cpu_kernels, {"auto", "reference", "avx2", "avx512"}));
-  TANDEM_RETURN_IF_ERROR(OneOf("--kv-cache-type", o.kv_cache_type, {"f32", "f16"}));
+  TANDEM_RETURN_IF_ERROR(model::ParseKvCacheType(o.kv_cache_type).status());
   TANDEM_RETURN_IF_ERROR(OneOf("--step-transport", o.step_transport, {"shm", "grpc"}));
   TANDEM_RETURN_IF_ERROR(
       OneOf("--scheduling-policy", o.scheduling_policy, {"decode-first", "prefill-first"}));

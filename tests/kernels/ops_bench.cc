@@ -60,15 +60,24 @@ class Bench {
   size_t used_ = 0;
 };
 
+struct AttentionSize {
+  uint32_t heads = kHeads;
+  uint32_t kv_heads = kKvHeads;
+  uint32_t head_dim = kDim;
+  uint32_t value_dim = kDim;
+  tensor::Type type = tensor::Type::kF16;
+  bool latent = false;
+};
+
 // range(1): query tokens, range(2): context of every sequence, range(3): sequences.
-void Attention(benchmark::State& state) {
+void Attention(benchmark::State& state, const AttentionSize& size) {
   Bench bench(state);
   const auto tokens = static_cast<uint32_t>(state.range(1)),
              context = static_cast<uint32_t>(state.range(2));
   const auto seqs = static_cast<uint32_t>(state.range(3));
   const uint32_t blocks = (context + kBlock - 1) / kBlock;
   AttentionParams p{};
-  p.q = bench.Values(size_t{tokens} * seqs * kHeads * kDim);
+  p.q = bench.Values(size_t{tokens} * seqs * size.heads * size.head_dim);
   p.tokens = tokens * seqs;
   p.num_seqs = seqs;
   auto* const offsets = bench.Take<int32_t>(seqs + 1);
@@ -84,38 +93,56 @@ void Attention(benchmark::State& state) {
   p.context_lens = contexts;
   p.block_tables = tables;
   p.table_stride = blocks;
-  const size_t page_values = size_t{seqs} * blocks * kBlock * kKvHeads * kDim;
-  p.pages = {tensor::Type::kF16,
-             bench.Take<uint16_t>(page_values),
-             bench.Take<uint16_t>(page_values),
+  const size_t page_rows = size_t{seqs} * blocks * kBlock * size.kv_heads;
+  p.pages = {size.type,
+             bench.Take<char>(page_rows * tensor::RowBytes(size.type, size.head_dim)),
+             bench.Take<char>(page_rows * tensor::RowBytes(size.type, size.value_dim)),
              seqs * blocks,
              kBlock,
-             kKvHeads,
-             kDim,
-             kDim};
-  p.heads = kHeads;
-  p.heads_per_kv = kHeads / kKvHeads;
+             size.kv_heads,
+             size.head_dim,
+             size.value_dim,
+             size.latent};
+  p.heads = size.heads;
+  p.heads_per_kv = size.heads / size.kv_heads;
   p.scale = 0.125f;
   p.max_query_len = tokens;
   p.max_context_len = context;
-  p.out = bench.Take<float>(size_t{tokens} * seqs * kHeads * kDim);
+  p.out = bench.Take<float>(size_t{tokens} * seqs * size.heads * size.value_dim);
   bench.Run(state, [&](Backend& b) { b.Attention(p); });
-  const double pairs = double{tokens * 1.0} * (context - (tokens - 1) / 2.0) * seqs * kHeads;
-  state.counters["GFLOP/s"] = benchmark::Counter(
-      pairs * 4 * kDim, benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1000);
+  const double pairs = double{tokens * 1.0} * (context - (tokens - 1) / 2.0) * seqs * size.heads;
+  state.counters["GFLOP/s"] = benchmark::Counter(pairs * 2 * (size.head_dim + size.value_dim),
+                                                 benchmark::Counter::kIsIterationInvariantRate,
+                                                 benchmark::Counter::kIs1000);
 }
-BENCHMARK(Attention)
+void AttentionF16(benchmark::State& state) { Attention(state, {}); }
+void AttentionF32(benchmark::State& state) { Attention(state, {.type = tensor::Type::kF32}); }
+void AttentionBf16(benchmark::State& state) { Attention(state, {.type = tensor::Type::kBF16}); }
+void AttentionQ8_0(benchmark::State& state) { Attention(state, {.type = tensor::Type::kQ8_0}); }
+// DeepSeek-V2-Lite's.
+void AttentionLatent(benchmark::State& state) {
+  Attention(state, {16, 1, 576, 512, tensor::Type::kF16, true});
+}
+BENCHMARK(AttentionF16)
     ->Name("Prefill")
     ->Args({1, 512, 512, 1})
     ->Args({2, 512, 512, 1})
     ->Args({1, 512, 4096, 1})
     ->UseRealTime();
-BENCHMARK(Attention)
+BENCHMARK(AttentionF16)
     ->Name("Decode")
     ->Args({1, 1, 512, 1})
     ->Args({1, 1, 4096, 1})
     ->Args({2, 1, 4096, 1})
     ->Args({1, 1, 512, 32})
+    ->UseRealTime();
+BENCHMARK(AttentionF32)->Name("DecodeF32")->Args({1, 1, 4096, 1})->UseRealTime();
+BENCHMARK(AttentionBf16)->Name("DecodeBf16")->Args({1, 1, 4096, 1})->UseRealTime();
+BENCHMARK(AttentionQ8_0)->Name("DecodeQ8_0")->Args({1, 1, 4096, 1})->UseRealTime();
+BENCHMARK(AttentionLatent)
+    ->Name("Latent")
+    ->Args({1, 128, 512, 1})
+    ->Args({1, 1, 4096, 1})
     ->UseRealTime();
 
 // range(1): ops in the list. The cost of an entry that has next to nothing to do.

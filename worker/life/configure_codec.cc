@@ -1,17 +1,11 @@
 #include "worker/life/configure_codec.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/model/kv_cache_type.h"
 #include "proto/tandem/v1/worker.pb.h"
 
 namespace tandem::worker {
 namespace {
-
-absl::StatusOr<tensor::Type> KvCacheType(const std::string& name) {
-  if (name == "f32") return tensor::Type::kF32;
-  if (name == "f16") return tensor::Type::kF16;
-  return absl::InvalidArgumentError(
-      absl::StrCat("KV cache type '", name, "' is not supported: f32, f16"));
-}
 
 absl::Status Check(const v1::Configure& message) {
   if (message.size() < 1 || message.rank() < 0 || message.rank() >= message.size()) {
@@ -29,7 +23,7 @@ absl::Status Check(const v1::Configure& message) {
     return absl::InvalidArgumentError(
         absl::StrCat("step timeout of ", message.step_timeout_ms(), " ms"));
   }
-  return KvCacheType(message.kv_cache_type()).status();
+  return model::ParseKvCacheType(message.kv_cache_type()).status();
 }
 
 }  // namespace
@@ -46,7 +40,7 @@ ConfigureCommand FromProto(const v1::Configure& message) {
   command.backend = {.device = message.device(),
                      .cpu_kernels = message.cpu_kernels(),
                      .threads = message.threads()};
-  command.runner = {.kv_cache_type = *KvCacheType(message.kv_cache_type()),
+  command.runner = {.kv_cache_type = *model::ParseKvCacheType(message.kv_cache_type()),
                     .block_size = message.block_size(),
                     .max_num_seqs = message.max_num_seqs(),
                     .max_num_batched_tokens = message.max_num_batched_tokens(),

@@ -7,6 +7,7 @@
 #include "common/base/check.h"
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
+#include "common/model/kv_cache_type.h"
 
 namespace tandem::worker {
 namespace {
@@ -54,7 +55,7 @@ absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& 
                                                    " exceeds the model's context length ",
                                                    spec.context_length));
   }
-  return absl::OkStatus();
+  return model::CheckKvCacheType(spec, options.kv_cache_type);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace tandem::worker {
 
 struct RunnerOptions {
-  tensor::Type kv_cache_type = tensor::Type::kF16;  // kF32 or kF16
+  tensor::Type kv_cache_type = tensor::Type::kF16;  // as model::ParseKvCacheType gives it
   uint32_t block_size = 16;                         // tokens per KV block
   uint32_t max_num_seqs = 1;
   uint32_t max_num_batched_tokens = 512;

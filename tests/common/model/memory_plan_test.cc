@@ -31,9 +31,19 @@ TEST(KvBytesTest, CountTheKvHeadsThatTheRankHolds) {
             2u * 2 * (64 + 64) * 2);
 }
 
-TEST(KvBytesDeathTest, OtherTypesAreABug) {
-  const ModelSpec spec = Spec();
-  EXPECT_DEATH(KvBytesPerToken(spec, *MakeShardPlan(spec, 0, 1), tensor::Type::kQ8_0), "Q8_0");
+TEST(KvBytesTest, RowsOfEveryType) {
+  ModelSpec spec = Spec();
+  spec.value_dim = 96;
+  const ShardPlan whole = *MakeShardPlan(spec, 0, 1);
+  EXPECT_EQ(KvBytesPerToken(spec, whole, tensor::Type::kBF16), 5u * 3 * (64 + 96) * 2);
+  // Blocks of 32 values in 34 bytes.
+  EXPECT_EQ(KvBytesPerToken(spec, whole, tensor::Type::kQ8_0), 5u * 3 * (2 + 3) * 34);
+}
+
+TEST(KvBytesDeathTest, RowsThatAreNotWholeBlocksAreABug) {
+  ModelSpec spec = Spec();
+  spec.head_dim = 80;
+  EXPECT_DEATH(KvBytesPerToken(spec, *MakeShardPlan(spec, 0, 1), tensor::Type::kQ8_0), "80");
 }
 
 MemoryRequest Request() {

@@ -92,6 +92,21 @@ TEST_F(KvBytesTest, RefusesWithNumbers) {
   EXPECT_NE(status.message().find("1000 bytes"), absl::string_view::npos) << status;
 }
 
+TEST_F(KvBytesTest, TheCacheTypeCountsAndMustFitTheModel) {
+  options_.num_kv_blocks = 7;
+  options_.kv_cache_type = "bf16";
+  EXPECT_EQ(KvBytesPerRank(options_, spec_, 1000, 1ull << 40)->front(), 7 * 10 * kTokenBytes);
+  options_.kv_cache_type = "q8_0";
+  const auto refused = KvBytesPerRank(options_, spec_, 1000, 1ull << 40).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("multiples of 32, the model's are 16 and 16"),
+            absl::string_view::npos)
+      << refused;
+  spec_.head_dim = spec_.value_dim = 32;
+  // Per layer and KV head one block of 34 bytes for K and one for V.
+  EXPECT_EQ(KvBytesPerRank(options_, spec_, 1000, 1ull << 40)->front(), 7u * 10 * 4 * 2 * 34);
+}
+
 TEST(WorkerOptionsTest, RefusesByFlagName) {
   const auto refused = [](auto change) {
     WorkerOptions options;
@@ -100,6 +115,10 @@ TEST(WorkerOptionsTest, RefusesByFlagName) {
   };
   EXPECT_TRUE(Validate(WorkerOptions()).ok());
   EXPECT_NE(refused([](auto& o) { o.device = "cuda"; }).find("--device"), std::string::npos);
+  EXPECT_NE(refused([](auto& o) {
+              o.kv_cache_type = "q3";
+            }).find("--kv-cache-type is 'q3', it must be one of f32, f16, bf16, q8_0"),
+            std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.step_transport = "udp"; }).find("shm, grpc"),
             std::string::npos);
   EXPECT_NE(refused([](auto& o) { o.max_num_seqs = 1000; }).find("--max-num-seqs 1000"),

@@ -1,0 +1,41 @@
+#include "common/model/kv_cache_type.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tandem::model {
+namespace {
+
+TEST(KvCacheTypeTest, NamesAreOurs) {
+  EXPECT_EQ(*ParseKvCacheType("f32"), tensor::Type::kF32);
+  EXPECT_EQ(*ParseKvCacheType("f16"), tensor::Type::kF16);
+  EXPECT_EQ(*ParseKvCacheType("bf16"), tensor::Type::kBF16);
+  EXPECT_EQ(*ParseKvCacheType("q8_0"), tensor::Type::kQ8_0);
+  for (const char* name : {"", "F16", "q4_0", "q3"}) {
+    EXPECT_EQ(ParseKvCacheType(name).status(),
+              absl::InvalidArgumentError("--kv-cache-type is '" + std::string(name) +
+                                         "', it must be one of f32, f16, bf16, q8_0"));
+  }
+}
+
+TEST(KvCacheTypeTest, BlocksMustFitIntoRowsOfKAndOfV) {
+  ModelSpec spec;
+  spec.head_dim = spec.value_dim = 96;
+  for (const auto type :
+       {tensor::Type::kF32, tensor::Type::kF16, tensor::Type::kBF16, tensor::Type::kQ8_0}) {
+    EXPECT_TRUE(CheckKvCacheType(spec, type).ok());
+  }
+  spec.head_dim = 80;
+  EXPECT_TRUE(CheckKvCacheType(spec, tensor::Type::kBF16).ok());
+  EXPECT_EQ(CheckKvCacheType(spec, tensor::Type::kQ8_0),
+            absl::InvalidArgumentError(
+                "--kv-cache-type q8_0 needs heads whose K and V sizes are multiples of 32, the "
+                "model's are 80 and 96: use f16 or bf16"));
+  spec.head_dim = 96;
+  spec.value_dim = 16;
+  EXPECT_FALSE(CheckKvCacheType(spec, tensor::Type::kQ8_0).ok());
+}
+
+}  // namespace
+}  // namespace tandem::model
