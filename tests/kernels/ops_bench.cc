@@ -226,6 +226,25 @@ void Sample(benchmark::State& state) {
 }
 BENCHMARK(Sample)->Args({1, 0})->Args({1, 1})->Args({1, 2})->Args({1, 3})->UseRealTime();
 
+// range(1): top_n, beside one given id.
+void LogProbs(benchmark::State& state) {
+  Bench bench(state);
+  const float* const logits = bench.Values(kVocab);
+  auto* const row = bench.Take<LogProbsRow>(1);
+  *row = {};
+  row->ids_end = 1;
+  row->top_n = static_cast<uint32_t>(state.range(1));
+  auto* const ids = bench.Take<int32_t>(1);
+  const uint32_t count = 1 + row->top_n;
+  auto* const out_ids = bench.Take<int32_t>(count);
+  auto* const out_logprobs = bench.Take<float>(count);
+  auto* const out_ranks = bench.Take<int32_t>(count);
+  bench.Run(state, [&](Backend& b) {
+    b.LogProbs({logits, kVocab, row, 1, ids, nullptr, count, out_ids, out_logprobs, out_ranks});
+  });
+}
+BENCHMARK(LogProbs)->Args({1, 0})->Args({1, 20})->UseRealTime();
+
 }  // namespace
 }  // namespace tandem::kernels
 

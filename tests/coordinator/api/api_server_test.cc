@@ -223,6 +223,24 @@ TEST_F(ApiServerTest, AClientThatGoesCancelsItsOwnRequestOnly) {
   EXPECT_EQ(engine_.cancelled(), std::vector<std::string>{"leaving"});
 }
 
+// The client goes when its request has just left the engine and another has taken the id.
+TEST_F(ApiServerTest, ALateCancelDoesNotHitTheNextRequestOfThatId) {
+  ClientCall first(*stub_, Prompt("same"));
+  WaitForStream(1);
+  const auto over = engine_.Leave("same");
+  ClientCall second(*stub_, Prompt("same"));
+  auto stream = WaitForStream(2);
+  first.Cancel();
+  EXPECT_EQ(engine_.WaitForCancel().size(), 1u);
+  EXPECT_EQ(first.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  over->OnToken('x', FinishReason::kLength, Usage{});
+
+  stream->OnToken('o', FinishReason::kNone, Usage{});
+  engine_.Finish("same", 'k', FinishReason::kLength, Usage{});
+  EXPECT_EQ(second.ReadAll().text(), "ok");
+  EXPECT_TRUE(second.Finish().ok());
+}
+
 TEST_F(ApiServerTest, ADuplicateIdIsRefusedAndDoesNotCancelTheFirst) {
   ClientCall first(*stub_, Prompt("same"));
   auto stream = WaitForStream();

@@ -2,6 +2,7 @@
 #ifndef TANDEM_TESTS_COORDINATOR_API_FAKE_ENGINE_H_
 #define TANDEM_TESTS_COORDINATOR_API_FAKE_ENGINE_H_
 
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -21,11 +22,11 @@ class FakeEngine : public EngineHandle {
   absl::StatusOr<RequestHandle> Add(Request request) override {
     std::lock_guard lock(mutex_);
     if (!refusal_.ok()) return refusal_;
-    if (running_.contains(request.id)) {
+    if (Find(request.id) != running_.end()) {
       return absl::InvalidArgumentError(
           absl::StrCat("request id '", request.id, "' is already in flight"));
     }
-    running_[request.id] = request.stream;
+    running_[added_.size() + 1] = {.id = request.id, .stream = request.stream};
     added_.push_back(std::move(request));
     changed_.notify_all();
     return added_.size();
@@ -35,9 +36,8 @@ class FakeEngine : public EngineHandle {
     std::shared_ptr<TokenStream> stream;
     {
       std::lock_guard lock(mutex_);
-      const std::string& id = added_.at(handle - 1).id;
-      cancelled_.push_back(id);
-      stream = Remove(id);
+      cancelled_.push_back(added_.at(handle - 1).id);
+      stream = Remove(running_.find(handle));
     }
     changed_.notify_all();
     if (stream != nullptr) stream->OnEnd(absl::OkStatus(), FinishReason::kCancelled, Usage{});
@@ -79,29 +79,34 @@ class FakeEngine : public EngineHandle {
   }
   // As the engine does: the request is gone when its stream hears of its end.
   void Finish(const std::string& id, TokenId token, FinishReason reason, const Usage& usage) {
-    std::shared_ptr<TokenStream> stream;
-    {
-      std::lock_guard lock(mutex_);
-      stream = Remove(id);
-    }
-    stream->OnToken(token, reason, usage);
+    Leave(id)->OnToken(token, reason, usage);
   }
   void Fail(const std::string& id, const absl::Status& status) {
-    std::shared_ptr<TokenStream> stream;
-    {
-      std::lock_guard lock(mutex_);
-      stream = Remove(id);
-    }
-    stream->OnEnd(status, FinishReason::kNone, Usage{});
+    Leave(id)->OnEnd(status, FinishReason::kNone, Usage{});
+  }
+  // The moment between the two: the request is gone, and its stream has not heard of it.
+  std::shared_ptr<TokenStream> Leave(const std::string& id) {
+    std::lock_guard lock(mutex_);
+    return Remove(Find(id));
   }
 
  private:
   static TimePoint Patience() { return Deadline::After(std::chrono::seconds(60)).when(); }
 
-  std::shared_ptr<TokenStream> Remove(const std::string& id) {
-    auto found = running_.find(id);
+  struct Running {
+    std::string id;
+    std::shared_ptr<TokenStream> stream;
+  };
+  using RunningMap = std::map<RequestHandle, Running>;
+
+  RunningMap::iterator Find(const std::string& id) {
+    return std::find_if(running_.begin(), running_.end(),
+                        [&](const auto& entry) { return entry.second.id == id; });
+  }
+
+  std::shared_ptr<TokenStream> Remove(RunningMap::iterator found) {
     if (found == running_.end()) return nullptr;
-    auto stream = std::move(found->second);
+    auto stream = std::move(found->second.stream);
     running_.erase(found);
     return stream;
   }
@@ -109,7 +114,7 @@ class FakeEngine : public EngineHandle {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   absl::Status refusal_;
-  std::map<std::string, std::shared_ptr<TokenStream>> running_;
+  RunningMap running_;
   std::vector<Request> added_;
   std::vector<std::string> cancelled_;
 };

@@ -225,6 +225,37 @@ TEST_F(CheckingPagesTest, FindsAWrongRowInPagesOfEveryType) {
   }
 }
 
+// The op whose outputs are of three kinds: each backend writes to its own memory.
+TEST_F(CheckingTest, ComparesLogProbs) {
+  Make(reference::MakeReferenceBackend(2));
+  const std::vector<float> logits = {0, 1, 3, 1};
+  const std::vector<int32_t> sampled = {3}, ids = {0};
+  const std::vector<LogProbsRow> rows = {
+      {.logits_row = 0, .sample = 0, .ids_begin = 0, .ids_end = 1, .top_n = 2, .out_begin = 0}};
+  float* const logits_device = Room(4);
+  auto* const sampled_device = reinterpret_cast<int32_t*>(Room(1));
+  auto* const ids_device = reinterpret_cast<int32_t*>(Room(1));
+  auto* const rows_device = reinterpret_cast<LogProbsRow*>(Room(sizeof(LogProbsRow) / 4));
+  auto* const out_ids = reinterpret_cast<int32_t*>(Room(4));
+  float* const out_logprobs = Room(4);
+  auto* const out_ranks = reinterpret_cast<int32_t*>(Room(4));
+  std::vector<int32_t> got_ids(4), got_ranks(4);
+  backend_->BeginEncode(EncodeMode::kRun);
+  backend_->Upload(logits_device, logits.data(), 16);
+  backend_->Upload(sampled_device, sampled.data(), 4);
+  backend_->Upload(ids_device, ids.data(), 4);
+  backend_->Upload(rows_device, rows.data(), sizeof(LogProbsRow));
+  backend_->LogProbs({logits_device, 4, rows_device, 1, ids_device, sampled_device, 4, out_ids,
+                      out_logprobs, out_ranks});
+  backend_->Download(got_ids.data(), out_ids, 16);
+  backend_->Download(got_ranks.data(), out_ranks, 16);
+  ASSERT_TRUE(backend_->Submit(Soon()).ok());
+  const absl::Status status = backend_->Wait();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(got_ids, (std::vector<int32_t>{3, 0, 2, 1}));
+  EXPECT_EQ(got_ranks, (std::vector<int32_t>{2, 4, 1, 2}));
+}
+
 TEST_F(CheckingTest, PassesErrorsOn) {
   Make(reference::MakeReferenceBackend(1));
   backend_->BeginEncode(EncodeMode::kRun);
