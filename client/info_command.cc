@@ -1,8 +1,10 @@
 #include "client/info_command.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "client/info_json.h"
@@ -16,17 +18,20 @@ namespace {
 
 struct InfoOptions {
   std::string model;
+  uint64_t memory_bytes = 0;  // of each rank; 0: not asked
   bool json = false;
 };
 
-absl::StatusOr<model::ModelInfo> Describe(const std::string& path) {
-  TANDEM_ASSIGN_OR_RETURN(const gguf::File file, gguf::File::Open(path));
+absl::StatusOr<model::ModelInfo> Describe(const InfoOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(const gguf::File file, gguf::File::Open(options.model));
   TANDEM_ASSIGN_OR_RETURN(const model::ModelSpec spec, model::BuildSpec(file));
-  return model::DescribeModel(file, spec);
+  std::optional<uint64_t> memory;
+  if (options.memory_bytes > 0) memory = options.memory_bytes;
+  return model::DescribeModel(file, spec, memory);
 }
 
 absl::Status Info(const InfoOptions& options) {
-  const absl::StatusOr<model::ModelInfo> info = Describe(options.model);
+  const absl::StatusOr<model::ModelInfo> info = Describe(options);
   if (!info.ok()) return Annotate(info.status(), options.model);
   if (options.json) {
     std::cout << ToJson(*info) << '\n';
@@ -42,11 +47,18 @@ void AddInfoCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App* command =
       app.add_subcommand("info", "what is in a GGUF file, and what N ranks would need for it");
-  command->add_option("model", options->model, "GGUF file")->required();
+  command->add_option("model", options->model, "GGUF file; of a split model the first one")
+      ->required();
+  command
+      ->add_option("--memory", options->memory_bytes,
+                   "memory of each rank, such as 24GiB: how many tokens fit beside the weights")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true))
+      ->check(CLI::PositiveNumber);
   command->add_flag("--json", options->json, "for programs");
   command->footer(
       "Examples:\n"
       "  tandem info models/demo.gguf\n"
+      "  tandem info big-00001-of-00003.gguf --memory 80GiB\n"
       "  tandem info big.gguf --json | jq '.tensor_parallel[] | select(.possible).size'");
   command->callback([options, &action] { action = [options] { return Info(*options); }; });
 }

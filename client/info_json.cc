@@ -30,6 +30,15 @@ Json RopeJson(const model::RopeSpec& rope) {
   return json;
 }
 
+Json WindowsJson(const model::ModelSpec& spec) {
+  Json json = Json::array();
+  for (const model::KvGroupSpec& group : spec.kv_groups) {
+    if (group.window_tokens == 0) continue;
+    json.push_back({{"window_tokens", group.window_tokens}, {"layers", group.layers.size()}});
+  }
+  return json;
+}
+
 Json TypeJson(const model::TypeShare& share) {
   return {{"type", std::string(tensor::Name(share.type))},
           {"tensors", share.tensors},
@@ -47,6 +56,7 @@ Json ParallelJson(const model::ParallelInfo& info) {
   json["kv_heads_per_rank"] = info.kv_heads_per_rank;
   json["weight_bytes_per_rank"] = info.weight_bytes_per_rank;
   json["kv_bytes_per_token_per_rank"] = info.kv_bytes_per_token_per_rank;
+  if (info.tokens_that_fit.has_value()) json["tokens_that_fit"] = *info.tokens_that_fit;
   return json;
 }
 
@@ -62,6 +72,7 @@ void AddSpec(const model::ModelSpec& spec, Json& json) {
   json["head_dim"] = spec.head_dim;
   json["vocab_size"] = spec.vocab_size;
   json["context_length"] = spec.context_length;
+  json["windows"] = WindowsJson(spec);
   json["rope"] = RopeJson(spec.rope);
   json["features"] = {{"tied_embeddings", spec.tied_embeddings},
                       {"qkv_bias", spec.has_qkv_bias},
@@ -76,6 +87,7 @@ std::string ToJson(const model::ModelInfo& info) {
   Json json;
   AddSpec(info.spec, json);
   json["gguf_version"] = info.gguf_version;
+  json["files"] = info.files;
   json["file_bytes"] = info.file_bytes;
   json["fingerprint"] = absl::StrCat(absl::Hex(info.fingerprint, absl::kZeroPad16));
   json["tensors"] = info.tensors;
@@ -84,6 +96,7 @@ std::string ToJson(const model::ModelInfo& info) {
   for (const model::TypeShare& share : info.types) json["types"].push_back(TypeJson(share));
   json["kv_bytes_per_token"] = {{"f16", info.kv_bytes_per_token_f16},
                                 {"f32", info.kv_bytes_per_token_f32}};
+  if (info.memory_bytes.has_value()) json["memory_bytes"] = *info.memory_bytes;
   json["tensor_parallel"] = Json::array();
   for (const model::ParallelInfo& parallel : info.parallel) {
     json["tensor_parallel"].push_back(ParallelJson(parallel));

@@ -36,7 +36,31 @@ std::vector<TypeShare> CountTypes(const gguf::File& file) {
   return sorted;
 }
 
-absl::StatusOr<ParallelInfo> DescribeSize(const gguf::File& file, const ModelSpec& spec, int size) {
+// F16 bytes of one sequence's cache on a rank: a windowed group keeps its window alone.
+uint64_t CacheBytes(const ModelSpec& spec, const ShardPlan& plan, uint64_t tokens) {
+  uint64_t bytes = 0;
+  for (const KvGroupSpec& group : spec.kv_groups) {
+    const uint64_t kept =
+        group.window_tokens == 0 ? tokens : std::min<uint64_t>(tokens, group.window_tokens);
+    bytes += kept * KvBytesPerToken(spec, plan, group, tensor::Type::kF16);
+  }
+  return bytes;
+}
+
+// The longest sequence whose cache fits into `bytes`.
+uint64_t TokensThatFit(const ModelSpec& spec, const ShardPlan& plan, uint64_t bytes) {
+  // No cache row has less than a byte, and none of a model that can be opened more than 2^24.
+  uint64_t fits = 0, too_many = std::min(bytes, uint64_t{1} << 39) + 1;
+  if (CacheBytes(spec, plan, too_many) <= bytes) return too_many;  // windows alone
+  while (too_many - fits > 1) {
+    const uint64_t middle = fits + (too_many - fits) / 2;
+    (CacheBytes(spec, plan, middle) <= bytes ? fits : too_many) = middle;
+  }
+  return fits;
+}
+
+absl::StatusOr<ParallelInfo> DescribeSize(const gguf::File& file, const ModelSpec& spec, int size,
+                                          std::optional<uint64_t> memory) {
   ParallelInfo info;
   info.size = size;
   for (int rank = 0; rank < size; ++rank) {
@@ -51,6 +75,10 @@ absl::StatusOr<ParallelInfo> DescribeSize(const gguf::File& file, const ModelSpe
     info.kv_heads_per_rank = std::max(info.kv_heads_per_rank, plan->kv_heads.size());
     info.kv_bytes_per_token_per_rank = std::max(info.kv_bytes_per_token_per_rank,
                                                 KvBytesPerToken(spec, *plan, tensor::Type::kF16));
+    if (memory.has_value()) {
+      const uint64_t fits = bytes > *memory ? 0 : TokensThatFit(spec, *plan, *memory - bytes);
+      info.tokens_that_fit = std::min(info.tokens_that_fit.value_or(fits), fits);
+    }
   }
   info.possible = true;
   return info;
@@ -86,15 +114,45 @@ std::string RopeText(const RopeSpec& rope) {
   return text;
 }
 
-void AppendParallel(const ParallelInfo& info, std::string& text) {
+// "1 layer", "2 layers".
+std::string Count(uint64_t count, const char* noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+std::string MemoryText(const ParallelInfo& info, uint64_t memory) {
+  if (info.weight_bytes_per_rank > memory) {
+    return absl::StrCat("the weights alone are more than ", HumanBytes(memory));
+  }
+  return absl::StrCat(HumanBytes(memory), " hold them and ", Count(*info.tokens_that_fit, "token"));
+}
+
+void AppendParallel(const ParallelInfo& info, std::optional<uint64_t> memory, std::string& text) {
   if (!info.possible) {
     absl::StrAppendFormat(&text, "  TP %d  no: %s\n", info.size, info.why_not);
     return;
   }
   absl::StrAppendFormat(
-      &text, "  TP %d  yes: per rank heads %u, KV heads %u, weights %s, KV cache %s per token\n",
+      &text, "  TP %d  yes: per rank heads %u, KV heads %u, weights %s, KV cache %s per token%s\n",
       info.size, info.heads_per_rank, info.kv_heads_per_rank,
-      HumanBytes(info.weight_bytes_per_rank), HumanBytes(info.kv_bytes_per_token_per_rank));
+      HumanBytes(info.weight_bytes_per_rank), HumanBytes(info.kv_bytes_per_token_per_rank),
+      memory.has_value() ? absl::StrCat("; ", MemoryText(info, *memory)) : "");
+}
+
+// "2 layers of full attention, 4 layers with the last 512 tokens"; empty where all layers see
+// everything.
+std::string WindowText(const ModelSpec& spec) {
+  size_t full_layers = 0;
+  std::string windows;
+  for (const KvGroupSpec& group : spec.kv_groups) {
+    if (group.window_tokens == 0) {
+      full_layers += group.layers.size();
+    } else {
+      absl::StrAppend(&windows, windows.empty() ? "" : ", ", Count(group.layers.size(), "layer"),
+                      " with the last ", Count(group.window_tokens, "token"));
+    }
+  }
+  if (windows.empty()) return "";
+  return absl::StrCat(Count(full_layers, "layer"), " of full attention, ", windows);
 }
 
 // A name from the file on one line of the terminal, without control characters; UTF-8 letters stay.
@@ -102,11 +160,14 @@ std::string Printable(std::string_view name) { return absl::Utf8SafeCHexEscape(S
 
 }  // namespace
 
-absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec& spec) {
+absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec& spec,
+                                        std::optional<uint64_t> memory_bytes) {
   ModelInfo info;
   info.spec = spec;
   info.gguf_version = file.version();
+  info.files = file.parts().size();
   info.file_bytes = file.size_bytes();
+  info.memory_bytes = memory_bytes;
   info.fingerprint = ModelFingerprint(file);
   info.types = CountTypes(file);
   for (const TypeShare& share : info.types) {
@@ -117,7 +178,8 @@ absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec&
   info.kv_bytes_per_token_f16 = KvBytesPerToken(spec, whole, tensor::Type::kF16);
   info.kv_bytes_per_token_f32 = KvBytesPerToken(spec, whole, tensor::Type::kF32);
   for (const int size : kSizes) {
-    TANDEM_ASSIGN_OR_RETURN(info.parallel.emplace_back(), DescribeSize(file, spec, size));
+    TANDEM_ASSIGN_OR_RETURN(info.parallel.emplace_back(),
+                            DescribeSize(file, spec, size, memory_bytes));
   }
   return info;
 }
@@ -129,12 +191,16 @@ std::string FormatInfo(const ModelInfo& info) {
   absl::StrAppendFormat(&text, "architecture  %s\n", spec.architecture);
   absl::StrAppendFormat(&text, "parameters    %s in %u tensors\n", HumanCount(info.parameters),
                         info.tensors);
-  absl::StrAppendFormat(&text, "file          %s, GGUF version %u\n", HumanBytes(info.file_bytes),
+  absl::StrAppendFormat(&text, "file          %s%s, GGUF version %u\n", HumanBytes(info.file_bytes),
+                        info.files > 1 ? absl::StrCat(" in ", info.files, " files") : "",
                         info.gguf_version);
   absl::StrAppendFormat(&text, "layers        %u of hidden size %u, FFN size %u\n", spec.num_layers,
                         spec.hidden_size, spec.ffn_size);
   absl::StrAppendFormat(&text, "attention     %u heads over %u KV heads of size %u\n",
                         spec.num_heads, spec.num_kv_heads, spec.head_dim);
+  if (const std::string windows = WindowText(spec); !windows.empty()) {
+    absl::StrAppendFormat(&text, "windows       %s\n", windows);
+  }
   absl::StrAppendFormat(&text, "rope          %s\n", RopeText(spec.rope));
   absl::StrAppendFormat(&text, "features      %s\n", FeatureText(spec));
   absl::StrAppendFormat(&text, "vocabulary    %u tokens\n", spec.vocab_size);
@@ -149,7 +215,9 @@ std::string FormatInfo(const ModelInfo& info) {
                           HumanCount(share.parameters), HumanBytes(share.bytes));
   }
   absl::StrAppend(&text, "tensor parallelism\n");
-  for (const ParallelInfo& size : info.parallel) AppendParallel(size, text);
+  for (const ParallelInfo& size : info.parallel) {
+    AppendParallel(size, info.memory_bytes, text);
+  }
   return text;
 }
 

@@ -3,6 +3,7 @@
 #define TANDEM_COMMON_MODEL_INFO_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,23 +31,30 @@ struct ParallelInfo {
   uint32_t kv_heads_per_rank = 0;  // of the rank that has most
   uint64_t weight_bytes_per_rank = 0;
   uint64_t kv_bytes_per_token_per_rank = 0;  // F16
+  // The longest sequence whose F16 cache fits beside the weights into the memory asked about; empty
+  // where none was. A step's activations are not counted: they depend on the server's flags.
+  std::optional<uint64_t> tokens_that_fit = std::nullopt;
 };
 
 struct ModelInfo {
   ModelSpec spec;
   uint32_t gguf_version = 0;
-  uint64_t file_bytes = 0;
+  size_t files = 1;         // more where the model is split
+  uint64_t file_bytes = 0;  // of all files
   uint64_t fingerprint = 0;
   uint64_t tensors = 0;
   uint64_t parameters = 0;
   std::vector<TypeShare> types;         // most bytes first
   uint64_t kv_bytes_per_token_f16 = 0;  // of the whole model
   uint64_t kv_bytes_per_token_f32 = 0;
-  std::vector<ParallelInfo> parallel;  // for 1, 2, 4, 8
+  std::vector<ParallelInfo> parallel;                   // for 1, 2, 4, 8
+  std::optional<uint64_t> memory_bytes = std::nullopt;  // of each rank, where it was asked about
 };
 
-// REQUIRES: `spec` is BuildSpec(file).
-absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec& spec);
+// What `memory_bytes` on every rank would hold is answered where it is given. REQUIRES: `spec` is
+// BuildSpec(file).
+absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec& spec,
+                                        std::optional<uint64_t> memory_bytes = std::nullopt);
 
 // Several lines for a person, each ending in a newline.
 std::string FormatInfo(const ModelInfo& info);

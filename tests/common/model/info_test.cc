@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+#include <vector>
+
 #include "common/model/build_spec.h"
 #include "common/model/fingerprint.h"
+#include "tests/common/gguf/gguf_builder.h"
 #include "tests/common/model/tiny_model.h"
 
 namespace tandem::model {
@@ -52,6 +57,49 @@ TEST(InfoTest, SaysWhyASizeIsNotPossible) {
   EXPECT_THAT(text, HasSubstr("4 does not divide the 6 query heads"));
 }
 
+// Memory for the weights of a rank and exactly 100 tokens, then one byte less.
+TEST(InfoTest, TokensThatFitBesideTheWeights) {
+  const auto file = gguf::File::Open("tests/golden/arch/qwen2/model.gguf");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto spec = BuildSpec(*file);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const ParallelInfo one = DescribeModel(*file, *spec)->parallel[0];
+  EXPECT_FALSE(one.tokens_that_fit.has_value());
+  const uint64_t memory = one.weight_bytes_per_rank + 100 * one.kv_bytes_per_token_per_rank;
+  const auto exact = DescribeModel(*file, *spec, memory);
+  EXPECT_EQ(exact->parallel[0].tokens_that_fit, 100u);
+  EXPECT_GT(exact->parallel[1].tokens_that_fit, 200u);
+  EXPECT_FALSE(exact->parallel[2].tokens_that_fit.has_value());  // not possible
+  EXPECT_THAT(FormatInfo(*exact), HasSubstr(" hold them and 100 tokens\n"));
+  EXPECT_EQ(DescribeModel(*file, *spec, memory - 1)->parallel[0].tokens_that_fit, 99u);
+
+  const auto tight = DescribeModel(*file, *spec, one.weight_bytes_per_rank - 1);
+  EXPECT_EQ(tight->parallel[0].tokens_that_fit, 0u);
+  EXPECT_THAT(FormatInfo(*tight), HasSubstr("the weights alone are more than "));
+}
+
+// A layer that keeps 16 tokens costs no more after 16.
+TEST(InfoTest, WindowsKeepTheirTokensAlone) {
+  const auto file = gguf::File::Open("tests/golden/arch/qwen2/model.gguf");
+  ASSERT_TRUE(file.ok()) << file.status();
+  auto spec = BuildSpec(*file);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  ASSERT_EQ(spec->kv_groups.size(), 1u);
+  KvGroupSpec windowed = spec->kv_groups[0];
+  windowed.window_tokens = 16;
+  windowed.layers = {spec->kv_groups[0].layers.back()};
+  spec->kv_groups[0].layers.pop_back();
+  spec->kv_groups.push_back(windowed);
+  const ParallelInfo one = DescribeModel(*file, *spec)->parallel[0];
+  const uint64_t layer = one.kv_bytes_per_token_per_rank / spec->num_layers;
+  const uint64_t memory = one.weight_bytes_per_rank + (100 * (spec->num_layers - 1) + 16) * layer;
+  const auto info = DescribeModel(*file, *spec, memory);
+  EXPECT_EQ(info->parallel[0].tokens_that_fit, 100u);
+  EXPECT_THAT(
+      FormatInfo(*info),
+      HasSubstr("windows       2 layers of full attention, 1 layer with the last 16 tokens\n"));
+}
+
 TEST(InfoTest, ANameCannotWriteToTheTerminal) {
   TinyModel model;
   model.more_keys = [](gguf::GgufBuilder& builder) {
@@ -81,6 +129,34 @@ TEST(FingerprintTest, TellsMetadataDirectoryAndSizeApart) {
   std::vector<std::byte> longer = model.bytes;
   longer.resize(longer.size() + 64);
   EXPECT_NE(ModelFingerprint(*gguf::File::Parse(longer)), fingerprint);
+}
+
+// Opens a model of two files; the second one's tensor has `name` and `values`.
+uint64_t SplitFingerprint(const std::string& name, size_t values) {
+  for (const uint32_t number : {0u, 1u}) {
+    gguf::GgufBuilder builder;
+    builder.AddUint32("split.no", number).AddUint32("split.count", 2);
+    builder.AddUint32("split.tensors.count", 1);
+    if (number == 1) {
+      builder.AddTensor(name, {values}, tensor::Type::kF32, std::vector<std::byte>(4 * values));
+    }
+    const std::vector<std::byte> bytes = builder.Build();
+    std::ofstream out(testing::TempDir() + "m-0000" + std::to_string(number + 1) + "-of-00002.gguf",
+                      std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
+  }
+  const auto file = gguf::File::Open(testing::TempDir() + "m-00001-of-00002.gguf");
+  EXPECT_TRUE(file.ok()) << file.status();
+  return file.ok() ? ModelFingerprint(*file) : 0;
+}
+
+TEST(FingerprintTest, CoversEveryFileOfASplitModel) {
+  const uint64_t fingerprint = SplitFingerprint("a", 4);
+  EXPECT_NE(fingerprint, 0u);
+  EXPECT_EQ(SplitFingerprint("a", 4), fingerprint);
+  EXPECT_NE(SplitFingerprint("b", 4), fingerprint);
+  EXPECT_NE(SplitFingerprint("a", 5), fingerprint);
 }
 
 }  // namespace
