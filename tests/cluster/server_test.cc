@@ -196,6 +196,7 @@ TEST(ServerStartTest, RefusesInOneLine) {
       {"--model", llama, "--max-num-batched-tokens", "8", "--max-num-seqs", "16"},
       {"--model", llama, "--max-model-len", "4096"},
       {"--model", llama, "--kv-cache-type", "q3"},
+      {"--model", llama, "--kv-cache-type", "q8_0"},  // heads of 16
       {"--model", llama, "--listen", "nowhere"},
       {"--model", "no-such-file.gguf"},
   };
