@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "client/info_json.h"
@@ -12,6 +11,7 @@
 #include "common/gguf/file.h"
 #include "common/model/build_spec.h"
 #include "common/model/info.h"
+#include "common/model/kv_cache_type.h"
 
 namespace tandem::client {
 namespace {
@@ -19,15 +19,17 @@ namespace {
 struct InfoOptions {
   std::string model;
   uint64_t memory_bytes = 0;  // of each rank; 0: not asked
+  std::string kv_cache_type = "f16";
   bool json = false;
 };
 
 absl::StatusOr<model::ModelInfo> Describe(const InfoOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(const gguf::File file, gguf::File::Open(options.model));
   TANDEM_ASSIGN_OR_RETURN(const model::ModelSpec spec, model::BuildSpec(file));
-  std::optional<uint64_t> memory;
-  if (options.memory_bytes > 0) memory = options.memory_bytes;
-  return model::DescribeModel(file, spec, memory);
+  model::InfoQuery query;
+  TANDEM_ASSIGN_OR_RETURN(query.kv_type, model::ParseKvCacheType(options.kv_cache_type));
+  if (options.memory_bytes > 0) query.memory_bytes = options.memory_bytes;
+  return model::DescribeModel(file, spec, query);
 }
 
 absl::Status Info(const InfoOptions& options) {
@@ -49,6 +51,8 @@ void AddInfoCommand(CLI::App& app, Action& action) {
       app.add_subcommand("info", "what is in a GGUF file, and what N ranks would need for it");
   command->add_option("model", options->model, "GGUF file; of a split model the first one")
       ->required();
+  command->add_option("--kv-cache-type", options->kv_cache_type, "f32, f16, bf16 or q8_0")
+      ->capture_default_str();
   command
       ->add_option("--memory", options->memory_bytes,
                    "memory of each rank, such as 24GiB: how many tokens fit beside the weights")

@@ -96,7 +96,8 @@ std::string ToJson(const model::ModelInfo& info) {
   for (const model::TypeShare& share : info.types) json["types"].push_back(TypeJson(share));
   json["kv_bytes_per_token"] = {{"f16", info.kv_bytes_per_token_f16},
                                 {"f32", info.kv_bytes_per_token_f32}};
-  if (info.memory_bytes.has_value()) json["memory_bytes"] = *info.memory_bytes;
+  json["kv_cache_type"] = std::string(tensor::Name(info.query.kv_type));
+  if (info.query.memory_bytes.has_value()) json["memory_bytes"] = *info.query.memory_bytes;
   json["tensor_parallel"] = Json::array();
   for (const model::ParallelInfo& parallel : info.parallel) {
     json["tensor_parallel"].push_back(ParallelJson(parallel));

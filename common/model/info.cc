@@ -11,6 +11,7 @@
 #include "common/base/strings.h"
 #include "common/model/fingerprint.h"
 #include "common/model/human_bytes.h"
+#include "common/model/kv_cache_type.h"
 #include "common/model/memory_plan.h"
 #include "common/model/shard.h"
 #include "common/model/slices.h"
@@ -36,31 +37,33 @@ std::vector<TypeShare> CountTypes(const gguf::File& file) {
   return sorted;
 }
 
-// F16 bytes of one sequence's cache on a rank: a windowed group keeps its window alone.
-uint64_t CacheBytes(const ModelSpec& spec, const ShardPlan& plan, uint64_t tokens) {
+// Bytes of one sequence's cache on a rank: a windowed group keeps its window alone.
+uint64_t CacheBytes(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type,
+                    uint64_t tokens) {
   uint64_t bytes = 0;
   for (const KvGroupSpec& group : spec.kv_groups) {
     const uint64_t kept =
         group.window_tokens == 0 ? tokens : std::min<uint64_t>(tokens, group.window_tokens);
-    bytes += kept * KvBytesPerToken(spec, plan, group, tensor::Type::kF16);
+    bytes += kept * KvBytesPerToken(spec, plan, group, kv_type);
   }
   return bytes;
 }
 
 // The longest sequence whose cache fits into `bytes`.
-uint64_t TokensThatFit(const ModelSpec& spec, const ShardPlan& plan, uint64_t bytes) {
+uint64_t TokensThatFit(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type,
+                       uint64_t bytes) {
   // No cache row has less than a byte, and none of a model that can be opened more than 2^24.
   uint64_t fits = 0, too_many = std::min(bytes, uint64_t{1} << 39) + 1;
-  if (CacheBytes(spec, plan, too_many) <= bytes) return too_many;  // windows alone
+  if (CacheBytes(spec, plan, kv_type, too_many) <= bytes) return too_many;  // windows alone
   while (too_many - fits > 1) {
     const uint64_t middle = fits + (too_many - fits) / 2;
-    (CacheBytes(spec, plan, middle) <= bytes ? fits : too_many) = middle;
+    (CacheBytes(spec, plan, kv_type, middle) <= bytes ? fits : too_many) = middle;
   }
   return fits;
 }
 
 absl::StatusOr<ParallelInfo> DescribeSize(const gguf::File& file, const ModelSpec& spec, int size,
-                                          std::optional<uint64_t> memory) {
+                                          const InfoQuery& query) {
   ParallelInfo info;
   info.size = size;
   for (int rank = 0; rank < size; ++rank) {
@@ -73,10 +76,12 @@ absl::StatusOr<ParallelInfo> DescribeSize(const gguf::File& file, const ModelSpe
     info.weight_bytes_per_rank = std::max(info.weight_bytes_per_rank, bytes);
     info.heads_per_rank = std::max(info.heads_per_rank, plan->heads.size());
     info.kv_heads_per_rank = std::max(info.kv_heads_per_rank, plan->kv_heads.size());
-    info.kv_bytes_per_token_per_rank = std::max(info.kv_bytes_per_token_per_rank,
-                                                KvBytesPerToken(spec, *plan, tensor::Type::kF16));
-    if (memory.has_value()) {
-      const uint64_t fits = bytes > *memory ? 0 : TokensThatFit(spec, *plan, *memory - bytes);
+    info.kv_bytes_per_token_per_rank =
+        std::max(info.kv_bytes_per_token_per_rank, KvBytesPerToken(spec, *plan, query.kv_type));
+    if (query.memory_bytes.has_value()) {
+      const uint64_t memory = *query.memory_bytes;
+      const uint64_t fits =
+          bytes > memory ? 0 : TokensThatFit(spec, *plan, query.kv_type, memory - bytes);
       info.tokens_that_fit = std::min(info.tokens_that_fit.value_or(fits), fits);
     }
   }
@@ -126,16 +131,19 @@ std::string MemoryText(const ParallelInfo& info, uint64_t memory) {
   return absl::StrCat(HumanBytes(memory), " hold them and ", Count(*info.tokens_that_fit, "token"));
 }
 
-void AppendParallel(const ParallelInfo& info, std::optional<uint64_t> memory, std::string& text) {
+void AppendParallel(const ParallelInfo& info, const InfoQuery& query, std::string& text) {
   if (!info.possible) {
     absl::StrAppendFormat(&text, "  TP %d  no: %s\n", info.size, info.why_not);
     return;
   }
   absl::StrAppendFormat(
-      &text, "  TP %d  yes: per rank heads %u, KV heads %u, weights %s, KV cache %s per token%s\n",
+      &text,
+      "  TP %d  yes: per rank heads %u, KV heads %u, weights %s, %s KV cache %s per token%s\n",
       info.size, info.heads_per_rank, info.kv_heads_per_rank,
-      HumanBytes(info.weight_bytes_per_rank), HumanBytes(info.kv_bytes_per_token_per_rank),
-      memory.has_value() ? absl::StrCat("; ", MemoryText(info, *memory)) : "");
+      HumanBytes(info.weight_bytes_per_rank), std::string(tensor::Name(query.kv_type)),
+      HumanBytes(info.kv_bytes_per_token_per_rank),
+      query.memory_bytes.has_value() ? absl::StrCat("; ", MemoryText(info, *query.memory_bytes))
+                                     : "");
 }
 
 // "2 layers of full attention, 4 layers with the last 512 tokens"; empty where all layers see
@@ -161,13 +169,14 @@ std::string Printable(std::string_view name) { return absl::Utf8SafeCHexEscape(S
 }  // namespace
 
 absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec& spec,
-                                        std::optional<uint64_t> memory_bytes) {
+                                        const InfoQuery& query) {
+  TANDEM_RETURN_IF_ERROR(CheckKvCacheType(spec, query.kv_type));
   ModelInfo info;
   info.spec = spec;
   info.gguf_version = file.version();
   info.files = file.parts().size();
   info.file_bytes = file.size_bytes();
-  info.memory_bytes = memory_bytes;
+  info.query = query;
   info.fingerprint = ModelFingerprint(file);
   info.types = CountTypes(file);
   for (const TypeShare& share : info.types) {
@@ -178,8 +187,7 @@ absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec&
   info.kv_bytes_per_token_f16 = KvBytesPerToken(spec, whole, tensor::Type::kF16);
   info.kv_bytes_per_token_f32 = KvBytesPerToken(spec, whole, tensor::Type::kF32);
   for (const int size : kSizes) {
-    TANDEM_ASSIGN_OR_RETURN(info.parallel.emplace_back(),
-                            DescribeSize(file, spec, size, memory_bytes));
+    TANDEM_ASSIGN_OR_RETURN(info.parallel.emplace_back(), DescribeSize(file, spec, size, query));
   }
   return info;
 }
@@ -216,7 +224,7 @@ std::string FormatInfo(const ModelInfo& info) {
   }
   absl::StrAppend(&text, "tensor parallelism\n");
   for (const ParallelInfo& size : info.parallel) {
-    AppendParallel(size, info.memory_bytes, text);
+    AppendParallel(size, info.query, text);
   }
   return text;
 }

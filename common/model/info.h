@@ -22,6 +22,12 @@ struct TypeShare {
   uint64_t bytes = 0;
 };
 
+// What to reckon with.
+struct InfoQuery {
+  tensor::Type kv_type = tensor::Type::kF16;            // of the KV cache
+  std::optional<uint64_t> memory_bytes = std::nullopt;  // of each rank: how many tokens fit?
+};
+
 // One tensor-parallel size. The bytes are those of the rank that needs most.
 struct ParallelInfo {
   int size = 1;
@@ -30,8 +36,8 @@ struct ParallelInfo {
   uint32_t heads_per_rank = 0;
   uint32_t kv_heads_per_rank = 0;  // of the rank that has most
   uint64_t weight_bytes_per_rank = 0;
-  uint64_t kv_bytes_per_token_per_rank = 0;  // F16
-  // The longest sequence whose F16 cache fits beside the weights into the memory asked about; empty
+  uint64_t kv_bytes_per_token_per_rank = 0;
+  // The longest sequence whose cache fits beside the weights into the memory asked about; empty
   // where none was. A step's activations are not counted: they depend on the server's flags.
   std::optional<uint64_t> tokens_that_fit = std::nullopt;
 };
@@ -47,14 +53,14 @@ struct ModelInfo {
   std::vector<TypeShare> types;         // most bytes first
   uint64_t kv_bytes_per_token_f16 = 0;  // of the whole model
   uint64_t kv_bytes_per_token_f32 = 0;
-  std::vector<ParallelInfo> parallel;                   // for 1, 2, 4, 8
-  std::optional<uint64_t> memory_bytes = std::nullopt;  // of each rank, where it was asked about
+  std::vector<ParallelInfo> parallel;  // for 1, 2, 4, 8
+  InfoQuery query;                     // what the numbers of `parallel` are for
 };
 
-// What `memory_bytes` on every rank would hold is answered where it is given. REQUIRES: `spec` is
-// BuildSpec(file).
+// INVALID_ARGUMENT where the model's heads cannot be kept in the cache type asked about. REQUIRES:
+// `spec` is BuildSpec(file).
 absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec& spec,
-                                        std::optional<uint64_t> memory_bytes = std::nullopt);
+                                        const InfoQuery& query = {});
 
 // Several lines for a person, each ending in a newline.
 std::string FormatInfo(const ModelInfo& info);

@@ -35,6 +35,8 @@ expect info 0 'architecture +llama' '^$' $tandem info $model
 expect 'info json' 0 '"architecture": "llama"' '^$' $tandem info --json $model
 expect 'info memory' 0 'TP 1 +yes: .*; 1 GiB hold them and [0-9]+ tokens' '^$' $tandem info $model --memory 1GiB
 expect 'info memory json' 0 '"tokens_that_fit": [0-9]+' '^$' $tandem info $model --memory 1000MB --json
+expect 'info cache type' 0 'BF16 KV cache .* per token' '^$' $tandem info $model --kv-cache-type bf16
+expect 'info no cache type' 1 '^$' '^tandem: .*f32, f16, bf16, q8_0' $tandem info $model --kv-cache-type q4
 expect 'info no memory' 2 '^$' '^tandem: .*--memory' $tandem info $model --memory lots
 expect 'no file' 1 '^$' '^tandem: no/such.gguf: ' $tandem info no/such.gguf
 for bad in empty magic-only trunc-data-half missing-tensor tokens-missing; do

@@ -42,11 +42,13 @@ TEST(InfoJson, MemoryIsAnsweredWhereItWasAskedAbout) {
   const auto silent = nlohmann::json::parse(ToJson(info));
   EXPECT_FALSE(silent.contains("memory_bytes"));
   EXPECT_FALSE(silent["tensor_parallel"][0].contains("tokens_that_fit"));
-  info.memory_bytes = 1000;
+  info.query.memory_bytes = 1000;
+  info.query.kv_type = tensor::Type::kBF16;
   info.parallel[0].tokens_that_fit = 7;
   info.spec.kv_groups = {{.window_tokens = 0, .layers = {0}}, {.window_tokens = 16, .layers = {1}}};
   const auto json = nlohmann::json::parse(ToJson(info));
   EXPECT_EQ(json["memory_bytes"], 1000);
+  EXPECT_EQ(json["kv_cache_type"], "BF16");
   EXPECT_EQ(json["tensor_parallel"][0]["tokens_that_fit"], 7);
   EXPECT_EQ(json["windows"], nlohmann::json::parse(R"([{"window_tokens": 16, "layers": 1}])"));
 }

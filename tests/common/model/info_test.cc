@@ -66,14 +66,22 @@ TEST(InfoTest, TokensThatFitBesideTheWeights) {
   const ParallelInfo one = DescribeModel(*file, *spec)->parallel[0];
   EXPECT_FALSE(one.tokens_that_fit.has_value());
   const uint64_t memory = one.weight_bytes_per_rank + 100 * one.kv_bytes_per_token_per_rank;
-  const auto exact = DescribeModel(*file, *spec, memory);
+  const auto exact = DescribeModel(*file, *spec, {.memory_bytes = memory});
   EXPECT_EQ(exact->parallel[0].tokens_that_fit, 100u);
   EXPECT_GT(exact->parallel[1].tokens_that_fit, 200u);
   EXPECT_FALSE(exact->parallel[2].tokens_that_fit.has_value());  // not possible
   EXPECT_THAT(FormatInfo(*exact), HasSubstr(" hold them and 100 tokens\n"));
-  EXPECT_EQ(DescribeModel(*file, *spec, memory - 1)->parallel[0].tokens_that_fit, 99u);
+  EXPECT_EQ(DescribeModel(*file, *spec, {.memory_bytes = memory - 1})->parallel[0].tokens_that_fit,
+            99u);
 
-  const auto tight = DescribeModel(*file, *spec, one.weight_bytes_per_rank - 1);
+  const auto wide =
+      DescribeModel(*file, *spec, {.kv_type = tensor::Type::kF32, .memory_bytes = memory});
+  EXPECT_EQ(wide->parallel[0].tokens_that_fit, 50u);
+  EXPECT_THAT(FormatInfo(*wide), HasSubstr(", F32 KV cache "));
+  const auto blocks = DescribeModel(*file, *spec, {.kv_type = tensor::Type::kQ8_0});
+  EXPECT_EQ(blocks.status().code(), absl::StatusCode::kInvalidArgument) << blocks.status();
+
+  const auto tight = DescribeModel(*file, *spec, {.memory_bytes = one.weight_bytes_per_rank - 1});
   EXPECT_EQ(tight->parallel[0].tokens_that_fit, 0u);
   EXPECT_THAT(FormatInfo(*tight), HasSubstr("the weights alone are more than "));
 }
@@ -93,7 +101,7 @@ TEST(InfoTest, WindowsKeepTheirTokensAlone) {
   const ParallelInfo one = DescribeModel(*file, *spec)->parallel[0];
   const uint64_t layer = one.kv_bytes_per_token_per_rank / spec->num_layers;
   const uint64_t memory = one.weight_bytes_per_rank + (100 * (spec->num_layers - 1) + 16) * layer;
-  const auto info = DescribeModel(*file, *spec, memory);
+  const auto info = DescribeModel(*file, *spec, {.memory_bytes = memory});
   EXPECT_EQ(info->parallel[0].tokens_that_fit, 100u);
   EXPECT_THAT(
       FormatInfo(*info),
