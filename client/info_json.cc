@@ -14,17 +14,7 @@ Json RopeJson(const model::RopeSpec& rope) {
   json["pairing"] = rope.pairing == model::RopePairing::kHalves ? "halves" : "adjacent";
   json["dims"] = rope.rotary_dims;
   json["base"] = rope.base;
-  switch (rope.scaling) {
-    case model::RopeScalingKind::kNone:
-      json["scaling"] = "none";
-      break;
-    case model::RopeScalingKind::kLinear:
-      json["scaling"] = "linear";
-      break;
-    case model::RopeScalingKind::kYarn:
-      json["scaling"] = "yarn";
-      break;
-  }
+  json["scaling"] = std::string(model::Name(rope.scaling));
   json["factor"] = rope.factor;
   json["original_context"] = rope.original_context;
   return json;
@@ -74,11 +64,11 @@ void AddSpec(const model::ModelSpec& spec, Json& json) {
   json["context_length"] = spec.context_length;
   json["windows"] = WindowsJson(spec);
   json["rope"] = RopeJson(spec.rope);
-  json["features"] = {{"tied_embeddings", spec.tied_embeddings},
-                      {"qkv_bias", spec.has_qkv_bias},
-                      {"output_bias", spec.has_output_bias},
-                      {"qk_norm", spec.has_qk_norm},
-                      {"rope_factors", spec.has_rope_factors}};
+  json["features"] = {{"tied_embeddings", !spec.Has(model::Feature::kUntiedHead)},
+                      {"qkv_bias", spec.Has(model::Feature::kQkvBias)},
+                      {"output_bias", spec.Has(model::Feature::kOutputBias)},
+                      {"qk_norm", spec.Has(model::Feature::kQkNorm)},
+                      {"rope_factors", spec.Has(model::Feature::kRopeFactors)}};
 }
 
 }  // namespace

@@ -22,11 +22,31 @@ inline constexpr std::string_view kEmbeddingLength = "{arch}.embedding_length";
 inline constexpr std::string_view kBlockCount = "{arch}.block_count";
 inline constexpr std::string_view kFeedForwardLength = "{arch}.feed_forward_length";
 inline constexpr std::string_view kExpertCount = "{arch}.expert_count";
+inline constexpr std::string_view kExpertUsedCount = "{arch}.expert_used_count";
+inline constexpr std::string_view kExpertFeedForwardLength = "{arch}.expert_feed_forward_length";
+inline constexpr std::string_view kExpertSharedFeedForwardLength =
+    "{arch}.expert_shared_feed_forward_length";
+inline constexpr std::string_view kExpertSharedCount = "{arch}.expert_shared_count";
+inline constexpr std::string_view kExpertWeightsScale = "{arch}.expert_weights_scale";
+inline constexpr std::string_view kExpertWeightsNorm = "{arch}.expert_weights_norm";
+inline constexpr std::string_view kExpertGatingFunction = "{arch}.expert_gating_func";
+inline constexpr std::string_view kExpertGroupCount = "{arch}.expert_group_count";
+inline constexpr std::string_view kExpertGroupUsedCount = "{arch}.expert_group_used_count";
+inline constexpr std::string_view kLeadingDenseBlockCount = "{arch}.leading_dense_block_count";
+inline constexpr std::string_view kAttnSoftcap = "{arch}.attn_logit_softcapping";
+inline constexpr std::string_view kFinalSoftcap = "{arch}.final_logit_softcapping";
 inline constexpr std::string_view kHeadCount = "{arch}.attention.head_count";
 inline constexpr std::string_view kHeadCountKv = "{arch}.attention.head_count_kv";
 inline constexpr std::string_view kKeyLength = "{arch}.attention.key_length";
 inline constexpr std::string_view kValueLength = "{arch}.attention.value_length";
 inline constexpr std::string_view kRmsEpsilon = "{arch}.attention.layer_norm_rms_epsilon";
+inline constexpr std::string_view kLayerNormEpsilon = "{arch}.attention.layer_norm_epsilon";
+inline constexpr std::string_view kAttentionScale = "{arch}.attention.scale";
+inline constexpr std::string_view kSlidingWindow = "{arch}.attention.sliding_window";
+inline constexpr std::string_view kQueryRank = "{arch}.attention.q_lora_rank";
+inline constexpr std::string_view kKvRank = "{arch}.attention.kv_lora_rank";
+inline constexpr std::string_view kKeyLengthMla = "{arch}.attention.key_length_mla";
+inline constexpr std::string_view kValueLengthMla = "{arch}.attention.value_length_mla";
 inline constexpr std::string_view kCausal = "{arch}.attention.causal";
 inline constexpr std::string_view kRopeDimensionCount = "{arch}.rope.dimension_count";
 inline constexpr std::string_view kRopeFreqBase = "{arch}.rope.freq_base";
@@ -35,6 +55,8 @@ inline constexpr std::string_view kRopeScaleLinear =
 inline constexpr std::string_view kRopeScalingType = "{arch}.rope.scaling.type";
 inline constexpr std::string_view kRopeScalingFactor = "{arch}.rope.scaling.factor";
 inline constexpr std::string_view kRopeScalingAttnFactor = "{arch}.rope.scaling.attn_factor";
+inline constexpr std::string_view kRopeScalingYarnLogMultiplier =
+    "{arch}.rope.scaling.yarn_log_multiplier";
 inline constexpr std::string_view kRopeScalingOriginalContext =
     "{arch}.rope.scaling.original_context_length";
 

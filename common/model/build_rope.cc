@@ -40,12 +40,32 @@ absl::StatusOr<RopeScalingKind> ScalingKind(std::string_view key,
   if (*name == "none") return RopeScalingKind::kNone;
   if (*name == "linear") return RopeScalingKind::kLinear;
   if (*name == "yarn") return RopeScalingKind::kYarn;
-  return absl::UnimplementedError(absl::StrCat(
-      "key ", gguf::Quoted(key), ": needed none, linear or yarn, found ", gguf::Quoted(*name)));
+  // Long-rope is its factor tensors.
+  if (*name == "longrope") return RopeScalingKind::kNone;
+  return absl::UnimplementedError(absl::StrCat("key ", gguf::Quoted(key),
+                                               ": needed none, linear, yarn or longrope, found ",
+                                               gguf::Quoted(*name)));
+}
+
+// What the server was told goes before what the file says.
+absl::Status Override(const SpecOptions& options, RopeSpec& rope) {
+  if (options.rope_scaling.has_value()) rope.scaling = *options.rope_scaling;
+  if (options.rope_scale.has_value()) {
+    if (!(*options.rope_scale > 0.0f && *options.rope_scale <= 1e6f)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "rope scale: needed a number above 0 and at most 1000000, found ", *options.rope_scale));
+    }
+    rope.factor = *options.rope_scale;
+    // A factor alone means linear scaling, as in files.
+    if (rope.scaling == RopeScalingKind::kNone && !options.rope_scaling.has_value())
+      rope.scaling = RopeScalingKind::kLinear;
+  }
+  if (rope.scaling == RopeScalingKind::kNone) rope.factor = 1.0f;
+  return absl::OkStatus();
 }
 
 absl::Status ReadScaling(const gguf::Metadata& metadata, std::string_view architecture,
-                         RopeSpec& rope) {
+                         const SpecOptions& options, RopeSpec& rope) {
   const auto key = [&](std::string_view pattern) { return gguf::KeyFor(pattern, architecture); };
   std::string factor_key = key(keys::kRopeScalingFactor);
   if (!metadata.Has(factor_key)) {
@@ -56,7 +76,8 @@ absl::Status ReadScaling(const gguf::Metadata& metadata, std::string_view archit
   TANDEM_ASSIGN_OR_RETURN(const auto type_name, metadata.FindString(type_key));
   TANDEM_ASSIGN_OR_RETURN(rope.scaling, ScalingKind(type_key, type_name, metadata.Has(factor_key)));
   TANDEM_ASSIGN_OR_RETURN(const float factor, Number(metadata, factor_key, 1.0f, 0.0f, 1e6f));
-  rope.factor = rope.scaling == RopeScalingKind::kNone ? 1.0f : factor;
+  rope.factor = factor;
+  TANDEM_RETURN_IF_ERROR(Override(options, rope));
   TANDEM_ASSIGN_OR_RETURN(rope.magnitude,
                           Number(metadata, key(keys::kRopeScalingAttnFactor), 1.0f, 0.0f, 1e6f));
   const std::string context_key = key(keys::kRopeScalingOriginalContext);
@@ -77,12 +98,17 @@ double PairOfRotations(const RopeSpec& rope, double rotations) {
 
 }  // namespace
 
-absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, std::string_view architecture,
-                                  RopePairing pairing, const ModelSpec& spec) {
+absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, const Architecture& architecture,
+                                  const ModelSpec& spec, const SpecOptions& options) {
   RopeSpec rope;
-  rope.pairing = pairing;
+  rope.pairing = architecture.pairing;
   rope.original_context = spec.context_length;
-  const std::string dims_key = gguf::KeyFor(keys::kRopeDimensionCount, architecture);
+  if (architecture.learned_positions) {
+    if (!options.rope_scaling.has_value() && !options.rope_scale.has_value()) return rope;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "architecture ", Sv(architecture.name), " has no rotary positions that could be scaled"));
+  }
+  const std::string dims_key = gguf::KeyFor(keys::kRopeDimensionCount, architecture.name);
   TANDEM_ASSIGN_OR_RETURN(const auto dims, metadata.FindUint32(dims_key));
   rope.rotary_dims = dims.value_or(spec.head_dim);
   if (rope.rotary_dims < 2 || rope.rotary_dims % 2 != 0 || rope.rotary_dims > spec.head_dim) {
@@ -91,9 +117,9 @@ absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, std::string_vi
         spec.head_dim, ", found ", rope.rotary_dims));
   }
   TANDEM_ASSIGN_OR_RETURN(
-      rope.base,
-      Number(metadata, gguf::KeyFor(keys::kRopeFreqBase, architecture), 10000.0f, 1.0f, 1e15f));
-  TANDEM_RETURN_IF_ERROR(ReadScaling(metadata, architecture, rope));
+      rope.base, Number(metadata, gguf::KeyFor(keys::kRopeFreqBase, architecture.name), 10000.0f,
+                        1.0f, 1e15f));
+  TANDEM_RETURN_IF_ERROR(ReadScaling(metadata, architecture.name, options, rope));
   return rope;
 }
 
@@ -107,11 +133,17 @@ void FoldFrequencies(std::span<const float> factors, RopeSpec& rope) {
     high = std::min(rope.rotary_dims - 1.0, std::ceil(PairOfRotations(rope, kBetaSlow)));
     rope.magnitude *= static_cast<float>(1.0 + 0.1 * std::log(static_cast<double>(rope.factor)));
   }
+  double base = rope.base;
+  double factor = rope.factor;
+  if (rope.scaling == RopeScalingKind::kNtk && rope.rotary_dims > 2) {
+    base *= std::pow(factor, rope.rotary_dims / (rope.rotary_dims - 2.0));
+    factor = 1.0;
+  }
   rope.inv_freq.resize(pairs);
   for (uint32_t i = 0; i < pairs; ++i) {
-    double frequency = std::pow(static_cast<double>(rope.base), -2.0 * i / rope.rotary_dims);
+    double frequency = std::pow(base, -2.0 * i / rope.rotary_dims);
     if (!factors.empty()) frequency /= factors[i];
-    const double scaled = frequency / rope.factor;
+    const double scaled = frequency / factor;
     // How much of the unscaled frequency stays: 1 for fast pairs, 0 for slow ones, a ramp between.
     const double keep =
         yarn ? 1.0 - std::clamp((i - low) / std::max(0.001, high - low), 0.0, 1.0) : 0.0;
@@ -119,18 +151,34 @@ void FoldFrequencies(std::span<const float> factors, RopeSpec& rope) {
   }
 }
 
-absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file) {
-  const gguf::TensorInfo* tensor = file.FindTensor("rope_freqs.weight");
+absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const ModelSpec& spec,
+                                                   uint32_t context) {
+  std::string_view name = "rope_freqs.weight";
+  if (spec.Has(Feature::kLongRope)) {
+    name = context > spec.rope.original_context ? "rope_factors_long.weight"
+                                                : "rope_factors_short.weight";
+  }
+  const gguf::TensorInfo* tensor = file.FindTensor(name);
   if (tensor == nullptr) return std::vector<float>();
   std::vector<float> factors(tensor->values);
   tensor::Dequantize(tensor->type, tensor->data, factors.data(), factors.size());
   for (size_t i = 0; i < factors.size(); ++i) {
     if (factors[i] > 0.0f && std::isfinite(factors[i])) continue;
-    return absl::InvalidArgumentError(absl::StrCat("tensor \"rope_freqs.weight\": value ", i,
+    return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(name), ": value ", i,
                                                    ": needed a number above 0, found ",
                                                    factors[i]));
   }
   return factors;
+}
+
+absl::Status MoveMagnitudeToScale(const MetadataReader& reader, ModelSpec& spec) {
+  TANDEM_ASSIGN_OR_RETURN(const float multiplier,
+                          reader.NonNegative(keys::kRopeScalingYarnLogMultiplier));
+  if (multiplier == 0.0f || spec.rope.scaling != RopeScalingKind::kYarn) return absl::OkStatus();
+  const double scale = 1.0 + double{multiplier} * std::log(double{spec.rope.factor});
+  spec.rope.magnitude = 1.0f;
+  spec.attention_scale *= static_cast<float>(scale * scale);
+  return absl::OkStatus();
 }
 
 }  // namespace tandem::model

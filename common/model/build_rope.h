@@ -2,28 +2,37 @@
 #ifndef TANDEM_COMMON_MODEL_BUILD_ROPE_H_
 #define TANDEM_COMMON_MODEL_BUILD_ROPE_H_
 
-#include <string_view>
+#include <span>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/gguf/file.h"
+#include "common/model/architecture.h"
+#include "common/model/build_spec.h"
+#include "common/model/metadata_reader.h"
 #include "common/model/spec.h"
 
 namespace tandem::model {
 
-// The part that metadata states: dims, base, kind and amount of scaling; inv_freq stays empty.
-// `spec` has its sizes.
-absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, std::string_view architecture,
-                                  RopePairing pairing, const ModelSpec& spec);
+// The part that metadata and the server's options state: dims, base, kind and amount of scaling;
+// inv_freq stays empty. `spec` has its sizes.
+absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, const Architecture& architecture,
+                                  const ModelSpec& spec, const SpecOptions& options);
 
 // Fills inv_freq and `magnitude`. `factors` divide the frequencies, one per pair (Llama 3's
-// rope_freqs.weight); empty: none. Linear scaling divides positions by `factor`; YaRN (Peng et al.,
-// 2023, arXiv:2309.00071) does so for slow pairs only.
+// rope_freqs.weight, long-rope's); empty: none. Linear scaling divides positions by `factor`; NTK
+// stretches the base; YaRN (Peng et al., 2023, arXiv:2309.00071) divides slow pairs only.
 void FoldFrequencies(std::span<const float> factors, RopeSpec& rope);
 
-// The factors of a file's rope_freqs.weight, or none. INVALID_ARGUMENT for a factor that is not
-// finite and positive. REQUIRES: the tensor's shape and type were checked.
-absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file);
+// The factors that the file has for a context of `context` tokens, or none. INVALID_ARGUMENT for a
+// factor that is not finite and positive. REQUIRES: the tensors' shapes and types were checked.
+absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const ModelSpec& spec,
+                                                   uint32_t context);
+
+// DeepSeek's YaRN: cos and sin keep their magnitude, scores are scaled instead. Does nothing where
+// the file has no such key.
+absl::Status MoveMagnitudeToScale(const MetadataReader& reader, ModelSpec& spec);
 
 }  // namespace tandem::model
 

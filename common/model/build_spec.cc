@@ -1,7 +1,8 @@
 #include "common/model/build_spec.h"
 
+#include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,40 +16,14 @@
 #include "common/model/architecture.h"
 #include "common/model/build_rope.h"
 #include "common/model/check_tensors.h"
+#include "common/model/metadata_reader.h"
 #include "common/model/quantization.h"
+#include "common/model/read_mixture.h"
 
 namespace tandem::model {
 namespace {
 
 namespace keys = gguf::keys;
-
-// Metadata with the architecture's prefix already known.
-class Reader {
- public:
-  Reader(const gguf::Metadata& metadata, std::string_view architecture)
-      : metadata_(metadata), architecture_(architecture) {}
-
-  absl::StatusOr<uint32_t> Size(std::string_view key) const {
-    const std::string full = gguf::KeyFor(key, architecture_);
-    TANDEM_ASSIGN_OR_RETURN(const uint32_t size, metadata_.GetUint32(full));
-    if (size == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("key ", gguf::Quoted(full), ": needed at least 1, found 0"));
-    }
-    return size;
-  }
-  absl::StatusOr<uint32_t> Size(std::string_view key, uint32_t otherwise) const {
-    if (!metadata_.Has(gguf::KeyFor(key, architecture_))) return otherwise;
-    return Size(key);
-  }
-  absl::StatusOr<float> Float(std::string_view key) const {
-    return metadata_.GetFloat(gguf::KeyFor(key, architecture_));
-  }
-
- private:
-  const gguf::Metadata& metadata_;
-  std::string_view architecture_;
-};
 
 absl::StatusOr<const Architecture*> ReadArchitecture(const gguf::Metadata& metadata) {
   TANDEM_ASSIGN_OR_RETURN(const std::string_view name, metadata.GetString(keys::kArchitecture));
@@ -65,24 +40,14 @@ absl::StatusOr<const Architecture*> ReadArchitecture(const gguf::Metadata& metad
 }
 
 // What Tandem would get wrong rather than fail on.
-absl::Status RefuseOtherMathematics(const gguf::Metadata& metadata, std::string_view architecture) {
-  const std::string experts_key = gguf::KeyFor(keys::kExpertCount, architecture);
-  TANDEM_ASSIGN_OR_RETURN(const auto experts, metadata.FindUint32(experts_key));
-  if (experts.value_or(0) > 0) {
-    return absl::UnimplementedError(absl::StrCat("key ", gguf::Quoted(experts_key), " is ",
-                                                 *experts,
-                                                 ": mixtures of experts are not supported"));
-  }
-  const std::string causal_key = gguf::KeyFor(keys::kCausal, architecture);
-  TANDEM_ASSIGN_OR_RETURN(const auto causal, metadata.FindBool(causal_key));
-  if (!causal.value_or(true)) {
-    return absl::UnimplementedError(absl::StrCat("key ", gguf::Quoted(causal_key),
-                                                 " is false: only causal models are supported"));
-  }
-  return absl::OkStatus();
+absl::Status RefuseOtherMathematics(const MetadataReader& reader) {
+  TANDEM_ASSIGN_OR_RETURN(const bool causal, reader.Bool(keys::kCausal, true));
+  if (causal) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat("key ", gguf::Quoted(reader.Full(keys::kCausal)),
+                                               " is false: only causal models are supported"));
 }
 
-absl::Status ReadHeads(const Reader& reader, ModelSpec& spec) {
+absl::Status ReadHeads(const MetadataReader& reader, ModelSpec& spec) {
   TANDEM_ASSIGN_OR_RETURN(spec.num_heads, reader.Size(keys::kHeadCount));
   TANDEM_ASSIGN_OR_RETURN(spec.num_kv_heads, reader.Size(keys::kHeadCountKv, spec.num_heads));
   TANDEM_ASSIGN_OR_RETURN(spec.head_dim, reader.Size(keys::kKeyLength, 0));
@@ -94,17 +59,47 @@ absl::Status ReadHeads(const Reader& reader, ModelSpec& spec) {
     spec.head_dim = spec.hidden_size / spec.num_heads;
   }
   TANDEM_ASSIGN_OR_RETURN(spec.value_dim, reader.Size(keys::kValueLength, spec.head_dim));
-  spec.attention_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec.head_dim)));
   return absl::OkStatus();
 }
 
-absl::Status ReadSizes(const gguf::File& file, const Reader& reader, ModelSpec& spec) {
+// 1 / sqrt(head_dim) unless the file or the table knows better.
+absl::Status ReadAttentionScale(const MetadataReader& reader, const Architecture& architecture,
+                                ModelSpec& spec) {
+  double dims = spec.head_dim;
+  if (spec.num_layers == architecture.layers_with_hidden_scale)
+    dims = static_cast<double>(spec.hidden_size) / spec.num_heads;
+  spec.attention_scale = static_cast<float>(1.0 / std::sqrt(dims));
+  TANDEM_ASSIGN_OR_RETURN(const float stated, reader.NonNegative(keys::kAttentionScale));
+  if (stated > 0.0f) spec.attention_scale = stated;
+  TANDEM_ASSIGN_OR_RETURN(spec.attention_softcap, reader.NonNegative(keys::kAttnSoftcap));
+  TANDEM_ASSIGN_OR_RETURN(spec.logit_softcap, reader.NonNegative(keys::kFinalSoftcap));
+  return absl::OkStatus();
+}
+
+// The traits that the table states.
+void TakeTraits(const Architecture& architecture, ModelSpec& spec) {
+  spec.architecture = architecture.name;
+  spec.norm = architecture.norm;
+  spec.activation = architecture.activation;
+  spec.gated_ffn = architecture.gated_ffn;
+  spec.post_norms = architecture.post_norms;
+  spec.learned_positions = architecture.learned_positions;
+  if (architecture.scaled_embedding)
+    spec.embedding_scale = std::sqrt(static_cast<float>(spec.hidden_size));
+}
+
+absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
+                       const Architecture& architecture, ModelSpec& spec) {
   TANDEM_ASSIGN_OR_RETURN(spec.num_layers, reader.Size(keys::kBlockCount));
-  TANDEM_ASSIGN_OR_RETURN(spec.hidden_size, reader.Size(keys::kEmbeddingLength));
   TANDEM_ASSIGN_OR_RETURN(spec.ffn_size, reader.Size(keys::kFeedForwardLength));
   TANDEM_ASSIGN_OR_RETURN(spec.context_length, reader.Size(keys::kContextLength));
   TANDEM_RETURN_IF_ERROR(ReadHeads(reader, spec));
-  TANDEM_ASSIGN_OR_RETURN(spec.norm_epsilon, reader.Float(keys::kRmsEpsilon));
+  TANDEM_RETURN_IF_ERROR(ReadAttentionScale(reader, architecture, spec));
+  TANDEM_ASSIGN_OR_RETURN(
+      spec.norm_epsilon,
+      reader.Float(spec.norm == NormKind::kLayer ? keys::kLayerNormEpsilon : keys::kRmsEpsilon));
+  TANDEM_ASSIGN_OR_RETURN(spec.moe, ReadMixture(reader, architecture, spec.ffn_size));
+  if (architecture.latent_attention) TANDEM_RETURN_IF_ERROR(ReadLatentAttention(reader, spec));
   TANDEM_ASSIGN_OR_RETURN(const gguf::StringArray tokens,
                           file.metadata().GetStrings(keys::kTokens));
   if (tokens.size() > UINT32_MAX) {
@@ -122,36 +117,94 @@ absl::Status ReadSizes(const gguf::File& file, const Reader& reader, ModelSpec& 
   return absl::OkStatus();
 }
 
-std::vector<KvGroupSpec> OneFullGroup(uint32_t num_layers) {
-  KvGroupSpec group;
-  group.layers.resize(num_layers);
-  std::iota(group.layers.begin(), group.layers.end(), 0u);
-  return {group};
+// Layers with a window and layers without, as groups of their own; a group without layers is left
+// out.
+absl::StatusOr<std::vector<KvGroupSpec>> ReadGroups(const MetadataReader& reader,
+                                                    const Architecture& architecture,
+                                                    const ModelSpec& spec) {
+  const uint32_t period = architecture.window_period;
+  uint32_t window = 0;
+  if (period != 0) {
+    TANDEM_ASSIGN_OR_RETURN(window, reader.Count(keys::kSlidingWindow));
+    // A context that never leaves the window sees everything.
+    if (window >= spec.context_length) window = 0;
+  }
+  KvGroupSpec full;
+  KvGroupSpec windowed{.window_tokens = window, .layers = {}};
+  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+    const bool sees_all = window == 0 || (period > 1 && (layer + 1) % period == 0);
+    (sees_all ? full : windowed).layers.push_back(layer);
+  }
+  std::vector<KvGroupSpec> groups;
+  for (KvGroupSpec& group : {std::ref(full), std::ref(windowed)}) {
+    if (!group.layers.empty()) groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+// All of rope that needs the file's tensors.
+absl::Status FinishRope(const gguf::File& file, const MetadataReader& reader,
+                        const Architecture& architecture, const SpecOptions& options,
+                        ModelSpec& spec) {
+  if (spec.rope.rotary_dims == 0) return absl::OkStatus();
+  const uint32_t context = options.max_model_len == 0 ? spec.context_length : options.max_model_len;
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<float> factors, ReadRopeFactors(file, spec, context));
+  FoldFrequencies(factors, spec.rope);
+  TANDEM_RETURN_IF_ERROR(MoveMagnitudeToScale(reader, spec));
+  if (architecture.window_rope_base > 0.0f) {
+    RopeSpec local = spec.rope;
+    local.base = architecture.window_rope_base;
+    local.scaling = RopeScalingKind::kNone;
+    local.factor = local.magnitude = 1.0f;
+    FoldFrequencies({}, local);
+    spec.window_rope = std::move(local);
+  }
+  // Positions that the server was told to stretch reach farther.
+  if (options.rope_scale.has_value() && spec.rope.factor > 1.0f) {
+    const double reach = static_cast<double>(spec.context_length) * spec.rope.factor;
+    spec.context_length = static_cast<uint32_t>(std::min(reach, double{1u << 28}));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file) {
+absl::StatusOr<SpecOptions> MakeSpecOptions(uint32_t max_model_len, std::string_view rope_scaling,
+                                            float rope_scale) {
+  SpecOptions options;
+  options.max_model_len = max_model_len;
+  if (rope_scale != 0.0f) options.rope_scale = rope_scale;
+  if (rope_scaling.empty()) return options;
+  for (const RopeScalingKind kind : {RopeScalingKind::kNone, RopeScalingKind::kLinear,
+                                     RopeScalingKind::kNtk, RopeScalingKind::kYarn}) {
+    if (Name(kind) == rope_scaling) options.rope_scaling = kind;
+  }
+  if (options.rope_scaling.has_value()) return options;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "rope scaling: needed none, linear, ntk or yarn, found ", gguf::Quoted(rope_scaling)));
+}
+
+absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& options) {
   if (file.tensors().empty()) {
     return absl::InvalidArgumentError(
         "the file has no tensors: a vocabulary alone can be tokenized with but not run");
   }
   const gguf::Metadata& metadata = file.metadata();
   TANDEM_ASSIGN_OR_RETURN(const Architecture* architecture, ReadArchitecture(metadata));
-  TANDEM_RETURN_IF_ERROR(RefuseOtherMathematics(metadata, architecture->name));
+  const MetadataReader reader(metadata, architecture->name);
+  TANDEM_RETURN_IF_ERROR(RefuseOtherMathematics(reader));
   ModelSpec spec;
-  spec.architecture = architecture->name;
+  TANDEM_ASSIGN_OR_RETURN(spec.hidden_size, reader.Size(keys::kEmbeddingLength));
+  TakeTraits(*architecture, spec);
   TANDEM_ASSIGN_OR_RETURN(const auto name, metadata.FindString(keys::kName));
   spec.name = name.value_or("");
   spec.quantization = QuantizationName(file);
-  TANDEM_RETURN_IF_ERROR(ReadSizes(file, Reader(metadata, architecture->name), spec));
-  TANDEM_ASSIGN_OR_RETURN(spec.rope,
-                          ReadRope(metadata, architecture->name, architecture->pairing, spec));
+  TANDEM_RETURN_IF_ERROR(ReadSizes(file, reader, *architecture, spec));
+  TANDEM_ASSIGN_OR_RETURN(spec.rope, ReadRope(metadata, *architecture, spec, options));
   TANDEM_RETURN_IF_ERROR(ProbeFeatures(file, *architecture, spec));
   TANDEM_RETURN_IF_ERROR(CheckTensors(file, *architecture, spec));
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<float> factors, ReadRopeFactors(file));
-  FoldFrequencies(factors, spec.rope);
-  spec.kv_groups = OneFullGroup(spec.num_layers);
+  TANDEM_ASSIGN_OR_RETURN(spec.kv_groups, ReadGroups(reader, *architecture, spec));
+  TANDEM_RETURN_IF_ERROR(FinishRope(file, reader, *architecture, options, spec));
   TANDEM_RETURN_IF_ERROR(spec.Validate());
   return spec;
 }

@@ -1,6 +1,5 @@
 #include "common/model/check_tensors.h"
 
-#include <array>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/gguf/quote.h"
+#include "common/model/shape.h"
 
 namespace tandem::model {
 namespace {
@@ -41,28 +41,6 @@ const TensorRow* FindRow(const Architecture& architecture, const ParsedName& nam
   return nullptr;
 }
 
-void SetFeature(Feature feature, ModelSpec& spec) {
-  switch (feature) {
-    case Feature::kAlways:
-      return;
-    case Feature::kQkvBias:
-      spec.has_qkv_bias = true;
-      return;
-    case Feature::kOutputBias:
-      spec.has_output_bias = true;
-      return;
-    case Feature::kQkNorm:
-      spec.has_qk_norm = true;
-      return;
-    case Feature::kUntiedHead:
-      spec.tied_embeddings = false;
-      return;
-    case Feature::kRopeFactors:
-      spec.has_rope_factors = true;
-      return;
-  }
-}
-
 std::string SupportedTypes() {
   std::string all;
   for (uint32_t number = 0; number < 64; ++number) {
@@ -77,20 +55,24 @@ absl::Status Bad(std::string_view name, std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(name), Sv(what)));
 }
 
-absl::Status CheckTensor(const gguf::File& file, const TensorRow& row, int layer,
-                         const ModelSpec& spec) {
+// Features whose absence has a meaning of its own; without one of the others a model is not whole.
+bool IsOptional(Feature feature) {
+  return feature != Feature::kAlways && feature != Feature::kPlainQuery &&
+         feature != Feature::kJointKvB;
+}
+
+absl::Status CheckTensor(const gguf::File& file, const Architecture& architecture,
+                         const TensorRow& row, int layer, const ModelSpec& spec) {
   const std::string name = TensorName(row, layer);
   const gguf::TensorInfo* tensor = file.FindTensor(name);
   if (tensor == nullptr) {
-    return Bad(name, row.feature == Feature::kAlways
-                         ? " is missing"
-                         : " is missing, but others of its kind are there");
+    return Bad(name, IsOptional(row.feature) ? " is missing, but others of its kind are there"
+                                             : " is missing");
   }
-  const std::array<uint64_t, 4> needed = {SizeOf(spec, row.cols), SizeOf(spec, row.rows), 1, 1};
-  if (tensor->dims != needed) {
-    const std::string rows = needed[1] == 1 ? "" : absl::StrCat(", ", needed[1]);
+  const Placement needed = Place(spec, architecture.tensors, row);
+  if (!HasShape(*tensor, needed)) {
     return Bad(name,
-               absl::StrCat(": needed shape [", needed[0], rows, "], found ", tensor->ShapeText()));
+               absl::StrCat(": needed shape ", ShapeText(needed), ", found ", tensor->ShapeText()));
   }
   if (!tensor::Traits(tensor->type).supported) {
     return absl::UnimplementedError(absl::StrCat("tensor ", gguf::Quoted(name), ": type ",
@@ -104,8 +86,7 @@ absl::Status CheckTensor(const gguf::File& file, const TensorRow& row, int layer
 
 absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architecture,
                            ModelSpec& spec) {
-  spec.tied_embeddings = true;
-  spec.has_qk_norm = architecture.requires_qk_norm;
+  if (architecture.requires_qk_norm) spec.features.Add(Feature::kQkNorm);
   for (const gguf::TensorInfo& tensor : file.tensors()) {
     const ParsedName name = ParseName(tensor.name);
     const TensorRow* row = FindRow(architecture, name);
@@ -117,7 +98,13 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
       return Bad(tensor.name, absl::StrCat(" is of layer ", *name.layer, ", but there are only ",
                                            spec.num_layers, " layers"));
     }
-    SetFeature(row->feature, spec);
+    if (name.layer.has_value() && row->layers != Layers::kAll &&
+        spec.IsMoe(*name.layer) != (row->layers == Layers::kMixture)) {
+      return Bad(tensor.name, spec.IsMoe(*name.layer)
+                                  ? " is of a dense layer, but the layer is a mixture of experts"
+                                  : " is of a mixture of experts, but the layer is dense");
+    }
+    spec.features.Add(row->feature);
   }
   return absl::OkStatus();
 }
@@ -125,10 +112,10 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
 absl::Status CheckTensors(const gguf::File& file, const Architecture& architecture,
                           const ModelSpec& spec) {
   for (const TensorRow& row : architecture.tensors) {
-    if (!HasFeature(spec, row.feature)) continue;
     const uint32_t layers = row.per_layer() ? spec.num_layers : 1;
     for (uint32_t layer = 0; layer < layers; ++layer) {
-      TANDEM_RETURN_IF_ERROR(CheckTensor(file, row, static_cast<int>(layer), spec));
+      if (!Applies(spec, row, layer)) continue;
+      TANDEM_RETURN_IF_ERROR(CheckTensor(file, architecture, row, static_cast<int>(layer), spec));
     }
   }
   return absl::OkStatus();

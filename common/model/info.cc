@@ -101,11 +101,13 @@ std::string FeatureText(const ModelSpec& spec) {
   const auto add = [&](bool has, const char* what) {
     if (has) absl::StrAppend(&text, text.empty() ? "" : ", ", what);
   };
-  add(spec.tied_embeddings, "tied embeddings");
-  add(spec.has_qkv_bias, "QKV bias");
-  add(spec.has_output_bias, "attention output bias");
-  add(spec.has_qk_norm, "QK norm");
-  add(spec.has_rope_factors, "rope factors");
+  add(!spec.Has(Feature::kUntiedHead), "tied embeddings");
+  add(spec.Has(Feature::kQkvBias), "QKV bias");
+  add(spec.Has(Feature::kOutputBias), "attention output bias");
+  add(spec.Has(Feature::kQkNorm), "QK norm");
+  add(spec.Has(Feature::kRopeFactors) || spec.Has(Feature::kLongRope), "rope factors");
+  add(spec.Has(Feature::kSinks), "attention sinks");
+  add(spec.Has(Feature::kSharedExperts), "shared experts");
   return text.empty() ? "none" : text;
 }
 
@@ -113,9 +115,8 @@ std::string RopeText(const RopeSpec& rope) {
   std::string text = absl::StrFormat("base %g, %u dims, %s", rope.base, rope.rotary_dims,
                                      rope.pairing == RopePairing::kHalves ? "halves" : "adjacent");
   if (rope.scaling == RopeScalingKind::kNone) return text;
-  absl::StrAppendFormat(&text, ", %s x %g over %u tokens",
-                        rope.scaling == RopeScalingKind::kYarn ? "YaRN" : "linear", rope.factor,
-                        rope.original_context);
+  absl::StrAppendFormat(&text, ", %s x %g over %u tokens", std::string(Name(rope.scaling)),
+                        rope.factor, rope.original_context);
   return text;
 }
 

@@ -12,9 +12,10 @@ namespace tandem::model {
 
 uint64_t KvBytesPerToken(const ModelSpec& spec, const ShardPlan& plan, const KvGroupSpec& group,
                          tensor::Type kv_type) {
-  const uint64_t rows =
-      tensor::RowBytes(kv_type, spec.head_dim) + tensor::RowBytes(kv_type, spec.value_dim);
-  return group.layers.size() * plan.kv_heads.size() * rows;
+  // With MLA V is a part of K's row.
+  const uint64_t value_bytes = spec.mla.has_value() ? 0 : tensor::RowBytes(kv_type, spec.value_dim);
+  return group.layers.size() * plan.kv_heads.size() *
+         (tensor::RowBytes(kv_type, spec.head_dim) + value_bytes);
 }
 
 uint64_t KvBytesPerToken(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type) {

@@ -23,7 +23,24 @@ Range FfnPart(uint32_t ffn, int rank, int size) {
   return {units.begin * kUnit, units.end * kUnit};
 }
 
-absl::Status CheckPossible(const ModelSpec& spec, int size) {
+absl::Status TooFew(int size, uint32_t count, const char* what) {
+  return absl::InvalidArgumentError(absl::StrCat("tensor parallelism over ", size,
+                                                 " ranks is not possible with ", count, " ", what));
+}
+
+absl::Status CheckMixture(const MoeSpec& moe, int size, bool expert_parallel) {
+  const auto ranks = static_cast<uint32_t>(size);
+  if (expert_parallel && moe.num_experts < ranks) return TooFew(size, moe.num_experts, "experts");
+  if (!expert_parallel && moe.ffn_size < ranks) {
+    return TooFew(size, moe.ffn_size, "FFN columns of an expert");
+  }
+  if (moe.shared_ffn_size != 0 && moe.shared_ffn_size < ranks) {
+    return TooFew(size, moe.shared_ffn_size, "FFN columns of the shared experts");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPossible(const ModelSpec& spec, int size, bool expert_parallel) {
   const auto ranks = static_cast<uint32_t>(size);
   if (spec.num_heads % ranks != 0) {
     return absl::InvalidArgumentError(
@@ -35,24 +52,38 @@ absl::Status CheckPossible(const ModelSpec& spec, int size) {
         absl::StrCat("tensor parallelism over ", size, " ranks is not possible with ",
                      spec.ffn_size, " FFN columns and ", spec.vocab_size, " tokens"));
   }
-  return absl::OkStatus();
+  if (expert_parallel && !spec.moe.has_value()) {
+    return absl::InvalidArgumentError("expert parallelism is not possible: there are no experts");
+  }
+  return spec.moe.has_value() ? CheckMixture(*spec.moe, size, expert_parallel) : absl::OkStatus();
+}
+
+void CutMixture(const MoeSpec& moe, ShardPlan& plan) {
+  plan.experts = plan.expert_parallel ? Part(moe.num_experts, plan.rank, plan.size)
+                                      : Range{0, moe.num_experts};
+  plan.expert_ffn =
+      plan.expert_parallel ? Range{0, moe.ffn_size} : FfnPart(moe.ffn_size, plan.rank, plan.size);
+  plan.shared_ffn = FfnPart(moe.shared_ffn_size, plan.rank, plan.size);
 }
 
 }  // namespace
 
-absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int size) {
+absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int size,
+                                        bool expert_parallel) {
   if (size < 1 || rank < 0 || rank >= size) {
     return absl::InvalidArgumentError(
         absl::StrCat("needed a rank from 0 to size - 1, found rank ", rank, " of ", size));
   }
-  if (absl::Status status = CheckPossible(spec, size); !status.ok()) return status;
+  if (absl::Status status = CheckPossible(spec, size, expert_parallel); !status.ok()) return status;
   const uint32_t group = spec.num_heads / spec.num_kv_heads;  // query heads per KV head
   ShardPlan plan;
   plan.rank = rank;
   plan.size = size;
+  plan.expert_parallel = expert_parallel;
   plan.heads = Part(spec.num_heads, rank, size);
   plan.kv_heads = {plan.heads.begin / group, (plan.heads.end + group - 1) / group};
   plan.ffn = FfnPart(spec.ffn_size, rank, size);
+  if (spec.moe.has_value()) CutMixture(*spec.moe, plan);
   plan.vocab = Part(spec.vocab_size, rank, size);
   plan.vocab_slice_max = Part(spec.vocab_size, 0, size).size();
   return plan;

@@ -24,10 +24,14 @@ struct Range {
 struct ShardPlan {
   int rank = 0;
   int size = 1;
-  Range heads;     // global query heads of this rank
-  Range kv_heads;  // global KV heads that they read
-  Range ffn;       // FFN columns
-  Range vocab;     // vocabulary rows; ranks of lower number hold one more where it is uneven
+  Range heads;       // global query heads of this rank
+  Range kv_heads;    // global KV heads that they read
+  Range ffn;         // FFN columns of dense layers
+  Range expert_ffn;  // FFN columns of every expert; all of them where experts are given out whole
+  Range shared_ffn;  // FFN columns of the shared experts
+  Range experts;     // whole experts; all of them where their columns are cut
+  Range vocab;       // vocabulary rows; ranks of lower number hold one more where it is uneven
+  bool expert_parallel = false;
   bool operator==(const ShardPlan&) const = default;
 
   // The widest vocabulary slice of any rank: gathered logits have this many columns per rank,
@@ -35,8 +39,11 @@ struct ShardPlan {
   uint32_t vocab_slice_max = 0;
 };
 
-// INVALID_ARGUMENT, in one line with both numbers, where `size` does not divide the query heads.
-absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int size);
+// INVALID_ARGUMENT, in one line with both numbers, where `size` does not divide the query heads, or
+// with `expert_parallel` (whole experts to ranks instead of columns) where there are too few
+// experts.
+absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int size,
+                                        bool expert_parallel = false);
 
 }  // namespace tandem::model
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/gguf/quote.h"
+#include "common/model/shape.h"
 
 namespace tandem::model {
 namespace {
@@ -21,6 +22,10 @@ Range UnitsOf(const ModelSpec& spec, const ShardPlan& plan, Dim major) {
       return plan.kv_heads;
     case Dim::kFfn:
       return plan.ffn;
+    case Dim::kExpertFfn:
+      return plan.expert_ffn;
+    case Dim::kSharedFfn:
+      return plan.shared_ffn;
     case Dim::kVocab:
       return plan.vocab;
     default:
@@ -34,30 +39,49 @@ Span PartOf(const ModelSpec& spec, const ShardPlan& plan, Extent extent) {
   return {units.begin * unit, units.end * unit};
 }
 
+// The rule with the plan's choice for experts filled in; whole experts are cut by `count` alone.
+ShardRule RuleOf(const TensorRow& row, const ShardPlan& plan) {
+  switch (row.shard) {
+    case ShardRule::kExpertRows:
+      return plan.expert_parallel ? ShardRule::kReplicated : ShardRule::kRows;
+    case ShardRule::kExpertCols:
+      return plan.expert_parallel ? ShardRule::kReplicated : ShardRule::kCols;
+    case ShardRule::kExpertWhole:
+      return ShardRule::kReplicated;
+    default:
+      return row.shard;
+  }
+}
+
 absl::Status VisitRow(const gguf::File& file, const ModelSpec& spec, const ShardPlan& plan,
-                      const TensorRow& row, int layer,
+                      const Architecture& architecture, const TensorRow& row, int layer,
                       const std::function<absl::Status(const WeightSlice&)>& visit) {
-  if (row.role == Role::kRopeFactors || !HasFeature(spec, row.feature)) return absl::OkStatus();
+  if (row.role == Role::kRopeFactors || !Applies(spec, row, layer < 0 ? 0 : layer)) {
+    return absl::OkStatus();
+  }
   const std::string name = TensorName(row, layer);
   const gguf::TensorInfo* tensor = file.FindTensor(name);
-  if (tensor == nullptr || tensor->dims[0] != SizeOf(spec, row.cols) ||
-      tensor->dims[1] != SizeOf(spec, row.rows)) {
+  const Placement place = Place(spec, architecture.tensors, row);
+  if (tensor == nullptr || !HasShape(*tensor, place)) {
     return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(name),
                                                    " is not the one that the model was read from"));
   }
-  return visit(SliceTensor(*tensor, row, row.per_layer() ? layer : -1, spec, plan));
+  return visit(SliceTensor(*tensor, architecture, row, layer, spec, plan));
 }
 
 }  // namespace
 
-WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const TensorRow& row, int layer,
-                        const ModelSpec& spec, const ShardPlan& plan) {
-  const uint64_t all_rows = SizeOf(spec, row.rows);
-  const uint64_t all_cols = SizeOf(spec, row.cols);
-  const Span rows =
-      row.shard == ShardRule::kRows ? PartOf(spec, plan, row.rows) : Span{0, all_rows};
-  const Span cols =
-      row.shard == ShardRule::kCols ? PartOf(spec, plan, row.cols) : Span{0, all_cols};
+WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const Architecture& architecture,
+                        const TensorRow& row, int layer, const ModelSpec& spec,
+                        const ShardPlan& plan) {
+  const Placement place = Place(spec, architecture.tensors, row);
+  const ShardRule rule = RuleOf(row, plan);
+  Span rows =
+      rule == ShardRule::kRows ? PartOf(spec, plan, row.rows) : Span{0, SizeOf(spec, row.rows)};
+  Span cols =
+      rule == ShardRule::kCols ? PartOf(spec, plan, row.cols) : Span{0, SizeOf(spec, row.cols)};
+  rows = {rows.begin + place.first_row, rows.end + place.first_row};
+  cols = {cols.begin + place.first_col, cols.end + place.first_col};
   const uint64_t block = tensor::Traits(tensor.type).block_values;
   // Whole blocks that the columns touch: an edge block is kept by both its ranks.
   const Span kept = {cols.begin / block * block, (cols.end + block - 1) / block * block};
@@ -68,11 +92,14 @@ WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const TensorRow& row, in
   slice.type = tensor.type;
   slice.rows = rows.end - rows.begin;
   slice.cols = kept.end - kept.begin;
-  slice.row_stride_bytes = tensor::RowBytes(tensor.type, all_cols);
+  slice.row_stride_bytes = tensor::RowBytes(tensor.type, place.cols);
   slice.col_begin = cols.begin - kept.begin;
   slice.col_count = cols.end - cols.begin;
-  slice.data =
-      tensor.data + rows.begin * slice.row_stride_bytes + tensor::RowBytes(tensor.type, kept.begin);
+  slice.matrix_stride_bytes = place.rows * slice.row_stride_bytes;
+  const bool experts = row.count == Dim::kExperts;
+  slice.count = experts ? plan.experts.size() : place.count;
+  slice.data = tensor.data + (experts ? plan.experts.begin : 0) * slice.matrix_stride_bytes +
+               rows.begin * slice.row_stride_bytes + tensor::RowBytes(tensor.type, kept.begin);
   slice.name = tensor.name;
   return slice;
 }
@@ -86,12 +113,13 @@ absl::Status ForEachSlice(const gguf::File& file, const ModelSpec& spec, const S
   }
   for (const TensorRow& row : architecture->tensors) {
     if (row.per_layer()) continue;
-    TANDEM_RETURN_IF_ERROR(VisitRow(file, spec, plan, row, -1, visit));
+    TANDEM_RETURN_IF_ERROR(VisitRow(file, spec, plan, *architecture, row, -1, visit));
   }
   for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
     for (const TensorRow& row : architecture->tensors) {
       if (!row.per_layer()) continue;
-      TANDEM_RETURN_IF_ERROR(VisitRow(file, spec, plan, row, static_cast<int>(layer), visit));
+      TANDEM_RETURN_IF_ERROR(
+          VisitRow(file, spec, plan, *architecture, row, static_cast<int>(layer), visit));
     }
   }
   return absl::OkStatus();

@@ -22,9 +22,11 @@ namespace tandem::model {
 absl::Status ForEachSlice(const gguf::File& file, const ModelSpec& spec, const ShardPlan& plan,
                           const std::function<absl::Status(const WeightSlice&)>& visit);
 
-// One rank's part of one tensor. REQUIRES: the tensor has the shape that `row` says.
-WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const TensorRow& row, int layer,
-                        const ModelSpec& spec, const ShardPlan& plan);
+// One rank's part of one row of the architecture's table. REQUIRES: the tensor has the shape that
+// Place() says.
+WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const Architecture& architecture,
+                        const TensorRow& row, int layer, const ModelSpec& spec,
+                        const ShardPlan& plan);
 
 // Bytes of all slices of the rank.
 absl::StatusOr<uint64_t> WeightBytes(const gguf::File& file, const ModelSpec& spec,

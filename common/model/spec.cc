@@ -16,6 +16,7 @@ constexpr uint32_t kMaxHidden = 1u << 20;
 constexpr uint32_t kMaxHeads = 1u << 14;
 constexpr uint32_t kMaxHeadDim = 1u << 14;
 constexpr uint32_t kMaxFfn = 1u << 24;
+constexpr uint32_t kMaxExperts = 1u << 16;
 constexpr uint32_t kMaxVocab = 1u << 24;
 constexpr uint32_t kMaxContext = 1u << 28;
 
@@ -41,12 +42,29 @@ absl::Status CheckSizes(const ModelSpec& spec) {
                                                    " query heads cannot share ", spec.num_kv_heads,
                                                    " KV heads evenly"));
   }
-  if (spec.value_dim != spec.head_dim) {
+  if (spec.value_dim != spec.head_dim && !spec.mla.has_value()) {
     return absl::UnimplementedError(absl::StrCat("value heads of another size than key heads (",
                                                  spec.value_dim, " and ", spec.head_dim,
                                                  ") are not supported"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckMla(const MlaSpec& mla) {
+  if (mla.q_rank != 0)
+    TANDEM_RETURN_IF_ERROR(CheckRange("attention.q_lora_rank", mla.q_rank, kMaxHidden));
+  TANDEM_RETURN_IF_ERROR(CheckRange("attention.kv_lora_rank", mla.kv_rank, kMaxHeadDim));
+  TANDEM_RETURN_IF_ERROR(CheckRange("attention.key_length", mla.nope_dims, kMaxHeadDim));
+  TANDEM_RETURN_IF_ERROR(CheckRange("rope.dimension_count", mla.rope_dims, kMaxHeadDim));
+  return CheckRange("attention.value_length", mla.value_dims, kMaxHeadDim);
+}
+
+absl::Status CheckMoe(const MoeSpec& moe) {
+  TANDEM_RETURN_IF_ERROR(CheckRange("expert_count", moe.num_experts, kMaxExperts));
+  TANDEM_RETURN_IF_ERROR(CheckRange("expert_used_count", moe.experts_per_token, moe.num_experts));
+  TANDEM_RETURN_IF_ERROR(CheckRange("expert_feed_forward_length", moe.ffn_size, kMaxFfn));
+  if (moe.shared_ffn_size == 0) return absl::OkStatus();
+  return CheckRange("expert_shared_feed_forward_length", moe.shared_ffn_size, kMaxFfn);
 }
 
 absl::Status CheckNumbers(const ModelSpec& spec) {
@@ -62,8 +80,7 @@ absl::Status CheckNumbers(const ModelSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::Status CheckRope(const ModelSpec& spec) {
-  const RopeSpec& rope = spec.rope;
+absl::Status CheckRope(const ModelSpec& spec, const RopeSpec& rope) {
   if (rope.rotary_dims < 2 || rope.rotary_dims % 2 != 0 || rope.rotary_dims > spec.head_dim) {
     return absl::InvalidArgumentError(
         absl::StrCat("rope dimensions: needed an even number from 2 to the head size ",
@@ -108,14 +125,31 @@ absl::Status CheckGroups(const ModelSpec& spec) {
 
 }  // namespace
 
+std::string_view Name(RopeScalingKind kind) {
+  switch (kind) {
+    case RopeScalingKind::kNone:
+      return "none";
+    case RopeScalingKind::kLinear:
+      return "linear";
+    case RopeScalingKind::kNtk:
+      return "ntk";
+    case RopeScalingKind::kYarn:
+      return "yarn";
+  }
+  return "unknown";
+}
+
 absl::Status ModelSpec::ValidateSizes() const {
   TANDEM_RETURN_IF_ERROR(CheckSizes(*this));
+  if (mla.has_value()) TANDEM_RETURN_IF_ERROR(CheckMla(*mla));
+  if (moe.has_value()) TANDEM_RETURN_IF_ERROR(CheckMoe(*moe));
   return CheckNumbers(*this);
 }
 
 absl::Status ModelSpec::Validate() const {
   TANDEM_RETURN_IF_ERROR(ValidateSizes());
-  TANDEM_RETURN_IF_ERROR(CheckRope(*this));
+  if (rope.rotary_dims != 0 || !learned_positions) TANDEM_RETURN_IF_ERROR(CheckRope(*this, rope));
+  if (window_rope.has_value()) TANDEM_RETURN_IF_ERROR(CheckRope(*this, *window_rope));
   return CheckGroups(*this);
 }
 

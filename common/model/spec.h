@@ -5,23 +5,30 @@
 #define TANDEM_COMMON_MODEL_SPEC_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/model/feature.h"
 
 namespace tandem::model {
 
 // How RoPE pairs dimensions: (2i, 2i+1) or (i, i + rot/2).
 enum class RopePairing { kAdjacent, kHalves };
 
-enum class RopeScalingKind { kNone, kLinear, kYarn };
+// kNtk stretches the base so that the slowest pair turns `factor` times slower. Long-rope is kNone
+// with factors per pair.
+enum class RopeScalingKind { kNone, kLinear, kNtk, kYarn };
+// "none", "linear", "ntk", "yarn".
+std::string_view Name(RopeScalingKind kind);
 
 // Positions to angles. `inv_freq` already has the base, the scaling and the file's factor tensor
 // folded in: angle(pos, i) = pos * inv_freq[i]; cos and sin are multiplied by `magnitude`.
 struct RopeSpec {
   RopePairing pairing = RopePairing::kAdjacent;
-  uint32_t rotary_dims = 0;  // leading dims of a head that rotate; even
+  uint32_t rotary_dims = 0;  // dims of a head that rotate; even; 0: positions do not rotate
   float base = 10000.0f;
   RopeScalingKind scaling = RopeScalingKind::kNone;
   float factor = 1.0f;
@@ -38,6 +45,39 @@ struct KvGroupSpec {
   bool operator==(const KvGroupSpec&) const = default;
 };
 
+enum class NormKind { kRms, kLayer };
+
+enum class ActivationKind { kSilu, kGelu, kClampedSwiGlu };
+
+// Multi-head latent attention (DeepSeek-V2, https://arxiv.org/abs/2405.04434, section 2.1). The
+// cache has one row per token, compressed K and V and then the rotated part of K, which all heads
+// share: ModelSpec says num_kv_heads 1, head_dim kv_rank + rope_dims, value_dim kv_rank.
+struct MlaSpec {
+  uint32_t q_rank = 0;  // 0: queries are not compressed
+  uint32_t kv_rank = 0;
+  uint32_t rope_dims = 0;   // of a query head, its last
+  uint32_t nope_dims = 0;   // of a query head, its first
+  uint32_t value_dims = 0;  // of a head, after decompression
+  bool operator==(const MlaSpec&) const = default;
+};
+
+// A mixture of experts in place of the FFN, from layer `first_layer` on. kernels::RouteParams says
+// what the routing fields mean.
+struct MoeSpec {
+  uint32_t num_experts = 0;
+  uint32_t experts_per_token = 0;
+  uint32_t ffn_size = 0;         // of one expert
+  uint32_t shared_ffn_size = 0;  // of the experts that every token goes to, together; 0: none
+  uint32_t first_layer = 0;      // layers before it are dense
+  bool sigmoid = false;
+  bool normalize = false;
+  float scale = 1.0f;
+  uint32_t groups = 1;
+  uint32_t groups_kept = 1;
+  uint32_t group_top = 1;
+  bool operator==(const MoeSpec&) const = default;
+};
+
 struct ModelSpec {
   std::string architecture;  // general.architecture
   std::string name;          // general.name, may be empty
@@ -48,25 +88,34 @@ struct ModelSpec {
   uint32_t num_heads = 0;     // query heads
   uint32_t num_kv_heads = 0;  // divides num_heads
   uint32_t head_dim = 0;      // of K and Q
-  uint32_t value_dim = 0;     // of V; equals head_dim in this version
-  uint32_t ffn_size = 0;
+  uint32_t value_dim = 0;     // of V; equals head_dim except with MLA
+  uint32_t ffn_size = 0;      // of dense layers
   uint32_t vocab_size = 0;
   uint32_t context_length = 0;
 
+  NormKind norm = NormKind::kRms;
   float norm_epsilon = 1e-5f;
-  float attention_scale = 0.0f;  // usually 1 / sqrt(head_dim)
+  ActivationKind activation = ActivationKind::kSilu;
+  bool gated_ffn = true;           // f(gate) * up; otherwise f(up)
+  bool post_norms = false;         // norms after attention and FFN too (Gemma 2)
+  bool learned_positions = false;  // a table of positions is added to the embedding (GPT-2)
+  float embedding_scale = 1.0f;
+  float attention_scale = 0.0f;    // usually 1 / sqrt(head_dim)
+  float attention_softcap = 0.0f;  // 0: none
+  float logit_softcap = 0.0f;      // 0: none
   RopeSpec rope;
+  std::optional<RopeSpec> window_rope;  // of layers with a window, where it is another (Gemma 3)
+  std::optional<MlaSpec> mla;
+  std::optional<MoeSpec> moe;
 
-  // Probed from the file's tensors, never guessed from the architecture's name.
-  bool has_qkv_bias = false;
-  bool has_output_bias = false;   // attn_output.bias
-  bool has_qk_norm = false;       // per-head RMS norm of q and k before RoPE
-  bool tied_embeddings = false;   // no output.weight: the head reads token_embd
-  bool has_rope_factors = false;  // rope_freqs.weight, already folded into rope.inv_freq
+  FeatureSet features;
 
   std::vector<KvGroupSpec> kv_groups;  // every layer is in exactly one
 
   bool operator==(const ModelSpec&) const = default;
+
+  bool Has(Feature feature) const { return features.Has(feature); }
+  bool IsMoe(uint32_t layer) const { return moe.has_value() && layer >= moe->first_layer; }
 
   // Internal consistency: sizes positive and bounded, heads divisible, layers covered.
   absl::Status Validate() const;

@@ -16,32 +16,73 @@
 
 namespace tandem::model {
 
+// Matrices first, then what is applied value by value, in F32.
 enum class Role {
-  kTokenEmbedding,  // [vocab, hidden], vocabulary rows
-  kOutputNorm,      // [hidden]
-  kOutput,          // [vocab, hidden], vocabulary rows
-  kAttnNorm,        // [hidden]
-  kAttnQ,           // [heads * head_dim, hidden], whole heads
-  kAttnK,           // [kv_heads * head_dim, hidden], whole heads
-  kAttnV,           // [kv_heads * value_dim, hidden], whole heads
-  kAttnQBias,
+  kTokenEmbedding,     // [vocab, hidden], vocabulary rows
+  kPositionEmbedding,  // [context, hidden], replicated
+  kOutput,             // [vocab, hidden], vocabulary rows
+  kAttnQ,              // [heads * head_dim, hidden], whole heads
+  kAttnK,              // [kv_heads * head_dim, hidden], whole heads
+  kAttnV,              // [kv_heads * value_dim, hidden], whole heads
+  kAttnOutput,         // [hidden, heads * value_dim], row-parallel
+  // MLA
+  kQueryDown,      // [q_rank, hidden], replicated
+  kQueryUp,        // [heads * (nope + rope), q_rank], whole heads
+  kLatentDown,     // [kv_rank, hidden], replicated
+  kLatentKeyRope,  // [rope, hidden], replicated
+  kLatentUp,       // [heads * (nope + value), kv_rank], whole heads: of each K's rows, then V's
+  kLatentKeyUp,    // [heads * kv_rank, nope], whole heads: K's rows turned over
+  kLatentValueUp,  // [heads * value, kv_rank], whole heads
+  kFfnGate,        // [ffn, hidden], column-parallel
+  kFfnUp,          // [ffn, hidden]
+  kFfnDown,        // [hidden, ffn], row-parallel
+  // mixtures: a matrix per expert, cut like the FFN's or given out whole
+  kRouter,  // [experts, hidden], replicated
+  kExpertGate,
+  kExpertUp,
+  kExpertDown,
+  kSharedGate,  // of the experts that every token goes to: like the FFN's
+  kSharedUp,
+  kSharedDown,
+  kSharedWeight,  // [1, hidden], replicated: how much the shared experts count
+
+  kFirstVector,
+  kOutputNorm = kFirstVector,  // norms: [hidden]
+  kOutputNormBias,
+  kAttnNorm,
+  kAttnNormBias,
+  kAttnPostNorm,
+  kFfnNorm,
+  kFfnNormBias,
+  kFfnPostNorm,
+  kAttnQNorm,   // [head_dim]
+  kAttnKNorm,   // [head_dim]
+  kQueryNorm,   // [q_rank]
+  kLatentNorm,  // [kv_rank]
+  kAttnQBias,   // biases: as their matrix has output rows
   kAttnKBias,
   kAttnVBias,
-  kAttnQNorm,       // [head_dim]
-  kAttnKNorm,       // [head_dim]
-  kAttnOutput,      // [hidden, heads * value_dim], row-parallel
-  kAttnOutputBias,  // [hidden], replicated; added once, by rank 0
-  kFfnNorm,         // [hidden]
-  kFfnGate,         // [ffn, hidden], columns-parallel
-  kFfnUp,           // [ffn, hidden]
-  kFfnDown,         // [hidden, ffn], row-parallel
-  kRopeFactors,     // [rotary_dims / 2]; folded into RopeSpec, never loaded by a worker
+  kAttnOutputBias,  // [hidden], replicated; added once, by rank 0, as all row-parallel biases
+  kAttnSinks,       // [heads]
+  kFfnGateBias,
+  kFfnUpBias,
+  kFfnDownBias,
+  kRouterBias,      // [experts]
+  kSelectionBias,   // [experts]
+  kExpertGateBias,  // [experts, ffn]
+  kExpertUpBias,
+  kExpertDownBias,  // [experts, hidden]
+
+  kRopeFactors,  // [rotary_dims / 2]; folded into RopeSpec, never loaded by a worker
 };
 
-// A two-dimensional slice of one tensor in the mapped file: `rows` rows of `cols` values,
-// `row_stride_bytes` apart. For a row-parallel slice, whole quantised blocks are kept: `cols`
-// covers the blocks that the rank's columns touch, and the rank's own columns are [col_begin,
-// col_begin + col_count) of them. Otherwise col_begin is 0 and col_count is cols.
+inline bool IsVector(Role role) { return role >= Role::kFirstVector; }
+
+// A slice of one tensor in the mapped file: `count` matrices, `matrix_stride_bytes` apart, of
+// `rows` rows of `cols` values, `row_stride_bytes` apart. For a row-parallel slice, whole quantised
+// blocks are kept: `cols` covers the blocks that the rank's columns touch, and the rank's own
+// columns are [col_begin, col_begin + col_count) of them. Otherwise col_begin is 0 and col_count is
+// cols.
 struct WeightSlice {
   Role role{};
   int layer = -1;  // -1: not of a layer
@@ -52,9 +93,11 @@ struct WeightSlice {
   uint64_t row_stride_bytes = 0;
   uint64_t col_begin = 0;
   uint64_t col_count = 0;
+  uint64_t count = 1;  // more than 1 for experts alone
+  uint64_t matrix_stride_bytes = 0;
   std::string name;  // the file's, for messages
 
-  uint64_t bytes() const { return rows * tensor::RowBytes(type, cols); }
+  uint64_t bytes() const { return count * rows * tensor::RowBytes(type, cols); }
 };
 
 }  // namespace tandem::model

@@ -45,9 +45,8 @@ TEST(KvShapeTest, AWindowGetsWhatItsSequencesSpanTwice) {
   EXPECT_EQ(shape.groups[0].bytes_per_block, 16u * 3 * 768);
   EXPECT_EQ(shape.groups[1].bytes_per_block, 16u * 2 * 768);
   EXPECT_EQ(shape.Bytes(1000), 1000u * 16 * 3 * 768 + 88u * 16 * 2 * 768);
-  EXPECT_EQ(
-      shape.Text(1000),
-      "1000 blocks of 16 tokens, 36 KiB each; 88 for a window of 128 tokens, 24 KiB each");
+  EXPECT_EQ(shape.Text(1000),
+            "1000 blocks of 16 tokens, 36 KiB each; 88 for a window of 128 tokens, 24 KiB each");
 }
 
 TEST(KvShapeTest, AWindowBeyondTheContextIsTheContext) {

@@ -22,11 +22,11 @@ ModelSpec SizesOf(const TinyModel& model) {
   spec.ffn_size = model.ffn;
   spec.vocab_size = model.vocab;
   spec.rope.rotary_dims = model.head_dim;
-  spec.has_qkv_bias = model.qkv_bias;
-  spec.has_output_bias = model.output_bias;
-  spec.has_qk_norm = model.qk_norm;
-  spec.tied_embeddings = model.tied;
-  spec.has_rope_factors = !model.rope_factors.empty();
+  if (model.qkv_bias) spec.features.Add(Feature::kQkvBias);
+  if (model.output_bias) spec.features.Add(Feature::kOutputBias);
+  if (model.qk_norm) spec.features.Add(Feature::kQkNorm);
+  if (!model.tied) spec.features.Add(Feature::kUntiedHead);
+  if (!model.rope_factors.empty()) spec.features.Add(Feature::kRopeFactors);
   return spec;
 }
 
@@ -70,7 +70,7 @@ std::vector<std::byte> TinyModel::Build() const {
   TANDEM_CHECK(table != nullptr) << architecture;
   std::mt19937_64 random(7);
   for (const TensorRow& row : table->tensors) {
-    if (!HasFeature(spec, row.feature)) continue;
+    if (!Applies(spec, row, 0)) continue;
     for (uint32_t layer = 0; layer < (row.per_layer() ? layers : 1); ++layer) {
       const std::string name = TensorName(row, static_cast<int>(layer));
       if (skip(name)) continue;

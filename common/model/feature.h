@@ -1,0 +1,59 @@
+// What a model may have or not have. Most features are probed from the file's tensors, none is
+// guessed from the architecture's name.
+#ifndef TANDEM_COMMON_MODEL_FEATURE_H_
+#define TANDEM_COMMON_MODEL_FEATURE_H_
+
+#include <cstdint>
+
+namespace tandem::model {
+
+// Tensors of one feature are all there, in every layer that they belong to, or none is. Two
+// features with one meaning exclude each other: the second of such a pair holds where the first
+// does not.
+enum class Feature : uint8_t {
+  kAlways,  // the tensor must be there
+  kQkvBias,
+  kOutputBias,  // of the attention's output
+  kFfnBias,
+  kQkNorm,
+  kUntiedHead,   // an output matrix of its own; without it the head reads the embedding
+  kRopeFactors,  // Llama 3's, folded into RopeSpec
+  kLongRope,     // long and short factors, one of which is folded into RopeSpec
+  kSinks,
+  kRouterBias,
+  kSelectionBias,
+  kExpertBias,
+  kSharedExperts,
+  kSharedGate,
+  kQueryRank,  // MLA: the query comes by a compressed form
+  kPlainQuery,
+  kSplitKvB,  // MLA: K's and V's up-projections are tensors of their own
+  kJointKvB,
+};
+
+// A set of features.
+class FeatureSet {
+ public:
+  void Add(Feature feature) { bits_ |= Bit(feature); }
+  bool Has(Feature feature) const {
+    switch (feature) {
+      case Feature::kAlways:
+        return true;
+      case Feature::kPlainQuery:
+        return !Has(Feature::kQueryRank);
+      case Feature::kJointKvB:
+        return !Has(Feature::kSplitKvB);
+      default:
+        return (bits_ & Bit(feature)) != 0;
+    }
+  }
+  bool operator==(const FeatureSet&) const = default;
+
+ private:
+  static uint32_t Bit(Feature feature) { return 1u << static_cast<uint32_t>(feature); }
+  uint32_t bits_ = 0;
+};
+
+}  // namespace tandem::model
+
+#endif  // TANDEM_COMMON_MODEL_FEATURE_H_

@@ -1,0 +1,55 @@
+#include "common/model/metadata_reader.h"
+
+#include <cmath>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/gguf/keys.h"
+#include "common/gguf/quote.h"
+
+namespace tandem::model {
+
+std::string MetadataReader::Full(std::string_view key) const {
+  return gguf::KeyFor(key, architecture_);
+}
+
+absl::StatusOr<uint32_t> MetadataReader::Size(std::string_view key) const {
+  const std::string full = Full(key);
+  TANDEM_ASSIGN_OR_RETURN(const uint32_t size, metadata_.GetUint32(full));
+  if (size == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("key ", gguf::Quoted(full), ": needed at least 1, found 0"));
+  }
+  return size;
+}
+
+absl::StatusOr<uint32_t> MetadataReader::Size(std::string_view key, uint32_t otherwise) const {
+  if (!Has(key)) return otherwise;
+  return Size(key);
+}
+
+absl::StatusOr<uint32_t> MetadataReader::Count(std::string_view key) const {
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<uint32_t> count, metadata_.FindUint32(Full(key)));
+  return count.value_or(0);
+}
+
+absl::StatusOr<float> MetadataReader::Float(std::string_view key) const {
+  return metadata_.GetFloat(Full(key));
+}
+
+absl::StatusOr<float> MetadataReader::NonNegative(std::string_view key) const {
+  const std::string full = Full(key);
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<float> value, metadata_.FindFloat(full));
+  if (!value.has_value()) return 0.0f;
+  if (*value >= 0.0f && std::isfinite(*value)) return *value;
+  return absl::InvalidArgumentError(
+      absl::StrCat("key ", gguf::Quoted(full), ": needed a number from 0 on, found ", *value));
+}
+
+absl::StatusOr<bool> MetadataReader::Bool(std::string_view key, bool otherwise) const {
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<bool> value, metadata_.FindBool(Full(key)));
+  return value.value_or(otherwise);
+}
+
+}  // namespace tandem::model

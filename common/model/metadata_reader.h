@@ -1,0 +1,43 @@
+// MetadataReader: metadata keys of one architecture, as sizes and numbers that were checked.
+#ifndef TANDEM_COMMON_MODEL_METADATA_READER_H_
+#define TANDEM_COMMON_MODEL_METADATA_READER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "common/gguf/metadata.h"
+
+namespace tandem::model {
+
+// Keys are those of common/gguf/keys.h, with "{arch}". Borrows the metadata. NOT_FOUND for a key
+// that is needed and missing, INVALID_ARGUMENT for a value that can't be.
+class MetadataReader {
+ public:
+  MetadataReader(const gguf::Metadata& metadata, std::string_view architecture)
+      : metadata_(metadata), architecture_(architecture) {}
+
+  bool Has(std::string_view key) const { return metadata_.Has(Full(key)); }
+
+  // At least 1.
+  absl::StatusOr<uint32_t> Size(std::string_view key) const;
+  absl::StatusOr<uint32_t> Size(std::string_view key, uint32_t otherwise) const;
+  // Any count, 0 where the key is missing.
+  absl::StatusOr<uint32_t> Count(std::string_view key) const;
+  absl::StatusOr<float> Float(std::string_view key) const;
+  // 0 where the key is missing; else finite, above 0 or equal to it.
+  absl::StatusOr<float> NonNegative(std::string_view key) const;
+  absl::StatusOr<bool> Bool(std::string_view key, bool otherwise) const;
+
+  // The key as the file spells it.
+  std::string Full(std::string_view key) const;
+
+ private:
+  const gguf::Metadata& metadata_;
+  std::string_view architecture_;
+};
+
+}  // namespace tandem::model
+
+#endif  // TANDEM_COMMON_MODEL_METADATA_READER_H_

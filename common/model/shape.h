@@ -1,0 +1,20 @@
+// Whether a tensor of a file has the shape that an architecture's table says.
+#ifndef TANDEM_COMMON_MODEL_SHAPE_H_
+#define TANDEM_COMMON_MODEL_SHAPE_H_
+
+#include <string>
+
+#include "common/gguf/tensor_info.h"
+#include "common/model/tensor_row.h"
+
+namespace tandem::model {
+
+// Rows and matrices may be one dimension or two: the bytes are the same.
+bool HasShape(const gguf::TensorInfo& tensor, const Placement& place);
+
+// "[64, 32, 8]" as files count dimensions: columns first, ones left out.
+std::string ShapeText(const Placement& place);
+
+}  // namespace tandem::model
+
+#endif  // TANDEM_COMMON_MODEL_SHAPE_H_

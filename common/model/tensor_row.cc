@@ -1,0 +1,131 @@
+#include "common/model/tensor_row.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/check.h"
+#include "common/base/strings.h"
+
+namespace tandem::model {
+namespace {
+
+uint64_t MoeSize(const ModelSpec& spec, Dim dim) {
+  if (!spec.moe.has_value()) return 0;
+  switch (dim) {
+    case Dim::kExperts:
+      return spec.moe->num_experts;
+    case Dim::kExpertFfn:
+      return spec.moe->ffn_size;
+    default:
+      return spec.moe->shared_ffn_size;
+  }
+}
+
+uint64_t MlaSize(const ModelSpec& spec, Dim dim) {
+  if (!spec.mla.has_value()) return 0;
+  const MlaSpec& mla = *spec.mla;
+  switch (dim) {
+    case Dim::kQueryRank:
+      return mla.q_rank;
+    case Dim::kKvRank:
+      return mla.kv_rank;
+    case Dim::kMlaRope:
+      return mla.rope_dims;
+    case Dim::kMlaNope:
+      return mla.nope_dims;
+    case Dim::kMlaValue:
+      return mla.value_dims;
+    case Dim::kMlaQuery:
+      return uint64_t{mla.nope_dims} + mla.rope_dims;
+    default:
+      return uint64_t{mla.nope_dims} + mla.value_dims;
+  }
+}
+
+bool IsOne(Extent extent) { return extent.major == Dim::kOne && extent.minor == Dim::kOne; }
+
+}  // namespace
+
+std::string TensorName(const TensorRow& row, int layer) {
+  return absl::StrReplaceAll(Sv(row.pattern), {{"{L}", absl::StrCat(layer)}});
+}
+
+uint64_t SizeOf(const ModelSpec& spec, Dim dim) {
+  switch (dim) {
+    case Dim::kOne:
+      return 1;
+    case Dim::kHidden:
+      return spec.hidden_size;
+    case Dim::kVocab:
+      return spec.vocab_size;
+    case Dim::kContext:
+      return spec.context_length;
+    case Dim::kFfn:
+      return spec.ffn_size;
+    case Dim::kHeads:
+      return spec.num_heads;
+    case Dim::kKvHeads:
+      return spec.num_kv_heads;
+    case Dim::kHeadDim:
+      return spec.head_dim;
+    case Dim::kValueDim:
+      return spec.value_dim;
+    case Dim::kRopePairs:
+      return spec.rope.rotary_dims / 2;
+    case Dim::kExperts:
+    case Dim::kExpertFfn:
+    case Dim::kSharedFfn:
+      return MoeSize(spec, dim);
+    case Dim::kQueryRank:
+    case Dim::kKvRank:
+    case Dim::kMlaRope:
+    case Dim::kMlaNope:
+    case Dim::kMlaValue:
+    case Dim::kMlaQuery:
+    case Dim::kMlaLatent:
+      return MlaSize(spec, dim);
+  }
+  TANDEM_CHECK(false) << "dim " << static_cast<int>(dim);
+  return 0;
+}
+
+uint64_t SizeOf(const ModelSpec& spec, Extent extent) {
+  return SizeOf(spec, extent.major) * SizeOf(spec, extent.minor);
+}
+
+bool Applies(const ModelSpec& spec, const TensorRow& row, uint32_t layer) {
+  if (!spec.Has(row.feature)) return false;
+  switch (row.layers) {
+    case Layers::kAll:
+      return true;
+    case Layers::kDense:
+      return !spec.IsMoe(layer);
+    case Layers::kMixture:
+      return spec.IsMoe(layer);
+  }
+  return false;
+}
+
+Placement Place(const ModelSpec& spec, std::span<const TensorRow> table, const TensorRow& row) {
+  Placement place{.count = SizeOf(spec, row.count)};
+  const bool vector = IsOne(row.rows);
+  for (const TensorRow& part : table) {
+    if (part.pattern != row.pattern) continue;
+    if (&part == &row) {
+      place.first_row = vector ? 0 : place.rows;
+      place.first_col = vector ? place.cols : 0;
+    }
+    if (vector) {
+      place.cols += SizeOf(spec, part.cols);
+    } else {
+      place.rows += SizeOf(spec, part.rows);
+    }
+  }
+  if (vector) {
+    place.rows = 1;
+  } else {
+    place.cols = SizeOf(spec, row.cols);
+  }
+  return place;
+}
+
+}  // namespace tandem::model

@@ -1,0 +1,101 @@
+// TensorRow: one tensor of an architecture, its shape in terms of the spec's sizes, and how ranks
+// share it.
+//
+// Plain constant data, thread-safe.
+#ifndef TANDEM_COMMON_MODEL_TENSOR_ROW_H_
+#define TANDEM_COMMON_MODEL_TENSOR_ROW_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/model/feature.h"
+#include "common/model/spec.h"
+#include "common/model/weights.h"
+
+namespace tandem::model {
+
+// A size of the spec that shapes are made of.
+enum class Dim {
+  kOne,
+  kHidden,
+  kVocab,
+  kContext,
+  kFfn,
+  kHeads,
+  kKvHeads,
+  kHeadDim,
+  kValueDim,
+  kRopePairs,  // rotary_dims / 2
+  kExperts,
+  kExpertFfn,
+  kSharedFfn,
+  kQueryRank,
+  kKvRank,
+  kMlaRope,
+  kMlaNope,
+  kMlaValue,
+  kMlaQuery,   // nope + rope
+  kMlaLatent,  // nope + value
+};
+
+// A product of two sizes, such as heads * head_dim. A sharded extent is cut between units of
+// `major`.
+struct Extent {
+  Dim major = Dim::kOne;
+  Dim minor = Dim::kOne;
+};
+
+enum class ShardRule {
+  kReplicated,
+  kRows,         // column-parallel: a rank has some output rows
+  kCols,         // row-parallel: a rank has some input columns (for a vector: some of its values)
+  kExpertRows,   // experts whole where the plan says so, else some rows of every expert
+  kExpertCols,   // likewise, columns
+  kExpertWhole,  // likewise, else all of every expert
+};
+
+// The layers that have the tensor.
+enum class Layers { kAll, kDense, kMixture };
+
+// One tensor, or one of every layer where the name has "{L}". Rows with one pattern are parts of
+// one tensor, in the order of the table: their rows (or values, for vectors) lie behind each other.
+struct TensorRow {
+  std::string_view pattern;
+  Role role;
+  Extent rows;
+  Extent cols;
+  ShardRule shard;
+  Feature feature = Feature::kAlways;
+  Layers layers = Layers::kAll;
+  Dim count = Dim::kOne;  // the third dimension: a matrix per expert
+
+  bool per_layer() const { return pattern.find("{L}") != std::string_view::npos; }
+};
+
+// "blk.3.attn_q.weight" from "blk.{L}.attn_q.weight" and 3. `layer` is not used where the pattern
+// has no "{L}".
+std::string TensorName(const TensorRow& row, int layer);
+
+// The sizes that a spec gives to a symbol or an extent. Validate() bounds the sizes, so products
+// fit.
+uint64_t SizeOf(const ModelSpec& spec, Dim dim);
+uint64_t SizeOf(const ModelSpec& spec, Extent extent);
+
+// Whether a model of the spec has the row's tensor in `layer`.
+bool Applies(const ModelSpec& spec, const TensorRow& row, uint32_t layer);
+
+// Where a row's part lies in its tensor, and the tensor's whole shape.
+struct Placement {
+  uint64_t first_row = 0;
+  uint64_t first_col = 0;  // of vectors in parts
+  uint64_t rows = 0;
+  uint64_t cols = 0;
+  uint64_t count = 0;
+};
+Placement Place(const ModelSpec& spec, std::span<const TensorRow> table, const TensorRow& row);
+
+}  // namespace tandem::model
+
+#endif  // TANDEM_COMMON_MODEL_TENSOR_ROW_H_

@@ -1,0 +1,235 @@
+// The tensor tables of the architectures (architecture.cc), put together from the parts that they
+// share.
+//
+// Names and shapes: what llama.cpp's converter writes,
+// https://github.com/ggml-org/llama.cpp/blob/master/gguf-py/gguf/constants.py.
+#ifndef TANDEM_COMMON_MODEL_TENSOR_TABLES_H_
+#define TANDEM_COMMON_MODEL_TENSOR_TABLES_H_
+
+#include <array>
+#include <cstddef>
+
+#include "common/model/tensor_row.h"
+
+namespace tandem::model {
+
+namespace tables {
+
+inline constexpr Extent kOne{Dim::kOne, Dim::kOne};
+inline constexpr Extent kHidden{Dim::kHidden, Dim::kOne};
+inline constexpr Extent kVocab{Dim::kVocab, Dim::kOne};
+inline constexpr Extent kContext{Dim::kContext, Dim::kOne};
+inline constexpr Extent kFfn{Dim::kFfn, Dim::kOne};
+inline constexpr Extent kHeads{Dim::kHeads, Dim::kOne};
+inline constexpr Extent kHeadDim{Dim::kHeadDim, Dim::kOne};
+inline constexpr Extent kRopePairs{Dim::kRopePairs, Dim::kOne};
+inline constexpr Extent kQueries{Dim::kHeads, Dim::kHeadDim};
+inline constexpr Extent kKeys{Dim::kKvHeads, Dim::kHeadDim};
+inline constexpr Extent kValues{Dim::kKvHeads, Dim::kValueDim};
+inline constexpr Extent kAttention{Dim::kHeads, Dim::kValueDim};
+inline constexpr Extent kExperts{Dim::kExperts, Dim::kOne};
+inline constexpr Extent kExpertFfn{Dim::kExpertFfn, Dim::kOne};
+inline constexpr Extent kSharedFfn{Dim::kSharedFfn, Dim::kOne};
+inline constexpr Extent kQueryRank{Dim::kQueryRank, Dim::kOne};
+inline constexpr Extent kKvRank{Dim::kKvRank, Dim::kOne};
+inline constexpr Extent kMlaRope{Dim::kMlaRope, Dim::kOne};
+inline constexpr Extent kMlaNope{Dim::kMlaNope, Dim::kOne};
+inline constexpr Extent kMlaQueries{Dim::kHeads, Dim::kMlaQuery};
+inline constexpr Extent kMlaLatents{Dim::kHeads, Dim::kMlaLatent};
+inline constexpr Extent kMlaKeys{Dim::kHeads, Dim::kKvRank};
+inline constexpr Extent kMlaValues{Dim::kHeads, Dim::kMlaValue};
+
+inline constexpr ShardRule kWhole = ShardRule::kReplicated;
+inline constexpr ShardRule kRows = ShardRule::kRows;
+inline constexpr ShardRule kCols = ShardRule::kCols;
+inline constexpr ShardRule kExpertRows = ShardRule::kExpertRows;
+inline constexpr ShardRule kExpertCols = ShardRule::kExpertCols;
+inline constexpr ShardRule kExpertWhole = ShardRule::kExpertWhole;
+
+inline constexpr Layers kDense = Layers::kDense;
+inline constexpr Layers kMixture = Layers::kMixture;
+
+inline constexpr TensorRow kEnds[] = {
+    {"token_embd.weight", Role::kTokenEmbedding, kVocab, kHidden, kRows},
+    {"output_norm.weight", Role::kOutputNorm, kOne, kHidden, kWhole},
+    {"output.weight", Role::kOutput, kVocab, kHidden, kRows, Feature::kUntiedHead},
+};
+
+inline constexpr TensorRow kAttnNorm[] = {
+    {"blk.{L}.attn_norm.weight", Role::kAttnNorm, kOne, kHidden, kWhole},
+};
+inline constexpr TensorRow kFfnNorm[] = {
+    {"blk.{L}.ffn_norm.weight", Role::kFfnNorm, kOne, kHidden, kWhole},
+};
+
+inline constexpr TensorRow kAttention3[] = {
+    {"blk.{L}.attn_q.weight", Role::kAttnQ, kQueries, kHidden, kRows},
+    {"blk.{L}.attn_k.weight", Role::kAttnK, kKeys, kHidden, kRows},
+    {"blk.{L}.attn_v.weight", Role::kAttnV, kValues, kHidden, kRows},
+    {"blk.{L}.attn_q.bias", Role::kAttnQBias, kOne, kQueries, kCols, Feature::kQkvBias},
+    {"blk.{L}.attn_k.bias", Role::kAttnKBias, kOne, kKeys, kCols, Feature::kQkvBias},
+    {"blk.{L}.attn_v.bias", Role::kAttnVBias, kOne, kValues, kCols, Feature::kQkvBias},
+};
+// Q, K and V in one tensor.
+inline constexpr TensorRow kAttentionFused[] = {
+    {"blk.{L}.attn_qkv.weight", Role::kAttnQ, kQueries, kHidden, kRows},
+    {"blk.{L}.attn_qkv.weight", Role::kAttnK, kKeys, kHidden, kRows},
+    {"blk.{L}.attn_qkv.weight", Role::kAttnV, kValues, kHidden, kRows},
+    {"blk.{L}.attn_qkv.bias", Role::kAttnQBias, kOne, kQueries, kCols, Feature::kQkvBias},
+    {"blk.{L}.attn_qkv.bias", Role::kAttnKBias, kOne, kKeys, kCols, Feature::kQkvBias},
+    {"blk.{L}.attn_qkv.bias", Role::kAttnVBias, kOne, kValues, kCols, Feature::kQkvBias},
+};
+inline constexpr TensorRow kHeadNorms[] = {
+    {"blk.{L}.attn_q_norm.weight", Role::kAttnQNorm, kOne, kHeadDim, kWhole, Feature::kQkNorm},
+    {"blk.{L}.attn_k_norm.weight", Role::kAttnKNorm, kOne, kHeadDim, kWhole, Feature::kQkNorm},
+};
+inline constexpr TensorRow kAttentionOut[] = {
+    {"blk.{L}.attn_output.weight", Role::kAttnOutput, kHidden, kAttention, kCols},
+    {"blk.{L}.attn_output.bias", Role::kAttnOutputBias, kOne, kHidden, kWhole,
+     Feature::kOutputBias},
+};
+
+inline constexpr TensorRow kGatedFfn[] = {
+    {"blk.{L}.ffn_gate.weight", Role::kFfnGate, kFfn, kHidden, kRows, Feature::kAlways, kDense},
+    {"blk.{L}.ffn_up.weight", Role::kFfnUp, kFfn, kHidden, kRows, Feature::kAlways, kDense},
+    {"blk.{L}.ffn_down.weight", Role::kFfnDown, kHidden, kFfn, kCols, Feature::kAlways, kDense},
+    {"blk.{L}.ffn_gate.bias", Role::kFfnGateBias, kOne, kFfn, kCols, Feature::kFfnBias, kDense},
+    {"blk.{L}.ffn_up.bias", Role::kFfnUpBias, kOne, kFfn, kCols, Feature::kFfnBias, kDense},
+    {"blk.{L}.ffn_down.bias", Role::kFfnDownBias, kOne, kHidden, kWhole, Feature::kFfnBias, kDense},
+};
+
+inline constexpr TensorRow kMixtureOfExperts[] = {
+    {"blk.{L}.ffn_gate_inp.weight", Role::kRouter, kExperts, kHidden, kWhole, Feature::kAlways,
+     kMixture},
+    {"blk.{L}.ffn_gate_exps.weight", Role::kExpertGate, kExpertFfn, kHidden, kExpertRows,
+     Feature::kAlways, kMixture, Dim::kExperts},
+    {"blk.{L}.ffn_up_exps.weight", Role::kExpertUp, kExpertFfn, kHidden, kExpertRows,
+     Feature::kAlways, kMixture, Dim::kExperts},
+    {"blk.{L}.ffn_down_exps.weight", Role::kExpertDown, kHidden, kExpertFfn, kExpertCols,
+     Feature::kAlways, kMixture, Dim::kExperts},
+};
+inline constexpr TensorRow kSharedExperts[] = {
+    {"blk.{L}.ffn_gate_shexp.weight", Role::kSharedGate, kSharedFfn, kHidden, kRows,
+     Feature::kSharedExperts, kMixture},
+    {"blk.{L}.ffn_up_shexp.weight", Role::kSharedUp, kSharedFfn, kHidden, kRows,
+     Feature::kSharedExperts, kMixture},
+    {"blk.{L}.ffn_down_shexp.weight", Role::kSharedDown, kHidden, kSharedFfn, kCols,
+     Feature::kSharedExperts, kMixture},
+    {"blk.{L}.ffn_gate_inp_shexp.weight", Role::kSharedWeight, kOne, kHidden, kWhole,
+     Feature::kSharedGate, kMixture},
+};
+
+inline constexpr TensorRow kRopeFactors[] = {
+    {"rope_freqs.weight", Role::kRopeFactors, kOne, kRopePairs, kWhole, Feature::kRopeFactors},
+};
+inline constexpr TensorRow kLongRopeFactors[] = {
+    {"rope_factors_long.weight", Role::kRopeFactors, kOne, kRopePairs, kWhole, Feature::kLongRope},
+    {"rope_factors_short.weight", Role::kRopeFactors, kOne, kRopePairs, kWhole, Feature::kLongRope},
+};
+
+// Learned positions, LayerNorm with bias, a plain FFN.
+inline constexpr TensorRow kGpt2Own[] = {
+    {"position_embd.weight", Role::kPositionEmbedding, kContext, kHidden, kWhole},
+    {"output_norm.bias", Role::kOutputNormBias, kOne, kHidden, kWhole},
+    {"blk.{L}.attn_norm.bias", Role::kAttnNormBias, kOne, kHidden, kWhole},
+    {"blk.{L}.ffn_norm.bias", Role::kFfnNormBias, kOne, kHidden, kWhole},
+    {"blk.{L}.ffn_up.weight", Role::kFfnUp, kFfn, kHidden, kRows},
+    {"blk.{L}.ffn_down.weight", Role::kFfnDown, kHidden, kFfn, kCols},
+    {"blk.{L}.ffn_up.bias", Role::kFfnUpBias, kOne, kFfn, kCols, Feature::kFfnBias},
+    {"blk.{L}.ffn_down.bias", Role::kFfnDownBias, kOne, kHidden, kWhole, Feature::kFfnBias},
+};
+
+// Gate and up in one tensor, gate first.
+inline constexpr TensorRow kPhi3Ffn[] = {
+    {"blk.{L}.ffn_up.weight", Role::kFfnGate, kFfn, kHidden, kRows},
+    {"blk.{L}.ffn_up.weight", Role::kFfnUp, kFfn, kHidden, kRows},
+    {"blk.{L}.ffn_down.weight", Role::kFfnDown, kHidden, kFfn, kCols},
+};
+
+inline constexpr TensorRow kLatentAttention[] = {
+    {"blk.{L}.attn_q.weight", Role::kAttnQ, kMlaQueries, kHidden, kRows, Feature::kPlainQuery},
+    {"blk.{L}.attn_q_a.weight", Role::kQueryDown, kQueryRank, kHidden, kWhole, Feature::kQueryRank},
+    {"blk.{L}.attn_q_a_norm.weight", Role::kQueryNorm, kOne, kQueryRank, kWhole,
+     Feature::kQueryRank},
+    {"blk.{L}.attn_q_b.weight", Role::kQueryUp, kMlaQueries, kQueryRank, kRows,
+     Feature::kQueryRank},
+    {"blk.{L}.attn_kv_a_mqa.weight", Role::kLatentDown, kKvRank, kHidden, kWhole},
+    {"blk.{L}.attn_kv_a_mqa.weight", Role::kLatentKeyRope, kMlaRope, kHidden, kWhole},
+    {"blk.{L}.attn_kv_a_norm.weight", Role::kLatentNorm, kOne, kKvRank, kWhole},
+    {"blk.{L}.attn_kv_b.weight", Role::kLatentUp, kMlaLatents, kKvRank, kRows, Feature::kJointKvB},
+    {"blk.{L}.attn_k_b.weight", Role::kLatentKeyUp, kMlaKeys, kMlaNope, kRows, Feature::kSplitKvB},
+    {"blk.{L}.attn_v_b.weight", Role::kLatentValueUp, kMlaValues, kKvRank, kRows,
+     Feature::kSplitKvB},
+    {"blk.{L}.attn_output.weight", Role::kAttnOutput, kHidden, kMlaValues, kCols},
+};
+inline constexpr TensorRow kSelectionBias[] = {
+    {"blk.{L}.exp_probs_b.bias", Role::kSelectionBias, kOne, kExperts, kWhole,
+     Feature::kSelectionBias, kMixture},
+};
+
+// Sinks, and biases on everything; the norm before the experts has a name of its own.
+inline constexpr TensorRow kGptOssOwn[] = {
+    {"blk.{L}.post_attention_norm.weight", Role::kFfnNorm, kOne, kHidden, kWhole},
+    {"blk.{L}.attn_sinks.weight", Role::kAttnSinks, kOne, kHeads, kCols, Feature::kSinks},
+    {"blk.{L}.ffn_gate_inp.bias", Role::kRouterBias, kOne, kExperts, kWhole, Feature::kRouterBias,
+     kMixture},
+    {"blk.{L}.ffn_gate_exps.bias", Role::kExpertGateBias, kOne, kExpertFfn, kExpertCols,
+     Feature::kExpertBias, kMixture, Dim::kExperts},
+    {"blk.{L}.ffn_up_exps.bias", Role::kExpertUpBias, kOne, kExpertFfn, kExpertCols,
+     Feature::kExpertBias, kMixture, Dim::kExperts},
+    {"blk.{L}.ffn_down_exps.bias", Role::kExpertDownBias, kOne, kHidden, kExpertWhole,
+     Feature::kExpertBias, kMixture, Dim::kExperts},
+};
+
+inline constexpr TensorRow kPostNorms[] = {
+    {"blk.{L}.post_attention_norm.weight", Role::kAttnPostNorm, kOne, kHidden, kWhole},
+    {"blk.{L}.post_ffw_norm.weight", Role::kFfnPostNorm, kOne, kHidden, kWhole},
+};
+
+template <size_t... Sizes>
+constexpr auto Join(const TensorRow (&... parts)[Sizes]) {
+  std::array<TensorRow, (Sizes + ...)> all{};
+  size_t at = 0;
+  const auto append = [&](const auto& part) {
+    for (const TensorRow& row : part) all[at++] = row;
+  };
+  (append(parts), ...);
+  return all;
+}
+
+}  // namespace tables
+
+// A decoder with pre-norms, grouped-query attention, and a gated FFN or a mixture of experts: llama
+// and its relatives. What a model of the family does not have (biases, head norms, an own output
+// matrix, rope factors) is not in its file.
+inline constexpr auto kLlamaTensors = tables::Join(
+    tables::kEnds, tables::kRopeFactors, tables::kAttnNorm, tables::kAttention3, tables::kHeadNorms,
+    tables::kAttentionOut, tables::kFfnNorm, tables::kGatedFfn, tables::kMixtureOfExperts);
+
+inline constexpr auto kQwen2MoeTensors =
+    tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kAttentionOut,
+                 tables::kFfnNorm, tables::kMixtureOfExperts, tables::kSharedExperts);
+
+inline constexpr auto kGpt2Tensors =
+    tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttentionFused, tables::kAttentionOut,
+                 tables::kFfnNorm, tables::kGpt2Own);
+
+inline constexpr auto kPhi3Tensors = tables::Join(
+    tables::kEnds, tables::kLongRopeFactors, tables::kAttnNorm, tables::kAttentionFused,
+    tables::kAttentionOut, tables::kFfnNorm, tables::kPhi3Ffn);
+
+inline constexpr auto kDeepseek2Tensors = tables::Join(
+    tables::kEnds, tables::kAttnNorm, tables::kLatentAttention, tables::kFfnNorm, tables::kGatedFfn,
+    tables::kMixtureOfExperts, tables::kSharedExperts, tables::kSelectionBias);
+
+inline constexpr auto kGptOssTensors =
+    tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kAttentionOut,
+                 tables::kMixtureOfExperts, tables::kGptOssOwn);
+
+inline constexpr auto kGemmaTensors =
+    tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kHeadNorms,
+                 tables::kAttentionOut, tables::kFfnNorm, tables::kGatedFfn, tables::kPostNorms);
+
+}  // namespace tandem::model
+
+#endif  // TANDEM_COMMON_MODEL_TENSOR_TABLES_H_
