@@ -26,6 +26,9 @@ struct Weight {
   uint64_t row_stride_bytes = 0;
   uint32_t col_begin = 0;
   uint32_t col_count = 0;
+  // More than one for experts: matrices of the same shape, one behind the other.
+  uint32_t count = 1;
+  uint64_t matrix_stride_bytes = 0;
 };
 
 // out[t] = scale * table[ids[t] - vocab_begin], or zeros where the id lies outside this rank's

@@ -32,6 +32,12 @@ void ColumnParallelLinear::EncodeParts(LayerContext& context, const float* x, ui
 
 void RowParallelLinear::Encode(LayerContext& context, const float* x, uint32_t tokens,
                                float* y) const {
+  EncodePart(context, x, tokens, y);
+  SumOverRanks(context, tokens, part_.weight.rows, y);
+}
+
+void RowParallelLinear::EncodePart(LayerContext& context, const float* x, uint32_t tokens,
+                                   float* y) const {
   const bool adds_bias = context.comm == nullptr || context.comm->rank() == 0;
   kernels::MatMulParams params{};
   params.x = x;
@@ -40,9 +46,10 @@ void RowParallelLinear::Encode(LayerContext& context, const float* x, uint32_t t
   params.num_projections = 1;
   params.projections[0] = Project(part_, adds_bias ? part_.bias : nullptr, y);
   context.backend.MatMul(params);
-  if (context.ranks() > 1) {
-    context.comm->AllReduceSum(y, static_cast<size_t>(tokens) * part_.weight.rows);
-  }
+}
+
+void SumOverRanks(LayerContext& context, uint32_t tokens, uint32_t width, float* y) {
+  if (context.ranks() > 1) context.comm->AllReduceSum(y, static_cast<size_t>(tokens) * width);
 }
 
 }  // namespace tandem::worker

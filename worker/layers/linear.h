@@ -77,10 +77,15 @@ class RowParallelLinear {
 
   // x (T, columns of this rank) -> y (T, rows), summed over ranks.
   void Encode(LayerContext& context, const float* x, uint32_t tokens, float* y) const;
+  // The rank's part of the sum, for a caller that sums over ranks later.
+  void EncodePart(LayerContext& context, const float* x, uint32_t tokens, float* y) const;
 
  private:
   Linear part_;
 };
+
+// y (T, width) summed over ranks.
+void SumOverRanks(LayerContext& context, uint32_t tokens, uint32_t width, float* y);
 
 }  // namespace tandem::worker
 

@@ -13,7 +13,7 @@ void VocabParallelEmbedding::Encode(LayerContext& context, const int32_t* ids, u
                          .tokens = tokens,
                          .table = table_,
                          .vocab_begin = vocab_begin_,
-                         .scale = 1.0f,
+                         .scale = scale_,
                          .out = out});
   if (context.ranks() > 1) {
     context.comm->AllReduceSum(out, static_cast<size_t>(tokens) * table_.cols);

@@ -15,15 +15,16 @@ namespace tandem::worker {
 class VocabParallelEmbedding {
  public:
   VocabParallelEmbedding() = default;
-  VocabParallelEmbedding(kernels::Weight table, uint32_t vocab_begin)
-      : table_(table), vocab_begin_(vocab_begin) {}
+  VocabParallelEmbedding(kernels::Weight table, uint32_t vocab_begin, float scale)
+      : table_(table), vocab_begin_(vocab_begin), scale_(scale) {}
 
-  // ids (T) -> out (T, hidden).
+  // ids (T) -> out (T, hidden): the rows times the scale.
   void Encode(LayerContext& context, const int32_t* ids, uint32_t tokens, float* out) const;
 
  private:
   kernels::Weight table_;
   uint32_t vocab_begin_ = 0;
+  float scale_ = 1.0f;
 };
 
 // Logits of the rank's slice are gathered to rank 0, which puts the slices side by side; padding is

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
+#include "common/model/build_spec.h"
 #include "kernels/factory.h"
 #include "worker/runtime/runner_options.h"
 
@@ -18,6 +19,9 @@ struct ConfigureCommand {
   Epoch epoch;
   int rank = 0;
   int size = 1;
+  bool expert_parallel = false;
+  model::SpecOptions spec;
+  std::string spec_key;  // differs where `spec` does
   std::string model_path;
   uint64_t model_fingerprint = 0;
   kernels::BackendOptions backend;

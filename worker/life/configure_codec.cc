@@ -7,6 +7,11 @@
 namespace tandem::worker {
 namespace {
 
+absl::StatusOr<model::SpecOptions> SpecOptionsOf(const v1::Configure& message) {
+  return model::MakeSpecOptions(message.max_model_len(), message.rope_scaling(),
+                                message.rope_scale());
+}
+
 absl::Status Check(const v1::Configure& message) {
   if (message.size() < 1 || message.rank() < 0 || message.rank() >= message.size()) {
     return absl::InvalidArgumentError(
@@ -23,6 +28,7 @@ absl::Status Check(const v1::Configure& message) {
     return absl::InvalidArgumentError(
         absl::StrCat("step timeout of ", message.step_timeout_ms(), " ms"));
   }
+  if (absl::Status status = SpecOptionsOf(message).status(); !status.ok()) return status;
   return model::ParseKvCacheType(message.kv_cache_type()).status();
 }
 
@@ -35,6 +41,10 @@ ConfigureCommand FromProto(const v1::Configure& message) {
   if (!command.invalid.ok()) return command;
   command.rank = message.rank();
   command.size = message.size();
+  command.expert_parallel = message.expert_parallel();
+  command.spec = *SpecOptionsOf(message);
+  command.spec_key =
+      absl::StrCat(message.max_model_len(), ",", message.rope_scaling(), ",", message.rope_scale());
   command.model_path = message.model_path();
   command.model_fingerprint = message.model_fingerprint();
   command.backend = {.device = message.device(),

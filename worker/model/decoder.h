@@ -2,53 +2,41 @@
 //
 // Encodes one step on the rank's backend: embedding, layers of attention and feed-forward around
 // residuals that are fused into the norms, final norm of the requested rows, head. Pre-norm decoder
-// as in Llama 2 (https://arxiv.org/abs/2307.09288).
+// as in Llama 2 (https://arxiv.org/abs/2307.09288); with post-norms as in Gemma 2
+// (https://arxiv.org/abs/2408.00118).
 #ifndef TANDEM_WORKER_MODEL_DECODER_H_
 #define TANDEM_WORKER_MODEL_DECODER_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "common/model/shard.h"
 #include "common/model/spec.h"
 #include "kernels/ops.h"
 #include "worker/layers/context.h"
-#include "worker/layers/linear.h"
+#include "worker/layers/norm.h"
 #include "worker/layers/vocabulary.h"
+#include "worker/model/attention.h"
+#include "worker/model/batch.h"
+#include "worker/model/feed_forward.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
 
-// One KV group's view of a batch, in device memory.
-struct GroupBatch {
-  const int32_t* block_tables = nullptr;  // (S, table_stride)
-  uint32_t table_stride = 0;
-  const int32_t* slots = nullptr;  // (T)
-};
-
-// A step's inputs, in device memory.
-struct Batch {
-  uint32_t tokens = 0;
-  uint32_t num_seqs = 0;
-  uint32_t max_query_len = 0;
-  uint32_t max_context_len = 0;
-  const int32_t* ids = nullptr;            // (T)
-  const int32_t* positions = nullptr;      // (T)
-  const int32_t* query_offsets = nullptr;  // (S + 1)
-  const int32_t* context_lens = nullptr;   // (S)
-  std::vector<GroupBatch> groups;
-};
-
 class Decoder {
  public:
-  // `weights` must outlive the decoder. `inv_freq` is spec.rope.inv_freq in device memory.
+  // Borrows everything: `spec`, `plan` and `weights` must outlive the decoder. The frequencies are
+  // spec.rope's and spec.window_rope's, in device memory (null where there are none).
   Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
-          std::vector<uint32_t> vocab_starts, const RankWeights& weights, const float* inv_freq);
+          std::vector<uint32_t> vocab_starts, const RankWeights& weights, const float* inv_freq,
+          const float* window_inv_freq);
 
-  // What the layers leave of every token, (T, hidden) each; the final norm adds them up.
+  // What the layers leave of every token, (T, hidden) each: the next norm adds delta to the
+  // residual.
   struct Hidden {
     float* residual = nullptr;
-    const float* delta = nullptr;
+    float* delta = nullptr;
   };
   // All but the head. `pages` has one entry per layer.
   Hidden Encode(LayerContext& context, const Batch& batch,
@@ -61,38 +49,27 @@ class Decoder {
 
  private:
   struct Layer {
-    const float* attn_norm = nullptr;
-    QkvParallelLinear qkv;
-    const float* q_norm = nullptr;  // null: no per-head norm
-    const float* k_norm = nullptr;
-    RowParallelLinear attn_output;
-    const float* ffn_norm = nullptr;
-    MergedColumnParallelLinear gate_up;
-    RowParallelLinear down;
-    uint32_t group = 0;
-    uint32_t window = 0;
+    Norm attn_norm;
+    std::unique_ptr<AttentionBlock> attention;
+    Norm attn_post_norm;  // null without post-norms
+    Norm ffn_norm;
+    std::unique_ptr<FeedForwardBlock> feed_forward;
+    Norm ffn_post_norm;
   };
-  // Activations of one step, shared by all layers.
-  struct Activations;
+  Norm MakeNorm(const RankWeights& weights, model::Role weight, model::Role bias, int layer) const;
+  Layer MakeLayer(const RankWeights& weights, const AttentionParts& parts) const;
+  void EncodeEmbedding(LayerContext& context, const Batch& batch, const Hidden& hidden) const;
+  void EncodeLayer(LayerContext& context, const Batch& batch, const Layer& layer,
+                   const kernels::KvPages& pages, const float* add, float* normed,
+                   const Hidden& hidden) const;
 
-  Layer MakeLayer(const RankWeights& weights, int index) const;
-  Activations TakeActivations(Arena& arena, uint32_t tokens) const;
-  void EncodeAttention(LayerContext& context, const Batch& batch, const Layer& layer,
-                       const kernels::KvPages& pages, const Activations& buffers) const;
-  void EncodeHeadNorms(LayerContext& context, const Layer& layer, uint32_t tokens,
-                       const Activations& buffers) const;
-  void EncodeFeedForward(LayerContext& context, const Batch& batch, const Layer& layer,
-                         const Activations& buffers) const;
-  void EncodeNorm(LayerContext& context, uint32_t rows, float* residual, const float* add,
-                  const float* weight, float* out) const;
-
-  model::ModelSpec spec_;
-  model::ShardPlan plan_;
+  const model::ModelSpec& spec_;
+  const model::ShardPlan& plan_;
   VocabParallelEmbedding embedding_;
+  kernels::Weight positions_;  // of learned positions
   std::vector<Layer> layers_;
-  const float* output_norm_;
+  Norm output_norm_;
   VocabParallelHead head_;
-  const float* inv_freq_;
 };
 
 }  // namespace tandem::worker

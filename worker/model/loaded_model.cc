@@ -36,28 +36,36 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(const LoadOptions
   TANDEM_ASSIGN_OR_RETURN(gguf::File file, gguf::File::Open(options.path));
   TANDEM_RETURN_IF_ERROR(CheckFingerprint(file, options.fingerprint));
   std::unique_ptr<LoadedModel> loaded(new LoadedModel(std::move(file)));
-  TANDEM_ASSIGN_OR_RETURN(loaded->spec_, model::BuildSpec(loaded->file_));
-  TANDEM_ASSIGN_OR_RETURN(loaded->plan_,
-                          model::MakeShardPlan(loaded->spec_, options.rank, options.size));
+  TANDEM_ASSIGN_OR_RETURN(loaded->spec_, model::BuildSpec(loaded->file_, options.spec));
+  TANDEM_ASSIGN_OR_RETURN(
+      loaded->plan_,
+      model::MakeShardPlan(loaded->spec_, options.rank, options.size, options.expert_parallel));
   TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> starts, VocabStarts(loaded->spec_, options.size));
   TANDEM_ASSIGN_OR_RETURN(loaded->backend_, kernels::MakeBackend(options.backend));
   TANDEM_ASSIGN_OR_RETURN(
       loaded->weights_,
       RankWeights::Load(loaded->file_, loaded->spec_, loaded->plan_, *loaded->backend_, progress));
-  TANDEM_RETURN_IF_ERROR(loaded->PlaceInvFreq());
+  const model::ModelSpec& spec = loaded->spec_;
+  TANDEM_ASSIGN_OR_RETURN(loaded->inv_freq_, loaded->PlaceFloats(spec.rope.inv_freq));
+  if (spec.window_rope.has_value()) {
+    TANDEM_ASSIGN_OR_RETURN(loaded->window_inv_freq_,
+                            loaded->PlaceFloats(spec.window_rope->inv_freq));
+  }
   loaded->decoder_ =
-      std::make_unique<Decoder>(loaded->spec_, loaded->plan_, std::move(starts), *loaded->weights_,
-                                reinterpret_cast<const float*>(loaded->inv_freq_.data()));
+      std::make_unique<Decoder>(spec, loaded->plan_, std::move(starts), *loaded->weights_,
+                                reinterpret_cast<const float*>(loaded->inv_freq_.data()),
+                                reinterpret_cast<const float*>(loaded->window_inv_freq_.data()));
   return loaded;
 }
 
-absl::Status LoadedModel::PlaceInvFreq() {
-  const std::vector<float>& host = spec_.rope.inv_freq;
-  TANDEM_ASSIGN_OR_RETURN(inv_freq_, backend_->Allocate(host.size() * sizeof(float)));
+absl::StatusOr<kernels::Buffer> LoadedModel::PlaceFloats(const std::vector<float>& host) {
+  if (host.empty()) return kernels::Buffer();
+  TANDEM_ASSIGN_OR_RETURN(kernels::Buffer placed, backend_->Allocate(host.size() * sizeof(float)));
   backend_->BeginEncode(kernels::EncodeMode::kRun);
-  backend_->Upload(inv_freq_.data(), host.data(), host.size() * sizeof(float));
+  backend_->Upload(placed.data(), host.data(), host.size() * sizeof(float));
   TANDEM_RETURN_IF_ERROR(backend_->Submit(Deadline::After(std::chrono::minutes(1))));
-  return backend_->Wait();
+  TANDEM_RETURN_IF_ERROR(backend_->Wait());
+  return placed;
 }
 
 }  // namespace tandem::worker

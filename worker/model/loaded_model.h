@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/gguf/file.h"
+#include "common/model/build_spec.h"
 #include "common/model/shard.h"
 #include "common/model/spec.h"
 #include "kernels/backend.h"
@@ -26,6 +27,8 @@ struct LoadOptions {
   uint64_t fingerprint = 0;  // of the file that the coordinator read; 0: not compared
   int rank = 0;
   int size = 1;
+  bool expert_parallel = false;
+  model::SpecOptions spec{};
   kernels::BackendOptions backend;
 };
 
@@ -43,7 +46,7 @@ class LoadedModel {
 
  private:
   explicit LoadedModel(gguf::File file) : file_(std::move(file)) {}
-  absl::Status PlaceInvFreq();
+  absl::StatusOr<kernels::Buffer> PlaceFloats(const std::vector<float>& host);
 
   gguf::File file_;
   model::ModelSpec spec_;
@@ -51,6 +54,7 @@ class LoadedModel {
   std::unique_ptr<kernels::Backend> backend_;
   std::unique_ptr<RankWeights> weights_;
   kernels::Buffer inv_freq_;
+  kernels::Buffer window_inv_freq_;
   std::unique_ptr<Decoder> decoder_;
 };
 

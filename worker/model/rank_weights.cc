@@ -15,31 +15,16 @@ namespace {
 constexpr int kNumRoles = static_cast<int>(model::Role::kRopeFactors) + 1;
 constexpr uint64_t kPageBytes = 4096;
 
-// Norms and biases: applied value by value, in F32.
-bool IsVector(model::Role role) {
-  switch (role) {
-    case model::Role::kOutputNorm:
-    case model::Role::kAttnNorm:
-    case model::Role::kAttnQBias:
-    case model::Role::kAttnKBias:
-    case model::Role::kAttnVBias:
-    case model::Role::kAttnQNorm:
-    case model::Role::kAttnKNorm:
-    case model::Role::kAttnOutputBias:
-    case model::Role::kFfnNorm:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Reads one byte of every page of the slice, so that the first step does not wait for the disk.
 void PageIn(const model::WeightSlice& slice) {
   const uint64_t row_bytes = tensor::RowBytes(slice.type, slice.cols);
   [[maybe_unused]] volatile std::byte sink{};
-  for (uint64_t row = 0; row < slice.rows; ++row) {
-    const std::byte* begin = slice.data + row * slice.row_stride_bytes;
-    for (uint64_t at = 0; at < row_bytes; at += kPageBytes) sink = begin[at];
+  for (uint64_t matrix = 0; matrix < slice.count; ++matrix) {
+    const std::byte* first = slice.data + matrix * slice.matrix_stride_bytes;
+    for (uint64_t row = 0; row < slice.rows; ++row) {
+      const std::byte* begin = first + row * slice.row_stride_bytes;
+      for (uint64_t at = 0; at < row_bytes; at += kPageBytes) sink = begin[at];
+    }
   }
 }
 
@@ -50,7 +35,9 @@ kernels::Weight HostWeight(const model::WeightSlice& slice) {
           .cols = static_cast<uint32_t>(slice.cols),
           .row_stride_bytes = slice.row_stride_bytes,
           .col_begin = static_cast<uint32_t>(slice.col_begin),
-          .col_count = static_cast<uint32_t>(slice.col_count)};
+          .col_count = static_cast<uint32_t>(slice.col_count),
+          .count = static_cast<uint32_t>(slice.count),
+          .matrix_stride_bytes = slice.matrix_stride_bytes};
 }
 
 }  // namespace
@@ -91,7 +78,7 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
         weights->bytes_ += slice.bytes();
         Entry& entry = weights->At(slice.role, slice.layer);
         entry.present = true;
-        if (IsVector(slice.role)) {
+        if (model::IsVector(slice.role)) {
           vectors.push_back(slice);
         } else {
           absl::StatusOr<kernels::Weight> placed = backend.PlaceWeight(HostWeight(slice));
@@ -110,14 +97,17 @@ absl::Status RankWeights::PlaceVectors(const std::vector<model::WeightSlice>& sl
   // Every vector starts on a 64-byte boundary.
   auto padded = [](uint64_t values) { return (values + 15) / 16 * 16; };
   uint64_t total = 0;
-  for (const auto& slice : slices) total += padded(slice.rows * slice.cols);
+  for (const auto& slice : slices) total += padded(slice.count * slice.cols);
   std::vector<float> host(std::max<uint64_t>(total, 1));
   TANDEM_ASSIGN_OR_RETURN(vectors_, backend.Allocate(host.size() * sizeof(float)));
   uint64_t at = 0;
   for (const auto& slice : slices) {
-    tensor::Dequantize(slice.type, slice.data, host.data() + at, slice.cols);
+    for (uint64_t i = 0; i < slice.count; ++i) {
+      tensor::Dequantize(slice.type, slice.data + i * slice.matrix_stride_bytes,
+                         host.data() + at + i * slice.cols, slice.cols);
+    }
     At(slice.role, slice.layer).vector = reinterpret_cast<const float*>(vectors_.data()) + at;
-    at += padded(slice.cols);
+    at += padded(slice.count * slice.cols);
   }
   backend.BeginEncode(kernels::EncodeMode::kRun);
   backend.Upload(vectors_.data(), host.data(), host.size() * sizeof(float));

@@ -36,7 +36,7 @@ class RankWeights {
 
   // The placed matrix of a role. REQUIRES: Has(role, layer).
   const kernels::Weight& Matrix(model::Role role, int layer = -1) const;
-  // The F32 values of a vector role, or null where the file has none.
+  // The F32 values of a vector role (of all its experts), or null where the file has none.
   const float* Vector(model::Role role, int layer = -1) const;
   bool Has(model::Role role, int layer = -1) const;
   uint64_t bytes() const { return bytes_; }

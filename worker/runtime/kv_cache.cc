@@ -15,6 +15,7 @@ uint64_t KBlockBytes(const model::ModelSpec& spec, const model::ShardPlan& plan,
 
 uint64_t VBlockBytes(const model::ModelSpec& spec, const model::ShardPlan& plan,
                      const RunnerOptions& options) {
+  if (spec.mla.has_value()) return 0;  // V is the first part of K's row
   return tensor::RowBytes(options.kv_cache_type, spec.value_dim) * plan.kv_heads.size() *
          options.block_size;
 }
@@ -46,7 +47,8 @@ std::vector<kernels::KvPages> ShapeOnlyPages(const model::ModelSpec& spec,
                                                          .block_size = options.block_size,
                                                          .kv_heads = plan.kv_heads.size(),
                                                          .head_dim = spec.head_dim,
-                                                         .value_dim = spec.value_dim});
+                                                         .value_dim = spec.value_dim,
+                                                         .latent = spec.mla.has_value()});
 }
 
 absl::StatusOr<KvCache> KvCache::Create(const model::ModelSpec& spec, const model::ShardPlan& plan,
@@ -72,7 +74,7 @@ absl::StatusOr<KvCache> KvCache::Create(const model::ModelSpec& spec, const mode
   for (auto& page : cache.pages_) {
     page.k = at;
     at += page.num_blocks * k_block;
-    page.v = at;
+    page.v = page.latent ? nullptr : at;
     at += page.num_blocks * v_block;
   }
   return cache;

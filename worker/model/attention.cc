@@ -1,0 +1,46 @@
+#include "worker/model/attention.h"
+
+namespace tandem::worker {
+
+void AttentionBlock::EncodeCore(LayerContext& context, const Batch& batch,
+                                const kernels::KvPages& pages, float* q, float* k, const float* v,
+                                float* out) const {
+  const model::ModelSpec& spec = parts_.spec;
+  const model::ShardPlan& plan = parts_.plan;
+  const model::RopeSpec& rope = *parts_.rope.spec;
+  const GroupBatch& group = batch.groups[parts_.group];
+  context.backend.RopeWriteKv({.q = q,
+                               .k = k,
+                               .v = v,
+                               .tokens = batch.tokens,
+                               .heads = plan.heads.size(),
+                               .positions = batch.positions,
+                               .slots = group.slots,
+                               .inv_freq = parts_.rope.inv_freq,
+                               .rotary_begin = spec.mla.has_value() ? spec.mla->kv_rank : 0,
+                               .rotary_dims = rope.rotary_dims,
+                               .halves = rope.pairing == model::RopePairing::kHalves,
+                               .magnitude = rope.magnitude,
+                               .pages = pages});
+  context.backend.Attention({.q = q,
+                             .tokens = batch.tokens,
+                             .num_seqs = batch.num_seqs,
+                             .query_offsets = batch.query_offsets,
+                             .context_lens = batch.context_lens,
+                             .block_tables = group.block_tables,
+                             .table_stride = group.table_stride,
+                             .pages = pages,
+                             .heads = plan.heads.size(),
+                             .first_head = plan.heads.begin,
+                             .heads_per_kv = spec.num_heads / spec.num_kv_heads,
+                             .first_kv_head = plan.kv_heads.begin,
+                             .scale = spec.attention_scale,
+                             .softcap = spec.attention_softcap,
+                             .sinks = parts_.weights.Vector(model::Role::kAttnSinks, parts_.layer),
+                             .window = parts_.window,
+                             .max_query_len = batch.max_query_len,
+                             .max_context_len = batch.max_context_len,
+                             .out = out});
+}
+
+}  // namespace tandem::worker

@@ -1,0 +1,60 @@
+// The attention block of a layer: from the normed hidden state to what is added to the residual.
+// Two kinds, by the spec: grouped-query attention, and latent attention (MLA).
+#ifndef TANDEM_WORKER_MODEL_ATTENTION_H_
+#define TANDEM_WORKER_MODEL_ATTENTION_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "common/model/shard.h"
+#include "common/model/spec.h"
+#include "kernels/ops.h"
+#include "worker/layers/context.h"
+#include "worker/model/batch.h"
+#include "worker/model/rank_weights.h"
+
+namespace tandem::worker {
+
+// A rope table in device memory.
+struct PlacedRope {
+  const model::RopeSpec* spec = nullptr;
+  const float* inv_freq = nullptr;  // (rotary_dims / 2)
+};
+
+// What an attention block is made from; borrowed, must outlive the block.
+struct AttentionParts {
+  const model::ModelSpec& spec;
+  const model::ShardPlan& plan;
+  const RankWeights& weights;
+  PlacedRope rope;
+  int layer = 0;
+  uint32_t group = 0;   // KV group
+  uint32_t window = 0;  // 0: none
+};
+
+class AttentionBlock {
+ public:
+  explicit AttentionBlock(const AttentionParts& parts) : parts_(parts) {}
+  virtual ~AttentionBlock() = default;
+
+  // x (T, hidden) -> out (T, hidden), summed over ranks. Activations are taken from the context's
+  // arena and given back.
+  virtual void Encode(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
+                      const float* x, float* out) const = 0;
+
+ protected:
+  // Rotates q and k, writes k and v (null with latent pages) to the pages, and attends: out (T,
+  // heads, value_dim).
+  void EncodeCore(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
+                  float* q, float* k, const float* v, float* out) const;
+
+  AttentionParts parts_;
+};
+
+std::unique_ptr<AttentionBlock> MakeGroupedQueryAttention(const AttentionParts& parts);
+// Multi-head latent attention by absorption: DeepSeek-V2, arXiv:2405.04434, section 2.1.
+std::unique_ptr<AttentionBlock> MakeLatentAttention(const AttentionParts& parts);
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_MODEL_ATTENTION_H_

@@ -1,0 +1,31 @@
+// Batch: a step's inputs as the layers see them, in device memory. T = tokens, S = sequences.
+#ifndef TANDEM_WORKER_MODEL_BATCH_H_
+#define TANDEM_WORKER_MODEL_BATCH_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace tandem::worker {
+
+// One KV group's view of a batch.
+struct GroupBatch {
+  const int32_t* block_tables = nullptr;  // (S, table_stride)
+  uint32_t table_stride = 0;
+  const int32_t* slots = nullptr;  // (T)
+};
+
+struct Batch {
+  uint32_t tokens = 0;
+  uint32_t num_seqs = 0;
+  uint32_t max_query_len = 0;
+  uint32_t max_context_len = 0;
+  const int32_t* ids = nullptr;            // (T)
+  const int32_t* positions = nullptr;      // (T)
+  const int32_t* query_offsets = nullptr;  // (S + 1)
+  const int32_t* context_lens = nullptr;   // (S)
+  std::vector<GroupBatch> groups;
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_MODEL_BATCH_H_

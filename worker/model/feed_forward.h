@@ -1,0 +1,55 @@
+// The feed-forward block of a layer: a dense FFN or a mixture of experts, by the spec.
+#ifndef TANDEM_WORKER_MODEL_FEED_FORWARD_H_
+#define TANDEM_WORKER_MODEL_FEED_FORWARD_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "common/model/shard.h"
+#include "common/model/spec.h"
+#include "kernels/ops.h"
+#include "worker/layers/context.h"
+#include "worker/layers/linear.h"
+#include "worker/model/rank_weights.h"
+
+namespace tandem::worker {
+
+class FeedForwardBlock {
+ public:
+  virtual ~FeedForwardBlock() = default;
+
+  // x (T, hidden) -> out (T, hidden), summed over ranks. Activations are taken from the context's
+  // arena and given back.
+  virtual void Encode(LayerContext& context, const float* x, uint32_t tokens, float* out) const = 0;
+};
+
+kernels::Activation ActivationOf(const model::ModelSpec& spec);
+
+// An FFN, gated or plain: also what the shared experts of a mixture are.
+class FeedForward {
+ public:
+  FeedForward() = default;
+  // `gate.weight.data` is null in a plain one.
+  FeedForward(kernels::Activation activation, Linear gate, Linear up, Linear down);
+
+  // The rank's part of the sum over ranks.
+  void EncodePart(LayerContext& context, const float* x, uint32_t tokens, float* out) const;
+
+ private:
+  kernels::Activation activation_ = kernels::Activation::kSilu;
+  bool gated_ = true;
+  uint32_t width_ = 0;  // FFN columns of this rank
+  MergedColumnParallelLinear gate_up_;
+  ColumnParallelLinear up_;
+  RowParallelLinear down_;
+};
+
+std::unique_ptr<FeedForwardBlock> MakeDenseFeedForward(const model::ModelSpec& spec,
+                                                       const RankWeights& weights, int layer);
+std::unique_ptr<FeedForwardBlock> MakeMixture(const model::ModelSpec& spec,
+                                              const model::ShardPlan& plan,
+                                              const RankWeights& weights, int layer);
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_MODEL_FEED_FORWARD_H_
