@@ -70,7 +70,7 @@ std::string ReadyLine(const std::string& address, const ModelFile& model, const 
 
 absl::Status Serve(const ServerOptions& options) {
   TANDEM_RETURN_IF_ERROR(Validate(options.worker));
-  TANDEM_ASSIGN_OR_RETURN(const ModelFile model, OpenModelFile(options.worker.model));
+  TANDEM_ASSIGN_OR_RETURN(const ModelFile model, OpenModelFile(options.worker));
   TANDEM_ASSIGN_OR_RETURN(auto tokenizer, OpenTokenizer(options.worker.model));
   StopSignal signal;
   absl::StatusOr<Workers> workers = BringUp(options.worker, model, [&] { return signal.raised(); });

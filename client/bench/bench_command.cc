@@ -35,7 +35,7 @@ absl::Status MeasureAll(coordinator::EngineCore& engine, BenchReport& report) {
 
 absl::Status Bench(BenchOptions options) {
   TANDEM_ASSIGN_OR_RETURN(const coordinator::ModelFile model,
-                          coordinator::OpenModelFile(options.worker.model));
+                          coordinator::OpenModelFile(options.worker));
   TANDEM_RETURN_IF_ERROR(FitLimits(model.spec.context_length, options));
   TANDEM_ASSIGN_OR_RETURN(coordinator::Workers workers,
                           coordinator::BringUp(options.worker, model, [] { return false; }));

@@ -28,6 +28,9 @@ v1::CoordinatorMessage ToProto(const WorkerConfig& config, const std::string& ch
   out.set_device(config.device);
   out.set_cpu_kernels(config.cpu_kernels);
   out.set_threads(config.threads);
+  out.set_expert_parallel(config.expert_parallel);
+  out.set_rope_scaling(config.rope_scaling);
+  out.set_rope_scale(config.rope_scale);
   out.set_kv_cache_type(config.kv_cache_type);
   out.set_block_size(config.block_size);
   out.set_max_num_seqs(config.max_num_seqs);

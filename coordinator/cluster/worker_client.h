@@ -29,6 +29,9 @@ struct WorkerConfig {
   std::string device = "cpu";
   std::string cpu_kernels = "auto";
   int threads = 1;
+  bool expert_parallel = false;
+  std::string rope_scaling;  // empty: the file's own
+  float rope_scale = 0;      // 0: the file's own
   std::string kv_cache_type = "f16";
   uint32_t block_size = 16;
   uint32_t max_num_seqs = 0;

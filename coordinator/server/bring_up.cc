@@ -68,6 +68,9 @@ std::vector<WorkerConfig> MakeConfigs(const WorkerOptions& options, const ModelF
     config.device = options.device;
     config.cpu_kernels = options.cpu_kernels;
     config.threads = threads;
+    config.expert_parallel = options.expert_parallel;
+    config.rope_scaling = options.rope_scaling;
+    config.rope_scale = options.rope_scale;
     config.kv_cache_type = options.kv_cache_type;
     config.block_size = options.block_size;
     config.max_num_seqs = options.max_num_seqs;
@@ -112,10 +115,12 @@ EngineConfig MakeEngineConfig(const WorkerOptions& options, const model::ModelSp
 }
 
 // All ranks' shard plans; the error says why a tensor-parallel size is not possible.
-absl::StatusOr<std::vector<model::ShardPlan>> ShardPlans(const model::ModelSpec& spec, int size) {
+absl::StatusOr<std::vector<model::ShardPlan>> ShardPlans(const model::ModelSpec& spec, int size,
+                                                         bool expert_parallel) {
   std::vector<model::ShardPlan> plans;
   for (int rank = 0; rank < size; ++rank) {
-    TANDEM_ASSIGN_OR_RETURN(model::ShardPlan plan, model::MakeShardPlan(spec, rank, size));
+    TANDEM_ASSIGN_OR_RETURN(model::ShardPlan plan,
+                            model::MakeShardPlan(spec, rank, size, expert_parallel));
     plans.push_back(plan);
   }
   return plans;
@@ -147,7 +152,8 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& option
                                                      uint64_t available_bytes) {
   TANDEM_ASSIGN_OR_RETURN(const tensor::Type type, model::ParseKvCacheType(options.kv_cache_type));
   TANDEM_RETURN_IF_ERROR(model::CheckKvCacheType(spec, type));
-  TANDEM_ASSIGN_OR_RETURN(auto plans, ShardPlans(spec, options.tensor_parallel_size));
+  TANDEM_ASSIGN_OR_RETURN(auto plans,
+                          ShardPlans(spec, options.tensor_parallel_size, options.expert_parallel));
   std::vector<kv::KvShape> ranks;
   for (const model::ShardPlan& plan : plans) {
     ranks.push_back(kv::MakeKvShape(spec, plan, type,

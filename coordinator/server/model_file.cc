@@ -17,20 +17,23 @@ std::string Absolute(const std::string& path) {
   return error ? path : absolute.string();
 }
 
-absl::StatusOr<ModelFile> Read(const std::string& path) {
-  TANDEM_ASSIGN_OR_RETURN(const gguf::File file, gguf::File::Open(path));
+absl::StatusOr<ModelFile> Read(const WorkerOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(
+      const model::SpecOptions spec_options,
+      model::MakeSpecOptions(options.max_model_len, options.rope_scaling, options.rope_scale));
+  TANDEM_ASSIGN_OR_RETURN(const gguf::File file, gguf::File::Open(options.model));
   ModelFile model;
-  model.path = Absolute(path);
-  TANDEM_ASSIGN_OR_RETURN(model.spec, model::BuildSpec(file));
+  model.path = Absolute(options.model);
+  TANDEM_ASSIGN_OR_RETURN(model.spec, model::BuildSpec(file, spec_options));
   model.fingerprint = model::ModelFingerprint(file);
   return model;
 }
 
 }  // namespace
 
-absl::StatusOr<ModelFile> OpenModelFile(const std::string& path) {
-  absl::StatusOr<ModelFile> model = Read(path);
-  if (!model.ok()) return Annotate(model.status(), path);
+absl::StatusOr<ModelFile> OpenModelFile(const WorkerOptions& options) {
+  absl::StatusOr<ModelFile> model = Read(options);
+  if (!model.ok()) return Annotate(model.status(), options.model);
   return model;
 }
 

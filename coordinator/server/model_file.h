@@ -11,6 +11,7 @@
 #include "common/gguf/file.h"
 #include "common/model/spec.h"
 #include "common/tokenizer/tokenizer.h"
+#include "coordinator/server/options.h"
 
 namespace tandem::coordinator {
 
@@ -20,8 +21,8 @@ struct ModelFile {
   uint64_t fingerprint = 0;
 };
 
-// Errors carry the path.
-absl::StatusOr<ModelFile> OpenModelFile(const std::string& path);
+// The model as the workers are asked to run it. Errors carry the path.
+absl::StatusOr<ModelFile> OpenModelFile(const WorkerOptions& options);
 absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> OpenTokenizer(const std::string& path);
 
 }  // namespace tandem::coordinator

@@ -89,6 +89,12 @@ void AddWorkerFlags(CLI::App& app, WorkerOptions& o) {
       ->capture_default_str();
   app.add_option("--threads-per-worker", o.threads_per_worker, "0: cores / ranks")
       ->capture_default_str();
+  app.add_flag("--expert-parallel", o.expert_parallel,
+               "give ranks whole experts instead of columns of every expert");
+  app.add_option("--rope-scaling", o.rope_scaling,
+                 "none, linear, ntk or yarn instead of what the file says");
+  app.add_option("--rope-scale", o.rope_scale,
+                 "how much farther positions reach, instead of what the file says");
   AddLimitFlags(app, o);
   AddCacheFlags(app, o);
   AddProcessFlags(app, o);

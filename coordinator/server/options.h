@@ -25,6 +25,9 @@ struct WorkerOptions {
   uint32_t max_num_batched_tokens = 512;
   uint32_t chunked_prefill_size = 0;  // 0: max_num_batched_tokens
   uint32_t max_model_len = 0;         // 0: the file's context length
+  bool expert_parallel = false;       // whole experts to ranks instead of columns of every expert
+  std::string rope_scaling;           // empty: the file's own
+  float rope_scale = 0;               // 0: the file's own
   uint32_t block_size = 16;
   uint32_t num_kv_blocks = 0;  // 0: what kv_cache_memory holds
   std::string kv_cache_memory = "auto";

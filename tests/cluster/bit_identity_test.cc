@@ -114,7 +114,7 @@ class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
 };
 
 TEST_P(BitIdentityTest, TheModelHasTheWindowsThatItIsHereFor) {
-  const auto model = coordinator::OpenModelFile(options_.model);
+  const auto model = coordinator::OpenModelFile(options_);
   ASSERT_TRUE(model.ok()) << model.status();
   const auto& groups = model->spec.kv_groups;
   const auto windowed = std::count_if(groups.begin(), groups.end(), [](const auto& group) {

@@ -39,7 +39,7 @@ EngineDriver::EngineDriver(coordinator::Workers workers)
 
 absl::StatusOr<std::unique_ptr<EngineDriver>> EngineDriver::Start(
     const coordinator::WorkerOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options.model));
+  TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options));
   TANDEM_ASSIGN_OR_RETURN(auto workers, coordinator::BringUp(options, model, [] { return false; }));
   return std::unique_ptr<EngineDriver>(new EngineDriver(std::move(workers)));
 }

@@ -25,12 +25,6 @@ using nlohmann::json;
 constexpr double kMaxDiff = 1e-3;
 constexpr int kTop = 20;
 
-// Models of tests/golden/arch whose architecture is not served yet. To shrink to nothing.
-const std::set<std::string> kNotServedYet = {
-    "deepseek2-lite", "deepseek2-v3", "deepseek2-v3-split", "gemma2", "gemma3",
-    "gpt-oss",        "gpt2",         "llama-moe",          "phi3",   "phi3-partial-swa",
-    "qwen2moe",       "qwen3moe"};
-
 // One row of reference logits as log-probabilities.
 class Reference {
  public:
@@ -109,9 +103,6 @@ class LogprobsTest : public ::testing::TestWithParam<Parameters> {};
 TEST_P(LogprobsTest, AreTheLogSoftmaxOfTheReferenceLogits) {
   const auto& [name, ranks, chunk] = GetParam();
   const GoldenModel golden = ReadArchGolden(name);
-  const bool is_served = RunProgram({kTandem, "info", golden.path}).exit_code == 0;
-  if (!is_served && kNotServedYet.contains(name)) GTEST_SKIP() << name << " is not served yet";
-  EXPECT_FALSE(kNotServedYet.contains(name)) << name << " is served: take it off kNotServedYet";
   std::vector<std::string> flags = {"--kv-cache-type", "f32", "--tensor-parallel-size",
                                     absl::StrCat(ranks)};
   if (chunk != 0) flags.insert(flags.end(), {"--chunked-prefill-size", absl::StrCat(chunk)});

@@ -29,7 +29,7 @@ coordinator::WorkerOptions TestWorkerOptions(const std::string& model_path) {
 
 absl::StatusOr<std::unique_ptr<WorkerDriver>> WorkerDriver::Start(
     const coordinator::WorkerOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options.model));
+  TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options));
   TANDEM_ASSIGN_OR_RETURN(auto workers, coordinator::BringUp(options, model, [] { return false; }));
   return std::unique_ptr<WorkerDriver>(new WorkerDriver(std::move(workers), options.block_size));
 }

@@ -136,7 +136,7 @@ TEST_P(ParallelLayersTest, EmbeddingAndHeadCoverTheVocabulary) {
     const auto ranks = static_cast<uint32_t>(GetParam());
     for (uint32_t r = 0; r <= ranks; ++r) starts.push_back(kWide * r / ranks);
     const kernels::Weight slice = Rows(table, kHidden, rank.Begin(kWide), rank.End(kWide));
-    const VocabParallelEmbedding embedding(slice, rank.Begin(kWide));
+    const VocabParallelEmbedding embedding(slice, rank.Begin(kWide), 1.0f);
     const VocabParallelHead head(slice, starts);
     std::vector<float> hidden(kTokens * kHidden);
     rank.Run([&](LayerContext& context) {
