@@ -152,8 +152,9 @@ inline void RunMatMul(const Kernels& kernels, uint32_t threads, const MatMulPara
   RunList(list);
 }
 
-inline MatMulParams OneProjection(const Weight& weight, const float* x, uint32_t tokens, uint32_t x_stride,
-                           const float* bias, float* y, uint32_t y_stride) {
+inline MatMulParams OneProjection(const Weight& weight, const float* x, uint32_t tokens,
+                                  uint32_t x_stride, const float* bias, float* y,
+                                  uint32_t y_stride) {
   MatMulParams params = {x, tokens, x_stride, 1, {}};
   params.projections[0] = {weight, bias, y, y_stride};
   return params;

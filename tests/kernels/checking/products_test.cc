@@ -136,7 +136,8 @@ TEST_F(CheckedProductsTest, NamesTheProductThatIsWrong) {
   for (const std::string op : {"ExpertMatMul", "HeadMatMul"}) {
     const absl::Status status = RunProducts(std::make_unique<WrongBackend>(op));
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << op;
-    EXPECT_NE(status.message().find(op + "): row 0 column 0"), std::string::npos) << op << ": " << status;
+    EXPECT_NE(status.message().find(op + "): row 0 column 0"), std::string::npos)
+        << op << ": " << status;
   }
 }
 
