@@ -51,6 +51,9 @@ struct Model {
 };
 
 constexpr Model kQ4KM = {"Q4_K_M", "quant/models/Q4_K_M.gguf", false, false};
+constexpr Model kGptOss = {"gpt_oss", "arch/gpt-oss/model.gguf", true, false};
+constexpr Model kGemma3 = {"gemma3", "arch/gemma3/model.gguf", true, false};
+constexpr Model kPhi3 = {"phi3_swa", "arch/phi3-partial-swa/model.gguf", true, true};
 
 // Model, kernels, ranks.
 using Parameters = std::tuple<Model, std::string, int>;
@@ -215,7 +218,7 @@ TEST_P(BitIdentityTest, WhenPreempted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, BitIdentityTest,
-                         ::testing::Combine(::testing::Values(kQ4KM),
+                         ::testing::Combine(::testing::Values(kQ4KM, kGptOss, kGemma3, kPhi3),
                                             ::testing::Values("reference", "avx2", "avx512"),
                                             ::testing::Values(1, 2)),
                          [](const ::testing::TestParamInfo<Parameters>& param) {
