@@ -29,6 +29,14 @@ Json WindowsJson(const model::ModelSpec& spec) {
   return json;
 }
 
+Json MoeJson(const model::MoeSpec& moe) {
+  return {{"experts", moe.num_experts},
+          {"experts_per_token", moe.experts_per_token},
+          {"ffn_size", moe.ffn_size},
+          {"shared_ffn_size", moe.shared_ffn_size},
+          {"first_layer", moe.first_layer}};
+}
+
 Json TypeJson(const model::TypeShare& share) {
   return {{"type", std::string(tensor::Name(share.type))},
           {"tensors", share.tensors},
@@ -62,6 +70,7 @@ void AddSpec(const model::ModelSpec& spec, Json& json) {
   json["head_dim"] = spec.head_dim;
   json["vocab_size"] = spec.vocab_size;
   json["context_length"] = spec.context_length;
+  if (spec.moe.has_value()) json["moe"] = MoeJson(*spec.moe);
   json["windows"] = WindowsJson(spec);
   json["rope"] = RopeJson(spec.rope);
   json["features"] = {{"tied_embeddings", !spec.Has(model::Feature::kUntiedHead)},
@@ -86,6 +95,9 @@ std::string ToJson(const model::ModelInfo& info) {
   for (const model::TypeShare& share : info.types) json["types"].push_back(TypeJson(share));
   json["kv_bytes_per_token"] = {{"f16", info.kv_bytes_per_token_f16},
                                 {"f32", info.kv_bytes_per_token_f32}};
+  if (info.kv_bytes_per_token_unabsorbed.has_value()) {
+    json["kv_bytes_per_token"]["f16_without_mla"] = *info.kv_bytes_per_token_unabsorbed;
+  }
   json["kv_cache_type"] = std::string(tensor::Name(info.query.kv_type));
   if (info.query.memory_bytes.has_value()) json["memory_bytes"] = *info.query.memory_bytes;
   json["tensor_parallel"] = Json::array();

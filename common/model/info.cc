@@ -49,17 +49,18 @@ uint64_t CacheBytes(const ModelSpec& spec, const ShardPlan& plan, tensor::Type k
   return bytes;
 }
 
-// The longest sequence whose cache fits into `bytes`.
+// The tokens whose cache fits into `bytes`, as sequences of the model's whole context and one of
+// what is left: each has windows of its own.
 uint64_t TokensThatFit(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type,
                        uint64_t bytes) {
-  // No cache row has less than a byte, and none of a model that can be opened more than 2^24.
-  uint64_t fits = 0, too_many = std::min(bytes, uint64_t{1} << 39) + 1;
-  if (CacheBytes(spec, plan, kv_type, too_many) <= bytes) return too_many;  // windows alone
+  const uint64_t whole_sequence = CacheBytes(spec, plan, kv_type, spec.context_length);
+  const uint64_t left = bytes % whole_sequence;
+  uint64_t fits = 0, too_many = spec.context_length;
   while (too_many - fits > 1) {
     const uint64_t middle = fits + (too_many - fits) / 2;
-    (CacheBytes(spec, plan, kv_type, middle) <= bytes ? fits : too_many) = middle;
+    (CacheBytes(spec, plan, kv_type, middle) <= left ? fits : too_many) = middle;
   }
-  return fits;
+  return bytes / whole_sequence * spec.context_length + fits;
 }
 
 absl::StatusOr<ParallelInfo> DescribeSize(const gguf::File& file, const ModelSpec& spec, int size,
@@ -107,11 +108,14 @@ std::string FeatureText(const ModelSpec& spec) {
   add(spec.Has(Feature::kQkNorm), "QK norm");
   add(spec.Has(Feature::kRopeFactors) || spec.Has(Feature::kLongRope), "rope factors");
   add(spec.Has(Feature::kSinks), "attention sinks");
-  add(spec.Has(Feature::kSharedExperts), "shared experts");
+  add(spec.learned_positions, "learned positions");
+  add(spec.post_norms, "post-norms");
+  add(spec.attention_softcap > 0 || spec.logit_softcap > 0, "soft-capping");
   return text.empty() ? "none" : text;
 }
 
 std::string RopeText(const RopeSpec& rope) {
+  if (rope.rotary_dims == 0) return "none";
   std::string text = absl::StrFormat("base %g, %u dims, %s", rope.base, rope.rotary_dims,
                                      rope.pairing == RopePairing::kHalves ? "halves" : "adjacent");
   if (rope.scaling == RopeScalingKind::kNone) return text;
@@ -160,8 +164,26 @@ std::string WindowText(const ModelSpec& spec) {
                       " with the last ", Count(group.window_tokens, "token"));
     }
   }
-  if (windows.empty()) return "";
+  if (windows.empty() || full_layers == 0) return windows;
   return absl::StrCat(Count(full_layers, "layer"), " of full attention, ", windows);
+}
+
+// "60 of FFN size 1408, 4 per token, from layer 1 on, shared ones of FFN size 5632"
+std::string ExpertText(const MoeSpec& moe) {
+  std::string text = absl::StrFormat("%u of FFN size %u, %u per token", moe.num_experts,
+                                     moe.ffn_size, moe.experts_per_token);
+  if (moe.first_layer > 0) absl::StrAppend(&text, ", from layer ", moe.first_layer, " on");
+  if (moe.shared_ffn_size > 0) {
+    absl::StrAppend(&text, ", shared ones of FFN size ", moe.shared_ffn_size);
+  }
+  return text;
+}
+
+// What the heads' own K and V would take per token in F16, were the latent row not enough.
+uint64_t UnabsorbedBytesPerToken(const ModelSpec& spec) {
+  const MlaSpec& mla = *spec.mla;
+  const uint64_t head_values = uint64_t{mla.nope_dims} + mla.rope_dims + mla.value_dims;
+  return spec.num_layers * spec.num_heads * head_values * 2;
 }
 
 // A name from the file on one line of the terminal, without control characters; UTF-8 letters stay.
@@ -187,6 +209,7 @@ absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec&
   TANDEM_ASSIGN_OR_RETURN(const ShardPlan whole, MakeShardPlan(spec, 0, 1));
   info.kv_bytes_per_token_f16 = KvBytesPerToken(spec, whole, tensor::Type::kF16);
   info.kv_bytes_per_token_f32 = KvBytesPerToken(spec, whole, tensor::Type::kF32);
+  if (spec.mla.has_value()) info.kv_bytes_per_token_unabsorbed = UnabsorbedBytesPerToken(spec);
   for (const int size : kSizes) {
     TANDEM_ASSIGN_OR_RETURN(info.parallel.emplace_back(), DescribeSize(file, spec, size, query));
   }
@@ -207,6 +230,15 @@ std::string FormatInfo(const ModelInfo& info) {
                         spec.hidden_size, spec.ffn_size);
   absl::StrAppendFormat(&text, "attention     %u heads over %u KV heads of size %u\n",
                         spec.num_heads, spec.num_kv_heads, spec.head_dim);
+  if (spec.moe.has_value()) {
+    absl::StrAppendFormat(&text, "experts       %s\n", ExpertText(*spec.moe));
+  }
+  if (spec.mla.has_value()) {
+    absl::StrAppendFormat(&text,
+                          "latent cache  rows of %u values; the heads' own K and V would take %s "
+                          "per token in F16\n",
+                          spec.head_dim, HumanBytes(*info.kv_bytes_per_token_unabsorbed));
+  }
   if (const std::string windows = WindowText(spec); !windows.empty()) {
     absl::StrAppendFormat(&text, "windows       %s\n", windows);
   }

@@ -37,8 +37,9 @@ struct ParallelInfo {
   uint32_t kv_heads_per_rank = 0;  // of the rank that has most
   uint64_t weight_bytes_per_rank = 0;
   uint64_t kv_bytes_per_token_per_rank = 0;
-  // The longest sequence whose cache fits beside the weights into the memory asked about; empty
-  // where none was. A step's activations are not counted: they depend on the server's flags.
+  // Tokens of sequences as long as the model's context whose cache fits beside the weights into the
+  // memory asked about; empty where none was. A step's activations are not counted: they depend on
+  // the server's flags.
   std::optional<uint64_t> tokens_that_fit = std::nullopt;
 };
 
@@ -53,6 +54,8 @@ struct ModelInfo {
   std::vector<TypeShare> types;         // most bytes first
   uint64_t kv_bytes_per_token_f16 = 0;  // of the whole model
   uint64_t kv_bytes_per_token_f32 = 0;
+  // F16, of the whole model: what MLA saves. Empty without MLA.
+  std::optional<uint64_t> kv_bytes_per_token_unabsorbed = std::nullopt;
   std::vector<ParallelInfo> parallel;  // for 1, 2, 4, 8
   InfoQuery query;                     // what the numbers of `parallel` are for
 };

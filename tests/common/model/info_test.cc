@@ -86,26 +86,42 @@ TEST(InfoTest, TokensThatFitBesideTheWeights) {
   EXPECT_THAT(FormatInfo(*tight), HasSubstr("the weights alone are more than "));
 }
 
-// A layer that keeps 16 tokens costs no more after 16.
+// A layer that keeps 16 tokens costs no more after 16, for each sequence.
 TEST(InfoTest, WindowsKeepTheirTokensAlone) {
-  const auto file = gguf::File::Open("tests/golden/arch/qwen2/model.gguf");
+  const auto file = gguf::File::Open("tests/golden/arch/gpt-oss/model.gguf");
   ASSERT_TRUE(file.ok()) << file.status();
-  auto spec = BuildSpec(*file);
+  const auto spec = BuildSpec(*file);
   ASSERT_TRUE(spec.ok()) << spec.status();
-  ASSERT_EQ(spec->kv_groups.size(), 1u);
-  KvGroupSpec windowed = spec->kv_groups[0];
-  windowed.window_tokens = 16;
-  windowed.layers = {spec->kv_groups[0].layers.back()};
-  spec->kv_groups[0].layers.pop_back();
-  spec->kv_groups.push_back(windowed);
   const ParallelInfo one = DescribeModel(*file, *spec)->parallel[0];
-  const uint64_t layer = one.kv_bytes_per_token_per_rank / spec->num_layers;
-  const uint64_t memory = one.weight_bytes_per_rank + (100 * (spec->num_layers - 1) + 16) * layer;
-  const auto info = DescribeModel(*file, *spec, {.memory_bytes = memory});
-  EXPECT_EQ(info->parallel[0].tokens_that_fit, 100u);
-  EXPECT_THAT(
-      FormatInfo(*info),
-      HasSubstr("windows       2 layers of full attention, 1 layer with the last 16 tokens\n"));
+  const uint64_t layer = one.kv_bytes_per_token_per_rank / 4;
+  const auto fits = [&](uint64_t kept_tokens_of_layers) {
+    const uint64_t memory = one.weight_bytes_per_rank + kept_tokens_of_layers * layer;
+    return DescribeModel(*file, *spec, {.memory_bytes = memory})->parallel[0].tokens_that_fit;
+  };
+  EXPECT_EQ(fits(4 * 10), 10u);
+  EXPECT_EQ(fits(2 * 100 + 2 * 16), 100u);
+  EXPECT_EQ(fits(2 * 100 + 2 * 16 - 1), 99u);
+  const uint64_t whole = 2 * spec->context_length + 2 * 16;
+  EXPECT_EQ(fits(3 * whole), 3 * spec->context_length);
+  EXPECT_EQ(fits(3 * whole + 2 * 20 + 2 * 16), 3 * spec->context_length + 20);
+  EXPECT_THAT(FormatInfo(*DescribeModel(*file, *spec)),
+              HasSubstr("windows       2 layers of full attention, 2 layers with the last 16 "
+                        "tokens\n"));
+}
+
+TEST(InfoTest, ExpertsAndTheLatentCache) {
+  const auto lite = InfoOfGolden("arch/deepseek2-v3/model.gguf");
+  ASSERT_TRUE(lite.ok()) << lite.status();
+  const MlaSpec& mla = *lite->spec.mla;
+  EXPECT_EQ(lite->kv_bytes_per_token_f16, 3u * lite->spec.head_dim * 2);
+  EXPECT_EQ(lite->kv_bytes_per_token_unabsorbed,
+            3u * 4 * (mla.nope_dims + mla.rope_dims + mla.value_dims) * 2);
+  EXPECT_THAT(FormatInfo(*lite), HasSubstr("latent cache  rows of 40 values; the heads' own K and "
+                                           "V would take "));
+  const auto moe = InfoOfGolden("arch/qwen2moe/model.gguf");
+  ASSERT_TRUE(moe.ok()) << moe.status();
+  EXPECT_FALSE(moe->kv_bytes_per_token_unabsorbed.has_value());
+  EXPECT_THAT(FormatInfo(*moe), HasSubstr(" per token, shared ones of FFN size "));
 }
 
 TEST(InfoTest, ANameCannotWriteToTheTerminal) {
