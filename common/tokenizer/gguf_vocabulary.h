@@ -1,6 +1,10 @@
 // Reads a vocabulary from the tokenizer.* metadata of a GGUF file.
 //
-// Keys: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+// Keys: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Where a flag is missing, its
+// default is the one of the tokenizer's kind, as in llama.cpp: add_bos_token is true for
+// SentencePiece and for the pre-tokenizers that say so, add_eos_token is false, add_space_prefix is
+// true for SentencePiece alone. remove_extra_whitespaces is not read: it is for Unigram
+// vocabularies, which are not supported.
 #ifndef TANDEM_COMMON_TOKENIZER_GGUF_VOCABULARY_H_
 #define TANDEM_COMMON_TOKENIZER_GGUF_VOCABULARY_H_
 
