@@ -109,13 +109,66 @@ TEST(ReadRopeTest, YarnTakesItsOriginalContextAndMagnitude) {
 TEST(ReadRopeTest, OtherScalingIsRefusedByName) {
   TinyModel model;
   model.more_keys = [](gguf::GgufBuilder& builder) {
-    builder.AddString("llama.rope.scaling.type", "longrope");
+    builder.AddString("llama.rope.scaling.type", "dynamic");
   };
   const BuiltModel built = BuildTiny(model);
   EXPECT_EQ(
       BuildSpec(built.file).status(),
-      absl::UnimplementedError("key \"llama.rope.scaling.type\": needed none, linear or yarn, "
-                               "found \"longrope\""));
+      absl::UnimplementedError("key \"llama.rope.scaling.type\": needed none, linear, yarn or "
+                               "longrope, found \"dynamic\""));
+}
+
+TEST(FoldFrequenciesTest, NtkStretchesTheSlowestPairByTheFactorAndKeepsTheFastest) {
+  RopeSpec rope = Rope(8, 10000.0f);
+  FoldFrequencies({}, rope);
+  const std::vector<float> plain = rope.inv_freq;
+  rope.scaling = RopeScalingKind::kNtk;
+  rope.factor = 4.0f;
+  FoldFrequencies({}, rope);
+  EXPECT_FLOAT_EQ(rope.inv_freq.front(), plain.front());
+  EXPECT_FLOAT_EQ(rope.inv_freq.back(), plain.back() / 4.0f);
+}
+
+ModelSpec SpecOf(const std::string& name, const SpecOptions& options) {
+  const auto file = gguf::File::Open("tests/golden/arch/" + name + "/model.gguf");
+  auto spec = BuildSpec(*file, options);
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  return spec.ok() ? *spec : ModelSpec{};
+}
+
+TEST(SpecOptionsTest, LongRopeTakesItsLongFactorsBeyondTheOriginalContext) {
+  SpecOptions options;
+  const ModelSpec by_file = SpecOf("phi3", options);  // 2048 tokens, originally 64
+  options.max_model_len = 65;
+  EXPECT_EQ(SpecOf("phi3", options).rope.inv_freq, by_file.rope.inv_freq);
+  options.max_model_len = 64;
+  EXPECT_NE(SpecOf("phi3", options).rope.inv_freq, by_file.rope.inv_freq);
+}
+
+TEST(SpecOptionsTest, TheServerGoesBeforeTheFile) {
+  const ModelSpec plain = SpecOf("llama", {});
+  SpecOptions options = *MakeSpecOptions(0, "", 4.0f);
+  const ModelSpec stretched = SpecOf("llama", options);
+  EXPECT_EQ(stretched.rope.scaling, RopeScalingKind::kLinear);
+  EXPECT_EQ(stretched.context_length, 4 * plain.context_length);
+  EXPECT_FLOAT_EQ(stretched.rope.inv_freq[0], plain.rope.inv_freq[0] / 4.0f);
+  options = *MakeSpecOptions(0, "none", 0.0f);
+  const ModelSpec unscaled = SpecOf("llama-yarn", options);
+  EXPECT_EQ(unscaled.rope.factor, 1.0f);
+  EXPECT_EQ(unscaled.rope.magnitude, 1.0f);
+  EXPECT_FLOAT_EQ(unscaled.rope.inv_freq[0], 1.0f);
+}
+
+TEST(SpecOptionsTest, NonsenseIsRefused) {
+  EXPECT_EQ(MakeSpecOptions(0, "dynamic", 0.0f).status(),
+            absl::InvalidArgumentError(
+                "rope scaling: needed none, linear, ntk or yarn, found \"dynamic\""));
+  const auto gpt2 = gguf::File::Open("tests/golden/arch/gpt2/model.gguf");
+  EXPECT_EQ(
+      BuildSpec(*gpt2, *MakeSpecOptions(0, "linear", 2.0f)).status(),
+      absl::InvalidArgumentError("architecture gpt2 has no rotary positions that could be scaled"));
+  const auto llama = gguf::File::Open("tests/golden/arch/llama/model.gguf");
+  EXPECT_FALSE(BuildSpec(*llama, *MakeSpecOptions(0, "", -1.0f)).ok());
 }
 
 }  // namespace

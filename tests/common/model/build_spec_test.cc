@@ -152,7 +152,7 @@ TEST(BuildSpecTest, TensorsThatWouldBeLeftOutAreRefused) {
     std::string message;
   };
   const Case kCases[] = {
-      {"blk.0.ffn_gate.bias", "is not one that architecture llama has"},
+      {"blk.0.attn_gate.bias", "is not one that architecture llama has"},
       {"blk.2.attn_q.weight", "is of layer 2, but there are only 2 layers"},
       {"blk.01.attn_q.weight", "is not one that"},
       {"blk.4294967296.attn_q.weight", "is not one that"},

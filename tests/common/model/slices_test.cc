@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
@@ -180,6 +181,58 @@ TEST_P(SlicesTest, MatchTheNaiveSplitAndCoverEveryTensor) {
 
 INSTANTIATE_TEST_SUITE_P(Models, SlicesTest, testing::ValuesIn(Cases()),
                          [](const auto& param) { return param.param.name; });
+
+// Every byte of every tensor that a model computes with is on some rank, whatever the family.
+class FamilySlicesTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(FamilySlicesTest, TheRanksTogetherHoldEveryRowOfEveryTensor) {
+  const auto file =
+      gguf::File::Open(std::string("tests/golden/arch/") + GetParam() + "/model.gguf");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto spec = BuildSpec(*file);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  for (const bool expert_parallel : {false, true}) {
+    if (expert_parallel && !spec->moe.has_value()) continue;
+    std::map<std::string, std::vector<char>> held;  // per byte of a tensor
+    for (int rank = 0; rank < 2; ++rank) {
+      const auto plan = MakeShardPlan(*spec, rank, 2, expert_parallel);
+      ASSERT_TRUE(plan.ok()) << plan.status();
+      ASSERT_TRUE(ForEachSlice(*file, *spec, *plan, [&](const WeightSlice& slice) {
+                    const gguf::TensorInfo& tensor = *file->FindTensor(slice.name);
+                    std::vector<char>& bytes = held[slice.name];
+                    bytes.resize(tensor.bytes);
+                    const uint64_t row_bytes = tensor::RowBytes(slice.type, slice.cols);
+                    for (uint64_t matrix = 0; matrix < slice.count; ++matrix) {
+                      for (uint64_t row = 0; row < slice.rows; ++row) {
+                        const uint64_t at = static_cast<uint64_t>(slice.data - tensor.data) +
+                                            matrix * slice.matrix_stride_bytes +
+                                            row * slice.row_stride_bytes;
+                        if (at + row_bytes > tensor.bytes) return absl::OutOfRangeError(slice.name);
+                        std::fill_n(bytes.begin() + static_cast<int64_t>(at), row_bytes, 1);
+                      }
+                    }
+                    return absl::OkStatus();
+                  }).ok());
+    }
+    for (const gguf::TensorInfo& tensor : file->tensors()) {
+      const std::string name(tensor.name);
+      if (name.starts_with("rope_")) continue;  // folded into the spec
+      ASSERT_TRUE(held.contains(name)) << name;
+      EXPECT_EQ(std::count(held[name].begin(), held[name].end(), 0), 0) << name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, FamilySlicesTest,
+                         testing::Values("llama", "llama-moe", "qwen2", "qwen3", "qwen2moe",
+                                         "qwen3moe", "gpt2", "phi3", "deepseek2-lite",
+                                         "deepseek2-v3", "deepseek2-v3-split", "gpt-oss", "gemma2",
+                                         "gemma3"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(ForEachSliceTest, StreamsLayerByLayerAndStopsAtAnError) {
   const BuiltModel built = BuildTiny(TinyModel());
