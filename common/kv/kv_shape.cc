@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/checked_size.h"
 #include "common/model/human_bytes.h"
-#include "common/model/memory_plan.h"
+#include "common/model/kv_bytes.h"
 
 namespace tandem::kv {
 namespace {

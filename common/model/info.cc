@@ -11,8 +11,8 @@
 #include "common/base/strings.h"
 #include "common/model/fingerprint.h"
 #include "common/model/human_bytes.h"
+#include "common/model/kv_bytes.h"
 #include "common/model/kv_cache_type.h"
-#include "common/model/memory_plan.h"
 #include "common/model/shard.h"
 #include "common/model/slices.h"
 

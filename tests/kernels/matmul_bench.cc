@@ -65,7 +65,7 @@ Pool& Weights() {
 // Op lists over MatMul alone, run by a stream as in a worker.
 class Runner {
  public:
-  Runner(const Kernels& kernels, uint32_t threads, uint32_t tokens)
+  Runner(const MatMulKernels& kernels, uint32_t threads, uint32_t tokens)
       : kernels_(kernels),
         tokens_(tokens),
         list_(threads),
@@ -148,7 +148,7 @@ class Runner {
   }
 
  private:
-  const Kernels& kernels_;
+  const MatMulKernels& kernels_;
   const uint32_t tokens_;
   host::OpList list_;
   host::ThreadStream stream_;
@@ -200,7 +200,7 @@ void ReadMemory(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(pool.bytes()));
 }
 
-void Decode(benchmark::State& state, const Kernels& kernels, Type type, uint32_t threads,
+void Decode(benchmark::State& state, const MatMulKernels& kernels, Type type, uint32_t threads,
             uint32_t batch) {
   Pool& pool = Weights();
   Runner runner(kernels, threads, batch);
@@ -210,7 +210,7 @@ void Decode(benchmark::State& state, const Kernels& kernels, Type type, uint32_t
 }
 
 // What llama.cpp's Q4_K_M becomes where 256 does not divide the hidden size.
-void DecodeQ4KM(benchmark::State& state, const Kernels& kernels, uint32_t threads) {
+void DecodeQ4KM(benchmark::State& state, const MatMulKernels& kernels, uint32_t threads) {
   Pool& pool = Weights();
   Runner runner(kernels, threads, 1);
   for (uint32_t i = 0; i < kLayers; ++i) {
@@ -221,7 +221,7 @@ void DecodeQ4KM(benchmark::State& state, const Kernels& kernels, uint32_t thread
 }
 
 // tokens/s here is of one layer; a model's is about 1/24 of it.
-void Prefill(benchmark::State& state, const Kernels& kernels, Type type, uint32_t threads,
+void Prefill(benchmark::State& state, const MatMulKernels& kernels, Type type, uint32_t threads,
              uint32_t tokens) {
   Pool& pool = Weights();
   Runner runner(kernels, threads, tokens);
@@ -230,7 +230,7 @@ void Prefill(benchmark::State& state, const Kernels& kernels, Type type, uint32_
 }
 
 // One layer of a mixture of Qwen3-30B-A3B's shape: 8 of 128 experts.
-void Experts(benchmark::State& state, const Kernels& kernels, Type type, uint32_t threads,
+void Experts(benchmark::State& state, const MatMulKernels& kernels, Type type, uint32_t threads,
              uint32_t tokens) {
   Pool& pool = Weights();
   Runner runner(kernels, threads, tokens);
@@ -248,7 +248,7 @@ void RegisterAll() {
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();
   }
-  for (const Kernels* k : RunnableKernels()) {
+  for (const MatMulKernels* k : RunnableKernels()) {
     const std::string set = std::string("/") + k->name;
     for (const Type type :
          {Type::kQ8_0, Type::kQ4_0, Type::kQ4_1, Type::kQ5_0, Type::kQ5_1, Type::kQ2_K, Type::kQ3_K,

@@ -139,7 +139,7 @@ inline void RunList(const host::OpList& list) {
   }
 }
 
-inline void RunMatMul(const Kernels& kernels, uint32_t threads, const MatMulParams& params) {
+inline void RunMatMul(const MatMulKernels& kernels, uint32_t threads, const MatMulParams& params) {
   host::OpList list(threads);
   list.Clear(EncodeMode::kPlan);
   EncodeMatMulWith(list, params, kernels);
@@ -161,7 +161,7 @@ inline MatMulParams OneProjection(const Weight& weight, const float* x, uint32_t
 }
 
 // Dense y (tokens, rows).
-inline std::vector<float> MultiplyOnce(const Kernels& kernels, const Weight& weight,
+inline std::vector<float> MultiplyOnce(const MatMulKernels& kernels, const Weight& weight,
                                        const std::vector<float>& x, uint32_t tokens,
                                        uint32_t threads = 1) {
   std::vector<float> y(size_t{tokens} * weight.rows, NAN);

@@ -23,11 +23,11 @@
 namespace tandem::kernels::cpu {
 namespace {
 
-using Case = std::tuple<const Kernels*, Type>;
+using Case = std::tuple<const MatMulKernels*, Type>;
 
 class MatMulTest : public testing::TestWithParam<Case> {
  protected:
-  const Kernels& kernels() const { return *std::get<0>(GetParam()); }
+  const MatMulKernels& kernels() const { return *std::get<0>(GetParam()); }
   Type type() const { return std::get<1>(GetParam()); }
   // Columns near `wish` that the type allows; odd for plain types.
   uint32_t Cols(uint32_t wish) const {
@@ -219,13 +219,13 @@ TEST_P(MatMulTest, ValuesThatAreNotFiniteStayInTheirRow) {
 }
 
 // Names of tests have no dashes.
-std::string TestName(const Kernels& kernels) {
+std::string TestName(const MatMulKernels& kernels) {
   std::string name = kernels.name;
   for (char& c : name) c = c == '-' ? '_' : c;
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, MatMulTest,
+INSTANTIATE_TEST_SUITE_P(MatMulKernels, MatMulTest,
                          testing::Combine(testing::ValuesIn(RunnableKernels()),
                                           testing::ValuesIn(Types())),
                          [](const testing::TestParamInfo<Case>& param) {
@@ -233,7 +233,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, MatMulTest,
                                   std::string(tensor::Name(std::get<1>(param.param)));
                          });
 
-class MergedTest : public testing::TestWithParam<const Kernels*> {};
+class MergedTest : public testing::TestWithParam<const MatMulKernels*> {};
 
 TEST_P(MergedTest, ThreeProjectionsOfMixedTypesEqualEachAlone) {
   const uint32_t cols = 512;
@@ -277,7 +277,7 @@ TEST_P(MergedTest, NothingToDo) {
   EXPECT_TRUE(list.entries().empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, MergedTest, testing::ValuesIn(RunnableKernels()),
+INSTANTIATE_TEST_SUITE_P(MatMulKernels, MergedTest, testing::ValuesIn(RunnableKernels()),
                          [](const auto& param) { return TestName(*param.param); });
 
 TEST(CanMatMulTest, ExactlyTheSupportedTypes) {

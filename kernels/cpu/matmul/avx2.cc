@@ -3,6 +3,6 @@
 
 namespace tandem::kernels::cpu {
 
-constinit const Kernels kAvx2Kernels = MakeKernels<Avx2>("avx2");
+constinit const MatMulKernels kAvx2Kernels = MakeKernels<Avx2>("avx2");
 
 }  // namespace tandem::kernels::cpu

@@ -3,6 +3,6 @@
 
 namespace tandem::kernels::cpu {
 
-constinit const Kernels kAvx512Kernels = MakeKernels<Avx512<false>>("avx512");
+constinit const MatMulKernels kAvx512Kernels = MakeKernels<Avx512<false>>("avx512");
 
 }  // namespace tandem::kernels::cpu

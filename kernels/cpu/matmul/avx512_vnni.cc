@@ -3,6 +3,6 @@
 
 namespace tandem::kernels::cpu {
 
-constinit const Kernels kAvx512VnniKernels = MakeKernels<Avx512<true>>("avx512-vnni");
+constinit const MatMulKernels kAvx512VnniKernels = MakeKernels<Avx512<true>>("avx512-vnni");
 
 }  // namespace tandem::kernels::cpu

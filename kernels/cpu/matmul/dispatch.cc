@@ -10,14 +10,14 @@ bool HasVnni() {
 
 }  // namespace
 
-const Kernels& BestKernels(Isa isa) {
+const MatMulKernels& BestKernels(Isa isa) {
   static const bool has_vnni = HasVnni();
   if (isa == Isa::kAvx2) return kAvx2Kernels;
   return has_vnni ? kAvx512VnniKernels : kAvx512Kernels;
 }
 
-std::vector<const Kernels*> RunnableKernels() {
-  std::vector<const Kernels*> all;
+std::vector<const MatMulKernels*> RunnableKernels() {
+  std::vector<const MatMulKernels*> all;
   if (MissingInstructions(Isa::kAvx2).empty()) all.push_back(&kAvx2Kernels);
   if (MissingInstructions(Isa::kAvx512).empty()) {
     all.push_back(&kAvx512Kernels);
@@ -26,7 +26,7 @@ std::vector<const Kernels*> RunnableKernels() {
   return all;
 }
 
-const Kernel* FindKernel(const Kernels& kernels, tensor::Type type) {
+const Kernel* FindKernel(const MatMulKernels& kernels, tensor::Type type) {
   switch (type) {
     case tensor::Type::kF32:
       return &kernels.f32;

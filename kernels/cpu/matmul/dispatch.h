@@ -11,13 +11,13 @@
 namespace tandem::kernels::cpu {
 
 // The best kernels of `isa`: avx512 takes VNNI where the machine has it.
-const Kernels& BestKernels(Isa isa);
+const MatMulKernels& BestKernels(Isa isa);
 
 // Every table that this machine can run, for tests and benchmarks.
-std::vector<const Kernels*> RunnableKernels();
+std::vector<const MatMulKernels*> RunnableKernels();
 
 // The kernel for weights of `type`; null where there is none.
-const Kernel* FindKernel(const Kernels& kernels, tensor::Type type);
+const Kernel* FindKernel(const MatMulKernels& kernels, tensor::Type type);
 
 }  // namespace tandem::kernels::cpu
 

@@ -109,7 +109,8 @@ void CheckShapes(const MatMulParams& params) {
 
 }  // namespace
 
-void EncodeMatMulWith(host::OpList& list, const MatMulParams& params, const Kernels& kernels) {
+void EncodeMatMulWith(host::OpList& list, const MatMulParams& params,
+                      const MatMulKernels& kernels) {
   CheckShapes(params);
   if (params.tokens == 0 || params.num_projections == 0) return;
   const bool few = params.tokens <= kernels.few_tokens;

@@ -220,7 +220,7 @@ Part MakePart(const ExpertProjection& projection, const Kernel& kernel, const Wi
 }  // namespace
 
 void EncodeExpertMatMulWith(host::OpList& list, const ExpertMatMulParams& params,
-                            const Kernels& kernels) {
+                            const MatMulKernels& kernels) {
   CheckShapes(params);
   if (params.tokens == 0) return;
   const Weight& any = params.projections[0].weight;

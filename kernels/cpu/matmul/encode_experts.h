@@ -12,7 +12,7 @@ namespace tandem::kernels::cpu {
 // sorted by expert, the activations are gathered in that order (quantised once per token), and then
 // each expert's rows are read once for all tokens that chose it.
 void EncodeExpertMatMulWith(host::OpList& list, const ExpertMatMulParams& params,
-                            const Kernels& kernels);
+                            const MatMulKernels& kernels);
 
 }  // namespace tandem::kernels::cpu
 

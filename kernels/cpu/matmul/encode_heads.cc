@@ -118,7 +118,7 @@ void EncodeTransposed(host::OpList& list, Task task, bool few) {
 }  // namespace
 
 void EncodeHeadMatMulWith(host::OpList& list, const HeadMatMulParams& params,
-                          const Kernels& kernels) {
+                          const MatMulKernels& kernels) {
   const Weight& w = params.weight;
   TANDEM_CHECK(params.row_begin <= params.rows_per_head &&
                params.row_count <= params.rows_per_head - params.row_begin)

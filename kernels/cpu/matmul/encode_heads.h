@@ -12,7 +12,7 @@ namespace tandem::kernels::cpu {
 // activations quantised once. Transposed: each task takes some columns of a head as floats,
 // transposed, and multiplies all tokens' activations, which stay floats.
 void EncodeHeadMatMulWith(host::OpList& list, const HeadMatMulParams& params,
-                          const Kernels& kernels);
+                          const MatMulKernels& kernels);
 
 }  // namespace tandem::kernels::cpu
 

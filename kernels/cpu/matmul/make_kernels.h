@@ -28,7 +28,7 @@ constexpr Kernel KernelOf() {
 }
 
 template <class S>
-constexpr Kernels MakeKernels(const char* name) {
+constexpr MatMulKernels MakeKernels(const char* name) {
   return {
       .name = name,
       .few_tokens = S::kFewTokens,

@@ -51,16 +51,16 @@ struct Kernel {
 };
 
 // The kernels of one instruction set. All sets give the same bits.
-struct Kernels {
+struct MatMulKernels {
   const char* name;     // "avx2", "avx512", "avx512-vnni"
   uint32_t few_tokens;  // up to this many, weights are multiplied as they are unpacked
   Kernel f32, f16, bf16;
   Kernel q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4;
 };
 
-extern const Kernels kAvx2Kernels;
-extern const Kernels kAvx512Kernels;
-extern const Kernels kAvx512VnniKernels;
+extern const MatMulKernels kAvx2Kernels;
+extern const MatMulKernels kAvx512Kernels;
+extern const MatMulKernels kAvx512VnniKernels;
 
 }  // namespace tandem::kernels::cpu
 

@@ -1,0 +1,19 @@
+#include "common/model/kv_bytes.h"
+
+namespace tandem::model {
+
+uint64_t KvBytesPerToken(const ModelSpec& spec, const ShardPlan& plan, const KvGroupSpec& group,
+                         tensor::Type kv_type) {
+  const uint64_t value_bytes = spec.mla.has_value() ? 0 : tensor::RowBytes(kv_type, spec.value_dim);
+  return group.layers.size() * plan.kv_heads.size() *
+         (tensor::RowBytes(kv_type, spec.head_dim) + value_bytes);
+}
+
+uint64_t KvBytesPerToken(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type) {
+  uint64_t bytes = 0;
+  for (const KvGroupSpec& group : spec.kv_groups)
+    bytes += KvBytesPerToken(spec, plan, group, kv_type);
+  return bytes;
+}
+
+}  // namespace tandem::model
