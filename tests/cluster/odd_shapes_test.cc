@@ -76,7 +76,8 @@ TEST_P(OddShapesTest, AnyRankCountGivesTheSame) {
 INSTANTIATE_TEST_SUITE_P(Shapes, OddShapesTest,
                          ::testing::Values(Shape{"heads_6_over_3", 1031, {2, 3, 6}, {4, 5}},
                                            Shape{"one_kv_head", 517, {2, 4}, {3}},
-                                           Shape{"cut_inside_blocks", 700, {2, 4}, {3}}),
+                                           Shape{"cut_inside_blocks", 700, {2, 4}, {3}},
+                                           Shape{"ffn_4864", 300, {2, 4}, {3}}),
                          [](const ::testing::TestParamInfo<Shape>& shape) {
                            return shape.param.name;
                          });
