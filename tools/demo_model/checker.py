@@ -156,25 +156,44 @@ def split_sentences(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=[.!?]) ", text.strip()) if part]
 
 
-def find_contradiction(text: str) -> str | None:
-    """What is wrong with the story, in words; None when nothing is."""
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a story, in words, and the characters of the sentence that it is wrong with."""
+
+    problem: str
+    begin: int
+    end: int
+
+
+def find_fault(text: str) -> Fault | None:
+    """The first sentence that contradicts what was said before, or that no template makes; None for a sound story."""
+    text = text.strip()
     sentences = split_sentences(text)
     if not sentences:
-        return "no story at all"
-    opening = _OPENING.match(sentences[0])
-    if opening:
-        sentences[0] = sentences[0][opening.end():]
-    elif _OPENING_SENTENCE.fullmatch(sentences[0]):
-        sentences = sentences[1:]
+        return Fault("no story at all", 0, len(text))
     checker = StoryChecker()
-    for text_of_sentence in sentences:
-        sentence = parse_sentence(text_of_sentence)
-        if sentence is None:
-            return f"not a sentence of these stories: {text_of_sentence!r}"
-        try:
-            checker.apply(sentence)
-        except Contradiction as problem:
-            return f"{text_of_sentence!r}: {problem}"
+    begin = 0
+    for number, whole in enumerate(sentences):
+        end = begin + len(whole)
+        said = whole
+        if number == 0:
+            opening = _OPENING.match(said)
+            said = said[opening.end():] if opening else said
+        if number > 0 or not _OPENING_SENTENCE.fullmatch(said):
+            sentence = parse_sentence(said)
+            if sentence is None:
+                return Fault(f"not a sentence of these stories: {said!r}", begin, end)
+            try:
+                checker.apply(sentence)
+            except Contradiction as problem:
+                return Fault(f"{said!r}: {problem}", begin, end)
+        begin = end + 1
     if not checker.world.people:
-        return "a story about nobody"
+        return Fault("a story about nobody", 0, len(text))
     return None
+
+
+def find_contradiction(text: str) -> str | None:
+    """What is wrong with the story, in words; None when nothing is."""
+    fault = find_fault(text)
+    return fault.problem if fault else None

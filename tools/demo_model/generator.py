@@ -215,7 +215,7 @@ def make_story(rng: random.Random, held_out: bool = False, level: int = FULL) ->
         return StoryWriter(rng, held_out, plain=True, num_words=num_words).write(num_people, num_events)
     if level == 2:
         return StoryWriter(rng, held_out).write(rng.choice((2, 2, 3)), rng.randint(0, 3))
-    return StoryWriter(rng, held_out).write(rng.choice((2, 3, 3)), rng.randint(2, 4))
+    return StoryWriter(rng, held_out).write(rng.choice((2, 3, 3)), rng.choice((1, 2, 2, 3)))
 
 
 def question_prompt(story: Story, question: Question) -> str:
@@ -227,7 +227,7 @@ def training_text(rng: random.Random, level: int = FULL) -> str:
     """One training text, without begin and end tokens."""
     story = make_story(rng, held_out=False, level=level)
     text = f"{STORY_PROMPT} {story.text}"
-    if rng.random() < (0.4 if level == FULL else 0.1):
+    if rng.random() < (0.6 if level == FULL else 0.1):
         return text
     # Answers are whole sentences; early in training they also come without questions, closer together.
     answers_only = level == 0 or level == 1 and rng.random() < 0.5

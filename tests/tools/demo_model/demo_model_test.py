@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tools" / "demo_model"))
 import bpe  # noqa: E402
 import gguf_writer  # noqa: E402
 import words  # noqa: E402
-from checker import find_contradiction, parse_sentence, split_sentences  # noqa: E402
+from checker import find_contradiction, find_fault, parse_sentence, split_sentences  # noqa: E402
 from exercises import links, pairs  # noqa: E402
 from generator import make_story, training_text  # noqa: E402
 from holdout import place_held_out, thing_held_out  # noqa: E402
@@ -51,6 +51,21 @@ def combinations(text: str) -> tuple[set[tuple[str, str, str]], set[tuple[str, s
             places.add((slots["M"], slots["P"]))
         subject = person
     return things, places
+
+
+class FaultsHaveAPlace(unittest.TestCase):
+    def test_the_first_sentence_at_fault_is_pointed_at(self) -> None:
+        story = ("One sunny day, Anna had a red ball. Ben was in the garden. Anna gave the red ball to Anna. "
+                 "Then Ben went to the lake.")
+        fault = find_fault(story)
+        self.assertIsNotNone(fault)
+        self.assertEqual(story[fault.begin:fault.end], "Anna gave the red ball to Anna.")
+        self.assertIn("one person", fault.problem)
+
+    def test_a_fault_in_the_first_sentence_includes_its_opening(self) -> None:
+        story = "One sunny day, Anna had. Ben was in the garden."
+        fault = find_fault(story)
+        self.assertEqual(story[fault.begin:fault.end], "One sunny day, Anna had.")
 
 
 class HeldOutRule(unittest.TestCase):
