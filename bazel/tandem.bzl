@@ -44,16 +44,24 @@ def tandem_cc_benchmark(name, deps = [], tags = [], **kwargs):
         **kwargs
     )
 
+def _with_suppressions(data):
+    """Tests run programs; a program built for TSan reads its suppressions at start."""
+    return data + select({
+        "//bazel:tsan": ["//bazel:tsan.supp"],
+        "//conditions:default": [],
+    })
+
+def tandem_sh_test(name, data = [], **kwargs):
+    """A shell script that runs programs of ours from the root of its runfiles."""
+    native.sh_test(name = name, data = _with_suppressions(data), **kwargs)
+
 def tandem_cc_test(name, copts = [], deps = [], data = [], size = "small", main = True, **kwargs):
     """A GoogleTest program. `main = False` where the test brings its own main()."""
     gtest = "@googletest//:gtest_main" if main else "@googletest//:gtest"
     native.cc_test(
         name = name,
         copts = _COPTS + copts,
-        data = data + select({
-            "//bazel:tsan": ["//bazel:tsan.supp"],
-            "//conditions:default": [],
-        }),
+        data = _with_suppressions(data),
         linkstatic = True,
         size = size,
         deps = deps if gtest in deps else deps + [gtest],
