@@ -7,7 +7,8 @@ namespace tandem::client {
 // One call; deletes itself when it is over.
 class GenerationRun::Call final : public grpc::ClientReadReactor<v1::GenerateResponse> {
  public:
-  Call(GenerationRun& run, size_t index) : run_(run), index_(index) {
+  Call(GenerationRun& run, size_t index, size_t ended_before)
+      : run_(run), index_(index), ended_before_(ended_before) {
     context_.set_deadline(DeadlineAfter(run.timeout_));
   }
 
@@ -32,14 +33,16 @@ class GenerationRun::Call final : public grpc::ClientReadReactor<v1::GenerateRes
     }
     GenerationRun& run = run_;
     const size_t index = index_;
+    const size_t ended_before = ended_before_;
     const bool had_token = had_token_;
     delete this;  // the run may be over as soon as it hears of the end
-    run.OnCallEnd(index, had_token, status);
+    run.OnCallEnd(index, ended_before, had_token, status);
   }
 
  private:
   GenerationRun& run_;
   const size_t index_;
+  const size_t ended_before_;  // requests that had ended when the call began
   grpc::ClientContext context_;
   v1::GenerateResponse response_;
   bool had_token_ = false;
@@ -64,24 +67,35 @@ void GenerationRun::Run(const std::vector<v1::GenerateRequest>& requests,
   all_ended_.wait(lock, [&] { return num_ended_ == requests.size(); });
 }
 
-void GenerationRun::Start(size_t index) { (new Call(*this, index))->Start(); }
+void GenerationRun::Start(size_t index) {
+  size_t ended_before = 0;
+  {
+    std::lock_guard lock(mutex_);
+    ended_before = num_ended_;
+  }
+  (new Call(*this, index, ended_before))->Start();
+}
 
 void GenerationRun::OnDelta(size_t index, const v1::GenerateResponse& delta) {
   std::lock_guard lock(mutex_);
   listener_->OnDelta(index, delta);
 }
 
-void GenerationRun::OnCallEnd(size_t index, bool had_token, const absl::Status& status) {
+void GenerationRun::OnCallEnd(size_t index, size_t ended_before, bool had_token,
+                              const absl::Status& status) {
   std::optional<size_t> again;
   {
     std::lock_guard lock(mutex_);
     --in_flight_;
-    if (absl::IsResourceExhausted(status) && !had_token && in_flight_ > 0) {
+    // Room comes when one of the others ends, or has come already: word of the refusal may be slow.
+    const bool refused = absl::IsResourceExhausted(status) && !had_token;
+    if (refused && (in_flight_ > 0 || num_ended_ > ended_before)) {
       refused_.push_back(index);
-      return;
+      if (in_flight_ > 0) return;
+    } else {
+      listener_->OnEnd(index, status);
+      ++num_ended_;
     }
-    listener_->OnEnd(index, status);
-    ++num_ended_;
     if (!refused_.empty()) {
       again = refused_.front();
       refused_.pop_front();

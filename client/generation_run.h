@@ -46,7 +46,7 @@ class GenerationRun {
   void Start(size_t index);
   void OnDelta(size_t index, const v1::GenerateResponse& delta);
   // After the call's last callback.
-  void OnCallEnd(size_t index, bool had_token, const absl::Status& status);
+  void OnCallEnd(size_t index, size_t ended_before, bool had_token, const absl::Status& status);
 
   const std::string server_;
   const Duration timeout_;
