@@ -14,6 +14,7 @@ struct BackendOptions {
   std::string device = "cpu";        // "cpu"; "cuda" is refused in one line until it exists
   std::string cpu_kernels = "auto";  // auto|reference|avx2|avx512
   int threads = 1;                   // per worker, the driving thread included
+  bool operator==(const BackendOptions&) const = default;
 };
 
 // INVALID_ARGUMENT for an unknown name or thread count; UNIMPLEMENTED for cuda; FAILED_PRECONDITION

@@ -21,7 +21,6 @@ struct ConfigureCommand {
   int size = 1;
   bool expert_parallel = false;
   model::SpecOptions spec;
-  std::string spec_key;  // differs where `spec` does
   std::string model_path;
   uint64_t model_fingerprint = 0;
   kernels::BackendOptions backend;

@@ -43,8 +43,6 @@ ConfigureCommand FromProto(const v1::Configure& message) {
   command.size = message.size();
   command.expert_parallel = message.expert_parallel();
   command.spec = *SpecOptionsOf(message);
-  command.spec_key =
-      absl::StrCat(message.max_model_len(), ",", message.rope_scaling(), ",", message.rope_scale());
   command.model_path = message.model_path();
   command.model_fingerprint = message.model_fingerprint();
   command.backend = {.device = message.device(),

@@ -119,12 +119,14 @@ void WorkerLife::DropEpoch() {
 }
 
 absl::Status WorkerLife::LoadModel() {
-  const std::string& path = model_override_.empty() ? config_->model_path : model_override_;
-  const std::string key =
-      absl::StrCat(path, "|", config_->model_fingerprint, "|", config_->rank, "|", config_->size,
-                   "|", config_->backend.device, "|", config_->backend.cpu_kernels, "|",
-                   config_->backend.threads, "|", config_->expert_parallel, "|", config_->spec_key);
-  if (model_ != nullptr && key == loaded_key_) return absl::OkStatus();  // a live worker keeps them
+  const LoadOptions wanted{.path = model_override_.empty() ? config_->model_path : model_override_,
+                           .fingerprint = config_->model_fingerprint,
+                           .rank = config_->rank,
+                           .size = config_->size,
+                           .expert_parallel = config_->expert_parallel,
+                           .spec = config_->spec,
+                           .backend = config_->backend};
+  if (model_ != nullptr && wanted == loaded_) return absl::OkStatus();  // a live worker keeps them
   model_ = nullptr;
   uint64_t next_bytes = 0;
   auto progress = [&](uint64_t done, uint64_t total) {
@@ -132,15 +134,8 @@ absl::Status WorkerLife::LoadModel() {
     next_bytes = done + total / kProgressParts;
     stream_.SendLoading(config_->epoch, done, total).IgnoreError();  // Ready will fail loudly
   };
-  TANDEM_ASSIGN_OR_RETURN(model_, LoadedModel::Load({.path = path,
-                                                     .fingerprint = config_->model_fingerprint,
-                                                     .rank = config_->rank,
-                                                     .size = config_->size,
-                                                     .expert_parallel = config_->expert_parallel,
-                                                     .spec = config_->spec,
-                                                     .backend = config_->backend},
-                                                    progress));
-  loaded_key_ = key;
+  TANDEM_ASSIGN_OR_RETURN(model_, LoadedModel::Load(wanted, progress));
+  loaded_ = wanted;
   return absl::OkStatus();
 }
 

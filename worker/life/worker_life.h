@@ -59,7 +59,7 @@ class WorkerLife {
   ControlStream& stream_;
   const std::string model_override_;
   std::optional<ConfigureCommand> config_;  // of the current epoch
-  std::string loaded_key_;                  // what model_ was loaded from and for
+  LoadOptions loaded_;                      // what model_ was loaded from and for
   std::unique_ptr<LoadedModel> model_;
   std::unique_ptr<ModelRunner> runner_;          // uses model_
   std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start; then the runner has it

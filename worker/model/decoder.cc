@@ -15,7 +15,7 @@ Decoder::Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
     : spec_(spec),
       plan_(plan),
       embedding_(weights.Matrix(Role::kTokenEmbedding), plan.vocab.begin, spec.embedding_scale),
-      output_norm_(MakeNorm(weights, Role::kOutputNorm, Role::kOutputNormBias, -1)),
+      output_norm_(MakeNorm(weights, -1, Role::kOutputNorm, Role::kOutputNormBias)),
       head_(weights.Matrix(spec.Has(Feature::kUntiedHead) ? Role::kOutput : Role::kTokenEmbedding),
             std::move(vocab_starts)) {
   if (spec.learned_positions) positions_ = weights.Matrix(Role::kPositionEmbedding);
@@ -36,9 +36,10 @@ Decoder::Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
   }
 }
 
-Norm Decoder::MakeNorm(const RankWeights& weights, Role weight, Role bias, int layer) const {
+Norm Decoder::MakeNorm(const RankWeights& weights, int layer, Role weight,
+                       std::optional<Role> bias) const {
   return {.weight = weights.Vector(weight, layer),
-          .bias = weights.Vector(bias, layer),
+          .bias = bias.has_value() ? weights.Vector(*bias, layer) : nullptr,
           .epsilon = spec_.norm_epsilon,
           .dim = spec_.hidden_size,
           .layer_norm = spec_.norm == model::NormKind::kLayer};
@@ -47,16 +48,16 @@ Norm Decoder::MakeNorm(const RankWeights& weights, Role weight, Role bias, int l
 Decoder::Layer Decoder::MakeLayer(const RankWeights& weights, const AttentionParts& parts) const {
   const int index = parts.layer;
   Layer layer;
-  layer.attn_norm = MakeNorm(weights, Role::kAttnNorm, Role::kAttnNormBias, index);
+  layer.attn_norm = MakeNorm(weights, index, Role::kAttnNorm, Role::kAttnNormBias);
   layer.attention =
       spec_.mla.has_value() ? MakeLatentAttention(parts) : MakeGroupedQueryAttention(parts);
-  layer.ffn_norm = MakeNorm(weights, Role::kFfnNorm, Role::kFfnNormBias, index);
+  layer.ffn_norm = MakeNorm(weights, index, Role::kFfnNorm, Role::kFfnNormBias);
   layer.feed_forward = spec_.IsMoe(static_cast<uint32_t>(index))
                            ? MakeMixture(spec_, plan_, weights, index)
                            : MakeDenseFeedForward(spec_, weights, index);
   if (spec_.post_norms) {
-    layer.attn_post_norm = MakeNorm(weights, Role::kAttnPostNorm, Role::kAttnPostNorm, index);
-    layer.ffn_post_norm = MakeNorm(weights, Role::kFfnPostNorm, Role::kFfnPostNorm, index);
+    layer.attn_post_norm = MakeNorm(weights, index, Role::kAttnPostNorm);
+    layer.ffn_post_norm = MakeNorm(weights, index, Role::kFfnPostNorm);
   }
   return layer;
 }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/model/shard.h"
@@ -56,7 +57,8 @@ class Decoder {
     std::unique_ptr<FeedForwardBlock> feed_forward;
     Norm ffn_post_norm;
   };
-  Norm MakeNorm(const RankWeights& weights, model::Role weight, model::Role bias, int layer) const;
+  Norm MakeNorm(const RankWeights& weights, int layer, model::Role weight,
+                std::optional<model::Role> bias = std::nullopt) const;
   Layer MakeLayer(const RankWeights& weights, const AttentionParts& parts) const;
   void EncodeEmbedding(LayerContext& context, const Batch& batch, const Hidden& hidden) const;
   void EncodeLayer(LayerContext& context, const Batch& batch, const Layer& layer,

@@ -30,6 +30,7 @@ struct LoadOptions {
   bool expert_parallel = false;
   model::SpecOptions spec{};
   kernels::BackendOptions backend;
+  bool operator==(const LoadOptions&) const = default;
 };
 
 class LoadedModel {
