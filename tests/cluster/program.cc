@@ -52,6 +52,7 @@ std::unique_ptr<Program> Program::Start(const std::vector<std::string>& argv,
   args.push_back(nullptr);
   int out[2], err[2];
   TANDEM_CHECK(pipe2(out, O_CLOEXEC) == 0 && pipe2(err, O_CLOEXEC) == 0);
+  for (int fd : {out[0], err[0]}) TANDEM_CHECK(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
   const int in = InputFile(input);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -69,9 +70,10 @@ std::unique_ptr<Program> Program::Start(const std::vector<std::string>& argv,
   return std::unique_ptr<Program>(new Program(pid, out[0], err[0]));
 }
 
-Program::Program(pid_t pid, int out_fd, int err_fd) : pid_(pid) {
-  out_reader_ = std::thread([this, out_fd] { Read(out_fd, stdout_); });
-  err_reader_ = std::thread([this, err_fd] { Read(err_fd, stderr_); });
+Program::Program(pid_t pid, int out_fd, int err_fd)
+    : pid_(pid), stdout_{.fd = out_fd}, stderr_{.fd = err_fd} {
+  out_reader_ = std::thread([this] { Read(stdout_); });
+  err_reader_ = std::thread([this] { Read(stderr_); });
 }
 
 Program::~Program() {
@@ -83,17 +85,25 @@ Program::~Program() {
   err_reader_.join();
 }
 
-void Program::Read(int fd, Stream& stream) {
+void Program::Read(Stream& stream) {
+  bool open = true;
+  while (open) {
+    pollfd waiter{.fd = stream.fd, .events = POLLIN, .revents = 0};
+    poll(&waiter, 1, -1);
+    std::lock_guard lock(mutex_);
+    TakeWhatIsThere(stream);
+    open = stream.open;
+  }
+  close(stream.fd);
+}
+
+void Program::TakeWhatIsThere(Stream& stream) {
   char buffer[4096];
   ssize_t length = 0;
-  while ((length = read(fd, buffer, sizeof(buffer))) > 0) {
-    std::lock_guard lock(mutex_);
+  while (stream.open && (length = read(stream.fd, buffer, sizeof(buffer))) >= 0) {
     stream.text.append(buffer, static_cast<size_t>(length));
-    changed_.notify_all();
+    stream.open = length > 0;
   }
-  close(fd);
-  std::lock_guard lock(mutex_);
-  stream.open = false;
   changed_.notify_all();
 }
 
@@ -120,6 +130,10 @@ std::optional<int> Program::WaitExit(Deadline deadline) {
   int status = 0;
   TANDEM_CHECK(waitpid(pid_, &status, 0) == pid_);
   exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  // All that it wrote lies in the pipes; its children may hold them open for longer.
+  std::lock_guard lock(mutex_);
+  TakeWhatIsThere(stdout_);
+  TakeWhatIsThere(stderr_);
   return exit_code_;
 }
 

@@ -31,7 +31,8 @@ class Program {
   // program ends without it.
   bool WaitStdout(const std::string& text, Deadline deadline);
   bool WaitStderr(const std::string& text, Deadline deadline);
-  // The exit code, or 128 + the signal. Nothing when the deadline passes.
+  // The exit code, or 128 + the signal. Nothing when the deadline passes. Afterwards Stdout() and
+  // Stderr() hold all that the program wrote.
   std::optional<int> WaitExit(Deadline deadline);
   // What has come so far.
   std::string Stdout();
@@ -39,11 +40,14 @@ class Program {
 
  private:
   struct Stream {
-    std::string text;
+    int fd;  // does not block; closed by its reader
+    std::string text{};
     bool open = true;
   };
   Program(pid_t pid, int out_fd, int err_fd);
-  void Read(int fd, Stream& stream);
+  void Read(Stream& stream);
+  // mutex_ is held.
+  void TakeWhatIsThere(Stream& stream);
   bool WaitText(const Stream& stream, const std::string& text, Deadline deadline);
 
   const pid_t pid_;
