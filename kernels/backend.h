@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -40,7 +41,8 @@ class Buffer {
   size_t bytes_ = 0;
 };
 
-enum class EncodeMode { kRun, kPlan };
+// kCapture: as kRun, but the work becomes a Graph instead of being run.
+enum class EncodeMode { kRun, kPlan, kCapture };
 
 // A list of host work in stream order: how CPU communicators enqueue collectives. `work` runs once,
 // on one of the stream's threads, after everything encoded before it and before everything after
@@ -49,6 +51,42 @@ class HostStream {
  public:
   virtual ~HostStream() = default;
   virtual void Enqueue(std::function<absl::Status(Deadline)> work) = 0;
+};
+
+// Watches over work that a device's stream may never finish by itself: collectives of a peer that
+// died. Set by a communicator, asked by Backend::Wait.
+class StreamWatch {
+ public:
+  virtual ~StreamWatch() = default;
+  // Asked again and again while Wait waits; an error ends the wait.
+  virtual absl::Status Check() = 0;
+  // The step failed with `reason` while work was enqueued: makes that work end, so that the stream
+  // drains.
+  virtual void Cancel(const absl::Status& reason) = 0;
+};
+
+// A device's stream, for communicators that enqueue collectives on it.
+class DeviceStream {
+ public:
+  virtual ~DeviceStream() = default;
+  // The cudaStream_t.
+  virtual void* handle() = 0;
+  // Null: nobody watches. The watch outlives its time here.
+  virtual void SetWatch(StreamWatch* watch) = 0;
+  // An error of enqueuing; the first one comes back from Submit.
+  virtual void NoteError(const absl::Status& error) = 0;
+};
+
+// What a capture recorded, to be run again with the same pointers and shapes.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+};
+
+// Memory of a device.
+struct DeviceMemory {
+  uint64_t total_bytes = 0;
+  uint64_t free_bytes = 0;  // now, other programs' use taken off
 };
 
 class Backend {
@@ -64,18 +102,27 @@ class Backend {
   // Takes a weight in host memory that outlives the backend (the mapped file). UNIMPLEMENTED for a
   // type it can't compute with.
   virtual absl::StatusOr<Weight> PlaceWeight(const Weight& host) = 0;
+  // Zeroed host memory from which and to which copies need no staging (page-locked, for a device).
+  virtual absl::StatusOr<Buffer> AllocateHost(size_t bytes) = 0;
+  // Of the device that Allocate takes from; nothing where that is the host's own.
+  virtual std::optional<DeviceMemory> Memory() { return std::nullopt; }
 
   // --- phases ---
   virtual void BeginEncode(EncodeMode mode) = 0;
   // Ends a plan pass: reserves the largest scratch that any op of it needed and returns its bytes.
   virtual absl::StatusOr<size_t> FinishPlan() = 0;
+  // Ends a capture. Only where SupportsGraphs().
+  virtual absl::StatusOr<std::unique_ptr<Graph>> FinishCapture();
+  virtual bool SupportsGraphs() const { return false; }
   // Starts what was encoded; returns at once. `deadline` bounds every collective in the list and
   // Wait.
   virtual absl::Status Submit(Deadline deadline) = 0;
   // Blocks until the stream is done; the first error of any op, or DEADLINE_EXCEEDED.
   virtual absl::Status Wait() = 0;
 
-  // --- copies, in stream order; host memory must stay valid until Wait ---
+  // --- copies, in stream order; host memory must stay valid until Wait, and is best of
+  // AllocateHost
+  // ---
   virtual void Upload(void* device, const void* host, size_t bytes) = 0;
   virtual void Download(void* host, const void* device, size_t bytes) = 0;
 
@@ -98,8 +145,13 @@ class Backend {
   virtual void Sample(const SampleParams& params) = 0;
   virtual void LogProbs(const LogProbsParams& params) = 0;
 
+  // Runs a captured graph, in stream order. The graph must live until Wait.
+  virtual void Replay(const Graph& graph);
+
   // The host's stream, for communicators that run on the CPU; null where the stream is a device's.
   virtual HostStream* host_stream() = 0;
+  // The device's stream; null where the stream is the host's.
+  virtual DeviceStream* device_stream() { return nullptr; }
 };
 
 }  // namespace tandem::kernels

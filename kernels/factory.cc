@@ -1,5 +1,7 @@
 #include "kernels/factory.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/backend.h"
 #include "kernels/cpu/isa.h"
@@ -18,11 +20,19 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeCpu(cpu::Isa isa, uint32_t threads)
   return cpu::MakeCpuBackend(isa, threads);
 }
 
+DeviceMaker& CudaMaker() {
+  static auto* const maker = new DeviceMaker();
+  return *maker;
+}
+
 }  // namespace
+
+void RegisterCuda(DeviceMaker maker) { CudaMaker() = std::move(maker); }
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const BackendOptions& options) {
   if (options.device == "cuda") {
-    return absl::UnimplementedError("device 'cuda' is not supported yet; use 'cpu'");
+    if (CudaMaker() != nullptr) return CudaMaker()(options);
+    return absl::UnavailableError("device 'cuda': this program was built without CUDA");
   }
   if (options.device != "cpu") {
     return absl::InvalidArgumentError(

@@ -35,6 +35,9 @@ class CheckingBackend final : public Backend, private HostStream {
     return Mirror::Add(mirror_, std::move(subject), std::move(judge));
   }
 
+  absl::StatusOr<Buffer> AllocateHost(size_t bytes) override {
+    return subject_->AllocateHost(bytes);
+  }
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) override {
     TANDEM_ASSIGN_OR_RETURN(Weight subject, subject_->PlaceWeight(host));
     TANDEM_ASSIGN_OR_RETURN(Weight judge, judge_->PlaceWeight(host));

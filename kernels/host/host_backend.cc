@@ -54,6 +54,7 @@ absl::StatusOr<Weight> HostBackend::PlaceWeight(const Weight& host) {
 
 void HostBackend::BeginEncode(EncodeMode mode) {
   TANDEM_CHECK(phase_ != Phase::kRunning) << "BeginEncode before Wait";
+  TANDEM_CHECK(mode != EncodeMode::kCapture) << "graphs are for devices";
   phase_ = mode == EncodeMode::kPlan ? Phase::kPlanning : Phase::kEncoding;
   list_.Clear(mode);
 }

@@ -25,6 +25,7 @@ class HostBackend : public Backend, private HostStream {
   // A weight stays where it is. UNIMPLEMENTED for types without CanCompute; INVALID_ARGUMENT for a
   // shape that can't be.
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) final;
+  absl::StatusOr<Buffer> AllocateHost(size_t bytes) final { return Allocate(bytes); }
 
   void BeginEncode(EncodeMode mode) final;
   absl::StatusOr<size_t> FinishPlan() final;

@@ -41,7 +41,7 @@ TEST(FactoryTest, AutoTakesTheWidestThatRuns) {
 }
 
 TEST(FactoryTest, RefusesInOneLine) {
-  EXPECT_EQ(Code({.device = "cuda"}), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(Code({.device = "cuda"}), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Code({.device = "tpu"}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Code({.cpu_kernels = "sse"}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Code({.cpu_kernels = ""}), absl::StatusCode::kInvalidArgument);
