@@ -25,20 +25,17 @@ Batch LargestBatch(const RunnerOptions& options, size_t num_groups) {
   return batch;
 }
 
-LogprobArrays TakeLogprobs(Arena& arena, size_t count) {
-  return {.ids = arena.Take<int32_t>(count),
-          .logprobs = arena.Take<float>(count),
-          .ranks = arena.Take<int32_t>(count)};
-}
-
 // The largest slice of the head, likewise.
-HeadSlice LargestSlice(const RunnerOptions& options) {
+HeadBatch LargestHead(const RunnerOptions& options) {
   HeadSlice slice;
   slice.num_rows = HeadSliceRows(options.max_num_seqs, options.max_num_batched_tokens);
   slice.num_samples = std::min(options.max_num_seqs, slice.num_rows);
   slice.num_logprob_rows = slice.num_rows;
   slice.num_logprobs = slice.num_rows * kMaxRowLogprobs;
-  return slice;
+  HeadBatch head;
+  head.slices = {slice};
+  head.num_samples = slice.num_samples;
+  return head;
 }
 
 absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& spec) {
@@ -64,28 +61,39 @@ absl::StatusOr<RunnerPlan> ModelRunner::Prepare() {
   TANDEM_RETURN_IF_ERROR(CheckOptions(options_, model_.spec()));
   RunnerPlan plan;
   plan.weights_bytes = model_.weight_bytes();
-  TANDEM_ASSIGN_OR_RETURN(plan.activation_bytes, CountActivations());
+  TANDEM_RETURN_IF_ERROR(CountActivations(plan));
   plan.kv = ShapeOfKv(model_.spec(), model_.plan(), options_);
+  plan.buffers_bytes = StepBuffers::DeviceBytes(LimitsFor(plan.kv.NumBlocks(0)));
   TANDEM_ASSIGN_OR_RETURN(plan.num_kv_blocks, NumKvBlocks(plan.kv, options_));
+  TANDEM_ASSIGN_OR_RETURN(activations_, model_.backend().Allocate(plan.activation_bytes));
   return plan;
 }
 
-absl::StatusOr<uint64_t> ModelRunner::CountActivations() {
+absl::Status ModelRunner::CountActivations(RunnerPlan& plan) {
   const model::ModelSpec& spec = model_.spec();
   kernels::Backend& backend = model_.backend();
   Arena counting;
   backend.BeginEncode(kernels::EncodeMode::kPlan);
   LayerContext context{.backend = backend, .comm = nullptr, .arena = counting};
-  const Batch batch = LargestBatch(options_, spec.kv_groups.size());
-  const Decoder::Hidden hidden =
-      model_.decoder().Encode(context, batch, ShapeOnlyPages(spec, model_.plan(), options_));
-  const HeadSlice slice = LargestSlice(options_);
-  const float* logits = model_.decoder().EncodeHead(context, hidden, slice.tokens, slice.num_rows);
-  EncodeSamples({}, slice, logits, nullptr);
-  EncodeLogprobs({}, slice, logits, nullptr, TakeLogprobs(counting, slice.num_logprobs));
-  TANDEM_ASSIGN_OR_RETURN(const uint64_t scratch_bytes, backend.FinishPlan());
-  TANDEM_ASSIGN_OR_RETURN(activations_, backend.Allocate(counting.peak()));
-  return counting.peak() + scratch_bytes;
+  encoder_.Encode(context, LargestBatch(options_, spec.kv_groups.size()), LargestHead(options_),
+                  ShapeOnlyPages(spec, model_.plan(), options_), {});
+  TANDEM_ASSIGN_OR_RETURN(plan.workspace_bytes, backend.FinishPlan());
+  plan.activation_bytes = counting.peak();
+  return absl::OkStatus();
+}
+
+step::StepLimits ModelRunner::LimitsFor(const std::vector<uint32_t>& num_blocks) const {
+  const model::ModelSpec& spec = model_.spec();
+  step::StepLimits limits = {.max_tokens = options_.max_num_batched_tokens,
+                             .max_seqs = options_.max_num_seqs,
+                             .max_model_len = options_.max_model_len,
+                             .vocab_size = spec.vocab_size,
+                             .block_size = options_.block_size,
+                             .num_blocks = num_blocks,
+                             .windows = {},
+                             .max_result_bytes = options_.max_result_bytes};
+  for (const auto& group : spec.kv_groups) limits.windows.push_back(group.window_tokens);
+  return limits;
 }
 
 absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
@@ -95,15 +103,10 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
     return absl::InvalidArgumentError(absl::StrCat(
         "start names ", num_blocks.size(), " KV groups, the model has ", spec.kv_groups.size()));
   }
-  limits_ = {.max_tokens = options_.max_num_batched_tokens,
-             .max_seqs = options_.max_num_seqs,
-             .max_model_len = options_.max_model_len,
-             .vocab_size = spec.vocab_size,
-             .block_size = options_.block_size,
-             .num_blocks = num_blocks,
-             .windows = {},
-             .max_result_bytes = options_.max_result_bytes};
-  for (const auto& group : spec.kv_groups) limits_.windows.push_back(group.window_tokens);
+  limits_ = LimitsFor(num_blocks);
+  // What the epoch before had is given back first.
+  buffers_.reset();
+  kv_.reset();
   kernels::Backend& backend = model_.backend();
   TANDEM_ASSIGN_OR_RETURN(KvCache kv,
                           KvCache::Create(spec, model_.plan(), options_, num_blocks, backend));
@@ -137,7 +140,8 @@ absl::StatusOr<step::StepResult> ModelRunner::Run(const step::StepDescriptor& st
   const int64_t begin = NowMicros();
   {
     StepGuard guard;
-    TANDEM_RETURN_IF_ERROR(Encode(step, result));
+    TANDEM_ASSIGN_OR_RETURN(const StepBuffers::Staged staged, buffers_->Stage(step));
+    Encode(step, staged);
     const int64_t encoded = NowMicros();
     TANDEM_RETURN_IF_ERROR(backend.Submit(deadline));
     result.timings.encode_us = static_cast<uint32_t>(encoded - begin);
@@ -150,87 +154,55 @@ absl::StatusOr<step::StepResult> ModelRunner::Run(const step::StepDescriptor& st
   const int64_t submitted = NowMicros();
   TANDEM_RETURN_IF_ERROR(backend.Wait());
   result.timings.wait_us = static_cast<uint32_t>(NowMicros() - submitted);
-  Collect(step, result);
+  if (model_.plan().rank == 0) Collect(step, result);
   return result;
 }
 
-absl::Status ModelRunner::Encode(const step::StepDescriptor& step, step::StepResult& result) {
+void ModelRunner::Encode(const step::StepDescriptor& step, const StepBuffers::Staged& staged) {
   kernels::Backend& backend = model_.backend();
   backend.BeginEncode(kernels::EncodeMode::kRun);
-  TANDEM_ASSIGN_OR_RETURN(StepBuffers::Staged staged, buffers_->Stage(step, backend));
+  buffers_->Upload(backend);
   Arena arena(activations_.data(), activations_.bytes());
   LayerContext context{.backend = backend, .comm = comm_.get(), .arena = arena};
-  const Decoder::Hidden hidden = model_.decoder().Encode(context, staged.batch, kv_->pages());
-  if (model_.plan().rank == 0) result.rows.resize(step.rows.size());
-  const size_t mark = arena.used();
-  for (const HeadSlice& slice : staged.head.slices) {
-    EncodeSlice(context, staged.head, slice, hidden, step, result);
-    arena.Rewind(mark);  // the stream runs in order: the next slice may take its place
-  }
-  const uint32_t num_samples = staged.head.num_samples;
-  if (num_samples == 0) return absl::OkStatus();
-  if (comm_ != nullptr && comm_->size() > 1) {
-    comm_->Broadcast(buffers_->sampled(), num_samples * sizeof(int32_t), /*root=*/0);
-  }
-  buffers_->DownloadSampled(num_samples, backend);
-  return absl::OkStatus();
+  encoder_.Encode(context, staged.batch, staged.head, kv_->pages(),
+                  {.sampled = buffers_->sampled(),
+                   .logprobs = buffers_->logprobs(),
+                   .on_logits = [&](const HeadSlice& slice, const float* logits) {
+                     EncodeLogits(step, slice, logits);
+                   }});
+  if (staged.head.num_samples + staged.head.num_logprobs == 0) return;
+  buffers_->DownloadResults(/*with_logprobs=*/model_.plan().rank == 0, backend);
 }
 
-void ModelRunner::EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
-                              const Decoder::Hidden& hidden, const step::StepDescriptor& step,
-                              step::StepResult& result) {
-  const float* logits = model_.decoder().EncodeHead(context, hidden, slice.tokens, slice.num_rows);
-  if (model_.plan().rank != 0) return;
+void ModelRunner::EncodeLogits(const step::StepDescriptor& step, const HeadSlice& slice,
+                               const float* logits) {
+  const auto wanted = [&](uint32_t i) {
+    return (step.rows[slice.first_row + i].wants & step::kWantLogits) != 0;
+  };
   const size_t vocab = model_.spec().vocab_size;
-  for (uint32_t i = 0; i < slice.num_rows; ++i) {
-    const uint32_t row = slice.first_row + i;
-    if ((step.rows[row].wants & step::kWantLogits) == 0) continue;
-    std::vector<float>& out = result.rows[row].logits;
-    out.resize(vocab);
-    context.backend.Download(out.data(), logits + i * vocab, vocab * sizeof(float));
+  for (uint32_t begin = 0, end = 0; begin < slice.num_rows; begin = end + 1) {
+    // One copy for rows that stand together.
+    for (end = begin; end < slice.num_rows && wanted(end);) ++end;
+    if (end == begin) continue;
+    buffers_->DownloadLogits(logits + begin * vocab, (end - begin) * vocab, model_.backend());
   }
-  EncodeSamples(head, slice, logits, buffers_->sampled());
-  if (slice.num_logprobs == 0) return;
-  const LogprobArrays logprobs = TakeLogprobs(context.arena, slice.num_logprobs);
-  EncodeLogprobs(head, slice, logits, buffers_->sampled(), logprobs);
-  buffers_->DownloadLogprobs(slice, logprobs, context.backend);
-}
-
-void ModelRunner::EncodeSamples(const HeadBatch& head, const HeadSlice& slice, const float* logits,
-                                int32_t* sampled) {
-  if (slice.num_samples == 0) return;
-  model_.backend().Sample({.logits = logits,
-                           .vocab = model_.spec().vocab_size,
-                           .rows = slice.sampling,
-                           .count = slice.num_samples,
-                           .banned = head.banned,
-                           .out = sampled + slice.first_sample});
-}
-
-void ModelRunner::EncodeLogprobs(const HeadBatch& head, const HeadSlice& slice, const float* logits,
-                                 const int32_t* sampled, const LogprobArrays& out) {
-  model_.backend().LogProbs({.logits = logits,
-                             .vocab = model_.spec().vocab_size,
-                             .rows = slice.logprob_rows,
-                             .count = slice.num_logprob_rows,
-                             .ids = head.logprob_ids,
-                             .sampled = sampled,
-                             .out_count = slice.num_logprobs,
-                             .out_ids = out.ids,
-                             .out_logprobs = out.logprobs,
-                             .out_ranks = out.ranks});
 }
 
 void ModelRunner::Collect(const step::StepDescriptor& step, step::StepResult& result) const {
+  const size_t vocab = model_.spec().vocab_size;
+  const float* next_logits = buffers_->host_logits();
   size_t next_sample = 0, next_logprob = 0;
-  for (size_t row = 0; row < result.rows.size(); ++row) {
-    const step::RowRequest& wish = step.rows[row];
-    step::RowResult& out = result.rows[row];
-    if ((wish.wants & step::kWantSample) != 0)
+  for (const step::RowRequest& wish : step.rows) {
+    step::RowResult& out = result.rows.emplace_back();
+    if ((wish.wants & step::kWantSample) != 0) {
       out.tokens = {buffers_->host_sampled()[next_sample++]};
+    }
     for (uint32_t i = 0; i < step::NumLogprobs(wish); ++i) {
       out.logprobs.push_back(buffers_->Logprob(next_logprob++));
     }
+    if ((wish.wants & step::kWantLogits) == 0) continue;
+    out.logits.assign(next_logits, next_logits + vocab);
+    next_logits += vocab;
   }
 }
 

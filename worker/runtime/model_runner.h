@@ -22,6 +22,7 @@
 #include "worker/runtime/runner_options.h"
 #include "worker/runtime/runner_plan.h"
 #include "worker/runtime/step_buffers.h"
+#include "worker/runtime/step_encoder.h"
 
 namespace tandem::worker {
 
@@ -29,7 +30,7 @@ class ModelRunner {
  public:
   // `model` must outlive the runner.
   ModelRunner(LoadedModel& model, const RunnerOptions& options)
-      : model_(model), options_(options) {}
+      : model_(model), encoder_(model), options_(options) {}
 
   // The counting pass and the memory plan that follows from it; reserves activations and scratch.
   // INVALID_ARGUMENT for options that contradict the model, RESOURCE_EXHAUSTED when not even one KV
@@ -48,21 +49,18 @@ class ModelRunner {
   Communicator* communicator() { return comm_.get(); }
 
  private:
-  // Peak bytes of activations and kernel scratch of the largest step; reserves both.
-  absl::StatusOr<uint64_t> CountActivations();
-  absl::Status Encode(const step::StepDescriptor& step, step::StepResult& result);
-  // Head, samples and log-probabilities of one slice of the step's rows.
-  void EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
-                   const Decoder::Hidden& hidden, const step::StepDescriptor& step,
-                   step::StepResult& result);
-  void EncodeSamples(const HeadBatch& head, const HeadSlice& slice, const float* logits,
-                     int32_t* sampled);
-  void EncodeLogprobs(const HeadBatch& head, const HeadSlice& slice, const float* logits,
-                      const int32_t* sampled, const LogprobArrays& out);
-  // Samples and log-probabilities, back on the host, go to their rows.
+  // Bytes of activations and of kernel scratch of the largest step; reserves the scratch.
+  absl::Status CountActivations(RunnerPlan& plan);
+  step::StepLimits LimitsFor(const std::vector<uint32_t>& num_blocks) const;
+  // Encodes a staged step with its copies.
+  void Encode(const step::StepDescriptor& step, const StepBuffers::Staged& staged);
+  // Logits of the slice's rows that want them, to the host.
+  void EncodeLogits(const step::StepDescriptor& step, const HeadSlice& slice, const float* logits);
+  // What came back to the host goes to its rows.
   void Collect(const step::StepDescriptor& step, step::StepResult& result) const;
 
   LoadedModel& model_;
+  StepEncoder encoder_;
   RunnerOptions options_;
   step::StepLimits limits_;
   kernels::Buffer activations_;

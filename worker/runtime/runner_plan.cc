@@ -9,6 +9,8 @@ std::vector<std::string> RunnerPlan::Lines() const {
   using model::HumanBytes;
   return {absl::StrCat("weights      ", HumanBytes(weights_bytes)),
           absl::StrCat("activations  ", HumanBytes(activation_bytes)),
+          absl::StrCat("workspace    ", HumanBytes(workspace_bytes)),
+          absl::StrCat("step buffers ", HumanBytes(buffers_bytes)),
           absl::StrCat("KV cache     ", HumanBytes(kv_bytes()), " (", kv.Text(num_kv_blocks), ")"),
           absl::StrCat("total        ", HumanBytes(total_bytes()))};
 }

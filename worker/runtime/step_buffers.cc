@@ -35,6 +35,20 @@ size_t StagingBytes(const step::StepLimits& limits) {
          Aligned(tokens * step::kMaxLogprobsOf * 4);
 }
 
+size_t SampledBytes(const step::StepLimits& limits) {
+  return Aligned(limits.max_seqs * sizeof(int32_t));
+}
+
+size_t ResultBytes(const step::StepLimits& limits) {
+  return SampledBytes(limits) + 3 * Aligned(size_t{limits.max_tokens} * kMaxRowLogprobs * 4);
+}
+
+// Validate holds a step to max_result_bytes, logits included.
+size_t LogitsBytes(const step::StepLimits& limits) {
+  const size_t all_rows = size_t{limits.max_tokens} * limits.vocab_size * sizeof(float);
+  return std::max<size_t>(std::min(all_rows, limits.max_result_bytes), kAlignment);
+}
+
 // Writes rows of a step to the staging area, in order.
 struct HeadWriter {
   explicit HeadWriter(const step::StepDescriptor& wanted) : step(wanted) {}
@@ -98,20 +112,23 @@ absl::StatusOr<StepBuffers> StepBuffers::Create(const step::StepLimits& limits,
                                                 kernels::Backend& backend) {
   StepBuffers buffers;
   buffers.limits_ = limits;
-  buffers.staging_.resize(StagingBytes(limits));
-  buffers.host_sampled_.resize(limits.max_seqs);
-  const size_t sampled_bytes = Aligned(limits.max_seqs * sizeof(int32_t));
-  TANDEM_ASSIGN_OR_RETURN(buffers.device_,
-                          backend.Allocate(buffers.staging_.size() + sampled_bytes));
-  buffers.sampled_ = reinterpret_cast<int32_t*>(buffers.device_.data() + buffers.staging_.size());
+  TANDEM_ASSIGN_OR_RETURN(buffers.staging_, backend.AllocateHost(StagingBytes(limits)));
+  TANDEM_ASSIGN_OR_RETURN(buffers.device_, backend.Allocate(StagingBytes(limits)));
+  TANDEM_ASSIGN_OR_RETURN(buffers.results_, backend.Allocate(ResultBytes(limits)));
+  TANDEM_ASSIGN_OR_RETURN(buffers.host_results_, backend.AllocateHost(ResultBytes(limits)));
+  TANDEM_ASSIGN_OR_RETURN(buffers.host_logits_, backend.AllocateHost(LogitsBytes(limits)));
   return buffers;
+}
+
+uint64_t StepBuffers::DeviceBytes(const step::StepLimits& limits) {
+  return StagingBytes(limits) + ResultBytes(limits);
 }
 
 template <typename T>
 T* StepBuffers::Append(size_t count, T** host) {
   const size_t begin = used_;
   used_ += Aligned(count * sizeof(T));
-  TANDEM_CHECK(used_ <= staging_.size()) << "step of " << used_ << " input bytes";
+  TANDEM_CHECK(used_ <= staging_.bytes()) << "step of " << used_ << " input bytes";
   *host = reinterpret_cast<T*>(staging_.data() + begin);
   return reinterpret_cast<T*>(device_.data() + begin);
 }
@@ -124,9 +141,8 @@ const T* StepBuffers::AppendCopy(std::span<const T> values) {
   return device;
 }
 
-GroupBatch StepBuffers::StageTables(const step::StepDescriptor& step,
-                                    const step::GroupTables& tables) {
-  GroupBatch group;
+void StepBuffers::StageTables(const step::StepDescriptor& step, const step::GroupTables& tables,
+                              GroupBatch& group) {
   for (uint32_t s = 0; s < step.num_seqs_active; ++s) {
     group.table_stride =
         std::max(group.table_stride, tables.table_offsets[s + 1] - tables.table_offsets[s]);
@@ -140,17 +156,12 @@ GroupBatch StepBuffers::StageTables(const step::StepDescriptor& step,
     std::fill(std::copy(begin, end, host), host + group.table_stride, kNoBlock);
     host += group.table_stride;
   }
-  group.slots = AppendCopy<int32_t>(tables.slot_mapping);
-  return group;
 }
 
 absl::StatusOr<HeadBatch> StepBuffers::StageHead(const step::StepDescriptor& step) {
-  size_t num_banned = 0, num_ids = 0, num_logprobs = 0;
+  size_t num_banned = 0, num_ids = 0;
   for (const auto& row : step.sampling) num_banned += row.banned.size();
-  for (const auto& row : step.rows) {
-    num_ids += row.logprobs_of.size();
-    num_logprobs += step::NumLogprobs(row);
-  }
+  for (const auto& row : step.rows) num_ids += row.logprobs_of.size();
   if (num_banned > limits_.max_seqs * kMaxBannedPerSeq) {
     return absl::ResourceExhaustedError(absl::StrCat("step bans ", num_banned, " ids, at most ",
                                                      limits_.max_seqs * kMaxBannedPerSeq, " fit"));
@@ -178,15 +189,14 @@ absl::StatusOr<HeadBatch> StepBuffers::StageHead(const step::StepDescriptor& ste
     next.first_logprob += slice.num_logprobs;
   }
   batch.num_samples = next.first_sample;
-  host_logprob_ids_.resize(num_logprobs);
-  host_logprobs_.resize(num_logprobs);
-  host_ranks_.resize(num_logprobs);
+  batch.num_logprobs = next.first_logprob;
+  num_logprobs_ = next.first_logprob;
   return batch;
 }
 
-absl::StatusOr<StepBuffers::Staged> StepBuffers::Stage(const step::StepDescriptor& step,
-                                                       kernels::Backend& backend) {
+absl::StatusOr<StepBuffers::Staged> StepBuffers::Stage(const step::StepDescriptor& step) {
   used_ = 0;
+  logits_taken_ = 0;
   Staged staged;
   Batch& batch = staged.batch;
   batch.tokens = step.num_scheduled_tokens;
@@ -203,29 +213,49 @@ absl::StatusOr<StepBuffers::Staged> StepBuffers::Stage(const step::StepDescripto
     batch.max_query_len = std::max(batch.max_query_len, sequence.query_len);
     batch.max_context_len = std::max(batch.max_context_len, sequence.context_len);
   }
-  for (const auto& tables : step.groups) batch.groups.push_back(StageTables(step, tables));
+  for (const auto& tables : step.groups) {
+    batch.groups.push_back({.block_tables = nullptr,
+                            .table_stride = 0,
+                            .slots = AppendCopy<int32_t>(tables.slot_mapping)});
+  }
   TANDEM_ASSIGN_OR_RETURN(staged.head, StageHead(step));
-  backend.Upload(device_.data(), staging_.data(), used_);
+  for (size_t g = 0; g < step.groups.size(); ++g) {
+    StageTables(step, step.groups[g], batch.groups[g]);
+  }
   return staged;
 }
 
-void StepBuffers::DownloadSampled(uint32_t count, kernels::Backend& backend) {
-  backend.Download(host_sampled_.data(), sampled_, count * sizeof(int32_t));
+void StepBuffers::Upload(kernels::Backend& backend) {
+  backend.Upload(device_.data(), staging_.data(), used_);
 }
 
-void StepBuffers::DownloadLogprobs(const HeadSlice& slice, const LogprobArrays& from,
-                                   kernels::Backend& backend) {
-  const size_t begin = slice.first_logprob;
-  const size_t count = slice.num_logprobs;
-  backend.Download(host_logprob_ids_.data() + begin, from.ids, count * sizeof(int32_t));
-  backend.Download(host_logprobs_.data() + begin, from.logprobs, count * sizeof(float));
-  backend.Download(host_ranks_.data() + begin, from.ranks, count * sizeof(int32_t));
+LogprobArrays StepBuffers::LogprobsIn(const kernels::Buffer& results) const {
+  std::byte* const ids = results.data() + SampledBytes(limits_);
+  const size_t array_bytes = Aligned(num_logprobs_ * 4);
+  return {.ids = reinterpret_cast<int32_t*>(ids),
+          .logprobs = reinterpret_cast<float*>(ids + array_bytes),
+          .ranks = reinterpret_cast<int32_t*>(ids + 2 * array_bytes)};
+}
+
+void StepBuffers::DownloadResults(bool with_logprobs, kernels::Backend& backend) {
+  size_t bytes = SampledBytes(limits_);
+  if (with_logprobs && num_logprobs_ > 0) bytes += 3 * Aligned(num_logprobs_ * 4);
+  backend.Download(host_results_.data(), results_.data(), bytes);
+}
+
+void StepBuffers::DownloadLogits(const float* from, size_t count, kernels::Backend& backend) {
+  float* const to = reinterpret_cast<float*>(host_logits_.data()) + logits_taken_;
+  logits_taken_ += count;
+  TANDEM_CHECK(logits_taken_ * sizeof(float) <= host_logits_.bytes())
+      << "step of " << logits_taken_ << " logits";
+  backend.Download(to, from, count * sizeof(float));
 }
 
 step::TokenLogprob StepBuffers::Logprob(size_t index) const {
-  return {.token = host_logprob_ids_[index],
-          .logprob = host_logprobs_[index],
-          .rank = static_cast<uint32_t>(host_ranks_[index])};
+  const LogprobArrays all = LogprobsIn(host_results_);
+  return {.token = all.ids[index],
+          .logprob = all.logprobs[index],
+          .rank = static_cast<uint32_t>(all.ranks[index])};
 }
 
 }  // namespace tandem::worker

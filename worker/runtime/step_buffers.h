@@ -1,11 +1,14 @@
 // StepBuffers: a step's inputs, staged in host memory and uploaded in one copy; what the head's
-// slices give, on its way back.
+// slices give, downloaded in one copy (logits besides, where a step wants them). The host's side is
+// memory that copies need no staging for (Backend::AllocateHost).
 //
 // A step may want the logits of every token. The head computes them in slices of a fixed number of
 // rows, one after the other in the same memory, so that what it needs does not grow with the step.
 //
 // Sized once for the largest step that the limits allow. Arrays stand one after the other, each
-// 64-byte aligned.
+// 64-byte aligned; block tables and lists of ids, whose lengths vary, come last. So where
+// everything else stands follows from the numbers of tokens, sequences and rows, which decode
+// graphs rely on.
 #ifndef TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 #define TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 
@@ -48,6 +51,7 @@ struct HeadSlice {
 struct HeadBatch {
   std::vector<HeadSlice> slices;
   uint32_t num_samples = 0;
+  uint32_t num_logprobs = 0;
   const int32_t* banned = nullptr;       // ids of all slices' sampling rows
   const int32_t* logprob_ids = nullptr;  // ids of all slices' logprob rows
 };
@@ -57,6 +61,8 @@ struct LogprobArrays {
   int32_t* ids = nullptr;
   float* logprobs = nullptr;
   int32_t* ranks = nullptr;
+
+  LogprobArrays From(size_t index) const { return {ids + index, logprobs + index, ranks + index}; }
 };
 
 class StepBuffers {
@@ -64,28 +70,37 @@ class StepBuffers {
   // `limits` as Validate knows them; at most max_seqs samples per step.
   static absl::StatusOr<StepBuffers> Create(const step::StepLimits& limits,
                                             kernels::Backend& backend);
+  // Device memory that Create takes.
+  static uint64_t DeviceBytes(const step::StepLimits& limits);
 
-  // Stages `step` (validated against the limits) and encodes its upload. The batch points into
-  // device memory. RESOURCE_EXHAUSTED when its banned ids do not fit.
+  // Stages `step` (validated against the limits) in host memory. The batch points to where Upload
+  // will put it. RESOURCE_EXHAUSTED when its banned ids do not fit.
   struct Staged {
     Batch batch;
     HeadBatch head;
   };
-  absl::StatusOr<Staged> Stage(const step::StepDescriptor& step, kernels::Backend& backend);
+  absl::StatusOr<Staged> Stage(const step::StepDescriptor& step);
+  // Encodes the one copy of all that Stage staged.
+  void Upload(kernels::Backend& backend);
 
-  // Where rank 0's sampler writes, and what Broadcast spreads: (max_seqs) ids in device memory.
-  int32_t* sampled() const { return sampled_; }
-  // The same on the host, after DownloadSampled and Wait.
-  std::span<const int32_t> host_sampled() const { return host_sampled_; }
-  void DownloadSampled(uint32_t count, kernels::Backend& backend);
+  // --- results in device memory ---
+  // Where rank 0's sampler writes, and what Broadcast spreads: (max_seqs) ids.
+  int32_t* sampled() const { return reinterpret_cast<int32_t*>(results_.data()); }
+  // Of all rows of the staged step.
+  LogprobArrays logprobs() const { return LogprobsIn(results_); }
+  // Encodes the one copy of the samples, and of the log-probabilities where `with_logprobs`.
+  void DownloadResults(bool with_logprobs, kernels::Backend& backend);
+  // Takes logits of the rows that want them, in row order.
+  void DownloadLogits(const float* from, size_t count, kernels::Backend& backend);
 
-  // Takes the slice's log-probabilities from device memory.
-  void DownloadLogprobs(const HeadSlice& slice, const LogprobArrays& from,
-                        kernels::Backend& backend);
-  // Number `index` of the step's log-probabilities, after DownloadLogprobs and Wait.
+  // --- results on the host, after Wait ---
+  const int32_t* host_sampled() const {
+    return reinterpret_cast<const int32_t*>(host_results_.data());
+  }
+  // Number `index` of the step's log-probabilities.
   step::TokenLogprob Logprob(size_t index) const;
-
-  uint64_t device_bytes() const { return device_.bytes(); }
+  // What DownloadLogits took.
+  const float* host_logits() const { return reinterpret_cast<const float*>(host_logits_.data()); }
 
  private:
   // Appends an array to the staging area; returns where it will stand in device memory.
@@ -94,18 +109,21 @@ class StepBuffers {
   template <typename T>
   const T* AppendCopy(std::span<const T> values);
 
-  GroupBatch StageTables(const step::StepDescriptor& step, const step::GroupTables& tables);
+  void StageTables(const step::StepDescriptor& step, const step::GroupTables& tables,
+                   GroupBatch& group);
   absl::StatusOr<HeadBatch> StageHead(const step::StepDescriptor& step);
+  LogprobArrays LogprobsIn(const kernels::Buffer& results) const;
 
   step::StepLimits limits_;
-  std::vector<std::byte> staging_;
-  size_t used_ = 0;
+  kernels::Buffer staging_;
   kernels::Buffer device_;
-  int32_t* sampled_ = nullptr;
-  std::vector<int32_t> host_sampled_;
-  std::vector<int32_t> host_logprob_ids_;
-  std::vector<float> host_logprobs_;
-  std::vector<int32_t> host_ranks_;
+  size_t used_ = 0;  // of both
+  // Sampled ids (max_seqs), then the step's log-probabilities: ids, values, ranks.
+  kernels::Buffer results_;
+  kernels::Buffer host_results_;
+  size_t num_logprobs_ = 0;  // of the staged step
+  kernels::Buffer host_logits_;
+  size_t logits_taken_ = 0;
 };
 
 }  // namespace tandem::worker

@@ -1,0 +1,46 @@
+#include "worker/runtime/step_encoder.h"
+
+namespace tandem::worker {
+
+void StepEncoder::Encode(LayerContext& context, const Batch& batch, const HeadBatch& head,
+                         const std::vector<kernels::KvPages>& pages, const StepOutputs& out) const {
+  const Decoder::Hidden hidden = model_.decoder().Encode(context, batch, pages);
+  const size_t mark = context.arena.used();
+  for (const HeadSlice& slice : head.slices) {
+    EncodeSlice(context, head, slice, hidden, out);
+    context.arena.Rewind(mark);  // the stream runs in order: the next slice may take its place
+  }
+  if (head.num_samples > 0 && context.ranks() > 1) {
+    context.comm->Broadcast(out.sampled, head.num_samples * sizeof(int32_t), /*root=*/0);
+  }
+}
+
+void StepEncoder::EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
+                              const Decoder::Hidden& hidden, const StepOutputs& out) const {
+  const float* logits = model_.decoder().EncodeHead(context, hidden, slice.tokens, slice.num_rows);
+  if (model_.plan().rank != 0) return;
+  if (out.on_logits) out.on_logits(slice, logits);
+  const uint32_t vocab = model_.spec().vocab_size;
+  if (slice.num_samples > 0) {
+    context.backend.Sample({.logits = logits,
+                            .vocab = vocab,
+                            .rows = slice.sampling,
+                            .count = slice.num_samples,
+                            .banned = head.banned,
+                            .out = out.sampled + slice.first_sample});
+  }
+  if (slice.num_logprobs == 0) return;
+  const LogprobArrays logprobs = out.logprobs.From(slice.first_logprob);
+  context.backend.LogProbs({.logits = logits,
+                            .vocab = vocab,
+                            .rows = slice.logprob_rows,
+                            .count = slice.num_logprob_rows,
+                            .ids = head.logprob_ids,
+                            .sampled = out.sampled,
+                            .out_count = slice.num_logprobs,
+                            .out_ids = logprobs.ids,
+                            .out_logprobs = logprobs.logprobs,
+                            .out_ranks = logprobs.ranks});
+}
+
+}  // namespace tandem::worker
