@@ -1,0 +1,52 @@
+// FakeDevice: a device for the worker's tests, made of the reference backend: ops give the same
+// bits, and everything around them is a device's.
+//
+// Device memory can't be touched by the host: its pages are open only while Wait runs the stream,
+// so a read or write anywhere else ends the test. Weights are copied. Copies and launches are
+// noted. Graphs work: a capture keeps the ops, Replay encodes them again. Collectives go through
+// host_stream() and belong to a capture like ops.
+#ifndef TANDEM_TESTS_WORKER_RUNTIME_FAKE_DEVICE_H_
+#define TANDEM_TESTS_WORKER_RUNTIME_FAKE_DEVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/backend.h"
+
+namespace tandem::worker {
+
+// What a fake device did; outlives it.
+struct FakeDeviceNotes {
+  struct Copy {
+    size_t bytes = 0;
+    bool page_locked = false;  // the host's side is of AllocateHost
+  };
+  std::vector<Copy> uploads;
+  std::vector<Copy> downloads;
+  uint64_t ops = 0;       // encoded by the caller, to run
+  uint64_t captures = 0;  // finished
+  uint64_t replays = 0;
+  uint64_t allocated_bytes = 0;
+  uint64_t weight_bytes = 0;  // copied by PlaceWeight
+
+  void Clear() { *this = {}; }
+};
+
+struct FakeDeviceOptions {
+  bool graphs = true;
+  kernels::DeviceMemory memory{.total_bytes = uint64_t{1} << 30, .free_bytes = uint64_t{1} << 30};
+};
+
+std::unique_ptr<kernels::Backend> MakeFakeDevice(const FakeDeviceOptions& options,
+                                                 std::shared_ptr<FakeDeviceNotes> notes);
+
+// Device "cuda" becomes a fake device from here on, for all models loaded in this process.
+void RegisterFakeDevice(const FakeDeviceOptions& options, std::shared_ptr<FakeDeviceNotes> notes);
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_TESTS_WORKER_RUNTIME_FAKE_DEVICE_H_

@@ -1,0 +1,85 @@
+// What runner tests share: the small llama model on a backend, steps of it, and a runner.
+#ifndef TANDEM_TESTS_WORKER_RUNTIME_RUNNER_RIG_H_
+#define TANDEM_TESTS_WORKER_RUNTIME_RUNNER_RIG_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/runtime/model_runner.h"
+
+namespace tandem::worker {
+
+inline constexpr char kLlama[] = "tests/golden/arch/llama/model.gguf";
+
+inline absl::StatusOr<std::unique_ptr<LoadedModel>> LoadLlama(const std::string& device,
+                                                              int rank = 0, int size = 1) {
+  return LoadedModel::Load(
+      {.path = kLlama,
+       .fingerprint = 0,
+       .rank = rank,
+       .size = size,
+       .backend = {.device = device, .cpu_kernels = "reference", .threads = 1}},
+      nullptr);
+}
+
+inline Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
+
+// One sequence of a step: tokens from position `begin` on, which stand in blocks of 8 from block
+// `first_block` on.
+struct Piece {
+  uint32_t slot = 0;
+  int32_t first_block = 0;
+  uint32_t begin = 0;
+  std::vector<TokenId> tokens;
+};
+
+// A greedy step of epoch 1 that samples after the last token of every piece.
+inline step::StepDescriptor MakeStep(uint64_t id, const std::vector<Piece>& pieces,
+                                     size_t num_groups = 1) {
+  constexpr uint32_t kBlock = 8;
+  step::StepDescriptor step;
+  step.step_id = StepId{id};
+  step.epoch = Epoch{1};
+  step.kind = step::StepKind::kDecode;
+  step.query_offsets = {0};
+  step.groups.resize(num_groups);
+  for (auto& group : step.groups) group.table_offsets = {0};
+  for (const Piece& piece : pieces) {
+    const auto count = static_cast<uint32_t>(piece.tokens.size());
+    const uint32_t context = piece.begin + count;
+    if (count > 1) step.kind = step::StepKind::kMixed;
+    step.sequences.push_back(
+        {.slot = piece.slot, .adapter = -1, .query_len = count, .context_len = context});
+    for (uint32_t i = 0; i < count; ++i) {
+      const auto position = static_cast<int32_t>(piece.begin + i);
+      step.tokens.push_back(piece.tokens[i]);
+      step.positions.push_back(position);
+      for (auto& group : step.groups) {
+        group.slot_mapping.push_back(piece.first_block * static_cast<int32_t>(kBlock) + position);
+      }
+    }
+    step.query_offsets.push_back(static_cast<uint32_t>(step.tokens.size()));
+    for (auto& group : step.groups) {
+      for (uint32_t b = 0; b * kBlock < context; ++b) {
+        group.blocks.push_back(piece.first_block + static_cast<int32_t>(b));
+      }
+      group.table_offsets.push_back(static_cast<uint32_t>(group.blocks.size()));
+    }
+    step.rows.push_back({.token = static_cast<uint32_t>(step.tokens.size() - 1),
+                         .wants = step::kWantSample,
+                         .top_n = 0,
+                         .logprobs_of = {}});
+    step.sampling.push_back({.temperature = 0, .position = context, .banned = {}});
+  }
+  step.num_scheduled_tokens = static_cast<uint32_t>(step.tokens.size());
+  step.num_seqs_active = static_cast<uint32_t>(step.sequences.size());
+  return step;
+}
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_TESTS_WORKER_RUNTIME_RUNNER_RIG_H_
