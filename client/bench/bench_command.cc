@@ -56,8 +56,7 @@ absl::Status Bench(BenchOptions options) {
 void AddFlags(CLI::App& command, BenchOptions& options) {
   coordinator::WorkerOptions& worker = options.worker;
   command.add_option("--model,-m", worker.model, "GGUF file")->required();
-  command.add_option("--device", worker.device, "cpu (cuda is not in this version)")
-      ->capture_default_str();
+  command.add_option("--device", worker.device, "cpu or cuda")->capture_default_str();
   command.add_option("--cpu-kernels", worker.cpu_kernels, "auto, reference, avx2 or avx512")
       ->capture_default_str();
   command

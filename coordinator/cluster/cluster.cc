@@ -103,6 +103,12 @@ std::vector<std::unique_ptr<WorkerClient>> Cluster::MakeClients() {
   return clients;
 }
 
+std::vector<std::string> Cluster::HostIds() const {
+  std::vector<std::string> hosts;
+  for (const auto& link : service_->links()) hosts.push_back(link->hello().host_id());
+  return hosts;
+}
+
 void Cluster::Shutdown(const std::string& reason, Deadline deadline) {
   if (service_ == nullptr) return;
   v1::CoordinatorMessage message;

@@ -41,6 +41,8 @@ class Cluster {
   absl::Status WaitConnected(Deadline deadline, const std::function<bool()>& cancelled);
   // One client per rank, in order. The cluster must outlive them.
   std::vector<std::unique_ptr<WorkerClient>> MakeClients();
+  // The host that each rank runs on, in rank order. REQUIRES: WaitConnected succeeded.
+  std::vector<std::string> HostIds() const;
   // Opens the rendezvous for an epoch.
   void SetEpoch(Epoch epoch) { service_->rendezvous().SetEpoch(epoch); }
 

@@ -26,6 +26,7 @@ v1::CoordinatorMessage ToProto(const WorkerConfig& config, const std::string& ch
   out.set_model_path(config.model_path);
   out.set_model_fingerprint(config.model_fingerprint);
   out.set_device(config.device);
+  out.set_device_index(config.device_index);
   out.set_cpu_kernels(config.cpu_kernels);
   out.set_threads(config.threads);
   out.set_expert_parallel(config.expert_parallel);
@@ -38,6 +39,9 @@ v1::CoordinatorMessage ToProto(const WorkerConfig& config, const std::string& ch
   out.set_max_model_len(config.max_model_len);
   out.set_kv_cache_bytes(config.kv_cache_bytes);
   out.set_num_kv_blocks(config.num_kv_blocks);
+  out.set_gpu_memory_utilization(config.gpu_memory_utilization);
+  out.set_enforce_eager(config.enforce_eager);
+  out.set_strict(config.strict);
   out.set_step_transport(config.step_transport);
   out.set_step_channel_address(channel_address);
   out.set_step_timeout_ms(config.step_timeout_ms);

@@ -27,6 +27,7 @@ struct WorkerConfig {
   std::string model_path;
   uint64_t model_fingerprint = 0;
   std::string device = "cpu";
+  int device_index = 0;  // of the devices that the worker may see
   std::string cpu_kernels = "auto";
   int threads = 1;
   bool expert_parallel = false;
@@ -39,6 +40,10 @@ struct WorkerConfig {
   uint32_t max_model_len = 0;
   uint64_t kv_cache_bytes = 0;  // this rank's share; 0 with num_kv_blocks given
   uint32_t num_kv_blocks = 0;   // 0: as many as kv_cache_bytes holds
+  // Of a device's memory; used where both are 0.
+  double gpu_memory_utilization = 0.9;
+  bool enforce_eager = false;
+  bool strict = true;
   std::string step_transport = "shm";
   std::string step_channel_address;  // of the shared-memory channel; empty for grpc
   int64_t step_timeout_ms = 60000;

@@ -33,11 +33,17 @@ constexpr Epoch kFirstEpoch{1};
 // bytes; room for tests that ask for logits of a small vocabulary.
 constexpr uint64_t kMaxResultBytes = 8 << 20;
 
-// tandem_worker stands beside this program.
-std::string DefaultWorkerBinary() {
+// The worker program that was named, or the one for the device beside this program.
+absl::StatusOr<std::string> WorkerBinary(const WorkerOptions& options) {
+  if (!options.worker_binary.empty()) return options.worker_binary;
   std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return (self.parent_path() / "tandem_worker").string();
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  if (options.device != "cuda") return (folder / "tandem_worker").string();
+  const auto binary = folder / "tandem_worker_cuda";
+  if (std::filesystem::exists(binary, error)) return binary.string();
+  return absl::UnavailableError(absl::StrCat(
+      "--device cuda: there is no tandem_worker_cuda in ", folder.string(),
+      ": it was built without the CUDA toolkit; build with it, or name one with --worker-binary"));
 }
 
 absl::StatusOr<uint32_t> MaxModelLen(const WorkerOptions& options, const model::ModelSpec& spec) {
@@ -56,7 +62,8 @@ int ThreadsPerWorker(const WorkerOptions& options) {
 
 std::vector<WorkerConfig> MakeConfigs(const WorkerOptions& options, const ModelFile& model,
                                       uint32_t max_model_len, int threads,
-                                      const std::vector<uint64_t>& kv_bytes) {
+                                      const std::vector<uint64_t>& kv_bytes,
+                                      const std::vector<int>& local_ranks) {
   std::vector<WorkerConfig> configs;
   for (int rank = 0; rank < options.tensor_parallel_size; ++rank) {
     WorkerConfig config;
@@ -66,6 +73,7 @@ std::vector<WorkerConfig> MakeConfigs(const WorkerOptions& options, const ModelF
     config.model_path = model.path;
     config.model_fingerprint = model.fingerprint;
     config.device = options.device;
+    config.device_index = local_ranks[static_cast<size_t>(rank)];
     config.cpu_kernels = options.cpu_kernels;
     config.threads = threads;
     config.expert_parallel = options.expert_parallel;
@@ -78,6 +86,9 @@ std::vector<WorkerConfig> MakeConfigs(const WorkerOptions& options, const ModelF
     config.max_model_len = max_model_len;
     config.kv_cache_bytes = kv_bytes[static_cast<size_t>(rank)];
     config.num_kv_blocks = options.num_kv_blocks;
+    config.gpu_memory_utilization = options.gpu_memory_utilization;
+    config.enforce_eager = options.enforce_eager;
+    config.strict = options.strict;
     config.step_transport = options.step_transport;
     config.step_timeout_ms = static_cast<int64_t>(options.step_timeout_s * 1000);
     config.max_result_bytes = kMaxResultBytes;
@@ -146,6 +157,14 @@ absl::StatusOr<uint64_t> ParseBytes(const std::string& text) {
   return bytes;
 }
 
+std::vector<int> LocalRanks(const std::vector<std::string>& host_ids) {
+  std::vector<int> local;
+  for (auto rank = host_ids.begin(); rank != host_ids.end(); ++rank) {
+    local.push_back(static_cast<int>(std::count(host_ids.begin(), rank, *rank)));
+  }
+  return local;
+}
+
 absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& options,
                                                      const model::ModelSpec& spec,
                                                      uint32_t max_model_len,
@@ -154,6 +173,10 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& option
   TANDEM_RETURN_IF_ERROR(model::CheckKvCacheType(spec, type));
   TANDEM_ASSIGN_OR_RETURN(auto plans,
                           ShardPlans(spec, options.tensor_parallel_size, options.expert_parallel));
+  const bool by_default = options.num_kv_blocks == 0 && options.kv_cache_memory == "auto";
+  const bool on_device = options.device == "cuda";
+  // The worker computes it from what its device has.
+  if (on_device && by_default) return std::vector<uint64_t>(plans.size(), 0);
   std::vector<kv::KvShape> ranks;
   for (const model::ShardPlan& plan : plans) {
     ranks.push_back(kv::MakeKvShape(spec, plan, type,
@@ -163,7 +186,7 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& option
                                      .max_model_len = max_model_len}));
   }
   uint64_t blocks = options.num_kv_blocks;
-  if (blocks == 0 && options.kv_cache_memory == "auto") {
+  if (by_default) {
     const uint64_t per_seq = (max_model_len + options.block_size - 1) / options.block_size;
     const uint64_t limit = std::min(kDefaultKvBytes, available_bytes);
     blocks = std::min(per_seq * options.max_num_seqs, kv::MostBlocks(ranks, limit));
@@ -176,7 +199,8 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& option
         absl::StrCat("the KV cache memory holds no block: one takes ", kv::TotalBytes(ranks, 1),
                      " bytes over all ranks"));
   }
-  if (const uint64_t needed = kv::TotalBytes(ranks, blocks); needed > available_bytes) {
+  if (const uint64_t needed = kv::TotalBytes(ranks, blocks);
+      !on_device && needed > available_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat("the KV cache of all ranks needs ", needed,
                                                      " bytes (", blocks, " blocks), only ",
                                                      available_bytes, " bytes of memory are free"));
@@ -193,13 +217,12 @@ absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& m
   TANDEM_ASSIGN_OR_RETURN(
       const std::vector<uint64_t> kv_bytes,
       KvBytesPerRank(options, model.spec, max_model_len, AvailableMemoryBytes()));
+  TANDEM_ASSIGN_OR_RETURN(const std::string worker_binary, WorkerBinary(options));
   ClusterOptions cluster_options{.size = options.tensor_parallel_size,
                                  .external = options.workers == "external",
                                  .worker_listen = options.worker_listen,
                                  .worker_token = {},
-                                 .worker_binary = options.worker_binary.empty()
-                                                      ? DefaultWorkerBinary()
-                                                      : options.worker_binary};
+                                 .worker_binary = worker_binary};
   if (!options.worker_token_file.empty()) {
     TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_token,
                             ReadTokenFile("--worker-token-file", options.worker_token_file));
@@ -216,10 +239,11 @@ absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& m
   }
   TANDEM_RETURN_IF_ERROR(workers.cluster->WaitConnected(deadline, cancelled));
   workers.group = std::make_unique<WorkerGroup>(workers.cluster->MakeClients());
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<uint32_t> num_blocks,
-                          workers.group->Bring(MakeConfigs(options, model, max_model_len,
-                                                           workers.threads_per_worker, kv_bytes),
-                                               deadline));
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<uint32_t> num_blocks,
+      workers.group->Bring(MakeConfigs(options, model, max_model_len, workers.threads_per_worker,
+                                       kv_bytes, LocalRanks(workers.cluster->HostIds())),
+                           deadline));
   workers.engine = MakeEngineConfig(options, model.spec, max_model_len, num_blocks);
   TANDEM_RETURN_IF_ERROR(workers.engine.Validate());
   return workers;

@@ -36,8 +36,13 @@ struct Workers {
 absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& model,
                                 const std::function<bool()>& cancelled);
 
-// KV bytes of each rank under --num-kv-blocks or --kv-cache-memory. RESOURCE_EXHAUSTED with both
-// numbers where they exceed `available_bytes`.
+// Each rank's place among the ranks of its host, from the hosts of all ranks: the device that it
+// takes.
+std::vector<int> LocalRanks(const std::vector<std::string>& host_ids);
+
+// KV bytes of each rank under --num-kv-blocks or --kv-cache-memory; zeros where the workers compute
+// them from what their devices have. RESOURCE_EXHAUSTED with both numbers where they exceed
+// `available_bytes`, which is the host's and so not asked with cuda.
 absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const WorkerOptions& options,
                                                      const model::ModelSpec& spec,
                                                      uint32_t max_model_len,

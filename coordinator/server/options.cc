@@ -51,13 +51,25 @@ void AddCacheFlags(CLI::App& app, WorkerOptions& o) {
   app.add_option("--num-kv-blocks", o.num_kv_blocks, "KV blocks (0: by --kv-cache-memory)")
       ->capture_default_str();
   app.add_option("--kv-cache-memory", o.kv_cache_memory,
-                 "KV memory of all ranks together, such as 512MiB or 2GiB (auto: what "
-                 "--max-num-seqs x --max-model-len needs, at most 4GiB and what is free)")
+                 "KV memory of all ranks together, such as 512MiB or 2GiB (auto, cpu: what "
+                 "--max-num-seqs x --max-model-len needs, at most 4GiB and what is free; auto, "
+                 "cuda: by --gpu-memory-utilization)")
       ->capture_default_str();
   app.add_option("--kv-cache-type", o.kv_cache_type, "f32, f16, bf16 or q8_0")
       ->capture_default_str();
   app.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", o.enable_prefix_caching,
                "reuse the KV blocks of equal prompt beginnings (on by default)");
+}
+
+void AddDeviceFlags(CLI::App& app, WorkerOptions& o) {
+  app.add_option("--device", o.device, "cpu, or cuda: one GPU per worker")->capture_default_str();
+  app.add_option("--gpu-memory-utilization", o.gpu_memory_utilization,
+                 "part of each GPU's memory that is used; what the model leaves of it is KV cache")
+      ->capture_default_str();
+  app.add_flag("--enforce-eager", o.enforce_eager, "no CUDA graphs: every decode step is encoded");
+  app.add_flag("--strict,!--no-strict", o.strict,
+               "a call that blocks a worker between encoding a step and waiting for it fails the "
+               "step (on by default); without, it is logged");
 }
 
 void AddProcessFlags(CLI::App& app, WorkerOptions& o) {
@@ -69,7 +81,8 @@ void AddProcessFlags(CLI::App& app, WorkerOptions& o) {
   app.add_option("--worker-token-file", o.worker_token_file,
                  "file with the token that external workers must show");
   app.add_option("--worker-binary", o.worker_binary,
-                 "path of tandem_worker (default: beside this program)");
+                 "path of the worker program (default: tandem_worker, or tandem_worker_cuda, "
+                 "beside this program)");
   app.add_option("--step-transport", o.step_transport, "shm or grpc")->capture_default_str();
   app.add_option("--step-timeout", o.step_timeout_s, "seconds that a step may take")
       ->capture_default_str();
@@ -81,7 +94,7 @@ void AddProcessFlags(CLI::App& app, WorkerOptions& o) {
 
 void AddWorkerFlags(CLI::App& app, WorkerOptions& o) {
   app.add_option("--model,-m", o.model, "GGUF file")->required();
-  app.add_option("--device", o.device, "cpu (cuda is not in this version)")->capture_default_str();
+  AddDeviceFlags(app, o);
   app.add_option("--cpu-kernels", o.cpu_kernels, "auto, reference, avx2 or avx512")
       ->capture_default_str();
   app.add_option("--tensor-parallel-size,--tp", o.tensor_parallel_size,
@@ -107,10 +120,8 @@ void AddServerFlags(CLI::App& app, ServerOptions& options) {
 }
 
 absl::Status Validate(const WorkerOptions& o) {
-  if (o.device == "cuda") {
-    return absl::UnimplementedError("--device cuda is not in this version: use --device cpu");
-  }
-  TANDEM_RETURN_IF_ERROR(OneOf("--device", o.device, {"cpu"}));
+  TANDEM_RETURN_IF_ERROR(OneOf("--device", o.device, {"cpu", "cuda"}));
+  TANDEM_RETURN_IF_ERROR(Between("--gpu-memory-utilization", o.gpu_memory_utilization, 0.01, 1.0));
   TANDEM_RETURN_IF_ERROR(
       OneOf("--cpu-kernels", o.cpu_kernels, {"auto", "reference", "avx2", "avx512"}));
   TANDEM_RETURN_IF_ERROR(model::ParseKvCacheType(o.kv_cache_type).status());

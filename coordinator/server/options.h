@@ -17,7 +17,10 @@ namespace tandem::coordinator {
 // Which workers, on what, with which limits: shared by the server and by `tandem bench`.
 struct WorkerOptions {
   std::string model;
-  std::string device = "cpu";
+  std::string device = "cpu";           // cpu|cuda
+  double gpu_memory_utilization = 0.9;  // of each device's memory; with cuda
+  bool enforce_eager = false;           // no CUDA graphs
+  bool strict = true;  // what blocks a worker between ENCODE and WAIT fails the step
   std::string cpu_kernels = "auto";
   int tensor_parallel_size = 1;
   int threads_per_worker = 0;  // 0: cores / ranks
@@ -41,7 +44,7 @@ struct WorkerOptions {
   std::string workers = "spawn";
   std::string worker_listen = "127.0.0.1:0";
   std::string worker_token_file;
-  std::string worker_binary;  // empty: tandem_worker beside this program
+  std::string worker_binary;  // empty: tandem_worker or tandem_worker_cuda beside this program
 };
 
 struct ServerOptions {

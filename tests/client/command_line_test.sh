@@ -71,7 +71,7 @@ expect 'bench nothing' 1 '^$' '^tandem: there is nothing to measure' \
   $tandem bench --model $model --prefill 0 --decode 0
 expect 'bench too long' 1 '^$' '^tandem: --prefill needs a context of 100001 tokens' \
   $tandem bench --model $model --prefill 100000
-expect 'bench on cuda' 1 '^$' '^tandem: --device cuda is not in this version' \
+expect 'bench on cuda' 1 '^$' '^tandem: --device cuda: there is no tandem_worker_cuda in ' \
   $tandem bench --model $model --prefill 4 --device cuda
 expect 'bench through real workers' 0 '"prefill_tokens_per_second": [0-9.]+.*"4": [0-9.]+' '' \
   $tandem bench --model $model --worker-binary worker/tandem_worker --tensor-parallel-size 2 \

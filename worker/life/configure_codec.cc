@@ -20,6 +20,14 @@ absl::Status Check(const v1::Configure& message) {
   if (message.threads() < 1) {
     return absl::InvalidArgumentError(absl::StrCat("threads ", message.threads()));
   }
+  if (message.device_index() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("device index ", message.device_index()));
+  }
+  // Written so that NaN fails.
+  if (!(message.gpu_memory_utilization() > 0 && message.gpu_memory_utilization() <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "GPU memory utilization ", message.gpu_memory_utilization(), " is not in (0, 1]"));
+  }
   if (message.step_transport() != "shm" && message.step_transport() != "grpc") {
     return absl::InvalidArgumentError(
         absl::StrCat("step transport '", message.step_transport(), "' is not shm or grpc"));
@@ -47,7 +55,8 @@ ConfigureCommand FromProto(const v1::Configure& message) {
   command.model_fingerprint = message.model_fingerprint();
   command.backend = {.device = message.device(),
                      .cpu_kernels = message.cpu_kernels(),
-                     .threads = message.threads()};
+                     .threads = message.threads(),
+                     .device_index = message.device_index()};
   command.runner = {.kv_cache_type = *model::ParseKvCacheType(message.kv_cache_type()),
                     .block_size = message.block_size(),
                     .max_num_seqs = message.max_num_seqs(),
@@ -55,7 +64,10 @@ ConfigureCommand FromProto(const v1::Configure& message) {
                     .max_model_len = message.max_model_len(),
                     .kv_cache_bytes = message.kv_cache_bytes(),
                     .num_kv_blocks = message.num_kv_blocks(),
-                    .max_result_bytes = message.max_result_bytes()};
+                    .gpu_memory_utilization = message.gpu_memory_utilization(),
+                    .max_result_bytes = message.max_result_bytes(),
+                    .enforce_eager = message.enforce_eager(),
+                    .strict = message.strict()};
   command.step_transport = message.step_transport();
   command.step_channel_address = message.step_channel_address();
   command.step_timeout_ms = message.step_timeout_ms();

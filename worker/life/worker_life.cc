@@ -8,6 +8,7 @@
 #include "common/step/codec.h"
 #include "common/transport/queue_channel.h"
 #include "common/transport/shm_channel.h"
+#include "worker/comm/device_communicators.h"
 #include "worker/comm/shm_communicator.h"
 
 namespace tandem::worker {
@@ -29,8 +30,8 @@ absl::Status WrongEpoch(Epoch found, Epoch wanted) {
 
 }  // namespace
 
-WorkerLife::WorkerLife(ControlStream& stream, std::string model_override)
-    : stream_(stream), model_override_(std::move(model_override)) {
+WorkerLife::WorkerLife(ControlStream& stream, WorkerOverrides overrides)
+    : stream_(stream), overrides_(std::move(overrides)) {
   stream_.OnInterrupt([this](const absl::Status& reason) {
     std::lock_guard lock(interruptible_.mutex);
     if (!reason.ok() && interruptible_.communicator != nullptr) {
@@ -79,6 +80,10 @@ absl::Status WorkerLife::Handle(const ConfigureCommand& command) {
   }
   DropEpoch();
   config_ = command;
+  if (!overrides_.model.empty()) config_->model_path = overrides_.model;
+  if (overrides_.device_index.has_value()) {
+    config_->backend.device_index = *overrides_.device_index;
+  }
   SetLogTag(absl::StrCat("rank ", command.rank));
   return OpenChannel(command);
 }
@@ -119,7 +124,7 @@ void WorkerLife::DropEpoch() {
 }
 
 absl::Status WorkerLife::LoadModel() {
-  const LoadOptions wanted{.path = model_override_.empty() ? config_->model_path : model_override_,
+  const LoadOptions wanted{.path = config_->model_path,
                            .fingerprint = config_->model_fingerprint,
                            .rank = config_->rank,
                            .size = config_->size,
@@ -141,17 +146,31 @@ absl::Status WorkerLife::LoadModel() {
 
 absl::Status WorkerLife::JoinCommunicator() {
   if (config_->size == 1) return absl::OkStatus();
-  kernels::HostStream* host_stream = model_->backend().host_stream();
-  if (host_stream == nullptr) {
+  const auto deadline = Deadline::After(kCommunicatorTimeout);
+  auto rendezvous = stream_.MakeRendezvous(config_->epoch);
+  kernels::Backend& backend = model_->backend();
+  if (kernels::HostStream* host = backend.host_stream(); host != nullptr) {
+    TANDEM_ASSIGN_OR_RETURN(auto joining,
+                            ShmCommunicator::Open(config_->rank, config_->size, config_->epoch,
+                                                  *rendezvous, *host, deadline));
+    return JoinCommunicator(std::move(joining), deadline);
+  }
+  if (backend.device_stream() == nullptr) {
     return absl::UnimplementedError(
         absl::StrCat("no communicator for device '", config_->backend.device, "'"));
   }
-  const auto deadline = Deadline::After(kCommunicatorTimeout);
-  auto rendezvous = stream_.MakeRendezvous(config_->epoch);
-  TANDEM_ASSIGN_OR_RETURN(
-      auto joining, ShmCommunicator::Open(config_->rank, config_->size, config_->epoch, *rendezvous,
-                                          *host_stream, deadline));
-  ShmCommunicator& communicator = *joining;
+  TANDEM_ASSIGN_OR_RETURN(auto joining, OpenDeviceCommunicator({.rank = config_->rank,
+                                                                .size = config_->size,
+                                                                .epoch = config_->epoch,
+                                                                .rendezvous = *rendezvous,
+                                                                .stream = *backend.device_stream(),
+                                                                .deadline = deadline}));
+  return JoinCommunicator(std::move(joining), deadline);
+}
+
+template <typename Joinable>
+absl::Status WorkerLife::JoinCommunicator(std::unique_ptr<Joinable> joining, Deadline deadline) {
+  Joinable& communicator = *joining;
   prepared_comm_ = std::move(joining);
   {
     std::lock_guard lock(interruptible_.mutex);

@@ -22,11 +22,16 @@
 
 namespace tandem::worker {
 
+// What this worker was started with goes before what Configure says.
+struct WorkerOverrides {
+  std::string model;                // path of the file here; empty: none
+  std::optional<int> device_index;  // of the devices that this process may see
+};
+
 class WorkerLife {
  public:
-  // `stream` must outlive this. `model_override` replaces the path that Configure names, if not
-  // empty.
-  WorkerLife(ControlStream& stream, std::string model_override);
+  // `stream` must outlive this.
+  WorkerLife(ControlStream& stream, WorkerOverrides overrides);
   ~WorkerLife();
 
   // Serves until the coordinator says goodbye (OK) or is lost (its error).
@@ -41,6 +46,8 @@ class WorkerLife {
   absl::Status LoadModel();
   // Leaves prepared_comm_, which an interrupt can reach from here on; null with one rank.
   absl::Status JoinCommunicator();
+  template <typename Joinable>
+  absl::Status JoinCommunicator(std::unique_ptr<Joinable> joining, Deadline deadline);
   void DropEpoch();
 
   // Steps until the channel closes.
@@ -57,7 +64,7 @@ class WorkerLife {
   };
 
   ControlStream& stream_;
-  const std::string model_override_;
+  const WorkerOverrides overrides_;
   std::optional<ConfigureCommand> config_;  // of the current epoch
   LoadOptions loaded_;                      // what model_ was loaded from and for
   std::unique_ptr<LoadedModel> model_;

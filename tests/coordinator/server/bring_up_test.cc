@@ -107,6 +107,26 @@ TEST_F(KvBytesTest, TheCacheTypeCountsAndMustFitTheModel) {
   EXPECT_EQ(KvBytesPerRank(options_, spec_, 1000, 1ull << 40)->front(), 7u * 10 * 4 * 2 * 34);
 }
 
+// What is free here says nothing about a device.
+TEST_F(KvBytesTest, ADevicesShareIsTheWorkersToCompute) {
+  options_.device = "cuda";
+  options_.tensor_parallel_size = 2;
+  EXPECT_EQ(*KvBytesPerRank(options_, spec_, 1000, 0), (std::vector<uint64_t>{0, 0}));
+  options_.num_kv_blocks = 7;
+  EXPECT_EQ(*KvBytesPerRank(options_, spec_, 1000, 0),
+            std::vector<uint64_t>(2, 7 * 10 * kTokenBytes / 2));
+  options_.num_kv_blocks = 0;
+  options_.kv_cache_memory = "1MiB";
+  EXPECT_GT(KvBytesPerRank(options_, spec_, 1000, 0)->front(), 0u);
+  options_.tensor_parallel_size = 3;
+  EXPECT_FALSE(KvBytesPerRank(options_, spec_, 1000, 0).ok());
+}
+
+TEST(LocalRanksTest, RanksOfAHostTakeDevicesInOrder) {
+  EXPECT_EQ(LocalRanks({"a", "a", "a"}), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(LocalRanks({"a", "b", "a", "b", "c"}), (std::vector<int>{0, 0, 1, 1, 0}));
+}
+
 TEST(WorkerOptionsTest, RefusesByFlagName) {
   const auto refused = [](auto change) {
     WorkerOptions options;
@@ -114,7 +134,11 @@ TEST(WorkerOptionsTest, RefusesByFlagName) {
     return std::string(Validate(options).message());
   };
   EXPECT_TRUE(Validate(WorkerOptions()).ok());
-  EXPECT_NE(refused([](auto& o) { o.device = "cuda"; }).find("--device"), std::string::npos);
+  EXPECT_NE(refused([](auto& o) { o.device = "tpu"; }).find("one of cpu, cuda"), std::string::npos);
+  EXPECT_NE(refused([](auto& o) {
+              o.gpu_memory_utilization = 1.5;
+            }).find("--gpu-memory-utilization is 1.5"),
+            std::string::npos);
   EXPECT_NE(refused([](auto& o) {
               o.kv_cache_type = "q3";
             }).find("--kv-cache-type is 'q3', it must be one of f32, f16, bf16, q8_0"),
