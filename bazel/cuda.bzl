@@ -1,7 +1,23 @@
-"""cc_* rules for code that needs the CUDA toolkit: no target at all where it is not installed."""
+"""Rules for code that needs the CUDA toolkit: no target at all where it is not installed.
+
+`tandem_cuda_kernels` makes two libraries of the same sources: NAME, compiled by nvcc, and
+NAME_emulated, compiled by the C++ compiler against the emulated toolkit of kernels/cuda/testing,
+which is there on every machine.
+"""
 
 load("//bazel:tandem.bzl", "tandem_cc_binary", "tandem_cc_library", "tandem_cc_test")
-load("@cuda//:defs.bzl", "HAVE_CUDA")
+load("@cuda//:defs.bzl", "CUDA_ROOT", "HAVE_CUDA")
+
+# What a build makes machine code for: one architecture in everyday builds, so that they stay quick;
+# with --config=cuda all, and PTX for what comes after them.
+_EVERYDAY = ["-gencode=arch=compute_90a,code=sm_90a"]
+_ALL = [
+    "-gencode=arch=compute_80,code=sm_80",
+    "-gencode=arch=compute_90a,code=sm_90a",
+    "-gencode=arch=compute_90,code=compute_90",
+]
+
+_EMULATED_TOOLKIT = "//kernels/cuda/testing:toolkit"
 
 def tandem_cuda_library(**kwargs):
     if HAVE_CUDA:
@@ -14,3 +30,115 @@ def tandem_cuda_binary(**kwargs):
 def tandem_cuda_test(**kwargs):
     if HAVE_CUDA:
         tandem_cc_test(**kwargs)
+
+def _nvcc_objects_impl(ctx):
+    headers = []
+    flags = []
+    for dep in ctx.attr.deps:
+        context = dep[CcInfo].compilation_context
+        headers.append(context.headers)
+        flags += ["-D" + d for d in context.defines.to_list()]
+        folders = context.system_includes.to_list() + context.includes.to_list()
+
+        # nvcc knows the toolkit's own headers.
+        flags += ["-isystem=" + f for f in folders if "external/cuda" not in f]
+    objects = []
+    for source in ctx.files.srcs:
+        out = ctx.actions.declare_file("%s/%s.o" % (ctx.label.name, source.basename[:-3]))
+        ctx.actions.run(
+            outputs = [out],
+            inputs = depset(ctx.files.srcs + ctx.files.hdrs, transitive = headers),
+            executable = CUDA_ROOT + "/bin/nvcc",
+            arguments = ["-c", "-x", "cu", source.path, "-o", out.path] + ctx.attr.archs +
+                        ctx.attr.flags + ["-I.", "-I" + ctx.genfiles_dir.path] + flags,
+            mnemonic = "Nvcc",
+            use_default_shell_env = True,
+        )
+        objects.append(out)
+    return [DefaultInfo(files = depset(objects))]
+
+_nvcc_objects = rule(
+    implementation = _nvcc_objects_impl,
+    attrs = {
+        "srcs": attr.label_list(allow_files = [".cu"]),
+        "hdrs": attr.label_list(allow_files = [".h"]),
+        "deps": attr.label_list(providers = [CcInfo]),
+        "archs": attr.string_list(),
+        "flags": attr.string_list(),
+    },
+)
+
+_NVCC_FLAGS = [
+    "-std=c++20",
+    "-O3",
+    "-DNDEBUG",
+    "--expt-relaxed-constexpr",
+    "-Werror",
+    "all-warnings",
+    "-Xcompiler=-Wall,-Wno-unused-function,-march=x86-64-v2",
+    "-lineinfo",
+]
+
+def _emulated(label):
+    name = label.split(":")[-1].split("/")[-1]
+    return (label if ":" in label else label + ":" + name) + "_emulated"
+
+def tandem_cuda_kernels(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], toolkit_srcs = [], toolkit_deps = [], emulated_srcs = [], **kwargs):
+    """Sources (.cu and .cc) as NAME for GPUs and NAME_emulated for the emulation.
+
+    Args:
+      name: the name.
+      srcs: .cu, .cc and private .h files.
+      hdrs: public headers.
+      deps: libraries that both need.
+      cuda_deps: libraries made by this macro; the emulated one takes their emulated form.
+      toolkit_srcs: .cc files of NAME alone.
+      toolkit_deps: parts of the toolkit, such as @cuda//:cublaslt, that only NAME needs.
+      emulated_srcs: .cc files of NAME_emulated alone.
+      **kwargs: as tandem_cc_library.
+    """
+    kernels = [s for s in srcs if s.endswith(".cu")]
+    others = [s for s in srcs if not s.endswith(".cu")]
+    private = [s for s in others if s.endswith(".h")]
+    if HAVE_CUDA:
+        real_deps = deps + cuda_deps + toolkit_deps + ["@cuda//:cudart"]
+        objects = []
+        if kernels:
+            _nvcc_objects(
+                name = name + "_objects",
+                srcs = kernels,
+                hdrs = hdrs + private,
+                archs = select({
+                    "//bazel:all_cuda_archs": _ALL,
+                    "//conditions:default": _EVERYDAY,
+                }),
+                flags = _NVCC_FLAGS,
+                deps = real_deps,
+            )
+            objects = [":" + name + "_objects"]
+        tandem_cc_library(
+            name = name,
+            srcs = others + toolkit_srcs + objects,
+            hdrs = hdrs,
+            deps = real_deps,
+            **kwargs
+        )
+    wrappers = []
+    for kernel in kernels:
+        wrapper = "%s/%s_emulated.cc" % (name, kernel[:-3].replace("/", "_"))
+        native.genrule(
+            name = wrapper.replace("/", "_").replace(".cc", "_source"),
+            outs = [wrapper],
+            cmd = "echo '#include \"%s/%s\"' > $@" % (native.package_name(), kernel),
+        )
+        wrappers.append(wrapper)
+    tandem_cc_library(
+        name = name + "_emulated",
+        srcs = others + emulated_srcs + wrappers,
+        hdrs = hdrs,
+        textual_hdrs = kernels,
+        # What CUDA C++ takes in stride: pragmas of its own, and names that hide others.
+        copts = ["-Wno-unknown-pragmas", "-Wno-shadow"],
+        deps = deps + [_emulated(d) for d in cuda_deps] + [_EMULATED_TOOLKIT],
+        **kwargs
+    )

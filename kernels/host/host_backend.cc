@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
 #include "common/base/strings.h"
+#include "kernels/check_weight.h"
 #include "kernels/host/elementwise.h"
 #include "kernels/host/embed.h"
 #include "kernels/host/log_probs.h"
@@ -33,22 +34,7 @@ absl::StatusOr<Weight> HostBackend::PlaceWeight(const Weight& host) {
     return absl::UnimplementedError(absl::StrCat("backend ", name_, " cannot compute with ",
                                                  Sv(tensor::Name(host.type)), " weights"));
   }
-  const uint32_t block = tensor::Traits(host.type).block_values;
-  if (host.cols % block != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("a ", Sv(tensor::Name(host.type)), " weight of ",
-                                                   host.cols, " columns is not a multiple of ",
-                                                   block));
-  }
-  if (uint64_t{host.col_begin} + host.col_count > host.cols) {
-    return absl::InvalidArgumentError(absl::StrCat("columns [", host.col_begin, ", +",
-                                                   host.col_count, ") lie outside a weight of ",
-                                                   host.cols));
-  }
-  if (host.row_stride_bytes < tensor::RowBytes(host.type, host.cols)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("row stride ", host.row_stride_bytes, " is below the ",
-                     tensor::RowBytes(host.type, host.cols), " bytes of a row"));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckWeightShape(host));
   return host;
 }
 

@@ -1,5 +1,8 @@
-// Every backend that this machine can run, for suites parametrised over them, and a rig that runs
-// ops on one.
+// The backends that a suite runs on, and a rig that runs ops on one.
+//
+// A suite is built several times (contract.bzl): with the backends of the CPU that this machine can
+// run, with the CUDA backend under emulation, and with the CUDA backend on a GPU. What is linked
+// defines RunnableBackends and MakeOrDie.
 //
 //   class NormTest : public testing::TestWithParam<BackendCase> {};
 //   TEST_P(NormTest, ...) { Rig rig(GetParam()); float* x = rig.Put(values); rig.Run([&](Backend&
@@ -26,33 +29,24 @@
 
 #include "common/base/clock.h"
 #include "kernels/backend.h"
-#include "kernels/factory.h"
 
 namespace tandem::kernels {
 
 struct BackendCase {
-  std::string kernels;  // as BackendOptions::cpu_kernels
-  int threads = 1;
+  std::string kernels;  // reference|avx2|avx512|emulated|gpu
+  int threads = 1;      // emulated: 1 runs threads and blocks forwards, 2 backwards
+
+  bool cuda() const { return kernels == "emulated" || kernels == "gpu"; }
+  // Where a suite should take small shapes.
+  bool slow() const { return kernels == "reference" || kernels == "emulated"; }
 
   friend std::ostream& operator<<(std::ostream& out, const BackendCase& c) {
     return out << c.kernels << " with " << c.threads << " threads";
   }
 };
 
-inline std::unique_ptr<Backend> MakeOrDie(const BackendCase& c) {
-  auto backend = MakeBackend({.device = "cpu", .cpu_kernels = c.kernels, .threads = c.threads});
-  EXPECT_TRUE(backend.ok()) << backend.status();
-  return std::move(backend).value();
-}
-
-inline std::vector<BackendCase> RunnableBackends() {
-  std::vector<BackendCase> cases;
-  for (const char* kernels : {"reference", "avx2", "avx512"}) {
-    if (!MakeBackend({.device = "cpu", .cpu_kernels = kernels, .threads = 1}).ok()) continue;
-    for (const int threads : {1, 2}) cases.push_back({kernels, threads});
-  }
-  return cases;
-}
+std::unique_ptr<Backend> MakeOrDie(const BackendCase& c);
+std::vector<BackendCase> RunnableBackends();
 
 inline std::string BackendCaseName(const testing::TestParamInfo<BackendCase>& info) {
   return info.param.kernels + "_" + std::to_string(info.param.threads);

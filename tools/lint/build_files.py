@@ -14,9 +14,13 @@ import include_rules
 
 _CXX = (".h", ".cc", ".cu", ".cuh")
 _OURS = {"tandem_cc_library", "tandem_cc_binary", "tandem_cc_test", "tandem_cc_benchmark",
-         "tandem_cuda_library", "tandem_cuda_binary", "tandem_cuda_test", "tandem_proto_library"}
+         "tandem_cuda_library", "tandem_cuda_binary", "tandem_cuda_test", "tandem_proto_library",
+         "backend_contract_test"}
+# Makes NAME and, of the same headers, NAME_emulated; its deps are left to people.
+_TWICE = "tandem_cuda_kernels"
 _INSTEAD = {"cc_library": "tandem_cc_library", "cc_binary": "tandem_cc_binary",
             "cc_test": "tandem_cc_test"}
+_SOURCES = ("srcs", "toolkit_srcs", "emulated_srcs")
 _EXEMPT = ("third_party/", "bazel/")
 
 
@@ -28,7 +32,8 @@ class Target:
         self.site = (package, line)
         self.package = package
         self.label = f"//{package}:{values.get('name')}"
-        self.srcs = [_path(package, name) for name in values.get("srcs") or []]
+        self.srcs = [_path(package, name) for attribute in _SOURCES
+                     for name in values.get(attribute) or []]
         self.hdrs = [_path(package, name) for name in values.get("hdrs") or []]
         self.hdrs += [_path(package, name) for name in values.get("textual_hdrs") or []]
         self.deps = [absolute_label(package, dep) for dep in values.get("deps") or []]
@@ -82,8 +87,13 @@ class _Names(dict):
     def __missing__(self, name):
         if hasattr(builtins, name):
             raise KeyError(name)
-        return lambda **values: self._targets.append(
-            Target(self._package, name, sys._getframe(1).f_lineno, values))
+        def add(**values):
+            line = sys._getframe(1).f_lineno
+            self._targets.append(Target(self._package, name, line, values))
+            if name == _TWICE:
+                twin = dict(values, name=values["name"] + "_emulated")
+                self._targets.append(Target(self._package, name, line, twin))
+        return add
 
 
 def read_targets(tree):

@@ -1,0 +1,224 @@
+#include "kernels/cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/check.h"
+#include "common/base/status.h"
+#include "common/base/step_guard.h"
+#include "common/base/strings.h"
+#include "kernels/check_weight.h"
+#include "kernels/cuda/check.h"
+#include "kernels/cuda/memory.h"
+#include "kernels/cuda/ops/ops.h"
+
+namespace tandem::kernels::cuda {
+namespace {
+
+// How long WAIT asks without a pause; a decode step is rarely longer than a few milliseconds.
+constexpr auto kSpin = std::chrono::milliseconds(20);
+constexpr auto kPause = std::chrono::microseconds(50);
+// How long a stream may take to drain after its collectives were cancelled.
+constexpr auto kDrainTimeout = std::chrono::seconds(10);
+constexpr auto kZeroTimeout = std::chrono::minutes(1);
+
+class CudaGraph : public Graph {
+ public:
+  explicit CudaGraph(cudaGraphExec_t exec) : exec_(exec) {}
+  ~CudaGraph() override { cudaGraphExecDestroy(exec_); }
+  cudaGraphExec_t exec() const { return exec_; }
+
+ private:
+  const cudaGraphExec_t exec_;
+};
+
+}  // namespace
+
+CudaBackend::~CudaBackend() {
+  if (stream_.handle() != nullptr && broken_.ok()) cudaStreamSynchronize(stream_.handle());
+  if (mark_ != nullptr) cudaEventDestroy(mark_);
+}
+
+absl::Status CudaBackend::Open() {
+  TANDEM_CUDA_RETURN_IF_ERROR(stream_.Create());
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&mark_, cudaEventDisableTiming));
+  TANDEM_ASSIGN_OR_RETURN(gemm_, MakeDenseGemm());
+  upload_ = std::make_unique<WeightUpload>(stream_.handle());
+  return absl::OkStatus();
+}
+
+// --- memory ---
+
+absl::StatusOr<Buffer> CudaBackend::Allocate(size_t bytes) {
+  NoteBlockingCall("Backend::Allocate");
+  TANDEM_ASSIGN_OR_RETURN(Buffer buffer, AllocateDevice(bytes));
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(buffer.data(), 0, buffer.bytes(), stream_.handle()));
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaEventRecord(mark_, stream_.handle()));
+  deadline_ = Deadline::After(kZeroTimeout);
+  TANDEM_RETURN_IF_ERROR(WaitForMark());
+  return buffer;
+}
+
+absl::StatusOr<Buffer> CudaBackend::AllocateHost(size_t bytes) {
+  NoteBlockingCall("Backend::AllocateHost");
+  return AllocatePinned(bytes);
+}
+
+absl::StatusOr<Weight> CudaBackend::PlaceWeight(const Weight& host) {
+  NoteBlockingCall("Backend::PlaceWeight");
+  if (!tensor::Traits(host.type).supported) {
+    return absl::UnimplementedError(absl::StrCat("backend ", name_, " cannot compute with ",
+                                                 Sv(tensor::Name(host.type)), " weights"));
+  }
+  TANDEM_RETURN_IF_ERROR(CheckWeightShape(host));
+  weights_.emplace_back();
+  absl::StatusOr<Weight> placed = upload_->Place(host, weights_.back());
+  if (!placed.ok()) weights_.pop_back();
+  return placed;
+}
+
+std::optional<DeviceMemory> CudaBackend::Memory() {
+  size_t free_bytes = 0, total_bytes = 0;
+  if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess) return std::nullopt;
+  return DeviceMemory{.total_bytes = total_bytes, .free_bytes = free_bytes};
+}
+
+// --- phases ---
+
+void CudaBackend::BeginEncode(EncodeMode mode) {
+  TANDEM_CHECK(phase_ != Phase::kRunning) << "BeginEncode before Wait";
+  stream_.Begin(mode == EncodeMode::kPlan);
+  phase_ = mode == EncodeMode::kPlan  ? Phase::kPlanning
+           : mode == EncodeMode::kRun ? Phase::kEncoding
+                                      : Phase::kCapturing;
+  if (mode != EncodeMode::kCapture) return;
+  stream_.Note(cudaStreamBeginCapture(stream_.handle(), cudaStreamCaptureModeThreadLocal),
+               "begin of a capture");
+}
+
+absl::StatusOr<size_t> CudaBackend::FinishPlan() {
+  TANDEM_CHECK(phase_ == Phase::kPlanning) << "FinishPlan outside a plan pass";
+  NoteBlockingCall("Backend::FinishPlan");
+  phase_ = Phase::kIdle;
+  TANDEM_RETURN_IF_ERROR(EncodingError());
+  planned_scratch_ = std::max(planned_scratch_, stream_.wanted_scratch());
+  if (planned_scratch_ > scratch_.bytes()) {
+    scratch_ = Buffer();
+    TANDEM_ASSIGN_OR_RETURN(scratch_, AllocateDevice(planned_scratch_));
+    stream_.SetScratch(scratch_.data(), scratch_.bytes());
+  }
+  return planned_scratch_ + gemm_->workspace_bytes();
+}
+
+absl::StatusOr<std::unique_ptr<Graph>> CudaBackend::FinishCapture() {
+  TANDEM_CHECK(phase_ == Phase::kCapturing) << "FinishCapture outside a capture";
+  NoteBlockingCall("Backend::FinishCapture");
+  phase_ = Phase::kIdle;
+  cudaGraph_t graph = nullptr;
+  const cudaError_t ended = cudaStreamEndCapture(stream_.handle(), &graph);
+  TANDEM_RETURN_IF_ERROR(EncodingError());
+  TANDEM_CUDA_RETURN_IF_ERROR(ended);
+  cudaGraphExec_t exec = nullptr;
+  const cudaError_t made = cudaGraphInstantiate(&exec, graph, 0);
+  cudaGraphDestroy(graph);
+  TANDEM_CUDA_RETURN_IF_ERROR(made);
+  return std::make_unique<CudaGraph>(exec);
+}
+
+void CudaBackend::Replay(const Graph& graph) {
+  if (stream_.planning() || !stream_.error().empty()) return;
+  stream_.Note(cudaGraphLaunch(static_cast<const CudaGraph&>(graph).exec(), stream_.handle()),
+               "launch of a graph");
+}
+
+absl::Status CudaBackend::EncodingError() const {
+  return stream_.error().empty() ? absl::OkStatus() : absl::InternalError(stream_.error());
+}
+
+void CudaBackend::NoteError(const absl::Status& error) {
+  if (!error.ok()) stream_.NoteError(std::string(error.message()));
+}
+
+absl::Status CudaBackend::Submit(Deadline deadline) {
+  TANDEM_CHECK(phase_ == Phase::kEncoding) << "Submit without BeginEncode(kRun)";
+  deadline_ = deadline;
+  phase_ = Phase::kIdle;
+  TANDEM_RETURN_IF_ERROR(broken_);
+  stream_.Note(cudaEventRecord(mark_, stream_.handle()), "mark of the step's end");
+  if (absl::Status error = EncodingError(); !error.ok()) {
+    (void)WaitForMark();  // what was launched still runs on the caller's buffers
+    return error;
+  }
+  phase_ = Phase::kRunning;
+  return absl::OkStatus();
+}
+
+absl::Status CudaBackend::Wait() {
+  NoteBlockingCall("Backend::Wait");
+  if (phase_ != Phase::kRunning) {
+    return absl::FailedPreconditionError("Wait: nothing was submitted");
+  }
+  phase_ = Phase::kIdle;
+  return WaitForMark();
+}
+
+absl::Status CudaBackend::WaitForMark() {
+  const auto spin_until = Deadline::After(kSpin);
+  absl::Status reason;
+  auto drain_until = Deadline::At({});
+  while (true) {
+    const cudaError_t state = cudaEventQuery(mark_);
+    if (state == cudaSuccess) return reason;
+    if (state != cudaErrorNotReady) {
+      broken_ = CudaStatus(state, "a kernel of the step", name_.c_str(), 0);
+      return reason.ok() ? broken_ : reason;
+    }
+    if (!reason.ok() && drain_until.Passed()) {
+      broken_ = absl::InternalError(absl::StrCat("the GPU does not finish: ", reason.message()));
+      return broken_;
+    }
+    if (reason.ok()) {
+      if (watch_ != nullptr) reason = watch_->Check();
+      if (reason.ok() && deadline_.Passed()) {
+        reason = absl::DeadlineExceededError("the step did not finish on the GPU in time");
+      }
+      if (!reason.ok()) {
+        if (watch_ != nullptr) watch_->Cancel(reason);
+        drain_until = Deadline::After(kDrainTimeout);
+      }
+    }
+    if (spin_until.Passed()) std::this_thread::sleep_for(kPause);
+  }
+}
+
+// --- copies and ops ---
+
+void CudaBackend::Upload(void* device, const void* host, size_t bytes) {
+  stream_.Copy(device, host, bytes, cudaMemcpyHostToDevice);
+}
+void CudaBackend::Download(void* host, const void* device, size_t bytes) {
+  stream_.Copy(host, device, bytes, cudaMemcpyDeviceToHost);
+}
+
+void CudaBackend::Embed(const EmbedParams& p) { EncodeEmbed(stream_, p); }
+void CudaBackend::RmsNorm(const RmsNormParams& p) { EncodeRmsNorm(stream_, p); }
+void CudaBackend::LayerNorm(const LayerNormParams& p) { EncodeLayerNorm(stream_, p); }
+void CudaBackend::MatMul(const MatMulParams& p) { EncodeMatMul(stream_, *gemm_, p); }
+void CudaBackend::Route(const RouteParams& p) { EncodeRoute(stream_, p); }
+void CudaBackend::ExpertMatMul(const ExpertMatMulParams& p) { EncodeExpertMatMul(stream_, p); }
+void CudaBackend::HeadMatMul(const HeadMatMulParams& p) { EncodeHeadMatMul(stream_, p); }
+void CudaBackend::RopeWriteKv(const RopeWriteKvParams& p) { EncodeRopeWriteKv(stream_, p); }
+void CudaBackend::Attention(const AttentionParams& p) { EncodeAttention(stream_, p); }
+void CudaBackend::Activate(const ActivateParams& p) { EncodeActivate(stream_, p); }
+void CudaBackend::AddRows(const AddRowsParams& p) { EncodeAddRows(stream_, p); }
+void CudaBackend::CopyRows(const CopyRowsParams& p) { EncodeCopyRows(stream_, p); }
+void CudaBackend::SoftCap(const SoftCapParams& p) { EncodeSoftCap(stream_, p); }
+void CudaBackend::GatherRows(const GatherRowsParams& p) { EncodeGatherRows(stream_, p); }
+void CudaBackend::UnshardLogits(const UnshardLogitsParams& p) { EncodeUnshardLogits(stream_, p); }
+void CudaBackend::Sample(const SampleParams& p) { EncodeSample(stream_, p); }
+void CudaBackend::LogProbs(const LogProbsParams& p) { EncodeLogProbs(stream_, p); }
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,106 @@
+// CudaBackend: ops on one GPU, encoded on one stream of its own.
+//
+// ENCODE launches: the GPU may begin before SUBMIT, which only marks the end; what counts is that
+// nothing in either blocks. WAIT asks for that mark until the deadline, and asks the watch of the
+// communicator beside it.
+#ifndef TANDEM_KERNELS_CUDA_CUDA_BACKEND_H_
+#define TANDEM_KERNELS_CUDA_CUDA_BACKEND_H_
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/backend.h"
+#include "kernels/cuda/dense_gemm.h"
+#include "kernels/cuda/stream.h"
+#include "kernels/cuda/weight_upload.h"
+
+namespace tandem::kernels::cuda {
+
+class CudaBackend : public Backend, public DeviceStream {
+ public:
+  explicit CudaBackend(std::string name) : name_(std::move(name)) {}
+  ~CudaBackend() override;
+  // Takes the present device: stream, event, cuBLASLt and its workspace.
+  absl::Status Open();
+
+  std::string_view name() const override { return name_; }
+
+  absl::StatusOr<Buffer> Allocate(size_t bytes) override;
+  absl::StatusOr<Buffer> AllocateHost(size_t bytes) override;
+  absl::StatusOr<Weight> PlaceWeight(const Weight& host) override;
+  std::optional<DeviceMemory> Memory() override;
+
+  void BeginEncode(EncodeMode mode) override;
+  absl::StatusOr<size_t> FinishPlan() override;
+  absl::StatusOr<std::unique_ptr<Graph>> FinishCapture() override;
+  bool SupportsGraphs() const override { return true; }
+  absl::Status Submit(Deadline deadline) override;
+  absl::Status Wait() override;
+
+  void Upload(void* device, const void* host, size_t bytes) override;
+  void Download(void* host, const void* device, size_t bytes) override;
+
+  void Embed(const EmbedParams& params) override;
+  void RmsNorm(const RmsNormParams& params) override;
+  void LayerNorm(const LayerNormParams& params) override;
+  void MatMul(const MatMulParams& params) override;
+  void Route(const RouteParams& params) override;
+  void ExpertMatMul(const ExpertMatMulParams& params) override;
+  void HeadMatMul(const HeadMatMulParams& params) override;
+  void RopeWriteKv(const RopeWriteKvParams& params) override;
+  void Attention(const AttentionParams& params) override;
+  void Activate(const ActivateParams& params) override;
+  void AddRows(const AddRowsParams& params) override;
+  void CopyRows(const CopyRowsParams& params) override;
+  void SoftCap(const SoftCapParams& params) override;
+  void GatherRows(const GatherRowsParams& params) override;
+  void UnshardLogits(const UnshardLogitsParams& params) override;
+  void Sample(const SampleParams& params) override;
+  void LogProbs(const LogProbsParams& params) override;
+  void Replay(const Graph& graph) override;
+
+  HostStream* host_stream() override { return nullptr; }
+  DeviceStream* device_stream() override { return this; }
+
+  // --- DeviceStream ---
+  void* handle() override { return stream_.handle(); }
+  void SetWatch(StreamWatch* watch) override { watch_ = watch; }
+  void NoteError(const absl::Status& error) override;
+
+ protected:
+  Stream& stream() { return stream_; }
+  Deadline deadline() const { return deadline_; }
+
+ private:
+  enum class Phase { kIdle, kEncoding, kPlanning, kCapturing, kRunning };
+
+  absl::Status EncodingError() const;
+  // Until the stream has reached the mark, the deadline passes or the watch objects.
+  absl::Status WaitForMark();
+
+  const std::string name_;
+  Phase phase_ = Phase::kIdle;
+  Stream stream_;
+  cudaEvent_t mark_ = nullptr;  // the end of what was submitted
+  std::unique_ptr<DenseGemm> gemm_;
+  std::unique_ptr<WeightUpload> upload_;
+  std::vector<Buffer> weights_;
+  Buffer scratch_;
+  size_t planned_scratch_ = 0;
+  StreamWatch* watch_ = nullptr;
+  Deadline deadline_ = Deadline::At({});
+  absl::Status broken_;  // the stream will never be of use again
+};
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_CUDA_BACKEND_H_

@@ -1,0 +1,56 @@
+// Copies from device memory to shared memory that run beside the thread's own work (cp.async, sm_80
+// on): begun one by one, closed into groups, waited for by group. What they wrote is the thread's
+// to read after WaitForCopies, and the block's after a barrier behind it.
+//
+// Under emulation a copy takes effect only when it is waited for, so a missing wait shows.
+#ifndef TANDEM_KERNELS_CUDA_DEVICE_ASYNC_COPY_H_
+#define TANDEM_KERNELS_CUDA_DEVICE_ASYNC_COPY_H_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/cuda/device/shared_array.h"
+
+namespace tandem::kernels::cuda {
+
+#ifdef TANDEM_CUDA_EMULATION
+
+// 16 bytes from `from` (aligned to 16) to element `i` of `to`.
+inline void BeginCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
+  emulation::MyAsyncCopies().open.push_back(
+      [to, i, from] { to[i] = *static_cast<const uint4*>(from); });
+}
+// Closes the copies begun since the last call into a group.
+inline void EndCopyGroup() {
+  auto& copies = emulation::MyAsyncCopies();
+  copies.groups.push_back(std::move(copies.open));
+  copies.open.clear();
+}
+// Until at most `kLater` groups, the youngest, are still under way.
+template <int kLater>
+void WaitForCopies() {
+  auto& groups = emulation::MyAsyncCopies().groups;
+  while (groups.size() > kLater) {
+    for (const auto& copy : groups.front()) copy();
+    groups.erase(groups.begin());
+  }
+}
+
+#else
+
+__device__ inline void BeginCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&to[i]));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+}
+__device__ inline void EndCopyGroup() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int kLater>
+__device__ void WaitForCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kLater) : "memory");
+}
+
+#endif
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_DEVICE_ASYNC_COPY_H_

@@ -1,0 +1,51 @@
+// Tensor cores: D = A B + C on fragments that the 32 lanes of a warp hold together, with 16-bit
+// inputs and float sums.
+//
+// A is 16 x 16 (rows m, columns k), B is 16 x 8 (rows k, columns n), C and D are 16 x 8. With
+// group = lane / 4 and pair = lane % 4, lane holds (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
+//   a[0]: A[group][2 pair, +1]      a[1]: A[group + 8][2 pair, +1]
+//   a[2]: A[group][2 pair + 8, +9]  a[3]: A[group + 8][2 pair + 8, +9]
+//   b[0]: B[2 pair, +1][group]      b[1]: B[2 pair + 8, +9][group]
+//   c[0], c[1]: C[group][2 pair, +1]    c[2], c[3]: C[group + 8][2 pair, +1]
+// the lower index in the low half of a register. All lanes call it together.
+#ifndef TANDEM_KERNELS_CUDA_DEVICE_MMA_H_
+#define TANDEM_KERNELS_CUDA_DEVICE_MMA_H_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#ifdef TANDEM_CUDA_EMULATION
+#include "kernels/cuda/testing/mma_twin.h"
+#endif
+
+namespace tandem::kernels::cuda {
+
+#ifdef TANDEM_CUDA_EMULATION
+
+using emulation::MmaBf16;
+using emulation::MmaF16;
+
+#else
+
+__device__ inline void MmaBf16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+__device__ inline void MmaF16(float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+      "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+#endif
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_DEVICE_MMA_H_

@@ -1,0 +1,48 @@
+// Halves and bfloat16s as raw bits, as GGUF blocks and KV pages hold them, to and from float: exact
+// one way, nearest and ties to even the other.
+#ifndef TANDEM_KERNELS_CUDA_DEVICE_NUMBERS_H_
+#define TANDEM_KERNELS_CUDA_DEVICE_NUMBERS_H_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#ifdef TANDEM_CUDA_EMULATION
+#include "common/tensor/f16.h"
+#else
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+namespace tandem::kernels::cuda {
+
+#ifdef TANDEM_CUDA_EMULATION
+
+inline float HalfToFloat(uint16_t half) { return tensor::HalfToFloat(half); }
+inline uint16_t FloatToHalf(float value) { return tensor::FloatToHalf(value); }
+inline uint16_t FloatToBf16(float value) { return tensor::FloatToBf16(value); }
+
+#else
+
+__device__ inline float HalfToFloat(uint16_t half) { return __half2float(__ushort_as_half(half)); }
+__device__ inline uint16_t FloatToHalf(float value) {
+  return __half_as_ushort(__float2half_rn(value));
+}
+__device__ inline uint16_t FloatToBf16(float value) {
+  return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+}
+
+#endif
+
+__device__ inline float Bf16ToFloat(uint16_t bits) {
+  return __uint_as_float(static_cast<uint32_t>(bits) << 16);
+}
+
+// Two 16-bit values in one register, the first in the low half.
+__device__ inline uint32_t Pack(uint16_t low, uint16_t high) {
+  return static_cast<uint32_t>(low) | static_cast<uint32_t>(high) << 16;
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_DEVICE_NUMBERS_H_

@@ -1,0 +1,51 @@
+// Ops that are not written yet: each refuses.
+#include "kernels/cuda/ops/ops.h"
+
+namespace tandem::kernels::cuda {
+
+void EncodeEmbed(Stream& stream, const EmbedParams&) { stream.NoteError("Embed is not there yet"); }
+void EncodeLayerNorm(Stream& stream, const LayerNormParams&) {
+  stream.NoteError("LayerNorm is not there yet");
+}
+void EncodeMatMul(Stream& stream, DenseGemm&, const MatMulParams&) {
+  stream.NoteError("MatMul is not there yet");
+}
+void EncodeRoute(Stream& stream, const RouteParams&) { stream.NoteError("Route is not there yet"); }
+void EncodeExpertMatMul(Stream& stream, const ExpertMatMulParams&) {
+  stream.NoteError("ExpertMatMul is not there yet");
+}
+void EncodeHeadMatMul(Stream& stream, const HeadMatMulParams&) {
+  stream.NoteError("HeadMatMul is not there yet");
+}
+void EncodeRopeWriteKv(Stream& stream, const RopeWriteKvParams&) {
+  stream.NoteError("RopeWriteKv is not there yet");
+}
+void EncodeAttention(Stream& stream, const AttentionParams&) {
+  stream.NoteError("Attention is not there yet");
+}
+void EncodeActivate(Stream& stream, const ActivateParams&) {
+  stream.NoteError("Activate is not there yet");
+}
+void EncodeAddRows(Stream& stream, const AddRowsParams&) {
+  stream.NoteError("AddRows is not there yet");
+}
+void EncodeCopyRows(Stream& stream, const CopyRowsParams&) {
+  stream.NoteError("CopyRows is not there yet");
+}
+void EncodeSoftCap(Stream& stream, const SoftCapParams&) {
+  stream.NoteError("SoftCap is not there yet");
+}
+void EncodeGatherRows(Stream& stream, const GatherRowsParams&) {
+  stream.NoteError("GatherRows is not there yet");
+}
+void EncodeUnshardLogits(Stream& stream, const UnshardLogitsParams&) {
+  stream.NoteError("UnshardLogits is not there yet");
+}
+void EncodeSample(Stream& stream, const SampleParams&) {
+  stream.NoteError("Sample is not there yet");
+}
+void EncodeLogProbs(Stream& stream, const LogProbsParams&) {
+  stream.NoteError("LogProbs is not there yet");
+}
+
+}  // namespace tandem::kernels::cuda

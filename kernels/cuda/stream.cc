@@ -1,0 +1,68 @@
+#include "kernels/cuda/stream.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tandem::kernels::cuda {
+
+Stream::~Stream() {
+  if (handle_ != nullptr) cudaStreamDestroy(handle_);
+}
+
+cudaError_t Stream::Create() {
+  int device = 0;
+  cudaDeviceProp properties;
+  if (cudaError_t error = cudaGetDevice(&device); error != cudaSuccess) return error;
+  if (cudaError_t error = cudaGetDeviceProperties(&properties, device); error != cudaSuccess) {
+    return error;
+  }
+  multiprocessors_ = static_cast<uint32_t>(properties.multiProcessorCount);
+  return cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking);
+}
+
+void Stream::Begin(bool planning) {
+  planning_ = planning;
+  error_.clear();
+  wanted_scratch_ = 0;
+}
+
+std::byte* Stream::Scratch(size_t bytes) {
+  wanted_scratch_ = std::max(wanted_scratch_, bytes);
+  if (planning_ || bytes == 0) return nullptr;
+  if (bytes > scratch_bytes_) {
+    NoteError("an op needs " + std::to_string(bytes) +
+              " bytes of scratch, the plan pass reserved " + std::to_string(scratch_bytes_));
+  }
+  return scratch_;
+}
+
+void Stream::SetScratch(std::byte* data, size_t bytes) {
+  scratch_ = data;
+  scratch_bytes_ = bytes;
+}
+
+bool Stream::ReadyToLaunch(const dim3& grid) const {
+  const bool empty = grid.x == 0 || grid.y == 0 || grid.z == 0;
+  return !planning_ && !empty && error_.empty();
+}
+
+void Stream::Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  if (planning_ || bytes == 0 || !error_.empty()) return;
+  Note(cudaMemcpyAsync(to, from, bytes, kind, handle_), "copy");
+}
+
+void Stream::Zero(void* data, size_t bytes) {
+  if (planning_ || bytes == 0 || !error_.empty()) return;
+  Note(cudaMemsetAsync(data, 0, bytes, handle_), "zero");
+}
+
+void Stream::Note(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  NoteError(std::string(what) + ": " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error));
+}
+
+void Stream::NoteError(std::string error) {
+  if (error_.empty()) error_ = std::move(error);
+}
+
+}  // namespace tandem::kernels::cuda

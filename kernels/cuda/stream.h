@@ -1,0 +1,94 @@
+// Stream: where ops are encoded: launches in order on one CUDA stream, and the scratch that they
+// share.
+//
+//   std::byte* scratch = stream.Scratch(bytes);  // once per op call; a plan pass only counts
+//   stream.Launch("rms_norm", &RmsNormKernel<...>, grid, block, shared_bytes, params);
+//
+// A kernel is a __global__ function of one structure. A plan pass launches nothing. The first error
+// stays and ends the encoding: later launches do nothing. One thread.
+#ifndef TANDEM_KERNELS_CUDA_STREAM_H_
+#define TANDEM_KERNELS_CUDA_STREAM_H_
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+namespace tandem::kernels::cuda {
+
+class Stream {
+ public:
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream();
+
+  // On the present device.
+  cudaError_t Create();
+  cudaStream_t handle() const { return handle_; }
+  // How many multiprocessors the device has: for grids that fill it.
+  uint32_t multiprocessors() const { return multiprocessors_; }
+
+  // --- encoding ---
+  void Begin(bool planning);
+  bool planning() const { return planning_; }
+
+  // Scratch of the op call that is being encoded, 256-byte aligned; what earlier calls left there
+  // is gone. Null in a plan pass, and for 0 bytes.
+  std::byte* Scratch(size_t bytes);
+
+  template <typename Params>
+  void Launch(const char* name, void (*kernel)(Params), dim3 grid, dim3 block, size_t shared_bytes,
+              const std::type_identity_t<Params>& params) {
+    static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= 4096);
+    if (!ReadyToLaunch(grid)) return;
+    if (shared_bytes > kPlainSharedBytes) {
+      Note(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(shared_bytes)),
+           name);
+    }
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = handle_;
+    Note(cudaLaunchKernelEx(&config, kernel, params), name);
+  }
+
+  void Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+  void Zero(void* data, size_t bytes);
+
+  // Remembers the first error, as "what: the error".
+  void Note(cudaError_t error, const char* what);
+  void NoteError(std::string error);
+  // Empty: none since Begin.
+  const std::string& error() const { return error_; }
+
+  // --- scratch, for the backend ---
+  size_t wanted_scratch() const { return wanted_scratch_; }
+  void SetScratch(std::byte* data, size_t bytes);
+
+ private:
+  static constexpr size_t kPlainSharedBytes = 48 * 1024;
+
+  bool ReadyToLaunch(const dim3& grid) const;
+
+  cudaStream_t handle_ = nullptr;
+  uint32_t multiprocessors_ = 1;
+  bool planning_ = false;
+  std::string error_;
+  size_t wanted_scratch_ = 0;
+  std::byte* scratch_ = nullptr;
+  size_t scratch_bytes_ = 0;
+};
+
+// Blocks of `unit` that cover `n`.
+constexpr uint32_t Blocks(uint64_t n, uint64_t unit) {
+  return static_cast<uint32_t>((n + unit - 1) / unit);
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_STREAM_H_

@@ -1,0 +1,63 @@
+// SharedMemory: a block's shared memory that knows of every byte who wrote and who read it last.
+//
+// Two accesses of different threads, one of them a write, need a barrier between them:
+// __syncthreads, or __syncwarp where both threads are of one warp. What was never written has no
+// value.
+#ifndef TANDEM_KERNELS_CUDA_TESTING_SHARED_MEMORY_H_
+#define TANDEM_KERNELS_CUDA_TESTING_SHARED_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tandem::emulation {
+
+class SharedMemory {
+ public:
+  // A thread at a moment: barriers that it has passed.
+  struct Access {
+    uint32_t thread = 0;
+    uint32_t warp = 0;
+    uint32_t block_barriers = 0;
+    uint32_t warp_barriers = 0;
+  };
+
+  // Forgets everything; `bytes` from now on.
+  void Reset(size_t bytes);
+  size_t bytes() const { return data_.size(); }
+  std::byte* data() { return data_.data(); }
+
+  // Empty, or what is wrong with this access. The caller then moves the bytes itself.
+  std::string Read(size_t offset, size_t size, const Access& by);
+  std::string Write(size_t offset, size_t size, const Access& by);
+  // Read, change and write as one.
+  std::string Atomic(size_t offset, size_t size, const Access& by);
+
+ private:
+  static constexpr uint32_t kMany = 0xffffffff;
+  struct Past {
+    Access by{};
+    bool any = false;
+    bool atomic = false;
+  };
+  struct Byte {
+    uint32_t generation = 0;  // of another one: untouched
+    Past write{};
+    Past read{};  // thread, warp: kMany where several read between the same barriers
+  };
+
+  std::string OutOfBounds(size_t offset, size_t size) const;
+  Byte& At(size_t offset);
+  // Whether nothing orders `past` before `now`.
+  static bool Collides(const Past& past, const Access& now);
+  static void NoteRead(Past& read, const Access& by);
+
+  std::vector<std::byte> data_;
+  std::vector<Byte> bytes_;
+  uint32_t generation_ = 0;
+};
+
+}  // namespace tandem::emulation
+
+#endif  // TANDEM_KERNELS_CUDA_TESTING_SHARED_MEMORY_H_

@@ -1,0 +1,84 @@
+#include "kernels/cuda/weight_upload.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "common/base/status.h"
+#include "common/tensor/type.h"
+#include "kernels/cuda/check.h"
+#include "kernels/cuda/memory.h"
+
+namespace tandem::kernels::cuda {
+namespace {
+
+constexpr size_t kStageBytes = size_t{16} << 20;
+constexpr uint64_t kRowAlignment = 16;
+
+uint64_t Padded(uint64_t bytes) {
+  return (bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
+}
+
+}  // namespace
+
+WeightUpload::~WeightUpload() {
+  for (Stage& stage : stages_) {
+    if (stage.copied != nullptr) cudaEventDestroy(stage.copied);
+  }
+}
+
+absl::Status WeightUpload::Prepare() {
+  for (Stage& stage : stages_) {
+    if (stage.copied != nullptr) continue;
+    TANDEM_ASSIGN_OR_RETURN(stage.buffer, AllocatePinned(kStageBytes));
+    TANDEM_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&stage.copied, cudaEventDisableTiming));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WeightUpload::Send(std::byte* to, size_t filled) {
+  Stage& stage = stages_[present_];
+  TANDEM_CUDA_RETURN_IF_ERROR(
+      cudaMemcpyAsync(to, stage.buffer.data(), filled, cudaMemcpyHostToDevice, stream_));
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaEventRecord(stage.copied, stream_));
+  present_ = 1 - present_;
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaEventSynchronize(stages_[present_].copied));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Weight> WeightUpload::Place(const Weight& host, Buffer& memory) {
+  TANDEM_RETURN_IF_ERROR(Prepare());
+  const uint64_t row_bytes = tensor::RowBytes(host.type, host.cols);
+  Weight placed = host;
+  placed.row_stride_bytes = Padded(row_bytes);
+  placed.matrix_stride_bytes = placed.row_stride_bytes * host.rows;
+  TANDEM_ASSIGN_OR_RETURN(memory, AllocateDevice(placed.matrix_stride_bytes * host.count));
+  placed.data = memory.data();
+
+  std::byte* to = memory.data();
+  size_t filled = 0;
+  for (uint64_t row = 0; row < uint64_t{host.rows} * host.count; ++row) {
+    const auto* from = static_cast<const std::byte*>(host.data) +
+                       row / host.rows * host.matrix_stride_bytes +
+                       row % host.rows * host.row_stride_bytes;
+    // A row may be longer than a stage.
+    for (uint64_t at = 0; at < placed.row_stride_bytes;) {
+      const uint64_t part = std::min<uint64_t>(placed.row_stride_bytes - at, kStageBytes - filled);
+      std::byte* const stage = stages_[present_].buffer.data() + filled;
+      const uint64_t real = at < row_bytes ? std::min(part, row_bytes - at) : 0;
+      std::memcpy(stage, from + at, real);
+      std::memset(stage + real, 0, part - real);
+      at += part;
+      filled += part;
+      if (filled < kStageBytes) continue;
+      TANDEM_RETURN_IF_ERROR(Send(to, filled));
+      to += std::exchange(filled, 0);
+    }
+  }
+  if (filled > 0) TANDEM_RETURN_IF_ERROR(Send(to, filled));
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaStreamSynchronize(stream_));
+  return placed;
+}
+
+}  // namespace tandem::kernels::cuda

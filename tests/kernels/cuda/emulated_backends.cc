@@ -1,0 +1,16 @@
+#include "kernels/cuda/testing/emulated_backend.h"
+#include "kernels/cuda/testing/execution.h"
+#include "tests/kernels/backends.h"
+
+namespace tandem::kernels {
+
+std::unique_ptr<Backend> MakeOrDie(const BackendCase& c) {
+  emulation::SetOrder(c.threads == 1 ? emulation::Order::kForwards : emulation::Order::kBackwards);
+  auto backend = cuda::MakeEmulatedBackend();
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  return std::move(backend).value();
+}
+
+std::vector<BackendCase> RunnableBackends() { return {{"emulated", 1}, {"emulated", 2}}; }
+
+}  // namespace tandem::kernels
