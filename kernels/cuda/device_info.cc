@@ -2,7 +2,6 @@
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
-#include <nccl.h>
 
 #include <utility>
 
@@ -55,9 +54,6 @@ absl::StatusOr<CudaInfo> QueryCuda() {
     return CudaError("cudaRuntimeGetVersion", error);
   }
   info.cublaslt_version = cublasLtGetVersion();
-  if (ncclResult_t error = ncclGetVersion(&info.nccl_version); error != ncclSuccess) {
-    return absl::UnavailableError(absl::StrCat("ncclGetVersion: ", ncclGetErrorString(error)));
-  }
   return info;
 }
 
@@ -69,9 +65,9 @@ std::string FormatCuda(const CudaInfo& info) {
                           device.name, device.major, device.minor,
                           static_cast<double>(device.memory_bytes) / (1 << 30));
   }
-  absl::StrAppendFormat(&text, "driver for CUDA %s, runtime %s, cuBLASLt %d, NCCL %d\n",
+  absl::StrAppendFormat(&text, "driver for CUDA %s, runtime %s, cuBLASLt %d\n",
                         CudaVersion(info.driver_version), CudaVersion(info.runtime_version),
-                        info.cublaslt_version, info.nccl_version);
+                        info.cublaslt_version);
   return text;
 }
 

@@ -1,6 +1,6 @@
 // What the CUDA side of this machine is: one line per device, for people.
 //
-// `device_info` is also the proof that cudart, cuBLASLt and NCCL link: it prints their versions.
+// `device_info` is also the proof that cudart and cuBLASLt link: it prints their versions.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_INFO_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_INFO_H_
 
@@ -25,7 +25,6 @@ struct CudaInfo {
   int driver_version = 0;   // As CUDA counts: 1000 * major + 10 * minor.
   int runtime_version = 0;  // The same.
   size_t cublaslt_version = 0;
-  int nccl_version = 0;
   std::vector<CudaDevice> devices;
 };
 

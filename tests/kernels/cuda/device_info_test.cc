@@ -12,13 +12,12 @@ TEST(DeviceInfo, FormatsOneLinePerDeviceAndOneOfVersions) {
       .driver_version = 13010,
       .runtime_version = 13000,
       .cublaslt_version = 130002,
-      .nccl_version = 22803,
       .devices = {{.name = "A", .major = 9, .minor = 0, .memory_bytes = size_t{80} << 30},
                   {.name = "B", .major = 12, .minor = 1, .memory_bytes = size_t{3} << 29}}};
   EXPECT_EQ(FormatCuda(info),
             "device 0: A, compute capability 9.0, 80.0 GiB\n"
             "device 1: B, compute capability 12.1, 1.5 GiB\n"
-            "driver for CUDA 13.1, runtime 13.0, cuBLASLt 130002, NCCL 22803\n");
+            "driver for CUDA 13.1, runtime 13.0, cuBLASLt 130002\n");
 }
 
 // On a machine with a GPU every device is described; elsewhere the reason is one line.
@@ -38,7 +37,6 @@ TEST(DeviceInfo, QueryDescribesDevicesOrSaysWhyNot) {
   }
   EXPECT_GE(info->driver_version, info->runtime_version / 1000 * 1000);
   EXPECT_GT(info->cublaslt_version, 0u);
-  EXPECT_GT(info->nccl_version, 0);
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+// MakeCudaBackend: the backend of one GPU of this process, checked for being there and new enough.
+#ifndef TANDEM_KERNELS_CUDA_BACKEND_H_
+#define TANDEM_KERNELS_CUDA_BACKEND_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "kernels/backend.h"
+#include "kernels/factory.h"
+
+namespace tandem::kernels::cuda {
+
+// The oldest compute capability that kernels are built for.
+inline constexpr int kOldestMajor = 8;
+
+// On device options.device_index of those that the process may see (CUDA_VISIBLE_DEVICES). The
+// calling thread is the one that drives it. UNAVAILABLE in one line: no driver, no device, no
+// device of that index, or one that is too old.
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const BackendOptions& options);
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_BACKEND_H_

@@ -1,0 +1,28 @@
+#include "kernels/cuda/backend.h"
+#include "kernels/cuda/device_info.h"
+#include "tests/kernels/backends.h"
+
+namespace tandem::kernels {
+namespace {
+
+// Without a GPU every test of the program is skipped, with the reason.
+class NeedsGpu : public testing::Environment {
+ public:
+  void SetUp() override {
+    const auto info = QueryCuda();
+    if (!info.ok()) GTEST_SKIP() << "no GPU: " << info.status().message();
+  }
+};
+const auto* const needs_gpu = testing::AddGlobalTestEnvironment(new NeedsGpu);
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeOrDie(const BackendCase&) {
+  auto backend = cuda::MakeCudaBackend({.device = "cuda"});
+  EXPECT_TRUE(backend.ok()) << backend.status();
+  return std::move(backend).value();
+}
+
+std::vector<BackendCase> RunnableBackends() { return {{"gpu", 1}}; }
+
+}  // namespace tandem::kernels
