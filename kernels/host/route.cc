@@ -81,7 +81,9 @@ class TokenRouter {
       weights_[k] = scores_[best];
       sum += scores_[best];
     }
-    const float factor = p_.scale / (p_.normalize ? sum : 1.0f);
+    // Sigmoids of very small logits are all 0: such a token takes nothing from its experts.
+    const float divisor = p_.normalize ? sum : 1.0f;
+    const float factor = divisor == 0 ? 0.0f : p_.scale / divisor;
     for (uint32_t k = 0; k < p_.top_k; ++k) weights_[k] *= factor;
   }
 

@@ -134,6 +134,25 @@ TEST_P(RouteTest, LargeLogitsStayFinite) {
   EXPECT_EQ(choice.weights, (std::vector<float>{1, 0}));
 }
 
+// A sigmoid that is too small for a float is 0, and so is their sum.
+TEST_P(RouteTest, ScoresThatAreAllZeroGiveWeightsOfZero) {
+  const Rule rule{8, 2, true, true, 2.5f};
+  const Choice choice = Route(GetParam(), rule, std::vector<float>(8, -200.0f));
+  EXPECT_EQ(choice.ids, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(choice.weights, (std::vector<float>{0, 0}));
+}
+
+TEST_P(RouteTest, ManyExpertsAndManyChoices) {
+  Random random(2);
+  const Rule rule{1500, 40, false, true};
+  const auto logits = random.Floats(size_t{3} * rule.experts, -4, 4);
+  Choice expected;
+  for (size_t t = 0; t < 3; ++t) NaiveRoute(rule, &logits[t * rule.experts], &expected);
+  const Choice actual = Route(GetParam(), rule, logits);
+  EXPECT_EQ(actual.ids, expected.ids);
+  ExpectClose(actual.weights, expected.weights, 2e-6f);
+}
+
 // Whatever the logits, the ids are experts, each once: the grouped products rely on it.
 TEST_P(RouteTest, LogitsThatAreNotNumbersStillGiveDistinctExperts) {
   const float nan = std::nanf(""), inf = INFINITY;

@@ -10,7 +10,6 @@ void EncodeLayerNorm(Stream& stream, const LayerNormParams&) {
 void EncodeMatMul(Stream& stream, DenseGemm&, const MatMulParams&) {
   stream.NoteError("MatMul is not there yet");
 }
-void EncodeRoute(Stream& stream, const RouteParams&) { stream.NoteError("Route is not there yet"); }
 void EncodeExpertMatMul(Stream& stream, const ExpertMatMulParams&) {
   stream.NoteError("ExpertMatMul is not there yet");
 }

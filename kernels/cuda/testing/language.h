@@ -88,6 +88,17 @@ inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask,
 inline int __all_sync(unsigned mask, int predicate) {
   return __ballot_sync(mask, predicate) == 0xffffffffu;
 }
+inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
+  tandem::emulation::WantAllLanes(mask);
+  uint64_t result = 0;
+  for (const uint64_t given : tandem::emulation::ExchangeInWarp(value)) {
+    if (given > result) result = given;
+  }
+  return static_cast<unsigned>(result);
+}
+inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
+  return ~__reduce_max_sync(mask, ~value);
+}
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 
