@@ -4,29 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 
 #include "kernels/factory.h"
-#include "tests/cluster/golden_cases.h"
-#include "tests/cluster/worker_driver.h"
+#include "tests/cluster/golden_run.h"
 
 namespace tandem::testing {
 namespace {
-
-constexpr double kMaxAbsDiff = 1e-3;
-
-double MaxAbsDiff(const std::vector<float>& a, const std::vector<float>& b) {
-  double most = a.size() == b.size() ? 0 : INFINITY;
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    const double diff = std::fabs(double{a[i]} - double{b[i]});
-    if (!(diff <= most)) most = diff;  // a NaN counts
-  }
-  return most;
-}
 
 bool MachineHas(const std::string& kernels) {
   return kernels::MakeBackend({.device = "cpu", .cpu_kernels = kernels, .threads = 1}).ok();
@@ -40,77 +28,39 @@ class ArchGoldenTest : public ::testing::TestWithParam<Parameters> {
   void SetUp() override {
     const auto& [name, kernels, ranks, transport] = GetParam();
     if (!MachineHas(kernels)) GTEST_SKIP() << "this machine has no " << kernels;
-    golden_ = ReadArchGolden(name);
-    options_ = TestWorkerOptions(golden_.path);
-    options_.cpu_kernels = kernels;
-    options_.tensor_parallel_size = ranks;
-    options_.step_transport = transport;
-  }
-
-  // Every stored logit, prefilled at once and in chunks of 5, and the greedy continuation.
-  void CheckLogits(uint32_t block_size) {
-    options_.block_size = block_size;
-    auto driver = WorkerDriver::Start(options_);
-    ASSERT_TRUE(driver.ok()) << driver.status();
-    for (const GoldenCase& one : golden_.cases) {
-      for (uint32_t chunk : {256u, 5u}) CheckPrefill(**driver, one, chunk);
-      auto tokens = GreedyTokens(**driver, one.tokens, one.greedy.size());
-      ASSERT_TRUE(tokens.ok()) << tokens.status();
-      EXPECT_EQ(*tokens, one.greedy) << "prompt of " << one.tokens.size() << " tokens";
-    }
-  }
-
-  void CheckPrefill(WorkerDriver& driver, const GoldenCase& one, uint32_t chunk) {
-    driver.Reset();
-    auto logits = driver.Prefill(one.tokens, one.positions, chunk);
-    ASSERT_TRUE(logits.ok()) << logits.status();
-    ASSERT_EQ(logits->size(), one.logits.size());
-    for (size_t row = 0; row < logits->size(); ++row) {
-      const double diff = MaxAbsDiff((*logits)[row], one.logits[row]);
-      largest_diff_ = std::max(largest_diff_, diff);
-      EXPECT_LE(diff, kMaxAbsDiff) << "position " << one.positions[row] << " of "
-                                   << one.tokens.size() << " tokens, chunks of " << chunk;
-    }
-  }
-
-  void CheckGreedy() {
-    auto driver = WorkerDriver::Start(options_);
-    ASSERT_TRUE(driver.ok()) << driver.status();
-    for (const GoldenCase& one : golden_.cases) {
-      auto tokens = GreedyTokens(**driver, one.tokens, one.greedy.size());
-      ASSERT_TRUE(tokens.ok()) << tokens.status();
-      EXPECT_EQ(*tokens, one.greedy) << "prompt of " << one.tokens.size() << " tokens";
-    }
+    run_.emplace(ReadArchGolden(name));
+    run_->options.cpu_kernels = kernels;
+    run_->options.tensor_parallel_size = ranks;
+    run_->options.step_transport = transport;
   }
 
   // For docs/fidelity.md.
   void TearDown() override {
-    if (largest_diff_ < 0) return;
+    if (!run_.has_value() || run_->largest_diff() < 0) return;
     const auto& [name, kernels, ranks, transport] = GetParam();
     std::printf("largest difference: %s %s TP %d %s: %.1e\n", name.c_str(), kernels.c_str(), ranks,
-                options_.expert_parallel ? "whole experts" : "", largest_diff_);
+                run_->options.expert_parallel ? "whole experts" : "", run_->largest_diff());
   }
 
-  GoldenModel golden_;
-  coordinator::WorkerOptions options_;
-  double largest_diff_ = -1;
+  std::optional<GoldenRun> run_;
 };
 
-TEST_P(ArchGoldenTest, LogitsAndGreedyTokens) { CheckLogits(/*block_size=*/16); }
+TEST_P(ArchGoldenTest, LogitsAndGreedyTokens) { run_->CheckLogits(); }
 
 TEST_P(ArchGoldenTest, GreedyTokensWithF16Cache) {
-  options_.kv_cache_type = "f16";
-  options_.block_size = 8;
-  options_.num_kv_blocks = 128;
-  CheckGreedy();
+  run_->options.kv_cache_type = "f16";
+  run_->options.block_size = 8;
+  run_->options.num_kv_blocks = 128;
+  run_->CheckGreedy();
 }
 
 // Experts given out whole instead of by columns.
 class ExpertParallelGoldenTest : public ArchGoldenTest {};
 
 TEST_P(ExpertParallelGoldenTest, LogitsAndGreedyTokens) {
-  options_.expert_parallel = true;
-  CheckLogits(/*block_size=*/8);
+  run_->options.expert_parallel = true;
+  run_->options.block_size = 8;
+  run_->CheckLogits();
 }
 
 std::vector<Parameters> AllParameters() {

@@ -1,0 +1,60 @@
+#include "tests/cluster/golden_run.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace tandem::testing {
+namespace {
+
+double MaxAbsDiff(const std::vector<float>& a, const std::vector<float>& b) {
+  double most = a.size() == b.size() ? 0 : INFINITY;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const double diff = std::fabs(double{a[i]} - double{b[i]});
+    if (!(diff <= most)) most = diff;  // a NaN counts
+  }
+  return most;
+}
+
+}  // namespace
+
+GoldenRun::GoldenRun(GoldenModel golden)
+    : options(TestWorkerOptions(golden.path)), golden_(std::move(golden)) {}
+
+void GoldenRun::CheckLogits() {
+  auto driver = WorkerDriver::Start(options);
+  ASSERT_TRUE(driver.ok()) << driver.status();
+  for (const GoldenCase& one : golden_.cases) {
+    for (uint32_t chunk : {256u, 5u}) CheckPrefill(**driver, one, chunk);
+    CheckTokens(**driver, one);
+  }
+}
+
+void GoldenRun::CheckGreedy() {
+  auto driver = WorkerDriver::Start(options);
+  ASSERT_TRUE(driver.ok()) << driver.status();
+  for (const GoldenCase& one : golden_.cases) CheckTokens(**driver, one);
+}
+
+void GoldenRun::CheckPrefill(WorkerDriver& driver, const GoldenCase& one, uint32_t chunk) {
+  driver.Reset();
+  auto logits = driver.Prefill(one.tokens, one.positions, chunk);
+  ASSERT_TRUE(logits.ok()) << logits.status();
+  ASSERT_EQ(logits->size(), one.logits.size());
+  for (size_t row = 0; row < logits->size(); ++row) {
+    const double diff = MaxAbsDiff((*logits)[row], one.logits[row]);
+    largest_diff_ = std::max(largest_diff_, diff);
+    EXPECT_LE(diff, max_abs_diff) << "position " << one.positions[row] << " of "
+                                  << one.tokens.size() << " tokens, chunks of " << chunk;
+  }
+}
+
+void GoldenRun::CheckTokens(WorkerDriver& driver, const GoldenCase& one) {
+  auto tokens = GreedyTokens(driver, one.tokens, one.greedy.size());
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  EXPECT_EQ(*tokens, one.greedy) << "prompt of " << one.tokens.size() << " tokens";
+}
+
+}  // namespace tandem::testing
