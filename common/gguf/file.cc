@@ -159,6 +159,15 @@ uint64_t File::size_bytes() const {
   return bytes;
 }
 
+void File::DropPages(std::span<const std::byte> part) const {
+  for (const MappedFile& mapping : mappings_) {
+    const auto bytes = mapping.bytes();
+    if (part.data() < bytes.data() || part.data() >= bytes.data() + bytes.size()) continue;
+    mapping.DropPages(part.first(
+        std::min(part.size(), static_cast<size_t>(bytes.data() + bytes.size() - part.data()))));
+  }
+}
+
 const TensorInfo* File::FindTensor(std::string_view name) const {
   const auto at = std::lower_bound(
       by_name_.begin(), by_name_.end(), name,

@@ -59,6 +59,9 @@ class File {
   const std::vector<FilePart>& parts() const { return parts_; }
   // Of all files.
   uint64_t size_bytes() const;
+  // For whoever has copied `part` of a tensor elsewhere: gives the mapping's pages back. Nothing to
+  // do after Parse.
+  void DropPages(std::span<const std::byte> part) const;
 
  private:
   File() = default;

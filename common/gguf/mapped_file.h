@@ -24,6 +24,9 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Gives the physical pages under `part` back to the system; a later read finds them in the file
+  // again. REQUIRES: `part` lies in bytes().
+  void DropPages(std::span<const std::byte> part) const;
 
  private:
   explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}

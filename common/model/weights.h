@@ -98,6 +98,11 @@ struct WeightSlice {
   std::string name;  // the file's, for messages
 
   uint64_t bytes() const { return count * rows * tensor::RowBytes(type, cols); }
+  // From the first byte to the last, what lies between the rows included.
+  uint64_t extent_bytes() const {
+    return (count - 1) * matrix_stride_bytes + (rows - 1) * row_stride_bytes +
+           tensor::RowBytes(type, cols);
+  }
 };
 
 }  // namespace tandem::model

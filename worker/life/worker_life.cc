@@ -139,7 +139,10 @@ absl::Status WorkerLife::LoadModel() {
     next_bytes = done + total / kProgressParts;
     stream_.SendLoading(config_->epoch, done, total).IgnoreError();  // Ready will fail loudly
   };
-  TANDEM_ASSIGN_OR_RETURN(model_, LoadedModel::Load(wanted, progress));
+  const auto fits = [&](LoadedModel& described) {
+    return ModelRunner(described, config_->runner).CheckFits();
+  };
+  TANDEM_ASSIGN_OR_RETURN(model_, LoadedModel::Load(wanted, progress, fits));
   loaded_ = wanted;
   return absl::OkStatus();
 }

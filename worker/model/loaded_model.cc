@@ -32,7 +32,8 @@ absl::StatusOr<std::vector<uint32_t>> VocabStarts(const model::ModelSpec& spec, 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(const LoadOptions& options,
-                                                               const LoadProgress& progress) {
+                                                               const LoadProgress& progress,
+                                                               const FitCheck& fits) {
   TANDEM_ASSIGN_OR_RETURN(gguf::File file, gguf::File::Open(options.path));
   TANDEM_RETURN_IF_ERROR(CheckFingerprint(file, options.fingerprint));
   std::unique_ptr<LoadedModel> loaded(new LoadedModel(std::move(file)));
@@ -40,22 +41,36 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadedModel::Load(const LoadOptions
   TANDEM_ASSIGN_OR_RETURN(
       loaded->plan_,
       model::MakeShardPlan(loaded->spec_, options.rank, options.size, options.expert_parallel));
-  TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> starts, VocabStarts(loaded->spec_, options.size));
   TANDEM_ASSIGN_OR_RETURN(loaded->backend_, kernels::MakeBackend(options.backend));
+  loaded->device_memory_ = loaded->backend_->Memory();
+  if (fits != nullptr) {
+    TANDEM_ASSIGN_OR_RETURN(loaded->weights_,
+                            RankWeights::Describe(loaded->file_, loaded->spec_, loaded->plan_));
+    TANDEM_RETURN_IF_ERROR(loaded->MakeDecoder(options.size));
+    TANDEM_RETURN_IF_ERROR(fits(*loaded));
+    loaded->decoder_ = nullptr;  // it borrows the weights that are replaced now
+  }
   TANDEM_ASSIGN_OR_RETURN(
       loaded->weights_,
       RankWeights::Load(loaded->file_, loaded->spec_, loaded->plan_, *loaded->backend_, progress));
-  const model::ModelSpec& spec = loaded->spec_;
-  TANDEM_ASSIGN_OR_RETURN(loaded->inv_freq_, loaded->PlaceFloats(spec.rope.inv_freq));
-  if (spec.window_rope.has_value()) {
-    TANDEM_ASSIGN_OR_RETURN(loaded->window_inv_freq_,
-                            loaded->PlaceFloats(spec.window_rope->inv_freq));
-  }
-  loaded->decoder_ =
-      std::make_unique<Decoder>(spec, loaded->plan_, std::move(starts), *loaded->weights_,
-                                reinterpret_cast<const float*>(loaded->inv_freq_.data()),
-                                reinterpret_cast<const float*>(loaded->window_inv_freq_.data()));
+  TANDEM_RETURN_IF_ERROR(loaded->PlaceRope());
+  TANDEM_RETURN_IF_ERROR(loaded->MakeDecoder(options.size));
   return loaded;
+}
+
+absl::Status LoadedModel::PlaceRope() {
+  TANDEM_ASSIGN_OR_RETURN(inv_freq_, PlaceFloats(spec_.rope.inv_freq));
+  if (!spec_.window_rope.has_value()) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(window_inv_freq_, PlaceFloats(spec_.window_rope->inv_freq));
+  return absl::OkStatus();
+}
+
+absl::Status LoadedModel::MakeDecoder(int size) {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> starts, VocabStarts(spec_, size));
+  decoder_ = std::make_unique<Decoder>(spec_, plan_, std::move(starts), *weights_,
+                                       reinterpret_cast<const float*>(inv_freq_.data()),
+                                       reinterpret_cast<const float*>(window_inv_freq_.data()));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<kernels::Buffer> LoadedModel::PlaceFloats(const std::vector<float>& host) {

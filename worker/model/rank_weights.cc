@@ -64,6 +64,22 @@ const float* RankWeights::Vector(model::Role role, int layer) const {
   return At(role, layer).vector;
 }
 
+absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Describe(const gguf::File& file,
+                                                                   const model::ModelSpec& spec,
+                                                                   const model::ShardPlan& plan) {
+  std::unique_ptr<RankWeights> weights(new RankWeights(spec.num_layers));
+  TANDEM_RETURN_IF_ERROR(
+      model::ForEachSlice(file, spec, plan, [&](const model::WeightSlice& slice) {
+        weights->bytes_ += slice.bytes();
+        if (model::IsVector(slice.role)) return absl::OkStatus();
+        Entry& entry = weights->At(slice.role, slice.layer);
+        entry.present = true;
+        entry.matrix = HostWeight(slice);
+        return absl::OkStatus();
+      }));
+  return weights;
+}
+
 absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File& file,
                                                                const model::ModelSpec& spec,
                                                                const model::ShardPlan& plan,
@@ -72,9 +88,11 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
   TANDEM_ASSIGN_OR_RETURN(const uint64_t total, model::WeightBytes(file, spec, plan));
   std::unique_ptr<RankWeights> weights(new RankWeights(spec.num_layers));
   std::vector<model::WeightSlice> vectors;
+  // A device copies what it is given; paging the file in ahead of that would only fill the host.
+  const bool copies = backend.Memory().has_value();
   TANDEM_RETURN_IF_ERROR(
       model::ForEachSlice(file, spec, plan, [&](const model::WeightSlice& slice) -> absl::Status {
-        PageIn(slice);
+        if (!copies) PageIn(slice);
         weights->bytes_ += slice.bytes();
         Entry& entry = weights->At(slice.role, slice.layer);
         entry.present = true;
@@ -84,11 +102,15 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
           absl::StatusOr<kernels::Weight> placed = backend.PlaceWeight(HostWeight(slice));
           if (!placed.ok()) return Annotate(placed.status(), slice.name);
           entry.matrix = *placed;
+          if (copies) file.DropPages({slice.data, slice.extent_bytes()});
         }
         if (progress) progress(weights->bytes_, total);
         return absl::OkStatus();
       }));
   TANDEM_RETURN_IF_ERROR(weights->PlaceVectors(vectors, backend));
+  if (copies) {
+    for (const gguf::FilePart& part : file.parts()) file.DropPages(part.bytes);
+  }
   return weights;
 }
 

@@ -1,8 +1,9 @@
 // RankWeights: one rank's slice of a model's weights, placed on its backend.
 //
-// Matrices are placed as they stand in the file (on the CPU: read from the mapping, never copied);
-// vectors (norms, biases) become F32 in one buffer. Immutable once loaded; outlives epochs: a
-// reconfigured worker keeps it.
+// Matrices are placed as they stand in the file; vectors (norms, biases) become F32 in one buffer.
+// On the CPU matrices are read from the mapping and never copied. A device has copies, made slice
+// by slice, and the mapping's pages are given back after each: the host holds one slice at a time.
+// Immutable once loaded; outlives epochs: a reconfigured worker keeps it.
 #ifndef TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
 #define TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
 
@@ -26,6 +27,11 @@ using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_byte
 
 class RankWeights {
  public:
+  // Shapes and types of the rank's matrices, without data on any backend: enough to count what a
+  // step needs. Vectors are missing.
+  static absl::StatusOr<std::unique_ptr<RankWeights>> Describe(const gguf::File& file,
+                                                               const model::ModelSpec& spec,
+                                                               const model::ShardPlan& plan);
   // Places every slice of `plan`. UNIMPLEMENTED naming tensor and type for what the backend can't
   // compute with. `file` must outlive the result.
   static absl::StatusOr<std::unique_ptr<RankWeights>> Load(const gguf::File& file,

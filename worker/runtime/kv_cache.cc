@@ -31,15 +31,6 @@ kv::KvShape ShapeOfKv(const model::ModelSpec& spec, const model::ShardPlan& plan
                           .max_model_len = options.max_model_len});
 }
 
-absl::StatusOr<uint64_t> NumKvBlocks(const kv::KvShape& shape, const RunnerOptions& options) {
-  if (options.num_kv_blocks != 0) return options.num_kv_blocks;
-  const uint64_t blocks = kv::MostBlocks({&shape, 1}, options.kv_cache_bytes);
-  if (blocks > 0) return blocks;
-  return absl::ResourceExhaustedError(
-      absl::StrCat("no KV block fits: one of ", shape.block_tokens, " tokens needs ",
-                   shape.Bytes(1), " bytes, the KV cache was given ", options.kv_cache_bytes));
-}
-
 std::vector<kernels::KvPages> ShapeOnlyPages(const model::ModelSpec& spec,
                                              const model::ShardPlan& plan,
                                              const RunnerOptions& options) {

@@ -18,12 +18,9 @@
 
 namespace tandem::worker {
 
-// What the rank's KV groups cost, and how many blocks each gets.
+// What the rank's KV groups cost.
 kv::KvShape ShapeOfKv(const model::ModelSpec& spec, const model::ShardPlan& plan,
                       const RunnerOptions& options);
-// The blocks of full-attention groups: as many as were asked for, or as the memory that was given
-// holds. RESOURCE_EXHAUSTED when that is not one.
-absl::StatusOr<uint64_t> NumKvBlocks(const kv::KvShape& shape, const RunnerOptions& options);
 
 class KvCache {
  public:

@@ -5,9 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
 #include "common/model/kv_cache_type.h"
+#include "worker/runtime/shape_backend.h"
 
 namespace tandem::worker {
 namespace {
@@ -57,23 +59,37 @@ absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& 
 
 }  // namespace
 
+absl::Status ModelRunner::CheckFits() {
+  const std::unique_ptr<kernels::Backend> shapes = MakeShapeBackend();
+  return MakePlan(*shapes).status();
+}
+
 absl::StatusOr<RunnerPlan> ModelRunner::Prepare() {
-  TANDEM_RETURN_IF_ERROR(CheckOptions(options_, model_.spec()));
-  RunnerPlan plan;
-  plan.weights_bytes = model_.weight_bytes();
-  TANDEM_RETURN_IF_ERROR(CountActivations(plan));
-  plan.kv = ShapeOfKv(model_.spec(), model_.plan(), options_);
-  plan.buffers_bytes = StepBuffers::DeviceBytes(LimitsFor(plan.kv.NumBlocks(0)));
-  TANDEM_ASSIGN_OR_RETURN(plan.num_kv_blocks, NumKvBlocks(plan.kv, options_));
+  TANDEM_ASSIGN_OR_RETURN(RunnerPlan plan, MakePlan(model_.backend()));
   TANDEM_ASSIGN_OR_RETURN(activations_, model_.backend().Allocate(plan.activation_bytes));
   return plan;
 }
 
-absl::Status ModelRunner::CountActivations(RunnerPlan& plan) {
+absl::StatusOr<RunnerPlan> ModelRunner::MakePlan(kernels::Backend& backend) {
+  TANDEM_RETURN_IF_ERROR(CheckOptions(options_, model_.spec()));
+  RunnerPlan plan;
+  plan.weights_bytes = model_.weight_bytes();
+  if (const auto& memory = model_.device_memory(); memory.has_value()) {
+    plan.device = {.total_bytes = memory->total_bytes,
+                   .free_bytes = memory->free_bytes,
+                   .utilization = options_.gpu_memory_utilization};
+  }
+  TANDEM_RETURN_IF_ERROR(CountActivations(backend, plan));
+  plan.kv = ShapeOfKv(model_.spec(), model_.plan(), options_);
+  plan.buffers_bytes = StepBuffers::DeviceBytes(LimitsFor(plan.kv.NumBlocks(0)));
+  TANDEM_RETURN_IF_ERROR(SizeKvCache(options_, plan));
+  return plan;
+}
+
+absl::Status ModelRunner::CountActivations(kernels::Backend& backend, RunnerPlan& plan) {
   const model::ModelSpec& spec = model_.spec();
-  kernels::Backend& backend = model_.backend();
-  Arena counting;
   backend.BeginEncode(kernels::EncodeMode::kPlan);
+  Arena counting;
   LayerContext context{.backend = backend, .comm = nullptr, .arena = counting};
   encoder_.Encode(context, LargestBatch(options_, spec.kv_groups.size()), LargestHead(options_),
                   ShapeOnlyPages(spec, model_.plan(), options_), {});
@@ -146,7 +162,7 @@ absl::StatusOr<step::StepResult> ModelRunner::Run(const step::StepDescriptor& st
     TANDEM_RETURN_IF_ERROR(backend.Submit(deadline));
     result.timings.encode_us = static_cast<uint32_t>(encoded - begin);
     result.timings.submit_us = static_cast<uint32_t>(NowMicros() - encoded);
-    if (absl::Status violation = guard.Check(); !violation.ok()) {
+    if (absl::Status violation = NoteViolation(guard.Check()); !violation.ok()) {
       (void)backend.Wait();  // the stream still runs on our buffers
       return violation;
     }
@@ -156,6 +172,15 @@ absl::StatusOr<step::StepResult> ModelRunner::Run(const step::StepDescriptor& st
   result.timings.wait_us = static_cast<uint32_t>(NowMicros() - submitted);
   if (model_.plan().rank == 0) Collect(step, result);
   return result;
+}
+
+absl::Status ModelRunner::NoteViolation(const absl::Status& violation) {
+  if (violation.ok() || options_.strict) return violation;
+  if (!violation_logged_) {
+    TANDEM_LOG(kWarning) << violation.message() << "; this is logged once";
+    violation_logged_ = true;
+  }
+  return absl::OkStatus();
 }
 
 void ModelRunner::Encode(const step::StepDescriptor& step, const StepBuffers::Staged& staged) {

@@ -1,8 +1,8 @@
 // ModelRunner: (weights, KV pages, StepDescriptor) -> StepResult, for one epoch on one rank.
 //
 // A step is ENCODED whole on the backend's stream, SUBMITTED, and WAITED for once; a guard makes
-// anything that blocks in between an error. Everything that a step needs was planned and allocated
-// in Prepare and Start. One thread.
+// anything that blocks in between an error (RunnerOptions::strict). Everything that a step needs
+// was planned and allocated in Prepare and Start. One thread.
 #ifndef TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
 #define TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
 
@@ -32,9 +32,12 @@ class ModelRunner {
   ModelRunner(LoadedModel& model, const RunnerOptions& options)
       : model_(model), encoder_(model), options_(options) {}
 
+  // For a model whose weights are not loaded yet (LoadedModel::FitCheck): the errors of Prepare, as
+  // far as shapes tell; kernels' scratch is not among what they tell.
+  absl::Status CheckFits();
   // The counting pass and the memory plan that follows from it; reserves activations and scratch.
-  // INVALID_ARGUMENT for options that contradict the model, RESOURCE_EXHAUSTED when not even one KV
-  // block fits.
+  // INVALID_ARGUMENT for options that contradict the model, RESOURCE_EXHAUSTED when it does not fit
+  // or not even one KV block does.
   absl::StatusOr<RunnerPlan> Prepare();
   // Allocates the KV pages for the blocks that the group agreed on. `comm` is null for one rank.
   absl::Status Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
@@ -49,9 +52,14 @@ class ModelRunner {
   Communicator* communicator() { return comm_.get(); }
 
  private:
-  // Bytes of activations and of kernel scratch of the largest step; reserves the scratch.
-  absl::Status CountActivations(RunnerPlan& plan);
+  // The memory plan, counted on `backend`, which reserves its scratch.
+  absl::StatusOr<RunnerPlan> MakePlan(kernels::Backend& backend);
+  // Bytes of activations and of kernel scratch of the largest step.
+  absl::Status CountActivations(kernels::Backend& backend, RunnerPlan& plan);
   step::StepLimits LimitsFor(const std::vector<uint32_t>& num_blocks) const;
+  // The error that `violation` of the guard is: none where that is not strict, but a line in the
+  // log, once.
+  absl::Status NoteViolation(const absl::Status& violation);
   // Encodes a staged step with its copies.
   void Encode(const step::StepDescriptor& step, const StepBuffers::Staged& staged);
   // Logits of the slice's rows that want them, to the host.
@@ -68,6 +76,7 @@ class ModelRunner {
   std::optional<KvCache> kv_;
   std::unique_ptr<Communicator> comm_;
   Epoch epoch_;
+  bool violation_logged_ = false;
 };
 
 }  // namespace tandem::worker

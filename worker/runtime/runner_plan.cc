@@ -1,18 +1,75 @@
 #include "worker/runtime/runner_plan.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/model/human_bytes.h"
 
 namespace tandem::worker {
+namespace {
+
+using model::HumanBytes;
+
+std::string BudgetText(const DeviceBudget& device) {
+  std::string text =
+      absl::StrCat(HumanBytes(device.limit_bytes()), " of the device's ",
+                   HumanBytes(device.total_bytes), " (utilization ", device.utilization);
+  if (device.limit_bytes() == device.free_bytes) {
+    absl::StrAppend(&text, ", ", HumanBytes(device.free_bytes), " were free");
+  }
+  return text + ")";
+}
+
+absl::Status DoesNotFit(const RunnerOptions& options, const RunnerPlan& plan) {
+  const bool asked = options.num_kv_blocks != 0 || options.kv_cache_bytes != 0;
+  const uint64_t blocks = std::max<uint64_t>(plan.num_kv_blocks, 1);
+  const uint64_t kv_bytes = plan.kv.Bytes(blocks);
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "does not fit: weights ", HumanBytes(plan.weights_bytes), " + activations ",
+      HumanBytes(plan.activation_bytes), " + workspace ", HumanBytes(plan.workspace_bytes),
+      " + step buffers ", HumanBytes(plan.buffers_bytes), " + graphs ",
+      HumanBytes(plan.graph_bytes), " + KV cache ", HumanBytes(kv_bytes), " (", blocks,
+      blocks == 1 ? " block" : " blocks", ") = ", HumanBytes(plan.fixed_bytes() + kv_bytes),
+      ", at most ", BudgetText(*plan.device), ": ",
+      asked ? "lower --num-kv-blocks or --kv-cache-memory, " : "",
+      "raise --tensor-parallel-size or --gpu-memory-utilization, lower --max-num-batched-tokens or "
+      "--max-num-seqs, or take a smaller quantisation"));
+}
+
+}  // namespace
+
+uint64_t DeviceBudget::limit_bytes() const {
+  return std::min(static_cast<uint64_t>(utilization * static_cast<double>(total_bytes)),
+                  free_bytes);
+}
 
 std::vector<std::string> RunnerPlan::Lines() const {
-  using model::HumanBytes;
-  return {absl::StrCat("weights      ", HumanBytes(weights_bytes)),
-          absl::StrCat("activations  ", HumanBytes(activation_bytes)),
-          absl::StrCat("workspace    ", HumanBytes(workspace_bytes)),
-          absl::StrCat("step buffers ", HumanBytes(buffers_bytes)),
-          absl::StrCat("KV cache     ", HumanBytes(kv_bytes()), " (", kv.Text(num_kv_blocks), ")"),
-          absl::StrCat("total        ", HumanBytes(total_bytes()))};
+  std::vector<std::string> lines = {absl::StrCat("weights      ", HumanBytes(weights_bytes)),
+                                    absl::StrCat("activations  ", HumanBytes(activation_bytes)),
+                                    absl::StrCat("workspace    ", HumanBytes(workspace_bytes)),
+                                    absl::StrCat("step buffers ", HumanBytes(buffers_bytes))};
+  if (graph_bytes > 0) lines.push_back(absl::StrCat("graphs       ", HumanBytes(graph_bytes)));
+  lines.push_back(
+      absl::StrCat("KV cache     ", HumanBytes(kv_bytes()), " (", kv.Text(num_kv_blocks), ")"));
+  lines.push_back(absl::StrCat("total        ", HumanBytes(total_bytes())));
+  if (device.has_value()) absl::StrAppend(&lines.back(), ", at most ", BudgetText(*device));
+  return lines;
+}
+
+absl::Status SizeKvCache(const RunnerOptions& options, RunnerPlan& plan) {
+  uint64_t bytes = options.kv_cache_bytes;
+  const uint64_t limit = plan.device.has_value() ? plan.device->limit_bytes() : 0;
+  const bool by_budget = plan.device.has_value() && bytes == 0 && options.num_kv_blocks == 0;
+  if (by_budget && limit > plan.fixed_bytes()) bytes = limit - plan.fixed_bytes();
+  plan.num_kv_blocks =
+      options.num_kv_blocks != 0 ? options.num_kv_blocks : kv::MostBlocks({&plan.kv, 1}, bytes);
+  if (plan.num_kv_blocks == 0 && !by_budget) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no KV block fits: one of ", plan.kv.block_tokens, " tokens needs ",
+                     plan.kv.Bytes(1), " bytes, the KV cache was given ", options.kv_cache_bytes));
+  }
+  const bool exceeds = plan.device.has_value() && plan.total_bytes() > limit;
+  return plan.num_kv_blocks == 0 || exceeds ? DoesNotFit(options, plan) : absl::OkStatus();
 }
 
 }  // namespace tandem::worker

@@ -4,30 +4,51 @@
 #define TANDEM_WORKER_RUNTIME_RUNNER_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "common/kv/kv_shape.h"
+#include "worker/runtime/runner_options.h"
 
 namespace tandem::worker {
+
+// What a rank may take of its device. The rest is for what no plan knows: the device's own context,
+// communicators' buffers, and the launch records of graphs.
+struct DeviceBudget {
+  uint64_t total_bytes = 0;
+  uint64_t free_bytes = 0;  // before weights were loaded
+  double utilization = 0;   // of total_bytes
+
+  // Never more than was free.
+  uint64_t limit_bytes() const;
+};
 
 struct RunnerPlan {
   uint64_t weights_bytes = 0;
   uint64_t activation_bytes = 0;  // of the largest step
   uint64_t workspace_bytes = 0;   // kernels' scratch
   uint64_t buffers_bytes = 0;     // a step's inputs and results
+  uint64_t graph_bytes = 0;       // block tables at fixed places, for decode graphs
   kv::KvShape kv;
-  uint64_t num_kv_blocks = 0;  // of full-attention groups; see KvShape
+  uint64_t num_kv_blocks = 0;            // of full-attention groups; see KvShape
+  std::optional<DeviceBudget> device{};  // nothing: host memory, which is not budgeted here
 
   uint64_t kv_bytes() const { return kv.Bytes(num_kv_blocks); }
   // All but the KV cache.
   uint64_t fixed_bytes() const {
-    return weights_bytes + activation_bytes + workspace_bytes + buffers_bytes;
+    return weights_bytes + activation_bytes + workspace_bytes + buffers_bytes + graph_bytes;
   }
   uint64_t total_bytes() const { return fixed_bytes() + kv_bytes(); }
   // For the log, a line per item.
   std::vector<std::string> Lines() const;
 };
+
+// Sets plan.num_kv_blocks, when all else is there: what was asked for, or what the device's budget
+// leaves. RESOURCE_EXHAUSTED, with every number and what to change, when the plan exceeds the
+// device's budget or holds no block at all.
+absl::Status SizeKvCache(const RunnerOptions& options, RunnerPlan& plan);
 
 }  // namespace tandem::worker
 

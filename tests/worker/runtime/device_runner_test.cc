@@ -1,9 +1,12 @@
 // ModelRunner on a device: no touch of device memory by the host, one copy up and one down.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "common/base/status.h"
 #include "tests/worker/runtime/fake_device.h"
 #include "tests/worker/runtime/runner_rig.h"
 
@@ -22,6 +25,13 @@ class DeviceRunnerTest : public ::testing::Test {
                 .kv_cache_bytes = 0,
                 .num_kv_blocks = 16,
                 .max_result_bytes = 1 << 20};
+  }
+
+  absl::StatusOr<RunnerPlan> PlanOf(const FakeDeviceOptions& device) {
+    RegisterFakeDevice(device, notes_);
+    TANDEM_ASSIGN_OR_RETURN(auto model, LoadLlama("cuda"));
+    models_.push_back(std::move(model));
+    return ModelRunner(*models_.back(), options_).Prepare();
   }
 
   // A started runner on `device`; the model stays in models_.
@@ -98,6 +108,108 @@ TEST_F(DeviceRunnerTest, AStepThatWantsNothingBringsNothingBack) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->rows.empty());
   EXPECT_TRUE(notes_->downloads.empty());
+}
+
+TEST_F(DeviceRunnerTest, TheKvCacheTakesWhatTheBudgetLeaves) {
+  options_.num_kv_blocks = 0;
+  options_.gpu_memory_utilization = 0.5;
+  const auto plan = PlanOf({.memory = {.total_bytes = 64 << 20, .free_bytes = 60 << 20}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  constexpr uint64_t kLimit = 32 << 20;
+  EXPECT_LE(plan->total_bytes(), kLimit);
+  EXPECT_GT(plan->total_bytes() + plan->kv.Bytes(1), kLimit);
+  // What others hold can't be had.
+  const auto less = PlanOf({.memory = {.total_bytes = 64 << 20, .free_bytes = 20 << 20}});
+  ASSERT_TRUE(less.ok()) << less.status();
+  EXPECT_LE(less->total_bytes(), uint64_t{20} << 20);
+  EXPECT_EQ(less->fixed_bytes(), plan->fixed_bytes());
+}
+
+TEST_F(DeviceRunnerTest, WhatIsAskedForGoesBeforeTheBudget) {
+  options_.num_kv_blocks = 3;
+  EXPECT_EQ(PlanOf({})->num_kv_blocks, 3u);
+  options_.num_kv_blocks = 0;
+  options_.kv_cache_bytes = 1 << 20;
+  const auto plan = PlanOf({});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_LE(plan->kv_bytes(), uint64_t{1} << 20);
+  EXPECT_GT(plan->kv.Bytes(plan->num_kv_blocks + 1), uint64_t{1} << 20);
+}
+
+TEST_F(DeviceRunnerTest, AModelThatDoesNotFitIsRefusedBeforeItsWeightsAreLoaded) {
+  RegisterFakeDevice({.memory = {.total_bytes = 100 << 10, .free_bytes = 100 << 10}}, notes_);
+  options_.num_kv_blocks = 0;
+  notes_->Clear();
+  const absl::Status status =
+      LoadedModel::Load(
+          {.path = kLlama, .fingerprint = 0, .rank = 0, .size = 1, .backend = {.device = "cuda"}},
+          nullptr,
+          [&](LoadedModel& described) { return ModelRunner(described, options_).CheckFits(); })
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  for (const char* part : {"weights ", " + activations ", "100 KiB", "--tensor-parallel-size"}) {
+    EXPECT_NE(status.message().find(part), absl::string_view::npos) << part << " in " << status;
+  }
+  EXPECT_EQ(notes_->weight_bytes, 0u);
+  EXPECT_EQ(notes_->allocated_bytes, 0u);
+}
+
+TEST_F(DeviceRunnerTest, ShapesAloneTellWhatAStepNeeds) {
+  RegisterFakeDevice({}, notes_);
+  RunnerPlan loaded = *PlanOf({});
+  // The same numbers, so the same limit decides: as little as that plan takes without workspace.
+  const uint64_t least = loaded.fixed_bytes() - loaded.workspace_bytes + loaded.kv.Bytes(1);
+  options_.num_kv_blocks = 1;
+  options_.gpu_memory_utilization = 1;
+  for (const uint64_t total : {least, least - 1}) {
+    RegisterFakeDevice({.memory = {.total_bytes = total, .free_bytes = total}}, notes_);
+    absl::Status fits;
+    const auto load = LoadedModel::Load(
+        {.path = kLlama, .fingerprint = 0, .rank = 0, .size = 1, .backend = {.device = "cuda"}},
+        nullptr, [&](LoadedModel& described) {
+          fits = ModelRunner(described, options_).CheckFits();
+          return fits;
+        });
+    EXPECT_EQ(fits.ok(), total == least) << fits;
+    EXPECT_EQ(load.ok(), total == least) << load.status();
+  }
+}
+
+// KiB of the model file's pages that this process holds.
+uint64_t MappedKib() {
+  std::ifstream smaps("/proc/self/smaps");
+  std::string line;
+  bool ours = false;
+  uint64_t total = 0;
+  while (std::getline(smaps, line)) {
+    if (line.find('-') < line.find(' ')) ours = line.find("llama/model.gguf") != std::string::npos;
+    if (ours && line.rfind("Rss:", 0) == 0) total += std::stoull(line.substr(4));
+  }
+  return total;
+}
+
+TEST_F(DeviceRunnerTest, TheHostKeepsNoneOfTheWeightsThatADeviceHas) {
+  const auto on_host = LoadLlama("cpu");
+  ASSERT_TRUE(on_host.ok());
+  const uint64_t host_kib = MappedKib();
+  const auto on_device = LoadLlama("cuda");
+  ASSERT_TRUE(on_device.ok());
+  const uint64_t device_kib = MappedKib() - host_kib;
+  EXPECT_GE(host_kib * 1024, (*on_host)->weight_bytes());
+  EXPECT_LT(device_kib, host_kib / 2);
+}
+
+TEST_F(DeviceRunnerTest, StrictFailsAStepThatBlocksAndNamesTheCall) {
+  const step::StepDescriptor step = MakeStep(1, {{0, 0, 0, {1, 2, 3}}});
+  RegisterFakeDevice({.blocks_in_submit = true}, notes_);
+  auto strict = StartOn("cuda");
+  const absl::Status status = strict->Run(step, Soon()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(status.message().find("FakeDevice::Submit"), absl::string_view::npos) << status;
+  options_.strict = false;
+  auto lenient = StartOn("cuda");
+  EXPECT_TRUE(lenient->Run(step, Soon()).ok());
+  EXPECT_TRUE(lenient->Run(step, Soon()).ok());
 }
 
 }  // namespace

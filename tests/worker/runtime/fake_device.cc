@@ -94,7 +94,10 @@ class FakeDevice final : public Backend, private kernels::HostStream {
     ++notes_->replays;
     for (const EncodedOp& op : static_cast<const FakeGraph&>(graph).ops) op(*inner_);
   }
-  absl::Status Submit(Deadline deadline) override { return inner_->Submit(deadline); }
+  absl::Status Submit(Deadline deadline) override {
+    if (options_.blocks_in_submit) NoteBlockingCall("FakeDevice::Submit");
+    return inner_->Submit(deadline);
+  }
   absl::Status Wait() override {
     Open(PROT_READ | PROT_WRITE);
     const absl::Status status = inner_->Wait();

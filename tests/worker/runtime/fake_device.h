@@ -38,6 +38,7 @@ struct FakeDeviceNotes {
 
 struct FakeDeviceOptions {
   bool graphs = true;
+  bool blocks_in_submit = false;  // what the step guard is there for
   kernels::DeviceMemory memory{.total_bytes = uint64_t{1} << 30, .free_bytes = uint64_t{1} << 30};
 };
 

@@ -29,5 +29,57 @@ TEST(RunnerPlanTest, ALinePerItemAndASum) {
           "total        11.7 KiB"}));
 }
 
+RunnerPlan DevicePlan(uint64_t limit) {
+  return {.weights_bytes = 1000,
+          .activation_bytes = 100,
+          .workspace_bytes = 20,
+          .buffers_bytes = 3,
+          .graph_bytes = 7,
+          .kv = {.block_tokens = 16,
+                 .groups = {{.window_tokens = 0, .bytes_per_block = 10, .most_blocks = 1000}}},
+          .num_kv_blocks = 0,
+          .device =
+              DeviceBudget{.total_bytes = 2 * limit, .free_bytes = 2 * limit, .utilization = 0.5}};
+}
+
+TEST(SizeKvCacheTest, FillsTheBudgetAndNoMore) {
+  RunnerPlan plan = DevicePlan(1179);
+  ASSERT_TRUE(SizeKvCache({}, plan).ok());
+  EXPECT_EQ(plan.num_kv_blocks, 4u);
+  EXPECT_EQ(plan.Lines().back(),
+            "total        1.14 KiB, at most 1.15 KiB of the device's 2.3 KiB "
+            "(utilization 0.5)");
+  RunnerPlan one = DevicePlan(1140);
+  ASSERT_TRUE(SizeKvCache({}, one).ok());
+  EXPECT_EQ(one.num_kv_blocks, 1u);
+  RunnerPlan none = DevicePlan(1139);
+  EXPECT_EQ(SizeKvCache({}, none).code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(SizeKvCacheTest, WhatWasFreeIsABoundToo) {
+  RunnerPlan plan = DevicePlan(5000);
+  plan.device->free_bytes = 1150;
+  ASSERT_TRUE(SizeKvCache({}, plan).ok());
+  EXPECT_EQ(plan.num_kv_blocks, 2u);
+  EXPECT_NE(plan.Lines().back().find("1.12 KiB were free"), std::string::npos)
+      << plan.Lines().back();
+}
+
+TEST(SizeKvCacheTest, WhatIsAskedForMustFit) {
+  RunnerPlan plan = DevicePlan(1179);
+  RunnerOptions options;
+  options.num_kv_blocks = 4;
+  EXPECT_TRUE(SizeKvCache(options, plan).ok());
+  options.num_kv_blocks = 5;
+  const absl::Status blocks = SizeKvCache(options, plan);
+  EXPECT_EQ(blocks.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(blocks.message().find("lower --num-kv-blocks"), absl::string_view::npos) << blocks;
+  EXPECT_NE(blocks.message().find("KV cache 50 B (5 blocks) = 1.15 KiB"), absl::string_view::npos)
+      << blocks;
+  options.num_kv_blocks = 0;
+  options.kv_cache_bytes = 9;
+  EXPECT_NE(SizeKvCache(options, plan).message().find("no KV block fits"), absl::string_view::npos);
+}
+
 }  // namespace
 }  // namespace tandem::worker
