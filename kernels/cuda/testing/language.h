@@ -155,6 +155,22 @@ inline int __dp4a(int a, int b, int c) {
   }
   return c;
 }
+// Byte i of the result is byte (selector >> 4 i) & 7 of the eight of a and b; bit 3 of a selector,
+// which would spread that byte's sign, is not used.
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+  const uint64_t bytes = a | static_cast<uint64_t>(b) << 32;
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned from = (selector >> (4 * i)) & 15;
+    if (from > 7) tandem::emulation::Fail("__byte_perm: a selector with bit 3");
+    result |= static_cast<unsigned>((bytes >> (8 * from)) & 0xff) << (8 * i);
+  }
+  return result;
+}
+// The low word of high:low shifted right by shift % 32.
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+  return static_cast<unsigned>((low | static_cast<uint64_t>(high) << 32) >> (shift % 32));
+}
 inline float __expf(float x) { return std::exp(x); }
 inline float __logf(float x) { return std::log(x); }
 inline float __fdividef(float a, float b) { return a / b; }

@@ -1,0 +1,103 @@
+// What reading GGUF blocks on a GPU is made of: loads of whole words wherever a block begins, and
+// bytes that are looked up or spread four at a time.
+//
+// A word holds four bytes, the first in its lowest bits. Loads take the read-only path: the bytes
+// must not change while the kernel runs.
+#ifndef TANDEM_KERNELS_CUDA_DEVICE_BLOCK_WORDS_H_
+#define TANDEM_KERNELS_CUDA_DEVICE_BLOCK_WORDS_H_
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/tensor/blocks/codebook.h"
+
+namespace tandem::kernels::cuda {
+
+// kWords words from `data`, which stands at a multiple of kAlign bytes. With kAlign below 4 they
+// are put together of aligned words; no word is touched that has none of the wanted bytes.
+template <int kAlign, int kWords>
+__device__ __forceinline__ void LoadWords(const std::byte* data, uint32_t (&words)[kWords]) {
+  if constexpr (kAlign >= 16 && kWords % 4 == 0) {
+    const auto* from = reinterpret_cast<const uint4*>(data);
+#pragma unroll
+    for (int i = 0; i < kWords / 4; ++i) {
+      const uint4 four = __ldg(from + i);
+      words[4 * i] = four.x;
+      words[4 * i + 1] = four.y;
+      words[4 * i + 2] = four.z;
+      words[4 * i + 3] = four.w;
+    }
+  } else if constexpr (kAlign >= 8 && kWords % 2 == 0) {
+    const auto* from = reinterpret_cast<const uint2*>(data);
+#pragma unroll
+    for (int i = 0; i < kWords / 2; ++i) {
+      const uint2 two = __ldg(from + i);
+      words[2 * i] = two.x;
+      words[2 * i + 1] = two.y;
+    }
+  } else if constexpr (kAlign >= 4) {
+    const auto* from = reinterpret_cast<const uint32_t*>(data);
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) words[i] = __ldg(from + i);
+  } else {
+    const auto address = reinterpret_cast<uintptr_t>(data);
+    const auto* from = reinterpret_cast<const uint32_t*>(address & ~uintptr_t{3});
+    const auto shift = static_cast<uint32_t>(address & 3) * 8;
+    uint32_t low = __ldg(from);
+#pragma unroll
+    for (int i = 0; i < kWords; ++i) {
+      const uint32_t high = i + 1 < kWords || shift != 0 ? __ldg(from + i + 1) : 0;
+      words[i] = __funnelshift_r(low, high, shift);
+      low = high;
+    }
+  }
+}
+
+// A 16-bit number at an even address.
+__device__ __forceinline__ uint32_t LoadShort(const std::byte* data) {
+  return __ldg(reinterpret_cast<const unsigned short*>(data));
+}
+__device__ __forceinline__ uint32_t LoadByte(const std::byte* data) {
+  return __ldg(reinterpret_cast<const unsigned char*>(data));
+}
+
+// Bits 0 to 3 of `bits` as the lowest bits of four bytes.
+__device__ __forceinline__ uint32_t SpreadBits(uint32_t bits) {
+  return ((bits & 15) * 0x00204081u) & 0x01010101u;
+}
+
+// Four entries of a codebook as a word.
+constexpr uint32_t CodebookWord(const tensor::Codebook& book, int first) {
+  uint32_t word = 0;
+  for (int i = 0; i < 4; ++i) {
+    word |= static_cast<uint32_t>(static_cast<uint8_t>(book.value[first + i])) << (8 * i);
+  }
+  return word;
+}
+
+// The entries that the four indices in bits 0 to 15 stand for, as four bytes. A table of 16 is two
+// of 8, which one byte permutation each reads; a third takes the right one by the index's top bit.
+template <uint32_t k0, uint32_t k1, uint32_t k2, uint32_t k3>
+__device__ __forceinline__ uint32_t LookUp(uint32_t indices) {
+  const uint32_t low_half = __byte_perm(k0, k1, indices & 0x7777);
+  const uint32_t high_half = __byte_perm(k2, k3, indices & 0x7777);
+  return __byte_perm(low_half, high_half, 0x3210 | ((indices & 0x8888) >> 1));
+}
+template <typename Book>
+__device__ __forceinline__ uint32_t LookUpIn(uint32_t indices) {
+  return LookUp<CodebookWord(Book::kValues, 0), CodebookWord(Book::kValues, 4),
+                CodebookWord(Book::kValues, 8), CodebookWord(Book::kValues, 12)>(indices);
+}
+
+struct Iq4Book {
+  static constexpr tensor::Codebook kValues = tensor::kIq4Codebook;
+};
+struct Mxfp4Book {
+  static constexpr tensor::Codebook kValues = tensor::kMxfp4Codebook;
+};
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_DEVICE_BLOCK_WORDS_H_

@@ -1,0 +1,170 @@
+// Weights of every type on a GPU: single values, eight at a time, and int8 dot products of 32.
+//
+// A row begins at a multiple of 16 bytes (kernels/cuda/weight_upload.cc); rows of Q8_0 and the
+// like may also begin at an even address. Bytes are read through the read-only path. Dequantised
+// values have the bits of tensor::Dequantize.
+//
+// A block-quantised format is a Format<type> with: Block (its layout); Codes(block, group, first,
+// codes): words [first, first + kWords) of the 8 that hold the 32 codes of a group of 32, one byte
+// each, kWords 1, 2 or 8 and first a multiple of it; Scales(block, group); kOffset: what to take
+// off a code; kHasMin: a minimum is taken off the product; kHalves: each 16 have scales of their
+// own. value = scale * (code - kOffset) - min.
+#ifndef TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_H_
+#define TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_H_
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/tensor/type.h"
+#include "kernels/cuda/device/block_words.h"
+#include "kernels/cuda/device/blocks_of_256.h"
+#include "kernels/cuda/device/blocks_of_32.h"
+#include "kernels/cuda/device/numbers.h"
+
+namespace tandem::kernels::cuda {
+
+// Whether values are plain floats or halves rather than blocks.
+constexpr bool IsPlain(tensor::Type type) {
+  return type == tensor::Type::kF32 || type == tensor::Type::kF16 || type == tensor::Type::kBF16;
+}
+
+// 32 activations as bytes with one scale: x[4 i + j] = scale * byte j of q[i], each in [-127, 127].
+// Sums are of the bytes of the first and of the second 16.
+struct alignas(16) Int8Group {
+  int q[8];
+  float scale;
+  int sum_low;
+  int sum_high;
+};
+
+// 32 weights, unpacked once for as many activations as they meet.
+template <tensor::Type kType>
+struct WeightGroup {
+  uint32_t codes[8];
+  GroupScales scales;
+};
+
+template <tensor::Type kType>
+__device__ __forceinline__ const std::byte* BlockAt(const std::byte* row, uint32_t col) {
+  using Block = typename Format<kType>::Block;
+  return row + static_cast<size_t>(col / Block::kValues) * sizeof(Block);
+}
+// The group of 32 within its block.
+template <tensor::Type kType>
+__device__ __forceinline__ uint32_t GroupAt(uint32_t col) {
+  return col % Format<kType>::Block::kValues / 32;
+}
+
+// Byte `i` of a word of codes: Q8_0's and a codebook's have a sign, all others are below 64.
+__device__ __forceinline__ int CodeAt(uint32_t word, uint32_t i) {
+  return static_cast<int8_t>((word >> (8 * i)) & 0xff);
+}
+
+template <tensor::Type kType>
+__device__ __forceinline__ float ValueOf(int code, const GroupScales& scales, bool second) {
+  // Not fused: tensor::Dequantize rounds the product.
+  const float product = __fmul_rn(second ? scales.scale[1] : scales.scale[0],
+                                  static_cast<float>(code - Format<kType>::kOffset));
+  if constexpr (!Format<kType>::kHasMin) return product;
+  return __fadd_rn(product, -(second ? scales.min[1] : scales.min[0]));
+}
+
+// One value. Simple rather than fast.
+template <tensor::Type kType>
+__device__ __forceinline__ float ValueAt(const std::byte* row, uint32_t col) {
+  if constexpr (kType == tensor::Type::kF32) {
+    return __ldg(reinterpret_cast<const float*>(row) + col);
+  } else if constexpr (kType == tensor::Type::kF16) {
+    return HalfToFloat(LoadShort(row + size_t{2} * col));
+  } else if constexpr (kType == tensor::Type::kBF16) {
+    return Bf16ToFloat(LoadShort(row + size_t{2} * col));
+  } else {
+    const std::byte* const block = BlockAt<kType>(row, col);
+    uint32_t codes[1];
+    Format<kType>::Codes(block, GroupAt<kType>(col), col % 32 / 4, codes);
+    return ValueOf<kType>(CodeAt(codes[0], col % 4),
+                          Format<kType>::Scales(block, GroupAt<kType>(col)), col % 32 >= 16);
+  }
+}
+
+// Values [col, col + 8), col a multiple of 8.
+template <tensor::Type kType>
+__device__ __forceinline__ void Dequantize8(const std::byte* row, uint32_t col, float (&out)[8]) {
+  if constexpr (kType == tensor::Type::kF32) {
+    uint32_t words[8];
+    LoadWords<16>(row + size_t{4} * col, words);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) out[i] = __uint_as_float(words[i]);
+  } else if constexpr (IsPlain(kType)) {
+    uint32_t words[4];
+    LoadWords<16>(row + size_t{2} * col, words);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const auto low = static_cast<uint16_t>(words[i] & 0xffff);
+      const auto high = static_cast<uint16_t>(words[i] >> 16);
+      out[2 * i] = kType == tensor::Type::kF16 ? HalfToFloat(low) : Bf16ToFloat(low);
+      out[2 * i + 1] = kType == tensor::Type::kF16 ? HalfToFloat(high) : Bf16ToFloat(high);
+    }
+  } else {
+    const std::byte* const block = BlockAt<kType>(row, col);
+    const GroupScales scales = Format<kType>::Scales(block, GroupAt<kType>(col));
+    uint32_t codes[2];
+    Format<kType>::Codes(block, GroupAt<kType>(col), col % 32 / 4, codes);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      out[i] = ValueOf<kType>(CodeAt(codes[i / 4], i % 4), scales, col % 32 >= 16);
+    }
+  }
+}
+
+// Weights [col, col + 32) of a block-quantised type, col a multiple of 32.
+template <tensor::Type kType>
+__device__ __forceinline__ WeightGroup<kType> LoadGroup(const std::byte* row, uint32_t col) {
+  const std::byte* const block = BlockAt<kType>(row, col);
+  WeightGroup<kType> group;
+  Format<kType>::Codes(block, GroupAt<kType>(col), 0, group.codes);
+  group.scales = Format<kType>::Scales(block, GroupAt<kType>(col));
+  return group;
+}
+
+// The dot product of 32 weights and 32 activations: exact in integers, scaled in float.
+template <tensor::Type kType>
+__device__ __forceinline__ float Dot(const WeightGroup<kType>& w, const Int8Group& x) {
+  using F = Format<kType>;
+  int low = 0, high = 0;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    low = __dp4a(static_cast<int>(w.codes[i]), x.q[i], low);
+    high = __dp4a(static_cast<int>(w.codes[i + 4]), x.q[i + 4], high);
+  }
+  if constexpr (F::kOffset != 0) {
+    low -= F::kOffset * x.sum_low;
+    high -= F::kOffset * x.sum_high;
+  }
+  float sum;
+  if constexpr (F::kHalves) {
+    sum =
+        w.scales.scale[0] * static_cast<float>(low) + w.scales.scale[1] * static_cast<float>(high);
+    if constexpr (F::kHasMin) {
+      sum -= w.scales.min[0] * static_cast<float>(x.sum_low) +
+             w.scales.min[1] * static_cast<float>(x.sum_high);
+    }
+  } else {
+    sum = w.scales.scale[0] * static_cast<float>(low + high);
+    if constexpr (F::kHasMin) {
+      sum -= w.scales.min[0] * static_cast<float>(x.sum_low + x.sum_high);
+    }
+  }
+  return sum * x.scale;
+}
+
+template <tensor::Type kType>
+__device__ __forceinline__ float Dot32(const std::byte* row, uint32_t col, const Int8Group& x) {
+  return Dot(LoadGroup<kType>(row, col), x);
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_H_

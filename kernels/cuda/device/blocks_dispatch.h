@@ -1,0 +1,45 @@
+// From a weight's type, known when a launch is encoded, to the template that is made for it. Host
+// code.
+//
+//   DispatchType(weight.type, [&](auto type) { stream.Launch("x", &Kernel<type()>, ...); });
+#ifndef TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_DISPATCH_H_
+#define TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_DISPATCH_H_
+
+#include <type_traits>
+#include <utility>
+
+#include "common/tensor/type.h"
+
+namespace tandem::kernels::cuda {
+
+template <tensor::Type... kTypes>
+struct TypeList {
+  // Calls f with std::integral_constant<tensor::Type, type>; not at all for a type that is not in
+  // the list. Whether it was.
+  template <typename F>
+  static bool Dispatch(tensor::Type type, F&& f) {
+    return ((type == kTypes && (f(std::integral_constant<tensor::Type, kTypes>()), true)) || ...);
+  }
+};
+
+using PlainTypes = TypeList<tensor::Type::kF32, tensor::Type::kF16, tensor::Type::kBF16>;
+using BlockTypes =
+    TypeList<tensor::Type::kQ4_0, tensor::Type::kQ4_1, tensor::Type::kQ5_0, tensor::Type::kQ5_1,
+             tensor::Type::kQ8_0, tensor::Type::kQ2_K, tensor::Type::kQ3_K, tensor::Type::kQ4_K,
+             tensor::Type::kQ5_K, tensor::Type::kQ6_K, tensor::Type::kIQ4_NL, tensor::Type::kIQ4_XS,
+             tensor::Type::kMXFP4>;
+
+// Every type that weights can have; nothing is called for another one, which PlaceWeight refuses.
+template <typename F>
+void DispatchType(tensor::Type type, F&& f) {
+  if (!PlainTypes::Dispatch(type, f)) BlockTypes::Dispatch(type, std::forward<F>(f));
+}
+// The block-quantised ones alone.
+template <typename F>
+void DispatchBlockType(tensor::Type type, F&& f) {
+  BlockTypes::Dispatch(type, std::forward<F>(f));
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_DISPATCH_H_
