@@ -1,9 +1,11 @@
 // The reference models on the CUDA backend, through real worker processes. Built with the emulated
-// worker, which any machine runs, and with the real one, for GPUs (TANDEM_TEST_ON_GPU).
+// worker, which any machine runs, and with the real one, for GPUs (TANDEM_TEST_ON_GPU). There
+// TANDEM_TEST_CUDA_WORKER may name another program, which lets ranks share a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -24,16 +26,19 @@ class CudaGoldenTest : public ::testing::TestWithParam<Parameters> {
  protected:
   void SetUp() override {
     const auto& [name, ranks] = GetParam();
+    std::string worker = TANDEM_TEST_WORKER;
 #ifdef TANDEM_TEST_ON_GPU
     const auto info = kernels::QueryCuda();
     if (!info.ok()) GTEST_SKIP() << "no GPU: " << info.status().message();
-    if (static_cast<int>(info->devices.size()) < ranks) {
+    if (const char* sharing = std::getenv("TANDEM_TEST_CUDA_WORKER"); sharing != nullptr) {
+      worker = sharing;
+    } else if (static_cast<int>(info->devices.size()) < ranks) {
       GTEST_SKIP() << ranks << " ranks need as many GPUs, here are " << info->devices.size();
     }
 #endif
     run_.emplace(ReadArchGolden(name));
     run_->options.device = "cuda";
-    run_->options.worker_binary = TANDEM_TEST_WORKER;
+    run_->options.worker_binary = worker;
     run_->options.tensor_parallel_size = ranks;
   }
 

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -35,10 +36,11 @@ namespace tandem::kernels {
 struct BackendCase {
   std::string kernels;  // reference|avx2|avx512|emulated|gpu
   int threads = 1;      // emulated: 1 runs threads and blocks forwards, 2 backwards
+  bool small = false;   // gpu: under a tool that slows it down
 
   bool cuda() const { return kernels == "emulated" || kernels == "gpu"; }
   // Where a suite should take small shapes.
-  bool slow() const { return kernels == "reference" || kernels == "emulated"; }
+  bool slow() const { return small || kernels == "reference" || kernels == "emulated"; }
 
   friend std::ostream& operator<<(std::ostream& out, const BackendCase& c) {
     return out << c.kernels << " with " << c.threads << " threads";
@@ -59,10 +61,17 @@ inline std::string BackendCaseName(const testing::TestParamInfo<BackendCase>& in
 
 inline Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
 
+// Added to every seed: a run with another TANDEM_TEST_SEED has inputs of its own, and can have them
+// again.
+inline uint32_t FreshSeed() {
+  static const char* const text = std::getenv("TANDEM_TEST_SEED");
+  return text == nullptr ? 0 : static_cast<uint32_t>(std::strtoul(text, nullptr, 10));
+}
+
 // Repeatable random values.
 class Random {
  public:
-  explicit Random(uint32_t seed) : engine_(seed) {}
+  explicit Random(uint32_t seed) : engine_(seed + FreshSeed()) {}
 
   float Uniform(float low, float high) {
     return low + (high - low) * static_cast<float>(engine_() >> 8) * 0x1p-24f;

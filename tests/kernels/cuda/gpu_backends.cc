@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "kernels/cuda/backend.h"
 #include "kernels/cuda/device_info.h"
 #include "tests/kernels/backends.h"
@@ -23,6 +25,9 @@ std::unique_ptr<Backend> MakeOrDie(const BackendCase&) {
   return std::move(backend).value();
 }
 
-std::vector<BackendCase> RunnableBackends() { return {{"gpu", 1}}; }
+// TANDEM_TEST_SMALL: small shapes, for runs under compute-sanitizer.
+std::vector<BackendCase> RunnableBackends() {
+  return {{"gpu", 1, std::getenv("TANDEM_TEST_SMALL") != nullptr}};
+}
 
 }  // namespace tandem::kernels

@@ -1,0 +1,74 @@
+# A folder with everything that a machine with an NVIDIA GPU needs to check this tree: programs, tests, goldens, libraries. Sourced by ./dev.
+
+readonly BUNDLE=build/gpu-bundle
+readonly BUNDLE_MAX_BYTES=$((60 << 20))
+
+# What run-checks.sh runs besides the tests.
+readonly BUNDLE_PROGRAMS=(
+  //client:tandem
+  //coordinator:tandem_coordinator
+  //kernels/cuda:device_info
+  //tests/kernels/cuda:op_table
+  //worker:tandem_worker
+  //worker:tandem_worker_cuda
+)
+
+# What the target has of its own: the C library, and NVIDIA's.
+readonly LIBRARIES_OF_THE_TARGET='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util)|libcuda.*|libcudart|libcublas.*|libnccl|libnv.*)\.so'
+
+# build_gpu_bundle [BAZEL FLAGS]
+build_gpu_bundle() {
+  local targets binaries
+  mapfile -t targets < <(bazel query --ui_event_filters=-info 'attr(tags, "\bgpu\b", //tests/...)')
+  ((${#targets[@]})) || { echo "./dev: no CUDA toolkit at ${CUDA_HOME:-/usr/local/cuda}, so there is nothing to bundle" >&2; return 1; }
+  targets+=("${BUNDLE_PROGRAMS[@]}")
+  bazel build --config=cuda "$@" -- "${targets[@]}"
+  binaries=$(bazel info --config=cuda "$@" bazel-bin 2>/dev/null)
+  rm -rf "$BUNDLE" "$BUNDLE.tar.xz"
+  mkdir -p "$BUNDLE/lib" "$BUNDLE/models"
+  copy_runfiles "$binaries" "${targets[@]}"
+  copy_libraries
+  install -m 644 models/demo.gguf "$BUNDLE/models/"
+  install -m 755 tools/gpu/{run-checks,shared_gpu_worker,demo_tokens}.sh "$BUNDLE/"
+  pack_bundle
+}
+
+# copy_runfiles BAZEL-BIN TARGET...: under the paths that the programs know, stripped.
+copy_runfiles() {
+  local binaries=$1 target path
+  shift
+  for target; do
+    path=${target#//}
+    cp -rL --no-preserve=mode "$binaries/${path/://}.runfiles/tandem/." "$BUNDLE/"
+  done
+  while IFS= read -r path; do
+    strip "$path"
+    chmod +x "$path"
+  done < <(elf_files)
+}
+
+elf_files() {
+  find "$BUNDLE" -type f -size +4k ! -path '*/golden/*' -exec sh -c \
+    'for f; do [ "$(head -c 4 "$f" | tail -c 3)" = ELF ] && echo "$f"; done; :' - {} +
+}
+
+copy_libraries() {
+  local path
+  while IFS= read -r path; do
+    [[ ${path##*/} =~ $LIBRARIES_OF_THE_TARGET ]] || install -m 644 "$path" "$BUNDLE/lib/"
+  done < <(elf_files | xargs ldd | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u)
+}
+
+pack_bundle() {
+  local bytes
+  # One window over neighbours: test programs hold the same kernels.
+  tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "${BUNDLE%/*}" -cf - "${BUNDLE##*/}" |
+    xz -9 -T1 >"$BUNDLE.tar.xz"
+  bytes=$(stat -c %s "$BUNDLE.tar.xz")
+  echo "$BUNDLE.tar.xz: $(mib "$bytes") MiB, $(mib "$(du -sb "$BUNDLE" | cut -f1)") MiB unpacked; there: tar xf gpu-bundle.tar.xz && gpu-bundle/run-checks.sh"
+  ((bytes <= BUNDLE_MAX_BYTES)) && return
+  echo "./dev: the bundle has $(mib "$bytes") MiB, more than $(mib "$BUNDLE_MAX_BYTES")" >&2
+  return 1
+}
+
+mib() { awk -v bytes="$1" 'BEGIN { printf "%.1f", bytes / 1048576 }'; }
