@@ -51,8 +51,9 @@ void MergeSplit(const State& total, const State& part, bool first) {
 // The row's output. A sink is one more score in the softmax, without a value: it takes part here,
 // once, when the state of all splits is there.
 void WriteRow(const State& state, const float* sink, float* out, uint32_t dim) {
-  float scale = 1.0f / state.weight();
-  if (sink != nullptr) {
+  const bool padding = state.weight() == 0;  // saw nothing, gets zeros
+  float scale = padding ? 0 : 1.0f / state.weight();
+  if (sink != nullptr && !padding) {
     const float largest = state.largest() < *sink ? *sink : state.largest();
     const float rescale = ExpOne(state.largest() - largest);
     scale = rescale / (state.weight() * rescale + ExpOne(*sink - largest));

@@ -26,6 +26,7 @@ class RowAttention {
   }
 
   void Head(uint32_t head) {
+    if (end_ <= begin_) return Clear(head);  // padding
     const uint32_t kv_head = (p_.first_head + head) / p_.heads_per_kv - p_.first_kv_head;
     const size_t at = static_cast<size_t>(row_) * p_.heads + head;
     Score(p_.q + at * p_.pages.head_dim, kv_head);
@@ -33,6 +34,11 @@ class RowAttention {
   }
 
  private:
+  void Clear(uint32_t head) {
+    const size_t at = static_cast<size_t>(row_) * p_.heads + head;
+    std::fill_n(p_.out + at * p_.pages.value_dim, p_.pages.value_dim, 0.0f);
+  }
+
   // The K or V row of a position, as floats.
   void LoadRow(const void* pages, uint32_t dim, int32_t position, uint32_t kv_head) {
     const auto size = static_cast<int32_t>(p_.pages.block_size);

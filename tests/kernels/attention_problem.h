@@ -87,12 +87,17 @@ struct QueryRows {
   const DenseSequence* sequence;
   int32_t begin;
   int32_t end;
+  bool padding = false;  // context length 0: as many query rows, but nothing cached
 };
 
 inline std::vector<float> NaiveAttention(const AttentionShape& s, const QueryRows& rows) {
   const DenseSequence& d = *rows.sequence;
   const size_t kv_heads = s.kv_heads();
   std::vector<float> out;
+  if (rows.padding) {
+    out.resize(static_cast<size_t>(rows.end - rows.begin) * s.heads * s.value_dim);
+    return out;
+  }
   for (int32_t pos = rows.begin; pos < rows.end; ++pos) {
     const int32_t first = s.window == 0 ? 0 : std::max(0, pos - static_cast<int32_t>(s.window) + 1);
     for (uint32_t h = 0; h < s.heads; ++h) {
@@ -139,7 +144,7 @@ class PagedBatch {
       q_.insert(q_.end(), q + static_cast<size_t>(rows.begin) * row,
                 q + static_cast<size_t>(rows.end) * row);
       offsets_.push_back(offsets_.back() + rows.end - rows.begin);
-      contexts_.push_back(rows.end);
+      contexts_.push_back(rows.padding ? 0 : rows.end);
       max_query_ = std::max(max_query_, rows.end - rows.begin);
       blocks += (rows.end + block_size_ - 1) / block_size_;
     }
@@ -155,7 +160,7 @@ class PagedBatch {
     v_.assign(page_rows * shape.value_dim, std::nanf(""));
     tables_.assign(batch.size() * static_cast<size_t>(stride_), -1);
     for (size_t s = 0; s < batch.size(); ++s)
-      FillPages(batch[s], &tables_[s * static_cast<size_t>(stride_)]);
+      if (!batch[s].padding) FillPages(batch[s], &tables_[s * static_cast<size_t>(stride_)]);
   }
 
   std::vector<float> Run(Rig& rig) const { return Run(rig, shape_.sinks()); }

@@ -122,6 +122,38 @@ TEST_P(AttentionTest, MatchesTheFormulaOverLongContexts) {
   }
 }
 
+// Rows that stand in a batch only to fill it: zeros for them, no bit of the others changes.
+TEST_P(AttentionTest, PaddingGetsZeros) {
+  for (std::vector<AttentionShape> shapes : {Shapes(), LatentShapes()}) {
+    for (const AttentionShape& shape : shapes) {
+      const DenseSequence a = MakeSequence(shape, 130, 1);
+      Rig rig(GetParam());
+      ExpectTheFormula(rig, shape,
+                       {{&a, 129, 130}, {&a, 0, 1, true}, {&a, 40, 41}, {&a, 0, 1, true}});
+      ExpectTheFormula(rig, shape, {{&a, 0, 3, true}, {&a, 10, 30}});
+      ExpectTheFormula(rig, shape, {{&a, 0, 1, true}});
+    }
+  }
+}
+
+// Among contexts long enough to be cut into splits.
+TEST_P(AttentionTest, PaddingBesideLongContextsGetsZeros) {
+  const float never = -std::numeric_limits<float>::infinity();
+  for (const bool with_sinks : {false, true}) {
+    const AttentionShape shape{
+        .heads = 2, .heads_per_kv = 2, .head_dim = 32, .value_dim = 32, .with_sinks = with_sinks};
+    const DenseSequence a = MakeSequence(shape, 1100, 1);
+    Rig rig(GetParam());
+    ExpectTheFormula(rig, shape, {{&a, 0, 1, true}, {&a, 1099, 1100}, {&a, 0, 1, true}});
+  }
+  const AttentionShape shape{.heads = 2, .heads_per_kv = 2};
+  const DenseSequence a = MakeSequence(shape, 1, 1);
+  Rig rig(GetParam());
+  for (const float value : PagedBatch(shape, {{&a, 0, 1, true}}, 16, 1).Run(rig, {never, never})) {
+    EXPECT_EQ(value, 0.0f);
+  }
+}
+
 // A sink that outweighs every score leaves next to nothing; one of minus infinity changes no bit.
 TEST_P(AttentionTest, ExtremeSinks) {
   const AttentionShape shape{.heads = 2, .heads_per_kv = 2};
