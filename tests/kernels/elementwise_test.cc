@@ -30,7 +30,7 @@ std::vector<float> NaiveLayerNorm(const std::vector<float>& x, const std::vector
 
 TEST_P(LayerNormTest, MatchesTheFormulaForAllShapes) {
   Random random(1);
-  for (const uint32_t dim : {1u, 3u, 64u, 65u, 768u}) {
+  for (const uint32_t dim : {1u, 3u, 64u, 65u, 132u, 768u, 5120u}) {
     for (const uint32_t rows : {1u, 13u}) {
       for (const bool with_add : {false, true}) {
         for (const bool with_bias : {false, true}) {

@@ -33,7 +33,8 @@ Naive NaiveNorm(std::vector<float> residual, const std::vector<float>& add,
 
 TEST_P(RmsNormTest, MatchesTheFormulaForAllShapes) {
   Random random(1);
-  for (const uint32_t dim : {1u, 3u, 7u, 8u, 16u, 31u, 64u, 65u, 127u, 896u, 1000u}) {
+  for (const uint32_t dim :
+       {1u, 3u, 7u, 8u, 16u, 31u, 64u, 65u, 127u, 896u, 1000u, 2060u, 4160u, 8200u, 16388u}) {
     for (const uint32_t rows : {1u, 2u, 13u}) {
       for (const bool with_add : {false, true}) {
         for (const size_t misaligned_by : {0u, 1u}) {

@@ -4,9 +4,6 @@
 namespace tandem::kernels::cuda {
 
 void EncodeEmbed(Stream& stream, const EmbedParams&) { stream.NoteError("Embed is not there yet"); }
-void EncodeLayerNorm(Stream& stream, const LayerNormParams&) {
-  stream.NoteError("LayerNorm is not there yet");
-}
 void EncodeMatMul(Stream& stream, DenseGemm&, const MatMulParams&) {
   stream.NoteError("MatMul is not there yet");
 }
@@ -21,24 +18,6 @@ void EncodeRopeWriteKv(Stream& stream, const RopeWriteKvParams&) {
 }
 void EncodeAttention(Stream& stream, const AttentionParams&) {
   stream.NoteError("Attention is not there yet");
-}
-void EncodeActivate(Stream& stream, const ActivateParams&) {
-  stream.NoteError("Activate is not there yet");
-}
-void EncodeAddRows(Stream& stream, const AddRowsParams&) {
-  stream.NoteError("AddRows is not there yet");
-}
-void EncodeCopyRows(Stream& stream, const CopyRowsParams&) {
-  stream.NoteError("CopyRows is not there yet");
-}
-void EncodeSoftCap(Stream& stream, const SoftCapParams&) {
-  stream.NoteError("SoftCap is not there yet");
-}
-void EncodeGatherRows(Stream& stream, const GatherRowsParams&) {
-  stream.NoteError("GatherRows is not there yet");
-}
-void EncodeUnshardLogits(Stream& stream, const UnshardLogitsParams&) {
-  stream.NoteError("UnshardLogits is not there yet");
 }
 void EncodeSample(Stream& stream, const SampleParams&) {
   stream.NoteError("Sample is not there yet");

@@ -1,44 +1,40 @@
 // Source: Zhang and Sennrich, "Root mean square layer normalization", 2019.
 // Floor: reads residual (and add) and writes residual and out once: 8 bytes per value without add,
 // 16 with.
-#include "kernels/cuda/device/warp.h"
+#include "kernels/cuda/ops/norm_row.h"
 #include "kernels/cuda/ops/ops.h"
 
 namespace tandem::kernels::cuda {
 namespace {
 
-constexpr uint32_t kThreads = 256;
-constexpr uint32_t kSmallThreads = 64;  // for rows of a head
-
-__global__ void RmsNormKernel(const RmsNormParams p) {
+template <uint32_t kRuns, bool kRowPerWarp>
+__global__ void __launch_bounds__(kNormThreads) RmsNormKernel(const NormTask<RmsNormParams> task) {
+  const RmsNormParams& p = task.params;
   SharedArena arena;
   const SharedArray<float> room = arena.Take<float>(kBlockReduceRoom);
-  const size_t begin = static_cast<size_t>(blockIdx.x) * p.dim;
-  float* const residual = p.residual + begin;
   float squares = 0;
-  for (uint32_t i = threadIdx.x; i < p.dim; i += blockDim.x) {
-    float value = residual[i];
-    if (p.add != nullptr) {
-      value += p.add[begin + i];
-      residual[i] = value;
-    }
-    squares += value * value;
-  }
-  const float mean = BlockSum(squares, room) / static_cast<float>(p.dim);
+  const NormRow<kRuns, kRowPerWarp> row(task, [&](float value) { squares += value * value; });
+  const float mean = row.Sum(squares, room) / static_cast<float>(p.dim);
   const float scale = 1.0f / sqrtf(mean + p.epsilon);
-  const uint32_t stride = p.out_stride == 0 ? p.dim : p.out_stride;
-  float* const out = p.out + static_cast<size_t>(blockIdx.x) * stride;
-  for (uint32_t i = threadIdx.x; i < p.dim; i += blockDim.x) {
-    out[i] = residual[i] * scale * p.weight[i];
-  }
+  row.WriteAll(p.out, p.out_stride == 0 ? p.dim : p.out_stride, [&](auto values, uint32_t i) {
+    const auto weight = row.Read(p.weight + i);
+#pragma unroll
+    for (uint32_t j = 0; j < row.kWidth; ++j) values.at[j] *= scale * weight.at[j];
+    return values;
+  });
 }
+
+template <uint32_t kRuns, bool kRowPerWarp>
+struct Kernel {
+  static constexpr auto kRun = &RmsNormKernel<kRuns, kRowPerWarp>;
+};
 
 }  // namespace
 
 void EncodeRmsNorm(Stream& stream, const RmsNormParams& params) {
-  const uint32_t threads = params.dim <= 256 ? kSmallThreads : kThreads;
-  stream.Launch("rms_norm", &RmsNormKernel, params.rows, threads,
-                SharedBytes<float>(kBlockReduceRoom), params);
+  const bool aligned = InFours({params.dim, params.out_stride},
+                               {params.residual, params.add, params.weight, params.out});
+  LaunchNorm<Kernel>(stream, "rms_norm", params, aligned, SharedBytes<float>(kBlockReduceRoom));
 }
 
 }  // namespace tandem::kernels::cuda
