@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -22,7 +23,10 @@ struct EmulatedStream {
   cudaError_t error = cudaSuccess;  // stays
 };
 struct EmulatedEvent {
+  using Clock = std::chrono::steady_clock;
   cudaStream_t stream = nullptr;  // of the last record
+  // When the stream came by; null for events that don't time.
+  std::shared_ptr<Clock::time_point> passed{};
 };
 struct EmulatedGraph {
   std::shared_ptr<std::vector<Work>> work = std::make_shared<std::vector<Work>>();
@@ -266,8 +270,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return Drain(stream);
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   *event = new EmulatedEvent();
+  if (flags == cudaEventDefault) {
+    (*event)->passed = std::make_shared<EmulatedEvent::Clock::time_point>();
+  }
   return cudaSuccess;
 }
 
@@ -278,13 +285,24 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->stream = stream;
-  return cudaSuccess;
+  if (event->passed == nullptr) return cudaSuccess;
+  return tandem::emulation::Enqueue(stream, [passed = event->passed] {
+    *passed = EmulatedEvent::Clock::now();
+    return cudaSuccess;
+  });
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return event->stream == nullptr ? cudaSuccess : cudaStreamSynchronize(event->stream);
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (begin->passed == nullptr || end->passed == nullptr) return cudaErrorInvalidResourceHandle;
+  const std::chrono::duration<float, std::milli> took = *end->passed - *begin->passed;
+  *milliseconds = std::max(took.count(), 1e-6f);
+  return cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
