@@ -2,10 +2,11 @@
 // caller.
 //
 // The deadline is the step's (Backend::Submit). Every rank must enqueue the same collectives in the
-// same order. Reductions add rank 0's value first, then 1, 2, ...: runs repeat bit for bit, and all
-// ranks get the same bits. Errors (a rank missing at the deadline, named; an abort) come back from
-// Backend::Wait on every rank. Implementations: local (one process, one communicator per rank, for
-// tests and TP 1), shared memory, NCCL (later).
+// same order. Reductions on the host add rank 0's value first, then 1, 2, ...; a device's may add
+// in an order of its own. Runs repeat bit for bit, and all ranks get the same bits. Errors (a rank
+// missing at the deadline, named; an abort) come back from Backend::Wait on every rank.
+// Implementations: local (one process, one communicator per rank, for tests and TP 1), shared
+// memory, NCCL.
 #ifndef TANDEM_WORKER_COMM_COMMUNICATOR_H_
 #define TANDEM_WORKER_COMM_COMMUNICATOR_H_
 

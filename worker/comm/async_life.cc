@@ -1,0 +1,56 @@
+#include "worker/comm/async_life.h"
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "worker/comm/collective.h"
+
+namespace tandem::worker {
+namespace {
+
+// Long enough to leave the core to the library's own threads.
+constexpr auto kPollInterval = std::chrono::microseconds(50);
+
+}  // namespace
+
+absl::Status AsyncLife::Await(const std::string& what, Deadline deadline) {
+  while (true) {
+    TANDEM_ASSIGN_OR_RETURN(const bool done, Poll());
+    if (done) return absl::OkStatus();
+    if (deadline.Passed()) {
+      return Break(absl::DeadlineExceededError(
+          absl::StrCat("communicator: ", name_, ": not all ranks arrived in time at ", what)));
+    }
+    std::this_thread::sleep_for(kPollInterval);
+  }
+}
+
+absl::StatusOr<bool> AsyncLife::Poll() {
+  if (broken()) return broken_;
+  {
+    std::lock_guard lock(mutex_);
+    if (!requested_.ok()) return Break(requested_);
+  }
+  absl::StatusOr<bool> done = handle_.Done();
+  if (done.ok()) return done;
+  return Break(Annotate(done.status(), absl::StrCat("communicator: ", name_)));
+}
+
+absl::Status AsyncLife::Check() { return Poll().status(); }
+
+void AsyncLife::Cancel(const absl::Status& reason) { Break(AbortReason(reason)).IgnoreError(); }
+
+void AsyncLife::Abort(const absl::Status& reason) {
+  std::lock_guard lock(mutex_);
+  if (requested_.ok()) requested_ = AbortReason(reason);
+}
+
+absl::Status AsyncLife::Break(const absl::Status& reason) {
+  if (broken()) return broken_;
+  broken_ = reason;
+  handle_.Abort();
+  return broken_;
+}
+
+}  // namespace tandem::worker

@@ -1,0 +1,65 @@
+// AsyncLife: the life of a communicator whose library works in the background: joining, in use,
+// broken. Every wait polls, has a deadline and ends when somebody aborts, so nothing here blocks
+// for longer than its caller allows.
+//
+// The library's handle is touched by one thread, the backend's: Abort, which any thread may call,
+// leaves its reason for the next poll, be it of Await here or of Backend::Wait (StreamWatch). The
+// first reason stays and is what everybody gets.
+#ifndef TANDEM_WORKER_COMM_ASYNC_LIFE_H_
+#define TANDEM_WORKER_COMM_ASYNC_LIFE_H_
+
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "kernels/backend.h"
+
+namespace tandem::worker {
+
+// A communicator of the library.
+class AsyncHandle {
+ public:
+  virtual ~AsyncHandle() = default;
+  // Whether the last call has ended; the error of the communicator, if it has one.
+  virtual absl::StatusOr<bool> Done() = 0;
+  // Ends all that is enqueued, here and with the peers. Called once; nothing is called after it.
+  virtual void Abort() = 0;
+};
+
+class AsyncLife : public kernels::StreamWatch {
+ public:
+  // `handle` must outlive this. `name`, such as "rank 1 of 4", goes into errors.
+  AsyncLife(AsyncHandle& handle, std::string name) : handle_(handle), name_(std::move(name)) {}
+
+  // Waits until the handle's last call has ended; `what` it was goes into errors.
+  // DEADLINE_EXCEEDED, the handle's error or an abort's reason: afterwards the handle is aborted.
+  absl::Status Await(const std::string& what, Deadline deadline);
+  // As Await, without waiting: whether it has ended.
+  absl::StatusOr<bool> Poll();
+
+  // Never waits; calls in progress are fine.
+  absl::Status Check() override;
+  void Cancel(const absl::Status& reason) override;
+
+  // From any thread.
+  void Abort(const absl::Status& reason);
+
+  // Once broken, the handle is gone.
+  bool broken() const { return !broken_.ok(); }
+
+ private:
+  // Aborts the handle unless that has happened; why it was.
+  absl::Status Break(const absl::Status& reason);
+
+  AsyncHandle& handle_;
+  const std::string name_;
+  absl::Status broken_;
+  std::mutex mutex_;
+  absl::Status requested_;  // guarded by mutex_
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_COMM_ASYNC_LIFE_H_
