@@ -13,12 +13,6 @@ void EncodeExpertMatMul(Stream& stream, const ExpertMatMulParams&) {
 void EncodeHeadMatMul(Stream& stream, const HeadMatMulParams&) {
   stream.NoteError("HeadMatMul is not there yet");
 }
-void EncodeRopeWriteKv(Stream& stream, const RopeWriteKvParams&) {
-  stream.NoteError("RopeWriteKv is not there yet");
-}
-void EncodeAttention(Stream& stream, const AttentionParams&) {
-  stream.NoteError("Attention is not there yet");
-}
 void EncodeSample(Stream& stream, const SampleParams&) {
   stream.NoteError("Sample is not there yet");
 }
