@@ -64,6 +64,13 @@ std::vector<AttentionShape> LatentShapes() {
   };
 }
 
+// CUDA's tensor cores take queries and weights rounded to 16 bits where pages are no floats.
+float Tolerance(const BackendCase& backend, const AttentionShape& shape) {
+  if (!backend.cuda()) return 3e-6f;
+  if (shape.type == kF32) return 1e-5f;
+  return shape.type == kBF16 ? 8e-3f : 1e-3f;
+}
+
 void ExpectTheFormula(Rig& rig, const AttentionShape& shape, const std::vector<QueryRows>& batch) {
   SCOPED_TRACE(testing::Message() << shape);
   std::vector<float> expected;
@@ -71,7 +78,7 @@ void ExpectTheFormula(Rig& rig, const AttentionShape& shape, const std::vector<Q
     const auto part = NaiveAttention(shape, rows);
     expected.insert(expected.end(), part.begin(), part.end());
   }
-  ExpectClose(Attend(rig, shape, batch), expected, 3e-6f);
+  ExpectClose(Attend(rig, shape, batch), expected, Tolerance(rig.backend_case(), shape));
 }
 
 void ExpectTheFormulaInAMixedBatch(const BackendCase& backend,
@@ -173,7 +180,8 @@ TEST_P(AttentionTest, ExtremeSinks) {
   }
 }
 
-// All the ways in which a row can be computed give the same bits.
+// All the ways in which a row can be computed give the same bits. On a GPU the cut into splits, and
+// which kernel computes a row, depend on the batch: there the results agree within rounding.
 class AttentionBitsTest : public testing::TestWithParam<BackendCase> {};
 TANDEM_INSTANTIATE_BACKENDS(AttentionBitsTest);
 
@@ -200,8 +208,16 @@ std::vector<AttentionShape> BitShapes() {
   };
 }
 
-// Long enough for three splits of the SIMD backends; the reference cuts nothing and takes its time.
-int32_t Length(const BackendCase& backend) { return backend.kernels == "reference" ? 110 : 1090; }
+// Long enough for three splits; the reference cuts nothing and takes its time.
+int32_t Length(const BackendCase& backend) {
+  return backend.kernels == "reference" ? 110 : backend.slow() ? 270 : 1090;
+}
+
+void ExpectSameResult(const Rig& rig, const AttentionShape& shape, const std::vector<float>& actual,
+                      const std::vector<float>& expected) {
+  if (!rig.backend_case().cuda()) return ExpectSameBits(actual, expected);
+  ExpectClose(actual, expected, Tolerance(rig.backend_case(), shape));
+}
 
 std::vector<float> Slice(const std::vector<float>& rows, const AttentionShape& s, int32_t begin,
                          int32_t end) {
@@ -235,13 +251,15 @@ TEST_P(AttentionBitsTest, ChunksAndDecodeDoNotShow) {
       const int32_t from = chunk == 512 ? 0 : std::max(0, length - 5 * chunk);
       for (int32_t begin = from; begin < length; begin += chunk) {
         const int32_t end = std::min(length, begin + chunk);
-        ExpectSameBits(Attend(rig, shape, {{&a, begin, end}}), Slice(whole, shape, begin, end));
+        ExpectSameResult(rig, shape, Attend(rig, shape, {{&a, begin, end}}),
+                         Slice(whole, shape, begin, end));
       }
     }
     for (const int32_t pos :
          {0, 1, 63, 64, 65, 510, 511, 512, 513, 600, 1023, 1024, 1025, length - 1}) {
       if (pos >= length) continue;
-      ExpectSameBits(Attend(rig, shape, {{&a, pos, pos + 1}}), Slice(whole, shape, pos, pos + 1));
+      ExpectSameResult(rig, shape, Attend(rig, shape, {{&a, pos, pos + 1}}),
+                       Slice(whole, shape, pos, pos + 1));
     }
   }
 }
@@ -265,7 +283,8 @@ TEST_P(AttentionBitsTest, OtherRowsDoNotShow) {
     int32_t at = 0;
     for (const QueryRows& rows : batch) {
       const int32_t next = at + rows.end - rows.begin;
-      ExpectSameBits(Attend(rig, shape, {rows}, 16, 9), Slice(together, shape, at, next));
+      ExpectSameResult(rig, shape, Attend(rig, shape, {rows}, 16, 9),
+                       Slice(together, shape, at, next));
       at = next;
     }
   }

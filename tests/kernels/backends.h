@@ -94,9 +94,10 @@ class Random {
 // One backend and the memory of one test.
 class Rig {
  public:
-  explicit Rig(const BackendCase& c) : backend_(MakeOrDie(c)) {}
+  explicit Rig(const BackendCase& c) : case_(c), backend_(MakeOrDie(c)) {}
 
   Backend& backend() { return *backend_; }
+  const BackendCase& backend_case() const { return case_; }
 
   // Device memory with these values, `misaligned_by` elements past an aligned address.
   template <typename T>
@@ -145,6 +146,7 @@ class Rig {
     return reinterpret_cast<T*>(buffers_.back().data()) + misaligned_by;
   }
 
+  const BackendCase case_;
   std::unique_ptr<Backend> backend_;
   std::vector<Buffer> buffers_;
 };
