@@ -8,7 +8,7 @@ readonly BUNDLE_PROGRAMS=(
   //client:tandem
   //coordinator:tandem_coordinator
   //kernels/cuda:device_info
-  //tests/kernels/cuda:op_table
+  //tests/kernels/cuda/table:op_table
   //worker:tandem_worker
   //worker:tandem_worker_cuda
 )

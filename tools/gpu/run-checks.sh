@@ -160,7 +160,7 @@ check_demo() {
 }
 
 check_table() {
-  check table 150 tests/kernels/cuda/op_table
+  check table 150 tests/kernels/cuda/table/op_table
   cat "$results/table.log"
 }
 
