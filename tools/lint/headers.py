@@ -11,7 +11,9 @@ import include_rules
 
 # Without warnings: those are the build's business.
 _FLAGS = ["-std=c++20", "-march=x86-64-v2", "-fsyntax-only", "-w", "-x", "c++"]
-_CUDA_HEADER = re.compile(r"^(cuda|cublas|nccl|cub/)")
+# What needs CUDA is compiled against the emulated toolkit, which every machine has.
+_CUDA = re.compile(r"^(tests/)?kernels/cuda/")
+_CUDA_FLAGS = ["-DTANDEM_CUDA_EMULATION", "-Ikernels/cuda/testing/toolkit"]
 
 
 def check(tree, cache_folder=None):
@@ -24,7 +26,7 @@ def check(tree, cache_folder=None):
         return
     passed_file = cache / "headers_passed"
     passed = set(passed_file.read_text().split()) if passed_file.exists() else set()
-    wanted = {path: key(tree, path) for path in headers_to_check(tree)}
+    wanted = {path: key(tree, path) for path in tree.with_suffix((".h",))}
     todo = [path for path, digest in wanted.items() if digest not in passed]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for path, message in pool.map(lambda path: (path, compile_alone(tree, path, generated)),
@@ -36,22 +38,9 @@ def check(tree, cache_folder=None):
     passed_file.write_text("\n".join(sorted(passed & set(wanted.values()))) + "\n")
 
 
-def headers_to_check(tree):
-    """Our headers, without those that need a CUDA toolkit where there is none."""
-    return [path for path in tree.with_suffix((".h",))
-            if cuda_include() or not any(_CUDA_HEADER.match(header) for _, _, header
-                                         in include_rules.includes(tree.text(path)))]
-
-
-def cuda_include():
-    """The toolkit's include folder, empty if there is none."""
-    folder = os.path.join(os.environ.get("CUDA_HOME") or "/usr/local/cuda", "include")
-    return folder if os.path.isdir(folder) else ""
-
-
 def key(tree, path):
     """A digest of the header, all of ours that it includes, the .proto files and the flags."""
-    digest = hashlib.sha256(" ".join(_FLAGS).encode())
+    digest = hashlib.sha256(" ".join(_FLAGS + _CUDA_FLAGS).encode())
     seen, waiting = set(), [path]
     known = set(tree.paths)
     while waiting:
@@ -69,8 +58,9 @@ def key(tree, path):
 
 def compile_alone(tree, path, generated):
     """The compiler's errors, empty if there are none."""
-    folders = [tree.root, generated, generated / "proto", *filter(None, [cuda_include()])]
-    command = ["g++", *_FLAGS, *(f"-I{folder}" for folder in folders), path]
+    folders = [tree.root, generated, generated / "proto"]
+    flags = _FLAGS + (_CUDA_FLAGS if _CUDA.match(path) else [])
+    command = ["g++", *flags, *(f"-I{folder}" for folder in folders), path]
     result = subprocess.run(command, cwd=tree.root, capture_output=True, text=True, check=False)
     return "\n".join(result.stderr.splitlines()[:8]) if result.returncode else ""
 
