@@ -81,20 +81,37 @@ absl::StatusOr<RunnerPlan> ModelRunner::MakePlan(kernels::Backend& backend) {
   }
   TANDEM_RETURN_IF_ERROR(CountActivations(backend, plan));
   plan.kv = ShapeOfKv(model_.spec(), model_.plan(), options_);
-  plan.buffers_bytes = StepBuffers::DeviceBytes(LimitsFor(plan.kv.NumBlocks(0)));
+  const step::StepLimits limits = LimitsFor(plan.kv.NumBlocks(0));
+  plan.buffers_bytes = StepBuffers::DeviceBytes(limits);
+  if (UsesGraphs()) plan.graph_bytes = DecodeGraphs::DeviceBytes(limits);
   TANDEM_RETURN_IF_ERROR(SizeKvCache(options_, plan));
   return plan;
 }
 
 absl::Status ModelRunner::CountActivations(kernels::Backend& backend, RunnerPlan& plan) {
   const model::ModelSpec& spec = model_.spec();
+  const auto pages = ShapeOnlyPages(spec, model_.plan(), options_);
   backend.BeginEncode(kernels::EncodeMode::kPlan);
-  Arena counting;
-  LayerContext context{.backend = backend, .comm = nullptr, .arena = counting};
-  encoder_.Encode(context, LargestBatch(options_, spec.kv_groups.size()), LargestHead(options_),
-                  ShapeOnlyPages(spec, model_.plan(), options_), {});
+  const auto count = [&](const Batch& batch, const HeadBatch& head) {
+    Arena counting;
+    LayerContext context{.backend = backend, .comm = nullptr, .arena = counting};
+    encoder_.Encode(context, batch, head, pages, {});
+    plan.activation_bytes = std::max<uint64_t>(plan.activation_bytes, counting.peak());
+  };
+  const Batch largest = LargestBatch(options_, spec.kv_groups.size());
+  const HeadBatch head = LargestHead(options_);
+  count(largest, head);
+  // A decode step is another shape, not a smaller one: few rows, each with a whole context.
+  for (const uint32_t size : GraphBatchSizes(largest.num_seqs)) {
+    Batch decode = largest;
+    decode.tokens = decode.num_seqs = size;
+    decode.max_query_len = 1;
+    HeadBatch rows = head;
+    rows.num_samples = rows.slices[0].num_samples = rows.slices[0].num_rows = size;
+    rows.slices[0].num_logprob_rows = rows.slices[0].num_logprobs = 0;
+    count(decode, rows);
+  }
   TANDEM_ASSIGN_OR_RETURN(plan.workspace_bytes, backend.FinishPlan());
-  plan.activation_bytes = counting.peak();
   return absl::OkStatus();
 }
 
@@ -121,6 +138,7 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   }
   limits_ = LimitsFor(num_blocks);
   // What the epoch before had is given back first.
+  graphs_.reset();
   buffers_.reset();
   kv_.reset();
   kernels::Backend& backend = model_.backend();
@@ -131,7 +149,7 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   buffers_.emplace(std::move(buffers));
   comm_ = std::move(comm);
   epoch_ = epoch;
-  return absl::OkStatus();
+  return UsesGraphs() ? CaptureGraphs() : absl::OkStatus();
 }
 
 absl::StatusOr<step::StepResult> ModelRunner::Run(const step::StepDescriptor& step,
@@ -156,8 +174,7 @@ absl::StatusOr<step::StepResult> ModelRunner::Run(const step::StepDescriptor& st
   const int64_t begin = NowMicros();
   {
     StepGuard guard;
-    TANDEM_ASSIGN_OR_RETURN(const StepBuffers::Staged staged, buffers_->Stage(step));
-    Encode(step, staged);
+    TANDEM_RETURN_IF_ERROR(Encode(step));
     const int64_t encoded = NowMicros();
     TANDEM_RETURN_IF_ERROR(backend.Submit(deadline));
     result.timings.encode_us = static_cast<uint32_t>(encoded - begin);
@@ -183,20 +200,44 @@ absl::Status ModelRunner::NoteViolation(const absl::Status& violation) {
   return absl::OkStatus();
 }
 
-void ModelRunner::Encode(const step::StepDescriptor& step, const StepBuffers::Staged& staged) {
+absl::Status ModelRunner::CaptureGraphs() {
+  TANDEM_ASSIGN_OR_RETURN(DecodeGraphs graphs,
+                          DecodeGraphs::Capture(limits_, *buffers_, model_.backend(),
+                                                [&](const Batch& batch, const HeadBatch& head) {
+                                                  EncodeCompute(batch, head, nullptr);
+                                                }));
+  graphs_.emplace(std::move(graphs));
+  return absl::OkStatus();
+}
+
+absl::Status ModelRunner::Encode(const step::StepDescriptor& step) {
   kernels::Backend& backend = model_.backend();
+  const step::StepDescriptor* padded = graphs_.has_value() ? graphs_->Pad(step) : nullptr;
+  TANDEM_ASSIGN_OR_RETURN(const StepBuffers::Staged staged,
+                          buffers_->Stage(padded != nullptr ? *padded : step));
   backend.BeginEncode(kernels::EncodeMode::kRun);
   buffers_->Upload(backend);
+  if (padded != nullptr) {
+    graphs_->EncodeReplay(staged, backend);
+  } else {
+    EncodeCompute(staged.batch, staged.head, &step);
+  }
+  if (staged.head.num_samples + staged.head.num_logprobs > 0) {
+    buffers_->DownloadResults(/*with_logprobs=*/model_.plan().rank == 0, backend);
+  }
+  return absl::OkStatus();
+}
+
+void ModelRunner::EncodeCompute(const Batch& batch, const HeadBatch& head,
+                                const step::StepDescriptor* step) {
   Arena arena(activations_.data(), activations_.bytes());
-  LayerContext context{.backend = backend, .comm = comm_.get(), .arena = arena};
-  encoder_.Encode(context, staged.batch, staged.head, kv_->pages(),
+  LayerContext context{.backend = model_.backend(), .comm = comm_.get(), .arena = arena};
+  encoder_.Encode(context, batch, head, kv_->pages(),
                   {.sampled = buffers_->sampled(),
                    .logprobs = buffers_->logprobs(),
                    .on_logits = [&](const HeadSlice& slice, const float* logits) {
-                     EncodeLogits(step, slice, logits);
+                     if (step != nullptr) EncodeLogits(*step, slice, logits);
                    }});
-  if (staged.head.num_samples + staged.head.num_logprobs == 0) return;
-  buffers_->DownloadResults(/*with_logprobs=*/model_.plan().rank == 0, backend);
 }
 
 void ModelRunner::EncodeLogits(const step::StepDescriptor& step, const HeadSlice& slice,

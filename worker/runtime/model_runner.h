@@ -18,6 +18,7 @@
 #include "common/step/result.h"
 #include "worker/comm/communicator.h"
 #include "worker/model/loaded_model.h"
+#include "worker/runtime/decode_graphs.h"
 #include "worker/runtime/kv_cache.h"
 #include "worker/runtime/runner_options.h"
 #include "worker/runtime/runner_plan.h"
@@ -39,7 +40,8 @@ class ModelRunner {
   // INVALID_ARGUMENT for options that contradict the model, RESOURCE_EXHAUSTED when it does not fit
   // or not even one KV block does.
   absl::StatusOr<RunnerPlan> Prepare();
-  // Allocates the KV pages for the blocks that the group agreed on. `comm` is null for one rank.
+  // Allocates the KV pages for the blocks that the group agreed on, and captures decode graphs
+  // where the backend has them: all ranks at once. `comm` is null for one rank.
   absl::Status Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
                      std::unique_ptr<Communicator> comm);
 
@@ -60,8 +62,12 @@ class ModelRunner {
   // The error that `violation` of the guard is: none where that is not strict, but a line in the
   // log, once.
   absl::Status NoteViolation(const absl::Status& violation);
-  // Encodes a staged step with its copies.
-  void Encode(const step::StepDescriptor& step, const StepBuffers::Staged& staged);
+  bool UsesGraphs() { return !options_.enforce_eager && model_.backend().SupportsGraphs(); }
+  absl::Status CaptureGraphs();
+  // Stages a step and encodes it with its copies.
+  absl::Status Encode(const step::StepDescriptor& step);
+  // What a staged step computes; `step` is null where no logits are wanted.
+  void EncodeCompute(const Batch& batch, const HeadBatch& head, const step::StepDescriptor* step);
   // Logits of the slice's rows that want them, to the host.
   void EncodeLogits(const step::StepDescriptor& step, const HeadSlice& slice, const float* logits);
   // What came back to the host goes to its rows.
@@ -74,6 +80,7 @@ class ModelRunner {
   kernels::Buffer activations_;
   std::optional<StepBuffers> buffers_;
   std::optional<KvCache> kv_;
+  std::optional<DecodeGraphs> graphs_;
   std::unique_ptr<Communicator> comm_;
   Epoch epoch_;
   bool violation_logged_ = false;

@@ -1,0 +1,180 @@
+#include "worker/runtime/decode_graphs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+
+namespace tandem::worker {
+namespace {
+
+// Also a rank that is slower to get here is waited for.
+constexpr auto kFirstRunTimeout = std::chrono::minutes(2);
+// Batch sizes grow by this from here on.
+constexpr uint32_t kSizeStep = 8;
+// Progress is told in about this many lines.
+constexpr size_t kProgressLines = 5;
+
+size_t WidestStride(const step::StepLimits& limits) {
+  return (limits.max_model_len + limits.block_size - 1) / limits.block_size;
+}
+
+size_t TableValues(const step::StepLimits& limits) {
+  return limits.max_seqs * WidestStride(limits);
+}
+
+// Whether all that a graph points to stands where it stood.
+bool SamePlaces(const StepBuffers::Staged& a, const StepBuffers::Staged& b) {
+  const auto same_slots = [](const GroupBatch& x, const GroupBatch& y) {
+    return x.slots == y.slots;
+  };
+  const HeadSlice& head_a = a.head.slices.at(0);
+  const HeadSlice& head_b = b.head.slices.at(0);
+  return a.batch.ids == b.batch.ids && a.batch.positions == b.batch.positions &&
+         a.batch.query_offsets == b.batch.query_offsets &&
+         a.batch.context_lens == b.batch.context_lens &&
+         std::equal(a.batch.groups.begin(), a.batch.groups.end(), b.batch.groups.begin(),
+                    b.batch.groups.end(), same_slots) &&
+         head_a.tokens == head_b.tokens && head_a.sampling == head_b.sampling &&
+         a.head.banned == b.head.banned && a.head.num_samples == b.head.num_samples;
+}
+
+// A step without sequences.
+step::StepDescriptor EmptyStep(size_t num_groups) {
+  step::StepDescriptor step;
+  step.kind = step::StepKind::kDecode;
+  step.query_offsets = {0};
+  step.groups.resize(num_groups);
+  for (auto& group : step.groups) group.table_offsets = {0};
+  return step;
+}
+
+}  // namespace
+
+std::vector<uint32_t> GraphBatchSizes(uint32_t max_seqs) {
+  std::vector<uint32_t> sizes;
+  for (uint32_t size = 1; size < max_seqs; size += size < kSizeStep ? size : kSizeStep) {
+    sizes.push_back(size);
+  }
+  sizes.push_back(max_seqs);
+  return sizes;
+}
+
+bool IsReplayable(const step::StepDescriptor& step) {
+  // Of a decode step every sequence has one token (step::Validate), and no token has two rows.
+  return step.kind == step::StepKind::kDecode && step.rows.size() == step.num_seqs_active &&
+         std::all_of(step.rows.begin(), step.rows.end(),
+                     [](const step::RowRequest& row) { return row.wants == step::kWantSample; });
+}
+
+void PadDecode(const step::StepDescriptor& step, uint32_t batch, step::StepDescriptor& padded) {
+  TANDEM_CHECK(step.num_seqs_active <= batch) << step.num_seqs_active << " in " << batch;
+  padded = step;
+  for (uint32_t s = step.num_seqs_active; s < batch; ++s) {
+    padded.tokens.push_back(0);
+    padded.positions.push_back(0);
+    padded.query_offsets.push_back(s + 1);
+    padded.sequences.push_back({.slot = 0, .adapter = -1, .query_len = 1, .context_len = 0});
+    for (auto& group : padded.groups) {
+      group.table_offsets.push_back(group.table_offsets.back());
+      group.slot_mapping.push_back(-1);
+    }
+    padded.rows.push_back({.token = s, .wants = step::kWantSample, .top_n = 0, .logprobs_of = {}});
+    padded.sampling.push_back({.temperature = 0.0f, .banned = {}});
+  }
+  padded.num_scheduled_tokens = padded.num_seqs_active = batch;
+}
+
+absl::StatusOr<DecodeGraphs> DecodeGraphs::Capture(const step::StepLimits& limits,
+                                                   StepBuffers& buffers, kernels::Backend& backend,
+                                                   const EncodeStep& encode) {
+  DecodeGraphs graphs;
+  graphs.limits_ = limits;
+  TANDEM_ASSIGN_OR_RETURN(graphs.tables_, backend.Allocate(DeviceBytes(limits)));
+  const std::vector<uint32_t> sizes = GraphBatchSizes(limits.max_seqs);
+  const size_t lines = std::max<size_t>(1, sizes.size() / kProgressLines);
+  for (size_t done = 0; done < sizes.size(); ++done) {
+    if (done % lines == 0) {
+      TANDEM_LOG(kInfo) << "capturing decode graphs: " << done << " of " << sizes.size();
+    }
+    TANDEM_RETURN_IF_ERROR(
+        graphs.CaptureOne(sizes[sizes.size() - 1 - done], buffers, backend, encode));
+  }
+  std::reverse(graphs.entries_.begin(), graphs.entries_.end());
+  TANDEM_LOG(kInfo) << "captured decode graphs for up to " << limits.max_seqs << " sequences";
+  return graphs;
+}
+
+uint64_t DecodeGraphs::DeviceBytes(const step::StepLimits& limits) {
+  return limits.num_blocks.size() * TableValues(limits) * sizeof(int32_t);
+}
+
+absl::Status DecodeGraphs::CaptureOne(uint32_t batch, StepBuffers& buffers,
+                                      kernels::Backend& backend, const EncodeStep& encode) {
+  PadDecode(EmptyStep(limits_.num_blocks.size()), batch, padded_);
+  Entry entry{.batch = batch, .inputs = {}, .graph = nullptr};
+  TANDEM_ASSIGN_OR_RETURN(entry.inputs, buffers.Stage(padded_));
+  const Batch fixed = AtFixedTables(entry.inputs.batch);
+
+  backend.BeginEncode(kernels::EncodeMode::kRun);
+  buffers.Upload(backend);
+  encode(fixed, entry.inputs.head);
+  TANDEM_RETURN_IF_ERROR(backend.Submit(Deadline::After(kFirstRunTimeout)));
+  TANDEM_RETURN_IF_ERROR(backend.Wait());
+
+  backend.BeginEncode(kernels::EncodeMode::kCapture);
+  encode(fixed, entry.inputs.head);
+  TANDEM_ASSIGN_OR_RETURN(entry.graph, backend.FinishCapture());
+  entries_.push_back(std::move(entry));
+  return absl::OkStatus();
+}
+
+int32_t* DecodeGraphs::Table(size_t group) const {
+  return reinterpret_cast<int32_t*>(tables_.data()) + group * TableValues(limits_);
+}
+
+Batch DecodeGraphs::AtFixedTables(const Batch& batch) const {
+  Batch fixed = batch;
+  fixed.max_context_len = limits_.max_model_len;
+  for (size_t g = 0; g < fixed.groups.size(); ++g) {
+    fixed.groups[g].block_tables = Table(g);
+    fixed.groups[g].table_stride = static_cast<uint32_t>(WidestStride(limits_));
+  }
+  return fixed;
+}
+
+const step::StepDescriptor* DecodeGraphs::Pad(const step::StepDescriptor& step) {
+  if (!IsReplayable(step)) return nullptr;
+  const auto fits =
+      std::lower_bound(entries_.begin(), entries_.end(), step.num_seqs_active,
+                       [](const Entry& entry, uint32_t wanted) { return entry.batch < wanted; });
+  if (fits == entries_.end()) return nullptr;
+  PadDecode(step, fits->batch, padded_);
+  return &padded_;
+}
+
+void DecodeGraphs::EncodeReplay(const StepBuffers::Staged& staged,
+                                kernels::Backend& backend) const {
+  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& each) {
+    return each.batch == staged.batch.num_seqs;
+  });
+  TANDEM_CHECK(entry != entries_.end() && SamePlaces(staged, entry->inputs))
+      << "a graph's inputs moved, batch " << staged.batch.num_seqs;
+  for (size_t g = 0; g < staged.batch.groups.size(); ++g) {
+    const GroupBatch& group = staged.batch.groups[g];
+    // CopyRows moves four bytes at a time whatever they mean; behind a row's own blocks nothing is
+    // read.
+    backend.CopyRows({.x = reinterpret_cast<const float*>(group.block_tables),
+                      .x_stride = group.table_stride,
+                      .rows = staged.batch.num_seqs,
+                      .dim = group.table_stride,
+                      .y = reinterpret_cast<float*>(Table(g)),
+                      .y_stride = static_cast<uint32_t>(WidestStride(limits_))});
+  }
+  backend.Replay(*entry->graph);
+}
+
+}  // namespace tandem::worker
