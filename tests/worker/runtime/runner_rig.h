@@ -16,9 +16,10 @@ namespace tandem::worker {
 inline constexpr char kLlama[] = "tests/golden/arch/llama/model.gguf";
 
 inline absl::StatusOr<std::unique_ptr<LoadedModel>> LoadLlama(const std::string& device,
-                                                              int rank = 0, int size = 1) {
+                                                              int rank = 0, int size = 1,
+                                                              const std::string& path = kLlama) {
   return LoadedModel::Load(
-      {.path = kLlama,
+      {.path = path,
        .fingerprint = 0,
        .rank = rank,
        .size = size,
