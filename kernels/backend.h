@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -102,6 +103,9 @@ class Backend {
   // Takes a weight in host memory that outlives the backend (the mapped file). UNIMPLEMENTED for a
   // type it can't compute with.
   virtual absl::StatusOr<Weight> PlaceWeight(const Weight& host) = 0;
+  // Where PlaceWeight copies: it tells which part of the host's weight it has copied, part by part,
+  // so that a mapped file's pages can be given back. Empty: nobody is told.
+  virtual void OnWeightCopied(std::function<void(std::span<const std::byte> part)>) {}
   // Zeroed host memory from which and to which copies need no staging (page-locked, for a device).
   virtual absl::StatusOr<Buffer> AllocateHost(size_t bytes) = 0;
   // Of the device that Allocate takes from; nothing where that is the host's own.

@@ -80,6 +80,10 @@ absl::StatusOr<Weight> CudaBackend::PlaceWeight(const Weight& host) {
   return placed;
 }
 
+void CudaBackend::OnWeightCopied(std::function<void(std::span<const std::byte> part)> copied) {
+  upload_->OnCopied(std::move(copied));
+}
+
 std::optional<DeviceMemory> CudaBackend::Memory() {
   size_t free_bytes = 0, total_bytes = 0;
   if (cudaMemGetInfo(&free_bytes, &total_bytes) != cudaSuccess) return std::nullopt;

@@ -10,8 +10,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +39,7 @@ class CudaBackend : public Backend, public DeviceStream {
   absl::StatusOr<Buffer> Allocate(size_t bytes) override;
   absl::StatusOr<Buffer> AllocateHost(size_t bytes) override;
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) override;
+  void OnWeightCopied(std::function<void(std::span<const std::byte> part)> copied) override;
   std::optional<DeviceMemory> Memory() override;
 
   void BeginEncode(EncodeMode mode) override;

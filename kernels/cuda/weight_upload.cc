@@ -58,6 +58,7 @@ absl::StatusOr<Weight> WeightUpload::Place(const Weight& host, Buffer& memory) {
 
   std::byte* to = memory.data();
   size_t filled = 0;
+  const auto* unread = static_cast<const std::byte*>(host.data);  // by copied_
   for (uint64_t row = 0; row < uint64_t{host.rows} * host.count; ++row) {
     const auto* from = static_cast<const std::byte*>(host.data) +
                        row / host.rows * host.matrix_stride_bytes +
@@ -74,6 +75,9 @@ absl::StatusOr<Weight> WeightUpload::Place(const Weight& host, Buffer& memory) {
       if (filled < kStageBytes) continue;
       TANDEM_RETURN_IF_ERROR(Send(to, filled));
       to += std::exchange(filled, 0);
+      // The row that is being read stays.
+      if (copied_) copied_({unread, from});
+      unread = from;
     }
   }
   if (filled > 0) TANDEM_RETURN_IF_ERROR(Send(to, filled));

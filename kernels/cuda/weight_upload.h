@@ -9,6 +9,9 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
+#include <span>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,6 +29,10 @@ class WeightUpload {
   // The weight in device memory of its own, which goes to `memory`: rows padded to a multiple of 16
   // bytes, matrices one behind the other.
   absl::StatusOr<Weight> Place(const Weight& host, Buffer& memory);
+  // Told what has been read of a weight, part by part; see Backend::OnWeightCopied.
+  void OnCopied(std::function<void(std::span<const std::byte> part)> copied) {
+    copied_ = std::move(copied);
+  }
 
  private:
   // One half of the ring; `copied` is behind its last copy.
@@ -41,6 +48,7 @@ class WeightUpload {
   const cudaStream_t stream_;
   std::array<Stage, 2> stages_;
   size_t present_ = 0;
+  std::function<void(std::span<const std::byte> part)> copied_;
 };
 
 }  // namespace tandem::kernels::cuda

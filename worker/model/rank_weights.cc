@@ -1,8 +1,10 @@
 #include "worker/model/rank_weights.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
@@ -90,6 +92,10 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
   std::vector<model::WeightSlice> vectors;
   // A device copies what it is given; paging the file in ahead of that would only fill the host.
   const bool copies = backend.Memory().has_value();
+  if (copies) {
+    backend.OnWeightCopied([&file](std::span<const std::byte> part) { file.DropPages(part); });
+  }
+  const absl::Cleanup quiet = [&] { backend.OnWeightCopied(nullptr); };
   TANDEM_RETURN_IF_ERROR(
       model::ForEachSlice(file, spec, plan, [&](const model::WeightSlice& slice) -> absl::Status {
         if (!copies) PageIn(slice);

@@ -1,8 +1,8 @@
 // RankWeights: one rank's slice of a model's weights, placed on its backend.
 //
 // Matrices are placed as they stand in the file; vectors (norms, biases) become F32 in one buffer.
-// On the CPU matrices are read from the mapping and never copied. A device has copies, made slice
-// by slice, and the mapping's pages are given back after each: the host holds one slice at a time.
+// On the CPU matrices are read from the mapping and never copied. A device has copies, and the
+// mapping's pages are given back while they are made: the host holds a few megabytes at a time.
 // Immutable once loaded; outlives epochs: a reconfigured worker keeps it.
 #ifndef TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
 #define TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
