@@ -64,6 +64,35 @@ std::vector<AttentionShape> LatentShapes() {
   };
 }
 
+// Heads too wide for the kernels of most models.
+std::vector<AttentionShape> WideShapes() {
+  return {
+      {.heads = 4, .heads_per_kv = 2, .head_dim = 192, .value_dim = 128},
+      {.heads = 2, .heads_per_kv = 1, .head_dim = 200, .value_dim = 136, .type = kBF16},
+      {.heads = 2,
+       .heads_per_kv = 2,
+       .head_dim = 256,
+       .value_dim = 256,
+       .window = 40,
+       .type = kQ8_0,
+       .softcap = 50},
+      {.heads = 3, .heads_per_kv = 3, .head_dim = 250, .value_dim = 250, .type = kF32},
+      {.heads = 2,
+       .heads_per_kv = 2,
+       .head_dim = 576,
+       .value_dim = 512,
+       .type = kF32,
+       .latent = true},
+      {.heads = 16,
+       .heads_per_kv = 16,
+       .head_dim = 576,
+       .value_dim = 512,
+       .type = kBF16,
+       .latent = true},
+      {.heads = 3, .heads_per_kv = 3, .head_dim = 288, .value_dim = 320, .type = kQ8_0},
+  };
+}
+
 // CUDA's tensor cores take queries and weights rounded to 16 bits where pages are no floats.
 float Tolerance(const BackendCase& backend, const AttentionShape& shape) {
   if (!backend.cuda()) return 3e-6f;
@@ -99,6 +128,25 @@ TEST_P(AttentionTest, MatchesTheFormulaInAMixedBatch) {
 
 TEST_P(AttentionTest, MatchesTheFormulaOverLatentPages) {
   ExpectTheFormulaInAMixedBatch(GetParam(), LatentShapes());
+}
+
+// One query row per sequence, as a step of decoding has them; contexts of more than one split.
+TEST_P(AttentionTest, MatchesTheFormulaInDecode) {
+  for (const auto& shapes : {Shapes(), LatentShapes(), WideShapes()}) {
+    for (const AttentionShape& shape : shapes) {
+      const DenseSequence a = MakeSequence(shape, 300, 1);
+      Rig rig(GetParam());
+      ExpectTheFormula(rig, shape, {{&a, 299, 300}, {&a, 0, 1}, {&a, 130, 131}});
+    }
+  }
+}
+
+TEST_P(AttentionTest, MatchesTheFormulaForWideHeads) {
+  for (const AttentionShape& shape : WideShapes()) {
+    const DenseSequence a = MakeSequence(shape, 140, 1);
+    Rig rig(GetParam());
+    ExpectTheFormula(rig, shape, {{&a, 139, 140}, {&a, 0, 7}, {&a, 30, 55}});
+  }
 }
 
 // DeepSeek-V3's sizes: all its query heads read one row of 512 + 64.

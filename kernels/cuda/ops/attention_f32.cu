@@ -137,7 +137,7 @@ class FloatAttention {
 };
 
 template <uint32_t kColumns, uint32_t kStages>
-__global__ void __launch_bounds__(kThreads) FloatAttentionKernel(const AttentionArgs a) {
+__global__ void __launch_bounds__(kThreads, 1) FloatAttentionKernel(const AttentionArgs a) {
   const uint32_t seq = SequenceOfTile(a, blockIdx.x);
   const RowTile tile = TileOfSequence(a, seq, blockIdx.x - FirstTile(a, seq), blockIdx.y);
   if (tile.empty) return;

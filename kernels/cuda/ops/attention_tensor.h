@@ -261,7 +261,7 @@ class TensorAttention {
 };
 
 template <typename C>
-__global__ void __launch_bounds__(C::kThreads) TensorAttentionKernel(const AttentionArgs a) {
+__global__ void __launch_bounds__(C::kThreads, 1) TensorAttentionKernel(const AttentionArgs a) {
   const uint32_t seq = SequenceOfTile(a, blockIdx.x);
   const RowTile tile = TileOfSequence(a, seq, blockIdx.x - FirstTile(a, seq), blockIdx.y);
   if (tile.empty) return;
