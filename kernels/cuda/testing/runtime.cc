@@ -54,6 +54,7 @@ struct Device {
   size_t used = 0;
   std::map<const void*, size_t> shared_limits;
   std::string launch_error;  // of the last launch that failed
+  std::function<void(const void*, const cudaLaunchConfig_t&)> see_launch{};
 };
 
 Device& TheDevice() {
@@ -105,6 +106,7 @@ cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
     const size_t allowed =
         limit == device.shared_limits.end() ? kDefaultSharedBytes : limit->second;
     if (shape.shared_bytes > allowed) return cudaErrorInvalidValue;
+    if (device.see_launch != nullptr) device.see_launch(kernel, config);
   }
   return Enqueue(config.stream, [shape, body = std::move(body)] {
     const std::string error = RunGrid(shape, body);
@@ -113,6 +115,11 @@ cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
     TheDevice().launch_error = error;
     return cudaErrorLaunchFailure;
   });
+}
+
+void ObserveLaunches(std::function<void(const void*, const cudaLaunchConfig_t&)> see) {
+  std::lock_guard lock(TheDevice().mutex);
+  TheDevice().see_launch = std::move(see);
 }
 
 cudaError_t AllowSharedBytes(const void* kernel, int bytes) {

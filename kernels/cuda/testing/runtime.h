@@ -108,6 +108,8 @@ namespace tandem::emulation {
 cudaError_t Enqueue(cudaStream_t stream, std::function<cudaError_t()> work);
 cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
                           std::function<void()> body);
+// Called for every launch from now on, when it is encoded.
+void ObserveLaunches(std::function<void(const void* kernel, const cudaLaunchConfig_t& config)> see);
 cudaError_t AllowSharedBytes(const void* kernel, int bytes);
 
 }  // namespace tandem::emulation

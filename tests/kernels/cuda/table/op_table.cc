@@ -24,6 +24,12 @@ absl::Status Finish(Backend& backend) {
   return backend.Wait();
 }
 
+absl::Status Plan(Backend& backend, const EncodeCase& encode) {
+  backend.BeginEncode(EncodeMode::kPlan);
+  encode(backend, 0);
+  return backend.FinishPlan().status();
+}
+
 absl::StatusOr<double> MedianReplay(Backend& backend, const Graph& graph) {
   auto& stream = dynamic_cast<DeviceStream&>(backend);
   cuda::Timer timer(static_cast<cudaStream_t>(stream.handle()));
@@ -86,9 +92,7 @@ absl::StatusOr<double> TimeCase(const OpCase& one, const TableSizes& sizes,
   const size_t calls = sizes.cold_bytes <= 1 ? 1 : std::max(variants, kCalls);
   CaseMemory memory(*backend);
   const EncodeCase encode = one.prepare(memory, variants);
-  backend->BeginEncode(EncodeMode::kPlan);
-  encode(*backend, 0);
-  TANDEM_RETURN_IF_ERROR(backend->FinishPlan().status());
+  TANDEM_RETURN_IF_ERROR(Plan(*backend, encode));
   // Once outside the graph: what is loaded at a first launch can't be captured.
   backend->BeginEncode(EncodeMode::kRun);
   encode(*backend, 0);
@@ -98,6 +102,16 @@ absl::StatusOr<double> TimeCase(const OpCase& one, const TableSizes& sizes,
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, backend->FinishCapture());
   TANDEM_ASSIGN_OR_RETURN(const double seconds, MedianReplay(*backend, *graph));
   return seconds / static_cast<double>(calls);
+}
+
+absl::Status EncodeOnly(const OpCase& one, const BackendMaker& make_backend) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, make_backend());
+  CaseMemory memory(*backend);
+  const EncodeCase encode = one.prepare(memory, 1);
+  TANDEM_RETURN_IF_ERROR(Plan(*backend, encode));
+  backend->BeginEncode(EncodeMode::kCapture);
+  encode(*backend, 0);
+  return backend->FinishCapture().status();
 }
 
 double FloorSeconds(const OpCase& one, const cuda::Ceilings& ceilings) {

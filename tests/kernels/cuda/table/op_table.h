@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
 #include "kernels/cuda/ceilings.h"
@@ -23,6 +24,9 @@ std::vector<OpCase> AllCases(const TableSizes& sizes);
 // Median seconds of one call, of several replays of a graph of many calls.
 absl::StatusOr<double> TimeCase(const OpCase& one, const TableSizes& sizes,
                                 const BackendMaker& make_backend);
+
+// Sets the case up and records its calls, which run nothing.
+absl::Status EncodeOnly(const OpCase& one, const BackendMaker& make_backend);
 
 // The seconds that `ceilings` allow the case at best.
 double FloorSeconds(const OpCase& one, const cuda::Ceilings& ceilings);

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/cuda-kernels.md: what every kernel takes of a multiprocessor, and its floor.
+
+usage: kernel_report.py [--launches PROGRAM]
+
+Registers, stack frames and spills are ptxas's, for both machine codes. Shared memory is dynamic: what a launch asks for at the
+shapes of tests/kernels/cuda/table comes from PROGRAM, bazel's //tests/kernels/cuda/table:op_launches, which encodes those ops without
+running them; without --launches the column keeps out. Needs nvcc and c++filt, no GPU.
+"""
+
+import argparse
+import ast
+import collections
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+OPS = ROOT / "kernels/cuda/ops"
+DOC = ROOT / "docs/cuda-kernels.md"
+ARCHITECTURES = {"sm_80": "compute_80", "sm_90a": "compute_90a"}
+MANGLED_FILE = re.compile(r"\d+_GLOBAL__N__[0-9a-f]+_\d+_\w+?_[0-9a-f]{8}(?=\d+[A-Z])")
+
+
+def nvcc_flags():
+    """The build's own (bazel/cuda.bzl)."""
+    text = (ROOT / "bazel/cuda.bzl").read_text()
+    return ast.literal_eval(re.search(r"^_NVCC_FLAGS = (\[.*?^\])", text, re.M | re.S).group(1))
+
+
+def compile_verbose(job):
+    """(path, architecture) -> ptxas's report."""
+    path, architecture = job
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            ["nvcc", "-cubin", "-x", "cu", f"-gencode=arch={ARCHITECTURES[architecture]},code={architecture}", *nvcc_flags(),
+             "-Xptxas", "-v", "-I.", str(path.relative_to(ROOT)), "-o", f"{folder}/out.cubin"],
+            cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"kernel_report: {path.name}: {done.stderr.strip()}")
+    return done.stdout + done.stderr
+
+
+def parse(report):
+    """Yields (mangled name, registers, stack bytes, spill bytes)."""
+    name, stack, spills = None, 0, 0
+    for line in report.splitlines():
+        if match := re.search(r"Compiling entry function '(\S+)'", line):
+            name, stack, spills = match.group(1), 0, 0
+        elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
+            # Device functions that are not inlined have lines of their own; what they take counts for the kernel.
+            stack += int(match.group(1))
+            spills += int(match.group(2)) + int(match.group(3))
+        elif (match := re.search(r"Used (\d+) registers", line)) and name:
+            yield name, int(match.group(1)), stack, spills
+            name = None
+
+
+def demangle(names):
+    """Kernels' names without namespaces, template arguments and parameters."""
+    text = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
+    return {name: re.search(r"(\w+?Kernel\w*|\w+)(?:<|\()", re.sub(r"^.*?(?=\w*Kernel)", "", shown)).group(1)
+            for name, shown in zip(names, text.splitlines())}
+
+
+def floor_of(path):
+    """The floor that a file states, or the first of its own headers that does."""
+    text = path.read_text()
+    own = [ROOT / name for name in re.findall(r'#include "(kernels/cuda/ops/\w+\.h)"', text)]
+    for source in [text, *(header.read_text() for header in own if header.exists())]:
+        if match := re.search(r"// Floor: (.*(?:\n// .+)*)", source):
+            return re.sub(r"\s*\n// ", " ", match.group(1))
+    return ""
+
+
+def span(values):
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def kernel_table(launches):
+    files = sorted(OPS.glob("*.cu"))
+    jobs = [(path, architecture) for path in files for architecture in ARCHITECTURES]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        reports = dict(zip(jobs, pool.map(compile_verbose, jobs)))
+    found = collections.defaultdict(lambda: collections.defaultdict(list))
+    for (path, architecture), report in reports.items():
+        entries = list(parse(report))
+        shown = demangle([entry[0] for entry in entries])
+        for name, *figures in entries:
+            found[path, shown[name]][architecture].append(figures)
+    lines = ["| kernel | file | forms | registers, sm_80 | sm_90a | shared memory, bytes | stack, bytes | spills, bytes |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for (path, kernel), figures in found.items():
+        everything = [one for entries in figures.values() for one in entries]
+        lines.append("| " + " | ".join([
+            f"`{kernel}`", path.name, str(len(figures["sm_90a"])),
+            *(span([one[0] for one in figures[a]]) for a in ARCHITECTURES),
+            launches.get(kernel, ""), span([one[1] for one in everything]), span([one[2] for one in everything])]) + " |")
+    total = sum(len(figures["sm_90a"]) for figures in found.values())
+    spilling = sorted({kernel for (_, kernel), figures in found.items() for entries in figures.values() for one in entries if one[2]})
+    lines += ["", f"{total} kernels in {len(files)} files; " +
+              (f"spills: {', '.join(spilling)}." if spilling else "none spills on either architecture.")]
+    floors = ["| file | floor |", "| --- | --- |", *(f"| {path.name} | {floor_of(path)} |" for path in files)]
+    return lines, floors, spilling
+
+
+def shared_bytes(program):
+    """Kernel -> the span of shared memory that launches ask for. PROGRAM prints `address bytes`, beside one known address."""
+    if program is None:
+        return {}
+    lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
+    symbols = {}
+    for line in subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.splitlines():
+        parts = line.split()
+        if len(parts) == 3 and parts[1] in "tTwWvV":
+            symbols[int(parts[0], 16)] = parts[2]
+    known = next(address for address, name in symbols.items() if name == "main")
+    base = int(lines[0], 16) - known
+    asked = collections.defaultdict(set)
+    for line in lines[1:]:
+        address, count = line.split()
+        asked[symbols[int(address, 16) - base]].add(int(count))
+    names = demangle(list(asked))
+    merged = collections.defaultdict(set)
+    for name, counts in asked.items():
+        merged[names[name]] |= counts
+    return {kernel: span(counts) for kernel, counts in merged.items()}
+
+
+def replace(text, name, lines):
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    if begin not in text or end not in text:
+        sys.exit(f"kernel_report: {DOC.name} has no place for {name}")
+    return text[:text.index(begin) + len(begin)] + "\n".join(lines) + "\n" + text[text.index(end):]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--launches", help="op_launches, built")
+    arguments = parser.parse_args()
+    kernels, floors, spilling = kernel_table(shared_bytes(arguments.launches))
+    text = replace(DOC.read_text(), "kernels", kernels)
+    DOC.write_text(replace(text, "floors", floors))
+    print(kernels[-1])
+    return 1 if spilling else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
