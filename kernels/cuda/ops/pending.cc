@@ -10,9 +10,6 @@ void EncodeMatMul(Stream& stream, DenseGemm&, const MatMulParams&) {
 void EncodeExpertMatMul(Stream& stream, const ExpertMatMulParams&) {
   stream.NoteError("ExpertMatMul is not there yet");
 }
-void EncodeHeadMatMul(Stream& stream, const HeadMatMulParams&) {
-  stream.NoteError("HeadMatMul is not there yet");
-}
 void EncodeSample(Stream& stream, const SampleParams&) {
   stream.NoteError("Sample is not there yet");
 }
