@@ -1,5 +1,6 @@
 // Philox 4x32-10: random numbers as a function of a counter, so that a draw depends on nothing but
-// (seed, position). Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11.
+// (seed, position). constexpr, so that kernels of devices can call it. Source: Salmon et al.,
+// "Parallel random numbers: as easy as 1, 2, 3", SC11.
 #ifndef TANDEM_KERNELS_HOST_PHILOX_H_
 #define TANDEM_KERNELS_HOST_PHILOX_H_
 
@@ -8,8 +9,8 @@
 
 namespace tandem::kernels::host {
 
-inline std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter,
-                                          std::array<uint32_t, 2> key) {
+constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter,
+                                             std::array<uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * counter[0];
     const uint64_t b = uint64_t{0xCD9E8D57} * counter[2];
@@ -22,7 +23,7 @@ inline std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter,
 }
 
 // Uniform in [0, 1), 53 bits; the key is the seed, the counter the position.
-inline double UniformDraw(uint64_t seed, uint64_t position) {
+constexpr double UniformDraw(uint64_t seed, uint64_t position) {
   const auto words =
       Philox4x32({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), 0, 0},
                  {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});

@@ -94,7 +94,9 @@ class Random {
 // One backend and the memory of one test.
 class Rig {
  public:
-  explicit Rig(const BackendCase& c) : case_(c), backend_(MakeOrDie(c)) {}
+  explicit Rig(const BackendCase& c) : Rig(c, MakeOrDie(c)) {}
+  Rig(const BackendCase& c, std::unique_ptr<Backend> backend)
+      : case_(c), backend_(std::move(backend)) {}
 
   Backend& backend() { return *backend_; }
   const BackendCase& backend_case() const { return case_; }

@@ -1,0 +1,32 @@
+// ForEach: a block's threads go over an array, each with several loads under way at once.
+#ifndef TANDEM_KERNELS_CUDA_DEVICE_FOR_EACH_H_
+#define TANDEM_KERNELS_CUDA_DEVICE_FOR_EACH_H_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace tandem::kernels::cuda {
+
+// Calls f(i, x[i]) for all i < n, each in one thread of the one-dimensional block, always the same.
+template <uint32_t kThreads, typename F>
+__device__ void ForEach(const float* x, uint32_t n, F f) {
+  constexpr uint32_t kLoads = 8;
+  for (uint32_t begin = threadIdx.x; begin < n; begin += kLoads * kThreads) {
+    float values[kLoads];
+#pragma unroll
+    for (uint32_t j = 0; j < kLoads; ++j) {
+      const uint32_t i = begin + j * kThreads;
+      values[j] = i < n ? x[i] : 0.0f;
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < kLoads; ++j) {
+      const uint32_t i = begin + j * kThreads;
+      if (i < n) f(i, values[j]);
+    }
+  }
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_DEVICE_FOR_EACH_H_
