@@ -19,25 +19,13 @@
 
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/block_words.h"
+#include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/device/blocks_of_256.h"
 #include "kernels/cuda/device/blocks_of_32.h"
+#include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/device/numbers.h"
 
 namespace tandem::kernels::cuda {
-
-// Whether values are plain floats or halves rather than blocks.
-constexpr bool IsPlain(tensor::Type type) {
-  return type == tensor::Type::kF32 || type == tensor::Type::kF16 || type == tensor::Type::kBF16;
-}
-
-// 32 activations as bytes with one scale: x[4 i + j] = scale * byte j of q[i], each in [-127, 127].
-// Sums are of the bytes of the first and of the second 16.
-struct alignas(16) Int8Group {
-  int q[8];
-  float scale;
-  int sum_low;
-  int sum_high;
-};
 
 // 32 weights, unpacked once for as many activations as they meet.
 template <tensor::Type kType>
@@ -129,7 +117,21 @@ __device__ __forceinline__ WeightGroup<kType> LoadGroup(const std::byte* row, ui
   return group;
 }
 
-// The dot product of 32 weights and 32 activations: exact in integers, scaled in float.
+// Activations that an earlier kernel has written.
+__device__ __forceinline__ Int8Group LoadInt8Group(const Int8Group* from) {
+  uint32_t words[12];
+  LoadWords<16>(reinterpret_cast<const std::byte*>(from), words);
+  Int8Group x;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x.q[i] = static_cast<int>(words[i]);
+  x.scale = __uint_as_float(words[8]);
+  x.sum_low = static_cast<int>(words[9]);
+  x.sum_high = static_cast<int>(words[10]);
+  return x;
+}
+
+// The dot product of 32 weights and 32 activations: exact in integers, scaled in float. Which
+// operations are fused is said, so that the bits are the same wherever it is inlined.
 template <tensor::Type kType>
 __device__ __forceinline__ float Dot(const WeightGroup<kType>& w, const Int8Group& x) {
   using F = Format<kType>;
@@ -143,21 +145,21 @@ __device__ __forceinline__ float Dot(const WeightGroup<kType>& w, const Int8Grou
     low -= F::kOffset * x.sum_low;
     high -= F::kOffset * x.sum_high;
   }
+  const auto& [scale, min] = w.scales;
   float sum;
   if constexpr (F::kHalves) {
-    sum =
-        w.scales.scale[0] * static_cast<float>(low) + w.scales.scale[1] * static_cast<float>(high);
+    sum = fmaf(scale[1], static_cast<float>(high), __fmul_rn(scale[0], static_cast<float>(low)));
     if constexpr (F::kHasMin) {
-      sum -= w.scales.min[0] * static_cast<float>(x.sum_low) +
-             w.scales.min[1] * static_cast<float>(x.sum_high);
+      sum = fmaf(-min[0], static_cast<float>(x.sum_low), sum);
+      sum = fmaf(-min[1], static_cast<float>(x.sum_high), sum);
     }
   } else {
-    sum = w.scales.scale[0] * static_cast<float>(low + high);
+    sum = __fmul_rn(scale[0], static_cast<float>(low + high));
     if constexpr (F::kHasMin) {
-      sum -= w.scales.min[0] * static_cast<float>(x.sum_low + x.sum_high);
+      sum = fmaf(-min[0], static_cast<float>(x.sum_low + x.sum_high), sum);
     }
   }
-  return sum * x.scale;
+  return __fmul_rn(sum, x.scale);
 }
 
 template <tensor::Type kType>

@@ -1,5 +1,5 @@
-// From a weight's type, known when a launch is encoded, to the template that is made for it. Host
-// code.
+// From a weight's type, known when a launch is encoded, to the template that is made for it. For
+// host code.
 //
 //   DispatchType(weight.type, [&](auto type) { stream.Launch("x", &Kernel<type()>, ...); });
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_DISPATCH_H_
@@ -11,6 +11,11 @@
 #include "common/tensor/type.h"
 
 namespace tandem::kernels::cuda {
+
+// Whether values are plain floats or halves rather than blocks.
+constexpr bool IsPlain(tensor::Type type) {
+  return type == tensor::Type::kF32 || type == tensor::Type::kF16 || type == tensor::Type::kBF16;
+}
 
 template <tensor::Type... kTypes>
 struct TypeList {

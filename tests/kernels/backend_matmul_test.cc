@@ -1,0 +1,347 @@
+// MatMul on every backend and weight type, through the Backend: close to the exact product whatever
+// the shape, the number of tokens and the cut, and rows that don't depend on each other where few
+// tokens are multiplied.
+//
+// How close: the reference multiplies floats; cpu rounds activations to bytes for block-quantised
+// weights; cuda does so for up to 8 tokens, and rounds weights and activations to BF16 for more,
+// except that F32 weights always are multiplied in float.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/kernels/backends.h"
+#include "tests/kernels/matmul_problem.h"
+
+namespace tandem::kernels {
+namespace {
+
+using cpu::Matrix;
+using cpu::RandomFloats;
+using tensor::Type;
+
+constexpr uint32_t kFewTokens = 8;
+
+// One weight of a call, and what to compare with.
+struct Part {
+  Matrix matrix;
+  std::vector<float> bias;  // empty: none
+};
+
+Part MakePart(uint32_t seed, Type type, uint32_t rows, uint32_t cols, bool bias) {
+  return {cpu::RandomMatrix(seed, type, rows, cols),
+          bias ? Random(seed).Floats(rows, -3, 3) : std::vector<float>()};
+}
+
+// Where the call's x stands and what of it counts.
+struct Input {
+  uint32_t tokens;
+  uint32_t col_begin;
+  uint32_t col_count;
+  std::vector<float> x;  // (tokens, col_count), dense
+
+  Input First(uint32_t n) const { return Slice(0, n); }
+  Input Slice(uint32_t begin, uint32_t n) const {
+    const auto at = x.begin() + static_cast<ptrdiff_t>(size_t{begin} * col_count);
+    return {n, col_begin, col_count, {at, at + static_cast<ptrdiff_t>(size_t{n} * col_count)}};
+  }
+};
+
+Input MakeInput(uint32_t seed, uint32_t tokens, uint32_t col_begin, uint32_t col_count) {
+  return {tokens, col_begin, col_count, RandomFloats(seed, size_t{tokens} * col_count)};
+}
+
+// How rows of x and y lie in memory.
+struct Layout {
+  uint32_t x_padding = 0;
+  uint32_t x_misaligned_by = 0;
+  uint32_t y_padding = 0;
+};
+
+constexpr float kLeft = -7.5f;  // what the padding of y holds
+
+// y of every part, (tokens, rows) dense.
+std::vector<std::vector<float>> Multiply(Rig& rig, const std::vector<const Part*>& parts,
+                                         const Input& input, Layout layout = {}) {
+  const uint32_t x_stride = input.col_count + layout.x_padding;
+  // Whoever reads between rows gets NaNs.
+  std::vector<float> x(size_t{input.tokens} * x_stride, std::numeric_limits<float>::quiet_NaN());
+  for (uint32_t t = 0; t < input.tokens; ++t) {
+    std::copy_n(input.x.begin() + static_cast<ptrdiff_t>(size_t{t} * input.col_count),
+                input.col_count, x.begin() + static_cast<ptrdiff_t>(size_t{t} * x_stride));
+  }
+  MatMulParams params = {};
+  params.x = rig.Put(x, layout.x_misaligned_by);
+  params.tokens = input.tokens;
+  params.x_stride = x_stride;
+  params.num_projections = static_cast<uint32_t>(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Weight weight = parts[i]->matrix.weight();
+    weight.col_begin = input.col_begin;
+    weight.col_count = input.col_count;
+    const auto placed = rig.backend().PlaceWeight(weight);
+    EXPECT_TRUE(placed.ok()) << placed.status();
+    const uint32_t y_stride = weight.rows + layout.y_padding;
+    params.projections[i] = {*placed, parts[i]->bias.empty() ? nullptr : rig.Put(parts[i]->bias),
+                             rig.Put(std::vector<float>(size_t{input.tokens} * y_stride, kLeft)),
+                             y_stride};
+  }
+  rig.Run([&](Backend& b) { b.MatMul(params); });
+  std::vector<std::vector<float>> all;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Projection& p = params.projections[i];
+    const auto padded = rig.Get(p.y, size_t{input.tokens} * p.y_stride);
+    auto& dense = all.emplace_back();
+    for (size_t at = 0; at < padded.size(); ++at) {
+      if (at % p.y_stride < p.weight.rows) {
+        dense.push_back(padded[at]);
+      } else {
+        EXPECT_EQ(padded[at], kLeft) << "beside row " << at / p.y_stride;
+      }
+    }
+  }
+  return all;
+}
+
+class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
+ protected:
+  // What the backend does to its inputs before it multiplies them.
+  bool ToBytes(Type type, uint32_t tokens) const {
+    if (GetParam().kernels == "reference" || !cpu::Quantised(type)) return false;
+    return !GetParam().cuda() || tokens <= kFewTokens;
+  }
+  bool ToBf16(Type type, uint32_t tokens) const {
+    return GetParam().cuda() && type != Type::kF32 && tokens > kFewTokens;
+  }
+  // Columns near `wish` that the type allows; odd for plain types.
+  static uint32_t Cols(Type type, uint32_t wish) {
+    const uint32_t block = tensor::Traits(type).block_values;
+    return block == 1 ? wish + 5 : std::max(wish / block, 1u) * block;
+  }
+
+  void ExpectNear(const Part& part, const Input& input, const std::vector<float>& y) const {
+    const Matrix& m = part.matrix;
+    const std::vector<float> steps = Steps(m.type, input);
+    const double product_error = ToBf16(m.type, input.tokens) ? 0x1p-7 : 0.0;
+    // F32 has to be exact up to the order of float sums.
+    const double sum_error = m.type == Type::kF32 ? 1e-5 : 1e-4;
+    std::vector<float> w(m.cols);
+    ASSERT_EQ(y.size(), size_t{input.tokens} * m.rows);
+    for (uint32_t r = 0; r < m.rows; ++r) {
+      tensor::Dequantize(m.type, m.row(r), w.data(), m.cols);
+      for (uint32_t t = 0; t < input.tokens; ++t) {
+        double exact = part.bias.empty() ? 0.0 : part.bias[r];
+        double magnitude = std::fabs(exact), rounding = 0;
+        for (uint32_t c = 0; c < input.col_count; ++c) {
+          const size_t at = size_t{t} * input.col_count + c;
+          const double weight = w[input.col_begin + c];
+          exact += weight * input.x[at];
+          magnitude += std::fabs(weight * input.x[at]);
+          rounding += std::fabs(weight) * steps[at];
+        }
+        const double slack =
+            rounding + magnitude * product_error + (magnitude + rounding) * sum_error + 1e-30;
+        ASSERT_NEAR(y[size_t{t} * m.rows + r], exact, slack)
+            << tensor::Name(m.type) << ", " << input.tokens << " tokens, row " << r << " token "
+            << t;
+      }
+    }
+  }
+
+ private:
+  // How far rounding to bytes may move each value of x: half a step of its group of 32 columns.
+  std::vector<float> Steps(Type type, const Input& input) const {
+    std::vector<float> steps(input.x.size());
+    if (!ToBytes(type, input.tokens)) return steps;
+    for (uint32_t t = 0; t < input.tokens; ++t) {
+      const float* const x = &input.x[size_t{t} * input.col_count];
+      for (uint32_t begin = 0; begin < input.col_count;) {
+        const uint32_t end =
+            std::min((input.col_begin + begin) / 32 * 32 + 32 - input.col_begin, input.col_count);
+        float largest = 0;
+        for (uint32_t c = begin; c < end; ++c) largest = std::max(largest, std::fabs(x[c]));
+        for (; begin < end; ++begin) {
+          steps[size_t{t} * input.col_count + begin] = largest / 127.0f * 0.5001f;
+        }
+      }
+    }
+    return steps;
+  }
+};
+
+TEST_P(BackendMatMulTest, EveryTypeAndNumberOfTokens) {
+  Rig rig(GetParam());
+  for (const Type type : cpu::Types()) {
+    const uint32_t cols = Cols(type, 512);
+    const Part part = MakePart(1, type, 21, cols, false);
+    for (const uint32_t tokens : {1u, 2u, 3u, 5u, 8u, 9u, 40u}) {
+      const Input input = MakeInput(tokens, tokens, 0, cols);
+      ExpectNear(part, input, Multiply(rig, {&part}, input)[0]);
+    }
+  }
+}
+
+TEST_P(BackendMatMulTest, EveryNumberOfRows) {
+  Rig rig(GetParam());
+  for (const Type type : {Type::kF32, Type::kF16, Type::kQ8_0, Type::kQ4_K}) {
+    const uint32_t cols = Cols(type, 64);
+    for (uint32_t rows = 1; rows <= 9; ++rows) {
+      const Part part = MakePart(rows, type, rows, cols, true);
+      for (const uint32_t tokens : {1u, 8u, 9u}) {
+        const Input input = MakeInput(tokens, tokens, 0, cols);
+        ExpectNear(part, input, Multiply(rig, {&part}, input)[0]);
+      }
+    }
+  }
+}
+
+// Longer than the threads of a block take at once.
+TEST_P(BackendMatMulTest, LongRows) {
+  Rig rig(GetParam());
+  for (const Type type : {Type::kF32, Type::kBF16, Type::kQ4_0, Type::kQ6_K}) {
+    const uint32_t cols = Cols(type, 5 * 1024);
+    const Part part = MakePart(3, type, 7, cols, false);
+    for (const uint32_t tokens : {1u, 4u, 12u}) {
+      const Input input = MakeInput(tokens, tokens, 0, cols);
+      ExpectNear(part, input, Multiply(rig, {&part}, input)[0]);
+    }
+  }
+}
+
+TEST_P(BackendMatMulTest, StridesAndAddressesOfAllSorts) {
+  Rig rig(GetParam());
+  for (const Type type : cpu::Types()) {
+    const uint32_t cols = Cols(type, 256);
+    const Part part = MakePart(4, type, 13, cols, true);
+    for (const uint32_t tokens : {1u, 5u, 9u}) {
+      const Input input = MakeInput(tokens, tokens, 0, cols);
+      for (const Layout layout : {Layout{3, 1, 4}, Layout{4, 0, 3}, Layout{8, 4, 0}}) {
+        ExpectNear(part, input, Multiply(rig, {&part}, input, layout)[0]);
+      }
+    }
+  }
+}
+
+TEST_P(BackendMatMulTest, CutsInsideBlocksCountAsZeros) {
+  Rig rig(GetParam());
+  for (const Type type : cpu::Types()) {
+    const uint32_t cols = Cols(type, 512);
+    const Part part = MakePart(5, type, 9, cols, false);
+    const std::pair<uint32_t, uint32_t> cuts[] = {{0, 100}, {100, 200},      {256, 256},   {257, 1},
+                                                  {255, 3}, {31, cols - 31}, {cols - 1, 1}};
+    for (const auto& [begin, count] : cuts) {
+      for (const uint32_t tokens : {1u, 7u, 11u}) {
+        const Input input = MakeInput(begin + count, tokens, begin, count);
+        ExpectNear(part, input, Multiply(rig, {&part}, input)[0]);
+      }
+    }
+  }
+}
+
+TEST_P(BackendMatMulTest, SeveralProjectionsHaveTheBitsOfEachAlone) {
+  Rig rig(GetParam());
+  const Type mixes[][3] = {
+      {Type::kQ4_K, Type::kQ4_K, Type::kQ6_K},   {Type::kQ8_0, Type::kF32, Type::kQ8_0},
+      {Type::kQ2_K, Type::kQ5_1, Type::kIQ4_XS}, {Type::kF16, Type::kBF16, Type::kF16},
+      {Type::kF32, Type::kF32, Type::kF32},      {Type::kMXFP4, Type::kQ3_K, Type::kBF16}};
+  const uint32_t cols = 512;
+  for (const auto& mix : mixes) {
+    const Part parts[] = {MakePart(6, mix[0], 37, cols, true), MakePart(7, mix[1], 16, cols, false),
+                          MakePart(8, mix[2], 5, cols, true)};
+    for (const auto& [begin, count] : {std::pair{0u, cols}, std::pair{96u, 300u}}) {
+      for (const uint32_t tokens : {1u, 4u, 20u}) {
+        const Input input = MakeInput(tokens, tokens, begin, count);
+        const auto merged = Multiply(rig, {&parts[0], &parts[1], &parts[2]}, input);
+        for (size_t i = 0; i < 3; ++i) {
+          ExpectNear(parts[i], input, merged[i]);
+          ExpectSameBits(merged[i], Multiply(rig, {&parts[i]}, input)[0]);
+        }
+      }
+    }
+  }
+}
+
+// Beyond a few tokens cuda multiplies by a library, whose sums depend on the shape: there rows are
+// only near each other.
+TEST_P(BackendMatMulTest, ARowsBitsDependOnItAlone) {
+  const uint32_t most = GetParam().cuda() ? kFewTokens : 20;
+  for (const Type type : cpu::Types()) {
+    Rig rig(GetParam());
+    const uint32_t cols = Cols(type, 512), rows = 11;
+    const Part part = MakePart(9, type, rows, cols, true);
+    const Input all = MakeInput(10, most, 0, cols);
+    std::vector<float> alone;
+    for (uint32_t t = 0; t < most; ++t) {
+      const auto y = Multiply(rig, {&part}, all.Slice(t, 1))[0];
+      alone.insert(alone.end(), y.begin(), y.end());
+    }
+    for (uint32_t tokens = 2; tokens <= most; ++tokens) {
+      const auto y = Multiply(rig, {&part}, all.First(tokens))[0];
+      ExpectSameBits(y, {alone.begin(), alone.begin() + size_t{tokens} * rows});
+    }
+  }
+}
+
+TEST_P(BackendMatMulTest, ValuesThatAreNotFiniteStayInTheirRow) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  for (const Type type : {Type::kF32, Type::kF16, Type::kQ8_0, Type::kQ4_K, Type::kMXFP4}) {
+    Rig rig(GetParam());
+    const uint32_t cols = Cols(type, 256);
+    const Part part = MakePart(11, type, 10, cols, false);
+    for (const uint32_t tokens : {3u, 8u, 12u}) {
+      const Input clean = MakeInput(12, tokens, 0, cols);
+      const auto expected = Multiply(rig, {&part}, clean)[0];
+      for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kInf, -kInf}) {
+        Input poisoned = clean;
+        poisoned.x[cols + 40] = bad;  // of token 1
+        const auto y = Multiply(rig, {&part}, poisoned)[0];
+        for (size_t i = 0; i < y.size(); ++i) {
+          if (i / 10 == 1) {
+            EXPECT_FALSE(std::isfinite(y[i])) << tensor::Name(type);
+          } else {
+            EXPECT_EQ(y[i], expected[i]) << tensor::Name(type) << " token " << i / 10;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(BackendMatMulTest, ZeroAndTinyActivations) {
+  for (const Type type : cpu::Types()) {
+    Rig rig(GetParam());
+    const uint32_t cols = Cols(type, 256);
+    const Part part = MakePart(13, type, 6, cols, false);
+    for (const float value : {0.0f, -0.0f, 1e-42f, 1e-36f, 1e-29f}) {
+      const Input input = {1, 0, cols, std::vector<float>(cols, value)};
+      const std::vector<float> y = Multiply(rig, {&part}, input)[0];
+      for (const float out : y) {
+        EXPECT_LE(std::fabs(out), value == 0.0f ? 0.0f : 1e-20f) << tensor::Name(type);
+      }
+    }
+  }
+}
+
+// Rows so long that 128 of them are all that cuda dequantises at a time.
+TEST_P(BackendMatMulTest, MoreRowsThanATileHas) {
+  const uint32_t cols = (1 << 17) + 256;
+  const Part part = MakePart(14, Type::kQ8_0, 130, cols, true);
+  Rig rig(GetParam());
+  const Input input = MakeInput(15, 9, 0, cols);
+  ExpectNear(part, input, Multiply(rig, {&part}, input)[0]);
+}
+
+TEST_P(BackendMatMulTest, NoTokensNoWork) {
+  Rig rig(GetParam());
+  const Part part = MakePart(16, Type::kQ8_0, 4, 64, true);
+  EXPECT_TRUE(Multiply(rig, {&part}, MakeInput(1, 0, 0, 64))[0].empty());
+}
+
+TANDEM_INSTANTIATE_BACKENDS(BackendMatMulTest);
+
+}  // namespace
+}  // namespace tandem::kernels
