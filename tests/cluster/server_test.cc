@@ -211,6 +211,25 @@ TEST(ServerStartTest, RefusesInOneLine) {
   }
 }
 
+// The last line on stderr of a start that must fail.
+std::string Refusal(std::vector<std::string> flags) {
+  flags.insert(flags.begin(), {kCoordinator, "--model", LlamaPath(), "--listen", "127.0.0.1:0"});
+  const Finished finished = RunProgram(flags);
+  EXPECT_EQ(finished.exit_code, 1) << finished.err;
+  const size_t message = finished.err.find("tandem_coordinator: ");
+  if (message == std::string::npos) return finished.err;
+  EXPECT_EQ(CountLines(finished.err.substr(message)), 1u) << finished.err;
+  return finished.err.substr(message);
+}
+
+TEST(ServerStartTest, CudaNeedsTheWorkerThatWasBuiltWithIt) {
+  EXPECT_NE(Refusal({"--device", "cuda"}).find("there is no tandem_worker_cuda in "),
+            std::string::npos);
+  EXPECT_NE(Refusal({"--device", "cuda", "--worker-binary", kWorker})
+                .find("rank 0: device 'cuda': this program was built without CUDA"),
+            std::string::npos);
+}
+
 // A coordinator that waits for two workers, and where.
 class ExternalWorkersTest : public ::testing::Test {
  protected:
