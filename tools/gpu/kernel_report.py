@@ -23,7 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 OPS = ROOT / "kernels/cuda/ops"
 DOC = ROOT / "docs/cuda-kernels.md"
 ARCHITECTURES = {"sm_80": "compute_80", "sm_90a": "compute_90a"}
-MANGLED_FILE = re.compile(r"\d+_GLOBAL__N__[0-9a-f]+_\d+_\w+?_[0-9a-f]{8}(?=\d+[A-Z])")
 
 
 def nvcc_flags():

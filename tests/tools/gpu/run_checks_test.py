@@ -1,0 +1,125 @@
+"""Tests of run-checks.sh over a folder of stand-ins: what counts as passed, and what is said where there is no GPU."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPTS = Path(__file__).absolute().parents[3] / "tools/gpu"
+
+DEVICE = "echo 'device 0: A, compute capability 9.0, 80.0 GiB'"
+NO_DEVICE = "echo 'device_info: no CUDA device: no driver' >&2; exit 1"
+PASSES = "echo '[  PASSED  ] 3 tests.'"
+FAILS = "echo 'a.cc:7: Failure'; echo '[  FAILED  ] A.B'; exit 1"
+SKIPS = "echo 'a.cc:3: Skipped'; echo 'no GPU: none'; echo '[  PASSED  ] 0 tests.'"
+
+
+class RunChecks(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        for script in ("run-checks.sh", "shared_gpu_worker.sh"):
+            shutil.copy(SCRIPTS / script, self.folder)
+        for program in ("worker/tandem_worker_cuda", "client/tandem"):
+            self.program(program, "exit 0")
+        self.program("kernels/cuda/device_info", DEVICE)
+
+    def program(self, path, text):
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("#!/bin/bash\n" + text + "\n")
+        file.chmod(0o755)
+
+    def run_checks(self, *arguments):
+        return subprocess.run([self.folder / "run-checks.sh", *arguments], capture_output=True, text=True, check=False,
+                              env={"PATH": os.environ["PATH"]})
+
+    def test_without_a_gpu_it_says_so_in_one_line(self):
+        self.program("kernels/cuda/device_info", NO_DEVICE)
+        done = self.run_checks()
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual((done.stdout, done.stderr), ("", "run-checks: no CUDA device: no driver\n"))
+
+    def test_a_missing_library_is_named(self):
+        self.program("ldd", "printf '\\tlibnccl.so.2 => not found\\n\\tlibc.so.6 => /lib/libc.so.6 (0x1)\\n'")
+        done = subprocess.run([self.folder / "run-checks.sh"], capture_output=True, text=True, check=False,
+                              env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("run-checks: not found: libnccl.so.2 (looked in", done.stderr)
+
+    def test_an_unknown_section_is_refused(self):
+        done = self.run_checks("contracts")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no section 'contracts'", done.stderr)
+
+    def test_suites_that_pass(self):
+        self.program("tests/kernels/a_test_gpu", PASSES)
+        done = self.run_checks("contract")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("summary: 2 passed, 0 failed, 0 not run", done.stdout)
+
+    def test_a_suite_that_fails_names_the_place(self):
+        self.program("tests/kernels/a_test_gpu", PASSES)
+        self.program("tests/kernels/b_test_gpu", FAILS)
+        done = self.run_checks("contract")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("summary: 2 passed, 2 failed", done.stdout)
+        self.assertIn("a.cc:7: Failure", done.stdout)
+
+    def test_what_is_skipped_has_not_passed(self):
+        self.program("tests/kernels/a_test_gpu", SKIPS)
+        done = self.run_checks("contract")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("0 passed, 2 failed", done.stdout)
+        self.assertIn("no GPU: none", done.stdout)
+
+    def test_fresh_inputs_have_a_seed(self):
+        self.program("tests/kernels/a_test_gpu", "echo \"seed ${TANDEM_TEST_SEED:-none}\"; " + PASSES)
+        done = self.run_checks("contract")
+        seed = next(line for line in done.stdout.splitlines() if line.startswith("fresh inputs")).split("=")[1]
+        logs = self.folder / "results"
+        self.assertIn("seed none", (logs / "contract:a_test_gpu.log").read_text())
+        self.assertIn(f"seed {seed}\n", (logs / "contract-fresh:a_test_gpu.log").read_text())
+
+    def test_ranks_share_the_only_gpu(self):
+        self.program("tests/cluster/cuda_golden_test_gpu", "echo \"worker ${TANDEM_TEST_CUDA_WORKER##*/}\"; " + PASSES)
+        self.assertEqual(self.run_checks("goldens").returncode, 0)
+        log = (self.folder / "results/goldens:tp2:part0.log").read_text()
+        self.assertIn("worker shared_gpu_worker.sh", log)
+
+    def test_a_shared_worker_is_a_host_of_its_own_on_gpu_0(self):
+        self.program("worker/tandem_worker_cuda", 'echo "$NCCL_HOSTID: $*"')
+        done = subprocess.run([self.folder / "shared_gpu_worker.sh", "--coordinator", "a:1", "--rank", "1"], capture_output=True,
+                              text=True, check=True)
+        self.assertEqual(done.stdout, "tandem-rank-1: --coordinator a:1 --rank 1 --device-index 0\n")
+
+    def test_demo_tokens_must_be_the_same(self):
+        self.program("demo_tokens.sh", 'echo "[1, 2]" >"$1"')
+        self.assertIn("PASS    demo:same-tokens", self.run_checks("demo").stdout)
+        self.program("demo_tokens.sh", 'echo "[1, $2]" >"$1"')
+        done = self.run_checks("demo")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("FAIL    demo:same-tokens", done.stdout)
+
+    def test_suites_run_under_both_tools_of_the_sanitizer_on_small_cases(self):
+        self.program("tests/kernels/a_test_gpu", "echo \"small: $TANDEM_TEST_SMALL\"; " + PASSES)
+        self.program("compute-sanitizer", 'echo "$*"; exec "${@: -1}"')
+        done = subprocess.run([self.folder / "run-checks.sh", "sanitizer"], capture_output=True, text=True, check=False,
+                              env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        log = (self.folder / "results/racecheck:a_test_gpu.log").read_text()
+        self.assertIn("--tool racecheck", log)
+        self.assertIn("small: 1", log)
+        self.assertIn("summary: 2 passed", done.stdout)
+
+    def test_no_time_left_is_not_run(self):
+        self.program("tests/kernels/a_test_gpu", PASSES)
+        done = self.run_checks("--limit", "2", "contract")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("0 passed, 0 failed, 2 not run", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,84 @@
+"""Kernels broken on purpose: what mutate.py tries. `old` stands once in `file`."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutation:
+    name: str
+    file: str  # in kernels/cuda
+    old: str
+    new: str
+    suite: str  # in tests/kernels, without _test_emulated
+
+
+MUTATIONS = [
+    # --- reductions and norms ---
+    Mutation("wrong lane: a reduction over half a warp", "device/warp.h", "for (int mask = 16;", "for (int mask = 8;", "rms_norm"),
+    Mutation("missing barrier: the sums of warps are read before they are all written", "device/warp.h",
+             "room[threadIdx.x / kWarp] = value;\n  __syncthreads();", "room[threadIdx.x / kWarp] = value;", "rms_norm"),
+    Mutation("missing barrier: room is used again while others read it", "device/warp.h",
+             "__syncthreads();  // an earlier use of the room has been read", "", "elementwise"),
+    Mutation("missing mask at the end of a row", "ops/norm_row.h", "if (inside_ && i < dim_) f(i, run);", "if (inside_) f(i, run);",
+             "rms_norm"),
+    Mutation("missing mask behind the last row", "ops/norm_row.h", "inside_(row_ < task.params.rows)",
+             "inside_(task.params.rows > 0)", "rms_norm"),
+    Mutation("wrong stride between output rows", "ops/norm_row.h", "static_cast<size_t>(row_) * out_stride;",
+             "static_cast<size_t>(row_) * dim_;", "rms_norm"),
+    # --- rows ---
+    Mutation("wrong stride of the rows that are copied", "ops/rows.cu", "p.x + from * p.x_stride + column", "p.x + from * p.dim + column",
+             "rows"),
+    Mutation("wrong index: rows are copied from their own number", "ops/rows.cu",
+             "task.from != nullptr ? static_cast<size_t>(task.from[row]) : row", "static_cast<size_t>(row)", "rows"),
+    Mutation("missing mask at the end of a slice of logits", "ops/rows.cu",
+             "if (column >= task.starts[rank + 1] - start) return;", "if (column >= task.slice_max) return;", "rows"),
+    Mutation("missing mask behind the last row of a grid", "ops/row_grid.h", "if (row < rows_ && column < dim_) f", "if (column < dim_) f",
+             "activate"),
+    # --- RopeWriteKv ---
+    Mutation("missing barrier between angles and rotation", "ops/rope_write_kv.cu",
+             "  }\n  __syncthreads();\n  const uint32_t row = task.first_row", "  }\n  const uint32_t row = task.first_row",
+             "rope_write_kv"),
+    Mutation("missing warp barrier between rotation and copy", "ops/rope_write_kv.cu",
+             "__syncwarp();  // other lanes' dims are read below", "", "rope_write_kv"),
+    Mutation("missing mask of tokens without a slot", "ops/rope_write_kv.cu", "if (slot < 0) return;", "", "rope_write_kv"),
+    Mutation("wrong stride between blocks of pages", "ops/rope_write_kv.cu", "(block * pages.kv_heads + head) * pages.block_size + offset",
+             "(block * p.heads + head) * pages.block_size + offset", "rope_write_kv"),
+    # --- Attention ---
+    Mutation("missing wait for an asynchronous copy", "ops/attention_tiles.h", "WaitForCopies<0>();", "", "attention"),
+    Mutation("missing barrier: a tile is used while others still load it", "ops/attention_tiles.h",
+             "WaitForCopies<0>();\n    __syncthreads();", "WaitForCopies<0>();", "attention"),
+    Mutation("missing mask: positions before the window are seen", "ops/attention_tensor.h",
+             "all || (at >= seen.begin && at < seen.end)", "all || at < seen.end", "attention"),
+    Mutation("missing mask: positions to come are seen", "ops/attention_tensor.h",
+             "all || (at >= seen.begin && at < seen.end)", "all || at >= seen.begin", "attention"),
+    Mutation("wrong lane: the columns of a fragment", "ops/attention_tensor.h", "const uint32_t column = Column(j) + lane_ % 4 * 2 + i;",
+             "const uint32_t column = Column(j) + lane_ % 4 + i * 4;", "attention"),
+    Mutation("missing barrier between weights and the product with V", "ops/attention_tensor.h",
+             "= packed[t][half];\n        }\n      }\n      __syncthreads();", "= packed[t][half];\n        }\n      }", "attention"),
+    Mutation("wrong stride between the parts of splits", "ops/attention_merge.cu", "(split * rows + blockIdx.x) * columns",
+             "(split * p.tokens + blockIdx.x) * columns", "attention"),
+    Mutation("wrong decay: a new maximum leaves earlier sums alone", "ops/attention_tensor.h", "sums_[j][i] *= decay[i / 2];", "",
+             "attention"),
+    # --- Route ---
+    Mutation("wrong tie: the highest id of equal scores", "ops/route.cu", "if (key > key_) {", "if (key >= key_) {", "route"),
+    # --- Sample ---
+    Mutation("missing barrier: sums of a walk are overwritten while others read them", "ops/sample.cu",
+             "__syncthreads();  // the room's sums before these have been read", "", "sample"),
+    Mutation("missing barrier: a histogram is cleared while others read it", "device/select.h",
+             "__syncthreads();  // the last digit's bins have been read", "", "sample"),
+    Mutation("wrong lane: a scan that counts its own value twice", "device/select.h",
+             "const double of_lanes = __shfl_up_sync(kAllLanes, sum, 1);", "const double of_lanes = sum;", "sample"),
+    # --- products ---
+    Mutation("missing barrier: sums of warps are read before they are all written", "ops/matvec_rows.h",
+             "= mine;\n    }\n    __syncthreads();", "= mine;\n    }", "matmul"),
+    Mutation("wrong index: groups are counted from the matrix's first column", "ops/matvec_blocks.h", "32 * (task.first_group + g)",
+             "32 * g", "matmul"),
+    Mutation("wrong lane: a sum over 32 values where 16 are meant", "ops/quantize_rows.cu",
+             "sum = ReduceOver<kLanesPerGroup / 2>(sum, AddOp());", "sum = ReduceOver<kLanesPerGroup>(sum, AddOp());", "matmul"),
+    Mutation("missing mask behind the last token", "ops/head_tiles.cu",
+             "if (first + row >= p.row_count || token + input >= p.tokens) return;", "if (first + row >= p.row_count) return;",
+             "head_matmul"),
+    Mutation("wrong stride between heads", "ops/head_tiles.cu", "static_cast<size_t>(head) * p.y_head_stride",
+             "static_cast<size_t>(head) * p.row_count", "head_matmul"),
+    Mutation("missing mask: ids of another rank's slice", "ops/embed.cu", "if (row < 0 || row >= p.table.rows) return nullptr;", "", "rows"),
+]
