@@ -99,7 +99,8 @@ std::vector<int32_t> NaiveTop(const float* logits, uint32_t vocab, uint32_t n) {
 TEST_P(LogProbsTest, AgreesWithAScalarLogSoftmax) {
   Rig rig(GetParam());
   Random random(11);
-  for (const uint32_t vocab : {1u, 2u, 15u, 97u, 1031u, 40000u}) {
+  const uint32_t large = GetParam().kernels == "emulated" ? 5000 : 40000;
+  for (const uint32_t vocab : {1u, 2u, 15u, 97u, 1031u, large}) {
     SCOPED_TRACE(vocab);
     constexpr uint32_t kRows = 5;
     std::vector<float> logits = random.Floats(size_t{kRows} * vocab, -12, 12);

@@ -6,8 +6,5 @@ namespace tandem::kernels::cuda {
 void EncodeExpertMatMul(Stream& stream, const ExpertMatMulParams&) {
   stream.NoteError("ExpertMatMul is not there yet");
 }
-void EncodeLogProbs(Stream& stream, const LogProbsParams&) {
-  stream.NoteError("LogProbs is not there yet");
-}
 
 }  // namespace tandem::kernels::cuda
