@@ -1,0 +1,205 @@
+// DenseGemm by cuBLASLt.
+//
+// cuBLASLt has columns first: what is a row-major (r, c) matrix here is a column-major (c, r) one
+// there. So c = a b^T becomes c' = b'^T a', with b first and transposed.
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "kernels/backend.h"
+#include "kernels/cuda/check.h"
+#include "kernels/cuda/cublas_check.h"
+#include "kernels/cuda/dense_gemm.h"
+#include "kernels/cuda/memory.h"
+
+namespace tandem::kernels::cuda {
+namespace {
+
+// What NVIDIA recommends for cuBLAS: 32 MiB on Hopper and later, 4 MiB before.
+constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+constexpr size_t kWorkspaceBytesBeforeHopper = size_t{4} << 20;
+// Products of that many shapes are kept; then all are looked up anew.
+constexpr size_t kMostPlans = 16384;
+constexpr uint32_t kMostAlignment = 256;
+
+template <auto kDestroy>
+struct Destroy {
+  template <typename T>
+  void operator()(T* handle) const {
+    kDestroy(handle);
+  }
+};
+template <typename Handle, auto kDestroy>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<kDestroy>>;
+using Library = Owned<cublasLtHandle_t, cublasLtDestroy>;
+using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+// All that an algorithm is chosen by.
+struct Key {
+  GemmParams::Type type;
+  uint32_t m, n, k;
+  uint32_t a_stride, b_stride, c_stride;
+  uint32_t a_alignment, b_alignment, c_alignment;  // in bytes
+
+  auto operator<=>(const Key&) const = default;
+};
+
+// A null pointer, in a plan pass, stands for scratch, which is aligned.
+uint32_t AlignmentOf(const void* data) {
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  if (address == 0) return kMostAlignment;
+  return static_cast<uint32_t>(std::min<uintptr_t>(address & -address, kMostAlignment));
+}
+
+Key KeyOf(const GemmParams& p) {
+  return {p.type,
+          p.m,
+          p.n,
+          p.k,
+          p.a_stride,
+          p.b_stride,
+          p.c_stride,
+          AlignmentOf(p.a),
+          AlignmentOf(p.b),
+          AlignmentOf(p.c)};
+}
+
+std::string Describe(const GemmParams& p) {
+  return absl::StrCat(p.type == GemmParams::Type::kF32 ? "F32" : "BF16", " product of (", p.m, ", ",
+                      p.k, ") and (", p.n, ", ", p.k, "), rows ", p.a_stride, ", ", p.b_stride,
+                      " and ", p.c_stride, " apart");
+}
+
+struct Plan {
+  Operation operation;
+  Layout a, b, c;
+  cublasLtMatmulAlgo_t algorithm;
+};
+
+absl::StatusOr<Layout> MakeLayout(cudaDataType_t type, uint32_t rows, uint32_t cols,
+                                  uint32_t stride) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  TANDEM_CUBLAS_RETURN_IF_ERROR(cublasLtMatrixLayoutCreate(&layout, type, cols, rows, stride));
+  return Layout(layout);
+}
+
+// CUBLAS_COMPUTE_32F multiplies F32 inputs as they are: TF32 would be another type of computation.
+absl::StatusOr<Operation> MakeOperation() {
+  cublasLtMatmulDesc_t created = nullptr;
+  TANDEM_CUBLAS_RETURN_IF_ERROR(cublasLtMatmulDescCreate(&created, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  Operation operation(created);
+  const cublasOperation_t transposed = CUBLAS_OP_T;
+  TANDEM_CUBLAS_RETURN_IF_ERROR(cublasLtMatmulDescSetAttribute(created, CUBLASLT_MATMUL_DESC_TRANSA,
+                                                               &transposed, sizeof(transposed)));
+  return operation;
+}
+
+class CublasLtGemm : public DenseGemm {
+ public:
+  absl::Status Open() {
+    int device = 0;
+    cudaDeviceProp properties;
+    TANDEM_CUDA_RETURN_IF_ERROR(cudaGetDevice(&device));
+    TANDEM_CUDA_RETURN_IF_ERROR(cudaGetDeviceProperties(&properties, device));
+    TANDEM_ASSIGN_OR_RETURN(
+        workspace_,
+        AllocateDevice(properties.major >= 9 ? kWorkspaceBytes : kWorkspaceBytesBeforeHopper));
+    cublasLtHandle_t library = nullptr;
+    TANDEM_CUBLAS_RETURN_IF_ERROR(cublasLtCreate(&library));
+    library_.reset(library);
+    return absl::OkStatus();
+  }
+
+  void Encode(Stream& stream, const GemmParams& params) override {
+    if (params.m == 0 || params.n == 0 || !stream.error().empty()) return;
+    const absl::StatusOr<const Plan*> plan = Find(params);
+    const absl::Status done =
+        !plan.ok() || stream.planning() ? plan.status() : Enqueue(stream, params, **plan);
+    if (!done.ok()) stream.NoteError(absl::StrCat(Describe(params), ": ", done.message()));
+  }
+
+  uint64_t workspace_bytes() const override { return workspace_.bytes(); }
+
+ private:
+  absl::StatusOr<const Plan*> Find(const GemmParams& params) {
+    const Key key = KeyOf(params);
+    if (const auto found = plans_.find(key); found != plans_.end()) return &found->second;
+    TANDEM_ASSIGN_OR_RETURN(Plan plan, MakePlan(params, key));
+    if (plans_.size() >= kMostPlans) plans_.clear();
+    return &plans_.emplace(key, std::move(plan)).first->second;
+  }
+
+  // On the host alone: the heuristic reads tables.
+  absl::StatusOr<Plan> MakePlan(const GemmParams& params, const Key& key) const {
+    const cudaDataType_t type = params.type == GemmParams::Type::kF32 ? CUDA_R_32F : CUDA_R_16BF;
+    Plan plan;
+    TANDEM_ASSIGN_OR_RETURN(plan.operation, MakeOperation());
+    TANDEM_ASSIGN_OR_RETURN(plan.a, MakeLayout(type, params.m, params.k, params.a_stride));
+    TANDEM_ASSIGN_OR_RETURN(plan.b, MakeLayout(type, params.n, params.k, params.b_stride));
+    TANDEM_ASSIGN_OR_RETURN(plan.c, MakeLayout(CUDA_R_32F, params.m, params.n, params.c_stride));
+    TANDEM_ASSIGN_OR_RETURN(const Preference preference, MakePreference(key));
+    cublasLtMatmulHeuristicResult_t found = {};
+    int count = 0;
+    TANDEM_CUBLAS_RETURN_IF_ERROR(cublasLtMatmulAlgoGetHeuristic(
+        library_.get(), plan.operation.get(), plan.b.get(), plan.a.get(), plan.c.get(),
+        plan.c.get(), preference.get(), 1, &found, &count));
+    if (count == 0) return absl::UnimplementedError("cuBLASLt has no algorithm for it");
+    TANDEM_CUBLAS_RETURN_IF_ERROR(found.state);
+    plan.algorithm = found.algo;
+    return plan;
+  }
+
+  absl::StatusOr<Preference> MakePreference(const Key& key) const {
+    cublasLtMatmulPreference_t created = nullptr;
+    TANDEM_CUBLAS_RETURN_IF_ERROR(cublasLtMatmulPreferenceCreate(&created));
+    Preference preference(created);
+    const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+      return cublasLtMatmulPreferenceSetAttribute(created, attribute, &value, sizeof(value));
+    };
+    const uint64_t bytes = workspace_.bytes();
+    TANDEM_CUBLAS_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes));
+    // In cuBLASLt's order: b is its A.
+    TANDEM_CUBLAS_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.b_alignment));
+    TANDEM_CUBLAS_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.a_alignment));
+    TANDEM_CUBLAS_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.c_alignment));
+    TANDEM_CUBLAS_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.c_alignment));
+    return preference;
+  }
+
+  absl::Status Enqueue(Stream& stream, const GemmParams& p, const Plan& plan) const {
+    const float one = 1.0f, zero = 0.0f;
+    TANDEM_CUBLAS_RETURN_IF_ERROR(
+        cublasLtMatmul(library_.get(), plan.operation.get(), &one, p.b, plan.b.get(), p.a,
+                       plan.a.get(), &zero, p.c, plan.c.get(), p.c, plan.c.get(), &plan.algorithm,
+                       workspace_.data(), workspace_.bytes(), stream.handle()));
+    return absl::OkStatus();
+  }
+
+  Buffer workspace_;
+  Library library_;
+  std::map<Key, Plan> plans_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DenseGemm>> MakeDenseGemm() {
+  auto gemm = std::make_unique<CublasLtGemm>();
+  TANDEM_RETURN_IF_ERROR(gemm->Open());
+  return std::unique_ptr<DenseGemm>(std::move(gemm));
+}
+
+}  // namespace tandem::kernels::cuda
