@@ -93,20 +93,28 @@ TEST_P(AddRowsTest, AddsEveryRowTimesItsGate) {
 class CopyRowsTest : public testing::TestWithParam<BackendCase> {};
 TANDEM_INSTANTIATE_BACKENDS(CopyRowsTest);
 
+// Odd shapes, and shapes and addresses that go in fours.
+struct CopyShape {
+  uint32_t from, to, dim;  // strides, and values of a row
+  uint32_t from_begin, to_begin;
+};
+
 TEST_P(CopyRowsTest, CopiesBetweenStridesAndTouchesNothingElse) {
   Random random(3);
-  for (const uint32_t rows : {1u, 15u, 16u, 17u, 100u}) {
-    constexpr uint32_t kFrom = 11, kTo = 9, kDim = 7;
-    Rig rig(GetParam());
-    const auto x = random.Floats(rows * kFrom);
-    float* const y = rig.Put(std::vector<float>(rows * kTo, 5.0f));
-    rig.Run([&, x_device = rig.Put(x)](Backend& b) {
-      b.CopyRows({x_device + 2, kFrom, rows, kDim, y + 1, kTo});
-    });
-    std::vector<float> expected(rows * kTo, 5.0f);
-    for (uint32_t row = 0; row < rows; ++row)
-      std::copy_n(&x[row * kFrom + 2], kDim, &expected[row * kTo + 1]);
-    ExpectSameBits(rig.Get(y, expected.size()), expected);
+  for (const CopyShape& s : {CopyShape{11, 9, 7, 2, 1}, CopyShape{16, 24, 8, 4, 12}}) {
+    for (const uint32_t rows : {1u, 15u, 16u, 17u, 100u}) {
+      Rig rig(GetParam());
+      const auto x = random.Floats(rows * s.from);
+      float* const y = rig.Put(std::vector<float>(rows * s.to, 5.0f));
+      rig.Run([&, x_device = rig.Put(x)](Backend& b) {
+        b.CopyRows({x_device + s.from_begin, s.from, rows, s.dim, y + s.to_begin, s.to});
+      });
+      std::vector<float> expected(rows * s.to, 5.0f);
+      for (uint32_t row = 0; row < rows; ++row) {
+        std::copy_n(&x[row * s.from + s.from_begin], s.dim, &expected[row * s.to + s.to_begin]);
+      }
+      ExpectSameBits(rig.Get(y, expected.size()), expected);
+    }
   }
 }
 

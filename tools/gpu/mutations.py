@@ -27,7 +27,11 @@ MUTATIONS = [
              "static_cast<size_t>(row_) * dim_;", "rms_norm"),
     # --- rows ---
     Mutation("wrong stride of the rows that are copied", "ops/rows.cu", "p.x + from * p.x_stride + column", "p.x + from * p.dim + column",
-             "rows"),
+             "elementwise"),
+    Mutation("wrong width: runs of four where strides are odd", "ops/rows.cu", "InFours({params.dim, params.x_stride, params.y_stride},",
+             "InFours({params.dim + 1, params.x_stride + 1},", "elementwise"),
+    Mutation("missing check: runs of four at odd addresses", "device/floats.h",
+             "if (reinterpret_cast<uintptr_t>(array) % 16 != 0) return false;", "(void)array;", "rms_norm"),
     Mutation("wrong index: rows are copied from their own number", "ops/rows.cu",
              "task.from != nullptr ? static_cast<size_t>(task.from[row]) : row", "static_cast<size_t>(row)", "rows"),
     Mutation("missing mask at the end of a slice of logits", "ops/rows.cu",

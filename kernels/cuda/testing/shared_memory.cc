@@ -7,8 +7,11 @@ namespace {
 
 std::string Race(const char* what, size_t offset, const SharedMemory::Access& past,
                  const SharedMemory::Access& now) {
+  const std::string others = past.thread == SharedMemory::kMany
+                                 ? std::string("several threads")
+                                 : absl::StrCat("thread ", past.thread);
   return absl::StrCat("race in shared memory: ", what, " byte ", offset, " by thread ", now.thread,
-                      " without a barrier after thread ", past.thread);
+                      " without a barrier after ", others);
 }
 
 }  // namespace

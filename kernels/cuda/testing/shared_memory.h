@@ -15,6 +15,9 @@ namespace tandem::emulation {
 
 class SharedMemory {
  public:
+  // In place of a thread or a warp: more than one.
+  static constexpr uint32_t kMany = 0xffffffff;
+
   // A thread at a moment: barriers that it has passed.
   struct Access {
     uint32_t thread = 0;
@@ -35,7 +38,6 @@ class SharedMemory {
   std::string Atomic(size_t offset, size_t size, const Access& by);
 
  private:
-  static constexpr uint32_t kMany = 0xffffffff;
   struct Past {
     Access by{};
     bool any = false;
