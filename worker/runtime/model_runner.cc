@@ -131,23 +131,24 @@ step::StepLimits ModelRunner::LimitsFor(const std::vector<uint32_t>& num_blocks)
 
 absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
                                 std::unique_ptr<Communicator> comm) {
+  // What the epoch before had is given back first. The communicator is kept also when this fails:
+  // others may hold it, to abort it.
+  graphs_.reset();
+  buffers_.reset();
+  kv_.reset();
+  comm_ = std::move(comm);
   const model::ModelSpec& spec = model_.spec();
   if (num_blocks.size() != spec.kv_groups.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "start names ", num_blocks.size(), " KV groups, the model has ", spec.kv_groups.size()));
   }
   limits_ = LimitsFor(num_blocks);
-  // What the epoch before had is given back first.
-  graphs_.reset();
-  buffers_.reset();
-  kv_.reset();
   kernels::Backend& backend = model_.backend();
   TANDEM_ASSIGN_OR_RETURN(KvCache kv,
                           KvCache::Create(spec, model_.plan(), options_, num_blocks, backend));
   TANDEM_ASSIGN_OR_RETURN(StepBuffers buffers, StepBuffers::Create(limits_, backend));
   kv_.emplace(std::move(kv));
   buffers_.emplace(std::move(buffers));
-  comm_ = std::move(comm);
   epoch_ = epoch;
   return UsesGraphs() ? CaptureGraphs() : absl::OkStatus();
 }

@@ -80,8 +80,8 @@ class ModelRunner {
   kernels::Buffer activations_;
   std::optional<StepBuffers> buffers_;
   std::optional<KvCache> kv_;
-  std::optional<DecodeGraphs> graphs_;
   std::unique_ptr<Communicator> comm_;
+  std::optional<DecodeGraphs> graphs_;  // NCCL waits for graphs to go before a communicator does
   Epoch epoch_;
   bool violation_logged_ = false;
 };
