@@ -21,6 +21,15 @@ inline void BeginCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
   emulation::MyAsyncCopies().open.push_back(
       [to, i, from] { to[i] = *static_cast<const uint4*>(from); });
 }
+// Of 8 bytes, and of 4, aligned as long.
+inline void BeginCopy8(SharedArray<uint2> to, uint32_t i, const void* from) {
+  emulation::MyAsyncCopies().open.push_back(
+      [to, i, from] { to[i] = *static_cast<const uint2*>(from); });
+}
+inline void BeginCopy4(SharedArray<uint32_t> to, uint32_t i, const void* from) {
+  emulation::MyAsyncCopies().open.push_back(
+      [to, i, from] { to[i] = *static_cast<const uint32_t*>(from); });
+}
 // Closes the copies begun since the last call into a group.
 inline void EndCopyGroup() {
   auto& copies = emulation::MyAsyncCopies();
@@ -42,6 +51,14 @@ void WaitForCopies() {
 __device__ inline void BeginCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&to[i]));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+}
+__device__ inline void BeginCopy8(SharedArray<uint2> to, uint32_t i, const void* from) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&to[i]));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(address), "l"(from) : "memory");
+}
+__device__ inline void BeginCopy4(SharedArray<uint32_t> to, uint32_t i, const void* from) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&to[i]));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address), "l"(from) : "memory");
 }
 __device__ inline void EndCopyGroup() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int kLater>

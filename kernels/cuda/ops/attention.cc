@@ -14,16 +14,21 @@ constexpr uint32_t kBlocksPerMultiprocessor = 2;
 // Rows of partial results, per multiprocessor, at most: bounds the scratch whatever the step.
 constexpr uint32_t kPartialRowsPerMultiprocessor = 128;
 
+uint32_t CopyBytes(const void* data, uint32_t row_bytes) {
+  for (const uint32_t size : {16u, 8u, 4u}) {
+    if (row_bytes % size == 0 && reinterpret_cast<uintptr_t>(data) % size == 0) return size;
+  }
+  return 0;
+}
+
 PageRows Rows(tensor::Type type, const void* data, uint32_t dim) {
-  const bool floats = type == tensor::Type::kF32;
   const auto row_bytes = static_cast<uint32_t>(tensor::RowBytes(type, dim));
-  const bool aligned = row_bytes % 16 == 0 && reinterpret_cast<uintptr_t>(data) % 16 == 0;
   return {.data = static_cast<const std::byte*>(data),
           .dim = dim,
           .row_bytes = row_bytes,
           // 16-bit rows are read by the tensor cores in steps of 32 values.
-          .chunks = floats ? Blocks(dim, 4) : Blocks(dim, 32) * 4,
-          .async = aligned && type != tensor::Type::kQ8_0};
+          .chunks = type == tensor::Type::kF32 ? Blocks(dim, 4) : Blocks(dim, 32) * 4,
+          .copy_bytes = CopyBytes(data, row_bytes)};
 }
 
 }  // namespace

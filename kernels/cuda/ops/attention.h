@@ -26,7 +26,8 @@ struct PageRows {
   uint32_t dim = 0;
   uint32_t row_bytes = 0;
   uint32_t chunks = 0;  // what lies beyond dim is zero
-  bool async = false;   // rows are 16-byte aligned and go to shared memory as they are
+  uint32_t copy_bytes =
+      0;  // rows are whole pieces of so many bytes (16, 8, 4), aligned; 0: neither
 
   constexpr uint32_t stride() const { return chunks + 1; }
 };

@@ -1,11 +1,14 @@
 // Attention over pages of halves.
 #include "kernels/cuda/ops/attention_tensor.h"
+#include "kernels/cuda/ops/attention_tiles.h"
 
 namespace tandem::kernels::cuda {
 namespace {
 
 struct F16Page {
   static constexpr uint32_t kChunkValues = 8;
+  template <uint32_t kPositions, uint32_t kThreads>
+  using Tiles = KvTiles<F16Page, kPositions, kThreads, 2>;
 
   // Values [8 chunk, 8 chunk + 8) of a row of dim, zeros behind it.
   __device__ static uint4 Chunk(const std::byte* row, uint32_t chunk, uint32_t dim) {

@@ -26,6 +26,9 @@ struct F32Page {
   }
 };
 
+template <uint32_t kStages>
+using FloatTiles = KvTiles<F32Page, kPositions, kThreads, kStages>;
+
 __device__ inline float Dot(float4 a, float4 b, float sum) {
   sum += a.x * b.x;
   sum += a.y * b.y;
@@ -145,7 +148,7 @@ __global__ void __launch_bounds__(kThreads, 1) FloatAttentionKernel(const Attent
   if (blockIdx.z >= split.used) return;
   SharedArena arena;
   FloatAttention<kColumns> attention(a, tile, arena);
-  KvTiles<F32Page, kPositions, kThreads, kStages> tiles(a, tile, blockIdx.y, split, arena);
+  FloatTiles<kStages> tiles(a, tile, blockIdx.y, split, arena);
   attention.LoadQueries();
   for (tiles.Start(); tiles.Arrive(); tiles.Leave()) {
     attention.Add(tiles.k().template As<float4>(), tiles.v().template As<float>(),
@@ -159,7 +162,7 @@ void LaunchFloatAttention(Stream& stream, AttentionArgs& args) {
   PlanAttention(stream, {.tile_rows = kRows, .tile_positions = kPositions}, args);
   const size_t shared = SharedBytes<float4>(kRows * args.k.chunks) +
                         SharedBytes<float4>(kPositions * kWarps) +
-                        KvTilesBytes(args, kPositions, kStages);
+                        FloatTiles<kStages>::SharedBytesOf(args);
   stream.Launch("attention", &FloatAttentionKernel<kColumns, kStages>,
                 dim3(args.tiles, args.p.pages.kv_heads, args.splits), kThreads, shared, args);
   EncodeAttentionMerge(stream, args);

@@ -19,7 +19,6 @@
 #include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/device/warp.h"
 #include "kernels/cuda/ops/attention_softmax.h"
-#include "kernels/cuda/ops/attention_tiles.h"
 
 namespace tandem::kernels::cuda {
 
@@ -36,12 +35,12 @@ struct TensorConfig {
   static constexpr uint32_t kRows = 16 * kRowWarps;
   static constexpr uint32_t kScoreTiles = kPositions / 8 / kColumnWarps;
   static constexpr uint32_t kWeightStride = kPositions + 8;
-  static constexpr uint32_t kStages = 2;
+  using Tiles = typename Page::template Tiles<kPositions, kThreads>;
   static_assert(kPositions % 32 == 0 && kScoreTiles >= 1 && kPositions <= kThreads);
 
   static size_t SharedBytesOf(const AttentionArgs& a) {
     return kRows * a.k.stride() * 16 + SharedBytes<uint16_t>(kRows * kWeightStride) +
-           SharedBytes<float>(kRows * kColumnWarps) + KvTilesBytes(a, kPositions, kStages);
+           SharedBytes<float>(kRows * kColumnWarps) + Tiles::SharedBytesOf(a);
   }
 };
 
@@ -269,8 +268,7 @@ __global__ void __launch_bounds__(C::kThreads, 1) TensorAttentionKernel(const At
   if (blockIdx.z >= split.used) return;
   SharedArena arena;
   TensorAttention<C> attention(a, tile, arena);
-  KvTiles<typename C::Page, C::kPositions, C::kThreads, C::kStages> tiles(a, tile, blockIdx.y,
-                                                                          split, arena);
+  typename C::Tiles tiles(a, tile, blockIdx.y, split, arena);
   attention.LoadQueries();
   for (tiles.Start(); tiles.Arrive(); tiles.Leave()) {
     attention.Add(tiles.k().template As<uint16_t>(), tiles.v().template As<uint16_t>(),
