@@ -1,9 +1,5 @@
 // Rows of a weight as matrix-vector kernels read them: 8 values at a time with their inputs, or 32
 // as bytes. A row is shared by kRowLanes lanes of a warp, so a warp has kWarpRows rows at once.
-//
-// A ColumnWindow is the columns that inputs cover (Weight::col_begin, col_count), within whole runs
-// of 32 columns of the weight: blocks of weights stay whole, and inputs outside the window count as
-// zeros.
 #ifndef TANDEM_KERNELS_CUDA_OPS_WEIGHT_ROWS_H_
 #define TANDEM_KERNELS_CUDA_OPS_WEIGHT_ROWS_H_
 
@@ -15,24 +11,9 @@
 #include "kernels/cuda/device/blocks.h"
 #include "kernels/cuda/device/floats.h"
 #include "kernels/cuda/device/warp.h"
-#include "kernels/ops.h"
+#include "kernels/cuda/ops/column_window.h"
 
 namespace tandem::kernels::cuda {
-
-struct ColumnWindow {
-  uint32_t begin = 0;
-  uint32_t end = 0;
-  uint32_t first = 0;   // begin, rounded down to a multiple of 32
-  uint32_t padded = 0;  // columns from `first` on, a multiple of 32
-
-  explicit ColumnWindow(const Weight& weight)
-      : begin(weight.col_begin),
-        end(weight.col_begin + weight.col_count),
-        first(begin / 32 * 32),
-        padded((end - first + 31) / 32 * 32) {}
-  ColumnWindow() = default;
-  bool operator==(const ColumnWindow&) const = default;
-};
 
 inline constexpr uint32_t kRowLanes = 8;
 inline constexpr uint32_t kWarpRows = kWarp / kRowLanes;

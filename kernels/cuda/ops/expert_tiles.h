@@ -1,0 +1,48 @@
+// What the grouped products on tensor cores are told.
+#ifndef TANDEM_KERNELS_CUDA_OPS_EXPERT_TILES_H_
+#define TANDEM_KERNELS_CUDA_OPS_EXPERT_TILES_H_
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/ops/expert_choices.h"
+#include "kernels/cuda/ops/expert_groups.h"
+#include "kernels/cuda/ops/expert_matmul.h"
+#include "kernels/cuda/ops/weight_tiles.h"
+
+namespace tandem::kernels::cuda {
+
+struct ExpertTileArgs {
+  ExpertMatMulParams p;
+  ColumnWindow window;
+  ChoiceGroups groups;
+  const uint16_t* x;  // rows of inputs as BF16, window.padded apart
+};
+
+// Sorts choices in runs of `run_tokens` into tiles of `tile`, and rounds inputs.
+ExpertTileArgs PrepareTiles(Stream& stream, const ExpertMatMulParams& params, uint32_t run_tokens,
+                            uint32_t tile);
+
+// --- on the device ---
+
+// Adds up rows [row, row + kRows of the tile) of an expert for all choices of one tile. All lanes
+// of the warp.
+template <tensor::Type kType, uint32_t kRowTiles, uint32_t kInputTiles>
+__device__ __forceinline__ void MultiplyExpertTile(const ExpertTileArgs& a,
+                                                   const ExpertProjection& projection,
+                                                   const ExpertTile& work, uint32_t row,
+                                                   ProductTile<kRowTiles, kInputTiles>& product) {
+  MultiplyTile<kType>([&](uint32_t i) { return ExpertRow(projection, work.expert, row + i); },
+                      [&](uint32_t i) {
+                        const uint32_t choice = a.groups.order[work.first + min(i, work.count - 1)];
+                        return a.x +
+                               static_cast<size_t>(InputOfChoice(a.p, choice)) * a.window.padded;
+                      },
+                      projection.weight.cols, a.window, work.count, product);
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_OPS_EXPERT_TILES_H_
