@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <span>
 
 #include "common/base/check.h"
 #include "common/base/status.h"
@@ -70,10 +71,15 @@ class FakeDevice final : public Backend, private kernels::HostStream {
     Open(PROT_READ | PROT_WRITE);
     std::memcpy(copy.data(), host.data, bytes);
     Open(PROT_NONE);
+    if (copied_) copied_({static_cast<const std::byte*>(host.data), bytes});
     placed.data = copy.data();
     notes_->weight_bytes += bytes;
     weights_.push_back(std::move(copy));
     return placed;
+  }
+
+  void OnWeightCopied(std::function<void(std::span<const std::byte> part)> copied) override {
+    copied_ = std::move(copied);
   }
 
   void BeginEncode(EncodeMode mode) override {
@@ -175,6 +181,7 @@ class FakeDevice final : public Backend, private kernels::HostStream {
   const std::shared_ptr<Ranges> device_ = std::make_shared<Ranges>();
   const std::shared_ptr<Ranges> host_ = std::make_shared<Ranges>();
   std::vector<Buffer> weights_;
+  std::function<void(std::span<const std::byte> part)> copied_;
   EncodeMode mode_ = EncodeMode::kRun;
   std::vector<EncodedOp> captured_;
 };
