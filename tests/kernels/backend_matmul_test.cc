@@ -335,6 +335,39 @@ TEST_P(BackendMatMulTest, MoreRowsThanATileHas) {
   ExpectNear(part, input, Multiply(rig, {&part}, input)[0]);
 }
 
+// As decode steps run: recorded once, run again on other values of x.
+TEST_P(BackendMatMulTest, CapturedProductsReplay) {
+  Rig rig(GetParam());
+  Backend& backend = rig.backend();
+  if (!backend.SupportsGraphs()) GTEST_SKIP() << "no graphs here";
+  for (const Type type : {Type::kF32, Type::kBF16, Type::kQ4_K}) {
+    const uint32_t cols = 256, rows = 16;
+    const Part part = MakePart(17, type, rows, cols, true);
+    for (const uint32_t tokens : {4u, 12u}) {
+      float* const x = rig.Poisoned(size_t{tokens} * cols);
+      float* const y = rig.Poisoned(size_t{tokens} * rows);
+      MatMulParams params = {x, tokens, cols, 1, {}};
+      params.projections[0] = {*backend.PlaceWeight(part.matrix.weight()), rig.Put(part.bias), y,
+                               rows};
+      backend.BeginEncode(EncodeMode::kPlan);
+      backend.MatMul(params);
+      ASSERT_TRUE(backend.FinishPlan().ok());
+      backend.BeginEncode(EncodeMode::kCapture);
+      backend.MatMul(params);
+      const auto graph = backend.FinishCapture();
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      for (const uint32_t seed : {18u, 19u}) {
+        const Input input = MakeInput(seed, tokens, 0, cols);
+        rig.Execute([&](Backend& b) {
+          b.Upload(x, input.x.data(), input.x.size() * sizeof(float));
+          b.Replay(**graph);
+        });
+        ExpectNear(part, input, rig.Get(y, size_t{tokens} * rows));
+      }
+    }
+  }
+}
+
 TEST_P(BackendMatMulTest, NoTokensNoWork) {
   Rig rig(GetParam());
   const Part part = MakePart(16, Type::kQ8_0, 4, 64, true);
