@@ -230,6 +230,13 @@ TEST(ServerStartTest, CudaNeedsTheWorkerThatWasBuiltWithIt) {
             std::string::npos);
 }
 
+// Flags that only a device makes use of do no harm on the CPU.
+TEST(ServerStartTest, TakesFlagsOfDevices) {
+  EXPECT_NE(TestServer::Start(
+                LlamaPath(), {"--gpu-memory-utilization", "0.5", "--enforce-eager", "--no-strict"}),
+            nullptr);
+}
+
 // A coordinator that waits for two workers, and where.
 class ExternalWorkersTest : public ::testing::Test {
  protected:
