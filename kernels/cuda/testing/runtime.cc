@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/cuda/testing/execution.h"
@@ -75,12 +76,18 @@ bool OnDevice(const void* data, size_t bytes) {
   return bytes <= allocation.bytes && at <= begin + allocation.bytes - bytes;
 }
 
+// Runs what is pending, up to work that is not ready: that stays, and all behind it.
 cudaError_t Drain(cudaStream_t stream) {
   std::vector<Work> pending;
   pending.swap(stream->pending);
-  for (const Work& work : pending) {
+  for (auto next = pending.begin(); next != pending.end(); ++next) {
     if (stream->error != cudaSuccess) break;
-    stream->error = work();
+    const cudaError_t state = (*next)();
+    if (state == cudaErrorNotReady) {
+      stream->pending.insert(stream->pending.begin(), next, pending.end());
+      return state;
+    }
+    stream->error = state;
   }
   return stream->error;
 }
@@ -274,7 +281,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream->capture != nullptr) return cudaErrorStreamCaptureInvalidated;
-  return Drain(stream);
+  cudaError_t state = Drain(stream);
+  while (state == cudaErrorNotReady) {
+    std::this_thread::yield();
+    state = Drain(stream);
+  }
+  return state;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
@@ -299,7 +311,11 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   });
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (event->stream == nullptr) return cudaSuccess;
+  if (event->stream->capture != nullptr) return cudaErrorStreamCaptureInvalidated;
+  return Drain(event->stream);
+}
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return event->stream == nullptr ? cudaSuccess : cudaStreamSynchronize(event->stream);

@@ -104,7 +104,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
 namespace tandem::emulation {
 
-// Appends to what the stream runs, or to what it captures.
+// Appends to what the stream runs, or to what it captures. Work that returns cudaErrorNotReady is
+// asked again later and holds up all behind it: how tests hold a stream back (not in a graph).
 cudaError_t Enqueue(cudaStream_t stream, std::function<cudaError_t()> work);
 cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
                           std::function<void()> body);
