@@ -162,12 +162,14 @@ absl::StatusOr<WorkerReady> ProcessWorkerClient::FinishLoad(Deadline deadline) {
   return ready;
 }
 
-absl::Status ProcessWorkerClient::Start(const std::vector<uint32_t>& num_blocks,
-                                        Deadline deadline) {
+absl::Status ProcessWorkerClient::Start(const std::vector<uint32_t>& num_blocks) {
   v1::CoordinatorMessage message;
   message.mutable_start()->set_epoch(epoch_.value);
   for (uint32_t blocks : num_blocks) message.mutable_start()->add_num_blocks(blocks);
-  TANDEM_RETURN_IF_ERROR(Explain(link_->Send(std::move(message))));
+  return Explain(link_->Send(std::move(message)));
+}
+
+absl::Status ProcessWorkerClient::FinishStart(Deadline deadline) {
   TANDEM_ASSIGN_OR_RETURN(v1::WorkerMessage event, NextAnswer(deadline));
   return event.has_started() ? absl::OkStatus()
                              : Explain(absl::InternalError("answered Start without Started"));

@@ -37,7 +37,7 @@ absl::StatusOr<WorkerReady> SimulatedWorker::FinishLoad(Deadline) {
   return WorkerReady{.num_blocks = can_hold_, .memory_plan = {}};
 }
 
-absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks, Deadline) {
+absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks) {
   limits_ = {.max_tokens = config_.max_num_batched_tokens,
              .max_seqs = config_.max_num_seqs,
              .max_model_len = config_.max_model_len,
@@ -56,6 +56,8 @@ absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks, Dea
   }
   return Health();
 }
+
+absl::Status SimulatedWorker::FinishStart(Deadline) { return Health(); }
 
 absl::Status SimulatedWorker::Submit(std::span<const uint8_t> frame, Deadline) {
   TANDEM_RETURN_IF_ERROR(Health());

@@ -48,7 +48,8 @@ class SimulatedWorker : public WorkerClient {
   absl::Status Configure(const WorkerConfig& config) override;
   absl::Status StartLoad() override;
   absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
-  absl::Status Start(const std::vector<uint32_t>& num_blocks, Deadline deadline) override;
+  absl::Status Start(const std::vector<uint32_t>& num_blocks) override;
+  absl::Status FinishStart(Deadline deadline) override;
   absl::Status Submit(std::span<const uint8_t> frame, Deadline deadline) override;
   absl::StatusOr<step::StepResult> Collect(Deadline deadline) override;
   absl::Status Health() const override;

@@ -68,8 +68,10 @@ class WorkerClient {
   // Waits for Ready. Errors name the rank; after DEADLINE_EXCEEDED it may be asked again.
   virtual absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) = 0;
   // Tells the worker how many blocks the group agreed on (the minimum over ranks), which opens it
-  // for steps.
-  virtual absl::Status Start(const std::vector<uint32_t>& num_blocks, Deadline deadline) = 0;
+  // for steps. All ranks are told before any is waited for: they may need each other to get ready.
+  virtual absl::Status Start(const std::vector<uint32_t>& num_blocks) = 0;
+  // Waits for Started, as FinishLoad for Ready.
+  virtual absl::Status FinishStart(Deadline deadline) = 0;
 
   // Sends an encoded StepDescriptor (common/step/codec.h).
   virtual absl::Status Submit(std::span<const uint8_t> frame, Deadline deadline) = 0;

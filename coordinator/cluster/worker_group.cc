@@ -40,7 +40,11 @@ absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(const std::vector<Worke
     TANDEM_RETURN_IF_ERROR(workers_[rank]->Configure(configs[rank]));
   }
   for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->StartLoad());
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<WorkerReady> ready, WaitReady(deadline));
+  std::vector<WorkerReady> ready(workers_.size());
+  TANDEM_RETURN_IF_ERROR(InTurns(deadline, [&](size_t rank, Deadline slice) -> absl::Status {
+    TANDEM_ASSIGN_OR_RETURN(ready[rank], workers_[rank]->FinishLoad(slice));
+    return absl::OkStatus();
+  }));
   std::vector<uint32_t> num_blocks = ready[0].num_blocks;
   for (size_t rank = 0; rank < ready.size(); ++rank) {
     const std::vector<uint32_t>& blocks = ready[rank].num_blocks;
@@ -51,31 +55,26 @@ absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(const std::vector<Worke
     std::transform(num_blocks.begin(), num_blocks.end(), blocks.begin(), num_blocks.begin(),
                    [](uint32_t a, uint32_t b) { return std::min(a, b); });
   }
-  for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->Start(num_blocks, deadline));
+  for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->Start(num_blocks));
+  TANDEM_RETURN_IF_ERROR(InTurns(
+      deadline, [&](size_t rank, Deadline slice) { return workers_[rank]->FinishStart(slice); }));
   return num_blocks;
 }
 
-absl::StatusOr<std::vector<WorkerReady>> WorkerGroup::WaitReady(Deadline deadline) {
-  // In turns, because the ranks wait for each other: the one that fails is the one to hear of.
-  std::vector<WorkerReady> ready(workers_.size());
+absl::Status WorkerGroup::InTurns(Deadline deadline, const WaitForRank& wait) const {
   std::vector<size_t> pending(workers_.size());
   std::iota(pending.begin(), pending.end(), 0);
-  while (true) {
+  while (!pending.empty()) {
     std::vector<size_t> still_pending;
     for (size_t rank : pending) {
-      absl::StatusOr<WorkerReady> answer =
-          workers_[rank]->FinishLoad(Earlier(Deadline::After(kPollSlice), deadline));
-      if (answer.ok()) {
-        ready[rank] = *std::move(answer);
-      } else if (absl::IsDeadlineExceeded(answer.status()) && !deadline.Passed()) {
-        still_pending.push_back(rank);
-      } else {
-        return answer.status();
-      }
+      const absl::Status answer = wait(rank, Earlier(Deadline::After(kPollSlice), deadline));
+      if (answer.ok()) continue;
+      if (!absl::IsDeadlineExceeded(answer) || deadline.Passed()) return answer;
+      still_pending.push_back(rank);
     }
-    if (still_pending.empty()) return ready;
     pending = std::move(still_pending);
   }
+  return absl::OkStatus();
 }
 
 absl::Status WorkerGroup::Submit(const step::StepDescriptor& step, Deadline deadline) {

@@ -7,6 +7,7 @@
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_GROUP_H_
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -53,8 +54,11 @@ class WorkerGroup {
     Epoch epoch;
   };
 
-  // Every rank's Ready, or the first error that any of them answers with.
-  absl::StatusOr<std::vector<WorkerReady>> WaitReady(Deadline deadline);
+  using WaitForRank = std::function<absl::Status(size_t rank, Deadline slice)>;
+
+  // Waits for an answer of every rank, a slice of time for each in turns: ranks wait for each
+  // other, and the one that fails is the one to hear of. The first error that any answers with.
+  absl::Status InTurns(Deadline deadline, const WaitForRank& wait) const;
   // Asks one rank for its result until `deadline`; leaves the answer as it is when there is none
   // yet.
   void Poll(size_t rank, const SubmittedStep& step, Deadline deadline, Answer& answer);

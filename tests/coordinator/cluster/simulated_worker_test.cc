@@ -26,7 +26,8 @@ class SimulatedWorkerTest : public testing::Test {
     config.max_num_batched_tokens = 16;
     config.max_model_len = 16;
     ASSERT_TRUE(worker.Configure(config).ok());
-    ASSERT_TRUE(worker.Start({8}, Later()).ok());
+    ASSERT_TRUE(worker.Start({8}).ok());
+    ASSERT_TRUE(worker.FinishStart(Later()).ok());
   }
 
   // Computes tokens [begin, tokens.size()) of a sequence; the last one's state decides the token.
