@@ -226,6 +226,22 @@ TEST_P(BackendMatMulTest, StridesAndAddressesOfAllSorts) {
   }
 }
 
+// Rows of x that begin at multiples of 16 bytes and end anywhere: what lies behind is a NaN.
+TEST_P(BackendMatMulTest, AlignedRowsOfEveryLength) {
+  Rig rig(GetParam());
+  for (const Type type : {Type::kF32, Type::kF16, Type::kBF16, Type::kQ4_0}) {
+    const Part part = MakePart(20, type, 5, 256, false);
+    for (uint32_t count = 240; count <= 248; ++count) {
+      for (const uint32_t begin : {0u, 8u}) {
+        for (const uint32_t tokens : {1u, 2u, 9u}) {
+          const Input input = MakeInput(count, tokens, begin, count);
+          ExpectNear(part, input, Multiply(rig, {&part}, input, {256 - count, 0, 0})[0]);
+        }
+      }
+    }
+  }
+}
+
 TEST_P(BackendMatMulTest, CutsInsideBlocksCountAsZeros) {
   Rig rig(GetParam());
   for (const Type type : cpu::Types()) {
