@@ -196,9 +196,9 @@ struct RopeWriteKvParams {
 // Causal attention of a varlen batch over paged K and V. Sequence s has query rows
 // [query_offsets[s], query_offsets[s+1]), the last of which stands at position context_lens[s] - 1.
 // Example: lengths 2, 1 -> offsets 0, 2, 3. A sequence of context length 0 is padding: nothing of
-// its pages or block table is read, and its rows get zeros. Softmax state is built in tiles of 64
-// positions counted from position 0, merged in order, so that a row's bits depend on its own
-// context alone.
+// its pages or block table is read, and its rows get zeros. On the CPU softmax state is built in
+// tiles of 64 positions counted from position 0, merged in order, so that a row's bits depend on
+// its own context alone; on a GPU the cut depends on the batch.
 struct AttentionParams {
   const float* q;  // (T, heads, head_dim)
   uint32_t tokens;

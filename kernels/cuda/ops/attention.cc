@@ -47,7 +47,9 @@ void PlanAttention(Stream& stream, AttentionTile tile, AttentionArgs& args) {
   const uint64_t wanted = uint64_t{stream.multiprocessors()} * kBlocksPerMultiprocessor;
   const uint64_t rows = std::max<uint64_t>(uint64_t{p.tokens} * p.heads, 1);
   const uint64_t partial_rows = uint64_t{stream.multiprocessors()} * kPartialRowsPerMultiprocessor;
-  const uint64_t most = std::min(Blocks(p.max_context_len, kMinSplitPositions), kMaxSplits);
+  uint64_t seen = p.max_context_len;  // by one tile's rows
+  if (p.window != 0) seen = std::min(seen, uint64_t{p.window} + tile.tile_rows);
+  const uint64_t most = std::min(Blocks(seen, kMinSplitPositions), kMaxSplits);
   args.splits = static_cast<uint32_t>(
       std::max<uint64_t>(std::min({wanted / blocks, partial_rows / rows, most}), 1));
 
@@ -62,7 +64,7 @@ void PlanAttention(Stream& stream, AttentionTile tile, AttentionArgs& args) {
 
 void EncodeAttention(Stream& stream, const AttentionParams& params) {
   const KvPages& pages = params.pages;
-  if (params.tokens == 0 || params.num_seqs == 0) return;
+  if (params.tokens == 0 || params.num_seqs == 0 || params.max_query_len == 0) return;
   if (pages.value_dim > kMaxValueDim) {
     stream.NoteError("attention: values of " + std::to_string(pages.value_dim) + ", at most " +
                      std::to_string(kMaxValueDim));

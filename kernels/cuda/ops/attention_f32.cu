@@ -1,5 +1,5 @@
-// Attention over pages of floats, in floats: a warp owns four query rows, its lanes the positions
-// of a tile while scores are made and columns of V while these are summed.
+// Attention over pages of floats, in floats: a warp owns up to four query rows, its lanes the
+// positions of a tile while scores are made and columns of V while these are summed.
 //
 // Floor: as attention_tensor.h, with rows of floats.
 #include "kernels/cuda/device/warp.h"
@@ -43,23 +43,22 @@ class FloatAttention {
   __device__ FloatAttention(const AttentionArgs& a, const RowTile& tile, SharedArena& arena)
       : a_(a),
         tile_(tile),
-        row_base_(threadIdx.x / kWarp * kWarpRows),
+        warp_(threadIdx.x / kWarp),
         lane_(threadIdx.x % kWarp),
+        count_(warp_ < tile.rows ? (tile.rows - warp_ - 1) / kWarps + 1 : 0),
         q_(arena.Take<float4>(kRows * a.k.chunks)),
         weights_(arena.Take<float4>(kPositions * kWarps)) {
-    for (uint32_t r = 0; r < kWarpRows; ++r) rows_[r] = SeenBy(a, tile, row_base_ + r);
+    for (uint32_t r = 0; r < kWarpRows; ++r) rows_[r] = SeenBy(a, tile, Row(r));
   }
 
   // The warp's queries to shared memory; a barrier must follow.
   __device__ void LoadQueries() const {
     const uint32_t dim = a_.p.pages.head_dim;
     const SharedArray<float> q = q_.template As<float>();
-    for (uint32_t row = row_base_; row < row_base_ + kWarpRows; ++row) {
-      const bool real = row < tile_.rows;
-      const size_t at =
-          real ? static_cast<size_t>(tile_.Token(row)) * a_.p.heads + tile_.Head(row) : 0;
+    for (uint32_t row = warp_; row < tile_.rows; row += kWarps) {
+      const size_t at = static_cast<size_t>(tile_.Token(row)) * a_.p.heads + tile_.Head(row);
       for (uint32_t d = lane_; d < a_.k.chunks * 4; d += kWarp) {
-        q[row * a_.k.chunks * 4 + d] = real && d < dim ? a_.p.q[at * dim + d] : 0.0f;
+        q[row * a_.k.chunks * 4 + d] = d < dim ? a_.p.q[at * dim + d] : 0.0f;
       }
     }
   }
@@ -70,7 +69,7 @@ class FloatAttention {
       const float4 key = k[lane_ * a_.k.stride() + chunk];
 #pragma unroll
       for (uint32_t r = 0; r < kWarpRows; ++r) {
-        s[r] = Dot(q_[(row_base_ + r) * a_.k.chunks + chunk], key, s[r]);
+        if (r < count_) s[r] = Dot(q_[Row(r) * a_.k.chunks + chunk], key, s[r]);
       }
     }
     Weigh(s, position + static_cast<int32_t>(lane_));
@@ -81,9 +80,8 @@ class FloatAttention {
 #pragma unroll
     for (uint32_t r = 0; r < kWarpRows; ++r) {
       state_[r].sum = WarpSum(state_[r].sum);
-      const uint32_t row = row_base_ + r;
-      if (row >= tile_.rows) continue;
-      const RowOut out(a_, tile_, row, split, whole, state_[r]);
+      if (r >= count_) continue;
+      const RowOut out(a_, tile_, Row(r), split, whole, state_[r]);
 #pragma unroll
       for (uint32_t j = 0; j < kColumns; ++j) {
         const uint32_t column = j * kWarp + lane_;
@@ -94,10 +92,14 @@ class FloatAttention {
   }
 
  private:
+  // The warp's row `r`, of count_.
+  __device__ uint32_t Row(uint32_t r) const { return r * kWarps + warp_; }
+
   // The lane's scores, for its position, become weights in shared memory.
   __device__ void Weigh(float (&s)[kWarpRows], int32_t position) {
 #pragma unroll
     for (uint32_t r = 0; r < kWarpRows; ++r) {
+      if (r >= count_) continue;
       const bool visible = position >= rows_[r].begin && position < rows_[r].end;
       s[r] = visible ? CappedScore(a_.p, s[r]) : kNothing;
       const float decay = state_[r].Raise(WarpMax(s[r]));
@@ -107,31 +109,32 @@ class FloatAttention {
       for (uint32_t j = 0; j < kColumns; ++j) sums_[j][r] *= decay;
     }
     __syncwarp();  // the weights of the tile before have been read
-    weights_[row_base_ / kWarpRows * kPositions + lane_] = make_float4(s[0], s[1], s[2], s[3]);
+    weights_[warp_ * kPositions + lane_] = make_float4(s[0], s[1], s[2], s[3]);
     __syncwarp();
   }
 
   __device__ void Sum(SharedArray<float> v) {
     const uint32_t columns = a_.p.pages.value_dim, stride = a_.v.stride() * 4;
     for (uint32_t at = 0; at < kPositions; ++at) {
-      const float4 weight = weights_[row_base_ / kWarpRows * kPositions + at];
+      const float4 weight = weights_[warp_ * kPositions + at];
 #pragma unroll
       for (uint32_t j = 0; j < kColumns; ++j) {
         const uint32_t column = j * kWarp + lane_;
         if (column >= columns) continue;
         const float value = v[at * stride + column];
         sums_[j][0] += weight.x * value;
-        sums_[j][1] += weight.y * value;
-        sums_[j][2] += weight.z * value;
-        sums_[j][3] += weight.w * value;
+        if (count_ > 1) sums_[j][1] += weight.y * value;
+        if (count_ > 2) sums_[j][2] += weight.z * value;
+        if (count_ > 3) sums_[j][3] += weight.w * value;
       }
     }
   }
 
   const AttentionArgs& a_;
   const RowTile& tile_;
-  const uint32_t row_base_;
+  const uint32_t warp_;
   const uint32_t lane_;
+  const uint32_t count_;
   const SharedArray<float4> q_;
   const SharedArray<float4> weights_;  // per warp and position: of its four rows
   RowRange rows_[kWarpRows];
@@ -141,8 +144,7 @@ class FloatAttention {
 
 template <uint32_t kColumns, uint32_t kStages>
 __global__ void __launch_bounds__(kThreads, 1) FloatAttentionKernel(const AttentionArgs a) {
-  const uint32_t seq = SequenceOfTile(a, blockIdx.x);
-  const RowTile tile = TileOfSequence(a, seq, blockIdx.x - FirstTile(a, seq), blockIdx.y);
+  const RowTile tile = TileOfBlock(a);
   if (tile.empty) return;
   const SplitTiles split = TilesOfSplit(a, tile, blockIdx.z);
   if (blockIdx.z >= split.used) return;

@@ -261,8 +261,7 @@ class TensorAttention {
 
 template <typename C>
 __global__ void __launch_bounds__(C::kThreads, 1) TensorAttentionKernel(const AttentionArgs a) {
-  const uint32_t seq = SequenceOfTile(a, blockIdx.x);
-  const RowTile tile = TileOfSequence(a, seq, blockIdx.x - FirstTile(a, seq), blockIdx.y);
+  const RowTile tile = TileOfBlock(a);
   if (tile.empty) return;
   const SplitTiles split = TilesOfSplit(a, tile, blockIdx.z);
   if (blockIdx.z >= split.used) return;

@@ -73,6 +73,13 @@ __device__ inline RowTile TileOfSequence(const AttentionArgs& a, uint32_t seq, u
   return t;
 }
 
+// The row tile of this block. The last ones, which see most, begin first.
+__device__ inline RowTile TileOfBlock(const AttentionArgs& a) {
+  const uint32_t tile = gridDim.x - 1 - blockIdx.x;
+  const uint32_t seq = SequenceOfTile(a, tile);
+  return TileOfSequence(a, seq, tile - FirstTile(a, seq), blockIdx.y);
+}
+
 // Tiles of positions [begin, end) of split `split`; `used` splits have any, or else the first.
 struct SplitTiles {
   uint32_t begin;
