@@ -18,10 +18,11 @@ std::string AddressIn(const std::string& out) {
 }  // namespace
 
 std::unique_ptr<TestServer> TestServer::Start(const std::string& model,
-                                              const std::vector<std::string>& flags) {
+                                              const std::vector<std::string>& flags,
+                                              const std::string& worker) {
   std::vector<std::string> argv = {kCoordinator, "--model",        model,
                                    "--listen",   "127.0.0.1:0",    "--worker-binary",
-                                   kWorker,      "--max-num-seqs", "16"};
+                                   worker,       "--max-num-seqs", "16"};
   argv.insert(argv.end(), flags.begin(), flags.end());
   auto program = Program::Start(argv);
   const auto deadline = Deadline::After(kReadyTimeout);

@@ -17,7 +17,8 @@ class TestServer {
   // Waits for the ready line; null, after a test failure, when it does not come. `flags` follow
   // --model, the worker's path, and small limits.
   static std::unique_ptr<TestServer> Start(const std::string& model,
-                                           const std::vector<std::string>& flags = {});
+                                           const std::vector<std::string>& flags = {},
+                                           const std::string& worker = kWorker);
 
   Program& program() { return *program_; }
   const std::string& address() const { return address_; }
