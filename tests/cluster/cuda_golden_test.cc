@@ -1,20 +1,15 @@
-// The reference models on the CUDA backend, through real worker processes. Built with the emulated
-// worker, which any machine runs, and with the real one, for GPUs (TANDEM_TEST_ON_GPU). There
-// TANDEM_TEST_CUDA_WORKER may name another program, which lets ranks share a GPU.
+// The reference models on the CUDA backend, through real worker processes: emulated ones, which any
+// machine runs, or real ones, for GPUs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <tuple>
 
+#include "tests/cluster/cuda_worker.h"
 #include "tests/cluster/golden_run.h"
-
-#ifdef TANDEM_TEST_ON_GPU
-#include "kernels/cuda/device_info.h"
-#endif
 
 namespace tandem::testing {
 namespace {
@@ -26,19 +21,11 @@ class CudaGoldenTest : public ::testing::TestWithParam<Parameters> {
  protected:
   void SetUp() override {
     const auto& [name, ranks] = GetParam();
-    std::string worker = TANDEM_TEST_WORKER;
-#ifdef TANDEM_TEST_ON_GPU
-    const auto info = kernels::QueryCuda();
-    if (!info.ok()) GTEST_SKIP() << "no GPU: " << info.status().message();
-    if (const char* sharing = std::getenv("TANDEM_TEST_CUDA_WORKER"); sharing != nullptr) {
-      worker = sharing;
-    } else if (static_cast<int>(info->devices.size()) < ranks) {
-      GTEST_SKIP() << ranks << " ranks need as many GPUs, here are " << info->devices.size();
-    }
-#endif
+    const CudaWorker worker = FindCudaWorker(ranks);
+    if (!worker.missing.empty()) GTEST_SKIP() << worker.missing;
     run_.emplace(ReadArchGolden(name));
     run_->options.device = "cuda";
-    run_->options.worker_binary = worker;
+    run_->options.worker_binary = worker.binary;
     run_->options.tensor_parallel_size = ranks;
   }
 
