@@ -93,7 +93,7 @@ TEST_P(AddRowsTest, AddsEveryRowTimesItsGate) {
 class CopyRowsTest : public testing::TestWithParam<BackendCase> {};
 TANDEM_INSTANTIATE_BACKENDS(CopyRowsTest);
 
-// Odd shapes, and shapes and addresses that go in fours.
+// Odd shapes; shapes and addresses that go in fours; and fours whose rows begin at odd places.
 struct CopyShape {
   uint32_t from, to, dim;  // strides, and values of a row
   uint32_t from_begin, to_begin;
@@ -101,7 +101,8 @@ struct CopyShape {
 
 TEST_P(CopyRowsTest, CopiesBetweenStridesAndTouchesNothingElse) {
   Random random(3);
-  for (const CopyShape& s : {CopyShape{11, 9, 7, 2, 1}, CopyShape{16, 24, 8, 4, 12}}) {
+  for (const CopyShape& s : {CopyShape{11, 9, 7, 2, 1}, CopyShape{16, 24, 8, 4, 12},
+                             CopyShape{11, 16, 8, 0, 0}, CopyShape{16, 11, 8, 0, 0}}) {
     for (const uint32_t rows : {1u, 15u, 16u, 17u, 100u}) {
       Rig rig(GetParam());
       const auto x = random.Floats(rows * s.from);

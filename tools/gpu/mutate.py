@@ -4,7 +4,7 @@
 usage: mutate.py [--output-base FOLDER] [--write] [NAME...]
 
 Works on a copy of what is committed, with a Bazel output base of its own; NAMEs pick mutations whose file or name has one of them. With
---write the table goes to docs/cuda-kernels.md. Exit code 1 if a mutation survives.
+--write the table of docs/cuda-kernels.md gets their lines, after each mutation. Exit code 1 if a mutation survives.
 """
 
 import argparse
@@ -58,21 +58,26 @@ def reason(text, code):
     patterns = (r"cudaErrorLaunchFailure: (.*)", r"(at \d+ of \d+: .*)", r"(Expected.*|Which is.*|Value of.*)")
     for pattern in patterns:
         if match := re.search(pattern, text):
+            if match.group(1).startswith("Expected equality"):
+                return "other values"
             return match.group(1).strip().replace("|", "\\|")[:200]
     return f"ends with code {code}"
 
 
-def table(results):
-    lines = ["| file | broken | suite | how it shows |", "| --- | --- | --- | --- |"]
-    for mutation, said in results:
-        lines.append(f"| {mutation.file} | {mutation.name} | {mutation.suite}_test | {said or '**not noticed**'} |")
-    return lines
+def line_of(mutation, said):
+    return f"| {mutation.file} | {mutation.name} | {mutation.suite}_test | {said or '**not noticed**'} |"
 
 
-def write(lines):
+def write(mutation, said):
+    """Puts the mutation's line in its place in the table, which has the order of mutations.py."""
     text = DOC.read_text()
     begin, end = "<!-- mutations -->\n", "<!-- end of mutations -->"
-    DOC.write_text(text[:text.index(begin) + len(begin)] + "\n".join(lines) + "\n" + text[text.index(end):])
+    first, last = text.index(begin) + len(begin), text.index(end)
+    known = {tuple(part.strip() for part in line.split("|")[1:3]): line for line in text[first:last].splitlines()[2:]}
+    known[mutation.file, mutation.name] = line_of(mutation, said)
+    lines = ["| file | broken | suite | how it shows |", "| --- | --- | --- | --- |",
+             *(known[m.file, m.name] for m in mutations.MUTATIONS if (m.file, m.name) in known)]
+    DOC.write_text(text[:first] + "\n".join(lines) + "\n" + text[last:])
 
 
 def try_one(tree, output_base, mutation):
@@ -97,19 +102,19 @@ def main():
     arguments = parser.parse_args()
     chosen = [m for m in mutations.MUTATIONS
               if not arguments.names or any(name in m.file or name in m.name or name == m.suite for name in arguments.names)]
-    results = []
+    survived = 0
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tandem"
         tree.mkdir()
         copy_tree(tree)
         for mutation in chosen:
             said = try_one(tree, arguments.output_base.absolute(), mutation)
-            results.append((mutation, said))
+            survived += not said
             print(f"{'noticed ' if said else 'SURVIVED'} {mutation.file}: {mutation.name}: {said}", flush=True)
+            if arguments.write:
+                write(mutation, said)
         subprocess.run(["bazel", f"--output_base={arguments.output_base.absolute()}", "shutdown"], cwd=tree, check=False)
-    if arguments.write:
-        write(table(results))
-    return 1 if any(not said for _, said in results) else 0
+    return 1 if survived else 0
 
 
 if __name__ == "__main__":
