@@ -24,7 +24,6 @@ struct Thread {
   State state = State::kReady;
   uint32_t warp_barriers = 0;
   uint64_t given = 0;
-  std::array<uint64_t, kWarp> received{};
   AsyncCopies copies{};
 };
 
@@ -36,6 +35,8 @@ class Machine {
   std::string RunBlock(const LaunchShape& shape, uint3 block, const std::function<void()>& body);
 
   Thread& current() { return threads_[running_]; }
+  // What the lanes of the running thread's warp gave last.
+  const std::array<uint64_t, kWarp>& received() const { return received_[running_ / kWarp]; }
   SharedMemory& shared() { return shared_; }
   uint32_t block_barriers() const { return block_barriers_; }
   const std::function<void()>& body() const { return *body_; }
@@ -63,6 +64,8 @@ class Machine {
 
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Thread> threads_;
+  // Per warp. No lane can give anew before all have read, since they come to the next function.
+  std::vector<std::array<uint64_t, kWarp>> received_;
   SharedMemory shared_;
   uint32_t block_barriers_ = 0;
   uint32_t running_ = 0;
@@ -71,17 +74,24 @@ class Machine {
   sigjmp_buf fault_;
 };
 
-thread_local Machine machine;
+// Of the thread, made by its first kernel.
+thread_local Machine* machine = nullptr;
 
 void Machine::Reset(const LaunchShape& shape, const std::function<void()>& body) {
   const uint32_t count = shape.block.x * shape.block.y * shape.block.z;
   while (fibers_.size() < count) fibers_.push_back(std::make_unique<Fiber>());
-  threads_.assign(count, {});
+  threads_.resize(count);
+  received_.resize(count / kWarp);
   for (uint32_t id = 0; id < count; ++id) {
-    threads_[id].id = id;
-    threads_[id].index = {id % shape.block.x, id / shape.block.x % shape.block.y,
-                          id / (shape.block.x * shape.block.y)};
-    fibers_[id]->Start([](void*) { machine.body()(); }, nullptr);
+    Thread& thread = threads_[id];
+    thread.id = id;
+    thread.index = {id % shape.block.x, id / shape.block.x % shape.block.y,
+                    id / (shape.block.x * shape.block.y)};
+    thread.state = State::kReady;
+    thread.warp_barriers = 0;
+    thread.copies.open.clear();
+    thread.copies.groups.clear();
+    fibers_[id]->Start([](void*) { machine->body()(); }, nullptr);
   }
   shared_.Reset(shape.shared_bytes);
   block_barriers_ = 0;
@@ -119,10 +129,8 @@ bool Machine::ReleaseWarp(uint32_t warp) {
   if (!std::all_of(lanes, lanes + kWarp, [&](const Thread& t) { return t.state == state; })) {
     return false;
   }
-  std::array<uint64_t, kWarp> given;
-  for (uint32_t i = 0; i < kWarp; ++i) given[i] = lanes[i].given;
   for (uint32_t i = 0; i < kWarp; ++i) {
-    if (state == State::kInExchange) lanes[i].received = given;
+    received_[warp][i] = lanes[i].given;
     if (state == State::kAtWarpBarrier) ++lanes[i].warp_barriers;
     lanes[i].state = State::kReady;
   }
@@ -171,7 +179,7 @@ std::string Machine::RunBlock(const LaunchShape& shape, uint3 block,
   }
 }
 
-void OnFault(int, siginfo_t*, void*) { siglongjmp(machine.fault(), 1); }
+void OnFault(int, siginfo_t*, void*) { siglongjmp(machine->fault(), 1); }
 
 // While a kernel runs, a segmentation fault is the kernel's. Sanitizers keep their own handler.
 class FaultGuard {
@@ -220,6 +228,8 @@ void SetOrder(Order order) { the_order = order; }
 
 std::string RunGrid(const LaunchShape& shape, const std::function<void()>& body) {
   if (std::string error = CheckShape(shape); !error.empty()) return error;
+  static thread_local const std::unique_ptr<Machine> owner = std::make_unique<Machine>();
+  machine = owner.get();
   const FaultGuard guard;
   blockDim = shape.block;
   gridDim = shape.grid;
@@ -229,32 +239,32 @@ std::string RunGrid(const LaunchShape& shape, const std::function<void()>& body)
     const uint3 block{static_cast<unsigned>(at % shape.grid.x),
                       static_cast<unsigned>(at / shape.grid.x % shape.grid.y),
                       static_cast<unsigned>(at / shape.grid.x / shape.grid.y)};
-    if (std::string error = machine.RunBlock(shape, block, body); !error.empty()) return error;
+    if (std::string error = machine->RunBlock(shape, block, body); !error.empty()) return error;
   }
   return "";
 }
 
-void Fail(const std::string& what) { machine.Fail(what); }
-void SyncBlock() { machine.Leave(State::kAtBlockBarrier); }
-void SyncWarp() { machine.Leave(State::kAtWarpBarrier); }
+void Fail(const std::string& what) { machine->Fail(what); }
+void SyncBlock() { machine->Leave(State::kAtBlockBarrier); }
+void SyncWarp() { machine->Leave(State::kAtWarpBarrier); }
 
 const std::array<uint64_t, kWarp>& ExchangeInWarp(uint64_t mine) {
-  machine.current().given = mine;
-  machine.Leave(State::kInExchange);
-  return machine.current().received;
+  machine->current().given = mine;
+  machine->Leave(State::kInExchange);
+  return machine->received();
 }
 
-uint32_t Lane() { return machine.current().id % kWarp; }
-SharedMemory& Shared() { return machine.shared(); }
+uint32_t Lane() { return machine->current().id % kWarp; }
+SharedMemory& Shared() { return machine->shared(); }
 
 SharedMemory::Access Me() {
-  const Thread& thread = machine.current();
+  const Thread& thread = machine->current();
   return {.thread = thread.id,
           .warp = thread.id / kWarp,
-          .block_barriers = machine.block_barriers(),
+          .block_barriers = machine->block_barriers(),
           .warp_barriers = thread.warp_barriers};
 }
 
-AsyncCopies& MyAsyncCopies() { return machine.current().copies; }
+AsyncCopies& MyAsyncCopies() { return machine->current().copies; }
 
 }  // namespace tandem::emulation

@@ -49,8 +49,8 @@ std::string RunGrid(const LaunchShape& shape, const std::function<void()>& body)
 void SyncBlock();
 void SyncWarp();
 
-// Every lane of the warp gives 8 bytes and gets what all gave, in order of lanes; null for lanes
-// that the block does not have. Valid until the lane's next warp function.
+// Every lane of the warp gives 8 bytes and gets what all gave, in order of lanes. Valid until the
+// lane's next warp function.
 const std::array<uint64_t, kWarp>& ExchangeInWarp(uint64_t mine);
 
 uint32_t Lane();

@@ -12,8 +12,9 @@
 
 namespace tandem::emulation {
 
-inline void Insist(const std::string& error) {
-  if (!error.empty()) Fail(error);
+// Ends the kernel where an access was not sound.
+inline void Insist(bool sound) {
+  if (!sound) Fail(Shared().error());
 }
 
 // One element: reads when it is converted, writes when it is assigned to.
@@ -47,6 +48,8 @@ class SharedElement {
 
 template <typename T>
 class SharedArray {
+  static_assert(sizeof(T) % 2 == 0, "SharedMemory tells bytes apart two by two");
+
  public:
   SharedArray(size_t begin, size_t count) : begin_(begin), count_(count) {}
 

@@ -3,35 +3,32 @@
 #include "absl/strings/str_cat.h"
 
 namespace tandem::emulation {
-namespace {
-
-std::string Race(const char* what, size_t offset, const SharedMemory::Access& past,
-                 const SharedMemory::Access& now) {
-  const std::string others = past.thread == SharedMemory::kMany
-                                 ? std::string("several threads")
-                                 : absl::StrCat("thread ", past.thread);
-  return absl::StrCat("race in shared memory: ", what, " byte ", offset, " by thread ", now.thread,
-                      " without a barrier after ", others);
-}
-
-}  // namespace
 
 void SharedMemory::Reset(size_t bytes) {
   ++generation_;
   data_.assign(bytes, std::byte{0xff});
-  if (bytes_.size() < bytes) bytes_.resize(bytes);
+  const size_t units = (bytes + kUnitBytes - 1) / kUnitBytes;
+  if (units_.size() < units) units_.resize(units);
 }
 
-std::string SharedMemory::OutOfBounds(size_t offset, size_t size) const {
-  if (offset <= data_.size() && size <= data_.size() - offset) return "";
-  return absl::StrCat("shared memory of ", data_.size(), " bytes accessed at ", offset, ", +",
-                      size);
+bool SharedMemory::OutOfBounds(size_t offset, size_t size) {
+  error_ =
+      absl::StrCat("shared memory of ", data_.size(), " bytes accessed at ", offset, ", +", size);
+  return false;
 }
 
-SharedMemory::Byte& SharedMemory::At(size_t offset) {
-  Byte& byte = bytes_[offset];
-  if (byte.generation != generation_) byte = {.generation = generation_};
-  return byte;
+bool SharedMemory::NeverWritten(size_t unit, const Access& by) {
+  error_ = absl::StrCat("shared memory read before it was written: byte ", unit * kUnitBytes,
+                        " by thread ", by.thread);
+  return false;
+}
+
+bool SharedMemory::Race(const char* what, size_t unit, const Access& past, const Access& now) {
+  const std::string others =
+      past.thread == kMany ? std::string("several threads") : absl::StrCat("thread ", past.thread);
+  error_ = absl::StrCat("race in shared memory: ", what, " byte ", unit * kUnitBytes, " by thread ",
+                        now.thread, " without a barrier after ", others);
+  return false;
 }
 
 bool SharedMemory::Collides(const Past& past, const Access& now) {
@@ -51,51 +48,45 @@ void SharedMemory::NoteRead(Past& read, const Access& by) {
   if (!same_warp) read.by.warp = kMany;
 }
 
-std::string SharedMemory::Read(size_t offset, size_t size, const Access& by) {
-  if (std::string error = OutOfBounds(offset, size); !error.empty()) return error;
-  for (size_t at = offset; at < offset + size; ++at) {
-    Byte& byte = At(at);
-    if (!byte.write.any) {
-      return absl::StrCat("shared memory read before it was written: byte ", at, " by thread ",
-                          by.thread);
-    }
-    if (Collides(byte.write, by)) return Race("read of", at, byte.write.by, by);
-    NoteRead(byte.read, by);
+bool SharedMemory::Read(size_t offset, size_t size, const Access& by) {
+  if (!InBounds(offset, size)) return OutOfBounds(offset, size);
+  for (size_t at = offset / kUnitBytes; at < (offset + size) / kUnitBytes; ++at) {
+    Unit& unit = At(at);
+    if (!unit.write.any) return NeverWritten(at, by);
+    if (Collides(unit.write, by)) return Race("read of", at, unit.write.by, by);
+    NoteRead(unit.read, by);
   }
-  return "";
+  return true;
 }
 
-std::string SharedMemory::Write(size_t offset, size_t size, const Access& by) {
-  if (std::string error = OutOfBounds(offset, size); !error.empty()) return error;
-  for (size_t at = offset; at < offset + size; ++at) {
-    Byte& byte = At(at);
-    if (Collides(byte.write, by)) return Race("write of", at, byte.write.by, by);
-    if (Collides(byte.read, by)) return Race("write of", at, byte.read.by, by);
-    byte.write = {.by = by, .any = true};
-    byte.read = {};
+bool SharedMemory::Write(size_t offset, size_t size, const Access& by) {
+  if (!InBounds(offset, size)) return OutOfBounds(offset, size);
+  for (size_t at = offset / kUnitBytes; at < (offset + size) / kUnitBytes; ++at) {
+    Unit& unit = At(at);
+    if (Collides(unit.write, by)) return Race("write of", at, unit.write.by, by);
+    if (Collides(unit.read, by)) return Race("write of", at, unit.read.by, by);
+    unit.write = {.by = by, .any = true};
+    unit.read = {};
   }
-  return "";
+  return true;
 }
 
-std::string SharedMemory::Atomic(size_t offset, size_t size, const Access& by) {
-  if (std::string error = OutOfBounds(offset, size); !error.empty()) return error;
-  for (size_t at = offset; at < offset + size; ++at) {
-    Byte& byte = At(at);
-    if (!byte.write.any) {
-      return absl::StrCat("shared memory read before it was written: byte ", at, " by thread ",
-                          by.thread);
-    }
-    if (!byte.write.atomic && Collides(byte.write, by))
-      return Race("atomic of", at, byte.write.by, by);
-    if (Collides(byte.read, by)) return Race("atomic of", at, byte.read.by, by);
-    const bool shared = byte.write.atomic && Collides(byte.write, by);
-    const bool same_warp = byte.write.by.warp == by.warp;
-    byte.write = {.by = by, .any = true, .atomic = true};
-    // After atomics of several threads no thread owns the byte until the next barrier.
-    if (shared) byte.write.by.thread = kMany;
-    if (shared && !same_warp) byte.write.by.warp = kMany;
+bool SharedMemory::Atomic(size_t offset, size_t size, const Access& by) {
+  if (!InBounds(offset, size)) return OutOfBounds(offset, size);
+  for (size_t at = offset / kUnitBytes; at < (offset + size) / kUnitBytes; ++at) {
+    Unit& unit = At(at);
+    Past& write = unit.write;
+    if (!write.any) return NeverWritten(at, by);
+    if (!write.atomic && Collides(write, by)) return Race("atomic of", at, write.by, by);
+    if (Collides(unit.read, by)) return Race("atomic of", at, unit.read.by, by);
+    const bool shared = write.atomic && Collides(write, by);
+    const bool same_warp = write.by.warp == by.warp;
+    write = {.by = by, .any = true, .atomic = true};
+    // After atomics of several threads no thread owns the bytes until the next barrier.
+    if (shared) write.by.thread = kMany;
+    if (shared && !same_warp) write.by.warp = kMany;
   }
-  return "";
+  return true;
 }
 
 }  // namespace tandem::emulation

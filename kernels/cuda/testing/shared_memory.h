@@ -1,4 +1,5 @@
-// SharedMemory: a block's shared memory that knows of every byte who wrote and who read it last.
+// SharedMemory: a block's shared memory that knows of every two bytes who wrote and who read them
+// last. (No kernel keeps single bytes there.)
 //
 // Two accesses of different threads, one of them a write, need a barrier between them:
 // __syncthreads, or __syncwarp where both threads are of one warp. What was never written has no
@@ -31,11 +32,13 @@ class SharedMemory {
   size_t bytes() const { return data_.size(); }
   std::byte* data() { return data_.data(); }
 
-  // Empty, or what is wrong with this access. The caller then moves the bytes itself.
-  std::string Read(size_t offset, size_t size, const Access& by);
-  std::string Write(size_t offset, size_t size, const Access& by);
+  // Whether the access is sound; if not, error() says what is wrong with it. The caller then moves
+  // the bytes itself. `offset` and `size` are even.
+  bool Read(size_t offset, size_t size, const Access& by);
+  bool Write(size_t offset, size_t size, const Access& by);
   // Read, change and write as one.
-  std::string Atomic(size_t offset, size_t size, const Access& by);
+  bool Atomic(size_t offset, size_t size, const Access& by);
+  const std::string& error() const { return error_; }
 
  private:
   struct Past {
@@ -43,20 +46,33 @@ class SharedMemory {
     bool any = false;
     bool atomic = false;
   };
-  struct Byte {
+  static constexpr size_t kUnitBytes = 2;
+  struct Unit {
     uint32_t generation = 0;  // of another one: untouched
     Past write{};
     Past read{};  // thread, warp: kMany where several read between the same barriers
   };
 
-  std::string OutOfBounds(size_t offset, size_t size) const;
-  Byte& At(size_t offset);
+  // Say what is wrong; always false.
+  bool OutOfBounds(size_t offset, size_t size);
+  bool NeverWritten(size_t unit, const Access& by);
+  bool Race(const char* what, size_t unit, const Access& past, const Access& now);
+
+  bool InBounds(size_t offset, size_t size) const {
+    return offset <= data_.size() && size <= data_.size() - offset;
+  }
+  Unit& At(size_t unit) {
+    Unit& found = units_[unit];
+    if (found.generation != generation_) found = {.generation = generation_};
+    return found;
+  }
   // Whether nothing orders `past` before `now`.
   static bool Collides(const Past& past, const Access& now);
   static void NoteRead(Past& read, const Access& by);
 
   std::vector<std::byte> data_;
-  std::vector<Byte> bytes_;
+  std::vector<Unit> units_;
+  std::string error_;
   uint32_t generation_ = 0;
 };
 
