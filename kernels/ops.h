@@ -79,7 +79,8 @@ inline constexpr uint32_t kMaxProjections = 3;
 
 // Up to three projections of one input: QKV, or gate and up, as merged column-parallel matrices
 // whose parts may have types of their own. All weights have the same cols, col_begin and col_count.
-// A row's result does not depend on other rows.
+// On the CPU a row's result does not depend on other rows; on CUDA that holds up to 8 tokens, and for
+// the kernels of larger batches only to their rounding.
 struct MatMulParams {
   const float* x;  // (T, col_count), rows x_stride apart
   uint32_t tokens;
@@ -124,8 +125,8 @@ struct ExpertProjection {
 // Grouped products with the experts that RouteParams chose. Up: y[t * top_k + j] = W[ids[t, j]]
 // x[t] (+ bias); rows whose expert is another rank's are left as they are. Down (weights given):
 // y[t] = sum over j, in ascending order of expert id, of weights[t, j] * (W[ids[t, j]] x[t * top_k
-// + j] (+ bias)), zeros where no expert is this rank's. A row's result does not depend on other
-// tokens.
+// + j] (+ bias)), zeros where no expert is this rank's. On the CPU a row's result does not
+// depend on other tokens.
 struct ExpertMatMulParams {
   const float* x;  // up: (T, col_count); down: (T * top_k, col_count); rows x_stride apart
   uint32_t tokens;
