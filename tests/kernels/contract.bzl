@@ -1,12 +1,11 @@
 """Contract suites of the backend seam: one source, several backends."""
 
-load("//bazel:cuda.bzl", "tandem_cuda_test")
 load("//bazel:tandem.bzl", "tandem_cc_test")
 
 def backend_contract_test(name, deps = [], cuda = True, **kwargs):
-    """NAME runs on the CPU's backends, NAME_emulated on the CUDA backend under emulation, NAME_gpu on a GPU.
+    """NAME runs on the CPU's backends, NAME_emulated on the CUDA backend under emulation.
 
-    NAME_gpu skips where there is no GPU, and is left out where the toolkit is missing.
+    On a GPU all suites are one program, contract_suites_gpu: kernels make it large.
 
     Args:
       name: the test.
@@ -23,11 +22,5 @@ def backend_contract_test(name, deps = [], cuda = True, **kwargs):
         tandem_cc_test(
             name = name + "_emulated",
             deps = deps + ["//tests/kernels/cuda:emulated_backends"],
-            **kwargs
-        )
-        tandem_cuda_test(
-            name = name + "_gpu",
-            tags = ["gpu"],
-            deps = deps + ["//tests/kernels/cuda:gpu_backends"],
             **kwargs
         )

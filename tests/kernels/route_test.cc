@@ -128,6 +128,14 @@ TEST_P(RouteTest, TheLowestIdWinsATie) {
             (std::vector<int32_t>{0, 1}));
 }
 
+// Also where one lane of a warp looks after several experts.
+TEST_P(RouteTest, TheLowestIdWinsATieOfManyExperts) {
+  const Choice choice = Route(GetParam(), {70, 40}, std::vector<float>(70, 0.5f));
+  std::vector<int32_t> first(40);
+  std::iota(first.begin(), first.end(), 0);
+  EXPECT_EQ(choice.ids, first);
+}
+
 TEST_P(RouteTest, LargeLogitsStayFinite) {
   const Choice choice = Route(GetParam(), {4, 2}, {1e30f, -1e30f, 1000, 3});
   EXPECT_EQ(choice.ids, (std::vector<int32_t>{0, 1}));

@@ -3,12 +3,16 @@
 readonly BUNDLE=build/gpu-bundle
 readonly BUNDLE_MAX_BYTES=$((60 << 20))
 
-# What run-checks.sh runs besides the tests.
-readonly BUNDLE_PROGRAMS=(
+# What run-checks.sh runs.
+readonly BUNDLE_TARGETS=(
   //client:tandem
   //coordinator:tandem_coordinator
   //kernels/cuda:device_info
+  //tests/cluster:cuda_golden_test_gpu
+  //tests/kernels:contract_suites_gpu
+  //tests/kernels/cuda:blocks_test_gpu
   //tests/kernels/cuda/table:op_table
+  //tests/worker/comm:nccl_ranks_test_gpu
   //worker:tandem_worker
   //worker:tandem_worker_cuda
 )
@@ -18,15 +22,14 @@ readonly LIBRARIES_OF_THE_TARGET='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util
 
 # build_gpu_bundle [BAZEL FLAGS]
 build_gpu_bundle() {
-  local targets binaries
-  mapfile -t targets < <(bazel query --ui_event_filters=-info 'attr(tags, "\bgpu\b", //tests/...)')
-  ((${#targets[@]})) || { echo "./dev: no CUDA toolkit at ${CUDA_HOME:-/usr/local/cuda}, so there is nothing to bundle" >&2; return 1; }
-  targets+=("${BUNDLE_PROGRAMS[@]}")
-  bazel build --config=cuda "$@" -- "${targets[@]}"
+  local binaries
+  [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]] ||
+    { echo "./dev: no CUDA toolkit at ${CUDA_HOME:-/usr/local/cuda}, so there is nothing to bundle" >&2; return 1; }
+  bazel build --config=cuda "$@" -- "${BUNDLE_TARGETS[@]}"
   binaries=$(bazel info --config=cuda "$@" bazel-bin 2>/dev/null)
   rm -rf "$BUNDLE" "$BUNDLE.tar.xz"
   mkdir -p "$BUNDLE/lib" "$BUNDLE/models"
-  copy_runfiles "$binaries" "${targets[@]}"
+  copy_runfiles "$binaries" "${BUNDLE_TARGETS[@]}"
   copy_libraries
   install -m 644 models/demo.gguf "$BUNDLE/models/"
   install -m 755 tools/gpu/{run-checks,shared_gpu_worker,demo_tokens}.sh "$BUNDLE/"

@@ -68,8 +68,8 @@ MUTATIONS = [
     # --- Sample ---
     Mutation("missing barrier: sums of a walk are overwritten while others read them", "ops/sample.cu",
              "__syncthreads();  // the room's sums before these have been read", "", "sample"),
-    Mutation("missing barrier: a histogram is cleared while others read it", "device/select.h",
-             "__syncthreads();  // the last digit's bins have been read", "", "sample"),
+    Mutation("missing barrier: a histogram is added to before all of it is cleared", "device/select.h",
+             "room_.high[i] = 0;\n    }\n    __syncthreads();", "room_.high[i] = 0;\n    }", "sample"),
     Mutation("wrong lane: a scan that counts its own value twice", "device/select.h",
              "const double of_lanes = __shfl_up_sync(kAllLanes, sum, 1);", "const double of_lanes = sum;", "sample"),
     # --- products ---

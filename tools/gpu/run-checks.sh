@@ -73,7 +73,8 @@ verdict() {
   printf '%-7s %-44s %s\n' "$1" "$2" "$3" | tee -a "$results/verdicts"
 }
 
-# check NAME MOST-SECONDS COMMAND...: runs it, output in NAME.log; for GoogleTest programs, tests that were skipped are no pass.
+# check NAME MOST-SECONDS COMMAND...: runs it, output in NAME.log; where GoogleTest skips
+# for want of a GPU, that is no pass.
 check() {
   local name=$1 most=$2 log=$results/$1.log begin=$SECONDS status=0 passed skipped detail
   shift 2
@@ -87,7 +88,7 @@ check() {
     verdict FAIL "$name" "stopped after $most s"
   elif ((status != 0)) || grep -q '^\[  FAILED  \]' "$log"; then
     verdict FAIL "$name" "$detail; exit code $status: $(why "$log")"
-  elif [[ -n $passed && $passed == 0 ]] || grep -q 'Skipped$' "$log"; then
+  elif [[ $passed == 0 ]] || grep -qE '^no GPU|need as many GPUs' "$log"; then
     verdict FAIL "$name" "$detail; $(grep -A1 -m1 'Skipped$' "$log" | tail -1)"
   else
     verdict PASS "$name" "$detail"
@@ -102,7 +103,26 @@ why() {
 # at_most N: waits until fewer than N checks run in the background.
 at_most() { while (($(jobs -rp | wc -l) >= $1)); do wait -n; done; }
 
-suites() { find tests/kernels -name '*_test_gpu' -type f | sort; }
+# Lines of "program filter name": suites of GoogleTest, a program's one by one.
+suites() {
+  local program
+  for program in $(find tests/kernels -name '*_gpu' -type f | sort); do
+    LD_LIBRARY_PATH=$LIBRARIES "$program" --gtest_list_tests |
+      sed -n 's/^\([^ ]*\)\.\( .*\)*$/\1/p' | sort -u |
+      while IFS= read -r suite; do echo "$program $suite.* ${suite##*/}"; done
+  done
+}
+
+# each_suite PREFIX MOST-SECONDS MOST-AT-ONCE [COMMAND...]: checks every suite, through the command.
+each_suite() {
+  local prefix=$1 most=$2 at_once=$3 program filter name
+  shift 3
+  while read -r program filter name; do
+    at_most "$at_once"
+    check "$prefix:$name" "$most" "$@" "$program" "--gtest_filter=$filter" </dev/null &
+  done < <(suites)
+  wait
+}
 
 # --- sections ---
 
@@ -114,18 +134,10 @@ check_device() {
 }
 
 check_contract() {
-  local suite seed=$((RANDOM * 32768 + RANDOM + 1))
-  for suite in $(suites); do
-    at_most 4
-    check "contract:${suite##*/}" 120 "$suite" &
-  done
-  wait
+  local seed=$((RANDOM * 32768 + RANDOM + 1))
+  each_suite contract 120 4
   echo "fresh inputs: TANDEM_TEST_SEED=$seed"
-  for suite in $(suites); do
-    at_most 4
-    check "contract-fresh:${suite##*/}" 120 env TANDEM_TEST_SEED="$seed" "$suite" &
-  done
-  wait
+  each_suite contract-fresh 120 4 env TANDEM_TEST_SEED="$seed"
 }
 
 check_goldens() {
@@ -165,16 +177,12 @@ check_table() {
 }
 
 check_sanitizer() {
-  local tool suite sanitizer
+  local tool sanitizer
   sanitizer=$(PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer command -v compute-sanitizer) ||
     { verdict NOT-RUN sanitizer "compute-sanitizer is not installed"; return; }
   for tool in memcheck racecheck; do
-    for suite in $(suites); do
-      at_most 6
-      check "$tool:${suite##*/}" 200 env TANDEM_TEST_SMALL=1 "$sanitizer" --tool "$tool" --error-exitcode 86 "$suite" &
-    done
+    each_suite "$tool" 200 6 env TANDEM_TEST_SMALL=1 "$sanitizer" --tool "$tool" --error-exitcode 86
   done
-  wait
 }
 
 # --- ---

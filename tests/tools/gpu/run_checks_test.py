@@ -32,6 +32,11 @@ class RunChecks(unittest.TestCase):
         file.write_text("#!/bin/bash\n" + text + "\n")
         file.chmod(0o755)
 
+    def suite(self, name, text):
+        """A program with one suite, of that name."""
+        listing = f'[[ $1 == --gtest_list_tests ]] && {{ echo "Running main() from a.cc"; echo "Backends/{name}."; echo "  B/0  # gpu"; exit; }}'
+        self.program(f"tests/kernels/{name}_gpu", listing + "\n" + text)
+
     def run_checks(self, *arguments):
         return subprocess.run([self.folder / "run-checks.sh", *arguments], capture_output=True, text=True, check=False,
                               env={"PATH": os.environ["PATH"]})
@@ -55,33 +60,33 @@ class RunChecks(unittest.TestCase):
         self.assertIn("no section 'contracts'", done.stderr)
 
     def test_suites_that_pass(self):
-        self.program("tests/kernels/a_test_gpu", PASSES)
+        self.suite("A", PASSES)
         done = self.run_checks("contract")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("summary: 2 passed, 0 failed, 0 not run", done.stdout)
 
     def test_a_suite_that_fails_names_the_place(self):
-        self.program("tests/kernels/a_test_gpu", PASSES)
-        self.program("tests/kernels/b_test_gpu", FAILS)
+        self.suite("A", PASSES)
+        self.suite("B", FAILS)
         done = self.run_checks("contract")
         self.assertEqual(done.returncode, 1)
         self.assertIn("summary: 2 passed, 2 failed", done.stdout)
         self.assertIn("a.cc:7: Failure", done.stdout)
 
     def test_what_is_skipped_has_not_passed(self):
-        self.program("tests/kernels/a_test_gpu", SKIPS)
+        self.suite("A", SKIPS)
         done = self.run_checks("contract")
         self.assertEqual(done.returncode, 1)
         self.assertIn("0 passed, 2 failed", done.stdout)
         self.assertIn("no GPU: none", done.stdout)
 
     def test_fresh_inputs_have_a_seed(self):
-        self.program("tests/kernels/a_test_gpu", "echo \"seed ${TANDEM_TEST_SEED:-none}\"; " + PASSES)
+        self.suite("A", "echo \"seed ${TANDEM_TEST_SEED:-none}\"; " + PASSES)
         done = self.run_checks("contract")
         seed = next(line for line in done.stdout.splitlines() if line.startswith("fresh inputs")).split("=")[1]
         logs = self.folder / "results"
-        self.assertIn("seed none", (logs / "contract:a_test_gpu.log").read_text())
-        self.assertIn(f"seed {seed}\n", (logs / "contract-fresh:a_test_gpu.log").read_text())
+        self.assertIn("seed none", (logs / "contract:A.log").read_text())
+        self.assertIn(f"seed {seed}\n", (logs / "contract-fresh:A.log").read_text())
 
     def test_ranks_share_the_only_gpu(self):
         self.program("tests/cluster/cuda_golden_test_gpu", "echo \"worker ${TANDEM_TEST_CUDA_WORKER##*/}\"; " + PASSES)
@@ -104,18 +109,18 @@ class RunChecks(unittest.TestCase):
         self.assertIn("FAIL    demo:same-tokens", done.stdout)
 
     def test_suites_run_under_both_tools_of_the_sanitizer_on_small_cases(self):
-        self.program("tests/kernels/a_test_gpu", "echo \"small: $TANDEM_TEST_SMALL\"; " + PASSES)
-        self.program("compute-sanitizer", 'echo "$*"; exec "${@: -1}"')
+        self.suite("A", "echo \"small: $TANDEM_TEST_SMALL $1\"; " + PASSES)
+        self.program("compute-sanitizer", 'echo "$*"; exec "${@: -2}"')
         done = subprocess.run([self.folder / "run-checks.sh", "sanitizer"], capture_output=True, text=True, check=False,
                               env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        log = (self.folder / "results/racecheck:a_test_gpu.log").read_text()
+        log = (self.folder / "results/racecheck:A.log").read_text()
         self.assertIn("--tool racecheck", log)
-        self.assertIn("small: 1", log)
+        self.assertIn("small: 1 --gtest_filter=Backends/A.*\n", log)
         self.assertIn("summary: 2 passed", done.stdout)
 
     def test_no_time_left_is_not_run(self):
-        self.program("tests/kernels/a_test_gpu", PASSES)
+        self.suite("A", PASSES)
         done = self.run_checks("--limit", "2", "contract")
         self.assertEqual(done.returncode, 1)
         self.assertIn("0 passed, 0 failed, 2 not run", done.stdout)
