@@ -10,9 +10,6 @@
 
 namespace tandem::kernels::cuda {
 
-// The oldest compute capability that kernels are built for.
-inline constexpr int kOldestMajor = 8;
-
 // On device options.device_index of those that the process may see (CUDA_VISIBLE_DEVICES). The
 // calling thread is the one that drives it. UNAVAILABLE in one line: no driver, no device, no
 // device of that index, or one that is too old.

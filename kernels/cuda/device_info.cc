@@ -57,6 +57,21 @@ absl::StatusOr<CudaInfo> QueryCuda() {
   return info;
 }
 
+absl::Status CheckCudaDevice(const CudaInfo& info, int index) {
+  const auto count = static_cast<int>(info.devices.size());
+  if (index < 0 || index >= count) {
+    return absl::UnavailableError(absl::StrCat("device 'cuda': this rank needs GPU ", index,
+                                               ", but this process sees only ", count));
+  }
+  const CudaDevice& device = info.devices[static_cast<size_t>(index)];
+  if (device.major < kOldestCudaMajor) {
+    return absl::UnavailableError(absl::StrCat(
+        "device 'cuda': GPU ", index, " (", device.name, ") has compute capability ", device.major,
+        ".", device.minor, ", needed is ", kOldestCudaMajor, ".0 or newer"));
+  }
+  return absl::OkStatus();
+}
+
 std::string FormatCuda(const CudaInfo& info) {
   std::string text;
   for (size_t i = 0; i < info.devices.size(); ++i) {

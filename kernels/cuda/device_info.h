@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace tandem::kernels {
@@ -30,6 +31,11 @@ struct CudaInfo {
 
 // UNAVAILABLE where there is no driver or no device.
 absl::StatusOr<CudaInfo> QueryCuda();
+
+// The oldest compute capability that kernels are built for: this major number, minor 0.
+inline constexpr int kOldestCudaMajor = 8;
+// UNAVAILABLE, in one line with both numbers, where device `index` is not there or too old.
+absl::Status CheckCudaDevice(const CudaInfo& info, int index);
 
 // A line per device, then one of versions; each ends in a newline.
 std::string FormatCuda(const CudaInfo& info);

@@ -20,6 +20,19 @@ TEST(DeviceInfo, FormatsOneLinePerDeviceAndOneOfVersions) {
             "driver for CUDA 13.1, runtime 13.0, cuBLASLt 130002\n");
 }
 
+TEST(DeviceInfo, ADeviceMustBeThereAndNewEnough) {
+  const CudaInfo info{.devices = {{.name = "New", .major = 9, .minor = 0, .memory_bytes = 1},
+                                  {.name = "Old", .major = 7, .minor = 5, .memory_bytes = 1}}};
+  EXPECT_TRUE(CheckCudaDevice(info, 0).ok());
+  EXPECT_EQ(CheckCudaDevice(info, 1),
+            absl::UnavailableError("device 'cuda': GPU 1 (Old) has compute capability 7.5, needed "
+                                   "is 8.0 or newer"));
+  EXPECT_EQ(CheckCudaDevice(info, 2),
+            absl::UnavailableError("device 'cuda': this rank needs GPU 2, but this process sees "
+                                   "only 2"));
+  EXPECT_FALSE(CheckCudaDevice(info, -1).ok());
+}
+
 // On a machine with a GPU every device is described; elsewhere the reason is one line.
 TEST(DeviceInfo, QueryDescribesDevicesOrSaysWhyNot) {
   absl::StatusOr<CudaInfo> info = QueryCuda();
