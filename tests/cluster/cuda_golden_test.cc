@@ -9,13 +9,24 @@
 #include <tuple>
 
 #include "tests/cluster/cuda_worker.h"
+#include "tests/cluster/divergence.h"
 #include "tests/cluster/golden_run.h"
 
 namespace tandem::testing {
 namespace {
 
+constexpr double kRmsRatio = 1.1;
+constexpr double kMaxMeanKl = 3e-3;
+
 // Model, ranks.
 using Parameters = std::tuple<std::string, int>;
+
+std::string TestName(const ::testing::TestParamInfo<Parameters>& info) {
+  const auto& [name, ranks] = info.param;
+  std::string text = name.substr(0, name.find('.')) + "_" + std::to_string(ranks);
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
 
 class CudaGoldenTest : public ::testing::TestWithParam<Parameters> {
  protected:
@@ -41,13 +52,6 @@ class CudaGoldenTest : public ::testing::TestWithParam<Parameters> {
 
 TEST_P(CudaGoldenTest, LogitsAndGreedyTokens) { run_->CheckLogits(); }
 
-std::string TestName(const ::testing::TestParamInfo<Parameters>& info) {
-  const auto& [name, ranks] = info.param;
-  std::string text = name + "_tp" + std::to_string(ranks);
-  std::replace(text.begin(), text.end(), '-', '_');
-  return text;
-}
-
 INSTANTIATE_TEST_SUITE_P(
     Models, CudaGoldenTest,
     ::testing::Combine(::testing::Values("llama", "llama-rope-freqs", "qwen2", "qwen3",
@@ -57,6 +61,51 @@ INSTANTIATE_TEST_SUITE_P(
                                          "gemma3"),
                        ::testing::Values(1, 2)),
     TestName);
+
+// Pages of halves, which the tensor cores read: every kind of attention.
+class CudaHalfPagesTest : public CudaGoldenTest {};
+
+TEST_P(CudaHalfPagesTest, GreedyTokens) {
+  run_->options.kv_cache_type = "f16";
+  run_->options.block_size = 8;
+  run_->options.num_kv_blocks = 128;
+  run_->CheckGreedy();
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CudaHalfPagesTest,
+                         ::testing::Combine(::testing::Values("llama", "deepseek2-lite", "gpt-oss",
+                                                              "gemma2", "phi3-partial-swa"),
+                                            ::testing::Values(1)),
+                         TestName);
+
+// Quantised weights. Chunks of 5 tokens go through int8 products, longer ones through BF16.
+class CudaQuantTest : public ::testing::TestWithParam<Parameters> {};  // file, chunk
+
+TEST_P(CudaQuantTest, LogitsOfAllStoredPositions) {
+  const auto& [file, chunk] = GetParam();
+  const CudaWorker worker = FindCudaWorker(1);
+  if (!worker.missing.empty()) GTEST_SKIP() << worker.missing;
+  const GoldenModel golden = ReadQuantGolden(file);
+  coordinator::WorkerOptions options = TestWorkerOptions(golden.path);
+  options.device = "cuda";
+  options.worker_binary = worker.binary;
+  auto driver = WorkerDriver::Start(options);
+  ASSERT_TRUE(driver.ok()) << driver.status();
+  Divergence divergence;
+  ASSERT_NO_FATAL_FAILURE(AddGolden(**driver, golden, static_cast<uint32_t>(chunk), divergence));
+  std::printf("%s cuda chunks of %d: max %.4f rms %.5f (reference engine %.5f) mean KL %.2e\n",
+              file.c_str(), chunk, divergence.max_abs, divergence.rms(), golden.reference_rms,
+              divergence.mean_kl());
+  EXPECT_LE(divergence.rms(), kRmsRatio * golden.reference_rms);
+  EXPECT_LE(divergence.mean_kl(), kMaxMeanKl);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CudaQuantTest,
+                         ::testing::Combine(::testing::Values("Q8_0.gguf", "Q4_0.gguf",
+                                                              "Q4_K_M.gguf", "Q5_K_M.gguf",
+                                                              "Q6_K.gguf"),
+                                            ::testing::Values(256, 5)),
+                         TestName);
 
 }  // namespace
 }  // namespace tandem::testing
