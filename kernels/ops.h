@@ -79,8 +79,8 @@ inline constexpr uint32_t kMaxProjections = 3;
 
 // Up to three projections of one input: QKV, or gate and up, as merged column-parallel matrices
 // whose parts may have types of their own. All weights have the same cols, col_begin and col_count.
-// On the CPU a row's result does not depend on other rows; on CUDA that holds up to 8 tokens, and for
-// the kernels of larger batches only to their rounding.
+// On the CPU a row's result does not depend on other rows; on CUDA that holds up to 8 tokens, and
+// for the kernels of larger batches only to their rounding.
 struct MatMulParams {
   const float* x;  // (T, col_count), rows x_stride apart
   uint32_t tokens;

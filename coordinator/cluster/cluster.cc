@@ -46,7 +46,8 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterOptions& op
   const std::string token = options.worker_token.empty() ? DrawToken() : options.worker_token;
   TANDEM_ASSIGN_OR_RETURN(cluster->service_, WorkerService::Start({.listen = options.worker_listen,
                                                                    .token = token,
-                                                                   .size = options.size}));
+                                                                   .size = options.size,
+                                                                   .one_host = options.one_host}));
   if (!options.external) TANDEM_RETURN_IF_ERROR(cluster->SpawnWorkers(options, token));
   return cluster;
 }

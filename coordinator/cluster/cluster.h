@@ -25,6 +25,7 @@ struct ClusterOptions {
   std::string worker_listen = "127.0.0.1:0";
   std::string worker_token;   // empty: drawn (spawned workers only)
   std::string worker_binary;  // spawned workers: path of tandem_worker
+  bool one_host = true;       // as WorkerService::Options
 };
 
 class Cluster {

@@ -218,9 +218,11 @@ absl::Status WorkerService::Admit(const v1::Hello& hello, int* rank) {
   if (hello.token() != options_.token) {
     return absl::PermissionDeniedError("worker token does not match");
   }
-  if (!host_id_.empty() && hello.host_id() != host_id_) {
+  if (options_.one_host && !host_id_.empty() && hello.host_id() != host_id_) {
     return absl::FailedPreconditionError(
-        "workers must share one host in this version: this one's host id differs");
+        "workers must share one host (but with --device cuda and --step-transport grpc): this "
+        "one's "
+        "host id differs");
   }
   int wanted = hello.has_rank() ? hello.rank() : 0;
   if (!hello.has_rank()) {

@@ -27,6 +27,7 @@ class WorkerService {
     std::string listen = "127.0.0.1:0";  // loopback only, until TLS exists
     std::string token;                   // what every Hello must carry
     int size = 1;
+    bool one_host = true;  // workers share memory, so that all must be of the first one's host
   };
 
   // INVALID_ARGUMENT for an address that is not loopback, UNAVAILABLE when it can't be bound.

@@ -218,11 +218,14 @@ absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& m
       const std::vector<uint64_t> kv_bytes,
       KvBytesPerRank(options, model.spec, max_model_len, AvailableMemoryBytes()));
   TANDEM_ASSIGN_OR_RETURN(const std::string worker_binary, WorkerBinary(options));
-  ClusterOptions cluster_options{.size = options.tensor_parallel_size,
-                                 .external = options.workers == "external",
-                                 .worker_listen = options.worker_listen,
-                                 .worker_token = {},
-                                 .worker_binary = worker_binary};
+  ClusterOptions cluster_options{
+      .size = options.tensor_parallel_size,
+      .external = options.workers == "external",
+      .worker_listen = options.worker_listen,
+      .worker_token = {},
+      .worker_binary = worker_binary,
+      // NCCL and gRPC reach further than shared memory.
+      .one_host = options.device != "cuda" || options.step_transport == "shm"};
   if (!options.worker_token_file.empty()) {
     TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_token,
                             ReadTokenFile("--worker-token-file", options.worker_token_file));

@@ -6,12 +6,15 @@ readonly PROGRAMS=(
   //worker:tandem_worker
 )
 
-# Builds the programs and leaves them in bin/.
+# Builds the programs and leaves them in bin/; the worker for GPUs where the CUDA toolkit is.
 build_programs() {
-  local target
-  bazel build "${PROGRAMS[@]}"
+  local target targets=("${PROGRAMS[@]}")
+  if bazel query --ui_event_filters=-info,-error //worker:tandem_worker_cuda > /dev/null 2>&1; then
+    targets+=(//worker:tandem_worker_cuda)
+  fi
+  bazel build "${targets[@]}"
   mkdir -p bin
-  for target in "${PROGRAMS[@]}"; do
+  for target in "${targets[@]}"; do
     target=${target#//}
     # install replaces the file, so a program that runs at the moment does not mind.
     install -m 755 "bazel-bin/${target/://}" "bin/${target#*:}"

@@ -1,0 +1,58 @@
+// Who may join: workers that really dial.
+#include "coordinator/cluster/worker_service.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "worker/life/control_stream.h"
+
+namespace tandem::coordinator {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kPoll = std::chrono::milliseconds(5);
+
+class WorkerServiceTest : public ::testing::Test {
+ protected:
+  void StartService(bool one_host) {
+    auto service = WorkerService::Start({.token = "t", .size = 2, .one_host = one_host});
+    ASSERT_TRUE(service.ok()) << service.status();
+    service_ = *std::move(service);
+  }
+  std::unique_ptr<worker::ControlStream> Dial(int rank, const std::string& host_id) {
+    auto stream = worker::ControlStream::Dial(service_->address(),
+                                              {.rank = rank, .token = "t", .host_id = host_id},
+                                              Deadline::After(kPatience));
+    EXPECT_TRUE(stream.ok()) << stream.status();
+    return *std::move(stream);
+  }
+
+  std::unique_ptr<WorkerService> service_;
+};
+
+TEST_F(WorkerServiceTest, WorkersThatShareMemoryMustBeOfOneHost) {
+  StartService(/*one_host=*/true);
+  const auto first = Dial(0, "a");
+  while (service_->Missing().size() == 2) service_->WaitAll(Deadline::After(kPoll));
+  const auto second = Dial(1, "b");
+  const auto command = second->NextCommand(Deadline::After(kPatience));
+  ASSERT_TRUE(command.has_value());
+  const auto* stop = std::get_if<worker::StopCommand>(&*command);
+  ASSERT_NE(stop, nullptr);
+  EXPECT_NE(stop->reason.message().find("host id differs"), absl::string_view::npos)
+      << stop->reason;
+  EXPECT_EQ(service_->Missing().size(), 1u);
+}
+
+TEST_F(WorkerServiceTest, OthersMayBeOfSeveral) {
+  StartService(/*one_host=*/false);
+  const auto first = Dial(0, "a");
+  const auto second = Dial(1, "b");
+  EXPECT_TRUE(service_->WaitAll(Deadline::After(kPatience)));
+}
+
+}  // namespace
+}  // namespace tandem::coordinator
