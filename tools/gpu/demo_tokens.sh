@@ -23,9 +23,12 @@ while ! grep -q '^ready: ' "$log"; do
 done
 cat "$log"
 address=$(sed -n 's/^ready: listening on \([^,]*\),.*/\1/p' "$log")
-printf '{"prompt": "%s"}\n' 'Story:' 'Once upon a time' 'It was a misty afternoon. Conrad' \
-  'Story: One cloudy day, Victor had a pink bell. Then Victor gave the bell to Wendy.\nQuestion: Who got the bell from Victor?\nAnswer:' |
-  client/tandem generate --server "$address" --prompts-file - --temperature 0 --max-tokens 48 --json |
+# Prompts of the kind that the model knows, each to the end of its line: what goes on and on comes to choices between equals.
+story='Story: One cloudy day, Victor had a pink bell. Victor was walking about in the orchard. Wendy rested on the mountain. '
+story+='Then Victor gave the bell to Wendy. Wendy left the pink bell under the stairs.'
+printf '{"prompt": "%s"}\n' "$story\\nQuestion: Who got the bell from Victor?\\nAnswer:" "$story\\nQuestion: What color was the bell?\\nAnswer:" \
+  "$story\\nQuestion: Where did Wendy leave the bell?\\nAnswer:" "$story\\nQuestion: Where did Wendy rest?\\nAnswer:" |
+  client/tandem generate --server "$address" --prompts-file - --temperature 0 --max-tokens 24 --stop $'\n' --json |
   python3 -c 'import json, sys
 for line in sys.stdin: print(json.dumps(json.loads(line)["token_ids"]))' >"$out.partial"
 mv "$out.partial" "$out"

@@ -35,9 +35,6 @@ for section; do
   [[ " ${SECTIONS[*]} " == *" $section "* ]] || { echo "run-checks: no section '$section'; there are: ${SECTIONS[*]}" >&2; exit 2; }
 done
 (($#)) || set -- "${SECTIONS[@]}"
-results=$(mkdir -p "$results" && cd "$results" && pwd) || exit 1
-rm -f "$results"/*.log "$results"/demo_*.json "$results"/verdicts
-: >"$results/verdicts"
 
 # --- libraries ---
 
@@ -195,6 +192,9 @@ if ! gpus=$(LD_LIBRARY_PATH=$LIBRARIES kernels/cuda/device_info 2>&1); then
   echo "run-checks: ${gpus#device_info: }" >&2
   exit 1
 fi
+results=$(mkdir -p "$results" && cd "$results" && pwd) || exit 1
+rm -f "$results"/*.log "$results"/demo_*.json "$results"/verdicts
+: >"$results/verdicts"
 SHARED_GPU=(env)
 (($(grep -c '^device ' <<<"$gpus") > 1)) || SHARED_GPU=(env "TANDEM_TEST_CUDA_WORKER=$PWD/shared_gpu_worker.sh")
 
