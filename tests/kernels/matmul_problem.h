@@ -17,6 +17,7 @@
 
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
+#include "tests/kernels/backends.h"
 #include "tests/kernels/matmul_emulation.h"
 
 namespace tandem::kernels::cpu {
@@ -96,7 +97,7 @@ inline void FillBlock(std::mt19937& random, Type type, std::byte* block, uint32_
 
 inline Matrix RandomMatrix(uint32_t seed, Type type, uint32_t rows, uint32_t cols,
                            uint64_t padding = 0) {
-  std::mt19937 random(seed);
+  std::mt19937 random(seed + FreshSeed());
   const tensor::TypeTraits& traits = tensor::Traits(type);
   const uint64_t row_bytes = tensor::RowBytes(type, cols);
   Matrix m{type, rows, cols, row_bytes + padding, nullptr};
@@ -111,7 +112,7 @@ inline Matrix RandomMatrix(uint32_t seed, Type type, uint32_t rows, uint32_t col
 }
 
 inline std::vector<float> RandomFloats(uint32_t seed, size_t count, float outliers = 0.02f) {
-  std::mt19937 random(seed);
+  std::mt19937 random(seed + FreshSeed());
   std::normal_distribution<float> normal;
   std::uniform_real_distribution<float> uniform;
   std::vector<float> values(count);
