@@ -123,6 +123,7 @@ absl::StatusOr<std::unique_ptr<Graph>> CudaBackend::FinishCapture() {
   phase_ = Phase::kIdle;
   cudaGraph_t graph = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(stream_.handle(), &graph);
+  if (!EncodingError().ok() && graph != nullptr) cudaGraphDestroy(graph);
   TANDEM_RETURN_IF_ERROR(EncodingError());
   TANDEM_CUDA_RETURN_IF_ERROR(ended);
   cudaGraphExec_t exec = nullptr;

@@ -44,9 +44,10 @@ class Machine {
     current().state = state;
     fibers_[running_]->Yield();
   }
-  [[noreturn]] void Fail(const std::string& what) {
+  [[noreturn]] void Fail(std::string what) {
     error_ = absl::StrCat("block (", blockIdx.x, ", ", blockIdx.y, ", ", blockIdx.z, ") thread ",
-                          running_, ": ", what);
+                          running_, ": ", std::exchange(what, {}));
+    // Nobody comes back to destroy what is on this stack.
     while (true) fibers_[running_]->Yield();
   }
   sigjmp_buf& fault() { return fault_; }
@@ -179,7 +180,7 @@ std::string Machine::RunBlock(const LaunchShape& shape, uint3 block,
   }
 }
 
-void OnFault(int, siginfo_t*, void*) { siglongjmp(machine->fault(), 1); }
+[[maybe_unused]] void OnFault(int, siginfo_t*, void*) { siglongjmp(machine->fault(), 1); }
 
 // While a kernel runs, a segmentation fault is the kernel's. Sanitizers keep their own handler.
 class FaultGuard {
@@ -244,7 +245,7 @@ std::string RunGrid(const LaunchShape& shape, const std::function<void()>& body)
   return "";
 }
 
-void Fail(const std::string& what) { machine->Fail(what); }
+void Fail(std::string what) { machine->Fail(std::move(what)); }
 void SyncBlock() { machine->Leave(State::kAtBlockBarrier); }
 void SyncWarp() { machine->Leave(State::kAtWarpBarrier); }
 

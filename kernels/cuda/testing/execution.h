@@ -43,7 +43,7 @@ std::string RunGrid(const LaunchShape& shape, const std::function<void()>& body)
 // --- for code that runs inside RunGrid ---
 
 // Ends the kernel with this error. Does not return.
-[[noreturn]] void Fail(const std::string& what);
+[[noreturn]] void Fail(std::string what);
 
 // What lies behind __syncthreads and __syncwarp.
 void SyncBlock();

@@ -95,7 +95,8 @@ void Fiber::Enter() {
 #endif
   self->entry_(self->argument_);
   self->done_ = true;
-  while (true) self->Yield();
+  self->SwitchBack(/*last=*/true);
+  __builtin_unreachable();
 }
 
 void Fiber::Resume() {
@@ -114,13 +115,15 @@ void Fiber::Resume() {
 #endif
 }
 
-void Fiber::Yield() {
+void Fiber::Yield() { SwitchBack(/*last=*/false); }
+
+void Fiber::SwitchBack([[maybe_unused]] bool last) {
 #if defined(__SANITIZE_THREAD__)
   __tsan_switch_to_fiber(caller_sanitizer_, 0);
 #endif
 #if defined(__SANITIZE_ADDRESS__)
   void* fake_stack = nullptr;
-  __sanitizer_start_switch_fiber(&fake_stack, caller_stack_, caller_stack_bytes_);
+  __sanitizer_start_switch_fiber(last ? nullptr : &fake_stack, caller_stack_, caller_stack_bytes_);
 #endif
   tandem_switch_stack(&stack_pointer_, caller_stack_pointer_);
 #if defined(__SANITIZE_ADDRESS__)

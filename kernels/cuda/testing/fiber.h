@@ -28,6 +28,8 @@ class Fiber {
 
  private:
   static void Enter();
+  // Goes back to Resume; `last`: for good, so that what a sanitizer keeps of the stack may go.
+  void SwitchBack(bool last);
 
   std::byte* stack_;  // with a page below that no one may touch
   void* stack_pointer_ = nullptr;
