@@ -57,6 +57,11 @@ void AddFlags(CLI::App& command, BenchOptions& options) {
   coordinator::WorkerOptions& worker = options.worker;
   command.add_option("--model,-m", worker.model, "GGUF file")->required();
   command.add_option("--device", worker.device, "cpu or cuda")->capture_default_str();
+  command
+      .add_option("--gpu-memory-utilization", worker.gpu_memory_utilization,
+                  "cuda: the part of a GPU's memory that a worker may plan with")
+      ->capture_default_str();
+  command.add_flag("--enforce-eager", worker.enforce_eager, "cuda: no graphs");
   command.add_option("--cpu-kernels", worker.cpu_kernels, "auto, reference, avx2 or avx512")
       ->capture_default_str();
   command
