@@ -124,9 +124,7 @@ class Backend {
   // Blocks until the stream is done; the first error of any op, or DEADLINE_EXCEEDED.
   virtual absl::Status Wait() = 0;
 
-  // --- copies, in stream order; host memory must stay valid until Wait, and is best of
-  // AllocateHost
-  // ---
+  // --- copies, in stream order; host memory (best of AllocateHost) must stay valid until Wait ---
   virtual void Upload(void* device, const void* host, size_t bytes) = 0;
   virtual void Download(void* host, const void* device, size_t bytes) = 0;
 

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
@@ -123,12 +124,13 @@ absl::StatusOr<std::unique_ptr<Graph>> CudaBackend::FinishCapture() {
   phase_ = Phase::kIdle;
   cudaGraph_t graph = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(stream_.handle(), &graph);
-  if (!EncodingError().ok() && graph != nullptr) cudaGraphDestroy(graph);
+  const absl::Cleanup discard = [&] {
+    if (graph != nullptr) cudaGraphDestroy(graph);
+  };
   TANDEM_RETURN_IF_ERROR(EncodingError());
   TANDEM_CUDA_RETURN_IF_ERROR(ended);
   cudaGraphExec_t exec = nullptr;
   const cudaError_t made = cudaGraphInstantiate(&exec, graph, 0);
-  cudaGraphDestroy(graph);
   TANDEM_CUDA_RETURN_IF_ERROR(made);
   return std::make_unique<CudaGraph>(exec);
 }

@@ -84,6 +84,9 @@ class Stream {
   size_t scratch_bytes_ = 0;
 };
 
+// What an array takes of scratch, so that the next one behind it is aligned as the first.
+constexpr size_t ScratchBytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
+
 // Blocks of `unit` that cover `n`.
 constexpr uint32_t Blocks(uint64_t n, uint64_t unit) {
   return static_cast<uint32_t>((n + unit - 1) / unit);

@@ -4,9 +4,8 @@
 // A graph holds pointers, strides and counts as they were when it was captured, so a step fits it
 // when it is padded to the graph's batch size and its inputs stand where they stood then:
 //   - StepBuffers puts all but block tables at places that follow from the batch size;
-//   - block tables are uploaded as narrow as the step allows, like any step's, and spread from
-//   there
-//     to tables of the largest stride that only graphs read.
+//   - block tables are uploaded as narrow as the step allows, like any step's, and spread to
+//     tables of the largest stride that only graphs read.
 // Padded sequences have one token at position 0, context length 0 (attention gives zeros and reads
 // no table), slot -1 (written nowhere) and a greedy sampling row whose sample nobody looks at.
 // Collectives are part of a graph. All ranks see the same steps and so take the same graphs. One

@@ -12,27 +12,37 @@
 
 namespace tandem::kernels::cuda {
 
-// The sum over threads before this one; `total` gets that of all. `room` has kBlockReduceRoom
-// values, and may be used again after a barrier.
+// The sum of what the threads before this one gave, and of what all gave.
 template <typename T>
-__device__ T BlockSumBefore(T value, SharedArray<T> room, T& total) {
+struct Scan {
+  T before;
+  T total;
+};
+
+// `room` has kBlockReduceRoom values; between two uses of the same room the function itself puts
+// the barrier.
+template <typename T>
+__device__ Scan<T> BlockScan(T value, SharedArray<T> room) {
   const uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  T sum = value;  // of this lane and those before it
+  T sum = value;
 #pragma unroll
   for (uint32_t delta = 1; delta < kWarp; delta *= 2) {
     const T other = __shfl_up_sync(kAllLanes, sum, delta);
     if (lane >= delta) sum += other;
   }
+  const T of_lanes = __shfl_up_sync(kAllLanes, sum, 1);
+  __syncthreads();  // an earlier use of the room has been read
   if (lane == kWarp - 1) room[warp] = sum;
   __syncthreads();
-  T before = sum - value;
-  total = 0;
-  for (uint32_t w = 0; w < blockDim.x / kWarp; ++w) {
-    const T of_warp = room[w];
-    if (w < warp) before += of_warp;
-    total += of_warp;
+  T of_warps = lane < blockDim.x / kWarp ? static_cast<T>(room[lane]) : T(0);
+#pragma unroll
+  for (uint32_t delta = 1; delta < kWarp; delta *= 2) {
+    const T other = __shfl_up_sync(kAllLanes, of_warps, delta);
+    if (lane >= delta) of_warps += other;
   }
-  return before;
+  const T total = __shfl_sync(kAllLanes, of_warps, kWarp - 1);
+  const T of_earlier_warps = __shfl_sync(kAllLanes, of_warps, warp > 0 ? warp - 1 : 0);
+  return {(warp > 0 ? of_earlier_warps : T(0)) + (lane > 0 ? of_lanes : T(0)), total};
 }
 
 }  // namespace tandem::kernels::cuda

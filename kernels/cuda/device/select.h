@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/for_each.h"
+#include "kernels/cuda/device/scan.h"
 #include "kernels/cuda/device/warp.h"
 
 namespace tandem::kernels::cuda {
@@ -53,35 +54,6 @@ struct SelectRoom {
 inline constexpr size_t kSelectRoomBytes =
     2 * SharedBytes<uint32_t>(kSelectBins) + SharedBytes<double>(kBlockReduceRoom) +
     SharedBytes<uint32_t>(kBlockReduceRoom) + SharedBytes<double>(2);
-
-// The sum of what the threads before this one gave, and of what all gave.
-struct Scan {
-  double before;
-  double total;
-};
-
-__device__ inline Scan BlockScan(double value, SharedArray<double> room) {
-  const uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  double sum = value;
-#pragma unroll
-  for (uint32_t delta = 1; delta < kWarp; delta *= 2) {
-    const double other = __shfl_up_sync(kAllLanes, sum, delta);
-    if (lane >= delta) sum += other;
-  }
-  const double of_lanes = __shfl_up_sync(kAllLanes, sum, 1);
-  __syncthreads();  // an earlier use of the room has been read
-  if (lane == kWarp - 1) room[warp] = sum;
-  __syncthreads();
-  double of_warps = lane < blockDim.x / kWarp ? static_cast<double>(room[lane]) : 0.0;
-#pragma unroll
-  for (uint32_t delta = 1; delta < kWarp; delta *= 2) {
-    const double other = __shfl_up_sync(kAllLanes, of_warps, delta);
-    if (lane >= delta) of_warps += other;
-  }
-  const double total = __shfl_sync(kAllLanes, of_warps, kWarp - 1);
-  const double of_earlier_warps = __shfl_sync(kAllLanes, of_warps, warp > 0 ? warp - 1 : 0);
-  return {(warp > 0 ? of_earlier_warps : 0.0) + (lane > 0 ? of_lanes : 0.0), total};
-}
 
 // A digit of keys, the first ones from the bits, the last ones from the id.
 struct SelectDigit {
@@ -177,7 +149,7 @@ class Selector {
       mine[j] = Measure(first_level, BinOf(j), exponent);
       sum += mine[j];
     }
-    const Scan scan = BlockScan(sum, room_.doubles);
+    const Scan<double> scan = BlockScan(sum, room_.doubles);
     if (first_level) {
       target_ = kByWeight ? goal * scan.total : goal;
       if (!kByWeight && scan.total <= goal) return kSelectBins;

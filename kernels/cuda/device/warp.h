@@ -29,13 +29,18 @@ struct MaxOp {
   }
 };
 
-template <typename T, typename Op>
-__device__ T WarpReduce(T value, Op op) {
+// Over each kLanes lanes in a row, a power of two.
+template <uint32_t kLanes, typename T, typename Op>
+__device__ __forceinline__ T LanesReduce(T value, Op op) {
 #pragma unroll
-  for (int mask = 16; mask > 0; mask /= 2) {
+  for (int mask = kLanes / 2; mask > 0; mask /= 2) {
     value = op(value, __shfl_xor_sync(kAllLanes, value, mask));
   }
   return value;
+}
+template <typename T, typename Op>
+__device__ T WarpReduce(T value, Op op) {
+  return LanesReduce<kWarp>(value, op);
 }
 template <typename T>
 __device__ T WarpSum(T value) {

@@ -55,7 +55,7 @@ void PlanAttention(Stream& stream, AttentionTile tile, AttentionArgs& args) {
 
   // Asked for whether or not this step splits: a step of fewer rows than the planned one may.
   const uint64_t kept = most > 1 ? std::min(partial_rows, rows * most) : 0;
-  const size_t sum_bytes = (kept * p.pages.value_dim * sizeof(float) + 255) / 256 * 256;
+  const size_t sum_bytes = ScratchBytes(kept * p.pages.value_dim * sizeof(float));
   std::byte* const scratch = stream.Scratch(sum_bytes + kept * sizeof(float2));
   if (scratch == nullptr) return;
   args.sums = reinterpret_cast<float*>(scratch);

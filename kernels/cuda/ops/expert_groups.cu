@@ -9,7 +9,6 @@ namespace tandem::kernels::cuda {
 namespace {
 
 constexpr uint32_t kThreads = 1024;
-constexpr size_t kAlignment = 256;
 
 struct GroupArgs {
   ExpertMatMulParams p;
@@ -43,9 +42,9 @@ __global__ void __launch_bounds__(kThreads) GroupChoicesKernel(const GroupArgs a
     const uint32_t count = next[e];
     mine += static_cast<uint64_t>(count) << 32 | (count + groups.tile - 1) / groups.tile;
   }
-  uint64_t total;
-  const uint64_t before = BlockSumBefore(mine, room, total);
-  auto place = static_cast<uint32_t>(before >> 32), index = static_cast<uint32_t>(before);
+  const Scan<uint64_t> scan = BlockScan(mine, room);
+  auto place = static_cast<uint32_t>(scan.before >> 32);
+  auto index = static_cast<uint32_t>(scan.before);
   ExpertTile* const tiles = groups.tiles + static_cast<size_t>(blockIdx.x) * groups.most_tiles;
   for (uint32_t e = begin; e < end; ++e) {
     const uint32_t count = next[e];
@@ -55,7 +54,7 @@ __global__ void __launch_bounds__(kThreads) GroupChoicesKernel(const GroupArgs a
     }
     place += count;
   }
-  for (uint32_t i = static_cast<uint32_t>(total) + threadIdx.x; i < groups.most_tiles;
+  for (uint32_t i = static_cast<uint32_t>(scan.total) + threadIdx.x; i < groups.most_tiles;
        i += blockDim.x) {
     tiles[i] = {0, 0, 0};
   }
@@ -65,8 +64,6 @@ __global__ void __launch_bounds__(kThreads) GroupChoicesKernel(const GroupArgs a
     if (expert < p.num_experts) groups.order[first + next.AtomicAdd(expert, 1u)] = first + i;
   }
 }
-
-size_t RoundUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
 
@@ -78,10 +75,10 @@ ChoiceGroups::ChoiceGroups(const ExpertMatMulParams& params, uint32_t tokens_of_
   most_tiles = most < choices ? most : choices;
 }
 size_t ChoiceGroups::TileBytes() const {
-  return RoundUp(size_t{runs} * most_tiles * sizeof(ExpertTile));
+  return ScratchBytes(size_t{runs} * most_tiles * sizeof(ExpertTile));
 }
 size_t ChoiceGroups::OrderBytes(const ExpertMatMulParams& params) const {
-  return RoundUp(size_t{params.tokens} * params.top_k * sizeof(uint32_t));
+  return ScratchBytes(size_t{params.tokens} * params.top_k * sizeof(uint32_t));
 }
 
 void EncodeChoiceGroups(Stream& stream, const ExpertMatMulParams& params,

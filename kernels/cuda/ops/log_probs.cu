@@ -4,13 +4,11 @@
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select.h"
 #include "kernels/cuda/ops/ops.h"
+#include "kernels/cuda/ops/vocabulary.h"
 
 namespace tandem::kernels::cuda {
 namespace {
 
-constexpr uint32_t kFewThreads = 128;
-constexpr uint32_t kManyThreads = 1024;
-constexpr uint32_t kSmallVocabulary = 2048;
 constexpr uint32_t kRanksPerPass = 8;
 
 template <uint32_t kThreads>
@@ -136,12 +134,9 @@ void Launch(Stream& stream, const LogProbsParams& params) {
 }  // namespace
 
 void EncodeLogProbs(Stream& stream, const LogProbsParams& params) {
-  if (params.vocab > kMaxSelectVocabulary) {
-    stream.NoteError("a vocabulary of more than 1048576 ids");
-    return;
-  }
-  params.vocab <= kSmallVocabulary ? Launch<kFewThreads>(stream, params)
-                                   : Launch<kManyThreads>(stream, params);
+  if (!CheckVocabulary(stream, params.vocab, kMaxSelectVocabulary)) return;
+  params.vocab <= kSmallVocabulary ? Launch<kFewVocabularyThreads>(stream, params)
+                                   : Launch<kManyVocabularyThreads>(stream, params);
 }
 
 }  // namespace tandem::kernels::cuda

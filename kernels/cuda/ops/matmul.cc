@@ -14,6 +14,7 @@
 #include "kernels/cuda/ops/matvec.h"
 #include "kernels/cuda/ops/ops.h"
 #include "kernels/cuda/ops/quantize_rows.h"
+#include "kernels/cuda/ops/round_rows.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -137,8 +138,6 @@ void EncodeBf16(Stream& stream, DenseGemm& gemm, const Problem& problem,
   }
 }
 
-size_t Aligned(size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 Bf16Scratch TakeBf16Scratch(Stream& stream, const Problem& problem) {
   Bf16Scratch scratch;
   bool any = false;
@@ -154,12 +153,18 @@ Bf16Scratch TakeBf16Scratch(Stream& stream, const Problem& problem) {
   const size_t row_bytes = sizeof(uint16_t) * scratch.cols;
   const size_t fit = std::max(kTileBytes / row_bytes / kTileRowUnit, size_t{1}) * kTileRowUnit;
   scratch.tile_rows = static_cast<uint32_t>(std::min<size_t>(most_rows, fit));
-  const size_t x_bytes = Aligned(row_bytes * problem.x.rows);
+  const size_t x_bytes = ScratchBytes(row_bytes * problem.x.rows);
   std::byte* const memory = stream.Scratch(x_bytes + row_bytes * scratch.tile_rows);
   if (memory == nullptr) return scratch;
   scratch.x = reinterpret_cast<uint16_t*>(memory);
   scratch.tile = reinterpret_cast<uint16_t*>(memory + x_bytes);
-  EncodeRowsToBf16(stream, problem.x, scratch.x);
+  EncodeRoundRows(stream, {.x = problem.x.x,
+                           .rows = problem.x.rows,
+                           .outer_stride = problem.x.x_stride,
+                           .count = problem.columns().count,
+                           .shift = problem.columns().begin % 8,
+                           .padded = scratch.cols,
+                           .out = scratch.x});
   return scratch;
 }
 

@@ -1,5 +1,4 @@
-// Floor: 4 bytes read per value, 1.5 (int8) or 2 (BF16) written.
-#include "kernels/cuda/device/numbers.h"
+// Floor: 4 bytes read per value, 1.5 written.
 #include "kernels/cuda/device/warp.h"
 #include "kernels/cuda/ops/quantize_rows.h"
 
@@ -15,26 +14,11 @@ struct Int8Task {
   uint32_t units;
   Int8Group* out;
 };
-struct Bf16Task {
-  RowsOfX rows;
-  uint32_t units;
-  uint16_t* out;
-};
 
 // The value in the weight's column `col`.
 __device__ __forceinline__ float ValueIn(const RowsOfX& rows, uint32_t row, uint32_t col) {
   const uint32_t at = col - rows.columns.begin;  // wraps around before the first column
   return at < rows.columns.count ? rows.x[static_cast<size_t>(row) * rows.x_stride + at] : 0.0f;
-}
-
-// The largest, and the sum, over 8 lanes or 4.
-template <int kLanes, typename T, typename Op>
-__device__ __forceinline__ T ReduceOver(T value, Op op) {
-#pragma unroll
-  for (int mask = kLanes / 2; mask > 0; mask /= 2) {
-    value = op(value, __shfl_xor_sync(kAllLanes, value, mask));
-  }
-  return value;
 }
 
 // Block (x, y): groups from 16 y of row x.
@@ -49,7 +33,7 @@ __global__ void __launch_bounds__(kThreads) QuantizeRowsKernel(const Int8Task ta
     values[i] = unit < task.units ? ValueIn(task.rows, blockIdx.x, col + i) : 0.0f;
     largest = max(largest, __float_as_uint(values[i]) & 0x7fffffffu);
   }
-  largest = ReduceOver<kLanesPerGroup>(largest, MaxOp());
+  largest = LanesReduce<kLanesPerGroup>(largest, MaxOp());
   const float magnitude = __uint_as_float(largest);
   const bool usable = largest < kNotFinite && magnitude >= 0x1p-100f;
   const float inverse = usable ? 127.0f / magnitude : 0.0f;
@@ -61,7 +45,7 @@ __global__ void __launch_bounds__(kThreads) QuantizeRowsKernel(const Int8Task ta
     packed |= (static_cast<uint32_t>(q) & 0xff) << (8 * i);
     sum += q;
   }
-  sum = ReduceOver<kLanesPerGroup / 2>(sum, AddOp());  // of 16 values
+  sum = LanesReduce<kLanesPerGroup / 2>(sum, AddOp());  // of 16 values
   const int high = __shfl_xor_sync(kAllLanes, sum, kLanesPerGroup / 2);
   if (unit >= task.units) return;
   Int8Group* const out = task.out + static_cast<size_t>(blockIdx.x) * task.units + unit;
@@ -74,33 +58,12 @@ __global__ void __launch_bounds__(kThreads) QuantizeRowsKernel(const Int8Task ta
   out->sum_high = high;
 }
 
-// A thread of block (x, y) has 8 columns of row x.
-__global__ void __launch_bounds__(kThreads) RowsToBf16Kernel(const Bf16Task task) {
-  const uint32_t unit = blockIdx.y * kThreads + threadIdx.x;
-  if (unit >= task.units) return;
-  const uint32_t col = (task.rows.columns.begin / 8 + unit) * 8;
-  uint32_t words[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    words[i] = Pack(FloatToBf16(ValueIn(task.rows, blockIdx.x, col + 2 * i)),
-                    FloatToBf16(ValueIn(task.rows, blockIdx.x, col + 2 * i + 1)));
-  }
-  reinterpret_cast<uint4*>(task.out)[static_cast<size_t>(blockIdx.x) * task.units + unit] =
-      make_uint4(words[0], words[1], words[2], words[3]);
-}
-
 }  // namespace
 
 void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, Int8Group* out) {
   const uint32_t units = rows.columns.Units(32);
   const dim3 grid(rows.rows, Blocks(uint64_t{units} * kLanesPerGroup, kThreads));
   stream.Launch("quantize_rows", &QuantizeRowsKernel, grid, kThreads, 0, {rows, units, out});
-}
-
-void EncodeRowsToBf16(Stream& stream, const RowsOfX& rows, uint16_t* out) {
-  const uint32_t units = rows.columns.Units(8);
-  const dim3 grid(rows.rows, Blocks(units, kThreads));
-  stream.Launch("rows_to_bf16", &RowsToBf16Kernel, grid, kThreads, 0, {rows, units, out});
 }
 
 }  // namespace tandem::kernels::cuda

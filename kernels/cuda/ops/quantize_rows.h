@@ -1,5 +1,5 @@
 // Activations as int8, in groups of 32 with one scale each, for products with block-quantised
-// weights; made once per call and shared by its projections. And as BF16, for dense products.
+// weights; made once per call and shared by its projections.
 //
 // Groups are those of the weight's columns: group g covers columns [32 g, 32 g + 32), and columns
 // outside [col_begin, col_begin + col_count) count as zero. Groups without a column in there are
@@ -37,10 +37,6 @@ struct RowsOfX {
 // to nearest, ties to even; a group below 2^-100 is all zeros; one with a NaN or an infinity has
 // the scale NaN.
 void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, Int8Group* out);
-
-// out: (rows, 8 * columns.Units(8)) as BF16, 16-byte aligned: the columns from 8 *
-// columns.First(8), zeros outside.
-void EncodeRowsToBf16(Stream& stream, const RowsOfX& rows, uint16_t* out);
 
 }  // namespace tandem::kernels::cuda
 

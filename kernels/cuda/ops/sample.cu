@@ -10,14 +10,11 @@
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select.h"
 #include "kernels/cuda/ops/ops.h"
+#include "kernels/cuda/ops/vocabulary.h"
 #include "kernels/host/philox.h"
 
 namespace tandem::kernels::cuda {
 namespace {
-
-constexpr uint32_t kFewThreads = 128;
-constexpr uint32_t kManyThreads = 1024;
-constexpr uint32_t kSmallVocabulary = 2048;
 
 struct SampleTask {
   SampleParams params;
@@ -193,13 +190,10 @@ void EncodeSample(Stream& stream, const SampleParams& params) {
   const uint32_t stride = Blocks(params.vocab, 32) * 32;
   const size_t bytes = static_cast<size_t>(params.count) * stride * sizeof(float);
   auto* const weights = reinterpret_cast<float*>(stream.Scratch(bytes));
-  if (params.vocab > kMaxSelectVocabulary) {
-    stream.NoteError("a vocabulary of more than 1048576 ids");
-    return;
-  }
+  if (!CheckVocabulary(stream, params.vocab, kMaxSelectVocabulary)) return;
   const SampleTask task = {params, weights, stride};
-  params.vocab <= kSmallVocabulary ? Launch<kFewThreads>(stream, task)
-                                   : Launch<kManyThreads>(stream, task);
+  params.vocab <= kSmallVocabulary ? Launch<kFewVocabularyThreads>(stream, task)
+                                   : Launch<kManyVocabularyThreads>(stream, task);
 }
 
 }  // namespace tandem::kernels::cuda

@@ -77,11 +77,7 @@ __device__ __forceinline__ void MultiplyFloats(const std::byte* row, uint32_t co
 
 // As a whole, in every lane of the row.
 __device__ __forceinline__ float SumOfRow(float part) {
-#pragma unroll
-  for (int mask = kRowLanes / 2; mask > 0; mask /= 2) {
-    part += __shfl_xor_sync(kAllLanes, part, mask);
-  }
-  return part;
+  return LanesReduce<kRowLanes>(part, AddOp());
 }
 
 }  // namespace tandem::kernels::cuda
