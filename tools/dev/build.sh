@@ -12,7 +12,7 @@ build_programs() {
   if bazel query --ui_event_filters=-info,-error //worker:tandem_worker_cuda > /dev/null 2>&1; then
     targets+=(//worker:tandem_worker_cuda)
   fi
-  bazel build "${targets[@]}"
+  bazel build --stamp "${targets[@]}"
   mkdir -p bin
   for target in "${targets[@]}"; do
     target=${target#//}

@@ -25,7 +25,7 @@ build_gpu_bundle() {
   local binaries
   [[ -x ${CUDA_HOME:-/usr/local/cuda}/bin/nvcc ]] ||
     { echo "./dev: no CUDA toolkit at ${CUDA_HOME:-/usr/local/cuda}, so there is nothing to bundle" >&2; return 1; }
-  bazel build --config=cuda "$@" -- "${BUNDLE_TARGETS[@]}"
+  bazel build --stamp --config=cuda "$@" -- "${BUNDLE_TARGETS[@]}"
   binaries=$(bazel info --config=cuda "$@" bazel-bin 2>/dev/null)
   rm -rf "$BUNDLE" "$BUNDLE.tar.xz"
   mkdir -p "$BUNDLE/lib" "$BUNDLE/models"

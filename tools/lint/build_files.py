@@ -34,6 +34,8 @@ class Target:
         self.label = f"//{package}:{values.get('name')}"
         self.srcs = [_path(package, name) for attribute in _SOURCES
                      for name in values.get(attribute) or []]
+        if "linkstamp" in values:
+            self.srcs.append(_path(package, values["linkstamp"]))
         self.hdrs = [_path(package, name) for name in values.get("hdrs") or []]
         self.hdrs += [_path(package, name) for name in values.get("textual_hdrs") or []]
         self.deps = [absolute_label(package, dep) for dep in values.get("deps") or []]

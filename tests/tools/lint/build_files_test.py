@@ -49,6 +49,11 @@ class BuildFilesTest(unittest.TestCase):
     def test_file_in_no_target(self):
         self.refused("is in no target", {"common/a/lost.cc": ""})
 
+    def test_file_compiled_at_link(self):
+        self.assertEqual(problems({
+            "common/b/BUILD.bazel": 'tandem_cc_library(name = "b", linkstamp = "b.cc")\n',
+            "common/b/b.cc": ""}), [])
+
     def test_missing_file(self):
         self.refused("common/b/b.cc does not exist", {
             "common/b/BUILD.bazel": 'tandem_cc_library(name = "b", srcs = ["b.cc"])\n'})

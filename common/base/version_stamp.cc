@@ -1,0 +1,8 @@
+// Compiled as part of each link (`linkstamp`), so that a new commit recompiles and relinks nothing.
+// Bazel defines the macros: with --stamp as tools/dev/workspace_status.sh printed them, without it,
+// or where that printed nothing, as "0".
+extern const char* const kTandemCommit;
+extern const char* const kTandemCommitStatus;
+
+const char* const kTandemCommit = BUILD_SCM_REVISION;
+const char* const kTandemCommitStatus = BUILD_SCM_STATUS;
