@@ -48,8 +48,7 @@ absl::Status AddGoldenCases(const coordinator::WorkerOptions& options, const Gol
   for (const GoldenCase& one : golden.cases) {
     for (uint32_t chunk : {256u, 5u}) {
       driver->Reset();
-      TANDEM_ASSIGN_OR_RETURN(const auto logits,
-                              driver->Prefill(one.tokens, one.positions, chunk));
+      TANDEM_ASSIGN_OR_RETURN(const auto logits, driver->Prefill(one.tokens, one.positions, chunk));
       for (const auto& row : logits) bits.Add(row);
     }
     TANDEM_ASSIGN_OR_RETURN(const auto tokens,
@@ -118,8 +117,7 @@ absl::Status PrintAll() {
         "deepseek2-v3-split", "gpt-oss", "gemma2", "gemma3"}) {
     TANDEM_RETURN_IF_ERROR(PrintModel(name, ReadArchGolden(name), 256));
   }
-  for (const char* file :
-       {"Q8_0.gguf", "Q4_0.gguf", "Q4_K_M.gguf", "Q5_K_M.gguf", "Q6_K.gguf"}) {
+  for (const char* file : {"Q8_0.gguf", "Q4_0.gguf", "Q4_K_M.gguf", "Q5_K_M.gguf", "Q6_K.gguf"}) {
     TANDEM_RETURN_IF_ERROR(PrintModel(file, ReadQuantGolden(file), 256));
   }
   return PrintModel("demo", {.path = "models/demo.gguf", .cases = {}}, 256);
