@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "common/step/result.h"
 #include "coordinator/cluster/worker_group.h"
+#include "coordinator/engine/delivery.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/engine_config.h"
 #include "coordinator/engine/generation.h"
@@ -61,14 +62,6 @@ class EngineCore {
   absl::Status CheckIntegrity() const;
 
  private:
-  // What a step gave one generation, on its way to the listener.
-  struct Delivery {
-    uint64_t arrival;
-    std::vector<TokenLogprobs> prompt_logprobs{};
-    std::optional<GeneratedToken> token{};
-    FinishReason reason = FinishReason::kNone;
-  };
-
   void Apply(const Plan& plan, const step::StepDescriptor& step, step::StepResult result);
   void ApplyRow(const step::RowRequest& wanted, step::RowResult row, Generation& generation,
                 Delivery& delivery);
