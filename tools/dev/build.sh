@@ -1,24 +1,31 @@
 # Programs and benchmarks. Sourced by ./dev.
 
-readonly PROGRAMS=(
+# All that the CPU needs; the demo builds no more.
+readonly CPU_PROGRAMS=(
   //client:tandem
   //coordinator:tandem_coordinator
   //worker:tandem_worker
 )
 
-# Builds the programs and leaves them in bin/; the worker for GPUs where the CUDA toolkit is.
-build_programs() {
-  local target targets=("${PROGRAMS[@]}")
-  if bazel query --ui_event_filters=-info,-error //worker:tandem_worker_cuda > /dev/null 2>&1; then
-    targets+=(//worker:tandem_worker_cuda)
-  fi
-  bazel build --stamp "${targets[@]}"
+# Builds TARGETS, with version and commit in them, and leaves the programs in bin/.
+build_into_bin() {
+  local target
+  bazel build --stamp "$@"
   mkdir -p bin
-  for target in "${targets[@]}"; do
+  for target; do
     target=${target#//}
     # install replaces the file, so a program that runs at the moment does not mind.
     install -m 755 "bazel-bin/${target/://}" "bin/${target#*:}"
   done
+}
+
+# All programs; the worker for GPUs is among them where the CUDA toolkit is.
+build_programs() {
+  local targets=("${CPU_PROGRAMS[@]}")
+  if bazel query --ui_event_filters=-info,-error //worker:tandem_worker_cuda > /dev/null 2>&1; then
+    targets+=(//worker:tandem_worker_cuda)
+  fi
+  build_into_bin "${targets[@]}"
 }
 
 # Without arguments every benchmark in the tree, else `tandem bench` with them.

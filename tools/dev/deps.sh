@@ -1,17 +1,13 @@
-# Debian packages: the compiler, Bazel, the libraries. Sourced by ./dev.
+# Debian packages, by what needs them, so that the first demo waits for no more than its own. Sourced by ./dev.
 
-# Training the demo model (never needed to build, test or serve) takes python3-torch as well.
-readonly DEBIAN_PACKAGES=(
+# The compiler, Bazel and the libraries: enough to build and to serve.
+readonly BUILD_PACKAGES=(
   bazel-bootstrap
   bazel-rules-java
-  clang-format
   g++
   libabsl-dev
-  libbenchmark-dev
   libcli11-dev
-  libgmock-dev
   libgrpc++-dev
-  libgtest-dev
   libpcre2-dev
   libprotobuf-dev
   libutf8proc-dev
@@ -19,24 +15,47 @@ readonly DEBIAN_PACKAGES=(
   nlohmann-json3-dev
   protobuf-compiler
   protobuf-compiler-grpc
+)
+
+# Tests, benchmarks and the Python client. Training the demo model takes python3-torch as well.
+readonly TEST_PACKAGES=(
+  libbenchmark-dev
+  libgmock-dev
+  libgtest-dev
   python3
-  python3-numpy
   python3-grpcio
+  python3-numpy
   python3-protobuf
 )
 
-# Prints the packages that are not installed, one per line.
+readonly LINT_PACKAGES=(
+  clang
+  clang-format
+  clang-tidy
+  git
+  python3
+)
+
+# Prints the packages of "$@" that are not installed, one per line.
 missing_packages() {
-  comm -23 <(printf '%s\n' "${DEBIAN_PACKAGES[@]}" | sort) \
-    <(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "${DEBIAN_PACKAGES[@]}" 2>/dev/null |
+  comm -23 <(printf '%s\n' "$@" | sort -u) \
+    <(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null |
       sed -n 's/ installed$//p' | sort -u)
 }
 
+# install_deps KIND...: KIND is build, test or lint.
 install_deps() {
-  local missing as_root=()
+  local kind missing wanted=() as_root=()
   command -v dpkg-query >/dev/null ||
     { echo "./dev: this needs Debian 12 (no dpkg-query here)" >&2; return 1; }
-  mapfile -t missing < <(missing_packages)
+  for kind; do
+    case $kind in
+      build) wanted+=("${BUILD_PACKAGES[@]}") ;;
+      test) wanted+=("${TEST_PACKAGES[@]}") ;;
+      lint) wanted+=("${LINT_PACKAGES[@]}") ;;
+    esac
+  done
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
   ((${#missing[@]})) || return 0
   if ((EUID != 0)); then
     command -v sudo >/dev/null ||
