@@ -1,6 +1,18 @@
 #include "kernels/cpu/matmul/dispatch.h"
 
+#include "kernels/cpu/matmul/families.h"
+
 namespace tandem::kernels::cpu {
+
+constinit const MatMulKernels kAvx2Kernels = {"avx2", avx2::kFloat, avx2::kBlocks32,
+                                              avx2::kBlocks256, avx2::kCodebook};
+constinit const MatMulKernels kAvx512Kernels = {"avx512", avx512::kFloat, avx512::kBlocks32,
+                                                avx512::kBlocks256, avx512::kCodebook};
+// VNNI is integers; plain weights have no use for it.
+constinit const MatMulKernels kAvx512VnniKernels = {"avx512-vnni", avx512::kFloat,
+                                                    avx512_vnni::kBlocks32, avx512_vnni::kBlocks256,
+                                                    avx512_vnni::kCodebook};
+
 namespace {
 
 bool HasVnni() {
@@ -29,37 +41,37 @@ std::vector<const MatMulKernels*> RunnableKernels() {
 const Kernel* FindKernel(const MatMulKernels& kernels, tensor::Type type) {
   switch (type) {
     case tensor::Type::kF32:
-      return &kernels.f32;
+      return &kernels.floats.f32;
     case tensor::Type::kF16:
-      return &kernels.f16;
+      return &kernels.floats.f16;
     case tensor::Type::kBF16:
-      return &kernels.bf16;
+      return &kernels.floats.bf16;
     case tensor::Type::kQ8_0:
-      return &kernels.q8_0;
+      return &kernels.blocks_32.q8_0;
     case tensor::Type::kQ4_0:
-      return &kernels.q4_0;
+      return &kernels.blocks_32.q4_0;
     case tensor::Type::kQ5_0:
-      return &kernels.q5_0;
+      return &kernels.blocks_32.q5_0;
     case tensor::Type::kQ4_K:
-      return &kernels.q4_k;
+      return &kernels.blocks_256.q4_k;
     case tensor::Type::kIQ4_NL:
-      return &kernels.iq4_nl;
+      return &kernels.codebook.iq4_nl;
     case tensor::Type::kIQ4_XS:
-      return &kernels.iq4_xs;
+      return &kernels.codebook.iq4_xs;
     case tensor::Type::kMXFP4:
-      return &kernels.mxfp4;
+      return &kernels.codebook.mxfp4;
     case tensor::Type::kQ2_K:
-      return &kernels.q2_k;
+      return &kernels.blocks_256.q2_k;
     case tensor::Type::kQ3_K:
-      return &kernels.q3_k;
+      return &kernels.blocks_256.q3_k;
     case tensor::Type::kQ4_1:
-      return &kernels.q4_1;
+      return &kernels.blocks_32.q4_1;
     case tensor::Type::kQ5_1:
-      return &kernels.q5_1;
+      return &kernels.blocks_32.q5_1;
     case tensor::Type::kQ5_K:
-      return &kernels.q5_k;
+      return &kernels.blocks_256.q5_k;
     case tensor::Type::kQ6_K:
-      return &kernels.q6_k;
+      return &kernels.blocks_256.q6_k;
     default:
       return nullptr;
   }

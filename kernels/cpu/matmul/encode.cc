@@ -113,7 +113,7 @@ void EncodeMatMulWith(host::OpList& list, const MatMulParams& params,
                       const MatMulKernels& kernels) {
   CheckShapes(params);
   if (params.tokens == 0 || params.num_projections == 0) return;
-  const bool few = params.tokens <= kernels.few_tokens;
+  const bool few = params.tokens <= kFewTokens;
 
   // All quantised projections read one window of activations, in whole blocks of the largest.
   uint32_t align = 0;

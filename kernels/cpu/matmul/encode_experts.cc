@@ -250,7 +250,7 @@ void EncodeExpertMatMulWith(host::OpList& list, const ExpertMatMulParams& params
     task.floats |= !part.quantised;
     products += part.row_tasks * (task.down() ? 1 : task.experts);
     rows_per_task = std::max(rows_per_task, part.rows_per_task);
-    if (params.tokens > kernels.few_tokens) {
+    if (params.tokens > kFewTokens) {
       task.outputs_at = std::max(task.outputs_at, RoundToLine(kernel->scratch_bytes(part.cols)));
     }
   }

@@ -133,9 +133,9 @@ void EncodeHeadMatMulWith(host::OpList& list, const HeadMatMulParams& params,
   Task task = {};
   task.params = params;
   task.kernel = *kernel;
-  task.f32 = kernels.f32;
+  task.f32 = kernels.floats.f32;
   task.window = WindowOf(w);
-  const bool few = params.tokens <= kernels.few_tokens;
+  const bool few = params.tokens <= kFewTokens;
   (params.transposed ? EncodeTransposed : EncodePlain)(list, task, few);
 }
 

@@ -1,4 +1,4 @@
-// The loops of every product. Up to S::kFewTokens tokens multiply each chunk of columns as it is
+// The loops of every product. Up to kFewTokens tokens multiply each chunk of columns as it is
 // unpacked, while memory is read ahead; more share weights that are unpacked once, into a packed
 // buffer that fits the L2 cache. All add up in the same order.
 //
@@ -25,7 +25,7 @@ class Multiply {
   static void Run(const Product& p, const ProductRange& range, std::byte* scratch) {
     const uint32_t tokens = range.token_end - range.token_begin;
     if (tokens <= S::kTokens) return kOneSet[tokens](p, range);
-    if (tokens <= S::kFewTokens) return RunFew(p, range);
+    if (tokens <= kFewTokens) return RunFew(p, range);
     RunMany(p, range, reinterpret_cast<Unit*>(scratch));
   }
 
@@ -154,7 +154,7 @@ class Multiply {
     const uint32_t tokens = range.token_end - range.token_begin;
     const uint32_t set = SetTokens(tokens);
     const X* x = Activations(p, range.token_begin);
-    Float acc[S::kFewTokens];
+    Float acc[kFewTokens];
     for (uint32_t t = 0; t < tokens; ++t) acc[t] = S::Zero();
     ForEachChunk(
         p, range,

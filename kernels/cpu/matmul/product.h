@@ -29,6 +29,8 @@ struct ProductRange {
 };
 
 inline constexpr uint32_t kRowAlign = 16;
+// Up to this many tokens, weights are multiplied as they are unpacked.
+inline constexpr uint32_t kFewTokens = 32;
 // What a task may keep of unpacked weights: a good part of a core's L2 cache.
 inline constexpr size_t kPackedBytes = size_t{640} << 10;
 
@@ -42,7 +44,7 @@ struct TransposeSource {
 
 // The kernel of one weight type.
 struct Kernel {
-  // `scratch` holds scratch_bytes(cols), 64-byte aligned; up to few_tokens it is not used.
+  // `scratch` holds scratch_bytes(cols), 64-byte aligned; up to kFewTokens tokens it is not used.
   void (*run)(const Product&, const ProductRange&, std::byte* scratch);
   size_t (*scratch_bytes)(uint32_t cols);
   // out[c * out_stride + r] = W[r, c], bit for bit. `out_stride` has room for rows rounded up to
@@ -50,12 +52,25 @@ struct Kernel {
   void (*transpose)(const TransposeSource& w, float* out, uint32_t out_stride);
 };
 
-// The kernels of one instruction set. All sets give the same bits.
-struct MatMulKernels {
-  const char* name;     // "avx2", "avx512", "avx512-vnni"
-  uint32_t few_tokens;  // up to this many, weights are multiplied as they are unpacked
+// The kernels of one instruction set, by family. All sets give the same bits.
+struct FloatKernels {
   Kernel f32, f16, bf16;
-  Kernel q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, iq4_xs, mxfp4;
+};
+struct Blocks32Kernels {
+  Kernel q8_0, q4_0, q4_1, q5_0, q5_1;
+};
+struct Blocks256Kernels {
+  Kernel q2_k, q3_k, q4_k, q5_k, q6_k;
+};
+struct CodebookKernels {
+  Kernel iq4_nl, iq4_xs, mxfp4;
+};
+struct MatMulKernels {
+  const char* name;  // "avx2", "avx512", "avx512-vnni"
+  const FloatKernels& floats;
+  const Blocks32Kernels& blocks_32;
+  const Blocks256Kernels& blocks_256;
+  const CodebookKernels& codebook;
 };
 
 extern const MatMulKernels kAvx2Kernels;

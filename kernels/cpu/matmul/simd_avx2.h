@@ -20,8 +20,7 @@ namespace tandem::kernels::cpu {
 
 struct Avx2 {
   static constexpr int kLanes = 8;
-  static constexpr int kTokens = 4;  // activation rows whose sums fit in registers
-  static constexpr int kFewTokens = 32;
+  static constexpr int kTokens = 4;     // activation rows whose sums fit in registers
   static constexpr int kGroups = 1;     // groups of rows multiplied at once
   static constexpr bool kVnni = false;  // signed weights keep their sign: products of 8-bit
                                         // pairs would overflow 16 bits with an offset of 128

@@ -22,7 +22,6 @@ template <bool kHasVnni>
 struct Avx512 {
   static constexpr int kLanes = 16;
   static constexpr int kTokens = 6;
-  static constexpr int kFewTokens = 32;
   static constexpr int kGroups = 2;
   static constexpr bool kVnni = kHasVnni;
   using Int = __m512i;

@@ -1,0 +1,20 @@
+// K-quants: weights in blocks of 256 values.
+#include "kernels/cpu/matmul/kernel_of.h"
+#include "kernels/cpu/matmul/quantised_chunk.h"
+#include "kernels/cpu/matmul/unpack_q2_k.h"
+#include "kernels/cpu/matmul/unpack_q3_k.h"
+#include "kernels/cpu/matmul/unpack_q4_k.h"
+#include "kernels/cpu/matmul/unpack_q5_k.h"
+#include "kernels/cpu/matmul/unpack_q6_k.h"
+
+namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA {
+
+constinit const Blocks256Kernels kBlocks256 = {
+    .q2_k = KernelOf<QuantisedChunk<Simd, UnpackQ2_K<Simd>>>(),
+    .q3_k = KernelOf<QuantisedChunk<Simd, UnpackQ3_K<Simd>>>(),
+    .q4_k = KernelOf<QuantisedChunk<Simd, UnpackQ4_K<Simd>>>(),
+    .q5_k = KernelOf<QuantisedChunk<Simd, UnpackQ5_K<Simd>>>(),
+    .q6_k = KernelOf<QuantisedChunk<Simd, UnpackQ6_K<Simd>>>(),
+};
+
+}  // namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA

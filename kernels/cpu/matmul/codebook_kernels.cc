@@ -1,0 +1,16 @@
+// Weights that are indices into a codebook.
+#include "kernels/cpu/matmul/kernel_of.h"
+#include "kernels/cpu/matmul/quantised_chunk.h"
+#include "kernels/cpu/matmul/unpack_iq4_nl.h"
+#include "kernels/cpu/matmul/unpack_iq4_xs.h"
+#include "kernels/cpu/matmul/unpack_mxfp4.h"
+
+namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA {
+
+constinit const CodebookKernels kCodebook = {
+    .iq4_nl = KernelOf<QuantisedChunk<Simd, UnpackIQ4_NL<Simd>>>(),
+    .iq4_xs = KernelOf<QuantisedChunk<Simd, UnpackIQ4_XS<Simd>>>(),
+    .mxfp4 = KernelOf<QuantisedChunk<Simd, UnpackMXFP4<Simd>>>(),
+};
+
+}  // namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA

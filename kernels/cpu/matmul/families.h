@@ -1,0 +1,22 @@
+// The families' kernels: one source file per family of weight types, compiled once per instruction
+// set.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_FAMILIES_H_
+#define TANDEM_KERNELS_CPU_MATMUL_FAMILIES_H_
+
+#include "kernels/cpu/matmul/product.h"
+
+#define TANDEM_DECLARE_FAMILIES(isa)        \
+  namespace tandem::kernels::cpu::isa {     \
+  extern const FloatKernels kFloat;         \
+  extern const Blocks32Kernels kBlocks32;   \
+  extern const Blocks256Kernels kBlocks256; \
+  extern const CodebookKernels kCodebook;   \
+  }
+
+TANDEM_DECLARE_FAMILIES(avx2)
+TANDEM_DECLARE_FAMILIES(avx512)
+TANDEM_DECLARE_FAMILIES(avx512_vnni)
+
+#undef TANDEM_DECLARE_FAMILIES
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_FAMILIES_H_

@@ -1,0 +1,31 @@
+// What each file of kernels is made of: the instruction set that it is compiled for, and the kernel
+// of one weight format with that set.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_KERNEL_OF_H_
+#define TANDEM_KERNELS_CPU_MATMUL_KERNEL_OF_H_
+
+#include "kernels/cpu/matmul/families.h"
+#include "kernels/cpu/matmul/multiply.h"
+#include "kernels/cpu/matmul/product.h"
+#include "kernels/cpu/matmul/simd_avx2.h"
+#include "kernels/cpu/matmul/simd_avx512.h"
+
+namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA {
+
+#if defined(__AVX512VNNI__)
+using Simd = Avx512<true>;
+#elif defined(__AVX512F__)
+using Simd = Avx512<false>;
+#else
+using Simd = Avx2;
+#endif
+
+// `F` is a chunk format: see multiply.h.
+template <class F>
+constexpr Kernel KernelOf() {
+  using M = Multiply<Simd, F>;
+  return {&M::Run, &M::ScratchBytes, &M::Transpose};
+}
+
+}  // namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_KERNEL_OF_H_
