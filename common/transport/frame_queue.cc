@@ -8,9 +8,10 @@ namespace tandem::transport {
 
 absl::Status FrameQueue::Push(Frame&& frame, Deadline deadline) {
   {
-    std::unique_lock lock(mutex_);
-    const bool woken = changed_.wait_until(lock, deadline.when(),
-                                           [&] { return closed_ || frames_.size() < max_frames_; });
+    MutexLock lock(mutex_);
+    const bool woken = changed_.Wait(lock, deadline, [&]() TANDEM_REQUIRES(mutex_) {
+      return closed_ || frames_.size() < max_frames_;
+    });
     if (closed_) return ClosedStatus();
     if (!woken) {
       return absl::DeadlineExceededError(
@@ -18,15 +19,16 @@ absl::Status FrameQueue::Push(Frame&& frame, Deadline deadline) {
     }
     frames_.push_back(std::move(frame));
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   return absl::OkStatus();
 }
 
 absl::StatusOr<Frame> FrameQueue::Pop(Deadline deadline) {
   Frame frame;
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, deadline.when(), [&] { return closed_ || !frames_.empty(); });
+    MutexLock lock(mutex_);
+    changed_.Wait(lock, deadline,
+                  [&]() TANDEM_REQUIRES(mutex_) { return closed_ || !frames_.empty(); });
     if (frames_.empty()) {
       if (closed_) return ClosedStatus();
       return absl::DeadlineExceededError("channel: no frame came in time");
@@ -34,22 +36,22 @@ absl::StatusOr<Frame> FrameQueue::Pop(Deadline deadline) {
     frame = std::move(frames_.front());
     frames_.pop_front();
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   return frame;
 }
 
 void FrameQueue::Close(const std::string& reason) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return;
     closed_ = true;
     reason_ = reason;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 absl::Status FrameQueue::CheckOpen() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return closed_ ? ClosedStatus() : absl::OkStatus();
 }
 

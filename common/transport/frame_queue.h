@@ -3,15 +3,14 @@
 #ifndef TANDEM_COMMON_TRANSPORT_FRAME_QUEUE_H_
 #define TANDEM_COMMON_TRANSPORT_FRAME_QUEUE_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/transport/channel.h"
 
 namespace tandem::transport {
@@ -25,20 +24,20 @@ class FrameQueue {
   absl::Status Push(Frame&& frame, Deadline deadline);
   // The oldest frame. DEADLINE_EXCEEDED; UNAVAILABLE with the reason once closed and empty.
   absl::StatusOr<Frame> Pop(Deadline deadline);
-  // Wakes everyone. The first reason stays.
+  // Wakes all waiters. The first reason stays.
   void Close(const std::string& reason);
   // UNAVAILABLE with the reason once closed.
   absl::Status CheckOpen();
 
  private:
-  absl::Status ClosedStatus() const;  // needs mutex_
+  absl::Status ClosedStatus() const TANDEM_REQUIRES(mutex_);
 
   const size_t max_frames_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Frame> frames_;  // guarded by mutex_
-  bool closed_ = false;       // guarded by mutex_
-  std::string reason_;        // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Frame> frames_ TANDEM_GUARDED_BY(mutex_);
+  bool closed_ TANDEM_GUARDED_BY(mutex_) = false;
+  std::string reason_ TANDEM_GUARDED_BY(mutex_);
 };
 
 // OK, or INVALID_ARGUMENT with both sizes. Shared by all channels.

@@ -1,12 +1,11 @@
 #include "common/transport/in_process_host_group.h"
 
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
 
@@ -15,18 +14,18 @@ namespace {
 
 using Values = std::vector<std::string>;
 
-// Where the ranks meet. One round at a time: nobody begins the next before all have begun this one,
-// and the last to arrive publishes the round's values.
+// Where the ranks meet. One round at a time: no rank begins the next before all have begun this
+// one, and the last to arrive publishes the round's values.
 class MeetingPoint {
  public:
-  explicit MeetingPoint(int size) : values_(size) {}
+  explicit MeetingPoint(int size) : size_(size), values_(size) {}
 
-  int size() const { return static_cast<int>(values_.size()); }
+  int size() const { return size_; }
 
   // `call` names the collective; all ranks of a round must give the same.
   absl::StatusOr<std::shared_ptr<const Values>> Meet(int rank, const std::string& call,
                                                      std::string value, Deadline deadline) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     TANDEM_RETURN_IF_ERROR(broken_);
     if (arrived_ > 0 && call != call_) {
       return Break(absl::InternalError(
@@ -39,7 +38,8 @@ class MeetingPoint {
       FinishRound();
       return finished_;
     }
-    changed_.wait_until(lock, deadline.when(), [&] { return round_ != round || !broken_.ok(); });
+    changed_.Wait(lock, deadline,
+                  [&]() TANDEM_REQUIRES(mutex_) { return round_ != round || !broken_.ok(); });
     if (round_ != round) return finished_;
     if (!broken_.ok()) return broken_;
     return Break(absl::DeadlineExceededError(
@@ -47,22 +47,22 @@ class MeetingPoint {
   }
 
  private:
-  void FinishRound() {
+  void FinishRound() TANDEM_REQUIRES(mutex_) {
     auto all = std::make_shared<Values>();
     for (auto& value : values_) all->push_back(*std::exchange(value, std::nullopt));
     finished_ = std::move(all);
     arrived_ = 0;
     ++round_;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
-  absl::Status Break(absl::Status why) {
+  absl::Status Break(absl::Status why) TANDEM_REQUIRES(mutex_) {
     broken_ = why;
-    changed_.notify_all();
+    changed_.NotifyAll();
     return why;
   }
 
-  std::string MissingRanks() const {
+  std::string MissingRanks() const TANDEM_REQUIRES(mutex_) {
     std::string text;
     for (int rank = 0; rank < size(); ++rank) {
       if (!values_[rank]) absl::StrAppend(&text, text.empty() ? "" : ", ", rank);
@@ -70,15 +70,16 @@ class MeetingPoint {
     return text;
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // All guarded by mutex_.
-  std::vector<std::optional<std::string>> values_;  // of the ranks that arrived in this round
-  int arrived_ = 0;
-  uint64_t round_ = 0;
-  std::string call_;
-  std::shared_ptr<const Values> finished_;  // of the last round
-  absl::Status broken_;
+  const int size_;
+  Mutex mutex_;
+  CondVar changed_;
+  // Of the ranks that arrived in this round.
+  std::vector<std::optional<std::string>> values_ TANDEM_GUARDED_BY(mutex_);
+  int arrived_ TANDEM_GUARDED_BY(mutex_) = 0;
+  uint64_t round_ TANDEM_GUARDED_BY(mutex_) = 0;
+  std::string call_ TANDEM_GUARDED_BY(mutex_);
+  std::shared_ptr<const Values> finished_ TANDEM_GUARDED_BY(mutex_);  // of the last round
+  absl::Status broken_ TANDEM_GUARDED_BY(mutex_);
 };
 
 class InProcessHostGroup : public HostGroup {

@@ -3,11 +3,10 @@
 #ifndef TANDEM_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_
 #define TANDEM_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <string>
 
+#include "common/base/mutex.h"
 #include "common/transport/rendezvous.h"
 
 namespace tandem::transport {
@@ -18,9 +17,9 @@ class MemoryRendezvous : public Rendezvous {
   absl::StatusOr<std::string> Get(const std::string& key, Deadline deadline) override;
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, std::string> values_;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, std::string> values_ TANDEM_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem::transport

@@ -29,7 +29,7 @@ absl::Status AsyncLife::Await(const std::string& what, Deadline deadline) {
 absl::StatusOr<bool> AsyncLife::Poll() {
   if (broken()) return broken_;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!requested_.ok()) return Break(requested_);
   }
   absl::StatusOr<bool> done = handle_.Done();
@@ -42,7 +42,7 @@ absl::Status AsyncLife::Check() { return Poll().status(); }
 void AsyncLife::Cancel(const absl::Status& reason) { Break(AbortReason(reason)).IgnoreError(); }
 
 void AsyncLife::Abort(const absl::Status& reason) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (requested_.ok()) requested_ = AbortReason(reason);
 }
 

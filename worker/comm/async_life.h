@@ -8,12 +8,12 @@
 #ifndef TANDEM_WORKER_COMM_ASYNC_LIFE_H_
 #define TANDEM_WORKER_COMM_ASYNC_LIFE_H_
 
-#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "kernels/backend.h"
 
 namespace tandem::worker {
@@ -56,8 +56,8 @@ class AsyncLife : public kernels::StreamWatch {
   AsyncHandle& handle_;
   const std::string name_;
   absl::Status broken_;
-  std::mutex mutex_;
-  absl::Status requested_;  // guarded by mutex_
+  Mutex mutex_;
+  absl::Status requested_ TANDEM_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem::worker

@@ -1,14 +1,13 @@
 #include "worker/comm/local_communicator.h"
 
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "worker/comm/collective.h"
 #include "worker/comm/reduce.h"
@@ -64,12 +63,12 @@ void Execute(const std::vector<Part>& parts) {
 // Where the ranks meet; while they wait here their buffers are the group's.
 class LocalGroup {
  public:
-  explicit LocalGroup(int size) : parts_(size) {}
+  explicit LocalGroup(int size) : size_(size), parts_(size) {}
 
-  int size() const { return static_cast<int>(parts_.size()); }
+  int size() const { return size_; }
 
   absl::Status Meet(int rank, const Part& part, Deadline deadline) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     TANDEM_RETURN_IF_ERROR(aborted_);
     if (arrived_ > 0 && part.tag != tag_) {
       AbortLocked(TagMismatch(rank, part.tag, "others", tag_));
@@ -82,33 +81,34 @@ class LocalGroup {
       FinishRound();
       return absl::OkStatus();
     }
-    changed_.wait_until(lock, deadline.when(), [&] { return round_ != round || !aborted_.ok(); });
+    changed_.Wait(lock, deadline,
+                  [&]() TANDEM_REQUIRES(mutex_) { return round_ != round || !aborted_.ok(); });
     if (round_ != round) return absl::OkStatus();
     if (aborted_.ok()) AbortLocked(MissingRanks(MissingList(), size(), part.tag));
     return aborted_;
   }
 
   void Abort(const absl::Status& reason) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     AbortLocked(reason);
   }
 
  private:
-  void FinishRound() {
+  void FinishRound() TANDEM_REQUIRES(mutex_) {
     std::vector<Part> parts;
     for (auto& part : parts_) parts.push_back(*std::exchange(part, std::nullopt));
     Execute(parts);
     arrived_ = 0;
     ++round_;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
-  void AbortLocked(const absl::Status& reason) {
+  void AbortLocked(const absl::Status& reason) TANDEM_REQUIRES(mutex_) {
     if (aborted_.ok()) aborted_ = reason;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
-  std::string MissingList() const {
+  std::string MissingList() const TANDEM_REQUIRES(mutex_) {
     std::string list;
     for (int rank = 0; rank < size(); ++rank) {
       if (!parts_[rank]) absl::StrAppend(&list, list.empty() ? "" : ", ", rank);
@@ -116,14 +116,15 @@ class LocalGroup {
     return list;
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // All guarded by mutex_.
-  std::vector<std::optional<Part>> parts_;  // of the ranks that have arrived
-  CollectiveTag tag_;
-  int arrived_ = 0;
-  uint64_t round_ = 0;
-  absl::Status aborted_;
+  const int size_;
+  Mutex mutex_;
+  CondVar changed_;
+  // Of the ranks that have arrived.
+  std::vector<std::optional<Part>> parts_ TANDEM_GUARDED_BY(mutex_);
+  CollectiveTag tag_ TANDEM_GUARDED_BY(mutex_);
+  int arrived_ TANDEM_GUARDED_BY(mutex_) = 0;
+  uint64_t round_ TANDEM_GUARDED_BY(mutex_) = 0;
+  absl::Status aborted_ TANDEM_GUARDED_BY(mutex_);
 };
 
 class LocalCommunicator : public Communicator {

@@ -1,0 +1,79 @@
+// std::mutex and std::condition_variable with the annotations of Clang's thread safety analysis, so
+// that `./dev lint` refuses code that touches a guarded member without its mutex.
+//
+//   Mutex mutex_;
+//   CondVar changed_;
+//   std::deque<int> items_ TANDEM_GUARDED_BY(mutex_);
+//
+//   MutexLock lock(mutex_);
+//   changed_.Wait(lock, deadline, [&]() TANDEM_REQUIRES(mutex_) { return !items_.empty(); });
+//
+// The annotations mean nothing to other compilers. std::mutex is underneath because
+// ThreadSanitizer knows it, which it does not of Debian's absl::Mutex.
+#ifndef TANDEM_COMMON_BASE_MUTEX_H_
+#define TANDEM_COMMON_BASE_MUTEX_H_
+
+#include <condition_variable>
+#include <mutex>
+
+#include "common/base/clock.h"
+
+#ifdef __clang__
+#define TANDEM_THREAD_ANNOTATION(...) __attribute__((__VA_ARGS__))
+#else
+#define TANDEM_THREAD_ANNOTATION(...)
+#endif
+
+// A member that may be touched only with `mutex` held.
+#define TANDEM_GUARDED_BY(mutex) TANDEM_THREAD_ANNOTATION(guarded_by(mutex))
+// A function that its callers call with the mutex held, or without it.
+#define TANDEM_REQUIRES(...) TANDEM_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
+#define TANDEM_EXCLUDES(...) TANDEM_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
+
+namespace tandem {
+
+class TANDEM_THREAD_ANNOTATION(capability("mutex")) Mutex {
+ private:
+  friend class MutexLock;
+  std::mutex mutex_;
+};
+
+// Holds a mutex while it lives, but for the time between Unlock and Lock.
+class TANDEM_THREAD_ANNOTATION(scoped_lockable) MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) TANDEM_THREAD_ANNOTATION(acquire_capability(mutex))
+      : lock_(mutex.mutex_) {}
+  ~MutexLock() TANDEM_THREAD_ANNOTATION(release_capability()) {}
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+  void Unlock() TANDEM_THREAD_ANNOTATION(release_capability()) { lock_.unlock(); }
+  void Lock() TANDEM_THREAD_ANNOTATION(acquire_capability()) { lock_.lock(); }
+
+ private:
+  friend class CondVar;
+  std::unique_lock<std::mutex> lock_;
+};
+
+// Waits for what another thread changes under the mutex of `lock`. `ready` is called with it held.
+class CondVar {
+ public:
+  template <typename Ready>
+  void Wait(MutexLock& lock, Ready ready) {
+    changed_.wait(lock.lock_, ready);
+  }
+  // Whether `ready` answered true before the deadline passed.
+  template <typename Ready>
+  bool Wait(MutexLock& lock, Deadline deadline, Ready ready) {
+    return changed_.wait_until(lock.lock_, deadline.when(), ready);
+  }
+  void NotifyOne() { changed_.notify_one(); }
+  void NotifyAll() { changed_.notify_all(); }
+
+ private:
+  std::condition_variable changed_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_COMMON_BASE_MUTEX_H_
