@@ -19,6 +19,7 @@ readonly BUILD_PACKAGES=(
 
 # Tests, benchmarks and the Python client. Training the demo model takes python3-torch as well.
 readonly TEST_PACKAGES=(
+  git
   libbenchmark-dev
   libgmock-dev
   libgtest-dev
@@ -32,7 +33,6 @@ readonly LINT_PACKAGES=(
   clang
   clang-format
   clang-tidy
-  git
   python3
 )
 

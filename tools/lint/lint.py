@@ -7,18 +7,22 @@ import sys
 import time
 
 import build_files
+import commits
 import format as formatting
 import headers
 import include_rules
 import leftovers
 import source_tree
+import thread_safety
 
 CHECKS = {
     "format": formatting.check,
     "includes": include_rules.check,
     "leftovers": leftovers.check,
     "build": build_files.check,
+    "commits": commits.check,
     "headers": headers.check,
+    "threads": thread_safety.check,
 }
 
 
