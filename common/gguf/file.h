@@ -59,8 +59,8 @@ class File {
   const std::vector<FilePart>& parts() const { return parts_; }
   // Of all files.
   uint64_t size_bytes() const;
-  // For whoever has copied `part` of a tensor elsewhere: gives the mapping's pages back. Nothing to
-  // do after Parse.
+  // Gives the mapping's pages back once `part` of a tensor was copied elsewhere. No effect after
+  // Parse.
   void DropPages(std::span<const std::byte> part) const;
 
  private:

@@ -2,7 +2,7 @@
 // folder.
 //
 // Every file states split.no (from 0), split.count and split.tensors.count (of all files together);
-// the first one holds the model's metadata, each has tensors of its own. Source: llama.cpp,
+// the first one holds the model's metadata, each holds some of the tensors. Source: llama.cpp,
 // tools/gguf-split.
 #ifndef TANDEM_COMMON_GGUF_SPLIT_H_
 #define TANDEM_COMMON_GGUF_SPLIT_H_

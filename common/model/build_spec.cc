@@ -108,7 +108,7 @@ absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
   }
   spec.vocab_size = static_cast<uint32_t>(tokens.size());
   TANDEM_RETURN_IF_ERROR(spec.ValidateSizes());
-  // Every layer has tensors of its own, so this bounds the work below by the file's size.
+  // Every layer has at least one tensor, so this bounds the work below by the file's size.
   if (spec.num_layers > file.tensors().size()) {
     return absl::InvalidArgumentError(absl::StrCat("the file states ", spec.num_layers,
                                                    " layers but has only ", file.tensors().size(),

@@ -55,7 +55,7 @@ absl::Status Bad(std::string_view name, std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(name), Sv(what)));
 }
 
-// Features whose absence has a meaning of its own; without one of the others a model is not whole.
+// Features that a model may lack; without one of the others it is incomplete.
 bool IsOptional(Feature feature) {
   return feature != Feature::kAlways && feature != Feature::kPlainQuery &&
          feature != Feature::kJointKvB;

@@ -16,7 +16,7 @@ enum class Feature : uint8_t {
   kOutputBias,  // of the attention's output
   kFfnBias,
   kQkNorm,
-  kUntiedHead,   // an output matrix of its own; without it the head reads the embedding
+  kUntiedHead,   // a separate output matrix; without it the head reads the embedding
   kRopeFactors,  // Llama 3's, folded into RopeSpec
   kLongRope,     // long and short factors, one of which is folded into RopeSpec
   kSinks,

@@ -50,7 +50,7 @@ uint64_t CacheBytes(const ModelSpec& spec, const ShardPlan& plan, tensor::Type k
 }
 
 // The tokens whose cache fits into `bytes`, as sequences of the model's whole context and one of
-// what is left: each has windows of its own.
+// what is left: each has its own windows.
 uint64_t TokensThatFit(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type,
                        uint64_t bytes) {
   const uint64_t whole_sequence = CacheBytes(spec, plan, kv_type, spec.context_length);

@@ -167,7 +167,7 @@ inline constexpr TensorRow kSelectionBias[] = {
      Feature::kSelectionBias, kMixture},
 };
 
-// Sinks, and biases on everything; the norm before the experts has a name of its own.
+// Sinks, and biases on everything; the norm before the experts has another name.
 inline constexpr TensorRow kGptOssOwn[] = {
     {"blk.{L}.post_attention_norm.weight", Role::kFfnNorm, kOne, kHidden, kWhole},
     {"blk.{L}.attn_sinks.weight", Role::kAttnSinks, kOne, kHeads, kCols, Feature::kSinks},

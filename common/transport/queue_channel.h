@@ -1,4 +1,4 @@
-// QueueChannel: a Channel over a stream that somebody else drives, such as a gRPC stream: Send
+// QueueChannel: a Channel over a stream that is driven elsewhere, such as a gRPC stream: Send
 // hands frames to a sink that writes them to the stream; the stream's reader delivers what came in.
 // Knows nothing of the stream itself.
 //

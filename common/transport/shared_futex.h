@@ -12,7 +12,7 @@
 namespace tandem::transport {
 
 // A word in shared memory and the number of those who may be parked on it. All zero at first.
-// Whoever changes `value` calls Notify after; a waiter never misses a change: both sides write
+// Each writer of `value` calls Notify afterwards; a waiter never misses a change: both sides write
 // their own half before they read the other's, and all four are sequentially consistent.
 struct SharedWord {
   std::atomic<uint32_t> value;

@@ -20,7 +20,7 @@ struct ShmChannelLayout {
 
   ShmHeader header;
   uint64_t capacity;                  // of each ring; written before the address is known
-  std::atomic<int32_t> attached_pid;  // 0: nobody yet
+  std::atomic<int32_t> attached_pid;  // 0: not attached yet
   alignas(128) std::atomic<uint32_t> close_state;
   uint32_t reason_bytes;  // valid once kClosed
   char reason[232];
@@ -86,10 +86,11 @@ absl::StatusOr<std::unique_ptr<ShmChannel>> ShmChannel::Join(std::shared_ptr<Shm
     return absl::InvalidArgumentError(
         absl::StrCat("channel: rings of ", capacity, " bytes in a segment of ", segment->bytes()));
   }
-  int32_t nobody = 0;
-  if (!layout->attached_pid.compare_exchange_strong(nobody, getpid(), std::memory_order_acq_rel)) {
+  int32_t attached = 0;
+  if (!layout->attached_pid.compare_exchange_strong(attached, getpid(),
+                                                    std::memory_order_acq_rel)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("channel: process ", nobody, " has attached before"));
+        absl::StrCat("channel: process ", attached, " has attached before"));
   }
   return std::unique_ptr<ShmChannel>(new ShmChannel(std::move(segment), capacity, 1, spin));
 }

@@ -6,7 +6,7 @@
 //   address came over the control stream
 //
 // A wait spins for some microseconds, then parks. A peer that dies or stands still is noticed at
-// the deadline; whoever knows earlier (the control plane) calls Close. A peer that writes nonsense
+// the deadline; the control plane, which may know earlier, calls Close. A peer that writes nonsense
 // closes the channel with INTERNAL.
 #ifndef TANDEM_COMMON_TRANSPORT_SHM_CHANNEL_H_
 #define TANDEM_COMMON_TRANSPORT_SHM_CHANNEL_H_
@@ -38,8 +38,8 @@ class ShmChannel : public Channel {
   struct Created;
 
   static absl::StatusOr<Created> Create(const ShmChannelOptions& options, Epoch epoch);
-  // The other end. Errors of ShmSegment::Open; FAILED_PRECONDITION when somebody has attached
-  // before.
+  // The other end. Errors of ShmSegment::Open; FAILED_PRECONDITION when another process has
+  // attached before.
   static absl::StatusOr<std::unique_ptr<ShmChannel>> Attach(
       const std::string& address, Epoch epoch, Duration spin = ShmChannelOptions().spin);
   // Attaches within this process over the same mapping, so that thread checkers see both ends touch

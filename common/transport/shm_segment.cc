@@ -105,7 +105,7 @@ absl::Status CheckHeader(const ShmHeader& header, const std::string& address, ui
 absl::StatusOr<std::shared_ptr<ShmSegment>> ShmSegment::Create(size_t bytes, uint32_t kind,
                                                                Epoch epoch) {
   // The kernel would hand out pages until it kills processes, so what cannot be is refused before
-  // it is asked for. Half is left to everybody else: segments are small beside weights and KV.
+  // it is asked for. Half is left to other programs: segments are small beside weights and KV.
   if (const uint64_t available = AvailableBytes(); bytes > available / 2) {
     return absl::ResourceExhaustedError(absl::StrCat("shared memory: a segment of ", bytes,
                                                      " bytes, at most half of the available ",

@@ -1,7 +1,7 @@
 // ShmSegment: anonymous memory shared between processes of one host: a memfd, which has no name, so
 // that nothing stays behind whatever dies. The creator hands its address
 // ("memfd:<pid>:<fd>:<bytes>") to peers over a control channel; they open it through
-// /proc/<pid>/fd/<fd> while the creator lives. Sealed: nobody can shrink it under another's feet.
+// /proc/<pid>/fd/<fd> while the creator lives. Sealed: it cannot shrink while a peer has it mapped.
 #ifndef TANDEM_COMMON_TRANSPORT_SHM_SEGMENT_H_
 #define TANDEM_COMMON_TRANSPORT_SHM_SEGMENT_H_
 
