@@ -20,3 +20,12 @@ run_tests() {
   rm -f "$events"
   return "$status"
 }
+
+# run_sanitizer asan|tsan [--ci | BAZEL FLAGS AND TARGETS]
+run_sanitizer() {
+  local name=$1 config=$1
+  shift
+  [[ $name == asan ]] && config=asan_ubsan
+  [[ ${1:-} == --ci ]] && set -- "//tests:${name}_ci" "${@:2}"
+  run_tests --config="$config" "$@"
+}

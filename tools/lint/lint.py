@@ -14,6 +14,7 @@ import include_rules
 import leftovers
 import source_tree
 import thread_safety
+import tidy
 
 CHECKS = {
     "format": formatting.check,
@@ -23,6 +24,7 @@ CHECKS = {
     "commits": commits.check,
     "headers": headers.check,
     "threads": thread_safety.check,
+    "tidy": tidy.check,
 }
 
 
