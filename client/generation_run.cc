@@ -58,26 +58,26 @@ void GenerationRun::Run(const std::vector<v1::GenerateRequest>& requests,
   requests_ = &requests;
   listener_ = &listener;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     in_flight_ = requests.size();
   }
   for (size_t index = 0; index < requests.size(); ++index) Start(index);
   // Every call has a deadline, so this ends.
-  std::unique_lock lock(mutex_);
-  all_ended_.wait(lock, [&] { return num_ended_ == requests.size(); });
+  MutexLock lock(mutex_);
+  all_ended_.Wait(lock, [&]() TANDEM_REQUIRES(mutex_) { return num_ended_ == requests.size(); });
 }
 
 void GenerationRun::Start(size_t index) {
   size_t ended_before = 0;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ended_before = num_ended_;
   }
   (new Call(*this, index, ended_before))->Start();
 }
 
 void GenerationRun::OnDelta(size_t index, const v1::GenerateResponse& delta) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   listener_->OnDelta(index, delta);
 }
 
@@ -85,7 +85,7 @@ void GenerationRun::OnCallEnd(size_t index, size_t ended_before, bool had_token,
                               const absl::Status& status) {
   std::optional<size_t> again;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     --in_flight_;
     // Room comes when one of the others ends, or has come already: word of the refusal may be slow.
     const bool refused = absl::IsResourceExhausted(status) && !had_token;
@@ -101,7 +101,7 @@ void GenerationRun::OnCallEnd(size_t index, size_t ended_before, bool had_token,
       refused_.pop_front();
       ++in_flight_;
     } else if (in_flight_ == 0) {
-      all_ended_.notify_all();  // under the lock: Run's caller destroys us right after
+      all_ended_.NotifyAll();  // under the lock: Run's caller destroys us right after
       return;
     }
   }

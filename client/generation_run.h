@@ -6,11 +6,9 @@
 #ifndef TANDEM_CLIENT_GENERATION_RUN_H_
 #define TANDEM_CLIENT_GENERATION_RUN_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +16,7 @@
 #include "absl/status/status.h"
 #include "client/channel.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "proto/tandem/v1/generation.grpc.pb.h"
 
 namespace tandem::client {
@@ -27,7 +26,7 @@ class GenerationListener {
  public:
   virtual ~GenerationListener() = default;
   virtual void OnDelta(size_t index, const v1::GenerateResponse& delta) = 0;
-  // The last word about a prompt.
+  // Once per prompt, after its deltas.
   virtual void OnEnd(size_t index, const absl::Status& status) = 0;
 };
 
@@ -54,11 +53,11 @@ class GenerationRun {
   const std::vector<v1::GenerateRequest>* requests_ = nullptr;
   GenerationListener* listener_ = nullptr;
 
-  std::mutex mutex_;
-  std::condition_variable all_ended_;
-  std::deque<size_t> refused_;  // guarded by mutex_: to be made again
-  size_t in_flight_ = 0;        // guarded by mutex_
-  size_t num_ended_ = 0;        // guarded by mutex_
+  Mutex mutex_;
+  CondVar all_ended_;
+  std::deque<size_t> refused_ TANDEM_GUARDED_BY(mutex_);  // to be made again
+  size_t in_flight_ TANDEM_GUARDED_BY(mutex_) = 0;
+  size_t num_ended_ TANDEM_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tandem::client

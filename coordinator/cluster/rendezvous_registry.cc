@@ -15,7 +15,7 @@ absl::Status RendezvousRegistry::CheckEpoch(Epoch epoch) const {
 void RendezvousRegistry::SetEpoch(Epoch epoch) {
   std::map<std::string, std::vector<Answer>> abandoned;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     epoch_ = epoch;
     values_.clear();
     abandoned.swap(waiters_);
@@ -30,7 +30,7 @@ absl::Status RendezvousRegistry::Put(Epoch epoch, const std::string& key,
                                      const std::string& value) {
   std::vector<Answer> waiting;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (absl::Status status = CheckEpoch(epoch); !status.ok()) return status;
     if (values_.size() >= kMaxKeys || value.size() > kMaxValueBytes) {
       return absl::ResourceExhaustedError(absl::StrCat("rendezvous takes ", kMaxKeys, " keys of ",
@@ -52,7 +52,7 @@ absl::Status RendezvousRegistry::Put(Epoch epoch, const std::string& key,
 void RendezvousRegistry::Get(Epoch epoch, const std::string& key, Answer answer) {
   absl::StatusOr<std::string> now = absl::NotFoundError("");
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (absl::Status status = CheckEpoch(epoch); !status.ok()) {
       now = status;
     } else if (auto found = values_.find(key); found != values_.end()) {

@@ -8,13 +8,13 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/ids.h"
+#include "common/base/mutex.h"
 
 namespace tandem::coordinator {
 
@@ -34,13 +34,13 @@ class RendezvousRegistry {
   static constexpr size_t kMaxWaiters = 4096;
 
  private:
-  absl::Status CheckEpoch(Epoch epoch) const;  // mutex_ held
+  absl::Status CheckEpoch(Epoch epoch) const TANDEM_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  Epoch epoch_;                                         // guarded by mutex_
-  std::map<std::string, std::string> values_;           // guarded by mutex_
-  std::map<std::string, std::vector<Answer>> waiters_;  // guarded by mutex_
-  size_t num_waiters_ = 0;                              // guarded by mutex_
+  Mutex mutex_;
+  Epoch epoch_ TANDEM_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> values_ TANDEM_GUARDED_BY(mutex_);
+  std::map<std::string, std::vector<Answer>> waiters_ TANDEM_GUARDED_BY(mutex_);
+  size_t num_waiters_ TANDEM_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tandem::coordinator

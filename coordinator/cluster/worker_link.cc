@@ -10,7 +10,7 @@ WorkerLink::WorkerLink(v1::Hello hello, Sender sender)
 absl::Status WorkerLink::Send(v1::CoordinatorMessage message) {
   Sender sender;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!status_.ok()) return status_;
     sender = sender_;
   }
@@ -24,14 +24,14 @@ absl::StatusOr<v1::WorkerMessage> WorkerLink::NextEvent(Deadline deadline) {
 }
 
 absl::Status WorkerLink::status() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return status_;
 }
 
 void WorkerLink::OnClosed(ClosedCallback callback) {
   absl::Status ended;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ended = status_;
     on_closed_ = callback;
   }
@@ -39,7 +39,7 @@ void WorkerLink::OnClosed(ClosedCallback callback) {
 }
 
 void WorkerLink::OnStepResult(StepResultCallback callback) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   on_step_result_ = std::move(callback);
 }
 
@@ -52,7 +52,7 @@ void WorkerLink::Deliver(v1::WorkerMessage message) {
   }
   StepResultCallback callback;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     callback = on_step_result_;
   }
   if (callback) callback(std::move(*message.mutable_step_result()));
@@ -61,7 +61,7 @@ void WorkerLink::Deliver(v1::WorkerMessage message) {
 void WorkerLink::CloseFromStream(const absl::Status& status) {
   ClosedCallback callback;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!status_.ok()) return;
     status_ = status;
     sender_ = nullptr;

@@ -8,12 +8,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/queue.h"
 #include "proto/tandem/v1/worker.pb.h"
 
@@ -48,11 +48,11 @@ class WorkerLink {
 
  private:
   const v1::Hello hello_;
-  mutable std::mutex mutex_;
-  Sender sender_;                      // guarded by mutex_; null once closed
-  absl::Status status_;                // guarded by mutex_
-  ClosedCallback on_closed_;           // guarded by mutex_
-  StepResultCallback on_step_result_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  Sender sender_ TANDEM_GUARDED_BY(mutex_);  // null once closed
+  absl::Status status_ TANDEM_GUARDED_BY(mutex_);
+  ClosedCallback on_closed_ TANDEM_GUARDED_BY(mutex_);
+  StepResultCallback on_step_result_ TANDEM_GUARDED_BY(mutex_);
   BoundedQueue<v1::WorkerMessage> events_{1024};
 };
 

@@ -66,7 +66,7 @@ WorkerProcess::~WorkerProcess() {
 }
 
 absl::Status WorkerProcess::Poll() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!ended_.ok()) return ended_;
   int wait_status = 0;
   if (waitpid(pid_, &wait_status, WNOHANG) == pid_) ended_ = DescribeExit(wait_status);
@@ -83,7 +83,7 @@ bool WorkerProcess::WaitExit(Deadline deadline) {
 }
 
 void WorkerProcess::Kill(int signal) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (ended_.ok()) kill(pid_, signal);
 }
 

@@ -7,13 +7,13 @@
 #include <sys/types.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 
 namespace tandem::coordinator {
 
@@ -38,8 +38,8 @@ class WorkerProcess {
 
   const pid_t pid_;
   const int pidfd_;  // readable once the process has ended
-  std::mutex mutex_;
-  absl::Status ended_;  // guarded by mutex_; not OK once reaped
+  Mutex mutex_;
+  absl::Status ended_ TANDEM_GUARDED_BY(mutex_);  // not OK once reaped
 };
 
 }  // namespace tandem::coordinator

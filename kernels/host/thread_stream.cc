@@ -66,11 +66,11 @@ absl::Status ThreadStream::Wait() {
     Fail(absl::DeadlineExceededError("the step's deadline passed before it began"));
   }
   RunList(0);
-  // Nobody may enter any more, and whoever is inside only has to notice the end.
+  // No helper may enter any more; those inside only have to notice the end.
   session_.fetch_and(~kOpen);
   WaitFor([this] { return (session_.load() & kInside) == 0; }, nullptr);
   list_ = nullptr;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return std::exchange(error_, absl::OkStatus());
 }
 
@@ -155,7 +155,7 @@ void ThreadStream::Complete(uint32_t index) {
 
 void ThreadStream::Fail(absl::Status status) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (error_.ok()) error_ = std::move(status);
   }
   stopped_.store(true);
@@ -168,15 +168,15 @@ bool ThreadStream::WaitFor(Ready ready, const Deadline* deadline) {
     if (ready()) return true;
     Pause();
   }
-  std::unique_lock lock(mutex_);
-  // Sequentially consistent on both sides: whoever makes `ready` true after this sees parked_, or
-  // we see `ready`.
+  MutexLock lock(mutex_);
+  // Sequentially consistent on both sides: a thread that makes `ready` true after this sees
+  // parked_, or we see `ready`.
   parked_.fetch_add(1);
   bool in_time = true;
   if (deadline == nullptr) {
-    wake_.wait(lock, ready);
+    wake_.Wait(lock, ready);
   } else {
-    in_time = wake_.wait_until(lock, deadline->when(), ready);
+    in_time = wake_.Wait(lock, *deadline, ready);
   }
   parked_.fetch_sub(1);
   return in_time;
@@ -184,8 +184,8 @@ bool ThreadStream::WaitFor(Ready ready, const Deadline* deadline) {
 
 void ThreadStream::WakeParked() {
   if (parked_.load() == 0) return;
-  { std::lock_guard lock(mutex_); }
-  wake_.notify_all();
+  { MutexLock lock(mutex_); }
+  wake_.NotifyAll();
 }
 
 }  // namespace tandem::kernels::host

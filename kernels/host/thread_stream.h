@@ -1,10 +1,10 @@
 // ThreadStream: runs an OpList on the caller and threads - 1 helpers.
 //
 // Start wakes the helpers and returns; Wait makes the caller one of them until the list is done.
-// Tasks of an entry are taken from a counter, and an entry is done when its tasks are, whoever ran
-// them: a helper that wakes late holds nobody up. Between entries, and between lists, a thread
-// spins for some tens of microseconds and then parks on a condition variable, so an idle stream
-// burns no CPU. With one thread there is nothing to wake: Wait runs the list.
+// Tasks of an entry are taken from a counter, and an entry is done when its tasks are, whichever
+// thread ran them: a helper that wakes late delays none of them. Between entries, and between
+// lists, a thread spins for some tens of microseconds and then parks on a condition variable, so an
+// idle stream burns no CPU. With one thread there is nothing to wake: Wait runs the list.
 //
 // The first error (of host work, or the deadline passing between two entries) skips the rest of the
 // list and comes back from Wait. Start, Wait and the destructor belong to one thread.
@@ -12,16 +12,15 @@
 #define TANDEM_KERNELS_HOST_THREAD_STREAM_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "kernels/host/op_list.h"
 
 namespace tandem::kernels::host {
@@ -51,7 +50,7 @@ class ThreadStream {
  private:
   // How far one entry is. A cache line of its own would cost more to clear than sharing costs.
   struct Progress {
-    std::atomic<uint32_t> next{0};      // the first task that nobody took
+    std::atomic<uint32_t> next{0};      // the first task not taken yet
     std::atomic<uint32_t> finished{0};  // tasks done
   };
 
@@ -84,10 +83,10 @@ class ThreadStream {
   std::atomic<bool> stopped_{false};    // an error: no further tasks
   std::atomic<bool> quit_{false};
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  Mutex mutex_;
+  CondVar wake_;
   std::atomic<int> parked_{0};  // threads inside wake_'s wait, or about to be
-  absl::Status error_;          // guarded by mutex_
+  absl::Status error_ TANDEM_GUARDED_BY(mutex_);
 
   std::vector<std::thread> helpers_;
 };
