@@ -1,5 +1,6 @@
 #include "tests/contract/communicator_contract.h"
 
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -95,6 +96,49 @@ TEST_P(CommunicatorContract, KnowsItsRankAndSize) {
   }
 }
 
+TEST_P(CommunicatorContract, JoinReturnsWhenAllHaveJoined) {
+  for (int size : kSizes) {
+    Ranks ranks(GetParam(), size);
+    std::atomic<int> called = 0;
+    RunRanks(size, [&](int rank) {
+      ++called;
+      EXPECT_EQ(ranks.comms[rank]->Join(Long()), absl::OkStatus());
+      EXPECT_EQ(called, size);
+    });
+    RunRanks(size, [&](int rank) {
+      float value = static_cast<float>(rank + 1);
+      ranks.comms[rank]->AllReduceSum(&value, 1);
+      EXPECT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+      EXPECT_EQ(value, static_cast<float>(size * (size + 1) / 2));
+    });
+  }
+}
+
+TEST_P(CommunicatorContract, JoinNamesTheMissingRank) {
+  Ranks ranks(GetParam(), 3);
+  RunRanks(3, [&](int rank) {
+    if (rank == 1) return;
+    const absl::Status status = ranks.comms[rank]->Join(Short());
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+    EXPECT_TRUE(NamesRank(status, 1)) << status;
+  });
+}
+
+TEST_P(CommunicatorContract, AbortEndsJoinAlsoWhenItCameBefore) {
+  const absl::Status reason = absl::UnavailableError("rank 0 was lost");
+  for (const bool before : {true, false}) {
+    Ranks ranks(GetParam(), 3);
+    if (before) ranks.comms[1]->Abort(reason);
+    RunRanks(3, [&](int rank) {
+      if (rank == 0) {
+        if (!before) ranks.comms[2]->Abort(reason);
+        return;
+      }
+      EXPECT_EQ(ranks.comms[rank]->Join(Long()), reason);
+    });
+  }
+}
+
 TEST_P(CommunicatorContract, AllReduceAddsInRankOrderOnEveryRank) {
   for (int size : kSizes) {
     Ranks ranks(GetParam(), size);
@@ -178,8 +222,7 @@ TEST_P(CommunicatorContract, BroadcastGivesTheRootsBytes) {
   }
 }
 
-// One list of many collectives of all kinds; nobody waits for anybody in between but the
-// collectives themselves.
+// One list of many collectives of all kinds; ranks wait for each other in the collectives alone.
 TEST_P(CommunicatorContract, MixedCollectivesFollowEachOther) {
   constexpr int kRounds = 100;
   for (int size : kSizes) {
@@ -237,7 +280,7 @@ TEST_P(CommunicatorContract, AMissingRankIsNamedOnEveryRank) {
         EXPECT_EQ(statuses[rank].code(), absl::StatusCode::kDeadlineExceeded) << statuses[rank];
         EXPECT_TRUE(NamesRank(statuses[rank], missing)) << statuses[rank];
       }
-      // The one who comes late learns it too.
+      // The late rank learns it too.
       std::vector<float> data(100, 1.0f);
       ranks.comms[missing]->AllReduceSum(data.data(), data.size());
       EXPECT_EQ(ranks.streams[missing].Run(Long()).code(), absl::StatusCode::kDeadlineExceeded);

@@ -1,10 +1,10 @@
 // AsyncLife: the life of a communicator whose library works in the background: joining, in use,
-// broken. Every wait polls, has a deadline and ends when somebody aborts, so nothing here blocks
+// broken. Every wait polls, has a deadline and ends on an abort, so nothing here blocks
 // for longer than its caller allows.
 //
 // The library's handle is touched by one thread, the backend's: Abort, which any thread may call,
 // leaves its reason for the next poll, be it of Await here or of Backend::Wait (StreamWatch). The
-// first reason stays and is what everybody gets.
+// first reason stays.
 #ifndef TANDEM_WORKER_COMM_ASYNC_LIFE_H_
 #define TANDEM_WORKER_COMM_ASYNC_LIFE_H_
 

@@ -28,7 +28,7 @@ absl::Status TagMismatch(int rank, const CollectiveTag& tag, const std::string& 
                          const CollectiveTag& theirs);
 // DEADLINE_EXCEEDED naming the ranks of `list`, such as "1, 3".
 absl::Status MissingRanks(const std::string& list, int size, const CollectiveTag& tag);
-// An abort always is an error, even when somebody aborts with OK.
+// An abort always is an error, also of an abort with OK.
 absl::Status AbortReason(const absl::Status& reason);
 
 }  // namespace tandem::worker

@@ -5,14 +5,15 @@
 // same order. Reductions on the host add rank 0's value first, then 1, 2, ...; a device's may add
 // in an order of its own. Runs repeat bit for bit, and all ranks get the same bits. Errors (a rank
 // missing at the deadline, named; an abort) come back from Backend::Wait on every rank.
-// Implementations: local (one process, one communicator per rank, for tests and TP 1), shared
-// memory, NCCL.
+// Implementations: shared memory, NCCL (open_communicator.h chooses); threads of one process, for
+// tests.
 #ifndef TANDEM_WORKER_COMM_COMMUNICATOR_H_
 #define TANDEM_WORKER_COMM_COMMUNICATOR_H_
 
 #include <cstddef>
 
 #include "absl/status/status.h"
+#include "common/base/clock.h"
 
 namespace tandem::worker {
 
@@ -22,6 +23,11 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+
+  // Called by all ranks, once, before the first collective; returns when all have joined.
+  // DEADLINE_EXCEEDED naming the missing ranks where the implementation can tell, or the reason of
+  // an abort, also of one that came before.
+  virtual absl::Status Join(Deadline deadline) = 0;
 
   // data[i] = sum over ranks of data[i], on every rank. `count` floats, in place.
   virtual void AllReduceSum(float* data, size_t count) = 0;
@@ -33,8 +39,8 @@ class Communicator {
   // `data` of rank `root` on every rank.
   virtual void Broadcast(void* data, size_t bytes, int root) = 0;
 
-  // From any thread: every pending and later collective, on every rank that shares this
-  // communicator, ends with `reason`.
+  // From any thread: Join and every pending and later collective, on every rank that shares this
+  // communicator, end with `reason`.
   virtual void Abort(const absl::Status& reason) = 0;
 };
 

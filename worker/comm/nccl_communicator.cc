@@ -15,6 +15,7 @@
 #include "common/base/step_guard.h"
 #include "worker/comm/async_life.h"
 #include "worker/comm/collective.h"
+#include "worker/comm/open_communicator.h"
 
 // Returns from the enclosing function when a call of NCCL fails; a call in progress has not failed.
 #define TANDEM_NCCL_RETURN_IF_ERROR(expr) \
@@ -41,7 +42,7 @@ absl::Status NcclStatus(ncclResult_t result, const char* expression, const char*
   return result == ncclRemoteError ? absl::UnavailableError(message) : absl::InternalError(message);
 }
 
-absl::StatusOr<ncclUniqueId> ExchangeId(const DeviceCommunicatorParts& parts) {
+absl::StatusOr<ncclUniqueId> ExchangeId(const CommunicatorParts& parts) {
   const std::string key = absl::StrCat("nccl/", parts.epoch.value);
   ncclUniqueId id;
   if (parts.rank == 0) {
@@ -59,13 +60,13 @@ absl::StatusOr<ncclUniqueId> ExchangeId(const DeviceCommunicatorParts& parts) {
   return id;
 }
 
-class NcclCommunicator final : public JoinableCommunicator, private AsyncHandle {
+class NcclCommunicator final : public Communicator, private AsyncHandle {
  public:
-  NcclCommunicator(const DeviceCommunicatorParts& parts, const ncclUniqueId& id)
+  NcclCommunicator(const CommunicatorParts& parts, const ncclUniqueId& id)
       : rank_(parts.rank),
         size_(parts.size),
         id_(id),
-        stream_(parts.stream),
+        stream_(*parts.device_stream),
         life_(*this, absl::StrCat("rank ", parts.rank, " of ", parts.size)) {}
 
   ~NcclCommunicator() override {
@@ -144,7 +145,7 @@ class NcclCommunicator final : public JoinableCommunicator, private AsyncHandle 
   }
 
   // One collective of each kind: sends and receives connect on first use, which neither a step nor
-  // a capture may find undone. Nobody reads the results.
+  // a capture may find undone. The results are not read.
   absl::Status WarmUp(Deadline deadline) {
     const size_t bytes = kWarmUpFloats * sizeof(float);
     TANDEM_NCCL_RETURN_IF_ERROR(ncclMemAlloc(&warm_up_, bytes * (static_cast<size_t>(size_) + 1)));
@@ -229,10 +230,10 @@ void RegisterNcclCommunicator() {
   RegisterDeviceCommunicator(&OpenNcclCommunicator);
 }
 
-absl::StatusOr<std::unique_ptr<JoinableCommunicator>> OpenNcclCommunicator(
-    const DeviceCommunicatorParts& parts) {
+absl::StatusOr<std::unique_ptr<Communicator>> OpenNcclCommunicator(const CommunicatorParts& parts) {
+  TANDEM_CHECK(parts.device_stream != nullptr);
   TANDEM_ASSIGN_OR_RETURN(const ncclUniqueId id, ExchangeId(parts));
-  return std::unique_ptr<JoinableCommunicator>(std::make_unique<NcclCommunicator>(parts, id));
+  return std::make_unique<NcclCommunicator>(parts, id);
 }
 
 }  // namespace tandem::worker

@@ -13,16 +13,16 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "worker/comm/device_communicators.h"
+#include "worker/comm/communicator.h"
+#include "worker/comm/communicator_parts.h"
 
 namespace tandem::worker {
 
 // Exchanges NCCL's id: rank 0 makes it and puts it, the others get it. The calling thread drives
 // the communicator from here on, and its device is the current one (Backend sees to that). The
-// communicator watches `parts.stream` from Join on. Errors of NCCL carry file, line, expression and
-// its own words.
-absl::StatusOr<std::unique_ptr<JoinableCommunicator>> OpenNcclCommunicator(
-    const DeviceCommunicatorParts& parts);
+// communicator watches `parts.device_stream` from Join on. Errors of NCCL carry file, line,
+// expression and its own words.
+absl::StatusOr<std::unique_ptr<Communicator>> OpenNcclCommunicator(const CommunicatorParts& parts);
 
 // Makes it the communicator of device streams. First thing in main, before there are other threads:
 // it sets a variable of the environment that NCCL reads.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
@@ -12,8 +13,7 @@
 namespace tandem::worker {
 namespace {
 
-// From here on, with three ranks or more, summing in parts is quicker than a second meeting is
-// slow.
+// Threshold for the two-shot all-reduce, which costs a second barrier; with three ranks or more.
 constexpr size_t kReduceInPartsBytes = 64 << 10;
 // Parts begin at cache lines.
 constexpr size_t kLineFloats = 16;
@@ -26,28 +26,20 @@ void Copy(void* to, const void* from, size_t bytes) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Communicator>> ShmCommunicator::Create(
-    int rank, int size, Epoch epoch, transport::Rendezvous& rendezvous, kernels::HostStream& stream,
-    Deadline deadline, const ShmGroupOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ShmCommunicator> communicator,
-                          Open(rank, size, epoch, rendezvous, stream, deadline, options));
-  TANDEM_RETURN_IF_ERROR(communicator->Join(deadline));
-  return std::unique_ptr<Communicator>(std::move(communicator));
-}
-
-absl::StatusOr<std::unique_ptr<ShmCommunicator>> ShmCommunicator::Open(
-    int rank, int size, Epoch epoch, transport::Rendezvous& rendezvous, kernels::HostStream& stream,
-    Deadline deadline, const ShmGroupOptions& options) {
-  const std::string key = absl::StrCat("communicator/", epoch.value);
+absl::StatusOr<std::unique_ptr<Communicator>> ShmCommunicator::Open(
+    const CommunicatorParts& parts) {
+  TANDEM_CHECK(parts.host_stream != nullptr);
+  const std::string key = absl::StrCat("communicator/", parts.epoch.value);
   std::unique_ptr<ShmGroup> group;
-  if (rank == 0) {
-    TANDEM_ASSIGN_OR_RETURN(group, ShmGroup::Create(size, epoch, options));
-    TANDEM_RETURN_IF_ERROR(rendezvous.Put(key, group->address()));
+  if (parts.rank == 0) {
+    TANDEM_ASSIGN_OR_RETURN(group, ShmGroup::Create(parts.size, parts.epoch, {}));
+    TANDEM_RETURN_IF_ERROR(parts.rendezvous.Put(key, group->address()));
   } else {
-    TANDEM_ASSIGN_OR_RETURN(const std::string address, rendezvous.Get(key, deadline));
-    TANDEM_ASSIGN_OR_RETURN(group, ShmGroup::Open(address, rank, size, epoch, options));
+    TANDEM_ASSIGN_OR_RETURN(const std::string address, parts.rendezvous.Get(key, parts.deadline));
+    TANDEM_ASSIGN_OR_RETURN(group,
+                            ShmGroup::Open(address, parts.rank, parts.size, parts.epoch, {}));
   }
-  return std::make_unique<ShmCommunicator>(std::move(group), stream);
+  return std::make_unique<ShmCommunicator>(std::move(group), *parts.host_stream);
 }
 
 absl::Status ShmCommunicator::Join(Deadline deadline) {
@@ -106,8 +98,8 @@ absl::Status ShmCommunicator::ReduceChunk(float* data, size_t count, Deadline) {
   return absl::OkStatus();
 }
 
-// This rank's part of the sum replaces the same part of its own slot, which nobody else reads
-// before the second meeting.
+// This rank's part of the sum replaces the same part of its own slot, which no other rank reads
+// before the second barrier.
 absl::Status ShmCommunicator::ReduceChunkInParts(float* data, size_t count, Deadline deadline) {
   const size_t part = (count / size() / kLineFloats + 1) * kLineFloats;
   const auto begin_of = [&](int r) { return std::min(count, r * part); };
@@ -118,7 +110,7 @@ absl::Status ShmCommunicator::ReduceChunkInParts(float* data, size_t count, Dead
                  begin_of(rank() + 1) - begin);
   group_->Arrive();
   for (int i = 0; i < size(); ++i) {
-    // Everybody begins with his own and goes round, so that not all read the same slot at once.
+    // Ranks start at their own part and rotate, so that not all read the same slot at once.
     const int r = (rank() + i) % size();
     if (r != rank()) TANDEM_RETURN_IF_ERROR(group_->AwaitRank(r, deadline));
     const size_t at = begin_of(r);

@@ -1,10 +1,10 @@
 // A communicator between processes of one host, over one memfd segment (shm_group.h): ranks write
 // what they have into their own slots, and read each other's. Large tensors go in chunks.
 //
-// All-reduce: up to two ranks, or few bytes, every rank sums all slots itself (one meeting per
-// chunk). More ranks and more bytes: each rank sums its part of the chunk, then all collect the
-// parts (two meetings, but every byte crosses between cores twice rather than size - 1 times). Both
-// add in rank order, so the choice changes no bit.
+// All-reduce: up to two ranks, or few bytes, every rank sums all slots itself (one-shot: one
+// barrier per chunk). More ranks and more bytes: each rank sums its part of the chunk, then all
+// collect the parts (two-shot: two barriers, but every byte crosses between cores twice rather than
+// size - 1 times). Both add in rank order, so the choice changes no bit.
 #ifndef TANDEM_WORKER_COMM_SHM_COMMUNICATOR_H_
 #define TANDEM_WORKER_COMM_SHM_COMMUNICATOR_H_
 
@@ -13,38 +13,25 @@
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "common/base/ids.h"
-#include "common/transport/rendezvous.h"
 #include "kernels/backend.h"
 #include "worker/comm/communicator.h"
+#include "worker/comm/communicator_parts.h"
 #include "worker/comm/shm_group.h"
 
 namespace tandem::worker {
 
 class ShmCommunicator : public Communicator {
  public:
-  // Called by all `size` ranks at once; returns when all have joined. Rank 0 makes the segment and
-  // puts its address. `stream` outlives the communicator. DEADLINE_EXCEEDED naming the ranks that
-  // did not join.
-  static absl::StatusOr<std::unique_ptr<Communicator>> Create(int rank, int size, Epoch epoch,
-                                                              transport::Rendezvous& rendezvous,
-                                                              kernels::HostStream& stream,
-                                                              Deadline deadline,
-                                                              const ShmGroupOptions& options = {});
-  // The two halves of Create: in between, the communicator can be told to whoever may Abort it.
-  static absl::StatusOr<std::unique_ptr<ShmCommunicator>> Open(int rank, int size, Epoch epoch,
-                                                               transport::Rendezvous& rendezvous,
-                                                               kernels::HostStream& stream,
-                                                               Deadline deadline,
-                                                               const ShmGroupOptions& options = {});
-  absl::Status Join(Deadline deadline);
-  // Over a group that somebody else has put together.
+  // Over `parts.host_stream`. Rank 0 makes the segment and puts its address, the others get it.
+  static absl::StatusOr<std::unique_ptr<Communicator>> Open(const CommunicatorParts& parts);
+  // Over a group that the caller has put together. `stream` outlives the communicator.
   ShmCommunicator(std::unique_ptr<ShmGroup> group, kernels::HostStream& stream)
       : group_(std::move(group)), stream_(stream) {}
 
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
 
+  absl::Status Join(Deadline deadline) override;
   void AllReduceSum(float* data, size_t count) override;
   void Gather(const void* send, size_t bytes, void* recv, int root) override;
   void AllGather(const void* send, size_t bytes, void* recv) override;

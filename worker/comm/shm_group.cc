@@ -118,10 +118,10 @@ absl::StatusOr<std::unique_ptr<ShmGroup>> ShmGroup::Join(
         absl::StrCat("communicator: the segment is of ", layout->size, " ranks and slots of ",
                      layout->slot_bytes, " bytes, not ", size, " and ", options.slot_bytes));
   }
-  int32_t nobody = 0;
-  if (!layout->ranks[rank].pid.compare_exchange_strong(nobody, getpid())) {
+  int32_t owner = 0;
+  if (!layout->ranks[rank].pid.compare_exchange_strong(owner, getpid())) {
     return absl::FailedPreconditionError(
-        absl::StrCat("communicator: rank ", rank, " is process ", nobody, " already"));
+        absl::StrCat("communicator: rank ", rank, " is process ", owner, " already"));
   }
   return std::unique_ptr<ShmGroup>(new ShmGroup(std::move(segment), rank, size, options));
 }
@@ -131,7 +131,8 @@ absl::Status ShmGroup::Begin(const CollectiveTag& tag, Deadline deadline) {
   ++chunk_;
   tag_ = tag;
   arrived_in_chunk_ = false;
-  // Who has arrived in the previous chunk has done with the one before it, whose slots these are.
+  // A rank that arrived in the previous chunk is done with the one before it, whose slots these
+  // are.
   for (int rank = 0; rank < size_; ++rank) {
     TANDEM_RETURN_IF_ERROR(Await(rank, first_in_chunk_, deadline));
   }
@@ -207,8 +208,8 @@ absl::Status ShmGroup::Break(const absl::Status& reason) {
     std::memcpy(layout_->reason, reason.message().data(), layout_->reason_bytes);
     layout_->state.store(ShmGroupLayout::kBrokenDown, std::memory_order_release);
   }
-  // Every word changes, so nobody stays parked. Also when somebody else broke it: he may have died
-  // in between.
+  // Every word changes, so that no rank stays parked. Also when a peer broke it: the peer may have
+  // died in between.
   for (int rank = 0; rank < size_; ++rank) {
     transport::SetBitsAndNotify(layout_->ranks[rank].arrived, kBroken);
   }

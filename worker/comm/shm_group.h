@@ -3,12 +3,14 @@
 //
 // Work goes in chunks. Every rank has two slots, used in turn, and a word that counts its arrivals.
 // A chunk is:
-//   Begin(tag)      waits until all ranks have arrived in the previous chunk, so that nobody still
-//   reads this chunk's slots slot(rank())    is written Arrive()        publishes it; may happen
-//   twice in a chunk (the same number of times on every rank) AwaitRank(r)    waits for rank r's
-//   arrival; slot(r) may then be read until this rank's next Begin
-// So one wait per chunk is enough. Errors break the group for all: the first one stays and is what
-// everybody gets. One thread per rank, but Abort, which any thread may call.
+//   Begin(tag)    waits until all ranks have arrived in the previous chunk, so that no rank still
+//                 reads this chunk's slots
+//   slot(rank())  is written
+//   Arrive()      publishes it; may happen twice in a chunk (the same number of times on every
+//   rank) AwaitRank(r)  waits for rank r's arrival; slot(r) may then be read until this rank's next
+//   Begin
+// So one wait per chunk is enough. Errors break the group for all: the first one stays and comes
+// back on every rank. One thread per rank, but Abort, which any thread may call.
 #ifndef TANDEM_WORKER_COMM_SHM_GROUP_H_
 #define TANDEM_WORKER_COMM_SHM_GROUP_H_
 
@@ -56,7 +58,7 @@ class ShmGroup {
   // addresses.
   absl::StatusOr<std::unique_ptr<ShmGroup>> OpenHere(int rank) const;
 
-  // Leaves: whoever then waits for this rank learns it at once.
+  // Leaves: ranks that then wait for this one learn it at once.
   ~ShmGroup();
 
   int rank() const { return rank_; }

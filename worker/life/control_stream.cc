@@ -16,12 +16,14 @@
 #include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
 #include "worker/life/configure_codec.h"
+#include "worker/life/epoch_fence.h"
 
 namespace tandem::worker {
 namespace {
 
 constexpr size_t kMaxPendingWrites = 256;
 constexpr size_t kMaxPendingCommands = 64;
+constexpr auto kPutTimeout = std::chrono::seconds(10);
 
 // The stream and its reactor. gRPC keeps the reactor alive until OnDone, which the destructor waits
 // for.
@@ -54,7 +56,14 @@ class GrpcControlStream
     StartCall();
   }
 
-  std::optional<Command> NextCommand(Deadline deadline) override { return commands_.Pop(deadline); }
+  std::optional<Command> NextCommand(Deadline deadline) override {
+    std::optional<Command> command = commands_.Pop(deadline);
+    std::lock_guard lock(mutex_);
+    if (stopped_.has_value()) return StopCommand{*stopped_};
+    return command;
+  }
+
+  absl::Status CheckEpoch(Epoch epoch) const override { return fence_.Check(epoch); }
 
   absl::Status SendLoading(Epoch epoch, uint64_t done_bytes, uint64_t total_bytes) override {
     v1::WorkerMessage message;
@@ -95,9 +104,9 @@ class GrpcControlStream
     return Write(std::move(message));
   }
 
-  void OnInterrupt(Interrupt callback) override {
+  void OnEpochEnded(EpochEnded callback) override {
     std::lock_guard lock(callback_mutex_);
-    interrupt_ = std::move(callback);
+    epoch_ended_ = std::move(callback);
   }
 
   void OnStepFrame(StepFrame callback) override {
@@ -107,19 +116,22 @@ class GrpcControlStream
 
   std::unique_ptr<transport::Rendezvous> MakeRendezvous(Epoch epoch) override;
 
-  // Sends `message` with `call` and waits for its answer.
-  absl::StatusOr<std::string> Ask(uint64_t call, v1::WorkerMessage message, Deadline deadline) {
+  // Sends `message` with `call` and waits for its answer, while `epoch` may go on.
+  absl::StatusOr<std::string> Ask(uint64_t call, Epoch epoch, v1::WorkerMessage message,
+                                  Deadline deadline) {
     NoteBlockingCall("Rendezvous");
+    TANDEM_RETURN_IF_ERROR(fence_.Check(epoch));
     TANDEM_RETURN_IF_ERROR(Write(std::move(message)));
     std::unique_lock lock(mutex_);
-    const bool answered = changed_.wait_until(lock, deadline.when(),
-                                              [&] { return answers_.count(call) != 0 || done_; });
+    const bool answered = changed_.wait_until(lock, deadline.when(), [&] {
+      return answers_.count(call) != 0 || !fence_.Check(epoch).ok();
+    });
     if (answers_.count(call) != 0) {
       absl::StatusOr<std::string> answer = std::move(answers_.at(call));
       answers_.erase(call);
       return answer;
     }
-    if (answered) return absl::UnavailableError("the coordinator is gone");
+    if (answered) return fence_.Check(epoch);
     return absl::DeadlineExceededError("no answer from the coordinator's rendezvous in time");
   }
 
@@ -168,8 +180,11 @@ class GrpcControlStream
       case v1::CoordinatorMessage::kRefused:
         return Stop(absl::FailedPreconditionError(message.refused().reason()));
       case v1::CoordinatorMessage::kConfigure:
-        // First the interrupt: after the push, the main thread may already be in the new epoch.
-        CallInterrupt(absl::OkStatus());
+        // Whatever waits in an epoch before ends, so that the main thread gets to the command.
+        fence_.EndBefore(
+            Epoch{message.configure().epoch()},
+            absl::AbortedError(absl::StrCat("epoch ", message.configure().epoch(), " begins")));
+        TellEpochEnded();
         return Push(FromProto(message.configure()));
       case v1::CoordinatorMessage::kLoad:
         return Push(LoadCommand{Epoch{message.load().epoch()}});
@@ -185,7 +200,9 @@ class GrpcControlStream
       case v1::CoordinatorMessage::kRendezvousAnswer:
         return TakeAnswer(*message.mutable_rendezvous_answer());
       case v1::CoordinatorMessage::kAbort:
-        return CallInterrupt(absl::AbortedError(message.abort().reason()));
+        fence_.EndThrough(Epoch{message.abort().epoch()},
+                          absl::AbortedError(message.abort().reason()));
+        return TellEpochEnded();
       case v1::CoordinatorMessage::kShutdown:
         return Stop(absl::OkStatus());
       case v1::CoordinatorMessage::MESSAGE_NOT_SET:
@@ -206,18 +223,28 @@ class GrpcControlStream
 
   void Push(Command command) {
     if (!commands_.TryPush(std::move(command))) {
-      CallInterrupt(absl::ResourceExhaustedError("too many commands at once"));
+      Stop(absl::ResourceExhaustedError("too many commands at once"));
     }
   }
 
+  // The first reason stays.
   void Stop(const absl::Status& reason) {
-    CallInterrupt(reason.ok() ? absl::CancelledError("shutdown") : reason);
-    commands_.TryPush(StopCommand{reason});
+    fence_.EndAll(reason.ok() ? absl::CancelledError("shutdown") : reason);
+    {
+      std::lock_guard lock(mutex_);
+      if (!stopped_.has_value()) stopped_ = reason;
+    }
+    commands_.Close();
+    TellEpochEnded();
   }
 
-  void CallInterrupt(const absl::Status& reason) {
+  void TellEpochEnded() {
+    {
+      std::lock_guard lock(mutex_);  // not between a waiter's check and its wait
+    }
+    changed_.notify_all();
     std::lock_guard lock(callback_mutex_);
-    if (interrupt_) interrupt_(reason);
+    if (epoch_ended_) epoch_ended_();
   }
 
   const std::shared_ptr<grpc::Channel> channel_;
@@ -225,17 +252,19 @@ class GrpcControlStream
   grpc::ClientContext context_;
   v1::CoordinatorMessage incoming_;
   BoundedQueue<Command> commands_{kMaxPendingCommands};
+  EpochFence fence_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<v1::WorkerMessage> pending_;  // guarded by mutex_; front is on the wire
   std::map<uint64_t, absl::StatusOr<std::string>> answers_;  // guarded by mutex_
   uint64_t last_call_ = 0;                                   // guarded by mutex_
+  std::optional<absl::Status> stopped_;                      // guarded by mutex_; why
   bool done_ = false;                                        // guarded by mutex_
 
   std::mutex callback_mutex_;
-  Interrupt interrupt_;   // guarded by callback_mutex_
-  StepFrame step_frame_;  // guarded by callback_mutex_
+  EpochEnded epoch_ended_;  // guarded by callback_mutex_
+  StepFrame step_frame_;    // guarded by callback_mutex_
 };
 
 // Puts and gets keys of one epoch over the stream.
@@ -251,8 +280,7 @@ class StreamRendezvous : public transport::Rendezvous {
     put.set_key(key);
     put.set_value(value);
     const uint64_t call = put.call();
-    return stream_->Ask(call, std::move(message), Deadline::After(std::chrono::seconds(10)))
-        .status();
+    return stream_->Ask(call, epoch_, std::move(message), Deadline::After(kPutTimeout)).status();
   }
 
   absl::StatusOr<std::string> Get(const std::string& key, Deadline deadline) override {
@@ -262,7 +290,7 @@ class StreamRendezvous : public transport::Rendezvous {
     get.set_call(stream_->NextCall());
     get.set_key(key);
     const uint64_t call = get.call();
-    absl::StatusOr<std::string> value = stream_->Ask(call, std::move(message), deadline);
+    absl::StatusOr<std::string> value = stream_->Ask(call, epoch_, std::move(message), deadline);
     if (!value.ok()) return Annotate(value.status(), absl::StrCat("rendezvous key '", key, "'"));
     return value;
   }

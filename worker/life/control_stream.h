@@ -1,8 +1,8 @@
 // ControlStream: the worker's gRPC connection to the coordinator, dialled once per life.
 //
-// Commands queue up for the main thread; step frames (transport grpc) go to a channel; aborts and
-// interruptions are called on the stream's thread, because the main thread may be inside a
-// collective. Thread-safe.
+// Commands queue up for the main thread; step frames (transport grpc) go to a channel; the end of
+// an epoch is told on the stream's thread, because the main thread may be inside a collective.
+// Thread-safe.
 #ifndef TANDEM_WORKER_LIFE_CONTROL_STREAM_H_
 #define TANDEM_WORKER_LIFE_CONTROL_STREAM_H_
 
@@ -30,20 +30,23 @@ struct Greeting {
 
 class ControlStream {
  public:
-  // Interrupts whatever the main thread waits for; called with OK for an orderly command
-  // (Configure, Shutdown).
-  using Interrupt = std::function<void(const absl::Status& reason)>;
+  using EpochEnded = std::function<void()>;
   using StepFrame = std::function<void(std::string frame)>;
 
   virtual ~ControlStream() = default;
 
-  // Dials and says Hello. UNAVAILABLE when nobody answers by the deadline.
+  // Dials and says Hello. UNAVAILABLE without an answer by the deadline.
   static absl::StatusOr<std::unique_ptr<ControlStream>> Dial(const std::string& address,
                                                              const Greeting& greeting,
                                                              Deadline deadline);
 
-  // The next command; nothing when the deadline passes.
+  // The next command; nothing when the deadline passes. Once the worker is to stop, StopCommand
+  // goes before what waits.
   virtual std::optional<Command> NextCommand(Deadline deadline) = 0;
+
+  // OK while `epoch` may go on; else why it is over: aborted, followed by a higher one, or the
+  // worker is to stop.
+  virtual absl::Status CheckEpoch(Epoch epoch) const = 0;
 
   virtual absl::Status SendLoading(Epoch epoch, uint64_t done_bytes, uint64_t total_bytes) = 0;
   virtual absl::Status SendReady(Epoch epoch, const std::vector<uint32_t>& num_blocks,
@@ -53,10 +56,12 @@ class ControlStream {
   virtual absl::Status SendStepResult(std::span<const uint8_t> frame) = 0;
 
   // Replace the callbacks; null is none. No call of the old one runs after this returns.
-  virtual void OnInterrupt(Interrupt callback) = 0;
+  // Called whenever CheckEpoch may have changed.
+  virtual void OnEpochEnded(EpochEnded callback) = 0;
   virtual void OnStepFrame(StepFrame callback) = 0;
 
-  // The coordinator's registry, for keys of one epoch. Must not outlive the stream.
+  // The coordinator's registry, for keys of one epoch, with whose end its waits end. Must not
+  // outlive the stream.
   virtual std::unique_ptr<transport::Rendezvous> MakeRendezvous(Epoch epoch) = 0;
 };
 

@@ -8,8 +8,7 @@
 #include "common/step/codec.h"
 #include "common/transport/queue_channel.h"
 #include "common/transport/shm_channel.h"
-#include "worker/comm/device_communicators.h"
-#include "worker/comm/shm_communicator.h"
+#include "worker/comm/open_communicator.h"
 
 namespace tandem::worker {
 namespace {
@@ -32,20 +31,24 @@ absl::Status WrongEpoch(Epoch found, Epoch wanted) {
 
 WorkerLife::WorkerLife(ControlStream& stream, WorkerOverrides overrides)
     : stream_(stream), overrides_(std::move(overrides)) {
-  stream_.OnInterrupt([this](const absl::Status& reason) {
+  stream_.OnEpochEnded([this] {
     std::lock_guard lock(interruptible_.mutex);
-    if (!reason.ok() && interruptible_.communicator != nullptr) {
-      interruptible_.communicator->Abort(reason);
-    }
-    if (interruptible_.channel != nullptr) {
-      interruptible_.channel->Close(std::string(reason.message()));
-    }
+    InterruptIfOver();
   });
 }
 
 WorkerLife::~WorkerLife() {
-  stream_.OnInterrupt(nullptr);
+  stream_.OnEpochEnded(nullptr);
   DropEpoch();
+}
+
+void WorkerLife::InterruptIfOver() {
+  const absl::Status over = stream_.CheckEpoch(interruptible_.epoch);
+  if (over.ok()) return;
+  if (interruptible_.communicator != nullptr) interruptible_.communicator->Abort(over);
+  if (interruptible_.channel != nullptr) {
+    interruptible_.channel->Close(std::string(over.message()));
+  }
 }
 
 absl::Status WorkerLife::Run() {
@@ -105,7 +108,9 @@ absl::Status WorkerLife::OpenChannel(const ConfigureCommand& command) {
     channel_ = std::move(queue);
   }
   std::lock_guard lock(interruptible_.mutex);
+  interruptible_.epoch = command.epoch;
   interruptible_.channel = channel_;
+  InterruptIfOver();
   return absl::OkStatus();
 }
 
@@ -152,34 +157,20 @@ absl::Status WorkerLife::JoinCommunicator() {
   const auto deadline = Deadline::After(kCommunicatorTimeout);
   auto rendezvous = stream_.MakeRendezvous(config_->epoch);
   kernels::Backend& backend = model_->backend();
-  if (kernels::HostStream* host = backend.host_stream(); host != nullptr) {
-    TANDEM_ASSIGN_OR_RETURN(auto joining,
-                            ShmCommunicator::Open(config_->rank, config_->size, config_->epoch,
-                                                  *rendezvous, *host, deadline));
-    return JoinCommunicator(std::move(joining), deadline);
-  }
-  if (backend.device_stream() == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat("no communicator for device '", config_->backend.device, "'"));
-  }
-  TANDEM_ASSIGN_OR_RETURN(auto joining, OpenDeviceCommunicator({.rank = config_->rank,
-                                                                .size = config_->size,
-                                                                .epoch = config_->epoch,
-                                                                .rendezvous = *rendezvous,
-                                                                .stream = *backend.device_stream(),
-                                                                .deadline = deadline}));
-  return JoinCommunicator(std::move(joining), deadline);
-}
-
-template <typename Joinable>
-absl::Status WorkerLife::JoinCommunicator(std::unique_ptr<Joinable> joining, Deadline deadline) {
-  Joinable& communicator = *joining;
-  prepared_comm_ = std::move(joining);
+  TANDEM_ASSIGN_OR_RETURN(prepared_comm_,
+                          OpenCommunicator({.rank = config_->rank,
+                                            .size = config_->size,
+                                            .epoch = config_->epoch,
+                                            .rendezvous = *rendezvous,
+                                            .host_stream = backend.host_stream(),
+                                            .device_stream = backend.device_stream(),
+                                            .deadline = deadline}));
   {
     std::lock_guard lock(interruptible_.mutex);
     interruptible_.communicator = prepared_comm_.get();
+    InterruptIfOver();
   }
-  return communicator.Join(deadline);
+  return prepared_comm_->Join(deadline);
 }
 
 absl::Status WorkerLife::Handle(const LoadCommand& command) {

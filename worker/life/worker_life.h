@@ -44,10 +44,8 @@ class WorkerLife {
 
   absl::Status OpenChannel(const ConfigureCommand& command);
   absl::Status LoadModel();
-  // Leaves prepared_comm_, which an interrupt can reach from here on; null with one rank.
+  // Leaves prepared_comm_, which the end of the epoch aborts from here on; null with one rank.
   absl::Status JoinCommunicator();
-  template <typename Joinable>
-  absl::Status JoinCommunicator(std::unique_ptr<Joinable> joining, Deadline deadline);
   void DropEpoch();
 
   // Steps until the channel closes.
@@ -59,9 +57,13 @@ class WorkerLife {
   // What the stream's thread reaches into while this thread waits: set and cleared under the mutex.
   struct Interruptible {
     std::mutex mutex;
+    Epoch epoch;  // whose the rest is
     std::shared_ptr<transport::Channel> channel;
     Communicator* communicator = nullptr;
   };
+
+  // Ends the waits of the current epoch if it is over. REQUIRES: interruptible_.mutex.
+  void InterruptIfOver();
 
   ControlStream& stream_;
   const WorkerOverrides overrides_;

@@ -1,7 +1,7 @@
 #include "tests/contract/communicator_contract.h"
 
 #include "gtest/gtest.h"
-#include "worker/comm/local_communicator.h"
+#include "tests/worker/comm/local_communicator.h"
 #include "worker/comm/shm_communicator.h"
 
 namespace tandem::worker {

@@ -25,13 +25,12 @@ class NoStream : public kernels::DeviceStream {
 
 class NcclCommunicatorTest : public ::testing::Test {
  protected:
-  absl::StatusOr<std::unique_ptr<JoinableCommunicator>> Open(int rank, int size,
-                                                             Deadline deadline) {
+  absl::StatusOr<std::unique_ptr<Communicator>> Open(int rank, int size, Deadline deadline) {
     return OpenNcclCommunicator({.rank = rank,
                                  .size = size,
                                  .epoch = Epoch{7},
                                  .rendezvous = rendezvous_,
-                                 .stream = stream_,
+                                 .device_stream = &stream_,
                                  .deadline = deadline});
   }
 

@@ -20,8 +20,8 @@
 #include "kernels/cuda/backend.h"
 #include "kernels/cuda/device_info.h"
 #include "tests/common/transport/fork_child.h"
-#include "worker/comm/device_communicators.h"
 #include "worker/comm/nccl_communicator.h"
+#include "worker/comm/open_communicator.h"
 
 namespace tandem::worker {
 namespace {
@@ -59,7 +59,7 @@ class PipeRendezvous : public transport::Rendezvous {
 // One rank, joined.
 struct Rank {
   std::unique_ptr<kernels::Backend> backend;
-  std::unique_ptr<JoinableCommunicator> comm;
+  std::unique_ptr<Communicator> comm;
 
   template <typename Encode>
   absl::Status Run(Encode encode, Deadline deadline = Soon()) {
@@ -80,12 +80,12 @@ absl::StatusOr<Rank> Open(int rank, int gpus, PipeRendezvous& rendezvous) {
   TANDEM_ASSIGN_OR_RETURN(opened.backend, kernels::cuda::MakeCudaBackend(
                                               {.device = "cuda", .device_index = rank % gpus}));
   TANDEM_ASSIGN_OR_RETURN(opened.comm,
-                          OpenDeviceCommunicator({.rank = rank,
-                                                  .size = kRanks,
-                                                  .epoch = Epoch{1},
-                                                  .rendezvous = rendezvous,
-                                                  .stream = *opened.backend->device_stream(),
-                                                  .deadline = Soon()}));
+                          OpenCommunicator({.rank = rank,
+                                            .size = kRanks,
+                                            .epoch = Epoch{1},
+                                            .rendezvous = rendezvous,
+                                            .device_stream = opened.backend->device_stream(),
+                                            .deadline = Soon()}));
   TANDEM_RETURN_IF_ERROR(opened.comm->Join(Soon()));
   return opened;
 }

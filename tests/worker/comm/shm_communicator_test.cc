@@ -4,10 +4,12 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status.h"
 #include "common/transport/memory_rendezvous.h"
 #include "gtest/gtest.h"
 #include "tests/contract/host_streams.h"
 #include "tests/contract/run_ranks.h"
+#include "worker/comm/open_communicator.h"
 
 namespace tandem::worker {
 namespace {
@@ -23,18 +25,32 @@ bool Mentions(const absl::Status& status, const std::string& part) {
   return status.message().find(part) != absl::string_view::npos;
 }
 
+// Opened and joined.
+absl::StatusOr<std::unique_ptr<Communicator>> Meet(int rank, int size,
+                                                   transport::Rendezvous& rendezvous,
+                                                   kernels::HostStream& stream, Deadline deadline) {
+  TANDEM_ASSIGN_OR_RETURN(auto comm, OpenCommunicator({.rank = rank,
+                                                       .size = size,
+                                                       .epoch = kEpoch,
+                                                       .rendezvous = rendezvous,
+                                                       .host_stream = &stream,
+                                                       .deadline = deadline}));
+  TANDEM_RETURN_IF_ERROR(comm->Join(deadline));
+  return comm;
+}
+
 TEST(ShmCommunicatorTest, RanksFindEachOtherThroughTheRendezvous) {
   for (int size : {1, 2, 4}) {
     transport::MemoryRendezvous rendezvous;
     RunRanks(size, [&](int rank) {
       kernels::ListStream stream;
-      auto comm = ShmCommunicator::Create(rank, size, kEpoch, rendezvous, stream, Long());
+      auto comm = Meet(rank, size, rendezvous, stream, Long());
       ASSERT_TRUE(comm.ok()) << comm.status();
       float value = static_cast<float>(rank + 1);
       (*comm)->AllReduceSum(&value, 1);
       ASSERT_EQ(stream.Run(Long()), absl::OkStatus());
       EXPECT_EQ(value, size * (size + 1) / 2.0f);
-      // A rank that leaves after its last collective takes nothing from those who still read.
+      // A rank that leaves after its last collective takes nothing from those that still read.
     });
   }
 }
@@ -45,8 +61,7 @@ TEST(ShmCommunicatorTest, ARankThatDoesNotJoinIsNamed) {
     if (rank == 2) return;
     kernels::ListStream stream;
     const absl::Status status =
-        ShmCommunicator::Create(rank, 3, kEpoch, rendezvous, stream, rank == 0 ? Short() : Long())
-            .status();
+        Meet(rank, 3, rendezvous, stream, rank == 0 ? Short() : Long()).status();
     EXPECT_FALSE(status.ok());
     EXPECT_TRUE(Mentions(status, "2 of 3") || Mentions(status, "has left")) << status;
   });
@@ -55,10 +70,16 @@ TEST(ShmCommunicatorTest, ARankThatDoesNotJoinIsNamed) {
 TEST(ShmCommunicatorTest, WithoutRankZeroTheRendezvousSaysSo) {
   transport::MemoryRendezvous rendezvous;
   kernels::ListStream stream;
-  const absl::Status status =
-      ShmCommunicator::Create(1, 2, kEpoch, rendezvous, stream, Short()).status();
+  const absl::Status status = Meet(1, 2, rendezvous, stream, Short()).status();
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(Mentions(status, "communicator/9")) << status;
+}
+
+TEST(OpenCommunicatorTest, ABackendWithoutAStreamHasNone) {
+  transport::MemoryRendezvous rendezvous;
+  const CommunicatorParts parts{
+      .rank = 0, .size = 2, .epoch = kEpoch, .rendezvous = rendezvous, .deadline = Long()};
+  EXPECT_EQ(OpenCommunicator(parts).status().code(), StatusCode::kUnimplemented);
 }
 
 TEST(ShmGroupTest, RefusesAnotherEpochSizeOrATakenRank) {

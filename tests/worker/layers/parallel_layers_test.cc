@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/factory.h"
-#include "worker/comm/local_communicator.h"
+#include "tests/worker/comm/local_communicator.h"
 #include "worker/layers/linear.h"
 #include "worker/layers/vocabulary.h"
 

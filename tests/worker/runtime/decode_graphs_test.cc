@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "tests/contract/run_ranks.h"
+#include "tests/worker/comm/local_communicator.h"
 #include "tests/worker/runtime/fake_device.h"
 #include "tests/worker/runtime/runner_rig.h"
-#include "worker/comm/local_communicator.h"
 
 namespace tandem::worker {
 namespace {

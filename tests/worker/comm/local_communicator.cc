@@ -1,4 +1,4 @@
-#include "worker/comm/local_communicator.h"
+#include "tests/worker/comm/local_communicator.h"
 
 #include <cstring>
 #include <optional>
@@ -135,6 +135,9 @@ class LocalCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return group_->size(); }
 
+  absl::Status Join(Deadline deadline) override {
+    return group_->Meet(rank_, {.tag = {CollectiveKind::kJoin, 0, 0}}, deadline);
+  }
   void AllReduceSum(float* data, size_t count) override {
     if (size() == 1) return;
     Enqueue({CollectiveKind::kAllReduce, 0, count * sizeof(float)}, data, data);

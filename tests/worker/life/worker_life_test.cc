@@ -1,0 +1,127 @@
+// When the life of a worker ends its waits, by a control stream that the test holds.
+#include "worker/life/worker_life.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/transport/memory_rendezvous.h"
+#include "worker/life/epoch_fence.h"
+
+namespace tandem::worker {
+namespace {
+
+constexpr char kModel[] = "tests/golden/arch/llama/model.gguf";
+
+// Gives the commands that it was made with, then StopCommand; keeps what the worker sends.
+class ScriptedStream : public ControlStream {
+ public:
+  explicit ScriptedStream(std::deque<Command> commands) : commands_(std::move(commands)) {}
+
+  std::optional<Command> NextCommand(Deadline) override {
+    if (commands_.empty()) return StopCommand{};
+    Command next = std::move(commands_.front());
+    commands_.pop_front();
+    return next;
+  }
+  absl::Status CheckEpoch(Epoch epoch) const override { return fence_.Check(epoch); }
+  absl::Status SendLoading(Epoch, uint64_t, uint64_t) override { return absl::OkStatus(); }
+  absl::Status SendReady(Epoch, const std::vector<uint32_t>&,
+                         const std::vector<std::string>&) override {
+    ++readies;
+    return absl::OkStatus();
+  }
+  absl::Status SendStarted(Epoch) override { return absl::OkStatus(); }
+  absl::Status SendFailed(Epoch, const absl::Status& status) override {
+    failures.push_back(status);
+    return absl::OkStatus();
+  }
+  absl::Status SendStepResult(std::span<const uint8_t>) override { return absl::OkStatus(); }
+  void OnEpochEnded(EpochEnded callback) override { epoch_ended_ = std::move(callback); }
+  void OnStepFrame(StepFrame) override {}
+
+  // A registry that runs `put` before rank 0's put returns.
+  std::unique_ptr<transport::Rendezvous> MakeRendezvous(Epoch) override {
+    class Rendezvous : public transport::MemoryRendezvous {
+     public:
+      explicit Rendezvous(std::function<void()> put) : put_(std::move(put)) {}
+      absl::Status Put(const std::string& key, const std::string& value) override {
+        put_();
+        return MemoryRendezvous::Put(key, value);
+      }
+
+     private:
+      const std::function<void()> put_;
+    };
+    return std::make_unique<Rendezvous>([this] {
+      if (in_put) in_put();
+    });
+  }
+
+  void Abort(Epoch epoch, const absl::Status& reason) {
+    fence_.EndThrough(epoch, reason);
+    epoch_ended_();
+  }
+
+  std::function<void()> in_put;
+  std::vector<absl::Status> failures;
+  int readies = 0;
+
+ private:
+  std::deque<Command> commands_;
+  EpochFence fence_;
+  EpochEnded epoch_ended_;
+};
+
+ConfigureCommand Configure(Epoch epoch, int size) {
+  ConfigureCommand command;
+  command.epoch = epoch;
+  command.size = size;
+  command.model_path = kModel;
+  command.backend = {.device = "cpu", .cpu_kernels = "reference", .threads = 1};
+  command.runner.block_size = 8;
+  command.runner.max_model_len = 64;
+  command.runner.num_kv_blocks = 8;
+  command.step_transport = "grpc";
+  command.step_timeout_ms = 1000;
+  return command;
+}
+
+TEST(WorkerLifeTest, AnAbortBeforeTheCommunicatorIsThereEndsItsJoin) {
+  constexpr Epoch kEpoch{4};
+  ScriptedStream stream({Configure(kEpoch, 2), LoadCommand{kEpoch}});
+  const absl::Status reason = absl::AbortedError("rank 1 was lost");
+  // Between opening and joining; without rank 1 the join would take its whole deadline.
+  stream.in_put = [&] { stream.Abort(kEpoch, reason); };
+  EXPECT_TRUE(WorkerLife(stream, {}).Run().ok());
+  EXPECT_EQ(stream.failures, (std::vector<absl::Status>{reason}));
+  EXPECT_EQ(stream.readies, 0);
+}
+
+TEST(WorkerLifeTest, AnAbortOfTheEpochBeforeDoesNot) {
+  constexpr Epoch kEpoch{4};
+  ScriptedStream stream({Configure(kEpoch, 1), LoadCommand{kEpoch}});
+  WorkerLife life(stream, {});
+  stream.Abort(Epoch{3}, absl::AbortedError("of the epoch before"));
+  EXPECT_TRUE(life.Run().ok());
+  EXPECT_TRUE(stream.failures.empty());
+  EXPECT_EQ(stream.readies, 1);
+}
+
+// The abort overtakes Configure, which the main thread takes only now.
+TEST(WorkerLifeTest, AnEpochThatIsOverServesNoSteps) {
+  constexpr Epoch kEpoch{4};
+  ScriptedStream stream({Configure(kEpoch, 1), LoadCommand{kEpoch}, StartCommand{kEpoch, {8}}});
+  WorkerLife life(stream, {});
+  stream.Abort(kEpoch, absl::AbortedError("rank 1 was lost"));
+  EXPECT_TRUE(life.Run().ok());
+  EXPECT_TRUE(stream.failures.empty());
+}
+
+}  // namespace
+}  // namespace tandem::worker

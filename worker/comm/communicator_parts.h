@@ -1,0 +1,26 @@
+// What a communicator is made of.
+#ifndef TANDEM_WORKER_COMM_COMMUNICATOR_PARTS_H_
+#define TANDEM_WORKER_COMM_COMMUNICATOR_PARTS_H_
+
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "common/transport/rendezvous.h"
+#include "kernels/backend.h"
+
+namespace tandem::worker {
+
+// Borrowed, but for the values: the stream outlives the communicator, `rendezvous` the call.
+struct CommunicatorParts {
+  int rank = 0;
+  int size = 1;
+  Epoch epoch;
+  transport::Rendezvous& rendezvous;
+  // The backend's: one of them, the other is null.
+  kernels::HostStream* host_stream = nullptr;
+  kernels::DeviceStream* device_stream = nullptr;
+  Deadline deadline;
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_COMM_COMMUNICATOR_PARTS_H_

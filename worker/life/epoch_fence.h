@@ -1,0 +1,56 @@
+// EpochFence: which epochs of this worker are over, and why. Epochs end in order, so one number
+// says it: all below it are over.
+//
+// It remembers what arrives early, such as the abort of an epoch whose communicator is not there
+// yet. Thread-safe.
+#ifndef TANDEM_WORKER_LIFE_EPOCH_FENCE_H_
+#define TANDEM_WORKER_LIFE_EPOCH_FENCE_H_
+
+#include <limits>
+#include <mutex>
+
+#include "absl/status/status.h"
+#include "common/base/ids.h"
+
+namespace tandem::worker {
+
+class EpochFence {
+ public:
+  // `epoch` and all before it are over because of `reason`, which is not OK. A reason stays with
+  // the epochs that it ended unless a later one is raised above them.
+  void EndThrough(Epoch epoch, const absl::Status& reason) {
+    constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
+    RaiseTo(epoch.value == kLast ? kLast : epoch.value + 1, reason);
+  }
+  // `epoch` begins: all before it are over because of `reason`.
+  void EndBefore(Epoch epoch, const absl::Status& reason) { RaiseTo(epoch.value, reason); }
+  // The worker ends: so does every epoch.
+  void EndAll(const absl::Status& reason) {
+    std::lock_guard lock(mutex_);
+    if (all_.ok()) all_ = reason;
+  }
+
+  // OK while `epoch` may go on; else why not.
+  absl::Status Check(Epoch epoch) const {
+    std::lock_guard lock(mutex_);
+    if (epoch.value < live_) return reason_;
+    return all_;
+  }
+
+ private:
+  void RaiseTo(uint64_t live, const absl::Status& reason) {
+    std::lock_guard lock(mutex_);
+    if (live <= live_) return;
+    live_ = live;
+    reason_ = reason;
+  }
+
+  mutable std::mutex mutex_;
+  uint64_t live_ = 0;    // guarded by mutex_; the first epoch that is not over
+  absl::Status reason_;  // guarded by mutex_; not OK once live_ > 0
+  absl::Status all_;     // guarded by mutex_
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_LIFE_EPOCH_FENCE_H_
