@@ -9,6 +9,7 @@
 #include "common/transport/queue_channel.h"
 #include "common/transport/shm_channel.h"
 #include "worker/comm/open_communicator.h"
+#include "worker/runtime/planner.h"
 
 namespace tandem::worker {
 namespace {
@@ -144,10 +145,9 @@ absl::Status WorkerLife::LoadModel() {
     next_bytes = done + total / kProgressParts;
     stream_.SendLoading(config_->epoch, done, total).IgnoreError();  // Ready will fail loudly
   };
-  const auto fits = [&](LoadedModel& described) {
-    return ModelRunner(described, config_->runner).CheckFits();
-  };
-  TANDEM_ASSIGN_OR_RETURN(model_, LoadedModel::Load(wanted, progress, fits));
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<DescribedModel> described, DescribeModel(wanted));
+  TANDEM_RETURN_IF_ERROR(MakePlan(*described, config_->runner).status());
+  TANDEM_ASSIGN_OR_RETURN(model_, LoadWeights(std::move(described), progress));
   loaded_ = wanted;
   return absl::OkStatus();
 }

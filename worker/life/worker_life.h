@@ -17,6 +17,7 @@
 #include "common/transport/channel.h"
 #include "worker/comm/communicator.h"
 #include "worker/life/control_stream.h"
+#include "worker/model/described_model.h"
 #include "worker/model/loaded_model.h"
 #include "worker/runtime/model_runner.h"
 

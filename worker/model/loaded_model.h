@@ -1,75 +1,55 @@
-// LoadedModel: a GGUF file opened, understood, cut for one rank and placed on a backend, with the
-// decoder that runs it.
+// LoadedModel: a described model with its weights placed on the backend, and the decoder that runs
+// it.
 //
 // Lives as long as the worker keeps its rank and size; epochs come and go above it (ModelRunner).
 #ifndef TANDEM_WORKER_MODEL_LOADED_MODEL_H_
 #define TANDEM_WORKER_MODEL_LOADED_MODEL_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/gguf/file.h"
-#include "common/model/build_spec.h"
 #include "common/model/shard.h"
 #include "common/model/spec.h"
 #include "kernels/backend.h"
-#include "kernels/factory.h"
 #include "worker/model/decoder.h"
+#include "worker/model/described_model.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
 
-struct LoadOptions {
-  std::string path;
-  uint64_t fingerprint = 0;  // of the file that the coordinator read; 0: not compared
-  int rank = 0;
-  int size = 1;
-  bool expert_parallel = false;
-  model::SpecOptions spec{};
-  kernels::BackendOptions backend;
-  bool operator==(const LoadOptions&) const = default;
-};
-
 class LoadedModel {
  public:
-  // Asked before weights are loaded, with a model that has shapes alone (RankWeights::Describe); an
-  // error ends the load.
-  using FitCheck = std::function<absl::Status(LoadedModel& described)>;
-
-  // FAILED_PRECONDITION with both fingerprints when this host's file is another one.
-  static absl::StatusOr<std::unique_ptr<LoadedModel>> Load(const LoadOptions& options,
-                                                           const LoadProgress& progress,
-                                                           const FitCheck& fits = nullptr);
-
-  const model::ModelSpec& spec() const { return spec_; }
-  const model::ShardPlan& plan() const { return plan_; }
+  const model::ModelSpec& spec() const { return described_->spec; }
+  const model::ShardPlan& plan() const { return described_->plan; }
   const Decoder& decoder() const { return *decoder_; }
-  kernels::Backend& backend() { return *backend_; }
+  kernels::Backend& backend() { return *described_->backend; }
   uint64_t weight_bytes() const { return weights_->bytes(); }
   // As it was before weights were loaded; nothing where the backend computes in host memory.
-  const std::optional<kernels::DeviceMemory>& device_memory() const { return device_memory_; }
+  const std::optional<kernels::DeviceMemory>& device_memory() const {
+    return described_->device_memory;
+  }
 
  private:
-  explicit LoadedModel(gguf::File file) : file_(std::move(file)) {}
+  friend absl::StatusOr<std::unique_ptr<LoadedModel>> LoadWeights(
+      std::unique_ptr<DescribedModel> described, const LoadProgress& progress);
+
+  explicit LoadedModel(std::unique_ptr<DescribedModel> described);
   absl::StatusOr<kernels::Buffer> PlaceFloats(const std::vector<float>& host);
   absl::Status PlaceRope();
-  absl::Status MakeDecoder(int size);
 
-  gguf::File file_;
-  model::ModelSpec spec_;
-  model::ShardPlan plan_;
-  std::unique_ptr<kernels::Backend> backend_;
-  std::optional<kernels::DeviceMemory> device_memory_;
+  const std::unique_ptr<DescribedModel> described_;
   std::unique_ptr<RankWeights> weights_;
   kernels::Buffer inv_freq_;
   kernels::Buffer window_inv_freq_;
   std::unique_ptr<Decoder> decoder_;
 };
+
+// UNIMPLEMENTED naming tensor and type for what the backend can't compute with; errors of memory.
+absl::StatusOr<std::unique_ptr<LoadedModel>> LoadWeights(std::unique_ptr<DescribedModel> described,
+                                                         const LoadProgress& progress);
 
 }  // namespace tandem::worker
 

@@ -31,14 +31,9 @@ class ModelRunner {
  public:
   // `model` must outlive the runner.
   ModelRunner(LoadedModel& model, const RunnerOptions& options)
-      : model_(model), encoder_(model), options_(options) {}
+      : model_(model), encoder_(model.decoder(), model.spec(), model.plan()), options_(options) {}
 
-  // For a model whose weights are not loaded yet (LoadedModel::FitCheck): the errors of Prepare, as
-  // far as shapes tell; kernels' scratch is not among what they tell.
-  absl::Status CheckFits();
-  // The counting pass and the memory plan that follows from it; reserves activations and scratch.
-  // INVALID_ARGUMENT for options that contradict the model, RESOURCE_EXHAUSTED when it does not fit
-  // or not even one KV block does.
+  // The memory plan (planner.h); reserves activations and scratch.
   absl::StatusOr<RunnerPlan> Prepare();
   // Allocates the KV pages for the blocks that the group agreed on, and captures decode graphs
   // where the backend has them: all ranks at once. `comm` is null for one rank.
@@ -54,15 +49,9 @@ class ModelRunner {
   Communicator* communicator() { return comm_.get(); }
 
  private:
-  // The memory plan, counted on `backend`, which reserves its scratch.
-  absl::StatusOr<RunnerPlan> MakePlan(kernels::Backend& backend);
-  // Bytes of activations and of kernel scratch of the largest step.
-  absl::Status CountActivations(kernels::Backend& backend, RunnerPlan& plan);
-  step::StepLimits LimitsFor(const std::vector<uint32_t>& num_blocks) const;
   // The error that `violation` of the guard is: none where that is not strict, but a line in the
   // log, once.
   absl::Status NoteViolation(const absl::Status& violation);
-  bool UsesGraphs() { return !options_.enforce_eager && model_.backend().SupportsGraphs(); }
   absl::Status CaptureGraphs();
   // Stages a step and encodes it with its copies.
   absl::Status Encode(const step::StepDescriptor& step);

@@ -4,7 +4,7 @@ namespace tandem::worker {
 
 void StepEncoder::Encode(LayerContext& context, const Batch& batch, const HeadBatch& head,
                          const std::vector<kernels::KvPages>& pages, const StepOutputs& out) const {
-  const Decoder::Hidden hidden = model_.decoder().Encode(context, batch, pages);
+  const Decoder::Hidden hidden = decoder_.Encode(context, batch, pages);
   const size_t mark = context.arena.used();
   for (const HeadSlice& slice : head.slices) {
     EncodeSlice(context, head, slice, hidden, out);
@@ -17,10 +17,10 @@ void StepEncoder::Encode(LayerContext& context, const Batch& batch, const HeadBa
 
 void StepEncoder::EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
                               const Decoder::Hidden& hidden, const StepOutputs& out) const {
-  const float* logits = model_.decoder().EncodeHead(context, hidden, slice.tokens, slice.num_rows);
-  if (model_.plan().rank != 0) return;
+  const float* logits = decoder_.EncodeHead(context, hidden, slice.tokens, slice.num_rows);
+  if (plan_.rank != 0) return;
   if (out.on_logits) out.on_logits(slice, logits);
-  const uint32_t vocab = model_.spec().vocab_size;
+  const uint32_t vocab = spec_.vocab_size;
   if (slice.num_samples > 0) {
     context.backend.Sample({.logits = logits,
                             .vocab = vocab,

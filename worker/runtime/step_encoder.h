@@ -9,9 +9,11 @@
 #include <functional>
 #include <vector>
 
+#include "common/model/shard.h"
+#include "common/model/spec.h"
 #include "kernels/backend.h"
 #include "worker/layers/context.h"
-#include "worker/model/loaded_model.h"
+#include "worker/model/decoder.h"
 #include "worker/runtime/step_buffers.h"
 
 namespace tandem::worker {
@@ -27,8 +29,9 @@ struct StepOutputs {
 
 class StepEncoder {
  public:
-  // `model` must outlive the encoder.
-  explicit StepEncoder(LoadedModel& model) : model_(model) {}
+  // All of one model, and must outlive the encoder.
+  StepEncoder(const Decoder& decoder, const model::ModelSpec& spec, const model::ShardPlan& plan)
+      : decoder_(decoder), spec_(spec), plan_(plan) {}
 
   // `pages` has one entry per layer.
   void Encode(LayerContext& context, const Batch& batch, const HeadBatch& head,
@@ -38,7 +41,9 @@ class StepEncoder {
   void EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
                    const Decoder::Hidden& hidden, const StepOutputs& out) const;
 
-  LoadedModel& model_;
+  const Decoder& decoder_;
+  const model::ModelSpec& spec_;
+  const model::ShardPlan& plan_;
 };
 
 }  // namespace tandem::worker

@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "tests/worker/runtime/fake_device.h"
 #include "tests/worker/runtime/runner_rig.h"
+#include "worker/runtime/planner.h"
 
 namespace tandem::worker {
 namespace {
@@ -140,12 +141,9 @@ TEST_F(DeviceRunnerTest, AModelThatDoesNotFitIsRefusedBeforeItsWeightsAreLoaded)
   RegisterFakeDevice({.memory = {.total_bytes = 100 << 10, .free_bytes = 100 << 10}}, notes_);
   options_.num_kv_blocks = 0;
   notes_->Clear();
-  const absl::Status status =
-      LoadedModel::Load(
-          {.path = kLlama, .fingerprint = 0, .rank = 0, .size = 1, .backend = {.device = "cuda"}},
-          nullptr,
-          [&](LoadedModel& described) { return ModelRunner(described, options_).CheckFits(); })
-          .status();
+  const auto described = DescribeModel(LlamaOptions("cuda"));
+  ASSERT_TRUE(described.ok()) << described.status();
+  const absl::Status status = MakePlan(**described, options_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   for (const char* part : {"weights ", " + activations ", "100 KiB", "--tensor-parallel-size"}) {
     EXPECT_NE(status.message().find(part), absl::string_view::npos) << part << " in " << status;
@@ -163,15 +161,10 @@ TEST_F(DeviceRunnerTest, ShapesAloneTellWhatAStepNeeds) {
   options_.gpu_memory_utilization = 1;
   for (const uint64_t total : {least, least - 1}) {
     RegisterFakeDevice({.memory = {.total_bytes = total, .free_bytes = total}}, notes_);
-    absl::Status fits;
-    const auto load = LoadedModel::Load(
-        {.path = kLlama, .fingerprint = 0, .rank = 0, .size = 1, .backend = {.device = "cuda"}},
-        nullptr, [&](LoadedModel& described) {
-          fits = ModelRunner(described, options_).CheckFits();
-          return fits;
-        });
+    const auto described = DescribeModel(LlamaOptions("cuda"));
+    ASSERT_TRUE(described.ok()) << described.status();
+    const absl::Status fits = MakePlan(**described, options_).status();
     EXPECT_EQ(fits.ok(), total == least) << fits;
-    EXPECT_EQ(load.ok(), total == least) << load.status();
   }
 }
 

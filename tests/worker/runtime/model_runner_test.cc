@@ -9,21 +9,15 @@
 #include <memory>
 #include <vector>
 
+#include "tests/worker/runtime/runner_rig.h"
+
 namespace tandem::worker {
 namespace {
-
-constexpr char kModel[] = "tests/golden/arch/llama/model.gguf";
 
 class ModelRunnerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto model =
-        LoadedModel::Load({.path = kModel,
-                           .fingerprint = 0,
-                           .rank = 0,
-                           .size = 1,
-                           .backend = {.device = "cpu", .cpu_kernels = "reference", .threads = 1}},
-                          nullptr);
+    auto model = LoadLlama("cpu");
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
     options_ = {.kv_cache_type = tensor::Type::kF32,
@@ -62,7 +56,6 @@ class ModelRunnerTest : public ::testing::Test {
     step.sampling[0].position = 3;
     return step;
   }
-  static Deadline Soon() { return Deadline::After(std::chrono::seconds(30)); }
 
   std::unique_ptr<LoadedModel> model_;
   RunnerOptions options_;
@@ -230,15 +223,10 @@ TEST_F(ModelRunnerTest, ALiveWorkersNextEpochGetsFreshPages) {
   EXPECT_TRUE(runner->Run(step, Soon()).ok());
 }
 
-TEST(LoadedModelTest, AnotherFileIsRefusedByItsFingerprint) {
-  const auto status =
-      LoadedModel::Load({.path = kModel,
-                         .fingerprint = 12345,
-                         .rank = 0,
-                         .size = 1,
-                         .backend = {.device = "cpu", .cpu_kernels = "reference", .threads = 1}},
-                        nullptr)
-          .status();
+TEST(DescribeModelTest, AnotherFileIsRefusedByItsFingerprint) {
+  LoadOptions options = LlamaOptions("cpu");
+  options.fingerprint = 12345;
+  const absl::Status status = DescribeModel(options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(status.message().find("fingerprint"), absl::string_view::npos);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "worker/runtime/model_runner.h"
@@ -15,16 +16,24 @@ namespace tandem::worker {
 
 inline constexpr char kLlama[] = "tests/golden/arch/llama/model.gguf";
 
+inline LoadOptions LlamaOptions(const std::string& device) {
+  return {.path = kLlama, .backend = {.device = device, .cpu_kernels = "reference", .threads = 1}};
+}
+
+inline absl::StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const LoadOptions& options) {
+  absl::StatusOr<std::unique_ptr<DescribedModel>> described = DescribeModel(options);
+  if (!described.ok()) return described.status();
+  return LoadWeights(*std::move(described), nullptr);
+}
+
 inline absl::StatusOr<std::unique_ptr<LoadedModel>> LoadLlama(const std::string& device,
                                                               int rank = 0, int size = 1,
                                                               const std::string& path = kLlama) {
-  return LoadedModel::Load(
-      {.path = path,
-       .fingerprint = 0,
-       .rank = rank,
-       .size = size,
-       .backend = {.device = device, .cpu_kernels = "reference", .threads = 1}},
-      nullptr);
+  LoadOptions options = LlamaOptions(device);
+  options.path = path;
+  options.rank = rank;
+  options.size = size;
+  return LoadModel(options);
 }
 
 inline Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/worker/runtime/runner_rig.h"
 #include "worker/runtime/model_runner.h"
 
 namespace tandem::worker {
@@ -19,13 +20,7 @@ constexpr uint32_t kBlockSize = 8;
 class WindowedRunnerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto model =
-        LoadedModel::Load({.path = "tests/golden/arch/phi3-partial-swa/model.gguf",
-                           .fingerprint = 0,
-                           .rank = 0,
-                           .size = 1,
-                           .backend = {.device = "cpu", .cpu_kernels = "reference", .threads = 1}},
-                          nullptr);
+    auto model = LoadLlama("cpu", 0, 1, "tests/golden/arch/phi3-partial-swa/model.gguf");
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
     ASSERT_EQ(model_->spec().kv_groups.size(), 1u);

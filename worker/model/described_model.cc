@@ -1,0 +1,47 @@
+#include "worker/model/described_model.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/model/fingerprint.h"
+
+namespace tandem::worker {
+namespace {
+
+absl::Status CheckFingerprint(const gguf::File& file, uint64_t wanted) {
+  const uint64_t found = model::ModelFingerprint(file);
+  if (wanted == 0 || found == wanted) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "model file differs from the coordinator's: fingerprint ", absl::Hex(found, absl::kZeroPad16),
+      " here, ", absl::Hex(wanted, absl::kZeroPad16), " there"));
+}
+
+absl::StatusOr<std::vector<uint32_t>> VocabStarts(const model::ModelSpec& spec, int size) {
+  std::vector<uint32_t> starts;
+  for (int rank = 0; rank < size; ++rank) {
+    TANDEM_ASSIGN_OR_RETURN(model::ShardPlan plan, model::MakeShardPlan(spec, rank, size));
+    starts.push_back(plan.vocab.begin);
+  }
+  starts.push_back(spec.vocab_size);
+  return starts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(gguf::File file, gguf::File::Open(options.path));
+  TANDEM_RETURN_IF_ERROR(CheckFingerprint(file, options.fingerprint));
+  std::unique_ptr<DescribedModel> model(new DescribedModel{.file = std::move(file)});
+  TANDEM_ASSIGN_OR_RETURN(model->spec, model::BuildSpec(model->file, options.spec));
+  TANDEM_ASSIGN_OR_RETURN(model->plan, model::MakeShardPlan(model->spec, options.rank, options.size,
+                                                            options.expert_parallel));
+  TANDEM_ASSIGN_OR_RETURN(model->vocab_starts, VocabStarts(model->spec, options.size));
+  TANDEM_ASSIGN_OR_RETURN(model->backend, kernels::MakeBackend(options.backend));
+  model->device_memory = model->backend->Memory();
+  TANDEM_ASSIGN_OR_RETURN(model->shapes,
+                          RankWeights::Describe(model->file, model->spec, model->plan));
+  return model;
+}
+
+}  // namespace tandem::worker

@@ -1,0 +1,52 @@
+// DescribedModel: a GGUF file opened, understood and cut for one rank, with the backend that is to
+// hold it. Weights are shapes alone: enough to plan with, before any is loaded.
+#ifndef TANDEM_WORKER_MODEL_DESCRIBED_MODEL_H_
+#define TANDEM_WORKER_MODEL_DESCRIBED_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/gguf/file.h"
+#include "common/model/build_spec.h"
+#include "common/model/shard.h"
+#include "common/model/spec.h"
+#include "kernels/backend.h"
+#include "kernels/factory.h"
+#include "worker/model/rank_weights.h"
+
+namespace tandem::worker {
+
+struct LoadOptions {
+  std::string path;
+  uint64_t fingerprint = 0;  // of the file that the coordinator read; 0: not compared
+  int rank = 0;
+  int size = 1;
+  bool expert_parallel = false;
+  model::SpecOptions spec{};
+  kernels::BackendOptions backend;
+  bool operator==(const LoadOptions&) const = default;
+};
+
+struct DescribedModel {
+  gguf::File file;
+  model::ModelSpec spec{};
+  model::ShardPlan plan{};
+  std::vector<uint32_t>
+      vocab_starts{};  // of every rank's vocabulary slice, and the end of the last
+  std::unique_ptr<kernels::Backend> backend{};
+  // Before weights are loaded; nothing where the backend computes in host memory.
+  std::optional<kernels::DeviceMemory> device_memory{};
+  std::unique_ptr<RankWeights> shapes{};  // RankWeights::Describe
+};
+
+// FAILED_PRECONDITION with both fingerprints when this host's file is another one; errors of the
+// file, the spec, the shard plan and MakeBackend.
+absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions& options);
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_MODEL_DESCRIBED_MODEL_H_

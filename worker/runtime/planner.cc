@@ -1,0 +1,161 @@
+#include "worker/runtime/planner.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/model/kv_cache_type.h"
+#include "worker/runtime/decode_graphs.h"
+#include "worker/runtime/kv_cache.h"
+#include "worker/runtime/shape_backend.h"
+#include "worker/runtime/step_buffers.h"
+#include "worker/runtime/step_encoder.h"
+
+namespace tandem::worker {
+namespace {
+
+// What a plan is made from.
+struct Subject {
+  const model::ModelSpec& spec;
+  const model::ShardPlan& shard;
+  const Decoder& decoder;
+  uint64_t weight_bytes;
+  const std::optional<kernels::DeviceMemory>& device_memory;
+  bool graphs;
+  kernels::Backend& counting;  // encodes the plan pass
+};
+
+// The largest batch that the options allow, as shapes without data.
+Batch LargestBatch(const RunnerOptions& options, size_t num_groups) {
+  Batch batch;
+  batch.tokens = options.max_num_batched_tokens;
+  batch.num_seqs = std::min(options.max_num_seqs, batch.tokens);
+  batch.max_query_len = std::min(options.max_num_batched_tokens, options.max_model_len);
+  batch.max_context_len = options.max_model_len;
+  const uint32_t stride = (options.max_model_len + options.block_size - 1) / options.block_size;
+  batch.groups.assign(num_groups,
+                      {.block_tables = nullptr, .table_stride = stride, .slots = nullptr});
+  return batch;
+}
+
+// The largest slice of the head, likewise.
+HeadBatch LargestHead(const RunnerOptions& options) {
+  HeadSlice slice;
+  slice.num_rows = HeadSliceRows(options.max_num_seqs, options.max_num_batched_tokens);
+  slice.num_samples = std::min(options.max_num_seqs, slice.num_rows);
+  slice.num_logprob_rows = slice.num_rows;
+  slice.num_logprobs = slice.num_rows * kMaxRowLogprobs;
+  HeadBatch head;
+  head.slices = {slice};
+  head.num_samples = slice.num_samples;
+  return head;
+}
+
+absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& spec) {
+  auto positive = [](uint64_t value, const char* what) {
+    return value > 0 ? absl::OkStatus()
+                     : absl::InvalidArgumentError(absl::StrCat(what, " must be positive, got 0"));
+  };
+  TANDEM_RETURN_IF_ERROR(positive(options.block_size, "block size"));
+  TANDEM_RETURN_IF_ERROR(positive(options.max_num_seqs, "max-num-seqs"));
+  TANDEM_RETURN_IF_ERROR(positive(options.max_num_batched_tokens, "max-num-batched-tokens"));
+  TANDEM_RETURN_IF_ERROR(positive(options.max_model_len, "max-model-len"));
+  if (options.max_model_len > spec.context_length) {
+    return absl::InvalidArgumentError(absl::StrCat("max-model-len ", options.max_model_len,
+                                                   " exceeds the model's context length ",
+                                                   spec.context_length));
+  }
+  return model::CheckKvCacheType(spec, options.kv_cache_type);
+}
+
+// Bytes of activations and of kernel scratch of the largest step.
+absl::Status CountActivations(const Subject& model, const RunnerOptions& options,
+                              RunnerPlan& plan) {
+  const StepEncoder encoder(model.decoder, model.spec, model.shard);
+  const auto pages = ShapeOnlyPages(model.spec, model.shard, options);
+  model.counting.BeginEncode(kernels::EncodeMode::kPlan);
+  const auto count = [&](const Batch& batch, const HeadBatch& head) {
+    Arena arena;
+    LayerContext context{.backend = model.counting, .comm = nullptr, .arena = arena};
+    encoder.Encode(context, batch, head, pages, {});
+    plan.activation_bytes = std::max<uint64_t>(plan.activation_bytes, arena.peak());
+  };
+  const Batch largest = LargestBatch(options, model.spec.kv_groups.size());
+  const HeadBatch head = LargestHead(options);
+  count(largest, head);
+  // A decode step is another shape, not a smaller one: few rows, each with a whole context.
+  for (const uint32_t size : GraphBatchSizes(largest.num_seqs)) {
+    Batch decode = largest;
+    decode.tokens = decode.num_seqs = size;
+    decode.max_query_len = 1;
+    HeadBatch rows = head;
+    rows.num_samples = rows.slices[0].num_samples = rows.slices[0].num_rows = size;
+    rows.slices[0].num_logprob_rows = rows.slices[0].num_logprobs = 0;
+    count(decode, rows);
+  }
+  TANDEM_ASSIGN_OR_RETURN(plan.workspace_bytes, model.counting.FinishPlan());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& options) {
+  TANDEM_RETURN_IF_ERROR(CheckOptions(options, model.spec));
+  RunnerPlan plan;
+  plan.weights_bytes = model.weight_bytes;
+  if (const auto& memory = model.device_memory; memory.has_value()) {
+    plan.device = {.total_bytes = memory->total_bytes,
+                   .free_bytes = memory->free_bytes,
+                   .utilization = options.gpu_memory_utilization};
+  }
+  TANDEM_RETURN_IF_ERROR(CountActivations(model, options, plan));
+  plan.kv = ShapeOfKv(model.spec, model.shard, options);
+  const step::StepLimits limits = LimitsFor(model.spec, options, plan.kv.NumBlocks(0));
+  plan.buffers_bytes = StepBuffers::DeviceBytes(limits);
+  if (model.graphs) plan.graph_bytes = DecodeGraphs::DeviceBytes(limits);
+  TANDEM_RETURN_IF_ERROR(SizeKvCache(options, plan));
+  return plan;
+}
+
+}  // namespace
+
+absl::StatusOr<RunnerPlan> MakePlan(const DescribedModel& model, const RunnerOptions& options) {
+  const std::unique_ptr<kernels::Backend> shapes = MakeShapeBackend();
+  const Decoder decoder(model.spec, model.plan, model.vocab_starts, *model.shapes,
+                        /*inv_freq=*/nullptr, /*window_inv_freq=*/nullptr);
+  return MakePlan(Subject{.spec = model.spec,
+                          .shard = model.plan,
+                          .decoder = decoder,
+                          .weight_bytes = model.shapes->bytes(),
+                          .device_memory = model.device_memory,
+                          .graphs = UsesGraphs(*model.backend, options),
+                          .counting = *shapes},
+                  options);
+}
+
+absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& options) {
+  return MakePlan(Subject{.spec = model.spec(),
+                          .shard = model.plan(),
+                          .decoder = model.decoder(),
+                          .weight_bytes = model.weight_bytes(),
+                          .device_memory = model.device_memory(),
+                          .graphs = UsesGraphs(model.backend(), options),
+                          .counting = model.backend()},
+                  options);
+}
+
+step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& options,
+                           const std::vector<uint32_t>& num_blocks) {
+  step::StepLimits limits = {.max_tokens = options.max_num_batched_tokens,
+                             .max_seqs = options.max_num_seqs,
+                             .max_model_len = options.max_model_len,
+                             .vocab_size = spec.vocab_size,
+                             .block_size = options.block_size,
+                             .num_blocks = num_blocks,
+                             .windows = {},
+                             .max_result_bytes = options.max_result_bytes};
+  for (const auto& group : spec.kv_groups) limits.windows.push_back(group.window_tokens);
+  return limits;
+}
+
+}  // namespace tandem::worker
