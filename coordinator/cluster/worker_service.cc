@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/address.h"
+#include "common/base/log.h"
+#include "common/base/version.h"
 #include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
 
@@ -243,6 +245,13 @@ absl::Status WorkerService::Admit(const v1::Hello& hello, int* rank) {
 }
 
 void WorkerService::Register(int rank, std::shared_ptr<WorkerLink> link) {
+  const v1::Hello& hello = link->hello();
+  TANDEM_LOG(kInfo) << "rank " << rank << " connected: pid " << hello.pid() << ", "
+                    << hello.device() << ", build " << hello.build();
+  if (hello.build() != BuildVersion()) {
+    TANDEM_LOG(kWarning) << "rank " << rank << " is build " << hello.build()
+                         << ", the coordinator is build " << BuildVersion();
+  }
   {
     std::lock_guard lock(mutex_);
     links_[static_cast<size_t>(rank)] = std::move(link);

@@ -13,6 +13,7 @@
 #include "common/base/queue.h"
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
+#include "common/base/version.h"
 #include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
 #include "worker/life/configure_codec.h"
@@ -44,9 +45,9 @@ class GrpcControlStream
     v1::WorkerMessage message;
     v1::Hello& hello = *message.mutable_hello();
     hello.set_protocol_version(step::kWorkerProtocolVersion);
-    hello.set_build(__VERSION__);
+    hello.set_build(BuildVersion());
     hello.set_host_id(greeting.host_id);
-    hello.set_device("cpu");
+    hello.set_device(greeting.device);
     hello.set_token(greeting.token);
     hello.set_pid(getpid());
     if (greeting.rank.has_value()) hello.set_rank(*greeting.rank);

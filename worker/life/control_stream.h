@@ -26,6 +26,7 @@ struct Greeting {
   std::optional<int> rank;  // empty: any
   std::string token;
   std::string host_id;
+  std::string device;  // for people
 };
 
 class ControlStream {

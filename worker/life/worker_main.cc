@@ -8,13 +8,16 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/host.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/base/strings.h"
 #include "common/base/token_file.h"
+#include "kernels/factory.h"
 #include "worker/life/control_stream.h"
 #include "worker/life/worker_life.h"
 
@@ -45,12 +48,21 @@ void DieWithParent(int parent_pid) {
   if (getppid() != parent_pid) _exit(1);  // it died before we asked
 }
 
-absl::Status Serve(const Flags& flags) {
+// "cpu-avx512, 16 cores", for people.
+std::string CpuText() {
+  const auto backend = kernels::MakeBackend({});
+  return absl::StrCat(backend.ok() ? Sv((*backend)->name()) : "cpu", ", ",
+                      std::thread::hardware_concurrency(), " cores");
+}
+
+absl::Status Serve(const Flags& flags, const std::function<std::string()>& devices) {
   if (flags.parent_pid > 0) DieWithParent(flags.parent_pid);
   Greeting greeting;
   TANDEM_ASSIGN_OR_RETURN(greeting.rank, ParseRank(flags.rank));
   TANDEM_ASSIGN_OR_RETURN(greeting.token, ReadTokenFile("--token-file", flags.token_file));
   greeting.host_id = HostId();
+  if (devices) greeting.device = devices();
+  if (greeting.device.empty()) greeting.device = CpuText();
   SetLogTag(absl::StrCat("rank ", flags.rank));
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ControlStream> stream,
@@ -61,7 +73,7 @@ absl::Status Serve(const Flags& flags) {
 
 }  // namespace
 
-int WorkerMain(int argc, char** argv) {
+int WorkerMain(int argc, char** argv, const std::function<std::string()>& devices) {
   Flags flags;
   CLI::App app{
       "tandem_worker: one rank of a Tandem server. Usually started by tandem_coordinator."};
@@ -82,7 +94,7 @@ int WorkerMain(int argc, char** argv) {
   // A coordinator that goes away shows as an error of the stream; Ctrl-C is the coordinator's to
   // handle.
   signal(SIGPIPE, SIG_IGN);
-  const absl::Status status = Serve(flags);
+  const absl::Status status = Serve(flags, devices);
   if (status.ok()) return 0;
   std::cerr << "tandem_worker: " << status.message() << "\n";
   return 1;

@@ -3,11 +3,15 @@
 #ifndef TANDEM_WORKER_LIFE_WORKER_MAIN_H_
 #define TANDEM_WORKER_LIFE_WORKER_MAIN_H_
 
+#include <functional>
+#include <string>
+
 namespace tandem::worker {
 
 // Dials the coordinator, which tells it everything else, and serves. Returns the exit code; an
-// error is one line on stderr.
-int WorkerMain(int argc, char** argv);
+// error is one line on stderr. `devices` names the devices that this process may see, for people;
+// none or an empty text: there are none but the CPU.
+int WorkerMain(int argc, char** argv, const std::function<std::string()>& devices = nullptr);
 
 }  // namespace tandem::worker
 

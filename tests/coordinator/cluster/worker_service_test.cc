@@ -23,9 +23,9 @@ class WorkerServiceTest : public ::testing::Test {
     service_ = *std::move(service);
   }
   std::unique_ptr<worker::ControlStream> Dial(int rank, const std::string& host_id) {
-    auto stream = worker::ControlStream::Dial(service_->address(),
-                                              {.rank = rank, .token = "t", .host_id = host_id},
-                                              Deadline::After(kPatience));
+    auto stream = worker::ControlStream::Dial(
+        service_->address(), {.rank = rank, .token = "t", .host_id = host_id, .device = "d"},
+        Deadline::After(kPatience));
     EXPECT_TRUE(stream.ok()) << stream.status();
     return *std::move(stream);
   }

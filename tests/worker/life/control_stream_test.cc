@@ -39,8 +39,8 @@ class ControlStreamTest : public ::testing::Test {
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
     service_->rendezvous().SetEpoch(kEpoch);
-    auto stream = ControlStream::Dial(service_->address(),
-                                      {.rank = {}, .token = "t", .host_id = "h"}, Long());
+    auto stream = ControlStream::Dial(
+        service_->address(), {.rank = {}, .token = "t", .host_id = "h", .device = "d"}, Long());
     ASSERT_TRUE(stream.ok()) << stream.status();
     stream_ = *std::move(stream);
     ASSERT_TRUE(service_->WaitAll(Long()));
