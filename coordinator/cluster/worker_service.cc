@@ -70,7 +70,7 @@ class WorkerService::Impl::Stream
     explicit Writer(Stream* stream) : stream_(stream) {}
 
     absl::Status Send(v1::CoordinatorMessage message) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (stream_ == nullptr || finishing_) {
         return absl::UnavailableError("control connection lost");
       }
@@ -82,7 +82,7 @@ class WorkerService::Impl::Stream
       return absl::OkStatus();
     }
     void WriteDone(bool ok) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       pending_.pop_front();
       if (!ok) pending_.clear();
       if (!pending_.empty()) {
@@ -93,23 +93,23 @@ class WorkerService::Impl::Stream
     }
     // Ends the call once what waits is written.
     void Finish(const grpc::Status& status) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (finishing_ || stream_ == nullptr) return;
       finishing_ = true;
       final_ = status;
       if (pending_.empty()) stream_->DoFinish(final_);
     }
     void Detach() {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       stream_ = nullptr;
     }
 
    private:
-    std::mutex mutex_;
-    Stream* stream_;                              // guarded by mutex_
-    std::deque<v1::CoordinatorMessage> pending_;  // guarded by mutex_; front is on the wire
-    bool finishing_ = false;                      // guarded by mutex_
-    grpc::Status final_;                          // guarded by mutex_
+    Mutex mutex_;
+    Stream* stream_ TANDEM_GUARDED_BY(mutex_);
+    std::deque<v1::CoordinatorMessage> pending_ TANDEM_GUARDED_BY(mutex_);  // front is on the wire
+    bool finishing_ TANDEM_GUARDED_BY(mutex_) = false;
+    grpc::Status final_ TANDEM_GUARDED_BY(mutex_);
   };
 
   void DoFinish(const grpc::Status& status) { Finish(status); }
@@ -211,7 +211,7 @@ absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Option
 }
 
 absl::Status WorkerService::Admit(const v1::Hello& hello, int* rank) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (hello.protocol_version() != step::kWorkerProtocolVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("worker speaks protocol version ", hello.protocol_version(),
@@ -253,22 +253,22 @@ void WorkerService::Register(int rank, std::shared_ptr<WorkerLink> link) {
                          << ", the coordinator is build " << BuildVersion();
   }
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     links_[static_cast<size_t>(rank)] = std::move(link);
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool WorkerService::WaitAll(Deadline poll) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_until(lock, poll.when(), [&] {
+  MutexLock lock(mutex_);
+  return changed_.Wait(lock, poll, [&]() TANDEM_REQUIRES(mutex_) {
     return std::all_of(links_.begin(), links_.end(),
                        [](const auto& link) { return link != nullptr; });
   });
 }
 
 std::vector<int> WorkerService::Missing() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<int> missing;
   for (size_t rank = 0; rank < links_.size(); ++rank) {
     if (links_[rank] == nullptr) missing.push_back(static_cast<int>(rank));
@@ -277,7 +277,7 @@ std::vector<int> WorkerService::Missing() const {
 }
 
 std::vector<std::shared_ptr<WorkerLink>> WorkerService::links() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return links_;
 }
 

@@ -3,14 +3,13 @@
 #ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_SERVICE_H_
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_SERVICE_H_
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "coordinator/cluster/rendezvous_registry.h"
 #include "coordinator/cluster/worker_link.h"
 
@@ -57,11 +56,12 @@ class WorkerService {
   const Options options_;
   std::string address_;
   RendezvousRegistry rendezvous_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::shared_ptr<WorkerLink>> links_;  // guarded by mutex_; null where nobody came yet
-  std::vector<bool> taken_;                         // guarded by mutex_
-  std::string host_id_;                             // guarded by mutex_; of the first worker
+  mutable Mutex mutex_;
+  CondVar changed_;
+  // Null until connected.
+  std::vector<std::shared_ptr<WorkerLink>> links_ TANDEM_GUARDED_BY(mutex_);
+  std::vector<bool> taken_ TANDEM_GUARDED_BY(mutex_);
+  std::string host_id_ TANDEM_GUARDED_BY(mutex_);  // of the first worker
   std::unique_ptr<Impl> impl_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -7,10 +7,10 @@
 #define TANDEM_WORKER_LIFE_EPOCH_FENCE_H_
 
 #include <limits>
-#include <mutex>
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
+#include "common/base/mutex.h"
 
 namespace tandem::worker {
 
@@ -26,29 +26,29 @@ class EpochFence {
   void EndBefore(Epoch epoch, const absl::Status& reason) { RaiseTo(epoch.value, reason); }
   // The worker ends: so does every epoch.
   void EndAll(const absl::Status& reason) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (all_.ok()) all_ = reason;
   }
 
   // OK while `epoch` may go on; else why not.
   absl::Status Check(Epoch epoch) const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (epoch.value < live_) return reason_;
     return all_;
   }
 
  private:
   void RaiseTo(uint64_t live, const absl::Status& reason) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (live <= live_) return;
     live_ = live;
     reason_ = reason;
   }
 
-  mutable std::mutex mutex_;
-  uint64_t live_ = 0;    // guarded by mutex_; the first epoch that is not over
-  absl::Status reason_;  // guarded by mutex_; not OK once live_ > 0
-  absl::Status all_;     // guarded by mutex_
+  mutable Mutex mutex_;
+  uint64_t live_ TANDEM_GUARDED_BY(mutex_) = 0;    // the first epoch that is not over
+  absl::Status reason_ TANDEM_GUARDED_BY(mutex_);  // not OK once live_ > 0
+  absl::Status all_ TANDEM_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem::worker
