@@ -1,6 +1,7 @@
 #include "coordinator/kvcache/block_manager.h"
 
 #include <algorithm>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -20,11 +21,17 @@ uint32_t StillToCome(const BlockTable& table, uint32_t size) {
              : std::min(table.peak_blocks - live, table.known_blocks - size);
 }
 
+uint64_t RandomKey() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
 }  // namespace
 
 BlockManager::BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash)
     : config_(std::move(config)),
-      index_(config_.block_size, static_cast<uint32_t>(config_.groups.size()), hash) {
+      index_(config_.block_size, static_cast<uint32_t>(config_.groups.size()),
+             config_.prefix_hash_key.value_or(RandomKey()), hash) {
   TANDEM_CHECK_OK(config_.Validate());
   for (uint32_t group = 0; group < num_groups(); ++group) {
     pools_.push_back(std::make_unique<BlockPool>(
@@ -34,7 +41,7 @@ BlockManager::BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash)
   reserved_blocks_.resize(num_groups(), 0);
 }
 
-PrefixMatch BlockManager::Match(std::span<const TokenId> tokens) const {
+PrefixMatch BlockManager::Match(std::span<const TokenId> tokens, PrefixHashes& hashes) const {
   PrefixMatch match;
   if (!config_.enable_prefix_cache || tokens.empty()) return match;
   const uint32_t most_blocks = static_cast<uint32_t>(tokens.size() - 1) / config_.block_size;
@@ -42,8 +49,10 @@ PrefixMatch BlockManager::Match(std::span<const TokenId> tokens) const {
   uint32_t hit_blocks = 0;
   PrefixNodeId node = kNoPrefix;
   for (uint32_t block = 0; block < most_blocks; ++block) {
-    node =
-        index_.Find(node, tokens.subspan(size_t{block} * config_.block_size, config_.block_size));
+    const auto block_tokens =
+        tokens.subspan(size_t{block} * config_.block_size, config_.block_size);
+    if (block == hashes.size()) hashes.push_back(index_.HashOf(node, block_tokens));
+    node = index_.Find(node, block_tokens, hashes[block]);
     if (node == kNoPrefix) break;
     match.nodes.push_back(node);
     bool is_hit = true;

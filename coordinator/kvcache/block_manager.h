@@ -1,9 +1,9 @@
 // BlockManager: allocation, sharing and release of KV blocks for sequences, over all KV groups.
 //
-//   PrefixMatch match = kv.Match(tokens);                 // what is computed already
+//   PrefixMatch match = kv.Match(tokens, hashes);         // what is computed already
 //   if (kv.Start(blocks, match, match.num_tokens + 512, tokens.size())) ...  // adopt it, allocate
 //                                             // the first chunk
-//   kv.Grow(blocks, num_tokens)               // before each step; false: preempt somebody
+//   kv.Grow(blocks, num_tokens)               // before each step; false: preempt a sequence
 //   kv.Commit(blocks, tokens, num_computed)   // after it: publish full blocks, leave the window
 //   kv.Release(blocks)
 //
@@ -32,6 +32,9 @@ struct PrefixMatch {
   std::vector<PrefixNodeId> nodes;  // one per block
 };
 
+// The chained hashes of a sequence's first blocks, as far as Match has come.
+using PrefixHashes = std::vector<uint64_t>;
+
 // Over all groups.
 struct KvCacheStats {
   int64_t total_blocks = 0;
@@ -45,8 +48,9 @@ class BlockManager {
   explicit BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash = &PrefixIndex::XxHash);
 
   // The longest cached prefix of `tokens` that leaves at least one token to compute. Changes
-  // nothing.
-  PrefixMatch Match(std::span<const TokenId> tokens) const;
+  // nothing but `hashes`, which remembers what was hashed for the next try with the same tokens, or
+  // more of them.
+  PrefixMatch Match(std::span<const TokenId> tokens, PrefixHashes& hashes) const;
   // Begins an empty allocation: takes the blocks of `match`, allocates up to `first_tokens`, and
   // reserves what `all_tokens`, which come in steps of at most `step_tokens` (0: of the first one's
   // size), will need. A reservation keeps newcomers out; Grow does not ask for it. False, and no

@@ -1,4 +1,4 @@
-// BlockPool: the physical KV blocks of one KV group, and who holds them.
+// BlockPool: the physical KV blocks of one KV group, and their owners.
 //
 // Invariants: a block is in exactly one of two intrusive lists, in use (some BlockRef holds it) or
 // free. The free list is in the order of reuse: blocks without contents first, then those whose

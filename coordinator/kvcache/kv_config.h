@@ -3,6 +3,7 @@
 #define TANDEM_COORDINATOR_KVCACHE_KV_CONFIG_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct KvGroup {
 struct KvCacheConfig {
   uint32_t block_size = 16;  // tokens
   bool enable_prefix_cache = true;
+  std::optional<uint64_t> prefix_hash_key{};  // without one: drawn at random
   std::vector<KvGroup> groups;
 
   absl::Status Validate() const;

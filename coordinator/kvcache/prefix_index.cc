@@ -13,11 +13,12 @@ uint64_t PrefixIndex::XxHash(std::span<const TokenId> tokens, uint64_t parent_ha
   return XXH64(tokens.data(), tokens.size_bytes(), parent_hash);
 }
 
-PrefixIndex::PrefixIndex(uint32_t block_size, uint32_t num_groups, HashFn hash)
-    : block_size_(block_size), num_groups_(num_groups), hash_(hash) {}
+PrefixIndex::PrefixIndex(uint32_t block_size, uint32_t num_groups, uint64_t key, HashFn hash)
+    : block_size_(block_size), num_groups_(num_groups), key_(key), hash_(hash) {}
 
-PrefixNodeId PrefixIndex::Find(PrefixNodeId parent, std::span<const TokenId> tokens) const {
-  auto found = by_hash_.find(HashOf(parent, tokens));
+PrefixNodeId PrefixIndex::Find(PrefixNodeId parent, std::span<const TokenId> tokens,
+                               uint64_t hash) const {
+  auto found = by_hash_.find(hash);
   if (found == by_hash_.end() || !Matches(found->second, parent, tokens)) return kNoPrefix;
   return found->second;
 }
@@ -58,7 +59,7 @@ std::span<const TokenId> PrefixIndex::TokensOf(PrefixNodeId node) const {
 
 uint64_t PrefixIndex::HashOf(PrefixNodeId parent, std::span<const TokenId> tokens) const {
   TANDEM_CHECK(tokens.size() == block_size_) << tokens.size() << " tokens are not a block";
-  return hash_(tokens, parent == kNoPrefix ? 0 : nodes_[parent].hash);
+  return hash_(tokens, parent == kNoPrefix ? key_ : nodes_[parent].hash);
 }
 
 bool PrefixIndex::Matches(PrefixNodeId node, PrefixNodeId parent,

@@ -3,8 +3,9 @@
 //
 // A node is one full block of tokens behind its parent (the tokens before it): two prompts share a
 // node exactly when they agree up to its end. A node is found by xxHash64(tokens, seed = the
-// parent's hash), and is a hit only when the parent node and the token ids are the same; of two
-// different nodes with one hash the first is kept and the second not cached.
+// parent's hash; a key at the root, so that which prompts collide is known to no client), and is a
+// hit only when the parent node and the token ids are the same; of two different nodes with one
+// hash the first is kept and the second not cached.
 //
 // Per KV group a node has at most one block. A node lives while a block, a child or a pin needs it:
 // so one that lost its block may stand between its parent and a child that still has one (a sliding
@@ -32,11 +33,14 @@ class PrefixIndex {
   using HashFn = uint64_t (*)(std::span<const TokenId> tokens, uint64_t parent_hash);
   static uint64_t XxHash(std::span<const TokenId> tokens, uint64_t parent_hash);
 
-  // Tests pass a hash that collides.
-  PrefixIndex(uint32_t block_size, uint32_t num_groups, HashFn hash = &XxHash);
+  // `key` is the hash of the empty prefix. Tests pass a hash that collides.
+  PrefixIndex(uint32_t block_size, uint32_t num_groups, uint64_t key, HashFn hash = &XxHash);
 
-  // The node of one block of tokens behind `parent`; kNoPrefix when there is none.
-  PrefixNodeId Find(PrefixNodeId parent, std::span<const TokenId> tokens) const;
+  // The hash of one block of tokens behind `parent`.
+  uint64_t HashOf(PrefixNodeId parent, std::span<const TokenId> tokens) const;
+  // The node of one block of tokens, whose HashOf is `hash`, behind `parent`; kNoPrefix when there
+  // is none.
+  PrefixNodeId Find(PrefixNodeId parent, std::span<const TokenId> tokens, uint64_t hash) const;
   // The same, added when it is new: the caller pins it or attaches a block at once. kNoPrefix when
   // another node has its hash.
   PrefixNodeId FindOrAdd(PrefixNodeId parent, std::span<const TokenId> tokens);
@@ -60,7 +64,6 @@ class PrefixIndex {
   };
 
   std::span<const TokenId> TokensOf(PrefixNodeId node) const;
-  uint64_t HashOf(PrefixNodeId parent, std::span<const TokenId> tokens) const;
   bool Matches(PrefixNodeId node, PrefixNodeId parent, std::span<const TokenId> tokens) const;
   PrefixNodeId NewNode();
   void Hold(PrefixNodeId node);
@@ -69,6 +72,7 @@ class PrefixIndex {
 
   const uint32_t block_size_;
   const uint32_t num_groups_;
+  const uint64_t key_;
   const HashFn hash_;
   std::vector<Node> nodes_;
   std::vector<TokenId> tokens_;  // (nodes, block_size)

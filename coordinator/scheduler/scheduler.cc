@@ -112,7 +112,9 @@ void Scheduler::AdmitWaiting(Plan& plan) {
 bool Scheduler::TryAdmit(Sequence& sequence) {
   // Nothing became free since it did not fit.
   if (sequence.refused_at == kv_.num_returns()) return false;
-  const PrefixMatch match = sequence.scores_prompt ? PrefixMatch{} : kv_.Match(sequence.tokens);
+  const PrefixMatch match = sequence.scores_prompt
+                                ? PrefixMatch{}
+                                : kv_.Match(sequence.tokens, sequence.prefix_hashes);
   const uint32_t num_tokens = TokensFor(sequence, sequence.num_tokens() - match.num_tokens);
   if (num_tokens == 0) return false;
   // All its tokens must find room now, although blocks are allocated chunk by chunk: fewer are

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "coordinator/kvcache/block_manager.h"
 #include "coordinator/kvcache/sequence_blocks.h"
 
 namespace tandem::coordinator {
@@ -38,6 +39,7 @@ struct Sequence {
   uint32_t num_cached = 0;     // prompt tokens found in the prefix cache when it first ran
   uint32_t num_preemptions = 0;
   uint32_t slot = 0;                 // while running; stable, below max_num_seqs
+  PrefixHashes prefix_hashes;        // of `tokens`
   uint64_t refused_at = UINT64_MAX;  // BlockManager::num_returns() when it last did not fit
   SequenceBlocks blocks;
 

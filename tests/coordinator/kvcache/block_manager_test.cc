@@ -18,6 +18,11 @@ Tokens Range(TokenId first, size_t count) {
   return tokens;
 }
 
+PrefixMatch Match(const BlockManager& kv, const Tokens& tokens) {
+  PrefixHashes hashes;
+  return kv.Match(tokens, hashes);
+}
+
 // Block size 4; group 0 sees everything, group 1 a window of 6 tokens.
 class BlockManagerTest : public testing::Test {
  protected:
@@ -34,7 +39,7 @@ class BlockManagerTest : public testing::Test {
   }
   // Computes all of `tokens` in one step and publishes them.
   bool Compute(SequenceBlocks& blocks, const Tokens& tokens) {
-    const PrefixMatch match = kv_.Match(tokens);
+    const PrefixMatch match = Match(kv_, tokens);
     const auto size = static_cast<uint32_t>(tokens.size());
     if (!kv_.Start(blocks, match, size, size)) return false;
     kv_.Commit(blocks, tokens, size);
@@ -80,7 +85,7 @@ TEST_F(BlockManagerTest, AHitSharesTheBlocksOfBothGroups) {
   SequenceBlocks first;
   ASSERT_TRUE(Compute(first, Range(0, 18)));
   const Tokens longer = Range(0, 17);
-  const PrefixMatch match = kv_.Match(longer);
+  const PrefixMatch match = Match(kv_, longer);
   EXPECT_EQ(match.num_tokens, 16u);
   SequenceBlocks second;
   ASSERT_TRUE(kv_.Start(second, match, 17, 17));
@@ -100,12 +105,12 @@ TEST_F(BlockManagerTest, AHitSharesTheBlocksOfBothGroups) {
 TEST_F(BlockManagerTest, AHitNeverCoversTheWholePrompt) {
   SequenceBlocks first;
   ASSERT_TRUE(Compute(first, Range(0, 16)));
-  EXPECT_EQ(kv_.Match(Range(0, 16)).num_tokens, 12u);
-  EXPECT_EQ(kv_.Match(Range(0, 17)).num_tokens, 16u);
-  EXPECT_EQ(kv_.Match(Range(0, 4)).num_tokens, 0u);
-  EXPECT_EQ(kv_.Match(Range(0, 1)).num_tokens, 0u);
-  EXPECT_EQ(kv_.Match({}).num_tokens, 0u);
-  EXPECT_EQ(kv_.Match(Range(1, 17)).num_tokens, 0u);
+  EXPECT_EQ(Match(kv_, Range(0, 16)).num_tokens, 12u);
+  EXPECT_EQ(Match(kv_, Range(0, 17)).num_tokens, 16u);
+  EXPECT_EQ(Match(kv_, Range(0, 4)).num_tokens, 0u);
+  EXPECT_EQ(Match(kv_, Range(0, 1)).num_tokens, 0u);
+  EXPECT_EQ(Match(kv_, {}).num_tokens, 0u);
+  EXPECT_EQ(Match(kv_, Range(1, 17)).num_tokens, 0u);
   kv_.Release(first);
 }
 
@@ -113,11 +118,11 @@ TEST_F(BlockManagerTest, OnlyComputedBlocksAreHit) {
   SequenceBlocks first;
   const Tokens tokens = Range(0, 20);
   ASSERT_TRUE(kv_.Start(first, {}, 20, 20));
-  EXPECT_EQ(kv_.Match(tokens).num_tokens, 0u);
+  EXPECT_EQ(Match(kv_, tokens).num_tokens, 0u);
   kv_.Commit(first, tokens, 7);
-  EXPECT_EQ(kv_.Match(tokens).num_tokens, 4u);
+  EXPECT_EQ(Match(kv_, tokens).num_tokens, 4u);
   kv_.Commit(first, tokens, 8);
-  EXPECT_EQ(kv_.Match(tokens).num_tokens, 8u);
+  EXPECT_EQ(Match(kv_, tokens).num_tokens, 8u);
   kv_.Release(first);
 }
 
@@ -127,11 +132,11 @@ TEST_F(BlockManagerTest, FreedBlocksAreStillHitUntilReused) {
   ASSERT_TRUE(kv.Start(first, {}, 16, 16));
   kv.Commit(first, Range(0, 16), 16);
   kv.Release(first);
-  EXPECT_EQ(kv.Match(Range(0, 17)).num_tokens, 16u);
+  EXPECT_EQ(Match(kv, Range(0, 17)).num_tokens, 16u);
   // 6 of 8 blocks: 4 have no contents, so 2 cached ones go, and those are the end of the prefix.
   SequenceBlocks other;
   ASSERT_TRUE(kv.Start(other, {}, 24, 24));
-  EXPECT_EQ(kv.Match(Range(0, 17)).num_tokens, 8u);
+  EXPECT_EQ(Match(kv, Range(0, 17)).num_tokens, 8u);
   const SequenceBlocks* live[] = {&other};
   EXPECT_TRUE(kv.CheckIntegrity(live).ok());
   kv.Release(other);
@@ -147,7 +152,7 @@ TEST_F(BlockManagerTest, AWindowedHitNeedsOnlyTheBlocksInTheWindow) {
   ASSERT_TRUE(kv_.Start(other, {}, 4, 4));
   ASSERT_TRUE(kv_.Grow(other, 8));
   kv_.Release(other);
-  EXPECT_EQ(kv_.Match(Range(0, 25)).num_tokens, 24u);
+  EXPECT_EQ(Match(kv_, Range(0, 25)).num_tokens, 24u);
   Check({&first});
   kv_.Release(first);
 }
@@ -160,23 +165,23 @@ TEST_F(BlockManagerTest, AWindowedHitStandsWhereItsWindowDoes) {
   ASSERT_TRUE(kv.Start(first, {}, 24, 24));
   kv.Commit(first, Range(0, 24), 24);
   for (uint32_t blocks = 0; blocks < 6; ++blocks) {
-    EXPECT_EQ(kv.Match(Range(0, 4 * blocks + 1)).num_tokens, 4 * blocks);
+    EXPECT_EQ(Match(kv, Range(0, 4 * blocks + 1)).num_tokens, 4 * blocks);
   }
   // Two blocks of the window are empty, the third is the one that was given back first.
   SequenceBlocks hog;
   ASSERT_TRUE(kv.Start(hog, {}, 12, 12));
-  EXPECT_EQ(kv.Match(Range(0, 5)).num_tokens, 0u);    // position 4 sees 0..4
-  EXPECT_EQ(kv.Match(Range(0, 9)).num_tokens, 0u);    // position 8 sees 3..8
-  EXPECT_EQ(kv.Match(Range(0, 13)).num_tokens, 12u);  // position 12 sees 7..12
-  EXPECT_EQ(kv.Match(Range(0, 25)).num_tokens, 24u);
+  EXPECT_EQ(Match(kv, Range(0, 5)).num_tokens, 0u);    // position 4 sees 0..4
+  EXPECT_EQ(Match(kv, Range(0, 9)).num_tokens, 0u);    // position 8 sees 3..8
+  EXPECT_EQ(Match(kv, Range(0, 13)).num_tokens, 12u);  // position 12 sees 7..12
+  EXPECT_EQ(Match(kv, Range(0, 25)).num_tokens, 24u);
   // One block more, and prefixes of 12 tokens are gone too.
   ASSERT_TRUE(kv.Grow(hog, 16));
-  EXPECT_EQ(kv.Match(Range(0, 13)).num_tokens, 0u);
-  EXPECT_EQ(kv.Match(Range(0, 17)).num_tokens, 16u);
-  // A prompt that goes on elsewhere after 23 tokens.
+  EXPECT_EQ(Match(kv, Range(0, 13)).num_tokens, 0u);
+  EXPECT_EQ(Match(kv, Range(0, 17)).num_tokens, 16u);
+  // A prompt that differs after 23 tokens.
   std::vector<TokenId> other = Range(0, 30);
   other[23] = 99;
-  EXPECT_EQ(kv.Match(other).num_tokens, 20u);
+  EXPECT_EQ(Match(kv, other).num_tokens, 20u);
   kv.Release(first);
   kv.Release(hog);
 }
@@ -190,9 +195,9 @@ TEST_F(BlockManagerTest, AWindowAloneIsNoHit) {
   kv.Release(first);
   SequenceBlocks hog;
   ASSERT_TRUE(kv.Start(hog, {}, 4, 4));  // takes the end of the full group's prefix
-  EXPECT_EQ(kv.Match(Range(0, 25)).num_tokens, 20u);
+  EXPECT_EQ(Match(kv, Range(0, 25)).num_tokens, 20u);
   ASSERT_TRUE(kv.Grow(hog, 24));
-  EXPECT_EQ(kv.Match(Range(0, 25)).num_tokens, 0u);
+  EXPECT_EQ(Match(kv, Range(0, 25)).num_tokens, 0u);
   EXPECT_GT(kv.Stats().cached_blocks, 0);  // of the window
   kv.Release(hog);
 }
@@ -207,7 +212,7 @@ TEST_F(BlockManagerTest, AHitTakesOnlyTheWindowsBlocks) {
     EXPECT_LE(first.tables()[1].num_live(), 2u);
   }
   kv.Release(first);
-  const PrefixMatch match = kv.Match(Range(0, 26));
+  const PrefixMatch match = Match(kv, Range(0, 26));
   ASSERT_EQ(match.num_tokens, 24u);
   SequenceBlocks second;
   ASSERT_TRUE(kv.Start(second, match, 26, 26));
@@ -215,7 +220,7 @@ TEST_F(BlockManagerTest, AHitTakesOnlyTheWindowsBlocks) {
   EXPECT_TRUE(kv.CheckWindow(second, 24, 26).ok());
   EXPECT_FALSE(kv.CheckWindow(second, 20, 26).ok());  // a position without its block
   EXPECT_FALSE(kv.CheckWindow(second, 24, 29).ok());  // a position without room
-  EXPECT_FALSE(kv.CheckWindow(second, 27, 28).ok());  // a block that nobody reads
+  EXPECT_FALSE(kv.CheckWindow(second, 27, 28).ok());  // a block that is not read
   kv.Release(second);
 }
 
@@ -284,7 +289,7 @@ TEST_F(BlockManagerTest, AHitOnFreeBlocksCountsThem) {
   ASSERT_TRUE(kv_.Start(other, {}, 12, 12));
   // 5 blocks are free in group 0, of which the 4 hits are part: 5 more tokens than hits need one
   // block, 9 need two.
-  PrefixMatch match = kv_.Match(Range(0, 24));
+  PrefixMatch match = Match(kv_, Range(0, 24));
   ASSERT_EQ(match.num_tokens, 16u);
   SequenceBlocks second;
   EXPECT_FALSE(kv_.Start(second, match, 24, 24));
@@ -307,10 +312,10 @@ TEST_F(BlockManagerTest, TheSameTokensComputedTwiceArePublishedOnce) {
   kv_.Release(second);
   Check({});
   EXPECT_EQ(kv_.Stats().cached_blocks, 4);
-  EXPECT_EQ(kv_.Match(tokens).num_tokens, 8u);
+  EXPECT_EQ(Match(kv_, tokens).num_tokens, 8u);
 }
 
-// Its twin's blocks may be reused while a sequence goes on publishing behind them.
+// Its twin's blocks may be reused while a sequence publishes behind them.
 TEST_F(BlockManagerTest, APublishedPrefixMayLoseItsBlocksAndGetThemBack) {
   const Tokens tokens = Range(0, 13);
   SequenceBlocks first, second;
@@ -326,11 +331,11 @@ TEST_F(BlockManagerTest, APublishedPrefixMayLoseItsBlocksAndGetThemBack) {
   Check({&second, &hog});
   kv_.Release(hog);
   // The middle is there, but not what lies before it.
-  EXPECT_EQ(kv_.Match(tokens).num_tokens, 0u);
+  EXPECT_EQ(Match(kv_, tokens).num_tokens, 0u);
   SequenceBlocks third;
   ASSERT_TRUE(kv_.Start(third, {}, 8, 8));
   kv_.Commit(third, tokens, 8);
-  EXPECT_EQ(kv_.Match(tokens).num_tokens, 12u);
+  EXPECT_EQ(Match(kv_, tokens).num_tokens, 12u);
   Check({&second, &third});
   kv_.Release(second);
   kv_.Release(third);
@@ -343,11 +348,11 @@ TEST(BlockManagerHashTest, ACollisionIsNeverAHit) {
   SequenceBlocks first, second;
   ASSERT_TRUE(kv.Start(first, {}, 9, 9));
   kv.Commit(first, Range(0, 9), 9);
-  EXPECT_EQ(kv.Match(Range(0, 9)).num_tokens, 4u);  // its second block collides with the first
-  EXPECT_EQ(kv.Match(Range(50, 9)).num_tokens, 0u);
+  EXPECT_EQ(Match(kv, Range(0, 9)).num_tokens, 4u);  // its second block collides with the first
+  EXPECT_EQ(Match(kv, Range(50, 9)).num_tokens, 0u);
   ASSERT_TRUE(kv.Start(second, {}, 9, 9));
   kv.Commit(second, Range(50, 9), 9);
-  EXPECT_EQ(kv.Match(Range(50, 9)).num_tokens, 0u);
+  EXPECT_EQ(Match(kv, Range(50, 9)).num_tokens, 0u);
   const SequenceBlocks* live[] = {&first, &second};
   EXPECT_TRUE(kv.CheckIntegrity(live).ok());
   kv.Release(first);
@@ -360,7 +365,7 @@ TEST(BlockManagerHashTest, WithoutThePrefixCacheNothingIsKept) {
   ASSERT_TRUE(kv.Start(blocks, {}, 9, 9));
   kv.Commit(blocks, Range(0, 9), 9);
   kv.Release(blocks);
-  EXPECT_EQ(kv.Match(Range(0, 9)).num_tokens, 0u);
+  EXPECT_EQ(Match(kv, Range(0, 9)).num_tokens, 0u);
   EXPECT_EQ(kv.Stats().cached_blocks, 0);
 }
 
@@ -403,6 +408,32 @@ TEST(KvCacheConfigTest, RefusesWhatSlotsCannotAddress) {
   EXPECT_TRUE(config.Validate().ok());
   config.groups = {{.num_blocks = 0}};
   EXPECT_FALSE(config.Validate().ok());
+}
+
+uint64_t num_hashed = 0;
+uint64_t Counting(std::span<const TokenId> tokens, uint64_t parent_hash) {
+  ++num_hashed;
+  return PrefixIndex::XxHash(tokens, parent_hash);
+}
+
+TEST(MatchTest, HashesABlockOnceHoweverOftenItIsTried) {
+  BlockManager kv({.block_size = 4, .enable_prefix_cache = true, .groups = {{.num_blocks = 8}}},
+                  &Counting);
+  SequenceBlocks first;
+  ASSERT_TRUE(kv.Start(first, {}, 16, 16));
+  kv.Commit(first, Range(0, 16), 8);
+  PrefixHashes hashes;
+  num_hashed = 0;
+  EXPECT_EQ(kv.Match(Range(0, 17), hashes).num_tokens, 8u);
+  EXPECT_EQ(num_hashed, 3u);  // up to the block that is not there
+  EXPECT_EQ(kv.Match(Range(0, 17), hashes).num_tokens, 8u);
+  EXPECT_EQ(num_hashed, 3u);
+  // More is there now, and more is asked for.
+  kv.Commit(first, Range(0, 16), 16);
+  num_hashed = 0;
+  EXPECT_EQ(kv.Match(Range(0, 22), hashes).num_tokens, 16u);
+  EXPECT_EQ(num_hashed, 2u);
+  kv.Release(first);
 }
 
 }  // namespace

@@ -9,6 +9,12 @@ namespace {
 
 using Tokens = std::vector<TokenId>;
 
+constexpr uint64_t kKey = 17;
+
+PrefixNodeId Find(const PrefixIndex& index, PrefixNodeId parent, const Tokens& tokens) {
+  return index.Find(parent, tokens, index.HashOf(parent, tokens));
+}
+
 uint64_t SameForAll(std::span<const TokenId>, uint64_t) { return 42; }
 // Forgets the parent, so that equal blocks behind different prefixes collide.
 uint64_t WithoutParent(std::span<const TokenId> tokens, uint64_t) {
@@ -16,47 +22,60 @@ uint64_t WithoutParent(std::span<const TokenId> tokens, uint64_t) {
 }
 
 TEST(PrefixIndexTest, FindsAChainOfBlocks) {
-  PrefixIndex index(2, 1);
-  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1, 2}), kNoPrefix);
+  PrefixIndex index(2, 1, kKey);
+  EXPECT_EQ(Find(index, kNoPrefix, Tokens{1, 2}), kNoPrefix);
   const PrefixNodeId first = index.FindOrAdd(kNoPrefix, Tokens{1, 2});
   index.Attach(first, 0, 10);
   const PrefixNodeId second = index.FindOrAdd(first, Tokens{3, 4});
   index.Attach(second, 0, 11);
-  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1, 2}), first);
-  EXPECT_EQ(index.Find(first, Tokens{3, 4}), second);
+  EXPECT_EQ(Find(index, kNoPrefix, Tokens{1, 2}), first);
+  EXPECT_EQ(Find(index, first, Tokens{3, 4}), second);
   EXPECT_EQ(index.block(second, 0), 11);
   // The same tokens elsewhere are another node.
-  EXPECT_EQ(index.Find(kNoPrefix, Tokens{3, 4}), kNoPrefix);
-  EXPECT_EQ(index.Find(second, Tokens{3, 4}), kNoPrefix);
+  EXPECT_EQ(Find(index, kNoPrefix, Tokens{3, 4}), kNoPrefix);
+  EXPECT_EQ(Find(index, second, Tokens{3, 4}), kNoPrefix);
   EXPECT_EQ(index.FindOrAdd(kNoPrefix, Tokens{1, 2}), first);
   EXPECT_TRUE(index.CheckIntegrity().ok());
 }
 
+TEST(PrefixIndexTest, HashesAreKeyed) {
+  PrefixIndex index(2, 1, kKey), other(2, 1, kKey + 1);
+  const Tokens tokens = {1, 2};
+  EXPECT_EQ(index.HashOf(kNoPrefix, tokens), PrefixIndex(2, 1, kKey).HashOf(kNoPrefix, tokens));
+  EXPECT_NE(index.HashOf(kNoPrefix, tokens), other.HashOf(kNoPrefix, tokens));
+  // So are those of blocks further on.
+  const PrefixNodeId first = index.FindOrAdd(kNoPrefix, tokens);
+  index.Attach(first, 0, 10);
+  const PrefixNodeId second = other.FindOrAdd(kNoPrefix, tokens);
+  other.Attach(second, 0, 10);
+  EXPECT_NE(index.HashOf(first, tokens), other.HashOf(second, tokens));
+}
+
 TEST(PrefixIndexTest, AHashCollisionOfTokensIsNoHit) {
-  PrefixIndex index(2, 1, &SameForAll);
+  PrefixIndex index(2, 1, kKey, &SameForAll);
   const PrefixNodeId first = index.FindOrAdd(kNoPrefix, Tokens{1, 2});
   index.Attach(first, 0, 10);
-  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1, 3}), kNoPrefix);
+  EXPECT_EQ(Find(index, kNoPrefix, Tokens{1, 3}), kNoPrefix);
   EXPECT_EQ(index.FindOrAdd(kNoPrefix, Tokens{1, 3}), kNoPrefix);
-  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1, 2}), first);
+  EXPECT_EQ(Find(index, kNoPrefix, Tokens{1, 2}), first);
   EXPECT_TRUE(index.CheckIntegrity().ok());
 }
 
 TEST(PrefixIndexTest, EqualTokensAndHashBehindAnotherParentAreNoHit) {
-  PrefixIndex index(2, 1, &WithoutParent);
+  PrefixIndex index(2, 1, kKey, &WithoutParent);
   const PrefixNodeId a = index.FindOrAdd(kNoPrefix, Tokens{1, 1});
   index.Attach(a, 0, 0);
   const PrefixNodeId b = index.FindOrAdd(kNoPrefix, Tokens{2, 2});
   index.Attach(b, 0, 1);
   const PrefixNodeId child = index.FindOrAdd(a, Tokens{9, 9});
   index.Attach(child, 0, 2);
-  EXPECT_EQ(index.Find(a, Tokens{9, 9}), child);
-  EXPECT_EQ(index.Find(b, Tokens{9, 9}), kNoPrefix);
+  EXPECT_EQ(Find(index, a, Tokens{9, 9}), child);
+  EXPECT_EQ(Find(index, b, Tokens{9, 9}), kNoPrefix);
   EXPECT_EQ(index.FindOrAdd(b, Tokens{9, 9}), kNoPrefix);
 }
 
 TEST(PrefixIndexTest, ANodeLivesWhileABlockAChildOrAPinNeedsIt) {
-  PrefixIndex index(1, 2);
+  PrefixIndex index(1, 2, kKey);
   const PrefixNodeId parent = index.FindOrAdd(kNoPrefix, Tokens{1});
   index.Attach(parent, 0, 0);
   index.Attach(parent, 1, 0);
@@ -65,25 +84,25 @@ TEST(PrefixIndexTest, ANodeLivesWhileABlockAChildOrAPinNeedsIt) {
   index.Detach(parent, 0);
   index.Detach(parent, 1);
   // No block any more, but its child still names it.
-  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1}), parent);
+  EXPECT_EQ(Find(index, kNoPrefix, Tokens{1}), parent);
   EXPECT_EQ(index.block(parent, 0), kNoBlock);
   EXPECT_EQ(index.num_nodes(), 2u);
   pin = PrefixPin();
   EXPECT_EQ(index.num_nodes(), 0u);
-  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1}), kNoPrefix);
+  EXPECT_EQ(Find(index, kNoPrefix, Tokens{1}), kNoPrefix);
   EXPECT_TRUE(index.CheckIntegrity().ok());
 }
 
 TEST(PrefixIndexTest, APlaceInTheTableIsReusedWithoutItsOldContents) {
-  PrefixIndex index(1, 1);
+  PrefixIndex index(1, 1, kKey);
   const PrefixNodeId old_node = index.FindOrAdd(kNoPrefix, Tokens{1});
   index.Attach(old_node, 0, 5);
   index.Detach(old_node, 0);
   const PrefixNodeId node = index.FindOrAdd(kNoPrefix, Tokens{2});
   EXPECT_EQ(node, old_node);
   EXPECT_EQ(index.block(node, 0), kNoBlock);
-  EXPECT_EQ(index.Find(kNoPrefix, Tokens{1}), kNoPrefix);
-  EXPECT_EQ(index.Find(kNoPrefix, Tokens{2}), node);
+  EXPECT_EQ(Find(index, kNoPrefix, Tokens{1}), kNoPrefix);
+  EXPECT_EQ(Find(index, kNoPrefix, Tokens{2}), node);
   index.Attach(node, 0, 6);
   EXPECT_TRUE(index.CheckIntegrity().ok());
 }
