@@ -11,45 +11,35 @@ namespace {
 constexpr SectionTag kDescriptorTags[] = {kTagStep,         kTagTokens,    kTagPositions,
                                           kTagQueryOffsets, kTagSequences, kTagGroups,
                                           kTagRows,         kTagSampling};
-constexpr SectionTag kSamplingTags[] = {kTagStep, kTagSampling};
 
 // Smallest wire sizes, against which counts are checked.
 constexpr size_t kGroupBytes = 3 * sizeof(uint32_t);
-constexpr size_t kRowBytes = 4 * sizeof(uint32_t);
+constexpr size_t kRowBytes = 5 * sizeof(uint32_t);
 constexpr size_t kSamplingBytes = 5 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
-static_assert(sizeof(SequenceEntry) == 16, "sequences are copied as they lie in memory");
-
-constexpr uint32_t kFlagHasSampling = 1;
+static_assert(sizeof(SequenceEntry) == 12, "sequences are copied as they lie in memory");
+static_assert(sizeof(TableDelta) == 12, "deltas are copied as they lie in memory");
 
 void PutStep(WireWriter& writer, const StepDescriptor& step) {
   writer.BeginSection(kTagStep);
   writer.Put(step.step_id.value);
   writer.Put(step.epoch.value);
-  writer.Put(step.model_index);
   writer.Put(step.kind);
   writer.Put(step.num_scheduled_tokens);
   writer.Put(step.num_seqs_active);
-  writer.Put(step.has_sampling ? kFlagHasSampling : 0u);
   writer.EndSection();
 }
 
 absl::Status GetStep(WireReader reader, StepDescriptor& step) {
-  uint32_t kind = 0, flags = 0;
-  if (!reader.Get(step.step_id.value) || !reader.Get(step.epoch.value) ||
-      !reader.Get(step.model_index) || !reader.Get(kind) ||
-      !reader.Get(step.num_scheduled_tokens) || !reader.Get(step.num_seqs_active) ||
-      !reader.Get(flags)) {
+  uint32_t kind = 0;
+  if (!reader.Get(step.step_id.value) || !reader.Get(step.epoch.value) || !reader.Get(kind) ||
+      !reader.Get(step.num_scheduled_tokens) || !reader.Get(step.num_seqs_active)) {
     return BadSection(kTagStep, "too short");
   }
   if (kind < static_cast<uint32_t>(StepKind::kPrefill) ||
       kind > static_cast<uint32_t>(StepKind::kMixed)) {
     return BadSection(kTagStep, absl::StrCat("step kind ", kind, " is not 1, 2 or 3"));
   }
-  if ((flags & ~kFlagHasSampling) != 0) {
-    return BadSection(kTagStep, absl::StrCat("unknown flags ", flags));
-  }
   step.kind = static_cast<StepKind>(kind);
-  step.has_sampling = (flags & kFlagHasSampling) != 0;
   return CheckConsumed(kTagStep, reader);
 }
 
@@ -70,29 +60,29 @@ absl::Status GetArraySection(const Sections& sections, SectionTag tag, std::vect
   return absl::OkStatus();
 }
 
-void PutGroups(WireWriter& writer, const std::vector<GroupTables>& groups) {
+void PutGroups(WireWriter& writer, const std::vector<GroupDeltas>& groups) {
   writer.BeginSection(kTagGroups);
   writer.PutCount(groups.size());
-  for (const GroupTables& group : groups) {
-    writer.PutCount(group.table_offsets.size());
+  for (const GroupDeltas& group : groups) {
+    writer.PutCount(group.tables.size());
     writer.PutCount(group.blocks.size());
     writer.PutCount(group.slot_mapping.size());
-    writer.PutArray(group.table_offsets);
+    writer.PutArray(group.tables);
     writer.PutArray(group.blocks);
     writer.PutArray(group.slot_mapping);
   }
   writer.EndSection();
 }
 
-absl::Status GetGroups(WireReader reader, std::vector<GroupTables>& groups) {
+absl::Status GetGroups(WireReader reader, std::vector<GroupDeltas>& groups) {
   uint32_t count = 0;
   if (!reader.GetCount(kGroupBytes, count))
     return BadSection(kTagGroups, "count exceeds the frame");
   groups.resize(count);
-  for (GroupTables& group : groups) {
-    uint32_t offsets = 0, blocks = 0, slots = 0;
-    if (!reader.Get(offsets) || !reader.Get(blocks) || !reader.Get(slots) ||
-        !reader.GetArray(offsets, group.table_offsets) || !reader.GetArray(blocks, group.blocks) ||
+  for (GroupDeltas& group : groups) {
+    uint32_t tables = 0, blocks = 0, slots = 0;
+    if (!reader.Get(tables) || !reader.Get(blocks) || !reader.Get(slots) ||
+        !reader.GetArray(tables, group.tables) || !reader.GetArray(blocks, group.blocks) ||
         !reader.GetArray(slots, group.slot_mapping)) {
       return BadSection(kTagGroups, "count exceeds the frame");
     }
@@ -106,6 +96,7 @@ void PutRows(WireWriter& writer, const std::vector<RowRequest>& rows) {
   for (const RowRequest& row : rows) {
     writer.Put(row.token);
     writer.Put(row.wants);
+    writer.Put(row.max_tokens);
     writer.Put(row.top_n);
     writer.PutCount(row.logprobs_of.size());
     writer.PutArray(row.logprobs_of);
@@ -119,8 +110,8 @@ absl::Status GetRows(WireReader reader, std::vector<RowRequest>& rows) {
   rows.resize(count);
   for (RowRequest& row : rows) {
     uint32_t ids = 0;
-    if (!reader.Get(row.token) || !reader.Get(row.wants) || !reader.Get(row.top_n) ||
-        !reader.Get(ids) || !reader.GetArray(ids, row.logprobs_of)) {
+    if (!reader.Get(row.token) || !reader.Get(row.wants) || !reader.Get(row.max_tokens) ||
+        !reader.Get(row.top_n) || !reader.Get(ids) || !reader.GetArray(ids, row.logprobs_of)) {
       return BadSection(kTagRows, "count exceeds the frame");
     }
   }
@@ -172,7 +163,7 @@ void Encode(const StepDescriptor& step, std::vector<uint8_t>& out) {
   PutArraySection(writer, kTagSequences, step.sequences);
   PutGroups(writer, step.groups);
   PutRows(writer, step.rows);
-  if (step.has_sampling) PutSampling(writer, step.sampling);
+  PutSampling(writer, step.sampling);
 }
 
 absl::StatusOr<StepDescriptor> DecodeDescriptor(std::span<const uint8_t> frame) {
@@ -189,46 +180,9 @@ absl::StatusOr<StepDescriptor> DecodeDescriptor(std::span<const uint8_t> frame) 
   TANDEM_RETURN_IF_ERROR(GetGroups(groups, step.groups));
   TANDEM_ASSIGN_OR_RETURN(WireReader rows, sections.Find(kTagRows));
   TANDEM_RETURN_IF_ERROR(GetRows(rows, step.rows));
-  if (step.has_sampling) {
-    TANDEM_ASSIGN_OR_RETURN(WireReader sampling, sections.Find(kTagSampling));
-    TANDEM_RETURN_IF_ERROR(GetSampling(sampling, step.sampling));
-  } else if (sections.Has(kTagSampling)) {
-    return BadSection(kTagSampling, "present, but the step says that it follows in a second frame");
-  }
+  TANDEM_ASSIGN_OR_RETURN(WireReader sampling, sections.Find(kTagSampling));
+  TANDEM_RETURN_IF_ERROR(GetSampling(sampling, step.sampling));
   return step;
-}
-
-void EncodeSampling(StepId step_id, Epoch epoch, const std::vector<RowSampling>& sampling,
-                    std::vector<uint8_t>& out) {
-  BeginFrame(FrameKind::kSampling, out);
-  WireWriter writer(out);
-  writer.BeginSection(kTagStep);
-  writer.Put(step_id.value);
-  writer.Put(epoch.value);
-  writer.EndSection();
-  PutSampling(writer, sampling);
-}
-
-absl::Status DecodeSampling(std::span<const uint8_t> frame, StepDescriptor& step) {
-  TANDEM_ASSIGN_OR_RETURN(const Sections sections,
-                          Sections::Parse(frame, FrameKind::kSampling, kSamplingTags));
-  TANDEM_ASSIGN_OR_RETURN(WireReader head, sections.Find(kTagStep));
-  StepId step_id;
-  Epoch epoch;
-  if (!head.Get(step_id.value) || !head.Get(epoch.value)) return BadSection(kTagStep, "too short");
-  TANDEM_RETURN_IF_ERROR(CheckConsumed(kTagStep, head));
-  if (step_id != step.step_id || epoch != step.epoch) {
-    return BadSection(kTagStep,
-                      absl::StrCat("sampling of step ", step_id.value, " epoch ", epoch.value,
-                                   " for step ", step.step_id.value, " epoch ", step.epoch.value));
-  }
-  if (step.has_sampling) return BadSection(kTagSampling, "the step already has its sampling");
-  TANDEM_ASSIGN_OR_RETURN(WireReader reader, sections.Find(kTagSampling));
-  std::vector<RowSampling> sampling;
-  TANDEM_RETURN_IF_ERROR(GetSampling(reader, sampling));
-  step.sampling = std::move(sampling);
-  step.has_sampling = true;
-  return absl::OkStatus();
 }
 
 }  // namespace tandem::step

@@ -16,25 +16,20 @@
 
 namespace tandem::step {
 
-// Replaces `out`; reuses its memory. Writes no sampling section when step.has_sampling is false.
+// Replaces `out`; reuses its memory.
 void Encode(const StepDescriptor& step, std::vector<uint8_t>& out);
 absl::StatusOr<StepDescriptor> DecodeDescriptor(std::span<const uint8_t> frame);
-
-// A frame that holds only the sampling section of a step.
-void EncodeSampling(StepId step_id, Epoch epoch, const std::vector<RowSampling>& sampling,
-                    std::vector<uint8_t>& out);
-// Decodes such a frame into `step`. INVALID_ARGUMENT when it is of another step or epoch, or step
-// already has sampling.
-absl::Status DecodeSampling(std::span<const uint8_t> frame, StepDescriptor& step);
 
 // A failed result carries no rows, and at most this much of its message; payloads of the status are
 // dropped.
 inline constexpr size_t kMaxStatusMessageBytes = 4096;
 void Encode(const StepResult& result, std::vector<uint8_t>& out);
 absl::StatusOr<StepResult> DecodeResult(std::span<const uint8_t> frame);
+// What a StepResult may take on the wire where nothing else is configured.
+inline constexpr size_t kDefaultMaxResultBytes = 8 << 20;
 // The most bytes that the result of `row` can take.
 size_t MaxRowBytes(const RowRequest& row, uint32_t vocab_size);
-// The most bytes that the result of `step` can take on the wire (one sampled token per row).
+// The most bytes that the result of `step` can take on the wire (max_tokens of every row).
 size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size);
 
 }  // namespace tandem::step

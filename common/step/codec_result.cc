@@ -53,10 +53,10 @@ absl::Status GetStatus(const Sections& sections, uint32_t code, absl::Status& st
 }  // namespace
 
 size_t MaxRowBytes(const RowRequest& row, uint32_t vocab_size) {
-  size_t bytes = kResultRowBytes + NumLogprobs(row) * sizeof(TokenLogprob);
-  if (row.wants & kWantSample) bytes += sizeof(TokenId);
+  size_t bytes = NumLogprobs(row) * sizeof(TokenLogprob);
   if (row.wants & kWantLogits) bytes += size_t{vocab_size} * sizeof(float);
-  return bytes;
+  if ((row.wants & kWantSample) == 0) return kResultRowBytes + bytes;
+  return kResultRowBytes + row.max_tokens * (sizeof(TokenId) + bytes);
 }
 
 size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size) {

@@ -40,9 +40,14 @@ std::string DebugString(const StepDescriptor& step) {
     absl::StrAppend(&text, "  slot ", seq.slot, ": query ", seq.query_len, ", context ",
                     seq.context_len, "\n");
   }
-  for (const GroupTables& group : step.groups) {
-    absl::StrAppend(&text, "  group: offsets ", Join(group.table_offsets), " · blocks ",
-                    Join(group.blocks), " · slots ", Join(group.slot_mapping), "\n");
+  for (const GroupDeltas& group : step.groups) {
+    absl::StrAppend(&text, "  group: tables");
+    for (const TableDelta& table : group.tables) {
+      absl::StrAppend(&text, " ", table.length_before, "..", table.length_after, " from ",
+                      table.first_live);
+    }
+    absl::StrAppend(&text, " · blocks ", Join(group.blocks), " · slots ", Join(group.slot_mapping),
+                    "\n");
   }
   for (const RowRequest& row : step.rows) {
     absl::StrAppend(&text, "  row: token ", row.token, " wants ", row.wants);
@@ -51,7 +56,6 @@ std::string DebugString(const StepDescriptor& step) {
     }
     absl::StrAppend(&text, "\n");
   }
-  if (!step.has_sampling) absl::StrAppend(&text, "  sampling follows\n");
   for (const RowSampling& row : step.sampling) {
     absl::StrAppend(&text, "  sampling: temperature ", row.temperature, " top_p ", row.top_p,
                     " min_p ", row.min_p, " top_k ", row.top_k, " seed ", row.seed, " position ",

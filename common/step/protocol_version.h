@@ -8,7 +8,7 @@
 
 namespace tandem::step {
 
-inline constexpr uint32_t kWorkerProtocolVersion = 3;
+inline constexpr uint32_t kWorkerProtocolVersion = 4;
 
 }  // namespace tandem::step
 

@@ -20,11 +20,11 @@ struct TokenLogprob {
 
 // `logprobs` are of the raw distribution, the log-softmax of the row's logits: first the sampled
 // id's (kWantSampleLogprob), then logprobs_of in its order, then the top_n likeliest ids, likeliest
-// first.
+// first. Where a row gives several tokens, all of that for each token in turn.
 struct RowResult {
-  std::vector<TokenId> tokens{};         // one when a sample was wanted; more with speculation
-  std::vector<TokenLogprob> logprobs{};  // NumLogprobs(RowRequest)
-  std::vector<float> logits{};           // (vocab) with kWantLogits
+  std::vector<TokenId> tokens{};         // 1 to max_tokens when a sample was wanted
+  std::vector<TokenLogprob> logprobs{};  // (tokens, NumLogprobs(RowRequest))
+  std::vector<float> logits{};           // (tokens, vocab) with kWantLogits
   bool operator==(const RowResult&) const = default;
 };
 

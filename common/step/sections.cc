@@ -36,8 +36,6 @@ std::string_view FrameName(FrameKind kind) {
   switch (kind) {
     case FrameKind::kDescriptor:
       return "step descriptor";
-    case FrameKind::kSampling:
-      return "sampling";
     case FrameKind::kResult:
       return "step result";
   }

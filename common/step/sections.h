@@ -18,9 +18,9 @@
 namespace tandem::step {
 
 inline constexpr uint32_t kMagic = 0x504d4454;  // "TDMP"
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 
-enum class FrameKind : uint32_t { kDescriptor = 1, kSampling = 2, kResult = 3 };
+enum class FrameKind : uint32_t { kDescriptor = 1, kResult = 2 };
 
 enum SectionTag : uint32_t {
   kTagStep = 1,

@@ -1,14 +1,17 @@
-// Validate: runs on every step of every rank, so the long arrays (block tables) are checked by
-// branch-free loops, and the place of a defect is looked for only once there is one.
+// Validate: runs on every step of every rank; its cost follows from the step's tokens and from the
+// blocks that it appends.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/step/block_tables.h"
 #include "common/step/codec.h"
 #include "common/step/descriptor.h"
 
@@ -20,11 +23,6 @@ absl::Status Invalid(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat("step: ", args...));
 }
 
-template <typename... Args>
-absl::Status Unsupported(const Args&... args) {
-  return absl::UnimplementedError(absl::StrCat("step: ", args..., " not supported"));
-}
-
 absl::Status CheckSize(const char* what, size_t found, size_t needed) {
   if (found == needed) return absl::OkStatus();
   return Invalid(found, " ", what, ", needed ", needed);
@@ -34,7 +32,6 @@ absl::Status ValidateShape(const StepDescriptor& step, const StepLimits& limits)
   const size_t tokens = step.num_scheduled_tokens;
   const size_t seqs = step.num_seqs_active;
   if (step.step_id.value == 0) return Invalid("step id is 0");
-  if (step.model_index > 0) return Unsupported("model index ", step.model_index, " is");
   if (tokens == 0 || tokens > limits.max_tokens) {
     return Invalid(tokens, " scheduled tokens are not in 1..", limits.max_tokens);
   }
@@ -50,12 +47,9 @@ absl::Status ValidateShape(const StepDescriptor& step, const StepLimits& limits)
 
 absl::Status ValidateTokens(const StepDescriptor& step, const StepLimits& limits) {
   for (size_t t = 0; t < step.tokens.size(); ++t) {
-    if (step.tokens[t] < 0)
-      return Unsupported("token ", t, " refers to the previous step: that is");
-    if (static_cast<uint32_t>(step.tokens[t]) >= limits.vocab_size) {
-      return Invalid("token ", t, " has id ", step.tokens[t], ", the vocabulary ends at ",
-                     limits.vocab_size);
-    }
+    if (static_cast<uint32_t>(step.tokens[t]) < limits.vocab_size) continue;
+    return Invalid("token ", t, " has id ", step.tokens[t], ", the vocabulary ends at ",
+                   limits.vocab_size);
   }
   return absl::OkStatus();
 }
@@ -63,8 +57,6 @@ absl::Status ValidateTokens(const StepDescriptor& step, const StepLimits& limits
 absl::Status ValidateSequence(const StepDescriptor& step, const StepLimits& limits, size_t s) {
   const SequenceEntry& seq = step.sequences[s];
   const uint32_t begin = step.query_offsets[s];
-  if (seq.adapter != -1)
-    return Unsupported("sequence ", s, " has adapter ", seq.adapter, ": that is");
   if (seq.slot >= limits.max_seqs) {
     return Invalid("sequence ", s, " has slot ", seq.slot, ", needed below ", limits.max_seqs);
   }
@@ -111,26 +103,34 @@ absl::Status ValidateSequences(const StepDescriptor& step, const StepLimits& lim
 // One KV group of a step whose sequences are valid.
 class GroupCheck {
  public:
-  GroupCheck(const StepDescriptor& step, const StepLimits& limits, size_t group)
+  GroupCheck(const StepDescriptor& step, const StepLimits& limits, const BlockTables& tables,
+             size_t group)
       : step_(step),
         limits_(limits),
+        tables_(tables),
         group_(group),
-        tables_(step.groups[group]),
+        deltas_(step.groups[group]),
         num_blocks_(limits.num_blocks[group]),
         window_(group < limits.windows.size() ? limits.windows[group] : 0) {}
 
   absl::Status Run() {
-    const size_t seqs = step_.sequences.size();
     TANDEM_RETURN_IF_ERROR(
-        CheckSize("block table offsets", tables_.table_offsets.size(), seqs + 1));
-    TANDEM_RETURN_IF_ERROR(CheckSize("slots", tables_.slot_mapping.size(), step_.tokens.size()));
-    if (tables_.table_offsets[0] != 0 || tables_.table_offsets.back() != tables_.blocks.size()) {
-      return Fail("block table offsets run ", tables_.table_offsets[0], "..",
-                  tables_.table_offsets.back(), " over ", tables_.blocks.size(), " blocks");
+        CheckSize("block table deltas", deltas_.tables.size(), step_.sequences.size()));
+    TANDEM_RETURN_IF_ERROR(CheckSize("slots", deltas_.slot_mapping.size(), step_.tokens.size()));
+    size_t begin = 0;  // of the sequence's blocks
+    for (size_t s = 0; s < step_.sequences.size(); ++s) {
+      TANDEM_RETURN_IF_ERROR(CheckLengths(s));
+      TANDEM_RETURN_IF_ERROR(CheckWindow(s));
+      const uint32_t count = deltas_.tables[s].num_appended();
+      if (count > deltas_.blocks.size() - begin) {
+        return Fail(deltas_.blocks.size(), " appended blocks, needed at least ", begin + count);
+      }
+      TANDEM_RETURN_IF_ERROR(CheckBlocks(s, begin));
+      TANDEM_RETURN_IF_ERROR(CheckSlots(s, deltas_.blocks.data() + begin));
+      begin += count;
     }
-    for (size_t s = 0; s < seqs; ++s) {
-      TANDEM_RETURN_IF_ERROR(CheckTable(s));
-      TANDEM_RETURN_IF_ERROR(CheckSlots(s));
+    if (begin != deltas_.blocks.size()) {
+      return Fail(deltas_.blocks.size(), " appended blocks, needed ", begin);
     }
     return CheckWrittenOnce();
   }
@@ -141,83 +141,82 @@ class GroupCheck {
     return Invalid("KV group ", group_, ": ", args...);
   }
 
-  uint32_t Begin(size_t s) const { return tables_.table_offsets[s]; }
+  // "the block table of sequence 3 (slot 7)".
+  std::string TableName(size_t s) const {
+    return absl::StrCat("the block table of sequence ", s, " (slot ", step_.sequences[s].slot, ")");
+  }
 
-  absl::Status CheckTable(size_t s) const {
+  absl::Status CheckLengths(size_t s) const {
     const SequenceEntry& seq = step_.sequences[s];
-    const uint32_t begin = Begin(s), end = tables_.table_offsets[s + 1];
-    if (end < begin || end > tables_.blocks.size()) {
-      return Fail("block table of sequence ", s, " runs ", begin, "..", end, " of ",
-                  tables_.blocks.size());
+    const TableDelta& delta = deltas_.tables[s];
+    const size_t length = tables_.Table(group_, seq.slot).size();
+    if (delta.length_before != 0 && delta.length_before != length) {
+      return Fail(TableName(s), " has ", length, " blocks, needed ", delta.length_before,
+                  " before the step");
     }
-    const uint32_t size = limits_.block_size;
-    const uint32_t needed = (seq.context_len - 1) / size + 1;
-    const uint32_t most = (limits_.max_model_len - 1) / size + 1;
-    if (end - begin < needed || end - begin > most) {
-      return Fail("sequence ", s, " has ", end - begin, " blocks, needed ", needed, "..", most);
+    const uint32_t needed = (seq.context_len - 1) / limits_.block_size + 1;
+    const uint32_t least = std::max(needed, delta.length_before);
+    if (delta.length_after >= least && delta.length_after <= tables_.max_length()) {
+      return absl::OkStatus();
     }
-    const uint32_t dead = DeadBlocks(seq);
-    bool bad = false;
-    for (uint32_t b = begin + dead; b < end; ++b) {
-      bad |= static_cast<uint32_t>(tables_.blocks[b]) >= num_blocks_;
-    }
-    for (uint32_t b = begin; b < begin + dead; ++b) {
-      bad |=
-          static_cast<uint32_t>(tables_.blocks[b]) >= num_blocks_ && tables_.blocks[b] != kNoBlock;
-    }
-    return bad ? FindBadBlock(s, begin + dead) : absl::OkStatus();
+    return Fail(TableName(s), " has ", delta.length_after, " blocks after the step, needed ", least,
+                "..", tables_.max_length());
   }
 
-  // Blocks at the front of the table that lie wholly behind the window of this step's first token,
-  // so that nothing reads them.
-  uint32_t DeadBlocks(const SequenceEntry& seq) const {
+  // Blocks at the front of the table may be missing where they lie wholly behind the window of this
+  // step's first token, so that nothing reads them.
+  absl::Status CheckWindow(size_t s) const {
+    const SequenceEntry& seq = step_.sequences[s];
+    const TableDelta& delta = deltas_.tables[s];
     const uint32_t first = seq.context_len - seq.query_len;
-    if (window_ == 0 || first < window_) return 0;
-    return (first - window_ + 1) / limits_.block_size;
+    const uint32_t sees_from = window_ == 0 || first < window_ ? 0 : first - window_ + 1;
+    if (delta.first_live > sees_from / limits_.block_size) {
+      return Fail(TableName(s), " lives from block ", delta.first_live, ", but position ", first,
+                  " sees from position ", sees_from, " on, which is block ",
+                  sees_from / limits_.block_size);
+    }
+    const uint32_t live = delta.length_before == 0 ? 0 : tables_.first_live(group_, seq.slot);
+    if (delta.first_live >= live) return absl::OkStatus();
+    return Fail(TableName(s), " lives from block ", delta.first_live, ", but the blocks before ",
+                live, " were released");
   }
 
-  absl::Status FindBadBlock(size_t s, uint32_t alive) const {
-    for (uint32_t b = Begin(s); b < tables_.table_offsets[s + 1]; ++b) {
-      const BlockId block = tables_.blocks[b];
-      if (static_cast<uint32_t>(block) < num_blocks_ || (block == kNoBlock && b < alive)) continue;
-      if (block == kNoBlock) return MissingBlock(s, b - Begin(s));
-      return Fail("block ", b - Begin(s), " of sequence ", s, " is ", block, ", needed 0..",
-                  int64_t{num_blocks_} - 1);
+  absl::Status CheckBlocks(size_t s, size_t begin) const {
+    const uint32_t count = deltas_.tables[s].num_appended();
+    for (uint32_t i = 0; i < count; ++i) {
+      const BlockId block = deltas_.blocks[begin + i];
+      if (static_cast<uint32_t>(block) < num_blocks_) continue;
+      return Fail("block ", deltas_.tables[s].first_appended() + i, " of sequence ", s, " is ",
+                  block, ", needed 0..", int64_t{num_blocks_} - 1);
     }
     return absl::OkStatus();
   }
 
-  // A block was given back too early (or never given).
-  absl::Status MissingBlock(size_t s, uint32_t index) const {
-    const SequenceEntry& seq = step_.sequences[s];
-    const uint32_t first = seq.context_len - seq.query_len;
-    const uint32_t sees_from = window_ == 0 || first < window_ ? 0 : first - window_ + 1;
-    return Fail("block ", index, " of sequence ", s, " is ", kNoBlock, " (none), but position ",
-                first, " sees from position ", sees_from, " on, which is block ", DeadBlocks(seq));
-  }
-
   // Every token goes where the block table says, and the blocks that are written are noted.
-  absl::Status CheckSlots(size_t s) {
+  absl::Status CheckSlots(size_t s, const BlockId* appended) {
     const SequenceEntry& seq = step_.sequences[s];
+    const std::span<const BlockId> table = tables_.Table(group_, seq.slot);
+    const uint32_t first_appended = deltas_.tables[s].first_appended();
     const uint32_t first = seq.context_len - seq.query_len;
     const int64_t size = limits_.block_size;
     uint32_t i = 0;
     while (i < seq.query_len) {
       const uint32_t index = (first + i) / limits_.block_size;
-      const BlockId block = tables_.blocks[Begin(s) + index];
+      const BlockId block =
+          index < first_appended ? table[index] : appended[index - first_appended];
       uint32_t offset = (first + i) % limits_.block_size;
       written_.emplace_back(block, static_cast<uint32_t>(s));
       for (; offset < limits_.block_size && i < seq.query_len; ++offset, ++i) {
         const uint32_t token = step_.query_offsets[s] + i;
-        if (tables_.slot_mapping[token] == block * size + offset) continue;
-        return Fail("token ", token, " of sequence ", s, " has slot ", tables_.slot_mapping[token],
+        if (deltas_.slot_mapping[token] == block * size + offset) continue;
+        return Fail("token ", token, " of sequence ", s, " has slot ", deltas_.slot_mapping[token],
                     ", its block table says ", block * size + offset);
       }
     }
     return absl::OkStatus();
   }
 
-  // Two tokens in one slot would race; shared blocks are full, so nobody writes to them.
+  // Two tokens in one slot would race; shared blocks are full and never written.
   absl::Status CheckWrittenOnce() {
     std::sort(written_.begin(), written_.end());
     for (size_t i = 1; i < written_.size(); ++i) {
@@ -230,8 +229,9 @@ class GroupCheck {
 
   const StepDescriptor& step_;
   const StepLimits& limits_;
+  const BlockTables& tables_;
   const size_t group_;
-  const GroupTables& tables_;
+  const GroupDeltas& deltas_;
   const uint32_t num_blocks_;
   const uint32_t window_;
   std::vector<std::pair<BlockId, uint32_t>> written_;  // (block, sequence)
@@ -264,8 +264,8 @@ absl::Status ValidateRowLogprobs(const RowRequest& row, size_t r, const StepLimi
 }
 
 absl::Status ValidateRow(const StepDescriptor& step, const StepLimits& limits, size_t r) {
-  constexpr uint32_t kKnown = kWantSample | kWantTopLogprobs | kWantLogprobsOf | kWantLogits |
-                              kWantHidden | kWantSampleLogprob;
+  constexpr uint32_t kKnown =
+      kWantSample | kWantTopLogprobs | kWantLogprobsOf | kWantLogits | kWantSampleLogprob;
   const RowRequest& row = step.rows[r];
   if (row.token >= step.tokens.size() || (r > 0 && row.token <= step.rows[r - 1].token)) {
     return Invalid("row ", r, " is of token ", row.token, ", needed ascending below ",
@@ -274,7 +274,10 @@ absl::Status ValidateRow(const StepDescriptor& step, const StepLimits& limits, s
   if (row.wants == 0 || (row.wants & ~kKnown) != 0) {
     return Invalid("row ", r, " wants ", row.wants);
   }
-  if (row.wants & kWantHidden) return Unsupported("row ", r, " wants its hidden state: that is");
+  if (row.max_tokens == 0 || row.max_tokens > kMaxRowTokens) {
+    return Invalid("row ", r, " takes up to ", row.max_tokens, " tokens, needed 1..",
+                   kMaxRowTokens);
+  }
   return ValidateRowLogprobs(row, r, limits);
 }
 
@@ -315,29 +318,35 @@ absl::Status ValidateRowSampling(const RowSampling& row, size_t r, const StepLim
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::Status ValidateSampling(const StepDescriptor& step, const StepLimits& limits) {
-  if (!step.has_sampling) {
-    return CheckSize("samplings in a step that says it has none", step.sampling.size(), 0);
-  }
   const auto wanted = std::count_if(step.rows.begin(), step.rows.end(), [](const RowRequest& row) {
     return (row.wants & kWantSample) != 0;
   });
   TANDEM_RETURN_IF_ERROR(CheckSize("samplings", step.sampling.size(), wanted));
+  if (step.sampling.size() > limits.max_seqs) {
+    return Invalid(step.sampling.size(), " samples are wanted, at most ", limits.max_seqs,
+                   " are planned for");
+  }
+  size_t num_banned = 0;
   for (size_t r = 0; r < step.sampling.size(); ++r) {
     TANDEM_RETURN_IF_ERROR(ValidateRowSampling(step.sampling[r], r, limits));
+    num_banned += step.sampling[r].banned.size();
   }
-  return absl::OkStatus();
+  if (num_banned <= limits.max_seqs * kMaxBannedPerSeq) return absl::OkStatus();
+  return Invalid(num_banned, " ids are banned, at most ", limits.max_seqs * kMaxBannedPerSeq,
+                 " fit");
 }
 
-absl::Status Validate(const StepDescriptor& step, const StepLimits& limits) {
+}  // namespace
+
+absl::Status Validate(const StepDescriptor& step, const StepLimits& limits,
+                      const BlockTables& tables) {
   if (limits.block_size == 0) return Invalid("the limits have block size 0");
   TANDEM_RETURN_IF_ERROR(ValidateShape(step, limits));
   TANDEM_RETURN_IF_ERROR(ValidateTokens(step, limits));
   TANDEM_RETURN_IF_ERROR(ValidateSequences(step, limits));
   for (size_t g = 0; g < step.groups.size(); ++g) {
-    TANDEM_RETURN_IF_ERROR(GroupCheck(step, limits, g).Run());
+    TANDEM_RETURN_IF_ERROR(GroupCheck(step, limits, tables, g).Run());
   }
   TANDEM_RETURN_IF_ERROR(ValidateRows(step, limits));
   return ValidateSampling(step, limits);

@@ -46,8 +46,9 @@ absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks) {
              .num_blocks = num_blocks,
              .windows = model_.window_tokens,
              .max_result_bytes = config_.max_result_bytes};
+  tables_ = step::BlockTables(limits_);
   for (size_t group = 0; group < num_blocks.size(); ++group) {
-    // What nobody wrote is different in every slot, rank and group.
+    // What was never written is different in every slot, rank and group.
     std::vector<uint64_t> page(size_t{num_blocks[group]} * config_.block_size);
     for (size_t slot = 0; slot < page.size(); ++slot) {
       page[slot] = SimulatedMix(SimulatedMix(config_.epoch.value, group), slot);
@@ -137,8 +138,11 @@ step::StepResult SimulatedWorker::Run(const std::vector<uint8_t>& frame) {
         "frame of epoch ", step->epoch.value, ", this is epoch ", config_.epoch.value));
     return result;
   }
-  result.status = step::Validate(*step, limits_);
-  if (result.status.ok()) result.status = Compute(*step, result);
+  result.status = step::Validate(*step, limits_, tables_);
+  if (result.status.ok()) {
+    tables_.Apply(*step);
+    result.status = Compute(*step, result);
+  }
   if (!result.status.ok() || rank_ != 0) result.rows.clear();
   return result;
 }
@@ -173,20 +177,19 @@ absl::StatusOr<uint64_t> SimulatedWorker::ComputeToken(const step::StepDescripto
   const uint32_t block_size = limits_.block_size;
   uint64_t state = kSeed;
   for (size_t group = 0; group < pages_.size(); ++group) {
-    const step::GroupTables& tables = step.groups[group];
-    const BlockId* table = tables.blocks.data() + tables.table_offsets[sequence];
+    const std::span<const BlockId> table = tables_.Table(group, step.sequences[sequence].slot);
     uint64_t context = kSeed;
     for (uint32_t p = model_.FirstRead(group, position); p < position; ++p) {
       const BlockId block = table[p / block_size];
       if (block == kNoBlock) {
         return absl::InvalidArgumentError(absl::StrCat("KV group ", group, ": position ", position,
                                                        " reads position ", p,
-                                                       ", whose block was given back"));
+                                                       ", whose block was released"));
       }
       context = SimulatedMix(context, pages_[group][size_t{block_size} * block + p % block_size]);
     }
     const uint64_t kv = SimulatedKv(context, step.tokens[token], position, group);
-    pages_[group][tables.slot_mapping[token]] = kv;
+    pages_[group][step.groups[group].slot_mapping[token]] = kv;
     state = SimulatedMix(state, kv);
   }
   return state;

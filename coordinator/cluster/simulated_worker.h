@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/step/block_tables.h"
 #include "common/step/descriptor.h"
 #include "coordinator/cluster/simulated_model.h"
 #include "coordinator/cluster/worker_client.h"
@@ -77,6 +78,7 @@ class SimulatedWorker : public WorkerClient {
   SimulatedScript script_;
   WorkerConfig config_;
   step::StepLimits limits_;
+  step::BlockTables tables_;
   std::vector<std::vector<uint64_t>> pages_;  // per group: (num_blocks * block_size)
   std::deque<std::vector<uint8_t>> submitted_;
   uint64_t num_steps_ = 0;  // collected

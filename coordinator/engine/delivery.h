@@ -2,8 +2,6 @@
 #ifndef TANDEM_COORDINATOR_ENGINE_DELIVERY_H_
 #define TANDEM_COORDINATOR_ENGINE_DELIVERY_H_
 
-#include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "coordinator/engine/request.h"
@@ -11,10 +9,10 @@
 namespace tandem::coordinator {
 
 struct Delivery {
-  uint64_t arrival;
+  RequestHandle handle;
   std::vector<TokenLogprobs> prompt_logprobs{};
-  std::optional<GeneratedToken> token{};
-  FinishReason reason = FinishReason::kNone;
+  std::vector<GeneratedToken> tokens{};
+  FinishReason reason = FinishReason::kNone;  // why the last of the tokens ends it, if it does
 };
 
 }  // namespace tandem::coordinator

@@ -25,9 +25,6 @@ struct EngineStats {
   int64_t epoch = 0;
 };
 
-// Names one request for as long as the engine lives; request ids are free for others afterwards.
-using RequestHandle = uint64_t;
-
 // The engine as the API sees it. Thread-safe.
 class EngineHandle {
  public:
@@ -37,7 +34,8 @@ class EngineHandle {
   // shutting down or after a worker was lost.
   virtual absl::StatusOr<RequestHandle> Add(Request request) = 0;
   // Ends a request; its blocks are free after the step in flight. Nothing happens when it is over
-  // already, whoever has its id now. No stream call follows the OnEnd(kCancelled) that this causes.
+  // already, also where another request has its id now. No stream call follows the
+  // OnEnd(kCancelled) that this causes.
   virtual void Cancel(RequestHandle handle) = 0;
   virtual EngineStats Stats() const = 0;
 };

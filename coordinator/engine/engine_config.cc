@@ -33,6 +33,7 @@ size_t ScoredRowBytes(const EngineConfig& config) {
 absl::Status EngineConfig::Validate() const {
   TANDEM_RETURN_IF_ERROR(scheduler.Validate());
   TANDEM_RETURN_IF_ERROR(kv_cache.Validate());
+  if (pipeline_depth == 0) return absl::InvalidArgumentError("the pipeline has depth 0");
   if (vocab_size == 0) return absl::InvalidArgumentError("the vocabulary is empty");
   if (MaxScoredTokens() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(

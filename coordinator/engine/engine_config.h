@@ -8,6 +8,8 @@
 #include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
+#include "common/step/codec.h"
+#include "common/step/descriptor.h"
 #include "coordinator/kvcache/kv_config.h"
 #include "coordinator/scheduler/scheduler_config.h"
 
@@ -23,7 +25,9 @@ struct EngineConfig {
   // For the workers' answer to one step. Somewhat above the workers' own, whose error says more.
   Duration step_timeout = std::chrono::seconds(62);
 
-  uint64_t max_result_bytes = 4 << 20;  // what a StepResult may take, as the workers were told
+  // What a StepResult may take, as the workers were told.
+  uint64_t max_result_bytes = step::kDefaultMaxResultBytes;
+  uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight; workers have room for as many
 
   absl::Status Validate() const;
   // The most prompt tokens that one step may score: with the samples of max_num_seqs sequences,
@@ -37,11 +41,14 @@ struct EngineStepTimings {
   int64_t steps = 0;
   int64_t schedule_ns = 0;
   int64_t build_ns = 0;
-  int64_t submit_ns = 0;  // encode and send
+  int64_t submit_ns = 0;  // serialize and send
   int64_t wait_ns = 0;
   int64_t apply_ns = 0;
+  int64_t deliver_ns = 0;
 
-  int64_t coordinator_ns() const { return schedule_ns + build_ns + submit_ns + apply_ns; }
+  int64_t coordinator_ns() const {
+    return schedule_ns + build_ns + submit_ns + apply_ns + deliver_ns;
+  }
 };
 
 }  // namespace tandem::coordinator

@@ -1,11 +1,12 @@
 #include "coordinator/engine/engine_core.h"
 
 #include <chrono>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
-#include "coordinator/engine/result_check.h"
+#include "coordinator/engine/apply.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -30,88 +31,84 @@ SchedulerConfig WithScoredTokens(const EngineConfig& config) {
   return scheduler;
 }
 
-// The row's log-probabilities: the token's own comes first.
-TokenLogprobs ToTokenLogprobs(std::vector<step::TokenLogprob> values) {
-  TokenLogprobs logprobs{.token = values.front()};
-  values.erase(values.begin());
-  logprobs.top = std::move(values);
-  return logprobs;
-}
-
 }  // namespace
 
 EngineCore::EngineCore(EngineConfig config, WorkerGroup workers)
     : config_(std::move(config)),
-      workers_(std::move(workers)),
+      pipeline_(std::move(workers), config_.pipeline_depth, config_.vocab_size,
+                config_.step_timeout),
       kv_(config_.kv_cache),
       scheduler_(WithScoredTokens(config_), kv_),
       builder_(config_.kv_cache.block_size, static_cast<uint32_t>(config_.kv_cache.groups.size())) {
   TANDEM_CHECK_OK(config_.Validate());
 }
 
-void EngineCore::Add(Request request, uint64_t arrival) {
-  auto generation = std::make_unique<Generation>(arrival, std::move(request));
+void EngineCore::Add(Request request, RequestHandle handle) {
+  auto generation = std::make_shared<Generation>(handle, std::move(request));
   scheduler_.Enqueue(*generation);
-  const bool is_new = generations_.emplace(arrival, std::move(generation)).second;
-  TANDEM_CHECK(is_new) << "arrival " << arrival << " twice";
+  const bool is_new = generations_.emplace(handle, std::move(generation)).second;
+  TANDEM_CHECK(is_new) << "handle " << handle << " twice";
 }
 
 absl::Status EngineCore::Step() {
+  TANDEM_RETURN_IF_ERROR(FillPipeline());
+  if (pipeline_.empty()) return absl::OkStatus();
   Stopwatch watch;
-  const Plan plan = scheduler_.Schedule();
-  if (plan.entries.empty()) return absl::OkStatus();
-  watch.Lap(timings_.schedule_ns);
-
-  const step::StepDescriptor& step = builder_.Build(plan, StepId{++last_step_}, config_.epoch);
-  watch.Lap(timings_.build_ns);
-
-  const Deadline deadline = Deadline::After(config_.step_timeout);
-  TANDEM_RETURN_IF_ERROR(workers_.Submit(step, deadline));
-  watch.Lap(timings_.submit_ns);
-
-  TANDEM_ASSIGN_OR_RETURN(step::StepResult result, workers_.Collect(deadline));
-  TANDEM_RETURN_IF_ERROR(CheckResult(step, result, config_.vocab_size));
+  TANDEM_ASSIGN_OR_RETURN(Pipeline::Answer answer, pipeline_.Collect());
   watch.Lap(timings_.wait_ns);
-
-  Apply(plan, step, std::move(result));
+  Apply(answer.step, answer.result);
+  spare_.push_back(std::move(answer.step.descriptor));
   watch.Lap(timings_.apply_ns);
+  Deliver();
+  watch.Lap(timings_.deliver_ns);
   ++timings_.steps;
   return absl::OkStatus();
 }
 
-void EngineCore::Apply(const Plan& plan, const step::StepDescriptor& step,
-                       step::StepResult result) {
-  scheduler_.Commit(plan);
-  size_t row = 0;
-  for (size_t entry = 0; entry < plan.entries.size(); ++entry) {
-    Generation& generation = GenerationOf(*plan.entries[entry].sequence);
-    Delivery delivery{.arrival = generation.arrival};
-    const size_t first = row;
-    while (row < step.rows.size() && step.rows[row].token < step.query_offsets[entry + 1]) {
-      ApplyRow(step.rows[row], std::move(result.rows[row]), generation, delivery);
-      ++row;
+absl::Status EngineCore::FillPipeline() {
+  while (!pipeline_.full()) {
+    Stopwatch watch;
+    coordinator::Step step{.plan = scheduler_.Schedule(), .descriptor = {}};
+    watch.Lap(timings_.schedule_ns);
+    if (step.plan.entries.empty()) return absl::OkStatus();
+    if (!spare_.empty()) {
+      step.descriptor = std::move(spare_.back());
+      spare_.pop_back();
     }
-    if (row > first) deliveries_.push_back(std::move(delivery));
+    step.descriptor.step_id = StepId{++last_step_};
+    step.descriptor.epoch = config_.epoch;
+    builder_.Build(step.plan, step.descriptor);
+    scheduler_.Advance(step.plan);
+    watch.Lap(timings_.build_ns);
+    TANDEM_RETURN_IF_ERROR(pipeline_.Submit(std::move(step)));
+    watch.Lap(timings_.submit_ns);
   }
-  TANDEM_CHECK(row == step.rows.size());
-  Deliver();
+  return absl::OkStatus();
 }
 
-void EngineCore::ApplyRow(const step::RowRequest& wanted, step::RowResult row,
-                          Generation& generation, Delivery& delivery) {
-  if ((wanted.wants & step::kWantSample) == 0) {
-    delivery.prompt_logprobs.push_back(ToTokenLogprobs(std::move(row.logprobs)));
-    ++generation.num_scored;
-    return;
+void EngineCore::AbortWorkers(const absl::Status& reason) {
+  pipeline_.Drain(reason);
+  leaving_.clear();
+}
+
+void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& result) {
+  scheduler_.Settle(step.plan);
+  const std::span<const step::RowRequest> rows = step.descriptor.rows;
+  const std::span<const step::RowResult> results = result.rows;
+  size_t begin = 0;
+  for (size_t entry = 0; entry < step.plan.entries.size(); ++entry) {
+    size_t end = begin;
+    while (end < rows.size() && rows[end].token < step.descriptor.query_offsets[entry + 1]) ++end;
+    Generation& generation = GenerationOf(*step.plan.entries[entry].sequence);
+    if (end > begin && generation.state != SequenceState::kFinished) {
+      deliveries_.push_back(ApplyRows(rows.subspan(begin, end - begin),
+                                      results.subspan(begin, end - begin),
+                                      config_.scheduler.max_model_len, generation));
+    }
+    begin = end;
   }
-  const TokenId token = row.tokens[0];
-  generation.tokens.push_back(token);
-  if (generation.request.logits_sink != nullptr) {
-    generation.request.logits_sink->push_back(std::move(row.logits));
-  }
-  delivery.token.emplace(token);
-  if (!row.logprobs.empty()) delivery.token->logprobs = ToTokenLogprobs(std::move(row.logprobs));
-  delivery.reason = generation.ReasonToEnd(token, config_.scheduler.max_model_len);
+  TANDEM_CHECK(begin == rows.size());
+  std::erase_if(leaving_, [](const auto& generation) { return generation->num_in_flight == 0; });
 }
 
 EngineStats EngineCore::Stats() const {

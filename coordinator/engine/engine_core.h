@@ -1,9 +1,12 @@
 // EngineCore: one step of the engine as a function: schedule -> build -> submit -> collect ->
-// apply. No thread, no lock, no clock that decides anything: the same calls give the same steps, so
-// tests and simulations drive it directly and EngineLoop wraps it.
+// apply -> deliver. No thread, no lock, no clock that decides anything: the same calls give the
+// same steps, so tests and simulations drive it directly and EngineLoop wraps it.
 //
-// Single-threaded. Owns the worker group, the KV cache and the generations; a generation's stream
-// hears of its end after its blocks are free.
+// Up to EngineConfig::pipeline_depth steps are in flight: Step submits until the pipeline is full
+// and settles the oldest.
+//
+// Single-threaded. Owns the workers, the KV cache and the generations; a generation's blocks are
+// released before the final call of its stream.
 #ifndef TANDEM_COORDINATOR_ENGINE_ENGINE_CORE_H_
 #define TANDEM_COORDINATOR_ENGINE_ENGINE_CORE_H_
 
@@ -22,7 +25,9 @@
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/engine_config.h"
 #include "coordinator/engine/generation.h"
+#include "coordinator/engine/pipeline.h"
 #include "coordinator/engine/request.h"
+#include "coordinator/engine/step.h"
 #include "coordinator/engine/step_builder.h"
 #include "coordinator/kvcache/block_manager.h"
 #include "coordinator/scheduler/scheduler.h"
@@ -31,8 +36,8 @@ namespace tandem::coordinator {
 
 class EngineCore {
  public:
-  // Told of each generation that leaves, after its blocks are free and before its stream hears of
-  // it.
+  // Called with each generation that leaves, after its blocks are free and before the final call of
+  // its stream.
   using LeaveFn = std::function<void(const Generation&)>;
 
   // `config` is valid; `workers` are brought up with its epoch and block counts.
@@ -40,20 +45,21 @@ class EngineCore {
 
   void set_on_leave(LeaveFn on_leave) { on_leave_ = std::move(on_leave); }
 
-  // `request` has passed RequestCheck; `arrival` rises from call to call and names the generation.
-  void Add(Request request, uint64_t arrival);
+  // `request` has passed RequestCheck; `handle` rises from call to call and names the generation.
+  void Add(Request request, RequestHandle handle);
   // Ends a generation with OnEnd(kCancelled); nothing when it is over already.
-  void Cancel(uint64_t arrival);
-  // Runs one step, if there is anything to do. UNAVAILABLE naming the rank when a worker is lost;
-  // then only EndAll is left.
+  void Cancel(RequestHandle handle);
+  // Settles one step, if there is anything to do. UNAVAILABLE naming the rank when a worker is
+  // lost; then only EndAll is left.
   absl::Status Step();
   // Ends every generation, oldest first.
   void EndAll(const absl::Status& status, FinishReason reason);
 
-  bool idle() const { return scheduler_.idle(); }
+  bool idle() const { return scheduler_.idle() && pipeline_.empty(); }
   // The workers' health. Never blocks.
-  absl::Status Health() const { return workers_.Health(); }
-  void AbortWorkers(const absl::Status& reason) { workers_.Abort(reason); }
+  absl::Status Health() const { return pipeline_.Health(); }
+  // Gives up the steps in flight: the workers are lost.
+  void AbortWorkers(const absl::Status& reason);
 
   const EngineConfig& config() const { return config_; }
   EngineStats Stats() const;
@@ -62,24 +68,27 @@ class EngineCore {
   absl::Status CheckIntegrity() const;
 
  private:
-  void Apply(const Plan& plan, const step::StepDescriptor& step, step::StepResult result);
-  void ApplyRow(const step::RowRequest& wanted, step::RowResult row, Generation& generation,
-                Delivery& delivery);
+  // Submits steps until the pipeline is full or nothing more can run.
+  absl::Status FillPipeline();
+  // The step's tokens and log-probabilities go to their generations, and to deliveries_.
+  void Apply(const coordinator::Step& step, const step::StepResult& result);
   void Deliver();
   // Hands one delivery to its generation, which may have left.
   void DeliverTo(Delivery& delivery);
-  // Takes a generation out, with its blocks, and hands it to the caller for the last word to its
-  // stream.
-  std::unique_ptr<Generation> Leave(uint64_t arrival);
+  // Takes a generation out and releases its blocks; what is left is the final call of its stream.
+  std::shared_ptr<Generation> Leave(RequestHandle handle);
 
   const EngineConfig config_;
-  WorkerGroup workers_;
+  Pipeline pipeline_;
   BlockManager kv_;
   Scheduler scheduler_;
   StepBuilder builder_;
-  absl::flat_hash_map<uint64_t, std::unique_ptr<Generation>> generations_;  // by arrival
+  absl::flat_hash_map<RequestHandle, std::shared_ptr<Generation>> generations_;
+  // Generations that ended while steps in flight name them, until those settle.
+  std::vector<std::shared_ptr<Generation>> leaving_;
   LeaveFn on_leave_;
-  std::vector<Delivery> deliveries_;  // of the step being applied
+  std::vector<Delivery> deliveries_;         // of the step being applied
+  std::vector<step::StepDescriptor> spare_;  // memory of settled steps, for the next ones
   uint64_t last_step_ = 0;
   EngineStepTimings timings_;
 };

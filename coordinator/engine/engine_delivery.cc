@@ -9,9 +9,9 @@
 
 namespace tandem::coordinator {
 
-void EngineCore::Cancel(uint64_t arrival) {
-  if (!generations_.contains(arrival)) return;
-  const std::unique_ptr<Generation> generation = Leave(arrival);
+void EngineCore::Cancel(RequestHandle handle) {
+  if (!generations_.contains(handle)) return;
+  const std::shared_ptr<Generation> generation = Leave(handle);
   generation->request.stream->OnEnd(absl::OkStatus(), FinishReason::kCancelled,
                                     generation->usage());
 }
@@ -22,38 +22,41 @@ void EngineCore::Deliver() {
 }
 
 void EngineCore::DeliverTo(Delivery& delivery) {
-  auto found = generations_.find(delivery.arrival);
+  auto found = generations_.find(delivery.handle);
   if (found == generations_.end()) return;
   const Generation& generation = *found->second;
   if (!delivery.prompt_logprobs.empty()) {
     generation.request.stream->OnPromptLogprobs(std::move(delivery.prompt_logprobs));
   }
-  if (!delivery.token.has_value()) return;
-  if (delivery.reason == FinishReason::kNone) {
-    const bool goes_on = generation.request.stream->OnToken(*delivery.token, FinishReason::kNone,
-                                                            generation.usage());
-    if (!goes_on) Leave(delivery.arrival);
-  } else {
-    const std::unique_ptr<Generation> last = Leave(delivery.arrival);
-    last->request.stream->OnToken(*delivery.token, delivery.reason, last->usage());
+  for (const GeneratedToken& token : delivery.tokens) {
+    if (&token == &delivery.tokens.back() && delivery.reason != FinishReason::kNone) {
+      const std::shared_ptr<Generation> last = Leave(delivery.handle);
+      last->request.stream->OnToken(token, delivery.reason, last->usage());
+      return;
+    }
+    if (!generation.request.stream->OnToken(token, FinishReason::kNone, generation.usage())) {
+      Leave(delivery.handle);
+      return;
+    }
   }
 }
 
-std::unique_ptr<Generation> EngineCore::Leave(uint64_t arrival) {
-  auto node = generations_.extract(arrival);
+std::shared_ptr<Generation> EngineCore::Leave(RequestHandle handle) {
+  auto node = generations_.extract(handle);
   TANDEM_CHECK(!node.empty());
-  std::unique_ptr<Generation> generation = std::move(node.mapped());
+  std::shared_ptr<Generation> generation = std::move(node.mapped());
   scheduler_.Finish(*generation);
+  if (generation->num_in_flight > 0) leaving_.push_back(generation);
   if (on_leave_) on_leave_(*generation);
   return generation;
 }
 
 void EngineCore::EndAll(const absl::Status& status, FinishReason reason) {
-  std::vector<uint64_t> arrivals;
-  for (const auto& [arrival, generation] : generations_) arrivals.push_back(arrival);
-  std::ranges::sort(arrivals);
-  for (uint64_t arrival : arrivals) {
-    const std::unique_ptr<Generation> generation = Leave(arrival);
+  std::vector<RequestHandle> handles;
+  for (const auto& [handle, generation] : generations_) handles.push_back(handle);
+  std::ranges::sort(handles);
+  for (RequestHandle handle : handles) {
+    const std::shared_ptr<Generation> generation = Leave(handle);
     generation->request.stream->OnEnd(status, reason, generation->usage());
   }
 }

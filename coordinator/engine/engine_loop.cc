@@ -12,8 +12,12 @@
 namespace tandem::coordinator {
 namespace {
 
-// How long an idle engine sleeps before it looks after its workers.
+// How long an idle engine sleeps before it checks the health of its workers.
 constexpr auto kIdleWait = std::chrono::milliseconds(100);
+// How often an idle engine accounts for every block, and the most blocks that this is done for: a
+// request that arrives meanwhile waits.
+constexpr auto kIntegrityInterval = std::chrono::minutes(1);
+constexpr int64_t kMostCheckedBlocks = 1 << 18;
 
 constexpr char kStoppingMessage[] = "the server is shutting down";
 
@@ -51,12 +55,12 @@ absl::StatusOr<RequestHandle> EngineLoop::Add(Request request) {
                      core_->config().scheduler.max_num_seqs, " running and ",
                      core_->config().max_queued_requests, " waiting"));
   }
-  const uint64_t arrival = ++last_arrival_;
-  in_flight_[arrival] = {.id = request.id};
+  const RequestHandle handle = ++last_handle_;
+  in_flight_[handle] = {.id = request.id};
   ids_in_flight_.insert(request.id);
-  const bool pushed = inbox_.TryPush({.arrival = arrival, .event = std::move(request)});
+  const bool pushed = inbox_.TryPush({.handle = handle, .event = std::move(request)});
   TANDEM_CHECK(pushed) << "the inbox has room for two events of every request";
-  return arrival;
+  return handle;
 }
 
 void EngineLoop::Cancel(RequestHandle handle) {
@@ -64,7 +68,7 @@ void EngineLoop::Cancel(RequestHandle handle) {
   auto found = in_flight_.find(handle);
   if (state_ != State::kServing || found == in_flight_.end() || found->second.cancelled) return;
   found->second.cancelled = true;
-  const bool pushed = inbox_.TryPush({.arrival = handle, .event = CancelArrival{handle}});
+  const bool pushed = inbox_.TryPush({.handle = handle, .event = CancelRequest{}});
   TANDEM_CHECK(pushed) << "the inbox has room for two events of every request";
 }
 
@@ -84,7 +88,7 @@ EngineLoop::State EngineLoop::state() const {
 }
 
 void EngineLoop::Run() {
-  bool was_idle = false;
+  Deadline next_check = Deadline::After(kIntegrityInterval);
   while (true) {
     HandleInbox();
     if (state() == State::kStopping) return EndAll(absl::OkStatus(), FinishReason::kCancelled);
@@ -93,14 +97,19 @@ void EngineLoop::Run() {
       return Lose(status);
     }
     PublishStats();
-    if (is_idle) {
-      if (!was_idle) {
-        TANDEM_CHECK_OK(core_->CheckIntegrity());
-      }
-      inbox_.WaitNonEmpty(Deadline::After(kIdleWait));
-    }
-    was_idle = is_idle;
+    if (!is_idle) continue;
+    inbox_.WaitNonEmpty(Deadline::After(kIdleWait));
+    if (!next_check.Passed()) continue;
+    if (absl::Status status = CheckIdle(); !status.ok()) return Lose(status);
+    next_check = Deadline::After(kIntegrityInterval);
   }
+}
+
+absl::Status EngineLoop::CheckIdle() const {
+  if (core_->Stats().blocks_total > kMostCheckedBlocks) return absl::OkStatus();
+  const absl::Status status = core_->CheckIntegrity();
+  if (status.ok()) return status;
+  return absl::UnavailableError(absl::StrCat("KV cache accounting: ", status.message()));
 }
 
 void EngineLoop::EndAll(const absl::Status& status, FinishReason reason) {
@@ -112,16 +121,16 @@ void EngineLoop::EndAll(const absl::Status& status, FinishReason reason) {
 void EngineLoop::HandleInbox() {
   for (InboxEvent& item : inbox_.Drain()) {
     if (auto* request = std::get_if<Request>(&item.event)) {
-      core_->Add(std::move(*request), item.arrival);
+      core_->Add(std::move(*request), item.handle);
     } else {
-      core_->Cancel(item.arrival);
+      core_->Cancel(item.handle);
     }
   }
 }
 
 void EngineLoop::OnLeave(const Generation& generation) {
   std::lock_guard lock(mutex_);
-  in_flight_.erase(generation.arrival);
+  in_flight_.erase(generation.handle);
   ids_in_flight_.erase(generation.request.id);
   stats_ = core_->Stats();
 }
@@ -141,9 +150,9 @@ void EngineLoop::Lose(const absl::Status& status) {
       Transition(State::kLost);
     }
   }
-  // Workers may end first when everybody is told to stop.
+  // Workers may end first when all processes are told to stop.
   if (state() == State::kStopping) return EndAll(absl::OkStatus(), FinishReason::kCancelled);
-  TANDEM_LOG(kError) << "worker lost: " << lost_message_;
+  TANDEM_LOG(kError) << "engine lost: " << lost_message_;
   EndAll(absl::UnavailableError(lost_message_), FinishReason::kNone);
   if (on_lost_) on_lost_(status);
 }

@@ -1,7 +1,7 @@
 // EngineLoop: EngineCore on a thread of its own behind a bounded inbox; what the API edge talks to.
 //
 // States:  kServing --worker lost--> kLost      every request ends with UNAVAILABLE naming the
-// rank, on_lost is told
+// rank, on_lost is called
 //          kServing --Shutdown-----> kStopping --> kStopped     every request ends with kCancelled
 //          kLost    --Shutdown-----> kStopped
 // (Recovery will be one more way out of kLost, back to kServing with a higher epoch.)
@@ -55,13 +55,10 @@ class EngineLoop final : public EngineHandle {
   EngineStepTimings Timings() const;
 
  private:
-  struct CancelArrival {
-    uint64_t arrival;
-  };
-  using Event = std::variant<Request, CancelArrival>;
+  struct CancelRequest {};
   struct InboxEvent {
-    uint64_t arrival;  // of the request
-    Event event;
+    RequestHandle handle;
+    std::variant<Request, CancelRequest> event;
   };
   struct InFlight {
     std::string id;
@@ -70,6 +67,10 @@ class EngineLoop final : public EngineHandle {
 
   void Run();
   void HandleInbox();
+  // Accounts for every block, unless there are too many for that. A block with a wrong count of
+  // owners would end up in two sequences, whose tokens would silently be wrong: so a mismatch ends
+  // the engine as a lost worker does. UNAVAILABLE saying what does not agree.
+  absl::Status CheckIdle() const;
   void OnLeave(const Generation& generation);
   void Lose(const absl::Status& status);
   // Ends what is in flight and what is still in the inbox, once the state lets nothing more in.
@@ -87,9 +88,9 @@ class EngineLoop final : public EngineHandle {
   mutable std::mutex mutex_;
   State state_ = State::kServing;                           // guarded by mutex_
   std::string lost_message_;                                // guarded by mutex_
-  absl::flat_hash_map<RequestHandle, InFlight> in_flight_;  // guarded by mutex_; by arrival
+  absl::flat_hash_map<RequestHandle, InFlight> in_flight_;  // guarded by mutex_
   absl::flat_hash_set<std::string> ids_in_flight_;          // guarded by mutex_
-  uint64_t last_arrival_ = 0;                               // guarded by mutex_
+  RequestHandle last_handle_ = 0;                           // guarded by mutex_
   EngineStats stats_;                                       // guarded by mutex_
   EngineStepTimings timings_;                               // guarded by mutex_
 

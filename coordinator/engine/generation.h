@@ -1,4 +1,4 @@
-// Generation: a request being served, a sequence and what is to be drawn from it and for whom.
+// Generation: a request being served, a sequence with its sampling parameters and its stream.
 #ifndef TANDEM_COORDINATOR_ENGINE_GENERATION_H_
 #define TANDEM_COORDINATOR_ENGINE_GENERATION_H_
 
@@ -12,8 +12,8 @@
 namespace tandem::coordinator {
 
 struct Generation : Sequence {
-  Generation(uint64_t arrival_number, Request incoming)
-      : Sequence(arrival_number, std::move(incoming.prompt)), request(std::move(incoming)) {
+  Generation(RequestHandle request_handle, Request incoming)
+      : Sequence(request_handle, std::move(incoming.prompt)), request(std::move(incoming)) {
     scores_prompt = request.sampling.prompt_logprobs.has_value();
   }
 

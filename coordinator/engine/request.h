@@ -1,5 +1,5 @@
-// A generation request as the engine takes it: tokens in, tokens out; and the seam to whoever
-// listens.
+// A generation request as the engine takes it: tokens in, tokens out; and the stream that they go
+// to.
 #ifndef TANDEM_COORDINATOR_ENGINE_REQUEST_H_
 #define TANDEM_COORDINATOR_ENGINE_REQUEST_H_
 
@@ -14,6 +14,10 @@
 #include "common/step/result.h"
 
 namespace tandem::coordinator {
+
+// Names one request for as long as the engine lives, rising in the order of arrival; request ids
+// are free for others afterwards.
+using RequestHandle = uint64_t;
 
 // Validated sampling parameters with every default filled in.
 struct Sampling {

@@ -53,7 +53,7 @@ absl::Status CheckSampling(const Sampling& sampling, uint32_t vocab_size) {
 
 absl::Status RequestCheck::Check(const Request& request) const {
   if (request.id.empty()) return absl::InvalidArgumentError("the request id is empty");
-  if (request.stream == nullptr) return absl::InvalidArgumentError("nobody listens");
+  if (request.stream == nullptr) return absl::InvalidArgumentError("the request has no stream");
   TANDEM_RETURN_IF_ERROR(admission_.Check(request.prompt.size(), request.sampling.max_tokens));
   TANDEM_RETURN_IF_ERROR(CheckIds("prompt token", request.prompt, vocab_size_));
   TANDEM_RETURN_IF_ERROR(CheckIds("stop token", request.sampling.end_ids, vocab_size_));

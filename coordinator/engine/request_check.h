@@ -1,4 +1,4 @@
-// RequestCheck: what the engine demands of a request, whoever sends it: a step must never fail
+// RequestCheck: what the engine demands of a request, whatever sent it: a step must never fail
 // because of what one client asked. Immutable, hence thread-safe.
 #ifndef TANDEM_COORDINATOR_ENGINE_REQUEST_CHECK_H_
 #define TANDEM_COORDINATOR_ENGINE_REQUEST_CHECK_H_

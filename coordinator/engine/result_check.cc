@@ -9,30 +9,38 @@ bool IsToken(TokenId token, uint32_t vocab_size) {
   return token >= 0 && static_cast<uint32_t>(token) < vocab_size;
 }
 
-// Their number is right.
+// Their number is right. Each token of a row has its own; a row without a sample has them once.
 bool LogprobsAgree(const step::RowRequest& wanted, const step::RowResult& row,
                    uint32_t vocab_size) {
   for (const step::TokenLogprob& one : row.logprobs) {
     if (!IsToken(one.token, vocab_size) || one.rank == 0 || one.rank > vocab_size) return false;
   }
-  size_t next = 0;
-  if (wanted.wants & step::kWantSampleLogprob) {
-    if (row.logprobs[next++].token != row.tokens[0]) return false;
-  }
-  for (TokenId id : wanted.logprobs_of) {
-    if (row.logprobs[next++].token != id) return false;
+  const size_t stride = step::NumLogprobs(wanted);
+  for (size_t begin = 0; begin < row.logprobs.size(); begin += stride) {
+    size_t next = begin;
+    if (wanted.wants & step::kWantSampleLogprob) {
+      if (row.logprobs[next++].token != row.tokens[begin / stride]) return false;
+    }
+    for (TokenId id : wanted.logprobs_of) {
+      if (row.logprobs[next++].token != id) return false;
+    }
   }
   return true;
 }
 
 bool RowAgrees(const step::RowRequest& wanted, const step::RowResult& row, uint32_t vocab_size) {
-  const size_t samples = (wanted.wants & step::kWantSample) != 0 ? 1 : 0;
-  const size_t logits = (wanted.wants & step::kWantLogits) != 0 ? vocab_size : 0;
-  if (row.tokens.size() != samples || row.logits.size() != logits ||
-      row.logprobs.size() != step::NumLogprobs(wanted)) {
+  const bool samples = (wanted.wants & step::kWantSample) != 0;
+  const size_t num_tokens = row.tokens.size();
+  if (samples ? num_tokens < 1 || num_tokens > wanted.max_tokens : num_tokens > 0) return false;
+  const size_t num_results = samples ? num_tokens : 1;
+  const size_t num_logits = (wanted.wants & step::kWantLogits) != 0 ? vocab_size : 0;
+  if (row.logits.size() != num_results * num_logits ||
+      row.logprobs.size() != num_results * step::NumLogprobs(wanted)) {
     return false;
   }
-  if (samples == 1 && !IsToken(row.tokens[0], vocab_size)) return false;
+  for (TokenId token : row.tokens) {
+    if (!IsToken(token, vocab_size)) return false;
+  }
   return LogprobsAgree(wanted, row, vocab_size);
 }
 

@@ -15,14 +15,14 @@ step::StepKind KindOf(const Plan& plan) {
 
 // Random numbers are keyed by (seed, index of the drawn token), so they do not depend on the batch
 // or on preemption.
-step::RowSampling SamplingOf(const Generation& generation) {
+step::RowSampling SamplingOf(const Generation& generation, uint32_t position) {
   const Sampling& sampling = generation.request.sampling;
   step::RowSampling row{.temperature = sampling.temperature,
                         .top_p = sampling.top_p,
                         .min_p = sampling.min_p,
                         .top_k = sampling.top_k,
                         .seed = sampling.seed,
-                        .position = generation.num_tokens()};
+                        .position = position};
   if (generation.num_generated() < sampling.min_tokens) row.banned = sampling.end_ids;
   return row;
 }
@@ -32,90 +32,90 @@ void WantTop(uint32_t top_n, step::RowRequest& row) {
   row.top_n = top_n;
 }
 
-}  // namespace
-
-const step::StepDescriptor& StepBuilder::Build(const Plan& plan, StepId step_id, Epoch epoch) {
-  Clear();
-  step_.step_id = step_id;
-  step_.epoch = epoch;
-  step_.kind = KindOf(plan);
-  for (const PlanEntry& entry : plan.entries) AddEntry(entry);
-  step_.num_scheduled_tokens = static_cast<uint32_t>(step_.tokens.size());
-  step_.num_seqs_active = static_cast<uint32_t>(step_.sequences.size());
-  return step_;
-}
-
-void StepBuilder::Clear() {
-  step_.tokens.clear();
-  step_.positions.clear();
-  step_.query_offsets.assign(1, 0);
-  step_.sequences.clear();
-  step_.groups.resize(num_groups_);
-  for (step::GroupTables& group : step_.groups) {
-    group.table_offsets.assign(1, 0);
-    group.blocks.clear();
-    group.slot_mapping.clear();
-  }
-  step_.rows.clear();
-  step_.sampling.clear();
-}
-
-void StepBuilder::AddEntry(const PlanEntry& entry) {
-  const Generation& generation = GenerationOf(*entry.sequence);
-  const uint32_t begin = generation.num_computed;
-  const uint32_t end = begin + entry.num_tokens;
-  step_.tokens.insert(step_.tokens.end(), generation.tokens.begin() + begin,
-                      generation.tokens.begin() + end);
-  for (uint32_t position = begin; position < end; ++position) {
-    step_.positions.push_back(static_cast<int32_t>(position));
-  }
-  step_.query_offsets.push_back(static_cast<uint32_t>(step_.tokens.size()));
-  step_.sequences.push_back(
-      {.slot = generation.slot, .query_len = entry.num_tokens, .context_len = end});
-  AddTables(generation, entry.num_tokens);
-  AddScoredRows(generation, begin, entry.num_tokens);
-  if (entry.samples) AddSampledRow(generation);
-}
-
-void StepBuilder::AddTables(const Sequence& sequence, uint32_t num_tokens) {
-  const uint32_t begin = sequence.num_computed;
-  for (uint32_t group = 0; group < num_groups_; ++group) {
-    const BlockTable& table = sequence.blocks.tables()[group];
-    step::GroupTables& out = step_.groups[group];
-    const size_t first = out.blocks.size();
-    out.blocks.resize(first + table.blocks.size());
-    for (size_t i = 0; i < table.blocks.size(); ++i) out.blocks[first + i] = table.blocks[i].id();
-    out.table_offsets.push_back(static_cast<uint32_t>(out.blocks.size()));
-    for (uint32_t position = begin; position < begin + num_tokens; ++position) {
-      const BlockId block = table.blocks[position / block_size_].id();
-      out.slot_mapping.push_back(static_cast<int32_t>(static_cast<uint32_t>(block) * block_size_ +
-                                                      position % block_size_));
-    }
-  }
-}
-
-void StepBuilder::AddScoredRows(const Generation& generation, uint32_t begin, uint32_t num_tokens) {
-  const auto [first, end] = generation.PositionsToScore(begin, begin + num_tokens);
-  const uint32_t first_token = static_cast<uint32_t>(step_.tokens.size()) - num_tokens;
+// Rows of the entry's tokens that score prompt tokens.
+void AddScoredRows(const Generation& generation, const PlanEntry& entry,
+                   step::StepDescriptor& out) {
+  const auto [first, end] = generation.PositionsToScore(entry.begin, entry.end());
+  const uint32_t first_token = static_cast<uint32_t>(out.tokens.size()) - entry.num_tokens;
   for (uint32_t position = first; position < end; ++position) {
-    step::RowRequest row{.token = first_token + (position - begin),
+    step::RowRequest row{.token = first_token + (position - entry.begin),
                          .wants = step::kWantLogprobsOf,
                          .logprobs_of = {generation.tokens[position + 1]}};
     WantTop(*generation.request.sampling.prompt_logprobs, row);
-    step_.rows.push_back(std::move(row));
+    out.rows.push_back(std::move(row));
   }
 }
 
-void StepBuilder::AddSampledRow(const Generation& generation) {
-  step::RowRequest row{.token = static_cast<uint32_t>(step_.tokens.size() - 1),
-                       .wants = step::kWantSample};
+void AddSampledRow(const Generation& generation, const PlanEntry& entry,
+                   step::StepDescriptor& out) {
+  step::RowRequest row{.token = static_cast<uint32_t>(out.tokens.size() - 1)};
   if (generation.request.want_logits) row.wants |= step::kWantLogits;
   if (const auto& top_n = generation.request.sampling.logprobs; top_n.has_value()) {
     row.wants |= step::kWantSampleLogprob;
     WantTop(*top_n, row);
   }
-  step_.rows.push_back(std::move(row));
-  step_.sampling.push_back(SamplingOf(generation));
+  out.rows.push_back(std::move(row));
+  out.sampling.push_back(SamplingOf(generation, entry.end()));
+}
+
+}  // namespace
+
+void StepBuilder::Build(const Plan& plan, step::StepDescriptor& out) const {
+  Clear(out);
+  out.kind = KindOf(plan);
+  for (const PlanEntry& entry : plan.entries) AddEntry(entry, out);
+  out.num_scheduled_tokens = static_cast<uint32_t>(out.tokens.size());
+  out.num_seqs_active = static_cast<uint32_t>(out.sequences.size());
+}
+
+void StepBuilder::Clear(step::StepDescriptor& out) const {
+  out.tokens.clear();
+  out.positions.clear();
+  out.query_offsets.assign(1, 0);
+  out.sequences.clear();
+  out.groups.resize(num_groups_);
+  for (step::GroupDeltas& group : out.groups) {
+    group.tables.clear();
+    group.blocks.clear();
+    group.slot_mapping.clear();
+  }
+  out.rows.clear();
+  out.sampling.clear();
+}
+
+void StepBuilder::AddEntry(const PlanEntry& entry, step::StepDescriptor& out) const {
+  const Generation& generation = GenerationOf(*entry.sequence);
+  out.tokens.insert(out.tokens.end(), generation.tokens.begin() + entry.begin,
+                    generation.tokens.begin() + entry.end());
+  for (uint32_t position = entry.begin; position < entry.end(); ++position) {
+    out.positions.push_back(static_cast<int32_t>(position));
+  }
+  out.query_offsets.push_back(static_cast<uint32_t>(out.tokens.size()));
+  out.sequences.push_back(
+      {.slot = generation.slot, .query_len = entry.num_tokens, .context_len = entry.end()});
+  AddTables(entry, out);
+  AddScoredRows(generation, entry, out);
+  if (entry.samples) AddSampledRow(generation, entry, out);
+}
+
+void StepBuilder::AddTables(const PlanEntry& entry, step::StepDescriptor& out) const {
+  const Sequence& sequence = *entry.sequence;
+  for (uint32_t g = 0; g < num_groups_; ++g) {
+    const BlockTable& table = sequence.blocks.tables()[g];
+    step::GroupDeltas& group = out.groups[g];
+    const step::TableDelta delta{.length_before = sequence.num_blocks_sent,
+                                 .length_after = static_cast<uint32_t>(table.blocks.size()),
+                                 .first_live = table.first_live};
+    group.tables.push_back(delta);
+    for (uint32_t i = delta.first_appended(); i < delta.length_after; ++i) {
+      group.blocks.push_back(table.blocks[i].id());
+    }
+    for (uint32_t position = entry.begin; position < entry.end(); ++position) {
+      const BlockId block = table.blocks[position / block_size_].id();
+      group.slot_mapping.push_back(static_cast<int32_t>(static_cast<uint32_t>(block) * block_size_ +
+                                                        position % block_size_));
+    }
+  }
 }
 
 }  // namespace tandem::coordinator

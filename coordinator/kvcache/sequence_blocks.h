@@ -31,6 +31,10 @@ class SequenceBlocks {
   // One per KV group; none before the first allocation.
   const std::vector<BlockTable>& tables() const { return tables_; }
   bool empty() const { return tables_.empty(); }
+  // The length of every group's table, released blocks included.
+  uint32_t num_blocks() const {
+    return tables_.empty() ? 0 : static_cast<uint32_t>(tables_[0].blocks.size());
+  }
 
  private:
   friend class BlockManager;

@@ -10,10 +10,10 @@ std::string Plan::DebugString() const {
     absl::StrAppend(&text, text.empty() ? "" : " ", parts...);
   };
   for (const PlanEntry& entry : entries) {
-    append(entry.phase == Phase::kDecode ? "decode " : "prefill ", entry.sequence->arrival, "+",
+    append(entry.phase == Phase::kDecode ? "decode " : "prefill ", entry.sequence->handle, "+",
            entry.num_tokens);
   }
-  for (const Sequence* sequence : preempted) append("preempted ", sequence->arrival);
+  for (const Sequence* sequence : preempted) append("preempted ", sequence->handle);
   return text;
 }
 

@@ -1,4 +1,5 @@
-// Plan: what the scheduler decided for one step. A value; the sequences it names are borrowed.
+// Plan: what the scheduler decided for one step. A value; the sequences that it names are borrowed
+// and outlive the step.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_PLAN_H_
 #define TANDEM_COORDINATOR_SCHEDULER_PLAN_H_
 
@@ -12,19 +13,22 @@ namespace tandem::coordinator {
 
 struct PlanEntry {
   Sequence* sequence = nullptr;
-  uint32_t num_tokens = 0;  // from sequence->num_computed on
+  uint32_t begin = 0;       // the first token that the step computes
+  uint32_t num_tokens = 0;  // from `begin` on
   Phase phase = Phase::kPrefill;
   // True when the step computes the sequence's last token, so that the next one is drawn.
   bool samples = false;
+
+  uint32_t end() const { return begin + num_tokens; }
   bool operator==(const PlanEntry&) const = default;
 };
 
 struct Plan {
-  std::vector<PlanEntry> entries;    // decodes first, then prefills, each by arrival
+  std::vector<PlanEntry> entries;    // decodes first, then prefills, each by handle
   uint32_t num_tokens = 0;           // of all entries
   std::vector<Sequence*> preempted;  // sent back to waiting to make room, latest arrival first
   bool operator==(const Plan&) const = default;
-  // "decode 3+1 prefill 4+512 preempted 5": arrival + tokens.
+  // "decode 3+1 prefill 4+512 preempted 5": handle + tokens.
   std::string DebugString() const;
 };
 

@@ -1,6 +1,7 @@
 #include "coordinator/scheduler/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
@@ -9,14 +10,14 @@
 namespace tandem::coordinator {
 namespace {
 
-// Where `sequence` stands in a list ordered by arrival.
+// Where `sequence` stands in a list ordered by handle.
 template <typename List>
-auto FindByArrival(List& list, const Sequence& sequence) {
+auto FindByHandle(List& list, const Sequence& sequence) {
   auto place = std::lower_bound(
-      list.begin(), list.end(), sequence.arrival,
-      [](const Sequence* other, uint64_t arrival) { return other->arrival < arrival; });
+      list.begin(), list.end(), sequence.handle,
+      [](const Sequence* other, uint64_t handle) { return other->handle < handle; });
   TANDEM_CHECK(place != list.end() && *place == &sequence)
-      << "sequence " << sequence.arrival << " is not where its state says";
+      << "sequence " << sequence.handle << " is not where its state says";
   return place;
 }
 
@@ -32,91 +33,102 @@ void Scheduler::Enqueue(Sequence& sequence) {
   const Sequence* last = !waiting_.empty()   ? waiting_.back()
                          : !running_.empty() ? running_.back()
                                              : nullptr;
-  TANDEM_CHECK(last == nullptr || last->arrival < sequence.arrival) << "arrivals must rise";
+  TANDEM_CHECK(last == nullptr || last->handle < sequence.handle) << "handles must rise";
   sequence.state = SequenceState::kWaiting;
   waiting_.push_back(&sequence);
 }
 
 Plan Scheduler::Schedule() {
   Plan plan;
-  budget_tokens_ = config_.max_num_batched_tokens;
-  budget_scored_tokens_ = config_.max_scored_tokens;
+  StepBudget budget{.tokens = config_.max_num_batched_tokens,
+                    .scored_tokens = config_.max_scored_tokens,
+                    .admitted_blocks = config_.max_admitted_blocks,
+                    .given = std::vector<uint32_t>(config_.max_num_seqs)};
   if (config_.policy == SchedulingPolicy::kDecodeFirst) {
-    ScheduleRunning(Phase::kDecode, plan);
-    ScheduleRunning(Phase::kPrefill, plan);
-    AdmitWaiting(plan);
+    ScheduleRunning(Phase::kDecode, budget, plan);
+    ScheduleRunning(Phase::kPrefill, budget, plan);
+    AdmitWaiting(budget, plan);
   } else {
-    ScheduleRunning(Phase::kPrefill, plan);
-    AdmitWaiting(plan);
-    ScheduleRunning(Phase::kDecode, plan);
+    ScheduleRunning(Phase::kPrefill, budget, plan);
+    AdmitWaiting(budget, plan);
+    ScheduleRunning(Phase::kDecode, budget, plan);
   }
-  CollectEntries(plan);
-  TANDEM_CHECK(!plan.entries.empty() || idle())
+  CollectEntries(budget, plan);
+  TANDEM_CHECK(!plan.entries.empty() || idle() || num_in_flight_ > 0)
       << running_.size() << " running and " << waiting_.size() << " waiting make no step";
   return plan;
 }
 
-uint32_t Scheduler::TokensFor(const Sequence& sequence, uint32_t missing) const {
-  const uint32_t most = std::min({missing, config_.chunked_prefill_size, budget_tokens_});
-  return sequence.is_scored() ? std::min(most, budget_scored_tokens_) : most;
+uint32_t Scheduler::TokensFor(const Sequence& sequence, uint32_t missing,
+                              const StepBudget& budget) const {
+  const uint32_t most = std::min({missing, config_.chunked_prefill_size, budget.tokens});
+  return sequence.is_scored() ? std::min(most, budget.scored_tokens) : most;
 }
 
-void Scheduler::TakeBudget(Sequence& sequence, uint32_t num_tokens) {
-  sequence.num_scheduled = num_tokens;
-  budget_tokens_ -= num_tokens;
-  if (sequence.is_scored()) budget_scored_tokens_ -= num_tokens;
+void Scheduler::TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const {
+  budget.given[sequence.slot] = num_tokens;
+  budget.tokens -= num_tokens;
+  if (sequence.is_scored()) budget.scored_tokens -= num_tokens;
 }
 
-void Scheduler::ScheduleRunning(Phase phase, Plan& plan) {
-  for (size_t i = 0; i < running_.size() && budget_tokens_ > 0; ++i) {
+void Scheduler::ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan) {
+  for (size_t i = 0; i < running_.size() && budget.tokens > 0; ++i) {
     Sequence& sequence = *running_[i];
-    if (sequence.phase() != phase || sequence.num_scheduled > 0) continue;
-    const uint32_t num_tokens = TokensFor(sequence, sequence.num_missing());
+    if (sequence.phase() != phase || budget.given[sequence.slot] > 0) continue;
+    const uint32_t num_tokens = TokensFor(sequence, sequence.num_missing(), budget);
     if (num_tokens == 0) continue;
-    if (!GrowOrPreempt(sequence, sequence.num_computed + num_tokens, plan)) return;
-    TakeBudget(sequence, num_tokens);
+    if (!GrowOrPreempt(sequence, sequence.num_scheduled + num_tokens, budget, plan)) return;
+    TakeTokens(sequence, num_tokens, budget);
   }
 }
 
-bool Scheduler::GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, Plan& plan) {
+bool Scheduler::GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudget& budget,
+                              Plan& plan) {
   while (!kv_.Grow(sequence.blocks, num_tokens)) {
+    if (num_in_flight_ > 0) {
+      budget.tokens = 0;
+      return false;
+    }
     const bool is_latest = running_.back() == &sequence;
-    PreemptLatest(plan);
+    PreemptLatest(budget, plan);
     if (is_latest) return false;
   }
   return true;
 }
 
-void Scheduler::PreemptLatest(Plan& plan) {
+void Scheduler::PreemptLatest(StepBudget& budget, Plan& plan) {
   Sequence& latest = *running_.back();
-  budget_tokens_ += latest.num_scheduled;
-  if (latest.is_scored()) budget_scored_tokens_ += latest.num_scheduled;
+  const uint32_t given = std::exchange(budget.given[latest.slot], 0);
+  budget.tokens += given;
+  if (latest.is_scored()) budget.scored_tokens += given;
   LeaveRunning(latest);
   latest.state = SequenceState::kWaiting;
-  latest.num_computed = 0;
   ++latest.num_preemptions;
   ++num_preemptions_;
   waiting_.push_front(&latest);
   plan.preempted.push_back(&latest);
 }
 
-void Scheduler::AdmitWaiting(Plan& plan) {
+void Scheduler::AdmitWaiting(StepBudget& budget, Plan& plan) {
   // A step that had to take blocks away has none for newcomers.
   if (!plan.preempted.empty()) return;
-  while (!waiting_.empty() && budget_tokens_ > 0 && !free_slots_.empty()) {
-    if (!TryAdmit(*waiting_.front())) return;
+  while (!waiting_.empty() && budget.tokens > 0 && !free_slots_.empty()) {
+    if (!TryAdmit(*waiting_.front(), budget)) return;
     waiting_.pop_front();
   }
 }
 
-bool Scheduler::TryAdmit(Sequence& sequence) {
+bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
   // Nothing became free since it did not fit.
   if (sequence.refused_at == kv_.num_returns()) return false;
-  const PrefixMatch match = sequence.scores_prompt
-                                ? PrefixMatch{}
-                                : kv_.Match(sequence.tokens, sequence.prefix_hashes);
-  const uint32_t num_tokens = TokensFor(sequence, sequence.num_tokens() - match.num_tokens);
+  const PrefixMatch match =
+      sequence.scores_prompt ? PrefixMatch{} : kv_.Match(sequence.tokens, sequence.prefix_hashes);
+  const uint32_t num_tokens = TokensFor(sequence, sequence.num_tokens() - match.num_tokens, budget);
   if (num_tokens == 0) return false;
+  const uint32_t num_blocks = kv_.config().BlocksFor(match.num_tokens + num_tokens) *
+                              static_cast<uint32_t>(kv_.config().groups.size());
+  const bool is_first = budget.admitted_blocks == config_.max_admitted_blocks;
+  if (num_blocks > budget.admitted_blocks && !is_first) return false;
   // All its tokens must find room now, although blocks are allocated chunk by chunk: fewer are
   // preempted half-way.
   if (!kv_.Start(sequence.blocks, match, match.num_tokens + num_tokens, sequence.num_tokens(),
@@ -126,33 +138,50 @@ bool Scheduler::TryAdmit(Sequence& sequence) {
   }
   if (sequence.num_preemptions == 0) sequence.num_cached = match.num_tokens;
   sequence.state = SequenceState::kRunning;
-  sequence.num_computed = match.num_tokens;
-  TakeBudget(sequence, num_tokens);
+  sequence.num_computed = sequence.num_scheduled = match.num_tokens;
   sequence.slot = free_slots_.back();
   free_slots_.pop_back();
+  TakeTokens(sequence, num_tokens, budget);
+  budget.admitted_blocks -= std::min(num_blocks, budget.admitted_blocks);
   running_.push_back(&sequence);
   return true;
 }
 
-void Scheduler::CollectEntries(Plan& plan) const {
+void Scheduler::CollectEntries(const StepBudget& budget, Plan& plan) const {
   for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
     for (Sequence* sequence : running_) {
-      if (sequence->num_scheduled == 0 || sequence->phase() != phase) continue;
+      const uint32_t num_tokens = budget.given[sequence->slot];
+      if (num_tokens == 0 || sequence->phase() != phase) continue;
       plan.entries.push_back({.sequence = sequence,
-                              .num_tokens = sequence->num_scheduled,
+                              .begin = sequence->num_scheduled,
+                              .num_tokens = num_tokens,
                               .phase = phase,
-                              .samples = sequence->num_scheduled == sequence->num_missing()});
-      plan.num_tokens += sequence->num_scheduled;
+                              .samples = num_tokens == sequence->num_missing()});
+      plan.num_tokens += num_tokens;
     }
   }
 }
 
-void Scheduler::Commit(const Plan& plan) {
+void Scheduler::Advance(const Plan& plan) {
+  ++num_in_flight_;
   for (const PlanEntry& entry : plan.entries) {
     Sequence& sequence = *entry.sequence;
-    TANDEM_CHECK(sequence.num_scheduled == entry.num_tokens);
-    sequence.num_computed += entry.num_tokens;
-    sequence.num_scheduled = 0;
+    TANDEM_CHECK(sequence.num_scheduled == entry.begin);
+    sequence.num_scheduled = entry.end();
+    sequence.num_blocks_sent = sequence.blocks.num_blocks();
+    ++sequence.num_in_flight;
+  }
+}
+
+void Scheduler::Settle(const Plan& plan) {
+  TANDEM_CHECK(num_in_flight_ > 0) << "no step is in flight";
+  --num_in_flight_;
+  for (const PlanEntry& entry : plan.entries) {
+    Sequence& sequence = *entry.sequence;
+    --sequence.num_in_flight;
+    if (sequence.state == SequenceState::kFinished) continue;
+    TANDEM_CHECK(sequence.num_computed == entry.begin);
+    sequence.num_computed = entry.end();
     kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
   }
 }
@@ -161,26 +190,26 @@ void Scheduler::Finish(Sequence& sequence) {
   if (sequence.state == SequenceState::kRunning) {
     LeaveRunning(sequence);
   } else if (sequence.state == SequenceState::kWaiting) {
-    waiting_.erase(FindByArrival(waiting_, sequence));
+    waiting_.erase(FindByHandle(waiting_, sequence));
   }
   sequence.state = SequenceState::kFinished;
 }
 
 void Scheduler::LeaveRunning(Sequence& sequence) {
-  running_.erase(FindByArrival(running_, sequence));
+  running_.erase(FindByHandle(running_, sequence));
   kv_.Release(sequence.blocks);
   free_slots_.push_back(sequence.slot);
-  sequence.num_scheduled = 0;
+  sequence.num_computed = sequence.num_scheduled = sequence.num_blocks_sent = 0;
 }
 
 absl::Status Scheduler::CheckOrder() const {
   const Sequence* previous = nullptr;
   const auto check = [&](const Sequence* sequence, SequenceState state) {
-    const bool rises = previous == nullptr || previous->arrival < sequence->arrival;
+    const bool rises = previous == nullptr || previous->handle < sequence->handle;
     previous = sequence;
     if (rises && sequence->state == state) return absl::OkStatus();
     return absl::InternalError(
-        absl::StrCat("sequence ", sequence->arrival, " is in the wrong place or state"));
+        absl::StrCat("sequence ", sequence->handle, " is in the wrong place or state"));
   };
   for (const Sequence* sequence : running_) {
     TANDEM_RETURN_IF_ERROR(check(sequence, SequenceState::kRunning));
@@ -189,7 +218,7 @@ absl::Status Scheduler::CheckOrder() const {
     TANDEM_RETURN_IF_ERROR(check(sequence, SequenceState::kWaiting));
     if (!sequence->blocks.empty()) {
       return absl::InternalError(
-          absl::StrCat("sequence ", sequence->arrival, " waits and holds blocks"));
+          absl::StrCat("sequence ", sequence->handle, " waits and holds blocks"));
     }
   }
   return absl::OkStatus();
@@ -204,9 +233,8 @@ absl::Status Scheduler::CheckIntegrity() const {
     slots.push_back(sequence->slot);
     live.push_back(&sequence->blocks);
     TANDEM_RETURN_IF_ERROR(
-        Annotate(kv_.CheckWindow(sequence->blocks, sequence->num_computed,
-                                 sequence->num_computed + sequence->num_scheduled),
-                 absl::StrCat("sequence ", sequence->arrival)));
+        Annotate(kv_.CheckWindow(sequence->blocks, sequence->num_computed, sequence->num_scheduled),
+                 absl::StrCat("sequence ", sequence->handle)));
   }
   for (uint32_t slot : slots) {
     if (slot >= slot_seen.size() || slot_seen[slot]) {

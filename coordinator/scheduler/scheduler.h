@@ -3,15 +3,20 @@
 // and sends nothing.
 //
 //   scheduler.Enqueue(sequence);
-//   Plan plan = scheduler.Schedule();      // blocks are allocated, sequences marked
-//   ... the step runs ...
-//   scheduler.Commit(plan);                // its tokens count as computed
+//   Plan plan = scheduler.Schedule();      // blocks are allocated, sequences admitted
+//   scheduler.Advance(plan);               // submitted: its tokens count as scheduled
+//   ... the step runs; others may be scheduled and submitted behind it ...
+//   scheduler.Settle(plan);                // its tokens count as computed
 //   sequence.tokens.push_back(drawn);
-//   scheduler.Finish(sequence);            // at any time between steps
+//   scheduler.Finish(sequence);            // at any time
 //
-// First come, first served: whoever runs arrived before whoever waits, and only the latest arrival
-// is ever preempted (its blocks are dropped, its tokens kept, and it waits at the front). So the
-// oldest sequence always moves on and nobody starves. What is enqueued has passed Admission. A
+// A sequence whose next token is still to be drawn waits for it. Finish gives blocks back at once,
+// also those of steps in flight: docs/decisions/0009-steps-in-a-pipeline.md says why that is safe.
+// What a plan names must live until the plan has settled.
+//
+// First come, first served: a running sequence has come before every waiting one, and only the
+// latest is ever preempted (its blocks are dropped, its tokens kept, and it waits at the front). So
+// the oldest sequence always moves on and none starves. What is enqueued has passed Admission. A
 // step's cost is linear in running sequences, never in waiting ones or in blocks. Single-threaded
 // (the engine thread). Sequences are borrowed from Enqueue until Finish.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_H_
@@ -31,15 +36,19 @@ namespace tandem::coordinator {
 
 class Scheduler {
  public:
-  // `config` is valid; `kv` is borrowed and used by nobody else.
+  // `config` is valid; `kv` is borrowed and used by nothing else.
   Scheduler(const SchedulerConfig& config, BlockManager& kv);
 
   void Enqueue(Sequence& sequence);
-  // Empty only when nothing waits or runs. Commit, or Finish of every sequence, comes before the
-  // next call.
+  // Empty only when nothing waits or runs, or when all that could run waits for steps in flight.
+  // Advance comes before the next call.
   Plan Schedule();
-  // The step of `plan` was computed. Before the drawn tokens are appended.
-  void Commit(const Plan& plan);
+  // The step of `plan` was submitted.
+  void Advance(const Plan& plan);
+  // The step of `plan`, the oldest in flight, was computed: full blocks become visible to other
+  // prompts. Before the drawn tokens are appended. A sequence that has finished since only leaves
+  // the flight.
+  void Settle(const Plan& plan);
   // Takes a sequence out, wherever it stands, and returns its blocks.
   void Finish(Sequence& sequence);
 
@@ -52,28 +61,35 @@ class Scheduler {
   absl::Status CheckIntegrity() const;
 
  private:
-  // What the step has left for the next `missing` tokens of `sequence`.
-  uint32_t TokensFor(const Sequence& sequence, uint32_t missing) const;
-  void TakeBudget(Sequence& sequence, uint32_t num_tokens);
+  // What is left of the step being scheduled.
+  struct StepBudget {
+    uint32_t tokens = 0;
+    uint32_t scored_tokens = 0;
+    uint32_t admitted_blocks = 0;
+    std::vector<uint32_t> given{};  // tokens by slot
+  };
+
+  // What the budget has for the next `missing` tokens of `sequence`.
+  uint32_t TokensFor(const Sequence& sequence, uint32_t missing, const StepBudget& budget) const;
+  void TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
   // Gives tokens to running sequences of one phase, oldest first, while the budget lasts.
-  void ScheduleRunning(Phase phase, Plan& plan);
-  void AdmitWaiting(Plan& plan);
-  bool TryAdmit(Sequence& sequence);
-  // Makes room for `num_tokens` of `sequence`, at the cost of later arrivals. False when it was
-  // itself the latest.
-  bool GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, Plan& plan);
-  void PreemptLatest(Plan& plan);
-  void CollectEntries(Plan& plan) const;
+  void ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan);
+  void AdmitWaiting(StepBudget& budget, Plan& plan);
+  bool TryAdmit(Sequence& sequence, StepBudget& budget);
+  // Makes room for `num_tokens` of `sequence`, at the cost of later ones. False when it was itself
+  // the latest, or when blocks may come back as steps in flight settle: then the budget is spent.
+  bool GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudget& budget, Plan& plan);
+  void PreemptLatest(StepBudget& budget, Plan& plan);
+  void CollectEntries(const StepBudget& budget, Plan& plan) const;
   void LeaveRunning(Sequence& sequence);
   absl::Status CheckOrder() const;
 
   const SchedulerConfig config_;
   BlockManager& kv_;
-  std::deque<Sequence*> waiting_;   // by arrival
-  std::vector<Sequence*> running_;  // by arrival, all before waiting_
+  std::deque<Sequence*> waiting_;   // by handle
+  std::vector<Sequence*> running_;  // by handle, all before waiting_
   std::vector<uint32_t> free_slots_;
-  uint32_t budget_tokens_ = 0;  // of the step being scheduled, as the next
-  uint32_t budget_scored_tokens_ = 0;
+  uint32_t num_in_flight_ = 0;  // steps that were submitted and have not settled
   int64_t num_preemptions_ = 0;
 };
 

@@ -9,8 +9,8 @@
 
 namespace tandem::coordinator {
 
-// Who gets a step's tokens first. kDecodeFirst keeps the time between tokens even; kPrefillFirst
-// the time to the first one short.
+// Which phase gets a step's tokens first. kDecodeFirst keeps the time between tokens even;
+// kPrefillFirst the time to the first one short.
 enum class SchedulingPolicy { kDecodeFirst, kPrefillFirst };
 
 struct SchedulerConfig {
@@ -20,6 +20,9 @@ struct SchedulerConfig {
   uint32_t chunked_prefill_size = 512;  // the most prefill tokens of one sequence in one step
   uint32_t max_model_len = 0;           // prompt and generated tokens
   uint32_t max_scored_tokens = UINT32_MAX;  // of one step, of sequences whose prompt is scored
+  // Block ids that newly admitted sequences bring to one step, over all KV groups: a long shared
+  // prefix is many at once. The first of a step may bring more.
+  uint32_t max_admitted_blocks = 1 << 16;
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
 
   // INVALID_ARGUMENT in the words of the command line's flags.

@@ -17,37 +17,40 @@ enum class SequenceState { kNew, kWaiting, kRunning, kFinished };
 // The next token of a running sequence: its only missing one (decode), or one of several (prefill).
 enum class Phase { kPrefill, kDecode };
 
-// The owner appends to `tokens`; everything else is the scheduler's to change.
+// The owner appends to `tokens`; everything else is the scheduler's to change. Three counts of
+// leading tokens: num_computed <= num_scheduled <= num_tokens().
 struct Sequence {
-  Sequence(uint64_t arrival_number, std::vector<TokenId> prompt)
-      : arrival(arrival_number),
+  Sequence(uint64_t request_handle, std::vector<TokenId> prompt)
+      : handle(request_handle),
         prompt_len(static_cast<uint32_t>(prompt.size())),
         tokens(std::move(prompt)) {}
 
-  const uint64_t arrival;  // strictly rising in the order of Enqueue
+  const uint64_t handle;  // of the request; strictly rising in the order of Enqueue
   const uint32_t prompt_len;
   std::vector<TokenId> tokens;  // prompt and generated; kept when preempted
 
   // Every prompt token's row is wanted: nothing of the prompt may come from the prefix cache, and
   // the step's result bounds how many tokens go at a time.
   bool scores_prompt = false;
-  bool is_scored() const { return scores_prompt && num_computed < prompt_len; }
+  bool is_scored() const { return scores_prompt && num_scheduled < prompt_len; }
 
   SequenceState state = SequenceState::kNew;
-  uint32_t num_computed = 0;   // leading tokens whose K and V stand in `blocks`
-  uint32_t num_scheduled = 0;  // tokens of the step in flight
+  uint32_t num_computed = 0;   // tokens whose K and V stand in `blocks`
+  uint32_t num_scheduled = 0;  // tokens that submitted steps compute, settled or not
+  uint32_t num_in_flight = 0;  // submitted steps that name this sequence and have not settled
   uint32_t num_cached = 0;     // prompt tokens found in the prefix cache when it first ran
   uint32_t num_preemptions = 0;
   uint32_t slot = 0;                 // while running; stable, below max_num_seqs
   PrefixHashes prefix_hashes;        // of `tokens`
   uint64_t refused_at = UINT64_MAX;  // BlockManager::num_returns() when it last did not fit
   SequenceBlocks blocks;
+  uint32_t num_blocks_sent = 0;  // per KV group: of the tables that submitted steps have described
 
   uint32_t num_tokens() const { return static_cast<uint32_t>(tokens.size()); }
   uint32_t num_generated() const { return num_tokens() - prompt_len; }
-  uint32_t num_missing() const { return num_tokens() - num_computed; }
+  uint32_t num_missing() const { return num_tokens() - num_scheduled; }
   Phase phase() const {
-    return num_computed > 0 && num_missing() == 1 ? Phase::kDecode : Phase::kPrefill;
+    return num_scheduled > 0 && num_missing() == 1 ? Phase::kDecode : Phase::kPrefill;
   }
 };
 

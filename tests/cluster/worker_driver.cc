@@ -37,22 +37,26 @@ absl::StatusOr<std::unique_ptr<WorkerDriver>> WorkerDriver::Start(
 void WorkerDriver::Reset() { context_len_ = 0; }
 
 // Blocks from the last one of the group down, over and over where a window needs only some of them.
-step::GroupTables WorkerDriver::TablesOf(const coordinator::KvGroup& group, uint32_t begin) const {
-  step::GroupTables tables;
-  const uint32_t num_blocks = (context_len_ + block_size_ - 1) / block_size_;
-  const uint32_t first_live = workers_.engine.kv_cache.FirstLiveBlock(group, begin);
-  tables.table_offsets = {0, num_blocks};
-  for (uint32_t i = 0; i < num_blocks; ++i) {
-    const uint32_t from_last = group.window_tokens == 0 ? i : i % group.num_blocks;
-    tables.blocks.push_back(
-        i < first_live ? kNoBlock : static_cast<BlockId>(group.num_blocks - 1 - from_last));
+step::GroupDeltas WorkerDriver::TablesOf(const coordinator::KvGroup& group, uint32_t begin) const {
+  step::GroupDeltas group_deltas;
+  const auto length = [&](uint32_t tokens) { return (tokens + block_size_ - 1) / block_size_; };
+  const auto block_of = [&](uint32_t index) {
+    const uint32_t from_last = group.window_tokens == 0 ? index : index % group.num_blocks;
+    return static_cast<BlockId>(group.num_blocks - 1 - from_last);
+  };
+  const step::TableDelta delta{.length_before = length(begin),
+                               .length_after = length(context_len_),
+                               .first_live = workers_.engine.kv_cache.FirstLiveBlock(group, begin)};
+  group_deltas.tables = {delta};
+  for (uint32_t i = delta.first_appended(); i < delta.length_after; ++i) {
+    group_deltas.blocks.push_back(block_of(i));
   }
   for (uint32_t position = begin; position < context_len_; ++position) {
-    tables.slot_mapping.push_back(tables.blocks[position / block_size_] *
-                                      static_cast<int32_t>(block_size_) +
-                                  static_cast<int32_t>(position % block_size_));
+    group_deltas.slot_mapping.push_back(block_of(position / block_size_) *
+                                            static_cast<int32_t>(block_size_) +
+                                        static_cast<int32_t>(position % block_size_));
   }
-  return tables;
+  return group_deltas;
 }
 
 absl::StatusOr<step::StepResult> WorkerDriver::Step(const std::vector<TokenId>& tokens,
@@ -68,7 +72,7 @@ absl::StatusOr<step::StepResult> WorkerDriver::Step(const std::vector<TokenId>& 
   step.num_seqs_active = 1;
   step.tokens = tokens;
   step.query_offsets = {0, count};
-  step.sequences = {{.slot = 0, .adapter = -1, .query_len = count, .context_len = context_len_}};
+  step.sequences = {{.slot = 0, .query_len = count, .context_len = context_len_}};
   for (uint32_t position = begin; position < context_len_; ++position) {
     step.positions.push_back(static_cast<int32_t>(position));
   }

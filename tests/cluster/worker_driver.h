@@ -36,7 +36,7 @@ class WorkerDriver {
   WorkerDriver(coordinator::Workers workers, uint32_t block_size)
       : workers_(std::move(workers)), block_size_(block_size) {}
   // Of a step that begins at position `begin` and ends at `context_len_`.
-  step::GroupTables TablesOf(const coordinator::KvGroup& group, uint32_t begin) const;
+  step::GroupDeltas TablesOf(const coordinator::KvGroup& group, uint32_t begin) const;
   absl::StatusOr<step::StepResult> Step(const std::vector<TokenId>& tokens,
                                         std::vector<step::RowRequest> rows);
 

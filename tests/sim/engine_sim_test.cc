@@ -20,7 +20,7 @@ namespace {
 struct SimulatedClient {
   Request request;  // without stream
   std::shared_ptr<RecordingStream> stream;
-  uint64_t arrival = 0;
+  uint64_t handle = 0;
   bool cancelled = false;
 };
 
@@ -82,6 +82,7 @@ struct SimParams {
   Groups groups;
   SchedulingPolicy policy;
   uint64_t seed;
+  uint32_t depth = 1;  // of the pipeline
 };
 
 std::string Name(const SimParams& p) {
@@ -91,7 +92,7 @@ std::string Name(const SimParams& p) {
   return "Block" + std::to_string(p.block_size) + "Chunk" + std::to_string(p.chunk) +
          (p.prefix_cache ? "Cache" : "NoCache") + groups +
          (p.policy == SchedulingPolicy::kDecodeFirst ? "DecodeFirst" : "PrefillFirst") + "Seed" +
-         std::to_string(p.seed);
+         std::to_string(p.seed) + (p.depth > 1 ? "Depth" + std::to_string(p.depth) : "");
 }
 
 std::vector<SimParams> AllParams() {
@@ -109,6 +110,9 @@ std::vector<SimParams> AllParams() {
                                               : SchedulingPolicy::kPrefillFirst,
                            .seed = seed});
           }
+          // Steps that overlap: chunks of a prompt behind each other, and other sequences.
+          all.push_back(all.back());
+          all.back().depth = 2 + all.size() % 2;
         }
       }
     }
@@ -129,6 +133,7 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
                                .chunked_prefill_size = p.chunk,
                                .max_model_len = max_model_len,
                                .policy = p.policy};
+    engine.config.pipeline_depth = p.depth;
     KvCacheConfig& kv = engine.config.kv_cache;
     kv.block_size = p.block_size;
     kv.enable_prefix_cache = p.prefix_cache;
@@ -150,6 +155,7 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
   static SimulatedEngine Ample(const SimParams& p) {
     SimulatedEngine engine = Scarce(p);
     engine.ranks = 1;
+    engine.config.pipeline_depth = 1;
     engine.config.scheduler.max_num_batched_tokens = 1024;
     engine.config.scheduler.chunked_prefill_size = 1024;
     engine.config.kv_cache.enable_prefix_cache = false;
@@ -182,10 +188,10 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
   void Arrive(EngineCore& core, Workload& workload) {
     clients_.push_back(workload.NewClient());
     SimulatedClient& client = clients_.back();
-    client.arrival = clients_.size();
+    client.handle = clients_.size();
     Request request = client.request;
     request.stream = client.stream;
-    core.Add(std::move(request), client.arrival);
+    core.Add(std::move(request), client.handle);
   }
 
   static void CheckClient(const SimParams& p, const SimulatedClient& client) {
@@ -245,7 +251,7 @@ TEST_P(EngineSimTest, EveryRequestGetsTheTokensThatItGetsAlone) {
     ASSERT_LT(step, 200000) << "the engine does not come to an end";
     while (clients_.size() < kClients && workload.Chance(25)) Arrive(*core, workload);
     if (workload.Chance(2) && !clients_.empty()) {
-      core->Cancel(clients_[workload.Below(clients_.size())].arrival);
+      core->Cancel(clients_[workload.Below(clients_.size())].handle);
     }
     ASSERT_NO_FATAL_FAILURE(CheckedStep(*core));
   }

@@ -203,7 +203,7 @@ void WorkerLife::ServeSteps() {
       return;  // closed: a command waits, or the coordinator is gone
     step::StepResult result;
     if (step.ok()) {
-      result = RunStep(*step);
+      result = RunStep(*std::move(step));
     } else {
       result.status = step.status();
     }
@@ -218,21 +218,17 @@ absl::StatusOr<step::StepDescriptor> WorkerLife::ReceiveStep(uint32_t* receive_u
   TANDEM_ASSIGN_OR_RETURN(transport::Frame frame, channel_->Receive(Deadline::After(kIdlePoll)));
   const int64_t begin = NowMicros();
   TANDEM_ASSIGN_OR_RETURN(step::StepDescriptor step, step::DecodeDescriptor(frame));
-  if (!step.has_sampling) {
-    const auto deadline = Deadline::After(std::chrono::milliseconds(config_->step_timeout_ms));
-    TANDEM_ASSIGN_OR_RETURN(transport::Frame second, channel_->Receive(deadline));
-    TANDEM_RETURN_IF_ERROR(step::DecodeSampling(second, step));
-  }
   *receive_us = static_cast<uint32_t>(NowMicros() - begin);
   return step;
 }
 
-step::StepResult WorkerLife::RunStep(const step::StepDescriptor& step) {
+step::StepResult WorkerLife::RunStep(step::StepDescriptor step) {
   const auto deadline = Deadline::After(std::chrono::milliseconds(config_->step_timeout_ms));
-  absl::StatusOr<step::StepResult> result = runner_->Run(step, deadline);
+  const StepId step_id = step.step_id;
+  absl::StatusOr<step::StepResult> result = runner_->Run(std::move(step), deadline);
   if (result.ok()) return *std::move(result);
   step::StepResult failed;
-  failed.step_id = step.step_id;
+  failed.step_id = step_id;
   failed.status = result.status();
   return failed;
 }

@@ -52,7 +52,7 @@ class WorkerLife {
   // Steps until the channel closes.
   void ServeSteps();
   absl::StatusOr<step::StepDescriptor> ReceiveStep(uint32_t* receive_us);
-  step::StepResult RunStep(const step::StepDescriptor& step);
+  step::StepResult RunStep(step::StepDescriptor step);
   absl::Status SendResult(const step::StepResult& result);
 
   // What the stream's thread reaches into while this thread waits: set and cleared under the mutex.

@@ -48,7 +48,6 @@ step::StepDescriptor EmptyStep(size_t num_groups) {
   step.kind = step::StepKind::kDecode;
   step.query_offsets = {0};
   step.groups.resize(num_groups);
-  for (auto& group : step.groups) group.table_offsets = {0};
   return step;
 }
 
@@ -77,12 +76,9 @@ void PadDecode(const step::StepDescriptor& step, uint32_t batch, step::StepDescr
     padded.tokens.push_back(0);
     padded.positions.push_back(0);
     padded.query_offsets.push_back(s + 1);
-    padded.sequences.push_back({.slot = 0, .adapter = -1, .query_len = 1, .context_len = 0});
-    for (auto& group : padded.groups) {
-      group.table_offsets.push_back(group.table_offsets.back());
-      group.slot_mapping.push_back(-1);
-    }
-    padded.rows.push_back({.token = s, .wants = step::kWantSample, .top_n = 0, .logprobs_of = {}});
+    padded.sequences.push_back({.slot = 0, .query_len = 1, .context_len = 0});
+    for (auto& group : padded.groups) group.slot_mapping.push_back(-1);
+    padded.rows.push_back({.token = s, .logprobs_of = {}});
     padded.sampling.push_back({.temperature = 0.0f, .banned = {}});
   }
   padded.num_scheduled_tokens = padded.num_seqs_active = batch;
@@ -116,7 +112,7 @@ absl::Status DecodeGraphs::CaptureOne(uint32_t batch, StepBuffers& buffers,
                                       kernels::Backend& backend, const EncodeStep& encode) {
   PadDecode(EmptyStep(limits_.num_blocks.size()), batch, padded_);
   Entry entry{.batch = batch, .inputs = {}, .graph = nullptr};
-  TANDEM_ASSIGN_OR_RETURN(entry.inputs, buffers.Stage(padded_));
+  entry.inputs = buffers.Stage(padded_, step::BlockTables(limits_));
   const Batch fixed = AtFixedTables(entry.inputs.batch);
 
   backend.BeginEncode(kernels::EncodeMode::kRun);

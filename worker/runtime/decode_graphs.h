@@ -7,7 +7,7 @@
 //   - block tables are uploaded as narrow as the step allows, like any step's, and spread to
 //     tables of the largest stride that only graphs read.
 // Padded sequences have one token at position 0, context length 0 (attention gives zeros and reads
-// no table), slot -1 (written nowhere) and a greedy sampling row whose sample nobody looks at.
+// no table), slot -1 (written nowhere) and a greedy sampling row whose sample is not used.
 // Collectives are part of a graph. All ranks see the same steps and so take the same graphs. One
 // thread.
 #ifndef TANDEM_WORKER_RUNTIME_DECODE_GRAPHS_H_

@@ -10,6 +10,7 @@
 #include "worker/runtime/planner.h"
 
 namespace tandem::worker {
+
 absl::StatusOr<RunnerPlan> ModelRunner::Prepare() {
   TANDEM_ASSIGN_OR_RETURN(RunnerPlan plan, MakePlan(model_, options_));
   TANDEM_ASSIGN_OR_RETURN(activations_, model_.backend().Allocate(plan.activation_bytes));
@@ -20,8 +21,8 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
                                 std::unique_ptr<Communicator> comm) {
   // What the epoch before had is given back first. The communicator is kept also when this fails:
   // others may hold it, to abort it.
-  graphs_.reset();
-  buffers_.reset();
+  slots_.clear();
+  next_slot_ = 0;
   kv_.reset();
   comm_ = std::move(comm);
   const model::ModelSpec& spec = model_.spec();
@@ -33,49 +34,65 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   kernels::Backend& backend = model_.backend();
   TANDEM_ASSIGN_OR_RETURN(KvCache kv,
                           KvCache::Create(spec, model_.plan(), options_, num_blocks, backend));
-  TANDEM_ASSIGN_OR_RETURN(StepBuffers buffers, StepBuffers::Create(limits_, backend));
   kv_.emplace(std::move(kv));
-  buffers_.emplace(std::move(buffers));
+  tables_ = step::BlockTables(limits_);
   epoch_ = epoch;
-  return UsesGraphs(backend, options_) ? CaptureGraphs() : absl::OkStatus();
+  slots_.reserve(step::kPipelineDepth);
+  for (uint32_t i = 0; i < step::kPipelineDepth; ++i) {
+    TANDEM_ASSIGN_OR_RETURN(StepBuffers buffers, StepBuffers::Create(limits_, backend));
+    slots_.emplace_back(std::move(buffers));
+    if (UsesGraphs(backend, options_)) TANDEM_RETURN_IF_ERROR(CaptureGraphs(slots_.back()));
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<step::StepResult> ModelRunner::Run(const step::StepDescriptor& step,
-                                                  Deadline deadline) {
-  TANDEM_CHECK(kv_.has_value()) << "Run before Start";
+absl::StatusOr<step::StepResult> ModelRunner::Run(step::StepDescriptor step, Deadline deadline) {
+  TANDEM_ASSIGN_OR_RETURN(const StepTicket ticket, Begin(std::move(step), deadline));
+  return Finish(ticket);
+}
+
+absl::StatusOr<StepTicket> ModelRunner::Begin(step::StepDescriptor step, Deadline deadline) {
+  TANDEM_CHECK(!slots_.empty()) << "Begin before Start";
   if (step.epoch != epoch_) {
     return absl::FailedPreconditionError(
         absl::StrCat("step of epoch ", step.epoch.value, " for a worker of epoch ", epoch_.value));
   }
-  TANDEM_RETURN_IF_ERROR(step::Validate(step, limits_));
-  if (step.sampling.size() > limits_.max_seqs) {
-    return absl::InvalidArgumentError(absl::StrCat("step wants ", step.sampling.size(),
-                                                   " samples, at most ", limits_.max_seqs,
-                                                   " are planned for"));
-  }
-  step::StepResult result;
-  result.step_id = step.step_id;
-  result.epoch = step.epoch;
-  result.rank = static_cast<uint32_t>(model_.plan().rank);
+  TANDEM_RETURN_IF_ERROR(step::Validate(step, limits_, tables_));
+  StepSlot& slot = slots_[next_slot_];
+  TANDEM_CHECK(!slot.in_flight) << slots_.size() << " steps are in flight already";
+  tables_.Apply(step);
+  slot.step = std::move(step);
+  slot.timings = {};
 
   kernels::Backend& backend = model_.backend();
   const int64_t begin = NowMicros();
-  {
-    StepGuard guard;
-    TANDEM_RETURN_IF_ERROR(Encode(step));
-    const int64_t encoded = NowMicros();
-    TANDEM_RETURN_IF_ERROR(backend.Submit(deadline));
-    result.timings.encode_us = static_cast<uint32_t>(encoded - begin);
-    result.timings.submit_us = static_cast<uint32_t>(NowMicros() - encoded);
-    if (absl::Status violation = NoteViolation(guard.Check()); !violation.ok()) {
-      (void)backend.Wait();  // the stream still runs on our buffers
-      return violation;
-    }
+  StepGuard guard;
+  Encode(slot);
+  const int64_t encoded = NowMicros();
+  TANDEM_RETURN_IF_ERROR(backend.Submit(deadline));
+  slot.timings.encode_us = static_cast<uint32_t>(encoded - begin);
+  slot.timings.submit_us = static_cast<uint32_t>(NowMicros() - encoded);
+  if (absl::Status violation = NoteViolation(guard.Check()); !violation.ok()) {
+    (void)backend.Wait();  // the stream still runs on our buffers
+    return violation;
   }
-  const int64_t submitted = NowMicros();
-  TANDEM_RETURN_IF_ERROR(backend.Wait());
-  result.timings.wait_us = static_cast<uint32_t>(NowMicros() - submitted);
-  if (model_.plan().rank == 0) Collect(step, result);
+  slot.in_flight = true;
+  const StepTicket ticket{.slot = next_slot_};
+  next_slot_ = (next_slot_ + 1) % slots_.size();
+  return ticket;
+}
+
+absl::StatusOr<step::StepResult> ModelRunner::Finish(StepTicket ticket) {
+  StepSlot& slot = slots_.at(ticket.slot);
+  TANDEM_CHECK(slot.in_flight) << "slot " << ticket.slot << " has no step";
+  slot.in_flight = false;
+  const int64_t begin = NowMicros();
+  TANDEM_RETURN_IF_ERROR(model_.backend().Wait());
+  slot.timings.wait_us = static_cast<uint32_t>(NowMicros() - begin);
+  step::StepResult result;
+  result.step_id = slot.step.step_id;
+  result.timings = slot.timings;
+  if (model_.plan().rank == 0) result.rows = CollectRows(slot);
   return result;
 }
 
@@ -88,76 +105,79 @@ absl::Status ModelRunner::NoteViolation(const absl::Status& violation) {
   return absl::OkStatus();
 }
 
-absl::Status ModelRunner::CaptureGraphs() {
+absl::Status ModelRunner::CaptureGraphs(StepSlot& slot) {
   TANDEM_ASSIGN_OR_RETURN(DecodeGraphs graphs,
-                          DecodeGraphs::Capture(limits_, *buffers_, model_.backend(),
+                          DecodeGraphs::Capture(limits_, slot.buffers, model_.backend(),
                                                 [&](const Batch& batch, const HeadBatch& head) {
-                                                  EncodeCompute(batch, head, nullptr);
+                                                  EncodeCompute(batch, head, nullptr, slot.buffers);
                                                 }));
-  graphs_.emplace(std::move(graphs));
+  slot.graphs.emplace(std::move(graphs));
   return absl::OkStatus();
 }
 
-absl::Status ModelRunner::Encode(const step::StepDescriptor& step) {
+void ModelRunner::Encode(StepSlot& slot) {
   kernels::Backend& backend = model_.backend();
-  const step::StepDescriptor* padded = graphs_.has_value() ? graphs_->Pad(step) : nullptr;
-  TANDEM_ASSIGN_OR_RETURN(const StepBuffers::Staged staged,
-                          buffers_->Stage(padded != nullptr ? *padded : step));
+  const step::StepDescriptor* padded =
+      slot.graphs.has_value() ? slot.graphs->Pad(slot.step) : nullptr;
+  const StepBuffers::Staged staged =
+      slot.buffers.Stage(padded != nullptr ? *padded : slot.step, tables_);
   backend.BeginEncode(kernels::EncodeMode::kRun);
-  buffers_->Upload(backend);
+  slot.buffers.Upload(backend);
   if (padded != nullptr) {
-    graphs_->EncodeReplay(staged, backend);
+    slot.graphs->EncodeReplay(staged, backend);
   } else {
-    EncodeCompute(staged.batch, staged.head, &step);
+    EncodeCompute(staged.batch, staged.head, &slot.step, slot.buffers);
   }
   if (staged.head.num_samples + staged.head.num_logprobs > 0) {
-    buffers_->DownloadResults(/*with_logprobs=*/model_.plan().rank == 0, backend);
+    slot.buffers.DownloadResults(/*with_logprobs=*/model_.plan().rank == 0, backend);
   }
-  return absl::OkStatus();
 }
 
 void ModelRunner::EncodeCompute(const Batch& batch, const HeadBatch& head,
-                                const step::StepDescriptor* step) {
+                                const step::StepDescriptor* step, StepBuffers& buffers) {
   Arena arena(activations_.data(), activations_.bytes());
   LayerContext context{.backend = model_.backend(), .comm = comm_.get(), .arena = arena};
   encoder_.Encode(context, batch, head, kv_->pages(),
-                  {.sampled = buffers_->sampled(),
-                   .logprobs = buffers_->logprobs(),
+                  {.sampled = buffers.sampled(),
+                   .logprobs = buffers.logprobs(),
                    .on_logits = [&](const HeadSlice& slice, const float* logits) {
-                     if (step != nullptr) EncodeLogits(*step, slice, logits);
+                     if (step != nullptr) EncodeLogits(*step, slice, logits, buffers);
                    }});
 }
 
 void ModelRunner::EncodeLogits(const step::StepDescriptor& step, const HeadSlice& slice,
-                               const float* logits) {
+                               const float* logits, StepBuffers& buffers) {
   const auto wanted = [&](uint32_t i) {
     return (step.rows[slice.first_row + i].wants & step::kWantLogits) != 0;
   };
   const size_t vocab = model_.spec().vocab_size;
   for (uint32_t begin = 0, end = 0; begin < slice.num_rows; begin = end + 1) {
-    // One copy for rows that stand together.
+    // One copy for adjacent rows.
     for (end = begin; end < slice.num_rows && wanted(end);) ++end;
     if (end == begin) continue;
-    buffers_->DownloadLogits(logits + begin * vocab, (end - begin) * vocab, model_.backend());
+    buffers.DownloadLogits(logits + begin * vocab, (end - begin) * vocab, model_.backend());
   }
 }
 
-void ModelRunner::Collect(const step::StepDescriptor& step, step::StepResult& result) const {
+std::vector<step::RowResult> ModelRunner::CollectRows(const StepSlot& slot) const {
   const size_t vocab = model_.spec().vocab_size;
-  const float* next_logits = buffers_->host_logits();
+  const float* next_logits = slot.buffers.host_logits();
   size_t next_sample = 0, next_logprob = 0;
-  for (const step::RowRequest& wish : step.rows) {
-    step::RowResult& out = result.rows.emplace_back();
-    if ((wish.wants & step::kWantSample) != 0) {
-      out.tokens = {buffers_->host_sampled()[next_sample++]};
+  std::vector<step::RowResult> rows;
+  rows.reserve(slot.step.rows.size());
+  for (const step::RowRequest& wanted : slot.step.rows) {
+    step::RowResult& out = rows.emplace_back();
+    if ((wanted.wants & step::kWantSample) != 0) {
+      out.tokens = {slot.buffers.host_sampled()[next_sample++]};
     }
-    for (uint32_t i = 0; i < step::NumLogprobs(wish); ++i) {
-      out.logprobs.push_back(buffers_->Logprob(next_logprob++));
+    for (uint32_t i = 0; i < step::NumLogprobs(wanted); ++i) {
+      out.logprobs.push_back(slot.buffers.Logprob(next_logprob++));
     }
-    if ((wish.wants & step::kWantLogits) == 0) continue;
+    if ((wanted.wants & step::kWantLogits) == 0) continue;
     out.logits.assign(next_logits, next_logits + vocab);
     next_logits += vocab;
   }
+  return rows;
 }
 
 }  // namespace tandem::worker

@@ -111,8 +111,8 @@ absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& o
   TANDEM_RETURN_IF_ERROR(CountActivations(model, options, plan));
   plan.kv = ShapeOfKv(model.spec, model.shard, options);
   const step::StepLimits limits = LimitsFor(model.spec, options, plan.kv.NumBlocks(0));
-  plan.buffers_bytes = StepBuffers::DeviceBytes(limits);
-  if (model.graphs) plan.graph_bytes = DecodeGraphs::DeviceBytes(limits);
+  plan.buffers_bytes = step::kPipelineDepth * StepBuffers::DeviceBytes(limits);
+  if (model.graphs) plan.graph_bytes = step::kPipelineDepth * DecodeGraphs::DeviceBytes(limits);
   TANDEM_RETURN_IF_ERROR(SizeKvCache(options, plan));
   return plan;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
 
@@ -11,8 +10,6 @@ namespace tandem::worker {
 namespace {
 
 constexpr size_t kAlignment = 64;
-// Ids that one step may ban over all its rows: end ids of every sequence, with room to spare.
-constexpr size_t kMaxBannedPerSeq = 1024;
 
 size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -30,7 +27,7 @@ size_t StagingBytes(const step::StepLimits& limits) {
          groups * (Aligned(tokens * 4) +                          // slots
                    Aligned(seqs * MaxTableStride(limits) * 4)) +  // block tables
          Aligned(seqs * sizeof(kernels::SamplingRow)) +           //
-         Aligned(seqs * kMaxBannedPerSeq * 4) +                   //
+         Aligned(seqs * step::kMaxBannedPerSeq * 4) +             //
          Aligned(tokens * sizeof(kernels::LogProbsRow)) +         //
          Aligned(tokens * step::kMaxLogprobsOf * 4);
 }
@@ -51,7 +48,7 @@ size_t LogitsBytes(const step::StepLimits& limits) {
 
 // Writes rows of a step to the staging area, in order.
 struct HeadWriter {
-  explicit HeadWriter(const step::StepDescriptor& wanted) : step(wanted) {}
+  explicit HeadWriter(const step::StepDescriptor& descriptor) : step(descriptor) {}
 
   // Row `i` of `slice`, whose counts grow by it.
   void Write(uint32_t i, HeadSlice& slice) {
@@ -78,16 +75,16 @@ struct HeadWriter {
   }
 
   void WriteSampling(uint32_t i, HeadSlice& slice) {
-    const step::RowSampling& wish = step.sampling[slice.first_sample + slice.num_samples];
+    const step::RowSampling& wanted = step.sampling[slice.first_sample + slice.num_samples];
     const int32_t begin = banned_end;
-    banned_end += static_cast<int32_t>(wish.banned.size());
-    std::copy(wish.banned.begin(), wish.banned.end(), banned + begin);
-    *sampling++ = {.temperature = wish.temperature,
-                   .top_p = wish.top_p,
-                   .min_p = wish.min_p,
-                   .top_k = wish.top_k,
-                   .seed = wish.seed,
-                   .position = wish.position,
+    banned_end += static_cast<int32_t>(wanted.banned.size());
+    std::copy(wanted.banned.begin(), wanted.banned.end(), banned + begin);
+    *sampling++ = {.temperature = wanted.temperature,
+                   .top_p = wanted.top_p,
+                   .min_p = wanted.min_p,
+                   .top_k = wanted.top_k,
+                   .seed = wanted.seed,
+                   .position = wanted.position,
                    .logits_row = static_cast<int32_t>(i),
                    .banned_begin = begin,
                    .banned_end = banned_end,
@@ -141,31 +138,28 @@ const T* StepBuffers::AppendCopy(std::span<const T> values) {
   return device;
 }
 
-void StepBuffers::StageTables(const step::StepDescriptor& step, const step::GroupTables& tables,
-                              GroupBatch& group) {
-  for (uint32_t s = 0; s < step.num_seqs_active; ++s) {
-    group.table_stride =
-        std::max(group.table_stride, tables.table_offsets[s + 1] - tables.table_offsets[s]);
+void StepBuffers::StageTables(const step::StepDescriptor& step, const step::BlockTables& tables,
+                              size_t group_index, GroupBatch& group) {
+  // Behind a sequence's own context nothing is read; a padded one has none.
+  const auto length = [&](const step::SequenceEntry& seq) {
+    return (seq.context_len + limits_.block_size - 1) / limits_.block_size;
+  };
+  for (const auto& seq : step.sequences) {
+    group.table_stride = std::max(group.table_stride, length(seq));
   }
   int32_t* host = nullptr;
-  group.block_tables =
-      Append<int32_t>(static_cast<size_t>(step.num_seqs_active) * group.table_stride, &host);
-  for (uint32_t s = 0; s < step.num_seqs_active; ++s) {
-    const auto* begin = tables.blocks.data() + tables.table_offsets[s];
-    const auto* end = tables.blocks.data() + tables.table_offsets[s + 1];
-    std::fill(std::copy(begin, end, host), host + group.table_stride, kNoBlock);
+  group.block_tables = Append<int32_t>(step.sequences.size() * group.table_stride, &host);
+  for (const auto& seq : step.sequences) {
+    const BlockId* const table = tables.Table(group_index, seq.slot).data();
+    std::fill(std::copy_n(table, length(seq), host), host + group.table_stride, kNoBlock);
     host += group.table_stride;
   }
 }
 
-absl::StatusOr<HeadBatch> StepBuffers::StageHead(const step::StepDescriptor& step) {
+HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
   size_t num_banned = 0, num_ids = 0;
   for (const auto& row : step.sampling) num_banned += row.banned.size();
   for (const auto& row : step.rows) num_ids += row.logprobs_of.size();
-  if (num_banned > limits_.max_seqs * kMaxBannedPerSeq) {
-    return absl::ResourceExhaustedError(absl::StrCat("step bans ", num_banned, " ids, at most ",
-                                                     limits_.max_seqs * kMaxBannedPerSeq, " fit"));
-  }
   HeadWriter writer(step);
   HeadBatch batch;
   HeadSlice next;  // begins behind what is staged so far
@@ -194,7 +188,8 @@ absl::StatusOr<HeadBatch> StepBuffers::StageHead(const step::StepDescriptor& ste
   return batch;
 }
 
-absl::StatusOr<StepBuffers::Staged> StepBuffers::Stage(const step::StepDescriptor& step) {
+StepBuffers::Staged StepBuffers::Stage(const step::StepDescriptor& step,
+                                       const step::BlockTables& tables) {
   used_ = 0;
   logits_taken_ = 0;
   Staged staged;
@@ -213,15 +208,13 @@ absl::StatusOr<StepBuffers::Staged> StepBuffers::Stage(const step::StepDescripto
     batch.max_query_len = std::max(batch.max_query_len, sequence.query_len);
     batch.max_context_len = std::max(batch.max_context_len, sequence.context_len);
   }
-  for (const auto& tables : step.groups) {
+  for (const auto& group : step.groups) {
     batch.groups.push_back({.block_tables = nullptr,
                             .table_stride = 0,
-                            .slots = AppendCopy<int32_t>(tables.slot_mapping)});
+                            .slots = AppendCopy<int32_t>(group.slot_mapping)});
   }
-  TANDEM_ASSIGN_OR_RETURN(staged.head, StageHead(step));
-  for (size_t g = 0; g < step.groups.size(); ++g) {
-    StageTables(step, step.groups[g], batch.groups[g]);
-  }
+  staged.head = StageHead(step);
+  for (size_t g = 0; g < step.groups.size(); ++g) StageTables(step, tables, g, batch.groups[g]);
   return staged;
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/step/block_tables.h"
 #include "common/step/descriptor.h"
 #include "common/step/result.h"
 #include "kernels/backend.h"
@@ -73,13 +74,13 @@ class StepBuffers {
   // Device memory that Create takes.
   static uint64_t DeviceBytes(const step::StepLimits& limits);
 
-  // Stages `step` (validated against the limits) in host memory. The batch points to where Upload
-  // will put it. RESOURCE_EXHAUSTED when its banned ids do not fit.
+  // Stages `step` (validated against the limits) and the tables of its sequences in host memory.
+  // The batch points to where Upload will put it.
   struct Staged {
     Batch batch;
     HeadBatch head;
   };
-  absl::StatusOr<Staged> Stage(const step::StepDescriptor& step);
+  Staged Stage(const step::StepDescriptor& step, const step::BlockTables& tables);
   // Encodes the one copy of all that Stage staged.
   void Upload(kernels::Backend& backend);
 
@@ -109,9 +110,9 @@ class StepBuffers {
   template <typename T>
   const T* AppendCopy(std::span<const T> values);
 
-  void StageTables(const step::StepDescriptor& step, const step::GroupTables& tables,
-                   GroupBatch& group);
-  absl::StatusOr<HeadBatch> StageHead(const step::StepDescriptor& step);
+  void StageTables(const step::StepDescriptor& step, const step::BlockTables& tables,
+                   size_t group_index, GroupBatch& group);
+  HeadBatch StageHead(const step::StepDescriptor& step);
   LogprobArrays LogprobsIn(const kernels::Buffer& results) const;
 
   step::StepLimits limits_;

@@ -49,13 +49,13 @@ TEST(CodecTest, DescriptorRoundTrips) {
   EXPECT_EQ(*step, ExampleStep());
 }
 
-TEST(CodecTest, CarriesWhatThisVersionDoesNotServe) {
+TEST(CodecTest, CarriesWhatValidateRefuses) {
   StepDescriptor step = ExampleStep();
-  step.model_index = 2;
-  step.sequences[0].adapter = 4;
-  step.tokens[0] = PreviousRow(3);
+  step.tokens[0] = -4;
+  step.groups[0].tables[1].length_before = 100;
   step.rows[0] = {.token = 0,
-                  .wants = kWantTopLogprobs | kWantLogprobsOf | kWantHidden,
+                  .wants = kWantTopLogprobs | kWantLogprobsOf | 64,
+                  .max_tokens = 9,
                   .top_n = 5,
                   .logprobs_of = {1, 2, 3}};
   Frame frame;
@@ -82,48 +82,14 @@ TEST(CodecTest, EncodeReplacesWhatWasThere) {
 TEST(CodecTest, TheHeaderIsLittleEndian) {
   const Frame frame = EncodeExample();
   EXPECT_EQ(Frame(frame.begin(), frame.begin() + 12),
-            (Frame{'T', 'D', 'M', 'P', 2, 0, 0, 0, 1, 0, 0, 0}));
-}
-
-TEST(CodecTest, SamplingFollowsInASecondFrame) {
-  StepDescriptor step = ExampleStep();
-  step.has_sampling = false;
-  Frame first, second;
-  Encode(step, first);
-  EncodeSampling(step.step_id, step.epoch, step.sampling, second);
-  auto decoded = DecodeDescriptor(first);
-  ASSERT_TRUE(decoded.ok()) << decoded.status();
-  EXPECT_FALSE(decoded->has_sampling);
-  EXPECT_TRUE(decoded->sampling.empty());
-  ASSERT_EQ(DecodeSampling(second, *decoded), absl::OkStatus());
-  EXPECT_EQ(*decoded, ExampleStep());
-  // Not twice.
-  EXPECT_EQ(DecodeSampling(second, *decoded).code(), absl::StatusCode::kInvalidArgument);
-}
-
-TEST(CodecTest, SamplingOfAnotherStepOrEpochIsRefused) {
-  StepDescriptor step = ExampleStep();
-  step.has_sampling = false;
-  step.sampling.clear();
-  const StepDescriptor before = step;
-  Frame frame;
-  EncodeSampling(StepId{6}, Epoch{3}, ExampleStep().sampling, frame);
-  EXPECT_EQ(DecodeSampling(frame, step).code(), absl::StatusCode::kInvalidArgument);
-  EncodeSampling(StepId{5}, Epoch{4}, ExampleStep().sampling, frame);
-  EXPECT_EQ(DecodeSampling(frame, step).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(step, before);
+            (Frame{'T', 'D', 'M', 'P', 3, 0, 0, 0, 1, 0, 0, 0}));
 }
 
 TEST(CodecTest, FramesOfOneKindAreNotTakenForAnother) {
-  Frame result, sampling;
+  Frame result;
   Encode(ExampleResult(), result);
-  EncodeSampling(StepId{5}, Epoch{3}, {}, sampling);
-  ExpectRefused(result, "kind 3, not 1");
-  ExpectRefused(sampling, "kind 2, not 1");
+  ExpectRefused(result, "kind 2, not 1");
   EXPECT_FALSE(DecodeResult(EncodeExample()).ok());
-  StepDescriptor step = ExampleStep();
-  step.has_sampling = false;
-  EXPECT_FALSE(DecodeSampling(EncodeExample(), step).ok());
 }
 
 TEST(CodecTest, RefusesAnotherMagicOrVersion) {
@@ -187,20 +153,12 @@ TEST(CodecTest, RefusesMissingUnknownDuplicateAndUnorderedSections) {
   ExpectRefused(swapped, "after section");
 }
 
-TEST(CodecTest, RefusesSamplingThatTheStepDoesNotAnnounce) {
-  Frame frame = EncodeExample();
-  Set32(frame, SectionStarts(frame)[1] - 4, 0);  // the flags end the step section
-  ExpectRefused(frame, "follows in a second frame");
-  Set32(frame, SectionStarts(frame)[1] - 4, 2);
-  ExpectRefused(frame, "unknown flags");
-}
-
 TEST(CodecTest, RefusesCountsThatExceedTheFrame) {
   const Frame frame = EncodeExample();
   const auto starts = SectionStarts(frame);
   // Groups, rows and sampling begin with a count; so do the arrays of the first group.
   for (size_t at : {starts[5] + 8, starts[5] + 12, starts[5] + 16, starts[5] + 20, starts[6] + 8,
-                    starts[6] + 24, starts[7] + 8}) {
+                    starts[6] + 28, starts[7] + 8}) {
     for (uint32_t count : {1000u, 0x40000000u, 0x7fffffffu, 0xffffffffu}) {
       Frame broken = frame;
       Set32(broken, at, count);
@@ -215,7 +173,7 @@ TEST(CodecTest, RefusesCountsThatExceedTheFrame) {
 TEST(CodecTest, RefusesAnUnknownStepKind) {
   Frame frame = EncodeExample();
   for (uint32_t kind : {0u, 4u}) {
-    Set32(frame, kHeaderBytes + 8 + 8 + 8 + 4, kind);
+    Set32(frame, kHeaderBytes + 8 + 8 + 8, kind);
     ExpectRefused(frame, "step kind");
   }
 }
@@ -283,9 +241,29 @@ TEST(ResultCodecTest, MaxResultBytesBoundsTheRealSize) {
   Frame frame;
   Encode(result, frame);
   EXPECT_EQ(frame.size(), MaxResultBytes(step, vocab));
+  // Three tokens, each with all of it.
+  step.rows[1].max_tokens = 3;
+  result.rows[1] = {.tokens = {2, 3, 4}, .logprobs = std::vector<TokenLogprob>(69), .logits = {}};
+  Encode(result, frame);
+  EXPECT_EQ(frame.size(), MaxResultBytes(step, vocab));
   result.status = absl::InternalError(std::string(100000, 'x'));
   Encode(result, frame);
   EXPECT_LE(frame.size(), MaxResultBytes(StepDescriptor(), vocab));
+}
+
+// What a step takes on the wire follows from its tokens, not from the contexts behind them.
+TEST(FrameSizeTest, SteadyDecodeAndAdmission) {
+  constexpr uint32_t kBlockSize = 16;
+  Frame frame;
+  // Every sequence gets a block: the largest steady step.
+  Encode(LargeStep(256, 8192, kBlockSize, 8192 / kBlockSize - 1), frame);
+  EXPECT_LE(frame.size(), 64u << 10);
+  Frame longer;
+  Encode(LargeStep(256, 1 << 20, kBlockSize, (1 << 20) / kBlockSize - 1), longer);
+  EXPECT_EQ(longer.size(), frame.size());
+  // A sequence that is new brings its whole table.
+  Encode(LargeStep(1, 1 << 20, kBlockSize), frame);
+  EXPECT_LE(frame.size(), (256u << 10) + 1024);
 }
 
 }  // namespace

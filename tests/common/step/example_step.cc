@@ -25,12 +25,14 @@ StepDescriptor ExampleStep() {
   step.sequences = {{.slot = 2, .query_len = 1, .context_len = 21},
                     {.slot = 0, .query_len = 3, .context_len = 3}};
   step.groups = {
-      {.table_offsets = {0, 6, 7},
-       .blocks = {3, 4, 5, 6, 15, 8, 0},
+      {.tables = {{.length_before = 5, .length_after = 6, .first_live = 0},
+                  {.length_before = 0, .length_after = 1, .first_live = 0}},
+       .blocks = {8, 0},
        .slot_mapping = {8 * 4 + 0, 0, 1, 2}},
       // Token 20 sees 16..20: blocks 0 to 3 are behind the window.
-      {.table_offsets = {0, 6, 8},
-       .blocks = {kNoBlock, kNoBlock, kNoBlock, 2, 9, 4, 7, 1},
+      {.tables = {{.length_before = 5, .length_after = 6, .first_live = 4},
+                  {.length_before = 0, .length_after = 2, .first_live = 0}},
+       .blocks = {4, 7, 1},
        .slot_mapping = {4 * 4 + 0, 28, 29, 30}},
   };
   step.rows = {{.token = 0, .wants = kWantSample | kWantLogits}, {.token = 3}};
@@ -40,7 +42,24 @@ StepDescriptor ExampleStep() {
   return step;
 }
 
-StepDescriptor LargeStep(uint32_t seqs, uint32_t context_len, uint32_t block_size) {
+BlockTables ExampleTables() {
+  StepDescriptor step;
+  step.sequences = {{.slot = 2, .query_len = 1, .context_len = 20}};
+  step.groups = {
+      {.tables = {{.length_before = 0, .length_after = 5, .first_live = 0}},
+       .blocks = {3, 4, 5, 6, 15},
+       .slot_mapping = {}},
+      {.tables = {{.length_before = 0, .length_after = 5, .first_live = 3}},
+       .blocks = {2, 9},
+       .slot_mapping = {}},
+  };
+  BlockTables tables(ExampleLimits());
+  tables.Apply(step);
+  return tables;
+}
+
+StepDescriptor LargeStep(uint32_t seqs, uint32_t context_len, uint32_t block_size,
+                         uint32_t length_before) {
   StepDescriptor step;
   step.step_id = StepId{1};
   step.epoch = Epoch{1};
@@ -48,17 +67,17 @@ StepDescriptor LargeStep(uint32_t seqs, uint32_t context_len, uint32_t block_siz
   step.num_scheduled_tokens = seqs;
   step.num_seqs_active = seqs;
   step.query_offsets = {0};
-  GroupTables group;
-  group.table_offsets = {0};
-  BlockId next = 0;
+  GroupDeltas group;
+  const uint32_t length = (context_len + block_size - 1) / block_size;
   for (uint32_t s = 0; s < seqs; ++s) {
     step.tokens.push_back(s);
     step.positions.push_back(context_len - 1);
     step.query_offsets.push_back(s + 1);
     step.sequences.push_back({.slot = s, .query_len = 1, .context_len = context_len});
-    for (uint32_t p = 0; p < context_len; p += block_size) group.blocks.push_back(next++);
-    group.table_offsets.push_back(group.blocks.size());
-    group.slot_mapping.push_back(group.blocks.back() * block_size + (context_len - 1) % block_size);
+    group.tables.push_back({.length_before = length_before, .length_after = length});
+    for (uint32_t b = length_before; b < length; ++b) group.blocks.push_back(s * length + b);
+    const uint32_t last = s * length + length - 1;
+    group.slot_mapping.push_back(last * block_size + (context_len - 1) % block_size);
     step.rows.push_back({.token = s});
     step.sampling.push_back({.position = context_len});
   }
@@ -72,7 +91,7 @@ StepLimits LargeLimits(const StepDescriptor& step, uint32_t block_size) {
           .max_model_len = 1u << 20,
           .vocab_size = 150000,
           .block_size = block_size,
-          .num_blocks = {static_cast<uint32_t>(step.groups[0].blocks.size())},
+          .num_blocks = {step.num_seqs_active * step.groups[0].tables[0].length_after},
           .windows = {},
           .max_result_bytes = 1 << 20};
 }

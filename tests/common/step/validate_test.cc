@@ -18,7 +18,6 @@ struct Case {
   const char* name;
   std::function<void(StepDescriptor&)> mutate;
   const char* message;  // part of the error
-  StatusCode code = StatusCode::kInvalidArgument;
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -28,8 +27,8 @@ class ValidateRule : public testing::TestWithParam<Case> {};
 TEST_P(ValidateRule, RefusesTheMutation) {
   StepDescriptor step = ExampleStep();
   GetParam().mutate(step);
-  const absl::Status status = Validate(step, ExampleLimits());
-  EXPECT_EQ(status.code(), GetParam().code) << status;
+  const absl::Status status = Validate(step, ExampleLimits(), ExampleTables());
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status;
   EXPECT_NE(std::string(status.message()).find(GetParam().message), std::string::npos) << status;
 }
 
@@ -38,7 +37,6 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 
 const Case kCases[] = {
     {"StepIdZero", [](auto& s) { s.step_id.value = 0; }, "step id is 0"},
-    {"ModelIndex", [](auto& s) { s.model_index = 1; }, "model index 1", StatusCode::kUnimplemented},
     {"NoTokens", [](auto& s) { s.num_scheduled_tokens = 0; }, "0 scheduled tokens"},
     {"TooManyTokens", [](auto& s) { s.num_scheduled_tokens = 9; }, "9 scheduled tokens"},
     {"NoSequences", [](auto& s) { s.num_seqs_active = 0; }, "0 sequences"},
@@ -50,8 +48,7 @@ const Case kCases[] = {
     {"GroupMissing", [](auto& s) { s.groups.pop_back(); }, "1 KV groups, needed 2"},
 
     {"TokenPastVocabulary", [](auto& s) { s.tokens[1] = 100; }, "token 1 has id 100"},
-    {"PreviousRow", [](auto& s) { s.tokens[0] = PreviousRow(0); }, "refers to the previous step",
-     StatusCode::kUnimplemented},
+    {"TokenNegative", [](auto& s) { s.tokens[0] = -1; }, "token 0 has id -1"},
 
     {"OffsetsBegin", [](auto& s) { s.query_offsets[0] = 1; }, "query offsets begin at 1"},
     {"OffsetsDisagree", [](auto& s) { s.query_offsets[1] = 2; }, "query offsets 0..2"},
@@ -64,8 +61,6 @@ const Case kCases[] = {
      "query offsets end at 3"},
     {"QueryLenHuge", [](auto& s) { s.sequences[1].query_len = 0xffffffffu; }, "4294967295 tokens"},
     {"QueryLenZero", [](auto& s) { s.sequences[0].query_len = 0; }, "has no tokens"},
-    {"Adapter", [](auto& s) { s.sequences[1].adapter = 0; }, "adapter 0",
-     StatusCode::kUnimplemented},
     {"SlotRange", [](auto& s) { s.sequences[0].slot = 4; }, "has slot 4, needed below 4"},
     {"SlotTwice", [](auto& s) { s.sequences[0].slot = 0; }, "slot 0, which is taken"},
     {"ContextShort", [](auto& s) { s.sequences[1].context_len = 2; }, "context length 2"},
@@ -76,38 +71,46 @@ const Case kCases[] = {
      "position 20, needed 21"},
     {"DecodeOfSeveral", [](auto& s) { s.kind = StepKind::kDecode; }, "3 tokens in a decode step"},
 
-    {"TableOffsetsShort", [](auto& s) { s.groups[0].table_offsets.pop_back(); },
-     "2 block table offsets, needed 3"},
-    {"TableOffsetsBegin", [](auto& s) { s.groups[0].table_offsets[0] = 1; }, "run 1..7"},
-    {"TableOffsetsEnd", [](auto& s) { s.groups[1].table_offsets[2] = 7; },
-     "KV group 1: block table"},
-    {"TableOffsetsWild", [](auto& s) { s.groups[0].table_offsets[1] = 1000; }, "runs 0..1000 of 7"},
-    {"TableTooShort", [](auto& s) { s.groups[0].table_offsets[1] = 5; },
-     "has 5 blocks, needed 6..8"},
-    {"TableTooLong",
+    {"DeltasShort", [](auto& s) { s.groups[0].tables.pop_back(); },
+     "1 block table deltas, needed 2"},
+    {"LengthBefore", [](auto& s) { s.groups[0].tables[0].length_before = 4; },
+     "KV group 0: the block table of sequence 0 (slot 2) has 5 blocks, needed 4 before the step"},
+    {"LengthBeforeOfAnEmptySlot", [](auto& s) { s.groups[1].tables[1].length_before = 1; },
+     "KV group 1: the block table of sequence 1 (slot 0) has 0 blocks, needed 1 before the step"},
+    {"TableTooShort", [](auto& s) { s.groups[0].tables[0].length_after = 5; },
+     "has 5 blocks after the step, needed 6..8"},
+    {"TableShrinks",
      [](auto& s) {
-       s.groups[0].blocks.insert(s.groups[0].blocks.end(), 8, 1);
-       s.groups[0].table_offsets[2] += 8;
+       s.sequences[0].context_len = 4;
+       s.positions[0] = 3;
+       s.groups[0].tables[0].length_after = 4;
      },
-     "has 9 blocks, needed 1..8"},
-    {"BlockRange", [](auto& s) { s.groups[0].blocks[1] = 16; }, "block 1 of sequence 0 is 16"},
-    {"BlockNegative", [](auto& s) { s.groups[0].blocks[6] = -2; }, "block 0 of sequence 1 is -2"},
-    {"NoBlockWithoutWindow", [](auto& s) { s.groups[0].blocks[0] = kNoBlock; },
-     "KV group 0: block 0 of sequence 0 is -1 (none), but position 20 sees from position 0 on, "
-     "which is block 0"},
-    {"NoBlockInWindow", [](auto& s) { s.groups[1].blocks[4] = kNoBlock; },
-     "KV group 1: block 4 of sequence 0 is -1 (none), but position 20 sees from position 16 on, "
-     "which is block 4"},
-    {"DeadBlockNegative", [](auto& s) { s.groups[1].blocks[0] = -2; },
-     "block 0 of sequence 0 is -2"},
-    {"DeadBlockRange", [](auto& s) { s.groups[1].blocks[3] = 10; }, "block 3 of sequence 0 is 10"},
+     "has 4 blocks after the step, needed 5..8"},
+    {"TableTooLong", [](auto& s) { s.groups[0].tables[1].length_after = 9; },
+     "has 9 blocks after the step, needed 1..8"},
+    {"BlocksShort", [](auto& s) { s.groups[1].blocks.pop_back(); },
+     "KV group 1: 2 appended blocks, needed at least 3"},
+    {"BlocksLong", [](auto& s) { s.groups[1].blocks.push_back(0); },
+     "KV group 1: 4 appended blocks, needed 3"},
+    {"BlockRange", [](auto& s) { s.groups[0].blocks[0] = 16; },
+     "block 5 of sequence 0 is 16, needed 0..15"},
+    {"BlockNegative", [](auto& s) { s.groups[0].blocks[1] = -2; }, "block 0 of sequence 1 is -2"},
+    {"NoBlock", [](auto& s) { s.groups[1].blocks[0] = kNoBlock; }, "block 5 of sequence 0 is -1"},
+    {"ReleasedWithoutWindow", [](auto& s) { s.groups[0].tables[0].first_live = 1; },
+     "KV group 0: the block table of sequence 0 (slot 2) lives from block 1, but position 20 sees "
+     "from position 0 on, which is block 0"},
+    {"ReleasedInWindow", [](auto& s) { s.groups[1].tables[0].first_live = 5; },
+     "KV group 1: the block table of sequence 0 (slot 2) lives from block 5, but position 20 sees "
+     "from position 16 on, which is block 4"},
+    {"ReleasedBlocksComeBack", [](auto& s) { s.groups[1].tables[0].first_live = 2; },
+     "lives from block 2, but the blocks before 3 were released"},
     {"SlotsShort", [](auto& s) { s.groups[0].slot_mapping.pop_back(); }, "3 slots, needed 4"},
     {"SlotDisagrees", [](auto& s) { s.groups[0].slot_mapping[2] = 5; },
      "token 2 of sequence 1 has slot 5, its block table says 1"},
     {"SlotNegative", [](auto& s) { s.groups[1].slot_mapping[0] = -1; }, "has slot -1"},
     {"BlockWrittenTwice",
      [](auto& s) {
-       s.groups[0].blocks[6] = 8;
+       s.groups[0].blocks[1] = 8;
        s.groups[0].slot_mapping = {32, 32, 33, 34};
      },
      "block 8 is written by sequences 0 and 1"},
@@ -116,6 +119,8 @@ const Case kCases[] = {
     {"RowOrder", [](auto& s) { s.rows[1].token = 0; }, "row 1 is of token 0, needed ascending"},
     {"RowWantsNothing", [](auto& s) { s.rows[1].wants = 0; }, "row 1 wants 0"},
     {"RowWantsUnknown", [](auto& s) { s.rows[1].wants = 64; }, "row 1 wants 64"},
+    {"RowNoTokens", [](auto& s) { s.rows[1].max_tokens = 0; }, "up to 0 tokens, needed 1..16"},
+    {"RowTooManyTokens", [](auto& s) { s.rows[1].max_tokens = 17; }, "row 1 takes up to 17"},
     {"RowTopZero", [](auto& s) { s.rows[0].wants |= kWantTopLogprobs; }, "the top 0"},
     {"RowTopTooMany",
      [](auto& s) {
@@ -148,13 +153,10 @@ const Case kCases[] = {
        s.sampling.erase(s.sampling.begin());
      },
      "and no sample"},
-    {"RowHidden", [](auto& s) { s.rows[0].wants |= kWantHidden; }, "hidden state",
-     StatusCode::kUnimplemented},
     {"RowTopNUnwanted", [](auto& s) { s.rows[0].top_n = 3; }, "does not want"},
     {"RowIdsUnwanted", [](auto& s) { s.rows[0].logprobs_of = {1}; }, "does not want"},
 
     {"SamplingMissing", [](auto& s) { s.sampling.pop_back(); }, "1 samplings, needed 2"},
-    {"SamplingUnannounced", [](auto& s) { s.has_sampling = false; }, "says it has none"},
     {"SamplingOfUnsampledRow", [](auto& s) { s.rows[0].wants = kWantLogits; },
      "2 samplings, needed 1"},
     {"TemperatureNegative", [](auto& s) { s.sampling[0].temperature = -1; }, "temperature -1"},
@@ -169,6 +171,8 @@ const Case kCases[] = {
     {"TopKNegative", [](auto& s) { s.sampling[0].top_k = -1; }, "top_k -1"},
     {"SamplingPosition", [](auto& s) { s.sampling[0].position = 33; }, "position 33"},
     {"BannedNegative", [](auto& s) { s.sampling[0].banned = {-1}; }, "bans id -1"},
+    {"BannedTooMany", [](auto& s) { s.sampling[0].banned.assign(4 * 1024 + 1, 0); },
+     "4097 ids are banned, at most 4096 fit"},
     {"BannedPastVocabulary", [](auto& s) { s.sampling[0].banned = {100}; }, "bans id 100"},
 };
 
@@ -176,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, ValidateRule, testing::ValuesIn(kCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(ValidateTest, AcceptsTheExample) {
-  EXPECT_EQ(Validate(ExampleStep(), ExampleLimits()), absl::OkStatus());
+  EXPECT_EQ(Validate(ExampleStep(), ExampleLimits(), ExampleTables()), absl::OkStatus());
 }
 
 TEST(ValidateTest, AcceptsAllAtTheirLimits) {
@@ -184,30 +188,24 @@ TEST(ValidateTest, AcceptsAllAtTheirLimits) {
   step.sampling[0] = {.temperature = 0, .top_p = 1, .min_p = 1, .top_k = 1 << 30, .position = 32};
   step.rows[1].wants = kWantLogits;
   step.sampling.pop_back();
-  EXPECT_EQ(Validate(step, ExampleLimits()), absl::OkStatus());
+  EXPECT_EQ(Validate(step, ExampleLimits(), ExampleTables()), absl::OkStatus());
   step.rows.clear();
   step.sampling.clear();
-  EXPECT_EQ(Validate(step, ExampleLimits()), absl::OkStatus());
-}
-
-TEST(ValidateTest, AcceptsAStepWhoseSamplingFollows) {
-  StepDescriptor step = ExampleStep();
-  step.has_sampling = false;
-  step.sampling.clear();
-  EXPECT_EQ(Validate(step, ExampleLimits()), absl::OkStatus());
+  EXPECT_EQ(Validate(step, ExampleLimits(), ExampleTables()), absl::OkStatus());
 }
 
 TEST(ValidateTest, AcceptsADecodeStepAndBlocksBeyondTheContext) {
   StepDescriptor step = LargeStep(3, 17, 16);
   StepLimits limits = LargeLimits(step, 16);
-  EXPECT_EQ(Validate(step, limits), absl::OkStatus());
+  EXPECT_EQ(Validate(step, limits, BlockTables(limits)), absl::OkStatus());
   step.groups[0].blocks.push_back(0);
-  step.groups[0].table_offsets.back() += 1;
-  EXPECT_EQ(Validate(step, limits), absl::OkStatus());
+  step.groups[0].tables.back().length_after += 1;
+  EXPECT_EQ(Validate(step, limits, BlockTables(limits)), absl::OkStatus());
 }
 
-// One sequence of `query_len` tokens that end at `context_len`, blocks of 4, one group.
-StepDescriptor WindowedStep(uint32_t query_len, uint32_t context_len) {
+// One sequence of `query_len` tokens that end at `context_len`, blocks of 4, one group, new in its
+// slot. Its table lives from block `first_live`.
+StepDescriptor WindowedStep(uint32_t query_len, uint32_t context_len, uint32_t first_live) {
   StepDescriptor step;
   step.step_id = StepId{1};
   step.epoch = Epoch{1};
@@ -215,13 +213,15 @@ StepDescriptor WindowedStep(uint32_t query_len, uint32_t context_len) {
   step.num_seqs_active = 1;
   step.query_offsets = {0, query_len};
   step.sequences = {{.slot = 0, .query_len = query_len, .context_len = context_len}};
-  GroupTables group;
-  for (uint32_t p = 0; p < context_len; p += 4) group.blocks.push_back(20 - p / 4);
-  group.table_offsets = {0, static_cast<uint32_t>(group.blocks.size())};
+  const auto block_of = [](uint32_t index) { return static_cast<BlockId>(20 - index); };
+  const uint32_t length = (context_len + 3) / 4;
+  GroupDeltas group;
+  group.tables = {{.length_before = 0, .length_after = length, .first_live = first_live}};
+  for (uint32_t i = first_live; i < length; ++i) group.blocks.push_back(block_of(i));
   for (uint32_t p = context_len - query_len; p < context_len; ++p) {
     step.tokens.push_back(1);
     step.positions.push_back(static_cast<int32_t>(p));
-    group.slot_mapping.push_back(group.blocks[p / 4] * 4 + static_cast<int32_t>(p % 4));
+    group.slot_mapping.push_back(block_of(p / 4) * 4 + static_cast<int32_t>(p % 4));
   }
   step.groups = {std::move(group)};
   step.rows = {{.token = query_len - 1}};
@@ -229,8 +229,8 @@ StepDescriptor WindowedStep(uint32_t query_len, uint32_t context_len) {
   return step;
 }
 
-// A block may be missing exactly where no token of the step reads or writes a position in it.
-TEST(ValidateTest, NoBlockIsAllowedOnlyWhereNobodySees) {
+// Blocks may be missing exactly where no token of the step reads or writes a position in them.
+TEST(ValidateTest, BlocksMayBeReleasedOnlyBehindTheWindow) {
   for (const uint32_t window : {0u, 1u, 2u, 4u, 5u, 9u, 100u}) {
     StepLimits limits = ExampleLimits();
     limits.max_tokens = 64;
@@ -239,23 +239,50 @@ TEST(ValidateTest, NoBlockIsAllowedOnlyWhereNobodySees) {
     limits.windows = {window};
     for (uint32_t context_len = 1; context_len <= 24; ++context_len) {
       for (uint32_t query_len = 1; query_len <= context_len; ++query_len) {
-        const StepDescriptor step = WindowedStep(query_len, context_len);
-        ASSERT_EQ(Validate(step, limits), absl::OkStatus());
         const uint32_t first = context_len - query_len;
-        for (uint32_t block = 0; 4 * block < context_len; ++block) {
-          const uint32_t last_position = 4 * block + 3;
-          // The first token sees farthest back: (first - window, first].
-          const bool seen = window == 0 || last_position + window > first;
-          StepDescriptor missing = step;
-          missing.groups[0].blocks[block] = kNoBlock;
-          EXPECT_EQ(Validate(missing, limits).code(),
+        for (uint32_t first_live = 0; 4 * first_live < context_len; ++first_live) {
+          // The last block that is missing; the first token sees farthest back: (first - window,
+          // first].
+          const uint32_t last_position = 4 * first_live - 1;
+          const bool seen = first_live > 0 && (window == 0 || last_position + window > first);
+          const StepDescriptor step = WindowedStep(query_len, context_len, first_live);
+          EXPECT_EQ(Validate(step, limits, BlockTables(limits)).code(),
                     seen ? StatusCode::kInvalidArgument : StatusCode::kOk)
               << "window " << window << ", context " << context_len << ", query " << query_len
-              << ", block " << block;
+              << ", lives from " << first_live;
         }
       }
     }
   }
+}
+
+TEST(BlockTablesTest, StepsGrowReleaseAndReplace) {
+  using Ids = std::vector<BlockId>;
+  BlockTables tables = ExampleTables();
+  const auto table = [&](size_t group, uint32_t slot) {
+    const auto span = tables.Table(group, slot);
+    return Ids(span.begin(), span.end());
+  };
+  EXPECT_EQ(table(0, 2), (Ids{3, 4, 5, 6, 15}));
+  EXPECT_EQ(table(1, 2), (Ids{kNoBlock, kNoBlock, kNoBlock, 2, 9}));
+  EXPECT_EQ(table(0, 0), Ids());
+  const StepDescriptor step = ExampleStep();
+  tables.Apply(step);
+  EXPECT_EQ(table(0, 2), (Ids{3, 4, 5, 6, 15, 8}));
+  EXPECT_EQ(table(1, 2), (Ids{kNoBlock, kNoBlock, kNoBlock, kNoBlock, 9, 4}));
+  EXPECT_EQ(table(1, 0), (Ids{7, 1}));
+  // The same step does not continue what it left.
+  EXPECT_FALSE(Validate(step, ExampleLimits(), tables).ok());
+  // A new sequence in A's slot.
+  StepDescriptor next = WindowedStep(1, 5, 0);
+  next.sequences[0].slot = 2;
+  next.groups[0].blocks = {1, 2};
+  next.groups[0].slot_mapping = {8};
+  next.groups.push_back(next.groups[0]);
+  ASSERT_EQ(Validate(next, ExampleLimits(), tables), absl::OkStatus());
+  tables.Apply(next);
+  EXPECT_EQ(table(0, 2), (Ids{1, 2}));
+  EXPECT_EQ(table(1, 2), (Ids{1, 2}));
 }
 
 TEST(ValidateTest, AcceptsLogprobsAndARowPerToken) {
@@ -265,13 +292,15 @@ TEST(ValidateTest, AcceptsLogprobsAndARowPerToken) {
       {.token = 1, .wants = kWantLogprobsOf, .logprobs_of = {99}},
       {.token = 2, .wants = kWantLogprobsOf | kWantTopLogprobs, .top_n = 1, .logprobs_of = {0}},
       {.token = 3, .wants = kWantSample | kWantSampleLogprob}};
-  EXPECT_EQ(Validate(step, ExampleLimits()), absl::OkStatus());
+  EXPECT_EQ(Validate(step, ExampleLimits(), ExampleTables()), absl::OkStatus());
   EXPECT_EQ(NumLogprobs(step.rows[0]), 21u);
   EXPECT_EQ(NumLogprobs(step.rows[1]), 1u);
   EXPECT_EQ(NumLogprobs(step.rows[2]), 2u);
   StepLimits small = ExampleLimits();
   small.vocab_size = 19;
-  EXPECT_NE(Validate(step, small).message().find("the top 20 log-probabilities, needed 1..19"),
+  EXPECT_NE(Validate(step, small, ExampleTables())
+                .message()
+                .find("the top 20 log-probabilities, needed 1..19"),
             absl::string_view::npos);
 }
 
@@ -280,7 +309,7 @@ TEST(ValidateTest, RefusesAResultThatDoesNotFit) {
   step.rows[1].wants |= kWantLogits;
   StepLimits limits = ExampleLimits();
   limits.vocab_size = 1 << 20;
-  const absl::Status status = Validate(step, limits);
+  const absl::Status status = Validate(step, limits, ExampleTables());
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(std::string(status.message()).find("at most 8192 fit"), std::string::npos) << status;
 }
@@ -288,13 +317,14 @@ TEST(ValidateTest, RefusesAResultThatDoesNotFit) {
 TEST(ValidateTest, RefusesBrokenLimits) {
   StepLimits limits = ExampleLimits();
   limits.block_size = 0;
-  EXPECT_EQ(Validate(ExampleStep(), limits).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Validate(ExampleStep(), limits, BlockTables()).code(), StatusCode::kInvalidArgument);
 }
 
 TEST(DebugStringTest, NamesWhatIsInTheStep) {
   const std::string text = DebugString(ExampleStep());
-  for (const char* part : {"step 5 epoch 3 mixed", "tokens 7 1 2 3", "slot 2: query 1, context 21",
-                           "blocks 3 4 5 6 15 8 0", "row: token 0 wants 9", "banned 0 99"}) {
+  for (const char* part :
+       {"step 5 epoch 3 mixed", "tokens 7 1 2 3", "slot 2: query 1, context 21",
+        "tables 5..6 from 0 0..1 from 0 · blocks 8 0", "row: token 0 wants 9", "banned 0 99"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_NE(DebugString(LargeStep(20, 8, 8)).find("... (20)"), std::string::npos);

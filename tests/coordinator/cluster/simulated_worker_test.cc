@@ -44,7 +44,7 @@ class SimulatedWorkerTest : public testing::Test {
     step.sequences = {{.slot = 0,
                        .query_len = step.num_scheduled_tokens,
                        .context_len = static_cast<uint32_t>(tokens.size())}};
-    step.groups = {{.table_offsets = {0, static_cast<uint32_t>(table.size())},
+    step.groups = {{.tables = {{.length_after = static_cast<uint32_t>(table.size())}},
                     .blocks = table,
                     .slot_mapping = {}}};
     for (uint32_t p = begin; p < tokens.size(); ++p) {

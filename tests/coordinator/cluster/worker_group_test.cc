@@ -41,7 +41,7 @@ step::StepDescriptor Prefill(uint64_t step_id, Epoch epoch = Epoch{3}) {
   step.positions = {0, 1, 2};
   step.query_offsets = {0, 3};
   step.sequences = {{.slot = 0, .query_len = 3, .context_len = 3}};
-  step.groups = {{.table_offsets = {0, 1}, .blocks = {1}, .slot_mapping = {4, 5, 6}}};
+  step.groups = {{.tables = {{.length_after = 1}}, .blocks = {1}, .slot_mapping = {4, 5, 6}}};
   step.rows = {{.token = 2}};
   step.sampling = {{.temperature = 0, .position = 3}};
   return step;

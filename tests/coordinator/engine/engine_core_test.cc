@@ -225,42 +225,42 @@ TEST(EngineCoreTest, LogprobsBelongToTheirTokens) {
     SimulatedEngine engine = SimulatedEngine::Small();
     engine.config.scheduler.chunked_prefill_size = chunk;
     auto core = engine.Make();
-    struct Wish {
+    struct LogprobCase {
       std::string id;
       size_t prompt_len;
       std::optional<uint32_t> logprobs, prompt_logprobs;
     };
     // Prompts of one token, of whole chunks, and one token more; with plain requests between them.
-    const std::vector<Wish> wishes = {{"a", 13, {}, 3},  {"b", 1, 2, 0},  {"c", 9, {}, {}},
-                                      {"d", 10, 0, 20},  {"e", 11, 5, 1}, {"f", 6, 20, {}},
-                                      {"g", 20, {}, {}}, {"h", 2, {}, 0}};
+    const std::vector<LogprobCase> cases = {{"a", 13, {}, 3},  {"b", 1, 2, 0},  {"c", 9, {}, {}},
+                                            {"d", 10, 0, 20},  {"e", 11, 5, 1}, {"f", 6, 20, {}},
+                                            {"g", 20, {}, {}}, {"h", 2, {}, 0}};
     Streams streams;
-    for (const Wish& wish : wishes) {
+    for (const LogprobCase& wanted : cases) {
       streams.push_back(std::make_shared<RecordingStream>());
-      Request request = MakeRequest(wish.id, wish.prompt_len, 4, streams.back());
+      Request request = MakeRequest(wanted.id, wanted.prompt_len, 4, streams.back());
       request.sampling.temperature = 0.8f;  // the values are of the raw distribution all the same
-      request.sampling.logprobs = wish.logprobs;
-      request.sampling.prompt_logprobs = wish.prompt_logprobs;
+      request.sampling.logprobs = wanted.logprobs;
+      request.sampling.prompt_logprobs = wanted.prompt_logprobs;
       core->Add(std::move(request), streams.size());
     }
     RunAll(*core);
-    for (size_t i = 0; i < wishes.size(); ++i) {
-      const Wish& wish = wishes[i];
-      SCOPED_TRACE(wish.id);
+    for (size_t i = 0; i < cases.size(); ++i) {
+      const LogprobCase& wanted = cases[i];
+      SCOPED_TRACE(wanted.id);
       const auto record = streams[i]->record();
       ASSERT_EQ(record.tokens.size(), 4u);
-      std::vector<TokenId> all = MakeRequest(wish.id, wish.prompt_len, 4, nullptr).prompt;
+      std::vector<TokenId> all = MakeRequest(wanted.id, wanted.prompt_len, 4, nullptr).prompt;
       all.insert(all.end(), record.tokens.begin(), record.tokens.end());
       const auto logits = LogitsAfter(all);
       ASSERT_EQ(record.prompt_logprobs.size(),
-                wish.prompt_logprobs.has_value() ? wish.prompt_len - 1 : 0);
+                wanted.prompt_logprobs.has_value() ? wanted.prompt_len - 1 : 0);
       for (size_t p = 0; p < record.prompt_logprobs.size(); ++p) {
-        ExpectLogprobs(record.prompt_logprobs[p], all[p + 1], *wish.prompt_logprobs, logits[p]);
+        ExpectLogprobs(record.prompt_logprobs[p], all[p + 1], *wanted.prompt_logprobs, logits[p]);
       }
-      ASSERT_EQ(record.logprobs.size(), wish.logprobs.has_value() ? 4 : 0);
+      ASSERT_EQ(record.logprobs.size(), wanted.logprobs.has_value() ? 4 : 0);
       for (size_t t = 0; t < record.logprobs.size(); ++t) {
-        ExpectLogprobs(record.logprobs[t], record.tokens[t], *wish.logprobs,
-                       logits[wish.prompt_len - 1 + t]);
+        ExpectLogprobs(record.logprobs[t], record.tokens[t], *wanted.logprobs,
+                       logits[wanted.prompt_len - 1 + t]);
       }
     }
   }
@@ -268,12 +268,12 @@ TEST(EngineCoreTest, LogprobsBelongToTheirTokens) {
 
 TEST(EngineCoreTest, AScoredPromptDoesNotReadThePrefixCacheButFillsIt) {
   auto core = SimulatedEngine::Small().Make();
-  uint64_t arrival = 0;
+  uint64_t handle = 0;
   const auto run = [&](bool scores) {
     auto stream = std::make_shared<RecordingStream>();
     Request request = MakeRequest("a", 17, 2, stream);
     if (scores) request.sampling.prompt_logprobs = 1;
-    core->Add(std::move(request), ++arrival);
+    core->Add(std::move(request), ++handle);
     RunAll(*core);
     return stream->record();
   };
@@ -356,6 +356,42 @@ TEST(EngineCoreTest, AWorkersNonsenseIsNotBelieved) {
     EXPECT_TRUE(stream->record().tokens.empty());
     core->EndAll(status, FinishReason::kNone);
   }
+}
+
+// Two steps in flight, the second a later chunk of the first one's prompt.
+TEST(EngineCoreTest, ARequestThatEndsInFlightLeavesNothingBehind) {
+  SimulatedEngine engine = SimulatedEngine::Small();
+  engine.config.pipeline_depth = 2;
+  engine.config.scheduler.chunked_prefill_size = 8;
+  auto core = engine.Make();
+  auto cancelled = std::make_shared<RecordingStream>();
+  auto other = std::make_shared<RecordingStream>();
+  core->Add(MakeRequest("same", 40, 4, cancelled), 1);
+  ASSERT_TRUE(core->Step().ok());  // settles tokens 0..7; 8..15 are in flight
+  EXPECT_EQ(core->Stats().running, 1);
+  EXPECT_FALSE(core->idle());
+  core->Cancel(1);
+  EXPECT_EQ(cancelled->record().reason, FinishReason::kCancelled);
+  EXPECT_EQ(core->Stats().running, 0);
+  EXPECT_EQ(core->Stats().blocks_free, core->Stats().blocks_total);
+  EXPECT_FALSE(core->idle());  // a step is to be collected
+  EXPECT_TRUE(core->CheckIntegrity().ok());
+  // The next takes its slot and its blocks while that step is in flight.
+  core->Add(MakeRequest("same", 40, 4, other), 2);
+  while (!core->idle()) {
+    ASSERT_TRUE(core->Step().ok());
+    ASSERT_TRUE(core->CheckIntegrity().ok());
+  }
+  // Only what had settled was published.
+  EXPECT_EQ(other->record().usage.cached_tokens, 8u);
+  EXPECT_EQ(cancelled->record().num_ends, 1);
+
+  SimulatedEngine alone = SimulatedEngine::Small();
+  auto reference = std::make_shared<RecordingStream>();
+  auto alone_core = alone.Make();
+  alone_core->Add(MakeRequest("same", 40, 4, reference), 1);
+  RunAll(*alone_core);
+  EXPECT_EQ(other->record().tokens, reference->record().tokens);
 }
 
 }  // namespace

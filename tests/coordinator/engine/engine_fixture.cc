@@ -71,32 +71,48 @@ SimulatedEngine SimulatedEngine::Small() {
   return engine;
 }
 
-std::unique_ptr<EngineCore> SimulatedEngine::Make(std::vector<SimulatedWorker*>* workers) const {
+SimulatedModel SimulatedEngine::Model() const {
   SimulatedModel windowed = model;
-  std::vector<uint32_t> num_blocks;
   windowed.window_tokens.clear();
   for (const KvGroup& group : config.kv_cache.groups) {
     windowed.window_tokens.push_back(group.window_tokens);
-    num_blocks.push_back(group.num_blocks);
   }
-  auto clients = MakeSimulatedWorkers(ranks, windowed, num_blocks, scripts);
+  return windowed;
+}
+
+std::vector<uint32_t> SimulatedEngine::NumBlocks() const {
+  std::vector<uint32_t> num_blocks;
+  for (const KvGroup& group : config.kv_cache.groups) num_blocks.push_back(group.num_blocks);
+  return num_blocks;
+}
+
+WorkerConfig SimulatedEngine::ConfigOf(int rank) const {
+  WorkerConfig worker;
+  worker.epoch = config.epoch;
+  worker.rank = rank;
+  worker.size = ranks;
+  worker.block_size = config.kv_cache.block_size;
+  worker.max_num_seqs = config.scheduler.max_num_seqs;
+  worker.max_num_batched_tokens = config.scheduler.max_num_batched_tokens;
+  worker.max_model_len = config.scheduler.max_model_len;
+  worker.max_result_bytes = config.max_result_bytes;
+  return worker;
+}
+
+std::unique_ptr<EngineCore> SimulatedEngine::Make(std::vector<SimulatedWorker*>* workers) const {
+  auto clients = MakeSimulatedWorkers(ranks, Model(), NumBlocks(), scripts);
   for (auto& client : clients) {
     if (workers != nullptr) workers->push_back(static_cast<SimulatedWorker*>(client.get()));
   }
-  WorkerGroup group(std::move(clients));
-  std::vector<WorkerConfig> worker_configs(ranks);
-  for (int rank = 0; rank < ranks; ++rank) {
-    WorkerConfig& worker = worker_configs[rank];
-    worker.epoch = config.epoch;
-    worker.rank = rank;
-    worker.size = ranks;
-    worker.block_size = config.kv_cache.block_size;
-    worker.max_num_seqs = config.scheduler.max_num_seqs;
-    worker.max_num_batched_tokens = config.scheduler.max_num_batched_tokens;
-    worker.max_model_len = config.scheduler.max_model_len;
-    worker.max_result_bytes = config.max_result_bytes;
-  }
-  const auto blocks = group.Bring(worker_configs, Deadline::After(std::chrono::minutes(1)));
+  return MakeOn(std::move(clients));
+}
+
+std::unique_ptr<EngineCore> SimulatedEngine::MakeOn(
+    std::vector<std::unique_ptr<WorkerClient>> workers) const {
+  WorkerGroup group(std::move(workers));
+  std::vector<WorkerConfig> configs;
+  for (int rank = 0; rank < ranks; ++rank) configs.push_back(ConfigOf(rank));
+  const auto blocks = group.Bring(configs, Deadline::After(std::chrono::minutes(1)));
   TANDEM_CHECK(blocks.ok()) << blocks.status();
   return std::make_unique<EngineCore>(config, std::move(group));
 }

@@ -65,6 +65,12 @@ struct SimulatedEngine {
   // The workers are up and running. `workers` gets them, for tests that kill one; the engine owns
   // them.
   std::unique_ptr<EngineCore> Make(std::vector<SimulatedWorker*>* workers = nullptr) const;
+  // The same on other workers, one per rank.
+  std::unique_ptr<EngineCore> MakeOn(std::vector<std::unique_ptr<WorkerClient>> workers) const;
+  WorkerConfig ConfigOf(int rank) const;
+  // Of all KV groups: blocks, and the model with their windows.
+  std::vector<uint32_t> NumBlocks() const;
+  SimulatedModel Model() const;
 };
 
 // A greedy request for `max_tokens` tokens after a prompt of `prompt_len` tokens that depends on

@@ -242,7 +242,7 @@ TEST_F(EngineLoopTest, ManyCancelsMidStreamLeaveNothingBehind) {
 }
 
 // A client that goes between its last token and the engine's word of it cancels a request that is
-// over; its id may be somebody else's by then.
+// over; its id may be another's by then.
 TEST_F(EngineLoopTest, ALateCancelDoesNotHitTheNextRequestOfThatId) {
   Start();
   ASSERT_TRUE(Add("same")->WaitEnd());

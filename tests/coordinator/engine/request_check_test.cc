@@ -20,7 +20,7 @@ struct Case {
 
 const Case kCases[] = {
     {"NoId", [](Request& r) { r.id.clear(); }, "request id is empty"},
-    {"NoStream", [](Request& r) { r.stream = nullptr; }, "nobody listens"},
+    {"NoStream", [](Request& r) { r.stream = nullptr; }, "has no stream"},
     {"EmptyPrompt", [](Request& r) { r.prompt.clear(); }, "prompt is empty"},
     {"PromptTooLong", [](Request& r) { r.prompt.resize(65); }, "prompt of 65 tokens"},
     {"NoTokens", [](Request& r) { r.sampling.max_tokens = 0; }, "max_tokens must be at least 1"},

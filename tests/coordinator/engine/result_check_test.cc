@@ -19,7 +19,10 @@ step::StepDescriptor Asked() {
                {.token = 1,
                 .wants = step::kWantSample | step::kWantSampleLogprob | step::kWantTopLogprobs,
                 .top_n = 2},
-               {.token = 2, .wants = step::kWantSample | step::kWantLogits}};
+               {.token = 2, .wants = step::kWantSample | step::kWantLogits},
+               {.token = 3,
+                .wants = step::kWantSample | step::kWantSampleLogprob | step::kWantLogits,
+                .max_tokens = 3}};
   return step;
 }
 
@@ -27,7 +30,10 @@ step::StepResult Answered() {
   step::StepResult result;
   result.rows = {{.logprobs = {{3, -1.0f, 2}}},
                  {.tokens = {4}, .logprobs = {{4, -3.0f, 5}, {0, -0.5f, 1}, {2, -1.0f, 2}}},
-                 {.tokens = {0}, .logits = std::vector<float>(kVocab)}};
+                 {.tokens = {0}, .logits = std::vector<float>(kVocab)},
+                 {.tokens = {1, 2},
+                  .logprobs = {{1, -1.0f, 1}, {2, -2.0f, 1}},
+                  .logits = std::vector<float>(2 * kVocab)}};
   return result;
 }
 
@@ -43,8 +49,8 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 const Case kCases[] = {
-    {"NoRows", [](auto& r) { r.rows.clear(); }, "0 rows of 3 in step 9"},
-    {"MoreRows", [](auto& r) { r.rows.emplace_back(); }, "4 rows of 3"},
+    {"NoRows", [](auto& r) { r.rows.clear(); }, "0 rows of 4 in step 9"},
+    {"MoreRows", [](auto& r) { r.rows.emplace_back(); }, "5 rows of 4"},
     {"NoSample", [](auto& r) { r.rows[1].tokens.clear(); }, "row 1 of step 9"},
     {"UnwantedSample", [](auto& r) { r.rows[0].tokens = {1}; }, "row 0"},
     {"SampleAboveVocabulary", [](auto& r) { r.rows[2].tokens = {5}; }, "row 2"},
@@ -60,13 +66,29 @@ const Case kCases[] = {
     {"LogprobOfAnother", [](auto& r) { r.rows[0].logprobs[0].token = 2; }, "row 0"},
     {"LogprobOfAnotherSample", [](auto& r) { r.rows[1].logprobs[0].token = 0; }, "row 1"},
     {"TopAboveVocabulary", [](auto& r) { r.rows[1].logprobs[2].token = 5; }, "row 1"},
+    {"TwoTokensOfOne",
+     [](auto& r) {
+       r.rows[2] = {.tokens = {0, 1}, .logits = std::vector<float>(2 * kVocab)};
+     },
+     "row 2 of step 9 with 2 tokens"},
+    {"FourTokensOfThree",
+     [](auto& r) {
+       r.rows[3] = {.tokens = {1, 1, 1, 1},
+                    .logprobs = std::vector<step::TokenLogprob>(4, {1, -1.0f, 1}),
+                    .logits = std::vector<float>(4 * kVocab)};
+     },
+     "row 3 of step 9 with 4 tokens"},
+    {"SecondTokenAboveVocabulary", [](auto& r) { r.rows[3].tokens[1] = 5; }, "row 3"},
+    {"LogprobsOfOneToken", [](auto& r) { r.rows[3].logprobs.pop_back(); }, "row 3"},
+    {"SecondLogprobOfAnother", [](auto& r) { r.rows[3].logprobs[1].token = 1; }, "row 3"},
+    {"LogitsOfOneToken", [](auto& r) { r.rows[3].logits.resize(kVocab); }, "row 3"},
     {"RankZero", [](auto& r) { r.rows[0].logprobs[0].rank = 0; }, "row 0"},
     {"RankAboveVocabulary", [](auto& r) { r.rows[1].logprobs[0].rank = 6; }, "row 1"},
 };
 
 class ResultCheckRule : public testing::TestWithParam<Case> {};
 
-TEST_P(ResultCheckRule, DoesNotBelieve) {
+TEST_P(ResultCheckRule, Refuses) {
   step::StepResult result = Answered();
   GetParam().spoil(result);
   const absl::Status status = CheckResult(Asked(), result, kVocab);

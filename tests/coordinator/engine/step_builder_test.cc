@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/step/block_tables.h"
 #include "coordinator/kvcache/block_manager.h"
 
 namespace tandem::coordinator {
@@ -27,7 +28,8 @@ class StepBuilderTest : public testing::Test {
     for (auto& generation : generations_) kv_->Release(generation->blocks);
   }
 
-  // A generation whose first `computed` tokens are computed and which has room for all.
+  // A generation whose first `computed` tokens are computed, by steps that have sent their blocks,
+  // and which has room for all.
   Generation& Make(std::vector<TokenId> prompt, uint32_t computed, uint32_t slot,
                    Sampling sampling = {}) {
     Request request;
@@ -39,43 +41,53 @@ class StepBuilderTest : public testing::Test {
     generation.slot = slot;
     EXPECT_TRUE(kv_->Start(generation.blocks, {}, generation.num_tokens(), 1));
     kv_->Commit(generation.blocks, generation.tokens, computed);
-    generation.num_computed = computed;
+    generation.num_computed = generation.num_scheduled = computed;
+    generation.num_blocks_sent = (computed + 3) / 4;
     return generation;
   }
 
   static PlanEntry Entry(Generation& generation, uint32_t num_tokens) {
     return {.sequence = &generation,
+            .begin = generation.num_scheduled,
             .num_tokens = num_tokens,
             .phase = generation.phase(),
             .samples = num_tokens == generation.num_missing()};
   }
 
-  // What a worker would say.
+  step::StepDescriptor Build(const Plan& plan, uint64_t step_id = 1) const {
+    step::StepDescriptor step;
+    step.step_id = StepId{step_id};
+    builder_.Build(plan, step);
+    return step;
+  }
+
+  static step::StepLimits Limits() {
+    return {.max_tokens = 64,
+            .max_seqs = 8,
+            .max_model_len = 64,
+            .vocab_size = 100,
+            .block_size = 4,
+            .num_blocks = {16, 16},
+            .windows = {0, 4},
+            .max_result_bytes = 1 << 20};
+  }
+  // What a worker would say whose tables are empty.
   static absl::Status Validate(const step::StepDescriptor& step) {
-    return step::Validate(step, {.max_tokens = 64,
-                                 .max_seqs = 8,
-                                 .max_model_len = 64,
-                                 .vocab_size = 100,
-                                 .block_size = 4,
-                                 .num_blocks = {16, 16},
-                                 .windows = {0, 4},
-                                 .max_result_bytes = 1 << 20});
+    return step::Validate(step, Limits(), step::BlockTables(Limits()));
   }
 
   KvCacheConfig config_;
   std::unique_ptr<BlockManager> kv_;
   std::vector<std::unique_ptr<Generation>> generations_;
-  StepBuilder builder_{4, 2};
+  const StepBuilder builder_{4, 2};
 };
 
-TEST_F(StepBuilderTest, WritesADecodeAndAPrefillInFull) {
+TEST_F(StepBuilderTest, WritesADecodeAndAPrefill) {
   Generation& a = Make({10, 11, 12, 13, 14, 15, 16, 17, 18}, 8, 3);
   Generation& b = Make({20, 21, 22, 23, 24}, 0, 1);
   Plan plan;
   plan.entries = {Entry(a, 1), Entry(b, 3)};
-  const step::StepDescriptor& step = builder_.Build(plan, StepId{7}, Epoch{2});
-  EXPECT_EQ(step.step_id, StepId{7});
-  EXPECT_EQ(step.epoch, Epoch{2});
+  const step::StepDescriptor step = Build(plan);
   EXPECT_EQ(step.kind, step::StepKind::kMixed);
   EXPECT_EQ(step.num_scheduled_tokens, 4u);
   EXPECT_EQ(step.num_seqs_active, 2u);
@@ -84,18 +96,28 @@ TEST_F(StepBuilderTest, WritesADecodeAndAPrefillInFull) {
   EXPECT_EQ(step.query_offsets, (std::vector<uint32_t>{0, 1, 4}));
   EXPECT_EQ(step.sequences[0], (step::SequenceEntry{.slot = 3, .query_len = 1, .context_len = 9}));
   EXPECT_EQ(step.sequences[1], (step::SequenceEntry{.slot = 1, .query_len = 3, .context_len = 3}));
-  // Blocks are given in order: a has 0 1 2, b has 3 4; position 8 sees 5..8 in group 1.
-  EXPECT_EQ(step.groups[0].blocks, (Ids{0, 1, 2, 3, 4}));
-  EXPECT_EQ(step.groups[0].table_offsets, (std::vector<uint32_t>{0, 3, 5}));
+  // Blocks are given in order: a has 0 1 2, of which workers know the first two, b has 3 4;
+  // position 8 sees 5..8 in group 1.
+  using Deltas = std::vector<step::TableDelta>;
+  EXPECT_EQ(step.groups[0].tables, (Deltas{{2, 3, 0}, {0, 2, 0}}));
+  EXPECT_EQ(step.groups[0].blocks, (Ids{2, 3, 4}));
   EXPECT_EQ(step.groups[0].slot_mapping, (std::vector<int32_t>{8, 12, 13, 14}));
-  EXPECT_EQ(step.groups[1].blocks[0], kNoBlock);
-  EXPECT_EQ(step.groups[1].blocks[1], 1);
+  EXPECT_EQ(step.groups[1].tables, (Deltas{{2, 3, 1}, {0, 2, 0}}));
   ASSERT_EQ(step.rows.size(), 1u);
   EXPECT_EQ(step.rows[0], (step::RowRequest{.token = 0, .wants = step::kWantSample}));
-  EXPECT_TRUE(step.has_sampling);
   EXPECT_EQ(step.sampling.size(), 1u);
-  const absl::Status valid = Validate(step);
-  EXPECT_TRUE(valid.ok()) << valid << step::DebugString(step);
+}
+
+TEST_F(StepBuilderTest, ASequenceThatIsNewOnWorkersBringsItsTable) {
+  Generation& a = Make({10, 11, 12, 13, 14, 15, 16, 17, 18}, 8, 3);
+  a.num_blocks_sent = 0;
+  Plan plan;
+  plan.entries = {Entry(a, 1)};
+  const step::StepDescriptor step = Build(plan);
+  EXPECT_EQ(step.groups[0].blocks, (Ids{0, 1, 2}));
+  EXPECT_EQ(step.groups[1].tables[0], (step::TableDelta{0, 3, 1}));
+  EXPECT_EQ(step.groups[1].blocks, (Ids{1, 2}));  // the first is behind the window
+  EXPECT_TRUE(Validate(step).ok()) << Validate(step) << step::DebugString(step);
 }
 
 TEST_F(StepBuilderTest, SaysTheKind) {
@@ -103,12 +125,13 @@ TEST_F(StepBuilderTest, SaysTheKind) {
   Generation& prefill = Make({4, 5, 6}, 0, 1);
   Plan plan;
   plan.entries = {Entry(decode, 1)};
-  EXPECT_EQ(builder_.Build(plan, StepId{1}, Epoch{1}).kind, step::StepKind::kDecode);
+  step::StepDescriptor step = Build(plan, 2);
+  EXPECT_EQ(step.kind, step::StepKind::kDecode);
   plan.entries = {Entry(prefill, 3)};
-  EXPECT_EQ(builder_.Build(plan, StepId{2}, Epoch{1}).kind, step::StepKind::kPrefill);
-  // A descriptor is reused, but nothing of the step before stays.
-  const step::StepDescriptor& again = builder_.Build(plan, StepId{2}, Epoch{1});
-  EXPECT_EQ(again, StepBuilder(4, 2).Build(plan, StepId{2}, Epoch{1}));
+  // Memory is used again, but nothing of the step before stays.
+  builder_.Build(plan, step);
+  EXPECT_EQ(step.kind, step::StepKind::kPrefill);
+  EXPECT_EQ(step, Build(plan, 2));
 }
 
 TEST_F(StepBuilderTest, SamplingIsKeyedByThePositionOfTheDrawnToken) {
@@ -131,16 +154,16 @@ TEST_F(StepBuilderTest, SamplingIsKeyedByThePositionOfTheDrawnToken) {
                                    .seed = 99,
                                    .position = 3,
                                    .banned = {1, 2}};
-  EXPECT_EQ(builder_.Build(plan, StepId{1}, Epoch{1}).sampling[0], expected);
+  EXPECT_EQ(Build(plan, 1).sampling[0], expected);
   // The same after a preemption: two tokens drawn, all computed anew.
   a.tokens.push_back(50);
   plan.entries = {Entry(a, 4)};
-  EXPECT_EQ(builder_.Build(plan, StepId{2}, Epoch{1}).sampling[0].position, 4u);
-  EXPECT_EQ(builder_.Build(plan, StepId{2}, Epoch{1}).sampling[0].banned.size(), 2u);
+  EXPECT_EQ(Build(plan, 2).sampling[0].position, 4u);
+  EXPECT_EQ(Build(plan, 2).sampling[0].banned.size(), 2u);
   a.tokens.push_back(51);
   ASSERT_TRUE(kv_->Grow(a.blocks, 5));
   plan.entries = {Entry(a, 5)};
-  const step::StepDescriptor& step = builder_.Build(plan, StepId{3}, Epoch{1});
+  const step::StepDescriptor step = Build(plan, 3);
   EXPECT_EQ(step.sampling[0].position, 5u);
   EXPECT_TRUE(step.sampling[0].banned.empty());
 }
@@ -162,26 +185,26 @@ TEST_F(StepBuilderTest, ScoresPromptTokensThatAreNotKnownYet) {
   using Rows = std::vector<step::RowRequest>;
   Plan plan;
   plan.entries = {Entry(b, 4), Entry(a, 5)};
-  const step::StepDescriptor& first = builder_.Build(plan, StepId{1}, Epoch{1});
+  const step::StepDescriptor first = Build(plan, 1);
   // Of a's tokens 4..8; the last one is about the first token of the next chunk.
   EXPECT_EQ(first.rows, (Rows{plain, row(4, 11), row(5, 12), row(6, 13), row(7, 14), row(8, 15)}));
   EXPECT_TRUE(Validate(first).ok()) << Validate(first);
 
-  a.num_computed = 5;
+  a.num_scheduled = 5;
   a.num_scored = 6;
   plan.entries = {Entry(a, 2)};
   const step::RowRequest sample{.token = 1, .wants = step::kWantSample | step::kWantSampleLogprob};
-  EXPECT_EQ(builder_.Build(plan, StepId{2}, Epoch{1}).rows, (Rows{row(0, 16), sample}));
+  EXPECT_EQ(Build(plan, 2).rows, (Rows{row(0, 16), sample}));
 
   // Preempted after the first chunk: all tokens anew, but only what is missing is asked for.
-  a.num_computed = 0;
+  a.num_scheduled = 0;
   plan.entries = {Entry(a, 6)};
-  EXPECT_EQ(builder_.Build(plan, StepId{3}, Epoch{1}).rows, (Rows{row(5, 16)}));
+  EXPECT_EQ(Build(plan, 3).rows, (Rows{row(5, 16)}));
   // Preempted while it generated: nothing is missing.
   a.num_scored = 7;
   a.tokens.push_back(50);
   plan.entries = {Entry(a, 8)};
-  EXPECT_EQ(builder_.Build(plan, StepId{4}, Epoch{1}).rows,
+  EXPECT_EQ(Build(plan, 4).rows,
             (Rows{{.token = 7, .wants = step::kWantSample | step::kWantSampleLogprob}}));
 }
 
@@ -194,8 +217,7 @@ TEST_F(StepBuilderTest, AsksForLogitsWhereTheyAreWanted) {
   ASSERT_TRUE(kv_->Start(generation.blocks, {}, 2, 2));
   Plan plan;
   plan.entries = {Entry(generation, 2)};
-  EXPECT_EQ(builder_.Build(plan, StepId{1}, Epoch{1}).rows[0].wants,
-            step::kWantSample | step::kWantLogits);
+  EXPECT_EQ(Build(plan, 1).rows[0].wants, step::kWantSample | step::kWantLogits);
 }
 
 }  // namespace

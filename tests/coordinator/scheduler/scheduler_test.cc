@@ -39,20 +39,21 @@ class Driver {
 
   // A prompt that shares nothing with others, unless `first` is the same.
   Sequence& Add(uint32_t prompt_len, TokenId first = -1) {
-    const uint64_t arrival = sequences_.size() + 1;
+    const uint64_t handle = sequences_.size() + 1;
     std::vector<TokenId> prompt(prompt_len);
-    std::iota(prompt.begin(), prompt.end(), first >= 0 ? first : TokenId(1000 * arrival));
-    sequences_.push_back(std::make_unique<Sequence>(arrival, std::move(prompt)));
+    std::iota(prompt.begin(), prompt.end(), first >= 0 ? first : TokenId(1000 * handle));
+    sequences_.push_back(std::make_unique<Sequence>(handle, std::move(prompt)));
     scheduler_.Enqueue(*sequences_.back());
     return *sequences_.back();
   }
 
-  // Schedules, commits and draws; returns what the plan was.
+  // Schedules, settles and draws; returns what the plan was.
   std::string Step() {
     last_ = scheduler_.Schedule();
     Check();
     const std::string text = last_.DebugString();
-    scheduler_.Commit(last_);
+    scheduler_.Advance(last_);
+    scheduler_.Settle(last_);
     for (const PlanEntry& entry : last_.entries) {
       if (entry.samples) entry.sequence->tokens.push_back(7);
     }

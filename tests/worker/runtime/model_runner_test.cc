@@ -48,8 +48,8 @@ class ModelRunnerTest : public ::testing::Test {
     step.tokens = {1, 2, 3};
     step.positions = {0, 1, 2};
     step.query_offsets = {0, 3};
-    step.sequences = {{.slot = 0, .adapter = -1, .query_len = 3, .context_len = 3}};
-    step.groups = {{.table_offsets = {0, 1}, .blocks = {2}, .slot_mapping = {16, 17, 18}}};
+    step.sequences = {{.slot = 0, .query_len = 3, .context_len = 3}};
+    step.groups = {{.tables = {{0, 1, 0}}, .blocks = {2}, .slot_mapping = {16, 17, 18}}};
     step.rows = {{.token = 2, .wants = step::kWantSample, .top_n = 0, .logprobs_of = {}}};
     step.sampling.resize(1);
     step.sampling[0].temperature = 0;
@@ -70,7 +70,6 @@ TEST_F(ModelRunnerTest, TheSameStepGivesTheSameToken) {
   ASSERT_EQ(first->rows[0].tokens.size(), 1u);
   EXPECT_EQ(first->rows[0].tokens, second->rows[0].tokens);
   EXPECT_EQ(first->step_id, StepId{1});
-  EXPECT_EQ(first->epoch, Epoch{3});
 }
 
 TEST_F(ModelRunnerTest, RefusesWhatItCannotRunAndStaysAsItWas) {
@@ -85,16 +84,96 @@ TEST_F(ModelRunnerTest, RefusesWhatItCannotRunAndStaysAsItWas) {
   step::StepDescriptor far_block = Step(2);
   far_block.groups[0].blocks = {4};
   EXPECT_EQ(runner->Run(far_block, Soon()).status().code(), absl::StatusCode::kInvalidArgument);
-  step::StepDescriptor adapter = Step(2);
-  adapter.sequences[0].adapter = 0;
-  EXPECT_EQ(runner->Run(adapter, Soon()).status().code(), absl::StatusCode::kUnimplemented);
-  step::StepDescriptor previous = Step(2);
-  previous.tokens[0] = step::PreviousRow(0);
-  EXPECT_EQ(runner->Run(previous, Soon()).status().code(), absl::StatusCode::kUnimplemented);
+  step::StepDescriptor no_table = Step(2);
+  no_table.groups[0].tables[0].length_before = 2;
+  EXPECT_EQ(runner->Run(no_table, Soon()).status().code(), absl::StatusCode::kInvalidArgument);
 
+  // The table has the one block that the first step gave it, and not what the refused ones said.
+  step::StepDescriptor next = Step(2);
+  next.kind = step::StepKind::kDecode;
+  next.num_scheduled_tokens = 1;
+  next.tokens = {4};
+  next.positions = {3};
+  next.query_offsets = {0, 1};
+  next.sequences = {{.slot = 0, .query_len = 1, .context_len = 4}};
+  next.groups = {{.tables = {{1, 1, 0}}, .blocks = {}, .slot_mapping = {19}}};
+  next.rows[0].token = 0;
+  EXPECT_EQ(runner->Run(next, Soon()).status(), absl::OkStatus());
   const auto after = runner->Run(Step(2), Soon());
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(after->rows[0].tokens, before->rows[0].tokens);
+}
+
+// Tokens [begin, end) of one sequence, which gets its blocks as it grows.
+step::StepDescriptor Growing(uint64_t id, uint32_t begin, uint32_t end) {
+  constexpr BlockId kBlocks[] = {2, 0, 3, 1};
+  step::StepDescriptor step;
+  step.step_id = StepId{id};
+  step.epoch = Epoch{3};
+  step.kind = step::StepKind::kMixed;
+  step.num_scheduled_tokens = end - begin;
+  step.num_seqs_active = 1;
+  step.query_offsets = {0, end - begin};
+  step.sequences = {{.slot = 1, .query_len = end - begin, .context_len = end}};
+  step.groups.resize(1);
+  const step::TableDelta delta{(begin + 7) / 8, (end + 7) / 8, 0};
+  step.groups[0].tables = {delta};
+  for (uint32_t i = delta.length_before; i < delta.length_after; ++i) {
+    step.groups[0].blocks.push_back(kBlocks[i]);
+  }
+  for (uint32_t p = begin; p < end; ++p) {
+    step.tokens.push_back(static_cast<TokenId>((p * 37 + 11) % 300));
+    step.positions.push_back(static_cast<int32_t>(p));
+    step.groups[0].slot_mapping.push_back(kBlocks[p / 8] * 8 + static_cast<int32_t>(p % 8));
+  }
+  step.rows = {{.token = end - begin - 1, .logprobs_of = {}}};
+  step.rows[0].wants |= step::kWantLogits;
+  step.sampling.resize(1);
+  step.sampling[0].temperature = 0;
+  return step;
+}
+
+TEST_F(ModelRunnerTest, StepsThatGrowATableGiveWhatOneStepGivesAndReplay) {
+  std::vector<step::StepDescriptor> steps;
+  for (const uint32_t end : {6u, 16u, 17u, 18u, 23u, 24u, 25u, 32u}) {
+    const uint32_t begin = steps.empty() ? 0 : steps.back().sequences[0].context_len;
+    steps.push_back(Growing(steps.size() + 1, begin, end));
+  }
+  auto runner = StartRunner();
+  std::vector<step::StepResult> results;
+  for (const step::StepDescriptor& step : steps) {
+    auto result = runner->Run(step, Soon());
+    ASSERT_TRUE(result.ok()) << result.status();
+    results.push_back(*std::move(result));
+  }
+  // The same with a table that is sent whole.
+  step::StepDescriptor last = steps.back();
+  last.groups[0].tables[0].length_before = 0;
+  last.groups[0].blocks = {2, 0, 3, 1};
+  const auto again = runner->Run(last, Soon());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->rows, results.back().rows);
+  // A fresh runner, from the start of the epoch and from the middle.
+  auto fresh = StartRunner();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto result = fresh->Run(steps[i], Soon());
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->rows, results[i].rows) << i;
+  }
+  EXPECT_EQ(StartRunner()->Run(steps[4], Soon()).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ModelRunnerTest, BeginAndFinishAreTheHalvesOfAStep) {
+  auto runner = StartRunner();
+  const auto whole = runner->Run(Step(1), Soon());
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  const auto ticket = runner->Begin(Step(2), Soon());
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  const auto result = runner->Finish(*ticket);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->step_id, StepId{2});
+  EXPECT_EQ(result->rows, whole->rows);
 }
 
 // A prefill of `count` tokens that wants everything of every row.
@@ -106,9 +185,9 @@ step::StepDescriptor EveryRow(uint32_t count, uint32_t wants) {
   step.num_scheduled_tokens = count;
   step.num_seqs_active = 1;
   step.query_offsets = {0, count};
-  step.sequences = {{.slot = 0, .adapter = -1, .query_len = count, .context_len = count}};
+  step.sequences = {{.slot = 0, .query_len = count, .context_len = count}};
   step.groups.resize(1);
-  step.groups[0].table_offsets = {0, (count + 7) / 8};
+  step.groups[0].tables = {{0, (count + 7) / 8, 0}};
   for (uint32_t b = 0; b < (count + 7) / 8; ++b) {
     step.groups[0].blocks.push_back(static_cast<BlockId>(b));
   }
@@ -199,7 +278,8 @@ TEST_F(ModelRunnerTest, RefusesMoreSamplesThanSequences) {
   ASSERT_TRUE(runner.Start(Epoch{3}, {5}, nullptr).ok());
   const absl::Status status = runner.Run(EveryRow(40, step::kWantLogits), Soon()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("2 samples, at most 1"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("2 samples are wanted, at most 1"), absl::string_view::npos)
+      << status;
 }
 
 TEST_F(ModelRunnerTest, PrepareSaysWhatDoesNotFit) {

@@ -47,7 +47,8 @@ struct Piece {
   std::vector<TokenId> tokens;
 };
 
-// A greedy step of epoch 1 that samples after the last token of every piece.
+// A greedy step of epoch 1 that samples after the last token of every piece. It brings whole block
+// tables, as if every sequence were new in its slot.
 inline step::StepDescriptor MakeStep(uint64_t id, const std::vector<Piece>& pieces,
                                      size_t num_groups = 1) {
   constexpr uint32_t kBlock = 8;
@@ -57,13 +58,11 @@ inline step::StepDescriptor MakeStep(uint64_t id, const std::vector<Piece>& piec
   step.kind = step::StepKind::kDecode;
   step.query_offsets = {0};
   step.groups.resize(num_groups);
-  for (auto& group : step.groups) group.table_offsets = {0};
   for (const Piece& piece : pieces) {
     const auto count = static_cast<uint32_t>(piece.tokens.size());
     const uint32_t context = piece.begin + count;
     if (count > 1) step.kind = step::StepKind::kMixed;
-    step.sequences.push_back(
-        {.slot = piece.slot, .adapter = -1, .query_len = count, .context_len = context});
+    step.sequences.push_back({.slot = piece.slot, .query_len = count, .context_len = context});
     for (uint32_t i = 0; i < count; ++i) {
       const auto position = static_cast<int32_t>(piece.begin + i);
       step.tokens.push_back(piece.tokens[i]);
@@ -74,10 +73,11 @@ inline step::StepDescriptor MakeStep(uint64_t id, const std::vector<Piece>& piec
     }
     step.query_offsets.push_back(static_cast<uint32_t>(step.tokens.size()));
     for (auto& group : step.groups) {
-      for (uint32_t b = 0; b * kBlock < context; ++b) {
+      const uint32_t length = (context + kBlock - 1) / kBlock;
+      group.tables.push_back({.length_before = 0, .length_after = length, .first_live = 0});
+      for (uint32_t b = 0; b < length; ++b) {
         group.blocks.push_back(piece.first_block + static_cast<int32_t>(b));
       }
-      group.table_offsets.push_back(static_cast<uint32_t>(group.blocks.size()));
     }
     step.rows.push_back({.token = static_cast<uint32_t>(step.tokens.size() - 1),
                          .wants = step::kWantSample,

@@ -1,7 +1,8 @@
-// A model whose layers all have a window of 20 tokens: blocks that no token sees may be missing or
-// hold another's tokens, any other may not.
+// A model whose layers all have a window of 20 tokens: blocks that no token sees may be missing,
+// any other may not. Every step brings its whole table, as if the sequence were new in its slot.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,9 +50,8 @@ class WindowedRunnerTest : public ::testing::Test {
     step.num_scheduled_tokens = end - begin;
     step.num_seqs_active = 1;
     step.query_offsets = {0, end - begin};
-    step.sequences = {{.slot = 0, .adapter = -1, .query_len = end - begin, .context_len = end}};
+    step.sequences = {{.slot = 0, .query_len = end - begin, .context_len = end}};
     step.groups.resize(1);
-    step.groups[0].table_offsets = {0, static_cast<uint32_t>(blocks.size())};
     for (uint32_t p = begin; p < end; ++p) {
       step.tokens.push_back(static_cast<TokenId>((p * 37 + 11) % 300));
       step.positions.push_back(static_cast<int32_t>(p));
@@ -59,7 +59,12 @@ class WindowedRunnerTest : public ::testing::Test {
                                                 static_cast<int32_t>(kBlockSize) +
                                             static_cast<int32_t>(p % kBlockSize));
     }
-    step.groups[0].blocks = std::move(blocks);
+    const auto live =
+        std::find_if(blocks.begin(), blocks.end(), [](BlockId block) { return block != kNoBlock; });
+    step.groups[0].tables = {{.length_before = 0,
+                              .length_after = static_cast<uint32_t>(blocks.size()),
+                              .first_live = static_cast<uint32_t>(live - blocks.begin())}};
+    step.groups[0].blocks.assign(live, blocks.end());
     step.rows = {
         {.token = end - begin - 1, .wants = step::kWantLogits, .top_n = 0, .logprobs_of = {}}};
     auto result = runner_->Run(step, Deadline::After(std::chrono::seconds(30)));
@@ -88,7 +93,7 @@ TEST_F(WindowedRunnerTest, BlocksBehindTheWindowAreNotReadAndOthersMustBeThere) 
   const absl::Status refused = Run(40, 41, {kNoBlock, kNoBlock, kNoBlock, 3, 4, 5}).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(std::string(refused.message())
-                .find("block 2 of sequence 0 is -1 (none), but position 40 sees from position 21"),
+                .find("lives from block 3, but position 40 sees from position 21"),
             std::string::npos)
       << refused;
   // Of several tokens the first decides: position 35 sees from 16 on, position 34 from 15 on.

@@ -1,0 +1,23 @@
+// ApplyRows: what the rows of one sequence gave becomes the generation's: log-probabilities of its
+// prompt, one or more drawn tokens, and whether the last of them ends it.
+#ifndef TANDEM_COORDINATOR_ENGINE_APPLY_H_
+#define TANDEM_COORDINATOR_ENGINE_APPLY_H_
+
+#include <cstdint>
+#include <span>
+
+#include "common/step/descriptor.h"
+#include "common/step/result.h"
+#include "coordinator/engine/delivery.h"
+#include "coordinator/engine/generation.h"
+
+namespace tandem::coordinator {
+
+// `results` answer `rows` (CheckResult). Of a row's tokens those behind the
+// one that ends the generation are dropped.
+Delivery ApplyRows(std::span<const step::RowRequest> rows, std::span<const step::RowResult> results,
+                   uint32_t max_model_len, Generation& generation);
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_ENGINE_APPLY_H_

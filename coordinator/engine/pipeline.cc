@@ -1,0 +1,41 @@
+#include "coordinator/engine/pipeline.h"
+
+#include <utility>
+
+#include "common/base/check.h"
+#include "common/base/status.h"
+#include "coordinator/engine/result_check.h"
+
+namespace tandem::coordinator {
+
+Pipeline::Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, Duration step_timeout)
+    : workers_(std::move(workers)),
+      depth_(depth),
+      vocab_size_(vocab_size),
+      step_timeout_(step_timeout) {}
+
+absl::Status Pipeline::Submit(Step step) {
+  TANDEM_CHECK(!full()) << depth_ << " steps are in flight already";
+  const Deadline deadline = Deadline::After(step_timeout_);
+  TANDEM_RETURN_IF_ERROR(workers_.Submit(step.descriptor, deadline));
+  in_flight_.push_back({.step = std::move(step), .deadline = deadline});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Pipeline::Answer> Pipeline::Collect() {
+  TANDEM_CHECK(!empty()) << "no step is in flight";
+  TANDEM_ASSIGN_OR_RETURN(step::StepResult result, workers_.Collect(in_flight_.front().deadline));
+  Step step = std::move(in_flight_.front().step);
+  in_flight_.pop_front();
+  // The workers begin with the next one now.
+  if (!empty()) in_flight_.front().deadline = Deadline::After(step_timeout_);
+  TANDEM_RETURN_IF_ERROR(CheckResult(step.descriptor, result, vocab_size_));
+  return Answer{.step = std::move(step), .result = std::move(result)};
+}
+
+void Pipeline::Drain(const absl::Status& reason) {
+  in_flight_.clear();
+  workers_.Abort(reason);
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,57 @@
+// Pipeline: the steps that workers have and have not answered, oldest first, at most `depth` of
+// them. Single-threaded (the engine thread). After an error the workers are lost, and Drain is what
+// is left.
+#ifndef TANDEM_COORDINATOR_ENGINE_PIPELINE_H_
+#define TANDEM_COORDINATOR_ENGINE_PIPELINE_H_
+
+#include <cstdint>
+#include <deque>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/step/result.h"
+#include "coordinator/cluster/worker_group.h"
+#include "coordinator/engine/step.h"
+
+namespace tandem::coordinator {
+
+class Pipeline {
+ public:
+  struct Answer {
+    Step step;
+    step::StepResult result;
+  };
+
+  // `step_timeout` is for one step's answer, from when the workers can begin with it.
+  Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, Duration step_timeout);
+
+  bool empty() const { return in_flight_.empty(); }
+  bool full() const { return in_flight_.size() >= depth_; }
+
+  // REQUIRES: not full. UNAVAILABLE naming the rank that does not take it.
+  absl::Status Submit(Step step);
+  // Waits for the oldest step; its result answers what it asked. REQUIRES: not empty. UNAVAILABLE
+  // naming the rank at fault.
+  absl::StatusOr<Answer> Collect();
+  // Drops the steps in flight and tells the workers why nothing more comes.
+  void Drain(const absl::Status& reason);
+  // The workers' health. Never blocks.
+  absl::Status Health() const { return workers_.Health(); }
+
+ private:
+  struct InFlight {
+    Step step;
+    Deadline deadline;
+  };
+
+  WorkerGroup workers_;
+  const uint32_t depth_;
+  const uint32_t vocab_size_;
+  const Duration step_timeout_;
+  std::deque<InFlight> in_flight_;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_ENGINE_PIPELINE_H_

@@ -1,0 +1,88 @@
+#include "coordinator/engine/apply.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+namespace tandem::coordinator {
+namespace {
+
+using Tokens = std::vector<TokenId>;
+
+Generation Of(Tokens prompt, Sampling sampling, std::vector<std::vector<float>>* sink = nullptr) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.sampling = std::move(sampling);
+  request.want_logits = sink != nullptr;
+  request.logits_sink = sink;
+  return Generation(7, std::move(request));
+}
+
+Tokens IdsOf(const Delivery& delivery) {
+  Tokens ids;
+  for (const GeneratedToken& token : delivery.tokens) ids.push_back(token.id);
+  return ids;
+}
+
+constexpr uint32_t kMaxModelLen = 100;
+
+TEST(ApplyRowsTest, SeveralTokensOfOneRowEachWithTheirs) {
+  std::vector<std::vector<float>> logits;
+  Generation generation =
+      Of({1, 2}, {.max_tokens = 9, .end_ids = {}, .stop = {}, .logprobs = 1}, &logits);
+  const std::vector<step::RowRequest> rows = {{.token = 1,
+                                               .wants = step::kWantSample | step::kWantLogits |
+                                                        step::kWantSampleLogprob |
+                                                        step::kWantTopLogprobs,
+                                               .max_tokens = 3,
+                                               .top_n = 1}};
+  const std::vector<step::RowResult> results = {
+      {.tokens = {5, 6},
+       .logprobs = {{5, -1.0f, 2}, {8, -0.5f, 1}, {6, -0.1f, 1}, {6, -0.1f, 1}},
+       .logits = {1, 2, 3, 4}}};
+  const Delivery delivery = ApplyRows(rows, results, kMaxModelLen, generation);
+  EXPECT_EQ(delivery.handle, 7u);
+  EXPECT_EQ(IdsOf(delivery), (Tokens{5, 6}));
+  EXPECT_EQ(delivery.reason, FinishReason::kNone);
+  EXPECT_EQ(delivery.tokens[0].logprobs->token.token, 5);
+  EXPECT_EQ(delivery.tokens[0].logprobs->top[0].token, 8);
+  EXPECT_EQ(delivery.tokens[1].logprobs->token.token, 6);
+  EXPECT_EQ(logits, (std::vector<std::vector<float>>{{1, 2}, {3, 4}}));
+  EXPECT_EQ(generation.tokens, (Tokens{1, 2, 5, 6}));
+}
+
+TEST(ApplyRowsTest, TokensBehindTheEndAreDropped) {
+  const std::vector<step::RowRequest> rows = {{.token = 0, .max_tokens = 4}};
+  const std::vector<step::RowResult> results = {
+      {.tokens = {5, 6, 7, 8}, .logprobs = {}, .logits = {}}};
+  Generation stops = Of({1}, {.max_tokens = 9, .end_ids = {6}, .stop = {}});
+  const Delivery stopped = ApplyRows(rows, results, kMaxModelLen, stops);
+  EXPECT_EQ(IdsOf(stopped), (Tokens{5, 6}));
+  EXPECT_EQ(stopped.reason, FinishReason::kStop);
+  EXPECT_EQ(stops.tokens, (Tokens{1, 5, 6}));
+
+  Generation fills = Of({1}, {.max_tokens = 3, .end_ids = {}, .stop = {}});
+  const Delivery filled = ApplyRows(rows, results, kMaxModelLen, fills);
+  EXPECT_EQ(IdsOf(filled), (Tokens{5, 6, 7}));
+  EXPECT_EQ(filled.reason, FinishReason::kLength);
+}
+
+TEST(ApplyRowsTest, ScoredPromptTokensComeBesideTheFirstSample) {
+  Generation generation =
+      Of({1, 2}, {.max_tokens = 9, .end_ids = {}, .stop = {}, .prompt_logprobs = 1});
+  const std::vector<step::RowRequest> rows = {
+      {.token = 0, .wants = step::kWantLogprobsOf, .logprobs_of = {2}}, {.token = 1}};
+  const std::vector<step::RowResult> results = {
+      {.tokens = {}, .logprobs = {{2, -3.0f, 4}, {9, -0.5f, 1}}, .logits = {}},
+      {.tokens = {5}, .logprobs = {}, .logits = {}}};
+  const Delivery delivery = ApplyRows(rows, results, kMaxModelLen, generation);
+  ASSERT_EQ(delivery.prompt_logprobs.size(), 1u);
+  EXPECT_EQ(delivery.prompt_logprobs[0].token.token, 2);
+  EXPECT_EQ(delivery.prompt_logprobs[0].top[0].token, 9);
+  EXPECT_EQ(generation.num_scored, 2u);
+  EXPECT_EQ(IdsOf(delivery), Tokens{5});
+}
+
+}  // namespace
+}  // namespace tandem::coordinator

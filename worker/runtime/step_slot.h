@@ -1,0 +1,35 @@
+// StepSlot: what one step in flight takes on a worker: buffers, the graphs that read them, and what
+// its result needs to know. There are step::kPipelineDepth of them. Plain data.
+#ifndef TANDEM_WORKER_RUNTIME_STEP_SLOT_H_
+#define TANDEM_WORKER_RUNTIME_STEP_SLOT_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "common/step/descriptor.h"
+#include "common/step/result.h"
+#include "worker/runtime/decode_graphs.h"
+#include "worker/runtime/step_buffers.h"
+
+namespace tandem::worker {
+
+struct StepSlot {
+  explicit StepSlot(StepBuffers step_buffers) : buffers(std::move(step_buffers)) {}
+
+  StepBuffers buffers;
+  std::optional<DecodeGraphs> graphs;
+  // Of the step in flight.
+  bool in_flight = false;
+  step::StepDescriptor step;
+  step::StepTimings timings;
+};
+
+// Names a step that ModelRunner has begun.
+struct StepTicket {
+  uint32_t slot = 0;
+};
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_WORKER_RUNTIME_STEP_SLOT_H_
