@@ -1,9 +1,15 @@
-// Time behind a seam: the system's monotonic clock, or a simulated one that a test turns by hand.
+// Time behind a seam: the system's monotonic clock, or a simulated one. A Deadline knows its clock,
+// so that all waits that are given deadlines follow the clock that the first one was made on.
 #ifndef TANDEM_COMMON_BASE_CLOCK_H_
 #define TANDEM_COMMON_BASE_CLOCK_H_
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
+
+#include "common/base/thread_annotations.h"
 
 namespace tandem {
 
@@ -15,38 +21,68 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual TimePoint Now() const = 0;
+  // Waits until `changed` is notified, at most until `when`. May wake early. `lock` is held.
+  virtual void WaitUntil(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
+                         TimePoint when) const = 0;
 
   // The process-wide monotonic clock.
   static const Clock& System();
 };
 
-// A clock that stands still until Advance. Not thread-safe: single-threaded simulations own it.
+// A clock that stands still until Advance, or until something waits: in a single-threaded
+// simulation nothing else can happen meanwhile, so a wait takes no real time and ends at its
+// deadline. Not thread-safe.
 class SimulatedClock : public Clock {
  public:
   TimePoint Now() const override { return now_; }
+  void WaitUntil(std::condition_variable&, std::unique_lock<std::mutex>&,
+                 TimePoint when) const override {
+    now_ = std::max(now_, when);
+  }
   void Advance(Duration by) { now_ += by; }
 
  private:
-  TimePoint now_{};
+  mutable TimePoint now_{};
 };
 
-// The latest moment at which a wait may end. A value; passed down through every blocking call.
+// The latest moment, on its clock, at which a wait may end. A value; passed down through every
+// blocking call. Waits in the kernel or in gRPC (futex, process, channel) take deadlines of the
+// system's clock only.
 class Deadline {
  public:
-  static Deadline After(Duration wait) { return Deadline(std::chrono::steady_clock::now() + wait); }
-  static Deadline At(TimePoint when) { return Deadline(when); }
+  // `clock` must outlive the deadline.
+  static Deadline After(Duration wait, const Clock& clock = Clock::System()) {
+    return Deadline(clock.Now() + wait, clock);
+  }
+  static Deadline At(TimePoint when, const Clock& clock = Clock::System()) {
+    return Deadline(when, clock);
+  }
 
   TimePoint when() const { return when_; }
-  bool Passed() const { return std::chrono::steady_clock::now() >= when_; }
+  const Clock& clock() const { return *clock_; }
+  bool Passed() const { return clock_->Now() >= when_; }
   // Time left, never negative.
-  Duration Left() const {
-    auto left = when_ - std::chrono::steady_clock::now();
-    return left.count() > 0 ? std::chrono::duration_cast<Duration>(left) : Duration::zero();
+  Duration Left() const { return std::max<Duration>(when_ - clock_->Now(), Duration::zero()); }
+  // This deadline, or the one after `wait` where that comes first.
+  Deadline OrAfter(Duration wait) const {
+    return Deadline(std::min(when_, clock_->Now() + wait), *clock_);
+  }
+
+  // Waits on `changed` until `done()` or until the deadline has passed. Returns done().
+  template <typename Done>
+  bool Wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
+            Done done) const TANDEM_NO_THREAD_SAFETY_ANALYSIS {
+    while (!done()) {
+      if (Passed()) return false;
+      clock_->WaitUntil(changed, lock, when_);
+    }
+    return true;
   }
 
  private:
-  explicit Deadline(TimePoint when) : when_(when) {}
+  Deadline(TimePoint when, const Clock& clock) : when_(when), clock_(&clock) {}
   TimePoint when_;
+  const Clock* clock_;
 };
 
 // Microseconds since an arbitrary start, for the step's own timings.

@@ -17,18 +17,7 @@
 #include <mutex>
 
 #include "common/base/clock.h"
-
-#ifdef __clang__
-#define TANDEM_THREAD_ANNOTATION(...) __attribute__((__VA_ARGS__))
-#else
-#define TANDEM_THREAD_ANNOTATION(...)
-#endif
-
-// A member that may be touched only with `mutex` held.
-#define TANDEM_GUARDED_BY(mutex) TANDEM_THREAD_ANNOTATION(guarded_by(mutex))
-// A function that its callers call with the mutex held, or without it.
-#define TANDEM_REQUIRES(...) TANDEM_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
-#define TANDEM_EXCLUDES(...) TANDEM_THREAD_ANNOTATION(locks_excluded(__VA_ARGS__))
+#include "common/base/thread_annotations.h"
 
 namespace tandem {
 
@@ -65,7 +54,7 @@ class CondVar {
   // Whether `ready` answered true before the deadline passed.
   template <typename Ready>
   bool Wait(MutexLock& lock, Deadline deadline, Ready ready) {
-    return changed_.wait_until(lock.lock_, deadline.when(), ready);
+    return deadline.Wait(changed_, lock.lock_, ready);
   }
   void NotifyOne() { changed_.notify_one(); }
   void NotifyAll() { changed_.notify_all(); }

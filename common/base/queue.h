@@ -5,15 +5,14 @@
 #ifndef TANDEM_COMMON_BASE_QUEUE_H_
 #define TANDEM_COMMON_BASE_QUEUE_H_
 
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 
 namespace tandem {
 
@@ -25,18 +24,19 @@ class BoundedQueue {
   // False when the queue is full or closed; `item` is then untouched.
   bool TryPush(T&& item) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (closed_ || items_.size() >= capacity_) return false;
       items_.push_back(std::move(item));
     }
-    ready_.notify_one();
+    ready_.NotifyOne();
     return true;
   }
 
   // The oldest item, or nothing when the deadline passes or the queue is closed and empty.
   std::optional<T> Pop(Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    ready_.wait_until(lock, deadline.when(), [&] { return closed_ || !items_.empty(); });
+    MutexLock lock(mutex_);
+    ready_.Wait(lock, deadline,
+                [&]() TANDEM_REQUIRES(mutex_) { return closed_ || !items_.empty(); });
     if (items_.empty()) return std::nullopt;
     T item = std::move(items_.front());
     items_.pop_front();
@@ -45,7 +45,7 @@ class BoundedQueue {
 
   // Everything that waits now, oldest first; never blocks.
   std::vector<T> Drain() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     std::vector<T> all(std::make_move_iterator(items_.begin()),
                        std::make_move_iterator(items_.end()));
     items_.clear();
@@ -54,35 +54,36 @@ class BoundedQueue {
 
   // Waits until there is something to Drain or Pop, the queue is closed, or the deadline passes.
   void WaitNonEmpty(Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    ready_.wait_until(lock, deadline.when(), [&] { return closed_ || !items_.empty(); });
+    MutexLock lock(mutex_);
+    ready_.Wait(lock, deadline,
+                [&]() TANDEM_REQUIRES(mutex_) { return closed_ || !items_.empty(); });
   }
 
   // No more pushes; waiters wake up.
   void Close() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       closed_ = true;
     }
-    ready_.notify_all();
+    ready_.NotifyAll();
   }
 
   bool closed() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return closed_;
   }
 
   size_t size() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return items_.size();
   }
 
  private:
   const size_t capacity_;
-  mutable std::mutex mutex_;
-  std::condition_variable ready_;
-  std::deque<T> items_;  // guarded by mutex_
-  bool closed_ = false;  // guarded by mutex_
+  mutable Mutex mutex_;
+  CondVar ready_;
+  std::deque<T> items_ TANDEM_GUARDED_BY(mutex_);
+  bool closed_ TANDEM_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tandem

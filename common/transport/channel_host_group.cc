@@ -132,7 +132,7 @@ class Root : public ChannelHostGroup {
  private:
   static Deadline ALittleBefore(Deadline deadline) {
     const Duration early = std::min<Duration>(deadline.Left() / 10, std::chrono::milliseconds(100));
-    return Deadline::At(deadline.when() - early);
+    return Deadline::At(deadline.when() - early, deadline.clock());
   }
 
   const std::vector<std::unique_ptr<Channel>> leaves_;

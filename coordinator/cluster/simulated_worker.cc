@@ -70,7 +70,7 @@ absl::Status SimulatedWorker::Submit(std::span<const uint8_t> frame, Deadline) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<step::StepResult> SimulatedWorker::Collect(Deadline) {
+absl::StatusOr<step::StepResult> SimulatedWorker::Collect(Deadline deadline) {
   if (aborted_) return absl::UnavailableError(absl::StrCat("rank ", rank_, " was aborted"));
   TANDEM_RETURN_IF_ERROR(Health());
   if (submitted_.empty()) return absl::DeadlineExceededError("no step");
@@ -80,9 +80,14 @@ absl::StatusOr<step::StepResult> SimulatedWorker::Collect(Deadline) {
       Kill();
       return LostError();
     }
-    const bool waits = *fault == SimulatedFault::kHang ||
-                       (*fault == SimulatedFault::kDelay && polls_++ < script_.delay_polls);
-    if (waits) return absl::DeadlineExceededError("no answer yet");
+    const bool hangs = *fault == SimulatedFault::kHang;
+    if (hangs) {
+      std::unique_lock lock(mutex_);
+      deadline.Wait(aborted_changed_, lock, [&] { return aborted_.load(); });
+    }
+    if (hangs || (*fault == SimulatedFault::kDelay && polls_++ < script_.delay_polls)) {
+      return absl::DeadlineExceededError("no answer yet");
+    }
   }
   polls_ = 0;
   step::StepResult result = Run(submitted_.front());
@@ -201,7 +206,13 @@ absl::Status SimulatedWorker::LostError() const {
 
 absl::Status SimulatedWorker::Health() const { return dead_ ? LostError() : absl::OkStatus(); }
 
-void SimulatedWorker::Abort(const absl::Status&) { aborted_ = true; }
+void SimulatedWorker::Abort(const absl::Status&) {
+  {
+    std::lock_guard lock(mutex_);
+    aborted_ = true;
+  }
+  aborted_changed_.notify_all();
+}
 
 std::vector<std::unique_ptr<WorkerClient>> MakeSimulatedWorkers(
     int size, const SimulatedModel& model, const std::vector<uint32_t>& num_blocks,

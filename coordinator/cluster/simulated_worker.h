@@ -6,6 +6,7 @@
 #define TANDEM_COORDINATOR_CLUSTER_SIMULATED_WORKER_H_
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -22,7 +23,7 @@ namespace tandem::coordinator {
 
 enum class SimulatedFault {
   kDie,    // Collect is UNAVAILABLE, Health says why
-  kHang,   // Collect never has an answer; Health stays OK
+  kHang,   // Collect waits in vain, on its deadline's clock; Health stays OK
   kDelay,  // the first `delay_polls` calls of Collect have no answer yet
   kWrongEpoch,
   kWrongStepId,
@@ -83,6 +84,8 @@ class SimulatedWorker : public WorkerClient {
   std::deque<std::vector<uint8_t>> submitted_;
   uint64_t num_steps_ = 0;  // collected
   int polls_ = 0;           // of the step in flight
+  std::mutex mutex_;
+  std::condition_variable aborted_changed_;
   std::atomic<bool> dead_ = false;
   std::atomic<bool> aborted_ = false;
 };

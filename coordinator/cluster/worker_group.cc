@@ -28,8 +28,6 @@ absl::Status Lost(size_t rank, const absl::Status& status) {
   return absl::UnavailableError(absl::StrCat(RankName(rank), ": ", message));
 }
 
-Deadline Earlier(Deadline a, Deadline b) { return a.when() < b.when() ? a : b; }
-
 }  // namespace
 
 absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(const std::vector<WorkerConfig>& configs,
@@ -67,7 +65,7 @@ absl::Status WorkerGroup::InTurns(Deadline deadline, const WaitForRank& wait) co
   while (!pending.empty()) {
     std::vector<size_t> still_pending;
     for (size_t rank : pending) {
-      const absl::Status answer = wait(rank, Earlier(Deadline::After(kPollSlice), deadline));
+      const absl::Status answer = wait(rank, deadline.OrAfter(kPollSlice));
       if (answer.ok()) continue;
       if (!absl::IsDeadlineExceeded(answer) || deadline.Passed()) return answer;
       still_pending.push_back(rank);
@@ -100,12 +98,12 @@ absl::StatusOr<step::StepResult> WorkerGroup::Collect(Deadline deadline) {
     for (size_t rank = 0; rank < workers_.size(); ++rank) {
       Answer& answer = answers[rank];
       if (answer.arrived) continue;
-      Poll(rank, step, Earlier(deadline, Deadline::After(kPollSlice)), answer);
+      Poll(rank, step, deadline.OrAfter(kPollSlice), answer);
       if (!answer.arrived) continue;
       ++num_arrived;
       if (failed || answer.fault.ok()) continue;
       failed = true;
-      deadline = Earlier(deadline, Deadline::After(kVerdictGrace));
+      deadline = deadline.OrAfter(kVerdictGrace);
     }
     if (num_arrived == workers_.size()) break;
     if (deadline.Passed() || !Health().ok()) {

@@ -33,10 +33,10 @@ SchedulerConfig WithScoredTokens(const EngineConfig& config) {
 
 }  // namespace
 
-EngineCore::EngineCore(EngineConfig config, WorkerGroup workers)
+EngineCore::EngineCore(EngineConfig config, WorkerGroup workers, const Clock& clock)
     : config_(std::move(config)),
       pipeline_(std::move(workers), config_.pipeline_depth, config_.vocab_size,
-                config_.step_timeout),
+                config_.step_timeout, clock),
       kv_(config_.kv_cache),
       scheduler_(WithScoredTokens(config_), kv_),
       builder_(config_.kv_cache.block_size, static_cast<uint32_t>(config_.kv_cache.groups.size())) {

@@ -1,6 +1,6 @@
 // EngineCore: one step of the engine as a function: schedule -> build -> submit -> collect ->
-// apply -> deliver. No thread, no lock, no clock that decides anything: the same calls give the
-// same steps, so tests and simulations drive it directly and EngineLoop wraps it.
+// apply -> deliver. No thread and no lock: the same calls give the same steps, so tests and
+// simulations drive it directly, on a clock of theirs, and EngineLoop wraps it.
 //
 // Up to EngineConfig::pipeline_depth steps are in flight: Step submits until the pipeline is full
 // and settles the oldest.
@@ -19,6 +19,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "common/base/clock.h"
 #include "common/step/result.h"
 #include "coordinator/cluster/worker_group.h"
 #include "coordinator/engine/delivery.h"
@@ -40,8 +41,9 @@ class EngineCore {
   // its stream.
   using LeaveFn = std::function<void(const Generation&)>;
 
-  // `config` is valid; `workers` are brought up with its epoch and block counts.
-  EngineCore(EngineConfig config, WorkerGroup workers);
+  // `config` is valid; `workers` are brought up with its epoch and block counts. `clock` is what
+  // steps' deadlines are of; it must outlive the core.
+  EngineCore(EngineConfig config, WorkerGroup workers, const Clock& clock = Clock::System());
 
   void set_on_leave(LeaveFn on_leave) { on_leave_ = std::move(on_leave); }
 

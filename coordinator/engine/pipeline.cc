@@ -8,15 +8,17 @@
 
 namespace tandem::coordinator {
 
-Pipeline::Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, Duration step_timeout)
+Pipeline::Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, Duration step_timeout,
+                   const Clock& clock)
     : workers_(std::move(workers)),
       depth_(depth),
       vocab_size_(vocab_size),
-      step_timeout_(step_timeout) {}
+      step_timeout_(step_timeout),
+      clock_(clock) {}
 
 absl::Status Pipeline::Submit(Step step) {
   TANDEM_CHECK(!full()) << depth_ << " steps are in flight already";
-  const Deadline deadline = Deadline::After(step_timeout_);
+  const Deadline deadline = Deadline::After(step_timeout_, clock_);
   TANDEM_RETURN_IF_ERROR(workers_.Submit(step.descriptor, deadline));
   in_flight_.push_back({.step = std::move(step), .deadline = deadline});
   return absl::OkStatus();
@@ -28,7 +30,7 @@ absl::StatusOr<Pipeline::Answer> Pipeline::Collect() {
   Step step = std::move(in_flight_.front().step);
   in_flight_.pop_front();
   // The workers begin with the next one now.
-  if (!empty()) in_flight_.front().deadline = Deadline::After(step_timeout_);
+  if (!empty()) in_flight_.front().deadline = Deadline::After(step_timeout_, clock_);
   TANDEM_RETURN_IF_ERROR(CheckResult(step.descriptor, result, vocab_size_));
   return Answer{.step = std::move(step), .result = std::move(result)};
 }

@@ -23,8 +23,10 @@ class Pipeline {
     step::StepResult result;
   };
 
-  // `step_timeout` is for one step's answer, from when the workers can begin with it.
-  Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, Duration step_timeout);
+  // `step_timeout` is for one step's answer, from when the workers can begin with it, by `clock`,
+  // which must outlive the pipeline.
+  Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, Duration step_timeout,
+           const Clock& clock);
 
   bool empty() const { return in_flight_.empty(); }
   bool full() const { return in_flight_.size() >= depth_; }
@@ -49,6 +51,7 @@ class Pipeline {
   const uint32_t depth_;
   const uint32_t vocab_size_;
   const Duration step_timeout_;
+  const Clock& clock_;
   std::deque<InFlight> in_flight_;
 };
 

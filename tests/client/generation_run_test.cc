@@ -49,8 +49,7 @@ class SmallServer : public v1::Generation::Service {
       changed_.notify_all();
       if (running_ == room_) return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the queue is full"};
       ++running_;
-      changed_.wait_until(lock, Deadline::After(kPatience).when(),
-                          [&] { return num_calls_ >= calls_first_; });
+      Deadline::After(kPatience).Wait(changed_, lock, [&] { return num_calls_ >= calls_first_; });
     }
     const grpc::Status status = Answer(request->text(), *writer);
     // As in the engine, there is room before the client hears of the end.

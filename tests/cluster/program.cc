@@ -112,7 +112,7 @@ void Program::Signal(int signal) { kill(pid_, signal); }
 bool Program::WaitText(const Stream& stream, const std::string& text, Deadline deadline) {
   std::unique_lock lock(mutex_);
   auto found = [&] { return stream.text.find(text) != std::string::npos; };
-  changed_.wait_until(lock, deadline.when(), [&] { return found() || !stream.open; });
+  deadline.Wait(changed_, lock, [&] { return found() || !stream.open; });
   return found();
 }
 

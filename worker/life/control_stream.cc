@@ -124,9 +124,8 @@ class GrpcControlStream
     TANDEM_RETURN_IF_ERROR(fence_.Check(epoch));
     TANDEM_RETURN_IF_ERROR(Write(std::move(message)));
     std::unique_lock lock(mutex_);
-    const bool answered = changed_.wait_until(lock, deadline.when(), [&] {
-      return answers_.count(call) != 0 || !fence_.Check(epoch).ok();
-    });
+    const bool answered = deadline.Wait(
+        changed_, lock, [&] { return answers_.count(call) != 0 || !fence_.Check(epoch).ok(); });
     if (answers_.count(call) != 0) {
       absl::StatusOr<std::string> answer = std::move(answers_.at(call));
       answers_.erase(call);

@@ -112,9 +112,9 @@ std::unique_ptr<EngineCore> SimulatedEngine::MakeOn(
   WorkerGroup group(std::move(workers));
   std::vector<WorkerConfig> configs;
   for (int rank = 0; rank < ranks; ++rank) configs.push_back(ConfigOf(rank));
-  const auto blocks = group.Bring(configs, Deadline::After(std::chrono::minutes(1)));
+  const auto blocks = group.Bring(configs, Deadline::After(std::chrono::minutes(1), *clock));
   TANDEM_CHECK(blocks.ok()) << blocks.status();
-  return std::make_unique<EngineCore>(config, std::move(group));
+  return std::make_unique<EngineCore>(config, std::move(group), *clock);
 }
 
 Request MakeRequest(const std::string& id, size_t prompt_len, uint32_t max_tokens,
