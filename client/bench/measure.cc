@@ -13,7 +13,6 @@ namespace {
 
 using coordinator::EngineStepTimings;
 using coordinator::FinishReason;
-using coordinator::Usage;
 
 constexpr uint32_t kWarmUpTokens = 4;  // of a decode measurement
 
@@ -39,15 +38,15 @@ double TokensPerSecond(uint64_t tokens, std::vector<Duration> times) {
 // Counts; a generation that ends in any other way than by its length is an error.
 class Measure::Listener : public coordinator::TokenStream {
  public:
-  void OnPromptLogprobs(std::vector<coordinator::TokenLogprobs>) override {}
-  bool OnToken(const coordinator::GeneratedToken&, FinishReason reason, const Usage&) override {
-    ++num_tokens_;
-    ended_ = reason == FinishReason::kLength;
+  bool OnUpdate(coordinator::StreamUpdate update) override {
+    num_tokens_ += static_cast<uint32_t>(update.tokens.size());
+    ended_ = update.reason == FinishReason::kLength;
+    status_ = update.last() && !ended_ && update.status.ok()
+                  ? absl::InternalError("the engine ended a sequence early")
+                  : update.status;
     return true;
   }
-  void OnEnd(const absl::Status& status, FinishReason, const Usage&) override {
-    status_ = status.ok() ? absl::InternalError("the engine ended a sequence early") : status;
-  }
+  void Flush() override {}
 
   absl::Status Expect(uint32_t num_tokens, bool ended) const {
     TANDEM_RETURN_IF_ERROR(status_);

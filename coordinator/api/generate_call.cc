@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "coordinator/api/request_builder.h"
 #include "coordinator/api/text_stream.h"
+#include "coordinator/api/text_update.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -44,11 +45,12 @@ void FillLogprobs(const std::vector<TokenLogprobs>& from,
   }
 }
 
+// The call's reactor, and, shared with the engine, what outlives it: the engine may update a stream
+// whose call has just ended.
 class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
  public:
-  explicit GenerateCall(EngineHandle& engine) : engine_(engine), link_(std::make_shared<Link>()) {
-    link_->call = this;
-  }
+  explicit GenerateCall(EngineHandle& engine)
+      : engine_(engine), outbox_(std::make_shared<Outbox>(*this)) {}
 
   void Start(const v1::GenerateRequest& proto, const ServingModel& model) {
     absl::Status admitted = Admit(proto, model);
@@ -56,7 +58,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
   }
 
   void OnWriteDone(bool ok) override {
-    std::lock_guard lock(link_->mutex);
+    std::lock_guard lock(outbox_->mutex);
     writing_ = false;
     if (!ok) broken_ = true;  // the client is gone; OnCancel follows or came
     Pump();
@@ -66,47 +68,59 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
 
   void OnDone() override {
     {
-      std::lock_guard lock(link_->mutex);
-      link_->call = nullptr;
+      std::lock_guard lock(outbox_->mutex);
+      outbox_->call = nullptr;
     }
     CancelIfRunning();
     delete this;
   }
 
  private:
-  // Outlives the call: the engine may wake a stream whose call has just ended.
-  struct Link {
+  // What has gathered while a message is being written.
+  struct Outbox : TokenStream {
+    explicit Outbox(GenerateCall& of) : call(&of) {}
+
+    bool OnUpdate(StreamUpdate update) override {
+      converted = text->Convert(std::move(update));
+      return !text->ended();
+    }
+    void Flush() override {
+      std::lock_guard lock(mutex);
+      over |= converted.last();
+      gathered.Append(std::exchange(converted, TextUpdate{}));
+      if (call != nullptr) call->Pump();
+    }
+
+    std::optional<TextStream> text;  // set before the request is added, then the writer's thread's
+    TextUpdate converted;            // the writer's thread's
     std::mutex mutex;
-    GenerateCall* call = nullptr;  // guarded by mutex; null once done
+    TextUpdate gathered;  // guarded by mutex
+    bool over = false;    // guarded by mutex; the last update has come
+    GenerateCall* call;   // guarded by mutex; null once done
   };
 
   absl::Status Admit(const v1::GenerateRequest& proto, const ServingModel& model) {
     TANDEM_ASSIGN_OR_RETURN(Request request, BuildRequest(proto, model));
-    TANDEM_ASSIGN_OR_RETURN(auto stream, TextStream::Create(*model.tokenizer, request.sampling));
-    stream->OnReady([link = link_] {
-      std::lock_guard lock(link->mutex);
-      if (link->call != nullptr) link->call->Pump();
-    });
-    request.stream = stream;
-    std::lock_guard lock(link_->mutex);  // the engine may be quicker than we are
+    TANDEM_ASSIGN_OR_RETURN(outbox_->text, TextStream::Create(*model.tokenizer, request.sampling));
+    request.stream = outbox_;
+    std::lock_guard lock(outbox_->mutex);  // the first update may be here before the handle
     id_ = request.id;
-    stream_ = std::move(stream);
     TANDEM_ASSIGN_OR_RETURN(handle_, engine_.Add(std::move(request)));
     return absl::OkStatus();
   }
 
-  // Sends what has gathered, unless a write is under way. Link's mutex held.
+  // Sends what has gathered, unless a write is under way. The outbox's mutex held.
   void Pump() {
-    if (writing_ || finished_ || stream_ == nullptr || !handle_.has_value()) return;
-    std::optional<TextDelta> delta = stream_->Take();
-    if (!delta.has_value() && !broken_) return;
-    if (broken_ || !delta->status.ok()) {
+    if (writing_ || finished_ || !handle_.has_value()) return;
+    std::optional<TextUpdate> update = outbox_->gathered.Take();
+    if (!update.has_value() && !broken_) return;
+    if (broken_ || !update->status.ok()) {
       finished_ = true;
-      Finish(ToGrpc(broken_ ? absl::CancelledError("the client is gone") : delta->status));
+      Finish(ToGrpc(broken_ ? absl::CancelledError("the client is gone") : update->status));
       return;
     }
-    FillResponse(*delta);
-    if (delta->last()) {
+    FillResponse(*update);
+    if (update->last()) {
       finished_ = true;
       StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
     } else {
@@ -115,36 +129,35 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     }
   }
 
-  void FillResponse(const TextDelta& delta) {
+  void FillResponse(const TextUpdate& update) {
     response_.Clear();
     response_.set_request_id(id_);
-    response_.set_text(delta.text);
-    response_.mutable_token_ids()->Add(delta.token_ids.begin(), delta.token_ids.end());
-    FillLogprobs(delta.logprobs, *response_.mutable_logprobs());
-    FillLogprobs(delta.prompt_logprobs, *response_.mutable_prompt_logprobs());
-    if (!delta.last()) return;
-    response_.set_finish_reason(ToProto(delta.reason));
+    response_.set_text(update.text);
+    response_.mutable_token_ids()->Add(update.tokens.begin(), update.tokens.end());
+    FillLogprobs(update.logprobs, *response_.mutable_logprobs());
+    FillLogprobs(update.prompt_logprobs, *response_.mutable_prompt_logprobs());
+    if (!update.last()) return;
+    response_.set_finish_reason(ToProto(update.reason));
     v1::Usage& usage = *response_.mutable_usage();
-    usage.set_prompt_tokens(static_cast<int32_t>(delta.usage.prompt_tokens));
-    usage.set_completion_tokens(static_cast<int32_t>(delta.usage.completion_tokens));
-    usage.set_cached_tokens(static_cast<int32_t>(delta.usage.cached_tokens));
+    usage.set_prompt_tokens(static_cast<int32_t>(update.usage.prompt_tokens));
+    usage.set_completion_tokens(static_cast<int32_t>(update.usage.completion_tokens));
+    usage.set_cached_tokens(static_cast<int32_t>(update.usage.cached_tokens));
   }
 
-  // By handle: should the request be over by now, its id may be somebody else's.
+  // By handle: should the request be over by now, its id may be another request's.
   void CancelIfRunning() {
     std::optional<RequestHandle> running;
     {
-      std::lock_guard lock(link_->mutex);
-      if (stream_ != nullptr && !stream_->ended()) running = handle_;
+      std::lock_guard lock(outbox_->mutex);
+      if (!outbox_->over) running = handle_;
     }
     if (running.has_value()) engine_.Cancel(*running);
   }
 
   EngineHandle& engine_;
-  const std::shared_ptr<Link> link_;
-  // Guarded by the link's mutex:
+  const std::shared_ptr<Outbox> outbox_;
+  // Guarded by the outbox's mutex:
   std::string id_;
-  std::shared_ptr<TextStream> stream_;
   std::optional<RequestHandle> handle_;  // once admitted
   bool writing_ = false;
   bool broken_ = false;

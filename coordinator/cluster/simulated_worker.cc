@@ -71,6 +71,7 @@ absl::Status SimulatedWorker::Submit(std::span<const uint8_t> frame, Deadline) {
 }
 
 absl::StatusOr<step::StepResult> SimulatedWorker::Collect(Deadline deadline) {
+  if (script_.on_collect) script_.on_collect();
   if (aborted_) return absl::UnavailableError(absl::StrCat("rank ", rank_, " was aborted"));
   TANDEM_RETURN_IF_ERROR(Health());
   if (submitted_.empty()) return absl::DeadlineExceededError("no step");

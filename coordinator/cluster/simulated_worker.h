@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -38,6 +39,7 @@ struct SimulatedScript {
       faults;  // by step number, counted from 1 over the worker's life
   int delay_polls = 3;
   bool fail_load = false;
+  std::function<void()> on_collect{};  // runs first in every Collect, on its thread
 };
 
 class SimulatedWorker : public WorkerClient {

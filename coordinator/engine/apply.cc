@@ -13,39 +13,40 @@ TokenLogprobs ToTokenLogprobs(std::span<const step::TokenLogprob> values) {
 }
 
 void ApplyTokens(const step::RowRequest& wanted, const step::RowResult& row, uint32_t max_model_len,
-                 Generation& generation, Delivery& delivery) {
+                 Generation& generation, StreamUpdate& update) {
   const size_t num_logprobs = step::NumLogprobs(wanted);
   const size_t num_logits = row.logits.size() / row.tokens.size();
-  for (size_t i = 0; i < row.tokens.size() && delivery.reason == FinishReason::kNone; ++i) {
+  for (size_t i = 0; i < row.tokens.size() && update.reason == FinishReason::kNone; ++i) {
     const TokenId token = row.tokens[i];
     generation.tokens.push_back(token);
     if (auto* sink = generation.request.logits_sink; sink != nullptr) {
       const auto begin = row.logits.begin() + static_cast<std::ptrdiff_t>(i * num_logits);
       sink->emplace_back(begin, begin + static_cast<std::ptrdiff_t>(num_logits));
     }
-    GeneratedToken& given = delivery.tokens.emplace_back(token);
+    update.tokens.push_back(token);
     if (num_logprobs > 0) {
-      given.logprobs =
-          ToTokenLogprobs(std::span(row.logprobs).subspan(i * num_logprobs, num_logprobs));
+      update.logprobs.push_back(
+          ToTokenLogprobs(std::span(row.logprobs).subspan(i * num_logprobs, num_logprobs)));
     }
-    delivery.reason = generation.ReasonToEnd(token, max_model_len);
+    update.reason = generation.ReasonToEnd(token, max_model_len);
   }
 }
 
 }  // namespace
 
-Delivery ApplyRows(std::span<const step::RowRequest> rows, std::span<const step::RowResult> results,
-                   uint32_t max_model_len, Generation& generation) {
-  Delivery delivery{.handle = generation.handle};
+StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
+                       std::span<const step::RowResult> results, uint32_t max_model_len,
+                       Generation& generation) {
+  StreamUpdate update;
   for (size_t i = 0; i < rows.size(); ++i) {
     if ((rows[i].wants & step::kWantSample) != 0) {
-      ApplyTokens(rows[i], results[i], max_model_len, generation, delivery);
+      ApplyTokens(rows[i], results[i], max_model_len, generation, update);
     } else {
-      delivery.prompt_logprobs.push_back(ToTokenLogprobs(results[i].logprobs));
+      update.prompt_logprobs.push_back(ToTokenLogprobs(results[i].logprobs));
       ++generation.num_scored;
     }
   }
-  return delivery;
+  return update;
 }
 
 }  // namespace tandem::coordinator

@@ -8,15 +8,15 @@
 
 #include "common/step/descriptor.h"
 #include "common/step/result.h"
-#include "coordinator/engine/delivery.h"
 #include "coordinator/engine/generation.h"
 
 namespace tandem::coordinator {
 
 // `results` answer `rows` (CheckResult). Of a row's tokens those behind the
 // one that ends the generation are dropped.
-Delivery ApplyRows(std::span<const step::RowRequest> rows, std::span<const step::RowResult> results,
-                   uint32_t max_model_len, Generation& generation);
+StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
+                       std::span<const step::RowResult> results, uint32_t max_model_len,
+                       Generation& generation);
 
 }  // namespace tandem::coordinator
 

@@ -1,8 +1,8 @@
-// Delivery: what a step gave one generation, on its way to the request's stream.
+// Delivery: an update on its way from the engine to a request's stream.
 #ifndef TANDEM_COORDINATOR_ENGINE_DELIVERY_H_
 #define TANDEM_COORDINATOR_ENGINE_DELIVERY_H_
 
-#include <vector>
+#include <memory>
 
 #include "coordinator/engine/request.h"
 
@@ -10,9 +10,8 @@ namespace tandem::coordinator {
 
 struct Delivery {
   RequestHandle handle;
-  std::vector<TokenLogprobs> prompt_logprobs{};
-  std::vector<GeneratedToken> tokens{};
-  FinishReason reason = FinishReason::kNone;  // why the last of the tokens ends it, if it does
+  std::shared_ptr<TokenStream> stream;
+  StreamUpdate update;
 };
 
 }  // namespace tandem::coordinator

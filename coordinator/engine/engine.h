@@ -29,13 +29,13 @@ struct EngineStats {
 class EngineHandle {
  public:
   virtual ~EngineHandle() = default;
-  // Queues a request. INVALID_ARGUMENT, with both numbers, for what can never fit (length, blocks)
-  // and for an id already in flight; RESOURCE_EXHAUSTED when the queue is full; UNAVAILABLE while
+  // Queues a request. INVALID_ARGUMENT, with both numbers, for what can never fit (length, blocks);
+  // ALREADY_EXISTS for an id in flight, which is free again when its stream's last Flush is called;
+  // RESOURCE_EXHAUSTED when the queue is full; UNAVAILABLE while
   // shutting down or after a worker was lost.
   virtual absl::StatusOr<RequestHandle> Add(Request request) = 0;
   // Ends a request; its blocks are free after the step in flight. Nothing happens when it is over
-  // already, also where another request has its id now. No stream call follows the
-  // OnEnd(kCancelled) that this causes.
+  // already, also where another request has its id now.
   virtual void Cancel(RequestHandle handle) = 0;
   virtual EngineStats Stats() const = 0;
 };

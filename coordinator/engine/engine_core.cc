@@ -101,9 +101,9 @@ void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& re
     while (end < rows.size() && rows[end].token < step.descriptor.query_offsets[entry + 1]) ++end;
     Generation& generation = GenerationOf(*step.plan.entries[entry].sequence);
     if (end > begin && generation.state != SequenceState::kFinished) {
-      deliveries_.push_back(ApplyRows(rows.subspan(begin, end - begin),
-                                      results.subspan(begin, end - begin),
-                                      config_.scheduler.max_model_len, generation));
+      Send(generation,
+           ApplyRows(rows.subspan(begin, end - begin), results.subspan(begin, end - begin),
+                     config_.scheduler.max_model_len, generation));
     }
     begin = end;
   }

@@ -6,7 +6,7 @@
 // and settles the oldest.
 //
 // Single-threaded. Owns the workers, the KV cache and the generations; a generation's blocks are
-// released before the final call of its stream.
+// released before its stream's last update, unless the stream itself stopped it.
 #ifndef TANDEM_COORDINATOR_ENGINE_ENGINE_CORE_H_
 #define TANDEM_COORDINATOR_ENGINE_ENGINE_CORE_H_
 
@@ -37,20 +37,22 @@ namespace tandem::coordinator {
 
 class EngineCore {
  public:
-  // Called with each generation that leaves, after its blocks are free and before the final call of
-  // its stream.
-  using LeaveFn = std::function<void(const Generation&)>;
+  // Takes all updates of a step.
+  using DeliverFn = std::function<void(std::vector<Delivery>)>;
 
   // `config` is valid; `workers` are brought up with its epoch and block counts. `clock` is what
   // steps' deadlines are of; it must outlive the core.
   EngineCore(EngineConfig config, WorkerGroup workers, const Clock& clock = Clock::System());
 
-  void set_on_leave(LeaveFn on_leave) { on_leave_ = std::move(on_leave); }
+  // Where updates go. Without this, straight to their streams, on the thread that runs the core.
+  void set_deliver(DeliverFn deliver) { deliver_ = std::move(deliver); }
 
   // `request` has passed RequestCheck; `handle` rises from call to call and names the generation.
   void Add(Request request, RequestHandle handle);
-  // Ends a generation with OnEnd(kCancelled); nothing when it is over already.
+  // Ends a generation with kCancelled; nothing when it is over already.
   void Cancel(RequestHandle handle);
+  // Releases a generation whose stream has stopped it; nothing when it is over already.
+  void Stop(RequestHandle handle);
   // Settles one step, if there is anything to do. UNAVAILABLE naming the rank when a worker is
   // lost; then only EndAll is left.
   absl::Status Step();
@@ -74,11 +76,11 @@ class EngineCore {
   absl::Status FillPipeline();
   // The step's tokens and log-probabilities go to their generations, and to deliveries_.
   void Apply(const coordinator::Step& step, const step::StepResult& result);
+  // Puts an update among the next deliveries, with the usage; after the last one the generation is
+  // gone.
+  void Send(const Generation& generation, StreamUpdate update);
   void Deliver();
-  // Hands one delivery to its generation, which may have left.
-  void DeliverTo(Delivery& delivery);
-  // Takes a generation out and releases its blocks; what is left is the final call of its stream.
-  std::shared_ptr<Generation> Leave(RequestHandle handle);
+  void Leave(RequestHandle handle);  // takes a generation out and releases its blocks
 
   const EngineConfig config_;
   Pipeline pipeline_;
@@ -88,8 +90,8 @@ class EngineCore {
   absl::flat_hash_map<RequestHandle, std::shared_ptr<Generation>> generations_;
   // Generations that ended while steps in flight name them, until those settle.
   std::vector<std::shared_ptr<Generation>> leaving_;
-  LeaveFn on_leave_;
-  std::vector<Delivery> deliveries_;         // of the step being applied
+  DeliverFn deliver_;
+  std::vector<Delivery> deliveries_;         // not handed over yet
   std::vector<step::StepDescriptor> spare_;  // memory of settled steps, for the next ones
   uint64_t last_step_ = 0;
   EngineStepTimings timings_;

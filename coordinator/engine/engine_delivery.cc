@@ -10,55 +10,51 @@
 namespace tandem::coordinator {
 
 void EngineCore::Cancel(RequestHandle handle) {
-  if (!generations_.contains(handle)) return;
-  const std::shared_ptr<Generation> generation = Leave(handle);
-  generation->request.stream->OnEnd(absl::OkStatus(), FinishReason::kCancelled,
-                                    generation->usage());
-}
-
-void EngineCore::Deliver() {
-  for (Delivery& delivery : deliveries_) DeliverTo(delivery);
-  deliveries_.clear();
-}
-
-void EngineCore::DeliverTo(Delivery& delivery) {
-  auto found = generations_.find(delivery.handle);
+  auto found = generations_.find(handle);
   if (found == generations_.end()) return;
-  const Generation& generation = *found->second;
-  if (!delivery.prompt_logprobs.empty()) {
-    generation.request.stream->OnPromptLogprobs(std::move(delivery.prompt_logprobs));
-  }
-  for (const GeneratedToken& token : delivery.tokens) {
-    if (&token == &delivery.tokens.back() && delivery.reason != FinishReason::kNone) {
-      const std::shared_ptr<Generation> last = Leave(delivery.handle);
-      last->request.stream->OnToken(token, delivery.reason, last->usage());
-      return;
-    }
-    if (!generation.request.stream->OnToken(token, FinishReason::kNone, generation.usage())) {
-      Leave(delivery.handle);
-      return;
-    }
-  }
+  Send(*found->second, {.reason = FinishReason::kCancelled});
+  Deliver();
 }
 
-std::shared_ptr<Generation> EngineCore::Leave(RequestHandle handle) {
-  auto node = generations_.extract(handle);
-  TANDEM_CHECK(!node.empty());
-  std::shared_ptr<Generation> generation = std::move(node.mapped());
-  scheduler_.Finish(*generation);
-  if (generation->num_in_flight > 0) leaving_.push_back(generation);
-  if (on_leave_) on_leave_(*generation);
-  return generation;
+void EngineCore::Stop(RequestHandle handle) {
+  if (generations_.contains(handle)) Leave(handle);
 }
 
 void EngineCore::EndAll(const absl::Status& status, FinishReason reason) {
-  std::vector<RequestHandle> handles;
+  std::vector<uint64_t> handles;
   for (const auto& [handle, generation] : generations_) handles.push_back(handle);
   std::ranges::sort(handles);
   for (RequestHandle handle : handles) {
-    const std::shared_ptr<Generation> generation = Leave(handle);
-    generation->request.stream->OnEnd(status, reason, generation->usage());
+    Send(*generations_.at(handle), {.reason = reason, .status = status});
   }
+  Deliver();
+}
+
+void EngineCore::Send(const Generation& generation, StreamUpdate update) {
+  update.usage = generation.usage();
+  const bool last = update.last();
+  deliveries_.push_back({.handle = generation.handle,
+                         .stream = generation.request.stream,
+                         .update = std::move(update)});
+  if (last) Leave(generation.handle);
+}
+
+void EngineCore::Deliver() {
+  if (deliveries_.empty()) return;
+  std::vector<Delivery> deliveries = std::exchange(deliveries_, {});
+  if (deliver_) return deliver_(std::move(deliveries));
+  for (Delivery& delivery : deliveries) {
+    const bool last = delivery.update.last();
+    if (!delivery.stream->OnUpdate(std::move(delivery.update)) && !last) Stop(delivery.handle);
+    delivery.stream->Flush();
+  }
+}
+
+void EngineCore::Leave(RequestHandle handle) {
+  auto node = generations_.extract(handle);
+  TANDEM_CHECK(!node.empty());
+  scheduler_.Finish(*node.mapped());
+  if (node.mapped()->num_in_flight > 0) leaving_.push_back(std::move(node.mapped()));
 }
 
 }  // namespace tandem::coordinator

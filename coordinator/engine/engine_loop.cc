@@ -23,13 +23,20 @@ constexpr char kStoppingMessage[] = "the server is shutting down";
 
 }  // namespace
 
-EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost)
+// Of each request in flight the inbox holds at most two events, and one of each that its stream has
+// stopped since the last step: no more than there were in flight then.
+EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, size_t num_writers)
     : core_(std::move(core)),
       on_lost_(std::move(on_lost)),
       check_(core_->config()),
-      inbox_(2 * capacity()) {
-  core_->set_on_leave([this](const Generation& generation) { OnLeave(generation); });
-  stats_ = core_->Stats();
+      inbox_(3 * capacity()),
+      stats_(core_->Stats()),
+      writers_(num_writers,
+               [this](RequestHandle handle, bool stopped) { Release(handle, stopped); }) {
+  core_->set_deliver([this](std::vector<Delivery> deliveries) {
+    PublishStats();  // before any stream has its end
+    writers_.Deliver(std::move(deliveries));
+  });
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -46,7 +53,7 @@ absl::StatusOr<RequestHandle> EngineLoop::Add(Request request) {
   if (state_ == State::kLost) return absl::UnavailableError(lost_message_);
   if (state_ != State::kServing) return absl::UnavailableError(kStoppingMessage);
   if (ids_in_flight_.contains(request.id)) {
-    return absl::InvalidArgumentError(
+    return absl::AlreadyExistsError(
         absl::StrCat("request id \"", request.id, "\" is already in flight"));
   }
   if (in_flight_.size() >= capacity()) {
@@ -58,18 +65,30 @@ absl::StatusOr<RequestHandle> EngineLoop::Add(Request request) {
   const RequestHandle handle = ++last_handle_;
   in_flight_[handle] = {.id = request.id};
   ids_in_flight_.insert(request.id);
-  const bool pushed = inbox_.TryPush({.handle = handle, .event = std::move(request)});
-  TANDEM_CHECK(pushed) << "the inbox has room for two events of every request";
+  Push(handle, std::move(request));
   return handle;
 }
 
 void EngineLoop::Cancel(RequestHandle handle) {
   std::lock_guard lock(mutex_);
   auto found = in_flight_.find(handle);
-  if (state_ != State::kServing || found == in_flight_.end() || found->second.cancelled) return;
-  found->second.cancelled = true;
-  const bool pushed = inbox_.TryPush({.handle = handle, .event = CancelRequest{}});
-  TANDEM_CHECK(pushed) << "the inbox has room for two events of every request";
+  if (state_ != State::kServing || found == in_flight_.end() || found->second.ending) return;
+  found->second.ending = true;
+  Push(handle, Cancelled{});
+}
+
+void EngineLoop::Release(RequestHandle handle, bool stopped) {
+  std::lock_guard lock(mutex_);
+  auto found = in_flight_.find(handle);
+  if (found == in_flight_.end()) return;  // stopped before; these were late tokens
+  if (stopped && !found->second.ending && state_ == State::kServing) Push(handle, Stopped{});
+  ids_in_flight_.erase(found->second.id);
+  in_flight_.erase(found);
+}
+
+void EngineLoop::Push(RequestHandle handle, Event event) {
+  const bool pushed = inbox_.TryPush({.handle = handle, .event = std::move(event)});
+  TANDEM_CHECK(pushed) << "the inbox has room for three events of every request";
 }
 
 EngineStats EngineLoop::Stats() const {
@@ -122,17 +141,12 @@ void EngineLoop::HandleInbox() {
   for (InboxEvent& item : inbox_.Drain()) {
     if (auto* request = std::get_if<Request>(&item.event)) {
       core_->Add(std::move(*request), item.handle);
-    } else {
+    } else if (std::holds_alternative<Cancelled>(item.event)) {
       core_->Cancel(item.handle);
+    } else {
+      core_->Stop(item.handle);
     }
   }
-}
-
-void EngineLoop::OnLeave(const Generation& generation) {
-  std::lock_guard lock(mutex_);
-  in_flight_.erase(generation.handle);
-  ids_in_flight_.erase(generation.request.id);
-  stats_ = core_->Stats();
 }
 
 void EngineLoop::PublishStats() {
@@ -167,6 +181,7 @@ void EngineLoop::Shutdown() {
   }
   inbox_.Close();  // wakes the thread
   thread_.join();
+  writers_.Close();
   std::lock_guard lock(mutex_);
   Transition(State::kStopped);
 }

@@ -1,4 +1,5 @@
-// EngineLoop: EngineCore on a thread of its own behind a bounded inbox; what the API edge talks to.
+// EngineLoop: EngineCore on a thread of its own behind a bounded inbox, and the writers that hand
+// its updates to streams; what the API edge talks to.
 //
 // States:  kServing --worker lost--> kLost      every request ends with UNAVAILABLE naming the
 // rank, on_lost is called
@@ -6,7 +7,7 @@
 //          kLost    --Shutdown-----> kStopped
 // (Recovery will be one more way out of kLost, back to kServing with a higher epoch.)
 //
-// Thread-safe. Streams are called on the engine thread, with no lock held: they may call Add and
+// Thread-safe. Streams are called on writers' threads, with no lock held: they may call Add and
 // Cancel, not Shutdown.
 #ifndef TANDEM_COORDINATOR_ENGINE_ENGINE_LOOP_H_
 #define TANDEM_COORDINATOR_ENGINE_ENGINE_LOOP_H_
@@ -28,41 +29,46 @@
 #include "coordinator/engine/engine_config.h"
 #include "coordinator/engine/engine_core.h"
 #include "coordinator/engine/request_check.h"
+#include "coordinator/engine/stream_writers.h"
 
 namespace tandem::coordinator {
 
 class EngineLoop final : public EngineHandle {
  public:
   enum class State { kServing, kStopping, kLost, kStopped };
-  // Called once on the engine thread, after every request has ended. Must not call Shutdown or
-  // destroy the loop.
+  // Called once on the engine thread, after every request's end has gone to its writer. Must not
+  // call Shutdown or destroy the loop.
   using LostFn = std::function<void(const absl::Status&)>;
 
-  // Starts the thread. Workers that were spawned here die with the thread that spawned them, which
+  static constexpr size_t kNumWriters = 2;
+
+  // Starts the threads. Workers that were spawned here die with the thread that spawned them, which
   // is not this one.
-  EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost);
+  EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, size_t num_writers = kNumWriters);
   ~EngineLoop() override;  // Shutdown
 
   absl::StatusOr<RequestHandle> Add(Request request) override;
   void Cancel(RequestHandle handle) override;
   EngineStats Stats() const override;
 
-  // Ends every request with kCancelled after the step in flight, and the thread. Idempotent. Takes
-  // at most a step's timeout.
+  // Ends every request with kCancelled after the step in flight, and the threads; every stream has
+  // its end then. Idempotent. Takes at most a step's timeout.
   void Shutdown();
 
   State state() const;
   EngineStepTimings Timings() const;
 
  private:
-  struct CancelRequest {};
+  struct Cancelled {};
+  struct Stopped {};  // by its stream
+  using Event = std::variant<Request, Cancelled, Stopped>;
   struct InboxEvent {
     RequestHandle handle;
-    std::variant<Request, CancelRequest> event;
+    Event event;
   };
   struct InFlight {
     std::string id;
-    bool cancelled = false;  // so that the inbox holds at most two events of a request
+    bool ending = false;  // so that the inbox holds at most two events of a request in flight
   };
 
   void Run();
@@ -71,7 +77,9 @@ class EngineLoop final : public EngineHandle {
   // owners would end up in two sequences, whose tokens would silently be wrong: so a mismatch ends
   // the engine as a lost worker does. UNAVAILABLE saying what does not agree.
   absl::Status CheckIdle() const;
-  void OnLeave(const Generation& generation);
+  // The request's id is free, and there is room for another: its stream has its end.
+  void Release(RequestHandle handle, bool stopped);
+  void Push(RequestHandle handle, Event event);  // with mutex_ held
   void Lose(const absl::Status& status);
   // Ends what is in flight and what is still in the inbox, once the state lets nothing more in.
   void EndAll(const absl::Status& status, FinishReason reason);
@@ -94,6 +102,7 @@ class EngineLoop final : public EngineHandle {
   EngineStats stats_;                                       // guarded by mutex_
   EngineStepTimings timings_;                               // guarded by mutex_
 
+  StreamWriters writers_;
   std::mutex shutdown_mutex_;  // one Shutdown joins
   std::thread thread_;
 };

@@ -1,5 +1,5 @@
-// A generation request as the engine takes it: tokens in, tokens out; and the stream that they go
-// to.
+// A generation request as the engine takes it, tokens in and tokens out, and the stream that its
+// tokens go to.
 #ifndef TANDEM_COORDINATOR_ENGINE_REQUEST_H_
 #define TANDEM_COORDINATOR_ENGINE_REQUEST_H_
 
@@ -31,7 +31,7 @@ struct Sampling {
   // Ids that end generation (eos, eot, eom unless ignore_eos; stop ids), sorted. The id is part of
   // the output.
   std::vector<TokenId> end_ids;
-  std::vector<std::string> stop;  // the listener's business: it cancels by answering kStop
+  std::vector<std::string> stop;  // the stream's business: OnUpdate returns false at a match
   // Log-probabilities of every generated token, or of every prompt token: the token's own and so
   // many of the likeliest (at most step::kMaxTopLogprobs and the vocabulary).
   std::optional<uint32_t> logprobs{};
@@ -53,27 +53,31 @@ struct TokenLogprobs {
   bool operator==(const TokenLogprobs&) const = default;
 };
 
-// Implicit: most tokens are no more than an id.
-struct GeneratedToken {
-  GeneratedToken(TokenId token_id) : id(token_id) {}
+// What became of a request since its last update: the next of its tokens, or its end, or both.
+struct StreamUpdate {
+  // With Sampling::prompt_logprobs: from the second prompt token on (the first has nothing before
+  // it), in order, each once, all before the first generated token.
+  std::vector<TokenLogprobs> prompt_logprobs{};
+  std::vector<TokenId> tokens{};
+  std::vector<TokenLogprobs> logprobs{};      // one per token, with Sampling::logprobs
+  FinishReason reason = FinishReason::kNone;  // not kNone on the last one
+  absl::Status status{};                      // not OK on the last one of a request that failed
+  Usage usage{};                              // up to and with `tokens`
 
-  TokenId id;
-  std::optional<TokenLogprobs> logprobs{};  // with Sampling::logprobs
+  bool last() const { return reason != FinishReason::kNone || !status.ok(); }
 };
 
-// Where a request's tokens go. Called on the engine thread only; must not block.
+// Where a request's updates go, in order. Called by one thread at a time, a writer of EngineLoop's
+// or the thread that runs an EngineCore; must not block.
 class TokenStream {
  public:
   virtual ~TokenStream() = default;
-  // Prompt tokens' log-probabilities, with Sampling::prompt_logprobs: from the second token on (the
-  // first has nothing before it), in order, each once, all before the first generated token.
-  virtual void OnPromptLogprobs(std::vector<TokenLogprobs> logprobs) = 0;
-  // One more token. `reason` is not kNone on the last; `usage` is then complete. Returns true to go
-  // on, false to end the request here as stopped (a stop string matched): no further call follows,
-  // and the request's blocks are free.
-  virtual bool OnToken(const GeneratedToken& token, FinishReason reason, const Usage& usage) = 0;
-  // The end without a token: an error, or kCancelled at shutdown. No further call follows.
-  virtual void OnEnd(const absl::Status& status, FinishReason reason, const Usage& usage) = 0;
+  // Takes an update. Returns false to end the request there, as stopped (a stop string matched).
+  // The engine hears of that later: until then it draws more tokens, whose updates still come and
+  // must be ignored, and the request holds its blocks.
+  virtual bool OnUpdate(StreamUpdate update) = 0;
+  // Sends on what OnUpdate took. When that was the end, the request's id is free by now.
+  virtual void Flush() = 0;
 };
 
 struct Request {

@@ -13,20 +13,14 @@ class Recorder : public coordinator::TokenStream {
  public:
   explicit Recorder(Output& output) : output_(output) {}
 
-  void OnPromptLogprobs(std::vector<coordinator::TokenLogprobs>) override {}
-  bool OnToken(const coordinator::GeneratedToken& token, coordinator::FinishReason reason,
-               const coordinator::Usage& usage) override {
-    output_.tokens.push_back(token.id);
-    output_.usage = usage;
-    output_.ended = reason != coordinator::FinishReason::kNone;
+  bool OnUpdate(coordinator::StreamUpdate update) override {
+    output_.tokens.insert(output_.tokens.end(), update.tokens.begin(), update.tokens.end());
+    output_.usage = update.usage;
+    output_.status = update.status;
+    output_.ended = update.last();
     return true;
   }
-  void OnEnd(const absl::Status& status, coordinator::FinishReason,
-             const coordinator::Usage& usage) override {
-    output_.status = status;
-    output_.usage = usage;
-    output_.ended = true;
-  }
+  void Flush() override {}
 
  private:
   Output& output_;

@@ -112,7 +112,7 @@ class ApiServerTest : public testing::Test {
 TEST_F(ApiServerTest, StreamsToTheEnd) {
   ClientCall call(*stub_, Prompt("a"));
   auto stream = WaitForStream();
-  stream->OnToken('h', FinishReason::kNone, Usage{});
+  Send(*stream, {.tokens = {'h'}});
   const auto first = call.Read();
   ASSERT_TRUE(first.has_value()) << "a token goes out before the next one is there";
   EXPECT_EQ(first->text(), "h");
@@ -120,7 +120,7 @@ TEST_F(ApiServerTest, StreamsToTheEnd) {
   EXPECT_EQ(first->finish_reason(), v1::FINISH_REASON_UNSPECIFIED);
   EXPECT_FALSE(first->has_usage());
 
-  stream->OnToken('o', FinishReason::kNone, Usage{});
+  Send(*stream, {.tokens = {'o'}});
   engine_.Finish("a", kEos, FinishReason::kStop, {.prompt_tokens = 3, .completion_tokens = 3});
   const v1::GenerateResponse rest = call.ReadAll();
   EXPECT_EQ(rest.text(), "o");
@@ -137,7 +137,7 @@ TEST_F(ApiServerTest, ManyTokensBeforeTheClientReadsAreAllThere) {
   ClientCall call(*stub_, Prompt("a"));
   auto stream = WaitForStream();
   const std::string text(5000, 'x');
-  for (const TokenId token : Bytes(text)) stream->OnToken(token, FinishReason::kNone, Usage{});
+  for (const TokenId token : Bytes(text)) Send(*stream, {.tokens = {token}});
   engine_.Finish("a", 'y', FinishReason::kLength, {.completion_tokens = 5001});
   EXPECT_EQ(call.ReadAll().text(), text + "y");
   EXPECT_TRUE(call.Finish().ok());
@@ -149,11 +149,10 @@ TEST_F(ApiServerTest, LogprobsGoOutWithTheirTokens) {
   request.mutable_sampling()->set_prompt_logprobs(0);
   ClientCall call(*stub_, request);
   auto stream = WaitForStream();
-  stream->OnPromptLogprobs({{.token = {.token = 'b', .logprob = -2.5f, .rank = 9}}});
-  GeneratedToken token('h');
-  token.logprobs = {.token = {.token = 'h', .logprob = -1.5f, .rank = 2},
-                    .top = {{.token = 'x', .logprob = -0.25f, .rank = 1}}};
-  stream->OnToken(token, FinishReason::kNone, Usage{});
+  Send(*stream, {.prompt_logprobs = {{.token = {.token = 'b', .logprob = -2.5f, .rank = 9}}}});
+  Send(*stream, {.tokens = {'h'},
+                 .logprobs = {{.token = {.token = 'h', .logprob = -1.5f, .rank = 2},
+                               .top = {{.token = 'x', .logprob = -0.25f, .rank = 1}}}}});
   const auto first = call.Read();
   ASSERT_TRUE(first.has_value());
   ASSERT_EQ(first->token_ids_size(), 1);
@@ -177,7 +176,7 @@ TEST_F(ApiServerTest, ALongPromptsLogprobsGoOutInSeveralMessages) {
                           .top = std::vector<step::TokenLogprob>(
                               20, {.token = 1 << 20, .logprob = -1.0f, .rank = 1 << 20})};
   constexpr int kPrompt = 20'000;
-  stream->OnPromptLogprobs(std::vector<TokenLogprobs>(kPrompt - 1, one));
+  Send(*stream, {.prompt_logprobs = std::vector<TokenLogprobs>(kPrompt - 1, one)});
   engine_.Finish("a", 'i', FinishReason::kLength, Usage{});
   int entries = 0;
   size_t largest = 0;
@@ -198,8 +197,8 @@ TEST_F(ApiServerTest, AStopStringEndsTheCall) {
   request.mutable_sampling()->add_stop("lo");
   ClientCall call(*stub_, request);
   auto stream = WaitForStream();
-  EXPECT_TRUE(stream->OnToken('l', FinishReason::kNone, Usage{}));
-  EXPECT_FALSE(stream->OnToken('o', FinishReason::kNone, {.completion_tokens = 2}));
+  EXPECT_TRUE(Send(*stream, {.tokens = {'l'}}));
+  EXPECT_FALSE(Send(*stream, {.tokens = {'o'}, .usage = {.completion_tokens = 2}}));
   const v1::GenerateResponse all = call.ReadAll();
   EXPECT_EQ(all.text(), "");
   EXPECT_EQ(all.token_ids_size(), 2);
@@ -233,9 +232,9 @@ TEST_F(ApiServerTest, ALateCancelDoesNotHitTheNextRequestOfThatId) {
   first.Cancel();
   EXPECT_EQ(engine_.WaitForCancel().size(), 1u);
   EXPECT_EQ(first.Finish().error_code(), grpc::StatusCode::CANCELLED);
-  over->OnToken('x', FinishReason::kLength, Usage{});
+  Send(*over, {.tokens = {'x'}, .reason = FinishReason::kLength});
 
-  stream->OnToken('o', FinishReason::kNone, Usage{});
+  Send(*stream, {.tokens = {'o'}});
   engine_.Finish("same", 'k', FinishReason::kLength, Usage{});
   EXPECT_EQ(second.ReadAll().text(), "ok");
   EXPECT_TRUE(second.Finish().ok());
@@ -246,10 +245,10 @@ TEST_F(ApiServerTest, ADuplicateIdIsRefusedAndDoesNotCancelTheFirst) {
   auto stream = WaitForStream();
   ClientCall second(*stub_, Prompt("same"));
   const grpc::Status refused = second.Finish();
-  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::ALREADY_EXISTS);
   EXPECT_NE(refused.error_message().find("'same'"), std::string::npos) << refused.error_message();
 
-  stream->OnToken('a', FinishReason::kNone, Usage{});
+  Send(*stream, {.tokens = {'a'}});
   engine_.Finish("same", 'b', FinishReason::kLength, Usage{});
   EXPECT_EQ(first.ReadAll().text(), "ab");
   EXPECT_TRUE(first.Finish().ok());
@@ -276,7 +275,7 @@ TEST_F(ApiServerTest, RefusalsCarryCodeAndMessage) {
 
 TEST_F(ApiServerTest, AFailureMidStreamIsTheCallsStatus) {
   ClientCall call(*stub_, Prompt("a"));
-  WaitForStream()->OnToken('x', FinishReason::kNone, Usage{});
+  Send(*WaitForStream(), {.tokens = {'x'}});
   ASSERT_TRUE(call.Read().has_value());
   engine_.Fail("a", absl::UnavailableError("rank 1 exited with signal 9"));
   const grpc::Status status = call.Finish();

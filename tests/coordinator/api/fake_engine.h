@@ -16,6 +16,13 @@
 
 namespace tandem::coordinator {
 
+// As a writer does. False when the stream wants no more.
+inline bool Send(TokenStream& stream, StreamUpdate update) {
+  const bool goes_on = stream.OnUpdate(std::move(update));
+  stream.Flush();
+  return goes_on;
+}
+
 // Thread-safe.
 class FakeEngine : public EngineHandle {
  public:
@@ -23,7 +30,7 @@ class FakeEngine : public EngineHandle {
     std::lock_guard lock(mutex_);
     if (!refusal_.ok()) return refusal_;
     if (Find(request.id) != running_.end()) {
-      return absl::InvalidArgumentError(
+      return absl::AlreadyExistsError(
           absl::StrCat("request id '", request.id, "' is already in flight"));
     }
     running_[added_.size() + 1] = {.id = request.id, .stream = request.stream};
@@ -40,7 +47,7 @@ class FakeEngine : public EngineHandle {
       stream = Remove(running_.find(handle));
     }
     changed_.notify_all();
-    if (stream != nullptr) stream->OnEnd(absl::OkStatus(), FinishReason::kCancelled, Usage{});
+    if (stream != nullptr) Send(*stream, {.reason = FinishReason::kCancelled});
   }
 
   EngineStats Stats() const override {
@@ -64,13 +71,13 @@ class FakeEngine : public EngineHandle {
   // The first `count` requests that were added, in order; fewer when they do not come in time.
   std::vector<Request> WaitForRequests(size_t count) {
     std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, Patience(), [&] { return added_.size() >= count; });
+    Patience().Wait(changed_, lock, [&] { return added_.size() >= count; });
     return added_;
   }
   // The ids that were cancelled, once there is one.
   std::vector<std::string> WaitForCancel() {
     std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, Patience(), [&] { return !cancelled_.empty(); });
+    Patience().Wait(changed_, lock, [&] { return !cancelled_.empty(); });
     return cancelled_;
   }
   std::vector<std::string> cancelled() const {
@@ -79,10 +86,10 @@ class FakeEngine : public EngineHandle {
   }
   // As the engine does: the request is gone when its stream hears of its end.
   void Finish(const std::string& id, TokenId token, FinishReason reason, const Usage& usage) {
-    Leave(id)->OnToken(token, reason, usage);
+    Send(*Leave(id), {.tokens = {token}, .reason = reason, .usage = usage});
   }
   void Fail(const std::string& id, const absl::Status& status) {
-    Leave(id)->OnEnd(status, FinishReason::kNone, Usage{});
+    Send(*Leave(id), {.status = status});
   }
   // The moment between the two: the request is gone, and its stream has not heard of it.
   std::shared_ptr<TokenStream> Leave(const std::string& id) {
@@ -91,7 +98,7 @@ class FakeEngine : public EngineHandle {
   }
 
  private:
-  static TimePoint Patience() { return Deadline::After(std::chrono::seconds(60)).when(); }
+  static Deadline Patience() { return Deadline::After(std::chrono::seconds(60)); }
 
   struct Running {
     std::string id;

@@ -19,12 +19,6 @@ Generation Of(Tokens prompt, Sampling sampling, std::vector<std::vector<float>>*
   return Generation(7, std::move(request));
 }
 
-Tokens IdsOf(const Delivery& delivery) {
-  Tokens ids;
-  for (const GeneratedToken& token : delivery.tokens) ids.push_back(token.id);
-  return ids;
-}
-
 constexpr uint32_t kMaxModelLen = 100;
 
 TEST(ApplyRowsTest, SeveralTokensOfOneRowEachWithTheirs) {
@@ -41,13 +35,12 @@ TEST(ApplyRowsTest, SeveralTokensOfOneRowEachWithTheirs) {
       {.tokens = {5, 6},
        .logprobs = {{5, -1.0f, 2}, {8, -0.5f, 1}, {6, -0.1f, 1}, {6, -0.1f, 1}},
        .logits = {1, 2, 3, 4}}};
-  const Delivery delivery = ApplyRows(rows, results, kMaxModelLen, generation);
-  EXPECT_EQ(delivery.handle, 7u);
-  EXPECT_EQ(IdsOf(delivery), (Tokens{5, 6}));
-  EXPECT_EQ(delivery.reason, FinishReason::kNone);
-  EXPECT_EQ(delivery.tokens[0].logprobs->token.token, 5);
-  EXPECT_EQ(delivery.tokens[0].logprobs->top[0].token, 8);
-  EXPECT_EQ(delivery.tokens[1].logprobs->token.token, 6);
+  const StreamUpdate update = ApplyRows(rows, results, kMaxModelLen, generation);
+  EXPECT_EQ(update.tokens, (Tokens{5, 6}));
+  EXPECT_EQ(update.reason, FinishReason::kNone);
+  EXPECT_EQ(update.logprobs[0].token.token, 5);
+  EXPECT_EQ(update.logprobs[0].top[0].token, 8);
+  EXPECT_EQ(update.logprobs[1].token.token, 6);
   EXPECT_EQ(logits, (std::vector<std::vector<float>>{{1, 2}, {3, 4}}));
   EXPECT_EQ(generation.tokens, (Tokens{1, 2, 5, 6}));
 }
@@ -57,14 +50,14 @@ TEST(ApplyRowsTest, TokensBehindTheEndAreDropped) {
   const std::vector<step::RowResult> results = {
       {.tokens = {5, 6, 7, 8}, .logprobs = {}, .logits = {}}};
   Generation stops = Of({1}, {.max_tokens = 9, .end_ids = {6}, .stop = {}});
-  const Delivery stopped = ApplyRows(rows, results, kMaxModelLen, stops);
-  EXPECT_EQ(IdsOf(stopped), (Tokens{5, 6}));
+  const StreamUpdate stopped = ApplyRows(rows, results, kMaxModelLen, stops);
+  EXPECT_EQ(stopped.tokens, (Tokens{5, 6}));
   EXPECT_EQ(stopped.reason, FinishReason::kStop);
   EXPECT_EQ(stops.tokens, (Tokens{1, 5, 6}));
 
   Generation fills = Of({1}, {.max_tokens = 3, .end_ids = {}, .stop = {}});
-  const Delivery filled = ApplyRows(rows, results, kMaxModelLen, fills);
-  EXPECT_EQ(IdsOf(filled), (Tokens{5, 6, 7}));
+  const StreamUpdate filled = ApplyRows(rows, results, kMaxModelLen, fills);
+  EXPECT_EQ(filled.tokens, (Tokens{5, 6, 7}));
   EXPECT_EQ(filled.reason, FinishReason::kLength);
 }
 
@@ -76,12 +69,12 @@ TEST(ApplyRowsTest, ScoredPromptTokensComeBesideTheFirstSample) {
   const std::vector<step::RowResult> results = {
       {.tokens = {}, .logprobs = {{2, -3.0f, 4}, {9, -0.5f, 1}}, .logits = {}},
       {.tokens = {5}, .logprobs = {}, .logits = {}}};
-  const Delivery delivery = ApplyRows(rows, results, kMaxModelLen, generation);
-  ASSERT_EQ(delivery.prompt_logprobs.size(), 1u);
-  EXPECT_EQ(delivery.prompt_logprobs[0].token.token, 2);
-  EXPECT_EQ(delivery.prompt_logprobs[0].top[0].token, 9);
+  const StreamUpdate update = ApplyRows(rows, results, kMaxModelLen, generation);
+  ASSERT_EQ(update.prompt_logprobs.size(), 1u);
+  EXPECT_EQ(update.prompt_logprobs[0].token.token, 2);
+  EXPECT_EQ(update.prompt_logprobs[0].top[0].token, 9);
   EXPECT_EQ(generation.num_scored, 2u);
-  EXPECT_EQ(IdsOf(delivery), Tokens{5});
+  EXPECT_EQ(update.tokens, Tokens{5});
 }
 
 }  // namespace

@@ -24,12 +24,11 @@ constexpr uint32_t kGenerate = kSteps + 300;  // admission takes a step per prom
 // Takes everything and keeps nothing.
 class SilentStream : public TokenStream {
  public:
-  void OnPromptLogprobs(std::vector<TokenLogprobs>) override {}
-  bool OnToken(const GeneratedToken& token, FinishReason, const Usage&) override {
-    benchmark::DoNotOptimize(token);
+  bool OnUpdate(StreamUpdate update) override {
+    benchmark::DoNotOptimize(update);
     return true;
   }
-  void OnEnd(const absl::Status&, FinishReason, const Usage&) override {}
+  void Flush() override {}
 };
 
 struct BenchEngine {

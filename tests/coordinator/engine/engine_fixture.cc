@@ -7,35 +7,30 @@
 
 namespace tandem::coordinator {
 
-void RecordingStream::OnPromptLogprobs(std::vector<TokenLogprobs> logprobs) {
+bool RecordingStream::OnUpdate(StreamUpdate update) {
+  if (on_token_ && !update.tokens.empty()) on_token_();
   std::lock_guard lock(mutex_);
-  TANDEM_CHECK(record_.num_ends == 0 && record_.tokens.empty()) << "the prompt comes first";
-  record_.prompt_logprobs.insert(record_.prompt_logprobs.end(), logprobs.begin(), logprobs.end());
+  if (record_.tokens.size() >= stop_after_) return false;  // what was drawn after the stop
+  TANDEM_CHECK(record_.num_ends == 0) << "an update after the end";
+  TANDEM_CHECK(update.prompt_logprobs.empty() || record_.tokens.empty())
+      << "the prompt comes first";
+  const auto append = [](auto& all, const auto& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  append(record_.prompt_logprobs, update.prompt_logprobs);
+  append(record_.tokens, update.tokens);
+  append(record_.logprobs, update.logprobs);
+  record_.usage = update.usage;
+  record_.reason = update.reason;
+  record_.code = update.status.code();
+  record_.message = std::string(update.status.message());
+  over_ = update.last() || record_.tokens.size() >= stop_after_;
+  return record_.tokens.size() < stop_after_;
 }
 
-bool RecordingStream::OnToken(const GeneratedToken& token, FinishReason reason,
-                              const Usage& usage) {
-  if (on_token_) on_token_();
+void RecordingStream::Flush() {
   std::lock_guard lock(mutex_);
-  TANDEM_CHECK(record_.num_ends == 0) << "a token after the end";
-  record_.tokens.push_back(token.id);
-  if (token.logprobs.has_value()) record_.logprobs.push_back(*token.logprobs);
-  record_.usage = usage;
-  record_.reason = reason;
-  const bool stops = record_.tokens.size() >= stop_after_;
-  if (reason != FinishReason::kNone || stops) ++record_.num_ends;
-  changed_.notify_all();
-  return !stops;
-}
-
-void RecordingStream::OnEnd(const absl::Status& status, FinishReason reason, const Usage& usage) {
-  std::lock_guard lock(mutex_);
-  TANDEM_CHECK(record_.num_ends == 0) << "a second end";
-  record_.code = status.code();
-  record_.message = std::string(status.message());
-  record_.reason = reason;
-  record_.usage = usage;
-  ++record_.num_ends;
+  if (over_ && record_.num_ends == 0) ++record_.num_ends;
   changed_.notify_all();
 }
 

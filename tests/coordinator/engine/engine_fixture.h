@@ -16,28 +16,26 @@
 
 namespace tandem::coordinator {
 
-// Thread-safe: the engine's thread writes, the test's waits.
+// Thread-safe: a writer's thread writes, the test's waits.
 class RecordingStream : public TokenStream {
  public:
   struct Record {
     std::vector<TokenId> tokens;
     std::vector<TokenLogprobs> logprobs;         // of tokens, when asked for
     std::vector<TokenLogprobs> prompt_logprobs;  // from the second prompt token on, likewise
-    int num_ends = 0;                            // last tokens and OnEnd calls
+    int num_ends = 0;                            // 1 once the end was flushed
     FinishReason reason = FinishReason::kNone;
     absl::StatusCode code = absl::StatusCode::kOk;
     std::string message;
     Usage usage;
   };
 
-  // Answers OnToken with false at the `stop_after`th token. `on_token` runs first, on the engine's
-  // thread.
+  // Ends the request at the `stop_after`th token. `on_token` runs first in an update with tokens.
   explicit RecordingStream(size_t stop_after = SIZE_MAX, std::function<void()> on_token = nullptr)
       : stop_after_(stop_after), on_token_(std::move(on_token)) {}
 
-  void OnPromptLogprobs(std::vector<TokenLogprobs> logprobs) override;
-  bool OnToken(const GeneratedToken& token, FinishReason reason, const Usage& usage) override;
-  void OnEnd(const absl::Status& status, FinishReason reason, const Usage& usage) override;
+  bool OnUpdate(StreamUpdate update) override;
+  void Flush() override;
 
   Record record() const;
   // Waits for the end, at most a minute. False when it did not come.
@@ -50,7 +48,8 @@ class RecordingStream : public TokenStream {
   const std::function<void()> on_token_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  Record record_;  // guarded by mutex_
+  Record record_;      // guarded by mutex_
+  bool over_ = false;  // guarded by mutex_
 };
 
 // An engine on simulated workers.

@@ -19,10 +19,17 @@ namespace {
 
 using Stream = std::shared_ptr<RecordingStream>;
 
-// Holds the engine's thread until opened: a state of the engine that stays while the test looks at
-// it.
+// Holds the engine's thread in a step until opened: a state of the engine that stays while the test
+// looks at it.
 class Gate {
  public:
+  // A Pass waits from now on, but for the first `num_free`.
+  void Close(int num_free = 0) {
+    std::lock_guard lock(mutex_);
+    open_ = false;
+    num_free_ = num_free;
+    waiting_ = 0;
+  }
   void Open() {
     std::lock_guard lock(mutex_);
     open_ = true;
@@ -30,6 +37,7 @@ class Gate {
   }
   void Pass() {
     std::unique_lock lock(mutex_);
+    if (num_free_-- > 0) return;
     ++waiting_;
     changed_.notify_all();
     ASSERT_TRUE(changed_.wait_for(lock, std::chrono::minutes(1), [&] { return open_; }));
@@ -43,7 +51,8 @@ class Gate {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool open_ = false;
+  bool open_ = true;
+  int num_free_ = 0;
   int waiting_ = 0;
 };
 
@@ -78,7 +87,11 @@ class LossListener {
 
 class EngineLoopTest : public testing::Test {
  protected:
-  void Start() { loop_ = std::make_unique<EngineLoop>(engine_.Make(&workers_), loss_.fn()); }
+  void Start() {
+    engine_.scripts.resize(static_cast<size_t>(engine_.ranks));
+    engine_.scripts[0].on_collect = [this] { gate_.Pass(); };
+    loop_ = std::make_unique<EngineLoop>(engine_.Make(&workers_), loss_.fn());
+  }
 
   Stream Add(const std::string& id, uint32_t max_tokens = 10) {
     auto stream = std::make_shared<RecordingStream>();
@@ -93,12 +106,10 @@ class EngineLoopTest : public testing::Test {
   absl::StatusCode AddCode(const std::string& id) { return AddStatus(id).code(); }
   // The request that had this id last.
   void Cancel(const std::string& id) { loop_->Cancel(handles_.at(id)); }
-  // A request that holds the engine at its first token until `gate_` opens.
+  // A request that holds the engine in the step that draws its first token until `gate_` opens.
   Stream AddHeld(const std::string& id) {
-    auto stream = std::make_shared<RecordingStream>(SIZE_MAX, [this] { gate_.Pass(); });
-    const auto handle = loop_->Add(MakeRequest(id, 9, 10, stream));
-    EXPECT_TRUE(handle.ok()) << handle.status();
-    if (handle.ok()) handles_[id] = *handle;
+    gate_.Close();
+    Stream stream = Add(id);
     gate_.AwaitArrival();
     return stream;
   }
@@ -180,7 +191,7 @@ TEST_F(EngineLoopTest, AnIdIsUniqueWhileInFlight) {
   Start();
   Stream held = AddHeld("a");
   const absl::Status twice = AddStatus("a");
-  EXPECT_EQ(twice.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(twice.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(twice.message(), "request id \"a\" is already in flight");
   gate_.Open();
   ASSERT_TRUE(held->WaitEnd());
@@ -195,13 +206,15 @@ TEST_F(EngineLoopTest, AStreamMayAddAndCancel) {
   Start();
   auto second = std::make_shared<RecordingStream>();
   bool added = false;
-  std::promise<RequestHandle> handle;  // the engine may call before Add has returned
+  std::promise<RequestHandle> handle;  // the stream may be called before Add has returned
   auto first = std::make_shared<RecordingStream>(SIZE_MAX, [&] {
     if (added) return;
     added = true;
     EXPECT_TRUE(loop_->Add(MakeRequest("b", 9, 10, second)).ok());
     loop_->Cancel(handle.get_future().get());
+    gate_.Open();
   });
+  gate_.Close(1);  // holds the engine in the second step, so that "a" is not over by then
   const auto added_first = loop_->Add(MakeRequest("a", 9, 50, first));
   ASSERT_TRUE(added_first.ok()) << added_first.status();
   handle.set_value(*added_first);
@@ -242,7 +255,7 @@ TEST_F(EngineLoopTest, ManyCancelsMidStreamLeaveNothingBehind) {
 }
 
 // A client that goes between its last token and the engine's word of it cancels a request that is
-// over; its id may be another's by then.
+// over; its id may be another request's by then.
 TEST_F(EngineLoopTest, ALateCancelDoesNotHitTheNextRequestOfThatId) {
   Start();
   ASSERT_TRUE(Add("same")->WaitEnd());
@@ -254,12 +267,50 @@ TEST_F(EngineLoopTest, ALateCancelDoesNotHitTheNextRequestOfThatId) {
   EXPECT_EQ(held->record().reason, FinishReason::kLength);
   EXPECT_EQ(held->record().tokens.size(), 10u);
   // Nor does it use up the new one's own Cancel.
-  Stream again = Add("same", 50);
+  Stream again = AddHeld("same");
   loop_->Cancel(over);
   Cancel("same");
+  gate_.Open();
   ASSERT_TRUE(again->WaitEnd());
   EXPECT_EQ(again->record().reason, FinishReason::kCancelled);
   ExpectAllFree();
+}
+
+// The stream's end is its own to know: its id is free before the engine has heard of it.
+TEST_F(EngineLoopTest, AfterAStopTheIdIsFreeAtOnceAndTheBlocksSoon) {
+  engine_.config.scheduler.max_num_seqs = 1;
+  engine_.config.max_queued_requests = 0;  // room for this one only
+  Start();
+  for (int i = 0; i < 50; ++i) {
+    auto stream = std::make_shared<RecordingStream>(3);
+    const auto handle = loop_->Add(MakeRequest("same", 9, 50, stream));
+    ASSERT_TRUE(handle.ok()) << handle.status();
+    ASSERT_TRUE(stream->WaitEnd());
+    EXPECT_EQ(stream->record().tokens.size(), 3u);
+  }
+  ASSERT_TRUE(Add("same")->WaitEnd());
+  ExpectAllFree();
+}
+
+// The engine draws on while a writer stands still; what is late for the stream is dropped there.
+TEST_F(EngineLoopTest, AStreamThatBlocksHoldsUpNeitherTheEngineNorOtherWriters) {
+  Start();
+  std::promise<void> release;
+  auto blocked =
+      std::make_shared<RecordingStream>(2, [done = release.get_future().share()] { done.wait(); });
+  ASSERT_TRUE(loop_->Add(MakeRequest("blocked", 9, 50, blocked)).ok());
+  Stream other = Add("other", 50);  // the next arrival has the other writer
+  ASSERT_TRUE(other->WaitEnd());
+  EXPECT_EQ(other->record().tokens.size(), 50u);
+  ASSERT_TRUE(Add("another.1")->record().tokens.empty());  // behind the blocked stream
+  ASSERT_TRUE(Add("another.2")->WaitEnd());
+  ExpectAllFree();
+  EXPECT_TRUE(blocked->record().tokens.empty());
+  release.set_value();
+  ASSERT_TRUE(blocked->WaitEnd());
+  loop_->Shutdown();
+  EXPECT_EQ(blocked->record().tokens.size(), 2u);
+  EXPECT_EQ(blocked->record().reason, FinishReason::kNone);
 }
 
 TEST_F(EngineLoopTest, RefusesWhatCanNeverFit) {
