@@ -1,7 +1,6 @@
 // Validate: runs on every step of every rank; its cost follows from the step's tokens and from the
 // blocks that it appends.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +13,7 @@
 #include "common/step/block_tables.h"
 #include "common/step/codec.h"
 #include "common/step/descriptor.h"
+#include "common/step/sampling_ranges.h"
 
 namespace tandem::step {
 namespace {
@@ -294,17 +294,10 @@ absl::Status ValidateRows(const StepDescriptor& step, const StepLimits& limits) 
 }
 
 absl::Status ValidateRowSampling(const RowSampling& row, size_t r, const StepLimits& limits) {
-  // Written so that NaN fails.
-  if (!(row.temperature >= 0.0f) || !std::isfinite(row.temperature)) {
-    return Invalid("sampling ", r, " has temperature ", row.temperature);
+  if (absl::Status ranges = CheckSamplingRanges(row.temperature, row.top_p, row.min_p, row.top_k);
+      !ranges.ok()) {
+    return Invalid("sampling ", r, ": ", ranges.message());
   }
-  if (!(row.top_p > 0.0f && row.top_p <= 1.0f)) {
-    return Invalid("sampling ", r, " has top_p ", row.top_p, ", needed in (0, 1]");
-  }
-  if (!(row.min_p >= 0.0f && row.min_p <= 1.0f)) {
-    return Invalid("sampling ", r, " has min_p ", row.min_p, ", needed in [0, 1]");
-  }
-  if (row.top_k < 0) return Invalid("sampling ", r, " has top_k ", row.top_k, ", needed 0 or more");
   if (row.position > limits.max_model_len) {
     return Invalid("sampling ", r, " has position ", row.position, ", the context ends at ",
                    limits.max_model_len);

@@ -1,12 +1,14 @@
 #include "coordinator/engine/request_check.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/step/descriptor.h"
+#include "common/step/sampling_ranges.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -20,44 +22,48 @@ absl::Status CheckIds(const char* what, std::span<const TokenId> ids, uint32_t v
   return absl::OkStatus();
 }
 
-// Written so that NaN fails.
-absl::Status CheckSampling(const Sampling& sampling, uint32_t vocab_size) {
-  const uint32_t most_top = std::min(step::kMaxTopLogprobs, vocab_size);
-  if (!(sampling.temperature >= 0.0f) || !std::isfinite(sampling.temperature)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("temperature must be 0 or more, is ", sampling.temperature));
-  }
-  if (!(sampling.top_p > 0.0f && sampling.top_p <= 1.0f)) {
-    return absl::InvalidArgumentError(absl::StrCat("top_p must be in (0, 1], is ", sampling.top_p));
-  }
-  if (!(sampling.min_p >= 0.0f && sampling.min_p <= 1.0f)) {
-    return absl::InvalidArgumentError(absl::StrCat("min_p must be in [0, 1], is ", sampling.min_p));
-  }
-  if (sampling.top_k < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("top_k must be 0 (off) or more, is ", sampling.top_k));
-  }
-  if (sampling.logprobs.value_or(0) > most_top || sampling.prompt_logprobs.value_or(0) > most_top) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("log-probabilities of the likeliest ",
-                     std::max(sampling.logprobs.value_or(0), sampling.prompt_logprobs.value_or(0)),
-                     " tokens, at most ", most_top));
-  }
-  if (!std::ranges::is_sorted(sampling.end_ids)) {
-    return absl::InvalidArgumentError("end ids must be sorted");
-  }
-  return absl::OkStatus();
+// `top_n` that were asked for, of at most `most`.
+absl::Status CheckLogprobs(const char* name, std::optional<uint32_t> top_n, uint32_t most) {
+  if (top_n.value_or(0) <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("sampling.", name, " is ", *top_n, ", it must be from 0 to ", most));
+}
+
+absl::Status CheckLogprobs(const Sampling& sampling, uint32_t most) {
+  TANDEM_RETURN_IF_ERROR(CheckLogprobs("logprobs", sampling.logprobs, most));
+  return CheckLogprobs("prompt_logprobs", sampling.prompt_logprobs, most);
 }
 
 }  // namespace
 
+absl::Status CheckSampling(const Sampling& sampling) {
+  if (absl::Status ranges = step::CheckSamplingRanges(sampling.temperature, sampling.top_p,
+                                                      sampling.min_p, sampling.top_k);
+      !ranges.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("sampling.", ranges.message()));
+  }
+  if (sampling.max_tokens == 0) {
+    return absl::InvalidArgumentError("sampling.max_tokens is 0, it must be at least 1");
+  }
+  if (sampling.min_tokens > sampling.max_tokens) {
+    return absl::InvalidArgumentError(absl::StrCat("sampling.min_tokens is ", sampling.min_tokens,
+                                                   ", it must be from 0 to max_tokens, ",
+                                                   sampling.max_tokens));
+  }
+  return CheckLogprobs(sampling, step::kMaxTopLogprobs);
+}
+
 absl::Status RequestCheck::Check(const Request& request) const {
   if (request.id.empty()) return absl::InvalidArgumentError("the request id is empty");
   if (request.stream == nullptr) return absl::InvalidArgumentError("the request has no stream");
+  TANDEM_RETURN_IF_ERROR(CheckSampling(request.sampling));
   TANDEM_RETURN_IF_ERROR(admission_.Check(request.prompt.size(), request.sampling.max_tokens));
   TANDEM_RETURN_IF_ERROR(CheckIds("prompt token", request.prompt, vocab_size_));
   TANDEM_RETURN_IF_ERROR(CheckIds("stop token", request.sampling.end_ids, vocab_size_));
-  return CheckSampling(request.sampling, vocab_size_);
+  if (!std::ranges::is_sorted(request.sampling.end_ids)) {
+    return absl::InvalidArgumentError("end ids must be sorted");
+  }
+  return CheckLogprobs(request.sampling, vocab_size_);
 }
 
 }  // namespace tandem::coordinator

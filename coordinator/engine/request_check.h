@@ -12,6 +12,10 @@
 
 namespace tandem::coordinator {
 
+// What holds of sampling parameters whatever the model: ranges and lengths. INVALID_ARGUMENT naming
+// the field of the API's SamplingParams, the found and the allowed value.
+absl::Status CheckSampling(const Sampling& sampling);
+
 class RequestCheck {
  public:
   explicit RequestCheck(const EngineConfig& config)

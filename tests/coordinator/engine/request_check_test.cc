@@ -23,7 +23,8 @@ const Case kCases[] = {
     {"NoStream", [](Request& r) { r.stream = nullptr; }, "has no stream"},
     {"EmptyPrompt", [](Request& r) { r.prompt.clear(); }, "prompt is empty"},
     {"PromptTooLong", [](Request& r) { r.prompt.resize(65); }, "prompt of 65 tokens"},
-    {"NoTokens", [](Request& r) { r.sampling.max_tokens = 0; }, "max_tokens must be at least 1"},
+    {"NoTokens", [](Request& r) { r.sampling.max_tokens = 0; },
+     "sampling.max_tokens is 0, it must be at least 1"},
     {"HugeMaxTokens", [](Request& r) { r.sampling.max_tokens = UINT32_MAX; },
      "max_tokens 4294967295 exceed the context of 64"},
     {"IdAboveVocabulary", [](Request& r) { r.prompt[1] = 97; },
@@ -38,13 +39,16 @@ const Case kCases[] = {
     {"NanTemperature", [](Request& r) { r.sampling.temperature = std::nanf(""); }, "temperature"},
     {"InfiniteTemperature", [](Request& r) { r.sampling.temperature = INFINITY; }, "temperature"},
     {"NegativeTemperature", [](Request& r) { r.sampling.temperature = -1; }, "temperature"},
-    {"TopPAboveOne", [](Request& r) { r.sampling.top_p = 2; }, "top_p must be in (0, 1], is 2"},
+    {"TopPAboveOne", [](Request& r) { r.sampling.top_p = 2; },
+     "sampling.top_p is 2, it must be above 0 and at most 1"},
     {"TopPZero", [](Request& r) { r.sampling.top_p = 0; }, "top_p"},
     {"NanMinP", [](Request& r) { r.sampling.min_p = std::nanf(""); }, "min_p"},
     {"ManyLogprobs", [](Request& r) { r.sampling.logprobs = 21; },
-     "the likeliest 21 tokens, at most 20"},
+     "sampling.logprobs is 21, it must be from 0 to 20"},
     {"ManyPromptLogprobs", [](Request& r) { r.sampling.prompt_logprobs = 21; },
-     "the likeliest 21 tokens, at most 20"},
+     "sampling.prompt_logprobs is 21, it must be from 0 to 20"},
+    {"MinTokensAboveMaxTokens", [](Request& r) { r.sampling.min_tokens = 9; },
+     "sampling.min_tokens is 9, it must be from 0 to max_tokens, 8"},
     {"NegativeTopK", [](Request& r) { r.sampling.top_k = -2; }, "top_k"},
 };
 
@@ -58,6 +62,18 @@ TEST_P(RequestCheckTest, RefusesInOneClearLine) {
   const absl::Status status = check.Check(request);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find(GetParam().message), absl::string_view::npos) << status;
+}
+
+TEST(RequestCheck, AVocabularyHasNoMoreLogprobsThanIds) {
+  EngineConfig config = SimulatedEngine::Small().config;
+  config.vocab_size = 7;
+  Request request = MakeRequest("a", 1, 8, std::make_shared<RecordingStream>());
+  request.prompt = {1};
+  request.sampling.logprobs = 7;
+  EXPECT_TRUE(RequestCheck(config).Check(request).ok());
+  request.sampling.logprobs = 8;
+  EXPECT_EQ(RequestCheck(config).Check(request).message(),
+            "sampling.logprobs is 8, it must be from 0 to 7");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RequestCheckTest, testing::ValuesIn(kCases),
