@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "coordinator/api/generation_service.h"
+#include "coordinator/api/grpc/grpc_server.h"
 #include "coordinator/engine/engine_loop.h"
 #include "coordinator/server/bring_up.h"
 #include "coordinator/server/model_file.h"
@@ -80,10 +80,10 @@ absl::Status Serve(const ServerOptions& options) {
   Ending ending(signal);
   EngineLoop engine(workers->MakeCore(), [&](const absl::Status& status) { ending.Lost(status); });
   TANDEM_ASSIGN_OR_RETURN(
-      std::unique_ptr<ApiServer> server,
-      ApiServer::Start(options.listen,
-                       MakeServingModel(model, *workers, options.worker, std::move(tokenizer)),
-                       engine));
+      std::unique_ptr<GrpcServer> server,
+      GrpcServer::Start(options.listen,
+                        MakeServingModel(model, *workers, options.worker, std::move(tokenizer)),
+                        engine));
   std::cout << ReadyLine(server->address(), model, *workers, options.worker) << std::endl;
   const absl::Status ended = ending.Wait();
   TANDEM_LOG(kInfo) << (ended.ok() ? "shutting down" : "a worker is lost, exiting");

@@ -1,23 +1,24 @@
-// From a GenerateRequest, which anyone may send, to a checked engine request.
+// From GenerateParams, which anyone may send, to a checked engine request.
 #ifndef TANDEM_COORDINATOR_API_REQUEST_BUILDER_H_
 #define TANDEM_COORDINATOR_API_REQUEST_BUILDER_H_
 
+#include <cstddef>
+
 #include "absl/status/statusor.h"
+#include "coordinator/api/generate_params.h"
 #include "coordinator/api/serving_model.h"
 #include "coordinator/engine/request.h"
-#include "proto/tandem/v1/generation.pb.h"
 
 namespace tandem::coordinator {
 
-inline constexpr int kMaxLogprobs = 20;
-inline constexpr int kMaxStopStrings = 64;
-inline constexpr int kMaxStopTokenIds = 256;
+inline constexpr size_t kMaxStopStrings = 64;
+inline constexpr size_t kMaxStopTokenIds = 256;
 inline constexpr size_t kMaxRequestIdBytes = 256;
 
-// Tokenizes, checks every field and fills in the defaults; id and seed are drawn where they are not
-// given. INVALID_ARGUMENT naming field, found and allowed value. The stream is the caller's to set.
-// Thread-safe.
-absl::StatusOr<Request> BuildRequest(const v1::GenerateRequest& proto, const ServingModel& model);
+// Tokenizes, checks and fills in the defaults; id and seed are drawn where they are not given. What
+// depends on the engine's limits (token ids, lengths), the engine checks in Add. INVALID_ARGUMENT
+// naming field, found and allowed value. The stream is the caller's to set. Thread-safe.
+absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& model);
 
 }  // namespace tandem::coordinator
 

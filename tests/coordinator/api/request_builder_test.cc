@@ -16,91 +16,67 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-v1::GenerateRequest Sound() {
-  v1::GenerateRequest request;
-  request.set_text("hi");
-  return request;
-}
+GenerateParams Sound() { return {.prompt = "hi"}; }
 
 struct Hostile {
   std::string name;
-  std::function<void(v1::GenerateRequest&)> spoil;
+  std::function<void(GenerateParams&)> spoil;
   std::vector<std::string> says;  // parts of the message
 };
 
 void PrintTo(const Hostile& hostile, std::ostream* out) { *out << hostile.name; }
 
-Hostile OfSampling(const std::string& name, std::function<void(v1::SamplingParams&)> spoil,
-                   std::vector<std::string> says) {
-  return {name, [spoil](v1::GenerateRequest& request) { spoil(*request.mutable_sampling()); },
-          std::move(says)};
-}
+using P = GenerateParams;
 
 std::vector<Hostile> HostilePrompts() {
-  using R = v1::GenerateRequest;
   return {
-      {"NoPrompt", [](R& r) { r.clear_prompt(); }, {"no prompt"}},
-      {"EmptyText", [](R& r) { r.set_text(""); }, {"prompt is empty"}},
-      {"EmptyIds", [](R& r) { r.mutable_token_ids(); }, {"prompt is empty"}},
-      {"NotUtf8", [](R& r) { r.set_text("a\xff"); }, {"UTF-8"}},
-      {"NegativeId", [](R& r) { r.mutable_token_ids()->add_ids(-1); }, {"-1", "0 to 263"}},
-      {"IdTooLarge", [](R& r) { r.mutable_token_ids()->add_ids(264); }, {"264", "0 to 263"}},
-      {"LongRequestId", [](R& r) { r.set_request_id(std::string(257, 'x')); }, {"257", "256"}},
+      {"NoPrompt", [](P& p) { p.prompt = std::monostate(); }, {"no prompt"}},
+      {"EmptyText", [](P& p) { p.prompt = ""; }, {"prompt is empty"}},
+      {"NotUtf8", [](P& p) { p.prompt = "a\xff"; }, {"UTF-8"}},
+      {"LongRequestId", [](P& p) { p.request_id = std::string(257, 'x'); }, {"257", "256"}},
   };
 }
 
 std::vector<Hostile> HostileSampling() {
-  using S = v1::SamplingParams;
   return {
-      OfSampling("NanTemperature", [](S& s) { s.set_temperature(kNan); }, {"temperature", "nan"}),
-      OfSampling("InfiniteTemperature", [](S& s) { s.set_temperature(kInfinity); },
-                 {"temperature", "inf"}),
-      OfSampling("NegativeTemperature", [](S& s) { s.set_temperature(-0.5f); },
-                 {"temperature", "-0.5"}),
-      OfSampling("TopP2", [](S& s) { s.set_top_p(2); }, {"top_p is 2", "at most 1"}),
-      OfSampling("TopP0", [](S& s) { s.set_top_p(0); }, {"top_p is 0", "above 0"}),
-      OfSampling("NanTopP", [](S& s) { s.set_top_p(kNan); }, {"top_p", "nan"}),
-      OfSampling("MinPAbove1", [](S& s) { s.set_min_p(1.5f); }, {"min_p is 1.5", "0 to 1"}),
-      OfSampling("NegativeMinP", [](S& s) { s.set_min_p(-1); }, {"min_p is -1"}),
-      OfSampling("NanMinP", [](S& s) { s.set_min_p(kNan); }, {"min_p", "nan"}),
-      OfSampling("TopKBelowOff", [](S& s) { s.set_top_k(-2); }, {"top_k is -2"}),
-      OfSampling("NoTokens", [](S& s) { s.set_max_tokens(0); }, {"max_tokens is 0"}),
-      OfSampling("NegativeTokens", [](S& s) { s.set_max_tokens(-7); }, {"max_tokens is -7"}),
-      OfSampling("NegativeMinTokens", [](S& s) { s.set_min_tokens(-1); }, {"min_tokens is -1"}),
-      OfSampling("MinAboveMax",
-                 [](S& s) {
-                   s.set_max_tokens(3);
-                   s.set_min_tokens(4);
-                 },
-                 {"min_tokens is 4", "max_tokens, 3"}),
-      OfSampling("NegativeLogprobs", [](S& s) { s.set_logprobs(-1); },
-                 {"logprobs is -1", "from 0 to 20"}),
-      OfSampling("ManyLogprobs", [](S& s) { s.set_logprobs(21); },
-                 {"sampling.logprobs is 21", "from 0 to 20"}),
-      OfSampling("ManyPromptLogprobs", [](S& s) { s.set_prompt_logprobs(1000000); },
-                 {"sampling.prompt_logprobs is 1000000", "from 0 to 20"}),
-      OfSampling("ManyStops",
-                 [](S& s) {
-                   for (int i = 0; i < 1000; ++i) s.add_stop("stop");
-                 },
-                 {"1000", "64"}),
-      OfSampling("EmptyStop", [](S& s) { s.add_stop(""); }, {"stop", "empty"}),
-      OfSampling("ManyStopIds",
-                 [](S& s) {
-                   for (int i = 0; i < 257; ++i) s.add_stop_token_ids(1);
-                 },
-                 {"257", "256"}),
-      OfSampling("StopIdOutOfRange", [](S& s) { s.add_stop_token_ids(264); },
-                 {"stop_token_ids", "264"}),
+      {"NanTemperature", [](P& p) { p.temperature = kNan; }, {"sampling.temperature", "nan"}},
+      {"InfiniteTemperature", [](P& p) { p.temperature = kInfinity; }, {"temperature", "inf"}},
+      {"NegativeTemperature", [](P& p) { p.temperature = -0.5f; }, {"temperature", "-0.5"}},
+      {"TopP2", [](P& p) { p.top_p = 2; }, {"sampling.top_p is 2", "at most 1"}},
+      {"TopP0", [](P& p) { p.top_p = 0; }, {"top_p is 0", "above 0"}},
+      {"NanTopP", [](P& p) { p.top_p = kNan; }, {"top_p", "nan"}},
+      {"MinPAbove1", [](P& p) { p.min_p = 1.5f; }, {"sampling.min_p is 1.5", "0 to 1"}},
+      {"NegativeMinP", [](P& p) { p.min_p = -1; }, {"min_p is -1"}},
+      {"NanMinP", [](P& p) { p.min_p = kNan; }, {"min_p", "nan"}},
+      {"TopKBelowOff", [](P& p) { p.top_k = -2; }, {"sampling.top_k is -2"}},
+      {"NoTokens", [](P& p) { p.max_tokens = 0; }, {"sampling.max_tokens is 0"}},
+      {"NegativeTokens", [](P& p) { p.max_tokens = -7; }, {"sampling.max_tokens is -7"}},
+      {"NegativeMinTokens", [](P& p) { p.min_tokens = -1; }, {"sampling.min_tokens is -1"}},
+      {"MinAboveMax",
+       [](P& p) {
+         p.max_tokens = 3;
+         p.min_tokens = 4;
+       },
+       {"sampling.min_tokens is 4", "max_tokens, 3"}},
+      {"NegativeLogprobs",
+       [](P& p) { p.logprobs = -1; },
+       {"sampling.logprobs is -1", "from 0 to 20"}},
+      {"ManyLogprobs", [](P& p) { p.logprobs = 21; }, {"sampling.logprobs is 21", "from 0 to 20"}},
+      {"ManyPromptLogprobs",
+       [](P& p) { p.prompt_logprobs = 1000000; },
+       {"sampling.prompt_logprobs is 1000000", "from 0 to 20"}},
+      {"ManyStops", [](P& p) { p.stop.assign(1000, "stop"); }, {"1000", "64"}},
+      {"EmptyStop", [](P& p) { p.stop = {""}; }, {"stop", "empty"}},
+      {"ManyStopIds", [](P& p) { p.stop_token_ids.assign(257, 1); }, {"257", "256"}},
   };
 }
 
 class HostileRequestTest : public testing::TestWithParam<Hostile> {};
 
 TEST_P(HostileRequestTest, IsInvalidAndSaysWhy) {
-  v1::GenerateRequest request = Sound();
-  GetParam().spoil(request);
-  const absl::Status status = BuildRequest(request, ServingModelForTest()).status();
+  GenerateParams params = Sound();
+  GetParam().spoil(params);
+  const absl::Status status = BuildRequest(params, ServingModelForTest()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   for (const std::string& part : GetParam().says) {
     EXPECT_NE(std::string(status.message()).find(part), std::string::npos)
@@ -129,17 +105,17 @@ TEST(RequestBuilder, FillsInTheDefaults) {
 }
 
 TEST(RequestBuilder, TakesLogprobs) {
-  v1::GenerateRequest proto = Sound();
-  proto.mutable_sampling()->set_logprobs(20);
-  proto.mutable_sampling()->set_prompt_logprobs(0);
+  GenerateParams params = Sound();
+  params.logprobs = 20;
+  params.prompt_logprobs = 0;
   ServingModel model = ServingModelForTest();
-  const Request request = BuildRequest(proto, model).value();
+  const Request request = BuildRequest(params, model).value();
   EXPECT_EQ(request.sampling.logprobs, 20u);
   EXPECT_EQ(request.sampling.prompt_logprobs, 0u);
   // A vocabulary has no more than all its ids.
-  proto.mutable_token_ids()->add_ids(1);
+  params.prompt = std::vector<TokenId>{1};
   model.vocab_size = 7;
-  EXPECT_EQ(BuildRequest(proto, model)->sampling.logprobs, 7u);
+  EXPECT_EQ(BuildRequest(params, model)->sampling.logprobs, 7u);
 }
 
 TEST(RequestBuilder, DrawsIdAndSeedAnewEachTime) {
@@ -152,22 +128,18 @@ TEST(RequestBuilder, DrawsIdAndSeedAnewEachTime) {
 }
 
 TEST(RequestBuilder, TakesWhatIsGiven) {
-  v1::GenerateRequest proto;
-  proto.set_request_id("mine");
-  proto.mutable_token_ids()->add_ids(263);
-  v1::SamplingParams& sampling = *proto.mutable_sampling();
-  sampling.set_temperature(0);
-  sampling.set_top_p(0.5f);
-  sampling.set_top_k(-1);
-  sampling.set_max_tokens(9);
-  sampling.set_min_tokens(9);
-  sampling.set_seed(~uint64_t{0});
-  sampling.set_ignore_eos(true);
-  sampling.add_stop("end");
-  sampling.add_stop_token_ids(7);
-  sampling.add_stop_token_ids(3);
-  sampling.add_stop_token_ids(7);
-  const Request request = BuildRequest(proto, ServingModelForTest()).value();
+  const GenerateParams params{.request_id = "mine",
+                              .prompt = std::vector<TokenId>{263},
+                              .temperature = 0,
+                              .top_p = 0.5f,
+                              .top_k = -1,
+                              .max_tokens = 9,
+                              .min_tokens = 9,
+                              .seed = ~uint64_t{0},
+                              .ignore_eos = true,
+                              .stop = {"end"},
+                              .stop_token_ids = {7, 3, 7}};
+  const Request request = BuildRequest(params, ServingModelForTest()).value();
   EXPECT_EQ(request.id, "mine");
   EXPECT_EQ(request.prompt, std::vector<TokenId>{263});
   EXPECT_EQ(request.sampling.temperature, 0);
@@ -182,19 +154,16 @@ TEST(RequestBuilder, TakesWhatIsGiven) {
 
 TEST(RequestBuilder, SpecialTokensAreTextUnlessAsked) {
   const ServingModel model = ServingModelForTest();
-  v1::GenerateRequest proto;
-  proto.set_text("<|eos|>");
-  proto.set_add_special_tokens(false);
-  EXPECT_EQ(BuildRequest(proto, model)->prompt, Bytes("<|eos|>"));
-  proto.set_parse_special_tokens(true);
-  EXPECT_EQ(BuildRequest(proto, model)->prompt, std::vector<TokenId>{kEos});
+  GenerateParams params{.prompt = "<|eos|>", .encode = {.add_special = false}};
+  EXPECT_EQ(BuildRequest(params, model)->prompt, Bytes("<|eos|>"));
+  params.encode.parse_special = true;
+  EXPECT_EQ(BuildRequest(params, model)->prompt, std::vector<TokenId>{kEos});
 }
 
 // The engine refuses it with both numbers; here it must only not overflow.
 TEST(RequestBuilder, PromptBeyondTheContextGoesOnToTheEngine) {
-  v1::GenerateRequest proto;
-  for (uint32_t i = 0; i < kMaxModelLen + 5; ++i) proto.mutable_token_ids()->add_ids(1);
-  const Request request = BuildRequest(proto, ServingModelForTest()).value();
+  const GenerateParams params{.prompt = std::vector<TokenId>(kMaxModelLen + 5, 1)};
+  const Request request = BuildRequest(params, ServingModelForTest()).value();
   EXPECT_EQ(request.prompt.size(), kMaxModelLen + 5);
   EXPECT_EQ(request.sampling.max_tokens, 1u);
 }

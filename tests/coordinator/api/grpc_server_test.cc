@@ -1,4 +1,6 @@
 // The API over a real gRPC connection, with an engine that the test plays.
+#include "coordinator/api/grpc/grpc_server.h"
+
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -9,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "coordinator/api/generation_service.h"
 #include "proto/grpc/health/v1/health.grpc.pb.h"
 #include "proto/tandem/v1/generation.grpc.pb.h"
 #include "tests/coordinator/api/fake_engine.h"
 #include "tests/coordinator/api/serving_model_for_test.h"
+#include "tests/coordinator/api/slow_tokenizer.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -74,10 +76,11 @@ class ClientCall {
   bool finished_ = false;
 };
 
-class ApiServerTest : public testing::Test {
+class GrpcServerTest : public testing::Test {
  protected:
-  void SetUp() override {
-    auto server = ApiServer::Start("127.0.0.1:0", ServingModelForTest(), engine_);
+  void SetUp() override { Start(ServingModelForTest()); }
+  void Start(ServingModel model) {
+    auto server = GrpcServer::Start("127.0.0.1:0", std::move(model), engine_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
@@ -104,12 +107,12 @@ class ApiServerTest : public testing::Test {
   }
 
   FakeEngine engine_;
-  std::unique_ptr<ApiServer> server_;
+  std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Generation::Stub> stub_;
 };
 
-TEST_F(ApiServerTest, StreamsToTheEnd) {
+TEST_F(GrpcServerTest, StreamsToTheEnd) {
   ClientCall call(*stub_, Prompt("a"));
   auto stream = WaitForStream();
   Send(*stream, {.tokens = {'h'}});
@@ -133,7 +136,7 @@ TEST_F(ApiServerTest, StreamsToTheEnd) {
   EXPECT_TRUE(engine_.cancelled().empty());
 }
 
-TEST_F(ApiServerTest, ManyTokensBeforeTheClientReadsAreAllThere) {
+TEST_F(GrpcServerTest, ManyTokensBeforeTheClientReadsAreAllThere) {
   ClientCall call(*stub_, Prompt("a"));
   auto stream = WaitForStream();
   const std::string text(5000, 'x');
@@ -143,7 +146,7 @@ TEST_F(ApiServerTest, ManyTokensBeforeTheClientReadsAreAllThere) {
   EXPECT_TRUE(call.Finish().ok());
 }
 
-TEST_F(ApiServerTest, LogprobsGoOutWithTheirTokens) {
+TEST_F(GrpcServerTest, LogprobsGoOutWithTheirTokens) {
   v1::GenerateRequest request = Prompt("a");
   request.mutable_sampling()->set_logprobs(1);
   request.mutable_sampling()->set_prompt_logprobs(0);
@@ -167,7 +170,7 @@ TEST_F(ApiServerTest, LogprobsGoOutWithTheirTokens) {
 }
 
 // More than the 4 MB that gRPC's clients take in one message.
-TEST_F(ApiServerTest, ALongPromptsLogprobsGoOutInSeveralMessages) {
+TEST_F(GrpcServerTest, ALongPromptsLogprobsGoOutInSeveralMessages) {
   v1::GenerateRequest request = Prompt("a");
   request.mutable_sampling()->set_prompt_logprobs(20);
   ClientCall call(*stub_, request);
@@ -192,7 +195,7 @@ TEST_F(ApiServerTest, ALongPromptsLogprobsGoOutInSeveralMessages) {
   EXPECT_TRUE(call.Finish().ok());
 }
 
-TEST_F(ApiServerTest, AStopStringEndsTheCall) {
+TEST_F(GrpcServerTest, AStopStringEndsTheCall) {
   v1::GenerateRequest request = Prompt("a");
   request.mutable_sampling()->add_stop("lo");
   ClientCall call(*stub_, request);
@@ -206,7 +209,7 @@ TEST_F(ApiServerTest, AStopStringEndsTheCall) {
   EXPECT_EQ(all.usage().completion_tokens(), 2);
 }
 
-TEST_F(ApiServerTest, AClientThatGoesCancelsItsOwnRequestOnly) {
+TEST_F(GrpcServerTest, AClientThatGoesCancelsItsOwnRequestOnly) {
   ClientCall staying(*stub_, Prompt("staying"));
   WaitForStream(1);
   ClientCall leaving(*stub_, Prompt("leaving"));
@@ -222,8 +225,42 @@ TEST_F(ApiServerTest, AClientThatGoesCancelsItsOwnRequestOnly) {
   EXPECT_EQ(engine_.cancelled(), std::vector<std::string>{"leaving"});
 }
 
+TEST_F(GrpcServerTest, TokenizingALongPromptHoldsUpNoOtherCall) {
+  ServingModel model = ServingModelForTest();
+  auto slow = std::make_shared<SlowTokenizer>(model.tokenizer);
+  model.tokenizer = slow;
+  Start(std::move(model));
+  v1::GenerateRequest long_prompt = Prompt("long");
+  long_prompt.set_text(std::string(SlowTokenizer::kLong + 1, 'x'));
+  ClientCall tokenizing(*stub_, long_prompt);
+  slow->AwaitStart();
+  long_prompt.set_request_id("behind it");
+  ClientCall waiting(*stub_, long_prompt);
+
+  ClientCall other(*stub_, Prompt("other"));
+  EXPECT_EQ(engine_.WaitForRequests(1).at(0).id, "other");
+  engine_.Finish("other", 'x', FinishReason::kLength, Usage{});
+  EXPECT_TRUE(other.Finish().ok());
+  grpc::ClientContext context;
+  SetDeadline(context);
+  v1::TokenizeRequest request;
+  request.set_text("hi");
+  v1::TokenizeResponse response;
+  EXPECT_TRUE(stub_->Tokenize(&context, request, &response).ok());
+
+  // Clients that go meanwhile leave nothing behind. (A cancel that is slower than the release finds
+  // its request in the engine, and cancels it there.)
+  tokenizing.Cancel();
+  waiting.Cancel();
+  EXPECT_EQ(tokenizing.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(waiting.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  slow->Release();
+  server_->Shutdown(Deadline::After(std::chrono::seconds(10)));  // every call is over
+  EXPECT_EQ(engine_.WaitForRequests(1).size(), 1 + engine_.cancelled().size());
+}
+
 // The client goes when its request has just left the engine and another has taken the id.
-TEST_F(ApiServerTest, ALateCancelDoesNotHitTheNextRequestOfThatId) {
+TEST_F(GrpcServerTest, ALateCancelDoesNotHitTheNextRequestOfThatId) {
   ClientCall first(*stub_, Prompt("same"));
   WaitForStream(1);
   const auto over = engine_.Leave("same");
@@ -240,7 +277,7 @@ TEST_F(ApiServerTest, ALateCancelDoesNotHitTheNextRequestOfThatId) {
   EXPECT_TRUE(second.Finish().ok());
 }
 
-TEST_F(ApiServerTest, ADuplicateIdIsRefusedAndDoesNotCancelTheFirst) {
+TEST_F(GrpcServerTest, ADuplicateIdIsRefusedAndDoesNotCancelTheFirst) {
   ClientCall first(*stub_, Prompt("same"));
   auto stream = WaitForStream();
   ClientCall second(*stub_, Prompt("same"));
@@ -256,7 +293,7 @@ TEST_F(ApiServerTest, ADuplicateIdIsRefusedAndDoesNotCancelTheFirst) {
   EXPECT_TRUE(engine_.cancelled().empty());
 }
 
-TEST_F(ApiServerTest, RefusalsCarryCodeAndMessage) {
+TEST_F(GrpcServerTest, RefusalsCarryCodeAndMessage) {
   engine_.Refuse(absl::ResourceExhaustedError("1024 requests wait already"));
   const grpc::Status full = ClientCall(*stub_, Prompt("a")).Finish();
   EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
@@ -273,7 +310,7 @@ TEST_F(ApiServerTest, RefusalsCarryCodeAndMessage) {
   EXPECT_TRUE(engine_.cancelled().empty());
 }
 
-TEST_F(ApiServerTest, AFailureMidStreamIsTheCallsStatus) {
+TEST_F(GrpcServerTest, AFailureMidStreamIsTheCallsStatus) {
   ClientCall call(*stub_, Prompt("a"));
   Send(*WaitForStream(), {.tokens = {'x'}});
   ASSERT_TRUE(call.Read().has_value());
@@ -283,7 +320,7 @@ TEST_F(ApiServerTest, AFailureMidStreamIsTheCallsStatus) {
   EXPECT_EQ(status.error_message(), "rank 1 exited with signal 9");
 }
 
-TEST_F(ApiServerTest, ShutdownEndsCallsThatTheEngineDoesNot) {
+TEST_F(GrpcServerTest, ShutdownEndsCallsThatTheEngineDoesNot) {
   ClientCall call(*stub_, Prompt("a"));
   WaitForStream();
   server_->Shutdown(Deadline::After(Duration::zero()));
@@ -291,7 +328,7 @@ TEST_F(ApiServerTest, ShutdownEndsCallsThatTheEngineDoesNot) {
   EXPECT_FALSE(call.Finish().ok());
 }
 
-TEST_F(ApiServerTest, TokenizesAndBack) {
+TEST_F(GrpcServerTest, TokenizesAndBack) {
   grpc::ClientContext context;
   SetDeadline(context);
   v1::TokenizeRequest request;
@@ -318,7 +355,7 @@ TEST_F(ApiServerTest, TokenizesAndBack) {
   EXPECT_EQ(stub_->Detokenize(&bad, ids, &text).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(ApiServerTest, TellsModelAndStats) {
+TEST_F(GrpcServerTest, TellsModelAndStats) {
   grpc::ClientContext context;
   SetDeadline(context);
   v1::GetModelInfoResponse info;
@@ -341,7 +378,7 @@ TEST_F(ApiServerTest, TellsModelAndStats) {
   EXPECT_EQ(stats.epoch(), 8);
 }
 
-TEST_F(ApiServerTest, HealthSaysServingUntilItStops) {
+TEST_F(GrpcServerTest, HealthSaysServingUntilItStops) {
   EXPECT_EQ(Health(""), health::HealthCheckResponse::SERVING);
   EXPECT_EQ(Health("tandem.v1.Generation"), health::HealthCheckResponse::SERVING);
   server_->StopServing();
@@ -352,7 +389,7 @@ TEST_F(ApiServerTest, HealthSaysServingUntilItStops) {
 // Reflection's own .proto is not on this machine, so the bytes are written by hand: field 7,
 // list_services, of ServerReflectionRequest.
 // https://github.com/grpc/grpc/blob/master/doc/server-reflection.md
-TEST_F(ApiServerTest, ReflectionNamesTheService) {
+TEST_F(GrpcServerTest, ReflectionNamesTheService) {
   grpc::ClientContext context;
   SetDeadline(context);
   grpc::CompletionQueue queue;
@@ -383,18 +420,18 @@ TEST_F(ApiServerTest, ReflectionNamesTheService) {
   EXPECT_FALSE(queue.Next(&tag, &ok));
 }
 
-TEST(ApiServerStart, AnAddressInUseIsUnavailable) {
+TEST(GrpcServerStart, AnAddressInUseIsUnavailable) {
   FakeEngine engine;
-  auto first = ApiServer::Start("127.0.0.1:0", ServingModelForTest(), engine);
+  auto first = GrpcServer::Start("127.0.0.1:0", ServingModelForTest(), engine);
   ASSERT_TRUE(first.ok()) << first.status();
-  const auto second = ApiServer::Start((*first)->address(), ServingModelForTest(), engine);
+  const auto second = GrpcServer::Start((*first)->address(), ServingModelForTest(), engine);
   EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
 }
 
-TEST(ApiServerStart, AnAddressWithoutPortIsInvalid) {
+TEST(GrpcServerStart, AnAddressWithoutPortIsInvalid) {
   FakeEngine engine;
   EXPECT_TRUE(absl::IsInvalidArgument(
-      ApiServer::Start("localhost", ServingModelForTest(), engine).status()));
+      GrpcServer::Start("localhost", ServingModelForTest(), engine).status()));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-#include "coordinator/api/generation_service.h"
+#include "coordinator/api/grpc/grpc_server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -11,7 +12,8 @@
 #include "common/base/address.h"
 #include "common/base/status.h"
 #include "common/tokenizer/detokenizer.h"
-#include "coordinator/api/generate_call.h"
+#include "coordinator/api/grpc/generate_call.h"
+#include "coordinator/api/tokenizer_pool.h"
 #include "proto/tandem/v1/generation.grpc.pb.h"
 
 namespace tandem::coordinator {
@@ -74,19 +76,22 @@ class GenerationService : public v1::Generation::CallbackService {
 
   grpc::ServerWriteReactor<v1::GenerateResponse>* Generate(
       grpc::CallbackServerContext*, const v1::GenerateRequest* request) override {
-    return StartGenerateCall(*request, model_, engine_);
+    return StartGenerateCall(*request, model_, pool_, engine_);
   }
 
   grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context,
                                      const v1::TokenizeRequest* request,
                                      v1::TokenizeResponse* response) override {
-    return Answer(context, coordinator::Tokenize(model_, *request, *response));
+    return AnswerFromPool(context, request->text().size(),
+                          [=, this] { return coordinator::Tokenize(model_, *request, *response); });
   }
 
   grpc::ServerUnaryReactor* Detokenize(grpc::CallbackServerContext* context,
                                        const v1::DetokenizeRequest* request,
                                        v1::DetokenizeResponse* response) override {
-    return Answer(context, coordinator::Detokenize(model_, *request, *response));
+    return AnswerFromPool(context, request->ids().size() * sizeof(TokenId), [=, this] {
+      return coordinator::Detokenize(model_, *request, *response);
+    });
   }
 
   grpc::ServerUnaryReactor* GetModelInfo(grpc::CallbackServerContext* context,
@@ -111,16 +116,27 @@ class GenerationService : public v1::Generation::CallbackService {
     return reactor;
   }
 
+  // Answers on a thread of the pool, unless the client is gone by then.
+  grpc::ServerUnaryReactor* AnswerFromPool(grpc::CallbackServerContext* context, size_t bytes,
+                                           std::function<absl::Status()> answer) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    const absl::Status queued = pool_.Run(bytes, [=, answer = std::move(answer)] {
+      const bool gone = context->IsCancelled();
+      reactor->Finish(ToGrpc(gone ? absl::CancelledError("the client is gone") : answer()));
+    });
+    if (!queued.ok()) reactor->Finish(ToGrpc(queued));
+    return reactor;
+  }
+
   const ServingModel model_;
   EngineHandle& engine_;
+  TokenizerPool pool_;
 };
 
-class GrpcApiServer : public ApiServer {
- public:
-  GrpcApiServer(ServingModel model, EngineHandle& engine) : service_(std::move(model), engine) {}
-  ~GrpcApiServer() override { Shutdown(Deadline::After(Duration::zero())); }
+}  // namespace
 
-  absl::Status Listen(const std::string& address) {
+struct GrpcServer::Impl {
+  absl::Status Listen(const std::string& listen_address) {
     static std::once_flag plugins;
     std::call_once(plugins, [] {
       grpc::EnableDefaultHealthCheckService(true);
@@ -128,47 +144,48 @@ class GrpcApiServer : public ApiServer {
     });
     int port = 0;
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+    builder.AddListeningPort(listen_address, grpc::InsecureServerCredentials(), &port);
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.RegisterService(&service_);
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) {
-      return absl::UnavailableError(absl::StrCat("cannot listen on ", address));
+    builder.RegisterService(&service);
+    server = builder.BuildAndStart();
+    if (server == nullptr || port == 0) {
+      return absl::UnavailableError(absl::StrCat("cannot listen on ", listen_address));
     }
-    address_ = WithPort(address, port);
-    server_->GetHealthCheckService()->SetServingStatus(true);
-    server_->GetHealthCheckService()->SetServingStatus("tandem.v1.Generation", true);
+    address = WithPort(listen_address, port);
+    server->GetHealthCheckService()->SetServingStatus(true);
+    server->GetHealthCheckService()->SetServingStatus("tandem.v1.Generation", true);
     return absl::OkStatus();
   }
 
-  const std::string& address() const override { return address_; }
-
-  void StopServing() override {
-    if (server_ != nullptr) server_->GetHealthCheckService()->SetServingStatus(false);
-  }
-
-  void Shutdown(Deadline deadline) override {
-    if (server_ == nullptr) return;
-    server_->Shutdown(std::chrono::system_clock::now() + deadline.Left());
-    server_->Wait();
-    server_ = nullptr;
-  }
-
- private:
-  GenerationService service_;
-  std::unique_ptr<grpc::Server> server_;
-  std::string address_;
+  GenerationService service;
+  std::unique_ptr<grpc::Server> server{};
+  std::string address{};
 };
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<ApiServer>> ApiServer::Start(const std::string& address,
-                                                            ServingModel model,
-                                                            EngineHandle& engine) {
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const std::string& address,
+                                                              ServingModel model,
+                                                              EngineHandle& engine) {
   TANDEM_RETURN_IF_ERROR(ParseHostPort(address).status());
-  auto server = std::make_unique<GrpcApiServer>(std::move(model), engine);
-  TANDEM_RETURN_IF_ERROR(server->Listen(address));
-  return server;
+  auto impl = std::unique_ptr<Impl>(new Impl{.service = {std::move(model), engine}});
+  TANDEM_RETURN_IF_ERROR(impl->Listen(address));
+  return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
+}
+
+GrpcServer::GrpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+GrpcServer::~GrpcServer() { Shutdown(Deadline::After(Duration::zero())); }
+
+const std::string& GrpcServer::address() const { return impl_->address; }
+
+void GrpcServer::StopServing() {
+  if (impl_->server != nullptr) impl_->server->GetHealthCheckService()->SetServingStatus(false);
+}
+
+void GrpcServer::Shutdown(Deadline deadline) {
+  if (impl_->server == nullptr) return;
+  impl_->server->Shutdown(std::chrono::system_clock::now() + deadline.Left());
+  impl_->server->Wait();
+  impl_->server = nullptr;
 }
 
 }  // namespace tandem::coordinator

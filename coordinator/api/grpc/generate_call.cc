@@ -1,4 +1,4 @@
-#include "coordinator/api/generate_call.h"
+#include "coordinator/api/grpc/generate_call.h"
 
 #include <memory>
 #include <mutex>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "coordinator/api/grpc/params_from_proto.h"
 #include "coordinator/api/request_builder.h"
 #include "coordinator/api/text_stream.h"
 #include "coordinator/api/text_update.h"
@@ -45,6 +46,8 @@ void FillLogprobs(const std::vector<TokenLogprobs>& from,
   }
 }
 
+absl::Status ClientIsGone() { return absl::CancelledError("the client is gone"); }
+
 // The call's reactor, and, shared with the engine, what outlives it: the engine may update a stream
 // whose call has just ended.
 class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
@@ -52,9 +55,12 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
   explicit GenerateCall(EngineHandle& engine)
       : engine_(engine), outbox_(std::make_shared<Outbox>(*this)) {}
 
-  void Start(const v1::GenerateRequest& proto, const ServingModel& model) {
-    absl::Status admitted = Admit(proto, model);
-    if (!admitted.ok()) Finish(ToGrpc(admitted));
+  // `proto` lives until OnDone, which Finish causes: the job's Finish is the first.
+  void Start(const v1::GenerateRequest& proto, const ServingModel& model, TokenizerPool& pool) {
+    const absl::Status queued = pool.Run(PromptBytes(proto), [this, &proto, &model] {
+      if (absl::Status admitted = Admit(proto, model); !admitted.ok()) Finish(ToGrpc(admitted));
+    });
+    if (!queued.ok()) Finish(ToGrpc(queued));
   }
 
   void OnWriteDone(bool ok) override {
@@ -64,7 +70,13 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     Pump();
   }
 
-  void OnCancel() override { CancelIfRunning(); }
+  void OnCancel() override {
+    {
+      std::lock_guard lock(outbox_->mutex);
+      cancelled_ = true;
+    }
+    CancelIfRunning();
+  }
 
   void OnDone() override {
     {
@@ -99,11 +111,22 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     GenerateCall* call;   // guarded by mutex; null once done
   };
 
+  static size_t PromptBytes(const v1::GenerateRequest& proto) {
+    return proto.text().size() + proto.token_ids().ids().size() * sizeof(TokenId);
+  }
+
+  // On a thread of the pool. Cancelled while it waited for one, or while it was tokenized, a
+  // request does not get to the engine.
   absl::Status Admit(const v1::GenerateRequest& proto, const ServingModel& model) {
-    TANDEM_ASSIGN_OR_RETURN(Request request, BuildRequest(proto, model));
+    {
+      std::lock_guard lock(outbox_->mutex);
+      if (cancelled_) return ClientIsGone();
+    }
+    TANDEM_ASSIGN_OR_RETURN(Request request, BuildRequest(ParamsFromProto(proto), model));
     TANDEM_ASSIGN_OR_RETURN(outbox_->text, TextStream::Create(*model.tokenizer, request.sampling));
     request.stream = outbox_;
     std::lock_guard lock(outbox_->mutex);  // the first update may be here before the handle
+    if (cancelled_) return ClientIsGone();
     id_ = request.id;
     TANDEM_ASSIGN_OR_RETURN(handle_, engine_.Add(std::move(request)));
     return absl::OkStatus();
@@ -116,7 +139,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     if (!update.has_value() && !broken_) return;
     if (broken_ || !update->status.ok()) {
       finished_ = true;
-      Finish(ToGrpc(broken_ ? absl::CancelledError("the client is gone") : update->status));
+      Finish(ToGrpc(broken_ ? ClientIsGone() : update->status));
       return;
     }
     FillResponse(*update);
@@ -159,6 +182,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
   // Guarded by the outbox's mutex:
   std::string id_;
   std::optional<RequestHandle> handle_;  // once admitted
+  bool cancelled_ = false;
   bool writing_ = false;
   bool broken_ = false;
   bool finished_ = false;
@@ -172,9 +196,10 @@ grpc::Status ToGrpc(const absl::Status& status) {
 }
 
 grpc::ServerWriteReactor<v1::GenerateResponse>* StartGenerateCall(
-    const v1::GenerateRequest& request, const ServingModel& model, EngineHandle& engine) {
+    const v1::GenerateRequest& request, const ServingModel& model, TokenizerPool& pool,
+    EngineHandle& engine) {
   auto* call = new GenerateCall(engine);  // deletes itself in OnDone
-  call->Start(request, model);
+  call->Start(request, model, pool);
   return call;
 }
 

@@ -1,0 +1,37 @@
+// GenerateParams: what a client asks for, whatever door it came through. Unchecked; what is not set
+// takes its default.
+#ifndef TANDEM_COORDINATOR_API_GENERATE_PARAMS_H_
+#define TANDEM_COORDINATOR_API_GENERATE_PARAMS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/tokenizer/tokenizer.h"
+
+namespace tandem::coordinator {
+
+struct GenerateParams {
+  std::string request_id{};  // empty: drawn
+  std::variant<std::monostate, std::string, std::vector<TokenId>> prompt{};
+  tokenizer::EncodeOptions encode{};  // of a prompt that is text
+  float temperature = 1;
+  float top_p = 1;
+  float min_p = 0;
+  int32_t top_k = 0;                    // 0 and -1: off
+  std::optional<int32_t> max_tokens{};  // to the end of the context
+  int32_t min_tokens = 0;
+  std::optional<uint64_t> seed{};  // drawn
+  bool ignore_eos = false;
+  std::vector<std::string> stop{};
+  std::vector<TokenId> stop_token_ids{};
+  std::optional<int32_t> logprobs{};
+  std::optional<int32_t> prompt_logprobs{};
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_API_GENERATE_PARAMS_H_
