@@ -1,8 +1,8 @@
-// Backend: memory, one stream, and one method per op. The seam between a worker and a kind of
-// device.
+// Backend: memory, one stream, and ops that are encoded on it as values (kernels/op.h). The seam
+// between a worker and a kind of device.
 //
-// A step goes ENCODE (BeginEncode and op calls: nothing runs, nothing blocks) -> SUBMIT (the stream
-// starts) -> WAIT (the one place that blocks). A plan pass is the same encoding with
+// A step goes ENCODE (BeginEncode and Encode calls: nothing runs, nothing blocks) -> SUBMIT (the
+// stream starts) -> WAIT (the one place that blocks). A plan pass is the same encoding with
 // EncodeMode::kPlan: ops only count the scratch that they need, and FinishPlan allocates it once,
 // so that nothing on the step path allocates.
 //
@@ -23,7 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "kernels/ops.h"
+#include "kernels/op.h"
 
 namespace tandem::kernels {
 
@@ -54,8 +54,8 @@ class HostStream {
   virtual void Enqueue(std::function<absl::Status(Deadline)> work) = 0;
 };
 
-// Watches over work that a device's stream may never finish by itself: collectives of a peer that
-// died. Set by a communicator, asked by Backend::Wait.
+// Watches over work that a device's stream may never finish: collectives with a peer that died. Set
+// by a communicator, asked by Backend::Wait.
 class StreamWatch {
  public:
   virtual ~StreamWatch() = default;
@@ -72,7 +72,7 @@ class DeviceStream {
   virtual ~DeviceStream() = default;
   // The cudaStream_t.
   virtual void* handle() = 0;
-  // Null: nobody watches. The watch outlives its time here.
+  // Null: none. The watch must live until it is replaced.
   virtual void SetWatch(StreamWatch* watch) = 0;
   // An error of enqueuing; the first one comes back from Submit.
   virtual void NoteError(const absl::Status& error) = 0;
@@ -82,6 +82,25 @@ class DeviceStream {
 class Graph {
  public:
   virtual ~Graph() = default;
+};
+
+// Graphs of a device: BeginEncode(kCapture), ops, Finish; then Replay in later encodings.
+class GraphCapture {
+ public:
+  virtual ~GraphCapture() = default;
+  // Ends a capture.
+  virtual absl::StatusOr<std::unique_ptr<Graph>> Finish() = 0;
+  // Runs a captured graph, in stream order. The graph must live until Wait.
+  virtual void Replay(const Graph& graph) = 0;
+};
+
+// A device that copies the weights that it is given.
+class WeightCopy {
+ public:
+  virtual ~WeightCopy() = default;
+  // PlaceWeight calls `copied` with each part of the host's weight that it has copied, so that a
+  // mapped file's pages can be given back. Empty: no longer.
+  virtual void OnCopied(std::function<void(std::span<const std::byte> part)> copied) = 0;
 };
 
 // Memory of a device.
@@ -103,9 +122,6 @@ class Backend {
   // Takes a weight in host memory that outlives the backend (the mapped file). UNIMPLEMENTED for a
   // type it can't compute with.
   virtual absl::StatusOr<Weight> PlaceWeight(const Weight& host) = 0;
-  // Where PlaceWeight copies: it tells which part of the host's weight it has copied, part by part,
-  // so that a mapped file's pages can be given back. Empty: nobody is told.
-  virtual void OnWeightCopied(std::function<void(std::span<const std::byte> part)>) {}
   // Zeroed host memory from which and to which copies need no staging (page-locked, for a device).
   virtual absl::StatusOr<Buffer> AllocateHost(size_t bytes) = 0;
   // Of the device that Allocate takes from; nothing where that is the host's own.
@@ -115,9 +131,6 @@ class Backend {
   virtual void BeginEncode(EncodeMode mode) = 0;
   // Ends a plan pass: reserves the largest scratch that any op of it needed and returns its bytes.
   virtual absl::StatusOr<size_t> FinishPlan() = 0;
-  // Ends a capture. Only where SupportsGraphs().
-  virtual absl::StatusOr<std::unique_ptr<Graph>> FinishCapture();
-  virtual bool SupportsGraphs() const { return false; }
   // Starts what was encoded; returns at once. `deadline` bounds every collective in the list and
   // Wait.
   virtual absl::Status Submit(Deadline deadline) = 0;
@@ -129,31 +142,16 @@ class Backend {
   virtual void Download(void* host, const void* device, size_t bytes) = 0;
 
   // --- ops ---
-  virtual void Embed(const EmbedParams& params) = 0;
-  virtual void RmsNorm(const RmsNormParams& params) = 0;
-  virtual void LayerNorm(const LayerNormParams& params) = 0;
-  virtual void MatMul(const MatMulParams& params) = 0;
-  virtual void Route(const RouteParams& params) = 0;
-  virtual void ExpertMatMul(const ExpertMatMulParams& params) = 0;
-  virtual void HeadMatMul(const HeadMatMulParams& params) = 0;
-  virtual void RopeWriteKv(const RopeWriteKvParams& params) = 0;
-  virtual void Attention(const AttentionParams& params) = 0;
-  virtual void Activate(const ActivateParams& params) = 0;
-  virtual void AddRows(const AddRowsParams& params) = 0;
-  virtual void CopyRows(const CopyRowsParams& params) = 0;
-  virtual void SoftCap(const SoftCapParams& params) = 0;
-  virtual void GatherRows(const GatherRowsParams& params) = 0;
-  virtual void UnshardLogits(const UnshardLogitsParams& params) = 0;
-  virtual void Sample(const SampleParams& params) = 0;
-  virtual void LogProbs(const LogProbsParams& params) = 0;
-
-  // Runs a captured graph, in stream order. The graph must live until Wait.
-  virtual void Replay(const Graph& graph);
+  // Appends one op. `op` may die afterwards; what it points to may not.
+  virtual void Encode(const Op& op) = 0;
 
   // The host's stream, for communicators that run on the CPU; null where the stream is a device's.
   virtual HostStream* host_stream() = 0;
-  // The device's stream; null where the stream is the host's.
+
+  // --- what only devices have; null elsewhere ---
   virtual DeviceStream* device_stream() { return nullptr; }
+  virtual GraphCapture* graphs() { return nullptr; }
+  virtual WeightCopy* weight_copy() { return nullptr; }
 };
 
 }  // namespace tandem::kernels

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <string>
+#include <variant>
 
 #include "common/base/check.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/host/host_backend.h"
+#include "kernels/reference/ops.h"
 
 namespace tandem::kernels::cpu {
 namespace {
@@ -15,55 +17,69 @@ namespace {
 // Values per task of ops that go over memory once: about a microsecond of work.
 constexpr uint32_t kValuesPerTask = 4096;
 
-class CpuBackend final : public host::HostBackend {
+// Encodes one op: those that have SIMD kernels by the overloads here, any other as the reference
+// does.
+class CpuOps {
  public:
-  CpuBackend(Isa isa, uint32_t threads)
-      : HostBackend(std::string("cpu-") + Name(isa), threads),
-        isa_(isa),
-        kernels_(KernelsOf(isa)) {}
+  CpuOps(host::OpList& list, Isa isa) : list_(list), isa_(isa), kernels_(KernelsOf(isa)) {}
 
-  void RmsNorm(const RmsNormParams& params) override {
+  template <class Params>
+  void operator()(const Params& params) const {
+    reference::EncodeOp(list_, params);
+  }
+
+  void operator()(const RmsNormParams& params) const {
     const uint32_t rows = std::max(1u, kValuesPerTask / std::max(1u, params.dim));
-    list().Add("rms_norm", (params.rows + rows - 1) / rows, kernels_.rms_norm,
-               RmsNormTask{params, rows});
+    list_.Add("rms_norm", (params.rows + rows - 1) / rows, kernels_.rms_norm,
+              RmsNormTask{params, rows});
   }
 
-  void MatMul(const MatMulParams& params) override { EncodeMatMul(list(), params, isa_); }
-  void ExpertMatMul(const ExpertMatMulParams& params) override {
-    EncodeExpertMatMul(list(), params, isa_);
+  void operator()(const MatMulParams& params) const { EncodeMatMul(list_, params, isa_); }
+  void operator()(const ExpertMatMulParams& params) const {
+    EncodeExpertMatMul(list_, params, isa_);
   }
-  void HeadMatMul(const HeadMatMulParams& params) override {
-    EncodeHeadMatMul(list(), params, isa_);
+  void operator()(const HeadMatMulParams& params) const { EncodeHeadMatMul(list_, params, isa_); }
+
+  void operator()(const RopeWriteKvParams& params) const {
+    list_.ReserveScratch(0, params.rotary_dims * sizeof(float));
+    list_.Add("rope_write_kv", params.tokens, kernels_.rope_write_kv, params);
   }
 
-  void RopeWriteKv(const RopeWriteKvParams& params) override {
-    list().ReserveScratch(0, params.rotary_dims * sizeof(float));
-    list().Add("rope_write_kv", params.tokens, kernels_.rope_write_kv, params);
-  }
-
-  void Attention(const AttentionParams& params) override {
-    const AttentionTask task = PrepareAttention(list(), params);
+  void operator()(const AttentionParams& params) const {
+    const AttentionTask task = PrepareAttention(list_, params);
     if (params.tokens == 0) return;
-    list().Add("attention_plan", 1, &BuildAttentionPlan, task);
-    list().Add("attention", list().threads(), kernels_.attend, task);
+    list_.Add("attention_plan", 1, &BuildAttentionPlan, task);
+    list_.Add("attention", list_.threads(), kernels_.attend, task);
     if (task.max_partials > 0)
-      list().Add("attention_merge", list().threads(), kernels_.merge_splits, task);
+      list_.Add("attention_merge", list_.threads(), kernels_.merge_splits, task);
   }
 
-  void Activate(const ActivateParams& params) override {
+  void operator()(const ActivateParams& params) const {
     TANDEM_CHECK(params.up != nullptr || params.function != Activation::kClampedSwiGlu);
     const uint64_t count = uint64_t{params.rows} * params.cols;
     const auto tasks = static_cast<uint32_t>((count + kValuesPerTask - 1) / kValuesPerTask);
-    list().Add(
+    list_.Add(
         "activate", tasks, kernels_.activate,
         ActivateTask{params.function, params.gate, params.up, params.out, count, kValuesPerTask});
   }
 
  private:
-  bool CanCompute(tensor::Type type) const override { return CanMatMul(type); }
-
+  host::OpList& list_;
   const Isa isa_;
   const Kernels& kernels_;
+};
+
+class CpuBackend final : public host::HostBackend {
+ public:
+  CpuBackend(Isa isa, uint32_t threads)
+      : HostBackend(std::string("cpu-") + Name(isa), threads), ops_(list(), isa) {}
+
+  void Encode(const Op& op) override { std::visit(ops_, op); }
+
+ private:
+  bool CanCompute(tensor::Type type) const override { return CanMatMul(type); }
+
+  const CpuOps ops_;
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -81,7 +83,7 @@ absl::StatusOr<Weight> CudaBackend::PlaceWeight(const Weight& host) {
   return placed;
 }
 
-void CudaBackend::OnWeightCopied(std::function<void(std::span<const std::byte> part)> copied) {
+void CudaBackend::OnCopied(std::function<void(std::span<const std::byte> part)> copied) {
   upload_->OnCopied(std::move(copied));
 }
 
@@ -118,9 +120,9 @@ absl::StatusOr<size_t> CudaBackend::FinishPlan() {
   return planned_scratch_ + gemm_->workspace_bytes();
 }
 
-absl::StatusOr<std::unique_ptr<Graph>> CudaBackend::FinishCapture() {
-  TANDEM_CHECK(phase_ == Phase::kCapturing) << "FinishCapture outside a capture";
-  NoteBlockingCall("Backend::FinishCapture");
+absl::StatusOr<std::unique_ptr<Graph>> CudaBackend::Finish() {
+  TANDEM_CHECK(phase_ == Phase::kCapturing) << "Finish outside a capture";
+  NoteBlockingCall("GraphCapture::Finish");
   phase_ = Phase::kIdle;
   cudaGraph_t graph = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(stream_.handle(), &graph);
@@ -210,22 +212,16 @@ void CudaBackend::Download(void* host, const void* device, size_t bytes) {
   stream_.Copy(host, device, bytes, cudaMemcpyDeviceToHost);
 }
 
-void CudaBackend::Embed(const EmbedParams& p) { EncodeEmbed(stream_, p); }
-void CudaBackend::RmsNorm(const RmsNormParams& p) { EncodeRmsNorm(stream_, p); }
-void CudaBackend::LayerNorm(const LayerNormParams& p) { EncodeLayerNorm(stream_, p); }
-void CudaBackend::MatMul(const MatMulParams& p) { EncodeMatMul(stream_, *gemm_, p); }
-void CudaBackend::Route(const RouteParams& p) { EncodeRoute(stream_, p); }
-void CudaBackend::ExpertMatMul(const ExpertMatMulParams& p) { EncodeExpertMatMul(stream_, p); }
-void CudaBackend::HeadMatMul(const HeadMatMulParams& p) { EncodeHeadMatMul(stream_, p); }
-void CudaBackend::RopeWriteKv(const RopeWriteKvParams& p) { EncodeRopeWriteKv(stream_, p); }
-void CudaBackend::Attention(const AttentionParams& p) { EncodeAttention(stream_, p); }
-void CudaBackend::Activate(const ActivateParams& p) { EncodeActivate(stream_, p); }
-void CudaBackend::AddRows(const AddRowsParams& p) { EncodeAddRows(stream_, p); }
-void CudaBackend::CopyRows(const CopyRowsParams& p) { EncodeCopyRows(stream_, p); }
-void CudaBackend::SoftCap(const SoftCapParams& p) { EncodeSoftCap(stream_, p); }
-void CudaBackend::GatherRows(const GatherRowsParams& p) { EncodeGatherRows(stream_, p); }
-void CudaBackend::UnshardLogits(const UnshardLogitsParams& p) { EncodeUnshardLogits(stream_, p); }
-void CudaBackend::Sample(const SampleParams& p) { EncodeSample(stream_, p); }
-void CudaBackend::LogProbs(const LogProbsParams& p) { EncodeLogProbs(stream_, p); }
+void CudaBackend::Encode(const Op& op) {
+  std::visit(
+      [this](const auto& params) {
+        if constexpr (std::is_same_v<decltype(params), const MatMulParams&>) {
+          EncodeOp(stream_, *gemm_, params);
+        } else {
+          EncodeOp(stream_, params);
+        }
+      },
+      op);
+}
 
 }  // namespace tandem::kernels::cuda

@@ -27,7 +27,7 @@
 
 namespace tandem::kernels::cuda {
 
-class CudaBackend : public Backend, public DeviceStream {
+class CudaBackend : public Backend, public DeviceStream, public GraphCapture, public WeightCopy {
  public:
   explicit CudaBackend(std::string name) : name_(std::move(name)) {}
   ~CudaBackend() override;
@@ -39,45 +39,34 @@ class CudaBackend : public Backend, public DeviceStream {
   absl::StatusOr<Buffer> Allocate(size_t bytes) override;
   absl::StatusOr<Buffer> AllocateHost(size_t bytes) override;
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) override;
-  void OnWeightCopied(std::function<void(std::span<const std::byte> part)> copied) override;
   std::optional<DeviceMemory> Memory() override;
 
   void BeginEncode(EncodeMode mode) override;
   absl::StatusOr<size_t> FinishPlan() override;
-  absl::StatusOr<std::unique_ptr<Graph>> FinishCapture() override;
-  bool SupportsGraphs() const override { return true; }
   absl::Status Submit(Deadline deadline) override;
   absl::Status Wait() override;
 
   void Upload(void* device, const void* host, size_t bytes) override;
   void Download(void* host, const void* device, size_t bytes) override;
 
-  void Embed(const EmbedParams& params) override;
-  void RmsNorm(const RmsNormParams& params) override;
-  void LayerNorm(const LayerNormParams& params) override;
-  void MatMul(const MatMulParams& params) override;
-  void Route(const RouteParams& params) override;
-  void ExpertMatMul(const ExpertMatMulParams& params) override;
-  void HeadMatMul(const HeadMatMulParams& params) override;
-  void RopeWriteKv(const RopeWriteKvParams& params) override;
-  void Attention(const AttentionParams& params) override;
-  void Activate(const ActivateParams& params) override;
-  void AddRows(const AddRowsParams& params) override;
-  void CopyRows(const CopyRowsParams& params) override;
-  void SoftCap(const SoftCapParams& params) override;
-  void GatherRows(const GatherRowsParams& params) override;
-  void UnshardLogits(const UnshardLogitsParams& params) override;
-  void Sample(const SampleParams& params) override;
-  void LogProbs(const LogProbsParams& params) override;
-  void Replay(const Graph& graph) override;
+  void Encode(const Op& op) override;
 
   HostStream* host_stream() override { return nullptr; }
   DeviceStream* device_stream() override { return this; }
+  GraphCapture* graphs() override { return this; }
+  WeightCopy* weight_copy() override { return this; }
 
   // --- DeviceStream ---
   void* handle() override { return stream_.handle(); }
   void SetWatch(StreamWatch* watch) override { watch_ = watch; }
   void NoteError(const absl::Status& error) override;
+
+  // --- GraphCapture ---
+  absl::StatusOr<std::unique_ptr<Graph>> Finish() override;
+  void Replay(const Graph& graph) override;
+
+  // --- WeightCopy ---
+  void OnCopied(std::function<void(std::span<const std::byte> part)> copied) override;
 
  protected:
   Stream& stream() { return stream_; }

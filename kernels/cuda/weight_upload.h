@@ -29,7 +29,7 @@ class WeightUpload {
   // The weight in device memory of its own, which goes to `memory`: rows padded to a multiple of 16
   // bytes, matrices one behind the other.
   absl::StatusOr<Weight> Place(const Weight& host, Buffer& memory);
-  // Told what has been read of a weight, part by part; see Backend::OnWeightCopied.
+  // Told what has been read of a weight, part by part; see WeightCopy::OnCopied.
   void OnCopied(std::function<void(std::span<const std::byte> part)> copied) {
     copied_ = std::move(copied);
   }

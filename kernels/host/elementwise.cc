@@ -1,8 +1,10 @@
-#include "kernels/host/elementwise.h"
-
+// Ops that go over memory once and are never what a step waits for: LayerNorm, AddRows, CopyRows,
+// SoftCap. Shared by all backends on the host: plain loops, sums in double.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+
+#include "kernels/host/ops.h"
 
 namespace tandem::kernels::host {
 namespace {
@@ -58,19 +60,19 @@ void CapValues(const SoftCapParams& p, const TaskContext& context) {
 
 }  // namespace
 
-void EncodeLayerNorm(OpList& list, const LayerNormParams& params) {
+void EncodeOp(OpList& list, const LayerNormParams& params) {
   list.Add("layer_norm", params.rows, &NormRow, params);
 }
 
-void EncodeAddRows(OpList& list, const AddRowsParams& params) {
+void EncodeOp(OpList& list, const AddRowsParams& params) {
   list.Add("add_rows", params.rows, &AddRow, params);
 }
 
-void EncodeCopyRows(OpList& list, const CopyRowsParams& params) {
+void EncodeOp(OpList& list, const CopyRowsParams& params) {
   list.Add("copy_rows", (params.rows + kRowsPerCopy - 1) / kRowsPerCopy, &CopySomeRows, params);
 }
 
-void EncodeSoftCap(OpList& list, const SoftCapParams& params) {
+void EncodeOp(OpList& list, const SoftCapParams& params) {
   list.Add("soft_cap", static_cast<uint32_t>((params.count + kValuesPerCap - 1) / kValuesPerCap),
            &CapValues, params);
 }

@@ -1,9 +1,10 @@
-#include "kernels/host/embed.h"
-
+// Embed: rows of a table, dequantised. Shared by all backends on the host: there is nothing to add
+// up.
 #include <algorithm>
 #include <cstdint>
 
 #include "common/tensor/dequantize.h"
+#include "kernels/host/ops.h"
 
 namespace tandem::kernels::host {
 namespace {
@@ -25,7 +26,7 @@ void EmbedToken(const EmbedParams& p, const TaskContext& context) {
 
 }  // namespace
 
-void EncodeEmbed(OpList& list, const EmbedParams& params) {
+void EncodeOp(OpList& list, const EmbedParams& params) {
   list.ReserveScratch(0, params.table.cols * sizeof(float));
   list.Add("embed", params.tokens, &EmbedToken, params);
 }

@@ -10,13 +10,7 @@
 #include "common/base/step_guard.h"
 #include "common/base/strings.h"
 #include "kernels/check_weight.h"
-#include "kernels/host/elementwise.h"
-#include "kernels/host/embed.h"
-#include "kernels/host/log_probs.h"
 #include "kernels/host/memory.h"
-#include "kernels/host/route.h"
-#include "kernels/host/rows.h"
-#include "kernels/host/sample.h"
 
 namespace tandem::kernels::host {
 
@@ -113,18 +107,5 @@ void HostBackend::Copy(void* to, const void* from, size_t bytes) {
   list_.Add("copy", static_cast<uint32_t>(tasks), &RunCopy,
             CopyTask{static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes});
 }
-
-void HostBackend::Embed(const EmbedParams& params) { EncodeEmbed(list_, params); }
-void HostBackend::LayerNorm(const LayerNormParams& params) { EncodeLayerNorm(list_, params); }
-void HostBackend::Route(const RouteParams& params) { EncodeRoute(list_, params); }
-void HostBackend::AddRows(const AddRowsParams& params) { EncodeAddRows(list_, params); }
-void HostBackend::CopyRows(const CopyRowsParams& params) { EncodeCopyRows(list_, params); }
-void HostBackend::SoftCap(const SoftCapParams& params) { EncodeSoftCap(list_, params); }
-void HostBackend::GatherRows(const GatherRowsParams& params) { EncodeGatherRows(list_, params); }
-void HostBackend::UnshardLogits(const UnshardLogitsParams& params) {
-  EncodeUnshardLogits(list_, params);
-}
-void HostBackend::Sample(const SampleParams& params) { EncodeSample(list_, params); }
-void HostBackend::LogProbs(const LogProbsParams& params) { EncodeLogProbs(list_, params); }
 
 }  // namespace tandem::kernels::host

@@ -1,5 +1,5 @@
 // HostBackend: what all backends that compute on the CPU share: memory, phases, copies and the
-// stream. A subclass adds the ops, each as entries of list().
+// stream. A subclass encodes the ops, each as entries of list().
 #ifndef TANDEM_KERNELS_HOST_HOST_BACKEND_H_
 #define TANDEM_KERNELS_HOST_HOST_BACKEND_H_
 
@@ -35,19 +35,6 @@ class HostBackend : public Backend, private HostStream {
 
   void Upload(void* device, const void* host, size_t bytes) final { Copy(device, host, bytes); }
   void Download(void* host, const void* device, size_t bytes) final { Copy(host, device, bytes); }
-
-  // The same for all: copies, exact conversions, integers, and arithmetic that a step never waits
-  // for.
-  void Embed(const EmbedParams& params) final;
-  void LayerNorm(const LayerNormParams& params) final;
-  void Route(const RouteParams& params) final;
-  void AddRows(const AddRowsParams& params) final;
-  void CopyRows(const CopyRowsParams& params) final;
-  void SoftCap(const SoftCapParams& params) final;
-  void GatherRows(const GatherRowsParams& params) final;
-  void UnshardLogits(const UnshardLogitsParams& params) final;
-  void Sample(const SampleParams& params) final;
-  void LogProbs(const LogProbsParams& params) final;
 
   HostStream* host_stream() final { return this; }
 

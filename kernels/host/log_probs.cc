@@ -1,11 +1,15 @@
-#include "kernels/host/log_probs.h"
-
+// LogProbs: log-softmax of whole rows, read at some ids. Shared by all backends on the host.
+//
+// Three kinds of passes over a row: its largest logit; the sum of exp(logit - largest) in double;
+// and, for every id that is asked for, how many logits are larger. The top ids are kept in a short
+// sorted list on the way, which few logits enter.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "kernels/host/logits_row.h"
+#include "kernels/host/ops.h"
 
 namespace tandem::kernels::host {
 namespace {
@@ -110,7 +114,7 @@ void ReadRow(const LogProbsParams& p, const TaskContext& context) {
 
 }  // namespace
 
-void EncodeLogProbs(OpList& list, const LogProbsParams& params) {
+void EncodeOp(OpList& list, const LogProbsParams& params) {
   list.Add("log_probs", params.count, &ReadRow, params);
 }
 

@@ -1,10 +1,10 @@
-#include "kernels/host/route.h"
-
+// Route: a mixture's top-k in one pass over a token's logits. Shared by all backends on the host.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "common/base/check.h"
+#include "kernels/host/ops.h"
 
 namespace tandem::kernels::host {
 namespace {
@@ -121,7 +121,7 @@ void RouteToken(const RouteParams& p, const TaskContext& context) {
 
 }  // namespace
 
-void EncodeRoute(OpList& list, const RouteParams& params) {
+void EncodeOp(OpList& list, const RouteParams& params) {
   TANDEM_CHECK(params.top_k <= params.experts && params.groups <= kMaxExpertGroups);
   list.ReserveScratch(0, (size_t{3} * params.experts + params.groups) * sizeof(float));
   list.Add("route", params.tokens, &RouteToken, params);

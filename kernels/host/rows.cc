@@ -1,6 +1,7 @@
-#include "kernels/host/rows.h"
-
+// Ops that only move rows: GatherRows and UnshardLogits. Shared by all backends on the host.
 #include <cstring>
+
+#include "kernels/host/ops.h"
 
 namespace tandem::kernels::host {
 namespace {
@@ -28,11 +29,11 @@ void CopySliceRow(const SliceTask& task, const TaskContext& context) {
 
 }  // namespace
 
-void EncodeGatherRows(OpList& list, const GatherRowsParams& params) {
+void EncodeOp(OpList& list, const GatherRowsParams& params) {
   list.Add("gather_rows", params.count, &GatherRow, params);
 }
 
-void EncodeUnshardLogits(OpList& list, const UnshardLogitsParams& params) {
+void EncodeOp(OpList& list, const UnshardLogitsParams& params) {
   const size_t vocab = params.starts[params.ranks];
   for (size_t rank = 0; rank < params.ranks; ++rank) {
     const uint32_t start = params.starts[rank];

@@ -1,5 +1,12 @@
-#include "kernels/host/sample.h"
-
+// Sample: draws one token per row. Shared by all backends on the host, so that they draw the same.
+//
+// Weights are exp((logit - largest) / temperature); banned ids and NaNs weigh nothing. min_p drops
+// what weighs less than min_p times the largest; top_k keeps the k heaviest; top_p then keeps the
+// shortest run of the heaviest whose share of what is left reaches top_p. Among equal weights the
+// lower id is the heavier. The draw walks what is kept in order of ids until the weights pass
+// UniformDraw(seed, position) times their sum. Temperature 0 takes the lowest id of the largest
+// logit. Where nothing can be drawn (all NaN, -inf or banned) the result is the lowest id that is
+// not banned, or 0.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,6 +16,7 @@
 #include <limits>
 
 #include "kernels/host/logits_row.h"
+#include "kernels/host/ops.h"
 #include "kernels/host/philox.h"
 
 namespace tandem::kernels::host {
@@ -182,7 +190,7 @@ void SampleRow(const SampleParams& p, const TaskContext& context) {
 
 }  // namespace
 
-void EncodeSample(OpList& list, const SampleParams& params) {
+void EncodeOp(OpList& list, const SampleParams& params) {
   list.ReserveScratch(0, params.vocab * (sizeof(uint64_t) + sizeof(float)));
   list.Add("sample", params.count, &SampleRow, params);
 }

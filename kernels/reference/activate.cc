@@ -45,7 +45,7 @@ void ActivateRow(const ActivateParams& p, const host::TaskContext& context) {
 
 }  // namespace
 
-void EncodeActivate(host::OpList& list, const ActivateParams& params) {
+void EncodeOp(host::OpList& list, const ActivateParams& params) {
   TANDEM_CHECK(params.up != nullptr || params.function != Activation::kClampedSwiGlu);
   list.Add("activate", params.rows, &ActivateRow, params);
 }

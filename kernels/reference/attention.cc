@@ -104,7 +104,7 @@ void AttendRow(const AttentionParams& p, const host::TaskContext& context) {
 
 }  // namespace
 
-void EncodeAttention(host::OpList& list, const AttentionParams& params) {
+void EncodeOp(host::OpList& list, const AttentionParams& params) {
   const KvPages& pages = params.pages;
   list.ReserveScratch(0, (size_t{params.max_context_len} + pages.value_dim) * sizeof(double) +
                              std::max(pages.head_dim, pages.value_dim) * sizeof(float));

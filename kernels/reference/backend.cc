@@ -11,15 +11,7 @@ class ReferenceBackend final : public host::HostBackend {
  public:
   explicit ReferenceBackend(uint32_t threads) : HostBackend("reference", threads) {}
 
-  void RmsNorm(const RmsNormParams& params) override { EncodeRmsNorm(list(), params); }
-  void MatMul(const MatMulParams& params) override { EncodeMatMul(list(), params); }
-  void ExpertMatMul(const ExpertMatMulParams& params) override {
-    EncodeExpertMatMul(list(), params);
-  }
-  void HeadMatMul(const HeadMatMulParams& params) override { EncodeHeadMatMul(list(), params); }
-  void RopeWriteKv(const RopeWriteKvParams& params) override { EncodeRopeWriteKv(list(), params); }
-  void Attention(const AttentionParams& params) override { EncodeAttention(list(), params); }
-  void Activate(const ActivateParams& params) override { EncodeActivate(list(), params); }
+  void Encode(const Op& op) override { reference::Encode(list(), op); }
 
  private:
   bool CanCompute(tensor::Type type) const override { return tensor::Traits(type).supported; }

@@ -74,7 +74,7 @@ void MultiplyOutputs(const ExpertTask& task, const host::TaskContext& context) {
 
 }  // namespace
 
-void EncodeExpertMatMul(host::OpList& list, const ExpertMatMulParams& params) {
+void EncodeOp(host::OpList& list, const ExpertMatMulParams& params) {
   for (uint32_t i = 0; i < params.num_projections; ++i) {
     const Weight& weight = params.projections[i].weight;
     list.ReserveScratch(0, weight.cols * sizeof(float));

@@ -37,7 +37,7 @@ void MultiplyHead(const HeadMatMulParams& p, const host::TaskContext& context) {
 
 }  // namespace
 
-void EncodeHeadMatMul(host::OpList& list, const HeadMatMulParams& params) {
+void EncodeOp(host::OpList& list, const HeadMatMulParams& params) {
   list.ReserveScratch(
       0, params.weight.col_count * sizeof(double) + params.weight.cols * sizeof(float));
   list.Add("head_matmul", params.tokens == 0 ? 0 : params.heads, &MultiplyHead, params);

@@ -32,7 +32,7 @@ void MultiplyOutputs(const MatMulTask& task, const host::TaskContext& context) {
 
 }  // namespace
 
-void EncodeMatMul(host::OpList& list, const MatMulParams& params) {
+void EncodeOp(host::OpList& list, const MatMulParams& params) {
   for (uint32_t i = 0; i < params.num_projections; ++i) {
     const Projection& projection = params.projections[i];
     list.ReserveScratch(0, projection.weight.cols * sizeof(float));

@@ -2,22 +2,31 @@
 // activations always F32, weights dequantised row by row, sums in double. What the SIMD and CUDA
 // kernels are compared with.
 //
-// Each function appends the entries of one op call. One op, one file.
+// Each function appends the entries of one op call. One op, one file. Ops that the reference does
+// not have stand in kernels/host/ops.h.
 #ifndef TANDEM_KERNELS_REFERENCE_OPS_H_
 #define TANDEM_KERNELS_REFERENCE_OPS_H_
 
+#include <variant>
+
 #include "kernels/host/op_list.h"
-#include "kernels/ops.h"
+#include "kernels/host/ops.h"
+#include "kernels/op.h"
 
 namespace tandem::kernels::reference {
 
-void EncodeRmsNorm(host::OpList& list, const RmsNormParams& params);
-void EncodeMatMul(host::OpList& list, const MatMulParams& params);
-void EncodeExpertMatMul(host::OpList& list, const ExpertMatMulParams& params);
-void EncodeHeadMatMul(host::OpList& list, const HeadMatMulParams& params);
-void EncodeRopeWriteKv(host::OpList& list, const RopeWriteKvParams& params);
-void EncodeAttention(host::OpList& list, const AttentionParams& params);
-void EncodeActivate(host::OpList& list, const ActivateParams& params);
+using host::EncodeOp;
+void EncodeOp(host::OpList& list, const RmsNormParams& params);
+void EncodeOp(host::OpList& list, const MatMulParams& params);
+void EncodeOp(host::OpList& list, const ExpertMatMulParams& params);
+void EncodeOp(host::OpList& list, const HeadMatMulParams& params);
+void EncodeOp(host::OpList& list, const RopeWriteKvParams& params);
+void EncodeOp(host::OpList& list, const AttentionParams& params);
+void EncodeOp(host::OpList& list, const ActivateParams& params);
+
+inline void Encode(host::OpList& list, const Op& op) {
+  std::visit([&](const auto& params) { EncodeOp(list, params); }, op);
+}
 
 }  // namespace tandem::kernels::reference
 

@@ -21,7 +21,7 @@ void NormRow(const RmsNormParams& p, const host::TaskContext& context) {
 
 }  // namespace
 
-void EncodeRmsNorm(host::OpList& list, const RmsNormParams& params) {
+void EncodeOp(host::OpList& list, const RmsNormParams& params) {
   list.Add("rms_norm", params.rows, &NormRow, params);
 }
 

@@ -48,7 +48,7 @@ void RotateAndWriteToken(const RopeWriteKvParams& p, const host::TaskContext& co
 
 }  // namespace
 
-void EncodeRopeWriteKv(host::OpList& list, const RopeWriteKvParams& params) {
+void EncodeOp(host::OpList& list, const RopeWriteKvParams& params) {
   list.ReserveScratch(0, params.rotary_dims * sizeof(float));
   list.Add("rope_write_kv", params.tokens, &RotateAndWriteToken, params);
 }

@@ -33,7 +33,7 @@ TEST_P(ActivateTest, MatchesTheFormulaForAllShapes) {
                                     rows,
                                     cols,
                                     out};
-        rig.Run([&](Backend& b) { b.Activate(params); });
+        rig.Run([&](Backend& b) { b.Encode(params); });
         const auto actual = rig.Get(out, rows * cols), expected = NaiveSwiGlu(gate, up);
         for (size_t i = 0; i < actual.size(); ++i) {
           ASSERT_LE(std::abs(actual[i] - expected[i]), 2e-6f * std::abs(expected[i]) + 1e-30f)
@@ -50,7 +50,8 @@ TEST_P(ActivateTest, ExtremeGatesStayFinite) {
   const std::vector<float> up(gate.size(), 2.0f);
   float* const out = rig.Put(gate);
   rig.Run([&, up_device = rig.Put(up)](Backend& b) {
-    b.Activate({Activation::kSilu, out, up_device, 1, static_cast<uint32_t>(gate.size()), out});
+    b.Encode(ActivateParams{Activation::kSilu, out, up_device, 1,
+                            static_cast<uint32_t>(gate.size()), out});
   });
   ExpectClose(rig.Get(out, gate.size()), NaiveSwiGlu(gate, up), 1e-6f);
 }
@@ -60,7 +61,7 @@ TEST_P(ActivateTest, NanStaysNan) {
   float* const gate = rig.Poisoned(20);
   float* const up = rig.Put(std::vector<float>(20, 1.0f));
   float* const out = rig.Put(std::vector<float>(20, 1.0f));
-  rig.Run([&](Backend& b) { b.Activate({Activation::kSilu, gate, up, 1, 20, out}); });
+  rig.Run([&](Backend& b) { b.Encode(ActivateParams{Activation::kSilu, gate, up, 1, 20, out}); });
   for (const float value : rig.Get(out, 20)) EXPECT_TRUE(std::isnan(value));
 }
 
@@ -82,7 +83,7 @@ std::vector<float> RunActivate(Rig& rig, Activation function, const std::vector<
   const auto cols = static_cast<uint32_t>(gate.size());
   rig.Run([&, gate_device = rig.Put(gate, 1),
            up_device = up.empty() ? nullptr : rig.Put(up)](Backend& b) {
-    b.Activate({function, gate_device, up_device, 1, cols, out});
+    b.Encode(ActivateParams{function, gate_device, up_device, 1, cols, out});
   });
   return rig.Get(out, gate.size());
 }

@@ -195,7 +195,7 @@ class PagedBatch {
     p.max_context_len = static_cast<uint32_t>(max_context_);
     const size_t values = size_t{p.tokens} * p.heads * shape_.value_dim;
     p.out = rig.Poisoned(values, 1);
-    rig.Run([&](Backend& b) { b.Attention(p); });
+    rig.Run([&](Backend& b) { b.Encode(p); });
     return rig.Get(p.out, values);
   }
 

@@ -366,7 +366,7 @@ TEST_P(AttentionBitsTest, APlanAtTheLimitsCoversEveryStep) {
   limits.max_query_len = 64;
   limits.max_context_len = static_cast<uint32_t>(length);
   rig.backend().BeginEncode(EncodeMode::kPlan);
-  rig.backend().Attention(limits);
+  rig.backend().Encode(limits);
   const auto planned = rig.backend().FinishPlan();
   ASSERT_TRUE(planned.ok());
   const DenseSequence a = MakeSequence(shape, length, 3);

@@ -90,7 +90,7 @@ std::vector<std::vector<float>> Multiply(Rig& rig, const std::vector<const Part*
                              rig.Put(std::vector<float>(size_t{input.tokens} * y_stride, kLeft)),
                              y_stride};
   }
-  rig.Run([&](Backend& b) { b.MatMul(params); });
+  rig.Run([&](Backend& b) { b.Encode(params); });
   std::vector<std::vector<float>> all;
   for (size_t i = 0; i < parts.size(); ++i) {
     const Projection& p = params.projections[i];
@@ -355,7 +355,7 @@ TEST_P(BackendMatMulTest, MoreRowsThanATileHas) {
 TEST_P(BackendMatMulTest, CapturedProductsReplay) {
   Rig rig(GetParam());
   Backend& backend = rig.backend();
-  if (!backend.SupportsGraphs()) GTEST_SKIP() << "no graphs here";
+  if (backend.graphs() == nullptr) GTEST_SKIP() << "no graphs here";
   for (const Type type : {Type::kF32, Type::kBF16, Type::kQ4_K}) {
     const uint32_t cols = 256, rows = 16;
     const Part part = MakePart(17, type, rows, cols, true);
@@ -366,17 +366,17 @@ TEST_P(BackendMatMulTest, CapturedProductsReplay) {
       params.projections[0] = {*backend.PlaceWeight(part.matrix.weight()), rig.Put(part.bias), y,
                                rows};
       backend.BeginEncode(EncodeMode::kPlan);
-      backend.MatMul(params);
+      backend.Encode(params);
       ASSERT_TRUE(backend.FinishPlan().ok());
       backend.BeginEncode(EncodeMode::kCapture);
-      backend.MatMul(params);
-      const auto graph = backend.FinishCapture();
+      backend.Encode(params);
+      const auto graph = backend.graphs()->Finish();
       ASSERT_TRUE(graph.ok()) << graph.status();
       for (const uint32_t seed : {18u, 19u}) {
         const Input input = MakeInput(seed, tokens, 0, cols);
         rig.Execute([&](Backend& b) {
           b.Upload(x, input.x.data(), input.x.size() * sizeof(float));
-          b.Replay(**graph);
+          b.graphs()->Replay(**graph);
         });
         ExpectNear(part, input, rig.Get(y, size_t{tokens} * rows));
       }

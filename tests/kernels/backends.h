@@ -6,7 +6,7 @@
 //
 //   class NormTest : public testing::TestWithParam<BackendCase> {};
 //   TEST_P(NormTest, ...) { Rig rig(GetParam()); float* x = rig.Put(values); rig.Run([&](Backend&
-//   b) { b.RmsNorm(...); }); } TANDEM_INSTANTIATE_BACKENDS(NormTest);
+//   b) { b.Encode(...); }); } TANDEM_INSTANTIATE_BACKENDS(NormTest);
 #ifndef TANDEM_TESTS_KERNELS_BACKENDS_H_
 #define TANDEM_TESTS_KERNELS_BACKENDS_H_
 

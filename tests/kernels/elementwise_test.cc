@@ -45,8 +45,8 @@ TEST_P(LayerNormTest, MatchesTheFormulaForAllShapes) {
           rig.Run([&, add_device = with_add ? rig.Put(add) : nullptr,
                    weight_device = rig.Put(weight),
                    bias_device = with_bias ? rig.Put(bias) : nullptr](Backend& b) {
-            b.LayerNorm(
-                {residual, add_device, weight_device, bias_device, kEpsilon, rows, dim, out});
+            b.Encode(LayerNormParams{residual, add_device, weight_device, bias_device, kEpsilon,
+                                     rows, dim, out});
           });
           for (size_t i = 0; with_add && i < x.size(); ++i) x[i] += add[i];
           ExpectSameBits(rig.Get(residual, x.size()), x);
@@ -62,7 +62,9 @@ TEST_P(LayerNormTest, ARowOfEqualValuesGivesTheBias) {
   float* const x = rig.Put(std::vector<float>(32, 12.5f));
   float* const bias = rig.Put(std::vector<float>(32, 0.25f));
   float* const out = rig.Poisoned(32);
-  rig.Run([&](Backend& b) { b.LayerNorm({x, nullptr, x, bias, kEpsilon, 1, 32, out}); });
+  rig.Run([&](Backend& b) {
+    b.Encode(LayerNormParams{x, nullptr, x, bias, kEpsilon, 1, 32, out});
+  });
   EXPECT_EQ(rig.Get(out, 32), std::vector<float>(32, 0.25f));
 }
 
@@ -79,7 +81,7 @@ TEST_P(AddRowsTest, AddsEveryRowTimesItsGate) {
     float* const device = rig.Put(y, 1);
     rig.Run(
         [&, x_device = rig.Put(x), gate_device = with_gate ? rig.Put(gate) : nullptr](Backend& b) {
-          b.AddRows({device, x_device, gate_device, kRows, kDim});
+          b.Encode(AddRowsParams{device, x_device, gate_device, kRows, kDim});
         });
     std::vector<float> expected = y;
     for (size_t i = 0; i < expected.size(); ++i) {
@@ -108,7 +110,8 @@ TEST_P(CopyRowsTest, CopiesBetweenStridesAndTouchesNothingElse) {
       const auto x = random.Floats(rows * s.from);
       float* const y = rig.Put(std::vector<float>(rows * s.to, 5.0f));
       rig.Run([&, x_device = rig.Put(x)](Backend& b) {
-        b.CopyRows({x_device + s.from_begin, s.from, rows, s.dim, y + s.to_begin, s.to});
+        b.Encode(
+            CopyRowsParams{x_device + s.from_begin, s.from, rows, s.dim, y + s.to_begin, s.to});
       });
       std::vector<float> expected(rows * s.to, 5.0f);
       for (uint32_t row = 0; row < rows; ++row) {
@@ -128,7 +131,7 @@ TEST_P(SoftCapTest, MatchesTheFormulaInPlace) {
     Rig rig(GetParam());
     const auto x = random.Floats(count, -100, 100);
     float* const device = rig.Put(x, 1);
-    rig.Run([&](Backend& b) { b.SoftCap({device, count, 30}); });
+    rig.Run([&](Backend& b) { b.Encode(SoftCapParams{device, count, 30}); });
     std::vector<float> expected(count);
     for (size_t i = 0; i < count; ++i)
       expected[i] = static_cast<float>(30 * std::tanh(double{x[i]} / 30));
@@ -139,10 +142,10 @@ TEST_P(SoftCapTest, MatchesTheFormulaInPlace) {
 TEST_P(SoftCapTest, ExtremesBecomeTheCap) {
   Rig rig(GetParam());
   float* const x = rig.Put(std::vector<float>{INFINITY, -INFINITY, 1e30f, -0.0f, 1e-20f});
-  rig.Run([&](Backend& b) { b.SoftCap({x, 5, 30}); });
+  rig.Run([&](Backend& b) { b.Encode(SoftCapParams{x, 5, 30}); });
   EXPECT_EQ(rig.Get(x, 5), (std::vector<float>{30, -30, 30, 0, 1e-20f}));
   float* const nan = rig.Poisoned(3);
-  rig.Run([&](Backend& b) { b.SoftCap({nan, 3, 30}); });
+  rig.Run([&](Backend& b) { b.Encode(SoftCapParams{nan, 3, 30}); });
   for (const float value : rig.Get(nan, 3)) EXPECT_TRUE(std::isnan(value));
 }
 

@@ -119,7 +119,7 @@ std::vector<std::vector<float>> RunOp(Rig& rig, const Problem& p,
                              experts.rows,
                              rig.Put(std::vector<float>(y_rows * experts.rows, kLeft))};
   }
-  rig.Run([&](Backend& b) { b.ExpertMatMul(params); });
+  rig.Run([&](Backend& b) { b.Encode(params); });
   std::vector<std::vector<float>> all;
   for (size_t i = 0; i < projections.size(); ++i) {
     all.push_back(rig.Get(params.projections[i].y, y_rows * projections[i]->rows));
@@ -161,7 +161,7 @@ std::vector<float> ByMatMul(Rig& rig, const Problem& p, const Experts& experts, 
     MatMulParams params = {x + p.XRow(choice) * cols, 1, cols, 1, {}};
     params.projections[0] = {rig.backend().PlaceWeight(experts.weight(expert)).value(),
                              bias ? all_bias + expert * experts.rows : nullptr, y, experts.rows};
-    rig.Run([&](Backend& b) { b.MatMul(params); });
+    rig.Run([&](Backend& b) { b.Encode(params); });
     return rig.Get(y, experts.rows);
   });
 }

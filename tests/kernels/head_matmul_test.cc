@@ -75,7 +75,7 @@ std::vector<float> RunOp(Rig& rig, const Problem& p) {
                                    y,
                                    p.heads * p.y_head_stride(),
                                    p.y_head_stride()};
-  rig.Run([&](Backend& b) { b.HeadMatMul(params); });
+  rig.Run([&](Backend& b) { b.Encode(params); });
   return rig.Get(y, size);
 }
 

@@ -59,7 +59,7 @@ std::vector<std::vector<Result>> Ask(Rig& rig, const std::vector<float>& logits,
                               .out_ids = rig.Put(std::vector<int32_t>(out_count, -7)),
                               .out_logprobs = rig.Poisoned(out_count),
                               .out_ranks = rig.Put(std::vector<int32_t>(out_count, -7))};
-  rig.Run([&](Backend& b) { b.LogProbs(params); });
+  rig.Run([&](Backend& b) { b.Encode(params); });
   const auto out_ids = rig.Get(params.out_ids, out_count);
   const auto out_logprobs = rig.Get(params.out_logprobs, out_count);
   const auto out_ranks = rig.Get(params.out_ranks, out_count);

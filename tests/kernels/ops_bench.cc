@@ -109,7 +109,7 @@ void Attention(benchmark::State& state, const AttentionSize& size) {
   p.max_query_len = tokens;
   p.max_context_len = context;
   p.out = bench.Take<float>(size_t{tokens} * seqs * size.heads * size.value_dim);
-  bench.Run(state, [&](Backend& b) { b.Attention(p); });
+  bench.Run(state, [&](Backend& b) { b.Encode(p); });
   const double pairs = double{tokens * 1.0} * (context - (tokens - 1) / 2.0) * seqs * size.heads;
   state.counters["GFLOP/s"] = benchmark::Counter(pairs * 2 * (size.head_dim + size.value_dim),
                                                  benchmark::Counter::kIsIterationInvariantRate,
@@ -152,7 +152,7 @@ void EmptyOps(benchmark::State& state) {
   const auto* const rows = bench.Take<int32_t>(2);
   float* const out = bench.Values(64);
   bench.Run(state, [&](Backend& b) {
-    for (int64_t i = 0; i < state.range(1); ++i) b.GatherRows({x, rows, 2, 8, out});
+    for (int64_t i = 0; i < state.range(1); ++i) b.Encode(GatherRowsParams{x, rows, 2, 8, out});
   });
   state.counters["per op"] = benchmark::Counter(
       static_cast<double>(state.range(1)),
@@ -168,7 +168,9 @@ void RmsNorm(benchmark::State& state) {
   const float* const add = bench.Take<float>(size_t{rows} * kHidden);
   const float* const weight = bench.Values(kHidden);
   float* const out = bench.Take<float>(size_t{rows} * kHidden);
-  bench.Run(state, [&](Backend& b) { b.RmsNorm({x, add, weight, 1e-6f, rows, kHidden, out}); });
+  bench.Run(state, [&](Backend& b) {
+    b.Encode(RmsNormParams{x, add, weight, 1e-6f, rows, kHidden, out});
+  });
 }
 BENCHMARK(RmsNorm)->Args({1, 1})->Args({1, 512})->UseRealTime();
 
@@ -178,7 +180,9 @@ void Activate(benchmark::State& state) {
   const float* const gate = bench.Values(size_t{rows} * kFfn);
   const float* const up = bench.Values(size_t{rows} * kFfn);
   float* const out = bench.Take<float>(size_t{rows} * kFfn);
-  bench.Run(state, [&](Backend& b) { b.Activate({Activation::kSilu, gate, up, rows, kFfn, out}); });
+  bench.Run(state, [&](Backend& b) {
+    b.Encode(ActivateParams{Activation::kSilu, gate, up, rows, kFfn, out});
+  });
 }
 BENCHMARK(Activate)->Args({1, 1})->Args({1, 512})->UseRealTime();
 
@@ -208,7 +212,7 @@ void RopeWriteKv(benchmark::State& state) {
              kKvHeads,
              kDim,
              kDim};
-  bench.Run(state, [&](Backend& b) { b.RopeWriteKv(p); });
+  bench.Run(state, [&](Backend& b) { b.Encode(p); });
 }
 BENCHMARK(RopeWriteKv)->Args({1, 1})->Args({1, 512})->UseRealTime();
 
@@ -222,7 +226,9 @@ void Sample(benchmark::State& state) {
   if (state.range(1) == 2) row->top_k = 40;
   if (state.range(1) >= 2) row->top_p = 0.9f;
   auto* const out = bench.Take<int32_t>(1);
-  bench.Run(state, [&](Backend& b) { b.Sample({logits, kVocab, row, 1, nullptr, out}); });
+  bench.Run(state, [&](Backend& b) {
+    b.Encode(SampleParams{logits, kVocab, row, 1, nullptr, out});
+  });
 }
 BENCHMARK(Sample)->Args({1, 0})->Args({1, 1})->Args({1, 2})->Args({1, 3})->UseRealTime();
 
@@ -240,7 +246,8 @@ void LogProbs(benchmark::State& state) {
   auto* const out_logprobs = bench.Take<float>(count);
   auto* const out_ranks = bench.Take<int32_t>(count);
   bench.Run(state, [&](Backend& b) {
-    b.LogProbs({logits, kVocab, row, 1, ids, nullptr, count, out_ids, out_logprobs, out_ranks});
+    b.Encode(LogProbsParams{logits, kVocab, row, 1, ids, nullptr, count, out_ids, out_logprobs,
+                            out_ranks});
   });
 }
 BENCHMARK(LogProbs)->Args({1, 0})->Args({1, 20})->UseRealTime();

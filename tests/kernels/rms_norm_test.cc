@@ -53,7 +53,7 @@ TEST_P(RmsNormTest, MatchesTheFormulaForAllShapes) {
                                      rows,
                                      dim,
                                      out};
-          rig.Run([&](Backend& b) { b.RmsNorm(params); });
+          rig.Run([&](Backend& b) { b.Encode(params); });
           ExpectClose(rig.Get(out, rows * dim), expected.out, 1e-5f);
           ExpectSameBits(rig.Get(device, rows * dim), expected.residual);
         }
@@ -68,7 +68,7 @@ TEST_P(RmsNormTest, WritesInPlace) {
   const auto x = random.Floats(5 * 64), weight = random.Floats(64);
   float* const device = rig.Put(x);
   const RmsNormParams params{device, nullptr, rig.Put(weight), 1e-6f, 5, 64, device};
-  rig.Run([&](Backend& b) { b.RmsNorm(params); });
+  rig.Run([&](Backend& b) { b.Encode(params); });
   ExpectClose(rig.Get(device, x.size()), NaiveNorm(x, {}, weight, 1e-6f).out, 1e-5f);
 }
 
@@ -84,8 +84,8 @@ TEST_P(RmsNormTest, WritesRowsApart) {
     float* const dense = rig.Poisoned(kRows * dim);
     float* const apart = rig.Put(std::vector<float>(kRows * stride, 7.0f));
     rig.Run([&](Backend& b) {
-      b.RmsNorm({device, nullptr, weights, 1e-6f, kRows, dim, dense});
-      b.RmsNorm({device, nullptr, weights, 1e-6f, kRows, dim, apart, stride});
+      b.Encode(RmsNormParams{device, nullptr, weights, 1e-6f, kRows, dim, dense});
+      b.Encode(RmsNormParams{device, nullptr, weights, 1e-6f, kRows, dim, apart, stride});
     });
     const auto rows = rig.Get(dense, kRows * dim);
     std::vector<float> expected(kRows * stride, 7.0f);  // what lies between is not touched
@@ -104,10 +104,13 @@ TEST_P(RmsNormTest, ARowsBitsDoNotDependOnItsNeighbours) {
   float* const weights = rig.Put(weight);
   float* const together = rig.Poisoned(kRows * kDim);
   float* const alone = rig.Poisoned(kRows * kDim);
-  rig.Run([&](Backend& b) { b.RmsNorm({device, nullptr, weights, 1e-6f, kRows, kDim, together}); });
+  rig.Run([&](Backend& b) {
+    b.Encode(RmsNormParams{device, nullptr, weights, 1e-6f, kRows, kDim, together});
+  });
   for (uint32_t row = 0; row < kRows; ++row) {
     rig.Run([&](Backend& b) {
-      b.RmsNorm({device + row * kDim, nullptr, weights, 1e-6f, 1, kDim, alone + row * kDim});
+      b.Encode(
+          RmsNormParams{device + row * kDim, nullptr, weights, 1e-6f, 1, kDim, alone + row * kDim});
     });
   }
   ExpectSameBits(rig.Get(alone, x.size()), rig.Get(together, x.size()));

@@ -138,7 +138,7 @@ void Check(const BackendCase& backend, const Shape& s, uint32_t seed) {
   p.magnitude = magnitude;
   p.pages = {s.type,     k_pages,    v_pages,     kBlocks, s.block_size,
              s.kv_heads, s.head_dim, s.value_dim, s.latent};
-  rig.Run([&](Backend& b) { b.RopeWriteKv(p); });
+  rig.Run([&](Backend& b) { b.Encode(p); });
   const auto rotated_q = rig.Get(p.q, q.size()), rotated_k = rig.Get(p.k, k.size());
   ExpectClose(rotated_q, NaiveRotate(q, s.heads, s, positions, inv_freq, magnitude), 1e-6f);
   ExpectClose(rotated_k, NaiveRotate(k, s.kv_heads, s, positions, inv_freq, magnitude), 1e-6f);
@@ -205,7 +205,7 @@ TEST_P(RopeWriteKvTest, Q8_0BlocksThatAreNotFiniteReadBackAsNan) {
     const size_t bytes = tensor::RowBytes(tensor::Type::kQ8_0, 64);
     std::byte* const pages = rig.Put(std::vector<std::byte>(bytes, kPoison));
     p.pages = {tensor::Type::kQ8_0, pages, nullptr, 1, 1, 1, 64, 64, true};
-    rig.Run([&](Backend& b) { b.RopeWriteKv(p); });
+    rig.Run([&](Backend& b) { b.Encode(p); });
     tensor::Dequantize(tensor::Type::kQ8_0, rig.Get(pages, bytes).data(), read.data(), 64);
     for (size_t i = 0; i < 64; ++i) {
       if (i < 32) {

@@ -41,7 +41,7 @@ Choice Route(const BackendCase& backend, const Rule& rule, const std::vector<flo
   const size_t count = size_t{p.tokens} * p.top_k;
   p.ids = rig.Put(std::vector<int32_t>(count, -1));
   p.weights = rig.Poisoned(count);
-  rig.Run([&](Backend& b) { b.Route(p); });
+  rig.Run([&](Backend& b) { b.Encode(p); });
   return {rig.Get(p.ids, count), rig.Get(p.weights, count)};
 }
 

@@ -25,7 +25,7 @@ TEST_P(RowsTest, GathersRows) {
   const std::vector<int32_t> rows = {9, 0, 0, 4};
   float* const out = rig.Poisoned(rows.size() * 7, 1);
   const GatherRowsParams params{rig.Put(src), rig.Put(rows), 4, 7, out};
-  rig.Run([&](Backend& b) { b.GatherRows(params); });
+  rig.Run([&](Backend& b) { b.Encode(params); });
   const auto actual = rig.Get(out, rows.size() * 7);
   for (size_t i = 0; i < actual.size(); ++i) {
     EXPECT_EQ(actual[i], src[static_cast<size_t>(rows[i / 7]) * 7 + i % 7]);
@@ -43,7 +43,7 @@ TEST_P(RowsTest, PutsUnevenSlicesSideBySide) {
   rig.Run([&](Backend& b) {
     // `starts` is read while encoding: it may be gone afterwards.
     std::vector<uint32_t> passing = starts;
-    b.UnshardLogits({device, passing.data(), 4, kRows, kSliceMax, out});
+    b.Encode(UnshardLogitsParams{device, passing.data(), 4, kRows, kSliceMax, out});
     passing.assign(passing.size(), 0);
   });
   const auto actual = rig.Get(out, kRows * kVocab);
@@ -94,7 +94,8 @@ void ExpectEmbeds(Rig& rig, tensor::Type type, uint32_t cols) {
   float* const out = rig.Poisoned(ids.size() * cols);
   int32_t* const device_ids = rig.Put(ids);
   rig.Run([&](Backend& b) {
-    b.Embed({device_ids, static_cast<uint32_t>(ids.size()), *placed, kBegin, 0.5f, out});
+    b.Encode(
+        EmbedParams{device_ids, static_cast<uint32_t>(ids.size()), *placed, kBegin, 0.5f, out});
   });
   const auto actual = rig.Get(out, ids.size() * cols);
   for (size_t i = 0; i < actual.size(); ++i) {

@@ -29,7 +29,7 @@ std::vector<int32_t> Draw(Rig& rig, const std::vector<float>& logits, uint32_t v
   int32_t* const out = rig.Put(std::vector<int32_t>(rows.size(), -7));
   const SampleParams params{device,        vocab, device_rows, static_cast<uint32_t>(rows.size()),
                             device_banned, out};
-  rig.Run([&](Backend& b) { b.Sample(params); });
+  rig.Run([&](Backend& b) { b.Encode(params); });
   return rig.Get(out, rows.size());
 }
 

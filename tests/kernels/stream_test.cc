@@ -44,7 +44,7 @@ TEST_P(StreamTest, RunsInOrderAlsoAcrossManyOpsAndSteps) {
     uint32_t seen_in_order = 0;
     b.BeginEncode(EncodeMode::kRun);
     for (uint32_t i = 0; i < kOps; ++i) {
-      b.RmsNorm({x, one, weight, 1e-6f, kRows, kDim, out});  // x += 1
+      b.Encode(RmsNormParams{x, one, weight, 1e-6f, kRows, kDim, out});  // x += 1
       b.host_stream()->Enqueue([&, i, step](Deadline) {
         const auto expected = static_cast<float>(static_cast<uint32_t>(step - 1) * kOps + i + 1);
         bool all = true;
@@ -115,7 +115,9 @@ TEST_P(StreamTest, APlanPassRunsNothingAndReservesWhatTheStepNeeds) {
   row.seed = 3;
   SamplingRow* const rows = rig.Put(std::vector<SamplingRow>{row});
   int32_t* const out = rig.Put(std::vector<int32_t>{-7});
-  const auto encode = [&](uint32_t vocab) { b.Sample({logits, vocab, rows, 1, nullptr, out}); };
+  const auto encode = [&](uint32_t vocab) {
+    b.Encode(SampleParams{logits, vocab, rows, 1, nullptr, out});
+  };
   bool ran = false;
 
   b.BeginEncode(EncodeMode::kRun);

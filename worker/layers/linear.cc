@@ -27,7 +27,7 @@ void ColumnParallelLinear::EncodeParts(LayerContext& context, const float* x, ui
     const Linear& part = parts_[params.num_projections];
     params.projections[params.num_projections++] = Project(part, part.bias, y);
   }
-  context.backend.MatMul(params);
+  context.backend.Encode(params);
 }
 
 void RowParallelLinear::Encode(LayerContext& context, const float* x, uint32_t tokens,
@@ -45,7 +45,7 @@ void RowParallelLinear::EncodePart(LayerContext& context, const float* x, uint32
   params.x_stride = part_.weight.col_count;
   params.num_projections = 1;
   params.projections[0] = Project(part_, adds_bias ? part_.bias : nullptr, y);
-  context.backend.MatMul(params);
+  context.backend.Encode(params);
 }
 
 void SumOverRanks(LayerContext& context, uint32_t tokens, uint32_t width, float* y) {

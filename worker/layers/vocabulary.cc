@@ -9,12 +9,12 @@ namespace tandem::worker {
 
 void VocabParallelEmbedding::Encode(LayerContext& context, const int32_t* ids, uint32_t tokens,
                                     float* out) const {
-  context.backend.Embed({.ids = ids,
-                         .tokens = tokens,
-                         .table = table_,
-                         .vocab_begin = vocab_begin_,
-                         .scale = scale_,
-                         .out = out});
+  context.backend.Encode(kernels::EmbedParams{.ids = ids,
+                                              .tokens = tokens,
+                                              .table = table_,
+                                              .vocab_begin = vocab_begin_,
+                                              .scale = scale_,
+                                              .out = out});
   if (context.ranks() > 1) {
     context.comm->AllReduceSum(out, static_cast<size_t>(tokens) * table_.cols);
   }
@@ -38,7 +38,7 @@ float* VocabParallelHead::Encode(LayerContext& context, const float* x, uint32_t
   params.x_stride = head_.col_count;
   params.num_projections = 1;
   params.projections[0] = {.weight = head_, .bias = nullptr, .y = slice, .y_stride = slice_max_};
-  context.backend.MatMul(params);
+  context.backend.Encode(params);
   if (ranks == 1) return slice;
 
   const bool root = rank == 0;
@@ -49,12 +49,12 @@ float* VocabParallelHead::Encode(LayerContext& context, const float* x, uint32_t
   }
   if (!root) return nullptr;
   float* logits = context.arena.Take<float>(static_cast<size_t>(rows) * vocab_size());
-  context.backend.UnshardLogits({.gathered = gathered,
-                                 .starts = starts_.data(),
-                                 .ranks = ranks,
-                                 .rows = rows,
-                                 .slice_max = slice_max_,
-                                 .out = logits});
+  context.backend.Encode(kernels::UnshardLogitsParams{.gathered = gathered,
+                                                      .starts = starts_.data(),
+                                                      .ranks = ranks,
+                                                      .rows = rows,
+                                                      .slice_max = slice_max_,
+                                                      .out = logits});
   return logits;
 }
 

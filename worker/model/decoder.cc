@@ -83,17 +83,17 @@ void Decoder::EncodeEmbedding(LayerContext& context, const Batch& batch,
                               const Hidden& hidden) const {
   embedding_.Encode(context, batch.ids, batch.tokens, hidden.residual);
   if (!spec_.learned_positions) return;
-  context.backend.Embed({.ids = batch.positions,
-                         .tokens = batch.tokens,
-                         .table = positions_,
-                         .vocab_begin = 0,
-                         .scale = 1.0f,
-                         .out = hidden.delta});
-  context.backend.AddRows({.y = hidden.residual,
-                           .x = hidden.delta,
-                           .gate = nullptr,
-                           .rows = batch.tokens,
-                           .dim = spec_.hidden_size});
+  context.backend.Encode(kernels::EmbedParams{.ids = batch.positions,
+                                              .tokens = batch.tokens,
+                                              .table = positions_,
+                                              .vocab_begin = 0,
+                                              .scale = 1.0f,
+                                              .out = hidden.delta});
+  context.backend.Encode(kernels::AddRowsParams{.y = hidden.residual,
+                                                .x = hidden.delta,
+                                                .gate = nullptr,
+                                                .rows = batch.tokens,
+                                                .dim = spec_.hidden_size});
 }
 
 void Decoder::EncodeLayer(LayerContext& context, const Batch& batch, const Layer& layer,
@@ -115,8 +115,8 @@ float* Decoder::EncodeHead(LayerContext& context, const Hidden& hidden, const in
   const size_t floats = static_cast<size_t>(count) * spec_.hidden_size;
   auto gather = [&](const float* src) {
     float* out = context.arena.Take<float>(floats);
-    context.backend.GatherRows(
-        {.src = src, .rows = rows, .count = count, .dim = spec_.hidden_size, .out = out});
+    context.backend.Encode(kernels::GatherRowsParams{
+        .src = src, .rows = rows, .count = count, .dim = spec_.hidden_size, .out = out});
     return out;
   };
   float* residual = gather(hidden.residual);
@@ -125,9 +125,10 @@ float* Decoder::EncodeHead(LayerContext& context, const Hidden& hidden, const in
   output_norm_.Encode(context, count, residual, delta, normed);
   float* logits = head_.Encode(context, normed, count, plan_.rank);
   if (logits != nullptr && spec_.logit_softcap > 0.0f) {
-    context.backend.SoftCap({.x = logits,
-                             .count = static_cast<size_t>(count) * spec_.vocab_size,
-                             .cap = spec_.logit_softcap});
+    context.backend.Encode(
+        kernels::SoftCapParams{.x = logits,
+                               .count = static_cast<size_t>(count) * spec_.vocab_size,
+                               .cap = spec_.logit_softcap});
   }
   return logits;
 }

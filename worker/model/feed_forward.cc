@@ -41,12 +41,12 @@ void FeedForward::EncodePart(LayerContext& context, const float* x, uint32_t tok
   } else {
     up_.Encode(context, x, tokens, gate);
   }
-  context.backend.Activate({.function = activation_,
-                            .gate = gate,
-                            .up = up,
-                            .rows = tokens,
-                            .cols = width_,
-                            .out = gate});
+  context.backend.Encode(kernels::ActivateParams{.function = activation_,
+                                                 .gate = gate,
+                                                 .up = up,
+                                                 .rows = tokens,
+                                                 .cols = width_,
+                                                 .out = gate});
   down_.EncodePart(context, gate, tokens, out);
   context.arena.Rewind(mark);
 }

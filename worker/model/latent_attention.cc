@@ -70,26 +70,26 @@ class LatentAttention final : public AttentionBlock {
     }
     ColumnParallelLinear({query_, nullptr}).Encode(context, x, tokens, q);
     const bool joint = parts_.spec.Has(model::Feature::kJointKvB);
-    context.backend.HeadMatMul(
-        {.x = q,
-         .tokens = tokens,
-         .heads = heads,
-         .x_token_stride = heads * query_dims(),
-         .x_head_stride = query_dims(),
-         .weight = Matrix(joint ? Role::kLatentUp : Role::kLatentKeyUp),
-         .rows_per_head = joint ? mla_.nope_dims + mla_.value_dims : mla_.kv_rank,
-         .row_begin = 0,
-         .row_count = joint ? mla_.nope_dims : mla_.kv_rank,
-         .transposed = joint,
-         .y = absorbed,
-         .y_token_stride = heads * row_dims(),
-         .y_head_stride = row_dims()});
-    context.backend.CopyRows({.x = q + mla_.nope_dims,
-                              .x_stride = query_dims(),
-                              .rows = tokens * heads,
-                              .dim = mla_.rope_dims,
-                              .y = absorbed + mla_.kv_rank,
-                              .y_stride = row_dims()});
+    context.backend.Encode(kernels::HeadMatMulParams{
+        .x = q,
+        .tokens = tokens,
+        .heads = heads,
+        .x_token_stride = heads * query_dims(),
+        .x_head_stride = query_dims(),
+        .weight = Matrix(joint ? Role::kLatentUp : Role::kLatentKeyUp),
+        .rows_per_head = joint ? mla_.nope_dims + mla_.value_dims : mla_.kv_rank,
+        .row_begin = 0,
+        .row_count = joint ? mla_.nope_dims : mla_.kv_rank,
+        .transposed = joint,
+        .y = absorbed,
+        .y_token_stride = heads * row_dims(),
+        .y_head_stride = row_dims()});
+    context.backend.Encode(kernels::CopyRowsParams{.x = q + mla_.nope_dims,
+                                                   .x_stride = query_dims(),
+                                                   .rows = tokens * heads,
+                                                   .dim = mla_.rope_dims,
+                                                   .y = absorbed + mla_.kv_rank,
+                                                   .y_stride = row_dims()});
   }
 
   // k[t] = the normed latent, then the part of K that rotates.
@@ -104,15 +104,16 @@ class LatentAttention final : public AttentionBlock {
         .weight = latent_down_, .bias = nullptr, .y = latent, .y_stride = mla_.kv_rank};
     params.projections[1] = {
         .weight = key_rope_down_, .bias = nullptr, .y = k + mla_.kv_rank, .y_stride = row_dims()};
-    context.backend.MatMul(params);
-    context.backend.RmsNorm({.residual = latent,
-                             .add = nullptr,
-                             .weight = parts_.weights.Vector(Role::kLatentNorm, parts_.layer),
-                             .epsilon = parts_.spec.norm_epsilon,
-                             .rows = tokens,
-                             .dim = mla_.kv_rank,
-                             .out = k,
-                             .out_stride = row_dims()});
+    context.backend.Encode(params);
+    context.backend.Encode(
+        kernels::RmsNormParams{.residual = latent,
+                               .add = nullptr,
+                               .weight = parts_.weights.Vector(Role::kLatentNorm, parts_.layer),
+                               .epsilon = parts_.spec.norm_epsilon,
+                               .rows = tokens,
+                               .dim = mla_.kv_rank,
+                               .out = k,
+                               .out_stride = row_dims()});
   }
 
   // values[t, h] = (V's up-projection of head h) attended[t, h].
@@ -120,20 +121,20 @@ class LatentAttention final : public AttentionBlock {
                     float* values) const {
     const uint32_t heads = parts_.plan.heads.size();
     const bool joint = parts_.spec.Has(model::Feature::kJointKvB);
-    context.backend.HeadMatMul(
-        {.x = attended,
-         .tokens = tokens,
-         .heads = heads,
-         .x_token_stride = heads * mla_.kv_rank,
-         .x_head_stride = mla_.kv_rank,
-         .weight = Matrix(joint ? Role::kLatentUp : Role::kLatentValueUp),
-         .rows_per_head = joint ? mla_.nope_dims + mla_.value_dims : mla_.value_dims,
-         .row_begin = joint ? mla_.nope_dims : 0,
-         .row_count = mla_.value_dims,
-         .transposed = false,
-         .y = values,
-         .y_token_stride = heads * mla_.value_dims,
-         .y_head_stride = mla_.value_dims});
+    context.backend.Encode(kernels::HeadMatMulParams{
+        .x = attended,
+        .tokens = tokens,
+        .heads = heads,
+        .x_token_stride = heads * mla_.kv_rank,
+        .x_head_stride = mla_.kv_rank,
+        .weight = Matrix(joint ? Role::kLatentUp : Role::kLatentValueUp),
+        .rows_per_head = joint ? mla_.nope_dims + mla_.value_dims : mla_.value_dims,
+        .row_begin = joint ? mla_.nope_dims : 0,
+        .row_count = mla_.value_dims,
+        .transposed = false,
+        .y = values,
+        .y_token_stride = heads * mla_.value_dims,
+        .y_head_stride = mla_.value_dims});
   }
 
   model::MlaSpec mla_;

@@ -55,19 +55,19 @@ class Mixture final : public FeedForwardBlock {
     const Choice choice{context.arena.Take<int32_t>(pairs), context.arena.Take<float>(pairs)};
     float* logits = context.arena.Take<float>(static_cast<size_t>(tokens) * moe_.num_experts);
     router_.Encode(context, x, tokens, logits);
-    context.backend.Route({.logits = logits,
-                           .tokens = tokens,
-                           .experts = moe_.num_experts,
-                           .top_k = moe_.experts_per_token,
-                           .sigmoid = moe_.sigmoid,
-                           .normalize = moe_.normalize,
-                           .scale = moe_.scale,
-                           .selection_bias = selection_bias_,
-                           .groups = moe_.groups,
-                           .groups_kept = moe_.groups_kept,
-                           .group_top = moe_.group_top,
-                           .ids = choice.ids,
-                           .weights = choice.weights});
+    context.backend.Encode(kernels::RouteParams{.logits = logits,
+                                                .tokens = tokens,
+                                                .experts = moe_.num_experts,
+                                                .top_k = moe_.experts_per_token,
+                                                .sigmoid = moe_.sigmoid,
+                                                .normalize = moe_.normalize,
+                                                .scale = moe_.scale,
+                                                .selection_bias = selection_bias_,
+                                                .groups = moe_.groups,
+                                                .groups_kept = moe_.groups_kept,
+                                                .group_top = moe_.group_top,
+                                                .ids = choice.ids,
+                                                .weights = choice.weights});
     return choice;
   }
 
@@ -102,13 +102,13 @@ class Mixture final : public FeedForwardBlock {
     in.num_projections = 2;
     in.projections[0] = Project(gate_, gate_.bias, gate);
     in.projections[1] = Project(up_, up_.bias, up);
-    context.backend.ExpertMatMul(in);
-    context.backend.Activate({.function = activation_,
-                              .gate = gate,
-                              .up = up,
-                              .rows = pairs,
-                              .cols = width,
-                              .out = gate});
+    context.backend.Encode(in);
+    context.backend.Encode(kernels::ActivateParams{.function = activation_,
+                                                   .gate = gate,
+                                                   .up = up,
+                                                   .rows = pairs,
+                                                   .cols = width,
+                                                   .out = gate});
     // A bias of the whole sum is added once: by the expert's own rank, or by the first.
     const bool adds_bias =
         plan_.expert_parallel || context.comm == nullptr || context.comm->rank() == 0;
@@ -116,7 +116,7 @@ class Mixture final : public FeedForwardBlock {
     back.weights = choice.weights;
     back.num_projections = 1;
     back.projections[0] = Project(down_, adds_bias ? down_.bias : nullptr, out);
-    context.backend.ExpertMatMul(back);
+    context.backend.Encode(back);
   }
 
   void EncodeShared(LayerContext& context, const float* x, uint32_t tokens, float* out) const {
@@ -127,8 +127,8 @@ class Mixture final : public FeedForwardBlock {
       weight = context.arena.Take<float>(tokens);
       shared_weight_.Encode(context, x, tokens, weight);
     }
-    context.backend.AddRows(
-        {.y = out, .x = shared, .gate = weight, .rows = tokens, .dim = hidden_});
+    context.backend.Encode(kernels::AddRowsParams{
+        .y = out, .x = shared, .gate = weight, .rows = tokens, .dim = hidden_});
   }
 
   uint32_t hidden_;

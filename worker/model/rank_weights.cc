@@ -91,11 +91,13 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
   std::unique_ptr<RankWeights> weights(new RankWeights(spec.num_layers));
   std::vector<model::WeightSlice> vectors;
   // A device copies what it is given; paging the file in ahead of that would only fill the host.
-  const bool copies = backend.Memory().has_value();
-  if (copies) {
-    backend.OnWeightCopied([&file](std::span<const std::byte> part) { file.DropPages(part); });
+  kernels::WeightCopy* const copies = backend.weight_copy();
+  if (copies != nullptr) {
+    copies->OnCopied([&file](std::span<const std::byte> part) { file.DropPages(part); });
   }
-  const absl::Cleanup quiet = [&] { backend.OnWeightCopied(nullptr); };
+  const absl::Cleanup quiet = [&] {
+    if (copies != nullptr) copies->OnCopied(nullptr);
+  };
   TANDEM_RETURN_IF_ERROR(
       model::ForEachSlice(file, spec, plan, [&](const model::WeightSlice& slice) -> absl::Status {
         if (!copies) PageIn(slice);

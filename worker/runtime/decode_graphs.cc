@@ -123,7 +123,7 @@ absl::Status DecodeGraphs::CaptureOne(uint32_t batch, StepBuffers& buffers,
 
   backend.BeginEncode(kernels::EncodeMode::kCapture);
   encode(fixed, entry.inputs.head);
-  TANDEM_ASSIGN_OR_RETURN(entry.graph, backend.FinishCapture());
+  TANDEM_ASSIGN_OR_RETURN(entry.graph, backend.graphs()->Finish());
   entries_.push_back(std::move(entry));
   return absl::OkStatus();
 }
@@ -163,14 +163,15 @@ void DecodeGraphs::EncodeReplay(const StepBuffers::Staged& staged,
     const GroupBatch& group = staged.batch.groups[g];
     // CopyRows moves four bytes at a time whatever they mean; behind a row's own blocks nothing is
     // read.
-    backend.CopyRows({.x = reinterpret_cast<const float*>(group.block_tables),
-                      .x_stride = group.table_stride,
-                      .rows = staged.batch.num_seqs,
-                      .dim = group.table_stride,
-                      .y = reinterpret_cast<float*>(Table(g)),
-                      .y_stride = static_cast<uint32_t>(WidestStride(limits_))});
+    backend.Encode(
+        kernels::CopyRowsParams{.x = reinterpret_cast<const float*>(group.block_tables),
+                                .x_stride = group.table_stride,
+                                .rows = staged.batch.num_seqs,
+                                .dim = group.table_stride,
+                                .y = reinterpret_cast<float*>(Table(g)),
+                                .y_stride = static_cast<uint32_t>(WidestStride(limits_))});
   }
-  backend.Replay(*entry->graph);
+  backend.graphs()->Replay(*entry->graph);
 }
 
 }  // namespace tandem::worker

@@ -28,8 +28,8 @@ absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& opt
 step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& options,
                            const std::vector<uint32_t>& num_blocks);
 
-inline bool UsesGraphs(const kernels::Backend& backend, const RunnerOptions& options) {
-  return !options.enforce_eager && backend.SupportsGraphs();
+inline bool UsesGraphs(kernels::Backend& backend, const RunnerOptions& options) {
+  return !options.enforce_eager && backend.graphs() != nullptr;
 }
 
 }  // namespace tandem::worker

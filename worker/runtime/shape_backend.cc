@@ -20,24 +20,7 @@ class ShapeBackend final : public kernels::Backend {
   absl::Status Wait() override { return NoData(); }
   void Upload(void*, const void*, size_t) override {}
   void Download(void*, const void*, size_t) override {}
-  void Embed(const kernels::EmbedParams&) override {}
-  void RmsNorm(const kernels::RmsNormParams&) override {}
-  void LayerNorm(const kernels::LayerNormParams&) override {}
-  void MatMul(const kernels::MatMulParams&) override {}
-  void Route(const kernels::RouteParams&) override {}
-  void ExpertMatMul(const kernels::ExpertMatMulParams&) override {}
-  void HeadMatMul(const kernels::HeadMatMulParams&) override {}
-  void RopeWriteKv(const kernels::RopeWriteKvParams&) override {}
-  void Attention(const kernels::AttentionParams&) override {}
-  void Activate(const kernels::ActivateParams&) override {}
-  void AddRows(const kernels::AddRowsParams&) override {}
-  void CopyRows(const kernels::CopyRowsParams&) override {}
-  void SoftCap(const kernels::SoftCapParams&) override {}
-  void GatherRows(const kernels::GatherRowsParams&) override {}
-  void UnshardLogits(const kernels::UnshardLogitsParams&) override {}
-  void Sample(const kernels::SampleParams&) override {}
-  void LogProbs(const kernels::LogProbsParams&) override {}
-
+  void Encode(const kernels::Op&) override {}
   kernels::HostStream* host_stream() override { return nullptr; }
 };
 

@@ -22,25 +22,25 @@ void StepEncoder::EncodeSlice(LayerContext& context, const HeadBatch& head, cons
   if (out.on_logits) out.on_logits(slice, logits);
   const uint32_t vocab = spec_.vocab_size;
   if (slice.num_samples > 0) {
-    context.backend.Sample({.logits = logits,
-                            .vocab = vocab,
-                            .rows = slice.sampling,
-                            .count = slice.num_samples,
-                            .banned = head.banned,
-                            .out = out.sampled + slice.first_sample});
+    context.backend.Encode(kernels::SampleParams{.logits = logits,
+                                                 .vocab = vocab,
+                                                 .rows = slice.sampling,
+                                                 .count = slice.num_samples,
+                                                 .banned = head.banned,
+                                                 .out = out.sampled + slice.first_sample});
   }
   if (slice.num_logprobs == 0) return;
   const LogprobArrays logprobs = out.logprobs.From(slice.first_logprob);
-  context.backend.LogProbs({.logits = logits,
-                            .vocab = vocab,
-                            .rows = slice.logprob_rows,
-                            .count = slice.num_logprob_rows,
-                            .ids = head.logprob_ids,
-                            .sampled = out.sampled,
-                            .out_count = slice.num_logprobs,
-                            .out_ids = logprobs.ids,
-                            .out_logprobs = logprobs.logprobs,
-                            .out_ranks = logprobs.ranks});
+  context.backend.Encode(kernels::LogProbsParams{.logits = logits,
+                                                 .vocab = vocab,
+                                                 .rows = slice.logprob_rows,
+                                                 .count = slice.num_logprob_rows,
+                                                 .ids = head.logprob_ids,
+                                                 .sampled = out.sampled,
+                                                 .out_count = slice.num_logprobs,
+                                                 .out_ids = logprobs.ids,
+                                                 .out_logprobs = logprobs.logprobs,
+                                                 .out_ranks = logprobs.ranks});
 }
 
 }  // namespace tandem::worker

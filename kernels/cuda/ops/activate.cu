@@ -64,7 +64,7 @@ void Launch(Stream& stream, const ActivateParams& params) {
 
 }  // namespace
 
-void EncodeActivate(Stream& stream, const ActivateParams& params) {
+void EncodeOp(Stream& stream, const ActivateParams& params) {
   TANDEM_CHECK(params.up != nullptr || params.function != Activation::kClampedSwiGlu);
   switch (params.function) {
     case Activation::kSilu:

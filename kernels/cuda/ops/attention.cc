@@ -62,7 +62,7 @@ void PlanAttention(Stream& stream, AttentionTile tile, AttentionArgs& args) {
   args.states = reinterpret_cast<float2*>(scratch + sum_bytes);
 }
 
-void EncodeAttention(Stream& stream, const AttentionParams& params) {
+void EncodeOp(Stream& stream, const AttentionParams& params) {
   const KvPages& pages = params.pages;
   if (params.tokens == 0 || params.num_seqs == 0 || params.max_query_len == 0) return;
   if (pages.value_dim > kMaxValueDim) {

@@ -43,14 +43,14 @@ __global__ void __launch_bounds__(RowGrid::kThreads) SoftCapKernel(const SoftCap
 
 }  // namespace
 
-void EncodeAddRows(Stream& stream, const AddRowsParams& params) {
+void EncodeOp(Stream& stream, const AddRowsParams& params) {
   const bool fours = InFours({params.dim}, {params.y, params.x});
   const RowGrid grid(params.rows, params.dim, fours ? 4 : 1);
   stream.Launch("add_rows", fours ? &AddRowsKernel<4> : &AddRowsKernel<1>, grid.grid(),
                 RowGrid::kThreads, 0, {params, grid});
 }
 
-void EncodeSoftCap(Stream& stream, const SoftCapParams& params) {
+void EncodeOp(Stream& stream, const SoftCapParams& params) {
   const bool fours = InFours({}, {params.x});
   stream.Launch("soft_cap", fours ? &SoftCapKernel<4> : &SoftCapKernel<1>,
                 Blocks(params.count, RowGrid::kThreads * (fours ? 4 : 1)), RowGrid::kThreads, 0,

@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(RowGrid::kThreads) EmbedSinglyKernel(const Emb
 
 }  // namespace
 
-void EncodeEmbed(Stream& stream, const EmbedParams& params) {
+void EncodeOp(Stream& stream, const EmbedParams& params) {
   const bool eights = params.table.cols % 8 == 0 && InFours({params.table.cols}, {params.out});
   const RowGrid grid(params.tokens, params.table.cols, eights ? 8 : 1);
   DispatchType(params.table.type, [&](auto type) {

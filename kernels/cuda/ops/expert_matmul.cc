@@ -23,7 +23,7 @@ void EncodeAlike(Stream& stream, const ExpertMatMulParams& params) {
 
 }  // namespace
 
-void EncodeExpertMatMul(Stream& stream, const ExpertMatMulParams& params) {
+void EncodeOp(Stream& stream, const ExpertMatMulParams& params) {
   if (params.tokens == 0) return;
   if (params.num_projections == 1 || Alike(params.projections[0], params.projections[1])) {
     EncodeAlike(stream, params);

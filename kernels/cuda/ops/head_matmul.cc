@@ -2,7 +2,7 @@
 
 namespace tandem::kernels::cuda {
 
-void EncodeHeadMatMul(Stream& stream, const HeadMatMulParams& params) {
+void EncodeOp(Stream& stream, const HeadMatMulParams& params) {
   // The tensor cores round weights to BF16, which would take bits from F32.
   if (params.tokens > kHeadTokens && params.weight.type != tensor::Type::kF32) {
     EncodeHeadTiles(stream, params);

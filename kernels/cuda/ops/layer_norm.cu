@@ -44,7 +44,7 @@ struct Kernel {
 
 }  // namespace
 
-void EncodeLayerNorm(Stream& stream, const LayerNormParams& params) {
+void EncodeOp(Stream& stream, const LayerNormParams& params) {
   const bool aligned =
       InFours({params.dim}, {params.residual, params.add, params.weight, params.bias, params.out});
   LaunchNorm<Kernel>(stream, "layer_norm", params, aligned, SharedBytes<double>(kBlockReduceRoom));

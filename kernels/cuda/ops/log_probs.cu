@@ -133,7 +133,7 @@ void Launch(Stream& stream, const LogProbsParams& params) {
 
 }  // namespace
 
-void EncodeLogProbs(Stream& stream, const LogProbsParams& params) {
+void EncodeOp(Stream& stream, const LogProbsParams& params) {
   if (!CheckVocabulary(stream, params.vocab, kMaxSelectVocabulary)) return;
   params.vocab <= kSmallVocabulary ? Launch<kFewVocabularyThreads>(stream, params)
                                    : Launch<kManyVocabularyThreads>(stream, params);

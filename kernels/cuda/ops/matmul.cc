@@ -185,7 +185,7 @@ void EncodeManyTokens(Stream& stream, DenseGemm& gemm, const Problem& problem) {
 
 }  // namespace
 
-void EncodeMatMul(Stream& stream, DenseGemm& gemm, const MatMulParams& params) {
+void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulParams& params) {
   if (params.tokens == 0 || params.num_projections == 0) return;
   const Problem problem = ProblemOf(params);
   if (params.tokens <= kMaxMatVecTokens) {

@@ -13,23 +13,23 @@ namespace tandem::kernels::cuda {
 
 class DenseGemm;
 
-void EncodeEmbed(Stream& stream, const EmbedParams& params);
-void EncodeRmsNorm(Stream& stream, const RmsNormParams& params);
-void EncodeLayerNorm(Stream& stream, const LayerNormParams& params);
-void EncodeMatMul(Stream& stream, DenseGemm& gemm, const MatMulParams& params);
-void EncodeRoute(Stream& stream, const RouteParams& params);
-void EncodeExpertMatMul(Stream& stream, const ExpertMatMulParams& params);
-void EncodeHeadMatMul(Stream& stream, const HeadMatMulParams& params);
-void EncodeRopeWriteKv(Stream& stream, const RopeWriteKvParams& params);
-void EncodeAttention(Stream& stream, const AttentionParams& params);
-void EncodeActivate(Stream& stream, const ActivateParams& params);
-void EncodeAddRows(Stream& stream, const AddRowsParams& params);
-void EncodeCopyRows(Stream& stream, const CopyRowsParams& params);
-void EncodeSoftCap(Stream& stream, const SoftCapParams& params);
-void EncodeGatherRows(Stream& stream, const GatherRowsParams& params);
-void EncodeUnshardLogits(Stream& stream, const UnshardLogitsParams& params);
-void EncodeSample(Stream& stream, const SampleParams& params);
-void EncodeLogProbs(Stream& stream, const LogProbsParams& params);
+void EncodeOp(Stream& stream, const EmbedParams& params);
+void EncodeOp(Stream& stream, const RmsNormParams& params);
+void EncodeOp(Stream& stream, const LayerNormParams& params);
+void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulParams& params);
+void EncodeOp(Stream& stream, const RouteParams& params);
+void EncodeOp(Stream& stream, const ExpertMatMulParams& params);
+void EncodeOp(Stream& stream, const HeadMatMulParams& params);
+void EncodeOp(Stream& stream, const RopeWriteKvParams& params);
+void EncodeOp(Stream& stream, const AttentionParams& params);
+void EncodeOp(Stream& stream, const ActivateParams& params);
+void EncodeOp(Stream& stream, const AddRowsParams& params);
+void EncodeOp(Stream& stream, const CopyRowsParams& params);
+void EncodeOp(Stream& stream, const SoftCapParams& params);
+void EncodeOp(Stream& stream, const GatherRowsParams& params);
+void EncodeOp(Stream& stream, const UnshardLogitsParams& params);
+void EncodeOp(Stream& stream, const SampleParams& params);
+void EncodeOp(Stream& stream, const LogProbsParams& params);
 
 }  // namespace tandem::kernels::cuda
 

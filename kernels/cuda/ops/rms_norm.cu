@@ -31,7 +31,7 @@ struct Kernel {
 
 }  // namespace
 
-void EncodeRmsNorm(Stream& stream, const RmsNormParams& params) {
+void EncodeOp(Stream& stream, const RmsNormParams& params) {
   const bool aligned = InFours({params.dim, params.out_stride},
                                {params.residual, params.add, params.weight, params.out});
   LaunchNorm<Kernel>(stream, "rms_norm", params, aligned, SharedBytes<float>(kBlockReduceRoom));

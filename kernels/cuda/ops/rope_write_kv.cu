@@ -124,7 +124,7 @@ void (*KernelFor(tensor::Type type))(RopeTask) {
 
 }  // namespace
 
-void EncodeRopeWriteKv(Stream& stream, const RopeWriteKvParams& params) {
+void EncodeOp(Stream& stream, const RopeWriteKvParams& params) {
   const KvPages& pages = params.pages;
   const RopeTask task = {.params = params,
                          .first_row = params.rotary_dims == 0 ? params.heads : 0,

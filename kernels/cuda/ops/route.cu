@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(kMaxWarps* kWarp) RouteKernel(const RouteParam
 
 }  // namespace
 
-void EncodeRoute(Stream& stream, const RouteParams& params) {
+void EncodeOp(Stream& stream, const RouteParams& params) {
   TANDEM_CHECK(params.top_k <= params.experts && params.groups <= kMaxExpertGroups);
   const uint32_t warps = params.groups < kMaxWarps ? params.groups : kMaxWarps;
   const bool groups = params.groups > 1;

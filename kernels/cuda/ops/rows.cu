@@ -58,17 +58,17 @@ __global__ void __launch_bounds__(RowGrid::kThreads) UnshardKernel(const Unshard
 
 }  // namespace
 
-void EncodeCopyRows(Stream& stream, const CopyRowsParams& params) {
+void EncodeOp(Stream& stream, const CopyRowsParams& params) {
   Copy(stream, "copy_rows", params, nullptr);
 }
 
-void EncodeGatherRows(Stream& stream, const GatherRowsParams& params) {
+void EncodeOp(Stream& stream, const GatherRowsParams& params) {
   const CopyRowsParams copy = {params.src, params.dim, params.count,
                                params.dim, params.out, params.dim};
   Copy(stream, "gather_rows", copy, params.rows);
 }
 
-void EncodeUnshardLogits(Stream& stream, const UnshardLogitsParams& params) {
+void EncodeOp(Stream& stream, const UnshardLogitsParams& params) {
   if (params.ranks > kMaxRanks) {
     stream.NoteError("logits of more than 64 ranks");
     return;

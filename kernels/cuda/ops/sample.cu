@@ -186,7 +186,7 @@ void Launch(Stream& stream, const SampleTask& task) {
 
 }  // namespace
 
-void EncodeSample(Stream& stream, const SampleParams& params) {
+void EncodeOp(Stream& stream, const SampleParams& params) {
   const uint32_t stride = Blocks(params.vocab, 32) * 32;
   const size_t bytes = static_cast<size_t>(params.count) * stride * sizeof(float);
   auto* const weights = reinterpret_cast<float*>(stream.Scratch(bytes));

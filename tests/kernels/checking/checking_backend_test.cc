@@ -1,6 +1,7 @@
-#include "kernels/checking/checking_backend.h"
+#include "tests/kernels/checking/checking_backend.h"
 
 #include <cmath>
+#include <variant>
 
 #include "common/base/step_guard.h"
 #include "kernels/host/host_backend.h"
@@ -15,19 +16,13 @@ namespace {
 class WrongBackend : public host::HostBackend {
  public:
   WrongBackend() : HostBackend("wrong", 1) {}
-  void RmsNorm(const RmsNormParams& p) override { reference::EncodeRmsNorm(list(), p); }
-  void MatMul(const MatMulParams& p) override { reference::EncodeMatMul(list(), p); }
-  void RopeWriteKv(const RopeWriteKvParams& p) override { reference::EncodeRopeWriteKv(list(), p); }
-  void Attention(const AttentionParams& p) override { reference::EncodeAttention(list(), p); }
-  void ExpertMatMul(const ExpertMatMulParams& p) override {
-    reference::EncodeExpertMatMul(list(), p);
-  }
-  void HeadMatMul(const HeadMatMulParams& p) override { reference::EncodeHeadMatMul(list(), p); }
-  void Activate(const ActivateParams& p) override {
-    reference::EncodeActivate(list(), p);
-    list().Add(
-        "wrong", 1,
-        +[](const ActivateParams& params, const host::TaskContext&) { params.out[5] += 0.01f; }, p);
+  void Encode(const Op& op) override {
+    reference::Encode(list(), op);
+    if (const auto* params = std::get_if<ActivateParams>(&op); params != nullptr) {
+      list().Add(
+          "wrong", 1, +[](const ActivateParams& p, const host::TaskContext&) { p.out[5] += 0.01f; },
+          *params);
+    }
   }
 
  private:
@@ -64,16 +59,16 @@ class CheckingTest : public testing::Test {
     const auto encode = [&](Backend& b) {
       b.Upload(x_device, x.data(), x.size() * 4);
       b.Upload(norm_device, norm.data(), norm.size() * 4);
-      b.RmsNorm({x_device, nullptr, norm_device, 1e-6f, kTokens, kDim, normed});
+      b.Encode(RmsNormParams{x_device, nullptr, norm_device, 1e-6f, kTokens, kDim, normed});
       MatMulParams matmul{normed, kTokens, kDim, 1, {}};
       matmul.projections[0] = {weight, nullptr, y, kDim};
-      b.MatMul(matmul);
+      b.Encode(matmul);
       // A collective: the judge learns of what host work did to the subject's memory.
       b.host_stream()->Enqueue([y](Deadline) {
         for (uint32_t i = 0; i < kTokens * kDim; ++i) y[i] *= 2;
         return absl::OkStatus();
       });
-      b.Activate({Activation::kSilu, y, x_device, kTokens, kDim, gated});
+      b.Encode(ActivateParams{Activation::kSilu, y, x_device, kTokens, kDim, gated});
       b.Download(result_.data(), gated, result_.size() * 4);
     };
     backend_->BeginEncode(EncodeMode::kPlan);
@@ -114,16 +109,18 @@ TEST_F(CheckingTest, NamesTheOpThatIsWrong) {
 // Writes the row of slot 0 over that of slot 1 as well.
 class WrongPages final : public WrongBackend {
  public:
-  void RopeWriteKv(const RopeWriteKvParams& p) override {
-    WrongBackend::RopeWriteKv(p);
-    list().Add(
-        "wrong", 1,
-        +[](const RopeWriteKvParams& params, const host::TaskContext&) {
-          const size_t bytes = tensor::RowBytes(params.pages.type, params.pages.head_dim);
-          auto* const k = static_cast<std::byte*>(params.pages.k);
-          std::copy_n(k, bytes, k + bytes);
-        },
-        p);
+  void Encode(const Op& op) override {
+    WrongBackend::Encode(op);
+    if (const auto* write = std::get_if<RopeWriteKvParams>(&op); write != nullptr) {
+      list().Add(
+          "wrong", 1,
+          +[](const RopeWriteKvParams& params, const host::TaskContext&) {
+            const size_t bytes = tensor::RowBytes(params.pages.type, params.pages.head_dim);
+            auto* const k = static_cast<std::byte*>(params.pages.k);
+            std::copy_n(k, bytes, k + bytes);
+          },
+          *write);
+    }
   }
 };
 
@@ -181,8 +178,8 @@ class CheckingPagesTest : public CheckingTest {
       b.Upload(write.q, q.data(), q.size() * 4);
       b.Upload(write.k, k.data(), k.size() * 4);
       b.Upload(v_device, v.data(), v.size() * 4);
-      b.RopeWriteKv(write);
-      b.Attention(attend);
+      b.Encode(write);
+      b.Encode(attend);
       b.Download(result_.data(), attend.out, result_.size() * 4);
     };
     backend_->BeginEncode(EncodeMode::kPlan);
@@ -245,8 +242,8 @@ TEST_F(CheckingTest, ComparesLogProbs) {
   backend_->Upload(sampled_device, sampled.data(), 4);
   backend_->Upload(ids_device, ids.data(), 4);
   backend_->Upload(rows_device, rows.data(), sizeof(LogProbsRow));
-  backend_->LogProbs({logits_device, 4, rows_device, 1, ids_device, sampled_device, 4, out_ids,
-                      out_logprobs, out_ranks});
+  backend_->Encode(LogProbsParams{logits_device, 4, rows_device, 1, ids_device, sampled_device, 4,
+                                  out_ids, out_logprobs, out_ranks});
   backend_->Download(got_ids.data(), out_ids, 16);
   backend_->Download(got_ranks.data(), out_ranks, 16);
   ASSERT_TRUE(backend_->Submit(Soon()).ok());

@@ -1,4 +1,4 @@
-#include "kernels/checking/compare.h"
+#include "tests/kernels/checking/compare.h"
 
 #include <gtest/gtest.h>
 

@@ -3,13 +3,14 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "kernels/checking/checking_backend.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/reference/backend.h"
 #include "kernels/reference/ops.h"
 #include "tests/kernels/backends.h"
+#include "tests/kernels/checking/checking_backend.h"
 
 namespace tandem::kernels::checking {
 namespace {
@@ -20,18 +21,15 @@ constexpr uint32_t kTokens = 5, kDim = 64, kRows = 24, kExperts = 4, kTopK = 2, 
 class WrongBackend final : public host::HostBackend {
  public:
   explicit WrongBackend(std::string op) : HostBackend("wrong", 1), op_(std::move(op)) {}
-  void RmsNorm(const RmsNormParams& p) override { reference::EncodeRmsNorm(list(), p); }
-  void MatMul(const MatMulParams& p) override { reference::EncodeMatMul(list(), p); }
-  void RopeWriteKv(const RopeWriteKvParams& p) override { reference::EncodeRopeWriteKv(list(), p); }
-  void Attention(const AttentionParams& p) override { reference::EncodeAttention(list(), p); }
-  void Activate(const ActivateParams& p) override { reference::EncodeActivate(list(), p); }
-  void ExpertMatMul(const ExpertMatMulParams& p) override {
-    reference::EncodeExpertMatMul(list(), p);
-    if (op_ == "ExpertMatMul") Spoil(p.projections[p.num_projections - 1].y);
-  }
-  void HeadMatMul(const HeadMatMulParams& p) override {
-    reference::EncodeHeadMatMul(list(), p);
-    if (op_ == "HeadMatMul") Spoil(p.y + p.y_head_stride);
+  void Encode(const Op& op) override {
+    reference::Encode(list(), op);
+    if (OpName(op) != op_) return;
+    if (const auto* experts = std::get_if<ExpertMatMulParams>(&op); experts != nullptr) {
+      Spoil(experts->projections[experts->num_projections - 1].y);
+    } else {
+      const auto& heads = std::get<HeadMatMulParams>(op);
+      Spoil(heads.y + heads.y_head_stride);
+    }
   }
 
  private:
@@ -95,10 +93,10 @@ class CheckedProductsTest : public testing::Test {
       b.Upload(ids_device, ids.data(), ids.size() * 4);
       b.Upload(weights_device, weights.data(), weights.size() * 4);
       b.Upload(const_cast<float*>(projection.bias), bias.data(), bias.size() * 4);
-      b.ExpertMatMul(up);
-      b.ExpertMatMul(down);
-      b.HeadMatMul(plain);
-      b.HeadMatMul(transposed);
+      b.Encode(up);
+      b.Encode(down);
+      b.Encode(plain);
+      b.Encode(transposed);
       const float* const outputs[] = {up.projections[1].y + kRows, down.projections[0].y, plain.y,
                                       transposed.y};
       for (size_t i = 0; i < 4; ++i) b.Download(results_[i].data(), outputs[i], kTokens * 4);

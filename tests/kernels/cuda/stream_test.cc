@@ -56,7 +56,7 @@ class CudaStreamTest : public testing::Test {
   }
 
   // Encodes x += y.
-  void Add(float* x, float* y) { backend_.AddRows({x, y, nullptr, 1, kDim}); }
+  void Add(float* x, float* y) { backend_.Encode(AddRowsParams{x, y, nullptr, 1, kDim}); }
 
   // Work that is not done before `done` says so.
   void HoldUntil(std::function<bool()> done) {
@@ -118,7 +118,7 @@ TEST_F(CudaStreamTest, TheFirstErrorOfEncodingComesBackFromSubmit) {
   std::vector<uint32_t> starts(66, 0);
   backend_.BeginEncode(EncodeMode::kRun);
   Add(x, y);
-  backend_.UnshardLogits({x, starts.data(), 65, 1, 0, y});
+  backend_.Encode(UnshardLogitsParams{x, starts.data(), 65, 1, 0, y});
   backend_.NoteError(absl::InternalError("a later error"));
   Add(x, y);  // not launched any more
   EXPECT_EQ(backend_.Submit(Soon()), absl::InternalError("logits of more than 64 ranks"));
@@ -145,7 +145,7 @@ TEST_F(CudaStreamTest, ScratchBeyondThePlanIsRefused) {
   auto* const rows = reinterpret_cast<SamplingRow*>(Device(sizeof(SamplingRow)));
   auto* const out = reinterpret_cast<int32_t*>(Device(2));
   const auto encode = [&](uint32_t count) {
-    backend_.Sample({logits, kVocab, rows, count, nullptr, out});
+    backend_.Encode(SampleParams{logits, kVocab, rows, count, nullptr, out});
   };
   backend_.BeginEncode(EncodeMode::kPlan);
   encode(1);
@@ -183,20 +183,20 @@ TEST_F(CudaStreamTest, ACaptureRunsNothingAndAReplayRunsIt) {
   backend_.Upload(y, in, kDim * sizeof(float));
   Add(x, y);
   backend_.Download(out, x, kDim * sizeof(float));
-  const auto graph = backend_.FinishCapture();
+  const auto graph = backend_.graphs()->Finish();
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(Download(x), std::vector<float>(kDim, 0));
   EXPECT_EQ(out[0], -1);
 
   backend_.BeginEncode(EncodeMode::kRun);
-  backend_.Replay(**graph);
+  backend_.graphs()->Replay(**graph);
   ASSERT_TRUE(Run().ok());
   EXPECT_EQ(std::vector<float>(out, out + kDim), std::vector<float>(kDim, 1));
 
   std::fill_n(in, kDim, 10.0f);  // the same pointers, other values
   backend_.BeginEncode(EncodeMode::kRun);
-  backend_.Replay(**graph);
-  backend_.Replay(**graph);
+  backend_.graphs()->Replay(**graph);
+  backend_.graphs()->Replay(**graph);
   ASSERT_TRUE(Run().ok());
   EXPECT_EQ(std::vector<float>(out, out + kDim), std::vector<float>(kDim, 21));
 }
@@ -206,7 +206,7 @@ TEST_F(CudaStreamTest, AnErrorInACaptureComesBackFromItsEnd) {
   backend_.BeginEncode(EncodeMode::kCapture);
   Add(x, x);
   backend_.NoteError(absl::InternalError("no such thing"));
-  EXPECT_EQ(backend_.FinishCapture().status(), absl::InternalError("no such thing"));
+  EXPECT_EQ(backend_.graphs()->Finish().status(), absl::InternalError("no such thing"));
   Upload(x, 3);  // the stream is as good as before
   EXPECT_EQ(Download(x), std::vector<float>(kDim, 3));
 }

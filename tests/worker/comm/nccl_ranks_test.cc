@@ -167,8 +167,9 @@ TEST(NcclRanks, CollectivesOfEverySize) {
       TANDEM_ASSIGN_OR_RETURN(
           const auto summed, Collect(rank, mine, count, [&](float* x, float* y) {
             rank.comm->AllReduceSum(x, count);
-            rank.backend->CopyRows({x, static_cast<uint32_t>(count), 1,
-                                    static_cast<uint32_t>(count), y, static_cast<uint32_t>(count)});
+            rank.backend->Encode(kernels::CopyRowsParams{x, static_cast<uint32_t>(count), 1,
+                                                         static_cast<uint32_t>(count), y,
+                                                         static_cast<uint32_t>(count)});
           }));
       std::vector<float> sums = Values(0, count);
       for (size_t i = 0; i < count; ++i) sums[i] += Value(1, i);
@@ -198,11 +199,11 @@ TEST(NcclRanks, AGraphHasCollectivesInIt) {
     auto* const data = reinterpret_cast<float*>(buffer.data());
     rank.backend->BeginEncode(kernels::EncodeMode::kCapture);
     rank.comm->AllReduceSum(data, kCount);
-    TANDEM_ASSIGN_OR_RETURN(const auto graph, rank.backend->FinishCapture());
+    TANDEM_ASSIGN_OR_RETURN(const auto graph, rank.backend->graphs()->Finish());
     std::vector<float> values = Values(rank.comm->rank(), kCount);
     TANDEM_RETURN_IF_ERROR(rank.Run([&] {
       rank.backend->Upload(data, values.data(), kCount * sizeof(float));
-      for (size_t i = 0; i < kReplays; ++i) rank.backend->Replay(*graph);
+      for (size_t i = 0; i < kReplays; ++i) rank.backend->graphs()->Replay(*graph);
       rank.backend->Download(values.data(), data, kCount * sizeof(float));
     }));
     // The first sums, the others double.

@@ -42,7 +42,35 @@ struct FakeGraph : kernels::Graph {
   std::vector<EncodedOp> ops;
 };
 
-class FakeDevice final : public Backend, private kernels::HostStream {
+bool Contains(const Ranges& ranges, const void* at, size_t bytes) {
+  for (const auto& [begin, size] : ranges) {
+    if (at >= begin && at < begin + size) {
+      return bytes <= size - static_cast<size_t>(static_cast<const std::byte*>(at) - begin);
+    }
+  }
+  return false;
+}
+
+// Checks that an op's arrays lie in the device's memory, from the first element to the last.
+struct OnDevice {
+  const Ranges& device;
+  std::string_view op;
+
+  template <class T>
+  void operator()(const char* name, const T* pointer, const kernels::Array& array) const {
+    if (array.access == kernels::Access::kHost || array.cols == 0) return;
+    if (pointer == nullptr && (array.optional || array.span() == 0)) return;
+    TANDEM_CHECK(Contains(device, pointer, array.bytes(pointer))) << op << ": " << name;
+  }
+  void operator()(const char* name, const kernels::Weight& weight) const {
+    TANDEM_CHECK(weight.rows == 0 || Contains(device, weight.data, 1)) << op << ": " << name;
+  }
+};
+
+class FakeDevice final : public Backend,
+                         private kernels::HostStream,
+                         private kernels::GraphCapture,
+                         private kernels::WeightCopy {
  public:
   FakeDevice(const FakeDeviceOptions& options, std::shared_ptr<FakeDeviceNotes> notes)
       : options_(options),
@@ -78,7 +106,7 @@ class FakeDevice final : public Backend, private kernels::HostStream {
     return placed;
   }
 
-  void OnWeightCopied(std::function<void(std::span<const std::byte> part)> copied) override {
+  void OnCopied(std::function<void(std::span<const std::byte> part)> copied) override {
     copied_ = std::move(copied);
   }
 
@@ -88,8 +116,7 @@ class FakeDevice final : public Backend, private kernels::HostStream {
     if (mode != EncodeMode::kCapture) inner_->BeginEncode(mode);
   }
   absl::StatusOr<size_t> FinishPlan() override { return inner_->FinishPlan(); }
-  bool SupportsGraphs() const override { return options_.graphs; }
-  absl::StatusOr<std::unique_ptr<kernels::Graph>> FinishCapture() override {
+  absl::StatusOr<std::unique_ptr<kernels::Graph>> Finish() override {
     TANDEM_CHECK(mode_ == EncodeMode::kCapture);
     ++notes_->captures;
     auto graph = std::make_unique<FakeGraph>();
@@ -122,41 +149,23 @@ class FakeDevice final : public Backend, private kernels::HostStream {
     inner_->Download(host, device, bytes);
   }
 
-  void Embed(const kernels::EmbedParams& p) override { Do(&Backend::Embed, p); }
-  void RmsNorm(const kernels::RmsNormParams& p) override { Do(&Backend::RmsNorm, p); }
-  void LayerNorm(const kernels::LayerNormParams& p) override { Do(&Backend::LayerNorm, p); }
-  void MatMul(const kernels::MatMulParams& p) override { Do(&Backend::MatMul, p); }
-  void Route(const kernels::RouteParams& p) override { Do(&Backend::Route, p); }
-  void ExpertMatMul(const kernels::ExpertMatMulParams& p) override {
-    Do(&Backend::ExpertMatMul, p);
-  }
-  void HeadMatMul(const kernels::HeadMatMulParams& p) override { Do(&Backend::HeadMatMul, p); }
-  void RopeWriteKv(const kernels::RopeWriteKvParams& p) override { Do(&Backend::RopeWriteKv, p); }
-  void Attention(const kernels::AttentionParams& p) override { Do(&Backend::Attention, p); }
-  void Activate(const kernels::ActivateParams& p) override { Do(&Backend::Activate, p); }
-  void AddRows(const kernels::AddRowsParams& p) override { Do(&Backend::AddRows, p); }
-  void CopyRows(const kernels::CopyRowsParams& p) override { Do(&Backend::CopyRows, p); }
-  void SoftCap(const kernels::SoftCapParams& p) override { Do(&Backend::SoftCap, p); }
-  void GatherRows(const kernels::GatherRowsParams& p) override { Do(&Backend::GatherRows, p); }
-  void UnshardLogits(const kernels::UnshardLogitsParams& p) override {
-    Do(&Backend::UnshardLogits, p);
-  }
-  void Sample(const kernels::SampleParams& p) override { Do(&Backend::Sample, p); }
-  void LogProbs(const kernels::LogProbsParams& p) override { Do(&Backend::LogProbs, p); }
-
-  kernels::HostStream* host_stream() override { return this; }
-
- private:
-  template <typename Params>
-  void Do(void (Backend::*op)(const Params&), const Params& params) {
+  void Encode(const kernels::Op& op) override {
     if (mode_ == EncodeMode::kCapture) {
-      captured_.push_back([op, params](Backend& backend) { (backend.*op)(params); });
+      captured_.push_back([op](Backend& backend) { backend.Encode(op); });
       return;
     }
-    if (mode_ == EncodeMode::kRun) ++notes_->ops;
-    ((*inner_).*op)(params);
+    if (mode_ == EncodeMode::kRun) {
+      ++notes_->ops;
+      kernels::ForEachPointer(op, OnDevice{*device_, kernels::OpName(op)});
+    }
+    inner_->Encode(op);
   }
 
+  kernels::HostStream* host_stream() override { return this; }
+  kernels::GraphCapture* graphs() override { return options_.graphs ? this : nullptr; }
+  kernels::WeightCopy* weight_copy() override { return this; }
+
+ private:
   void Enqueue(std::function<absl::Status(Deadline)> work) override {
     if (mode_ == EncodeMode::kCapture) {
       captured_.push_back([work](Backend& backend) { backend.host_stream()->Enqueue(work); });
@@ -168,12 +177,7 @@ class FakeDevice final : public Backend, private kernels::HostStream {
   void Open(int access) {
     for (const auto& [at, bytes] : *device_) TANDEM_CHECK(mprotect(at, bytes, access) == 0);
   }
-  bool IsHost(const void* at) const {
-    for (const auto& [begin, bytes] : *host_) {
-      if (at >= begin && at < begin + bytes) return true;
-    }
-    return false;
-  }
+  bool IsHost(const void* at) const { return Contains(*host_, at, 1); }
 
   const FakeDeviceOptions options_;
   const std::shared_ptr<FakeDeviceNotes> notes_;

@@ -74,7 +74,7 @@ EncodeCase Prepare(const Shape& s, CaseMemory& memory, size_t variants) {
   return [p, tables, s](Backend& backend, size_t variant) {
     AttentionParams one = p;
     one.block_tables = tables + variant * s.seqs * s.blocks();
-    backend.Attention(one);
+    backend.Encode(one);
   };
 }
 

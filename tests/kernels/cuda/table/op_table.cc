@@ -38,7 +38,7 @@ absl::StatusOr<double> MedianReplay(Backend& backend, const Graph& graph) {
   for (int run = -kWarmUps; run < static_cast<int>(kRuns); ++run) {
     backend.BeginEncode(EncodeMode::kRun);
     TANDEM_RETURN_IF_ERROR(timer.Start());
-    backend.Replay(graph);
+    backend.graphs()->Replay(graph);
     TANDEM_RETURN_IF_ERROR(timer.Stop());
     TANDEM_RETURN_IF_ERROR(Finish(backend));
     TANDEM_ASSIGN_OR_RETURN(const double took, timer.Seconds());
@@ -99,7 +99,7 @@ absl::StatusOr<double> TimeCase(const OpCase& one, const TableSizes& sizes,
   TANDEM_RETURN_IF_ERROR(Finish(*backend));
   backend->BeginEncode(EncodeMode::kCapture);
   for (size_t i = 0; i < calls; ++i) encode(*backend, i % variants);
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, backend->FinishCapture());
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Graph> graph, backend->graphs()->Finish());
   TANDEM_ASSIGN_OR_RETURN(const double seconds, MedianReplay(*backend, *graph));
   return seconds / static_cast<double>(calls);
 }
@@ -111,7 +111,7 @@ absl::Status EncodeOnly(const OpCase& one, const BackendMaker& make_backend) {
   TANDEM_RETURN_IF_ERROR(Plan(*backend, encode));
   backend->BeginEncode(EncodeMode::kCapture);
   encode(*backend, 0);
-  return backend->FinishCapture().status();
+  return backend->graphs()->Finish().status();
 }
 
 double FloorSeconds(const OpCase& one, const cuda::Ceilings& ceilings) {

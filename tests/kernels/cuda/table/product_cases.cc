@@ -41,7 +41,7 @@ OpCase MatMulCase(const std::string& what, Type type, uint32_t tokens, uint32_t 
       MatMulParams one = p;
       for (uint32_t i = 0; i < parts; ++i)
         one.projections[i].weight.data = MatrixOf(all, variant * parts + i);
-      backend.MatMul(one);
+      backend.Encode(one);
     };
   };
   return c;
@@ -101,7 +101,7 @@ OpCase ExpertCase(const TableSizes& s, Type type, uint32_t tokens, bool down) {
       ExpertMatMulParams one = p;
       for (uint32_t i = 0; i < parts; ++i)
         one.projections[i].weight.data = MatrixOf(all, (variant * parts + i) * s.experts);
-      backend.ExpertMatMul(one);
+      backend.Encode(one);
     };
   };
   return c;
@@ -139,7 +139,7 @@ OpCase HeadCase(const TableSizes& s, Type type, uint32_t tokens, bool transposed
     return [p, all](Backend& backend, size_t variant) {
       HeadMatMulParams one = p;
       one.weight.data = MatrixOf(all, variant);
-      backend.HeadMatMul(one);
+      backend.Encode(one);
     };
   };
   return c;

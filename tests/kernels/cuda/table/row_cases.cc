@@ -33,7 +33,7 @@ OpCase RmsNormCase(uint32_t rows, uint32_t dim) {
     // Nothing is added again and again, so that values stay what they are.
     auto* const nothing = m.Put(std::vector<float>(n));
     const RmsNormParams p{m.Floats(n), nothing, m.Floats(dim), kEpsilon, rows, dim, RoomFor(m, n)};
-    return [p](Backend& b) { b.RmsNorm(p); };
+    return [p](Backend& b) { b.Encode(p); };
   });
 }
 
@@ -43,7 +43,7 @@ OpCase LayerNormCase(uint32_t rows, uint32_t dim) {
     auto* const nothing = m.Put(std::vector<float>(n));
     const LayerNormParams p{m.Floats(n), nothing, m.Floats(dim), m.Floats(dim),
                             kEpsilon,    rows,    dim,           RoomFor(m, n)};
-    return [p](Backend& b) { b.LayerNorm(p); };
+    return [p](Backend& b) { b.Encode(p); };
   });
 }
 
@@ -75,7 +75,7 @@ OpCase RopeCase(const TableSizes& s, uint32_t rows) {
                              .kv_heads = s.kv_heads,
                              .head_dim = s.head_dim,
                              .value_dim = s.head_dim};
-                  return [p](Backend& b) { b.RopeWriteKv(p); };
+                  return [p](Backend& b) { b.Encode(p); };
                 });
 }
 
@@ -83,7 +83,7 @@ OpCase ActivateCase(Activation function, const std::string& name, uint32_t rows,
   return Simple("Activate " + name, Rows(rows, cols), 12.0 * rows * cols, [=](CaseMemory& m) {
     const size_t n = size_t{rows} * cols;
     const ActivateParams p{function, m.Floats(n), m.Floats(n), rows, cols, RoomFor(m, n)};
-    return [p](Backend& b) { b.Activate(p); };
+    return [p](Backend& b) { b.Encode(p); };
   });
 }
 
@@ -91,7 +91,7 @@ OpCase AddRowsCase(uint32_t rows, uint32_t dim) {
   return Simple("AddRows", Rows(rows, dim), 12.0 * rows * dim, [=](CaseMemory& m) {
     const size_t n = size_t{rows} * dim;
     const AddRowsParams p{m.Floats(n), m.Put(std::vector<float>(n)), m.Floats(rows), rows, dim};
-    return [p](Backend& b) { b.AddRows(p); };
+    return [p](Backend& b) { b.Encode(p); };
   });
 }
 
@@ -99,7 +99,7 @@ OpCase CopyRowsCase(uint32_t rows, uint32_t dim) {
   return Simple("CopyRows", Rows(rows, dim), 8.0 * rows * dim, [=](CaseMemory& m) {
     const CopyRowsParams p{m.Floats(size_t{rows} * 2 * dim), 2 * dim, rows, dim,
                            RoomFor(m, size_t{rows} * dim),   dim};
-    return [p](Backend& b) { b.CopyRows(p); };
+    return [p](Backend& b) { b.Encode(p); };
   });
 }
 
@@ -109,7 +109,7 @@ OpCase GatherRowsCase(uint32_t rows, uint32_t dim) {
     for (uint32_t i = 0; i < rows; ++i) from[i] = static_cast<int32_t>(2 * i);
     const GatherRowsParams p{m.Floats(size_t{rows} * 2 * dim), m.Put(from), rows, dim,
                              RoomFor(m, size_t{rows} * dim)};
-    return [p](Backend& b) { b.GatherRows(p); };
+    return [p](Backend& b) { b.Encode(p); };
   });
 }
 
@@ -127,7 +127,7 @@ OpCase RouteCase(const TableSizes& s, uint32_t tokens) {
                   const size_t chosen = size_t{tokens} * s.experts_chosen;
                   p.ids = static_cast<int32_t*>(m.Room(chosen * sizeof(int32_t)));
                   p.weights = RoomFor(m, chosen);
-                  return [p](Backend& b) { b.Route(p); };
+                  return [p](Backend& b) { b.Encode(p); };
                 });
 }
 
@@ -144,7 +144,7 @@ OpCase EmbedCase(const TableSizes& s, uint32_t tokens) {
                   p.table = m.Matrices(Type::kQ8_0, s.vocab, s.hidden, 1);
                   p.scale = 1;
                   p.out = RoomFor(m, size_t{tokens} * s.hidden);
-                  return [p](Backend& b) { b.Embed(p); };
+                  return [p](Backend& b) { b.Encode(p); };
                 });
 }
 

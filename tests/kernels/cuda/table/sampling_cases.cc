@@ -26,7 +26,7 @@ OpCase SampleCase(const TableSizes& s, const std::string& how, const SamplingRow
                          rows,
                          nullptr,
                          static_cast<int32_t*>(m.Room(rows * sizeof(int32_t)))};
-    return [p](Backend& b, size_t) { b.Sample(p); };
+    return [p](Backend& b, size_t) { b.Encode(p); };
   };
   return c;
 }
@@ -53,7 +53,7 @@ OpCase LogProbsCase(const TableSizes& s, uint32_t rows) {
     p.out_ids = static_cast<int32_t*>(m.Room(results * sizeof(int32_t)));
     p.out_logprobs = static_cast<float*>(m.Room(results * sizeof(float)));
     p.out_ranks = static_cast<int32_t*>(m.Room(results * sizeof(int32_t)));
-    return [p](Backend& b, size_t) { b.LogProbs(p); };
+    return [p](Backend& b, size_t) { b.Encode(p); };
   };
   return c;
 }
@@ -63,7 +63,7 @@ OpCase SoftCapCase(const TableSizes& s, uint32_t rows) {
   c.prepare = [=](CaseMemory& m, size_t) -> EncodeCase {
     const size_t count = size_t{rows} * s.vocab;
     const SoftCapParams p{m.Floats(count), count, 30.0f};
-    return [p](Backend& b, size_t) { b.SoftCap(p); };
+    return [p](Backend& b, size_t) { b.Encode(p); };
   };
   return c;
 }
@@ -78,7 +78,7 @@ OpCase UnshardCase(const TableSizes& s, uint32_t rows) {
     auto* const out = static_cast<float*>(m.Room(size_t{rows} * s.vocab * sizeof(float)));
     return [=](Backend& b, size_t) {
       const uint32_t starts[] = {0, half, s.vocab};
-      b.UnshardLogits({gathered, starts, 2, rows, half, out});
+      b.Encode(UnshardLogitsParams{gathered, starts, 2, rows, half, out});
     };
   };
   return c;

@@ -6,8 +6,8 @@
 // subject's values after each comparison, so that small differences never add up. Weights are
 // placed on both. Host work (collectives) runs once, on the subject's memory. Ops run when Wait is
 // called, one at a time: order and results are a backend's, speed is not.
-#ifndef TANDEM_KERNELS_CHECKING_CHECKING_BACKEND_H_
-#define TANDEM_KERNELS_CHECKING_CHECKING_BACKEND_H_
+#ifndef TANDEM_TESTS_KERNELS_CHECKING_CHECKING_BACKEND_H_
+#define TANDEM_TESTS_KERNELS_CHECKING_CHECKING_BACKEND_H_
 
 #include <memory>
 
@@ -30,4 +30,4 @@ std::unique_ptr<Backend> MakeCheckingBackend(std::unique_ptr<Backend> subject,
 
 }  // namespace tandem::kernels::checking
 
-#endif  // TANDEM_KERNELS_CHECKING_CHECKING_BACKEND_H_
+#endif  // TANDEM_TESTS_KERNELS_CHECKING_CHECKING_BACKEND_H_

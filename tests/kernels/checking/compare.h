@@ -1,6 +1,6 @@
 // Compares what two backends wrote to the same array.
-#ifndef TANDEM_KERNELS_CHECKING_COMPARE_H_
-#define TANDEM_KERNELS_CHECKING_COMPARE_H_
+#ifndef TANDEM_TESTS_KERNELS_CHECKING_COMPARE_H_
+#define TANDEM_TESTS_KERNELS_CHECKING_COMPARE_H_
 
 #include <cstddef>
 #include <vector>
@@ -43,4 +43,4 @@ absl::Status Compare(const Output& output, const std::vector<std::byte>& subject
 
 }  // namespace tandem::kernels::checking
 
-#endif  // TANDEM_KERNELS_CHECKING_COMPARE_H_
+#endif  // TANDEM_TESTS_KERNELS_CHECKING_COMPARE_H_

@@ -1,7 +1,7 @@
 // Mirror: for every buffer that the subject gave out, one of the same size on the judge, and the
 // way from one to the other.
-#ifndef TANDEM_KERNELS_CHECKING_MIRROR_H_
-#define TANDEM_KERNELS_CHECKING_MIRROR_H_
+#ifndef TANDEM_TESTS_KERNELS_CHECKING_MIRROR_H_
+#define TANDEM_TESTS_KERNELS_CHECKING_MIRROR_H_
 
 #include <cstddef>
 #include <map>
@@ -31,7 +31,7 @@ class Mirror {
   // the same for both.
   template <typename T>
   T* Judge(T* subject) const {
-    auto* const address = reinterpret_cast<const std::byte*>(subject);
+    auto* const address = static_cast<const std::byte*>(static_cast<const void*>(subject));
     auto it = pairs_.upper_bound(address);
     if (subject == nullptr || it == pairs_.begin()) return subject;
     const auto& [base, pair] = *--it;
@@ -66,4 +66,4 @@ class Mirror {
 
 }  // namespace tandem::kernels::checking
 
-#endif  // TANDEM_KERNELS_CHECKING_MIRROR_H_
+#endif  // TANDEM_TESTS_KERNELS_CHECKING_MIRROR_H_

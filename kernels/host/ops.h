@@ -1,0 +1,24 @@
+// Ops that all backends on the host have in common: copies, exact conversions, integers, and
+// arithmetic that a step never waits for. Each appends the entries of one op call.
+#ifndef TANDEM_KERNELS_HOST_OPS_H_
+#define TANDEM_KERNELS_HOST_OPS_H_
+
+#include "kernels/host/op_list.h"
+#include "kernels/ops.h"
+
+namespace tandem::kernels::host {
+
+void EncodeOp(OpList& list, const EmbedParams& params);
+void EncodeOp(OpList& list, const LayerNormParams& params);
+void EncodeOp(OpList& list, const RouteParams& params);
+void EncodeOp(OpList& list, const AddRowsParams& params);
+void EncodeOp(OpList& list, const CopyRowsParams& params);
+void EncodeOp(OpList& list, const SoftCapParams& params);
+void EncodeOp(OpList& list, const GatherRowsParams& params);
+void EncodeOp(OpList& list, const UnshardLogitsParams& params);
+void EncodeOp(OpList& list, const SampleParams& params);
+void EncodeOp(OpList& list, const LogProbsParams& params);
+
+}  // namespace tandem::kernels::host
+
+#endif  // TANDEM_KERNELS_HOST_OPS_H_

@@ -1,0 +1,37 @@
+// Activate: the activation function of a feed-forward block, with its gate.
+#ifndef TANDEM_KERNELS_OPS_ACTIVATE_H_
+#define TANDEM_KERNELS_OPS_ACTIVATE_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/ops/array.h"
+
+namespace tandem::kernels {
+
+// Activation functions: silu(x) = x sigmoid(x); GELU in its tanh form; and gpt-oss's gate, clamped:
+// with g = min(gate, 7) and u = up within +-7, g sigmoid(1.702 g) (u + 1).
+enum class Activation { kSilu, kGeluTanh, kClampedSwiGlu };
+
+// out = f(gate) * up, or f(gate) where up is null (not for kClampedSwiGlu); `out` may equal `gate`.
+struct ActivateParams {
+  static constexpr std::string_view kName = "Activate";
+
+  Activation function;
+  const float* gate;
+  const float* up;
+  uint32_t rows;
+  uint32_t cols;
+  float* out;
+
+  template <class Params, class Visit>
+  static void ForEachPointer(Params& p, Visit&& visit) {
+    visit("gate", p.gate, In(p.rows, p.cols));
+    visit("up", p.up, In(p.rows, p.cols).Optional());
+    visit("out", p.out, Out(p.rows, p.cols));
+  }
+};
+
+}  // namespace tandem::kernels
+
+#endif  // TANDEM_KERNELS_OPS_ACTIVATE_H_

@@ -1,0 +1,30 @@
+// A weight as ops read it.
+#ifndef TANDEM_KERNELS_OPS_WEIGHT_H_
+#define TANDEM_KERNELS_OPS_WEIGHT_H_
+
+#include <cstdint>
+
+#include "common/tensor/type.h"
+
+namespace tandem::kernels {
+
+// A weight as the backend holds it (Backend::PlaceWeight). On the CPU `data` points into the mapped
+// file. The matrix has `rows` x `cols` values; inputs cover only columns [col_begin, col_begin +
+// col_count): the rest belongs to another rank (a row-parallel cut inside a quantised block) and
+// counts as multiplied by zero.
+struct Weight {
+  tensor::Type type = tensor::Type::kF32;
+  const void* data = nullptr;
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+  uint64_t row_stride_bytes = 0;
+  uint32_t col_begin = 0;
+  uint32_t col_count = 0;
+  // More than one for experts: matrices of the same shape, one behind the other.
+  uint32_t count = 1;
+  uint64_t matrix_stride_bytes = 0;
+};
+
+}  // namespace tandem::kernels
+
+#endif  // TANDEM_KERNELS_OPS_WEIGHT_H_
