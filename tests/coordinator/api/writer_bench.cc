@@ -110,10 +110,12 @@ int RunClient(v1::Generation::Stub& stub, uint32_t number) {
 void BM_Writers(benchmark::State& state) {
   const auto num_streams = static_cast<uint32_t>(state.range(0));
   WriterTime time;
-  EngineLoop loop(BenchEngine(num_streams).Make(), nullptr);
+  const SimulatedEngine simulated = BenchEngine(num_streams);
+  EngineLoop loop(simulated.Make(), nullptr);
   TimedEngine engine(loop, time);
   ServingModel model = ServingModelForTest();
   model.max_model_len = kPrompt + kGenerate;
+  model.vocab_size = simulated.config.vocab_size;
   auto server = GrpcServer::Start("127.0.0.1:0", std::move(model), engine);
   if (!server.ok()) return state.SkipWithError(std::string(server.status().message()).c_str());
   const auto stub = v1::Generation::NewStub(
