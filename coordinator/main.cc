@@ -91,7 +91,7 @@ absl::Status Serve(const ServerOptions& options) {
   server->StopServing();
   engine.Shutdown();
   server->Shutdown(Deadline::After(patience));
-  workers->cluster->Shutdown("the coordinator exits", Deadline::After(patience));
+  workers->supervisor->Shutdown("the coordinator exits", Deadline::After(patience));
   return ended;
 }
 

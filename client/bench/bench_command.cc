@@ -47,7 +47,7 @@ absl::Status Bench(BenchOptions options) {
                      .decode = {}};
   const std::unique_ptr<coordinator::EngineCore> engine = workers.MakeCore();
   const absl::Status measured = MeasureAll(*engine, report);
-  workers.cluster->Shutdown("the benchmark is over", Deadline::After(kShutdownTimeout));
+  workers.supervisor->Shutdown("the benchmark is over", Deadline::After(kShutdownTimeout));
   TANDEM_RETURN_IF_ERROR(measured);
   std::cout << (options.json ? ToJson(report) + "\n" : FormatReport(report));
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -18,6 +19,8 @@ namespace {
 
 // How often waiting for workers looks after its processes.
 constexpr auto kPoll = std::chrono::milliseconds(50);
+// What a process that is killed needs to end, and its connection after it.
+constexpr auto kReplaceTimeout = std::chrono::seconds(5);
 
 std::string DrawToken() {
   std::random_device device;
@@ -48,20 +51,41 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterOptions& op
                                                                    .token = token,
                                                                    .size = options.size,
                                                                    .one_host = options.one_host}));
-  if (!options.external) TANDEM_RETURN_IF_ERROR(cluster->SpawnWorkers(options, token));
+  if (options.external) return cluster;
+  TANDEM_ASSIGN_OR_RETURN(cluster->token_fd_, AnonymousFile(token));
+  cluster->processes_.resize(static_cast<size_t>(options.size));
+  for (size_t rank = 0; rank < cluster->processes_.size(); ++rank) {
+    TANDEM_RETURN_IF_ERROR(cluster->Spawn(rank));
+  }
   return cluster;
 }
 
-absl::Status Cluster::SpawnWorkers(const ClusterOptions& options, const std::string& token) {
-  TANDEM_ASSIGN_OR_RETURN(token_fd_, AnonymousFile(token));
-  for (int rank = 0; rank < options.size; ++rank) {
-    TANDEM_ASSIGN_OR_RETURN(
-        std::unique_ptr<WorkerProcess> process,
-        WorkerProcess::Spawn({options.worker_binary, "--coordinator", service_->address(), "--rank",
-                              absl::StrCat(rank), "--token-file",
-                              absl::StrCat("/proc/self/fd/", token_fd_), "--parent-pid",
-                              absl::StrCat(getpid())}));
-    processes_.push_back(std::move(process));
+absl::Status Cluster::Spawn(size_t rank) {
+  TANDEM_ASSIGN_OR_RETURN(
+      processes_[rank],
+      spawner_.Spawn({options_.worker_binary, "--coordinator", service_->address(), "--rank",
+                      absl::StrCat(rank), "--token-file", absl::StrCat("/proc/self/fd/", token_fd_),
+                      "--parent-pid", absl::StrCat(getpid())}));
+  return absl::OkStatus();
+}
+
+absl::Status Cluster::Replace() {
+  for (size_t rank = 0; rank < connected_.size(); ++rank) {
+    absl::Status ended = connected_[rank]->status();
+    if (!processes_.empty() && !processes_[rank]->Poll().ok()) ended = processes_[rank]->Poll();
+    if (ended.ok()) continue;
+    TANDEM_LOG(kWarning) << "rank " << rank << ": " << ended.message()
+                         << (processes_.empty() ? ", waiting for another worker"
+                                                : ", starting it again");
+    if (!processes_.empty()) {
+      processes_[rank]->Kill(SIGKILL);
+      processes_[rank]->WaitExit(Deadline::After(kReplaceTimeout));
+    }
+    if (!service_->WaitReleased(static_cast<int>(rank), Deadline::After(kReplaceTimeout))) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("rank ", rank, " has ended, but not its control connection"));
+    }
+    if (!processes_.empty()) TANDEM_RETURN_IF_ERROR(Spawn(rank));
   }
   return absl::OkStatus();
 }
@@ -76,14 +100,17 @@ absl::Status Cluster::FirstEnded() const {
     absl::Status ended = processes_[rank]->Poll();
     if (!ended.ok()) return Annotate(ended, absl::StrCat("rank ", rank, " before it connected"));
   }
-  for (const auto& link : service_->links()) {
-    if (link != nullptr && !link->status().ok()) return link->status();
-  }
   return absl::OkStatus();
 }
 
 absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool()>& cancelled) {
-  while (!service_->WaitAll(Deadline::After(kPoll))) {
+  while (true) {
+    if (service_->WaitAll(Deadline::After(kPoll))) {
+      connected_ = service_->links();
+      if (std::find(connected_.begin(), connected_.end(), nullptr) == connected_.end()) {
+        return absl::OkStatus();
+      }
+    }
     TANDEM_RETURN_IF_ERROR(FirstEnded());
     if (cancelled && cancelled()) return absl::CancelledError("stopped while waiting for workers");
     if (deadline.Passed()) {
@@ -91,22 +118,20 @@ absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool(
                                                       absl::StrJoin(service_->Missing(), ", ")));
     }
   }
-  return absl::OkStatus();
 }
 
 std::vector<std::unique_ptr<WorkerClient>> Cluster::MakeClients() {
   std::vector<std::unique_ptr<WorkerClient>> clients;
-  const auto links = service_->links();
-  for (size_t rank = 0; rank < links.size(); ++rank) {
+  for (size_t rank = 0; rank < connected_.size(); ++rank) {
     clients.push_back(std::make_unique<ProcessWorkerClient>(
-        static_cast<int>(rank), links[rank], processes_.empty() ? nullptr : processes_[rank]));
+        static_cast<int>(rank), connected_[rank], processes_.empty() ? nullptr : processes_[rank]));
   }
   return clients;
 }
 
 std::vector<std::string> Cluster::HostIds() const {
   std::vector<std::string> hosts;
-  for (const auto& link : service_->links()) hosts.push_back(link->hello().host_id());
+  for (const auto& link : connected_) hosts.push_back(link->hello().host_id());
   return hosts;
 }
 
@@ -118,7 +143,7 @@ void Cluster::Shutdown(const std::string& reason, Deadline deadline) {
     if (link != nullptr) link->Send(message).IgnoreError();  // a lost worker needs no shutdown
   }
   for (const auto& process : processes_) {
-    if (process->WaitExit(deadline)) continue;
+    if (process == nullptr || process->WaitExit(deadline)) continue;
     TANDEM_LOG(kWarning) << "worker " << process->pid() << " does not exit, killing it";
     process->Kill(SIGKILL);
     process->WaitExit(Deadline::After(std::chrono::seconds(2)));

@@ -1,7 +1,7 @@
-// Cluster: brings N workers to the coordinator, by starting them or by waiting for them, and takes
-// them down again.
+// Cluster: brings N workers to the coordinator, by starting them or by waiting for them, replaces
+// those that ended, and takes them down again.
 //
-// One thread (main), which must live as long as the cluster: spawned workers die with it.
+// One thread at a time; which one does not matter to the workers (Spawner).
 #ifndef TANDEM_COORDINATOR_CLUSTER_CLUSTER_H_
 #define TANDEM_COORDINATOR_CLUSTER_CLUSTER_H_
 
@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
+#include "coordinator/cluster/spawner.h"
 #include "coordinator/cluster/worker_client.h"
 #include "coordinator/cluster/worker_process.h"
 #include "coordinator/cluster/worker_service.h"
@@ -21,7 +22,7 @@ namespace tandem::coordinator {
 
 struct ClusterOptions {
   int size = 1;
-  bool external = false;  // workers are started by somebody else and dial in
+  bool external = false;  // workers are started elsewhere and dial in
   std::string worker_listen = "127.0.0.1:0";
   std::string worker_token;   // empty: drawn (spawned workers only)
   std::string worker_binary;  // spawned workers: path of tandem_worker
@@ -37,6 +38,9 @@ class Cluster {
 
   // Where workers dial.
   const std::string& worker_address() const { return service_->address(); }
+  // Starts workers anew in place of those that ended or lost their connection, says so in the log,
+  // and frees their ranks; external ones are to dial in again. WaitConnected follows.
+  absl::Status Replace();
   // Waits for every rank's Hello. Errors name the ranks that are missing or how a spawned one
   // ended. `cancelled` is asked now and then (SIGTERM while waiting).
   absl::Status WaitConnected(Deadline deadline, const std::function<bool()>& cancelled);
@@ -52,12 +56,14 @@ class Cluster {
 
  private:
   Cluster() = default;
-  absl::Status SpawnWorkers(const ClusterOptions& options, const std::string& token);
+  absl::Status Spawn(size_t rank);
   absl::Status FirstEnded() const;
 
   ClusterOptions options_;
   std::unique_ptr<WorkerService> service_;
+  Spawner spawner_;                                        // outlives the processes
   std::vector<std::shared_ptr<WorkerProcess>> processes_;  // empty with external workers
+  std::vector<std::shared_ptr<WorkerLink>> connected_;     // by the last WaitConnected
   int token_fd_ = -1;  // what spawned workers read their token from
 };
 

@@ -180,11 +180,15 @@ absl::Status ProcessWorkerClient::Submit(std::span<const uint8_t> frame, Deadlin
 }
 
 absl::StatusOr<step::StepResult> ProcessWorkerClient::Collect(Deadline deadline) {
-  absl::StatusOr<transport::Frame> frame = channel_->Get()->Receive(deadline);
-  if (!frame.ok()) return Explain(frame.status());
-  absl::StatusOr<step::StepResult> result = step::DecodeResult(*frame);
-  if (!result.ok()) return Explain(result.status());
-  return result;
+  while (true) {
+    absl::StatusOr<transport::Frame> frame = channel_->Get()->Receive(deadline);
+    if (!frame.ok()) return Explain(frame.status());
+    absl::StatusOr<step::StepResult> result = step::DecodeResult(*frame);
+    if (!result.ok()) return Explain(result.status());
+    // A control stream outlives epochs: what was in flight in an earlier one may come late.
+    if (result->epoch < epoch_) continue;
+    return result;
+  }
 }
 
 absl::Status ProcessWorkerClient::Health() const {

@@ -20,8 +20,8 @@ namespace tandem::coordinator {
 class WorkerProcess {
  public:
   // Starts `argv[0]` (a path) with the environment of this process. The worker is told our pid by
-  // its flags and dies with us. Spawn from a thread that lives as long as the workers shall: the
-  // kernel ties their death to that thread.
+  // its flags and dies with us. Called on the Spawner's thread: the kernel ties
+  // the worker's death to it.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Spawn(const std::vector<std::string>& argv);
   ~WorkerProcess();
 

@@ -59,6 +59,7 @@ class WorkerService::Impl::Stream
     writer_->Detach();
     if (link_ != nullptr) {
       link_->CloseFromStream(absl::UnavailableError("control connection lost"));
+      service_->Release(link_);
     }
     delete this;
   }
@@ -116,11 +117,16 @@ class WorkerService::Impl::Stream
 
   // The first message. False when the worker is turned away.
   bool Greet() {
-    int rank = 0;
+    std::shared_ptr<WorkerLink> link;
     absl::Status admitted =
-        incoming_.has_hello()
-            ? service_->Admit(incoming_.hello(), &rank)
-            : absl::InvalidArgumentError("the first message of a worker must be Hello");
+        absl::InvalidArgumentError("the first message of a worker must be Hello");
+    if (incoming_.has_hello()) {
+      link = std::make_shared<WorkerLink>(std::move(*incoming_.mutable_hello()),
+                                          [writer = writer_](v1::CoordinatorMessage message) {
+                                            return writer->Send(std::move(message));
+                                          });
+      admitted = service_->Admit(link);
+    }
     if (!admitted.ok()) {
       v1::CoordinatorMessage refusal;
       refusal.mutable_refused()->set_reason(std::string(admitted.message()));
@@ -128,11 +134,7 @@ class WorkerService::Impl::Stream
       writer_->Finish(grpc::Status::OK);
       return false;
     }
-    std::shared_ptr<Writer> writer = writer_;
-    link_ = std::make_shared<WorkerLink>(
-        std::move(*incoming_.mutable_hello()),
-        [writer](v1::CoordinatorMessage message) { return writer->Send(std::move(message)); });
-    service_->Register(rank, link_);
+    link_ = std::move(link);
     return true;
   }
 
@@ -181,9 +183,7 @@ grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* WorkerServic
 }
 
 WorkerService::WorkerService(Options options)
-    : options_(std::move(options)),
-      links_(static_cast<size_t>(options_.size)),
-      taken_(static_cast<size_t>(options_.size)) {}
+    : options_(std::move(options)), links_(static_cast<size_t>(options_.size)) {}
 
 WorkerService::~WorkerService() {
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
@@ -210,8 +210,7 @@ absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Option
   return service;
 }
 
-absl::Status WorkerService::Admit(const v1::Hello& hello, int* rank) {
-  MutexLock lock(mutex_);
+absl::Status WorkerService::Check(const v1::Hello& hello) const {
   if (hello.protocol_version() != step::kWorkerProtocolVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("worker speaks protocol version ", hello.protocol_version(),
@@ -220,43 +219,55 @@ absl::Status WorkerService::Admit(const v1::Hello& hello, int* rank) {
   if (hello.token() != options_.token) {
     return absl::PermissionDeniedError("worker token does not match");
   }
-  if (options_.one_host && !host_id_.empty() && hello.host_id() != host_id_) {
+  const auto elsewhere = [&](const auto& link) {
+    return link != nullptr && link->hello().host_id() != hello.host_id();
+  };
+  if (options_.one_host && std::any_of(links_.begin(), links_.end(), elsewhere)) {
     return absl::FailedPreconditionError(
         "workers must share one host (but with --device cuda and --step-transport grpc): this "
-        "one's "
-        "host id differs");
+        "one's host id differs");
   }
-  int wanted = hello.has_rank() ? hello.rank() : 0;
-  if (!hello.has_rank()) {
-    while (wanted < options_.size && taken_[static_cast<size_t>(wanted)]) ++wanted;
-  }
-  if (wanted < 0 || wanted >= options_.size) {
-    return absl::OutOfRangeError(absl::StrCat("no free rank: tensor parallel size is ",
-                                              options_.size, ", worker wants ",
-                                              hello.has_rank() ? absl::StrCat(wanted) : "any"));
-  }
-  if (taken_[static_cast<size_t>(wanted)]) {
-    return absl::AlreadyExistsError(absl::StrCat("rank ", wanted, " is taken"));
-  }
-  taken_[static_cast<size_t>(wanted)] = true;
-  host_id_ = hello.host_id();
-  *rank = wanted;
   return absl::OkStatus();
 }
 
-void WorkerService::Register(int rank, std::shared_ptr<WorkerLink> link) {
+absl::Status WorkerService::Admit(const std::shared_ptr<WorkerLink>& link) {
   const v1::Hello& hello = link->hello();
+  MutexLock lock(mutex_);
+  if (absl::Status status = Check(hello); !status.ok()) return status;
+  int rank = hello.has_rank() ? hello.rank() : 0;
+  if (!hello.has_rank()) {
+    while (rank < options_.size && links_[static_cast<size_t>(rank)] != nullptr) ++rank;
+  }
+  if (rank < 0 || rank >= options_.size) {
+    return absl::OutOfRangeError(absl::StrCat("no free rank: tensor parallel size is ",
+                                              options_.size, ", worker wants ",
+                                              hello.has_rank() ? absl::StrCat(rank) : "any"));
+  }
+  if (links_[static_cast<size_t>(rank)] != nullptr) {
+    return absl::AlreadyExistsError(absl::StrCat("rank ", rank, " is taken"));
+  }
+  links_[static_cast<size_t>(rank)] = link;
   TANDEM_LOG(kInfo) << "rank " << rank << " connected: pid " << hello.pid() << ", "
                     << hello.device() << ", build " << hello.build();
   if (hello.build() != BuildVersion()) {
     TANDEM_LOG(kWarning) << "rank " << rank << " is build " << hello.build()
                          << ", the coordinator is build " << BuildVersion();
   }
-  {
-    MutexLock lock(mutex_);
-    links_[static_cast<size_t>(rank)] = std::move(link);
-  }
   changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+void WorkerService::Release(const std::shared_ptr<WorkerLink>& link) {
+  MutexLock lock(mutex_);
+  std::replace(links_.begin(), links_.end(), link, std::shared_ptr<WorkerLink>());
+  changed_.NotifyAll();
+}
+
+bool WorkerService::WaitReleased(int rank, Deadline deadline) {
+  MutexLock lock(mutex_);
+  return changed_.Wait(lock, deadline, [&]() TANDEM_REQUIRES(mutex_) {
+    return links_[static_cast<size_t>(rank)] == nullptr;
+  });
 }
 
 bool WorkerService::WaitAll(Deadline poll) {

@@ -26,7 +26,7 @@ class WorkerService {
     std::string listen = "127.0.0.1:0";  // loopback only, until TLS exists
     std::string token;                   // what every Hello must carry
     int size = 1;
-    bool one_host = true;  // workers share memory, so that all must be of the first one's host
+    bool one_host = true;  // workers share memory, so that all must be of one host
   };
 
   // INVALID_ARGUMENT for an address that is not loopback, UNAVAILABLE when it can't be bound.
@@ -37,31 +37,33 @@ class WorkerService {
   const std::string& address() const { return address_; }
   RendezvousRegistry& rendezvous() { return rendezvous_; }
 
-  // Waits until every rank has said Hello, a poll at least every `poll` so that the caller may look
-  // after its processes: returns true when all are there, false when `poll` passed.
+  // Waits until a worker is connected for every rank: false when `poll` passed, so that the caller
+  // may look after its processes.
   bool WaitAll(Deadline poll);
-  // The ranks that have not said Hello yet.
+  // The ranks that no worker is connected for.
   std::vector<int> Missing() const;
-  // One link per rank. REQUIRES: WaitAll returned true.
+  // One per rank; null where no worker is connected.
   std::vector<std::shared_ptr<WorkerLink>> links() const;
+  // Waits until the rank is free for another worker: its stream has ended. False at the deadline.
+  bool WaitReleased(int rank, Deadline deadline);
 
  private:
   class Impl;  // the gRPC service
 
   explicit WorkerService(Options options);
-  // Takes a place for the worker, or says why not. On success *rank is set.
-  absl::Status Admit(const v1::Hello& hello, int* rank);
-  void Register(int rank, std::shared_ptr<WorkerLink> link);
+  // Gives the worker its rank, or says why not.
+  absl::Status Admit(const std::shared_ptr<WorkerLink>& link);
+  // What a Hello must say.
+  absl::Status Check(const v1::Hello& hello) const TANDEM_REQUIRES(mutex_);
+  // The worker's stream has ended: its rank is free again.
+  void Release(const std::shared_ptr<WorkerLink>& link);
 
   const Options options_;
   std::string address_;
   RendezvousRegistry rendezvous_;
   mutable Mutex mutex_;
   CondVar changed_;
-  // Null until connected.
-  std::vector<std::shared_ptr<WorkerLink>> links_ TANDEM_GUARDED_BY(mutex_);
-  std::vector<bool> taken_ TANDEM_GUARDED_BY(mutex_);
-  std::string host_id_ TANDEM_GUARDED_BY(mutex_);  // of the first worker
+  std::vector<std::shared_ptr<WorkerLink>> links_ TANDEM_GUARDED_BY(mutex_);  // as links()
   std::unique_ptr<Impl> impl_;
   std::unique_ptr<grpc::Server> server_;
 };

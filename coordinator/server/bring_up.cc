@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/base/host.h"
-#include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/token_file.h"
 #include "common/kv/kv_shape.h"
@@ -28,7 +27,6 @@ constexpr uint64_t kDefaultKvBytes = 4ull << 30;
 // The engine waits a little longer than a worker does, so that the worker's own error, which says
 // more, comes first.
 constexpr auto kCollectGrace = std::chrono::seconds(1);
-constexpr Epoch kFirstEpoch{1};
 // What a StepResult may take: tokens and timings need kilobytes, a scored prompt token up to 264
 // bytes; room for tests that ask for logits of a small vocabulary.
 constexpr uint64_t kMaxResultBytes = 8 << 20;
@@ -62,12 +60,12 @@ int ThreadsPerWorker(const WorkerOptions& options) {
 
 std::vector<WorkerConfig> MakeConfigs(const WorkerOptions& options, const ModelFile& model,
                                       uint32_t max_model_len, int threads,
-                                      const std::vector<uint64_t>& kv_bytes,
+                                      const std::vector<uint64_t>& kv_bytes, Epoch epoch,
                                       const std::vector<int>& local_ranks) {
   std::vector<WorkerConfig> configs;
   for (int rank = 0; rank < options.tensor_parallel_size; ++rank) {
     WorkerConfig config;
-    config.epoch = kFirstEpoch;
+    config.epoch = epoch;
     config.rank = rank;
     config.size = options.tensor_parallel_size;
     config.model_path = model.path;
@@ -98,7 +96,8 @@ std::vector<WorkerConfig> MakeConfigs(const WorkerOptions& options, const ModelF
 }
 
 EngineConfig MakeEngineConfig(const WorkerOptions& options, const model::ModelSpec& spec,
-                              uint32_t max_model_len, const std::vector<uint32_t>& num_blocks) {
+                              uint32_t max_model_len, Epoch epoch,
+                              const std::vector<uint32_t>& num_blocks) {
   EngineConfig config;
   config.scheduler.max_num_seqs = options.max_num_seqs;
   config.scheduler.max_num_batched_tokens = options.max_num_batched_tokens;
@@ -116,7 +115,7 @@ EngineConfig MakeEngineConfig(const WorkerOptions& options, const model::ModelSp
         {.num_blocks = num_blocks[group], .window_tokens = spec.kv_groups[group].window_tokens});
   }
   config.vocab_size = spec.vocab_size;
-  config.epoch = kFirstEpoch;
+  config.epoch = epoch;
   config.max_queued_requests = options.max_queued_requests;
   config.max_result_bytes = kMaxResultBytes;
   config.step_timeout =
@@ -231,23 +230,23 @@ absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& m
                             ReadTokenFile("--worker-token-file", options.worker_token_file));
   }
 
-  const auto deadline = Deadline::After(
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.load_timeout_s)));
   Workers workers;
   workers.threads_per_worker = ThreadsPerWorker(options);
-  TANDEM_ASSIGN_OR_RETURN(workers.cluster, Cluster::Start(cluster_options));
-  workers.cluster->SetEpoch(kFirstEpoch);
-  if (cluster_options.external) {
-    TANDEM_LOG(kInfo) << "waiting for workers on " << workers.cluster->worker_address();
-  }
-  TANDEM_RETURN_IF_ERROR(workers.cluster->WaitConnected(deadline, cancelled));
-  workers.group = std::make_unique<WorkerGroup>(workers.cluster->MakeClients());
+  const auto make_configs = [=, threads = workers.threads_per_worker](
+                                Epoch epoch, const std::vector<std::string>& host_ids) {
+    return MakeConfigs(options, model, max_model_len, threads, kv_bytes, epoch,
+                       LocalRanks(host_ids));
+  };
   TANDEM_ASSIGN_OR_RETURN(
-      const std::vector<uint32_t> num_blocks,
-      workers.group->Bring(MakeConfigs(options, model, max_model_len, workers.threads_per_worker,
-                                       kv_bytes, LocalRanks(workers.cluster->HostIds())),
-                           deadline));
-  workers.engine = MakeEngineConfig(options, model.spec, max_model_len, num_blocks);
+      workers.supervisor,
+      Supervisor::Start({.cluster = cluster_options,
+                         .make_configs = make_configs,
+                         .load_timeout = std::chrono::duration_cast<Duration>(
+                             std::chrono::duration<double>(options.load_timeout_s))}));
+  TANDEM_ASSIGN_OR_RETURN(ReadyWorkers ready, workers.supervisor->Bring(cancelled));
+  workers.group = std::move(ready.group);
+  workers.engine =
+      MakeEngineConfig(options, model.spec, max_model_len, ready.epoch, ready.num_blocks);
   TANDEM_RETURN_IF_ERROR(workers.engine.Validate());
   return workers;
 }

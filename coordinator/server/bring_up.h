@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "coordinator/cluster/cluster.h"
 #include "coordinator/cluster/worker_group.h"
 #include "coordinator/engine/engine_config.h"
 #include "coordinator/engine/engine_core.h"
 #include "coordinator/server/model_file.h"
 #include "coordinator/server/options.h"
+#include "coordinator/supervisor/supervisor.h"
 
 namespace tandem::coordinator {
 
-// Workers that are ready for steps. The cluster outlives the group: members are destroyed in
+// Workers that are ready for steps. The supervisor outlives the group: members are destroyed in
 // reverse order.
 struct Workers {
-  std::unique_ptr<Cluster> cluster;
+  std::unique_ptr<Supervisor> supervisor;
   std::unique_ptr<WorkerGroup> group;
   EngineConfig engine;  // limits that the workers agreed on
   int threads_per_worker = 0;
@@ -31,8 +31,7 @@ struct Workers {
   std::unique_ptr<EngineCore> MakeCore();
 };
 
-// The main thread: spawned workers die with it. Errors are one line for the operator. `cancelled`
-// is asked while waiting.
+// Errors are one line for the operator. `cancelled` is asked while waiting.
 absl::StatusOr<Workers> BringUp(const WorkerOptions& options, const ModelFile& model,
                                 const std::function<bool()>& cancelled);
 

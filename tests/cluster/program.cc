@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "common/base/check.h"
 
@@ -168,11 +170,14 @@ bool IsRunning(pid_t pid) {
 }
 
 std::vector<pid_t> ChildrenOf(pid_t pid) {
-  // Spawned by the main thread, as the coordinator spawns its workers.
-  const std::string id = std::to_string(pid);
-  std::ifstream file("/proc/" + id + "/task/" + id + "/children");
+  // Children belong to the thread that started them.
+  const std::string threads = "/proc/" + std::to_string(pid) + "/task";
   std::vector<pid_t> children;
-  for (pid_t child = 0; file >> child;) children.push_back(child);
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator(threads, error)) {
+    std::ifstream file(thread.path() / "children");
+    for (pid_t child = 0; file >> child;) children.push_back(child);
+  }
   return children;
 }
 

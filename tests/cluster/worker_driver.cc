@@ -34,6 +34,17 @@ absl::StatusOr<std::unique_ptr<WorkerDriver>> WorkerDriver::Start(
   return std::unique_ptr<WorkerDriver>(new WorkerDriver(std::move(workers), options.block_size));
 }
 
+absl::Status WorkerDriver::BringAgain() {
+  workers_.group = nullptr;
+  TANDEM_ASSIGN_OR_RETURN(coordinator::ReadyWorkers ready,
+                          workers_.supervisor->Bring([] { return false; }));
+  workers_.group = std::move(ready.group);
+  workers_.engine.epoch = ready.epoch;
+  last_step_ = 0;
+  Reset();
+  return absl::OkStatus();
+}
+
 void WorkerDriver::Reset() { context_len_ = 0; }
 
 // Blocks from the last one of the group down, over and over where a window needs only some of them.

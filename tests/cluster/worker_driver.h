@@ -22,6 +22,8 @@ class WorkerDriver {
   static absl::StatusOr<std::unique_ptr<WorkerDriver>> Start(
       const coordinator::WorkerOptions& options);
 
+  // The next epoch, over the workers that live and others in place of those that ended.
+  absl::Status BringAgain();
   // Forgets the sequence; the next one begins at position 0.
   void Reset();
   // Feeds `tokens` in chunks of at most `chunk`; returns the logits of the positions in `wanted`,

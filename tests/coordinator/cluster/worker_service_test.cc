@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "worker/life/control_stream.h"
 
@@ -52,6 +53,26 @@ TEST_F(WorkerServiceTest, OthersMayBeOfSeveral) {
   const auto first = Dial(0, "a");
   const auto second = Dial(1, "b");
   EXPECT_TRUE(service_->WaitAll(Deadline::After(kPatience)));
+}
+
+TEST_F(WorkerServiceTest, ARankIsFreeAgainWhenItsWorkerHasEnded) {
+  StartService(/*one_host=*/true);
+  auto first = Dial(0, "a");
+  const auto second = Dial(1, "a");
+  ASSERT_TRUE(service_->WaitAll(Deadline::After(kPatience)));
+  const auto lost = service_->links()[0];
+  const auto taken = Dial(0, "a")->NextCommand(Deadline::After(kPatience));
+  ASSERT_TRUE(taken.has_value());
+  EXPECT_NE(std::get<worker::StopCommand>(*taken).reason.message().find("rank 0 is taken"),
+            absl::string_view::npos);
+
+  first = nullptr;
+  ASSERT_TRUE(service_->WaitReleased(0, Deadline::After(kPatience)));
+  EXPECT_FALSE(lost->status().ok());
+  EXPECT_EQ(service_->Missing(), std::vector<int>{0});
+  const auto again = Dial(0, "a");
+  ASSERT_TRUE(service_->WaitAll(Deadline::After(kPatience)));
+  EXPECT_TRUE(service_->links()[0]->status().ok());
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+#include "coordinator/supervisor/supervisor.h"
+
+#include <utility>
+
+#include "common/base/log.h"
+#include "common/base/status.h"
+
+namespace tandem::coordinator {
+
+absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Start(SupervisorOptions options) {
+  std::unique_ptr<Supervisor> supervisor(new Supervisor(std::move(options)));
+  TANDEM_ASSIGN_OR_RETURN(supervisor->cluster_, Cluster::Start(supervisor->options_.cluster));
+  return supervisor;
+}
+
+absl::StatusOr<ReadyWorkers> Supervisor::Bring(const std::function<bool()>& cancelled) {
+  const auto deadline = Deadline::After(options_.load_timeout);
+  ReadyWorkers ready;
+  ready.epoch = Epoch{++epoch_.value};
+  cluster_->SetEpoch(ready.epoch);
+  TANDEM_RETURN_IF_ERROR(cluster_->Replace());
+  if (options_.cluster.external) {
+    TANDEM_LOG(kInfo) << "waiting for workers on " << cluster_->worker_address();
+  }
+  TANDEM_RETURN_IF_ERROR(cluster_->WaitConnected(deadline, cancelled));
+  ready.group = std::make_unique<WorkerGroup>(cluster_->MakeClients());
+  TANDEM_ASSIGN_OR_RETURN(
+      ready.num_blocks,
+      ready.group->Bring(options_.make_configs(ready.epoch, cluster_->HostIds()), deadline));
+  return ready;
+}
+
+}  // namespace tandem::coordinator

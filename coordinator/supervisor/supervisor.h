@@ -1,0 +1,66 @@
+// Supervisor: owns the workers' life: their configuration, their processes and the epoch. Every
+// Bring is a new epoch, over workers that live on (they keep their weights) and over those that are
+// started in place of ended ones.
+//
+// One thread at a time; any may call.
+#ifndef TANDEM_COORDINATOR_SUPERVISOR_SUPERVISOR_H_
+#define TANDEM_COORDINATOR_SUPERVISOR_SUPERVISOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "coordinator/cluster/cluster.h"
+#include "coordinator/cluster/worker_client.h"
+#include "coordinator/cluster/worker_group.h"
+
+namespace tandem::coordinator {
+
+// What each rank is told in an epoch, in rank order; `host_ids` says where each runs.
+using MakeWorkerConfigs =
+    std::function<std::vector<WorkerConfig>(Epoch epoch, const std::vector<std::string>& host_ids)>;
+
+struct SupervisorOptions {
+  ClusterOptions cluster;
+  MakeWorkerConfigs make_configs;
+  Duration load_timeout = std::chrono::seconds(600);  // of a Bring
+};
+
+// Workers that are ready for the steps of one epoch.
+struct ReadyWorkers {
+  Epoch epoch;
+  std::unique_ptr<WorkerGroup> group;
+  std::vector<uint32_t> num_blocks;  // per KV group: the minimum over ranks
+};
+
+class Supervisor {
+ public:
+  // Opens the worker port and starts the workers.
+  static absl::StatusOr<std::unique_ptr<Supervisor>> Start(SupervisorOptions options);
+
+  // Ready workers of the next epoch. REQUIRES: the group of the epoch before is gone. Errors are
+  // one line for the operator and name the rank; `cancelled` is asked while waiting. After an error
+  // the next Bring may succeed.
+  absl::StatusOr<ReadyWorkers> Bring(const std::function<bool()>& cancelled);
+
+  // Asks every worker to exit, waits, kills what is left.
+  void Shutdown(const std::string& reason, Deadline deadline) {
+    cluster_->Shutdown(reason, deadline);
+  }
+
+ private:
+  explicit Supervisor(SupervisorOptions options) : options_(std::move(options)) {}
+
+  const SupervisorOptions options_;
+  std::unique_ptr<Cluster> cluster_;
+  Epoch epoch_;  // of the last Bring
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_SUPERVISOR_SUPERVISOR_H_
