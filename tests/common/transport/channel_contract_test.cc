@@ -1,9 +1,9 @@
 #include "tests/contract/channel_contract.h"
 
-#include "common/transport/in_process_channel.h"
 #include "common/transport/queue_channel.h"
 #include "common/transport/shm_channel.h"
 #include "gtest/gtest.h"
+#include "tests/common/transport/in_process_channel.h"
 
 namespace tandem::transport {
 namespace {

@@ -1,7 +1,7 @@
 #include <thread>
 
-#include "common/transport/memory_rendezvous.h"
 #include "gtest/gtest.h"
+#include "tests/common/transport/memory_rendezvous.h"
 
 namespace tandem::transport {
 namespace {

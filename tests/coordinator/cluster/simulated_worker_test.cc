@@ -1,5 +1,5 @@
 // The simulated worker is what the engine's tests stand on, so it must notice what they look for.
-#include "coordinator/cluster/simulated_worker.h"
+#include "tests/coordinator/cluster/simulated_worker.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/cluster/simulated_worker.h"
+#include "tests/coordinator/cluster/simulated_worker.h"
 
 namespace tandem::coordinator {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "coordinator/cluster/simulated_worker.h"
 #include "coordinator/engine/engine_core.h"
+#include "tests/coordinator/cluster/simulated_worker.h"
 
 namespace tandem::coordinator {
 

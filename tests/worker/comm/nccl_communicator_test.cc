@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "common/transport/memory_rendezvous.h"
+#include "tests/common/transport/memory_rendezvous.h"
 
 namespace tandem::worker {
 namespace {

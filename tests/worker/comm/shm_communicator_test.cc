@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/transport/memory_rendezvous.h"
 #include "gtest/gtest.h"
+#include "tests/common/transport/memory_rendezvous.h"
 #include "tests/contract/host_streams.h"
 #include "tests/contract/run_ranks.h"
 #include "worker/comm/open_communicator.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/transport/memory_rendezvous.h"
+#include "tests/common/transport/memory_rendezvous.h"
 #include "worker/life/epoch_fence.h"
 
 namespace tandem::worker {

@@ -2,8 +2,8 @@
 // depends on the token, its position and, through the block table, on every number before it; the
 // next token is a hash of what the last token reads. So a wrong block table, a stale prefix hit, a
 // bad slot or a window that is off by one changes the tokens. Pure functions.
-#ifndef TANDEM_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_
-#define TANDEM_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_
+#ifndef TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_
+#define TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_
 
 #include <cstdint>
 #include <vector>
@@ -40,4 +40,4 @@ uint64_t SimulatedKv(uint64_t context, TokenId token, uint32_t position, size_t 
 
 }  // namespace tandem::coordinator
 
-#endif  // TANDEM_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_
+#endif  // TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_

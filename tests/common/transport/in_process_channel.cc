@@ -1,4 +1,4 @@
-#include "common/transport/in_process_channel.h"
+#include "tests/common/transport/in_process_channel.h"
 
 #include "common/base/status.h"
 #include "common/base/step_guard.h"

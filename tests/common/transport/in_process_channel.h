@@ -1,7 +1,7 @@
 // A channel between two threads of one process: tests, and ranks that live in the coordinator's own
 // process.
-#ifndef TANDEM_COMMON_TRANSPORT_IN_PROCESS_CHANNEL_H_
-#define TANDEM_COMMON_TRANSPORT_IN_PROCESS_CHANNEL_H_
+#ifndef TANDEM_TESTS_COMMON_TRANSPORT_IN_PROCESS_CHANNEL_H_
+#define TANDEM_TESTS_COMMON_TRANSPORT_IN_PROCESS_CHANNEL_H_
 
 #include <cstddef>
 #include <memory>
@@ -18,4 +18,4 @@ std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> MakeInProcessChann
 
 }  // namespace tandem::transport
 
-#endif  // TANDEM_COMMON_TRANSPORT_IN_PROCESS_CHANNEL_H_
+#endif  // TANDEM_TESTS_COMMON_TRANSPORT_IN_PROCESS_CHANNEL_H_

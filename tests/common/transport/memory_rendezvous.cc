@@ -1,4 +1,4 @@
-#include "common/transport/memory_rendezvous.h"
+#include "tests/common/transport/memory_rendezvous.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/base/step_guard.h"

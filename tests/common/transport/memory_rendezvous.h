@@ -1,7 +1,7 @@
 // A rendezvous inside one process: tests, and the store behind the coordinator's registry. One
 // object is one epoch.
-#ifndef TANDEM_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_
-#define TANDEM_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_
+#ifndef TANDEM_TESTS_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_
+#define TANDEM_TESTS_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_
 
 #include <map>
 #include <string>
@@ -24,4 +24,4 @@ class MemoryRendezvous : public Rendezvous {
 
 }  // namespace tandem::transport
 
-#endif  // TANDEM_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_
+#endif  // TANDEM_TESTS_COMMON_TRANSPORT_MEMORY_RENDEZVOUS_H_

@@ -1,4 +1,4 @@
-#include "coordinator/cluster/simulated_worker.h"
+#include "tests/coordinator/cluster/simulated_worker.h"
 
 #include <memory>
 #include <utility>

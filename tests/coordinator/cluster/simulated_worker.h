@@ -2,8 +2,8 @@
 // validates every frame as a real worker does, keeps simulated KV pages, and computes
 // SimulatedModel in Collect (so that Submit costs what sending costs). Faults are scripted by step
 // number. Single-threaded, except Abort and Kill.
-#ifndef TANDEM_COORDINATOR_CLUSTER_SIMULATED_WORKER_H_
-#define TANDEM_COORDINATOR_CLUSTER_SIMULATED_WORKER_H_
+#ifndef TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_WORKER_H_
+#define TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_WORKER_H_
 
 #include <atomic>
 #include <condition_variable>
@@ -17,8 +17,8 @@
 
 #include "common/step/block_tables.h"
 #include "common/step/descriptor.h"
-#include "coordinator/cluster/simulated_model.h"
 #include "coordinator/cluster/worker_client.h"
+#include "tests/coordinator/cluster/simulated_model.h"
 
 namespace tandem::coordinator {
 
@@ -99,4 +99,4 @@ std::vector<std::unique_ptr<WorkerClient>> MakeSimulatedWorkers(
 
 }  // namespace tandem::coordinator
 
-#endif  // TANDEM_COORDINATOR_CLUSTER_SIMULATED_WORKER_H_
+#endif  // TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_WORKER_H_

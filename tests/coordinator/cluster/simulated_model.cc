@@ -1,4 +1,4 @@
-#include "coordinator/cluster/simulated_model.h"
+#include "tests/coordinator/cluster/simulated_model.h"
 
 #include <algorithm>
 #include <cmath>
