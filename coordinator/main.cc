@@ -19,7 +19,7 @@ namespace tandem::coordinator {
 namespace {
 
 constexpr auto kShutdownTimeout = std::chrono::seconds(5);
-// After a loss nobody is waited for: what does not exit at once is killed.
+// After a loss there is no waiting: what does not exit at once is killed.
 constexpr auto kLossTimeout = std::chrono::milliseconds(500);
 
 // What the main thread waits for after start: a signal, or the loss of a worker.

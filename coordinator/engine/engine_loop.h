@@ -42,8 +42,7 @@ class EngineLoop final : public EngineHandle {
 
   static constexpr size_t kNumWriters = 2;
 
-  // Starts the threads. Workers that were spawned here die with the thread that spawned them, which
-  // is not this one.
+  // Starts the threads.
   EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, size_t num_writers = kNumWriters);
   ~EngineLoop() override;  // Shutdown
 
