@@ -12,6 +12,8 @@
 
 namespace tandem::client {
 
+inline constexpr char kDefaultServer[] = "127.0.0.1:50051";
+
 // Connects when first used. INVALID_ARGUMENT when `server` is not HOST:PORT. Answers may have any
 // size, and an address that refuses is tried again within a second.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& server);

@@ -1,6 +1,5 @@
 #include "client/generate_command.h"
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -79,34 +78,36 @@ absl::Status Generate(const GenerateOptions& options) {
 
 }  // namespace
 
-void AddGenerateCommand(CLI::App& app, Action& action) {
+void AddGenerateCommand(cli::Command& program) {
   auto options = std::make_shared<GenerateOptions>();
-  CLI::App* command = app.add_subcommand("generate", "continue one prompt or many");
-  command->add_option("--server", options->server, "HOST:PORT")->capture_default_str();
-  CLI::Option_group* prompts = command->add_option_group("prompt", "exactly one of");
-  prompts->add_option("--prompt", options->prompt, "the text to continue");
-  prompts->add_option("--prompt-token-ids", options->prompt_token_ids, "the same as ids: 1,2,3")
-      ->delimiter(',');
-  prompts->add_option("--prompts-file", options->prompts_file,
-                      "JSON lines, each with `prompt` or `prompt_token_ids` and any sampling\n"
-                      "field, which goes before the flag; -: stdin");
-  prompts->require_option(1);
-  AddSamplingFlags(*command, options->sampling);
-  command->add_option("--timeout", options->timeout, "for each answer, such as 30s or 5m")
-      ->capture_default_str();
-  command->add_flag("--json", options->json,
-                    "one object per answer and line, in input order: text, token_ids,\n"
-                    "finish_reason, usage; error where it failed; logprobs and\n"
-                    "prompt_logprobs where they were asked for");
-  command->add_flag("--usage", options->usage, "say on stderr how many tokens came, and how fast");
-  command->footer(
+  cli::Command& command = program.AddCommand(
+      "generate", "continue one prompt or many",
       "Examples:\n"
       "  tandem generate --prompt 'Once upon a time' --max-tokens 64\n"
       "  tandem generate --prompt 'Q: 1 + 1? A:' --temperature 0 --stop '.' --stop 'Q:' --json\n"
       "  tandem generate --prompt-token-ids 1,15043 --max-tokens 8 --ignore-eos\n"
       "  echo '{\"prompt\": \"Hello\", \"seed\": 7, \"stop\": [\"!\"]}' |\n"
       "      tandem generate --prompts-file - --max-tokens 16 --json");
-  command->callback([options, &action] { action = [options] { return Generate(*options); }; });
+  command.Add({options->server, {.flag = "--server", .help = "HOST:PORT"}});
+  command.Add({options->prompt, {.flag = "--prompt", .help = "the text to continue"}});
+  command.Add({options->prompt_token_ids,
+               {.flag = "--prompt-token-ids", .help = "the same as ids: 1,2,3"}});
+  command.Add({options->prompts_file,
+               {.flag = "--prompts-file",
+                .help = "JSON lines, each with `prompt` or `prompt_token_ids` and any sampling\n"
+                        "field, which goes before the flag; -: stdin"}});
+  command.RequireOneOf({"--prompt", "--prompt-token-ids", "--prompts-file"});
+  AddSamplingFlags(command, options->sampling);
+  command.Add(
+      {options->timeout, {.flag = "--timeout", .help = "for each answer, such as 30s or 5m"}});
+  command.Add({options->json,
+               {.flag = "--json",
+                .help = "one object per answer and line, in input order: text, token_ids,\n"
+                        "finish_reason, usage; error where it failed; logprobs and\n"
+                        "prompt_logprobs where they were asked for"}});
+  command.Add({options->usage,
+               {.flag = "--usage", .help = "say on stderr how many tokens came, and how fast"}});
+  command.OnRun([options] { return Generate(*options); });
 }
 
 }  // namespace tandem::client

@@ -2,15 +2,11 @@
 #ifndef TANDEM_CLIENT_GENERATE_COMMAND_H_
 #define TANDEM_CLIENT_GENERATE_COMMAND_H_
 
-#include "client/command.h"
-
-namespace CLI {
-class App;
-}
+#include "common/cli/command.h"
 
 namespace tandem::client {
 
-void AddGenerateCommand(CLI::App& app, Action& action);
+void AddGenerateCommand(cli::Command& program);
 
 }  // namespace tandem::client
 

@@ -2,15 +2,11 @@
 #ifndef TANDEM_CLIENT_INFO_COMMAND_H_
 #define TANDEM_CLIENT_INFO_COMMAND_H_
 
-#include "client/command.h"
-
-namespace CLI {
-class App;
-}
+#include "common/cli/command.h"
 
 namespace tandem::client {
 
-void AddInfoCommand(CLI::App& app, Action& action);
+void AddInfoCommand(cli::Command& program);
 
 }  // namespace tandem::client
 

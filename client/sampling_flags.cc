@@ -1,30 +1,39 @@
 #include "client/sampling_flags.h"
 
-#include <CLI/CLI.hpp>
-
 namespace tandem::client {
 
-void AddSamplingFlags(CLI::App& app, SamplingFlags& flags) {
-  app.add_option("--max-tokens", flags.max_tokens,
-                 "most tokens of the answer (default: to the end of the context)");
-  app.add_option("--min-tokens", flags.min_tokens, "no end before so many tokens (default: 0)");
-  app.add_option("--temperature", flags.temperature, "0: always the likeliest token (default: 1)");
-  app.add_option("--top-p", flags.top_p,
-                 "likeliest tokens up to this mass, in (0, 1] (default: 1)");
-  app.add_option("--top-k", flags.top_k, "so many likeliest tokens; 0: all (default: 0)");
-  app.add_option("--min-p", flags.min_p,
-                 "tokens at least so likely, relative to the likeliest (default: 0)");
-  app.add_option("--seed", flags.seed, "the same seed gives the same answer (default: drawn)");
-  app.add_option("--stop", flags.stop, "ends the answer before this text; may be repeated")
-      ->allow_extra_args(false);
-  app.add_option("--logprobs", flags.logprobs,
-                 "log-probabilities of every token of the answer and of the likeliest N\n"
-                 "there, 0 to 20; shown by --json");
-  app.add_option("--prompt-logprobs", flags.prompt_logprobs, "the same for the prompt's tokens");
-  app.add_flag("--ignore-eos", flags.ignore_eos, "go on after an end-of-generation token");
-  app.add_flag("--no-special", flags.no_special, "no BOS before a text prompt");
-  app.add_flag("--parse-special", flags.parse_special,
-               "control tokens written in a text prompt are those tokens");
+void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
+  command.Add({flags.max_tokens,
+               {.flag = "--max-tokens",
+                .help = "most tokens of the answer (default: to the end of the context)"}});
+  command.Add({flags.min_tokens,
+               {.flag = "--min-tokens", .help = "no end before so many tokens (default: 0)"}});
+  command.Add({flags.temperature,
+               {.flag = "--temperature", .help = "0: always the likeliest token (default: 1)"}});
+  command.Add(
+      {flags.top_p,
+       {.flag = "--top-p", .help = "likeliest tokens up to this mass, in (0, 1] (default: 1)"}});
+  command.Add(
+      {flags.top_k, {.flag = "--top-k", .help = "so many likeliest tokens; 0: all (default: 0)"}});
+  command.Add({flags.min_p,
+               {.flag = "--min-p",
+                .help = "tokens at least so likely, relative to the likeliest (default: 0)"}});
+  command.Add({flags.seed,
+               {.flag = "--seed", .help = "the same seed gives the same answer (default: drawn)"}});
+  command.Add({flags.stop,
+               {.flag = "--stop", .help = "ends the answer before this text; may be repeated"}});
+  command.Add({flags.logprobs,
+               {.flag = "--logprobs",
+                .help = "log-probabilities of every token of the answer and of the likeliest N\n"
+                        "there, 0 to 20; shown by --json"}});
+  command.Add({flags.prompt_logprobs,
+               {.flag = "--prompt-logprobs", .help = "the same for the prompt's tokens"}});
+  command.Add({flags.ignore_eos,
+               {.flag = "--ignore-eos", .help = "go on after an end-of-generation token"}});
+  command.Add({flags.no_special, {.flag = "--no-special", .help = "no BOS before a text prompt"}});
+  command.Add({flags.parse_special,
+               {.flag = "--parse-special",
+                .help = "control tokens written in a text prompt are those tokens"}});
 }
 
 v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {

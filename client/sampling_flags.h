@@ -7,11 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/cli/command.h"
 #include "proto/tandem/v1/generation.pb.h"
-
-namespace CLI {
-class App;
-}
 
 namespace tandem::client {
 
@@ -33,7 +30,7 @@ struct SamplingFlags {
 };
 
 // `flags` must outlive the parse.
-void AddSamplingFlags(CLI::App& app, SamplingFlags& flags);
+void AddSamplingFlags(cli::Command& command, SamplingFlags& flags);
 
 // A request without a prompt.
 v1::GenerateRequest MakeRequest(const SamplingFlags& flags);

@@ -1,6 +1,5 @@
 #include "client/stats_command.h"
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -39,16 +38,15 @@ absl::Status Stats(const StatsOptions& options) {
 
 }  // namespace
 
-void AddStatsCommand(CLI::App& app, Action& action) {
+void AddStatsCommand(cli::Command& program) {
   auto options = std::make_shared<StatsOptions>();
-  CLI::App* command = app.add_subcommand("stats", "a server's blocks, requests and steps");
-  command->add_option("--server", options->server, "HOST:PORT")->capture_default_str();
-  command->add_flag("--json", options->json, "for programs");
-  command->footer(
-      "Examples:\n"
-      "  tandem stats --server 127.0.0.1:50051\n"
-      "  tandem stats --json | jq .blocks_free");
-  command->callback([options, &action] { action = [options] { return Stats(*options); }; });
+  cli::Command& command = program.AddCommand("stats", "a server's blocks, requests and steps",
+                                             "Examples:\n"
+                                             "  tandem stats --server 127.0.0.1:50051\n"
+                                             "  tandem stats --json | jq .blocks_free");
+  command.Add({options->server, {.flag = "--server", .help = "HOST:PORT"}});
+  command.Add({options->json, {.flag = "--json", .help = "for programs"}});
+  command.OnRun([options] { return Stats(*options); });
 }
 
 }  // namespace tandem::client

@@ -1,6 +1,5 @@
 #include "client/tokenize_command.h"
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -55,21 +54,24 @@ absl::Status Tokenize(const TokenizeOptions& options) {
 
 }  // namespace
 
-void AddTokenizeCommand(CLI::App& app, Action& action) {
+void AddTokenizeCommand(cli::Command& program) {
   auto options = std::make_shared<TokenizeOptions>();
-  CLI::App* command =
-      app.add_subcommand("tokenize", "stdin to token ids on stdout, separated by spaces");
-  command->add_option("--model,-m", options->model, "GGUF file; a vocabulary alone is enough")
-      ->required();
-  command->add_flag("--no-special", options->no_special, "no BOS or EOS around the text");
-  command->add_flag("--parse-special", options->parse_special,
-                    "control tokens written in the text are those tokens");
-  command->add_flag("--lines", options->lines, "every line is a text of its own");
-  command->footer(
-      "Examples:\n"
-      "  printf 'Hello world' | tandem tokenize --model models/demo.gguf\n"
-      "  tandem tokenize --model vocab.gguf --no-special --lines < words.txt");
-  command->callback([options, &action] { action = [options] { return Tokenize(*options); }; });
+  cli::Command& command =
+      program.AddCommand("tokenize", "stdin to token ids on stdout, separated by spaces",
+                         "Examples:\n"
+                         "  printf 'Hello world' | tandem tokenize --model models/demo.gguf\n"
+                         "  tandem tokenize --model vocab.gguf --no-special --lines < words.txt");
+  command.Add({options->model,
+               {.flag = "--model,-m",
+                .help = "GGUF file; a vocabulary alone is enough",
+                .required = true}});
+  command.Add(
+      {options->no_special, {.flag = "--no-special", .help = "no BOS or EOS around the text"}});
+  command.Add(
+      {options->parse_special,
+       {.flag = "--parse-special", .help = "control tokens written in the text are those tokens"}});
+  command.Add({options->lines, {.flag = "--lines", .help = "every line is a text of its own"}});
+  command.OnRun([options] { return Tokenize(*options); });
 }
 
 }  // namespace tandem::client

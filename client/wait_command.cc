@@ -1,6 +1,5 @@
 #include "client/wait_command.h"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
@@ -24,16 +23,15 @@ absl::Status Wait(const WaitOptions& options) {
 
 }  // namespace
 
-void AddWaitCommand(CLI::App& app, Action& action) {
+void AddWaitCommand(cli::Command& program) {
   auto options = std::make_shared<WaitOptions>();
-  CLI::App* command = app.add_subcommand("wait", "until a server serves, by its health service");
-  command->add_option("--server", options->server, "HOST:PORT")->capture_default_str();
-  command->add_option("--timeout", options->timeout, "such as 500ms, 60s or 5m")
-      ->capture_default_str();
-  command->footer(
-      "Examples:\n"
-      "  tandem wait --server 127.0.0.1:50051 --timeout 60s && echo it serves");
-  command->callback([options, &action] { action = [options] { return Wait(*options); }; });
+  cli::Command& command =
+      program.AddCommand("wait", "until a server serves, by its health service",
+                         "Examples:\n"
+                         "  tandem wait --server 127.0.0.1:50051 --timeout 60s && echo it serves");
+  command.Add({options->server, {.flag = "--server", .help = "HOST:PORT"}});
+  command.Add({options->timeout, {.flag = "--timeout", .help = "such as 500ms, 60s or 5m"}});
+  command.OnRun([options] { return Wait(*options); });
 }
 
 }  // namespace tandem::client

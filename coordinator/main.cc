@@ -1,5 +1,4 @@
 // tandem_coordinator: serves a model over gRPC with one worker process per rank.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <mutex>
 #include <string>
@@ -8,11 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/cli/command.h"
+#include "common/config/server_config.h"
 #include "coordinator/api/grpc/grpc_server.h"
 #include "coordinator/engine/engine_loop.h"
 #include "coordinator/server/bring_up.h"
 #include "coordinator/server/model_file.h"
-#include "coordinator/server/options.h"
 #include "coordinator/server/stop_signal.h"
 
 namespace tandem::coordinator {
@@ -48,32 +48,31 @@ class Ending {
 };
 
 ServingModel MakeServingModel(const ModelFile& model, const Workers& workers,
-                              const WorkerOptions& options,
                               std::shared_ptr<const tokenizer::Tokenizer> tokenizer) {
   return {.name = model.spec.name,
           .architecture = model.spec.architecture,
           .quantization = model.spec.quantization,
-          .max_model_len = workers.max_model_len(),
+          .max_model_len = workers.usable_model_len(),
           .vocab_size = model.spec.vocab_size,
-          .tensor_parallel_size = options.tensor_parallel_size,
+          .tensor_parallel_size = workers.size,
           .tokenizer = std::move(tokenizer)};
 }
 
-std::string ReadyLine(const std::string& address, const ModelFile& model, const Workers& workers,
-                      const WorkerOptions& options) {
+std::string ReadyLine(const std::string& address, const ModelFile& model, const Workers& workers) {
   return absl::StrCat("ready: listening on ", address, ", model ",
                       model.spec.name.empty() ? model.path : model.spec.name, " (",
-                      model.spec.architecture, ", ", model.spec.quantization, "), ",
-                      options.tensor_parallel_size, " rank(s) of ", workers.threads_per_worker,
-                      " thread(s) on ", options.device, ", ", workers.engine.kv_cache.Text());
+                      model.spec.architecture, ", ", model.spec.quantization, "), ", workers.size,
+                      " rank(s) of ", workers.config.device.threads, " thread(s) on ",
+                      config::NameOf(workers.config.device.device), ", ",
+                      workers.engine.kv_cache.Text());
 }
 
-absl::Status Serve(const ServerOptions& options) {
-  TANDEM_RETURN_IF_ERROR(Validate(options.worker));
-  TANDEM_ASSIGN_OR_RETURN(const ModelFile model, OpenModelFile(options.worker));
-  TANDEM_ASSIGN_OR_RETURN(auto tokenizer, OpenTokenizer(options.worker.model));
+absl::Status Serve(const config::ServerConfig& config) {
+  TANDEM_RETURN_IF_ERROR(config::Validate(config));
+  TANDEM_ASSIGN_OR_RETURN(const ModelFile model, OpenModelFile(config.worker.model));
+  TANDEM_ASSIGN_OR_RETURN(auto tokenizer, OpenTokenizer(model.path));
   StopSignal signal;
-  absl::StatusOr<Workers> workers = BringUp(options.worker, model, [&] { return signal.raised(); });
+  absl::StatusOr<Workers> workers = BringUp(config, model, [&] { return signal.raised(); });
   if (absl::IsCancelled(workers.status())) return absl::OkStatus();
   if (!workers.ok()) return workers.status();
 
@@ -81,10 +80,9 @@ absl::Status Serve(const ServerOptions& options) {
   EngineLoop engine(workers->MakeCore(), [&](const absl::Status& status) { ending.Lost(status); });
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<GrpcServer> server,
-      GrpcServer::Start(options.listen,
-                        MakeServingModel(model, *workers, options.worker, std::move(tokenizer)),
+      GrpcServer::Start(config.listen, MakeServingModel(model, *workers, std::move(tokenizer)),
                         engine));
-  std::cout << ReadyLine(server->address(), model, *workers, options.worker) << std::endl;
+  std::cout << ReadyLine(server->address(), model, *workers) << std::endl;
   const absl::Status ended = ending.Wait();
   TANDEM_LOG(kInfo) << (ended.ok() ? "shutting down" : "a worker is lost, exiting");
   const Duration patience = ended.ok() ? Duration(kShutdownTimeout) : Duration(kLossTimeout);
@@ -99,19 +97,18 @@ absl::Status Serve(const ServerOptions& options) {
 }  // namespace tandem::coordinator
 
 int main(int argc, char** argv) {
-  tandem::coordinator::ServerOptions options;
-  CLI::App app{"tandem_coordinator: serves a GGUF model over gRPC, one worker process per rank."};
-  app.footer(
+  tandem::config::ServerConfig config;
+  tandem::config::FieldList fields;
+  config.ForEach(fields);
+  tandem::cli::Command command(
+      "tandem_coordinator",
+      "tandem_coordinator: serves a GGUF model over gRPC, one worker process per rank.",
       "Examples:\n"
       "  tandem_coordinator --model models/demo.gguf\n"
       "  tandem_coordinator --model big.gguf --tensor-parallel-size 2 --max-num-seqs 64\n"
       "  tandem_coordinator --model m.gguf --workers external --worker-listen 127.0.0.1:50052 \\\n"
       "      --worker-token-file token\n");
-  tandem::coordinator::AddServerFlags(app, options);
-  CLI11_PARSE(app, argc, argv);
-
-  const absl::Status status = tandem::coordinator::Serve(options);
-  if (status.ok()) return 0;
-  std::cerr << "tandem_coordinator: " << status.message() << "\n";
-  return 1;
+  command.Add(fields);
+  command.OnRun([&] { return tandem::coordinator::Serve(config); });
+  return command.Main(argc, argv);
 }

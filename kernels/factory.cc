@@ -29,32 +29,31 @@ DeviceMaker& CudaMaker() {
 
 void RegisterCuda(DeviceMaker maker) { CudaMaker() = std::move(maker); }
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const BackendOptions& options) {
-  if (options.device == "cuda") {
-    if (CudaMaker() != nullptr) return CudaMaker()(options);
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const config::DeviceConfig& config,
+                                                     int device_index) {
+  if (config.device == config::Device::kCuda) {
+    if (CudaMaker() != nullptr) return CudaMaker()(device_index);
     return absl::UnavailableError("device 'cuda': this program was built without CUDA");
   }
-  if (options.device != "cpu") {
+  if (config.threads < 1 || config.threads > kMaxThreads) {
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown device '", options.device, "'; known: cpu, cuda"));
+        absl::StrCat("threads per worker must be 1 to ", kMaxThreads, ", not ", config.threads));
   }
-  if (options.threads < 1 || options.threads > kMaxThreads) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("threads per worker must be 1 to ", kMaxThreads, ", not ", options.threads));
+  const auto threads = static_cast<uint32_t>(config.threads);
+  switch (config.cpu_kernels) {
+    case config::CpuKernels::kAvx2:
+      return MakeCpu(cpu::Isa::kAvx2, threads);
+    case config::CpuKernels::kAvx512:
+      return MakeCpu(cpu::Isa::kAvx512, threads);
+    case config::CpuKernels::kAuto:
+      for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2}) {
+        if (cpu::MissingInstructions(isa).empty()) return MakeCpu(isa, threads);
+      }
+      break;
+    case config::CpuKernels::kReference:
+      break;
   }
-  const auto threads = static_cast<uint32_t>(options.threads);
-  const std::string& kernels = options.cpu_kernels;
-  if (kernels == "reference") return reference::MakeReferenceBackend(threads);
-  if (kernels == "avx2") return MakeCpu(cpu::Isa::kAvx2, threads);
-  if (kernels == "avx512") return MakeCpu(cpu::Isa::kAvx512, threads);
-  if (kernels == "auto") {
-    for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2}) {
-      if (cpu::MissingInstructions(isa).empty()) return MakeCpu(isa, threads);
-    }
-    return reference::MakeReferenceBackend(threads);
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown cpu kernels '", kernels, "'; known: auto, reference, avx2, avx512"));
+  return reference::MakeReferenceBackend(threads);
 }
 
 }  // namespace tandem::kernels

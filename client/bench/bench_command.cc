@@ -1,6 +1,5 @@
 #include "client/bench/bench_command.h"
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -35,14 +34,14 @@ absl::Status MeasureAll(coordinator::EngineCore& engine, BenchReport& report) {
 
 absl::Status Bench(BenchOptions options) {
   TANDEM_ASSIGN_OR_RETURN(const coordinator::ModelFile model,
-                          coordinator::OpenModelFile(options.worker));
+                          coordinator::OpenModelFile(options.server.worker.model));
   TANDEM_RETURN_IF_ERROR(FitLimits(model.spec.context_length, options));
   TANDEM_ASSIGN_OR_RETURN(coordinator::Workers workers,
-                          coordinator::BringUp(options.worker, model, [] { return false; }));
+                          coordinator::BringUp(options.server, model, [] { return false; }));
   BenchReport report{.options = options,
                      .architecture = model.spec.architecture,
                      .quantization = model.spec.quantization,
-                     .threads_per_worker = workers.threads_per_worker,
+                     .threads_per_worker = workers.config.device.threads,
                      .prefill = {},
                      .decode = {}};
   const std::unique_ptr<coordinator::EngineCore> engine = workers.MakeCore();
@@ -53,52 +52,12 @@ absl::Status Bench(BenchOptions options) {
   return absl::OkStatus();
 }
 
-void AddFlags(CLI::App& command, BenchOptions& options) {
-  coordinator::WorkerOptions& worker = options.worker;
-  command.add_option("--model,-m", worker.model, "GGUF file")->required();
-  command.add_option("--device", worker.device, "cpu or cuda")->capture_default_str();
-  command
-      .add_option("--gpu-memory-utilization", worker.gpu_memory_utilization,
-                  "cuda: the part of a GPU's memory that a worker may plan with")
-      ->capture_default_str();
-  command.add_flag("--enforce-eager", worker.enforce_eager, "cuda: no graphs");
-  command.add_option("--cpu-kernels", worker.cpu_kernels, "auto, reference, avx2 or avx512")
-      ->capture_default_str();
-  command
-      .add_option("--tensor-parallel-size,--tp", worker.tensor_parallel_size, "worker processes")
-      ->capture_default_str();
-  command.add_option("--threads-per-worker", worker.threads_per_worker, "0: cores / ranks")
-      ->capture_default_str();
-  command.add_option("--prefill", options.prefill, "tokens of a prompt; 0: not measured")
-      ->capture_default_str();
-  command.add_option("--decode", options.decode, "tokens that a sequence decodes; 0: not measured")
-      ->capture_default_str();
-  command.add_option("--batch", options.batches, "sequences that decode together")
-      ->delimiter(',')
-      ->capture_default_str();
-  command.add_option("--repetitions,-r", options.repetitions, "the median counts, after a warm-up")
-      ->capture_default_str();
-  command.add_option("--block-size", worker.block_size, "tokens of a KV block")
-      ->capture_default_str();
-  command.add_option("--kv-cache-type", worker.kv_cache_type, "f32, f16, bf16 or q8_0")
-      ->capture_default_str();
-  command.add_option("--step-transport", worker.step_transport, "shm or grpc")
-      ->capture_default_str();
-  command.add_option("--step-timeout", worker.step_timeout_s, "seconds that a step may take")
-      ->capture_default_str();
-  command.add_option("--worker-binary", worker.worker_binary,
-                     "path of tandem_worker (default: beside this program)");
-  command.add_flag("--json", options.json, "for programs");
-}
-
 }  // namespace
 
-void AddBenchCommand(CLI::App& app, Action& action) {
+void AddBenchCommand(cli::Command& program) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = app.add_subcommand(
-      "bench", "prefill and decode speed through real workers, without a server");
-  AddFlags(*command, *options);
-  command->footer(
+  cli::Command& command = program.AddCommand(
+      "bench", "prefill and decode speed through real workers, without a server",
       "Prefill is a prompt in one step; decode is the tokens of all sequences over the time of "
       "the\n"
       "steps that only decode, with a short context. Token ids are random, sampling is greedy, "
@@ -108,7 +67,11 @@ void AddBenchCommand(CLI::App& app, Action& action) {
       "  tandem bench --model models/demo.gguf --device cpu --threads-per-worker 2\n"
       "  tandem bench --model m.gguf --tensor-parallel-size 2 --threads-per-worker 1 \\\n"
       "      --prefill 512 --decode 32 --batch 1,4,8,16,32 --json");
-  command->callback([options, &action] { action = [options] { return Bench(*options); }; });
+  config::FieldList fields;
+  options->ForEach(fields);
+  options->server.ForEach(fields);
+  command.Add(fields, {std::begin(kNotOfBench), std::end(kNotOfBench)});
+  command.OnRun([options] { return Bench(*options); });
 }
 
 }  // namespace tandem::client

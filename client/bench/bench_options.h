@@ -3,10 +3,11 @@
 #define TANDEM_CLIENT_BENCH_BENCH_OPTIONS_H_
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "coordinator/server/options.h"
+#include "common/config/server_config.h"
 
 namespace tandem::client {
 
@@ -14,15 +15,42 @@ namespace tandem::client {
 inline constexpr uint32_t kDecodeContext = 8;
 
 struct BenchOptions {
-  coordinator::WorkerOptions worker;
-  uint32_t prefill = 512;  // tokens of the prompt; 0: not measured
-  uint32_t decode = 32;    // tokens of each sequence; 0: not measured
+  config::ServerConfig server;
+  uint32_t prefill = 512;
+  uint32_t decode = 32;
   std::vector<uint32_t> batches = {1, 4, 8, 16, 32};
   uint32_t repetitions = 3;
   bool json = false;
+
+  void ForEach(config::FieldList& visit) {
+    visit.BeginSection("Measurements");
+    visit(prefill, {.flag = "--prefill",
+                    .help = "tokens of a prompt; 0: not measured",
+                    .least = 0,
+                    .most = 1 << 20});
+    visit(decode, {.flag = "--decode",
+                   .help = "tokens that a sequence decodes; 0: not measured",
+                   .least = 0,
+                   .most = 1 << 20});
+    visit(batches,
+          {.flag = "--batch", .help = "sequences that decode together", .least = 1, .most = 4096});
+    visit(repetitions, {.flag = "--repetitions,-r",
+                        .help = "the median counts, after a warm-up",
+                        .least = 1,
+                        .most = 1000});
+    visit(json, {.flag = "--json", .help = "for programs"});
+  }
 };
 
-// Sets the limits of `options.worker` to just what the measurements need, without the prefix cache.
+// What FitLimits sets, and what a benchmark has no use for.
+inline constexpr std::string_view kNotOfBench[] = {
+    "--max-model-len",          "--max-num-seqs",
+    "--max-num-batched-tokens", "--num-kv-blocks",
+    "--kv-cache-memory",        "--chunked-prefill-size",
+    "--scheduling-policy",      "--max-queued-requests",
+    "--enable-prefix-caching",  "--listen"};
+
+// Sets the limits of `options.server` to just what the measurements need, without the prefix cache.
 // INVALID_ARGUMENT, in words of the flags, for sizes that make no sense or exceed `context_length`.
 absl::Status FitLimits(uint32_t context_length, BenchOptions& options);
 

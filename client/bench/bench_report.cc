@@ -37,13 +37,14 @@ std::string Row(const std::string& what, const Measurement& measurement) {
 }  // namespace
 
 std::string FormatReport(const BenchReport& report) {
-  const coordinator::WorkerOptions& worker = report.options.worker;
+  const config::WorkerConfig& worker = report.options.server.worker;
+  const int32_t ranks = report.options.server.cluster.tensor_parallel_size;
   std::string text = absl::StrFormat(
       "%s: %s, %s\n%d rank(s) of %d thread(s) on %s, kernels %s, KV cache %s; "
       "median of %u repetition(s)\n",
-      worker.model, report.architecture, report.quantization, worker.tensor_parallel_size,
-      report.threads_per_worker, worker.device, worker.cpu_kernels, worker.kv_cache_type,
-      report.options.repetitions);
+      worker.model.path, report.architecture, report.quantization, ranks, report.threads_per_worker,
+      config::NameOf(worker.device.device), config::NameOf(worker.device.cpu_kernels),
+      config::NameOf(worker.cache.kv_cache_type), report.options.repetitions);
   if (report.prefill) {
     absl::StrAppend(&text, Row(absl::StrCat("prefill ", report.options.prefill), *report.prefill));
   }
@@ -54,16 +55,17 @@ std::string FormatReport(const BenchReport& report) {
 }
 
 std::string ToJson(const BenchReport& report) {
-  const coordinator::WorkerOptions& worker = report.options.worker;
+  const config::WorkerConfig& worker = report.options.server.worker;
+  const int32_t ranks = report.options.server.cluster.tensor_parallel_size;
   Json json;
-  json["model"] = worker.model;
+  json["model"] = worker.model.path;
   json["architecture"] = report.architecture;
   json["quantization"] = report.quantization;
-  json["device"] = worker.device;
-  json["cpu_kernels"] = worker.cpu_kernels;
-  json["kv_cache_type"] = worker.kv_cache_type;
-  json["step_transport"] = worker.step_transport;
-  json["tensor_parallel_size"] = worker.tensor_parallel_size;
+  json["device"] = config::NameOf(worker.device.device);
+  json["cpu_kernels"] = config::NameOf(worker.device.cpu_kernels);
+  json["kv_cache_type"] = config::NameOf(worker.cache.kv_cache_type);
+  json["step_transport"] = config::NameOf(worker.transport.step_transport);
+  json["tensor_parallel_size"] = ranks;
   json["threads_per_worker"] = report.threads_per_worker;
   json["prefill"] = report.options.prefill;
   json["decode"] = report.options.decode;

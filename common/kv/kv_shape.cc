@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/checked_size.h"
+#include "common/kv/blocks.h"
 #include "common/model/human_bytes.h"
 #include "common/model/kv_bytes.h"
 
@@ -14,37 +15,37 @@ namespace {
 // Of a prefix that was given back, as much stays as the sequences need.
 constexpr uint64_t kRoomForHits = 2;
 
-uint64_t CeilDiv(uint64_t a, uint64_t b) { return a / b + (a % b != 0); }
-
 // A sequence that computes c tokens touches W - 1 + c of them in a row, which begin anywhere in a
 // block: at most ceil((W - 1) / b) + 1 + ceil((c - 1) / b) blocks of b. Over all sequences of a
 // step the last terms come to no more than one each and ceil(T / b).
-uint64_t MostWindowedBlocks(uint32_t window_tokens, const KvLimits& limits) {
-  const uint64_t block = limits.block_tokens;
-  const uint64_t seqs = limits.max_num_seqs;
-  const uint64_t windows = seqs * (CeilDiv(uint64_t{window_tokens} - 1, block) + 2) +
-                           CeilDiv(limits.max_num_batched_tokens, block);
-  return kRoomForHits * std::min(windows, seqs * CeilDiv(limits.max_model_len, block));
+uint64_t MostWindowedBlocks(uint32_t window_tokens, const config::WorkerConfig& config) {
+  const uint32_t block = config.cache.block_size;
+  const uint64_t seqs = config.limits.max_num_seqs;
+  const uint64_t windows = seqs * (BlocksFor(uint64_t{window_tokens} - 1, block) + 2) +
+                           BlocksFor(config.limits.max_num_batched_tokens, block);
+  const uint64_t most = seqs * BlocksFor(config.model.spec.max_model_len, block);
+  return kRoomForHits * std::min(windows, most);
 }
 
 }  // namespace
 
-uint64_t MostAddressableBlocks(uint32_t block_tokens) {
-  return static_cast<uint64_t>(std::numeric_limits<int32_t>::max()) / block_tokens;
+uint64_t MostAddressableBlocks(uint32_t block_size) {
+  return static_cast<uint64_t>(std::numeric_limits<int32_t>::max()) / block_size;
 }
 
-KvShape MakeKvShape(const model::ModelSpec& spec, const model::ShardPlan& plan, tensor::Type type,
-                    const KvLimits& limits) {
+KvShape MakeKvShape(const model::ModelSpec& spec, const model::ShardPlan& plan,
+                    const config::WorkerConfig& config) {
   KvShape shape;
-  shape.block_tokens = limits.block_tokens;
-  const uint64_t addressable = MostAddressableBlocks(limits.block_tokens);
+  shape.block_size = config.cache.block_size;
+  const uint64_t addressable = MostAddressableBlocks(shape.block_size);
   for (const model::KvGroupSpec& group : spec.kv_groups) {
     const uint64_t most =
-        group.window_tokens == 0 ? addressable : MostWindowedBlocks(group.window_tokens, limits);
-    shape.groups.push_back({.window_tokens = group.window_tokens,
-                            .bytes_per_block = model::KvBytesPerToken(spec, plan, group, type) *
-                                               uint64_t{limits.block_tokens},
-                            .most_blocks = std::min(most, addressable)});
+        group.window_tokens == 0 ? addressable : MostWindowedBlocks(group.window_tokens, config);
+    shape.groups.push_back(
+        {.window_tokens = group.window_tokens,
+         .bytes_per_block = model::KvBytesPerToken(spec, plan, group, config.cache.kv_cache_type) *
+                            uint64_t{shape.block_size},
+         .most_blocks = std::min(most, addressable)});
   }
   return shape;
 }
@@ -70,7 +71,7 @@ std::string KvShape::Text(uint64_t n) const {
   const std::vector<uint32_t> blocks = NumBlocks(n);
   for (size_t i = 0; i < groups.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : "; ", blocks[i]);
-    if (i == 0) absl::StrAppend(&text, " blocks of ", block_tokens, " tokens");
+    if (i == 0) absl::StrAppend(&text, " blocks of ", block_size, " tokens");
     if (groups[i].window_tokens > 0) {
       absl::StrAppend(&text, " for a window of ", groups[i].window_tokens, " tokens");
     }

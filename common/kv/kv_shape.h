@@ -12,19 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "common/config/worker_config.h"
 #include "common/model/shard.h"
 #include "common/model/spec.h"
-#include "common/tensor/type.h"
 
 namespace tandem::kv {
-
-// What runs at a time, all positive.
-struct KvLimits {
-  uint32_t block_tokens = 0;
-  uint32_t max_num_seqs = 0;
-  uint32_t max_num_batched_tokens = 0;
-  uint32_t max_model_len = 0;
-};
 
 struct KvGroupShape {
   uint32_t window_tokens = 0;    // 0: full attention
@@ -34,7 +26,7 @@ struct KvGroupShape {
 };
 
 struct KvShape {
-  uint32_t block_tokens = 0;
+  uint32_t block_size = 0;
   std::vector<KvGroupShape> groups;
   bool operator==(const KvShape&) const = default;
 
@@ -46,9 +38,9 @@ struct KvShape {
   std::string Text(uint64_t n) const;
 };
 
-// REQUIRES: limits are positive, `type` is one that KvBytesPerToken knows.
-KvShape MakeKvShape(const model::ModelSpec& spec, const model::ShardPlan& plan, tensor::Type type,
-                    const KvLimits& limits);
+// REQUIRES: the configuration's max_model_len is resolved.
+KvShape MakeKvShape(const model::ModelSpec& spec, const model::ShardPlan& plan,
+                    const config::WorkerConfig& config);
 
 // Of all `ranks`; saturates.
 uint64_t TotalBytes(std::span<const KvShape> ranks, uint64_t n);
@@ -58,7 +50,7 @@ uint64_t TotalBytes(std::span<const KvShape> ranks, uint64_t n);
 uint64_t MostBlocks(std::span<const KvShape> ranks, uint64_t bytes);
 
 // The most blocks per group whose slots an int32 addresses.
-uint64_t MostAddressableBlocks(uint32_t block_tokens);
+uint64_t MostAddressableBlocks(uint32_t block_size);
 
 }  // namespace tandem::kv
 

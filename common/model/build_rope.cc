@@ -50,12 +50,12 @@ absl::StatusOr<RopeScalingKind> ScalingKind(std::string_view key,
 // What the server was told goes before what the file says.
 absl::Status Override(const SpecOptions& options, RopeSpec& rope) {
   if (options.rope_scaling.has_value()) rope.scaling = *options.rope_scaling;
-  if (options.rope_scale.has_value()) {
-    if (!(*options.rope_scale > 0.0f && *options.rope_scale <= 1e6f)) {
+  if (options.rope_scale != 0.0f) {
+    if (!(options.rope_scale > 0.0f && options.rope_scale <= 1e6f)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "rope scale: needed a number above 0 and at most 1000000, found ", *options.rope_scale));
+          "rope scale: needed a number above 0 and at most 1000000, found ", options.rope_scale));
     }
-    rope.factor = *options.rope_scale;
+    rope.factor = options.rope_scale;
     // A factor alone means linear scaling, as in files.
     if (rope.scaling == RopeScalingKind::kNone && !options.rope_scaling.has_value())
       rope.scaling = RopeScalingKind::kLinear;
@@ -104,7 +104,7 @@ absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, const Architec
   rope.pairing = architecture.pairing;
   rope.original_context = spec.context_length;
   if (architecture.learned_positions) {
-    if (!options.rope_scaling.has_value() && !options.rope_scale.has_value()) return rope;
+    if (!options.rope_scaling.has_value() && options.rope_scale == 0.0f) return rope;
     return absl::InvalidArgumentError(absl::StrCat(
         "architecture ", Sv(architecture.name), " has no rotary positions that could be scaled"));
   }

@@ -160,7 +160,7 @@ absl::Status FinishRope(const gguf::File& file, const MetadataReader& reader,
     spec.window_rope = std::move(local);
   }
   // Positions that the server was told to stretch reach farther.
-  if (options.rope_scale.has_value() && spec.rope.factor > 1.0f) {
+  if (options.rope_scale != 0.0f && spec.rope.factor > 1.0f) {
     const double reach = static_cast<double>(spec.context_length) * spec.rope.factor;
     spec.context_length = static_cast<uint32_t>(std::min(reach, double{1u << 28}));
   }
@@ -168,21 +168,6 @@ absl::Status FinishRope(const gguf::File& file, const MetadataReader& reader,
 }
 
 }  // namespace
-
-absl::StatusOr<SpecOptions> MakeSpecOptions(uint32_t max_model_len, std::string_view rope_scaling,
-                                            float rope_scale) {
-  SpecOptions options;
-  options.max_model_len = max_model_len;
-  if (rope_scale != 0.0f) options.rope_scale = rope_scale;
-  if (rope_scaling.empty()) return options;
-  for (const RopeScalingKind kind : {RopeScalingKind::kNone, RopeScalingKind::kLinear,
-                                     RopeScalingKind::kNtk, RopeScalingKind::kYarn}) {
-    if (Name(kind) == rope_scaling) options.rope_scaling = kind;
-  }
-  if (options.rope_scaling.has_value()) return options;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "rope scaling: needed none, linear, ntk or yarn, found ", gguf::Quoted(rope_scaling)));
-}
 
 absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& options) {
   if (file.tensors().empty()) {

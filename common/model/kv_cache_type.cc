@@ -6,15 +6,6 @@
 
 namespace tandem::model {
 
-absl::StatusOr<tensor::Type> ParseKvCacheType(std::string_view name) {
-  if (name == "f32") return tensor::Type::kF32;
-  if (name == "f16") return tensor::Type::kF16;
-  if (name == "bf16") return tensor::Type::kBF16;
-  if (name == "q8_0") return tensor::Type::kQ8_0;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--kv-cache-type is '", Sv(name), "', it must be one of f32, f16, bf16, q8_0"));
-}
-
 absl::Status CheckKvCacheType(const ModelSpec& spec, tensor::Type type) {
   const uint32_t block = tensor::Traits(type).block_values;
   if (spec.head_dim % block == 0 && spec.value_dim % block == 0) return absl::OkStatus();

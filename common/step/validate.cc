@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/kv/blocks.h"
 #include "common/step/block_tables.h"
 #include "common/step/codec.h"
 #include "common/step/descriptor.h"
@@ -169,7 +170,7 @@ class GroupCheck {
     const SequenceEntry& seq = step_.sequences[s];
     const TableDelta& delta = deltas_.tables[s];
     const uint32_t first = seq.context_len - seq.query_len;
-    const uint32_t sees_from = window_ == 0 || first < window_ ? 0 : first - window_ + 1;
+    const uint32_t sees_from = kv::WindowStart(window_, first);
     if (delta.first_live > sees_from / limits_.block_size) {
       return Fail(TableName(s), " lives from block ", delta.first_live, ", but position ", first,
                   " sees from position ", sees_from, " on, which is block ",

@@ -14,7 +14,7 @@ struct ServingModel {
   std::string name;
   std::string architecture;
   std::string quantization;
-  uint32_t max_model_len = 0;  // prompt and generated tokens
+  uint32_t max_model_len = 0;  // prompt and generated tokens of one sequence
   uint32_t vocab_size = 0;     // of the head; token ids of a request lie below it
   int tensor_parallel_size = 1;
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/config/configure_codec.h"
 #include "common/step/codec.h"
 #include "common/transport/queue_channel.h"
 #include "common/transport/shm_channel.h"
@@ -16,38 +17,6 @@ namespace {
 constexpr auto kExitGrace = std::chrono::milliseconds(500);
 // Frames of results that may wait: one step is in flight, one more is room.
 constexpr size_t kResultFrames = 4;
-
-v1::CoordinatorMessage ToProto(const WorkerConfig& config, const std::string& channel_address) {
-  v1::CoordinatorMessage message;
-  v1::Configure& out = *message.mutable_configure();
-  out.set_epoch(config.epoch.value);
-  out.set_rank(config.rank);
-  out.set_size(config.size);
-  out.set_model_path(config.model_path);
-  out.set_model_fingerprint(config.model_fingerprint);
-  out.set_device(config.device);
-  out.set_device_index(config.device_index);
-  out.set_cpu_kernels(config.cpu_kernels);
-  out.set_threads(config.threads);
-  out.set_expert_parallel(config.expert_parallel);
-  out.set_rope_scaling(config.rope_scaling);
-  out.set_rope_scale(config.rope_scale);
-  out.set_kv_cache_type(config.kv_cache_type);
-  out.set_block_size(config.block_size);
-  out.set_max_num_seqs(config.max_num_seqs);
-  out.set_max_num_batched_tokens(config.max_num_batched_tokens);
-  out.set_max_model_len(config.max_model_len);
-  out.set_kv_cache_bytes(config.kv_cache_bytes);
-  out.set_num_kv_blocks(config.num_kv_blocks);
-  out.set_gpu_memory_utilization(config.gpu_memory_utilization);
-  out.set_enforce_eager(config.enforce_eager);
-  out.set_strict(config.strict);
-  out.set_step_transport(config.step_transport);
-  out.set_step_channel_address(channel_address);
-  out.set_step_timeout_ms(config.step_timeout_ms);
-  out.set_max_result_bytes(config.max_result_bytes);
-  return message;
-}
 
 // DEADLINE_EXCEEDED means "ask again" here; a worker's own is final.
 absl::Status FailedStatus(const v1::Failed& failed) {
@@ -91,19 +60,20 @@ ProcessWorkerClient::~ProcessWorkerClient() {
   link_->OnStepResult(nullptr);
 }
 
-absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(const WorkerConfig& config) {
+absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(
+    const config::TransportConfig& transport, Epoch epoch) {
   std::shared_ptr<transport::Channel> opened;
   std::string address;
-  if (config.step_transport == "shm") {
+  const uint64_t max_bytes = transport.max_result_bytes.bytes;
+  if (transport.step_transport == config::StepTransport::kShm) {
     // A ring's largest frame is a few bytes less than the ring.
-    TANDEM_ASSIGN_OR_RETURN(
-        auto created, transport::ShmChannel::Create(
-                          {.capacity_bytes = config.max_result_bytes + (1 << 12)}, config.epoch));
+    TANDEM_ASSIGN_OR_RETURN(auto created, transport::ShmChannel::Create(
+                                              {.capacity_bytes = max_bytes + (1 << 12)}, epoch));
     address = std::move(created.address);
     opened = std::move(created.channel);
   } else {
     auto queue = std::make_shared<transport::QueueChannel>(
-        config.max_result_bytes, kResultFrames,
+        max_bytes, kResultFrames,
         [link = link_](std::span<const uint8_t> frame, Deadline) {
           v1::CoordinatorMessage message;
           message.set_step(frame.data(), frame.size());
@@ -121,11 +91,15 @@ absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(const WorkerConfig&
   return address;
 }
 
-absl::Status ProcessWorkerClient::Configure(const WorkerConfig& config) {
-  epoch_ = config.epoch;
-  absl::StatusOr<std::string> address = OpenChannel(config);
+absl::Status ProcessWorkerClient::Configure(const config::WorkerConfig& config,
+                                            const config::WorkerAssignment& assignment) {
+  epoch_ = assignment.epoch;
+  absl::StatusOr<std::string> address = OpenChannel(config.transport, assignment.epoch);
   if (!address.ok()) return Explain(address.status());
-  return Explain(link_->Send(ToProto(config, *address)));
+  v1::CoordinatorMessage message;
+  config::ToProto(config, assignment, *message.mutable_configure());
+  message.mutable_configure()->set_step_channel_address(*address);
+  return Explain(link_->Send(std::move(message)));
 }
 
 absl::Status ProcessWorkerClient::StartLoad() {

@@ -22,7 +22,8 @@ class ProcessWorkerClient : public WorkerClient {
   ~ProcessWorkerClient() override;
 
   int rank() const override { return rank_; }
-  absl::Status Configure(const WorkerConfig& config) override;
+  absl::Status Configure(const config::WorkerConfig& config,
+                         const config::WorkerAssignment& assignment) override;
   absl::Status StartLoad() override;
   absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
   absl::Status Start(const std::vector<uint32_t>& num_blocks) override;
@@ -55,7 +56,7 @@ class ProcessWorkerClient : public WorkerClient {
   };
 
   // Makes the step channel of this epoch; returns the address that Configure carries.
-  absl::StatusOr<std::string> OpenChannel(const WorkerConfig& config);
+  absl::StatusOr<std::string> OpenChannel(const config::TransportConfig& transport, Epoch epoch);
   // The next event of this epoch that is not Loading.
   absl::StatusOr<v1::WorkerMessage> NextAnswer(Deadline deadline);
   // `status` with the rank before it, and with how the process ended where it did.

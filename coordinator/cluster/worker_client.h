@@ -14,41 +14,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "common/base/ids.h"
+#include "common/config/worker_assignment.h"
+#include "common/config/worker_config.h"
 #include "common/step/result.h"
 
 namespace tandem::coordinator {
-
-// What Configure tells a worker.
-struct WorkerConfig {
-  Epoch epoch;
-  int rank = 0;
-  int size = 1;
-  std::string model_path;
-  uint64_t model_fingerprint = 0;
-  std::string device = "cpu";
-  int device_index = 0;  // of the devices that the worker may see
-  std::string cpu_kernels = "auto";
-  int threads = 1;
-  bool expert_parallel = false;
-  std::string rope_scaling;  // empty: the file's own
-  float rope_scale = 0;      // 0: the file's own
-  std::string kv_cache_type = "f16";
-  uint32_t block_size = 16;
-  uint32_t max_num_seqs = 0;
-  uint32_t max_num_batched_tokens = 0;
-  uint32_t max_model_len = 0;
-  uint64_t kv_cache_bytes = 0;  // this rank's share; 0 with num_kv_blocks given
-  uint32_t num_kv_blocks = 0;   // 0: as many as kv_cache_bytes holds
-  // Of a device's memory; used where both are 0.
-  double gpu_memory_utilization = 0.9;
-  bool enforce_eager = false;
-  bool strict = true;
-  std::string step_transport = "shm";
-  std::string step_channel_address;  // of the shared-memory channel; empty for grpc
-  int64_t step_timeout_ms = 60000;
-  uint64_t max_result_bytes = 4 << 20;  // the largest StepResult that the step channel carries
-};
 
 // What a loaded worker answers.
 struct WorkerReady {
@@ -62,7 +32,8 @@ class WorkerClient {
   virtual int rank() const = 0;
 
   // Sends Configure; a live worker drops communicator and KV and keeps its weights.
-  virtual absl::Status Configure(const WorkerConfig& config) = 0;
+  virtual absl::Status Configure(const config::WorkerConfig& config,
+                                 const config::WorkerAssignment& assignment) = 0;
   // Sends Load (starts loading on all ranks before any is waited for).
   virtual absl::Status StartLoad() = 0;
   // Waits for Ready. Errors name the rank; after DEADLINE_EXCEEDED it may be asked again.

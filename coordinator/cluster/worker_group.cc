@@ -30,12 +30,13 @@ absl::Status Lost(size_t rank, const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(const std::vector<WorkerConfig>& configs,
-                                                         Deadline deadline) {
-  TANDEM_CHECK(configs.size() == workers_.size() && !workers_.empty());
+absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(
+    const config::WorkerConfig& config, const std::vector<config::WorkerAssignment>& ranks,
+    Deadline deadline) {
+  TANDEM_CHECK(ranks.size() == workers_.size() && !workers_.empty());
   in_flight_.clear();
   for (size_t rank = 0; rank < workers_.size(); ++rank) {
-    TANDEM_RETURN_IF_ERROR(workers_[rank]->Configure(configs[rank]));
+    TANDEM_RETURN_IF_ERROR(workers_[rank]->Configure(config, ranks[rank]));
   }
   for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->StartLoad());
   std::vector<WorkerReady> ready(workers_.size());

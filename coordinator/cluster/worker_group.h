@@ -30,8 +30,9 @@ class WorkerGroup {
   int size() const { return static_cast<int>(workers_.size()); }
 
   // Configure, load (all ranks at once) and start; returns the blocks per KV group (the minimum
-  // over ranks). `configs` has one entry per rank.
-  absl::StatusOr<std::vector<uint32_t>> Bring(const std::vector<WorkerConfig>& configs,
+  // over ranks). `ranks` has one entry per rank.
+  absl::StatusOr<std::vector<uint32_t>> Bring(const config::WorkerConfig& config,
+                                              const std::vector<config::WorkerAssignment>& ranks,
                                               Deadline deadline);
   // Broadcasts one step. UNAVAILABLE naming the rank that does not take it.
   absl::Status Submit(const step::StepDescriptor& step, Deadline deadline);

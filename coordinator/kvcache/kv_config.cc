@@ -33,13 +33,13 @@ std::string KvCacheConfig::Text() const {
   return text;
 }
 
-uint32_t KvCacheConfig::MostBlocks(const KvGroup& group, uint32_t num_tokens,
-                                   uint32_t step_tokens) const {
-  const uint32_t all = BlocksFor(num_tokens);
-  if (group.window_tokens == 0) return all;
-  // What a step reads and writes is one run of tokens, which may begin at a block's last token.
-  const uint64_t run = uint64_t{group.window_tokens} - 1 + step_tokens;
-  return static_cast<uint32_t>(std::min<uint64_t>(all, (run + block_size - 2) / block_size + 1));
+uint64_t KvCacheConfig::LongestSequence(uint32_t step_tokens) const {
+  uint64_t computed = std::numeric_limits<uint32_t>::max();
+  for (const KvGroup& group : groups) {
+    computed = std::min(computed, kv::MostTokensOfSequence(group.window_tokens, group.num_blocks,
+                                                           step_tokens, block_size));
+  }
+  return computed + 1;
 }
 
 }  // namespace tandem::coordinator

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/kv/blocks.h"
 
 namespace tandem::coordinator {
 
@@ -27,17 +28,17 @@ struct KvCacheConfig {
   // "2048 KV blocks of 16 tokens and 88 for a window of 128 tokens".
   std::string Text() const;
 
-  // The first block that the token at position `num_computed` still reads.
+  // As common/kv/blocks.h, for one of the groups.
   uint32_t FirstLiveBlock(const KvGroup& group, uint32_t num_computed) const {
-    if (group.window_tokens == 0 || num_computed < group.window_tokens) return 0;
-    return (num_computed - group.window_tokens + 1) / block_size;
+    return kv::FirstLiveBlock(group.window_tokens, num_computed, block_size);
   }
-  uint32_t BlocksFor(uint32_t num_tokens) const {
-    return num_tokens / block_size + (num_tokens % block_size != 0);
+  uint32_t BlocksFor(uint32_t num_tokens) const { return kv::BlocksFor(num_tokens, block_size); }
+  uint32_t MostBlocks(const KvGroup& group, uint32_t num_tokens, uint32_t step_tokens) const {
+    return kv::MostBlocksOfSequence(group.window_tokens, num_tokens, step_tokens, block_size);
   }
-  // The most blocks of `group` that one sequence of `num_tokens` holds at a time when a step adds
-  // at most `step_tokens`.
-  uint32_t MostBlocks(const KvGroup& group, uint32_t num_tokens, uint32_t step_tokens) const;
+  // The longest sequence, prompt and generated tokens, that all groups can take when a step adds at
+  // most `step_tokens`. The last token is drawn but never computed.
+  uint64_t LongestSequence(uint32_t step_tokens) const;
 };
 
 }  // namespace tandem::coordinator

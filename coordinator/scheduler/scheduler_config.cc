@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/limits_config.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -25,12 +26,7 @@ absl::Status SchedulerConfig::Validate() const {
        }) {
     if (absl::Status status = CheckRange(flag, value); !status.ok()) return status;
   }
-  if (max_num_batched_tokens < max_num_seqs) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--max-num-batched-tokens ", max_num_batched_tokens, " is below --max-num-seqs ",
-        max_num_seqs, ": not every running sequence could decode in one step"));
-  }
-  return absl::OkStatus();
+  return config::CheckTokenBudget(max_num_batched_tokens, max_num_seqs);
 }
 
 }  // namespace tandem::coordinator

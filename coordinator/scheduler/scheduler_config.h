@@ -6,12 +6,11 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "common/config/scheduling_config.h"
 
 namespace tandem::coordinator {
 
-// Which phase gets a step's tokens first. kDecodeFirst keeps the time between tokens even;
-// kPrefillFirst the time to the first one short.
-enum class SchedulingPolicy { kDecodeFirst, kPrefillFirst };
+using config::SchedulingPolicy;
 
 struct SchedulerConfig {
   uint32_t max_num_seqs = 32;

@@ -17,23 +17,20 @@ std::string Absolute(const std::string& path) {
   return error ? path : absolute.string();
 }
 
-absl::StatusOr<ModelFile> Read(const WorkerOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(
-      const model::SpecOptions spec_options,
-      model::MakeSpecOptions(options.max_model_len, options.rope_scaling, options.rope_scale));
-  TANDEM_ASSIGN_OR_RETURN(const gguf::File file, gguf::File::Open(options.model));
+absl::StatusOr<ModelFile> Read(const config::ModelConfig& config) {
+  TANDEM_ASSIGN_OR_RETURN(const gguf::File file, gguf::File::Open(config.path));
   ModelFile model;
-  model.path = Absolute(options.model);
-  TANDEM_ASSIGN_OR_RETURN(model.spec, model::BuildSpec(file, spec_options));
+  model.path = Absolute(config.path);
+  TANDEM_ASSIGN_OR_RETURN(model.spec, model::BuildSpec(file, config.spec));
   model.fingerprint = model::ModelFingerprint(file);
   return model;
 }
 
 }  // namespace
 
-absl::StatusOr<ModelFile> OpenModelFile(const WorkerOptions& options) {
-  absl::StatusOr<ModelFile> model = Read(options);
-  if (!model.ok()) return Annotate(model.status(), options.model);
+absl::StatusOr<ModelFile> OpenModelFile(const config::ModelConfig& config) {
+  absl::StatusOr<ModelFile> model = Read(config);
+  if (!model.ok()) return Annotate(model.status(), config.path);
   return model;
 }
 

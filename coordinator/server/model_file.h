@@ -8,10 +8,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/config/model_config.h"
 #include "common/gguf/file.h"
 #include "common/model/spec.h"
 #include "common/tokenizer/tokenizer.h"
-#include "coordinator/server/options.h"
 
 namespace tandem::coordinator {
 
@@ -22,7 +22,7 @@ struct ModelFile {
 };
 
 // The model as the workers are asked to run it. Errors carry the path.
-absl::StatusOr<ModelFile> OpenModelFile(const WorkerOptions& options);
+absl::StatusOr<ModelFile> OpenModelFile(const config::ModelConfig& config);
 absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> OpenTokenizer(const std::string& path);
 
 }  // namespace tandem::coordinator

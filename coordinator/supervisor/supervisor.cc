@@ -26,7 +26,8 @@ absl::StatusOr<ReadyWorkers> Supervisor::Bring(const std::function<bool()>& canc
   ready.group = std::make_unique<WorkerGroup>(cluster_->MakeClients());
   TANDEM_ASSIGN_OR_RETURN(
       ready.num_blocks,
-      ready.group->Bring(options_.make_configs(ready.epoch, cluster_->HostIds()), deadline));
+      ready.group->Bring(options_.worker, options_.assign(ready.epoch, cluster_->HostIds()),
+                         deadline));
   return ready;
 }
 

@@ -15,19 +15,21 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
+#include "common/config/worker_assignment.h"
+#include "common/config/worker_config.h"
 #include "coordinator/cluster/cluster.h"
-#include "coordinator/cluster/worker_client.h"
 #include "coordinator/cluster/worker_group.h"
 
 namespace tandem::coordinator {
 
-// What each rank is told in an epoch, in rank order; `host_ids` says where each runs.
-using MakeWorkerConfigs =
-    std::function<std::vector<WorkerConfig>(Epoch epoch, const std::vector<std::string>& host_ids)>;
+// What differs between ranks in an epoch, in rank order; `host_ids` says where each runs.
+using AssignFn = std::function<std::vector<config::WorkerAssignment>(
+    Epoch epoch, const std::vector<std::string>& host_ids)>;
 
 struct SupervisorOptions {
   ClusterOptions cluster;
-  MakeWorkerConfigs make_configs;
+  config::WorkerConfig worker;
+  AssignFn assign;
   Duration load_timeout = std::chrono::seconds(600);  // of a Bring
 };
 

@@ -6,11 +6,11 @@
 #include "kernels/cuda/device_info.h"
 
 namespace tandem::kernels::cuda {
-absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const BackendOptions& options) {
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device_index) {
   absl::StatusOr<CudaInfo> info = QueryCuda();
   if (!info.ok()) return Annotate(info.status(), "device 'cuda'");
-  TANDEM_RETURN_IF_ERROR(CheckCudaDevice(*info, options.device_index));
-  TANDEM_CUDA_RETURN_IF_ERROR(cudaSetDevice(options.device_index));
+  TANDEM_RETURN_IF_ERROR(CheckCudaDevice(*info, device_index));
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaSetDevice(device_index));
   auto backend = std::make_unique<CudaBackend>("cuda");
   TANDEM_RETURN_IF_ERROR(backend->Open());
   return backend;

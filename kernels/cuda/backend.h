@@ -6,14 +6,13 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
-#include "kernels/factory.h"
 
 namespace tandem::kernels::cuda {
 
-// On device options.device_index of those that the process may see (CUDA_VISIBLE_DEVICES). The
+// On device `device_index` of those that the process may see (CUDA_VISIBLE_DEVICES). The
 // calling thread is the one that drives it. UNAVAILABLE in one line: no driver, no device, no
 // device of that index, or one that is too old.
-absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(const BackendOptions& options);
+absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device_index);
 
 }  // namespace tandem::kernels::cuda
 

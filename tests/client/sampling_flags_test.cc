@@ -2,19 +2,26 @@
 
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "common/base/status.h"
 
 namespace tandem::client {
 namespace {
 
-v1::GenerateRequest Parse(const std::string& arguments) {
-  CLI::App app;
+// Arguments are separated by spaces.
+absl::StatusOr<v1::GenerateRequest> TryParse(const std::string& arguments) {
+  cli::Command command("generate", "", "");
   SamplingFlags flags;
-  AddSamplingFlags(app, flags);
-  app.parse(arguments);
+  AddSamplingFlags(command, flags);
+  const std::vector<std::string> split = absl::StrSplit(arguments, ' ', absl::SkipEmpty());
+  TANDEM_RETURN_IF_ERROR(command.Parse(split));
   return MakeRequest(flags);
 }
+
+v1::GenerateRequest Parse(const std::string& arguments) { return TryParse(arguments).value(); }
 
 TEST(SamplingFlags, LeaveTheDefaultsToTheServer) {
   const v1::GenerateRequest request = Parse("");
@@ -33,7 +40,7 @@ TEST(SamplingFlags, ZeroIsNotUnset) {
 TEST(SamplingFlags, AllOfThem) {
   const v1::GenerateRequest request = Parse(
       "--max-tokens 9 --min-tokens 2 --temperature 0.5 --top-p 0.25 --top-k -1 --min-p 0.125 "
-      "--seed 18446744073709551615 --stop a --stop '[b]' --logprobs 3 --prompt-logprobs 0 "
+      "--seed 18446744073709551615 --stop a --stop [b] --logprobs 3 --prompt-logprobs 0 "
       "--ignore-eos --no-special "
       "--parse-special");
   const v1::SamplingParams& sampling = request.sampling();
@@ -57,9 +64,11 @@ TEST(SamplingFlags, AllOfThem) {
 }
 
 TEST(SamplingFlags, NumbersOutOfRangeAreRefused) {
-  EXPECT_THROW(Parse("--max-tokens 3000000000"), CLI::ParseError);
-  EXPECT_THROW(Parse("--seed 1.5"), CLI::ParseError);
-  EXPECT_THROW(Parse("--temperature warm"), CLI::ParseError);
+  for (const char* wrong : {"--max-tokens 3000000000", "--seed 1.5", "--temperature warm"}) {
+    const absl::Status status = TryParse(wrong).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << wrong;
+    EXPECT_NE(status.message().find(" it must be a"), absl::string_view::npos) << status;
+  }
 }
 
 }  // namespace

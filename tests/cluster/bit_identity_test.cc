@@ -14,6 +14,7 @@
 #include "tests/cluster/engine_driver.h"
 #include "tests/cluster/golden_cases.h"
 #include "tests/cluster/worker_driver.h"
+#include "tests/common/config/named.h"
 
 namespace tandem::testing {
 namespace {
@@ -62,23 +63,23 @@ class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
  protected:
   void SetUp() override {
     const auto& [model, kernels, ranks] = GetParam();
-    if (!kernels::MakeBackend({.device = "cpu", .cpu_kernels = kernels, .threads = 1}).ok()) {
+    if (!kernels::MakeBackend({.cpu_kernels = Named<config::CpuKernels>(kernels), .threads = 1})
+             .ok()) {
       GTEST_SKIP() << "this machine has no " << kernels;
     }
     model_ = model;
-    options_ = TestWorkerOptions(GoldenPath(model.path));
-    options_.cpu_kernels = kernels;
-    options_.tensor_parallel_size = ranks;
-    options_.kv_cache_type = "f16";
-    options_.max_num_seqs = 40;
-    options_.max_num_batched_tokens = 512;
-    options_.num_kv_blocks = 512;
-    options_.enable_prefix_caching = false;
+    options_ = TestServerConfig(GoldenPath(model.path));
+    options_.worker.device.cpu_kernels = Named<config::CpuKernels>(kernels);
+    options_.cluster.tensor_parallel_size = ranks;
+    options_.worker.cache.kv_cache_type = tensor::Type::kF16;
+    options_.worker.limits.max_num_seqs = 40;
+    options_.worker.limits.max_num_batched_tokens = 512;
+    options_.worker.cache.num_kv_blocks = 512;
+    options_.scheduling.enable_prefix_caching = false;
   }
 
   // Runs the request under test after `before` and together with what `beside` adds.
-  Output Run(const coordinator::WorkerOptions& options,
-             const std::function<void(EngineDriver&)>& before,
+  Output Run(const config::ServerConfig& options, const std::function<void(EngineDriver&)>& before,
              const std::function<void(EngineDriver&)>& beside) {
     auto driver = EngineDriver::Start(options);
     EXPECT_TRUE(driver.ok()) << driver.status();
@@ -95,7 +96,7 @@ class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
     EXPECT_EQ(stats_.blocks_free, stats_.blocks_total) << "blocks leaked";
     return output;
   }
-  Output Alone(const coordinator::WorkerOptions& options) { return Run(options, {}, {}); }
+  Output Alone(const config::ServerConfig& options) { return Run(options, {}, {}); }
 
   void ExpectSame(const Output& found, const Output& wanted, const std::string& what) {
     EXPECT_TRUE(found.status.ok()) << found.status;
@@ -112,12 +113,12 @@ class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
   }
 
   Model model_ = kQ4KM;
-  coordinator::WorkerOptions options_;
+  config::ServerConfig options_;
   coordinator::EngineStats stats_;
 };
 
 TEST_P(BitIdentityTest, TheModelHasTheWindowsThatItIsHereFor) {
-  const auto model = coordinator::OpenModelFile(options_);
+  const auto model = coordinator::OpenModelFile(options_.worker.model);
   ASSERT_TRUE(model.ok()) << model.status();
   const auto& groups = model->spec.kv_groups;
   const auto windowed = std::count_if(groups.begin(), groups.end(), [](const auto& group) {
@@ -142,8 +143,8 @@ TEST_P(BitIdentityTest, InABatchOfOthers) {
 
 TEST_P(BitIdentityTest, WithACachedPrefix) {
   const Output alone = Alone(options_);
-  coordinator::WorkerOptions caching = options_;
-  caching.enable_prefix_caching = true;
+  config::ServerConfig caching = options_;
+  caching.scheduling.enable_prefix_caching = true;
   ExpectSame(Alone(caching), alone, "cold cache");
   const Output warm =
       Run(caching, [](EngineDriver& driver) { driver.Add(TestPrompt(), TestSampling()); }, {});
@@ -162,10 +163,10 @@ TEST_P(BitIdentityTest, WithACachedPrefixBlockSizesAndChunks) {
   };
   for (uint32_t block_size : {8u, 16u}) {
     for (uint32_t chunk : {1u, 7u, 512u}) {
-      coordinator::WorkerOptions caching = options_;
-      caching.enable_prefix_caching = true;
-      caching.block_size = block_size;
-      caching.chunked_prefill_size = chunk;
+      config::ServerConfig caching = options_;
+      caching.scheduling.enable_prefix_caching = true;
+      caching.worker.cache.block_size = block_size;
+      caching.scheduling.chunked_prefill_size = chunk;
       const Output warm = Run(caching, longer, {});
       ExpectSame(
           warm, alone,
@@ -178,26 +179,26 @@ TEST_P(BitIdentityTest, WithACachedPrefixBlockSizesAndChunks) {
 TEST_P(BitIdentityTest, BlockSizesChunksAndThreads) {
   const Output alone = Alone(options_);
   for (uint32_t block_size : {8u, 256u}) {
-    coordinator::WorkerOptions changed = options_;
-    changed.block_size = block_size;
+    config::ServerConfig changed = options_;
+    changed.worker.cache.block_size = block_size;
     ExpectSame(Alone(changed), alone, "block size " + std::to_string(block_size));
   }
   for (uint32_t chunk : {1u, 7u, 512u}) {
-    coordinator::WorkerOptions changed = options_;
-    changed.chunked_prefill_size = chunk;
+    config::ServerConfig changed = options_;
+    changed.scheduling.chunked_prefill_size = chunk;
     ExpectSame(Alone(changed), alone, "chunks of " + std::to_string(chunk));
   }
-  coordinator::WorkerOptions threads = options_;
-  threads.threads_per_worker = 2;
+  config::ServerConfig threads = options_;
+  threads.worker.device.threads = 2;
   ExpectSame(Alone(threads), alone, "2 threads");
 }
 
 TEST_P(BitIdentityTest, WhenPreempted) {
   const Output alone = Alone(options_);
-  coordinator::WorkerOptions tiny = options_;
+  config::ServerConfig tiny = options_;
   // The request under test needs 6, its elders need as many; where all layers have a window, the
   // elders need 3 when they have passed it.
-  tiny.num_kv_blocks = model_.all_windowed ? 8 : 12;
+  tiny.worker.cache.num_kv_blocks = model_.all_windowed ? 8 : 12;
   const auto crowd = [](EngineDriver& driver) {
     for (uint32_t i = 0; i < 3; ++i) {
       coordinator::Sampling sampling = TestSampling();

@@ -35,9 +35,9 @@ class CudaGoldenTest : public ::testing::TestWithParam<Parameters> {
     const CudaWorker worker = FindCudaWorker(ranks);
     if (!worker.missing.empty()) GTEST_SKIP() << worker.missing;
     run_.emplace(ReadArchGolden(name));
-    run_->options.device = "cuda";
-    run_->options.worker_binary = worker.binary;
-    run_->options.tensor_parallel_size = ranks;
+    run_->options.worker.device.device = config::Device::kCuda;
+    run_->options.cluster.worker_binary = worker.binary;
+    run_->options.cluster.tensor_parallel_size = ranks;
   }
 
   void TearDown() override {
@@ -66,9 +66,9 @@ INSTANTIATE_TEST_SUITE_P(
 class CudaHalfPagesTest : public CudaGoldenTest {};
 
 TEST_P(CudaHalfPagesTest, GreedyTokens) {
-  run_->options.kv_cache_type = "f16";
-  run_->options.block_size = 8;
-  run_->options.num_kv_blocks = 128;
+  run_->options.worker.cache.kv_cache_type = tensor::Type::kF16;
+  run_->options.worker.cache.block_size = 8;
+  run_->options.worker.cache.num_kv_blocks = 128;
   run_->CheckGreedy();
 }
 
@@ -86,9 +86,9 @@ TEST_P(CudaQuantTest, LogitsOfAllStoredPositions) {
   const CudaWorker worker = FindCudaWorker(1);
   if (!worker.missing.empty()) GTEST_SKIP() << worker.missing;
   const GoldenModel golden = ReadQuantGolden(file);
-  coordinator::WorkerOptions options = TestWorkerOptions(golden.path);
-  options.device = "cuda";
-  options.worker_binary = worker.binary;
+  config::ServerConfig options = TestServerConfig(golden.path);
+  options.worker.device.device = config::Device::kCuda;
+  options.cluster.worker_binary = worker.binary;
   auto driver = WorkerDriver::Start(options);
   ASSERT_TRUE(driver.ok()) << driver.status();
   Divergence divergence;

@@ -5,8 +5,6 @@
 #include "worker/life/worker_main.h"
 
 int main(int argc, char** argv) {
-  tandem::kernels::RegisterCuda([](const tandem::kernels::BackendOptions&) {
-    return tandem::kernels::cuda::MakeEmulatedBackend();
-  });
+  tandem::kernels::RegisterCuda([](int) { return tandem::kernels::cuda::MakeEmulatedBackend(); });
   return tandem::worker::WorkerMain(argc, argv);
 }

@@ -32,8 +32,8 @@ EngineDriver::EngineDriver(coordinator::Workers workers)
     : workers_(std::move(workers)), core_(workers_.MakeCore()) {}
 
 absl::StatusOr<std::unique_ptr<EngineDriver>> EngineDriver::Start(
-    const coordinator::WorkerOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options));
+    const config::ServerConfig& options) {
+  TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options.worker.model));
   TANDEM_ASSIGN_OR_RETURN(auto workers, coordinator::BringUp(options, model, [] { return false; }));
   return std::unique_ptr<EngineDriver>(new EngineDriver(std::move(workers)));
 }

@@ -23,8 +23,7 @@ struct Output {
 
 class EngineDriver {
  public:
-  static absl::StatusOr<std::unique_ptr<EngineDriver>> Start(
-      const coordinator::WorkerOptions& options);
+  static absl::StatusOr<std::unique_ptr<EngineDriver>> Start(const config::ServerConfig& options);
 
   // Adds a request; its output grows as steps run. The output lives as long as the driver.
   Output& Add(std::vector<TokenId> prompt, const coordinator::Sampling& sampling,

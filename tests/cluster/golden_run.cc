@@ -21,7 +21,7 @@ double MaxAbsDiff(const std::vector<float>& a, const std::vector<float>& b) {
 }  // namespace
 
 GoldenRun::GoldenRun(GoldenModel golden)
-    : options(TestWorkerOptions(golden.path)), golden_(std::move(golden)) {}
+    : options(TestServerConfig(golden.path)), golden_(std::move(golden)) {}
 
 void GoldenRun::CheckLogits() {
   auto driver = WorkerDriver::Start(options);

@@ -13,10 +13,10 @@ namespace tandem::testing {
 // Failures are GoogleTest's.
 class GoldenRun {
  public:
-  // `options` as TestWorkerOptions(model.path) gives them, changed at will.
+  // `options` as TestServerConfig(model.path) gives them, changed at will.
   explicit GoldenRun(GoldenModel golden);
 
-  coordinator::WorkerOptions options;
+  config::ServerConfig options;
   // Allowed between any logit and the stored one.
   double max_abs_diff = 1e-3;
 

@@ -12,12 +12,14 @@
 
 #include "kernels/factory.h"
 #include "tests/cluster/golden_run.h"
+#include "tests/common/config/named.h"
 
 namespace tandem::testing {
 namespace {
 
 bool MachineHas(const std::string& kernels) {
-  return kernels::MakeBackend({.device = "cpu", .cpu_kernels = kernels, .threads = 1}).ok();
+  return kernels::MakeBackend({.cpu_kernels = Named<config::CpuKernels>(kernels), .threads = 1})
+      .ok();
 }
 
 // Model, kernels, ranks, transport.
@@ -29,9 +31,9 @@ class ArchGoldenTest : public ::testing::TestWithParam<Parameters> {
     const auto& [name, kernels, ranks, transport] = GetParam();
     if (!MachineHas(kernels)) GTEST_SKIP() << "this machine has no " << kernels;
     run_.emplace(ReadArchGolden(name));
-    run_->options.cpu_kernels = kernels;
-    run_->options.tensor_parallel_size = ranks;
-    run_->options.step_transport = transport;
+    run_->options.worker.device.cpu_kernels = Named<config::CpuKernels>(kernels);
+    run_->options.cluster.tensor_parallel_size = ranks;
+    run_->options.worker.transport.step_transport = Named<config::StepTransport>(transport);
   }
 
   // For docs/fidelity.md.
@@ -39,7 +41,8 @@ class ArchGoldenTest : public ::testing::TestWithParam<Parameters> {
     if (!run_.has_value() || run_->largest_diff() < 0) return;
     const auto& [name, kernels, ranks, transport] = GetParam();
     std::printf("largest difference: %s %s TP %d %s: %.1e\n", name.c_str(), kernels.c_str(), ranks,
-                run_->options.expert_parallel ? "whole experts" : "", run_->largest_diff());
+                run_->options.worker.model.expert_parallel ? "whole experts" : "",
+                run_->largest_diff());
   }
 
   std::optional<GoldenRun> run_;
@@ -48,9 +51,9 @@ class ArchGoldenTest : public ::testing::TestWithParam<Parameters> {
 TEST_P(ArchGoldenTest, LogitsAndGreedyTokens) { run_->CheckLogits(); }
 
 TEST_P(ArchGoldenTest, GreedyTokensWithF16Cache) {
-  run_->options.kv_cache_type = "f16";
-  run_->options.block_size = 8;
-  run_->options.num_kv_blocks = 128;
+  run_->options.worker.cache.kv_cache_type = tensor::Type::kF16;
+  run_->options.worker.cache.block_size = 8;
+  run_->options.worker.cache.num_kv_blocks = 128;
   run_->CheckGreedy();
 }
 
@@ -58,8 +61,8 @@ TEST_P(ArchGoldenTest, GreedyTokensWithF16Cache) {
 class ExpertParallelGoldenTest : public ArchGoldenTest {};
 
 TEST_P(ExpertParallelGoldenTest, LogitsAndGreedyTokens) {
-  run_->options.expert_parallel = true;
-  run_->options.block_size = 8;
+  run_->options.worker.model.expert_parallel = true;
+  run_->options.worker.cache.block_size = 8;
   run_->CheckLogits();
 }
 

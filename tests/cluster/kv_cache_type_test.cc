@@ -10,6 +10,7 @@
 
 #include "tests/cluster/golden_cases.h"
 #include "tests/cluster/worker_driver.h"
+#include "tests/common/config/named.h"
 
 namespace tandem::testing {
 namespace {
@@ -48,10 +49,10 @@ class KvCacheTypeTest : public ::testing::TestWithParam<int> {
   // The stored positions of all cases, in chunks, so that most K and V are read back from pages.
   static Rows Logits(const GoldenModel& golden, const std::string& kernels, const std::string& type,
                      uint32_t chunk) {
-    coordinator::WorkerOptions options = TestWorkerOptions(golden.path);
-    options.cpu_kernels = kernels;
-    options.tensor_parallel_size = GetParam();
-    options.kv_cache_type = type;
+    config::ServerConfig options = TestServerConfig(golden.path);
+    options.worker.device.cpu_kernels = Named<config::CpuKernels>(kernels);
+    options.cluster.tensor_parallel_size = GetParam();
+    options.worker.cache.kv_cache_type = Named<tensor::Type>(type);
     Rows all;
     auto driver = WorkerDriver::Start(options);
     EXPECT_TRUE(driver.ok()) << driver.status();
@@ -103,8 +104,8 @@ TEST_P(KvCacheTypeTest, Qwen2) {
 INSTANTIATE_TEST_SUITE_P(Ranks, KvCacheTypeTest, ::testing::Values(1, 2));
 
 TEST(KvCacheTypeRefusalTest, HeadsThatAreNotWholeBlocks) {
-  coordinator::WorkerOptions options = TestWorkerOptions(ReadArchGolden("llama").path);
-  options.kv_cache_type = "q8_0";
+  config::ServerConfig options = TestServerConfig(ReadArchGolden("llama").path);
+  options.worker.cache.kv_cache_type = tensor::Type::kQ8_0;
   const absl::Status status = WorkerDriver::Start(options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("multiples of 32, the model's are 16 and 16"),

@@ -28,10 +28,10 @@ void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
 
 class OddShapesTest : public ::testing::TestWithParam<Shape> {
  protected:
-  coordinator::WorkerOptions Options(int ranks) const {
-    auto options = TestWorkerOptions("tests/cluster/" + GetParam().name + ".gguf");
-    options.cpu_kernels = "reference";
-    options.tensor_parallel_size = ranks;
+  config::ServerConfig Options(int ranks) const {
+    auto options = TestServerConfig("tests/cluster/" + GetParam().name + ".gguf");
+    options.worker.device.cpu_kernels = config::CpuKernels::kReference;
+    options.cluster.tensor_parallel_size = ranks;
     return options;
   }
   std::vector<TokenId> Prompt() const {

@@ -17,6 +17,7 @@
 #include "tests/cluster/engine_driver.h"
 #include "tests/cluster/golden_cases.h"
 #include "tests/cluster/worker_driver.h"
+#include "tests/common/config/named.h"
 
 namespace tandem::testing {
 namespace {
@@ -42,7 +43,7 @@ class Bits {
 };
 
 // Stored positions' logits, prefilled at once and in chunks, and the greedy continuation.
-absl::Status AddGoldenCases(const coordinator::WorkerOptions& options, const GoldenModel& golden,
+absl::Status AddGoldenCases(const config::ServerConfig& options, const GoldenModel& golden,
                             Bits& bits) {
   TANDEM_ASSIGN_OR_RETURN(auto driver, WorkerDriver::Start(options));
   for (const GoldenCase& one : golden.cases) {
@@ -59,7 +60,7 @@ absl::Status AddGoldenCases(const coordinator::WorkerOptions& options, const Gol
 }
 
 // Sampled continuations of random prompts, all in one batch.
-absl::Status AddSampled(const coordinator::WorkerOptions& options, TokenId vocab, Bits& bits) {
+absl::Status AddSampled(const config::ServerConfig& options, TokenId vocab, Bits& bits) {
   TANDEM_ASSIGN_OR_RETURN(auto driver, EngineDriver::Start(options));
   std::vector<Output*> outputs;
   for (uint32_t seed = 1; seed <= 8; ++seed) {
@@ -84,15 +85,16 @@ absl::Status AddSampled(const coordinator::WorkerOptions& options, TokenId vocab
 
 absl::Status PrintModel(const std::string& name, const GoldenModel& golden, TokenId vocab) {
   for (const char* kernels : {"reference", "avx2", "avx512"}) {
-    if (!kernels::MakeBackend({.device = "cpu", .cpu_kernels = kernels, .threads = 1}).ok()) {
+    if (!kernels::MakeBackend({.cpu_kernels = Named<config::CpuKernels>(kernels), .threads = 1})
+             .ok()) {
       continue;
     }
     for (int ranks : {1, 2, 4}) {
       for (const char* transport : {"shm", "grpc"}) {
-        coordinator::WorkerOptions options = TestWorkerOptions(golden.path);
-        options.cpu_kernels = kernels;
-        options.tensor_parallel_size = ranks;
-        options.step_transport = transport;
+        config::ServerConfig options = TestServerConfig(golden.path);
+        options.worker.device.cpu_kernels = Named<config::CpuKernels>(kernels);
+        options.cluster.tensor_parallel_size = ranks;
+        options.worker.transport.step_transport = Named<config::StepTransport>(transport);
         const std::string what =
             name + " " + kernels + " tp" + std::to_string(ranks) + " " + transport;
         Bits bits;

@@ -11,6 +11,7 @@
 #include "tests/cluster/divergence.h"
 #include "tests/cluster/golden_cases.h"
 #include "tests/cluster/worker_driver.h"
+#include "tests/common/config/named.h"
 
 namespace tandem::testing {
 namespace {
@@ -26,13 +27,14 @@ class QuantGoldenTest : public ::testing::TestWithParam<Parameters> {};
 
 TEST_P(QuantGoldenTest, LogitsOfAllStoredPositions) {
   const auto& [file, kernels, ranks] = GetParam();
-  if (!kernels::MakeBackend({.device = "cpu", .cpu_kernels = kernels, .threads = 1}).ok()) {
+  if (!kernels::MakeBackend({.cpu_kernels = Named<config::CpuKernels>(kernels), .threads = 1})
+           .ok()) {
     GTEST_SKIP() << "this machine has no " << kernels;
   }
   const GoldenModel golden = ReadQuantGolden(file);
-  coordinator::WorkerOptions options = TestWorkerOptions(golden.path);
-  options.cpu_kernels = kernels;
-  options.tensor_parallel_size = ranks;
+  config::ServerConfig options = TestServerConfig(golden.path);
+  options.worker.device.cpu_kernels = Named<config::CpuKernels>(kernels);
+  options.cluster.tensor_parallel_size = ranks;
   auto driver = WorkerDriver::Start(options);
   ASSERT_TRUE(driver.ok()) << driver.status();
   Divergence divergence;

@@ -154,7 +154,7 @@ TEST_F(ServerTest, ADuplicateIdInFlightIsRefusedAndTheFirstGoesOn) {
   v1::GenerateResponse response;
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_EQ(response.request_id(), "same");
-  EXPECT_EQ(Generate(first).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Generate(first).error_code(), grpc::StatusCode::ALREADY_EXISTS);
   size_t tokens = static_cast<size_t>(response.token_ids_size());
   while (reader->Read(&response)) tokens += static_cast<size_t>(response.token_ids_size());
   EXPECT_TRUE(reader->Finish().ok());
@@ -228,6 +228,31 @@ TEST(ServerStartTest, CudaNeedsTheWorkerThatWasBuiltWithIt) {
   EXPECT_NE(Refusal({"--device", "cuda", "--worker-binary", kWorker})
                 .find("rank 0: device 'cuda': this program was built without CUDA"),
             std::string::npos);
+}
+
+// A default request is served where the context is longer than the cache.
+TEST(ServerStartTest, TheContextIsWhatTheCacheHolds) {
+  const auto server = TestServer::Start(
+      LlamaPath(), {"--max-model-len", "1024", "--block-size", "16", "--num-kv-blocks", "8"});
+  ASSERT_NE(server, nullptr);
+  constexpr int kUsable = 8 * 16 + 1;  // the last token is drawn but never computed
+  EXPECT_NE(server->program().Stderr().find(
+                absl::StrCat("--max-model-len is 1024, a sequence can use ", kUsable,
+                             ": the cache has 8 KV blocks of 16 tokens; raise --kv-cache-memory")),
+            std::string::npos)
+      << server->program().Stderr();
+  const auto stub = v1::Generation::NewStub(
+      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::GetModelInfoResponse info;
+  ASSERT_TRUE(stub->GetModelInfo(&context, {}, &info).ok());
+  EXPECT_EQ(info.context_length(), kUsable);
+  const Finished answer =
+      server->Generate({"--prompt-token-ids", "5,6,7", "--temperature", "0", "--ignore-eos"});
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(json.at("finish_reason"), "length");
+  EXPECT_EQ(json.at("usage").at("completion_tokens"), kUsable - 3);
 }
 
 // Flags that only a device makes use of do no harm on the CPU.

@@ -18,12 +18,12 @@ constexpr char kModel[] = "tests/golden/arch/llama/model.gguf";
 
 using Logits = std::vector<std::vector<float>>;
 
-class SupervisorTest : public ::testing::TestWithParam<std::string> {
+class SupervisorTest : public ::testing::TestWithParam<config::StepTransport> {
  protected:
-  static coordinator::WorkerOptions Options() {
-    coordinator::WorkerOptions options = TestWorkerOptions(kModel);
-    options.tensor_parallel_size = 2;
-    options.step_transport = GetParam();
+  static config::ServerConfig Options() {
+    config::ServerConfig options = TestServerConfig(kModel);
+    options.cluster.tensor_parallel_size = 2;
+    options.worker.transport.step_transport = GetParam();
     return options;
   }
   // Of the last positions of a prompt, in two chunks.
@@ -48,7 +48,8 @@ TEST_P(SupervisorTest, AKilledRankIsReplacedAndTheOtherGoesOn) {
   ASSERT_EQ(first.size(), 2u);
   kill(first[1], SIGKILL);
   ASSERT_TRUE(WaitGone({first[1]}, Deadline::After(std::chrono::seconds(60))));
-  ASSERT_TRUE((*driver)->BringAgain().ok());
+  const absl::Status brought = (*driver)->BringAgain();
+  ASSERT_TRUE(brought.ok()) << brought;
   const std::vector<pid_t> second = Workers();
   ASSERT_EQ(second.size(), 2u);
   EXPECT_NE(std::find(second.begin(), second.end(), first[0]), second.end());
@@ -76,8 +77,12 @@ TEST_P(SupervisorTest, WorkersOutliveTheThreadThatAskedForThem) {
   EXPECT_EQ(Workers().size(), 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, SupervisorTest, ::testing::Values("shm", "grpc"),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(Transports, SupervisorTest,
+                         ::testing::Values(config::StepTransport::kShm,
+                                           config::StepTransport::kGrpc),
+                         [](const auto& test) {
+                           return test.param == config::StepTransport::kShm ? "shm" : "grpc";
+                         });
 
 }  // namespace
 }  // namespace tandem::testing

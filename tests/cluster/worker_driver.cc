@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "common/kv/blocks.h"
 #include "coordinator/server/model_file.h"
 
 namespace tandem::testing {
@@ -13,25 +14,26 @@ constexpr auto kStepTimeout = std::chrono::seconds(60);
 
 }  // namespace
 
-coordinator::WorkerOptions TestWorkerOptions(const std::string& model_path) {
-  coordinator::WorkerOptions options;
-  options.model = model_path;
-  options.threads_per_worker = 1;
-  options.max_num_seqs = 16;  // rows of a step: the stored positions of a case
-  options.max_num_batched_tokens = 256;
-  options.max_model_len = 256;
-  options.num_kv_blocks = 64;
-  options.block_size = 16;
-  options.kv_cache_type = "f32";
-  options.worker_binary = "worker/tandem_worker";
+config::ServerConfig TestServerConfig(const std::string& model_path) {
+  config::ServerConfig options;
+  options.worker.model.path = model_path;
+  options.worker.device.threads = 1;
+  options.worker.limits.max_num_seqs = 16;  // rows of a step: the stored positions of a case
+  options.worker.limits.max_num_batched_tokens = 256;
+  options.worker.model.spec.max_model_len = 256;
+  options.worker.cache.num_kv_blocks = 64;
+  options.worker.cache.block_size = 16;
+  options.worker.cache.kv_cache_type = tensor::Type::kF32;
+  options.cluster.worker_binary = "worker/tandem_worker";
   return options;
 }
 
 absl::StatusOr<std::unique_ptr<WorkerDriver>> WorkerDriver::Start(
-    const coordinator::WorkerOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options));
+    const config::ServerConfig& options) {
+  TANDEM_ASSIGN_OR_RETURN(const auto model, coordinator::OpenModelFile(options.worker.model));
   TANDEM_ASSIGN_OR_RETURN(auto workers, coordinator::BringUp(options, model, [] { return false; }));
-  return std::unique_ptr<WorkerDriver>(new WorkerDriver(std::move(workers), options.block_size));
+  return std::unique_ptr<WorkerDriver>(
+      new WorkerDriver(std::move(workers), options.worker.cache.block_size));
 }
 
 absl::Status WorkerDriver::BringAgain() {
@@ -50,7 +52,7 @@ void WorkerDriver::Reset() { context_len_ = 0; }
 // Blocks from the last one of the group down, over and over where a window needs only some of them.
 step::GroupDeltas WorkerDriver::TablesOf(const coordinator::KvGroup& group, uint32_t begin) const {
   step::GroupDeltas group_deltas;
-  const auto length = [&](uint32_t tokens) { return (tokens + block_size_ - 1) / block_size_; };
+  const auto length = [&](uint32_t tokens) { return kv::BlocksFor(tokens, block_size_); };
   const auto block_of = [&](uint32_t index) {
     const uint32_t from_last = group.window_tokens == 0 ? index : index % group.num_blocks;
     return static_cast<BlockId>(group.num_blocks - 1 - from_last);

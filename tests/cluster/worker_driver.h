@@ -15,12 +15,11 @@
 namespace tandem::testing {
 
 // Options for tiny models: f32 cache, one thread per worker, the worker program of this build.
-coordinator::WorkerOptions TestWorkerOptions(const std::string& model_path);
+config::ServerConfig TestServerConfig(const std::string& model_path);
 
 class WorkerDriver {
  public:
-  static absl::StatusOr<std::unique_ptr<WorkerDriver>> Start(
-      const coordinator::WorkerOptions& options);
+  static absl::StatusOr<std::unique_ptr<WorkerDriver>> Start(const config::ServerConfig& options);
 
   // The next epoch, over the workers that live and others in place of those that ended.
   absl::Status BringAgain();

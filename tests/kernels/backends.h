@@ -50,7 +50,7 @@ struct BackendCase {
 std::unique_ptr<Backend> MakeOrDie(const BackendCase& c);
 std::vector<BackendCase> RunnableBackends();
 
-inline std::string BackendCaseName(const testing::TestParamInfo<BackendCase>& info) {
+inline std::string BackendCaseName(const ::testing::TestParamInfo<BackendCase>& info) {
   return info.param.kernels + "_" + std::to_string(info.param.threads);
 }
 

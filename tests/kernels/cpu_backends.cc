@@ -1,10 +1,12 @@
 #include "kernels/factory.h"
+#include "tests/common/config/named.h"
 #include "tests/kernels/backends.h"
 
 namespace tandem::kernels {
 
 std::unique_ptr<Backend> MakeOrDie(const BackendCase& c) {
-  auto backend = MakeBackend({.device = "cpu", .cpu_kernels = c.kernels, .threads = c.threads});
+  auto backend = MakeBackend(
+      {.cpu_kernels = testing::Named<config::CpuKernels>(c.kernels), .threads = c.threads});
   EXPECT_TRUE(backend.ok()) << backend.status();
   return std::move(backend).value();
 }
@@ -12,7 +14,9 @@ std::unique_ptr<Backend> MakeOrDie(const BackendCase& c) {
 std::vector<BackendCase> RunnableBackends() {
   std::vector<BackendCase> cases;
   for (const char* kernels : {"reference", "avx2", "avx512"}) {
-    if (!MakeBackend({.device = "cpu", .cpu_kernels = kernels, .threads = 1}).ok()) continue;
+    if (!MakeBackend({.cpu_kernels = testing::Named<config::CpuKernels>(kernels), .threads = 1})
+             .ok())
+      continue;
     for (const int threads : {1, 2}) cases.push_back({kernels, threads});
   }
   return cases;

@@ -77,7 +77,7 @@ Recording Record(const SimulatedEngine& engine) {
 std::vector<step::StepResult> Replay(const SimulatedEngine& engine, const Recording& recording,
                                      size_t from) {
   SimulatedWorker worker(0, engine.Model(), engine.NumBlocks());
-  EXPECT_TRUE(worker.Configure(engine.ConfigOf(0)).ok());
+  EXPECT_TRUE(worker.Configure(engine.WorkerOf(), engine.AssignmentOf(0)).ok());
   EXPECT_TRUE(worker.Start(engine.NumBlocks()).ok());
   std::vector<step::StepResult> results;
   for (size_t i = from; i < recording.frames.size(); ++i) {

@@ -3,32 +3,21 @@
 #define TANDEM_WORKER_LIFE_COMMANDS_H_
 
 #include <cstdint>
-#include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
-#include "common/model/build_spec.h"
-#include "kernels/factory.h"
-#include "worker/runtime/runner_options.h"
+#include "common/config/worker_assignment.h"
+#include "common/config/worker_config.h"
 
 namespace tandem::worker {
 
 struct ConfigureCommand {
-  Epoch epoch;
-  int rank = 0;
-  int size = 1;
-  bool expert_parallel = false;
-  model::SpecOptions spec;
-  std::string model_path;
-  uint64_t model_fingerprint = 0;
-  kernels::BackendOptions backend;
-  RunnerOptions runner;
-  std::string step_transport;
-  std::string step_channel_address;
-  int64_t step_timeout_ms = 0;
-  absl::Status invalid;  // not OK: a field could not be understood; the worker answers Failed
+  config::WorkerConfig config;
+  config::WorkerAssignment assignment;
+  Epoch epoch;           // the assignment's
+  absl::Status invalid;  // not OK: the message cannot be understood; the worker answers Failed
 };
 
 struct LoadCommand {

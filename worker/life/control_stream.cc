@@ -14,9 +14,9 @@
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
 #include "common/base/version.h"
+#include "common/config/configure_codec.h"
 #include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
-#include "worker/life/configure_codec.h"
 #include "worker/life/epoch_fence.h"
 
 namespace tandem::worker {
@@ -25,6 +25,13 @@ namespace {
 constexpr size_t kMaxPendingWrites = 256;
 constexpr size_t kMaxPendingCommands = 64;
 constexpr auto kPutTimeout = std::chrono::seconds(10);
+
+ConfigureCommand ToCommand(const v1::Configure& message) {
+  ConfigureCommand command;
+  command.invalid = config::FromProto(message, command.config, command.assignment);
+  command.epoch = Epoch{message.epoch()};
+  return command;
+}
 
 // The stream and its reactor. gRPC keeps the reactor alive until OnDone, which the destructor waits
 // for.
@@ -185,7 +192,7 @@ class GrpcControlStream
             Epoch{message.configure().epoch()},
             absl::AbortedError(absl::StrCat("epoch ", message.configure().epoch(), " begins")));
         TellEpochEnded();
-        return Push(FromProto(message.configure()));
+        return Push(ToCommand(message.configure()));
       case v1::CoordinatorMessage::kLoad:
         return Push(LoadCommand{Epoch{message.load().epoch()}});
       case v1::CoordinatorMessage::kStart:

@@ -84,21 +84,22 @@ absl::Status WorkerLife::Handle(const ConfigureCommand& command) {
   }
   DropEpoch();
   config_ = command;
-  if (!overrides_.model.empty()) config_->model_path = overrides_.model;
+  if (!overrides_.model.empty()) config_->config.model.path = overrides_.model;
   if (overrides_.device_index.has_value()) {
-    config_->backend.device_index = *overrides_.device_index;
+    config_->assignment.device_index = *overrides_.device_index;
   }
-  SetLogTag(absl::StrCat("rank ", command.rank));
+  SetLogTag(absl::StrCat("rank ", command.assignment.rank));
   return OpenChannel(command);
 }
 
 absl::Status WorkerLife::OpenChannel(const ConfigureCommand& command) {
-  if (command.step_transport == "shm") {
-    TANDEM_ASSIGN_OR_RETURN(
-        channel_, transport::ShmChannel::Attach(command.step_channel_address, command.epoch));
+  const config::TransportConfig& transport = command.config.transport;
+  if (transport.step_transport == config::StepTransport::kShm) {
+    TANDEM_ASSIGN_OR_RETURN(channel_, transport::ShmChannel::Attach(
+                                          command.assignment.step_channel_address, command.epoch));
   } else {
     auto queue = std::make_shared<transport::QueueChannel>(
-        command.runner.max_result_bytes, kStepFrames,
+        transport.max_result_bytes.bytes, kStepFrames,
         [this](std::span<const uint8_t> frame, Deadline) { return stream_.SendStepResult(frame); },
         [](const std::string&) {});
     stream_.OnStepFrame([queue](std::string frame) {
@@ -130,14 +131,12 @@ void WorkerLife::DropEpoch() {
 }
 
 absl::Status WorkerLife::LoadModel() {
-  const LoadOptions wanted{.path = config_->model_path,
-                           .fingerprint = config_->model_fingerprint,
-                           .rank = config_->rank,
-                           .size = config_->size,
-                           .expert_parallel = config_->expert_parallel,
-                           .spec = config_->spec,
-                           .backend = config_->backend};
-  if (model_ != nullptr && wanted == loaded_) return absl::OkStatus();  // a live worker keeps them
+  const LoadOptions wanted{config_->config, config_->assignment};
+  // A live worker keeps them.
+  if (model_ != nullptr && !config::NeedsReload(wanted.config, loaded_.config) &&
+      wanted.assignment.SameWeights(loaded_.assignment)) {
+    return absl::OkStatus();
+  }
   model_ = nullptr;
   uint64_t next_bytes = 0;
   auto progress = [&](uint64_t done, uint64_t total) {
@@ -146,20 +145,20 @@ absl::Status WorkerLife::LoadModel() {
     stream_.SendLoading(config_->epoch, done, total).IgnoreError();  // Ready will fail loudly
   };
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<DescribedModel> described, DescribeModel(wanted));
-  TANDEM_RETURN_IF_ERROR(MakePlan(*described, config_->runner).status());
+  TANDEM_RETURN_IF_ERROR(MakePlan(*described, Options()).status());
   TANDEM_ASSIGN_OR_RETURN(model_, LoadWeights(std::move(described), progress));
   loaded_ = wanted;
   return absl::OkStatus();
 }
 
 absl::Status WorkerLife::JoinCommunicator() {
-  if (config_->size == 1) return absl::OkStatus();
+  if (config_->assignment.size == 1) return absl::OkStatus();
   const auto deadline = Deadline::After(kCommunicatorTimeout);
   auto rendezvous = stream_.MakeRendezvous(config_->epoch);
   kernels::Backend& backend = model_->backend();
   TANDEM_ASSIGN_OR_RETURN(prepared_comm_,
-                          OpenCommunicator({.rank = config_->rank,
-                                            .size = config_->size,
+                          OpenCommunicator({.rank = config_->assignment.rank,
+                                            .size = config_->assignment.size,
                                             .epoch = config_->epoch,
                                             .rendezvous = *rendezvous,
                                             .host_stream = backend.host_stream(),
@@ -177,7 +176,7 @@ absl::Status WorkerLife::Handle(const LoadCommand& command) {
   if (!config_.has_value()) return absl::FailedPreconditionError("Load before Configure");
   if (command.epoch != config_->epoch) return WrongEpoch(command.epoch, config_->epoch);
   TANDEM_RETURN_IF_ERROR(LoadModel());
-  runner_ = std::make_unique<ModelRunner>(*model_, config_->runner);
+  runner_ = std::make_unique<ModelRunner>(*model_, Options());
   TANDEM_ASSIGN_OR_RETURN(const RunnerPlan plan, runner_->Prepare());
   TANDEM_RETURN_IF_ERROR(JoinCommunicator());
   return stream_.SendReady(config_->epoch, plan.kv.NumBlocks(plan.num_kv_blocks), plan.Lines());
@@ -207,7 +206,7 @@ void WorkerLife::ServeSteps() {
     } else {
       result.status = step.status();
     }
-    result.rank = static_cast<uint32_t>(config_->rank);
+    result.rank = static_cast<uint32_t>(config_->assignment.rank);
     result.epoch = config_->epoch;
     result.timings.receive_us = receive_us;
     if (absl::Status sent = SendResult(result); !sent.ok()) return;
@@ -223,7 +222,7 @@ absl::StatusOr<step::StepDescriptor> WorkerLife::ReceiveStep(uint32_t* receive_u
 }
 
 step::StepResult WorkerLife::RunStep(step::StepDescriptor step) {
-  const auto deadline = Deadline::After(std::chrono::milliseconds(config_->step_timeout_ms));
+  const auto deadline = Deadline::After(config_->config.transport.step_timeout);
   const StepId step_id = step.step_id;
   absl::StatusOr<step::StepResult> result = runner_->Run(std::move(step), deadline);
   if (result.ok()) return *std::move(result);
@@ -235,8 +234,7 @@ step::StepResult WorkerLife::RunStep(step::StepDescriptor step) {
 
 absl::Status WorkerLife::SendResult(const step::StepResult& result) {
   step::Encode(result, frame_);
-  return channel_->Send(frame_,
-                        Deadline::After(std::chrono::milliseconds(config_->step_timeout_ms)));
+  return channel_->Send(frame_, Deadline::After(config_->config.transport.step_timeout));
 }
 
 }  // namespace tandem::worker

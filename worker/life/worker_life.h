@@ -44,6 +44,7 @@ class WorkerLife {
   absl::Status Handle(const StartCommand& command);
 
   absl::Status OpenChannel(const ConfigureCommand& command);
+  RunnerOptions Options() const { return {config_->config, config_->assignment.kv_cache_bytes}; }
   absl::Status LoadModel();
   // Leaves prepared_comm_, which the end of the epoch aborts from here on; null with one rank.
   absl::Status JoinCommunicator();
@@ -69,7 +70,7 @@ class WorkerLife {
   ControlStream& stream_;
   const WorkerOverrides overrides_;
   std::optional<ConfigureCommand> config_;  // of the current epoch
-  LoadOptions loaded_;                      // what model_ was loaded from and for
+  LoadOptions loaded_;                      // what model_ was loaded for
   std::unique_ptr<LoadedModel> model_;
   std::unique_ptr<ModelRunner> runner_;          // uses model_
   std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start; then the runner has it

@@ -4,8 +4,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <iostream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,6 +15,7 @@
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/base/token_file.h"
+#include "common/cli/command.h"
 #include "kernels/factory.h"
 #include "worker/life/control_stream.h"
 #include "worker/life/worker_life.h"
@@ -50,7 +49,7 @@ void DieWithParent(int parent_pid) {
 
 // "cpu-avx512, 16 cores", for people.
 std::string CpuText() {
-  const auto backend = kernels::MakeBackend({});
+  const auto backend = kernels::MakeBackend({.threads = 1});
   return absl::StrCat(backend.ok() ? Sv((*backend)->name()) : "cpu", ", ",
                       std::thread::hardware_concurrency(), " cores");
 }
@@ -75,29 +74,33 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
 
 int WorkerMain(int argc, char** argv, const std::function<std::string()>& devices) {
   Flags flags;
-  CLI::App app{
-      "tandem_worker: one rank of a Tandem server. Usually started by tandem_coordinator."};
-  app.footer(
+  cli::Command command(
+      "tandem_worker",
+      "tandem_worker: one rank of a Tandem server. Usually started by tandem_coordinator.",
       "Example, with the coordinator started with --workers external:\n"
       "  tandem_worker --coordinator 127.0.0.1:50052 --rank auto --token-file token\n");
-  app.add_option("--coordinator", flags.coordinator, "HOST:PORT of the coordinator's worker port")
-      ->required();
-  app.add_option("--rank", flags.rank, "this worker's rank, or auto")->capture_default_str();
-  app.add_option("--token-file", flags.token_file, "file with the shared worker token")->required();
-  app.add_option("--model", flags.overrides.model, "path of the GGUF file here, if it differs");
-  app.add_option("--device-index", flags.overrides.device_index,
-                 "which of the devices that this process may see (default: the coordinator says)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--parent-pid", flags.parent_pid, "exit when this parent process does")->group("");
-  CLI11_PARSE(app, argc, argv);
-
+  command.Add({flags.coordinator,
+               {.flag = "--coordinator",
+                .help = "HOST:PORT of the coordinator's worker port",
+                .required = true}});
+  command.Add({flags.rank, {.flag = "--rank", .help = "this worker's rank, or auto"}});
+  command.Add(
+      {flags.token_file,
+       {.flag = "--token-file", .help = "file with the shared worker token", .required = true}});
+  command.Add({flags.overrides.model,
+               {.flag = "--model", .help = "path of the GGUF file here, if it differs"}});
+  command.Add({flags.overrides.device_index,
+               {.flag = "--device-index",
+                .help = "which of the devices that this process may see (default: the coordinator "
+                        "says)",
+                .most = 1 << 16}});
+  command.AddHidden(
+      {flags.parent_pid, {.flag = "--parent-pid", .help = "exit when this parent process does"}});
+  command.OnRun([&] { return Serve(flags, devices); });
   // A coordinator that goes away shows as an error of the stream; Ctrl-C is the coordinator's to
   // handle.
   signal(SIGPIPE, SIG_IGN);
-  const absl::Status status = Serve(flags, devices);
-  if (status.ok()) return 0;
-  std::cerr << "tandem_worker: " << status.message() << "\n";
-  return 1;
+  return command.Main(argc, argv);
 }
 
 }  // namespace tandem::worker

@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/model/build_spec.h"
 #include "common/model/fingerprint.h"
+#include "kernels/factory.h"
 
 namespace tandem::worker {
 namespace {
@@ -30,14 +32,17 @@ absl::StatusOr<std::vector<uint32_t>> VocabStarts(const model::ModelSpec& spec, 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(gguf::File file, gguf::File::Open(options.path));
-  TANDEM_RETURN_IF_ERROR(CheckFingerprint(file, options.fingerprint));
+  const config::ModelConfig& asked = options.config.model;
+  const config::WorkerAssignment& rank = options.assignment;
+  TANDEM_ASSIGN_OR_RETURN(gguf::File file, gguf::File::Open(asked.path));
+  TANDEM_RETURN_IF_ERROR(CheckFingerprint(file, rank.model_fingerprint));
   std::unique_ptr<DescribedModel> model(new DescribedModel{.file = std::move(file)});
-  TANDEM_ASSIGN_OR_RETURN(model->spec, model::BuildSpec(model->file, options.spec));
-  TANDEM_ASSIGN_OR_RETURN(model->plan, model::MakeShardPlan(model->spec, options.rank, options.size,
-                                                            options.expert_parallel));
-  TANDEM_ASSIGN_OR_RETURN(model->vocab_starts, VocabStarts(model->spec, options.size));
-  TANDEM_ASSIGN_OR_RETURN(model->backend, kernels::MakeBackend(options.backend));
+  TANDEM_ASSIGN_OR_RETURN(model->spec, model::BuildSpec(model->file, asked.spec));
+  TANDEM_ASSIGN_OR_RETURN(
+      model->plan, model::MakeShardPlan(model->spec, rank.rank, rank.size, asked.expert_parallel));
+  TANDEM_ASSIGN_OR_RETURN(model->vocab_starts, VocabStarts(model->spec, rank.size));
+  TANDEM_ASSIGN_OR_RETURN(model->backend,
+                          kernels::MakeBackend(options.config.device, rank.device_index));
   model->device_memory = model->backend->Memory();
   TANDEM_ASSIGN_OR_RETURN(model->shapes,
                           RankWeights::Describe(model->file, model->spec, model->plan));

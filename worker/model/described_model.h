@@ -6,29 +6,22 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/config/worker_assignment.h"
+#include "common/config/worker_config.h"
 #include "common/gguf/file.h"
-#include "common/model/build_spec.h"
 #include "common/model/shard.h"
 #include "common/model/spec.h"
 #include "kernels/backend.h"
-#include "kernels/factory.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
 
 struct LoadOptions {
-  std::string path;
-  uint64_t fingerprint = 0;  // of the file that the coordinator read; 0: not compared
-  int rank = 0;
-  int size = 1;
-  bool expert_parallel = false;
-  model::SpecOptions spec{};
-  kernels::BackendOptions backend;
-  bool operator==(const LoadOptions&) const = default;
+  config::WorkerConfig config{};
+  config::WorkerAssignment assignment{};
 };
 
 struct DescribedModel {

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/kv/blocks.h"
 
 namespace tandem::worker {
 namespace {
@@ -19,7 +20,7 @@ constexpr uint32_t kSizeStep = 8;
 constexpr size_t kProgressLines = 5;
 
 size_t WidestStride(const step::StepLimits& limits) {
-  return (limits.max_model_len + limits.block_size - 1) / limits.block_size;
+  return kv::BlocksFor(limits.max_model_len, limits.block_size);
 }
 
 size_t TableValues(const step::StepLimits& limits) {

@@ -9,37 +9,29 @@ namespace {
 
 uint64_t KBlockBytes(const model::ModelSpec& spec, const model::ShardPlan& plan,
                      const RunnerOptions& options) {
-  return tensor::RowBytes(options.kv_cache_type, spec.head_dim) * plan.kv_heads.size() *
-         options.block_size;
+  return tensor::RowBytes(options.config.cache.kv_cache_type, spec.head_dim) *
+         plan.kv_heads.size() * options.config.cache.block_size;
 }
 
 uint64_t VBlockBytes(const model::ModelSpec& spec, const model::ShardPlan& plan,
                      const RunnerOptions& options) {
   if (spec.mla.has_value()) return 0;  // V is the first part of K's row
-  return tensor::RowBytes(options.kv_cache_type, spec.value_dim) * plan.kv_heads.size() *
-         options.block_size;
+  return tensor::RowBytes(options.config.cache.kv_cache_type, spec.value_dim) *
+         plan.kv_heads.size() * options.config.cache.block_size;
 }
 
 }  // namespace
 
-kv::KvShape ShapeOfKv(const model::ModelSpec& spec, const model::ShardPlan& plan,
-                      const RunnerOptions& options) {
-  return kv::MakeKvShape(spec, plan, options.kv_cache_type,
-                         {.block_tokens = options.block_size,
-                          .max_num_seqs = options.max_num_seqs,
-                          .max_num_batched_tokens = options.max_num_batched_tokens,
-                          .max_model_len = options.max_model_len});
-}
-
 std::vector<kernels::KvPages> ShapeOnlyPages(const model::ModelSpec& spec,
                                              const model::ShardPlan& plan,
                                              const RunnerOptions& options) {
-  return std::vector<kernels::KvPages>(spec.num_layers, {.type = options.kv_cache_type,
-                                                         .block_size = options.block_size,
-                                                         .kv_heads = plan.kv_heads.size(),
-                                                         .head_dim = spec.head_dim,
-                                                         .value_dim = spec.value_dim,
-                                                         .latent = spec.mla.has_value()});
+  return std::vector<kernels::KvPages>(spec.num_layers,
+                                       {.type = options.config.cache.kv_cache_type,
+                                        .block_size = options.config.cache.block_size,
+                                        .kv_heads = plan.kv_heads.size(),
+                                        .head_dim = spec.head_dim,
+                                        .value_dim = spec.value_dim,
+                                        .latent = spec.mla.has_value()});
 }
 
 absl::StatusOr<KvCache> KvCache::Create(const model::ModelSpec& spec, const model::ShardPlan& plan,

@@ -18,10 +18,6 @@
 
 namespace tandem::worker {
 
-// What the rank's KV groups cost.
-kv::KvShape ShapeOfKv(const model::ModelSpec& spec, const model::ShardPlan& plan,
-                      const RunnerOptions& options);
-
 class KvCache {
  public:
   // `num_blocks` per KV group.

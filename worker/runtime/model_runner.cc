@@ -97,7 +97,7 @@ absl::StatusOr<step::StepResult> ModelRunner::Finish(StepTicket ticket) {
 }
 
 absl::Status ModelRunner::NoteViolation(const absl::Status& violation) {
-  if (violation.ok() || options_.strict) return violation;
+  if (violation.ok() || options_.config.device.strict) return violation;
   if (!violation_logged_) {
     TANDEM_LOG(kWarning) << violation.message() << "; this is logged once";
     violation_logged_ = true;

@@ -2,7 +2,7 @@
 // one rank.
 //
 // A step is ENCODED whole on the backend's stream, SUBMITTED, and WAITED for once; a guard makes
-// anything that blocks in between an error (RunnerOptions::strict). Everything that a step needs
+// anything that blocks in between an error (DeviceConfig::strict). Everything that a step needs
 // was planned and allocated in Prepare and Start. One thread.
 #ifndef TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
 #define TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/kv/blocks.h"
+#include "common/kv/kv_shape.h"
 #include "common/model/kv_cache_type.h"
 #include "worker/runtime/decode_graphs.h"
 #include "worker/runtime/kv_cache.h"
@@ -29,12 +31,13 @@ struct Subject {
 
 // The largest batch that the options allow, as shapes without data.
 Batch LargestBatch(const RunnerOptions& options, size_t num_groups) {
+  const config::LimitsConfig& limits = options.config.limits;
   Batch batch;
-  batch.tokens = options.max_num_batched_tokens;
-  batch.num_seqs = std::min(options.max_num_seqs, batch.tokens);
-  batch.max_query_len = std::min(options.max_num_batched_tokens, options.max_model_len);
-  batch.max_context_len = options.max_model_len;
-  const uint32_t stride = (options.max_model_len + options.block_size - 1) / options.block_size;
+  batch.tokens = limits.max_num_batched_tokens;
+  batch.num_seqs = std::min(limits.max_num_seqs, batch.tokens);
+  batch.max_context_len = options.config.model.spec.max_model_len;
+  batch.max_query_len = std::min(batch.tokens, batch.max_context_len);
+  const uint32_t stride = kv::BlocksFor(batch.max_context_len, options.config.cache.block_size);
   batch.groups.assign(num_groups,
                       {.block_tables = nullptr, .table_stride = stride, .slots = nullptr});
   return batch;
@@ -43,8 +46,9 @@ Batch LargestBatch(const RunnerOptions& options, size_t num_groups) {
 // The largest slice of the head, likewise.
 HeadBatch LargestHead(const RunnerOptions& options) {
   HeadSlice slice;
-  slice.num_rows = HeadSliceRows(options.max_num_seqs, options.max_num_batched_tokens);
-  slice.num_samples = std::min(options.max_num_seqs, slice.num_rows);
+  slice.num_rows = HeadSliceRows(options.config.limits.max_num_seqs,
+                                 options.config.limits.max_num_batched_tokens);
+  slice.num_samples = std::min(options.config.limits.max_num_seqs, slice.num_rows);
   slice.num_logprob_rows = slice.num_rows;
   slice.num_logprobs = slice.num_rows * kMaxRowLogprobs;
   HeadBatch head;
@@ -58,16 +62,17 @@ absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& 
     return value > 0 ? absl::OkStatus()
                      : absl::InvalidArgumentError(absl::StrCat(what, " must be positive, got 0"));
   };
-  TANDEM_RETURN_IF_ERROR(positive(options.block_size, "block size"));
-  TANDEM_RETURN_IF_ERROR(positive(options.max_num_seqs, "max-num-seqs"));
-  TANDEM_RETURN_IF_ERROR(positive(options.max_num_batched_tokens, "max-num-batched-tokens"));
-  TANDEM_RETURN_IF_ERROR(positive(options.max_model_len, "max-model-len"));
-  if (options.max_model_len > spec.context_length) {
-    return absl::InvalidArgumentError(absl::StrCat("max-model-len ", options.max_model_len,
-                                                   " exceeds the model's context length ",
-                                                   spec.context_length));
+  TANDEM_RETURN_IF_ERROR(positive(options.config.cache.block_size, "block size"));
+  TANDEM_RETURN_IF_ERROR(positive(options.config.limits.max_num_seqs, "max-num-seqs"));
+  TANDEM_RETURN_IF_ERROR(
+      positive(options.config.limits.max_num_batched_tokens, "max-num-batched-tokens"));
+  TANDEM_RETURN_IF_ERROR(positive(options.config.model.spec.max_model_len, "max-model-len"));
+  if (options.config.model.spec.max_model_len > spec.context_length) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max-model-len ", options.config.model.spec.max_model_len,
+                     " exceeds the model's context length ", spec.context_length));
   }
-  return model::CheckKvCacheType(spec, options.kv_cache_type);
+  return model::CheckKvCacheType(spec, options.config.cache.kv_cache_type);
 }
 
 // Bytes of activations and of kernel scratch of the largest step.
@@ -106,10 +111,10 @@ absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& o
   if (const auto& memory = model.device_memory; memory.has_value()) {
     plan.device = {.total_bytes = memory->total_bytes,
                    .free_bytes = memory->free_bytes,
-                   .utilization = options.gpu_memory_utilization};
+                   .utilization = options.config.device.gpu_memory_utilization};
   }
   TANDEM_RETURN_IF_ERROR(CountActivations(model, options, plan));
-  plan.kv = ShapeOfKv(model.spec, model.shard, options);
+  plan.kv = kv::MakeKvShape(model.spec, model.shard, options.config);
   const step::StepLimits limits = LimitsFor(model.spec, options, plan.kv.NumBlocks(0));
   plan.buffers_bytes = step::kPipelineDepth * StepBuffers::DeviceBytes(limits);
   if (model.graphs) plan.graph_bytes = step::kPipelineDepth * DecodeGraphs::DeviceBytes(limits);
@@ -146,14 +151,14 @@ absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& opt
 
 step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& options,
                            const std::vector<uint32_t>& num_blocks) {
-  step::StepLimits limits = {.max_tokens = options.max_num_batched_tokens,
-                             .max_seqs = options.max_num_seqs,
-                             .max_model_len = options.max_model_len,
+  step::StepLimits limits = {.max_tokens = options.config.limits.max_num_batched_tokens,
+                             .max_seqs = options.config.limits.max_num_seqs,
+                             .max_model_len = options.config.model.spec.max_model_len,
                              .vocab_size = spec.vocab_size,
-                             .block_size = options.block_size,
+                             .block_size = options.config.cache.block_size,
                              .num_blocks = num_blocks,
                              .windows = {},
-                             .max_result_bytes = options.max_result_bytes};
+                             .max_result_bytes = options.config.transport.max_result_bytes.bytes};
   for (const auto& group : spec.kv_groups) limits.windows.push_back(group.window_tokens);
   return limits;
 }

@@ -29,7 +29,7 @@ step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& op
                            const std::vector<uint32_t>& num_blocks);
 
 inline bool UsesGraphs(kernels::Backend& backend, const RunnerOptions& options) {
-  return !options.enforce_eager && backend.graphs() != nullptr;
+  return !options.config.device.enforce_eager && backend.graphs() != nullptr;
 }
 
 }  // namespace tandem::worker

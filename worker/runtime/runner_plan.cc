@@ -21,7 +21,7 @@ std::string BudgetText(const DeviceBudget& device) {
 }
 
 absl::Status DoesNotFit(const RunnerOptions& options, const RunnerPlan& plan) {
-  const bool asked = options.num_kv_blocks != 0 || options.kv_cache_bytes != 0;
+  const bool asked = options.config.cache.num_kv_blocks != 0 || options.kv_cache_bytes != 0;
   const uint64_t blocks = std::max<uint64_t>(plan.num_kv_blocks, 1);
   const uint64_t kv_bytes = plan.kv.Bytes(blocks);
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -59,13 +59,15 @@ std::vector<std::string> RunnerPlan::Lines() const {
 absl::Status SizeKvCache(const RunnerOptions& options, RunnerPlan& plan) {
   uint64_t bytes = options.kv_cache_bytes;
   const uint64_t limit = plan.device.has_value() ? plan.device->limit_bytes() : 0;
-  const bool by_budget = plan.device.has_value() && bytes == 0 && options.num_kv_blocks == 0;
+  const bool by_budget =
+      plan.device.has_value() && bytes == 0 && options.config.cache.num_kv_blocks == 0;
   if (by_budget && limit > plan.fixed_bytes()) bytes = limit - plan.fixed_bytes();
-  plan.num_kv_blocks =
-      options.num_kv_blocks != 0 ? options.num_kv_blocks : kv::MostBlocks({&plan.kv, 1}, bytes);
+  plan.num_kv_blocks = options.config.cache.num_kv_blocks != 0
+                           ? options.config.cache.num_kv_blocks
+                           : kv::MostBlocks({&plan.kv, 1}, bytes);
   if (plan.num_kv_blocks == 0 && !by_budget) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("no KV block fits: one of ", plan.kv.block_tokens, " tokens needs ",
+        absl::StrCat("no KV block fits: one of ", plan.kv.block_size, " tokens needs ",
                      plan.kv.Bytes(1), " bytes, the KV cache was given ", options.kv_cache_bytes));
   }
   const bool exceeds = plan.device.has_value() && plan.total_bytes() > limit;

@@ -5,6 +5,7 @@
 
 #include "common/base/check.h"
 #include "common/base/status.h"
+#include "common/kv/blocks.h"
 
 namespace tandem::worker {
 namespace {
@@ -14,7 +15,7 @@ constexpr size_t kAlignment = 64;
 size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 size_t MaxTableStride(const step::StepLimits& limits) {
-  return (limits.max_model_len + limits.block_size - 1) / limits.block_size;
+  return kv::BlocksFor(limits.max_model_len, limits.block_size);
 }
 
 size_t StagingBytes(const step::StepLimits& limits) {
@@ -142,7 +143,7 @@ void StepBuffers::StageTables(const step::StepDescriptor& step, const step::Bloc
                               size_t group_index, GroupBatch& group) {
   // Behind a sequence's own context nothing is read; a padded one has none.
   const auto length = [&](const step::SequenceEntry& seq) {
-    return (seq.context_len + limits_.block_size - 1) / limits_.block_size;
+    return kv::BlocksFor(seq.context_len, limits_.block_size);
   };
   for (const auto& seq : step.sequences) {
     group.table_stride = std::max(group.table_stride, length(seq));

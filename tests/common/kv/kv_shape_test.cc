@@ -11,8 +11,13 @@ namespace {
 
 using Blocks = std::vector<uint32_t>;
 
-constexpr KvLimits kLimits = {
-    .block_tokens = 16, .max_num_seqs = 4, .max_num_batched_tokens = 64, .max_model_len = 1000};
+config::WorkerConfig Config(uint32_t block_size, config::LimitsConfig limits, uint32_t length) {
+  return {.model = {.spec = {.max_model_len = length}},
+          .cache = {.block_size = block_size},
+          .limits = limits};
+}
+
+const config::WorkerConfig kConfig = Config(16, {4, 64}, 1000);
 
 // Five layers of three KV heads of 64: 768 bytes per layer and token in F16.
 model::ModelSpec Spec(std::vector<model::KvGroupSpec> groups) {
@@ -27,10 +32,10 @@ model::ModelSpec Spec(std::vector<model::KvGroupSpec> groups) {
   return spec;
 }
 
-KvShape Shape(std::vector<model::KvGroupSpec> groups, const KvLimits& limits = kLimits,
+KvShape Shape(std::vector<model::KvGroupSpec> groups, const config::WorkerConfig& config = kConfig,
               int rank = 0, int size = 1) {
   const model::ModelSpec spec = Spec(std::move(groups));
-  return MakeKvShape(spec, *model::MakeShardPlan(spec, rank, size), tensor::Type::kF16, limits);
+  return MakeKvShape(spec, *model::MakeShardPlan(spec, rank, size), config);
 }
 
 const std::vector<model::KvGroupSpec> kTwoGroups = {{0, {0, 2, 4}}, {128, {1, 3}}};
@@ -59,10 +64,7 @@ TEST(KvShapeTest, AWindowBeyondTheContextIsTheContext) {
 TEST(KvShapeTest, NoStepSpansMoreThanHalfOfIt) {
   for (const uint32_t window : {1u, 2u, 3u, 4u, 5u, 8u, 9u}) {
     for (const uint32_t block : {1u, 2u, 3u, 4u, 7u}) {
-      const KvLimits limits = {.block_tokens = block,
-                               .max_num_seqs = 3,
-                               .max_num_batched_tokens = 12,
-                               .max_model_len = 10000};
+      const config::WorkerConfig config = Config(block, {3, 12}, 10000);
       uint32_t most = 0;
       const auto spans = [&](uint32_t tokens) {  // of a run that begins at a block's last token
         return tokens == 0 ? 0 : (window - 1 + tokens + block - 2) / block + 1;
@@ -72,7 +74,7 @@ TEST(KvShapeTest, NoStepSpansMoreThanHalfOfIt) {
           most = std::max(most, spans(a) + spans(b) + spans(12 - a - b));
         }
       }
-      EXPECT_LE(2u * most, Shape({{window, {0, 1, 2, 3, 4}}}, limits).groups[0].most_blocks)
+      EXPECT_LE(2u * most, Shape({{window, {0, 1, 2, 3, 4}}}, config).groups[0].most_blocks)
           << "window " << window << ", blocks of " << block;
     }
   }
@@ -80,7 +82,7 @@ TEST(KvShapeTest, NoStepSpansMoreThanHalfOfIt) {
 
 TEST(KvShapeTest, MostBlocksIsTheLargestThatFits) {
   for (const auto& groups : {kTwoGroups, {{0, {0, 1, 2, 3, 4}}}}) {
-    const std::vector<KvShape> ranks = {Shape(groups, kLimits, 0, 2), Shape(groups, kLimits, 1, 2)};
+    const std::vector<KvShape> ranks = {Shape(groups, kConfig, 0, 2), Shape(groups, kConfig, 1, 2)};
     for (const uint64_t n : {1ull, 87ull, 88ull, 89ull, 5000ull}) {
       const uint64_t bytes = ranks[0].Bytes(n) + ranks[1].Bytes(n);
       EXPECT_EQ(MostBlocks(ranks, bytes), n);

@@ -2,22 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <string>
-
 namespace tandem::model {
 namespace {
-
-TEST(KvCacheTypeTest, NamesAreOurs) {
-  EXPECT_EQ(*ParseKvCacheType("f32"), tensor::Type::kF32);
-  EXPECT_EQ(*ParseKvCacheType("f16"), tensor::Type::kF16);
-  EXPECT_EQ(*ParseKvCacheType("bf16"), tensor::Type::kBF16);
-  EXPECT_EQ(*ParseKvCacheType("q8_0"), tensor::Type::kQ8_0);
-  for (const char* name : {"", "F16", "q4_0", "q3"}) {
-    EXPECT_EQ(ParseKvCacheType(name).status(),
-              absl::InvalidArgumentError("--kv-cache-type is '" + std::string(name) +
-                                         "', it must be one of f32, f16, bf16, q8_0"));
-  }
-}
 
 TEST(KvCacheTypeTest, BlocksMustFitIntoRowsOfKAndOfV) {
   ModelSpec spec;

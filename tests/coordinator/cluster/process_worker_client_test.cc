@@ -27,10 +27,9 @@ TEST(ProcessWorkerClientTest, LateResultsOfAnEarlierEpochAreDropped) {
   const auto link = std::make_shared<WorkerLink>(
       v1::Hello(), [](v1::CoordinatorMessage) { return absl::OkStatus(); });
   ProcessWorkerClient client(0, link, nullptr);
-  WorkerConfig config;
-  config.epoch = Epoch{2};
-  config.step_transport = "grpc";
-  ASSERT_TRUE(client.Configure(config).ok());
+  config::WorkerConfig config;
+  config.transport.step_transport = config::StepTransport::kGrpc;
+  ASSERT_TRUE(client.Configure(config, {.epoch = Epoch{2}}).ok());
   link->Deliver(ResultOf(Epoch{1}, 7));
   link->Deliver(ResultOf(Epoch{2}, 1));
   const auto result = client.Collect(Deadline::After(std::chrono::seconds(60)));

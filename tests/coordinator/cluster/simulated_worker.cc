@@ -21,8 +21,10 @@ SimulatedWorker::SimulatedWorker(int rank, SimulatedModel model, std::vector<uin
       can_hold_(std::move(num_blocks)),
       script_(std::move(script)) {}
 
-absl::Status SimulatedWorker::Configure(const WorkerConfig& config) {
+absl::Status SimulatedWorker::Configure(const config::WorkerConfig& config,
+                                        const config::WorkerAssignment& assignment) {
   config_ = config;
+  assignment_ = assignment;
   submitted_.clear();
   pages_.clear();
   limits_ = {};
@@ -38,20 +40,20 @@ absl::StatusOr<WorkerReady> SimulatedWorker::FinishLoad(Deadline) {
 }
 
 absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks) {
-  limits_ = {.max_tokens = config_.max_num_batched_tokens,
-             .max_seqs = config_.max_num_seqs,
-             .max_model_len = config_.max_model_len,
+  limits_ = {.max_tokens = config_.limits.max_num_batched_tokens,
+             .max_seqs = config_.limits.max_num_seqs,
+             .max_model_len = config_.model.spec.max_model_len,
              .vocab_size = model_.vocab_size,
-             .block_size = config_.block_size,
+             .block_size = config_.cache.block_size,
              .num_blocks = num_blocks,
              .windows = model_.window_tokens,
-             .max_result_bytes = config_.max_result_bytes};
+             .max_result_bytes = config_.transport.max_result_bytes.bytes};
   tables_ = step::BlockTables(limits_);
   for (size_t group = 0; group < num_blocks.size(); ++group) {
     // What was never written is different in every slot, rank and group.
-    std::vector<uint64_t> page(size_t{num_blocks[group]} * config_.block_size);
+    std::vector<uint64_t> page(size_t{num_blocks[group]} * config_.cache.block_size);
     for (size_t slot = 0; slot < page.size(); ++slot) {
-      page[slot] = SimulatedMix(SimulatedMix(config_.epoch.value, group), slot);
+      page[slot] = SimulatedMix(SimulatedMix(assignment_.epoch.value, group), slot);
     }
     pages_.push_back(std::move(page));
   }
@@ -130,7 +132,7 @@ void SimulatedWorker::Distort(SimulatedFault fault, step::StepResult& result) co
 
 step::StepResult SimulatedWorker::Run(const std::vector<uint8_t>& frame) {
   step::StepResult result{.step_id = {},
-                          .epoch = config_.epoch,
+                          .epoch = assignment_.epoch,
                           .rank = uint32_t(rank_),
                           .status = {},
                           .rows = {},
@@ -139,9 +141,9 @@ step::StepResult SimulatedWorker::Run(const std::vector<uint8_t>& frame) {
   result.status = step.status();
   if (!step.ok()) return result;
   result.step_id = step->step_id;
-  if (step->epoch != config_.epoch) {
+  if (step->epoch != assignment_.epoch) {
     result.status = absl::FailedPreconditionError(absl::StrCat(
-        "frame of epoch ", step->epoch.value, ", this is epoch ", config_.epoch.value));
+        "frame of epoch ", step->epoch.value, ", this is epoch ", assignment_.epoch.value));
     return result;
   }
   result.status = step::Validate(*step, limits_, tables_);

@@ -49,7 +49,8 @@ class SimulatedWorker : public WorkerClient {
                   SimulatedScript script = {});
 
   int rank() const override { return rank_; }
-  absl::Status Configure(const WorkerConfig& config) override;
+  absl::Status Configure(const config::WorkerConfig& config,
+                         const config::WorkerAssignment& assignment) override;
   absl::Status StartLoad() override;
   absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
   absl::Status Start(const std::vector<uint32_t>& num_blocks) override;
@@ -79,7 +80,8 @@ class SimulatedWorker : public WorkerClient {
   const SimulatedModel model_;
   const std::vector<uint32_t> can_hold_;
   SimulatedScript script_;
-  WorkerConfig config_;
+  config::WorkerConfig config_;
+  config::WorkerAssignment assignment_;
   step::StepLimits limits_;
   step::BlockTables tables_;
   std::vector<std::vector<uint64_t>> pages_;  // per group: (num_blocks * block_size)

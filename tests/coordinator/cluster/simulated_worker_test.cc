@@ -19,13 +19,11 @@ class SimulatedWorkerTest : public testing::Test {
   void SetUp() override { Bring(worker_); }
 
   static void Bring(SimulatedWorker& worker) {
-    WorkerConfig config;
-    config.epoch = Epoch{1};
-    config.block_size = 2;
-    config.max_num_seqs = 2;
-    config.max_num_batched_tokens = 16;
-    config.max_model_len = 16;
-    ASSERT_TRUE(worker.Configure(config).ok());
+    const config::WorkerConfig config = {
+        .model = {.spec = {.max_model_len = 16}},
+        .cache = {.block_size = 2},
+        .limits = {.max_num_seqs = 2, .max_num_batched_tokens = 16}};
+    ASSERT_TRUE(worker.Configure(config, {.epoch = Epoch{1}}).ok());
     ASSERT_TRUE(worker.Start({8}).ok());
     ASSERT_TRUE(worker.FinishStart(Later()).ok());
   }

@@ -18,18 +18,16 @@ Deadline Later() {
   return Deadline::After(std::chrono::minutes(1), clock);
 }
 
-std::vector<WorkerConfig> Configs(int size, Epoch epoch = Epoch{3}) {
-  std::vector<WorkerConfig> configs(size);
+const config::WorkerConfig kConfig = {.model = {.spec = {.max_model_len = 64}},
+                                      .cache = {.block_size = 4},
+                                      .limits = {.max_num_seqs = 4, .max_num_batched_tokens = 16}};
+
+std::vector<config::WorkerAssignment> Ranks(int size, Epoch epoch = Epoch{3}) {
+  std::vector<config::WorkerAssignment> ranks(size);
   for (int rank = 0; rank < size; ++rank) {
-    configs[rank].epoch = epoch;
-    configs[rank].rank = rank;
-    configs[rank].size = size;
-    configs[rank].block_size = 4;
-    configs[rank].max_num_seqs = 4;
-    configs[rank].max_num_batched_tokens = 16;
-    configs[rank].max_model_len = 64;
+    ranks[rank] = {.epoch = epoch, .rank = rank, .size = size};
   }
-  return configs;
+  return ranks;
 }
 
 // One sequence that prefills tokens 1 2 3 into block 1.
@@ -54,7 +52,7 @@ step::StepDescriptor Prefill(uint64_t step_id, Epoch epoch = Epoch{3}) {
 WorkerGroup Running(const std::vector<SimulatedScript>& scripts) {
   const int size = static_cast<int>(scripts.size());
   WorkerGroup group(MakeSimulatedWorkers(size, SimulatedModel{}, {8}, scripts));
-  EXPECT_TRUE(group.Bring(Configs(size), Later()).ok());
+  EXPECT_TRUE(group.Bring(kConfig, Ranks(size), Later()).ok());
   return group;
 }
 
@@ -81,7 +79,7 @@ TEST(WorkerGroupTest, BringAgreesOnTheFewestBlocks) {
   workers.push_back(
       std::make_unique<SimulatedWorker>(1, SimulatedModel{}, std::vector<uint32_t>{7, 6}));
   WorkerGroup group(std::move(workers));
-  const auto blocks = group.Bring(Configs(2), Later());
+  const auto blocks = group.Bring(kConfig, Ranks(2), Later());
   ASSERT_TRUE(blocks.ok()) << blocks.status();
   EXPECT_EQ(*blocks, (std::vector<uint32_t>{7, 5}));
 }
@@ -90,7 +88,7 @@ TEST(WorkerGroupTest, BringReportsTheRankThatCannotLoad) {
   SimulatedScript broken;
   broken.fail_load = true;
   WorkerGroup group(MakeSimulatedWorkers(2, SimulatedModel{}, {8}, {{}, broken}));
-  const auto blocks = group.Bring(Configs(2), Later());
+  const auto blocks = group.Bring(kConfig, Ranks(2), Later());
   EXPECT_EQ(blocks.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(blocks.status().message(), "rank 1: no model");
 }
@@ -102,7 +100,7 @@ TEST(WorkerGroupTest, BringRefusesRanksWithDifferentGroups) {
   workers.push_back(
       std::make_unique<SimulatedWorker>(1, SimulatedModel{}, std::vector<uint32_t>{7}));
   WorkerGroup group(std::move(workers));
-  EXPECT_EQ(group.Bring(Configs(2), Later()).status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(group.Bring(kConfig, Ranks(2), Later()).status().code(), absl::StatusCode::kInternal);
 }
 
 TEST(WorkerGroupTest, AStepGivesRankZerosRows) {
@@ -185,7 +183,7 @@ TEST(WorkerGroupTest, ABadDescriptorIsRefusedByTheWorker) {
 TEST(WorkerGroupTest, ALiveGroupComesUpAgainWithAHigherEpoch) {
   WorkerGroup group = Running({{}, {}});
   ASSERT_TRUE(group.Submit(Prefill(1), Later()).ok());  // never collected: lost with its epoch
-  ASSERT_TRUE(group.Bring(Configs(2, Epoch{4}), Later()).ok());
+  ASSERT_TRUE(group.Bring(kConfig, Ranks(2, Epoch{4}), Later()).ok());
   ASSERT_TRUE(group.Submit(Prefill(1, Epoch{4}), Later()).ok());
   EXPECT_TRUE(group.Collect(Later()).ok());
 }

@@ -81,17 +81,16 @@ std::vector<uint32_t> SimulatedEngine::NumBlocks() const {
   return num_blocks;
 }
 
-WorkerConfig SimulatedEngine::ConfigOf(int rank) const {
-  WorkerConfig worker;
-  worker.epoch = config.epoch;
-  worker.rank = rank;
-  worker.size = ranks;
-  worker.block_size = config.kv_cache.block_size;
-  worker.max_num_seqs = config.scheduler.max_num_seqs;
-  worker.max_num_batched_tokens = config.scheduler.max_num_batched_tokens;
-  worker.max_model_len = config.scheduler.max_model_len;
-  worker.max_result_bytes = config.max_result_bytes;
-  return worker;
+config::WorkerConfig SimulatedEngine::WorkerOf() const {
+  return {.model = {.spec = {.max_model_len = config.scheduler.max_model_len}},
+          .cache = {.block_size = config.kv_cache.block_size},
+          .limits = {.max_num_seqs = config.scheduler.max_num_seqs,
+                     .max_num_batched_tokens = config.scheduler.max_num_batched_tokens},
+          .transport = {.max_result_bytes = {config.max_result_bytes}}};
+}
+
+config::WorkerAssignment SimulatedEngine::AssignmentOf(int rank) const {
+  return {.epoch = config.epoch, .rank = rank, .size = ranks};
 }
 
 std::unique_ptr<EngineCore> SimulatedEngine::Make(std::vector<SimulatedWorker*>* workers) const {
@@ -105,9 +104,10 @@ std::unique_ptr<EngineCore> SimulatedEngine::Make(std::vector<SimulatedWorker*>*
 std::unique_ptr<EngineCore> SimulatedEngine::MakeOn(
     std::vector<std::unique_ptr<WorkerClient>> workers) const {
   WorkerGroup group(std::move(workers));
-  std::vector<WorkerConfig> configs;
-  for (int rank = 0; rank < ranks; ++rank) configs.push_back(ConfigOf(rank));
-  const auto blocks = group.Bring(configs, Deadline::After(std::chrono::minutes(1), *clock));
+  std::vector<config::WorkerAssignment> assignments;
+  for (int rank = 0; rank < ranks; ++rank) assignments.push_back(AssignmentOf(rank));
+  const auto blocks =
+      group.Bring(WorkerOf(), assignments, Deadline::After(std::chrono::minutes(1), *clock));
   TANDEM_CHECK(blocks.ok()) << blocks.status();
   return std::make_unique<EngineCore>(config, std::move(group), *clock);
 }

@@ -67,7 +67,8 @@ struct SimulatedEngine {
   std::unique_ptr<EngineCore> Make(std::vector<SimulatedWorker*>* workers = nullptr) const;
   // The same on other workers, one per rank.
   std::unique_ptr<EngineCore> MakeOn(std::vector<std::unique_ptr<WorkerClient>> workers) const;
-  WorkerConfig ConfigOf(int rank) const;
+  config::WorkerConfig WorkerOf() const;
+  config::WorkerAssignment AssignmentOf(int rank) const;
   // Of all KV groups: blocks, and the model with their windows.
   std::vector<uint32_t> NumBlocks() const;
   SimulatedModel Model() const;

@@ -20,12 +20,15 @@ RingWorker::~RingWorker() {
   if (thread_.joinable()) thread_.join();
 }
 
-absl::Status RingWorker::Configure(const WorkerConfig& config) {
+absl::Status RingWorker::Configure(const config::WorkerConfig& config,
+                                   const config::WorkerAssignment& assignment) {
+  assignment_ = assignment;
   config_ = config;
   // As ProcessWorkerClient makes it.
   TANDEM_ASSIGN_OR_RETURN(
       auto created, transport::ShmChannel::Create(
-                        {.capacity_bytes = config.max_result_bytes + (1 << 12)}, config.epoch));
+                        {.capacity_bytes = config.transport.max_result_bytes.bytes + (1 << 12)},
+                        assignment.epoch));
   here_ = std::move(created.channel);
   TANDEM_ASSIGN_OR_RETURN(there_, here_->AttachHere());
   return absl::OkStatus();
@@ -36,12 +39,12 @@ absl::StatusOr<WorkerReady> RingWorker::FinishLoad(Deadline) {
 }
 
 absl::Status RingWorker::Start(const std::vector<uint32_t>& num_blocks) {
-  limits_.max_tokens = config_.max_num_batched_tokens;
-  limits_.max_seqs = config_.max_num_seqs;
-  limits_.max_model_len = config_.max_model_len;
-  limits_.block_size = config_.block_size;
+  limits_.max_tokens = config_.limits.max_num_batched_tokens;
+  limits_.max_seqs = config_.limits.max_num_seqs;
+  limits_.max_model_len = config_.model.spec.max_model_len;
+  limits_.block_size = config_.cache.block_size;
   limits_.num_blocks = num_blocks;
-  limits_.max_result_bytes = config_.max_result_bytes;
+  limits_.max_result_bytes = config_.transport.max_result_bytes.bytes;
   tables_ = step::BlockTables(limits_);
   thread_ = std::thread([this] { Serve(); });
   return absl::OkStatus();
@@ -75,7 +78,7 @@ void RingWorker::Serve() {
 
 step::StepResult RingWorker::Answer(std::span<const uint8_t> frame) {
   step::StepResult result;
-  result.epoch = config_.epoch;
+  result.epoch = assignment_.epoch;
   result.rank = static_cast<uint32_t>(rank_);
   const absl::StatusOr<step::StepDescriptor> step = step::DecodeDescriptor(frame);
   result.status = step.ok() ? step::Validate(*step, limits_, tables_) : step.status();

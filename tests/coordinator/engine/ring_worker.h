@@ -23,7 +23,8 @@ class RingWorker : public WorkerClient {
   ~RingWorker() override;
 
   int rank() const override { return rank_; }
-  absl::Status Configure(const WorkerConfig& config) override;
+  absl::Status Configure(const config::WorkerConfig& config,
+                         const config::WorkerAssignment& assignment) override;
   absl::Status StartLoad() override { return absl::OkStatus(); }
   absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
   absl::Status Start(const std::vector<uint32_t>& num_blocks) override;
@@ -43,7 +44,8 @@ class RingWorker : public WorkerClient {
 
   const int rank_;
   const std::vector<uint32_t> can_hold_;
-  WorkerConfig config_;
+  config::WorkerConfig config_;
+  config::WorkerAssignment assignment_;
   step::StepLimits limits_;
   step::BlockTables tables_;                      // the thread's
   std::unique_ptr<transport::ShmChannel> here_;   // the coordinator's end

@@ -72,8 +72,8 @@ TEST(SchedulerConfigTest, RefusesABudgetBelowTheSeats) {
   EXPECT_TRUE(config.Validate().ok());
   config.max_num_batched_tokens = 3;
   ExpectRefused(config.Validate(),
-                "--max-num-batched-tokens 3 is below --max-num-seqs 4: not every running sequence "
-                "could decode in one step");
+                "--max-num-batched-tokens 3 is below --max-num-seqs 4: every running sequence "
+                "needs a token of each step");
 }
 
 TEST(SchedulerConfigTest, RefusesZeroAndHugeValues) {

@@ -248,11 +248,11 @@ TEST(SchedulerTest, AWindowOfTheKvShapesSizeNeverPreempts) {
   for (uint32_t seed = 1; seed <= 8; ++seed) {
     const SchedulerConfig config = Config(6, 16, seed % 2 ? 16 : 5);
     const kv::KvShape shape =
-        kv::MakeKvShape(spec, *model::MakeShardPlan(spec, 0, 1), tensor::Type::kF16,
-                        {.block_tokens = kBlockSize,
-                         .max_num_seqs = config.max_num_seqs,
-                         .max_num_batched_tokens = config.max_num_batched_tokens,
-                         .max_model_len = config.max_model_len});
+        kv::MakeKvShape(spec, *model::MakeShardPlan(spec, 0, 1),
+                        {.model = {.spec = {.max_model_len = config.max_model_len}},
+                         .cache = {.block_size = kBlockSize},
+                         .limits = {.max_num_seqs = config.max_num_seqs,
+                                    .max_num_batched_tokens = config.max_num_batched_tokens}});
     const uint32_t blocks = shape.NumBlocks(UINT32_MAX)[0];
     EXPECT_EQ(blocks, 2u * (6 * 4 + 4));
     Driver driver(config, {{.num_blocks = blocks, .window_tokens = 9}}, seed % 3 == 0);

@@ -20,7 +20,7 @@ const auto* const needs_gpu = testing::AddGlobalTestEnvironment(new NeedsGpu);
 }  // namespace
 
 std::unique_ptr<Backend> MakeOrDie(const BackendCase&) {
-  auto backend = cuda::MakeCudaBackend({.device = "cuda"});
+  auto backend = cuda::MakeCudaBackend(0);
   EXPECT_TRUE(backend.ok()) << backend.status();
   return std::move(backend).value();
 }

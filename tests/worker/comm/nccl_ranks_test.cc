@@ -77,8 +77,7 @@ absl::StatusOr<Rank> Open(int rank, int gpus, PipeRendezvous& rendezvous) {
   }
   RegisterNcclCommunicator();
   Rank opened;
-  TANDEM_ASSIGN_OR_RETURN(opened.backend, kernels::cuda::MakeCudaBackend(
-                                              {.device = "cuda", .device_index = rank % gpus}));
+  TANDEM_ASSIGN_OR_RETURN(opened.backend, kernels::cuda::MakeCudaBackend(rank % gpus));
   TANDEM_ASSIGN_OR_RETURN(opened.comm,
                           OpenCommunicator({.rank = rank,
                                             .size = kRanks,

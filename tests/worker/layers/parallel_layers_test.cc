@@ -83,7 +83,7 @@ void OnAllRanks(int size, const Body& body) {
   std::vector<kernels::HostStream*> streams;
   for (int rank = 0; rank < size; ++rank) {
     backends.push_back(
-        *kernels::MakeBackend({.device = "cpu", .cpu_kernels = "reference", .threads = 1}));
+        *kernels::MakeBackend({.cpu_kernels = config::CpuKernels::kReference, .threads = 1}));
     streams.push_back(backends.back()->host_stream());
   }
   const auto communicators = MakeLocalCommunicators(streams);

@@ -81,14 +81,11 @@ class ScriptedStream : public ControlStream {
 ConfigureCommand Configure(Epoch epoch, int size) {
   ConfigureCommand command;
   command.epoch = epoch;
-  command.size = size;
-  command.model_path = kModel;
-  command.backend = {.device = "cpu", .cpu_kernels = "reference", .threads = 1};
-  command.runner.block_size = 8;
-  command.runner.max_model_len = 64;
-  command.runner.num_kv_blocks = 8;
-  command.step_transport = "grpc";
-  command.step_timeout_ms = 1000;
+  command.assignment = {.epoch = epoch, .size = size};
+  command.config = {.model = {.path = kModel, .spec = {.max_model_len = 64}},
+                    .device = {.cpu_kernels = config::CpuKernels::kReference, .threads = 1},
+                    .cache = {.block_size = 8, .num_kv_blocks = 8},
+                    .transport = {.step_transport = config::StepTransport::kGrpc}};
   return command;
 }
 

@@ -76,14 +76,11 @@ TEST(PadDecodeTest, PaddedSequencesReadAndWriteNothing) {
 }
 
 RunnerOptions Options() {
-  return {.kv_cache_type = tensor::Type::kF32,
-          .block_size = 8,
-          .max_num_seqs = 6,
-          .max_num_batched_tokens = 64,
-          .max_model_len = 64,
-          .kv_cache_bytes = 0,
-          .num_kv_blocks = 48,
-          .max_result_bytes = 1 << 20};
+  return {.config = {
+              .model = {.spec = {.max_model_len = 64}},
+              .cache = {.block_size = 8, .num_kv_blocks = 48, .kv_cache_type = tensor::Type::kF32},
+              .limits = {.max_num_seqs = 6, .max_num_batched_tokens = 64},
+              .transport = {.max_result_bytes = {1 << 20}}}};
 }
 
 // Prompts of 3, 4, 5, ... tokens, decoded together for some steps, one sequence after another
@@ -149,7 +146,7 @@ class DecodeGraphsTest : public ::testing::Test {
     notes_->Clear();
     EXPECT_TRUE(runner.Start(Epoch{1}, plan->kv.NumBlocks(plan->num_kv_blocks), nullptr).ok());
     started_ = std::exchange(*notes_, {});
-    return DecodeAll(runner, options.max_num_seqs, (*model)->spec().kv_groups.size());
+    return DecodeAll(runner, options.config.limits.max_num_seqs, (*model)->spec().kv_groups.size());
   }
 
   const std::shared_ptr<FakeDeviceNotes> notes_ = std::make_shared<FakeDeviceNotes>();
@@ -159,7 +156,7 @@ class DecodeGraphsTest : public ::testing::Test {
 
 TEST_F(DecodeGraphsTest, ReplayedTokensAreTheEncodedOnes) {
   RunnerOptions eager = Options();
-  eager.enforce_eager = true;
+  eager.config.device.enforce_eager = true;
   const std::vector<TokenId> expected = Decode(eager);
   EXPECT_EQ(started_.captures, 0u);
   EXPECT_EQ(notes_->replays, 0u);
@@ -173,7 +170,7 @@ TEST_F(DecodeGraphsTest, ReplayedTokensAreTheEncodedOnes) {
 TEST_F(DecodeGraphsTest, EveryKvGroupHasItsTables) {
   const std::string model = "tests/golden/arch/gemma3/model.gguf";
   RunnerOptions eager = Options();
-  eager.enforce_eager = true;
+  eager.config.device.enforce_eager = true;
   const std::vector<TokenId> expected = Decode(eager, model);
   EXPECT_EQ(Decode(Options(), model), expected);
   EXPECT_EQ(notes_->replays, 6u * 4);
@@ -225,7 +222,7 @@ TEST_F(DecodeGraphsTest, SamplingParametersReachAReplay) {
     auto model = LoadLlama("cuda");
     ASSERT_TRUE(model.ok()) << model.status();
     RunnerOptions options = Options();
-    options.enforce_eager = eager;
+    options.config.device.enforce_eager = eager;
     ModelRunner runner(**model, options);
     ASSERT_TRUE(runner.Prepare().ok());
     ASSERT_TRUE(runner.Start(Epoch{1}, {48}, nullptr).ok());

@@ -18,14 +18,12 @@ class DeviceRunnerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     RegisterFakeDevice({.graphs = false}, notes_);
-    options_ = {.kv_cache_type = tensor::Type::kF32,
-                .block_size = 8,
-                .max_num_seqs = 4,
-                .max_num_batched_tokens = 32,
-                .max_model_len = 64,
-                .kv_cache_bytes = 0,
-                .num_kv_blocks = 16,
-                .max_result_bytes = 1 << 20};
+    options_ = {
+        .config = {
+            .model = {.spec = {.max_model_len = 64}},
+            .cache = {.block_size = 8, .num_kv_blocks = 16, .kv_cache_type = tensor::Type::kF32},
+            .limits = {.max_num_seqs = 4, .max_num_batched_tokens = 32},
+            .transport = {.max_result_bytes = {1 << 20}}}};
   }
 
   absl::StatusOr<RunnerPlan> PlanOf(const FakeDeviceOptions& device) {
@@ -112,8 +110,8 @@ TEST_F(DeviceRunnerTest, AStepThatWantsNothingBringsNothingBack) {
 }
 
 TEST_F(DeviceRunnerTest, TheKvCacheTakesWhatTheBudgetLeaves) {
-  options_.num_kv_blocks = 0;
-  options_.gpu_memory_utilization = 0.5;
+  options_.config.cache.num_kv_blocks = 0;
+  options_.config.device.gpu_memory_utilization = 0.5;
   const auto plan = PlanOf({.memory = {.total_bytes = 64 << 20, .free_bytes = 60 << 20}});
   ASSERT_TRUE(plan.ok()) << plan.status();
   constexpr uint64_t kLimit = 32 << 20;
@@ -127,9 +125,9 @@ TEST_F(DeviceRunnerTest, TheKvCacheTakesWhatTheBudgetLeaves) {
 }
 
 TEST_F(DeviceRunnerTest, WhatIsAskedForGoesBeforeTheBudget) {
-  options_.num_kv_blocks = 3;
+  options_.config.cache.num_kv_blocks = 3;
   EXPECT_EQ(PlanOf({})->num_kv_blocks, 3u);
-  options_.num_kv_blocks = 0;
+  options_.config.cache.num_kv_blocks = 0;
   options_.kv_cache_bytes = 1 << 20;
   const auto plan = PlanOf({});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -139,7 +137,7 @@ TEST_F(DeviceRunnerTest, WhatIsAskedForGoesBeforeTheBudget) {
 
 TEST_F(DeviceRunnerTest, AModelThatDoesNotFitIsRefusedBeforeItsWeightsAreLoaded) {
   RegisterFakeDevice({.memory = {.total_bytes = 100 << 10, .free_bytes = 100 << 10}}, notes_);
-  options_.num_kv_blocks = 0;
+  options_.config.cache.num_kv_blocks = 0;
   notes_->Clear();
   const auto described = DescribeModel(LlamaOptions("cuda"));
   ASSERT_TRUE(described.ok()) << described.status();
@@ -157,8 +155,8 @@ TEST_F(DeviceRunnerTest, ShapesAloneTellWhatAStepNeeds) {
   RunnerPlan loaded = *PlanOf({});
   // The same numbers, so the same limit decides: as little as that plan takes without workspace.
   const uint64_t least = loaded.fixed_bytes() - loaded.workspace_bytes + loaded.kv.Bytes(1);
-  options_.num_kv_blocks = 1;
-  options_.gpu_memory_utilization = 1;
+  options_.config.cache.num_kv_blocks = 1;
+  options_.config.device.gpu_memory_utilization = 1;
   for (const uint64_t total : {least, least - 1}) {
     RegisterFakeDevice({.memory = {.total_bytes = total, .free_bytes = total}}, notes_);
     const auto described = DescribeModel(LlamaOptions("cuda"));
@@ -199,7 +197,7 @@ TEST_F(DeviceRunnerTest, StrictFailsAStepThatBlocksAndNamesTheCall) {
   const absl::Status status = strict->Run(step, Soon()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(status.message().find("FakeDevice::Submit"), absl::string_view::npos) << status;
-  options_.strict = false;
+  options_.config.device.strict = false;
   auto lenient = StartOn("cuda");
   EXPECT_TRUE(lenient->Run(step, Soon()).ok());
   EXPECT_TRUE(lenient->Run(step, Soon()).ok());

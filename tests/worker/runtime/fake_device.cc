@@ -198,7 +198,7 @@ std::unique_ptr<Backend> MakeFakeDevice(const FakeDeviceOptions& options,
 }
 
 void RegisterFakeDevice(const FakeDeviceOptions& options, std::shared_ptr<FakeDeviceNotes> notes) {
-  kernels::RegisterCuda([options, notes](const kernels::BackendOptions&) {
+  kernels::RegisterCuda([options, notes](int) {
     return absl::StatusOr<std::unique_ptr<Backend>>(MakeFakeDevice(options, notes));
   });
 }

@@ -20,14 +20,12 @@ class ModelRunnerTest : public ::testing::Test {
     auto model = LoadLlama("cpu");
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
-    options_ = {.kv_cache_type = tensor::Type::kF32,
-                .block_size = 8,
-                .max_num_seqs = 2,
-                .max_num_batched_tokens = 16,
-                .max_model_len = 64,
-                .kv_cache_bytes = 0,
-                .num_kv_blocks = 4,
-                .max_result_bytes = 1 << 20};
+    options_ = {
+        .config = {
+            .model = {.spec = {.max_model_len = 64}},
+            .cache = {.block_size = 8, .num_kv_blocks = 4, .kv_cache_type = tensor::Type::kF32},
+            .limits = {.max_num_seqs = 2, .max_num_batched_tokens = 16},
+            .transport = {.max_result_bytes = {1 << 20}}}};
   }
 
   std::unique_ptr<ModelRunner> StartRunner() {
@@ -219,8 +217,8 @@ void ExpectLogprob(const step::TokenLogprob& is, TokenId token, const std::vecto
 }
 
 TEST_F(ModelRunnerTest, LogprobsOfMoreRowsThanSequences) {
-  options_.max_num_batched_tokens = 40;
-  options_.num_kv_blocks = 5;
+  options_.config.limits.max_num_batched_tokens = 40;
+  options_.config.cache.num_kv_blocks = 5;
   ModelRunner runner(*model_, options_);
   ASSERT_TRUE(runner.Prepare().ok());
   ASSERT_TRUE(runner.Start(Epoch{3}, {5}, nullptr).ok());
@@ -259,10 +257,10 @@ TEST_F(ModelRunnerTest, LogprobsOfMoreRowsThanSequences) {
 }
 
 TEST_F(ModelRunnerTest, ManyRowsNeedNoMoreMemory) {
-  options_.num_kv_blocks = 5;
+  options_.config.cache.num_kv_blocks = 5;
   const auto few = ModelRunner(*model_, options_).Prepare();
   ASSERT_TRUE(few.ok()) << few.status();
-  options_.max_num_seqs = 16;
+  options_.config.limits.max_num_seqs = 16;
   const auto many = ModelRunner(*model_, options_).Prepare();
   ASSERT_TRUE(many.ok()) << many.status();
   // The head's slices have 16 rows either way.
@@ -270,9 +268,9 @@ TEST_F(ModelRunnerTest, ManyRowsNeedNoMoreMemory) {
 }
 
 TEST_F(ModelRunnerTest, RefusesMoreSamplesThanSequences) {
-  options_.max_num_batched_tokens = 40;
-  options_.num_kv_blocks = 5;
-  options_.max_num_seqs = 1;
+  options_.config.limits.max_num_batched_tokens = 40;
+  options_.config.cache.num_kv_blocks = 5;
+  options_.config.limits.max_num_seqs = 1;
   ModelRunner runner(*model_, options_);
   ASSERT_TRUE(runner.Prepare().ok());
   ASSERT_TRUE(runner.Start(Epoch{3}, {5}, nullptr).ok());
@@ -283,11 +281,11 @@ TEST_F(ModelRunnerTest, RefusesMoreSamplesThanSequences) {
 }
 
 TEST_F(ModelRunnerTest, PrepareSaysWhatDoesNotFit) {
-  options_.max_model_len = 1 << 20;
+  options_.config.model.spec.max_model_len = 1 << 20;
   EXPECT_EQ(ModelRunner(*model_, options_).Prepare().status().code(),
             absl::StatusCode::kInvalidArgument);
-  options_.max_model_len = 64;
-  options_.num_kv_blocks = 0;
+  options_.config.model.spec.max_model_len = 64;
+  options_.config.cache.num_kv_blocks = 0;
   options_.kv_cache_bytes = 100;
   EXPECT_EQ(ModelRunner(*model_, options_).Prepare().status().code(),
             absl::StatusCode::kResourceExhausted);
@@ -305,7 +303,7 @@ TEST_F(ModelRunnerTest, ALiveWorkersNextEpochGetsFreshPages) {
 
 TEST(DescribeModelTest, AnotherFileIsRefusedByItsFingerprint) {
   LoadOptions options = LlamaOptions("cpu");
-  options.fingerprint = 12345;
+  options.assignment.model_fingerprint = 12345;
   const absl::Status status = DescribeModel(options).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(status.message().find("fingerprint"), absl::string_view::npos);

@@ -14,7 +14,7 @@ TEST(RunnerPlanTest, ALinePerItemAndASum) {
       .activation_bytes = 100,
       .workspace_bytes = 20,
       .buffers_bytes = 3,
-      .kv = {.block_tokens = 16,
+      .kv = {.block_size = 16,
              .groups = {{.window_tokens = 0, .bytes_per_block = 160, .most_blocks = 1000},
                         {.window_tokens = 128, .bytes_per_block = 80, .most_blocks = 12}}},
       .num_kv_blocks = 62};
@@ -35,7 +35,7 @@ RunnerPlan DevicePlan(uint64_t limit) {
           .workspace_bytes = 20,
           .buffers_bytes = 3,
           .graph_bytes = 7,
-          .kv = {.block_tokens = 16,
+          .kv = {.block_size = 16,
                  .groups = {{.window_tokens = 0, .bytes_per_block = 10, .most_blocks = 1000}}},
           .num_kv_blocks = 0,
           .device =
@@ -68,15 +68,15 @@ TEST(SizeKvCacheTest, WhatWasFreeIsABoundToo) {
 TEST(SizeKvCacheTest, WhatIsAskedForMustFit) {
   RunnerPlan plan = DevicePlan(1179);
   RunnerOptions options;
-  options.num_kv_blocks = 4;
+  options.config.cache.num_kv_blocks = 4;
   EXPECT_TRUE(SizeKvCache(options, plan).ok());
-  options.num_kv_blocks = 5;
+  options.config.cache.num_kv_blocks = 5;
   const absl::Status blocks = SizeKvCache(options, plan);
   EXPECT_EQ(blocks.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_NE(blocks.message().find("lower --num-kv-blocks"), absl::string_view::npos) << blocks;
   EXPECT_NE(blocks.message().find("KV cache 50 B (5 blocks) = 1.15 KiB"), absl::string_view::npos)
       << blocks;
-  options.num_kv_blocks = 0;
+  options.config.cache.num_kv_blocks = 0;
   options.kv_cache_bytes = 9;
   EXPECT_NE(SizeKvCache(options, plan).message().find("no KV block fits"), absl::string_view::npos);
 }

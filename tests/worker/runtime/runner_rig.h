@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/common/config/named.h"
 #include "worker/runtime/model_runner.h"
 
 namespace tandem::worker {
@@ -17,7 +18,10 @@ namespace tandem::worker {
 inline constexpr char kLlama[] = "tests/golden/arch/llama/model.gguf";
 
 inline LoadOptions LlamaOptions(const std::string& device) {
-  return {.path = kLlama, .backend = {.device = device, .cpu_kernels = "reference", .threads = 1}};
+  return {.config = {.model = {.path = kLlama},
+                     .device = {.device = testing::Named<config::Device>(device),
+                                .cpu_kernels = config::CpuKernels::kReference,
+                                .threads = 1}}};
 }
 
 inline absl::StatusOr<std::unique_ptr<LoadedModel>> LoadModel(const LoadOptions& options) {
@@ -30,9 +34,9 @@ inline absl::StatusOr<std::unique_ptr<LoadedModel>> LoadLlama(const std::string&
                                                               int rank = 0, int size = 1,
                                                               const std::string& path = kLlama) {
   LoadOptions options = LlamaOptions(device);
-  options.path = path;
-  options.rank = rank;
-  options.size = size;
+  options.config.model.path = path;
+  options.assignment.rank = rank;
+  options.assignment.size = size;
   return LoadModel(options);
 }
 

@@ -28,7 +28,7 @@ int Fail(const std::string& what, const absl::Status& status) {
 int main(int argc, char** argv) {
   namespace kernels = tandem::kernels;
   const kernels::TableSizes sizes;
-  const auto make = [] { return kernels::cuda::MakeCudaBackend({.device = "cuda"}); };
+  const auto make = [] { return kernels::cuda::MakeCudaBackend(0); };
   if (auto backend = make(); !backend.ok()) return Fail("no GPU", backend.status());
   const auto ceilings = kernels::cuda::MeasureCeilings(sizes.copy_bytes, sizes.matrix);
   if (!ceilings.ok()) return Fail("ceilings", ceilings.status());

@@ -1,0 +1,55 @@
+// ClusterConfig: how many workers there are and where they come from. The coordinator's alone.
+#ifndef TANDEM_COMMON_CONFIG_CLUSTER_CONFIG_H_
+#define TANDEM_COMMON_CONFIG_CLUSTER_CONFIG_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "common/config/field.h"
+
+namespace tandem::config {
+
+enum class WorkerSource { kSpawn, kExternal };
+template <>
+struct EnumNames<WorkerSource> {
+  static constexpr std::pair<WorkerSource, const char*> kNames[] = {
+      {WorkerSource::kSpawn, "spawn"}, {WorkerSource::kExternal, "external"}};
+};
+
+struct ClusterConfig {
+  int32_t tensor_parallel_size = 1;
+  WorkerSource workers = WorkerSource::kSpawn;
+  std::string worker_binary{};
+  std::string worker_listen = "127.0.0.1:0";
+  std::string worker_token_file{};
+  Duration load_timeout = std::chrono::minutes(10);
+
+  void ForEach(FieldList& visit) {
+    visit.BeginSection("Workers");
+    visit(tensor_parallel_size,
+          {.flag = "--tensor-parallel-size,--tp",
+           .help = "worker processes that share the model; divides the query heads",
+           .least = 1,
+           .most = 64});
+    visit(workers,
+          {.flag = "--workers", .help = "spawn: start them here; external: wait for them"});
+    visit(worker_binary, {.flag = "--worker-binary",
+                          .help = "path of the worker program (default: tandem_worker, or "
+                                  "tandem_worker_cuda, beside this program)"});
+    visit(worker_listen, {.flag = "--worker-listen",
+                          .help = "HOST:PORT where external workers dial in (loopback only)"});
+    visit(worker_token_file, {.flag = "--worker-token-file",
+                              .help = "file with the token that external workers must show"});
+    visit(load_timeout, {.flag = "--load-timeout",
+                         .help = "the longest that connecting and loading may take; a number is "
+                                 "seconds",
+                         .least = 0.1,
+                         .most = 86400});
+  }
+};
+
+}  // namespace tandem::config
+
+#endif  // TANDEM_COMMON_CONFIG_CLUSTER_CONFIG_H_

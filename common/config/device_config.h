@@ -1,0 +1,64 @@
+// DeviceConfig: what a worker computes on.
+#ifndef TANDEM_COMMON_CONFIG_DEVICE_CONFIG_H_
+#define TANDEM_COMMON_CONFIG_DEVICE_CONFIG_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "common/config/field.h"
+
+namespace tandem::config {
+
+enum class Device { kCpu, kCuda };
+template <>
+struct EnumNames<Device> {
+  static constexpr std::pair<Device, const char*> kNames[] = {{Device::kCpu, "cpu"},
+                                                              {Device::kCuda, "cuda"}};
+};
+
+enum class CpuKernels { kAuto, kReference, kAvx2, kAvx512 };
+template <>
+struct EnumNames<CpuKernels> {
+  static constexpr std::pair<CpuKernels, const char*> kNames[] = {
+      {CpuKernels::kAuto, "auto"},
+      {CpuKernels::kReference, "reference"},
+      {CpuKernels::kAvx2, "avx2"},
+      {CpuKernels::kAvx512, "avx512"}};
+};
+
+struct DeviceConfig {
+  Device device = Device::kCpu;
+  CpuKernels cpu_kernels = CpuKernels::kAuto;
+  int32_t threads = 0;  // of each worker, the driving one included; 0: cores / ranks
+  double gpu_memory_utilization = 0.9;
+  bool enforce_eager = false;
+  bool strict = true;
+
+  void ForEach(FieldList& visit) {
+    visit.BeginSection("Device");
+    visit(device, {.flag = "--device", .help = "cpu, or cuda: one GPU per worker", .reload = true});
+    visit(cpu_kernels, {.flag = "--cpu-kernels",
+                        .help = "auto: the widest instructions that the machine has",
+                        .reload = true});
+    visit(threads, {.flag = "--threads-per-worker",
+                    .help = "0: cores / ranks",
+                    .least = 0,
+                    .most = 1024,
+                    .reload = true});
+    visit(
+        gpu_memory_utilization,
+        {.flag = "--gpu-memory-utilization",
+         .help = "part of each GPU's memory that is used; what the model leaves of it is KV cache",
+         .least = 0.01,
+         .most = 1});
+    visit(enforce_eager,
+          {.flag = "--enforce-eager", .help = "no CUDA graphs: every decode step is encoded"});
+    visit(strict, {.flag = "--strict",
+                   .help = "a call that blocks a worker between encoding a step and waiting for it "
+                           "fails the step (on by default); without, it is logged"});
+  }
+};
+
+}  // namespace tandem::config
+
+#endif  // TANDEM_COMMON_CONFIG_DEVICE_CONFIG_H_

@@ -1,0 +1,34 @@
+// LimitsConfig: what one step may hold.
+#ifndef TANDEM_COMMON_CONFIG_LIMITS_CONFIG_H_
+#define TANDEM_COMMON_CONFIG_LIMITS_CONFIG_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "common/config/field.h"
+
+namespace tandem::config {
+
+struct LimitsConfig {
+  uint32_t max_num_seqs = 32;
+  uint32_t max_num_batched_tokens = 512;
+
+  void ForEach(FieldList& visit) {
+    visit.BeginSection("Limits of a step");
+    visit(
+        max_num_seqs,
+        {.flag = "--max-num-seqs", .help = "sequences that run at once", .least = 1, .most = 4096});
+    visit(max_num_batched_tokens,
+          {.flag = "--max-num-batched-tokens",
+           .help = "tokens of one step, prefill chunks and decodes together",
+           .least = 1,
+           .most = 1 << 20});
+  }
+};
+
+// INVALID_ARGUMENT where a step cannot hold one token of every running sequence.
+absl::Status CheckTokenBudget(uint32_t max_num_batched_tokens, uint32_t max_num_seqs);
+
+}  // namespace tandem::config
+
+#endif  // TANDEM_COMMON_CONFIG_LIMITS_CONFIG_H_

@@ -1,0 +1,51 @@
+// ModelConfig: which model, and what the server fixes of it.
+#ifndef TANDEM_COMMON_CONFIG_MODEL_CONFIG_H_
+#define TANDEM_COMMON_CONFIG_MODEL_CONFIG_H_
+
+#include <string>
+#include <utility>
+
+#include "common/config/field.h"
+#include "common/model/spec_options.h"
+
+namespace tandem::config {
+
+template <>
+struct EnumNames<model::RopeScalingKind> {
+  static constexpr std::pair<model::RopeScalingKind, const char*> kNames[] = {
+      {model::RopeScalingKind::kNone, "none"},
+      {model::RopeScalingKind::kLinear, "linear"},
+      {model::RopeScalingKind::kNtk, "ntk"},
+      {model::RopeScalingKind::kYarn, "yarn"}};
+};
+
+struct ModelConfig {
+  std::string path{};
+  model::SpecOptions spec{};
+  bool expert_parallel = false;
+
+  void ForEach(FieldList& visit) {
+    visit.BeginSection("Model");
+    visit(path, {.flag = "--model,-m", .help = "GGUF file", .reload = true, .required = true});
+    visit(spec.max_model_len,
+          {.flag = "--max-model-len",
+           .help = "prompt and generated tokens of a sequence (0: the model's context length)",
+           .least = 0,
+           .most = 2147483647,
+           .reload = true});
+    visit(spec.rope_scaling,
+          {.flag = "--rope-scaling", .help = "instead of what the file says", .reload = true});
+    visit(spec.rope_scale, {.flag = "--rope-scale",
+                            .help = "how much farther positions reach (0: what the file says)",
+                            .least = 0,
+                            .most = 1e6,
+                            .reload = true});
+    visit(expert_parallel, {.flag = "--expert-parallel",
+                            .help = "give ranks whole experts instead of columns of every expert",
+                            .reload = true});
+  }
+};
+
+}  // namespace tandem::config
+
+#endif  // TANDEM_COMMON_CONFIG_MODEL_CONFIG_H_

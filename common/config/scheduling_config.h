@@ -1,0 +1,48 @@
+// SchedulingConfig: which requests run when. The coordinator's alone.
+#ifndef TANDEM_COMMON_CONFIG_SCHEDULING_CONFIG_H_
+#define TANDEM_COMMON_CONFIG_SCHEDULING_CONFIG_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "common/config/field.h"
+
+namespace tandem::config {
+
+// What gets a step's tokens first. kDecodeFirst keeps the time between tokens even; kPrefillFirst
+// the time to the first one short.
+enum class SchedulingPolicy { kDecodeFirst, kPrefillFirst };
+template <>
+struct EnumNames<SchedulingPolicy> {
+  static constexpr std::pair<SchedulingPolicy, const char*> kNames[] = {
+      {SchedulingPolicy::kDecodeFirst, "decode-first"},
+      {SchedulingPolicy::kPrefillFirst, "prefill-first"}};
+};
+
+struct SchedulingConfig {
+  SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
+  uint32_t chunked_prefill_size = 0;
+  uint32_t max_queued_requests = 1024;
+  bool enable_prefix_caching = true;
+
+  void ForEach(FieldList& visit) {
+    visit.BeginSection("Scheduling");
+    visit(policy, {.flag = "--scheduling-policy", .help = "what gets the tokens of a step first"});
+    visit(chunked_prefill_size,
+          {.flag = "--chunked-prefill-size",
+           .help = "most prefill tokens of one sequence in a step (0: --max-num-batched-tokens)",
+           .least = 0,
+           .most = 2147483647});
+    visit(max_queued_requests, {.flag = "--max-queued-requests",
+                                .help = "requests that may wait; more are refused",
+                                .least = 1,
+                                .most = 1 << 20});
+    visit(enable_prefix_caching,
+          {.flag = "--enable-prefix-caching",
+           .help = "reuse the KV blocks of equal prompt beginnings (on by default)"});
+  }
+};
+
+}  // namespace tandem::config
+
+#endif  // TANDEM_COMMON_CONFIG_SCHEDULING_CONFIG_H_

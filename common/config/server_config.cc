@@ -1,0 +1,60 @@
+#include "common/config/server_config.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "common/base/status.h"
+#include "common/base/strings.h"
+
+namespace tandem::config {
+namespace {
+
+constexpr char kPageBegin[] =
+    "# Configuration\n"
+    "\n"
+    "Every setting of `tandem_coordinator`, as `common/config` declares it. `tandem bench` takes "
+    "the\n"
+    "same, but for the limits that it derives from its measurements. A change of a setting marked\n"
+    "*reload* makes workers load the weights anew; all others keep them.\n"
+    "\n"
+    "This page is generated: `bazel run //tools/docs:configuration_page > "
+    "docs/configuration.md`.\n";
+
+std::string Code(std::string_view text) {
+  return text.empty() ? "" : absl::StrCat("`", Sv(text), "`");
+}
+
+}  // namespace
+
+absl::Status Validate(const ServerConfig& config) {
+  ServerConfig copy = config;
+  FieldList fields;
+  copy.ForEach(fields);
+  for (const Field& field : fields.All()) TANDEM_RETURN_IF_ERROR(field.Check());
+  const LimitsConfig& limits = config.worker.limits;
+  TANDEM_RETURN_IF_ERROR(CheckTokenBudget(limits.max_num_batched_tokens, limits.max_num_seqs));
+  if (config.cluster.workers == WorkerSource::kExternal &&
+      config.cluster.worker_token_file.empty()) {
+    return absl::InvalidArgumentError("--workers external needs --worker-token-file");
+  }
+  return absl::OkStatus();
+}
+
+std::string ConfigurationPage() {
+  ServerConfig defaults;
+  FieldList fields;
+  defaults.ForEach(fields);
+  std::string page = kPageBegin;
+  for (const FieldList::Section& section : fields.sections()) {
+    absl::StrAppend(&page, "\n## ", Sv(section.title),
+                    "\n\n| flag | default | allowed | |\n| --- | --- | --- | --- |\n");
+    for (const Field& field : section.fields) {
+      absl::StrAppend(&page, "| ",
+                      Code(absl::StrReplaceAll(Sv(field.meta().flag), {{",", "`, `"}})), " | ",
+                      Code(field.Text()), " | ", field.Allowed(), " | ", Sv(field.meta().help),
+                      field.meta().reload ? " *(reload)*" : "", " |\n");
+    }
+  }
+  return page;
+}
+
+}  // namespace tandem::config

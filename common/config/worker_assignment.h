@@ -1,0 +1,30 @@
+// WorkerAssignment: what a rank is told besides the configuration, per epoch.
+#ifndef TANDEM_COMMON_CONFIG_WORKER_ASSIGNMENT_H_
+#define TANDEM_COMMON_CONFIG_WORKER_ASSIGNMENT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/ids.h"
+
+namespace tandem::config {
+
+struct WorkerAssignment {
+  Epoch epoch{};
+  int32_t rank = 0;
+  int32_t size = 1;
+  uint64_t model_fingerprint = 0;      // of the file that the coordinator read; 0: not compared
+  int32_t device_index = 0;            // of the devices that the worker may see
+  uint64_t kv_cache_bytes = 0;         // this rank's; 0: by its device's memory, or num_kv_blocks
+  std::string step_channel_address{};  // of the shared-memory channel; empty for grpc
+
+  // Whether weights that were loaded for `other` are those of this one.
+  bool SameWeights(const WorkerAssignment& other) const {
+    return rank == other.rank && size == other.size &&
+           model_fingerprint == other.model_fingerprint && device_index == other.device_index;
+  }
+};
+
+}  // namespace tandem::config
+
+#endif  // TANDEM_COMMON_CONFIG_WORKER_ASSIGNMENT_H_

@@ -1,0 +1,56 @@
+// Arithmetic of KV blocks: the tokens of a sequence are cut into blocks of `block_size`. A window
+// is what a token sees: itself and the window - 1 tokens before it; 0 is all.
+#ifndef TANDEM_COMMON_KV_BLOCKS_H_
+#define TANDEM_COMMON_KV_BLOCKS_H_
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+
+namespace tandem::kv {
+
+// Blocks that hold `num_tokens` from a block's beginning.
+template <std::unsigned_integral T>
+constexpr T BlocksFor(T num_tokens, uint32_t block_size) {
+  return num_tokens / block_size + (num_tokens % block_size != 0);
+}
+
+// The first position that the token at `position` sees.
+template <std::unsigned_integral T>
+constexpr T WindowStart(uint32_t window, T position) {
+  return window == 0 || position < window ? 0 : position - window + 1;
+}
+
+// The first block that the token at `position` still reads.
+constexpr uint32_t FirstLiveBlock(uint32_t window, uint32_t position, uint32_t block_size) {
+  return WindowStart(window, position) / block_size;
+}
+
+// The most blocks that one sequence with a window holds at a time, however long it is, when a step
+// adds at most `step_tokens`: what a step reads and writes is one run of tokens, which may begin at
+// a block's last token.
+constexpr uint64_t BlocksOfRun(uint32_t window, uint32_t step_tokens, uint32_t block_size) {
+  const uint64_t run = uint64_t{window} - 1 + step_tokens;
+  return (run + block_size - 2) / block_size + 1;
+}
+
+// The most blocks that one sequence of `num_tokens` holds at a time.
+constexpr uint32_t MostBlocksOfSequence(uint32_t window, uint32_t num_tokens, uint32_t step_tokens,
+                                        uint32_t block_size) {
+  const uint32_t all = BlocksFor(num_tokens, block_size);
+  if (window == 0) return all;
+  const uint64_t run = BlocksOfRun(window, step_tokens, block_size);
+  return static_cast<uint32_t>(std::min<uint64_t>(all, run));
+}
+
+// The most tokens of one sequence that `num_blocks` can take: the inverse of MostBlocksOfSequence.
+// UINT64_MAX where a window makes every length possible.
+constexpr uint64_t MostTokensOfSequence(uint32_t window, uint32_t num_blocks, uint32_t step_tokens,
+                                        uint32_t block_size) {
+  const bool any = window != 0 && BlocksOfRun(window, step_tokens, block_size) <= num_blocks;
+  return any ? UINT64_MAX : uint64_t{num_blocks} * block_size;
+}
+
+}  // namespace tandem::kv
+
+#endif  // TANDEM_COMMON_KV_BLOCKS_H_

@@ -1,0 +1,70 @@
+#include "coordinator/server/kv_budget.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/kv/blocks.h"
+#include "common/kv/kv_shape.h"
+#include "common/model/kv_cache_type.h"
+#include "common/model/shard.h"
+
+namespace tandem::coordinator {
+namespace {
+
+constexpr uint64_t kDefaultKvBytes = 4ull << 30;
+
+// All ranks' shard plans; the error says why a tensor-parallel size is not possible.
+absl::StatusOr<std::vector<model::ShardPlan>> ShardPlans(const model::ModelSpec& spec, int size,
+                                                         bool expert_parallel) {
+  std::vector<model::ShardPlan> plans;
+  for (int rank = 0; rank < size; ++rank) {
+    TANDEM_ASSIGN_OR_RETURN(model::ShardPlan plan,
+                            model::MakeShardPlan(spec, rank, size, expert_parallel));
+    plans.push_back(plan);
+  }
+  return plans;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig& config, int size,
+                                                     const model::ModelSpec& spec,
+                                                     uint64_t available_bytes) {
+  const config::CacheConfig& cache = config.cache;
+  TANDEM_RETURN_IF_ERROR(model::CheckKvCacheType(spec, cache.kv_cache_type));
+  TANDEM_ASSIGN_OR_RETURN(auto plans, ShardPlans(spec, size, config.model.expert_parallel));
+  const bool by_default = cache.num_kv_blocks == 0 && cache.kv_cache_memory.is_auto();
+  const bool on_device = config.device.device == config::Device::kCuda;
+  // The worker computes it from what its device has.
+  if (on_device && by_default) return std::vector<uint64_t>(plans.size(), 0);
+  std::vector<kv::KvShape> ranks;
+  for (const model::ShardPlan& plan : plans) {
+    ranks.push_back(kv::MakeKvShape(spec, plan, config));
+  }
+  uint64_t blocks = cache.num_kv_blocks;
+  if (by_default) {
+    const uint64_t per_seq =
+        kv::BlocksFor<uint64_t>(config.model.spec.max_model_len, cache.block_size);
+    const uint64_t limit = std::min(kDefaultKvBytes, available_bytes);
+    blocks = std::min(per_seq * config.limits.max_num_seqs, kv::MostBlocks(ranks, limit));
+  } else if (blocks == 0) {
+    blocks = kv::MostBlocks(ranks, cache.kv_cache_memory.bytes);
+  }
+  if (blocks == 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the KV cache memory holds no block: one takes ", kv::TotalBytes(ranks, 1),
+                     " bytes over all ranks"));
+  }
+  if (const uint64_t needed = kv::TotalBytes(ranks, blocks);
+      !on_device && needed > available_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("the KV cache of all ranks needs ", needed,
+                                                     " bytes (", blocks, " blocks), only ",
+                                                     available_bytes, " bytes of memory are free"));
+  }
+  std::vector<uint64_t> bytes;
+  for (const kv::KvShape& rank : ranks) bytes.push_back(rank.Bytes(blocks));
+  return bytes;
+}
+
+}  // namespace tandem::coordinator

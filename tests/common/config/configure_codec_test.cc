@@ -1,0 +1,129 @@
+#include "common/config/configure_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "proto/tandem/v1/worker.pb.h"
+
+namespace tandem::config {
+namespace {
+
+// Nothing is at its default.
+WorkerConfig Unusual() {
+  return {.model = {.path = "m \"1\".gguf",
+                    .spec = {.max_model_len = 100,
+                             .rope_scaling = model::RopeScalingKind::kYarn,
+                             .rope_scale = 1.1f},
+                    .expert_parallel = true},
+          .device = {.device = Device::kCuda,
+                     .cpu_kernels = CpuKernels::kAvx2,
+                     .threads = 3,
+                     .gpu_memory_utilization = 0.7,
+                     .enforce_eager = true,
+                     .strict = false},
+          .cache = {.block_size = 8,
+                    .num_kv_blocks = 5,
+                    .kv_cache_memory = {1 << 30},
+                    .kv_cache_type = tensor::Type::kBF16},
+          .limits = {.max_num_seqs = 9, .max_num_batched_tokens = 99},
+          .transport = {.step_transport = StepTransport::kGrpc,
+                        .step_timeout = std::chrono::milliseconds(1234),
+                        .max_result_bytes = {1 << 20}}};
+}
+
+constexpr uint64_t kFingerprint = 0xfedc'ba98'7654'3210;
+
+v1::Configure Sound() {
+  v1::Configure message;
+  ToProto(Unusual(),
+          {.epoch = Epoch{3},
+           .rank = 1,
+           .size = 2,
+           .model_fingerprint = kFingerprint,
+           .device_index = 5,
+           .kv_cache_bytes = 1ull << 40,
+           .step_channel_address = "/shm"},
+          message);
+  return message;
+}
+
+std::vector<std::string> Texts(WorkerConfig config) {
+  FieldList fields;
+  config.ForEach(fields);
+  std::vector<std::string> texts;
+  for (const Field& field : fields.All()) texts.push_back(field.Text());
+  return texts;
+}
+
+TEST(ConfigureCodecTest, EverySettingArrives) {
+  const std::vector<std::string> sent = Texts(Unusual());
+  const std::vector<std::string> defaults = Texts(WorkerConfig());
+  for (size_t i = 0; i < sent.size(); ++i) EXPECT_NE(sent[i], defaults[i]) << "setting " << i;
+  WorkerConfig config;
+  WorkerAssignment assignment;
+  const absl::Status read = FromProto(Sound(), config, assignment);
+  ASSERT_TRUE(read.ok()) << read;
+  EXPECT_EQ(Texts(config), sent);
+  EXPECT_EQ(assignment.epoch, Epoch{3});
+  EXPECT_EQ(assignment.rank, 1);
+  EXPECT_EQ(assignment.size, 2);
+  EXPECT_EQ(assignment.model_fingerprint, kFingerprint);
+  EXPECT_EQ(assignment.device_index, 5);
+  EXPECT_EQ(assignment.kv_cache_bytes, 1ull << 40);
+  EXPECT_EQ(assignment.step_channel_address, "/shm");
+}
+
+v1::Setting& Find(v1::Configure& message, const std::string& name) {
+  for (v1::Setting& setting : *message.mutable_settings()) {
+    if (setting.name() == name) return setting;
+  }
+  ADD_FAILURE() << name;
+  return *message.add_settings();
+}
+
+TEST(ConfigureCodecTest, RefusesInOneLine) {
+  const auto refused = [](auto change) {
+    v1::Configure message = Sound();
+    change(message);
+    WorkerConfig config;
+    WorkerAssignment assignment;
+    return std::string(FromProto(message, config, assignment).message());
+  };
+  EXPECT_EQ(refused([](auto& m) { m.set_rank(2); }), "rank 2 of 2 ranks");
+  EXPECT_EQ(refused([](auto& m) { m.set_rank(-1); }), "rank -1 of 2 ranks");
+  EXPECT_EQ(refused([](auto& m) { m.set_device_index(-1); }), "device index -1");
+  EXPECT_EQ(refused([](auto& m) { m.mutable_settings()->DeleteSubrange(0, 1); }),
+            "setting 'model' is missing");
+  EXPECT_EQ(refused([](auto& m) { *m.add_settings() = m.settings(1); }),
+            "setting 'max-model-len' is given twice");
+  EXPECT_EQ(refused([](auto& m) { m.add_settings()->set_name("warp"); }),
+            "setting 'warp' is unknown");
+  EXPECT_EQ(refused([](auto& m) { Find(m, "step-transport").set_value("udp"); }),
+            "--step-transport is 'udp', it must be one of shm, grpc");
+  for (const char* part : {"0", "-0.5", "1.5", "nan"}) {
+    EXPECT_NE(refused([&](auto& m) {
+                Find(m, "gpu-memory-utilization").set_value(part);
+              }).find("it must be from 0.01 to 1"),
+              std::string::npos)
+        << part;
+  }
+  EXPECT_EQ(refused([](auto& m) { Find(m, "max-num-seqs").set_value(""); }),
+            "--max-num-seqs is '', it must be a whole number from 1 to 4096");
+}
+
+TEST(WorkerAssignmentTest, WeightsBelongToRankFileAndDevice) {
+  const WorkerAssignment one = {.rank = 1, .size = 2, .model_fingerprint = 3};
+  WorkerAssignment other = one;
+  other.epoch = Epoch{9};
+  other.kv_cache_bytes = 7;
+  EXPECT_TRUE(one.SameWeights(other));
+  other.rank = 0;
+  EXPECT_FALSE(one.SameWeights(other));
+  other = one;
+  other.device_index = 1;
+  EXPECT_FALSE(one.SameWeights(other));
+}
+
+}  // namespace
+}  // namespace tandem::config

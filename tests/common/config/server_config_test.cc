@@ -1,0 +1,68 @@
+#include "common/config/server_config.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+namespace tandem::config {
+namespace {
+
+TEST(ServerConfigTest, RefusesByFlagName) {
+  const auto refused = [](auto change) {
+    ServerConfig config;
+    change(config);
+    return std::string(Validate(config).message());
+  };
+  EXPECT_TRUE(Validate(ServerConfig()).ok());
+  EXPECT_EQ(refused([](auto& c) { c.worker.device.gpu_memory_utilization = 1.5; }),
+            "--gpu-memory-utilization is 1.5, it must be from 0.01 to 1");
+  EXPECT_EQ(refused([](auto& c) { c.worker.limits.max_num_seqs = 1000; }),
+            "--max-num-batched-tokens 512 is below --max-num-seqs 1000: every running sequence "
+            "needs a token of each step");
+  EXPECT_EQ(refused([](auto& c) { c.worker.cache.block_size = 0; }),
+            "--block-size is 0, it must be from 1 to 4096");
+  EXPECT_EQ(refused([](auto& c) { c.cluster.workers = WorkerSource::kExternal; }),
+            "--workers external needs --worker-token-file");
+}
+
+TEST(ServerConfigTest, NamesAreGivenOnce) {
+  ServerConfig config;
+  FieldList fields;
+  config.ForEach(fields);
+  std::set<std::string_view> names;
+  for (const Field& field : fields.All()) {
+    EXPECT_TRUE(names.insert(field.name()).second) << field.name();
+    EXPECT_TRUE(field.flag().starts_with("--")) << field.flag();
+    EXPECT_FALSE(field.meta().help.empty()) << field.flag();
+  }
+}
+
+TEST(ServerConfigTest, TheDocumentIsWhatTheSchemaPrints) {
+  std::ifstream file("docs/configuration.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_EQ(page, ConfigurationPage())
+      << "bazel run //tools/docs:configuration_page > docs/configuration.md";
+}
+
+TEST(WorkerConfigTest, OnlyWhatWeightsDependOnNeedsThemLoadedAnew) {
+  const auto reload = [](auto change) {
+    WorkerConfig changed;
+    change(changed);
+    return NeedsReload(WorkerConfig(), changed);
+  };
+  EXPECT_FALSE(reload([](auto&) {}));
+  EXPECT_TRUE(reload([](auto& c) { c.model.path = "other.gguf"; }));
+  EXPECT_TRUE(reload([](auto& c) { c.model.spec.rope_scale = 2; }));
+  EXPECT_TRUE(reload([](auto& c) { c.model.expert_parallel = true; }));
+  EXPECT_TRUE(reload([](auto& c) { c.device.device = Device::kCuda; }));
+  EXPECT_TRUE(reload([](auto& c) { c.device.threads = 3; }));
+  EXPECT_FALSE(reload([](auto& c) { c.cache.num_kv_blocks = 7; }));
+  EXPECT_FALSE(reload([](auto& c) { c.limits.max_num_seqs = 7; }));
+  EXPECT_FALSE(reload([](auto& c) { c.device.strict = false; }));
+}
+
+}  // namespace
+}  // namespace tandem::config
