@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -163,10 +164,16 @@ Finished RunProgram(const std::vector<std::string>& argv, const std::string& inp
 }
 
 bool IsRunning(pid_t pid) {
-  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  const std::string folder = "/proc/" + std::to_string(pid);
+  std::ifstream stat(folder + "/stat");
   std::string text((std::istreambuf_iterator<char>(stat)), {});
   const size_t end = text.rfind(')');
-  return end != std::string::npos && text[end + 2] != 'Z' && text[end + 2] != 'X';
+  if (end == std::string::npos) return false;
+  if (text[end + 2] != 'Z' && text[end + 2] != 'X') return true;
+  // The first thread of a killed process may have ended before the others.
+  std::error_code error;
+  const std::filesystem::directory_iterator threads(folder + "/task", error);
+  return std::distance(begin(threads), std::filesystem::directory_iterator()) > 1;
 }
 
 std::vector<pid_t> ChildrenOf(pid_t pid) {
