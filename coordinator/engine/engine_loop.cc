@@ -126,7 +126,7 @@ void EngineLoop::Run() {
 
 absl::Status EngineLoop::CheckIdle() const {
   if (core_->Stats().blocks_total > kMostCheckedBlocks) return absl::OkStatus();
-  const absl::Status status = core_->CheckIntegrity();
+  absl::Status status = core_->CheckIntegrity();
   if (status.ok()) return status;
   return absl::UnavailableError(absl::StrCat("KV cache accounting: ", status.message()));
 }

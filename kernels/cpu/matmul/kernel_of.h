@@ -1,5 +1,5 @@
 // What each file of kernels is made of: the instruction set that it is compiled for, and the kernel
-// of one weight format with that set.
+// of one weight format with that set. Include only from files that are compiled for a set.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_KERNEL_OF_H_
 #define TANDEM_KERNELS_CPU_MATMUL_KERNEL_OF_H_
 
@@ -8,6 +8,8 @@
 #include "kernels/cpu/matmul/product.h"
 #include "kernels/cpu/matmul/simd_avx2.h"
 #include "kernels/cpu/matmul/simd_avx512.h"
+
+#if defined(TANDEM_MATMUL_ISA)
 
 namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA {
 
@@ -27,5 +29,7 @@ constexpr Kernel KernelOf() {
 }
 
 }  // namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA
+
+#endif  // TANDEM_MATMUL_ISA
 
 #endif  // TANDEM_KERNELS_CPU_MATMUL_KERNEL_OF_H_
