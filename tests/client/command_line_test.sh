@@ -28,6 +28,7 @@ expect help 0 'Examples:.*tandem wait' '^$' $tandem --help
 for command in generate info tokenize wait stats bench; do
   expect "$command help" 0 'Examples:' '^$' $tandem $command --help
 done
+expect version 0 '^tandem [0-9]+\.[0-9]+\.[0-9]+ \(.+\)$' '^$' $tandem --version
 expect 'no command' 2 '^$' '^tandem: .*subcommand' $tandem
 expect 'unknown flag' 2 '^$' '^tandem: .*--nonsense' $tandem stats --nonsense
 
