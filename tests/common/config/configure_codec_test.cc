@@ -3,33 +3,34 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_split.h"
 #include "proto/tandem/v1/worker.pb.h"
 
 namespace tandem::config {
 namespace {
 
+// The field at another value than it has: the first of the candidates, its names among them, that
+// it takes.
+void Change(Field field) {
+  const std::string before = field.Text();
+  std::vector<std::string> candidates = {R"(m "1".gguf)", "true",   "false", "1.1",
+                                         "0.7",           "1234ms", "99",    "1073741824"};
+  for (const auto name : absl::StrSplit(field.Allowed(), ", ")) candidates.emplace_back(name);
+  for (const std::string& text : candidates) {
+    if (field.Set(text).ok() && field.Text() != before) return;
+  }
+  ADD_FAILURE() << field.name() << " takes no value but " << before;
+}
+
 // Nothing is at its default.
 WorkerConfig Unusual() {
-  return {.model = {.path = "m \"1\".gguf",
-                    .spec = {.max_model_len = 100,
-                             .rope_scaling = model::RopeScalingKind::kYarn,
-                             .rope_scale = 1.1f},
-                    .expert_parallel = true},
-          .device = {.device = Device::kCuda,
-                     .cpu_kernels = CpuKernels::kAvx2,
-                     .threads = 3,
-                     .gpu_memory_utilization = 0.7,
-                     .enforce_eager = true,
-                     .strict = false},
-          .cache = {.block_size = 8,
-                    .num_kv_blocks = 5,
-                    .kv_cache_memory = {1 << 30},
-                    .kv_cache_type = tensor::Type::kBF16},
-          .limits = {.max_num_seqs = 9, .max_num_batched_tokens = 99},
-          .transport = {.step_transport = StepTransport::kGrpc,
-                        .step_timeout = std::chrono::milliseconds(1234),
-                        .max_result_bytes = {1 << 20}}};
+  WorkerConfig config;
+  FieldList fields;
+  config.ForEach(fields);
+  for (const Field& field : fields.All()) Change(field);
+  return config;
 }
 
 constexpr uint64_t kFingerprint = 0xfedc'ba98'7654'3210;
