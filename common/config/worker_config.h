@@ -3,6 +3,9 @@
 #ifndef TANDEM_COMMON_CONFIG_WORKER_CONFIG_H_
 #define TANDEM_COMMON_CONFIG_WORKER_CONFIG_H_
 
+#include <utility>
+
+#include "common/base/log.h"
 #include "common/config/cache_config.h"
 #include "common/config/device_config.h"
 #include "common/config/limits_config.h"
@@ -11,12 +14,21 @@
 
 namespace tandem::config {
 
+template <>
+struct EnumNames<LogLevel> {
+  static constexpr std::pair<LogLevel, const char*> kNames[] = {{LogLevel::kDebug, "debug"},
+                                                                {LogLevel::kInfo, "info"},
+                                                                {LogLevel::kWarning, "warning"},
+                                                                {LogLevel::kError, "error"}};
+};
+
 struct WorkerConfig {
   ModelConfig model{};
   DeviceConfig device{};
   CacheConfig cache{};
   LimitsConfig limits{};
   TransportConfig transport{};
+  LogLevel log_level = LogLevel::kInfo;
 
   void ForEach(FieldList& visit) {
     model.ForEach(visit);
@@ -24,6 +36,9 @@ struct WorkerConfig {
     cache.ForEach(visit);
     limits.ForEach(visit);
     transport.ForEach(visit);
+    visit.BeginSection("Log");
+    visit(log_level, {.flag = "--worker-log-level",
+                      .help = "lines below this level are not written, by workers"});
   }
 };
 

@@ -89,6 +89,7 @@ absl::Status WorkerLife::Handle(const ConfigureCommand& command) {
     config_->assignment.device_index = *overrides_.device_index;
   }
   SetLogTag(absl::StrCat("rank ", command.assignment.rank));
+  SetLogLevel(command.config.log_level);
   return OpenChannel(command);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/log.h"
 #include "tests/common/transport/memory_rendezvous.h"
 #include "worker/life/epoch_fence.h"
 
@@ -118,6 +119,16 @@ TEST(WorkerLifeTest, AnEpochThatIsOverServesNoSteps) {
   stream.Abort(kEpoch, absl::AbortedError("rank 1 was lost"));
   EXPECT_TRUE(life.Run().ok());
   EXPECT_TRUE(stream.failures.empty());
+}
+
+TEST(WorkerLifeTest, LogsAtTheLevelThatConfigureSays) {
+  const LogLevel before = GetLogLevel();
+  ConfigureCommand command = Configure(Epoch{1}, 1);
+  command.config.log_level = LogLevel::kError;
+  ScriptedStream stream({command});
+  EXPECT_TRUE(WorkerLife(stream, {}).Run().ok());
+  EXPECT_EQ(GetLogLevel(), LogLevel::kError);
+  SetLogLevel(before);
 }
 
 }  // namespace
