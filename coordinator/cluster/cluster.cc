@@ -70,9 +70,9 @@ absl::Status Cluster::Spawn(size_t rank) {
 }
 
 absl::Status Cluster::Replace() {
-  for (size_t rank = 0; rank < connected_.size(); ++rank) {
-    absl::Status ended = connected_[rank]->status();
-    if (!processes_.empty() && !processes_[rank]->Poll().ok()) ended = processes_[rank]->Poll();
+  const std::vector<std::shared_ptr<WorkerLink>> links = service_->links();
+  for (size_t rank = 0; rank < links.size(); ++rank) {
+    const absl::Status ended = Ended(rank, links[rank].get());
     if (ended.ok()) continue;
     TANDEM_LOG(kWarning) << "rank " << rank << ": " << ended.message()
                          << (processes_.empty() ? ", waiting for another worker"
@@ -81,13 +81,23 @@ absl::Status Cluster::Replace() {
       processes_[rank]->Kill(SIGKILL);
       processes_[rank]->WaitExit(Deadline::After(kReplaceTimeout));
     }
-    if (!service_->WaitReleased(static_cast<int>(rank), Deadline::After(kReplaceTimeout))) {
+    if (links[rank] != nullptr &&
+        !service_->WaitReleased(*links[rank], Deadline::After(kReplaceTimeout))) {
       return absl::DeadlineExceededError(
           absl::StrCat("rank ", rank, " has ended, but not its control connection"));
     }
+    if (rank < connected_.size()) connected_[rank] = nullptr;
     if (!processes_.empty()) TANDEM_RETURN_IF_ERROR(Spawn(rank));
   }
   return absl::OkStatus();
+}
+
+absl::Status Cluster::Ended(size_t rank, const WorkerLink* link) const {
+  if (!processes_.empty()) TANDEM_RETURN_IF_ERROR(processes_[rank]->Poll());
+  if (link != nullptr) return link->status();
+  // It has lost its connection, or has not said Hello yet.
+  const bool was_connected = rank < connected_.size() && connected_[rank] != nullptr;
+  return was_connected ? connected_[rank]->status() : absl::OkStatus();
 }
 
 Cluster::~Cluster() {
@@ -106,8 +116,9 @@ absl::Status Cluster::FirstEnded() const {
 absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool()>& cancelled) {
   while (true) {
     if (service_->WaitAll(Deadline::After(kPoll))) {
-      connected_ = service_->links();
-      if (std::find(connected_.begin(), connected_.end(), nullptr) == connected_.end()) {
+      auto links = service_->links();
+      if (std::find(links.begin(), links.end(), nullptr) == links.end()) {
+        connected_ = std::move(links);
         return absl::OkStatus();
       }
     }

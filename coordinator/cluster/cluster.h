@@ -58,12 +58,16 @@ class Cluster {
   Cluster() = default;
   absl::Status Spawn(size_t rank);
   absl::Status FirstEnded() const;
+  // How the rank's worker ended or lost its connection, which is `link` now, null for none; OK
+  // where it lives.
+  absl::Status Ended(size_t rank, const WorkerLink* link) const;
 
   ClusterOptions options_;
   std::unique_ptr<WorkerService> service_;
   Spawner spawner_;                                        // outlives the processes
   std::vector<std::shared_ptr<WorkerProcess>> processes_;  // empty with external workers
-  std::vector<std::shared_ptr<WorkerLink>> connected_;     // by the last WaitConnected
+  std::vector<std::shared_ptr<WorkerLink>>
+      connected_;      // by the last WaitConnected; null: replaced since
   int token_fd_ = -1;  // what spawned workers read their token from
 };
 

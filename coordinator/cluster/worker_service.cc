@@ -263,10 +263,11 @@ void WorkerService::Release(const std::shared_ptr<WorkerLink>& link) {
   changed_.NotifyAll();
 }
 
-bool WorkerService::WaitReleased(int rank, Deadline deadline) {
+bool WorkerService::WaitReleased(const WorkerLink& link, Deadline deadline) {
   MutexLock lock(mutex_);
   return changed_.Wait(lock, deadline, [&]() TANDEM_REQUIRES(mutex_) {
-    return links_[static_cast<size_t>(rank)] == nullptr;
+    return std::none_of(links_.begin(), links_.end(),
+                        [&](const auto& taken) { return taken.get() == &link; });
   });
 }
 

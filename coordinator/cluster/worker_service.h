@@ -44,8 +44,9 @@ class WorkerService {
   std::vector<int> Missing() const;
   // One per rank; null where no worker is connected.
   std::vector<std::shared_ptr<WorkerLink>> links() const;
-  // Waits until the rank is free for another worker: its stream has ended. False at the deadline.
-  bool WaitReleased(int rank, Deadline deadline);
+  // Waits until `link` has no rank any more, which is then free for another worker or taken by one.
+  // False at the deadline.
+  bool WaitReleased(const WorkerLink& link, Deadline deadline);
 
  private:
   class Impl;  // the gRPC service

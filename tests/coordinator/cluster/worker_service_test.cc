@@ -67,12 +67,14 @@ TEST_F(WorkerServiceTest, ARankIsFreeAgainWhenItsWorkerHasEnded) {
             absl::string_view::npos);
 
   first = nullptr;
-  ASSERT_TRUE(service_->WaitReleased(0, Deadline::After(kPatience)));
+  ASSERT_TRUE(service_->WaitReleased(*lost, Deadline::After(kPatience)));
   EXPECT_FALSE(lost->status().ok());
   EXPECT_EQ(service_->Missing(), std::vector<int>{0});
   const auto again = Dial(0, "a");
   ASSERT_TRUE(service_->WaitAll(Deadline::After(kPatience)));
   EXPECT_TRUE(service_->links()[0]->status().ok());
+  // The one that was lost has no rank, whether or not another has taken it.
+  EXPECT_TRUE(service_->WaitReleased(*lost, Deadline::After(Duration::zero())));
 }
 
 }  // namespace
