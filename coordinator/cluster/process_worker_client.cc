@@ -64,7 +64,7 @@ absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(
     const config::TransportConfig& transport, Epoch epoch) {
   std::shared_ptr<transport::Channel> opened;
   std::string address;
-  const uint64_t max_bytes = transport.max_result_bytes.bytes;
+  const size_t max_bytes = step::MaxFrameBytes(transport.max_result_bytes.bytes);
   if (transport.step_transport == config::StepTransport::kShm) {
     // A ring's largest frame is a few bytes less than the ring.
     TANDEM_ASSIGN_OR_RETURN(auto created, transport::ShmChannel::Create(

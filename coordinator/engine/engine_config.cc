@@ -38,7 +38,8 @@ absl::Status EngineConfig::Validate() const {
   if (MaxScoredTokens() == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--max-num-seqs ", scheduler.max_num_seqs, ": the log-probabilities of a step may take ",
-        SamplesBytes(*this) + ScoredRowBytes(*this), " bytes, at most ", max_result_bytes, " fit"));
+        SamplesBytes(*this) + ScoredRowBytes(*this), " bytes, at most ", max_result_bytes,
+        " fit (--max-result-bytes)"));
   }
   return absl::OkStatus();
 }

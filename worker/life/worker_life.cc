@@ -100,7 +100,7 @@ absl::Status WorkerLife::OpenChannel(const ConfigureCommand& command) {
                                           command.assignment.step_channel_address, command.epoch));
   } else {
     auto queue = std::make_shared<transport::QueueChannel>(
-        transport.max_result_bytes.bytes, kStepFrames,
+        step::MaxFrameBytes(transport.max_result_bytes.bytes), kStepFrames,
         [this](std::span<const uint8_t> frame, Deadline) { return stream_.SendStepResult(frame); },
         [](const std::string&) {});
     stream_.OnStepFrame([queue](std::string frame) {
