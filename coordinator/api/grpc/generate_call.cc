@@ -57,7 +57,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
 
   // `proto` lives until OnDone, which Finish causes: the job's Finish is the first.
   void Start(const v1::GenerateRequest& proto, const ServingModel& model, TokenizerPool& pool) {
-    const absl::Status queued = pool.Run(PromptBytes(proto), [this, &proto, &model] {
+    const absl::Status queued = pool.Run(proto.ByteSizeLong(), [this, &proto, &model] {
       if (absl::Status admitted = Admit(proto, model); !admitted.ok()) Finish(ToGrpc(admitted));
     });
     if (!queued.ok()) Finish(ToGrpc(queued));
@@ -103,6 +103,8 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
       if (call != nullptr) call->Pump();
     }
 
+    std::shared_ptr<const tokenizer::Tokenizer>
+        tokenizer;                   // of `text`, as long as the stream lives
     std::optional<TextStream> text;  // set before the request is added, then the writer's thread's
     TextUpdate converted;            // the writer's thread's
     std::mutex mutex;
@@ -110,10 +112,6 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     bool over = false;    // guarded by mutex; the last update has come
     GenerateCall* call;   // guarded by mutex; null once done
   };
-
-  static size_t PromptBytes(const v1::GenerateRequest& proto) {
-    return proto.text().size() + proto.token_ids().ids().size() * sizeof(TokenId);
-  }
 
   // On a thread of the pool. Cancelled while it waited for one, or while it was tokenized, a
   // request does not get to the engine.
@@ -123,6 +121,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
       if (cancelled_) return ClientIsGone();
     }
     TANDEM_ASSIGN_OR_RETURN(Request request, BuildRequest(ParamsFromProto(proto), model));
+    outbox_->tokenizer = model.tokenizer;
     TANDEM_ASSIGN_OR_RETURN(outbox_->text, TextStream::Create(*model.tokenizer, request.sampling));
     request.stream = outbox_;
     std::lock_guard lock(outbox_->mutex);  // the first update may be here before the handle

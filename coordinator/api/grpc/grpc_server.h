@@ -12,7 +12,7 @@
 
 namespace tandem::coordinator {
 
-// Thread-safe.
+// One thread at a time.
 class GrpcServer {
  public:
   // Listens on `address` (HOST:0 takes a free port) and says SERVING. `engine` must outlive the
