@@ -91,6 +91,7 @@ absl::StatusOr<DecodeGraphs> DecodeGraphs::Capture(const step::StepLimits& limit
   DecodeGraphs graphs;
   graphs.limits_ = limits;
   TANDEM_ASSIGN_OR_RETURN(graphs.tables_, backend.Allocate(DeviceBytes(limits)));
+  const step::BlockTables no_tables(limits);
   const std::vector<uint32_t> sizes = GraphBatchSizes(limits.max_seqs);
   const size_t lines = std::max<size_t>(1, sizes.size() / kProgressLines);
   for (size_t done = 0; done < sizes.size(); ++done) {
@@ -98,7 +99,7 @@ absl::StatusOr<DecodeGraphs> DecodeGraphs::Capture(const step::StepLimits& limit
       TANDEM_LOG(kInfo) << "capturing decode graphs: " << done << " of " << sizes.size();
     }
     TANDEM_RETURN_IF_ERROR(
-        graphs.CaptureOne(sizes[sizes.size() - 1 - done], buffers, backend, encode));
+        graphs.CaptureOne(sizes[sizes.size() - 1 - done], no_tables, buffers, backend, encode));
   }
   std::reverse(graphs.entries_.begin(), graphs.entries_.end());
   TANDEM_LOG(kInfo) << "captured decode graphs for up to " << limits.max_seqs << " sequences";
@@ -109,11 +110,12 @@ uint64_t DecodeGraphs::DeviceBytes(const step::StepLimits& limits) {
   return limits.num_blocks.size() * TableValues(limits) * sizeof(int32_t);
 }
 
-absl::Status DecodeGraphs::CaptureOne(uint32_t batch, StepBuffers& buffers,
-                                      kernels::Backend& backend, const EncodeStep& encode) {
+absl::Status DecodeGraphs::CaptureOne(uint32_t batch, const step::BlockTables& no_tables,
+                                      StepBuffers& buffers, kernels::Backend& backend,
+                                      const EncodeStep& encode) {
   PadDecode(EmptyStep(limits_.num_blocks.size()), batch, padded_);
   Entry entry{.batch = batch, .inputs = {}, .graph = nullptr};
-  entry.inputs = buffers.Stage(padded_, step::BlockTables(limits_));
+  entry.inputs = buffers.Stage(padded_, no_tables);
   const Batch fixed = AtFixedTables(entry.inputs.batch);
 
   backend.BeginEncode(kernels::EncodeMode::kRun);

@@ -63,8 +63,9 @@ class DecodeGraphs {
     std::unique_ptr<kernels::Graph> graph;
   };
 
-  absl::Status CaptureOne(uint32_t batch, StepBuffers& buffers, kernels::Backend& backend,
-                          const EncodeStep& encode);
+  // `no_tables`: of every slot empty.
+  absl::Status CaptureOne(uint32_t batch, const step::BlockTables& no_tables, StepBuffers& buffers,
+                          kernels::Backend& backend, const EncodeStep& encode);
   // The same inputs, with block tables where graphs read them.
   Batch AtFixedTables(const Batch& batch) const;
   int32_t* Table(size_t group) const;
