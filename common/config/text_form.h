@@ -2,8 +2,8 @@
 // value parses to that value again.
 //
 // bool, integers, floating point, strings, Duration ("60s", "500ms", or seconds), ByteSize, enums
-// with EnumNames, optionals of these (empty text: no value), and lists (numbers separated by
-// commas; of strings one per text).
+// with EnumNames, optionals of these (empty text: no value, but of strings), and lists (numbers
+// separated by commas; of strings one per text).
 #ifndef TANDEM_COMMON_CONFIG_TEXT_FORM_H_
 #define TANDEM_COMMON_CONFIG_TEXT_FORM_H_
 
@@ -65,7 +65,8 @@ std::string ToText(const std::optional<T>& value) {
 template <typename T>
 bool FromText(std::string_view text, std::optional<T>& value) {
   value.reset();
-  return text.empty() || FromText(text, value.emplace());
+  if (text.empty() && !std::is_same_v<T, std::string>) return true;
+  return FromText(text, value.emplace());
 }
 
 template <typename T>

@@ -39,6 +39,9 @@ TEST(TextFormTest, IsExact) {
   EXPECT_EQ(Again(tensor::Type::kQ8_0), "q8_0");
   EXPECT_EQ(Again(std::optional<Device>()), "");
   EXPECT_EQ(Again(std::optional<Device>(Device::kCuda)), "cuda");
+  std::optional<std::string> text;
+  EXPECT_TRUE(FromText("", text));
+  EXPECT_EQ(text, "");  // as a flag it was given
   EXPECT_EQ(Again(std::vector<uint32_t>{1, 4}), "1,4");
 }
 
