@@ -1,6 +1,7 @@
 // WorkerProcess: a worker that the coordinator started itself. Killed and reaped on destruction.
 //
-// Owned by the thread that spawned it, except Poll, which is thread-safe.
+// One thread at a time, except Poll, which is thread-safe. The process ends with the thread that
+// spawned it.
 #ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_PROCESS_H_
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_PROCESS_H_
 
