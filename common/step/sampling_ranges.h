@@ -1,4 +1,4 @@
-// The ranges of sampling parameters, for whoever takes them: API, engine and worker.
+// The ranges of sampling parameters, as API, engine and worker check them.
 #ifndef TANDEM_COMMON_STEP_SAMPLING_RANGES_H_
 #define TANDEM_COMMON_STEP_SAMPLING_RANGES_H_
 
