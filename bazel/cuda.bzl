@@ -1,7 +1,7 @@
 """Rules for code that needs the CUDA toolkit: no target at all where it is not installed.
 
 `tandem_cuda_kernels` makes two libraries of the same sources: NAME, compiled by nvcc, and
-NAME_emulated, compiled by the C++ compiler against the emulated toolkit of kernels/cuda/testing,
+NAME_emulated, compiled by the C++ compiler against the emulated toolkit of tools/cuda_emulation,
 which is there on every machine.
 """
 
@@ -17,7 +17,7 @@ _ALL = [
     "-gencode=arch=compute_90,code=compute_90",
 ]
 
-_EMULATED_TOOLKIT = "//kernels/cuda/testing:toolkit"
+_EMULATED_TOOLKIT = "//tools/cuda_emulation:toolkit"
 
 def tandem_cuda_library(**kwargs):
     if HAVE_CUDA:

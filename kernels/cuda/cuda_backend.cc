@@ -16,7 +16,7 @@
 #include "kernels/check_weight.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/memory.h"
-#include "kernels/cuda/ops/ops.h"
+#include "kernels/cuda/ops.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OPS = ROOT / "kernels/cuda/ops"
+KERNELS = ROOT / "kernels/cuda"
 DOC = ROOT / "docs/cuda-kernels.md"
 ARCHITECTURES = {"sm_80": "compute_80", "sm_90a": "compute_90a"}
 
@@ -69,7 +69,7 @@ def demangle(names):
 def floor_of(path):
     """The floor that a file states, or the first of its own headers that does."""
     text = path.read_text()
-    own = [ROOT / name for name in re.findall(r'#include "(kernels/cuda/ops/\w+\.h)"', text)]
+    own = [ROOT / name for name in re.findall(r'#include "(kernels/cuda/[\w/]+\.h)"', text)]
     for source in [text, *(header.read_text() for header in own if header.exists())]:
         if match := re.search(r"// Floor: (.*(?:\n// .+)*)", source):
             return re.sub(r"\s*\n// ", " ", match.group(1))

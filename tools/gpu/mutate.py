@@ -34,7 +34,7 @@ def build(tree, output_base, suite):
     target = f"//tests/kernels:{suite}_test_emulated"
     # What is broken may well leave a name unused.
     done = subprocess.run(["bazel", f"--output_base={output_base}", "build", "--jobs=2", "--symlink_prefix=/",
-                           "--per_file_copt=kernels/cuda/ops/.*@-Wno-error", target], cwd=tree, capture_output=True, text=True)
+                           "--per_file_copt=kernels/cuda/.*@-Wno-error", target], cwd=tree, capture_output=True, text=True)
     program = output_base / f"execroot/tandem/bazel-out/k8-opt/bin/tests/kernels/{suite}_test_emulated"
     return (program, "") if done.returncode == 0 else (None, done.stderr)
 

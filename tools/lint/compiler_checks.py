@@ -13,7 +13,7 @@ import include_rules
 _FLAGS = ["-std=c++20", "-march=x86-64-v2"]
 # What needs CUDA is compiled against the emulated toolkit, which every machine has.
 _CUDA = re.compile(r"^(tests/)?kernels/cuda/")
-_CUDA_FLAGS = ["-DTANDEM_CUDA_EMULATION", "-Ikernels/cuda/testing/toolkit"]
+_CUDA_FLAGS = ["-DTANDEM_CUDA_EMULATION", "-Itools/cuda_emulation/toolkit"]
 
 
 def failures(tree, name, paths, command, cache_folder=None):

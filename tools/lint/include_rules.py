@@ -9,6 +9,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 MAY_INCLUDE = {
     "common/": ("common/",),
     "kernels/": ("kernels/", "common/base/", "common/config/device_config.h", "common/tensor/"),
+    # The emulation stands behind the toolkit's own header names.
+    "kernels/cuda/": ("kernels/", "common/base/", "common/tensor/", "tools/cuda_emulation/"),
     "worker/": ("worker/", "kernels/", "common/"),
     "coordinator/": ("coordinator/", "common/"),
     # They never look upward at the engine, the API or the cluster.
@@ -30,8 +32,8 @@ HOMES = [
     (re.compile(r"^(grpc|grpcpp|grpc\+\+|google/protobuf)/|\.pb\.h$"), EDGES,
      "Protobuf and gRPC belong at edges and in codecs only"),
     (re.compile(r"^(cuda|cublas|curand|cub/|thrust/|cooperative_groups|mma\.h)"),
-     re.compile(r"^(kernels|tests/kernels)/cuda/"),
-     "CUDA headers belong in kernels/cuda only"),
+     re.compile(r"^((kernels|tests/kernels)/cuda|(tests/)?tools/cuda_emulation)/"),
+     "CUDA headers belong in kernels/cuda and its emulation only"),
     (re.compile(r"^nccl\.h$"),
      re.compile(r"^worker/comm/nccl"),
      "NCCL belongs in its communicator only"),

@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #ifdef TANDEM_CUDA_EMULATION
-#include "kernels/cuda/testing/mma_twin.h"
+#include "tools/cuda_emulation/mma_twin.h"
 #endif
 
 namespace tandem::kernels::cuda {

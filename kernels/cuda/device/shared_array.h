@@ -7,7 +7,7 @@
 //   host: the launch asks for SharedBytes<float>(rows * cols) + ...
 //
 // On a GPU this is plain pointers. Under emulation every access is checked: bounds, values never
-// written, and races (kernels/cuda/testing/shared_memory.h). Arrays begin at multiples of 16 bytes.
+// written, and races (tools/cuda_emulation/shared_memory.h). Arrays begin at multiples of 16 bytes.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_SHARED_ARRAY_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_SHARED_ARRAY_H_
 
@@ -17,7 +17,7 @@
 #include <cstdint>
 
 #ifdef TANDEM_CUDA_EMULATION
-#include "kernels/cuda/testing/shared_access.h"
+#include "tools/cuda_emulation/shared_access.h"
 #endif
 
 namespace tandem::kernels::cuda {

@@ -1,6 +1,6 @@
-#include "kernels/cuda/testing/emulated_backend.h"
-#include "kernels/cuda/testing/execution.h"
 #include "tests/kernels/backends.h"
+#include "tools/cuda_emulation/emulated_backend.h"
+#include "tools/cuda_emulation/execution.h"
 
 namespace tandem::kernels {
 

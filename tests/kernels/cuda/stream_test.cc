@@ -11,7 +11,7 @@
 
 #include "common/base/step_guard.h"
 #include "kernels/cuda/cuda_backend.h"
-#include "kernels/cuda/testing/runtime.h"
+#include "tools/cuda_emulation/runtime.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -13,7 +13,7 @@ def action(source, output=f"{BIN}/x.o", flags=()):
 
 
 def entries(*actions):
-    wrapper = '#include "kernels/cuda/ops/rows.cu"\n'
+    wrapper = '#include "kernels/cuda/rows/rows.cu"\n'
     return compdb.entries(actions, pathlib.Path("/repo"), lambda path: wrapper)
 
 
@@ -34,8 +34,8 @@ class CompdbTest(unittest.TestCase):
                                  action("b.cc", "bazel-out/host/bin/b.o")), [])
 
     def test_kernel_by_its_emulated_twin(self):
-        found = entries(action(f"{BIN}/kernels/cuda/ops/rows/rows_emulated.cc", flags=("-DEMULATED",)))
-        self.assertEqual(found[0]["file"], "kernels/cuda/ops/rows.cu")
+        found = entries(action(f"{BIN}/kernels/cuda/rows/rows/rows_emulated.cc", flags=("-DEMULATED",)))
+        self.assertEqual(found[0]["file"], "kernels/cuda/rows/rows.cu")
         self.assertEqual(found[0]["arguments"][:5],
                          ["gcc", "-DEMULATED", "-c", "-x", "c++"])
 

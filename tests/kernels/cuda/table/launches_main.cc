@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "kernels/cuda/testing/emulated_backend.h"
-#include "kernels/cuda/testing/runtime.h"
 #include "tests/kernels/cuda/table/op_case.h"
 #include "tests/kernels/cuda/table/op_table.h"
+#include "tools/cuda_emulation/emulated_backend.h"
+#include "tools/cuda_emulation/runtime.h"
 
 int main() {
   namespace kernels = tandem::kernels;

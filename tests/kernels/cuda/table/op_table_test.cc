@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "kernels/cuda/testing/emulated_backend.h"
+#include "tools/cuda_emulation/emulated_backend.h"
 
 namespace tandem::kernels {
 namespace {

@@ -1,0 +1,11 @@
+// Attention over pages of bfloat16s.
+#include "kernels/cuda/attention/page16.h"
+#include "kernels/cuda/attention/tensor_core.h"
+
+namespace tandem::kernels::cuda {
+
+void EncodeBf16Attention(Stream& stream, AttentionArgs& args) {
+  EncodeTensorAttention<Page16</*kBf16=*/true>>(stream, args);
+}
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,11 @@
+// Attention over pages of halves.
+#include "kernels/cuda/attention/page16.h"
+#include "kernels/cuda/attention/tensor_core.h"
+
+namespace tandem::kernels::cuda {
+
+void EncodeF16Attention(Stream& stream, AttentionArgs& args) {
+  EncodeTensorAttention<Page16</*kBf16=*/false>>(stream, args);
+}
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,184 @@
+// Attention over pages of floats, in floats: a warp owns up to four query rows, its lanes the
+// positions of a tile in Q K^T and columns of V in P V.
+//
+// Floor: as tensor_core.h, with rows of floats.
+#include "kernels/cuda/attention/kv_tiles.h"
+#include "kernels/cuda/attention/online_softmax.h"
+#include "kernels/cuda/device/warp.h"
+
+namespace tandem::kernels::cuda {
+namespace {
+
+constexpr uint32_t kWarps = 4;
+constexpr uint32_t kThreads = kWarps * kWarp;
+constexpr uint32_t kWarpRows = 4;
+constexpr uint32_t kRows = kWarps * kWarpRows;
+constexpr uint32_t kPositions = kWarp;
+
+struct F32Page {
+  static constexpr uint32_t kChunkValues = 4;
+
+  __device__ static uint4 Chunk(const std::byte* row, uint32_t chunk, uint32_t dim) {
+    const auto* const words = reinterpret_cast<const uint32_t*>(row) + chunk * 4;
+    const uint32_t left = dim - chunk * 4;
+    return make_uint4(words[0], left > 1 ? words[1] : 0, left > 2 ? words[2] : 0,
+                      left > 3 ? words[3] : 0);
+  }
+};
+
+template <uint32_t kStages>
+using FloatTiles = KvTiles<F32Page, kPositions, kThreads, kStages>;
+
+__device__ inline float Dot(float4 a, float4 b, float sum) {
+  sum += a.x * b.x;
+  sum += a.y * b.y;
+  sum += a.z * b.z;
+  return sum + a.w * b.w;
+}
+
+// kColumns: columns of V that a lane accumulates, 32 apart.
+template <uint32_t kColumns>
+class FloatAttention {
+ public:
+  __device__ FloatAttention(const AttentionArgs& a, const RowTile& tile, SharedArena& arena)
+      : a_(a),
+        tile_(tile),
+        warp_(threadIdx.x / kWarp),
+        lane_(threadIdx.x % kWarp),
+        count_(warp_ < tile.rows ? (tile.rows - warp_ - 1) / kWarps + 1 : 0),
+        q_(arena.Take<float4>(kRows * a.k.chunks)),
+        weights_(arena.Take<float4>(kPositions * kWarps)) {
+    for (uint32_t r = 0; r < kWarpRows; ++r) visible_[r] = VisibleRange(a, tile, Row(r));
+  }
+
+  // The warp's queries to shared memory; a barrier must follow.
+  __device__ void LoadQueries() const {
+    const uint32_t dim = a_.p.pages.head_dim;
+    const SharedArray<float> q = q_.template As<float>();
+    for (uint32_t row = warp_; row < tile_.rows; row += kWarps) {
+      const size_t at = static_cast<size_t>(tile_.Token(row)) * a_.p.heads + tile_.Head(row);
+      for (uint32_t d = lane_; d < a_.k.chunks * 4; d += kWarp) {
+        q[row * a_.k.chunks * 4 + d] = d < dim ? a_.p.q[at * dim + d] : 0.0f;
+      }
+    }
+  }
+
+  __device__ void AddTile(SharedArray<float4> k, SharedArray<float> v, int32_t position) {
+    float s[kWarpRows] = {};
+    for (uint32_t chunk = 0; chunk < a_.k.chunks; ++chunk) {
+      const float4 key = k[lane_ * a_.k.stride() + chunk];
+#pragma unroll
+      for (uint32_t r = 0; r < kWarpRows; ++r) {
+        if (r < count_) s[r] = Dot(q_[Row(r) * a_.k.chunks + chunk], key, s[r]);
+      }
+    }
+    UpdateSoftmax(s, position + static_cast<int32_t>(lane_));
+    AccumulateValues(v);
+  }
+
+  __device__ void Finish(uint32_t split, bool whole) {
+#pragma unroll
+    for (uint32_t r = 0; r < kWarpRows; ++r) {
+      state_[r].sum = WarpSum(state_[r].sum);
+      if (r >= count_) continue;
+      const RowOut out(a_, tile_, Row(r), split, whole, state_[r]);
+#pragma unroll
+      for (uint32_t j = 0; j < kColumns; ++j) {
+        const uint32_t column = j * kWarp + lane_;
+        if (column < a_.p.pages.value_dim) out.Write(column, acc_[j][r]);
+      }
+      if (lane_ == 0) out.WriteState(state_[r]);
+    }
+  }
+
+ private:
+  // The warp's row `r`, of count_.
+  __device__ uint32_t Row(uint32_t r) const { return r * kWarps + warp_; }
+
+  // Scale, soft-cap, mask and online-softmax update: the lane's scores, of its position, become
+  // weights in shared memory, and the accumulators are rescaled.
+  __device__ void UpdateSoftmax(float (&s)[kWarpRows], int32_t position) {
+#pragma unroll
+    for (uint32_t r = 0; r < kWarpRows; ++r) {
+      if (r >= count_) continue;
+      const bool visible = position >= visible_[r].begin && position < visible_[r].end;
+      s[r] = visible ? ScaleAndCap(a_.p, s[r]) : kNegInf;
+      const float rescale = state_[r].UpdateMax(WarpMax(s[r]));
+      s[r] = expf(s[r] - state_[r].base());
+      state_[r].sum += s[r];
+#pragma unroll
+      for (uint32_t j = 0; j < kColumns; ++j) acc_[j][r] *= rescale;
+    }
+    __syncwarp();  // the weights of the tile before have been read
+    weights_[warp_ * kPositions + lane_] = make_float4(s[0], s[1], s[2], s[3]);
+    __syncwarp();
+  }
+
+  __device__ void AccumulateValues(SharedArray<float> v) {
+    const uint32_t columns = a_.p.pages.value_dim, stride = a_.v.stride() * 4;
+    for (uint32_t at = 0; at < kPositions; ++at) {
+      const float4 weight = weights_[warp_ * kPositions + at];
+#pragma unroll
+      for (uint32_t j = 0; j < kColumns; ++j) {
+        const uint32_t column = j * kWarp + lane_;
+        if (column >= columns) continue;
+        const float value = v[at * stride + column];
+        acc_[j][0] += weight.x * value;
+        if (count_ > 1) acc_[j][1] += weight.y * value;
+        if (count_ > 2) acc_[j][2] += weight.z * value;
+        if (count_ > 3) acc_[j][3] += weight.w * value;
+      }
+    }
+  }
+
+  const AttentionArgs& a_;
+  const RowTile& tile_;
+  const uint32_t warp_;
+  const uint32_t lane_;
+  const uint32_t count_;
+  const SharedArray<float4> q_;
+  const SharedArray<float4> weights_;  // per warp and position: of its four rows
+  RowRange visible_[kWarpRows];
+  SoftmaxState state_[kWarpRows];
+  float acc_[kColumns][kWarpRows] = {};
+};
+
+template <uint32_t kColumns, uint32_t kStages>
+__global__ void __launch_bounds__(kThreads, 1) FloatAttentionKernel(const AttentionArgs a) {
+  const RowTile tile = TileOfBlock(a);
+  if (tile.empty) return;
+  const SplitTiles split = TilesOfSplit(a, tile, blockIdx.z);
+  if (blockIdx.z >= split.used) return;
+  SharedArena arena;
+  FloatAttention<kColumns> attention(a, tile, arena);
+  FloatTiles<kStages> tiles(a, tile, blockIdx.y, split, arena);
+  attention.LoadQueries();
+  for (tiles.StartLoads(); tiles.WaitForTile(); tiles.ReleaseTile()) {
+    attention.AddTile(tiles.k().template As<float4>(), tiles.v().template As<float>(),
+                      tiles.position());
+  }
+  attention.Finish(blockIdx.z, split.used == 1);
+}
+
+template <uint32_t kColumns, uint32_t kStages>
+void LaunchFloatAttention(Stream& stream, AttentionArgs& args) {
+  PlanAttention(stream, {.tile_rows = kRows, .tile_positions = kPositions}, args);
+  const size_t shared = SharedBytes<float4>(kRows * args.k.chunks) +
+                        SharedBytes<float4>(kPositions * kWarps) +
+                        FloatTiles<kStages>::SharedBytesOf(args);
+  stream.Launch("attention", &FloatAttentionKernel<kColumns, kStages>,
+                dim3(args.tiles, args.p.pages.kv_heads, args.splits), kThreads, shared, args);
+  EncodeAttentionMerge(stream, args);
+}
+
+}  // namespace
+
+void EncodeF32Attention(Stream& stream, AttentionArgs& args) {
+  const uint32_t values = args.p.pages.value_dim;
+  if (values <= 128) return LaunchFloatAttention<4, 2>(stream, args);
+  if (values <= 256) return LaunchFloatAttention<8, 2>(stream, args);
+  // Two stages of rows this wide do not fit.
+  LaunchFloatAttention<16, 1>(stream, args);
+}
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,137 @@
+// Source: Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
+//
+// A warp per head of a token: first those of q, then of k, then of v. It rotates its head in place,
+// then copies it to its page in the page's type. The angles of a token are worked out once per
+// block.
+// Floor: reads and writes q and k, reads v, writes pages: 8 bytes per value of q, 8 and a page's
+// value per value of k, 4 and a page's value per value of v.
+#include "common/base/check.h"
+#include "common/tensor/type.h"
+#include "kernels/cuda/device/numbers.h"
+#include "kernels/cuda/device/warp.h"
+#include "kernels/cuda/ops.h"
+
+namespace tandem::kernels::cuda {
+namespace {
+
+constexpr uint32_t kThreads = 256;
+constexpr uint32_t kWarps = kThreads / kWarp;
+
+struct RopeTask {
+  RopeWriteKvParams params;
+  uint32_t first_row;  // of heads + kv_heads + kv_heads: those of q are left out if nothing rotates
+  uint32_t rows;
+};
+
+__device__ void Rotate(float* head, const RopeWriteKvParams& p, SharedArray<float> cosines,
+                       SharedArray<float> sines) {
+  float* const dims = head + p.rotary_begin;
+  const uint32_t pairs = p.rotary_dims / 2;
+  for (uint32_t i = threadIdx.x % kWarp; i < pairs; i += kWarp) {
+    float& a = dims[p.halves ? i : 2 * i];
+    float& b = dims[p.halves ? i + pairs : 2 * i + 1];
+    const float cosine = cosines[i], sine = sines[i], x = a, y = b;
+    a = x * cosine - y * sine;
+    b = y * cosine + x * sine;
+  }
+}
+
+// A block of 32 values, one per lane: scale and rounding as reference/page_row.h has them.
+__device__ void StoreBlock(float value, std::byte* block) {
+  const uint32_t lane = threadIdx.x % kWarp;
+  const float magnitude = fabsf(value);
+  const bool finite = __all_sync(kAllLanes, magnitude < INFINITY);
+  const float largest = WarpMax(magnitude);
+  const uint16_t d = FloatToHalf(finite ? largest / 127.0f : NAN);
+  const float scale = HalfToFloat(d);
+  const bool has_value = scale > 0 && scale < INFINITY;
+  const float steps = has_value ? rintf(value / scale) : 0.0f;
+  if (lane == 0) *reinterpret_cast<uint16_t*>(block) = d;
+  reinterpret_cast<int8_t*>(block)[sizeof(d) + lane] =
+      static_cast<int8_t>(fminf(fmaxf(steps, -127.0f), 127.0f));
+}
+
+// The warp's row `row` of pages whose rows have `dim` values.
+template <tensor::Type kType>
+__device__ void StoreRow(const float* values, uint32_t dim, void* pages, size_t row) {
+  const uint32_t lane = threadIdx.x % kWarp;
+  if constexpr (kType == tensor::Type::kQ8_0) {
+    constexpr size_t kBlockBytes = 34;
+    std::byte* const blocks = static_cast<std::byte*>(pages) + row * (dim / 32) * kBlockBytes;
+    for (uint32_t b = 0; b < dim / 32; ++b) StoreBlock(values[32 * b + lane], blocks + b * 34);
+  } else if constexpr (kType == tensor::Type::kF32) {
+    float* const to = static_cast<float*>(pages) + row * dim;
+    for (uint32_t i = lane; i < dim; i += kWarp) to[i] = values[i];
+  } else {
+    uint16_t* const to = static_cast<uint16_t*>(pages) + row * dim;
+    for (uint32_t i = lane; i < dim; i += kWarp) {
+      to[i] = kType == tensor::Type::kF16 ? FloatToHalf(values[i]) : FloatToBf16(values[i]);
+    }
+  }
+}
+
+template <tensor::Type kType>
+__global__ void __launch_bounds__(kThreads) RopeWriteKvKernel(const RopeTask task) {
+  const RopeWriteKvParams& p = task.params;
+  const KvPages& pages = p.pages;
+  SharedArena arena;
+  const SharedArray<float> cosines = arena.Take<float>(p.rotary_dims / 2);
+  const SharedArray<float> sines = arena.Take<float>(p.rotary_dims / 2);
+  const size_t token = blockIdx.x;
+  for (uint32_t i = threadIdx.x; i < p.rotary_dims / 2; i += kThreads) {
+    float sine, cosine;
+    sincosf(static_cast<float>(p.positions[token]) * p.inv_freq[i], &sine, &cosine);
+    cosines[i] = cosine * p.magnitude;
+    sines[i] = sine * p.magnitude;
+  }
+  __syncthreads();
+  const uint32_t row = task.first_row + blockIdx.y * kWarps + threadIdx.x / kWarp;
+  if (row >= task.rows) return;
+  if (row < p.heads)
+    return Rotate(p.q + (token * p.heads + row) * pages.head_dim, p, cosines, sines);
+
+  const bool is_k = row < p.heads + pages.kv_heads;
+  const uint32_t head = row - p.heads - (is_k ? 0 : pages.kv_heads);
+  const uint32_t dim = is_k ? pages.head_dim : pages.value_dim;
+  const size_t at = (token * pages.kv_heads + head) * dim;
+  if (is_k) {
+    Rotate(p.k + at, p, cosines, sines);
+    __syncwarp();  // other lanes' dims are read below
+  }
+  const int32_t slot = p.slots[token];
+  if (slot < 0) return;
+  const size_t block = static_cast<uint32_t>(slot) / pages.block_size;
+  const size_t offset = static_cast<uint32_t>(slot) % pages.block_size;
+  StoreRow<kType>((is_k ? p.k : p.v) + at, dim, is_k ? pages.k : pages.v,
+                  (block * pages.kv_heads + head) * pages.block_size + offset);
+}
+
+void (*KernelFor(tensor::Type type))(RopeTask) {
+  switch (type) {
+    case tensor::Type::kF32:
+      return &RopeWriteKvKernel<tensor::Type::kF32>;
+    case tensor::Type::kF16:
+      return &RopeWriteKvKernel<tensor::Type::kF16>;
+    case tensor::Type::kBF16:
+      return &RopeWriteKvKernel<tensor::Type::kBF16>;
+    case tensor::Type::kQ8_0:
+      return &RopeWriteKvKernel<tensor::Type::kQ8_0>;
+    default:
+      TANDEM_CHECK(false) << "KV pages of type " << tensor::Name(type);
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+void EncodeOp(Stream& stream, const RopeWriteKvParams& params) {
+  const KvPages& pages = params.pages;
+  const RopeTask task = {.params = params,
+                         .first_row = params.rotary_dims == 0 ? params.heads : 0,
+                         .rows = params.heads + pages.kv_heads * (pages.latent ? 1 : 2)};
+  const dim3 grid(params.tokens, Blocks(task.rows - task.first_row, kWarps));
+  stream.Launch("rope_write_kv", KernelFor(pages.type), grid, kThreads,
+                2 * SharedBytes<float>(params.rotary_dims / 2), task);
+}
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,319 @@
+// Attention by the tensor cores, for pages of 16-bit values or of Q8_0: queries and weights are
+// rounded to 16 bits; scores, softmax state and accumulators are floats.
+//
+// Per tile of positions: K and V arrive in shared memory by cp.async (kv_tiles.h); S = Q K^T
+// (ldmatrix, mma); scale, soft-cap and mask; online-softmax update, which rescales the
+// accumulators; O += P V (ldmatrix, mma). A split's result is normalised here, or merged with
+// others' by split_kv_merge.cu.
+//
+// A block has kRowWarps x kColumnWarps warps. A row warp owns 16 query rows. Its column warps share
+// the tile's positions in Q K^T and the columns of V in P V; P goes through shared memory, or stays
+// in registers where there is one column warp: the accumulators of one mma are laid out as the A
+// fragments of the next.
+//
+// Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao,
+// "FlashAttention-2", 2023; Dao et al., "Flash-Decoding for long-context inference", 2023.
+// Floor: every K and V row that a sequence sees is read once per KV head and tile of query rows:
+// in decode context * kv_heads * (K row + V row) bytes per sequence, each once for all its heads;
+// in prefill 4 * rows * positions * (head_dim + value_dim) / 2 operations, causal ones halved.
+#ifndef TANDEM_KERNELS_CUDA_ATTENTION_TENSOR_CORE_H_
+#define TANDEM_KERNELS_CUDA_ATTENTION_TENSOR_CORE_H_
+
+#include "kernels/cuda/attention/online_softmax.h"
+#include "kernels/cuda/device/load_matrix.h"
+#include "kernels/cuda/device/mma.h"
+#include "kernels/cuda/device/numbers.h"
+#include "kernels/cuda/device/warp.h"
+
+namespace tandem::kernels::cuda {
+
+// kValueTiles: how many tiles of 8 columns of V a warp accumulates.
+template <typename PageT, uint32_t kRowWarpsT, uint32_t kColumnWarpsT, uint32_t kPositionsT,
+          uint32_t kValueTilesT>
+struct TensorConfig {
+  using Page = PageT;
+  static constexpr uint32_t kRowWarps = kRowWarpsT;
+  static constexpr uint32_t kColumnWarps = kColumnWarpsT;
+  static constexpr uint32_t kPositions = kPositionsT;
+  static constexpr uint32_t kValueTiles = kValueTilesT;
+  static constexpr uint32_t kThreads = 32 * kRowWarps * kColumnWarps;
+  static constexpr uint32_t kRows = 16 * kRowWarps;
+  static constexpr uint32_t kScoreTiles = kPositions / 8 / kColumnWarps;
+  static constexpr uint32_t kWeightStride = kPositions + 8;
+  using Tiles = typename Page::template Tiles<kPositions, kThreads>;
+  static_assert(kPositions % 32 == 0 && kScoreTiles >= 1 && kPositions <= kThreads);
+
+  static size_t SharedBytesOf(const AttentionArgs& a) {
+    return kRows * a.k.stride() * 16 + SharedBytes<uint16_t>(kRows * kWeightStride) +
+           SharedBytes<float>(kRows * kColumnWarps) + Tiles::SharedBytesOf(a);
+  }
+};
+
+template <typename C>
+class TensorAttention {
+ public:
+  __device__ TensorAttention(const AttentionArgs& a, const RowTile& tile, SharedArena& arena)
+      : a_(a),
+        tile_(tile),
+        column_warp_(threadIdx.x / kWarp % C::kColumnWarps),
+        row_base_(threadIdx.x / kWarp / C::kColumnWarps * 16),
+        lane_(threadIdx.x % kWarp),
+        q_(arena.Take<uint4>(C::kRows * a.k.stride()).template As<uint16_t>()),
+        p_(arena.Take<uint16_t>(C::kRows * C::kWeightStride)),
+        exchange_(arena.Take<float>(C::kRows * C::kColumnWarps)) {
+    for (uint32_t half = 0; half < 2; ++half) visible_[half] = VisibleRange(a, tile, Row(half));
+    const RowRange top = VisibleRange(a, tile, 0), bottom = VisibleRange(a, tile, tile.rows - 1);
+    all_visible_ = {.begin = bottom.begin, .end = top.end};
+  }
+
+  // Queries, rounded, to shared memory; a barrier must follow.
+  __device__ void LoadQueries() {
+    const uint32_t stride = a_.k.stride() * 8, dim = a_.p.pages.head_dim;
+    for (uint32_t row = threadIdx.x / kWarp; row < C::kRows; row += C::kThreads / kWarp) {
+      const bool real = row < tile_.rows;
+      const size_t at =
+          real ? static_cast<size_t>(tile_.Token(row)) * a_.p.heads + tile_.Head(row) : 0;
+      for (uint32_t d = lane_; d < a_.k.chunks * 8; d += kWarp) {
+        const float value = real && d < dim ? a_.p.q[at * dim + d] : 0.0f;
+        q_[row * stride + d] = C::Page::Round(value);
+      }
+    }
+  }
+
+  // One tile of K and V: positions from `position` on.
+  __device__ void AddTile(SharedArray<uint16_t> k, SharedArray<uint16_t> v, int32_t position) {
+    float s[C::kScoreTiles][4] = {};
+    ComputeScores(k, s);
+    ScaleCapAndMask(s, position);
+    uint32_t p_fragments[C::kScoreTiles][2];
+    UpdateSoftmax(s, p_fragments);
+    AccumulateValues(p_fragments, v);
+  }
+
+  __device__ void Finish(uint32_t split, bool whole) {
+    for (uint32_t half = 0; half < 2; ++half) {
+      state_[half].sum += __shfl_xor_sync(kAllLanes, state_[half].sum, 1);
+      state_[half].sum += __shfl_xor_sync(kAllLanes, state_[half].sum, 2);
+    }
+    if (C::kColumnWarps > 1) {
+      __syncthreads();
+      WriteExchange(state_[0].sum, state_[1].sum);
+      __syncthreads();
+      for (uint32_t half = 0; half < 2; ++half) state_[half].sum = ReduceExchange(half, AddOp());
+    }
+#pragma unroll
+    for (uint32_t half = 0; half < 2; ++half) {
+      const uint32_t row = Row(half);
+      if (row >= tile_.rows) continue;
+      const RowOut out(a_, tile_, row, split, whole, state_[half]);
+#pragma unroll
+      for (uint32_t j = 0; j < C::kValueTiles; ++j) {
+        for (uint32_t i = 0; i < 2; ++i) {
+          const uint32_t column = Column(j) + lane_ % 4 * 2 + i;
+          if (column < a_.p.pages.value_dim) out.Write(column, acc_[j][half * 2 + i]);
+        }
+      }
+      if (column_warp_ == 0 && lane_ % 4 == 0) out.WriteState(state_[half]);
+    }
+  }
+
+ private:
+  __device__ uint32_t Row(uint32_t half) const { return row_base_ + lane_ / 4 + half * 8; }
+  __device__ uint32_t Column(uint32_t j) const { return (j * C::kColumnWarps + column_warp_) * 8; }
+
+  // S = Q K^T for this warp's rows and positions: ldmatrix loads fragments, mma multiplies them.
+  __device__ void ComputeScores(SharedArray<uint16_t> k, float (&s)[C::kScoreTiles][4]) const {
+    const uint32_t stride = a_.k.stride() * 8;
+    const uint32_t q_at = (row_base_ + lane_ % 16) * stride + lane_ / 16 * 8;
+    const uint32_t k_at = (column_warp_ * C::kScoreTiles * 8 + lane_ % 8) * stride + lane_ / 8 * 8;
+    for (uint32_t d = 0; d < a_.k.chunks * 8; d += 32) {
+      uint32_t q0[4], q1[4];
+      LoadMatrices(q0, q_, q_at + d);
+      LoadMatrices(q1, q_, q_at + d + 16);
+#pragma unroll
+      for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
+        uint32_t b[4];
+        LoadMatrices(b, k, k_at + t * 8 * stride + d);
+        C::Page::Mma(s[t], q0, {b[0], b[1]});
+        C::Page::Mma(s[t], q1, {b[2], b[3]});
+      }
+    }
+  }
+
+  // Scale, soft-cap and mask: -inf where a row does not attend to a position.
+  __device__ void ScaleCapAndMask(float (&s)[C::kScoreTiles][4], int32_t position) const {
+    const bool all = position >= all_visible_.begin &&
+                     position + static_cast<int32_t>(C::kPositions) <= all_visible_.end;
+    const auto first =
+        position + static_cast<int32_t>(column_warp_ * C::kScoreTiles * 8 + lane_ % 4 * 2);
+#pragma unroll
+    for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
+#pragma unroll
+      for (uint32_t i = 0; i < 4; ++i) {
+        const int32_t at = first + static_cast<int32_t>(t * 8 + i % 2);
+        const RowRange& range = visible_[i / 2];
+        const bool visible = all || (at >= range.begin && at < range.end);
+        s[t][i] = visible ? ScaleAndCap(a_.p, s[t][i]) : kNegInf;
+      }
+    }
+  }
+
+  // Online-softmax update: S becomes P = exp(S - max), and the accumulators of earlier tiles are
+  // rescaled to the new maximum. P is rounded to 16 bits, as A fragments of the product with V.
+  __device__ void UpdateSoftmax(float (&s)[C::kScoreTiles][4],
+                                uint32_t (&p_fragments)[C::kScoreTiles][2]) {
+    float largest[2] = {kNegInf, kNegInf};
+#pragma unroll
+    for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
+#pragma unroll
+      for (uint32_t i = 0; i < 4; ++i) largest[i / 2] = max(largest[i / 2], s[t][i]);
+    }
+#pragma unroll
+    for (uint32_t half = 0; half < 2; ++half) {
+      largest[half] = max(largest[half], __shfl_xor_sync(kAllLanes, largest[half], 1));
+      largest[half] = max(largest[half], __shfl_xor_sync(kAllLanes, largest[half], 2));
+    }
+    if (C::kColumnWarps > 1) {
+      WriteExchange(largest[0], largest[1]);
+      __syncthreads();
+      for (uint32_t half = 0; half < 2; ++half) largest[half] = ReduceExchange(half, MaxOp());
+    }
+    float rescale[2];
+#pragma unroll
+    for (uint32_t half = 0; half < 2; ++half) rescale[half] = state_[half].UpdateMax(largest[half]);
+#pragma unroll
+    for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
+#pragma unroll
+      for (uint32_t i = 0; i < 4; ++i) {
+        s[t][i] = __expf(s[t][i] - state_[i / 2].base());
+        state_[i / 2].sum += s[t][i];
+      }
+      p_fragments[t][0] = Pack(C::Page::Round(s[t][0]), C::Page::Round(s[t][1]));
+      p_fragments[t][1] = Pack(C::Page::Round(s[t][2]), C::Page::Round(s[t][3]));
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < C::kValueTiles; ++j) {
+#pragma unroll
+      for (uint32_t i = 0; i < 4; ++i) acc_[j][i] *= rescale[i / 2];
+    }
+  }
+
+  // O += P V. P goes through shared memory where other warps have its columns.
+  __device__ void AccumulateValues(const uint32_t (&p_fragments)[C::kScoreTiles][2],
+                                   SharedArray<uint16_t> v) {
+    if (C::kColumnWarps > 1) {
+      const SharedArray<uint32_t> pairs = p_.template As<uint32_t>();
+#pragma unroll
+      for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
+        const uint32_t at = (column_warp_ * C::kScoreTiles + t) * 8 + lane_ % 4 * 2;
+        for (uint32_t half = 0; half < 2; ++half) {
+          pairs[(Row(half) * C::kWeightStride + at) / 2] = p_fragments[t][half];
+        }
+      }
+      __syncthreads();
+    }
+    const uint32_t stride = a_.v.stride() * 8, columns = (a_.p.pages.value_dim + 7) / 8 * 8;
+#pragma unroll
+    for (uint32_t at = 0; at < C::kPositions; at += 32) {
+      uint32_t w0[4], w1[4];
+      if constexpr (C::kColumnWarps > 1) {
+        const uint32_t w_at = (row_base_ + lane_ % 16) * C::kWeightStride + at + lane_ / 16 * 8;
+        LoadMatrices(w0, p_, w_at);
+        LoadMatrices(w1, p_, w_at + 16);
+      } else {
+#pragma unroll
+        for (uint32_t i = 0; i < 4; ++i) {
+          w0[i] = p_fragments[at / 8 + i / 2][i % 2];
+          w1[i] = p_fragments[at / 8 + 2 + i / 2][i % 2];
+        }
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < C::kValueTiles; ++j) {
+        if (Column(j) >= columns) continue;
+        uint32_t b[4];
+        LoadMatricesTransposed(b, v, (at + lane_) * stride + Column(j));
+        C::Page::Mma(acc_[j], w0, {b[0], b[1]});
+        C::Page::Mma(acc_[j], w1, {b[2], b[3]});
+      }
+    }
+  }
+
+  // Cross-warp exchange: a value per row from each column warp, then, after a barrier, their
+  // maximum or sum.
+  __device__ void WriteExchange(float first, float second) const {
+    if (lane_ % 4 != 0) return;
+    exchange_[Row(0) * C::kColumnWarps + column_warp_] = first;
+    exchange_[Row(1) * C::kColumnWarps + column_warp_] = second;
+  }
+  template <typename Op>
+  __device__ float ReduceExchange(uint32_t half, Op op) const {
+    float value = exchange_[Row(half) * C::kColumnWarps];
+    for (uint32_t i = 1; i < C::kColumnWarps; ++i) {
+      value = op(value, static_cast<float>(exchange_[Row(half) * C::kColumnWarps + i]));
+    }
+    return value;
+  }
+
+  const AttentionArgs& a_;
+  const RowTile& tile_;
+  const uint32_t column_warp_;
+  const uint32_t row_base_;
+  const uint32_t lane_;
+  const SharedArray<uint16_t> q_;
+  const SharedArray<uint16_t> p_;
+  const SharedArray<float> exchange_;
+  RowRange visible_[2];   // of this lane's two rows
+  RowRange all_visible_;  // positions that need no mask: visible to every row of the tile
+  SoftmaxState state_[2];
+  float acc_[C::kValueTiles][4] = {};
+};
+
+template <typename C>
+__global__ void __launch_bounds__(C::kThreads, 1) TensorAttentionKernel(const AttentionArgs a) {
+  const RowTile tile = TileOfBlock(a);
+  if (tile.empty) return;
+  const SplitTiles split = TilesOfSplit(a, tile, blockIdx.z);
+  if (blockIdx.z >= split.used) return;
+  SharedArena arena;
+  TensorAttention<C> attention(a, tile, arena);
+  typename C::Tiles tiles(a, tile, blockIdx.y, split, arena);
+  attention.LoadQueries();
+  for (tiles.StartLoads(); tiles.WaitForTile(); tiles.ReleaseTile()) {
+    attention.AddTile(tiles.k().template As<uint16_t>(), tiles.v().template As<uint16_t>(),
+                      tiles.position());
+  }
+  attention.Finish(blockIdx.z, split.used == 1);
+}
+
+template <typename C>
+void LaunchTensorAttention(Stream& stream, AttentionArgs& args) {
+  PlanAttention(stream, {.tile_rows = C::kRows, .tile_positions = C::kPositions}, args);
+  stream.Launch("attention", &TensorAttentionKernel<C>,
+                dim3(args.tiles, args.p.pages.kv_heads, args.splits), C::kThreads,
+                C::SharedBytesOf(args), args);
+  EncodeAttentionMerge(stream, args);
+}
+
+// By how many query rows of a KV head a sequence has and how wide its values are.
+template <typename Page>
+void EncodeTensorAttention(Stream& stream, AttentionArgs& args) {
+  const AttentionParams& p = args.p;
+  const uint32_t heads = p.heads < p.heads_per_kv ? p.heads : p.heads_per_kv;
+  const bool few = static_cast<uint64_t>(heads) * p.max_query_len <= 16;
+  const uint32_t values = p.pages.value_dim,
+                 widest = values > p.pages.head_dim ? values : p.pages.head_dim;
+  if (widest <= 128) {
+    if (few) return LaunchTensorAttention<TensorConfig<Page, 1, 4, 64, 4>>(stream, args);
+    return LaunchTensorAttention<TensorConfig<Page, 4, 1, 64, 16>>(stream, args);
+  }
+  if (widest <= 256) {
+    if (few) return LaunchTensorAttention<TensorConfig<Page, 1, 4, 64, 8>>(stream, args);
+    return LaunchTensorAttention<TensorConfig<Page, 4, 2, 32, 16>>(stream, args);
+  }
+  if (few) return LaunchTensorAttention<TensorConfig<Page, 1, 4, 32, 16>>(stream, args);
+  LaunchTensorAttention<TensorConfig<Page, 4, 4, 32, 16>>(stream, args);
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_ATTENTION_TENSOR_CORE_H_

@@ -1,0 +1,77 @@
+// Which rows of the pages a tile of positions takes, and threads at work on a tile of rows.
+#ifndef TANDEM_KERNELS_CUDA_ATTENTION_TILE_CURSOR_H_
+#define TANDEM_KERNELS_CUDA_ATTENTION_TILE_CURSOR_H_
+
+#include "kernels/cuda/attention/work.h"
+#include "kernels/cuda/device/shared_array.h"
+
+namespace tandem::kernels::cuda {
+
+// `use(row, piece)` for every piece of kRows rows of `pieces` each, once among the block's threads,
+// neighbours on neighbouring pieces.
+template <uint32_t kRows, uint32_t kThreads, typename Use>
+__device__ inline void ForEachPiece(uint32_t pieces, Use use) {
+  const uint32_t row_step = kThreads / pieces, piece_step = kThreads % pieces;
+  uint32_t row = threadIdx.x / pieces, piece = threadIdx.x % pieces;
+  while (row < kRows) {
+    use(row, piece);
+    row += row_step;
+    piece += piece_step;
+    if (piece >= pieces) {
+      piece -= pieces;
+      ++row;
+    }
+  }
+}
+
+// Goes through the tiles of a split; block tables are read two tiles ahead.
+template <uint32_t kPositions>
+class TileCursor {
+ public:
+  static constexpr size_t kSharedBytes = SharedBytes<uint32_t>(2 * kPositions);
+  // No query row sees the position: its block table entry is not read.
+  static constexpr uint32_t kNoRow = 0xffffffffu;
+
+  __device__ TileCursor(const AttentionArgs& a, const RowTile& tile, uint32_t kv_head,
+                        const SplitTiles& split, SharedArena& arena)
+      : a_(a),
+        tile_(tile),
+        kv_head_(kv_head),
+        next_(split.begin),
+        end_(split.end),
+        rows_(arena.Take<uint32_t>(2 * kPositions)) {}
+
+  __device__ uint32_t next() const { return next_; }
+  __device__ uint32_t end() const { return end_; }
+  __device__ void Advance() { ++next_; }
+
+  // Looks up where the rows of a tile lie, one row per thread. To be read after a barrier.
+  __device__ void FindRows(uint32_t tile) const {
+    if (threadIdx.x >= kPositions || tile >= end_) return;
+    const auto position = static_cast<int32_t>(tile * kPositions + threadIdx.x);
+    uint32_t row = kNoRow;
+    if (position >= tile_.begin && position < tile_.end) {
+      const uint32_t size = a_.p.pages.block_size;
+      const auto at = static_cast<uint32_t>(position);
+      const auto block = static_cast<uint32_t>(tile_.table[at / size]);
+      row = (block * a_.p.pages.kv_heads + kv_head_) * size + at % size;
+    }
+    rows_[tile % 2 * kPositions + threadIdx.x] = row;
+  }
+  // What FindRows found: indices of rows of the pages, or kNoRow.
+  __device__ SharedArray<uint32_t> Rows(uint32_t tile) const {
+    return rows_ + tile % 2 * kPositions;
+  }
+
+ private:
+  const AttentionArgs& a_;
+  const RowTile& tile_;
+  const uint32_t kv_head_;
+  uint32_t next_;
+  const uint32_t end_;
+  const SharedArray<uint32_t> rows_;
+};
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_ATTENTION_TILE_CURSOR_H_

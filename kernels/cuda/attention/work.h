@@ -1,0 +1,105 @@
+// Which part of an attention is a block's own: its query rows, the positions that they see, and its
+// split of these. Device code.
+#ifndef TANDEM_KERNELS_CUDA_ATTENTION_WORK_H_
+#define TANDEM_KERNELS_CUDA_ATTENTION_WORK_H_
+
+#include "kernels/cuda/attention/plan.h"
+
+namespace tandem::kernels::cuda {
+
+// Of one block: its rows, and the positions that they see.
+struct RowTile {
+  bool empty = true;
+  uint32_t first_row = 0;    // of the sequence's rows of this KV head
+  uint32_t rows = 0;         // at most tile_rows
+  uint32_t first_token = 0;  // the sequence's first query row
+  uint32_t first_head = 0;   // the group's heads, of this rank's
+  uint32_t heads = 0;
+  int32_t past = 0;   // position of the sequence's first query row
+  int32_t begin = 0;  // positions [begin, end) are seen by some row
+  int32_t end = 0;
+  const int32_t* table = nullptr;
+
+  __device__ uint32_t Token(uint32_t row) const { return first_token + (first_row + row) / heads; }
+  __device__ uint32_t Head(uint32_t row) const { return first_head + (first_row + row) % heads; }
+  // The row sees positions [First(row), Last(row)].
+  __device__ int32_t Last(uint32_t row) const {
+    return past + static_cast<int32_t>((first_row + row) / heads);
+  }
+  __device__ int32_t First(uint32_t row, uint32_t window) const {
+    const int64_t first = window == 0 ? 0 : static_cast<int64_t>(Last(row)) + 1 - window;
+    return first > 0 ? static_cast<int32_t>(first) : 0;
+  }
+};
+
+// Tiles of sequence s are FirstTile(s), and on: sum of rows before it, in tiles, rounded down, plus
+// one per sequence, so that no two share a tile and no prefix sum over sequences is needed.
+__device__ inline uint32_t FirstTile(const AttentionArgs& a, uint32_t seq) {
+  if (a.tiles_per_seq != 0) return seq * a.tiles_per_seq;
+  const uint32_t group = a.p.heads < a.p.heads_per_kv ? a.p.heads : a.p.heads_per_kv;
+  const uint64_t rows = static_cast<uint64_t>(a.p.query_offsets[seq]) * group;
+  return static_cast<uint32_t>(rows / a.tile.tile_rows) + seq;
+}
+
+__device__ inline uint32_t SequenceOfTile(const AttentionArgs& a, uint32_t tile) {
+  if (a.tiles_per_seq != 0) return tile / a.tiles_per_seq;
+  uint32_t low = 0, high = a.p.num_seqs;  // the last sequence that begins at or before the tile
+  while (high - low > 1) {
+    const uint32_t middle = (low + high) / 2;
+    (FirstTile(a, middle) <= tile ? low : high) = middle;
+  }
+  return low;
+}
+
+// Tile `tile` of a sequence's rows of one KV head.
+__device__ inline RowTile TileOfSequence(const AttentionArgs& a, uint32_t seq, uint32_t tile,
+                                         uint32_t kv_head) {
+  const AttentionParams& p = a.p;
+  RowTile t;
+  const uint32_t first = (p.first_kv_head + kv_head) * p.heads_per_kv;
+  t.first_head = first > p.first_head ? first - p.first_head : 0;
+  const uint32_t end_head = min(first + p.heads_per_kv - p.first_head, p.heads);
+  t.heads = end_head - t.first_head;
+  t.first_token = static_cast<uint32_t>(p.query_offsets[seq]);
+  const uint32_t tokens = static_cast<uint32_t>(p.query_offsets[seq + 1]) - t.first_token;
+  t.first_row = tile * a.tile.tile_rows;
+  if (t.first_row >= tokens * t.heads) return t;
+  t.empty = false;
+  t.rows = min(a.tile.tile_rows, tokens * t.heads - t.first_row);
+  t.past = p.context_lens[seq] - static_cast<int32_t>(tokens);
+  t.begin = t.First(0, p.window);
+  t.end = max(t.Last(t.rows - 1) + 1, 0);
+  t.table = p.block_tables + static_cast<size_t>(seq) * p.table_stride;
+  return t;
+}
+
+// The row tile of this block. The last ones, which see most, begin first.
+__device__ inline RowTile TileOfBlock(const AttentionArgs& a) {
+  const uint32_t tile = gridDim.x - 1 - blockIdx.x;
+  const uint32_t seq = SequenceOfTile(a, tile);
+  return TileOfSequence(a, seq, tile - FirstTile(a, seq), blockIdx.y);
+}
+
+// Tiles of positions [begin, end) of split `split`; `used` splits have any, or else the first.
+struct SplitTiles {
+  uint32_t begin;
+  uint32_t end;
+  uint32_t used;
+};
+
+__device__ inline SplitTiles TilesOfSplit(const AttentionArgs& a, const RowTile& tile,
+                                          uint32_t split) {
+  const uint32_t positions = a.tile.tile_positions;
+  const uint32_t first = static_cast<uint32_t>(tile.begin) / positions;
+  const uint32_t last = (static_cast<uint32_t>(tile.end) + positions - 1) / positions;
+  const uint32_t count = last > first ? last - first : 0;
+  const uint32_t least = kMinSplitPositions / positions;
+  const uint32_t each = max((count + a.splits - 1) / a.splits, least);
+  return {.begin = min(first + split * each, first + count),
+          .end = min(first + (split + 1) * each, first + count),
+          .used = max((count + each - 1) / each, 1u)};
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_ATTENTION_WORK_H_

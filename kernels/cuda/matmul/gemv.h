@@ -1,0 +1,48 @@
+// Matrix-vector products for up to kMaxMatVecTokens rows of x at a time: y = x W^T (+ bias) for up
+// to three weights of one type in one launch, each weight byte read once for all tokens.
+//
+// A result's bits do not depend on how many tokens come along. What follows is for matvec*.cu and
+// matmul.cc.
+#ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
+#define TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/tensor/type.h"
+#include "kernels/cuda/device/int8_group.h"
+#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/stream.h"
+#include "kernels/ops.h"
+
+namespace tandem::kernels::cuda {
+
+inline constexpr uint32_t kMaxMatVecTokens = 8;
+
+// One weight of a launch.
+struct MatVecPart {
+  const std::byte* weight;
+  uint64_t row_stride_bytes;
+  const float* bias;  // or null
+  float* y;
+  uint32_t rows;
+  uint32_t y_stride;
+};
+
+struct MatVecParts {
+  MatVecPart part[kMaxProjections];
+  uint32_t count = 0;
+};
+
+// Block-quantised weights with activations as EncodeQuantizeRows makes them: (tokens,
+// columns.Units(32)).
+void EncodeBlockMatVec(Stream& stream, tensor::Type type, const MatVecParts& parts,
+                       const Int8Group* x, uint32_t tokens, ColumnRange columns);
+
+// F32, F16 and BF16 weights with float activations; x.rows are the tokens.
+void EncodePlainMatVec(Stream& stream, tensor::Type type, const MatVecParts& parts,
+                       const RowsOfX& x);
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_

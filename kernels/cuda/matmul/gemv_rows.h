@@ -1,0 +1,95 @@
+// What both matrix-vector kernels share: a block has kRows rows of one weight, its threads divide
+// the columns among them, and their sums are added up over warps, then over the block.
+#ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_ROWS_H_
+#define TANDEM_KERNELS_CUDA_MATMUL_GEMV_ROWS_H_
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/device/warp_sums.h"
+#include "kernels/cuda/matmul/gemv.h"
+
+namespace tandem::kernels::cuda {
+
+inline constexpr uint32_t kMaxMatVecThreads = 128;
+// Leaves 128 registers to a thread, so that the loads of all its rows are under way together.
+inline constexpr uint32_t kMatVecBlocksPerSm = 4;
+
+// Which rows a block has; block (x, y) takes part y.
+template <int kRows>
+class BlockOfRows {
+ public:
+  __device__ __forceinline__ explicit BlockOfRows(const MatVecPart& part)
+      : part_(part), first_(blockIdx.x * kRows) {}
+
+  // Parts may be of different heights.
+  __device__ __forceinline__ bool empty() const { return first_ >= part_.rows; }
+  // Rows beyond the end are the last one once more.
+  __device__ __forceinline__ const std::byte* Row(int r) const {
+    return part_.weight +
+           min(first_ + static_cast<uint32_t>(r), part_.rows - 1) * part_.row_stride_bytes;
+  }
+
+  // Adds up the threads' sums and writes y. All threads call it; `room` has SharedFloats floats.
+  template <int kTokens>
+  __device__ __forceinline__ void Finish(float (&sums)[kRows * kTokens], uint32_t tokens,
+                                         SharedArray<float> room) const {
+    constexpr int kCount = kRows * kTokens;
+    const float mine = WarpSums(sums);
+    const uint32_t lane = threadIdx.x % kWarp;
+    if (lane % (kWarp / kCount) == 0) {
+      room[threadIdx.x / kWarp * kCount + SumOfLane<kCount>(lane)] = mine;
+    }
+    __syncthreads();
+    if (threadIdx.x >= kCount) return;
+    float sum = room[threadIdx.x];
+    for (uint32_t warp = 1; warp < blockDim.x / kWarp; ++warp) {
+      sum += room[warp * kCount + threadIdx.x];
+    }
+    const uint32_t row = first_ + threadIdx.x / kTokens, token = threadIdx.x % kTokens;
+    if (row >= part_.rows || token >= tokens) return;
+    if (part_.bias != nullptr) sum += part_.bias[row];
+    part_.y[static_cast<size_t>(token) * part_.y_stride + row] = sum;
+  }
+
+ private:
+  const MatVecPart& part_;
+  const uint32_t first_;
+};
+
+// Threads for rows that are `units` long, a thread taking one at a time: whole warps. It depends on
+// the columns alone, and so does the order of the sums.
+inline uint32_t MatVecThreads(uint32_t units) {
+  return std::clamp(Blocks(units, kWarp) * kWarp, kWarp, kMaxMatVecThreads);
+}
+
+template <int kRows>
+dim3 MatVecGrid(const MatVecParts& parts) {
+  uint32_t rows = 0;
+  for (uint32_t i = 0; i < parts.count; ++i) rows = std::max(rows, parts.part[i].rows);
+  return dim3(Blocks(rows, kRows), parts.count);
+}
+
+// Calls launch with the number of tokens that a kernel is made for, as an integral_constant.
+template <typename F>
+void DispatchTokens(uint32_t tokens, F&& launch) {
+  if (tokens == 1) {
+    launch(std::integral_constant<int, 1>());
+  } else if (tokens == 2) {
+    launch(std::integral_constant<int, 2>());
+  } else if (tokens <= 4) {
+    launch(std::integral_constant<int, 4>());
+  } else {
+    launch(std::integral_constant<int, 8>());
+  }
+}
+
+// Rows per block: many share the activations that they read, up to what registers hold.
+constexpr int MatVecRows(int tokens) { return tokens <= 4 ? 4 : 2; }
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_MATMUL_GEMV_ROWS_H_

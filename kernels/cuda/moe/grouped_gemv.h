@@ -1,0 +1,110 @@
+// Grouped GEMV: rows of an expert times the inputs of the tokens, of a run of kTokens, that chose
+// it.
+#ifndef TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMV_H_
+#define TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMV_H_
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/matmul/weight_rows.h"
+#include "kernels/cuda/moe/expert_choices.h"
+#include "kernels/cuda/moe/expert_matmul.h"
+
+namespace tandem::kernels::cuda {
+
+struct GroupedGemvArgs {
+  ExpertMatMulParams p;
+  ColumnWindow window;
+  bool fours;               // of inputs as floats
+  const Int8Group* groups;  // of inputs as bytes
+};
+
+// Inputs as the kernels for `params` want them.
+GroupedGemvArgs PrepareGroupedGemv(Stream& stream, const ExpertMatMulParams& params);
+
+// Runs of tokens of a call.
+inline uint32_t GroupedGemvRuns(const ExpertMatMulParams& params) {
+  return Blocks(params.tokens, kFewTokens);
+}
+
+// --- on the device ---
+
+// The run's choices of one expert: by token, the choice, or -1 where it did not choose it.
+template <uint32_t kTokens>
+struct ChoicesOfExpert {
+  int32_t of_token[kTokens];
+
+  // Whether `choice` is the first of them: where the same expert is met several times, one of the
+  // blocks or warps that meet it does all the work.
+  __device__ __forceinline__ bool FirstIs(uint32_t choice) const {
+    int32_t first = -1;
+#pragma unroll
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      if (first < 0) first = of_token[t];
+    }
+    return first == static_cast<int32_t>(choice);
+  }
+};
+
+// All lanes of the warp. `choice` is one of the run, which begins at `token`.
+template <uint32_t kTokens>
+__device__ __forceinline__ ChoicesOfExpert<kTokens> FindChoices(const ExpertMatMulParams& p,
+                                                                uint32_t token, uint32_t choice) {
+  ChoicesOfExpert<kTokens> found;
+  if constexpr (kTokens == 1) {
+    found.of_token[0] = static_cast<int32_t>(choice);
+    return found;
+  }
+  const int32_t id = p.ids[choice];
+  const uint32_t lane = threadIdx.x % kWarp;
+#pragma unroll
+  for (uint32_t t = 0; t < kTokens; ++t) {
+    found.of_token[t] = -1;
+    if (token + t >= p.tokens) continue;
+    const uint32_t first = (token + t) * p.top_k;
+    for (uint32_t j = 0; j < p.top_k && found.of_token[t] < 0; j += kWarp) {
+      const bool mine = j + lane < p.top_k && p.ids[first + j + lane] == id;
+      const uint32_t lanes = __ballot_sync(kAllLanes, mine);
+      if (lanes != 0)
+        found.of_token[t] = static_cast<int32_t>(first + j) + __ffs(static_cast<int>(lanes)) - 1;
+    }
+  }
+  return found;
+}
+
+// sums[t]: this lane's part of row . input of the token's choice.
+template <tensor::Type kType, uint32_t kTokens>
+__device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a, const std::byte* row,
+                                                uint32_t cols,
+                                                const ChoicesOfExpert<kTokens>& choices,
+                                                float (&sums)[kTokens]) {
+  if constexpr (IsPlain(kType)) {
+    MultiplyFloats<kType>(
+        row, cols, a.window, a.fours,
+        [&](uint32_t t) -> const float* {
+          if (choices.of_token[t] < 0) return nullptr;
+          return a.p.x +
+                 static_cast<size_t>(InputOfChoice(a.p, choices.of_token[t])) * a.p.x_stride;
+        },
+        sums);
+  } else {
+    const uint32_t groups = a.window.padded / 32;
+#pragma unroll 2
+    for (uint32_t g = threadIdx.x % kRowLanes; g < groups; g += kRowLanes) {
+      const WeightGroup<kType> weights = LoadGroup<kType>(row, a.window.first + 32 * g);
+#pragma unroll
+      for (uint32_t t = 0; t < kTokens; ++t) {
+        if (choices.of_token[t] < 0) continue;
+        const size_t input = InputOfChoice(a.p, choices.of_token[t]);
+        sums[t] += Dot(weights, LoadInt8Group(a.groups + input * groups + g));
+      }
+    }
+  }
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMV_H_

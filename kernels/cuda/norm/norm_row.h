@@ -1,0 +1,156 @@
+// The rows of RmsNorm and LayerNorm: kept in registers between the sums and the output where a row
+// comes in fours and is not too long, else read again.
+//
+// A row belongs to a warp (short ones, several per block) or to a block. Thread i of `threads` has
+// the runs i, i + threads, ... of kWidth values: the order of sums depends on `dim` alone, however
+// arrays are aligned.
+#ifndef TANDEM_KERNELS_CUDA_NORM_NORM_ROW_H_
+#define TANDEM_KERNELS_CUDA_NORM_NORM_ROW_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/device/floats.h"
+#include "kernels/cuda/device/warp.h"
+#include "kernels/cuda/stream.h"
+
+namespace tandem::kernels::cuda {
+
+inline constexpr uint32_t kNormThreads = 512;  // at most
+inline constexpr uint32_t kNormWarps = 4;      // per block, where a warp has a row
+
+// What a norm's kernel is told.
+template <typename Params>
+struct NormTask {
+  Params params;
+  bool aligned;  // a run of four is one access of 16 bytes
+};
+
+// kRunsInRegisters: runs per thread that stay in registers; 0: none do, and runs are single values.
+template <uint32_t kRunsInRegisters, bool kRowPerWarp>
+class NormRow {
+ public:
+  static constexpr bool kInRegisters = kRunsInRegisters > 0;
+  static constexpr uint32_t kWidth = kInRegisters ? 4 : 1;
+  static constexpr uint32_t kRuns = kInRegisters ? kRunsInRegisters : 1;
+
+  // residual += add, where there is one; f(value) for each.
+  template <typename Params, typename F>
+  __device__ NormRow(const NormTask<Params>& task, F f)
+      : row_(kRowPerWarp ? blockIdx.x * kNormWarps + threadIdx.x / kWarp : blockIdx.x),
+        inside_(row_ < task.params.rows),
+        aligned_(task.aligned),
+        dim_(task.params.dim),
+        residual_(task.params.residual + static_cast<size_t>(row_) * dim_) {
+    const float* const add = task.params.add;
+    const float* const more = add == nullptr ? nullptr : add + static_cast<size_t>(row_) * dim_;
+    ForEachRun([&](uint32_t i, uint32_t run) {
+      values_[run] = Read(residual_ + i);
+      if (more != nullptr) {
+        const Floats<kWidth> added = Read(more + i);
+#pragma unroll
+        for (uint32_t j = 0; j < kWidth; ++j) values_[run].at[j] += added.at[j];
+        Write(residual_ + i, values_[run]);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < kWidth; ++j) f(values_[run].at[j]);
+    });
+  }
+
+  // f(value) for each of the thread's values.
+  template <typename F>
+  __device__ void ForEach(F f) const {
+    ForEachRun([&](uint32_t i, uint32_t run) {
+      const Floats<kWidth> values = kInRegisters ? values_[run] : Read(residual_ + i);
+#pragma unroll
+      for (uint32_t j = 0; j < kWidth; ++j) f(values.at[j]);
+    });
+  }
+
+  // out[i] = f(value i, i), a run at a time.
+  template <typename F>
+  __device__ void WriteAll(float* out, uint32_t out_stride, F f) const {
+    float* const to = out + static_cast<size_t>(row_) * out_stride;
+    ForEachRun([&](uint32_t i, uint32_t run) {
+      const Floats<kWidth> values = kInRegisters ? values_[run] : Read(residual_ + i);
+      Write(to + i, f(values, i));
+    });
+  }
+
+  // A run of any array.
+  __device__ Floats<kWidth> Read(const float* from) const {
+    if (aligned_) return Load<kWidth>(from);
+    Floats<kWidth> values;
+#pragma unroll
+    for (uint32_t j = 0; j < kWidth; ++j) values.at[j] = from[j];
+    return values;
+  }
+
+  template <typename T>
+  __device__ T Sum(T mine, SharedArray<T> room) const {
+    return kRowPerWarp ? WarpSum(mine) : BlockSum(mine, room);
+  }
+
+ private:
+  __device__ void Write(float* to, const Floats<kWidth>& values) const {
+    if (aligned_) return Store(to, values);
+#pragma unroll
+    for (uint32_t j = 0; j < kWidth; ++j) to[j] = values.at[j];
+  }
+
+  template <typename F>
+  __device__ void ForEachRun(F f) const {
+    const uint32_t thread = kRowPerWarp ? threadIdx.x % kWarp : threadIdx.x;
+    const uint32_t threads = kRowPerWarp ? kWarp : blockDim.x;
+    if constexpr (kInRegisters) {
+#pragma unroll
+      for (uint32_t run = 0; run < kRuns; ++run) {
+        const uint32_t i = (run * threads + thread) * kWidth;
+        if (inside_ && i < dim_) f(i, run);
+      }
+    } else {
+      for (uint32_t i = thread; inside_ && i < dim_; i += threads) f(i, 0);
+    }
+  }
+
+  const uint32_t row_;
+  const bool inside_;
+  const bool aligned_;
+  const uint32_t dim_;
+  float* const residual_;
+  Floats<kWidth> values_[kRuns];
+};
+
+// Launches Kernel<runs, row per warp>::kRun for rows of `dim`.
+template <template <uint32_t, bool> typename Kernel, typename Params>
+void LaunchNorm(Stream& stream, const char* name, const Params& params, bool aligned,
+                size_t shared_bytes) {
+  const NormTask<Params> task = {params, aligned};
+  auto row_per_block = [&](void (*kernel)(NormTask<Params>), uint32_t threads) {
+    stream.Launch(name, kernel, params.rows, threads, shared_bytes, task);
+  };
+  auto row_per_warp = [&](void (*kernel)(NormTask<Params>)) {
+    stream.Launch(name, kernel, Blocks(params.rows, kNormWarps), kNormWarps * kWarp, shared_bytes,
+                  task);
+  };
+  const uint32_t runs = params.dim / 4;
+  if (params.dim % 4 != 0 || runs > 8 * kNormThreads) {
+    row_per_block(Kernel<0, false>::kRun, params.dim <= 256 ? 64 : 256);
+  } else if (runs <= kWarp) {
+    row_per_warp(Kernel<1, true>::kRun);
+  } else if (runs <= 4 * kWarp) {
+    row_per_warp(Kernel<4, true>::kRun);
+  } else if (runs <= kNormThreads) {
+    row_per_block(Kernel<1, false>::kRun, Blocks(runs, kWarp) * kWarp);
+  } else if (runs <= 2 * kNormThreads) {
+    row_per_block(Kernel<2, false>::kRun, Blocks(runs, 2 * kWarp) * kWarp);
+  } else if (runs <= 4 * kNormThreads) {
+    row_per_block(Kernel<4, false>::kRun, Blocks(runs, 4 * kWarp) * kWarp);
+  } else {
+    row_per_block(Kernel<8, false>::kRun, Blocks(runs, 8 * kWarp) * kWarp);
+  }
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_NORM_NORM_ROW_H_

@@ -1,0 +1,199 @@
+// Sample: one block per row, whose wishes are read on the device: the grid depends on how many rows
+// there are and nothing else.
+//
+// Weights are exp((logit - largest) / temperature), to the bit as on the host, in scratch; the cut
+// of top_k and top_p is one key (device/select.h); then the block walks to where the running sum of
+// what is left passes a share of the whole, in parts of parts. Sums are in double, so the id is the
+// host's but for ties of rounding.
+// Floor: 4 bytes per logit. A greedy row reaches it, others also write and read weights: once for
+// the walk, three to five times for each of top_k and top_p.
+#include "kernels/cuda/device/logits.h"
+#include "kernels/cuda/device/select.h"
+#include "kernels/cuda/ops.h"
+#include "kernels/cuda/sampling/vocabulary.h"
+#include "kernels/host/philox.h"
+
+namespace tandem::kernels::cuda {
+namespace {
+
+struct SampleTask {
+  SampleParams params;
+  float* weights;  // (count, stride)
+  uint32_t stride;
+};
+
+template <uint32_t kThreads>
+class RowSampler {
+ public:
+  __device__ RowSampler(const SampleTask& task, SharedArena& arena)
+      : row_(task.params.rows[blockIdx.x]),
+        vocab_(task.params.vocab),
+        logits_(task.params.logits + static_cast<size_t>(row_.logits_row) * vocab_),
+        weights_(task.weights + static_cast<size_t>(blockIdx.x) * task.stride),
+        banned_(task.params.banned + (task.params.banned != nullptr ? row_.banned_begin : 0)),
+        banned_count_(static_cast<uint32_t>(row_.banned_end - row_.banned_begin)),
+        room_(arena),
+        keys_(arena.Take<uint64_t>(kBlockReduceRoom)) {}
+  static constexpr size_t kSharedBytes = kSelectRoomBytes + SharedBytes<uint64_t>(kBlockReduceRoom);
+
+  // Every branch is the same for all threads of the block.
+  __device__ uint32_t Draw() {
+    const float* const source = banned_count_ == 0 ? logits_ : Ban();
+    const uint64_t best = Best(source);
+    if (best == 0) return FirstNotBanned();
+    if (!(row_.temperature > 0)) return SelectedId(best);
+    Weigh(source, OfOrderedBits(SelectedBits(best)));
+    uint64_t least = 0;
+    const auto bits = [](float weight) { return __float_as_uint(weight); };
+    if (row_.top_k > 0) {
+      least = Selector<kThreads, false>(weights_, vocab_, room_).Reaching(row_.top_k, least, bits);
+    }
+    if (row_.top_p < 1.0f) {
+      least = Selector<kThreads, true>(weights_, vocab_, room_).Reaching(row_.top_p, least, bits);
+    }
+    return Walk(least, host::UniformDraw(row_.seed, row_.position));
+  }
+
+ private:
+  // A copy of the logits in which banned ids are impossible.
+  __device__ const float* Ban() {
+    ForEach<kThreads>(logits_, vocab_, [&](uint32_t id, float logit) { weights_[id] = logit; });
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < banned_count_; i += kThreads) {
+      const int32_t id = banned_[i];
+      if (id >= 0 && static_cast<uint32_t>(id) < vocab_) weights_[id] = -INFINITY;
+    }
+    __syncthreads();
+    return weights_;
+  }
+
+  // The key of the lowest id of the largest logit; 0 where every one is -inf or NaN.
+  __device__ uint64_t Best(const float* logits) {
+    uint64_t best = 0;
+    ForEach<kThreads>(logits, vocab_, [&](uint32_t id, float logit) {
+      const uint64_t key = logit > -INFINITY ? SelectKey(OrderedBits(logit), id) : 0;
+      best = key > best ? key : best;
+    });
+    return BlockMax(best, keys_);
+  }
+
+  // The lowest id that is not banned, or 0. Of one more id than there are bans, one is not banned.
+  __device__ uint32_t FirstNotBanned() {
+    uint32_t best = 0;  // the larger, the lower the id
+    const uint32_t candidates = banned_count_ < vocab_ ? banned_count_ + 1 : vocab_;
+    for (uint32_t id = threadIdx.x; id < candidates && best == 0; id += kThreads) {
+      bool is_banned = false;
+      for (uint32_t i = 0; i < banned_count_; ++i) {
+        is_banned |= banned_[i] == static_cast<int32_t>(id);
+      }
+      if (!is_banned) best = kMaxSelectIds - id;
+    }
+    best = BlockMax(best, room_.integers);
+    return best == 0 ? 0 : kMaxSelectIds - best;
+  }
+
+  // Logits become weights, 1 for the largest; min_p is applied on the way. `logits` may be the
+  // weights' own memory.
+  __device__ void Weigh(const float* logits, float largest) {
+    const float temperature = row_.temperature;
+    const float floor = row_.min_p > 1.0f ? 1.0f : row_.min_p;
+    ForEach<kThreads>(logits, vocab_, [&](uint32_t id, float logit) {
+      // Infinite logits share everything between them.
+      const float weight = largest == INFINITY ? (logit == largest ? 1.0f : 0.0f)
+                                               : ExpOfNegative((logit - largest) / temperature);
+      weights_[id] = weight >= floor || largest == INFINITY ? weight : 0.0f;
+    });
+    __syncthreads();
+  }
+
+  __device__ float Kept(uint32_t id, uint64_t least) const {
+    const float weight = weights_[id];
+    return SelectKey(__float_as_uint(weight), id) >= least ? weight : 0.0f;
+  }
+
+  // Where in a row of parts a running sum passes what is left of the draw.
+  struct Progress {
+    double left;
+    uint32_t at = 0;  // rounding may leave a little: then the last part that is not empty
+    bool inside = false;
+
+    // Parts come in order; `index` is this one's.
+    __device__ void Pass(double sum, uint32_t index) {
+      if (inside || sum == 0) return;
+      at = index;
+      inside = left < sum;
+      if (!inside) left -= sum;
+    }
+  };
+
+  // The id at which the running sum passes `share` of the whole.
+  __device__ uint32_t Walk(uint64_t least, double share) {
+    constexpr uint32_t kWarps = kThreads / kWarp;
+    const uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+    uint32_t begin = 0, end = vocab_;
+    double left = -1;  // of the sum from `begin` on; negative: not known yet
+    while (end - begin > kWarp) {
+      const uint32_t part = (end - begin + kThreads - 1) / kThreads * kWarp;
+      const uint32_t from = begin + warp * part;
+      const uint32_t to = from + part < end ? from + part : end;
+      double sum = 0;
+#pragma unroll 8
+      for (uint32_t id = from + lane; id < to; id += kWarp) sum += Kept(id, least);
+      sum = WarpSum(sum);
+      __syncthreads();  // the room's sums before these have been read
+      if (lane == 0) room_.doubles[warp] = sum;
+      __syncthreads();
+      if (left < 0) {
+        double total = 0;
+        for (uint32_t i = 0; i < kWarps; ++i) total += room_.doubles[i];
+        left = share * total;
+      }
+      Progress progress{left};
+      for (uint32_t i = 0; i < kWarps; ++i) progress.Pass(room_.doubles[i], i);
+      left = progress.inside ? progress.left : INFINITY;
+      begin += progress.at * part;
+      end = begin + part < end ? begin + part : end;
+    }
+    const float mine = begin + lane < end ? Kept(begin + lane, least) : 0.0f;
+    if (left < 0) left = share * WarpSum(static_cast<double>(mine));
+    Progress progress{left};
+    for (uint32_t i = 0; i < kWarp; ++i) progress.Pass(__shfl_sync(kAllLanes, mine, i), i);
+    return begin + progress.at;
+  }
+
+  const SamplingRow row_;
+  const uint32_t vocab_;
+  const float* const logits_;
+  float* const weights_;
+  const int32_t* const banned_;
+  const uint32_t banned_count_;
+  const SelectRoom room_;
+  const SharedArray<uint64_t> keys_;
+};
+
+template <uint32_t kThreads>
+__global__ void __launch_bounds__(kThreads) SampleKernel(const SampleTask task) {
+  SharedArena arena;
+  const uint32_t drawn = RowSampler<kThreads>(task, arena).Draw();
+  if (threadIdx.x == 0) task.params.out[blockIdx.x] = static_cast<int32_t>(drawn);
+}
+
+template <uint32_t kThreads>
+void Launch(Stream& stream, const SampleTask& task) {
+  stream.Launch("sample", &SampleKernel<kThreads>, task.params.count, kThreads,
+                RowSampler<kThreads>::kSharedBytes, task);
+}
+
+}  // namespace
+
+void EncodeOp(Stream& stream, const SampleParams& params) {
+  const uint32_t stride = Blocks(params.vocab, 32) * 32;
+  const size_t bytes = static_cast<size_t>(params.count) * stride * sizeof(float);
+  auto* const weights = reinterpret_cast<float*>(stream.Scratch(bytes));
+  if (!CheckVocabulary(stream, params.vocab, kMaxSelectVocabulary)) return;
+  const SampleTask task = {params, weights, stride};
+  params.vocab <= kSmallVocabulary ? Launch<kFewVocabularyThreads>(stream, task)
+                                   : Launch<kManyVocabularyThreads>(stream, task);
+}
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,133 @@
+// The host's side of CUDA, as far as Tandem calls it, under CUDA's own names and with its meanings
+// (CUDA Runtime API reference): streams that run later, in order; device memory that ends at a page
+// no one may touch and that begins as NaNs; graphs; errors that stay.
+//
+// A stream's work runs on the thread that synchronises with it, or asks an event behind it. One
+// device, "emulated". Handles are pointers to plain structures.
+#ifndef TANDEM_TOOLS_CUDA_EMULATION_RUNTIME_H_
+#define TANDEM_TOOLS_CUDA_EMULATION_RUNTIME_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <tuple>
+#include <utility>
+
+#include "tools/cuda_emulation/vector_types.h"
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorNotReady = 600,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorStreamCaptureInvalidated = 901,
+};
+enum cudaMemcpyKind {
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+};
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+inline constexpr unsigned cudaStreamNonBlocking = 1;
+inline constexpr unsigned cudaEventDefault = 0;
+inline constexpr unsigned cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaHostAllocDefault = 0;
+
+struct EmulatedStream;
+struct EmulatedEvent;
+struct EmulatedGraph;
+using cudaStream_t = EmulatedStream*;
+using cudaEvent_t = EmulatedEvent*;
+using cudaGraph_t = EmulatedGraph*;
+using cudaGraphExec_t = EmulatedGraph*;
+
+struct cudaDeviceProp {
+  char name[256];
+  size_t totalGlobalMem;
+  int major;
+  int minor;
+  int multiProcessorCount;
+  size_t sharedMemPerBlockOptin;
+};
+struct cudaLaunchAttribute {};
+struct cudaLaunchConfig_t {
+  dim3 gridDim;
+  dim3 blockDim;
+  size_t dynamicSmemBytes = 0;
+  cudaStream_t stream = nullptr;
+  cudaLaunchAttribute* attrs = nullptr;
+  unsigned numAttrs = 0;
+};
+
+const char* cudaGetErrorName(cudaError_t error);
+// Of a failed launch: what the kernel did wrong.
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
+cudaError_t cudaDriverGetVersion(int* version);
+cudaError_t cudaRuntimeGetVersion(int* version);
+
+cudaError_t cudaMalloc(void** data, size_t bytes);
+cudaError_t cudaFree(void* data);
+cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned flags);
+cudaError_t cudaFreeHost(void* data);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream);
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+// Of this machine's clock, which says nothing about a GPU; more than 0.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                 unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
+
+namespace tandem::emulation {
+
+// Appends to what the stream runs, or to what it captures. Work that returns cudaErrorNotReady is
+// asked again later and holds up all behind it: how tests hold a stream back (not in a graph).
+cudaError_t Enqueue(cudaStream_t stream, std::function<cudaError_t()> work);
+cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
+                          std::function<void()> body);
+// Called for every launch from now on, when it is encoded.
+void ObserveLaunches(std::function<void(const void* kernel, const cudaLaunchConfig_t& config)> see);
+cudaError_t AllowSharedBytes(const void* kernel, int bytes);
+
+}  // namespace tandem::emulation
+
+template <typename... Params, typename... Args>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Params...),
+                               Args&&... args) {
+  auto body = [kernel, params = std::tuple<Params...>(std::forward<Args>(args)...)] {
+    std::apply(kernel, params);
+  };
+  return tandem::emulation::EnqueueKernel(*config, reinterpret_cast<const void*>(kernel),
+                                          std::move(body));
+}
+
+template <typename Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel* kernel, cudaFuncAttribute, int value) {
+  return tandem::emulation::AllowSharedBytes(reinterpret_cast<const void*>(kernel), value);
+}
+
+#endif  // TANDEM_TOOLS_CUDA_EMULATION_RUNTIME_H_
