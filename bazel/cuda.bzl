@@ -19,9 +19,12 @@ _ALL = [
 
 _EMULATED_TOOLKIT = "//tools/cuda_emulation:toolkit"
 
-def tandem_cuda_library(**kwargs):
+# Parts of the CUDA backend see each other; what others use says so.
+_BACKEND = ["//kernels/cuda:__subpackages__"]
+
+def tandem_cuda_library(visibility = _BACKEND, **kwargs):
     if HAVE_CUDA:
-        tandem_cc_library(**kwargs)
+        tandem_cc_library(visibility = visibility, **kwargs)
 
 def tandem_cuda_binary(**kwargs):
     if HAVE_CUDA:
@@ -83,7 +86,7 @@ def _emulated(label):
     name = label.split(":")[-1].split("/")[-1]
     return (label if ":" in label else label + ":" + name) + "_emulated"
 
-def tandem_cuda_kernels(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], toolkit_srcs = [], toolkit_deps = [], emulated_srcs = [], **kwargs):
+def tandem_cuda_kernels(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], toolkit_srcs = [], toolkit_deps = [], emulated_srcs = [], visibility = _BACKEND, **kwargs):
     """Sources (.cu and .cc) as NAME for GPUs and NAME_emulated for the emulation.
 
     Args:
@@ -95,6 +98,7 @@ def tandem_cuda_kernels(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], t
       toolkit_srcs: .cc files of NAME alone.
       toolkit_deps: parts of the toolkit, such as @cuda//:cublaslt, that only NAME needs.
       emulated_srcs: .cc files of NAME_emulated alone.
+      visibility: of both.
       **kwargs: as tandem_cc_library.
     """
     kernels = [s for s in srcs if s.endswith(".cu")]
@@ -120,6 +124,7 @@ def tandem_cuda_kernels(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], t
             name = name,
             srcs = others + toolkit_srcs + objects,
             hdrs = hdrs,
+            visibility = visibility,
             deps = real_deps,
             **kwargs
         )
@@ -139,6 +144,7 @@ def tandem_cuda_kernels(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], t
         textual_hdrs = kernels,
         # What CUDA C++ takes in stride: pragmas of its own, and names that hide others.
         copts = ["-Wno-unknown-pragmas", "-Wno-shadow"],
+        visibility = visibility,
         deps = deps + [_emulated(d) for d in cuda_deps] + [_EMULATED_TOOLKIT],
         **kwargs
     )

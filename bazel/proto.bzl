@@ -3,7 +3,7 @@
 # .proto files are named from here, as in `import "tandem/v1/generation.proto";`.
 _ROOT = "proto"
 
-def tandem_proto_library(name, srcs, deps = [], visibility = ["//visibility:public"]):
+def tandem_proto_library(name, srcs, deps = [], visibility = []):
     """A cc_library of the messages and services in `srcs`.
 
     Include it as "proto/tandem/v1/<file>.pb.h" and "proto/tandem/v1/<file>.grpc.pb.h".

@@ -15,23 +15,27 @@ _COPTS = [
     "//conditions:default": ["-Werror"],
 })
 
-tandem_proto_library = _tandem_proto_library
+# Private by default, but for the tests, which mirror the tree in packages of their own.
+_TESTS = ["//tests:__subpackages__"]
 
-def tandem_cc_library(name, copts = [], visibility = ["//visibility:public"], **kwargs):
+def tandem_proto_library(visibility = [], **kwargs):
+    _tandem_proto_library(visibility = visibility + _TESTS, **kwargs)
+
+def tandem_cc_library(name, copts = [], visibility = [], **kwargs):
     """A library. `copts` come after ours: SIMD files add their own -mavx2 and the like."""
     native.cc_library(
         name = name,
         copts = _COPTS + copts,
-        visibility = visibility,
+        visibility = visibility + _TESTS,
         **kwargs
     )
 
-def tandem_cc_binary(name, copts = [], visibility = ["//visibility:public"], **kwargs):
+def tandem_cc_binary(name, copts = [], visibility = [], **kwargs):
     """A program."""
     native.cc_binary(
         name = name,
         copts = _COPTS + copts,
-        visibility = visibility,
+        visibility = visibility + _TESTS,
         **kwargs
     )
 
