@@ -6,7 +6,7 @@
 #include "kernels/cuda/device_info.h"
 #include "kernels/factory.h"
 #include "worker/comm/nccl_communicator.h"
-#include "worker/life/worker_main.h"
+#include "worker/control/worker_main.h"
 
 namespace {
 

@@ -112,7 +112,7 @@ absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextAnswer(Deadline deadl
   while (true) {
     absl::StatusOr<v1::WorkerMessage> event = link_->NextEvent(deadline);
     if (!event.ok()) return Explain(event.status());
-    if (EventEpoch(*event) != epoch_.value) continue;  // of a life that is over
+    if (EventEpoch(*event) != epoch_.value) continue;  // of an epoch that is over
     if (event->has_loading()) {
       const auto& loading = event->loading();
       TANDEM_LOG(kInfo) << "rank " << rank_ << " loading: " << (loading.done_bytes() >> 20)

@@ -1,4 +1,4 @@
-// Supervisor: owns the workers' life: their configuration, their processes and the epoch. Every
+// Supervisor: owns the workers: their configuration, their processes and the epoch. Every
 // Bring is a new epoch, over workers that live on (they keep their weights) and over those that are
 // started in place of ended ones.
 //

@@ -2,7 +2,7 @@
 // worker processes on any machine. Ranks reduce over shared memory, as on the CPU.
 #include "kernels/factory.h"
 #include "tools/cuda_emulation/emulated_backend.h"
-#include "worker/life/worker_main.h"
+#include "worker/control/worker_main.h"
 
 int main(int argc, char** argv) {
   tandem::kernels::RegisterCuda([](int) { return tandem::kernels::cuda::MakeEmulatedBackend(); });

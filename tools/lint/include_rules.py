@@ -23,7 +23,7 @@ MAY_INCLUDE = {
 
 # Generated code, Protobuf and gRPC: only at edges and in codecs.
 EDGES = re.compile(r"""^(
-    client/ | coordinator/(api|cluster)/ | coordinator/[^/]*$ | worker/life/ | worker/[^/]*$ |
+    client/ | coordinator/(api|cluster)/ | coordinator/[^/]*$ | worker/control/ | worker/[^/]*$ |
     (common|worker|coordinator)/(.*/)?[^/]*(codec|grpc|proto)[^/]*$ | tests/ | tools/
 )""", re.VERBOSE)
 

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "tests/worker/runtime/fake_device.h"
-#include "worker/life/worker_main.h"
+#include "worker/control/worker_main.h"
 
 int main(int argc, char** argv) {
   tandem::worker::RegisterFakeDevice({}, std::make_shared<tandem::worker::FakeDeviceNotes>());

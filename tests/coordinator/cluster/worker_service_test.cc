@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "worker/life/control_stream.h"
+#include "worker/control/control_stream.h"
 
 namespace tandem::coordinator {
 namespace {

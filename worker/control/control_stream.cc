@@ -1,4 +1,4 @@
-#include "worker/life/control_stream.h"
+#include "worker/control/control_stream.h"
 
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 #include "common/config/configure_codec.h"
 #include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
-#include "worker/life/epoch_fence.h"
+#include "worker/control/epoch_fence.h"
 
 namespace tandem::worker {
 namespace {

@@ -1,5 +1,5 @@
 // What ends a worker's waits: its control stream against the coordinator's end of it.
-#include "worker/life/control_stream.h"
+#include "worker/control/control_stream.h"
 
 #include <gtest/gtest.h>
 

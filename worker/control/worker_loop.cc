@@ -1,4 +1,4 @@
-#include "worker/life/worker_life.h"
+#include "worker/control/worker_loop.h"
 
 #include <utility>
 
@@ -30,7 +30,7 @@ absl::Status WrongEpoch(Epoch found, Epoch wanted) {
 
 }  // namespace
 
-WorkerLife::WorkerLife(ControlStream& stream, WorkerOverrides overrides)
+WorkerLoop::WorkerLoop(ControlStream& stream, WorkerOverrides overrides)
     : stream_(stream), overrides_(std::move(overrides)) {
   stream_.OnEpochEnded([this] {
     std::lock_guard lock(interruptible_.mutex);
@@ -38,12 +38,12 @@ WorkerLife::WorkerLife(ControlStream& stream, WorkerOverrides overrides)
   });
 }
 
-WorkerLife::~WorkerLife() {
+WorkerLoop::~WorkerLoop() {
   stream_.OnEpochEnded(nullptr);
   DropEpoch();
 }
 
-void WorkerLife::InterruptIfOver() {
+void WorkerLoop::InterruptIfOver() {
   const absl::Status over = stream_.CheckEpoch(interruptible_.epoch);
   if (over.ok()) return;
   if (interruptible_.communicator != nullptr) interruptible_.communicator->Abort(over);
@@ -52,7 +52,7 @@ void WorkerLife::InterruptIfOver() {
   }
 }
 
-absl::Status WorkerLife::Run() {
+absl::Status WorkerLoop::Run() {
   while (true) {
     std::optional<Command> command = stream_.NextCommand(Deadline::After(kIdlePoll));
     if (!command.has_value()) continue;
@@ -77,7 +77,7 @@ absl::Status WorkerLife::Run() {
   }
 }
 
-absl::Status WorkerLife::Handle(const ConfigureCommand& command) {
+absl::Status WorkerLoop::Handle(const ConfigureCommand& command) {
   TANDEM_RETURN_IF_ERROR(command.invalid);
   if (config_.has_value() && command.epoch <= config_->epoch) {
     return WrongEpoch(command.epoch, config_->epoch);
@@ -93,7 +93,7 @@ absl::Status WorkerLife::Handle(const ConfigureCommand& command) {
   return OpenChannel(command);
 }
 
-absl::Status WorkerLife::OpenChannel(const ConfigureCommand& command) {
+absl::Status WorkerLoop::OpenChannel(const ConfigureCommand& command) {
   const config::TransportConfig& transport = command.config.transport;
   if (transport.step_transport == config::StepTransport::kShm) {
     TANDEM_ASSIGN_OR_RETURN(channel_, transport::ShmChannel::Attach(
@@ -117,7 +117,7 @@ absl::Status WorkerLife::OpenChannel(const ConfigureCommand& command) {
   return absl::OkStatus();
 }
 
-void WorkerLife::DropEpoch() {
+void WorkerLoop::DropEpoch() {
   stepping_ = false;
   stream_.OnStepFrame(nullptr);
   {
@@ -131,7 +131,7 @@ void WorkerLife::DropEpoch() {
   prepared_comm_ = nullptr;
 }
 
-absl::Status WorkerLife::LoadModel() {
+absl::Status WorkerLoop::LoadModel() {
   const LoadOptions wanted{config_->config, config_->assignment};
   // A live worker keeps them.
   if (model_ != nullptr && !config::NeedsReload(wanted.config, loaded_.config) &&
@@ -152,7 +152,7 @@ absl::Status WorkerLife::LoadModel() {
   return absl::OkStatus();
 }
 
-absl::Status WorkerLife::JoinCommunicator() {
+absl::Status WorkerLoop::JoinCommunicator() {
   if (config_->assignment.size == 1) return absl::OkStatus();
   const auto deadline = Deadline::After(kCommunicatorTimeout);
   auto rendezvous = stream_.MakeRendezvous(config_->epoch);
@@ -173,7 +173,7 @@ absl::Status WorkerLife::JoinCommunicator() {
   return prepared_comm_->Join(deadline);
 }
 
-absl::Status WorkerLife::Handle(const LoadCommand& command) {
+absl::Status WorkerLoop::Handle(const LoadCommand& command) {
   if (!config_.has_value()) return absl::FailedPreconditionError("Load before Configure");
   if (command.epoch != config_->epoch) return WrongEpoch(command.epoch, config_->epoch);
   TANDEM_RETURN_IF_ERROR(LoadModel());
@@ -183,7 +183,7 @@ absl::Status WorkerLife::Handle(const LoadCommand& command) {
   return stream_.SendReady(config_->epoch, plan.kv.NumBlocks(plan.num_kv_blocks), plan.Lines());
 }
 
-absl::Status WorkerLife::Handle(const StartCommand& command) {
+absl::Status WorkerLoop::Handle(const StartCommand& command) {
   if (runner_ == nullptr || stepping_) {
     return absl::FailedPreconditionError("Start belongs after Ready, once");
   }
@@ -194,7 +194,7 @@ absl::Status WorkerLife::Handle(const StartCommand& command) {
   return stream_.SendStarted(command.epoch);
 }
 
-void WorkerLife::ServeSteps() {
+void WorkerLoop::ServeSteps() {
   while (true) {
     uint32_t receive_us = 0;
     absl::StatusOr<step::StepDescriptor> step = ReceiveStep(&receive_us);
@@ -214,7 +214,7 @@ void WorkerLife::ServeSteps() {
   }
 }
 
-absl::StatusOr<step::StepDescriptor> WorkerLife::ReceiveStep(uint32_t* receive_us) {
+absl::StatusOr<step::StepDescriptor> WorkerLoop::ReceiveStep(uint32_t* receive_us) {
   TANDEM_ASSIGN_OR_RETURN(transport::Frame frame, channel_->Receive(Deadline::After(kIdlePoll)));
   const int64_t begin = NowMicros();
   TANDEM_ASSIGN_OR_RETURN(step::StepDescriptor step, step::DecodeDescriptor(frame));
@@ -222,7 +222,7 @@ absl::StatusOr<step::StepDescriptor> WorkerLife::ReceiveStep(uint32_t* receive_u
   return step;
 }
 
-step::StepResult WorkerLife::RunStep(step::StepDescriptor step) {
+step::StepResult WorkerLoop::RunStep(step::StepDescriptor step) {
   const auto deadline = Deadline::After(config_->config.transport.step_timeout);
   const StepId step_id = step.step_id;
   absl::StatusOr<step::StepResult> result = runner_->Run(std::move(step), deadline);
@@ -233,7 +233,7 @@ step::StepResult WorkerLife::RunStep(step::StepDescriptor step) {
   return failed;
 }
 
-absl::Status WorkerLife::SendResult(const step::StepResult& result) {
+absl::Status WorkerLoop::SendResult(const step::StepResult& result) {
   step::Encode(result, frame_);
   return channel_->Send(frame_, Deadline::After(config_->config.transport.step_timeout));
 }

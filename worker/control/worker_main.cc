@@ -1,4 +1,4 @@
-#include "worker/life/worker_main.h"
+#include "worker/control/worker_main.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,8 +17,8 @@
 #include "common/base/token_file.h"
 #include "common/cli/command.h"
 #include "kernels/factory.h"
-#include "worker/life/control_stream.h"
-#include "worker/life/worker_life.h"
+#include "worker/control/control_stream.h"
+#include "worker/control/worker_loop.h"
 
 namespace tandem::worker {
 namespace {
@@ -66,8 +66,8 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ControlStream> stream,
       ControlStream::Dial(flags.coordinator, greeting, Deadline::After(kDialTimeout)));
-  WorkerLife life(*stream, flags.overrides);
-  return life.Run();
+  WorkerLoop loop(*stream, flags.overrides);
+  return loop.Run();
 }
 
 }  // namespace

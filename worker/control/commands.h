@@ -1,6 +1,6 @@
 // What the coordinator tells a worker, as the main thread takes it from the control stream.
-#ifndef TANDEM_WORKER_LIFE_COMMANDS_H_
-#define TANDEM_WORKER_LIFE_COMMANDS_H_
+#ifndef TANDEM_WORKER_CONTROL_COMMANDS_H_
+#define TANDEM_WORKER_CONTROL_COMMANDS_H_
 
 #include <cstdint>
 #include <variant>
@@ -38,4 +38,4 @@ using Command = std::variant<ConfigureCommand, LoadCommand, StartCommand, StopCo
 
 }  // namespace tandem::worker
 
-#endif  // TANDEM_WORKER_LIFE_COMMANDS_H_
+#endif  // TANDEM_WORKER_CONTROL_COMMANDS_H_

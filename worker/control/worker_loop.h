@@ -1,11 +1,11 @@
-// WorkerLife: the state machine of a worker process (docs/worker-protocol.md):
+// WorkerLoop: the state machine of a worker process (docs/worker-protocol.md):
 // Hello -> Configure -> Load -> Ready -> Start -> Step ..., and Configure again with a higher
 // epoch.
 //
 // Runs on the main thread. What belongs to one epoch (step channel, communicator, KV) goes with it;
 // weights stay.
-#ifndef TANDEM_WORKER_LIFE_WORKER_LIFE_H_
-#define TANDEM_WORKER_LIFE_WORKER_LIFE_H_
+#ifndef TANDEM_WORKER_CONTROL_WORKER_LOOP_H_
+#define TANDEM_WORKER_CONTROL_WORKER_LOOP_H_
 
 #include <memory>
 #include <mutex>
@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "common/transport/channel.h"
 #include "worker/comm/communicator.h"
-#include "worker/life/control_stream.h"
+#include "worker/control/control_stream.h"
 #include "worker/model/described_model.h"
 #include "worker/model/loaded_model.h"
 #include "worker/runtime/model_runner.h"
@@ -29,11 +29,11 @@ struct WorkerOverrides {
   std::optional<int> device_index;  // of the devices that this process may see
 };
 
-class WorkerLife {
+class WorkerLoop {
  public:
   // `stream` must outlive this.
-  WorkerLife(ControlStream& stream, WorkerOverrides overrides);
-  ~WorkerLife();
+  WorkerLoop(ControlStream& stream, WorkerOverrides overrides);
+  ~WorkerLoop();
 
   // Serves until the coordinator says goodbye (OK) or is lost (its error).
   absl::Status Run();
@@ -82,4 +82,4 @@ class WorkerLife {
 
 }  // namespace tandem::worker
 
-#endif  // TANDEM_WORKER_LIFE_WORKER_LIFE_H_
+#endif  // TANDEM_WORKER_CONTROL_WORKER_LOOP_H_

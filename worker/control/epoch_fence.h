@@ -3,8 +3,8 @@
 //
 // It remembers what arrives early, such as the abort of an epoch whose communicator is not there
 // yet. Thread-safe.
-#ifndef TANDEM_WORKER_LIFE_EPOCH_FENCE_H_
-#define TANDEM_WORKER_LIFE_EPOCH_FENCE_H_
+#ifndef TANDEM_WORKER_CONTROL_EPOCH_FENCE_H_
+#define TANDEM_WORKER_CONTROL_EPOCH_FENCE_H_
 
 #include <limits>
 
@@ -53,4 +53,4 @@ class EpochFence {
 
 }  // namespace tandem::worker
 
-#endif  // TANDEM_WORKER_LIFE_EPOCH_FENCE_H_
+#endif  // TANDEM_WORKER_CONTROL_EPOCH_FENCE_H_

@@ -1,5 +1,6 @@
-// When the life of a worker ends its waits, by a control stream that the test holds.
-#include "worker/life/worker_life.h"
+// What a worker answers to commands and what ends its waits, by a control stream that the test
+// holds.
+#include "worker/control/worker_loop.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@
 
 #include "common/base/log.h"
 #include "tests/common/transport/memory_rendezvous.h"
-#include "worker/life/epoch_fence.h"
+#include "worker/control/epoch_fence.h"
 
 namespace tandem::worker {
 namespace {
@@ -90,43 +91,43 @@ ConfigureCommand Configure(Epoch epoch, int size) {
   return command;
 }
 
-TEST(WorkerLifeTest, AnAbortBeforeTheCommunicatorIsThereEndsItsJoin) {
+TEST(WorkerLoopTest, AnAbortBeforeTheCommunicatorIsThereEndsItsJoin) {
   constexpr Epoch kEpoch{4};
   ScriptedStream stream({Configure(kEpoch, 2), LoadCommand{kEpoch}});
   const absl::Status reason = absl::AbortedError("rank 1 was lost");
   // Between opening and joining; without rank 1 the join would take its whole deadline.
   stream.in_put = [&] { stream.Abort(kEpoch, reason); };
-  EXPECT_TRUE(WorkerLife(stream, {}).Run().ok());
+  EXPECT_TRUE(WorkerLoop(stream, {}).Run().ok());
   EXPECT_EQ(stream.failures, (std::vector<absl::Status>{reason}));
   EXPECT_EQ(stream.readies, 0);
 }
 
-TEST(WorkerLifeTest, AnAbortOfTheEpochBeforeDoesNot) {
+TEST(WorkerLoopTest, AnAbortOfTheEpochBeforeDoesNot) {
   constexpr Epoch kEpoch{4};
   ScriptedStream stream({Configure(kEpoch, 1), LoadCommand{kEpoch}});
-  WorkerLife life(stream, {});
+  WorkerLoop loop(stream, {});
   stream.Abort(Epoch{3}, absl::AbortedError("of the epoch before"));
-  EXPECT_TRUE(life.Run().ok());
+  EXPECT_TRUE(loop.Run().ok());
   EXPECT_TRUE(stream.failures.empty());
   EXPECT_EQ(stream.readies, 1);
 }
 
 // The abort overtakes Configure, which the main thread takes only now.
-TEST(WorkerLifeTest, AnEpochThatIsOverServesNoSteps) {
+TEST(WorkerLoopTest, AnEpochThatIsOverServesNoSteps) {
   constexpr Epoch kEpoch{4};
   ScriptedStream stream({Configure(kEpoch, 1), LoadCommand{kEpoch}, StartCommand{kEpoch, {8}}});
-  WorkerLife life(stream, {});
+  WorkerLoop loop(stream, {});
   stream.Abort(kEpoch, absl::AbortedError("rank 1 was lost"));
-  EXPECT_TRUE(life.Run().ok());
+  EXPECT_TRUE(loop.Run().ok());
   EXPECT_TRUE(stream.failures.empty());
 }
 
-TEST(WorkerLifeTest, LogsAtTheLevelThatConfigureSays) {
+TEST(WorkerLoopTest, LogsAtTheLevelThatConfigureSays) {
   const LogLevel before = GetLogLevel();
   ConfigureCommand command = Configure(Epoch{1}, 1);
   command.config.log_level = LogLevel::kError;
   ScriptedStream stream({command});
-  EXPECT_TRUE(WorkerLife(stream, {}).Run().ok());
+  EXPECT_TRUE(WorkerLoop(stream, {}).Run().ok());
   EXPECT_EQ(GetLogLevel(), LogLevel::kError);
   SetLogLevel(before);
 }

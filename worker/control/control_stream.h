@@ -1,10 +1,10 @@
-// ControlStream: the worker's gRPC connection to the coordinator, dialled once per life.
+// ControlStream: the worker's gRPC connection to the coordinator, dialled once per process.
 //
 // Commands queue up for the main thread; step frames (transport grpc) go to a channel; the end of
 // an epoch is told on the stream's thread, because the main thread may be inside a collective.
 // Thread-safe.
-#ifndef TANDEM_WORKER_LIFE_CONTROL_STREAM_H_
-#define TANDEM_WORKER_LIFE_CONTROL_STREAM_H_
+#ifndef TANDEM_WORKER_CONTROL_CONTROL_STREAM_H_
+#define TANDEM_WORKER_CONTROL_CONTROL_STREAM_H_
 
 #include <cstdint>
 #include <functional>
@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/transport/rendezvous.h"
-#include "worker/life/commands.h"
+#include "worker/control/commands.h"
 
 namespace tandem::worker {
 
@@ -68,4 +68,4 @@ class ControlStream {
 
 }  // namespace tandem::worker
 
-#endif  // TANDEM_WORKER_LIFE_CONTROL_STREAM_H_
+#endif  // TANDEM_WORKER_CONTROL_CONTROL_STREAM_H_

@@ -1,4 +1,4 @@
-#include "worker/life/epoch_fence.h"
+#include "worker/control/epoch_fence.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The worker program, without main: programs differ in the devices and communicators that they
 // register before they call it.
-#ifndef TANDEM_WORKER_LIFE_WORKER_MAIN_H_
-#define TANDEM_WORKER_LIFE_WORKER_MAIN_H_
+#ifndef TANDEM_WORKER_CONTROL_WORKER_MAIN_H_
+#define TANDEM_WORKER_CONTROL_WORKER_MAIN_H_
 
 #include <functional>
 #include <string>
@@ -15,4 +15,4 @@ int WorkerMain(int argc, char** argv, const std::function<std::string()>& device
 
 }  // namespace tandem::worker
 
-#endif  // TANDEM_WORKER_LIFE_WORKER_MAIN_H_
+#endif  // TANDEM_WORKER_CONTROL_WORKER_MAIN_H_
