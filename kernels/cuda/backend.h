@@ -1,4 +1,5 @@
-// MakeCudaBackend: the backend of one GPU of this process, checked for being there and new enough.
+// MakeCudaBackend: the backend for one GPU of this process; checks that it exists and is new
+// enough.
 #ifndef TANDEM_KERNELS_CUDA_BACKEND_H_
 #define TANDEM_KERNELS_CUDA_BACKEND_H_
 
@@ -9,9 +10,9 @@
 
 namespace tandem::kernels::cuda {
 
-// On device `device_index` of those that the process may see (CUDA_VISIBLE_DEVICES). The
-// calling thread is the one that drives it. UNAVAILABLE in one line: no driver, no device, no
-// device of that index, or one that is too old.
+// `device_index` counts the devices visible to the process (CUDA_VISIBLE_DEVICES). Only the calling
+// thread may use the backend. UNAVAILABLE, in one line: no driver, no device, no device of that
+// index, or a device that is too old.
 absl::StatusOr<std::unique_ptr<Backend>> MakeCudaBackend(int device_index);
 
 }  // namespace tandem::kernels::cuda

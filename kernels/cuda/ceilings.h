@@ -1,4 +1,4 @@
-// What the present device can do at best, measured: the rates that times of ops are held against.
+// Measured peak rates of the current device, against which op times are compared.
 #ifndef TANDEM_KERNELS_CUDA_CEILINGS_H_
 #define TANDEM_KERNELS_CUDA_CEILINGS_H_
 
@@ -10,8 +10,8 @@
 namespace tandem::kernels::cuda {
 
 struct Ceilings {
-  double bytes_per_s = 0;  // copy from device memory to device memory, read and written bytes
-  double flops_per_s = 0;  // product of dense BF16 matrices of random values, sums in float
+  double bytes_per_s = 0;  // device-to-device copy, bytes read plus bytes written
+  double flops_per_s = 0;  // dense BF16 GEMM of random values, float accumulators
 };
 
 // Copies `copy_bytes`; multiplies square matrices of `matrix` rows. Medians of several warm runs.

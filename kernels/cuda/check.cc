@@ -7,7 +7,7 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-// By name: the emulated toolkit does not know them all.
+// By name: the emulated toolkit does not define them all.
 absl::StatusCode CodeOf(cudaError_t error) {
   const std::string name = cudaGetErrorName(error);
   if (name == "cudaErrorMemoryAllocation") return absl::StatusCode::kResourceExhausted;

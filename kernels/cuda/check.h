@@ -9,8 +9,8 @@
 
 namespace tandem::kernels::cuda {
 
-// OK for cudaSuccess; RESOURCE_EXHAUSTED where memory is short, UNAVAILABLE where there is no
-// usable device or driver, INTERNAL otherwise.
+// OK for cudaSuccess; RESOURCE_EXHAUSTED if out of memory, UNAVAILABLE if there is no usable device
+// or driver, INTERNAL otherwise.
 absl::Status CudaStatus(cudaError_t error, const char* call, const char* file, int line);
 
 }  // namespace tandem::kernels::cuda

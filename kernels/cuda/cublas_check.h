@@ -9,8 +9,8 @@
 
 namespace tandem::kernels::cuda {
 
-// OK for CUBLAS_STATUS_SUCCESS; RESOURCE_EXHAUSTED where memory is short, UNIMPLEMENTED for what
-// the device can't do, INTERNAL otherwise.
+// OK for CUBLAS_STATUS_SUCCESS; RESOURCE_EXHAUSTED if out of memory, UNIMPLEMENTED for what the
+// device does not support, INTERNAL otherwise.
 absl::Status CublasStatus(cublasStatus_t status, const char* call, const char* file, int line);
 
 }  // namespace tandem::kernels::cuda

@@ -1,7 +1,7 @@
 // DenseGemm by cuBLASLt.
 //
-// cuBLASLt has columns first: what is a row-major (r, c) matrix here is a column-major (c, r) one
-// there. So c = a b^T becomes c' = b'^T a', with b first and transposed.
+// cuBLASLt is column-major: a row-major (r, c) matrix here is a column-major (c, r) matrix there.
+// So c = a b^T becomes c' = b'^T a', with b first and transposed.
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 
@@ -30,7 +30,7 @@ namespace {
 // What NVIDIA recommends for cuBLAS: 32 MiB on Hopper and later, 4 MiB before.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 constexpr size_t kWorkspaceBytesBeforeHopper = size_t{4} << 20;
-// Products of that many shapes are kept; then all are looked up anew.
+// Number of shapes whose algorithms are cached; then the cache is cleared.
 constexpr size_t kMostPlans = 16384;
 constexpr uint32_t kMostAlignment = 256;
 
@@ -48,7 +48,7 @@ using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
-// All that an algorithm is chosen by.
+// The key by which an algorithm is chosen.
 struct Key {
   GemmParams::Type type;
   uint32_t m, n, k;
@@ -58,7 +58,7 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-// A null pointer, in a plan pass, stands for scratch, which is aligned.
+// In a plan pass a null pointer is scratch, which is aligned.
 uint32_t AlignmentOf(const void* data) {
   const auto address = reinterpret_cast<uintptr_t>(data);
   if (address == 0) return kMostAlignment;
@@ -97,7 +97,7 @@ absl::StatusOr<Layout> MakeLayout(cudaDataType_t type, uint32_t rows, uint32_t c
   return Layout(layout);
 }
 
-// CUBLAS_COMPUTE_32F multiplies F32 inputs as they are: TF32 would be another type of computation.
+// CUBLAS_COMPUTE_32F multiplies F32 inputs unrounded; TF32 would be another compute type.
 absl::StatusOr<Operation> MakeOperation() {
   cublasLtMatmulDesc_t created = nullptr;
   TANDEM_CUBLAS_RETURN_IF_ERROR(cublasLtMatmulDescCreate(&created, CUBLAS_COMPUTE_32F, CUDA_R_32F));
@@ -143,7 +143,7 @@ class CublasLtGemm : public DenseGemm {
     return &plans_.emplace(key, std::move(plan)).first->second;
   }
 
-  // On the host alone: the heuristic reads tables.
+  // Runs on the host only: the heuristic reads tables.
   absl::StatusOr<Plan> MakePlan(const GemmParams& params, const Key& key) const {
     const cudaDataType_t type = params.type == GemmParams::Type::kF32 ? CUDA_R_32F : CUDA_R_16BF;
     Plan plan;

@@ -21,7 +21,7 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-// How long WAIT asks without a pause; a decode step is rarely longer than a few milliseconds.
+// How long WAIT polls without sleeping; a decode step rarely takes more than a few milliseconds.
 constexpr auto kSpin = std::chrono::milliseconds(20);
 constexpr auto kPause = std::chrono::microseconds(50);
 // How long a stream may take to drain after its collectives were cancelled.
@@ -158,7 +158,7 @@ absl::Status CudaBackend::Submit(Deadline deadline) {
   TANDEM_RETURN_IF_ERROR(broken_);
   stream_.Note(cudaEventRecord(mark_, stream_.handle()), "mark of the step's end");
   if (absl::Status error = EncodingError(); !error.ok()) {
-    (void)WaitForMark();  // what was launched still runs on the caller's buffers
+    (void)WaitForMark();  // launched work still uses the caller's buffers
     return error;
   }
   phase_ = Phase::kRunning;

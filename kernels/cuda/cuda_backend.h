@@ -1,8 +1,7 @@
-// CudaBackend: ops on one GPU, encoded on one stream of its own.
+// CudaBackend: ops on one GPU, encoded on its own stream.
 //
-// ENCODE launches: the GPU may begin before SUBMIT, which only marks the end; what counts is that
-// nothing in either blocks. WAIT asks for that mark until the deadline, and asks the watch of the
-// communicator beside it.
+// ENCODE launches: the GPU may begin before SUBMIT, which only records an event at the end; neither
+// blocks. WAIT polls that event and the communicator's watch until the deadline.
 #ifndef TANDEM_KERNELS_CUDA_CUDA_BACKEND_H_
 #define TANDEM_KERNELS_CUDA_CUDA_BACKEND_H_
 
@@ -31,7 +30,7 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
  public:
   explicit CudaBackend(std::string name) : name_(std::move(name)) {}
   ~CudaBackend() override;
-  // Takes the present device: stream, event, cuBLASLt and its workspace.
+  // On the current device: creates the stream, the event, cuBLASLt and its workspace.
   absl::Status Open();
 
   std::string_view name() const override { return name_; }
@@ -76,13 +75,13 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
   enum class Phase { kIdle, kEncoding, kPlanning, kCapturing, kRunning };
 
   absl::Status EncodingError() const;
-  // Until the stream has reached the mark, the deadline passes or the watch objects.
+  // Blocks until the stream reaches the mark, the deadline passes or the watch reports an error.
   absl::Status WaitForMark();
 
   const std::string name_;
   Phase phase_ = Phase::kIdle;
   Stream stream_;
-  cudaEvent_t mark_ = nullptr;  // the end of what was submitted
+  cudaEvent_t mark_ = nullptr;  // end of the submitted work
   std::unique_ptr<DenseGemm> gemm_;
   std::unique_ptr<WeightUpload> upload_;
   std::vector<Buffer> weights_;
@@ -90,7 +89,7 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
   size_t planned_scratch_ = 0;
   StreamWatch* watch_ = nullptr;
   Deadline deadline_ = Deadline::At({});
-  absl::Status broken_;  // the stream will never be of use again
+  absl::Status broken_;  // set once the stream is unusable for good
 };
 
 }  // namespace tandem::kernels::cuda

@@ -1,6 +1,6 @@
-// DenseGemm: products of dense matrices, by cuBLASLt (and by plain loops under emulation).
+// DenseGemm: dense GEMM by cuBLASLt (by plain loops under emulation).
 //
-// The workspace is allocated once; the algorithm of every shape is looked up once and kept.
+// The workspace is allocated once; the algorithm for each shape is looked up once and cached.
 // Encoding neither synchronises nor allocates. One thread.
 #ifndef TANDEM_KERNELS_CUDA_DENSE_GEMM_H_
 #define TANDEM_KERNELS_CUDA_DENSE_GEMM_H_
@@ -32,13 +32,13 @@ struct GemmParams {
 class DenseGemm {
  public:
   virtual ~DenseGemm() = default;
-  // Appends the product to the stream. A plan pass looks the algorithm up and encodes nothing.
+  // Appends the product to the stream. A plan pass looks up the algorithm and encodes nothing.
   virtual void Encode(Stream& stream, const GemmParams& params) = 0;
-  // Device memory that it holds.
+  // Device memory held.
   virtual uint64_t workspace_bytes() const = 0;
 };
 
-// On the present device.
+// On the current device.
 absl::StatusOr<std::unique_ptr<DenseGemm>> MakeDenseGemm();
 
 }  // namespace tandem::kernels::cuda

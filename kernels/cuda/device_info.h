@@ -1,6 +1,6 @@
-// What the CUDA side of this machine is: one line per device, for people.
+// Description of this machine's CUDA devices and versions, one line per device.
 //
-// `device_info` is also the proof that cudart and cuBLASLt link: it prints their versions.
+// `device_info` also proves that cudart and cuBLASLt link: it prints their versions.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_INFO_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_INFO_H_
 
@@ -23,21 +23,21 @@ struct CudaDevice {
 };
 
 struct CudaInfo {
-  int driver_version = 0;   // As CUDA counts: 1000 * major + 10 * minor.
+  int driver_version = 0;   // 1000 * major + 10 * minor.
   int runtime_version = 0;  // The same.
   size_t cublaslt_version = 0;
   std::vector<CudaDevice> devices;
 };
 
-// UNAVAILABLE where there is no driver or no device.
+// UNAVAILABLE if there is no driver or no device.
 absl::StatusOr<CudaInfo> QueryCuda();
 
 // The oldest compute capability that kernels are built for: this major number, minor 0.
 inline constexpr int kOldestCudaMajor = 8;
-// UNAVAILABLE, in one line with both numbers, where device `index` is not there or too old.
+// UNAVAILABLE, in one line with both numbers, if device `index` is missing or too old.
 absl::Status CheckCudaDevice(const CudaInfo& info, int index);
 
-// A line per device, then one of versions; each ends in a newline.
+// One line per device, then one with versions; each ends in a newline.
 std::string FormatCuda(const CudaInfo& info);
 
 }  // namespace tandem::kernels

@@ -1,4 +1,4 @@
-// Device and page-locked host memory as Buffers, given back on destruction.
+// Device and page-locked host memory as Buffers, freed on destruction.
 #ifndef TANDEM_KERNELS_CUDA_MEMORY_H_
 #define TANDEM_KERNELS_CUDA_MEMORY_H_
 
@@ -9,8 +9,8 @@
 
 namespace tandem::kernels::cuda {
 
-// Not zeroed, 256-byte aligned, on the present device. RESOURCE_EXHAUSTED with what was asked for
-// and what is free.
+// Not zeroed, 256-byte aligned, on the current device. RESOURCE_EXHAUSTED with the requested and
+// the free bytes.
 absl::StatusOr<Buffer> AllocateDevice(size_t bytes);
 // Zeroed and page-locked.
 absl::StatusOr<Buffer> AllocatePinned(size_t bytes);

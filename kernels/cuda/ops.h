@@ -1,8 +1,8 @@
-// The CUDA backend's ops: each encodes one call on the stream. Parameters as kernels/ops.h has
-// them; pointers are to device memory.
+// The CUDA backend's ops: each encodes one call on the stream. Parameters are those of
+// kernels/ops.h; pointers are to device memory.
 //
-// An op asks for its scratch (Stream::Scratch) in every call, plan pass included, and launches
-// nothing in a plan pass (Stream::Launch sees to it). Nothing synchronises, nothing allocates.
+// An op requests its scratch (Stream::Scratch) in every call, plan pass included; Stream::Launch
+// launches nothing in a plan pass. Nothing synchronises, nothing allocates.
 #ifndef TANDEM_KERNELS_CUDA_OPS_H_
 #define TANDEM_KERNELS_CUDA_OPS_H_
 

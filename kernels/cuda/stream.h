@@ -5,7 +5,7 @@
 //   stream.Launch("rms_norm", &RmsNormKernel<...>, grid, block, shared_bytes, params);
 //
 // A kernel is a __global__ function of one structure. A plan pass launches nothing. The first error
-// stays and ends the encoding: later launches do nothing. One thread.
+// is kept and ends the encoding: later launches do nothing. One thread.
 #ifndef TANDEM_KERNELS_CUDA_STREAM_H_
 #define TANDEM_KERNELS_CUDA_STREAM_H_
 
@@ -25,18 +25,18 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
   ~Stream();
 
-  // On the present device.
+  // On the current device.
   cudaError_t Create();
   cudaStream_t handle() const { return handle_; }
-  // How many multiprocessors the device has: for grids that fill it.
+  // Number of multiprocessors, for grids that fill the device.
   uint32_t multiprocessors() const { return multiprocessors_; }
 
   // --- encoding ---
   void Begin(bool planning);
   bool planning() const { return planning_; }
 
-  // Scratch of the op call that is being encoded, 256-byte aligned; what earlier calls left there
-  // is gone. Null in a plan pass, and for 0 bytes.
+  // Scratch of the op call being encoded, 256-byte aligned; shared with earlier calls, so its
+  // contents are undefined. Null in a plan pass, and for 0 bytes.
   std::byte* Scratch(size_t bytes);
 
   template <typename Params>
@@ -60,10 +60,10 @@ class Stream {
   void Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
   void Zero(void* data, size_t bytes);
 
-  // Remembers the first error, as "what: the error".
+  // Records the first error, as "what: error".
   void Note(cudaError_t error, const char* what);
   void NoteError(std::string error);
-  // Empty: none since Begin.
+  // Empty if no error since Begin.
   const std::string& error() const { return error_; }
 
   // --- scratch, for the backend ---
@@ -84,10 +84,10 @@ class Stream {
   size_t scratch_bytes_ = 0;
 };
 
-// What an array takes of scratch, so that the next one behind it is aligned as the first.
+// Scratch bytes of an array, rounded up so that the next one is aligned.
 constexpr size_t ScratchBytes(size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-// Blocks of `unit` that cover `n`.
+// Number of blocks of `unit` that cover `n`.
 constexpr uint32_t Blocks(uint64_t n, uint64_t unit) {
   return static_cast<uint32_t>((n + unit - 1) / unit);
 }

@@ -1,4 +1,4 @@
-// Timer: how long a stream's work between two points took on the device, by CUDA events.
+// Timer: how long a stream's work between two points took on the device, measured with CUDA events.
 //
 //   timer.Start(); ...work goes to the stream...; timer.Stop(); ...wait for the stream...;
 //   timer.Seconds()
@@ -24,7 +24,7 @@ class Timer {
   absl::Status Open();
   absl::Status Start();
   absl::Status Stop();
-  // Waits for what Stop marked.
+  // Waits for the event recorded by Stop.
   absl::StatusOr<double> Seconds();
 
  private:

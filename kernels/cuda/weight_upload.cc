@@ -75,7 +75,7 @@ absl::StatusOr<Weight> WeightUpload::Place(const Weight& host, Buffer& memory) {
       if (filled < kStageBytes) continue;
       TANDEM_RETURN_IF_ERROR(Send(to, filled));
       to += std::exchange(filled, 0);
-      // The row that is being read stays.
+      // Keeps the row that is being read.
       if (copied_) copied_({unread, from});
       unread = from;
     }

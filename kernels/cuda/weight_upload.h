@@ -1,5 +1,5 @@
 // WeightUpload: weights from the mapped file to the device, through two page-locked buffers, so
-// that host memory stays small whatever the model, and reading the file runs beside the copy.
+// that host memory use is independent of the model, and reading the file overlaps with the copy.
 //
 // One thread; synchronises with its stream.
 #ifndef TANDEM_KERNELS_CUDA_WEIGHT_UPLOAD_H_
@@ -26,23 +26,23 @@ class WeightUpload {
   WeightUpload(const WeightUpload&) = delete;
   WeightUpload& operator=(const WeightUpload&) = delete;
 
-  // The weight in device memory of its own, which goes to `memory`: rows padded to a multiple of 16
-  // bytes, matrices one behind the other.
+  // Copies the weight to newly allocated device memory, which is added to `memory`: rows padded to
+  // a multiple of 16 bytes, matrices contiguous.
   absl::StatusOr<Weight> Place(const Weight& host, Buffer& memory);
-  // Told what has been read of a weight, part by part; see WeightCopy::OnCopied.
+  // Called with each part of a weight that has been read; see WeightCopy::OnCopied.
   void OnCopied(std::function<void(std::span<const std::byte> part)> copied) {
     copied_ = std::move(copied);
   }
 
  private:
-  // One half of the ring; `copied` is behind its last copy.
+  // One half of the ring; `copied` is recorded after its last copy.
   struct Stage {
     Buffer buffer{};
     cudaEvent_t copied = nullptr;
   };
 
   absl::Status Prepare();
-  // Sends `filled` bytes of the present stage to `to` and turns to the other stage.
+  // Copies `filled` bytes of the current stage to `to` and switches to the other stage.
   absl::Status Send(std::byte* to, size_t filled);
 
   const cudaStream_t stream_;

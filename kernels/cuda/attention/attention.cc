@@ -8,9 +8,9 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-// Blocks that a launch should have, per multiprocessor: below, contexts are split.
+// Target number of blocks per multiprocessor; launches with fewer split the context (split-KV).
 constexpr uint32_t kBlocksPerMultiprocessor = 2;
-// Rows of partial results, per multiprocessor, at most: bounds the scratch whatever the step.
+// Upper bound on rows of partial results per multiprocessor; bounds the scratch of any step.
 constexpr uint32_t kPartialRowsPerMultiprocessor = 128;
 
 uint32_t CopyBytes(const void* data, uint32_t row_bytes) {
@@ -25,7 +25,7 @@ PageRows Rows(tensor::Type type, const void* data, uint32_t dim) {
   return {.data = static_cast<const std::byte*>(data),
           .dim = dim,
           .row_bytes = row_bytes,
-          // 16-bit rows are read by the tensor cores in steps of 32 values.
+          // The tensor-core kernels read 16-bit rows in steps of 32 values.
           .chunks = type == tensor::Type::kF32 ? Blocks(dim, 4) : Blocks(dim, 32) * 4,
           .copy_bytes = CopyBytes(data, row_bytes)};
 }
@@ -46,13 +46,14 @@ void PlanAttention(Stream& stream, AttentionTile tile, AttentionArgs& args) {
   const uint64_t wanted = uint64_t{stream.multiprocessors()} * kBlocksPerMultiprocessor;
   const uint64_t rows = std::max<uint64_t>(uint64_t{p.tokens} * p.heads, 1);
   const uint64_t partial_rows = uint64_t{stream.multiprocessors()} * kPartialRowsPerMultiprocessor;
-  uint64_t seen = p.max_context_len;  // by one tile's rows
+  uint64_t seen = p.max_context_len;  // positions visible to one tile's rows
   if (p.window != 0) seen = std::min(seen, uint64_t{p.window} + tile.tile_rows);
   const uint64_t most = std::min(Blocks(seen, kMinSplitPositions), kMaxSplits);
   args.splits = static_cast<uint32_t>(
       std::max<uint64_t>(std::min({wanted / blocks, partial_rows / rows, most}), 1));
 
-  // Asked for whether or not this step splits: a step of fewer rows than the planned one may.
+  // Reserved even if this step does not split: a step with fewer rows than the planned one may
+  // split.
   const uint64_t kept = most > 1 ? std::min(partial_rows, rows * most) : 0;
   const size_t sum_bytes = ScratchBytes(kept * p.pages.value_dim * sizeof(float));
   std::byte* const scratch = stream.Scratch(sum_bytes + kept * sizeof(float2));

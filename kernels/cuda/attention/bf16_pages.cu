@@ -1,4 +1,4 @@
-// Attention over pages of bfloat16s.
+// Attention over BF16 pages.
 #include "kernels/cuda/attention/page16.h"
 #include "kernels/cuda/attention/tensor_core.h"
 

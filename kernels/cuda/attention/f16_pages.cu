@@ -1,4 +1,4 @@
-// Attention over pages of halves.
+// Attention over F16 pages.
 #include "kernels/cuda/attention/page16.h"
 #include "kernels/cuda/attention/tensor_core.h"
 

@@ -1,5 +1,5 @@
-// Attention over pages of floats, in floats: a warp owns up to four query rows, its lanes the
-// positions of a tile in Q K^T and columns of V in P V.
+// Attention over F32 pages, computed in float. A warp owns up to four query rows; its lanes divide
+// the positions of a tile in Q K^T and the columns of V in P V.
 //
 // Floor: as tensor_core.h, with rows of floats.
 #include "kernels/cuda/attention/kv_tiles.h"
@@ -36,7 +36,7 @@ __device__ inline float Dot(float4 a, float4 b, float sum) {
   return sum + a.w * b.w;
 }
 
-// kColumns: columns of V that a lane accumulates, 32 apart.
+// kColumns: columns of V accumulated by a lane, 32 apart.
 template <uint32_t kColumns>
 class FloatAttention {
  public:
@@ -51,7 +51,7 @@ class FloatAttention {
     for (uint32_t r = 0; r < kWarpRows; ++r) visible_[r] = VisibleRange(a, tile, Row(r));
   }
 
-  // The warp's queries to shared memory; a barrier must follow.
+  // Copies the warp's queries to shared memory; a barrier must follow.
   __device__ void LoadQueries() const {
     const uint32_t dim = a_.p.pages.head_dim;
     const SharedArray<float> q = q_.template As<float>();
@@ -92,10 +92,10 @@ class FloatAttention {
   }
 
  private:
-  // The warp's row `r`, of count_.
+  // Row `r` of the warp's count_ rows.
   __device__ uint32_t Row(uint32_t r) const { return r * kWarps + warp_; }
 
-  // Scale, soft-cap, mask and online-softmax update: the lane's scores, of its position, become
+  // Scale, soft-cap, mask and online-softmax update: the scores of the lane's position become
   // weights in shared memory, and the accumulators are rescaled.
   __device__ void UpdateSoftmax(float (&s)[kWarpRows], int32_t position) {
 #pragma unroll
@@ -109,7 +109,7 @@ class FloatAttention {
 #pragma unroll
       for (uint32_t j = 0; j < kColumns; ++j) acc_[j][r] *= rescale;
     }
-    __syncwarp();  // the weights of the tile before have been read
+    __syncwarp();  // the previous tile's weights have been read
     weights_[warp_ * kPositions + lane_] = make_float4(s[0], s[1], s[2], s[3]);
     __syncwarp();
   }
@@ -137,7 +137,7 @@ class FloatAttention {
   const uint32_t lane_;
   const uint32_t count_;
   const SharedArray<float4> q_;
-  const SharedArray<float4> weights_;  // per warp and position: of its four rows
+  const SharedArray<float4> weights_;  // per warp and position: weights of its four rows
   RowRange visible_[kWarpRows];
   SoftmaxState state_[kWarpRows];
   float acc_[kColumns][kWarpRows] = {};
@@ -177,7 +177,7 @@ void EncodeF32Attention(Stream& stream, AttentionArgs& args) {
   const uint32_t values = args.p.pages.value_dim;
   if (values <= 128) return LaunchFloatAttention<4, 2>(stream, args);
   if (values <= 256) return LaunchFloatAttention<8, 2>(stream, args);
-  // Two stages of rows this wide do not fit.
+  // Two stages of rows this wide do not fit in shared memory.
   LaunchFloatAttention<16, 1>(stream, args);
 }
 

@@ -1,13 +1,13 @@
-// K and V rows of a paged sequence, copied to shared memory by cp.async, tile of positions by tile:
-// with two stages the next tile loads while the present one is used.
+// K and V rows of a paged sequence, copied to shared memory by cp.async, one tile of positions at a
+// time. With two stages, the next tile loads while the current one is used.
 //
 //   KvTiles<Page, positions, threads, stages> tiles(args, tile, kv_head, split, arena);
 //   for (tiles.StartLoads(); tiles.WaitForTile(); tiles.ReleaseTile()) { ... tiles.k(), tiles.v()
 //   ... }
 //
-// A Page says how 16 bytes of a row in shared memory come out of the row in the pages, for rows
-// that can't be copied as they are. Rows that no query row sees are zeros. All threads of the block
-// call everything together.
+// Page defines how 16 bytes of a row in shared memory are read from the pages, for rows that can't
+// be copied as they are. Rows that no query row attends to are zeros. All threads of the block make
+// every call together.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_KV_TILES_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_KV_TILES_H_
 
@@ -17,7 +17,7 @@
 
 namespace tandem::kernels::cuda {
 
-// Values [8 chunk, 8 chunk + 8) of a row of `dim` 16-bit values, zeros behind it.
+// Values [8 chunk, 8 chunk + 8) of a row of `dim` 16-bit values, zero-padded.
 __device__ inline uint4 Chunk16(const std::byte* row, uint32_t chunk, uint32_t dim) {
   const auto* const values = reinterpret_cast<const uint16_t*>(row);
   uint32_t words[4];
@@ -47,7 +47,7 @@ class KvTiles {
         v_(a.p.pages.latent ? k_ : arena.Take<uint4>(kStages * kPositions * a.v.stride())),
         cursor_(a, tile, kv_head, split, arena) {}
 
-  // Begins to load the first tile.
+  // Starts loading the first tile.
   __device__ void StartLoads() {
     cursor_.FindRows(cursor_.next());
     cursor_.FindRows(cursor_.next() + 1);
@@ -55,7 +55,7 @@ class KvTiles {
     if (kStages == 2 && cursor_.next() < cursor_.end()) Load(cursor_.next());
   }
 
-  // The next tile is there, and the one after it on its way; false: that was the last.
+  // Waits for the next tile and starts loading the one after it. False after the last tile.
   __device__ bool WaitForTile() {
     const uint32_t tile = cursor_.next();
     if (tile >= cursor_.end()) return false;
@@ -67,13 +67,13 @@ class KvTiles {
     return true;
   }
 
-  // The present tile is no longer needed by this thread.
+  // This thread no longer needs the current tile.
   __device__ void ReleaseTile() {
     if (kStages == 1) __syncthreads();
     cursor_.Advance();
   }
 
-  // The first position of the present tile, and its rows.
+  // First position and rows of the current tile.
   __device__ int32_t position() const { return static_cast<int32_t>(cursor_.next() * kPositions); }
   __device__ SharedArray<uint4> k() const { return Stage(k_, a_.k, cursor_.next()); }
   __device__ SharedArray<uint4> v() const { return Stage(v_, a_.v, cursor_.next()); }

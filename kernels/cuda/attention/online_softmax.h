@@ -1,5 +1,5 @@
-// Online softmax, tile of scores by tile, and where its result goes: to the output, or to scratch
-// as a split that EncodeAttentionMerge merges with others.
+// Online softmax over tiles of scores. The result is written to the output or, for one split of
+// several, to scratch, where EncodeAttentionMerge merges the splits.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_ONLINE_SOFTMAX_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_ONLINE_SOFTMAX_H_
 
@@ -23,21 +23,21 @@ struct RowRange {
   int32_t end = 0;
 };
 
-// The positions that row `row` of a tile attends to: none, where the tile has no such row.
+// Positions that row `row` of a tile attends to; empty if the tile has no such row.
 __device__ inline RowRange VisibleRange(const AttentionArgs& a, const RowTile& tile, uint32_t row) {
   if (row >= tile.rows) return {};
   return {.begin = tile.First(row, a.p.window), .end = tile.Last(row) + 1};
 }
 
-// Of the scores so far: their maximum, and the sum of exp(score - maximum).
+// Maximum of the scores so far, and the sum of exp(score - maximum).
 struct SoftmaxState {
   float largest = kNegInf;
   float sum = 0;
 
-  // What exponents are taken relative to: never infinite.
+  // The finite reference that exponents are taken relative to.
   __device__ float base() const { return largest == kNegInf ? 0.0f : largest; }
-  // Takes the maximum of new scores. Returns the factor that rescales what was accumulated so far;
-  // `sum` already is rescaled.
+  // Includes the maximum of new scores. Returns the factor that rescales the accumulators; `sum` is
+  // already rescaled.
   __device__ float UpdateMax(float score) {
     const float before = largest;
     largest = max(largest, score);
@@ -45,7 +45,7 @@ struct SoftmaxState {
     sum *= rescale;
     return rescale;
   }
-  // With the weight of the sink of `head`, which has no value.
+  // Adds the weight of the attention sink of `head`, which has no value.
   __device__ SoftmaxState WithSink(const AttentionParams& p, uint32_t head) const {
     SoftmaxState state = *this;
     if (p.sinks == nullptr) return state;
@@ -55,10 +55,10 @@ struct SoftmaxState {
   }
 };
 
-// Where one row's result goes.
+// Where one row's result is written.
 class RowOut {
  public:
-  // `whole`: there is one split, so the state covers all visible positions.
+  // `whole`: there is only one split, so the state covers all visible positions.
   __device__ RowOut(const AttentionArgs& a, const RowTile& tile, uint32_t row, uint32_t split,
                     bool whole, const SoftmaxState& state)
       : whole_(whole) {
@@ -66,7 +66,7 @@ class RowOut {
     const size_t at = static_cast<size_t>(tile.Token(row)) * a.p.heads + head;
     if (whole) {
       const SoftmaxState with_sink = state.WithSink(a.p, head);
-      // A row without visible positions is all zeros.
+      // The output of a row without visible positions is all zeros.
       factor_ = state.sum == 0 ? 0.0f : expf(state.largest - with_sink.base()) / with_sink.sum;
       values_ = a.p.out + at * a.p.pages.value_dim;
       return;
@@ -77,7 +77,7 @@ class RowOut {
   }
 
   __device__ void Write(uint32_t column, float sum) const { values_[column] = sum * factor_; }
-  // By one thread per row.
+  // Called by one thread per row.
   __device__ void WriteState(const SoftmaxState& state) const {
     if (!whole_) *state_ = make_float2(state.largest, state.sum);
   }

@@ -1,5 +1,4 @@
-// Pages of 16-bit values as the tensor cores read them, and what queries and weights are rounded
-// to.
+// Pages of 16-bit values for the tensor cores; queries and weights are rounded to the same type.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_PAGE16_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_PAGE16_H_
 
@@ -9,14 +8,14 @@
 
 namespace tandem::kernels::cuda {
 
-// BF16, or else F16.
+// BF16 if true, else F16.
 template <bool kBf16>
 struct Page16 {
   static constexpr uint32_t kChunkValues = 8;
   template <uint32_t kPositions, uint32_t kThreads>
   using Tiles = KvTiles<Page16, kPositions, kThreads, 2>;
 
-  // Values [8 chunk, 8 chunk + 8) of a row of dim, zeros behind it.
+  // Values [8 chunk, 8 chunk + 8) of a row of dim, zero-padded.
   __device__ static uint4 Chunk(const std::byte* row, uint32_t chunk, uint32_t dim) {
     return Chunk16(row, chunk, dim);
   }

@@ -1,4 +1,4 @@
-// Attention over pages of Q8_0, as halves.
+// Attention over Q8_0 pages, dequantised to F16.
 #include "kernels/cuda/attention/page16.h"
 #include "kernels/cuda/attention/q8_tiles.h"
 #include "kernels/cuda/attention/tensor_core.h"
@@ -6,7 +6,7 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-// Halves but for the way in which tiles come to shared memory.
+// F16 pages, except for how tiles are loaded to shared memory.
 struct Q8Page : Page16</*kBf16=*/false> {
   template <uint32_t kPositions, uint32_t kThreads>
   using Tiles = Q8Tiles<kPositions, kThreads>;

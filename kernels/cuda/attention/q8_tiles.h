@@ -1,5 +1,5 @@
-// As KvTiles, for pages of Q8_0 (blocks of a half, the scale, and 32 signed bytes): rows come as
-// they are, and become halves in shared memory once they are there.
+// As KvTiles, for Q8_0 pages (blocks of an F16 scale and 32 signed bytes): rows are copied as they
+// are and dequantised to F16 in shared memory.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_Q8_TILES_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_Q8_TILES_H_
 
@@ -58,7 +58,7 @@ class Q8Tiles {
  private:
   static constexpr uint32_t kBlockPairs = 17;  // a block in 16-bit words
 
-  // A row as it is, in 16 bytes.
+  // A quantised row, in units of 16 bytes.
   static constexpr uint32_t RawChunks(const PageRows& rows) { return (rows.row_bytes + 15) / 16; }
 
   __device__ static SharedArray<uint4> Stage(SharedArray<uint4> all, const PageRows& rows,

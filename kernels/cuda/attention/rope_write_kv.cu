@@ -1,7 +1,7 @@
 // Source: Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
 //
-// A warp per head of a token: first those of q, then of k, then of v. It rotates its head in place,
-// then copies it to its page in the page's type. The angles of a token are worked out once per
+// One warp per head of a token: heads of q first, then of k, then of v. It rotates its head in
+// place, then writes it to its page in the page's type. A token's angles are computed once per
 // block.
 // Floor: reads and writes q and k, reads v, writes pages: 8 bytes per value of q, 8 and a page's
 // value per value of k, 4 and a page's value per value of v.
@@ -19,7 +19,7 @@ constexpr uint32_t kWarps = kThreads / kWarp;
 
 struct RopeTask {
   RopeWriteKvParams params;
-  uint32_t first_row;  // of heads + kv_heads + kv_heads: those of q are left out if nothing rotates
+  uint32_t first_row;  // of heads + kv_heads + kv_heads: q's are skipped if nothing rotates
   uint32_t rows;
 };
 
@@ -36,7 +36,7 @@ __device__ void Rotate(float* head, const RopeWriteKvParams& p, SharedArray<floa
   }
 }
 
-// A block of 32 values, one per lane: scale and rounding as reference/page_row.h has them.
+// A block of 32 values, one per lane: scale and rounding as in reference/page_row.h.
 __device__ void StoreBlock(float value, std::byte* block) {
   const uint32_t lane = threadIdx.x % kWarp;
   const float magnitude = fabsf(value);

@@ -1,4 +1,4 @@
-// Parts of a row's attention, one per split of its context, become its output.
+// Merges a row's partial attention results, one per split of its context, into its output.
 //
 // Floor: reads splits * (value_dim + 2) floats per query row and head, writes value_dim.
 #include "kernels/cuda/attention/online_softmax.h"
@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kThreads = 128;
 static_assert(kMaxSplits <= kThreads);
 
-// The last sequence that begins at or before a token; empty ones own none.
+// The last sequence that begins at or before a token; empty sequences have no tokens.
 __device__ uint32_t SequenceOfToken(const AttentionParams& p, int32_t token) {
   uint32_t low = 0, high = p.num_seqs;
   while (high - low > 1) {
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kThreads) AttentionMergeKernel(const Attention
   const uint32_t row = (token - first.first_token) * first.heads + head - first.first_head;
   const RowTile tile = TileOfSequence(a, seq, row / a.tile.tile_rows, kv_head);
   const uint32_t used = TilesOfSplit(a, tile, 0).used;
-  if (used == 1) return;  // is in its place
+  if (used == 1) return;  // already in the output
 
   SharedArena arena;
   const SharedArray<float> room = arena.Take<float>(kBlockReduceRoom);

@@ -1,5 +1,5 @@
-// Attention by the tensor cores, for pages of 16-bit values or of Q8_0: queries and weights are
-// rounded to 16 bits; scores, softmax state and accumulators are floats.
+// Attention on tensor cores, for 16-bit or Q8_0 pages: queries and weights are rounded to 16 bits;
+// scores, softmax state and accumulators are floats.
 //
 // Per tile of positions: K and V arrive in shared memory by cp.async (kv_tiles.h); S = Q K^T
 // (ldmatrix, mma); scale, soft-cap and mask; online-softmax update, which rescales the
@@ -8,12 +8,12 @@
 //
 // A block has kRowWarps x kColumnWarps warps. A row warp owns 16 query rows. Its column warps share
 // the tile's positions in Q K^T and the columns of V in P V; P goes through shared memory, or stays
-// in registers where there is one column warp: the accumulators of one mma are laid out as the A
+// in registers if there is one column warp: the accumulators of one mma are laid out as the A
 // fragments of the next.
 //
 // Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao,
 // "FlashAttention-2", 2023; Dao et al., "Flash-Decoding for long-context inference", 2023.
-// Floor: every K and V row that a sequence sees is read once per KV head and tile of query rows:
+// Floor: every K and V row visible to a sequence is read once per KV head and tile of query rows:
 // in decode context * kv_heads * (K row + V row) bytes per sequence, each once for all its heads;
 // in prefill 4 * rows * positions * (head_dim + value_dim) / 2 operations, causal ones halved.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_TENSOR_CORE_H_
@@ -27,7 +27,7 @@
 
 namespace tandem::kernels::cuda {
 
-// kValueTiles: how many tiles of 8 columns of V a warp accumulates.
+// kValueTiles: tiles of 8 columns of V accumulated by a warp.
 template <typename PageT, uint32_t kRowWarpsT, uint32_t kColumnWarpsT, uint32_t kPositionsT,
           uint32_t kValueTilesT>
 struct TensorConfig {
@@ -66,7 +66,7 @@ class TensorAttention {
     all_visible_ = {.begin = bottom.begin, .end = top.end};
   }
 
-  // Queries, rounded, to shared memory; a barrier must follow.
+  // Copies the rounded queries to shared memory; a barrier must follow.
   __device__ void LoadQueries() {
     const uint32_t stride = a_.k.stride() * 8, dim = a_.p.pages.head_dim;
     for (uint32_t row = threadIdx.x / kWarp; row < C::kRows; row += C::kThreads / kWarp) {
@@ -140,7 +140,7 @@ class TensorAttention {
     }
   }
 
-  // Scale, soft-cap and mask: -inf where a row does not attend to a position.
+  // Scale, soft-cap and mask: -inf if a row does not attend to a position.
   __device__ void ScaleCapAndMask(float (&s)[C::kScoreTiles][4], int32_t position) const {
     const bool all = position >= all_visible_.begin &&
                      position + static_cast<int32_t>(C::kPositions) <= all_visible_.end;
@@ -198,7 +198,7 @@ class TensorAttention {
     }
   }
 
-  // O += P V. P goes through shared memory where other warps have its columns.
+  // O += P V. P goes through shared memory if other warps hold its columns.
   __device__ void AccumulateValues(const uint32_t (&p_fragments)[C::kScoreTiles][2],
                                    SharedArray<uint16_t> v) {
     if (C::kColumnWarps > 1) {
@@ -294,7 +294,7 @@ void LaunchTensorAttention(Stream& stream, AttentionArgs& args) {
   EncodeAttentionMerge(stream, args);
 }
 
-// By how many query rows of a KV head a sequence has and how wide its values are.
+// Selects the block shape by query rows per KV head and value width.
 template <typename Page>
 void EncodeTensorAttention(Stream& stream, AttentionArgs& args) {
   const AttentionParams& p = args.p;

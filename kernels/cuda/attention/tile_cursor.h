@@ -1,4 +1,4 @@
-// Which rows of the pages a tile of positions takes, and threads at work on a tile of rows.
+// The page rows of a tile of positions, and iteration of threads over a tile of rows.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_TILE_CURSOR_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_TILE_CURSOR_H_
 
@@ -7,8 +7,8 @@
 
 namespace tandem::kernels::cuda {
 
-// `use(row, piece)` for every piece of kRows rows of `pieces` each, once among the block's threads,
-// neighbours on neighbouring pieces.
+// Calls `use(row, piece)` once for every piece of kRows rows of `pieces` each; neighbouring threads
+// take neighbouring pieces.
 template <uint32_t kRows, uint32_t kThreads, typename Use>
 __device__ inline void ForEachPiece(uint32_t pieces, Use use) {
   const uint32_t row_step = kThreads / pieces, piece_step = kThreads % pieces;
@@ -24,12 +24,12 @@ __device__ inline void ForEachPiece(uint32_t pieces, Use use) {
   }
 }
 
-// Goes through the tiles of a split; block tables are read two tiles ahead.
+// Iterates over the tiles of a split, reading block tables two tiles ahead.
 template <uint32_t kPositions>
 class TileCursor {
  public:
   static constexpr size_t kSharedBytes = SharedBytes<uint32_t>(2 * kPositions);
-  // No query row sees the position: its block table entry is not read.
+  // No query row attends to the position: its block table entry is not read.
   static constexpr uint32_t kNoRow = 0xffffffffu;
 
   __device__ TileCursor(const AttentionArgs& a, const RowTile& tile, uint32_t kv_head,
@@ -45,7 +45,7 @@ class TileCursor {
   __device__ uint32_t end() const { return end_; }
   __device__ void Advance() { ++next_; }
 
-  // Looks up where the rows of a tile lie, one row per thread. To be read after a barrier.
+  // Looks up the rows of a tile, one row per thread. Read the result after a barrier.
   __device__ void FindRows(uint32_t tile) const {
     if (threadIdx.x >= kPositions || tile >= end_) return;
     const auto position = static_cast<int32_t>(tile * kPositions + threadIdx.x);
@@ -58,7 +58,7 @@ class TileCursor {
     }
     rows_[tile % 2 * kPositions + threadIdx.x] = row;
   }
-  // What FindRows found: indices of rows of the pages, or kNoRow.
+  // The result of FindRows: indices of page rows, or kNoRow.
   __device__ SharedArray<uint32_t> Rows(uint32_t tile) const {
     return rows_ + tile % 2 * kPositions;
   }

@@ -1,5 +1,5 @@
-// Which part of an attention is a block's own: its query rows, the positions that they see, and its
-// split of these. Device code.
+// The part of the attention computed by one block: its query rows, the positions visible to them,
+// and its split of these. Device code.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_WORK_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_WORK_H_
 
@@ -7,22 +7,22 @@
 
 namespace tandem::kernels::cuda {
 
-// Of one block: its rows, and the positions that they see.
+// One block's rows, and the positions visible to them.
 struct RowTile {
   bool empty = true;
-  uint32_t first_row = 0;    // of the sequence's rows of this KV head
+  uint32_t first_row = 0;    // among the sequence's rows of this KV head
   uint32_t rows = 0;         // at most tile_rows
   uint32_t first_token = 0;  // the sequence's first query row
-  uint32_t first_head = 0;   // the group's heads, of this rank's
+  uint32_t first_head = 0;   // first head of the group, among this rank's heads
   uint32_t heads = 0;
   int32_t past = 0;   // position of the sequence's first query row
-  int32_t begin = 0;  // positions [begin, end) are seen by some row
+  int32_t begin = 0;  // positions [begin, end) are visible to some row
   int32_t end = 0;
   const int32_t* table = nullptr;
 
   __device__ uint32_t Token(uint32_t row) const { return first_token + (first_row + row) / heads; }
   __device__ uint32_t Head(uint32_t row) const { return first_head + (first_row + row) % heads; }
-  // The row sees positions [First(row), Last(row)].
+  // Positions [First(row), Last(row)] are visible to the row.
   __device__ int32_t Last(uint32_t row) const {
     return past + static_cast<int32_t>((first_row + row) / heads);
   }
@@ -32,8 +32,8 @@ struct RowTile {
   }
 };
 
-// Tiles of sequence s are FirstTile(s), and on: sum of rows before it, in tiles, rounded down, plus
-// one per sequence, so that no two share a tile and no prefix sum over sequences is needed.
+// Tiles of sequence s begin at FirstTile(s): the rows before it, in tiles, rounded down, plus one
+// per sequence. So no two sequences share a tile, and no prefix sum over sequences is needed.
 __device__ inline uint32_t FirstTile(const AttentionArgs& a, uint32_t seq) {
   if (a.tiles_per_seq != 0) return seq * a.tiles_per_seq;
   const uint32_t group = a.p.heads < a.p.heads_per_kv ? a.p.heads : a.p.heads_per_kv;
@@ -73,14 +73,15 @@ __device__ inline RowTile TileOfSequence(const AttentionArgs& a, uint32_t seq, u
   return t;
 }
 
-// The row tile of this block. The last ones, which see most, begin first.
+// The row tile of this block. The last tiles, which attend to the most positions, are scheduled
+// first.
 __device__ inline RowTile TileOfBlock(const AttentionArgs& a) {
   const uint32_t tile = gridDim.x - 1 - blockIdx.x;
   const uint32_t seq = SequenceOfTile(a, tile);
   return TileOfSequence(a, seq, tile - FirstTile(a, seq), blockIdx.y);
 }
 
-// Tiles of positions [begin, end) of split `split`; `used` splits have any, or else the first.
+// Tiles of positions [begin, end) of split `split`. `used`: number of non-empty splits, at least 1.
 struct SplitTiles {
   uint32_t begin;
   uint32_t end;

@@ -1,6 +1,6 @@
-// Copies from device memory to shared memory that run beside the thread's own work (cp.async, sm_80
-// on): begun one by one, closed into groups, waited for by group. What they wrote is the thread's
-// to read after WaitForCopies, and the block's after a barrier behind it.
+// Copies from device memory to shared memory that overlap the thread's other work (cp.async, sm_80
+// and later): begun one by one, closed into groups, waited for by group. The thread may read the
+// data after WaitForCopies, the rest of the block after a following barrier.
 //
 // Under emulation a copy takes effect only when it is waited for, so a missing wait shows.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_ASYNC_COPY_H_
@@ -21,7 +21,7 @@ inline void BeginCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
   emulation::MyAsyncCopies().open.push_back(
       [to, i, from] { to[i] = *static_cast<const uint4*>(from); });
 }
-// Of 8 bytes, and of 4, aligned as long.
+// The same for 8 and for 4 bytes, aligned to their size.
 inline void BeginCopy8(SharedArray<uint2> to, uint32_t i, const void* from) {
   emulation::MyAsyncCopies().open.push_back(
       [to, i, from] { to[i] = *static_cast<const uint2*>(from); });
@@ -36,7 +36,7 @@ inline void EndCopyGroup() {
   copies.groups.push_back(std::move(copies.open));
   copies.open.clear();
 }
-// Until at most `kLater` groups, the youngest, are still under way.
+// Waits until at most the `kLater` most recent groups are in flight.
 template <int kLater>
 void WaitForCopies() {
   auto& groups = emulation::MyAsyncCopies().groups;

@@ -1,5 +1,5 @@
-// What reading GGUF blocks on a GPU is made of: loads of whole words wherever a block begins, and
-// bytes that are looked up or spread four at a time.
+// Primitives for reading GGUF blocks on a GPU: word loads at any block alignment, and bytes that
+// are looked up or expanded four at a time.
 //
 // A word holds four bytes, the first in its lowest bits. Loads take the read-only path: the bytes
 // must not change while the kernel runs.
@@ -15,8 +15,8 @@
 
 namespace tandem::kernels::cuda {
 
-// kWords words from `data`, which stands at a multiple of kAlign bytes. With kAlign below 4 they
-// are put together of aligned words; no word is touched that has none of the wanted bytes.
+// kWords words from `data`, which is aligned to kAlign bytes. With kAlign below 4 they are
+// assembled from aligned words; no word without wanted bytes is read.
 template <int kAlign, int kWords>
 __device__ __forceinline__ void LoadWords(const std::byte* data, uint32_t (&words)[kWords]) {
   if constexpr (kAlign >= 16 && kWords % 4 == 0) {
@@ -77,8 +77,8 @@ constexpr uint32_t CodebookWord(const tensor::Codebook& book, int first) {
   return word;
 }
 
-// The entries that the four indices in bits 0 to 15 stand for, as four bytes. A table of 16 is two
-// of 8, which one byte permutation each reads; a third takes the right one by the index's top bit.
+// The entries for the four indices in bits 0 to 15, as four bytes. A table of 16 is two tables of
+// 8, each read by one byte permutation; a third permutation selects by the index's top bit.
 template <uint32_t k0, uint32_t k1, uint32_t k2, uint32_t k3>
 __device__ __forceinline__ uint32_t LookUp(uint32_t indices) {
   const uint32_t low_half = __byte_perm(k0, k1, indices & 0x7777);

@@ -1,14 +1,15 @@
-// Weights of every type on a GPU: single values, eight at a time, and int8 dot products of 32.
+// Reading weights of every type on a GPU: single values, eight at a time, and int8 dot products of
+// 32.
 //
-// A row begins at a multiple of 16 bytes (kernels/cuda/weight_upload.cc); rows of Q8_0 and the
-// like may also begin at an even address. Bytes are read through the read-only path. Dequantised
+// A row begins at a multiple of 16 bytes (kernels/cuda/weight_upload.cc); rows of Q8_0 and similar
+// types may also begin at an even address. Bytes are read through the read-only path. Dequantised
 // values have the bits of tensor::Dequantize.
 //
 // A block-quantised format is a Format<type> with: Block (its layout); Codes(block, group, first,
 // codes): words [first, first + kWords) of the 8 that hold the 32 codes of a group of 32, one byte
-// each, kWords 1, 2 or 8 and first a multiple of it; Scales(block, group); kOffset: what to take
-// off a code; kHasMin: a minimum is taken off the product; kHalves: each 16 have scales of their
-// own. value = scale * (code - kOffset) - min.
+// each, kWords 1, 2 or 8 and first a multiple of it; Scales(block, group); kOffset: subtracted from
+// each code; kHasMin: a minimum is subtracted from the product; kHalves: each 16 values have their
+// own scales. value = scale * (code - kOffset) - min.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_H_
 
@@ -27,7 +28,7 @@
 
 namespace tandem::kernels::cuda {
 
-// 32 weights, unpacked once for as many activations as they meet.
+// 32 weights, unpacked once and multiplied with many activations.
 template <tensor::Type kType>
 struct WeightGroup {
   uint32_t codes[8];
@@ -45,7 +46,7 @@ __device__ __forceinline__ uint32_t GroupAt(uint32_t col) {
   return col % Format<kType>::Block::kValues / 32;
 }
 
-// Byte `i` of a word of codes: Q8_0's and a codebook's have a sign, all others are below 64.
+// Byte `i` of a word of codes: signed for Q8_0 and codebooks; all others are below 64.
 __device__ __forceinline__ int CodeAt(uint32_t word, uint32_t i) {
   return static_cast<int8_t>((word >> (8 * i)) & 0xff);
 }
@@ -130,8 +131,8 @@ __device__ __forceinline__ Int8Group LoadInt8Group(const Int8Group* from) {
   return x;
 }
 
-// The dot product of 32 weights and 32 activations: exact in integers, scaled in float. Which
-// operations are fused is said, so that the bits are the same wherever it is inlined.
+// The dot product of 32 weights and 32 activations: exact in integers, scaled in float. Fused
+// operations are explicit, so that the bits are the same wherever it is inlined.
 template <tensor::Type kType>
 __device__ __forceinline__ float Dot(const WeightGroup<kType>& w, const Int8Group& x) {
   using F = Format<kType>;

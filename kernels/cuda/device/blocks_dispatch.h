@@ -1,5 +1,4 @@
-// From a weight's type, known when a launch is encoded, to the template that is made for it. For
-// host code.
+// Dispatch from a weight's runtime type to the template instantiated for it. Host code.
 //
 //   DispatchType(weight.type, [&](auto type) { stream.Launch("x", &Kernel<type()>, ...); });
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_DISPATCH_H_
@@ -19,8 +18,8 @@ constexpr bool IsPlain(tensor::Type type) {
 
 template <tensor::Type... kTypes>
 struct TypeList {
-  // Calls f with std::integral_constant<tensor::Type, type>; not at all for a type that is not in
-  // the list. Whether it was.
+  // Calls f with std::integral_constant<tensor::Type, type> if the list has the type; returns
+  // whether.
   template <typename F>
   static bool Dispatch(tensor::Type type, F&& f) {
     return ((type == kTypes && (f(std::integral_constant<tensor::Type, kTypes>()), true)) || ...);
@@ -34,7 +33,7 @@ using BlockTypes =
              tensor::Type::kQ5_K, tensor::Type::kQ6_K, tensor::Type::kIQ4_NL, tensor::Type::kIQ4_XS,
              tensor::Type::kMXFP4>;
 
-// Every type that weights can have; nothing is called for another one, which PlaceWeight refuses.
+// Every type that weights can have; does nothing for others, which PlaceWeight rejects.
 template <typename F>
 void DispatchType(tensor::Type type, F&& f) {
   if (!PlainTypes::Dispatch(type, f)) BlockTypes::Dispatch(type, std::forward<F>(f));

@@ -1,5 +1,5 @@
-// GGUF's blocks of 256 values with scales per 16 or 32 of them (K-quants) on a GPU. What a format
-// has to offer: see blocks.h. Layouts: common/tensor/blocks.
+// GGUF's blocks of 256 values with scales per 16 or 32 of them (K-quants) on a GPU. Required
+// members of a format: see blocks.h. Layouts: common/tensor/blocks.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_OF_256_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_OF_256_H_
 
@@ -28,7 +28,7 @@ __device__ __forceinline__ void LoadBits(const std::byte* data, uint32_t first, 
 #pragma unroll
   for (int i = 0; i < kWords; ++i) codes[i] = (codes[i] >> shift) & mask;
 }
-// Puts such bits above those that are there.
+// Adds such bits above the existing ones.
 template <int kAlign, int kWords>
 __device__ __forceinline__ void AddHighBits(const std::byte* data, uint32_t first, uint32_t shift,
                                             uint32_t mask, int place, uint32_t (&codes)[kWords]) {
@@ -39,7 +39,7 @@ __device__ __forceinline__ void AddHighBits(const std::byte* data, uint32_t firs
 }
 
 // Q4_K and Q5_K begin with d, dmin and the 12 bytes of KScales (common/tensor/blocks/k_scales.h):
-// one load of 16 bytes, from which the 6-bit numbers of a group are shifted.
+// one load of 16 bytes, from which a group's 6-bit numbers are extracted by shifts.
 __device__ __forceinline__ GroupScales KGroupScales(const std::byte* block, uint32_t group) {
   uint32_t head[4];
   LoadWords<16>(block, head);
@@ -105,7 +105,7 @@ struct Format<tensor::Type::kQ2_K> {
     uint32_t pair[1];  // d and dmin
     LoadWords<4>(block + offsetof(Block, d), pair);
     const float d = HalfToFloat(pair[0] & 0xffff), dmin = HalfToFloat(pair[0] >> 16);
-    const uint32_t bits = LoadShort(block + 2 * group);  // of both 16
+    const uint32_t bits = LoadShort(block + 2 * group);  // of both halves of 16
     return {{d * static_cast<float>(bits & 15), d * static_cast<float>((bits >> 8) & 15)},
             {dmin * static_cast<float>((bits >> 4) & 15), dmin * static_cast<float>(bits >> 12)}};
   }
@@ -126,7 +126,7 @@ struct Format<tensor::Type::kQ3_K> {
   static __device__ __forceinline__ GroupScales Scales(const std::byte* block, uint32_t group) {
     const float d = HalfToFloat(LoadShort(block + offsetof(Block, d)));
     const std::byte* const scales = block + offsetof(Block, scales);
-    // Both 16's low 4 and upper 2 bits, each in a byte of its own.
+    // Low 4 and upper 2 bits of both halves of 16, one value per byte.
     const uint32_t low = LoadShort(scales + group % 4 * 2) >> group / 4 * 4;
     const uint32_t high = LoadShort(scales + 8 + group % 2 * 2) >> group / 2 * 2;
     const uint32_t both = (low & 0x0f0f) | (high & 0x0303) << 4;

@@ -1,5 +1,5 @@
-// GGUF's blocks of 32 values on a GPU, and IQ4_XS, whose groups of 32 look like them. What a format
-// has to offer: see blocks.h. Layouts: common/tensor/blocks.
+// GGUF's blocks of 32 values on a GPU, and IQ4_XS, whose groups of 32 have the same form. Required
+// members of a format: see blocks.h. Layouts: common/tensor/blocks.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_OF_32_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_OF_32_H_
 
@@ -23,7 +23,7 @@
 namespace tandem::kernels::cuda {
 
 // Scale and minimum of the first and the second 16 of 32 values; formats with one of each for all
-// 32 give it twice.
+// 32 return it twice.
 struct GroupScales {
   float scale[2];
   float min[2];

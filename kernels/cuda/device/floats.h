@@ -1,4 +1,4 @@
-// Runs of floats as one access: four of them where addresses and lengths allow 16 bytes, else one.
+// Vectorised float accesses: four at a time if addresses and lengths allow 16 bytes, else one.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_FLOATS_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_FLOATS_H_
 

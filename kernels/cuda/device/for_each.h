@@ -1,4 +1,4 @@
-// ForEach: a block's threads go over an array, each with several loads under way at once.
+// ForEach: a block's threads iterate over an array, each with several loads in flight.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_FOR_EACH_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_FOR_EACH_H_
 
@@ -8,7 +8,8 @@
 
 namespace tandem::kernels::cuda {
 
-// Calls f(i, x[i]) for all i < n, each in one thread of the one-dimensional block, always the same.
+// Calls f(i, x[i]) for all i < n, each by one, always the same, thread of the one-dimensional
+// block.
 template <uint32_t kThreads, typename F>
 __device__ void ForEach(const float* x, uint32_t n, F f) {
   constexpr uint32_t kLoads = 8;

@@ -1,4 +1,4 @@
-// Activations as int8, as the products with block-quantised weights take them. For host code too.
+// Activations as int8, for products with block-quantised weights. For host code too.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_INT8_GROUP_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_INT8_GROUP_H_
 

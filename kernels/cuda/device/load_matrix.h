@@ -1,7 +1,7 @@
 // Fragments for the tensor cores out of shared memory (ldmatrix): a warp reads four matrices of 8 x
-// 8 16-bit values at once, and each lane gets its part of each as device/mma.h wants it.
+// 8 16-bit values at once, and each lane gets its part of each in the layout of device/mma.h.
 //
-// Lane i names the element of `from` at which row i % 8 of matrix i / 8 begins; rows begin at
+// Lane i passes the element of `from` at which row i % 8 of matrix i / 8 begins; rows begin at
 // multiples of 16 bytes. With group = lane / 4 and pair = lane % 4, lane then holds of matrix m
 //   plain:      r[m] = M[group][2 pair, +1]
 //   transposed: r[m] = M[2 pair, +1][group]

@@ -1,5 +1,5 @@
-// What Sample and LogProbs do with a logit, to the bit as on the host (kernels/host/logits_row.h):
-// every product and sum is rounded by itself.
+// Arithmetic of Sample and LogProbs on a logit, bit-identical to the host
+// (kernels/host/logits_row.h): every product and sum is rounded separately.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_LOGITS_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_LOGITS_H_
 
@@ -34,7 +34,7 @@ __device__ inline float ExpOfNegative(float x) {
   return x >= -87.0f ? result : 0.0f;
 }
 
-// Bits that order as the floats do; NaN as -inf, and both zeros alike.
+// Bits that order as the floats do; NaN counts as -inf, and both zeros are equal.
 __device__ inline uint32_t OrderedBits(float x) {
   const uint32_t bits = __float_as_uint(__fadd_rn(x == x ? x : -INFINITY, 0.0f));
   return (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;

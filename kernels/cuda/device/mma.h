@@ -1,5 +1,5 @@
-// Tensor cores: D = A B + C on fragments that the 32 lanes of a warp hold together, with 16-bit
-// inputs and float sums.
+// Tensor cores: D = A B + C on fragments distributed over the 32 lanes of a warp, with 16-bit
+// inputs and float accumulators.
 //
 // A is 16 x 16 (rows m, columns k), B is 16 x 8 (rows k, columns n), C and D are 16 x 8. With
 // group = lane / 4 and pair = lane % 4, lane holds (PTX ISA, "Matrix Fragments for mma.m16n8k16"):

@@ -1,5 +1,5 @@
-// Halves and bfloat16s as raw bits, as GGUF blocks and KV pages hold them, to and from float: exact
-// one way, nearest and ties to even the other.
+// Conversion of F16 and BF16 bits, as stored in GGUF blocks and KV pages, to float (exact) and from
+// float (to nearest, ties to even).
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_NUMBERS_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_NUMBERS_H_
 

@@ -1,4 +1,4 @@
-// Four signed bytes times a half, as halves: one rounding, the product's.
+// Four signed bytes times an F16 scale, as F16: only the product is rounded.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_SCALED_HALVES_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_SCALED_HALVES_H_
 
@@ -25,7 +25,7 @@ inline uint2 ScaledHalves(uint32_t bytes, uint16_t scale) {
 #else
 
 __device__ inline uint2 ScaledHalves(uint32_t bytes, uint16_t scale) {
-  // A byte u in the low bits of the half 1024 makes it 1024 + u.
+  // A byte u in the low bits of the F16 number 1024 makes it 1024 + u.
   const uint32_t shifted = bytes ^ 0x80808080u;  // value + 128
   const uint32_t raw[2] = {__byte_perm(shifted, 0x64646464u, 0x4140),
                            __byte_perm(shifted, 0x64646464u, 0x4342)};

@@ -1,5 +1,5 @@
-// Sums of what the threads before this one have, in order of threads. The block is one-dimensional;
-// all threads take part.
+// Exclusive prefix sum over the threads of a block. The block is one-dimensional; all threads take
+// part.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_SCAN_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_SCAN_H_
 
@@ -12,15 +12,15 @@
 
 namespace tandem::kernels::cuda {
 
-// The sum of what the threads before this one gave, and of what all gave.
+// Sum over the threads before this one, and over all threads.
 template <typename T>
 struct Scan {
   T before;
   T total;
 };
 
-// `room` has kBlockReduceRoom values; between two uses of the same room the function itself puts
-// the barrier.
+// `room` has kBlockReduceRoom values; the function puts the barrier between two uses of the same
+// room.
 template <typename T>
 __device__ Scan<T> BlockScan(T value, SharedArray<T> room) {
   const uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
@@ -31,7 +31,7 @@ __device__ Scan<T> BlockScan(T value, SharedArray<T> room) {
     if (lane >= delta) sum += other;
   }
   const T of_lanes = __shfl_up_sync(kAllLanes, sum, 1);
-  __syncthreads();  // an earlier use of the room has been read
+  __syncthreads();  // the room's previous contents have been read
   if (lane == kWarp - 1) room[warp] = sum;
   __syncthreads();
   T of_warps = lane < blockDim.x / kWarp ? static_cast<T>(room[lane]) : T(0);

@@ -1,11 +1,11 @@
-// Selection without a sort: the elements of an array that come first in the order "larger bits
-// first, then the lower id", as many as a count or a sum of weights asks for.
+// Selection without a sort: the first elements of an array in the order "larger bits first, then
+// lower id", up to a count or a sum of weights.
 //
-// An element's place in that order is one integer, its key. The smallest key that is taken is found
-// digit by digit: a histogram of the next digit over the elements that share the digits found so
-// far, in shared memory, then a scan over it. Sums of weights are exact per bin: elements of a bin
-// share their exponent, so their significands add up as integers; across bins they are added in
-// double in one order. A block works on one array; all threads get the result.
+// An element's place in that order is one integer, its key. The smallest selected key is found by
+// radix select, digit by digit: a histogram of the next digit over the elements that share the
+// digits found so far, in shared memory, then a scan over it. Sums of weights are exact per bin:
+// elements of a bin share their exponent, so their significands add up as integers; across bins
+// they are added in double in one order. A block works on one array; all threads get the result.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_SELECT_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_SELECT_H_
 
@@ -22,7 +22,7 @@ namespace tandem::kernels::cuda {
 
 inline constexpr uint32_t kSelectIdBits = 22;
 inline constexpr uint32_t kMaxSelectIds = 1u << kSelectIdBits;
-// Sums of so many halves of significands fit into 32 bits.
+// Sums of this many half significands fit in 32 bits.
 inline constexpr uint32_t kMaxSelectVocabulary = 1u << 20;
 inline constexpr uint32_t kSelectBins = 2048;
 
@@ -36,13 +36,13 @@ __device__ inline uint32_t SelectedId(uint64_t key) {
   return kMaxSelectIds - 1 - (static_cast<uint32_t>(key) & (kMaxSelectIds - 1));
 }
 
-// Shared memory that selections of a block use, one after the other.
+// Shared memory reused by successive selections of a block.
 struct SelectRoom {
   SharedArray<uint32_t> low;       // (kSelectBins) counts, or sums of the significands' low halves
-  SharedArray<uint32_t> high;      // (kSelectBins) and of their high halves
+  SharedArray<uint32_t> high;      // (kSelectBins) sums of their high halves
   SharedArray<double> doubles;     // (kBlockReduceRoom)
   SharedArray<uint32_t> integers;  // (kBlockReduceRoom)
-  SharedArray<double> found;       // (2) what lies before the bin, and in it
+  SharedArray<double> found;       // (2) sums before the bin, and in it
 
   __device__ explicit SelectRoom(SharedArena& arena)
       : low(arena.Take<uint32_t>(kSelectBins)),
@@ -69,17 +69,16 @@ __device__ inline SelectDigit DigitOf(uint32_t level) {
 }
 inline constexpr uint32_t kSelectLevels = 5;
 
-// kByWeight: elements count as much as their bits, read as a float (not negative), say; else as
-// one.
+// kByWeight: an element counts as the non-negative float given by its bits; else as one.
 template <uint32_t kThreads, bool kByWeight>
 class Selector {
  public:
   __device__ Selector(const float* x, uint32_t n, const SelectRoom& room)
       : x_(x), n_(n), room_(room) {}
 
-  // Of the elements that have a key of at least `least` (to_bits(x) gives the bits; 0: left out),
-  // the last that is needed, from the first on, to reach the goal: that many elements, or that
-  // share of the sum of all. `least` where all together do not go beyond that many.
+  // Among the elements with a key of at least `least` (to_bits(x) gives the bits; 0: excluded), the
+  // key of the last one needed to reach the goal: a number of elements, or a share of the total
+  // sum. `least` if all of them do not exceed that number.
   template <typename ToBits>
   __device__ uint64_t Reaching(double goal, uint64_t least, ToBits to_bits) {
     before_ = 0;
@@ -99,7 +98,7 @@ class Selector {
       const uint32_t bin = FindBin(level == 0, goal, exponent);
       if (bin == kSelectBins) return least;
       found = found << digit.width | bin;
-      // Nothing to choose: all of the bin are taken, or there is but one.
+      // Done: the whole bin is selected, or it has one element.
       const uint64_t first = found << digit.shift;
       const bool one = level >= 2 && room_.found[1] == __uint_as_float(SelectedBits(first));
       if (kByWeight ? one : before_ + room_.found[1] == target_)
@@ -112,7 +111,7 @@ class Selector {
   static constexpr uint32_t kBinsPerThread = kSelectBins / kThreads;
 
   __device__ void Clear() const {
-    __syncthreads();  // the last digit's bins have been read
+    __syncthreads();  // the previous digit's bins have been read
     for (uint32_t i = threadIdx.x; i < kSelectBins; i += kThreads) {
       room_.low[i] = 0;
       if (kByWeight) room_.high[i] = 0;
@@ -130,7 +129,7 @@ class Selector {
     }
   }
 
-  // What bin `i` of the digit holds. At the first level a bin's number has the exponent.
+  // The sum of bin `i` of the digit. At the first level a bin's index includes the exponent.
   __device__ double Measure(bool first_level, uint32_t i, uint32_t exponent) const {
     const double low = static_cast<double>(static_cast<uint32_t>(room_.low[i]));
     if constexpr (!kByWeight) return low;
@@ -139,8 +138,8 @@ class Selector {
     return ldexp(high * 4096.0 + low, (power > 0 ? power : 1) - 150);
   }
 
-  // The bin, from the highest down, in which the goal is reached; the lowest that is not empty
-  // where rounding leaves a little. kSelectBins: no need to choose. Adds what lies above it to
+  // The bin, from the highest down, in which the goal is reached; the lowest non-empty bin if
+  // rounding leaves a remainder. kSelectBins: everything is selected. Adds the sum above the bin to
   // before_.
   __device__ uint32_t FindBin(bool first_level, double goal, uint32_t exponent) {
     double mine[kBinsPerThread], sum = 0;
@@ -155,7 +154,7 @@ class Selector {
       if (!kByWeight && scan.total <= goal) return kSelectBins;
       if (scan.total == 0) return kSelectBins;
     }
-    // Places count from the highest bin; 0 is no place.
+    // Positions count from the highest bin; 0 is none.
     uint32_t reached = 0, filled = 0;
     double before = before_ + scan.before;
 #pragma unroll
@@ -190,7 +189,7 @@ class Selector {
   const float* const x_;
   const uint32_t n_;
   const SelectRoom room_;
-  double before_ = 0;  // of elements whose digits are larger than those found
+  double before_ = 0;  // sum over elements with larger digits than those found
   double target_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Shared memory of a block: SharedArena hands out arrays from the launch's dynamic shared memory,
-// in the order in which they are taken.
+// Shared memory of a block: SharedArena allocates arrays from the launch's dynamic shared memory,
+// in order.
 //
 //   SharedArena arena;
 //   SharedArray<float> tile = arena.Take<float>(rows * cols);   // every thread takes the same

@@ -1,7 +1,6 @@
 // Reductions over a warp and over a block; all lanes, or all threads, take part and get the result.
 //
-// Sums go in a fixed tree, so a block's result depends on its inputs and the number of threads
-// alone.
+// Sums use a fixed tree, so a block's result depends only on its inputs and the number of threads.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_WARP_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_WARP_H_
 
@@ -29,7 +28,7 @@ struct MaxOp {
   }
 };
 
-// Over each kLanes lanes in a row, a power of two.
+// Over each group of kLanes consecutive lanes, a power of two.
 template <uint32_t kLanes, typename T, typename Op>
 __device__ __forceinline__ T LanesReduce(T value, Op op) {
 #pragma unroll
@@ -54,14 +53,14 @@ __device__ T WarpMax(T value) {
 // Room that BlockReduce needs in shared memory: one value per warp.
 inline constexpr uint32_t kBlockReduceRoom = 32;
 
-// `room` has kBlockReduceRoom values; between two uses of the same room the function itself puts
-// the barrier. The block is one-dimensional.
+// `room` has kBlockReduceRoom values; the function puts the barrier between two uses of the same
+// room. The block is one-dimensional.
 template <typename T, typename Op>
 __device__ T BlockReduce(T value, Op op, SharedArray<T> room) {
   const uint32_t warps = blockDim.x / kWarp;
   value = WarpReduce(value, op);
   if (warps == 1) return value;
-  __syncthreads();  // an earlier use of the room has been read
+  __syncthreads();  // the room's previous contents have been read
   if (threadIdx.x % kWarp == 0) room[threadIdx.x / kWarp] = value;
   __syncthreads();
   T result = room[0];

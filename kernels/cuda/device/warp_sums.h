@@ -1,6 +1,6 @@
 // Many sums over a warp at once: with kCount values per lane, each lane ends with one of the sums,
 // by kCount - 1 + log2(32 / kCount) exchanges rather than 5 kCount. A sum's bits do not depend on
-// kCount: every one is the same tree over lanes.
+// kCount: each uses the same tree over lanes.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_WARP_SUMS_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_WARP_SUMS_H_
 
@@ -17,13 +17,13 @@ __device__ __forceinline__ uint32_t SumOfLane(uint32_t lane) {
 }
 
 // The sum over all lanes of values[SumOfLane<kCount>(lane)]; kCount is a power of two up to 32.
-// All lanes call it. `values` is used up.
+// All lanes call it. `values` is overwritten.
 template <int kCount>
 __device__ __forceinline__ float WarpSums(float (&values)[kCount]) {
   static_assert(kCount <= 32 && (kCount & (kCount - 1)) == 0);
   const uint32_t lane = threadIdx.x % kWarp;
   int mask = 16;
-  // Of the values that are left, a lane keeps the half of its side and gives away the other.
+  // A lane keeps its side's half of the remaining values and sends the other half.
 #pragma unroll
   for (int half = kCount / 2; half > 0; half /= 2, mask /= 2) {
     const bool upper = (lane & static_cast<uint32_t>(mask)) != 0;

@@ -1,4 +1,4 @@
-// y[t, i] += bias[i]: what a dense product leaves to do.
+// y[t, i] += bias[i]: the epilogue of a dense product.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_ADD_BIAS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_ADD_BIAS_H_
 

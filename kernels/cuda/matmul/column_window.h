@@ -1,5 +1,5 @@
-// ColumnWindow: the columns of a weight that inputs cover (Weight::col_begin, col_count), within
-// whole runs of 32: blocks of weights stay whole, and inputs outside the window count as zeros.
+// ColumnWindow: the columns of a weight that inputs cover (Weight::col_begin, col_count), widened
+// to multiples of 32: blocks of weights stay whole, and inputs outside the window count as zeros.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_COLUMN_WINDOW_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_COLUMN_WINDOW_H_
 

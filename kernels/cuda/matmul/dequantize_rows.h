@@ -1,4 +1,4 @@
-// Rows of a weight as BF16, for dense products with many tokens.
+// Dequantises rows of a weight to BF16, for dense products with many tokens.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_DEQUANTIZE_ROWS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_DEQUANTIZE_ROWS_H_
 
@@ -11,8 +11,8 @@
 namespace tandem::kernels::cuda {
 
 // out: (row_count, 8 * columns.Units(8)), 16-byte aligned: rows [row_begin, + row_count) of the
-// weight, the columns from 8 * columns.First(8), rounded to nearest, ties to even. Columns beside
-// `columns` have the weight's values too, or the zeros that rows are padded with.
+// weight, the columns from 8 * columns.First(8), rounded to nearest, ties to even. Columns outside
+// `columns` have the weight's values too, or the zeros of row padding.
 void EncodeDequantizeRows(Stream& stream, const Weight& weight, uint32_t row_begin,
                           uint32_t row_count, ColumnRange columns, uint16_t* out);
 

@@ -1,8 +1,7 @@
 // Matrix-vector products for up to kMaxMatVecTokens rows of x at a time: y = x W^T (+ bias) for up
 // to three weights of one type in one launch, each weight byte read once for all tokens.
 //
-// A result's bits do not depend on how many tokens come along. What follows is for matvec*.cu and
-// matmul.cc.
+// A result's bits do not depend on the number of tokens. For gemv*.cu and matmul.cc only.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 
@@ -34,8 +33,7 @@ struct MatVecParts {
   uint32_t count = 0;
 };
 
-// Block-quantised weights with activations as EncodeQuantizeRows makes them: (tokens,
-// columns.Units(32)).
+// Block-quantised weights with activations from EncodeQuantizeRows: (tokens, columns.Units(32)).
 void EncodeBlockMatVec(Stream& stream, tensor::Type type, const MatVecParts& parts,
                        const Int8Group* x, uint32_t tokens, ColumnRange columns);
 

@@ -1,5 +1,5 @@
-// The matrix-vector kernel for block-quantised weights; its .cu files make it for some types each,
-// so that they compile side by side.
+// The matrix-vector kernel for block-quantised weights; its .cu files instantiate it for some types
+// each, so that they compile in parallel.
 //
 // A thread unpacks one group of 32 of every row of its block at a time, scales in registers, and
 // multiplies it with the group of every token.
@@ -55,7 +55,7 @@ void LaunchBlockMatVec(Stream& stream, const BlockMatVecTask& task) {
   });
 }
 
-// Each for its types; whether `type` is one of them.
+// Each handles its own types; returns whether `type` is one of them.
 bool LaunchBlockMatVecOf32(Stream& stream, tensor::Type type, const BlockMatVecTask& task);
 bool LaunchBlockMatVecOf256(Stream& stream, tensor::Type type, const BlockMatVecTask& task);
 

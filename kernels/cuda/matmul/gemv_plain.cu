@@ -11,10 +11,10 @@ namespace {
 struct PlainMatVecTask {
   MatVecParts parts;
   RowsOfX x;
-  bool x_in_fours;  // where a thread's columns begin, x is aligned to 16 bytes
+  bool x_in_fours;  // x is aligned to 16 bytes where a thread's columns begin
 };
 
-// Columns that a thread takes at a time: 16 bytes of a row, which rows are padded to.
+// Columns that a thread reads at a time: 16 bytes of a row, to which rows are padded.
 template <tensor::Type kType>
 constexpr uint32_t kPlainUnit = kType == tensor::Type::kF32 ? 4 : 8;
 
@@ -31,7 +31,7 @@ __device__ __forceinline__ void LoadWeights(const std::byte* row, uint32_t col,
   }
 }
 
-// x in the weight's columns from `col`, zeros where it has none.
+// x in the weight's columns from `col`, zeros outside the window.
 template <uint32_t kCount>
 __device__ __forceinline__ void LoadX(const PlainMatVecTask& task, uint32_t token, uint32_t col,
                                       float (&out)[kCount]) {

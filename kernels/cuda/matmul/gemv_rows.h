@@ -1,4 +1,4 @@
-// What both matrix-vector kernels share: a block has kRows rows of one weight, its threads divide
+// Shared by both matrix-vector kernels: a block has kRows rows of one weight, its threads divide
 // the columns among them, and their sums are added up over warps, then over the block.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_ROWS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMV_ROWS_H_
@@ -15,19 +15,19 @@
 namespace tandem::kernels::cuda {
 
 inline constexpr uint32_t kMaxMatVecThreads = 128;
-// Leaves 128 registers to a thread, so that the loads of all its rows are under way together.
+// Leaves 128 registers per thread, so that the loads of all its rows are in flight together.
 inline constexpr uint32_t kMatVecBlocksPerSm = 4;
 
-// Which rows a block has; block (x, y) takes part y.
+// The rows of a block; block (x, y) computes part y.
 template <int kRows>
 class BlockOfRows {
  public:
   __device__ __forceinline__ explicit BlockOfRows(const MatVecPart& part)
       : part_(part), first_(blockIdx.x * kRows) {}
 
-  // Parts may be of different heights.
+  // Parts may have different heights.
   __device__ __forceinline__ bool empty() const { return first_ >= part_.rows; }
-  // Rows beyond the end are the last one once more.
+  // Rows beyond the end repeat the last one.
   __device__ __forceinline__ const std::byte* Row(int r) const {
     return part_.weight +
            min(first_ + static_cast<uint32_t>(r), part_.rows - 1) * part_.row_stride_bytes;
@@ -60,8 +60,8 @@ class BlockOfRows {
   const uint32_t first_;
 };
 
-// Threads for rows that are `units` long, a thread taking one at a time: whole warps. It depends on
-// the columns alone, and so does the order of the sums.
+// Threads for rows that are `units` long, a thread taking one at a time: whole warps. It depends
+// only on the columns, and so does the order of the sums.
 inline uint32_t MatVecThreads(uint32_t units) {
   return std::clamp(Blocks(units, kWarp) * kWarp, kWarp, kMaxMatVecThreads);
 }
@@ -73,7 +73,7 @@ dim3 MatVecGrid(const MatVecParts& parts) {
   return dim3(Blocks(rows, kRows), parts.count);
 }
 
-// Calls launch with the number of tokens that a kernel is made for, as an integral_constant.
+// Calls launch with the number of tokens of the kernel instance, as an integral_constant.
 template <typename F>
 void DispatchTokens(uint32_t tokens, F&& launch) {
   if (tokens == 1) {

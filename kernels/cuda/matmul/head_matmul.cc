@@ -3,7 +3,7 @@
 namespace tandem::kernels::cuda {
 
 void EncodeOp(Stream& stream, const HeadMatMulParams& params) {
-  // The tensor cores round weights to BF16, which would take bits from F32.
+  // The tensor cores round weights to BF16, which would lose precision for F32.
   if (params.tokens > kHeadTokens && params.weight.type != tensor::Type::kF32) {
     EncodeHeadTiles(stream, params);
   } else if (params.transposed) {

@@ -1,5 +1,5 @@
-// The two ways to multiply by heads: row by row in floats for few tokens and for F32 weights, and
-// with tensor cores on BF16 for many.
+// The two per-head products: row by row in float for few tokens and for F32 weights, and on tensor
+// cores in BF16 for many tokens.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_HEAD_MATMUL_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_HEAD_MATMUL_H_
 
@@ -7,7 +7,7 @@
 
 namespace tandem::kernels::cuda {
 
-// Tokens whose products are summed side by side, so that weights are read once for all of them.
+// Tokens accumulated together, so that weights are read once for all of them.
 inline constexpr uint32_t kHeadTokens = 8;
 
 void EncodeHeadRows(Stream& stream, const HeadMatMulParams& params);

@@ -1,6 +1,6 @@
-// HeadMatMul in floats: few tokens, or F32 weights.
+// HeadMatMul in float: few tokens, or F32 weights.
 // Floor: reads each weight once for kHeadTokens tokens: tokens / 8 (rounded up) times the bytes of
-// the rows used; inputs and outputs are small beside them.
+// the rows used; inputs and outputs are small in comparison.
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/matmul/head_matmul.h"
 #include "kernels/cuda/matmul/weight_rows.h"
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) HeadRowsKernel(const HeadArg
                          static_cast<size_t>(head) * p.x_head_stride;
   const uint32_t tokens = min(p.tokens - token, kTokens);
   float sums[kTokens] = {};
-  // Rows beyond the last are computed as the last is: warp functions want every lane.
+  // Rows beyond the last repeat it: warp functions need every lane.
   MultiplyFloats<kType>(
       HeadRow(p, head, min(row, p.row_count - 1)), p.weight.cols, a.window, a.fours,
       [&](uint32_t t) {
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kRowWarps* kWarp) HeadRowsKernel(const HeadArg
   }
 }
 
-// Transposed. A lane has 8 columns, the block's warps share the rows. Grid: (runs of columns,
+// Transposed. A lane has 8 columns; the block's warps divide the rows. Grid: (runs of columns,
 // heads, runs of kTokens tokens).
 constexpr uint32_t kColumnWarps = 8;
 constexpr uint32_t kColumns = kWarp * 8;
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kColumnWarps* kWarp) HeadColumnsKernel(const H
 
   float* const y = p.y + static_cast<size_t>(token) * p.y_token_stride +
                    static_cast<size_t>(head) * p.y_head_stride;
-  const uint32_t mine = begin + threadIdx.x;  // the column that this thread joins
+  const uint32_t mine = begin + threadIdx.x;  // the column that this thread sums
 #pragma unroll
   for (uint32_t t = 0; t < kTokens; ++t) {
     if (t >= tokens) break;

@@ -1,5 +1,5 @@
-// MatMul: few tokens by matrix-vector kernels that read the weights as they are, many by dense
-// products (cuBLASLt) on BF16 copies of the weights, made a tile at a time.
+// MatMul: few tokens use GEMV kernels that read the quantised weights; many use dense GEMM
+// (cuBLASLt) on BF16 copies of the weights, dequantised a tile at a time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +19,8 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-// A tile that was just written stays in the L2 cache (40 MB on A100, 50 MB on H100 and H200) until
-// it is multiplied with.
+// A dequantised tile stays in the L2 cache (40 MB on A100, 50 MB on H100 and H200) until it is
+// used.
 constexpr size_t kTileBytes = size_t{32} << 20;
 constexpr uint32_t kTileRowUnit = 128;
 
@@ -42,7 +42,7 @@ Problem ProblemOf(const MatMulParams& params) {
 
 // --- few tokens ---
 
-// The projections with weights of the type of projection i; none if an earlier one has it too.
+// The projections with the same weight type as projection i; none if an earlier one has that type.
 MatVecParts PartsOfType(const Problem& problem, uint32_t i) {
   MatVecParts parts;
   for (uint32_t j = 0; j < problem.params.num_projections; ++j) {
@@ -106,7 +106,7 @@ void EncodeF32(Stream& stream, DenseGemm& gemm, const Problem& problem,
   gemm.Encode(stream, params);
 }
 
-// Activations in BF16, and the room for a tile of a weight.
+// Activations in BF16, and scratch for a tile of a weight.
 struct Bf16Scratch {
   uint16_t* x = nullptr;
   uint16_t* tile = nullptr;
@@ -141,7 +141,7 @@ void EncodeBf16(Stream& stream, DenseGemm& gemm, const Problem& problem,
 Bf16Scratch TakeBf16Scratch(Stream& stream, const Problem& problem) {
   Bf16Scratch scratch;
   bool any = false;
-  uint32_t most_rows = 0;  // of a weight that is not BF16 already
+  uint32_t most_rows = 0;  // over weights that are not BF16
   for (uint32_t i = 0; i < problem.params.num_projections; ++i) {
     if (problem.type(i) == tensor::Type::kF32) continue;
     any = true;

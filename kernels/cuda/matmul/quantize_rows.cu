@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kThreads) QuantizeRowsKernel(const Int8Task ta
   const uint32_t lane = threadIdx.x % kLanesPerGroup;
   const uint32_t col = (task.rows.columns.begin / 32 + unit) * 32 + 4 * lane;
   float values[4];
-  uint32_t largest = 0;  // bits of a magnitude: in order, NaNs and infinities last
+  uint32_t largest = 0;  // bits of a magnitude, which order like it; infinities and NaNs last
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     values[i] = unit < task.units ? ValueIn(task.rows, blockIdx.x, col + i) : 0.0f;

@@ -1,9 +1,8 @@
 // Activations as int8, in groups of 32 with one scale each, for products with block-quantised
-// weights; made once per call and shared by its projections.
+// weights; quantised once per call and shared by its projections.
 //
 // Groups are those of the weight's columns: group g covers columns [32 g, 32 g + 32), and columns
-// outside [col_begin, col_begin + col_count) count as zero. Groups without a column in there are
-// left out.
+// outside [col_begin, col_begin + col_count) count as zero. Groups outside that range are omitted.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_QUANTIZE_ROWS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_QUANTIZE_ROWS_H_
 
@@ -14,7 +13,7 @@
 
 namespace tandem::kernels::cuda {
 
-// A run of columns, widened at both ends to multiples of a unit.
+// A range of columns, widened at both ends to multiples of a unit.
 struct ColumnRange {
   uint32_t begin = 0;
   uint32_t count = 0;

@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(RowGrid::kThreads) RoundRowsKernel(const Round
     uint16_t values[8];
 #pragma unroll
     for (uint32_t i = 0; i < 8; ++i) {
-      const uint32_t at = column + i - p.shift;  // wraps before the row
+      const uint32_t at = column + i - p.shift;  // wraps around before the row
       values[i] = FloatToBf16(at < p.count ? x[at] : 0.0f);
     }
     *reinterpret_cast<uint4*>(p.out + static_cast<size_t>(row) * p.padded + column) =

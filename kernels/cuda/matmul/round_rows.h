@@ -1,8 +1,8 @@
-// Inputs of the tensor cores: rows of floats rounded to BF16, once per op, so that tiles that share
-// a row don't round it again.
+// Rows of floats rounded to BF16 for the tensor cores, once per op, so that tiles sharing a row
+// don't round it again.
 //
 // Row r = outer * inner_rows + inner begins at x + outer * outer_stride + inner * inner_stride. In
-// `out` rows are `padded` apart; value i of a row stands at `shift` + i, everything else is zero.
+// `out` rows are `padded` apart; value i of a row is at `shift` + i, everything else is zero.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_ROUND_ROWS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_ROUND_ROWS_H_
 

@@ -1,5 +1,5 @@
-// Rows of a weight as matrix-vector kernels read them: 8 values at a time with their inputs, or 32
-// as bytes. A row is shared by kRowLanes lanes of a warp, so a warp has kWarpRows rows at once.
+// Reading rows of a weight in matrix-vector kernels: 8 values at a time with their inputs, or 32 as
+// bytes. kRowLanes lanes of a warp share a row, so a warp has kWarpRows rows at once.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_WEIGHT_ROWS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_WEIGHT_ROWS_H_
 
@@ -30,8 +30,8 @@ __device__ __forceinline__ void LoadWeights(const std::byte* row, uint32_t cols,
   }
 }
 
-// The inputs that meet them; x begins at the window's first column. `fours`: it does so at a
-// multiple of 16 bytes of x, as do all rows (InputsInFours).
+// The corresponding inputs; x begins at the window's first column. `fours`: it and all rows are
+// 16-byte aligned there (InputsInFours).
 __device__ __forceinline__ void LoadInputs(const float* x, const ColumnWindow& window, bool fours,
                                            uint32_t col, float (&out)[8]) {
   if (fours && col >= window.begin && col + 8 <= window.end) {
@@ -55,8 +55,7 @@ inline bool InputsInFours(const ColumnWindow& window, const float* x,
   return window.begin % 4 == 0 && InFours(strides, {x});
 }
 
-// This lane's part of the products of one row with kTokens inputs; `input(t)` is null where there
-// is none.
+// This lane's part of the products of one row with kTokens inputs; `input(t)` is null if absent.
 template <tensor::Type kType, uint32_t kTokens, typename Input>
 __device__ __forceinline__ void MultiplyFloats(const std::byte* row, uint32_t cols,
                                                const ColumnWindow& window, bool fours, Input input,
@@ -75,7 +74,7 @@ __device__ __forceinline__ void MultiplyFloats(const std::byte* row, uint32_t co
   }
 }
 
-// As a whole, in every lane of the row.
+// Reduced: the full sum in every lane of the row.
 __device__ __forceinline__ float SumOfRow(float part) {
   return LanesReduce<kRowLanes>(part, AddOp());
 }

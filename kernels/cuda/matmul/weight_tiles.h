@@ -1,10 +1,10 @@
-// Tiles of products on tensor cores whose weights go from blocks to registers: no shared memory, so
-// warps never wait for each other.
+// Tensor-core tiles whose weights are dequantised straight to registers: no shared memory, so warps
+// never wait for each other.
 //
-// The order in which a sum runs over its columns is free, and so is which column of B is which
-// output. So fragments (device/mma.h) are dealt out such that a lane's values are runs of 8 in a
-// row of the weight, which is what Dequantize8 gives, each weight once per warp, and of 8 in a row
-// of inputs, which is one load of 16 bytes.
+// The order of columns within a sum is free, and so is the assignment of outputs to columns of B.
+// So fragments (device/mma.h) are assigned such that a lane's values are runs of 8 in a row of the
+// weight, as Dequantize8 gives them, each weight once per warp, and runs of 8 in a row of inputs,
+// which is one load of 16 bytes.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_WEIGHT_TILES_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_WEIGHT_TILES_H_
 
@@ -29,7 +29,7 @@ struct ProductTile {
   // inputs 8 i + 2 pair, + 1; [2], [3] of row 16 r + group + 8 and the same inputs.
   float sums[kRowTiles][kInputTiles][4] = {};
 
-  // Calls f(row, input, sum) for all that this lane holds.
+  // Calls f(row, input, sum) for every sum that this lane holds.
   template <typename F>
   __device__ __forceinline__ void ForEach(F f) const {
     const uint32_t group = threadIdx.x % kWarp / 4, pair = threadIdx.x % 4;
@@ -50,9 +50,9 @@ __device__ __forceinline__ uint32_t RoundPair(float low, float high) {
   return Pack(FloatToBf16(low), FloatToBf16(high));
 }
 
-// sums[row][input] += W[row] . x[input]. `row(i)` is where row i of the tile begins in memory: any
-// row that can be read where the tile has none. `input(i)` likewise an input, as RoundRows left it
-// for this window. Only the first `inputs` inputs are wanted. All lanes of the warp.
+// sums[row][input] += W[row] . x[input]. `row(i)` points to row i of the tile, or to any readable
+// row if the tile has no row i; `input(i)` likewise to an input, as RoundRows wrote it for this
+// window. Only the first `inputs` inputs are used. All lanes of the warp call it.
 template <tensor::Type kType, uint32_t kRowTiles, uint32_t kInputTiles, typename Row,
           typename Input>
 __device__ __forceinline__ void MultiplyTile(Row row, Input input, uint32_t cols,

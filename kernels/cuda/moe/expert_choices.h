@@ -1,5 +1,5 @@
-// Choices of experts on the device: whose rows a choice multiplies with what, and the sums that
-// "down" makes of its products (expert_matmul.h).
+// Choices of experts on the device: which expert rows a choice multiplies with which input, and the
+// sums of "down" over its products (expert_matmul.h).
 #ifndef TANDEM_KERNELS_CUDA_MOE_EXPERT_CHOICES_H_
 #define TANDEM_KERNELS_CUDA_MOE_EXPERT_CHOICES_H_
 
@@ -13,12 +13,12 @@
 
 namespace tandem::kernels::cuda {
 
-// The rank's expert of an id, or one that is not below num_experts.
+// This rank's index of an expert id; not below num_experts if another rank has the expert.
 __device__ __forceinline__ uint32_t LocalExpert(const ExpertMatMulParams& p, int32_t id) {
   return static_cast<uint32_t>(id) - p.expert_begin;  // wraps around below the first
 }
 
-// Row `row` of an expert, or its last where it has no such row: tiles may reach beyond it.
+// Row `row` of an expert, or its last row if it has no such row: tiles may extend beyond it.
 __device__ __forceinline__ const std::byte* ExpertRow(const ExpertProjection& projection,
                                                       uint32_t expert, uint32_t row) {
   const Weight& weight = projection.weight;
@@ -32,19 +32,19 @@ __device__ __forceinline__ float ExpertBias(const ExpertProjection& projection, 
   return projection.bias[static_cast<size_t>(expert) * projection.bias_stride + row];
 }
 
-// Which x belongs to a choice: up has one per token, down one per choice.
+// The row of x of a choice: up has one per token, down one per choice.
 __device__ __forceinline__ uint32_t InputOfChoice(const ExpertMatMulParams& p, uint32_t choice) {
   return p.weights != nullptr ? choice : choice / p.top_k;
 }
 
-// --- down: sums of what lies in shared memory ---
+// --- down: sums of products in shared memory ---
 
-// A run of tokens, and the outputs that a block has of each.
+// A run of tokens, and the output rows that a block computes for each.
 struct SumTask {
   uint32_t token;  // the first
   uint32_t tokens;
   uint32_t row;   // the first
-  uint32_t rows;  // what a choice has in `parts`; some may lie beyond the weight's last row
+  uint32_t rows;  // rows per choice in `parts`; some may be beyond the weight's last row
 
   __device__ uint32_t FirstChoice(const ExpertMatMulParams& p) const { return token * p.top_k; }
   __device__ uint32_t Choices(const ExpertMatMulParams& p) const { return tokens * p.top_k; }
@@ -52,8 +52,8 @@ struct SumTask {
 
 inline constexpr uint32_t kNoChoice = 0xffffffffu;
 
-// Every token's choices of the run, counted from the run's first, in ascending order of experts; in
-// front those whose expert is this rank's, then kNoChoice.
+// The choices of every token of the run, counted from the run's first, in ascending order of
+// experts: those with an expert of this rank, then kNoChoice.
 __device__ inline void OrderChoices(const ExpertMatMulParams& p, const SumTask& task,
                                     SharedArray<uint32_t> order) {
   const auto key = [&](uint32_t choice) {
@@ -72,8 +72,7 @@ __device__ inline void OrderChoices(const ExpertMatMulParams& p, const SumTask& 
   }
 }
 
-// y of the run's tokens, once `parts` (choices, rows) and `order` are there and a barrier has
-// passed.
+// Writes y of the run's tokens from `parts` (choices, rows) and `order`, after a barrier.
 __device__ inline void SumChoices(const ExpertMatMulParams& p, const SumTask& task,
                                   SharedArray<float> parts, SharedArray<uint32_t> order) {
   const uint32_t all_rows = p.projections[0].weight.rows;

@@ -1,5 +1,5 @@
-// A counting sort, a block per run. The order of choices within an expert is that in which threads
-// come; no sum depends on it, as every choice is an output, or a part of one, of its own.
+// A counting sort, one block per run. The order of choices within an expert depends on thread
+// timing; no sum depends on it, as every choice has its own output or partial output.
 // Floor: reads the ids, writes as many indices; a few microseconds of latency.
 #include "kernels/cuda/device/scan.h"
 #include "kernels/cuda/moe/expert_choices.h"
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(kThreads) GroupChoicesKernel(const GroupArgs a
   const uint32_t choices = min(groups.run_tokens, p.tokens - token) * p.top_k;
   SharedArena arena;
   const SharedArray<uint64_t> room = arena.Take<uint64_t>(kBlockReduceRoom);
-  const SharedArray<uint32_t> next = arena.Take<uint32_t>(p.num_experts);  // counts, then places
+  const SharedArray<uint32_t> next = arena.Take<uint32_t>(p.num_experts);  // counts, then positions
 
   for (uint32_t e = threadIdx.x; e < p.num_experts; e += blockDim.x) next[e] = 0;
   __syncthreads();
@@ -33,11 +33,11 @@ __global__ void __launch_bounds__(kThreads) GroupChoicesKernel(const GroupArgs a
   }
   __syncthreads();
 
-  // A thread looks after a few experts in a row: how many choices and tiles lie before them?
+  // A thread handles a few consecutive experts: counts the choices and tiles before them.
   const uint32_t each = (p.num_experts + blockDim.x - 1) / blockDim.x;
   const uint32_t begin = min(threadIdx.x * each, p.num_experts);
   const uint32_t end = min(begin + each, p.num_experts);
-  uint64_t mine = 0;  // choices in the high half, tiles in the low one
+  uint64_t mine = 0;  // choices in the high half, tiles in the low half
   for (uint32_t e = begin; e < end; ++e) {
     const uint32_t count = next[e];
     mine += static_cast<uint64_t>(count) << 32 | (count + groups.tile - 1) / groups.tile;

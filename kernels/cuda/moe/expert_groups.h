@@ -1,8 +1,8 @@
-// Choices sorted by expert, on the device: what each block of a grouped product works on.
+// Choices sorted by expert, on the device: the work items of a grouped product's blocks.
 //
-// Tokens are cut into runs of `run_tokens`; every run is sorted for itself. Its tiles are up to
-// `tile` choices of one expert. How many tiles there are only the device knows: grids are as large
-// as their number can be, and a block whose tile has no choices ends at once.
+// Tokens are cut into runs of `run_tokens`; every run is sorted separately. A tile is up to `tile`
+// choices of one expert. The number of tiles is known only on the device: grids have the largest
+// possible number, and a block whose tile is empty exits at once.
 #ifndef TANDEM_KERNELS_CUDA_MOE_EXPERT_GROUPS_H_
 #define TANDEM_KERNELS_CUDA_MOE_EXPERT_GROUPS_H_
 
@@ -20,7 +20,7 @@ namespace tandem::kernels::cuda {
 struct ExpertTile {
   uint32_t expert;
   uint32_t first;
-  uint32_t count;  // 0: there is no such tile, nor any after it in the run
+  uint32_t count;  // 0: neither this nor any later tile of the run exists
 };
 
 struct ChoiceGroups {
@@ -29,7 +29,7 @@ struct ChoiceGroups {
   uint32_t tile = 0;
   uint32_t most_tiles = 0;      // of a run
   ExpertTile* tiles = nullptr;  // (runs, most_tiles)
-  uint32_t* order = nullptr;    // (all choices): indices of choices; runs where they are in ids
+  uint32_t* order = nullptr;    // (all choices): indices of choices, in the same runs as ids
 
   ChoiceGroups(const ExpertMatMulParams& params, uint32_t run_tokens, uint32_t tile);
   size_t TileBytes() const;

@@ -11,7 +11,7 @@ bool Alike(const ExpertProjection& a, const ExpertProjection& b) {
 }
 
 void EncodeAlike(Stream& stream, const ExpertMatMulParams& params) {
-  // The tensor cores round weights to BF16, which would take bits from F32.
+  // The tensor cores round weights to BF16, which would lose precision for F32.
   const bool few =
       params.tokens <= kFewTokens || params.projections[0].weight.type == tensor::Type::kF32;
   if (params.weights != nullptr) {

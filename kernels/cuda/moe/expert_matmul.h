@@ -1,4 +1,4 @@
-// What the kernels of ExpertMatMul share. A choice is (token, slot): its index is token * top_k +
+// Shared by the kernels of ExpertMatMul. A choice is (token, slot): its index is token * top_k +
 // slot, as in ExpertMatMulParams::ids.
 //
 // Grouped GEMV, for few tokens and F32 weights: rows of experts are multiplied with the inputs of
@@ -6,11 +6,11 @@
 // blocks, in bytes. Grouped GEMM, for many: choices are sorted by expert and multiplied in tiles on
 // tensor cores, in BF16.
 //
-// "Down" adds a token's contributions in ascending order of experts, always: a block has some rows
-// of the output for all tokens of its run; its warps multiply, each for experts of its own, into
-// shared memory, and after a barrier every output is summed by one thread. So no contribution ever
-// goes to device memory, nothing depends on the order in which warps run, and experts' rows are
-// read once per run.
+// "Down" always adds a token's contributions in ascending order of experts: a block has some rows
+// of the output for all tokens of its run; its warps, each with its own experts, write products to
+// shared memory, and after a barrier one thread sums each output. So contributions never go to
+// device memory, nothing depends on the order in which warps run, and experts' rows are read once
+// per run.
 #ifndef TANDEM_KERNELS_CUDA_MOE_EXPERT_MATMUL_H_
 #define TANDEM_KERNELS_CUDA_MOE_EXPERT_MATMUL_H_
 

@@ -1,4 +1,4 @@
-// Grouped GEMM on tensor cores: arguments, and the product of one tile of choices.
+// Grouped GEMM on tensor cores: arguments, and the product for one tile of choices.
 #ifndef TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMM_H_
 #define TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMM_H_
 

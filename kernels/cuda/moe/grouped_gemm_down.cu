@@ -1,5 +1,6 @@
 // Grouped products for many tokens, down: a block has 16 rows of the output for a run of tokens;
-// its warps share the run's tiles, up to 32 tokens that chose one expert. Floor: 2 * choices * rows
+// its warps divide the run's tiles, each up to 32 tokens that chose one expert. Floor: 2 * choices
+// * rows
 // * col_count operations on tensor cores; reads the rows of every expert once per run.
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/moe/grouped_gemm.h"
@@ -9,8 +10,8 @@ namespace {
 
 using Tile = ProductTile<1, 4>;
 constexpr uint32_t kWarps = 16;
-// What a run may have: 16 sums of each lie in shared memory, 64 KiB. A longer run would read
-// weights less often and leave a multiprocessor room for fewer blocks.
+// Choices per run: 16 sums of each take 64 KiB of shared memory. A longer run would read weights
+// less often but lower occupancy.
 constexpr uint32_t kMostChoices = 1024;
 
 // Grid: (runs of rows, runs of tokens).
@@ -48,7 +49,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) GroupedGemmDownKernel(const Gro
 
 void EncodeGroupedGemmDown(Stream& stream, const ExpertMatMulParams& params) {
   const uint32_t most_tokens = params.top_k < kMostChoices ? kMostChoices / params.top_k : 1;
-  // As long as each other.
+  // Runs of equal length.
   const uint32_t run_tokens = Blocks(params.tokens, Blocks(params.tokens, most_tokens));
   const GroupedGemmArgs args = PrepareGroupedGemm(stream, params, run_tokens, Tile::kInputs);
   const Weight& weight = params.projections[0].weight;

@@ -22,7 +22,7 @@ struct GroupedGemvArgs {
   const Int8Group* groups;  // of inputs as bytes
 };
 
-// Inputs as the kernels for `params` want them.
+// Inputs as the kernels for `params` read them.
 GroupedGemvArgs PrepareGroupedGemv(Stream& stream, const ExpertMatMulParams& params);
 
 // Runs of tokens of a call.
@@ -32,13 +32,13 @@ inline uint32_t GroupedGemvRuns(const ExpertMatMulParams& params) {
 
 // --- on the device ---
 
-// The run's choices of one expert: by token, the choice, or -1 where it did not choose it.
+// The run's choices of one expert: the choice of each token, or -1 if it did not choose the expert.
 template <uint32_t kTokens>
 struct ChoicesOfExpert {
   int32_t of_token[kTokens];
 
-  // Whether `choice` is the first of them: where the same expert is met several times, one of the
-  // blocks or warps that meet it does all the work.
+  // Whether `choice` is the first of them: if an expert was chosen several times, only the block or
+  // warp of its first choice does the work.
   __device__ __forceinline__ bool FirstIs(uint32_t choice) const {
     int32_t first = -1;
 #pragma unroll

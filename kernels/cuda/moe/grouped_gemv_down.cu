@@ -1,4 +1,4 @@
-// Grouped products for few tokens, down: a block has kWarpRows rows of the output, its warps share
+// Grouped products for few tokens, down: a block has kWarpRows rows of the output, its warps divide
 // the choices of a run of tokens.
 // Floor: reads the rows of every expert that a token of the run chose, once.
 #include "common/tensor/type.h"

@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, 6) GroupedGemvUpKernel(const Gr
   const ExpertMatMulParams& p = a.p;
   const uint32_t token = blockIdx.z / p.num_projections * kTokens;
   const uint32_t choice = token * p.top_k + blockIdx.y;
-  // What follows ends for a whole block; there are no barriers.
+  // These returns end a whole block; there are no barriers.
   if (choice >= p.tokens * p.top_k) return;
   const uint32_t expert = LocalExpert(p, p.ids[choice]);
   if (expert >= p.num_experts) return;

@@ -1,11 +1,11 @@
 // Source: DeepSeek-V3, arXiv:2412.19437, section 2.1.2, for groups; kernels/host/route.cc has the
 // same steps in scalar code.
 // Floor: reads the logits and writes ids and weights once: 4 bytes per expert and 8 per choice. In
-// decode this is nothing, so what counts is the chain of top_k choices, two warp-wide instructions
-// and one look at the chosen lane's experts each.
+// decode this is negligible; latency is the chain of top_k choices, each of two warp-wide
+// instructions and a rescan of the chosen lane's experts.
 //
-// A block per token. Its warps look at a group each; its first warp chooses. Scores are computed in
-// double, as the host does, so that the same experts are chosen.
+// One block per token. Each warp evaluates groups; the first warp chooses. Scores are computed in
+// double, as on the host, so that the same experts are chosen.
 #include "common/base/check.h"
 #include "kernels/cuda/device/warp.h"
 #include "kernels/cuda/ops.h"
@@ -15,13 +15,13 @@ namespace {
 
 constexpr uint32_t kMaxWarps = 8;
 
-// Numbers as integers of the same order: what was taken is 0, then comes NaN, then numbers by size.
+// Floats as integers in the same order: taken is 0, then NaN, then numbers in ascending order.
 constexpr uint32_t kTaken = 0;
 
 __device__ uint32_t KeyOf(float value) {
   const uint32_t bits = __float_as_uint(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 1;
-  if (bits == 0xff800000u) return kTaken;  // -inf, as the bias may have it
+  if (bits == 0xff800000u) return kTaken;  // -inf, a possible bias
   return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
 }
 
@@ -31,8 +31,8 @@ __device__ float ValueOf(uint32_t key) {
   return __uint_as_float(key >> 31 != 0 ? key & 0x7fffffffu : ~key);
 }
 
-// The largest of keys that a warp holds together, one after the other: lane l looks after those at
-// l, l + 32, ... and remembers its own best.
+// Extracts a warp's keys from the largest down: lane l holds those at l, l + 32, ... and caches its
+// own largest.
 class WarpChooser {
  public:
   __device__ WarpChooser(SharedArray<uint32_t> keys, uint32_t count)
@@ -40,7 +40,7 @@ class WarpChooser {
     Look();
   }
 
-  // The index of the largest key that was not taken, the lowest of equals; takes it.
+  // Takes the largest remaining key, on ties the lowest index; returns its index.
   __device__ uint32_t Take(uint32_t& key) {
     key = __reduce_max_sync(kAllLanes, key_);
     const uint32_t index = __reduce_min_sync(kAllLanes, key_ == key ? index_ : count_);
@@ -71,7 +71,7 @@ class WarpChooser {
   uint32_t index_;
 };
 
-// Scores of one token's experts, what decides between them, and a copy that may be spoilt.
+// Scores of one token's experts, their selection keys, and a scratch copy.
 struct Experts {
   SharedArray<float> scores;
   SharedArray<uint32_t> keys;
@@ -98,7 +98,7 @@ __device__ void Softmax(const RouteParams& p, const float* logits, SharedArray<d
   }
 }
 
-// Takes away the experts of groups that are not among the best. All threads.
+// Removes the experts of groups that are not among the best. All threads.
 __device__ void DropGroups(const RouteParams& p, const Experts& experts,
                            SharedArray<uint32_t> group_keys, SharedArray<uint32_t> kept) {
   const uint32_t size = p.experts / p.groups;
@@ -132,7 +132,7 @@ __device__ void DropGroups(const RouteParams& p, const Experts& experts,
   __syncthreads();
 }
 
-// One warp: the choices, their weights, and what makes their sum right.
+// One warp: the choices, their weights, and the normalisation of their sum.
 __device__ void Choose(const RouteParams& p, const Experts& experts) {
   const size_t begin = static_cast<size_t>(blockIdx.x) * p.top_k;
   WarpChooser chooser(experts.keys, p.experts);

@@ -1,9 +1,9 @@
-// The rows of RmsNorm and LayerNorm: kept in registers between the sums and the output where a row
-// comes in fours and is not too long, else read again.
+// The rows of RmsNorm and LayerNorm: kept in registers between the sums and the output if dim is a
+// multiple of 4 (vectorised) and not too large, else read again.
 //
-// A row belongs to a warp (short ones, several per block) or to a block. Thread i of `threads` has
-// the runs i, i + threads, ... of kWidth values: the order of sums depends on `dim` alone, however
-// arrays are aligned.
+// A row is computed by a warp (short rows, several per block) or by a block. Thread i of `threads`
+// has the runs i, i + threads, ... of kWidth values: the order of sums depends only on `dim`, not
+// on alignment.
 #ifndef TANDEM_KERNELS_CUDA_NORM_NORM_ROW_H_
 #define TANDEM_KERNELS_CUDA_NORM_NORM_ROW_H_
 
@@ -17,9 +17,9 @@
 namespace tandem::kernels::cuda {
 
 inline constexpr uint32_t kNormThreads = 512;  // at most
-inline constexpr uint32_t kNormWarps = 4;      // per block, where a warp has a row
+inline constexpr uint32_t kNormWarps = 4;      // per block, if a warp has a row
 
-// What a norm's kernel is told.
+// Arguments of a norm kernel.
 template <typename Params>
 struct NormTask {
   Params params;
@@ -34,7 +34,7 @@ class NormRow {
   static constexpr uint32_t kWidth = kInRegisters ? 4 : 1;
   static constexpr uint32_t kRuns = kInRegisters ? kRunsInRegisters : 1;
 
-  // residual += add, where there is one; f(value) for each.
+  // residual += add, if any; then f(value) for each.
   template <typename Params, typename F>
   __device__ NormRow(const NormTask<Params>& task, F f)
       : row_(kRowPerWarp ? blockIdx.x * kNormWarps + threadIdx.x / kWarp : blockIdx.x),
@@ -77,7 +77,7 @@ class NormRow {
     });
   }
 
-  // A run of any array.
+  // A run of an array.
   __device__ Floats<kWidth> Read(const float* from) const {
     if (aligned_) return Load<kWidth>(from);
     Floats<kWidth> values;

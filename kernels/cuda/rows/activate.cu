@@ -17,7 +17,7 @@ struct ActivateTask {
 // x sigmoid(y); -0 where exp overflows.
 __device__ float TimesSigmoid(float x, float y) { return x / (1.0f + expf(-y)); }
 
-// Comparisons that keep a NaN.
+// Minimum and maximum that propagate NaN.
 __device__ float AtMost(float x, float limit) { return x > limit ? limit : x; }
 __device__ float AtLeast(float x, float limit) { return x < limit ? limit : x; }
 
@@ -25,7 +25,7 @@ template <Activation kFunction>
 __device__ float Activated(float gate, float up) {
   if constexpr (kFunction == Activation::kSilu) return TimesSigmoid(gate, gate) * up;
   if constexpr (kFunction == Activation::kGeluTanh) {
-    // x (1 + tanh z) / 2 is x sigmoid(2 z), which cancels nothing.
+    // x (1 + tanh z) / 2 as x sigmoid(2 z), which avoids cancellation.
     constexpr float kTwoRootTwoOverPi = 1.59576912f;
     const float z = kTwoRootTwoOverPi * (gate + 0.044715f * gate * gate * gate);
     return TimesSigmoid(gate, z) * up;

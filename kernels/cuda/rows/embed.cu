@@ -14,7 +14,7 @@ struct EmbedTask {
   RowGrid grid;
 };
 
-// The token's row of the table; null where it is another rank's.
+// The token's row of the table; null if another rank has it.
 __device__ const std::byte* RowOf(const EmbedParams& p, uint32_t token) {
   const int64_t row = int64_t{p.ids[token]} - p.vocab_begin;
   if (row < 0 || row >= p.table.rows) return nullptr;
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(RowGrid::kThreads) EmbedKernel(const EmbedTask
   });
 }
 
-// For shapes and addresses that eights don't fit.
+// For shapes and addresses that do not allow vectors of 8.
 template <tensor::Type kType>
 __global__ void __launch_bounds__(RowGrid::kThreads) EmbedSinglyKernel(const EmbedTask task) {
   const EmbedParams& p = task.params;

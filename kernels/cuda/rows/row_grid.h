@@ -1,5 +1,5 @@
-// RowGrid: one thread per run of `width` values of a row, for ops that go over rows once. Short
-// rows share a block, long ones take several.
+// RowGrid: one thread per run of `width` values of a row, for ops with a single pass over rows.
+// Short rows share a block, long ones take several.
 #ifndef TANDEM_KERNELS_CUDA_ROWS_ROW_GRID_H_
 #define TANDEM_KERNELS_CUDA_ROWS_ROW_GRID_H_
 

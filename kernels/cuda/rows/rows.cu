@@ -1,4 +1,4 @@
-// CopyRows, GatherRows and UnshardLogits: rows that move.
+// CopyRows, GatherRows and UnshardLogits.
 // Floor: every value is read and written once, 8 bytes.
 #include <algorithm>
 
@@ -32,7 +32,7 @@ void Copy(Stream& stream, const char* name, const CopyRowsParams& params, const 
                 RowGrid::kThreads, 0, {params, from, grid});
 }
 
-// `starts` is host memory that may change after the call: it travels in the parameters.
+// `starts` is host memory that may change after the call: it is passed by value in the parameters.
 constexpr uint32_t kMaxRanks = 64;
 
 struct UnshardTask {

@@ -1,6 +1,6 @@
-// LogProbs: one block per row: its largest logit, the sum of exp(logit - largest), ranks of the ids
-// that are asked for (several per pass), and the top ids by selection (device/select.h).
-// Floor: 4 bytes per logit; each pass reads them again, mostly from the cache.
+// LogProbs: one block per row: its largest logit, the sum of exp(logit - largest), ranks of the
+// requested ids (several per pass), and the top ids by selection (device/select.h).
+// Floor: 4 bytes per logit; each pass reads them again, mostly from cache.
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select.h"
 #include "kernels/cuda/ops.h"
@@ -43,19 +43,19 @@ class RowReader {
   }
 
  private:
-  // The id of the row's result `i`, of those that are not its top.
+  // The requested id of result `i`, among results that are not the top ids.
   __device__ int32_t IdOf(uint32_t i) const {
     if (row_.sample < 0) return params_.ids[row_.ids_begin + i];
     return i == 0 ? params_.sampled[row_.sample] : params_.ids[row_.ids_begin + i - 1];
   }
 
-  // A NaN is as good as impossible.
+  // NaN counts as -inf.
   __device__ float LogitOf(int32_t id) const {
     const float logit = logits_[id];
     return logit == logit ? logit : -INFINITY;
   }
 
-  // Results [begin, begin + kRanksPerPass), as far as there are so many.
+  // Results [begin, begin + kRanksPerPass), fewer at the end.
   __device__ void WriteIds(uint32_t begin, uint32_t end) {
     float logits[kRanksPerPass];
     uint32_t larger[kRanksPerPass];
@@ -102,7 +102,7 @@ class RowReader {
 
   __device__ void Put(uint32_t out, int32_t id, float logit, uint32_t larger) const {
     params_.out_ids[out] = id;
-    // -inf also where nothing is possible.
+    // -inf also if no id is possible.
     params_.out_logprobs[out] =
         logit == -INFINITY ? logit : static_cast<float>(double{logit} - largest_ - log_sum_);
     params_.out_ranks[out] = static_cast<int32_t>(larger) + 1;

@@ -1,12 +1,12 @@
-// Sample: one block per row, whose wishes are read on the device: the grid depends on how many rows
-// there are and nothing else.
+// Sample: one block per row. Sampling parameters are read on the device, so the grid depends only
+// on the number of rows.
 //
-// Weights are exp((logit - largest) / temperature), to the bit as on the host, in scratch; the cut
-// of top_k and top_p is one key (device/select.h); then the block walks to where the running sum of
-// what is left passes a share of the whole, in parts of parts. Sums are in double, so the id is the
-// host's but for ties of rounding.
-// Floor: 4 bytes per logit. A greedy row reaches it, others also write and read weights: once for
-// the walk, three to five times for each of top_k and top_p.
+// Weights are exp((logit - largest) / temperature), bit-identical to the host, in scratch; the
+// cut-off of top_k and top_p is one key (device/select.h); then a hierarchical search finds where
+// the running sum of the remaining weights passes a share of the total. Sums are in double, so the
+// id equals the host's except for rounding at boundaries.
+// Floor: 4 bytes per logit. A greedy row reaches it; others also write and read weights: once for
+// the search, three to five times for each of top_k and top_p.
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select.h"
 #include "kernels/cuda/ops.h"
@@ -55,7 +55,7 @@ class RowSampler {
   }
 
  private:
-  // A copy of the logits in which banned ids are impossible.
+  // Copies the logits with banned ids set to -inf.
   __device__ const float* Ban() {
     ForEach<kThreads>(logits_, vocab_, [&](uint32_t id, float logit) { weights_[id] = logit; });
     __syncthreads();
@@ -67,7 +67,7 @@ class RowSampler {
     return weights_;
   }
 
-  // The key of the lowest id of the largest logit; 0 where every one is -inf or NaN.
+  // The key of the lowest id of the largest logit; 0 if every logit is -inf or NaN.
   __device__ uint64_t Best(const float* logits) {
     uint64_t best = 0;
     ForEach<kThreads>(logits, vocab_, [&](uint32_t id, float logit) {
@@ -77,7 +77,7 @@ class RowSampler {
     return BlockMax(best, keys_);
   }
 
-  // The lowest id that is not banned, or 0. Of one more id than there are bans, one is not banned.
+  // The lowest id that is not banned, or 0. One more id than there are bans suffices.
   __device__ uint32_t FirstNotBanned() {
     uint32_t best = 0;  // the larger, the lower the id
     const uint32_t candidates = banned_count_ < vocab_ ? banned_count_ + 1 : vocab_;
@@ -98,7 +98,7 @@ class RowSampler {
     const float temperature = row_.temperature;
     const float floor = row_.min_p > 1.0f ? 1.0f : row_.min_p;
     ForEach<kThreads>(logits, vocab_, [&](uint32_t id, float logit) {
-      // Infinite logits share everything between them.
+      // Infinite logits share the whole weight equally.
       const float weight = largest == INFINITY ? (logit == largest ? 1.0f : 0.0f)
                                                : ExpOfNegative((logit - largest) / temperature);
       weights_[id] = weight >= floor || largest == INFINITY ? weight : 0.0f;
@@ -111,13 +111,13 @@ class RowSampler {
     return SelectKey(__float_as_uint(weight), id) >= least ? weight : 0.0f;
   }
 
-  // Where in a row of parts a running sum passes what is left of the draw.
+  // The part in which the running sum passes the remaining draw.
   struct Progress {
     double left;
-    uint32_t at = 0;  // rounding may leave a little: then the last part that is not empty
+    uint32_t at = 0;  // if rounding leaves a remainder: the last non-empty part
     bool inside = false;
 
-    // Parts come in order; `index` is this one's.
+    // Parts are passed in order; `index` is this one's.
     __device__ void Pass(double sum, uint32_t index) {
       if (inside || sum == 0) return;
       at = index;
@@ -126,12 +126,12 @@ class RowSampler {
     }
   };
 
-  // The id at which the running sum passes `share` of the whole.
+  // The id at which the running sum passes `share` of the total.
   __device__ uint32_t Walk(uint64_t least, double share) {
     constexpr uint32_t kWarps = kThreads / kWarp;
     const uint32_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
     uint32_t begin = 0, end = vocab_;
-    double left = -1;  // of the sum from `begin` on; negative: not known yet
+    double left = -1;  // of the sum from `begin` on; negative: not yet computed
     while (end - begin > kWarp) {
       const uint32_t part = (end - begin + kThreads - 1) / kThreads * kWarp;
       const uint32_t from = begin + warp * part;
@@ -140,7 +140,7 @@ class RowSampler {
 #pragma unroll 8
       for (uint32_t id = from + lane; id < to; id += kWarp) sum += Kept(id, least);
       sum = WarpSum(sum);
-      __syncthreads();  // the room's sums before these have been read
+      __syncthreads();  // the room's previous sums have been read
       if (lane == 0) room_.doubles[warp] = sum;
       __syncthreads();
       if (left < 0) {

@@ -1,5 +1,4 @@
-// Ops that give each row of logits a block: how many threads it has, and which vocabularies are too
-// large for them.
+// For ops with one block per row of logits: threads per block, and the largest vocabulary.
 #ifndef TANDEM_KERNELS_CUDA_SAMPLING_VOCABULARY_H_
 #define TANDEM_KERNELS_CUDA_SAMPLING_VOCABULARY_H_
 
@@ -11,10 +10,10 @@ namespace tandem::kernels::cuda {
 
 inline constexpr uint32_t kFewVocabularyThreads = 128;
 inline constexpr uint32_t kManyVocabularyThreads = 1024;
-// Few threads are enough up to here.
+// Vocabulary size up to which few threads suffice.
 inline constexpr uint32_t kSmallVocabulary = 2048;
 
-// Notes an error with both numbers where there are more ids than `most`.
+// Records an error with both numbers if there are more ids than `most`.
 bool CheckVocabulary(Stream& stream, uint32_t vocab, uint32_t most);
 
 }  // namespace tandem::kernels::cuda
