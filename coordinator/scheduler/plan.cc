@@ -13,7 +13,7 @@ std::string Plan::DebugString() const {
     append(entry.phase == Phase::kDecode ? "decode " : "prefill ", entry.sequence->handle, "+",
            entry.num_tokens);
   }
-  for (const Sequence* sequence : preempted) append("preempted ", sequence->handle);
+  for (const uint64_t handle : preempted) append("preempted ", handle);
   return text;
 }
 

@@ -1,5 +1,5 @@
-// Plan: what the scheduler decided for one step. A value; the sequences that it names are borrowed
-// and outlive the step.
+// Plan: what the scheduler decided for one step. A value; the sequences of its entries are borrowed
+// and outlive the step. A preempted sequence may end before the step does, so it is named only.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_PLAN_H_
 #define TANDEM_COORDINATOR_SCHEDULER_PLAN_H_
 
@@ -24,9 +24,9 @@ struct PlanEntry {
 };
 
 struct Plan {
-  std::vector<PlanEntry> entries;    // decodes first, then prefills, each by handle
-  uint32_t num_tokens = 0;           // of all entries
-  std::vector<Sequence*> preempted;  // sent back to waiting to make room, latest arrival first
+  std::vector<PlanEntry> entries;   // decodes first, then prefills, each by handle
+  uint32_t num_tokens = 0;          // of all entries
+  std::vector<uint64_t> preempted;  // handles of what made room and waits again, latest first
   bool operator==(const Plan&) const = default;
   // "decode 3+1 prefill 4+512 preempted 5": handle + tokens.
   std::string DebugString() const;

@@ -106,7 +106,7 @@ void Scheduler::PreemptLatest(StepBudget& budget, Plan& plan) {
   ++latest.num_preemptions;
   ++num_preemptions_;
   waiting_.push_front(&latest);
-  plan.preempted.push_back(&latest);
+  plan.preempted.push_back(latest.handle);
 }
 
 void Scheduler::AdmitWaiting(StepBudget& budget, Plan& plan) {

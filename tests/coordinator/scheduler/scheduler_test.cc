@@ -165,6 +165,31 @@ TEST(SchedulerTest, PreemptsTheLatestAndKeepsItsTokens) {
   EXPECT_TRUE(driver.last().entries[0].samples);
 }
 
+// A preempted sequence is in no step: where several are in flight, it may be cancelled and gone
+// before the one that preempted it settles.
+TEST(SchedulerTest, APlanOutlivesWhatItPreempted) {
+  BlockManager kv({.block_size = kBlockSize,
+                   .enable_prefix_cache = false,
+                   .groups = {{.num_blocks = 4, .window_tokens = 0}}});
+  Scheduler scheduler(Config(4, 64, 64), kv);
+  Sequence first(1, std::vector<TokenId>(8, 5));
+  auto second = std::make_unique<Sequence>(2, std::vector<TokenId>(8, 5));
+  scheduler.Enqueue(first);
+  scheduler.Enqueue(*second);
+  const Plan prefill = scheduler.Schedule();
+  scheduler.Advance(prefill);
+  scheduler.Settle(prefill);
+  first.tokens.push_back(7);
+  const Plan plan = scheduler.Schedule();
+  scheduler.Advance(plan);
+  scheduler.Finish(*second);
+  second.reset();
+  EXPECT_EQ(plan.preempted, std::vector<uint64_t>{2});
+  EXPECT_EQ(plan.DebugString(), "decode 1+1 preempted 2");
+  scheduler.Settle(plan);
+  scheduler.Finish(first);
+}
+
 TEST(SchedulerTest, APreemptedSequenceGoesBeforeThoseThatNeverRan) {
   Driver driver(Config(4, 64, 64), 4);
   Sequence& a = driver.Add(7);
