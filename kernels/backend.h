@@ -1,14 +1,14 @@
 // Backend: memory, one stream, and ops that are encoded on it as values (kernels/op.h). The seam
 // between a worker and a kind of device.
 //
-// A step goes ENCODE (BeginEncode and Encode calls: nothing runs, nothing blocks) -> SUBMIT (the
-// stream starts) -> WAIT (the one place that blocks). A plan pass is the same encoding with
+// A step runs as ENCODE (BeginEncode and Encode calls: nothing runs, nothing blocks) -> SUBMIT (the
+// stream starts) -> WAIT (the only place that blocks). A plan pass is the same encoding with
 // EncodeMode::kPlan: ops only count the scratch that they need, and FinishPlan allocates it once,
 // so that nothing on the step path allocates.
 //
-// Ops never fail while encoding: shapes are the caller's to get right (TANDEM_CHECK), what can't be
-// computed is refused at PlaceWeight. Errors of execution come back from Wait. One thread drives a
-// backend; Abort-like calls belong to communicators. Implementations: reference (scalar truth,
+// Ops never fail while encoding: the caller is responsible for shapes (TANDEM_CHECK), and
+// unsupported types are rejected by PlaceWeight. Execution errors are returned by Wait. One thread
+// uses a backend; aborting is up to communicators. Implementations: reference (scalar truth,
 // activations stay F32), cpu (SIMD), cuda.
 #ifndef TANDEM_KERNELS_BACKEND_H_
 #define TANDEM_KERNELS_BACKEND_H_
@@ -27,7 +27,7 @@
 
 namespace tandem::kernels {
 
-// Device memory, given back on destruction. Movable.
+// Device memory, freed on destruction. Movable.
 class Buffer {
  public:
   Buffer() = default;
@@ -54,14 +54,14 @@ class HostStream {
   virtual void Enqueue(std::function<absl::Status(Deadline)> work) = 0;
 };
 
-// Watches over work that a device's stream may never finish: collectives with a peer that died. Set
-// by a communicator, asked by Backend::Wait.
+// Watches work that a device's stream may never finish: collectives with a peer that died. Set by a
+// communicator, polled by Backend::Wait.
 class StreamWatch {
  public:
   virtual ~StreamWatch() = default;
-  // Asked again and again while Wait waits; an error ends the wait.
+  // Polled during Wait; an error ends the wait.
   virtual absl::Status Check() = 0;
-  // The step failed with `reason` while work was enqueued: makes that work end, so that the stream
+  // The step failed with `reason` while work was enqueued: cancels that work, so that the stream
   // drains.
   virtual void Cancel(const absl::Status& reason) = 0;
 };
@@ -72,9 +72,9 @@ class DeviceStream {
   virtual ~DeviceStream() = default;
   // The cudaStream_t.
   virtual void* handle() = 0;
-  // Null: none. The watch must live until it is replaced.
+  // Null: none. The watch must outlive its use.
   virtual void SetWatch(StreamWatch* watch) = 0;
-  // An error of enqueuing; the first one comes back from Submit.
+  // Reports an error of enqueuing; Submit returns the first one.
   virtual void NoteError(const absl::Status& error) = 0;
 };
 
@@ -90,41 +90,41 @@ class GraphCapture {
   virtual ~GraphCapture() = default;
   // Ends a capture.
   virtual absl::StatusOr<std::unique_ptr<Graph>> Finish() = 0;
-  // Runs a captured graph, in stream order. The graph must live until Wait.
+  // Runs a captured graph, in stream order. The graph must outlive Wait.
   virtual void Replay(const Graph& graph) = 0;
 };
 
-// A device that copies the weights that it is given.
+// A device that copies its weights.
 class WeightCopy {
  public:
   virtual ~WeightCopy() = default;
   // PlaceWeight calls `copied` with each part of the host's weight that it has copied, so that a
-  // mapped file's pages can be given back. Empty: no longer.
+  // mapped file's pages can be released. Empty: stop calling.
   virtual void OnCopied(std::function<void(std::span<const std::byte> part)> copied) = 0;
 };
 
 // Memory of a device.
 struct DeviceMemory {
   uint64_t total_bytes = 0;
-  uint64_t free_bytes = 0;  // now, other programs' use taken off
+  uint64_t free_bytes = 0;  // at present, excluding other programs' use
 };
 
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  // For people and logs: "reference", "cpu-avx512", ...
+  // For logs: "reference", "cpu-avx512", ...
   virtual std::string_view name() const = 0;
 
   // --- memory (never between ENCODE and WAIT) ---
   // Zeroed memory, 64-byte aligned. RESOURCE_EXHAUSTED with the size when there is none.
   virtual absl::StatusOr<Buffer> Allocate(size_t bytes) = 0;
-  // Takes a weight in host memory that outlives the backend (the mapped file). UNIMPLEMENTED for a
-  // type it can't compute with.
+  // Places a weight from host memory that outlives the backend (the mapped file). UNIMPLEMENTED for
+  // an unsupported type.
   virtual absl::StatusOr<Weight> PlaceWeight(const Weight& host) = 0;
   // Zeroed host memory from which and to which copies need no staging (page-locked, for a device).
   virtual absl::StatusOr<Buffer> AllocateHost(size_t bytes) = 0;
-  // Of the device that Allocate takes from; nothing where that is the host's own.
+  // Memory of the device used by Allocate; none if that is host memory.
   virtual std::optional<DeviceMemory> Memory() { return std::nullopt; }
 
   // --- phases ---
@@ -142,13 +142,13 @@ class Backend {
   virtual void Download(void* host, const void* device, size_t bytes) = 0;
 
   // --- ops ---
-  // Appends one op. `op` may die afterwards; what it points to may not.
+  // Appends one op. `op` may be destroyed afterwards, the arrays it points to may not.
   virtual void Encode(const Op& op) = 0;
 
-  // The host's stream, for communicators that run on the CPU; null where the stream is a device's.
+  // The host's stream, for communicators that run on the CPU; null if the stream is a device's.
   virtual HostStream* host_stream() = 0;
 
-  // --- what only devices have; null elsewhere ---
+  // --- only on devices; null elsewhere ---
   virtual DeviceStream* device_stream() { return nullptr; }
   virtual GraphCapture* graphs() { return nullptr; }
   virtual WeightCopy* weight_copy() { return nullptr; }

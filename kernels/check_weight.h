@@ -1,4 +1,4 @@
-// What any backend refuses of a weight before it places it.
+// Validation of a weight, shared by all backends, before placing it.
 #ifndef TANDEM_KERNELS_CHECK_WEIGHT_H_
 #define TANDEM_KERNELS_CHECK_WEIGHT_H_
 
@@ -7,8 +7,8 @@
 
 namespace tandem::kernels {
 
-// INVALID_ARGUMENT, with the numbers, for a shape that can't be: columns that are no whole blocks,
-// a part outside the matrix, rows that overlap.
+// INVALID_ARGUMENT, with the numbers, for an invalid shape: columns that are not whole blocks, a
+// part outside the matrix, or overlapping rows.
 absl::Status CheckWeightShape(const Weight& weight);
 
 }  // namespace tandem::kernels

@@ -1,4 +1,4 @@
-// Makes the backend that a configuration asks for.
+// Makes the backend given by a configuration.
 #ifndef TANDEM_KERNELS_FACTORY_H_
 #define TANDEM_KERNELS_FACTORY_H_
 
@@ -11,15 +11,15 @@
 
 namespace tandem::kernels {
 
-// `device_index` is of the devices that this process may see. INVALID_ARGUMENT for a thread count
-// that cannot be; UNAVAILABLE for a device that this program was built without, or that this
-// machine lacks; FAILED_PRECONDITION where this machine lacks the instructions, naming them. kAuto
-// takes the widest that this machine can run.
+// `device_index` counts the devices visible to this process. INVALID_ARGUMENT for an invalid thread
+// count; UNAVAILABLE for a device that this program was built without, or that this machine lacks;
+// FAILED_PRECONDITION if this machine lacks the instructions, naming them. kAuto takes the widest
+// instruction set that this machine can run.
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const config::DeviceConfig& config,
                                                      int device_index = 0);
 
-// Makes "cuda" known: a program that links a CUDA backend calls this once, first thing in main, so
-// that all others have no trace of CUDA.
+// Registers "cuda": a program that links a CUDA backend calls this once, at the start of main, so
+// that other programs do not depend on CUDA.
 using DeviceMaker = std::function<absl::StatusOr<std::unique_ptr<Backend>>(int device_index)>;
 void RegisterCuda(DeviceMaker maker);
 

@@ -1,6 +1,6 @@
-// Attention over pages, compiled once per instruction set. attention_plan.h says how work is cut,
-// attention_tile.h multiplies. Softmax in one pass over tiles with a running largest score: Milakov
-// and Gimelshein, 2018; Dao et al., FlashAttention, 2022.
+// Attention over pages, compiled once per instruction set. attention_plan.h divides the work,
+// attention_tile.h multiplies. Online softmax over tiles: Milakov and Gimelshein, 2018; Dao et al.,
+// FlashAttention, 2022.
 #include "kernels/cpu/attention.h"
 
 #include "kernels/cpu/attention_tile.h"
@@ -31,7 +31,7 @@ struct State {
   }
 };
 
-// total = total and then part; the first split is taken as it is.
+// Merges `part` into `total`; the first split is copied.
 void MergeSplit(const State& total, const State& part, bool first) {
   if (first) {
     __builtin_memcpy(total.values, part.values, (total.columns + kPadding) * sizeof(float));
@@ -48,10 +48,10 @@ void MergeSplit(const State& total, const State& part, bool first) {
   total.weight() = total.weight() * scale_total + part.weight() * scale_part;
 }
 
-// The row's output. A sink is one more score in the softmax, without a value: it takes part here,
-// once, when the state of all splits is there.
+// The row's output. A sink is one more score in the softmax, without a value; it is added here,
+// once, after all splits are merged.
 void WriteRow(const State& state, const float* sink, float* out, uint32_t dim) {
-  const bool padding = state.weight() == 0;  // saw nothing, gets zeros
+  const bool padding = state.weight() == 0;  // attended to no position: zeros
   float scale = padding ? 0 : 1.0f / state.weight();
   if (sink != nullptr && !padding) {
     const float largest = state.largest() < *sink ? *sink : state.largest();
@@ -77,8 +77,8 @@ void CapScores(float* scores, float scale, float cap) {
     Store(scores + i, Tanh(Load(scores + i) * in) * out);
 }
 
-// Scores of one tile become weights against the row's new largest score, zero outside [begin, end);
-// the state is rescaled to it.
+// Online-softmax update: scores of one tile become weights relative to the row's new largest score,
+// zero outside [begin, end); the state is rescaled to it.
 void Weigh(float* scores, int32_t begin, int32_t end, float scale, const State& state) {
   constexpr int kVecs = kTilePositions / kLanes;
   const Vec by = Set1(scale), never = Set1(-__builtin_inff());
@@ -111,9 +111,9 @@ const float* SinkOf(const AttentionParams& p, uint32_t head) {
 int32_t LargerOf(int32_t a, int32_t b) { return a < b ? b : a; }
 int32_t SmallerOf(int32_t a, int32_t b) { return a < b ? a : b; }
 
-// One item from its first tile to its last. Lives in thread scratch:
+// One item from its first tile to its last. In thread scratch:
 //   queries (64, padded head_dim), K of a tile (padded head_dim, 64), V of a tile (64, columns) or
-//   where pages are latent its K rows, which V is part of (64, padded head_dim),
+//   if pages are latent, its K rows, which contain V (64, padded head_dim),
 //   states of the current split (64, columns + 16), states of all splits so far (64, columns + 16).
 class ItemRunner {
  public:
@@ -140,8 +140,7 @@ class ItemRunner {
 
   void Run() {
     CopyQueries();
-    // Later tokens neither begin nor end earlier, so the first row begins first and the last ends
-    // last.
+    // Both bounds rise with the token, so the first row begins first and the last ends last.
     const PositionRange all{visible_[0].begin, visible_[rows_ - 1].end};
     if (item_.split != kAllSplits) {
       RunSplit(item_.split, all);
@@ -235,7 +234,7 @@ class ItemRunner {
     WithRows(kv.type, [&](auto type) { Unpack<decltype(type)>(rows, kv.value_dim, v_); });
   }
 
-  // Unpacks every row once; K and V are both made of the floats.
+  // Unpacks every row once; K and V are both built from the floats.
   void LoadLatentTile(const void* const rows[kTilePositions]) {
     const uint32_t dim = p_.pages.head_dim;
     WithRows(p_.pages.type, [&](auto type) { Unpack<decltype(type)>(rows, dim, v_); });
@@ -249,7 +248,7 @@ class ItemRunner {
   template <int R>
   void RunBlock(int32_t tile, uint32_t first) {
     alignas(64) float scores[R * kTilePositions];
-    int32_t begin[R], end[R];  // what each row sees of the tile
+    int32_t begin[R], end[R];  // the part of the tile visible to each row
     int32_t common_begin = 0, common_end = kTilePositions;
     bool any = false;
     for (int r = 0; r < R; ++r) {
@@ -271,8 +270,8 @@ class ItemRunner {
       Weigh(row, begin[r], end[r], capped ? 1.0f : p_.scale,
             SplitState(first + static_cast<uint32_t>(r)));
     }
-    // What all rows see goes together; what only some see goes row by row before and after, so each
-    // row adds in order and no row ever touches a value that it does not see.
+    // Positions visible to all rows are processed together, the others row by row before and after:
+    // each row adds in order, and no row reads a masked value.
     if (common_begin >= common_end) common_begin = common_end = kTilePositions;
     for (int r = 0; r < R; ++r) MixRow(scores, r, first, begin[r], SmallerOf(end[r], common_begin));
     if (common_begin < common_end) {
@@ -310,7 +309,7 @@ void MergeItem(const AttentionTask& task, const AttentionMerge& merge, std::byte
   const AttentionParams& p = task.params;
   const uint32_t columns = Padded(p.pages.value_dim);
   for (uint32_t h = 0; h < merge.heads; ++h) {
-    // The first split's partial gathers the rest: nobody reads it again.
+    // Accumulates into the first split's partial, which is not read again.
     const State total{PartialOf(task, shared, merge.partial + h), columns};
     for (uint32_t split = 1; split < merge.splits; ++split) {
       MergeSplit(total, {PartialOf(task, shared, merge.partial + split * merge.heads + h), columns},

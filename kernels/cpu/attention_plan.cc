@@ -8,14 +8,14 @@
 namespace tandem::kernels::cpu {
 namespace {
 
-// With fewer items per thread than this, lone tokens are cut into splits.
+// With fewer items per thread than this, single-token queries are split (split-KV).
 constexpr uint32_t kItemsPerThread = 4;
-// Rows of split states at most; a token that finds no room is not cut.
+// Upper bound on rows of split states; a token that exceeds it is not split.
 constexpr size_t kMaxPartials = 16384;
 
 size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Calls visit(head_begin, heads, kv_head) for each run of query heads that an item may take.
+// Calls visit(head_begin, heads, kv_head) for each run of query heads that may form an item.
 template <typename Visit>
 void ForHeadRuns(const AttentionParams& p, Visit visit) {
   for (uint32_t h = 0; h < p.heads;) {
@@ -81,7 +81,7 @@ class Planner {
     return runs * blocks;
   }
 
-  // The latest tokens see the most, so they come first and the threads end together.
+  // The last tokens attend to the most positions, so they come first, which balances the threads.
   void AddSequence(uint32_t seq, bool cut) {
     const auto begin = static_cast<uint32_t>(p_.query_offsets[seq]);
     for (uint32_t end = begin + Tokens(seq); end > begin;) {
@@ -94,7 +94,7 @@ class Planner {
     }
   }
 
-  // One item per split; false when there is but one, more than one token, or no room.
+  // One item per split; false if there is only one split, more than one token, or no room.
   bool AddSplits(AttentionItem item) {
     const PositionRange range = VisibleTo(p_, item.seq, item.token_begin);
     const int32_t first = range.begin / kSplitPositions;
@@ -143,8 +143,8 @@ AttentionTask PrepareAttention(host::OpList& list, const AttentionParams& p) {
   task.heads_per_item = heads_per_item;
   task.tokens_per_item = std::max(1u, kItemRows / heads_per_item);
   task.partial_stride = Padded(p.pages.value_dim) + kPadding;
-  // Every size below grows with tokens, num_seqs and max_context_len, so a plan pass at the limits
-  // covers all steps.
+  // Every size below is monotonic in tokens, num_seqs and max_context_len, so a plan pass at the
+  // limits covers all steps.
   const size_t whole = runs * (CeilDiv(p.tokens, task.tokens_per_item) + p.num_seqs);
   const size_t cut = std::min(runs * p.num_seqs, size_t{kItemsPerThread} * list.threads());
   const size_t pieces = list.threads() > 1 && MaxSplits(p) > 1 ? cut * MaxSplits(p) : 0;

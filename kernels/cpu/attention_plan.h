@@ -1,12 +1,12 @@
-// How one attention call is cut into items that threads take, decided when the step runs: lengths
-// live in device memory.
+// How one attention call is divided into items for threads, decided when the step runs: lengths are
+// in device memory.
 //
 // An item is a block of query tokens of one sequence with the query heads that read one KV head.
 // Positions are walked in tiles of 64 counted from 0; the softmax state of each split of 512
-// positions is built by itself, and splits are merged in order. When there are fewer items than
-// keep the threads busy, a lone token's item is cut into one item per split, whose states are kept
-// and merged by a second pass. Either way a row goes through the same arithmetic, so the cut never
-// shows in its bits.
+// positions is computed separately, and splits are merged in order (split-KV). If there are too few
+// items to occupy the threads, the item of a single-token query is cut into one item per split,
+// whose states are kept and merged by a second pass. Either way a row's arithmetic is the same, so
+// its bits do not depend on the cut.
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_PLAN_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_PLAN_H_
 
@@ -32,7 +32,7 @@ inline constexpr uint32_t kPadding = 16;
 
 static inline uint32_t Padded(uint32_t dim) { return (dim + kPadding - 1) / kPadding * kPadding; }
 
-// Floats from one unpacked V row to the next: where pages are latent it is part of the K row.
+// Floats from one unpacked V row to the next; if pages are latent, V is part of the K row.
 static inline uint32_t VRowStride(const KvPages& pages) {
   return Padded(pages.latent ? pages.head_dim : pages.value_dim);
 }
@@ -46,11 +46,11 @@ struct AttentionItem {
   uint32_t head_begin;  // first of the query heads, all of one KV head
   uint32_t heads;
   uint32_t kv_head;  // in the pages
-  int32_t split;     // this split alone, its states kept; or kAllSplits, output written
+  int32_t split;     // only this split, keeping its states; or kAllSplits, writing the output
   uint32_t partial;  // where the states go: partial, partial + 1, ... for each head
 };
 
-// A token whose splits were items of their own: partials (splits, heads) from `partial` on.
+// A token whose splits were separate items: partials (splits, heads) from `partial` on.
 struct AttentionMerge {
   uint32_t token;
   uint32_t head_begin;
@@ -67,7 +67,7 @@ struct AttentionPlan {
   uint32_t next_merge;  // likewise
 };
 
-// The op with everything that is known while encoding.
+// The op with everything known while encoding.
 struct AttentionTask {
   AttentionParams params;
   uint32_t threads;
@@ -95,7 +95,7 @@ static inline float* PartialOf(const AttentionTask& task, std::byte* shared, uin
          size_t{partial} * task.partial_stride;
 }
 
-// Positions [begin, end) that a query row sees.
+// Positions [begin, end) visible to a query row.
 struct PositionRange {
   int32_t begin;
   int32_t end;
@@ -113,7 +113,7 @@ size_t AttentionThreadFloats(const AttentionParams& params);
 // Sizes of the op; reserves its scratch in `list`.
 AttentionTask PrepareAttention(host::OpList& list, const AttentionParams& params);
 
-// The entry before `attend`: fills the plan in shared scratch. One task.
+// The task of the entry before `attend`: fills the plan in shared scratch.
 void BuildAttentionPlan(const AttentionTask& task, const host::TaskContext& context);
 
 }  // namespace tandem::kernels::cpu

@@ -13,7 +13,7 @@
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
-// Rows that a product takes at once, and vectors per row, as registers allow.
+// Rows and vectors per row of the register tile.
 inline constexpr int kBlockRows = 6;
 inline constexpr int kBlockVecs = kLanes == 16 ? 4 : 2;
 
@@ -60,7 +60,7 @@ inline void UnpackTransposed(const void* const rows[kTilePositions], uint32_t di
   }
 }
 
-// Rows of a tile as (64, padded dim); those that are null are left as they are, nobody reads them.
+// Rows of a tile as (64, padded dim); null rows are left unset and never read.
 template <typename Rows>
 inline void Unpack(const void* const rows[kTilePositions], uint32_t dim, float* out) {
   const uint32_t padded = Padded(dim);

@@ -14,11 +14,10 @@
 namespace tandem::kernels::cpu {
 namespace {
 
-// Values per task of ops that go over memory once: about a microsecond of work.
+// Values per task of ops with a single pass over memory: about a microsecond of work.
 constexpr uint32_t kValuesPerTask = 4096;
 
-// Encodes one op: those that have SIMD kernels by the overloads here, any other as the reference
-// does.
+// Encodes one op: by the overloads here if it has SIMD kernels, otherwise as the reference does.
 class CpuOps {
  public:
   CpuOps(host::OpList& list, Isa isa) : list_(list), isa_(isa), kernels_(KernelsOf(isa)) {}

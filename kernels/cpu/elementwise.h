@@ -1,5 +1,5 @@
-// Task functions of the ops that go over rows value by value, in the namespace of the instruction
-// set that the including file is compiled for.
+// Task functions of elementwise ops, in the namespace of the instruction set that the including
+// file is compiled for.
 #ifndef TANDEM_KERNELS_CPU_ELEMENTWISE_H_
 #define TANDEM_KERNELS_CPU_ELEMENTWISE_H_
 

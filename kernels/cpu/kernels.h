@@ -1,5 +1,5 @@
-// The task functions that exist once per instruction set, and what they are told. Baseline code
-// encodes ops and picks a table; only the tables' functions use vector instructions.
+// The task functions compiled once per instruction set, and their parameters. Baseline code encodes
+// ops and picks a table; only the tables' functions use vector instructions.
 #ifndef TANDEM_KERNELS_CPU_KERNELS_H_
 #define TANDEM_KERNELS_CPU_KERNELS_H_
 
@@ -17,7 +17,7 @@ struct RmsNormTask {
   uint32_t rows_per_task;
 };
 
-// All arrays are dense, so rows don't matter: `count` values in a row.
+// All arrays are dense: `count` consecutive values.
 struct ActivateTask {
   Activation function;
   const float* gate;

@@ -5,7 +5,7 @@
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
-// Filled at compile time: nothing of this file may run before it is known that the machine can.
+// Filled at compile time: no code of this file may run before the run-time check.
 constinit const Kernels kKernels = {
     .rms_norm = &NormRows,
     .activate = &ActivateValues,

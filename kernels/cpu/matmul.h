@@ -1,8 +1,8 @@
 // The products of the cpu backend: y = x W^T (+ bias) with W quantised or plain, on SIMD; of one
 // weight (MatMul), of the experts that tokens chose, and of each head.
 //
-// A row of y has bits that depend on its own x alone (and on its token's choices): not on the other
-// rows, on threads, or on how many projections share x.
+// The bits of a row of y depend only on its own x (and on its token's choices), not on other rows,
+// on threads, or on how many projections share x.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_H_
 #define TANDEM_KERNELS_CPU_MATMUL_H_
 

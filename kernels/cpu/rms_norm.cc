@@ -5,11 +5,11 @@
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 namespace {
 
-// Sums of squares run in so many chains of vectors, by the dimension alone.
+// Number of independent vector accumulators for sums of squares; depends only on the dimension.
 constexpr uint32_t kChains = 4;
 constexpr uint32_t kStep = kChains * kLanes;
 
-// residual += add when there is one; the sum of squares of the result.
+// residual += add, if any; returns the sum of squares of the result.
 float AddAndSumSquares(float* residual, const float* add, uint32_t dim) {
   Vec sums[kChains] = {Zero(), Zero(), Zero(), Zero()};
   uint32_t i = 0;

@@ -34,7 +34,7 @@ void RotateNeighbours(float* __restrict head, uint32_t pairs, const float* __res
   }
 }
 
-// Writes one row of K or of V to where its slot lies.
+// Writes one row of K or V to its KV slot.
 void Write(const KvPages& pages, void* to, int32_t slot, uint32_t head, const float* values,
            uint32_t dim) {
   const size_t offset = host::PageOffset(pages, slot, head, tensor::RowBytes(pages.type, dim));

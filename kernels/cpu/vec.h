@@ -2,9 +2,8 @@
 // AVX-512, one spelling.
 //
 // Only files compiled once per instruction set include this; TANDEM_CPU_ISA names their namespace,
-// so that the linker never takes one set's inline function for another's. Such files also keep away
-// from the standard library's inline functions. Nothing is fused that is not spelled Fma, whatever
-// the compiler may contract elsewhere (-ffp-contract=off).
+// so that the linker never substitutes one set's inline function for another's. Such files also
+// avoid the standard library's inline functions. Only Fma is fused (-ffp-contract=off).
 #ifndef TANDEM_KERNELS_CPU_VEC_H_
 #define TANDEM_KERNELS_CPU_VEC_H_
 
@@ -257,7 +256,7 @@ inline float ExpOne(float x) {
 }
 
 // tanh(x), relative error below 3e-7; NaN stays NaN. Below 0.625 x + x^3 P(x^2), where P takes
-// the function's values at five Chebyshev nodes; above by way of exp.
+// the function's values at five Chebyshev nodes; above by exp.
 inline Vec Tanh(Vec x) {
   const Vec magnitude = Max(x, Zero() - x);
   const Vec z = x * x;

@@ -1,4 +1,4 @@
-// Ops that go over memory once and are never what a step waits for: LayerNorm, AddRows, CopyRows,
+// Ops with a single pass over memory that never dominate a step: LayerNorm, AddRows, CopyRows,
 // SoftCap. Shared by all backends on the host: plain loops, sums in double.
 #include <algorithm>
 #include <cmath>

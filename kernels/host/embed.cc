@@ -1,5 +1,4 @@
-// Embed: rows of a table, dequantised. Shared by all backends on the host: there is nothing to add
-// up.
+// Embed: rows of a table, dequantised. Shared by all backends on the host.
 #include <algorithm>
 #include <cstdint>
 

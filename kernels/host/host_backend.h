@@ -1,4 +1,4 @@
-// HostBackend: what all backends that compute on the CPU share: memory, phases, copies and the
+// HostBackend: shared by all backends that compute on the CPU: memory, phases, copies and the
 // stream. A subclass encodes the ops, each as entries of list().
 #ifndef TANDEM_KERNELS_HOST_HOST_BACKEND_H_
 #define TANDEM_KERNELS_HOST_HOST_BACKEND_H_
@@ -22,14 +22,14 @@ class HostBackend : public Backend, private HostStream {
   std::string_view name() const final { return name_; }
 
   absl::StatusOr<Buffer> Allocate(size_t bytes) final;
-  // A weight stays where it is. UNIMPLEMENTED for types without CanCompute; INVALID_ARGUMENT for a
-  // shape that can't be.
+  // The weight is not copied. UNIMPLEMENTED for types without CanCompute; INVALID_ARGUMENT for an
+  // invalid shape.
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) final;
   absl::StatusOr<Buffer> AllocateHost(size_t bytes) final { return Allocate(bytes); }
 
   void BeginEncode(EncodeMode mode) final;
   absl::StatusOr<size_t> FinishPlan() final;
-  // FAILED_PRECONDITION when the list needs more scratch than plan passes reserved.
+  // FAILED_PRECONDITION if the list needs more scratch than plan passes reserved.
   absl::Status Submit(Deadline deadline) final;
   absl::Status Wait() final;
 

@@ -1,8 +1,8 @@
 // LogProbs: log-softmax of whole rows, read at some ids. Shared by all backends on the host.
 //
 // Three kinds of passes over a row: its largest logit; the sum of exp(logit - largest) in double;
-// and, for every id that is asked for, how many logits are larger. The top ids are kept in a short
-// sorted list on the way, which few logits enter.
+// and, for every requested id, how many logits are larger. The top ids are collected in a short
+// sorted list.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace tandem::kernels::host {
 namespace {
 
-// The sum of exp(x - largest) over a row. Runs of floats are summed in lanes, and runs in double.
+// The sum of exp(x - largest) over a row. Runs are summed in float lanes, and added up in double.
 double SumOfExp(const float* x, size_t n, float largest) {
   constexpr size_t kRun = 256;
   constexpr size_t kLanes = 16;
@@ -38,7 +38,7 @@ int32_t CountLarger(const float* x, uint32_t n, float value) {
   return larger;
 }
 
-// A NaN is as good as impossible.
+// NaN counts as -inf.
 float Sane(float logit) { return std::isnan(logit) ? kNever : logit; }
 
 class RowReader {
@@ -96,7 +96,7 @@ class RowReader {
   }
 
   float LogProb(float logit) const {
-    if (logit == kNever) return kNever;  // also where nothing is possible
+    if (logit == kNever) return kNever;  // also if no id is possible
     return static_cast<float>(double{logit} - largest_ - log_sum_);
   }
 

@@ -1,6 +1,5 @@
-// What Sample and LogProbs do with a row of logits: its largest, and the exponential of what lies
-// below it. Loops over whole vocabularies, written so that compilers use vectors; for files of the
-// host backends.
+// Shared by Sample and LogProbs: the largest logit of a row, and exponentials relative to it. Loops
+// over whole vocabularies, written to be vectorised; for the host backends.
 #ifndef TANDEM_KERNELS_HOST_LOGITS_ROW_H_
 #define TANDEM_KERNELS_HOST_LOGITS_ROW_H_
 
@@ -14,8 +13,8 @@ namespace tandem::kernels::host {
 
 inline constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-// The largest of n floats, NaNs left out; kNever when there is none. Written in lanes so that
-// compilers use vectors.
+// The largest of n floats, ignoring NaNs; kNever if there is none. Written in lanes to be
+// vectorised.
 inline float Largest(const float* x, size_t n) {
   constexpr size_t kLanes = 16;
   float lanes[kLanes];

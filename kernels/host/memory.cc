@@ -32,7 +32,7 @@ absl::StatusOr<Buffer> AllocatePages(size_t bytes) {
   if (huge) {
     const auto address = reinterpret_cast<uintptr_t>(map);
     data = reinterpret_cast<void*>((address + kHugePage - 1) / kHugePage * kHugePage);
-    madvise(data, size, MADV_HUGEPAGE);  // Only a wish: without huge pages it is merely slower.
+    madvise(data, size, MADV_HUGEPAGE);  // Advisory: without huge pages it is merely slower.
   }
   return Buffer(data, bytes, [map, mapped](void*) { munmap(map, mapped); });
 }

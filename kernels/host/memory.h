@@ -9,9 +9,8 @@
 
 namespace tandem::kernels::host {
 
-// Zeroed pages of the process's own, page-aligned; from 2 MiB on aligned for and advised to use
-// huge pages. The pages are taken when first touched. RESOURCE_EXHAUSTED with the size when the
-// system refuses. Thread-safe.
+// Zeroed private pages, page-aligned; from 2 MiB on aligned for huge pages, with madvise. Pages are
+// committed on first touch. RESOURCE_EXHAUSTED with the size if the system refuses. Thread-safe.
 absl::StatusOr<Buffer> AllocatePages(size_t bytes);
 
 }  // namespace tandem::kernels::host

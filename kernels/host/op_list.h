@@ -1,16 +1,16 @@
-// OpList: what ENCODE records on the CPU. Every op is a number of independent tasks that the
-// stream's threads share out.
+// OpList: what ENCODE records on the CPU. Every op is a number of independent tasks, divided among
+// the stream's threads.
 //
 // A kernel encodes one op call as one or more entries; entries run one after the other, all tasks
-// of one before any of the next. Parameters are copied, so the caller's may die. Nothing allocates
-// once the list has seen its longest step.
+// of one before any of the next. Parameters are copied, so the caller's may be destroyed. Nothing
+// is allocated once the list has held its longest step.
 //
 //   list.ReserveScratch(shared_bytes, per_thread_bytes);  // once per op call, plan pass included
 //   list.Add("norm", num_tasks, &RunNorm, NormTask{...});  // void RunNorm(const NormTask&,
 //                                                          //              const TaskContext&)
 //
-// A plan pass (planning()) records scratch alone: Add does nothing. One thread records;
-// ThreadStream runs.
+// A plan pass (planning()) records only scratch: Add does nothing. One thread records; ThreadStream
+// runs.
 #ifndef TANDEM_KERNELS_HOST_OP_LIST_H_
 #define TANDEM_KERNELS_HOST_OP_LIST_H_
 
@@ -53,7 +53,7 @@ class OpList {
   uint32_t threads() const { return threads_; }
   bool planning() const { return mode_ == EncodeMode::kPlan; }
 
-  // Forgets everything, keeps the memory.
+  // Removes all entries, keeps the memory.
   void Clear(EncodeMode mode);
 
   // Appends an op of `num_tasks` tasks, each `run(params, context)` on some thread. No tasks: no
@@ -81,7 +81,7 @@ class OpList {
   // Appends host work that one thread runs and that may fail: collectives.
   void AddWork(const char* name, Work work);
 
-  // Says what the op call that is being encoded needs.
+  // Reserves scratch for the op call being encoded.
   void ReserveScratch(size_t shared_bytes, size_t per_thread_bytes);
 
   // --- for the stream ---

@@ -1,5 +1,5 @@
-// Ops that all backends on the host have in common: copies, exact conversions, integers, and
-// arithmetic that a step never waits for. Each appends the entries of one op call.
+// Ops shared by all backends on the host: copies, exact conversions, integers, and arithmetic that
+// never dominates a step. Each appends the entries of one op call.
 #ifndef TANDEM_KERNELS_HOST_OPS_H_
 #define TANDEM_KERNELS_HOST_OPS_H_
 

@@ -1,4 +1,4 @@
-// Where a row lies in the pages of a layer.
+// Location of a row in the pages of a layer.
 #ifndef TANDEM_KERNELS_HOST_PAGES_H_
 #define TANDEM_KERNELS_HOST_PAGES_H_
 
@@ -10,8 +10,8 @@
 namespace tandem::kernels::host {
 
 // Byte offset of the row of (slot, head) in pages whose rows take `row_bytes`
-// (tensor::RowBytes of the type and dimension). Static: files of one instruction set have a copy of
-// their own.
+// (tensor::RowBytes of the type and dimension). Static: files of each instruction set have their
+// own copy.
 static inline size_t PageOffset(const KvPages& pages, int32_t slot, uint32_t head,
                                 size_t row_bytes) {
   const size_t block = static_cast<uint32_t>(slot) / pages.block_size;

@@ -1,6 +1,6 @@
-// Philox 4x32-10: random numbers as a function of a counter, so that a draw depends on nothing but
-// (seed, position). constexpr, so that kernels of devices can call it. Source: Salmon et al.,
-// "Parallel random numbers: as easy as 1, 2, 3", SC11.
+// Philox 4x32-10: random numbers as a function of a counter, so that a draw depends only on (seed,
+// position). constexpr, so that device code can call it. Source: Salmon et al., "Parallel random
+// numbers: as easy as 1, 2, 3", SC11.
 #ifndef TANDEM_KERNELS_HOST_PHILOX_H_
 #define TANDEM_KERNELS_HOST_PHILOX_H_
 

@@ -1,4 +1,4 @@
-// The part of RopeWriteKv that every backend on the host must do alike: the angles.
+// The part of RopeWriteKv that must be identical in all host backends: the angles.
 #ifndef TANDEM_KERNELS_HOST_ROPE_H_
 #define TANDEM_KERNELS_HOST_ROPE_H_
 

@@ -1,4 +1,5 @@
-// Route: a mixture's top-k in one pass over a token's logits. Shared by all backends on the host.
+// Route: top-k routing of a mixture of experts, in one pass over a token's logits. Shared by all
+// backends on the host.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,7 +27,7 @@ void Sigmoid(const float* logits, uint32_t count, float* scores) {
   }
 }
 
-// Whether `a` is taken before `b`: numbers by size, then NaN, and last what is kNever, so that no
+// Whether `a` is taken before `b`: numbers in descending order, then NaN, then kNever, so that no
 // expert is taken twice.
 bool Before(float a, float b) {
   if (std::isnan(a)) return b == kNever;
@@ -34,7 +35,7 @@ bool Before(float a, float b) {
   return a > b;
 }
 
-// The lowest index of the value that comes before all others; what was taken is kNever.
+// The lowest index of the first value in that order; taken values are kNever.
 uint32_t ArgMax(const float* values, uint32_t count) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < count; ++i) {
@@ -81,7 +82,7 @@ class TokenRouter {
       weights_[k] = scores_[best];
       sum += scores_[best];
     }
-    // Sigmoids of very small logits are all 0: such a token takes nothing from its experts.
+    // Sigmoids of very small logits are all 0: such a token's expert weights are 0.
     const float divisor = p_.normalize ? sum : 1.0f;
     const float factor = divisor == 0 ? 0.0f : p_.scale / divisor;
     for (uint32_t k = 0; k < p_.top_k; ++k) weights_[k] *= factor;

@@ -1,4 +1,4 @@
-// Ops that only move rows: GatherRows and UnshardLogits. Shared by all backends on the host.
+// Ops that only copy rows: GatherRows and UnshardLogits. Shared by all backends on the host.
 #include <cstring>
 
 #include "kernels/host/ops.h"

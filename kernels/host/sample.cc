@@ -1,12 +1,11 @@
 // Sample: draws one token per row. Shared by all backends on the host, so that they draw the same.
 //
-// Weights are exp((logit - largest) / temperature); banned ids and NaNs weigh nothing. min_p drops
+// Weights are exp((logit - largest) / temperature); banned ids and NaNs have weight 0. min_p drops
 // what weighs less than min_p times the largest; top_k keeps the k heaviest; top_p then keeps the
-// shortest run of the heaviest whose share of what is left reaches top_p. Among equal weights the
-// lower id is the heavier. The draw walks what is kept in order of ids until the weights pass
-// UniformDraw(seed, position) times their sum. Temperature 0 takes the lowest id of the largest
-// logit. Where nothing can be drawn (all NaN, -inf or banned) the result is the lowest id that is
-// not banned, or 0.
+// fewest heaviest whose share of the remaining weight reaches top_p. Among equal weights the lower
+// id ranks first. The draw adds kept weights in order of ids until they pass UniformDraw(seed,
+// position) times their sum. Temperature 0 takes the lowest id of the largest logit. If nothing can
+// be drawn (all NaN, -inf or banned) the result is the lowest id that is not banned, or 0.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -22,8 +21,8 @@
 namespace tandem::kernels::host {
 namespace {
 
-// Weights in the order "heavier first, then the lower id" as one integer that falls along it.
-// Weights are not negative, so their bits order as they do.
+// The order "heavier first, then lower id" as one descending integer. Weights are not negative, so
+// their bits order as they do.
 uint64_t Key(float weight, uint32_t id) {
   return (uint64_t{std::bit_cast<uint32_t>(weight)} << 32) | (~id & 0xffffffffu);
 }
@@ -35,14 +34,14 @@ double SumOfKeys(const uint64_t* keys, size_t n) {
   return sum;
 }
 
-// The key at which the heaviest-first running sum of `keys` reaches `target`: selection by weight,
-// without a full sort.
+// The key at which the heaviest-first running sum of `keys` reaches `target`: quickselect by
+// weight.
 uint64_t KeyReaching(uint64_t* keys, size_t n, double target) {
   constexpr size_t kSmall = 64;
-  double before = 0;  // sum of what is heavier than keys[0, n)
+  double before = 0;  // sum of weights heavier than keys[0, n)
   while (n > kSmall) {
     const uint64_t a = keys[0], b = keys[n / 2], c = keys[n - 1];
-    // Keys differ, so a median of three always leaves something on either side.
+    // Keys are distinct, so a median of three leaves at least one on either side.
     const uint64_t pivot = std::max(std::min(a, b), std::min(std::max(a, b), c));
     uint64_t* middle = std::partition(keys, keys + n, [&](uint64_t key) { return key >= pivot; });
     const auto heavier = static_cast<size_t>(middle - keys);
@@ -63,7 +62,7 @@ uint64_t KeyReaching(uint64_t* keys, size_t n, double target) {
   return keys[n - 1];
 }
 
-// Sets to zero what top_k and top_p drop. `keys` is room for `vocab`.
+// Sets to zero the weights dropped by top_k and top_p. `keys` has room for `vocab`.
 void KeepHeaviest(const SamplingRow& row, float* weights, uint64_t* keys, uint32_t vocab) {
   size_t n = 0;
   for (uint32_t id = 0; id < vocab; ++id) {
@@ -92,7 +91,7 @@ double SumOfWeights(const float* weights, size_t n) {
   return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
 }
 
-// The id at which the running sum passes `share` of the whole. REQUIRES: some weight is positive.
+// The id at which the running sum passes `share` of the total. REQUIRES: some weight is positive.
 int32_t Walk(const float* weights, uint32_t vocab, double share) {
   double left = share * SumOfWeights(weights, vocab);
   constexpr uint32_t kRun = 512;
@@ -104,7 +103,7 @@ int32_t Walk(const float* weights, uint32_t vocab, double share) {
     const bool inside = left < run;
     for (uint32_t id = begin; id < end; ++id) {
       if (weights[id] == 0) continue;
-      drawn = static_cast<int32_t>(id);  // rounding may leave a little: then the last one it is
+      drawn = static_cast<int32_t>(id);  // if rounding leaves a remainder: the last one
       if (!inside) continue;
       left -= weights[id];
       if (left < 0) return drawn;
@@ -162,7 +161,7 @@ class RowSampler {
 
   // Logits become weights, 1 for the largest; min_p is applied on the way.
   void Weigh(float largest) {
-    if (largest == -kNever) {  // infinite logits share everything between them
+    if (largest == -kNever) {  // infinite logits share the whole weight equally
       for (uint32_t id = 0; id < vocab_; ++id) weights_[id] = weights_[id] == largest ? 1.0f : 0.0f;
       return;
     }

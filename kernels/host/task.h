@@ -1,5 +1,5 @@
-// What a task of an OpList is told. A header of its own, so that files of one instruction set
-// include next to nothing.
+// Arguments of an OpList task. A separate header, so that files of one instruction set include next
+// to nothing.
 #ifndef TANDEM_KERNELS_HOST_TASK_H_
 #define TANDEM_KERNELS_HOST_TASK_H_
 
@@ -8,8 +8,8 @@
 
 namespace tandem::kernels::host {
 
-// Scratch is 64-byte aligned, holds what OpList::ReserveScratch asked for, and starts with any
-// contents; the shared part keeps what earlier entries of the same op call wrote.
+// Scratch is 64-byte aligned, has the size given to OpList::ReserveScratch, and starts with
+// undefined contents; the shared part keeps what earlier entries of the same op call wrote.
 struct TaskContext {
   uint32_t task;    // in [0, num_tasks)
   uint32_t thread;  // in [0, threads)

@@ -8,8 +8,8 @@
 namespace tandem::kernels::host {
 namespace {
 
-// About 50 microseconds on current x86: longer than the gap between two entries, shorter than
-// anyone notices.
+// About 50 microseconds on current x86: longer than the gap between two entries, negligible
+// otherwise.
 constexpr int kSpins = 1500;
 
 constexpr uint64_t kOpen = uint64_t{1} << 31;
@@ -66,7 +66,7 @@ absl::Status ThreadStream::Wait() {
     Fail(absl::DeadlineExceededError("the step's deadline passed before it began"));
   }
   RunList(0);
-  // No helper may enter any more; those inside only have to notice the end.
+  // No helper may enter any more; those inside will see the end.
   session_.fetch_and(~kOpen);
   WaitFor([this] { return (session_.load() & kInside) == 0; }, nullptr);
   list_ = nullptr;
@@ -116,7 +116,7 @@ void ThreadStream::RunList(uint32_t thread) {
     if (index == entries) return;
     RunTasks(index, thread);
     if (ListEnded(index)) continue;
-    // Only the caller turns a passed deadline into an error; a helper simply waits to be told.
+    // Only the caller turns a passed deadline into an error; helpers wait for stopped_.
     const bool in_time =
         WaitFor([&] { return ListEnded(index); }, thread == 0 ? &deadline_ : nullptr);
     if (!in_time) Fail(absl::DeadlineExceededError("the step's deadline passed while it ran"));
@@ -139,7 +139,7 @@ void ThreadStream::RunTasks(uint32_t index, uint32_t thread) {
     ++ran;
   }
   if (ran == 0) return;
-  // acq_rel: the last one to finish has seen what all the others wrote.
+  // acq_rel: the last thread to finish sees all the others' writes.
   if (progress.finished.fetch_add(ran, std::memory_order_acq_rel) + ran == entry.num_tasks) {
     Complete(index);
   }

@@ -1,13 +1,13 @@
 // ThreadStream: runs an OpList on the caller and threads - 1 helpers.
 //
-// Start wakes the helpers and returns; Wait makes the caller one of them until the list is done.
-// Tasks of an entry are taken from a counter, and an entry is done when its tasks are, whichever
-// thread ran them: a helper that wakes late delays none of them. Between entries, and between
-// lists, a thread spins for some tens of microseconds and then parks on a condition variable, so an
-// idle stream burns no CPU. With one thread there is nothing to wake: Wait runs the list.
+// Start wakes the helpers and returns; in Wait the caller runs tasks too, until the list is done.
+// Tasks of an entry are claimed from a counter, and an entry is done when its tasks are, whichever
+// thread ran them: a helper that wakes late delays nothing. Between entries, and between lists, a
+// thread spins for some tens of microseconds and then parks on a condition variable, so an idle
+// stream burns no CPU. With one thread, Wait runs the list.
 //
 // The first error (of host work, or the deadline passing between two entries) skips the rest of the
-// list and comes back from Wait. Start, Wait and the destructor belong to one thread.
+// list and is returned by Wait. Start, Wait and the destructor must be called by one thread.
 #ifndef TANDEM_KERNELS_HOST_THREAD_STREAM_H_
 #define TANDEM_KERNELS_HOST_THREAD_STREAM_H_
 
@@ -25,7 +25,7 @@
 
 namespace tandem::kernels::host {
 
-// Scratch memory as the tasks get it.
+// Scratch memory passed to the tasks.
 struct ScratchMemory {
   std::byte* shared = nullptr;
   std::byte* per_thread = nullptr;  // (threads, per_thread_stride)
@@ -35,7 +35,7 @@ struct ScratchMemory {
 class ThreadStream {
  public:
   explicit ThreadStream(uint32_t threads);
-  // Ends the helpers. A started list must have been waited for.
+  // Joins the helpers. REQUIRES: a started list was waited for.
   ~ThreadStream();
   ThreadStream(const ThreadStream&) = delete;
   ThreadStream& operator=(const ThreadStream&) = delete;
@@ -44,11 +44,11 @@ class ThreadStream {
 
   // `list` and `scratch` must not change until Wait returns.
   void Start(const OpList& list, const ScratchMemory& scratch, Deadline deadline);
-  // The first error of the list that was started last.
+  // The first error of the most recently started list.
   absl::Status Wait();
 
  private:
-  // How far one entry is. A cache line of its own would cost more to clear than sharing costs.
+  // Progress of one entry. Not padded to a cache line: clearing would cost more than false sharing.
   struct Progress {
     std::atomic<uint32_t> next{0};      // the first task not taken yet
     std::atomic<uint32_t> finished{0};  // tasks done

@@ -13,7 +13,7 @@ namespace tandem::kernels {
 // with g = min(gate, 7) and u = up within +-7, g sigmoid(1.702 g) (u + 1).
 enum class Activation { kSilu, kGeluTanh, kClampedSwiGlu };
 
-// out = f(gate) * up, or f(gate) where up is null (not for kClampedSwiGlu); `out` may equal `gate`.
+// out = f(gate) * up, or f(gate) if up is null (not for kClampedSwiGlu); `out` may equal `gate`.
 struct ActivateParams {
   static constexpr std::string_view kName = "Activate";
 

@@ -1,14 +1,14 @@
-// The arrays that an op reads and writes, told apart from its numbers, so that whatever treats all
-// ops alike (recording, checking, translating addresses, counting) is written once.
+// The arrays that an op reads and writes, listed separately from its scalars, so that code for all
+// ops (recording, checking, translating addresses, counting) is written once.
 //
 // Every op's parameters have a member template ForEachPointer(params, visit), which calls, for each
 // pointer,
 //
 //   visit("name", pointer, Array)        T*: elements of T; void*: elements of Array::type
-//   visit("name", weight)                a Weight, as Backend::PlaceWeight gave it
+//   visit("name", weight)                a Weight returned by Backend::PlaceWeight
 //
-// The pointers are lvalues of the parameters given: a visitor of parameters that are not const may
-// replace them.
+// The pointers are lvalues of the parameters given: a visitor of non-const parameters may replace
+// them.
 #ifndef TANDEM_KERNELS_OPS_ARRAY_H_
 #define TANDEM_KERNELS_OPS_ARRAY_H_
 
@@ -26,7 +26,7 @@ enum class Access { kIn, kOut, kInOut, kHost };
 // `parts` times `rows` rows of `cols` elements. Strides are in elements.
 struct Array {
   Access access = Access::kIn;
-  size_t rows = 1;  // 0: as many as other arrays of the op name; only inputs
+  size_t rows = 1;  // 0: given by other arrays of the op; only inputs
   size_t cols = 0;
   size_t stride = 0;
   size_t parts = 1;
@@ -41,7 +41,7 @@ struct Array {
     if (rows == 0 || cols == 0 || parts == 0) return 0;
     return (parts - 1) * part_stride + (rows - 1) * stride + cols;
   }
-  // The same in bytes, for the pointer that came with it.
+  // The same in bytes, for the accompanying pointer.
   template <class T>
   size_t bytes(const T*) const {
     if constexpr (std::is_void_v<T>) {
@@ -56,7 +56,7 @@ struct Array {
     array.optional = true;
     return array;
   }
-  // As many times, `stride` elements apart.
+  // Repeated, `stride` elements apart.
   Array Times(size_t count, size_t stride_between) const {
     Array array = *this;
     array.parts = count;

@@ -12,11 +12,11 @@
 namespace tandem::kernels {
 
 // Causal attention of a varlen batch over paged K and V. Sequence s has query rows
-// [query_offsets[s], query_offsets[s+1]), the last of which stands at position context_lens[s] - 1.
-// Example: lengths 2, 1 -> offsets 0, 2, 3. A sequence of context length 0 is padding: nothing of
-// its pages or block table is read, and its rows get zeros. On the CPU softmax state is built in
-// tiles of 64 positions counted from position 0, merged in order, so that a row's bits depend on
-// its own context alone; on a GPU the cut depends on the batch.
+// [query_offsets[s], query_offsets[s+1]), the last of which is at position context_lens[s] - 1.
+// Example: lengths 2, 1 -> offsets 0, 2, 3. A sequence of context length 0 is padding: its pages
+// and block table are not read, and its rows are zeros. On the CPU softmax state is built in tiles
+// of 64 positions counted from position 0, merged in order, so that a row's bits depend only on its
+// own context; on a GPU the splits depend on the batch.
 struct AttentionParams {
   static constexpr std::string_view kName = "Attention";
 
@@ -35,7 +35,7 @@ struct AttentionParams {
   float scale;
   float softcap;             // 0: none; else a score s becomes softcap * tanh(s / softcap)
   const float* sinks;        // (heads) or null: a score that takes weight but has no value
-  uint32_t window;           // 0: all positions; else position p sees (p - window, p]
+  uint32_t window;           // 0: all positions; else position p attends to (p - window, p]
   uint32_t max_query_len;    // largest query length of the batch, for scratch and splits
   uint32_t max_context_len;  // largest context length
   float* out;                // (T, heads, value_dim)

@@ -10,8 +10,7 @@
 
 namespace tandem::kernels {
 
-// out[t] = scale * table[ids[t] - vocab_begin], or zeros where the id lies outside this rank's
-// rows.
+// out[t] = scale * table[ids[t] - vocab_begin], or zeros if the id is outside this rank's rows.
 struct EmbedParams {
   static constexpr std::string_view kName = "Embed";
 

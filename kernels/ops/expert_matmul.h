@@ -22,10 +22,10 @@ struct ExpertProjection {
 };
 
 // Grouped products with the experts that RouteParams chose. Up: y[t * top_k + j] = W[ids[t, j]]
-// x[t] (+ bias); rows whose expert is another rank's are left as they are. Down (weights given):
+// x[t] (+ bias); rows whose expert is on another rank are left unchanged. Down (weights given):
 // y[t] = sum over j, in ascending order of expert id, of weights[t, j] * (W[ids[t, j]] x[t * top_k
-// + j] (+ bias)), zeros where no expert is this rank's. On the CPU a row's result does not
-// depend on other tokens.
+// + j] (+ bias)), zeros if no expert is on this rank. On the CPU a row's result does not depend on
+// other tokens.
 struct ExpertMatMulParams {
   static constexpr std::string_view kName = "ExpertMatMul";
 
@@ -55,7 +55,7 @@ struct ExpertMatMulParams {
       visit("weight", projection.weight);
       visit("bias", projection.bias,
             Strided(Access::kIn, p.num_experts, rows, projection.bias_stride).Optional());
-      // Up leaves the rows of other ranks' experts as they are.
+      // Up leaves the rows of other ranks' experts unchanged.
       visit("y", projection.y,
             Dense(down ? Access::kOut : Access::kInOut, down ? p.tokens : pairs, rows));
     }

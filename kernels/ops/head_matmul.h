@@ -10,7 +10,7 @@
 
 namespace tandem::kernels {
 
-// A product per head, as MLA's absorption needs it. The weight has heads * rows_per_head rows; of
+// A product per head, for MLA's weight absorption. The weight has heads * rows_per_head rows; of
 // each head's, rows [row_begin, row_begin + row_count) are used. Plain: y[t, h, j] = sum over c of
 // W[h, row_begin + j, c] * x[t, h, c]. Transposed: y[t, h, c] = sum over j of W[h, row_begin + j,
 // c] * x[t, h, j].

@@ -11,8 +11,8 @@
 namespace tandem::kernels {
 
 // The pages of one layer: K is (num_blocks, kv_heads, block_size, head_dim), V the same with
-// value_dim. F32, F16, BF16, or Q8_0 where both sizes are multiples of 32. With `latent` there is
-// no V: a V row is the first value_dim values of the K row (MLA, arXiv:2405.04434, section 2.1).
+// value_dim. F32, F16, BF16, or Q8_0 if both sizes are multiples of 32. With `latent` there is no
+// V: a V row is the first value_dim values of the K row (MLA, arXiv:2405.04434, section 2.1).
 struct KvPages {
   tensor::Type type = tensor::Type::kF16;
   void* k = nullptr;

@@ -11,11 +11,11 @@ namespace tandem::kernels {
 
 inline constexpr uint32_t kMaxTopLogProbs = 20;
 
-// What one row asks for. Its results stand in the order: the sampled id, ids[ids_begin, ids_end),
-// the top_n ids of the largest logits (largest first, the lower id on a tie).
+// The request of one row. Its results are ordered: the sampled id, ids[ids_begin, ids_end), the
+// top_n ids of the largest logits (largest first, the lower id on a tie).
 struct LogProbsRow {
   int32_t logits_row = 0;
-  int32_t sample = -1;  // the sampled id is sampled[sample]; -1: not wanted
+  int32_t sample = -1;  // the sampled id is sampled[sample]; -1: not requested
   int32_t ids_begin = 0;
   int32_t ids_end = 0;
   uint32_t top_n = 0;      // at most kMaxTopLogProbs and vocab
@@ -31,8 +31,8 @@ struct LogProbsParams {
   uint32_t vocab;
   const LogProbsRow* rows;  // (count)
   uint32_t count;
-  const int32_t* ids;      // all in [0, vocab); may be null when no row names any
-  const int32_t* sampled;  // what Sample wrote; may be null when no row asks for it
+  const int32_t* ids;      // all in [0, vocab); may be null if no row names any
+  const int32_t* sampled;  // output of Sample; may be null if no row requests it
   uint32_t out_count;      // results of all rows
   int32_t* out_ids;        // (out_count)
   float* out_logprobs;     // (out_count)

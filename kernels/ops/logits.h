@@ -10,8 +10,8 @@
 
 namespace tandem::kernels {
 
-// Puts gathered vocabulary slices side by side: out[row, starts[r] + c] = gathered[r, row, c] for c
-// < starts[r+1] - starts[r].
+// Concatenates gathered vocabulary slices: out[row, starts[r] + c] = gathered[r, row, c] for c <
+// starts[r+1] - starts[r].
 struct UnshardLogitsParams {
   static constexpr std::string_view kName = "UnshardLogits";
 

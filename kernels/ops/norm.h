@@ -1,4 +1,4 @@
-// Norms: RMSNorm and LayerNorm, with the sum into the residual in front.
+// Norms: RMSNorm and LayerNorm, fused with the residual addition.
 #ifndef TANDEM_KERNELS_OPS_NORM_H_
 #define TANDEM_KERNELS_OPS_NORM_H_
 
@@ -34,7 +34,7 @@ struct RmsNormParams {
   }
 };
 
-// As RmsNorm, with the mean taken off first: out = (residual - mean) / deviation * weight + bias.
+// As RmsNorm, with the mean subtracted first: out = (residual - mean) / deviation * weight + bias.
 struct LayerNormParams {
   static constexpr std::string_view kName = "LayerNorm";
 

@@ -13,13 +13,13 @@ namespace tandem::kernels {
 
 // Rotates dims [rotary_begin, rotary_begin + rotary_dims) of every head of q and k in place by
 // their positions, then writes k and v to the pages: token t goes to slot slots[t] = block *
-// block_size + offset; a slot of -1 writes nowhere.
+// block_size + offset; -1 skips the write.
 struct RopeWriteKvParams {
   static constexpr std::string_view kName = "RopeWriteKv";
 
   float* q;        // (T, heads, head_dim)
   float* k;        // (T, kv_heads, head_dim)
-  const float* v;  // (T, kv_heads, value_dim); null where pages are latent
+  const float* v;  // (T, kv_heads, value_dim); null if pages are latent
   uint32_t tokens;
   uint32_t heads;
   const int32_t* positions;  // (T)

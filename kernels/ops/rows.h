@@ -9,7 +9,7 @@
 
 namespace tandem::kernels {
 
-// y[r] += x[r], times sigmoid(gate[r]) where there is a gate.
+// y[r] += x[r], times sigmoid(gate[r]) if gate is given.
 struct AddRowsParams {
   static constexpr std::string_view kName = "AddRows";
 

@@ -17,7 +17,7 @@ struct SamplingRow {
   float min_p = 0.0f;
   int32_t top_k = 0;  // <= 0: off
   uint64_t seed = 0;
-  uint64_t position = 0;  // of the token that is drawn; with seed the whole of the random counter
+  uint64_t position = 0;  // of the token to draw; with seed, the entire state of the random numbers
   int32_t logits_row = 0;
   int32_t banned_begin = 0;  // ids banned for this row: banned[banned_begin, banned_end)
   int32_t banned_end = 0;
@@ -31,7 +31,7 @@ struct SampleParams {
   uint32_t vocab;
   const SamplingRow* rows;  // (count)
   uint32_t count;
-  const int32_t* banned;  // ids, may be null when no row bans any
+  const int32_t* banned;  // ids, may be null if no row bans any
   int32_t* out;           // (count)
 
   template <class Params, class Visit>

@@ -20,7 +20,7 @@ struct Weight {
   uint64_t row_stride_bytes = 0;
   uint32_t col_begin = 0;
   uint32_t col_count = 0;
-  // More than one for experts: matrices of the same shape, one behind the other.
+  // More than one for experts: contiguous matrices of the same shape.
   uint32_t count = 1;
   uint64_t matrix_stride_bytes = 0;
 };

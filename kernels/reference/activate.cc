@@ -17,7 +17,7 @@ double Gelu(double x) {
   return 0.5 * x * (1.0 + std::tanh(inner));
 }
 
-// Comparisons that keep a NaN.
+// Minimum and maximum that propagate NaN.
 double AtMost(double x, double limit) { return x > limit ? limit : x; }
 double AtLeast(double x, double limit) { return x < limit ? limit : x; }
 

@@ -1,4 +1,4 @@
-// softmax(scale * q K^T) V over the positions that a row sees, in two passes.
+// softmax(scale * q K^T) V over the positions visible to a row, in two passes.
 #include <algorithm>
 #include <cmath>
 
@@ -84,7 +84,7 @@ class RowAttention {
   const AttentionParams& p_;
   const int32_t* const table_;
   const uint32_t row_;
-  int32_t begin_;  // positions that the row sees
+  int32_t begin_;  // positions visible to the row
   int32_t end_;
   double* const scores_;  // (max_context_len)
   double* const sums_;    // (value_dim)
@@ -94,7 +94,7 @@ class RowAttention {
 void AttendRow(const AttentionParams& p, const host::TaskContext& context) {
   const uint32_t row = context.task;
   const int32_t* const offsets = p.query_offsets;
-  // The last sequence that begins at or before the row; empty sequences own none.
+  // The last sequence that begins at or before the row; empty sequences have no rows.
   const int32_t* const next =
       std::upper_bound(offsets, offsets + p.num_seqs + 1, static_cast<int32_t>(row));
   if (next == offsets || next == offsets + p.num_seqs + 1) return;

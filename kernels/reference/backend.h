@@ -1,4 +1,4 @@
-// The reference backend: slow, simple, and right. Runs on every machine.
+// The reference backend: slow and simple; the ground truth of tests. Runs on every machine.
 #ifndef TANDEM_KERNELS_REFERENCE_BACKEND_H_
 #define TANDEM_KERNELS_REFERENCE_BACKEND_H_
 

@@ -1,4 +1,4 @@
-// What the scalar products share: a row of a weight as floats, and a dot product in double.
+// Shared by the scalar products: a row of a weight as floats, and a dot product in double.
 #ifndef TANDEM_KERNELS_REFERENCE_DOT_H_
 #define TANDEM_KERNELS_REFERENCE_DOT_H_
 
@@ -15,7 +15,7 @@ inline void LoadRow(const Weight& weight, const std::byte* data, size_t n, float
   tensor::Dequantize(weight.type, data + n * weight.row_stride_bytes, row, weight.cols);
 }
 
-// Eight running sums, joined at the end: a fixed order that is still quick.
+// Eight accumulators, added up at the end: a fixed order that is still fast.
 inline double Dot(const float* a, const float* b, size_t n) {
   double sums[8] = {};
   size_t i = 0;

@@ -14,7 +14,7 @@ struct ExpertTask {
   uint32_t projection;
 };
 
-// One output of every token: experts in ascending order, each row of theirs dequantised once.
+// One output of every token: experts in ascending order, each of their rows dequantised once.
 class OutputColumn {
  public:
   OutputColumn(const ExpertTask& task, uint32_t n, std::byte* scratch)

@@ -1,9 +1,9 @@
-// The scalar truth of every op with arithmetic: plain loops that read like the formulas,
-// activations always F32, weights dequantised row by row, sums in double. What the SIMD and CUDA
-// kernels are compared with.
+// The scalar reference of every op with arithmetic: plain loops that read like the formulas,
+// activations always F32, weights dequantised row by row, sums in double. The SIMD and CUDA kernels
+// are compared with it.
 //
-// Each function appends the entries of one op call. One op, one file. Ops that the reference does
-// not have stand in kernels/host/ops.h.
+// Each function appends the entries of one op call. One op, one file. All other ops are in
+// kernels/host/ops.h.
 #ifndef TANDEM_KERNELS_REFERENCE_OPS_H_
 #define TANDEM_KERNELS_REFERENCE_OPS_H_
 

@@ -12,8 +12,8 @@ namespace tandem::kernels::reference {
 // Writes `dim` values as a row of `type`: F32, F16 and BF16 rounded to nearest. Q8_0: per block of
 // 32 values the scale is the largest magnitude / 127 as a half, and each value is divided by that
 // half, rounded to nearest (ties to even) and kept within +-127; a block with a value that is not
-// finite, or beyond 127 times the largest half, reads back as NaN. tensor::Dequantize reads rows.
-// REQUIRES: `dim` is a multiple of the type's block.
+// finite, or above 127 times the largest F16 number, reads back as NaN. tensor::Dequantize reads
+// rows. REQUIRES: `dim` is a multiple of the type's block.
 void StorePageRow(tensor::Type type, const float* values, uint32_t dim, std::byte* row);
 
 }  // namespace tandem::kernels::reference

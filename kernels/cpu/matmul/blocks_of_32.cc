@@ -1,4 +1,4 @@
-// Weights in blocks of 32 values with a scale, and perhaps an offset, of their own.
+// Weights in blocks of 32 values with their own scale and, in some formats, an offset.
 #include "kernels/cpu/matmul/kernel_of.h"
 #include "kernels/cpu/matmul/quantised_chunk.h"
 #include "kernels/cpu/matmul/unpack_q4_0.h"

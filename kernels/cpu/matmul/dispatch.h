@@ -10,7 +10,7 @@
 
 namespace tandem::kernels::cpu {
 
-// The best kernels of `isa`: avx512 takes VNNI where the machine has it.
+// The best kernels of `isa`: avx512 uses VNNI if the machine has it.
 const MatMulKernels& BestKernels(Isa isa);
 
 // Every table that this machine can run, for tests and benchmarks.

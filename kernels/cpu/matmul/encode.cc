@@ -14,7 +14,7 @@
 namespace tandem::kernels::cpu {
 namespace {
 
-// Rows of a task that unpacks weights for many tokens, and about how many of these it takes.
+// Rows of a task that unpacks weights for many tokens, and about how many tokens it takes.
 constexpr uint32_t kManyRows = 64;
 constexpr uint32_t kManyTokens = 256;
 // Tokens whose activations one task quantises.
@@ -42,7 +42,7 @@ void RunQuantise(const QuantiseParams& p, const host::TaskContext& context) {
 struct Part {
   Product product;
   void (*run)(const Product&, const ProductRange&, std::byte* scratch);
-  bool quantised;        // x lies in the shared scratch, product.x is null
+  bool quantised;        // x is in the shared scratch, product.x is null
   uint32_t first_block;  // of x there
   uint32_t rows_per_task;
   uint32_t row_tasks;

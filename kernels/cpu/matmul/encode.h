@@ -9,7 +9,7 @@
 namespace tandem::kernels::cpu {
 
 // EncodeMatMul of kernels/cpu/matmul.h with the kernels given. First an entry that quantises the
-// activations once for all projections that want them so, then one entry for all products.
+// activations once for all projections that need them quantised, then one entry for all products.
 void EncodeMatMulWith(host::OpList& list, const MatMulParams& params, const MatMulKernels& kernels);
 
 }  // namespace tandem::kernels::cpu

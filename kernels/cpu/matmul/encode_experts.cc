@@ -37,7 +37,7 @@ struct Part {
   uint32_t row_tasks;
 };
 
-// Shared scratch: the groups, then the gathered rows, quantised and as floats, whichever is wanted.
+// Shared scratch: the groups, then the gathered rows, quantised, as floats, or both.
 struct Task {
   const float* x;
   size_t x_stride;
@@ -49,8 +49,8 @@ struct Task {
   uint32_t experts;
   uint32_t x_cols;
   uint32_t x_lead;    // zeros before a quantised row
-  uint32_t x_blocks;  // of a quantised row; 0: none is wanted
-  bool floats;        // rows of floats are wanted
+  uint32_t x_blocks;  // of a quantised row; 0: not needed
+  bool floats;        // rows of floats are needed
   size_t quantised_at;
   size_t floats_at;
   size_t outputs_at;  // in a thread's scratch
@@ -74,11 +74,10 @@ void RunGroup(const Task& task, const host::TaskContext& context) {
   task.groups(context).Fill(task.ids, task.choices(), task.expert_begin, task.experts);
 }
 
-// A token's row of x goes to the slot of every choice; with `down` each choice has a row of its
-// own.
+// A token's row of x goes to the slot of every choice; with `down` each choice has its own row.
 void GatherToken(const Task& task, const host::TaskContext& context, size_t token) {
   const ExpertGroups groups = task.groups(context);
-  int32_t same = -1;  // a slot that has this row already
+  int32_t same = -1;  // a slot that already has this row
   for (size_t choice = token * task.top_k; choice < (token + 1) * task.top_k; ++choice) {
     const int32_t slot = groups.slot_of[choice];
     if (slot < 0) continue;

@@ -10,7 +10,7 @@
 namespace tandem::kernels::cpu {
 namespace {
 
-// Tokens of a plain task, and columns of a transposed one: a scratch of floats that fits L2.
+// Tokens of a plain task, and columns of a transposed one: sized so that the float scratch fits L2.
 constexpr uint32_t kTokensPerTask = 252;  // whole sets of tokens: 4 with AVX2, 6 with AVX-512
 constexpr uint32_t kColsPerTask = 128;
 
@@ -78,7 +78,7 @@ void RunTransposed(const Task& task, const host::TaskContext& context) {
   task.kernel.transpose(
       {task.weights(head, begin), p.weight.row_stride_bytes, p.row_count, end - begin}, values,
       stride);
-  // Of these the rank's own: a window grows to whole blocks on both sides.
+  // The part inside the rank's window, which was widened to whole blocks on both sides.
   const uint32_t first = std::max(begin, p.weight.col_begin);
   const uint32_t last = std::min(end, p.weight.col_begin + p.weight.col_count);
   if (first >= last) return;

@@ -36,7 +36,7 @@ struct ExpertGroups {
       if (local(i) >= 0) ++first_slot[local(i) + 1];
     }
     for (uint32_t e = 0; e < experts; ++e) first_slot[e + 1] += first_slot[e];
-    // While slots are given out first_slot[e] is the next free one of e; then all move up by one.
+    // During assignment first_slot[e] is the next free slot of e; afterwards all shift by one.
     for (size_t i = 0; i < choices; ++i) {
       const int32_t expert = local(i);
       slot_of[i] = expert < 0 ? -1 : first_slot[expert]++;

@@ -110,7 +110,7 @@ struct FloatChunk {
  private:
   static constexpr uint32_t kStep = 8;  // columns that U unpacks at once
 
-  // Less than kStep columns, by way of a copy: the last row may end where the file does.
+  // Fewer than kStep columns go through a copy: the last row may end at the end of the file.
   static void UnpackTail(const typename S::Rows& rows, uint32_t col, uint32_t count, Unit* out) {
     std::byte copy[S::kLanes][kStep * U::kValueBytes] = {};
     typename S::Rows tail;

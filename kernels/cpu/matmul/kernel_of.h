@@ -1,5 +1,5 @@
-// What each file of kernels is made of: the instruction set that it is compiled for, and the kernel
-// of one weight format with that set. Include only from files that are compiled for a set.
+// The instruction set that a file of kernels is compiled for, and the kernel of one weight format
+// for that set. Include only from files that are compiled for a set.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_KERNEL_OF_H_
 #define TANDEM_KERNELS_CPU_MATMUL_KERNEL_OF_H_
 

@@ -1,8 +1,8 @@
-// The loops of every product. Up to kFewTokens tokens multiply each chunk of columns as it is
-// unpacked, while memory is read ahead; more share weights that are unpacked once, into a packed
-// buffer that fits the L2 cache. All add up in the same order.
+// The loops of every product. Up to kFewTokens tokens, each chunk of columns is multiplied as it is
+// unpacked, with prefetch; for more, weights are unpacked once into a packed buffer that fits the
+// L2 cache. All add up in the same order.
 //
-// A chunk format F (quantised_chunk.h, float_chunk.h) says how:
+// A chunk format F (quantised_chunk.h, float_chunk.h) defines:
 //   Unit, X               what weights unpack to, and what an activation row consists of
 //   kCols, kUnits         columns and units of a chunk
 //   kXCols                columns per X
@@ -149,7 +149,7 @@ class Multiply {
         });
   }
 
-  // Sets of tokens take turns with each chunk.
+  // Each chunk is multiplied with one set of tokens after another.
   static void RunFew(const Product& p, const ProductRange& range) {
     const uint32_t tokens = range.token_end - range.token_begin;
     const uint32_t set = SetTokens(tokens);
@@ -212,7 +212,7 @@ class Multiply {
     Finish(p, row, token, acc);
   }
 
-  // What is left over: one packed group and up to a set of tokens.
+  // The remainder: one packed group and up to a set of tokens.
   static void MultiplyPackedRest(const Product& p, const Unit* packed, uint32_t row, uint32_t token,
                                  uint32_t tokens) {
     const X* x = Activations(p, token);

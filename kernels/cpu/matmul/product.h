@@ -1,4 +1,4 @@
-// One projection of a MatMul as kernels get it, and the table of kernels of an instruction set.
+// One projection of a MatMul as passed to kernels, and the table of kernels of an instruction set.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_PRODUCT_H_
 #define TANDEM_KERNELS_CPU_MATMUL_PRODUCT_H_
 
@@ -31,10 +31,10 @@ struct ProductRange {
 inline constexpr uint32_t kRowAlign = 16;
 // Up to this many tokens, weights are multiplied as they are unpacked.
 inline constexpr uint32_t kFewTokens = 32;
-// What a task may keep of unpacked weights: a good part of a core's L2 cache.
+// Bytes of unpacked weights per task: a large part of a core's L2 cache.
 inline constexpr size_t kPackedBytes = size_t{640} << 10;
 
-// A part of a weight that is wanted as floats, transposed.
+// A part of a weight to be unpacked as floats, transposed.
 struct TransposeSource {
   const std::byte* weights;
   uint64_t stride_bytes;  // between rows; times 16 below 2^31
@@ -48,7 +48,7 @@ struct Kernel {
   void (*run)(const Product&, const ProductRange&, std::byte* scratch);
   size_t (*scratch_bytes)(uint32_t cols);
   // out[c * out_stride + r] = W[r, c], bit for bit. `out_stride` has room for rows rounded up to
-  // kRowAlign; what lies past the last row is overwritten.
+  // kRowAlign; values past the last row are overwritten.
   void (*transpose)(const TransposeSource& w, float* out, uint32_t out_stride);
 };
 

@@ -31,7 +31,7 @@ void QuantizeBlock(const float* x, QuantBlock* out) {
   __m256i max = _mm256_setzero_si256();
   for (int i = 0; i < 4; ++i) {
     v[i] = _mm256_loadu_ps(x + 8 * i);
-    // As integers magnitudes order like floats, and infinity and NaN come out on top.
+    // Magnitudes order the same as integers; infinity and NaN are the largest.
     max = _mm256_max_epu32(max, _mm256_and_si256(_mm256_castps_si256(v[i]), magnitude));
   }
   const float amax = _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(HorizontalMax(max))));

@@ -8,11 +8,11 @@
 namespace tandem::kernels::cpu {
 
 // Reads ahead in each row of a group, and at the rows' end in the group after it, so that memory
-// stays busy while sixteen short rows are read side by side.
+// bandwidth stays in use while sixteen short rows are read side by side.
 template <class S>
 class ReadAhead {
  public:
-  // `row_bytes` are the bytes of a row that will be read, `stride` lies between rows.
+  // `row_bytes`: bytes of each row that will be read; `stride`: bytes between rows.
   [[gnu::always_inline]] ReadAhead(size_t row_bytes, uint64_t stride)
       : row_bytes_(row_bytes), next_group_(S::kLanes * stride - row_bytes) {}
 

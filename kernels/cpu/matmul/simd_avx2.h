@@ -1,4 +1,4 @@
-// AVX2 (with FMA and F16C) as the templates of this folder see it: 8 rows of the weight side by
+// AVX2 (with FMA and F16C) as used by the templates of this folder: 8 rows of the weight side by
 // side, one per 32-bit lane.
 //
 // Include only from files that are compiled for AVX2: nothing here may be inlined elsewhere.
@@ -22,7 +22,7 @@ struct Avx2 {
   static constexpr int kLanes = 8;
   static constexpr int kTokens = 4;     // activation rows whose sums fit in registers
   static constexpr int kGroups = 1;     // groups of rows multiplied at once
-  static constexpr bool kVnni = false;  // signed weights keep their sign: products of 8-bit
+  static constexpr bool kVnni = false;  // signed weights stay signed: products of 8-bit
                                         // pairs would overflow 16 bits with an offset of 128
   using Int = __m256i;
   using Float = __m256;

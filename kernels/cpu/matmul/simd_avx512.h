@@ -1,4 +1,4 @@
-// AVX-512 (F, BW, VL, DQ; VNNI where kVnni) as the templates of this folder see it: 16 rows of the
+// AVX-512 (F, BW, VL, DQ; VNNI where kVnni) as used by the templates of this folder: 16 rows of the
 // weight side by side, one per 32-bit lane. The operations are those of simd_avx2.h.
 //
 // Include only from files that are compiled for AVX-512: nothing here may be inlined elsewhere.

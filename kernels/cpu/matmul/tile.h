@@ -1,11 +1,11 @@
 // A tile: 32 columns of as many weight rows as a vector has lanes, unpacked to bytes, one row per
-// lane. Formats differ only in how a tile is made; one set of loops multiplies them all.
+// lane. Formats differ only in how a tile is unpacked; one set of loops multiplies them all.
 //
 // The order of summation, the same for every format, instruction set and batch size: the products
 // of a scale's 32 (or 16) values are summed exactly in integers; these sums go in ascending order
 // of columns through one chain acc = fma(float(dot), scale * d, acc), each followed by the minimum
-// of the same values where the format has one, acc = fma(-min, d_sum, acc). So a result's bits
-// depend on its own two rows alone.
+// of the same values if the format has one, acc = fma(-min, d_sum, acc). So a result's bits depend
+// only on its own two rows.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_TILE_H_
 #define TANDEM_KERNELS_CPU_MATMUL_TILE_H_
 
@@ -16,7 +16,7 @@
 
 namespace tandem::kernels::cpu {
 
-// What a format's bytes mean: value = scale * (byte - 2^kOffsetBits) - min.
+// The meaning of a format's bytes: value = scale * (byte - 2^kOffsetBits) - min.
 template <int kOffsetBitsV, int kScalesV, bool kMinsV, bool kSignedV>
 struct TileTraits {
   static constexpr int kOffsetBits = kOffsetBitsV;  // 0: no offset
@@ -32,11 +32,11 @@ struct Tile {
   typename S::Float scale[Traits::kScales * (Traits::kMins ? 2 : 1)];  // then the minimums
 };
 
-// Signed bytes with one scale. VNNI wants them unsigned, v + 128; without it they stay signed.
+// Signed bytes with one scale. VNNI needs them unsigned, v + 128; without it they stay signed.
 template <class S>
 using SignedTile = Tile<S, TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni>>;
 
-// The integer sum that makes up for the offset, of which `neg_sum` is the negated sum of x.
+// The integer sum that compensates for the offset; `neg_sum` is the negated sum of x.
 template <class S, class Traits>
 [[gnu::always_inline]] inline typename S::Int StartDot(const int32_t* neg_sum) {
   if constexpr (Traits::kOffsetBits == 0) {

@@ -21,7 +21,7 @@ struct UnpackKScales {
     S::Load16(rows, offset, head);
     const Float d = S::HalfToFloat(head[0]);
     const Float dmin = S::HalfToFloat(S::template ShiftRight<16>(head[0]));
-    // Byte g of scale[h] and min[h] belongs to group 4h + g (the packing stands in k_scales.h).
+    // Byte g of scale[h] and min[h] belongs to group 4h + g (packed as in k_scales.h).
     const Int low4 = S::Bytes(0x0f);
     const Int high2 = S::Bytes(0x30);
     const Int six = S::Bytes(0x3f);

@@ -1,5 +1,5 @@
-// Pieces that several formats' unpacking has in common. Words are lanes of four bytes, one row per
-// lane; word j of an array holds values (or bytes) 4j .. 4j+3.
+// Shared by the unpacking of several formats. Words are lanes of four bytes, one row per lane; word
+// j of an array holds values (or bytes) 4j .. 4j+3.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_UNPACK_WORDS_H_
 #define TANDEM_KERNELS_CPU_MATMUL_UNPACK_WORDS_H_
 
@@ -78,8 +78,8 @@ template <class S>
   scale[1] = S::HalfToFloat(S::Xor(S::template ShiftRight<16>(word), S::Words(0x8000)));
 }
 
-// What a codebook's index (a byte) stands for: signed bytes, or 128 more where the kernels want
-// unsigned ones.
+// The values of a codebook's indices (bytes): signed, or plus 128 if the kernels need unsigned
+// bytes.
 template <class S>
 class CodebookLookup {
  public:

@@ -17,7 +17,7 @@ inline bool IsQuantised(const Weight& weight) {
   return tensor::Traits(weight.type).block_values > 1;
 }
 
-// Columns [begin, end) of a weight: what the rank owns, grown to whole blocks of `align` columns.
+// Columns [begin, end) of a weight: the rank's part, widened to whole blocks of `align` columns.
 struct Window {
   uint32_t begin = 0;
   uint32_t end = 0;
