@@ -19,10 +19,10 @@ absl::StatusOr<HostPort> ParseHostPort(std::string_view address) {
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
-    return bad("an IPv6 host stands in brackets");
+    return bad("an IPv6 host is written in brackets");
   }
   if (host.empty()) return bad("no host");
-  // Digits alone: SimpleAtoi would also take a sign and white space.
+  // Digits only: SimpleAtoi would also take a sign and white space.
   const std::string_view digits = address.substr(colon + 1);
   int port = 0;
   if (digits.find_first_not_of("0123456789") != std::string_view::npos ||

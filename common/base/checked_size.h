@@ -1,4 +1,4 @@
-// Overflow-checked sizes for everything that an untrusted file or peer states.
+// Overflow-checked sizes for values from untrusted files and peers.
 #ifndef TANDEM_COMMON_BASE_CHECKED_SIZE_H_
 #define TANDEM_COMMON_BASE_CHECKED_SIZE_H_
 
@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-// A uint64 that remembers whether any operation overflowed. value() is empty once one did.
+// A uint64 that records overflow. value() is empty once an operation overflowed.
 class CheckedSize {
  public:
   constexpr CheckedSize(uint64_t value) : value_(value) {}  // NOLINT: sizes convert freely

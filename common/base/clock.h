@@ -1,5 +1,5 @@
-// Time behind a seam: the system's monotonic clock, or a simulated one. A Deadline knows its clock,
-// so that all waits that are given deadlines follow the clock that the first one was made on.
+// An interface to time: the system's monotonic clock, or a simulated one. A Deadline refers to its
+// clock, so that waits with derived deadlines use the same clock.
 #ifndef TANDEM_COMMON_BASE_CLOCK_H_
 #define TANDEM_COMMON_BASE_CLOCK_H_
 
@@ -29,9 +29,8 @@ class Clock {
   static const Clock& System();
 };
 
-// A clock that stands still until Advance, or until something waits: in a single-threaded
-// simulation nothing else can happen meanwhile, so a wait takes no real time and ends at its
-// deadline. Not thread-safe.
+// A clock that advances only by Advance or by a wait: in a single-threaded simulation nothing else
+// can happen during a wait, so it takes no real time and ends at its deadline. Not thread-safe.
 class SimulatedClock : public Clock {
  public:
   TimePoint Now() const override { return now_; }
@@ -63,7 +62,7 @@ class Deadline {
   bool Passed() const { return clock_->Now() >= when_; }
   // Time left, never negative.
   Duration Left() const { return std::max<Duration>(when_ - clock_->Now(), Duration::zero()); }
-  // This deadline, or the one after `wait` where that comes first.
+  // The earlier of this deadline and `wait` from now.
   Deadline OrAfter(Duration wait) const {
     return Deadline(std::min(when_, clock_->Now() + wait), *clock_);
   }
@@ -85,7 +84,7 @@ class Deadline {
   const Clock* clock_;
 };
 
-// Microseconds since an arbitrary start, for the step's own timings.
+// Microseconds since an arbitrary start, for step timings.
 inline int64_t NowMicros() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
              std::chrono::steady_clock::now().time_since_epoch())

@@ -33,8 +33,7 @@ uint64_t MemAvailable() {
   return 0;
 }
 
-// Page cache of the cgroup that the kernel gives up first. It counts as used there, and reading a
-// model file fills it.
+// Reclaimable page cache of the cgroup. It counts as used, and reading a model file fills it.
 uint64_t CgroupReclaimable() {
   std::ifstream file("/sys/fs/cgroup/memory.stat");
   std::string key;
@@ -45,7 +44,7 @@ uint64_t CgroupReclaimable() {
   return 0;
 }
 
-// What the cgroup (v2) leaves; "max" and absence mean no limit.
+// Memory left in the cgroup (v2); "max" and absence mean no limit.
 uint64_t CgroupAvailable() {
   const uint64_t unlimited = std::numeric_limits<uint64_t>::max();
   uint64_t limit = 0, used = 0;

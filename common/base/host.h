@@ -1,4 +1,4 @@
-// Facts of this host: who can share memory with whom, and how much there is.
+// Facts about this host: which processes can share memory, and how much memory there is.
 #ifndef TANDEM_COMMON_BASE_HOST_H_
 #define TANDEM_COMMON_BASE_HOST_H_
 
@@ -11,8 +11,8 @@ namespace tandem {
 // process-id namespace.
 std::string HostId();
 
-// Memory that can still be taken without swapping: what the kernel says, bounded by the cgroup's
-// limit. 0 if unknown.
+// Memory available without swapping, as reported by the kernel, bounded by the cgroup's limit. 0 if
+// unknown.
 uint64_t AvailableMemoryBytes();
 
 }  // namespace tandem

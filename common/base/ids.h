@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// `Tag` only tells types apart. Comparable, hashable, printable.
+// `Tag` only distinguishes types. Comparable, hashable, printable.
 template <typename Tag, typename Rep>
 struct StrongId {
   Rep value{};
@@ -26,11 +26,10 @@ struct StrongId {
 using TokenId = int32_t;
 // A physical KV block of one KV group: index into the worker's pages.
 using BlockId = int32_t;
-// A block given back by a sliding window (or padding of a block table): nothing may be read or
-// written there.
+// A block released by a sliding window (or padding of a block table): must not be read or written.
 inline constexpr BlockId kNoBlock = -1;
 
-// One life of the worker group; every restart or reconfiguration gets a higher one.
+// One incarnation of the worker group; every restart or reconfiguration gets a higher one.
 using Epoch = StrongId<struct EpochTag, uint64_t>;
 // Steps count up from 1 within an epoch.
 using StepId = StrongId<struct StepTag, uint64_t>;

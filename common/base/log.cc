@@ -38,7 +38,7 @@ LogLine::~LogLine() {
   if (!Tag().empty()) line += Tag() + ": ";
   line += stream_.str();
   line += '\n';
-  // A failed write to stderr has nowhere to be reported.
+  // A failed write to stderr cannot be reported.
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

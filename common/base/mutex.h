@@ -1,5 +1,5 @@
 // std::mutex and std::condition_variable with the annotations of Clang's thread safety analysis, so
-// that `./dev lint` refuses code that touches a guarded member without its mutex.
+// that `./dev lint` rejects code that accesses a guarded member without its mutex.
 //
 //   Mutex mutex_;
 //   CondVar changed_;
@@ -8,8 +8,8 @@
 //   MutexLock lock(mutex_);
 //   changed_.Wait(lock, deadline, [&]() TANDEM_REQUIRES(mutex_) { return !items_.empty(); });
 //
-// The annotations mean nothing to other compilers. std::mutex is underneath because
-// ThreadSanitizer knows it, which it does not of Debian's absl::Mutex.
+// Other compilers ignore the annotations. Based on std::mutex because ThreadSanitizer supports it,
+// unlike Debian's absl::Mutex.
 #ifndef TANDEM_COMMON_BASE_MUTEX_H_
 #define TANDEM_COMMON_BASE_MUTEX_H_
 
@@ -27,7 +27,7 @@ class TANDEM_THREAD_ANNOTATION(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-// Holds a mutex while it lives, but for the time between Unlock and Lock.
+// Holds a mutex for its lifetime, except between Unlock and Lock.
 class TANDEM_THREAD_ANNOTATION(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) TANDEM_THREAD_ANNOTATION(acquire_capability(mutex))
@@ -44,14 +44,15 @@ class TANDEM_THREAD_ANNOTATION(scoped_lockable) MutexLock {
   std::unique_lock<std::mutex> lock_;
 };
 
-// Waits for what another thread changes under the mutex of `lock`. `ready` is called with it held.
+// Waits for a change made by another thread under the mutex of `lock`. `ready` is called with it
+// held.
 class CondVar {
  public:
   template <typename Ready>
   void Wait(MutexLock& lock, Ready ready) {
     changed_.wait(lock.lock_, ready);
   }
-  // Whether `ready` answered true before the deadline passed.
+  // Whether `ready` returned true before the deadline.
   template <typename Ready>
   bool Wait(MutexLock& lock, Deadline deadline, Ready ready) {
     return deadline.Wait(changed_, lock.lock_, ready);

@@ -1,7 +1,7 @@
 // A bounded many-producer many-consumer queue with deadlines.
 //
-// Push never blocks: a full queue answers false, and the caller refuses its own client.
-// Thread-safe.
+// Push never blocks: it returns false if the queue is full, and the caller rejects its client
+// (backpressure). Thread-safe.
 #ifndef TANDEM_COMMON_BASE_QUEUE_H_
 #define TANDEM_COMMON_BASE_QUEUE_H_
 
@@ -43,7 +43,7 @@ class BoundedQueue {
     return item;
   }
 
-  // Everything that waits now, oldest first; never blocks.
+  // All queued items, oldest first; never blocks.
   std::vector<T> Drain() {
     MutexLock lock(mutex_);
     std::vector<T> all(std::make_move_iterator(items_.begin()),

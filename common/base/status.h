@@ -1,7 +1,7 @@
 // Status macros and constructors shared by every folder.
 //
-// `absl::Status` says what the world did wrong (files, requests, peers); TANDEM_CHECK (check.h) is
-// for our own bugs.
+// `absl::Status` is for errors in files, requests and peers; TANDEM_CHECK (check.h) is for our own
+// bugs.
 #ifndef TANDEM_COMMON_BASE_STATUS_H_
 #define TANDEM_COMMON_BASE_STATUS_H_
 
@@ -32,7 +32,7 @@
 
 namespace tandem {
 
-// The same status with "`context`: " before its message: errors gain their place as they travel up.
+// The same status with "`context`: " before its message: errors gain context as they propagate.
 absl::Status Annotate(const absl::Status& status, const std::string& context);
 
 }  // namespace tandem

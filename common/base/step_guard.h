@@ -1,7 +1,7 @@
-// The guard of ENCODE -> SUBMIT -> WAIT: between the begin of ENCODE and WAIT a worker must not
-// block, allocate device memory or read back. Anything that does so calls NoteBlockingCall; inside
-// a guarded phase the call is remembered, and the model runner turns it into an error that names
-// it. Per thread; costs one thread-local read outside a phase.
+// The guard of ENCODE -> SUBMIT -> WAIT: from the start of ENCODE to WAIT a worker must not block,
+// allocate device memory or read back. Every function that does so calls NoteBlockingCall; inside a
+// guarded phase the call is recorded, and the model runner turns it into an error that names it.
+// Per thread; costs one thread-local read outside a phase.
 #ifndef TANDEM_COMMON_BASE_STEP_GUARD_H_
 #define TANDEM_COMMON_BASE_STEP_GUARD_H_
 
@@ -21,8 +21,8 @@ class StepGuard {
   absl::Status Check() const;
 };
 
-// Called by everything that blocks, allocates device memory or reads back; `what` is a literal such
-// as "Channel::Receive".
+// Called by every function that blocks, allocates device memory or reads back; `what` is a literal
+// such as "Channel::Receive".
 void NoteBlockingCall(const char* what);
 
 }  // namespace tandem

@@ -10,7 +10,7 @@ namespace tandem {
 
 // For absl::StrCat and friends: absl::StrCat("key ", Sv(name)).
 inline absl::string_view Sv(std::string_view text) { return {text.data(), text.size()}; }
-// The way back.
+// The reverse conversion.
 inline std::string_view StdSv(absl::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// The file with the secret that workers show their coordinator.
+// The file with the secret by which workers authenticate to their coordinator.
 #ifndef TANDEM_COMMON_BASE_TOKEN_FILE_H_
 #define TANDEM_COMMON_BASE_TOKEN_FILE_H_
 
@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-// The first line of `path`, without blanks around it. INVALID_ARGUMENT naming `flag` and path when
+// The first line of `path`, stripped of white space. INVALID_ARGUMENT naming `flag` and path if
 // there is none.
 absl::StatusOr<std::string> ReadTokenFile(const std::string& flag, const std::string& path);
 

@@ -1,4 +1,4 @@
-// Which build this is: what --version prints and a worker says of itself.
+// The build's version, as printed by --version and reported by a worker.
 #ifndef TANDEM_COMMON_BASE_VERSION_H_
 #define TANDEM_COMMON_BASE_VERSION_H_
 
@@ -6,9 +6,9 @@
 
 namespace tandem {
 
-// "0.1.0 (commit 1a2b3c4d5e6f)"; "..., modified" after the commit where tracked files differ from
-// it. Programs that were not linked with --stamp (tests and what they run), or outside a git
-// checkout, say "0.1.0 (unknown commit)".
+// "0.1.0 (commit 1a2b3c4d5e6f)"; "..., modified" after the commit if tracked files differ from it.
+// Programs not linked with --stamp (tests and the programs they run), or outside a git checkout,
+// print "0.1.0 (unknown commit)".
 std::string BuildVersion();
 
 }  // namespace tandem

@@ -16,7 +16,7 @@
 namespace tandem::cli {
 namespace {
 
-// A field and what the command line says of it.
+// A field and its values on the command line.
 struct Given {
   config::Field field;
   std::vector<std::string> texts;
@@ -48,7 +48,7 @@ struct Command::Parts {
   std::unique_ptr<CLI::App> owned;  // null for a subcommand, which its parent owns
   CLI::App& app;
   Action action;
-  std::deque<Given> given;  // addresses stay
+  std::deque<Given> given;  // stable addresses
   std::vector<std::unique_ptr<Command>> commands;
 };
 

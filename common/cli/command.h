@@ -1,7 +1,7 @@
 // Command: a program's command line, or that of one of its subcommands: flags are Fields of
-// common/config. What parses them is command.cc's business alone.
+// common/config. The parsing library is private to command.cc.
 //
-// One thread. What fields refer to must outlive the parse.
+// One thread. Variables that fields refer to must outlive the parse.
 #ifndef TANDEM_COMMON_CLI_COMMAND_H_
 #define TANDEM_COMMON_CLI_COMMAND_H_
 
@@ -23,25 +23,25 @@ inline constexpr int kBadUsage = 2;
 
 class Command {
  public:
-  // `examples` end the help. --version is known.
+  // `examples` are printed after the help. --version is built in.
   Command(const std::string& name, const std::string& help, const std::string& examples);
   ~Command();
 
-  // What the command does once it is chosen.
+  // Sets the action of the command.
   void OnRun(Action action);
   // Switches that are on by default also get --no-NAME.
   void Add(const config::Field& field);
-  // With a heading for each part, but for the flags in `except`.
+  // With a heading for each section, without the flags in `except`.
   void Add(const config::FieldList& fields, const std::vector<std::string_view>& except = {});
   // Not shown in the help.
   void AddHidden(const config::Field& field);
   // Exactly one of these flags, which were added before, must be given.
   void RequireOneOf(const std::vector<std::string>& flags);
-  // Lives as long as this. With subcommands, one of them must be given.
+  // Owned by this command. With subcommands, one of them must be given.
   Command& AddCommand(const std::string& name, const std::string& help,
                       const std::string& examples);
 
-  // Values go where the fields refer to. INVALID_ARGUMENT for what is no usage of this command,
+  // Values are stored to the fields' variables. INVALID_ARGUMENT for invalid usage of this command,
   // OUT_OF_RANGE for a value that is not allowed; one line.
   absl::Status Parse(const std::vector<std::string>& arguments);
   // Parses and runs; returns the exit code. Errors are one line on stderr that begins with the
@@ -52,9 +52,9 @@ class Command {
   struct Parts;
   explicit Command(std::unique_ptr<Parts> parts);
 
-  // Sets the fields from what was given, of this command and of the chosen one below it.
+  // Sets the fields of this command and of the chosen subcommand from the command line.
   absl::Status SetFields();
-  // Of this command, or of the chosen one below it.
+  // The action of this command, or of the chosen subcommand.
   const Action& ChosenAction() const;
 
   std::unique_ptr<Parts> parts_;

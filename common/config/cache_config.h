@@ -10,7 +10,7 @@
 
 namespace tandem::config {
 
-// The types that rows of the KV cache can have.
+// Element types of the KV cache.
 template <>
 struct EnumNames<tensor::Type> {
   static constexpr std::pair<tensor::Type, const char*> kNames[] = {{tensor::Type::kF32, "f32"},

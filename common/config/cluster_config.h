@@ -1,4 +1,4 @@
-// ClusterConfig: how many workers there are and where they come from. The coordinator's alone.
+// ClusterConfig: the number of workers and how they are started. Only for the coordinator.
 #ifndef TANDEM_COMMON_CONFIG_CLUSTER_CONFIG_H_
 #define TANDEM_COMMON_CONFIG_CLUSTER_CONFIG_H_
 

@@ -16,7 +16,7 @@ namespace tandem::config {
 void ToProto(const WorkerConfig& config, const WorkerAssignment& assignment, v1::Configure& out);
 
 // INVALID_ARGUMENT or OUT_OF_RANGE in one line for a setting that is unknown, missing, given twice,
-// malformed or not allowed, and for a rank, size or device index that cannot be.
+// malformed or not allowed, and for an invalid rank, size or device index.
 absl::Status FromProto(const v1::Configure& message, WorkerConfig& config,
                        WorkerAssignment& assignment);
 

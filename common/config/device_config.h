@@ -29,7 +29,7 @@ struct EnumNames<CpuKernels> {
 struct DeviceConfig {
   Device device = Device::kCpu;
   CpuKernels cpu_kernels = CpuKernels::kAuto;
-  int32_t threads = 0;  // of each worker, the driving one included; 0: cores / ranks
+  int32_t threads = 0;  // per worker, including its main thread; 0: cores / ranks
   double gpu_memory_utilization = 0.9;
   bool enforce_eager = false;
   bool strict = true;

@@ -1,5 +1,4 @@
-// How the values of an enum are spelled in flags, messages and documents. A specialization says it
-// once:
+// The names of enum values in flags, messages and documents, defined once by a specialization:
 //
 //   template <>
 //   struct EnumNames<Device> {

@@ -1,6 +1,6 @@
-// Field: one setting of a configuration: where its value is, what its flag is called, what it may
-// be, and its text form. A struct lists its settings once, in ForEach(FieldList&); flags, the wire,
-// validation and docs/configuration.md follow from that list.
+// Field: one setting of a configuration: its variable, flag name, allowed values and text form. A
+// struct lists its settings once, in ForEach(FieldList&); flags, the wire, validation and
+// docs/configuration.md follow from that list.
 #ifndef TANDEM_COMMON_CONFIG_FIELD_H_
 #define TANDEM_COMMON_CONFIG_FIELD_H_
 
@@ -20,13 +20,13 @@ struct FieldMeta {
   // Of numbers, of durations in seconds, of sizes in bytes; both 0: every value of the type.
   double least = 0;
   double most = 0;
-  bool reload = false;  // a worker whose value changes loads the weights anew
+  bool reload = false;  // a change makes workers reload the weights
   bool required = false;
 };
 
 class Field {
  public:
-  // `value` must outlive this; what it holds now is the default.
+  // `value` must outlive this; its current value is the default.
   template <typename T>
   Field(T& value, const FieldMeta& meta) : value_(&value), form_(&kFormOf<T>), meta_(meta) {}
 
@@ -37,10 +37,10 @@ class Field {
   std::string_view flag() const { return meta_.flag.substr(0, meta_.flag.find(',')); }
 
   std::string Text() const { return form_->text(value_); }
-  // INVALID_ARGUMENT where the text is not of the type, OUT_OF_RANGE for a value that is not
-  // allowed; one line: flag, found, allowed. Lists append.
+  // INVALID_ARGUMENT if the text is not of the type, OUT_OF_RANGE for a value that is not allowed;
+  // one line: flag, found, allowed. Lists append.
   absl::Status Set(std::string_view text);
-  // OUT_OF_RANGE where the value is not in the range.
+  // OUT_OF_RANGE if the value is not in the range.
   absl::Status Check() const;
   // "cpu, cuda", "1 to 4096", "true or false", "text".
   std::string Allowed() const;
@@ -112,7 +112,7 @@ class Field {
   FieldMeta meta_;
 };
 
-// The settings of a configuration in order, under the titles of its parts.
+// The settings of a configuration in order, grouped into titled sections.
 class FieldList {
  public:
   struct Section {

@@ -1,4 +1,4 @@
-// LimitsConfig: what one step may hold.
+// LimitsConfig: limits of one step.
 #ifndef TANDEM_COMMON_CONFIG_LIMITS_CONFIG_H_
 #define TANDEM_COMMON_CONFIG_LIMITS_CONFIG_H_
 
@@ -26,7 +26,7 @@ struct LimitsConfig {
   }
 };
 
-// INVALID_ARGUMENT where a step cannot hold one token of every running sequence.
+// INVALID_ARGUMENT if a step cannot hold one token of every running sequence.
 absl::Status CheckTokenBudget(uint32_t max_num_batched_tokens, uint32_t max_num_seqs);
 
 }  // namespace tandem::config

@@ -1,4 +1,4 @@
-// ModelConfig: which model, and what the server fixes of it.
+// ModelConfig: the model, and settings that override it.
 #ifndef TANDEM_COMMON_CONFIG_MODEL_CONFIG_H_
 #define TANDEM_COMMON_CONFIG_MODEL_CONFIG_H_
 

@@ -1,5 +1,4 @@
-// ServerConfig: everything that a server is started with, in the field's usual words. Parsed once
-// at the command line.
+// ServerConfig: all settings of a server. Parsed once from the command line.
 #ifndef TANDEM_COMMON_CONFIG_SERVER_CONFIG_H_
 #define TANDEM_COMMON_CONFIG_SERVER_CONFIG_H_
 
@@ -28,10 +27,10 @@ struct ServerConfig {
   }
 };
 
-// Ranges of all settings, and what two of them rule out together; no model is needed to see it.
+// Checks the ranges and combinations of all settings, without the model.
 absl::Status Validate(const ServerConfig& config);
 
-// docs/configuration.md: a table per part.
+// docs/configuration.md: a table per section.
 std::string ConfigurationPage();
 
 }  // namespace tandem::config

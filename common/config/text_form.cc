@@ -15,14 +15,14 @@ struct Unit {
   const char* name;
   uint64_t bytes;
 };
-// Binary ones first: the largest that divides an amount writes it.
+// Binary units first: an amount is written in the largest that divides it.
 constexpr Unit kUnits[] = {
     {"TiB", 1ull << 40},       {"GiB", 1ull << 30},   {"MiB", 1ull << 20}, {"KiB", 1ull << 10},
     {"TB", 1'000'000'000'000}, {"GB", 1'000'000'000}, {"MB", 1'000'000},   {"KB", 1'000}};
 constexpr size_t kBinaryUnits = 4;
 constexpr char kAuto[] = "auto";
 
-// The shortest text that reads as the same number.
+// The shortest text that parses to the same number.
 template <typename T>
 std::string NumberText(T value) {
   char text[64];

@@ -1,5 +1,5 @@
-// The text form of a value: what flags, the wire and the documents write. Exact: the text of a
-// value parses to that value again.
+// The text form of a value in flags, on the wire and in documents. Exact: the text of a value
+// parses back to that value.
 //
 // bool, integers, floating point, strings, Duration ("60s", "500ms", or seconds), ByteSize, enums
 // with EnumNames, optionals of these (empty text: no value, but of strings), and lists (numbers
@@ -30,7 +30,7 @@ std::string ToText(const std::string& value);
 std::string ToText(Duration value);
 std::string ToText(ByteSize value);
 
-// False where `text` is not of the type; `value` is unspecified then.
+// False if `text` is not of the type; `value` is unspecified then.
 bool FromText(std::string_view text, bool& value);
 bool FromText(std::string_view text, int32_t& value);
 bool FromText(std::string_view text, uint32_t& value);
@@ -91,7 +91,7 @@ bool FromText(std::string_view text, std::vector<T>& values) {
   }
 }
 
-// What a range compares: numbers themselves, durations in seconds, sizes in bytes.
+// The number compared with a range: durations in seconds, sizes in bytes.
 template <typename T>
 struct Measured {
   static double Of(const T& value) {
@@ -116,7 +116,7 @@ struct Measured<ByteSize> {
   static ByteSize From(double bytes) { return {static_cast<uint64_t>(bytes)}; }
 };
 
-// Ranges take what is unset, and each element of a list.
+// An unset value is in every range; of a list, each element is checked.
 template <typename T>
 bool Within(const T& value, double least, double most) {
   return Measured<T>::Of(value) >= least && Measured<T>::Of(value) <= most;

@@ -1,4 +1,4 @@
-// TransportConfig: how steps travel between coordinator and workers.
+// TransportConfig: how steps are sent between coordinator and workers.
 #ifndef TANDEM_COMMON_CONFIG_TRANSPORT_CONFIG_H_
 #define TANDEM_COMMON_CONFIG_TRANSPORT_CONFIG_H_
 

@@ -1,4 +1,4 @@
-// WorkerAssignment: what a rank is told besides the configuration, per epoch.
+// WorkerAssignment: per-rank parameters of an epoch, besides the configuration.
 #ifndef TANDEM_COMMON_CONFIG_WORKER_ASSIGNMENT_H_
 #define TANDEM_COMMON_CONFIG_WORKER_ASSIGNMENT_H_
 
@@ -14,11 +14,11 @@ struct WorkerAssignment {
   int32_t rank = 0;
   int32_t size = 1;
   uint64_t model_fingerprint = 0;      // of the file that the coordinator read; 0: not compared
-  int32_t device_index = 0;            // of the devices that the worker may see
+  int32_t device_index = 0;            // among the devices visible to the worker
   uint64_t kv_cache_bytes = 0;         // this rank's; 0: by its device's memory, or num_kv_blocks
   std::string step_channel_address{};  // of the shared-memory channel; empty for grpc
 
-  // Whether weights that were loaded for `other` are those of this one.
+  // Whether weights loaded for `other` can be kept for this one.
   bool SameWeights(const WorkerAssignment& other) const {
     return rank == other.rank && size == other.size &&
            model_fingerprint == other.model_fingerprint && device_index == other.device_index;

@@ -1,5 +1,5 @@
-// WorkerConfig: everything that a worker is configured with, the same on all ranks. What differs
-// between ranks is WorkerAssignment.
+// WorkerConfig: the configuration of a worker, the same on all ranks. Per-rank values are in
+// WorkerAssignment.
 #ifndef TANDEM_COMMON_CONFIG_WORKER_CONFIG_H_
 #define TANDEM_COMMON_CONFIG_WORKER_CONFIG_H_
 
@@ -42,7 +42,7 @@ struct WorkerConfig {
   }
 };
 
-// Whether a worker that has loaded for `a` must load the weights anew for `b`.
+// Whether a worker that has loaded for `a` must reload the weights for `b`.
 bool NeedsReload(const WorkerConfig& a, const WorkerConfig& b);
 
 }  // namespace tandem::config

@@ -15,7 +15,7 @@ namespace tandem::gguf {
 
 static_assert(std::endian::native == std::endian::little, "GGUF is read in place");
 
-// A read that does not fit answers false and moves nothing. Not thread-safe.
+// A read that does not fit returns false and does not advance. Not thread-safe.
 class Cursor {
  public:
   explicit Cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -38,7 +38,7 @@ class Cursor {
     return true;
   }
 
-  // A 64-bit length and as many characters.
+  // A 64-bit length and that many characters.
   [[nodiscard]] bool ReadString(std::string_view* text) {
     const size_t start = position_;
     uint64_t length = 0;
@@ -51,7 +51,7 @@ class Cursor {
     return true;
   }
 
-  // What lies between an earlier position and this one.
+  // The bytes between an earlier position and this one.
   std::span<const std::byte> Since(size_t start) const {
     return bytes_.subspan(start, position_ - start);
   }

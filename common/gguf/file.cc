@@ -66,7 +66,7 @@ absl::StatusOr<uint64_t> Alignment(const Metadata& metadata) {
                                                    ": needed uint32, found ", value->TypeName()));
   }
   TANDEM_ASSIGN_OR_RETURN(const uint32_t alignment, metadata.GetUint32(keys::kAlignment));
-  // The format asks for a multiple of 8, which is also what reading floats in place needs.
+  // The format requires a multiple of 8, which reading floats in place needs too.
   if (!std::has_single_bit(alignment) || alignment < 8) {
     return absl::InvalidArgumentError(absl::StrCat("key ", Quoted(keys::kAlignment),
                                                    ": needed a power of two of at least 8, found ",

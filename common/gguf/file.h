@@ -1,10 +1,10 @@
 // A GGUF file, version 2 or 3, read in place: metadata and tensor directory as views into the
-// mapped bytes. A model that is split over several files (split.h) is opened by its first one and
-// looks like a single file.
+// mapped bytes. A model split over several files (split.h) is opened by its first file and looks
+// like a single file.
 //
-// Everything a file states is checked before it is used or stored: counts and lengths against the
+// Every value in a file is checked before it is used or stored: counts and lengths against the
 // bytes that are left, keys and tensor names for duplicates, shapes and types for overflow and
-// whole blocks, offsets for alignment, overlap and the file's end. What Open accepts can be read
+// whole blocks, offsets for alignment, overlap and the file's end. An opened file can be read
 // without further checks. Errors are INVALID_ARGUMENT, one line, without the path; those of a split
 // model's other files name the file. Format:
 // https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
@@ -29,11 +29,11 @@
 
 namespace tandem::gguf {
 
-// One of the files that the bytes lie in.
+// One of the mapped files.
 struct FilePart {
   std::string name;  // without folders; empty after Parse
   std::span<const std::byte> bytes;
-  size_t header_size = 0;  // what stands before the tensors' data: header, metadata, directory
+  size_t header_size = 0;  // bytes before the tensors' data: header, metadata, directory
 
   std::span<const std::byte> header_bytes() const { return bytes.first(header_size); }
 };
@@ -44,7 +44,7 @@ class File {
   // Maps and reads the file, and the others of a split model. A file without tensors (a vocabulary)
   // is fine.
   static absl::StatusOr<File> Open(const std::string& path);
-  // The same over bytes that the caller keeps alive. INVALID_ARGUMENT for a part of a split model.
+  // The same for bytes that the caller keeps alive. INVALID_ARGUMENT for a part of a split model.
   static absl::StatusOr<File> Parse(std::span<const std::byte> bytes);
 
   uint32_t version() const { return version_; }
@@ -52,20 +52,20 @@ class File {
   const Metadata& metadata() const { return metadata_; }
   // In the files' order.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
-  // Null where there is no such tensor.
+  // Null if there is no such tensor.
   const TensorInfo* FindTensor(std::string_view name) const;
 
-  // The files, in order; one where the model is not split.
+  // The files, in order; one if the model is not split.
   const std::vector<FilePart>& parts() const { return parts_; }
   // Of all files.
   uint64_t size_bytes() const;
-  // Gives the mapping's pages back once `part` of a tensor was copied elsewhere. No effect after
+  // Releases the mapping's pages once `part` of a tensor was copied elsewhere. No effect after
   // Parse.
   void DropPages(std::span<const std::byte> part) const;
 
  private:
   File() = default;
-  // Reads one file, whatever it says of others.
+  // Reads one file, whether or not it is part of a split model.
   static absl::StatusOr<File> ParsePart(std::span<const std::byte> bytes);
   static absl::StatusOr<File> OpenPart(const std::string& path);
   // Opens the other files of a split model; this one is the first.

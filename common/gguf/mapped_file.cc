@@ -49,7 +49,7 @@ void MappedFile::DropPages(std::span<const std::byte> part) const {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(part.data()) / page * page;
   const auto end = reinterpret_cast<uintptr_t>(part.data()) + part.size();
-  // Advice: where the system does not take it, the pages just stay.
+  // Advisory: on failure the pages stay resident.
   if (!part.empty()) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 

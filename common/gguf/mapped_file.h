@@ -14,8 +14,8 @@ namespace tandem::gguf {
 // thread-safe.
 class MappedFile {
  public:
-  // NOT_FOUND, PERMISSION_DENIED or INVALID_ARGUMENT (not a regular file); messages leave the path
-  // to the caller.
+  // NOT_FOUND, PERMISSION_DENIED or INVALID_ARGUMENT (not a regular file); messages do not contain
+  // the path.
   static absl::StatusOr<MappedFile> Open(const std::string& path);
 
   MappedFile() = default;
@@ -24,8 +24,8 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Gives the physical pages under `part` back to the system; a later read finds them in the file
-  // again. REQUIRES: `part` lies in bytes().
+  // Releases the physical pages of `part`; a later read loads them from the file again. REQUIRES:
+  // `part` is in bytes().
   void DropPages(std::span<const std::byte> part) const;
 
  private:

@@ -73,7 +73,7 @@ bool IsArrayOf(const Value& value, ValueType element_type) {
   return value.type == ValueType::kArray && value.element_type == element_type;
 }
 
-// Turns a getter into one that finds nothing where the key is missing.
+// Turns a getter into one that returns nothing if the key is missing.
 template <typename T>
 absl::StatusOr<std::optional<T>> Optional(const Metadata& metadata, std::string_view key,
                                           absl::StatusOr<T> (Metadata::*get)(std::string_view)
@@ -97,7 +97,7 @@ absl::StatusOr<Metadata> Metadata::Create(std::vector<Entry> entries) {
   for (size_t i = 1; i < order.size(); ++i) {
     if (all[order[i - 1]].key == all[order[i]].key) {
       return absl::InvalidArgumentError(
-          absl::StrCat("key ", Quoted(all[order[i]].key), " stands twice in the file"));
+          absl::StrCat("key ", Quoted(all[order[i]].key), " occurs twice in the file"));
     }
   }
   return metadata;

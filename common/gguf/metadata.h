@@ -2,7 +2,8 @@
 // and what was found.
 //
 // Getters give NOT_FOUND for a missing key and INVALID_ARGUMENT for a value of another type or out
-// of range. All views live as long as the file's bytes. Thread-safe: never changes after Create.
+// of range. All views are valid as long as the file's bytes. Thread-safe: never changes after
+// Create.
 #ifndef TANDEM_COMMON_GGUF_METADATA_H_
 #define TANDEM_COMMON_GGUF_METADATA_H_
 
@@ -24,12 +25,12 @@ struct Entry {
 class Metadata {
  public:
   Metadata() = default;
-  // INVALID_ARGUMENT naming a key that stands twice.
+  // INVALID_ARGUMENT naming a duplicate key.
   static absl::StatusOr<Metadata> Create(std::vector<Entry> entries);
 
   // In the file's order.
   const std::vector<Entry>& entries() const { return entries_; }
-  // Null where there is no such key.
+  // Null if there is no such key.
   const Value* Find(std::string_view key) const;
   bool Has(std::string_view key) const { return Find(key) != nullptr; }
 
@@ -43,10 +44,10 @@ class Metadata {
   absl::StatusOr<StringArray> GetStrings(std::string_view key) const;
   // An array of exactly that element type.
   absl::StatusOr<NumberArray<float>> GetFloats(std::string_view key) const;
-  // int32; uint32 is taken too, its bits unchanged.
+  // int32; uint32 is accepted too, its bits unchanged.
   absl::StatusOr<NumberArray<int32_t>> GetInt32s(std::string_view key) const;
 
-  // Empty where the key is missing; still an error where its value is of another type.
+  // Empty if the key is missing; still an error if its value has another type.
   absl::StatusOr<std::optional<uint32_t>> FindUint32(std::string_view key) const;
   absl::StatusOr<std::optional<float>> FindFloat(std::string_view key) const;
   absl::StatusOr<std::optional<bool>> FindBool(std::string_view key) const;

@@ -141,7 +141,7 @@ absl::StatusOr<std::vector<uint32_t>> SortByName(const std::vector<TensorInfo>& 
             [&](uint32_t a, uint32_t b) { return tensors[a].name < tensors[b].name; });
   for (size_t i = 1; i < order.size(); ++i) {
     if (tensors[order[i - 1]].name == tensors[order[i]].name) {
-      return Bad(tensors[order[i]], "stands twice in the file");
+      return Bad(tensors[order[i]], "occurs twice in the file");
     }
   }
   return order;

@@ -1,4 +1,4 @@
-// The tensor directory of a GGUF file and where its tensors' data lies.
+// The tensor directory of a GGUF file and the location of its tensors' data.
 #ifndef TANDEM_COMMON_GGUF_PARSE_DIRECTORY_H_
 #define TANDEM_COMMON_GGUF_PARSE_DIRECTORY_H_
 
@@ -24,7 +24,7 @@ absl::StatusOr<std::vector<TensorInfo>> ParseDirectory(uint64_t count, Cursor& c
 absl::Status PlaceTensors(std::span<const std::byte> file, size_t directory_end, uint64_t alignment,
                           std::vector<TensorInfo>& tensors);
 
-// Indices of the rows sorted by name; INVALID_ARGUMENT where a name stands twice.
+// Indices of the rows sorted by name; INVALID_ARGUMENT if a name is duplicated.
 absl::StatusOr<std::vector<uint32_t>> SortByName(const std::vector<TensorInfo>& tensors);
 
 }  // namespace tandem::gguf

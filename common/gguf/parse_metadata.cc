@@ -23,7 +23,7 @@ absl::Status PastEnd(std::string_view key, std::string_view what, const Cursor& 
 
 absl::Status ParseStringElements(std::string_view key, Value& array, Cursor& cursor) {
   const size_t start = cursor.position();
-  // Every string takes at least its length, so a count beyond that is refused before the walk.
+  // Every string takes at least its length field, so a larger count is rejected before iterating.
   if (!(CheckedSize(array.count) * sizeof(uint64_t)).FitsIn(cursor.remaining())) {
     return PastEnd(key, absl::StrCat("an array of ", array.count, " strings"), cursor);
   }
@@ -89,7 +89,7 @@ absl::StatusOr<Metadata> ParseMetadata(uint64_t count, Cursor& cursor) {
                                                    " keys, more than the ", cursor.remaining(),
                                                    " bytes left in the file can hold"));
   }
-  std::vector<Entry> entries;  // grows with what is read, not with what is stated
+  std::vector<Entry> entries;  // grows with the data read, not with the stated count
   for (uint64_t i = 0; i < count; ++i) {
     std::string_view key;
     if (!cursor.ReadString(&key)) {

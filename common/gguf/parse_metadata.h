@@ -10,7 +10,7 @@
 
 namespace tandem::gguf {
 
-// Reads `count` pairs, leaving the cursor behind them. Arrays of arrays are refused: no known file
+// Reads `count` pairs, leaving the cursor behind them. Arrays of arrays are rejected: no known file
 // has them.
 absl::StatusOr<Metadata> ParseMetadata(uint64_t count, Cursor& cursor);
 

@@ -16,7 +16,7 @@ constexpr std::string_view kOf = "-of-";
 constexpr size_t kDigits = 5;
 constexpr uint32_t kMaxFiles = 99999;
 
-// Takes `ending` off `text`; false when it does not end so.
+// Removes `ending` from `text`; false if it does not end with it.
 bool Chop(std::string_view ending, std::string_view* text) {
   if (text->size() < ending.size()) return false;
   if (text->substr(text->size() - ending.size()) != ending) return false;
@@ -24,7 +24,7 @@ bool Chop(std::string_view ending, std::string_view* text) {
   return true;
 }
 
-// Takes five digits off the end.
+// Removes five digits from the end.
 bool ChopNumber(uint32_t* number, std::string_view* text) {
   if (text->size() < kDigits) return false;
   const std::string_view digits = text->substr(text->size() - kDigits);
@@ -44,7 +44,7 @@ absl::StatusOr<SplitKeys> ReadSplitKeys(const Metadata& metadata) {
   SplitKeys keys;
   TANDEM_ASSIGN_OR_RETURN(const std::optional<uint32_t> count,
                           metadata.FindUint32(keys::kSplitCount));
-  // 0 is what joining the files leaves behind.
+  // 0 is left by tools that join the files.
   if (count.value_or(0) <= 1) return keys;
   if (*count > kMaxFiles) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -1,7 +1,6 @@
-// Models that are split over several files: NAME-00001-of-0000N.gguf and its siblings in the same
-// folder.
+// Models split over several files: NAME-00001-of-0000N.gguf and its siblings in the same folder.
 //
-// Every file states split.no (from 0), split.count and split.tensors.count (of all files together);
+// Every file has split.no (from 0), split.count and split.tensors.count (of all files together);
 // the first one holds the model's metadata, each holds some of the tensors. Source: llama.cpp,
 // tools/gguf-split.
 #ifndef TANDEM_COMMON_GGUF_SPLIT_H_
@@ -18,7 +17,7 @@
 
 namespace tandem::gguf {
 
-// What a file says of itself.
+// The split keys of a file.
 struct SplitKeys {
   uint32_t number = 0;       // from 0
   uint32_t count = 1;        // 1: not split
@@ -36,7 +35,7 @@ struct SplitPath {
   uint32_t number = 0;  // from 0
   uint32_t count = 0;
 
-  // Empty where `path` has another form.
+  // Empty if `path` has another form.
   static std::optional<SplitPath> Parse(std::string_view path);
   // The path of file `other` (from 0) of the same model.
   std::string Sibling(uint32_t other) const;
@@ -46,7 +45,7 @@ struct SplitPath {
 std::string_view FileName(std::string_view path);
 
 // OK when `keys` are those of the first file at `path`. INVALID_ARGUMENT otherwise: a later file,
-// or a name that does not say what the keys say, so that the other files could not be found.
+// or a name that does not match the keys, so that the other files could not be found.
 absl::Status CheckFirstFile(std::string_view path, const SplitKeys& keys);
 
 // OK when `keys`, read from a later file, continue those of the first one. INVALID_ARGUMENT naming

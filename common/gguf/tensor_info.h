@@ -12,8 +12,8 @@
 
 namespace tandem::gguf {
 
-// Checked by the reader: dims are positive, dims[0] is a multiple of the type's block, the data
-// lies inside the file.
+// Checked by the reader: dims are positive, dims[0] is a multiple of the type's block, the data is
+// inside the file.
 struct TensorInfo {
   std::string_view name;
   tensor::Type type{};
@@ -24,7 +24,7 @@ struct TensorInfo {
   uint64_t bytes = 0;
   const std::byte* data = nullptr;  // in the mapped file
 
-  // "[4096, 128]", as files write shapes: columns first.
+  // "[4096, 128]", the order of shapes in files: columns first.
   std::string ShapeText() const;
 };
 

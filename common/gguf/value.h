@@ -1,7 +1,6 @@
-// Metadata values of a GGUF file as typed views into its bytes: nothing is copied, whatever the
-// length.
+// Metadata values of a GGUF file as typed views into its bytes: nothing is copied.
 //
-// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Views live as long as the
+// Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Views are valid as long as the
 // file's bytes.
 #ifndef TANDEM_COMMON_GGUF_VALUE_H_
 #define TANDEM_COMMON_GGUF_VALUE_H_
@@ -33,7 +32,7 @@ enum class ValueType : uint32_t {
   kFloat64 = 12,
 };
 
-// "uint32", "string", ...; "unknown" for a number that is no type.
+// "uint32", "string", ...; "unknown" for a number that is not a type.
 std::string_view Name(ValueType type);
 // Bytes of one value; 0 for strings, arrays and unknown numbers.
 size_t FixedSize(ValueType type);
@@ -46,7 +45,7 @@ struct Value {
   ValueType element_type{};  // of an array
   uint64_t count = 0;        // elements of an array
 
-  // The type in words: "uint32", "array of string".
+  // The name of the type: "uint32", "array of string".
   std::string TypeName() const;
 };
 
@@ -58,7 +57,7 @@ class StringArray {
   StringArray(std::span<const std::byte> bytes, uint64_t count) : bytes_(bytes), count_(count) {}
   StringArray() = default;
 
-  // Forward only: strings lie one behind the other, each after its 64-bit length.
+  // Forward only: strings are contiguous, each after its 64-bit length.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;

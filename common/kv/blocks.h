@@ -1,5 +1,5 @@
-// Arithmetic of KV blocks: the tokens of a sequence are cut into blocks of `block_size`. A window
-// is what a token sees: itself and the window - 1 tokens before it; 0 is all.
+// Arithmetic of KV blocks: the tokens of a sequence are cut into blocks of `block_size`. With a
+// window, a token attends to itself and the window - 1 tokens before it; 0: all.
 #ifndef TANDEM_COMMON_KV_BLOCKS_H_
 #define TANDEM_COMMON_KV_BLOCKS_H_
 
@@ -15,20 +15,20 @@ constexpr T BlocksFor(T num_tokens, uint32_t block_size) {
   return num_tokens / block_size + (num_tokens % block_size != 0);
 }
 
-// The first position that the token at `position` sees.
+// The first position visible to the token at `position`.
 template <std::unsigned_integral T>
 constexpr T WindowStart(uint32_t window, T position) {
   return window == 0 || position < window ? 0 : position - window + 1;
 }
 
-// The first block that the token at `position` still reads.
+// The first block read by the token at `position`.
 constexpr uint32_t FirstLiveBlock(uint32_t window, uint32_t position, uint32_t block_size) {
   return WindowStart(window, position) / block_size;
 }
 
-// The most blocks that one sequence with a window holds at a time, however long it is, when a step
-// adds at most `step_tokens`: what a step reads and writes is one run of tokens, which may begin at
-// a block's last token.
+// The most blocks that one sequence with a window holds at a time, regardless of its length, if a
+// step adds at most `step_tokens`: a step reads and writes one run of tokens, which may begin at a
+// block's last token.
 constexpr uint64_t BlocksOfRun(uint32_t window, uint32_t step_tokens, uint32_t block_size) {
   const uint64_t run = uint64_t{window} - 1 + step_tokens;
   return (run + block_size - 2) / block_size + 1;
@@ -44,7 +44,7 @@ constexpr uint32_t MostBlocksOfSequence(uint32_t window, uint32_t num_tokens, ui
 }
 
 // The most tokens of one sequence that `num_blocks` can take: the inverse of MostBlocksOfSequence.
-// UINT64_MAX where a window makes every length possible.
+// UINT64_MAX if, with a window, every length is possible.
 constexpr uint64_t MostTokensOfSequence(uint32_t window, uint32_t num_blocks, uint32_t step_tokens,
                                         uint32_t block_size) {
   const bool any = window != 0 && BlocksOfRun(window, step_tokens, block_size) <= num_blocks;

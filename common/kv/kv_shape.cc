@@ -12,7 +12,7 @@
 namespace tandem::kv {
 namespace {
 
-// Of a prefix that was given back, as much stays as the sequences need.
+// Released prefix blocks kept cached, relative to the blocks that sequences need.
 constexpr uint64_t kRoomForHits = 2;
 
 // A sequence that computes c tokens touches W - 1 + c of them in a row, which begin anywhere in a

@@ -1,9 +1,9 @@
-// KvShape: what the KV groups of one rank cost, and how many blocks each gets.
+// KvShape: the memory cost of one rank's KV groups, and the number of blocks of each.
 //
-// Full-attention groups have n blocks each, n being what memory or the operator gives. A group with
-// a sliding window never has more than its sequences can use: those that the windows of
-// `max_num_seqs` sequences and one step's tokens span, and as many again, so that blocks that were
-// given back stay a while for prefix hits. Plain data, thread-safe.
+// Full-attention groups have n blocks each, n being given by memory or by the operator. A group
+// with a sliding window never has more than its sequences can use: the blocks spanned by the
+// windows of `max_num_seqs` sequences and one step's tokens, and the same number again, so that
+// released blocks stay cached for prefix hits. Plain data, thread-safe.
 #ifndef TANDEM_COMMON_KV_KV_SHAPE_H_
 #define TANDEM_COMMON_KV_KV_SHAPE_H_
 
@@ -21,7 +21,7 @@ namespace tandem::kv {
 struct KvGroupShape {
   uint32_t window_tokens = 0;    // 0: full attention
   uint64_t bytes_per_block = 0;  // of this rank, all layers of the group
-  uint64_t most_blocks = 0;      // more would be of no use
+  uint64_t most_blocks = 0;      // upper bound on useful blocks
   bool operator==(const KvGroupShape&) const = default;
 };
 
@@ -30,7 +30,7 @@ struct KvShape {
   std::vector<KvGroupShape> groups;
   bool operator==(const KvShape&) const = default;
 
-  // Where full-attention groups have `n` blocks.
+  // If full-attention groups have `n` blocks.
   std::vector<uint32_t> NumBlocks(uint64_t n) const;
   // Saturates at 2^64 - 1.
   uint64_t Bytes(uint64_t n) const;
@@ -46,7 +46,7 @@ KvShape MakeKvShape(const model::ModelSpec& spec, const model::ShardPlan& plan,
 uint64_t TotalBytes(std::span<const KvShape> ranks, uint64_t n);
 
 // The largest n with which the ranks together take at most `bytes`; slots of a group are int32.
-// More than any group can use is never the answer. 0 when not one block fits.
+// Bounded by what the groups can use. 0 if not one block fits.
 uint64_t MostBlocks(std::span<const KvShape> ranks, uint64_t bytes);
 
 // The most blocks per group whose slots an int32 addresses.

@@ -1,5 +1,4 @@
-// The architectures Tandem knows, as rows of a table: what their mathematics is made of, and which
-// tensors there are.
+// The supported architectures, as rows of a table: their mathematics and their tensors.
 //
 // A new architecture is a new row; new code is only for new mathematics (docs/adding-a-model.md).
 // Plain constant data, thread-safe.
@@ -23,20 +22,20 @@ struct Architecture {
   NormKind norm = NormKind::kRms;
   ActivationKind activation = ActivationKind::kSilu;
   bool gated_ffn = true;
-  bool requires_qk_norm = false;  // the mathematics has no other form
+  bool requires_qk_norm = false;  // the model has no other form
   bool post_norms = false;
   bool learned_positions = false;   // instead of RoPE
   bool latent_attention = false;    // MLA
   bool scaled_embedding = false;    // times sqrt(hidden)
-  bool normalizes_experts = false;  // where the file does not say
-  bool shares_experts = false;      // some experts get every token
+  bool normalizes_experts = false;  // if the file does not say
+  bool shares_experts = false;      // some experts process every token
   // Layer l has the file's attention.sliding_window unless (l + 1) is a multiple of this. 0: no
   // layer has a window; 1: every layer has it.
   uint32_t window_period = 0;
-  // Layers with a window rotate by this base, unscaled; 0: as the others do.
+  // Layers with a window use this RoPE base, unscaled; 0: the same as the others.
   float window_rope_base = 0.0f;
-  // With this many layers the query scale is 1 / sqrt(hidden / heads): a family's member that
-  // differs from its siblings in nothing else that the file says.
+  // With this many layers the query scale is 1 / sqrt(hidden / heads): a member of the family that
+  // the file does not distinguish otherwise.
   uint32_t layers_with_hidden_scale = 0;
 };
 

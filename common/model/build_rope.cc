@@ -18,8 +18,9 @@ namespace {
 
 namespace keys = gguf::keys;
 
-// The YaRN paper's bounds, in rotations over the original context: pairs that turn more often than
-// kBetaFast keep their frequency, those that turn less often than kBetaSlow are interpolated fully.
+// The YaRN paper's bounds, in rotations over the original context: pairs that rotate more often
+// than kBetaFast keep their frequency, those that rotate less often than kBetaSlow are fully
+// interpolated.
 constexpr double kBetaFast = 32.0;
 constexpr double kBetaSlow = 1.0;
 
@@ -35,19 +36,19 @@ absl::StatusOr<float> Number(const gguf::Metadata& metadata, std::string_view ke
 
 absl::StatusOr<RopeScalingKind> ScalingKind(std::string_view key,
                                             std::optional<std::string_view> name, bool has_factor) {
-  // Files older than the key "type" have a factor alone and mean linear scaling.
+  // Files older than the key "type" have only a factor, which means linear scaling.
   if (!name.has_value()) return has_factor ? RopeScalingKind::kLinear : RopeScalingKind::kNone;
   if (*name == "none") return RopeScalingKind::kNone;
   if (*name == "linear") return RopeScalingKind::kLinear;
   if (*name == "yarn") return RopeScalingKind::kYarn;
-  // Long-rope is its factor tensors.
+  // Long-rope is given by its factor tensors.
   if (*name == "longrope") return RopeScalingKind::kNone;
   return absl::UnimplementedError(absl::StrCat("key ", gguf::Quoted(key),
                                                ": needed none, linear, yarn or longrope, found ",
                                                gguf::Quoted(*name)));
 }
 
-// What the server was told goes before what the file says.
+// The server's options override the file.
 absl::Status Override(const SpecOptions& options, RopeSpec& rope) {
   if (options.rope_scaling.has_value()) rope.scaling = *options.rope_scaling;
   if (options.rope_scale != 0.0f) {
@@ -56,7 +57,7 @@ absl::Status Override(const SpecOptions& options, RopeSpec& rope) {
           "rope scale: needed a number above 0 and at most 1000000, found ", options.rope_scale));
     }
     rope.factor = options.rope_scale;
-    // A factor alone means linear scaling, as in files.
+    // A factor without a type means linear scaling, as in files.
     if (rope.scaling == RopeScalingKind::kNone && !options.rope_scaling.has_value())
       rope.scaling = RopeScalingKind::kLinear;
   }
@@ -90,7 +91,7 @@ absl::Status ReadScaling(const gguf::Metadata& metadata, std::string_view archit
   return absl::OkStatus();
 }
 
-// The pair whose wave turns `rotations` times over the original context, as a real number.
+// The (real-valued) index of the pair that rotates `rotations` times over the original context.
 double PairOfRotations(const RopeSpec& rope, double rotations) {
   return rope.rotary_dims * std::log(rope.original_context / (rotations * 2.0 * std::numbers::pi)) /
          (2.0 * std::log(static_cast<double>(rope.base)));
@@ -144,7 +145,8 @@ void FoldFrequencies(std::span<const float> factors, RopeSpec& rope) {
     double frequency = std::pow(base, -2.0 * i / rope.rotary_dims);
     if (!factors.empty()) frequency /= factors[i];
     const double scaled = frequency / factor;
-    // How much of the unscaled frequency stays: 1 for fast pairs, 0 for slow ones, a ramp between.
+    // The share of the unscaled frequency: 1 for fast pairs, 0 for slow ones, a linear ramp
+    // between.
     const double keep =
         yarn ? 1.0 - std::clamp((i - low) / std::max(0.001, high - low), 0.0, 1.0) : 0.0;
     rope.inv_freq[i] = static_cast<float>(scaled * (1.0 - keep) + frequency * keep);

@@ -15,7 +15,7 @@
 
 namespace tandem::model {
 
-// The part that metadata and the server's options state: dims, base, kind and amount of scaling;
+// The part given by metadata and the server's options: dims, base, kind and amount of scaling;
 // inv_freq stays empty. `spec` has its sizes.
 absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, const Architecture& architecture,
                                   const ModelSpec& spec, const SpecOptions& options);
@@ -30,8 +30,8 @@ void FoldFrequencies(std::span<const float> factors, RopeSpec& rope);
 absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const ModelSpec& spec,
                                                    uint32_t context);
 
-// DeepSeek's YaRN: cos and sin keep their magnitude, scores are scaled instead. Does nothing where
-// the file has no such key.
+// DeepSeek's YaRN: scales the attention scores instead of cos and sin. Does nothing if the file has
+// no such key.
 absl::Status MoveMagnitudeToScale(const MetadataReader& reader, ModelSpec& spec);
 
 }  // namespace tandem::model

@@ -39,7 +39,7 @@ absl::StatusOr<const Architecture*> ReadArchitecture(const gguf::Metadata& metad
   return architecture;
 }
 
-// What Tandem would get wrong rather than fail on.
+// Features that would give wrong results rather than an error.
 absl::Status RefuseOtherMathematics(const MetadataReader& reader) {
   TANDEM_ASSIGN_OR_RETURN(const bool causal, reader.Bool(keys::kCausal, true));
   if (causal) return absl::OkStatus();
@@ -62,7 +62,7 @@ absl::Status ReadHeads(const MetadataReader& reader, ModelSpec& spec) {
   return absl::OkStatus();
 }
 
-// 1 / sqrt(head_dim) unless the file or the table knows better.
+// 1 / sqrt(head_dim) unless the file or the table gives another value.
 absl::Status ReadAttentionScale(const MetadataReader& reader, const Architecture& architecture,
                                 ModelSpec& spec) {
   double dims = spec.head_dim;
@@ -76,7 +76,7 @@ absl::Status ReadAttentionScale(const MetadataReader& reader, const Architecture
   return absl::OkStatus();
 }
 
-// The traits that the table states.
+// The traits given by the table.
 void TakeTraits(const Architecture& architecture, ModelSpec& spec) {
   spec.architecture = architecture.name;
   spec.norm = architecture.norm;
@@ -117,8 +117,7 @@ absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
   return absl::OkStatus();
 }
 
-// Layers with a window and layers without, as groups of their own; a group without layers is left
-// out.
+// Layers with a window and layers without form separate groups; an empty group is omitted.
 absl::StatusOr<std::vector<KvGroupSpec>> ReadGroups(const MetadataReader& reader,
                                                     const Architecture& architecture,
                                                     const ModelSpec& spec) {
@@ -126,7 +125,7 @@ absl::StatusOr<std::vector<KvGroupSpec>> ReadGroups(const MetadataReader& reader
   uint32_t window = 0;
   if (period != 0) {
     TANDEM_ASSIGN_OR_RETURN(window, reader.Count(keys::kSlidingWindow));
-    // A context that never leaves the window sees everything.
+    // A context no longer than the window is full attention.
     if (window >= spec.context_length) window = 0;
   }
   KvGroupSpec full;
@@ -142,7 +141,7 @@ absl::StatusOr<std::vector<KvGroupSpec>> ReadGroups(const MetadataReader& reader
   return groups;
 }
 
-// All of rope that needs the file's tensors.
+// The part of RoPE that needs the file's tensors.
 absl::Status FinishRope(const gguf::File& file, const MetadataReader& reader,
                         const Architecture& architecture, const SpecOptions& options,
                         ModelSpec& spec) {
@@ -159,7 +158,7 @@ absl::Status FinishRope(const gguf::File& file, const MetadataReader& reader,
     FoldFrequencies({}, local);
     spec.window_rope = std::move(local);
   }
-  // Positions that the server was told to stretch reach farther.
+  // RoPE scaling set by the server extends the context length.
   if (options.rope_scale != 0.0f && spec.rope.factor > 1.0f) {
     const double reach = static_cast<double>(spec.context_length) * spec.rope.factor;
     spec.context_length = static_cast<uint32_t>(std::min(reach, double{1u << 28}));

@@ -9,10 +9,10 @@
 
 namespace tandem::model {
 
-// Reads sizes and traits, probes features, and checks every tensor's presence, shape and type: what
-// this accepts can be sharded and computed. Errors are one line naming the key or tensor with the
+// Reads sizes and traits, probes features, and checks every tensor's presence, shape and type: an
+// accepted model can be sharded and computed. Errors are one line naming the key or tensor with the
 // needed and the found value: NOT_FOUND and INVALID_ARGUMENT for broken files, UNIMPLEMENTED for
-// sound ones that Tandem cannot run.
+// valid ones that Tandem does not support.
 absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& options = {});
 
 }  // namespace tandem::model

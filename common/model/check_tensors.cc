@@ -14,7 +14,7 @@
 namespace tandem::model {
 namespace {
 
-// A tensor's name taken apart: "blk.12.attn_q.weight" is layer 12 of "blk.{L}.attn_q.weight".
+// A parsed tensor name: "blk.12.attn_q.weight" is layer 12 of "blk.{L}.attn_q.weight".
 struct ParsedName {
   std::string pattern;
   std::optional<uint32_t> layer;
@@ -28,14 +28,14 @@ ParsedName ParseName(std::string_view name) {
   const char* const end = name.data() + name.size();
   uint32_t layer = 0;
   const auto parsed = std::from_chars(begin, end, layer);
-  // One spelling per number: what TensorName writes.
+  // Only the spelling of TensorName is accepted.
   if (parsed.ec != std::errc() || (*begin == '0' && parsed.ptr != begin + 1)) return whole;
   return {absl::StrCat("blk.{L}", Sv({parsed.ptr, static_cast<size_t>(end - parsed.ptr)})), layer};
 }
 
 const TensorRow* FindRow(const Architecture& architecture, const ParsedName& name) {
   for (const TensorRow& row : architecture.tensors) {
-    // A file's name may itself spell "{L}"; it is then of no layer.
+    // A name in a file may contain "{L}" literally; it then belongs to no layer.
     if (row.pattern == name.pattern && row.per_layer() == name.layer.has_value()) return &row;
   }
   return nullptr;
@@ -55,7 +55,7 @@ absl::Status Bad(std::string_view name, std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(name), Sv(what)));
 }
 
-// Features that a model may lack; without one of the others it is incomplete.
+// Optional features; a model without one of the others is incomplete.
 bool IsOptional(Feature feature) {
   return feature != Feature::kAlways && feature != Feature::kPlainQuery &&
          feature != Feature::kJointKvB;

@@ -1,5 +1,5 @@
-// A file's tensors held against its architecture's table: which features it has, and that every
-// shape and type is right.
+// Compares a file's tensors with its architecture's table: determines the features, checks every
+// shape and type.
 #ifndef TANDEM_COMMON_MODEL_CHECK_TENSORS_H_
 #define TANDEM_COMMON_MODEL_CHECK_TENSORS_H_
 
@@ -10,13 +10,12 @@
 
 namespace tandem::model {
 
-// Sets the spec's probed features. Refuses a tensor that the table does not have, or one of a layer
-// beyond the spec's: it would be part of the model's mathematics that is then left out.
+// Sets the spec's probed features. Rejects a tensor that is not in the table, or of a layer beyond
+// the spec's: ignoring it would change the model's mathematics.
 absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architecture,
                            ModelSpec& spec);
 
-// Every tensor that the spec needs is there, in the shape the table says and of a type that can be
-// computed with.
+// Checks that every tensor needed by the spec exists, with the table's shape and a supported type.
 absl::Status CheckTensors(const gguf::File& file, const Architecture& architecture,
                           const ModelSpec& spec);
 

@@ -1,5 +1,5 @@
-// What a model may have or not have. Most features are probed from the file's tensors, none is
-// guessed from the architecture's name.
+// Optional features of a model. Most are probed from the file's tensors, none is guessed from the
+// architecture's name.
 #ifndef TANDEM_COMMON_MODEL_FEATURE_H_
 #define TANDEM_COMMON_MODEL_FEATURE_H_
 
@@ -7,11 +7,10 @@
 
 namespace tandem::model {
 
-// Tensors of one feature are all there, in every layer that they belong to, or none is. Two
-// features with one meaning exclude each other: the second of such a pair holds where the first
-// does not.
+// Either all tensors of a feature exist, in every layer that they belong to, or none. Two features
+// with one meaning exclude each other: the second of such a pair holds if the first does not.
 enum class Feature : uint8_t {
-  kAlways,  // the tensor must be there
+  kAlways,  // the tensor must exist
   kQkvBias,
   kOutputBias,  // of the attention's output
   kFfnBias,
@@ -25,9 +24,9 @@ enum class Feature : uint8_t {
   kExpertBias,
   kSharedExperts,
   kSharedGate,
-  kQueryRank,  // MLA: the query comes by a compressed form
+  kQueryRank,  // MLA: the query is computed from a compressed form
   kPlainQuery,
-  kSplitKvB,  // MLA: K's and V's up-projections are tensors of their own
+  kSplitKvB,  // MLA: K's and V's up-projections are separate tensors
   kJointKvB,
 };
 

@@ -1,5 +1,4 @@
-// A number that tells two model files apart, so that coordinator and workers know they speak of the
-// same one.
+// A hash of a model file, by which coordinator and workers check that they use the same model.
 #ifndef TANDEM_COMMON_MODEL_FINGERPRINT_H_
 #define TANDEM_COMMON_MODEL_FINGERPRINT_H_
 
@@ -10,8 +9,8 @@
 namespace tandem::model {
 
 // XXH3 (64 bits, https://github.com/Cyan4973/xxHash) of everything before the tensors' data, and
-// the file's size; of every file of a split model in turn. Reads no weights, so it is cheap, and
-// blind to files that differ in weights alone. Never 0.
+// the file's size; for every file of a split model in order. It reads no weights, so it is cheap
+// but does not detect files that differ only in weights. Never 0.
 uint64_t ModelFingerprint(const gguf::File& file);
 
 }  // namespace tandem::model

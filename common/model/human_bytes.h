@@ -1,4 +1,4 @@
-// Byte counts as people read them.
+// Human-readable byte counts.
 #ifndef TANDEM_COMMON_MODEL_HUMAN_BYTES_H_
 #define TANDEM_COMMON_MODEL_HUMAN_BYTES_H_
 

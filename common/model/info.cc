@@ -37,7 +37,7 @@ std::vector<TypeShare> CountTypes(const gguf::File& file) {
   return sorted;
 }
 
-// Bytes of one sequence's cache on a rank: a windowed group keeps its window alone.
+// Bytes of one sequence's cache on a rank: a windowed group keeps only its window.
 uint64_t CacheBytes(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type,
                     uint64_t tokens) {
   uint64_t bytes = 0;
@@ -50,7 +50,7 @@ uint64_t CacheBytes(const ModelSpec& spec, const ShardPlan& plan, tensor::Type k
 }
 
 // The tokens whose cache fits into `bytes`, as sequences of the model's whole context and one of
-// what is left: each has its own windows.
+// the rest: each has its own windows.
 uint64_t TokensThatFit(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type,
                        uint64_t bytes) {
   const uint64_t whole_sequence = CacheBytes(spec, plan, kv_type, spec.context_length);
@@ -151,8 +151,8 @@ void AppendParallel(const ParallelInfo& info, const InfoQuery& query, std::strin
                                      : "");
 }
 
-// "2 layers of full attention, 4 layers with the last 512 tokens"; empty where all layers see
-// everything.
+// "2 layers of full attention, 4 layers with the last 512 tokens"; empty if all layers have full
+// attention.
 std::string WindowText(const ModelSpec& spec) {
   size_t full_layers = 0;
   std::string windows;
@@ -179,7 +179,7 @@ std::string ExpertText(const MoeSpec& moe) {
   return text;
 }
 
-// What the heads' own K and V would take per token in F16, were the latent row not enough.
+// Bytes of uncompressed per-head K and V per token in F16.
 uint64_t UnabsorbedBytesPerToken(const ModelSpec& spec) {
   const MlaSpec& mla = *spec.mla;
   const uint64_t head_values = uint64_t{mla.nope_dims} + mla.rope_dims + mla.value_dims;

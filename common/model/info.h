@@ -1,4 +1,4 @@
-// What `tandem info` tells about a model file: what is in it, and what running it on N ranks takes.
+// The content of `tandem info`: a model file's properties, and the resources to run it on N ranks.
 #ifndef TANDEM_COMMON_MODEL_INFO_H_
 #define TANDEM_COMMON_MODEL_INFO_H_
 
@@ -22,31 +22,31 @@ struct TypeShare {
   uint64_t bytes = 0;
 };
 
-// What to reckon with.
+// The assumptions of the estimate.
 struct InfoQuery {
   tensor::Type kv_type = tensor::Type::kF16;            // of the KV cache
-  std::optional<uint64_t> memory_bytes = std::nullopt;  // of each rank: how many tokens fit?
+  std::optional<uint64_t> memory_bytes = std::nullopt;  // per rank; counts the tokens that fit
 };
 
-// One tensor-parallel size. The bytes are those of the rank that needs most.
+// One tensor-parallel size. Bytes are the maximum over ranks.
 struct ParallelInfo {
   int size = 1;
   bool possible = false;
-  std::string why_not;  // empty where it is possible
+  std::string why_not;  // empty if possible
   uint32_t heads_per_rank = 0;
-  uint32_t kv_heads_per_rank = 0;  // of the rank that has most
+  uint32_t kv_heads_per_rank = 0;  // maximum over ranks
   uint64_t weight_bytes_per_rank = 0;
   uint64_t kv_bytes_per_token_per_rank = 0;
   // Tokens of sequences as long as the model's context whose cache fits beside the weights into the
-  // memory asked about; empty where none was. A step's activations are not counted: they depend on
-  // the server's flags.
+  // given memory; empty if none was given. Activations are not counted: they depend on the server's
+  // flags.
   std::optional<uint64_t> tokens_that_fit = std::nullopt;
 };
 
 struct ModelInfo {
   ModelSpec spec;
   uint32_t gguf_version = 0;
-  size_t files = 1;         // more where the model is split
+  size_t files = 1;         // more if the model is split
   uint64_t file_bytes = 0;  // of all files
   uint64_t fingerprint = 0;
   uint64_t tensors = 0;
@@ -54,18 +54,18 @@ struct ModelInfo {
   std::vector<TypeShare> types;         // most bytes first
   uint64_t kv_bytes_per_token_f16 = 0;  // of the whole model
   uint64_t kv_bytes_per_token_f32 = 0;
-  // F16, of the whole model: what MLA saves. Empty without MLA.
+  // F16, of the whole model, without MLA's compression. Empty without MLA.
   std::optional<uint64_t> kv_bytes_per_token_unabsorbed = std::nullopt;
   std::vector<ParallelInfo> parallel;  // for 1, 2, 4, 8
-  InfoQuery query;                     // what the numbers of `parallel` are for
+  InfoQuery query;                     // the assumptions of `parallel`
 };
 
-// INVALID_ARGUMENT where the model's heads cannot be kept in the cache type asked about. REQUIRES:
-// `spec` is BuildSpec(file).
+// INVALID_ARGUMENT if the model's heads cannot be kept in the given cache type. REQUIRES: `spec` is
+// BuildSpec(file).
 absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec& spec,
                                         const InfoQuery& query = {});
 
-// Several lines for a person, each ending in a newline.
+// Human-readable, several lines, each ending in a newline.
 std::string FormatInfo(const ModelInfo& info);
 
 }  // namespace tandem::model

@@ -1,4 +1,4 @@
-// Which models can use which types of rows in the KV cache.
+// Which KV cache types a model can use.
 #ifndef TANDEM_COMMON_MODEL_KV_CACHE_TYPE_H_
 #define TANDEM_COMMON_MODEL_KV_CACHE_TYPE_H_
 
@@ -8,7 +8,7 @@
 
 namespace tandem::model {
 
-// INVALID_ARGUMENT with both sizes where rows of K or of V are not whole blocks of the type.
+// INVALID_ARGUMENT with both sizes if rows of K or V are not whole blocks of the type.
 absl::Status CheckKvCacheType(const ModelSpec& spec, tensor::Type type);
 
 }  // namespace tandem::model

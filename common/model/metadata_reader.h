@@ -1,4 +1,4 @@
-// MetadataReader: metadata keys of one architecture, as sizes and numbers that were checked.
+// MetadataReader: metadata keys of one architecture, as checked sizes and numbers.
 #ifndef TANDEM_COMMON_MODEL_METADATA_READER_H_
 #define TANDEM_COMMON_MODEL_METADATA_READER_H_
 
@@ -11,8 +11,8 @@
 
 namespace tandem::model {
 
-// Keys are those of common/gguf/keys.h, with "{arch}". Borrows the metadata. NOT_FOUND for a key
-// that is needed and missing, INVALID_ARGUMENT for a value that can't be.
+// Keys are those of common/gguf/keys.h, with "{arch}". Borrows the metadata. NOT_FOUND for a
+// missing required key, INVALID_ARGUMENT for an invalid value.
 class MetadataReader {
  public:
   MetadataReader(const gguf::Metadata& metadata, std::string_view architecture)
@@ -23,14 +23,14 @@ class MetadataReader {
   // At least 1.
   absl::StatusOr<uint32_t> Size(std::string_view key) const;
   absl::StatusOr<uint32_t> Size(std::string_view key, uint32_t otherwise) const;
-  // Any count, 0 where the key is missing.
+  // Any count, 0 if the key is missing.
   absl::StatusOr<uint32_t> Count(std::string_view key) const;
   absl::StatusOr<float> Float(std::string_view key) const;
-  // 0 where the key is missing; else finite, above 0 or equal to it.
+  // 0 if the key is missing; else finite and not negative.
   absl::StatusOr<float> NonNegative(std::string_view key) const;
   absl::StatusOr<bool> Bool(std::string_view key, bool otherwise) const;
 
-  // The key as the file spells it.
+  // The key as spelled in the file.
   std::string Full(std::string_view key) const;
 
  private:

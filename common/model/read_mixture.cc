@@ -23,8 +23,8 @@ absl::Status OutOfRange(const MetadataReader& reader, std::string_view key, uint
       "key ", gguf::Quoted(reader.Full(key)), ": needed ", low, " to ", high, ", found ", found));
 }
 
-// Groups as in DeepSeek-V3's paper, where the file states them: sigmoid scores judge a group by its
-// top_k / groups_kept best experts, softmax scores (DeepSeek-V2) by its best.
+// Expert groups as in DeepSeek-V3's paper, if the file has them: with sigmoid scores a group is
+// ranked by its top_k / groups_kept best experts, with softmax scores (DeepSeek-V2) by its best.
 absl::Status ReadGroups(const MetadataReader& reader, MoeSpec& moe) {
   TANDEM_ASSIGN_OR_RETURN(moe.groups, reader.Size(keys::kExpertGroupCount, 1));
   TANDEM_ASSIGN_OR_RETURN(moe.groups_kept, reader.Size(keys::kExpertGroupUsedCount, moe.groups));
@@ -51,7 +51,7 @@ absl::Status ReadRouting(const MetadataReader& reader, const Architecture& archi
                          MoeSpec& moe) {
   TANDEM_ASSIGN_OR_RETURN(const uint32_t gating,
                           reader.Size(keys::kExpertGatingFunction, kSoftmax));
-  // gpt-oss's number 3, softmax over the chosen alone, is softmax over all, normalised.
+  // gpt-oss's number 3, softmax over the chosen experts, equals softmax over all, normalised.
   if (gating > 3) return OutOfRange(reader, keys::kExpertGatingFunction, 1, 3, gating);
   moe.sigmoid = gating == kSigmoid;
   TANDEM_ASSIGN_OR_RETURN(moe.normalize,
@@ -96,7 +96,7 @@ absl::Status ReadLatentAttention(const MetadataReader& reader, ModelSpec& spec) 
   TANDEM_ASSIGN_OR_RETURN(mla.q_rank, reader.Count(keys::kQueryRank));
   TANDEM_ASSIGN_OR_RETURN(mla.kv_rank, reader.Size(keys::kKvRank));
   TANDEM_ASSIGN_OR_RETURN(mla.rope_dims, reader.Size(keys::kRopeDimensionCount));
-  // Files of the newer layout say the decompressed sizes by keys of their own.
+  // Files of the newer layout have separate keys for the decompressed sizes.
   const std::string_view key_length =
       reader.Has(keys::kKeyLengthMla) ? keys::kKeyLengthMla : keys::kKeyLength;
   const std::string_view value_length =

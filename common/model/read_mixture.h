@@ -12,12 +12,12 @@
 
 namespace tandem::model {
 
-// None where the file states no experts. `ffn_size` is the dense layers'.
+// None if the file has no experts. `ffn_size` is the dense layers'.
 absl::StatusOr<std::optional<MoeSpec>> ReadMixture(const MetadataReader& reader,
                                                    const Architecture& architecture,
                                                    uint32_t ffn_size);
 
-// Sets mla, and the sizes of the cache's row that follow from it. `spec` has its heads.
+// Sets mla, and the cache row sizes derived from it. REQUIRES: `spec` has its heads.
 absl::Status ReadLatentAttention(const MetadataReader& reader, ModelSpec& spec);
 
 }  // namespace tandem::model

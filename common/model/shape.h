@@ -1,4 +1,4 @@
-// Whether a tensor of a file has the shape that an architecture's table says.
+// Whether a tensor of a file has the shape given by an architecture's table.
 #ifndef TANDEM_COMMON_MODEL_SHAPE_H_
 #define TANDEM_COMMON_MODEL_SHAPE_H_
 
@@ -12,7 +12,7 @@ namespace tandem::model {
 // Rows and matrices may be one dimension or two: the bytes are the same.
 bool HasShape(const gguf::TensorInfo& tensor, const Placement& place);
 
-// "[64, 32, 8]" as files count dimensions: columns first, ones left out.
+// "[64, 32, 8]" in the order of files: columns first, without trailing ones.
 std::string ShapeText(const Placement& place);
 
 }  // namespace tandem::model

@@ -5,7 +5,7 @@
 namespace tandem::model {
 namespace {
 
-// Rank r's part of `total` things; ranks of lower number hold one more where it is uneven.
+// Rank r's part of `total` items; lower ranks hold one more if the split is uneven.
 Range Part(uint32_t total, int rank, int size) {
   const uint32_t base = total / size;
   const uint32_t extra = total % size;
@@ -14,8 +14,8 @@ Range Part(uint32_t total, int rank, int size) {
   return {begin, begin + base + (r < extra ? 1 : 0)};
 }
 
-// FFN columns in units of 32 where that leaves every rank some: a cut then falls between the blocks
-// of most weight formats, and vector loops have whole registers.
+// FFN columns in units of 32 if every rank gets some: shard boundaries then fall between the blocks
+// of most weight formats, and vector loops have full registers.
 Range FfnPart(uint32_t ffn, int rank, int size) {
   constexpr uint32_t kUnit = 32;
   if (ffn % kUnit != 0 || ffn / kUnit < static_cast<uint32_t>(size)) return Part(ffn, rank, size);

@@ -1,8 +1,8 @@
 // ShardPlan: which heads, columns, rows and vocabulary entries belong to rank r of N.
 //
 // TP N is possible exactly when N divides the query heads. A rank holds the KV heads that its query
-// heads read, so one KV head may stand on two ranks. FFN columns and vocabulary rows split unevenly
-// if they must. Plain data.
+// heads read, so a KV head may be replicated on two ranks. FFN columns and vocabulary rows split
+// unevenly if they must. Plain data.
 #ifndef TANDEM_COMMON_MODEL_SHARD_H_
 #define TANDEM_COMMON_MODEL_SHARD_H_
 
@@ -27,10 +27,11 @@ struct ShardPlan {
   Range heads;       // global query heads of this rank
   Range kv_heads;    // global KV heads that they read
   Range ffn;         // FFN columns of dense layers
-  Range expert_ffn;  // FFN columns of every expert; all of them where experts are given out whole
+  Range expert_ffn;  // FFN columns of every expert; all of them if whole experts are assigned to
+                     // ranks
   Range shared_ffn;  // FFN columns of the shared experts
-  Range experts;     // whole experts; all of them where their columns are cut
-  Range vocab;       // vocabulary rows; ranks of lower number hold one more where it is uneven
+  Range experts;     // whole experts; all of them if their columns are split
+  Range vocab;       // vocabulary rows; lower ranks hold one more if the split is uneven
   bool expert_parallel = false;
   bool operator==(const ShardPlan&) const = default;
 
@@ -39,9 +40,8 @@ struct ShardPlan {
   uint32_t vocab_slice_max = 0;
 };
 
-// INVALID_ARGUMENT, in one line with both numbers, where `size` does not divide the query heads, or
-// with `expert_parallel` (whole experts to ranks instead of columns) where there are too few
-// experts.
+// INVALID_ARGUMENT, in one line with both numbers, if `size` does not divide the query heads, or
+// with `expert_parallel` (whole experts to ranks instead of columns) if there are too few experts.
 absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int size,
                                         bool expert_parallel = false);
 

@@ -39,7 +39,8 @@ Span PartOf(const ModelSpec& spec, const ShardPlan& plan, Extent extent) {
   return {units.begin * unit, units.end * unit};
 }
 
-// The rule with the plan's choice for experts filled in; whole experts are cut by `count` alone.
+// The shard rule with the plan's choice for experts applied; whole experts are split only by
+// `count`.
 ShardRule RuleOf(const TensorRow& row, const ShardPlan& plan) {
   switch (row.shard) {
     case ShardRule::kExpertRows:
@@ -83,7 +84,7 @@ WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const Architecture& arch
   rows = {rows.begin + place.first_row, rows.end + place.first_row};
   cols = {cols.begin + place.first_col, cols.end + place.first_col};
   const uint64_t block = tensor::Traits(tensor.type).block_values;
-  // Whole blocks that the columns touch: an edge block is kept by both its ranks.
+  // Whole blocks that overlap the columns: a block on a boundary is kept by both ranks.
   const Span kept = {cols.begin / block * block, (cols.end + block - 1) / block * block};
 
   WeightSlice slice;

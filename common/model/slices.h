@@ -1,4 +1,4 @@
-// The weight iterator: streams the slices that one rank loads, and nothing else.
+// The weight iterator: visits the slices that one rank loads.
 #ifndef TANDEM_COMMON_MODEL_SLICES_H_
 #define TANDEM_COMMON_MODEL_SLICES_H_
 
@@ -16,14 +16,14 @@
 namespace tandem::model {
 
 // Calls `visit` for every slice of the rank: first the tensors that belong to no layer, then layer
-// by layer. Rope factors are left out (already in the spec), and so is the output matrix of a model
+// by layer. Rope factors are skipped (already in the spec), and so is the output matrix of a model
 // with tied embeddings. Stops at the first status that is not OK and returns it. INVALID_ARGUMENT
-// where `file` is not the one that `spec` was built from.
+// if `spec` was not built from `file`.
 absl::Status ForEachSlice(const gguf::File& file, const ModelSpec& spec, const ShardPlan& plan,
                           const std::function<absl::Status(const WeightSlice&)>& visit);
 
-// One rank's part of one row of the architecture's table. REQUIRES: the tensor has the shape that
-// Place() says.
+// One rank's part of one row of the architecture's table. REQUIRES: the tensor has the shape of
+// Place().
 WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const Architecture& architecture,
                         const TensorRow& row, int layer, const ModelSpec& spec,
                         const ShardPlan& plan);

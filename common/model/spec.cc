@@ -10,7 +10,7 @@
 namespace tandem::model {
 namespace {
 
-// Far above any real model; products of two of them, times 8 bytes, still fit 64 bits.
+// Far above any real model; products of two sizes, times 8 bytes, still fit in 64 bits.
 constexpr uint32_t kMaxLayers = 1u << 12;
 constexpr uint32_t kMaxHidden = 1u << 20;
 constexpr uint32_t kMaxHeads = 1u << 14;
@@ -20,7 +20,7 @@ constexpr uint32_t kMaxExperts = 1u << 16;
 constexpr uint32_t kMaxVocab = 1u << 24;
 constexpr uint32_t kMaxContext = 1u << 28;
 
-// Sizes go by the names of the keys that they come from.
+// Sizes are named after their metadata keys.
 absl::Status CheckRange(std::string_view what, uint32_t value, uint32_t limit) {
   if (value >= 1 && value <= limit) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -1,6 +1,6 @@
 // ModelSpec: everything the runtime knows about a model's mathematics, read from GGUF metadata and
 // tensors by the architecture's row of the table (architecture.h). Plain data: printable,
-// comparable, no behaviour by name.
+// comparable, no behaviour depends on a name.
 #ifndef TANDEM_COMMON_MODEL_SPEC_H_
 #define TANDEM_COMMON_MODEL_SPEC_H_
 
@@ -18,14 +18,15 @@ namespace tandem::model {
 // How RoPE pairs dimensions: (2i, 2i+1) or (i, i + rot/2).
 enum class RopePairing { kAdjacent, kHalves };
 
-// kNtk stretches the base so that the slowest pair turns `factor` times slower. Long-rope is kNone
+// kNtk raises the base so that the slowest pair rotates `factor` times slower. Long-rope is kNone
 // with factors per pair.
 enum class RopeScalingKind { kNone, kLinear, kNtk, kYarn };
 // "none", "linear", "ntk", "yarn".
 std::string_view Name(RopeScalingKind kind);
 
-// Positions to angles. `inv_freq` already has the base, the scaling and the file's factor tensor
-// folded in: angle(pos, i) = pos * inv_freq[i]; cos and sin are multiplied by `magnitude`.
+// RoPE: maps positions to angles. `inv_freq` already has the base, the scaling and the file's
+// factor tensor folded in: angle(pos, i) = pos * inv_freq[i]; cos and sin are multiplied by
+// `magnitude`.
 struct RopeSpec {
   RopePairing pairing = RopePairing::kAdjacent;
   uint32_t rotary_dims = 0;  // dims of a head that rotate; even; 0: positions do not rotate
@@ -51,7 +52,7 @@ enum class ActivationKind { kSilu, kGelu, kClampedSwiGlu };
 
 // Multi-head latent attention (DeepSeek-V2, https://arxiv.org/abs/2405.04434, section 2.1). The
 // cache has one row per token, compressed K and V and then the rotated part of K, which all heads
-// share: ModelSpec says num_kv_heads 1, head_dim kv_rank + rope_dims, value_dim kv_rank.
+// share: ModelSpec has num_kv_heads 1, head_dim kv_rank + rope_dims, value_dim kv_rank.
 struct MlaSpec {
   uint32_t q_rank = 0;  // 0: queries are not compressed
   uint32_t kv_rank = 0;
@@ -61,13 +62,13 @@ struct MlaSpec {
   bool operator==(const MlaSpec&) const = default;
 };
 
-// A mixture of experts in place of the FFN, from layer `first_layer` on. kernels::RouteParams says
-// what the routing fields mean.
+// A mixture of experts in place of the FFN, from layer `first_layer` on. Routing fields: see
+// kernels::RouteParams.
 struct MoeSpec {
   uint32_t num_experts = 0;
   uint32_t experts_per_token = 0;
   uint32_t ffn_size = 0;         // of one expert
-  uint32_t shared_ffn_size = 0;  // of the experts that every token goes to, together; 0: none
+  uint32_t shared_ffn_size = 0;  // of the shared experts together; 0: none
   uint32_t first_layer = 0;      // layers before it are dense
   bool sigmoid = false;
   bool normalize = false;
@@ -81,7 +82,7 @@ struct MoeSpec {
 struct ModelSpec {
   std::string architecture;  // general.architecture
   std::string name;          // general.name, may be empty
-  std::string quantization;  // such as "Q4_K_M" or "Q8_0", for people
+  std::string quantization;  // such as "Q4_K_M" or "Q8_0", for display
 
   uint32_t num_layers = 0;
   uint32_t hidden_size = 0;
@@ -104,7 +105,7 @@ struct ModelSpec {
   float attention_softcap = 0.0f;  // 0: none
   float logit_softcap = 0.0f;      // 0: none
   RopeSpec rope;
-  std::optional<RopeSpec> window_rope;  // of layers with a window, where it is another (Gemma 3)
+  std::optional<RopeSpec> window_rope;  // of layers with a window, if different (Gemma 3)
   std::optional<MlaSpec> mla;
   std::optional<MoeSpec> moe;
 
@@ -119,8 +120,7 @@ struct ModelSpec {
 
   // Internal consistency: sizes positive and bounded, heads divisible, layers covered.
   absl::Status Validate() const;
-  // The part of it that needs no rope tables and KV groups: what a reader checks before it
-  // allocates by these sizes.
+  // The part without rope tables and KV groups, checked before a reader allocates by these sizes.
   absl::Status ValidateSizes() const;
 };
 

@@ -1,4 +1,4 @@
-// SpecOptions: what a server may fix of a model at its start, the same on all ranks.
+// SpecOptions: model settings fixed by the server at start, the same on all ranks.
 #ifndef TANDEM_COMMON_MODEL_SPEC_OPTIONS_H_
 #define TANDEM_COMMON_MODEL_SPEC_OPTIONS_H_
 
@@ -9,7 +9,7 @@
 
 namespace tandem::model {
 
-// Rope scaling depends on the length, and cached K on rope scaling, so none of it changes while a
+// Rope scaling depends on the length, and cached K on rope scaling, so they are constant while a
 // server runs.
 struct SpecOptions {
   uint32_t max_model_len = 0;                     // 0: the file's context length

@@ -1,5 +1,5 @@
-// TensorRow: one tensor of an architecture, its shape in terms of the spec's sizes, and how ranks
-// share it.
+// TensorRow: one tensor of an architecture, its shape in terms of the spec's sizes, and its shard
+// rule.
 //
 // Plain constant data, thread-safe.
 #ifndef TANDEM_COMMON_MODEL_TENSOR_ROW_H_
@@ -16,7 +16,7 @@
 
 namespace tandem::model {
 
-// A size of the spec that shapes are made of.
+// A size of the spec, used in shapes.
 enum class Dim {
   kOne,
   kHidden,
@@ -40,7 +40,7 @@ enum class Dim {
   kMlaLatent,  // nope + value
 };
 
-// A product of two sizes, such as heads * head_dim. A sharded extent is cut between units of
+// A product of two sizes, such as heads * head_dim. A sharded extent is split between units of
 // `major`.
 struct Extent {
   Dim major = Dim::kOne;
@@ -51,7 +51,7 @@ enum class ShardRule {
   kReplicated,
   kRows,         // column-parallel: a rank has some output rows
   kCols,         // row-parallel: a rank has some input columns (for a vector: some of its values)
-  kExpertRows,   // experts whole where the plan says so, else some rows of every expert
+  kExpertRows,   // whole experts if the plan is expert-parallel, else some rows of every expert
   kExpertCols,   // likewise, columns
   kExpertWhole,  // likewise, else all of every expert
 };
@@ -59,8 +59,8 @@ enum class ShardRule {
 // The layers that have the tensor.
 enum class Layers { kAll, kDense, kMixture };
 
-// One tensor, or one of every layer where the name has "{L}". Rows with one pattern are parts of
-// one tensor, in the order of the table: their rows (or values, for vectors) lie behind each other.
+// One tensor, or one per layer if the name has "{L}". Rows with the same pattern are parts of one
+// tensor, concatenated by rows (or values, for vectors) in the order of the table.
 struct TensorRow {
   std::string_view pattern;
   Role role;
@@ -74,19 +74,18 @@ struct TensorRow {
   bool per_layer() const { return pattern.find("{L}") != std::string_view::npos; }
 };
 
-// "blk.3.attn_q.weight" from "blk.{L}.attn_q.weight" and 3. `layer` is not used where the pattern
-// has no "{L}".
+// "blk.3.attn_q.weight" from "blk.{L}.attn_q.weight" and 3. `layer` is not used if the pattern has
+// no "{L}".
 std::string TensorName(const TensorRow& row, int layer);
 
-// The sizes that a spec gives to a symbol or an extent. Validate() bounds the sizes, so products
-// fit.
+// The value of a symbol or an extent in a spec. Validate() bounds the sizes, so products fit.
 uint64_t SizeOf(const ModelSpec& spec, Dim dim);
 uint64_t SizeOf(const ModelSpec& spec, Extent extent);
 
 // Whether a model of the spec has the row's tensor in `layer`.
 bool Applies(const ModelSpec& spec, const TensorRow& row, uint32_t layer);
 
-// Where a row's part lies in its tensor, and the tensor's whole shape.
+// Location of a row's part in its tensor, and the tensor's full shape.
 struct Placement {
   uint64_t first_row = 0;
   uint64_t first_col = 0;  // of vectors in parts

@@ -1,7 +1,6 @@
-// The tensor tables of the architectures (architecture.cc), put together from the parts that they
-// share.
+// The tensor tables of the architectures (architecture.cc), composed of shared parts.
 //
-// Names and shapes: what llama.cpp's converter writes,
+// Names and shapes: as written by llama.cpp's converter,
 // https://github.com/ggml-org/llama.cpp/blob/master/gguf-py/gguf/constants.py.
 #ifndef TANDEM_COMMON_MODEL_TENSOR_TABLES_H_
 #define TANDEM_COMMON_MODEL_TENSOR_TABLES_H_
@@ -200,8 +199,8 @@ constexpr auto Join(const TensorRow (&... parts)[Sizes]) {
 }  // namespace tables
 
 // A decoder with pre-norms, grouped-query attention, and a gated FFN or a mixture of experts: llama
-// and its relatives. What a model of the family does not have (biases, head norms, an own output
-// matrix, rope factors) is not in its file.
+// and its relatives. Optional tensors (biases, head norms, an untied output matrix, rope factors)
+// may be missing from the file.
 inline constexpr auto kLlamaTensors = tables::Join(
     tables::kEnds, tables::kRopeFactors, tables::kAttnNorm, tables::kAttention3, tables::kHeadNorms,
     tables::kAttentionOut, tables::kFfnNorm, tables::kGatedFfn, tables::kMixtureOfExperts);

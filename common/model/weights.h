@@ -2,7 +2,7 @@
 // here.
 //
 // Roles, not names: the architecture's tensor table maps file names ("blk.{L}.attn_q.weight") to
-// roles and says how each is cut (rows for column-parallel, columns for row-parallel, vocabulary
+// roles and gives their shard rules (rows for column-parallel, columns for row-parallel, vocabulary
 // rows, or replicated).
 #ifndef TANDEM_COMMON_MODEL_WEIGHTS_H_
 #define TANDEM_COMMON_MODEL_WEIGHTS_H_
@@ -16,7 +16,7 @@
 
 namespace tandem::model {
 
-// Matrices first, then what is applied value by value, in F32.
+// Matrices first, then elementwise parameters, in F32.
 enum class Role {
   kTokenEmbedding,     // [vocab, hidden], vocabulary rows
   kPositionEmbedding,  // [context, hidden], replicated
@@ -31,20 +31,20 @@ enum class Role {
   kLatentDown,     // [kv_rank, hidden], replicated
   kLatentKeyRope,  // [rope, hidden], replicated
   kLatentUp,       // [heads * (nope + value), kv_rank], whole heads: of each K's rows, then V's
-  kLatentKeyUp,    // [heads * kv_rank, nope], whole heads: K's rows turned over
+  kLatentKeyUp,    // [heads * kv_rank, nope], whole heads: W_UK transposed (kv_b_proj)
   kLatentValueUp,  // [heads * value, kv_rank], whole heads
   kFfnGate,        // [ffn, hidden], column-parallel
   kFfnUp,          // [ffn, hidden]
   kFfnDown,        // [hidden, ffn], row-parallel
-  // mixtures: a matrix per expert, cut like the FFN's or given out whole
+  // mixtures: a matrix per expert, sharded like the FFN's or whole
   kRouter,  // [experts, hidden], replicated
   kExpertGate,
   kExpertUp,
   kExpertDown,
-  kSharedGate,  // of the experts that every token goes to: like the FFN's
+  kSharedGate,  // of the shared experts: like the FFN's
   kSharedUp,
   kSharedDown,
-  kSharedWeight,  // [1, hidden], replicated: how much the shared experts count
+  kSharedWeight,  // [1, hidden], replicated: gate of the shared experts
 
   kFirstVector,
   kOutputNorm = kFirstVector,  // norms: [hidden]
@@ -59,7 +59,7 @@ enum class Role {
   kAttnKNorm,   // [head_dim]
   kQueryNorm,   // [q_rank]
   kLatentNorm,  // [kv_rank]
-  kAttnQBias,   // biases: as their matrix has output rows
+  kAttnQBias,   // biases: sharded like the output rows of their matrix
   kAttnKBias,
   kAttnVBias,
   kAttnOutputBias,  // [hidden], replicated; added once, by rank 0, as all row-parallel biases
@@ -80,7 +80,7 @@ inline bool IsVector(Role role) { return role >= Role::kFirstVector; }
 
 // A slice of one tensor in the mapped file: `count` matrices, `matrix_stride_bytes` apart, of
 // `rows` rows of `cols` values, `row_stride_bytes` apart. For a row-parallel slice, whole quantised
-// blocks are kept: `cols` covers the blocks that the rank's columns touch, and the rank's own
+// blocks are kept: `cols` covers the blocks that overlap the rank's columns, and the rank's own
 // columns are [col_begin, col_begin + col_count) of them. Otherwise col_begin is 0 and col_count is
 // cols.
 struct WeightSlice {
@@ -93,12 +93,12 @@ struct WeightSlice {
   uint64_t row_stride_bytes = 0;
   uint64_t col_begin = 0;
   uint64_t col_count = 0;
-  uint64_t count = 1;  // more than 1 for experts alone
+  uint64_t count = 1;  // more than 1 only for experts
   uint64_t matrix_stride_bytes = 0;
-  std::string name;  // the file's, for messages
+  std::string name;  // name in the file, for messages
 
   uint64_t bytes() const { return count * rows * tensor::RowBytes(type, cols); }
-  // From the first byte to the last, what lies between the rows included.
+  // From the first byte to the last, gaps between rows included.
   uint64_t extent_bytes() const {
     return (count - 1) * matrix_stride_bytes + (rows - 1) * row_stride_bytes +
            tensor::RowBytes(type, cols);

@@ -143,17 +143,17 @@ TEST(FileTest, OverlapIsRefusedAndGapsAreNot) {
 TEST(FileTest, DuplicatesAreRefused) {
   GgufBuilder keys;
   keys.AddUint32("k", 1).AddUint32("other", 2).AddUint32("k", 1);
-  EXPECT_EQ(Refusal(keys), "key \"k\" stands twice in the file");
+  EXPECT_EQ(Refusal(keys), "key \"k\" occurs twice in the file");
   GgufBuilder tensors;
   tensors.AddTensor("t", {1}, tensor::Type::kF32, Filled(4, 0));
   tensors.AddTensor("t", {1}, tensor::Type::kF32, Filled(4, 0));
-  EXPECT_EQ(Refusal(tensors), "tensor \"t\": stands twice in the file");
+  EXPECT_EQ(Refusal(tensors), "tensor \"t\": occurs twice in the file");
 }
 
 TEST(FileTest, NamesFromTheFileCannotBreakTheLine) {
   GgufBuilder builder;
   builder.AddUint32("a\nb\x1b[31m", 1).AddUint32("a\nb\x1b[31m", 1);
-  EXPECT_EQ(Refusal(builder), "key \"a\\nb\\x1b[31m\" stands twice in the file");
+  EXPECT_EQ(Refusal(builder), "key \"a\\nb\\x1b[31m\" occurs twice in the file");
   GgufBuilder longer;
   const std::string name(5000, 'x');
   longer.AddUint32(name, 1).AddUint32(name, 1);

@@ -162,7 +162,7 @@ TEST_F(SplitTest, CountsThatDisagree) {
 
 TEST_F(SplitTest, ATensorInTwoFiles) {
   EXPECT_EQ(RefusalAfter([](auto& set) { set[2].tensors = {"b"}; }),
-            "over the 3 files: tensor \"b\": stands twice in the file");
+            "over the 3 files: tensor \"b\": occurs twice in the file");
 }
 
 TEST_F(SplitTest, ATruncatedFile) {
