@@ -27,6 +27,7 @@ using Op = std::variant<  //
     CopyRowsParams,       //
     SoftCapParams,        //
     GatherRowsParams,     //
+    ScatterRunsParams,    //
     UnshardLogitsParams,  //
     SampleParams,         //
     LogProbsParams>;

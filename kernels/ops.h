@@ -21,6 +21,7 @@
 #include "kernels/ops/route.h"
 #include "kernels/ops/rows.h"
 #include "kernels/ops/sample.h"
+#include "kernels/ops/scatter_runs.h"
 #include "kernels/ops/weight.h"
 
 #endif  // TANDEM_KERNELS_OPS_H_
