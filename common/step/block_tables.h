@@ -1,7 +1,7 @@
-// BlockTables: the block tables that a receiver of steps keeps, one per KV group and sequence slot,
-// for as long as an epoch lasts. A step says what changes in them; Validate checks it against the
-// lengths here, and Apply then makes the change. So the steps of an epoch, applied in order from
-// its start, give the same tables everywhere. Single-threaded.
+// BlockTables: the block tables kept by a receiver of steps, one per KV group and sequence slot,
+// for one epoch. A step carries their changes; Validate checks it against the lengths here, and
+// Apply then makes the change. So the steps of an epoch, applied in order from its start, give the
+// same tables on every receiver. Single-threaded.
 #ifndef TANDEM_COMMON_STEP_BLOCK_TABLES_H_
 #define TANDEM_COMMON_STEP_BLOCK_TABLES_H_
 

@@ -16,8 +16,8 @@ constexpr SectionTag kDescriptorTags[] = {kTagStep,         kTagTokens,    kTagP
 constexpr size_t kGroupBytes = 3 * sizeof(uint32_t);
 constexpr size_t kRowBytes = 5 * sizeof(uint32_t);
 constexpr size_t kSamplingBytes = 5 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
-static_assert(sizeof(SequenceEntry) == 12, "sequences are copied as they lie in memory");
-static_assert(sizeof(TableDelta) == 12, "deltas are copied as they lie in memory");
+static_assert(sizeof(SequenceEntry) == 12, "sequences are copied as in memory");
+static_assert(sizeof(TableDelta) == 12, "deltas are copied as in memory");
 
 void PutStep(WireWriter& writer, const StepDescriptor& step) {
   writer.BeginSection(kTagStep);

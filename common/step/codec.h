@@ -25,8 +25,8 @@ absl::StatusOr<StepDescriptor> DecodeDescriptor(std::span<const uint8_t> frame);
 inline constexpr size_t kMaxStatusMessageBytes = 4096;
 void Encode(const StepResult& result, std::vector<uint8_t>& out);
 absl::StatusOr<StepResult> DecodeResult(std::span<const uint8_t> frame);
-// What a StepResult may take on the wire where nothing else is configured, and what every step
-// channel carries at least, in both directions: a descriptor needs some 16 bytes a token.
+// The default limit of a StepResult on the wire, and the minimum that every step channel carries in
+// both directions: a descriptor needs about 16 bytes a token.
 inline constexpr size_t kDefaultMaxResultBytes = 8 << 20;
 // The largest frame of a step channel whose results take at most `max_result_bytes`.
 constexpr size_t MaxFrameBytes(size_t max_result_bytes) {

@@ -15,8 +15,8 @@ constexpr size_t kHeaderBytes = 3 * sizeof(uint32_t);
 constexpr size_t kSectionBytes = 2 * sizeof(uint32_t);
 constexpr size_t kResultBytes = 2 * sizeof(uint64_t) + 6 * sizeof(uint32_t);
 constexpr size_t kResultRowBytes = 3 * sizeof(uint32_t);
-static_assert(sizeof(TokenLogprob) == 12, "log-probabilities are copied as they lie in memory");
-static_assert(sizeof(StepTimings) == 16, "timings are copied as they lie in memory");
+static_assert(sizeof(TokenLogprob) == 12, "log-probabilities are copied as in memory");
+static_assert(sizeof(StepTimings) == 16, "timings are copied as in memory");
 
 absl::Status GetResultRows(WireReader reader, std::vector<RowResult>& rows) {
   uint32_t count = 0;

@@ -18,7 +18,7 @@ const char* KindName(StepKind kind) {
   return "unknown";
 }
 
-// Long arrays are cut: a log line stays a line.
+// Long arrays are truncated to keep a log line short.
 template <typename T>
 std::string Join(const std::vector<T>& values) {
   constexpr size_t kShown = 16;

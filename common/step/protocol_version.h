@@ -1,5 +1,5 @@
 // The version of the worker protocol: proto/tandem/v1/worker.proto and the step codec together.
-// Raised whenever either changes meaning; a coordinator turns workers of another version away
+// Raised whenever either changes meaning; a coordinator rejects workers of another version
 // (docs/worker-protocol.md).
 #ifndef TANDEM_COMMON_STEP_PROTOCOL_VERSION_H_
 #define TANDEM_COMMON_STEP_PROTOCOL_VERSION_H_

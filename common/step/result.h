@@ -1,4 +1,4 @@
-// StepResult: what a step gave, from one rank. Rank 0's carries tokens (and logits); the others'
+// StepResult: the result of a step on one rank. Rank 0's carries tokens (and logits); the others'
 // are status and timings.
 #ifndef TANDEM_COMMON_STEP_RESULT_H_
 #define TANDEM_COMMON_STEP_RESULT_H_
@@ -20,9 +20,9 @@ struct TokenLogprob {
 
 // `logprobs` are of the raw distribution, the log-softmax of the row's logits: first the sampled
 // id's (kWantSampleLogprob), then logprobs_of in its order, then the top_n likeliest ids, likeliest
-// first. Where a row gives several tokens, all of that for each token in turn.
+// first. If a row gives several tokens, all of these for each token in order.
 struct RowResult {
-  std::vector<TokenId> tokens{};         // 1 to max_tokens when a sample was wanted
+  std::vector<TokenId> tokens{};         // 1 to max_tokens with kWantSample
   std::vector<TokenLogprob> logprobs{};  // (tokens, NumLogprobs(RowRequest))
   std::vector<float> logits{};           // (tokens, vocab) with kWantLogits
   bool operator==(const RowResult&) const = default;

@@ -1,4 +1,4 @@
-// The ranges of sampling parameters, as API, engine and worker check them.
+// The ranges of sampling parameters, checked by API, engine and worker.
 #ifndef TANDEM_COMMON_STEP_SAMPLING_RANGES_H_
 #define TANDEM_COMMON_STEP_SAMPLING_RANGES_H_
 

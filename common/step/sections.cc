@@ -95,7 +95,7 @@ absl::StatusOr<Sections> Sections::Parse(std::span<const uint8_t> frame, FrameKi
       return BadFrame(kind, absl::StrCat("unknown section ", tag));
     }
     if (tag <= last) {
-      return BadFrame(kind, absl::StrCat("section ", tag, " comes twice or after section ", last));
+      return BadFrame(kind, absl::StrCat("section ", tag, " is repeated or after section ", last));
     }
     if (!reader.GetSpan(length, bytes)) {
       return BadFrame(kind, absl::StrCat("section ", tag, " states ", length, " bytes, ",

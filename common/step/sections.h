@@ -1,4 +1,4 @@
-// The outer form of every step frame: magic, version, what the frame holds, then tagged sections in
+// The outer form of every step frame: magic, version, kind of frame, then tagged sections in
 // ascending order of tag. One form per value: a frame that decodes encodes to the same bytes again.
 // Internal to common/step.
 #ifndef TANDEM_COMMON_STEP_SECTIONS_H_
@@ -61,7 +61,7 @@ class Sections {
   std::array<std::optional<std::span<const uint8_t>>, kMaxTag + 1> sections_;
 };
 
-// INVALID_ARGUMENT naming the section and what is wrong with it.
+// INVALID_ARGUMENT naming the section and the defect.
 absl::Status BadSection(SectionTag tag, std::string_view what);
 // OK when the whole section was read.
 absl::Status CheckConsumed(SectionTag tag, const WireReader& reader);

@@ -1,5 +1,5 @@
-// Validate: runs on every step of every rank; its cost follows from the step's tokens and from the
-// blocks that it appends.
+// Validate: runs on every step of every rank; its cost is linear in the step's tokens and appended
+// blocks.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -164,7 +164,7 @@ class GroupCheck {
                 "..", tables_.max_length());
   }
 
-  // Blocks at the front of the table may be missing where they lie wholly behind the window of this
+  // Blocks at the front of the table may be missing if they are entirely before the window of this
   // step's first token, so that nothing reads them.
   absl::Status CheckWindow(size_t s) const {
     const SequenceEntry& seq = step_.sequences[s];
@@ -193,7 +193,7 @@ class GroupCheck {
     return absl::OkStatus();
   }
 
-  // Every token goes where the block table says, and the blocks that are written are noted.
+  // The slot mapping matches the block table; the written blocks are recorded.
   absl::Status CheckSlots(size_t s, const BlockId* appended) {
     const SequenceEntry& seq = step_.sequences[s];
     const std::span<const BlockId> table = tables_.Table(group_, seq.slot);
@@ -217,7 +217,7 @@ class GroupCheck {
     return absl::OkStatus();
   }
 
-  // Two tokens in one slot would race; shared blocks are full and never written.
+  // Two tokens in one slot would be a race; shared blocks are full and never written.
   absl::Status CheckWrittenOnce() {
     std::sort(written_.begin(), written_.end());
     for (size_t i = 1; i < written_.size(); ++i) {

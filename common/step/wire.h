@@ -1,6 +1,5 @@
 // Little-endian reading and writing of flat frames. The reader checks every access against the
-// frame, and a count against the bytes that are left before anything is allocated for it. Internal
-// to common/step.
+// frame, and a count against the remaining bytes before allocating for it. Internal to common/step.
 #ifndef TANDEM_COMMON_STEP_WIRE_H_
 #define TANDEM_COMMON_STEP_WIRE_H_
 
@@ -13,13 +12,13 @@
 
 namespace tandem::step {
 
-// Values and arrays are copied as they lie in memory.
+// Values and arrays are copied as in memory.
 static_assert(std::endian::native == std::endian::little, "the wire form is little-endian");
 
 template <typename T>
 concept WireValue = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
 
-// Appends to a vector that the caller owns.
+// Appends to the caller's vector.
 class WireWriter {
  public:
   explicit WireWriter(std::vector<uint8_t>& out) : out_(out) {}
@@ -56,7 +55,7 @@ class WireWriter {
   size_t length_at_ = 0;
 };
 
-// Every call answers false, and reads nothing, when the bytes are not there.
+// Every call returns false, and reads nothing, if the bytes are missing.
 class WireReader {
  public:
   explicit WireReader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -78,7 +77,7 @@ class WireReader {
     bytes_ = bytes_.subspan(count * sizeof(T));
     return true;
   }
-  // A count of things that take at least `min_bytes` each.
+  // A count of items of at least `min_bytes` each.
   bool GetCount(size_t min_bytes, uint32_t& count) {
     return Get(count) && count <= left() / min_bytes;
   }
@@ -88,7 +87,7 @@ class WireReader {
     bytes_ = bytes_.subspan(bytes);
     return true;
   }
-  // All that is left as one array; false when it is no whole number of values.
+  // All remaining bytes as one array; false if they are not a whole number of values.
   template <WireValue T>
   bool GetRest(std::vector<T>& values) {
     return left() % sizeof(T) == 0 && GetArray(left() / sizeof(T), values);

@@ -1,5 +1,5 @@
-// The scalar truth of every weight format: blocks to the floats they stand for, bit for bit as the
-// format defines.
+// The scalar reference of every weight format: converts blocks to floats, bit for bit as the format
+// defines.
 //
 // Thread-safe: pure functions of their arguments.
 #ifndef TANDEM_COMMON_TENSOR_DEQUANTIZE_H_

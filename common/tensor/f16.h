@@ -1,8 +1,8 @@
 // IEEE half precision and bfloat16 as raw bits, to and from float: exact both ways, subnormals
 // included.
 //
-// Scalar on purpose: these are the truth that vector code is compared with. Rounding is to nearest,
-// ties to even. Source: IEEE 754-2019, binary16; bfloat16 is the upper half of a binary32.
+// Scalar on purpose: the reference that vector code is compared with. Rounding is to nearest, ties
+// to even. Source: IEEE 754-2019, binary16; bfloat16 is the upper half of a binary32.
 #ifndef TANDEM_COMMON_TENSOR_F16_H_
 #define TANDEM_COMMON_TENSOR_F16_H_
 

@@ -5,7 +5,7 @@
 namespace tandem::tensor {
 namespace {
 
-// Rows that are not `supported` exist so that messages can name what a file holds: the IQ1 to IQ3
+// Rows that are not `supported` exist so that messages can name a file's types: the IQ1 to IQ3
 // types, whose values come from codebooks of hundreds of entries.
 constexpr TypeTraits kTable[] = {
     {Type::kF32, "F32", 1, 4, true},

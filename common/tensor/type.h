@@ -40,7 +40,7 @@ enum class Type : uint32_t {
 // One row of the table of types.
 struct TypeTraits {
   Type type;
-  std::string_view name;  // as users know it: "Q4_K"
+  std::string_view name;  // common name: "Q4_K"
   uint32_t block_values;  // values per block; 1 for plain floats
   uint32_t block_bytes;   // bytes per block
   bool supported;         // weights of this type can be loaded and computed with

@@ -35,7 +35,7 @@ void AhoCorasick::Insert(const std::string& pattern, int32_t index) {
 }
 
 void AhoCorasick::Link() {
-  // Shallow nodes first: a suffix is shorter than what it is a suffix of.
+  // Breadth-first: the failure link of a node points to a shallower one.
   std::vector<State> order(nodes_.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),

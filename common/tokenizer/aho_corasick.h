@@ -19,15 +19,15 @@ class AhoCorasick {
   static constexpr State kStart = 0;
 
   AhoCorasick() : AhoCorasick(std::vector<std::string>()) {}
-  // Empty patterns never match; of equal ones, the first does.
+  // Empty patterns never match; of equal ones, the first matches.
   explicit AhoCorasick(const std::vector<std::string>& patterns);
 
   // Amortised constant time over a text.
   State Next(State state, uint8_t byte) const;
 
-  // The length of the longest end of the text so far that some pattern begins with.
+  // The length of the longest suffix of the text so far that is a prefix of a pattern.
   int32_t Depth(State state) const { return nodes_[state].depth; }
-  // The longest pattern that the text so far ends with, or -1.
+  // The longest pattern that is a suffix of the text so far, or -1.
   int32_t LongestMatch(State state) const { return nodes_[state].longest_match; }
 
   // No pattern can ever match.

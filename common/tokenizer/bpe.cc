@@ -30,10 +30,10 @@ struct Symbol {
 
 }  // namespace
 
-// Kept between the words of one text, so that a word allocates nothing.
+// Reused between the words of a text, to avoid allocations.
 struct BpeEncoder::Scratch {
   std::vector<Symbol> symbols;
-  MergeQueue queue;  // entries may be out of date
+  MergeQueue queue;  // entries may be stale
 };
 
 absl::StatusOr<std::unique_ptr<BpeEncoder>> BpeEncoder::Create(const Vocabulary& vocabulary) {
@@ -92,7 +92,7 @@ absl::Status BpeEncoder::ReadMerges() {
       return absl::InvalidArgumentError(
           absl::StrCat("vocabulary: the ", part, " of merge ", rank, " is not a token"));
     }
-    // Of equal merges the first counts.
+    // The first of equal merges is used.
     rank_of_.emplace(PairKey(left_token, right_token), static_cast<uint32_t>(rank));
     results_.push_back(result);
   }
@@ -148,7 +148,7 @@ absl::Status BpeEncoder::EncodeWord(std::string_view word, Scratch* scratch,
   while (!queue.empty()) {
     const auto [rank, at] = queue.Pop();
     Symbol& left = symbols[at];
-    if (left.rank != rank) continue;  // out of date: a neighbour has become something else
+    if (left.rank != rank) continue;  // stale: a neighbour was merged
     Symbol& right = symbols[left.next];
     left.token = results_[rank];
     left.next = right.next;

@@ -1,6 +1,6 @@
-// Byte-level BPE (GPT-2 and its heirs): a text is cut into words, a word into bytes, and neighbours
-// are merged, the best-ranked pair first. Source: Sennrich et al. 2016 (arXiv:1508.07909), Radford
-// et al. 2019.
+// Byte-level BPE (GPT-2 and its descendants): a text is cut into words, a word into bytes, and
+// neighbours are merged, the best-ranked pair first. Source: Sennrich et al. 2016
+// (arXiv:1508.07909), Radford et al. 2019.
 #ifndef TANDEM_COMMON_TOKENIZER_BPE_H_
 #define TANDEM_COMMON_TOKENIZER_BPE_H_
 
@@ -19,8 +19,8 @@ namespace tandem::tokenizer {
 
 class BpeEncoder : public TextEncoder {
  public:
-  // INVALID_ARGUMENT when the pre-tokenizer is not known, or a merge is malformed or names or makes
-  // something that is no token. `vocabulary` must outlive the encoder.
+  // INVALID_ARGUMENT when the pre-tokenizer is not known, or a merge is malformed or refers to or
+  // produces a string that is not a token. `vocabulary` must outlive the encoder.
   static absl::StatusOr<std::unique_ptr<BpeEncoder>> Create(const Vocabulary& vocabulary);
 
   absl::Status Encode(std::string_view text, bool after_special,

@@ -1,4 +1,4 @@
-// Token ids back to text: always valid UTF-8, also while a character is still incomplete.
+// Token ids to text: always valid UTF-8, even while a character is incomplete.
 #ifndef TANDEM_COMMON_TOKENIZER_DETOKENIZER_H_
 #define TANDEM_COMMON_TOKENIZER_DETOKENIZER_H_
 
@@ -11,9 +11,9 @@
 namespace tandem::tokenizer {
 
 struct DecodeOptions {
-  // Control tokens give no text. Off: they give their names.
+  // Control tokens produce no text. Off: they produce their names.
   bool skip_special = true;
-  // The ids are a whole text, so that the space which Encode put before it is taken away. Off: they
+  // The ids are a whole text, so that the space prefix added by Encode is removed. Off: they
   // continue one (an answer after its prompt), and a leading space counts.
   bool at_start = true;
 };
@@ -24,7 +24,7 @@ class IncrementalDetokenizer {
   IncrementalDetokenizer(const Tokenizer& tokenizer, const DecodeOptions& options)
       : tokenizer_(&tokenizer), options_(options), strip_space_(options.at_start) {}
 
-  // The text that is certain now. Bytes that can no longer become a character give U+FFFD; an
+  // The text that is final so far. Bytes that can no longer become a character give U+FFFD; an
   // unfinished character waits for the next token. INVALID_ARGUMENT when `id` is outside the
   // vocabulary; the state is then unchanged.
   absl::StatusOr<std::string> Append(TokenId id);
@@ -35,7 +35,7 @@ class IncrementalDetokenizer {
  private:
   const Tokenizer* tokenizer_;
   DecodeOptions options_;
-  bool strip_space_;  // no text has come yet, and its first space is not wanted
+  bool strip_space_;  // at the start of the text, whose space prefix is removed
   Utf8Stream utf8_;
 };
 

@@ -90,7 +90,7 @@ absl::StatusOr<VocabularyData> ReadVocabulary(const gguf::Metadata& metadata) {
   data.chat_template = chat_template.value_or("");
 
   // Phi-3's tokenizer.json drops white space after special tokens. GGUF has no key for that; other
-  // engines know the model by its name, so its files rely on that.
+  // engines detect the model by name, and its files rely on that.
   TANDEM_ASSIGN_OR_RETURN(std::optional<std::string_view> name, metadata.FindString(kName));
   const std::string lower = absl::AsciiStrToLower(Sv(name.value_or("")));
   data.strip_after_special = absl::StrContains(lower, "phi-3") || absl::StrContains(lower, "phi3");
@@ -100,7 +100,7 @@ absl::StatusOr<VocabularyData> ReadVocabulary(const gguf::Metadata& metadata) {
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizerFromGguf(const gguf::Metadata& metadata) {
   absl::StatusOr<VocabularyData> data = ReadVocabulary(metadata);
   if (!data.ok()) {
-    // A missing key makes the file's contents unusable, and callers treat it so.
+    // A missing key is INVALID_ARGUMENT: the file is unusable.
     return absl::InvalidArgumentError(data.status().message());
   }
   return MakeTokenizer(*std::move(data));

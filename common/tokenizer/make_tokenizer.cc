@@ -52,7 +52,7 @@ std::string BytesOf(const Vocabulary& vocabulary, TokenId id, bool sentencepiece
     case TokenType::kControl:
       return std::string(text);
     case TokenType::kUserDefined:
-      // Gemma's runs of spaces, where the converter left them as SentencePiece writes them.
+      // Gemma's runs of spaces, if the converter left them in SentencePiece's form.
       return sentencepiece ? UnmarkSpaces(text) : std::string(text);
     case TokenType::kByte:
       return std::string(1, static_cast<char>(vocabulary.ByteOf(id)));
@@ -66,7 +66,7 @@ std::string BytesOf(const Vocabulary& vocabulary, TokenId id, bool sentencepiece
 
 class VocabularyTokenizer : public Tokenizer {
  public:
-  // `vocabulary` stays where it is: encoders and splitter refer to it.
+  // `vocabulary` must not move: encoders and splitter refer to it.
   VocabularyTokenizer(std::unique_ptr<const Vocabulary> vocabulary,
                       std::unique_ptr<TextEncoder> encoder, bool adds_space_prefix,
                       bool sentencepiece)

@@ -1,4 +1,4 @@
-// Makes the tokenizer that a vocabulary asks for.
+// Makes the tokenizer for a vocabulary.
 #ifndef TANDEM_COMMON_TOKENIZER_MAKE_TOKENIZER_H_
 #define TANDEM_COMMON_TOKENIZER_MAKE_TOKENIZER_H_
 

@@ -1,9 +1,9 @@
-// The merges that are waiting to be done in one word: the best rank comes out first, and of equal
-// ranks the leftmost.
+// Priority queue of the pending merges in one word: the best rank first, of equal ranks the
+// leftmost.
 //
-// Short words take a binary heap. In a long one (a megabyte of one letter) such a heap misses the
-// cache at every level, so merges are kept by rank: positions mostly come in ascending order, and
-// taking them out is reading an array. Either way n merges cost O(n log n) at worst.
+// Short words use a binary heap. For a long word (a megabyte of one letter) a heap would miss the
+// cache at every level, so merges are bucketed by rank: positions are mostly added in ascending
+// order and removed by reading an array. Either way n merges cost O(n log n) at worst.
 #ifndef TANDEM_COMMON_TOKENIZER_MERGE_QUEUE_H_
 #define TANDEM_COMMON_TOKENIZER_MERGE_QUEUE_H_
 
@@ -18,7 +18,7 @@ namespace tandem::tokenizer {
 // Not thread-safe. Reused for many words, so that a short one allocates nothing.
 class MergeQueue {
  public:
-  // From this many symbols on a word is long.
+  // Minimum number of symbols of a long word.
   static constexpr size_t kLongWord = 4096;
 
   struct Item {
@@ -34,7 +34,7 @@ class MergeQueue {
   Item Pop();
 
  private:
-  // The positions that wait for one rank.
+  // The pending positions of one rank.
   class Bucket {
    public:
     void Add(uint32_t position);
@@ -45,7 +45,7 @@ class MergeQueue {
 
    private:
     std::vector<uint32_t> run_;   // from next_ on; ascending once begun_
-    std::vector<uint32_t> late_;  // a min-heap: came too late to stand in order
+    std::vector<uint32_t> late_;  // a min-heap: added out of order
     size_t next_ = 0;
     bool ascending_ = true;
     bool begun_ = false;  // something was taken since the bucket was empty

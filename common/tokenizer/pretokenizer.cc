@@ -20,14 +20,14 @@ std::string ErrorText(int error) {
   return reinterpret_cast<const char*>(buffer);
 }
 
-// What one matching thread needs; a Split makes its own.
+// State of one matching thread; each Split makes its own.
 class Matcher {
  public:
   Matcher()
       : data_(pcre2_match_data_create(1, nullptr)), context_(pcre2_match_context_create(nullptr)) {
     if (!ok()) return;
-    // The patterns of our table need time linear in the text, so limits that count steps would only
-    // refuse long texts.
+    // The patterns of our table take time linear in the text, so step limits would only reject long
+    // texts.
     pcre2_set_match_limit(context_.get(), std::numeric_limits<uint32_t>::max());
     pcre2_set_depth_limit(context_.get(), std::numeric_limits<uint32_t>::max());
     pcre2_set_heap_limit(context_.get(), std::numeric_limits<uint32_t>::max());
@@ -38,7 +38,7 @@ class Matcher {
   // The first match in `text` from `start` on; begin == end when there is none.
   absl::Status Find(const pcre2_code* code, std::string_view text, size_t start, size_t* begin,
                     size_t* end) {
-    // Our caller checked the encoding once; PCRE2 would check all of `text` at every match.
+    // The caller checked the encoding once; PCRE2 would check all of `text` at every match.
     const uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
     int result = Match(code, text, start, options);
     // The JIT's stack is small; the interpreter takes memory from the heap.

@@ -18,7 +18,7 @@ namespace {
 #define SPACE "[" WS "]"
 #define NOT_SPACE "[^" WS "]"
 #define SUFFIXES "'(?:[sS]|[tT]|[rR][eE]|[vV][eE]|[mM]|[lL][lL]|[dD])"
-// How nearly every pattern ends: the last space of several goes with the word after it.
+// The end of nearly every pattern: the last of several spaces belongs to the following word.
 #define SPACES SPACE "+(?!" NOT_SPACE ")|" SPACE "+"
 
 constexpr std::string_view kGpt2 =
@@ -27,7 +27,7 @@ constexpr std::string_view kDigit = "\\p{N}";
 constexpr std::string_view kThreeAsciiDigits = "[0-9][0-9][0-9]";
 constexpr std::string_view kLineEnd = "[\\r\\n]";
 
-// Llama 3 and its many heirs differ in the length of a number, and little else.
+// Llama 3 and its many descendants differ in the length of a number, and little else.
 #define PREFIXED_WORD "[^\\r\\n\\p{L}\\p{N}]?\\p{L}+"
 #define PUNCTUATION " ?[^" WS "\\p{L}\\p{N}]+"
 #define LINES SPACE "*[\\r\\n]+"
@@ -68,7 +68,7 @@ constexpr std::string_view kFalconPunctuation = "[\\p{P}" ASCII_SYMBOLS "`]+";
 constexpr std::string_view kDefaultPunctuation = "[\\p{P}" ASCII_SYMBOLS "]+";
 constexpr std::string_view kNumber = "\\p{N}+";
 
-// BLOOM: words are what stands between spaces and sentence marks. (The parentheses and the bar are
+// BLOOM: words are the text between spaces and sentence marks. (The parentheses and the bar are
 // members of the class, in its tokenizer.json, too.)
 constexpr std::string_view kBloom =
     " ?[^(" WS "|.,!?\\x{2026}\\x{3002}\\x{ff0c}\\x{3001}\\x{964}\\x{6d4}\\x{60c})]+";
@@ -141,7 +141,7 @@ const std::vector<PretokenizerSpec>& Specs() {
        .patterns = {kUpToThreeDigits, kDeepseekV3Cjk, kDeepseekV3}},
       {.names = {"bloom", "poro-chat", "gpt3-finnish"}, .patterns = {kBloom}},
       {.names = {"viking"}, .patterns = {kBloom, kDigit}},
-      // What converters write for a tokenizer that they do not know.
+      // Written by converters for an unknown tokenizer.
       {.names = {"default"}, .patterns = {kDefaultPunctuation, kGpt2, kNumber, kThreeAsciiDigits}},
   };
   return *specs;

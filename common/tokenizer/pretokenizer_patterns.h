@@ -15,9 +15,9 @@ struct PretokenizerSpec {
   // PCRE2 patterns, applied in sequence: each cuts every piece that the ones before it left into
   // its matches and the gaps between them.
   std::vector<std::string_view> patterns;
-  // A word that is a token as it stands becomes that token, whatever the merges say.
+  // A word that is a token becomes that token, regardless of merges.
   bool whole_words_first = false;
-  // BOS is added where the file does not say.
+  // BOS is added if the file does not specify it.
   bool adds_bos = false;
 };
 

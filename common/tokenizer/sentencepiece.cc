@@ -48,8 +48,8 @@ uint64_t CharacterAt(std::string_view text, size_t at, size_t bytes) {
   return character;
 }
 
-// Calls visit(offset, left, right) for every two characters that stand next to each other; `offset`
-// is the right one's. REQUIRES: `text` is valid UTF-8.
+// Calls visit(offset, left, right) for every two adjacent characters; `offset` is the right one's.
+// REQUIRES: `text` is valid UTF-8.
 template <typename Visit>
 void ForNeighbours(std::string_view text, Visit visit) {
   uint64_t left = 0;
@@ -76,7 +76,7 @@ class Merger {
     for (uint32_t i = 0; i < symbols_.size(); ++i) FindMerge(i);
     while (!queue_.empty()) {
       const auto [rank, at] = queue_.Pop();
-      // Otherwise out of date: a neighbour has become something else.
+      // Otherwise stale: a neighbour was merged.
       if (symbols_[at].rank == rank) Merge(at);
     }
   }
@@ -129,10 +129,10 @@ class Merger {
   const std::vector<uint32_t>& ranks_;
   std::string_view text_;
   std::vector<Symbol> symbols_;
-  MergeQueue queue_;  // entries may be out of date
+  MergeQueue queue_;  // entries may be stale
 };
 
-// Each token's place in the order of scores, the best first; equal scores share one.
+// Each token's rank by score, the best first; equal scores share a rank.
 std::vector<uint32_t> RankByScore(const Vocabulary& vocabulary) {
   std::vector<float> scores = vocabulary.data().scores;
   std::sort(scores.begin(), scores.end(), std::greater<>());
@@ -153,7 +153,7 @@ absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> SentencePieceEncoder::Crea
   if (vocabulary.data().scores.empty()) {
     return absl::InvalidArgumentError("vocabulary: a SentencePiece vocabulary needs scores");
   }
-  // Create gives one to every vocabulary of this model: 0 where the file does not say.
+  // Create gives one to every vocabulary of this model: 0 if the file has none.
   TANDEM_CHECK(vocabulary.special().unknown != kNoToken);
   return std::unique_ptr<SentencePieceEncoder>(
       new SentencePieceEncoder(vocabulary, add_space_prefix));
@@ -165,7 +165,7 @@ SentencePieceEncoder::SentencePieceEncoder(const Vocabulary& vocabulary, bool ad
       ranks_(RankByScore(vocabulary)) {
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
     const std::string_view text = vocabulary.text(id);
-    if (ValidUtf8Prefix(text) != text.size()) continue;  // no text can hold it
+    if (ValidUtf8Prefix(text) != text.size()) continue;  // not valid UTF-8: cannot occur in a text
     ForNeighbours(text, [&](size_t, uint64_t left, uint64_t right) {
       token_neighbours_.insert(PairKey(left, right));
     });
@@ -184,8 +184,8 @@ absl::Status SentencePieceEncoder::Encode(std::string_view text, bool after_spec
       Emit(merger.Text(symbol), ids);
     }
   };
-  // No merge crosses a place whose two characters are neighbours in no token, so the parts between
-  // such places are merged one by one: short lists stay in the cache.
+  // No merge spans two adjacent characters that are adjacent in no token, so the text is split
+  // there and its parts are merged separately: short lists stay in cache.
   size_t begin = 0;
   ForNeighbours(all, [&](size_t at, uint64_t left, uint64_t right) {
     if (token_neighbours_.contains(PairKey(left, right))) return;
@@ -209,7 +209,7 @@ void SentencePieceEncoder::Emit(std::string_view piece, std::vector<TokenId>* id
       ids->push_back(byte);
       continue;
     }
-    // Without all of its bytes the character is one unknown token, as SentencePiece has it.
+    // If some of its bytes have no token, the character is one unknown token, as in SentencePiece.
     ids->resize(before);
     ids->push_back(vocabulary_.special().unknown);
     return;

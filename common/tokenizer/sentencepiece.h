@@ -1,5 +1,5 @@
 // SentencePiece BPE (Llama 2, Phi-3): neighbouring characters are merged, the token with the best
-// score first; what is no token falls back to its bytes. Source: Kudo and Richardson 2018
+// score first; characters without a token fall back to bytes. Source: Kudo and Richardson 2018
 // (arXiv:1808.06226).
 #ifndef TANDEM_COMMON_TOKENIZER_SENTENCEPIECE_H_
 #define TANDEM_COMMON_TOKENIZER_SENTENCEPIECE_H_
@@ -37,7 +37,7 @@ class SentencePieceEncoder : public TextEncoder {
   const Vocabulary& vocabulary_;
   const bool add_space_prefix_;
   const std::vector<uint32_t> ranks_;  // by token: the best score is 0
-  // Characters that stand next to each other in some token, two by two.
+  // Pairs of characters that are adjacent in some token.
   absl::flat_hash_set<uint64_t> token_neighbours_;
 };
 

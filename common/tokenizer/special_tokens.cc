@@ -34,7 +34,7 @@ std::vector<Fragment> SpecialTokenSplitter::Split(std::string_view text, bool pa
   if (text.empty()) return fragments;
   if (matcher.automaton.empty()) return {Fragment{kNoToken, text}};
 
-  // Where a token starts, last first, with the longest one that does.
+  // Positions where a token starts, last first, with the longest token there.
   std::vector<std::pair<size_t, TokenId>> starts;
   AhoCorasick::State state = AhoCorasick::kStart;
   for (size_t at = text.size(); at-- > 0;) {

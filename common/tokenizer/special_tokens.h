@@ -1,4 +1,4 @@
-// Cuts a text at the special tokens that are written out in it.
+// Splits a text at the special tokens that it contains.
 #ifndef TANDEM_COMMON_TOKENIZER_SPECIAL_TOKENS_H_
 #define TANDEM_COMMON_TOKENIZER_SPECIAL_TOKENS_H_
 
@@ -21,14 +21,14 @@ class SpecialTokenSplitter {
  public:
   explicit SpecialTokenSplitter(const Vocabulary& vocabulary);
 
-  // The fragments of `text`, in order, without empty ones. User-defined tokens are found always,
+  // The fragments of `text`, in order, without empty ones. User-defined tokens are always found,
   // control and unknown tokens only with `parse_special`. The leftmost token wins, then the
   // longest.
   std::vector<Fragment> Split(std::string_view text, bool parse_special) const;
 
  private:
-  // Strings are stored backwards: a pass from the end of the text then knows, at each byte, the
-  // longest token that starts there.
+  // Strings are stored reversed: a pass from the end of the text finds, at each byte, the longest
+  // token that starts there.
   struct Matcher {
     std::vector<TokenId> ids;
     AhoCorasick automaton;

@@ -1,7 +1,9 @@
-// Finds stop strings in a text that arrives in pieces, and holds back only what may become one.
+// Finds stop strings in a text that arrives in pieces, and holds back only a possible prefix of
+// one.
 //
-// The text ends before the stop string that is complete first; of several that are complete at the
-// same byte, before the longest. So the result does not depend on how the text is cut into pieces.
+// The text ends before the stop string that completes first; of several that are complete at the
+// same byte, before the longest. So the result does not depend on how the text is split into
+// pieces.
 #ifndef TANDEM_COMMON_TOKENIZER_STOP_MATCHER_H_
 #define TANDEM_COMMON_TOKENIZER_STOP_MATCHER_H_
 
@@ -21,14 +23,14 @@ class StopMatcher {
   // All stop strings of a request together, in bytes.
   static constexpr size_t kMaxTotalBytes = 64 * 1024;
 
-  // INVALID_ARGUMENT when a stop string is empty, or all together exceed kMaxTotalBytes. No stop
-  // strings at all is fine: then everything passes at once.
+  // INVALID_ARGUMENT when a stop string is empty, or all together exceed kMaxTotalBytes. Without
+  // stop strings, all text passes immediately.
   static absl::StatusOr<StopMatcher> Create(const std::vector<std::string>& stops);
 
   // The text that may be sent after `text` arrived, possibly from earlier pieces. Empty once
-  // stopped. Where pieces and stop strings are valid UTF-8, so is what comes out.
+  // stopped. If pieces and stop strings are valid UTF-8, so is the result.
   std::string Append(std::string_view text);
-  // No more text comes: what was held back, unless a stop string was found.
+  // Ends the text: returns the held-back text, unless a stop string was found.
   std::string Flush();
 
   // A stop string was found.
@@ -43,7 +45,7 @@ class StopMatcher {
   std::shared_ptr<const AhoCorasick> automaton_;
   std::vector<size_t> stop_bytes_;  // lengths of the stop strings
   AhoCorasick::State state_ = AhoCorasick::kStart;
-  std::string held_back_;  // always as long as the state is deep
+  std::string held_back_;  // as long as the state's depth
   int matched_ = -1;
 };
 

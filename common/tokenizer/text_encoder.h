@@ -15,12 +15,12 @@ class TextEncoder {
  public:
   virtual ~TextEncoder() = default;
   // Appends the ids of `text` to `ids`. REQUIRES: valid UTF-8 of at most kMaxTextBytes.
-  // `after_special`: the text stands at the very beginning or right after a special token.
+  // `after_special`: the text is at the very beginning or right after a special token.
   virtual absl::Status Encode(std::string_view text, bool after_special,
                               std::vector<TokenId>* ids) const = 0;
 };
 
-// So that positions fit 32 bits, also where a space becomes three bytes.
+// Positions fit in 32 bits, even if a space becomes three bytes.
 inline constexpr size_t kMaxTextBytes = size_t{1} << 30;
 
 }  // namespace tandem::tokenizer

@@ -1,8 +1,7 @@
-// The tokenizer's seam: text to token ids, and ids to raw bytes.
+// The tokenizer's interface: text to token ids, and ids to raw bytes.
 //
-// A Tokenizer is immutable once made and thread-safe. Text goes back and forth as bytes: one token
-// may be a part of a character, so valid UTF-8 is the business of IncrementalDetokenizer
-// (detokenizer.h).
+// A Tokenizer is immutable once made and thread-safe. Decoding gives bytes: one token may be a part
+// of a character, so valid UTF-8 is the task of IncrementalDetokenizer (detokenizer.h).
 #ifndef TANDEM_COMMON_TOKENIZER_TOKENIZER_H_
 #define TANDEM_COMMON_TOKENIZER_TOKENIZER_H_
 
@@ -19,7 +18,7 @@ namespace tandem::tokenizer {
 inline constexpr TokenId kNoToken = -1;
 
 struct EncodeOptions {
-  // BOS before and EOS after the text, where the vocabulary asks for them.
+  // BOS before and EOS after the text, if the vocabulary requires them.
   bool add_special = true;
   // Control tokens (GGUF token types 2 and 3) written out in the text ("<|eot_id|>") become that
   // token. Off: they are plain text, and nothing in a text can become a control token. User-defined
@@ -28,7 +27,7 @@ struct EncodeOptions {
   bool parse_special = false;
 };
 
-// kNoToken where the vocabulary has none.
+// kNoToken if the vocabulary has none.
 struct SpecialTokens {
   TokenId bos = kNoToken;
   TokenId eos = kNoToken;
@@ -49,22 +48,22 @@ class Tokenizer {
   virtual absl::StatusOr<std::vector<TokenId>> Encode(std::string_view text,
                                                       const EncodeOptions& options) const = 0;
 
-  // The bytes that `id` stands for; a control token's are its name. They live as long as the
-  // tokenizer. INVALID_ARGUMENT when `id` is outside the vocabulary.
+  // The bytes of token `id`; of a control token, its name. Valid as long as the tokenizer.
+  // INVALID_ARGUMENT when `id` is outside the vocabulary.
   virtual absl::StatusOr<std::string_view> TokenBytes(TokenId id) const = 0;
 
   virtual int32_t vocab_size() const = 0;
   virtual const SpecialTokens& special_tokens() const = 0;
 
-  // True when generation ends on `id`: eos, eot, eom and their like. False for ids out of range.
+  // True when generation ends on `id`: eos, eot, eom and similar. False for ids out of range.
   virtual bool IsEndOfGeneration(TokenId id) const = 0;
   // The same as a list, ascending.
   virtual const std::vector<TokenId>& end_of_generation_ids() const = 0;
-  // True for control and unknown tokens: they steer the model and are no text of the answer. False
+  // True for control and unknown tokens: they control the model and are not part of the text. False
   // for ids out of range.
   virtual bool IsControl(TokenId id) const = 0;
 
-  // True when Encode puts a space before the text, which a whole text's decoding takes away again.
+  // True when Encode puts a space before the text, which decoding of a whole text removes.
   virtual bool adds_space_prefix() const = 0;
   // Jinja text from the model file, or empty.
   virtual std::string_view chat_template() const = 0;

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\uFFFD";
 
-// What may follow a first byte (Unicode 15, table 3-7). `length` 0: it starts no character.
+// Valid continuations of a first byte (Unicode 15, table 3-7). `length` 0: not the start of a
+// character.
 struct Lead {
   uint8_t length;
   uint8_t second_min;

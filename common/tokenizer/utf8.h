@@ -1,4 +1,4 @@
-// UTF-8: checking what comes in, and repairing what goes out.
+// UTF-8: validation of input, and repair of output.
 #ifndef TANDEM_COMMON_TOKENIZER_UTF8_H_
 #define TANDEM_COMMON_TOKENIZER_UTF8_H_
 
@@ -11,16 +11,16 @@ namespace tandem::tokenizer {
 
 // A byte stream turned into valid UTF-8, piece by piece. Bytes that can no longer become a
 // character come out as U+FFFD, one for each longest start of a character (Unicode 15, 3.9,
-// "maximal subparts"); a start that may still be completed waits. A value; not thread-safe.
+// "maximal subparts"); a start that may still be completed is held back. A value; not thread-safe.
 class Utf8Stream {
  public:
-  // Appends what is decided of `bytes` to `out`.
+  // Appends the final characters of `bytes` to `out`.
   void Append(std::string_view bytes, std::string* out);
-  // The stream ends: an unfinished character becomes one U+FFFD.
+  // Ends the stream: an unfinished character becomes one U+FFFD.
   void Flush(std::string* out);
 
  private:
-  // Takes one byte; false when it cannot follow what waits.
+  // Takes one byte; false if it cannot follow the pending bytes.
   bool Continue(uint8_t byte, std::string* out);
   void Start(uint8_t byte, std::string* out);
 
@@ -34,7 +34,7 @@ class Utf8Stream {
 // Where `text` stops being valid UTF-8; text.size() when all of it is valid.
 size_t ValidUtf8Prefix(std::string_view text);
 
-// The length that the first byte of a character promises. REQUIRES: `first` starts a character.
+// The length of a character, from its first byte. REQUIRES: `first` starts a character.
 inline size_t Utf8Length(uint8_t first) {
   return first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kMaxTokenType = static_cast<int>(TokenType::kByte);
 
-// Names under which models know the end of a turn, where the file gives no eot_token_id. Files
-// seldom do, so that every GGUF engine looks for the texts.
+// Texts of end-of-turn tokens, for files without eot_token_id. Most files lack it, so every GGUF
+// engine searches for the texts.
 constexpr std::string_view kEndOfTurnTexts[] = {
     "<|eot_id|>",
     "<|im_end|>",
@@ -30,7 +30,7 @@ constexpr std::string_view kEndOfTurnTexts[] = {
     "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
 };
 constexpr std::string_view kEndOfMessageText = "<|eom_id|>";
-// Generation ends on each of these, whatever the file calls its eos.
+// Generation ends on each of these, regardless of the file's eos.
 constexpr std::string_view kEndTexts[] = {
     "<|eot_id|>",    "<|im_end|>",         "<|end|>",    "<end_of_turn>",
     "<|endoftext|>", "<|eom_id|>",         "<EOT>",      "_<EOT>",
@@ -135,7 +135,7 @@ absl::Status Vocabulary::SetSpecialIds() {
     const char* name;
     std::optional<uint64_t> stated;
     TokenId* id;
-    TokenId fallback;  // SentencePiece's own defaults, where the file is silent
+    TokenId fallback;  // SentencePiece's defaults, if the file has none
   };
   const bool sentencepiece = data_.model == "llama";
   const Entry entries[] = {

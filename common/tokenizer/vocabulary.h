@@ -1,6 +1,6 @@
 // A vocabulary: token texts, scores, types and special ids, checked once and immutable afterwards.
 //
-// VocabularyData is what a file says, unchecked; Vocabulary is what the tokenizers trust.
+// VocabularyData is a file's content, unchecked; Vocabulary is validated.
 #ifndef TANDEM_COMMON_TOKENIZER_VOCABULARY_H_
 #define TANDEM_COMMON_TOKENIZER_VOCABULARY_H_
 
@@ -28,7 +28,7 @@ enum class TokenType : uint8_t {
   kByte = 6,
 };
 
-// A vocabulary as a file states it; tests fill it by hand.
+// A vocabulary as in a file; tests fill it by hand.
 struct VocabularyData {
   std::string model;  // "gpt2": byte-level BPE; "llama": SentencePiece BPE
   std::string pre;    // the pre-tokenizer's name; byte-level BPE only
@@ -36,20 +36,20 @@ struct VocabularyData {
   std::vector<float> scores;        // one per token, or empty: all 0
   std::vector<int32_t> types;       // one TokenType per token, or empty: all normal
   std::vector<std::string> merges;  // "left right", best first; byte-level BPE only
-  // Special ids; empty where the file does not say.
+  // Special ids; empty if the file does not specify them.
   std::optional<uint64_t> bos, eos, eot, eom, unknown, padding;
   std::optional<bool> add_bos, add_eos, add_space_prefix;
   std::string chat_template;
-  // White space right after a special token belongs to it and is dropped, but for the tokens that
-  // Vocabulary::StripsAfter excludes (Phi-3; its GGUF files do not say so themselves).
+  // White space right after a special token belongs to it and is dropped, except for the tokens
+  // excluded by Vocabulary::StripsAfter (Phi-3; its GGUF files do not specify it).
   bool strip_after_special = false;
 };
 
-// Immutable and thread-safe. Not copyable: the index points into its own texts.
+// Immutable and thread-safe. Not copyable: the index refers to the object's texts.
 class Vocabulary {
  public:
   // INVALID_ARGUMENT naming the defect: no tokens, wrong lengths, unknown types, ids out of range,
-  // a score that is no number, a byte token that names no byte.
+  // a score that is NaN, a byte token whose text names no byte.
   static absl::StatusOr<Vocabulary> Create(VocabularyData data);
 
   Vocabulary(Vocabulary&&) = default;
@@ -63,11 +63,10 @@ class Vocabulary {
   float score(TokenId id) const { return data_.scores.empty() ? 0 : data_.scores[id]; }
   TokenType type(TokenId id) const { return types_[id]; }
 
-  // The token with this text, of any type; the last one where several share it. kNoToken: none.
-  // An empty token is never found.
+  // The token with this text, of any type; the last one if several share it. kNoToken: none. An
+  // empty token is never found.
   TokenId Find(std::string_view text) const;
-  // Like Find, for text that did not name a token on purpose: never a control, unknown or byte
-  // token.
+  // Like Find, for plain text: never a control, unknown or byte token.
   TokenId FindPlain(std::string_view text) const;
   // The token of type byte for `byte`, or kNoToken.
   TokenId ByteToken(uint8_t byte) const { return byte_tokens_[byte]; }
@@ -89,7 +88,7 @@ class Vocabulary {
   absl::Status SetByteTokens();
   absl::Status SetSpecialIds();
   void DetectEndsByText();
-  // Find, and the token is of type control from now on: some converters forget to say so.
+  // Find, and marks the token as control: some converters forget to.
   TokenId FindControl(std::string_view text);
 
   VocabularyData data_;

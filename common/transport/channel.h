@@ -1,8 +1,7 @@
 // Channel: framed bytes between two ends, in order, each call with a deadline.
 //
-// One thread may send while another receives; two senders or two receivers on one end need a lock
-// of their own. Implementations: in-process (tests), shared-memory ring (one host), gRPC stream
-// (between hosts).
+// One thread may send while another receives; several senders or receivers on one end need a lock.
+// Implementations: in-process (tests), shared-memory ring (one host), gRPC stream (between hosts).
 #ifndef TANDEM_COMMON_TRANSPORT_CHANNEL_H_
 #define TANDEM_COMMON_TRANSPORT_CHANNEL_H_
 
@@ -26,8 +25,8 @@ class Channel {
 
   // The largest frame that Send takes. INVALID_ARGUMENT with both sizes above it.
   virtual size_t max_frame_bytes() const = 0;
-  // Copies the frame out. DEADLINE_EXCEEDED when the peer leaves no room in time; UNAVAILABLE once
-  // either end closed.
+  // Copies the frame out. DEADLINE_EXCEEDED if there is no room in time; UNAVAILABLE once either
+  // end closed.
   virtual absl::Status Send(std::span<const uint8_t> frame, Deadline deadline) = 0;
   // The next frame. DEADLINE_EXCEEDED, or UNAVAILABLE with the reason once closed and drained.
   virtual absl::StatusOr<Frame> Receive(Deadline deadline) = 0;

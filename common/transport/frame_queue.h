@@ -1,5 +1,5 @@
-// FrameQueue: one direction of a channel inside a process: a bounded queue of frames that both ends
-// wait on with a deadline. Thread-safe.
+// FrameQueue: one direction of a channel inside a process: a bounded queue of frames; both ends
+// wait with a deadline. Thread-safe.
 #ifndef TANDEM_COMMON_TRANSPORT_FRAME_QUEUE_H_
 #define TANDEM_COMMON_TRANSPORT_FRAME_QUEUE_H_
 
@@ -24,7 +24,7 @@ class FrameQueue {
   absl::Status Push(Frame&& frame, Deadline deadline);
   // The oldest frame. DEADLINE_EXCEEDED; UNAVAILABLE with the reason once closed and empty.
   absl::StatusOr<Frame> Pop(Deadline deadline);
-  // Wakes all waiters. The first reason stays.
+  // Wakes all waiters. The first reason is kept.
   void Close(const std::string& reason);
   // UNAVAILABLE with the reason once closed.
   absl::Status CheckOpen();

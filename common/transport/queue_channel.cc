@@ -20,7 +20,7 @@ absl::Status QueueChannel::Send(std::span<const uint8_t> frame, Deadline deadlin
   TANDEM_RETURN_IF_ERROR(CheckFrameSize(frame.size(), max_frame_bytes_));
   TANDEM_RETURN_IF_ERROR(incoming_.CheckOpen());
   absl::Status sent = sink_(frame, deadline);
-  // What a dying stream says matters less than why it was closed.
+  // Errors of the closing stream are ignored in favour of the close reason.
   if (!sent.ok()) TANDEM_RETURN_IF_ERROR(incoming_.CheckOpen());
   return sent;
 }

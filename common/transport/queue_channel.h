@@ -1,6 +1,6 @@
 // QueueChannel: a Channel over a stream that is driven elsewhere, such as a gRPC stream: Send
-// hands frames to a sink that writes them to the stream; the stream's reader delivers what came in.
-// Knows nothing of the stream itself.
+// hands frames to a sink that writes them to the stream; the stream's reader delivers received
+// frames. Independent of the kind of stream.
 //
 //   QueueChannel channel(max_frame_bytes, max_frames, sink, on_close);
 //   // reader: channel.Deliver(frame, deadline) for each frame; channel.PeerClosed(reason) when the
@@ -20,7 +20,7 @@ namespace tandem::transport {
 
 class QueueChannel : public Channel {
  public:
-  // Writes one frame to the stream, within the deadline; the frame dies with the call.
+  // Writes one frame to the stream, within the deadline; the frame is valid during the call.
   // DEADLINE_EXCEEDED or UNAVAILABLE. Called by one thread at a time, as Send is.
   using Sink = std::function<absl::Status(std::span<const uint8_t>, Deadline)>;
   // Ends the stream; called once, by the first Close and never by PeerClosed. It must make a
@@ -40,7 +40,8 @@ class QueueChannel : public Channel {
   // Hands a frame to Receive; waits for room until `deadline` (a past one never blocks).
   // INVALID_ARGUMENT for one that is too big, DEADLINE_EXCEEDED, UNAVAILABLE once closed.
   absl::Status Deliver(Frame frame, Deadline deadline);
-  // The stream ended: pending and later calls end with `reason`, Receive after what was delivered.
+  // The stream ended: pending and later calls end with `reason`, Receive after the delivered
+  // frames.
   void PeerClosed(const std::string& reason);
 
  private:

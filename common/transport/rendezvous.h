@@ -1,7 +1,6 @@
-// Rendezvous: small blobs put and found by key, so that ranks find each other's segments, ids and
-// addresses.
+// Rendezvous: a small key-value store by which ranks exchange segments, ids and addresses.
 //
-// Keys live within one epoch. Thread-safe. Implementations: in memory; the coordinator's registry
+// Keys belong to one epoch. Thread-safe. Implementations: in memory; the coordinator's registry
 // over the control stream.
 #ifndef TANDEM_COMMON_TRANSPORT_RENDEZVOUS_H_
 #define TANDEM_COMMON_TRANSPORT_RENDEZVOUS_H_

@@ -17,7 +17,7 @@ void Pause() {
 #endif
 }
 
-// Wakes everyone. Spurious wakes are harmless.
+// Wakes all waiters. Spurious wakes are harmless.
 void Wake(std::atomic<uint32_t>& value) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(&value), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
@@ -32,7 +32,7 @@ void Park(SharedWord& word, uint32_t seen, Deadline deadline) {
   const timespec until = ToTimespec(deadline.when());
   word.waiters.fetch_add(1, std::memory_order_seq_cst);
   if (word.value.load(std::memory_order_seq_cst) == seen) {
-    // EAGAIN (the word changed), EINTR and ETIMEDOUT all mean: look again.
+    // EAGAIN (the word changed), EINTR and ETIMEDOUT all mean: check again.
     syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word.value), FUTEX_WAIT_BITSET, seen, &until,
             nullptr, FUTEX_BITSET_MATCH_ANY);
   }

@@ -11,7 +11,7 @@
 
 namespace tandem::transport {
 
-// A word in shared memory and the number of those who may be parked on it. All zero at first.
+// A word in shared memory and the number of threads that may be parked on it. All zero at first.
 // Each writer of `value` calls Notify afterwards; a waiter never misses a change: both sides write
 // their own half before they read the other's, and all four are sequentially consistent.
 struct SharedWord {
@@ -20,23 +20,21 @@ struct SharedWord {
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free, "atomics are shared between processes");
 
-// How long a wait keeps its core before it parks.
+// How long a wait polls before it parks.
 struct SpinPolicy {
-  Duration spin{};   // with pause instructions alone
-  Duration yield{};  // then giving way to others between looks
+  Duration spin{};   // with pause instructions only
+  Duration yield{};  // then with sched_yield between polls
 
-  // For `parties` threads that wait for each other: no spinning when the cores this process may use
-  // are fewer.
+  // For `parties` threads that wait for each other: no spinning if the process has fewer cores.
   static SpinPolicy For(int parties, Duration spin, Duration yield);
 };
 
-// Adds to the word and wakes those who are parked on it.
+// Adds to the word and wakes the threads parked on it.
 void AddAndNotify(SharedWord& word, uint32_t delta);
-// Sets bits of the word and wakes those who are parked on it.
+// Sets bits of the word and wakes the threads parked on it.
 void SetBitsAndNotify(SharedWord& word, uint32_t bits);
 
-// Returns once the word differs from `seen` or the deadline passed (whether it did, the caller
-// finds out by looking).
+// Returns once the word differs from `seen` or the deadline passed; the caller checks which.
 void WaitWhile(SharedWord& word, uint32_t seen, const SpinPolicy& policy, Deadline deadline);
 
 }  // namespace tandem::transport

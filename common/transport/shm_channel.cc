@@ -13,8 +13,8 @@
 
 namespace tandem::transport {
 
-// What lies at the start of the segment; the two rings follow at kDataOffset. All zero at first but
-// for the header.
+// The start of the segment; the two rings follow at kDataOffset. All zero at first but for the
+// header.
 struct ShmChannelLayout {
   enum CloseState : uint32_t { kOpen = 0, kClosing = 1, kClosed = 2 };
 
@@ -123,7 +123,7 @@ absl::StatusOr<Frame> ShmChannel::Receive(Deadline deadline) {
   Frame frame;
   while (true) {
     const uint32_t seen = in_.readable().value.load(std::memory_order_acquire);
-    // Looked at before the ring, so that what was sent before the close is still received.
+    // Read before the ring, so that frames sent before the close are still received.
     const absl::Status open = CheckOpen();
     switch (in_.TryRead(frame)) {
       case RingResult::kDone:

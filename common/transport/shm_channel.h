@@ -5,9 +5,9 @@
 //   auto peer = ShmChannel::Attach(made->address, epoch);                 // there, once; the
 //   address came over the control stream
 //
-// A wait spins for some microseconds, then parks. A peer that dies or stands still is noticed at
-// the deadline; the control plane, which may know earlier, calls Close. A peer that writes nonsense
-// closes the channel with INTERNAL.
+// A wait spins for some microseconds, then parks. A dead or stuck peer is detected at the deadline;
+// the control plane, which may detect it earlier, calls Close. Invalid data from the peer closes
+// the channel with INTERNAL.
 #ifndef TANDEM_COMMON_TRANSPORT_SHM_CHANNEL_H_
 #define TANDEM_COMMON_TRANSPORT_SHM_CHANNEL_H_
 
@@ -29,7 +29,7 @@ struct ShmChannelLayout;
 struct ShmChannelOptions {
   // Of each direction, rounded up to a multiple of 4096. The largest frame takes 8 bytes less.
   size_t capacity_bytes = size_t{4} << 20;
-  // How long a wait keeps its core before it parks; zero where there is only one.
+  // How long a wait polls before it parks; zero if there is only one core.
   Duration spin = std::chrono::microseconds(20);
 };
 
@@ -42,8 +42,8 @@ class ShmChannel : public Channel {
   // attached before.
   static absl::StatusOr<std::unique_ptr<ShmChannel>> Attach(
       const std::string& address, Epoch epoch, Duration spin = ShmChannelOptions().spin);
-  // Attaches within this process over the same mapping, so that thread checkers see both ends touch
-  // the same bytes.
+  // Attaches within this process over the same mapping, so that thread checkers see both ends
+  // access the same bytes.
   absl::StatusOr<std::unique_ptr<ShmChannel>> AttachHere();
 
   // Closes.

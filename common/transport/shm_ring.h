@@ -2,9 +2,9 @@
 // usually in two processes.
 //
 // Memory: records of (uint64 length, bytes, padding to 8) at `position % capacity`; positions count
-// all bytes ever written. Each side keeps its own position to itself and only publishes it; what
-// the other side publishes is checked against the capacity, so a broken peer gives kBroken, never
-// an access outside the ring. Never blocks; waiting is ShmChannel's.
+// all bytes ever written. Each side keeps a private copy of its position and only publishes it; the
+// other side's position is checked against the capacity, so a faulty peer gives kBroken, never an
+// access outside the ring. Never blocks; ShmChannel waits.
 #ifndef TANDEM_COMMON_TRANSPORT_SHM_RING_H_
 #define TANDEM_COMMON_TRANSPORT_SHM_RING_H_
 
@@ -18,7 +18,7 @@
 
 namespace tandem::transport {
 
-// In shared memory, zero at first. Writer's and reader's halves lie on cache lines of their own.
+// In shared memory, zero at first. Writer's and reader's halves are on separate cache lines.
 struct ShmRingControl {
   alignas(128) std::atomic<uint64_t> head;  // written by the writer
   SharedWord readable;                      // changes with every frame and at close

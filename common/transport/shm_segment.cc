@@ -46,8 +46,7 @@ absl::Status SystemError(absl::StatusCode code, const std::string& what) {
   return absl::Status(code, absl::StrCat("shared memory: ", what, ": ", std::strerror(errno)));
 }
 
-// Bytes that the host can still give without running anything else out of memory; 0 when it does
-// not say.
+// Bytes available on the host; 0 if unknown.
 uint64_t AvailableBytes() {
   std::ifstream file("/proc/meminfo");
   std::string key, unit;
@@ -104,8 +103,8 @@ absl::Status CheckHeader(const ShmHeader& header, const std::string& address, ui
 
 absl::StatusOr<std::shared_ptr<ShmSegment>> ShmSegment::Create(size_t bytes, uint32_t kind,
                                                                Epoch epoch) {
-  // The kernel would hand out pages until it kills processes, so what cannot be is refused before
-  // it is asked for. Half is left to other programs: segments are small beside weights and KV.
+  // The kernel overcommits until it kills processes, so an impossible size is rejected up front.
+  // Half is left to other programs: segments are small compared to weights and KV cache.
   if (const uint64_t available = AvailableBytes(); bytes > available / 2) {
     return absl::ResourceExhaustedError(absl::StrCat("shared memory: a segment of ", bytes,
                                                      " bytes, at most half of the available ",
@@ -136,7 +135,7 @@ absl::StatusOr<std::shared_ptr<ShmSegment>> ShmSegment::Open(const std::string& 
                                                              uint32_t kind, Epoch epoch) {
   TANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
   const std::string path = absl::StrCat("/proc/", parsed.pid, "/fd/", parsed.fd);
-  // Whatever lies behind the address must not block us.
+  // Opening an arbitrary file must not block.
   Fd fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (fd.get() < 0) {
     return SystemError(absl::StatusCode::kUnavailable, absl::StrCat("cannot open ", path));

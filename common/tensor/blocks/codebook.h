@@ -1,4 +1,4 @@
-// The values that four-bit indices stand for, where they are not evenly spaced.
+// Codebooks: the values of four-bit indices that are not evenly spaced.
 // Sources: IQ4_NL and IQ4_XS: https://github.com/ggml-org/ggml (kvalues_iq4nl). MXFP4: Open Compute
 // Project, "OCP Microscaling Formats (MX) Specification", FP4 E2M1, here doubled to be integers.
 #ifndef TANDEM_COMMON_TENSOR_BLOCKS_CODEBOOK_H_

@@ -2,7 +2,7 @@
 //
 // value[i] = 2^(e - 128) * codebook[q[i]], kMxfp4Codebook, whose values are doubled: the standard's
 // scale is 2^(e - 127). Byte j holds value j in its low half and value j + 16 in its high half.
-// The standard calls e = 255 a NaN; as in ggml, it is a power like all others.
+// In the standard e = 255 is NaN; here, as in ggml, it is an ordinary power of two.
 // Source: Open Compute Project, "OCP Microscaling Formats (MX) Specification", MXFP4.
 // Layout: https://github.com/ggml-org/ggml (block_mxfp4).
 #ifndef TANDEM_COMMON_TENSOR_BLOCKS_MXFP4_H_

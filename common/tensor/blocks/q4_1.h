@@ -11,7 +11,7 @@ namespace tandem::tensor {
 struct BlockQ4_1 {
   static constexpr int kValues = 32;
   uint16_t d;      // half: scale
-  uint16_t m;      // half: what is added
+  uint16_t m;      // half: offset
   uint8_t qs[16];  // two values per byte
 };
 static_assert(sizeof(BlockQ4_1) == 20 && alignof(BlockQ4_1) == 2);

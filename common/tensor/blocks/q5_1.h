@@ -13,7 +13,7 @@ namespace tandem::tensor {
 struct BlockQ5_1 {
   static constexpr int kValues = 32;
   uint16_t d;      // half: scale
-  uint16_t m;      // half: what is added
+  uint16_t m;      // half: offset
   uint8_t qh[4];   // fifth bits, little-endian; bytes because the block is only 2-aligned
   uint8_t qs[16];  // low four bits, two values per byte
 

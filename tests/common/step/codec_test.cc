@@ -139,7 +139,7 @@ TEST(CodecTest, RefusesMissingUnknownDuplicateAndUnorderedSections) {
     Frame duplicate = frame;
     duplicate.insert(duplicate.begin() + starts[i + 1], frame.begin() + starts[i],
                      frame.begin() + starts[i + 1]);
-    ExpectRefused(duplicate, "comes twice");
+    ExpectRefused(duplicate, "is repeated");
   }
   for (uint32_t tag : {0u, 9u, 16u, 31u, 32u, 0xffffffffu}) {
     Frame unknown = frame;
