@@ -10,7 +10,7 @@
 
 namespace {
 
-// "NVIDIA H100 80GB HBM3 (79.1 GiB)", a name per GPU that this process may see.
+// "NVIDIA H100 80GB HBM3 (79.1 GiB)", one name per GPU visible to this process.
 std::string GpuNames() {
   const auto info = tandem::kernels::QueryCuda();
   if (!info.ok()) return "";

@@ -122,9 +122,8 @@ struct StepLimits {
   uint32_t vocab_size = 0;
   uint32_t block_size = 0;
   std::vector<uint32_t> num_blocks;  // per KV group
-  std::vector<uint32_t>
-      windows;                  // per KV group: tokens visible to a query, 0 for all; empty: all 0
-  size_t max_result_bytes = 0;  // the largest StepResult on the wire
+  std::vector<uint32_t> windows;     // per KV group: visible tokens, 0 for all; empty: all 0
+  size_t max_result_bytes = 0;       // the largest StepResult on the wire
 };
 
 class BlockTables;

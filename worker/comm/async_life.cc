@@ -9,7 +9,7 @@
 namespace tandem::worker {
 namespace {
 
-// Long enough to leave the core to the library's own threads.
+// Long enough to yield the core to the library's threads.
 constexpr auto kPollInterval = std::chrono::microseconds(50);
 
 }  // namespace

@@ -1,10 +1,10 @@
-// AsyncLife: the life of a communicator whose library works in the background: joining, in use,
-// broken. Every wait polls, has a deadline and ends on an abort, so nothing here blocks
-// for longer than its caller allows.
+// AsyncLife: the states of a communicator whose library works in the background: joining, in use,
+// broken. Every wait polls, has a deadline and ends on an abort, so no call blocks longer than its
+// caller allows.
 //
-// The library's handle is touched by one thread, the backend's: Abort, which any thread may call,
-// leaves its reason for the next poll, be it of Await here or of Backend::Wait (StreamWatch). The
-// first reason stays.
+// Only the backend's thread uses the library's handle: Abort, which any thread may call, records
+// its reason for the next poll, by Await or by Backend::Wait (StreamWatch). The first reason is
+// kept.
 #ifndef TANDEM_WORKER_COMM_ASYNC_LIFE_H_
 #define TANDEM_WORKER_COMM_ASYNC_LIFE_H_
 
@@ -24,7 +24,7 @@ class AsyncHandle {
   virtual ~AsyncHandle() = default;
   // Whether the last call has ended; the error of the communicator, if it has one.
   virtual absl::StatusOr<bool> Done() = 0;
-  // Ends all that is enqueued, here and with the peers. Called once; nothing is called after it.
+  // Aborts all enqueued work, here and on the peers. Called once, as the last call.
   virtual void Abort() = 0;
 };
 
@@ -33,10 +33,10 @@ class AsyncLife : public kernels::StreamWatch {
   // `handle` must outlive this. `name`, such as "rank 1 of 4", goes into errors.
   AsyncLife(AsyncHandle& handle, std::string name) : handle_(handle), name_(std::move(name)) {}
 
-  // Waits until the handle's last call has ended; `what` it was goes into errors.
-  // DEADLINE_EXCEEDED, the handle's error or an abort's reason: afterwards the handle is aborted.
+  // Waits until the handle's last call has ended; `what` names it in errors. DEADLINE_EXCEEDED, the
+  // handle's error or an abort's reason: afterwards the handle is aborted.
   absl::Status Await(const std::string& what, Deadline deadline);
-  // As Await, without waiting: whether it has ended.
+  // As Await, without waiting: whether the call has ended.
   absl::StatusOr<bool> Poll();
 
   // Never waits; calls in progress are fine.
@@ -46,11 +46,11 @@ class AsyncLife : public kernels::StreamWatch {
   // From any thread.
   void Abort(const absl::Status& reason);
 
-  // Once broken, the handle is gone.
+  // Once broken, the handle is invalid.
   bool broken() const { return !broken_.ok(); }
 
  private:
-  // Aborts the handle unless that has happened; why it was.
+  // Aborts the handle unless already aborted; returns the reason.
   absl::Status Break(const absl::Status& reason);
 
   AsyncHandle& handle_;

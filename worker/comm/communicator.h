@@ -2,9 +2,9 @@
 // caller.
 //
 // The deadline is the step's (Backend::Submit). Every rank must enqueue the same collectives in the
-// same order. Reductions on the host add rank 0's value first, then 1, 2, ...; a device's may add
-// in an order of its own. Runs repeat bit for bit, and all ranks get the same bits. Errors (a rank
-// missing at the deadline, named; an abort) come back from Backend::Wait on every rank.
+// same order. Reductions on the host add rank 0's value first, then 1, 2, ...; a device's may use
+// another order. Runs are reproducible bit for bit, and all ranks get the same bits. Errors (a rank
+// missing at the deadline, named; an abort) are returned by Backend::Wait on every rank.
 // Implementations: shared memory, NCCL (open_communicator.h chooses); threads of one process, for
 // tests.
 #ifndef TANDEM_WORKER_COMM_COMMUNICATOR_H_
@@ -25,14 +25,14 @@ class Communicator {
   virtual int size() const = 0;
 
   // Called by all ranks, once, before the first collective; returns when all have joined.
-  // DEADLINE_EXCEEDED naming the missing ranks where the implementation can tell, or the reason of
-  // an abort, also of one that came before.
+  // DEADLINE_EXCEEDED naming the missing ranks if the implementation can, or the reason of an
+  // abort, also of an earlier one.
   virtual absl::Status Join(Deadline deadline) = 0;
 
   // data[i] = sum over ranks of data[i], on every rank. `count` floats, in place.
   virtual void AllReduceSum(float* data, size_t count) = 0;
-  // recv on rank `root` becomes (size, bytes): every rank's `send` in rank order; elsewhere recv is
-  // not touched.
+  // recv on rank `root` becomes (size, bytes): every rank's `send` in rank order; on other ranks
+  // recv is unchanged.
   virtual void Gather(const void* send, size_t bytes, void* recv, int root) = 0;
   // recv becomes (size, bytes) on every rank.
   virtual void AllGather(const void* send, size_t bytes, void* recv) = 0;

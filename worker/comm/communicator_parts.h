@@ -1,4 +1,4 @@
-// What a communicator is made of.
+// The parts from which a communicator is built.
 #ifndef TANDEM_WORKER_COMM_COMMUNICATOR_PARTS_H_
 #define TANDEM_WORKER_COMM_COMMUNICATOR_PARTS_H_
 
@@ -9,7 +9,7 @@
 
 namespace tandem::worker {
 
-// Borrowed, but for the values: the stream outlives the communicator, `rendezvous` the call.
+// Pointers are borrowed: the stream outlives the communicator, `rendezvous` the call.
 struct CommunicatorParts {
   int rank = 0;
   int size = 1;

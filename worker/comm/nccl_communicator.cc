@@ -24,7 +24,7 @@
 namespace tandem::worker {
 namespace {
 
-// A collective that NCCL still has to connect is waited for this long; Join leaves none.
+// How long to wait for a collective that NCCL still has to connect; Join leaves none.
 constexpr auto kIssueTimeout = std::chrono::seconds(60);
 constexpr auto kFinalizeTimeout = std::chrono::seconds(5);
 // Of each rank in Join's collectives.
@@ -38,7 +38,7 @@ absl::Status NcclStatus(ncclResult_t result, const char* expression, const char*
     absl::StrAppend(&message, ": ", last);
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
-  // A peer's loss is the world's doing.
+  // The loss of a peer is not our bug.
   return result == ncclRemoteError ? absl::UnavailableError(message) : absl::InternalError(message);
 }
 
@@ -123,19 +123,19 @@ class NcclCommunicator final : public Communicator, private AsyncHandle {
   }
 
   absl::StatusOr<bool> Done() override {
-    if (comm_ == nullptr) return true;  // nothing was begun
+    if (comm_ == nullptr) return true;  // nothing was started
     ncclResult_t state = ncclSuccess;
     TANDEM_NCCL_RETURN_IF_ERROR(ncclCommGetAsyncError(comm_, &state));
     if (state == ncclInProgress) return false;
     TANDEM_RETURN_IF_ERROR(NcclStatus(state, "asynchronous error", __FILE__, __LINE__));
     return true;
   }
-  // The handle's, on the driving thread; the communicator's takes a reason, on any.
+  // The handle's Abort, on the backend's thread; the communicator's takes a reason, on any thread.
   void Abort() override {
     if (comm_ != nullptr) (void)ncclCommAbort(std::exchange(comm_, nullptr));
   }
 
-  // Gives the communicator back in order; aborts it when the peers do not follow.
+  // Finalizes the communicator; aborts it if the peers do not follow.
   absl::Status Leave() {
     if (comm_ == nullptr) return absl::OkStatus();  // never joined, or aborted
     TANDEM_NCCL_RETURN_IF_ERROR(ncclCommFinalize(comm_));
@@ -144,8 +144,8 @@ class NcclCommunicator final : public Communicator, private AsyncHandle {
     return absl::OkStatus();
   }
 
-  // One collective of each kind: sends and receives connect on first use, which neither a step nor
-  // a capture may find undone. The results are not read.
+  // One collective of each kind: sends and receives connect on first use, which must not happen in
+  // a step or a capture. The results are not read.
   absl::Status WarmUp(Deadline deadline) {
     const size_t bytes = kWarmUpFloats * sizeof(float);
     TANDEM_NCCL_RETURN_IF_ERROR(ncclMemAlloc(&warm_up_, bytes * (static_cast<size_t>(size_) + 1)));
@@ -160,8 +160,8 @@ class NcclCommunicator final : public Communicator, private AsyncHandle {
     return settle(IssueBroadcast(own, bytes, 0));
   }
 
-  // Issues a collective and sees that its work is on the stream before anything else is. Errors
-  // come back from Submit.
+  // Issues a collective and ensures that its work is on the stream before any other work. Errors
+  // are returned by Submit.
   template <typename Issue>
   void Enqueue(const CollectiveTag& tag, const Issue& issue) {
     absl::Status status = life_.Check();
@@ -188,7 +188,7 @@ class NcclCommunicator final : public Communicator, private AsyncHandle {
   absl::Status IssueGather(const void* send, size_t bytes, void* recv, int root) {
     TANDEM_NCCL_RETURN_IF_ERROR(ncclGroupStart());
     absl::Status status = IssueGatherParts(send, bytes, recv, root);
-    // The group ends in any case.
+    // End the group in any case.
     absl::Status ended = NcclStatus(ncclGroupEnd(), "ncclGroupEnd()", __FILE__, __LINE__);
     return status.ok() ? ended : status;
   }
@@ -218,14 +218,13 @@ class NcclCommunicator final : public Communicator, private AsyncHandle {
   kernels::DeviceStream& stream_;
   AsyncLife life_;
   ncclComm_t comm_ = nullptr;
-  void* warm_up_ = nullptr;  // device memory; stays until what Join enqueued is done for sure
+  void* warm_up_ = nullptr;  // device memory; kept until the work of Join is certainly done
 };
 
 }  // namespace
 
 void RegisterNcclCommunicator() {
-  // Connections that NCCL would make when an algorithm is first chosen are made in Join. An
-  // operator may know better.
+  // Disables connecting on first use: Join makes all connections. The operator may override it.
   setenv("NCCL_RUNTIME_CONNECT", "0", /*overwrite=*/0);
   RegisterDeviceCommunicator(&OpenNcclCommunicator);
 }

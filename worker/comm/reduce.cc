@@ -28,7 +28,7 @@ void SumInRankOrder(const float* const* sources, int ranks, float* out, size_t c
     const size_t part = std::min(kBlock, count - begin);
     Add(sources[0] + begin, sources[1] + begin, sum, part);
     for (int rank = 2; rank + 1 < ranks; ++rank) Add(sum, sources[rank] + begin, sum, part);
-    // The last one is written out: `out` may be a source, whose block nobody reads any more.
+    // The last source writes `out`, which may be a source whose block is no longer needed.
     Add(sum, sources[ranks - 1] + begin, out + begin, part);
   }
 }

@@ -1,4 +1,4 @@
-// The one reduction that all communicators on the CPU share.
+// The reduction shared by all communicators on the CPU.
 #ifndef TANDEM_WORKER_COMM_REDUCE_H_
 #define TANDEM_WORKER_COMM_REDUCE_H_
 

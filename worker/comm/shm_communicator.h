@@ -1,10 +1,10 @@
 // A communicator between processes of one host, over one memfd segment (shm_group.h): ranks write
-// what they have into their own slots, and read each other's. Large tensors go in chunks.
+// their data into their own slots, and read each other's. Large tensors go in chunks.
 //
-// All-reduce: up to two ranks, or few bytes, every rank sums all slots itself (one-shot: one
+// All-reduce: with up to two ranks, or few bytes, every rank sums all slots itself (one-shot: one
 // barrier per chunk). More ranks and more bytes: each rank sums its part of the chunk, then all
 // collect the parts (two-shot: two barriers, but every byte crosses between cores twice rather than
-// size - 1 times). Both add in rank order, so the choice changes no bit.
+// size - 1 times). Both add in rank order, so both give the same bits.
 #ifndef TANDEM_WORKER_COMM_SHM_COMMUNICATOR_H_
 #define TANDEM_WORKER_COMM_SHM_COMMUNICATOR_H_
 
@@ -24,7 +24,7 @@ class ShmCommunicator : public Communicator {
  public:
   // Over `parts.host_stream`. Rank 0 makes the segment and puts its address, the others get it.
   static absl::StatusOr<std::unique_ptr<Communicator>> Open(const CommunicatorParts& parts);
-  // Over a group that the caller has put together. `stream` outlives the communicator.
+  // Over a group made by the caller. `stream` outlives the communicator.
   ShmCommunicator(std::unique_ptr<ShmGroup> group, kernels::HostStream& stream)
       : group_(std::move(group)), stream_(stream) {}
 
@@ -39,7 +39,7 @@ class ShmCommunicator : public Communicator {
   void Abort(const absl::Status& reason) override { group_->Abort(reason); }
 
  private:
-  // The collectives themselves, on the stream's thread.
+  // The collectives, run on the stream's thread.
   absl::Status RunAllReduce(float* data, size_t count, Deadline deadline);
   absl::Status ReduceChunk(float* data, size_t count, Deadline deadline);
   absl::Status ReduceChunkInParts(float* data, size_t count, Deadline deadline);

@@ -22,22 +22,21 @@ constexpr uint32_t kLeft = 1;
 constexpr uint32_t kBroken = 2;
 constexpr uint32_t kArrival = 4;
 
-// Whether the word counts at least `arrivals`, on a circle of 30 bits.
+// Whether the word counts at least `arrivals`, modulo 2^30.
 bool Reached(uint32_t word, uint32_t arrivals) {
   return static_cast<int32_t>((word & ~(kArrival - 1)) - arrivals * kArrival) >= 0;
 }
 
-// On cache lines of its own.
+// On separate cache lines.
 struct alignas(128) RankLine {
   transport::SharedWord arrived;
-  CollectiveTag tags[2];  // of the chunk whose slot has this parity
+  CollectiveTag tags[2];  // of the chunk that uses the slot of this parity
   std::atomic<int32_t> pid;
 };
 
 }  // namespace
 
-// What lies at the start of the segment; slots follow at SlotsOffset. All zero at first but for the
-// header.
+// The start of the segment; slots follow at SlotsOffset. All zero at first but for the header.
 struct ShmGroupLayout {
   enum State : uint32_t { kIntact = 0, kBreaking = 1, kBrokenDown = 2 };
 
@@ -131,8 +130,8 @@ absl::Status ShmGroup::Begin(const CollectiveTag& tag, Deadline deadline) {
   ++chunk_;
   tag_ = tag;
   arrived_in_chunk_ = false;
-  // A rank that arrived in the previous chunk is done with the one before it, whose slots these
-  // are.
+  // A rank that arrived in the previous chunk is done with the one before it, which used these
+  // slots.
   for (int rank = 0; rank < size_; ++rank) {
     TANDEM_RETURN_IF_ERROR(Await(rank, first_in_chunk_, deadline));
   }
@@ -191,7 +190,7 @@ absl::Status ShmGroup::CheckIntact() const {
   if (layout_->state.load(std::memory_order_acquire) != ShmGroupLayout::kBrokenDown) {
     return absl::OkStatus();
   }
-  // Another process wrote this: take nothing on trust.
+  // Written by another process: untrusted.
   const uint32_t code = layout_->code;
   const size_t bytes = std::min<size_t>(layout_->reason_bytes, sizeof(layout_->reason));
   const bool known = code > 0 && code <= static_cast<uint32_t>(absl::StatusCode::kUnauthenticated);
@@ -208,8 +207,8 @@ absl::Status ShmGroup::Break(const absl::Status& reason) {
     std::memcpy(layout_->reason, reason.message().data(), layout_->reason_bytes);
     layout_->state.store(ShmGroupLayout::kBrokenDown, std::memory_order_release);
   }
-  // Every word changes, so that no rank stays parked. Also when a peer broke it: the peer may have
-  // died in between.
+  // Changes every word, so that no rank stays parked; also if a peer broke the group, since it may
+  // have died in between.
   for (int rank = 0; rank < size_; ++rank) {
     transport::SetBitsAndNotify(layout_->ranks[rank].arrived, kBroken);
   }

@@ -1,16 +1,16 @@
-// ShmGroup: the shared memory of one communicator group as one rank sees it: who has arrived where,
-// the slots through which bytes pass, and the abort word.
+// ShmGroup: one rank's view of the shared memory of a communicator group: arrival counters, the
+// slots that carry data, and the abort word.
 //
-// Work goes in chunks. Every rank has two slots, used in turn, and a word that counts its arrivals.
-// A chunk is:
+// Data is processed in chunks. Every rank has two slots, used in turn, and a word that counts its
+// arrivals. A chunk is:
 //   Begin(tag)    waits until all ranks have arrived in the previous chunk, so that no rank still
 //                 reads this chunk's slots
 //   slot(rank())  is written
 //   Arrive()      publishes it; may happen twice in a chunk (the same number of times on every
 //   rank) AwaitRank(r)  waits for rank r's arrival; slot(r) may then be read until this rank's next
 //   Begin
-// So one wait per chunk is enough. Errors break the group for all: the first one stays and comes
-// back on every rank. One thread per rank, but Abort, which any thread may call.
+// So one wait per chunk is enough. Errors break the group for all ranks: every rank returns the
+// first one. One thread per rank, except Abort, which any thread may call.
 #ifndef TANDEM_WORKER_COMM_SHM_GROUP_H_
 #define TANDEM_WORKER_COMM_SHM_GROUP_H_
 
@@ -32,12 +32,12 @@ namespace tandem::worker {
 struct ShmGroupLayout;
 
 struct ShmGroupOptions {
-  // Bytes of one slot and so of the largest chunk; a multiple of 4096. What a core's second-level
-  // cache holds twice.
+  // Bytes of one slot and so of the largest chunk; a multiple of 4096. Two fit in a core's L2
+  // cache.
   size_t slot_bytes = size_t{256} << 10;
-  // How long a wait keeps its core: first alone, then giving way. Giving way costs a fraction of a
-  // microsecond when the core has nothing else to do, and where it has, the rank that is waited for
-  // may be just that: so alone only for a moment, and not at all when ranks outnumber cores.
+  // How long a wait polls: first with pause, then with sched_yield. A yield costs a fraction of a
+  // microsecond on an idle core, and on a busy one may run the rank that is waited for. So the
+  // pause phase is short, and skipped if there are more ranks than cores.
   Duration spin = std::chrono::microseconds(8);
   Duration yield = std::chrono::microseconds(150);
 };
@@ -58,7 +58,7 @@ class ShmGroup {
   // addresses.
   absl::StatusOr<std::unique_ptr<ShmGroup>> OpenHere(int rank) const;
 
-  // Leaves: ranks that then wait for this one learn it at once.
+  // Leaves: ranks waiting for this one fail at once.
   ~ShmGroup();
 
   int rank() const { return rank_; }
@@ -70,14 +70,14 @@ class ShmGroup {
   // Of the current chunk.
   std::byte* slot(int rank) const;
   void Arrive();
-  // Rank's arrival as often as this rank has arrived.
+  // Waits until `rank` has arrived as often as this rank.
   absl::Status AwaitRank(int rank, Deadline deadline);
   absl::Status AwaitAll(Deadline deadline);
 
   // Thread-safe.
   void Abort(const absl::Status& reason);
 
-  // As if this many arrivals had happened; before the first chunk, the same on every rank.
+  // Pretends that this many arrivals have happened; before the first chunk, the same on every rank.
   void testing_SetArrivals(uint32_t arrivals);
 
  private:
@@ -90,7 +90,7 @@ class ShmGroup {
   absl::Status Await(int rank, uint32_t arrivals, Deadline deadline);
   // OK, or why the group is broken.
   absl::Status CheckIntact() const;
-  // Breaks the group with `reason` unless it is broken; why it is.
+  // Breaks the group with `reason` unless it is broken; returns why it is.
   absl::Status Break(const absl::Status& reason);
   std::string MissingList(uint32_t arrivals) const;
 

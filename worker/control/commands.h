@@ -1,4 +1,4 @@
-// What the coordinator tells a worker, as the main thread takes it from the control stream.
+// Commands from the coordinator, as read by the main thread from the control stream.
 #ifndef TANDEM_WORKER_CONTROL_COMMANDS_H_
 #define TANDEM_WORKER_CONTROL_COMMANDS_H_
 
@@ -17,7 +17,7 @@ struct ConfigureCommand {
   config::WorkerConfig config;
   config::WorkerAssignment assignment;
   Epoch epoch;           // the assignment's
-  absl::Status invalid;  // not OK: the message cannot be understood; the worker answers Failed
+  absl::Status invalid;  // not OK: the message is invalid; the worker answers Failed
 };
 
 struct LoadCommand {
@@ -29,7 +29,7 @@ struct StartCommand {
   std::vector<uint32_t> num_blocks;
 };
 
-// The coordinator says goodbye, refuses us, or is gone.
+// The coordinator shuts down, rejects this worker, or is lost.
 struct StopCommand {
   absl::Status reason;  // OK: an orderly shutdown
 };

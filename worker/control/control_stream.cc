@@ -60,7 +60,7 @@ class GrpcControlStream
     if (greeting.rank.has_value()) hello.set_rank(*greeting.rank);
     stub_->async()->Connect(&context_, this);
     StartRead(&incoming_);
-    Write(std::move(message)).IgnoreError();  // a broken stream ends in OnDone
+    Write(std::move(message)).IgnoreError();  // a broken stream is reported to OnDone
     StartCall();
   }
 
@@ -124,7 +124,7 @@ class GrpcControlStream
 
   std::unique_ptr<transport::Rendezvous> MakeRendezvous(Epoch epoch) override;
 
-  // Sends `message` with `call` and waits for its answer, while `epoch` may go on.
+  // Sends `message` with `call` and waits for its answer, while `epoch` is not over.
   absl::StatusOr<std::string> Ask(uint64_t call, Epoch epoch, v1::WorkerMessage message,
                                   Deadline deadline) {
     NoteBlockingCall("Rendezvous");
@@ -187,7 +187,7 @@ class GrpcControlStream
       case v1::CoordinatorMessage::kRefused:
         return Stop(absl::FailedPreconditionError(message.refused().reason()));
       case v1::CoordinatorMessage::kConfigure:
-        // Whatever waits in an epoch before ends, so that the main thread gets to the command.
+        // Ends waits of earlier epochs, so that the main thread gets to the command.
         fence_.EndBefore(
             Epoch{message.configure().epoch()},
             absl::AbortedError(absl::StrCat("epoch ", message.configure().epoch(), " begins")));
@@ -234,7 +234,7 @@ class GrpcControlStream
     }
   }
 
-  // The first reason stays.
+  // The first reason is kept.
   void Stop(const absl::Status& reason) {
     fence_.EndAll(reason.ok() ? absl::CancelledError("shutdown") : reason);
     {
@@ -274,7 +274,7 @@ class GrpcControlStream
   StepFrame step_frame_;    // guarded by callback_mutex_
 };
 
-// Puts and gets keys of one epoch over the stream.
+// Sets and gets keys of one epoch over the stream.
 class StreamRendezvous : public transport::Rendezvous {
  public:
   StreamRendezvous(GrpcControlStream* stream, Epoch epoch) : stream_(stream), epoch_(epoch) {}

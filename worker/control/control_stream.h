@@ -1,7 +1,7 @@
 // ControlStream: the worker's gRPC connection to the coordinator, dialled once per process.
 //
-// Commands queue up for the main thread; step frames (transport grpc) go to a channel; the end of
-// an epoch is told on the stream's thread, because the main thread may be inside a collective.
+// Commands are queued for the main thread; step frames (transport grpc) go to a channel; the end of
+// an epoch is reported on the stream's thread, because the main thread may be inside a collective.
 // Thread-safe.
 #ifndef TANDEM_WORKER_CONTROL_CONTROL_STREAM_H_
 #define TANDEM_WORKER_CONTROL_CONTROL_STREAM_H_
@@ -26,7 +26,7 @@ struct Greeting {
   std::optional<int> rank;  // empty: any
   std::string token;
   std::string host_id;
-  std::string device;  // for people
+  std::string device;  // for display
 };
 
 class ControlStream {
@@ -36,16 +36,16 @@ class ControlStream {
 
   virtual ~ControlStream() = default;
 
-  // Dials and says Hello. UNAVAILABLE without an answer by the deadline.
+  // Connects and sends Hello. UNAVAILABLE without an answer by the deadline.
   static absl::StatusOr<std::unique_ptr<ControlStream>> Dial(const std::string& address,
                                                              const Greeting& greeting,
                                                              Deadline deadline);
 
-  // The next command; nothing when the deadline passes. Once the worker is to stop, StopCommand
-  // goes before what waits.
+  // The next command; none at the deadline. Once the worker is to stop, StopCommand comes before
+  // queued commands.
   virtual std::optional<Command> NextCommand(Deadline deadline) = 0;
 
-  // OK while `epoch` may go on; else why it is over: aborted, followed by a higher one, or the
+  // OK while `epoch` is not over; else the reason: aborted, superseded by a higher one, or the
   // worker is to stop.
   virtual absl::Status CheckEpoch(Epoch epoch) const = 0;
 
@@ -56,12 +56,12 @@ class ControlStream {
   virtual absl::Status SendFailed(Epoch epoch, const absl::Status& status) = 0;
   virtual absl::Status SendStepResult(std::span<const uint8_t> frame) = 0;
 
-  // Replace the callbacks; null is none. No call of the old one runs after this returns.
+  // Replace the callbacks; null: none. The old callback does not run after this returns.
   // Called whenever CheckEpoch may have changed.
   virtual void OnEpochEnded(EpochEnded callback) = 0;
   virtual void OnStepFrame(StepFrame callback) = 0;
 
-  // The coordinator's registry, for keys of one epoch, with whose end its waits end. Must not
+  // The coordinator's registry, for keys of one epoch; waits end when the epoch ends. Must not
   // outlive the stream.
   virtual std::unique_ptr<transport::Rendezvous> MakeRendezvous(Epoch epoch) = 0;
 };

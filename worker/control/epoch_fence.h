@@ -1,8 +1,8 @@
 // EpochFence: which epochs of this worker are over, and why. Epochs end in order, so one number
-// says it: all below it are over.
+// suffices: all below it are over.
 //
-// It remembers what arrives early, such as the abort of an epoch whose communicator is not there
-// yet. Thread-safe.
+// It records early events, such as the abort of an epoch whose communicator does not exist yet.
+// Thread-safe.
 #ifndef TANDEM_WORKER_CONTROL_EPOCH_FENCE_H_
 #define TANDEM_WORKER_CONTROL_EPOCH_FENCE_H_
 
@@ -16,21 +16,21 @@ namespace tandem::worker {
 
 class EpochFence {
  public:
-  // `epoch` and all before it are over because of `reason`, which is not OK. A reason stays with
-  // the epochs that it ended unless a later one is raised above them.
+  // `epoch` and all before it are over because of `reason`, which is not OK. The reason of an epoch
+  // is kept until a later call ends higher epochs.
   void EndThrough(Epoch epoch, const absl::Status& reason) {
     constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
     RaiseTo(epoch.value == kLast ? kLast : epoch.value + 1, reason);
   }
   // `epoch` begins: all before it are over because of `reason`.
   void EndBefore(Epoch epoch, const absl::Status& reason) { RaiseTo(epoch.value, reason); }
-  // The worker ends: so does every epoch.
+  // The worker stops: ends every epoch.
   void EndAll(const absl::Status& reason) {
     MutexLock lock(mutex_);
     if (all_.ok()) all_ = reason;
   }
 
-  // OK while `epoch` may go on; else why not.
+  // OK while `epoch` is not over; else why it is.
   absl::Status Check(Epoch epoch) const {
     MutexLock lock(mutex_);
     if (epoch.value < live_) return reason_;

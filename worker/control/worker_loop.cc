@@ -14,13 +14,13 @@
 namespace tandem::worker {
 namespace {
 
-// Waits end now and then only to see that they may go on; what ends them is an interrupt.
+// Waits poll at this interval to check the epoch; normally an interrupt ends them.
 constexpr auto kIdlePoll = std::chrono::seconds(5);
 constexpr auto kCommunicatorTimeout = std::chrono::seconds(60);
-// Progress is told in this many parts at most, and only where loading takes a moment.
+// Progress is reported in at most this many parts, and only if loading takes a while.
 constexpr uint64_t kProgressParts = 10;
 constexpr uint64_t kProgressBytes = 64 << 20;
-// Step frames that may wait on the gRPC transport.
+// Step frames queued on the gRPC transport.
 constexpr size_t kStepFrames = 4;
 
 absl::Status WrongEpoch(Epoch found, Epoch wanted) {
@@ -133,7 +133,7 @@ void WorkerLoop::DropEpoch() {
 
 absl::Status WorkerLoop::LoadModel() {
   const LoadOptions wanted{config_->config, config_->assignment};
-  // A live worker keeps them.
+  // A worker that is already loaded keeps its weights.
   if (model_ != nullptr && !config::NeedsReload(wanted.config, loaded_.config) &&
       wanted.assignment.SameWeights(loaded_.assignment)) {
     return absl::OkStatus();
@@ -143,7 +143,7 @@ absl::Status WorkerLoop::LoadModel() {
   auto progress = [&](uint64_t done, uint64_t total) {
     if (total < kProgressBytes || done < next_bytes) return;
     next_bytes = done + total / kProgressParts;
-    stream_.SendLoading(config_->epoch, done, total).IgnoreError();  // Ready will fail loudly
+    stream_.SendLoading(config_->epoch, done, total).IgnoreError();  // a failure shows at Ready
   };
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<DescribedModel> described, DescribeModel(wanted));
   TANDEM_RETURN_IF_ERROR(MakePlan(*described, Options()).status());
@@ -200,7 +200,7 @@ void WorkerLoop::ServeSteps() {
     absl::StatusOr<step::StepDescriptor> step = ReceiveStep(&receive_us);
     if (absl::IsDeadlineExceeded(step.status())) continue;
     if (absl::IsUnavailable(step.status()))
-      return;  // closed: a command waits, or the coordinator is gone
+      return;  // closed: a command is queued, or the coordinator is lost
     step::StepResult result;
     if (step.ok()) {
       result = RunStep(*std::move(step));

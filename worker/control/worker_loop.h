@@ -2,8 +2,8 @@
 // Hello -> Configure -> Load -> Ready -> Start -> Step ..., and Configure again with a higher
 // epoch.
 //
-// Runs on the main thread. What belongs to one epoch (step channel, communicator, KV) goes with it;
-// weights stay.
+// Runs on the main thread. State of one epoch (step channel, communicator, KV cache) ends with it;
+// weights are kept.
 #ifndef TANDEM_WORKER_CONTROL_WORKER_LOOP_H_
 #define TANDEM_WORKER_CONTROL_WORKER_LOOP_H_
 
@@ -23,10 +23,10 @@
 
 namespace tandem::worker {
 
-// What this worker was started with goes before what Configure says.
+// Options of this worker's command line override Configure.
 struct WorkerOverrides {
-  std::string model;                // path of the file here; empty: none
-  std::optional<int> device_index;  // of the devices that this process may see
+  std::string model;                // local path of the file; empty: none
+  std::optional<int> device_index;  // among the devices visible to this process
 };
 
 class WorkerLoop {
@@ -35,7 +35,7 @@ class WorkerLoop {
   WorkerLoop(ControlStream& stream, WorkerOverrides overrides);
   ~WorkerLoop();
 
-  // Serves until the coordinator says goodbye (OK) or is lost (its error).
+  // Serves until the coordinator shuts down (OK) or is lost (its error).
   absl::Status Run();
 
  private:
@@ -46,7 +46,7 @@ class WorkerLoop {
   absl::Status OpenChannel(const ConfigureCommand& command);
   RunnerOptions Options() const { return {config_->config, config_->assignment.kv_cache_bytes}; }
   absl::Status LoadModel();
-  // Leaves prepared_comm_, which the end of the epoch aborts from here on; null with one rank.
+  // Sets prepared_comm_, which the end of the epoch aborts from here on; null with one rank.
   absl::Status JoinCommunicator();
   void DropEpoch();
 
@@ -56,10 +56,10 @@ class WorkerLoop {
   step::StepResult RunStep(step::StepDescriptor step);
   absl::Status SendResult(const step::StepResult& result);
 
-  // What the stream's thread reaches into while this thread waits: set and cleared under the mutex.
+  // Used by the stream's thread while this thread waits: set and cleared under the mutex.
   struct Interruptible {
     std::mutex mutex;
-    Epoch epoch;  // whose the rest is
+    Epoch epoch;  // of the members below
     std::shared_ptr<transport::Channel> channel;
     Communicator* communicator = nullptr;
   };
@@ -70,10 +70,10 @@ class WorkerLoop {
   ControlStream& stream_;
   const WorkerOverrides overrides_;
   std::optional<ConfigureCommand> config_;  // of the current epoch
-  LoadOptions loaded_;                      // what model_ was loaded for
+  LoadOptions loaded_;                      // the options that model_ was loaded with
   std::unique_ptr<LoadedModel> model_;
   std::unique_ptr<ModelRunner> runner_;          // uses model_
-  std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start; then the runner has it
+  std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start; then owned by the runner
   std::shared_ptr<transport::Channel> channel_;
   bool stepping_ = false;
   Interruptible interruptible_;

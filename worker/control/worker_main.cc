@@ -41,13 +41,13 @@ absl::StatusOr<std::optional<int>> ParseRank(const std::string& text) {
       absl::StrCat("--rank must be a number from 0 or auto, got '", text, "'"));
 }
 
-// A spawned worker must not outlive its coordinator, however that ends.
+// A spawned worker must not outlive its coordinator, even after a crash.
 void DieWithParent(int parent_pid) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent_pid) _exit(1);  // it died before we asked
+  if (getppid() != parent_pid) _exit(1);  // it died before prctl
 }
 
-// "cpu-avx512, 16 cores", for people.
+// "cpu-avx512, 16 cores", for display.
 std::string CpuText() {
   const auto backend = kernels::MakeBackend({.threads = 1});
   return absl::StrCat(backend.ok() ? Sv((*backend)->name()) : "cpu", ", ",
@@ -97,8 +97,7 @@ int WorkerMain(int argc, char** argv, const std::function<std::string()>& device
   command.AddHidden(
       {flags.parent_pid, {.flag = "--parent-pid", .help = "exit when this parent process does"}});
   command.OnRun([&] { return Serve(flags, devices); });
-  // A coordinator that goes away shows as an error of the stream; Ctrl-C is the coordinator's to
-  // handle.
+  // The loss of the coordinator is an error of the stream; Ctrl-C is handled by the coordinator.
   signal(SIGPIPE, SIG_IGN);
   return command.Main(argc, argv);
 }

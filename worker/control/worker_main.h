@@ -8,9 +8,9 @@
 
 namespace tandem::worker {
 
-// Dials the coordinator, which tells it everything else, and serves. Returns the exit code; an
-// error is one line on stderr. `devices` names the devices that this process may see, for people;
-// none or an empty text: there are none but the CPU.
+// Connects to the coordinator, which configures the worker, and serves. Returns the exit code; an
+// error is one line on stderr. `devices` describes the devices visible to this process, for
+// display; none or empty: only the CPU.
 int WorkerMain(int argc, char** argv, const std::function<std::string()>& devices = nullptr);
 
 }  // namespace tandem::worker

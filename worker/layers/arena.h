@@ -1,8 +1,7 @@
-// Arena: activations of one step, taken by bumping a pointer through memory that was allocated
-// once.
+// Arena: activations of one step: a bump allocator over memory allocated once.
 //
 // The plan pass runs the same Take calls on a counting arena, whose pointers are never read, and
-// learns the peak. Buffers are 64-byte aligned. A Mark gives back what was taken after it. One
+// records the peak. Buffers are 64-byte aligned. Rewind to a mark releases later buffers. One
 // thread.
 #ifndef TANDEM_WORKER_LAYERS_ARENA_H_
 #define TANDEM_WORKER_LAYERS_ARENA_H_
@@ -34,7 +33,7 @@ class Arena {
 
   size_t used() const { return used_; }
   size_t peak() const { return peak_; }
-  // Gives back everything taken since `used` was `mark`.
+  // Releases everything taken since `used` was `mark`.
   void Rewind(size_t mark) { used_ = mark; }
 
  private:

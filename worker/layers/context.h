@@ -1,4 +1,4 @@
-// What every layer encodes into: one rank's backend, its communicator and the step's activations.
+// Passed to every layer: one rank's backend, its communicator and the step's activations.
 #ifndef TANDEM_WORKER_LAYERS_CONTEXT_H_
 #define TANDEM_WORKER_LAYERS_CONTEXT_H_
 
@@ -8,7 +8,7 @@
 
 namespace tandem::worker {
 
-// Borrowed for one encoding. `comm` is null in a plan pass: collectives need no memory of ours.
+// Borrowed for one encoding. `comm` is null in a plan pass: collectives need no scratch.
 struct LayerContext {
   kernels::Backend& backend;
   Communicator* comm;

@@ -1,6 +1,6 @@
-// The parallel linear layers (Megatron-LM, https://arxiv.org/abs/1909.08053, section 3): what a
-// rank holds, and which collective makes the result whole. Weights are placed already; layers own
-// nothing. T = tokens.
+// The parallel linear layers (Megatron-LM, https://arxiv.org/abs/1909.08053, section 3): a rank's
+// part of the weight, and the collective that completes the result. Weights are already placed;
+// layers own nothing. T = tokens.
 #ifndef TANDEM_WORKER_LAYERS_LINEAR_H_
 #define TANDEM_WORKER_LAYERS_LINEAR_H_
 
@@ -13,13 +13,13 @@
 
 namespace tandem::worker {
 
-// A placed matrix with its bias. `bias` is null where the model has none.
+// A placed matrix with its bias. `bias` is null if the model has none.
 struct Linear {
   kernels::Weight weight;
   const float* bias = nullptr;
 };
 
-// Output rows are split: a rank's outputs are complete, its own part of the features. No
+// Output rows are split: a rank computes complete outputs for its part of the features. No
 // collective.
 class ColumnParallelLinear {
  public:
@@ -31,7 +31,7 @@ class ColumnParallelLinear {
 
  protected:
   explicit ColumnParallelLinear(std::vector<Linear> parts) : parts_(std::move(parts)) {}
-  // One output per part; parts share x and may have quantisation types of their own.
+  // One output per part; parts share x and may have different quantisation types.
   void EncodeParts(LayerContext& context, const float* x, uint32_t tokens,
                    std::initializer_list<float*> outputs) const;
 
@@ -39,7 +39,7 @@ class ColumnParallelLinear {
   std::vector<Linear> parts_;
 };
 
-// Gate and up as one matrix: the same columns of both on a rank, one pass over x.
+// Gate and up merged: the same columns of both on a rank, one pass over x.
 class MergedColumnParallelLinear : public ColumnParallelLinear {
  public:
   MergedColumnParallelLinear() = default;
@@ -52,8 +52,8 @@ class MergedColumnParallelLinear : public ColumnParallelLinear {
   }
 };
 
-// Q, K and V as one matrix of whole heads; a KV head that two ranks' query heads read stands on
-// both.
+// Q, K and V merged, split by whole heads; a KV head read by query heads of two ranks is
+// replicated.
 class QkvParallelLinear : public ColumnParallelLinear {
  public:
   QkvParallelLinear() = default;
@@ -67,12 +67,12 @@ class QkvParallelLinear : public ColumnParallelLinear {
   }
 };
 
-// The input dimension is split: every rank has a partial sum of all outputs, made whole by an
+// The input dimension is split: every rank has a partial sum of all outputs, completed by an
 // all-reduce.
 class RowParallelLinear {
  public:
   RowParallelLinear() = default;
-  // The bias, if any, is added by rank 0 alone.
+  // The bias, if any, is added only by rank 0.
   explicit RowParallelLinear(Linear part) : part_(part) {}
 
   // x (T, columns of this rank) -> y (T, rows), summed over ranks.

@@ -18,7 +18,7 @@ struct Norm {
 
   explicit operator bool() const { return weight != nullptr; }
 
-  // residual += add (where there is one), out = norm(residual). Both (rows, dim).
+  // residual += add (if any), out = norm(residual). Both (rows, dim).
   void Encode(LayerContext& context, uint32_t rows, float* residual, const float* add,
               float* out) const;
 };

@@ -10,7 +10,7 @@
 
 namespace tandem::worker {
 
-// Ids outside the rank's slice give zeros; an all-reduce makes the row whole (one rank's row plus
+// Ids outside the rank's slice give zeros; an all-reduce completes the row (one rank's row plus
 // zeros: exact).
 class VocabParallelEmbedding {
  public:
@@ -27,8 +27,7 @@ class VocabParallelEmbedding {
   float scale_ = 1.0f;
 };
 
-// Logits of the rank's slice are gathered to rank 0, which puts the slices side by side; padding is
-// dropped there.
+// Logits of the rank's slice are gathered to rank 0, which concatenates the slices without padding.
 class VocabParallelHead {
  public:
   VocabParallelHead() = default;
@@ -36,7 +35,7 @@ class VocabParallelHead {
   VocabParallelHead(kernels::Weight head, std::vector<uint32_t> starts);
 
   uint32_t vocab_size() const { return starts_.back(); }
-  // x (rows, hidden) -> logits (rows, vocab) on rank 0; null elsewhere.
+  // x (rows, hidden) -> logits (rows, vocab) on rank 0; null on other ranks.
   float* Encode(LayerContext& context, const float* x, uint32_t rows, int rank) const;
 
  private:

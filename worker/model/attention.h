@@ -1,5 +1,5 @@
-// The attention block of a layer: from the normed hidden state to what is added to the residual.
-// Two kinds, by the spec: grouped-query attention, and latent attention (MLA).
+// The attention block of a layer: from the normed hidden state to the residual update. Two kinds,
+// by the spec: grouped-query attention, and latent attention (MLA).
 #ifndef TANDEM_WORKER_MODEL_ATTENTION_H_
 #define TANDEM_WORKER_MODEL_ATTENTION_H_
 
@@ -21,7 +21,7 @@ struct PlacedRope {
   const float* inv_freq = nullptr;  // (rotary_dims / 2)
 };
 
-// What an attention block is made from; borrowed, must outlive the block.
+// The parameters of an attention block; borrowed, must outlive the block.
 struct AttentionParts {
   const model::ModelSpec& spec;
   const model::ShardPlan& plan;
@@ -38,7 +38,7 @@ class AttentionBlock {
   virtual ~AttentionBlock() = default;
 
   // x (T, hidden) -> out (T, hidden), summed over ranks. Activations are taken from the context's
-  // arena and given back.
+  // arena and released.
   virtual void Encode(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
                       const float* x, float* out) const = 0;
 

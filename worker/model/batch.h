@@ -1,4 +1,4 @@
-// Batch: a step's inputs as the layers see them, in device memory. T = tokens, S = sequences.
+// Batch: a step's inputs to the layers, in device memory. T = tokens, S = sequences.
 #ifndef TANDEM_WORKER_MODEL_BATCH_H_
 #define TANDEM_WORKER_MODEL_BATCH_H_
 

@@ -71,7 +71,7 @@ Decoder::Hidden Decoder::Encode(LayerContext& context, const Batch& batch,
   const Hidden hidden{.residual = rows(), .delta = rows()};
   float* normed = rows();
   EncodeEmbedding(context, batch, hidden);
-  const float* add = nullptr;  // the first norm has nothing to add
+  const float* add = nullptr;  // no residual update before the first norm
   for (size_t index = 0; index < layers_.size(); ++index) {
     EncodeLayer(context, batch, layers_[index], pages[index], add, normed, hidden);
     add = hidden.delta;

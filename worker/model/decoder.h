@@ -28,13 +28,12 @@ namespace tandem::worker {
 class Decoder {
  public:
   // Borrows everything: `spec`, `plan` and `weights` must outlive the decoder. The frequencies are
-  // spec.rope's and spec.window_rope's, in device memory (null where there are none).
+  // those of spec.rope and spec.window_rope, in device memory (null if there are none).
   Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
           std::vector<uint32_t> vocab_starts, const RankWeights& weights, const float* inv_freq,
           const float* window_inv_freq);
 
-  // What the layers leave of every token, (T, hidden) each: the next norm adds delta to the
-  // residual.
+  // The layers' output for every token, (T, hidden) each: the next norm adds delta to the residual.
   struct Hidden {
     float* residual = nullptr;
     float* delta = nullptr;
@@ -42,9 +41,9 @@ class Decoder {
   // All but the head. `pages` has one entry per layer.
   Hidden Encode(LayerContext& context, const Batch& batch,
                 const std::vector<kernels::KvPages>& pages) const;
-  // Final norm and head of `count` tokens, which stand in rows[0, count) in device memory. Returns
-  // logits (count, vocab) on rank 0 and null elsewhere. A row's logits do not depend on the others,
-  // so a step's rows may come in slices.
+  // Final norm and head of `count` tokens, given by rows[0, count) in device memory. Returns logits
+  // (count, vocab) on rank 0 and null on other ranks. A row's logits do not depend on the others,
+  // so a step's rows may be computed in slices.
   float* EncodeHead(LayerContext& context, const Hidden& hidden, const int32_t* rows,
                     uint32_t count) const;
 

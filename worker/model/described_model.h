@@ -1,5 +1,5 @@
-// DescribedModel: a GGUF file opened, understood and cut for one rank, with the backend that is to
-// hold it. Weights are shapes alone: enough to plan with, before any is loaded.
+// DescribedModel: a GGUF file opened, checked and sharded for one rank, with the backend that will
+// hold it. Weights are shapes only: enough to plan memory before loading.
 #ifndef TANDEM_WORKER_MODEL_DESCRIBED_MODEL_H_
 #define TANDEM_WORKER_MODEL_DESCRIBED_MODEL_H_
 
@@ -31,13 +31,13 @@ struct DescribedModel {
   std::vector<uint32_t>
       vocab_starts{};  // of every rank's vocabulary slice, and the end of the last
   std::unique_ptr<kernels::Backend> backend{};
-  // Before weights are loaded; nothing where the backend computes in host memory.
+  // Before weights are loaded; none if the backend computes in host memory.
   std::optional<kernels::DeviceMemory> device_memory{};
   std::unique_ptr<RankWeights> shapes{};  // RankWeights::Describe
 };
 
-// FAILED_PRECONDITION with both fingerprints when this host's file is another one; errors of the
-// file, the spec, the shard plan and MakeBackend.
+// FAILED_PRECONDITION with both fingerprints if this host's file differs; errors of the file, the
+// spec, the shard plan and MakeBackend.
 absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions& options);
 
 }  // namespace tandem::worker

@@ -19,13 +19,13 @@ class FeedForwardBlock {
   virtual ~FeedForwardBlock() = default;
 
   // x (T, hidden) -> out (T, hidden), summed over ranks. Activations are taken from the context's
-  // arena and given back.
+  // arena and released.
   virtual void Encode(LayerContext& context, const float* x, uint32_t tokens, float* out) const = 0;
 };
 
 kernels::Activation ActivationOf(const model::ModelSpec& spec);
 
-// An FFN, gated or plain: also what the shared experts of a mixture are.
+// An FFN, gated or plain; also used for the shared experts of a mixture.
 class FeedForward {
  public:
   FeedForward() = default;

@@ -1,5 +1,5 @@
 // Grouped-query attention (Ainslie et al., 2023, arXiv:2305.13245), with biases and per-head norms
-// where the model has them.
+// if the model has them.
 #include "worker/layers/linear.h"
 #include "worker/layers/norm.h"
 #include "worker/model/attention.h"

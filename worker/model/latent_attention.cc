@@ -1,5 +1,5 @@
-// Multi-head latent attention by absorption. K's up-projection moves to the query side, so that
-// attention runs over the cached rows as one KV head; V's is applied after attention.
+// Multi-head latent attention by weight absorption. K's up-projection moves to the query side, so
+// that attention runs over the cached rows as one KV head; V's is applied after attention.
 #include "common/base/check.h"
 #include "worker/layers/linear.h"
 #include "worker/layers/norm.h"
@@ -58,7 +58,7 @@ class LatentAttention final : public AttentionBlock {
             .dim = dim};
   }
 
-  // absorbed[t, h] = (K's up-projection of head h, turned over) q_nope[t, h], then q_rope[t, h].
+  // absorbed[t, h] = (transposed K up-projection of head h) q_nope[t, h], then q_rope[t, h].
   void EncodeQuery(LayerContext& context, const float* x, uint32_t tokens, float* absorbed) const {
     const uint32_t heads = parts_.plan.heads.size();
     float* q = context.arena.Take<float>(static_cast<size_t>(tokens) * heads * query_dims());
@@ -92,7 +92,7 @@ class LatentAttention final : public AttentionBlock {
                                                    .y_stride = row_dims()});
   }
 
-  // k[t] = the normed latent, then the part of K that rotates.
+  // k[t] = the normed latent, then the RoPE part of K.
   void EncodeLatent(LayerContext& context, const float* x, uint32_t tokens, float* k) const {
     float* latent = context.arena.Take<float>(static_cast<size_t>(tokens) * mla_.kv_rank);
     kernels::MatMulParams params{};

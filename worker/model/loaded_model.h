@@ -1,7 +1,7 @@
 // LoadedModel: a described model with its weights placed on the backend, and the decoder that runs
 // it.
 //
-// Lives as long as the worker keeps its rank and size; epochs come and go above it (ModelRunner).
+// Kept as long as the worker's rank and size; epochs (ModelRunner) may change.
 #ifndef TANDEM_WORKER_MODEL_LOADED_MODEL_H_
 #define TANDEM_WORKER_MODEL_LOADED_MODEL_H_
 
@@ -27,7 +27,7 @@ class LoadedModel {
   const Decoder& decoder() const { return *decoder_; }
   kernels::Backend& backend() { return *described_->backend; }
   uint64_t weight_bytes() const { return weights_->bytes(); }
-  // As it was before weights were loaded; nothing where the backend computes in host memory.
+  // Before weights were loaded; none if the backend computes in host memory.
   const std::optional<kernels::DeviceMemory>& device_memory() const {
     return described_->device_memory;
   }
@@ -47,7 +47,7 @@ class LoadedModel {
   std::unique_ptr<Decoder> decoder_;
 };
 
-// UNIMPLEMENTED naming tensor and type for what the backend can't compute with; errors of memory.
+// UNIMPLEMENTED naming tensor and type if the backend does not support it; errors of memory.
 absl::StatusOr<std::unique_ptr<LoadedModel>> LoadWeights(std::unique_ptr<DescribedModel> described,
                                                          const LoadProgress& progress);
 

@@ -1,5 +1,5 @@
-// A mixture of experts: every rank routes all tokens alike, then computes its columns of every
-// expert, or all of its own experts; one sum over ranks makes the result whole.
+// A mixture of experts: every rank routes all tokens identically, then computes its columns of
+// every expert, or all of its own experts; one all-reduce completes the result.
 #include "worker/model/feed_forward.h"
 
 namespace tandem::worker {
@@ -109,7 +109,7 @@ class Mixture final : public FeedForwardBlock {
                                                    .rows = pairs,
                                                    .cols = width,
                                                    .out = gate});
-    // A bias of the whole sum is added once: by the expert's own rank, or by the first.
+    // The bias of down is added once: by the rank of the expert, or by rank 0.
     const bool adds_bias =
         plan_.expert_parallel || context.comm == nullptr || context.comm->rank() == 0;
     kernels::ExpertMatMulParams back = Grouped(gate, width, tokens, choice);

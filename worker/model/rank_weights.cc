@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
   TANDEM_ASSIGN_OR_RETURN(const uint64_t total, model::WeightBytes(file, spec, plan));
   std::unique_ptr<RankWeights> weights(new RankWeights(spec.num_layers));
   std::vector<model::WeightSlice> vectors;
-  // A device copies what it is given; paging the file in ahead of that would only fill the host.
+  // A device copies its weights; prefetching the file would only fill the host's page cache.
   kernels::WeightCopy* const copies = backend.weight_copy();
   if (copies != nullptr) {
     copies->OnCopied([&file](std::span<const std::byte> part) { file.DropPages(part); });

@@ -1,9 +1,9 @@
 // RankWeights: one rank's slice of a model's weights, placed on its backend.
 //
-// Matrices are placed as they stand in the file; vectors (norms, biases) become F32 in one buffer.
-// On the CPU matrices are read from the mapping and never copied. A device has copies, and the
-// mapping's pages are given back while they are made: the host holds a few megabytes at a time.
-// Immutable once loaded; outlives epochs: a reconfigured worker keeps it.
+// Matrices are placed in the file's format; vectors (norms, biases) become F32 in one buffer. On
+// the CPU matrices are read from the mapping and never copied. A device has copies, and the
+// mapping's pages are released during copying: the host holds a few megabytes at a time. Immutable
+// once loaded; outlives epochs: a reconfigured worker keeps it.
 #ifndef TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
 #define TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
 
@@ -22,18 +22,18 @@
 
 namespace tandem::worker {
 
-// Bytes loaded so far, and in all.
+// Bytes loaded so far, and in total.
 using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
 
 class RankWeights {
  public:
-  // Shapes and types of the rank's matrices, without data on any backend: enough to count what a
-  // step needs. Vectors are missing.
+  // Shapes and types of the rank's matrices, without data on any backend: enough to plan a step's
+  // memory. Vectors are omitted.
   static absl::StatusOr<std::unique_ptr<RankWeights>> Describe(const gguf::File& file,
                                                                const model::ModelSpec& spec,
                                                                const model::ShardPlan& plan);
-  // Places every slice of `plan`. UNIMPLEMENTED naming tensor and type for what the backend can't
-  // compute with. `file` must outlive the result.
+  // Places every slice of `plan`. UNIMPLEMENTED naming tensor and type if the backend does not
+  // support it. `file` must outlive the result.
   static absl::StatusOr<std::unique_ptr<RankWeights>> Load(const gguf::File& file,
                                                            const model::ModelSpec& spec,
                                                            const model::ShardPlan& plan,
@@ -42,7 +42,7 @@ class RankWeights {
 
   // The placed matrix of a role. REQUIRES: Has(role, layer).
   const kernels::Weight& Matrix(model::Role role, int layer = -1) const;
-  // The F32 values of a vector role (of all its experts), or null where the file has none.
+  // The F32 values of a vector role (of all its experts), or null if the file has none.
   const float* Vector(model::Role role, int layer = -1) const;
   bool Has(model::Role role, int layer = -1) const;
   uint64_t bytes() const { return bytes_; }

@@ -12,11 +12,11 @@
 namespace tandem::worker {
 namespace {
 
-// Also a rank that is slower to get here is waited for.
+// Includes waiting for slower ranks.
 constexpr auto kFirstRunTimeout = std::chrono::minutes(2);
-// Batch sizes grow by this from here on.
+// Step between batch sizes from here on.
 constexpr uint32_t kSizeStep = 8;
-// Progress is told in about this many lines.
+// Progress is logged in about this many lines.
 constexpr size_t kProgressLines = 5;
 
 size_t WidestStride(const step::StepLimits& limits) {
@@ -27,7 +27,7 @@ size_t TableValues(const step::StepLimits& limits) {
   return limits.max_seqs * WidestStride(limits);
 }
 
-// Whether all that a graph points to stands where it stood.
+// Whether all arrays that a graph points to are at the same addresses.
 bool SamePlaces(const StepBuffers::Staged& a, const StepBuffers::Staged& b) {
   const auto same_slots = [](const GroupBatch& x, const GroupBatch& y) {
     return x.slots == y.slots;
@@ -64,7 +64,7 @@ std::vector<uint32_t> GraphBatchSizes(uint32_t max_seqs) {
 }
 
 bool IsReplayable(const step::StepDescriptor& step) {
-  // Of a decode step every sequence has one token (step::Validate), and no token has two rows.
+  // In a decode step every sequence has one token (step::Validate), and no token has two rows.
   return step.kind == step::StepKind::kDecode && step.rows.size() == step.num_seqs_active &&
          std::all_of(step.rows.begin(), step.rows.end(),
                      [](const step::RowRequest& row) { return row.wants == step::kWantSample; });
@@ -164,8 +164,7 @@ void DecodeGraphs::EncodeReplay(const StepBuffers::Staged& staged,
       << "a graph's inputs moved, batch " << staged.batch.num_seqs;
   for (size_t g = 0; g < staged.batch.groups.size(); ++g) {
     const GroupBatch& group = staged.batch.groups[g];
-    // CopyRows moves four bytes at a time whatever they mean; behind a row's own blocks nothing is
-    // read.
+    // CopyRows copies 4-byte values of any type; entries beyond a row's blocks are never read.
     backend.Encode(
         kernels::CopyRowsParams{.x = reinterpret_cast<const float*>(group.block_tables),
                                 .x_stride = group.table_stride,

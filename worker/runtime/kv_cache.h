@@ -1,4 +1,4 @@
-// KvCache: the pages of all layers in one allocation. Blocks are owned here and decided by the
+// KvCache: the pages of all layers in one allocation. Blocks are stored here and assigned by the
 // coordinator.
 //
 // Layout: layer after layer; of a layer first all K blocks, then all V blocks (kernels::KvPages).
@@ -35,7 +35,7 @@ class KvCache {
   std::vector<kernels::KvPages> pages_;
 };
 
-// Pages with the right shapes and no memory, for the plan pass.
+// Pages with shapes but no memory, for the plan pass.
 std::vector<kernels::KvPages> ShapeOnlyPages(const model::ModelSpec& spec,
                                              const model::ShardPlan& plan,
                                              const RunnerOptions& options);

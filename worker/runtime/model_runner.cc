@@ -19,8 +19,8 @@ absl::StatusOr<RunnerPlan> ModelRunner::Prepare() {
 
 absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
                                 std::unique_ptr<Communicator> comm) {
-  // What the epoch before had is given back first. The communicator is kept also when this fails:
-  // others may hold it, to abort it.
+  // Releases the previous epoch's memory first. The communicator is kept even on failure: another
+  // thread may hold it, to abort it.
   slots_.clear();
   next_slot_ = 0;
   kv_.reset();
@@ -73,7 +73,7 @@ absl::StatusOr<StepTicket> ModelRunner::Begin(step::StepDescriptor step, Deadlin
   slot.timings.encode_us = static_cast<uint32_t>(encoded - begin);
   slot.timings.submit_us = static_cast<uint32_t>(NowMicros() - encoded);
   if (absl::Status violation = NoteViolation(guard.Check()); !violation.ok()) {
-    (void)backend.Wait();  // the stream still runs on our buffers
+    (void)backend.Wait();  // the stream still uses our buffers
     return violation;
   }
   slot.in_flight = true;

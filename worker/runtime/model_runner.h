@@ -1,9 +1,9 @@
 // ModelRunner: (weights, KV pages, block tables, StepDescriptor) -> StepResult, for one epoch on
 // one rank.
 //
-// A step is ENCODED whole on the backend's stream, SUBMITTED, and WAITED for once; a guard makes
-// anything that blocks in between an error (DeviceConfig::strict). Everything that a step needs
-// was planned and allocated in Prepare and Start. One thread.
+// A step is fully ENCODED on the backend's stream, SUBMITTED, and WAITED for once; a guard makes
+// any blocking call in between an error (DeviceConfig::strict). All memory of a step is planned and
+// allocated in Prepare and Start. One thread.
 #ifndef TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
 #define TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
 
@@ -36,18 +36,17 @@ class ModelRunner {
 
   // The memory plan (planner.h); reserves activations and scratch.
   absl::StatusOr<RunnerPlan> Prepare();
-  // Allocates the KV pages for the blocks that the group agreed on, and captures decode graphs
-  // where the backend has them: all ranks at once. `comm` is null for one rank.
+  // Allocates the KV pages for the blocks agreed on by the group, and captures decode graphs if the
+  // backend has them; collective over ranks. `comm` is null for one rank.
   absl::Status Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
                      std::unique_ptr<Communicator> comm);
 
   // Encodes and submits one step; steps run in the order of Begin. A descriptor that fails
-  // validation is refused and leaves the runner, block tables included, as it was. `deadline`
-  // bounds collectives and WAIT. REQUIRES: fewer than step::kPipelineDepth steps are begun and not
-  // finished.
+  // validation is rejected and leaves the runner and its block tables unchanged. `deadline` bounds
+  // collectives and WAIT. REQUIRES: fewer than step::kPipelineDepth steps are in flight.
   absl::StatusOr<StepTicket> Begin(step::StepDescriptor step, Deadline deadline);
-  // Waits for the oldest step that was begun. The result carries rows on rank 0 alone, its rank and
-  // epoch are the caller's to set; every rank learns the sampled ids.
+  // Waits for the oldest step in flight. Only rank 0's result has rows; the caller sets its rank
+  // and epoch; every rank receives the sampled ids.
   absl::StatusOr<step::StepResult> Finish(StepTicket ticket);
   // Begin and Finish.
   absl::StatusOr<step::StepResult> Run(step::StepDescriptor step, Deadline deadline);
@@ -56,19 +55,18 @@ class ModelRunner {
   Communicator* communicator() { return comm_.get(); }
 
  private:
-  // The error that `violation` of the guard is: none where that is not strict, but a line in the
-  // log, once.
+  // The error for a `violation` of the guard; if not strict, none, and a log line, once.
   absl::Status NoteViolation(const absl::Status& violation);
   absl::Status CaptureGraphs(StepSlot& slot);
   // Stages the slot's step and encodes it with its copies.
   void Encode(StepSlot& slot);
-  // What a staged step computes; `step` is null where no logits are wanted.
+  // Encodes the computation of a staged step; `step` is null if no logits are requested.
   void EncodeCompute(const Batch& batch, const HeadBatch& head, const step::StepDescriptor* step,
                      StepBuffers& buffers);
-  // Logits of the slice's rows that want them, to the host.
+  // Copies the logits of the slice's rows that request them to the host.
   void EncodeLogits(const step::StepDescriptor& step, const HeadSlice& slice, const float* logits,
                     StepBuffers& buffers);
-  // What came back to the host goes to its rows.
+  // Writes the downloaded results to their rows.
   std::vector<step::RowResult> CollectRows(const StepSlot& slot) const;
 
   LoadedModel& model_;
@@ -79,8 +77,8 @@ class ModelRunner {
   std::optional<KvCache> kv_;
   step::BlockTables tables_;
   std::unique_ptr<Communicator> comm_;
-  std::vector<StepSlot> slots_;  // NCCL waits for graphs to go before a communicator does
-  uint32_t next_slot_ = 0;       // that Begin takes, in turns
+  std::vector<StepSlot> slots_;  // NCCL requires graphs to be destroyed before the communicator
+  uint32_t next_slot_ = 0;       // used by the next Begin, round-robin
   Epoch epoch_;
   bool violation_logged_ = false;
 };

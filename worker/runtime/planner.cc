@@ -18,7 +18,7 @@
 namespace tandem::worker {
 namespace {
 
-// What a plan is made from.
+// The inputs of a plan.
 struct Subject {
   const model::ModelSpec& spec;
   const model::ShardPlan& shard;
@@ -90,7 +90,7 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
   const Batch largest = LargestBatch(options, model.spec.kv_groups.size());
   const HeadBatch head = LargestHead(options);
   count(largest, head);
-  // A decode step is another shape, not a smaller one: few rows, each with a whole context.
+  // Plans decode too: its shape is not a smaller prefill, but few rows, each with a whole context.
   for (const uint32_t size : GraphBatchSizes(largest.num_seqs)) {
     Batch decode = largest;
     decode.tokens = decode.num_seqs = size;

@@ -1,5 +1,5 @@
 // The plan of a rank's memory: a counting pass over the largest steps, and the KV cache sized by
-// what is left. Nothing is found by trial and error.
+// the remaining memory, without trial and error.
 #ifndef TANDEM_WORKER_RUNTIME_PLANNER_H_
 #define TANDEM_WORKER_RUNTIME_PLANNER_H_
 
@@ -19,12 +19,12 @@ namespace tandem::worker {
 
 // Before weights are loaded, from shapes alone: kernels' scratch, which depends on placed weights,
 // is not counted, and nothing is allocated. INVALID_ARGUMENT for options that contradict the model,
-// RESOURCE_EXHAUSTED when it does not fit or not even one KV block does.
+// RESOURCE_EXHAUSTED if the model or not even one KV block fits.
 absl::StatusOr<RunnerPlan> MakePlan(const DescribedModel& model, const RunnerOptions& options);
 // The whole plan, with the same errors; the backend reserves its scratch.
 absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& options);
 
-// What a step may have, with `num_blocks` per KV group.
+// The limits of a step, with `num_blocks` per KV group.
 step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& options,
                            const std::vector<uint32_t>& num_blocks);
 

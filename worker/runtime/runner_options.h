@@ -1,4 +1,4 @@
-// What a worker's runtime is configured with. The coordinator sets it; see docs/worker-protocol.md,
+// The configuration of a worker's runtime, set by the coordinator; see docs/worker-protocol.md,
 // Configure.
 #ifndef TANDEM_WORKER_RUNTIME_RUNNER_OPTIONS_H_
 #define TANDEM_WORKER_RUNTIME_RUNNER_OPTIONS_H_

@@ -1,4 +1,4 @@
-// RunnerPlan: how a rank's memory is divided. Sizes are computed, never found by trial and error.
+// RunnerPlan: how a rank's memory is divided. Sizes are computed, not found by trial and error.
 // Plain data.
 #ifndef TANDEM_WORKER_RUNTIME_RUNNER_PLAN_H_
 #define TANDEM_WORKER_RUNTIME_RUNNER_PLAN_H_
@@ -14,8 +14,8 @@
 
 namespace tandem::worker {
 
-// What a rank may take of its device. The rest is for what no plan knows: the device's own context,
-// communicators' buffers, and the launch records of graphs.
+// The part of the device's memory that a rank may use. The rest is for unplanned use: the device's
+// context, communicators' buffers, and the launch records of graphs.
 struct DeviceBudget {
   uint64_t total_bytes = 0;
   uint64_t free_bytes = 0;  // before weights were loaded
@@ -33,10 +33,10 @@ struct RunnerPlan {
   uint64_t graph_bytes = 0;       // block tables at fixed places, for decode graphs
   kv::KvShape kv;
   uint64_t num_kv_blocks = 0;            // of full-attention groups; see KvShape
-  std::optional<DeviceBudget> device{};  // nothing: host memory, which is not budgeted here
+  std::optional<DeviceBudget> device{};  // none: host memory, which is not budgeted here
 
   uint64_t kv_bytes() const { return kv.Bytes(num_kv_blocks); }
-  // All but the KV cache.
+  // All except the KV cache.
   uint64_t fixed_bytes() const {
     return weights_bytes + activation_bytes + workspace_bytes + buffers_bytes + graph_bytes;
   }
@@ -45,9 +45,9 @@ struct RunnerPlan {
   std::vector<std::string> Lines() const;
 };
 
-// Sets plan.num_kv_blocks, when all else is there: what was asked for, or what the device's budget
-// leaves. RESOURCE_EXHAUSTED, with every number and what to change, when the plan exceeds the
-// device's budget or holds no block at all.
+// Sets plan.num_kv_blocks, after all other sizes: the configured number, or the rest of the
+// device's budget. RESOURCE_EXHAUSTED, with every number and what to change, if the plan exceeds
+// the device's budget or has no block.
 absl::Status SizeKvCache(const RunnerOptions& options, RunnerPlan& plan);
 
 }  // namespace tandem::worker

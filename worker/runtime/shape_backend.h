@@ -1,5 +1,5 @@
-// A backend that computes nothing and takes any weight: encoding a step on it counts the step's
-// activations before there are weights to compute with.
+// A backend that computes nothing and accepts any weight: encoding a step on it counts the step's
+// activations before weights are loaded.
 #ifndef TANDEM_WORKER_RUNTIME_SHAPE_BACKEND_H_
 #define TANDEM_WORKER_RUNTIME_SHAPE_BACKEND_H_
 
@@ -9,7 +9,7 @@
 
 namespace tandem::worker {
 
-// For plan passes: what allocates or runs answers UNIMPLEMENTED.
+// For plan passes: calls that allocate or run return UNIMPLEMENTED.
 std::unique_ptr<kernels::Backend> MakeShapeBackend();
 
 }  // namespace tandem::worker

@@ -51,7 +51,7 @@ size_t LogitsBytes(const step::StepLimits& limits) {
 struct HeadWriter {
   explicit HeadWriter(const step::StepDescriptor& descriptor) : step(descriptor) {}
 
-  // Row `i` of `slice`, whose counts grow by it.
+  // Adds row `i` to `slice`.
   void Write(uint32_t i, HeadSlice& slice) {
     const step::RowRequest& row = step.rows[slice.first_row + i];
     tokens[slice.first_row + i] = static_cast<int32_t>(row.token);
@@ -141,7 +141,7 @@ const T* StepBuffers::AppendCopy(std::span<const T> values) {
 
 void StepBuffers::StageTables(const step::StepDescriptor& step, const step::BlockTables& tables,
                               size_t group_index, GroupBatch& group) {
-  // Behind a sequence's own context nothing is read; a padded one has none.
+  // Nothing beyond a sequence's context is read; a padded one has none.
   const auto length = [&](const step::SequenceEntry& seq) {
     return kv::BlocksFor(seq.context_len, limits_.block_size);
   };
@@ -163,7 +163,7 @@ HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
   for (const auto& row : step.rows) num_ids += row.logprobs_of.size();
   HeadWriter writer(step);
   HeadBatch batch;
-  HeadSlice next;  // begins behind what is staged so far
+  HeadSlice next;  // begins after the rows staged so far
   next.tokens = Append<int32_t>(step.rows.size(), &writer.tokens);
   next.sampling = Append<kernels::SamplingRow>(step.sampling.size(), &writer.sampling);
   next.logprob_rows = Append<kernels::LogProbsRow>(step.rows.size(), &writer.logprob_rows);

@@ -1,14 +1,13 @@
-// StepBuffers: a step's inputs, staged in host memory and uploaded in one copy; what the head's
-// slices give, downloaded in one copy (logits besides, where a step wants them). The host's side is
-// memory that copies need no staging for (Backend::AllocateHost).
+// StepBuffers: a step's inputs, staged in host memory and uploaded in one copy; the results of the
+// head's slices, downloaded in one copy (plus logits, if requested). The host side is page-locked
+// memory (Backend::AllocateHost).
 //
-// A step may want the logits of every token. The head computes them in slices of a fixed number of
-// rows, one after the other in the same memory, so that what it needs does not grow with the step.
+// A step may request the logits of every token. The head computes them in slices of a fixed number
+// of rows, one after the other in the same memory, so that its memory does not grow with the step.
 //
-// Sized once for the largest step that the limits allow. Arrays stand one after the other, each
-// 64-byte aligned; block tables and lists of ids, whose lengths vary, come last. So where
-// everything else stands follows from the numbers of tokens, sequences and rows, which decode
-// graphs rely on.
+// Sized once for the largest step that the limits allow. Arrays are contiguous, each 64-byte
+// aligned; block tables and lists of ids, whose lengths vary, come last. So all other offsets
+// depend only on the numbers of tokens, sequences and rows, which decode graphs rely on.
 #ifndef TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 #define TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 
@@ -33,7 +32,7 @@ inline uint32_t HeadSliceRows(uint32_t max_seqs, uint32_t max_tokens) {
 // The most log-probabilities of one row.
 inline constexpr uint32_t kMaxRowLogprobs = 1 + step::kMaxLogprobsOf + step::kMaxTopLogprobs;
 
-// Some consecutive rows of a step, as the head computes them. Pointers are to device memory; row
+// Consecutive rows of a step, computed together by the head. Pointers are to device memory; row
 // numbers inside them count from the slice's first row.
 struct HeadSlice {
   uint32_t first_row = 0;
@@ -57,7 +56,7 @@ struct HeadBatch {
   const int32_t* logprob_ids = nullptr;  // ids of all slices' logprob rows
 };
 
-// Log-probabilities as an op writes them.
+// Log-probabilities as written by the op.
 struct LogprobArrays {
   int32_t* ids = nullptr;
   float* logprobs = nullptr;
@@ -68,30 +67,30 @@ struct LogprobArrays {
 
 class StepBuffers {
  public:
-  // `limits` as Validate knows them; at most max_seqs samples per step.
+  // `limits` as for Validate; at most max_seqs samples per step.
   static absl::StatusOr<StepBuffers> Create(const step::StepLimits& limits,
                                             kernels::Backend& backend);
-  // Device memory that Create takes.
+  // Device memory allocated by Create.
   static uint64_t DeviceBytes(const step::StepLimits& limits);
 
   // Stages `step` (validated against the limits) and the tables of its sequences in host memory.
-  // The batch points to where Upload will put it.
+  // The batch points to the destination of Upload.
   struct Staged {
     Batch batch;
     HeadBatch head;
   };
   Staged Stage(const step::StepDescriptor& step, const step::BlockTables& tables);
-  // Encodes the one copy of all that Stage staged.
+  // Encodes the single copy of everything staged.
   void Upload(kernels::Backend& backend);
 
   // --- results in device memory ---
-  // Where rank 0's sampler writes, and what Broadcast spreads: (max_seqs) ids.
+  // Written by rank 0's sampler, then broadcast: (max_seqs) ids.
   int32_t* sampled() const { return reinterpret_cast<int32_t*>(results_.data()); }
   // Of all rows of the staged step.
   LogprobArrays logprobs() const { return LogprobsIn(results_); }
-  // Encodes the one copy of the samples, and of the log-probabilities where `with_logprobs`.
+  // Encodes the single copy of the samples and, if `with_logprobs`, of the log-probabilities.
   void DownloadResults(bool with_logprobs, kernels::Backend& backend);
-  // Takes logits of the rows that want them, in row order.
+  // Takes logits of the rows that request them, in row order.
   void DownloadLogits(const float* from, size_t count, kernels::Backend& backend);
 
   // --- results on the host, after Wait ---
@@ -100,11 +99,11 @@ class StepBuffers {
   }
   // Number `index` of the step's log-probabilities.
   step::TokenLogprob Logprob(size_t index) const;
-  // What DownloadLogits took.
+  // The logits from DownloadLogits.
   const float* host_logits() const { return reinterpret_cast<const float*>(host_logits_.data()); }
 
  private:
-  // Appends an array to the staging area; returns where it will stand in device memory.
+  // Appends an array to the staging area; returns its future address in device memory.
   template <typename T>
   T* Append(size_t count, T** host);
   template <typename T>

@@ -8,7 +8,7 @@ void StepEncoder::Encode(LayerContext& context, const Batch& batch, const HeadBa
   const size_t mark = context.arena.used();
   for (const HeadSlice& slice : head.slices) {
     EncodeSlice(context, head, slice, hidden, out);
-    context.arena.Rewind(mark);  // the stream runs in order: the next slice may take its place
+    context.arena.Rewind(mark);  // the stream runs in order: the next slice may reuse the memory
   }
   if (head.num_samples > 0 && context.ranks() > 1) {
     context.comm->Broadcast(out.sampled, head.num_samples * sizeof(int32_t), /*root=*/0);

@@ -1,8 +1,8 @@
-// StepEncoder: what a step computes, from its staged inputs to samples and log-probabilities: the
+// StepEncoder: encodes a step, from its staged inputs to samples and log-probabilities: the
 // decoder, the head slice by slice, sampling on rank 0, and the broadcast of the sampled ids.
 //
 // The same encoding serves a step that runs, the plan pass (shapes without data) and the capture of
-// a decode graph. Copies to and from the host are the caller's. One thread.
+// a decode graph. The caller makes copies to and from the host. One thread.
 #ifndef TANDEM_WORKER_RUNTIME_STEP_ENCODER_H_
 #define TANDEM_WORKER_RUNTIME_STEP_ENCODER_H_
 
@@ -18,18 +18,18 @@
 
 namespace tandem::worker {
 
-// Where results go, in device memory.
+// Destination of results, in device memory.
 struct StepOutputs {
   int32_t* sampled = nullptr;  // (num_samples)
   LogprobArrays logprobs{};    // (num_logprobs)
-  // Called while encoding, with the logits (num_rows, vocab) of each slice: rank 0 alone. May be
+  // Called while encoding, with the logits (num_rows, vocab) of each slice, on rank 0 only. May be
   // empty.
   std::function<void(const HeadSlice& slice, const float* logits)> on_logits{};
 };
 
 class StepEncoder {
  public:
-  // All of one model, and must outlive the encoder.
+  // All belong to one model and must outlive the encoder.
   StepEncoder(const Decoder& decoder, const model::ModelSpec& spec, const model::ShardPlan& plan)
       : decoder_(decoder), spec_(spec), plan_(plan) {}
 

@@ -1,5 +1,5 @@
-// StepSlot: what one step in flight takes on a worker: buffers, the graphs that read them, and what
-// its result needs to know. There are step::kPipelineDepth of them. Plain data.
+// StepSlot: the resources of one step in flight on a worker: buffers, the graphs that read them,
+// and data for its result. There are step::kPipelineDepth of them. Plain data.
 #ifndef TANDEM_WORKER_RUNTIME_STEP_SLOT_H_
 #define TANDEM_WORKER_RUNTIME_STEP_SLOT_H_
 
@@ -25,7 +25,7 @@ struct StepSlot {
   step::StepTimings timings;
 };
 
-// Names a step that ModelRunner has begun.
+// Identifies a step begun by ModelRunner.
 struct StepTicket {
   uint32_t slot = 0;
 };
