@@ -2,11 +2,10 @@
 
 #include <chrono>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "common/base/address.h"
 #include "common/base/status.h"
+#include "common/config/text_form.h"
 
 namespace tandem::client {
 
@@ -37,19 +36,16 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& server) {
 }
 
 absl::StatusOr<Duration> ParseTimeout(const std::string& text) {
-  absl::Duration duration;
-  double seconds = 0;
-  if (absl::SimpleAtod(text, &seconds)) {
-    duration = absl::Seconds(seconds);
-  } else if (!absl::ParseDuration(text, &duration)) {
+  Duration timeout;
+  if (!config::FromText(text, timeout)) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", text, "' is no time: write 60s, 500ms or 2m"));
   }
-  if (duration <= absl::ZeroDuration() || duration > absl::Hours(24 * 366)) {
+  if (timeout <= Duration::zero() || timeout > std::chrono::hours(24 * 366)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a time-out of '", text, "' is not between 0 and a year"));
   }
-  return absl::ToChronoNanoseconds(duration);
+  return timeout;
 }
 
 std::chrono::system_clock::time_point DeadlineAfter(Duration timeout) {

@@ -77,7 +77,7 @@ void Command::Add(const config::Field& field) {
   }
   if (field.has_names()) absl::StrAppend(&help, help.empty() ? "" : ": ", field.Allowed());
   given.option = parts_->app.add_option(names, given.texts, help);
-  given.option->allow_extra_args(false)->required(field.meta().required);
+  given.option->allow_extra_args(field.is_word_list())->required(field.meta().required);
   given.option->default_str(field.Text());
   given.option->type_name("");
   if (!field.is_list()) given.option->expected(1);

@@ -1,4 +1,5 @@
-// ByteSize: an amount of memory. Written "512MiB", "2GiB", "24GB" or in bytes; "auto" is 0.
+// ByteSize: an amount of memory. Written "512MiB", "2Gi" (powers of 1024), "24GB", "24g" (powers of
+// 1000) or in bytes; "auto" is 0.
 #ifndef TANDEM_COMMON_CONFIG_BYTE_SIZE_H_
 #define TANDEM_COMMON_CONFIG_BYTE_SIZE_H_
 

@@ -48,6 +48,8 @@ class Field {
   bool has_names() const { return !form_->names().empty(); }
   bool is_switch() const { return form_->is_switch; }
   bool is_list() const { return form_->clear != nullptr; }
+  // A list of what contains no blanks, so that a command line may separate elements by them.
+  bool is_word_list() const { return form_->is_word_list; }
   void Clear() { form_->clear(value_); }  // REQUIRES: is_list()
 
  private:
@@ -60,6 +62,7 @@ class Field {
     std::vector<const char*> (*names)();
     const char* expected;
     bool is_switch;
+    bool is_word_list;
   };
   template <typename T>
   struct Element {
@@ -103,6 +106,8 @@ class Field {
       .names = &NamesOf<typename Element<T>::Type>,
       .expected = Expected<typename Element<T>::Type>(),
       .is_switch = std::is_same_v<T, bool>,
+      .is_word_list =
+          Element<T>::kIsList && !std::is_same_v<typename Element<T>::Type, std::string>,
   };
 
   bool has_range() const { return meta_.least != 0 || meta_.most != 0; }

@@ -1,25 +1,34 @@
 #include "common/config/text_form.h"
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "common/base/strings.h"
 
 namespace tandem::config {
 namespace {
 
-struct Unit {
-  const char* name;
-  uint64_t bytes;
-};
-// Binary units first: an amount is written in the largest that divides it.
-constexpr Unit kUnits[] = {
-    {"TiB", 1ull << 40},       {"GiB", 1ull << 30},   {"MiB", 1ull << 20}, {"KiB", 1ull << 10},
-    {"TB", 1'000'000'000'000}, {"GB", 1'000'000'000}, {"MB", 1'000'000},   {"KB", 1'000}};
-constexpr size_t kBinaryUnits = 4;
+constexpr absl::string_view kPrefixes = "KMGTPE";
+
+// The bytes of a unit, in any case: "K" and "KB" are 1000, "Ki" and "KiB" 1024, and so on up to
+// exbibytes; 0 for what is no unit.
+uint64_t UnitBytes(absl::string_view unit) {
+  if (unit.empty() || absl::EqualsIgnoreCase(unit, "B")) return 1;
+  for (const auto& [ending, base] : {std::pair("", 1000), {"B", 1000}, {"i", 1024}, {"iB", 1024}}) {
+    uint64_t bytes = 1;
+    for (size_t i = 0; i < kPrefixes.size(); ++i) {
+      bytes *= base;
+      if (absl::EqualsIgnoreCase(unit, absl::StrCat(kPrefixes.substr(i, 1), ending))) return bytes;
+    }
+  }
+  return 0;
+}
+
 constexpr char kAuto[] = "auto";
 
 // The shortest text that parses to the same number.
@@ -54,10 +63,11 @@ std::string ToText(Duration value) {
 
 std::string ToText(ByteSize value) {
   if (value.is_auto()) return kAuto;
-  for (size_t i = 0; i < kBinaryUnits; ++i) {
-    if (value.bytes % kUnits[i].bytes == 0) {
-      return absl::StrCat(value.bytes / kUnits[i].bytes, kUnits[i].name);
-    }
+  // The largest unit that divides the amount writes it.
+  for (size_t i = kPrefixes.size(); i-- > 0;) {
+    const uint64_t unit = 1ull << 10 * (i + 1);
+    if (value.bytes % unit != 0) continue;
+    return absl::StrCat(value.bytes / unit, kPrefixes.substr(i, 1), "iB");
   }
   return NumberText(value.bytes);
 }
@@ -91,15 +101,10 @@ bool FromText(std::string_view text, Duration& value) {
 bool FromText(std::string_view text, ByteSize& value) {
   value = {};
   if (text == kAuto) return true;
-  absl::string_view number = Sv(text);
-  uint64_t unit = 1;
-  for (const Unit& one : kUnits) {
-    if (!absl::ConsumeSuffix(&number, one.name)) continue;
-    unit = one.bytes;
-    break;
-  }
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const uint64_t unit = UnitBytes(Sv(text.substr(digits)));
   uint64_t amount = 0;
-  return ParseNumber(StdSv(number), amount) && amount != 0 &&
+  return ParseNumber(text.substr(0, digits), amount) && amount != 0 && unit != 0 &&
          !__builtin_mul_overflow(amount, unit, &value.bytes);
 }
 

@@ -36,6 +36,7 @@ expect info 0 'architecture +llama' '^$' $tandem info $model
 expect 'info json' 0 '"architecture": "llama"' '^$' $tandem info --json $model
 expect 'info memory' 0 'TP 1 +yes: .*; 1 GiB hold them and [0-9]+ tokens' '^$' $tandem info $model --memory 1GiB
 expect 'info memory json' 0 '"tokens_that_fit": [0-9]+' '^$' $tandem info $model --memory 1000MB --json
+expect 'info memory in short' 0 '"memory_bytes": 24000000000,' '^$' $tandem info $model --memory 24G --json
 expect 'info cache type' 0 'BF16 KV cache .* per token' '^$' $tandem info $model --kv-cache-type bf16
 expect 'info no cache type' 1 '^$' '^tandem: .*f32, f16, bf16, q8_0' $tandem info $model --kv-cache-type q4
 expect 'info no memory' 2 '^$' '^tandem: .*--memory' $tandem info $model --memory lots
@@ -76,7 +77,7 @@ expect 'bench on cuda' 1 '^$' '^tandem: --device cuda: there is no tandem_worker
   $tandem bench --model $model --prefill 4 --device cuda
 expect 'bench through real workers' 0 '"prefill_tokens_per_second": [0-9.]+.*"4": [0-9.]+' '' \
   $tandem bench --model $model --worker-binary worker/tandem_worker --tensor-parallel-size 2 \
-  --threads-per-worker 1 --prefill 20 --decode 4 --batch 1,4 --repetitions 1 --json
+  --threads-per-worker 1 --prefill 20 --decode 4 --batch 1 4 --repetitions 1 --json
 expect 'bench on three ranks of 8 heads' 1 '^$' '^tandem: .*3.* 8 ' \
   $tandem bench --model $model --worker-binary worker/tandem_worker --tensor-parallel-size 3
 

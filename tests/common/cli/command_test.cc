@@ -57,6 +57,16 @@ TEST_F(CommandTest, SetsEveryKind) {
   EXPECT_EQ(options_.batches, (std::vector<uint32_t>{3, 4, 5}));
 }
 
+TEST_F(CommandTest, NumbersOfAListMayStandApart) {
+  const absl::Status parsed =
+      command_.Parse({"--batch", "1", "4,6", "8", "--stop", "a", "-m", "x"});
+  ASSERT_TRUE(parsed.ok()) << parsed;
+  EXPECT_EQ(options_.batches, (std::vector<uint32_t>{1, 4, 6, 8}));
+  EXPECT_TRUE(absl::IsInvalidArgument(command_.Parse({"-m", "x", "--batch", "1", "many"})));
+  // A text may be anything, so each has its own flag.
+  EXPECT_TRUE(absl::IsInvalidArgument(command_.Parse({"-m", "x", "--stop", "a", "b"})));
+}
+
 TEST_F(CommandTest, BadUsageAndBadValuesDiffer) {
   EXPECT_TRUE(absl::IsInvalidArgument(command_.Parse({})));  // --model is required
   EXPECT_TRUE(absl::IsInvalidArgument(command_.Parse({"-m", "x", "--nonsense"})));

@@ -33,6 +33,7 @@ TEST(TextFormTest, IsExact) {
   EXPECT_EQ(Again(Duration(std::chrono::milliseconds(1500))), "1.5s");
   EXPECT_EQ(Again(Duration(1'000'000'001)), "1.000000001s");
   EXPECT_EQ(Again(ByteSize{8 << 20}), "8MiB");
+  EXPECT_EQ(Again(ByteSize{uint64_t{3} << 50}), "3PiB");
   EXPECT_EQ(Again(ByteSize{1500}), "1500");
   EXPECT_EQ(Again(ByteSize{}), "auto");
   EXPECT_EQ(Again(CpuKernels::kAvx512), "avx512");
@@ -52,8 +53,8 @@ bool Reads(std::string_view text) {
 }
 
 TEST(TextFormTest, RefusesNonsense) {
-  for (const char* bad :
-       {"", "0", "-1", "GiB", "1.5GiB", "2 TiB", "99999999999999999999", "99999999999GiB"}) {
+  for (const char* bad : {"", "0", "-1", "GiB", "1.5GiB", "2 TiB", "1iB", "1KK", "1GBi", "17EiB",
+                          "99999999999999999999", "99999999999GiB"}) {
     EXPECT_FALSE(Reads<ByteSize>(bad)) << bad;
   }
   for (const char* bad : {"", "-1", "1.5", "4294967296", "1x", " 1"}) {
@@ -67,8 +68,14 @@ TEST(TextFormTest, RefusesNonsense) {
 
 TEST(TextFormTest, TakesUnitsAndSeconds) {
   ByteSize size;
-  EXPECT_TRUE(FromText("24GB", size));
-  EXPECT_EQ(size.bytes, 24'000'000'000u);
+  for (const char* text : {"24GB", "24G", "24g", "24gb", "24000MB", "24000000000b"}) {
+    EXPECT_TRUE(FromText(text, size)) << text;
+    EXPECT_EQ(size.bytes, 24'000'000'000u) << text;
+  }
+  for (const char* text : {"1EiB", "1ei", "1024PiB", "1048576Ti"}) {
+    EXPECT_TRUE(FromText(text, size)) << text;
+    EXPECT_EQ(size.bytes, 1ull << 60) << text;
+  }
   Duration time;
   EXPECT_TRUE(FromText("0.5", time));
   EXPECT_EQ(time, std::chrono::milliseconds(500));
