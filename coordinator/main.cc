@@ -19,14 +19,14 @@ namespace tandem::coordinator {
 namespace {
 
 constexpr auto kShutdownTimeout = std::chrono::seconds(5);
-// After a loss there is no waiting: what does not exit at once is killed.
+// After a loss, workers that do not exit at once are killed.
 constexpr auto kLossTimeout = std::chrono::milliseconds(500);
 
-// What the main thread waits for after start: a signal, or the loss of a worker.
+// The event the main thread waits for after start: a signal, or the loss of a worker.
 class Ending {
  public:
   explicit Ending(StopSignal& signal) : signal_(signal) {}
-  // From the engine's thread.
+  // Called on the engine's thread.
   void Lost(const absl::Status& status) {
     {
       std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// GenerateParams: what a client asks for, whatever door it came through. Unchecked; what is not set
-// takes its default.
+// GenerateParams: a client's request, independent of the API. Unchecked; unset values take their
+// defaults.
 #ifndef TANDEM_COORDINATOR_API_GENERATE_PARAMS_H_
 #define TANDEM_COORDINATOR_API_GENERATE_PARAMS_H_
 
@@ -15,16 +15,16 @@
 namespace tandem::coordinator {
 
 struct GenerateParams {
-  std::string request_id{};  // empty: drawn
+  std::string request_id{};  // empty: random
   std::variant<std::monostate, std::string, std::vector<TokenId>> prompt{};
-  tokenizer::EncodeOptions encode{};  // of a prompt that is text
+  tokenizer::EncodeOptions encode{};  // of a text prompt
   float temperature = 1;
   float top_p = 1;
   float min_p = 0;
   int32_t top_k = 0;                    // 0 and -1: off
   std::optional<int32_t> max_tokens{};  // to the end of the context
   int32_t min_tokens = 0;
-  std::optional<uint64_t> seed{};  // drawn
+  std::optional<uint64_t> seed{};  // unset: random
   bool ignore_eos = false;
   std::vector<std::string> stop{};
   std::vector<TokenId> stop_token_ids{};

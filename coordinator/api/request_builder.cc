@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<TokenId>> Prompt(GenerateParams& params, const Servin
   if (text == nullptr) {
     return absl::InvalidArgumentError("the request has no prompt: set text or token_ids");
   }
-  // Of no text, BOS would be left.
+  // An empty text would leave only BOS.
   if (text->empty()) return absl::InvalidArgumentError("the prompt is empty");
   return model.tokenizer->Encode(*text, params.encode);
 }
@@ -44,8 +44,7 @@ absl::StatusOr<uint32_t> Unsigned(const char* field, int32_t found, const char* 
 
 absl::Status FillLengths(const GenerateParams& params, size_t prompt_tokens, uint32_t max_model_len,
                          Sampling& out) {
-  // To the end of the context; a prompt that leaves no room is refused by the engine with both
-  // numbers.
+  // To the end of the context; the engine rejects a prompt that leaves no room, with both numbers.
   const int32_t room =
       prompt_tokens < max_model_len ? static_cast<int32_t>(max_model_len - prompt_tokens) : 1;
   TANDEM_ASSIGN_OR_RETURN(out.max_tokens,
@@ -85,7 +84,7 @@ absl::Status FillStops(GenerateParams& params, const ServingModel& model, Sampli
   out.end_ids = std::move(params.stop_token_ids);
   if (!params.ignore_eos) {
     for (TokenId id : model.tokenizer->end_of_generation_ids()) {
-      // A vocabulary may be larger than the head, which never draws what is beyond it.
+      // A vocabulary may be larger than the head, which never samples ids beyond its size.
       if (static_cast<uint32_t>(id) < model.vocab_size) out.end_ids.push_back(id);
     }
   }

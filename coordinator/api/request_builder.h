@@ -1,4 +1,4 @@
-// From GenerateParams, which anyone may send, to a checked engine request.
+// Converts untrusted GenerateParams to a checked engine request.
 #ifndef TANDEM_COORDINATOR_API_REQUEST_BUILDER_H_
 #define TANDEM_COORDINATOR_API_REQUEST_BUILDER_H_
 
@@ -15,9 +15,9 @@ inline constexpr size_t kMaxStopStrings = 64;
 inline constexpr size_t kMaxStopTokenIds = 256;
 inline constexpr size_t kMaxRequestIdBytes = 256;
 
-// Tokenizes, checks and fills in the defaults; id and seed are drawn where they are not given. What
-// depends on the engine's limits (token ids, lengths), the engine checks in Add. INVALID_ARGUMENT
-// naming field, found and allowed value. The stream is the caller's to set. Thread-safe.
+// Tokenizes, checks and fills in the defaults; id and seed are random if not given. The engine's
+// Add checks its limits (token ids, lengths). INVALID_ARGUMENT naming field, found and allowed
+// value. The caller sets the stream. Thread-safe.
 absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& model);
 
 }  // namespace tandem::coordinator

@@ -1,4 +1,4 @@
-// ServingModel: what the API edge knows of the model it serves. Plain data, fixed at start.
+// ServingModel: the properties of the served model needed by the API. Plain data, fixed at start.
 #ifndef TANDEM_COORDINATOR_API_SERVING_MODEL_H_
 #define TANDEM_COORDINATOR_API_SERVING_MODEL_H_
 
@@ -15,7 +15,7 @@ struct ServingModel {
   std::string architecture;
   std::string quantization;
   uint32_t max_model_len = 0;  // prompt and generated tokens of one sequence
-  uint32_t vocab_size = 0;     // of the head; token ids of a request lie below it
+  uint32_t vocab_size = 0;     // of the head; token ids of a request are below it
   int tensor_parallel_size = 1;
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
 };

@@ -1,4 +1,4 @@
-// TextStream: one request's tokens become text, with stop strings cut out. Knows nothing of gRPC.
+// TextStream: detokenizes one request's tokens and applies its stop strings. Independent of gRPC.
 // Not thread-safe: a writer's thread owns it.
 #ifndef TANDEM_COORDINATOR_API_TEXT_STREAM_H_
 #define TANDEM_COORDINATOR_API_TEXT_STREAM_H_
@@ -20,9 +20,8 @@ class TextStream {
   static absl::StatusOr<TextStream> Create(const tokenizer::Tokenizer& model_tokenizer,
                                            const Sampling& sampling);
 
-  // The update with its text. Where a stop string is complete, the request ends: reason kStop,
-  // tokens and usage up to the one that completed it. Whatever follows the end gives an empty
-  // update.
+  // The update with its text. A complete stop string ends the request: reason kStop, tokens and
+  // usage up to the one that completed it. Later updates become empty.
   TextUpdate Convert(StreamUpdate update);
   // Whether the last update has been converted.
   bool ended() const { return ended_; }
@@ -31,14 +30,15 @@ class TextStream {
   TextStream(const tokenizer::Tokenizer& model_tokenizer, tokenizer::StopMatcher matcher,
              const Sampling& sampling);
 
-  // Adds what may be sent of `token`'s text.
+  // Appends the final text up to and including `token`.
   absl::Status AppendText(TokenId token, std::string& text);
 
   tokenizer::IncrementalDetokenizer detokenizer_;
   tokenizer::StopMatcher matcher_;
   TokenId vocab_size_;            // ids from here on have no text
   std::vector<TokenId> end_ids_;  // sorted; their text is not sent
-  // The prompt's first token, which has nothing before it, has yet to get an empty entry.
+  // The empty entry of the prompt's first token, which has no log-probability, is still to be
+  // added.
   bool owes_first_logprobs_;
   bool ended_ = false;
 };

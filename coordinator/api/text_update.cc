@@ -12,7 +12,7 @@ void MoveTo(List& all, List& more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-// Takes entries from the front while there is `room` for their values, and takes up the room.
+// Takes entries from the front while there is `room` for their values, and reduces it.
 std::vector<TokenLogprobs> TakeFront(std::vector<TokenLogprobs>& from, size_t& room) {
   auto end = from.begin();
   for (; end != from.end() && end->top.size() < room; ++end) room -= 1 + end->top.size();
@@ -47,7 +47,7 @@ std::optional<TextUpdate> TextUpdate::Take() {
     prompt_logprobs = std::move(front.prompt_logprobs);
     return std::exchange(*this, TextUpdate{});
   }
-  // The first tokens alone; text, and how it ended, go with the last ones.
+  // Only the first tokens; text and finish reason go with the last ones.
   const auto split = tokens.begin() + static_cast<ptrdiff_t>(front.logprobs.size());
   front.tokens.assign(tokens.begin(), split);
   tokens.erase(tokens.begin(), split);

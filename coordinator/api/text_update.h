@@ -9,17 +9,17 @@
 
 namespace tandem::coordinator {
 
-// Log-probabilities (a token's own and its top ones count alike) that one Take hands out: about 1
-// MB on the wire, where gRPC's clients refuse more than 4 MB.
+// Log-probabilities (a token's own and its top ones count alike) returned by one Take: about 1 MB
+// on the wire; gRPC clients reject more than 4 MB.
 inline constexpr size_t kMaxLogprobsPerTake = 50'000;
 
 struct TextUpdate : StreamUpdate {
   std::string text;
 
-  // Gathers what came next; nothing comes after the last.
+  // Appends the next update; none comes after the last.
   void Append(TextUpdate next);
-  // Everything that has gathered, or its beginning where log-probabilities are many: then the rest
-  // is there for the next Take. Nothing before there is a token or the end.
+  // Everything accumulated or, if it has many log-probabilities, its beginning: the rest is for the
+  // next Take. None before there is a token or the end.
   std::optional<TextUpdate> Take();
 };
 

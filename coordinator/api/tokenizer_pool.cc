@@ -34,7 +34,7 @@ absl::Status TokenizerPool::Run(size_t bytes, Job job) {
 
 void TokenizerPool::Work(BoundedQueue<Job>& jobs) {
   while (true) {
-    const bool closed = jobs.closed();  // then nothing comes any more
+    const bool closed = jobs.closed();  // then no job is added any more
     if (std::optional<Job> job = jobs.Pop(Deadline::After(std::chrono::minutes(1)))) {
       (*job)();
     } else if (closed) {

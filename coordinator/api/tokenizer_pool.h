@@ -1,5 +1,5 @@
-// TokenizerPool: a few threads for work that takes as long as a text is, so that an RPC's callback
-// never does it. Long texts queue apart: they delay each other, and no short one.
+// TokenizerPool: a few threads for work proportional to the length of a text, kept out of RPC
+// callbacks. Long texts have a separate queue, against head-of-line blocking of short ones.
 //
 // Thread-safe.
 #ifndef TANDEM_COORDINATOR_API_TOKENIZER_POOL_H_
@@ -18,7 +18,7 @@ namespace tandem::coordinator {
 class TokenizerPool {
  public:
   using Job = std::function<void()>;
-  // Bounds of what waits, in jobs. With texts of at most 4 MB, gRPC's limit, that is 512 MB.
+  // Queue bounds, in jobs. With texts of at most 4 MB, gRPC's limit, that is 512 MB.
   struct Limits {
     size_t short_text_bytes = 64 * 1024;
     size_t short_jobs = 4096;
@@ -27,10 +27,10 @@ class TokenizerPool {
 
   TokenizerPool() : TokenizerPool(Limits{}) {}
   explicit TokenizerPool(const Limits& limits);
-  ~TokenizerPool();  // runs what waits
+  ~TokenizerPool();  // runs queued jobs
 
-  // Runs `job`, about a text of so many bytes, on a thread of the pool. RESOURCE_EXHAUSTED when too
-  // many wait; `job` does not run then.
+  // Runs `job`, for a text of `bytes` bytes, on a thread of the pool. RESOURCE_EXHAUSTED if the
+  // queue is full; `job` is not run then.
   absl::Status Run(size_t bytes, Job job);
 
  private:

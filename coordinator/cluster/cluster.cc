@@ -17,9 +17,9 @@
 namespace tandem::coordinator {
 namespace {
 
-// How often waiting for workers looks after its processes.
+// How often the worker processes are polled while waiting for workers.
 constexpr auto kPoll = std::chrono::milliseconds(50);
-// What a process that is killed needs to end, and its connection after it.
+// Time for a killed process and its connection to end.
 constexpr auto kReplaceTimeout = std::chrono::seconds(5);
 
 std::string DrawToken() {
@@ -95,7 +95,7 @@ absl::Status Cluster::Replace() {
 absl::Status Cluster::Ended(size_t rank, const WorkerLink* link) const {
   if (!processes_.empty()) TANDEM_RETURN_IF_ERROR(processes_[rank]->Poll());
   if (link != nullptr) return link->status();
-  // It has lost its connection, or has not said Hello yet.
+  // It has lost its connection, or has not sent Hello yet.
   const bool was_connected = rank < connected_.size() && connected_[rank] != nullptr;
   return was_connected ? connected_[rank]->status() : absl::OkStatus();
 }

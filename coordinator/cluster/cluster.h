@@ -1,7 +1,7 @@
-// Cluster: brings N workers to the coordinator, by starting them or by waiting for them, replaces
-// those that ended, and takes them down again.
+// Cluster: starts N workers or waits for external ones, replaces those that ended, and shuts them
+// down.
 //
-// One thread at a time; which one does not matter to the workers (Spawner).
+// One thread at a time; it may differ from call to call (Spawner).
 #ifndef TANDEM_COORDINATOR_CLUSTER_CLUSTER_H_
 #define TANDEM_COORDINATOR_CLUSTER_CLUSTER_H_
 
@@ -22,27 +22,27 @@ namespace tandem::coordinator {
 
 struct ClusterOptions {
   int size = 1;
-  bool external = false;  // workers are started elsewhere and dial in
+  bool external = false;  // workers are started elsewhere and connect
   std::string worker_listen = "127.0.0.1:0";
-  std::string worker_token;   // empty: drawn (spawned workers only)
+  std::string worker_token;   // empty: random (spawned workers only)
   std::string worker_binary;  // spawned workers: path of tandem_worker
   bool one_host = true;       // as WorkerService::Options
 };
 
 class Cluster {
  public:
-  // Opens the worker port and starts the workers. Their Hello is WaitConnected's business.
+  // Opens the worker port and starts the workers. WaitConnected waits for their Hello.
   static absl::StatusOr<std::unique_ptr<Cluster>> Start(const ClusterOptions& options);
-  // Takes the workers down as Shutdown does, with a short deadline.
+  // As Shutdown, with a short deadline.
   ~Cluster();
 
-  // Where workers dial.
+  // The address that workers connect to.
   const std::string& worker_address() const { return service_->address(); }
-  // Starts workers anew in place of those that ended or lost their connection, says so in the log,
-  // and frees their ranks; external ones are to dial in again. WaitConnected follows.
+  // Restarts workers that ended or lost their connection, logs it, and frees their ranks; external
+  // ones must reconnect. Call WaitConnected next.
   absl::Status Replace();
   // Waits for every rank's Hello. Errors name the ranks that are missing or how a spawned one
-  // ended. `cancelled` is asked now and then (SIGTERM while waiting).
+  // ended. `cancelled` is polled (SIGTERM while waiting).
   absl::Status WaitConnected(Deadline deadline, const std::function<bool()>& cancelled);
   // One client per rank, in order. The cluster must outlive them.
   std::vector<std::unique_ptr<WorkerClient>> MakeClients();
@@ -51,15 +51,15 @@ class Cluster {
   // Opens the rendezvous for an epoch.
   void SetEpoch(Epoch epoch) { service_->rendezvous().SetEpoch(epoch); }
 
-  // Asks every worker to exit, waits, kills what is left. Idempotent.
+  // Asks every worker to exit, waits, kills the rest. Idempotent.
   void Shutdown(const std::string& reason, Deadline deadline);
 
  private:
   Cluster() = default;
   absl::Status Spawn(size_t rank);
   absl::Status FirstEnded() const;
-  // How the rank's worker ended or lost its connection, which is `link` now, null for none; OK
-  // where it lives.
+  // How the rank's worker ended or lost its connection (`link`, null for none); OK if it is
+  // running.
   absl::Status Ended(size_t rank, const WorkerLink* link) const;
 
   ClusterOptions options_;
@@ -67,8 +67,8 @@ class Cluster {
   Spawner spawner_;                                        // outlives the processes
   std::vector<std::shared_ptr<WorkerProcess>> processes_;  // empty with external workers
   std::vector<std::shared_ptr<WorkerLink>>
-      connected_;      // by the last WaitConnected; null: replaced since
-  int token_fd_ = -1;  // what spawned workers read their token from
+      connected_;      // by the last WaitConnected; null: restarted since
+  int token_fd_ = -1;  // spawned workers read their token from it
 };
 
 }  // namespace tandem::coordinator

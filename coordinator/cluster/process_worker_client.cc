@@ -18,7 +18,7 @@ constexpr auto kExitGrace = std::chrono::milliseconds(500);
 // Frames of results that may wait: one step is in flight, one more is room.
 constexpr size_t kResultFrames = 4;
 
-// DEADLINE_EXCEEDED means "ask again" here; a worker's own is final.
+// DEADLINE_EXCEEDED means "call again" here; a worker's own is final.
 absl::Status FailedStatus(const v1::Failed& failed) {
   const auto code = static_cast<absl::StatusCode>(failed.code());
   return absl::Status(
@@ -159,7 +159,7 @@ absl::StatusOr<step::StepResult> ProcessWorkerClient::Collect(Deadline deadline)
     if (!frame.ok()) return Explain(frame.status());
     absl::StatusOr<step::StepResult> result = step::DecodeResult(*frame);
     if (!result.ok()) return Explain(result.status());
-    // A control stream outlives epochs: what was in flight in an earlier one may come late.
+    // A control stream outlives epochs: results of an earlier one may arrive late.
     if (result->epoch < epoch_) continue;
     return result;
   }

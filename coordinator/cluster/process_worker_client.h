@@ -1,4 +1,4 @@
-// ProcessWorkerClient: a worker process, spawned or external, behind the WorkerClient seam.
+// ProcessWorkerClient: a WorkerClient for a worker process, spawned or external.
 #ifndef TANDEM_COORDINATOR_CLUSTER_PROCESS_WORKER_CLIENT_H_
 #define TANDEM_COORDINATOR_CLUSTER_PROCESS_WORKER_CLIENT_H_
 
@@ -34,7 +34,7 @@ class ProcessWorkerClient : public WorkerClient {
   void Abort(const absl::Status& reason) override;
 
  private:
-  // The step channel of the epoch. Shared with the link's callbacks and with Abort, which come on
+  // The step channel of the epoch. Shared with the link's callbacks and with Abort, which run on
   // other threads.
   class ChannelSlot {
    public:
@@ -55,11 +55,11 @@ class ProcessWorkerClient : public WorkerClient {
     std::shared_ptr<transport::Channel> channel_;  // guarded by mutex_; null before Configure
   };
 
-  // Makes the step channel of this epoch; returns the address that Configure carries.
+  // Makes the step channel of this epoch; returns its address for Configure.
   absl::StatusOr<std::string> OpenChannel(const config::TransportConfig& transport, Epoch epoch);
   // The next event of this epoch that is not Loading.
   absl::StatusOr<v1::WorkerMessage> NextAnswer(Deadline deadline);
-  // `status` with the rank before it, and with how the process ended where it did.
+  // `status` prefixed with the rank and, if the process ended, with its exit.
   absl::Status Explain(const absl::Status& status) const;
 
   const int rank_;

@@ -1,8 +1,8 @@
-// RendezvousRegistry: where ranks find each other's blobs, within one epoch. The coordinator's end
-// of transport::Rendezvous.
+// RendezvousRegistry: the coordinator's side of transport::Rendezvous: blobs exchanged by ranks
+// within one epoch.
 //
-// Get answers through a callback, at once or when the key is put. Thread-safe; callbacks run on the
-// thread that put, unlocked.
+// Get replies through a callback, immediately or when the key is put. Thread-safe; callbacks run on
+// the thread that put, unlocked.
 #ifndef TANDEM_COORDINATOR_CLUSTER_RENDEZVOUS_REGISTRY_H_
 #define TANDEM_COORDINATOR_CLUSTER_RENDEZVOUS_REGISTRY_H_
 
@@ -22,7 +22,7 @@ class RendezvousRegistry {
  public:
   using Answer = std::function<void(absl::StatusOr<std::string>)>;
 
-  // Forgets every key; pending gets of other epochs end with ABORTED.
+  // Removes every key; pending gets of other epochs end with ABORTED.
   void SetEpoch(Epoch epoch);
   // ALREADY_EXISTS for a second put; FAILED_PRECONDITION for another epoch; RESOURCE_EXHAUSTED
   // above the bounds.

@@ -7,7 +7,7 @@ namespace tandem::coordinator {
 namespace {
 
 constexpr size_t kMaxJobs = 16;
-// A thread that waits for jobs looks up now and then; Close wakes it.
+// Poll interval of the thread waiting for jobs; Close wakes it.
 constexpr auto kIdle = std::chrono::hours(1);
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Spawner: the thread that worker processes are started from.
 //
-// The kernel ties PR_SET_PDEATHSIG to the thread that started a child, not to its process. This one
-// lives as long as the workers do, whichever thread asks for them.
+// The kernel ties PR_SET_PDEATHSIG to the thread that started a child, not to its process. This
+// thread exists as long as the workers, whichever thread requests them.
 #ifndef TANDEM_COORDINATOR_CLUSTER_SPAWNER_H_
 #define TANDEM_COORDINATOR_CLUSTER_SPAWNER_H_
 
@@ -21,7 +21,7 @@ namespace tandem::coordinator {
 class Spawner {
  public:
   Spawner();
-  // Workers that still run end with it.
+  // Ends workers that are still running.
   ~Spawner();
 
   // WorkerProcess::Spawn, on the spawner's thread.

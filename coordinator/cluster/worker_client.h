@@ -1,6 +1,6 @@
-// WorkerClient: one worker as the coordinator sees it. The state machine is
-// docs/worker-protocol.md: Hello -> Configure -> Load -> Ready -> Step ... Implementations: a real
-// process, a simulated worker (tests).
+// WorkerClient: the coordinator's interface to one worker. State machine: docs/worker-protocol.md:
+// Hello -> Configure -> Load -> Ready -> Step ... Implementations: a real process, a simulated
+// worker (tests).
 //
 // Owned and called by one thread (the engine's), except Abort.
 #ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_CLIENT_H_
@@ -20,7 +20,7 @@
 
 namespace tandem::coordinator {
 
-// What a loaded worker answers.
+// The reply of a loaded worker.
 struct WorkerReady {
   std::vector<uint32_t> num_blocks;      // per KV group that this rank can hold
   std::vector<std::string> memory_plan;  // one line per item, for the log
@@ -31,17 +31,17 @@ class WorkerClient {
   virtual ~WorkerClient() = default;
   virtual int rank() const = 0;
 
-  // Sends Configure; a live worker drops communicator and KV and keeps its weights.
+  // Sends Configure; a running worker drops communicator and KV cache and keeps its weights.
   virtual absl::Status Configure(const config::WorkerConfig& config,
                                  const config::WorkerAssignment& assignment) = 0;
   // Sends Load (starts loading on all ranks before any is waited for).
   virtual absl::Status StartLoad() = 0;
-  // Waits for Ready. Errors name the rank; after DEADLINE_EXCEEDED it may be asked again.
+  // Waits for Ready. Errors name the rank; after DEADLINE_EXCEEDED it may be called again.
   virtual absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) = 0;
-  // Tells the worker how many blocks the group agreed on (the minimum over ranks), which opens it
-  // for steps. All ranks are told before any is waited for: they may need each other to get ready.
+  // Sends the number of blocks agreed on (the minimum over ranks); the worker then accepts steps.
+  // Call it on all ranks before waiting for any: starting may be collective.
   virtual absl::Status Start(const std::vector<uint32_t>& num_blocks) = 0;
-  // Waits for Started, as FinishLoad for Ready.
+  // Waits for Started, as FinishLoad does for Ready.
   virtual absl::Status FinishStart(Deadline deadline) = 0;
 
   // Sends an encoded StepDescriptor (common/step/codec.h).
@@ -50,7 +50,7 @@ class WorkerClient {
   // when it is stuck.
   virtual absl::StatusOr<step::StepResult> Collect(Deadline deadline) = 0;
 
-  // OK while the worker lives; else why not ("rank 1 exited with signal 9"). Never blocks.
+  // OK while the worker is running; else the reason ("rank 1 exited with signal 9"). Never blocks.
   virtual absl::Status Health() const = 0;
   // From any thread: pending calls end with `reason`.
   virtual void Abort(const absl::Status& reason) = 0;

@@ -12,16 +12,16 @@
 namespace tandem::coordinator {
 namespace {
 
-// How long one rank is waited for before the others, and everybody's health, are looked at.
+// How long to wait for one rank before polling the others and all ranks' health.
 constexpr auto kPollSlice = std::chrono::milliseconds(50);
-// How long the others have to fail too, after one did: the cause is often noticed after its
+// Grace period for other ranks to fail after the first: the cause is often detected after its
 // effects.
 constexpr auto kVerdictGrace = std::chrono::seconds(1);
 
 std::string RankName(size_t rank) { return absl::StrCat("rank ", rank); }
 
-// A worker's error as the loss of the group. The message names the rank, be it the client's or
-// ours.
+// A worker's error as the loss of the group. The message names the rank, added here if the client
+// did not.
 absl::Status Lost(size_t rank, const absl::Status& status) {
   const std::string message(status.message());
   if (message.find(RankName(rank)) == 0) return absl::UnavailableError(message);

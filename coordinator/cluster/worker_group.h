@@ -1,8 +1,8 @@
-// WorkerGroup: the N workers of one model as one executor of steps. Encodes a descriptor once and
-// sends the bytes to all.
+// WorkerGroup: the N workers of one model as one executor of steps. Serializes a descriptor once
+// and sends the bytes to all.
 //
 // Single-threaded (the engine thread). After an error the group is lost: its message names the rank
-// at fault, which is the one that died or is silent rather than those that miss it.
+// at fault: the one that died or does not respond, not those waiting for it.
 #ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_GROUP_H_
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_GROUP_H_
 
@@ -34,11 +34,11 @@ class WorkerGroup {
   absl::StatusOr<std::vector<uint32_t>> Bring(const config::WorkerConfig& config,
                                               const std::vector<config::WorkerAssignment>& ranks,
                                               Deadline deadline);
-  // Broadcasts one step. UNAVAILABLE naming the rank that does not take it.
+  // Broadcasts one step. UNAVAILABLE naming the rank that does not accept it.
   absl::Status Submit(const step::StepDescriptor& step, Deadline deadline);
   // Waits for every rank's result of the oldest submitted step; checks step id, epoch and status;
-  // returns rank 0's. UNAVAILABLE naming the rank at fault: one that died within a moment, one that
-  // does not answer at the deadline.
+  // returns rank 0's. UNAVAILABLE naming the rank at fault: shortly after a death, or at the
+  // deadline if it does not respond.
   absl::StatusOr<step::StepResult> Collect(Deadline deadline);
   // The first unhealthy worker, or OK. Never blocks.
   absl::Status Health() const;
@@ -46,7 +46,7 @@ class WorkerGroup {
 
  private:
   struct Answer {
-    bool arrived = false;  // `fault` and `result` say the rest
+    bool arrived = false;  // then `fault` and `result` are set
     absl::Status fault;    // how the rank failed, with its name
     step::StepResult result;
   };
@@ -57,15 +57,15 @@ class WorkerGroup {
 
   using WaitForRank = std::function<absl::Status(size_t rank, Deadline slice)>;
 
-  // Waits for an answer of every rank, a slice of time for each in turns: ranks wait for each
-  // other, and the one that fails is the one to hear of. The first error that any answers with.
+  // Polls all ranks for their results in time slices: ranks wait for each other, so the failing one
+  // must not be found last. Returns the first error of any rank.
   absl::Status InTurns(Deadline deadline, const WaitForRank& wait) const;
-  // Asks one rank for its result until `deadline`; leaves the answer as it is when there is none
+  // Polls one rank for its result until `deadline`; leaves the answer unchanged if there is none
   // yet.
   void Poll(size_t rank, const SubmittedStep& step, Deadline deadline, Answer& answer);
   absl::Status CheckResult(size_t rank, const SubmittedStep& step,
                            const step::StepResult& result) const;
-  // Who is at fault, when at least one rank failed or did not answer.
+  // The rank at fault, if at least one rank failed or did not respond.
   absl::Status Verdict(const SubmittedStep& step, const std::vector<Answer>& answers) const;
 
   std::vector<std::unique_ptr<WorkerClient>> workers_;

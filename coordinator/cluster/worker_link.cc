@@ -45,8 +45,7 @@ void WorkerLink::OnStepResult(StepResultCallback callback) {
 
 void WorkerLink::Deliver(v1::WorkerMessage message) {
   if (message.message_case() != v1::WorkerMessage::kStepResult) {
-    // A worker that floods us with events loses the surplus; the command that waits for one then
-    // times out.
+    // Excess events of a faulty worker are dropped; a command waiting for one then times out.
     events_.TryPush(std::move(message));
     return;
   }

@@ -1,5 +1,4 @@
-// WorkerLink: the control stream of one worker, without gRPC: messages out, events in, and how it
-// ended.
+// WorkerLink: the control stream of one worker, without gRPC: messages out, events in, and its end.
 //
 // The gRPC stream feeds it (Deliver, CloseFromStream) and drains it through the sender; the
 // engine's thread sends and waits for events. Thread-safe.
@@ -21,7 +20,7 @@ namespace tandem::coordinator {
 
 class WorkerLink {
  public:
-  // Puts a message on the wire; UNAVAILABLE once the stream ended.
+  // Sends a message; UNAVAILABLE once the stream ended.
   using Sender = std::function<absl::Status(v1::CoordinatorMessage)>;
   using ClosedCallback = std::function<void(const absl::Status&)>;
   using StepResultCallback = std::function<void(std::string frame)>;
@@ -34,12 +33,12 @@ class WorkerLink {
   // The next Loading, Ready, Started or Failed. UNAVAILABLE once the stream ended,
   // DEADLINE_EXCEEDED.
   absl::StatusOr<v1::WorkerMessage> NextEvent(Deadline deadline);
-  // OK while the stream lives.
+  // OK while the stream is open.
   absl::Status status() const;
 
-  // Called at once if the stream ended already; else when it does, on a thread of the stream.
+  // Called immediately if the stream has ended; else when it ends, on a thread of the stream.
   void OnClosed(ClosedCallback callback);
-  // Where step results go (step transport grpc). Set before the first step.
+  // Receiver of step results (step transport grpc). Set before the first step.
   void OnStepResult(StepResultCallback callback);
 
   // --- from the stream ---

@@ -40,7 +40,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(
 
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // A worker starts with default signals: Ctrl-C on the terminal is the coordinator's to handle.
+  // A worker starts with default signals and its own process group: the coordinator handles Ctrl-C.
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);

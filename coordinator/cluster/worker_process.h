@@ -20,9 +20,9 @@ namespace tandem::coordinator {
 
 class WorkerProcess {
  public:
-  // Starts `argv[0]` (a path) with the environment of this process. The worker is told our pid by
-  // its flags and dies with us. Called on the Spawner's thread: the kernel ties
-  // the worker's death to it.
+  // Starts `argv[0]` (a path) with the environment of this process. The worker gets our pid by a
+  // flag and exits with us. Called on the Spawner's thread: the kernel ties the worker's death to
+  // that thread.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Spawn(const std::vector<std::string>& argv);
   ~WorkerProcess();
 

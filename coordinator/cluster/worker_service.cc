@@ -16,13 +16,12 @@
 namespace tandem::coordinator {
 namespace {
 
-// Messages that may wait for the wire; a worker that does not read loses its place instead of our
-// memory.
+// Bound of the send queue; a worker that does not read is disconnected rather than buffered for.
 constexpr size_t kMaxPendingWrites = 256;
 
 }  // namespace
 
-// The callback service and one reactor per stream. A reactor's state sits behind its own mutex.
+// The callback service and one reactor per stream. Each reactor's state has its own mutex.
 class WorkerService::Impl : public v1::WorkerControl::CallbackService {
  public:
   explicit Impl(WorkerService* service) : service_(service) {}
@@ -92,7 +91,7 @@ class WorkerService::Impl::Stream
         stream_->DoFinish(final_);
       }
     }
-    // Ends the call once what waits is written.
+    // Ends the call once the queue is written.
     void Finish(const grpc::Status& status) {
       MutexLock lock(mutex_);
       if (finishing_ || stream_ == nullptr) return;
@@ -115,7 +114,7 @@ class WorkerService::Impl::Stream
 
   void DoFinish(const grpc::Status& status) { Finish(status); }
 
-  // The first message. False when the worker is turned away.
+  // The first message. False if the worker is rejected.
   bool Greet() {
     std::shared_ptr<WorkerLink> link;
     absl::Status admitted =
@@ -168,7 +167,7 @@ class WorkerService::Impl::Stream
     answer->set_code(static_cast<int>(status.code()));
     answer->set_message(std::string(status.message()));
     answer->set_value(value);
-    writer->Send(std::move(message)).IgnoreError();  // the worker is gone: nobody waits
+    writer->Send(std::move(message)).IgnoreError();  // the worker is gone: no reply needed
   }
 
   WorkerService* const service_;

@@ -1,5 +1,5 @@
-// WorkerService: the gRPC server that workers dial. Admits those that say the right Hello; nothing
-// else is public here.
+// WorkerService: the gRPC server that workers connect to. Admits those with a valid Hello; it has
+// no other public method.
 #ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_SERVICE_H_
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_SERVICE_H_
 
@@ -24,9 +24,9 @@ class WorkerService {
  public:
   struct Options {
     std::string listen = "127.0.0.1:0";  // loopback only, until TLS exists
-    std::string token;                   // what every Hello must carry
+    std::string token;                   // required in every Hello
     int size = 1;
-    bool one_host = true;  // workers share memory, so that all must be of one host
+    bool one_host = true;  // workers share memory, so all must run on one host
   };
 
   // INVALID_ARGUMENT for an address that is not loopback, UNAVAILABLE when it can't be bound.
@@ -37,14 +37,14 @@ class WorkerService {
   const std::string& address() const { return address_; }
   RendezvousRegistry& rendezvous() { return rendezvous_; }
 
-  // Waits until a worker is connected for every rank: false when `poll` passed, so that the caller
-  // may look after its processes.
+  // Waits until a worker is connected for every rank: false after `poll`, so that the caller may
+  // check its processes.
   bool WaitAll(Deadline poll);
-  // The ranks that no worker is connected for.
+  // The ranks without a connected worker.
   std::vector<int> Missing() const;
-  // One per rank; null where no worker is connected.
+  // One per rank; null if no worker is connected.
   std::vector<std::shared_ptr<WorkerLink>> links() const;
-  // Waits until `link` has no rank any more, which is then free for another worker or taken by one.
+  // Waits until `link` no longer holds its rank, which is then free or held by another worker.
   // False at the deadline.
   bool WaitReleased(const WorkerLink& link, Deadline deadline);
 
@@ -52,9 +52,9 @@ class WorkerService {
   class Impl;  // the gRPC service
 
   explicit WorkerService(Options options);
-  // Gives the worker its rank, or says why not.
+  // Assigns the worker its rank, or returns the reason for rejecting it.
   absl::Status Admit(const std::shared_ptr<WorkerLink>& link);
-  // What a Hello must say.
+  // Checks a Hello.
   absl::Status Check(const v1::Hello& hello) const TANDEM_REQUIRES(mutex_);
   // The worker's stream has ended: its rank is free again.
   void Release(const std::shared_ptr<WorkerLink>& link);

@@ -1,5 +1,5 @@
-// ApplyRows: what the rows of one sequence gave becomes the generation's: log-probabilities of its
-// prompt, one or more drawn tokens, and whether the last of them ends it.
+// ApplyRows: appends the results of one sequence's rows to its generation: log-probabilities of its
+// prompt, one or more sampled tokens, and whether the last of them ends it.
 #ifndef TANDEM_COORDINATOR_ENGINE_APPLY_H_
 #define TANDEM_COORDINATOR_ENGINE_APPLY_H_
 
@@ -12,8 +12,7 @@
 
 namespace tandem::coordinator {
 
-// `results` answer `rows` (CheckResult). Of a row's tokens those behind the
-// one that ends the generation are dropped.
+// `results` answer `rows` (CheckResult). Tokens after the one that ends the generation are dropped.
 StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
                        std::span<const step::RowResult> results, uint32_t max_model_len,
                        Generation& generation);

@@ -1,6 +1,6 @@
 // Engine: the loop that turns requests into steps. One thread owns scheduler, KV cache and workers;
-// everything enters by a bounded inbox and the loop runs at its own pace: drain inbox -> schedule
-// -> build -> submit -> collect -> apply.
+// all events arrive through a bounded inbox: drain inbox -> schedule -> build -> submit -> collect
+// -> apply.
 #ifndef TANDEM_COORDINATOR_ENGINE_ENGINE_H_
 #define TANDEM_COORDINATOR_ENGINE_ENGINE_H_
 
@@ -25,17 +25,17 @@ struct EngineStats {
   int64_t epoch = 0;
 };
 
-// The engine as the API sees it. Thread-safe.
+// The engine's interface to the API. Thread-safe.
 class EngineHandle {
  public:
   virtual ~EngineHandle() = default;
-  // Queues a request. INVALID_ARGUMENT, with both numbers, for what can never fit (length, blocks);
-  // ALREADY_EXISTS for an id in flight, which is free again when its stream's last Flush is called;
-  // RESOURCE_EXHAUSTED when the queue is full; UNAVAILABLE while
-  // shutting down or after a worker was lost.
+  // Queues a request. INVALID_ARGUMENT, with both numbers, for a request that can never fit
+  // (length, blocks); ALREADY_EXISTS for an id in flight, which is free again when its stream's
+  // last Flush is called; RESOURCE_EXHAUSTED when the queue is full; UNAVAILABLE while shutting
+  // down or after a worker was lost.
   virtual absl::StatusOr<RequestHandle> Add(Request request) = 0;
-  // Ends a request; its blocks are free after the step in flight. Nothing happens when it is over
-  // already, also where another request has its id now.
+  // Ends a request; its blocks are free after the step in flight. No effect if it is already over,
+  // even if another request has its id now.
   virtual void Cancel(RequestHandle handle) = 0;
   virtual EngineStats Stats() const = 0;
 };

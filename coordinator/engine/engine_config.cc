@@ -9,14 +9,14 @@
 namespace tandem::coordinator {
 namespace {
 
-// A row that asks for as much as any request can.
+// A row with the largest possible request.
 step::RowRequest LargestRow(uint32_t wants) {
   step::RowRequest row{.wants = wants | step::kWantTopLogprobs, .top_n = step::kMaxTopLogprobs};
   if (wants & step::kWantLogprobsOf) row.logprobs_of = {0};
   return row;
 }
 
-// What a result with a sample of every sequence may take.
+// The largest result with a sample of every sequence.
 size_t SamplesBytes(const EngineConfig& config) {
   step::StepDescriptor step;
   step.rows.assign(config.scheduler.max_num_seqs,

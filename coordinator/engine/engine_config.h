@@ -1,4 +1,4 @@
-// EngineConfig: what the engine needs to know, said once at start. Plain data.
+// EngineConfig: the engine's parameters, fixed at start. Plain data.
 #ifndef TANDEM_COORDINATOR_ENGINE_ENGINE_CONFIG_H_
 #define TANDEM_COORDINATOR_ENGINE_ENGINE_CONFIG_H_
 
@@ -17,26 +17,26 @@ namespace tandem::coordinator {
 
 struct EngineConfig {
   SchedulerConfig scheduler;
-  KvCacheConfig kv_cache;  // block counts as WorkerGroup::Bring returned them
+  KvCacheConfig kv_cache;  // block counts from the workers (minimum over ranks)
   uint32_t vocab_size = 0;
   Epoch epoch{1};  // of the worker group
-  // Requests that may wait beyond the max_num_seqs that run; more are refused.
+  // Requests that may wait besides the max_num_seqs running; more are rejected.
   uint32_t max_queued_requests = 1024;
-  // For the workers' answer to one step. Somewhat above the workers' own, whose error says more.
+  // Timeout of one step's result. Somewhat above the workers' own, whose error has more detail.
   Duration step_timeout = std::chrono::seconds(62);
 
-  // What a StepResult may take, as the workers were told.
+  // The largest StepResult, as configured on the workers.
   uint64_t max_result_bytes = step::kDefaultMaxResultBytes;
-  uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight; workers have room for as many
+  uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight, as on the workers
 
   absl::Status Validate() const;
-  // The most prompt tokens that one step may score: with the samples of max_num_seqs sequences,
-  // each with the most log-probabilities, their rows fit into a result. 0 where not even one does.
+  // The most prompt tokens that one step may score such that, with the samples of max_num_seqs
+  // sequences and the most log-probabilities each, their rows fit into a result. 0 if not even one
+  // fits.
   uint32_t MaxScoredTokens() const;
 };
 
-// Where the coordinator's time goes, summed over steps, in nanoseconds. `wait` is the workers'
-// time.
+// The coordinator's time by phase, summed over steps, in nanoseconds. `wait` is the workers' time.
 struct EngineStepTimings {
   int64_t steps = 0;
   int64_t schedule_ns = 0;

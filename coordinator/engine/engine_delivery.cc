@@ -1,4 +1,4 @@
-// EngineCore's side of its requests' streams: what a step gave them, and how they end.
+// EngineCore's updates to its requests' streams: results of steps, and the end of requests.
 #include <algorithm>
 #include <memory>
 #include <utility>

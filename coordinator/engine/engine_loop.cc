@@ -14,8 +14,8 @@ namespace {
 
 // How long an idle engine sleeps before it checks the health of its workers.
 constexpr auto kIdleWait = std::chrono::milliseconds(100);
-// How often an idle engine accounts for every block, and the most blocks that this is done for: a
-// request that arrives meanwhile waits.
+// How often an idle engine checks the accounting of every block, and the largest number of blocks
+// for which it does: a request that arrives meanwhile waits.
 constexpr auto kIntegrityInterval = std::chrono::minutes(1);
 constexpr int64_t kMostCheckedBlocks = 1 << 18;
 
@@ -34,7 +34,7 @@ EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, size_t 
       writers_(num_writers,
                [this](RequestHandle handle, bool stopped) { Release(handle, stopped); }) {
   core_->set_deliver([this](std::vector<Delivery> deliveries) {
-    PublishStats();  // before any stream has its end
+    PublishStats();  // before any stream ends
     writers_.Deliver(std::move(deliveries));
   });
   thread_ = std::thread([this] { Run(); });
@@ -132,7 +132,7 @@ absl::Status EngineLoop::CheckIdle() const {
 }
 
 void EngineLoop::EndAll(const absl::Status& status, FinishReason reason) {
-  HandleInbox();  // the last events: Add and Cancel look at the state first
+  HandleInbox();  // the last events: Add and Cancel check the state first
   core_->EndAll(status, reason);
   PublishStats();
 }
@@ -164,7 +164,7 @@ void EngineLoop::Lose(const absl::Status& status) {
       Transition(State::kLost);
     }
   }
-  // Workers may end first when all processes are told to stop.
+  // Workers may exit first if all processes are told to stop.
   if (state() == State::kStopping) return EndAll(absl::OkStatus(), FinishReason::kCancelled);
   TANDEM_LOG(kError) << "engine lost: " << lost_message_;
   EndAll(absl::UnavailableError(lost_message_), FinishReason::kNone);

@@ -1,5 +1,5 @@
-// EngineLoop: EngineCore on a thread of its own behind a bounded inbox, and the writers that hand
-// its updates to streams; what the API edge talks to.
+// EngineLoop: EngineCore on its own thread behind a bounded inbox, and the writers that pass its
+// updates to streams; the Engine used by the API.
 //
 // States:  kServing --worker lost--> kLost      every request ends with UNAVAILABLE naming the
 // rank, on_lost is called
@@ -36,8 +36,8 @@ namespace tandem::coordinator {
 class EngineLoop final : public EngineHandle {
  public:
   enum class State { kServing, kStopping, kLost, kStopped };
-  // Called once on the engine thread, after every request's end has gone to its writer. Must not
-  // call Shutdown or destroy the loop.
+  // Called once on the engine thread, after every request's last update was passed to its writer.
+  // Must not call Shutdown or destroy the loop.
   using LostFn = std::function<void(const absl::Status&)>;
 
   static constexpr size_t kNumWriters = 2;
@@ -50,8 +50,8 @@ class EngineLoop final : public EngineHandle {
   void Cancel(RequestHandle handle) override;
   EngineStats Stats() const override;
 
-  // Ends every request with kCancelled after the step in flight, and the threads; every stream has
-  // its end then. Idempotent. Takes at most a step's timeout.
+  // Ends every request with kCancelled after the step in flight, then the threads; every stream has
+  // ended then. Idempotent. Takes at most a step's timeout.
   void Shutdown();
 
   State state() const;
@@ -72,22 +72,22 @@ class EngineLoop final : public EngineHandle {
 
   void Run();
   void HandleInbox();
-  // Accounts for every block, unless there are too many for that. A block with a wrong count of
-  // owners would end up in two sequences, whose tokens would silently be wrong: so a mismatch ends
-  // the engine as a lost worker does. UNAVAILABLE saying what does not agree.
+  // Checks the accounting of every block, unless there are too many. A block with a wrong reference
+  // count would end up in two sequences and silently corrupt their tokens, so a mismatch ends the
+  // engine like a lost worker. UNAVAILABLE naming the inconsistency.
   absl::Status CheckIdle() const;
-  // The request's id is free, and there is room for another: its stream has its end.
+  // Frees the request's id and its place: its stream has ended.
   void Release(RequestHandle handle, bool stopped);
   void Push(RequestHandle handle, Event event);  // with mutex_ held
   void Lose(const absl::Status& status);
-  // Ends what is in flight and what is still in the inbox, once the state lets nothing more in.
+  // Ends requests in flight and in the inbox, once the state admits no more.
   void EndAll(const absl::Status& status, FinishReason reason);
-  // Publishes what Stats and Timings answer.
+  // Publishes the values of Stats and Timings.
   void PublishStats();
   void Transition(State to);  // with mutex_ held
   size_t capacity() const;
 
-  const std::unique_ptr<EngineCore> core_;  // the engine thread's, but for config()
+  const std::unique_ptr<EngineCore> core_;  // used by the engine thread only, except config()
   const LostFn on_lost_;
   const RequestCheck check_;
   BoundedQueue<InboxEvent> inbox_;

@@ -20,9 +20,9 @@ struct Generation : Sequence {
   const Request request;    // without its prompt, which is in `tokens`
   uint32_t num_scored = 1;  // prompt tokens whose log-probability is known; the first has none
 
-  // The positions among [begin, end) that give the log-probability of a prompt token which is not
-  // known yet, as a range: the row of position p is about token p + 1. What was scored before a
-  // preemption is not asked for again.
+  // The range of positions in [begin, end) whose rows give a missing log-probability of the prompt:
+  // the row of position p is for token p + 1. Tokens scored before a preemption are not scored
+  // again.
   std::pair<uint32_t, uint32_t> PositionsToScore(uint32_t begin, uint32_t end) const {
     if (!scores_prompt) return {end, end};
     return {std::max(begin, num_scored - 1), std::min(end, prompt_len - 1)};

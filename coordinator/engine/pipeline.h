@@ -1,6 +1,5 @@
-// Pipeline: the steps that workers have and have not answered, oldest first, at most `depth` of
-// them. Single-threaded (the engine thread). After an error the workers are lost, and Drain is what
-// is left.
+// Pipeline: the steps in flight on the workers, oldest first, at most `depth`. Single-threaded (the
+// engine thread). After an error the workers are lost, and only Drain may be called.
 #ifndef TANDEM_COORDINATOR_ENGINE_PIPELINE_H_
 #define TANDEM_COORDINATOR_ENGINE_PIPELINE_H_
 
@@ -23,20 +22,20 @@ class Pipeline {
     step::StepResult result;
   };
 
-  // `step_timeout` is for one step's answer, from when the workers can begin with it, by `clock`,
-  // which must outlive the pipeline.
+  // `step_timeout` is for one step's result, from when the workers can start it, on `clock`, which
+  // must outlive the pipeline.
   Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, Duration step_timeout,
            const Clock& clock);
 
   bool empty() const { return in_flight_.empty(); }
   bool full() const { return in_flight_.size() >= depth_; }
 
-  // REQUIRES: not full. UNAVAILABLE naming the rank that does not take it.
+  // REQUIRES: not full. UNAVAILABLE naming the rank that does not accept it.
   absl::Status Submit(Step step);
-  // Waits for the oldest step; its result answers what it asked. REQUIRES: not empty. UNAVAILABLE
-  // naming the rank at fault.
+  // Waits for the oldest step; its result was checked against its request. REQUIRES: not empty.
+  // UNAVAILABLE naming the rank at fault.
   absl::StatusOr<Answer> Collect();
-  // Drops the steps in flight and tells the workers why nothing more comes.
+  // Drops the steps in flight and aborts the workers with the reason.
   void Drain(const absl::Status& reason);
   // The workers' health. Never blocks.
   absl::Status Health() const { return workers_.Health(); }

@@ -1,5 +1,4 @@
-// A generation request as the engine takes it, tokens in and tokens out, and the stream that its
-// tokens go to.
+// A generation request to the engine, tokens in and tokens out, and the stream for its tokens.
 #ifndef TANDEM_COORDINATOR_ENGINE_REQUEST_H_
 #define TANDEM_COORDINATOR_ENGINE_REQUEST_H_
 
@@ -15,8 +14,8 @@
 
 namespace tandem::coordinator {
 
-// Names one request for as long as the engine lives, rising in the order of arrival; request ids
-// are free for others afterwards.
+// Identifies one request for the engine's lifetime, increasing in order of arrival; request ids may
+// be reused.
 using RequestHandle = uint64_t;
 
 // Validated sampling parameters with every default filled in.
@@ -31,9 +30,9 @@ struct Sampling {
   // Ids that end generation (eos, eot, eom unless ignore_eos; stop ids), sorted. The id is part of
   // the output.
   std::vector<TokenId> end_ids;
-  std::vector<std::string> stop;  // the stream's business: OnUpdate returns false at a match
-  // Log-probabilities of every generated token, or of every prompt token: the token's own and so
-  // many of the likeliest (at most step::kMaxTopLogprobs and the vocabulary).
+  std::vector<std::string> stop;  // matched by the stream: OnUpdate returns false at a match
+  // Log-probabilities of every generated token, or of every prompt token: the token's own and this
+  // many of the most likely (at most step::kMaxTopLogprobs and the vocabulary).
   std::optional<uint32_t> logprobs{};
   std::optional<uint32_t> prompt_logprobs{};
 };
@@ -46,14 +45,15 @@ struct Usage {
   uint32_t cached_tokens = 0;
 };
 
-// A token's log-probability in the raw distribution of its place, and the likeliest tokens there.
+// A token's log-probability in the raw distribution at its position, and the most likely tokens
+// there.
 struct TokenLogprobs {
   step::TokenLogprob token;
-  std::vector<step::TokenLogprob> top{};  // likeliest first
+  std::vector<step::TokenLogprob> top{};  // most likely first
   bool operator==(const TokenLogprobs&) const = default;
 };
 
-// What became of a request since its last update: the next of its tokens, or its end, or both.
+// Progress of a request since its last update: its next tokens, its end, or both.
 struct StreamUpdate {
   // With Sampling::prompt_logprobs: from the second prompt token on (the first has nothing before
   // it), in order, each once, all before the first generated token.
@@ -67,16 +67,17 @@ struct StreamUpdate {
   bool last() const { return reason != FinishReason::kNone || !status.ok(); }
 };
 
-// Where a request's updates go, in order. Called by one thread at a time, a writer of EngineLoop's
+// Receiver of a request's updates, in order. Called by one thread at a time, a writer of EngineLoop
 // or the thread that runs an EngineCore; must not block.
 class TokenStream {
  public:
   virtual ~TokenStream() = default;
   // Takes an update. Returns false to end the request there, as stopped (a stop string matched).
-  // The engine hears of that later: until then it draws more tokens, whose updates still come and
-  // must be ignored, and the request holds its blocks.
+  // The engine learns of it later: until then it samples more tokens, whose updates must be
+  // ignored, and the request holds its blocks.
   virtual bool OnUpdate(StreamUpdate update) = 0;
-  // Sends on what OnUpdate took. When that was the end, the request's id is free by now.
+  // Forwards the updates passed to OnUpdate. If the last was the end, the request's id is free by
+  // now.
   virtual void Flush() = 0;
 };
 

@@ -22,7 +22,7 @@ absl::Status CheckIds(const char* what, std::span<const TokenId> ids, uint32_t v
   return absl::OkStatus();
 }
 
-// `top_n` that were asked for, of at most `most`.
+// Checks a requested `top_n` against `most`.
 absl::Status CheckLogprobs(const char* name, std::optional<uint32_t> top_n, uint32_t most) {
   if (top_n.value_or(0) <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(

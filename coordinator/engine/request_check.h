@@ -1,5 +1,5 @@
-// RequestCheck: what the engine demands of a request, whatever sent it: a step must never fail
-// because of what one client asked. Immutable, hence thread-safe.
+// RequestCheck: the engine's checks of every request, so that no client's request can make a step
+// fail. Immutable, hence thread-safe.
 #ifndef TANDEM_COORDINATOR_ENGINE_REQUEST_CHECK_H_
 #define TANDEM_COORDINATOR_ENGINE_REQUEST_CHECK_H_
 
@@ -12,8 +12,8 @@
 
 namespace tandem::coordinator {
 
-// What holds of sampling parameters whatever the model: ranges and lengths. INVALID_ARGUMENT naming
-// the field of the API's SamplingParams, the found and the allowed value.
+// Checks of sampling parameters that do not depend on the model: ranges and lengths.
+// INVALID_ARGUMENT naming the field of the API's SamplingParams, the found and the allowed value.
 absl::Status CheckSampling(const Sampling& sampling);
 
 class RequestCheck {
@@ -21,7 +21,7 @@ class RequestCheck {
   explicit RequestCheck(const EngineConfig& config)
       : admission_(config.scheduler, config.kv_cache), vocab_size_(config.vocab_size) {}
 
-  // INVALID_ARGUMENT saying what, with the found and the allowed value.
+  // INVALID_ARGUMENT naming the field, the found and the allowed value.
   absl::Status Check(const Request& request) const;
 
  private:

@@ -9,7 +9,8 @@ bool IsToken(TokenId token, uint32_t vocab_size) {
   return token >= 0 && static_cast<uint32_t>(token) < vocab_size;
 }
 
-// Their number is right. Each token of a row has its own; a row without a sample has them once.
+// The counts are already checked. Each token of a row has its own; a row without a sample has one
+// set.
 bool LogprobsAgree(const step::RowRequest& wanted, const step::RowResult& row,
                    uint32_t vocab_size) {
   for (const step::TokenLogprob& one : row.logprobs) {

@@ -1,5 +1,5 @@
-// CheckResult: whether a StepResult answers what its step asked. A worker is another program: its
-// result is checked before it is used.
+// CheckResult: whether a StepResult matches its step's requests. A worker is another process: its
+// result is checked before use.
 #ifndef TANDEM_COORDINATOR_ENGINE_RESULT_CHECK_H_
 #define TANDEM_COORDINATOR_ENGINE_RESULT_CHECK_H_
 
@@ -11,10 +11,9 @@
 
 namespace tandem::coordinator {
 
-// Rows, and in each row 1 to max_tokens samples where one was wanted, and for each of them logits
-// and log-probabilities as many as were wanted; ids in the vocabulary, and the ones that were asked
-// about; ranks from 1 on. UNAVAILABLE saying what does not
-// agree: such a worker is lost.
+// Checks the number of rows, in each row 1 to max_tokens samples if requested, and for each the
+// requested number of logits and log-probabilities; that ids are in the vocabulary and are the
+// requested ones; ranks from 1 on. UNAVAILABLE naming the mismatch: such a worker is lost.
 absl::Status CheckResult(const step::StepDescriptor& step, const step::StepResult& result,
                          uint32_t vocab_size);
 

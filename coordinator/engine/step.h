@@ -1,5 +1,5 @@
-// Step: one step of the engine as a value, what the scheduler decided and what workers are told.
-// Owned, and moved through the pipeline.
+// Step: one step of the engine as a value: the scheduler's plan and the workers' descriptor. Owned,
+// and moved through the pipeline.
 #ifndef TANDEM_COORDINATOR_ENGINE_STEP_H_
 #define TANDEM_COORDINATOR_ENGINE_STEP_H_
 

@@ -1,6 +1,6 @@
-// StepBuilder: flattens the scheduler's plan to a StepDescriptor. Of block tables it
-// writes what earlier steps have not. Sequences, and their rows, stand in the order of the plan's
-// entries: rows that score prompt tokens, then one that is sampled where the entry samples.
+// StepBuilder: flattens the scheduler's plan to a StepDescriptor. Of block tables it writes only
+// changes since earlier steps. Sequences and their rows are in the order of the plan's entries:
+// rows that score prompt tokens, then the sampled row, if any.
 #ifndef TANDEM_COORDINATOR_ENGINE_STEP_BUILDER_H_
 #define TANDEM_COORDINATOR_ENGINE_STEP_BUILDER_H_
 
@@ -17,8 +17,8 @@ class StepBuilder {
   StepBuilder(uint32_t block_size, uint32_t num_groups)
       : block_size_(block_size), num_groups_(num_groups) {}
 
-  // Fills all of `out` but step id and epoch; whatever else it held is replaced, in the same
-  // memory. The plan's sequences are Generations, as they are before Scheduler::Advance.
+  // Fills all of `out` except step id and epoch, reusing its memory. The plan's sequences are
+  // Generations, in their state before Scheduler::Advance.
   void Build(const Plan& plan, step::StepDescriptor& out) const;
 
  private:

@@ -1,10 +1,9 @@
-// StreamWriters: the threads that hand updates to requests' streams, so that detokenizing, matching
-// and sending cost the engine's thread nothing.
+// StreamWriters: the threads that pass updates to requests' streams, which keeps detokenizing, stop
+// matching and sending off the engine's thread.
 //
-// A request is bound to one writer by its handle, so its updates stay in order. What waits for a
-// writer is bounded by the lengths of the requests in flight, and of those that their streams have
-// just stopped; a stream never blocks its writer, so that happens only where the machine is too
-// slow.
+// A request is bound to one writer by its handle, so its updates stay in order. A writer's queue is
+// bounded by the lengths of the requests in flight and of those just stopped by their streams; a
+// stream never blocks its writer, so the queue grows only if the machine is too slow.
 #ifndef TANDEM_COORDINATOR_ENGINE_STREAM_WRITERS_H_
 #define TANDEM_COORDINATOR_ENGINE_STREAM_WRITERS_H_
 
@@ -22,18 +21,18 @@ namespace tandem::coordinator {
 
 class StreamWriters {
  public:
-  // Told on a writer's thread that a request's stream has taken its end and is about to send it.
-  // `stopped`: the stream itself ended the request, and the engine has yet to hear of it.
+  // Called on a writer's thread when a request's stream has received its end and is about to send
+  // it. `stopped`: the stream ended the request, and the engine has not been notified yet.
   using OverFn = std::function<void(RequestHandle handle, bool stopped)>;
 
   StreamWriters(size_t num_writers, OverFn on_over);
   ~StreamWriters();  // Close
 
-  // Hands over a step's updates: each writer gets its share at once and is woken at most once.
-  // Waits for no stream. One thread calls it.
+  // Queues a step's updates: each writer gets its share at once and is woken at most once. Does not
+  // wait for streams. Called by one thread.
   void Deliver(std::vector<Delivery> deliveries);
-  // Everything that was delivered reaches its stream, then the threads end. Idempotent. No Deliver
-  // after it.
+  // Passes all queued updates to their streams, then ends the threads. Idempotent. No Deliver
+  // afterwards.
   void Close();
 
  private:
@@ -42,7 +41,7 @@ class StreamWriters {
     CondVar changed;
     std::vector<Delivery> waiting TANDEM_GUARDED_BY(mutex);
     bool closed TANDEM_GUARDED_BY(mutex) = false;
-    std::vector<Delivery> share;  // of the step being delivered; the delivering thread's
+    std::vector<Delivery> share;  // of the step being delivered; used by the delivering thread only
     std::thread thread;
   };
 

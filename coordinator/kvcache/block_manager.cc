@@ -12,7 +12,7 @@
 namespace tandem::coordinator {
 namespace {
 
-// How many more blocks than now a table with blocks for `size` will hold at most, for the tokens
+// Upper bound on the additional blocks that a table with blocks for `size` will hold for the tokens
 // known at the start: a window that has reached the last of them needs no more.
 uint32_t StillToCome(const BlockTable& table, uint32_t size) {
   const uint32_t live = size - table.first_live;
@@ -45,7 +45,7 @@ PrefixMatch BlockManager::Match(std::span<const TokenId> tokens, PrefixHashes& h
   PrefixMatch match;
   if (!config_.enable_prefix_cache || tokens.empty()) return match;
   const uint32_t most_blocks = static_cast<uint32_t>(tokens.size() - 1) / config_.block_size;
-  std::vector<uint32_t> run(num_groups(), 0);  // blocks in a row that end with the last node
+  std::vector<uint32_t> run(num_groups(), 0);  // consecutive blocks that end with the last node
   uint32_t hit_blocks = 0;
   PrefixNodeId node = kNoPrefix;
   for (uint32_t block = 0; block < most_blocks; ++block) {
@@ -72,7 +72,7 @@ PrefixMatch BlockManager::Match(std::span<const TokenId> tokens, PrefixHashes& h
 uint32_t BlockManager::BlocksToStart(uint32_t group, const PrefixMatch& match,
                                      uint32_t first_tokens, const BlockTable& table) const {
   const auto num_hits = static_cast<uint32_t>(match.nodes.size());
-  uint32_t free_hits = 0;  // a hit on a free block takes it off the free list too
+  uint32_t free_hits = 0;  // a hit on a free block removes it from the free list too
   for (uint32_t i = table.first_live; i < num_hits; ++i) {
     if (!pools_[group]->in_use(index_.block(match.nodes[i], group))) ++free_hits;
   }
@@ -110,7 +110,7 @@ bool BlockManager::Start(SequenceBlocks& blocks, const PrefixMatch& match, uint3
 
 void BlockManager::UpdateReserved(uint32_t group, BlockTable& table) {
   const uint32_t reserved = StillToCome(table, static_cast<uint32_t>(table.blocks.size()));
-  reserved_blocks_[group] += reserved - table.reserved_blocks;  // may wrap on the way, not in sum
+  reserved_blocks_[group] += reserved - table.reserved_blocks;  // modular; the sum does not wrap
   table.reserved_blocks = reserved;
 }
 
@@ -148,7 +148,7 @@ void BlockManager::Publish(SequenceBlocks& blocks, std::span<const TokenId> toke
     blocks.published_ = PrefixPin(index_, node);
     for (uint32_t group = 0; group < num_groups(); ++group) {
       const BlockRef& block = blocks.tables_[group].blocks[blocks.num_published_];
-      // Where another sequence computed the same block first, ours stays private.
+      // If another sequence computed the same block first, this one stays private.
       if (!block || index_.block(node, group) != kNoBlock) continue;
       index_.Attach(node, group, block.id());
       pools_[group]->SetContents(block.id(), node);
@@ -168,7 +168,8 @@ void BlockManager::LeaveWindow(SequenceBlocks& blocks, uint32_t num_computed) {
 }
 
 void BlockManager::Release(SequenceBlocks& blocks) {
-  // The end of a prefix is worth less than its beginning, so it is returned, and reused, first.
+  // The end of a prefix is less likely to be hit than its beginning, so it is released, and reused,
+  // first.
   for (uint32_t group = 0; group < blocks.tables_.size(); ++group) {
     BlockTable& table = blocks.tables_[group];
     while (!table.blocks.empty()) table.blocks.pop_back();

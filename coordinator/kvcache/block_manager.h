@@ -1,6 +1,6 @@
 // BlockManager: allocation, sharing and release of KV blocks for sequences, over all KV groups.
 //
-//   PrefixMatch match = kv.Match(tokens, hashes);         // what is computed already
+//   PrefixMatch match = kv.Match(tokens, hashes);         // what is already computed
 //   if (kv.Start(blocks, match, match.num_tokens + 512, tokens.size())) ...  // adopt it, allocate
 //                                             // the first chunk
 //   kv.Grow(blocks, num_tokens)               // before each step; false: preempt a sequence
@@ -26,20 +26,20 @@
 
 namespace tandem::coordinator {
 
-// A prefix that stands in the cache. Valid until the next change of the block manager.
+// A cached prefix. Valid until the next change of the block manager.
 struct PrefixMatch {
   uint32_t num_tokens = 0;          // a multiple of the block size
   std::vector<PrefixNodeId> nodes;  // one per block
 };
 
-// The chained hashes of a sequence's first blocks, as far as Match has come.
+// The chained hashes of a sequence's first blocks, as far as Match has computed them.
 using PrefixHashes = std::vector<uint64_t>;
 
 // Over all groups.
 struct KvCacheStats {
   int64_t total_blocks = 0;
-  int64_t free_blocks = 0;    // cached but unused ones included
-  int64_t cached_blocks = 0;  // free, with contents that a prefix may still hit
+  int64_t free_blocks = 0;    // including cached but unused ones
+  int64_t cached_blocks = 0;  // free, with contents that may still be hit
 };
 
 class BlockManager {
@@ -47,33 +47,33 @@ class BlockManager {
   // `config` is valid.
   explicit BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash = &PrefixIndex::XxHash);
 
-  // The longest cached prefix of `tokens` that leaves at least one token to compute. Changes
-  // nothing but `hashes`, which remembers what was hashed for the next try with the same tokens, or
-  // more of them.
+  // The longest cached prefix of `tokens` that leaves at least one token to compute. Changes only
+  // `hashes`, which caches hashes for the next try with the same tokens, or more of them.
   PrefixMatch Match(std::span<const TokenId> tokens, PrefixHashes& hashes) const;
   // Begins an empty allocation: takes the blocks of `match`, allocates up to `first_tokens`, and
-  // reserves what `all_tokens`, which come in steps of at most `step_tokens` (0: of the first one's
-  // size), will need. A reservation keeps newcomers out; Grow does not ask for it. False, and no
-  // change, when too few blocks are free.
+  // reserves the blocks for `all_tokens`, computed in steps of at most `step_tokens` (0: the size
+  // of the first step). A reservation blocks new admissions; Grow ignores it. False, without
+  // change, if too few blocks are free.
   bool Start(SequenceBlocks& blocks, const PrefixMatch& match, uint32_t first_tokens,
              uint32_t all_tokens, uint32_t step_tokens = 0);
-  // Makes room for the tokens [0, num_tokens). False, and no change, when too few blocks are free.
+  // Allocates blocks for the tokens [0, num_tokens). False, without change, if too few blocks are
+  // free.
   bool Grow(SequenceBlocks& blocks, uint32_t num_tokens);
-  // The first `num_computed` of `tokens` have their K and V in the blocks: full ones become visible
-  // to others, and those that no later token sees are given back.
+  // The first `num_computed` of `tokens` have their K and V in the blocks: full blocks become
+  // visible to other sequences, and blocks before the window of all later tokens are released.
   void Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
   void Release(SequenceBlocks& blocks);
 
   const KvCacheConfig& config() const { return config_; }
   KvCacheStats Stats() const;
-  // How often a block became free, ever: while it stands still, what did not fit still does not.
+  // Total number of releases: while it is unchanged, an allocation that did not fit still does not.
   uint64_t num_returns() const;
 
-  // `live`: every allocation that exists. INTERNAL saying what does not agree.
+  // `live`: every existing allocation. INTERNAL naming the inconsistency.
   absl::Status CheckIntegrity(std::span<const SequenceBlocks* const> live) const;
-  // One allocation before the step that computes [num_computed, num_tokens), or after the step
-  // before it: every position that the step reads or writes has a block, and what no later position
-  // reads was given back.
+  // One allocation before the step that computes [num_computed, num_tokens), or after the previous
+  // step: every position that the step reads or writes has a block, and blocks that no later
+  // position reads were released.
   absl::Status CheckWindow(const SequenceBlocks& blocks, uint32_t num_computed,
                            uint32_t num_tokens) const;
 
@@ -83,7 +83,7 @@ class BlockManager {
   // The blocks that Start would take from the free list of `group`, now and later.
   uint32_t BlocksToStart(uint32_t group, const PrefixMatch& match, uint32_t first_tokens,
                          const BlockTable& table) const;
-  // Brings the reservation of a table in line with what it holds.
+  // Updates the reservation of a table to the blocks it holds.
   void UpdateReserved(uint32_t group, BlockTable& table);
   void LeaveWindow(SequenceBlocks& blocks, uint32_t num_computed);
   absl::Status CheckTables(uint32_t group, std::span<const SequenceBlocks* const> live) const;

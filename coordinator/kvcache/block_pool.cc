@@ -78,7 +78,7 @@ void BlockPool::DropOwner(BlockId block) {
   if (--entry.owners > 0) return;
   Unlink(static_cast<uint32_t>(block));
   const bool cached = entry.contents != kNoPrefix;
-  // What no prompt can hit is the first to be reused.
+  // Blocks that no prompt can hit are reused first.
   LinkBefore(static_cast<uint32_t>(block), cached ? free_head_ : blocks_[free_head_].next);
   ++num_free_;
   ++num_returns_;

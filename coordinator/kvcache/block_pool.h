@@ -1,10 +1,10 @@
 // BlockPool: the physical KV blocks of one KV group, and their owners.
 //
 // Invariants: a block is in exactly one of two intrusive lists, in use (some BlockRef holds it) or
-// free. The free list is in the order of reuse: blocks without contents first, then those whose
-// contents the prefix index knows, oldest first. A free block keeps its contents until it is
-// allocated again; `on_evict` is told just before. Every operation is O(1). Single-threaded (the
-// engine thread). A pool outlives its refs.
+// free. The free list is in the order of reuse: blocks without contents first, then those in the
+// prefix index, oldest first. A free block keeps its contents until it is allocated again;
+// `on_evict` is called just before. Every operation is O(1). Single-threaded (the engine thread). A
+// pool outlives its refs.
 #ifndef TANDEM_COORDINATOR_KVCACHE_BLOCK_POOL_H_
 #define TANDEM_COORDINATOR_KVCACHE_BLOCK_POOL_H_
 
@@ -30,27 +30,27 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // The first block of the free list; an empty ref when there is none.
+  // The first block of the free list; an empty ref if there is none.
   BlockRef Allocate();
-  // One more owner of a block, be it in use or free: its contents stay.
+  // Adds an owner to a block, in use or free; its contents are kept.
   BlockRef Share(BlockId block);
 
-  // Says that the contents of a block in use are those of a prefix node. Once per allocation.
+  // Marks the contents of a block in use as those of a prefix node. Once per allocation.
   void SetContents(BlockId block, PrefixNodeId contents);
-  // kNoPrefix when the prefix index does not know the block.
+  // kNoPrefix if the block is not in the prefix index.
   PrefixNodeId contents(BlockId block) const { return at(block).contents; }
   bool in_use(BlockId block) const { return at(block).owners > 0; }
   uint32_t owners(BlockId block) const { return at(block).owners; }
 
   uint32_t total_blocks() const { return num_blocks_; }
-  // Blocks that can be allocated, cached ones included.
+  // Blocks that can be allocated, including cached ones.
   uint32_t free_blocks() const { return num_free_; }
-  // Free blocks whose contents a prefix may still hit.
+  // Free blocks whose contents may still be hit.
   uint32_t cached_blocks() const { return num_cached_; }
-  // How often a block became free, ever.
+  // Total number of releases.
   uint64_t num_returns() const { return num_returns_; }
 
-  // Walks both lists. INTERNAL saying what does not agree.
+  // Checks both lists. INTERNAL naming the inconsistency.
   absl::Status CheckIntegrity() const;
 
  private:
@@ -72,7 +72,7 @@ class BlockPool {
   absl::Status CheckList(uint32_t head, bool in_use, std::vector<bool>& seen) const;
 
   const uint32_t num_blocks_;
-  const uint32_t free_head_;  // sentinels of the two lists, behind the blocks
+  const uint32_t free_head_;  // sentinels of the two lists, after the blocks
   const uint32_t used_head_;
   const EvictFn on_evict_;
   std::vector<Block> blocks_;  // (num_blocks + 2)

@@ -1,5 +1,5 @@
-// BlockRef: an owner of one KV block. Copying shares the block; the last owner's end returns it to
-// its pool.
+// BlockRef: an owner of one KV block. Copying shares the block; destruction of the last owner
+// returns it to its pool.
 #ifndef TANDEM_COORDINATOR_KVCACHE_BLOCK_REF_H_
 #define TANDEM_COORDINATOR_KVCACHE_BLOCK_REF_H_
 
@@ -27,7 +27,7 @@ class BlockRef {
 
   BlockId id() const { return id_; }
   explicit operator bool() const { return pool_ != nullptr; }
-  // Gives the block up.
+  // Releases the block.
   void Reset();
 
  private:

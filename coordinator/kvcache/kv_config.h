@@ -1,4 +1,4 @@
-// KvCacheConfig: the KV cache as the coordinator sees it. Plain data.
+// KvCacheConfig: the coordinator's parameters of the KV cache. Plain data.
 #ifndef TANDEM_COORDINATOR_KVCACHE_KV_CONFIG_H_
 #define TANDEM_COORDINATOR_KVCACHE_KV_CONFIG_H_
 
@@ -15,13 +15,13 @@ namespace tandem::coordinator {
 // Layers that share block tables.
 struct KvGroup {
   uint32_t num_blocks = 0;     // the minimum over ranks
-  uint32_t window_tokens = 0;  // a token sees itself and the window - 1 tokens before it; 0: all
+  uint32_t window_tokens = 0;  // visible to a token, itself included; 0: all
 };
 
 struct KvCacheConfig {
   uint32_t block_size = 16;  // tokens
   bool enable_prefix_cache = true;
-  std::optional<uint64_t> prefix_hash_key{};  // without one: drawn at random
+  std::optional<uint64_t> prefix_hash_key{};  // unset: random
   std::vector<KvGroup> groups;
 
   absl::Status Validate() const;
@@ -36,8 +36,8 @@ struct KvCacheConfig {
   uint32_t MostBlocks(const KvGroup& group, uint32_t num_tokens, uint32_t step_tokens) const {
     return kv::MostBlocksOfSequence(group.window_tokens, num_tokens, step_tokens, block_size);
   }
-  // The longest sequence, prompt and generated tokens, that all groups can take when a step adds at
-  // most `step_tokens`. The last token is drawn but never computed.
+  // The longest sequence, prompt and generated tokens, that all groups can hold if a step adds at
+  // most `step_tokens`. The last token is sampled but never computed.
   uint64_t LongestSequence(uint32_t step_tokens) const;
 };
 

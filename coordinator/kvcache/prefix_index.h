@@ -1,15 +1,15 @@
-// PrefixIndex: which full blocks of tokens stand in which KV blocks, as a tree of prefixes found by
-// a chained hash.
+// PrefixIndex: maps full blocks of tokens to KV blocks: a tree of prefixes indexed by a chained
+// hash.
 //
-// A node is one full block of tokens behind its parent (the tokens before it): two prompts share a
+// A node is one full block of tokens after its parent (the tokens before it): two prompts share a
 // node exactly when they agree up to its end. A node is found by xxHash64(tokens, seed = the
-// parent's hash; a key at the root, so that which prompts collide is known to no client), and is a
-// hit only when the parent node and the token ids are the same; of two different nodes with one
-// hash the first is kept and the second not cached.
+// parent's hash; a key at the root, so that clients cannot construct collisions), and is a hit only
+// if the parent node and the token ids are equal; of two different nodes with one hash the first is
+// kept and the second is not cached.
 //
-// Per KV group a node has at most one block. A node lives while a block, a child or a pin needs it:
-// so one that lost its block may stand between its parent and a child that still has one (a sliding
-// window gives early blocks back). Single-threaded (the engine thread).
+// Per KV group a node has at most one block. A node exists while a block, a child or a pin holds
+// it: so a node without a block may have a child with one (a sliding window releases early blocks).
+// Single-threaded (the engine thread).
 #ifndef TANDEM_COORDINATOR_KVCACHE_PREFIX_INDEX_H_
 #define TANDEM_COORDINATOR_KVCACHE_PREFIX_INDEX_H_
 
@@ -25,7 +25,7 @@
 namespace tandem::coordinator {
 
 using PrefixNodeId = int32_t;
-// The empty prefix as a parent; elsewhere "no node".
+// As a parent, the empty prefix; otherwise "no node".
 inline constexpr PrefixNodeId kNoPrefix = -1;
 
 class PrefixIndex {
@@ -36,13 +36,13 @@ class PrefixIndex {
   // `key` is the hash of the empty prefix. Tests pass a hash that collides.
   PrefixIndex(uint32_t block_size, uint32_t num_groups, uint64_t key, HashFn hash = &XxHash);
 
-  // The hash of one block of tokens behind `parent`.
+  // The hash of one block of tokens after `parent`.
   uint64_t HashOf(PrefixNodeId parent, std::span<const TokenId> tokens) const;
-  // The node of one block of tokens, whose HashOf is `hash`, behind `parent`; kNoPrefix when there
-  // is none.
+  // The node of one block of tokens, whose HashOf is `hash`, after `parent`; kNoPrefix if there is
+  // none.
   PrefixNodeId Find(PrefixNodeId parent, std::span<const TokenId> tokens, uint64_t hash) const;
-  // The same, added when it is new: the caller pins it or attaches a block at once. kNoPrefix when
-  // another node has its hash.
+  // The same, added if new: the caller must pin it or attach a block. kNoPrefix if another node has
+  // its hash.
   PrefixNodeId FindOrAdd(PrefixNodeId parent, std::span<const TokenId> tokens);
 
   // The block that holds a node's K and V in `group`, or kNoBlock.
@@ -52,7 +52,7 @@ class PrefixIndex {
   void Detach(PrefixNodeId node, uint32_t group);
 
   size_t num_nodes() const { return by_hash_.size(); }
-  // INTERNAL saying what does not agree.
+  // INTERNAL naming the inconsistency.
   absl::Status CheckIntegrity() const;
 
  private:
@@ -67,7 +67,7 @@ class PrefixIndex {
   bool Matches(PrefixNodeId node, PrefixNodeId parent, std::span<const TokenId> tokens) const;
   PrefixNodeId NewNode();
   void Hold(PrefixNodeId node);
-  // Drops one holder, and every node up the tree that nothing holds any more.
+  // Drops one holder, and removes every ancestor without holders.
   void Unhold(PrefixNodeId node);
 
   const uint32_t block_size_;
@@ -81,7 +81,7 @@ class PrefixIndex {
   absl::flat_hash_map<uint64_t, PrefixNodeId> by_hash_;
 };
 
-// Keeps a node alive. Movable; outlived by its index.
+// Keeps a node alive. Movable; must not outlive the index.
 class PrefixPin {
  public:
   PrefixPin() = default;

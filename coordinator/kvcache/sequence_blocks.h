@@ -1,5 +1,5 @@
-// SequenceBlocks: what one sequence holds of the KV cache, a table of blocks per KV group.
-// BlockManager fills it.
+// SequenceBlocks: the KV blocks held by one sequence, one block table per KV group. Filled by
+// BlockManager.
 #ifndef TANDEM_COORDINATOR_KVCACHE_SEQUENCE_BLOCKS_H_
 #define TANDEM_COORDINATOR_KVCACHE_SEQUENCE_BLOCKS_H_
 
@@ -12,12 +12,12 @@
 namespace tandem::coordinator {
 
 // Block i holds tokens [i * block_size, (i + 1) * block_size). Blocks before `first_live` are empty
-// refs (kNoBlock): the sliding window has left them.
+// refs (kNoBlock): they are before the sliding window.
 struct BlockTable {
   std::vector<BlockRef> blocks;
   uint32_t first_live = 0;
-  // Of the tokens known at the start: the blocks of all of them, the most that are held at a time,
-  // and how many more than now are still to come: newcomers may not count on those.
+  // For the tokens known at the start: the blocks of all of them, the most held at a time, and how
+  // many more are still reserved, which new admissions may not use.
   uint32_t known_blocks = 0;
   uint32_t peak_blocks = 0;
   uint32_t reserved_blocks = 0;
@@ -25,7 +25,7 @@ struct BlockTable {
   uint32_t num_live() const { return static_cast<uint32_t>(blocks.size()) - first_live; }
 };
 
-// Movable. Its end returns all blocks.
+// Movable. Destruction releases all blocks.
 class SequenceBlocks {
  public:
   // One per KV group; none before the first allocation.

@@ -13,7 +13,7 @@ absl::Status Admission::Check(uint64_t prompt_tokens, uint64_t max_tokens) const
         absl::StrCat("prompt of ", prompt_tokens, " tokens and max_tokens ", max_tokens,
                      " exceed the context of ", limit, " tokens (--max-model-len)"));
   }
-  // The last token is drawn but never computed.
+  // The last token is sampled but never computed.
   const uint32_t computed = static_cast<uint32_t>(prompt_tokens + max_tokens - 1);
   for (const KvGroup& group : kv_cache_.groups) {
     const uint32_t needed = kv_cache_.MostBlocks(group, computed, scheduler_.MostStepTokens());

@@ -1,5 +1,5 @@
-// Admission: refuses at once what can never fit, so that whatever waits will run. Immutable, hence
-// thread-safe.
+// Admission: rejects requests that can never fit, so that every waiting request will run.
+// Immutable, hence thread-safe.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_ADMISSION_H_
 #define TANDEM_COORDINATOR_SCHEDULER_ADMISSION_H_
 

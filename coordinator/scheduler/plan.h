@@ -1,4 +1,4 @@
-// Plan: what the scheduler decided for one step. A value; the sequences of its entries are borrowed
+// Plan: the scheduler's decision for one step. A value; the sequences of its entries are borrowed
 // and outlive the step. A preempted sequence may end before the step does, so it is named only.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_PLAN_H_
 #define TANDEM_COORDINATOR_SCHEDULER_PLAN_H_
@@ -16,7 +16,7 @@ struct PlanEntry {
   uint32_t begin = 0;       // the first token that the step computes
   uint32_t num_tokens = 0;  // from `begin` on
   Phase phase = Phase::kPrefill;
-  // True when the step computes the sequence's last token, so that the next one is drawn.
+  // True when the step computes the sequence's last token, so that the next one is sampled.
   bool samples = false;
 
   uint32_t end() const { return begin + num_tokens; }

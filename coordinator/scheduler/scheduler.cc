@@ -10,7 +10,7 @@
 namespace tandem::coordinator {
 namespace {
 
-// Where `sequence` stands in a list ordered by handle.
+// The position of `sequence` in a list ordered by handle.
 template <typename List>
 auto FindByHandle(List& list, const Sequence& sequence) {
   auto place = std::lower_bound(
@@ -110,7 +110,7 @@ void Scheduler::PreemptLatest(StepBudget& budget, Plan& plan) {
 }
 
 void Scheduler::AdmitWaiting(StepBudget& budget, Plan& plan) {
-  // A step that had to take blocks away has none for newcomers.
+  // A step that preempted admits no new sequences.
   if (!plan.preempted.empty()) return;
   while (!waiting_.empty() && budget.tokens > 0 && !free_slots_.empty()) {
     if (!TryAdmit(*waiting_.front(), budget)) return;
@@ -119,7 +119,7 @@ void Scheduler::AdmitWaiting(StepBudget& budget, Plan& plan) {
 }
 
 bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
-  // Nothing became free since it did not fit.
+  // No block was released since it did not fit.
   if (sequence.refused_at == kv_.num_returns()) return false;
   const PrefixMatch match =
       sequence.scores_prompt ? PrefixMatch{} : kv_.Match(sequence.tokens, sequence.prefix_hashes);
@@ -129,8 +129,8 @@ bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
                               static_cast<uint32_t>(kv_.config().groups.size());
   const bool is_first = budget.admitted_blocks == config_.max_admitted_blocks;
   if (num_blocks > budget.admitted_blocks && !is_first) return false;
-  // All its tokens must find room now, although blocks are allocated chunk by chunk: fewer are
-  // preempted half-way.
+  // All its tokens must fit now, although blocks are allocated chunk by chunk: fewer preemptions
+  // during prefill.
   if (!kv_.Start(sequence.blocks, match, match.num_tokens + num_tokens, sequence.num_tokens(),
                  config_.MostStepTokens())) {
     sequence.refused_at = kv_.num_returns();

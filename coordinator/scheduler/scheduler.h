@@ -1,22 +1,22 @@
 // Scheduler: continuous batching. Decides which sequences run in the next step and how many tokens
-// each, within one budget of tokens, and owns the order of waiting and running; it computes nothing
-// and sends nothing.
+// each, within one budget of tokens, and owns the waiting and running queues; it computes and sends
+// nothing.
 //
 //   scheduler.Enqueue(sequence);
 //   Plan plan = scheduler.Schedule();      // blocks are allocated, sequences admitted
 //   scheduler.Advance(plan);               // submitted: its tokens count as scheduled
-//   ... the step runs; others may be scheduled and submitted behind it ...
+//   ... the step runs; others may be scheduled and submitted after it ...
 //   scheduler.Settle(plan);                // its tokens count as computed
 //   sequence.tokens.push_back(drawn);
 //   scheduler.Finish(sequence);            // at any time
 //
-// A sequence whose next token is still to be drawn waits for it. Finish gives blocks back at once,
-// also those of steps in flight: docs/decisions/0009-steps-in-a-pipeline.md says why that is safe.
-// What a plan names must live until the plan has settled.
+// A sequence whose next token is not sampled yet waits for it. Finish releases blocks at once, even
+// those of steps in flight: see docs/decisions/0009-steps-in-a-pipeline.md for why that is safe. A
+// plan's sequences must exist until the plan has settled.
 //
-// First come, first served: a running sequence has come before every waiting one, and only the
-// latest is ever preempted (its blocks are dropped, its tokens kept, and it waits at the front). So
-// the oldest sequence always moves on and none starves. What is enqueued has passed Admission. A
+// First come, first served: running sequences arrived before all waiting ones, and only the latest
+// is preempted (its blocks are dropped, its tokens kept, and it waits at the front). So the oldest
+// sequence always makes progress and none starves. Enqueued sequences have passed Admission. A
 // step's cost is linear in running sequences, never in waiting ones or in blocks. Single-threaded
 // (the engine thread). Sequences are borrowed from Enqueue until Finish.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_H_
@@ -36,20 +36,20 @@ namespace tandem::coordinator {
 
 class Scheduler {
  public:
-  // `config` is valid; `kv` is borrowed and used by nothing else.
+  // `config` is valid; `kv` is borrowed and used only here.
   Scheduler(const SchedulerConfig& config, BlockManager& kv);
 
   void Enqueue(Sequence& sequence);
-  // Empty only when nothing waits or runs, or when all that could run waits for steps in flight.
-  // Advance comes before the next call.
+  // Empty only if nothing waits or runs, or if all runnable sequences wait for steps in flight.
+  // Call Advance before the next call.
   Plan Schedule();
   // The step of `plan` was submitted.
   void Advance(const Plan& plan);
   // The step of `plan`, the oldest in flight, was computed: full blocks become visible to other
-  // prompts. Before the drawn tokens are appended. A sequence that has finished since only leaves
-  // the flight.
+  // prompts. Before the drawn tokens are appended. A sequence that has finished since is only no
+  // longer in flight.
   void Settle(const Plan& plan);
-  // Takes a sequence out, wherever it stands, and returns its blocks.
+  // Removes a sequence, waiting or running, and releases its blocks.
   void Finish(Sequence& sequence);
 
   size_t num_running() const { return running_.size(); }
@@ -57,11 +57,11 @@ class Scheduler {
   bool idle() const { return running_.empty() && waiting_.empty(); }
   int64_t num_preemptions() const { return num_preemptions_; }
 
-  // Lists, slots and every block. INTERNAL saying what does not agree.
+  // Lists, slots and every block. INTERNAL naming the inconsistency.
   absl::Status CheckIntegrity() const;
 
  private:
-  // What is left of the step being scheduled.
+  // The remaining budget of the step being scheduled.
   struct StepBudget {
     uint32_t tokens = 0;
     uint32_t scored_tokens = 0;
@@ -69,15 +69,15 @@ class Scheduler {
     std::vector<uint32_t> given{};  // tokens by slot
   };
 
-  // What the budget has for the next `missing` tokens of `sequence`.
+  // The part of the budget available for the next `missing` tokens of `sequence`.
   uint32_t TokensFor(const Sequence& sequence, uint32_t missing, const StepBudget& budget) const;
   void TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
   // Gives tokens to running sequences of one phase, oldest first, while the budget lasts.
   void ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan);
   void AdmitWaiting(StepBudget& budget, Plan& plan);
   bool TryAdmit(Sequence& sequence, StepBudget& budget);
-  // Makes room for `num_tokens` of `sequence`, at the cost of later ones. False when it was itself
-  // the latest, or when blocks may come back as steps in flight settle: then the budget is spent.
+  // Allocates blocks for `num_tokens` of `sequence`, preempting later ones. False if it was itself
+  // the latest, or if blocks may be released as steps in flight settle: then the budget is spent.
   bool GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudget& budget, Plan& plan);
   void PreemptLatest(StepBudget& budget, Plan& plan);
   void CollectEntries(const StepBudget& budget, Plan& plan) const;

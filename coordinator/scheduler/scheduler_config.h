@@ -1,4 +1,4 @@
-// SchedulerConfig: what a step may hold, and what goes first. Plain data.
+// SchedulerConfig: limits of a step, and scheduling priorities. Plain data.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_CONFIG_H_
 #define TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_CONFIG_H_
 
@@ -19,12 +19,12 @@ struct SchedulerConfig {
   uint32_t chunked_prefill_size = 512;  // the most prefill tokens of one sequence in one step
   uint32_t max_model_len = 0;           // prompt and generated tokens
   uint32_t max_scored_tokens = UINT32_MAX;  // of one step, of sequences whose prompt is scored
-  // Block ids that newly admitted sequences bring to one step, over all KV groups: a long shared
-  // prefix is many at once. The first of a step may bring more.
+  // Block ids that newly admitted sequences may add to one step, over all KV groups: a long shared
+  // prefix adds many at once. The first of a step may add more.
   uint32_t max_admitted_blocks = 1 << 16;
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
 
-  // INVALID_ARGUMENT in the words of the command line's flags.
+  // INVALID_ARGUMENT in terms of the command line's flags.
   absl::Status Validate() const;
   // The most tokens that one step adds to one sequence.
   uint32_t MostStepTokens() const { return std::min(chunked_prefill_size, max_num_batched_tokens); }

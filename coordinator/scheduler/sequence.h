@@ -1,4 +1,4 @@
-// Sequence: one request as the scheduler sees it, tokens and what is computed of them.
+// Sequence: the scheduler's state of one request: its tokens and how many are computed.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_SEQUENCE_H_
 #define TANDEM_COORDINATOR_SCHEDULER_SEQUENCE_H_
 
@@ -17,8 +17,8 @@ enum class SequenceState { kNew, kWaiting, kRunning, kFinished };
 // The next token of a running sequence: its only missing one (decode), or one of several (prefill).
 enum class Phase { kPrefill, kDecode };
 
-// The owner appends to `tokens`; everything else is the scheduler's to change. Three counts of
-// leading tokens: num_computed <= num_scheduled <= num_tokens().
+// The owner appends to `tokens`; only the scheduler changes the rest. Three counts of leading
+// tokens: num_computed <= num_scheduled <= num_tokens().
 struct Sequence {
   Sequence(uint64_t request_handle, std::vector<TokenId> prompt)
       : handle(request_handle),
@@ -29,13 +29,13 @@ struct Sequence {
   const uint32_t prompt_len;
   std::vector<TokenId> tokens;  // prompt and generated; kept when preempted
 
-  // Every prompt token's row is wanted: nothing of the prompt may come from the prefix cache, and
-  // the step's result bounds how many tokens go at a time.
+  // Every prompt token's row is requested: the prompt must not use the prefix cache, and the size
+  // of a step's result limits the tokens per step.
   bool scores_prompt = false;
   bool is_scored() const { return scores_prompt && num_scheduled < prompt_len; }
 
   SequenceState state = SequenceState::kNew;
-  uint32_t num_computed = 0;   // tokens whose K and V stand in `blocks`
+  uint32_t num_computed = 0;   // tokens whose K and V are in `blocks`
   uint32_t num_scheduled = 0;  // tokens that submitted steps compute, settled or not
   uint32_t num_in_flight = 0;  // submitted steps that name this sequence and have not settled
   uint32_t num_cached = 0;     // prompt tokens found in the prefix cache when it first ran
@@ -44,7 +44,7 @@ struct Sequence {
   PrefixHashes prefix_hashes;        // of `tokens`
   uint64_t refused_at = UINT64_MAX;  // BlockManager::num_returns() when it last did not fit
   SequenceBlocks blocks;
-  uint32_t num_blocks_sent = 0;  // per KV group: of the tables that submitted steps have described
+  uint32_t num_blocks_sent = 0;  // per KV group: table entries sent with submitted steps
 
   uint32_t num_tokens() const { return static_cast<uint32_t>(tokens.size()); }
   uint32_t num_generated() const { return num_tokens() - prompt_len; }

@@ -17,11 +17,11 @@
 namespace tandem::coordinator {
 namespace {
 
-// The engine waits a little longer than a worker does, so that the worker's own error, which says
-// more, comes first.
+// The engine waits slightly longer than a worker, so that the worker's error, which has more
+// detail, comes first.
 constexpr auto kCollectGrace = std::chrono::seconds(1);
 
-// The worker program that was named, or the one for the device beside this program.
+// The configured worker program, or the one for the device beside this program.
 absl::StatusOr<std::string> WorkerBinary(const config::ServerConfig& config) {
   if (!config.cluster.worker_binary.empty()) return config.cluster.worker_binary;
   std::error_code error;
@@ -36,7 +36,7 @@ absl::StatusOr<std::string> WorkerBinary(const config::ServerConfig& config) {
       ": it was built without the CUDA toolkit; build with it, or name one with --worker-binary"));
 }
 
-// The configuration with what only the model and this machine can tell.
+// The configuration completed from the model and this machine.
 absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
                                              const ModelFile& model) {
   config::WorkerConfig worker = config.worker;
@@ -131,7 +131,7 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
       .worker_listen = config.cluster.worker_listen,
       .worker_token = {},
       .worker_binary = worker_binary,
-      // NCCL and gRPC reach further than shared memory.
+      // NCCL and gRPC work across hosts, unlike shared memory.
       .one_host = config.worker.device.device != config::Device::kCuda ||
                   config.worker.transport.step_transport == config::StepTransport::kShm};
   if (!config.cluster.worker_token_file.empty()) {

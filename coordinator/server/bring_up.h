@@ -1,5 +1,5 @@
-// BringUp: from a configuration to N loaded workers and an engine core over them; shared by the
-// server and by `tandem bench`.
+// BringUp: starts N loaded workers and an engine core from a configuration; shared by the server
+// and `tandem bench`.
 #ifndef TANDEM_COORDINATOR_SERVER_BRING_UP_H_
 #define TANDEM_COORDINATOR_SERVER_BRING_UP_H_
 
@@ -23,23 +23,22 @@ namespace tandem::coordinator {
 struct Workers {
   std::unique_ptr<Supervisor> supervisor;
   std::unique_ptr<WorkerGroup> group;
-  config::WorkerConfig config;  // as the workers were told: nothing is left to default
-  EngineConfig engine;          // limits that the workers agreed on
+  config::WorkerConfig config;  // as sent to the workers, with all defaults resolved
+  EngineConfig engine;          // limits agreed on by the workers
 
   int size = 1;  // ranks
 
-  // What one sequence can use of max_model_len: as much as the KV cache holds.
+  // The part of max_model_len that fits the KV cache for one sequence.
   uint32_t usable_model_len() const;
-  // The engine over the workers, which takes the group.
+  // The engine over the workers; it takes ownership of the group.
   std::unique_ptr<EngineCore> MakeCore();
 };
 
-// Errors are one line for the operator. `cancelled` is asked while waiting.
+// Errors are one line for the operator. `cancelled` is polled while waiting.
 absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelFile& model,
                                 const std::function<bool()>& cancelled);
 
-// Each rank's place among the ranks of its host, from the hosts of all ranks: the device that it
-// takes.
+// Each rank's local rank on its host, from the hosts of all ranks: its device index.
 std::vector<int> LocalRanks(const std::vector<std::string>& host_ids);
 
 }  // namespace tandem::coordinator

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kDefaultKvBytes = 4ull << 30;
 
-// All ranks' shard plans; the error says why a tensor-parallel size is not possible.
+// All ranks' shard plans; an error if the tensor-parallel size is not possible.
 absl::StatusOr<std::vector<model::ShardPlan>> ShardPlans(const model::ModelSpec& spec, int size,
                                                          bool expert_parallel) {
   std::vector<model::ShardPlan> plans;
@@ -36,7 +36,7 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig&
   TANDEM_ASSIGN_OR_RETURN(auto plans, ShardPlans(spec, size, config.model.expert_parallel));
   const bool by_default = cache.num_kv_blocks == 0 && cache.kv_cache_memory.is_auto();
   const bool on_device = config.device.device == config::Device::kCuda;
-  // The worker computes it from what its device has.
+  // The worker computes it from its device's memory.
   if (on_device && by_default) return std::vector<uint64_t>(plans.size(), 0);
   std::vector<kv::KvShape> ranks;
   for (const model::ShardPlan& plan : plans) {

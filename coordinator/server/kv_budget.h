@@ -1,4 +1,4 @@
-// KvBytesPerRank: how much of the host's memory each rank's KV cache takes.
+// KvBytesPerRank: host memory of each rank's KV cache.
 #ifndef TANDEM_COORDINATOR_SERVER_KV_BUDGET_H_
 #define TANDEM_COORDINATOR_SERVER_KV_BUDGET_H_
 
@@ -11,10 +11,10 @@
 
 namespace tandem::coordinator {
 
-// KV bytes of each of `size` ranks under --num-kv-blocks or --kv-cache-memory; zeros where the
-// workers compute them from what their devices have. RESOURCE_EXHAUSTED with both numbers where
-// they exceed `available_bytes`, which is the host's and so not asked with cuda. REQUIRES:
-// max_model_len is resolved.
+// KV bytes of each of `size` ranks under --num-kv-blocks or --kv-cache-memory; zeros if the workers
+// compute them from their devices' memory. RESOURCE_EXHAUSTED with both numbers if they exceed
+// `available_bytes`, which is the host's and so ignored with cuda. REQUIRES: max_model_len is
+// resolved.
 absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig& config, int size,
                                                      const model::ModelSpec& spec,
                                                      uint64_t available_bytes);

@@ -1,5 +1,5 @@
-// ModelFile: what the coordinator reads of a model: its spec and fingerprint, and its tokenizer.
-// Weights are the workers' business.
+// ModelFile: the parts of a model read by the coordinator: spec, fingerprint and tokenizer. Only
+// workers read weights.
 #ifndef TANDEM_COORDINATOR_SERVER_MODEL_FILE_H_
 #define TANDEM_COORDINATOR_SERVER_MODEL_FILE_H_
 
@@ -16,12 +16,12 @@
 namespace tandem::coordinator {
 
 struct ModelFile {
-  std::string path;  // absolute: workers may stand elsewhere
+  std::string path;  // absolute: workers may have another working directory
   model::ModelSpec spec;
   uint64_t fingerprint = 0;
 };
 
-// The model as the workers are asked to run it. Errors carry the path.
+// The model as configured for the workers. Errors carry the path.
 absl::StatusOr<ModelFile> OpenModelFile(const config::ModelConfig& config);
 absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> OpenTokenizer(const std::string& path);
 

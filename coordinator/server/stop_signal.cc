@@ -13,7 +13,7 @@
 namespace tandem::coordinator {
 namespace {
 
-// The signal handler's end of the pipe: the only thing it may touch.
+// The signal handler's end of the pipe, the only state it uses.
 std::atomic<int> g_write_fd{-1};
 
 void WriteByte(int fd) {

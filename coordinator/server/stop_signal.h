@@ -1,5 +1,5 @@
-// StopSignal: SIGTERM and SIGINT as something to wait for. One per process, made on the main thread
-// before other threads.
+// StopSignal: waits for SIGTERM and SIGINT. One per process, made on the main thread before other
+// threads.
 #ifndef TANDEM_COORDINATOR_SERVER_STOP_SIGNAL_H_
 #define TANDEM_COORDINATOR_SERVER_STOP_SIGNAL_H_
 
@@ -13,10 +13,10 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  // As if a signal had come. From any thread and from signal handlers.
+  // Simulates a signal. May be called from any thread and from signal handlers.
   void Raise();
   bool raised() const;
-  // Until a signal comes or Raise is called.
+  // Waits until a signal arrives or Raise is called.
   void Wait();
 
  private:

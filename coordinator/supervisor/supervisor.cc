@@ -18,7 +18,7 @@ absl::StatusOr<ReadyWorkers> Supervisor::Bring(const std::function<bool()>& canc
   ReadyWorkers ready;
   ready.epoch = Epoch{++epoch_.value};
   cluster_->SetEpoch(ready.epoch);
-  // The first epoch's workers have just been started: one that ended is an error of its start.
+  // The first epoch's workers have just been started: one that ended failed to start.
   if (ready.epoch.value > 1) TANDEM_RETURN_IF_ERROR(cluster_->Replace());
   if (options_.cluster.external) {
     TANDEM_LOG(kInfo) << "waiting for workers on " << cluster_->worker_address();

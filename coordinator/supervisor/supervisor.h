@@ -1,8 +1,7 @@
 // Supervisor: owns the workers: their configuration, their processes and the epoch. Every
-// Bring is a new epoch, over workers that live on (they keep their weights) and over those that are
-// started in place of ended ones.
+// Bring is a new epoch, with workers that kept running (and their weights) and restarted ones.
 //
-// One thread at a time; any may call.
+// One thread at a time; any thread may call.
 #ifndef TANDEM_COORDINATOR_SUPERVISOR_SUPERVISOR_H_
 #define TANDEM_COORDINATOR_SUPERVISOR_SUPERVISOR_H_
 
@@ -22,7 +21,7 @@
 
 namespace tandem::coordinator {
 
-// What differs between ranks in an epoch, in rank order; `host_ids` says where each runs.
+// The per-rank parameters of an epoch, in rank order; `host_ids`: the host of each rank.
 using AssignFn = std::function<std::vector<config::WorkerAssignment>(
     Epoch epoch, const std::vector<std::string>& host_ids)>;
 
@@ -33,7 +32,7 @@ struct SupervisorOptions {
   Duration load_timeout = std::chrono::seconds(600);  // of a Bring
 };
 
-// Workers that are ready for the steps of one epoch.
+// Workers ready for the steps of one epoch.
 struct ReadyWorkers {
   Epoch epoch;
   std::unique_ptr<WorkerGroup> group;
@@ -45,12 +44,12 @@ class Supervisor {
   // Opens the worker port and starts the workers.
   static absl::StatusOr<std::unique_ptr<Supervisor>> Start(SupervisorOptions options);
 
-  // Ready workers of the next epoch. REQUIRES: the group of the epoch before is gone. Errors are
-  // one line for the operator and name the rank; `cancelled` is asked while waiting. After an error
-  // the next Bring may succeed.
+  // Returns ready workers of the next epoch. REQUIRES: the previous epoch's group is destroyed.
+  // Errors are one line for the operator and name the rank; `cancelled` is polled while waiting.
+  // After an error the next Bring may succeed.
   absl::StatusOr<ReadyWorkers> Bring(const std::function<bool()>& cancelled);
 
-  // Asks every worker to exit, waits, kills what is left.
+  // Asks every worker to exit, waits, kills the rest.
   void Shutdown(const std::string& reason, Deadline deadline) {
     cluster_->Shutdown(reason, deadline);
   }

@@ -48,14 +48,14 @@ void FillLogprobs(const std::vector<TokenLogprobs>& from,
 
 absl::Status ClientIsGone() { return absl::CancelledError("the client is gone"); }
 
-// The call's reactor, and, shared with the engine, what outlives it: the engine may update a stream
-// whose call has just ended.
+// The call's reactor, and the part shared with the engine, which outlives the call: the engine may
+// update a stream whose call has just ended.
 class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
  public:
   explicit GenerateCall(EngineHandle& engine)
       : engine_(engine), outbox_(std::make_shared<Outbox>(*this)) {}
 
-  // `proto` lives until OnDone, which Finish causes: the job's Finish is the first.
+  // `proto` is valid until OnDone, which follows Finish: the job's Finish is the first.
   void Start(const v1::GenerateRequest& proto, const ServingModel& model, TokenizerPool& pool) {
     const absl::Status queued = pool.Run(proto.ByteSizeLong(), [this, &proto, &model] {
       if (absl::Status admitted = Admit(proto, model); !admitted.ok()) Finish(ToGrpc(admitted));
@@ -66,7 +66,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
   void OnWriteDone(bool ok) override {
     std::lock_guard lock(outbox_->mutex);
     writing_ = false;
-    if (!ok) broken_ = true;  // the client is gone; OnCancel follows or came
+    if (!ok) broken_ = true;  // the client is gone; OnCancel follows or has been called
     Pump();
   }
 
@@ -88,7 +88,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
   }
 
  private:
-  // What has gathered while a message is being written.
+  // Updates accumulated while a message is being written.
   struct Outbox : TokenStream {
     explicit Outbox(GenerateCall& of) : call(&of) {}
 
@@ -105,16 +105,16 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
 
     std::shared_ptr<const tokenizer::Tokenizer>
         tokenizer;                   // of `text`, as long as the stream lives
-    std::optional<TextStream> text;  // set before the request is added, then the writer's thread's
-    TextUpdate converted;            // the writer's thread's
+    std::optional<TextStream> text;  // set before Add; then used by the writer only
+    TextUpdate converted;            // used by the writer's thread only
     std::mutex mutex;
     TextUpdate gathered;  // guarded by mutex
     bool over = false;    // guarded by mutex; the last update has come
     GenerateCall* call;   // guarded by mutex; null once done
   };
 
-  // On a thread of the pool. Cancelled while it waited for one, or while it was tokenized, a
-  // request does not get to the engine.
+  // Runs on a thread of the pool. A request cancelled while queued or being tokenized is not added
+  // to the engine.
   absl::Status Admit(const v1::GenerateRequest& proto, const ServingModel& model) {
     {
       std::lock_guard lock(outbox_->mutex);
@@ -131,7 +131,8 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     return absl::OkStatus();
   }
 
-  // Sends what has gathered, unless a write is under way. The outbox's mutex held.
+  // Sends the accumulated updates, unless a write is in progress. REQUIRES: the outbox's mutex is
+  // held.
   void Pump() {
     if (writing_ || finished_ || !handle_.has_value()) return;
     std::optional<TextUpdate> update = outbox_->gathered.Take();
@@ -166,7 +167,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     usage.set_cached_tokens(static_cast<int32_t>(update.usage.cached_tokens));
   }
 
-  // By handle: should the request be over by now, its id may be another request's.
+  // By handle: if the request is over, its id may belong to another request.
   void CancelIfRunning() {
     std::optional<RequestHandle> running;
     {

@@ -1,5 +1,5 @@
-// GenerateCall: one Generate RPC: tokenizes and admits its request on the pool, writes what gathers
-// behind its stream, one message in flight, and cancels when the client goes.
+// GenerateCall: one Generate RPC: tokenizes and admits its request on the pool, writes accumulated
+// updates, one message in flight, and cancels the request if the client disconnects.
 #ifndef TANDEM_COORDINATOR_API_GRPC_GENERATE_CALL_H_
 #define TANDEM_COORDINATOR_API_GRPC_GENERATE_CALL_H_
 

@@ -116,7 +116,7 @@ class GenerationService : public v1::Generation::CallbackService {
     return reactor;
   }
 
-  // Answers on a thread of the pool, unless the client is gone by then.
+  // Replies on a thread of the pool, unless the client is gone by then.
   grpc::ServerUnaryReactor* AnswerFromPool(grpc::CallbackServerContext* context, size_t bytes,
                                            std::function<absl::Status()> answer) {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();

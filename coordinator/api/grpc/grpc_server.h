@@ -15,8 +15,8 @@ namespace tandem::coordinator {
 // One thread at a time.
 class GrpcServer {
  public:
-  // Listens on `address` (HOST:0 takes a free port) and says SERVING. `engine` must outlive the
-  // server. UNAVAILABLE when the address can't be bound.
+  // Listens on `address` (HOST:0 takes a free port) and sets health to SERVING. `engine` must
+  // outlive the server. UNAVAILABLE when the address can't be bound.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const std::string& address,
                                                            ServingModel model,
                                                            EngineHandle& engine);
@@ -24,13 +24,13 @@ class GrpcServer {
 
   // HOST:PORT that was bound.
   const std::string& address() const;
-  // Health says NOT_SERVING from here on.
+  // Sets health to NOT_SERVING.
   void StopServing();
-  // Ends every call by the deadline, but for a text that is being tokenized; then no call runs.
+  // Ends every call by the deadline, except one whose text is being tokenized; then no call runs.
   void Shutdown(Deadline deadline);
 
  private:
-  struct Impl;  // gRPC's headers cost seconds in each file that includes them
+  struct Impl;  // gRPC's headers add seconds to the compilation of each includer
   explicit GrpcServer(std::unique_ptr<Impl> impl);
 
   const std::unique_ptr<Impl> impl_;

@@ -1,4 +1,4 @@
-// The gRPC door's GenerateRequest as GenerateParams.
+// Converts the gRPC API's GenerateRequest to GenerateParams.
 #ifndef TANDEM_COORDINATOR_API_GRPC_PARAMS_FROM_PROTO_H_
 #define TANDEM_COORDINATOR_API_GRPC_PARAMS_FROM_PROTO_H_
 
