@@ -8,8 +8,8 @@ which is there on every machine.
 load("//bazel:tandem.bzl", "tandem_cc_binary", "tandem_cc_library", "tandem_cc_test")
 load("@cuda//:defs.bzl", "CUDA_ROOT", "HAVE_CUDA")
 
-# What a build makes machine code for: one architecture in everyday builds, so that they stay quick;
-# with --config=cuda all, and PTX for what comes after them.
+# Target architectures: one in everyday builds, to keep them fast; with --config=cuda all, and PTX
+# for later ones.
 _EVERYDAY = ["-gencode=arch=compute_90a,code=sm_90a"]
 _ALL = [
     "-gencode=arch=compute_80,code=sm_80",
@@ -19,7 +19,7 @@ _ALL = [
 
 _EMULATED_TOOLKIT = "//tools/cuda_emulation:toolkit"
 
-# Parts of the CUDA backend see each other; what others use says so.
+# Parts of the CUDA backend are visible to each other; targets for others declare it.
 _BACKEND = ["//kernels/cuda:__subpackages__"]
 
 def tandem_cuda_library(visibility = _BACKEND, **kwargs):
@@ -142,7 +142,7 @@ def tandem_cuda_kernels(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], t
         srcs = others + emulated_srcs + wrappers,
         hdrs = hdrs,
         textual_hdrs = kernels,
-        # What CUDA C++ takes in stride: pragmas of its own, and names that hide others.
+        # Warnings off for CUDA C++: unknown pragmas and shadowed names.
         copts = ["-Wno-unknown-pragmas", "-Wno-shadow"],
         visibility = visibility,
         deps = deps + [_emulated(d) for d in cuda_deps] + [_EMULATED_TOOLKIT],

@@ -2,7 +2,7 @@
 
 load("//bazel:proto.bzl", _tandem_proto_library = "tandem_proto_library")
 
-# On our code only: what lies in a system include path or comes from protoc is left alone.
+# On our code only, not on system include paths or protoc's output.
 _COPTS = [
     "-Wall",
     "-Wextra",
@@ -10,12 +10,12 @@ _COPTS = [
     "-Wshadow",
     "-Wvla",
 ] + select({
-    # Instrumented code makes gcc warn of things that are not there.
+    # gcc has false positives on instrumented code.
     "//bazel:sanitizer": [],
     "//conditions:default": ["-Werror"],
 })
 
-# Private by default, but for the tests, which mirror the tree in packages of their own.
+# Private by default, except to the tests, which mirror the tree in separate packages.
 _TESTS = ["//tests:__subpackages__"]
 
 def tandem_proto_library(visibility = [], **kwargs):

@@ -1,11 +1,10 @@
-// Shows ThreadSanitizer the locks of Debian's gRPC and Abseil. Part of every program under
-// --config=tsan, and of no other.
+// Makes the locks of Debian's gRPC and Abseil visible to ThreadSanitizer. Linked into every program
+// under --config=tsan only.
 //
-// Those libraries are not instrumented, so whatever one of our threads hands to another through
-// gRPC would look like a race. Their calls to absl::Mutex, absl::CondVar and gRPC's lock-free queue
-// go through the dynamic linker; the functions below stand before the real ones, call them, and
-// tell ThreadSanitizer what they order. Nothing is hidden by it: a race of ours is reported as
-// before.
+// Those libraries are not instrumented, so data passed between our threads through gRPC would look
+// like a race. Their calls to absl::Mutex, absl::CondVar and gRPC's lock-free queue go through the
+// dynamic linker; the functions below interpose on the real ones, call them, and annotate their
+// ordering for ThreadSanitizer. This hides nothing: our own races are still reported.
 //
 // Symbols: Abseil 20220623 (inline namespace debian3), gRPC 1.51. Itanium C++ ABI: `this` is the
 // first argument; absl::Duration (12 bytes) and absl::Time travel in two registers.
@@ -110,7 +109,7 @@ void* QueuePop(void* self, bool* empty) {
 }
 
 // The last to release a server call runs this; the others released it through the count of
-// outstanding callbacks, which lies behind the vtable pointer and another int.
+// outstanding callbacks, which follows the vtable pointer and another int.
 void CallScheduleOnDone(void* self, bool inlineable) {
   __tsan_acquire(static_cast<char*>(self) + sizeof(void*) + sizeof(int));
   TANDEM_NEXT(CallScheduleOnDone, CALL_SCHEDULE_ON_DONE)(self, inlineable);

@@ -16,7 +16,7 @@ Json LogprobJson(const Message& one) {
 Json LogprobsJson(const std::vector<v1::TokenLogprobs>& all) {
   Json list = Json::array();
   for (const v1::TokenLogprobs& one : all) {
-    Json entry;  // null where nothing is known
+    Json entry;  // null if unknown
     if (one.rank() > 0) {
       entry = LogprobJson(one);
       entry["top"] = Json::array();

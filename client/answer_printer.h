@@ -1,5 +1,5 @@
-// AnswerPrinter: answers that arrive in any order come out in input order, the foremost as it
-// streams.
+// AnswerPrinter: prints answers that arrive in any order in input order, streaming the first
+// unfinished one.
 #ifndef TANDEM_CLIENT_ANSWER_PRINTER_H_
 #define TANDEM_CLIENT_ANSWER_PRINTER_H_
 
@@ -15,7 +15,7 @@ namespace tandem::client {
 
 enum class AnswerFormat { kText, kJson };
 
-// Not thread-safe: GenerationRun tells one thing at a time.
+// Not thread-safe: GenerationRun makes one call at a time.
 class AnswerPrinter : public GenerationListener {
  public:
   // `out` must outlive the printer. Several texts get a header each.
@@ -27,7 +27,7 @@ class AnswerPrinter : public GenerationListener {
 
   // The error of the first prompt that failed, or OK.
   absl::Status FirstError() const;
-  // Of all answers together.
+  // Totals of all answers.
   int64_t CompletionTokens() const;
 
  private:
@@ -38,15 +38,14 @@ class AnswerPrinter : public GenerationListener {
     bool has_header = false;
   };
 
-  // Prints what can be: all that has ended up to the foremost that has not, and that one's text so
-  // far.
+  // Prints all ended answers up to the first unfinished one, and that one's text so far.
   void Advance();
   void PrintText(Entry& entry);
 
   std::ostream& out_;
   const AnswerFormat format_;
   std::vector<Entry> entries_;
-  size_t front_ = 0;  // the first that is not printed completely
+  size_t front_ = 0;  // the first not completely printed
 };
 
 }  // namespace tandem::client

@@ -1,4 +1,4 @@
-// The way to a server: a gRPC channel, and errors and time-outs in our own types.
+// Connection to a server: a gRPC channel, and errors and time-outs in our own types.
 #ifndef TANDEM_CLIENT_CHANNEL_H_
 #define TANDEM_CLIENT_CHANNEL_H_
 
@@ -14,11 +14,11 @@ namespace tandem::client {
 
 inline constexpr char kDefaultServer[] = "127.0.0.1:50051";
 
-// Connects when first used. INVALID_ARGUMENT when `server` is not HOST:PORT. Answers may have any
-// size, and an address that refuses is tried again within a second.
+// Connects when first used. INVALID_ARGUMENT when `server` is not HOST:PORT. Responses may have any
+// size; a refused connection is retried within a second.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& server);
 
-// The same code. "SERVER: " stands before messages of the codes that a failing connection gives.
+// The same code. Messages of connection errors are prefixed with "SERVER: ".
 absl::Status FromGrpc(const grpc::Status& status, const std::string& server);
 
 // "60s", "1.5m", "500ms", or seconds as a number. INVALID_ARGUMENT unless it is positive and at

@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<v1::GenerateRequest>> MakeRequests(const GenerateOpti
   return std::vector<v1::GenerateRequest>{request};
 }
 
-// To stderr: what is on stdout may be piped.
+// To stderr: stdout may be piped.
 void PrintUsage(int64_t tokens, int64_t micros) {
   const double seconds = static_cast<double>(micros) / 1e6;
   std::cerr << absl::StrFormat("%d tokens in %.2f s (%.0f tokens/s)\n", tokens, seconds,
@@ -95,7 +95,7 @@ void AddGenerateCommand(cli::Command& program) {
   command.Add({options->prompts_file,
                {.flag = "--prompts-file",
                 .help = "JSON lines, each with `prompt` or `prompt_token_ids` and any sampling\n"
-                        "field, which goes before the flag; -: stdin"}});
+                        "field, which overrides the flag; -: stdin"}});
   command.RequireOneOf({"--prompt", "--prompt-token-ids", "--prompts-file"});
   AddSamplingFlags(command, options->sampling);
   command.Add(
@@ -103,10 +103,10 @@ void AddGenerateCommand(cli::Command& program) {
   command.Add({options->json,
                {.flag = "--json",
                 .help = "one object per answer and line, in input order: text, token_ids,\n"
-                        "finish_reason, usage; error where it failed; logprobs and\n"
-                        "prompt_logprobs where they were asked for"}});
+                        "finish_reason, usage; error if it failed; logprobs and\n"
+                        "prompt_logprobs if requested"}});
   command.Add({options->usage,
-               {.flag = "--usage", .help = "say on stderr how many tokens came, and how fast"}});
+               {.flag = "--usage", .help = "print the number of tokens and the rate to stderr"}});
   command.OnRun([options] { return Generate(*options); });
 }
 

@@ -19,7 +19,7 @@ class GenerationRun::Call final : public grpc::ClientReadReactor<v1::GenerateRes
   }
 
   void OnReadDone(bool ok) override {
-    if (!ok) return;  // OnDone says why
+    if (!ok) return;  // OnDone has the reason
     had_token_ |= !response_.token_ids().empty();
     finished_ |= response_.finish_reason() != v1::FINISH_REASON_UNSPECIFIED;
     run_.OnDelta(index_, response_);
@@ -35,7 +35,7 @@ class GenerationRun::Call final : public grpc::ClientReadReactor<v1::GenerateRes
     const size_t index = index_;
     const size_t ended_before = ended_before_;
     const bool had_token = had_token_;
-    delete this;  // the run may be over as soon as it hears of the end
+    delete this;  // the run may be destroyed as soon as it is notified
     run.OnCallEnd(index, ended_before, had_token, status);
   }
 
@@ -87,7 +87,7 @@ void GenerationRun::OnCallEnd(size_t index, size_t ended_before, bool had_token,
   {
     MutexLock lock(mutex_);
     --in_flight_;
-    // Room comes when one of the others ends, or has come already: word of the refusal may be slow.
+    // Capacity is freed when another call ends, possibly before the rejection arrived.
     const bool refused = absl::IsResourceExhausted(status) && !had_token;
     if (refused && (in_flight_ > 0 || num_ended_ > ended_before)) {
       refused_.push_back(index);

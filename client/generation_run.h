@@ -1,8 +1,8 @@
 // GenerationRun: many Generate calls at once over one channel.
 //
-// All prompts are in flight together. A call that the server refuses with RESOURCE_EXHAUSTED before
-// its first token waits until another call of the run ends, and is then made again; it fails when
-// nothing of the run is left that could make room.
+// All prompts are in flight together. A call rejected with RESOURCE_EXHAUSTED before its first
+// token is retried when another call of the run ends; it fails if no other call is left that could
+// free capacity.
 #ifndef TANDEM_CLIENT_GENERATION_RUN_H_
 #define TANDEM_CLIENT_GENERATION_RUN_H_
 
@@ -21,7 +21,7 @@
 
 namespace tandem::client {
 
-// Hears of progress: one call at a time, from gRPC's threads.
+// Receives progress: one call at a time, from gRPC's threads.
 class GenerationListener {
  public:
   virtual ~GenerationListener() = default;
@@ -33,7 +33,7 @@ class GenerationListener {
 // Run is called once, by one thread.
 class GenerationRun {
  public:
-  // `server` names the channel's end in errors; no call takes longer than `timeout`.
+  // `server` names the server in errors; no call takes longer than `timeout`.
   GenerationRun(std::shared_ptr<grpc::Channel> channel, std::string server, Duration timeout);
 
   // Returns once every request has ended. `requests` and `listener` are borrowed.
@@ -55,7 +55,7 @@ class GenerationRun {
 
   Mutex mutex_;
   CondVar all_ended_;
-  std::deque<size_t> refused_ TANDEM_GUARDED_BY(mutex_);  // to be made again
+  std::deque<size_t> refused_ TANDEM_GUARDED_BY(mutex_);  // to be retried
   size_t in_flight_ TANDEM_GUARDED_BY(mutex_) = 0;
   size_t num_ended_ TANDEM_GUARDED_BY(mutex_) = 0;
 };

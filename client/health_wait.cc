@@ -16,7 +16,7 @@ namespace health = grpc::health::v1;
 
 constexpr Duration kPause = std::chrono::milliseconds(100);
 
-// "" once it serves, else what it said.
+// "" once it serves, else its status or error.
 absl::StatusOr<std::string> Ask(health::Health::Stub& stub, const std::string& server,
                                 Deadline deadline) {
   grpc::ClientContext context;

@@ -12,7 +12,7 @@
 
 namespace tandem::client {
 
-// Returns as soon as the server says SERVING. DEADLINE_EXCEEDED, with the last answer, after
+// Returns as soon as the server's status is SERVING. DEADLINE_EXCEEDED, with the last answer, after
 // `timeout`; at once, UNIMPLEMENTED from a server that has no health service.
 absl::Status WaitUntilServing(const std::shared_ptr<grpc::Channel>& channel,
                               const std::string& server, Duration timeout);

@@ -1,4 +1,4 @@
-// `tandem info`: what a model file holds, and what running it takes.
+// `tandem info`: the content of a model file, and the resources to run it.
 #ifndef TANDEM_CLIENT_INFO_COMMAND_H_
 #define TANDEM_CLIENT_INFO_COMMAND_H_
 

@@ -12,14 +12,14 @@
 
 namespace tandem::client {
 
-// One line over `defaults`, field by field. INVALID_ARGUMENT for what is no JSON object, has no
-// prompt or two, an unknown field, or a value of a wrong type or range; the message names the
-// field.
+// One line; its fields override `defaults`. INVALID_ARGUMENT for a line that is not a JSON object,
+// has no prompt or two, an unknown field, or a value of a wrong type or range; the message names
+// the field.
 absl::StatusOr<v1::GenerateRequest> ParsePromptLine(const std::string& line,
                                                     const v1::GenerateRequest& defaults);
 
-// Every line but empty ones. Errors begin with "line N: ". INVALID_ARGUMENT when there is no prompt
-// at all.
+// Every non-empty line. Errors begin with "line N: ". INVALID_ARGUMENT when there is no prompt at
+// all.
 absl::StatusOr<std::vector<v1::GenerateRequest>> ReadPrompts(std::istream& in,
                                                              const v1::GenerateRequest& defaults);
 

@@ -7,19 +7,22 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
                {.flag = "--max-tokens",
                 .help = "most tokens of the answer (default: to the end of the context)"}});
   command.Add({flags.min_tokens,
-               {.flag = "--min-tokens", .help = "no end before so many tokens (default: 0)"}});
+               {.flag = "--min-tokens", .help = "minimum tokens before an end (default: 0)"}});
   command.Add({flags.temperature,
-               {.flag = "--temperature", .help = "0: always the likeliest token (default: 1)"}});
+               {.flag = "--temperature", .help = "0: greedy, the most likely token (default: 1)"}});
   command.Add(
       {flags.top_p,
-       {.flag = "--top-p", .help = "likeliest tokens up to this mass, in (0, 1] (default: 1)"}});
-  command.Add(
-      {flags.top_k, {.flag = "--top-k", .help = "so many likeliest tokens; 0: all (default: 0)"}});
+       {.flag = "--top-p",
+        .help = "sample from the most likely tokens up to this mass, in (0, 1] (default: 1)"}});
+  command.Add({flags.top_k,
+               {.flag = "--top-k",
+                .help = "sample from this many most likely tokens; 0: all (default: 0)"}});
   command.Add({flags.min_p,
                {.flag = "--min-p",
-                .help = "tokens at least so likely, relative to the likeliest (default: 0)"}});
-  command.Add({flags.seed,
-               {.flag = "--seed", .help = "the same seed gives the same answer (default: drawn)"}});
+                .help = "minimum probability, relative to the most likely token (default: 0)"}});
+  command.Add(
+      {flags.seed,
+       {.flag = "--seed", .help = "the same seed gives the same answer (default: random)"}});
   command.Add({flags.stop,
                {.flag = "--stop", .help = "ends the answer before this text; may be repeated"}});
   command.Add({flags.logprobs,
@@ -29,7 +32,7 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
   command.Add({flags.prompt_logprobs,
                {.flag = "--prompt-logprobs", .help = "the same for the prompt's tokens"}});
   command.Add({flags.ignore_eos,
-               {.flag = "--ignore-eos", .help = "go on after an end-of-generation token"}});
+               {.flag = "--ignore-eos", .help = "continue after an end-of-generation token"}});
   command.Add({flags.no_special, {.flag = "--no-special", .help = "no BOS before a text prompt"}});
   command.Add({flags.parse_special,
                {.flag = "--parse-special",

@@ -1,4 +1,4 @@
-// The flags of `tandem generate` that shape an answer, and how they become a request.
+// The sampling flags of `tandem generate`, and their conversion to a request.
 #ifndef TANDEM_CLIENT_SAMPLING_FLAGS_H_
 #define TANDEM_CLIENT_SAMPLING_FLAGS_H_
 
@@ -12,7 +12,7 @@
 
 namespace tandem::client {
 
-// What is not given is left unset: the server has the defaults.
+// Flags not given are left unset: the server has the defaults.
 struct SamplingFlags {
   std::optional<int32_t> max_tokens;
   std::optional<int32_t> min_tokens;

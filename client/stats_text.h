@@ -1,4 +1,4 @@
-// GetStats' answer for people and for programs, with the message's own field names.
+// GetStats' response as text and JSON, with the message's field names.
 #ifndef TANDEM_CLIENT_STATS_TEXT_H_
 #define TANDEM_CLIENT_STATS_TEXT_H_
 
@@ -10,7 +10,7 @@ namespace tandem::client {
 
 // One line per field, each ending in a newline.
 std::string FormatStats(const v1::GetStatsResponse& stats);
-// One object on one line; every field is there, zeros too.
+// One object on one line; every field is present, even if zero.
 std::string ToJson(const v1::GetStatsResponse& stats);
 
 }  // namespace tandem::client

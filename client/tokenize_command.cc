@@ -70,7 +70,7 @@ void AddTokenizeCommand(cli::Command& program) {
   command.Add(
       {options->parse_special,
        {.flag = "--parse-special", .help = "control tokens written in the text are those tokens"}});
-  command.Add({options->lines, {.flag = "--lines", .help = "every line is a text of its own"}});
+  command.Add({options->lines, {.flag = "--lines", .help = "every line is a separate text"}});
   command.OnRun([options] { return Tokenize(*options); });
 }
 

@@ -33,7 +33,7 @@ absl::Status FitLimits(uint32_t context_length, BenchOptions& options) {
   const uint32_t batch = options.decode == 0 || options.batches.empty()
                              ? 0
                              : *std::max_element(options.batches.begin(), options.batches.end());
-  // Each measurement's prompt also draws one token, which ends the prefill.
+  // Each measurement's prompt also samples one token, which ends the prefill.
   const uint32_t prefill_len = options.prefill == 0 ? 0 : options.prefill + 1;
   const uint32_t decode_len = batch == 0 ? 0 : kDecodeContext + 1 + options.decode;
   TANDEM_RETURN_IF_ERROR(CheckLength("--prefill", prefill_len, context_length));

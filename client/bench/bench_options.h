@@ -1,4 +1,4 @@
-// What `tandem bench` is asked to measure, and the worker limits that follow from it.
+// The measurements of `tandem bench`, and the worker limits derived from them.
 #ifndef TANDEM_CLIENT_BENCH_BENCH_OPTIONS_H_
 #define TANDEM_CLIENT_BENCH_BENCH_OPTIONS_H_
 
@@ -11,7 +11,7 @@
 
 namespace tandem::client {
 
-// Tokens of a decode measurement's prompts: short, so that decoding is what is measured.
+// Tokens of a decode measurement's prompts: short, so that decoding dominates.
 inline constexpr uint32_t kDecodeContext = 8;
 
 struct BenchOptions {
@@ -42,7 +42,7 @@ struct BenchOptions {
   }
 };
 
-// What FitLimits sets, and what a benchmark has no use for.
+// Settings made by FitLimits, and those that a benchmark does not use.
 inline constexpr std::string_view kNotOfBench[] = {
     "--max-model-len",          "--max-num-seqs",
     "--max-num-batched-tokens", "--num-kv-blocks",
@@ -50,8 +50,8 @@ inline constexpr std::string_view kNotOfBench[] = {
     "--scheduling-policy",      "--max-queued-requests",
     "--enable-prefix-caching",  "--listen"};
 
-// Sets the limits of `options.server` to just what the measurements need, without the prefix cache.
-// INVALID_ARGUMENT, in words of the flags, for sizes that make no sense or exceed `context_length`.
+// Sets the limits of `options.server` to the needs of the measurements, without the prefix cache.
+// INVALID_ARGUMENT, in terms of the flags, for sizes that are invalid or exceed `context_length`.
 absl::Status FitLimits(uint32_t context_length, BenchOptions& options);
 
 }  // namespace tandem::client

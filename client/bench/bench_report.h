@@ -1,4 +1,4 @@
-// What `tandem bench` found out, for people and for programs.
+// The results of `tandem bench`, as text and JSON.
 #ifndef TANDEM_CLIENT_BENCH_BENCH_REPORT_H_
 #define TANDEM_CLIENT_BENCH_BENCH_REPORT_H_
 
@@ -25,8 +25,8 @@ struct BenchReport {
 // A table, each line ending in a newline.
 std::string FormatReport(const BenchReport& report);
 // One object, indented, without a newline at its end. Keys `prefill_tokens_per_second` (a number),
-// `decode_tokens_per_second` (by batch), the set-up, and under `coordinator_us_per_step` where the
-// coordinator's time goes. What was not measured is absent.
+// `decode_tokens_per_second` (by batch), the set-up, and under `coordinator_us_per_step` the
+// coordinator's time by phase. Values not measured are absent.
 std::string ToJson(const BenchReport& report);
 
 }  // namespace tandem::client

@@ -1,7 +1,7 @@
-// Measures an engine as llama-bench does a model: prefill and decode apart, with random token ids.
+// Measures an engine as llama-bench does a model: prefill and decode separately, with random token
+// ids.
 //
-// The engine's core is driven directly, on the calling thread: no server and no tokenizer is in the
-// way.
+// Calls the engine's core directly, on the calling thread, without server and tokenizer.
 #ifndef TANDEM_CLIENT_BENCH_MEASURE_H_
 #define TANDEM_CLIENT_BENCH_MEASURE_H_
 
@@ -24,11 +24,11 @@ struct Measurement {
 // Single-threaded. The engine must outlive it, be idle, and have its prefix cache off.
 class Measure {
  public:
-  // `seed` draws the prompts. `clock` must outlive this.
+  // `seed` is for the random prompts. `clock` must outlive this.
   Measure(coordinator::EngineCore& engine, uint64_t seed, const Clock& clock = Clock::System())
       : engine_(engine), clock_(clock), random_(seed) {}
 
-  // A prompt of `tokens` in one step. One repetition more, the first, is not counted.
+  // A prompt of `tokens` in one step. An additional first repetition is not counted.
   absl::StatusOr<Measurement> Prefill(uint32_t tokens, uint32_t repetitions);
   // `batch` sequences that decode `tokens` each; the steps that only decode are counted.
   absl::StatusOr<Measurement> Decode(uint32_t batch, uint32_t tokens, uint32_t repetitions);

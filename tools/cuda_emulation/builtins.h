@@ -1,4 +1,4 @@
-// The variables that CUDA gives to every thread, under their own names. RunGrid sets them.
+// CUDA's built-in variables of every thread, under their own names. RunGrid sets them.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_BUILTINS_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_BUILTINS_H_
 

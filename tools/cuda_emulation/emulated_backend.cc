@@ -23,7 +23,7 @@ class EmulatedBackend : public CudaBackend, private HostStream {
   }
 
  private:
-  // Once a piece of work has failed, the rest of the step is left out.
+  // After a failure, the rest of the step is skipped.
   void Enqueue(std::function<absl::Status(Deadline)> work) override {
     if (stream().planning()) return;
     stream().Note(emulation::Enqueue(stream().handle(),

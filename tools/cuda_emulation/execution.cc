@@ -29,13 +29,13 @@ struct Thread {
 
 Order the_order = Order::kForwards;
 
-// One block at work, and all that a host thread needs for it; kept between launches.
+// The running block, and a host thread's state for it; kept between launches.
 class Machine {
  public:
   std::string RunBlock(const LaunchShape& shape, uint3 block, const std::function<void()>& body);
 
   Thread& current() { return threads_[running_]; }
-  // What the lanes of the running thread's warp gave last.
+  // The values last passed by the lanes of the running thread's warp.
   const std::array<uint64_t, kWarp>& received() const { return received_[running_ / kWarp]; }
   SharedMemory& shared() { return shared_; }
   uint32_t block_barriers() const { return block_barriers_; }
@@ -47,7 +47,7 @@ class Machine {
   [[noreturn]] void Fail(std::string what) {
     error_ = absl::StrCat("block (", blockIdx.x, ", ", blockIdx.y, ", ", blockIdx.z, ") thread ",
                           running_, ": ", std::exchange(what, {}));
-    // Nobody comes back to destroy what is on this stack.
+    // Objects on this stack are not destroyed.
     while (true) fibers_[running_]->Yield();
   }
   sigjmp_buf& fault() { return fault_; }
@@ -65,7 +65,7 @@ class Machine {
 
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Thread> threads_;
-  // Per warp. No lane can give anew before all have read, since they come to the next function.
+  // Per warp. No lane can write again before all have read, since all must reach the next function.
   std::vector<std::array<uint64_t, kWarp>> received_;
   SharedMemory shared_;
   uint32_t block_barriers_ = 0;
@@ -75,7 +75,7 @@ class Machine {
   sigjmp_buf fault_;
 };
 
-// Of the thread, made by its first kernel.
+// Per host thread, made by its first kernel.
 thread_local Machine* machine = nullptr;
 
 void Machine::Reset(const LaunchShape& shape, const std::function<void()>& body) {
@@ -107,7 +107,7 @@ void Machine::RunThread(uint32_t id) {
   if (fibers_[id]->done()) threads_[id].state = State::kDone;
 }
 
-// Until no lane can go on. Whether any could.
+// Runs lanes until none can continue. Returns whether any could.
 bool Machine::RunWarp(uint32_t warp) {
   bool progress = false;
   do {
@@ -122,7 +122,7 @@ bool Machine::RunWarp(uint32_t warp) {
   return progress;
 }
 
-// Lets a warp go on whose lanes have all come to the same function.
+// Resumes a warp whose lanes have all reached the same function.
 bool Machine::ReleaseWarp(uint32_t warp) {
   Thread* const lanes = &threads_[warp * kWarp];
   const State state = lanes[0].state;
@@ -182,7 +182,8 @@ std::string Machine::RunBlock(const LaunchShape& shape, uint3 block,
 
 [[maybe_unused]] void OnFault(int, siginfo_t*, void*) { siglongjmp(machine->fault(), 1); }
 
-// While a kernel runs, a segmentation fault is the kernel's. Sanitizers keep their own handler.
+// While a kernel runs, a segmentation fault is attributed to the kernel. Sanitizers keep their own
+// handler.
 class FaultGuard {
  public:
   FaultGuard() {

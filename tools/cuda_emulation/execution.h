@@ -1,12 +1,12 @@
 // The execution model of CUDA on one host thread: a grid is run block after block, the threads of a
-// block are fibers that go on in turn from one barrier or warp function to the next.
+// block are fibers that run in turn from one barrier or warp function to the next.
 //
-// What it finds, ending the kernel with an error that names kernel, block and thread: barriers that
+// It detects, and ends the kernel with an error that names kernel, block and thread: barriers that
 // not all threads reach, warp functions that not all 32 lanes call, shared memory that is read
 // before it is written, out of bounds, or at the same time as another thread writes it (two
 // accesses, one of them a write, without a barrier between them), and accesses beyond the end of
-// device memory (a page behind every allocation that no one may touch). What it can't find: races
-// in global memory, and anything that comes of threads really running at once.
+// device memory (a guard page after every allocation). It can't detect races in global memory, or
+// effects of real concurrency.
 //
 // Blocks and threads run forwards or backwards (SetOrder): a result that depends on it is wrong.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_EXECUTION_H_
@@ -30,35 +30,36 @@ inline constexpr uint32_t kWarp = 32;
 enum class Order { kForwards, kBackwards };
 void SetOrder(Order order);
 
-// What a launch asks for.
+// The parameters of a launch.
 struct LaunchShape {
   dim3 grid;
   dim3 block;
   size_t shared_bytes = 0;
 };
 
-// Runs `body`, the kernel with its parameters, once per thread. Empty, or what went wrong.
+// Runs `body`, the kernel with its parameters, once per thread. Returns the error, or an empty
+// string.
 std::string RunGrid(const LaunchShape& shape, const std::function<void()>& body);
 
-// --- for code that runs inside RunGrid ---
+// --- for code running inside RunGrid ---
 
 // Ends the kernel with this error. Does not return.
 [[noreturn]] void Fail(std::string what);
 
-// What lies behind __syncthreads and __syncwarp.
+// The implementation of __syncthreads and __syncwarp.
 void SyncBlock();
 void SyncWarp();
 
-// Every lane of the warp gives 8 bytes and gets what all gave, in order of lanes. Valid until the
+// Every lane of the warp passes 8 bytes and gets those of all lanes, in order. Valid until the
 // lane's next warp function.
 const std::array<uint64_t, kWarp>& ExchangeInWarp(uint64_t mine);
 
 uint32_t Lane();
-// The shared memory of the block, and who the thread is to it.
+// The shared memory of the block, and the thread's identity in it.
 SharedMemory& Shared();
 SharedMemory::Access Me();
 
-// Copies that a thread began (cp.async) and that take effect when it waits for them.
+// Asynchronous copies of a thread (cp.async), which take effect when it waits for them.
 struct AsyncCopies {
   std::vector<std::function<void()>> open;                 // of no group yet
   std::vector<std::vector<std::function<void()>>> groups;  // oldest first

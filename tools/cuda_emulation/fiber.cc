@@ -14,8 +14,8 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-// Saves the callee-saved registers of the System V ABI on the present stack, stores its pointer,
-// and goes on with another stack.
+// Saves the callee-saved registers of the System V ABI on the current stack, stores its pointer,
+// and switches to another stack.
 extern "C" void tandem_switch_stack(void** save, void* load);
 asm(R"(
 .text
@@ -81,8 +81,8 @@ void Fiber::Start(void (*entry)(void*), void* argument) {
 #if defined(__SANITIZE_THREAD__)
   if (sanitizer_ == nullptr) sanitizer_ = __tsan_create_fiber(0);
 #endif
-  // As if Enter had been interrupted at its begin: registers, then the address to return to. The
-  // ABI wants the stack pointer to be 8 past a multiple of 16 at a function's begin.
+  // As if Enter had been interrupted at its start: registers, then the return address. The ABI
+  // requires the stack pointer to be 8 past a multiple of 16 at function entry.
   auto* top = reinterpret_cast<void**>(stack_ + kStackBytes) - 2;
   *top = reinterpret_cast<void*>(&Fiber::Enter);
   stack_pointer_ = top - kSavedRegisters;

@@ -1,7 +1,6 @@
-// Fiber: a stack of its own that runs until it gives the processor back: how one host thread plays
-// all threads of a CUDA block.
+// Fiber: a coroutine with its own stack, by which one host thread runs all threads of a CUDA block.
 //
-// x86-64 only. Known to AddressSanitizer and ThreadSanitizer. Stacks are kept and used again.
+// x86-64 only. Supports AddressSanitizer and ThreadSanitizer. Stacks are reused.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_FIBER_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_FIBER_H_
 
@@ -16,8 +15,8 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // From now on Resume runs `entry(argument)` from its begin; what was left of an earlier entry is
-  // forgotten, destructors included.
+  // From now on Resume runs `entry(argument)` from its start; an unfinished earlier entry is
+  // dropped without running destructors.
   void Start(void (*entry)(void*), void* argument);
   // Runs the fiber until it calls Yield or its entry returns. Called by the thread's own stack.
   void Resume();
@@ -28,10 +27,11 @@ class Fiber {
 
  private:
   static void Enter();
-  // Goes back to Resume; `last`: for good, so that what a sanitizer keeps of the stack may go.
+  // Goes back to Resume; `last`: for good, so that the sanitizer can release its state of the
+  // stack.
   void SwitchBack(bool last);
 
-  std::byte* stack_;  // with a page below that no one may touch
+  std::byte* stack_;  // with a guard page below
   void* stack_pointer_ = nullptr;
   void* caller_stack_pointer_ = nullptr;
   void (*entry_)(void*) = nullptr;

@@ -1,8 +1,8 @@
-// The words and functions of CUDA C++ that Tandem's kernels use, for a plain C++ compiler. Meanings
-// are those of the CUDA C++ Programming Guide, chapter 10 ("C++ Language Extensions"), and of the
-// CUDA Math API.
+// The keywords and functions of CUDA C++ used by Tandem's kernels, for a plain C++ compiler.
+// Semantics follow the CUDA C++ Programming Guide, chapter 10 ("C++ Language Extensions"), and of
+// the CUDA Math API.
 //
-// Warp functions take all 32 lanes: another mask ends the kernel with an error.
+// Warp functions require all 32 lanes: another mask ends the kernel with an error.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_LANGUAGE_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_LANGUAGE_H_
 
@@ -38,7 +38,7 @@ uint64_t ToBits(T value) {
   return bits;
 }
 
-// The value of lane `source` of all that gave one.
+// The value passed by lane `source`.
 template <typename T>
 T FromLane(unsigned mask, T value, unsigned source) {
   WantAllLanes(mask);

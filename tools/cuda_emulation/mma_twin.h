@@ -1,5 +1,5 @@
-// The plain twin of kernels/cuda/device/mma.h: lanes tell each other their fragments, and each
-// computes the sums that it holds.
+// Scalar emulation of kernels/cuda/device/mma.h: lanes exchange their fragments, and each computes
+// its own sums.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_MMA_TWIN_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_MMA_TWIN_H_
 

@@ -26,7 +26,7 @@ struct EmulatedStream {
 struct EmulatedEvent {
   using Clock = std::chrono::steady_clock;
   cudaStream_t stream = nullptr;  // of the last record
-  // When the stream came by; null for events that don't time.
+  // When the stream reached the event; null for events without timing.
   std::shared_ptr<Clock::time_point> passed{};
 };
 struct EmulatedGraph {
@@ -37,8 +37,8 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kDeviceBytes = size_t{4} << 30;
-// Also the alignment, so that accesses beyond the end meet the page behind it. (The toolkit aligns
-// to 256.)
+// Also the alignment, so that accesses beyond the end hit the guard page. (The toolkit aligns to
+// 256.)
 constexpr size_t kAlignment = 16;
 constexpr size_t kDefaultSharedBytes = 48 * 1024;
 
@@ -48,7 +48,7 @@ struct Allocation {
   size_t bytes = 0;
 };
 
-// All of the emulated device.
+// The state of the emulated device.
 struct Device {
   std::mutex mutex;
   std::map<const std::byte*, Allocation> allocations;
@@ -76,7 +76,7 @@ bool OnDevice(const void* data, size_t bytes) {
   return bytes <= allocation.bytes && at <= begin + allocation.bytes - bytes;
 }
 
-// Runs what is pending, up to work that is not ready: that stays, and all behind it.
+// Runs pending work up to the first that is not ready, which stays pending with all later work.
 cudaError_t Drain(cudaStream_t stream) {
   std::vector<Work> pending;
   pending.swap(stream->pending);
@@ -218,7 +218,8 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
   if (map == MAP_FAILED) return cudaErrorMemoryAllocation;
   std::byte* const end = static_cast<std::byte*>(map) + mapped - kPage;
   mprotect(end, kPage, PROT_NONE);
-  // NaNs: what nobody wrote shows. Large ones stay untouched, so that they cost no memory.
+  // Filled with NaNs, so that reads of unwritten memory show. Large ones stay untouched and cost no
+  // memory.
   if (padded <= (size_t{64} << 20)) std::memset(end - padded, 0xff, padded);
   *data = end - padded;
   device.allocations[end - padded] = {map, mapped, bytes};

@@ -1,8 +1,8 @@
-// The host's side of CUDA, as far as Tandem calls it, under CUDA's own names and with its meanings
-// (CUDA Runtime API reference): streams that run later, in order; device memory that ends at a page
-// no one may touch and that begins as NaNs; graphs; errors that stay.
+// The part of the CUDA runtime API that Tandem calls, with CUDA's names and semantics (CUDA Runtime
+// API reference): deferred in-order streams; device memory initialised to NaN and ended by a guard
+// page; graphs; sticky errors.
 //
-// A stream's work runs on the thread that synchronises with it, or asks an event behind it. One
+// A stream's work runs on the thread that synchronises with it, or queries a later event. One
 // device, "emulated". Handles are pointers to plain structures.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_RUNTIME_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_RUNTIME_H_
@@ -64,7 +64,7 @@ struct cudaLaunchConfig_t {
 };
 
 const char* cudaGetErrorName(cudaError_t error);
-// Of a failed launch: what the kernel did wrong.
+// The error of a failed launch.
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
 cudaError_t cudaGetDeviceCount(int* count);
@@ -91,7 +91,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
-// Of this machine's clock, which says nothing about a GPU; more than 0.
+// By this machine's clock, meaningless for a GPU; more than 0.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
@@ -104,8 +104,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
 namespace tandem::emulation {
 
-// Appends to what the stream runs, or to what it captures. Work that returns cudaErrorNotReady is
-// asked again later and holds up all behind it: how tests hold a stream back (not in a graph).
+// Appends to the stream's work, or to its capture. Work that returns cudaErrorNotReady is retried
+// and blocks later work: tests use it to stall a stream (not in a graph).
 cudaError_t Enqueue(cudaStream_t stream, std::function<cudaError_t()> work);
 cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
                           std::function<void()> body);

@@ -12,7 +12,7 @@
 
 namespace tandem::emulation {
 
-// Ends the kernel where an access was not sound.
+// Ends the kernel with an error if an access is invalid.
 inline void Insist(bool sound) {
   if (!sound) Fail(Shared().error());
 }

@@ -82,7 +82,7 @@ bool SharedMemory::Atomic(size_t offset, size_t size, const Access& by) {
     const bool shared = write.atomic && Collides(write, by);
     const bool same_warp = write.by.warp == by.warp;
     write = {.by = by, .any = true, .atomic = true};
-    // After atomics of several threads no thread owns the bytes until the next barrier.
+    // After atomics by several threads no thread owns the bytes until the next barrier.
     if (shared) write.by.thread = kMany;
     if (shared && !same_warp) write.by.warp = kMany;
   }

@@ -1,9 +1,9 @@
-// SharedMemory: a block's shared memory that knows of every two bytes who wrote and who read them
-// last. (No kernel keeps single bytes there.)
+// SharedMemory: a block's shared memory that records the last writer and reader of every two bytes.
+// (No kernel stores single bytes there.)
 //
 // Two accesses of different threads, one of them a write, need a barrier between them:
-// __syncthreads, or __syncwarp where both threads are of one warp. What was never written has no
-// value.
+// __syncthreads, or __syncwarp if both threads are in one warp. Reading unwritten bytes is an
+// error.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_SHARED_MEMORY_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_SHARED_MEMORY_H_
 
@@ -27,16 +27,16 @@ class SharedMemory {
     uint32_t warp_barriers = 0;
   };
 
-  // Forgets everything; `bytes` from now on.
+  // Clears all records; the size becomes `bytes`.
   void Reset(size_t bytes);
   size_t bytes() const { return data_.size(); }
   std::byte* data() { return data_.data(); }
 
-  // Whether the access is sound; if not, error() says what is wrong with it. The caller then moves
-  // the bytes itself. `offset` and `size` are even.
+  // Whether the access is valid; if not, see error(). The caller moves the bytes. `offset` and
+  // `size` are even.
   bool Read(size_t offset, size_t size, const Access& by);
   bool Write(size_t offset, size_t size, const Access& by);
-  // Read, change and write as one.
+  // An atomic read-modify-write.
   bool Atomic(size_t offset, size_t size, const Access& by);
   const std::string& error() const { return error_; }
 
@@ -53,7 +53,7 @@ class SharedMemory {
     Past read{};  // thread, warp: kMany where several read between the same barriers
   };
 
-  // Say what is wrong; always false.
+  // Record the error; always false.
   bool OutOfBounds(size_t offset, size_t size);
   bool NeverWritten(size_t unit, const Access& by);
   bool Race(const char* what, size_t unit, const Access& past, const Access& now);

@@ -1,5 +1,5 @@
-// CUDA's small vector types, as far as Tandem's kernels use them. Under their own names, at global
-// scope, as the toolkit has them.
+// CUDA's small vector types, as used by Tandem's kernels, under their own names at global scope, as
+// in the toolkit.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_VECTOR_TYPES_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_VECTOR_TYPES_H_
 

@@ -1,4 +1,4 @@
-"""Starting weights that resemble what attention learns first, so that looking things up is learnt sooner.
+"""Starting weights that resemble what attention learns first, so that lookups are learnt sooner.
 
 Layer 0 looks one, two, three ... tokens back and notes, turned aside, what stood there. Layers 1 and 2 then hold
 one group of heads each for four kinds of lookup: tokens that noted the present one (induction), tokens that are one of those

@@ -1,6 +1,6 @@
 # Programs and benchmarks. Sourced by ./dev.
 
-# All that the CPU needs; the demo builds no more.
+# Everything for the CPU; the demo builds no more.
 readonly CPU_PROGRAMS=(
   //client:tandem
   //coordinator:tandem_coordinator
@@ -14,12 +14,12 @@ build_into_bin() {
   mkdir -p bin
   for target; do
     target=${target#//}
-    # install replaces the file, so a program that runs at the moment does not mind.
+    # install replaces the file, so a running program is not affected.
     install -m 755 "bazel-bin/${target/://}" "bin/${target#*:}"
   done
 }
 
-# All programs; the worker for GPUs is among them where the CUDA toolkit is.
+# All programs, including the GPU worker if the CUDA toolkit is installed.
 build_programs() {
   local targets=("${CPU_PROGRAMS[@]}")
   if bazel query --ui_event_filters=-info,-error //worker:tandem_worker_cuda > /dev/null 2>&1; then

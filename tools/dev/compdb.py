@@ -16,7 +16,7 @@ _QUERY = ["bazel", "aquery", "--output=jsonproto", "--ui_event_filters=-info",
 # What parsing needs: Protobuf's and gRPC's headers, and the wrappers of kernels.
 _GENERATED = ["bazel", "query", "--ui_event_filters=-info",
               'filter("_(generate|emulated_source)$", kind("genrule", //...))']
-# What gcc knows and clang refuses.
+# Flags of gcc that clang rejects.
 _ONLY_GCC = {"-fno-canonical-system-headers"}
 # kernels/cuda/BUILD.bazel's `NAME/path_to_x_emulated.cc` includes kernels/cuda/path/to/x.cu.
 _WRAPPER = re.compile(r"^bazel-out/.*_emulated\.cc$")

@@ -1,4 +1,4 @@
-# Debian packages, by what needs them, so that the first demo waits for no more than its own. Sourced by ./dev.
+# Debian packages by purpose, so that the first demo installs only its own. Sourced by ./dev.
 
 # The compiler, Bazel and the libraries: enough to build and to serve.
 readonly BUILD_PACKAGES=(

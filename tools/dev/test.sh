@@ -13,7 +13,7 @@ run_tests() {
   # Tests of real vocabularies read them from beside the checkout, and skip where they are not.
   [[ -d ../shared/goldens ]] && export TANDEM_SHARED=${TANDEM_SHARED:-$(cd ../shared && pwd)}
   events=$(mktemp)
-  # Everything that can be built is built and run, so that one failure does not hide another.
+  # Builds and runs as much as possible, so that one failure does not hide another.
   bazel test --keep_going --build_event_json_file="$events" "${flags[@]}" -- "${targets[@]}" ||
     status=$?
   python3 tools/dev/count_tests.py "$events" "$status" || status=$?

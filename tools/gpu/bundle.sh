@@ -1,9 +1,10 @@
-# A folder with everything that a machine with an NVIDIA GPU needs to check this tree: programs, tests, goldens, libraries. Sourced by ./dev.
+# A folder with everything needed to check this tree on a machine with an NVIDIA GPU: programs,
+# tests, goldens, libraries. Sourced by ./dev.
 
 readonly BUNDLE=build/gpu-bundle
 readonly BUNDLE_MAX_BYTES=$((60 << 20))
 
-# What run-checks.sh runs.
+# The programs run by run-checks.sh.
 readonly BUNDLE_TARGETS=(
   //client:tandem
   //coordinator:tandem_coordinator
@@ -17,7 +18,7 @@ readonly BUNDLE_TARGETS=(
   //worker:tandem_worker_cuda
 )
 
-# What the target has of its own: the C library, and NVIDIA's.
+# Libraries of the target machine: the C library, and NVIDIA's.
 readonly LIBRARIES_OF_THE_TARGET='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util)|libcuda.*|libcudart|libcublas.*|libnccl|libnv.*)\.so'
 
 # build_gpu_bundle [BAZEL FLAGS]
@@ -64,7 +65,7 @@ copy_libraries() {
 
 pack_bundle() {
   local bytes
-  # One window over neighbours: test programs hold the same kernels.
+  # A large compression window: test programs contain the same kernels.
   tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "${BUNDLE%/*}" -cf - "${BUNDLE##*/}" |
     xz -9 -T1 >"$BUNDLE.tar.xz"
   bytes=$(stat -c %s "$BUNDLE.tar.xz")

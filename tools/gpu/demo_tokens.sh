@@ -23,7 +23,7 @@ while ! grep -q '^ready: ' "$log"; do
 done
 cat "$log"
 address=$(sed -n 's/^ready: listening on \([^,]*\),.*/\1/p' "$log")
-# Prompts of the kind that the model knows, each to the end of its line: what goes on and on comes to choices between equals.
+# Prompts like the training texts, each to the end of its line: longer texts reach near ties.
 story='Story: One cloudy day, Victor had a pink bell. Victor was walking about in the orchard. Wendy rested on the mountain. '
 story+='Then Victor gave the bell to Wendy. Wendy left the pink bell under the stairs.'
 printf '{"prompt": "%s"}\n' "$story\\nQuestion: Who got the bell from Victor?\\nAnswer:" "$story\\nQuestion: What color was the bell?\\nAnswer:" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/cuda-kernels.md: what every kernel takes of a multiprocessor, and its floor.
+"""Writes the tables of docs/cuda-kernels.md: every kernel's use of a multiprocessor, and its floor.
 
 usage: kernel_report.py [--launches PROGRAM]
 
@@ -51,7 +51,7 @@ def parse(report):
         if match := re.search(r"Compiling entry function '(\S+)'", line):
             name, stack, spills = match.group(1), 0, 0
         elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
-            # Device functions that are not inlined have lines of their own; what they take counts for the kernel.
+            # Device functions that are not inlined have separate lines, which count for the kernel.
             stack += int(match.group(1))
             spills += int(match.group(2)) + int(match.group(3))
         elif (match := re.search(r"Used (\d+) registers", line)) and name:
@@ -67,7 +67,7 @@ def demangle(names):
 
 
 def floor_of(path):
-    """The floor that a file states, or the first of its own headers that does."""
+    """The floor given in a file, or in the first of its own headers with one."""
     text = path.read_text()
     own = [ROOT / name for name in re.findall(r'#include "(kernels/cuda/[\w/]+\.h)"', text)]
     for source in [text, *(header.read_text() for header in own if header.exists())]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks kernels on purpose, one at a time (mutations.py), and says which emulated contract suite notices, and how.
+"""Breaks kernels on purpose, one at a time (mutations.py), and reports which emulated contract suite detects it, and how.
 
 usage: mutate.py [--output-base FOLDER] [--write] [NAME...]
 
@@ -30,9 +30,9 @@ def copy_tree(folder):
 
 
 def build(tree, output_base, suite):
-    """The suite's program, or None with what the compiler said."""
+    """The suite's program, or None with the compiler's errors."""
     target = f"//tests/kernels:{suite}_test_emulated"
-    # What is broken may well leave a name unused.
+    # A mutation may leave a name unused.
     done = subprocess.run(["bazel", f"--output_base={output_base}", "build", "--jobs=2", "--symlink_prefix=/",
                            "--per_file_copt=kernels/cuda/.*@-Wno-error", target], cwd=tree, capture_output=True, text=True)
     program = output_base / f"execroot/tandem/bazel-out/k8-opt/bin/tests/kernels/{suite}_test_emulated"
@@ -40,7 +40,7 @@ def build(tree, output_base, suite):
 
 
 def run(program, suite_folder):
-    """What the suite says: empty where it passes."""
+    """The suite's failure; empty if it passes."""
     try:
         done = subprocess.run([program, "--gtest_fail_fast", "--gtest_brief=1"], cwd=suite_folder, capture_output=True, text=True,
                               timeout=SECONDS)
@@ -54,7 +54,7 @@ def run(program, suite_folder):
 
 
 def reason(text, code):
-    """One line of a failed suite's output, without what changes from run to run."""
+    """One line of a failed suite's output, without run-dependent parts."""
     patterns = (r"cudaErrorLaunchFailure: (.*)", r"(at \d+ of \d+: .*)", r"(Expected.*|Which is.*|Value of.*)")
     for pattern in patterns:
         if match := re.search(pattern, text):
@@ -69,7 +69,7 @@ def line_of(mutation, said):
 
 
 def write(mutation, said):
-    """Puts the mutation's line in its place in the table, which has the order of mutations.py."""
+    """Inserts the mutation's line in the table, in the order of mutations.py."""
     text = DOC.read_text()
     begin, end = "<!-- mutations -->\n", "<!-- end of mutations -->"
     first, last = text.index(begin) + len(begin), text.index(end)

@@ -1,4 +1,4 @@
-"""Kernels broken on purpose: what mutate.py tries. `old` stands once in `file`."""
+"""The mutations of mutate.py. `old` occurs once in `file`."""
 
 import dataclasses
 
@@ -14,11 +14,11 @@ class Mutation:
 
 MUTATIONS = [
     # --- reductions and norms ---
-    Mutation("wrong lane: a reduction over half a warp", "device/warp.h", "for (int mask = 16;", "for (int mask = 8;", "rms_norm"),
+    Mutation("wrong lane: a reduction over half a warp", "device/warp.h", "for (int mask = kLanes / 2;", "for (int mask = kLanes / 4;", "rms_norm"),
     Mutation("missing barrier: the sums of warps are read before they are all written", "device/warp.h",
              "room[threadIdx.x / kWarp] = value;\n  __syncthreads();", "room[threadIdx.x / kWarp] = value;", "rms_norm"),
     Mutation("missing barrier: room is used again while others read it", "device/warp.h",
-             "__syncthreads();  // an earlier use of the room has been read", "", "elementwise"),
+             "__syncthreads();  // the room's previous contents have been read", "", "elementwise"),
     Mutation("missing mask at the end of a row", "norm/norm_row.h", "if (inside_ && i < dim_) f(i, run);", "if (inside_) f(i, run);",
              "rms_norm"),
     Mutation("missing mask behind the last row", "norm/norm_row.h", "inside_(row_ < task.params.rows)",
@@ -67,7 +67,7 @@ MUTATIONS = [
     Mutation("wrong tie: the highest id of equal scores", "moe/route.cu", "if (key > key_) {", "if (key >= key_) {", "route"),
     # --- Sample ---
     Mutation("missing barrier: sums of a walk are overwritten while others read them", "sampling/sample.cu",
-             "__syncthreads();  // the room's sums before these have been read", "", "sample"),
+             "__syncthreads();  // the room's previous sums have been read", "", "sample"),
     Mutation("missing barrier: a histogram is added to before all of it is cleared", "device/select.h",
              "room_.high[i] = 0;\n    }\n    __syncthreads();", "room_.high[i] = 0;\n    }", "sample"),
     Mutation("wrong lane: a scan that counts its own value twice", "device/scan.h",

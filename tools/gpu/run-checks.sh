@@ -38,7 +38,7 @@ done
 
 # --- libraries ---
 
-# Folders where NVIDIA's libraries may lie: the toolkit, and Python's wheels.
+# Folders of NVIDIA's libraries: the toolkit, and Python's wheels.
 nvidia_folders() {
   printf '%s\n' /usr/local/cuda/lib64 /usr/local/cuda/lib
   python3 - 2>/dev/null <<'END'
@@ -70,8 +70,8 @@ verdict() {
   printf '%-7s %-44s %s\n' "$1" "$2" "$3" | tee -a "$results/verdicts"
 }
 
-# check NAME MOST-SECONDS COMMAND...: runs it, output in NAME.log; where GoogleTest skips
-# for want of a GPU, that is no pass.
+# check NAME MOST-SECONDS COMMAND...: runs it, output in NAME.log; if GoogleTest skips for lack of a
+# GPU, it is not a pass.
 check() {
   local name=$1 most=$2 log=$results/$1.log begin=$SECONDS status=0 passed skipped detail
   shift 2
@@ -92,7 +92,7 @@ check() {
   fi
 }
 
-# The line of a log that says most.
+# The most informative line of a log.
 why() {
   { grep -m1 -E 'ERROR SUMMARY: [1-9]|error:|Error:|: Failure|terminate' "$1" || tail -1 "$1"; } | cut -c1-160
 }

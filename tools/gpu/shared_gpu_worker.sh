@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A worker for tests with more ranks than GPUs: tandem_worker_cuda on GPU 0, whatever its rank. NCCL refuses two ranks of one host
-# on one GPU, so each says that it is a host of its own; they talk over loopback.
+# A worker for tests with more ranks than GPUs: tandem_worker_cuda on GPU 0, whatever its rank. NCCL
+# rejects two ranks of one host on one GPU, so each reports a different host; they communicate over
+# loopback.
 set -euo pipefail
 rank=auto
 for ((i = 1; i < $#; i++)); do

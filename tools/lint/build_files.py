@@ -16,7 +16,7 @@ _CXX = (".h", ".cc", ".cu", ".cuh")
 _OURS = {"tandem_cc_library", "tandem_cc_binary", "tandem_cc_test", "tandem_cc_benchmark",
          "tandem_cuda_library", "tandem_cuda_binary", "tandem_cuda_test", "tandem_proto_library",
          "backend_contract_test"}
-# Makes NAME and, of the same headers, NAME_emulated; its deps are left to people.
+# Makes NAME and, of the same headers, NAME_emulated; its deps are maintained by hand.
 _TWICE = "tandem_cuda_kernels"
 _INSTEAD = {"cc_library": "tandem_cc_library", "cc_binary": "tandem_cc_binary",
             "cc_test": "tandem_cc_test"}

@@ -16,7 +16,7 @@ def check(tree):
 
 
 def check_subject(subject):
-    """Yields what is wrong with a subject."""
+    """Yields the problems of a subject."""
     if len(subject) > MAX_SUBJECT:
         yield f"the subject has {len(subject)} characters; at most {MAX_SUBJECT}: {subject}"
 

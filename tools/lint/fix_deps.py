@@ -1,7 +1,7 @@
 """Rewrites `deps` of our cc_ targets: exactly the owners of the headers that a target includes.
 
 Third-party deps stay as they are, and so do deps that carry no header (objects linked for effect).
-Targets of one list comprehension share their deps; computed deps are left to people.
+Targets of one list comprehension share their deps; computed deps are maintained by hand.
 """
 
 import ast

@@ -12,5 +12,5 @@ def check(tree, cache_folder=None):
 
 
 def _command(path, flags):
-    # Without warnings: those are the build's business.
+    # Without warnings: the build reports those.
     return ["g++", *flags, "-fsyntax-only", "-w", "-x", "c++", path]

@@ -1,4 +1,4 @@
-"""Who may include whom: docs/architecture.md as a table, checked on every #include line."""
+"""The include rules of docs/architecture.md as a table, checked on every #include line."""
 
 import re
 
@@ -9,7 +9,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 MAY_INCLUDE = {
     "common/": ("common/",),
     "kernels/": ("kernels/", "common/base/", "common/config/device_config.h", "common/tensor/"),
-    # The emulation stands behind the toolkit's own header names.
+    # The emulation provides headers of the toolkit's names.
     "kernels/cuda/": ("kernels/", "common/base/", "common/tensor/", "tools/cuda_emulation/"),
     "worker/": ("worker/", "kernels/", "common/"),
     "coordinator/": ("coordinator/", "common/"),
@@ -27,7 +27,7 @@ EDGES = re.compile(r"""^(
     (common|worker|coordinator)/(.*/)?[^/]*(codec|grpc|proto)[^/]*$ | tests/ | tools/
 )""", re.VERBOSE)
 
-# Third-party headers that have a home: (header pattern, who may include it, why).
+# Restricted third-party headers: (header pattern, allowed includers, reason).
 HOMES = [
     (re.compile(r"^(grpc|grpcpp|grpc\+\+|google/protobuf)/|\.pb\.h$"), EDGES,
      "Protobuf and gRPC belong at edges and in codecs only"),
@@ -72,7 +72,7 @@ def check(tree):
 
 
 def check_include(path, opening, header, known):
-    """Yields what is wrong with `path` including `header`; `known` holds the tree's files."""
+    """Yields the problems of `path` including `header`; `known` holds the tree's files."""
     for pattern, home, why in HOMES:
         if pattern.search(header) and not home.search(path):
             yield f"must not include {header}: {why}"

@@ -1,4 +1,4 @@
-"""What people leave behind: marks, debug prints, machine paths, blanks, and files too long."""
+"""Leftovers: marks, debug prints, machine paths, blanks, and files too long."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ _MARKS = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 _MACHINE_PATH = re.compile(r"(?<![\w.$})/-])/(work|root)/|/home/\w")
 _DEBUG_PRINT = re.compile(r"\bstd::(cout|cerr|clog)\b|(?<![\w:])(std::)?(f|v|vf)?printf\s*\(|"
                           r"(?<![\w:])(std::)?f?puts\s*\(")
-# Programs speak to people; a library returns a status or logs.
+# Programs may print; a library returns a status or logs.
 _MAY_PRINT = re.compile(r"^(client|tools|tests)/|_main\.(cc|cu)$|/main\.cc$|"
                         r"^common/base/(check|log)\.cc$|^common/cli/command\.cc$|_bench(mark)?\.cc$")
 _CXX = (".h", ".cc", ".cu", ".cuh")
@@ -35,7 +35,7 @@ def check(tree):
 
 
 def check_line(path, line):
-    """Yields what is wrong with one line."""
+    """Yields the problems of one line."""
     if line.rstrip("\r") != line:
         yield "carriage return"
     elif line.rstrip() != line:

@@ -1,4 +1,4 @@
-"""./dev lint: runs every check over the tree and says what is wrong, one line each.
+"""./dev lint: runs every check over the tree and prints problems, one line each.
 
 usage: lint.py [CHECK...]    with CHECK one of the names below; all if none is given
 """

@@ -22,7 +22,7 @@ class SourceTree:
         return [path for path in self.paths if path.endswith(suffixes)]
 
     def code(self):
-        """Files that people write by hand; data, licences and documents are not among them."""
+        """Hand-written files, except data, licences and documents."""
         return [path for path in self.paths if path.endswith(CODE) or is_script(path)]
 
     def text(self, path):

@@ -1,5 +1,4 @@
-"""Clang's thread safety analysis of what common/base/mutex.h annotates: a guarded member is touched
-only with its mutex held."""
+"""Clang's thread safety analysis of what common/base/mutex.h annotates: a guarded member is accessed only with its mutex held."""
 
 import compiler_checks
 import include_rules

@@ -1,5 +1,5 @@
-// <cuda_runtime.h> for a plain C++ compiler: this folder stands in the place of the toolkit's
-// headers when kernels are built to run under emulation.
+// <cuda_runtime.h> for a plain C++ compiler: this folder replaces the toolkit's headers when
+// kernels are built for the emulation.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_TOOLKIT_CUDA_RUNTIME_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_TOOLKIT_CUDA_RUNTIME_H_
 
