@@ -72,7 +72,7 @@ TEST(AnswerJson, NamesEveryReason) {
   }
 }
 
-TEST(AnswerJson, AFailureSaysWhatAndKeepsWhatCame) {
+TEST(AnswerJson, AFailureHasItsErrorAndThePartialAnswer) {
   Answer answer;
   answer.Append(Delta("half", {1}));
   answer.status = absl::UnavailableError("rank 1 is lost");

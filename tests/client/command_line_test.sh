@@ -61,7 +61,7 @@ expect 'no prompts file' 1 '^$' '^tandem: no/such: ' $tandem generate --prompts-
 expect 'bad line' 1 '^$' "^tandem: stdin: line 2: unknown field 'x'" \
   stdin '{"prompt": "a"}\n{"prompt": "a", "x": 1}\n' $tandem generate --prompts-file -
 expect 'bad server' 1 '^$' '^tandem: --server: ' $tandem generate --prompt a --server nowhere
-# Port 1 is nobody's.
+# Nothing listens on port 1.
 expect 'no server' 1 '"error":"127.0.0.1:1: ' '^tandem: 127.0.0.1:1: ' \
   $tandem generate --server 127.0.0.1:1 --prompt '' --json
 expect 'stats without server' 1 '^$' '^tandem: 127.0.0.1:1: ' $tandem stats --server 127.0.0.1:1

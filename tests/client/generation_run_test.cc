@@ -52,7 +52,7 @@ class SmallServer : public v1::Generation::Service {
       Deadline::After(kPatience).Wait(changed_, lock, [&] { return num_calls_ >= calls_first_; });
     }
     const grpc::Status status = Answer(request->text(), *writer);
-    // As in the engine, there is room before the client hears of the end.
+    // As in the engine, capacity is freed before the client is notified of the end.
     std::lock_guard lock(mutex_);
     --running_;
     return status;
@@ -85,7 +85,7 @@ class SmallServer : public v1::Generation::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// Keeps what it hears; a second end of a prompt fails the test.
+// Records its calls; a second end of a prompt fails the test.
 class Answers : public GenerationListener {
  public:
   void OnDelta(size_t index, const v1::GenerateResponse& delta) override {
@@ -119,7 +119,7 @@ void RunAll(const std::string& address, const std::vector<std::string>& texts, A
 }
 
 TEST(GenerationRun, AllAreInFlightAtOnce) {
-  SmallServer server(/*room=*/20, /*calls_first=*/20);  // answers nobody before all are there
+  SmallServer server(/*room=*/20, /*calls_first=*/20);  // replies to none before all have arrived
   std::vector<std::string> texts;
   for (int i = 0; i < 20; ++i) texts.push_back(absl::StrCat("prompt ", i));
   Answers answers;
@@ -193,7 +193,7 @@ TEST(HealthWait, ReturnsOnceItServes) {
   EXPECT_TRUE(WaitUntilServing(channel, server.address(), kPatience).ok());
 }
 
-TEST(HealthWait, GivesUpAndSaysWhatItHeard) {
+TEST(HealthWait, GivesUpWithTheLastStatus) {
   SmallServer server(1, 0);
   server.server().GetHealthCheckService()->SetServingStatus(false);
   const auto channel = MakeChannel(server.address()).value();

@@ -12,7 +12,7 @@
 namespace tandem::client {
 namespace {
 
-TEST(InfoJson, TellsWhatTheFileIsAndWhatRanksNeed) {
+TEST(InfoJson, DescribesTheFileAndTheNeedsOfRanks) {
   const auto file = gguf::File::Open("tests/golden/arch/llama/model.gguf");
   ASSERT_TRUE(file.ok()) << file.status();
   const auto spec = model::BuildSpec(*file);
@@ -53,7 +53,7 @@ TEST(InfoJson, MemoryIsAnsweredWhereItWasAskedAbout) {
   EXPECT_EQ(json["windows"], nlohmann::json::parse(R"([{"window_tokens": 16, "layers": 1}])"));
 }
 
-TEST(InfoJson, AnImpossibleSizeSaysWhyNot) {
+TEST(InfoJson, AnImpossibleSizeHasItsReason) {
   model::ModelInfo info;
   info.parallel.push_back({.size = 4, .possible = false, .why_not = "6 heads"});
   const auto json = nlohmann::json::parse(ToJson(info));

@@ -32,7 +32,7 @@ again=$(generate --prompt 'hello world' --max-tokens 12 --seed 7 --ignore-eos --
 check answer '"finish_reason":"length","usage":\{"prompt_tokens":7,"completion_tokens":12,' "$first"
 [[ $first == "$again" ]] || fail "the same seed gave $first, then $again"
 
-# More prompts than the server lets run and wait: what it refuses is tried again.
+# More prompts than the server lets run and wait: refused ones are retried.
 for i in {1..20}; do
   echo "{\"prompt_token_ids\": [$i, 2, 3], \"max_tokens\": $i}"
 done >"$tmp/prompts"

@@ -1,5 +1,5 @@
-// On the CPU a request's logits have the same bits whatever else happens: other requests, prefix
-// cache, block size, chunking, threads, preemption.
+// On the CPU a request's logits have the same bits regardless of: other requests, prefix cache,
+// block size, chunking, threads, preemption.
 #include <gtest/gtest.h>
 
 #include <algorithm>

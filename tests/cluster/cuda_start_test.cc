@@ -15,7 +15,7 @@ constexpr char kCudaWorker[] = "worker/tandem_worker_cuda";
 
 class CudaStartTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(CudaStartTest, WithoutADriverItSaysSoInOneLine) {
+TEST_P(CudaStartTest, WithoutADriverTheErrorIsOneLine) {
   if (std::filesystem::exists("/dev/nvidiactl")) {
     GTEST_SKIP() << "this machine has an NVIDIA driver";
   }

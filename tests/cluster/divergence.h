@@ -1,4 +1,4 @@
-// Divergence: how far found logits are from wanted ones, over many rows.
+// Divergence: distance of found logits from expected ones, over many rows.
 #ifndef TANDEM_TESTS_CLUSTER_DIVERGENCE_H_
 #define TANDEM_TESTS_CLUSTER_DIVERGENCE_H_
 
@@ -14,7 +14,7 @@ namespace tandem::testing {
 struct Divergence {
   double max_abs = 0;
   double sum_squares = 0;
-  double sum_kl = 0;  // KL(wanted || found), nats
+  double sum_kl = 0;  // KL(expected || found), nats
   size_t values = 0;
   size_t rows = 0;
   size_t same_top = 0;

@@ -1,4 +1,4 @@
-// Real processes, killed for real: what is left behind, who is named, and how fast.
+// Kills real processes; checks leftovers, the named rank, and the time.
 #include <gtest/gtest.h>
 #include <signal.h>
 

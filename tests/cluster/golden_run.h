@@ -22,7 +22,7 @@ class GoldenRun {
 
   // Every stored logit, and the greedy tokens.
   void CheckLogits();
-  // Tokens alone.
+  // Tokens only.
   void CheckGreedy();
   // Over all that CheckLogits compared; negative before.
   double largest_diff() const { return largest_diff_; }

@@ -86,7 +86,7 @@ std::vector<Parameters> AllParameters() {
       {"gpt-oss", {1, 2, 4}},
       {"gemma2", {1, 2, 4}},
       {"gemma3", {1, 2, 4}}};
-  // The transports carry the same bytes whatever the model is.
+  // The transports carry the same bytes for every model.
   const std::set<std::string> over_both = {"llama", "qwen2"};
   std::vector<Parameters> all;
   for (const auto& [name, sizes] : models) {

@@ -27,7 +27,7 @@ class Program {
   pid_t pid() const { return pid_; }
   void Signal(int signal);
 
-  // Waits until `text` stands in stdout (or in stderr). False when the deadline passes or the
+  // Waits until `text` appears in stdout (or in stderr). False when the deadline passes or the
   // program ends without it.
   bool WaitStdout(const std::string& text, Deadline deadline);
   bool WaitStderr(const std::string& text, Deadline deadline);

@@ -144,7 +144,7 @@ TEST_F(ServerTest, LengthErrorsCarryBothNumbers) {
   EXPECT_NE(status.error_message().find("2048"), std::string::npos) << status.error_message();
 }
 
-TEST_F(ServerTest, ADuplicateIdInFlightIsRefusedAndTheFirstGoesOn) {
+TEST_F(ServerTest, ADuplicateIdInFlightIsRefusedAndTheFirstContinues) {
   const GoldenCase sound = ReadArchGolden("llama").cases[0];
   v1::GenerateRequest first = GoldenRequest(sound);
   first.set_request_id("same");
@@ -162,7 +162,7 @@ TEST_F(ServerTest, ADuplicateIdInFlightIsRefusedAndTheFirstGoesOn) {
   EXPECT_EQ(response.finish_reason(), v1::FINISH_REASON_LENGTH);
 }
 
-TEST_F(ServerTest, TellsWhatItServes) {
+TEST_F(ServerTest, ReportsTheServedModel) {
   grpc::ClientContext context;
   v1::GetModelInfoResponse info;
   ASSERT_TRUE(stub_->GetModelInfo(&context, {}, &info).ok());

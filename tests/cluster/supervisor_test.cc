@@ -1,4 +1,4 @@
-// A rank that ended is replaced and the others go on: the next epoch gives the same bits.
+// A rank that ended is replaced and the others keep running: the next epoch gives the same bits.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ class SupervisorTest : public ::testing::TestWithParam<config::StepTransport> {
   }
 };
 
-TEST_P(SupervisorTest, AKilledRankIsReplacedAndTheOtherGoesOn) {
+TEST_P(SupervisorTest, AKilledRankIsReplacedAndTheOtherContinues) {
   auto driver = WorkerDriver::Start(Options());
   ASSERT_TRUE(driver.ok()) << driver.status();
   const Logits before = Run(**driver);

@@ -70,7 +70,7 @@ TEST_P(ChannelContract, CarriesEverySizeUpToTheLargest) {
   }
 }
 
-TEST_P(ChannelContract, RefusesFramesThatAreTooBigAndGoesOn) {
+TEST_P(ChannelContract, RefusesFramesThatAreTooBigAndContinues) {
   ChannelPair pair = Make();
   const size_t most = pair.a->max_frame_bytes();
   const absl::Status status = pair.a->Send(Frame(most + 1), Long());
@@ -108,7 +108,7 @@ TEST_P(ChannelContract, ReceiveEndsAtTheDeadline) {
   EXPECT_EQ(pair.b->Receive(Short()).status().code(), StatusCode::kDeadlineExceeded);
   EXPECT_EQ(pair.b->Receive(Past()).status().code(), StatusCode::kDeadlineExceeded);
   ASSERT_EQ(pair.a->Send(MakeFrame(1, 9), Long()), absl::OkStatus());
-  // What is there is given even when the deadline has passed.
+  // A queued frame is returned even if the deadline has passed.
   EXPECT_EQ(pair.b->Receive(Past()).value(), MakeFrame(1, 9));
 }
 

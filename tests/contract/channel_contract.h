@@ -15,7 +15,7 @@
 
 namespace tandem::transport {
 
-// Both ends of one channel, and whatever must outlive them.
+// Both ends of one channel, and the objects that must outlive them.
 struct ChannelPair {
   std::shared_ptr<void> below;
   std::unique_ptr<Channel> a;

@@ -86,7 +86,7 @@ std::vector<uint8_t> AllBytes(int size, size_t count, int seed = 0) {
   return all;
 }
 
-TEST_P(CommunicatorContract, KnowsItsRankAndSize) {
+TEST_P(CommunicatorContract, HasItsRankAndSize) {
   for (int size : kSizes) {
     Ranks ranks(GetParam(), size);
     for (int rank = 0; rank < size; ++rank) {
@@ -164,7 +164,7 @@ TEST(CommunicatorContractTest, OrderShowsInTheBits) {
   EXPECT_FALSE(SameBits(reversed, SumOfValues(3, 1000)));
 }
 
-TEST_P(CommunicatorContract, GatherFillsTheRootAlone) {
+TEST_P(CommunicatorContract, GatherFillsOnlyTheRoot) {
   for (int size : kSizes) {
     Ranks ranks(GetParam(), size);
     for (int root = 0; root < size; ++root) {
@@ -222,7 +222,7 @@ TEST_P(CommunicatorContract, BroadcastGivesTheRootsBytes) {
   }
 }
 
-// One list of many collectives of all kinds; ranks wait for each other in the collectives alone.
+// One list of many collectives of all kinds; ranks wait for each other only in the collectives.
 TEST_P(CommunicatorContract, MixedCollectivesFollowEachOther) {
   constexpr int kRounds = 100;
   for (int size : kSizes) {

@@ -201,7 +201,7 @@ class PagedBatch {
 
  private:
   void FillPages(const QueryRows& rows, int32_t* table) {
-    // Blocks that have left every row's window are given back.
+    // Blocks before every row's window are released.
     const int32_t window = static_cast<int32_t>(shape_.window);
     const int32_t first = window == 0 ? 0 : std::max(0, rows.begin - window + 1);
     const size_t kv_heads = shape_.kv_heads();

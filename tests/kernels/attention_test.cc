@@ -117,7 +117,7 @@ void ExpectTheFormulaInAMixedBatch(const BackendCase& backend,
     const DenseSequence a = MakeSequence(shape, 200, 1), b = MakeSequence(shape, 130, 2),
                         c = MakeSequence(shape, 7, 3);
     Rig rig(backend);
-    // Decode, whole prefill, a chunk in the middle, nothing at all, one token alone.
+    // Decode, whole prefill, a chunk in the middle, no token, a single token.
     ExpectTheFormula(rig, shape,
                      {{&a, 199, 200}, {&c, 0, 7}, {&b, 61, 130}, {&b, 64, 64}, {&c, 0, 1}});
   }

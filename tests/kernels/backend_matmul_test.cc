@@ -37,7 +37,7 @@ Part MakePart(uint32_t seed, Type type, uint32_t rows, uint32_t cols, bool bias)
           bias ? Random(seed).Floats(rows, -3, 3) : std::vector<float>()};
 }
 
-// Where the call's x stands and what of it counts.
+// Location of the call's x and its used columns.
 struct Input {
   uint32_t tokens;
   uint32_t col_begin;
@@ -68,7 +68,7 @@ constexpr float kLeft = -7.5f;  // what the padding of y holds
 std::vector<std::vector<float>> Multiply(Rig& rig, const std::vector<const Part*>& parts,
                                          const Input& input, Layout layout = {}) {
   const uint32_t x_stride = input.col_count + layout.x_padding;
-  // Whoever reads between rows gets NaNs.
+  // Reads between rows give NaNs.
   std::vector<float> x(size_t{input.tokens} * x_stride, std::numeric_limits<float>::quiet_NaN());
   for (uint32_t t = 0; t < input.tokens; ++t) {
     std::copy_n(input.x.begin() + static_cast<ptrdiff_t>(size_t{t} * input.col_count),
@@ -226,7 +226,7 @@ TEST_P(BackendMatMulTest, StridesAndAddressesOfAllSorts) {
   }
 }
 
-// Rows of x that begin at multiples of 16 bytes and end anywhere: what lies behind is a NaN.
+// Rows of x that begin at multiples of 16 bytes and end anywhere: the value after the end is NaN.
 TEST_P(BackendMatMulTest, AlignedRowsOfEveryLength) {
   Rig rig(GetParam());
   for (const Type type : {Type::kF32, Type::kF16, Type::kBF16, Type::kQ4_0}) {
@@ -283,7 +283,7 @@ TEST_P(BackendMatMulTest, SeveralProjectionsHaveTheBitsOfEachAlone) {
 
 // Beyond a few tokens cuda multiplies by a library, whose sums depend on the shape: there rows are
 // only near each other.
-TEST_P(BackendMatMulTest, ARowsBitsDependOnItAlone) {
+TEST_P(BackendMatMulTest, ARowsBitsDependOnlyOnIt) {
   const uint32_t most = GetParam().cuda() ? kFewTokens : 20;
   for (const Type type : cpu::Types()) {
     Rig rig(GetParam());

@@ -61,7 +61,7 @@ inline std::string BackendCaseName(const ::testing::TestParamInfo<BackendCase>& 
 
 inline Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
 
-// Added to every seed: a run with another TANDEM_TEST_SEED has inputs of its own, and can have them
+// Added to every seed: a run with another TANDEM_TEST_SEED has other inputs, and can have them
 // again.
 inline uint32_t FreshSeed() {
   static const char* const text = std::getenv("TANDEM_TEST_SEED");

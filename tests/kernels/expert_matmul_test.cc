@@ -38,7 +38,7 @@ Experts MakeExperts(uint32_t seed, Type type, uint32_t experts, uint32_t rows, u
           Random(seed).Floats(size_t{experts} * rows)};
 }
 
-// What a call is made of. Ids are of all experts, of which the rank has [begin, begin + count).
+// The parameters of a call. Ids are of all experts, of which the rank has [begin, begin + count).
 struct Problem {
   uint32_t tokens;
   uint32_t top_k;
@@ -127,7 +127,7 @@ std::vector<std::vector<float>> RunOp(Rig& rig, const Problem& p,
   return all;
 }
 
-// What the op stands for, with `multiply(choice)` for the product of a choice.
+// The op's definition, with `multiply(choice)` for the product of a choice.
 template <typename Multiply>
 std::vector<float> Combine(const Problem& p, uint32_t rows, Multiply multiply) {
   std::vector<float> y((p.down() ? p.tokens : p.choices()) * rows, p.down() ? 0.0f : kLeft);
@@ -253,7 +253,7 @@ TEST_P(ExpertMatMulTest, EachChoiceHasTheBitsOfItsExpertsMatMul) {
   }
 }
 
-TEST_P(ExpertMatMulTest, ATokensBitsDependOnItAlone) {
+TEST_P(ExpertMatMulTest, ATokensBitsDependOnlyOnIt) {
   for (const Type type : {Type::kF32, Type::kF16, Type::kQ8_0, Type::kQ4_K, Type::kMXFP4}) {
     const uint32_t cols = Cols(type), rows = cuda() && GetParam().slow() ? 140 : 300;
     const Experts experts = MakeExperts(3, type, 4, rows, cols);
@@ -323,7 +323,7 @@ TEST_P(ExpertMatMulTest, RanksAddUp) {
   }
 }
 
-TEST_P(ExpertMatMulTest, TokensWithoutAnExpertHereAreZerosOrLeftAlone) {
+TEST_P(ExpertMatMulTest, TokensWithoutAnExpertHereAreZerosOrUnchanged) {
   const Experts experts = MakeExperts(7, Type::kQ4_0, 8, 17, 64);
   for (const uint32_t tokens : {6u, 12u}) {
     for (const bool down : {false, true}) {

@@ -1,5 +1,5 @@
 // HeadMatMul on every backend and weight type, plain and transposed, against a plain loop; a
-// token's bits alone and in a batch. On CUDA larger batches are multiplied in BF16, so there a
+// token's bits by itself and in a batch. On CUDA larger batches are multiplied in BF16, so there a
 // token alone is only close to itself in a batch.
 #include <gtest/gtest.h>
 
@@ -179,7 +179,7 @@ TEST_P(HeadMatMulTest, ColumnsOfARank) {
   }
 }
 
-TEST_P(HeadMatMulTest, ATokensBitsDependOnItAlone) {
+TEST_P(HeadMatMulTest, ATokensBitsDependOnlyOnIt) {
   for (const Type type : {Type::kF32, Type::kQ8_0, Type::kQ5_K}) {
     const Matrix matrix = cpu::RandomMatrix(3, type, 3 * 50, 256);
     for (const bool transposed : {false, true}) {

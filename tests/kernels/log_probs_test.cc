@@ -31,7 +31,7 @@ struct Wish {
   }
 };
 
-// The results of every wish.
+// The results of every request.
 std::vector<std::vector<Result>> Ask(Rig& rig, const std::vector<float>& logits, uint32_t vocab,
                                      const std::vector<Wish>& wishes,
                                      const std::vector<int32_t>& sampled) {

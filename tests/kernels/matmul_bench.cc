@@ -62,7 +62,7 @@ Pool& Weights() {
   return pool;
 }
 
-// Op lists over MatMul alone, run by a stream as in a worker.
+// Op lists of MatMul only, run by a stream as in a worker.
 class Runner {
  public:
   Runner(const MatMulKernels& kernels, uint32_t threads, uint32_t tokens)

@@ -1,5 +1,6 @@
 // MatMul of the cpu backend, every kernel that this machine can run: bit-equal to a scalar
-// emulation of its arithmetic, close to the exact product, and the same bits however a row comes.
+// emulation of its arithmetic, close to the exact product, and the same bits for every batch and
+// thread count.
 #include "kernels/cpu/matmul.h"
 
 #include <gtest/gtest.h>

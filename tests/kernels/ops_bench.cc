@@ -216,7 +216,7 @@ void RopeWriteKv(benchmark::State& state) {
 }
 BENCHMARK(RopeWriteKv)->Args({1, 1})->Args({1, 512})->UseRealTime();
 
-// range(1): 0 greedy, 1 plain, 2 top_k and top_p, 3 top_p alone.
+// range(1): 0 greedy, 1 plain, 2 top_k and top_p, 3 top_p only.
 void Sample(benchmark::State& state) {
   Bench bench(state);
   const float* const logits = bench.Values(kVocab);

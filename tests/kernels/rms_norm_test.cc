@@ -88,7 +88,7 @@ TEST_P(RmsNormTest, WritesRowsApart) {
       b.Encode(RmsNormParams{device, nullptr, weights, 1e-6f, kRows, dim, apart, stride});
     });
     const auto rows = rig.Get(dense, kRows * dim);
-    std::vector<float> expected(kRows * stride, 7.0f);  // what lies between is not touched
+    std::vector<float> expected(kRows * stride, 7.0f);  // the gaps are unchanged
     for (uint32_t row = 0; row < kRows; ++row)
       std::copy_n(&rows[row * dim], dim, &expected[row * stride]);
     ExpectSameBits(rig.Get(apart, expected.size()), expected);

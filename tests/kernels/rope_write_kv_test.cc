@@ -73,7 +73,7 @@ std::vector<std::byte> PageRow(tensor::Type type, const float* values, uint32_t 
   return bytes;
 }
 
-// What stands where nothing may be written.
+// The fill value of memory that must not be written.
 constexpr std::byte kPoison{0xa5};
 
 void ExpectPages(const std::vector<std::byte>& pages, const std::vector<float>& rows,

@@ -128,7 +128,7 @@ TEST_P(RouteTest, TheLowestIdWinsATie) {
             (std::vector<int32_t>{0, 1}));
 }
 
-// Also where one lane of a warp looks after several experts.
+// Also if one lane of a warp holds several experts.
 TEST_P(RouteTest, TheLowestIdWinsATieOfManyExperts) {
   const Choice choice = Route(GetParam(), {70, 40}, std::vector<float>(70, 0.5f));
   std::vector<int32_t> first(40);
@@ -161,7 +161,7 @@ TEST_P(RouteTest, ManyExpertsAndManyChoices) {
   ExpectClose(actual.weights, expected.weights, 2e-6f);
 }
 
-// Whatever the logits, the ids are experts, each once: the grouped products rely on it.
+// For any logits, the ids are distinct experts: the grouped products rely on it.
 TEST_P(RouteTest, LogitsThatAreNotNumbersStillGiveDistinctExperts) {
   const float nan = std::nanf(""), inf = INFINITY;
   for (const bool sigmoid : {false, true}) {

@@ -72,7 +72,7 @@ Table MakeTable(tensor::Type type, uint32_t rows, uint32_t cols, size_t row_padd
   Random random(seed);
   table.bytes.resize(rows * stride);
   for (size_t i = 0; i + 1 < table.bytes.size(); i += 2) {
-    // Halves between 1 and 2: finite whatever the type makes of them.
+    // F16 numbers between 1 and 2: finite when read as any type.
     const uint16_t half = static_cast<uint16_t>(0x3c00 | random.Int(0, 1023));
     std::memcpy(&table.bytes[i], &half, 2);
   }

@@ -33,7 +33,7 @@ std::vector<int32_t> Draw(Rig& rig, const std::vector<float>& logits, uint32_t v
   return rig.Get(out, rows.size());
 }
 
-// One row per position: the same wishes, other random numbers.
+// One row per position: the same parameters, other random numbers.
 std::vector<SamplingRow> Positions(SamplingRow row, size_t count) {
   std::vector<SamplingRow> rows(count, row);
   for (size_t i = 0; i < count; ++i) rows[i].position = i;
@@ -204,7 +204,7 @@ TEST_P(SampleTest, ReadsTheRowThatIsAsked) {
 TEST_P(SampleTest, BannedIdsAreNeverDrawn) {
   Rig rig(GetParam());
   const std::vector<float> logits = {1, 5, 4, 3, 2};
-  const std::vector<int32_t> banned = {0, 1, 2, 99, -4};  // ids outside the vocabulary are nobody's
+  const std::vector<int32_t> banned = {0, 1, 2, 99, -4};  // ids outside the vocabulary are ignored
   SamplingRow row;
   row.banned_begin = 1;
   row.banned_end = 5;
@@ -248,7 +248,7 @@ TEST_P(SampleTest, BrokenLogitsGiveSomeIdOfTheVocabulary) {
       }
     }
   }
-  // Wishes at their edges.
+  // Parameters at their limits.
   for (const float temperature : {1e-30f, 1e-45f, 1e30f}) {
     for (const float top_p : {0.0f, 1e-9f, 0.9999999f, 1.0f}) {
       SamplingRow row;
@@ -262,7 +262,7 @@ TEST_P(SampleTest, BrokenLogitsGiveSomeIdOfTheVocabulary) {
   }
 }
 
-TEST_P(SampleTest, ADrawDependsOnSeedAndPositionAlone) {
+TEST_P(SampleTest, ADrawDependsOnlyOnSeedAndPosition) {
   Rig rig(GetParam());
   Random random(4);
   const auto logits = random.Floats(2 * 100, -1, 1);

@@ -50,7 +50,7 @@ class Workload {
     while (request.prompt.size() < prompt_len) {
       request.prompt.push_back(static_cast<TokenId>(random_() % 97));
     }
-    // Blocks with the same tokens behind another prefix.
+    // Blocks with the same tokens after another prefix.
     if (Chance(25)) request.prompt[0] = static_cast<TokenId>(random_() % 97);
     Sampling& sampling = request.sampling;
     sampling.temperature = Chance(50) ? 0.0f : 0.8f;
@@ -110,7 +110,7 @@ std::vector<SimParams> AllParams() {
                                               : SchedulingPolicy::kPrefillFirst,
                            .seed = seed});
           }
-          // Steps that overlap: chunks of a prompt behind each other, and other sequences.
+          // Overlapping steps: successive chunks of a prompt, and other sequences.
           all.push_back(all.back());
           all.back().depth = 2 + all.size() % 2;
         }
@@ -225,7 +225,7 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
     }
   }
 
-  // The suite is worth nothing if it never preempts or never hits, whatever the groups.
+  // The suite must preempt and hit at least once, for all groups.
   static void TearDownTestSuite() {
     if (num_runs_ < AllParams().size()) return;  // filtered
     for (int groups = 0; groups < 3; ++groups) {
@@ -241,7 +241,7 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
   std::vector<SimulatedClient> clients_;
 };
 
-TEST_P(EngineSimTest, EveryRequestGetsTheTokensThatItGetsAlone) {
+TEST_P(EngineSimTest, EveryRequestGetsTheTokensOfRunningAlone) {
   const SimParams& p = GetParam();
   const SimulatedEngine engine = Scarce(p);
   auto core = engine.Make();

@@ -1,4 +1,4 @@
-// Frames stay small whatever contexts are: many sequences, long shared prefixes, real rings.
+// Frames stay small for any context length: many sequences, long shared prefixes, real rings.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -38,7 +38,7 @@ TEST(SystemClockTest, NeverRunsBackwards) {
   EXPECT_GE(Clock::System().Now(), before);
 }
 
-TEST(DeadlineTest, KnowsWhatIsLeft) {
+TEST(DeadlineTest, ReportsTheTimeLeft) {
   const Deadline far = Deadline::After(seconds(3600));
   EXPECT_FALSE(far.Passed());
   EXPECT_GT(far.Left(), seconds(3000));

@@ -83,7 +83,7 @@ TEST(TextFormTest, TakesUnitsAndSeconds) {
   EXPECT_EQ(time, std::chrono::minutes(2));
 }
 
-TEST(FieldTest, SaysFlagFoundAndAllowed) {
+TEST(FieldTest, ErrorsHaveFlagFoundAndAllowed) {
   uint32_t number = 16;
   Field size(number, {.flag = "--block-size,-b", .help = "tokens", .least = 1, .most = 4096});
   EXPECT_EQ(size.name(), "block-size");

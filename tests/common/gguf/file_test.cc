@@ -207,7 +207,7 @@ TEST(FileTest, TypesWithBlocksNeedWholeBlocks) {
   }
 }
 
-TEST(FileTest, ALargeVocabularyTakesNoMemoryOfItsOwn) {
+TEST(FileTest, ALargeVocabularyTakesNoExtraMemory) {
   GgufBuilder builder;
   const std::vector<std::string> tokens(150000, "token");
   builder.AddStrings("tokenizer.ggml.tokens", tokens);

@@ -77,7 +77,7 @@ class GgufBuilder {
     data_.Raw(data);
     return *this;
   }
-  // A directory row alone.
+  // Only a directory row.
   GgufBuilder& AddRow(std::string_view name, const std::vector<uint64_t>& dims, uint32_t type,
                       uint64_t offset) {
     directory_.Text(name).Number(static_cast<uint32_t>(dims.size()));

@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// What one file says; a test changes a field to break it.
+// The split keys of one file; a test changes a field to break it.
 struct PartPlan {
   uint32_t number = 0;
   uint32_t count = 3;
@@ -53,7 +53,7 @@ void Write(const std::string& path, std::span<const std::byte> bytes) {
             static_cast<std::streamsize>(bytes.size()));
 }
 
-// A folder of its own for each test.
+// A separate folder for each test.
 class SplitTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -182,7 +182,7 @@ TEST_F(SplitTest, MissingKeys) {
             "key \"split.tensors.count\" is missing, but \"split.count\" is 2");
 }
 
-TEST_F(SplitTest, BytesAloneAreNotAllOfIt) {
+TEST_F(SplitTest, BytesOfOnePartAreIncomplete) {
   const std::vector<std::byte> bytes = Build(SoundSet()[0]);
   EXPECT_EQ(File::Parse(bytes).status().message(),
             "this is file 1 of the 3 that the model is split over, not all of it");

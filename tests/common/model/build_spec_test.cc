@@ -56,7 +56,7 @@ TEST(BuildSpecTest, GoldenLlama) {
   EXPECT_THAT(spec->kv_groups[0].layers, ElementsAre(0, 1, 2));
 }
 
-TEST(BuildSpecTest, AVocabularyAloneIsNoModel) {
+TEST(BuildSpecTest, AVocabularyOnlyIsNotAModel) {
   TinyModel model;
   model.skip = [](const std::string&) { return true; };
   const auto spec = SpecOf(model);

@@ -43,7 +43,7 @@ TEST(InfoTest, CountsTypesAndRanks) {
   EXPECT_LT(info->parallel[1].weight_bytes_per_rank, info->parallel[0].weight_bytes_per_rank);
 }
 
-TEST(InfoTest, SaysWhyASizeIsNotPossible) {
+TEST(InfoTest, AnImpossibleSizeHasItsReason) {
   const auto info = InfoOfGolden("arch/qwen2/model.gguf");  // 6 heads
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_TRUE(info->parallel[1].possible);
@@ -87,7 +87,7 @@ TEST(InfoTest, TokensThatFitBesideTheWeights) {
 }
 
 // A layer that keeps 16 tokens costs no more after 16, for each sequence.
-TEST(InfoTest, WindowsKeepTheirTokensAlone) {
+TEST(InfoTest, WindowsKeepOnlyTheirTokens) {
   const auto file = gguf::File::Open("tests/golden/arch/gpt-oss/model.gguf");
   ASSERT_TRUE(file.ok()) << file.status();
   const auto spec = BuildSpec(*file);
@@ -137,7 +137,7 @@ TEST(InfoTest, ANameCannotWriteToTheTerminal) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
-TEST(FingerprintTest, TellsMetadataDirectoryAndSizeApart) {
+TEST(FingerprintTest, DistinguishesMetadataDirectoryAndSize) {
   const BuiltModel model = BuildTiny(TinyModel());
   const uint64_t fingerprint = ModelFingerprint(model.file);
   EXPECT_EQ(ModelFingerprint(BuildTiny(TinyModel()).file), fingerprint);

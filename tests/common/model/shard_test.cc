@@ -26,7 +26,7 @@ TEST(ShardPlanTest, OneRankHasEverything) {
   EXPECT_EQ(plan->vocab_slice_max, 323u);
 }
 
-TEST(ShardPlanTest, AKvHeadThatTwoRanksReadStandsOnBoth) {
+TEST(ShardPlanTest, AKvHeadReadByTwoRanksIsReplicated) {
   const ModelSpec spec = Spec(6, 3, 64, 10);  // KV head 1 serves query heads 2 and 3
   EXPECT_EQ(MakeShardPlan(spec, 0, 2)->kv_heads, (Range{0, 2}));
   EXPECT_EQ(MakeShardPlan(spec, 1, 2)->kv_heads, (Range{1, 3}));

@@ -251,7 +251,7 @@ TEST(ResultCodecTest, MaxResultBytesBoundsTheRealSize) {
   EXPECT_LE(frame.size(), MaxResultBytes(StepDescriptor(), vocab));
 }
 
-// What a step takes on the wire follows from its tokens, not from the contexts behind them.
+// A step's size on the wire depends on its tokens, not on their contexts.
 TEST(FrameSizeTest, SteadyDecodeAndAdmission) {
   constexpr uint32_t kBlockSize = 16;
   Frame frame;

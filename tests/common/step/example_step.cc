@@ -29,7 +29,7 @@ StepDescriptor ExampleStep() {
                   {.length_before = 0, .length_after = 1, .first_live = 0}},
        .blocks = {8, 0},
        .slot_mapping = {8 * 4 + 0, 0, 1, 2}},
-      // Token 20 sees 16..20: blocks 0 to 3 are behind the window.
+      // Token 20 attends to 16..20: blocks 0 to 3 are before the window.
       {.tables = {{.length_before = 5, .length_after = 6, .first_live = 4},
                   {.length_before = 0, .length_after = 2, .first_live = 0}},
        .blocks = {4, 7, 1},

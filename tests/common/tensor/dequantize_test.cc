@@ -44,7 +44,7 @@ std::vector<GoldenType> AllTypes() {
 
 class GoldenTypeTest : public testing::TestWithParam<GoldenType> {};
 
-TEST_P(GoldenTypeTest, TableKnowsNameAndRowBytes) {
+TEST_P(GoldenTypeTest, TableHasNameAndRowBytes) {
   const auto traits = FindTypeTraits(GetParam().number);
   ASSERT_TRUE(traits.has_value());
   EXPECT_EQ(traits->name, GetParam().name);

@@ -42,7 +42,7 @@ TEST(Detokenizer, PiecesTogetherAreTheWholeAndAlwaysValid) {
     std::vector<TokenId> ids;
     std::string bytes;
     for (size_t n = random() % 30; n > 0; --n) {
-      // Often a part of a character that goes on.
+      // Often an incomplete character.
       const TokenId id = random() % 2 ? static_cast<TokenId>(0x80 + random() % 131)
                                       : static_cast<TokenId>(random() % 259);
       ids.push_back(id);
@@ -83,7 +83,7 @@ TEST(Detokenizer, ControlTokensGiveTextOnlyWhenAsked) {
             "<s>b</s>");
 }
 
-TEST(Detokenizer, IdsOutOfRangeLeaveTheStateAlone) {
+TEST(Detokenizer, IdsOutOfRangeLeaveTheStateUnchanged) {
   auto tokenizer = MakeTokenizer(ByteLevelVocabulary({})).value();
   IncrementalDetokenizer detokenizer(*tokenizer, {});
   EXPECT_EQ(detokenizer.Append(0xc3).value(), "");

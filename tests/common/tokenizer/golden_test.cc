@@ -1,4 +1,4 @@
-// Real vocabularies against the reference engine's ids (tests/golden/README.md says which engine).
+// Real vocabularies against the reference engine's ids (see tests/golden/README.md).
 //
 // The vocabularies are too large for the repository: they lie in the folder that TANDEM_SHARED
 // names, and their tests are skipped where it is not set. The tiny byte-level BPE is always there.
@@ -136,7 +136,7 @@ TEST_P(RealVocabulary, DecodingUndoesEncoding) {
   }
 }
 
-// Plain text never becomes a control token, however it is written.
+// Plain text never becomes a control token.
 TEST_P(RealVocabulary, ControlTokensAreParsedOnlyWhenAsked) {
   for (TokenId id = 0; id < tokenizer_->vocab_size(); ++id) {
     if (!tokenizer_->IsControl(id)) continue;

@@ -41,7 +41,7 @@ const Case kCases[] = {
     // U+180E is no white space since Unicode 6.3.
     {"gpt-2", " \u180ey", {" \u180e", "y"}},
     {"llama-bpe", "I'LL see 1234567", {"I", "'LL", " see", " ", "123", "456", "7"}},
-    // U+017F folds to s where case is ignored; the suffixes know ASCII alone.
+    // U+017F folds to s in caseless matching; the suffixes are ASCII only.
     {"llama-bpe", "a'\u017fb", {"a", "'\u017fb"}},
     {"llama-bpe", "(word) \n\n  x", {"(word", ")", " \n\n", " ", " x"}},
     {"llama-bpe", "end.\r\n", {"end", ".\r\n"}},

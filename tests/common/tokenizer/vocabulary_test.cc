@@ -139,7 +139,7 @@ TEST(Vocabulary, SpecialIdsOfAFileWithoutThem) {
   EXPECT_FALSE(few.add_bos);
 }
 
-TEST(Vocabulary, LlamaBpeAddsBosUnlessToldNotTo) {
+TEST(Vocabulary, LlamaBpeAddsBosUnlessDisabled) {
   VocabularyData data = ByteLevelVocabulary({}, "llama-bpe");
   EXPECT_TRUE(MakeTokenizer(data).value()->special_tokens().add_bos);
   data.add_bos = false;

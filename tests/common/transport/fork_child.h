@@ -1,6 +1,6 @@
 // A forked child for tests of shared memory between real processes. The child runs `body` and
-// leaves with _exit, so that it destroys nothing of the test; it dies with the test. Use before any
-// thread is started.
+// leaves with _exit, so that it destroys nothing of the test; it is killed with the test. Use
+// before any thread is started.
 #ifndef TANDEM_TESTS_COMMON_TRANSPORT_FORK_CHILD_H_
 #define TANDEM_TESTS_COMMON_TRANSPORT_FORK_CHILD_H_
 
@@ -32,7 +32,7 @@ class ForkChild {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) const { kill(pid_, signal); }
-  // Sends SIGSTOP and returns once it stands still.
+  // Sends SIGSTOP and returns once the child is stopped.
   void Stop() const {
     Signal(SIGSTOP);
     int status = 0;

@@ -21,7 +21,7 @@ TEST(MemoryRendezvousTest, RefusesAKeyTwice) {
   EXPECT_EQ(rendezvous.Get("a", Deadline::At(TimePoint())).value(), "1");
 }
 
-TEST(MemoryRendezvousTest, NamesTheKeyThatNobodyPut) {
+TEST(MemoryRendezvousTest, NamesTheMissingKey) {
   MemoryRendezvous rendezvous;
   const absl::Status status =
       rendezvous.Get("comm/3", Deadline::After(std::chrono::milliseconds(5))).status();

@@ -117,7 +117,7 @@ TEST(ShmProcessTest, AKilledPeerIsNoticedAtTheDeadline) {
   EXPECT_EQ(DevShm(), before);
 }
 
-TEST(ShmProcessTest, AStoppedPeerIsNoticedAndGoesOnAfterwards) {
+TEST(ShmProcessTest, AStoppedPeerIsDetectedAndContinuesAfterwards) {
   auto made = Create();
   ForkChild child([&] { return Echo(made.address); });
   ExpectEcho(*made.channel, 1);

@@ -21,7 +21,7 @@ using absl::StatusCode;
 constexpr uint32_t kKind = 99;
 constexpr Epoch kEpoch{5};
 
-TEST(ShmSegmentTest, IsZeroedAndSharedWithWhoeverOpensIt) {
+TEST(ShmSegmentTest, IsZeroedAndSharedWithEveryOpener) {
   auto made = ShmSegment::Create(10000, kKind, kEpoch).value();
   EXPECT_GE(made->bytes(), 10000u);
   EXPECT_EQ(made->header().epoch, 5u);
@@ -35,7 +35,7 @@ TEST(ShmSegmentTest, IsZeroedAndSharedWithWhoeverOpensIt) {
   EXPECT_EQ((*opened)->data()[5000], std::byte{42});
 }
 
-TEST(ShmSegmentTest, OutlivesItsCreatorForThoseWhoHaveIt) {
+TEST(ShmSegmentTest, OutlivesItsCreatorWhereMapped) {
   auto made = ShmSegment::Create(100, kKind, kEpoch).value();
   const std::string address = made->address();
   auto opened = ShmSegment::Open(address, kKind, kEpoch).value();

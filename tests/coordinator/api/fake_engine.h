@@ -1,4 +1,4 @@
-// FakeEngine: an EngineHandle that computes nothing; the test says what each request is answered.
+// FakeEngine: an EngineHandle that computes nothing; the test defines the reply to each request.
 #ifndef TANDEM_TESTS_COORDINATOR_API_FAKE_ENGINE_H_
 #define TANDEM_TESTS_COORDINATOR_API_FAKE_ENGINE_H_
 
@@ -16,7 +16,7 @@
 
 namespace tandem::coordinator {
 
-// As a writer does. False when the stream wants no more.
+// As a writer does. False if the stream accepts no more.
 inline bool Send(TokenStream& stream, StreamUpdate update) {
   const bool goes_on = stream.OnUpdate(std::move(update));
   stream.Flush();
@@ -84,7 +84,7 @@ class FakeEngine : public EngineHandle {
     std::lock_guard lock(mutex_);
     return cancelled_;
   }
-  // As the engine does: the request is gone when its stream hears of its end.
+  // As the engine does: the request is removed when its stream receives the end.
   void Finish(const std::string& id, TokenId token, FinishReason reason, const Usage& usage) {
     Send(*Leave(id), {.tokens = {token}, .reason = reason, .usage = usage});
   }

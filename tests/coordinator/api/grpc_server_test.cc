@@ -248,7 +248,7 @@ TEST_F(GrpcServerTest, TokenizingALongPromptHoldsUpNoOtherCall) {
   v1::TokenizeResponse response;
   EXPECT_TRUE(stub_->Tokenize(&context, request, &response).ok());
 
-  // Clients that go meanwhile leave nothing behind. (A cancel that is slower than the release finds
+  // Clients that disconnect meanwhile leak nothing. (A cancel that is slower than the release finds
   // its request in the engine, and cancels it there.)
   tokenizing.Cancel();
   waiting.Cancel();
@@ -355,7 +355,7 @@ TEST_F(GrpcServerTest, TokenizesAndBack) {
   EXPECT_EQ(stub_->Detokenize(&bad, ids, &text).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(GrpcServerTest, TellsModelAndStats) {
+TEST_F(GrpcServerTest, ReportsModelAndStats) {
   grpc::ClientContext context;
   SetDeadline(context);
   v1::GetModelInfoResponse info;
@@ -378,7 +378,7 @@ TEST_F(GrpcServerTest, TellsModelAndStats) {
   EXPECT_EQ(stats.epoch(), 8);
 }
 
-TEST_F(GrpcServerTest, HealthSaysServingUntilItStops) {
+TEST_F(GrpcServerTest, HealthIsServingUntilItStops) {
   EXPECT_EQ(Health(""), health::HealthCheckResponse::SERVING);
   EXPECT_EQ(Health("tandem.v1.Generation"), health::HealthCheckResponse::SERVING);
   server_->StopServing();

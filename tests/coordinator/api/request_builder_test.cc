@@ -73,7 +73,7 @@ std::vector<Hostile> HostileSampling() {
 
 class HostileRequestTest : public testing::TestWithParam<Hostile> {};
 
-TEST_P(HostileRequestTest, IsInvalidAndSaysWhy) {
+TEST_P(HostileRequestTest, IsInvalidWithTheReason) {
   GenerateParams params = Sound();
   GetParam().spoil(params);
   const absl::Status status = BuildRequest(params, ServingModelForTest()).status();
@@ -161,7 +161,7 @@ TEST(RequestBuilder, SpecialTokensAreTextUnlessAsked) {
 }
 
 // The engine refuses it with both numbers; here it must only not overflow.
-TEST(RequestBuilder, PromptBeyondTheContextGoesOnToTheEngine) {
+TEST(RequestBuilder, PromptBeyondTheContextIsLeftToTheEngine) {
   const GenerateParams params{.prompt = std::vector<TokenId>(kMaxModelLen + 5, 1)};
   const Request request = BuildRequest(params, ServingModelForTest()).value();
   EXPECT_EQ(request.prompt.size(), kMaxModelLen + 5);

@@ -11,13 +11,13 @@
 namespace tandem::coordinator {
 namespace {
 
-// A stream and what has gathered behind it.
+// A stream and its accumulated updates.
 class Reader {
  public:
   Reader(const ServingModel& model, const Sampling& sampling)
       : stream_(TextStream::Create(*model.tokenizer, sampling).value()) {}
 
-  // True while the stream wants more.
+  // True while the stream accepts more.
   bool Send(StreamUpdate update) {
     gathered_.Append(stream_.Convert(std::move(update)));
     return !stream_.ended();
@@ -248,7 +248,7 @@ TEST_F(TextStreamTest, NothingFollowsTheEnd) {
   EXPECT_FALSE(stream.Take().has_value());
 }
 
-// Whatever the engine drew before it heard of the stop, in the same update or later ones.
+// Tokens that the engine sampled before it learned of the stop, in the same update or later ones.
 TEST_F(TextStreamTest, WhatWasDrawnAfterTheStopIsDropped) {
   Sampling sampling;
   sampling.stop = {"END"};

@@ -1,6 +1,6 @@
 // What a writer's thread spends per token (detokenizing, stop strings, protobuf, StartWrite) with
 // real gRPC streams on loopback, and beside it what the engine's thread spends per step. Processor
-// time of those threads alone: clients, gRPC's threads and simulated workers do not count.
+// time of those threads only: clients, gRPC's threads and simulated workers do not count.
 #include <benchmark/benchmark.h>
 #include <grpcpp/grpcpp.h>
 #include <time.h>

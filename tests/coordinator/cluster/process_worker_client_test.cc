@@ -1,4 +1,4 @@
-// A worker over the gRPC transport, by the link alone.
+// A worker over the gRPC transport, using only the link.
 #include "coordinator/cluster/process_worker_client.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(ProcessWorkerClientTest, LateResultsOfAnEarlierEpochAreDropped) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->epoch, Epoch{2});
   EXPECT_EQ(result->step_id, StepId{1});
-  // Late and alone it is no answer, and no loss.
+  // A late result alone is neither a reply nor a loss.
   link->Deliver(ResultOf(Epoch{1}, 8));
   EXPECT_EQ(client.Collect(Deadline::After(Duration::zero())).status().code(),
             absl::StatusCode::kDeadlineExceeded);

@@ -50,7 +50,7 @@ absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks) {
              .max_result_bytes = config_.transport.max_result_bytes.bytes};
   tables_ = step::BlockTables(limits_);
   for (size_t group = 0; group < num_blocks.size(); ++group) {
-    // What was never written is different in every slot, rank and group.
+    // Unwritten values differ in every slot, rank and group.
     std::vector<uint64_t> page(size_t{num_blocks[group]} * config_.cache.block_size);
     for (size_t slot = 0; slot < page.size(); ++slot) {
       page[slot] = SimulatedMix(SimulatedMix(assignment_.epoch.value, group), slot);

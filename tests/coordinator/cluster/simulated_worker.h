@@ -23,7 +23,7 @@
 namespace tandem::coordinator {
 
 enum class SimulatedFault {
-  kDie,    // Collect is UNAVAILABLE, Health says why
+  kDie,    // Collect is UNAVAILABLE, Health has the reason
   kHang,   // Collect waits in vain, on its deadline's clock; Health stays OK
   kDelay,  // the first `delay_polls` calls of Collect have no answer yet
   kWrongEpoch,

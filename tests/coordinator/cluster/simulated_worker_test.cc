@@ -65,7 +65,7 @@ class SimulatedWorkerTest : public testing::Test {
   uint64_t last_step_ = 0;
 };
 
-TEST_F(SimulatedWorkerTest, TokensDependOnTheContextAloneNotOnBlocksOrChunks) {
+TEST_F(SimulatedWorkerTest, TokensDependOnlyOnTheContextNotOnBlocksOrChunks) {
   const std::vector<TokenId> tokens = {5, 6, 7, 8, 9};
   const TokenId whole = *Run(tokens, 0, {0, 1, 2});
   EXPECT_EQ(*Run(tokens, 0, {5, 3, 7}), whole);
@@ -98,7 +98,7 @@ TEST_F(SimulatedWorkerTest, AWrongBlockChangesTheToken) {
   EXPECT_NE(*Run(tokens, 4, {0, 6, 2}), right);  // never written
 }
 
-// The same tokens behind another prefix have other K and V: a stale prefix hit shows.
+// The same tokens after another prefix have other K and V: a stale prefix hit shows.
 TEST_F(SimulatedWorkerTest, TheSameBlockBehindAnotherPrefixIsAnother) {
   const TokenId right = *Run({5, 6, 7, 8, 9}, 0, {0, 1, 2});
   ASSERT_TRUE(Run({1, 2, 7, 8, 9}, 0, {3, 4, 5}).ok());

@@ -60,7 +60,7 @@ SimulatedScript FaultAt(uint64_t step, SimulatedFault fault) {
   return {.faults = {{step, fault}}, .delay_polls = 3, .fail_load = false};
 }
 
-// Submits one step to ranks of which `scripts` go wrong; returns what Collect says.
+// Submits one step to ranks of which `scripts` fail; returns Collect's result.
 absl::Status CollectStatus(const std::vector<SimulatedScript>& scripts, Deadline deadline) {
   WorkerGroup group = Running(scripts);
   if (absl::Status status = group.Submit(Prefill(1), Later()); !status.ok()) return status;
@@ -129,7 +129,7 @@ TEST(WorkerGroupTest, ADeadRankIsNamed) {
              "rank 0 exited with signal 9");
 }
 
-// Rank 0 misses rank 1 in a collective and says so; the one to name is rank 1.
+// Rank 0 reports rank 1 missing in a collective; the rank to name is rank 1.
 TEST(WorkerGroupTest, TheDeadRankIsNamedBeforeThoseThatMissIt) {
   ExpectLost(CollectStatus({FaultAt(1, SimulatedFault::kError), FaultAt(1, SimulatedFault::kDie)},
                            Later()),

@@ -1,4 +1,4 @@
-// The engine thread's own time per decode step by the number of running sequences, behind a real
+// The engine thread's time per decode step by the number of running sequences, behind a real
 // shared-memory ring whose other end answers at once: contexts of 8192 tokens and more, blocks of
 // 16. Wall time per phase without the wait for the answer, and the thread's processor time with it
 // (cpu_us): on a busy machine the second is the one to read.

@@ -204,7 +204,7 @@ void ExpectLogprobs(const TokenLogprobs& values, TokenId token, uint32_t top_n,
   }
 }
 
-// The logits after each prefix of `tokens`, by requests of their own.
+// The logits after each prefix of `tokens`, by separate requests.
 std::vector<std::vector<float>> LogitsAfter(const std::vector<TokenId>& tokens) {
   auto core = SimulatedEngine::Small().Make();
   std::vector<std::vector<float>> logits;

@@ -42,7 +42,7 @@ class Gate {
     changed_.notify_all();
     ASSERT_TRUE(changed_.wait_for(lock, std::chrono::minutes(1), [&] { return open_; }));
   }
-  // Waits until the engine stands before the gate.
+  // Waits until the engine is blocked at the gate.
   void AwaitArrival() {
     std::unique_lock lock(mutex_);
     ASSERT_TRUE(changed_.wait_for(lock, std::chrono::minutes(1), [&] { return waiting_ > 0; }));
@@ -56,7 +56,7 @@ class Gate {
   int waiting_ = 0;
 };
 
-// Hears of a lost worker.
+// Notified of a lost worker.
 class LossListener {
  public:
   EngineLoop::LostFn fn() {
@@ -140,7 +140,7 @@ TEST_F(EngineLoopTest, ServesManyThreadsAtOnce) {
       RequestHandle before = 0;
       for (int i = 0; i < kRequests; ++i) {
         streams[t].push_back(std::make_shared<RecordingStream>());
-        // The prompt depends on the length alone, so that threads share prefixes.
+        // The prompt depends only on the length, so that threads share prefixes.
         Request request = MakeRequest("prompt", 5 + i, 10 + t, streams[t].back());
         request.id = std::to_string(t) + "." + std::to_string(i);
         const auto handle = loop_->Add(std::move(request));
@@ -292,7 +292,8 @@ TEST_F(EngineLoopTest, AfterAStopTheIdIsFreeAtOnceAndTheBlocksSoon) {
   ExpectAllFree();
 }
 
-// The engine draws on while a writer stands still; what is late for the stream is dropped there.
+// The engine keeps sampling while a writer is blocked; tokens too late for the stream are dropped
+// there.
 TEST_F(EngineLoopTest, AStreamThatBlocksHoldsUpNeitherTheEngineNorOtherWriters) {
   Start();
   std::promise<void> release;
@@ -328,7 +329,7 @@ TEST_F(EngineLoopTest, ShutdownEndsEveryRequestAsCancelled) {
   std::vector<Stream> streams;
   for (int i = 0; i < 4; ++i) streams.push_back(Add(std::to_string(i), 50));
   std::thread stopper([&] { loop_->Shutdown(); });
-  // From now on nothing comes in, whatever the engine is doing.
+  // From now on nothing is admitted.
   while (loop_->state() == EngineLoop::State::kServing) std::this_thread::yield();
   EXPECT_EQ(AddCode("late"), absl::StatusCode::kUnavailable);
   gate_.Open();

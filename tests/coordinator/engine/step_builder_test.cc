@@ -71,7 +71,7 @@ class StepBuilderTest : public testing::Test {
             .windows = {0, 4},
             .max_result_bytes = 1 << 20};
   }
-  // What a worker would say whose tables are empty.
+  // The validation of a worker whose tables are empty.
   static absl::Status Validate(const step::StepDescriptor& step) {
     return step::Validate(step, Limits(), step::BlockTables(Limits()));
   }
@@ -196,7 +196,8 @@ TEST_F(StepBuilderTest, ScoresPromptTokensThatAreNotKnownYet) {
   const step::RowRequest sample{.token = 1, .wants = step::kWantSample | step::kWantSampleLogprob};
   EXPECT_EQ(Build(plan, 2).rows, (Rows{row(0, 16), sample}));
 
-  // Preempted after the first chunk: all tokens anew, but only what is missing is asked for.
+  // Preempted after the first chunk: all tokens are computed again, but only missing entries are
+  // requested.
   a.num_scheduled = 0;
   plan.entries = {Entry(a, 6)};
   EXPECT_EQ(Build(plan, 3).rows, (Rows{row(5, 16)}));

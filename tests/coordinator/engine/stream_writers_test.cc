@@ -87,7 +87,7 @@ TEST_F(StreamWritersTest, EachRequestsUpdatesStayInOrderAndAllArrive) {
   }
 }
 
-TEST_F(StreamWritersTest, TheEndIsToldBeforeItIsSent) {
+TEST_F(StreamWritersTest, TheEndIsReportedBeforeItIsSent) {
   Deliver({{1, {.tokens = {1}, .reason = FinishReason::kLength}},
            {2, {.status = absl::UnavailableError("rank 1 is lost")}},
            {3, {.tokens = {9}}},

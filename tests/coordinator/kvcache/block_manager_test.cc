@@ -159,7 +159,7 @@ TEST_F(BlockManagerTest, AWindowedHitNeedsOnlyTheBlocksInTheWindow) {
 
 // The hit is the longest that suits both groups: a window that lost an early block still serves the
 // prefixes that do not see it.
-TEST_F(BlockManagerTest, AWindowedHitStandsWhereItsWindowDoes) {
+TEST_F(BlockManagerTest, AWindowedHitNeedsItsWindowCached) {
   BlockManager kv(TwoGroups(16, 8));
   SequenceBlocks first;
   ASSERT_TRUE(kv.Start(first, {}, 24, 24));
@@ -167,7 +167,7 @@ TEST_F(BlockManagerTest, AWindowedHitStandsWhereItsWindowDoes) {
   for (uint32_t blocks = 0; blocks < 6; ++blocks) {
     EXPECT_EQ(Match(kv, Range(0, 4 * blocks + 1)).num_tokens, 4 * blocks);
   }
-  // Two blocks of the window are empty, the third is the one that was given back first.
+  // Two blocks of the window are empty, the third is the one that was released first.
   SequenceBlocks hog;
   ASSERT_TRUE(kv.Start(hog, {}, 12, 12));
   EXPECT_EQ(Match(kv, Range(0, 5)).num_tokens, 0u);    // position 4 sees 0..4

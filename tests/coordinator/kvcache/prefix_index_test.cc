@@ -16,7 +16,7 @@ PrefixNodeId Find(const PrefixIndex& index, PrefixNodeId parent, const Tokens& t
 }
 
 uint64_t SameForAll(std::span<const TokenId>, uint64_t) { return 42; }
-// Forgets the parent, so that equal blocks behind different prefixes collide.
+// Ignores the parent, so that equal blocks after different prefixes collide.
 uint64_t WithoutParent(std::span<const TokenId> tokens, uint64_t) {
   return PrefixIndex::XxHash(tokens, 0);
 }
@@ -74,7 +74,7 @@ TEST(PrefixIndexTest, EqualTokensAndHashBehindAnotherParentAreNoHit) {
   EXPECT_EQ(index.FindOrAdd(b, Tokens{9, 9}), kNoPrefix);
 }
 
-TEST(PrefixIndexTest, ANodeLivesWhileABlockAChildOrAPinNeedsIt) {
+TEST(PrefixIndexTest, ANodeExistsWhileABlockAChildOrAPinHoldsIt) {
   PrefixIndex index(1, 2, kKey);
   const PrefixNodeId parent = index.FindOrAdd(kNoPrefix, Tokens{1});
   index.Attach(parent, 0, 0);

@@ -264,7 +264,7 @@ TEST(SchedulerTest, AWindowNeedsNoMoreBlocksAsItMovesOn) {
   }
 }
 
-// What common/kv gives to a window is enough for every seat, whatever comes.
+// The blocks that common/kv gives to a window suffice for every sequence slot.
 TEST(SchedulerTest, AWindowOfTheKvShapesSizeNeverPreempts) {
   model::ModelSpec spec;
   spec.num_heads = spec.num_kv_heads = 1;
@@ -344,7 +344,7 @@ TEST(SchedulerTest, CachedTokensAreThoseOfTheFirstRun) {
   EXPECT_EQ(b.num_cached, 0u);
 }
 
-TEST(SchedulerTest, FinishTakesOutWhoeverWaits) {
+TEST(SchedulerTest, FinishRemovesAWaitingSequence) {
   Driver driver(Config(1, 64, 64), 16);
   driver.Add(2);
   Sequence& b = driver.Add(2);
@@ -356,8 +356,8 @@ TEST(SchedulerTest, FinishTakesOutWhoeverWaits) {
   EXPECT_EQ(c.state, SequenceState::kWaiting);
 }
 
-// Arrivals never end, yet the oldest moves on in every step and each is served in its turn.
-TEST(SchedulerTest, NobodyStarves) {
+// Arrivals never end, yet the oldest makes progress in every step and all are served in order.
+TEST(SchedulerTest, NoSequenceStarves) {
   for (SchedulingPolicy policy :
        {SchedulingPolicy::kDecodeFirst, SchedulingPolicy::kPrefillFirst}) {
     Driver driver(Config(4, 8, 4, policy), 10);

@@ -45,7 +45,7 @@ TEST_F(KvBytesTest, DefaultIsWhatAllSequencesNeedAndNeverMoreThanIsFree) {
 }
 
 TEST_F(KvBytesTest, RanksShareTheAmountBlockByBlock) {
-  size_ = 4;  // each KV head stands on two ranks
+  size_ = 4;  // each KV head is replicated on two ranks
   config_.cache.kv_cache_memory = {1 << 20};
   const auto bytes = BytesPerRank(1ull << 40);
   ASSERT_TRUE(bytes.ok()) << bytes.status();
@@ -97,7 +97,7 @@ TEST_F(KvBytesTest, TheCacheTypeCountsAndMustFitTheModel) {
   EXPECT_EQ(BytesPerRank(1ull << 40)->front(), 7u * 10 * 4 * 2 * 34);
 }
 
-// What is free here says nothing about a device.
+// Free host memory is unrelated to the device's.
 TEST_F(KvBytesTest, ADevicesShareIsTheWorkersToCompute) {
   config_.device.device = config::Device::kCuda;
   size_ = 2;

@@ -34,7 +34,7 @@ TEST(DeviceInfo, ADeviceMustBeThereAndNewEnough) {
 }
 
 // On a machine with a GPU every device is described; elsewhere the reason is one line.
-TEST(DeviceInfo, QueryDescribesDevicesOrSaysWhyNot) {
+TEST(DeviceInfo, QueryDescribesDevicesOrFailsWithAReason) {
   absl::StatusOr<CudaInfo> info = QueryCuda();
   if (!info.ok()) {
     EXPECT_EQ(info.status().code(), absl::StatusCode::kUnavailable) << info.status();

@@ -58,7 +58,7 @@ class CudaStreamTest : public testing::Test {
   // Encodes x += y.
   void Add(float* x, float* y) { backend_.Encode(AddRowsParams{x, y, nullptr, 1, kDim}); }
 
-  // Work that is not done before `done` says so.
+  // Work that is not ready until `done` is set.
   void HoldUntil(std::function<bool()> done) {
     ASSERT_EQ(emulation::Enqueue(
                   static_cast<cudaStream_t>(backend_.handle()),
@@ -207,7 +207,7 @@ TEST_F(CudaStreamTest, AnErrorInACaptureComesBackFromItsEnd) {
   Add(x, x);
   backend_.NoteError(absl::InternalError("no such thing"));
   EXPECT_EQ(backend_.graphs()->Finish().status(), absl::InternalError("no such thing"));
-  Upload(x, 3);  // the stream is as good as before
+  Upload(x, 3);  // the stream still works
   EXPECT_EQ(Download(x), std::vector<float>(kDim, 3));
 }
 
@@ -262,7 +262,7 @@ class Watch : public StreamWatch {
   absl::Status cancelled_;
 };
 
-TEST_F(CudaStreamTest, AWatchThatObjectsEndsTheWaitAndIsToldToCancel) {
+TEST_F(CudaStreamTest, AFailingWatchEndsTheWaitAndIsCancelled) {
   float* const x = Device(kDim);
   Watch watch;
   backend_.SetWatch(&watch);

@@ -1,5 +1,5 @@
-// Weights on their way to a device: rows padded to 16 bytes, matrices one behind the other, more
-// than the stages hold, and all that was read told of.
+// Weights on their way to a device: rows padded to 16 bytes, contiguous matrices, larger than the
+// stages, and callbacks for all parts read.
 #include "kernels/cuda/weight_upload.h"
 
 #include <cuda_runtime.h>

@@ -111,7 +111,7 @@ TEST_P(ThreadStreamTest, OnlyTheFirstErrorComesBackAndNothingRunsAfterIt) {
   for (const auto& count : counts) EXPECT_EQ(count, 2u);
 }
 
-// A task that outlives the deadline: Wait reports it, yet returns only when nobody touches the list
+// A task that outlives the deadline: Wait reports it, yet returns only when no thread uses the list
 // any more.
 TEST_P(ThreadStreamTest, AWaitEndsAfterTheTasksThatRan) {
   ThreadStream stream(GetParam());

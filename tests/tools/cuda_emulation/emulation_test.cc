@@ -1,5 +1,5 @@
-// The emulation itself: it runs kernels that are right, whatever the order of threads, and finds
-// what is wrong with others. Kernels here are as those of kernels/cuda, small and often broken.
+// The emulation: it runs correct kernels in any order of threads, and finds what is wrong with
+// others. Kernels here are as those of kernels/cuda, small and often broken.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -188,7 +188,7 @@ TEST(EmulationTest, FindsAPlainReadBesideAtomics) {
               HasSubstr("race in shared memory"));
 }
 
-TEST(EmulationTest, FindsSharedMemoryThatNobodyWrote) {
+TEST(EmulationTest, FindsUnwrittenSharedMemory) {
   EXPECT_THAT(RunBlock([] {
                 const auto tile = SharedArena().Take<float>(kThreads);
                 if (threadIdx.x != 9) tile[threadIdx.x] = 1;
@@ -318,7 +318,7 @@ TEST_F(EmulatedDeviceTest, WorkWaitsUntilTheStreamIsAsked) {
   EXPECT_EQ(back, std::vector<float>(kCount, 7));
 }
 
-TEST_F(EmulatedDeviceTest, WhatNobodyWroteIsNan) {
+TEST_F(EmulatedDeviceTest, UnwrittenMemoryIsNan) {
   std::vector<float> back(kCount, 1);
   ASSERT_EQ(cudaMemcpyAsync(back.data(), data_, kBytes, cudaMemcpyDeviceToHost, stream_),
             cudaSuccess);
@@ -369,7 +369,7 @@ Matrix RandomMatrix(uint32_t rows, uint32_t cols, uint32_t seed) {
   return matrix;
 }
 
-// The product by `mma`, with fragments laid out as device/mma.h says.
+// The product by `mma`, with the fragment layout of device/mma.h.
 template <typename ToBits, typename Mma>
 Matrix MultiplyByFragments(const Matrix& a, const Matrix& b, const Matrix& c, ToBits bits,
                            Mma mma) {

@@ -9,7 +9,7 @@
 namespace tandem::worker {
 namespace {
 
-// Done after some polls, or never; counts what it is asked.
+// Done after some polls, or never; counts its calls.
 class FakeHandle : public AsyncHandle {
  public:
   absl::StatusOr<bool> Done() override {
@@ -40,7 +40,7 @@ TEST(AsyncLifeTest, AwaitPollsUntilTheCallHasEnded) {
   EXPECT_FALSE(life.broken());
 }
 
-TEST(AsyncLifeTest, TheDeadlineAbortsAndSaysWhere) {
+TEST(AsyncLifeTest, TheDeadlineAbortsWithTheCall) {
   FakeHandle handle;
   handle.polls_until_done = kNever;
   AsyncLife life(handle, "rank 0 of 2");
@@ -49,7 +49,7 @@ TEST(AsyncLifeTest, TheDeadlineAbortsAndSaysWhere) {
                         "communicator: rank 0 of 2: not all ranks arrived in time at join"));
   EXPECT_EQ(handle.aborts, 1);
   EXPECT_TRUE(life.broken());
-  // What comes later neither asks the handle nor changes the reason.
+  // Later calls neither use the handle nor change the reason.
   EXPECT_EQ(life.Await("all-reduce", Soon()), status);
   EXPECT_EQ(life.Check(), status);
   life.Cancel(absl::InternalError("later"));
@@ -92,7 +92,7 @@ TEST(AsyncLifeTest, CancelAbortsOnceWithAnErrorInAnyCase) {
   EXPECT_EQ(handle.aborts, 1);
 }
 
-TEST(AsyncLifeTest, AnAbortFromAnotherThreadReachesWhoeverPolls) {
+TEST(AsyncLifeTest, AnAbortFromAnotherThreadReachesThePoller) {
   FakeHandle handle;
   handle.polls_until_done = kNever;
   AsyncLife life(handle, "rank 0 of 2");

@@ -51,7 +51,7 @@ TEST_F(NcclCommunicatorTest, AnIdOfAnotherLengthIsRefused) {
   EXPECT_EQ(Open(1, 2, Soon()).status().code(), absl::StatusCode::kInternal);
 }
 
-TEST_F(NcclCommunicatorTest, WithoutADriverTheErrorSaysWhereAndIsOneLine) {
+TEST_F(NcclCommunicatorTest, WithoutADriverTheErrorIsOneLineWithThePlace) {
   if (std::filesystem::exists("/dev/nvidiactl")) {
     GTEST_SKIP() << "this machine has an NVIDIA driver";
   }
@@ -59,7 +59,7 @@ TEST_F(NcclCommunicatorTest, WithoutADriverTheErrorSaysWhereAndIsOneLine) {
   absl::Status status = opened.status();
   if (opened.ok()) {
     status = (*opened)->Join(Soon());
-    // Once that has failed, collectives only say so.
+    // After that failure, collectives only return it.
     float value = 0;
     (*opened)->AllReduceSum(&value, 1);
     EXPECT_EQ(stream_.error_, status);

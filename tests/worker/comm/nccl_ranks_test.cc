@@ -1,6 +1,6 @@
-// Two ranks of the NCCL communicator as real processes, each on a GPU of its own, or both on the
-// only one: then each says that it is another host, because NCCL refuses two ranks of one host on
-// one GPU. The test itself touches no GPU: a process that has must not fork.
+// Two ranks of the NCCL communicator as real processes, each on its own GPU, or both on the only
+// one: then each reports a different host, because NCCL rejects two ranks of one host on one GPU.
+// The test itself touches no GPU: a process that has must not fork.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>

@@ -67,7 +67,7 @@ TEST(ShmCommunicatorTest, ARankThatDoesNotJoinIsNamed) {
   });
 }
 
-TEST(ShmCommunicatorTest, WithoutRankZeroTheRendezvousSaysSo) {
+TEST(ShmCommunicatorTest, WithoutRankZeroTheRendezvousFails) {
   transport::MemoryRendezvous rendezvous;
   kernels::ListStream stream;
   const absl::Status status = Meet(1, 2, rendezvous, stream, Short()).status();

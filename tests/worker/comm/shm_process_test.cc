@@ -86,7 +86,7 @@ TEST(ShmCommProcessTest, AllRanksGetTheSameBits) {
   }
 }
 
-// Rank 2 of 3 stops taking part; the other ranks are told which, in bounded time.
+// Rank 2 of 3 stops participating; the other ranks' errors name it, in bounded time.
 void ExpectMissingRankIsNamed(Processes& processes) {
   const auto start = std::chrono::steady_clock::now();
   // Rounds that rank 2 had begun before may still succeed.

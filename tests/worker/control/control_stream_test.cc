@@ -82,7 +82,7 @@ TEST_F(ControlStreamTest, AnAbortThatCameBeforeEndsAGetAtOnce) {
   EXPECT_EQ(stream_->CheckEpoch(kEpoch), absl::AbortedError("rank 1 was lost"));
 }
 
-TEST_F(ControlStreamTest, AnAbortOfAnEarlierEpochLeavesThisOneAlone) {
+TEST_F(ControlStreamTest, AnAbortOfAnEarlierEpochDoesNotAffectThisOne) {
   Send(Abort(Epoch{kEpoch.value - 1}, "of the epoch before"));
   Settle();
   EXPECT_TRUE(stream_->CheckEpoch(kEpoch).ok());

@@ -37,7 +37,7 @@ TEST(EpochFenceTest, TheLargestEpochCanEnd) {
   const Epoch largest{std::numeric_limits<uint64_t>::max()};
   fence.EndThrough(largest, kLost);
   EXPECT_EQ(fence.Check(Epoch{5}), kLost);
-  EXPECT_TRUE(fence.Check(largest).ok());  // it can't be told from one that follows
+  EXPECT_TRUE(fence.Check(largest).ok());  // it is indistinguishable from a later one
 }
 
 TEST(EpochFenceTest, TheEndOfTheWorkerEndsEveryEpochForTheFirstReason) {

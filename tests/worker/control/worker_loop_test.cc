@@ -122,7 +122,7 @@ TEST(WorkerLoopTest, AnEpochThatIsOverServesNoSteps) {
   EXPECT_TRUE(stream.failures.empty());
 }
 
-TEST(WorkerLoopTest, LogsAtTheLevelThatConfigureSays) {
+TEST(WorkerLoopTest, LogsAtTheConfiguredLevel) {
   const LogLevel before = GetLogLevel();
   ConfigureCommand command = Configure(Epoch{1}, 1);
   command.config.log_level = LogLevel::kError;

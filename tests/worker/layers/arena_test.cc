@@ -8,7 +8,7 @@
 namespace tandem::worker {
 namespace {
 
-TEST(ArenaTest, CountingLearnsThePeakOfWhatARealOneHandsOut) {
+TEST(ArenaTest, CountingFindsThePeakOfARealArena) {
   Arena counting;
   counting.Take<float>(3);
   const size_t mark = counting.used();

@@ -38,7 +38,7 @@ kernels::Weight Cols(const std::vector<float>& matrix, uint32_t rows, uint32_t c
   return {tensor::Type::kF32, matrix.data() + begin, rows, end - begin, cols * 4, 0, end - begin};
 }
 
-// One rank: runs `encode` on a stream of its own and waits.
+// One rank: runs `encode` on its own stream and waits.
 class Rank {
  public:
   Rank(int rank, int size, kernels::Backend& backend, Communicator& comm)
@@ -76,7 +76,7 @@ class Rank {
   Communicator& comm_;
 };
 
-// Runs `body(rank)` for all ranks at once, each on a thread of its own.
+// Runs `body(rank)` for all ranks at once, each on its own thread.
 template <typename Body>
 void OnAllRanks(int size, const Body& body) {
   std::vector<std::unique_ptr<kernels::Backend>> backends;

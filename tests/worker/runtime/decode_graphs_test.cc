@@ -30,7 +30,7 @@ TEST(GraphBatchSizesTest, PowersOfTwoThenSteps) {
 
 step::StepDescriptor TwoDecodes() { return MakeStep(1, {{0, 0, 9, {5}}, {1, 4, 3, {6}}}); }
 
-TEST(IsReplayableTest, AllDecodeAndSamplesAlone) {
+TEST(IsReplayableTest, AllDecodeAndSamplesOnly) {
   EXPECT_TRUE(IsReplayable(TwoDecodes()));
   step::StepDescriptor sampled = TwoDecodes();
   sampled.sampling[1] = {.temperature = 0.7f, .top_p = 0.9f, .seed = 3, .banned = {1, 2}};
@@ -47,7 +47,7 @@ TEST(IsReplayableTest, AllDecodeAndSamplesAlone) {
   silent.sampling.pop_back();
   EXPECT_FALSE(IsReplayable(silent));
   EXPECT_FALSE(IsReplayable(MakeStep(1, {{0, 0, 9, {5}}, {1, 4, 3, {6, 7}}})));
-  // Prompts of one token: what a step is, it says itself.
+  // Prompts of one token: the step's kind is explicit.
   step::StepDescriptor prefill = MakeStep(1, {{0, 0, 0, {5}}});
   prefill.kind = step::StepKind::kPrefill;
   EXPECT_FALSE(IsReplayable(prefill));
@@ -194,7 +194,7 @@ TEST_F(DecodeGraphsTest, ABackendWithoutGraphsEncodes) {
   EXPECT_EQ(notes_->replays, 0u);
 }
 
-TEST_F(DecodeGraphsTest, AStepThatWantsMoreIsEncodedAndAgrees) {
+TEST_F(DecodeGraphsTest, AStepWithMoreRequestsIsEncodedAndAgrees) {
   RegisterFakeDevice({}, notes_);
   auto model = LoadLlama("cuda");
   ASSERT_TRUE(model.ok()) << model.status();

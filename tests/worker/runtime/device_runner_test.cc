@@ -96,7 +96,7 @@ TEST_F(DeviceRunnerTest, LogitsAreACopyForRowsThatStandTogether) {
   for (const auto& copy : notes_->downloads) EXPECT_TRUE(copy.page_locked);
 }
 
-TEST_F(DeviceRunnerTest, AStepThatWantsNothingBringsNothingBack) {
+TEST_F(DeviceRunnerTest, AStepWithoutRequestsReturnsNothing) {
   auto runner = StartOn("cuda");
   notes_->Clear();
   step::StepDescriptor step = MakeStep(1, {{0, 0, 0, {1, 2, 3, 4}}});
@@ -150,7 +150,7 @@ TEST_F(DeviceRunnerTest, AModelThatDoesNotFitIsRefusedBeforeItsWeightsAreLoaded)
   EXPECT_EQ(notes_->allocated_bytes, 0u);
 }
 
-TEST_F(DeviceRunnerTest, ShapesAloneTellWhatAStepNeeds) {
+TEST_F(DeviceRunnerTest, ShapesSufficeToPlanAStep) {
   RegisterFakeDevice({}, notes_);
   RunnerPlan loaded = *PlanOf({});
   // The same numbers, so the same limit decides: as little as that plan takes without workspace.

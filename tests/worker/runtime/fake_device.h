@@ -38,14 +38,14 @@ struct FakeDeviceNotes {
 
 struct FakeDeviceOptions {
   bool graphs = true;
-  bool blocks_in_submit = false;  // what the step guard is there for
+  bool blocks_in_submit = false;  // detected by the step guard
   kernels::DeviceMemory memory{.total_bytes = uint64_t{1} << 30, .free_bytes = uint64_t{1} << 30};
 };
 
 std::unique_ptr<kernels::Backend> MakeFakeDevice(const FakeDeviceOptions& options,
                                                  std::shared_ptr<FakeDeviceNotes> notes);
 
-// Device "cuda" becomes a fake device from here on, for all models loaded in this process.
+// Registers a fake device as "cuda" for all models loaded in this process.
 void RegisterFakeDevice(const FakeDeviceOptions& options, std::shared_ptr<FakeDeviceNotes> notes);
 
 }  // namespace tandem::worker

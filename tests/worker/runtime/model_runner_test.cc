@@ -174,7 +174,7 @@ TEST_F(ModelRunnerTest, BeginAndFinishAreTheHalvesOfAStep) {
   EXPECT_EQ(result->rows, whole->rows);
 }
 
-// A prefill of `count` tokens that wants everything of every row.
+// A prefill of `count` tokens that requests everything of every row.
 step::StepDescriptor EveryRow(uint32_t count, uint32_t wants) {
   step::StepDescriptor step;
   step.step_id = StepId{1};
@@ -280,7 +280,7 @@ TEST_F(ModelRunnerTest, RefusesMoreSamplesThanSequences) {
       << status;
 }
 
-TEST_F(ModelRunnerTest, PrepareSaysWhatDoesNotFit) {
+TEST_F(ModelRunnerTest, PrepareNamesWhatDoesNotFit) {
   options_.config.model.spec.max_model_len = 1 << 20;
   EXPECT_EQ(ModelRunner(*model_, options_).Prepare().status().code(),
             absl::StatusCode::kInvalidArgument);

@@ -86,7 +86,7 @@ TEST_F(WindowedRunnerTest, BlocksBehindTheWindowAreNotReadAndOthersMustBeThere) 
   const auto without = Run(40, 41, {kNoBlock, kNoBlock, 2, 3, 4, 5});
   ASSERT_TRUE(without.ok()) << without.status();
   EXPECT_EQ(*without, *whole);
-  // Its own first block, given back and taken again.
+  // Its own first block, released and allocated again.
   const auto reused = Run(40, 41, {kNoBlock, kNoBlock, 2, 3, 4, 0});
   ASSERT_TRUE(reused.ok()) << reused.status();
   EXPECT_EQ(*reused, *whole);
@@ -102,7 +102,7 @@ TEST_F(WindowedRunnerTest, BlocksBehindTheWindowAreNotReadAndOthersMustBeThere) 
   EXPECT_FALSE(Run(34, 42, {kNoBlock, kNoBlock, 2, 3, 4, 5}).ok());
 }
 
-TEST_F(WindowedRunnerTest, ChunksThatGiveBlocksBackEqualOnePrefill) {
+TEST_F(WindowedRunnerTest, ChunksThatReleaseBlocksEqualOnePrefill) {
   const auto whole = Run(0, 60, {0, 1, 2, 3, 4, 5, 6, 7});
   ASSERT_TRUE(whole.ok()) << whole.status();
   ASSERT_TRUE(Run(0, 20, {8, 9, 10}).ok());

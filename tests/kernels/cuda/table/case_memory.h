@@ -27,7 +27,7 @@ class CaseMemory {
   void* Room(size_t bytes);
   // Rows of a page type.
   void* Pages(tensor::Type type, size_t rows, uint32_t dim);
-  // `count` matrices of one shape, one behind the other.
+  // `count` contiguous matrices of one shape.
   Weight Matrices(tensor::Type type, uint32_t rows, uint32_t cols, uint32_t count);
 
  private:

@@ -46,7 +46,7 @@ TEST(OpTable, FloorIsTheLargerOfBytesAndProducts) {
                    3);
 }
 
-TEST(OpTable, RowSaysTimeFloorAndShare) {
+TEST(OpTable, RowHasTimeFloorAndShare) {
   const cuda::Ceilings ceilings{.bytes_per_s = 4e12, .flops_per_s = 8e14};
   const std::string row =
       TableRow({.op = "RmsNorm", .shape = "64 x 4096", .bytes = 4e6, .flops = 0}, 2e-6, ceilings);
