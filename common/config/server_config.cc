@@ -14,7 +14,7 @@ constexpr char kPageBegin[] =
     "Every setting of `tandem_coordinator`, as `common/config` declares it. `tandem bench` takes "
     "the\n"
     "same, but for the limits that it derives from its measurements. A change of a setting marked\n"
-    "*reload* makes workers load the weights anew; all others keep them.\n"
+    "*reload* makes workers reload the weights; all others keep them.\n"
     "\n"
     "This page is generated: `bazel run //tools/docs:configuration_page > "
     "docs/configuration.md`.\n";

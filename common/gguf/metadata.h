@@ -37,7 +37,7 @@ class Metadata {
   // Integers of any width and sign count as long as the value fits; floats never do.
   absl::StatusOr<uint32_t> GetUint32(std::string_view key) const;
   absl::StatusOr<uint64_t> GetUint64(std::string_view key) const;
-  // float32 or float64. May be NaN or infinite: the caller knows the range.
+  // float32 or float64. May be NaN or infinite: the caller checks the range.
   absl::StatusOr<float> GetFloat(std::string_view key) const;
   absl::StatusOr<bool> GetBool(std::string_view key) const;
   absl::StatusOr<std::string_view> GetString(std::string_view key) const;

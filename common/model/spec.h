@@ -1,6 +1,6 @@
-// ModelSpec: everything the runtime knows about a model's mathematics, read from GGUF metadata and
-// tensors by the architecture's row of the table (architecture.h). Plain data: printable,
-// comparable, no behaviour depends on a name.
+// ModelSpec: the parameters of a model's mathematics, read from GGUF metadata and tensors by the
+// architecture's row of the table (architecture.h). Plain data: printable, comparable, no behaviour
+// depends on a name.
 #ifndef TANDEM_COMMON_MODEL_SPEC_H_
 #define TANDEM_COMMON_MODEL_SPEC_H_
 

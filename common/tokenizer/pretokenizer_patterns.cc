@@ -40,7 +40,7 @@ constexpr std::string_view kQwen2 = LLAMA3_LIKE("\\p{N}");
 constexpr std::string_view kQwen35 =
     SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^" WS
              "\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" LINES "|" SPACES;
-// One line end at a time; a word never gives back the character before it.
+// One line end at a time; a word does not backtrack over the character before it.
 constexpr std::string_view kBailing =
     SUFFIXES "|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}| ?[^" WS "\\p{L}\\p{N}]++[\\r\\n]*|" SPACE
              "*[\\r\\n]|" SPACES;

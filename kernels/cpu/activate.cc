@@ -23,7 +23,7 @@ struct GeluTanh {
 struct ClampedSwiGlu {
   static Vec Apply(Vec gate, Vec up) {
     const Vec limit = Set1(7.0f);
-    // The value that may be NaN stands second: the vector minimum then keeps it.
+    // The value that may be NaN is the second operand, which the vector minimum propagates.
     const Vec g = Min(limit, gate);
     const Vec u = Max(Zero() - limit, Min(limit, up));
     return g * Sigmoid(Set1(1.702f) * g) * (u + Set1(1.0f));

@@ -24,7 +24,7 @@ trap 'exit 130' INT TERM
 
 say "Starting a coordinator and two workers: bin/tandem_coordinator --model $model --tensor-parallel-size 2"
 listen=127.0.0.1:50051
-$once && listen=127.0.0.1:0  # a run that ends may stand beside a server that goes on
+$once && listen=127.0.0.1:0  # a single run may coexist with a running server
 bin/tandem_coordinator --model "$model" --tensor-parallel-size 2 --listen "$listen" >"$log" 2>&1 &
 server=$!
 while ! grep -q '^ready: ' "$log"; do

@@ -2,7 +2,7 @@
 
 usage: py_test.py TEST_FILE
 
-Bazel itself knows nothing of the cases inside; with the file `./dev test` counts each.
+Bazel does not see the cases inside; with the file `./dev test` counts each.
 """
 
 import importlib.util

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A worker for tests with more ranks than GPUs: tandem_worker_cuda on GPU 0, whatever its rank. NCCL
+# A worker for tests with more ranks than GPUs: tandem_worker_cuda on GPU 0, for every rank. NCCL
 # rejects two ranks of one host on one GPU, so each reports a different host; they communicate over
 # loopback.
 set -euo pipefail

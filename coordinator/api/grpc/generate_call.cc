@@ -103,8 +103,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
       if (call != nullptr) call->Pump();
     }
 
-    std::shared_ptr<const tokenizer::Tokenizer>
-        tokenizer;                   // of `text`, as long as the stream lives
+    std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  // of `text`, for the stream's lifetime
     std::optional<TextStream> text;  // set before Add; then used by the writer only
     TextUpdate converted;            // used by the writer's thread only
     std::mutex mutex;
