@@ -5,19 +5,8 @@
 #include <cstring>
 
 #include "common/base/check.h"
-#include "common/tensor/blocks/iq4_nl.h"
-#include "common/tensor/blocks/iq4_xs.h"
-#include "common/tensor/blocks/mxfp4.h"
-#include "common/tensor/blocks/q2_k.h"
-#include "common/tensor/blocks/q3_k.h"
-#include "common/tensor/blocks/q4_0.h"
-#include "common/tensor/blocks/q4_1.h"
-#include "common/tensor/blocks/q4_k.h"
-#include "common/tensor/blocks/q5_0.h"
-#include "common/tensor/blocks/q5_1.h"
-#include "common/tensor/blocks/q5_k.h"
-#include "common/tensor/blocks/q6_k.h"
-#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/blocks_of_256.h"
+#include "common/tensor/blocks_of_32.h"
 #include "common/tensor/f16.h"
 
 namespace tandem::tensor {

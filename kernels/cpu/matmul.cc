@@ -2,8 +2,6 @@
 
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
-#include "kernels/cpu/matmul/encode_experts.h"
-#include "kernels/cpu/matmul/encode_heads.h"
 
 namespace tandem::kernels::cpu {
 

@@ -7,7 +7,7 @@
 #ifndef TANDEM_KERNELS_CPU_PAGE_ROWS_H_
 #define TANDEM_KERNELS_CPU_PAGE_ROWS_H_
 
-#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/blocks_of_32.h"
 #include "common/tensor/type.h"
 #include "kernels/cpu/vec.h"
 

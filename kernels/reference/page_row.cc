@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "common/base/check.h"
-#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/blocks_of_32.h"
 #include "common/tensor/f16.h"
 
 namespace tandem::kernels::reference {

@@ -15,7 +15,6 @@
 
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
-#include "kernels/cpu/matmul/encode_experts.h"
 #include "kernels/host/thread_stream.h"
 
 namespace tandem::kernels::cpu {

@@ -7,19 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/tensor/blocks/iq4_nl.h"
-#include "common/tensor/blocks/iq4_xs.h"
-#include "common/tensor/blocks/mxfp4.h"
-#include "common/tensor/blocks/q2_k.h"
-#include "common/tensor/blocks/q3_k.h"
-#include "common/tensor/blocks/q4_0.h"
-#include "common/tensor/blocks/q4_1.h"
-#include "common/tensor/blocks/q4_k.h"
-#include "common/tensor/blocks/q5_0.h"
-#include "common/tensor/blocks/q5_1.h"
-#include "common/tensor/blocks/q5_k.h"
-#include "common/tensor/blocks/q6_k.h"
-#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/blocks_of_256.h"
+#include "common/tensor/blocks_of_32.h"
 #include "common/tensor/dequantize.h"
 #include "common/tensor/f16.h"
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/blocks_of_32.h"
 #include "common/tensor/dequantize.h"
 #include "common/tensor/f16.h"
 #include "tests/kernels/backends.h"

@@ -1,11 +1,7 @@
 // K-quants: weights in blocks of 256 values.
 #include "kernels/cpu/matmul/kernel_of.h"
 #include "kernels/cpu/matmul/quantised_chunk.h"
-#include "kernels/cpu/matmul/unpack_q2_k.h"
-#include "kernels/cpu/matmul/unpack_q3_k.h"
-#include "kernels/cpu/matmul/unpack_q4_k.h"
-#include "kernels/cpu/matmul/unpack_q5_k.h"
-#include "kernels/cpu/matmul/unpack_q6_k.h"
+#include "kernels/cpu/matmul/unpack_blocks_of_256.h"
 
 namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA {
 

@@ -1,11 +1,7 @@
 // Weights in blocks of 32 values with their own scale and, in some formats, an offset.
 #include "kernels/cpu/matmul/kernel_of.h"
 #include "kernels/cpu/matmul/quantised_chunk.h"
-#include "kernels/cpu/matmul/unpack_q4_0.h"
-#include "kernels/cpu/matmul/unpack_q4_1.h"
-#include "kernels/cpu/matmul/unpack_q5_0.h"
-#include "kernels/cpu/matmul/unpack_q5_1.h"
-#include "kernels/cpu/matmul/unpack_q8_0.h"
+#include "kernels/cpu/matmul/unpack_blocks_of_32.h"
 
 namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA {
 

@@ -1,9 +1,7 @@
 // Weights that are indices into a codebook.
 #include "kernels/cpu/matmul/kernel_of.h"
 #include "kernels/cpu/matmul/quantised_chunk.h"
-#include "kernels/cpu/matmul/unpack_iq4_nl.h"
-#include "kernels/cpu/matmul/unpack_iq4_xs.h"
-#include "kernels/cpu/matmul/unpack_mxfp4.h"
+#include "kernels/cpu/matmul/unpack_codebook.h"
 
 namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA {
 

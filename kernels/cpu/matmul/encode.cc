@@ -93,36 +93,17 @@ uint32_t TokensPerTask(uint32_t tokens) {
   return RoundUp(CeilDiv(tokens, CeilDiv(tokens, kManyTokens)), 12);
 }
 
-void CheckShapes(const MatMulParams& params) {
-  TANDEM_CHECK(params.num_projections <= kMaxProjections);
-  const Weight& first = params.projections[0].weight;
-  for (uint32_t i = 0; i < params.num_projections; ++i) {
-    const Weight& w = params.projections[i].weight;
-    TANDEM_CHECK(w.cols == first.cols && w.col_begin == first.col_begin &&
-                 w.col_count == first.col_count)
-        << "projection " << i;
-    TANDEM_CHECK(w.col_begin <= w.cols && w.col_count <= w.cols - w.col_begin)
-        << w.col_begin << " + " << w.col_count << " of " << w.cols << " columns";
-    TANDEM_CHECK(w.row_stride_bytes * kRowAlign < uint64_t{1} << 31);
-  }
-}
-
 }  // namespace
 
 void EncodeMatMulWith(host::OpList& list, const MatMulParams& params,
                       const MatMulKernels& kernels) {
-  CheckShapes(params);
+  TANDEM_CHECK(params.num_projections <= kMaxProjections);
+  CheckProjections(params);
   if (params.tokens == 0 || params.num_projections == 0) return;
   const bool few = params.tokens <= kFewTokens;
 
-  // All quantised projections read one window of activations, in whole blocks of the largest.
-  uint32_t align = 0;
-  for (uint32_t i = 0; i < params.num_projections; ++i) {
-    const uint32_t block = tensor::Traits(params.projections[i].weight.type).block_values;
-    if (block > 1) align = std::max(align, block);
-  }
   const Weight& any = params.projections[0].weight;
-  const Window all = align == 0 ? Window() : GrowTo(any, align);
+  const Window all = QuantisedWindow(params);
   const uint32_t x_blocks = all.quant_blocks();
 
   ProductsParams products = {};

@@ -1,4 +1,4 @@
-// Cuts a MatMul into tasks.
+// Cuts the products of kernels/cpu/matmul.h into tasks, with the kernels given.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_ENCODE_H_
 #define TANDEM_KERNELS_CPU_MATMUL_ENCODE_H_
 
@@ -8,9 +8,21 @@
 
 namespace tandem::kernels::cpu {
 
-// EncodeMatMul of kernels/cpu/matmul.h with the kernels given. First an entry that quantises the
-// activations once for all projections that need them quantised, then one entry for all products.
+// First an entry that quantises the activations once for all projections that need them quantised,
+// then one entry for all products.
 void EncodeMatMulWith(host::OpList& list, const MatMulParams& params, const MatMulKernels& kernels);
+
+// Three entries: the choices are sorted by expert, the activations are gathered in that order
+// (quantised once per token), and then each expert's rows are read once for all tokens that chose
+// it.
+void EncodeExpertMatMulWith(host::OpList& list, const ExpertMatMulParams& params,
+                            const MatMulKernels& kernels);
+
+// Plain: a MatMul per head, the activations quantised once. Transposed: each task takes some
+// columns of a head as floats, transposed, and multiplies all tokens' activations, which stay
+// floats.
+void EncodeHeadMatMulWith(host::OpList& list, const HeadMatMulParams& params,
+                          const MatMulKernels& kernels);
 
 }  // namespace tandem::kernels::cpu
 

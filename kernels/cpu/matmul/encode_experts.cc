@@ -1,11 +1,10 @@
-#include "kernels/cpu/matmul/encode_experts.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "common/base/check.h"
 #include "kernels/cpu/matmul/dispatch.h"
+#include "kernels/cpu/matmul/encode.h"
 #include "kernels/cpu/matmul/expert_groups.h"
 #include "kernels/cpu/matmul/quant_block.h"
 #include "kernels/cpu/matmul/window.h"
@@ -169,31 +168,6 @@ uint32_t RowsPerTask(uint32_t rows, uint32_t threads) {
   return rows / 64 >= 4 * threads ? 64 : 2 * kRowAlign;
 }
 
-void CheckShapes(const ExpertMatMulParams& p) {
-  TANDEM_CHECK(p.num_projections >= 1 && p.num_projections <= (p.weights != nullptr ? 1u : 2u))
-      << p.num_projections;
-  const Weight& first = p.projections[0].weight;
-  for (uint32_t i = 0; i < p.num_projections; ++i) {
-    const Weight& w = p.projections[i].weight;
-    TANDEM_CHECK(w.cols == first.cols && w.col_begin == first.col_begin &&
-                 w.col_count == first.col_count)
-        << "projection " << i;
-    TANDEM_CHECK(w.col_begin <= w.cols && w.col_count <= w.cols - w.col_begin)
-        << w.col_begin << " + " << w.col_count << " of " << w.cols << " columns";
-    TANDEM_CHECK(w.row_stride_bytes * kRowAlign < uint64_t{1} << 31);
-  }
-}
-
-// All quantised projections read one window of activations, in whole blocks of the largest.
-Window QuantisedWindow(const ExpertMatMulParams& params) {
-  uint32_t align = 0;
-  for (uint32_t i = 0; i < params.num_projections; ++i) {
-    const Weight& weight = params.projections[i].weight;
-    if (IsQuantised(weight)) align = std::max(align, tensor::Traits(weight.type).block_values);
-  }
-  return align == 0 ? Window() : GrowTo(params.projections[0].weight, align);
-}
-
 Part MakePart(const ExpertProjection& projection, const Kernel& kernel, const Window& all,
               uint32_t threads) {
   const Weight& weight = projection.weight;
@@ -220,7 +194,10 @@ Part MakePart(const ExpertProjection& projection, const Kernel& kernel, const Wi
 
 void EncodeExpertMatMulWith(host::OpList& list, const ExpertMatMulParams& params,
                             const MatMulKernels& kernels) {
-  CheckShapes(params);
+  TANDEM_CHECK(params.num_projections >= 1 &&
+               params.num_projections <= (params.weights != nullptr ? 1u : 2u))
+      << params.num_projections;
+  CheckProjections(params);
   if (params.tokens == 0) return;
   const Weight& any = params.projections[0].weight;
   const Window all = QuantisedWindow(params);

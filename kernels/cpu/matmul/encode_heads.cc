@@ -1,9 +1,8 @@
-#include "kernels/cpu/matmul/encode_heads.h"
-
 #include <algorithm>
 
 #include "common/base/check.h"
 #include "kernels/cpu/matmul/dispatch.h"
+#include "kernels/cpu/matmul/encode.h"
 #include "kernels/cpu/matmul/quant_block.h"
 #include "kernels/cpu/matmul/window.h"
 
@@ -124,9 +123,7 @@ void EncodeHeadMatMulWith(host::OpList& list, const HeadMatMulParams& params,
                params.row_count <= params.rows_per_head - params.row_begin)
       << params.row_begin << " + " << params.row_count << " of " << params.rows_per_head;
   TANDEM_CHECK(w.rows >= uint64_t{params.heads} * params.rows_per_head) << w.rows << " rows";
-  TANDEM_CHECK(w.col_begin <= w.cols && w.col_count <= w.cols - w.col_begin)
-      << w.col_begin << " + " << w.col_count << " of " << w.cols << " columns";
-  TANDEM_CHECK(w.row_stride_bytes * kRowAlign < uint64_t{1} << 31);
+  CheckColumns(w);
   const Kernel* const kernel = FindKernel(kernels, w.type);
   TANDEM_CHECK(kernel != nullptr) << tensor::Name(w.type);
   if (params.tokens == 0 || params.row_count == 0 || w.col_count == 0) return;

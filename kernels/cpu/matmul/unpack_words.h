@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/tensor/blocks/codebook.h"
+#include "common/tensor/codebook.h"
 
 namespace tandem::kernels::cpu {
 

@@ -2,9 +2,12 @@
 #ifndef TANDEM_KERNELS_CPU_MATMUL_WINDOW_H_
 #define TANDEM_KERNELS_CPU_MATMUL_WINDOW_H_
 
+#include <algorithm>
 #include <cstdint>
 
+#include "common/base/check.h"
 #include "common/tensor/type.h"
+#include "kernels/cpu/matmul/product.h"
 #include "kernels/cpu/matmul/quant_block.h"
 #include "kernels/ops.h"
 
@@ -32,6 +35,37 @@ inline Window GrowTo(const Weight& weight, uint32_t align) {
 
 inline Window WindowOf(const Weight& weight) {
   return GrowTo(weight, tensor::Traits(weight.type).block_values);
+}
+
+inline void CheckColumns(const Weight& w) {
+  TANDEM_CHECK(w.col_begin <= w.cols && w.col_count <= w.cols - w.col_begin)
+      << w.col_begin << " + " << w.col_count << " of " << w.cols << " columns";
+  TANDEM_CHECK(w.row_stride_bytes * kRowAlign < uint64_t{1} << 31);
+}
+
+// The projections of a MatMul or ExpertMatMul read the same columns.
+template <class Params>
+void CheckProjections(const Params& params) {
+  const Weight& first = params.projections[0].weight;
+  for (uint32_t i = 0; i < params.num_projections; ++i) {
+    const Weight& w = params.projections[i].weight;
+    TANDEM_CHECK(w.cols == first.cols && w.col_begin == first.col_begin &&
+                 w.col_count == first.col_count)
+        << "projection " << i;
+    CheckColumns(w);
+  }
+}
+
+// The one window of activations that all quantised projections read, in whole blocks of the
+// largest; empty if none is quantised.
+template <class Params>
+Window QuantisedWindow(const Params& params) {
+  uint32_t align = 0;
+  for (uint32_t i = 0; i < params.num_projections; ++i) {
+    const Weight& weight = params.projections[i].weight;
+    if (IsQuantised(weight)) align = std::max(align, tensor::Traits(weight.type).block_values);
+  }
+  return align == 0 ? Window() : GrowTo(params.projections[0].weight, align);
 }
 
 }  // namespace tandem::kernels::cpu

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/tensor/blocks/codebook.h"
+#include "common/tensor/codebook.h"
 
 namespace tandem::kernels::cuda {
 

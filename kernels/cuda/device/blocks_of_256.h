@@ -8,11 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/tensor/blocks/q2_k.h"
-#include "common/tensor/blocks/q3_k.h"
-#include "common/tensor/blocks/q4_k.h"
-#include "common/tensor/blocks/q5_k.h"
-#include "common/tensor/blocks/q6_k.h"
+#include "common/tensor/blocks_of_256.h"
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/block_words.h"
 #include "kernels/cuda/device/blocks_of_32.h"
@@ -38,7 +34,7 @@ __device__ __forceinline__ void AddHighBits(const std::byte* data, uint32_t firs
   for (int i = 0; i < kWords; ++i) codes[i] |= high[i] << place;
 }
 
-// Q4_K and Q5_K begin with d, dmin and the 12 bytes of KScales (common/tensor/blocks/k_scales.h):
+// Q4_K and Q5_K begin with d, dmin and the 12 bytes of KScales (common/tensor/blocks_of_256.h):
 // one load of 16 bytes, from which a group's 6-bit numbers are extracted by shifts.
 __device__ __forceinline__ GroupScales KGroupScales(const std::byte* block, uint32_t group) {
   uint32_t head[4];

@@ -8,14 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/tensor/blocks/iq4_nl.h"
-#include "common/tensor/blocks/iq4_xs.h"
-#include "common/tensor/blocks/mxfp4.h"
-#include "common/tensor/blocks/q4_0.h"
-#include "common/tensor/blocks/q4_1.h"
-#include "common/tensor/blocks/q5_0.h"
-#include "common/tensor/blocks/q5_1.h"
-#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/blocks_of_256.h"
+#include "common/tensor/blocks_of_32.h"
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/block_words.h"
 #include "kernels/cuda/device/numbers.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/blocks_of_32.h"
 #include "common/tensor/f16.h"
 
 namespace tandem::kernels::checking {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/blocks_of_32.h"
 
 namespace tandem::kernels::checking {
 namespace {

@@ -7,9 +7,8 @@
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
-#include "common/tensor/blocks/q4_k.h"
-#include "common/tensor/blocks/q6_k.h"
-#include "common/tensor/blocks/q8_0.h"
+#include "common/tensor/blocks_of_256.h"
+#include "common/tensor/blocks_of_32.h"
 #include "common/tensor/f16.h"
 
 namespace tandem::kernels {

@@ -1,8 +1,8 @@
 // Codebooks: the values of four-bit indices that are not evenly spaced.
 // Sources: IQ4_NL and IQ4_XS: https://github.com/ggml-org/ggml (kvalues_iq4nl). MXFP4: Open Compute
 // Project, "OCP Microscaling Formats (MX) Specification", FP4 E2M1, here doubled to be integers.
-#ifndef TANDEM_COMMON_TENSOR_BLOCKS_CODEBOOK_H_
-#define TANDEM_COMMON_TENSOR_BLOCKS_CODEBOOK_H_
+#ifndef TANDEM_COMMON_TENSOR_CODEBOOK_H_
+#define TANDEM_COMMON_TENSOR_CODEBOOK_H_
 
 #include <cstdint>
 
@@ -19,4 +19,4 @@ inline constexpr Codebook kMxfp4Codebook = {
 
 }  // namespace tandem::tensor
 
-#endif  // TANDEM_COMMON_TENSOR_BLOCKS_CODEBOOK_H_
+#endif  // TANDEM_COMMON_TENSOR_CODEBOOK_H_

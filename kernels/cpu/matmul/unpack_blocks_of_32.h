@@ -1,0 +1,61 @@
+// Rows of blocks of 32 values to tiles, for blocks_of_32.cc.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_UNPACK_BLOCKS_OF_32_H_
+#define TANDEM_KERNELS_CPU_MATMUL_UNPACK_BLOCKS_OF_32_H_
+
+#include "common/tensor/blocks_of_32.h"
+#include "kernels/cpu/matmul/tile.h"
+#include "kernels/cpu/matmul/unpack_words.h"
+
+namespace tandem::kernels::cpu {
+
+template <class S>
+struct UnpackQ8_0 {
+  using Block = tensor::BlockQ8_0;
+  using TileT = SignedTile<S>;
+
+  // One block of each row, `offset` bytes from the rows' begin: one tile.
+  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
+                                                TileT* out) {
+    out->scale[0] = S::HalfToFloat(S::LoadWord(rows, offset + offsetof(Block, d)));
+    S::Load32(rows, offset + offsetof(Block, qs), out->q);
+    if constexpr (S::kVnni) {
+#pragma GCC unroll 8
+      for (int j = 0; j < 8; ++j) out->q[j] = S::Xor(out->q[j], S::Bytes(0x80));
+    }
+  }
+};
+
+// Nibbles, with fifth bits where the block has them, and a scale, with an offset where the block
+// has one.
+template <class S, class BlockV, class Traits>
+struct UnpackNibbles {
+  using Block = BlockV;
+  using TileT = Tile<S, Traits>;
+
+  // One block of each row: one tile.
+  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
+                                                TileT* out) {
+    if constexpr (Traits::kMins) {
+      LoadScaleAndOffset<S>(rows, offset + offsetof(Block, d), out->scale);
+    } else {
+      out->scale[0] = S::HalfToFloat(S::LoadWord(rows, offset + offsetof(Block, d)));
+    }
+    LoadNibbles<S>(rows, offset + offsetof(Block, qs), out->q);
+    if constexpr (requires { &Block::qh; }) {
+      AddFifthBits<S>(S::LoadWord(rows, offset + offsetof(Block, qh)), out->q);
+    }
+  }
+};
+
+template <class S>  // nibble - 8
+using UnpackQ4_0 = UnpackNibbles<S, tensor::BlockQ4_0, TileTraits<3, 1, false, false>>;
+template <class S>
+using UnpackQ4_1 = UnpackNibbles<S, tensor::BlockQ4_1, TileTraits<0, 1, true, false>>;
+template <class S>  // five bits - 16
+using UnpackQ5_0 = UnpackNibbles<S, tensor::BlockQ5_0, TileTraits<4, 1, false, false>>;
+template <class S>
+using UnpackQ5_1 = UnpackNibbles<S, tensor::BlockQ5_1, TileTraits<0, 1, true, false>>;
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_UNPACK_BLOCKS_OF_32_H_

@@ -1,0 +1,89 @@
+// Rows of indices into a codebook to tiles, for codebook_kernels.cc.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_UNPACK_CODEBOOK_H_
+#define TANDEM_KERNELS_CPU_MATMUL_UNPACK_CODEBOOK_H_
+
+#include "common/tensor/blocks_of_256.h"
+#include "common/tensor/blocks_of_32.h"
+#include "kernels/cpu/matmul/tile.h"
+#include "kernels/cpu/matmul/unpack_words.h"
+
+namespace tandem::kernels::cpu {
+
+template <class S>
+struct UnpackIQ4_NL {
+  using Block = tensor::BlockIQ4_NL;
+  using TileT = SignedTile<S>;
+
+  // One block of each row: one tile.
+  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
+                                                TileT* out) {
+    out->scale[0] = S::HalfToFloat(S::LoadWord(rows, offset + offsetof(Block, d)));
+    LoadNibbles<S>(rows, offset + offsetof(Block, qs), out->q);
+    CodebookLookup<S>(tensor::kIq4Codebook).Run(out->q);
+  }
+};
+
+template <class S>
+struct UnpackIQ4_XS {
+  using Block = tensor::BlockIQ4_XS;
+  using TileT = SignedTile<S>;
+
+  // One block of each row: eight tiles, one per group.
+  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
+                                                TileT* out) {
+    const typename S::Int head = S::LoadWord(rows, offset + offsetof(Block, d));
+    const typename S::Int low = S::LoadWord(rows, offset + offsetof(Block, scales_l));
+    const typename S::Int high = S::template ShiftRight<16>(head);
+    const typename S::Float d = S::HalfToFloat(head);
+    SetScale<0>(d, low, high, out);
+    SetScale<1>(d, low, high, out);
+    SetScale<2>(d, low, high, out);
+    SetScale<3>(d, low, high, out);
+    SetScale<4>(d, low, high, out);
+    SetScale<5>(d, low, high, out);
+    SetScale<6>(d, low, high, out);
+    SetScale<7>(d, low, high, out);
+    const CodebookLookup<S> codebook(tensor::kIq4Codebook);
+    for (int g = 0; g < Block::kGroups; ++g) {
+      LoadNibbles<S>(rows, offset + offsetof(Block, qs) + 16 * g, out[g].q);
+      codebook.Run(out[g].q);
+    }
+  }
+
+ private:
+  template <int kGroup>
+  [[gnu::always_inline]] static inline void SetScale(typename S::Float d, typename S::Int low,
+                                                     typename S::Int high, TileT* out) {
+    const typename S::Int six = S::Or(S::And(S::template ShiftRight<4 * kGroup>(low), S::Words(15)),
+                                      MoveBits<S, 2 * kGroup, 4>(high, S::Words(0x30)));
+    out[kGroup].scale[0] = S::Mul(d, S::ToFloat(S::SubWords(six, S::Words(32))));
+  }
+};
+
+template <class S>
+struct UnpackMXFP4 {
+  using Block = tensor::BlockMXFP4;
+  using TileT = SignedTile<S>;
+
+  // One block of each row: one tile.
+  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
+                                                TileT* out) {
+    const typename S::Int e = S::template Byte<0>(S::LoadWord(rows, offset + offsetof(Block, e)));
+    // 2^(e - 128) may be too small for a normal float, so it is the product of two halves of e.
+    const typename S::Int half = S::template ShiftRight<1>(e);
+    const typename S::Int rest = S::SubWords(e, half);
+    out->scale[0] = S::Mul(PowerOfTwo(half), PowerOfTwo(rest));
+    LoadNibbles<S>(rows, offset + offsetof(Block, qs), out->q);
+    CodebookLookup<S>(tensor::kMxfp4Codebook).Run(out->q);
+  }
+
+ private:
+  // 2^(e - 64), e in [0, 128].
+  [[gnu::always_inline]] static inline typename S::Float PowerOfTwo(typename S::Int e) {
+    return S::AsFloat(S::template ShiftLeft<23>(S::SubWords(e, S::Words(64 - 127))));
+  }
+};
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_UNPACK_CODEBOOK_H_
