@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/cli/command.h"
 #include "common/config/server_config.h"
@@ -29,7 +30,7 @@ class Ending {
   // Called on the engine's thread.
   void Lost(const absl::Status& status) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       lost_ = status;
     }
     signal_.Raise();
@@ -37,14 +38,14 @@ class Ending {
   // OK after a signal; the error after a loss.
   absl::Status Wait() {
     signal_.Wait();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return lost_;
   }
 
  private:
   StopSignal& signal_;
-  std::mutex mutex_;
-  absl::Status lost_;  // guarded by mutex_
+  Mutex mutex_;
+  absl::Status lost_ TANDEM_GUARDED_BY(mutex_);
 };
 
 ServingModel MakeServingModel(const ModelFile& model, const Workers& workers,

@@ -1,7 +1,6 @@
 #include "coordinator/api/request_builder.h"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <random>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/step/descriptor.h"
 #include "coordinator/engine/request_check.h"
@@ -19,9 +19,9 @@ namespace {
 
 // Random ids and seeds: unpredictable enough to be unique, never used for secrets.
 uint64_t Draw() {
-  static std::mutex mutex;
-  static std::mt19937_64 engine{std::random_device{}()};
-  std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::mt19937_64 engine TANDEM_GUARDED_BY(mutex){std::random_device{}()};
+  MutexLock lock(mutex);
   return engine();
 }
 

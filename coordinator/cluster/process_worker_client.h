@@ -3,10 +3,10 @@
 #define TANDEM_COORDINATOR_CLUSTER_PROCESS_WORKER_CLIENT_H_
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/transport/channel.h"
 #include "coordinator/cluster/worker_client.h"
 #include "coordinator/cluster/worker_link.h"
@@ -39,11 +39,11 @@ class ProcessWorkerClient : public WorkerClient {
   class ChannelSlot {
    public:
     void Set(std::shared_ptr<transport::Channel> channel) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       channel_ = std::move(channel);
     }
     std::shared_ptr<transport::Channel> Get() const {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       return channel_;
     }
     void Close(const std::string& reason) {
@@ -51,8 +51,8 @@ class ProcessWorkerClient : public WorkerClient {
     }
 
    private:
-    mutable std::mutex mutex_;
-    std::shared_ptr<transport::Channel> channel_;  // guarded by mutex_; null before Configure
+    mutable Mutex mutex_;
+    std::shared_ptr<transport::Channel> channel_ TANDEM_GUARDED_BY(mutex_);  // null at first
   };
 
   // Makes the step channel of this epoch; returns its address for Configure.

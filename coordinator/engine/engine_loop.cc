@@ -49,7 +49,7 @@ size_t EngineLoop::capacity() const {
 
 absl::StatusOr<RequestHandle> EngineLoop::Add(Request request) {
   if (absl::Status status = check_.Check(request); !status.ok()) return status;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (state_ == State::kLost) return absl::UnavailableError(lost_message_);
   if (state_ != State::kServing) return absl::UnavailableError(kStoppingMessage);
   if (ids_in_flight_.contains(request.id)) {
@@ -70,7 +70,7 @@ absl::StatusOr<RequestHandle> EngineLoop::Add(Request request) {
 }
 
 void EngineLoop::Cancel(RequestHandle handle) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto found = in_flight_.find(handle);
   if (state_ != State::kServing || found == in_flight_.end() || found->second.ending) return;
   found->second.ending = true;
@@ -78,7 +78,7 @@ void EngineLoop::Cancel(RequestHandle handle) {
 }
 
 void EngineLoop::Release(RequestHandle handle, bool stopped) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto found = in_flight_.find(handle);
   if (found == in_flight_.end()) return;  // stopped before; these were late tokens
   if (stopped && !found->second.ending && state_ == State::kServing) Push(handle, Stopped{});
@@ -92,17 +92,17 @@ void EngineLoop::Push(RequestHandle handle, Event event) {
 }
 
 EngineStats EngineLoop::Stats() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return stats_;
 }
 
 EngineStepTimings EngineLoop::Timings() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return timings_;
 }
 
 EngineLoop::State EngineLoop::state() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return state_;
 }
 
@@ -150,7 +150,7 @@ void EngineLoop::HandleInbox() {
 }
 
 void EngineLoop::PublishStats() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   stats_ = core_->Stats();
   timings_ = core_->timings();
 }
@@ -158,7 +158,7 @@ void EngineLoop::PublishStats() {
 void EngineLoop::Lose(const absl::Status& status) {
   core_->AbortWorkers(status);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (state_ == State::kServing) {
       lost_message_ = std::string(status.message());
       Transition(State::kLost);
@@ -166,23 +166,23 @@ void EngineLoop::Lose(const absl::Status& status) {
   }
   // Workers may exit first if all processes are told to stop.
   if (state() == State::kStopping) return EndAll(absl::OkStatus(), FinishReason::kCancelled);
-  TANDEM_LOG(kError) << "engine lost: " << lost_message_;
-  EndAll(absl::UnavailableError(lost_message_), FinishReason::kNone);
+  TANDEM_LOG(kError) << "engine lost: " << status.message();
+  EndAll(absl::UnavailableError(status.message()), FinishReason::kNone);
   if (on_lost_) on_lost_(status);
 }
 
 void EngineLoop::Shutdown() {
-  std::lock_guard shutdown_lock(shutdown_mutex_);
+  MutexLock shutdown_lock(shutdown_mutex_);
   if (!thread_.joinable()) return;
   TANDEM_CHECK(std::this_thread::get_id() != thread_.get_id()) << "Shutdown on the engine thread";
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (state_ == State::kServing) Transition(State::kStopping);
   }
   inbox_.Close();  // wakes the thread
   thread_.join();
   writers_.Close();
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Transition(State::kStopped);
 }
 

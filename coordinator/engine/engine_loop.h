@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <variant>
@@ -24,6 +23,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/mutex.h"
 #include "common/base/queue.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/engine_config.h"
@@ -78,13 +78,13 @@ class EngineLoop final : public EngineHandle {
   absl::Status CheckIdle() const;
   // Frees the request's id and its place: its stream has ended.
   void Release(RequestHandle handle, bool stopped);
-  void Push(RequestHandle handle, Event event);  // with mutex_ held
+  void Push(RequestHandle handle, Event event) TANDEM_REQUIRES(mutex_);
   void Lose(const absl::Status& status);
   // Ends requests in flight and in the inbox, once the state admits no more.
   void EndAll(const absl::Status& status, FinishReason reason);
   // Publishes the values of Stats and Timings.
   void PublishStats();
-  void Transition(State to);  // with mutex_ held
+  void Transition(State to) TANDEM_REQUIRES(mutex_);
   size_t capacity() const;
 
   const std::unique_ptr<EngineCore> core_;  // used by the engine thread only, except config()
@@ -92,17 +92,17 @@ class EngineLoop final : public EngineHandle {
   const RequestCheck check_;
   BoundedQueue<InboxEvent> inbox_;
 
-  mutable std::mutex mutex_;
-  State state_ = State::kServing;                           // guarded by mutex_
-  std::string lost_message_;                                // guarded by mutex_
-  absl::flat_hash_map<RequestHandle, InFlight> in_flight_;  // guarded by mutex_
-  absl::flat_hash_set<std::string> ids_in_flight_;          // guarded by mutex_
-  RequestHandle last_handle_ = 0;                           // guarded by mutex_
-  EngineStats stats_;                                       // guarded by mutex_
-  EngineStepTimings timings_;                               // guarded by mutex_
+  mutable Mutex mutex_;
+  State state_ TANDEM_GUARDED_BY(mutex_) = State::kServing;
+  std::string lost_message_ TANDEM_GUARDED_BY(mutex_);
+  absl::flat_hash_map<RequestHandle, InFlight> in_flight_ TANDEM_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::string> ids_in_flight_ TANDEM_GUARDED_BY(mutex_);
+  RequestHandle last_handle_ TANDEM_GUARDED_BY(mutex_) = 0;
+  EngineStats stats_ TANDEM_GUARDED_BY(mutex_);
+  EngineStepTimings timings_ TANDEM_GUARDED_BY(mutex_);
 
   StreamWriters writers_;
-  std::mutex shutdown_mutex_;  // one Shutdown joins
+  Mutex shutdown_mutex_;  // one Shutdown joins
   std::thread thread_;
 };
 

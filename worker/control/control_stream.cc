@@ -3,13 +3,12 @@
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 #include "common/base/queue.h"
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
@@ -44,8 +43,8 @@ class GrpcControlStream
 
   ~GrpcControlStream() override {
     context_.TryCancel();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return done_; });
+    MutexLock lock(mutex_);
+    changed_.Wait(lock, [&]() TANDEM_REQUIRES(mutex_) { return done_; });
   }
 
   void Open(const Greeting& greeting) {
@@ -66,7 +65,7 @@ class GrpcControlStream
 
   std::optional<Command> NextCommand(Deadline deadline) override {
     std::optional<Command> command = commands_.Pop(deadline);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (stopped_.has_value()) return StopCommand{*stopped_};
     return command;
   }
@@ -113,12 +112,12 @@ class GrpcControlStream
   }
 
   void OnEpochEnded(EpochEnded callback) override {
-    std::lock_guard lock(callback_mutex_);
+    MutexLock lock(callback_mutex_);
     epoch_ended_ = std::move(callback);
   }
 
   void OnStepFrame(StepFrame callback) override {
-    std::lock_guard lock(callback_mutex_);
+    MutexLock lock(callback_mutex_);
     step_frame_ = std::move(callback);
   }
 
@@ -130,9 +129,10 @@ class GrpcControlStream
     NoteBlockingCall("Rendezvous");
     TANDEM_RETURN_IF_ERROR(fence_.Check(epoch));
     TANDEM_RETURN_IF_ERROR(Write(std::move(message)));
-    std::unique_lock lock(mutex_);
-    const bool answered = deadline.Wait(
-        changed_, lock, [&] { return answers_.count(call) != 0 || !fence_.Check(epoch).ok(); });
+    MutexLock lock(mutex_);
+    const bool answered = changed_.Wait(lock, deadline, [&]() TANDEM_REQUIRES(mutex_) {
+      return answers_.count(call) != 0 || !fence_.Check(epoch).ok();
+    });
     if (answers_.count(call) != 0) {
       absl::StatusOr<std::string> answer = std::move(answers_.at(call));
       answers_.erase(call);
@@ -143,7 +143,7 @@ class GrpcControlStream
   }
 
   uint64_t NextCall() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return ++last_call_;
   }
 
@@ -156,7 +156,7 @@ class GrpcControlStream
   }
 
   void OnWriteDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     pending_.pop_front();
     if (!ok) pending_.clear();
     if (!pending_.empty()) StartWrite(&pending_.front());
@@ -165,14 +165,14 @@ class GrpcControlStream
   void OnDone(const grpc::Status& status) override {
     Stop(absl::UnavailableError(
         absl::StrCat("control connection ended", status.ok() ? "" : ": ", status.error_message())));
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     done_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
  private:
   absl::Status Write(v1::WorkerMessage message) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (done_) return absl::UnavailableError("the coordinator is gone");
     if (pending_.size() >= kMaxPendingWrites) {
       return absl::UnavailableError("the coordinator does not read its control connection");
@@ -200,7 +200,7 @@ class GrpcControlStream
             Epoch{message.start().epoch()},
             {message.start().num_blocks().begin(), message.start().num_blocks().end()}});
       case v1::CoordinatorMessage::kStep: {
-        std::lock_guard lock(callback_mutex_);
+        MutexLock lock(callback_mutex_);
         if (step_frame_) step_frame_(std::move(*message.mutable_step()));
         return;
       }
@@ -218,14 +218,14 @@ class GrpcControlStream
   }
 
   void TakeAnswer(v1::RendezvousAnswer& answer) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto code = static_cast<absl::StatusCode>(answer.code());
     if (code == absl::StatusCode::kOk) {
       answers_.emplace(answer.call(), std::move(*answer.mutable_value()));
     } else {
       answers_.emplace(answer.call(), absl::Status(code, answer.message()));
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   void Push(Command command) {
@@ -238,7 +238,7 @@ class GrpcControlStream
   void Stop(const absl::Status& reason) {
     fence_.EndAll(reason.ok() ? absl::CancelledError("shutdown") : reason);
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (!stopped_.has_value()) stopped_ = reason;
     }
     commands_.Close();
@@ -247,10 +247,10 @@ class GrpcControlStream
 
   void TellEpochEnded() {
     {
-      std::lock_guard lock(mutex_);  // not between a waiter's check and its wait
+      MutexLock lock(mutex_);  // not between a waiter's check and its wait
     }
-    changed_.notify_all();
-    std::lock_guard lock(callback_mutex_);
+    changed_.NotifyAll();
+    MutexLock lock(callback_mutex_);
     if (epoch_ended_) epoch_ended_();
   }
 
@@ -261,17 +261,17 @@ class GrpcControlStream
   BoundedQueue<Command> commands_{kMaxPendingCommands};
   EpochFence fence_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<v1::WorkerMessage> pending_;  // guarded by mutex_; front is on the wire
-  std::map<uint64_t, absl::StatusOr<std::string>> answers_;  // guarded by mutex_
-  uint64_t last_call_ = 0;                                   // guarded by mutex_
-  std::optional<absl::Status> stopped_;                      // guarded by mutex_; why
-  bool done_ = false;                                        // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<v1::WorkerMessage> pending_ TANDEM_GUARDED_BY(mutex_);  // front is on the wire
+  std::map<uint64_t, absl::StatusOr<std::string>> answers_ TANDEM_GUARDED_BY(mutex_);
+  uint64_t last_call_ TANDEM_GUARDED_BY(mutex_) = 0;
+  std::optional<absl::Status> stopped_ TANDEM_GUARDED_BY(mutex_);  // why
+  bool done_ TANDEM_GUARDED_BY(mutex_) = false;
 
-  std::mutex callback_mutex_;
-  EpochEnded epoch_ended_;  // guarded by callback_mutex_
-  StepFrame step_frame_;    // guarded by callback_mutex_
+  Mutex callback_mutex_;
+  EpochEnded epoch_ended_ TANDEM_GUARDED_BY(callback_mutex_);
+  StepFrame step_frame_ TANDEM_GUARDED_BY(callback_mutex_);
 };
 
 // Sets and gets keys of one epoch over the stream.

@@ -33,7 +33,7 @@ absl::Status WrongEpoch(Epoch found, Epoch wanted) {
 WorkerLoop::WorkerLoop(ControlStream& stream, WorkerOverrides overrides)
     : stream_(stream), overrides_(std::move(overrides)) {
   stream_.OnEpochEnded([this] {
-    std::lock_guard lock(interruptible_.mutex);
+    MutexLock lock(interruptible_.mutex);
     InterruptIfOver();
   });
 }
@@ -110,7 +110,7 @@ absl::Status WorkerLoop::OpenChannel(const ConfigureCommand& command) {
     });
     channel_ = std::move(queue);
   }
-  std::lock_guard lock(interruptible_.mutex);
+  MutexLock lock(interruptible_.mutex);
   interruptible_.epoch = command.epoch;
   interruptible_.channel = channel_;
   InterruptIfOver();
@@ -121,7 +121,7 @@ void WorkerLoop::DropEpoch() {
   stepping_ = false;
   stream_.OnStepFrame(nullptr);
   {
-    std::lock_guard lock(interruptible_.mutex);
+    MutexLock lock(interruptible_.mutex);
     interruptible_.channel = nullptr;
     interruptible_.communicator = nullptr;
   }
@@ -166,7 +166,7 @@ absl::Status WorkerLoop::JoinCommunicator() {
                                             .device_stream = backend.device_stream(),
                                             .deadline = deadline}));
   {
-    std::lock_guard lock(interruptible_.mutex);
+    MutexLock lock(interruptible_.mutex);
     interruptible_.communicator = prepared_comm_.get();
     InterruptIfOver();
   }

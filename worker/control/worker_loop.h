@@ -8,12 +8,12 @@
 #define TANDEM_WORKER_CONTROL_WORKER_LOOP_H_
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/mutex.h"
 #include "common/transport/channel.h"
 #include "worker/comm/communicator.h"
 #include "worker/control/control_stream.h"
@@ -58,14 +58,14 @@ class WorkerLoop {
 
   // Used by the stream's thread while this thread waits: set and cleared under the mutex.
   struct Interruptible {
-    std::mutex mutex;
-    Epoch epoch;  // of the members below
-    std::shared_ptr<transport::Channel> channel;
-    Communicator* communicator = nullptr;
+    Mutex mutex;
+    Epoch epoch TANDEM_GUARDED_BY(mutex);  // of the members below
+    std::shared_ptr<transport::Channel> channel TANDEM_GUARDED_BY(mutex);
+    Communicator* communicator TANDEM_GUARDED_BY(mutex) = nullptr;
   };
 
-  // Ends the waits of the current epoch if it is over. REQUIRES: interruptible_.mutex.
-  void InterruptIfOver();
+  // Ends the waits of the current epoch if it is over.
+  void InterruptIfOver() TANDEM_REQUIRES(interruptible_.mutex);
 
   ControlStream& stream_;
   const WorkerOverrides overrides_;

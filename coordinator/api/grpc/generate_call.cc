@@ -1,12 +1,12 @@
 #include "coordinator/api/grpc/generate_call.h"
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "coordinator/api/grpc/params_from_proto.h"
 #include "coordinator/api/request_builder.h"
@@ -64,7 +64,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
   }
 
   void OnWriteDone(bool ok) override {
-    std::lock_guard lock(outbox_->mutex);
+    MutexLock lock(outbox_->mutex);
     writing_ = false;
     if (!ok) broken_ = true;  // the client is gone; OnCancel follows or has been called
     Pump();
@@ -72,7 +72,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
 
   void OnCancel() override {
     {
-      std::lock_guard lock(outbox_->mutex);
+      MutexLock lock(outbox_->mutex);
       cancelled_ = true;
     }
     CancelIfRunning();
@@ -80,7 +80,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
 
   void OnDone() override {
     {
-      std::lock_guard lock(outbox_->mutex);
+      MutexLock lock(outbox_->mutex);
       outbox_->call = nullptr;
     }
     CancelIfRunning();
@@ -96,8 +96,9 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
       converted = text->Convert(std::move(update));
       return !text->ended();
     }
-    void Flush() override {
-      std::lock_guard lock(mutex);
+    // The call's outbox is this one, which the analysis can't tell.
+    void Flush() override TANDEM_NO_THREAD_SAFETY_ANALYSIS {
+      MutexLock lock(mutex);
       over |= converted.last();
       gathered.Append(std::exchange(converted, TextUpdate{}));
       if (call != nullptr) call->Pump();
@@ -106,33 +107,32 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  // of `text`, for the stream's lifetime
     std::optional<TextStream> text;  // set before Add; then used by the writer only
     TextUpdate converted;            // used by the writer's thread only
-    std::mutex mutex;
-    TextUpdate gathered;  // guarded by mutex
-    bool over = false;    // guarded by mutex; the last update has come
-    GenerateCall* call;   // guarded by mutex; null once done
+    Mutex mutex;
+    TextUpdate gathered TANDEM_GUARDED_BY(mutex);
+    bool over TANDEM_GUARDED_BY(mutex) = false;   // the last update has come
+    GenerateCall* call TANDEM_GUARDED_BY(mutex);  // null once done
   };
 
   // Runs on a thread of the pool. A request cancelled while queued or being tokenized is not added
   // to the engine.
   absl::Status Admit(const v1::GenerateRequest& proto, const ServingModel& model) {
     {
-      std::lock_guard lock(outbox_->mutex);
+      MutexLock lock(outbox_->mutex);
       if (cancelled_) return ClientIsGone();
     }
     TANDEM_ASSIGN_OR_RETURN(Request request, BuildRequest(ParamsFromProto(proto), model));
     outbox_->tokenizer = model.tokenizer;
     TANDEM_ASSIGN_OR_RETURN(outbox_->text, TextStream::Create(*model.tokenizer, request.sampling));
     request.stream = outbox_;
-    std::lock_guard lock(outbox_->mutex);  // the first update may be here before the handle
+    MutexLock lock(outbox_->mutex);  // the first update may be here before the handle
     if (cancelled_) return ClientIsGone();
     id_ = request.id;
     TANDEM_ASSIGN_OR_RETURN(handle_, engine_.Add(std::move(request)));
     return absl::OkStatus();
   }
 
-  // Sends the accumulated updates, unless a write is in progress. REQUIRES: the outbox's mutex is
-  // held.
-  void Pump() {
+  // Sends the accumulated updates, unless a write is in progress.
+  void Pump() TANDEM_REQUIRES(outbox_->mutex) {
     if (writing_ || finished_ || !handle_.has_value()) return;
     std::optional<TextUpdate> update = outbox_->gathered.Take();
     if (!update.has_value() && !broken_) return;
@@ -151,7 +151,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     }
   }
 
-  void FillResponse(const TextUpdate& update) {
+  void FillResponse(const TextUpdate& update) TANDEM_REQUIRES(outbox_->mutex) {
     response_.Clear();
     response_.set_request_id(id_);
     response_.set_text(update.text);
@@ -170,7 +170,7 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
   void CancelIfRunning() {
     std::optional<RequestHandle> running;
     {
-      std::lock_guard lock(outbox_->mutex);
+      MutexLock lock(outbox_->mutex);
       if (!outbox_->over) running = handle_;
     }
     if (running.has_value()) engine_.Cancel(*running);
@@ -178,14 +178,13 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
 
   EngineHandle& engine_;
   const std::shared_ptr<Outbox> outbox_;
-  // Guarded by the outbox's mutex:
-  std::string id_;
-  std::optional<RequestHandle> handle_;  // once admitted
-  bool cancelled_ = false;
-  bool writing_ = false;
-  bool broken_ = false;
-  bool finished_ = false;
-  v1::GenerateResponse response_;
+  std::string id_ TANDEM_GUARDED_BY(outbox_->mutex);
+  std::optional<RequestHandle> handle_ TANDEM_GUARDED_BY(outbox_->mutex);  // once admitted
+  bool cancelled_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
+  bool writing_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
+  bool broken_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
+  bool finished_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
+  v1::GenerateResponse response_ TANDEM_GUARDED_BY(outbox_->mutex);
 };
 
 }  // namespace
