@@ -9,6 +9,7 @@
 #include "common/transport/queue_channel.h"
 #include "common/transport/shm_channel.h"
 #include "worker/comm/open_communicator.h"
+#include "worker/comm/shm_group.h"
 #include "worker/runtime/planner.h"
 
 namespace tandem::worker {
@@ -73,7 +74,7 @@ absl::Status WorkerLoop::Run() {
       TANDEM_RETURN_IF_ERROR(stream_.SendFailed(epoch, done));
       continue;
     }
-    if (stepping_) ServeSteps();
+    if (state_ == State::kStepping) ServeSteps();
   }
 }
 
@@ -81,6 +82,10 @@ absl::Status WorkerLoop::Handle(const ConfigureCommand& command) {
   TANDEM_RETURN_IF_ERROR(command.invalid);
   if (config_.has_value() && command.epoch <= config_->epoch) {
     return WrongEpoch(command.epoch, config_->epoch);
+  }
+  if (command.assignment.size > ShmGroup::kMaxRanks) {
+    return absl::InvalidArgumentError(absl::StrCat("Configure: ", command.assignment.size,
+                                                   " ranks, at most ", ShmGroup::kMaxRanks));
   }
   DropEpoch();
   config_ = command;
@@ -90,7 +95,9 @@ absl::Status WorkerLoop::Handle(const ConfigureCommand& command) {
   }
   SetLogTag(absl::StrCat("rank ", command.assignment.rank));
   SetLogLevel(command.config.log_level);
-  return OpenChannel(command);
+  TANDEM_RETURN_IF_ERROR(OpenChannel(command));
+  state_ = State::kConfigured;
+  return absl::OkStatus();
 }
 
 absl::Status WorkerLoop::OpenChannel(const ConfigureCommand& command) {
@@ -118,7 +125,7 @@ absl::Status WorkerLoop::OpenChannel(const ConfigureCommand& command) {
 }
 
 void WorkerLoop::DropEpoch() {
-  stepping_ = false;
+  state_ = State::kGreeted;
   stream_.OnStepFrame(nullptr);
   {
     MutexLock lock(interruptible_.mutex);
@@ -174,23 +181,28 @@ absl::Status WorkerLoop::JoinCommunicator() {
 }
 
 absl::Status WorkerLoop::Handle(const LoadCommand& command) {
-  if (!config_.has_value()) return absl::FailedPreconditionError("Load before Configure");
+  if (state_ != State::kConfigured) {
+    return absl::FailedPreconditionError("Load belongs after Configure, once");
+  }
   if (command.epoch != config_->epoch) return WrongEpoch(command.epoch, config_->epoch);
+  state_ = State::kGreeted;
   TANDEM_RETURN_IF_ERROR(LoadModel());
   runner_ = std::make_unique<ModelRunner>(*model_, Options());
   TANDEM_ASSIGN_OR_RETURN(const RunnerPlan plan, runner_->Prepare());
   TANDEM_RETURN_IF_ERROR(JoinCommunicator());
+  state_ = State::kReady;
   return stream_.SendReady(config_->epoch, plan.kv.NumBlocks(plan.num_kv_blocks), plan.Lines());
 }
 
 absl::Status WorkerLoop::Handle(const StartCommand& command) {
-  if (runner_ == nullptr || stepping_) {
+  if (state_ != State::kReady) {
     return absl::FailedPreconditionError("Start belongs after Ready, once");
   }
   if (command.epoch != config_->epoch) return WrongEpoch(command.epoch, config_->epoch);
+  state_ = State::kGreeted;
   TANDEM_RETURN_IF_ERROR(
       runner_->Start(command.epoch, command.num_blocks, std::move(prepared_comm_)));
-  stepping_ = true;
+  state_ = State::kStepping;
   return stream_.SendStarted(command.epoch);
 }
 

@@ -39,6 +39,9 @@ class WorkerLoop {
   absl::Status Run();
 
  private:
+  // As in docs/worker-protocol.md. What fails leads back to kGreeted.
+  enum class State { kGreeted, kConfigured, kReady, kStepping };
+
   absl::Status Handle(const ConfigureCommand& command);
   absl::Status Handle(const LoadCommand& command);
   absl::Status Handle(const StartCommand& command);
@@ -75,7 +78,7 @@ class WorkerLoop {
   std::unique_ptr<ModelRunner> runner_;          // uses model_
   std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start; then owned by the runner
   std::shared_ptr<transport::Channel> channel_;
-  bool stepping_ = false;
+  State state_ = State::kGreeted;
   Interruptible interruptible_;
   std::vector<uint8_t> frame_;  // reused
 };

@@ -80,10 +80,10 @@ class ScriptedStream : public ControlStream {
   EpochEnded epoch_ended_;
 };
 
-ConfigureCommand Configure(Epoch epoch, int size) {
+ConfigureCommand Configure(Epoch epoch, int size, int rank = 0) {
   ConfigureCommand command;
   command.epoch = epoch;
-  command.assignment = {.epoch = epoch, .size = size};
+  command.assignment = {.epoch = epoch, .rank = rank, .size = size};
   command.config = {.model = {.path = kModel, .spec = {.max_model_len = 64}},
                     .device = {.cpu_kernels = config::CpuKernels::kReference, .threads = 1},
                     .cache = {.block_size = 8, .num_kv_blocks = 8},
@@ -120,6 +120,39 @@ TEST(WorkerLoopTest, AnEpochThatIsOverServesNoSteps) {
   stream.Abort(kEpoch, absl::AbortedError("rank 1 was lost"));
   EXPECT_TRUE(loop.Run().ok());
   EXPECT_TRUE(stream.failures.empty());
+}
+
+TEST(WorkerLoopTest, RefusesMoreRanksThanACommunicatorHas) {
+  ScriptedStream stream({Configure(Epoch{4}, 65)});
+  EXPECT_TRUE(WorkerLoop(stream, {}).Run().ok());
+  EXPECT_EQ(
+      stream.failures,
+      (std::vector<absl::Status>{absl::InvalidArgumentError("Configure: 65 ranks, at most 64")}));
+}
+
+TEST(WorkerLoopTest, LoadsOncePerEpoch) {
+  constexpr Epoch kEpoch{4};
+  ScriptedStream stream({LoadCommand{kEpoch}, Configure(kEpoch, 1), LoadCommand{kEpoch},
+                         LoadCommand{kEpoch}, StartCommand{kEpoch, {8}}, LoadCommand{kEpoch},
+                         StartCommand{kEpoch, {8}}});
+  WorkerLoop loop(stream, {});
+  stream.Abort(kEpoch, absl::AbortedError("so that no steps are waited for"));
+  EXPECT_TRUE(loop.Run().ok());
+  const absl::Status load = absl::FailedPreconditionError("Load belongs after Configure, once");
+  const absl::Status start = absl::FailedPreconditionError("Start belongs after Ready, once");
+  EXPECT_EQ(stream.failures, (std::vector<absl::Status>{load, load, load, start}));
+  EXPECT_EQ(stream.readies, 1);
+}
+
+TEST(WorkerLoopTest, DoesNotStartWhatFailedToLoad) {
+  constexpr Epoch kEpoch{4};
+  ScriptedStream stream({Configure(kEpoch, 2), LoadCommand{kEpoch}, StartCommand{kEpoch, {8}}});
+  const absl::Status reason = absl::AbortedError("rank 1 was lost");
+  stream.in_put = [&] { stream.Abort(kEpoch, reason); };
+  EXPECT_TRUE(WorkerLoop(stream, {}).Run().ok());
+  EXPECT_EQ(stream.failures,
+            (std::vector<absl::Status>{
+                reason, absl::FailedPreconditionError("Start belongs after Ready, once")}));
 }
 
 TEST(WorkerLoopTest, LogsAtTheConfiguredLevel) {
