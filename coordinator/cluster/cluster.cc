@@ -115,7 +115,7 @@ absl::Status Cluster::FirstEnded() const {
 
 absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool()>& cancelled) {
   while (true) {
-    if (service_->WaitAll(Deadline::After(kPoll))) {
+    if (service_->WaitAll(deadline.OrAfter(kPoll))) {
       auto links = service_->links();
       if (std::find(links.begin(), links.end(), nullptr) == links.end()) {
         connected_ = std::move(links);

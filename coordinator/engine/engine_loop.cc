@@ -25,9 +25,11 @@ constexpr char kStoppingMessage[] = "the server is shutting down";
 
 // Of each request in flight the inbox holds at most two events, and one of each that its stream has
 // stopped since the last step: no more than there were in flight then.
-EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, size_t num_writers)
+EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, size_t num_writers,
+                       const Clock& clock)
     : core_(std::move(core)),
       on_lost_(std::move(on_lost)),
+      clock_(clock),
       check_(core_->config()),
       inbox_(3 * capacity()),
       stats_(core_->Stats()),
@@ -107,7 +109,7 @@ EngineLoop::State EngineLoop::state() const {
 }
 
 void EngineLoop::Run() {
-  Deadline next_check = Deadline::After(kIntegrityInterval);
+  Deadline next_check = Deadline::After(kIntegrityInterval, clock_);
   while (true) {
     HandleInbox();
     if (state() == State::kStopping) return EndAll(absl::OkStatus(), FinishReason::kCancelled);
@@ -117,10 +119,10 @@ void EngineLoop::Run() {
     }
     PublishStats();
     if (!is_idle) continue;
-    inbox_.WaitNonEmpty(Deadline::After(kIdleWait));
+    inbox_.WaitNonEmpty(Deadline::After(kIdleWait, clock_));
     if (!next_check.Passed()) continue;
     if (absl::Status status = CheckIdle(); !status.ok()) return Lose(status);
-    next_check = Deadline::After(kIntegrityInterval);
+    next_check = Deadline::After(kIntegrityInterval, clock_);
   }
 }
 

@@ -23,6 +23,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/base/queue.h"
 #include "coordinator/engine/engine.h"
@@ -42,8 +43,9 @@ class EngineLoop final : public EngineHandle {
 
   static constexpr size_t kNumWriters = 2;
 
-  // Starts the threads.
-  EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, size_t num_writers = kNumWriters);
+  // Starts the threads. `clock` must outlive this; the engine thread alone reads it.
+  EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, size_t num_writers = kNumWriters,
+             const Clock& clock = Clock::System());
   ~EngineLoop() override;  // Shutdown
 
   absl::StatusOr<RequestHandle> Add(Request request) override;
@@ -89,6 +91,7 @@ class EngineLoop final : public EngineHandle {
 
   const std::unique_ptr<EngineCore> core_;  // used by the engine thread only, except config()
   const LostFn on_lost_;
+  const Clock& clock_;
   const RequestCheck check_;
   BoundedQueue<InboxEvent> inbox_;
 

@@ -14,7 +14,7 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Start(SupervisorOptions 
 }
 
 absl::StatusOr<ReadyWorkers> Supervisor::Bring(const std::function<bool()>& cancelled) {
-  const auto deadline = Deadline::After(options_.load_timeout);
+  const auto deadline = Deadline::After(options_.load_timeout, *options_.clock);
   ReadyWorkers ready;
   ready.epoch = Epoch{++epoch_.value};
   cluster_->SetEpoch(ready.epoch);

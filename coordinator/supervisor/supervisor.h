@@ -30,6 +30,7 @@ struct SupervisorOptions {
   config::WorkerConfig worker;
   AssignFn assign;
   Duration load_timeout = std::chrono::seconds(600);  // of a Bring
+  const Clock* clock = &Clock::System();              // of load_timeout; outlives the supervisor
 };
 
 // Workers ready for the steps of one epoch.

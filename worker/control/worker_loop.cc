@@ -31,8 +31,8 @@ absl::Status WrongEpoch(Epoch found, Epoch wanted) {
 
 }  // namespace
 
-WorkerLoop::WorkerLoop(ControlStream& stream, WorkerOverrides overrides)
-    : stream_(stream), overrides_(std::move(overrides)) {
+WorkerLoop::WorkerLoop(ControlStream& stream, WorkerOverrides overrides, const Clock& clock)
+    : stream_(stream), overrides_(std::move(overrides)), clock_(clock) {
   stream_.OnEpochEnded([this] {
     MutexLock lock(interruptible_.mutex);
     InterruptIfOver();
@@ -55,7 +55,7 @@ void WorkerLoop::InterruptIfOver() {
 
 absl::Status WorkerLoop::Run() {
   while (true) {
-    std::optional<Command> command = stream_.NextCommand(Deadline::After(kIdlePoll));
+    std::optional<Command> command = stream_.NextCommand(Deadline::After(kIdlePoll, clock_));
     if (!command.has_value()) continue;
     if (auto* stop = std::get_if<StopCommand>(&*command)) return stop->reason;
     Epoch epoch;
@@ -161,7 +161,7 @@ absl::Status WorkerLoop::LoadModel() {
 
 absl::Status WorkerLoop::JoinCommunicator() {
   if (config_->assignment.size == 1) return absl::OkStatus();
-  const auto deadline = Deadline::After(kCommunicatorTimeout);
+  const auto deadline = Deadline::After(kCommunicatorTimeout, clock_);
   auto rendezvous = stream_.MakeRendezvous(config_->epoch);
   kernels::Backend& backend = model_->backend();
   TANDEM_ASSIGN_OR_RETURN(prepared_comm_,
@@ -227,7 +227,8 @@ void WorkerLoop::ServeSteps() {
 }
 
 absl::StatusOr<step::StepDescriptor> WorkerLoop::ReceiveStep(uint32_t* receive_us) {
-  TANDEM_ASSIGN_OR_RETURN(transport::Frame frame, channel_->Receive(Deadline::After(kIdlePoll)));
+  TANDEM_ASSIGN_OR_RETURN(transport::Frame frame,
+                          channel_->Receive(Deadline::After(kIdlePoll, clock_)));
   const int64_t begin = NowMicros();
   TANDEM_ASSIGN_OR_RETURN(step::StepDescriptor step, step::DecodeDescriptor(frame));
   *receive_us = static_cast<uint32_t>(NowMicros() - begin);
@@ -235,7 +236,7 @@ absl::StatusOr<step::StepDescriptor> WorkerLoop::ReceiveStep(uint32_t* receive_u
 }
 
 step::StepResult WorkerLoop::RunStep(step::StepDescriptor step) {
-  const auto deadline = Deadline::After(config_->config.transport.step_timeout);
+  const auto deadline = Deadline::After(config_->config.transport.step_timeout, clock_);
   const StepId step_id = step.step_id;
   absl::StatusOr<step::StepResult> result = runner_->Run(std::move(step), deadline);
   if (result.ok()) return *std::move(result);
@@ -247,7 +248,7 @@ step::StepResult WorkerLoop::RunStep(step::StepDescriptor step) {
 
 absl::Status WorkerLoop::SendResult(const step::StepResult& result) {
   step::Encode(result, frame_);
-  return channel_->Send(frame_, Deadline::After(config_->config.transport.step_timeout));
+  return channel_->Send(frame_, Deadline::After(config_->config.transport.step_timeout, clock_));
 }
 
 }  // namespace tandem::worker

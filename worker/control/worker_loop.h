@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "common/transport/channel.h"
 #include "worker/comm/communicator.h"
@@ -31,8 +32,9 @@ struct WorkerOverrides {
 
 class WorkerLoop {
  public:
-  // `stream` must outlive this.
-  WorkerLoop(ControlStream& stream, WorkerOverrides overrides);
+  // `stream` and `clock` must outlive this.
+  WorkerLoop(ControlStream& stream, WorkerOverrides overrides,
+             const Clock& clock = Clock::System());
   ~WorkerLoop();
 
   // Serves until the coordinator shuts down (OK) or is lost (its error).
@@ -72,6 +74,7 @@ class WorkerLoop {
 
   ControlStream& stream_;
   const WorkerOverrides overrides_;
+  const Clock& clock_;
   std::optional<ConfigureCommand> config_;  // of the current epoch
   LoadOptions loaded_;                      // the options that model_ was loaded with
   std::unique_ptr<LoadedModel> model_;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "tests/common/transport/memory_rendezvous.h"
 #include "worker/control/epoch_fence.h"
@@ -100,6 +101,17 @@ TEST(WorkerLoopTest, AnAbortBeforeTheCommunicatorIsThereEndsItsJoin) {
   EXPECT_TRUE(WorkerLoop(stream, {}).Run().ok());
   EXPECT_EQ(stream.failures, (std::vector<absl::Status>{reason}));
   EXPECT_EQ(stream.readies, 0);
+}
+
+TEST(WorkerLoopTest, AJoinWithoutRankZeroEndsAtItsDeadline) {
+  constexpr Epoch kEpoch{4};
+  ScriptedStream stream({Configure(kEpoch, 2, /*rank=*/1), LoadCommand{kEpoch}});
+  SimulatedClock clock;
+  const TimePoint begin = clock.Now();
+  EXPECT_TRUE(WorkerLoop(stream, {}, clock).Run().ok());
+  ASSERT_EQ(stream.failures.size(), 1u);
+  EXPECT_EQ(stream.failures[0].code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(clock.Now() - begin, std::chrono::minutes(1));
 }
 
 TEST(WorkerLoopTest, AnAbortOfTheEpochBeforeDoesNot) {
