@@ -69,6 +69,7 @@ absl::Status WorkerLoop::Run() {
           }
         },
         *command);
+    TANDEM_RETURN_IF_ERROR(broken_);
     if (!done.ok()) {
       TANDEM_LOG(kError) << done.message();
       TANDEM_RETURN_IF_ERROR(stream_.SendFailed(epoch, done));
@@ -87,7 +88,8 @@ absl::Status WorkerLoop::Handle(const ConfigureCommand& command) {
     return absl::InvalidArgumentError(absl::StrCat("Configure: ", command.assignment.size,
                                                    " ranks, at most ", ShmGroup::kMaxRanks));
   }
-  DropEpoch();
+  DropEpoch();  // the communicator with it, whose errors are not the device's
+  TANDEM_RETURN_IF_ERROR(broken_ = CheckBackend());
   config_ = command;
   if (!overrides_.model.empty()) config_->config.model.path = overrides_.model;
   if (overrides_.device_index.has_value()) {
@@ -98,6 +100,18 @@ absl::Status WorkerLoop::Handle(const ConfigureCommand& command) {
   TANDEM_RETURN_IF_ERROR(OpenChannel(command));
   state_ = State::kConfigured;
   return absl::OkStatus();
+}
+
+// What breaks a device's context breaks it for the process: the worker ends, and another one can
+// take its place.
+absl::Status WorkerLoop::CheckBackend() {
+  if (model_ == nullptr) return absl::OkStatus();
+  kernels::Backend& backend = model_->backend();
+  backend.BeginEncode(kernels::EncodeMode::kRun);
+  absl::Status taken =
+      backend.Submit(Deadline::After(config_->config.transport.step_timeout, clock_));
+  if (taken.ok()) taken = backend.Wait();
+  return Annotate(taken, "the device takes no more work");
 }
 
 absl::Status WorkerLoop::OpenChannel(const ConfigureCommand& command) {

@@ -49,6 +49,8 @@ class WorkerLoop {
   absl::Status Handle(const StartCommand& command);
 
   absl::Status OpenChannel(const ConfigureCommand& command);
+  // Whether the backend of the weights that are kept still takes work, by a step without ops.
+  absl::Status CheckBackend();
   RunnerOptions Options() const { return {config_->config, config_->assignment.kv_cache_bytes}; }
   absl::Status LoadModel();
   // Sets prepared_comm_, which the end of the epoch aborts from here on; null with one rank.
@@ -82,6 +84,7 @@ class WorkerLoop {
   std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start; then owned by the runner
   std::shared_ptr<transport::Channel> channel_;
   State state_ = State::kGreeted;
+  absl::Status broken_;  // not OK: by its device; the worker ends
   Interruptible interruptible_;
   std::vector<uint8_t> frame_;  // reused
 };

@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "tests/common/transport/memory_rendezvous.h"
+#include "tests/worker/runtime/fake_device.h"
 #include "worker/control/epoch_fence.h"
 
 namespace tandem::worker {
@@ -37,6 +38,7 @@ class ScriptedStream : public ControlStream {
   absl::Status SendReady(Epoch, const std::vector<uint32_t>&,
                          const std::vector<std::string>&) override {
     ++readies;
+    if (on_ready) on_ready();
     return absl::OkStatus();
   }
   absl::Status SendStarted(Epoch) override { return absl::OkStatus(); }
@@ -71,7 +73,7 @@ class ScriptedStream : public ControlStream {
     epoch_ended_();
   }
 
-  std::function<void()> in_put;
+  std::function<void()> in_put, on_ready;
   std::vector<absl::Status> failures;
   int readies = 0;
 
@@ -165,6 +167,20 @@ TEST(WorkerLoopTest, DoesNotStartWhatFailedToLoad) {
   EXPECT_EQ(stream.failures,
             (std::vector<absl::Status>{
                 reason, absl::FailedPreconditionError("Start belongs after Ready, once")}));
+}
+
+TEST(WorkerLoopTest, ABrokenDeviceEndsTheWorkerAtTheNextConfigure) {
+  const auto notes = std::make_shared<FakeDeviceNotes>();
+  RegisterFakeDevice({}, notes);
+  ConfigureCommand first = Configure(Epoch{1}, 1), second = Configure(Epoch{2}, 1);
+  first.config.device.device = second.config.device.device = config::Device::kCuda;
+  first.config.cache.kv_cache_type = second.config.cache.kv_cache_type = tensor::Type::kF32;
+  ScriptedStream stream({first, LoadCommand{Epoch{1}}, second, LoadCommand{Epoch{2}}});
+  stream.on_ready = [&] { notes->broken = absl::InternalError("an illegal memory access"); };
+  EXPECT_EQ(WorkerLoop(stream, {}).Run(),
+            absl::InternalError("the device takes no more work: an illegal memory access"));
+  EXPECT_TRUE(stream.failures.empty());
+  EXPECT_EQ(stream.readies, 1);
 }
 
 TEST(WorkerLoopTest, LogsAtTheConfiguredLevel) {

@@ -129,6 +129,7 @@ class FakeDevice final : public Backend,
   }
   absl::Status Submit(Deadline deadline) override {
     if (options_.blocks_in_submit) NoteBlockingCall("FakeDevice::Submit");
+    TANDEM_RETURN_IF_ERROR(notes_->broken);
     return inner_->Submit(deadline);
   }
   absl::Status Wait() override {

@@ -32,6 +32,7 @@ struct FakeDeviceNotes {
   uint64_t replays = 0;
   uint64_t allocated_bytes = 0;
   uint64_t weight_bytes = 0;  // copied by PlaceWeight
+  absl::Status broken;        // set by a test; not OK: what Submit answers
 
   void Clear() { *this = {}; }
 };
