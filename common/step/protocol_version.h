@@ -8,7 +8,7 @@
 
 namespace tandem::step {
 
-inline constexpr uint32_t kWorkerProtocolVersion = 4;
+inline constexpr uint32_t kWorkerProtocolVersion = 5;
 
 }  // namespace tandem::step
 

@@ -1,5 +1,7 @@
 #include "coordinator/cluster/process_worker_client.h"
 
+#include <signal.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -108,19 +110,34 @@ absl::Status ProcessWorkerClient::StartLoad() {
   return Explain(link_->Send(std::move(message)));
 }
 
-absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextAnswer(Deadline deadline) {
+absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextEvent(Deadline deadline) {
   while (true) {
     absl::StatusOr<v1::WorkerMessage> event = link_->NextEvent(deadline);
     if (!event.ok()) return Explain(event.status());
     if (EventEpoch(*event) != epoch_.value) continue;  // of an epoch that is over
-    if (event->has_loading()) {
-      const auto& loading = event->loading();
-      TANDEM_LOG(kInfo) << "rank " << rank_ << " loading: " << (loading.done_bytes() >> 20)
-                        << " of " << (loading.total_bytes() >> 20) << " MiB";
-      continue;
-    }
     if (event->has_failed()) return Explain(FailedStatus(event->failed()));
     return event;
+  }
+}
+
+absl::Status ProcessWorkerClient::AwaitLoading(Deadline deadline) {
+  absl::StatusOr<v1::WorkerMessage> event = NextEvent(deadline);
+  if (event.ok() && !event->has_loading()) {
+    return Explain(absl::InternalError("answered Load without Loading"));
+  }
+  if (absl::IsDeadlineExceeded(event.status()) && process_ != nullptr) {
+    process_->Kill(SIGKILL);
+    process_->WaitExit(Deadline::After(kExitGrace));
+  }
+  return event.status();
+}
+
+absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextAnswer(Deadline deadline) {
+  while (true) {
+    TANDEM_ASSIGN_OR_RETURN(v1::WorkerMessage event, NextEvent(deadline));
+    if (!event.has_loading()) return event;
+    TANDEM_LOG(kInfo) << "rank " << rank_ << " loading: " << (event.loading().done_bytes() >> 20)
+                      << " of " << (event.loading().total_bytes() >> 20) << " MiB";
   }
 }
 

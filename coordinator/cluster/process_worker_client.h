@@ -25,6 +25,7 @@ class ProcessWorkerClient : public WorkerClient {
   absl::Status Configure(const config::WorkerConfig& config,
                          const config::WorkerAssignment& assignment) override;
   absl::Status StartLoad() override;
+  absl::Status AwaitLoading(Deadline deadline) override;
   absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
   absl::Status Start(const std::vector<uint32_t>& num_blocks) override;
   absl::Status FinishStart(Deadline deadline) override;
@@ -57,7 +58,9 @@ class ProcessWorkerClient : public WorkerClient {
 
   // Makes the step channel of this epoch; returns its address for Configure.
   absl::StatusOr<std::string> OpenChannel(const config::TransportConfig& transport, Epoch epoch);
-  // The next event of this epoch that is not Loading.
+  // The next event of this epoch; Failed is an error.
+  absl::StatusOr<v1::WorkerMessage> NextEvent(Deadline deadline);
+  // The next one that is not Loading.
   absl::StatusOr<v1::WorkerMessage> NextAnswer(Deadline deadline);
   // `status` prefixed with the rank and, if the process ended, with its exit.
   absl::Status Explain(const absl::Status& status) const;

@@ -39,6 +39,10 @@ absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(
     TANDEM_RETURN_IF_ERROR(workers_[rank]->Configure(config, ranks[rank]));
   }
   for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->StartLoad());
+  const Deadline answer_deadline = deadline.OrAfter(config.transport.step_timeout);
+  absl::Status taken;
+  for (auto& worker : workers_) taken.Update(worker->AwaitLoading(answer_deadline));  // all of them
+  TANDEM_RETURN_IF_ERROR(taken);
   std::vector<WorkerReady> ready(workers_.size());
   TANDEM_RETURN_IF_ERROR(InTurns(deadline, [&](size_t rank, Deadline slice) -> absl::Status {
     TANDEM_ASSIGN_OR_RETURN(ready[rank], workers_[rank]->FinishLoad(slice));

@@ -30,7 +30,8 @@ class WorkerGroup {
   int size() const { return static_cast<int>(workers_.size()); }
 
   // Configure, load (all ranks at once) and start; returns the blocks per KV group (the minimum
-  // over ranks). `ranks` has one entry per rank.
+  // over ranks). `ranks` has one entry per rank. A rank that does not take Load within the step
+  // timeout is stuck, as one that does not answer a step is.
   absl::StatusOr<std::vector<uint32_t>> Bring(const config::WorkerConfig& config,
                                               const std::vector<config::WorkerAssignment>& ranks,
                                               Deadline deadline);

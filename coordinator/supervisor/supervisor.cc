@@ -15,6 +15,18 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Start(SupervisorOptions 
 
 absl::StatusOr<ReadyWorkers> Supervisor::Bring(const std::function<bool()>& cancelled) {
   const auto deadline = Deadline::After(options_.load_timeout, *options_.clock);
+  const bool first = epoch_.value == 0;
+  absl::StatusOr<ReadyWorkers> ready = BringEpoch(deadline, cancelled);
+  const bool lost = absl::IsUnavailable(ready.status()) || absl::IsDeadlineExceeded(ready.status());
+  if (first || !lost || deadline.Passed()) return ready;
+  // A worker of the epoch before was stuck or ended at this one's beginning: now it can be
+  // replaced.
+  TANDEM_LOG(kWarning) << ready.status().message() << "; trying once more";
+  return BringEpoch(deadline, cancelled);
+}
+
+absl::StatusOr<ReadyWorkers> Supervisor::BringEpoch(Deadline deadline,
+                                                    const std::function<bool()>& cancelled) {
   ReadyWorkers ready;
   ready.epoch = Epoch{++epoch_.value};
   cluster_->SetEpoch(ready.epoch);

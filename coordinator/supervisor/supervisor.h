@@ -1,5 +1,6 @@
 // Supervisor: owns the workers: their configuration, their processes and the epoch. Every
-// Bring is a new epoch, with workers that kept running (and their weights) and restarted ones.
+// Bring is a new epoch, with workers that kept running (and their weights) and with new ones in
+// place of those that ended or are stuck.
 //
 // One thread at a time; any thread may call.
 #ifndef TANDEM_COORDINATOR_SUPERVISOR_SUPERVISOR_H_
@@ -56,6 +57,8 @@ class Supervisor {
   }
 
  private:
+  absl::StatusOr<ReadyWorkers> BringEpoch(Deadline deadline,
+                                          const std::function<bool()>& cancelled);
   explicit Supervisor(SupervisorOptions options) : options_(std::move(options)) {}
 
   const SupervisorOptions options_;

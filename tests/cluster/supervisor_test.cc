@@ -1,4 +1,5 @@
-// A rank that ended is replaced and the others keep running: the next epoch gives the same bits.
+// A rank that ended or is stuck is replaced and the others keep running: the next epoch gives the
+// same bits.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -48,6 +49,24 @@ TEST_P(SupervisorTest, AKilledRankIsReplacedAndTheOtherContinues) {
   ASSERT_EQ(first.size(), 2u);
   kill(first[1], SIGKILL);
   ASSERT_TRUE(WaitGone({first[1]}, Deadline::After(std::chrono::seconds(60))));
+  const absl::Status brought = (*driver)->BringAgain();
+  ASSERT_TRUE(brought.ok()) << brought;
+  const std::vector<pid_t> second = Workers();
+  ASSERT_EQ(second.size(), 2u);
+  EXPECT_NE(std::find(second.begin(), second.end(), first[0]), second.end());
+  EXPECT_EQ(std::find(second.begin(), second.end(), first[1]), second.end());
+  EXPECT_EQ(Run(**driver), before);
+}
+
+TEST_P(SupervisorTest, AStuckRankIsReplacedAfterTheStepTimeout) {
+  config::ServerConfig options = Options();
+  options.worker.transport.step_timeout = std::chrono::seconds(10);
+  auto driver = WorkerDriver::Start(options);
+  ASSERT_TRUE(driver.ok()) << driver.status();
+  const Logits before = Run(**driver);
+  const std::vector<pid_t> first = Workers();
+  ASSERT_EQ(first.size(), 2u);
+  kill(first[1], SIGSTOP);
   const absl::Status brought = (*driver)->BringAgain();
   ASSERT_TRUE(brought.ok()) << brought;
   const std::vector<pid_t> second = Workers();

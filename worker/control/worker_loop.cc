@@ -200,6 +200,7 @@ absl::Status WorkerLoop::Handle(const LoadCommand& command) {
   }
   if (command.epoch != config_->epoch) return WrongEpoch(command.epoch, config_->epoch);
   state_ = State::kGreeted;
+  TANDEM_RETURN_IF_ERROR(stream_.SendLoading(config_->epoch, 0, 0));
   TANDEM_RETURN_IF_ERROR(LoadModel());
   runner_ = std::make_unique<ModelRunner>(*model_, Options());
   TANDEM_ASSIGN_OR_RETURN(const RunnerPlan plan, runner_->Prepare());
