@@ -53,7 +53,10 @@ PrefixMatch BlockManager::Match(std::span<const TokenId> tokens, PrefixHashes& h
         tokens.subspan(size_t{block} * config_.block_size, config_.block_size);
     if (block == hashes.size()) hashes.push_back(index_.HashOf(node, block_tokens));
     node = index_.Find(node, block_tokens, hashes[block]);
-    if (node == kNoPrefix) break;
+    if (node == kNoPrefix) {
+      match.missing = hashes[block];
+      break;
+    }
     match.nodes.push_back(node);
     bool is_hit = true;
     for (uint32_t group = 0; group < num_groups(); ++group) {
@@ -174,6 +177,7 @@ void BlockManager::Release(SequenceBlocks& blocks) {
     BlockTable& table = blocks.tables_[group];
     while (!table.blocks.empty()) table.blocks.pop_back();
     reserved_blocks_[group] -= table.reserved_blocks;
+    if (table.reserved_blocks > 0) ++num_lapsed_;
   }
   blocks = SequenceBlocks();
 }
@@ -189,7 +193,7 @@ KvCacheStats BlockManager::Stats() const {
 }
 
 uint64_t BlockManager::num_returns() const {
-  uint64_t sum = 0;
+  uint64_t sum = num_lapsed_;
   for (const auto& pool : pools_) sum += pool->num_returns();
   return sum;
 }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,7 @@ namespace tandem::coordinator {
 struct PrefixMatch {
   uint32_t num_tokens = 0;          // a multiple of the block size
   std::vector<PrefixNodeId> nodes;  // one per block
+  std::optional<uint64_t> missing;  // hash of the first block that is not in the cache
 };
 
 // The chained hashes of a sequence's first blocks, as far as Match has computed them.
@@ -66,8 +68,11 @@ class BlockManager {
 
   const KvCacheConfig& config() const { return config_; }
   KvCacheStats Stats() const;
-  // Total number of releases: while it is unchanged, an allocation that did not fit still does not.
+  // Total number of releases and of reservations that lapsed. While it is unchanged and the
+  // match's missing block is not cached, an allocation that did not fit still does not.
   uint64_t num_returns() const;
+  // Whether the block of PrefixMatch::missing is now cached.
+  bool IsCached(uint64_t hash) const { return index_.Has(hash); }
 
   // `live`: every existing allocation. INTERNAL naming the inconsistency.
   absl::Status CheckIntegrity(std::span<const SequenceBlocks* const> live) const;
@@ -93,6 +98,7 @@ class BlockManager {
   PrefixIndex index_;
   std::vector<std::unique_ptr<BlockPool>> pools_;  // one per group
   std::vector<uint32_t> reserved_blocks_;          // by group, of all tables
+  uint64_t num_lapsed_ = 0;                        // reservations
 };
 
 }  // namespace tandem::coordinator

@@ -44,6 +44,8 @@ class PrefixIndex {
   // The same, added if new: the caller must pin it or attach a block. kNoPrefix if another node has
   // its hash.
   PrefixNodeId FindOrAdd(PrefixNodeId parent, std::span<const TokenId> tokens);
+  // Whether any node has that hash.
+  bool Has(uint64_t hash) const { return by_hash_.contains(hash); }
 
   // The block that holds a node's K and V in `group`, or kNoBlock.
   BlockId block(PrefixNodeId node, uint32_t group) const;

@@ -119,8 +119,11 @@ void Scheduler::AdmitWaiting(StepBudget& budget, Plan& plan) {
 }
 
 bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
-  // No block was released since it did not fit.
-  if (sequence.refused_at == kv_.num_returns()) return false;
+  // No block was released since it did not fit, and no more of its prefix is cached.
+  if (sequence.refused_at == kv_.num_returns() &&
+      !(sequence.missing_block.has_value() && kv_.IsCached(*sequence.missing_block))) {
+    return false;
+  }
   const PrefixMatch match =
       sequence.scores_prompt ? PrefixMatch{} : kv_.Match(sequence.tokens, sequence.prefix_hashes);
   const uint32_t num_tokens = TokensFor(sequence, sequence.num_tokens() - match.num_tokens, budget);
@@ -134,6 +137,7 @@ bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
   if (!kv_.Start(sequence.blocks, match, match.num_tokens + num_tokens, sequence.num_tokens(),
                  config_.MostStepTokens())) {
     sequence.refused_at = kv_.num_returns();
+    sequence.missing_block = match.missing;
     return false;
   }
   if (sequence.num_preemptions == 0) sequence.num_cached = match.num_tokens;

@@ -3,6 +3,7 @@
 #define TANDEM_COORDINATOR_SCHEDULER_SEQUENCE_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,7 +43,8 @@ struct Sequence {
   uint32_t num_preemptions = 0;
   uint32_t slot = 0;                 // while running; stable, below max_num_seqs
   PrefixHashes prefix_hashes;        // of `tokens`
-  uint64_t refused_at = UINT64_MAX;  // BlockManager::num_returns() when it last did not fit
+  uint64_t refused_at = UINT64_MAX;  // BlockManager::num_returns() when it last did not fit, and
+  std::optional<uint64_t> missing_block;  // PrefixMatch::missing
   SequenceBlocks blocks;
   uint32_t num_blocks_sent = 0;  // per KV group: table entries sent with submitted steps
 

@@ -224,6 +224,26 @@ TEST_F(BlockManagerTest, AHitTakesOnlyTheWindowsBlocks) {
   kv.Release(second);
 }
 
+// A sequence that ends before its reservation is used makes room, also where others share all that
+// it holds.
+TEST_F(BlockManagerTest, ALapsedReservationCountsAsAReturn) {
+  SequenceBlocks first, second;
+  ASSERT_TRUE(kv_.Start(first, {}, 4, 24));
+  kv_.Commit(first, Range(0, 24), 4);
+  const PrefixMatch match = Match(kv_, Range(0, 8));
+  ASSERT_EQ(match.num_tokens, 4u);
+  ASSERT_TRUE(kv_.Start(second, match, 8, 8));
+  SequenceBlocks third;
+  EXPECT_FALSE(kv_.Start(third, {}, 8, 8));
+  const uint64_t returns = kv_.num_returns();
+  kv_.Release(first);
+  EXPECT_EQ(kv_.Stats().free_blocks, 12);  // as before
+  EXPECT_NE(kv_.num_returns(), returns);
+  EXPECT_TRUE(kv_.Start(third, {}, 8, 8));
+  kv_.Release(second);
+  kv_.Release(third);
+}
+
 // Tokens that are known keep newcomers out only until the window has reached them.
 TEST_F(BlockManagerTest, AWindowReservesNothingOnceAllTokensAreIn) {
   BlockManager kv({.block_size = 4,
@@ -426,10 +446,14 @@ TEST(MatchTest, HashesABlockOnceHoweverOftenItIsTried) {
   num_hashed = 0;
   EXPECT_EQ(kv.Match(Range(0, 17), hashes).num_tokens, 8u);
   EXPECT_EQ(num_hashed, 3u);  // up to the block that is not there
+  const std::optional<uint64_t> missing = kv.Match(Range(0, 17), hashes).missing;
+  ASSERT_TRUE(missing.has_value());
+  EXPECT_FALSE(kv.IsCached(*missing));
   EXPECT_EQ(kv.Match(Range(0, 17), hashes).num_tokens, 8u);
   EXPECT_EQ(num_hashed, 3u);
   // More is there now, and more is asked for.
   kv.Commit(first, Range(0, 16), 16);
+  EXPECT_TRUE(kv.IsCached(*missing));
   num_hashed = 0;
   EXPECT_EQ(kv.Match(Range(0, 22), hashes).num_tokens, 16u);
   EXPECT_EQ(num_hashed, 2u);

@@ -249,6 +249,20 @@ TEST(SchedulerTest, APrefixHitIsNotComputedAgain) {
   EXPECT_EQ(b.num_cached, 8u);
 }
 
+// What did not fit is tried again when less of it is left to compute, not only when blocks return.
+TEST(SchedulerTest, APromptThatDoesNotFitIsTriedAgainAsItsPrefixIsComputed) {
+  Driver driver(Config(4, 64, 4), 7, /*prefix_cache=*/true);
+  driver.Add(16, 500);
+  Sequence& b = driver.Add(18, 500);
+  EXPECT_EQ(driver.Step(),
+            "prefill 1+4");  // the second needs 5 blocks, 3 are neither taken nor reserved
+  EXPECT_EQ(driver.Step(), "prefill 1+4");
+  // 8 of its tokens are computed.
+  EXPECT_EQ(driver.Step(), "prefill 1+4 prefill 2+4");
+  EXPECT_EQ(b.num_cached, 8u);
+  EXPECT_EQ(driver.kv().num_returns(), 0u);
+}
+
 // Three sequences of any length: a window of 6 tokens spans at most 3 blocks, with a chunk of 5
 // tokens 4, and while one prefills another may, the third decodes.
 TEST(SchedulerTest, AWindowNeedsNoMoreBlocksAsItMovesOn) {
