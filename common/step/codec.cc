@@ -1,5 +1,8 @@
 #include "common/step/codec.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
@@ -13,6 +16,7 @@ constexpr SectionTag kDescriptorTags[] = {kTagStep,         kTagTokens,    kTagP
                                           kTagRows,         kTagSampling};
 
 // Smallest wire sizes, against which counts are checked.
+constexpr size_t kStepBytes = 2 * sizeof(uint64_t) + 3 * sizeof(uint32_t);
 constexpr size_t kGroupBytes = 3 * sizeof(uint32_t);
 constexpr size_t kRowBytes = 5 * sizeof(uint32_t);
 constexpr size_t kSamplingBytes = 5 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
@@ -152,6 +156,19 @@ absl::Status GetSampling(WireReader reader, std::vector<RowSampling>& sampling) 
 }
 
 }  // namespace
+
+size_t StepLimits::MaxDescriptorBytes() const {
+  constexpr size_t kWord = sizeof(uint32_t);
+  const size_t tokens = max_tokens, seqs = max_seqs;
+  const size_t group = kGroupBytes + seqs * sizeof(TableDelta) + tokens * kWord;
+  // The result bounds what rows may ask for: a row, and an id of it, takes more there.
+  const size_t rows = std::min(tokens * (kRowBytes + kMaxLogprobsOf * kWord), 2 * max_result_bytes);
+  return kFrameHeaderBytes + std::size(kDescriptorTags) * kSectionHeaderBytes + kStepBytes +
+         2 * tokens * kWord + (seqs + 1) * kWord + seqs * sizeof(SequenceEntry) +  //
+         kWord + kMaxKvGroups * group + MaxAppendedBlocks() * kWord +              //
+         kWord + rows +                                                            //
+         kWord + seqs * (kSamplingBytes + kMaxBannedPerSeq * kWord);
+}
 
 void Encode(const StepDescriptor& step, std::vector<uint8_t>& out) {
   BeginFrame(FrameKind::kDescriptor, out);

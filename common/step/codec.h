@@ -25,13 +25,6 @@ absl::StatusOr<StepDescriptor> DecodeDescriptor(std::span<const uint8_t> frame);
 inline constexpr size_t kMaxStatusMessageBytes = 4096;
 void Encode(const StepResult& result, std::vector<uint8_t>& out);
 absl::StatusOr<StepResult> DecodeResult(std::span<const uint8_t> frame);
-// The default limit of a StepResult on the wire, and the minimum that every step channel carries in
-// both directions: a descriptor needs about 16 bytes a token.
-inline constexpr size_t kDefaultMaxResultBytes = 8 << 20;
-// The largest frame of a step channel whose results take at most `max_result_bytes`.
-constexpr size_t MaxFrameBytes(size_t max_result_bytes) {
-  return max_result_bytes > kDefaultMaxResultBytes ? max_result_bytes : kDefaultMaxResultBytes;
-}
 // The most bytes that the result of `row` can take.
 size_t MaxRowBytes(const RowRequest& row, uint32_t vocab_size);
 // The most bytes that the result of `step` can take on the wire (max_tokens of every row).

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -11,8 +12,6 @@ namespace tandem::step {
 namespace {
 
 constexpr SectionTag kResultTags[] = {kTagResult, kTagMessage, kTagResultRows};
-constexpr size_t kHeaderBytes = 3 * sizeof(uint32_t);
-constexpr size_t kSectionBytes = 2 * sizeof(uint32_t);
 constexpr size_t kResultBytes = 2 * sizeof(uint64_t) + 6 * sizeof(uint32_t);
 constexpr size_t kResultRowBytes = 3 * sizeof(uint32_t);
 static_assert(sizeof(TokenLogprob) == 12, "log-probabilities are copied as in memory");
@@ -60,7 +59,8 @@ size_t MaxRowBytes(const RowRequest& row, uint32_t vocab_size) {
 }
 
 size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size) {
-  const size_t fixed = kHeaderBytes + 3 * kSectionBytes + kResultBytes + sizeof(uint32_t);
+  const size_t fixed = kFrameHeaderBytes + std::size(kResultTags) * kSectionHeaderBytes +
+                       kResultBytes + sizeof(uint32_t);
   size_t rows = 0;
   for (const RowRequest& row : step.rows) rows += MaxRowBytes(row, vocab_size);
   return fixed + std::max(rows, kMaxStatusMessageBytes);

@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
+#include "common/step/limits.h"
 
 namespace tandem::step {
 
@@ -67,8 +68,6 @@ enum RowWant : uint32_t {
 inline constexpr uint32_t kMaxTopLogprobs = 20;
 inline constexpr uint32_t kMaxLogprobsOf = 16;
 inline constexpr uint32_t kMaxRowTokens = 16;
-// Banned ids per sequence: a step may ban max_seqs times as many. Enough for the end ids.
-inline constexpr size_t kMaxBannedPerSeq = 1024;
 
 struct RowRequest {
   uint32_t token = 0;  // index into tokens
@@ -112,18 +111,6 @@ struct StepDescriptor {
   std::vector<RowRequest> rows;
   std::vector<RowSampling> sampling;  // one per row with kWantSample
   bool operator==(const StepDescriptor&) const = default;
-};
-
-// What a receiver checks a descriptor against.
-struct StepLimits {
-  uint32_t max_tokens = 0;
-  uint32_t max_seqs = 0;
-  uint32_t max_model_len = 0;
-  uint32_t vocab_size = 0;
-  uint32_t block_size = 0;
-  std::vector<uint32_t> num_blocks;  // per KV group
-  std::vector<uint32_t> windows;     // per KV group: visible tokens, 0 for all; empty: all 0
-  size_t max_result_bytes = 0;       // the largest StepResult on the wire
 };
 
 class BlockTables;

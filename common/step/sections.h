@@ -5,6 +5,7 @@
 #define TANDEM_COMMON_STEP_SECTIONS_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,6 +20,8 @@ namespace tandem::step {
 
 inline constexpr uint32_t kMagic = 0x504d4454;  // "TDMP"
 inline constexpr uint32_t kVersion = 3;
+inline constexpr size_t kFrameHeaderBytes = 3 * sizeof(uint32_t);    // magic, version, kind
+inline constexpr size_t kSectionHeaderBytes = 2 * sizeof(uint32_t);  // tag, length
 
 enum class FrameKind : uint32_t { kDescriptor = 1, kResult = 2 };
 

@@ -336,11 +336,21 @@ absl::Status ValidateSampling(const StepDescriptor& step, const StepLimits& limi
 absl::Status Validate(const StepDescriptor& step, const StepLimits& limits,
                       const BlockTables& tables) {
   if (limits.block_size == 0) return Invalid("the limits have block size 0");
+  if (limits.num_blocks.size() > kMaxKvGroups) {
+    return Invalid("the limits have ", limits.num_blocks.size(), " KV groups, at most ",
+                   kMaxKvGroups);
+  }
   TANDEM_RETURN_IF_ERROR(ValidateShape(step, limits));
   TANDEM_RETURN_IF_ERROR(ValidateTokens(step, limits));
   TANDEM_RETURN_IF_ERROR(ValidateSequences(step, limits));
+  size_t num_appended = 0;
   for (size_t g = 0; g < step.groups.size(); ++g) {
     TANDEM_RETURN_IF_ERROR(GroupCheck(step, limits, tables, g).Run());
+    num_appended += step.groups[g].blocks.size();
+  }
+  if (num_appended > limits.MaxAppendedBlocks()) {
+    return Invalid(num_appended, " blocks are appended, at most ", limits.MaxAppendedBlocks(),
+                   " fit");
   }
   TANDEM_RETURN_IF_ERROR(ValidateRows(step, limits));
   return ValidateSampling(step, limits);

@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/config/configure_codec.h"
 #include "common/step/codec.h"
+#include "common/step/limits.h"
 #include "common/transport/queue_channel.h"
 #include "common/transport/shm_channel.h"
 
@@ -62,12 +63,12 @@ ProcessWorkerClient::~ProcessWorkerClient() {
   link_->OnStepResult(nullptr);
 }
 
-absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(
-    const config::TransportConfig& transport, Epoch epoch) {
+absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(const config::WorkerConfig& config,
+                                                             Epoch epoch) {
   std::shared_ptr<transport::Channel> opened;
   std::string address;
-  const size_t max_bytes = step::MaxFrameBytes(transport.max_result_bytes.bytes);
-  if (transport.step_transport == config::StepTransport::kShm) {
+  const size_t max_bytes = step::StepLimits::Of(config).MaxFrameBytes();
+  if (config.transport.step_transport == config::StepTransport::kShm) {
     // A ring's largest frame is a few bytes less than the ring.
     TANDEM_ASSIGN_OR_RETURN(auto created, transport::ShmChannel::Create(
                                               {.capacity_bytes = max_bytes + (1 << 12)}, epoch));
@@ -96,7 +97,7 @@ absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(
 absl::Status ProcessWorkerClient::Configure(const config::WorkerConfig& config,
                                             const config::WorkerAssignment& assignment) {
   epoch_ = assignment.epoch;
-  absl::StatusOr<std::string> address = OpenChannel(config.transport, assignment.epoch);
+  absl::StatusOr<std::string> address = OpenChannel(config, assignment.epoch);
   if (!address.ok()) return Explain(address.status());
   v1::CoordinatorMessage message;
   config::ToProto(config, assignment, *message.mutable_configure());

@@ -57,7 +57,7 @@ class ProcessWorkerClient : public WorkerClient {
   };
 
   // Makes the step channel of this epoch; returns its address for Configure.
-  absl::StatusOr<std::string> OpenChannel(const config::TransportConfig& transport, Epoch epoch);
+  absl::StatusOr<std::string> OpenChannel(const config::WorkerConfig& config, Epoch epoch);
   // The next event of this epoch; Failed is an error.
   absl::StatusOr<v1::WorkerMessage> NextEvent(Deadline deadline);
   // The next one that is not Loading.

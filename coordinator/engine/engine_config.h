@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "common/step/codec.h"
+#include "common/config/transport_config.h"
 #include "common/step/descriptor.h"
 #include "coordinator/kvcache/kv_config.h"
 #include "coordinator/scheduler/scheduler_config.h"
@@ -26,7 +26,7 @@ struct EngineConfig {
   Duration step_timeout = std::chrono::seconds(62);
 
   // The largest StepResult, as configured on the workers.
-  uint64_t max_result_bytes = step::kDefaultMaxResultBytes;
+  uint64_t max_result_bytes = config::TransportConfig().max_result_bytes.bytes;
   uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight, as on the workers
 
   absl::Status Validate() const;

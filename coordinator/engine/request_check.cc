@@ -60,6 +60,11 @@ absl::Status RequestCheck::Check(const Request& request) const {
   TANDEM_RETURN_IF_ERROR(admission_.Check(request.prompt.size(), request.sampling.max_tokens));
   TANDEM_RETURN_IF_ERROR(CheckIds("prompt token", request.prompt, vocab_size_));
   TANDEM_RETURN_IF_ERROR(CheckIds("stop token", request.sampling.end_ids, vocab_size_));
+  if (request.sampling.end_ids.size() > step::kMaxBannedPerSeq) {
+    return absl::InvalidArgumentError(absl::StrCat(request.sampling.end_ids.size(),
+                                                   " ids end the generation, at most ",
+                                                   step::kMaxBannedPerSeq, " may"));
+  }
   if (!std::ranges::is_sorted(request.sampling.end_ids)) {
     return absl::InvalidArgumentError("end ids must be sorted");
   }

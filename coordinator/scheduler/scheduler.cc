@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
+#include "common/step/limits.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -42,7 +43,7 @@ Plan Scheduler::Schedule() {
   Plan plan;
   StepBudget budget{.tokens = config_.max_num_batched_tokens,
                     .scored_tokens = config_.max_scored_tokens,
-                    .admitted_blocks = config_.max_admitted_blocks,
+                    .admitted_blocks = step::kMaxAdmittedBlocks,
                     .given = std::vector<uint32_t>(config_.max_num_seqs)};
   if (config_.policy == SchedulingPolicy::kDecodeFirst) {
     ScheduleRunning(Phase::kDecode, budget, plan);
@@ -130,7 +131,7 @@ bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
   if (num_tokens == 0) return false;
   const uint32_t num_blocks = kv_.config().BlocksFor(match.num_tokens + num_tokens) *
                               static_cast<uint32_t>(kv_.config().groups.size());
-  const bool is_first = budget.admitted_blocks == config_.max_admitted_blocks;
+  const bool is_first = budget.admitted_blocks == step::kMaxAdmittedBlocks;
   if (num_blocks > budget.admitted_blocks && !is_first) return false;
   // All its tokens must fit now, although blocks are allocated chunk by chunk: fewer preemptions
   // during prefill.

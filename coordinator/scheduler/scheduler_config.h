@@ -19,9 +19,6 @@ struct SchedulerConfig {
   uint32_t chunked_prefill_size = 512;  // the most prefill tokens of one sequence in one step
   uint32_t max_model_len = 0;           // prompt and generated tokens
   uint32_t max_scored_tokens = UINT32_MAX;  // of one step, of sequences whose prompt is scored
-  // Block ids that newly admitted sequences may add to one step, over all KV groups: a long shared
-  // prefix adds many at once. The first of a step may add more.
-  uint32_t max_admitted_blocks = 1 << 16;
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
 
   // INVALID_ARGUMENT in terms of the command line's flags.

@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/token_file.h"
+#include "common/step/limits.h"
 #include "coordinator/server/kv_budget.h"
 
 namespace tandem::coordinator {
@@ -121,6 +122,7 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
   Workers workers;
   workers.size = config.cluster.tensor_parallel_size;
   TANDEM_ASSIGN_OR_RETURN(workers.config, Resolve(config, model));
+  TANDEM_RETURN_IF_ERROR(step::StepLimits::Of(workers.config).CheckFrameBytes());
   TANDEM_ASSIGN_OR_RETURN(const std::vector<uint64_t> kv_bytes,
                           KvBytesPerRank(workers.config, config.cluster.tensor_parallel_size,
                                          model.spec, AvailableMemoryBytes()));

@@ -1,4 +1,5 @@
-// Frames stay small for any context length: many sequences, long shared prefixes, real rings.
+// Frames stay small for any context length, and within the bound that channels are made for at the
+// extremes: many sequences, long shared prefixes, long prompts, over both transports.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -6,29 +7,32 @@
 #include <utility>
 #include <vector>
 
+#include "tests/coordinator/engine/channel_worker.h"
 #include "tests/coordinator/engine/engine_fixture.h"
-#include "tests/coordinator/engine/ring_worker.h"
 
 namespace tandem::coordinator {
 namespace {
 
 struct FrameRig {
   std::unique_ptr<EngineCore> core;
-  RingWorker* worker = nullptr;
+  ChannelWorker* worker = nullptr;
 };
 
-FrameRig Start(uint32_t num_seqs, uint32_t context, uint32_t num_blocks) {
+FrameRig Start(uint32_t num_seqs, uint32_t context, uint32_t num_blocks,
+               config::StepTransport transport = config::StepTransport::kShm,
+               uint32_t step_tokens = 8192) {
   SimulatedEngine engine = SimulatedEngine::Small();
   engine.ranks = 1;
+  engine.transport = transport;
   engine.config.scheduler.max_num_seqs = num_seqs;
-  engine.config.scheduler.max_num_batched_tokens = 8192;
-  engine.config.scheduler.chunked_prefill_size = 8192;
+  engine.config.scheduler.max_num_batched_tokens = step_tokens;
+  engine.config.scheduler.chunked_prefill_size = step_tokens;
   engine.config.scheduler.max_model_len = context + 512;
   engine.config.kv_cache = {.block_size = 16,
                             .enable_prefix_cache = true,
                             .groups = {{.num_blocks = num_blocks, .window_tokens = 0}}};
-  auto worker = std::make_unique<RingWorker>(0, engine.config.vocab_size, std::vector<uint32_t>{0},
-                                             engine.NumBlocks());
+  auto worker = std::make_unique<ChannelWorker>(0, engine.config.vocab_size,
+                                                std::vector<uint32_t>{0}, engine.NumBlocks());
   FrameRig rig{.core = nullptr, .worker = worker.get()};
   std::vector<std::unique_ptr<WorkerClient>> workers;
   workers.push_back(std::move(worker));
@@ -41,9 +45,18 @@ void StepOnce(EngineCore& core) {
   ASSERT_TRUE(status.ok()) << status;
 }
 
-TEST(FrameSizeTest, ManySequencesWithALongSharedContext) {
+using Transport = config::StepTransport;
+
+class FrameBoundTest : public testing::TestWithParam<Transport> {};
+
+INSTANTIATE_TEST_SUITE_P(Transports, FrameBoundTest,
+                         testing::Values(Transport::kShm, Transport::kGrpc), [](const auto& test) {
+                           return test.param == Transport::kShm ? "Shm" : "Grpc";
+                         });
+
+TEST_P(FrameBoundTest, ManySequencesWithALongSharedContext) {
   constexpr uint32_t kSeqs = 512, kContext = 65536, kGenerate = 40;
-  FrameRig rig = Start(kSeqs, kContext, kContext / 16 + kSeqs * 5);
+  FrameRig rig = Start(kSeqs, kContext, kContext / 16 + kSeqs * 5, GetParam());
   EngineCore& core = *rig.core;
   std::vector<std::shared_ptr<RecordingStream>> streams;
   const auto add = [&](uint64_t handle) {
@@ -65,6 +78,37 @@ TEST(FrameSizeTest, ManySequencesWithALongSharedContext) {
   // They do run together; and 16 tables of 4096 blocks, not 511, are the most that one step brings.
   EXPECT_GT(most_running, 400);
   EXPECT_LT(rig.worker->largest_frame(), 400u << 10);
+  EXPECT_LE(rig.worker->largest_frame(), rig.worker->max_descriptor_bytes());
+}
+
+// A whole prompt in one step: some 12 bytes a token.
+TEST_P(FrameBoundTest, APromptOfAMillionTokens) {
+  constexpr uint32_t kTokens = 1 << 20;
+  FrameRig rig = Start(4, kTokens, kTokens / 16 + 4, GetParam(), kTokens);
+  auto stream = std::make_shared<RecordingStream>();
+  rig.core->Add(MakeRequest("long", kTokens, 2, stream), 1);
+  while (!rig.core->idle()) ASSERT_NO_FATAL_FAILURE(StepOnce(*rig.core));
+  EXPECT_EQ(stream->record().tokens.size(), 2u);
+  EXPECT_GT(rig.worker->largest_frame(), 12u << 20);
+  EXPECT_LE(rig.worker->largest_frame(), rig.worker->max_descriptor_bytes());
+}
+
+// Every sequence may ban as many ids as a request may name.
+TEST_P(FrameBoundTest, ManySequencesThatBanAsManyIdsAsTheyMay) {
+  constexpr uint32_t kSeqs = 2304;
+  FrameRig rig = Start(kSeqs, 64, kSeqs, GetParam());
+  std::vector<std::shared_ptr<RecordingStream>> streams;
+  for (uint64_t handle = 1; handle <= kSeqs; ++handle) {
+    streams.push_back(std::make_shared<RecordingStream>());
+    Request request = MakeRequest(std::to_string(handle), 3, 2, streams.back());
+    request.sampling.end_ids.assign(step::kMaxBannedPerSeq, 5);
+    request.sampling.min_tokens = 2;
+    rig.core->Add(std::move(request), handle);
+  }
+  while (!rig.core->idle()) ASSERT_NO_FATAL_FAILURE(StepOnce(*rig.core));
+  for (const auto& stream : streams) EXPECT_EQ(stream->record().tokens.size(), 2u);
+  EXPECT_GT(rig.worker->largest_frame(), 8u << 20);
+  EXPECT_LE(rig.worker->largest_frame(), rig.worker->max_descriptor_bytes());
 }
 
 TEST(FrameSizeTest, SteadyDecode) {

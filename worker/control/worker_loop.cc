@@ -115,13 +115,12 @@ absl::Status WorkerLoop::CheckBackend() {
 }
 
 absl::Status WorkerLoop::OpenChannel(const ConfigureCommand& command) {
-  const config::TransportConfig& transport = command.config.transport;
-  if (transport.step_transport == config::StepTransport::kShm) {
+  if (command.config.transport.step_transport == config::StepTransport::kShm) {
     TANDEM_ASSIGN_OR_RETURN(channel_, transport::ShmChannel::Attach(
                                           command.assignment.step_channel_address, command.epoch));
   } else {
     auto queue = std::make_shared<transport::QueueChannel>(
-        step::MaxFrameBytes(transport.max_result_bytes.bytes), kStepFrames,
+        step::StepLimits::Of(command.config).MaxFrameBytes(), kStepFrames,
         [this](std::span<const uint8_t> frame, Deadline) { return stream_.SendStepResult(frame); },
         [](const std::string&) {});
     stream_.OnStepFrame([queue](std::string frame) {

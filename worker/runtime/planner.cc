@@ -151,14 +151,9 @@ absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& opt
 
 step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& options,
                            const std::vector<uint32_t>& num_blocks) {
-  step::StepLimits limits = {.max_tokens = options.config.limits.max_num_batched_tokens,
-                             .max_seqs = options.config.limits.max_num_seqs,
-                             .max_model_len = options.config.model.spec.max_model_len,
-                             .vocab_size = spec.vocab_size,
-                             .block_size = options.config.cache.block_size,
-                             .num_blocks = num_blocks,
-                             .windows = {},
-                             .max_result_bytes = options.config.transport.max_result_bytes.bytes};
+  auto limits = step::StepLimits::Of(options.config);
+  limits.vocab_size = spec.vocab_size;
+  limits.num_blocks = num_blocks;
   for (const auto& group : spec.kv_groups) limits.windows.push_back(group.window_tokens);
   return limits;
 }

@@ -40,14 +40,10 @@ absl::StatusOr<WorkerReady> SimulatedWorker::FinishLoad(Deadline) {
 }
 
 absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks) {
-  limits_ = {.max_tokens = config_.limits.max_num_batched_tokens,
-             .max_seqs = config_.limits.max_num_seqs,
-             .max_model_len = config_.model.spec.max_model_len,
-             .vocab_size = model_.vocab_size,
-             .block_size = config_.cache.block_size,
-             .num_blocks = num_blocks,
-             .windows = model_.window_tokens,
-             .max_result_bytes = config_.transport.max_result_bytes.bytes};
+  limits_ = step::StepLimits::Of(config_);
+  limits_.vocab_size = model_.vocab_size;
+  limits_.num_blocks = num_blocks;
+  limits_.windows = model_.window_tokens;
   tables_ = step::BlockTables(limits_);
   for (size_t group = 0; group < num_blocks.size(); ++group) {
     // Unwritten values differ in every slot, rank and group.

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/coordinator/engine/channel_worker.h"
 #include "tests/coordinator/engine/engine_fixture.h"
-#include "tests/coordinator/engine/ring_worker.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -33,7 +33,7 @@ class SilentStream : public TokenStream {
 
 struct BenchEngine {
   std::unique_ptr<EngineCore> core;
-  RingWorker* worker = nullptr;
+  ChannelWorker* worker = nullptr;
 };
 
 BenchEngine Make(uint32_t num_seqs) {
@@ -47,8 +47,8 @@ BenchEngine Make(uint32_t num_seqs) {
       .block_size = 16,
       .enable_prefix_cache = true,
       .groups = {{.num_blocks = num_seqs * ((kPrompt + kGenerate) / 16 + 1), .window_tokens = 0}}};
-  auto worker = std::make_unique<RingWorker>(0, engine.config.vocab_size, std::vector<uint32_t>{0},
-                                             engine.NumBlocks());
+  auto worker = std::make_unique<ChannelWorker>(0, engine.config.vocab_size,
+                                                std::vector<uint32_t>{0}, engine.NumBlocks());
   BenchEngine bench{.core = nullptr, .worker = worker.get()};
   std::vector<std::unique_ptr<WorkerClient>> workers;
   workers.push_back(std::move(worker));

@@ -82,11 +82,12 @@ std::vector<uint32_t> SimulatedEngine::NumBlocks() const {
 }
 
 config::WorkerConfig SimulatedEngine::WorkerOf() const {
-  return {.model = {.spec = {.max_model_len = config.scheduler.max_model_len}},
-          .cache = {.block_size = config.kv_cache.block_size},
-          .limits = {.max_num_seqs = config.scheduler.max_num_seqs,
-                     .max_num_batched_tokens = config.scheduler.max_num_batched_tokens},
-          .transport = {.max_result_bytes = {config.max_result_bytes}}};
+  return {
+      .model = {.spec = {.max_model_len = config.scheduler.max_model_len}},
+      .cache = {.block_size = config.kv_cache.block_size},
+      .limits = {.max_num_seqs = config.scheduler.max_num_seqs,
+                 .max_num_batched_tokens = config.scheduler.max_num_batched_tokens},
+      .transport = {.step_transport = transport, .max_result_bytes = {config.max_result_bytes}}};
 }
 
 config::WorkerAssignment SimulatedEngine::AssignmentOf(int rank) const {

@@ -59,6 +59,7 @@ struct SimulatedEngine {
   std::vector<SimulatedScript> scripts;  // by rank
   EngineConfig config;                   // its groups say blocks and windows
   const Clock* clock = &Clock::System();
+  config::StepTransport transport = config::StepTransport::kShm;
 
   // 16 sequences, blocks of 4 tokens, a full group of 64 blocks, contexts of up to 64 tokens.
   static SimulatedEngine Small();

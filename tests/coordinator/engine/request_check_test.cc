@@ -36,6 +36,8 @@ const Case kCases[] = {
        r.sampling.end_ids = {9, 3};
      },
      "sorted"},
+    {"ManyEndIds", [](Request& r) { r.sampling.end_ids.assign(1025, 5); },
+     "1025 ids end the generation, at most 1024 may"},
     {"NanTemperature", [](Request& r) { r.sampling.temperature = std::nanf(""); }, "temperature"},
     {"InfiniteTemperature", [](Request& r) { r.sampling.temperature = INFINITY; }, "temperature"},
     {"NegativeTemperature", [](Request& r) { r.sampling.temperature = -1; }, "temperature"},

@@ -1,0 +1,44 @@
+#include "common/step/limits.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "common/config/worker_config.h"
+#include "common/kv/blocks.h"
+
+namespace tandem::step {
+namespace {
+
+// Sections count their bytes in 32 bits, protobuf messages in 31.
+constexpr size_t kMostFrameBytes = size_t{1} << 30;
+
+}  // namespace
+
+StepLimits StepLimits::Of(const config::WorkerConfig& config) {
+  return {.max_tokens = config.limits.max_num_batched_tokens,
+          .max_seqs = config.limits.max_num_seqs,
+          .max_model_len = config.model.spec.max_model_len,
+          .block_size = config.cache.block_size,
+          .max_result_bytes = config.transport.max_result_bytes.bytes};
+}
+
+// Those of newcomers, and of running sequences those that the step's tokens begin.
+size_t StepLimits::MaxAppendedBlocks() const {
+  const size_t table = kv::BlocksFor(max_model_len, block_size);
+  const size_t begun = size_t{max_tokens} / block_size + max_seqs;
+  return std::max<size_t>(kMaxAdmittedBlocks, kMaxKvGroups * table) + kMaxKvGroups * begun;
+}
+
+size_t StepLimits::MaxFrameBytes() const {
+  return std::max(MaxDescriptorBytes(), max_result_bytes);
+}
+
+absl::Status StepLimits::CheckFrameBytes() const {
+  if (MaxFrameBytes() <= kMostFrameBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--max-num-seqs ", max_seqs, ", --max-num-batched-tokens ", max_tokens,
+      " and --max-model-len ", max_model_len, " in blocks of ", block_size,
+      " tokens: a step may take ", MaxFrameBytes(), " bytes, at most ", kMostFrameBytes, " fit"));
+}
+
+}  // namespace tandem::step

@@ -1,0 +1,53 @@
+// StepLimits: what one step may hold, and so how large its frame can become. What Validate checks a
+// descriptor against; both ends size their step channel by it. Plain data.
+#ifndef TANDEM_COMMON_STEP_LIMITS_H_
+#define TANDEM_COMMON_STEP_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace tandem::config {
+struct WorkerConfig;
+}
+
+namespace tandem::step {
+
+// KV groups of a model: one that sees everything, one with a window.
+inline constexpr size_t kMaxKvGroups = 2;
+// Block ids that newly admitted sequences bring to one step, over all KV groups: a long shared
+// prefix is many at once. The first of a step may bring more.
+inline constexpr uint32_t kMaxAdmittedBlocks = 1 << 16;
+// Ids that one step may ban, times its max_seqs: end ids of every sequence.
+inline constexpr size_t kMaxBannedPerSeq = 1024;
+
+struct StepLimits {
+  uint32_t max_tokens = 0;
+  uint32_t max_seqs = 0;
+  uint32_t max_model_len = 0;
+  uint32_t vocab_size = 0;
+  uint32_t block_size = 0;
+  std::vector<uint32_t> num_blocks{};  // per KV group
+  std::vector<uint32_t> windows{};     // per KV group: visible tokens, 0 for all; empty: all 0
+  size_t max_result_bytes = 0;         // the largest StepResult on the wire
+
+  // What the configuration says; vocab_size, num_blocks and windows are the model's to add.
+  // REQUIRES: its max_model_len is resolved.
+  static StepLimits Of(const config::WorkerConfig& config);
+
+  // The most block ids that one step appends to block tables, over all KV groups.
+  size_t MaxAppendedBlocks() const;
+  // No descriptor that Validate accepts takes more on the wire. Independent of the model.
+  size_t MaxDescriptorBytes() const;
+  // The largest frame of the step channel, in either direction.
+  size_t MaxFrameBytes() const;
+  // INVALID_ARGUMENT in the words of the command line's flags where a frame could be larger than
+  // any channel takes.
+  absl::Status CheckFrameBytes() const;
+};
+
+}  // namespace tandem::step
+
+#endif  // TANDEM_COMMON_STEP_LIMITS_H_
