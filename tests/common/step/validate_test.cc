@@ -257,35 +257,6 @@ TEST(ValidateTest, BlocksMayBeReleasedOnlyBehindTheWindow) {
   }
 }
 
-TEST(BlockTablesTest, StepsGrowReleaseAndReplace) {
-  using Ids = std::vector<BlockId>;
-  BlockTables tables = ExampleTables();
-  const auto table = [&](size_t group, uint32_t slot) {
-    const auto span = tables.Table(group, slot);
-    return Ids(span.begin(), span.end());
-  };
-  EXPECT_EQ(table(0, 2), (Ids{3, 4, 5, 6, 15}));
-  EXPECT_EQ(table(1, 2), (Ids{kNoBlock, kNoBlock, kNoBlock, 2, 9}));
-  EXPECT_EQ(table(0, 0), Ids());
-  const StepDescriptor step = ExampleStep();
-  tables.Apply(step);
-  EXPECT_EQ(table(0, 2), (Ids{3, 4, 5, 6, 15, 8}));
-  EXPECT_EQ(table(1, 2), (Ids{kNoBlock, kNoBlock, kNoBlock, kNoBlock, 9, 4}));
-  EXPECT_EQ(table(1, 0), (Ids{7, 1}));
-  // The same step does not continue what it left.
-  EXPECT_FALSE(Validate(step, ExampleLimits(), tables).ok());
-  // A new sequence in A's slot.
-  StepDescriptor next = WindowedStep(1, 5, 0);
-  next.sequences[0].slot = 2;
-  next.groups[0].blocks = {1, 2};
-  next.groups[0].slot_mapping = {8};
-  next.groups.push_back(next.groups[0]);
-  ASSERT_EQ(Validate(next, ExampleLimits(), tables), absl::OkStatus());
-  tables.Apply(next);
-  EXPECT_EQ(table(0, 2), (Ids{1, 2}));
-  EXPECT_EQ(table(1, 2), (Ids{1, 2}));
-}
-
 TEST(ValidateTest, AcceptsLogprobsAndARowPerToken) {
   StepDescriptor step = ExampleStep();
   step.rows = {

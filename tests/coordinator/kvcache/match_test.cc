@@ -1,0 +1,50 @@
+// What BlockManager::Match hashes, and remembers for the next try.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "coordinator/kvcache/block_manager.h"
+
+namespace tandem::coordinator {
+namespace {
+
+std::vector<TokenId> Range(TokenId first, size_t count) {
+  std::vector<TokenId> tokens(count);
+  std::iota(tokens.begin(), tokens.end(), first);
+  return tokens;
+}
+
+uint64_t num_hashed = 0;
+uint64_t Counting(std::span<const TokenId> tokens, uint64_t parent_hash) {
+  ++num_hashed;
+  return PrefixIndex::XxHash(tokens, parent_hash);
+}
+
+TEST(MatchTest, HashesABlockOnceHoweverOftenItIsTried) {
+  BlockManager kv({.block_size = 4, .enable_prefix_cache = true, .groups = {{.num_blocks = 8}}},
+                  &Counting);
+  SequenceBlocks first;
+  ASSERT_TRUE(kv.Start(first, {}, 16, 16));
+  kv.Commit(first, Range(0, 16), 8);
+  PrefixHashes hashes;
+  num_hashed = 0;
+  EXPECT_EQ(kv.Match(Range(0, 17), hashes).num_tokens, 8u);
+  EXPECT_EQ(num_hashed, 3u);  // up to the block that is not there
+  const std::optional<uint64_t> missing = kv.Match(Range(0, 17), hashes).missing;
+  ASSERT_TRUE(missing.has_value());
+  EXPECT_FALSE(kv.IsCached(*missing));
+  EXPECT_EQ(kv.Match(Range(0, 17), hashes).num_tokens, 8u);
+  EXPECT_EQ(num_hashed, 3u);
+  // More is there now, and more is asked for.
+  kv.Commit(first, Range(0, 16), 16);
+  EXPECT_TRUE(kv.IsCached(*missing));
+  num_hashed = 0;
+  EXPECT_EQ(kv.Match(Range(0, 22), hashes).num_tokens, 16u);
+  EXPECT_EQ(num_hashed, 2u);
+  kv.Release(first);
+}
+
+}  // namespace
+}  // namespace tandem::coordinator
