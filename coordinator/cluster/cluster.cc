@@ -115,12 +115,11 @@ absl::Status Cluster::FirstEnded() const {
 
 absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool()>& cancelled) {
   while (true) {
-    if (service_->WaitAll(deadline.OrAfter(kPoll))) {
-      auto links = service_->links();
-      if (std::find(links.begin(), links.end(), nullptr) == links.end()) {
-        connected_ = std::move(links);
-        return absl::OkStatus();
-      }
+    service_->WaitAll(deadline.OrAfter(kPoll));
+    auto links = service_->links();
+    if (std::find(links.begin(), links.end(), nullptr) == links.end()) {
+      connected_ = std::move(links);
+      return absl::OkStatus();
     }
     TANDEM_RETURN_IF_ERROR(FirstEnded());
     if (cancelled && cancelled()) return absl::CancelledError("stopped while waiting for workers");

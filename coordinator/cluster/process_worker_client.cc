@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,19 +30,10 @@ absl::Status FailedStatus(const v1::Failed& failed) {
       failed.message());
 }
 
+// At most one of them is set; the epochs of the others are 0.
 uint64_t EventEpoch(const v1::WorkerMessage& event) {
-  switch (event.message_case()) {
-    case v1::WorkerMessage::kLoading:
-      return event.loading().epoch();
-    case v1::WorkerMessage::kReady:
-      return event.ready().epoch();
-    case v1::WorkerMessage::kStarted:
-      return event.started().epoch();
-    case v1::WorkerMessage::kFailed:
-      return event.failed().epoch();
-    default:
-      return 0;
-  }
+  return std::max({event.loading().epoch(), event.ready().epoch(), event.started().epoch(),
+                   event.failed().epoch()});
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 // rank, on_lost is called
 //          kServing --Shutdown-----> kStopping --> kStopped     every request ends with kCancelled
 //          kLost    --Shutdown-----> kStopped
-// (Recovery will be one more way out of kLost, back to kServing with a higher epoch.)
 //
 // Thread-safe. Streams are called on writers' threads, with no lock held: they may call Add and
 // Cancel, not Shutdown.

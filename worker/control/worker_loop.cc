@@ -59,13 +59,12 @@ absl::Status WorkerLoop::Run() {
     if (!command.has_value()) continue;
     if (auto* stop = std::get_if<StopCommand>(&*command)) return stop->reason;
     Epoch epoch;
-    const absl::Status done = std::visit(
-        [&](const auto& known) -> absl::Status {
-          if constexpr (std::is_same_v<std::decay_t<decltype(known)>, StopCommand>) {
-            return absl::OkStatus();
-          } else {
+    absl::Status done;
+    std::visit(
+        [&](const auto& known) {
+          if constexpr (requires { known.epoch; }) {
             epoch = known.epoch;
-            return Handle(known);
+            done = Handle(known);
           }
         },
         *command);
