@@ -1,6 +1,19 @@
 #include "client/answer_printer.h"
 
+#include "client/json_forms.h"
+
 namespace tandem::client {
+
+void Answer::Append(const v1::GenerateResponse& response) {
+  text += response.text();
+  token_ids.insert(token_ids.end(), response.token_ids().begin(), response.token_ids().end());
+  logprobs.insert(logprobs.end(), response.logprobs().begin(), response.logprobs().end());
+  prompt_logprobs.insert(prompt_logprobs.end(), response.prompt_logprobs().begin(),
+                         response.prompt_logprobs().end());
+  if (response.finish_reason() == v1::FINISH_REASON_UNSPECIFIED) return;
+  finish_reason = response.finish_reason();
+  usage = response.usage();
+}
 
 void AnswerPrinter::OnDelta(size_t index, const v1::GenerateResponse& delta) {
   entries_[index].answer.Append(delta);

@@ -6,12 +6,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
+#include <string>
 #include <vector>
 
-#include "client/answer.h"
+#include "absl/status/status.h"
 #include "client/generation_run.h"
+#include "proto/tandem/v1/generation.pb.h"
 
 namespace tandem::client {
+
+// The complete result of one prompt, accumulated from the stream's messages.
+struct Answer {
+  std::string text;
+  std::vector<int32_t> token_ids;
+  std::vector<v1::TokenLogprobs> logprobs;         // one per token id, if requested
+  std::vector<v1::TokenLogprobs> prompt_logprobs;  // one per prompt token, the first one empty
+  v1::FinishReason finish_reason = v1::FINISH_REASON_UNSPECIFIED;
+  v1::Usage usage;
+  absl::Status status;  // not OK: the request failed; text and ids are partial
+
+  void Append(const v1::GenerateResponse& response);
+};
 
 enum class AnswerFormat { kText, kJson };
 

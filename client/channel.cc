@@ -1,5 +1,7 @@
 #include "client/channel.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include <chrono>
 
 #include "absl/strings/str_cat.h"

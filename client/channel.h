@@ -2,13 +2,16 @@
 #ifndef TANDEM_CLIENT_CHANNEL_H_
 #define TANDEM_CLIENT_CHANNEL_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+
+namespace grpc {
+class Channel;
+class Status;
+}  // namespace grpc
 
 namespace tandem::client {
 

@@ -1,5 +1,3 @@
-#include "client/generate_command.h"
-
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "client/answer_printer.h"
 #include "client/channel.h"
+#include "client/commands.h"
 #include "client/generation_run.h"
 #include "client/prompt_file.h"
 #include "client/sampling_flags.h"

@@ -1,6 +1,10 @@
 #include "client/generation_run.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include <utility>
+
+#include "proto/tandem/v1/generation.grpc.pb.h"
 
 namespace tandem::client {
 
@@ -8,12 +12,15 @@ namespace tandem::client {
 class GenerationRun::Call final : public grpc::ClientReadReactor<v1::GenerateResponse> {
  public:
   Call(GenerationRun& run, size_t index, size_t ended_before)
-      : run_(run), index_(index), ended_before_(ended_before) {
+      : run_(run),
+        index_(index),
+        ended_before_(ended_before),
+        stub_(v1::Generation::NewStub(run.channel_)) {
     context_.set_deadline(DeadlineAfter(run.timeout_));
   }
 
   void Start() {
-    run_.stub_->async()->Generate(&context_, &(*run_.requests_)[index_], this);
+    stub_->async()->Generate(&context_, &(*run_.requests_)[index_], this);
     StartRead(&response_);
     StartCall();
   }
@@ -43,6 +50,7 @@ class GenerationRun::Call final : public grpc::ClientReadReactor<v1::GenerateRes
   GenerationRun& run_;
   const size_t index_;
   const size_t ended_before_;  // requests that had ended when the call began
+  const std::unique_ptr<v1::Generation::Stub> stub_;
   grpc::ClientContext context_;
   v1::GenerateResponse response_;
   bool had_token_ = false;
@@ -51,7 +59,7 @@ class GenerationRun::Call final : public grpc::ClientReadReactor<v1::GenerateRes
 
 GenerationRun::GenerationRun(std::shared_ptr<grpc::Channel> channel, std::string server,
                              Duration timeout)
-    : server_(std::move(server)), timeout_(timeout), stub_(v1::Generation::NewStub(channel)) {}
+    : channel_(std::move(channel)), server_(std::move(server)), timeout_(timeout) {}
 
 void GenerationRun::Run(const std::vector<v1::GenerateRequest>& requests,
                         GenerationListener& listener) {

@@ -17,7 +17,7 @@
 #include "client/channel.h"
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
-#include "proto/tandem/v1/generation.grpc.pb.h"
+#include "proto/tandem/v1/generation.pb.h"
 
 namespace tandem::client {
 
@@ -47,9 +47,9 @@ class GenerationRun {
   // After the call's last callback.
   void OnCallEnd(size_t index, size_t ended_before, bool had_token, const absl::Status& status);
 
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::string server_;
   const Duration timeout_;
-  const std::unique_ptr<v1::Generation::Stub> stub_;
   const std::vector<v1::GenerateRequest>* requests_ = nullptr;
   GenerationListener* listener_ = nullptr;
 

@@ -1,12 +1,13 @@
 #include "client/health_wait.h"
 
+#include <grpcpp/grpcpp.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "client/channel.h"
 #include "proto/grpc/health/v1/health.grpc.pb.h"
 
 namespace tandem::client {

@@ -2,12 +2,11 @@
 #ifndef TANDEM_CLIENT_HEALTH_WAIT_H_
 #define TANDEM_CLIENT_HEALTH_WAIT_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "client/channel.h"
 #include "common/base/clock.h"
 
 namespace tandem::client {

@@ -1,11 +1,10 @@
-#include "client/info_command.h"
-
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "client/info_json.h"
+#include "client/commands.h"
+#include "client/json_forms.h"
 #include "common/base/status.h"
 #include "common/config/cache_config.h"
 #include "common/gguf/file.h"

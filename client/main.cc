@@ -1,10 +1,5 @@
 // tandem: the command line of Tandem, for a server and for model files.
-#include "client/bench/bench_command.h"
-#include "client/generate_command.h"
-#include "client/info_command.h"
-#include "client/stats_command.h"
-#include "client/tokenize_command.h"
-#include "client/wait_command.h"
+#include "client/commands.h"
 #include "common/cli/command.h"
 
 int main(int argc, char** argv) {

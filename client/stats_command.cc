@@ -1,4 +1,4 @@
-#include "client/stats_command.h"
+#include <grpcpp/grpcpp.h>
 
 #include <chrono>
 #include <iostream>
@@ -6,6 +6,8 @@
 #include <string>
 
 #include "client/channel.h"
+#include "client/commands.h"
+#include "client/json_forms.h"
 #include "client/stats_text.h"
 #include "common/base/status.h"
 #include "proto/tandem/v1/generation.grpc.pb.h"

@@ -1,17 +1,10 @@
 #include "client/stats_text.h"
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
-#include <utility>
-#include <vector>
-
 #include "absl/strings/str_format.h"
 
 namespace tandem::client {
-namespace {
-
 // All fields are int64; a field of another type would not be a counter.
-std::vector<std::pair<std::string, int64_t>> Fields(const v1::GetStatsResponse& stats) {
+std::vector<std::pair<std::string, int64_t>> StatFields(const v1::GetStatsResponse& stats) {
   std::vector<std::pair<std::string, int64_t>> fields;
   const google::protobuf::Descriptor& descriptor = *stats.GetDescriptor();
   for (int i = 0; i < descriptor.field_count(); ++i) {
@@ -21,20 +14,12 @@ std::vector<std::pair<std::string, int64_t>> Fields(const v1::GetStatsResponse& 
   return fields;
 }
 
-}  // namespace
-
 std::string FormatStats(const v1::GetStatsResponse& stats) {
   std::string text;
-  for (const auto& [name, value] : Fields(stats)) {
+  for (const auto& [name, value] : StatFields(stats)) {
     absl::StrAppendFormat(&text, "%-14s %d\n", name, value);
   }
   return text;
-}
-
-std::string ToJson(const v1::GetStatsResponse& stats) {
-  nlohmann::ordered_json json;
-  for (const auto& [name, value] : Fields(stats)) json[name] = value;
-  return json.dump();
 }
 
 }  // namespace tandem::client

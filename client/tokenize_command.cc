@@ -1,5 +1,3 @@
-#include "client/tokenize_command.h"
-
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -8,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/commands.h"
 #include "common/base/status.h"
 #include "common/gguf/file.h"
 #include "common/tokenizer/gguf_vocabulary.h"

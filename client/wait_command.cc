@@ -1,9 +1,8 @@
-#include "client/wait_command.h"
-
 #include <memory>
 #include <string>
 
 #include "client/channel.h"
+#include "client/commands.h"
 #include "client/health_wait.h"
 #include "common/base/status.h"
 

@@ -1,4 +1,4 @@
-// The results of `tandem bench`, as text and JSON.
+// The results of `tandem bench`.
 #ifndef TANDEM_CLIENT_BENCH_BENCH_REPORT_H_
 #define TANDEM_CLIENT_BENCH_BENCH_REPORT_H_
 
@@ -24,10 +24,8 @@ struct BenchReport {
 
 // A table, each line ending in a newline.
 std::string FormatReport(const BenchReport& report);
-// One object, indented, without a newline at its end. Keys `prefill_tokens_per_second` (a number),
-// `decode_tokens_per_second` (by batch), the set-up, and under `coordinator_us_per_step` the
-// coordinator's time by phase. Values not measured are absent.
-std::string ToJson(const BenchReport& report);
+// `ns` of all the steps, in microseconds of one.
+double MicrosPerStep(int64_t ns, const coordinator::EngineStepTimings& timings);
 
 }  // namespace tandem::client
 

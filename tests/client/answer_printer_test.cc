@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "client/json_forms.h"
+
 namespace tandem::client {
 namespace {
 

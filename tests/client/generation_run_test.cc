@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/answer.h"
+#include "client/answer_printer.h"
 #include "client/health_wait.h"
+#include "proto/tandem/v1/generation.grpc.pb.h"
 
 namespace tandem::client {
 namespace {

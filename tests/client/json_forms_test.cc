@@ -1,13 +1,15 @@
 // What `info --json` and `stats --json` print.
+#include "client/json_forms.h"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "client/info_json.h"
 #include "client/stats_text.h"
 #include "common/gguf/file.h"
 #include "common/model/build_spec.h"
+#include "common/model/info.h"
 
 namespace tandem::client {
 namespace {

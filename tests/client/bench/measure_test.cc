@@ -10,6 +10,7 @@
 
 #include "client/bench/bench_options.h"
 #include "client/bench/bench_report.h"
+#include "client/json_forms.h"
 #include "tests/coordinator/cluster/simulated_worker.h"
 
 namespace tandem::client {

@@ -1,13 +1,50 @@
-#include "client/info_json.h"
+#include "client/json_forms.h"
 
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "client/answer_printer.h"
+#include "client/bench/bench_report.h"
+#include "client/stats_text.h"
+#include "common/model/info.h"
 
 namespace tandem::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// Of TokenLogprobs and TopLogprob.
+template <typename Message>
+Json LogprobJson(const Message& one) {
+  return {{"token_id", one.token_id()}, {"logprob", one.logprob()}, {"rank", one.rank()}};
+}
+
+Json LogprobsJson(const std::vector<v1::TokenLogprobs>& all) {
+  Json list = Json::array();
+  for (const v1::TokenLogprobs& one : all) {
+    Json entry;  // null if unknown
+    if (one.rank() > 0) {
+      entry = LogprobJson(one);
+      entry["top"] = Json::array();
+      for (const v1::TopLogprob& top : one.top()) entry["top"].push_back(LogprobJson(top));
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+const char* Name(v1::FinishReason reason) {
+  switch (reason) {
+    case v1::FINISH_REASON_STOP:
+      return "stop";
+    case v1::FINISH_REASON_LENGTH:
+      return "length";
+    case v1::FINISH_REASON_CANCELLED:
+      return "cancelled";
+    default:
+      return "unspecified";
+  }
+}
 
 Json RopeJson(const model::RopeSpec& rope) {
   Json json;
@@ -80,7 +117,38 @@ void AddSpec(const model::ModelSpec& spec, Json& json) {
                       {"rope_factors", spec.Has(model::Feature::kRopeFactors)}};
 }
 
+Json StepJson(const coordinator::EngineStepTimings& timings) {
+  return {{"schedule", MicrosPerStep(timings.schedule_ns, timings)},
+          {"build", MicrosPerStep(timings.build_ns, timings)},
+          {"submit", MicrosPerStep(timings.submit_ns, timings)},
+          {"apply", MicrosPerStep(timings.apply_ns, timings)},
+          {"total", MicrosPerStep(timings.coordinator_ns(), timings)},
+          {"wait", MicrosPerStep(timings.wait_ns, timings)}};
+}
+
 }  // namespace
+
+std::string ToJson(const Answer& answer) {
+  Json json;
+  json["text"] = answer.text;
+  json["token_ids"] = answer.token_ids;
+  if (!answer.logprobs.empty()) json["logprobs"] = LogprobsJson(answer.logprobs);
+  if (!answer.prompt_logprobs.empty()) {
+    json["prompt_logprobs"] = LogprobsJson(answer.prompt_logprobs);
+  }
+  if (answer.status.ok()) {
+    json["finish_reason"] = Name(answer.finish_reason);
+    json["usage"] = {{"prompt_tokens", answer.usage.prompt_tokens()},
+                     {"completion_tokens", answer.usage.completion_tokens()},
+                     {"cached_tokens", answer.usage.cached_tokens()}};
+  } else {
+    json["finish_reason"] = nullptr;
+    json["usage"] = nullptr;
+    json["error"] = std::string(answer.status.message());
+    json["code"] = absl::StatusCodeToString(answer.status.code());
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 std::string ToJson(const model::ModelInfo& info) {
   Json json;
@@ -104,6 +172,43 @@ std::string ToJson(const model::ModelInfo& info) {
   for (const model::ParallelInfo& parallel : info.parallel) {
     json["tensor_parallel"].push_back(ParallelJson(parallel));
   }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string ToJson(const v1::GetStatsResponse& stats) {
+  Json json;
+  for (const auto& [name, value] : StatFields(stats)) json[name] = value;
+  return json.dump();
+}
+
+std::string ToJson(const BenchReport& report) {
+  const config::WorkerConfig& worker = report.options.server.worker;
+  const int32_t ranks = report.options.server.cluster.tensor_parallel_size;
+  Json json;
+  json["model"] = worker.model.path;
+  json["architecture"] = report.architecture;
+  json["quantization"] = report.quantization;
+  json["device"] = config::NameOf(worker.device.device);
+  json["cpu_kernels"] = config::NameOf(worker.device.cpu_kernels);
+  json["kv_cache_type"] = config::NameOf(worker.cache.kv_cache_type);
+  json["step_transport"] = config::NameOf(worker.transport.step_transport);
+  json["tensor_parallel_size"] = ranks;
+  json["threads_per_worker"] = report.threads_per_worker;
+  json["prefill"] = report.options.prefill;
+  json["decode"] = report.options.decode;
+  json["repetitions"] = report.options.repetitions;
+  Json by_batch = Json::object();
+  Json steps = Json::object();
+  if (report.prefill) {
+    json["prefill_tokens_per_second"] = report.prefill->tokens_per_second;
+    steps["prefill"] = StepJson(report.prefill->timings);
+  }
+  for (const auto& [batch, measurement] : report.decode) {
+    by_batch[absl::StrCat(batch)] = measurement.tokens_per_second;
+    steps["decode"][absl::StrCat(batch)] = StepJson(measurement.timings);
+  }
+  if (!report.decode.empty()) json["decode_tokens_per_second"] = by_batch;
+  json["coordinator_us_per_step"] = steps;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

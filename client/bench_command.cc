@@ -1,5 +1,3 @@
-#include "client/bench/bench_command.h"
-
 #include <chrono>
 #include <iostream>
 #include <memory>
@@ -7,6 +5,8 @@
 #include "client/bench/bench_options.h"
 #include "client/bench/bench_report.h"
 #include "client/bench/measure.h"
+#include "client/commands.h"
+#include "client/json_forms.h"
 #include "common/base/status.h"
 #include "coordinator/server/bring_up.h"
 #include "coordinator/server/model_file.h"

@@ -1,0 +1,24 @@
+// The subcommands of `tandem`, one per .cc file.
+#ifndef TANDEM_CLIENT_COMMANDS_H_
+#define TANDEM_CLIENT_COMMANDS_H_
+
+#include "common/cli/command.h"
+
+namespace tandem::client {
+
+// Prefill and decode speed through real workers, without a server.
+void AddBenchCommand(cli::Command& program);
+// Continues prompts.
+void AddGenerateCommand(cli::Command& program);
+// The content of a model file, and the resources to run it.
+void AddInfoCommand(cli::Command& program);
+// A server's counters.
+void AddStatsCommand(cli::Command& program);
+// Text from stdin to token ids.
+void AddTokenizeCommand(cli::Command& program);
+// Waits until a server serves.
+void AddWaitCommand(cli::Command& program);
+
+}  // namespace tandem::client
+
+#endif  // TANDEM_CLIENT_COMMANDS_H_
