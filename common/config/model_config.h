@@ -3,7 +3,6 @@
 #define TANDEM_COMMON_CONFIG_MODEL_CONFIG_H_
 
 #include <string>
-#include <utility>
 
 #include "common/config/field.h"
 #include "common/model/spec_options.h"
@@ -12,11 +11,7 @@ namespace tandem::config {
 
 template <>
 struct EnumNames<model::RopeScalingKind> {
-  static constexpr std::pair<model::RopeScalingKind, const char*> kNames[] = {
-      {model::RopeScalingKind::kNone, "none"},
-      {model::RopeScalingKind::kLinear, "linear"},
-      {model::RopeScalingKind::kNtk, "ntk"},
-      {model::RopeScalingKind::kYarn, "yarn"}};
+  static constexpr auto& kNames = model::kRopeScalingNames;
 };
 
 struct ModelConfig {

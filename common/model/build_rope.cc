@@ -38,9 +38,10 @@ absl::StatusOr<RopeScalingKind> ScalingKind(std::string_view key,
                                             std::optional<std::string_view> name, bool has_factor) {
   // Files older than the key "type" have only a factor, which means linear scaling.
   if (!name.has_value()) return has_factor ? RopeScalingKind::kLinear : RopeScalingKind::kNone;
-  if (*name == "none") return RopeScalingKind::kNone;
-  if (*name == "linear") return RopeScalingKind::kLinear;
-  if (*name == "yarn") return RopeScalingKind::kYarn;
+  for (const RopeScalingKind kind :
+       {RopeScalingKind::kNone, RopeScalingKind::kLinear, RopeScalingKind::kYarn}) {
+    if (*name == Name(kind)) return kind;
+  }
   // Long-rope is given by its factor tensors.
   if (*name == "longrope") return RopeScalingKind::kNone;
   return absl::UnimplementedError(absl::StrCat("key ", gguf::Quoted(key),

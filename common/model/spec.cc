@@ -126,15 +126,8 @@ absl::Status CheckGroups(const ModelSpec& spec) {
 }  // namespace
 
 std::string_view Name(RopeScalingKind kind) {
-  switch (kind) {
-    case RopeScalingKind::kNone:
-      return "none";
-    case RopeScalingKind::kLinear:
-      return "linear";
-    case RopeScalingKind::kNtk:
-      return "ntk";
-    case RopeScalingKind::kYarn:
-      return "yarn";
+  for (const auto& [named, name] : kRopeScalingNames) {
+    if (named == kind) return name;
   }
   return "unknown";
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,7 +22,11 @@ enum class RopePairing { kAdjacent, kHalves };
 // kNtk raises the base so that the slowest pair rotates `factor` times slower. Long-rope is kNone
 // with factors per pair.
 enum class RopeScalingKind { kNone, kLinear, kNtk, kYarn };
-// "none", "linear", "ntk", "yarn".
+inline constexpr std::pair<RopeScalingKind, const char*> kRopeScalingNames[] = {
+    {RopeScalingKind::kNone, "none"},
+    {RopeScalingKind::kLinear, "linear"},
+    {RopeScalingKind::kNtk, "ntk"},
+    {RopeScalingKind::kYarn, "yarn"}};
 std::string_view Name(RopeScalingKind kind);
 
 // RoPE: maps positions to angles. `inv_freq` already has the base, the scaling and the file's

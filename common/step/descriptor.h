@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
+#include "common/base/limits.h"
 #include "common/step/limits.h"
 
 namespace tandem::step {
@@ -65,7 +66,6 @@ enum RowWant : uint32_t {
 };
 
 // Limits of the requests of one row.
-inline constexpr uint32_t kMaxTopLogprobs = 20;
 inline constexpr uint32_t kMaxLogprobsOf = 16;
 inline constexpr uint32_t kMaxRowTokens = 16;
 

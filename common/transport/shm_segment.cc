@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <string>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "common/base/host.h"
 #include "common/base/status.h"
 
 namespace tandem::transport {
@@ -44,18 +44,6 @@ class Fd {
 
 absl::Status SystemError(absl::StatusCode code, const std::string& what) {
   return absl::Status(code, absl::StrCat("shared memory: ", what, ": ", std::strerror(errno)));
-}
-
-// Bytes available on the host; 0 if unknown.
-uint64_t AvailableBytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string key, unit;
-  uint64_t kilobytes = 0;
-  while (file >> key >> kilobytes) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-    std::getline(file, unit);
-  }
-  return 0;
 }
 
 absl::StatusOr<std::byte*> Map(int fd, size_t bytes) {
@@ -105,7 +93,7 @@ absl::StatusOr<std::shared_ptr<ShmSegment>> ShmSegment::Create(size_t bytes, uin
                                                                Epoch epoch) {
   // The kernel overcommits until it kills processes, so an impossible size is rejected up front.
   // Half is left to other programs: segments are small compared to weights and KV cache.
-  if (const uint64_t available = AvailableBytes(); bytes > available / 2) {
+  if (const uint64_t available = AvailableMemoryBytes(); bytes > available / 2) {
     return absl::ResourceExhaustedError(absl::StrCat("shared memory: a segment of ", bytes,
                                                      " bytes, at most half of the available ",
                                                      available, " may be taken"));

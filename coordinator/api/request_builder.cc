@@ -31,8 +31,8 @@ absl::StatusOr<std::vector<TokenId>> Prompt(GenerateParams& params, const Servin
   if (text == nullptr) {
     return absl::InvalidArgumentError("the request has no prompt: set text or token_ids");
   }
-  // An empty text would leave only BOS.
-  if (text->empty()) return absl::InvalidArgumentError("the prompt is empty");
+  // Encode would add BOS; without it the engine rejects the empty prompt.
+  if (text->empty()) return std::vector<TokenId>();
   return model.tokenizer->Encode(*text, params.encode);
 }
 
@@ -56,7 +56,7 @@ absl::Status FillLengths(const GenerateParams& params, size_t prompt_tokens, uin
 
 absl::Status FillLogprobs(const GenerateParams& params, Sampling& out) {
   constexpr char kAllowed[] = "from 0 to 20";
-  static_assert(step::kMaxTopLogprobs == 20);
+  static_assert(kMaxTopLogprobs == 20);
   if (params.logprobs.has_value()) {
     TANDEM_ASSIGN_OR_RETURN(out.logprobs, Unsigned("logprobs", *params.logprobs, kAllowed));
   }

@@ -5,6 +5,7 @@
 #ifndef TANDEM_COORDINATOR_API_TOKENIZER_POOL_H_
 #define TANDEM_COORDINATOR_API_TOKENIZER_POOL_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <thread>
@@ -18,14 +19,20 @@ namespace tandem::coordinator {
 class TokenizerPool {
  public:
   using Job = std::function<void()>;
-  // Queue bounds, in jobs. With texts of at most 4 MB, gRPC's limit, that is 512 MB.
+  // Queue bounds, in jobs.
   struct Limits {
     size_t short_text_bytes = 64 * 1024;
-    size_t short_jobs = 4096;
-    size_t long_jobs = 64;
+    size_t short_jobs = 0;
+    size_t long_jobs = 0;
+
+    // For a server that queues at most `max_queued_requests`. At most 64 long texts wait: 256 MB,
+    // as gRPC's limit is 4 MB each.
+    static Limits For(size_t max_queued_requests) {
+      return {.short_jobs = max_queued_requests,
+              .long_jobs = std::min<size_t>(max_queued_requests, 64)};
+    }
   };
 
-  TokenizerPool() : TokenizerPool(Limits{}) {}
   explicit TokenizerPool(const Limits& limits);
   ~TokenizerPool();  // runs queued jobs
 

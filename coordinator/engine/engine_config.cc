@@ -11,7 +11,7 @@ namespace {
 
 // A row with the largest possible request.
 step::RowRequest LargestRow(uint32_t wants) {
-  step::RowRequest row{.wants = wants | step::kWantTopLogprobs, .top_n = step::kMaxTopLogprobs};
+  step::RowRequest row{.wants = wants | step::kWantTopLogprobs, .top_n = kMaxTopLogprobs};
   if (wants & step::kWantLogprobsOf) row.logprobs_of = {0};
   return row;
 }

@@ -32,7 +32,7 @@ struct Sampling {
   std::vector<TokenId> end_ids;
   std::vector<std::string> stop;  // matched by the stream: OnUpdate returns false at a match
   // Log-probabilities of every generated token, or of every prompt token: the token's own and this
-  // many of the most likely (at most step::kMaxTopLogprobs and the vocabulary).
+  // many of the most likely (at most kMaxTopLogprobs and the vocabulary).
   std::optional<uint32_t> logprobs{};
   std::optional<uint32_t> prompt_logprobs{};
 };

@@ -50,12 +50,13 @@ absl::Status CheckSampling(const Sampling& sampling) {
                                                    ", it must be from 0 to max_tokens, ",
                                                    sampling.max_tokens));
   }
-  return CheckLogprobs(sampling, step::kMaxTopLogprobs);
+  return CheckLogprobs(sampling, kMaxTopLogprobs);
 }
 
 absl::Status RequestCheck::Check(const Request& request) const {
   if (request.id.empty()) return absl::InvalidArgumentError("the request id is empty");
   if (request.stream == nullptr) return absl::InvalidArgumentError("the request has no stream");
+  if (request.prompt.empty()) return absl::InvalidArgumentError("the prompt is empty");
   TANDEM_RETURN_IF_ERROR(CheckSampling(request.sampling));
   TANDEM_RETURN_IF_ERROR(admission_.Check(request.prompt.size(), request.sampling.max_tokens));
   TANDEM_RETURN_IF_ERROR(CheckIds("prompt token", request.prompt, vocab_size_));

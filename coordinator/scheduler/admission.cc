@@ -5,8 +5,6 @@
 namespace tandem::coordinator {
 
 absl::Status Admission::Check(uint64_t prompt_tokens, uint64_t max_tokens) const {
-  if (prompt_tokens == 0) return absl::InvalidArgumentError("the prompt is empty");
-  if (max_tokens == 0) return absl::InvalidArgumentError("max_tokens must be at least 1, is 0");
   const uint64_t limit = scheduler_.max_model_len;
   if (prompt_tokens > limit || max_tokens > limit - prompt_tokens) {
     return absl::InvalidArgumentError(

@@ -19,6 +19,7 @@ class Admission {
 
   // INVALID_ARGUMENT with the needed and the available number: longer than max_model_len, or
   // needing more blocks than exist.
+  // REQUIRES: at least one token of each.
   absl::Status Check(uint64_t prompt_tokens, uint64_t max_tokens) const;
 
  private:

@@ -69,7 +69,7 @@ class RowReader {
       float logit;
       int32_t id;
     };
-    Candidate top[kMaxTopLogProbs];
+    Candidate top[kMaxTopLogprobs];
     uint32_t count = 0;
     if (row_.top_n == 0) return;
     for (uint32_t id = 0; id < params_.vocab; ++id) {

@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "common/base/limits.h"
 #include "kernels/ops/array.h"
 
 namespace tandem::kernels {
-
-inline constexpr uint32_t kMaxTopLogProbs = 20;
 
 // The request of one row. Its results are ordered: the sampled id, ids[ids_begin, ids_end), the
 // top_n ids of the largest logits (largest first, the lower id on a tie).
@@ -18,7 +17,7 @@ struct LogProbsRow {
   int32_t sample = -1;  // the sampled id is sampled[sample]; -1: not requested
   int32_t ids_begin = 0;
   int32_t ids_end = 0;
-  uint32_t top_n = 0;      // at most kMaxTopLogProbs and vocab
+  uint32_t top_n = 0;      // at most kMaxTopLogprobs and vocab
   uint32_t out_begin = 0;  // index of the first result
 };
 

@@ -117,7 +117,7 @@ TEST_P(LogProbsTest, AgreesWithAScalarLogSoftmax) {
         sampled.push_back(draw());
       }
       for (int32_t i = 0; i < row; ++i) wish.ids.push_back(draw());
-      wish.top_n = std::min({vocab, kMaxTopLogProbs, 10 * static_cast<uint32_t>(row)});
+      wish.top_n = std::min({vocab, kMaxTopLogprobs, 10 * static_cast<uint32_t>(row)});
     }
     const auto results = Ask(rig, logits, vocab, wishes, sampled);
     for (size_t w = 0; w < wishes.size(); ++w) {

@@ -30,7 +30,7 @@ inline uint32_t HeadSliceRows(uint32_t max_seqs, uint32_t max_tokens) {
   return std::min(std::max(max_seqs, 16u), max_tokens);
 }
 // The most log-probabilities of one row.
-inline constexpr uint32_t kMaxRowLogprobs = 1 + step::kMaxLogprobsOf + step::kMaxTopLogprobs;
+inline constexpr uint32_t kMaxRowLogprobs = 1 + step::kMaxLogprobsOf + kMaxTopLogprobs;
 
 // Consecutive rows of a step, computed together by the head. Pointers are to device memory; row
 // numbers inside them count from the slice's first row.

@@ -20,10 +20,10 @@ class RowReader {
         logits_(params.logits + static_cast<size_t>(row_.logits_row) * params.vocab),
         room_(arena),
         floats_(arena.Take<float>(kBlockReduceRoom)),
-        top_(arena.Take<uint64_t>(kMaxTopLogProbs)),
+        top_(arena.Take<uint64_t>(kMaxTopLogprobs)),
         top_count_(arena.Take<uint32_t>(1)) {}
   static constexpr size_t kSharedBytes = kSelectRoomBytes + SharedBytes<float>(kBlockReduceRoom) +
-                                         SharedBytes<uint64_t>(kMaxTopLogProbs) +
+                                         SharedBytes<uint64_t>(kMaxTopLogprobs) +
                                          SharedBytes<uint32_t>(1);
 
   // Every branch around a barrier is the same for all threads of the block.

@@ -80,7 +80,7 @@ class GrpcServerTest : public testing::Test {
  protected:
   void SetUp() override { Start(ServingModelForTest()); }
   void Start(ServingModel model) {
-    auto server = GrpcServer::Start("127.0.0.1:0", std::move(model), engine_);
+    auto server = GrpcServer::Start("127.0.0.1:0", std::move(model), engine_, 1024);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
@@ -422,16 +422,16 @@ TEST_F(GrpcServerTest, ReflectionNamesTheService) {
 
 TEST(GrpcServerStart, AnAddressInUseIsUnavailable) {
   FakeEngine engine;
-  auto first = GrpcServer::Start("127.0.0.1:0", ServingModelForTest(), engine);
+  auto first = GrpcServer::Start("127.0.0.1:0", ServingModelForTest(), engine, 1024);
   ASSERT_TRUE(first.ok()) << first.status();
-  const auto second = GrpcServer::Start((*first)->address(), ServingModelForTest(), engine);
+  const auto second = GrpcServer::Start((*first)->address(), ServingModelForTest(), engine, 1024);
   EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
 }
 
 TEST(GrpcServerStart, AnAddressWithoutPortIsInvalid) {
   FakeEngine engine;
   EXPECT_TRUE(absl::IsInvalidArgument(
-      GrpcServer::Start("localhost", ServingModelForTest(), engine).status()));
+      GrpcServer::Start("localhost", ServingModelForTest(), engine, 1024).status()));
 }
 
 }  // namespace

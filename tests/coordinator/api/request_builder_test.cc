@@ -31,7 +31,6 @@ using P = GenerateParams;
 std::vector<Hostile> HostilePrompts() {
   return {
       {"NoPrompt", [](P& p) { p.prompt = std::monostate(); }, {"no prompt"}},
-      {"EmptyText", [](P& p) { p.prompt = ""; }, {"prompt is empty"}},
       {"NotUtf8", [](P& p) { p.prompt = "a\xff"; }, {"UTF-8"}},
       {"LongRequestId", [](P& p) { p.request_id = std::string(257, 'x'); }, {"257", "256"}},
   };
@@ -89,6 +88,12 @@ std::string NameOf(const testing::TestParamInfo<Hostile>& param) { return param.
 INSTANTIATE_TEST_SUITE_P(Prompt, HostileRequestTest, testing::ValuesIn(HostilePrompts()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Sampling, HostileRequestTest, testing::ValuesIn(HostileSampling()),
                          NameOf);
+
+TEST(RequestBuilder, NoTextIsNoPrompt) {
+  GenerateParams params = Sound();
+  params.prompt = "";
+  EXPECT_TRUE(BuildRequest(params, ServingModelForTest())->prompt.empty());  // without BOS
+}
 
 TEST(RequestBuilder, FillsInTheDefaults) {
   const Request request = BuildRequest(Sound(), ServingModelForTest()).value();

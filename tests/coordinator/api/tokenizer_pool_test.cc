@@ -46,6 +46,21 @@ TEST(TokenizerPoolTest, AFullQueueRefusesInOneLine) {
   hold.release.set_value();
 }
 
+TEST(TokenizerPoolTest, AsManyTextsWaitAsRequestsMay) {
+  TokenizerPool pool(TokenizerPool::Limits::For(2));
+  Hold holds[2];  // the threads for short texts
+  for (Hold& hold : holds) {
+    ASSERT_TRUE(pool.Run(1, hold.job()).ok());
+    hold.started.get_future().wait();
+  }
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(pool.Run(1, [] {}).ok());
+  EXPECT_EQ(pool.Run(1, [] {}).message(),
+            "the tokenizer's queue is full: 2 texts of at most 65536 bytes wait");
+  for (Hold& hold : holds) hold.release.set_value();
+  EXPECT_EQ(TokenizerPool::Limits::For(5000).short_jobs, 5000u);
+  EXPECT_EQ(TokenizerPool::Limits::For(5000).long_jobs, 64u);
+}
+
 TEST(TokenizerPoolTest, WhatWaitsAtTheEndRuns) {
   std::atomic<int> num_run = 0;
   {

@@ -116,7 +116,7 @@ void BM_Writers(benchmark::State& state) {
   ServingModel model = ServingModelForTest();
   model.max_model_len = kPrompt + kGenerate;
   model.vocab_size = simulated.config.vocab_size;
-  auto server = GrpcServer::Start("127.0.0.1:0", std::move(model), engine);
+  auto server = GrpcServer::Start("127.0.0.1:0", std::move(model), engine, 1024);
   if (!server.ok()) return state.SkipWithError(std::string(server.status().message()).c_str());
   const auto stub = v1::Generation::NewStub(
       grpc::CreateChannel((*server)->address(), grpc::InsecureChannelCredentials()));

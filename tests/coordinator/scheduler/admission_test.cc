@@ -35,8 +35,6 @@ TEST(AdmissionTest, RefusesWhatExceedsTheContextWithBothNumbers) {
   EXPECT_FALSE(admission.Check(101, 1).ok());
   EXPECT_FALSE(admission.Check(1, UINT64_MAX).ok());
   EXPECT_FALSE(admission.Check(UINT64_MAX, UINT64_MAX).ok());
-  ExpectRefused(admission.Check(0, 1), "the prompt is empty");
-  ExpectRefused(admission.Check(1, 0), "max_tokens must be at least 1, is 0");
 }
 
 TEST(AdmissionTest, RefusesWhatNeedsMoreBlocksThanExist) {
