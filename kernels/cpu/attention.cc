@@ -122,7 +122,7 @@ class ItemRunner {
         p_(task.params),
         item_(item),
         shared_(context.shared_scratch),
-        table_(p_.block_tables + size_t{item.seq} * p_.table_stride),
+        table_(p_.block_tables + static_cast<size_t>(p_.table_rows[item.seq]) * p_.table_stride),
         rows_(item.tokens * item.heads),
         query_stride_(Padded(p_.pages.head_dim)),
         columns_(Padded(p_.pages.value_dim)),

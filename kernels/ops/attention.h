@@ -13,10 +13,11 @@ namespace tandem::kernels {
 
 // Causal attention of a varlen batch over paged K and V. Sequence s has query rows
 // [query_offsets[s], query_offsets[s+1]), the last of which is at position context_lens[s] - 1.
-// Example: lengths 2, 1 -> offsets 0, 2, 3. A sequence of context length 0 is padding: its pages
-// and block table are not read, and its rows are zeros. On the CPU softmax state is built in tiles
-// of 64 positions counted from position 0, merged in order, so that a row's bits depend only on its
-// own context; on a GPU the splits depend on the batch.
+// Example: lengths 2, 1 -> offsets 0, 2, 3. Its block table is row table_rows[s] of block_tables. A
+// sequence of context length 0 is padding: its pages and block table are not read, and its rows are
+// zeros. On the CPU softmax state is built in tiles of 64 positions counted from position 0, merged
+// in order, so that a row's bits depend only on its own context; on a GPU the splits depend on the
+// batch.
 struct AttentionParams {
   static constexpr std::string_view kName = "Attention";
 
@@ -25,7 +26,8 @@ struct AttentionParams {
   uint32_t num_seqs;
   const int32_t* query_offsets;  // (S + 1)
   const int32_t* context_lens;   // (S), this step's tokens included
-  const int32_t* block_tables;   // (S, table_stride)
+  const int32_t* block_tables;   // (any, table_stride)
+  const int32_t* table_rows;     // (S)
   uint32_t table_stride;
   KvPages pages;
   uint32_t heads;          // query heads of this rank
@@ -45,7 +47,8 @@ struct AttentionParams {
     visit("q", p.q, In(p.tokens, size_t{p.heads} * p.pages.head_dim));
     visit("query_offsets", p.query_offsets, In(p.num_seqs + 1));
     visit("context_lens", p.context_lens, In(p.num_seqs));
-    visit("block_tables", p.block_tables, In(p.num_seqs, p.table_stride));
+    visit("block_tables", p.block_tables, In(0, p.table_stride));
+    visit("table_rows", p.table_rows, In(p.num_seqs));
     KvPages::ForEachPointer(p.pages, Access::kIn, visit);
     visit("sinks", p.sinks, In(p.heads).Optional());
     visit("out", p.out, Out(p.tokens, size_t{p.heads} * p.pages.value_dim));

@@ -14,7 +14,7 @@ class RowAttention {
  public:
   RowAttention(const AttentionParams& p, uint32_t seq, uint32_t row, std::byte* scratch)
       : p_(p),
-        table_(p.block_tables + static_cast<size_t>(seq) * p.table_stride),
+        table_(p.block_tables + static_cast<size_t>(p.table_rows[seq]) * p.table_stride),
         row_(row),
         scores_(reinterpret_cast<double*>(scratch)),
         sums_(scores_ + p.max_context_len),

@@ -158,9 +158,16 @@ class PagedBatch {
     const size_t page_rows = static_cast<size_t>(num_blocks_) * shape.kv_heads() * block_size;
     k_.assign(page_rows * shape.head_dim, std::nanf(""));
     v_.assign(page_rows * shape.value_dim, std::nanf(""));
-    tables_.assign(batch.size() * static_cast<size_t>(stride_), -1);
-    for (size_t s = 0; s < batch.size(); ++s)
-      if (!batch[s].padding) FillPages(batch[s], &tables_[s * static_cast<size_t>(stride_)]);
+    // In any order, with rows between them that no sequence has.
+    table_rows_.resize(batch.size() + 2);
+    std::iota(table_rows_.begin(), table_rows_.end(), 0);
+    std::shuffle(table_rows_.begin(), table_rows_.end(), random.engine());
+    tables_.assign(table_rows_.size() * static_cast<size_t>(stride_), -1);
+    for (size_t s = 0; s < batch.size(); ++s) {
+      if (batch[s].padding) continue;
+      FillPages(batch[s],
+                &tables_[static_cast<size_t>(table_rows_[s]) * static_cast<size_t>(stride_)]);
+    }
   }
 
   std::vector<float> Run(Rig& rig) const { return Run(rig, shape_.sinks()); }
@@ -173,6 +180,7 @@ class PagedBatch {
     p.query_offsets = rig.Put(offsets_);
     p.context_lens = rig.Put(contexts_);
     p.block_tables = rig.Put(tables_);
+    p.table_rows = rig.Put(table_rows_);
     p.table_stride = static_cast<uint32_t>(stride_);
     p.pages = {shape_.type,
                rig.Put(PageBytes(shape_.type, k_, shape_.head_dim)),
@@ -228,7 +236,7 @@ class PagedBatch {
   const int32_t block_size_;
   int32_t max_query_ = 0, max_context_ = 0, stride_ = 0, num_blocks_ = 0;
   std::vector<float> q_, k_, v_;
-  std::vector<int32_t> offsets_, contexts_, tables_, free_;
+  std::vector<int32_t> offsets_, contexts_, tables_, table_rows_, free_;
 };
 
 inline std::vector<float> Attend(Rig& rig, const AttentionShape& shape,

@@ -83,15 +83,18 @@ void Attention(benchmark::State& state, const AttentionSize& size) {
   auto* const offsets = bench.Take<int32_t>(seqs + 1);
   auto* const contexts = bench.Take<int32_t>(seqs);
   auto* const tables = bench.Take<int32_t>(size_t{seqs} * blocks);
+  auto* const table_rows = bench.Take<int32_t>(seqs);
   for (uint32_t s = 0; s < seqs; ++s) {
     offsets[s + 1] = static_cast<int32_t>((s + 1) * tokens);
     contexts[s] = static_cast<int32_t>(context);
+    table_rows[s] = static_cast<int32_t>(s);
     for (uint32_t b = 0; b < blocks; ++b)
       tables[s * blocks + b] = static_cast<int32_t>(s * blocks + b);
   }
   p.query_offsets = offsets;
   p.context_lens = contexts;
   p.block_tables = tables;
+  p.table_rows = table_rows;
   p.table_stride = blocks;
   const size_t page_rows = size_t{seqs} * blocks * kBlock * size.kv_heads;
   p.pages = {size.type,

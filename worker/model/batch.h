@@ -9,9 +9,8 @@ namespace tandem::worker {
 
 // One KV group's view of a batch.
 struct GroupBatch {
-  const int32_t* block_tables = nullptr;  // (S, table_stride)
-  uint32_t table_stride = 0;
-  const int32_t* slots = nullptr;  // (T)
+  const int32_t* block_tables = nullptr;  // (any, table_stride)
+  const int32_t* slots = nullptr;         // (T)
 };
 
 struct Batch {
@@ -23,6 +22,8 @@ struct Batch {
   const int32_t* positions = nullptr;      // (T)
   const int32_t* query_offsets = nullptr;  // (S + 1)
   const int32_t* context_lens = nullptr;   // (S)
+  const int32_t* table_rows = nullptr;     // (S): of every group's block_tables
+  uint32_t table_stride = 0;
   std::vector<GroupBatch> groups;
 };
 

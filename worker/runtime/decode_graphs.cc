@@ -7,7 +7,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "common/kv/blocks.h"
 
 namespace tandem::worker {
 namespace {
@@ -19,26 +18,18 @@ constexpr uint32_t kSizeStep = 8;
 // Progress is logged in about this many lines.
 constexpr size_t kProgressLines = 5;
 
-size_t WidestStride(const step::StepLimits& limits) {
-  return kv::BlocksFor(limits.max_model_len, limits.block_size);
-}
-
-size_t TableValues(const step::StepLimits& limits) {
-  return limits.max_seqs * WidestStride(limits);
-}
-
 // Whether all arrays that a graph points to are at the same addresses.
 bool SamePlaces(const StepBuffers::Staged& a, const StepBuffers::Staged& b) {
-  const auto same_slots = [](const GroupBatch& x, const GroupBatch& y) {
-    return x.slots == y.slots;
+  const auto same_group = [](const GroupBatch& x, const GroupBatch& y) {
+    return x.block_tables == y.block_tables && x.slots == y.slots;
   };
   const HeadSlice& head_a = a.head.slices.at(0);
   const HeadSlice& head_b = b.head.slices.at(0);
   return a.batch.ids == b.batch.ids && a.batch.positions == b.batch.positions &&
          a.batch.query_offsets == b.batch.query_offsets &&
-         a.batch.context_lens == b.batch.context_lens &&
+         a.batch.context_lens == b.batch.context_lens && a.batch.table_rows == b.batch.table_rows &&
          std::equal(a.batch.groups.begin(), a.batch.groups.end(), b.batch.groups.begin(),
-                    b.batch.groups.end(), same_slots) &&
+                    b.batch.groups.end(), same_group) &&
          head_a.tokens == head_b.tokens && head_a.sampling == head_b.sampling &&
          a.head.banned == b.head.banned && a.head.num_samples == b.head.num_samples;
 }
@@ -86,63 +77,43 @@ void PadDecode(const step::StepDescriptor& step, uint32_t batch, step::StepDescr
 }
 
 absl::StatusOr<DecodeGraphs> DecodeGraphs::Capture(const step::StepLimits& limits,
-                                                   StepBuffers& buffers, kernels::Backend& backend,
+                                                   const DeviceTables& tables, StepBuffers& buffers,
+                                                   kernels::Backend& backend,
                                                    const EncodeStep& encode) {
   DecodeGraphs graphs;
-  graphs.limits_ = limits;
-  TANDEM_ASSIGN_OR_RETURN(graphs.tables_, backend.Allocate(DeviceBytes(limits)));
-  const step::BlockTables no_tables(limits);
   const std::vector<uint32_t> sizes = GraphBatchSizes(limits.max_seqs);
   const size_t lines = std::max<size_t>(1, sizes.size() / kProgressLines);
   for (size_t done = 0; done < sizes.size(); ++done) {
     if (done % lines == 0) {
       TANDEM_LOG(kInfo) << "capturing decode graphs: " << done << " of " << sizes.size();
     }
-    TANDEM_RETURN_IF_ERROR(
-        graphs.CaptureOne(sizes[sizes.size() - 1 - done], no_tables, buffers, backend, encode));
+    TANDEM_RETURN_IF_ERROR(graphs.CaptureOne(sizes[sizes.size() - 1 - done], limits, tables,
+                                             buffers, backend, encode));
   }
   std::reverse(graphs.entries_.begin(), graphs.entries_.end());
   TANDEM_LOG(kInfo) << "captured decode graphs for up to " << limits.max_seqs << " sequences";
   return graphs;
 }
 
-uint64_t DecodeGraphs::DeviceBytes(const step::StepLimits& limits) {
-  return limits.num_blocks.size() * TableValues(limits) * sizeof(int32_t);
-}
-
-absl::Status DecodeGraphs::CaptureOne(uint32_t batch, const step::BlockTables& no_tables,
-                                      StepBuffers& buffers, kernels::Backend& backend,
-                                      const EncodeStep& encode) {
-  PadDecode(EmptyStep(limits_.num_blocks.size()), batch, padded_);
+absl::Status DecodeGraphs::CaptureOne(uint32_t batch, const step::StepLimits& limits,
+                                      const DeviceTables& tables, StepBuffers& buffers,
+                                      kernels::Backend& backend, const EncodeStep& encode) {
+  PadDecode(EmptyStep(limits.num_blocks.size()), batch, padded_);
   Entry entry{.batch = batch, .inputs = {}, .graph = nullptr};
-  entry.inputs = buffers.Stage(padded_, no_tables);
-  const Batch fixed = AtFixedTables(entry.inputs.batch);
+  entry.inputs = buffers.Stage(padded_, tables);
+  entry.inputs.batch.max_context_len = limits.max_model_len;
 
   backend.BeginEncode(kernels::EncodeMode::kRun);
   buffers.Upload(backend);
-  encode(fixed, entry.inputs.head);
+  encode(entry.inputs.batch, entry.inputs.head);
   TANDEM_RETURN_IF_ERROR(backend.Submit(Deadline::After(kFirstRunTimeout)));
   TANDEM_RETURN_IF_ERROR(backend.Wait());
 
   backend.BeginEncode(kernels::EncodeMode::kCapture);
-  encode(fixed, entry.inputs.head);
+  encode(entry.inputs.batch, entry.inputs.head);
   TANDEM_ASSIGN_OR_RETURN(entry.graph, backend.graphs()->Finish());
   entries_.push_back(std::move(entry));
   return absl::OkStatus();
-}
-
-int32_t* DecodeGraphs::Table(size_t group) const {
-  return reinterpret_cast<int32_t*>(tables_.data()) + group * TableValues(limits_);
-}
-
-Batch DecodeGraphs::AtFixedTables(const Batch& batch) const {
-  Batch fixed = batch;
-  fixed.max_context_len = limits_.max_model_len;
-  for (size_t g = 0; g < fixed.groups.size(); ++g) {
-    fixed.groups[g].block_tables = Table(g);
-    fixed.groups[g].table_stride = static_cast<uint32_t>(WidestStride(limits_));
-  }
-  return fixed;
 }
 
 const step::StepDescriptor* DecodeGraphs::Pad(const step::StepDescriptor& step) {
@@ -162,17 +133,6 @@ void DecodeGraphs::EncodeReplay(const StepBuffers::Staged& staged,
   });
   TANDEM_CHECK(entry != entries_.end() && SamePlaces(staged, entry->inputs))
       << "a graph's inputs moved, batch " << staged.batch.num_seqs;
-  for (size_t g = 0; g < staged.batch.groups.size(); ++g) {
-    const GroupBatch& group = staged.batch.groups[g];
-    // CopyRows copies 4-byte values of any type; entries beyond a row's blocks are never read.
-    backend.Encode(
-        kernels::CopyRowsParams{.x = reinterpret_cast<const float*>(group.block_tables),
-                                .x_stride = group.table_stride,
-                                .rows = staged.batch.num_seqs,
-                                .dim = group.table_stride,
-                                .y = reinterpret_cast<float*>(Table(g)),
-                                .y_stride = static_cast<uint32_t>(WidestStride(limits_))});
-  }
   backend.graphs()->Replay(*entry->graph);
 }
 

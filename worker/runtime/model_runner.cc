@@ -24,6 +24,8 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   slots_.clear();
   next_slot_ = 0;
   kv_.reset();
+  device_tables_.reset();
+  failed_step_ = {};
   comm_ = std::move(comm);
   const model::ModelSpec& spec = model_.spec();
   if (num_blocks.size() != spec.kv_groups.size()) {
@@ -36,12 +38,15 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
                           KvCache::Create(spec, model_.plan(), options_, num_blocks, backend));
   kv_.emplace(std::move(kv));
   tables_ = step::BlockTables(limits_);
+  TANDEM_ASSIGN_OR_RETURN(DeviceTables tables, DeviceTables::Create(limits_, backend));
+  device_tables_.emplace(std::move(tables));
   epoch_ = epoch;
+  const bool uses_graphs = !options_.config.device.enforce_eager && backend.graphs() != nullptr;
   slots_.reserve(step::kPipelineDepth);
   for (uint32_t i = 0; i < step::kPipelineDepth; ++i) {
     TANDEM_ASSIGN_OR_RETURN(StepBuffers buffers, StepBuffers::Create(limits_, backend));
     slots_.emplace_back(std::move(buffers));
-    if (UsesGraphs(backend, options_)) TANDEM_RETURN_IF_ERROR(CaptureGraphs(slots_.back()));
+    if (uses_graphs) TANDEM_RETURN_IF_ERROR(CaptureGraphs(slots_.back()));
   }
   return absl::OkStatus();
 }
@@ -57,6 +62,11 @@ absl::StatusOr<StepTicket> ModelRunner::Begin(step::StepDescriptor step, Deadlin
     return absl::FailedPreconditionError(
         absl::StrCat("step of epoch ", step.epoch.value, " for a worker of epoch ", epoch_.value));
   }
+  if (failed_step_ != StepId{}) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("step ", step.step_id.value, " after step ", failed_step_.value,
+                     ", which failed: the epoch's pages and block tables are not known any more"));
+  }
   TANDEM_RETURN_IF_ERROR(step::Validate(step, limits_, tables_));
   StepSlot& slot = slots_[next_slot_];
   TANDEM_CHECK(!slot.in_flight) << slots_.size() << " steps are in flight already";
@@ -69,12 +79,12 @@ absl::StatusOr<StepTicket> ModelRunner::Begin(step::StepDescriptor step, Deadlin
   StepGuard guard;
   Encode(slot);
   const int64_t encoded = NowMicros();
-  TANDEM_RETURN_IF_ERROR(backend.Submit(deadline));
+  TANDEM_RETURN_IF_ERROR(NoteFailure(slot.step.step_id, backend.Submit(deadline)));
   slot.timings.encode_us = static_cast<uint32_t>(encoded - begin);
   slot.timings.submit_us = static_cast<uint32_t>(NowMicros() - encoded);
   if (absl::Status violation = NoteViolation(guard.Check()); !violation.ok()) {
     (void)backend.Wait();  // the stream still uses our buffers
-    return violation;
+    return NoteFailure(slot.step.step_id, violation);
   }
   slot.in_flight = true;
   const StepTicket ticket{.slot = next_slot_};
@@ -87,7 +97,7 @@ absl::StatusOr<step::StepResult> ModelRunner::Finish(StepTicket ticket) {
   TANDEM_CHECK(slot.in_flight) << "slot " << ticket.slot << " has no step";
   slot.in_flight = false;
   const int64_t begin = NowMicros();
-  TANDEM_RETURN_IF_ERROR(model_.backend().Wait());
+  TANDEM_RETURN_IF_ERROR(NoteFailure(slot.step.step_id, model_.backend().Wait()));
   slot.timings.wait_us = static_cast<uint32_t>(NowMicros() - begin);
   step::StepResult result;
   result.step_id = slot.step.step_id;
@@ -105,12 +115,18 @@ absl::Status ModelRunner::NoteViolation(const absl::Status& violation) {
   return absl::OkStatus();
 }
 
+absl::Status ModelRunner::NoteFailure(StepId step, const absl::Status& status) {
+  if (!status.ok()) failed_step_ = step;
+  return status;
+}
+
 absl::Status ModelRunner::CaptureGraphs(StepSlot& slot) {
-  TANDEM_ASSIGN_OR_RETURN(DecodeGraphs graphs,
-                          DecodeGraphs::Capture(limits_, slot.buffers, model_.backend(),
-                                                [&](const Batch& batch, const HeadBatch& head) {
-                                                  EncodeCompute(batch, head, nullptr, slot.buffers);
-                                                }));
+  TANDEM_ASSIGN_OR_RETURN(
+      DecodeGraphs graphs,
+      DecodeGraphs::Capture(limits_, *device_tables_, slot.buffers, model_.backend(),
+                            [&](const Batch& batch, const HeadBatch& head) {
+                              EncodeCompute(batch, head, nullptr, slot.buffers);
+                            }));
   slot.graphs.emplace(std::move(graphs));
   return absl::OkStatus();
 }
@@ -120,9 +136,10 @@ void ModelRunner::Encode(StepSlot& slot) {
   const step::StepDescriptor* padded =
       slot.graphs.has_value() ? slot.graphs->Pad(slot.step) : nullptr;
   const StepBuffers::Staged staged =
-      slot.buffers.Stage(padded != nullptr ? *padded : slot.step, tables_);
+      slot.buffers.Stage(padded != nullptr ? *padded : slot.step, *device_tables_);
   backend.BeginEncode(kernels::EncodeMode::kRun);
   slot.buffers.Upload(backend);
+  backend.Encode(staged.table_update);
   if (padded != nullptr) {
     slot.graphs->EncodeReplay(staged, backend);
   } else {

@@ -20,6 +20,7 @@
 #include "common/step/result.h"
 #include "worker/comm/communicator.h"
 #include "worker/model/loaded_model.h"
+#include "worker/runtime/device_tables.h"
 #include "worker/runtime/kv_cache.h"
 #include "worker/runtime/runner_options.h"
 #include "worker/runtime/runner_plan.h"
@@ -43,7 +44,9 @@ class ModelRunner {
 
   // Encodes and submits one step; steps run in the order of Begin. A descriptor that fails
   // validation is rejected and leaves the runner and its block tables unchanged. `deadline` bounds
-  // collectives and WAIT. REQUIRES: fewer than step::kPipelineDepth steps are in flight.
+  // collectives and WAIT. After any other error, also from Finish, the contents of pages and block
+  // tables are unknown: every later step is FAILED_PRECONDITION until Start. REQUIRES: fewer than
+  // step::kPipelineDepth steps are in flight.
   absl::StatusOr<StepTicket> Begin(step::StepDescriptor step, Deadline deadline);
   // Waits for the oldest step in flight. Only rank 0's result has rows; the caller sets its rank
   // and epoch; every rank receives the sampled ids.
@@ -57,6 +60,8 @@ class ModelRunner {
  private:
   // The error for a `violation` of the guard; if not strict, none, and a log line, once.
   absl::Status NoteViolation(const absl::Status& violation);
+  // Records `step` as failed if `status` is not OK; returns `status`.
+  absl::Status NoteFailure(StepId step, const absl::Status& status);
   absl::Status CaptureGraphs(StepSlot& slot);
   // Stages the slot's step and encodes it with its copies.
   void Encode(StepSlot& slot);
@@ -76,10 +81,12 @@ class ModelRunner {
   kernels::Buffer activations_;
   std::optional<KvCache> kv_;
   step::BlockTables tables_;
+  std::optional<DeviceTables> device_tables_;
   std::unique_ptr<Communicator> comm_;
   std::vector<StepSlot> slots_;  // NCCL requires graphs to be destroyed before the communicator
   uint32_t next_slot_ = 0;       // used by the next Begin, round-robin
   Epoch epoch_;
+  StepId failed_step_;  // of this epoch; 0: none
   bool violation_logged_ = false;
 };
 

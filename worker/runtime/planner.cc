@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/kv/blocks.h"
 #include "common/kv/kv_shape.h"
 #include "common/model/kv_cache_type.h"
 #include "worker/runtime/decode_graphs.h"
+#include "worker/runtime/device_tables.h"
 #include "worker/runtime/kv_cache.h"
 #include "worker/runtime/shape_backend.h"
 #include "worker/runtime/step_buffers.h"
@@ -25,7 +25,6 @@ struct Subject {
   const Decoder& decoder;
   uint64_t weight_bytes;
   const std::optional<kernels::DeviceMemory>& device_memory;
-  bool graphs;
   kernels::Backend& counting;  // encodes the plan pass
 };
 
@@ -37,9 +36,7 @@ Batch LargestBatch(const RunnerOptions& options, size_t num_groups) {
   batch.num_seqs = std::min(limits.max_num_seqs, batch.tokens);
   batch.max_context_len = options.config.model.spec.max_model_len;
   batch.max_query_len = std::min(batch.tokens, batch.max_context_len);
-  const uint32_t stride = kv::BlocksFor(batch.max_context_len, options.config.cache.block_size);
-  batch.groups.assign(num_groups,
-                      {.block_tables = nullptr, .table_stride = stride, .slots = nullptr});
+  batch.groups.resize(num_groups);
   return batch;
 }
 
@@ -117,7 +114,7 @@ absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& o
   plan.kv = kv::MakeKvShape(model.spec, model.shard, options.config);
   const step::StepLimits limits = LimitsFor(model.spec, options, plan.kv.NumBlocks(0));
   plan.buffers_bytes = step::kPipelineDepth * StepBuffers::DeviceBytes(limits);
-  if (model.graphs) plan.graph_bytes = step::kPipelineDepth * DecodeGraphs::DeviceBytes(limits);
+  plan.table_bytes = DeviceTables::DeviceBytes(limits);
   TANDEM_RETURN_IF_ERROR(SizeKvCache(options, plan));
   return plan;
 }
@@ -133,7 +130,6 @@ absl::StatusOr<RunnerPlan> MakePlan(const DescribedModel& model, const RunnerOpt
                           .decoder = decoder,
                           .weight_bytes = model.shapes->bytes(),
                           .device_memory = model.device_memory,
-                          .graphs = UsesGraphs(*model.backend, options),
                           .counting = *shapes},
                   options);
 }
@@ -144,7 +140,6 @@ absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& opt
                           .decoder = model.decoder(),
                           .weight_bytes = model.weight_bytes(),
                           .device_memory = model.device_memory(),
-                          .graphs = UsesGraphs(model.backend(), options),
                           .counting = model.backend()},
                   options);
 }

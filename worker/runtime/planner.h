@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "common/model/spec.h"
 #include "common/step/descriptor.h"
-#include "kernels/backend.h"
 #include "worker/model/described_model.h"
 #include "worker/model/loaded_model.h"
 #include "worker/runtime/runner_options.h"
@@ -27,10 +26,6 @@ absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& opt
 // The limits of a step, with `num_blocks` per KV group.
 step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& options,
                            const std::vector<uint32_t>& num_blocks);
-
-inline bool UsesGraphs(kernels::Backend& backend, const RunnerOptions& options) {
-  return !options.config.device.enforce_eager && backend.graphs() != nullptr;
-}
 
 }  // namespace tandem::worker
 

@@ -27,8 +27,8 @@ absl::Status DoesNotFit(const RunnerOptions& options, const RunnerPlan& plan) {
   return absl::ResourceExhaustedError(absl::StrCat(
       "does not fit: weights ", HumanBytes(plan.weights_bytes), " + activations ",
       HumanBytes(plan.activation_bytes), " + workspace ", HumanBytes(plan.workspace_bytes),
-      " + step buffers ", HumanBytes(plan.buffers_bytes), " + graphs ",
-      HumanBytes(plan.graph_bytes), " + KV cache ", HumanBytes(kv_bytes), " (", blocks,
+      " + step buffers ", HumanBytes(plan.buffers_bytes), " + block tables ",
+      HumanBytes(plan.table_bytes), " + KV cache ", HumanBytes(kv_bytes), " (", blocks,
       blocks == 1 ? " block" : " blocks", ") = ", HumanBytes(plan.fixed_bytes() + kv_bytes),
       ", at most ", BudgetText(*plan.device), ": ",
       asked ? "lower --num-kv-blocks or --kv-cache-memory, " : "",
@@ -47,8 +47,8 @@ std::vector<std::string> RunnerPlan::Lines() const {
   std::vector<std::string> lines = {absl::StrCat("weights      ", HumanBytes(weights_bytes)),
                                     absl::StrCat("activations  ", HumanBytes(activation_bytes)),
                                     absl::StrCat("workspace    ", HumanBytes(workspace_bytes)),
-                                    absl::StrCat("step buffers ", HumanBytes(buffers_bytes))};
-  if (graph_bytes > 0) lines.push_back(absl::StrCat("graphs       ", HumanBytes(graph_bytes)));
+                                    absl::StrCat("step buffers ", HumanBytes(buffers_bytes)),
+                                    absl::StrCat("block tables ", HumanBytes(table_bytes))};
   lines.push_back(
       absl::StrCat("KV cache     ", HumanBytes(kv_bytes()), " (", kv.Text(num_kv_blocks), ")"));
   lines.push_back(absl::StrCat("total        ", HumanBytes(total_bytes())));

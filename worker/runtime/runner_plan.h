@@ -30,7 +30,7 @@ struct RunnerPlan {
   uint64_t activation_bytes = 0;  // of the largest step
   uint64_t workspace_bytes = 0;   // kernels' scratch
   uint64_t buffers_bytes = 0;     // a step's inputs and results
-  uint64_t graph_bytes = 0;       // block tables at fixed places, for decode graphs
+  uint64_t table_bytes = 0;       // block tables
   kv::KvShape kv;
   uint64_t num_kv_blocks = 0;            // of full-attention groups; see KvShape
   std::optional<DeviceBudget> device{};  // none: host memory, which is not budgeted here
@@ -38,7 +38,7 @@ struct RunnerPlan {
   uint64_t kv_bytes() const { return kv.Bytes(num_kv_blocks); }
   // All except the KV cache.
   uint64_t fixed_bytes() const {
-    return weights_bytes + activation_bytes + workspace_bytes + buffers_bytes + graph_bytes;
+    return weights_bytes + activation_bytes + workspace_bytes + buffers_bytes + table_bytes;
   }
   uint64_t total_bytes() const { return fixed_bytes() + kv_bytes(); }
   // For the log, a line per item.

@@ -5,7 +5,6 @@
 
 #include "common/base/check.h"
 #include "common/base/status.h"
-#include "common/kv/blocks.h"
 
 namespace tandem::worker {
 namespace {
@@ -14,23 +13,26 @@ constexpr size_t kAlignment = 64;
 
 size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-size_t MaxTableStride(const step::StepLimits& limits) {
-  return kv::BlocksFor(limits.max_model_len, limits.block_size);
+// All of the tables if they are few.
+size_t MaxAppendedBytes(const step::StepLimits& limits) {
+  return std::min<size_t>(limits.MaxAppendedBlocks() * sizeof(BlockId),
+                          DeviceTables::DeviceBytes(limits));
 }
 
 size_t StagingBytes(const step::StepLimits& limits) {
   const size_t tokens = limits.max_tokens;
   const size_t seqs = limits.max_seqs;
   const size_t groups = limits.num_blocks.size();
-  return Aligned(tokens * 4) * 2 +                                // ids, positions
-         Aligned((seqs + 1) * 4) * 2 +                            // offsets, context lengths
-         Aligned(tokens * 4) +                                    // rows
-         groups * (Aligned(tokens * 4) +                          // slots
-                   Aligned(seqs * MaxTableStride(limits) * 4)) +  // block tables
-         Aligned(seqs * sizeof(kernels::SamplingRow)) +           //
-         Aligned(seqs * step::kMaxBannedPerSeq * 4) +             //
-         Aligned(tokens * sizeof(kernels::LogProbsRow)) +         //
-         Aligned(tokens * step::kMaxLogprobsOf * 4);
+  return Aligned(tokens * 4) * 2 +                               // ids, positions
+         Aligned((seqs + 1) * 4) * 3 +                           // offsets, contexts, table rows
+         Aligned(tokens * 4) +                                   // rows
+         groups * Aligned(tokens * 4) +                          // slots
+         Aligned(seqs * sizeof(kernels::SamplingRow)) +          //
+         Aligned(seqs * step::kMaxBannedPerSeq * 4) +            //
+         Aligned(tokens * sizeof(kernels::LogProbsRow)) +        //
+         Aligned(tokens * step::kMaxLogprobsOf * 4) +            //
+         Aligned(groups * seqs * sizeof(kernels::ScatterRun)) +  //
+         Aligned(MaxAppendedBytes(limits));
 }
 
 size_t SampledBytes(const step::StepLimits& limits) {
@@ -139,22 +141,35 @@ const T* StepBuffers::AppendCopy(std::span<const T> values) {
   return device;
 }
 
-void StepBuffers::StageTables(const step::StepDescriptor& step, const step::BlockTables& tables,
-                              size_t group_index, GroupBatch& group) {
-  // Nothing beyond a sequence's context is read; a padded one has none.
-  const auto length = [&](const step::SequenceEntry& seq) {
-    return kv::BlocksFor(seq.context_len, limits_.block_size);
-  };
-  for (const auto& seq : step.sequences) {
-    group.table_stride = std::max(group.table_stride, length(seq));
+kernels::ScatterRunsParams StepBuffers::StageTableUpdate(const step::StepDescriptor& step,
+                                                         const DeviceTables& tables) {
+  size_t num_runs = 0, num_blocks = 0;
+  for (const auto& group : step.groups) {
+    for (const auto& delta : group.tables) num_runs += delta.num_appended() > 0 ? 1 : 0;
+    num_blocks += group.blocks.size();
   }
-  int32_t* host = nullptr;
-  group.block_tables = Append<int32_t>(step.sequences.size() * group.table_stride, &host);
-  for (const auto& seq : step.sequences) {
-    const BlockId* const table = tables.Table(group_index, seq.slot).data();
-    std::fill(std::copy_n(table, length(seq), host), host + group.table_stride, kNoBlock);
-    host += group.table_stride;
+  kernels::ScatterRun* run = nullptr;
+  int32_t* blocks = nullptr;
+  const kernels::ScatterRunsParams update = {.runs = Append<kernels::ScatterRun>(num_runs, &run),
+                                             .num_runs = static_cast<uint32_t>(num_runs),
+                                             .values = Append<int32_t>(num_blocks, &blocks),
+                                             .num_values = static_cast<uint32_t>(num_blocks),
+                                             .out = tables.data(),
+                                             .out_size = tables.size()};
+  uint32_t from = 0;
+  for (size_t g = 0; g < step.groups.size(); ++g) {
+    const step::GroupDeltas& group = step.groups[g];
+    for (size_t s = 0; s < group.tables.size(); ++s) {  // padded sequences have none
+      const step::TableDelta& delta = group.tables[s];
+      const uint32_t count = delta.num_appended();
+      if (count == 0) continue;
+      const size_t row = tables.Row(g, step.sequences[s].slot);
+      *run++ = {.to = row + delta.first_appended(), .from = from, .count = count};
+      from += count;
+    }
+    blocks = std::copy(group.blocks.begin(), group.blocks.end(), blocks);
   }
+  return update;
 }
 
 HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
@@ -189,33 +204,41 @@ HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
   return batch;
 }
 
-StepBuffers::Staged StepBuffers::Stage(const step::StepDescriptor& step,
-                                       const step::BlockTables& tables) {
-  used_ = 0;
-  logits_taken_ = 0;
-  Staged staged;
-  Batch& batch = staged.batch;
+Batch StepBuffers::StageBatch(const step::StepDescriptor& step, const DeviceTables& tables) {
+  Batch batch;
   batch.tokens = step.num_scheduled_tokens;
   batch.num_seqs = step.num_seqs_active;
   batch.ids = AppendCopy<int32_t>(step.tokens);
   batch.positions = AppendCopy<int32_t>(step.positions);
   int32_t* offsets = nullptr;
   int32_t* contexts = nullptr;
+  int32_t* table_rows = nullptr;
   batch.query_offsets = Append<int32_t>(batch.num_seqs + 1, &offsets);
   batch.context_lens = Append<int32_t>(batch.num_seqs, &contexts);
+  batch.table_rows = Append<int32_t>(batch.num_seqs, &table_rows);
+  batch.table_stride = tables.stride();
   std::copy(step.query_offsets.begin(), step.query_offsets.end(), offsets);
   for (const auto& sequence : step.sequences) {
     *contexts++ = static_cast<int32_t>(sequence.context_len);
+    *table_rows++ = static_cast<int32_t>(sequence.slot);
     batch.max_query_len = std::max(batch.max_query_len, sequence.query_len);
     batch.max_context_len = std::max(batch.max_context_len, sequence.context_len);
   }
-  for (const auto& group : step.groups) {
-    batch.groups.push_back({.block_tables = nullptr,
-                            .table_stride = 0,
-                            .slots = AppendCopy<int32_t>(group.slot_mapping)});
+  for (size_t g = 0; g < step.groups.size(); ++g) {
+    batch.groups.push_back({.block_tables = tables.data() + tables.Row(g, 0),
+                            .slots = AppendCopy<int32_t>(step.groups[g].slot_mapping)});
   }
+  return batch;
+}
+
+StepBuffers::Staged StepBuffers::Stage(const step::StepDescriptor& step,
+                                       const DeviceTables& tables) {
+  used_ = 0;
+  logits_taken_ = 0;
+  Staged staged;
+  staged.batch = StageBatch(step, tables);
   staged.head = StageHead(step);
-  for (size_t g = 0; g < step.groups.size(); ++g) StageTables(step, tables, g, batch.groups[g]);
+  staged.table_update = StageTableUpdate(step, tables);
   return staged;
 }
 

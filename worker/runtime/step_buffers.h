@@ -6,7 +6,7 @@
 // of rows, one after the other in the same memory, so that its memory does not grow with the step.
 //
 // Sized once for the largest step that the limits allow. Arrays are contiguous, each 64-byte
-// aligned; block tables and lists of ids, whose lengths vary, come last. So all other offsets
+// aligned; lists of ids and of appended blocks, whose lengths vary, come last. So all other offsets
 // depend only on the numbers of tokens, sequences and rows, which decode graphs rely on.
 #ifndef TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 #define TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/step/block_tables.h"
 #include "common/step/descriptor.h"
 #include "common/step/result.h"
 #include "kernels/backend.h"
 #include "worker/model/decoder.h"
+#include "worker/runtime/device_tables.h"
 
 namespace tandem::worker {
 
@@ -73,13 +73,14 @@ class StepBuffers {
   // Device memory allocated by Create.
   static uint64_t DeviceBytes(const step::StepLimits& limits);
 
-  // Stages `step` (validated against the limits) and the tables of its sequences in host memory.
-  // The batch points to the destination of Upload.
+  // Stages `step` (validated against the limits) in host memory; all pointers are to the
+  // destination of Upload. `table_update` makes `tables` current and runs before the batch.
   struct Staged {
+    kernels::ScatterRunsParams table_update;
     Batch batch;
     HeadBatch head;
   };
-  Staged Stage(const step::StepDescriptor& step, const step::BlockTables& tables);
+  Staged Stage(const step::StepDescriptor& step, const DeviceTables& tables);
   // Encodes the single copy of everything staged.
   void Upload(kernels::Backend& backend);
 
@@ -109,8 +110,9 @@ class StepBuffers {
   template <typename T>
   const T* AppendCopy(std::span<const T> values);
 
-  void StageTables(const step::StepDescriptor& step, const step::BlockTables& tables,
-                   size_t group_index, GroupBatch& group);
+  Batch StageBatch(const step::StepDescriptor& step, const DeviceTables& tables);
+  kernels::ScatterRunsParams StageTableUpdate(const step::StepDescriptor& step,
+                                              const DeviceTables& tables);
   HeadBatch StageHead(const step::StepDescriptor& step);
   LogprobArrays LogprobsIn(const kernels::Buffer& results) const;
 

@@ -69,7 +69,7 @@ __device__ inline RowTile TileOfSequence(const AttentionArgs& a, uint32_t seq, u
   t.past = p.context_lens[seq] - static_cast<int32_t>(tokens);
   t.begin = t.First(0, p.window);
   t.end = max(t.Last(t.rows - 1) + 1, 0);
-  t.table = p.block_tables + static_cast<size_t>(seq) * p.table_stride;
+  t.table = p.block_tables + static_cast<size_t>(p.table_rows[seq]) * p.table_stride;
   return t;
 }
 

@@ -62,8 +62,9 @@ TEST(DeviceWorkerStartTest, ShowsThePlanAndTheCapture) {
   ASSERT_TRUE(coordinator->WaitStdout("ready: listening on ", deadline)) << coordinator->Stderr();
   const std::string log = coordinator->Stderr();
   for (const char* item :
-       {"weights ", "activations ", "workspace ", "step buffers ", "graphs ", "KV cache ", "total ",
-        "at most 922 MiB of the device's 1 GiB", "captured decode graphs for up to 32 sequences"}) {
+       {"weights ", "activations ", "workspace ", "step buffers ", "block tables ", "KV cache ",
+        "total ", "at most 922 MiB of the device's 1 GiB",
+        "captured decode graphs for up to 32 sequences"}) {
     EXPECT_NE(log.find(item), std::string::npos) << item << " in " << log;
   }
 }

@@ -161,7 +161,7 @@ class CheckingPagesTest : public CheckingTest {
     attend.num_seqs = 1;
     attend.query_offsets = ints_device + 3;
     attend.context_lens = ints_device + 5;
-    attend.block_tables = ints_device + 6;
+    attend.block_tables = attend.table_rows = ints_device + 6;
     attend.table_stride = 1;
     attend.pages = write.pages;
     attend.heads = kHeads;

@@ -109,6 +109,54 @@ TEST_F(DeviceRunnerTest, AStepWithoutRequestsReturnsNothing) {
   EXPECT_TRUE(notes_->downloads.empty());
 }
 
+// A sequence of three blocks, then a token more; what stands before comes from tables and pages.
+std::vector<step::StepDescriptor> PromptAndToken() {
+  const std::vector<TokenId> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
+  std::vector<step::StepDescriptor> steps = {MakeStep(1, {{1, 5, 0, prompt}}),
+                                             MakeStep(2, {{1, 5, 17, {18}, 3}})};
+  for (auto& step : steps) step.rows[0].wants |= step::kWantLogits;
+  return steps;
+}
+
+TEST_F(DeviceRunnerTest, ARefusedStepLeavesTheTablesOfTheDevice) {
+  auto undisturbed = StartOn("cuda"), runner = StartOn("cuda");
+  const std::vector<step::StepDescriptor> steps = PromptAndToken();
+  ASSERT_TRUE(undisturbed->Run(steps[0], Soon()).ok());
+  ASSERT_TRUE(runner->Run(steps[0], Soon()).ok());
+  // Other blocks for the same slot, and at the end of the step what is refused.
+  step::StepDescriptor refused = MakeStep(2, {{1, 9, 17, {18}}});
+  refused.sampling[0].top_p = 7;
+  EXPECT_EQ(runner->Run(refused, Soon()).status().code(), absl::StatusCode::kInvalidArgument);
+  const auto expected = undisturbed->Run(steps[1], Soon());
+  const auto found = runner->Run(steps[1], Soon());
+  ASSERT_TRUE(expected.ok() && found.ok()) << expected.status() << found.status();
+  EXPECT_EQ(found->rows, expected->rows);
+}
+
+TEST_F(DeviceRunnerTest, AfterAFailedStepOnlyTheNextEpochRuns) {
+  for (const auto fault : {&FakeDeviceNotes::broken, &FakeDeviceNotes::broken_wait}) {
+    auto runner = StartOn("cuda");
+    std::vector<step::StepDescriptor> steps = PromptAndToken();
+    const auto first = runner->Run(steps[0], Soon());
+    ASSERT_TRUE(first.ok()) << first.status();
+    (*notes_).*fault = absl::InternalError("broken");
+    EXPECT_EQ(runner->Run(steps[1], Soon()).status().code(), absl::StatusCode::kInternal);
+    (*notes_).*fault = absl::OkStatus();
+    // Its table may be right, its pages may not: also the same step again is refused.
+    for (const step::StepDescriptor& step : steps) {
+      const absl::Status status = runner->Run(step, Soon()).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_NE(status.message().find("after step 2, which failed"), absl::string_view::npos)
+          << status;
+    }
+    ASSERT_TRUE(runner->Start(Epoch{2}, {16}, nullptr).ok());
+    steps[0].epoch = Epoch{2};
+    const auto again = runner->Run(steps[0], Soon());
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->rows, first->rows);
+  }
+}
+
 TEST_F(DeviceRunnerTest, TheKvCacheTakesWhatTheBudgetLeaves) {
   options_.config.cache.num_kv_blocks = 0;
   options_.config.device.gpu_memory_utilization = 0.5;

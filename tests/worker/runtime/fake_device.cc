@@ -136,6 +136,7 @@ class FakeDevice final : public Backend,
     Open(PROT_READ | PROT_WRITE);
     const absl::Status status = inner_->Wait();
     Open(PROT_NONE);
+    TANDEM_RETURN_IF_ERROR(notes_->broken_wait);
     return status;
   }
 

@@ -33,6 +33,7 @@ struct FakeDeviceNotes {
   uint64_t allocated_bytes = 0;
   uint64_t weight_bytes = 0;  // copied by PlaceWeight
   absl::Status broken;        // set by a test; not OK: what Submit answers
+  absl::Status broken_wait;   // likewise Wait, when the stream is done
 
   void Clear() { *this = {}; }
 };

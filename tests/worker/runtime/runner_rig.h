@@ -49,10 +49,10 @@ struct Piece {
   int32_t first_block = 0;
   uint32_t begin = 0;
   std::vector<TokenId> tokens;
+  uint32_t blocks_sent = 0;  // of its table, by the steps before; 0: it is new in its slot
 };
 
-// A greedy step of epoch 1 that samples after the last token of every piece. It brings whole block
-// tables, as if every sequence were new in its slot.
+// A greedy step of epoch 1 that samples after the last token of every piece.
 inline step::StepDescriptor MakeStep(uint64_t id, const std::vector<Piece>& pieces,
                                      size_t num_groups = 1) {
   constexpr uint32_t kBlock = 8;
@@ -78,8 +78,9 @@ inline step::StepDescriptor MakeStep(uint64_t id, const std::vector<Piece>& piec
     step.query_offsets.push_back(static_cast<uint32_t>(step.tokens.size()));
     for (auto& group : step.groups) {
       const uint32_t length = (context + kBlock - 1) / kBlock;
-      group.tables.push_back({.length_before = 0, .length_after = length, .first_live = 0});
-      for (uint32_t b = 0; b < length; ++b) {
+      group.tables.push_back(
+          {.length_before = piece.blocks_sent, .length_after = length, .first_live = 0});
+      for (uint32_t b = piece.blocks_sent; b < length; ++b) {
         group.blocks.push_back(piece.first_block + static_cast<int32_t>(b));
       }
     }

@@ -1,6 +1,7 @@
 // Attention: decode, prefill, and latent pages.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/strings.h"
@@ -52,6 +53,9 @@ EncodeCase Prepare(const Shape& s, CaseMemory& memory, size_t variants) {
   p.query_offsets = memory.Put(offsets);
   p.context_lens = memory.Put(std::vector<int32_t>(s.seqs, static_cast<int32_t>(s.context)));
   const auto* const tables = memory.Put(Tables(s, variants));
+  std::vector<int32_t> table_rows(s.seqs);
+  std::iota(table_rows.begin(), table_rows.end(), 0);
+  p.table_rows = memory.Put(table_rows);
   p.table_stride = s.blocks();
   const size_t blocks = variants * s.seqs * s.blocks();
   const size_t rows = blocks * kBlock * s.kv_heads;
