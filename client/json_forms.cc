@@ -177,7 +177,7 @@ std::string ToJson(const model::ModelInfo& info) {
 
 std::string ToJson(const v1::GetStatsResponse& stats) {
   Json json;
-  for (const auto& [name, value] : StatFields(stats)) json[name] = value;
+  for (const v1::Metric& metric : stats.metrics()) json[metric.name()] = metric.value();
   return json.dump();
 }
 

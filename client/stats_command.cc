@@ -45,7 +45,7 @@ void AddStatsCommand(cli::Command& program) {
   cli::Command& command = program.AddCommand("stats", "a server's blocks, requests and steps",
                                              "Examples:\n"
                                              "  tandem stats --server 127.0.0.1:50051\n"
-                                             "  tandem stats --json | jq .blocks_free");
+                                             "  tandem stats --json | jq .tandem_kv_blocks_free");
   command.Add({options->server, {.flag = "--server", .help = "HOST:PORT"}});
   command.Add({options->json, {.flag = "--json", .help = "for programs"}});
   command.OnRun([options] { return Stats(*options); });

@@ -1,20 +1,15 @@
-// GetStats' answer by the message's own field names.
+// The metrics of GetStats as text, under their own names.
 #ifndef TANDEM_CLIENT_STATS_TEXT_H_
 #define TANDEM_CLIENT_STATS_TEXT_H_
 
-#include <cstdint>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "proto/tandem/v1/generation.pb.h"
 
 namespace tandem::client {
 
-// One line per field, each ending in a newline.
+// One line per metric: name, value and meaning, each ending in a newline.
 std::string FormatStats(const v1::GetStatsResponse& stats);
-// Name and value of every field, in order.
-std::vector<std::pair<std::string, int64_t>> StatFields(const v1::GetStatsResponse& stats);
 
 }  // namespace tandem::client
 

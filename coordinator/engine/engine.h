@@ -10,19 +10,25 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/metric.h"
 #include "coordinator/engine/request.h"
+#include "coordinator/kvcache/block_manager.h"
+#include "coordinator/scheduler/scheduler_stats.h"
 
 namespace tandem::coordinator {
 
-struct EngineStats {
-  int64_t blocks_total = 0;
-  int64_t blocks_free = 0;  // cached but unused blocks count as free
-  int64_t blocks_cached = 0;
-  int64_t running = 0;
-  int64_t waiting = 0;
-  int64_t preemptions = 0;
+struct EngineStats : KvCacheStats, SchedulerStats {
   int64_t steps = 0;
   int64_t epoch = 0;
+
+  // All of them, each with its name and meaning: visit(int64_t value, const Metric&).
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    KvCacheStats::ForEach(visit);
+    SchedulerStats::ForEach(visit);
+    visit(steps, Metric{"tandem_steps_total", Metric::Kind::kCounter, "steps computed"});
+    visit(epoch, Metric{"tandem_epoch", Metric::Kind::kGauge, "the workers' epoch"});
+  }
 };
 
 // The engine's interface to the API. Thread-safe.

@@ -112,15 +112,8 @@ void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& re
 }
 
 EngineStats EngineCore::Stats() const {
-  const KvCacheStats kv = kv_.Stats();
-  return {.blocks_total = kv.total_blocks,
-          .blocks_free = kv.free_blocks,
-          .blocks_cached = kv.cached_blocks,
-          .running = static_cast<int64_t>(scheduler_.num_running()),
-          .waiting = static_cast<int64_t>(scheduler_.num_waiting()),
-          .preemptions = scheduler_.num_preemptions(),
-          .steps = timings_.steps,
-          .epoch = static_cast<int64_t>(config_.epoch.value)};
+  return {kv_.Stats(), scheduler_.Stats(), timings_.steps,
+          static_cast<int64_t>(config_.epoch.value)};
 }
 
 absl::Status EngineCore::CheckIntegrity() const {

@@ -127,7 +127,7 @@ void EngineLoop::Run() {
 }
 
 absl::Status EngineLoop::CheckIdle() const {
-  if (core_->Stats().blocks_total > kMostCheckedBlocks) return absl::OkStatus();
+  if (core_->Stats().total_blocks > kMostCheckedBlocks) return absl::OkStatus();
   absl::Status status = core_->CheckIntegrity();
   if (status.ok()) return status;
   return absl::UnavailableError(absl::StrCat("KV cache accounting: ", status.message()));

@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
+#include "common/base/metric.h"
 #include "coordinator/kvcache/block_pool.h"
 #include "coordinator/kvcache/kv_config.h"
 #include "coordinator/kvcache/prefix_index.h"
@@ -40,8 +41,17 @@ using PrefixHashes = std::vector<uint64_t>;
 // Over all groups.
 struct KvCacheStats {
   int64_t total_blocks = 0;
-  int64_t free_blocks = 0;    // including cached but unused ones
-  int64_t cached_blocks = 0;  // free, with contents that may still be hit
+  int64_t free_blocks = 0;
+  int64_t cached_blocks = 0;
+
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    visit(total_blocks, Metric{"tandem_kv_blocks", Metric::Kind::kGauge, "KV blocks"});
+    visit(free_blocks, Metric{"tandem_kv_blocks_free", Metric::Kind::kGauge,
+                              "KV blocks in no sequence, cached ones included"});
+    visit(cached_blocks, Metric{"tandem_kv_blocks_cached", Metric::Kind::kGauge,
+                                "free KV blocks whose contents a prefix may still hit"});
+  }
 };
 
 class BlockManager {

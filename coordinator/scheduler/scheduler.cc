@@ -105,7 +105,7 @@ void Scheduler::PreemptLatest(StepBudget& budget, Plan& plan) {
   LeaveRunning(latest);
   latest.state = SequenceState::kWaiting;
   ++latest.num_preemptions;
-  ++num_preemptions_;
+  ++stats_.preemptions;
   waiting_.push_front(&latest);
   plan.preempted.push_back(latest.handle);
 }
@@ -198,6 +198,13 @@ void Scheduler::Finish(Sequence& sequence) {
     waiting_.erase(FindByHandle(waiting_, sequence));
   }
   sequence.state = SequenceState::kFinished;
+}
+
+SchedulerStats Scheduler::Stats() const {
+  SchedulerStats stats = stats_;
+  stats.running = static_cast<int64_t>(running_.size());
+  stats.waiting = static_cast<int64_t>(waiting_.size());
+  return stats;
 }
 
 void Scheduler::LeaveRunning(Sequence& sequence) {

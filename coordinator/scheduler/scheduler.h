@@ -30,6 +30,7 @@
 #include "coordinator/kvcache/block_manager.h"
 #include "coordinator/scheduler/plan.h"
 #include "coordinator/scheduler/scheduler_config.h"
+#include "coordinator/scheduler/scheduler_stats.h"
 #include "coordinator/scheduler/sequence.h"
 
 namespace tandem::coordinator {
@@ -55,7 +56,7 @@ class Scheduler {
   size_t num_running() const { return running_.size(); }
   size_t num_waiting() const { return waiting_.size(); }
   bool idle() const { return running_.empty() && waiting_.empty(); }
-  int64_t num_preemptions() const { return num_preemptions_; }
+  SchedulerStats Stats() const;
 
   // Lists, slots and every block. INTERNAL naming the inconsistency.
   absl::Status CheckIntegrity() const;
@@ -90,7 +91,7 @@ class Scheduler {
   std::vector<Sequence*> running_;  // by handle, all before waiting_
   std::vector<uint32_t> free_slots_;
   uint32_t num_in_flight_ = 0;  // steps that were submitted and have not settled
-  int64_t num_preemptions_ = 0;
+  SchedulerStats stats_;        // its counters
 };
 
 }  // namespace tandem::coordinator

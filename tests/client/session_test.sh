@@ -25,7 +25,7 @@ generate() { $tandem generate --server "$server" "$@"; }
 
 $tandem wait --server "$server" --timeout 60s || fail "wait"
 before=$($tandem stats --server "$server" --json)
-check stats '"blocks_total":[1-9][0-9]*,.*"running":0,"waiting":0,' "$before"
+check stats '"tandem_kv_blocks":[1-9][0-9]*,.*"tandem_requests_running":0,"tandem_requests_waiting":0,' "$before"
 
 first=$(generate --prompt 'hello world' --max-tokens 12 --seed 7 --ignore-eos --json)
 again=$(generate --prompt 'hello world' --max-tokens 12 --seed 7 --ignore-eos --json)

@@ -93,7 +93,7 @@ class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
     const absl::Status ran = (*driver)->RunAll();
     EXPECT_TRUE(ran.ok()) << ran;
     stats_ = (*driver)->Stats();
-    EXPECT_EQ(stats_.blocks_free, stats_.blocks_total) << "blocks leaked";
+    EXPECT_EQ(stats_.free_blocks, stats_.total_blocks) << "blocks leaked";
     return output;
   }
   Output Alone(const config::ServerConfig& options) { return Run(options, {}, {}); }
@@ -214,7 +214,7 @@ TEST_P(BitIdentityTest, WhenPreempted) {
   const absl::Status ran = (*driver)->RunAll();
   ASSERT_TRUE(ran.ok()) << ran;
   EXPECT_GT((*driver)->Stats().preemptions, 0);
-  EXPECT_EQ((*driver)->Stats().blocks_free, (*driver)->Stats().blocks_total);
+  EXPECT_EQ((*driver)->Stats().free_blocks, (*driver)->Stats().total_blocks);
   ExpectSame(output, alone, "preempted");
 }
 

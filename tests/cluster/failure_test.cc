@@ -56,7 +56,7 @@ class FailureTest : public ::testing::TestWithParam<std::string> {
   // A request whose first text has come, so that steps are running.
   std::unique_ptr<Program> StartStream() {
     auto stream = server_->StartGenerate(kEndless);
-    EXPECT_TRUE(server_->WaitStat("running", 1, Deadline::After(kPatience)));
+    EXPECT_TRUE(server_->WaitStat("tandem_requests_running", 1, Deadline::After(kPatience)));
     return stream;
   }
   void ExpectNothingLeft(Deadline deadline) {
@@ -123,15 +123,15 @@ TEST_P(FailureTest, BlocksComeBackFromAHundredKilledClients) {
   for (int batch = 0; batch < 10; ++batch) {
     std::vector<std::unique_ptr<Program>> clients;
     for (int i = 0; i < 10; ++i) clients.push_back(server_->StartGenerate(kEndless));
-    ASSERT_TRUE(server_->WaitStat("running", 10, Deadline::After(kPatience)))
+    ASSERT_TRUE(server_->WaitStat("tandem_requests_running", 10, Deadline::After(kPatience)))
         << "batch " << batch << ": " << server_->Stats() << Errors(clients);
     for (auto& client : clients) client->Signal(SIGKILL);
     for (auto& client : clients) client->WaitExit(Deadline::After(kPatience));
-    ASSERT_TRUE(server_->WaitStat("running", 0, Deadline::After(kPatience)));
+    ASSERT_TRUE(server_->WaitStat("tandem_requests_running", 0, Deadline::After(kPatience)));
   }
   const auto after = server_->Stats();
-  EXPECT_EQ(after["blocks_free"], before["blocks_free"]);
-  EXPECT_EQ(after["blocks_free"], after["blocks_total"]);
+  EXPECT_EQ(after["tandem_kv_blocks_free"], before["tandem_kv_blocks_free"]);
+  EXPECT_EQ(after["tandem_kv_blocks_free"], after["tandem_kv_blocks"]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, FailureTest, ::testing::Values("shm", "grpc"),

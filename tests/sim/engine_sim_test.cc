@@ -255,9 +255,9 @@ TEST_P(EngineSimTest, EveryRequestGetsTheTokensOfRunningAlone) {
     }
     ASSERT_NO_FATAL_FAILURE(CheckedStep(*core));
   }
-  EXPECT_EQ(core->Stats().blocks_free, core->Stats().blocks_total);
+  EXPECT_EQ(core->Stats().free_blocks, core->Stats().total_blocks);
   if (!p.prefix_cache) {
-    EXPECT_EQ(core->Stats().blocks_cached, 0);
+    EXPECT_EQ(core->Stats().cached_blocks, 0);
   }
   const int groups = static_cast<int>(p.groups);
   num_preemptions_[groups] += core->Stats().preemptions;

@@ -59,14 +59,13 @@ void FillModelInfo(const ServingModel& model, v1::GetModelInfoResponse& response
 }
 
 void FillStats(const EngineStats& stats, v1::GetStatsResponse& response) {
-  response.set_blocks_total(stats.blocks_total);
-  response.set_blocks_free(stats.blocks_free);
-  response.set_blocks_cached(stats.blocks_cached);
-  response.set_running(stats.running);
-  response.set_waiting(stats.waiting);
-  response.set_preemptions(stats.preemptions);
-  response.set_steps(stats.steps);
-  response.set_epoch(stats.epoch);
+  stats.ForEach([&](int64_t value, const Metric& metric) {
+    v1::Metric& out = *response.add_metrics();
+    out.set_name(metric.name);
+    out.set_help(metric.help);
+    out.set_kind(metric.kind == Metric::Kind::kCounter ? v1::Metric::COUNTER : v1::Metric::GAUGE);
+    out.set_value(value);
+  });
 }
 
 class GenerationService : public v1::Generation::CallbackService {

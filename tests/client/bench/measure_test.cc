@@ -72,7 +72,7 @@ TEST(Measure, PrefillIsOneStepPerRepetition) {
   EXPECT_EQ(result->timings.steps, 3);
   EXPECT_EQ(engine->timings().steps, 4);  // and the warm-up
   EXPECT_TRUE(engine->idle());
-  EXPECT_EQ(engine->Stats().blocks_free, engine->Stats().blocks_total);
+  EXPECT_EQ(engine->Stats().free_blocks, engine->Stats().total_blocks);
 }
 
 TEST(Measure, DecodeCountsOnlyStepsThatOnlyDecode) {

@@ -51,14 +51,10 @@ class FakeEngine : public EngineHandle {
   }
 
   EngineStats Stats() const override {
-    return {.blocks_total = 1,
-            .blocks_free = 2,
-            .blocks_cached = 3,
-            .running = 4,
-            .waiting = 5,
-            .preemptions = 6,
-            .steps = 7,
-            .epoch = 8};
+    return {{.total_blocks = 1, .free_blocks = 2, .cached_blocks = 3},
+            {.running = 4, .waiting = 5, .preemptions = 6},
+            7,
+            8};
   }
 
   // --- what the test does ---

@@ -8,9 +8,11 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "proto/grpc/health/v1/health.grpc.pb.h"
 #include "proto/tandem/v1/generation.grpc.pb.h"
 #include "tests/coordinator/api/fake_engine.h"
@@ -373,9 +375,19 @@ TEST_F(GrpcServerTest, ReportsModelAndStats) {
   SetDeadline(again);
   v1::GetStatsResponse stats;
   ASSERT_TRUE(stub_->GetStats(&again, {}, &stats).ok());
-  EXPECT_EQ(stats.blocks_total(), 1);
-  EXPECT_EQ(stats.blocks_cached(), 3);
-  EXPECT_EQ(stats.epoch(), 8);
+  // Each number once, in the order of its declaration, under a name that can be exported.
+  std::vector<int64_t> values;
+  std::set<std::string> names;
+  for (const v1::Metric& metric : stats.metrics()) {
+    values.push_back(metric.value());
+    names.insert(metric.name());
+    EXPECT_TRUE(absl::StartsWith(metric.name(), "tandem_")) << metric.name();
+    const bool is_total = absl::EndsWith(metric.name(), "_total");
+    EXPECT_EQ(is_total, metric.kind() == v1::Metric::COUNTER) << metric.name();
+    EXPECT_FALSE(metric.help().empty()) << metric.name();
+  }
+  EXPECT_EQ(names.size(), values.size());
+  EXPECT_EQ(values, (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 0, 7, 8}));
 }
 
 TEST_F(GrpcServerTest, HealthIsServingUntilItStops) {

@@ -24,7 +24,7 @@ void RunAll(EngineCore& core) {
     const absl::Status integrity = core.CheckIntegrity();
     ASSERT_TRUE(integrity.ok()) << integrity;
   }
-  EXPECT_EQ(core.Stats().blocks_free, core.Stats().blocks_total);
+  EXPECT_EQ(core.Stats().free_blocks, core.Stats().total_blocks);
 }
 
 std::vector<TokenId> RunAlone(Request request) {
@@ -129,7 +129,7 @@ TEST(EngineCoreTest, CancelFreesBlocksAtOnce) {
   core->Cancel(1);
   core->Cancel(1);
   core->Cancel(77);
-  EXPECT_EQ(core->Stats().blocks_free, 64 - 3);
+  EXPECT_EQ(core->Stats().free_blocks, 64 - 3);
   EXPECT_EQ(streams[0]->record().reason, FinishReason::kCancelled);
   EXPECT_EQ(streams[0]->record().code, absl::StatusCode::kOk);
   EXPECT_EQ(streams[0]->record().usage.completion_tokens, 1u);
@@ -338,7 +338,7 @@ TEST(EngineCoreTest, ALostWorkerEndsTheStepWithItsName) {
     core->EndAll(status, FinishReason::kNone);
     EXPECT_EQ(stream->record().code, absl::StatusCode::kUnavailable);
     EXPECT_EQ(stream->record().tokens.size(), 2u);
-    EXPECT_EQ(core->Stats().blocks_free, core->Stats().blocks_total);
+    EXPECT_EQ(core->Stats().free_blocks, core->Stats().total_blocks);
     EXPECT_TRUE(core->CheckIntegrity().ok());
   }
 }
@@ -373,7 +373,7 @@ TEST(EngineCoreTest, ARequestThatEndsInFlightLeavesNothingBehind) {
   core->Cancel(1);
   EXPECT_EQ(cancelled->record().reason, FinishReason::kCancelled);
   EXPECT_EQ(core->Stats().running, 0);
-  EXPECT_EQ(core->Stats().blocks_free, core->Stats().blocks_total);
+  EXPECT_EQ(core->Stats().free_blocks, core->Stats().total_blocks);
   EXPECT_FALSE(core->idle());  // a step is to be collected
   EXPECT_TRUE(core->CheckIntegrity().ok());
   // The next takes its slot and its blocks while that step is in flight.

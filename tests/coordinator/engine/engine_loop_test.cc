@@ -116,7 +116,7 @@ class EngineLoopTest : public testing::Test {
   }
   void ExpectAllFree() {
     const EngineStats stats = loop_->Stats();
-    EXPECT_EQ(stats.blocks_free, stats.blocks_total);
+    EXPECT_EQ(stats.free_blocks, stats.total_blocks);
     EXPECT_EQ(stats.running, 0);
     EXPECT_EQ(stats.waiting, 0);
   }

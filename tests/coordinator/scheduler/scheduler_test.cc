@@ -157,7 +157,7 @@ TEST(SchedulerTest, PreemptsTheLatestAndKeepsItsTokens) {
   EXPECT_EQ(b.num_tokens(), 9u);
   EXPECT_EQ(b.num_computed, 0u);
   EXPECT_TRUE(b.blocks.empty());
-  EXPECT_EQ(driver.scheduler().num_preemptions(), 1);
+  EXPECT_EQ(driver.scheduler().Stats().preemptions, 1);
   EXPECT_EQ(driver.scheduler().num_waiting(), 1u);
   EXPECT_EQ(driver.Step(), "decode 1+1");
   driver.scheduler().Finish(a);
@@ -221,7 +221,7 @@ TEST(SchedulerTest, PreemptionGivesScheduledTokensBack) {
   driver.Add(3);
   EXPECT_EQ(driver.Step(), "prefill 1+3 prefill 2+4 prefill 3+3");
   std::string text;
-  while (driver.scheduler().num_preemptions() == 0) text = driver.Step();
+  while (driver.scheduler().Stats().preemptions == 0) text = driver.Step();
   EXPECT_EQ(text, "decode 1+1 prefill 2+4 preempted 3");
   EXPECT_EQ(driver.last().num_tokens, 5u);
   EXPECT_EQ(driver.scheduler().num_running(), 2u);
@@ -274,7 +274,7 @@ TEST(SchedulerTest, AWindowNeedsNoMoreBlocksAsItMovesOn) {
       EXPECT_FALSE(driver.last().entries.empty());
     }
     EXPECT_EQ(driver.scheduler().num_running(), 3u);
-    EXPECT_EQ(driver.scheduler().num_preemptions(), 0);
+    EXPECT_EQ(driver.scheduler().Stats().preemptions, 0);
   }
 }
 
@@ -309,7 +309,7 @@ TEST(SchedulerTest, AWindowOfTheKvShapesSizeNeverPreempts) {
         open.erase(open.begin() + static_cast<std::ptrdiff_t>(leaves));
       }
     }
-    EXPECT_EQ(driver.scheduler().num_preemptions(), 0);
+    EXPECT_EQ(driver.scheduler().Stats().preemptions, 0);
   }
 }
 
@@ -393,7 +393,7 @@ TEST(SchedulerTest, NoSequenceStarves) {
       ASSERT_LT(++oldest_age, 60u);
     }
     EXPECT_GT(finished, 20);
-    EXPECT_GT(driver.scheduler().num_preemptions(), 0);
+    EXPECT_GT(driver.scheduler().Stats().preemptions, 0);
   }
 }
 

@@ -1,0 +1,20 @@
+// Metric: what one number of a server's statistics is called and means. A struct of statistics
+// declares each of its numbers once, in ForEach; the API, `tandem stats` and its JSON follow from
+// that. Plain data.
+#ifndef TANDEM_COMMON_BASE_METRIC_H_
+#define TANDEM_COMMON_BASE_METRIC_H_
+
+namespace tandem {
+
+struct Metric {
+  // Of now, or a sum that only rises while the server lives.
+  enum class Kind { kGauge, kCounter };
+
+  const char* name;  // as it is exported: tandem_..., a counter's ends in _total
+  Kind kind;
+  const char* help;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_COMMON_BASE_METRIC_H_

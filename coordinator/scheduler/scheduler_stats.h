@@ -1,0 +1,28 @@
+// SchedulerStats: what runs, what waits, and what scheduling has cost so far. Plain data.
+#ifndef TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_STATS_H_
+#define TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_STATS_H_
+
+#include <cstdint>
+
+#include "common/base/metric.h"
+
+namespace tandem::coordinator {
+
+struct SchedulerStats {
+  int64_t running = 0;
+  int64_t waiting = 0;
+  int64_t preemptions = 0;
+
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    visit(running, Metric{"tandem_requests_running", Metric::Kind::kGauge, "requests in steps"});
+    visit(waiting, Metric{"tandem_requests_waiting", Metric::Kind::kGauge,
+                          "requests that wait for room, preempted ones included"});
+    visit(preemptions, Metric{"tandem_preemptions_total", Metric::Kind::kCounter,
+                              "requests sent back to waiting, so that others have room"});
+  }
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_STATS_H_
