@@ -142,6 +142,7 @@ bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
     return false;
   }
   if (sequence.num_preemptions == 0) sequence.num_cached = match.num_tokens;
+  stats_.cached_tokens += match.num_tokens;
   sequence.state = SequenceState::kRunning;
   sequence.num_computed = sequence.num_scheduled = match.num_tokens;
   sequence.slot = free_slots_.back();

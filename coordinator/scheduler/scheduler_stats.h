@@ -12,6 +12,7 @@ struct SchedulerStats {
   int64_t running = 0;
   int64_t waiting = 0;
   int64_t preemptions = 0;
+  int64_t cached_tokens = 0;
 
   template <typename Visit>
   void ForEach(Visit visit) const {
@@ -20,6 +21,8 @@ struct SchedulerStats {
                           "requests that wait for room, preempted ones included"});
     visit(preemptions, Metric{"tandem_preemptions_total", Metric::Kind::kCounter,
                               "requests sent back to waiting, so that others have room"});
+    visit(cached_tokens, Metric{"tandem_prefix_cache_hit_tokens_total", Metric::Kind::kCounter,
+                                "tokens not computed because the prefix cache had their K and V"});
   }
 };
 

@@ -354,8 +354,10 @@ TEST(SchedulerTest, CachedTokensAreThoseOfTheFirstRun) {
   EXPECT_EQ(driver.Step(), "decode 1+1 preempted 2");
   driver.scheduler().Finish(a);
   // Of its two full blocks the first took the later one; the other is hit.
+  EXPECT_EQ(driver.scheduler().Stats().cached_tokens, 0);
   EXPECT_EQ(driver.Step(), "prefill 2+5");
   EXPECT_EQ(b.num_cached, 0u);
+  EXPECT_EQ(driver.scheduler().Stats().cached_tokens, 4);
 }
 
 TEST(SchedulerTest, FinishRemovesAWaitingSequence) {
