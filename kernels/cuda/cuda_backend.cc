@@ -98,6 +98,7 @@ std::optional<DeviceMemory> CudaBackend::Memory() {
 void CudaBackend::BeginEncode(EncodeMode mode) {
   TANDEM_CHECK(phase_ != Phase::kRunning) << "BeginEncode before Wait";
   stream_.Begin(mode == EncodeMode::kPlan);
+  noted_ = absl::OkStatus();
   phase_ = mode == EncodeMode::kPlan  ? Phase::kPlanning
            : mode == EncodeMode::kRun ? Phase::kEncoding
                                       : Phase::kCapturing;
@@ -144,11 +145,14 @@ void CudaBackend::Replay(const Graph& graph) {
 }
 
 absl::Status CudaBackend::EncodingError() const {
+  if (!noted_.ok()) return noted_;
   return stream_.error().empty() ? absl::OkStatus() : absl::InternalError(stream_.error());
 }
 
 void CudaBackend::NoteError(const absl::Status& error) {
-  if (!error.ok()) stream_.NoteError(std::string(error.message()));
+  if (!stream_.error().empty() || error.ok()) return;
+  noted_ = error;
+  stream_.NoteError(std::string(error.message()));
 }
 
 absl::Status CudaBackend::Submit(Deadline deadline) {

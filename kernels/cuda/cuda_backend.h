@@ -89,6 +89,7 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
   size_t planned_scratch_ = 0;
   StreamWatch* watch_ = nullptr;
   Deadline deadline_ = Deadline::At({});
+  absl::Status noted_;   // while encoding, by a communicator
   absl::Status broken_;  // set once the stream is unusable for good
 };
 

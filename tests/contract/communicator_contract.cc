@@ -32,16 +32,36 @@ bool NamesRank(const absl::Status& status, int rank) {
   return message.substr(begin, end - begin).find(std::to_string(rank)) != std::string::npos;
 }
 
-// All ranks of a communicator, each with a stream.
+class HostRank : public ContractRank {
+ public:
+  Communicator& comm() override { return *own; }
+  absl::Status Run(Deadline deadline) override { return stream.Run(deadline); }
+
+  kernels::ListStream stream;
+  std::unique_ptr<Communicator> own;
+};
+
+// All ranks of a communicator.
 struct Ranks {
-  Ranks(const CommunicatorFactory& factory, int size) : streams(size) {
-    std::vector<kernels::HostStream*> pointers;
-    for (kernels::ListStream& stream : streams) pointers.push_back(&stream);
-    comms = factory.make(pointers);
+  Ranks(const CommunicatorFactory& factory, int size, bool join = true)
+      : factory_(factory), all_(factory.make(size)) {
+    if (!join) return;
+    RunRanks(size, [&](int rank) { EXPECT_EQ(comm(rank).Join(Long()), absl::OkStatus()); });
   }
 
-  std::vector<kernels::ListStream> streams;
-  std::vector<std::unique_ptr<Communicator>> comms;
+  Communicator& comm(int rank) { return all_[rank]->comm(); }
+  absl::Status Run(int rank, Deadline deadline) { return all_[rank]->Run(deadline); }
+  // At `rank`, and wherever else an abort there does not reach.
+  void Abort(int rank, const absl::Status& reason) {
+    for (size_t each = 0; each < all_.size(); ++each) {
+      if (factory_.ranks_know_each_other && static_cast<int>(each) != rank) continue;
+      all_[each]->comm().Abort(reason);
+    }
+  }
+
+ private:
+  const CommunicatorFactory& factory_;
+  const std::vector<std::unique_ptr<ContractRank>> all_;
 };
 
 // Of very different magnitudes, so that the order of additions shows in the bits.
@@ -90,51 +110,51 @@ TEST_P(CommunicatorContract, HasItsRankAndSize) {
   for (int size : kSizes) {
     Ranks ranks(GetParam(), size);
     for (int rank = 0; rank < size; ++rank) {
-      EXPECT_EQ(ranks.comms[rank]->rank(), rank);
-      EXPECT_EQ(ranks.comms[rank]->size(), size);
+      EXPECT_EQ(ranks.comm(rank).rank(), rank);
+      EXPECT_EQ(ranks.comm(rank).size(), size);
     }
   }
 }
 
 TEST_P(CommunicatorContract, JoinReturnsWhenAllHaveJoined) {
   for (int size : kSizes) {
-    Ranks ranks(GetParam(), size);
+    Ranks ranks(GetParam(), size, /*join=*/false);
     std::atomic<int> called = 0;
     RunRanks(size, [&](int rank) {
       ++called;
-      EXPECT_EQ(ranks.comms[rank]->Join(Long()), absl::OkStatus());
+      EXPECT_EQ(ranks.comm(rank).Join(Long()), absl::OkStatus());
       EXPECT_EQ(called, size);
     });
     RunRanks(size, [&](int rank) {
       float value = static_cast<float>(rank + 1);
-      ranks.comms[rank]->AllReduceSum(&value, 1);
-      EXPECT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+      ranks.comm(rank).AllReduceSum(&value, 1);
+      EXPECT_EQ(ranks.Run(rank, Long()), absl::OkStatus());
       EXPECT_EQ(value, static_cast<float>(size * (size + 1) / 2));
     });
   }
 }
 
 TEST_P(CommunicatorContract, JoinNamesTheMissingRank) {
-  Ranks ranks(GetParam(), 3);
+  Ranks ranks(GetParam(), 3, /*join=*/false);
   RunRanks(3, [&](int rank) {
     if (rank == 1) return;
-    const absl::Status status = ranks.comms[rank]->Join(Short());
+    const absl::Status status = ranks.comm(rank).Join(Short());
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
-    EXPECT_TRUE(NamesRank(status, 1)) << status;
+    EXPECT_TRUE(!GetParam().ranks_know_each_other || NamesRank(status, 1)) << status;
   });
 }
 
 TEST_P(CommunicatorContract, AbortEndsJoinAlsoWhenItCameBefore) {
   const absl::Status reason = absl::UnavailableError("rank 0 was lost");
   for (const bool before : {true, false}) {
-    Ranks ranks(GetParam(), 3);
-    if (before) ranks.comms[1]->Abort(reason);
+    Ranks ranks(GetParam(), 3, /*join=*/false);
+    if (before) ranks.Abort(1, reason);
     RunRanks(3, [&](int rank) {
       if (rank == 0) {
-        if (!before) ranks.comms[2]->Abort(reason);
+        if (!before) ranks.Abort(2, reason);
         return;
       }
-      EXPECT_EQ(ranks.comms[rank]->Join(Long()), reason);
+      EXPECT_EQ(ranks.comm(rank).Join(Long()), reason);
     });
   }
 }
@@ -146,8 +166,8 @@ TEST_P(CommunicatorContract, AllReduceAddsInRankOrderOnEveryRank) {
       const std::vector<float> expected = SumOfValues(size, count);
       RunRanks(size, [&](int rank) {
         std::vector<float> data = Values(rank, count);
-        ranks.comms[rank]->AllReduceSum(data.data(), count);
-        EXPECT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+        ranks.comm(rank).AllReduceSum(data.data(), count);
+        EXPECT_EQ(ranks.Run(rank, Long()), absl::OkStatus());
         EXPECT_TRUE(SameBits(data, expected)) << "rank " << rank << "/" << size << " " << count;
       });
     }
@@ -173,8 +193,8 @@ TEST_P(CommunicatorContract, GatherFillsOnlyTheRoot) {
           const std::vector<uint8_t> send = Bytes(rank, bytes);
           const std::vector<uint8_t> untouched(bytes * size, 0xab);
           std::vector<uint8_t> recv = untouched;
-          ranks.comms[rank]->Gather(send.data(), bytes, recv.data(), root);
-          EXPECT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+          ranks.comm(rank).Gather(send.data(), bytes, recv.data(), root);
+          EXPECT_EQ(ranks.Run(rank, Long()), absl::OkStatus());
           EXPECT_TRUE(recv == (rank == root ? AllBytes(size, bytes) : untouched))
               << "rank " << rank << "/" << size << " " << bytes;
         });
@@ -196,8 +216,8 @@ TEST_P(CommunicatorContract, AllGatherFillsEveryRank) {
             std::memcpy(recv.data() + rank * bytes, own.data(), bytes);
             send = recv.data() + rank * bytes;
           }
-          ranks.comms[rank]->AllGather(send, bytes, recv.data());
-          EXPECT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+          ranks.comm(rank).AllGather(send, bytes, recv.data());
+          EXPECT_EQ(ranks.Run(rank, Long()), absl::OkStatus());
           EXPECT_TRUE(recv == AllBytes(size, bytes))
               << "rank " << rank << "/" << size << " " << bytes;
         });
@@ -213,8 +233,8 @@ TEST_P(CommunicatorContract, BroadcastGivesTheRootsBytes) {
       for (size_t bytes : {size_t{0}, size_t{1}, size_t{4096}, size_t{4097}, size_t{300001}}) {
         RunRanks(size, [&](int rank) {
           std::vector<uint8_t> data = Bytes(rank, bytes);
-          ranks.comms[rank]->Broadcast(data.data(), bytes, root);
-          EXPECT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+          ranks.comm(rank).Broadcast(data.data(), bytes, root);
+          EXPECT_EQ(ranks.Run(rank, Long()), absl::OkStatus());
           EXPECT_TRUE(data == Bytes(root, bytes)) << "rank " << rank << "/" << size << " " << bytes;
         });
       }
@@ -228,7 +248,7 @@ TEST_P(CommunicatorContract, MixedCollectivesFollowEachOther) {
   for (int size : kSizes) {
     Ranks ranks(GetParam(), size);
     RunRanks(size, [&](int rank) {
-      Communicator& comm = *ranks.comms[rank];
+      Communicator& comm = ranks.comm(rank);
       std::mt19937 random(size);  // the same program on every rank
       std::vector<std::vector<float>> sums(kRounds);
       std::vector<std::vector<uint8_t>> sends(kRounds), recvs(kRounds);
@@ -245,7 +265,7 @@ TEST_P(CommunicatorContract, MixedCollectivesFollowEachOther) {
         if (kinds[i] == 2) comm.AllGather(sends[i].data(), count, recvs[i].data());
         if (kinds[i] == 3) comm.Broadcast(sends[i].data(), count, roots[i]);
       }
-      ASSERT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+      ASSERT_EQ(ranks.Run(rank, Long()), absl::OkStatus());
       for (int i = 0; i < kRounds; ++i) {
         const size_t count = sends[i].size();
         if (kinds[i] == 0) {
@@ -269,21 +289,23 @@ TEST_P(CommunicatorContract, AMissingRankIsNamedOnEveryRank) {
       std::vector<absl::Status> statuses(size);
       RunRanks(size, [&](int rank) {
         std::vector<float> data(100, 1.0f);
-        ranks.comms[rank]->AllReduceSum(data.data(), data.size());
-        ASSERT_EQ(ranks.streams[rank].Run(Long()), absl::OkStatus());
+        ranks.comm(rank).AllReduceSum(data.data(), data.size());
+        ASSERT_EQ(ranks.Run(rank, Long()), absl::OkStatus());
         if (rank == missing) return;
-        ranks.comms[rank]->AllReduceSum(data.data(), data.size());
-        statuses[rank] = ranks.streams[rank].Run(Short());
+        ranks.comm(rank).AllReduceSum(data.data(), data.size());
+        statuses[rank] = ranks.Run(rank, Short());
       });
       for (int rank = 0; rank < size; ++rank) {
         if (rank == missing) continue;
         EXPECT_EQ(statuses[rank].code(), absl::StatusCode::kDeadlineExceeded) << statuses[rank];
+        if (!GetParam().ranks_know_each_other) continue;
         EXPECT_TRUE(NamesRank(statuses[rank], missing)) << statuses[rank];
       }
+      if (!GetParam().ranks_know_each_other) continue;
       // The late rank learns it too.
       std::vector<float> data(100, 1.0f);
-      ranks.comms[missing]->AllReduceSum(data.data(), data.size());
-      EXPECT_EQ(ranks.streams[missing].Run(Long()).code(), absl::StatusCode::kDeadlineExceeded);
+      ranks.comm(missing).AllReduceSum(data.data(), data.size());
+      EXPECT_EQ(ranks.Run(missing, Long()).code(), absl::StatusCode::kDeadlineExceeded);
     }
   }
 }
@@ -295,28 +317,28 @@ TEST_P(CommunicatorContract, AbortEndsPendingAndLaterCollectivesOnEveryRank) {
     Ranks ranks(GetParam(), size);
     std::thread aborter([&] {
       for (int i = 0; i < round * 30; ++i) std::this_thread::yield();
-      ranks.comms[round % size]->Abort(reason);
+      ranks.Abort(round % size, reason);
     });
     RunRanks(size, [&](int rank) {
       std::vector<float> data(5000, 1.0f);
       std::vector<float> all(5000 * size);
-      Communicator& comm = *ranks.comms[rank];
+      Communicator& comm = ranks.comm(rank);
       if (rank != 0) {
         comm.AllReduceSum(data.data(), data.size());
-        EXPECT_EQ(ranks.streams[rank].Run(Long()), reason);
+        EXPECT_EQ(ranks.Run(rank, Long()), reason);
       }
     });
     aborter.join();
     for (int rank = 0; rank < size; ++rank) {
       std::vector<float> data(10, 1.0f);
       std::vector<float> all(10 * size);
-      Communicator& comm = *ranks.comms[rank];
+      Communicator& comm = ranks.comm(rank);
       for (int kind = 0; kind < 4; ++kind) {
         if (kind == 0) comm.AllReduceSum(data.data(), data.size());
         if (kind == 1) comm.Gather(data.data(), 40, all.data(), 0);
         if (kind == 2) comm.AllGather(data.data(), 40, all.data());
         if (kind == 3) comm.Broadcast(data.data(), 40, 0);
-        EXPECT_EQ(ranks.streams[rank].Run(Long()), reason) << kind;
+        EXPECT_EQ(ranks.Run(rank, Long()), reason) << kind;
       }
     }
   }
@@ -324,23 +346,41 @@ TEST_P(CommunicatorContract, AbortEndsPendingAndLaterCollectivesOnEveryRank) {
 
 TEST_P(CommunicatorContract, TheFirstReasonStaysAndIsAnError) {
   Ranks ranks(GetParam(), 2);
-  ranks.comms[0]->Abort(absl::OkStatus());
-  ranks.comms[1]->Abort(absl::InternalError("later"));
+  ranks.Abort(0, absl::OkStatus());
+  ranks.Abort(1, absl::InternalError("later"));
   float value = 1;
-  ranks.comms[1]->AllReduceSum(&value, 1);
-  EXPECT_EQ(ranks.streams[1].Run(Long()).code(), absl::StatusCode::kAborted);
+  ranks.comm(1).AllReduceSum(&value, 1);
+  EXPECT_EQ(ranks.Run(1, Long()).code(), absl::StatusCode::kAborted);
 }
 
 TEST_P(CommunicatorContract, DifferentCollectivesAreAnError) {
+  if (!GetParam().ranks_know_each_other) GTEST_SKIP() << "they are not compared";
   Ranks ranks(GetParam(), 2);
   RunRanks(2, [&](int rank) {
     std::vector<float> data(100, 1.0f);
-    ranks.comms[rank]->AllReduceSum(data.data(), rank == 0 ? 100 : 99);
-    const absl::Status status = ranks.streams[rank].Run(Long());
+    ranks.comm(rank).AllReduceSum(data.data(), rank == 0 ? 100 : 99);
+    const absl::Status status = ranks.Run(rank, Long());
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
     EXPECT_TRUE(Mentions(status, "400 bytes") && Mentions(status, "396 bytes")) << status;
   });
 }
 
 }  // namespace
+std::vector<std::unique_ptr<ContractRank>> OnHostStreams(
+    int size, const std::function<std::vector<std::unique_ptr<Communicator>>(
+                  const std::vector<kernels::HostStream*>& streams)>& make) {
+  std::vector<std::unique_ptr<ContractRank>> ranks;
+  std::vector<kernels::HostStream*> streams;
+  for (int rank = 0; rank < size; ++rank) {
+    auto made = std::make_unique<HostRank>();
+    streams.push_back(&made->stream);
+    ranks.push_back(std::move(made));
+  }
+  std::vector<std::unique_ptr<Communicator>> comms = make(streams);
+  for (int rank = 0; rank < size; ++rank) {
+    static_cast<HostRank&>(*ranks[rank]).own = std::move(comms[rank]);
+  }
+  return ranks;
+}
+
 }  // namespace tandem::worker

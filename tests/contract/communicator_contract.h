@@ -9,19 +9,36 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "common/base/clock.h"
 #include "gtest/gtest.h"
 #include "kernels/backend.h"
 #include "worker/comm/communicator.h"
 
 namespace tandem::worker {
 
+// A rank's communicator, and the stream that it enqueues on.
+class ContractRank {
+ public:
+  virtual ~ContractRank() = default;
+  virtual Communicator& comm() = 0;
+  // Runs what was enqueued since the last call, to its end or to the first error.
+  virtual absl::Status Run(Deadline deadline) = 0;
+};
+
 struct CommunicatorFactory {
   std::string name;
-  // One communicator per stream, in rank order.
-  std::function<std::vector<std::unique_ptr<Communicator>>(
-      const std::vector<kernels::HostStream*>& streams)>
-      make;
+  // `size` ranks, in order.
+  std::function<std::vector<std::unique_ptr<ContractRank>>(int size)> make;
+  // The ranks of a group know of each other: an error names the missing ones, an abort ends the
+  // collectives of all, and collectives that differ are found out.
+  bool ranks_know_each_other = true;
 };
+
+// Ranks on host streams, with the communicators that `make` gives them.
+std::vector<std::unique_ptr<ContractRank>> OnHostStreams(
+    int size, const std::function<std::vector<std::unique_ptr<Communicator>>(
+                  const std::vector<kernels::HostStream*>& streams)>& make);
 
 inline void PrintTo(const CommunicatorFactory& factory, std::ostream* out) { *out << factory.name; }
 inline std::string CommunicatorFactoryName(

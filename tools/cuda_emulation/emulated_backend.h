@@ -1,6 +1,5 @@
 // The CUDA backend under emulation: the same host code and the same kernels, on this machine's CPU.
-//
-// It also has a host stream, so that communicators between CPU ranks work on it.
+// Ranks reduce by the emulated NCCL.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_EMULATED_BACKEND_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_EMULATED_BACKEND_H_
 

@@ -335,6 +335,13 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   return cudaSuccess;
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+  *status =
+      stream->capture != nullptr ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   if (stream->capture == nullptr) return cudaErrorStreamCaptureInvalidated;
   *graph = stream->capture.release();
@@ -347,9 +354,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  return tandem::emulation::Enqueue(stream, [work = exec->work] {
-    for (const Work& one : *work) {
-      if (cudaError_t error = one(); error != cudaSuccess) return error;
+  return tandem::emulation::Enqueue(stream, [work = exec->work, next = size_t{0}]() mutable {
+    for (; next < work->size(); ++next) {
+      if (cudaError_t error = (*work)[next](); error != cudaSuccess) return error;
     }
     return cudaSuccess;
   });

@@ -32,6 +32,7 @@ enum cudaMemcpyKind {
 };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone = 0, cudaStreamCaptureStatusActive = 1 };
 inline constexpr unsigned cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventDefault = 0;
 inline constexpr unsigned cudaEventDisableTiming = 2;
@@ -95,6 +96,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
                                  unsigned long long flags);
@@ -105,7 +107,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 namespace tandem::emulation {
 
 // Appends to the stream's work, or to its capture. Work that returns cudaErrorNotReady is retried
-// and blocks later work: tests use it to stall a stream (not in a graph).
+// and blocks later work: collectives wait so for their peers, and tests stall a stream.
 cudaError_t Enqueue(cudaStream_t stream, std::function<cudaError_t()> work);
 cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
                           std::function<void()> body);

@@ -82,7 +82,7 @@ def span(values):
 
 
 def kernel_table(launches):
-    files = sorted(OPS.glob("*.cu"))
+    files = sorted(KERNELS.rglob("*.cu"))
     jobs = [(path, architecture) for path in files for architecture in ARCHITECTURES]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         reports = dict(zip(jobs, pool.map(compile_verbose, jobs)))
@@ -97,14 +97,14 @@ def kernel_table(launches):
     for (path, kernel), figures in found.items():
         everything = [one for entries in figures.values() for one in entries]
         lines.append("| " + " | ".join([
-            f"`{kernel}`", path.name, str(len(figures["sm_90a"])),
+            f"`{kernel}`", str(path.relative_to(KERNELS)), str(len(figures["sm_90a"])),
             *(span([one[0] for one in figures[a]]) for a in ARCHITECTURES),
             launches.get(kernel, ""), span([one[1] for one in everything]), span([one[2] for one in everything])]) + " |")
     total = sum(len(figures["sm_90a"]) for figures in found.values())
     spilling = sorted({kernel for (_, kernel), figures in found.items() for entries in figures.values() for one in entries if one[2]})
     lines += ["", f"{total} kernels in {len(files)} files; " +
               (f"spills: {', '.join(spilling)}." if spilling else "none spills on either architecture.")]
-    floors = ["| file | floor |", "| --- | --- |", *(f"| {path.name} | {floor_of(path)} |" for path in files)]
+    floors = ["| file | floor |", "| --- | --- |", *(f"| {path.relative_to(KERNELS)} | {floor_of(path)} |" for path in files)]
     return lines, floors, spilling
 
 

@@ -35,7 +35,7 @@ HOMES = [
      re.compile(r"^((kernels|tests/kernels)/cuda|(tests/)?tools/cuda_emulation)/"),
      "CUDA headers belong in kernels/cuda and its emulation only"),
     (re.compile(r"^nccl\.h$"),
-     re.compile(r"^worker/comm/nccl"),
+     re.compile(r"^(worker/comm|tools/cuda_emulation)/nccl"),
      "NCCL belongs in its communicator only"),
     (re.compile(r"^gloo/"), re.compile(r"^worker/comm/gloo"),
      "Gloo belongs in its communicator only"),

@@ -1,12 +1,11 @@
 // The communicator of CUDA devices, over NCCL: collectives are enqueued on the worker's stream, one
 // device per rank, on one host or several.
 //
-// Built on a non-blocking NCCL communicator (async_life.h): all calls return at once and are
-// polled; a deadline, an error of a peer or an Abort ends them by ncclCommAbort. NCCL's order of
-// addition may differ between sizes and machines; repeated runs on one machine agree. All
-// connections that NCCL would make on first use are made in Join, before steps and graph captures.
-// Source: NCCL user guide, "Creating a communicator with options", "Fault tolerance", "Using NCCL
-// with CUDA graphs".
+// A deadline, an error of a peer or an Abort ends collectives by ncclCommAbort (nccl_connection.h).
+// NCCL's order of addition may differ between sizes and machines; repeated runs on one machine
+// agree. All connections that NCCL would make on first use are made in Join, before steps and graph
+// captures. Graphs that hold collectives must be destroyed before the communicator. Source: NCCL
+// user guide, "Fault tolerance", "Using NCCL with CUDA graphs".
 #ifndef TANDEM_WORKER_COMM_NCCL_COMMUNICATOR_H_
 #define TANDEM_WORKER_COMM_NCCL_COMMUNICATOR_H_
 

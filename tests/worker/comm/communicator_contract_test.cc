@@ -48,12 +48,16 @@ Communicators MakeShmInParts(const Streams& streams) {
                  [](const ShmGroup& first, int rank) { return first.OpenHere(rank).value(); });
 }
 
+template <typename Make>
+CommunicatorFactory OnHost(const char* name, Make make) {
+  return {.name = name, .make = [make](int size) { return OnHostStreams(size, make); }};
+}
+
 INSTANTIATE_TEST_SUITE_P(Comm, CommunicatorContract,
-                         testing::Values(CommunicatorFactory{"Local", MakeLocalCommunicators},
-                                         CommunicatorFactory{"Shm", MakeShmMapped},
-                                         CommunicatorFactory{"ShmSmallChunksParked",
-                                                             MakeShmOneMapping},
-                                         CommunicatorFactory{"ShmOneMapping", MakeShmInParts}),
+                         testing::Values(OnHost("Local", MakeLocalCommunicators),
+                                         OnHost("Shm", MakeShmMapped),
+                                         OnHost("ShmSmallChunksParked", MakeShmOneMapping),
+                                         OnHost("ShmOneMapping", MakeShmInParts)),
                          CommunicatorFactoryName);
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST_F(NcclCommunicatorTest, AnIdOfAnotherLengthIsRefused) {
   EXPECT_EQ(Open(1, 2, Soon()).status().code(), absl::StatusCode::kInternal);
 }
 
-TEST_F(NcclCommunicatorTest, WithoutADriverTheErrorIsOneLineWithThePlace) {
+TEST_F(NcclCommunicatorTest, WithoutADriverTheErrorIsOneLine) {
   if (std::filesystem::exists("/dev/nvidiactl")) {
     GTEST_SKIP() << "this machine has an NVIDIA driver";
   }
@@ -59,14 +59,13 @@ TEST_F(NcclCommunicatorTest, WithoutADriverTheErrorIsOneLineWithThePlace) {
   absl::Status status = opened.status();
   if (opened.ok()) {
     status = (*opened)->Join(Soon());
-    // After that failure, collectives only return it.
+    // Once that has failed, collectives only say so.
     float value = 0;
     (*opened)->AllReduceSum(&value, 1);
     EXPECT_EQ(stream_.error_, status);
   }
   EXPECT_FALSE(status.ok());
-  EXPECT_NE(status.message().find("nccl_communicator.cc:"), absl::string_view::npos) << status;
-  EXPECT_NE(status.message().find(": nccl"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("CUDA driver"), absl::string_view::npos) << status;
   EXPECT_EQ(status.message().find('\n'), absl::string_view::npos) << status;
 }
 

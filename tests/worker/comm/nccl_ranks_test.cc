@@ -1,13 +1,11 @@
-// Two ranks of the NCCL communicator as real processes, each on its own GPU, or both on the only
-// one: then each reports a different host, because NCCL rejects two ranks of one host on one GPU.
-// The test itself touches no GPU: a process that has must not fork.
+// Two ranks of the NCCL communicator as real processes, on GPUs or emulated ones. The test itself
+// touches no GPU: a process that has must not fork.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <list>
@@ -17,9 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "kernels/cuda/backend.h"
-#include "kernels/cuda/device_info.h"
+#include "common/base/step_guard.h"
 #include "tests/common/transport/fork_child.h"
+#include "tests/worker/comm/rank_device.h"
 #include "worker/comm/nccl_communicator.h"
 #include "worker/comm/open_communicator.h"
 
@@ -61,31 +59,36 @@ struct Rank {
   std::unique_ptr<kernels::Backend> backend;
   std::unique_ptr<Communicator> comm;
 
+  // Encodes and submits as a step does: nothing may block.
   template <typename Encode>
   absl::Status Run(Encode encode, Deadline deadline = Soon()) {
-    backend->BeginEncode(kernels::EncodeMode::kRun);
-    encode();
-    TANDEM_RETURN_IF_ERROR(backend->Submit(deadline));
+    {
+      const StepGuard guard;
+      backend->BeginEncode(kernels::EncodeMode::kRun);
+      encode();
+      TANDEM_RETURN_IF_ERROR(backend->Submit(deadline));
+      TANDEM_RETURN_IF_ERROR(guard.Check());
+    }
     return backend->Wait();
   }
 };
 
-absl::StatusOr<Rank> Open(int rank, int gpus, PipeRendezvous& rendezvous) {
-  if (gpus < kRanks) {
-    setenv("NCCL_HOSTID", absl::StrCat("tandem-rank-", rank).c_str(), 1);
-    setenv("NCCL_SOCKET_IFNAME", "lo", 0);
-  }
+absl::Status Join(Rank& self, int rank, int size, Epoch epoch, transport::Rendezvous& rendezvous) {
+  TANDEM_ASSIGN_OR_RETURN(self.comm,
+                          OpenCommunicator({.rank = rank,
+                                            .size = size,
+                                            .epoch = epoch,
+                                            .rendezvous = rendezvous,
+                                            .device_stream = self.backend->device_stream(),
+                                            .deadline = Soon()}));
+  return self.comm->Join(Soon());
+}
+
+absl::StatusOr<Rank> Open(int rank, PipeRendezvous& rendezvous) {
   RegisterNcclCommunicator();
   Rank opened;
-  TANDEM_ASSIGN_OR_RETURN(opened.backend, kernels::cuda::MakeCudaBackend(rank % gpus));
-  TANDEM_ASSIGN_OR_RETURN(opened.comm,
-                          OpenCommunicator({.rank = rank,
-                                            .size = kRanks,
-                                            .epoch = Epoch{1},
-                                            .rendezvous = rendezvous,
-                                            .device_stream = opened.backend->device_stream(),
-                                            .deadline = Soon()}));
-  TANDEM_RETURN_IF_ERROR(opened.comm->Join(Soon()));
+  TANDEM_ASSIGN_OR_RETURN(opened.backend, MakeRankBackend(rank, kRanks));
+  TANDEM_RETURN_IF_ERROR(Join(opened, rank, kRanks, Epoch{1}, rendezvous));
   return opened;
 }
 
@@ -96,10 +99,9 @@ void OnRanks(const std::function<absl::Status(Rank&)>& body) {
   std::list<transport::ForkChild> children;
   for (int rank = 0; rank < kRanks; ++rank) {
     children.emplace_back([&, rank] {
-      const auto info = kernels::QueryCuda();
-      if (!info.ok()) return kNoGpu;
+      if (!HaveDevice()) return kNoGpu;
       PipeRendezvous rendezvous(pipe_ends);
-      absl::StatusOr<Rank> opened = Open(rank, static_cast<int>(info->devices.size()), rendezvous);
+      absl::StatusOr<Rank> opened = Open(rank, rendezvous);
       const absl::Status status = opened.ok() ? body(*opened) : opened.status();
       if (status.ok()) return 0;
       std::fprintf(stderr, "rank %d: %s\n", rank, std::string(status.message()).c_str());
@@ -191,14 +193,19 @@ TEST(NcclRanks, CollectivesOfEverySize) {
   });
 }
 
+// An all-reduce of `data` as a graph.
+absl::StatusOr<std::unique_ptr<kernels::Graph>> CaptureSum(Rank& rank, float* data, size_t count) {
+  rank.backend->BeginEncode(kernels::EncodeMode::kCapture);
+  rank.comm->AllReduceSum(data, count);
+  return rank.backend->graphs()->Finish();
+}
+
 TEST(NcclRanks, AGraphHasCollectivesInIt) {
   OnRanks([](Rank& rank) -> absl::Status {
     constexpr size_t kCount = 1000, kReplays = 3;
     TANDEM_ASSIGN_OR_RETURN(const auto buffer, rank.backend->Allocate(kCount * sizeof(float)));
     auto* const data = reinterpret_cast<float*>(buffer.data());
-    rank.backend->BeginEncode(kernels::EncodeMode::kCapture);
-    rank.comm->AllReduceSum(data, kCount);
-    TANDEM_ASSIGN_OR_RETURN(const auto graph, rank.backend->graphs()->Finish());
+    TANDEM_ASSIGN_OR_RETURN(const auto graph, CaptureSum(rank, data, kCount));
     std::vector<float> values = Values(rank.comm->rank(), kCount);
     TANDEM_RETURN_IF_ERROR(rank.Run([&] {
       rank.backend->Upload(data, values.data(), kCount * sizeof(float));
@@ -209,6 +216,38 @@ TEST(NcclRanks, AGraphHasCollectivesInIt) {
     std::vector<float> expected(kCount);
     for (size_t i = 0; i < kCount; ++i) expected[i] = 4 * (Value(0, i) + Value(1, i));
     return Expect("replayed sum", values, expected);
+  });
+}
+
+// As a worker does whose peer is killed while decode graphs are there.
+TEST(NcclRanks, APeerLostInAReplayEndsTheStepAndLeavesTheDeviceUsable) {
+  OnRanks([](Rank& rank) -> absl::Status {
+    constexpr size_t kCount = 1000;
+    TANDEM_ASSIGN_OR_RETURN(const auto buffer, rank.backend->Allocate(kCount * sizeof(float)));
+    auto* const data = reinterpret_cast<float*>(buffer.data());
+    TANDEM_ASSIGN_OR_RETURN(auto graph, CaptureSum(rank, data, kCount));
+    const auto replay = [&] { rank.backend->graphs()->Replay(*graph); };
+    TANDEM_RETURN_IF_ERROR(rank.Run(replay));
+    if (rank.comm->rank() == 1) _exit(0);  // without a word to NCCL
+
+    const int64_t begin = NowMicros();
+    const absl::Status ended = rank.Run(replay, Deadline::After(std::chrono::seconds(1)));
+    if (ended.ok()) return absl::InternalError("a sum of one rank");
+    graph = nullptr;
+    rank.comm = nullptr;
+    const double seconds = static_cast<double>(NowMicros() - begin) * 1e-6;
+    if (seconds > 5) return absl::InternalError(absl::StrCat("took ", seconds, " s to give up"));
+
+    std::array<int, 2> own_pipe{};
+    if (pipe(own_pipe.data()) != 0) return absl::InternalError("pipe");
+    PipeRendezvous alone(own_pipe);
+    TANDEM_RETURN_IF_ERROR(Join(rank, 0, 1, Epoch{2}, alone));
+    const std::vector<float> values = Values(0, kCount);
+    TANDEM_ASSIGN_OR_RETURN(const auto summed,
+                            Collect(rank, values, kCount, [&](float* x, float* y) {
+                              rank.comm->AllGather(x, kCount * sizeof(float), y);
+                            }));
+    return Expect("gathered by the survivor", summed, values);
   });
 }
 
