@@ -30,7 +30,11 @@ using Op = std::variant<  //
     ScatterRunsParams,    //
     UnshardLogitsParams,  //
     SampleParams,         //
-    LogProbsParams>;
+    LogProbsParams,       //
+    GateUpParams,         //
+    QkvParams,            //
+    NormMatMulParams,     //
+    MatMulAddParams>;
 
 // "MatMul".
 inline std::string_view OpName(const Op& op) {

@@ -26,6 +26,10 @@ class CpuOps {
   void operator()(const Params& params) const {
     reference::EncodeOp(list_, params);
   }
+  template <Composite Params>
+  void operator()(const Params& params) const {
+    Decompose(params, *this);
+  }
 
   void operator()(const RmsNormParams& params) const {
     const uint32_t rows = std::max(1u, kValuesPerTask / std::max(1u, params.dim));

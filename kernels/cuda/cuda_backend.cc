@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -216,16 +215,25 @@ void CudaBackend::Download(void* host, const void* device, size_t bytes) {
   stream_.Copy(host, device, bytes, cudaMemcpyDeviceToHost);
 }
 
-void CudaBackend::Encode(const Op& op) {
-  std::visit(
-      [this](const auto& params) {
-        if constexpr (std::is_same_v<decltype(params), const MatMulParams&>) {
-          EncodeOp(stream_, *gemm_, params);
-        } else {
-          EncodeOp(stream_, params);
-        }
-      },
-      op);
-}
+namespace {
+
+struct CudaOps {
+  Stream& stream;
+  DenseGemm& gemm;
+
+  template <class Params>
+  void operator()(const Params& params) const {
+    EncodeOp(stream, params);
+  }
+  template <Composite Params>
+  void operator()(const Params& params) const {
+    Decompose(params, *this);
+  }
+  void operator()(const MatMulParams& params) const { EncodeOp(stream, gemm, params); }
+};
+
+}  // namespace
+
+void CudaBackend::Encode(const Op& op) { std::visit(CudaOps{stream_, *gemm_}, op); }
 
 }  // namespace tandem::kernels::cuda

@@ -20,8 +20,8 @@
 
 namespace tandem::kernels {
 
-// kHost: host memory, read while encoding.
-enum class Access { kIn, kOut, kInOut, kHost };
+// kScratch: written, of any contents afterwards. kHost: host memory, read while encoding.
+enum class Access { kIn, kOut, kInOut, kScratch, kHost };
 
 // `parts` times `rows` rows of `cols` elements. Strides are in elements.
 struct Array {

@@ -24,6 +24,11 @@ void EncodeOp(host::OpList& list, const RopeWriteKvParams& params);
 void EncodeOp(host::OpList& list, const AttentionParams& params);
 void EncodeOp(host::OpList& list, const ActivateParams& params);
 
+template <Composite Params>
+void EncodeOp(host::OpList& list, const Params& params) {
+  Decompose(params, [&](const auto& part) { EncodeOp(list, part); });
+}
+
 inline void Encode(host::OpList& list, const Op& op) {
   std::visit([&](const auto& params) { EncodeOp(list, params); }, op);
 }

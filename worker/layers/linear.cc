@@ -11,13 +11,8 @@ kernels::Projection Project(const Linear& linear, const float* bias, float* y) {
 
 }  // namespace
 
-void ColumnParallelLinear::Encode(LayerContext& context, const float* x, uint32_t tokens,
-                                  float* y) const {
-  EncodeParts(context, x, tokens, {y});
-}
-
-void ColumnParallelLinear::EncodeParts(LayerContext& context, const float* x, uint32_t tokens,
-                                       std::initializer_list<float*> outputs) const {
+kernels::MatMulParams ColumnParallelLinear::Params(const float* x, uint32_t tokens,
+                                                   std::initializer_list<float*> outputs) const {
   TANDEM_CHECK(outputs.size() == parts_.size());
   kernels::MatMulParams params{};
   params.x = x;
@@ -27,17 +22,17 @@ void ColumnParallelLinear::EncodeParts(LayerContext& context, const float* x, ui
     const Linear& part = parts_[params.num_projections];
     params.projections[params.num_projections++] = Project(part, part.bias, y);
   }
-  context.backend.Encode(params);
+  return params;
 }
 
 void RowParallelLinear::Encode(LayerContext& context, const float* x, uint32_t tokens,
                                float* y) const {
-  EncodePart(context, x, tokens, y);
+  context.backend.Encode(Params(context, x, tokens, y));
   SumOverRanks(context, tokens, part_.weight.rows, y);
 }
 
-void RowParallelLinear::EncodePart(LayerContext& context, const float* x, uint32_t tokens,
-                                   float* y) const {
+kernels::MatMulParams RowParallelLinear::Params(const LayerContext& context, const float* x,
+                                                uint32_t tokens, float* y) const {
   const bool adds_bias = context.comm == nullptr || context.comm->rank() == 0;
   kernels::MatMulParams params{};
   params.x = x;
@@ -45,7 +40,7 @@ void RowParallelLinear::EncodePart(LayerContext& context, const float* x, uint32
   params.x_stride = part_.weight.col_count;
   params.num_projections = 1;
   params.projections[0] = Project(part_, adds_bias ? part_.bias : nullptr, y);
-  context.backend.Encode(params);
+  return params;
 }
 
 void SumOverRanks(LayerContext& context, uint32_t tokens, uint32_t width, float* y) {

@@ -26,45 +26,20 @@ class ColumnParallelLinear {
   ColumnParallelLinear() = default;
   explicit ColumnParallelLinear(Linear part) : parts_{part} {}
 
-  // x (T, cols) -> y (T, rows).
-  void Encode(LayerContext& context, const float* x, uint32_t tokens, float* y) const;
-
- protected:
+  // Several matrices as one, with one pass over x: gate and up, the same columns of both on a rank;
+  // or Q, K and V, of whole heads, where a KV head that two ranks' query heads read stands on both.
   explicit ColumnParallelLinear(std::vector<Linear> parts) : parts_(std::move(parts)) {}
-  // One output per part; parts share x and may have different quantisation types.
-  void EncodeParts(LayerContext& context, const float* x, uint32_t tokens,
-                   std::initializer_list<float*> outputs) const;
+
+  // x (T, cols) -> y (T, rows), one per part; parts share x and may have different quantisation
+  // types.
+  kernels::MatMulParams Params(const float* x, uint32_t tokens,
+                               std::initializer_list<float*> outputs) const;
+  void Encode(LayerContext& context, const float* x, uint32_t tokens, float* y) const {
+    context.backend.Encode(Params(x, tokens, {y}));
+  }
 
  private:
   std::vector<Linear> parts_;
-};
-
-// Gate and up merged: the same columns of both on a rank, one pass over x.
-class MergedColumnParallelLinear : public ColumnParallelLinear {
- public:
-  MergedColumnParallelLinear() = default;
-  MergedColumnParallelLinear(Linear gate, Linear up) : ColumnParallelLinear({gate, up}) {}
-
-  // x (T, hidden) -> gate and up (T, ffn of this rank).
-  void Encode(LayerContext& context, const float* x, uint32_t tokens, float* gate,
-              float* up) const {
-    EncodeParts(context, x, tokens, {gate, up});
-  }
-};
-
-// Q, K and V merged, split by whole heads; a KV head read by query heads of two ranks is
-// replicated.
-class QkvParallelLinear : public ColumnParallelLinear {
- public:
-  QkvParallelLinear() = default;
-  QkvParallelLinear(Linear q, Linear k, Linear v) : ColumnParallelLinear({q, k, v}) {}
-
-  // x (T, hidden) -> q (T, heads * head_dim), k (T, kv_heads * head_dim), v (T, kv_heads *
-  // value_dim).
-  void Encode(LayerContext& context, const float* x, uint32_t tokens, float* q, float* k,
-              float* v) const {
-    EncodeParts(context, x, tokens, {q, k, v});
-  }
 };
 
 // The input dimension is split: every rank has a partial sum of all outputs, completed by an
@@ -78,7 +53,8 @@ class RowParallelLinear {
   // x (T, columns of this rank) -> y (T, rows), summed over ranks.
   void Encode(LayerContext& context, const float* x, uint32_t tokens, float* y) const;
   // The rank's part of the sum, for a caller that sums over ranks later.
-  void EncodePart(LayerContext& context, const float* x, uint32_t tokens, float* y) const;
+  kernels::MatMulParams Params(const LayerContext& context, const float* x, uint32_t tokens,
+                               float* y) const;
 
  private:
   Linear part_;

@@ -2,26 +2,30 @@
 
 namespace tandem::worker {
 
-void Norm::Encode(LayerContext& context, uint32_t rows, float* residual, const float* add,
-                  float* out) const {
+void EncodeNorm(LayerContext& context, const kernels::NormParams& norm) {
+  kernels::VisitNorm(norm, [&](const auto& params) { context.backend.Encode(params); });
+}
+
+kernels::NormParams Norm::Params(uint32_t rows, float* residual, const float* add,
+                                 float* out) const {
+  if (weight == nullptr) return {};
   if (layer_norm) {
-    context.backend.Encode(kernels::LayerNormParams{.residual = residual,
-                                                    .add = add,
-                                                    .weight = weight,
-                                                    .bias = bias,
-                                                    .epsilon = epsilon,
-                                                    .rows = rows,
-                                                    .dim = dim,
-                                                    .out = out});
-    return;
+    return kernels::LayerNormParams{.residual = residual,
+                                    .add = add,
+                                    .weight = weight,
+                                    .bias = bias,
+                                    .epsilon = epsilon,
+                                    .rows = rows,
+                                    .dim = dim,
+                                    .out = out};
   }
-  context.backend.Encode(kernels::RmsNormParams{.residual = residual,
-                                                .add = add,
-                                                .weight = weight,
-                                                .epsilon = epsilon,
-                                                .rows = rows,
-                                                .dim = dim,
-                                                .out = out});
+  return kernels::RmsNormParams{.residual = residual,
+                                .add = add,
+                                .weight = weight,
+                                .epsilon = epsilon,
+                                .rows = rows,
+                                .dim = dim,
+                                .out = out};
 }
 
 }  // namespace tandem::worker

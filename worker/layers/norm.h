@@ -8,6 +8,8 @@
 
 namespace tandem::worker {
 
+void EncodeNorm(LayerContext& context, const kernels::NormParams& norm);
+
 // Borrows its weights.
 struct Norm {
   const float* weight = nullptr;  // (dim); null: there is no such norm
@@ -16,11 +18,26 @@ struct Norm {
   uint32_t dim = 0;
   bool layer_norm = false;
 
-  explicit operator bool() const { return weight != nullptr; }
-
-  // residual += add (if any), out = norm(residual). Both (rows, dim).
+  // residual += add (if any), out = norm(residual). Both (rows, dim). None if there is no such
+  // norm.
+  kernels::NormParams Params(uint32_t rows, float* residual, const float* add, float* out) const;
   void Encode(LayerContext& context, uint32_t rows, float* residual, const float* add,
-              float* out) const;
+              float* out) const {
+    EncodeNorm(context, Params(rows, residual, add, out));
+  }
+};
+
+// The rows that a block reads. Their norm, if any, is not encoded yet: it can be part of the
+// composite op that the block begins with.
+struct NormedRows {
+  kernels::NormParams norm;  // writes x
+  const float* x = nullptr;
+
+  // For a block that reads x more than once.
+  const float* Encode(LayerContext& context) const {
+    EncodeNorm(context, norm);
+    return x;
+  }
 };
 
 }  // namespace tandem::worker

@@ -28,17 +28,17 @@ VocabParallelHead::VocabParallelHead(kernels::Weight head, std::vector<uint32_t>
   }
 }
 
-float* VocabParallelHead::Encode(LayerContext& context, const float* x, uint32_t rows,
+float* VocabParallelHead::Encode(LayerContext& context, const NormedRows& x, uint32_t rows,
                                  int rank) const {
   const uint32_t ranks = static_cast<uint32_t>(starts_.size() - 1);
   float* slice = context.arena.Take<float>(static_cast<size_t>(rows) * slice_max_);
   kernels::MatMulParams params{};
-  params.x = x;
+  params.x = x.x;
   params.tokens = rows;
   params.x_stride = head_.col_count;
   params.num_projections = 1;
   params.projections[0] = {.weight = head_, .bias = nullptr, .y = slice, .y_stride = slice_max_};
-  context.backend.Encode(params);
+  context.backend.Encode(kernels::NormMatMulParams{.norm = x.norm, .product = params});
   if (ranks == 1) return slice;
 
   const bool root = rank == 0;

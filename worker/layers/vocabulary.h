@@ -7,6 +7,7 @@
 
 #include "kernels/ops.h"
 #include "worker/layers/context.h"
+#include "worker/layers/norm.h"
 
 namespace tandem::worker {
 
@@ -36,7 +37,7 @@ class VocabParallelHead {
 
   uint32_t vocab_size() const { return starts_.back(); }
   // x (rows, hidden) -> logits (rows, vocab) on rank 0; null on other ranks.
-  float* Encode(LayerContext& context, const float* x, uint32_t rows, int rank) const;
+  float* Encode(LayerContext& context, const NormedRows& x, uint32_t rows, int rank) const;
 
  private:
   kernels::Weight head_;

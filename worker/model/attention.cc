@@ -2,27 +2,32 @@
 
 namespace tandem::worker {
 
-void AttentionBlock::EncodeCore(LayerContext& context, const Batch& batch,
-                                const kernels::KvPages& pages, float* q, float* k, const float* v,
-                                float* out) const {
+kernels::RopeWriteKvParams AttentionBlock::WriteParams(const Batch& batch,
+                                                       const kernels::KvPages& pages, float* q,
+                                                       float* k, const float* v) const {
+  const model::ModelSpec& spec = parts_.spec;
+  const model::RopeSpec& rope = *parts_.rope.spec;
+  return {.q = q,
+          .k = k,
+          .v = v,
+          .tokens = batch.tokens,
+          .heads = parts_.plan.heads.size(),
+          .positions = batch.positions,
+          .slots = batch.groups[parts_.group].slots,
+          .inv_freq = parts_.rope.inv_freq,
+          .rotary_begin = spec.mla.has_value() ? spec.mla->kv_rank : 0,
+          .rotary_dims = rope.rotary_dims,
+          .halves = rope.pairing == model::RopePairing::kHalves,
+          .magnitude = rope.magnitude,
+          .pages = pages};
+}
+
+void AttentionBlock::EncodeAttention(LayerContext& context, const Batch& batch,
+                                     const kernels::KvPages& pages, const float* q,
+                                     float* out) const {
   const model::ModelSpec& spec = parts_.spec;
   const model::ShardPlan& plan = parts_.plan;
-  const model::RopeSpec& rope = *parts_.rope.spec;
   const GroupBatch& group = batch.groups[parts_.group];
-  context.backend.Encode(
-      kernels::RopeWriteKvParams{.q = q,
-                                 .k = k,
-                                 .v = v,
-                                 .tokens = batch.tokens,
-                                 .heads = plan.heads.size(),
-                                 .positions = batch.positions,
-                                 .slots = group.slots,
-                                 .inv_freq = parts_.rope.inv_freq,
-                                 .rotary_begin = spec.mla.has_value() ? spec.mla->kv_rank : 0,
-                                 .rotary_dims = rope.rotary_dims,
-                                 .halves = rope.pairing == model::RopePairing::kHalves,
-                                 .magnitude = rope.magnitude,
-                                 .pages = pages});
   context.backend.Encode(kernels::AttentionParams{
       .q = q,
       .tokens = batch.tokens,

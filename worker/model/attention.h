@@ -10,6 +10,7 @@
 #include "common/model/spec.h"
 #include "kernels/ops.h"
 #include "worker/layers/context.h"
+#include "worker/layers/norm.h"
 #include "worker/model/batch.h"
 #include "worker/model/rank_weights.h"
 
@@ -37,16 +38,18 @@ class AttentionBlock {
   explicit AttentionBlock(const AttentionParts& parts) : parts_(parts) {}
   virtual ~AttentionBlock() = default;
 
-  // x (T, hidden) -> out (T, hidden), summed over ranks. Activations are taken from the context's
-  // arena and released.
+  // Rows x (T, hidden) -> out (T, hidden), summed over ranks. Activations are taken from the
+  // context's arena and released.
   virtual void Encode(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
-                      const float* x, float* out) const = 0;
+                      const NormedRows& x, float* out) const = 0;
 
  protected:
-  // Rotates q and k, writes k and v (null with latent pages) to the pages, and attends: out (T,
-  // heads, value_dim).
-  void EncodeCore(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
-                  float* q, float* k, const float* v, float* out) const;
+  // Rotates q and k, and writes k and v (null with latent pages) to the pages.
+  kernels::RopeWriteKvParams WriteParams(const Batch& batch, const kernels::KvPages& pages,
+                                         float* q, float* k, const float* v) const;
+  // out (T, heads, value_dim).
+  void EncodeAttention(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
+                       const float* q, float* out) const;
 
   AttentionParts parts_;
 };

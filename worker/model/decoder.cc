@@ -100,13 +100,15 @@ void Decoder::EncodeLayer(LayerContext& context, const Batch& batch, const Layer
                           const kernels::KvPages& pages, const float* add, float* normed,
                           const Hidden& hidden) const {
   const auto post = [&](const Norm& norm) {
-    if (norm) norm.Encode(context, batch.tokens, hidden.delta, nullptr, hidden.delta);
+    norm.Encode(context, batch.tokens, hidden.delta, nullptr, hidden.delta);
   };
-  layer.attn_norm.Encode(context, batch.tokens, hidden.residual, add, normed);
-  layer.attention->Encode(context, batch, pages, normed, hidden.delta);
+  const auto rows = [&](const Norm& norm, const float* delta) {
+    return NormedRows{norm.Params(batch.tokens, hidden.residual, delta, normed), normed};
+  };
+  layer.attention->Encode(context, batch, pages, rows(layer.attn_norm, add), hidden.delta);
   post(layer.attn_post_norm);
-  layer.ffn_norm.Encode(context, batch.tokens, hidden.residual, hidden.delta, normed);
-  layer.feed_forward->Encode(context, normed, batch.tokens, hidden.delta);
+  layer.feed_forward->Encode(context, rows(layer.ffn_norm, hidden.delta), batch.tokens,
+                             hidden.delta);
   post(layer.ffn_post_norm);
 }
 
@@ -122,8 +124,8 @@ float* Decoder::EncodeHead(LayerContext& context, const Hidden& hidden, const in
   float* residual = gather(hidden.residual);
   const float* delta = gather(hidden.delta);
   float* normed = context.arena.Take<float>(floats);
-  output_norm_.Encode(context, count, residual, delta, normed);
-  float* logits = head_.Encode(context, normed, count, plan_.rank);
+  const NormedRows x = {output_norm_.Params(count, residual, delta, normed), normed};
+  float* logits = head_.Encode(context, x, count, plan_.rank);
   if (logits != nullptr && spec_.logit_softcap > 0.0f) {
     context.backend.Encode(
         kernels::SoftCapParams{.x = logits,

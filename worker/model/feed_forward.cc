@@ -22,33 +22,24 @@ FeedForward::FeedForward(kernels::Activation activation, Linear gate, Linear up,
     : activation_(activation),
       gated_(gate.weight.data != nullptr),
       width_(up.weight.rows),
-      down_(down) {
-  if (gated_) {
-    gate_up_ = MergedColumnParallelLinear(gate, up);
-  } else {
-    up_ = ColumnParallelLinear(up);
-  }
-}
+      up_(gated_ ? std::vector{gate, up} : std::vector{up}),
+      down_(down) {}
 
-void FeedForward::EncodePart(LayerContext& context, const float* x, uint32_t tokens,
-                             float* out) const {
-  const size_t mark = context.arena.used();
-  float* gate = context.arena.Take<float>(static_cast<size_t>(tokens) * width_);
-  float* up = nullptr;
-  if (gated_) {
-    up = context.arena.Take<float>(static_cast<size_t>(tokens) * width_);
-    gate_up_.Encode(context, x, tokens, gate, up);
-  } else {
-    up_.Encode(context, x, tokens, gate);
-  }
-  context.backend.Encode(kernels::ActivateParams{.function = activation_,
-                                                 .gate = gate,
-                                                 .up = up,
-                                                 .rows = tokens,
-                                                 .cols = width_,
-                                                 .out = gate});
-  down_.EncodePart(context, gate, tokens, out);
-  context.arena.Rewind(mark);
+kernels::MatMulParams FeedForward::EncodeUp(LayerContext& context, const NormedRows& x,
+                                            uint32_t tokens, float* out) const {
+  const size_t values = static_cast<size_t>(tokens) * width_;
+  float* gate = context.arena.Take<float>(values);
+  float* up = gated_ ? context.arena.Take<float>(values) : nullptr;
+  context.backend.Encode(kernels::GateUpParams{
+      .norm = x.norm,
+      .product = gated_ ? up_.Params(x.x, tokens, {gate, up}) : up_.Params(x.x, tokens, {gate}),
+      .activate = {.function = activation_,
+                   .gate = gate,
+                   .up = up,
+                   .rows = tokens,
+                   .cols = width_,
+                   .out = gate}});
+  return down_.Params(context, gate, tokens, out);
 }
 
 namespace {
@@ -65,8 +56,11 @@ class DenseFeedForward final : public FeedForwardBlock {
         linear(Role::kFfnUp, Role::kFfnUpBias), linear(Role::kFfnDown, Role::kFfnDownBias));
   }
 
-  void Encode(LayerContext& context, const float* x, uint32_t tokens, float* out) const override {
-    ffn_.EncodePart(context, x, tokens, out);
+  void Encode(LayerContext& context, const NormedRows& x, uint32_t tokens,
+              float* out) const override {
+    const size_t mark = context.arena.used();
+    context.backend.Encode(ffn_.EncodeUp(context, x, tokens, out));
+    context.arena.Rewind(mark);
     SumOverRanks(context, tokens, hidden_, out);
   }
 

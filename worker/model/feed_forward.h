@@ -10,6 +10,7 @@
 #include "kernels/ops.h"
 #include "worker/layers/context.h"
 #include "worker/layers/linear.h"
+#include "worker/layers/norm.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
@@ -18,9 +19,10 @@ class FeedForwardBlock {
  public:
   virtual ~FeedForwardBlock() = default;
 
-  // x (T, hidden) -> out (T, hidden), summed over ranks. Activations are taken from the context's
-  // arena and released.
-  virtual void Encode(LayerContext& context, const float* x, uint32_t tokens, float* out) const = 0;
+  // Rows x (T, hidden) -> out (T, hidden), summed over ranks. Activations are taken from the
+  // context's arena and released.
+  virtual void Encode(LayerContext& context, const NormedRows& x, uint32_t tokens,
+                      float* out) const = 0;
 };
 
 kernels::Activation ActivationOf(const model::ModelSpec& spec);
@@ -32,15 +34,16 @@ class FeedForward {
   // `gate.weight.data` is null in a plain one.
   FeedForward(kernels::Activation activation, Linear gate, Linear up, Linear down);
 
-  // The rank's part of the sum over ranks.
-  void EncodePart(LayerContext& context, const float* x, uint32_t tokens, float* out) const;
+  // Encodes all but the last product, which is left to the caller: it gives the rank's part of the
+  // sum over ranks, out (T, hidden). What it reads is taken from the context's arena.
+  kernels::MatMulParams EncodeUp(LayerContext& context, const NormedRows& x, uint32_t tokens,
+                                 float* out) const;
 
  private:
   kernels::Activation activation_ = kernels::Activation::kSilu;
   bool gated_ = true;
-  uint32_t width_ = 0;  // FFN columns of this rank
-  MergedColumnParallelLinear gate_up_;
-  ColumnParallelLinear up_;
+  uint32_t width_ = 0;       // FFN columns of this rank
+  ColumnParallelLinear up_;  // gate and up, or up
   RowParallelLinear down_;
 };
 

@@ -13,14 +13,14 @@ class GroupedQueryAttention final : public AttentionBlock {
  public:
   explicit GroupedQueryAttention(const AttentionParts& parts)
       : AttentionBlock(parts),
-        qkv_(Part(Role::kAttnQ, Role::kAttnQBias), Part(Role::kAttnK, Role::kAttnKBias),
-             Part(Role::kAttnV, Role::kAttnVBias)),
+        qkv_({Part(Role::kAttnQ, Role::kAttnQBias), Part(Role::kAttnK, Role::kAttnKBias),
+              Part(Role::kAttnV, Role::kAttnVBias)}),
         q_norm_(HeadNorm(Role::kAttnQNorm)),
         k_norm_(HeadNorm(Role::kAttnKNorm)),
         output_(Part(Role::kAttnOutput, Role::kAttnOutputBias)) {}
 
   void Encode(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
-              const float* x, float* out) const override {
+              const NormedRows& x, float* out) const override {
     const model::ModelSpec& spec = parts_.spec;
     const uint32_t heads = parts_.plan.heads.size();
     const uint32_t kv_heads = parts_.plan.kv_heads.size();
@@ -32,10 +32,13 @@ class GroupedQueryAttention final : public AttentionBlock {
     float* k = rows(kv_heads * spec.head_dim);
     float* v = rows(kv_heads * spec.value_dim);
     float* attended = rows(heads * spec.value_dim);
-    qkv_.Encode(context, x, batch.tokens, q, k, v);
-    if (q_norm_) q_norm_.Encode(context, batch.tokens * heads, q, nullptr, q);
-    if (k_norm_) k_norm_.Encode(context, batch.tokens * kv_heads, k, nullptr, k);
-    EncodeCore(context, batch, pages, q, k, v, attended);
+    context.backend.Encode(
+        kernels::QkvParams{.norm = x.norm,
+                           .product = qkv_.Params(x.x, batch.tokens, {q, k, v}),
+                           .q_norm = q_norm_.Params(batch.tokens * heads, q, nullptr, q),
+                           .k_norm = k_norm_.Params(batch.tokens * kv_heads, k, nullptr, k),
+                           .write = WriteParams(batch, pages, q, k, v)});
+    EncodeAttention(context, batch, pages, q, attended);
     output_.Encode(context, attended, batch.tokens, out);
     context.arena.Rewind(mark);
   }
@@ -50,7 +53,7 @@ class GroupedQueryAttention final : public AttentionBlock {
             .dim = parts_.spec.head_dim};
   }
 
-  QkvParallelLinear qkv_;
+  ColumnParallelLinear qkv_;
   Norm q_norm_;
   Norm k_norm_;
   RowParallelLinear output_;

@@ -15,7 +15,7 @@ class LatentAttention final : public AttentionBlock {
   explicit LatentAttention(const AttentionParts& parts)
       : AttentionBlock(parts),
         mla_(*parts.spec.mla),
-        query_(Matrix(mla_.q_rank == 0 ? Role::kAttnQ : Role::kQueryUp)),
+        query_({Matrix(mla_.q_rank == 0 ? Role::kAttnQ : Role::kQueryUp), nullptr}),
         latent_down_(Matrix(Role::kLatentDown)),
         key_rope_down_(Matrix(Role::kLatentKeyRope)),
         output_({Matrix(Role::kAttnOutput), nullptr}) {
@@ -26,7 +26,7 @@ class LatentAttention final : public AttentionBlock {
   }
 
   void Encode(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
-              const float* x, float* out) const override {
+              const NormedRows& normed, float* out) const override {
     const uint32_t heads = parts_.plan.heads.size();
     const size_t mark = context.arena.used();
     const auto rows = [&](uint32_t width) {
@@ -36,9 +36,11 @@ class LatentAttention final : public AttentionBlock {
     float* k = rows(row_dims());
     float* attended = rows(heads * mla_.kv_rank);
     float* values = rows(heads * mla_.value_dims);
+    const float* x = normed.Encode(context);
     EncodeQuery(context, x, batch.tokens, absorbed);
     EncodeLatent(context, x, batch.tokens, k);
-    EncodeCore(context, batch, pages, absorbed, k, nullptr, attended);
+    context.backend.Encode(WriteParams(batch, pages, absorbed, k, nullptr));
+    EncodeAttention(context, batch, pages, absorbed, attended);
     EncodeValues(context, batch.tokens, attended, values);
     output_.Encode(context, values, batch.tokens, out);
     context.arena.Rewind(mark);
@@ -62,13 +64,14 @@ class LatentAttention final : public AttentionBlock {
   void EncodeQuery(LayerContext& context, const float* x, uint32_t tokens, float* absorbed) const {
     const uint32_t heads = parts_.plan.heads.size();
     float* q = context.arena.Take<float>(static_cast<size_t>(tokens) * heads * query_dims());
+    NormedRows rows = {.norm = {}, .x = x};
     if (mla_.q_rank != 0) {
       float* low = context.arena.Take<float>(static_cast<size_t>(tokens) * mla_.q_rank);
       query_down_.Encode(context, x, tokens, low);
-      query_norm_.Encode(context, tokens, low, nullptr, low);
-      x = low;
+      rows = {query_norm_.Params(tokens, low, nullptr, low), low};
     }
-    ColumnParallelLinear({query_, nullptr}).Encode(context, x, tokens, q);
+    context.backend.Encode(kernels::NormMatMulParams{
+        .norm = rows.norm, .product = query_.Params(rows.x, tokens, {q})});
     const bool joint = parts_.spec.Has(model::Feature::kJointKvB);
     context.backend.Encode(kernels::HeadMatMulParams{
         .x = q,
@@ -138,7 +141,7 @@ class LatentAttention final : public AttentionBlock {
   }
 
   model::MlaSpec mla_;
-  kernels::Weight query_;
+  ColumnParallelLinear query_;
   ColumnParallelLinear query_down_;  // of a compressed query
   Norm query_norm_;
   kernels::Weight latent_down_;

@@ -35,8 +35,10 @@ class Mixture final : public FeedForwardBlock {
     }
   }
 
-  void Encode(LayerContext& context, const float* x, uint32_t tokens, float* out) const override {
+  void Encode(LayerContext& context, const NormedRows& rows, uint32_t tokens,
+              float* out) const override {
     const size_t mark = context.arena.used();
+    const float* x = rows.Encode(context);
     const Choice choice = EncodeRoute(context, x, tokens);
     EncodeExperts(context, x, tokens, choice, out);
     if (has_shared_) EncodeShared(context, x, tokens, out);
@@ -121,14 +123,14 @@ class Mixture final : public FeedForwardBlock {
 
   void EncodeShared(LayerContext& context, const float* x, uint32_t tokens, float* out) const {
     float* shared = context.arena.Take<float>(static_cast<size_t>(tokens) * hidden_);
-    shared_.EncodePart(context, x, tokens, shared);
     float* weight = nullptr;
     if (weighs_shared_) {
       weight = context.arena.Take<float>(tokens);
       shared_weight_.Encode(context, x, tokens, weight);
     }
-    context.backend.Encode(kernels::AddRowsParams{
-        .y = out, .x = shared, .gate = weight, .rows = tokens, .dim = hidden_});
+    context.backend.Encode(kernels::MatMulAddParams{
+        .product = shared_.EncodeUp(context, {.norm = {}, .x = x}, tokens, shared),
+        .add = {.y = out, .x = shared, .gate = weight, .rows = tokens, .dim = hidden_}});
   }
 
   uint32_t hidden_;

@@ -87,11 +87,15 @@ struct CollectOutputs {
   }
 };
 
-float ToleranceOf(std::string_view op, const Tolerances& tolerances) {
+float ToleranceOf(const Op& op, const Tolerances& tolerances) {
+  const std::string_view name = OpName(op);
   for (const std::string_view moves : {"Embed", "CopyRows", "GatherRows", "UnshardLogits"}) {
-    if (op == moves) return 0;
+    if (name == moves) return 0;
   }
-  return op.ends_with("MatMul") ? tolerances.matmul : tolerances.other;
+  // Every composite has a product.
+  const bool composite =
+      std::visit([]<class Params>(const Params&) { return Composite<Params>; }, op);
+  return composite || name.ends_with("MatMul") ? tolerances.matmul : tolerances.other;
 }
 
 class CheckingBackend final : public Backend, private HostStream {
@@ -175,7 +179,7 @@ class CheckingBackend final : public Backend, private HostStream {
               [subject](Backend& b) { b.Encode(subject); },
               [judge](Backend& b) { b.Encode(judge); },
               {}};
-    ForEachPointer(subject, CollectOutputs{ToleranceOf(OpName(op), tolerances_), step.outputs});
+    ForEachPointer(subject, CollectOutputs{ToleranceOf(op, tolerances_), step.outputs});
     Add(std::move(step));
   }
 

@@ -141,7 +141,8 @@ TEST_P(ParallelLayersTest, EmbeddingAndHeadCoverTheVocabulary) {
     std::vector<float> hidden(kTokens * kHidden);
     rank.Run([&](LayerContext& context) {
       embedding.Encode(context, ids.data(), kTokens, hidden.data());
-      const float* found = head.Encode(context, hidden.data(), kTokens, rank.rank());
+      const float* found =
+          head.Encode(context, {.norm = {}, .x = hidden.data()}, kTokens, rank.rank());
       if (context.comm == nullptr) return;  // the plan pass has no pointers
       EXPECT_EQ(found != nullptr, rank.rank() == 0);
       if (found != nullptr) {

@@ -1,0 +1,34 @@
+// Qkv: from the hidden state to rotated queries and to rows of the KV cache.
+#ifndef TANDEM_KERNELS_OPS_QKV_H_
+#define TANDEM_KERNELS_OPS_QKV_H_
+
+#include <string_view>
+#include <tuple>
+
+#include "kernels/ops/composite.h"
+#include "kernels/ops/matmul.h"
+#include "kernels/ops/rope_write_kv.h"
+
+namespace tandem::kernels {
+
+// x = norm(...), where there is one; q, k, v = x W^T; norms of every head of q and k, in place,
+// where the model has them; RoPE of q and k, and the write of k and v to the pages.
+struct QkvParams {
+  static constexpr std::string_view kName = "Qkv";
+
+  NormParams norm;
+  MatMulParams product;  // q, k, v
+  NormParams q_norm;
+  NormParams k_norm;
+  RopeWriteKvParams write;
+
+  static auto Parts(auto& p) { return std::tie(p.norm, p.product, p.q_norm, p.k_norm, p.write); }
+  template <class Params, class Visit>
+  static void ForEachPointer(Params& p, Visit&& visit) {
+    ForEachPointerOfParts(p, visit);
+  }
+};
+
+}  // namespace tandem::kernels
+
+#endif  // TANDEM_KERNELS_OPS_QKV_H_
