@@ -230,6 +230,7 @@ struct CudaOps {
     Decompose(params, *this);
   }
   void operator()(const MatMulParams& params) const { EncodeOp(stream, gemm, params); }
+  void operator()(const MatMulAddParams& params) const { EncodeOp(stream, gemm, params); }
 };
 
 }  // namespace

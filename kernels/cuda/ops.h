@@ -17,6 +17,7 @@ void EncodeOp(Stream& stream, const EmbedParams& params);
 void EncodeOp(Stream& stream, const RmsNormParams& params);
 void EncodeOp(Stream& stream, const LayerNormParams& params);
 void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulParams& params);
+void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulAddParams& params);
 void EncodeOp(Stream& stream, const RouteParams& params);
 void EncodeOp(Stream& stream, const ExpertMatMulParams& params);
 void EncodeOp(Stream& stream, const HeadMatMulParams& params);

@@ -26,6 +26,8 @@ struct MatVecPart {
   float* y;
   uint32_t rows;
   uint32_t y_stride;
+  bool adds = false;            // y += rather than y =
+  const float* gate = nullptr;  // (tokens) or null: what is added is times sigmoid(gate)
 };
 
 struct MatVecParts {

@@ -52,7 +52,14 @@ class BlockOfRows {
     const uint32_t row = first_ + threadIdx.x / kTokens, token = threadIdx.x % kTokens;
     if (row >= part_.rows || token >= tokens) return;
     if (part_.bias != nullptr) sum += part_.bias[row];
-    part_.y[static_cast<size_t>(token) * part_.y_stride + row] = sum;
+    float& y = part_.y[static_cast<size_t>(token) * part_.y_stride + row];
+    if (part_.adds) {
+      // As AddRows has it.
+      const float factor = part_.gate != nullptr ? 1.0f / (1.0f + expf(-part_.gate[token])) : 1.0f;
+      y += factor * sum;
+    } else {
+      y = sum;
+    }
   }
 
  private:

@@ -27,6 +27,7 @@ constexpr uint32_t kTileRowUnit = 128;
 struct Problem {
   RowsOfX x;
   const MatMulParams& params;
+  const AddRowsParams* add = nullptr;  // what follows a product of few tokens
 
   const Projection& projection(uint32_t i) const { return params.projections[i]; }
   tensor::Type type(uint32_t i) const { return projection(i).weight.type; }
@@ -49,12 +50,18 @@ MatVecParts PartsOfType(const Problem& problem, uint32_t i) {
     if (problem.type(j) != problem.type(i)) continue;
     if (j < i) return {};
     const Projection& p = problem.projection(j);
-    parts.part[parts.count++] = {static_cast<const std::byte*>(p.weight.data),
-                                 p.weight.row_stride_bytes,
-                                 p.bias,
-                                 p.y,
-                                 p.weight.rows,
-                                 p.y_stride};
+    MatVecPart& part = parts.part[parts.count++];
+    part = {static_cast<const std::byte*>(p.weight.data),
+            p.weight.row_stride_bytes,
+            p.bias,
+            p.y,
+            p.weight.rows,
+            p.y_stride};
+    if (problem.add == nullptr) continue;
+    part.y = problem.add->y;
+    part.y_stride = problem.add->dim;
+    part.adds = true;
+    part.gate = problem.add->gate;
   }
   return parts;
 }
@@ -184,6 +191,19 @@ void EncodeManyTokens(Stream& stream, DenseGemm& gemm, const Problem& problem) {
 }
 
 }  // namespace
+
+void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulAddParams& params) {
+  TANDEM_CHECK(params.product.num_projections == 1) << params.product.num_projections;
+  if (params.product.tokens == 0) return;
+  if (params.product.tokens <= kMaxMatVecTokens) {
+    Problem problem = ProblemOf(params.product);
+    problem.add = &params.add;
+    EncodeFewTokens(stream, problem);
+  } else {
+    EncodeOp(stream, gemm, params.product);
+    EncodeOp(stream, params.add);
+  }
+}
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulParams& params) {
   if (params.tokens == 0 || params.num_projections == 0) return;
