@@ -1,0 +1,172 @@
+// Composite ops on every backend: the same bits as their parts one after the other.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tests/kernels/backends.h"
+#include "tests/kernels/matmul_problem.h"
+
+namespace tandem::kernels {
+namespace {
+
+using cpu::Matrix;
+using cpu::RandomMatrix;
+using tensor::Type;
+
+constexpr uint32_t kCols = 256;
+constexpr uint32_t kRows = 83;
+constexpr uint32_t kFewTokens = 3;
+
+// Collects the arrays that a composite's result consists of, all F32.
+struct Results {
+  std::vector<std::pair<float*, size_t>>& arrays;
+
+  template <class T>
+  void operator()(const char*, T* pointer, const Array& array) const {
+    if constexpr (!std::is_const_v<T>) {
+      if (array.written()) arrays.emplace_back(static_cast<float*>(pointer), array.span());
+    }
+  }
+  void operator()(const char*, const Weight&) const {}
+};
+
+class CompositeTest : public testing::TestWithParam<BackendCase> {
+ protected:
+  // More than the kernels for few tokens take.
+  uint32_t many_tokens() const { return GetParam().slow() ? 9 : 70; }
+
+  Projection Project(const Matrix& matrix, float* y, bool bias) {
+    return {rig_.backend().PlaceWeight(matrix.weight()).value(),
+            bias ? rig_.Put(random_.Floats(matrix.rows)) : nullptr, y, matrix.rows};
+  }
+  float* Rows(uint32_t tokens, uint32_t cols) {
+    return rig_.Put(random_.Floats(size_t{tokens} * cols));
+  }
+  RmsNormParams Norm(uint32_t rows, uint32_t dim, float* residual, const float* add, float* out) {
+    return {residual, add, rig_.Put(random_.Floats(dim)), 1e-6f, rows, dim, out};
+  }
+
+  // Runs the parts, then the composite on the same inputs.
+  template <class Params>
+  void ExpectSameBitsAsParts(const Params& params) {
+    std::vector<std::pair<float*, size_t>> arrays;
+    params.ForEachPointer(params, Results{arrays});
+    ASSERT_FALSE(arrays.empty());
+    std::vector<std::vector<float>> before, expected;
+    for (const auto& [data, count] : arrays) before.push_back(rig_.Get(data, count));
+    rig_.Run([&](Backend& b) { Decompose(params, [&](const auto& part) { b.Encode(part); }); });
+    for (const auto& [data, count] : arrays) expected.push_back(rig_.Get(data, count));
+    rig_.Run([&](Backend& b) {
+      for (size_t i = 0; i < arrays.size(); ++i) {
+        b.Upload(arrays[i].first, before[i].data(), before[i].size() * sizeof(float));
+      }
+      b.Encode(params);
+    });
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      EXPECT_NE(before[i], expected[i]);
+      EXPECT_TRUE(std::isfinite(expected[i][0]));
+      ExpectSameBits(rig_.Get(arrays[i].first, arrays[i].second), expected[i]);
+    }
+  }
+
+  Rig rig_{GetParam()};
+  Random random_{3};
+};
+
+TEST_P(CompositeTest, GateUp) {
+  // Types that share kernels, and types that do not.
+  for (const Type up_type : {Type::kQ8_0, Type::kQ4_K, Type::kF32}) {
+    const Matrix gate = RandomMatrix(1, Type::kQ8_0, kRows, kCols);
+    const Matrix up = RandomMatrix(2, up_type, kRows, kCols);
+    for (const uint32_t tokens : {1u, kFewTokens, many_tokens()}) {
+      for (const bool gated : {true, false}) {
+        float* const x = rig_.Poisoned(size_t{tokens} * kCols);
+        float* const y = rig_.Poisoned(size_t{tokens} * kRows);
+        float* const z = rig_.Poisoned(size_t{tokens} * kRows);
+        GateUpParams params = {
+            .norm = Norm(tokens, kCols, Rows(tokens, kCols), Rows(tokens, kCols), x),
+            .product = {x, tokens, kCols, gated ? 2u : 1u, {}},
+            .activate = {Activation::kSilu, y, gated ? z : nullptr, tokens, kRows, y}};
+        params.product.projections[0] = Project(gated ? gate : up, y, true);
+        if (gated) params.product.projections[1] = Project(up, z, false);
+        ExpectSameBitsAsParts(params);
+      }
+    }
+  }
+}
+
+TEST_P(CompositeTest, MatMulAdd) {
+  for (const Type type : {Type::kQ8_0, Type::kF32}) {
+    const Matrix matrix = RandomMatrix(3, type, kRows, kCols);
+    for (const uint32_t tokens : {1u, kFewTokens, many_tokens()}) {
+      for (const bool gated : {true, false}) {
+        float* const product = rig_.Poisoned(size_t{tokens} * kRows);
+        MatMulAddParams params = {.product = {Rows(tokens, kCols), tokens, kCols, 1, {}},
+                                  .add = {Rows(tokens, kRows), product,
+                                          gated ? Rows(tokens, 1) : nullptr, tokens, kRows}};
+        params.product.projections[0] = Project(matrix, product, !gated);
+        ExpectSameBitsAsParts(params);
+      }
+    }
+  }
+}
+
+TEST_P(CompositeTest, NormMatMul) {
+  const Matrix matrix = RandomMatrix(4, Type::kQ8_0, kRows, kCols);
+  const uint32_t tokens = kFewTokens;
+  float* const x = rig_.Poisoned(size_t{tokens} * kCols);
+  float* const y = rig_.Poisoned(size_t{tokens} * kRows);
+  const RmsNormParams rms = Norm(tokens, kCols, Rows(tokens, kCols), Rows(tokens, kCols), x);
+  const LayerNormParams layer = {rms.residual, rms.add, rms.weight, rms.weight,
+                                 1e-6f,        tokens,  kCols,      x};
+  for (const NormParams& norm : {NormParams(rms), NormParams(layer)}) {
+    NormMatMulParams params = {.norm = norm, .product = {x, tokens, kCols, 1, {}}};
+    params.product.projections[0] = Project(matrix, y, false);
+    ExpectSameBitsAsParts(params);
+  }
+}
+
+TEST_P(CompositeTest, Qkv) {
+  constexpr uint32_t kHeads = 2, kKvHeads = 1, kDim = 64, kBlock = 4;
+  const uint32_t tokens = kFewTokens;
+  const Matrix wq = RandomMatrix(5, Type::kQ8_0, kHeads * kDim, kCols);
+  const Matrix wk = RandomMatrix(6, Type::kQ8_0, kKvHeads * kDim, kCols);
+  const Matrix wv = RandomMatrix(7, Type::kF32, kKvHeads * kDim, kCols);
+  float* const x = rig_.Poisoned(size_t{tokens} * kCols);
+  float* const q = rig_.Poisoned(size_t{tokens} * kHeads * kDim);
+  float* const k = rig_.Poisoned(size_t{tokens} * kKvHeads * kDim);
+  float* const v = rig_.Poisoned(size_t{tokens} * kKvHeads * kDim);
+  RopeWriteKvParams write{};
+  write.q = q;
+  write.k = k;
+  write.v = v;
+  write.tokens = tokens;
+  write.heads = kHeads;
+  write.positions = write.slots = rig_.Put(std::vector<int32_t>{0, 1, 2});
+  write.inv_freq = rig_.Put(random_.Floats(kDim / 2, 0.1f, 1));
+  write.rotary_dims = kDim;
+  write.magnitude = 1;
+  write.pages = {Type::kF32,
+                 rig_.Put(random_.Floats(kBlock * kDim)),
+                 rig_.Put(random_.Floats(kBlock * kDim)),
+                 1,
+                 kBlock,
+                 kKvHeads,
+                 kDim,
+                 kDim};
+  QkvParams params = {.norm = Norm(tokens, kCols, Rows(tokens, kCols), Rows(tokens, kCols), x),
+                      .product = {x, tokens, kCols, 3, {}},
+                      .q_norm = Norm(tokens * kHeads, kDim, q, nullptr, q),
+                      .k_norm = Norm(tokens * kKvHeads, kDim, k, nullptr, k),
+                      .write = write};
+  params.product.projections = {Project(wq, q, true), Project(wk, k, true), Project(wv, v, true)};
+  ExpectSameBitsAsParts(params);
+}
+
+TANDEM_INSTANTIATE_BACKENDS(CompositeTest);
+
+}  // namespace
+}  // namespace tandem::kernels
