@@ -127,6 +127,12 @@ class Backend {
   // Memory of the device used by Allocate; none if that is host memory.
   virtual std::optional<DeviceMemory> Memory() { return std::nullopt; }
 
+  // --- activations ---
+  // From here on activations of ops are of `type`, whatever the C++ type of their pointers; until
+  // then F32. UNIMPLEMENTED, naming both, for a type that ops can't compute with: all but F32,
+  // unless a backend says otherwise. Logits, router scores and parameters stay F32.
+  virtual absl::Status UseActivations(tensor::Type type);
+
   // --- phases ---
   virtual void BeginEncode(EncodeMode mode) = 0;
   // Ends a plan pass: reserves the largest scratch that any op of it needed and returns its bytes.

@@ -1,8 +1,8 @@
 // The parameters of every op: raw pointers, shapes and sizes; no tensors, no protos, no ownership.
 //
-// Activations are float32. Pointers point into the backend's own memory (Backend::Allocate) unless
-// said otherwise, and must stay valid until WAIT. Rows are dense unless a stride (in elements) is
-// given. T = tokens of the step, S = sequences.
+// Activations are of the type of Backend::UseActivations, F32 so far. Pointers point into the
+// backend's own memory (Backend::Allocate) unless said otherwise, and must stay valid until WAIT.
+// Rows are dense unless a stride (in elements) is given. T = tokens of the step, S = sequences.
 #ifndef TANDEM_KERNELS_OPS_H_
 #define TANDEM_KERNELS_OPS_H_
 

@@ -10,6 +10,16 @@ namespace {
 class StreamTest : public testing::TestWithParam<BackendCase> {};
 TANDEM_INSTANTIATE_BACKENDS(StreamTest);
 
+TEST_P(StreamTest, RefusesActivationsThatOpsCannotComputeWith) {
+  Rig rig(GetParam());
+  Backend& b = rig.backend();
+  EXPECT_TRUE(b.UseActivations(tensor::Type::kF32).ok());
+  const absl::Status refused = b.UseActivations(tensor::Type::kBF16);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(std::string(refused.message()),
+            "backend " + std::string(b.name()) + " computes with F32 activations, not with BF16");
+}
+
 TEST_P(StreamTest, NothingRunsWhileEncoding) {
   Rig rig(GetParam());
   float* const device = rig.Put(std::vector<float>(8, 1.0f));

@@ -66,7 +66,7 @@ Decoder::Hidden Decoder::Encode(LayerContext& context, const Batch& batch,
                                 const std::vector<kernels::KvPages>& pages) const {
   TANDEM_CHECK(pages.size() == layers_.size());
   const auto rows = [&] {
-    return context.arena.Take<float>(static_cast<size_t>(batch.tokens) * spec_.hidden_size);
+    return context.arena.TakeActivations(static_cast<size_t>(batch.tokens) * spec_.hidden_size);
   };
   const Hidden hidden{.residual = rows(), .delta = rows()};
   float* normed = rows();
@@ -116,14 +116,14 @@ float* Decoder::EncodeHead(LayerContext& context, const Hidden& hidden, const in
                            uint32_t count) const {
   const size_t floats = static_cast<size_t>(count) * spec_.hidden_size;
   auto gather = [&](const float* src) {
-    float* out = context.arena.Take<float>(floats);
+    float* out = context.arena.TakeActivations(floats);
     context.backend.Encode(kernels::GatherRowsParams{
         .src = src, .rows = rows, .count = count, .dim = spec_.hidden_size, .out = out});
     return out;
   };
   float* residual = gather(hidden.residual);
   const float* delta = gather(hidden.delta);
-  float* normed = context.arena.Take<float>(floats);
+  float* normed = context.arena.TakeActivations(floats);
   const NormedRows x = {output_norm_.Params(count, residual, delta, normed), normed};
   float* logits = head_.Encode(context, x, count, plan_.rank);
   if (logits != nullptr && spec_.logit_softcap > 0.0f) {

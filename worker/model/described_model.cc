@@ -43,6 +43,7 @@ absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions&
   TANDEM_ASSIGN_OR_RETURN(model->vocab_starts, VocabStarts(model->spec, rank.size));
   TANDEM_ASSIGN_OR_RETURN(model->backend,
                           kernels::MakeBackend(options.config.device, rank.device_index));
+  TANDEM_RETURN_IF_ERROR(model->backend->UseActivations(model->activation_type));
   model->device_memory = model->backend->Memory();
   TANDEM_ASSIGN_OR_RETURN(model->shapes,
                           RankWeights::Describe(model->file, model->spec, model->plan));

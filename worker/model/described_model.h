@@ -30,7 +30,8 @@ struct DescribedModel {
   model::ShardPlan plan{};
   std::vector<uint32_t>
       vocab_starts{};  // of every rank's vocabulary slice, and the end of the last
-  std::unique_ptr<kernels::Backend> backend{};
+  tensor::Type activation_type = tensor::Type::kF32;
+  std::unique_ptr<kernels::Backend> backend{};  // computes with such activations
   // Before weights are loaded; none if the backend computes in host memory.
   std::optional<kernels::DeviceMemory> device_memory{};
   std::unique_ptr<RankWeights> shapes{};  // RankWeights::Describe

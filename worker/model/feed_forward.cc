@@ -28,8 +28,8 @@ FeedForward::FeedForward(kernels::Activation activation, Linear gate, Linear up,
 kernels::MatMulParams FeedForward::EncodeUp(LayerContext& context, const NormedRows& x,
                                             uint32_t tokens, float* out) const {
   const size_t values = static_cast<size_t>(tokens) * width_;
-  float* gate = context.arena.Take<float>(values);
-  float* up = gated_ ? context.arena.Take<float>(values) : nullptr;
+  float* gate = context.arena.TakeActivations(values);
+  float* up = gated_ ? context.arena.TakeActivations(values) : nullptr;
   context.backend.Encode(kernels::GateUpParams{
       .norm = x.norm,
       .product = gated_ ? up_.Params(x.x, tokens, {gate, up}) : up_.Params(x.x, tokens, {gate}),

@@ -26,7 +26,7 @@ class GroupedQueryAttention final : public AttentionBlock {
     const uint32_t kv_heads = parts_.plan.kv_heads.size();
     const size_t mark = context.arena.used();
     const auto rows = [&](uint32_t width) {
-      return context.arena.Take<float>(static_cast<size_t>(batch.tokens) * width);
+      return context.arena.TakeActivations(static_cast<size_t>(batch.tokens) * width);
     };
     float* q = rows(heads * spec.head_dim);
     float* k = rows(kv_heads * spec.head_dim);

@@ -30,7 +30,7 @@ class LatentAttention final : public AttentionBlock {
     const uint32_t heads = parts_.plan.heads.size();
     const size_t mark = context.arena.used();
     const auto rows = [&](uint32_t width) {
-      return context.arena.Take<float>(static_cast<size_t>(batch.tokens) * width);
+      return context.arena.TakeActivations(static_cast<size_t>(batch.tokens) * width);
     };
     float* absorbed = rows(heads * row_dims());
     float* k = rows(row_dims());
@@ -63,10 +63,10 @@ class LatentAttention final : public AttentionBlock {
   // absorbed[t, h] = (transposed K up-projection of head h) q_nope[t, h], then q_rope[t, h].
   void EncodeQuery(LayerContext& context, const float* x, uint32_t tokens, float* absorbed) const {
     const uint32_t heads = parts_.plan.heads.size();
-    float* q = context.arena.Take<float>(static_cast<size_t>(tokens) * heads * query_dims());
+    float* q = context.arena.TakeActivations(static_cast<size_t>(tokens) * heads * query_dims());
     NormedRows rows = {.norm = {}, .x = x};
     if (mla_.q_rank != 0) {
-      float* low = context.arena.Take<float>(static_cast<size_t>(tokens) * mla_.q_rank);
+      float* low = context.arena.TakeActivations(static_cast<size_t>(tokens) * mla_.q_rank);
       query_down_.Encode(context, x, tokens, low);
       rows = {query_norm_.Params(tokens, low, nullptr, low), low};
     }
@@ -97,7 +97,7 @@ class LatentAttention final : public AttentionBlock {
 
   // k[t] = the normed latent, then the RoPE part of K.
   void EncodeLatent(LayerContext& context, const float* x, uint32_t tokens, float* k) const {
-    float* latent = context.arena.Take<float>(static_cast<size_t>(tokens) * mla_.kv_rank);
+    float* latent = context.arena.TakeActivations(static_cast<size_t>(tokens) * mla_.kv_rank);
     kernels::MatMulParams params{};
     params.x = x;
     params.tokens = tokens;

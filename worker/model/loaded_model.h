@@ -26,6 +26,7 @@ class LoadedModel {
   const model::ShardPlan& plan() const { return described_->plan; }
   const Decoder& decoder() const { return *decoder_; }
   kernels::Backend& backend() { return *described_->backend; }
+  tensor::Type activation_type() const { return described_->activation_type; }
   uint64_t weight_bytes() const { return weights_->bytes(); }
   // Before weights were loaded; none if the backend computes in host memory.
   const std::optional<kernels::DeviceMemory>& device_memory() const {

@@ -98,8 +98,8 @@ class Mixture final : public FeedForwardBlock {
                      float* out) const {
     const uint32_t width = up_.weight.rows;  // FFN columns of this rank
     const uint32_t pairs = tokens * moe_.experts_per_token;
-    float* gate = context.arena.Take<float>(static_cast<size_t>(pairs) * width);
-    float* up = context.arena.Take<float>(static_cast<size_t>(pairs) * width);
+    float* gate = context.arena.TakeActivations(static_cast<size_t>(pairs) * width);
+    float* up = context.arena.TakeActivations(static_cast<size_t>(pairs) * width);
     kernels::ExpertMatMulParams in = Grouped(x, hidden_, tokens, choice);
     in.num_projections = 2;
     in.projections[0] = Project(gate_, gate_.bias, gate);
@@ -122,10 +122,10 @@ class Mixture final : public FeedForwardBlock {
   }
 
   void EncodeShared(LayerContext& context, const float* x, uint32_t tokens, float* out) const {
-    float* shared = context.arena.Take<float>(static_cast<size_t>(tokens) * hidden_);
+    float* shared = context.arena.TakeActivations(static_cast<size_t>(tokens) * hidden_);
     float* weight = nullptr;
     if (weighs_shared_) {
-      weight = context.arena.Take<float>(tokens);
+      weight = context.arena.TakeActivations(tokens);
       shared_weight_.Encode(context, x, tokens, weight);
     }
     context.backend.Encode(kernels::MatMulAddParams{

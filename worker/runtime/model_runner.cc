@@ -152,7 +152,7 @@ void ModelRunner::Encode(StepSlot& slot) {
 
 void ModelRunner::EncodeCompute(const Batch& batch, const HeadBatch& head,
                                 const step::StepDescriptor* step, StepBuffers& buffers) {
-  Arena arena(activations_.data(), activations_.bytes());
+  Arena arena(model_.activation_type(), activations_.data(), activations_.bytes());
   LayerContext context{.backend = model_.backend(), .comm = comm_.get(), .arena = arena};
   encoder_.Encode(context, batch, head, kv_->pages(),
                   {.sampled = buffers.sampled(),

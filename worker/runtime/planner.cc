@@ -23,6 +23,7 @@ struct Subject {
   const model::ModelSpec& spec;
   const model::ShardPlan& shard;
   const Decoder& decoder;
+  tensor::Type activation_type;
   uint64_t weight_bytes;
   const std::optional<kernels::DeviceMemory>& device_memory;
   kernels::Backend& counting;  // encodes the plan pass
@@ -79,7 +80,7 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
   const auto pages = ShapeOnlyPages(model.spec, model.shard, options);
   model.counting.BeginEncode(kernels::EncodeMode::kPlan);
   const auto count = [&](const Batch& batch, const HeadBatch& head) {
-    Arena arena;
+    Arena arena(model.activation_type);
     LayerContext context{.backend = model.counting, .comm = nullptr, .arena = arena};
     encoder.Encode(context, batch, head, pages, {});
     plan.activation_bytes = std::max<uint64_t>(plan.activation_bytes, arena.peak());
@@ -128,6 +129,7 @@ absl::StatusOr<RunnerPlan> MakePlan(const DescribedModel& model, const RunnerOpt
   return MakePlan(Subject{.spec = model.spec,
                           .shard = model.plan,
                           .decoder = decoder,
+                          .activation_type = model.activation_type,
                           .weight_bytes = model.shapes->bytes(),
                           .device_memory = model.device_memory,
                           .counting = *shapes},
@@ -138,6 +140,7 @@ absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& opt
   return MakePlan(Subject{.spec = model.spec(),
                           .shard = model.plan(),
                           .decoder = model.decoder(),
+                          .activation_type = model.activation_type(),
                           .weight_bytes = model.weight_bytes(),
                           .device_memory = model.device_memory(),
                           .counting = model.backend()},

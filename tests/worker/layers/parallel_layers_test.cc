@@ -46,14 +46,14 @@ class Rank {
 
   template <typename Encode>
   void Run(const Encode& encode) {
-    Arena counting;
+    Arena counting(tensor::Type::kF32);
     LayerContext plan{.backend = backend_, .comm = nullptr, .arena = counting};
     backend_.BeginEncode(kernels::EncodeMode::kPlan);
     encode(plan);
     ASSERT_TRUE(backend_.FinishPlan().ok());
     auto memory = backend_.Allocate(counting.peak() + 1);
     ASSERT_TRUE(memory.ok());
-    Arena arena(memory->data(), memory->bytes());
+    Arena arena(tensor::Type::kF32, memory->data(), memory->bytes());
     LayerContext context{.backend = backend_, .comm = &comm_, .arena = arena};
     backend_.BeginEncode(kernels::EncodeMode::kRun);
     encode(context);

@@ -1,0 +1,14 @@
+#include "kernels/backend.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/base/strings.h"
+
+namespace tandem::kernels {
+
+absl::Status Backend::UseActivations(tensor::Type type) {
+  if (type == tensor::Type::kF32) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(
+      "backend ", Sv(name()), " computes with F32 activations, not with ", Sv(tensor::Name(type))));
+}
+
+}  // namespace tandem::kernels
