@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
-#include "worker/comm/async_life.h"
+#include "worker/comm/communicator_watch.h"
 #include "worker/comm/nccl_collectives.h"
 #include "worker/comm/nccl_connection.h"
 #include "worker/comm/open_communicator.h"
@@ -40,7 +40,7 @@ class NcclCommunicator final : public Communicator {
         size_(parts.size),
         stream_(*parts.device_stream),
         connection_(rank_, size_, id, cuda_stream()),
-        life_(connection_, absl::StrCat("rank ", rank_, " of ", size_)) {}
+        watch_(connection_, absl::StrCat("rank ", rank_, " of ", size_)) {}
 
   ~NcclCommunicator() override { stream_.SetWatch(nullptr); }
 
@@ -48,10 +48,10 @@ class NcclCommunicator final : public Communicator {
   int size() const override { return size_; }
 
   absl::Status Join(Deadline deadline) override {
-    TANDEM_RETURN_IF_ERROR(life_.Check());
+    TANDEM_RETURN_IF_ERROR(watch_.Check());
     connection_.Join();
-    TANDEM_RETURN_IF_ERROR(life_.Await("join", deadline));
-    stream_.SetWatch(&life_);
+    TANDEM_RETURN_IF_ERROR(watch_.Await("join", deadline));
+    stream_.SetWatch(&watch_);
     return absl::OkStatus();
   }
 
@@ -70,7 +70,7 @@ class NcclCommunicator final : public Communicator {
     Enqueue([&] { return NcclBroadcast(Self(), data, bytes, root); }, "broadcast");
   }
 
-  void Abort(const absl::Status& reason) override { life_.Abort(reason); }
+  void Abort(const absl::Status& reason) override { watch_.Abort(reason); }
 
  private:
   cudaStream_t cuda_stream() const { return static_cast<cudaStream_t>(stream_.handle()); }
@@ -81,10 +81,10 @@ class NcclCommunicator final : public Communicator {
   // Errors come back from Submit.
   template <typename Issue>
   void Enqueue(const Issue& issue, const char* what) {
-    absl::Status status = life_.Check();
+    absl::Status status = watch_.Check();
     if (status.ok()) status = NcclStatus(issue(), what, __FILE__, __LINE__);
     if (status.ok()) return;
-    life_.Cancel(status);
+    watch_.Cancel(status);
     stream_.NoteError(status);
   }
 
@@ -92,7 +92,7 @@ class NcclCommunicator final : public Communicator {
   const int size_;
   kernels::DeviceStream& stream_;
   NcclConnection connection_;
-  AsyncLife life_;
+  CommunicatorWatch watch_;
 };
 
 }  // namespace

@@ -17,8 +17,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "worker/comm/async_life.h"
 #include "worker/comm/background_call.h"
+#include "worker/comm/communicator_watch.h"
 
 // Returns from the enclosing function when a call of NCCL fails; the error has file, line, the call
 // and NCCL's words.
@@ -29,7 +29,7 @@ namespace tandem::worker {
 
 absl::Status NcclStatus(ncclResult_t result, const char* call, const char* file, int line);
 
-class NcclConnection : public AsyncHandle {
+class NcclConnection : public AsyncConnection {
  public:
   // `stream` outlives this, and is on the present device.
   NcclConnection(int rank, int size, const ncclUniqueId& id, cudaStream_t stream);
@@ -42,7 +42,7 @@ class NcclConnection : public AsyncHandle {
   // REQUIRES: Done() was true, and no Abort.
   ncclComm_t comm() const { return comm_; }
 
-  // --- AsyncHandle ---
+  // --- AsyncConnection ---
   absl::StatusOr<bool> Done() override;
   // Ends what is enqueued here. Returns at once.
   void Abort() override;

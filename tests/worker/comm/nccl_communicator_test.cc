@@ -1,5 +1,5 @@
 // What of the NCCL communicator shows without a GPU: the way in, and errors. Its life is
-// async_life_test.cc's business; collectives need GPUs.
+// communicator_watch_test.cc's business; collectives need GPUs.
 #include "worker/comm/nccl_communicator.h"
 
 #include <gtest/gtest.h>

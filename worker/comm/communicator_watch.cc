@@ -1,4 +1,4 @@
-#include "worker/comm/async_life.h"
+#include "worker/comm/communicator_watch.h"
 
 #include <thread>
 
@@ -14,7 +14,7 @@ constexpr auto kPollInterval = std::chrono::microseconds(50);
 
 }  // namespace
 
-absl::Status AsyncLife::Await(const std::string& what, Deadline deadline) {
+absl::Status CommunicatorWatch::Await(const std::string& what, Deadline deadline) {
   while (true) {
     TANDEM_ASSIGN_OR_RETURN(const bool done, Poll());
     if (done) return absl::OkStatus();
@@ -26,7 +26,7 @@ absl::Status AsyncLife::Await(const std::string& what, Deadline deadline) {
   }
 }
 
-absl::StatusOr<bool> AsyncLife::Poll() {
+absl::StatusOr<bool> CommunicatorWatch::Poll() {
   if (broken()) return broken_;
   {
     MutexLock lock(mutex_);
@@ -37,16 +37,18 @@ absl::StatusOr<bool> AsyncLife::Poll() {
   return Break(Annotate(done.status(), absl::StrCat("communicator: ", name_)));
 }
 
-absl::Status AsyncLife::Check() { return Poll().status(); }
+absl::Status CommunicatorWatch::Check() { return Poll().status(); }
 
-void AsyncLife::Cancel(const absl::Status& reason) { Break(AbortReason(reason)).IgnoreError(); }
+void CommunicatorWatch::Cancel(const absl::Status& reason) {
+  Break(AbortReason(reason)).IgnoreError();
+}
 
-void AsyncLife::Abort(const absl::Status& reason) {
+void CommunicatorWatch::Abort(const absl::Status& reason) {
   MutexLock lock(mutex_);
   if (requested_.ok()) requested_ = AbortReason(reason);
 }
 
-absl::Status AsyncLife::Break(const absl::Status& reason) {
+absl::Status CommunicatorWatch::Break(const absl::Status& reason) {
   if (broken()) return broken_;
   broken_ = reason;
   handle_.Abort();

@@ -1,12 +1,12 @@
-// AsyncLife: the states of a communicator whose library works in the background: joining, in use,
+// CommunicatorWatch: watches a communicator whose library works in the background: joining, in use,
 // broken. Every wait polls, has a deadline and ends on an abort, so no call blocks longer than its
 // caller allows.
 //
 // Only the backend's thread uses the library's handle: Abort, which any thread may call, records
 // its reason for the next poll, by Await or by Backend::Wait (StreamWatch). The first reason is
 // kept.
-#ifndef TANDEM_WORKER_COMM_ASYNC_LIFE_H_
-#define TANDEM_WORKER_COMM_ASYNC_LIFE_H_
+#ifndef TANDEM_WORKER_COMM_COMMUNICATOR_WATCH_H_
+#define TANDEM_WORKER_COMM_COMMUNICATOR_WATCH_H_
 
 #include <string>
 
@@ -19,19 +19,20 @@
 namespace tandem::worker {
 
 // A communicator of the library.
-class AsyncHandle {
+class AsyncConnection {
  public:
-  virtual ~AsyncHandle() = default;
+  virtual ~AsyncConnection() = default;
   // Whether the last call has ended; the error of the communicator, if it has one.
   virtual absl::StatusOr<bool> Done() = 0;
   // Aborts all enqueued work, here and on the peers. Called once, as the last call.
   virtual void Abort() = 0;
 };
 
-class AsyncLife : public kernels::StreamWatch {
+class CommunicatorWatch : public kernels::StreamWatch {
  public:
   // `handle` must outlive this. `name`, such as "rank 1 of 4", goes into errors.
-  AsyncLife(AsyncHandle& handle, std::string name) : handle_(handle), name_(std::move(name)) {}
+  CommunicatorWatch(AsyncConnection& handle, std::string name)
+      : handle_(handle), name_(std::move(name)) {}
 
   // Waits until the handle's last call has ended; `what` names it in errors. DEADLINE_EXCEEDED, the
   // handle's error or an abort's reason: afterwards the handle is aborted.
@@ -53,7 +54,7 @@ class AsyncLife : public kernels::StreamWatch {
   // Aborts the handle unless already aborted; returns the reason.
   absl::Status Break(const absl::Status& reason);
 
-  AsyncHandle& handle_;
+  AsyncConnection& handle_;
   const std::string name_;
   absl::Status broken_;
   Mutex mutex_;
@@ -62,4 +63,4 @@ class AsyncLife : public kernels::StreamWatch {
 
 }  // namespace tandem::worker
 
-#endif  // TANDEM_WORKER_COMM_ASYNC_LIFE_H_
+#endif  // TANDEM_WORKER_COMM_COMMUNICATOR_WATCH_H_
