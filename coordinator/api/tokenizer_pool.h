@@ -25,11 +25,10 @@ class TokenizerPool {
     size_t short_jobs = 0;
     size_t long_jobs = 0;
 
-    // For a server that queues at most `max_queued_requests`. At most 64 long texts wait: 256 MB,
-    // as gRPC's limit is 4 MB each.
-    static Limits For(size_t max_queued_requests) {
-      return {.short_jobs = max_queued_requests,
-              .long_jobs = std::min<size_t>(max_queued_requests, 64)};
+    // For a server that takes at most `max_requests`, running and queued. At most 64 long texts
+    // wait: 256 MB, as gRPC's limit is 4 MB each.
+    static Limits For(size_t max_requests) {
+      return {.short_jobs = max_requests, .long_jobs = std::min<size_t>(max_requests, 64)};
     }
   };
 

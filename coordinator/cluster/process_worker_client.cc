@@ -19,6 +19,8 @@ namespace {
 
 // A dead process' exit code follows its broken connection by a moment.
 constexpr auto kExitGrace = std::chrono::milliseconds(500);
+// The system takes a killed worker's memory back, tens of GB at worst.
+constexpr auto kKillTimeout = std::chrono::seconds(10);
 // Frames of results that may wait: one step is in flight, one more is room.
 constexpr size_t kResultFrames = 4;
 
@@ -113,16 +115,22 @@ absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextEvent(Deadline deadli
   }
 }
 
-absl::Status ProcessWorkerClient::AwaitLoading(Deadline deadline) {
-  absl::StatusOr<v1::WorkerMessage> event = NextEvent(deadline);
-  if (event.ok() && !event->has_loading()) {
+absl::Status ProcessWorkerClient::AwaitLoading(Deadline answer, Deadline last) {
+  while (true) {
+    const absl::StatusOr<v1::WorkerMessage> event = link_->NextEvent(answer);
+    if (absl::IsDeadlineExceeded(event.status()) && process_ != nullptr) {
+      process_->Kill(SIGKILL);
+      process_->WaitExit(Deadline::After(kKillTimeout));
+    }
+    if (!event.ok()) return Explain(event.status());
+    if (EventEpoch(*event) != epoch_.value) {
+      if (event->has_loading()) answer = last;  // it takes Configure when that load ends
+      continue;
+    }
+    if (event->has_failed()) return Explain(FailedStatus(event->failed()));
+    if (event->has_loading()) return absl::OkStatus();
     return Explain(absl::InternalError("answered Load without Loading"));
   }
-  if (absl::IsDeadlineExceeded(event.status()) && process_ != nullptr) {
-    process_->Kill(SIGKILL);
-    process_->WaitExit(Deadline::After(kExitGrace));
-  }
-  return event.status();
 }
 
 absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextAnswer(Deadline deadline) {

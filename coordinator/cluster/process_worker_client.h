@@ -25,7 +25,7 @@ class ProcessWorkerClient : public WorkerClient {
   absl::Status Configure(const config::WorkerConfig& config,
                          const config::WorkerAssignment& assignment) override;
   absl::Status StartLoad() override;
-  absl::Status AwaitLoading(Deadline deadline) override;
+  absl::Status AwaitLoading(Deadline answer, Deadline last) override;
   absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
   absl::Status Start(const std::vector<uint32_t>& num_blocks) override;
   absl::Status FinishStart(Deadline deadline) override;

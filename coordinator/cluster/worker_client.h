@@ -36,9 +36,10 @@ class WorkerClient {
                                  const config::WorkerAssignment& assignment) = 0;
   // Sends Load (starts loading on all ranks before any is waited for).
   virtual absl::Status StartLoad() = 0;
-  // Waits for the first Loading, which a worker answers as soon as it takes Load.
-  // DEADLINE_EXCEEDED: it is stuck; a process of ours is killed then.
-  virtual absl::Status AwaitLoading(Deadline deadline) = 0;
+  // Waits for the first Loading, which a worker answers as soon as it takes Load: until `answer`,
+  // or until `last` if it is still loading for an earlier epoch. DEADLINE_EXCEEDED: it is stuck; a
+  // process of ours is killed then.
+  virtual absl::Status AwaitLoading(Deadline answer, Deadline last) = 0;
   // Waits for Ready. Errors name the rank; after DEADLINE_EXCEEDED it may be called again.
   virtual absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) = 0;
   // Sends the number of blocks agreed on (the minimum over ranks); the worker then accepts steps.

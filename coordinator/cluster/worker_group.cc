@@ -18,6 +18,9 @@ constexpr auto kPollSlice = std::chrono::milliseconds(50);
 // effects.
 constexpr auto kVerdictGrace = std::chrono::seconds(1);
 
+// For a healthy worker to end an epoch before it answers: its communicator, its KV cache.
+constexpr auto kEpochEndTime = std::chrono::seconds(10);
+
 std::string RankName(size_t rank) { return absl::StrCat("rank ", rank); }
 
 // A worker's error as the loss of the group. The message names the rank, added here if the client
@@ -39,9 +42,10 @@ absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(
     TANDEM_RETURN_IF_ERROR(workers_[rank]->Configure(config, ranks[rank]));
   }
   for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->StartLoad());
-  const Deadline answer_deadline = deadline.OrAfter(config.transport.step_timeout);
+  const Deadline answer = deadline.OrAfter(config.transport.step_timeout + kEpochEndTime);
   absl::Status taken;
-  for (auto& worker : workers_) taken.Update(worker->AwaitLoading(answer_deadline));  // all of them
+  for (auto& worker : workers_)
+    taken.Update(worker->AwaitLoading(answer, deadline));  // all of them
   TANDEM_RETURN_IF_ERROR(taken);
   std::vector<WorkerReady> ready(workers_.size());
   TANDEM_RETURN_IF_ERROR(InTurns(deadline, [&](size_t rank, Deadline slice) -> absl::Status {

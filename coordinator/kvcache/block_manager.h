@@ -79,7 +79,7 @@ class BlockManager {
   const KvCacheConfig& config() const { return config_; }
   KvCacheStats Stats() const;
   // Total number of releases and of reservations that lapsed. While it is unchanged and the
-  // match's missing block is not cached, an allocation that did not fit still does not.
+  // match's missing block is not cached, an allocation that did not fit is not worth a retry.
   uint64_t num_returns() const;
   // Whether the block of PrefixMatch::missing is now cached.
   bool IsCached(uint64_t hash) const { return index_.Has(hash); }

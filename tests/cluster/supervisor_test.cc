@@ -58,9 +58,9 @@ TEST_P(SupervisorTest, AKilledRankIsReplacedAndTheOtherContinues) {
   EXPECT_EQ(Run(**driver), before);
 }
 
-TEST_P(SupervisorTest, AStuckRankIsReplacedAfterTheStepTimeout) {
+TEST_P(SupervisorTest, AStuckRankIsReplaced) {
   config::ServerConfig options = Options();
-  options.worker.transport.step_timeout = std::chrono::seconds(10);
+  options.worker.transport.step_timeout = std::chrono::seconds(2);
   auto driver = WorkerDriver::Start(options);
   ASSERT_TRUE(driver.ok()) << driver.status();
   const Logits before = Run(**driver);

@@ -1,7 +1,9 @@
 // Composite ops on every backend: the same bits as their parts one after the other.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -23,11 +25,15 @@ constexpr uint32_t kFewTokens = 3;
 // Collects the arrays that a composite's result consists of, all F32.
 struct Results {
   std::vector<std::pair<float*, size_t>>& arrays;
+  std::vector<std::pair<float*, size_t>>& intermediate;
 
   template <class T>
   void operator()(const char*, T* pointer, const Array& array) const {
     if constexpr (!std::is_const_v<T>) {
       if (array.written()) arrays.emplace_back(static_cast<float*>(pointer), array.span());
+      if (array.access == Access::kScratch) {
+        intermediate.emplace_back(static_cast<float*>(pointer), array.span());
+      }
     }
   }
   void operator()(const char*, const Weight&) const {}
@@ -52,16 +58,23 @@ class CompositeTest : public testing::TestWithParam<BackendCase> {
   // Runs the parts, then the composite on the same inputs.
   template <class Params>
   void ExpectSameBitsAsParts(const Params& params) {
-    std::vector<std::pair<float*, size_t>> arrays;
-    params.ForEachPointer(params, Results{arrays});
+    std::vector<std::pair<float*, size_t>> arrays, intermediate;
+    params.ForEachPointer(params, Results{arrays, intermediate});
     ASSERT_FALSE(arrays.empty());
     std::vector<std::vector<float>> before, expected;
+    size_t most = 0;
+    for (const auto& [data, count] : intermediate) most = std::max(most, count);
+    const std::vector<float> poison(most, std::numeric_limits<float>::quiet_NaN());
     for (const auto& [data, count] : arrays) before.push_back(rig_.Get(data, count));
     rig_.Run([&](Backend& b) { Decompose(params, [&](const auto& part) { b.Encode(part); }); });
     for (const auto& [data, count] : arrays) expected.push_back(rig_.Get(data, count));
     rig_.Run([&](Backend& b) {
       for (size_t i = 0; i < arrays.size(); ++i) {
         b.Upload(arrays[i].first, before[i].data(), before[i].size() * sizeof(float));
+      }
+      // The composite may not live on what its parts left there.
+      for (const auto& [data, count] : intermediate) {
+        b.Upload(data, poison.data(), count * sizeof(float));
       }
       b.Encode(params);
     });

@@ -135,10 +135,12 @@ struct EmulatedComm {
 namespace {
 
 ncclResult_t Enqueue(EmulatedComm& comm, cudaStream_t stream, Collective collective) {
+  // The communicator itself may be aborted, and gone, while this waits.
   const std::shared_ptr<State> state = comm.state;
+  const bool blocking = comm.blocking;
   if (collective.bytes > tandem::emulation::kSlotBytes) return ncclInvalidArgument;
   state->segment.line(state->rank).connected[collective.kind] = 1;
-  while (comm.blocking && !state->Connected()) {
+  while (blocking && !state->Connected()) {
     if (state->aborted) return ncclInternalError;
     std::this_thread::sleep_for(kPoll);
   }
@@ -151,7 +153,7 @@ ncclResult_t Enqueue(EmulatedComm& comm, cudaStream_t stream, Collective collect
   if (tandem::emulation::Enqueue(stream, std::move(collective)) != cudaSuccess) {
     return ncclUnhandledCudaError;
   }
-  if (comm.blocking) return ncclSuccess;
+  if (blocking) return ncclSuccess;
   state->busy_until = (Clock::now() + kInProgress).time_since_epoch().count();
   return ncclInProgress;
 }

@@ -15,6 +15,8 @@ namespace tandem::worker {
 namespace {
 
 constexpr auto kEndTimeout = std::chrono::seconds(5);
+// Calls that wait for no peer return within this.
+constexpr auto kCallGrace = std::chrono::milliseconds(200);
 // Of each rank in the collectives of joining.
 constexpr size_t kWarmUpFloats = 16;
 
@@ -28,9 +30,9 @@ absl::Status End(ncclComm_t comm, bool abort) {
     TANDEM_NCCL_RETURN_IF_ERROR(ncclCommAbort(comm));
     return absl::OkStatus();
   }
-  TANDEM_NCCL_RETURN_IF_ERROR(ncclCommFinalize(comm));
+  const ncclResult_t finalized = ncclCommFinalize(comm);
   TANDEM_NCCL_RETURN_IF_ERROR(ncclCommDestroy(comm));
-  return absl::OkStatus();
+  return NcclStatus(finalized, "ncclCommFinalize", __FILE__, __LINE__);
 }
 
 }  // namespace
@@ -47,8 +49,8 @@ absl::Status NcclStatus(ncclResult_t result, const char* call, const char* file,
 }
 
 // What joining and the driving thread share. The communicator belongs to joining until `joined`,
-// then to the driving thread, which may also take it from under a call that blocks: ncclCommAbort
-// ends that call.
+// then to the driving thread. An abort also takes it from under a call of joining that blocks,
+// which ncclCommAbort ends.
 struct NcclConnection::Shared {
   const int rank;
   const int size;
@@ -57,16 +59,40 @@ struct NcclConnection::Shared {
   int device = 0;
 
   Mutex mutex{};
+  CondVar left_call{};
   ncclComm_t comm TANDEM_GUARDED_BY(mutex) = nullptr;
   bool in_call TANDEM_GUARDED_BY(mutex) = false;  // joining is in a call that may block
   bool made TANDEM_GUARDED_BY(mutex) = false;     // `comm` was there
   bool joined TANDEM_GUARDED_BY(mutex) = false;
   bool over TANDEM_GUARDED_BY(mutex) = false;  // joining begins no further call
 
+  // Runs `call` on a background thread as the driving thread would; an error goes to the log.
+  template <typename Call>
+  absl::Status OnDevice(const Call& call) {
+    absl::Status status = CudaCall(cudaSetDevice(device), "cudaSetDevice");
+    if (status.ok()) status = call();
+    if (!status.ok()) {
+      TANDEM_LOG(kWarning) << "rank " << rank << ": " << status.message();
+    }
+    return status;
+  }
   // Whether there is or was a communicator: joining has got past the call that nothing can end.
   bool Made() TANDEM_EXCLUDES(mutex) {
     MutexLock lock(mutex);
     return made;
+  }
+  // Aborts the communicator: at once if joined, else if joining stays in a call. A call that
+  // returns leaves the rest to joining.
+  absl::Status Abort() TANDEM_EXCLUDES(mutex) {
+    ncclComm_t taken = nullptr;
+    {
+      MutexLock lock(mutex);
+      const bool left = left_call.Wait(lock, Deadline::After(kCallGrace),
+                                       [&]() TANDEM_REQUIRES(mutex) { return !in_call; });
+      if (left && !joined) return absl::OkStatus();
+      taken = std::exchange(comm, nullptr);
+    }
+    return taken == nullptr ? absl::OkStatus() : End(taken, /*abort=*/true);
   }
   absl::Status Join();
   absl::Status WarmUp(const NcclRank& self);
@@ -80,6 +106,7 @@ struct NcclConnection::Shared {
     const absl::Status status = call();
     MutexLock lock(mutex);
     in_call = false;
+    left_call.NotifyAll();
     return over ? GivenUp() : status;
   }
   static absl::Status GivenUp() { return absl::AbortedError("joining was given up"); }
@@ -142,12 +169,16 @@ NcclConnection::NcclConnection(int rank, int size, const ncclUniqueId& id, cudaS
 
 NcclConnection::~NcclConnection() {
   if (comm_ != nullptr) {
-    ending_.Begin([comm = comm_] { return End(comm, /*abort=*/false); });
+    ending_.Begin([shared = shared_, comm = comm_] {
+      return shared->OnDevice([&] { return End(comm, /*abort=*/false); });
+    });
   } else {
     Abort();
   }
   const Deadline end = Deadline::After(kEndTimeout);
-  if (shared_->Made() && !(joining_.WaitUntil(end) && ending_.WaitUntil(end))) {
+  // Nothing ends a call that makes a communicator, so that one is not waited for.
+  const Deadline joined = shared_->Made() ? end : Deadline::After(Duration::zero());
+  if (!joining_.WaitUntil(joined) || !ending_.WaitUntil(end)) {
     TANDEM_LOG(kWarning) << "rank " << shared_->rank << " of " << shared_->size
                          << ": NCCL's communicator does not end and is left behind";
   }
@@ -173,14 +204,14 @@ absl::StatusOr<bool> NcclConnection::Done() {
 }
 
 void NcclConnection::Abort() {
-  ncclComm_t taken = nullptr;
   {
     MutexLock lock(shared_->mutex);
     shared_->over = true;
-    if (shared_->joined || shared_->in_call) taken = std::exchange(shared_->comm, nullptr);
   }
   comm_ = nullptr;
-  if (taken != nullptr) ending_.Begin([taken] { return End(taken, /*abort=*/true); });
+  if (joining_.begun() && !ending_.begun()) {
+    ending_.Begin([shared = shared_] { return shared->OnDevice([&] { return shared->Abort(); }); });
+  }
 }
 
 }  // namespace tandem::worker

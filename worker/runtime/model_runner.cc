@@ -62,11 +62,7 @@ absl::StatusOr<StepTicket> ModelRunner::Begin(step::StepDescriptor step, Deadlin
     return absl::FailedPreconditionError(
         absl::StrCat("step of epoch ", step.epoch.value, " for a worker of epoch ", epoch_.value));
   }
-  if (failed_step_ != StepId{}) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("step ", step.step_id.value, " after step ", failed_step_.value,
-                     ", which failed: the epoch's pages and block tables are not known any more"));
-  }
+  TANDEM_RETURN_IF_ERROR(AfterFailure(step.step_id));
   TANDEM_RETURN_IF_ERROR(step::Validate(step, limits_, tables_));
   StepSlot& slot = slots_[next_slot_];
   TANDEM_CHECK(!slot.in_flight) << slots_.size() << " steps are in flight already";
@@ -98,6 +94,7 @@ absl::StatusOr<step::StepResult> ModelRunner::Finish(StepTicket ticket) {
   slot.in_flight = false;
   const int64_t begin = NowMicros();
   TANDEM_RETURN_IF_ERROR(NoteFailure(slot.step.step_id, model_.backend().Wait()));
+  TANDEM_RETURN_IF_ERROR(AfterFailure(slot.step.step_id));
   slot.timings.wait_us = static_cast<uint32_t>(NowMicros() - begin);
   step::StepResult result;
   result.step_id = slot.step.step_id;
@@ -113,6 +110,13 @@ absl::Status ModelRunner::NoteViolation(const absl::Status& violation) {
     violation_logged_ = true;
   }
   return absl::OkStatus();
+}
+
+absl::Status ModelRunner::AfterFailure(StepId step) const {
+  if (failed_step_ == StepId{}) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("step ", step.value, " after step ", failed_step_.value,
+                   ", which failed: the epoch's pages and block tables are not known any more"));
 }
 
 absl::Status ModelRunner::NoteFailure(StepId step, const absl::Status& status) {

@@ -60,6 +60,8 @@ class ModelRunner {
  private:
   // The error for a `violation` of the guard; if not strict, none, and a log line, once.
   absl::Status NoteViolation(const absl::Status& violation);
+  // OK, or why `step` is worth nothing: an earlier one failed.
+  absl::Status AfterFailure(StepId step) const;
   // Records `step` as failed if `status` is not OK; returns `status`.
   absl::Status NoteFailure(StepId step, const absl::Status& status);
   absl::Status CaptureGraphs(StepSlot& slot);

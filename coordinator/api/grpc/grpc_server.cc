@@ -70,10 +70,10 @@ void FillStats(const EngineStats& stats, v1::GetStatsResponse& response) {
 
 class GenerationService : public v1::Generation::CallbackService {
  public:
-  GenerationService(ServingModel model, EngineHandle& engine, size_t max_queued_requests)
+  GenerationService(ServingModel model, EngineHandle& engine, size_t max_requests)
       : model_(std::move(model)),
         engine_(engine),
-        pool_(TokenizerPool::Limits::For(max_queued_requests)) {}
+        pool_(TokenizerPool::Limits::For(max_requests)) {}
 
   grpc::ServerWriteReactor<v1::GenerateResponse>* Generate(
       grpc::CallbackServerContext*, const v1::GenerateRequest* request) override {
@@ -166,10 +166,9 @@ struct GrpcServer::Impl {
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const std::string& address,
                                                               ServingModel model,
                                                               EngineHandle& engine,
-                                                              size_t max_queued_requests) {
+                                                              size_t max_requests) {
   TANDEM_RETURN_IF_ERROR(ParseHostPort(address).status());
-  auto impl =
-      std::unique_ptr<Impl>(new Impl{.service = {std::move(model), engine, max_queued_requests}});
+  auto impl = std::unique_ptr<Impl>(new Impl{.service = {std::move(model), engine, max_requests}});
   TANDEM_RETURN_IF_ERROR(impl->Listen(address));
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
 }

@@ -17,10 +17,10 @@ class GrpcServer {
  public:
   // Listens on `address` (HOST:0 takes a free port) and sets health to SERVING. `engine` must
   // outlive the server. UNAVAILABLE when the address can't be bound. The tokenizer's queue holds
-  // `max_queued_requests` texts.
+  // `max_requests` texts.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const std::string& address,
                                                            ServingModel model, EngineHandle& engine,
-                                                           size_t max_queued_requests);
+                                                           size_t max_requests);
   ~GrpcServer();  // Shutdown at once
 
   // HOST:PORT that was bound.

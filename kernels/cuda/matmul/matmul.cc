@@ -194,6 +194,10 @@ void EncodeManyTokens(Stream& stream, DenseGemm& gemm, const Problem& problem) {
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulAddParams& params) {
   TANDEM_CHECK(params.product.num_projections == 1) << params.product.num_projections;
+  const Projection& projection = params.product.projections[0];
+  TANDEM_CHECK(params.add.x == projection.y && params.add.dim == projection.weight.rows &&
+               params.add.dim == projection.y_stride && params.add.rows == params.product.tokens)
+      << "rows other than the product's are added";
   if (params.product.tokens == 0) return;
   if (params.product.tokens <= kMaxMatVecTokens) {
     Problem problem = ProblemOf(params.product);
