@@ -236,10 +236,10 @@ TEST(ServerStartTest, TheContextIsWhatTheCacheHolds) {
       LlamaPath(), {"--max-model-len", "1024", "--block-size", "16", "--num-kv-blocks", "8"});
   ASSERT_NE(server, nullptr);
   constexpr int kUsable = 8 * 16 + 1;  // the last token is drawn but never computed
-  EXPECT_NE(server->program().Stderr().find(
-                absl::StrCat("--max-model-len is 1024, a sequence can use ", kUsable,
-                             ": the cache has 8 KV blocks of 16 tokens; raise --kv-cache-memory")),
-            std::string::npos)
+  EXPECT_TRUE(server->program().WaitStderr(
+      absl::StrCat("--max-model-len is 1024, a sequence can use ", kUsable,
+                   ": the cache has 8 KV blocks of 16 tokens; raise --kv-cache-memory"),
+      Deadline::After(std::chrono::seconds(60))))
       << server->program().Stderr();
   const auto stub = v1::Generation::NewStub(
       grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));

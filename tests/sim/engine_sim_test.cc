@@ -137,6 +137,7 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
     KvCacheConfig& kv = engine.config.kv_cache;
     kv.block_size = p.block_size;
     kv.enable_prefix_cache = p.prefix_cache;
+    kv.groups.clear();
     if (p.groups != Groups::kWindow) kv.groups.push_back({.num_blocks = 0, .window_tokens = 0});
     if (p.groups != Groups::kFull) kv.groups.push_back({.num_blocks = 0, .window_tokens = kWindow});
     for (KvGroup& group : kv.groups) {
