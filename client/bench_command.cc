@@ -8,8 +8,8 @@
 #include "client/commands.h"
 #include "client/json_forms.h"
 #include "common/base/status.h"
-#include "coordinator/server/bring_up.h"
-#include "coordinator/server/model_file.h"
+#include "coordinator/startup/bring_up.h"
+#include "coordinator/startup/model_file.h"
 
 namespace tandem::client {
 namespace {

@@ -12,9 +12,9 @@
 #include "common/config/server_config.h"
 #include "coordinator/api/grpc/grpc_server.h"
 #include "coordinator/engine/engine_loop.h"
-#include "coordinator/server/bring_up.h"
-#include "coordinator/server/model_file.h"
-#include "coordinator/server/stop_signal.h"
+#include "coordinator/startup/bring_up.h"
+#include "coordinator/startup/model_file.h"
+#include "coordinator/startup/stop_signal.h"
 
 namespace tandem::coordinator {
 namespace {

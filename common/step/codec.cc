@@ -170,7 +170,7 @@ size_t StepLimits::MaxDescriptorBytes() const {
          kWord + seqs * (kSamplingBytes + kMaxBannedPerSeq * kWord);
 }
 
-void Encode(const StepDescriptor& step, std::vector<uint8_t>& out) {
+void Serialize(const StepDescriptor& step, std::vector<uint8_t>& out) {
   BeginFrame(FrameKind::kDescriptor, out);
   WireWriter writer(out);
   PutStep(writer, step);
@@ -183,7 +183,7 @@ void Encode(const StepDescriptor& step, std::vector<uint8_t>& out) {
   PutSampling(writer, step.sampling);
 }
 
-absl::StatusOr<StepDescriptor> DecodeDescriptor(std::span<const uint8_t> frame) {
+absl::StatusOr<StepDescriptor> ParseDescriptor(std::span<const uint8_t> frame) {
   TANDEM_ASSIGN_OR_RETURN(const Sections sections,
                           Sections::Parse(frame, FrameKind::kDescriptor, kDescriptorTags));
   StepDescriptor step;

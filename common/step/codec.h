@@ -17,14 +17,14 @@
 namespace tandem::step {
 
 // Replaces `out`; reuses its memory.
-void Encode(const StepDescriptor& step, std::vector<uint8_t>& out);
-absl::StatusOr<StepDescriptor> DecodeDescriptor(std::span<const uint8_t> frame);
+void Serialize(const StepDescriptor& step, std::vector<uint8_t>& out);
+absl::StatusOr<StepDescriptor> ParseDescriptor(std::span<const uint8_t> frame);
 
 // A failed result carries no rows, and at most this much of its message; payloads of the status are
 // dropped.
 inline constexpr size_t kMaxStatusMessageBytes = 4096;
-void Encode(const StepResult& result, std::vector<uint8_t>& out);
-absl::StatusOr<StepResult> DecodeResult(std::span<const uint8_t> frame);
+void Serialize(const StepResult& result, std::vector<uint8_t>& out);
+absl::StatusOr<StepResult> ParseResult(std::span<const uint8_t> frame);
 // The most bytes that the result of `row` can take.
 size_t MaxRowBytes(const RowRequest& row, uint32_t vocab_size);
 // The most bytes that the result of `step` can take on the wire (max_tokens of every row).

@@ -66,7 +66,7 @@ size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size) {
   return fixed + std::max(rows, kMaxStatusMessageBytes);
 }
 
-void Encode(const StepResult& result, std::vector<uint8_t>& out) {
+void Serialize(const StepResult& result, std::vector<uint8_t>& out) {
   BeginFrame(FrameKind::kResult, out);
   WireWriter writer(out);
   writer.BeginSection(kTagResult);
@@ -97,7 +97,7 @@ void Encode(const StepResult& result, std::vector<uint8_t>& out) {
   writer.EndSection();
 }
 
-absl::StatusOr<StepResult> DecodeResult(std::span<const uint8_t> frame) {
+absl::StatusOr<StepResult> ParseResult(std::span<const uint8_t> frame) {
   TANDEM_ASSIGN_OR_RETURN(const Sections sections,
                           Sections::Parse(frame, FrameKind::kResult, kResultTags));
   StepResult result;

@@ -45,7 +45,7 @@ ProcessWorkerClient::ProcessWorkerClient(int rank, std::shared_ptr<WorkerLink> l
     : rank_(rank),
       link_(std::move(link)),
       process_(std::move(process)),
-      channel_(std::make_shared<ChannelSlot>()) {
+      channel_(std::make_shared<SharedChannel>()) {
   // A worker that dies in a step must not cost the step's whole deadline.
   link_->OnClosed([channel = channel_](const absl::Status& status) {
     channel->Close(std::string(status.message()));
@@ -175,7 +175,7 @@ absl::StatusOr<step::StepResult> ProcessWorkerClient::Collect(Deadline deadline)
   while (true) {
     absl::StatusOr<transport::Frame> frame = channel_->Get()->Receive(deadline);
     if (!frame.ok()) return Explain(frame.status());
-    absl::StatusOr<step::StepResult> result = step::DecodeResult(*frame);
+    absl::StatusOr<step::StepResult> result = step::ParseResult(*frame);
     if (!result.ok()) return Explain(result.status());
     // A control stream outlives epochs: results of an earlier one may arrive late.
     if (result->epoch < epoch_) continue;

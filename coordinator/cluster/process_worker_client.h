@@ -37,7 +37,7 @@ class ProcessWorkerClient : public WorkerClient {
  private:
   // The step channel of the epoch. Shared with the link's callbacks and with Abort, which run on
   // other threads.
-  class ChannelSlot {
+  class SharedChannel {
    public:
     void Set(std::shared_ptr<transport::Channel> channel) {
       MutexLock lock(mutex_);
@@ -69,7 +69,7 @@ class ProcessWorkerClient : public WorkerClient {
   const std::shared_ptr<WorkerLink> link_;
   const std::shared_ptr<WorkerProcess> process_;
   Epoch epoch_;
-  const std::shared_ptr<ChannelSlot> channel_;
+  const std::shared_ptr<SharedChannel> channel_;
 };
 
 }  // namespace tandem::coordinator

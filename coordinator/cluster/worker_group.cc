@@ -85,7 +85,7 @@ absl::Status WorkerGroup::InTurns(Deadline deadline, const WaitForRank& wait) co
 }
 
 absl::Status WorkerGroup::Submit(const step::StepDescriptor& step, Deadline deadline) {
-  step::Encode(step, frame_);
+  step::Serialize(step, frame_);
   for (size_t rank = 0; rank < workers_.size(); ++rank) {
     absl::Status status = workers_[rank]->Submit(frame_, deadline);
     if (status.ok()) continue;

@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 
-#include "coordinator/server/model_file.h"
+#include "coordinator/startup/model_file.h"
 #include "kernels/factory.h"
 #include "tests/cluster/engine_driver.h"
 #include "tests/cluster/golden_cases.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "common/base/status.h"
-#include "coordinator/server/model_file.h"
+#include "coordinator/startup/model_file.h"
 
 namespace tandem::testing {
 namespace {

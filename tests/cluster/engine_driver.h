@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "coordinator/engine/engine_core.h"
-#include "coordinator/server/bring_up.h"
+#include "coordinator/startup/bring_up.h"
 
 namespace tandem::testing {
 

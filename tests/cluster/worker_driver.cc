@@ -5,7 +5,7 @@
 
 #include "common/base/status.h"
 #include "common/kv/blocks.h"
-#include "coordinator/server/model_file.h"
+#include "coordinator/startup/model_file.h"
 
 namespace tandem::testing {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "coordinator/kvcache/kv_config.h"
-#include "coordinator/server/bring_up.h"
+#include "coordinator/startup/bring_up.h"
 
 namespace tandem::testing {
 

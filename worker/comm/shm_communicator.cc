@@ -77,11 +77,11 @@ void ShmCommunicator::Broadcast(void* data, size_t bytes, int root) {
 
 absl::Status ShmCommunicator::RunAllReduce(float* data, size_t count, Deadline deadline) {
   const CollectiveTag tag{CollectiveKind::kAllReduce, 0, count * sizeof(float)};
-  const size_t chunk = group_->slot_bytes() / sizeof(float);
+  const size_t chunk = group_->buffer_bytes() / sizeof(float);
   for (size_t begin = 0; begin < count; begin += chunk) {
     const size_t part = std::min(chunk, count - begin);
     TANDEM_RETURN_IF_ERROR(group_->Begin(tag, deadline));
-    Copy(group_->slot(rank()), data + begin, part * sizeof(float));
+    Copy(group_->buffer(rank()), data + begin, part * sizeof(float));
     group_->Arrive();
     TANDEM_RETURN_IF_ERROR(group_->AwaitAll(deadline));
     const bool in_parts = size() > 2 && part * sizeof(float) >= kReduceInPartsBytes;
@@ -93,28 +93,28 @@ absl::Status ShmCommunicator::RunAllReduce(float* data, size_t count, Deadline d
 
 absl::Status ShmCommunicator::ReduceChunk(float* data, size_t count, Deadline) {
   std::array<const float*, ShmGroup::kMaxRanks> sources;
-  for (int r = 0; r < size(); ++r) sources[r] = Floats(group_->slot(r));
+  for (int r = 0; r < size(); ++r) sources[r] = Floats(group_->buffer(r));
   SumInRankOrder(sources.data(), size(), data, count);
   return absl::OkStatus();
 }
 
-// This rank's part of the sum replaces the same part of its own slot, which no other rank reads
+// This rank's part of the sum replaces the same part of its own buffer, which no other rank reads
 // before the second barrier.
 absl::Status ShmCommunicator::ReduceChunkInParts(float* data, size_t count, Deadline deadline) {
   const size_t part = (count / size() / kLineFloats + 1) * kLineFloats;
   const auto begin_of = [&](int r) { return std::min(count, r * part); };
   const size_t begin = begin_of(rank());
   std::array<const float*, ShmGroup::kMaxRanks> sources;
-  for (int r = 0; r < size(); ++r) sources[r] = Floats(group_->slot(r)) + begin;
-  SumInRankOrder(sources.data(), size(), Floats(group_->slot(rank())) + begin,
+  for (int r = 0; r < size(); ++r) sources[r] = Floats(group_->buffer(r)) + begin;
+  SumInRankOrder(sources.data(), size(), Floats(group_->buffer(rank())) + begin,
                  begin_of(rank() + 1) - begin);
   group_->Arrive();
   for (int i = 0; i < size(); ++i) {
-    // Ranks start at their own part and rotate, so that not all read the same slot at once.
+    // Ranks start at their own part and rotate, so that not all read the same buffer at once.
     const int r = (rank() + i) % size();
     if (r != rank()) TANDEM_RETURN_IF_ERROR(group_->AwaitRank(r, deadline));
     const size_t at = begin_of(r);
-    Copy(data + at, Floats(group_->slot(r)) + at, (begin_of(r + 1) - at) * sizeof(float));
+    Copy(data + at, Floats(group_->buffer(r)) + at, (begin_of(r + 1) - at) * sizeof(float));
   }
   return absl::OkStatus();
 }
@@ -122,10 +122,10 @@ absl::Status ShmCommunicator::ReduceChunkInParts(float* data, size_t count, Dead
 absl::Status ShmCommunicator::RunGather(const std::byte* send, size_t bytes, std::byte* recv,
                                         int root, Deadline deadline) {
   const CollectiveTag tag{CollectiveKind::kGather, static_cast<uint32_t>(root), bytes};
-  for (size_t begin = 0; begin < bytes; begin += group_->slot_bytes()) {
-    const size_t part = std::min(group_->slot_bytes(), bytes - begin);
+  for (size_t begin = 0; begin < bytes; begin += group_->buffer_bytes()) {
+    const size_t part = std::min(group_->buffer_bytes(), bytes - begin);
     TANDEM_RETURN_IF_ERROR(group_->Begin(tag, deadline));
-    if (rank() != root) Copy(group_->slot(rank()), send + begin, part);
+    if (rank() != root) Copy(group_->buffer(rank()), send + begin, part);
     group_->Arrive();
     if (rank() == root) {
       TANDEM_RETURN_IF_ERROR(Collect(send, begin, part, bytes, recv, deadline));
@@ -137,10 +137,10 @@ absl::Status ShmCommunicator::RunGather(const std::byte* send, size_t bytes, std
 absl::Status ShmCommunicator::RunAllGather(const std::byte* send, size_t bytes, std::byte* recv,
                                            Deadline deadline) {
   const CollectiveTag tag{CollectiveKind::kAllGather, 0, bytes};
-  for (size_t begin = 0; begin < bytes; begin += group_->slot_bytes()) {
-    const size_t part = std::min(group_->slot_bytes(), bytes - begin);
+  for (size_t begin = 0; begin < bytes; begin += group_->buffer_bytes()) {
+    const size_t part = std::min(group_->buffer_bytes(), bytes - begin);
     TANDEM_RETURN_IF_ERROR(group_->Begin(tag, deadline));
-    Copy(group_->slot(rank()), send + begin, part);
+    Copy(group_->buffer(rank()), send + begin, part);
     group_->Arrive();
     TANDEM_RETURN_IF_ERROR(Collect(send, begin, part, bytes, recv, deadline));
   }
@@ -153,7 +153,7 @@ absl::Status ShmCommunicator::Collect(const std::byte* send, size_t offset, size
   for (int r = 0; r < size(); ++r) {
     if (r == rank()) continue;
     TANDEM_RETURN_IF_ERROR(group_->AwaitRank(r, deadline));
-    Copy(recv + r * total + offset, group_->slot(r), bytes);
+    Copy(recv + r * total + offset, group_->buffer(r), bytes);
   }
   return absl::OkStatus();
 }
@@ -161,14 +161,14 @@ absl::Status ShmCommunicator::Collect(const std::byte* send, size_t offset, size
 absl::Status ShmCommunicator::RunBroadcast(std::byte* data, size_t bytes, int root,
                                            Deadline deadline) {
   const CollectiveTag tag{CollectiveKind::kBroadcast, static_cast<uint32_t>(root), bytes};
-  for (size_t begin = 0; begin < bytes; begin += group_->slot_bytes()) {
-    const size_t part = std::min(group_->slot_bytes(), bytes - begin);
+  for (size_t begin = 0; begin < bytes; begin += group_->buffer_bytes()) {
+    const size_t part = std::min(group_->buffer_bytes(), bytes - begin);
     TANDEM_RETURN_IF_ERROR(group_->Begin(tag, deadline));
-    if (rank() == root) Copy(group_->slot(rank()), data + begin, part);
+    if (rank() == root) Copy(group_->buffer(rank()), data + begin, part);
     group_->Arrive();
     if (rank() == root) continue;
     TANDEM_RETURN_IF_ERROR(group_->AwaitRank(root, deadline));
-    Copy(data + begin, group_->slot(root), part);
+    Copy(data + begin, group_->buffer(root), part);
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,7 @@
 // A communicator between processes of one host, over one memfd segment (shm_group.h): ranks write
-// their data into their own slots, and read each other's. Large tensors go in chunks.
+// their data into their own buffers, and read each other's. Large tensors go in chunks.
 //
-// All-reduce: with up to two ranks, or few bytes, every rank sums all slots itself (one-shot: one
+// All-reduce: with up to two ranks, or few bytes, every rank sums all buffers itself (one-shot: one
 // barrier per chunk). More ranks and more bytes: each rank sums its part of the chunk, then all
 // collect the parts (two-shot: two barriers, but every byte crosses between cores twice rather than
 // size - 1 times). Both add in rank order, so both give the same bits.

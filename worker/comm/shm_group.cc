@@ -30,19 +30,19 @@ bool Reached(uint32_t word, uint32_t arrivals) {
 // On separate cache lines.
 struct alignas(128) RankLine {
   transport::SharedWord arrived;
-  CollectiveTag tags[2];  // of the chunk that uses the slot of this parity
+  CollectiveTag tags[2];  // of the chunk that uses the buffer of this parity
   std::atomic<int32_t> pid;
 };
 
 }  // namespace
 
-// The start of the segment; slots follow at SlotsOffset. All zero at first but for the header.
+// The start of the segment; buffers follow at BuffersOffset. All zero at first but for the header.
 struct ShmGroupLayout {
   enum State : uint32_t { kIntact = 0, kBreaking = 1, kBrokenDown = 2 };
 
   transport::ShmHeader header;
   uint32_t size;
-  uint64_t slot_bytes;
+  uint64_t buffer_bytes;
   alignas(128) std::atomic<uint32_t> state;
   uint32_t code;  // this and the reason are valid once kBrokenDown
   uint32_t reason_bytes;
@@ -52,10 +52,10 @@ struct ShmGroupLayout {
 
 namespace {
 
-constexpr size_t SlotsOffset() { return (sizeof(ShmGroupLayout) + kPage - 1) / kPage * kPage; }
+constexpr size_t BuffersOffset() { return (sizeof(ShmGroupLayout) + kPage - 1) / kPage * kPage; }
 
-size_t SegmentBytes(int size, size_t slot_bytes) {
-  return SlotsOffset() + size_t{2} * size * slot_bytes;
+size_t SegmentBytes(int size, size_t buffer_bytes) {
+  return BuffersOffset() + size_t{2} * size * buffer_bytes;
 }
 
 ShmGroupLayout* LayoutOf(const transport::ShmSegment& segment) {
@@ -65,7 +65,8 @@ ShmGroupLayout* LayoutOf(const transport::ShmSegment& segment) {
 void CheckArguments(int rank, int size, const ShmGroupOptions& options) {
   TANDEM_CHECK(size >= 1 && size <= ShmGroup::kMaxRanks && rank >= 0 && rank < size)
       << rank << "/" << size;
-  TANDEM_CHECK(options.slot_bytes > 0 && options.slot_bytes % kPage == 0) << options.slot_bytes;
+  TANDEM_CHECK(options.buffer_bytes > 0 && options.buffer_bytes % kPage == 0)
+      << options.buffer_bytes;
 }
 
 }  // namespace
@@ -84,10 +85,11 @@ ShmGroup::~ShmGroup() { transport::SetBitsAndNotify(layout_->ranks[rank_].arrive
 absl::StatusOr<std::unique_ptr<ShmGroup>> ShmGroup::Create(int size, Epoch epoch,
                                                            const ShmGroupOptions& options) {
   CheckArguments(0, size, options);
-  TANDEM_ASSIGN_OR_RETURN(auto segment, transport::ShmSegment::Create(
-                                            SegmentBytes(size, options.slot_bytes), kKind, epoch));
+  TANDEM_ASSIGN_OR_RETURN(
+      auto segment,
+      transport::ShmSegment::Create(SegmentBytes(size, options.buffer_bytes), kKind, epoch));
   LayoutOf(*segment)->size = static_cast<uint32_t>(size);
-  LayoutOf(*segment)->slot_bytes = options.slot_bytes;
+  LayoutOf(*segment)->buffer_bytes = options.buffer_bytes;
   return Join(std::move(segment), 0, size, options);
 }
 
@@ -106,16 +108,16 @@ absl::StatusOr<std::unique_ptr<ShmGroup>> ShmGroup::OpenHere(int rank) const {
 absl::StatusOr<std::unique_ptr<ShmGroup>> ShmGroup::Join(
     std::shared_ptr<transport::ShmSegment> segment, int rank, int size,
     const ShmGroupOptions& options) {
-  if (segment->bytes() < SegmentBytes(size, options.slot_bytes)) {
+  if (segment->bytes() < SegmentBytes(size, options.buffer_bytes)) {
     return absl::InvalidArgumentError(absl::StrCat("communicator: a segment of ", segment->bytes(),
                                                    " bytes, needed ",
-                                                   SegmentBytes(size, options.slot_bytes)));
+                                                   SegmentBytes(size, options.buffer_bytes)));
   }
   ShmGroupLayout* layout = LayoutOf(*segment);
-  if (layout->size != static_cast<uint32_t>(size) || layout->slot_bytes != options.slot_bytes) {
+  if (layout->size != static_cast<uint32_t>(size) || layout->buffer_bytes != options.buffer_bytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("communicator: the segment is of ", layout->size, " ranks and slots of ",
-                     layout->slot_bytes, " bytes, not ", size, " and ", options.slot_bytes));
+        absl::StrCat("communicator: the segment is of ", layout->size, " ranks and buffers of ",
+                     layout->buffer_bytes, " bytes, not ", size, " and ", options.buffer_bytes));
   }
   int32_t owner = 0;
   if (!layout->ranks[rank].pid.compare_exchange_strong(owner, getpid())) {
@@ -131,7 +133,7 @@ absl::Status ShmGroup::Begin(const CollectiveTag& tag, Deadline deadline) {
   tag_ = tag;
   arrived_in_chunk_ = false;
   // A rank that arrived in the previous chunk is done with the one before it, which used these
-  // slots.
+  // buffers.
   for (int rank = 0; rank < size_; ++rank) {
     TANDEM_RETURN_IF_ERROR(Await(rank, first_in_chunk_, deadline));
   }
@@ -139,9 +141,9 @@ absl::Status ShmGroup::Begin(const CollectiveTag& tag, Deadline deadline) {
   return absl::OkStatus();
 }
 
-std::byte* ShmGroup::slot(int rank) const {
+std::byte* ShmGroup::buffer(int rank) const {
   const size_t index = size_t{2} * rank + chunk_ % 2;
-  return segment_->data() + SlotsOffset() + index * options_.slot_bytes;
+  return segment_->data() + BuffersOffset() + index * options_.buffer_bytes;
 }
 
 void ShmGroup::Arrive() {

@@ -1,14 +1,14 @@
 // ShmGroup: one rank's view of the shared memory of a communicator group: arrival counters, the
-// slots that carry data, and the abort word.
+// buffers that carry data, and the abort word.
 //
-// Data is processed in chunks. Every rank has two slots, used in turn, and a word that counts its
+// Data is processed in chunks. Every rank has two buffers, used in turn, and a word that counts its
 // arrivals. A chunk is:
 //   Begin(tag)    waits until all ranks have arrived in the previous chunk, so that no rank still
-//                 reads this chunk's slots
-//   slot(rank())  is written
+//                 reads this chunk's buffers
+//   buffer(rank())  is written
 //   Arrive()      publishes it; may happen twice in a chunk (the same number of times on every
-//   rank) AwaitRank(r)  waits for rank r's arrival; slot(r) may then be read until this rank's next
-//   Begin
+//   rank) AwaitRank(r)  waits for rank r's arrival; buffer(r) may then be read until this rank's
+//   next Begin
 // So one wait per chunk is enough. Errors break the group for all ranks: every rank returns the
 // first one. One thread per rank, except Abort, which any thread may call.
 #ifndef TANDEM_WORKER_COMM_SHM_GROUP_H_
@@ -32,9 +32,9 @@ namespace tandem::worker {
 struct ShmGroupLayout;
 
 struct ShmGroupOptions {
-  // Bytes of one slot and so of the largest chunk; a multiple of 4096. Two fit in a core's L2
+  // Bytes of one buffer and so of the largest chunk; a multiple of 4096. Two fit in a core's L2
   // cache.
-  size_t slot_bytes = size_t{256} << 10;
+  size_t buffer_bytes = size_t{256} << 10;
   // How long a wait polls: first with pause, then with sched_yield. A yield costs a fraction of a
   // microsecond on an idle core, and on a busy one may run the rank that is waited for. So the
   // pause phase is short, and skipped if there are more ranks than cores.
@@ -63,12 +63,12 @@ class ShmGroup {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  size_t slot_bytes() const { return options_.slot_bytes; }
+  size_t buffer_bytes() const { return options_.buffer_bytes; }
   std::string address() const { return segment_->address(); }
 
   absl::Status Begin(const CollectiveTag& tag, Deadline deadline);
   // Of the current chunk.
-  std::byte* slot(int rank) const;
+  std::byte* buffer(int rank) const;
   void Arrive();
   // Waits until `rank` has arrived as often as this rank.
   absl::Status AwaitRank(int rank, Deadline deadline);
@@ -102,7 +102,7 @@ class ShmGroup {
   const transport::SpinPolicy policy_;
 
   CollectiveTag tag_;            // of the current chunk
-  uint32_t chunk_ = 0;           // its parity chooses the slot
+  uint32_t chunk_ = 0;           // its parity chooses the buffer
   uint32_t arrivals_ = 0;        // of this rank; wraps
   uint32_t first_in_chunk_ = 0;  // arrivals_ after the first Arrive of the current or last chunk
   bool arrived_in_chunk_ = false;

@@ -243,7 +243,7 @@ absl::StatusOr<step::StepDescriptor> WorkerLoop::ReceiveStep(uint32_t* receive_u
   TANDEM_ASSIGN_OR_RETURN(transport::Frame frame,
                           channel_->Receive(Deadline::After(kIdlePoll, clock_)));
   const int64_t begin = NowMicros();
-  TANDEM_ASSIGN_OR_RETURN(step::StepDescriptor step, step::DecodeDescriptor(frame));
+  TANDEM_ASSIGN_OR_RETURN(step::StepDescriptor step, step::ParseDescriptor(frame));
   *receive_us = static_cast<uint32_t>(NowMicros() - begin);
   return step;
 }
@@ -260,7 +260,7 @@ step::StepResult WorkerLoop::RunStep(step::StepDescriptor step) {
 }
 
 absl::Status WorkerLoop::SendResult(const step::StepResult& result) {
-  step::Encode(result, frame_);
+  step::Serialize(result, frame_);
   return channel_->Send(frame_, Deadline::After(config_->config.transport.step_timeout, clock_));
 }
 

@@ -70,11 +70,11 @@ class Mutator {
 
 std::vector<Frame> Seeds() {
   std::vector<Frame> seeds(3);
-  Encode(ExampleStep(), seeds[0]);
+  Serialize(ExampleStep(), seeds[0]);
   StepResult result = ExampleResult();
-  Encode(result, seeds[1]);
+  Serialize(result, seeds[1]);
   result.status = absl::InternalError("broken");
-  Encode(result, seeds[2]);
+  Serialize(result, seeds[2]);
   return seeds;
 }
 
@@ -82,17 +82,17 @@ std::vector<Frame> Seeds() {
 int DecodeAll(const Frame& frame) {
   int taken = 0;
   Frame again;
-  if (const auto step = DecodeDescriptor(frame); step.ok()) {
+  if (const auto step = ParseDescriptor(frame); step.ok()) {
     ++taken;
-    Encode(*step, again);
+    Serialize(*step, again);
     EXPECT_EQ(again, frame);
     BlockTables tables = ExampleTables();
     if (Validate(*step, ExampleLimits(), tables).ok()) tables.Apply(*step);
     (void)DebugString(*step);
   }
-  if (const auto result = DecodeResult(frame); result.ok()) {
+  if (const auto result = ParseResult(frame); result.ok()) {
     ++taken;
-    Encode(*result, again);
+    Serialize(*result, again);
     EXPECT_EQ(again, frame);
   }
   return taken;

@@ -16,7 +16,7 @@ constexpr size_t kHeaderBytes = 12;
 
 Frame EncodeExample() {
   Frame frame;
-  Encode(ExampleStep(), frame);
+  Serialize(ExampleStep(), frame);
   return frame;
 }
 
@@ -37,14 +37,14 @@ std::vector<size_t> SectionStarts(const Frame& frame) {
 void Set32(Frame& frame, size_t at, uint32_t value) { std::memcpy(&frame.at(at), &value, 4); }
 
 void ExpectRefused(const Frame& frame, const std::string& part) {
-  const auto step = DecodeDescriptor(frame);
+  const auto step = ParseDescriptor(frame);
   ASSERT_FALSE(step.ok()) << part;
   EXPECT_EQ(step.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(std::string(step.status().message()).find(part), std::string::npos) << step.status();
 }
 
 TEST(CodecTest, DescriptorRoundTrips) {
-  const auto step = DecodeDescriptor(EncodeExample());
+  const auto step = ParseDescriptor(EncodeExample());
   ASSERT_TRUE(step.ok()) << step.status();
   EXPECT_EQ(*step, ExampleStep());
 }
@@ -59,23 +59,23 @@ TEST(CodecTest, CarriesWhatValidateRefuses) {
                   .top_n = 5,
                   .logprobs_of = {1, 2, 3}};
   Frame frame;
-  Encode(step, frame);
-  const auto decoded = DecodeDescriptor(frame);
+  Serialize(step, frame);
+  const auto decoded = ParseDescriptor(frame);
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(*decoded, step);
 }
 
 TEST(CodecTest, EmptyDescriptorRoundTrips) {
   Frame frame;
-  Encode(StepDescriptor(), frame);
-  const auto step = DecodeDescriptor(frame);
+  Serialize(StepDescriptor(), frame);
+  const auto step = ParseDescriptor(frame);
   ASSERT_TRUE(step.ok()) << step.status();
   EXPECT_EQ(*step, StepDescriptor());
 }
 
 TEST(CodecTest, EncodeReplacesWhatWasThere) {
   Frame frame(1000, 0xff);
-  Encode(ExampleStep(), frame);
+  Serialize(ExampleStep(), frame);
   EXPECT_EQ(frame, EncodeExample());
 }
 
@@ -87,9 +87,9 @@ TEST(CodecTest, TheHeaderIsLittleEndian) {
 
 TEST(CodecTest, FramesOfOneKindAreNotTakenForAnother) {
   Frame result;
-  Encode(ExampleResult(), result);
+  Serialize(ExampleResult(), result);
   ExpectRefused(result, "kind 2, not 1");
-  EXPECT_FALSE(DecodeResult(EncodeExample()).ok());
+  EXPECT_FALSE(ParseResult(EncodeExample()).ok());
 }
 
 TEST(CodecTest, RefusesAnotherMagicOrVersion) {
@@ -104,12 +104,12 @@ TEST(CodecTest, RefusesAnotherMagicOrVersion) {
 TEST(CodecTest, RefusesEveryTruncation) {
   const Frame frame = EncodeExample();
   for (size_t size = 0; size < frame.size(); ++size) {
-    EXPECT_FALSE(DecodeDescriptor(std::span(frame).first(size)).ok()) << size;
+    EXPECT_FALSE(ParseDescriptor(std::span(frame).first(size)).ok()) << size;
   }
   Frame result;
-  Encode(ExampleResult(), result);
+  Serialize(ExampleResult(), result);
   for (size_t size = 0; size < result.size(); ++size) {
-    EXPECT_FALSE(DecodeResult(std::span(result).first(size)).ok()) << size;
+    EXPECT_FALSE(ParseResult(std::span(result).first(size)).ok()) << size;
   }
 }
 
@@ -180,8 +180,8 @@ TEST(CodecTest, RefusesAnUnknownStepKind) {
 
 TEST(ResultCodecTest, RoundTrips) {
   Frame frame;
-  Encode(ExampleResult(), frame);
-  const auto result = DecodeResult(frame);
+  Serialize(ExampleResult(), frame);
+  const auto result = ParseResult(frame);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(*result, ExampleResult());
 }
@@ -190,8 +190,8 @@ TEST(ResultCodecTest, AFailedResultCarriesItsStatusAndNoRows) {
   StepResult result = ExampleResult();
   result.status = absl::DeadlineExceededError("rank 2 did not arrive");
   Frame frame;
-  Encode(result, frame);
-  const auto decoded = DecodeResult(frame);
+  Serialize(result, frame);
+  const auto decoded = ParseResult(frame);
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(decoded->status, result.status);
   EXPECT_TRUE(decoded->rows.empty());
@@ -202,30 +202,30 @@ TEST(ResultCodecTest, LongMessagesAreCut) {
   StepResult result;
   result.status = absl::InternalError(std::string(100000, 'x'));
   Frame frame;
-  Encode(result, frame);
-  const auto decoded = DecodeResult(frame);
+  Serialize(result, frame);
+  const auto decoded = ParseResult(frame);
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(decoded->status.message().size(), kMaxStatusMessageBytes);
 }
 
 TEST(ResultCodecTest, RefusesBrokenResults) {
   Frame frame;
-  Encode(ExampleResult(), frame);
+  Serialize(ExampleResult(), frame);
   const size_t code_at = kHeaderBytes + 8 + 8 + 8 + 4;
   Frame broken = frame;
   Set32(broken, code_at, 17);
-  EXPECT_NE(std::string(DecodeResult(broken).status().message()).find("status code 17"),
+  EXPECT_NE(std::string(ParseResult(broken).status().message()).find("status code 17"),
             std::string::npos);
   broken = frame;
   Set32(broken, code_at, 13);
-  EXPECT_NE(std::string(DecodeResult(broken).status().message()).find("a failed step has rows"),
+  EXPECT_NE(std::string(ParseResult(broken).status().message()).find("a failed step has rows"),
             std::string::npos);
 
   StepResult failed;
   failed.status = absl::InternalError("x");
-  Encode(failed, frame);
+  Serialize(failed, frame);
   Set32(frame, code_at, 0);
-  EXPECT_NE(std::string(DecodeResult(frame).status().message()).find("without an error"),
+  EXPECT_NE(std::string(ParseResult(frame).status().message()).find("without an error"),
             std::string::npos);
 }
 
@@ -239,15 +239,15 @@ TEST(ResultCodecTest, MaxResultBytesBoundsTheRealSize) {
   result.rows = {{.tokens = {1}, .logprobs = {}, .logits = std::vector<float>(vocab, 1.0f)},
                  {.tokens = {2}, .logprobs = std::vector<TokenLogprob>(23), .logits = {}}};
   Frame frame;
-  Encode(result, frame);
+  Serialize(result, frame);
   EXPECT_EQ(frame.size(), MaxResultBytes(step, vocab));
   // Three tokens, each with all of it.
   step.rows[1].max_tokens = 3;
   result.rows[1] = {.tokens = {2, 3, 4}, .logprobs = std::vector<TokenLogprob>(69), .logits = {}};
-  Encode(result, frame);
+  Serialize(result, frame);
   EXPECT_EQ(frame.size(), MaxResultBytes(step, vocab));
   result.status = absl::InternalError(std::string(100000, 'x'));
-  Encode(result, frame);
+  Serialize(result, frame);
   EXPECT_LE(frame.size(), MaxResultBytes(StepDescriptor(), vocab));
 }
 
@@ -256,13 +256,13 @@ TEST(FrameSizeTest, SteadyDecodeAndAdmission) {
   constexpr uint32_t kBlockSize = 16;
   Frame frame;
   // Every sequence gets a block: the largest steady step.
-  Encode(LargeStep(256, 8192, kBlockSize, 8192 / kBlockSize - 1), frame);
+  Serialize(LargeStep(256, 8192, kBlockSize, 8192 / kBlockSize - 1), frame);
   EXPECT_LE(frame.size(), 64u << 10);
   Frame longer;
-  Encode(LargeStep(256, 1 << 20, kBlockSize, (1 << 20) / kBlockSize - 1), longer);
+  Serialize(LargeStep(256, 1 << 20, kBlockSize, (1 << 20) / kBlockSize - 1), longer);
   EXPECT_EQ(longer.size(), frame.size());
   // A sequence that is new brings its whole table.
-  Encode(LargeStep(1, 1 << 20, kBlockSize), frame);
+  Serialize(LargeStep(1, 1 << 20, kBlockSize), frame);
   EXPECT_LE(frame.size(), (256u << 10) + 1024);
 }
 

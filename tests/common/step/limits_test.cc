@@ -71,7 +71,7 @@ TEST(StepLimitsTest, NoDescriptorThatIsValidExceedsTheBound) {
       // Where it counts how large results are: as large as this step's.
       limits.max_result_bytes = MaxResultBytes(step, limits.vocab_size);
       ASSERT_EQ(Validate(step, limits, BlockTables(limits)), absl::OkStatus());
-      Encode(step, frame);
+      Serialize(step, frame);
       EXPECT_LE(frame.size(), limits.MaxDescriptorBytes()) << seqs << " x " << query_len;
       // Nor is the bound far from what is possible, where tables fill it.
       if (seqs == 512) {

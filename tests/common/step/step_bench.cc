@@ -25,18 +25,18 @@ StepDescriptor DecodeStep(uint32_t seqs) {
   return step;
 }
 
-void BM_Encode(benchmark::State& state) {
+void BM_Serialize(benchmark::State& state) {
   const StepDescriptor step = DecodeStep(state.range(0));
   std::vector<uint8_t> frame;
-  for (auto _ : state) Encode(step, frame);
+  for (auto _ : state) Serialize(step, frame);
   state.counters["frame_bytes"] = static_cast<double>(frame.size());
   state.SetBytesProcessed(state.iterations() * frame.size());
 }
 
-void BM_Decode(benchmark::State& state) {
+void BM_Parse(benchmark::State& state) {
   std::vector<uint8_t> frame;
-  Encode(DecodeStep(state.range(0)), frame);
-  for (auto _ : state) benchmark::DoNotOptimize(DecodeDescriptor(frame));
+  Serialize(DecodeStep(state.range(0)), frame);
+  for (auto _ : state) benchmark::DoNotOptimize(ParseDescriptor(frame));
   state.SetBytesProcessed(state.iterations() * frame.size());
 }
 
@@ -62,8 +62,8 @@ void BM_Validate(benchmark::State& state) {
   }
 }
 
-BENCHMARK(BM_Encode)->Arg(1)->Arg(64)->Arg(256);
-BENCHMARK(BM_Decode)->Arg(1)->Arg(64)->Arg(256);
+BENCHMARK(BM_Serialize)->Arg(1)->Arg(64)->Arg(256);
+BENCHMARK(BM_Parse)->Arg(1)->Arg(64)->Arg(256);
 BENCHMARK(BM_Validate)->Arg(1)->Arg(64)->Arg(256);
 
 }  // namespace

@@ -17,7 +17,7 @@ v1::WorkerMessage ResultOf(Epoch epoch, uint64_t step_id) {
   result.epoch = epoch;
   result.step_id = StepId{step_id};
   std::vector<uint8_t> frame;
-  step::Encode(result, frame);
+  step::Serialize(result, frame);
   v1::WorkerMessage message;
   message.set_step_result(frame.data(), frame.size());
   return message;

@@ -133,7 +133,7 @@ step::StepResult SimulatedWorker::Run(const std::vector<uint8_t>& frame) {
                           .status = {},
                           .rows = {},
                           .timings = {}};
-  absl::StatusOr<step::StepDescriptor> step = step::DecodeDescriptor(frame);
+  absl::StatusOr<step::StepDescriptor> step = step::ParseDescriptor(frame);
   result.status = step.status();
   if (!step.ok()) return result;
   result.step_id = step->step_id;

@@ -52,7 +52,7 @@ class SimulatedWorkerTest : public testing::Test {
     step.rows = {{.token = step.num_scheduled_tokens - 1}};
     step.sampling = {{.temperature = 0, .position = tokens.size()}};
     std::vector<uint8_t> frame;
-    step::Encode(step, frame);
+    step::Serialize(step, frame);
     if (absl::Status status = worker_.Submit(frame, Later()); !status.ok()) return status;
     const auto result = worker_.Collect(Later());
     if (!result.ok()) return result.status();

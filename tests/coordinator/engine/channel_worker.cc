@@ -95,7 +95,7 @@ void ChannelWorker::Serve() {
     const auto frame = channel_->Receive(Deadline::After(std::chrono::minutes(1)));
     if (absl::IsDeadlineExceeded(frame.status())) continue;
     if (!frame.ok()) return;
-    step::Encode(Answer(*frame), out);
+    step::Serialize(Answer(*frame), out);
     if (!channel_->Send(out, Deadline::After(std::chrono::minutes(1))).ok()) return;
   }
 }
@@ -104,7 +104,7 @@ step::StepResult ChannelWorker::Answer(std::span<const uint8_t> frame) {
   step::StepResult result;
   result.epoch = assignment_.epoch;
   result.rank = static_cast<uint32_t>(rank());
-  const absl::StatusOr<step::StepDescriptor> step = step::DecodeDescriptor(frame);
+  const absl::StatusOr<step::StepDescriptor> step = step::ParseDescriptor(frame);
   result.status = step.ok() ? step::Validate(*step, limits_, tables_) : step.status();
   if (!result.status.ok()) return result;
   tables_.Apply(*step);

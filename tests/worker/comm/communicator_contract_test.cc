@@ -37,7 +37,7 @@ Communicators MakeShmMapped(const Streams& streams) {
 // One mapping, so that a thread checker sees all ranks at the same addresses; small chunks; parks
 // at once.
 Communicators MakeShmOneMapping(const Streams& streams) {
-  const ShmGroupOptions options{.slot_bytes = 4096, .spin = {}, .yield = {}};
+  const ShmGroupOptions options{.buffer_bytes = 4096, .spin = {}, .yield = {}};
   return MakeShm(streams, options,
                  [](const ShmGroup& first, int rank) { return first.OpenHere(rank).value(); });
 }

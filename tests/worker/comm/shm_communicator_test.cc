@@ -88,7 +88,7 @@ TEST(ShmGroupTest, RefusesAnotherEpochSizeOrATakenRank) {
             StatusCode::kFailedPrecondition);
   EXPECT_EQ(ShmGroup::Open(first->address(), 1, 3, kEpoch, {}).status().code(),
             StatusCode::kInvalidArgument);
-  EXPECT_EQ(ShmGroup::Open(first->address(), 1, 2, kEpoch, {.slot_bytes = 4096}).status().code(),
+  EXPECT_EQ(ShmGroup::Open(first->address(), 1, 2, kEpoch, {.buffer_bytes = 4096}).status().code(),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(ShmGroup::Open(first->address(), 0, 2, kEpoch, {}).status().code(),
             StatusCode::kFailedPrecondition);
@@ -114,7 +114,7 @@ TEST(ShmGroupTest, ARankThatLeavesIsNamedAtOnce) {
 TEST(ShmGroupTest, ArrivalsWrap) {
   // Beyond 2^30 arrivals the count starts over; far fewer are walked here, by starting shortly
   // before.
-  const ShmGroupOptions options{.slot_bytes = 4096};
+  const ShmGroupOptions options{.buffer_bytes = 4096};
   auto first = ShmGroup::Create(2, kEpoch, options).value();
   auto second = first->OpenHere(1).value();
   first->testing_SetArrivals((1u << 30) - 20);
@@ -125,10 +125,10 @@ TEST(ShmGroupTest, ArrivalsWrap) {
     for (int i = 0; i < 100; ++i) {
       const CollectiveTag tag{CollectiveKind::kAllReduce, 0, 4};
       ASSERT_EQ(groups[rank]->Begin(tag, Long()), absl::OkStatus());
-      *groups[rank]->slot(rank) = static_cast<std::byte>(i + rank);
+      *groups[rank]->buffer(rank) = static_cast<std::byte>(i + rank);
       groups[rank]->Arrive();
       ASSERT_EQ(groups[rank]->AwaitAll(Long()), absl::OkStatus());
-      EXPECT_EQ(*groups[rank]->slot(1 - rank), static_cast<std::byte>(i + 1 - rank));
+      EXPECT_EQ(*groups[rank]->buffer(1 - rank), static_cast<std::byte>(i + 1 - rank));
     }
   });
 }

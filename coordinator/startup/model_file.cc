@@ -1,4 +1,4 @@
-#include "coordinator/server/model_file.h"
+#include "coordinator/startup/model_file.h"
 
 #include <filesystem>
 #include <system_error>

@@ -1,4 +1,4 @@
-#include "coordinator/server/kv_budget.h"
+#include "coordinator/startup/kv_budget.h"
 
 #include <gtest/gtest.h>
 

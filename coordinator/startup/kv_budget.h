@@ -1,6 +1,6 @@
 // KvBytesPerRank: host memory of each rank's KV cache.
-#ifndef TANDEM_COORDINATOR_SERVER_KV_BUDGET_H_
-#define TANDEM_COORDINATOR_SERVER_KV_BUDGET_H_
+#ifndef TANDEM_COORDINATOR_STARTUP_KV_BUDGET_H_
+#define TANDEM_COORDINATOR_STARTUP_KV_BUDGET_H_
 
 #include <cstdint>
 #include <vector>
@@ -21,4 +21,4 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig&
 
 }  // namespace tandem::coordinator
 
-#endif  // TANDEM_COORDINATOR_SERVER_KV_BUDGET_H_
+#endif  // TANDEM_COORDINATOR_STARTUP_KV_BUDGET_H_

@@ -1,4 +1,4 @@
-#include "coordinator/server/stop_signal.h"
+#include "coordinator/startup/stop_signal.h"
 
 #include <errno.h>
 #include <fcntl.h>

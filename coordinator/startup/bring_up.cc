@@ -1,4 +1,4 @@
-#include "coordinator/server/bring_up.h"
+#include "coordinator/startup/bring_up.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "common/base/token_file.h"
 #include "common/step/limits.h"
-#include "coordinator/server/kv_budget.h"
+#include "coordinator/startup/kv_budget.h"
 
 namespace tandem::coordinator {
 namespace {

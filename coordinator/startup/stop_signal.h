@@ -1,7 +1,7 @@
 // StopSignal: waits for SIGTERM and SIGINT. One per process, made on the main thread before other
 // threads.
-#ifndef TANDEM_COORDINATOR_SERVER_STOP_SIGNAL_H_
-#define TANDEM_COORDINATOR_SERVER_STOP_SIGNAL_H_
+#ifndef TANDEM_COORDINATOR_STARTUP_STOP_SIGNAL_H_
+#define TANDEM_COORDINATOR_STARTUP_STOP_SIGNAL_H_
 
 namespace tandem::coordinator {
 
@@ -26,4 +26,4 @@ class StopSignal {
 
 }  // namespace tandem::coordinator
 
-#endif  // TANDEM_COORDINATOR_SERVER_STOP_SIGNAL_H_
+#endif  // TANDEM_COORDINATOR_STARTUP_STOP_SIGNAL_H_

@@ -1,7 +1,7 @@
 // ModelFile: the parts of a model read by the coordinator: spec, fingerprint and tokenizer. Only
 // workers read weights.
-#ifndef TANDEM_COORDINATOR_SERVER_MODEL_FILE_H_
-#define TANDEM_COORDINATOR_SERVER_MODEL_FILE_H_
+#ifndef TANDEM_COORDINATOR_STARTUP_MODEL_FILE_H_
+#define TANDEM_COORDINATOR_STARTUP_MODEL_FILE_H_
 
 #include <cstdint>
 #include <memory>
@@ -27,4 +27,4 @@ absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> OpenTokenizer(const 
 
 }  // namespace tandem::coordinator
 
-#endif  // TANDEM_COORDINATOR_SERVER_MODEL_FILE_H_
+#endif  // TANDEM_COORDINATOR_STARTUP_MODEL_FILE_H_

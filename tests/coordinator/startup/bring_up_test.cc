@@ -1,4 +1,4 @@
-#include "coordinator/server/bring_up.h"
+#include "coordinator/startup/bring_up.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // BringUp: starts N loaded workers and an engine core from a configuration; shared by the server
 // and `tandem bench`.
-#ifndef TANDEM_COORDINATOR_SERVER_BRING_UP_H_
-#define TANDEM_COORDINATOR_SERVER_BRING_UP_H_
+#ifndef TANDEM_COORDINATOR_STARTUP_BRING_UP_H_
+#define TANDEM_COORDINATOR_STARTUP_BRING_UP_H_
 
 #include <functional>
 #include <memory>
@@ -13,7 +13,7 @@
 #include "coordinator/cluster/worker_group.h"
 #include "coordinator/engine/engine_config.h"
 #include "coordinator/engine/engine_core.h"
-#include "coordinator/server/model_file.h"
+#include "coordinator/startup/model_file.h"
 #include "coordinator/supervisor/supervisor.h"
 
 namespace tandem::coordinator {
@@ -43,4 +43,4 @@ std::vector<int> LocalRanks(const std::vector<std::string>& host_ids);
 
 }  // namespace tandem::coordinator
 
-#endif  // TANDEM_COORDINATOR_SERVER_BRING_UP_H_
+#endif  // TANDEM_COORDINATOR_STARTUP_BRING_UP_H_
