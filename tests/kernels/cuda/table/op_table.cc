@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
-#include "kernels/cuda/timer.h"
+#include "tests/kernels/cuda/table/timer.h"
 
 namespace tandem::kernels {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/backend.h"
-#include "kernels/cuda/ceilings.h"
+#include "tests/kernels/cuda/table/ceilings.h"
 #include "tests/kernels/cuda/table/op_case.h"
 
 namespace tandem::kernels {

@@ -1,4 +1,4 @@
-#include "kernels/cuda/timer.h"
+#include "tests/kernels/cuda/table/timer.h"
 
 #include "kernels/cuda/check.h"
 

@@ -4,8 +4,8 @@
 //   timer.Seconds()
 //
 // Start and Stop only enqueue. One thread; the stream outlives the timer. For benchmarks.
-#ifndef TANDEM_KERNELS_CUDA_TIMER_H_
-#define TANDEM_KERNELS_CUDA_TIMER_H_
+#ifndef TANDEM_TESTS_KERNELS_CUDA_TABLE_TIMER_H_
+#define TANDEM_TESTS_KERNELS_CUDA_TABLE_TIMER_H_
 
 #include <cuda_runtime.h>
 
@@ -35,4 +35,4 @@ class Timer {
 
 }  // namespace tandem::kernels::cuda
 
-#endif  // TANDEM_KERNELS_CUDA_TIMER_H_
+#endif  // TANDEM_TESTS_KERNELS_CUDA_TABLE_TIMER_H_

@@ -1,4 +1,4 @@
-#include "kernels/cuda/ceilings.h"
+#include "tests/kernels/cuda/table/ceilings.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 #include "kernels/cuda/dense_gemm.h"
 #include "kernels/cuda/memory.h"
 #include "kernels/cuda/stream.h"
-#include "kernels/cuda/timer.h"
+#include "tests/kernels/cuda/table/timer.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // Measured peak rates of the current device, against which op times are compared.
-#ifndef TANDEM_KERNELS_CUDA_CEILINGS_H_
-#define TANDEM_KERNELS_CUDA_CEILINGS_H_
+#ifndef TANDEM_TESTS_KERNELS_CUDA_TABLE_CEILINGS_H_
+#define TANDEM_TESTS_KERNELS_CUDA_TABLE_CEILINGS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -19,4 +19,4 @@ absl::StatusOr<Ceilings> MeasureCeilings(size_t copy_bytes, uint32_t matrix);
 
 }  // namespace tandem::kernels::cuda
 
-#endif  // TANDEM_KERNELS_CUDA_CEILINGS_H_
+#endif  // TANDEM_TESTS_KERNELS_CUDA_TABLE_CEILINGS_H_
