@@ -10,7 +10,8 @@ namespace {
 
 constexpr TokenizerPool::Limits kSmall = {.short_text_bytes = 10, .short_jobs = 3, .long_jobs = 2};
 
-// A job that holds its thread until released.
+// A job that holds its thread until released. Made before the pool, as all that jobs use: the pool
+// ends first.
 struct Hold {
   std::promise<void> started, release;
   TokenizerPool::Job job() {
@@ -22,22 +23,22 @@ struct Hold {
 };
 
 TEST(TokenizerPoolTest, ALongTextHoldsUpNoShortOne) {
-  TokenizerPool pool(kSmall);
   Hold hold;
+  std::promise<void> done;
+  TokenizerPool pool(kSmall);
   ASSERT_TRUE(pool.Run(11, hold.job()).ok());
   hold.started.get_future().wait();
-  std::promise<void> done;
   ASSERT_TRUE(pool.Run(10, [&] { done.set_value(); }).ok());
   done.get_future().wait();
   hold.release.set_value();
 }
 
 TEST(TokenizerPoolTest, AFullQueueRefusesInOneLine) {
-  TokenizerPool pool(kSmall);
   Hold hold;
+  std::atomic<int> num_run = 0;
+  TokenizerPool pool(kSmall);
   ASSERT_TRUE(pool.Run(11, hold.job()).ok());
   hold.started.get_future().wait();
-  std::atomic<int> num_run = 0;
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(pool.Run(100, [&] { ++num_run; }).ok());
   const absl::Status full = pool.Run(100, [&] { ++num_run; });
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
@@ -47,8 +48,8 @@ TEST(TokenizerPoolTest, AFullQueueRefusesInOneLine) {
 }
 
 TEST(TokenizerPoolTest, AsManyTextsWaitAsRequestsMay) {
-  TokenizerPool pool(TokenizerPool::Limits::For(2));
   Hold holds[2];  // the threads for short texts
+  TokenizerPool pool(TokenizerPool::Limits::For(2));
   for (Hold& hold : holds) {
     ASSERT_TRUE(pool.Run(1, hold.job()).ok());
     hold.started.get_future().wait();
@@ -64,8 +65,8 @@ TEST(TokenizerPoolTest, AsManyTextsWaitAsRequestsMay) {
 TEST(TokenizerPoolTest, WhatWaitsAtTheEndRuns) {
   std::atomic<int> num_run = 0;
   {
-    TokenizerPool pool(kSmall);
     Hold hold;
+    TokenizerPool pool(kSmall);
     ASSERT_TRUE(pool.Run(11, hold.job()).ok());
     hold.started.get_future().wait();
     for (int i = 0; i < 2; ++i) ASSERT_TRUE(pool.Run(100, [&] { ++num_run; }).ok());
