@@ -82,9 +82,7 @@ absl::Status Serve(const config::ServerConfig& config) {
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<GrpcServer> server,
       GrpcServer::Start(config.listen, MakeServingModel(model, *workers, std::move(tokenizer)),
-                        engine,
-                        static_cast<size_t>(config.worker.limits.max_num_seqs) +
-                            static_cast<size_t>(config.scheduling.max_queued_requests)));
+                        engine, engine.capacity()));
   std::cout << ReadyLine(server->address(), model, *workers) << std::endl;
   const absl::Status ended = ending.Wait();
   TANDEM_LOG(kInfo) << (ended.ok() ? "shutting down" : "a worker is lost, exiting");

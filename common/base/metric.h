@@ -7,7 +7,7 @@
 namespace tandem {
 
 struct Metric {
-  // Of now, or a sum that only rises while the server lives.
+  // The current value, or a sum that only grows while the server runs.
   enum class Kind { kGauge, kCounter };
 
   const char* name;  // as it is exported: tandem_..., a counter's ends in _total

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "common/kv/blocks.h"
-
 namespace tandem::step {
 
 BlockTables::BlockTables(const StepLimits& limits)
     : max_seqs_(limits.max_seqs),
-      max_length_(kv::BlocksFor(limits.max_model_len, limits.block_size)),
+      max_length_(limits.MaxTableBlocks()),
       extents_(limits.num_blocks.size() * max_seqs_),
       blocks_(extents_.size() * max_length_, kNoBlock) {}
 

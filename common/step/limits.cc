@@ -22,9 +22,11 @@ StepLimits StepLimits::Of(const config::WorkerConfig& config) {
           .max_result_bytes = config.transport.max_result_bytes.bytes};
 }
 
-// Those of newcomers, and of running sequences those that the step's tokens begin.
+uint32_t StepLimits::MaxTableBlocks() const { return kv::BlocksFor(max_model_len, block_size); }
+
+// The tables of admitted sequences, and the blocks that the step's tokens begin in running ones.
 size_t StepLimits::MaxAppendedBlocks() const {
-  const size_t table = kv::BlocksFor(max_model_len, block_size);
+  const size_t table = MaxTableBlocks();
   const size_t begun = size_t{max_tokens} / block_size + max_seqs;
   return std::max<size_t>(kMaxAdmittedBlocks, kMaxKvGroups * table) + kMaxKvGroups * begun;
 }

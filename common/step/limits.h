@@ -37,6 +37,8 @@ struct StepLimits {
   // REQUIRES: its max_model_len is resolved.
   static StepLimits Of(const config::WorkerConfig& config);
 
+  // The most blocks of one sequence in one KV group.
+  uint32_t MaxTableBlocks() const;
   // The most block ids that one step appends to block tables, over all KV groups.
   size_t MaxAppendedBlocks() const;
   // No descriptor that Validate accepts takes more on the wire. Independent of the model.

@@ -43,9 +43,8 @@ absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(
   }
   for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->StartLoad());
   const Deadline answer = deadline.OrAfter(config.transport.step_timeout + kEpochEndTime);
-  absl::Status taken;
-  for (auto& worker : workers_)
-    taken.Update(worker->AwaitLoading(answer, deadline));  // all of them
+  absl::Status taken;  // by all of them: each stuck one is killed
+  for (auto& worker : workers_) taken.Update(worker->AwaitLoading(answer, deadline));
   TANDEM_RETURN_IF_ERROR(taken);
   std::vector<WorkerReady> ready(workers_.size());
   TANDEM_RETURN_IF_ERROR(InTurns(deadline, [&](size_t rank, Deadline slice) -> absl::Status {

@@ -55,6 +55,8 @@ class EngineLoop final : public EngineHandle {
   // ended then. Idempotent. Takes at most a step's timeout.
   void Shutdown();
 
+  // The most requests at a time, running and queued.
+  size_t capacity() const;
   State state() const;
   EngineStepTimings Timings() const;
 
@@ -86,7 +88,6 @@ class EngineLoop final : public EngineHandle {
   // Publishes the values of Stats and Timings.
   void PublishStats();
   void Transition(State to) TANDEM_REQUIRES(mutex_);
-  size_t capacity() const;
 
   const std::unique_ptr<EngineCore> core_;  // used by the engine thread only, except config()
   const LostFn on_lost_;

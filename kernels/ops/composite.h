@@ -5,9 +5,8 @@
 //
 //   static auto Parts(auto& p) { return std::tie(p.product, p.activate); }
 //
-// It means the same as its parts one after the other, to the last bit, but for what an intermediate
-// array holds afterwards, which nothing may read. A backend without an overload of its own encodes
-// the parts: Decompose.
+// Its results equal those of its parts encoded in order, bit for bit. Intermediate arrays are
+// undefined afterwards. A backend without an overload for it encodes the parts (Decompose).
 #ifndef TANDEM_KERNELS_OPS_COMPOSITE_H_
 #define TANDEM_KERNELS_OPS_COMPOSITE_H_
 

@@ -1,6 +1,6 @@
 // HeadMatMul on every backend and weight type, plain and transposed, against a plain loop; a
-// token's bits by itself and in a batch. On CUDA larger batches are multiplied in BF16, so there a
-// token alone is only close to itself in a batch.
+// token has the same bits alone and in a batch. On CUDA larger batches are multiplied in BF16, so
+// there the results are only close.
 #include <gtest/gtest.h>
 
 #include <algorithm>

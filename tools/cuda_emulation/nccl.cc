@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <thread>
@@ -159,14 +158,7 @@ ncclResult_t Enqueue(EmulatedComm& comm, cudaStream_t stream, Collective collect
 }
 
 void WaitForGraphs(State& state) {
-  state.segment.line(state.rank).gone = true;
   while (state.in_graphs > 0) std::this_thread::sleep_for(kPoll);
-}
-
-// Whether a peer is known to be lost: some time after it was, or never.
-bool PeerIsLost(State& state) {
-  static const char* const reported = std::getenv("TANDEM_EMULATED_NCCL_REPORTS_LOSS");
-  return reported != nullptr && !state.AllRanks([](auto& line) { return !line.gone; });
 }
 
 }  // namespace
@@ -223,9 +215,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   State& of = *comm->state;
   const bool busy = Clock::now().time_since_epoch().count() < of.busy_until;
   const bool joined = of.AllRanks([](auto& line) { return line.process != 0; });
-  *state = PeerIsLost(of)                       ? ncclRemoteError
-           : busy || !joined || !of.Connected() ? ncclInProgress
-                                                : ncclSuccess;
+  *state = busy || !joined || !of.Connected() ? ncclInProgress : ncclSuccess;
   return ncclSuccess;
 }
 

@@ -20,7 +20,6 @@ inline constexpr size_t kSlotBytes = size_t{64} << 20;
 // A rank's own line, written by that rank alone.
 struct alignas(64) RankLine {
   std::atomic<pid_t> process{0};  // 0: has not joined
-  std::atomic<bool> gone{false};  // aborted or destroyed
   std::atomic<uint64_t> sent{0};  // rounds whose data is in the slot
   std::atomic<uint64_t> read{0};  // rounds whose data of others was read
   std::atomic<uint32_t> connected[kCollectiveKinds]{};

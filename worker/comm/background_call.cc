@@ -19,7 +19,7 @@ void BackgroundCall::Begin(std::function<absl::Status()> call) {
   state_ = std::make_shared<State>();
   std::thread([state = state_, call = std::move(call)]() mutable {
     const absl::Status result = call();
-    call = nullptr;  // what it holds goes before its end is seen
+    call = nullptr;  // release its captures before reporting the end
     MutexLock lock(state->mutex);
     state->result = result;
     state->ended.NotifyAll();

@@ -1,6 +1,6 @@
-// BackgroundCall: a call of a library that may never return, on a thread of its own, so that its
-// caller can wait with a deadline. A call that does not return is left behind: what it touches
-// must belong to it.
+// BackgroundCall: a library call that may never return, run on a separate thread, so that its
+// caller can wait with a deadline. A call that does not return is abandoned, so it must own or
+// share everything it uses.
 #ifndef TANDEM_WORKER_COMM_BACKGROUND_CALL_H_
 #define TANDEM_WORKER_COMM_BACKGROUND_CALL_H_
 
@@ -21,7 +21,7 @@ class BackgroundCall {
 
   // What the call returned, once it has. REQUIRES: begun().
   std::optional<absl::Status> Result() const;
-  // Whether nothing runs any more, at the latest at `deadline`.
+  // Waits until the call has returned, if it was begun; false at the deadline.
   bool WaitUntil(Deadline deadline) const;
 
  private:

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
+#include "kernels/cuda/check.h"
 #include "worker/comm/nccl_collectives.h"
 
 namespace tandem::worker {
@@ -19,11 +20,6 @@ constexpr auto kEndTimeout = std::chrono::seconds(5);
 constexpr auto kCallGrace = std::chrono::milliseconds(200);
 // Of each rank in the collectives of joining.
 constexpr size_t kWarmUpFloats = 16;
-
-absl::Status CudaCall(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(what, ": ", cudaGetErrorString(error)));
-}
 
 absl::Status End(ncclComm_t comm, bool abort) {
   if (abort) {
@@ -69,7 +65,7 @@ struct NcclConnection::Shared {
   // Runs `call` on a background thread as the driving thread would; an error goes to the log.
   template <typename Call>
   absl::Status OnDevice(const Call& call) {
-    absl::Status status = CudaCall(cudaSetDevice(device), "cudaSetDevice");
+    absl::Status status = TANDEM_CUDA_STATUS(cudaSetDevice(device));
     if (status.ok()) status = call();
     if (!status.ok()) {
       TANDEM_LOG(kWarning) << "rank " << rank << ": " << status.message();
@@ -113,7 +109,7 @@ struct NcclConnection::Shared {
 };
 
 absl::Status NcclConnection::Shared::Join() {
-  TANDEM_RETURN_IF_ERROR(CudaCall(cudaSetDevice(device), "cudaSetDevice"));
+  TANDEM_RETURN_IF_ERROR(TANDEM_CUDA_STATUS(cudaSetDevice(device)));
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
   ncclComm_t own = nullptr;
@@ -137,8 +133,8 @@ absl::Status NcclConnection::Shared::Join() {
   return status.ok() ? GivenUp() : status;
 }
 
-// One collective of each kind, run to its end: NCCL connects peers on first use, which neither a
-// step nor a capture may find undone. The results are not read.
+// One collective of each kind, run to its end: NCCL connects peers on first use, which must not
+// happen in a step or a capture. The results are not read.
 absl::Status NcclConnection::Shared::WarmUp(const NcclRank& self) {
   const size_t bytes = kWarmUpFloats * sizeof(float);
   void* memory = nullptr;
@@ -157,7 +153,7 @@ absl::Status NcclConnection::Shared::WarmUp(const NcclRank& self) {
   }
   // After an error `memory` stays: work that is not done may still use it.
   TANDEM_RETURN_IF_ERROR(
-      Blocking([&] { return CudaCall(cudaStreamSynchronize(stream), "the first collectives"); }));
+      Blocking([&] { return TANDEM_CUDA_STATUS(cudaStreamSynchronize(stream)); }));
   TANDEM_NCCL_RETURN_IF_ERROR(ncclMemFree(memory));
   return absl::OkStatus();
 }
@@ -180,7 +176,7 @@ NcclConnection::~NcclConnection() {
   const Deadline joined = shared_->Made() ? end : Deadline::After(Duration::zero());
   if (!joining_.WaitUntil(joined) || !ending_.WaitUntil(end)) {
     TANDEM_LOG(kWarning) << "rank " << shared_->rank << " of " << shared_->size
-                         << ": NCCL's communicator does not end and is left behind";
+                         << ": NCCL's communicator does not end and is abandoned";
   }
 }
 

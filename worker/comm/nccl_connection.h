@@ -33,8 +33,8 @@ class NcclConnection : public AsyncConnection {
  public:
   // `stream` outlives this, and is on the present device.
   NcclConnection(int rank, int size, const ncclUniqueId& id, cudaStream_t stream);
-  // In order if Abort was not called. What does not end within a few seconds is left behind and
-  // logged.
+  // Finalizes the communicator unless it was aborted. A communicator that does not end within a few
+  // seconds is abandoned, with a log line.
   ~NcclConnection() override;
 
   // Begins to join; Done() says when all ranks have. The stream is NCCL's until then.

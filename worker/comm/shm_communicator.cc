@@ -98,7 +98,7 @@ absl::Status ShmCommunicator::ReduceChunk(float* data, size_t count, Deadline) {
   return absl::OkStatus();
 }
 
-// This rank's part of the sum replaces the same part of its own buffer, which no other rank reads
+// This rank writes its part of the sum over the same part of its buffer, which no other rank reads
 // before the second barrier.
 absl::Status ShmCommunicator::ReduceChunkInParts(float* data, size_t count, Deadline deadline) {
   const size_t part = (count / size() / kLineFloats + 1) * kLineFloats;

@@ -41,8 +41,8 @@ class WorkerLoop {
   absl::Status Run();
 
  private:
-  // As in docs/worker-protocol.md. A Load or Start that fails leads back to
-  // kGreeted; a command that is refused changes nothing.
+  // As in docs/worker-protocol.md. A Load or Start that fails leads back to kGreeted; a command
+  // that is refused changes nothing.
   enum class State { kGreeted, kConfigured, kReady, kStepping };
 
   absl::Status Handle(const ConfigureCommand& command);

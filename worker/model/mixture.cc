@@ -1,5 +1,5 @@
 // A mixture of experts: every rank routes all tokens identically, then computes its columns of
-// every expert, or all of its own experts; one all-reduce completes the result.
+// every expert, or the whole experts assigned to it; one all-reduce completes the result.
 #include "worker/model/feed_forward.h"
 
 namespace tandem::worker {

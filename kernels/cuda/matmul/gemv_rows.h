@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/device/gate.h"
 #include "kernels/cuda/device/warp_sums.h"
 #include "kernels/cuda/matmul/gemv.h"
 
@@ -54,9 +55,7 @@ class BlockOfRows {
     if (part_.bias != nullptr) sum += part_.bias[row];
     float& y = part_.y[static_cast<size_t>(token) * part_.y_stride + row];
     if (part_.adds) {
-      // As AddRows has it.
-      const float factor = part_.gate != nullptr ? 1.0f / (1.0f + expf(-part_.gate[token])) : 1.0f;
-      y += factor * sum;
+      y += GateFactor(part_.gate, token) * sum;
     } else {
       y = sum;
     }

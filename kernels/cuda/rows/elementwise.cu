@@ -1,6 +1,7 @@
 // AddRows and SoftCap.
 // Floor: AddRows reads x and y and writes y, 12 bytes per value; SoftCap reads and writes, 8.
 #include "kernels/cuda/device/floats.h"
+#include "kernels/cuda/device/gate.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/rows/row_grid.h"
 
@@ -16,7 +17,7 @@ template <uint32_t kWidth>
 __global__ void __launch_bounds__(RowGrid::kThreads) AddRowsKernel(const AddTask task) {
   const AddRowsParams& p = task.params;
   task.grid.Do<kWidth>([&](uint32_t row, uint32_t column) {
-    const float factor = p.gate != nullptr ? 1.0f / (1.0f + expf(-p.gate[row])) : 1.0f;
+    const float factor = GateFactor(p.gate, row);
     const size_t at = static_cast<size_t>(row) * p.dim + column;
     Floats<kWidth> y = Load<kWidth>(p.y + at);
     const Floats<kWidth> x = Load<kWidth>(p.x + at);

@@ -95,7 +95,7 @@ TEST(BlockTablesTest, ASlotOutOfRangeIsRefused) {
   ExpectRefused(NewSequence(4), BlockTables(ExampleLimits()), "has slot 4, needed below 4");
 }
 
-// An epoch begins with tables of its own: nothing of the one before continues.
+// Tables of the previous epoch do not continue.
 TEST(BlockTablesTest, AnEpochBeginsWithEmptyTables) {
   BlockTables tables = ExampleTables();
   tables = BlockTables(ExampleLimits());

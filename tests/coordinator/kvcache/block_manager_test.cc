@@ -244,7 +244,7 @@ TEST_F(BlockManagerTest, ALapsedReservationCountsAsAReturn) {
   kv_.Release(third);
 }
 
-// Tokens that are known keep newcomers out only until the window has reached them.
+// Known tokens reserve blocks, which delays admissions, only until the window has reached them.
 TEST_F(BlockManagerTest, AWindowReservesNothingOnceAllTokensAreIn) {
   BlockManager kv({.block_size = 4,
                    .enable_prefix_cache = false,

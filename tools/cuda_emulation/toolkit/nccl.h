@@ -1,11 +1,11 @@
 // What Tandem calls of NCCL, under NCCL's own names and with its meanings, between processes or
 // threads of one machine (NCCL 2.28 user guide, "Communicator creation", "Fault tolerance").
 //
-// It is as unpleasant as NCCL is allowed to be:
+// Where NCCL may behave in several ways, this takes the worst:
 //   - a blocking communicator connects a kind of collective when it is first used, and waits there
 //     for its peers; a non-blocking one reports ncclInProgress for a while after every call;
-//   - a peer's loss hangs what runs on the stream; an asynchronous error comes late, if at all;
-//   - ncclCommAbort ends what runs, but returns only when no graph holds a collective any more.
+//   - if a peer is lost, collectives on the stream hang, without an asynchronous error;
+//   - ncclCommAbort ends them, but returns only once no graph holds a collective.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_TOOLKIT_NCCL_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_TOOLKIT_NCCL_H_
 
