@@ -3,7 +3,7 @@
 # .proto files are named from here, as in `import "tandem/v1/generation.proto";`.
 _ROOT = "proto"
 
-def tandem_proto_library(name, srcs, deps = [], visibility = []):
+def tandem_proto_library(name, srcs, deps = [], visibility = [], alwayslink = False):
     """A cc_library of the messages and services in `srcs`.
 
     Include it as "proto/tandem/v1/<file>.pb.h" and "proto/tandem/v1/<file>.grpc.pb.h".
@@ -13,6 +13,7 @@ def tandem_proto_library(name, srcs, deps = [], visibility = []):
       srcs: .proto files of this package, which lies in or under proto/.
       deps: other tandem_proto_library targets that `srcs` import.
       visibility: as everywhere.
+      alwayslink: also files of which no code uses a message, so that reflection finds them.
     """
     package = native.package_name()
     if package != _ROOT and not package.startswith(_ROOT + "/"):
@@ -56,6 +57,7 @@ def tandem_proto_library(name, srcs, deps = [], visibility = []):
         # The generated code includes its own headers as "tandem/v1/<file>.pb.h".
         strip_include_prefix = "/" + _ROOT,
         visibility = visibility,
+        alwayslink = alwayslink,
         deps = deps + [
             "@grpc//:grpc++",
             "@protobuf",

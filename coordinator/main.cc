@@ -12,6 +12,8 @@
 #include "common/config/server_config.h"
 #include "coordinator/api/grpc/grpc_server.h"
 #include "coordinator/engine/engine_loop.h"
+#include "coordinator/listener/descriptor_limit.h"
+#include "coordinator/listener/listen_socket.h"
 #include "coordinator/startup/bring_up.h"
 #include "coordinator/startup/model_file.h"
 #include "coordinator/startup/stop_signal.h"
@@ -68,30 +70,40 @@ std::string ReadyLine(const std::string& address, const ModelFile& model, const 
                       workers.engine.kv_cache.Text());
 }
 
+absl::Status ServeUntilStopped(const ModelFile& model, Workers& workers,
+                               std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
+                               StopSignal& signal, GrpcServer& server) {
+  Ending ending(signal);
+  EngineLoop engine(workers.MakeCore(), [&](const absl::Status& status) { ending.Lost(status); });
+  server.Serve(MakeServingModel(model, workers, std::move(tokenizer)), engine, engine.capacity());
+  std::cout << ReadyLine(server.address(), model, workers) << std::endl;
+  const absl::Status ended = ending.Wait();
+  TANDEM_LOG(kInfo) << (ended.ok() ? absl::StrCat(signal.name(), ": shutting down")
+                                   : "a worker is lost, exiting");
+  const Duration patience = ended.ok() ? Duration(kShutdownTimeout) : Duration(kLossTimeout);
+  server.StopServing();
+  engine.Shutdown();
+  server.Shutdown(Deadline::After(patience));
+  workers.supervisor->Shutdown("the coordinator exits", Deadline::After(patience));
+  return ended;
+}
+
+// What needs no model comes first: whatever can be wrong with it is said at once.
 absl::Status Serve(const config::ServerConfig& config) {
   TANDEM_RETURN_IF_ERROR(config::Validate(config));
+  StopSignal signal;
+  TANDEM_ASSIGN_OR_RETURN(const size_t max_connections,
+                          RaiseDescriptorLimit(config.cluster.tensor_parallel_size));
+  TANDEM_ASSIGN_OR_RETURN(ListenSocket socket, ListenSocket::Bind("--listen", config.listen));
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server,
+                          GrpcServer::Start(std::move(socket), max_connections));
+  TANDEM_LOG(kInfo) << "loading the model; " << server->address() << " answers when it is ready";
   TANDEM_ASSIGN_OR_RETURN(const ModelFile model, OpenModelFile(config.worker.model));
   TANDEM_ASSIGN_OR_RETURN(auto tokenizer, OpenTokenizer(model.path));
-  StopSignal signal;
   absl::StatusOr<Workers> workers = BringUp(config, model, [&] { return signal.raised(); });
   if (absl::IsCancelled(workers.status())) return absl::OkStatus();
   if (!workers.ok()) return workers.status();
-
-  Ending ending(signal);
-  EngineLoop engine(workers->MakeCore(), [&](const absl::Status& status) { ending.Lost(status); });
-  TANDEM_ASSIGN_OR_RETURN(
-      std::unique_ptr<GrpcServer> server,
-      GrpcServer::Start(config.listen, MakeServingModel(model, *workers, std::move(tokenizer)),
-                        engine, engine.capacity()));
-  std::cout << ReadyLine(server->address(), model, *workers) << std::endl;
-  const absl::Status ended = ending.Wait();
-  TANDEM_LOG(kInfo) << (ended.ok() ? "shutting down" : "a worker is lost, exiting");
-  const Duration patience = ended.ok() ? Duration(kShutdownTimeout) : Duration(kLossTimeout);
-  server->StopServing();
-  engine.Shutdown();
-  server->Shutdown(Deadline::After(patience));
-  workers->supervisor->Shutdown("the coordinator exits", Deadline::After(patience));
-  return ended;
+  return ServeUntilStopped(model, *workers, std::move(tokenizer), signal, *server);
 }
 
 }  // namespace

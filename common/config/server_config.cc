@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/base/address.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
 
@@ -32,6 +33,18 @@ absl::Status Validate(const ServerConfig& config) {
   for (const Field& field : fields.All()) TANDEM_RETURN_IF_ERROR(field.Check());
   const LimitsConfig& limits = config.worker.limits;
   TANDEM_RETURN_IF_ERROR(CheckTokenBudget(limits.max_num_batched_tokens, limits.max_num_seqs));
+  if (config.worker.model.spec.max_model_len == 1) {
+    return absl::InvalidArgumentError(
+        "--max-model-len 1: a prompt token and a generated one need at least 2");
+  }
+  TANDEM_RETURN_IF_ERROR(Annotate(ParseHostPort(config.listen).status(), "--listen"));
+  TANDEM_RETURN_IF_ERROR(
+      Annotate(ParseHostPort(config.cluster.worker_listen).status(), "--worker-listen"));
+  if (!IsLoopback(config.cluster.worker_listen)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--worker-listen must be a loopback address until TLS exists, got '",
+                     config.cluster.worker_listen, "'"));
+  }
   if (config.cluster.workers == WorkerSource::kExternal &&
       config.cluster.worker_token_file.empty()) {
     return absl::InvalidArgumentError("--workers external needs --worker-token-file");

@@ -73,7 +73,8 @@ std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, uint64_t mode
 
 EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
                               const config::SchedulingConfig& scheduling,
-                              const model::ModelSpec& spec, const ReadyWorkers& ready) {
+                              const model::ModelSpec& spec, Epoch epoch,
+                              const std::vector<uint32_t>& num_blocks) {
   const config::LimitsConfig& limits = worker.limits;
   EngineConfig config;
   config.scheduler.max_num_seqs = limits.max_num_seqs;
@@ -85,12 +86,12 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.scheduler.policy = scheduling.policy;
   config.kv_cache.block_size = worker.cache.block_size;
   config.kv_cache.enable_prefix_cache = scheduling.enable_prefix_caching;
-  for (size_t group = 0; group < ready.num_blocks.size(); ++group) {
-    config.kv_cache.groups.push_back({.num_blocks = ready.num_blocks[group],
-                                      .window_tokens = spec.kv_groups[group].window_tokens});
+  for (size_t group = 0; group < num_blocks.size(); ++group) {
+    config.kv_cache.groups.push_back(
+        {.num_blocks = num_blocks[group], .window_tokens = spec.kv_groups[group].window_tokens});
   }
   config.vocab_size = spec.vocab_size;
-  config.epoch = ready.epoch;
+  config.epoch = epoch;
   config.max_queued_requests = scheduling.max_queued_requests;
   config.max_result_bytes = worker.transport.max_result_bytes.bytes;
   config.step_timeout = worker.transport.step_timeout + kCollectGrace;
@@ -126,6 +127,11 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
   TANDEM_ASSIGN_OR_RETURN(const std::vector<uint64_t> kv_bytes,
                           KvBytesPerRank(workers.config, config.cluster.tensor_parallel_size,
                                          model.spec, AvailableMemoryBytes()));
+  // Before anything is loaded: all but the number of blocks is known.
+  const std::vector<uint32_t> one_block(model.spec.kv_groups.size(), 1);
+  TANDEM_RETURN_IF_ERROR(
+      MakeEngineConfig(workers.config, config.scheduling, model.spec, Epoch{1}, one_block)
+          .Validate());
   TANDEM_ASSIGN_OR_RETURN(const std::string worker_binary, WorkerBinary(config));
   ClusterOptions cluster_options{
       .size = config.cluster.tensor_parallel_size,
@@ -152,7 +158,8 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                                              .load_timeout = config.cluster.load_timeout}));
   TANDEM_ASSIGN_OR_RETURN(ReadyWorkers ready, workers.supervisor->Bring(cancelled));
   workers.group = std::move(ready.group);
-  workers.engine = MakeEngineConfig(workers.config, config.scheduling, model.spec, ready);
+  workers.engine = MakeEngineConfig(workers.config, config.scheduling, model.spec, ready.epoch,
+                                    ready.num_blocks);
   TANDEM_RETURN_IF_ERROR(workers.engine.Validate());
   LogUsableLength(workers);
   return workers;

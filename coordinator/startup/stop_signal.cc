@@ -13,7 +13,9 @@
 namespace tandem::coordinator {
 namespace {
 
-// The signal handler's end of the pipe, the only state it uses.
+constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP};
+
+// The signal handler's end of the pipe, and the first signal: all the state that it uses.
 std::atomic<int> g_write_fd{-1};
 
 void WriteByte(int fd) {
@@ -22,7 +24,11 @@ void WriteByte(int fd) {
   errno = saved;
 }
 
-void OnSignal(int) {
+std::atomic<int> g_first{0};
+
+void OnSignal(int signal) {
+  int none = 0;
+  if (!g_first.compare_exchange_strong(none, signal) && signal != SIGHUP) _exit(128 + signal);
   if (const int fd = g_write_fd.load(std::memory_order_relaxed); fd >= 0) WriteByte(fd);
 }
 
@@ -33,23 +39,35 @@ StopSignal::StopSignal() {
   TANDEM_CHECK(pipe2(fds, O_CLOEXEC | O_NONBLOCK) == 0);
   read_fd_ = fds[0];
   write_fd_ = fds[1];
+  g_first.store(0);
   g_write_fd.store(write_fd_);
   struct sigaction action {};
   action.sa_handler = OnSignal;
-  sigaction(SIGTERM, &action, nullptr);
-  sigaction(SIGINT, &action, nullptr);
+  for (const int taken : kSignals) sigaction(taken, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 
 StopSignal::~StopSignal() {
   g_write_fd.store(-1);
-  signal(SIGTERM, SIG_DFL);
-  signal(SIGINT, SIG_DFL);
+  for (const int taken : kSignals) signal(taken, SIG_DFL);
   close(read_fd_);
   close(write_fd_);
 }
 
 void StopSignal::Raise() { WriteByte(write_fd_); }
+
+std::string StopSignal::name() const {
+  switch (g_first.load()) {
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGINT:
+      return "SIGINT";
+    case SIGHUP:
+      return "SIGHUP";
+    default:
+      return "";
+  }
+}
 
 bool StopSignal::raised() const {
   pollfd reader{.fd = read_fd_, .events = POLLIN, .revents = 0};

@@ -1,13 +1,15 @@
-// StopSignal: waits for SIGTERM and SIGINT. One per process, made on the main thread before other
-// threads.
+// StopSignal: waits for SIGTERM, SIGINT or SIGHUP. A second SIGTERM or SIGINT ends the process at
+// once, with 128 + its number. One per process, made on the main thread before other threads.
 #ifndef TANDEM_COORDINATOR_STARTUP_STOP_SIGNAL_H_
 #define TANDEM_COORDINATOR_STARTUP_STOP_SIGNAL_H_
+
+#include <string>
 
 namespace tandem::coordinator {
 
 class StopSignal {
  public:
-  // Takes over both signals, and ignores SIGPIPE.
+  // Takes over these signals, and ignores SIGPIPE.
   StopSignal();
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
@@ -18,6 +20,8 @@ class StopSignal {
   bool raised() const;
   // Waits until a signal arrives or Raise is called.
   void Wait();
+  // The name of the first signal; empty without one.
+  std::string name() const;
 
  private:
   int read_fd_ = -1;

@@ -23,7 +23,7 @@ MAY_INCLUDE = {
 
 # Generated code, Protobuf and gRPC: only at edges and in codecs.
 EDGES = re.compile(r"""^(
-    client/ | coordinator/(api|cluster)/ | coordinator/[^/]*$ | worker/control/ | worker/[^/]*$ |
+    client/ | coordinator/(api|cluster|listener)/ | common/rpc/ | coordinator/[^/]*$ | worker/control/ | worker/[^/]*$ |
     (common|worker|coordinator)/(.*/)?[^/]*(codec|grpc|proto)[^/]*$ | tests/ | tools/
 )""", re.VERBOSE)
 
@@ -35,8 +35,8 @@ HOMES = [
      re.compile(r"^((kernels|tests/kernels)/cuda|(tests/)?tools/cuda_emulation)/"),
      "CUDA headers belong in kernels/cuda and its emulation only"),
     (re.compile(r"^nccl\.h$"),
-     re.compile(r"^((tests/)?worker/comm|tools/cuda_emulation)/nccl"),
-     "NCCL belongs in its communicator, its emulation and their tests only"),
+     re.compile(r"^(worker/comm|tools/cuda_emulation)/nccl"),
+     "NCCL belongs in its communicator only"),
     (re.compile(r"^gloo/"), re.compile(r"^worker/comm/gloo"),
      "Gloo belongs in its communicator only"),
     (re.compile(r"^(pcre2\.h|utf8proc\.h)$"), re.compile(r"^(tests/)?common/tokenizer/"),

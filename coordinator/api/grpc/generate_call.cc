@@ -9,9 +9,11 @@
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "coordinator/api/grpc/params_from_proto.h"
+#include "coordinator/api/grpc/wire.h"
 #include "coordinator/api/request_builder.h"
 #include "coordinator/api/text_stream.h"
 #include "coordinator/api/text_update.h"
+#include "proto/tandem/v1/generation.pb.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -50,15 +52,20 @@ absl::Status ClientIsGone() { return absl::CancelledError("the client is gone");
 
 // The call's reactor, and the part shared with the engine, which outlives the call: the engine may
 // update a stream whose call has just ended.
-class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
+class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  explicit GenerateCall(EngineHandle& engine)
-      : engine_(engine), outbox_(std::make_shared<Outbox>(*this)) {}
+  GenerateCall(OpenCalls& calls, EngineHandle& engine)
+      : call_(calls), engine_(engine), outbox_(std::make_shared<Outbox>(*this)) {}
 
-  // `proto` is valid until OnDone, which follows Finish: the job's Finish is the first.
-  void Start(const v1::GenerateRequest& proto, const ServingModel& model, TokenizerPool& pool) {
-    const absl::Status queued = pool.Run(proto.ByteSizeLong(), [this, &proto, &model] {
-      if (absl::Status admitted = Admit(proto, model); !admitted.ok()) Finish(ToGrpc(admitted));
+  void Start(const grpc::ByteBuffer& request, ByteBudget::Hold hold, const ServingModel& model,
+             TokenizerPool& pool) {
+    auto proto = std::make_shared<v1::GenerateRequest>();
+    if (absl::Status parsed = Parse(request, *proto); !parsed.ok()) return Finish(ToGrpc(parsed));
+    hold_ = std::move(hold);
+    const absl::Status queued = pool.Run(request.Length(), [this, proto, &model] {
+      absl::Status admitted = Admit(*proto, model);
+      hold_ = {};
+      if (!admitted.ok()) Finish(ToGrpc(admitted));
     });
     if (!queued.ok()) Finish(ToGrpc(queued));
   }
@@ -141,29 +148,30 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
       Finish(ToGrpc(broken_ ? ClientIsGone() : update->status));
       return;
     }
-    FillResponse(*update);
+    message_ = Serialize(Response(*update));
     if (update->last()) {
       finished_ = true;
-      StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
+      StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
     } else {
       writing_ = true;
-      StartWrite(&response_);
+      StartWrite(&message_);
     }
   }
 
-  void FillResponse(const TextUpdate& update) TANDEM_REQUIRES(outbox_->mutex) {
-    response_.Clear();
-    response_.set_request_id(id_);
-    response_.set_text(update.text);
-    response_.mutable_token_ids()->Add(update.tokens.begin(), update.tokens.end());
-    FillLogprobs(update.logprobs, *response_.mutable_logprobs());
-    FillLogprobs(update.prompt_logprobs, *response_.mutable_prompt_logprobs());
-    if (!update.last()) return;
-    response_.set_finish_reason(ToProto(update.reason));
-    v1::Usage& usage = *response_.mutable_usage();
+  v1::GenerateResponse Response(const TextUpdate& update) const TANDEM_REQUIRES(outbox_->mutex) {
+    v1::GenerateResponse response;
+    response.set_request_id(id_);
+    response.set_text(update.text);
+    response.mutable_token_ids()->Add(update.tokens.begin(), update.tokens.end());
+    FillLogprobs(update.logprobs, *response.mutable_logprobs());
+    FillLogprobs(update.prompt_logprobs, *response.mutable_prompt_logprobs());
+    if (!update.last()) return response;
+    response.set_finish_reason(ToProto(update.reason));
+    v1::Usage& usage = *response.mutable_usage();
     usage.set_prompt_tokens(static_cast<int32_t>(update.usage.prompt_tokens));
     usage.set_completion_tokens(static_cast<int32_t>(update.usage.completion_tokens));
     usage.set_cached_tokens(static_cast<int32_t>(update.usage.cached_tokens));
+    return response;
   }
 
   // By handle: if the request is over, its id may belong to another request.
@@ -176,28 +184,26 @@ class GenerateCall : public grpc::ServerWriteReactor<v1::GenerateResponse> {
     if (running.has_value()) engine_.Cancel(*running);
   }
 
+  const OpenCalls::Call call_;
   EngineHandle& engine_;
   const std::shared_ptr<Outbox> outbox_;
+  ByteBudget::Hold hold_;  // until admitted; used by the pool's thread
   std::string id_ TANDEM_GUARDED_BY(outbox_->mutex);
   std::optional<RequestHandle> handle_ TANDEM_GUARDED_BY(outbox_->mutex);  // once admitted
   bool cancelled_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   bool writing_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   bool broken_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   bool finished_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
-  v1::GenerateResponse response_ TANDEM_GUARDED_BY(outbox_->mutex);
+  grpc::ByteBuffer message_ TANDEM_GUARDED_BY(outbox_->mutex);
 };
 
 }  // namespace
 
-grpc::Status ToGrpc(const absl::Status& status) {
-  return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
-}
-
-grpc::ServerWriteReactor<v1::GenerateResponse>* StartGenerateCall(
-    const v1::GenerateRequest& request, const ServingModel& model, TokenizerPool& pool,
-    EngineHandle& engine) {
-  auto* call = new GenerateCall(engine);  // deletes itself in OnDone
-  call->Start(request, model, pool);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(
+    OpenCalls& calls, const grpc::ByteBuffer& request, ByteBudget::Hold hold,
+    const ServingModel& model, TokenizerPool& pool, EngineHandle& engine) {
+  auto* call = new GenerateCall(calls, engine);  // deletes itself in OnDone
+  call->Start(request, std::move(hold), model, pool);
   return call;
 }
 

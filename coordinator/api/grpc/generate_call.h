@@ -5,21 +5,20 @@
 
 #include <grpcpp/support/server_callback.h>
 
+#include "coordinator/api/byte_budget.h"
+#include "coordinator/api/grpc/open_calls.h"
 #include "coordinator/api/serving_model.h"
 #include "coordinator/api/tokenizer_pool.h"
 #include "coordinator/engine/engine.h"
-#include "proto/tandem/v1/generation.pb.h"
 
 namespace tandem::coordinator {
 
-// Starts the call; gRPC owns the reactor from here on. `model`, `pool` and `engine` must outlive
-// the server.
-grpc::ServerWriteReactor<v1::GenerateResponse>* StartGenerateCall(
-    const v1::GenerateRequest& request, const ServingModel& model, TokenizerPool& pool,
-    EngineHandle& engine);
-
-// The same code and message.
-grpc::Status ToGrpc(const absl::Status& status);
+// Starts the call; gRPC owns the reactor from here on. `request` is a serialized GenerateRequest;
+// `hold` is for its bytes, until it is admitted. `model`, `pool` and `engine` must outlive the
+// server.
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(
+    OpenCalls& calls, const grpc::ByteBuffer& request, ByteBudget::Hold hold,
+    const ServingModel& model, TokenizerPool& pool, EngineHandle& engine);
 
 }  // namespace tandem::coordinator
 

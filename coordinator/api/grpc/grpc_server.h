@@ -1,4 +1,6 @@
-// The public gRPC server: tandem.v1.Generation, reflection, and grpc.health.v1.
+// The public gRPC server: tandem.v1.Generation, grpc.reflection (v1 and v1alpha), and
+// grpc.health.v1. It listens before there is a model: health is NOT_SERVING and Generation's calls
+// end with UNAVAILABLE until Serve.
 #ifndef TANDEM_COORDINATOR_API_GRPC_GRPC_SERVER_H_
 #define TANDEM_COORDINATOR_API_GRPC_GRPC_SERVER_H_
 
@@ -9,25 +11,27 @@
 #include "common/base/clock.h"
 #include "coordinator/api/serving_model.h"
 #include "coordinator/engine/engine.h"
+#include "coordinator/listener/listen_socket.h"
 
 namespace tandem::coordinator {
 
 // One thread at a time.
 class GrpcServer {
  public:
-  // Listens on `address` (HOST:0 takes a free port) and sets health to SERVING. `engine` must
-  // outlive the server. UNAVAILABLE when the address can't be bound. The tokenizer's queue holds
-  // `max_requests` texts.
-  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const std::string& address,
-                                                           ServingModel model, EngineHandle& engine,
-                                                           size_t max_requests);
+  // Accepts up to `max_connections` on `socket`.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(ListenSocket socket,
+                                                           size_t max_connections);
   ~GrpcServer();  // Shutdown at once
 
-  // HOST:PORT that was bound.
+  // HOST:PORT that is bound.
   const std::string& address() const;
+  // Answers calls from here on and sets health to SERVING. `engine` must outlive the server. The
+  // tokenizer's queue holds `max_requests` texts. Once.
+  void Serve(ServingModel model, EngineHandle& engine, size_t max_requests);
   // Sets health to NOT_SERVING.
   void StopServing();
-  // Ends every call by the deadline, except one whose text is being tokenized; then no call runs.
+  // Closes the port, ends every call by the deadline, except one whose text is being tokenized;
+  // then no call runs.
   void Shutdown(Deadline deadline);
 
  private:

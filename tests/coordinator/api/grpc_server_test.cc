@@ -1,118 +1,18 @@
-// The API over a real gRPC connection, with an engine that the test plays.
-#include "coordinator/api/grpc/grpc_server.h"
-
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
-#include <gtest/gtest.h>
-
-#include <chrono>
+// tandem.v1.Generation over a real gRPC connection.
+#include <future>
 #include <memory>
-#include <optional>
+#include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "proto/grpc/health/v1/health.grpc.pb.h"
-#include "proto/tandem/v1/generation.grpc.pb.h"
-#include "tests/coordinator/api/fake_engine.h"
-#include "tests/coordinator/api/serving_model_for_test.h"
+#include "tests/coordinator/api/grpc_server_fixture.h"
 #include "tests/coordinator/api/slow_tokenizer.h"
 
 namespace tandem::coordinator {
 namespace {
-
-namespace health = grpc::health::v1;
-
-// No test waits so long unless it fails.
-void SetDeadline(grpc::ClientContext& context) {
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-}
-
-v1::GenerateRequest Prompt(const std::string& id) {
-  v1::GenerateRequest request;
-  request.set_request_id(id);
-  request.set_text("hi");
-  return request;
-}
-
-// A Generate call as a client makes it.
-class ClientCall {
- public:
-  ClientCall(v1::Generation::Stub& stub, const v1::GenerateRequest& request) {
-    SetDeadline(context_);
-    reader_ = stub.Generate(&context_, request);
-  }
-  ~ClientCall() {
-    context_.TryCancel();
-    if (!finished_) Finish();
-  }
-
-  // The next message; empty at the end.
-  std::optional<v1::GenerateResponse> Read() {
-    v1::GenerateResponse response;
-    if (!reader_->Read(&response)) return std::nullopt;
-    return response;
-  }
-  // Reads to the end; the text and ids gather in one message.
-  v1::GenerateResponse ReadAll() {
-    v1::GenerateResponse all;
-    while (auto response = Read()) {
-      const std::string text = all.text() + response->text();
-      all.MergeFrom(*response);
-      all.set_text(text);
-    }
-    return all;
-  }
-  grpc::Status Finish() {
-    finished_ = true;
-    while (Read()) {
-    }
-    return reader_->Finish();
-  }
-  void Cancel() { context_.TryCancel(); }
-
- private:
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReader<v1::GenerateResponse>> reader_;
-  bool finished_ = false;
-};
-
-class GrpcServerTest : public testing::Test {
- protected:
-  void SetUp() override { Start(ServingModelForTest()); }
-  void Start(ServingModel model) {
-    auto server = GrpcServer::Start("127.0.0.1:0", std::move(model), engine_, 1024);
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-    channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
-    stub_ = v1::Generation::NewStub(channel_);
-  }
-
-  // The stream of the newest request, which is the `count`th.
-  std::shared_ptr<TokenStream> WaitForStream(size_t count = 1) {
-    const std::vector<Request> requests = engine_.WaitForRequests(count);
-    EXPECT_EQ(requests.size(), count);
-    return requests.at(count - 1).stream;
-  }
-
-  health::HealthCheckResponse::ServingStatus Health(const std::string& service) {
-    grpc::ClientContext context;
-    SetDeadline(context);
-    health::HealthCheckRequest request;
-    request.set_service(service);
-    health::HealthCheckResponse response;
-    const grpc::Status status =
-        health::Health::NewStub(channel_)->Check(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.status();
-  }
-
-  FakeEngine engine_;
-  std::unique_ptr<GrpcServer> server_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::Generation::Stub> stub_;
-};
 
 TEST_F(GrpcServerTest, StreamsToTheEnd) {
   ClientCall call(*stub_, Prompt("a"));
@@ -390,60 +290,53 @@ TEST_F(GrpcServerTest, ReportsModelAndStats) {
   EXPECT_EQ(values, (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 0, 7, 8}));
 }
 
-TEST_F(GrpcServerTest, HealthIsServingUntilItStops) {
-  EXPECT_EQ(Health(""), health::HealthCheckResponse::SERVING);
-  EXPECT_EQ(Health("tandem.v1.Generation"), health::HealthCheckResponse::SERVING);
-  server_->StopServing();
-  EXPECT_EQ(Health(""), health::HealthCheckResponse::NOT_SERVING);
-  EXPECT_EQ(Health("tandem.v1.Generation"), health::HealthCheckResponse::NOT_SERVING);
-}
-
-// Reflection's own .proto is not on this machine, so the bytes are written by hand: field 7,
-// list_services, of ServerReflectionRequest.
-// https://github.com/grpc/grpc/blob/master/doc/server-reflection.md
-TEST_F(GrpcServerTest, ReflectionNamesTheService) {
-  grpc::ClientContext context;
+TEST_F(GrpcServerTest, LongTextsAreRefusedByTheirSize) {
+  grpc::ClientContext context, too_long_context, far_too_long_context;
+  v1::TokenizeRequest request;
+  v1::TokenizeResponse response;
+  request.set_text(std::string(1 << 19, 'x'));
   SetDeadline(context);
-  grpc::CompletionQueue queue;
-  grpc::GenericStub stub(channel_);
-  auto stream = stub.PrepareCall(
-      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
-  void* tag = nullptr;
-  bool ok = false;
-  const auto next = [&] { return queue.Next(&tag, &ok) && ok; };
-  stream->StartCall(nullptr);
-  ASSERT_TRUE(next());
-  grpc::Slice slice(std::string("\x3a\x01*"));
-  stream->Write(grpc::ByteBuffer(&slice, 1), nullptr);
-  ASSERT_TRUE(next());
-  grpc::ByteBuffer answer;
-  stream->Read(&answer, nullptr);
-  ASSERT_TRUE(next());
-  grpc::Slice whole;
-  ASSERT_TRUE(answer.DumpToSingleSlice(&whole).ok());
-  const std::string bytes(reinterpret_cast<const char*>(whole.begin()), whole.size());
-  EXPECT_NE(bytes.find("tandem.v1.Generation"), std::string::npos);
-
-  context.TryCancel();
-  grpc::Status status;
-  stream->Finish(&status, nullptr);
-  queue.Next(&tag, &ok);
-  queue.Shutdown();
-  EXPECT_FALSE(queue.Next(&tag, &ok));
+  EXPECT_TRUE(stub_->Tokenize(&context, request, &response).ok());
+  EXPECT_EQ(response.ids_size(), (1 << 19) + 1);
+  request.set_text(std::string((1 << 20) + 1, 'x'));
+  grpc::Status status = stub_->Tokenize(&too_long_context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "text has 1048577 bytes, at most 1048576 are tokenized");
+  request.set_text(std::string(3 << 20, 'x'));
+  status = stub_->Tokenize(&far_too_long_context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST(GrpcServerStart, AnAddressInUseIsUnavailable) {
-  FakeEngine engine;
-  auto first = GrpcServer::Start("127.0.0.1:0", ServingModelForTest(), engine, 1024);
-  ASSERT_TRUE(first.ok()) << first.status();
-  const auto second = GrpcServer::Start((*first)->address(), ServingModelForTest(), engine, 1024);
-  EXPECT_TRUE(absl::IsUnavailable(second.status())) << second.status();
-}
-
-TEST(GrpcServerStart, AnAddressWithoutPortIsInvalid) {
-  FakeEngine engine;
-  EXPECT_TRUE(absl::IsInvalidArgument(
-      GrpcServer::Start("localhost", ServingModelForTest(), engine, 1024).status()));
+// Prompts that wait for the tokenizer, up to the bound in bytes: ten of 3 MiB fit 32 MiB.
+TEST_F(GrpcServerTest, TheBytesOfWaitingRequestsAreBounded) {
+  ServingModel model = ServingModelForTest();
+  auto slow = std::make_shared<SlowTokenizer>(model.tokenizer);
+  model.tokenizer = slow;
+  Start(std::move(model));
+  std::vector<std::unique_ptr<ClientCall>> calls;
+  for (int i = 0; i < 11; ++i) {
+    v1::GenerateRequest request = Prompt(std::to_string(i));
+    request.set_text(std::string(3 << 20, 'x'));
+    calls.push_back(std::make_unique<ClientCall>(*stub_, request));
+  }
+  slow->AwaitStart();
+  // Whichever came last is refused while the others wait for the tokenizer.
+  std::promise<grpc::Status> first_end;
+  std::once_flag first;
+  std::vector<std::thread> readers;
+  for (auto& call : calls) {
+    readers.emplace_back([&] {
+      const grpc::Status status = call->Finish();
+      std::call_once(first, [&] { first_end.set_value(status); });
+    });
+  }
+  const grpc::Status refused = first_end.get_future().get();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_NE(refused.error_message().find("of at most 33554432"), std::string::npos)
+      << refused.error_message();
+  for (auto& call : calls) call->Cancel();
+  slow->Release();
+  for (std::thread& reader : readers) reader.join();
 }
 
 }  // namespace

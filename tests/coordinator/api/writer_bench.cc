@@ -116,8 +116,11 @@ void BM_Writers(benchmark::State& state) {
   ServingModel model = ServingModelForTest();
   model.max_model_len = kPrompt + kGenerate;
   model.vocab_size = simulated.config.vocab_size;
-  auto server = GrpcServer::Start("127.0.0.1:0", std::move(model), engine, 1024);
+  auto socket = ListenSocket::Bind("--listen", "127.0.0.1:0");
+  if (!socket.ok()) return state.SkipWithError(std::string(socket.status().message()).c_str());
+  auto server = GrpcServer::Start(*std::move(socket), num_streams + 1);
   if (!server.ok()) return state.SkipWithError(std::string(server.status().message()).c_str());
+  (*server)->Serve(std::move(model), engine, 1024);
   const auto stub = v1::Generation::NewStub(
       grpc::CreateChannel((*server)->address(), grpc::InsecureChannelCredentials()));
   for (auto _ : state) {

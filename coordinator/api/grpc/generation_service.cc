@@ -1,0 +1,218 @@
+#include "coordinator/api/grpc/generation_service.h"
+
+#include <grpcpp/grpcpp.h>
+#include <malloc.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/tokenizer/detokenizer.h"
+#include "coordinator/api/grpc/generate_call.h"
+#include "coordinator/api/grpc/refused_call.h"
+#include "coordinator/api/grpc/wire.h"
+
+namespace tandem::coordinator {
+namespace {
+
+// The C library keeps what long texts needed in many small pieces, unless it is told to return it.
+constexpr size_t kLongBytes = 64 * 1024;
+
+absl::Status Loading() { return absl::UnavailableError("the server is loading its model"); }
+
+absl::Status CheckTextBytes(size_t bytes) {
+  if (bytes <= kMaxTokenizeBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("text has ", bytes, " bytes, at most ", kMaxTokenizeBytes, " are tokenized"));
+}
+
+absl::StatusOr<grpc::ByteBuffer> Tokenize(const ServingModel& model,
+                                          const grpc::ByteBuffer& bytes) {
+  v1::TokenizeRequest request;
+  TANDEM_RETURN_IF_ERROR(Parse(bytes, request));
+  TANDEM_RETURN_IF_ERROR(CheckTextBytes(request.text().size()));
+  tokenizer::EncodeOptions options;
+  if (request.has_add_special_tokens()) options.add_special = request.add_special_tokens();
+  if (request.has_parse_special_tokens()) options.parse_special = request.parse_special_tokens();
+  TANDEM_ASSIGN_OR_RETURN(auto ids, model.tokenizer->Encode(request.text(), options));
+  v1::TokenizeResponse response;
+  for (TokenId id : ids) {
+    TANDEM_ASSIGN_OR_RETURN(std::string_view piece, model.tokenizer->TokenBytes(id));
+    response.add_ids(id);
+    response.add_token_bytes(piece.data(), piece.size());
+  }
+  return Serialize(response);
+}
+
+absl::StatusOr<grpc::ByteBuffer> Detokenize(const ServingModel& model,
+                                            const grpc::ByteBuffer& bytes) {
+  v1::DetokenizeRequest request;
+  TANDEM_RETURN_IF_ERROR(Parse(bytes, request));
+  size_t text_bytes = 0;
+  for (TokenId id : request.ids()) {
+    TANDEM_ASSIGN_OR_RETURN(std::string_view piece, model.tokenizer->TokenBytes(id));
+    text_bytes += piece.size();
+  }
+  if (text_bytes > kMaxDetokenizedBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the text of ids has ", text_bytes, " bytes, at most ", kMaxDetokenizedBytes));
+  }
+  v1::DetokenizeResponse response;
+  TANDEM_ASSIGN_OR_RETURN(
+      *response.mutable_text(),
+      tokenizer::Decode(*model.tokenizer, {request.ids().begin(), request.ids().end()},
+                        {.skip_special = true, .at_start = true}));
+  return Serialize(response);
+}
+
+absl::StatusOr<grpc::ByteBuffer> ModelInfo(const ServingModel& model,
+                                           const grpc::ByteBuffer& bytes) {
+  v1::GetModelInfoRequest request;
+  TANDEM_RETURN_IF_ERROR(Parse(bytes, request));
+  v1::GetModelInfoResponse response;
+  const tokenizer::SpecialTokens& special = model.tokenizer->special_tokens();
+  response.set_name(model.name);
+  response.set_architecture(model.architecture);
+  response.set_context_length(static_cast<int32_t>(model.max_model_len));
+  response.set_vocab_size(static_cast<int32_t>(model.vocab_size));
+  if (special.bos != tokenizer::kNoToken) response.set_bos_id(special.bos);
+  if (special.eos != tokenizer::kNoToken) response.set_eos_id(special.eos);
+  for (TokenId id : model.tokenizer->end_of_generation_ids()) {
+    response.add_end_of_generation_ids(id);
+  }
+  response.set_chat_template(std::string(model.tokenizer->chat_template()));
+  response.set_quantization(model.quantization);
+  response.set_tensor_parallel_size(model.tensor_parallel_size);
+  return Serialize(response);
+}
+
+absl::StatusOr<grpc::ByteBuffer> Stats(const EngineStats& stats, const grpc::ByteBuffer& bytes) {
+  v1::GetStatsRequest request;
+  TANDEM_RETURN_IF_ERROR(Parse(bytes, request));
+  v1::GetStatsResponse response;
+  stats.ForEach([&](int64_t value, const Metric& metric) {
+    v1::Metric& out = *response.add_metrics();
+    out.set_name(metric.name);
+    out.set_help(metric.help);
+    out.set_kind(metric.kind == Metric::Kind::kCounter ? v1::Metric::COUNTER : v1::Metric::GAUGE);
+    out.set_value(value);
+  });
+  return Serialize(response);
+}
+
+}  // namespace
+
+// A unary call over a text, which may be long: its bytes are taken until the answer is sent.
+class GenerationService::TextCall : public grpc::ServerUnaryReactor {
+ public:
+  TextCall(OpenCalls& calls, TokenizerPool& pool, size_t bytes, ByteBudget::Hold hold)
+      : call_(calls), pool_(pool), bytes_(bytes), hold_(std::move(hold)) {}
+
+  void OnCancel() override { gone_.store(true, std::memory_order_relaxed); }
+  bool gone() const { return gone_.load(std::memory_order_relaxed); }
+  void OnDone() override {
+    // A full queue of long texts trims when it is done with them.
+    if (bytes_ > kLongBytes) pool_.Run(bytes_, [] { malloc_trim(0); }).IgnoreError();
+    delete this;
+  }
+
+ private:
+  const OpenCalls::Call call_;
+  TokenizerPool& pool_;
+  const size_t bytes_;
+  const ByteBudget::Hold hold_;
+  std::atomic<bool> gone_{false};
+};
+
+GenerationService::GenerationService(OpenCalls& calls) : calls_(calls) {}
+GenerationService::~GenerationService() = default;
+
+void GenerationService::Serve(ServingModel model, EngineHandle& engine, size_t max_requests) {
+  owned_.reset(new Serving{std::move(model), engine,
+                           TokenizerPool(TokenizerPool::Limits::For(max_requests))});
+  serving_.store(owned_.get(), std::memory_order_release);
+}
+
+grpc::ServerUnaryReactor* GenerationService::Answer(grpc::CallbackServerContext* context,
+                                                    const grpc::ByteBuffer& request,
+                                                    grpc::ByteBuffer* response,
+                                                    const AnswerFn& answer) {
+  const Serving* serving = serving_.load(std::memory_order_acquire);
+  if (serving == nullptr) return FinishAtOnce(context, ToGrpc(Loading()));
+  absl::StatusOr<grpc::ByteBuffer> answered = answer(*serving, request);
+  if (answered.ok()) *response = *answered;
+  return FinishAtOnce(context, ToGrpc(answered.status()));
+}
+
+grpc::ServerUnaryReactor* GenerationService::AnswerFromPool(grpc::CallbackServerContext* context,
+                                                            const grpc::ByteBuffer& request,
+                                                            grpc::ByteBuffer* response,
+                                                            AnswerFn answer) {
+  Serving* serving = serving_.load(std::memory_order_acquire);
+  if (serving == nullptr) return FinishAtOnce(context, ToGrpc(Loading()));
+  absl::StatusOr<ByteBudget::Hold> hold = budget_.Take(request.Length());
+  if (!hold.ok()) return FinishAtOnce(context, ToGrpc(hold.status()));
+  auto* call = new TextCall(calls_, serving->pool, request.Length(), *std::move(hold));
+  // `request` and `response` are valid until Finish.
+  const absl::Status queued =
+      serving->pool.Run(request.Length(), [=, &request, answer = std::move(answer)] {
+        if (call->gone()) return call->Finish(ToGrpc(absl::CancelledError("the client is gone")));
+        absl::StatusOr<grpc::ByteBuffer> answered = answer(*serving, request);
+        if (answered.ok()) *response = *answered;
+        call->Finish(ToGrpc(answered.status()));
+      });
+  if (!queued.ok()) call->Finish(ToGrpc(queued));
+  return call;
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
+    grpc::CallbackServerContext*, const grpc::ByteBuffer* request) {
+  Serving* serving = serving_.load(std::memory_order_acquire);
+  if (serving == nullptr) return new RefusedStream(ToGrpc(Loading()));
+  absl::StatusOr<ByteBudget::Hold> hold = budget_.Take(request->Length());
+  if (!hold.ok()) return new RefusedStream(ToGrpc(hold.status()));
+  return StartGenerateCall(calls_, *request, *std::move(hold), serving->model, serving->pool,
+                           serving->engine);
+}
+
+grpc::ServerUnaryReactor* GenerationService::Tokenize(grpc::CallbackServerContext* context,
+                                                      const grpc::ByteBuffer* request,
+                                                      grpc::ByteBuffer* response) {
+  // Far too long: it takes no one's place in the queue.
+  if (request->Length() > 2 * kMaxTokenizeBytes) {
+    return FinishAtOnce(context, ToGrpc(CheckTextBytes(request->Length())));
+  }
+  return AnswerFromPool(context, *request, response,
+                        [](const Serving& serving, const grpc::ByteBuffer& bytes) {
+                          return coordinator::Tokenize(serving.model, bytes);
+                        });
+}
+
+grpc::ServerUnaryReactor* GenerationService::Detokenize(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request,
+                                                        grpc::ByteBuffer* response) {
+  return AnswerFromPool(context, *request, response,
+                        [](const Serving& serving, const grpc::ByteBuffer& bytes) {
+                          return coordinator::Detokenize(serving.model, bytes);
+                        });
+}
+
+grpc::ServerUnaryReactor* GenerationService::GetModelInfo(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
+  return Answer(context, *request, response,
+                [](const Serving& serving, const grpc::ByteBuffer& bytes) {
+                  return ModelInfo(serving.model, bytes);
+                });
+}
+
+grpc::ServerUnaryReactor* GenerationService::GetStats(grpc::CallbackServerContext* context,
+                                                      const grpc::ByteBuffer* request,
+                                                      grpc::ByteBuffer* response) {
+  return Answer(context, *request, response,
+                [](const Serving& serving, const grpc::ByteBuffer& bytes) {
+                  return Stats(serving.engine.Stats(), bytes);
+                });
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,47 @@
+// Acceptor: a thread that accepts connections up to a limit. It is never deaf: a connection above
+// the limit is told so and closed; without free descriptors it waits a moment and tries again.
+#ifndef TANDEM_COORDINATOR_LISTENER_ACCEPTOR_H_
+#define TANDEM_COORDINATOR_LISTENER_ACCEPTOR_H_
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "coordinator/listener/connection_limit.h"
+#include "coordinator/listener/listen_socket.h"
+
+namespace tandem::coordinator {
+
+class Acceptor {
+ public:
+  // Takes ownership of a connection's descriptor, on the acceptor's thread.
+  using TakeFn = std::function<void(int fd)>;
+
+  // `name` is of the port, for the log.
+  Acceptor(std::string name, ListenSocket socket, size_t most_connections, TakeFn take);
+  // Stops accepting and closes the port.
+  ~Acceptor();
+
+ private:
+  void Run();
+  // Accepts until nobody waits. False: no descriptor is free.
+  bool AcceptAll(int listening);
+  void Refuse(int fd);
+  // Waits for a connection, or for the end.
+  void Wait(bool for_connections);
+  bool Ended() const;
+
+  const std::string name_;
+  const ListenSocket socket_;
+  const TakeFn take_;
+  ConnectionLimit limit_;
+  bool was_full_ = false;   // one log line for each time that the port fills up
+  bool was_short_ = false;  // of descriptors
+  int end_read_ = -1;       // readable once the acceptor is to end
+  int end_write_ = -1;
+  std::thread thread_;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_LISTENER_ACCEPTOR_H_

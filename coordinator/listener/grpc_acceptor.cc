@@ -1,0 +1,45 @@
+#include "coordinator/listener/grpc_acceptor.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+
+namespace tandem::coordinator {
+namespace {
+
+constexpr int kHandshakeMillis = 20'000;        // until the client's SETTINGS
+constexpr int kKeepaliveMillis = 30'000;        // between pings to a silent peer
+constexpr int kKeepaliveAnswerMillis = 30'000;  // until it is considered lost
+constexpr int kLeastClientPingMillis = 10'000;  // clients may ping as often, also without calls
+constexpr int kIdleMillis = 5 * 60'000;         // without calls
+
+using grpc::experimental::ExternalConnectionAcceptor;
+
+std::unique_ptr<ExternalConnectionAcceptor> AddTo(grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMillis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveAnswerMillis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kLeastClientPingMillis);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMillis);
+  return builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
+}
+
+}  // namespace
+
+GrpcAcceptor::GrpcAcceptor(grpc::ServerBuilder& builder, std::string name)
+    : name_(std::move(name)), connections_(AddTo(builder)) {}
+
+void GrpcAcceptor::Start(ListenSocket socket, size_t most_connections) {
+  acceptor_.emplace(name_, std::move(socket), most_connections, [this](int fd) {
+    ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = fd;
+    connections_->HandleNewConnection(&connection);
+  });
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,43 @@
+// GrpcAcceptor: a gRPC server's port over an Acceptor, in place of gRPC's listener, which accepts
+// no more once accept(2) has failed.
+#ifndef TANDEM_COORDINATOR_LISTENER_GRPC_ACCEPTOR_H_
+#define TANDEM_COORDINATOR_LISTENER_GRPC_ACCEPTOR_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "coordinator/listener/acceptor.h"
+#include "coordinator/listener/listen_socket.h"
+
+namespace grpc {
+class ServerBuilder;
+namespace experimental {
+class ExternalConnectionAcceptor;
+}
+}  // namespace grpc
+
+namespace tandem::coordinator {
+
+// One thread at a time.
+class GrpcAcceptor {
+ public:
+  // Adds the port to a server in the making, with deadlines for what is idle: a connection that
+  // does not begin HTTP/2, one that does not answer pings, one without calls. `name` is of the
+  // port, for the log.
+  GrpcAcceptor(grpc::ServerBuilder& builder, std::string name);
+
+  // Accepts from here on. REQUIRES: the server is built.
+  void Start(ListenSocket socket, size_t most_connections);
+  // Closes the port. Before the server's Shutdown.
+  void Stop() { acceptor_.reset(); }
+
+ private:
+  const std::string name_;
+  const std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
+  std::optional<Acceptor> acceptor_;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_LISTENER_GRPC_ACCEPTOR_H_

@@ -1,0 +1,89 @@
+#include "coordinator/listener/listen_socket.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/address.h"
+#include "common/base/status.h"
+
+namespace tandem::coordinator {
+namespace {
+
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+absl::StatusOr<Addresses> Resolve(const HostPort& parsed) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error =
+      getaddrinfo(parsed.host.c_str(), std::to_string(parsed.port).c_str(), &hints, &found);
+  if (error != 0) return absl::UnavailableError(gai_strerror(error));
+  return Addresses(found, &freeaddrinfo);
+}
+
+void SetPort(sockaddr* address, int port) {
+  const auto wire = htons(static_cast<uint16_t>(port));
+  if (address->sa_family == AF_INET) reinterpret_cast<sockaddr_in*>(address)->sin_port = wire;
+  if (address->sa_family == AF_INET6) reinterpret_cast<sockaddr_in6*>(address)->sin6_port = wire;
+}
+
+int BoundPort(int fd) {
+  sockaddr_storage bound{};
+  socklen_t length = sizeof(bound);
+  getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length);
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(bound).sin6_port
+                                           : reinterpret_cast<sockaddr_in&>(bound).sin_port);
+}
+
+// A listening descriptor, or the errno.
+absl::StatusOr<int> Listen(const addrinfo& one) {
+  const int fd = socket(one.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return absl::UnavailableError(strerror(errno));
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(fd, one.ai_addr, one.ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
+  const absl::Status status = absl::UnavailableError(strerror(errno));
+  close(fd);
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<ListenSocket> ListenSocket::Bind(const std::string& flag,
+                                                const std::string& address) {
+  TANDEM_ASSIGN_OR_RETURN(const HostPort parsed, ParseHostPort(address));
+  const std::string what = absl::StrCat(flag, ": cannot listen on ", address);
+  absl::StatusOr<Addresses> found = Resolve(parsed);
+  if (!found.ok()) return Annotate(found.status(), what);
+  ListenSocket bound;
+  int port = parsed.port;
+  absl::Status failed;
+  for (const addrinfo* one = found->get(); one != nullptr; one = one->ai_next) {
+    SetPort(one->ai_addr, port);
+    absl::StatusOr<int> fd = Listen(*one);
+    if (!fd.ok()) {
+      failed.Update(fd.status());
+      continue;
+    }
+    bound.fds_.push_back(*fd);
+    port = BoundPort(*fd);
+  }
+  if (bound.fds_.empty()) return Annotate(failed, what);
+  bound.address_ = WithPort(address, port);
+  return bound;
+}
+
+ListenSocket::~ListenSocket() {
+  for (const int fd : fds_) close(fd);
+}
+
+}  // namespace tandem::coordinator
