@@ -8,7 +8,10 @@
 
 namespace tandem::step {
 
-inline constexpr uint32_t kWorkerProtocolVersion = 5;
+// The header with the shared token; its value may be any bytes.
+inline constexpr char kWorkerTokenHeader[] = "tandem-worker-token-bin";
+
+inline constexpr uint32_t kWorkerProtocolVersion = 6;
 
 }  // namespace tandem::step
 

@@ -24,11 +24,11 @@ constexpr auto kKillTimeout = std::chrono::seconds(10);
 // Frames of results that may wait: one step is in flight, one more is room.
 constexpr size_t kResultFrames = 4;
 
-// DEADLINE_EXCEEDED means "call again" here; a worker's own is final.
+// DEADLINE_EXCEEDED means "call again" here; a worker's own is final: it waited for others.
 absl::Status FailedStatus(const v1::Failed& failed) {
   const auto code = static_cast<absl::StatusCode>(failed.code());
   return absl::Status(
-      code == absl::StatusCode::kDeadlineExceeded ? absl::StatusCode::kUnavailable : code,
+      code == absl::StatusCode::kDeadlineExceeded ? absl::StatusCode::kAborted : code,
       failed.message());
 }
 

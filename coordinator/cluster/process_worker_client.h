@@ -31,6 +31,8 @@ class ProcessWorkerClient : public WorkerClient {
   absl::Status FinishStart(Deadline deadline) override;
   absl::Status Submit(std::span<const uint8_t> frame, Deadline deadline) override;
   absl::StatusOr<step::StepResult> Collect(Deadline deadline) override;
+  void Ping() override { link_->Ping().IgnoreError(); }  // then there is no answer
+  bool WaitPong(Deadline deadline) override { return link_->WaitPong(deadline); }
   absl::Status Health() const override;
   void Abort(const absl::Status& reason) override;
 

@@ -40,7 +40,8 @@ class WorkerClient {
   // or until `last` if it is still loading for an earlier epoch. DEADLINE_EXCEEDED: it is stuck; a
   // process of ours is killed then.
   virtual absl::Status AwaitLoading(Deadline answer, Deadline last) = 0;
-  // Waits for Ready. Errors name the rank; after DEADLINE_EXCEEDED it may be called again.
+  // Waits for Ready. Errors name the rank; after DEADLINE_EXCEEDED it may be called again. ABORTED:
+  // the worker waited for others in vain.
   virtual absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) = 0;
   // Sends the number of blocks agreed on (the minimum over ranks); the worker then accepts steps.
   // Call it on all ranks before waiting for any: starting may be collective.
@@ -54,6 +55,10 @@ class WorkerClient {
   // when it is stuck.
   virtual absl::StatusOr<step::StepResult> Collect(Deadline deadline) = 0;
 
+  // Asks the process for a sign of life, which it gives whatever it is doing.
+  virtual void Ping() = 0;
+  // Whether it has answered the last Ping by the deadline.
+  virtual bool WaitPong(Deadline deadline) = 0;
   // OK while the worker is running; else the reason ("rank 1 exited with signal 9"). Never blocks.
   virtual absl::Status Health() const = 0;
   // From any thread: pending calls end with `reason`.

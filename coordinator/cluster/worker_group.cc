@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
 #include "common/step/codec.h"
@@ -20,6 +21,8 @@ constexpr auto kVerdictGrace = std::chrono::seconds(1);
 
 // For a healthy worker to end an epoch before it answers: its communicator, its KV cache.
 constexpr auto kEpochEndTime = std::chrono::seconds(10);
+// For a process that runs to answer a ping.
+constexpr auto kPongTime = std::chrono::seconds(1);
 
 std::string RankName(size_t rank) { return absl::StrCat("rank ", rank); }
 
@@ -75,12 +78,31 @@ absl::Status WorkerGroup::InTurns(Deadline deadline, const WaitForRank& wait) co
     for (size_t rank : pending) {
       const absl::Status answer = wait(rank, deadline.OrAfter(kPollSlice));
       if (answer.ok()) continue;
-      if (!absl::IsDeadlineExceeded(answer) || deadline.Passed()) return answer;
+      const bool in_vain = absl::IsAborted(answer);
+      if (!in_vain && !absl::IsDeadlineExceeded(answer)) return answer;
+      if (in_vain || deadline.Passed()) return AtFault(pending, answer);
       still_pending.push_back(rank);
     }
     pending = std::move(still_pending);
   }
   return absl::OkStatus();
+}
+
+absl::Status WorkerGroup::AtFault(const std::vector<size_t>& pending,
+                                  const absl::Status& failed) const {
+  for (size_t rank : pending) workers_[rank]->Ping();
+  const Deadline deadline = Deadline::After(kPongTime);
+  std::vector<std::string> silent, alive;
+  for (size_t rank : pending) {
+    (workers_[rank]->WaitPong(deadline) ? alive : silent).push_back(RankName(rank));
+  }
+  if (!silent.empty()) {
+    return absl::UnavailableError(absl::StrCat(
+        absl::StrJoin(silent, ", "), " shows no sign of life while starting; ", failed.message()));
+  }
+  if (absl::IsAborted(failed)) return absl::UnavailableError(failed.message());
+  return absl::UnavailableError(
+      absl::StrCat(absl::StrJoin(alive, ", "), " did not start in time (--load-timeout)"));
 }
 
 absl::Status WorkerGroup::Submit(const step::StepDescriptor& step, Deadline deadline) {

@@ -59,8 +59,11 @@ class WorkerGroup {
   using WaitForRank = std::function<absl::Status(size_t rank, Deadline slice)>;
 
   // Polls all ranks for their results in time slices: ranks wait for each other, so the failing one
-  // must not be found last. Returns the first error of any rank.
+  // must not be found last. Returns the first error of any rank, or who is at fault for it.
   absl::Status InTurns(Deadline deadline, const WaitForRank& wait) const;
+  // UNAVAILABLE naming the ranks of `pending` that show no sign of life, after one of them waited
+  // for others in vain or the deadline passed (`failed`).
+  absl::Status AtFault(const std::vector<size_t>& pending, const absl::Status& failed) const;
   // Polls one rank for its result until `deadline`; leaves the answer unchanged if there is none
   // yet.
   void Poll(size_t rank, const SubmittedStep& step, Deadline deadline, Answer& answer);

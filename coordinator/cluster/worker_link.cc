@@ -23,6 +23,21 @@ absl::StatusOr<v1::WorkerMessage> WorkerLink::NextEvent(Deadline deadline) {
   return absl::DeadlineExceededError("no answer from the worker in time");
 }
 
+absl::Status WorkerLink::Ping() {
+  v1::CoordinatorMessage message;
+  {
+    MutexLock lock(mutex_);
+    message.mutable_ping()->set_call(++last_ping_);
+  }
+  return Send(std::move(message));
+}
+
+bool WorkerLink::WaitPong(Deadline deadline) {
+  MutexLock lock(mutex_);
+  return ponged_.Wait(lock, deadline,
+                      [&]() TANDEM_REQUIRES(mutex_) { return last_pong_ == last_ping_; });
+}
+
 absl::Status WorkerLink::status() const {
   MutexLock lock(mutex_);
   return status_;
@@ -44,6 +59,13 @@ void WorkerLink::OnStepResult(StepResultCallback callback) {
 }
 
 void WorkerLink::Deliver(v1::WorkerMessage message) {
+  if (message.has_pong()) {
+    {
+      MutexLock lock(mutex_);
+      last_pong_ = message.pong().call();
+    }
+    return ponged_.NotifyAll();
+  }
   if (message.message_case() != v1::WorkerMessage::kStepResult) {
     // Excess events of a faulty worker are dropped; a command waiting for one then times out.
     events_.TryPush(std::move(message));

@@ -33,6 +33,9 @@ class WorkerLink {
   // The next Loading, Ready, Started or Failed. UNAVAILABLE once the stream ended,
   // DEADLINE_EXCEEDED.
   absl::StatusOr<v1::WorkerMessage> NextEvent(Deadline deadline);
+  // Asks for a sign of life; WaitPong: whether the answer has come by the deadline. One thread.
+  absl::Status Ping();
+  bool WaitPong(Deadline deadline);
   // OK while the stream is open.
   absl::Status status() const;
 
@@ -53,6 +56,9 @@ class WorkerLink {
   ClosedCallback on_closed_ TANDEM_GUARDED_BY(mutex_);
   StepResultCallback on_step_result_ TANDEM_GUARDED_BY(mutex_);
   BoundedQueue<v1::WorkerMessage> events_{1024};
+  CondVar ponged_;
+  uint64_t last_ping_ TANDEM_GUARDED_BY(mutex_) = 0;
+  uint64_t last_pong_ TANDEM_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace tandem::coordinator

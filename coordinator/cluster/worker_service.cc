@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/address.h"
 #include "common/base/log.h"
+#include "common/base/status.h"
 #include "common/base/version.h"
 #include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
@@ -18,6 +20,16 @@ namespace {
 
 // Bound of the send queue; a worker that does not read is disconnected rather than buffered for.
 constexpr size_t kMaxPendingWrites = 256;
+// Connections of no rank: workers that are about to be refused, or are being replaced.
+constexpr size_t kSpareConnections = 64;
+
+// Compares all bytes, so that the time does not tell how many agree.
+bool SameToken(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned char difference = 0;
+  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return difference == 0;
+}
 
 }  // namespace
 
@@ -27,9 +39,11 @@ class WorkerService::Impl : public v1::WorkerControl::CallbackService {
   explicit Impl(WorkerService* service) : service_(service) {}
 
   grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* Connect(
-      grpc::CallbackServerContext*) override;
+      grpc::CallbackServerContext* context) override;
 
  private:
+  bool HasToken(const grpc::CallbackServerContext& context) const;
+
   class Stream;
   WorkerService* const service_;
 };
@@ -37,8 +51,13 @@ class WorkerService::Impl : public v1::WorkerControl::CallbackService {
 class WorkerService::Impl::Stream
     : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage> {
  public:
-  explicit Stream(WorkerService* service) : service_(service), writer_(new Writer(this)) {
-    StartRead(&incoming_);
+  // Without the token nothing is read: whoever it is can't make us hold its bytes.
+  Stream(WorkerService* service, bool has_token) : service_(service), writer_(new Writer(this)) {
+    if (has_token) {
+      StartRead(&incoming_);
+    } else {
+      Refuse("worker token does not match");
+    }
   }
 
   void OnReadDone(bool ok) override {
@@ -127,14 +146,18 @@ class WorkerService::Impl::Stream
       admitted = service_->Admit(link);
     }
     if (!admitted.ok()) {
-      v1::CoordinatorMessage refusal;
-      refusal.mutable_refused()->set_reason(std::string(admitted.message()));
-      writer_->Send(std::move(refusal)).IgnoreError();
-      writer_->Finish(grpc::Status::OK);
+      Refuse(std::string(admitted.message()));
       return false;
     }
     link_ = std::move(link);
     return true;
+  }
+
+  void Refuse(const std::string& reason) {
+    v1::CoordinatorMessage refusal;
+    refusal.mutable_refused()->set_reason(reason);
+    writer_->Send(std::move(refusal)).IgnoreError();
+    writer_->Finish(grpc::Status::OK);
   }
 
   void Handle(v1::WorkerMessage message) {
@@ -177,15 +200,24 @@ class WorkerService::Impl::Stream
 };
 
 grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* WorkerService::Impl::Connect(
-    grpc::CallbackServerContext*) {
-  return new Stream(service_);  // deletes itself in OnDone
+    grpc::CallbackServerContext* context) {
+  return new Stream(service_, HasToken(*context));  // deletes itself in OnDone
+}
+
+bool WorkerService::Impl::HasToken(const grpc::CallbackServerContext& context) const {
+  const auto& headers = context.client_metadata();
+  const auto found = headers.find(step::kWorkerTokenHeader);
+  return found != headers.end() &&
+         SameToken({found->second.data(), found->second.size()}, service_->options_.token);
 }
 
 WorkerService::WorkerService(Options options)
     : options_(std::move(options)), links_(static_cast<size_t>(options_.size)) {}
 
 WorkerService::~WorkerService() {
-  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  if (server_ == nullptr) return;
+  acceptor_->Stop();
+  server_->Shutdown(std::chrono::system_clock::now());
 }
 
 absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Options& options) {
@@ -195,17 +227,17 @@ absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Option
   }
   std::unique_ptr<WorkerService> service(new WorkerService(options));
   service->impl_ = std::make_unique<Impl>(service.get());
-  int port = 0;
+  TANDEM_ASSIGN_OR_RETURN(ListenSocket socket,
+                          ListenSocket::Bind("--worker-listen", options.listen));
+  service->address_ = socket.address();
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.SetMaxReceiveMessageSize(-1);
+  service->acceptor_.emplace(builder, "--worker-listen");
+  builder.SetMaxReceiveMessageSize(-1);  // of workers that have shown the token
   builder.RegisterService(service->impl_.get());
   service->server_ = builder.BuildAndStart();
-  if (service->server_ == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen for workers on ", options.listen));
-  }
-  service->address_ = WithPort(options.listen, port);
+  if (service->server_ == nullptr) return absl::InternalError("the gRPC server does not start");
+  service->acceptor_->Start(std::move(socket),
+                            static_cast<size_t>(options.size) + kSpareConnections);
   return service;
 }
 
@@ -214,9 +246,6 @@ absl::Status WorkerService::Check(const v1::Hello& hello) const {
     return absl::FailedPreconditionError(
         absl::StrCat("worker speaks protocol version ", hello.protocol_version(),
                      ", the coordinator ", step::kWorkerProtocolVersion));
-  }
-  if (hello.token() != options_.token) {
-    return absl::PermissionDeniedError("worker token does not match");
   }
   const auto elsewhere = [&](const auto& link) {
     return link != nullptr && link->hello().host_id() != hello.host_id();
@@ -258,7 +287,11 @@ absl::Status WorkerService::Admit(const std::shared_ptr<WorkerLink>& link) {
 
 void WorkerService::Release(const std::shared_ptr<WorkerLink>& link) {
   MutexLock lock(mutex_);
-  std::replace(links_.begin(), links_.end(), link, std::shared_ptr<WorkerLink>());
+  for (size_t rank = 0; rank < links_.size(); ++rank) {
+    if (links_[rank] != link) continue;
+    links_[rank] = nullptr;
+    TANDEM_LOG(kInfo) << "rank " << rank << " disconnected: pid " << link->hello().pid();
+  }
   changed_.NotifyAll();
 }
 

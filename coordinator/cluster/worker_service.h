@@ -4,6 +4,7 @@
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_SERVICE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "common/base/mutex.h"
 #include "coordinator/cluster/rendezvous_registry.h"
 #include "coordinator/cluster/worker_link.h"
+#include "coordinator/listener/grpc_acceptor.h"
 
 namespace grpc {
 class Server;
@@ -24,7 +26,7 @@ class WorkerService {
  public:
   struct Options {
     std::string listen = "127.0.0.1:0";  // loopback only, until TLS exists
-    std::string token;                   // required in every Hello
+    std::string token;                   // required in the header of every stream
     int size = 1;
     bool one_host = true;  // workers share memory, so all must run on one host
   };
@@ -67,6 +69,7 @@ class WorkerService {
   std::vector<std::shared_ptr<WorkerLink>> links_ TANDEM_GUARDED_BY(mutex_);  // as links()
   std::unique_ptr<Impl> impl_;
   std::unique_ptr<grpc::Server> server_;
+  std::optional<GrpcAcceptor> acceptor_;
 };
 
 }  // namespace tandem::coordinator

@@ -308,13 +308,66 @@ TEST_F(ExternalWorkersTest, DialInWithTheToken) {
   EXPECT_EQ(second->WaitExit(Deadline::After(kPatience)), 0);
 }
 
+TEST_F(ExternalWorkersTest, AMissingModelIsNamedAndIsTheWorkersFailure) {
+  auto sound = Program::Start(Worker(token_file_, {"--rank", "0"}));
+  auto other = Program::Start(Worker(token_file_, {"--rank", "1", "--model", "no-such.gguf"}));
+  EXPECT_EQ(coordinator_->WaitExit(Deadline::After(kPatience)), 1);
+  EXPECT_NE(coordinator_->Stderr().find("tandem_coordinator: rank 1: no-such.gguf: "),
+            std::string::npos)
+      << coordinator_->Stderr();
+  EXPECT_EQ(other->WaitExit(Deadline::After(kLossNoticed)), 1);
+  EXPECT_NE(other->Stderr().find("tandem_worker: no-such.gguf: "), std::string::npos)
+      << other->Stderr();
+  EXPECT_EQ(sound->WaitExit(Deadline::After(kLossNoticed)), 0) << sound->Stderr();
+}
+
+TEST_F(ExternalWorkersTest, AKilledOneIsNamedWhileTheOtherIsWaitedFor) {
+  auto first = Program::Start(Worker(token_file_, {"--rank", "1"}));
+  ASSERT_TRUE(coordinator_->WaitStderr("rank 1 connected", Deadline::After(kPatience)));
+  first->Signal(SIGKILL);
+  EXPECT_TRUE(coordinator_->WaitStderr("rank 1 disconnected", Deadline::After(kPatience)));
+  auto again = Program::Start(Worker(token_file_, {"--rank", "1"}));
+  auto other = Program::Start(Worker(token_file_, {"--rank", "0"}));
+  EXPECT_TRUE(coordinator_->WaitStdout("ready: listening on ", Deadline::After(kPatience)))
+      << coordinator_->Stderr();
+}
+
+TEST(WorkerStartTest, AnAddressWithoutPortIsSaidAtOnce) {
+  const std::string token_file = ::testing::TempDir() + "/token";
+  std::ofstream(token_file) << "a token\n";
+  const Finished finished =
+      RunProgram({kWorker, "--coordinator", "foo", "--token-file", token_file});
+  EXPECT_NE(finished.exit_code, 0);
+  EXPECT_NE(finished.err.find("--coordinator: address 'foo' must be HOST:PORT"), std::string::npos)
+      << finished.err;
+}
+
+TEST(WorkerStartTest, SaysThatNoCoordinatorAnswers) {
+  const std::string token_file = ::testing::TempDir() + "/token";
+  std::ofstream(token_file) << "a token\n";
+  auto worker =
+      Program::Start({kWorker, "--coordinator", "127.0.0.1:1", "--token-file", token_file});
+  EXPECT_TRUE(
+      worker->WaitStderr("no coordinator answers on 127.0.0.1:1 yet", Deadline::After(kPatience)));
+}
+
+TEST(WorkerStartTest, AMissingTokenFileIsSaidWithTheReason) {
+  const Finished finished =
+      RunProgram({kWorker, "--coordinator", "127.0.0.1:1", "--token-file", "no-such-file"});
+  EXPECT_NE(
+      finished.err.find("--token-file: cannot read 'no-such-file': No such file or directory"),
+      std::string::npos)
+      << finished.err;
+}
+
 TEST_F(ExternalWorkersTest, ARankWithAnotherModelIsTheOneThatIsNamed) {
   auto sound = Program::Start(Worker(token_file_, {"--rank", "0"}));
   auto other = Program::Start(
       Worker(token_file_, {"--rank", "1", "--model", GoldenPath("arch/qwen2/model.gguf")}));
   EXPECT_EQ(coordinator_->WaitExit(Deadline::After(kPatience)), 1);
   const std::string log = coordinator_->Stderr();
-  EXPECT_NE(log.find("tandem_coordinator: rank 1: model file differs"), std::string::npos) << log;
+  EXPECT_NE(log.find("tandem_coordinator: rank 1: "), std::string::npos) << log;
+  EXPECT_NE(log.find("qwen2/model.gguf: model file differs"), std::string::npos) << log;
   // Also the one that waits for it.
   EXPECT_TRUE(sound->WaitExit(Deadline::After(kLossNoticed)).has_value());
   EXPECT_TRUE(other->WaitExit(Deadline::After(kLossNoticed)).has_value());

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/queue.h"
 #include "common/base/status.h"
@@ -24,6 +25,14 @@ namespace {
 constexpr size_t kMaxPendingWrites = 256;
 constexpr size_t kMaxPendingCommands = 64;
 constexpr auto kPutTimeout = std::chrono::seconds(10);
+// How often a worker says that it is still dialling.
+constexpr auto kDialReport = std::chrono::seconds(5);
+// Between pings to a silent coordinator, and until it is considered lost.
+constexpr int kKeepaliveMillis = 30'000;
+
+bool WaitConnected(grpc::Channel& channel, Deadline deadline) {
+  return channel.WaitForConnected(std::chrono::system_clock::now() + deadline.Left());
+}
 
 ConfigureCommand ToCommand(const v1::Configure& message) {
   ConfigureCommand command;
@@ -54,9 +63,9 @@ class GrpcControlStream
     hello.set_build(BuildVersion());
     hello.set_host_id(greeting.host_id);
     hello.set_device(greeting.device);
-    hello.set_token(greeting.token);
     hello.set_pid(getpid());
     if (greeting.rank.has_value()) hello.set_rank(*greeting.rank);
+    context_.AddMetadata(step::kWorkerTokenHeader, greeting.token);
     stub_->async()->Connect(&context_, this);
     StartRead(&incoming_);
     Write(std::move(message)).IgnoreError();  // a broken stream is reported to OnDone
@@ -210,6 +219,11 @@ class GrpcControlStream
         fence_.EndThrough(Epoch{message.abort().epoch()},
                           absl::AbortedError(message.abort().reason()));
         return TellEpochEnded();
+      case v1::CoordinatorMessage::kPing: {
+        v1::WorkerMessage pong;
+        pong.mutable_pong()->set_call(message.ping().call());
+        return Write(std::move(pong)).IgnoreError();  // a broken stream is reported to OnDone
+      }
       case v1::CoordinatorMessage::kShutdown:
         return Stop(absl::OkStatus());
       case v1::CoordinatorMessage::MESSAGE_NOT_SET:
@@ -318,9 +332,16 @@ absl::StatusOr<std::unique_ptr<ControlStream>> ControlStream::Dial(const std::st
                                                                    Deadline deadline) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMillis);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-  if (!channel->WaitForConnected(std::chrono::system_clock::now() + deadline.Left())) {
-    return absl::UnavailableError(absl::StrCat("no coordinator answers on ", address));
+  while (!WaitConnected(*channel, deadline.OrAfter(kDialReport))) {
+    if (deadline.Passed()) {
+      return absl::UnavailableError(absl::StrCat("no coordinator answers on ", address));
+    }
+    TANDEM_LOG(kInfo) << "no coordinator answers on " << address << " yet";
   }
   auto stream = std::make_unique<GrpcControlStream>(std::move(channel));
   stream->Open(greeting);

@@ -57,7 +57,9 @@ absl::Status WorkerLoop::Run() {
   while (true) {
     std::optional<Command> command = stream_.NextCommand(Deadline::After(kIdlePoll, clock_));
     if (!command.has_value()) continue;
-    if (auto* stop = std::get_if<StopCommand>(&*command)) return stop->reason;
+    if (auto* stop = std::get_if<StopCommand>(&*command)) {
+      return stop->reason.ok() ? failed_ : stop->reason;
+    }
     Epoch epoch;
     absl::Status done;
     std::visit(
@@ -69,8 +71,15 @@ absl::Status WorkerLoop::Run() {
         },
         *command);
     TANDEM_RETURN_IF_ERROR(broken_);
+    // What the end of its epoch cuts short, such as a shutdown while loading, has not failed here.
+    const bool over = !stream_.CheckEpoch(epoch).ok();
+    failed_ = over ? absl::OkStatus() : done;
     if (!done.ok()) {
-      TANDEM_LOG(kError) << done.message();
+      if (over) {
+        TANDEM_LOG(kInfo) << done.message();
+      } else {
+        TANDEM_LOG(kError) << done.message();
+      }
       TANDEM_RETURN_IF_ERROR(stream_.SendFailed(epoch, done));
       continue;
     }

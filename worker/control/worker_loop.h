@@ -37,7 +37,8 @@ class WorkerLoop {
              const Clock& clock = Clock::System());
   ~WorkerLoop();
 
-  // Serves until the coordinator shuts down (OK) or is lost (its error).
+  // Serves until the coordinator shuts down (OK, or the last command's error) or is lost (its
+  // error).
   absl::Status Run();
 
  private:
@@ -85,6 +86,7 @@ class WorkerLoop {
   std::unique_ptr<Communicator> prepared_comm_;  // between Load and Start; then owned by the runner
   std::shared_ptr<transport::Channel> channel_;
   State state_ = State::kGreeted;
+  absl::Status failed_;  // of the epoch's last command
   absl::Status broken_;  // not OK: by its device; the worker ends
   Interruptible interruptible_;
   std::vector<uint8_t> frame_;  // reused

@@ -10,12 +10,14 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/base/address.h"
 #include "common/base/host.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/base/token_file.h"
 #include "common/cli/command.h"
+#include "common/rpc/library_log.h"
 #include "kernels/factory.h"
 #include "worker/control/control_stream.h"
 #include "worker/control/worker_loop.h"
@@ -56,6 +58,7 @@ std::string CpuText() {
 
 absl::Status Serve(const Flags& flags, const std::function<std::string()>& devices) {
   if (flags.parent_pid > 0) DieWithParent(flags.parent_pid);
+  TANDEM_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.coordinator).status(), "--coordinator"));
   Greeting greeting;
   TANDEM_ASSIGN_OR_RETURN(greeting.rank, ParseRank(flags.rank));
   TANDEM_ASSIGN_OR_RETURN(greeting.token, ReadTokenFile("--token-file", flags.token_file));
@@ -73,6 +76,7 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
 }  // namespace
 
 int WorkerMain(int argc, char** argv, const std::function<std::string()>& devices) {
+  RouteLibraryLogs();
   Flags flags;
   cli::Command command(
       "tandem_worker",

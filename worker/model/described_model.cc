@@ -34,8 +34,10 @@ absl::StatusOr<std::vector<uint32_t>> VocabStarts(const model::ModelSpec& spec, 
 absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions& options) {
   const config::ModelConfig& asked = options.config.model;
   const config::WorkerAssignment& rank = options.assignment;
-  TANDEM_ASSIGN_OR_RETURN(gguf::File file, gguf::File::Open(asked.path));
-  TANDEM_RETURN_IF_ERROR(CheckFingerprint(file, rank.model_fingerprint));
+  absl::StatusOr<gguf::File> opened = gguf::File::Open(asked.path);
+  if (!opened.ok()) return Annotate(opened.status(), asked.path);
+  gguf::File file = *std::move(opened);
+  TANDEM_RETURN_IF_ERROR(Annotate(CheckFingerprint(file, rank.model_fingerprint), asked.path));
   std::unique_ptr<DescribedModel> model(new DescribedModel{.file = std::move(file)});
   TANDEM_ASSIGN_OR_RETURN(model->spec, model::BuildSpec(model->file, asked.spec));
   TANDEM_ASSIGN_OR_RETURN(

@@ -35,6 +35,10 @@ absl::Status SimulatedWorker::StartLoad() { return Health(); }
 
 absl::StatusOr<WorkerReady> SimulatedWorker::FinishLoad(Deadline) {
   if (script_.fail_load) return absl::NotFoundError(absl::StrCat("rank ", rank_, ": no model"));
+  if (script_.waits_in_vain) {
+    return absl::AbortedError(absl::StrCat("rank ", rank_, ": waited in vain"));
+  }
+  if (script_.loads_for_ever) return absl::DeadlineExceededError("no answer in time");
   TANDEM_RETURN_IF_ERROR(Health());
   return WorkerReady{.num_blocks = can_hold_, .memory_plan = {}};
 }

@@ -39,6 +39,10 @@ struct SimulatedScript {
       faults;  // by step number, counted from 1 over the worker's life
   int delay_polls = 3;
   bool fail_load = false;
+  // Load: waited for others in vain, or does not end; and whether a Ping is answered meanwhile.
+  bool waits_in_vain = false;
+  bool loads_for_ever = false;
+  bool answers_pings = true;
   std::function<void()> on_collect{};  // runs first in every Collect, on its thread
 };
 
@@ -58,6 +62,8 @@ class SimulatedWorker : public WorkerClient {
   absl::Status FinishStart(Deadline deadline) override;
   absl::Status Submit(std::span<const uint8_t> frame, Deadline deadline) override;
   absl::StatusOr<step::StepResult> Collect(Deadline deadline) override;
+  void Ping() override {}
+  bool WaitPong(Deadline) override { return script_.answers_pings; }
   absl::Status Health() const override;
   void Abort(const absl::Status& reason) override;
 

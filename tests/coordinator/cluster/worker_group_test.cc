@@ -93,6 +93,31 @@ TEST(WorkerGroupTest, BringReportsTheRankThatCannotLoad) {
   EXPECT_EQ(blocks.status().message(), "rank 1: no model");
 }
 
+// The rank that hangs is to be named, not the one that waits for it.
+TEST(WorkerGroupTest, BringNamesTheRankThatShowsNoSignOfLife) {
+  SimulatedScript waiting, hanging;
+  waiting.waits_in_vain = true;
+  hanging.loads_for_ever = true;
+  hanging.answers_pings = false;
+  WorkerGroup group(MakeSimulatedWorkers(2, SimulatedModel{}, {8}, {waiting, hanging}));
+  ExpectLost(group.Bring(kConfig, Ranks(2), Later()).status(),
+             "rank 1 shows no sign of life while starting; rank 0: waited in vain");
+}
+
+TEST(WorkerGroupTest, BringNamesTheHangingRankAtItsDeadline) {
+  SimulatedScript loading, hanging;
+  loading.loads_for_ever = true;
+  hanging.loads_for_ever = true;
+  hanging.answers_pings = false;
+  const Deadline now = Deadline::After(Duration::zero());
+  WorkerGroup group(MakeSimulatedWorkers(2, SimulatedModel{}, {8}, {loading, hanging}));
+  ExpectLost(group.Bring(kConfig, Ranks(2), now).status(),
+             "rank 1 shows no sign of life while starting; no answer in time");
+  WorkerGroup slow(MakeSimulatedWorkers(2, SimulatedModel{}, {8}, {loading, loading}));
+  ExpectLost(slow.Bring(kConfig, Ranks(2), now).status(),
+             "rank 0, rank 1 did not start in time (--load-timeout)");
+}
+
 TEST(WorkerGroupTest, BringRefusesRanksWithDifferentGroups) {
   std::vector<std::unique_ptr<WorkerClient>> workers;
   workers.push_back(

@@ -1,6 +1,7 @@
 // Who may join: workers that really dial.
 #include "coordinator/cluster/worker_service.h"
 
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -8,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "proto/tandem/v1/worker.grpc.pb.h"
 #include "worker/control/control_stream.h"
 
 namespace tandem::coordinator {
@@ -75,6 +77,43 @@ TEST_F(WorkerServiceTest, ARankIsFreeAgainWhenItsWorkerHasEnded) {
   EXPECT_TRUE(service_->links()[0]->status().ok());
   // The one that was lost has no rank, whether or not another has taken it.
   EXPECT_TRUE(service_->WaitReleased(*lost, Deadline::After(Duration::zero())));
+}
+
+// 64 MiB of a peer without the token: it is refused before a message of it is read.
+TEST_F(WorkerServiceTest, WithoutTheTokenNoMessageIsRead) {
+  StartService(/*one_host=*/true);
+  auto stub = v1::WorkerControl::NewStub(
+      grpc::CreateChannel(service_->address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  auto stream = stub->Connect(&context);
+  v1::WorkerMessage large;
+  large.set_step_result(std::string(64 << 20, 'x'));
+  EXPECT_FALSE(stream->Write(large) && stream->Write(large)) << "it has been taken in";
+  v1::CoordinatorMessage answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.refused().reason(), "worker token does not match");
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(WorkerServiceTest, AWrongTokenIsRefused) {
+  StartService(/*one_host=*/true);
+  auto stream = worker::ControlStream::Dial(
+      service_->address(), {.rank = 0, .token = "T", .host_id = "a", .device = "d"},
+      Deadline::After(kPatience));
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  const auto command = (*stream)->NextCommand(Deadline::After(kPatience));
+  ASSERT_TRUE(command.has_value());
+  EXPECT_EQ(std::get<worker::StopCommand>(*command).reason.message(),
+            "worker token does not match");
+}
+
+TEST_F(WorkerServiceTest, APortInUseIsSaidWithTheReason) {
+  StartService(/*one_host=*/true);
+  const auto second = WorkerService::Start({.listen = service_->address(), .token = "t"});
+  EXPECT_EQ(second.status().message(), "--worker-listen: cannot listen on " + service_->address() +
+                                           ": Address already in use");
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ class ChannelWorker : public WorkerClient {
   absl::Status FinishStart(Deadline) override { return absl::OkStatus(); }
   absl::Status Submit(std::span<const uint8_t> frame, Deadline deadline) override;
   absl::StatusOr<step::StepResult> Collect(Deadline deadline) override;
+  void Ping() override { client_.Ping(); }
+  bool WaitPong(Deadline deadline) override { return client_.WaitPong(deadline); }
   absl::Status Health() const override { return client_.Health(); }
   void Abort(const absl::Status& reason) override;
 

@@ -63,6 +63,14 @@ class ControlStreamTest : public ::testing::Test {
   std::shared_ptr<coordinator::WorkerLink> link_;
 };
 
+// The main thread takes no commands meanwhile.
+TEST_F(ControlStreamTest, AnswersPingsWhateverTheWorkerDoes) {
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(link_->Ping().ok());
+    EXPECT_TRUE(link_->WaitPong(Long()));
+  }
+}
+
 TEST_F(ControlStreamTest, AnAbortEndsAGetThatWaits) {
   absl::Status status;
   std::thread waiter(

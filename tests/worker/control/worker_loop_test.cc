@@ -110,8 +110,9 @@ TEST(WorkerLoopTest, AJoinWithoutRankZeroEndsAtItsDeadline) {
   ScriptedStream stream({Configure(kEpoch, 2, /*rank=*/1), LoadCommand{kEpoch}});
   SimulatedClock clock;
   const TimePoint begin = clock.Now();
-  EXPECT_TRUE(WorkerLoop(stream, {}, clock).Run().ok());
+  const absl::Status ended = WorkerLoop(stream, {}, clock).Run();
   ASSERT_EQ(stream.failures.size(), 1u);
+  EXPECT_EQ(ended, stream.failures[0]) << "for the exit code";
   EXPECT_EQ(stream.failures[0].code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(clock.Now() - begin, std::chrono::minutes(1));
 }
@@ -138,7 +139,7 @@ TEST(WorkerLoopTest, AnEpochThatIsOverServesNoSteps) {
 
 TEST(WorkerLoopTest, RefusesMoreRanksThanACommunicatorHas) {
   ScriptedStream stream({Configure(Epoch{4}, 65)});
-  EXPECT_TRUE(WorkerLoop(stream, {}).Run().ok());
+  EXPECT_FALSE(WorkerLoop(stream, {}).Run().ok());
   EXPECT_EQ(
       stream.failures,
       (std::vector<absl::Status>{absl::InvalidArgumentError("Configure: 65 ranks, at most 64")}));
