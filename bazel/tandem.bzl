@@ -68,6 +68,7 @@ def tandem_cc_test(name, copts = [], deps = [], data = [], size = "small", main 
         data = _with_suppressions(data),
         linkstatic = True,
         size = size,
+        visibility = _TESTS,
         deps = deps if gtest in deps else deps + [gtest],
         **kwargs
     )

@@ -62,6 +62,12 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(1, 2)),
     TestName);
 
+// A dense model, a mixture, and one whose KV heads are fewer than the ranks.
+INSTANTIATE_TEST_SUITE_P(FourRanks, CudaGoldenTest,
+                         ::testing::Combine(::testing::Values("llama", "qwen3moe"),
+                                            ::testing::Values(4)),
+                         TestName);
+
 // Pages of halves, which the tensor cores read: every kind of attention.
 class CudaHalfPagesTest : public CudaGoldenTest {};
 

@@ -4,10 +4,12 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tools/cuda_emulation/nccl_fault.h"
 #include "tools/cuda_emulation/nccl_segment.h"
 #include "tools/cuda_emulation/runtime.h"
 
@@ -19,6 +21,30 @@ using tandem::emulation::NcclSegment;
 // What a non-blocking call takes at least.
 constexpr auto kInProgress = std::chrono::microseconds(100);
 constexpr auto kPoll = std::chrono::microseconds(50);
+
+// The fault of this process.
+class Fault {
+ public:
+  void Set(const tandem::emulation::NcclFault& fault) {
+    const std::lock_guard lock(mutex_);
+    fault_ = fault;
+  }
+  // The answer to a poll of `rank`.
+  ncclResult_t Poll(int rank) {
+    const std::lock_guard lock(mutex_);
+    if (rank != fault_.rank) return ncclSuccess;
+    return fault_.polls-- > 0 ? ncclSuccess : fault_.result;
+  }
+
+ private:
+  std::mutex mutex_;
+  tandem::emulation::NcclFault fault_;
+};
+
+Fault& TheFault() {
+  static Fault fault;
+  return fault;
+}
 
 enum Kind { kAllReduce, kAllGather, kBroadcast, kSendReceive };
 
@@ -34,6 +60,7 @@ struct State {
   std::atomic<uint64_t> round{0};  // collectives that this rank has executed
   std::atomic<int> in_graphs{0};   // collectives that graphs hold
   std::atomic<int64_t> busy_until{0};
+  std::atomic<bool> failed{false};  // as ncclCommGetAsyncError has said
 
   bool AllRanks(auto&& has) {
     for (int each = 0; each < size; ++each) {
@@ -78,6 +105,7 @@ struct Collective {
 
   cudaError_t operator()() {
     if (state->aborted) return Finish();
+    if (state->failed) return cudaErrorNotReady;
     const uint64_t round = state->round;
     auto& own = state->segment.line(state->rank);
     if (!sent) {
@@ -163,6 +191,12 @@ void WaitForGraphs(State& state) {
 
 }  // namespace
 
+namespace tandem::emulation {
+
+void FailNcclLater(const NcclFault& fault) { TheFault().Set(fault); }
+
+}  // namespace tandem::emulation
+
 const char* ncclGetErrorString(ncclResult_t result) {
   switch (result) {
     case ncclSuccess:
@@ -213,6 +247,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   State& of = *comm->state;
+  *state = TheFault().Poll(of.rank);
+  if (*state != ncclSuccess) {
+    of.failed = true;
+    return ncclSuccess;
+  }
   const bool busy = Clock::now().time_since_epoch().count() < of.busy_until;
   const bool joined = of.AllRanks([](auto& line) { return line.process != 0; });
   *state = busy || !joined || !of.Connected() ? ncclInProgress : ncclSuccess;

@@ -12,8 +12,10 @@ readonly BUNDLE_TARGETS=(
   //tests/cluster:cuda_golden_test_gpu
   //tests/kernels:contract_suites_gpu
   //tests/kernels/cuda:blocks_test_gpu
-  //tests/kernels/cuda/table:op_table
+  //tests/kernels/cuda/table:op_table_gpu
+  //tests/worker/comm:nccl_probe_gpu
   //tests/worker/comm:nccl_ranks_test_gpu
+  //tests/worker/step_bench:step_bench_gpu
   //worker:tandem_worker
   //worker:tandem_worker_cuda
 )
@@ -33,7 +35,7 @@ build_gpu_bundle() {
   copy_runfiles "$binaries" "${BUNDLE_TARGETS[@]}"
   copy_libraries
   install -m 644 models/demo.gguf "$BUNDLE/models/"
-  install -m 755 tools/gpu/{run-checks,shared_gpu_worker,demo_tokens}.sh "$BUNDLE/"
+  install -m 755 tools/gpu/{run-checks.sh,verdicts.sh,sections.sh,report.py,shared_gpu_worker.sh,demo_tokens.sh} "$BUNDLE/"
   pack_bundle
 }
 

@@ -3,6 +3,7 @@
 #include "kernels/cuda/backend.h"
 #include "kernels/cuda/device_info.h"
 #include "tests/kernels/backends.h"
+#include "tests/kernels/cuda/bits_backend.h"
 
 namespace tandem::kernels {
 namespace {
@@ -21,6 +22,7 @@ const auto* const needs_gpu = testing::AddGlobalTestEnvironment(new NeedsGpu);
 
 std::unique_ptr<Backend> MakeOrDie(const BackendCase&) {
   auto backend = cuda::MakeCudaBackend(0);
+  if (backend.ok() && cuda::BitsWanted()) backend = cuda::MakeBitsBackend();
   EXPECT_TRUE(backend.ok()) << backend.status();
   return std::move(backend).value();
 }

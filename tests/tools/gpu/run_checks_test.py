@@ -1,5 +1,6 @@
 """Tests of run-checks.sh over a folder of stand-ins: what counts as passed, and what is said where there is no GPU."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ class RunChecks(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
-        for script in ("run-checks.sh", "shared_gpu_worker.sh"):
+        for script in ("run-checks.sh", "verdicts.sh", "sections.sh", "report.py", "shared_gpu_worker.sh"):
             shutil.copy(SCRIPTS / script, self.folder)
         for program in ("worker/tandem_worker_cuda", "client/tandem"):
             self.program(program, "exit 0")
@@ -35,7 +36,7 @@ class RunChecks(unittest.TestCase):
     def suite(self, name, text):
         """A program with one suite, of that name."""
         listing = f'[[ $1 == --gtest_list_tests ]] && {{ echo "Running main() from a.cc"; echo "Backends/{name}."; echo "  B/0  # gpu"; exit; }}'
-        self.program(f"tests/kernels/{name}_gpu", listing + "\n" + text)
+        self.program(f"tests/kernels/{name}_test_gpu", listing + "\n" + text)
 
     def run_checks(self, *arguments):
         return subprocess.run([self.folder / "run-checks.sh", *arguments], capture_output=True, text=True, check=False,
@@ -63,21 +64,21 @@ class RunChecks(unittest.TestCase):
         self.suite("A", PASSES)
         done = self.run_checks("contract")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertIn("summary: 2 passed, 0 failed, 0 not run", done.stdout)
+        self.assertIn("summary: 1 passed, 0 failed, 0 not run", done.stdout)
 
     def test_a_suite_that_fails_names_the_place(self):
         self.suite("A", PASSES)
         self.suite("B", FAILS)
         done = self.run_checks("contract")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("summary: 2 passed, 2 failed", done.stdout)
+        self.assertIn("summary: 1 passed, 1 failed", done.stdout)
         self.assertIn("a.cc:7: Failure", done.stdout)
 
     def test_what_is_skipped_has_not_passed(self):
         self.suite("A", SKIPS)
         done = self.run_checks("contract")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("0 passed, 2 failed", done.stdout)
+        self.assertIn("0 passed, 1 failed", done.stdout)
         self.assertIn("no GPU: none", done.stdout)
 
     def test_fresh_inputs_have_a_seed(self):
@@ -85,16 +86,16 @@ class RunChecks(unittest.TestCase):
         done = self.run_checks("contract")
         seed = next(line for line in done.stdout.splitlines() if line.startswith("fresh inputs")).split("=")[1]
         logs = self.folder / "results"
-        self.assertIn("seed none", (logs / "contract:A.log").read_text())
-        self.assertIn(f"seed {seed}\n", (logs / "contract-fresh:A.log").read_text())
+        self.assertIn(f"seed {seed}\n", (logs / "contract:A.log").read_text())
+        self.assertEqual(json.loads((logs / "results.json").read_text())["seed"], seed)
 
     def test_ranks_share_the_only_gpu(self):
         self.program("tests/cluster/cuda_golden_test_gpu", "echo \"worker ${TANDEM_TEST_CUDA_WORKER##*/} $1\"; " + PASSES)
         self.assertEqual(self.run_checks("goldens").returncode, 0)
-        log = (self.folder / "results/goldens:tp2:part0.log").read_text()
-        self.assertIn("worker shared_gpu_worker.sh --gtest_filter=*CudaGoldenTest*_2\n", log)
+        log = (self.folder / "results/goldens:tpn:part0.log").read_text()
+        self.assertIn("worker shared_gpu_worker.sh --gtest_filter=*CudaGoldenTest*_2:*CudaGoldenTest*_4\n", log)
         one = (self.folder / "results/goldens:tp1:part0.log").read_text()
-        self.assertIn("--gtest_filter=-*CudaGoldenTest*_2\n", one)
+        self.assertIn("--gtest_filter=-*CudaGoldenTest*_2:*CudaGoldenTest*_4\n", one)
 
     def test_a_shared_worker_is_a_host_of_its_own_on_gpu_0(self):
         self.program("worker/tandem_worker_cuda", 'echo "$NCCL_HOSTID: $*"')
@@ -110,22 +111,44 @@ class RunChecks(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("FAIL    demo:same-tokens", done.stdout)
 
-    def test_suites_run_under_both_tools_of_the_sanitizer_on_small_cases(self):
-        self.suite("A", "echo \"small: $TANDEM_TEST_SMALL $1\"; " + PASSES)
+    def sanitize(self):
         self.program("compute-sanitizer", 'echo "$*"; exec "${@: -2}"')
-        done = subprocess.run([self.folder / "run-checks.sh", "sanitizer"], capture_output=True, text=True, check=False,
+        return subprocess.run([self.folder / "run-checks.sh", "sanitizer"], capture_output=True, text=True, check=False,
+                              env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
+
+    def test_suites_run_under_the_sanitizer_on_small_cases(self):
+        self.suite("A", "echo \"small: $TANDEM_TEST_SMALL $1\"; " + PASSES)
+        done = self.sanitize()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        log = (self.folder / "results/initcheck:A.log").read_text()
+        self.assertIn("--tool initcheck", log)
+        self.assertIn("small: 1 --gtest_filter=Backends/A.*\n", log)
+        self.assertIn("summary: 3 passed", done.stdout)
+
+    def test_racecheck_comes_last_and_only_where_it_tells_most(self):
+        self.suite("A", PASSES)
+        self.suite("AttentionTest", PASSES)
+        checks = [line.split()[1] for line in self.sanitize().stdout.splitlines() if line.startswith("PASS")]
+        self.assertEqual(checks[-1], "racecheck:AttentionTest")
+        self.assertNotIn("racecheck:A", checks)
+
+    def test_results_json_has_gpu_verdicts_and_figures(self):
+        self.program("tests/worker/step_bench/step_bench_gpu", "echo a step; echo '{\"steps\": [1]}' >\"$3\"; exit 0")
+        self.program("nvidia-smi", "echo 'name, driver_version'; echo 'GPU A, 580.1'")
+        done = subprocess.run([self.folder / "run-checks.sh", "device", "step"], capture_output=True, text=True, check=False,
                               env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        log = (self.folder / "results/racecheck:A.log").read_text()
-        self.assertIn("--tool racecheck", log)
-        self.assertIn("small: 1 --gtest_filter=Backends/A.*\n", log)
-        self.assertIn("summary: 2 passed", done.stdout)
+        self.assertIn("a step\n", done.stdout)
+        report = json.loads((self.folder / "results/results.json").read_text())
+        self.assertEqual((report["gpu"], report["driver"], report["pass"], report["finished"]), ("GPU A", "580.1", 2, True))
+        self.assertEqual(report["sections"][1]["figures"], {"steps": [1]})
+        self.assertEqual(report["command"], "run-checks.sh device step")
 
     def test_no_time_left_is_not_run(self):
         self.suite("A", PASSES)
         done = self.run_checks("--limit", "2", "contract")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("0 passed, 0 failed, 2 not run", done.stdout)
+        self.assertIn("0 passed, 0 failed, 1 not run", done.stdout)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 // Two ranks of the NCCL communicator as real processes, on GPUs or emulated ones. The test itself
 // touches no GPU: a process that has must not fork.
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,6 +16,7 @@
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
 #include "tests/common/transport/fork_child.h"
+#include "tests/worker/comm/pipe_rendezvous.h"
 #include "tests/worker/comm/rank_device.h"
 #include "worker/comm/nccl_communicator.h"
 #include "worker/comm/open_communicator.h"
@@ -29,31 +29,6 @@ constexpr int kNoGpu = 77;
 
 Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
 
-// What rank 0 puts, rank 1 gets; keys are not looked at.
-class PipeRendezvous : public transport::Rendezvous {
- public:
-  explicit PipeRendezvous(const std::array<int, 2>& pipe) : pipe_(pipe) {}
-
-  absl::Status Put(const std::string&, const std::string& value) override {
-    const auto written = write(pipe_[1], value.data(), value.size());
-    if (written == static_cast<ssize_t>(value.size())) return absl::OkStatus();
-    return absl::InternalError("the pipe takes no id");
-  }
-  absl::StatusOr<std::string> Get(const std::string& key, Deadline deadline) override {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Left()).count();
-    pollfd waiter{.fd = pipe_[0], .events = POLLIN, .revents = 0};
-    if (poll(&waiter, 1, static_cast<int>(left)) != 1) return absl::DeadlineExceededError(key);
-    std::string value(4096, '\0');
-    const auto got = read(pipe_[0], value.data(), value.size());
-    if (got <= 0) return absl::InternalError("rank 0 is gone");
-    value.resize(static_cast<size_t>(got));
-    return value;
-  }
-
- private:
-  const std::array<int, 2> pipe_;
-};
-
 // One rank, joined.
 struct Rank {
   std::unique_ptr<kernels::Backend> backend;
@@ -62,14 +37,16 @@ struct Rank {
   // Encodes and submits as a step does: nothing may block.
   template <typename Encode>
   absl::Status Run(Encode encode, Deadline deadline = Soon()) {
-    {
-      const StepGuard guard;
-      backend->BeginEncode(kernels::EncodeMode::kRun);
-      encode();
-      TANDEM_RETURN_IF_ERROR(backend->Submit(deadline));
-      TANDEM_RETURN_IF_ERROR(guard.Check());
-    }
+    TANDEM_RETURN_IF_ERROR(Submit(encode, deadline));
     return backend->Wait();
+  }
+  template <typename Encode>
+  absl::Status Submit(Encode encode, Deadline deadline = Soon()) {
+    const StepGuard guard;
+    backend->BeginEncode(kernels::EncodeMode::kRun);
+    encode();
+    TANDEM_RETURN_IF_ERROR(backend->Submit(deadline));
+    return guard.Check();
   }
 };
 
@@ -228,7 +205,11 @@ TEST(NcclRanks, APeerLostInAReplayEndsTheStepAndLeavesTheDeviceUsable) {
     TANDEM_ASSIGN_OR_RETURN(auto graph, CaptureSum(rank, data, kCount));
     const auto replay = [&] { rank.backend->graphs()->Replay(*graph); };
     TANDEM_RETURN_IF_ERROR(rank.Run(replay));
-    if (rank.comm->rank() == 1) _exit(0);  // without a word to NCCL
+    if (rank.comm->rank() == 1) {
+      // In the middle of a replay, and without a word to NCCL.
+      TANDEM_RETURN_IF_ERROR(rank.Submit(replay));
+      _exit(0);
+    }
 
     const int64_t begin = NowMicros();
     const absl::Status ended = rank.Run(replay, Deadline::After(std::chrono::seconds(1)));

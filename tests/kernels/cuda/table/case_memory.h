@@ -31,7 +31,6 @@ class CaseMemory {
   Weight Matrices(tensor::Type type, uint32_t rows, uint32_t cols, uint32_t count);
 
  private:
-  // `rows` rows of random blocks; every 61st is the same, which no cache notices.
   std::vector<std::byte> RandomRows(tensor::Type type, size_t rows, uint32_t cols);
   void* Upload(const void* data, size_t bytes);
 

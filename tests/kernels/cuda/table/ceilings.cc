@@ -13,6 +13,7 @@
 #include "kernels/cuda/dense_gemm.h"
 #include "kernels/cuda/memory.h"
 #include "kernels/cuda/stream.h"
+#include "tests/kernels/cuda/table/read_all.h"
 #include "tests/kernels/cuda/table/timer.h"
 
 namespace tandem::kernels::cuda {
@@ -50,6 +51,16 @@ absl::StatusOr<double> CopyRate(Stream& stream, size_t bytes) {
                             stream.Copy(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice);
                           }));
   return 2.0 * static_cast<double>(bytes) / seconds;
+}
+
+absl::StatusOr<double> ReadRate(Stream& stream, size_t bytes) {
+  TANDEM_ASSIGN_OR_RETURN(const Buffer from, AllocateDevice(bytes));
+  TANDEM_ASSIGN_OR_RETURN(const Buffer out, AllocateDevice(sizeof(unsigned)));
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(from.data(), 0x5a, bytes, stream.handle()));
+  TANDEM_ASSIGN_OR_RETURN(const double seconds, Time(stream, [&] {
+                            EncodeReadAll(stream, from.data(), bytes, out.data());
+                          }));
+  return static_cast<double>(bytes) / seconds;
 }
 
 absl::StatusOr<Buffer> RandomBf16(Stream& stream, size_t count) {
@@ -90,12 +101,13 @@ absl::StatusOr<double> MatrixRate(Stream& stream, uint32_t size) {
 
 }  // namespace
 
-absl::StatusOr<Ceilings> MeasureCeilings(size_t copy_bytes, uint32_t matrix) {
+absl::StatusOr<Ceilings> MeasureCeilings(size_t bytes, uint32_t matrix) {
   Stream stream;
   TANDEM_CUDA_RETURN_IF_ERROR(stream.Create());
   stream.Begin(/*planning=*/false);
   Ceilings ceilings;
-  TANDEM_ASSIGN_OR_RETURN(ceilings.bytes_per_s, CopyRate(stream, copy_bytes));
+  TANDEM_ASSIGN_OR_RETURN(ceilings.read_bytes_per_s, ReadRate(stream, bytes));
+  TANDEM_ASSIGN_OR_RETURN(ceilings.copy_bytes_per_s, CopyRate(stream, bytes));
   TANDEM_ASSIGN_OR_RETURN(ceilings.flops_per_s, MatrixRate(stream, matrix));
   return ceilings;
 }

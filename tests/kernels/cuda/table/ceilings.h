@@ -2,6 +2,7 @@
 #ifndef TANDEM_TESTS_KERNELS_CUDA_TABLE_CEILINGS_H_
 #define TANDEM_TESTS_KERNELS_CUDA_TABLE_CEILINGS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -10,12 +11,17 @@
 namespace tandem::kernels::cuda {
 
 struct Ceilings {
-  double bytes_per_s = 0;  // device-to-device copy, bytes read plus bytes written
-  double flops_per_s = 0;  // dense BF16 GEMM of random values, float accumulators
+  double read_bytes_per_s = 0;  // reading alone, as a decode step does
+  double copy_bytes_per_s = 0;  // device-to-device copy, bytes read plus bytes written
+  double flops_per_s = 0;       // dense BF16 GEMM of random values, float accumulators
+
+  // What no op exceeds.
+  double bytes_per_s() const { return std::max(read_bytes_per_s, copy_bytes_per_s); }
 };
 
-// Copies `copy_bytes`; multiplies square matrices of `matrix` rows. Medians of several warm runs.
-absl::StatusOr<Ceilings> MeasureCeilings(size_t copy_bytes, uint32_t matrix);
+// Reads and copies `bytes`; multiplies square matrices of `matrix` rows. Medians of several warm
+// runs.
+absl::StatusOr<Ceilings> MeasureCeilings(size_t bytes, uint32_t matrix);
 
 }  // namespace tandem::kernels::cuda
 

@@ -1,49 +1,82 @@
-// op_table: prints what the GPU reaches, and the table of op times. Arguments: only ops whose names
-// begin with one of them.
+// op_table: prints what the GPU reaches, and the table of op times. Arguments: --json FILE, --toy,
+// and names: only ops whose names begin with one of them.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "kernels/cuda/backend.h"
+#include "common/base/status.h"
+#include "tests/kernels/cuda/table/device_backend.h"
+#include "tests/kernels/cuda/table/figures.h"
 #include "tests/kernels/cuda/table/op_table.h"
 
+namespace tandem::kernels {
 namespace {
 
-using tandem::kernels::OpCase;
+struct Arguments {
+  std::string json{};
+  bool toy = false;
+  std::vector<std::string> ops{};
+};
 
-bool Wanted(const OpCase& one, int argc, char** argv) {
+Arguments Parse(int argc, char** argv) {
+  Arguments arguments;
   for (int i = 1; i < argc; ++i) {
-    if (one.op.rfind(argv[i], 0) == 0) return true;
+    const std::string one = argv[i];
+    if (one == "--json" && i + 1 < argc) {
+      arguments.json = argv[++i];
+    } else if (one == "--toy") {
+      arguments.toy = true;
+    } else {
+      arguments.ops.push_back(one);
+    }
   }
-  return argc == 1;
+  return arguments;
 }
 
-int Fail(const std::string& what, const absl::Status& status) {
-  std::fprintf(stderr, "op_table: %s: %s\n", what.c_str(), std::string(status.message()).c_str());
-  return 1;
+bool Wanted(const OpCase& one, const std::vector<std::string>& ops) {
+  return ops.empty() || std::any_of(ops.begin(), ops.end(), [&](const std::string& begin) {
+           return one.op.rfind(begin, 0) == 0;
+         });
+}
+
+absl::Status PrintTable(const Arguments& arguments) {
+  const TableSizes sizes = arguments.toy ? ToySizes() : TableSizes();
+  Figures figures(arguments.json);
+  TANDEM_RETURN_IF_ERROR(MakeDeviceBackend().status());
+  TANDEM_ASSIGN_OR_RETURN(const cuda::Ceilings ceilings,
+                          cuda::MeasureCeilings(sizes.copy_bytes, sizes.matrix));
+  std::fputs(CeilingsText(ceilings).c_str(), stdout);
+  std::fputs(TableHeader().c_str(), stdout);
+  figures.Set("ceilings", {{"read_gb_s", ceilings.read_bytes_per_s * 1e-9},
+                           {"copy_gb_s", ceilings.copy_bytes_per_s * 1e-9},
+                           {"bf16_tflop_s", ceilings.flops_per_s * 1e-12}});
+  absl::Status failed;
+  for (const OpCase& one : AllCases(sizes)) {
+    if (!Wanted(one, arguments.ops)) continue;
+    const auto seconds = TimeCase(one, sizes, &MakeDeviceBackend);
+    if (!seconds.ok()) {
+      failed = Annotate(seconds.status(), one.op + ", " + one.shape);
+      std::fprintf(stderr, "op_table: %s\n", std::string(failed.message()).c_str());
+      continue;
+    }
+    std::fputs(TableRow(one, *seconds, ceilings).c_str(), stdout);
+    std::fflush(stdout);
+    figures.Append("ops", {{"op", one.op},
+                           {"shape", one.shape},
+                           {"us", *seconds * 1e6},
+                           {"floor_us", FloorSeconds(one, ceilings) * 1e6}});
+  }
+  return failed;
 }
 
 }  // namespace
+}  // namespace tandem::kernels
 
 int main(int argc, char** argv) {
-  namespace kernels = tandem::kernels;
-  const kernels::TableSizes sizes;
-  const auto make = [] { return kernels::cuda::MakeCudaBackend(0); };
-  if (auto backend = make(); !backend.ok()) return Fail("no GPU", backend.status());
-  const auto ceilings = kernels::cuda::MeasureCeilings(sizes.copy_bytes, sizes.matrix);
-  if (!ceilings.ok()) return Fail("ceilings", ceilings.status());
-  std::fputs(kernels::CeilingsText(*ceilings).c_str(), stdout);
-  std::fputs(kernels::TableHeader().c_str(), stdout);
-  int failed = 0;
-  for (const OpCase& one : kernels::AllCases(sizes)) {
-    if (!Wanted(one, argc, argv)) continue;
-    const auto seconds = kernels::TimeCase(one, sizes, make);
-    if (seconds.ok()) {
-      std::fputs(kernels::TableRow(one, *seconds, *ceilings).c_str(), stdout);
-      std::fflush(stdout);
-    } else {
-      failed |= Fail(one.op + ", " + one.shape, seconds.status());
-    }
-  }
-  return failed;
+  const absl::Status status = tandem::kernels::PrintTable(tandem::kernels::Parse(argc, argv));
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "op_table: %s\n", std::string(status.message()).c_str());
+  return 1;
 }

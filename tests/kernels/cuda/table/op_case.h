@@ -48,6 +48,8 @@ struct TableSizes {
   uint32_t mla_value_dim = 512;
   uint32_t mla_head_dim = 128;
   std::vector<uint32_t> batches = {1, 8, 32, 64};
+  // Where products change their kernels, and beside it.
+  std::vector<uint32_t> product_tokens = {1, 2, 4, 5, 8, 9, 16, 64, 512, 4096};
   std::vector<uint32_t> contexts = {1024, 8192};
   uint32_t prefill = 512;
   size_t cold_bytes = size_t{256} << 20;  // several times what the cache of a GPU holds

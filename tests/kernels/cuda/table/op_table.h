@@ -1,5 +1,5 @@
-// The table of op times: every case on one device beside the time that the measured copy bandwidth
-// and matrix rate of that device allow.
+// The table of op times: every case on one device beside the time that the measured bandwidth and
+// matrix rate of that device allow.
 #ifndef TANDEM_TESTS_KERNELS_CUDA_TABLE_OP_TABLE_H_
 #define TANDEM_TESTS_KERNELS_CUDA_TABLE_OP_TABLE_H_
 

@@ -39,7 +39,7 @@ TEST(OpTable, HasEveryOp) {
 }
 
 TEST(OpTable, FloorIsTheLargerOfBytesAndProducts) {
-  const cuda::Ceilings ceilings{.bytes_per_s = 1e12, .flops_per_s = 1e15};
+  const cuda::Ceilings ceilings{.read_bytes_per_s = 1e12, .flops_per_s = 1e15};
   EXPECT_DOUBLE_EQ(FloorSeconds({.op = "a", .shape = "", .bytes = 2e12, .flops = 1e15}, ceilings),
                    2);
   EXPECT_DOUBLE_EQ(FloorSeconds({.op = "a", .shape = "", .bytes = 2e12, .flops = 3e15}, ceilings),
@@ -47,7 +47,8 @@ TEST(OpTable, FloorIsTheLargerOfBytesAndProducts) {
 }
 
 TEST(OpTable, RowHasTimeFloorAndShare) {
-  const cuda::Ceilings ceilings{.bytes_per_s = 4e12, .flops_per_s = 8e14};
+  const cuda::Ceilings ceilings{
+      .read_bytes_per_s = 2e12, .copy_bytes_per_s = 4e12, .flops_per_s = 8e14};
   const std::string row =
       TableRow({.op = "RmsNorm", .shape = "64 x 4096", .bytes = 4e6, .flops = 0}, 2e-6, ceilings);
   EXPECT_NE(row.find("2.00"), std::string::npos) << row;
@@ -59,7 +60,8 @@ TEST(OpTable, RowHasTimeFloorAndShare) {
 TEST(Ceilings, AreMeasuredOnTheEmulatedDevice) {
   const auto ceilings = cuda::MeasureCeilings(ToySizes().copy_bytes, ToySizes().matrix);
   ASSERT_TRUE(ceilings.ok()) << ceilings.status();
-  EXPECT_GT(ceilings->bytes_per_s, 0);
+  EXPECT_GT(ceilings->read_bytes_per_s, 0);
+  EXPECT_GT(ceilings->copy_bytes_per_s, 0);
   EXPECT_GT(ceilings->flops_per_s, 0);
 }
 

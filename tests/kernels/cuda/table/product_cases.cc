@@ -148,18 +148,17 @@ OpCase HeadCase(const TableSizes& s, Type type, uint32_t tokens, bool transposed
 }  // namespace
 
 std::vector<OpCase> ProductCases(const TableSizes& s) {
-  std::vector<uint32_t> rows = s.batches;
-  rows.push_back(s.prefill);
   std::vector<OpCase> cases;
   for (const Type type : {Type::kQ4_K, Type::kQ6_K, Type::kQ8_0, Type::kBF16}) {
-    for (const uint32_t tokens : rows) {
+    for (const uint32_t tokens : s.product_tokens) {
       cases.push_back(MatMulCase("gate, up", type, tokens, s.ffn, s.hidden, 2));
       cases.push_back(MatMulCase("down", type, tokens, s.hidden, s.ffn, 1));
     }
   }
-  for (const uint32_t tokens : {s.batches.front(), s.batches.back()}) {
-    cases.push_back(MatMulCase("head", Type::kQ6_K, tokens, s.vocab, s.hidden, 1));
+  for (const uint32_t tokens : {s.batches.front(), s.batches.back(), s.prefill}) {
     for (const bool down : {false, true}) cases.push_back(ExpertCase(s, Type::kQ4_K, tokens, down));
+    if (tokens == s.prefill) continue;
+    cases.push_back(MatMulCase("head", Type::kQ6_K, tokens, s.vocab, s.hidden, 1));
   }
   for (const bool transposed : {true, false})
     cases.push_back(HeadCase(s, Type::kQ8_0, s.batches.back(), transposed));

@@ -1,0 +1,75 @@
+// Two ranks on the emulated CUDA backend that lose one while decode graphs with collectives are
+// alive: through a server, which ends, and step by step, where the survivor takes the next epoch.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/cluster/cuda_worker.h"
+#include "tests/cluster/golden_cases.h"
+#include "tests/cluster/server.h"
+#include "tests/cluster/worker_driver.h"
+
+namespace tandem::testing {
+namespace {
+
+// The bound that the product promises.
+constexpr auto kLossNoticed = std::chrono::seconds(5);
+constexpr auto kPatience = std::chrono::seconds(60);
+
+std::vector<pid_t> Workers() {
+  std::vector<pid_t> pids = ChildrenOf(getpid());
+  std::sort(pids.begin(), pids.end());
+  return pids;
+}
+
+TEST(CudaFailureTest, AServerNamesTheRankKilledWhileGraphsAreAlive) {
+  const auto server = TestServer::Start(GoldenPath("arch/llama/model.gguf"),
+                                        {"--device", "cuda", "--tensor-parallel-size", "2"},
+                                        FindCudaWorker(2).binary);
+  ASSERT_NE(server, nullptr);
+  const std::vector<pid_t> workers = server->workers();
+  ASSERT_EQ(workers.size(), 2u);
+  auto stream = server->StartGenerate(
+      {"--prompt-token-ids", "1,2,3", "--max-tokens", "200", "--ignore-eos", "--temperature", "0"});
+  ASSERT_TRUE(server->WaitStat("tandem_requests_running", 1, Deadline::After(kPatience)));
+  kill(workers[1], SIGKILL);
+  EXPECT_EQ(server->program().WaitExit(Deadline::After(kLossNoticed)), 1);
+  EXPECT_NE(server->program().Stderr().find("tandem_coordinator: rank 1"), std::string::npos)
+      << server->program().Stderr();
+  EXPECT_TRUE(WaitGone(workers, Deadline::After(kLossNoticed))) << "a worker is left";
+  EXPECT_EQ(stream->WaitExit(Deadline::After(kPatience)), 1);
+}
+
+TEST(CudaFailureTest, TheSurvivorOfAReplayTakesTheNextEpoch) {
+  config::ServerConfig options = TestServerConfig(GoldenPath("arch/llama/model.gguf"));
+  options.worker.device.device = config::Device::kCuda;
+  options.worker.limits.max_num_seqs = 2;
+  options.cluster.tensor_parallel_size = 2;
+  options.cluster.worker_binary = FindCudaWorker(2).binary;
+  auto driver = WorkerDriver::Start(options);
+  ASSERT_TRUE(driver.ok()) << driver.status();
+  const std::vector<TokenId> prompt = {1, 5, 9, 20};
+  const auto before = GreedyTokens(**driver, prompt, 3);
+  ASSERT_TRUE(before.ok()) << before.status();
+
+  const std::vector<pid_t> first = Workers();
+  ASSERT_EQ(first.size(), 2u);
+  kill(first[1], SIGKILL);
+  const int64_t begin = NowMicros();
+  EXPECT_FALSE((*driver)->Decode(7).ok());
+  EXPECT_LT(NowMicros() - begin, std::chrono::microseconds(kLossNoticed).count());
+  const absl::Status brought = (*driver)->BringAgain();
+  ASSERT_TRUE(brought.ok()) << brought;
+  const std::vector<pid_t> second = Workers();
+  EXPECT_NE(std::find(second.begin(), second.end(), first[0]), second.end());
+  const auto after = GreedyTokens(**driver, prompt, 3);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(*after, *before);
+}
+
+}  // namespace
+}  // namespace tandem::testing

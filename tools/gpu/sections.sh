@@ -1,0 +1,109 @@
+# The sections of run-checks.sh: check_SECTION. Programs are found under their paths in the tree; $kind is the end of their names.
+
+check_device() {
+  if [[ $kind == emulated ]]; then
+    check device 60 echo "device 0: emulated"
+    return
+  fi
+  shown=1 check device 60 kernels/cuda/device_info
+  nvidia-smi --query-gpu=name,driver_version,memory.total,memory.used,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,power.limit,temperature.gpu \
+    --format=csv 2>&1 | tee "$results/nvidia-smi.log"
+}
+
+check_nccl() {
+  shown=1 check nccl:probe 60 "tests/worker/comm/nccl_probe_$kind" --json "$results/figures/nccl.json"
+  check nccl:ranks 120 "${SHARED_GPU[@]}" "tests/worker/comm/nccl_ranks_test_$kind"
+}
+
+# bench SECTION MOST-SECONDS
+bench() { shown=1 check "$1" "$2" "tests/worker/step_bench/step_bench_$kind" "$1" "${TOY[@]}" --json "$results/figures/$1.json"; }
+check_step() { bench step 180; }
+check_replay() { bench replay 90; }
+check_ablation() { bench ablation 90; }
+check_sizes() { bench sizes 90; }
+
+check_table() {
+  shown=1 check table 150 "tests/kernels/cuda/table/op_table_$kind" "${TOY[@]}" --json "$results/figures/table.json"
+}
+
+# Lines of "program filter name": suites of GoogleTest, a program's one by one.
+suites() {
+  local program
+  for program in $(find tests/kernels \( -name "*_test_$kind" -o -name "contract_suites_$kind" \) ! -type d | sort); do
+    LD_LIBRARY_PATH=$LIBRARIES "$program" --gtest_list_tests |
+      sed -n 's/^\([^ ]*\)\.\( .*\)*$/\1/p' | sort -u |
+      while IFS= read -r suite; do echo "$program $suite.* ${suite##*/}"; done
+  done
+}
+
+# each_suite PREFIX MOST-SECONDS MOST-AT-ONCE PATTERN [COMMAND...]: checks every suite whose name has the pattern, through the command.
+each_suite() {
+  local prefix=$1 most=$2 at_once=$3 pattern=$4 program filter name
+  shift 4
+  while read -r program filter name; do
+    [[ $name =~ $pattern ]] || continue
+    at_most "$at_once"
+    check "$prefix:$name" "$most" "$@" "$program" "--gtest_filter=$filter" </dev/null &
+  done < <(suites)
+  wait
+}
+
+check_contract() {
+  local seed=$((RANDOM * 32768 + RANDOM + 1))
+  echo "fresh inputs: TANDEM_TEST_SEED=$seed"
+  echo "seed=$seed" >>"$results/run"
+  each_suite contract 120 4 . env TANDEM_TEST_SEED="$seed"
+}
+
+check_goldens() {
+  local filter shard shards=4 several='*CudaGoldenTest*_2:*CudaGoldenTest*_4' one
+  one="-$several"
+  [[ $kind == emulated ]] && shards=1 several='Models/CudaGoldenTest*/gpt2_2' one='Models/CudaGoldenTest*/gpt2_1'
+  for filter in "tp1 $one" "tpn $several"; do
+    for ((shard = 0; shard < shards; ++shard)); do
+      at_most 4
+      check "goldens:${filter%% *}:part$shard" 200 env GTEST_TOTAL_SHARDS="$shards" GTEST_SHARD_INDEX="$shard" \
+        "${SHARED_GPU[@]}" "tests/cluster/cuda_golden_test_$kind" "--gtest_filter=${filter#* }" &
+    done
+  done
+  wait
+}
+
+check_demo() {
+  local one=("${SHARED_GPU[@]}") toy=
+  [[ $kind == emulated ]] && toy=1 || one=(env)
+  check demo:tp1 90 "${one[@]}" TANDEM_TEST_TOY=$toy "$here/demo_tokens.sh" "$results/demo_tp1.json" 1
+  check demo:tp2 120 "${SHARED_GPU[@]}" TANDEM_TEST_TOY=$toy "$here/demo_tokens.sh" "$results/demo_tp2.json" 2
+  if [[ -s $results/demo_tp1.json ]] && cmp -s "$results/demo_tp1.json" "$results/demo_tp2.json"; then
+    verdict PASS demo:same-tokens "TP 1 and TP 2, greedy, $(wc -l <"$results/demo_tp1.json") prompts"
+  else
+    verdict FAIL demo:same-tokens "compare demo_tp1.json and demo_tp2.json"
+  fi
+}
+
+check_determinism() {
+  local calm busy name
+  each_suite calm 60 4 . env TANDEM_TEST_BITS=1
+  each_suite busy 90 4 . env TANDEM_TEST_BITS=1 TANDEM_TEST_HOG=1
+  for calm in "$results"/calm:*.log; do
+    [[ -f $calm ]] || continue
+    name=${calm##*/calm:} busy=$results/busy:${calm##*/calm:}
+    if [[ -s $busy ]] && cmp -s <(grep '^bits ' "$calm") <(grep '^bits ' "$busy"); then
+      verdict PASS "same-bits:${name%.log}" "$(grep -c '^bits ' "$calm") tests"
+    else
+      verdict FAIL "same-bits:${name%.log}" "$(diff <(grep '^bits ' "$calm") <(grep -s '^bits ' "$busy") | sed -n '2p')"
+    fi
+  done
+}
+
+check_sanitizer() {
+  local tool pattern sanitizer
+  sanitizer=$(PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer command -v compute-sanitizer) ||
+    { verdict NOT-RUN sanitizer "compute-sanitizer is not installed"; return; }
+  for tool in memcheck synccheck initcheck racecheck; do
+    pattern=.
+    # It is slow: only where threads of a block work on shared memory in ways of their own.
+    [[ $tool == racecheck ]] && pattern='Attention|Route|Sample|LogProbs|Expert'
+    each_suite "$tool" 200 6 "$pattern" env TANDEM_TEST_SMALL=1 "$sanitizer" --tool "$tool" --error-exitcode 86
+  done
+}
