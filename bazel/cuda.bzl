@@ -17,6 +17,15 @@ _ALL = [
     "-gencode=arch=compute_90,code=compute_90",
 ]
 
+# Warnings off for CUDA C++: unknown pragmas and shadowed names. Misaligned accesses are errors of a
+# kernel (tools/cuda_emulation/alignment.cc).
+EMULATED_COPTS = [
+    "-Wno-unknown-pragmas",
+    "-Wno-shadow",
+    "-fsanitize=alignment",
+    "-fno-sanitize-recover=alignment",
+]
+
 _EMULATED_TOOLKIT = "//tools/cuda_emulation:toolkit"
 
 # Parts of the CUDA backend are visible to each other; targets for others declare it.
@@ -142,8 +151,7 @@ def tandem_cuda_kernels(name, srcs = [], hdrs = [], deps = [], cuda_deps = [], t
         srcs = others + emulated_srcs + wrappers,
         hdrs = hdrs,
         textual_hdrs = kernels,
-        # Warnings off for CUDA C++: unknown pragmas and shadowed names.
-        copts = ["-Wno-unknown-pragmas", "-Wno-shadow"],
+        copts = EMULATED_COPTS,
         visibility = visibility,
         deps = deps + [_emulated(d) for d in cuda_deps] + [_EMULATED_TOOLKIT],
         **kwargs

@@ -7,14 +7,15 @@
 #include <memory>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "tools/cuda_emulation/builtins.h"
+#include "tools/cuda_emulation/device_model.h"
 
 namespace tandem::emulation {
 namespace {
 
 constexpr uint32_t kMaxThreads = 1024;
-constexpr size_t kMaxSharedBytes = 227 * 1024;
 
 enum class State { kReady, kAtBlockBarrier, kAtWarpBarrier, kInExchange, kDone };
 
@@ -77,6 +78,7 @@ class Machine {
 
 // Per host thread, made by its first kernel.
 thread_local Machine* machine = nullptr;
+thread_local bool in_kernel = false;
 
 void Machine::Reset(const LaunchShape& shape, const std::function<void()>& body) {
   const uint32_t count = shape.block.x * shape.block.y * shape.block.z;
@@ -162,6 +164,8 @@ std::string Machine::RunBlock(const LaunchShape& shape, uint3 block,
                               const std::function<void()>& body) {
   blockIdx = block;
   Reset(shape, body);
+  in_kernel = true;
+  const absl::Cleanup leave = [] { in_kernel = false; };
   const auto warps = static_cast<uint32_t>(threads_.size() / kWarp);
   if (sigsetjmp(fault_, 1) != 0) {
     return absl::StrCat("block (", block.x, ", ", block.y, ", ", block.z, ") thread ", running_,
@@ -217,9 +221,9 @@ std::string CheckShape(const LaunchShape& shape) {
       grid.z > 65535) {
     return absl::StrCat("a grid of ", grid.x, " x ", grid.y, " x ", grid.z, " blocks");
   }
-  if (shape.shared_bytes > kMaxSharedBytes) {
-    return absl::StrCat(shape.shared_bytes, " bytes of shared memory, a block has at most ",
-                        kMaxSharedBytes);
+  const size_t most = TheDeviceModel().shared_bytes;
+  if (shape.shared_bytes > most) {
+    return absl::StrCat(shape.shared_bytes, " bytes of shared memory, a block has at most ", most);
   }
   return "";
 }
@@ -247,6 +251,15 @@ std::string RunGrid(const LaunchShape& shape, const std::function<void()>& body)
 }
 
 void Fail(std::string what) { machine->Fail(std::move(what)); }
+bool InKernel() { return in_kernel; }
+
+void WantAligned(const void* address, size_t bytes) {
+  const size_t past = reinterpret_cast<uintptr_t>(address) % bytes;
+  if (past == 0) return;
+  Fail(absl::StrCat("misaligned access: ", bytes, " bytes at an address that is ", past,
+                    " past a multiple of ", bytes));
+}
+
 void SyncBlock() { machine->Leave(State::kAtBlockBarrier); }
 void SyncWarp() { machine->Leave(State::kAtWarpBarrier); }
 

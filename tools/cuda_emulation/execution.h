@@ -4,9 +4,10 @@
 // It detects, and ends the kernel with an error that names kernel, block and thread: barriers that
 // not all threads reach, warp functions that not all 32 lanes call, shared memory that is read
 // before it is written, out of bounds, or at the same time as another thread writes it (two
-// accesses, one of them a write, without a barrier between them), and accesses beyond the end of
-// device memory (a guard page after every allocation). It can't detect races in global memory, or
-// effects of real concurrency.
+// accesses, one of them a write, without a barrier between them), accesses beyond the end of
+// device memory (a guard page after every allocation), and accesses at addresses that are not
+// aligned for their type (alignment.cc). It can't detect races in global memory, or effects of real
+// concurrency.
 //
 // Blocks and threads run forwards or backwards (SetOrder): a result that depends on it is wrong.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_EXECUTION_H_
@@ -53,6 +54,11 @@ void SyncWarp();
 // Every lane of the warp passes 8 bytes and gets those of all lanes, in order. Valid until the
 // lane's next warp function.
 const std::array<uint64_t, kWarp>& ExchangeInWarp(uint64_t mine);
+
+// Whether the calling code runs inside RunGrid.
+bool InKernel();
+// Ends the kernel with an error if the address of an access of `bytes` is not a multiple of it.
+void WantAligned(const void* address, size_t bytes);
 
 uint32_t Lane();
 // The shared memory of the block, and the thread's identity in it.

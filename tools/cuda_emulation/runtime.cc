@@ -14,33 +14,29 @@
 #include <thread>
 #include <vector>
 
+#include "tools/cuda_emulation/device_model.h"
 #include "tools/cuda_emulation/execution.h"
+#include "tools/cuda_emulation/stream_state.h"
 
-using Work = std::function<cudaError_t()>;
-
-struct EmulatedStream {
-  std::vector<Work> pending;
-  std::unique_ptr<EmulatedGraph> capture;
-  cudaError_t error = cudaSuccess;  // stays
-};
 struct EmulatedEvent {
   using Clock = std::chrono::steady_clock;
   cudaStream_t stream = nullptr;  // of the last record
   // When the stream reached the event; null for events without timing.
   std::shared_ptr<Clock::time_point> passed{};
 };
-struct EmulatedGraph {
-  std::shared_ptr<std::vector<Work>> work = std::make_shared<std::vector<Work>>();
-};
+
+using tandem::emulation::RefuseInCapture;
+using tandem::emulation::Work;
 
 namespace {
 
 constexpr size_t kPage = 4096;
-constexpr size_t kDeviceBytes = size_t{4} << 30;
 // Also the alignment, so that accesses beyond the end hit the guard page. (The toolkit aligns to
 // 256.)
 constexpr size_t kAlignment = 16;
 constexpr size_t kDefaultSharedBytes = 48 * 1024;
+// Allocations above this are not touched until they are used, so that they cost no memory.
+constexpr size_t kSparseBytes = size_t{64} << 20;
 
 struct Allocation {
   void* map = nullptr;
@@ -53,9 +49,11 @@ struct Device {
   std::mutex mutex;
   std::map<const std::byte*, Allocation> allocations;
   size_t used = 0;
+  std::set<cudaStream_t> streams;
   std::map<const void*, size_t> shared_limits;
   std::string launch_error;  // of the last launch that failed
   std::function<void(const void*, const cudaLaunchConfig_t&)> see_launch{};
+  std::function<void(int value, size_t bytes)> see_fill{};
 };
 
 Device& TheDevice() {
@@ -92,14 +90,50 @@ cudaError_t Drain(cudaStream_t stream) {
   return stream->error;
 }
 
+// Runs the stream's work to its end, however long that takes.
+cudaError_t Finish(cudaStream_t stream) {
+  cudaError_t state = Drain(stream);
+  while (state == cudaErrorNotReady) {
+    std::this_thread::yield();
+    state = Drain(stream);
+  }
+  return state;
+}
+
+// What freeing memory waits for.
+void FinishStreams() {
+  std::vector<cudaStream_t> own;
+  {
+    std::lock_guard lock(TheDevice().mutex);
+    for (const cudaStream_t stream : TheDevice().streams) {
+      if (stream->creator == std::this_thread::get_id()) own.push_back(stream);
+    }
+  }
+  for (const cudaStream_t stream : own) Finish(stream);
+}
+
+// Zeros again, without touching the whole pages of a large range.
+void Clear(std::byte* begin, size_t bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  const size_t head = RoundUp(address, kPage) - address;
+  const size_t pages = (bytes - head) / kPage * kPage;
+  std::memset(begin, 0, head);
+  madvise(begin + head, pages, MADV_DONTNEED);
+  std::memset(begin + head + pages, 0, bytes - head - pages);
+}
+
 }  // namespace
 
 namespace tandem::emulation {
 
 cudaError_t Enqueue(cudaStream_t stream, std::function<cudaError_t()> work) {
   if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-  (stream->capture != nullptr ? *stream->capture->work : stream->pending)
-      .push_back(std::move(work));
+  if (stream->capture == nullptr) {
+    stream->pending.push_back(std::move(work));
+    return cudaSuccess;
+  }
+  if (!stream->capture->valid) return cudaErrorStreamCaptureInvalidated;
+  stream->capture->graph.work->push_back(std::move(work));
   return cudaSuccess;
 }
 
@@ -129,7 +163,15 @@ void ObserveLaunches(std::function<void(const void*, const cudaLaunchConfig_t&)>
   TheDevice().see_launch = std::move(see);
 }
 
+void ObserveFills(std::function<void(int value, size_t bytes)> see) {
+  std::lock_guard lock(TheDevice().mutex);
+  TheDevice().see_fill = std::move(see);
+}
+
 cudaError_t AllowSharedBytes(const void* kernel, int bytes) {
+  if (bytes < 0 || static_cast<size_t>(bytes) > TheDeviceModel().shared_bytes) {
+    return cudaErrorInvalidValue;
+  }
   Device& device = TheDevice();
   std::lock_guard lock(device.mutex);
   device.shared_limits[kernel] = static_cast<size_t>(bytes);
@@ -154,8 +196,12 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorNotReady";
     case cudaErrorLaunchFailure:
       return "cudaErrorLaunchFailure";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
     case cudaErrorStreamCaptureInvalidated:
       return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureWrongThread:
+      return "cudaErrorStreamCaptureWrongThread";
   }
   return "unknown error";
 }
@@ -184,19 +230,20 @@ cudaError_t cudaGetDevice(int* device) {
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return cudaErrorInvalidDevice;
+  const tandem::emulation::DeviceModel model = tandem::emulation::TheDeviceModel();
   *properties = {.name = "emulated",
-                 .totalGlobalMem = kDeviceBytes,
-                 .major = 9,
-                 .minor = 0,
-                 .multiProcessorCount = 4,
-                 .sharedMemPerBlockOptin = 227 * 1024};
+                 .totalGlobalMem = model.memory_bytes,
+                 .major = model.major,
+                 .minor = model.minor,
+                 .multiProcessorCount = model.multiprocessors,
+                 .sharedMemPerBlockOptin = model.shared_bytes};
   return cudaSuccess;
 }
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   std::lock_guard lock(TheDevice().mutex);
-  *free_bytes = kDeviceBytes - TheDevice().used;
-  *total_bytes = kDeviceBytes;
+  *total_bytes = tandem::emulation::TheDeviceModel().memory_bytes;
+  *free_bytes = *total_bytes - TheDevice().used;
   return cudaSuccess;
 }
 
@@ -208,9 +255,12 @@ cudaError_t cudaDriverGetVersion(int* version) {
 cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
 
 cudaError_t cudaMalloc(void** data, size_t bytes) {
+  if (const cudaError_t refused = RefuseInCapture(); refused != cudaSuccess) return refused;
   Device& device = TheDevice();
   std::lock_guard lock(device.mutex);
-  if (bytes > kDeviceBytes - device.used) return cudaErrorMemoryAllocation;
+  if (bytes > tandem::emulation::TheDeviceModel().memory_bytes - device.used) {
+    return cudaErrorMemoryAllocation;
+  }
   const size_t padded = RoundUp(std::max<size_t>(bytes, 1), kAlignment);
   const size_t mapped = RoundUp(padded, kPage) + kPage;
   void* const map = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
@@ -218,9 +268,8 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
   if (map == MAP_FAILED) return cudaErrorMemoryAllocation;
   std::byte* const end = static_cast<std::byte*>(map) + mapped - kPage;
   mprotect(end, kPage, PROT_NONE);
-  // Filled with NaNs, so that reads of unwritten memory show. Large ones stay untouched and cost no
-  // memory.
-  if (padded <= (size_t{64} << 20)) std::memset(end - padded, 0xff, padded);
+  // Filled with NaNs, so that reads of unwritten memory show.
+  if (padded <= kSparseBytes) std::memset(end - padded, 0xff, padded);
   *data = end - padded;
   device.allocations[end - padded] = {map, mapped, bytes};
   device.used += bytes;
@@ -228,7 +277,9 @@ cudaError_t cudaMalloc(void** data, size_t bytes) {
 }
 
 cudaError_t cudaFree(void* data) {
+  if (const cudaError_t refused = RefuseInCapture(); refused != cudaSuccess) return refused;
   if (data == nullptr) return cudaSuccess;
+  FinishStreams();
   Device& device = TheDevice();
   std::lock_guard lock(device.mutex);
   const auto found = device.allocations.find(static_cast<std::byte*>(data));
@@ -240,11 +291,14 @@ cudaError_t cudaFree(void* data) {
 }
 
 cudaError_t cudaHostAlloc(void** data, size_t bytes, unsigned) {
+  if (const cudaError_t refused = RefuseInCapture(); refused != cudaSuccess) return refused;
   *data = std::aligned_alloc(64, RoundUp(std::max<size_t>(bytes, 1), 64));
   return *data != nullptr ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 cudaError_t cudaFreeHost(void* data) {
+  if (const cudaError_t refused = RefuseInCapture(); refused != cudaSuccess) return refused;
+  FinishStreams();
   std::free(data);
   return cudaSuccess;
 }
@@ -264,30 +318,40 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
 
 cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t stream) {
   if (bytes > 0 && !OnDevice(data, bytes)) return cudaErrorInvalidValue;
+  {
+    std::lock_guard lock(TheDevice().mutex);
+    if (TheDevice().see_fill != nullptr) TheDevice().see_fill(value, bytes);
+  }
   return tandem::emulation::Enqueue(stream, [=] {
-    if (bytes > 0) std::memset(data, value, bytes);
+    if (value == 0 && bytes > kSparseBytes) {
+      Clear(static_cast<std::byte*>(data), bytes);
+    } else if (bytes > 0) {
+      std::memset(data, value, bytes);
+    }
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new EmulatedStream();
+  std::lock_guard lock(TheDevice().mutex);
+  TheDevice().streams.insert(*stream);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  {
+    std::lock_guard lock(TheDevice().mutex);
+    TheDevice().streams.erase(stream);
+  }
+  tandem::emulation::ForgetCapture(stream);
   delete stream;
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (stream->capture != nullptr) return cudaErrorStreamCaptureInvalidated;
-  cudaError_t state = Drain(stream);
-  while (state == cudaErrorNotReady) {
-    std::this_thread::yield();
-    state = Drain(stream);
-  }
-  return state;
+  if (const cudaError_t refused = RefuseInCapture(); refused != cudaSuccess) return refused;
+  return Finish(stream);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
@@ -313,12 +377,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  if (event->stream == nullptr) return cudaSuccess;
-  if (event->stream->capture != nullptr) return cudaErrorStreamCaptureInvalidated;
-  return Drain(event->stream);
+  if (const cudaError_t refused = RefuseInCapture(); refused != cudaSuccess) return refused;
+  return event->stream == nullptr ? cudaSuccess : Drain(event->stream);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const cudaError_t refused = RefuseInCapture(); refused != cudaSuccess) return refused;
   return event->stream == nullptr ? cudaSuccess : cudaStreamSynchronize(event->stream);
 }
 
@@ -326,48 +390,5 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
   if (begin->passed == nullptr || end->passed == nullptr) return cudaErrorInvalidResourceHandle;
   const std::chrono::duration<float, std::milli> took = *end->passed - *begin->passed;
   *milliseconds = std::max(took.count(), 1e-6f);
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
-  if (stream->capture != nullptr) return cudaErrorStreamCaptureInvalidated;
-  stream->capture = std::make_unique<EmulatedGraph>();
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  if (stream == nullptr) return cudaErrorInvalidResourceHandle;
-  *status =
-      stream->capture != nullptr ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-  if (stream->capture == nullptr) return cudaErrorStreamCaptureInvalidated;
-  *graph = stream->capture.release();
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  *exec = new EmulatedGraph(*graph);
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
-  return tandem::emulation::Enqueue(stream, [work = exec->work, next = size_t{0}]() mutable {
-    for (; next < work->size(); ++next) {
-      if (cudaError_t error = (*work)[next](); error != cudaSuccess) return error;
-    }
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  delete graph;
-  return cudaSuccess;
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
-  delete exec;
   return cudaSuccess;
 }

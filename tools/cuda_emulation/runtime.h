@@ -2,8 +2,11 @@
 // API reference): deferred in-order streams; device memory initialised to NaN and ended by a guard
 // page; graphs; sticky errors.
 //
-// A stream's work runs on the thread that synchronises with it, or queries a later event. One
-// device, "emulated". Handles are pointers to plain structures.
+// A stream's work runs on the thread that synchronises with it, or queries a later event. Freeing
+// memory waits for the streams of the calling thread, as it does on a GPU for all: behind work that
+// never ends it never returns. While a thread captures, calls that may synchronise are refused and
+// invalidate the capture (cudaStreamCaptureModeThreadLocal). One device, "emulated", of which
+// device_model.h tells. Handles are pointers to plain structures.
 #ifndef TANDEM_TOOLS_CUDA_EMULATION_RUNTIME_H_
 #define TANDEM_TOOLS_CUDA_EMULATION_RUNTIME_H_
 
@@ -23,7 +26,9 @@ enum cudaError_t {
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorLaunchFailure = 719,
+  cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureWrongThread = 908,
 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToDevice = 1,
@@ -100,6 +105,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
                                  unsigned long long flags);
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
@@ -113,7 +119,11 @@ cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
                           std::function<void()> body);
 // Called for every launch from now on, when it is encoded.
 void ObserveLaunches(std::function<void(const void* kernel, const cudaLaunchConfig_t& config)> see);
+// Called for every cudaMemsetAsync from now on, likewise.
+void ObserveFills(std::function<void(int value, size_t bytes)> see);
 cudaError_t AllowSharedBytes(const void* kernel, int bytes);
+// Launches of graphs so far that were not uploaded before: on a GPU the first launch would upload.
+int LateGraphUploads();
 
 }  // namespace tandem::emulation
 

@@ -64,6 +64,8 @@ class SharedArray {
     if (offset > count_) Fail("shared array: a part that begins beyond its end");
     return SharedArray(begin_ + offset * sizeof(T), count_ - offset);
   }
+  // The offset of an element in the block's shared memory, which begins at a multiple of 16.
+  size_t OffsetOf(uint32_t i) const { return begin_ + i * sizeof(T); }
   template <typename U>
   SharedArray<U> As() const {
     if (begin_ % alignof(U) != 0) Fail("shared array: a misaligned view");

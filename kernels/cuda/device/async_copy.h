@@ -18,15 +18,18 @@ namespace tandem::kernels::cuda {
 
 // 16 bytes from `from` (aligned to 16) to element `i` of `to`.
 inline void BeginCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
+  emulation::WantAligned(from, 16);
   emulation::MyAsyncCopies().open.push_back(
       [to, i, from] { to[i] = *static_cast<const uint4*>(from); });
 }
 // The same for 8 and for 4 bytes, aligned to their size.
 inline void BeginCopy8(SharedArray<uint2> to, uint32_t i, const void* from) {
+  emulation::WantAligned(from, 8);
   emulation::MyAsyncCopies().open.push_back(
       [to, i, from] { to[i] = *static_cast<const uint2*>(from); });
 }
 inline void BeginCopy4(SharedArray<uint32_t> to, uint32_t i, const void* from) {
+  emulation::WantAligned(from, 4);
   emulation::MyAsyncCopies().open.push_back(
       [to, i, from] { to[i] = *static_cast<const uint32_t*>(from); });
 }

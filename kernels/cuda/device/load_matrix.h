@@ -22,7 +22,9 @@ namespace tandem::kernels::cuda {
 #ifdef TANDEM_CUDA_EMULATION
 
 inline void LoadMatrices(uint32_t (&r)[4], SharedArray<uint16_t> from, uint32_t row_begin) {
-  if (row_begin % 8 != 0) emulation::Fail("a matrix row that is not 16-byte aligned");
+  if (from.OffsetOf(row_begin) % 16 != 0) {
+    emulation::Fail("misaligned access: a matrix row that is not 16-byte aligned");
+  }
   const auto begins = emulation::ExchangeInWarp(row_begin);
   const uint32_t lane = emulation::Lane();
   for (uint32_t m = 0; m < 4; ++m) {
@@ -32,7 +34,9 @@ inline void LoadMatrices(uint32_t (&r)[4], SharedArray<uint16_t> from, uint32_t 
 }
 inline void LoadMatricesTransposed(uint32_t (&r)[4], SharedArray<uint16_t> from,
                                    uint32_t row_begin) {
-  if (row_begin % 8 != 0) emulation::Fail("a matrix row that is not 16-byte aligned");
+  if (from.OffsetOf(row_begin) % 16 != 0) {
+    emulation::Fail("misaligned access: a matrix row that is not 16-byte aligned");
+  }
   const auto begins = emulation::ExchangeInWarp(row_begin);
   const uint32_t lane = emulation::Lane();
   for (uint32_t m = 0; m < 4; ++m) {
