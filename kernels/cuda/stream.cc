@@ -17,6 +17,7 @@ cudaError_t Stream::Create() {
     return error;
   }
   multiprocessors_ = static_cast<uint32_t>(properties.multiProcessorCount);
+  most_shared_bytes_ = properties.sharedMemPerBlockOptin;
   return cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking);
 }
 
@@ -24,6 +25,7 @@ void Stream::Begin(bool planning) {
   planning_ = planning;
   error_.clear();
   wanted_scratch_ = 0;
+  planned_nodes_ = 0;
 }
 
 std::byte* Stream::Scratch(size_t bytes) {
@@ -41,9 +43,17 @@ void Stream::SetScratch(std::byte* data, size_t bytes) {
   scratch_bytes_ = bytes;
 }
 
-bool Stream::ReadyToLaunch(const dim3& grid) const {
+bool Stream::ReadyToLaunch(const char* name, const dim3& grid, size_t shared_bytes) {
   const bool empty = grid.x == 0 || grid.y == 0 || grid.z == 0;
-  return !planning_ && !empty && error_.empty();
+  if (empty || !error_.empty()) return false;
+  if (shared_bytes > most_shared_bytes_) {
+    NoteError(std::string(name) + ": needs " + std::to_string(shared_bytes) +
+              " bytes of shared memory per block, this GPU has " +
+              std::to_string(most_shared_bytes_));
+    return false;
+  }
+  if (planning_) ++planned_nodes_;
+  return !planning_;
 }
 
 void Stream::Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
@@ -51,9 +61,13 @@ void Stream::Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind)
   Note(cudaMemcpyAsync(to, from, bytes, kind, handle_), "copy");
 }
 
-void Stream::Zero(void* data, size_t bytes) {
-  if (planning_ || bytes == 0 || !error_.empty()) return;
-  Note(cudaMemsetAsync(data, 0, bytes, handle_), "zero");
+void Stream::Fill(void* data, uint8_t byte, size_t bytes) {
+  if (bytes == 0 || !error_.empty()) return;
+  if (planning_) {
+    ++planned_nodes_;
+    return;
+  }
+  Note(cudaMemsetAsync(data, byte, bytes, handle_), "fill");
 }
 
 void Stream::Note(cudaError_t error, const char* what) {

@@ -30,10 +30,15 @@ class Stream {
   cudaStream_t handle() const { return handle_; }
   // Number of multiprocessors, for grids that fill the device.
   uint32_t multiprocessors() const { return multiprocessors_; }
+  // The most shared memory that a block can have; a launch that asks for more is an error, in a
+  // plan pass too.
+  size_t most_shared_bytes() const { return most_shared_bytes_; }
 
   // --- encoding ---
   void Begin(bool planning);
   bool planning() const { return planning_; }
+  // Launches and fills that the plan pass has left out: nodes of a graph of the same calls.
+  uint64_t planned_nodes() const { return planned_nodes_; }
 
   // Scratch of the op call being encoded, 256-byte aligned; shared with earlier calls, so its
   // contents are undefined. Null in a plan pass, and for 0 bytes.
@@ -43,7 +48,7 @@ class Stream {
   void Launch(const char* name, void (*kernel)(Params), dim3 grid, dim3 block, size_t shared_bytes,
               const std::type_identity_t<Params>& params) {
     static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= 4096);
-    if (!ReadyToLaunch(grid)) return;
+    if (!ReadyToLaunch(name, grid, shared_bytes)) return;
     if (shared_bytes > kPlainSharedBytes) {
       Note(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 static_cast<int>(shared_bytes)),
@@ -58,7 +63,8 @@ class Stream {
   }
 
   void Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
-  void Zero(void* data, size_t bytes);
+  // Sets every byte.
+  void Fill(void* data, uint8_t byte, size_t bytes);
 
   // Records the first error, as "what: error".
   void Note(cudaError_t error, const char* what);
@@ -73,11 +79,13 @@ class Stream {
  private:
   static constexpr size_t kPlainSharedBytes = 48 * 1024;
 
-  bool ReadyToLaunch(const dim3& grid) const;
+  bool ReadyToLaunch(const char* name, const dim3& grid, size_t shared_bytes);
 
   cudaStream_t handle_ = nullptr;
   uint32_t multiprocessors_ = 1;
+  size_t most_shared_bytes_ = kPlainSharedBytes;
   bool planning_ = false;
+  uint64_t planned_nodes_ = 0;
   std::string error_;
   size_t wanted_scratch_ = 0;
   std::byte* scratch_ = nullptr;

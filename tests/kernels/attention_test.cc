@@ -101,6 +101,30 @@ float Tolerance(const BackendCase& backend, const AttentionShape& shape) {
   return shape.type == kBF16 ? 8e-3f : 1e-3f;
 }
 
+// Whether the device refuses the shape, by name, for its size: rows of floats as wide as MLA's do
+// not fit in the shared memory of all GPUs.
+bool TooWide(Rig& rig, const AttentionShape& shape) {
+  if (!rig.backend_case().cuda() || shape.type != kF32 || shape.head_dim < 512) return false;
+  AttentionParams sizes{};
+  sizes.tokens = sizes.num_seqs = sizes.max_query_len = sizes.max_context_len = 1;
+  sizes.pages = {.type = shape.type,
+                 .num_blocks = 1,
+                 .block_size = 16,
+                 .kv_heads = 1,
+                 .head_dim = shape.head_dim,
+                 .value_dim = shape.value_dim,
+                 .latent = shape.latent};
+  sizes.heads = sizes.heads_per_kv = shape.heads;
+  rig.backend().BeginEncode(EncodeMode::kPlan);
+  rig.backend().Encode(sizes);
+  const absl::Status refused = rig.backend().FinishPlan().status();
+  if (refused.ok()) return false;
+  EXPECT_NE(std::string(refused.message()).find("attention: heads of 576 values with F32 pages"),
+            std::string::npos)
+      << refused;
+  return true;
+}
+
 void ExpectTheFormula(Rig& rig, const AttentionShape& shape, const std::vector<QueryRows>& batch) {
   SCOPED_TRACE(testing::Message() << shape);
   std::vector<float> expected;
@@ -137,6 +161,7 @@ TEST_P(AttentionTest, MatchesTheFormulaInDecode) {
     for (const AttentionShape& shape : shapes) {
       const DenseSequence a = MakeSequence(shape, 300, 1);
       Rig rig(GetParam());
+      if (TooWide(rig, shape)) continue;
       ExpectTheFormula(rig, shape, {{&a, 299, 300}, {&a, 0, 1}, {&a, 130, 131}});
     }
   }
@@ -146,6 +171,7 @@ TEST_P(AttentionTest, MatchesTheFormulaForWideHeads) {
   for (const AttentionShape& shape : WideShapes()) {
     const DenseSequence a = MakeSequence(shape, 140, 1);
     Rig rig(GetParam());
+    if (TooWide(rig, shape)) continue;
     ExpectTheFormula(rig, shape, {{&a, 139, 140}, {&a, 0, 7}, {&a, 30, 55}});
   }
 }

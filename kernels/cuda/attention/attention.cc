@@ -62,6 +62,14 @@ void PlanAttention(Stream& stream, AttentionTile tile, AttentionArgs& args) {
   args.states = reinterpret_cast<float2*>(scratch + sum_bytes);
 }
 
+void RefuseAttention(Stream& stream, const AttentionArgs& args, size_t bytes) {
+  const KvPages& pages = args.p.pages;
+  stream.NoteError("attention: heads of " + std::to_string(pages.head_dim) + " values with " +
+                   std::string(tensor::Name(pages.type)) + " pages need " + std::to_string(bytes) +
+                   " bytes of shared memory per block, this GPU has " +
+                   std::to_string(stream.most_shared_bytes()));
+}
+
 void EncodeOp(Stream& stream, const AttentionParams& params) {
   const KvPages& pages = params.pages;
   if (params.tokens == 0 || params.num_seqs == 0 || params.max_query_len == 0) return;

@@ -160,12 +160,16 @@ __global__ void __launch_bounds__(kThreads, 1) FloatAttentionKernel(const Attent
   attention.Finish(blockIdx.z, split.used == 1);
 }
 
+template <uint32_t kStages>
+size_t SharedBytesOf(const AttentionArgs& args) {
+  return SharedBytes<float4>(kRows * args.k.chunks) + SharedBytes<float4>(kPositions * kWarps) +
+         FloatTiles<kStages>::SharedBytesOf(args);
+}
+
 template <uint32_t kColumns, uint32_t kStages>
 void LaunchFloatAttention(Stream& stream, AttentionArgs& args) {
   PlanAttention(stream, {.tile_rows = kRows, .tile_positions = kPositions}, args);
-  const size_t shared = SharedBytes<float4>(kRows * args.k.chunks) +
-                        SharedBytes<float4>(kPositions * kWarps) +
-                        FloatTiles<kStages>::SharedBytesOf(args);
+  const size_t shared = SharedBytesOf<kStages>(args);
   stream.Launch("attention", &FloatAttentionKernel<kColumns, kStages>,
                 dim3(args.tiles, args.p.pages.kv_heads, args.splits), kThreads, shared, args);
   EncodeAttentionMerge(stream, args);
@@ -175,9 +179,15 @@ void LaunchFloatAttention(Stream& stream, AttentionArgs& args) {
 
 void EncodeF32Attention(Stream& stream, AttentionArgs& args) {
   const uint32_t values = args.p.pages.value_dim;
-  if (values <= 128) return LaunchFloatAttention<4, 2>(stream, args);
-  if (values <= 256) return LaunchFloatAttention<8, 2>(stream, args);
-  // Two stages of rows this wide do not fit in shared memory.
+  const bool two_stages = SharedBytesOf<2>(args) <= stream.most_shared_bytes();
+  const size_t one_stage = SharedBytesOf<1>(args);
+  if (one_stage > stream.most_shared_bytes()) return RefuseAttention(stream, args, one_stage);
+  if (values <= 128 && two_stages) return LaunchFloatAttention<4, 2>(stream, args);
+  if (values <= 256) {
+    return two_stages ? LaunchFloatAttention<8, 2>(stream, args)
+                      : LaunchFloatAttention<8, 1>(stream, args);
+  }
+  // Two stages of rows this wide fit nowhere.
   LaunchFloatAttention<16, 1>(stream, args);
 }
 

@@ -58,6 +58,10 @@ inline constexpr uint32_t kMaxValueDim = 512;
 // Divides the work among blocks of `tile` and reserves scratch. Requires p, k and v.
 void PlanAttention(Stream& stream, AttentionTile tile, AttentionArgs& args);
 
+// Notes the error that no block shape fits, naming the heads, `bytes` of the smallest one, and what
+// the GPU has.
+void RefuseAttention(Stream& stream, const AttentionArgs& args, size_t bytes);
+
 // Each launches the kernel for pages of one type, then the merge if there are splits.
 void EncodeF16Attention(Stream& stream, AttentionArgs& args);
 void EncodeBf16Attention(Stream& stream, AttentionArgs& args);

@@ -294,7 +294,20 @@ void LaunchTensorAttention(Stream& stream, AttentionArgs& args) {
   EncodeAttentionMerge(stream, args);
 }
 
-// Selects the block shape by query rows per KV head and value width.
+// Launches the first block shape whose shared memory the GPU has.
+template <typename Shape, typename... Smaller>
+void LaunchFitting(Stream& stream, AttentionArgs& args) {
+  const size_t bytes = Shape::SharedBytesOf(args);
+  if (bytes <= stream.most_shared_bytes()) return LaunchTensorAttention<Shape>(stream, args);
+  if constexpr (sizeof...(Smaller) > 0) {
+    LaunchFitting<Smaller...>(stream, args);
+  } else {
+    RefuseAttention(stream, args, bytes);
+  }
+}
+
+// Selects the block shape by query rows per KV head and value width: the largest, or a smaller one
+// for GPUs with 99 KiB of shared memory per block (sm_86, sm_89).
 template <typename Page>
 void EncodeTensorAttention(Stream& stream, AttentionArgs& args) {
   const AttentionParams& p = args.p;
@@ -303,15 +316,20 @@ void EncodeTensorAttention(Stream& stream, AttentionArgs& args) {
   const uint32_t values = p.pages.value_dim,
                  widest = values > p.pages.head_dim ? values : p.pages.head_dim;
   if (widest <= 128) {
-    if (few) return LaunchTensorAttention<TensorConfig<Page, 1, 4, 64, 4>>(stream, args);
-    return LaunchTensorAttention<TensorConfig<Page, 4, 1, 64, 16>>(stream, args);
+    if (few) return LaunchFitting<TensorConfig<Page, 1, 4, 64, 4>>(stream, args);
+    return LaunchFitting<TensorConfig<Page, 4, 1, 64, 16>>(stream, args);
   }
   if (widest <= 256) {
-    if (few) return LaunchTensorAttention<TensorConfig<Page, 1, 4, 64, 8>>(stream, args);
-    return LaunchTensorAttention<TensorConfig<Page, 4, 2, 32, 16>>(stream, args);
+    if (few) {
+      return LaunchFitting<TensorConfig<Page, 1, 4, 64, 8>, TensorConfig<Page, 1, 4, 32, 8>>(stream,
+                                                                                             args);
+    }
+    return LaunchFitting<TensorConfig<Page, 4, 2, 32, 16>, TensorConfig<Page, 2, 4, 32, 8>>(stream,
+                                                                                            args);
   }
-  if (few) return LaunchTensorAttention<TensorConfig<Page, 1, 4, 32, 16>>(stream, args);
-  LaunchTensorAttention<TensorConfig<Page, 4, 4, 32, 16>>(stream, args);
+  using Few = TensorConfig<Page, 1, 4, 32, 16>;
+  if (few) return LaunchFitting<Few>(stream, args);
+  LaunchFitting<TensorConfig<Page, 4, 4, 32, 16>, Few>(stream, args);
 }
 
 }  // namespace tandem::kernels::cuda
