@@ -78,10 +78,25 @@ Key KeyOf(const GemmParams& p) {
           AlignmentOf(p.c)};
 }
 
+cudaDataType_t CudaTypeOf(GemmParams::Type type) {
+  switch (type) {
+    case GemmParams::Type::kF32:
+      return CUDA_R_32F;
+    case GemmParams::Type::kF16:
+      return CUDA_R_16F;
+    case GemmParams::Type::kBf16:
+      return CUDA_R_16BF;
+  }
+  return CUDA_R_32F;
+}
+
+const char* NameOf(GemmParams::Type type) {
+  return type == GemmParams::Type::kF32 ? "F32" : type == GemmParams::Type::kF16 ? "F16" : "BF16";
+}
+
 std::string Describe(const GemmParams& p) {
-  return absl::StrCat(p.type == GemmParams::Type::kF32 ? "F32" : "BF16", " product of (", p.m, ", ",
-                      p.k, ") and (", p.n, ", ", p.k, "), rows ", p.a_stride, ", ", p.b_stride,
-                      " and ", p.c_stride, " apart");
+  return absl::StrCat(NameOf(p.type), " product of (", p.m, ", ", p.k, ") and (", p.n, ", ", p.k,
+                      "), rows ", p.a_stride, ", ", p.b_stride, " and ", p.c_stride, " apart");
 }
 
 struct Plan {
@@ -145,7 +160,7 @@ class CublasLtGemm : public DenseGemm {
 
   // Runs on the host only: the heuristic reads tables.
   absl::StatusOr<Plan> MakePlan(const GemmParams& params, const Key& key) const {
-    const cudaDataType_t type = params.type == GemmParams::Type::kF32 ? CUDA_R_32F : CUDA_R_16BF;
+    const cudaDataType_t type = CudaTypeOf(params.type);
     Plan plan;
     TANDEM_ASSIGN_OR_RETURN(plan.operation, MakeOperation());
     TANDEM_ASSIGN_OR_RETURN(plan.a, MakeLayout(type, params.m, params.k, params.a_stride));

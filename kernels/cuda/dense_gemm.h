@@ -14,9 +14,9 @@
 namespace tandem::kernels::cuda {
 
 // c[i, j] = sum over k of a[i, k] * b[j, k], rows dense or strided (in elements). Sums are float;
-// F32 inputs are not rounded (no TF32).
+// F32 inputs are not rounded (no TF32). Both inputs are of one type.
 struct GemmParams {
-  enum class Type { kF32, kBf16 };
+  enum class Type { kF32, kF16, kBf16 };
   Type type = Type::kF32;
   const void* a = nullptr;  // (m, k), rows a_stride apart
   uint32_t a_stride = 0;

@@ -4,7 +4,7 @@
 //
 // How close: the reference multiplies floats; cpu rounds activations to bytes for block-quantised
 // weights; cuda does so for up to 8 tokens, and rounds weights and activations to BF16 for more,
-// except that F32 weights always are multiplied in float.
+// except that F32 weights always are multiplied in float, and F16 weights by activations in F16.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -114,8 +114,10 @@ class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
     if (GetParam().kernels == "reference" || !cpu::Quantised(type)) return false;
     return !GetParam().cuda() || tokens <= kFewTokens;
   }
-  bool ToBf16(Type type, uint32_t tokens) const {
-    return GetParam().cuda() && type != Type::kF32 && tokens > kFewTokens;
+  // Of a product, relative to it.
+  double RoundingOf(Type type, uint32_t tokens) const {
+    if (!GetParam().cuda() || type == Type::kF32 || tokens <= kFewTokens) return 0;
+    return type == Type::kF16 ? 0x1p-11 : 0x1p-7;
   }
   // Columns near `wish` that the type allows; odd for plain types.
   static uint32_t Cols(Type type, uint32_t wish) {
@@ -126,7 +128,7 @@ class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
   void ExpectNear(const Part& part, const Input& input, const std::vector<float>& y) const {
     const Matrix& m = part.matrix;
     const std::vector<float> steps = Steps(m.type, input);
-    const double product_error = ToBf16(m.type, input.tokens) ? 0x1p-7 : 0.0;
+    const double product_error = RoundingOf(m.type, input.tokens);
     // F32 has to be exact up to the order of float sums.
     const double sum_error = m.type == Type::kF32 ? 1e-5 : 1e-4;
     std::vector<float> w(m.cols);
@@ -327,6 +329,33 @@ TEST_P(BackendMatMulTest, ValuesThatAreNotFiniteStayInTheirRow) {
   }
 }
 
+// F16 ends at 65504; activations need not.
+TEST_P(BackendMatMulTest, ActivationsBeyondF16) {
+  Rig rig(GetParam());
+  const uint32_t cols = 261, tokens = 12;
+  const Part f16 = MakePart(21, Type::kF16, 10, cols, true),
+             bf16 = MakePart(24, Type::kBF16, 5, cols, false);
+  for (const float scale : {1.0f, 700.0f, 1e4f, 3e6f, 1e20f, 1e30f}) {
+    Input input = MakeInput(23, tokens, 0, cols);
+    for (uint32_t c = 0; c < cols; ++c) {
+      input.x[size_t{3} * cols + c] *= scale;  // of tokens 3 and 11
+      input.x[size_t{11} * cols + c] *= scale;
+    }
+    const auto y = Multiply(rig, {&f16}, input)[0];
+    ExpectNear(f16, input, y);
+    // Beside weights that need the activations in BF16.
+    const auto both = Multiply(rig, {&bf16, &f16}, input);
+    ExpectNear(bf16, input, both[0]);
+    ExpectSameBits(both[1], y);
+  }
+  // One value among small ones, first and last in its row.
+  for (const uint32_t at : {0u, cols - 1}) {
+    Input input = MakeInput(25, tokens, 0, cols);
+    input.x[size_t{5} * cols + at] = -65520.0f;  // rounds to infinity
+    ExpectNear(f16, input, Multiply(rig, {&f16}, input)[0]);
+  }
+}
+
 TEST_P(BackendMatMulTest, ZeroAndTinyActivations) {
   for (const Type type : cpu::Types()) {
     Rig rig(GetParam());
@@ -356,7 +385,7 @@ TEST_P(BackendMatMulTest, CapturedProductsReplay) {
   Rig rig(GetParam());
   Backend& backend = rig.backend();
   if (backend.graphs() == nullptr) GTEST_SKIP() << "no graphs here";
-  for (const Type type : {Type::kF32, Type::kBF16, Type::kQ4_K}) {
+  for (const Type type : {Type::kF32, Type::kF16, Type::kBF16, Type::kQ4_K}) {
     const uint32_t cols = 256, rows = 16;
     const Part part = MakePart(17, type, rows, cols, true);
     for (const uint32_t tokens : {4u, 12u}) {

@@ -11,7 +11,8 @@ namespace {
 
 float At(const GemmParams& p, const void* matrix, size_t index) {
   if (p.type == GemmParams::Type::kF32) return static_cast<const float*>(matrix)[index];
-  return tensor::Bf16ToFloat(static_cast<const uint16_t*>(matrix)[index]);
+  const uint16_t bits = static_cast<const uint16_t*>(matrix)[index];
+  return p.type == GemmParams::Type::kF16 ? tensor::HalfToFloat(bits) : tensor::Bf16ToFloat(bits);
 }
 
 void Multiply(const GemmParams& p) {

@@ -1,5 +1,6 @@
 // MatMul: few tokens use GEMV kernels that read the quantised weights; many use dense GEMM
-// (cuBLASLt) on BF16 copies of the weights, dequantised a tile at a time.
+// (cuBLASLt): on F32, F16 and BF16 weights as they are, on others' BF16 copies, dequantised a tile
+// at a time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "kernels/cuda/matmul/add_bias.h"
 #include "kernels/cuda/matmul/dequantize_rows.h"
 #include "kernels/cuda/matmul/gemv.h"
+#include "kernels/cuda/matmul/half_rows.h"
 #include "kernels/cuda/matmul/quantize_rows.h"
 #include "kernels/cuda/matmul/round_rows.h"
 #include "kernels/cuda/ops.h"
@@ -113,76 +115,111 @@ void EncodeF32(Stream& stream, DenseGemm& gemm, const Problem& problem,
   gemm.Encode(stream, params);
 }
 
-// Activations in BF16, and scratch for a tile of a weight.
-struct Bf16Scratch {
-  uint16_t* x = nullptr;
-  uint16_t* tile = nullptr;
-  uint32_t cols = 0;
-  uint32_t tile_rows = 0;
+// Activations in 16 bits, and a tile of a weight. Null in a plan pass.
+struct GemmScratch {
+  uint32_t cols = 0;             // of all rows here
+  uint32_t tile_rows = 0;        // 0: no weight is dequantised
+  uint16_t* bf16 = nullptr;      // (tokens, cols), for BF16 and quantised weights
+  uint16_t* f16 = nullptr;       // (tokens, cols), for F16 weights
+  int32_t* exponents = nullptr;  // (tokens), of f16
+  uint16_t* tile = nullptr;      // (tile_rows, cols)
 };
 
-void EncodeBf16(Stream& stream, DenseGemm& gemm, const Problem& problem,
-                const Projection& projection, const Bf16Scratch& scratch) {
+GemmParams GemmOf16Bits(const Problem& problem, const Projection& projection, uint32_t row_begin,
+                        uint32_t rows, const GemmScratch& scratch) {
+  GemmParams params = GemmOf(problem, projection, row_begin, rows);
+  params.type = GemmParams::Type::kBf16;
+  params.a = scratch.bf16;
+  params.a_stride = scratch.cols;
+  params.k = scratch.cols;
+  return params;
+}
+
+// F16 or BF16, read in place.
+void EncodeHalves(Stream& stream, DenseGemm& gemm, const Problem& problem,
+                  const Projection& projection, const GemmScratch& scratch) {
   const Weight& weight = projection.weight;
-  const bool direct = weight.type == tensor::Type::kBF16;
-  const uint32_t most = direct ? weight.rows : scratch.tile_rows;
-  for (uint32_t row = 0; row < weight.rows; row += most) {
-    const uint32_t rows = std::min(most, weight.rows - row);
-    GemmParams params = GemmOf(problem, projection, row, rows);
-    params.type = GemmParams::Type::kBf16;
-    params.a = scratch.x;
-    params.a_stride = scratch.cols;
-    params.k = scratch.cols;
-    if (direct) {
-      params.b = static_cast<const uint16_t*>(weight.data) + 8 * problem.columns().First(8);
-      params.b_stride = static_cast<uint32_t>(weight.row_stride_bytes / sizeof(uint16_t));
-    } else {
-      EncodeDequantizeRows(stream, weight, row, rows, problem.columns(), scratch.tile);
-      params.b = scratch.tile;
-      params.b_stride = scratch.cols;
-    }
+  GemmParams params = GemmOf16Bits(problem, projection, 0, weight.rows, scratch);
+  params.b = static_cast<const uint16_t*>(weight.data) + 8 * problem.columns().First(8);
+  params.b_stride = static_cast<uint32_t>(weight.row_stride_bytes / sizeof(uint16_t));
+  if (weight.type != tensor::Type::kF16) return gemm.Encode(stream, params);
+  params.type = GemmParams::Type::kF16;
+  params.a = scratch.f16;
+  gemm.Encode(stream, params);
+  EncodeScaleRows(stream, scratch.exponents, params.c, params.m, params.n, params.c_stride);
+}
+
+void EncodeQuantised(Stream& stream, DenseGemm& gemm, const Problem& problem,
+                     const Projection& projection, const GemmScratch& scratch) {
+  const Weight& weight = projection.weight;
+  for (uint32_t row = 0; row < weight.rows; row += scratch.tile_rows) {
+    const uint32_t rows = std::min(scratch.tile_rows, weight.rows - row);
+    GemmParams params = GemmOf16Bits(problem, projection, row, rows, scratch);
+    EncodeDequantizeRows(stream, weight, row, rows, problem.columns(), scratch.tile);
+    params.b = scratch.tile;
+    params.b_stride = scratch.cols;
     gemm.Encode(stream, params);
   }
 }
 
-Bf16Scratch TakeBf16Scratch(Stream& stream, const Problem& problem) {
-  Bf16Scratch scratch;
-  bool any = false;
-  uint32_t most_rows = 0;  // over weights that are not BF16
+// Rounds the activations to the types that the projections need.
+GemmScratch PrepareGemm(Stream& stream, const Problem& problem) {
+  bool any_f16 = false, any_bf16 = false;
+  uint32_t most_rows = 0;  // over quantised weights
   for (uint32_t i = 0; i < problem.params.num_projections; ++i) {
-    if (problem.type(i) == tensor::Type::kF32) continue;
-    any = true;
-    if (problem.type(i) == tensor::Type::kBF16) continue;
+    any_f16 |= problem.type(i) == tensor::Type::kF16;
+    any_bf16 |= problem.type(i) == tensor::Type::kBF16 || !IsPlain(problem.type(i));
+    if (IsPlain(problem.type(i))) continue;
     most_rows = std::max(most_rows, problem.projection(i).weight.rows);
   }
-  if (!any) return scratch;
-  scratch.cols = 8 * problem.columns().Units(8);
+  const uint32_t tokens = problem.x.rows, shift = problem.columns().begin % 8;
+  GemmScratch scratch{.cols = 8 * problem.columns().Units(8)};
   const size_t row_bytes = sizeof(uint16_t) * scratch.cols;
   const size_t fit = std::max(kTileBytes / row_bytes / kTileRowUnit, size_t{1}) * kTileRowUnit;
   scratch.tile_rows = static_cast<uint32_t>(std::min<size_t>(most_rows, fit));
-  const size_t x_bytes = ScratchBytes(row_bytes * problem.x.rows);
-  std::byte* const memory = stream.Scratch(x_bytes + row_bytes * scratch.tile_rows);
-  if (memory == nullptr) return scratch;
-  scratch.x = reinterpret_cast<uint16_t*>(memory);
-  scratch.tile = reinterpret_cast<uint16_t*>(memory + x_bytes);
-  EncodeRoundRows(stream, {.x = problem.x.x,
-                           .rows = problem.x.rows,
-                           .outer_stride = problem.x.x_stride,
-                           .count = problem.columns().count,
-                           .shift = problem.columns().begin % 8,
-                           .padded = scratch.cols,
-                           .out = scratch.x});
+  const size_t x_bytes = ScratchBytes(row_bytes * tokens);
+  const size_t bf16_bytes = any_bf16 ? x_bytes : 0, f16_bytes = any_f16 ? x_bytes : 0;
+  const size_t exponent_bytes = any_f16 ? ScratchBytes(sizeof(int32_t) * tokens) : 0;
+  std::byte* const memory =
+      stream.Scratch(bf16_bytes + f16_bytes + exponent_bytes + row_bytes * scratch.tile_rows);
+  if (memory != nullptr) {
+    scratch.bf16 = reinterpret_cast<uint16_t*>(memory);
+    scratch.f16 = reinterpret_cast<uint16_t*>(memory + bf16_bytes);
+    scratch.exponents = reinterpret_cast<int32_t*>(memory + bf16_bytes + f16_bytes);
+    scratch.tile = reinterpret_cast<uint16_t*>(memory + bf16_bytes + f16_bytes + exponent_bytes);
+  }
+  if (any_bf16) {
+    EncodeRoundRows(stream, {.x = problem.x.x,
+                             .rows = tokens,
+                             .outer_stride = problem.x.x_stride,
+                             .count = problem.columns().count,
+                             .shift = shift,
+                             .padded = scratch.cols,
+                             .out = scratch.bf16});
+  }
+  if (any_f16) {
+    EncodeHalfRows(stream, {.x = problem.x.x,
+                            .rows = tokens,
+                            .x_stride = problem.x.x_stride,
+                            .count = problem.columns().count,
+                            .shift = shift,
+                            .padded = scratch.cols,
+                            .out = scratch.f16,
+                            .exponents = scratch.exponents});
+  }
   return scratch;
 }
 
 void EncodeManyTokens(Stream& stream, DenseGemm& gemm, const Problem& problem) {
-  const Bf16Scratch scratch = TakeBf16Scratch(stream, problem);
+  const GemmScratch scratch = PrepareGemm(stream, problem);
   for (uint32_t i = 0; i < problem.params.num_projections; ++i) {
     const Projection& projection = problem.projection(i);
     if (problem.type(i) == tensor::Type::kF32) {
       EncodeF32(stream, gemm, problem, projection);
+    } else if (IsPlain(problem.type(i))) {
+      EncodeHalves(stream, gemm, problem, projection, scratch);
     } else {
-      EncodeBf16(stream, gemm, problem, projection, scratch);
+      EncodeQuantised(stream, gemm, problem, projection, scratch);
     }
     if (projection.bias == nullptr) continue;
     EncodeAddBias(stream, projection.bias, projection.y, problem.x.rows, projection.weight.rows,
