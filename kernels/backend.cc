@@ -11,4 +11,6 @@ absl::Status Backend::UseActivations(tensor::Type type) {
       "backend ", Sv(name()), " computes with F32 activations, not with ", Sv(tensor::Name(type))));
 }
 
+void Backend::PoisonBetweenSteps(std::span<std::byte>) {}
+
 }  // namespace tandem::kernels

@@ -88,10 +88,12 @@ class Graph {
 class GraphCapture {
  public:
   virtual ~GraphCapture() = default;
-  // Ends a capture.
+  // Ends a capture. The graph is uploaded: its first replay is as fast as any.
   virtual absl::StatusOr<std::unique_ptr<Graph>> Finish() = 0;
   // Runs a captured graph, in stream order. The graph must outlive Wait.
   virtual void Replay(const Graph& graph) = 0;
+  // Nodes that graphs of the plan pass's ops so far would have.
+  virtual uint64_t PlannedNodes() const = 0;
 };
 
 // A device that copies its weights.
@@ -133,15 +135,24 @@ class Backend {
   // unless a backend says otherwise. Logits, router scores and parameters stay F32.
   virtual absl::Status UseActivations(tensor::Type type);
 
+  // --- for tests ---
+  // From here on every step begins with `memory`, and with kernels' scratch, set to bytes 0xff: NaN
+  // as floats, so that what a step reads of an earlier one shows. Only devices do it.
+  virtual void PoisonBetweenSteps(std::span<std::byte> memory);
+
   // --- phases ---
   virtual void BeginEncode(EncodeMode mode) = 0;
   // Ends a plan pass: reserves the largest scratch that any op of it needed and returns its bytes.
+  // FAILED_PRECONDITION if it would have to move scratch that graphs point into.
   virtual absl::StatusOr<size_t> FinishPlan() = 0;
   // Starts what was encoded; returns at once. `deadline` bounds every collective in the list and
   // Wait.
   virtual absl::Status Submit(Deadline deadline) = 0;
   // Blocks until the stream is done; the first error of any op, or DEADLINE_EXCEEDED.
   virtual absl::Status Wait() = 0;
+  // Not OK once the device takes no more work, for good. Freeing its memory may then wait for ever:
+  // the process has to leave it behind.
+  virtual absl::Status Broken() const { return absl::OkStatus(); }
 
   // --- copies, in stream order; host memory (best of AllocateHost) must stay valid until Wait ---
   virtual void Upload(void* device, const void* host, size_t bytes) = 0;

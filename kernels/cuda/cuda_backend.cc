@@ -26,15 +26,18 @@ constexpr auto kPause = std::chrono::microseconds(50);
 // How long a stream may take to drain after its collectives were cancelled.
 constexpr auto kDrainTimeout = std::chrono::seconds(10);
 constexpr auto kZeroTimeout = std::chrono::minutes(1);
+constexpr uint8_t kPoison = 0xff;
 
 class CudaGraph : public Graph {
  public:
-  explicit CudaGraph(cudaGraphExec_t exec) : exec_(exec) {}
+  CudaGraph(cudaGraphExec_t exec, std::shared_ptr<const void> counted)
+      : exec_(exec), counted_(std::move(counted)) {}
   ~CudaGraph() override { cudaGraphExecDestroy(exec_); }
   cudaGraphExec_t exec() const { return exec_; }
 
  private:
   const cudaGraphExec_t exec_;
+  const std::shared_ptr<const void> counted_;
 };
 
 }  // namespace
@@ -94,6 +97,8 @@ std::optional<DeviceMemory> CudaBackend::Memory() {
 
 // --- phases ---
 
+void CudaBackend::PoisonBetweenSteps(std::span<std::byte> memory) { poisoned_ = memory; }
+
 void CudaBackend::BeginEncode(EncodeMode mode) {
   TANDEM_CHECK(phase_ != Phase::kRunning) << "BeginEncode before Wait";
   stream_.Begin(mode == EncodeMode::kPlan);
@@ -101,6 +106,10 @@ void CudaBackend::BeginEncode(EncodeMode mode) {
   phase_ = mode == EncodeMode::kPlan  ? Phase::kPlanning
            : mode == EncodeMode::kRun ? Phase::kEncoding
                                       : Phase::kCapturing;
+  if (mode == EncodeMode::kRun && poisoned_.has_value()) {
+    stream_.Fill(poisoned_->data(), kPoison, poisoned_->size());
+    stream_.Fill(scratch_.data(), kPoison, scratch_.bytes());
+  }
   if (mode != EncodeMode::kCapture) return;
   stream_.Note(cudaStreamBeginCapture(stream_.handle(), cudaStreamCaptureModeThreadLocal),
                "begin of a capture");
@@ -111,13 +120,21 @@ absl::StatusOr<size_t> CudaBackend::FinishPlan() {
   NoteBlockingCall("Backend::FinishPlan");
   phase_ = Phase::kIdle;
   TANDEM_RETURN_IF_ERROR(EncodingError());
-  planned_scratch_ = std::max(planned_scratch_, stream_.wanted_scratch());
-  if (planned_scratch_ > scratch_.bytes()) {
-    scratch_ = Buffer();
-    TANDEM_ASSIGN_OR_RETURN(scratch_, AllocateDevice(planned_scratch_));
-    stream_.SetScratch(scratch_.data(), scratch_.bytes());
+  TANDEM_RETURN_IF_ERROR(ReserveScratch(stream_.wanted_scratch()));
+  return scratch_.bytes() + gemm_->workspace_bytes();
+}
+
+absl::Status CudaBackend::ReserveScratch(size_t bytes) {
+  if (bytes <= scratch_.bytes()) return absl::OkStatus();
+  if (const long graphs = graphs_.use_count() - 1; graphs > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a plan needs ", bytes, " bytes of scratch, but ", graphs,
+                     " graphs point into the ", scratch_.bytes(), " that there are"));
   }
-  return planned_scratch_ + gemm_->workspace_bytes();
+  scratch_ = Buffer();
+  TANDEM_ASSIGN_OR_RETURN(scratch_, AllocateDevice(bytes));
+  stream_.SetScratch(scratch_.data(), scratch_.bytes());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Graph>> CudaBackend::Finish() {
@@ -134,7 +151,9 @@ absl::StatusOr<std::unique_ptr<Graph>> CudaBackend::Finish() {
   cudaGraphExec_t exec = nullptr;
   const cudaError_t made = cudaGraphInstantiate(&exec, graph, 0);
   TANDEM_CUDA_RETURN_IF_ERROR(made);
-  return std::make_unique<CudaGraph>(exec);
+  auto captured = std::make_unique<CudaGraph>(exec, graphs_);
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaGraphUpload(exec, stream_.handle()));
+  return captured;
 }
 
 void CudaBackend::Replay(const Graph& graph) {

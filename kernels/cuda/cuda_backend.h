@@ -40,10 +40,13 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) override;
   std::optional<DeviceMemory> Memory() override;
 
+  void PoisonBetweenSteps(std::span<std::byte> memory) override;
+
   void BeginEncode(EncodeMode mode) override;
   absl::StatusOr<size_t> FinishPlan() override;
   absl::Status Submit(Deadline deadline) override;
   absl::Status Wait() override;
+  absl::Status Broken() const override { return broken_; }
 
   void Upload(void* device, const void* host, size_t bytes) override;
   void Download(void* host, const void* device, size_t bytes) override;
@@ -63,6 +66,7 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
   // --- GraphCapture ---
   absl::StatusOr<std::unique_ptr<Graph>> Finish() override;
   void Replay(const Graph& graph) override;
+  uint64_t PlannedNodes() const override { return stream_.planned_nodes(); }
 
   // --- WeightCopy ---
   void OnCopied(std::function<void(std::span<const std::byte> part)> copied) override;
@@ -75,6 +79,7 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
   enum class Phase { kIdle, kEncoding, kPlanning, kCapturing, kRunning };
 
   absl::Status EncodingError() const;
+  absl::Status ReserveScratch(size_t bytes);
   // Blocks until the stream reaches the mark, the deadline passes or the watch reports an error.
   absl::Status WaitForMark();
 
@@ -86,7 +91,9 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
   std::unique_ptr<WeightUpload> upload_;
   std::vector<Buffer> weights_;
   Buffer scratch_;
-  size_t planned_scratch_ = 0;
+  // Shared with graphs: their number is its use count less one.
+  const std::shared_ptr<const bool> graphs_ = std::make_shared<const bool>(true);
+  std::optional<std::span<std::byte>> poisoned_;
   StreamWatch* watch_ = nullptr;
   Deadline deadline_ = Deadline::At({});
   absl::Status noted_;   // while encoding, by a communicator

@@ -1,5 +1,6 @@
 #include "worker/control/worker_loop.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -96,8 +97,8 @@ absl::Status WorkerLoop::Handle(const ConfigureCommand& command) {
     return absl::InvalidArgumentError(absl::StrCat("Configure: ", command.assignment.size,
                                                    " ranks, at most ", ShmGroup::kMaxRanks));
   }
-  DropEpoch();  // the communicator with it, whose errors are not the device's
-  TANDEM_RETURN_IF_ERROR(broken_ = CheckBackend());
+  TANDEM_RETURN_IF_ERROR(broken_ = TryDevice());  // before any of its memory is freed
+  DropEpoch();
   config_ = command;
   if (!overrides_.model.empty()) config_->config.model.path = overrides_.model;
   if (overrides_.device_index.has_value()) {
@@ -112,14 +113,20 @@ absl::Status WorkerLoop::Handle(const ConfigureCommand& command) {
 
 // What breaks a device's context breaks it for the process: the worker ends, and another one can
 // take its place.
-absl::Status WorkerLoop::CheckBackend() {
+absl::Status WorkerLoop::TryDevice() {
   if (model_ == nullptr) return absl::OkStatus();
   kernels::Backend& backend = model_->backend();
   backend.BeginEncode(kernels::EncodeMode::kRun);
-  absl::Status taken =
+  // Errors that are not the device's are the communicator's, which ends with the epoch.
+  const absl::Status taken =
       backend.Submit(Deadline::After(config_->config.transport.step_timeout, clock_));
-  if (taken.ok()) taken = backend.Wait();
-  return Annotate(taken, "the device takes no more work");
+  if (taken.ok()) backend.Wait().IgnoreError();
+  return CheckDevice();
+}
+
+absl::Status WorkerLoop::CheckDevice() const {
+  if (model_ == nullptr) return absl::OkStatus();
+  return Annotate(model_->backend().Broken(), "the device takes no more work");
 }
 
 absl::Status WorkerLoop::OpenChannel(const ConfigureCommand& command) {
@@ -157,6 +164,12 @@ void WorkerLoop::DropEpoch() {
   channel_ = nullptr;
   runner_ = nullptr;
   prepared_comm_ = nullptr;
+}
+
+RunnerOptions WorkerLoop::Options() const {
+  return {.config = config_->config,
+          .kv_cache_bytes = config_->assignment.kv_cache_bytes,
+          .poison = std::getenv("TANDEM_POISON_STEPS") != nullptr};
 }
 
 absl::Status WorkerLoop::LoadModel() {

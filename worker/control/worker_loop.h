@@ -38,8 +38,12 @@ class WorkerLoop {
   ~WorkerLoop();
 
   // Serves until the coordinator shuts down (OK, or the last command's error) or is lost (its
-  // error).
+  // error), or until an epoch begins for a device that is broken.
   absl::Status Run();
+
+  // Not OK if the device takes no more work. Then this must not be destroyed: freeing the device's
+  // memory may wait for ever.
+  absl::Status CheckDevice() const;
 
  private:
   // As in docs/worker-protocol.md. A Load or Start that fails leads back to kGreeted; a command
@@ -51,9 +55,9 @@ class WorkerLoop {
   absl::Status Handle(const StartCommand& command);
 
   absl::Status OpenChannel(const ConfigureCommand& command);
-  // Whether the backend of the weights that are kept still takes work, by a step without ops.
-  absl::Status CheckBackend();
-  RunnerOptions Options() const { return {config_->config, config_->assignment.kv_cache_bytes}; }
+  // As CheckDevice, after a step without ops.
+  absl::Status TryDevice();
+  RunnerOptions Options() const;
   absl::Status LoadModel();
   // Sets prepared_comm_, which the end of the epoch aborts from here on; null with one rank.
   absl::Status JoinCommunicator();

@@ -4,9 +4,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -69,11 +71,22 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ControlStream> stream,
       ControlStream::Dial(flags.coordinator, greeting, Deadline::After(kDialTimeout)));
-  WorkerLoop loop(*stream, flags.overrides);
-  return loop.Run();
+  return ServeCommands(std::move(stream), flags.overrides);
 }
 
 }  // namespace
+
+absl::Status ServeCommands(std::unique_ptr<ControlStream> stream, WorkerOverrides overrides) {
+  auto loop = std::make_unique<WorkerLoop>(*stream, std::move(overrides));
+  absl::Status end = loop->Run();
+  const absl::Status device = loop->CheckDevice();
+  if (device.ok()) return end;
+  TANDEM_LOG(kError) << device.message() << ": leaving without freeing its memory";
+  stream->OnEpochEnded(nullptr);
+  (void)loop.release();
+  stream = nullptr;
+  _exit(1);  // exit would call the device's driver
+}
 
 int WorkerMain(int argc, char** argv, const std::function<std::string()>& devices) {
   RouteLibraryLogs();

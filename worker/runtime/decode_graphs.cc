@@ -1,20 +1,25 @@
 #include "worker/runtime/decode_graphs.h"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 #include <utility>
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/model/human_bytes.h"
 
 namespace tandem::worker {
 namespace {
 
 // Includes waiting for slower ranks.
 constexpr auto kFirstRunTimeout = std::chrono::minutes(2);
-// Step between batch sizes from here on.
+// The largest step between sizes up to kEvenSizes; every size up to here has a graph.
 constexpr uint32_t kSizeStep = 8;
+constexpr uint32_t kEvenSizes = 64;
+constexpr uint32_t kSizesPerDoubling = 8;
 // Progress is logged in about this many lines.
 constexpr size_t kProgressLines = 5;
 
@@ -34,6 +39,12 @@ bool SamePlaces(const StepBuffers::Staged& a, const StepBuffers::Staged& b) {
          a.head.banned == b.head.banned && a.head.num_samples == b.head.num_samples;
 }
 
+// Free memory of the device; 0 where it does not say.
+uint64_t FreeBytes(kernels::Backend& backend) {
+  const std::optional<kernels::DeviceMemory> memory = backend.Memory();
+  return memory.has_value() ? memory->free_bytes : 0;
+}
+
 // A step without sequences.
 step::StepDescriptor EmptyStep(size_t num_groups) {
   step::StepDescriptor step;
@@ -47,9 +58,11 @@ step::StepDescriptor EmptyStep(size_t num_groups) {
 
 std::vector<uint32_t> GraphBatchSizes(uint32_t max_seqs) {
   std::vector<uint32_t> sizes;
-  for (uint32_t size = 1; size < max_seqs; size += size < kSizeStep ? size : kSizeStep) {
-    sizes.push_back(size);
-  }
+  const auto step = [](uint32_t size) {
+    if (size < kSizeStep) return 1u;
+    return size < kEvenSizes ? kSizeStep : std::bit_floor(size) / kSizesPerDoubling;
+  };
+  for (uint32_t size = 1; size < max_seqs; size += step(size)) sizes.push_back(size);
   sizes.push_back(max_seqs);
   return sizes;
 }
@@ -82,6 +95,7 @@ absl::StatusOr<DecodeGraphs> DecodeGraphs::Capture(const step::StepLimits& limit
                                                    const EncodeStep& encode) {
   DecodeGraphs graphs;
   const std::vector<uint32_t> sizes = GraphBatchSizes(limits.max_seqs);
+  const uint64_t free_before = FreeBytes(backend);
   const size_t lines = std::max<size_t>(1, sizes.size() / kProgressLines);
   for (size_t done = 0; done < sizes.size(); ++done) {
     if (done % lines == 0) {
@@ -91,7 +105,9 @@ absl::StatusOr<DecodeGraphs> DecodeGraphs::Capture(const step::StepLimits& limit
                                              buffers, backend, encode));
   }
   std::reverse(graphs.entries_.begin(), graphs.entries_.end());
-  TANDEM_LOG(kInfo) << "captured decode graphs for up to " << limits.max_seqs << " sequences";
+  const uint64_t free_after = FreeBytes(backend);
+  TANDEM_LOG(kInfo) << "captured decode graphs for up to " << limits.max_seqs << " sequences in "
+                    << model::HumanBytes(free_before - std::min(free_before, free_after));
   return graphs;
 }
 

@@ -25,8 +25,14 @@
 
 namespace tandem::worker {
 
-// 1, 2, 4, 8, 16, 24, 32, ... and max_seqs: ascending.
+// Every size up to 8, multiples of 8 up to 64, eight sizes per doubling from there on, and
+// max_seqs: ascending. Up to 8 a row costs most, as kernels take exactly so many; beyond, padding
+// adds less than 8 rows or an eighth.
 std::vector<uint32_t> GraphBatchSizes(uint32_t max_seqs);
+
+// Device memory of a node of a graph, launch record and parameters: an estimate, from above. What
+// graphs really took is logged.
+inline constexpr uint64_t kGraphNodeBytes = 4096;
 
 // Whether all sequences decode, and every row requests a sample and nothing else.
 bool IsReplayable(const step::StepDescriptor& step);
@@ -42,9 +48,8 @@ class DecodeGraphs {
 
   // Captures a graph for every batch size up to limits.max_seqs, the largest first: smaller ones
   // reuse its memory of the device's pool. Each size runs once before, on padding only, to trigger
-  // first-run initialisation. Progress is logged. `tables` and `buffers` outlive this. Launch
-  // records are allocated by the device, of unknown size: they use the memory that DeviceBudget
-  // leaves free.
+  // first-run initialisation. Progress, and what they take of the device's memory, are logged.
+  // `tables` and `buffers` outlive this.
   static absl::StatusOr<DecodeGraphs> Capture(const step::StepLimits& limits,
                                               const DeviceTables& tables, StepBuffers& buffers,
                                               kernels::Backend& backend, const EncodeStep& encode);

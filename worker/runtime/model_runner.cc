@@ -14,6 +14,9 @@ namespace tandem::worker {
 absl::StatusOr<RunnerPlan> ModelRunner::Prepare() {
   TANDEM_ASSIGN_OR_RETURN(RunnerPlan plan, MakePlan(model_, options_));
   TANDEM_ASSIGN_OR_RETURN(activations_, model_.backend().Allocate(plan.activation_bytes));
+  if (options_.poison) {
+    model_.backend().PoisonBetweenSteps({activations_.data(), activations_.bytes()});
+  }
   return plan;
 }
 

@@ -73,7 +73,8 @@ absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& 
   return model::CheckKvCacheType(spec, options.config.cache.kv_cache_type);
 }
 
-// Bytes of activations and of kernel scratch of the largest step.
+// Bytes of activations and of kernel scratch of the largest step, and of the graphs of decode steps
+// where the counting backend has graphs.
 absl::Status CountActivations(const Subject& model, const RunnerOptions& options,
                               RunnerPlan& plan) {
   const StepEncoder encoder(model.decoder, model.spec, model.shard);
@@ -89,6 +90,9 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
   const HeadBatch head = LargestHead(options);
   count(largest, head);
   // Plans decode too: its shape is not a smaller prefill, but few rows, each with a whole context.
+  const kernels::GraphCapture* const graphs =
+      options.config.device.enforce_eager ? nullptr : model.counting.graphs();
+  const uint64_t nodes_before = graphs == nullptr ? 0 : graphs->PlannedNodes();
   for (const uint32_t size : GraphBatchSizes(largest.num_seqs)) {
     Batch decode = largest;
     decode.tokens = decode.num_seqs = size;
@@ -97,6 +101,10 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
     rows.num_samples = rows.slices[0].num_samples = rows.slices[0].num_rows = size;
     rows.slices[0].num_logprob_rows = rows.slices[0].num_logprobs = 0;
     count(decode, rows);
+  }
+  if (graphs != nullptr) {
+    plan.graph_bytes =
+        step::kPipelineDepth * (graphs->PlannedNodes() - nodes_before) * kGraphNodeBytes;
   }
   TANDEM_ASSIGN_OR_RETURN(plan.workspace_bytes, model.counting.FinishPlan());
   return absl::OkStatus();

@@ -16,9 +16,9 @@
 
 namespace tandem::worker {
 
-// Before weights are loaded, from shapes alone: kernels' scratch, which depends on placed weights,
-// is not counted, and nothing is allocated. INVALID_ARGUMENT for options that contradict the model,
-// RESOURCE_EXHAUSTED if the model or not even one KV block fits.
+// Before weights are loaded, from shapes alone: kernels' scratch and decode graphs, which depend on
+// placed weights, are not counted, and nothing is allocated. INVALID_ARGUMENT for options that
+// contradict the model, RESOURCE_EXHAUSTED if the model or not even one KV block fits.
 absl::StatusOr<RunnerPlan> MakePlan(const DescribedModel& model, const RunnerOptions& options);
 // The whole plan, with the same errors; the backend reserves its scratch.
 absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& options);

@@ -12,6 +12,9 @@ namespace tandem::worker {
 struct RunnerOptions {
   config::WorkerConfig config{};
   uint64_t kv_cache_bytes = 0;  // of this rank; used when config.cache.num_kv_blocks is 0
+  // For tests: every step begins with activations and scratch that are NaN
+  // (Backend::PoisonBetweenSteps).
+  bool poison = false;
 };
 
 }  // namespace tandem::worker

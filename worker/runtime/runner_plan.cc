@@ -28,10 +28,10 @@ absl::Status DoesNotFit(const RunnerOptions& options, const RunnerPlan& plan) {
       "does not fit: weights ", HumanBytes(plan.weights_bytes), " + activations ",
       HumanBytes(plan.activation_bytes), " + workspace ", HumanBytes(plan.workspace_bytes),
       " + step buffers ", HumanBytes(plan.buffers_bytes), " + block tables ",
-      HumanBytes(plan.table_bytes), " + KV cache ", HumanBytes(kv_bytes), " (", blocks,
-      blocks == 1 ? " block" : " blocks", ") = ", HumanBytes(plan.fixed_bytes() + kv_bytes),
-      ", at most ", BudgetText(*plan.device), ": ",
-      asked ? "lower --num-kv-blocks or --kv-cache-memory, " : "",
+      HumanBytes(plan.table_bytes), " + decode graphs ", HumanBytes(plan.graph_bytes),
+      " + KV cache ", HumanBytes(kv_bytes), " (", blocks, blocks == 1 ? " block" : " blocks",
+      ") = ", HumanBytes(plan.fixed_bytes() + kv_bytes), ", at most ", BudgetText(*plan.device),
+      ": ", asked ? "lower --num-kv-blocks or --kv-cache-memory, " : "",
       "raise --tensor-parallel-size or --gpu-memory-utilization, lower --max-num-batched-tokens or "
       "--max-num-seqs, or take a smaller quantisation"));
 }
@@ -49,6 +49,7 @@ std::vector<std::string> RunnerPlan::Lines() const {
                                     absl::StrCat("workspace    ", HumanBytes(workspace_bytes)),
                                     absl::StrCat("step buffers ", HumanBytes(buffers_bytes)),
                                     absl::StrCat("block tables ", HumanBytes(table_bytes))};
+  if (graph_bytes > 0) lines.push_back(absl::StrCat("graphs       ", HumanBytes(graph_bytes)));
   lines.push_back(
       absl::StrCat("KV cache     ", HumanBytes(kv_bytes()), " (", kv.Text(num_kv_blocks), ")"));
   lines.push_back(absl::StrCat("total        ", HumanBytes(total_bytes())));

@@ -15,7 +15,7 @@
 namespace tandem::worker {
 
 // The part of the device's memory that a rank may use. The rest is for unplanned use: the device's
-// context, communicators' buffers, and the launch records of graphs.
+// context and communicators' buffers.
 struct DeviceBudget {
   uint64_t total_bytes = 0;
   uint64_t free_bytes = 0;  // before weights were loaded
@@ -31,6 +31,7 @@ struct RunnerPlan {
   uint64_t workspace_bytes = 0;   // kernels' scratch
   uint64_t buffers_bytes = 0;     // a step's inputs and results
   uint64_t table_bytes = 0;       // block tables
+  uint64_t graph_bytes = 0;       // decode graphs, estimated
   kv::KvShape kv;
   uint64_t num_kv_blocks = 0;            // of full-attention groups; see KvShape
   std::optional<DeviceBudget> device{};  // none: host memory, which is not budgeted here
@@ -38,7 +39,8 @@ struct RunnerPlan {
   uint64_t kv_bytes() const { return kv.Bytes(num_kv_blocks); }
   // All except the KV cache.
   uint64_t fixed_bytes() const {
-    return weights_bytes + activation_bytes + workspace_bytes + buffers_bytes + table_bytes;
+    return weights_bytes + activation_bytes + workspace_bytes + buffers_bytes + table_bytes +
+           graph_bytes;
   }
   uint64_t total_bytes() const { return fixed_bytes() + kv_bytes(); }
   // For the log, a line per item.

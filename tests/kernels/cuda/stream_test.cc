@@ -161,6 +161,23 @@ TEST_F(CudaStreamTest, ScratchBeyondThePlanIsRefused) {
   EXPECT_TRUE(Run().ok());
 }
 
+// At load, not at the first step.
+TEST_F(CudaStreamTest, MoreSharedMemoryThanTheGpuHasIsRefusedByThePlan) {
+  float* const x = Device(kDim);
+  RouteParams params{};
+  params.logits = x;
+  params.tokens = 1;
+  params.experts = 20000;
+  params.top_k = params.groups = params.groups_kept = params.group_top = 1;
+  params.ids = reinterpret_cast<int32_t*>(x);
+  params.weights = x;
+  backend_.BeginEncode(EncodeMode::kPlan);
+  backend_.Encode(params);
+  EXPECT_THAT(
+      std::string(backend_.FinishPlan().status().message()),
+      HasSubstr("route: needs 320256 bytes of shared memory per block, this GPU has 232448"));
+}
+
 TEST_F(CudaStreamTest, APlanPassRunsNothing) {
   float* const x = Device(kDim);
   float* const y = Device(kDim);
@@ -199,6 +216,96 @@ TEST_F(CudaStreamTest, ACaptureRunsNothingAndAReplayRunsIt) {
   backend_.graphs()->Replay(**graph);
   ASSERT_TRUE(Run().ok());
   EXPECT_EQ(std::vector<float>(out, out + kDim), std::vector<float>(kDim, 21));
+}
+
+TEST_F(CudaStreamTest, AGraphIsUploadedBeforeItsFirstReplay) {
+  float* const x = Device(kDim);
+  backend_.BeginEncode(EncodeMode::kCapture);
+  Add(x, x);
+  const auto graph = backend_.graphs()->Finish();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  const int late = emulation::LateGraphUploads();
+  backend_.BeginEncode(EncodeMode::kRun);
+  backend_.graphs()->Replay(**graph);
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(emulation::LateGraphUploads(), late);
+}
+
+TEST_F(CudaStreamTest, APlanCountsNodesAsACaptureRecordsThem) {
+  float* const x = Device(kDim);
+  backend_.BeginEncode(EncodeMode::kPlan);
+  EXPECT_EQ(backend_.graphs()->PlannedNodes(), 0u);
+  Add(x, x);
+  Add(x, x);
+  EXPECT_EQ(backend_.graphs()->PlannedNodes(), 2u);
+  backend_.BeginEncode(EncodeMode::kPlan);
+  EXPECT_EQ(backend_.graphs()->PlannedNodes(), 0u);
+}
+
+// A graph holds the address of the scratch that there was when it was captured.
+TEST_F(CudaStreamTest, ScratchThatGraphsPointIntoStays) {
+  float* const x = Device(kDim);
+  const auto plan = [&](uint32_t count) {
+    backend_.BeginEncode(EncodeMode::kPlan);
+    backend_.Encode(SampleParams{x, kDim, reinterpret_cast<SamplingRow*>(x), count, nullptr,
+                                 reinterpret_cast<int32_t*>(x)});
+    return backend_.FinishPlan();
+  };
+  const auto few = plan(1);
+  ASSERT_TRUE(few.ok());
+  backend_.BeginEncode(EncodeMode::kCapture);
+  Add(x, x);
+  auto graph = backend_.graphs()->Finish();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_TRUE(plan(1).ok()) << "nothing has to grow";
+  const auto refused = plan(200);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("bytes of scratch, but 1 graphs point into the " + std::to_string(*few)));
+  graph->reset();
+  EXPECT_TRUE(plan(200).ok());
+}
+
+TEST_F(CudaStreamTest, PoisonedMemoryIsNanInEveryStep) {
+  float* const activations = Device(kDim);
+  float* const kept = Device(kDim);
+  Upload(activations, 1);
+  EXPECT_EQ(Download(activations), std::vector<float>(kDim, 1));
+  backend_.PoisonBetweenSteps({reinterpret_cast<std::byte*>(activations), kDim * sizeof(float)});
+  for (int step = 0; step < 2; ++step) {
+    Upload(activations, 1);
+    for (const float value : Download(activations)) EXPECT_TRUE(value != value);
+  }
+  // A replay that reads what the step before left there.
+  backend_.BeginEncode(EncodeMode::kCapture);
+  Add(kept, activations);
+  const auto graph = backend_.graphs()->Finish();
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  Upload(activations, 1);
+  backend_.BeginEncode(EncodeMode::kRun);
+  backend_.graphs()->Replay(**graph);
+  ASSERT_TRUE(Run().ok());
+  for (const float value : Download(kept)) EXPECT_TRUE(value != value);
+}
+
+// The same sample, whatever the step before left in scratch.
+TEST_F(CudaStreamTest, ScratchIsPoisonedToo) {
+  constexpr uint32_t kVocab = 8;
+  float* const logits = Device(kVocab);
+  auto* const rows = reinterpret_cast<SamplingRow*>(Device(sizeof(SamplingRow)));
+  auto* const out = reinterpret_cast<int32_t*>(Device(1));
+  const auto encode = [&] { backend_.Encode(SampleParams{logits, kVocab, rows, 1, nullptr, out}); };
+  backend_.BeginEncode(EncodeMode::kPlan);
+  encode();
+  ASSERT_TRUE(backend_.FinishPlan().ok());
+  backend_.PoisonBetweenSteps({});
+  size_t filled = 0;
+  emulation::ObserveFills([&](int value, size_t bytes) { filled += value == 0xff ? bytes : 0; });
+  backend_.BeginEncode(EncodeMode::kRun);
+  encode();
+  EXPECT_TRUE(Run().ok());
+  emulation::ObserveFills(nullptr);
+  EXPECT_GE(filled, kVocab * sizeof(float));
 }
 
 TEST_F(CudaStreamTest, AnErrorInACaptureComesBackFromItsEnd) {

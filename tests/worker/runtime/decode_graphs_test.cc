@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,13 +21,27 @@ namespace {
 
 using Sizes = std::vector<uint32_t>;
 
-TEST(GraphBatchSizesTest, PowersOfTwoThenSteps) {
+TEST(GraphBatchSizesTest, EverySizeThenStepsThenEighths) {
   EXPECT_EQ(GraphBatchSizes(1), (Sizes{1}));
-  EXPECT_EQ(GraphBatchSizes(2), (Sizes{1, 2}));
-  EXPECT_EQ(GraphBatchSizes(7), (Sizes{1, 2, 4, 7}));
-  EXPECT_EQ(GraphBatchSizes(8), (Sizes{1, 2, 4, 8}));
-  EXPECT_EQ(GraphBatchSizes(30), (Sizes{1, 2, 4, 8, 16, 24, 30}));
-  EXPECT_EQ(GraphBatchSizes(32), (Sizes{1, 2, 4, 8, 16, 24, 32}));
+  EXPECT_EQ(GraphBatchSizes(7), (Sizes{1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(GraphBatchSizes(8), (Sizes{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(GraphBatchSizes(30), (Sizes{1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 30}));
+  const Sizes sizes = GraphBatchSizes(300);
+  EXPECT_EQ(Sizes(sizes.end() - 13, sizes.end()),
+            (Sizes{112, 120, 128, 144, 160, 176, 192, 208, 224, 240, 256, 288, 300}));
+}
+
+// Few enough to capture at a server's start, and close enough that padding costs little.
+TEST(GraphBatchSizesTest, FewAndClose) {
+  for (const uint32_t most : {64u, 100u, 256u, 1000u, 4096u, 65536u}) {
+    const Sizes sizes = GraphBatchSizes(most);
+    EXPECT_EQ(sizes.back(), most);
+    EXPECT_LE(sizes.size(), 15u + 8u * static_cast<size_t>(std::bit_width(most / 64)));
+    for (size_t i = 1; i < sizes.size(); ++i) {
+      const uint32_t first = sizes[i - 1] + 1;  // padded the most
+      EXPECT_LE(sizes[i] - first, std::max(7u, first / 8)) << first << " in " << sizes[i];
+    }
+  }
 }
 
 step::StepDescriptor TwoDecodes() { return MakeStep(1, {{0, 0, 9, {5}}, {1, 4, 3, {6}}}); }
@@ -162,7 +178,7 @@ TEST_F(DecodeGraphsTest, ReplayedTokensAreTheEncodedOnes) {
   EXPECT_EQ(started_.captures, 0u);
   EXPECT_EQ(notes_->replays, 0u);
   EXPECT_EQ(Decode(Options()), expected);
-  EXPECT_EQ(started_.captures, 4u);  // 1, 2, 4, 6
+  EXPECT_EQ(started_.captures, 6u);
   EXPECT_EQ(notes_->replays, 6u * 4);
   EXPECT_EQ(table_bytes_, 6u * 8 * sizeof(int32_t));
 }

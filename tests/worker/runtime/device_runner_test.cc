@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "tests/worker/runtime/fake_device.h"
 #include "tests/worker/runtime/runner_rig.h"
+#include "worker/runtime/decode_graphs.h"
 #include "worker/runtime/planner.h"
 
 namespace tandem::worker {
@@ -198,11 +199,26 @@ TEST_F(DeviceRunnerTest, AModelThatDoesNotFitIsRefusedBeforeItsWeightsAreLoaded)
   EXPECT_EQ(notes_->allocated_bytes, 0u);
 }
 
+TEST_F(DeviceRunnerTest, DecodeGraphsAreInThePlan) {
+  options_.config.limits.max_num_seqs = 2;
+  const auto two = PlanOf({});
+  options_.config.limits.max_num_seqs = 4;
+  const auto four = PlanOf({});
+  options_.config.device.enforce_eager = true;
+  const auto none = PlanOf({});
+  ASSERT_TRUE(two.ok() && four.ok() && none.ok());
+  EXPECT_EQ(none->graph_bytes, 0u);
+  EXPECT_GT(two->graph_bytes, 2 * kGraphNodeBytes);
+  EXPECT_EQ(four->graph_bytes, 2 * two->graph_bytes) << "twice as many graphs of as many nodes";
+}
+
 TEST_F(DeviceRunnerTest, ShapesSufficeToPlanAStep) {
   RegisterFakeDevice({}, notes_);
   RunnerPlan loaded = *PlanOf({});
-  // The same numbers, so the same limit decides: as little as that plan takes without workspace.
-  const uint64_t least = loaded.fixed_bytes() - loaded.workspace_bytes + loaded.kv.Bytes(1);
+  // The same numbers, so the same limit decides: as little as that plan takes without workspace and
+  // graphs.
+  const uint64_t least =
+      loaded.fixed_bytes() - loaded.workspace_bytes - loaded.graph_bytes + loaded.kv.Bytes(1);
   options_.config.cache.num_kv_blocks = 1;
   options_.config.device.gpu_memory_utilization = 1;
   for (const uint64_t total : {least, least - 1}) {

@@ -112,6 +112,7 @@ class FakeDevice final : public Backend,
 
   void BeginEncode(EncodeMode mode) override {
     mode_ = mode;
+    planned_ops_ = 0;
     captured_.clear();
     if (mode != EncodeMode::kCapture) inner_->BeginEncode(mode);
   }
@@ -123,6 +124,7 @@ class FakeDevice final : public Backend,
     graph->ops = std::move(captured_);
     return graph;
   }
+  uint64_t PlannedNodes() const override { return planned_ops_; }
   void Replay(const kernels::Graph& graph) override {
     ++notes_->replays;
     for (const EncodedOp& op : static_cast<const FakeGraph&>(graph).ops) op(*inner_);
@@ -140,6 +142,8 @@ class FakeDevice final : public Backend,
     return status;
   }
 
+  absl::Status Broken() const override { return notes_->broken; }
+
   void Upload(void* device, const void* host, size_t bytes) override {
     TANDEM_CHECK(mode_ != EncodeMode::kCapture) << "copies do not belong in a graph";
     notes_->uploads.push_back({bytes, IsHost(host)});
@@ -156,6 +160,7 @@ class FakeDevice final : public Backend,
       captured_.push_back([op](Backend& backend) { backend.Encode(op); });
       return;
     }
+    if (mode_ == EncodeMode::kPlan) ++planned_ops_;
     if (mode_ == EncodeMode::kRun) {
       ++notes_->ops;
       kernels::ForEachPointer(op, OnDevice{*device_, kernels::OpName(op)});
@@ -189,6 +194,7 @@ class FakeDevice final : public Backend,
   std::vector<Buffer> weights_;
   std::function<void(std::span<const std::byte> part)> copied_;
   EncodeMode mode_ = EncodeMode::kRun;
+  uint64_t planned_ops_ = 0;
   std::vector<EncodedOp> captured_;
 };
 
