@@ -60,6 +60,7 @@ class TokenRouter {
  public:
   TokenRouter(const RouteParams& p, uint32_t token, std::byte* scratch)
       : p_(p),
+        padding_(p.lengths != nullptr && p.lengths[token] == 0),
         logits_(p.logits + size_t{token} * p.experts),
         ids_(p.ids + size_t{token} * p.top_k),
         weights_(p.weights + size_t{token} * p.top_k),
@@ -69,6 +70,11 @@ class TokenRouter {
         values_(groups_ + p.groups) {}
 
   void Run() {
+    if (padding_) {
+      std::fill_n(ids_, p_.top_k, kNoExpert);
+      std::fill_n(weights_, p_.top_k, 0.0f);
+      return;
+    }
     (p_.sigmoid ? Sigmoid : Softmax)(logits_, p_.experts, scores_);
     for (uint32_t e = 0; e < p_.experts; ++e) {
       choice_[e] = scores_[e] + (p_.selection_bias != nullptr ? p_.selection_bias[e] : 0.0f);
@@ -106,6 +112,7 @@ class TokenRouter {
   }
 
   const RouteParams& p_;
+  const bool padding_;
   const float* const logits_;
   int32_t* const ids_;
   float* const weights_;

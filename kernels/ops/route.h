@@ -10,6 +10,8 @@
 namespace tandem::kernels {
 
 inline constexpr uint32_t kMaxExpertGroups = 64;
+// No rank has this expert: its choices are skipped by the grouped products.
+inline constexpr int32_t kNoExpert = -1;
 
 // The experts that a token is routed to, and their weights: scores are the softmax or the sigmoid
 // of the logits; the top_k experts with the largest score + selection_bias are taken, one argmax
@@ -20,7 +22,8 @@ inline constexpr uint32_t kMaxExpertGroups = 64;
 struct RouteParams {
   static constexpr std::string_view kName = "Route";
 
-  const float* logits;  // (T, experts)
+  const float* logits;     // (T, experts)
+  const int32_t* lengths;  // (T) or null; 0: the row is padding and gets no expert
   uint32_t tokens;
   uint32_t experts;
   uint32_t top_k;
@@ -31,12 +34,13 @@ struct RouteParams {
   uint32_t groups;              // divides experts; 1: no groups
   uint32_t groups_kept;
   uint32_t group_top;
-  int32_t* ids;    // (T, top_k), in the order of choice
-  float* weights;  // (T, top_k)
+  int32_t* ids;    // (T, top_k), in the order of choice; of padding kNoExpert
+  float* weights;  // (T, top_k); of padding 0
 
   template <class Params, class Visit>
   static void ForEachPointer(Params& p, Visit&& visit) {
     visit("logits", p.logits, In(p.tokens, p.experts));
+    visit("lengths", p.lengths, In(p.tokens).Optional());
     visit("selection_bias", p.selection_bias, In(p.experts).Optional());
     visit("ids", p.ids, Out(p.tokens, p.top_k));
     visit("weights", p.weights, Out(p.tokens, p.top_k));

@@ -24,10 +24,12 @@ struct Choice {
   std::vector<float> weights;
 };
 
-Choice Route(const BackendCase& backend, const Rule& rule, const std::vector<float>& logits) {
+Choice Route(const BackendCase& backend, const Rule& rule, const std::vector<float>& logits,
+             const std::vector<int32_t>& lengths = {}) {
   Rig rig(backend);
   RouteParams p{};
   p.logits = rig.Put(logits);
+  p.lengths = lengths.empty() ? nullptr : rig.Put(lengths);
   p.tokens = static_cast<uint32_t>(logits.size()) / rule.experts;
   p.experts = rule.experts;
   p.top_k = rule.top_k;
@@ -148,6 +150,22 @@ TEST_P(RouteTest, ScoresThatAreAllZeroGiveWeightsOfZero) {
   const Choice choice = Route(GetParam(), rule, std::vector<float>(8, -200.0f));
   EXPECT_EQ(choice.ids, (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(choice.weights, (std::vector<float>{0, 0}));
+}
+
+// Rows that fill a decode graph, whose logits may be anything.
+TEST_P(RouteTest, PaddingGetsNoExpert) {
+  Random random(3);
+  for (const Rule& rule : {Rule{8, 2}, Rule{64, 40, true, true, 2.5f, {}, 8, 6, 2}}) {
+    auto logits = random.Floats(size_t{4} * rule.experts, -4, 4);
+    const Choice all = Route(GetParam(), rule, logits);
+    std::fill_n(logits.begin() + rule.experts, rule.experts, std::nanf(""));
+    const Choice choice = Route(GetParam(), rule, logits, {7, 0, 1, 0});
+    for (size_t i = 0; i < choice.ids.size(); ++i) {
+      const bool padding = i / rule.top_k % 2 == 1;
+      EXPECT_EQ(choice.ids[i], padding ? kNoExpert : all.ids[i]) << i;
+      EXPECT_EQ(choice.weights[i], padding ? 0.0f : all.weights[i]) << i;
+    }
+  }
 }
 
 TEST_P(RouteTest, ManyExpertsAndManyChoices) {

@@ -13,6 +13,8 @@ struct LayerContext {
   kernels::Backend& backend;
   Communicator* comm;
   Arena& arena;
+  // (T): 0 where a row is padding of a decode graph; null: no row is.
+  const int32_t* lengths = nullptr;
 
   int ranks() const { return comm == nullptr ? 1 : comm->size(); }
 };

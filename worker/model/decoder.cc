@@ -65,6 +65,10 @@ Decoder::Layer Decoder::MakeLayer(const RankWeights& weights, const AttentionPar
 Decoder::Hidden Decoder::Encode(LayerContext& context, const Batch& batch,
                                 const std::vector<kernels::KvPages>& pages) const {
   TANDEM_CHECK(pages.size() == layers_.size());
+  // With one token per sequence, contexts are those of the tokens.
+  if (batch.max_query_len == 1 && batch.tokens == batch.num_seqs) {
+    context.lengths = batch.context_lens;
+  }
   const auto rows = [&] {
     return context.arena.TakeActivations(static_cast<size_t>(batch.tokens) * spec_.hidden_size);
   };

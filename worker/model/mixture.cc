@@ -58,6 +58,7 @@ class Mixture final : public FeedForwardBlock {
     float* logits = context.arena.Take<float>(static_cast<size_t>(tokens) * moe_.num_experts);
     router_.Encode(context, x, tokens, logits);
     context.backend.Encode(kernels::RouteParams{.logits = logits,
+                                                .lengths = context.lengths,
                                                 .tokens = tokens,
                                                 .experts = moe_.num_experts,
                                                 .top_k = moe_.experts_per_token,

@@ -152,7 +152,17 @@ __device__ void Choose(const RouteParams& p, const Experts& experts) {
   for (uint32_t k = threadIdx.x; k < p.top_k; k += kWarp) p.weights[begin + k] *= factor;
 }
 
+// The choices of a row that is padding.
+__device__ void ChooseNone(const RouteParams& p) {
+  const size_t begin = static_cast<size_t>(blockIdx.x) * p.top_k;
+  for (uint32_t k = threadIdx.x; k < p.top_k; k += blockDim.x) {
+    p.ids[begin + k] = kNoExpert;
+    p.weights[begin + k] = 0;
+  }
+}
+
 __global__ void __launch_bounds__(kMaxWarps* kWarp) RouteKernel(const RouteParams p) {
+  if (p.lengths != nullptr && p.lengths[blockIdx.x] == 0) return ChooseNone(p);  // the whole block
   SharedArena arena;
   const bool groups = p.groups > 1;
   const SharedArray<double> room = arena.Take<double>(kBlockReduceRoom);
