@@ -1,9 +1,9 @@
 // Weights and KV pages beyond 4 GiB: what stands behind the border is read and written as what
 // stands before it. Memory is only touched where a test needs it, which under emulation is all that
 // it takes.
-#include <algorithm>
-#include <cstring>
+#include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/kernels/backends.h"
@@ -18,6 +18,9 @@ constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 class LargeMemoryTest : public testing::TestWithParam<BackendCase> {
  protected:
+  // Of the emulated device.
+  static void SetUpTestSuite() { setenv("TANDEM_EMULATED_GIB", "16", /*overwrite=*/0); }
+
   std::byte* Allocate(uint64_t bytes) {
     auto buffer = rig_.backend().Allocate(bytes);
     EXPECT_TRUE(buffer.ok()) << buffer.status();
