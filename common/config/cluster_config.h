@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/config/field.h"
+#include "common/model/shard.h"
 
 namespace tandem::config {
 
@@ -32,7 +33,7 @@ struct ClusterConfig {
           {.flag = "--tensor-parallel-size,--tp",
            .help = "worker processes that share the model; divides the query heads",
            .least = 1,
-           .most = 64});
+           .most = model::kMaxRanks});
     visit(workers,
           {.flag = "--workers", .help = "spawn: start them here; external: wait for them"});
     visit(worker_binary, {.flag = "--worker-binary",

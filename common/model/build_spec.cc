@@ -181,7 +181,7 @@ absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& o
   TANDEM_ASSIGN_OR_RETURN(spec.hidden_size, reader.Size(keys::kEmbeddingLength));
   TakeTraits(*architecture, spec);
   TANDEM_ASSIGN_OR_RETURN(const auto name, metadata.FindString(keys::kName));
-  spec.name = name.value_or("");
+  spec.name = gguf::CleanName(name.value_or(""));
   spec.quantization = QuantizationName(file);
   TANDEM_RETURN_IF_ERROR(ReadSizes(file, reader, *architecture, spec));
   TANDEM_ASSIGN_OR_RETURN(spec.rope, ReadRope(metadata, *architecture, spec, options));

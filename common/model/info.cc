@@ -1,10 +1,10 @@
 #include "common/model/info.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/base/status.h"
@@ -19,7 +19,8 @@
 namespace tandem::model {
 namespace {
 
-constexpr int kSizes[] = {1, 2, 4, 8};
+// Sizes with a reason if they are impossible; of the others only the possible ones are listed.
+constexpr int kUsualSizes[] = {1, 2, 4, 8};
 
 std::vector<TypeShare> CountTypes(const gguf::File& file) {
   std::map<tensor::Type, TypeShare> shares;
@@ -138,12 +139,12 @@ std::string MemoryText(const ParallelInfo& info, uint64_t memory) {
 
 void AppendParallel(const ParallelInfo& info, const InfoQuery& query, std::string& text) {
   if (!info.possible) {
-    absl::StrAppendFormat(&text, "  TP %d  no: %s\n", info.size, info.why_not);
+    absl::StrAppendFormat(&text, "  TP %-2d no: %s\n", info.size, info.why_not);
     return;
   }
   absl::StrAppendFormat(
       &text,
-      "  TP %d  yes: per rank heads %u, KV heads %u, weights %s, %s KV cache %s per token%s\n",
+      "  TP %-2d yes: per rank heads %u, KV heads %u, weights %s, %s KV cache %s per token%s\n",
       info.size, info.heads_per_rank, info.kv_heads_per_rank,
       HumanBytes(info.weight_bytes_per_rank), std::string(tensor::Name(query.kv_type)),
       HumanBytes(info.kv_bytes_per_token_per_rank),
@@ -186,9 +187,6 @@ uint64_t UnabsorbedBytesPerToken(const ModelSpec& spec) {
   return spec.num_layers * spec.num_heads * head_values * 2;
 }
 
-// A name from the file on one line of the terminal, without control characters; UTF-8 letters stay.
-std::string Printable(std::string_view name) { return absl::Utf8SafeCHexEscape(Sv(name)); }
-
 }  // namespace
 
 absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec& spec,
@@ -210,8 +208,10 @@ absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec&
   info.kv_bytes_per_token_f16 = KvBytesPerToken(spec, whole, tensor::Type::kF16);
   info.kv_bytes_per_token_f32 = KvBytesPerToken(spec, whole, tensor::Type::kF32);
   if (spec.mla.has_value()) info.kv_bytes_per_token_unabsorbed = UnabsorbedBytesPerToken(spec);
-  for (const int size : kSizes) {
-    TANDEM_ASSIGN_OR_RETURN(info.parallel.emplace_back(), DescribeSize(file, spec, size, query));
+  for (int size = 1; size <= kMaxRanks; ++size) {
+    TANDEM_ASSIGN_OR_RETURN(const ParallelInfo parallel, DescribeSize(file, spec, size, query));
+    const bool usual = std::count(std::begin(kUsualSizes), std::end(kUsualSizes), size) > 0;
+    if (parallel.possible || usual) info.parallel.push_back(parallel);
   }
   return info;
 }
@@ -219,7 +219,7 @@ absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec&
 std::string FormatInfo(const ModelInfo& info) {
   const ModelSpec& spec = info.spec;
   std::string text;
-  absl::StrAppendFormat(&text, "name          %s\n", Printable(spec.name));
+  absl::StrAppendFormat(&text, "name          %s\n", spec.name);
   absl::StrAppendFormat(&text, "architecture  %s\n", spec.architecture);
   absl::StrAppendFormat(&text, "parameters    %s in %u tensors\n", HumanCount(info.parameters),
                         info.tensors);

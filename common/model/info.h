@@ -56,7 +56,7 @@ struct ModelInfo {
   uint64_t kv_bytes_per_token_f32 = 0;
   // F16, of the whole model, without MLA's compression. Empty without MLA.
   std::optional<uint64_t> kv_bytes_per_token_unabsorbed = std::nullopt;
-  std::vector<ParallelInfo> parallel;  // for 1, 2, 4, 8
+  std::vector<ParallelInfo> parallel;  // all possible sizes, and 1, 2, 4, 8
   InfoQuery query;                     // the assumptions of `parallel`
 };
 

@@ -13,6 +13,9 @@
 
 namespace tandem::model {
 
+// The largest tensor-parallel size.
+inline constexpr int kMaxRanks = 64;
+
 // Half-open [begin, end).
 struct Range {
   uint32_t begin = 0;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/base/utf8.h"
 #include "common/tokenizer/tokenizer.h"
-#include "common/tokenizer/utf8.h"
 
 namespace tandem::tokenizer {
 

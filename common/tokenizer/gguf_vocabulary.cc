@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/strings.h"
+#include "common/gguf/quote.h"
 #include "common/tokenizer/make_tokenizer.h"
 
 namespace tandem::tokenizer {
@@ -87,7 +88,7 @@ absl::StatusOr<VocabularyData> ReadVocabulary(const gguf::Metadata& metadata) {
   TANDEM_RETURN_IF_ERROR(ReadIdsAndFlags(metadata, &data));
   TANDEM_ASSIGN_OR_RETURN(std::optional<std::string_view> chat_template,
                           metadata.FindString(kChatTemplate));
-  data.chat_template = chat_template.value_or("");
+  data.chat_template = gguf::CleanText(chat_template.value_or(""));
 
   // Phi-3's tokenizer.json drops white space after special tokens. GGUF has no key for that; other
   // engines detect the model by name, and its files rely on that.

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/utf8.h"
 #include "common/gguf/quote.h"
 #include "common/tokenizer/bpe.h"
 #include "common/tokenizer/byte_alphabet.h"
 #include "common/tokenizer/sentencepiece.h"
 #include "common/tokenizer/special_tokens.h"
-#include "common/tokenizer/utf8.h"
 
 namespace tandem::tokenizer {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "common/base/check.h"
+#include "common/base/utf8.h"
 #include "common/tokenizer/merge_queue.h"
-#include "common/tokenizer/utf8.h"
 
 namespace tandem::tokenizer {
 namespace {

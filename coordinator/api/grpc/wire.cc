@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/strings.h"
-#include "common/tokenizer/utf8.h"
+#include "common/base/utf8.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -34,7 +34,7 @@ std::string TextAtFault(const Descriptor& type, const std::string& bytes) {
     if (field->is_repeated()) absl::StrAppend(&name, "[", counts[found.number()]++, "]");
     const std::string& value = found.length_delimited();
     if (field->type() == FieldDescriptor::TYPE_STRING) {
-      const size_t valid = tokenizer::ValidUtf8Prefix(value);
+      const size_t valid = ValidUtf8Prefix(value);
       if (valid < value.size()) return absl::StrCat(name, " is not UTF-8 from byte ", valid, " on");
     } else if (field->type() == FieldDescriptor::TYPE_MESSAGE) {
       const std::string inner = TextAtFault(*field->message_type(), value);

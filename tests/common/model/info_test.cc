@@ -47,7 +47,9 @@ TEST(InfoTest, AnImpossibleSizeHasItsReason) {
   const auto info = InfoOfGolden("arch/qwen2/model.gguf");  // 6 heads
   ASSERT_TRUE(info.ok()) << info.status();
   EXPECT_TRUE(info->parallel[1].possible);
-  EXPECT_FALSE(info->parallel[2].possible);
+  EXPECT_EQ(info->parallel[2].size, 3);
+  EXPECT_TRUE(info->parallel[2].possible);
+  EXPECT_FALSE(info->parallel[3].possible);
   const std::string text = FormatInfo(*info);
   EXPECT_THAT(text, HasSubstr("architecture  qwen2\n"));
   EXPECT_THAT(text, HasSubstr("6 heads over 2 KV heads of size 16"));
@@ -55,6 +57,23 @@ TEST(InfoTest, AnImpossibleSizeHasItsReason) {
   EXPECT_THAT(text, HasSubstr("TP 2  yes: per rank heads 3, KV heads 1, weights"));
   EXPECT_THAT(text, HasSubstr("TP 4  no: "));
   EXPECT_THAT(text, HasSubstr("4 does not divide the 6 query heads"));
+}
+
+// Every number of ranks that MakeShardPlan takes is listed, up to the heads themselves.
+TEST(InfoTest, ListsEveryPossibleSize) {
+  TinyModel model;
+  model.heads = 14;
+  model.kv_heads = 7;
+  const BuiltModel built = BuildTiny(model);
+  const auto spec = BuildSpec(built.file);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  std::vector<int> possible;
+  const auto info = DescribeModel(built.file, *spec);
+  ASSERT_TRUE(info.ok()) << info.status();
+  for (const ParallelInfo& parallel : info->parallel) {
+    if (parallel.possible) possible.push_back(parallel.size);
+  }
+  EXPECT_EQ(possible, (std::vector<int>{1, 2, 7, 14}));
 }
 
 // Memory for the weights of a rank and exactly 100 tokens, then one byte less.
@@ -69,7 +88,7 @@ TEST(InfoTest, TokensThatFitBesideTheWeights) {
   const auto exact = DescribeModel(*file, *spec, {.memory_bytes = memory});
   EXPECT_EQ(exact->parallel[0].tokens_that_fit, 100u);
   EXPECT_GT(exact->parallel[1].tokens_that_fit, 200u);
-  EXPECT_FALSE(exact->parallel[2].tokens_that_fit.has_value());  // not possible
+  EXPECT_FALSE(exact->parallel[3].tokens_that_fit.has_value());  // 4 is not possible
   EXPECT_THAT(FormatInfo(*exact), HasSubstr(" hold them and 100 tokens\n"));
   EXPECT_EQ(DescribeModel(*file, *spec, {.memory_bytes = memory - 1})->parallel[0].tokens_that_fit,
             99u);
@@ -127,13 +146,13 @@ TEST(InfoTest, ExpertsAndTheLatentCache) {
 TEST(InfoTest, ANameCannotWriteToTheTerminal) {
   TinyModel model;
   model.more_keys = [](gguf::GgufBuilder& builder) {
-    builder.AddString("general.name", "good\nbad\x1b[2J \xc3\xa9");
+    builder.AddString("general.name", "good\nbad\x1b[2J \xc3\xa9 \xff \xc2\x9b");
   };
   const BuiltModel built = BuildTiny(model);
   const auto spec = BuildSpec(built.file);
   ASSERT_TRUE(spec.ok()) << spec.status();
   const std::string text = FormatInfo(*DescribeModel(built.file, *spec));
-  EXPECT_THAT(text, HasSubstr("good\\nbad\\x1b[2J \xc3\xa9\n"));
+  EXPECT_THAT(text, HasSubstr("good\uFFFDbad\uFFFD[2J \u00e9 \uFFFD \uFFFD\n"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 

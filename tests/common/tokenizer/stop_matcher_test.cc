@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/tokenizer/utf8.h"
+#include "common/base/utf8.h"
 #include "tests/common/tokenizer/test_vocabulary.h"
 
 namespace tandem::tokenizer {

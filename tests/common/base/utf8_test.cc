@@ -1,42 +1,32 @@
-#include "common/tokenizer/utf8.h"
+#include "common/base/utf8.h"
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 #include <string>
 
-#include "common/tokenizer/byte_alphabet.h"
-#include "tests/common/tokenizer/test_vocabulary.h"
-
-namespace tandem::tokenizer {
+namespace tandem {
 namespace {
-
-std::string Repair(std::string_view bytes) {
-  Utf8Stream stream;
-  std::string text;
-  stream.Append(bytes, &text);
-  stream.Flush(&text);
-  return text;
-}
 
 #define FFFD "\xef\xbf\xbd"
 
 TEST(Utf8Stream, OneReplacementPerMaximalSubpart) {
-  EXPECT_EQ(Repair("plain \u00e9\u4f60\U0001f680"), "plain \u00e9\u4f60\U0001f680");
-  EXPECT_EQ(Repair("\x80"), FFFD);
-  EXPECT_EQ(Repair("\xc0\x80"), FFFD FFFD);           // overlong
-  EXPECT_EQ(Repair("\xe0\x80\x80"), FFFD FFFD FFFD);  // overlong
-  EXPECT_EQ(Repair("\xed\xa0\x80"), FFFD FFFD FFFD);  // a surrogate
-  EXPECT_EQ(Repair("\xf5\x80"), FFFD FFFD);           // above U+10FFFF
-  EXPECT_EQ(Repair("\xf4\x90\x80\x80"), FFFD FFFD FFFD FFFD);
-  EXPECT_EQ(Repair("\xf0\x9f\x9a"
-                   "x"),
+  EXPECT_EQ(RepairedUtf8("plain \u00e9\u4f60\U0001f680"), "plain \u00e9\u4f60\U0001f680");
+  EXPECT_EQ(RepairedUtf8("\x80"), FFFD);
+  EXPECT_EQ(RepairedUtf8("\xc0\x80"), FFFD FFFD);           // overlong
+  EXPECT_EQ(RepairedUtf8("\xe0\x80\x80"), FFFD FFFD FFFD);  // overlong
+  EXPECT_EQ(RepairedUtf8("\xed\xa0\x80"), FFFD FFFD FFFD);  // a surrogate
+  EXPECT_EQ(RepairedUtf8("\xf5\x80"), FFFD FFFD);           // above U+10FFFF
+  EXPECT_EQ(RepairedUtf8("\xf4\x90\x80\x80"), FFFD FFFD FFFD FFFD);
+  EXPECT_EQ(RepairedUtf8("\xf0\x9f\x9a"
+                         "x"),
             FFFD "x");
-  EXPECT_EQ(Repair("\xe4\xbd"), FFFD);
-  EXPECT_EQ(Repair("\xe4\xe4\xbd\xa0"), FFFD "\u4f60");
+  EXPECT_EQ(RepairedUtf8("\xe4\xbd"), FFFD);
+  EXPECT_EQ(RepairedUtf8("\xe4\xe4\xbd\xa0"), FFFD "\u4f60");
   // The example of the Unicode standard, table 3-11.
-  EXPECT_EQ(Repair("\xe1\x80\xe2\xf0\x91\x92\xf1\xbf"
-                   "A"),
+  EXPECT_EQ(RepairedUtf8("\xe1\x80\xe2\xf0\x91\x92\xf1\xbf"
+                         "A"),
             FFFD FFFD FFFD FFFD "A");
 }
 
@@ -55,7 +45,10 @@ TEST(Utf8Stream, HoldsBackOnlyWhatMayStillBecomeACharacter) {
 }
 
 std::string RandomBytes(std::mt19937& random) {
-  std::string bytes = RandomText(random, 12);
+  std::string bytes;
+  for (size_t n = random() % 12; n > 0; --n) {
+    bytes += std::array{"a", " ", "\u00e9", "\u4f60", "\U0001f680"}[random() % 5];
+  }
   for (size_t n = random() % 6; n > 0 && !bytes.empty(); --n) {
     bytes[random() % bytes.size()] = static_cast<char>(random());
   }
@@ -66,7 +59,7 @@ TEST(Utf8Stream, SplitsMakeNoDifferenceAndOutputIsValid) {
   std::mt19937 random(31);
   for (int i = 0; i < 2000; ++i) {
     const std::string bytes = RandomBytes(random);
-    const std::string whole = Repair(bytes);
+    const std::string whole = RepairedUtf8(bytes);
     EXPECT_EQ(ValidUtf8Prefix(whole), whole.size());
     EXPECT_EQ(whole == bytes, ValidUtf8Prefix(bytes) == bytes.size());
     Utf8Stream stream;
@@ -92,23 +85,5 @@ TEST(ValidUtf8Prefix, NamesTheFirstBadByte) {
   EXPECT_EQ(ValidUtf8Prefix("\xf4\x8f\xbf\xbf"), 4u);  // U+10FFFF
 }
 
-TEST(ByteAlphabet, EveryByteHasItsCharacter) {
-  EXPECT_EQ(ByteToAlphabet(' '), "\u0120");
-  EXPECT_EQ(ByteToAlphabet('\n'), "\u010a");
-  EXPECT_EQ(ByteToAlphabet('a'), "a");
-  EXPECT_EQ(ByteToAlphabet(0xad), "\u0143");
-  std::string all;
-  for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
-  EXPECT_EQ(AlphabetToBytes(BytesToAlphabet(all)), all);
-}
-
-TEST(ByteAlphabet, OtherTextsStandForThemselves) {
-  EXPECT_EQ(AlphabetToBytes("a b"), "a b");
-  EXPECT_EQ(AlphabetToBytes("\u0120\u4f60"), "\u0120\u4f60");
-  EXPECT_EQ(AlphabetToBytes("\u0144"), "\u0144");
-  EXPECT_EQ(AlphabetToBytes("x\xff"), "x\xff");
-  EXPECT_EQ(AlphabetToBytes("\xc4"), "\xc4");
-}
-
 }  // namespace
-}  // namespace tandem::tokenizer
+}  // namespace tandem

@@ -1,13 +1,13 @@
 // UTF-8: validation of input, and repair of output.
-#ifndef TANDEM_COMMON_TOKENIZER_UTF8_H_
-#define TANDEM_COMMON_TOKENIZER_UTF8_H_
+#ifndef TANDEM_COMMON_BASE_UTF8_H_
+#define TANDEM_COMMON_BASE_UTF8_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-namespace tandem::tokenizer {
+namespace tandem {
 
 // A byte stream turned into valid UTF-8, piece by piece. Bytes that can no longer become a
 // character come out as U+FFFD, one for each longest start of a character (Unicode 15, 3.9,
@@ -31,6 +31,9 @@ class Utf8Stream {
   uint8_t next_max_ = 0;
 };
 
+// `bytes` as a whole, repaired as by Utf8Stream.
+std::string RepairedUtf8(std::string_view bytes);
+
 // Where `text` stops being valid UTF-8; text.size() when all of it is valid.
 size_t ValidUtf8Prefix(std::string_view text);
 
@@ -49,6 +52,6 @@ inline void AppendUtf8Short(uint32_t code_point, std::string* out) {
   out->push_back(static_cast<char>(0x80 | (code_point & 0x3f)));
 }
 
-}  // namespace tandem::tokenizer
+}  // namespace tandem
 
-#endif  // TANDEM_COMMON_TOKENIZER_UTF8_H_
+#endif  // TANDEM_COMMON_BASE_UTF8_H_

@@ -1,8 +1,8 @@
-#include "common/tokenizer/utf8.h"
+#include "common/base/utf8.h"
 
 #include <cstring>
 
-namespace tandem::tokenizer {
+namespace tandem {
 namespace {
 
 constexpr std::string_view kReplacement = "\uFFFD";
@@ -75,6 +75,14 @@ void Utf8Stream::Flush(std::string* out) {
   waiting_bytes_ = 0;
 }
 
+std::string RepairedUtf8(std::string_view bytes) {
+  Utf8Stream stream;
+  std::string text;
+  stream.Append(bytes, &text);
+  stream.Flush(&text);
+  return text;
+}
+
 size_t ValidUtf8Prefix(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
@@ -99,4 +107,4 @@ size_t ValidUtf8Prefix(std::string_view text) {
   return at;
 }
 
-}  // namespace tandem::tokenizer
+}  // namespace tandem
