@@ -1,31 +1,59 @@
 #include "common/config/field.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/base/strings.h"
 
 namespace tandem::config {
+namespace {
+
+// A value as a message shows it: in quotes, cut when it is long.
+std::string Found(std::string_view text) {
+  constexpr size_t kLimit = 60;
+  const bool whole = text.size() <= kLimit;
+  return absl::StrCat("'", Sv(text.substr(0, kLimit)), whole ? "'" : "...'");
+}
+
+}  // namespace
 
 std::string_view Field::name() const {
   const std::string_view first = flag();
   return first.substr(std::min(first.find_first_not_of('-'), first.size()));
 }
 
+std::string Field::variable() const {
+  std::string variable = absl::StrCat("TANDEM_", absl::AsciiStrToUpper(Sv(name())));
+  std::replace(variable.begin(), variable.end(), '-', '_');
+  return variable;
+}
+
 std::string Field::Allowed() const {
   if (has_names()) return absl::StrJoin(form_->names(), ", ");
-  if (!has_range()) return form_->expected;
-  return absl::StrCat(form_->measured_text(meta_.least), " to ", form_->measured_text(meta_.most));
+  if (has_range()) {
+    return absl::StrCat(form_->measured_text(meta_.least), " to ",
+                        form_->measured_text(meta_.most));
+  }
+  const bool signless = !form_->is_signed && !is_switch();
+  return absl::StrCat(form_->expected, signless ? " of at least 0" : "");
+}
+
+absl::Status Field::Malformed(std::string_view text) const {
+  const std::string found = absl::StrCat(Sv(flag()), " is ", Found(text), ", it must be ");
+  if (has_names()) return absl::OutOfRangeError(absl::StrCat(found, "one of ", Allowed()));
+  const std::string range = absl::StrCat(form_->expected, " from ", Allowed());
+  return absl::InvalidArgumentError(absl::StrCat(found, has_range() ? range : Allowed()));
 }
 
 absl::Status Field::Set(std::string_view text) {
-  if (form_->parse(text, value_)) return Check();
-  if (has_names()) {
-    return absl::OutOfRangeError(
-        absl::StrCat(Sv(flag()), " is '", Sv(text), "', it must be one of ", Allowed()));
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(Sv(flag()), " is '", Sv(text), "', it must be ", form_->expected,
-                   has_range() ? absl::StrCat(" from ", Allowed()) : ""));
+  if (!form_->parse(text, value_)) return Malformed(text);
+  return Check();
+}
+
+absl::Status Field::SetGiven(std::string_view text) {
+  return text.empty() && !form_->is_text ? Malformed(text) : Set(text);
 }
 
 absl::Status Field::Check() const {

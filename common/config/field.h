@@ -35,11 +35,15 @@ class Field {
   std::string_view name() const;
   // "--max-num-seqs".
   std::string_view flag() const { return meta_.flag.substr(0, meta_.flag.find(',')); }
+  // "TANDEM_MAX_NUM_SEQS": the environment variable of the flag.
+  std::string variable() const;
 
   std::string Text() const { return form_->text(value_); }
   // INVALID_ARGUMENT if the text is not of the type, OUT_OF_RANGE for a value that is not allowed;
   // one line: flag, found, allowed. Lists append.
   absl::Status Set(std::string_view text);
+  // Set, for what a user wrote: an empty text is a value of texts alone, never "unset".
+  absl::Status SetGiven(std::string_view text);
   // OUT_OF_RANGE if the value is not in the range.
   absl::Status Check() const;
   // "cpu, cuda", "1 to 4096", "true or false", "text".
@@ -61,6 +65,8 @@ class Field {
     void (*clear)(void*);  // lists only
     std::vector<const char*> (*names)();
     const char* expected;
+    bool is_signed;
+    bool is_text;
     bool is_switch;
     bool is_word_list;
   };
@@ -105,11 +111,15 @@ class Field {
       .clear = Element<T>::kIsList ? &ClearOf<T> : nullptr,
       .names = &NamesOf<typename Element<T>::Type>,
       .expected = Expected<typename Element<T>::Type>(),
+      .is_signed = !std::is_unsigned_v<typename Element<T>::Type>,
+      .is_text = std::is_same_v<typename Element<T>::Type, std::string>,
       .is_switch = std::is_same_v<T, bool>,
       .is_word_list =
           Element<T>::kIsList && !std::is_same_v<typename Element<T>::Type, std::string>,
   };
 
+  // INVALID_ARGUMENT for a text that is not of the type.
+  absl::Status Malformed(std::string_view text) const;
   bool has_range() const { return meta_.least != 0 || meta_.most != 0; }
 
   void* value_;

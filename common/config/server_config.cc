@@ -17,6 +17,22 @@ constexpr char kPageBegin[] =
     "same, but for the limits that it derives from its measurements. A change of a setting marked\n"
     "*reload* makes workers reload the weights; all others keep them.\n"
     "\n"
+    "A setting comes from the first of these that has it:\n"
+    "\n"
+    "1. the flag; of a repeated flag the last value counts, lists take all of them;\n"
+    "2. the environment variable, if it is not empty;\n"
+    "3. the file of `--config FILE` (TOML or INI): a line `max-num-seqs = 64` is "
+    "`--max-num-seqs 64`,\n"
+    "   `strict = false` is `--no-strict`, `[1, 4]` a list. A `#` begins a comment, even in "
+    "quotes;\n"
+    "4. the default.\n"
+    "\n"
+    "`tandem` and `tandem_worker` do the same with their own flags (`--help` lists them); in a "
+    "file\n"
+    "of `tandem`, `[generate]` begins the settings of one command, the lines before are for all\n"
+    "that have the flag. `--config` itself, positional arguments and the flags of which exactly\n"
+    "one must be given (`--prompt`, ...) are only on the command line.\n"
+    "\n"
     "This page is generated: `bazel run //tools/docs:configuration_page > "
     "docs/configuration.md`.\n";
 
@@ -59,12 +75,13 @@ std::string ConfigurationPage() {
   std::string page = kPageBegin;
   for (const FieldList::Section& section : fields.sections()) {
     absl::StrAppend(&page, "\n## ", Sv(section.title),
-                    "\n\n| flag | default | allowed | |\n| --- | --- | --- | --- |\n");
+                    "\n\n| flag | variable | default | allowed | |\n"
+                    "| --- | --- | --- | --- | --- |\n");
     for (const Field& field : section.fields) {
-      absl::StrAppend(&page, "| ",
-                      Code(absl::StrReplaceAll(Sv(field.meta().flag), {{",", "`, `"}})), " | ",
-                      Code(field.Text()), " | ", field.Allowed(), " | ", Sv(field.meta().help),
-                      field.meta().reload ? " *(reload)*" : "", " |\n");
+      absl::StrAppend(
+          &page, "| ", Code(absl::StrReplaceAll(Sv(field.meta().flag), {{",", "`, `"}})), " | ",
+          Code(field.variable()), " | ", Code(field.Text()), " | ", field.Allowed(), " | ",
+          Sv(field.meta().help), field.meta().reload ? " *(reload)*" : "", " |\n");
     }
   }
   return page;

@@ -16,7 +16,8 @@ MAY_INCLUDE = {
     # They never look upward at the engine, the API or the cluster.
     "coordinator/kvcache/": ("coordinator/kvcache/", "common/"),
     "coordinator/scheduler/": ("coordinator/scheduler/", "coordinator/kvcache/", "common/"),
-    "client/": ("client/", "common/"),
+    # A file is refused where a server refuses it, by the same reading of it.
+    "client/": ("client/", "common/", "coordinator/startup/model_file.h"),
     # `tandem bench` runs a cluster without a server.
     "client/bench": ("client/", "common/", "coordinator/"),
 }
@@ -41,7 +42,7 @@ HOMES = [
      "Gloo belongs in its communicator only"),
     (re.compile(r"^(pcre2\.h|utf8proc\.h)$"), re.compile(r"^(tests/)?common/tokenizer/"),
      "PCRE2 and utf8proc belong in common/tokenizer only"),
-    (re.compile(r"^CLI/"), re.compile(r"^common/cli/command\.cc$|^tools/"),
+    (re.compile(r"^CLI/"), re.compile(r"^common/cli/[^/]*\.cc$|^tools/"),
      "command lines are common/cli's, which parses them"),
     (re.compile(r"^(gtest|gmock|benchmark)/"), re.compile(r"^(tests|tools)/|_bench(mark)?\.cc$"),
      "GoogleTest and Google Benchmark belong in tests only"),

@@ -11,7 +11,7 @@ _DEBUG_PRINT = re.compile(r"\bstd::(cout|cerr|clog)\b|(?<![\w:])(std::)?(f|v|vf)
                           r"(?<![\w:])(std::)?f?puts\s*\(")
 # Programs may print; a library returns a status or logs.
 _MAY_PRINT = re.compile(r"^(client|tools|tests)/|_main\.(cc|cu)$|/main\.cc$|"
-                        r"^common/base/(check|log)\.cc$|^common/cli/command\.cc$|_bench(mark)?\.cc$")
+                        r"^common/base/(check|log)\.cc$|^common/cli/(command|output)\.cc$|_bench(mark)?\.cc$")
 _CXX = (".h", ".cc", ".cu", ".cuh")
 
 

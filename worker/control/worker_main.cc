@@ -113,9 +113,10 @@ int WorkerMain(int argc, char** argv, const std::function<std::string()>& device
                 .most = 1 << 16}});
   command.AddHidden(
       {flags.parent_pid, {.flag = "--parent-pid", .help = "exit when this parent process does"}});
+  command.OnCheck(
+      [&] { return Annotate(ParseHostPort(flags.coordinator).status(), "--coordinator"); });
+  command.OnCheck([&] { return ParseRank(flags.rank).status(); });
   command.OnRun([&] { return Serve(flags, devices); });
-  // The loss of the coordinator is an error of the stream; Ctrl-C is handled by the coordinator.
-  signal(SIGPIPE, SIG_IGN);
   return command.Main(argc, argv);
 }
 
