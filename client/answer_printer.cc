@@ -1,6 +1,8 @@
 #include "client/answer_printer.h"
 
+#include "absl/strings/str_cat.h"
 #include "client/json_forms.h"
+#include "common/cli/output.h"
 
 namespace tandem::client {
 
@@ -15,9 +17,10 @@ void Answer::Append(const v1::GenerateResponse& response) {
   usage = response.usage();
 }
 
-void AnswerPrinter::OnDelta(size_t index, const v1::GenerateResponse& delta) {
+bool AnswerPrinter::OnDelta(size_t index, const v1::GenerateResponse& delta) {
   entries_[index].answer.Append(delta);
   if (index == front_) Advance();
+  return written_.ok();
 }
 
 void AnswerPrinter::OnEnd(size_t index, const absl::Status& status) {
@@ -27,7 +30,14 @@ void AnswerPrinter::OnEnd(size_t index, const absl::Status& status) {
   if (index == front_) Advance();
 }
 
-absl::Status AnswerPrinter::FirstError() const {
+absl::Status AnswerPrinter::Result() const {
+  if (!written_.ok()) {
+    const std::string lost = entries_.size() == 1
+                                 ? "the answer is"
+                                 : absl::StrCat("answers ", front_ + 1, " to ", entries_.size(),
+                                                " of ", entries_.size(), " are");
+    return {written_.code(), absl::StrCat(written_.message(), ": ", lost, " not written")};
+  }
   for (const Entry& entry : entries_) {
     if (!entry.answer.status.ok()) return entry.answer.status;
   }
@@ -35,28 +45,30 @@ absl::Status AnswerPrinter::FirstError() const {
 }
 
 void AnswerPrinter::Advance() {
-  for (; front_ < entries_.size(); ++front_) {
+  for (; written_.ok() && front_ < entries_.size(); ++front_) {
     Entry& entry = entries_[front_];
-    if (format_ == AnswerFormat::kText) PrintText(entry);
-    if (!entry.ended) break;
-    if (format_ == AnswerFormat::kJson) out_ << ToJson(entry.answer) << '\n';
+    std::string text;
+    if (format_ == AnswerFormat::kText) FormatText(entry, text);
+    if (format_ == AnswerFormat::kJson && entry.ended) text = ToJson(entry.answer) + "\n";
+    written_ = cli::Write(out_, text);
+    // Flushed one by one: what is counted as written has left this program.
+    if (written_.ok()) written_ = cli::Flush(out_);
+    if (!written_.ok() || !entry.ended) return;
   }
-  out_.flush();
 }
 
-void AnswerPrinter::PrintText(Entry& entry) {
+void AnswerPrinter::FormatText(Entry& entry, std::string& out) const {
   const Answer& answer = entry.answer;
   if (entries_.size() > 1 && !entry.has_header) {
-    out_ << "== prompt " << front_ + 1 << " of " << entries_.size() << " ==\n";
+    absl::StrAppend(&out, "== prompt ", front_ + 1, " of ", entries_.size(), " ==\n");
     entry.has_header = true;
   }
-  out_.write(answer.text.data() + entry.printed_bytes,
-             static_cast<std::streamsize>(answer.text.size() - entry.printed_bytes));
+  out.append(answer.text, entry.printed_bytes);
   entry.printed_bytes = answer.text.size();
   if (!entry.ended) return;
-  if (answer.status.ok() || !answer.text.empty()) out_ << '\n';
+  if (answer.status.ok() || !answer.text.empty()) out += '\n';
   if (!answer.status.ok() && entries_.size() > 1) {
-    out_ << "(failed: " << answer.status.message() << ")\n";
+    absl::StrAppend(&out, "(failed: ", answer.status.message(), ")\n");
   }
 }
 

@@ -1,5 +1,5 @@
 // AnswerPrinter: prints answers that arrive in any order in input order, streaming the first
-// unfinished one.
+// unfinished one. Every write is checked.
 #ifndef TANDEM_CLIENT_ANSWER_PRINTER_H_
 #define TANDEM_CLIENT_ANSWER_PRINTER_H_
 
@@ -37,11 +37,12 @@ class AnswerPrinter : public GenerationListener {
   AnswerPrinter(std::ostream& out, AnswerFormat format, size_t num_prompts)
       : out_(out), format_(format), entries_(num_prompts) {}
 
-  void OnDelta(size_t index, const v1::GenerateResponse& delta) override;
+  bool OnDelta(size_t index, const v1::GenerateResponse& delta) override;
   void OnEnd(size_t index, const absl::Status& status) override;
 
-  // The error of the first prompt that failed, or OK.
-  absl::Status FirstError() const;
+  // DATA_LOSS naming the answers that could not be written; else the error of the first prompt that
+  // failed; or OK.
+  absl::Status Result() const;
   // Totals of all answers.
   int64_t CompletionTokens() const;
 
@@ -53,14 +54,17 @@ class AnswerPrinter : public GenerationListener {
     bool has_header = false;
   };
 
-  // Prints all ended answers up to the first unfinished one, and that one's text so far.
+  // Prints all ended answers up to the first unfinished one, and that one's text so far; stops at
+  // the first write that fails.
   void Advance();
-  void PrintText(Entry& entry);
+  // Appends what is new of the text to `out`.
+  void FormatText(Entry& entry, std::string& out) const;
 
   std::ostream& out_;
   const AnswerFormat format_;
   std::vector<Entry> entries_;
-  size_t front_ = 0;  // the first not completely printed
+  size_t front_ = 0;      // the first not completely printed
+  absl::Status written_;  // the first write that failed
 };
 
 }  // namespace tandem::client

@@ -1,5 +1,4 @@
 #include <chrono>
-#include <iostream>
 #include <memory>
 
 #include "client/bench/bench_options.h"
@@ -8,6 +7,7 @@
 #include "client/commands.h"
 #include "client/json_forms.h"
 #include "common/base/status.h"
+#include "common/cli/output.h"
 #include "coordinator/startup/bring_up.h"
 #include "coordinator/startup/model_file.h"
 
@@ -48,8 +48,7 @@ absl::Status Bench(BenchOptions options) {
   const absl::Status measured = MeasureAll(*engine, report);
   workers.supervisor->Shutdown("the benchmark is over", Deadline::After(kShutdownTimeout));
   TANDEM_RETURN_IF_ERROR(measured);
-  std::cout << (options.json ? ToJson(report) + "\n" : FormatReport(report));
-  return absl::OkStatus();
+  return cli::Print(options.json ? ToJson(report) + "\n" : FormatReport(report));
 }
 
 }  // namespace
@@ -71,6 +70,7 @@ void AddBenchCommand(cli::Command& program) {
   options->ForEach(fields);
   options->server.ForEach(fields);
   command.Add(fields, {std::begin(kNotOfBench), std::end(kNotOfBench)});
+  command.OnCheck([options] { return CheckOptions(*options); });
   command.OnRun([options] { return Bench(*options); });
 }
 

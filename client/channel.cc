@@ -6,15 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/address.h"
-#include "common/base/status.h"
-#include "common/config/text_form.h"
 
 namespace tandem::client {
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const std::string& server) {
-  if (absl::StatusOr<HostPort> parsed = ParseHostPort(server); !parsed.ok()) {
-    return Annotate(parsed.status(), "--server");
-  }
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
@@ -35,19 +30,6 @@ absl::Status FromGrpc(const grpc::Status& status, const std::string& server) {
                                  code == absl::StatusCode::kUnimplemented;
   return {code, of_the_connection ? absl::StrCat(server, ": ", status.error_message())
                                   : status.error_message()};
-}
-
-absl::StatusOr<Duration> ParseTimeout(const std::string& text) {
-  Duration timeout;
-  if (!config::FromText(text, timeout)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", text, "' is no time: write 60s, 500ms or 2m"));
-  }
-  if (timeout <= Duration::zero() || timeout > std::chrono::hours(24 * 366)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a time-out of '", text, "' is not between 0 and a year"));
-  }
-  return timeout;
 }
 
 std::chrono::system_clock::time_point DeadlineAfter(Duration timeout) {

@@ -8,6 +8,8 @@ namespace tandem::client {
 
 // Prefill and decode speed through real workers, without a server.
 void AddBenchCommand(cli::Command& program);
+// Token ids to text.
+void AddDetokenizeCommand(cli::Command& program);
 // Continues prompts.
 void AddGenerateCommand(cli::Command& program);
 // The content of a model file, and the resources to run it.

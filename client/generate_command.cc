@@ -1,3 +1,4 @@
+#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -10,7 +11,9 @@
 #include "client/answer_printer.h"
 #include "client/channel.h"
 #include "client/commands.h"
+#include "client/connection_flags.h"
 #include "client/generation_run.h"
+#include "client/input.h"
 #include "client/prompt_file.h"
 #include "client/sampling_flags.h"
 #include "common/base/clock.h"
@@ -22,10 +25,11 @@ namespace {
 struct GenerateOptions {
   std::string server = kDefaultServer;
   std::optional<std::string> prompt;
+  std::string prompt_file;
   std::vector<int32_t> prompt_token_ids;
   std::string prompts_file;
   SamplingFlags sampling;
-  std::string timeout = "1h";
+  Duration timeout = std::chrono::hours(1);
   bool json = false;
   bool usage = false;
 };
@@ -46,7 +50,11 @@ absl::StatusOr<std::vector<v1::GenerateRequest>> MakeRequests(const GenerateOpti
     if (!requests.ok()) return Annotate(requests.status(), options.prompts_file);
     return requests;
   }
-  if (options.prompt.has_value()) {
+  const std::string path = options.prompt == "-" ? "-" : options.prompt_file;
+  if (!path.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(*request.mutable_text(), ReadAll(path));
+    TANDEM_RETURN_IF_ERROR(CheckUtf8(InputName(path), request.text()));
+  } else if (options.prompt.has_value()) {
     request.set_text(*options.prompt);
   } else {
     request.mutable_token_ids()->mutable_ids()->Add(options.prompt_token_ids.begin(),
@@ -63,16 +71,14 @@ void PrintUsage(int64_t tokens, int64_t micros) {
 }
 
 absl::Status Generate(const GenerateOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(const Duration timeout, ParseTimeout(options.timeout));
   TANDEM_ASSIGN_OR_RETURN(const auto requests, MakeRequests(options));
-  TANDEM_ASSIGN_OR_RETURN(auto channel, MakeChannel(options.server));
   AnswerPrinter printer(std::cout, options.json ? AnswerFormat::kJson : AnswerFormat::kText,
                         requests.size());
-  GenerationRun run(std::move(channel), options.server, timeout);
+  GenerationRun run(MakeChannel(options.server), options.server, options.timeout);
   const int64_t begin_us = NowMicros();
   run.Run(requests, printer);
   if (options.usage) PrintUsage(printer.CompletionTokens(), NowMicros() - begin_us);
-  return printer.FirstError();
+  return printer.Result();
 }
 
 }  // namespace
@@ -85,20 +91,24 @@ void AddGenerateCommand(cli::Command& program) {
       "  tandem generate --prompt 'Once upon a time' --max-tokens 64\n"
       "  tandem generate --prompt 'Q: 1 + 1? A:' --temperature 0 --stop '.' --stop 'Q:' --json\n"
       "  tandem generate --prompt-token-ids 1,15043 --max-tokens 8 --ignore-eos\n"
+      "  tandem generate --prompt-file article.txt --stop-token-id 13 --max-tokens 200\n"
       "  echo '{\"prompt\": \"Hello\", \"seed\": 7, \"stop\": [\"!\"]}' |\n"
       "      tandem generate --prompts-file - --max-tokens 16 --json");
-  command.Add({options->server, {.flag = "--server", .help = "HOST:PORT"}});
-  command.Add({options->prompt, {.flag = "--prompt", .help = "the text to continue"}});
+  AddServerFlag(command, options->server);
+  command.Add({options->prompt,
+               {.flag = "--prompt", .help = "the text to continue; -: all of stdin as it is"}});
+  command.Add({options->prompt_file,
+               {.flag = "--prompt-file", .help = "file with the text to continue; -: stdin"}});
   command.Add({options->prompt_token_ids,
                {.flag = "--prompt-token-ids", .help = "the same as ids: 1,2,3"}});
   command.Add({options->prompts_file,
                {.flag = "--prompts-file",
                 .help = "JSON lines, each with `prompt` or `prompt_token_ids` and any sampling\n"
                         "field, which overrides the flag; -: stdin"}});
-  command.RequireOneOf({"--prompt", "--prompt-token-ids", "--prompts-file"});
+  command.RequireOneOf({"--prompt", "--prompt-file", "--prompt-token-ids", "--prompts-file"});
   AddSamplingFlags(command, options->sampling);
-  command.Add(
-      {options->timeout, {.flag = "--timeout", .help = "for each answer, such as 30s or 5m"}});
+  command.OnCheck([options] { return CheckUtf8("--prompt", options->prompt.value_or("")); });
+  AddTimeoutFlag(command, options->timeout, "for each answer, such as 30s or 5m");
   command.Add({options->json,
                {.flag = "--json",
                 .help = "one object per answer and line, in input order: text, token_ids,\n"

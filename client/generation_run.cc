@@ -29,7 +29,7 @@ class GenerationRun::Call final : public grpc::ClientReadReactor<v1::GenerateRes
     if (!ok) return;  // OnDone has the reason
     had_token_ |= !response_.token_ids().empty();
     finished_ |= response_.finish_reason() != v1::FINISH_REASON_UNSPECIFIED;
-    run_.OnDelta(index_, response_);
+    if (!run_.OnDelta(index_, response_)) context_.TryCancel();
     StartRead(&response_);
   }
 
@@ -84,9 +84,9 @@ void GenerationRun::Start(size_t index) {
   (new Call(*this, index, ended_before))->Start();
 }
 
-void GenerationRun::OnDelta(size_t index, const v1::GenerateResponse& delta) {
+bool GenerationRun::OnDelta(size_t index, const v1::GenerateResponse& delta) {
   MutexLock lock(mutex_);
-  listener_->OnDelta(index, delta);
+  return listener_->OnDelta(index, delta);
 }
 
 void GenerationRun::OnCallEnd(size_t index, size_t ended_before, bool had_token,

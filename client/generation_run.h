@@ -25,7 +25,8 @@ namespace tandem::client {
 class GenerationListener {
  public:
   virtual ~GenerationListener() = default;
-  virtual void OnDelta(size_t index, const v1::GenerateResponse& delta) = 0;
+  // False: no answer of the run is wanted any more; calls end at their next message.
+  virtual bool OnDelta(size_t index, const v1::GenerateResponse& delta) = 0;
   // Once per prompt, after its deltas.
   virtual void OnEnd(size_t index, const absl::Status& status) = 0;
 };
@@ -43,7 +44,7 @@ class GenerationRun {
   class Call;
 
   void Start(size_t index);
-  void OnDelta(size_t index, const v1::GenerateResponse& delta);
+  bool OnDelta(size_t index, const v1::GenerateResponse& delta);
   // After the call's last callback.
   void OnCallEnd(size_t index, size_t ended_before, bool had_token, const absl::Status& status);
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "proto/grpc/health/v1/health.grpc.pb.h"

@@ -1,4 +1,3 @@
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -6,10 +5,11 @@
 #include "client/commands.h"
 #include "client/json_forms.h"
 #include "common/base/status.h"
+#include "common/cli/output.h"
 #include "common/config/cache_config.h"
 #include "common/gguf/file.h"
-#include "common/model/build_spec.h"
 #include "common/model/info.h"
+#include "coordinator/startup/model_file.h"
 
 namespace tandem::client {
 namespace {
@@ -23,22 +23,18 @@ struct InfoOptions {
 
 absl::StatusOr<model::ModelInfo> Describe(const InfoOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(const gguf::File file, gguf::File::Open(options.model));
-  TANDEM_ASSIGN_OR_RETURN(const model::ModelSpec spec, model::BuildSpec(file));
+  const auto served = coordinator::ReadServedModel(file, {.path = options.model});
+  if (!served.ok()) return Annotate(served.status(), "cannot be served");
   model::InfoQuery query;
   query.kv_type = options.kv_cache_type;
   if (options.memory.has_value()) query.memory_bytes = options.memory->bytes;
-  return model::DescribeModel(file, spec, query);
+  return model::DescribeModel(file, served->file.spec, query);
 }
 
 absl::Status Info(const InfoOptions& options) {
   const absl::StatusOr<model::ModelInfo> info = Describe(options);
   if (!info.ok()) return Annotate(info.status(), options.model);
-  if (options.json) {
-    std::cout << ToJson(*info) << '\n';
-  } else {
-    std::cout << model::FormatInfo(*info);
-  }
-  return absl::OkStatus();
+  return cli::Print(options.json ? ToJson(*info) + "\n" : model::FormatInfo(*info));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   client::AddGenerateCommand(program);
   client::AddInfoCommand(program);
   client::AddTokenizeCommand(program);
+  client::AddDetokenizeCommand(program);
   client::AddWaitCommand(program);
   client::AddStatsCommand(program);
   client::AddBenchCommand(program);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/input.h"
 #include "common/base/status.h"
 
 namespace tandem::client {
@@ -166,8 +167,10 @@ absl::StatusOr<std::vector<v1::GenerateRequest>> ReadPrompts(std::istream& in,
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const std::string name = absl::StrCat("line ", number);
+    TANDEM_RETURN_IF_ERROR(CheckUtf8(name, line));
     absl::StatusOr<v1::GenerateRequest> request = ParsePromptLine(line, defaults);
-    if (!request.ok()) return Annotate(request.status(), absl::StrCat("line ", number));
+    if (!request.ok()) return Annotate(request.status(), name);
     requests.push_back(*std::move(request));
   }
   if (requests.empty()) return absl::InvalidArgumentError("there is no prompt in it");

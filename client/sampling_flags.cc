@@ -1,13 +1,38 @@
 #include "client/sampling_flags.h"
 
+#include <limits>
+
+#include "client/input.h"
+#include "common/base/limits.h"
+#include "common/base/status.h"
+#include "common/step/sampling_ranges.h"
+
 namespace tandem::client {
+namespace {
+
+constexpr double kMost = std::numeric_limits<int32_t>::max();
+
+absl::Status CheckRanges(const SamplingFlags& flags) {
+  for (const std::string& stop : flags.stop) TANDEM_RETURN_IF_ERROR(CheckUtf8("--stop", stop));
+  // The API takes -1 for off, too.
+  const int32_t top_k = flags.top_k == -1 ? 0 : flags.top_k.value_or(0);
+  return step::CheckSamplingRanges(flags.temperature.value_or(1), flags.top_p.value_or(1),
+                                   flags.min_p.value_or(0), top_k);
+}
+
+}  // namespace
 
 void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
   command.Add({flags.max_tokens,
                {.flag = "--max-tokens",
-                .help = "most tokens of the answer (default: to the end of the context)"}});
+                .help = "most tokens of the answer (default: to the end of the context)",
+                .least = 1,
+                .most = kMost}});
   command.Add({flags.min_tokens,
-               {.flag = "--min-tokens", .help = "minimum tokens before an end (default: 0)"}});
+               {.flag = "--min-tokens",
+                .help = "minimum tokens before an end (default: 0)",
+                .least = 0,
+                .most = kMost}});
   command.Add({flags.temperature,
                {.flag = "--temperature", .help = "0: greedy, the most likely token (default: 1)"}});
   command.Add(
@@ -25,18 +50,29 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
        {.flag = "--seed", .help = "the same seed gives the same answer (default: random)"}});
   command.Add({flags.stop,
                {.flag = "--stop", .help = "ends the answer before this text; may be repeated"}});
+  command.Add({flags.stop_token_ids,
+               {.flag = "--stop-token-id",
+                .help = "ends the answer at this token: 1,2,3; may be repeated",
+                .least = 0,
+                .most = kMost}});
   command.Add({flags.logprobs,
                {.flag = "--logprobs",
                 .help = "log-probabilities of every token of the answer and of the likeliest N\n"
-                        "there, 0 to 20; shown by --json"}});
+                        "there, 0 to 20; shown by --json",
+                .least = 0,
+                .most = kMaxTopLogprobs}});
   command.Add({flags.prompt_logprobs,
-               {.flag = "--prompt-logprobs", .help = "the same for the prompt's tokens"}});
+               {.flag = "--prompt-logprobs",
+                .help = "the same for the prompt's tokens",
+                .least = 0,
+                .most = kMaxTopLogprobs}});
   command.Add({flags.ignore_eos,
                {.flag = "--ignore-eos", .help = "continue after an end-of-generation token"}});
   command.Add({flags.no_special, {.flag = "--no-special", .help = "no BOS before a text prompt"}});
   command.Add({flags.parse_special,
                {.flag = "--parse-special",
                 .help = "control tokens written in a text prompt are those tokens"}});
+  command.OnCheck([&flags] { return CheckRanges(flags); });
 }
 
 v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {
@@ -50,6 +86,7 @@ v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {
   if (flags.min_p) sampling.set_min_p(*flags.min_p);
   if (flags.seed) sampling.set_seed(*flags.seed);
   for (const std::string& stop : flags.stop) sampling.add_stop(stop);
+  for (const int32_t id : flags.stop_token_ids) sampling.add_stop_token_ids(id);
   if (flags.logprobs) sampling.set_logprobs(*flags.logprobs);
   if (flags.prompt_logprobs) sampling.set_prompt_logprobs(*flags.prompt_logprobs);
   if (flags.ignore_eos) sampling.set_ignore_eos(true);

@@ -22,6 +22,7 @@ struct SamplingFlags {
   std::optional<float> min_p;
   std::optional<uint64_t> seed;
   std::vector<std::string> stop;
+  std::vector<int32_t> stop_token_ids;
   std::optional<int32_t> logprobs;
   std::optional<int32_t> prompt_logprobs;
   bool ignore_eos = false;
@@ -29,7 +30,7 @@ struct SamplingFlags {
   bool parse_special = false;
 };
 
-// `flags` must outlive the parse.
+// Adds them with checks of their ranges. `flags` must outlive the parse.
 void AddSamplingFlags(cli::Command& command, SamplingFlags& flags);
 
 // A request without a prompt.

@@ -1,15 +1,16 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <iostream>
 #include <memory>
 #include <string>
 
 #include "client/channel.h"
 #include "client/commands.h"
+#include "client/connection_flags.h"
 #include "client/json_forms.h"
 #include "client/stats_text.h"
 #include "common/base/status.h"
+#include "common/cli/output.h"
 #include "proto/tandem/v1/generation.grpc.pb.h"
 
 namespace tandem::client {
@@ -23,19 +24,14 @@ struct StatsOptions {
 };
 
 absl::Status Stats(const StatsOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(const auto channel, MakeChannel(options.server));
+  const auto channel = MakeChannel(options.server);
   grpc::ClientContext context;
   context.set_deadline(DeadlineAfter(kTimeout));
   v1::GetStatsResponse stats;
   TANDEM_RETURN_IF_ERROR(
       FromGrpc(v1::Generation::NewStub(channel)->GetStats(&context, v1::GetStatsRequest(), &stats),
                options.server));
-  if (options.json) {
-    std::cout << ToJson(stats) << '\n';
-  } else {
-    std::cout << FormatStats(stats);
-  }
-  return absl::OkStatus();
+  return cli::Print(options.json ? ToJson(stats) + "\n" : FormatStats(stats));
 }
 
 }  // namespace
@@ -46,7 +42,7 @@ void AddStatsCommand(cli::Command& program) {
                                              "Examples:\n"
                                              "  tandem stats --server 127.0.0.1:50051\n"
                                              "  tandem stats --json | jq .tandem_kv_blocks_free");
-  command.Add({options->server, {.flag = "--server", .help = "HOST:PORT"}});
+  AddServerFlag(command, options->server);
   command.Add({options->json, {.flag = "--json", .help = "for programs"}});
   command.OnRun([options] { return Stats(*options); });
 }

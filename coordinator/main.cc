@@ -90,7 +90,6 @@ absl::Status ServeUntilStopped(const ModelFile& model, Workers& workers,
 
 // What needs no model comes first: whatever can be wrong with it is said at once.
 absl::Status Serve(const config::ServerConfig& config) {
-  TANDEM_RETURN_IF_ERROR(config::Validate(config));
   StopSignal signal;
   TANDEM_ASSIGN_OR_RETURN(const size_t max_connections,
                           RaiseDescriptorLimit(config.cluster.tensor_parallel_size));
@@ -98,12 +97,11 @@ absl::Status Serve(const config::ServerConfig& config) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server,
                           GrpcServer::Start(std::move(socket), max_connections));
   TANDEM_LOG(kInfo) << "loading the model; " << server->address() << " answers when it is ready";
-  TANDEM_ASSIGN_OR_RETURN(const ModelFile model, OpenModelFile(config.worker.model));
-  TANDEM_ASSIGN_OR_RETURN(auto tokenizer, OpenTokenizer(model.path));
-  absl::StatusOr<Workers> workers = BringUp(config, model, [&] { return signal.raised(); });
+  TANDEM_ASSIGN_OR_RETURN(ServedModel model, OpenServedModel(config.worker.model));
+  absl::StatusOr<Workers> workers = BringUp(config, model.file, [&] { return signal.raised(); });
   if (absl::IsCancelled(workers.status())) return absl::OkStatus();
   if (!workers.ok()) return workers.status();
-  return ServeUntilStopped(model, *workers, std::move(tokenizer), signal, *server);
+  return ServeUntilStopped(model.file, *workers, std::move(model.tokenizer), signal, *server);
 }
 
 }  // namespace
@@ -122,6 +120,7 @@ int main(int argc, char** argv) {
       "  tandem_coordinator --model m.gguf --workers external --worker-listen 127.0.0.1:50052 \\\n"
       "      --worker-token-file token\n");
   command.Add(fields);
+  command.OnCheck([&] { return tandem::config::Validate(config); });
   command.OnRun([&] { return tandem::coordinator::Serve(config); });
   return command.Main(argc, argv);
 }

@@ -9,7 +9,15 @@
 namespace tandem::client {
 namespace {
 
-absl::Status Check(BenchOptions options) {
+absl::Status CheckLength(const char* what, uint32_t tokens, uint32_t context_length) {
+  if (tokens <= context_length) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " needs a context of ", tokens,
+                                                 " tokens, the model has ", context_length));
+}
+
+}  // namespace
+
+absl::Status CheckOptions(BenchOptions options) {
   config::FieldList fields;
   options.ForEach(fields);
   for (const config::Field& field : fields.All()) TANDEM_RETURN_IF_ERROR(field.Check());
@@ -20,16 +28,7 @@ absl::Status Check(BenchOptions options) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLength(const char* what, uint32_t tokens, uint32_t context_length) {
-  if (tokens <= context_length) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, " needs a context of ", tokens,
-                                                 " tokens, the model has ", context_length));
-}
-
-}  // namespace
-
 absl::Status FitLimits(uint32_t context_length, BenchOptions& options) {
-  TANDEM_RETURN_IF_ERROR(Check(options));
   const uint32_t batch = options.decode == 0 || options.batches.empty()
                              ? 0
                              : *std::max_element(options.batches.begin(), options.batches.end());

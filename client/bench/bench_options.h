@@ -50,8 +50,13 @@ inline constexpr std::string_view kNotOfBench[] = {
     "--scheduling-policy",      "--max-queued-requests",
     "--enable-prefix-caching",  "--listen"};
 
+// INVALID_ARGUMENT or OUT_OF_RANGE, in terms of the flags, for values that are invalid whatever the
+// model.
+absl::Status CheckOptions(BenchOptions options);
+
 // Sets the limits of `options.server` to the needs of the measurements, without the prefix cache.
-// INVALID_ARGUMENT, in terms of the flags, for sizes that are invalid or exceed `context_length`.
+// INVALID_ARGUMENT, in terms of the flags, for sizes that exceed `context_length`. REQUIRES:
+// CheckOptions(options) is OK.
 absl::Status FitLimits(uint32_t context_length, BenchOptions& options);
 
 }  // namespace tandem::client

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "common/base/status.h"
 #include "common/model/build_spec.h"
@@ -17,8 +18,7 @@ std::string Absolute(const std::string& path) {
   return error ? path : absolute.string();
 }
 
-absl::StatusOr<ModelFile> Read(const config::ModelConfig& config) {
-  TANDEM_ASSIGN_OR_RETURN(const gguf::File file, gguf::File::Open(config.path));
+absl::StatusOr<ModelFile> ReadModelFile(const gguf::File& file, const config::ModelConfig& config) {
   ModelFile model;
   model.path = Absolute(config.path);
   TANDEM_ASSIGN_OR_RETURN(model.spec, model::BuildSpec(file, config.spec));
@@ -26,20 +26,41 @@ absl::StatusOr<ModelFile> Read(const config::ModelConfig& config) {
   return model;
 }
 
+// `read` of the file at `path`; errors carry the path.
+template <typename Read>
+auto Opened(const std::string& path, const Read& read)
+    -> decltype(read(std::declval<const gguf::File&>())) {
+  const absl::StatusOr<gguf::File> file = gguf::File::Open(path);
+  if (!file.ok()) return Annotate(file.status(), path);
+  auto result = read(*file);
+  if (!result.ok()) return Annotate(result.status(), path);
+  return result;
+}
+
 }  // namespace
 
+absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
+                                            const config::ModelConfig& config) {
+  ServedModel served;
+  TANDEM_ASSIGN_OR_RETURN(served.file, ReadModelFile(file, config));
+  TANDEM_ASSIGN_OR_RETURN(served.tokenizer, tokenizer::MakeTokenizerFromGguf(file.metadata()));
+  return served;
+}
+
+absl::StatusOr<ServedModel> OpenServedModel(const config::ModelConfig& config) {
+  return Opened(config.path, [&](const gguf::File& file) { return ReadServedModel(file, config); });
+}
+
 absl::StatusOr<ModelFile> OpenModelFile(const config::ModelConfig& config) {
-  absl::StatusOr<ModelFile> model = Read(config);
-  if (!model.ok()) return Annotate(model.status(), config.path);
-  return model;
+  return Opened(config.path, [&](const gguf::File& file) { return ReadModelFile(file, config); });
 }
 
 absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> OpenTokenizer(const std::string& path) {
-  absl::StatusOr<gguf::File> file = gguf::File::Open(path);
-  if (!file.ok()) return Annotate(file.status(), path);
-  auto made = tokenizer::MakeTokenizerFromGguf(file->metadata());
-  if (!made.ok()) return Annotate(made.status(), path);
-  return std::shared_ptr<const tokenizer::Tokenizer>(*std::move(made));
+  return Opened(
+      path,
+      [](const gguf::File& file) -> absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> {
+        return tokenizer::MakeTokenizerFromGguf(file.metadata());
+      });
 }
 
 }  // namespace tandem::coordinator

@@ -21,7 +21,19 @@ struct ModelFile {
   uint64_t fingerprint = 0;
 };
 
-// The model as configured for the workers. Errors carry the path.
+// What a server needs of a model file.
+struct ServedModel {
+  ModelFile file;
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+};
+
+// The model as configured for the workers, and its tokenizer. The errors are what a server refuses.
+absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
+                                            const config::ModelConfig& config);
+
+// The same from the file's path. Errors carry the path.
+absl::StatusOr<ServedModel> OpenServedModel(const config::ModelConfig& config);
+// Its parts.
 absl::StatusOr<ModelFile> OpenModelFile(const config::ModelConfig& config);
 absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> OpenTokenizer(const std::string& path);
 

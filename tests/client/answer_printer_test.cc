@@ -1,5 +1,6 @@
 #include "client/answer_printer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -105,7 +106,7 @@ TEST(AnswerPrinter, JsonComesInInputOrderAsSoonAsItCan) {
   EXPECT_EQ(answers[0]["text"], "a");
   EXPECT_EQ(answers[1]["error"], "no");
   EXPECT_EQ(answers[2]["text"], "c");
-  EXPECT_EQ(printer.FirstError(), absl::InvalidArgumentError("no"));
+  EXPECT_EQ(printer.Result(), absl::InvalidArgumentError("no"));
 }
 
 TEST(AnswerPrinter, OneTextStreams) {
@@ -117,7 +118,7 @@ TEST(AnswerPrinter, OneTextStreams) {
   EXPECT_EQ(out.str(), "one two");
   printer.OnEnd(0, absl::OkStatus());
   EXPECT_EQ(out.str(), "one two\n");
-  EXPECT_TRUE(printer.FirstError().ok());
+  EXPECT_TRUE(printer.Result().ok());
 }
 
 TEST(AnswerPrinter, SeveralTextsHaveHeadersAndTheForemostStreams) {
@@ -130,6 +131,43 @@ TEST(AnswerPrinter, SeveralTextsHaveHeadersAndTheForemostStreams) {
   EXPECT_EQ(out.str(), "== prompt 1 of 2 ==\na\n== prompt 2 of 2 ==\nb");
   printer.OnEnd(1, absl::UnavailableError("lost"));
   EXPECT_EQ(out.str(), "== prompt 1 of 2 ==\na\n== prompt 2 of 2 ==\nb\n(failed: lost)\n");
+}
+
+// A device that takes so many bytes, as a full disk does.
+class SmallDevice : public std::stringbuf {
+ public:
+  explicit SmallDevice(size_t room) : room_(room) {}
+  int sync() override { return str().size() <= room_ ? 0 : -1; }
+
+ private:
+  const size_t room_;
+};
+
+TEST(AnswerPrinter, WhatCannotBeWrittenIsNamed) {
+  SmallDevice device(40);  // less than one answer
+  std::ostream out(&device);
+  AnswerPrinter printer(out, AnswerFormat::kJson, 3);
+  EXPECT_TRUE(printer.OnDelta(1, Delta("b", {}, v1::FINISH_REASON_STOP)));
+  printer.OnEnd(1, absl::OkStatus());
+  EXPECT_TRUE(printer.OnDelta(0, Delta("a", {}, v1::FINISH_REASON_STOP)));
+  printer.OnEnd(0, absl::OkStatus());
+  EXPECT_FALSE(printer.OnDelta(2, Delta("c", {})));  // no more is wanted
+  printer.OnEnd(2, absl::CancelledError("cancelled"));
+  const absl::Status result = printer.Result();
+  EXPECT_TRUE(absl::IsDataLoss(result)) << result;
+  EXPECT_THAT(std::string(result.message()),
+              testing::EndsWith(": answers 1 to 3 of 3 are not written"));
+}
+
+TEST(AnswerPrinter, ATextThatStopsHalfwayIsAnError) {
+  SmallDevice device(3);
+  std::ostream out(&device);
+  AnswerPrinter printer(out, AnswerFormat::kText, 1);
+  EXPECT_TRUE(printer.OnDelta(0, Delta("one", {})));
+  EXPECT_FALSE(printer.OnDelta(0, Delta(" two", {})));
+  printer.OnEnd(0, absl::CancelledError("cancelled"));
+  EXPECT_THAT(std::string(printer.Result().message()),
+              testing::EndsWith(": the answer is not written"));
 }
 
 }  // namespace

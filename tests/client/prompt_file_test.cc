@@ -127,6 +127,12 @@ TEST(PromptFile, ErrorsNameTheLine) {
   EXPECT_EQ(std::string(status.message()).rfind("line 3: ", 0), 0u) << status;
 }
 
+TEST(PromptFile, ALineThatIsNotUtf8IsNamedWithTheByte) {
+  std::istringstream in("{\"prompt\": \"a\"}\n{\"prompt\": \"a\xff\"}\n");
+  EXPECT_EQ(ReadPrompts(in, {}).status(),
+            absl::InvalidArgumentError("line 2 is not valid UTF-8 at byte 13 of 16"));
+}
+
 TEST(PromptFile, WithoutAPromptIsAnError) {
   std::istringstream in("\n \n");
   EXPECT_TRUE(absl::IsInvalidArgument(ReadPrompts(in, Defaults()).status()));

@@ -1,5 +1,6 @@
 #include "client/sampling_flags.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -41,6 +42,7 @@ TEST(SamplingFlags, AllOfThem) {
   const v1::GenerateRequest request = Parse(
       "--max-tokens 9 --min-tokens 2 --temperature 0.5 --top-p 0.25 --top-k -1 --min-p 0.125 "
       "--seed 18446744073709551615 --stop a --stop [b] --logprobs 3 --prompt-logprobs 0 "
+      "--stop-token-id 7,8 --stop-token-id 9 "
       "--ignore-eos --no-special "
       "--parse-special");
   const v1::SamplingParams& sampling = request.sampling();
@@ -54,6 +56,7 @@ TEST(SamplingFlags, AllOfThem) {
   ASSERT_EQ(sampling.stop_size(), 2);
   EXPECT_EQ(sampling.stop(0), "a");
   EXPECT_EQ(sampling.stop(1), "[b]");
+  EXPECT_THAT(sampling.stop_token_ids(), testing::ElementsAre(7, 8, 9));
   EXPECT_EQ(sampling.logprobs(), 3);
   EXPECT_TRUE(sampling.has_prompt_logprobs());
   EXPECT_EQ(sampling.prompt_logprobs(), 0);
@@ -61,6 +64,29 @@ TEST(SamplingFlags, AllOfThem) {
   EXPECT_FALSE(request.add_special_tokens());
   EXPECT_TRUE(request.has_add_special_tokens());
   EXPECT_TRUE(request.parse_special_tokens());
+}
+
+TEST(SamplingFlags, AnEmptyTextIsNoNumber) {
+  for (const char* flag : {"--max-tokens", "--min-tokens", "--temperature", "--top-p", "--top-k",
+                           "--min-p", "--seed", "--logprobs", "--stop-token-id"}) {
+    cli::Command command("generate", "", "");
+    SamplingFlags flags;
+    AddSamplingFlags(command, flags);
+    const absl::Status status = command.Parse({flag, ""});
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << flag << ": " << status;
+    EXPECT_EQ(std::string(status.message()).rfind(std::string(flag) + " is '', it must be ", 0), 0u)
+        << status;
+  }
+}
+
+TEST(SamplingFlags, RangesAreChecked) {
+  for (const char* wrong : {"--max-tokens 0", "--min-tokens -1", "--temperature -1", "--top-p 0",
+                            "--top-p nan", "--top-k -2", "--min-p 2", "--logprobs 21",
+                            "--prompt-logprobs -1", "--stop-token-id -1", "--stop \xff"}) {
+    EXPECT_FALSE(TryParse(wrong).ok()) << wrong;
+  }
+  EXPECT_EQ(TryParse("--seed -1").status(),
+            absl::InvalidArgumentError("--seed is '-1', it must be a whole number of at least 0"));
 }
 
 TEST(SamplingFlags, NumbersOutOfRangeAreRefused) {

@@ -45,6 +45,30 @@ while read -r answer; do
 done <"$tmp/answers"
 [[ $i == 20 ]] || fail "$i answers to 20 prompts"
 
+# A batch that cannot be written is an error that names the answers.
+generate --prompts-file "$tmp/prompts" --ignore-eos --json >/dev/full 2>"$tmp/err" && fail "a full device was taken"
+check 'full device' '^tandem: stdout: No space left on device: answers 1 to 20 of 20 are not written$' "$(<"$tmp/err")"
+$tandem stats --server "$server" >/dev/full 2>"$tmp/err" && fail "stats to a full device"
+check 'stats to a full device' '^tandem: stdout: No space left on device$' "$(<"$tmp/err")"
+mkfifo "$tmp/broken"
+exec 4<>"$tmp/broken" 5>"$tmp/broken" 4<&-
+generate --prompts-file "$tmp/prompts" --ignore-eos --json >&5 2>"$tmp/err" && fail "a broken pipe was taken"
+check 'broken pipe' '^tandem: stdout: Broken pipe: answers 1 to 20 of 20 are not written$' "$(<"$tmp/err")"
+exec 5>&-
+
+# A prompt from stdin, from a file, as an argument: the same answer; a stop token ends it.
+greedy=$(generate --prompt 'hello world' --max-tokens 12 --temperature 0 --ignore-eos --json)
+printf 'hello world' >"$tmp/prompt"
+for source in "--prompt -" "--prompt-file $tmp/prompt"; do
+  # shellcheck disable=SC2086
+  other=$(generate $source --max-tokens 12 --temperature 0 --ignore-eos --json <"$tmp/prompt")
+  [[ $other == "$greedy" ]] || fail "$source gave $other, not $greedy"
+done
+[[ $greedy =~ \"token_ids\":\[([0-9]+), ]] || [[ $greedy =~ \"token_ids\":\[([0-9]+) ]] || fail "no ids in $greedy"
+stopped=$(generate --prompt 'hello world' --max-tokens 12 --temperature 0 --ignore-eos --json \
+  --stop-token-id "${BASH_REMATCH[1]}")
+check 'stop token' '"finish_reason":"stop","usage":\{"prompt_tokens":7,"completion_tokens":1,' "$stopped"
+
 generate --prompt '' 2>"$tmp/err" && fail "an empty prompt was taken"
 check 'empty prompt' '^tandem: the prompt is empty$' "$(<"$tmp/err")"
 generate --prompt x --max-tokens 999999 2>"$tmp/err" && fail "huge max_tokens were taken"

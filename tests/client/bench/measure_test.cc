@@ -136,7 +136,8 @@ TEST(BenchOptions, RefuseWhatMakesNoSense) {
     options.decode = decode;
     options.batches = std::move(batches);
     options.repetitions = repetitions;
-    return FitLimits(/*context_length=*/128, options);
+    const absl::Status checked = CheckOptions(options);
+    return checked.ok() ? FitLimits(/*context_length=*/128, options) : checked;
   };
   EXPECT_TRUE(fit(127, 119, {1}).ok());
   for (const absl::Status& status :

@@ -1,0 +1,73 @@
+// What a server refuses of a model file, and so `tandem info`.
+#include "coordinator/startup/model_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/model/build_spec.h"
+#include "tests/common/gguf/gguf_builder.h"
+#include "tests/common/model/tiny_model.h"
+
+namespace tandem::coordinator {
+namespace {
+
+using gguf::GgufBuilder;
+using testing::HasSubstr;
+
+using Keys = std::function<void(GgufBuilder&)>;
+
+absl::Status Serve(const Keys& keys) {
+  model::TinyModel tiny;
+  tiny.more_keys = keys;
+  const model::BuiltModel built = model::BuildTiny(tiny);
+  EXPECT_TRUE(model::BuildSpec(built.file).ok());  // all of these fail by their tokenizer
+  return ReadServedModel(built.file, {}).status();
+}
+
+void AddModel(GgufBuilder& builder) { builder.AddString("tokenizer.ggml.model", "llama"); }
+
+TEST(ServedModelTest, AWholeModelIsServed) {
+  const auto served = OpenServedModel({.path = "tests/golden/arch/llama/model.gguf"});
+  ASSERT_TRUE(served.ok()) << served.status();
+  EXPECT_EQ(served->tokenizer->vocab_size(), static_cast<int32_t>(served->file.spec.vocab_size));
+}
+
+TEST(ServedModelTest, TokenizersThatCannotBeMadeAreRefused) {
+  const auto message = [](const Keys& keys) { return std::string(Serve(keys).message()); };
+  EXPECT_THAT(message([](GgufBuilder& b) { b.AddString("tokenizer.ggml.model", "bert"); }),
+              HasSubstr("tokenizer model \"bert\" is not supported"));
+  EXPECT_THAT(message([](GgufBuilder& b) {
+                AddModel(b);
+                b.AddString("tokenizer.ggml.token_type", "normal");
+              }),
+              HasSubstr("\"tokenizer.ggml.token_type\": needed an array of int32"));
+  EXPECT_THAT(message([](GgufBuilder& b) {
+                b.AddString("tokenizer.ggml.model", "gpt2");
+                b.AddUint32("tokenizer.ggml.merges", 1);
+              }),
+              HasSubstr("\"tokenizer.ggml.merges\": needed an array of string"));
+  EXPECT_THAT(message([](GgufBuilder& b) {
+                AddModel(b);
+                b.AddUint32("tokenizer.ggml.eos_token_id", 37);
+              }),
+              HasSubstr("the eos token id is 37, but there are only 37 tokens"));
+}
+
+TEST(ServedModelTest, AVocabularyAloneIsSaidToBeThat) {
+  GgufBuilder builder;
+  builder.AddString("general.architecture", "llama");
+  AddModel(builder);
+  builder.AddStrings("tokenizer.ggml.tokens", {"a", "b"});
+  const std::vector<std::byte> bytes = builder.Build();
+  const auto file = gguf::File::Parse(bytes);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_THAT(std::string(ReadServedModel(*file, {}).status().message()),
+              HasSubstr("a vocabulary alone can be tokenized with but not run"));
+}
+
+}  // namespace
+}  // namespace tandem::coordinator
