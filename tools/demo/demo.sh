@@ -6,9 +6,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 model=models/demo.gguf
 once=false
-[[ ${1:-} == --once ]] && once=true
+case $* in
+  '') ;;
+  --once) once=true ;;
+  *) echo "usage: ./dev demo [--once]" >&2; exit 2 ;;
+esac
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+# In bold on a terminal, plain into a file or pipe.
+bold= plain=
+[[ -t 1 ]] && bold=$'\033[1m' plain=$'\033[0m'
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
 log=$(mktemp)
 server=
