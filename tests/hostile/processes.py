@@ -1,0 +1,145 @@
+"""Real processes of Tandem, and what they hold: descriptors, memory, sockets."""
+
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import time
+
+MODEL = "tests/golden/arch/llama/model.gguf"
+TANDEM = "client/tandem"
+COORDINATOR = "coordinator/tandem_coordinator"
+WORKER = "worker/tandem_worker"
+PATIENCE_S = 60  # for what happens at once on an idle machine
+
+
+def until(condition, what):
+    """Polls: a state is waited for, never a time."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what} in {PATIENCE_S} s")
+        time.sleep(0.02)
+
+
+def run(*arguments, **kwargs):
+    """A program to its end: (exit code, stdout, stderr); negative: ended by a signal."""
+    done = subprocess.run(arguments, capture_output=True, timeout=PATIENCE_S, check=False, **kwargs)
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(
+        errors="replace")
+
+
+def children(pid):
+    """Of every thread of the process."""
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
+            found += [int(child) for child in file.read().split()]
+    return sorted(found)
+
+
+def num_descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def resident_bytes(pid):
+    with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def exists(pid):
+    """Whether the process runs; one that waits to be reaped does not."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def listening_ports(pid):
+    """The TCP ports on which this process listens."""
+    inodes = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            inodes.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:
+            pass
+    ports = set()
+    for table in ("tcp", "tcp6"):
+        with open(f"/proc/{pid}/net/{table}", encoding="ascii") as file:
+            for line in list(file)[1:]:
+                field = line.split()
+                if field[3] == "0A" and f"socket:[{field[9]}]" in inodes:
+                    ports.add(int(field[1].rsplit(":", 1)[1], 16))
+    return ports
+
+
+def connect(port):
+    connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+class Server:
+    """A coordinator with two workers."""
+
+    def __init__(self, *flags, prefix=()):
+        # stderr to a file of its own: a pipe that is not read would stop the server.
+        self.log_path = os.path.join(os.environ["TEST_TMPDIR"], f"server-{time.monotonic_ns()}")
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(
+                [*prefix, COORDINATOR, "--model", MODEL, "--listen", "127.0.0.1:0",
+                 "--worker-binary", WORKER, "--tensor-parallel-size", "2",
+                 "--threads-per-worker", "1", *flags], stdout=subprocess.PIPE, stderr=log)
+        self.address = None
+
+    def wait_ready(self):
+        """Whether it serves; False if it ended instead."""
+        readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
+        if not readable:
+            raise AssertionError(f"neither ready nor ended in {PATIENCE_S} s: {self.log()}")
+        line = self.process.stdout.readline().decode()
+        found = re.search(r"listening on ([^,]+),", line)
+        if not found:
+            return False
+        self.address = found.group(1)
+        return True
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    @property
+    def port(self):
+        return int(self.address.rsplit(":", 1)[1])
+
+    def pids(self):
+        return [self.process.pid, *children(self.process.pid)]
+
+    def stats(self):
+        code, out, err = run(TANDEM, "stats", "--server", self.address, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    def answer(self):
+        """A normal request's answer."""
+        code, out, err = run(TANDEM, "generate", "--server", self.address, "--prompt",
+                             "hello world", "--max-tokens", "8", "--temperature", "0",
+                             "--ignore-eos", "--json")
+        assert code == 0, err + self.log()
+        answer = json.loads(out)
+        return answer["token_ids"], answer["text"], answer["finish_reason"]
+
+    def stop(self):
+        """SIGTERM; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_S)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
