@@ -258,7 +258,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  return comm->blocking ? ncclSuccess : ncclInProgress;
+}
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   WaitForGraphs(*comm->state);

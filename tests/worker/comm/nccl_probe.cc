@@ -55,7 +55,8 @@ class Probe {
     if (blocking) {
       TANDEM_ASSIGN_OR_RETURN(facts["replay_us"], ReplayMicros());
     }
-    TANDEM_NCCL_RETURN_IF_ERROR(ncclCommFinalize(comm_));
+    const ncclResult_t finalized = ncclCommFinalize(comm_);
+    if (finalized != ncclInProgress) TANDEM_NCCL_RETURN_IF_ERROR(finalized);
     TANDEM_RETURN_IF_ERROR(Settle());
     TANDEM_NCCL_RETURN_IF_ERROR(ncclCommDestroy(comm_));
     return facts;

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
-#include "common/base/strings.h"
 #include "common/kv/blocks.h"
+#include "common/tensor/f16.h"
 #include "tests/kernels/cuda/table/case_memory.h"
 #include "tests/kernels/cuda/table/random_rows.h"
 #include "tests/worker/step_bench/bench_runner.h"
@@ -41,42 +41,94 @@ absl::Status CheckRepeats(const std::vector<float>& y, uint32_t rows) {
   return absl::OkStatus();
 }
 
-// A product with a weight of at least `bytes`.
-absl::Status CheckLargeWeight(BenchBackend& backend, tensor::Type type, uint32_t cols,
-                              uint64_t bytes, uint32_t tokens) {
-  const auto rows = static_cast<uint32_t>(bytes / tensor::RowBytes(type, cols)) + 1;
-  kernels::CaseMemory memory(backend);
-  kernels::MatMulParams p{};
-  p.x = memory.Floats(size_t{tokens} * cols);
-  p.tokens = tokens;
-  p.x_stride = cols;
-  p.num_projections = 1;
-  auto* const y = static_cast<float*>(memory.Room(size_t{tokens} * rows * sizeof(float)));
-  p.projections[0] = {memory.Matrices(type, rows, cols, 1), nullptr, y, rows};
+absl::StatusOr<std::vector<float>> RunOp(BenchBackend& backend, const kernels::Op& op,
+                                         const float* out, size_t count) {
   backend.BeginEncode(kernels::EncodeMode::kPlan);
-  backend.Encode(p);
+  backend.Encode(op);
   TANDEM_RETURN_IF_ERROR(backend.FinishPlan().status());
-  std::vector<float> values(size_t{tokens} * rows);
+  std::vector<float> values(count);
   backend.BeginEncode(kernels::EncodeMode::kRun);
-  backend.Encode(p);
-  backend.Download(values.data(), y, values.size() * sizeof(float));
+  backend.Encode(op);
+  backend.Download(values.data(), out, count * sizeof(float));
   TANDEM_RETURN_IF_ERROR(backend.Submit(Deadline::After(std::chrono::minutes(1))));
   TANDEM_RETURN_IF_ERROR(backend.Wait());
-  return CheckRepeats(values, rows);
+  return values;
+}
+
+// Products with a weight of at least `bytes`.
+absl::Status CheckLargeWeight(BenchBackend& backend, tensor::Type type, uint32_t cols,
+                              uint64_t bytes) {
+  const auto rows = static_cast<uint32_t>(bytes / tensor::RowBytes(type, cols)) + 1;
+  constexpr uint32_t kTokens[] = {1, 16};  // of the kernels for few rows, and for many
+  kernels::CaseMemory memory(backend);
+  kernels::MatMulParams p{};
+  p.x = memory.Floats(size_t{kTokens[1]} * cols);
+  p.x_stride = cols;
+  p.num_projections = 1;
+  auto* const y = static_cast<float*>(memory.Room(size_t{kTokens[1]} * rows * sizeof(float)));
+  p.projections[0] = {memory.Matrices(type, rows, cols, 1), nullptr, y, rows};
+  for (const uint32_t tokens : kTokens) {
+    p.tokens = tokens;
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<float> values,
+                            RunOp(backend, p, y, size_t{tokens} * rows));
+    TANDEM_RETURN_IF_ERROR(Annotate(CheckRepeats(values, rows), absl::StrCat(tokens, " tokens")));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckLargeWeights(bool toy) {
   const uint64_t bytes = toy ? 70000 : (uint64_t{9} << 29);  // 4.5 GiB
   for (const tensor::Type type : {tensor::Type::kBF16, tensor::Type::kQ4_K}) {
-    for (const uint32_t tokens : {1u, 16u}) {
-      TANDEM_ASSIGN_OR_RETURN(const auto backend, MakeBenchBackend(0));
-      const absl::Status status =
-          CheckLargeWeight(static_cast<BenchBackend&>(*backend), type, toy ? 256 : 4096, bytes,
-                           toy ? 1 + tokens / 16 : tokens);
-      if (!status.ok()) {
-        return Annotate(status, absl::StrCat(Sv(tensor::Name(type)), ", ", tokens, " tokens"));
-      }
-    }
+    TANDEM_ASSIGN_OR_RETURN(const auto backend, MakeBenchBackend(0));
+    TANDEM_RETURN_IF_ERROR(Annotate(
+        CheckLargeWeight(static_cast<BenchBackend&>(*backend), type, toy ? 256 : 4096, bytes),
+        std::string(tensor::Name(type))));
+  }
+  return absl::OkStatus();
+}
+
+// Attention of one token over `context` positions whose keys are 0, so that all weigh the same: the
+// mean of values that are 0 in the first half and 1 in the second.
+absl::Status CheckLongAttention(uint32_t context) {
+  constexpr uint32_t kHeads = 16, kKvHeads = 8, kDim = 128;
+  TANDEM_ASSIGN_OR_RETURN(const auto backend, MakeBenchBackend(0));
+  kernels::CaseMemory memory(*backend);
+  const uint32_t blocks = kv::BlocksFor(context, kBenchBlockSize);
+  const size_t block_values = size_t{kKvHeads} * kBenchBlockSize * kDim;
+  std::vector<int32_t> table(blocks);
+  std::vector<uint16_t> v(blocks * block_values);
+  for (uint32_t i = 0; i < blocks; ++i) {
+    table[i] = static_cast<int32_t>(blocks - 1 - i);
+    const uint16_t value = tensor::FloatToHalf(2 * i < blocks ? 0.0f : 1.0f);
+    std::fill_n(v.begin() + static_cast<ptrdiff_t>((blocks - 1 - i) * block_values), block_values,
+                value);
+  }
+  kernels::AttentionParams p{};
+  p.q = memory.Floats(kHeads * kDim);
+  p.tokens = p.num_seqs = p.max_query_len = 1;
+  p.query_offsets = memory.Put(std::vector<int32_t>{0, 1});
+  p.context_lens = memory.Put(std::vector<int32_t>{static_cast<int32_t>(context)});
+  p.block_tables = memory.Put(table);
+  p.table_rows = memory.Put(std::vector<int32_t>{0});
+  p.table_stride = blocks;
+  p.pages = {.type = tensor::Type::kF16,
+             .k = memory.Room(v.size() * sizeof(uint16_t)),
+             .v = memory.Put(v),
+             .num_blocks = blocks,
+             .block_size = kBenchBlockSize,
+             .kv_heads = kKvHeads,
+             .head_dim = kDim,
+             .value_dim = kDim};
+  p.heads = kHeads;
+  p.heads_per_kv = kHeads / kKvHeads;
+  p.scale = 1;
+  p.max_context_len = context;
+  p.out = static_cast<float*>(memory.Room(kHeads * kDim * sizeof(float)));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<float> means,
+                          RunOp(static_cast<BenchBackend&>(*backend), p, p.out, kHeads * kDim));
+  for (const float mean : means) {
+    if (std::fabs(mean - 0.5f) <= kTolerance) continue;
+    return absl::InternalError(absl::StrCat("the mean of the values is ", mean, ", needed 0.5"));
   }
   return absl::OkStatus();
 }
@@ -186,7 +238,8 @@ absl::Status CheckSizes(const BenchContext& context) {
                           BenchDevice::Load(context.toy ? ToyDense() : Qwen3_0_6B()));
   note("a large KV pool", CheckLargePool(*device, context.toy));
   const uint32_t length = device->shape().context;
-  note(absl::StrCat("a context of ", length), CheckLongContext(*device, length));
+  note(absl::StrCat("attention over ", length), CheckLongAttention(length));
+  note(absl::StrCat("a step at ", length), CheckLongContext(*device, length));
   note("graphs", MeasureGraphs(context, *device, context.toy ? 4 : 512));
   return failed;
 }
