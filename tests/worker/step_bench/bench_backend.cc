@@ -6,7 +6,6 @@
 
 #include "common/base/status.h"
 #include "common/tensor/f16.h"
-#include "kernels/cuda/check.h"
 #include "tests/kernels/cuda/table/random_rows.h"
 
 namespace tandem::kernels::cuda {
@@ -71,18 +70,6 @@ absl::StatusOr<std::vector<std::byte>> BenchBackend::Read(std::span<const std::b
 void BenchBackend::BeginEncode(EncodeMode mode) {
   CudaBackend::BeginEncode(mode);
   planning_ = mode == EncodeMode::kPlan;
-  if (mode != EncodeMode::kRun || poisoned_.empty()) return;
-  const auto poison = [this](std::byte* data, size_t bytes) {
-    if (data == nullptr) return;
-    stream().Note(cudaMemsetAsync(data, 0xff, bytes, stream().handle()), "poison");
-  };
-  for (const auto& memory : poisoned_) poison(memory.data(), memory.size());
-  poison(stream().Scratch(scratch_bytes_), scratch_bytes_);
-}
-
-absl::StatusOr<size_t> BenchBackend::FinishPlan() {
-  scratch_bytes_ = std::max(scratch_bytes_, stream().wanted_scratch());
-  return CudaBackend::FinishPlan();
 }
 
 void BenchBackend::Encode(const Op& op) {

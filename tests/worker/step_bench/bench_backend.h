@@ -1,8 +1,6 @@
 // BenchBackend: the CUDA backend as benchmarks and checks of whole steps need it:
 //   - weights are random values in the host weight's shape; the host's are not read;
-//   - an op can be left out, to see what it costs;
-//   - activations and scratch can be filled with NaNs before each step, so that a step that reads
-//     what an earlier one left there gives another result.
+//   - an op can be left out, to see what it costs.
 #ifndef TANDEM_TESTS_WORKER_STEP_BENCH_BENCH_BACKEND_H_
 #define TANDEM_TESTS_WORKER_STEP_BENCH_BENCH_BACKEND_H_
 
@@ -31,8 +29,6 @@ class BenchBackend final : public CudaBackend {
 
   // Memory allocated by `allocate`, in order.
   std::vector<std::span<std::byte>> AllocatedBy(const std::function<void()>& allocate);
-  // From now on every step begins with NaNs in these and in scratch. None: it does not.
-  void Poison(std::vector<std::span<std::byte>> activations) { poisoned_ = std::move(activations); }
   // Random halves in [-1, 1), the same each time.
   absl::Status FillRandom(std::span<std::byte> memory);
   absl::StatusOr<std::vector<std::byte>> Read(std::span<const std::byte> memory);
@@ -42,7 +38,6 @@ class BenchBackend final : public CudaBackend {
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) override;
   void OnCopied(std::function<void(std::span<const std::byte>)>) override {}
   void BeginEncode(EncodeMode mode) override;
-  absl::StatusOr<size_t> FinishPlan() override;
   void Encode(const Op& op) override;
 
  private:
@@ -52,8 +47,6 @@ class BenchBackend final : public CudaBackend {
   std::set<std::string> seen_;
   bool planning_ = false;
   std::vector<std::span<std::byte>>* allocations_ = nullptr;
-  std::vector<std::span<std::byte>> poisoned_;
-  size_t scratch_bytes_ = 0;
 };
 
 }  // namespace tandem::kernels::cuda

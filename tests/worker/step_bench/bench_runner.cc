@@ -56,8 +56,9 @@ absl::StatusOr<std::unique_ptr<BenchRunner>> BenchRunner::Start(BenchDevice& dev
 absl::Status BenchRunner::Start() {
   BenchBackend& backend = device_.backend();
   absl::Status status;
-  activations_ = backend.AllocatedBy([&] { status = runner_.Prepare().status(); });
+  const auto prepared = backend.AllocatedBy([&] { status = runner_.Prepare().status(); });
   TANDEM_RETURN_IF_ERROR(status);
+  activations_ = prepared.at(0);
   const int64_t begin = NowMicros();
   const auto allocated = backend.AllocatedBy(
       [&] { status = runner_.Start(Epoch{1}, {limits_.num_blocks}, /*comm=*/nullptr); });
@@ -68,10 +69,7 @@ absl::Status BenchRunner::Start() {
 }
 
 absl::StatusOr<step::StepResult> BenchRunner::Run(const step::StepDescriptor& step) {
-  device_.backend().Poison(poisoned_ ? activations_ : std::vector<std::span<std::byte>>());
-  absl::StatusOr<step::StepResult> result = runner_.Run(step, Deadline::After(kStepTimeout));
-  device_.backend().Poison({});
-  return result;
+  return runner_.Run(step, Deadline::After(kStepTimeout));
 }
 
 }  // namespace tandem::worker

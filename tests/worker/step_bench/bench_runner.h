@@ -60,8 +60,9 @@ class BenchRunner {
   double start_seconds() const { return start_seconds_; }
   StepMaker& steps() { return steps_; }
   absl::StatusOr<step::StepResult> Run(const step::StepDescriptor& step);
-  // From now on this runner's steps begin with NaNs in their activations and scratch.
-  void set_poisoned(bool poisoned) { poisoned_ = poisoned; }
+  // From now on all steps on the device begin with NaNs in this runner's activations and in
+  // scratch.
+  void Poison() { device_.backend().PoisonBetweenSteps(activations_); }
   // The KV pages' bytes.
   absl::StatusOr<std::vector<std::byte>> Pages() { return device_.backend().Read(pages_); }
 
@@ -77,9 +78,8 @@ class BenchRunner {
   const BenchLimits limits_;
   ModelRunner runner_;
   StepMaker steps_;
-  std::vector<std::span<std::byte>> activations_;
+  std::span<std::byte> activations_;
   std::span<std::byte> pages_;
-  bool poisoned_ = false;
   double start_seconds_ = 0;
 };
 

@@ -48,7 +48,7 @@ class Pair {
   // `padded`: batches of any size, else only those that have a graph.
   Pair(const Plan& plan, BenchRunner& calm, BenchRunner& poisoned, bool padded)
       : plan_(plan), calm_(calm), poisoned_(poisoned), padded_(padded), lengths_(plan.max_seqs) {
-    poisoned.set_poisoned(true);
+    poisoned.Poison();
     // The first sequence stays at the longest context, so that eager steps split their attention
     // as graphs do, which are made for that context.
     lengths_[0] = plan.max_model_len - 1;
@@ -118,16 +118,18 @@ class Pair {
 };
 
 absl::Status CheckShape(const Plan& plan, const BenchShape& shape) {
-  TANDEM_ASSIGN_OR_RETURN(const auto device, BenchDevice::Load(shape));
   for (const bool padded : {false, true}) {
+    // A device each, with the same weights: one stays poisoned.
+    TANDEM_ASSIGN_OR_RETURN(const auto calm_device, BenchDevice::Load(shape));
+    TANDEM_ASSIGN_OR_RETURN(const auto poisoned_device, BenchDevice::Load(shape));
     BenchLimits limits{
         .max_seqs = plan.max_seqs,
         .max_tokens = std::max(plan.max_prompt, plan.max_seqs),
         .max_model_len = plan.max_model_len,
         .num_blocks = plan.max_seqs * kv::BlocksFor(plan.max_model_len, kBenchBlockSize)};
-    TANDEM_ASSIGN_OR_RETURN(const auto poisoned, BenchRunner::Start(*device, limits));
+    TANDEM_ASSIGN_OR_RETURN(const auto poisoned, BenchRunner::Start(*poisoned_device, limits));
     limits.graphs = padded;
-    TANDEM_ASSIGN_OR_RETURN(const auto calm, BenchRunner::Start(*device, limits));
+    TANDEM_ASSIGN_OR_RETURN(const auto calm, BenchRunner::Start(*calm_device, limits));
     TANDEM_RETURN_IF_ERROR(Annotate(Pair(plan, *calm, *poisoned, padded).Run(plan.replays / 2),
                                     padded ? "padded batches, poisoned graphs against graphs"
                                            : "poisoned graphs against eager steps"));
