@@ -26,14 +26,14 @@ StopMatcher::StopMatcher(const std::vector<std::string>& stops)
   for (const std::string& stop : stops) stop_bytes_.push_back(stop.size());
 }
 
-std::string StopMatcher::Append(std::string_view text) {
+std::string StopMatcher::Append(std::string_view text, bool may_stop) {
   if (stopped()) return "";
   std::string ready = std::move(held_back_);
   held_back_.clear();
   for (char c : text) {
     ready.push_back(c);
     state_ = automaton_->Next(state_, static_cast<uint8_t>(c));
-    matched_ = automaton_->LongestMatch(state_);
+    if (may_stop) matched_ = automaton_->LongestMatch(state_);
     if (stopped()) {
       ready.resize(ready.size() - stop_bytes_[matched_]);
       return ready;

@@ -28,8 +28,10 @@ class StopMatcher {
   static absl::StatusOr<StopMatcher> Create(const std::vector<std::string>& stops);
 
   // The text that may be sent after `text` arrived, possibly from earlier pieces. Empty once
-  // stopped. If pieces and stop strings are valid UTF-8, so is the result.
-  std::string Append(std::string_view text);
+  // stopped. If pieces and stop strings are valid UTF-8, so is the result. A stop string that
+  // completes while `may_stop` is false is text like any other; one that began then may complete
+  // later.
+  std::string Append(std::string_view text, bool may_stop = true);
   // Ends the text: returns the held-back text, unless a stop string was found.
   std::string Flush();
 

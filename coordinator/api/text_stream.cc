@@ -20,13 +20,15 @@ TextStream::TextStream(const tokenizer::Tokenizer& model_tokenizer, tokenizer::S
       matcher_(std::move(matcher)),
       vocab_size_(model_tokenizer.vocab_size()),
       end_ids_(sampling.end_ids),
-      owes_first_logprobs_(sampling.prompt_logprobs.has_value()) {}
+      owes_first_logprobs_(sampling.prompt_logprobs.has_value()),
+      min_tokens_(sampling.min_tokens) {}
 
 absl::Status TextStream::AppendText(TokenId token, std::string& text) {
+  ++num_tokens_;
   if (std::binary_search(end_ids_.begin(), end_ids_.end(), token)) return absl::OkStatus();
   if (token >= vocab_size_) return absl::OkStatus();  // the head is wider than the vocabulary
   TANDEM_ASSIGN_OR_RETURN(const std::string piece, detokenizer_.Append(token));
-  text += matcher_.Append(piece);
+  text += matcher_.Append(piece, /*may_stop=*/num_tokens_ >= min_tokens_);
   return absl::OkStatus();
 }
 
@@ -46,7 +48,7 @@ TextUpdate TextStream::Convert(StreamUpdate update) {
     }
   }
   if (out.last() && !matcher_.stopped()) {
-    out.text += matcher_.Append(detokenizer_.Flush());
+    out.text += matcher_.Append(detokenizer_.Flush(), num_tokens_ >= min_tokens_);
     out.text += matcher_.Flush();
   }
   if (num_tokens > 0 && matcher_.stopped()) out.reason = FinishReason::kStop;

@@ -3,6 +3,7 @@
 #ifndef TANDEM_COORDINATOR_API_TEXT_STREAM_H_
 #define TANDEM_COORDINATOR_API_TEXT_STREAM_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ class TextStream {
   TextStream(const tokenizer::Tokenizer& model_tokenizer, tokenizer::StopMatcher matcher,
              const Sampling& sampling);
 
-  // Appends the final text up to and including `token`.
+  // Appends the final text up to and including `token`, the request's next one.
   absl::Status AppendText(TokenId token, std::string& text);
 
   tokenizer::IncrementalDetokenizer detokenizer_;
@@ -40,6 +41,8 @@ class TextStream {
   // The empty entry of the prompt's first token, which has no log-probability, is still to be
   // added.
   bool owes_first_logprobs_;
+  uint32_t min_tokens_;  // before as many no stop string ends the request
+  uint32_t num_tokens_ = 0;
   bool ended_ = false;
 };
 

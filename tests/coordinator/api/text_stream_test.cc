@@ -49,6 +49,25 @@ class TextStreamTest : public testing::Test {
   const ServingModel model_ = ServingModelForTest();
 };
 
+// A stop string that completes before min_tokens is text; one that begins before it may end after.
+TEST_F(TextStreamTest, NoStopStringEndsARequestBeforeMinTokens) {
+  Sampling sampling;
+  sampling.stop = {"ab"};
+  sampling.min_tokens = 5;
+  Reader stream(model_, sampling);
+  EXPECT_TRUE(stream.Send(Bytes("abxa")));
+  EXPECT_FALSE(stream.Send(Bytes("b")));
+  const TextUpdate all = stream.Take().value();
+  EXPECT_EQ(all.text, "abx");
+  EXPECT_EQ(all.tokens.size(), 5u);
+  EXPECT_EQ(all.reason, FinishReason::kStop);
+
+  Reader unended(model_, sampling);
+  EXPECT_TRUE(unended.Send(Bytes("xyab")));
+  EXPECT_TRUE(unended.Send(Bytes("c")));
+  EXPECT_EQ(unended.Take().value().text, "xyabc");
+}
+
 TEST_F(TextStreamTest, TokensBecomeTextAndUsage) {
   Reader stream = Make({}, {kEos});
   EXPECT_FALSE(stream.Take().has_value());
