@@ -18,11 +18,14 @@ struct TokenLogprob {
   bool operator==(const TokenLogprob&) const = default;
 };
 
+// A sampled token that stands for "no logit of the row is finite": there is nothing to draw.
+inline constexpr TokenId kNotFinite = -1;
+
 // `logprobs` are of the raw distribution, the log-softmax of the row's logits: first the sampled
 // id's (kWantSampleLogprob), then logprobs_of in its order, then the top_n likeliest ids, likeliest
 // first. If a row gives several tokens, all of these for each token in order.
 struct RowResult {
-  std::vector<TokenId> tokens{};         // 1 to max_tokens with kWantSample
+  std::vector<TokenId> tokens{};         // 1 to max_tokens with kWantSample, or only kNotFinite
   std::vector<TokenLogprob> logprobs{};  // (tokens, NumLogprobs(RowRequest))
   std::vector<float> logits{};           // (tokens, vocab) with kWantLogits
   bool operator==(const RowResult&) const = default;

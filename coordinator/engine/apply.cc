@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace tandem::coordinator {
 namespace {
 
@@ -18,6 +20,12 @@ void ApplyTokens(const step::RowRequest& wanted, const step::RowResult& row, uin
   const size_t num_logits = row.logits.size() / row.tokens.size();
   for (size_t i = 0; i < row.tokens.size() && update.reason == FinishReason::kNone; ++i) {
     const TokenId token = row.tokens[i];
+    if (token == step::kNotFinite) {
+      update.status = absl::InternalError(absl::StrCat(
+          "the model's logits are not finite at position ", generation.num_tokens() - 1,
+          ": its weights, or what was computed from them, hold NaN or infinity"));
+      return;
+    }
     generation.tokens.push_back(token);
     if (auto* sink = generation.request.logits_sink; sink != nullptr) {
       const auto begin = row.logits.begin() + static_cast<std::ptrdiff_t>(i * num_logits);

@@ -13,6 +13,7 @@
 namespace tandem::coordinator {
 
 // `results` answer `rows` (CheckResult). Tokens after the one that ends the generation are dropped.
+// INTERNAL in the update if a row's logits are not finite.
 StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
                        std::span<const step::RowResult> results, uint32_t max_model_len,
                        Generation& generation);

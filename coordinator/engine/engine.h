@@ -20,6 +20,7 @@ namespace tandem::coordinator {
 struct EngineStats : KvCacheStats, SchedulerStats {
   int64_t steps = 0;
   int64_t epoch = 0;
+  int64_t not_finite = 0;
 
   // All of them, each with its name and meaning: visit(int64_t value, const Metric&).
   template <typename Visit>
@@ -28,6 +29,8 @@ struct EngineStats : KvCacheStats, SchedulerStats {
     SchedulerStats::ForEach(visit);
     visit(steps, Metric{"tandem_steps_total", Metric::Kind::kCounter, "steps computed"});
     visit(epoch, Metric{"tandem_epoch", Metric::Kind::kGauge, "the workers' epoch"});
+    visit(not_finite, Metric{"tandem_requests_not_finite_total", Metric::Kind::kCounter,
+                             "requests ended because their logits were not finite"});
   }
 };
 

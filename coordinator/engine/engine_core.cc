@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/log.h"
 #include "common/base/status.h"
 #include "coordinator/engine/apply.h"
 
@@ -101,9 +102,15 @@ void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& re
     while (end < rows.size() && rows[end].token < step.descriptor.query_offsets[entry + 1]) ++end;
     Generation& generation = GenerationOf(*step.plan.entries[entry].sequence);
     if (end > begin && generation.state != SequenceState::kFinished) {
-      Send(generation,
-           ApplyRows(rows.subspan(begin, end - begin), results.subspan(begin, end - begin),
-                     config_.scheduler.max_model_len, generation));
+      StreamUpdate update =
+          ApplyRows(rows.subspan(begin, end - begin), results.subspan(begin, end - begin),
+                    config_.scheduler.max_model_len, generation);
+      if (!update.status.ok()) {
+        NoteNotFinite(generation,
+                      absl::StrCat("rank 0, step ", step.descriptor.step_id.value, ", row ", begin),
+                      update.status);
+      }
+      Send(generation, std::move(update));
     }
     begin = end;
   }
@@ -113,7 +120,16 @@ void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& re
 
 EngineStats EngineCore::Stats() const {
   return {kv_.Stats(), scheduler_.Stats(), timings_.steps,
-          static_cast<int64_t>(config_.epoch.value)};
+          static_cast<int64_t>(config_.epoch.value), num_not_finite_};
+}
+
+void EngineCore::NoteNotFinite(const Generation& generation, const std::string& at,
+                               absl::Status& status) {
+  ++num_not_finite_;
+  const std::string reason = explain_ ? explain_() : "";
+  status = absl::InternalError(
+      absl::StrCat(at, ": ", status.message(), reason.empty() ? "" : "; ", reason));
+  TANDEM_LOG(kError) << "request \"" << generation.request.id << "\": " << status.message();
 }
 
 absl::Status EngineCore::CheckIntegrity() const {

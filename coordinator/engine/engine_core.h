@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,11 @@ class EngineCore {
   // Sets the receiver of updates. Default: their streams, on the thread that runs the core.
   void set_deliver(DeliverFn deliver) { deliver_ = std::move(deliver); }
 
+  // Says what may be wrong with the model, such as a file that was changed; empty: nothing is
+  // known. Called when logits are not finite.
+  using ExplainFn = std::function<std::string()>;
+  void set_explain(ExplainFn explain) { explain_ = std::move(explain); }
+
   // `request` has passed RequestCheck; `handle` increases from call to call and identifies the
   // generation.
   void Add(Request request, RequestHandle handle);
@@ -77,6 +83,8 @@ class EngineCore {
   absl::Status FillPipeline();
   // Adds the step's tokens and log-probabilities to their generations and to deliveries_.
   void Apply(const coordinator::Step& step, const step::StepResult& result);
+  // Ends a request whose logits are not finite; `at` names step and row.
+  void NoteNotFinite(const Generation& generation, const std::string& at, absl::Status& status);
   // Adds an update, with the usage, to the next deliveries; the last one removes the generation.
   void Send(const Generation& generation, StreamUpdate update);
   void Deliver();
@@ -94,6 +102,8 @@ class EngineCore {
   std::vector<Delivery> deliveries_;         // not handed over yet
   std::vector<step::StepDescriptor> spare_;  // memory of settled steps, for reuse
   uint64_t last_step_ = 0;
+  int64_t num_not_finite_ = 0;
+  ExplainFn explain_;
   EngineStepTimings timings_;
 };
 

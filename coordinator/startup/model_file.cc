@@ -21,6 +21,7 @@ std::string Absolute(const std::string& path) {
 absl::StatusOr<ModelFile> ReadModelFile(const gguf::File& file, const config::ModelConfig& config) {
   ModelFile model;
   model.path = Absolute(config.path);
+  model.stamps = FileStamps::Of({model.path});
   TANDEM_ASSIGN_OR_RETURN(model.spec, model::BuildSpec(file, config.spec));
   model.fingerprint = model::ModelFingerprint(file);
   return model;

@@ -12,6 +12,7 @@
 #include "common/gguf/file.h"
 #include "common/model/spec.h"
 #include "common/tokenizer/tokenizer.h"
+#include "coordinator/startup/file_stamps.h"
 
 namespace tandem::coordinator {
 
@@ -19,6 +20,7 @@ struct ModelFile {
   std::string path;  // absolute: workers may have another working directory
   model::ModelSpec spec;
   uint64_t fingerprint = 0;
+  FileStamps stamps{};  // as the file was then
 };
 
 // What a server needs of a model file.

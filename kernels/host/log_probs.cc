@@ -60,7 +60,8 @@ class RowReader {
 
  private:
   void WriteId(int32_t id) {
-    const float logit = Sane(logits_[id]);
+    // No id was sampled (kNotFinite): there is no finite logit.
+    const float logit = id < 0 ? kNever : Sane(logits_[id]);
     Put(id, logit, 1 + CountLarger(logits_, params_.vocab, logit));
   }
 

@@ -4,8 +4,9 @@
 // what weighs less than min_p times the largest; top_k keeps the k heaviest; top_p then keeps the
 // fewest heaviest whose share of the remaining weight reaches top_p. Among equal weights the lower
 // id ranks first. The draw adds kept weights in order of ids until they pass UniformDraw(seed,
-// position) times their sum. Temperature 0 takes the lowest id of the largest logit. If nothing can
-// be drawn (all NaN, -inf or banned) the result is the lowest id that is not banned, or 0.
+// position) times their sum. Temperature 0 takes the lowest id of the largest logit. If every
+// logit is NaN or -inf the result is kNotFinite; if all others are banned, the lowest id that is
+// not banned, or 0.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -17,6 +18,7 @@
 #include "kernels/host/logits_row.h"
 #include "kernels/host/ops.h"
 #include "kernels/host/philox.h"
+#include "kernels/ops/not_finite.h"
 
 namespace tandem::kernels::host {
 namespace {
@@ -146,11 +148,12 @@ class RowSampler {
     }
   }
 
-  // The lowest id with that logit; without any, the lowest id that is not banned.
+  // The lowest id with that logit; without any, the lowest id that is not banned, or kNotFinite.
   int32_t FirstOf(const float* logits, float value) {
     if (value != kNever) {
       return static_cast<int32_t>(std::find(logits, logits + vocab_, value) - logits);
     }
+    if (Largest(logits_, vocab_) == kNever) return kNotFinite;
     for (uint32_t id = 0; id < vocab_; ++id) {
       const auto candidate = static_cast<int32_t>(id);
       if (std::find(banned_, banned_ + banned_count_, candidate) == banned_ + banned_count_)

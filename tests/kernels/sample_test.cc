@@ -3,6 +3,7 @@
 #include <numeric>
 #include <set>
 
+#include "kernels/ops/not_finite.h"
 #include "kernels/reference/backend.h"
 #include "tests/kernels/backends.h"
 
@@ -225,7 +226,19 @@ TEST_P(SampleTest, BannedIdsAreNeverDrawn) {
   }
 }
 
-TEST_P(SampleTest, BrokenLogitsGiveSomeIdOfTheVocabulary) {
+// A ban is no reason to say so: the logits are sound.
+TEST_P(SampleTest, BansDoNotMakeLogitsNotFinite) {
+  Rig rig(GetParam());
+  for (const float temperature : {0.0f, 1.0f}) {
+    SamplingRow row;
+    row.temperature = temperature;
+    row.banned_end = 2;
+    EXPECT_EQ(Draw(rig, {-kInf, 1}, 2, {row}, {1, 0})[0], 0);
+    EXPECT_EQ(Draw(rig, {kNan, kNan}, 2, {row}, {1, 0})[0], kNotFinite);
+  }
+}
+
+TEST_P(SampleTest, BrokenLogitsGiveSomeIdOfTheVocabularyOrNone) {
   Rig rig(GetParam());
   std::vector<SamplingRow> wishes(5);
   wishes[0].temperature = 0;
@@ -237,8 +250,12 @@ TEST_P(SampleTest, BrokenLogitsGiveSomeIdOfTheVocabulary) {
     std::set<int32_t> allowed;
   };
   const std::vector<Case> cases = {
-      {{kNan, kNan, kNan}, {0}}, {{-kInf, -kInf, -kInf}, {0}}, {{kNan, 1, kNan}, {1}},
-      {{-kInf, kNan, -50}, {2}}, {{0, kInf, 3}, {1}},          {{kInf, 0, kInf}, {0, 2}},
+      {{kNan, kNan, kNan}, {kNotFinite}},
+      {{-kInf, kNan, -kInf}, {kNotFinite}},
+      {{kNan, 1, kNan}, {1}},
+      {{-kInf, kNan, -50}, {2}},
+      {{0, kInf, 3}, {1}},
+      {{kInf, 0, kInf}, {0, 2}},
       {{3e38f, -3e38f, 0}, {0}},
   };
   for (size_t c = 0; c < cases.size(); ++c) {

@@ -7,9 +7,13 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
+#include "common/step/result.h"
+#include "kernels/ops/not_finite.h"
 #include "worker/runtime/planner.h"
 
 namespace tandem::worker {
+
+static_assert(kernels::kNotFinite == step::kNotFinite);
 
 absl::StatusOr<RunnerPlan> ModelRunner::Prepare() {
   TANDEM_ASSIGN_OR_RETURN(RunnerPlan plan, MakePlan(model_, options_));

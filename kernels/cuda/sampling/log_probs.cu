@@ -49,8 +49,9 @@ class RowReader {
     return i == 0 ? params_.sampled[row_.sample] : params_.ids[row_.ids_begin + i - 1];
   }
 
-  // NaN counts as -inf.
+  // NaN counts as -inf, and so does no id (kNotFinite).
   __device__ float LogitOf(int32_t id) const {
+    if (id < 0) return -INFINITY;
     const float logit = logits_[id];
     return logit == logit ? logit : -INFINITY;
   }

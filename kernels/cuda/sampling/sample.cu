@@ -12,6 +12,7 @@
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/sampling/vocabulary.h"
 #include "kernels/host/philox.h"
+#include "kernels/ops/not_finite.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -40,7 +41,10 @@ class RowSampler {
   __device__ uint32_t Draw() {
     const float* const source = banned_count_ == 0 ? logits_ : Ban();
     const uint64_t best = Best(source);
-    if (best == 0) return FirstNotBanned();
+    if (best == 0) {
+      const bool finite = banned_count_ > 0 && Best(logits_) != 0;
+      return finite ? FirstNotBanned() : static_cast<uint32_t>(kNotFinite);
+    }
     if (!(row_.temperature > 0)) return SelectedId(best);
     Weigh(source, OfOrderedBits(SelectedBits(best)));
     uint64_t least = 0;

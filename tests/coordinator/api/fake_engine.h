@@ -54,7 +54,8 @@ class FakeEngine : public EngineHandle {
     return {{.total_blocks = 1, .free_blocks = 2, .cached_blocks = 3},
             {.running = 4, .waiting = 5, .preemptions = 6},
             7,
-            8};
+            8,
+            9};
   }
 
   // --- what the test does ---

@@ -122,6 +122,9 @@ void SimulatedWorker::Distort(SimulatedFault fault, step::StepResult& result) co
         row.tokens = {static_cast<TokenId>(model_.vocab_size)};
       }
       break;
+    case SimulatedFault::kNotFinite:
+      if (!result.rows.empty()) result.rows[0].tokens = {step::kNotFinite};
+      break;
     case SimulatedFault::kNoRows:
       result.rows.clear();
       break;

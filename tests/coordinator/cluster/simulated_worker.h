@@ -28,10 +28,11 @@ enum class SimulatedFault {
   kDelay,  // the first `delay_polls` calls of Collect have no answer yet
   kWrongEpoch,
   kWrongStepId,
-  kError,     // a result that carries a status
-  kRefuse,    // Submit is UNAVAILABLE
-  kBadToken,  // a sample outside the vocabulary
-  kNoRows,    // a result without rows
+  kError,      // a result that carries a status
+  kRefuse,     // Submit is UNAVAILABLE
+  kBadToken,   // a sample outside the vocabulary
+  kNoRows,     // a result without rows
+  kNotFinite,  // of the first row: no finite logit
 };
 
 struct SimulatedScript {

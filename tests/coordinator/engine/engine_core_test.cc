@@ -343,6 +343,28 @@ TEST(EngineCoreTest, ALostWorkerEndsTheStepWithItsName) {
   }
 }
 
+TEST(EngineCoreTest, LogitsThatAreNotFiniteEndTheirRequestAlone) {
+  SimulatedEngine engine = SimulatedEngine::Small();
+  engine.scripts = {
+      {.faults = {{3, SimulatedFault::kNotFinite}}, .delay_polls = 0, .fail_load = false}};
+  auto core = engine.Make();
+  core->set_explain([] { return "the file has changed"; });
+  auto broken = std::make_shared<RecordingStream>(), sound = std::make_shared<RecordingStream>();
+  core->Add(MakeRequest("a", 3, 6, broken), 1);
+  core->Add(MakeRequest("b", 3, 6, sound), 2);
+  while (!core->idle()) ASSERT_TRUE(core->Step().ok());
+  EXPECT_EQ(broken->record().code, absl::StatusCode::kInternal);
+  EXPECT_EQ(broken->record().message,
+            "rank 0, step 3, row 0: the model's logits are not finite at position 4: its weights, "
+            "or what was computed from them, hold NaN or infinity; the file has changed");
+  EXPECT_EQ(broken->record().tokens.size(), 2u);
+  EXPECT_EQ(sound->record().tokens.size(), 6u);
+  EXPECT_EQ(sound->record().reason, FinishReason::kLength);
+  EXPECT_EQ(core->Stats().not_finite, 1);
+  EXPECT_EQ(core->Stats().free_blocks, core->Stats().total_blocks);
+  EXPECT_TRUE(core->CheckIntegrity().ok());
+}
+
 TEST(EngineCoreTest, AWorkersNonsenseIsNotBelieved) {
   for (SimulatedFault fault : {SimulatedFault::kBadToken, SimulatedFault::kNoRows}) {
     SimulatedEngine engine = SimulatedEngine::Small();

@@ -1,0 +1,13 @@
+// kNotFinite: what Sample writes for a row of which every logit is NaN or -inf: no id can be drawn.
+#ifndef TANDEM_KERNELS_OPS_NOT_FINITE_H_
+#define TANDEM_KERNELS_OPS_NOT_FINITE_H_
+
+#include <cstdint>
+
+namespace tandem::kernels {
+
+inline constexpr int32_t kNotFinite = -1;
+
+}  // namespace tandem::kernels
+
+#endif  // TANDEM_KERNELS_OPS_NOT_FINITE_H_
