@@ -50,7 +50,7 @@ class Ending {
   absl::Status lost_ TANDEM_GUARDED_BY(mutex_);
 };
 
-ServingModel MakeServingModel(const ModelFile& model, const Workers& workers,
+ServingModel MakeServingModel(const ModelFile& model, const Workers& workers, bool clamp_max_tokens,
                               std::shared_ptr<const tokenizer::Tokenizer> tokenizer) {
   return {.name = model.spec.name,
           .architecture = model.spec.architecture,
@@ -58,6 +58,7 @@ ServingModel MakeServingModel(const ModelFile& model, const Workers& workers,
           .max_model_len = workers.usable_model_len(),
           .vocab_size = model.spec.vocab_size,
           .tensor_parallel_size = workers.size,
+          .clamp_max_tokens = clamp_max_tokens,
           .tokenizer = std::move(tokenizer)};
 }
 
@@ -70,14 +71,24 @@ std::string ReadyLine(const std::string& address, const ModelFile& model, const 
                       workers.engine.kv_cache.Text());
 }
 
-absl::Status ServeUntilStopped(const ModelFile& model, Workers& workers,
+// A loss with what may have caused it: a worker that reads behind a file's new end gets SIGBUS.
+absl::Status Explained(const absl::Status& lost, const ModelFile& model) {
+  const std::string changes = model.stamps.Changes();
+  if (lost.ok() || changes.empty()) return lost;
+  return absl::Status(lost.code(), absl::StrCat(lost.message(), "; ", changes));
+}
+
+absl::Status ServeUntilStopped(const ModelFile& model, Workers& workers, bool clamp_max_tokens,
                                std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
                                StopSignal& signal, GrpcServer& server) {
   Ending ending(signal);
-  EngineLoop engine(workers.MakeCore(), [&](const absl::Status& status) { ending.Lost(status); });
-  server.Serve(MakeServingModel(model, workers, std::move(tokenizer)), engine, engine.capacity());
+  std::unique_ptr<EngineCore> core = workers.MakeCore();
+  core->set_explain([&model] { return model.stamps.Changes(); });
+  EngineLoop engine(std::move(core), [&](const absl::Status& status) { ending.Lost(status); });
+  server.Serve(MakeServingModel(model, workers, clamp_max_tokens, std::move(tokenizer)), engine,
+               engine.capacity());
   std::cout << ReadyLine(server.address(), model, workers) << std::endl;
-  const absl::Status ended = ending.Wait();
+  const absl::Status ended = Explained(ending.Wait(), model);
   TANDEM_LOG(kInfo) << (ended.ok() ? absl::StrCat(signal.name(), ": shutting down")
                                    : "a worker is lost, exiting");
   const Duration patience = ended.ok() ? Duration(kShutdownTimeout) : Duration(kLossTimeout);
@@ -90,6 +101,7 @@ absl::Status ServeUntilStopped(const ModelFile& model, Workers& workers,
 
 // What needs no model comes first: whatever can be wrong with it is said at once.
 absl::Status Serve(const config::ServerConfig& config) {
+  SetLogLevel(config.log_level);
   StopSignal signal;
   TANDEM_ASSIGN_OR_RETURN(const size_t max_connections,
                           RaiseDescriptorLimit(config.cluster.tensor_parallel_size));
@@ -101,7 +113,8 @@ absl::Status Serve(const config::ServerConfig& config) {
   absl::StatusOr<Workers> workers = BringUp(config, model.file, [&] { return signal.raised(); });
   if (absl::IsCancelled(workers.status())) return absl::OkStatus();
   if (!workers.ok()) return workers.status();
-  return ServeUntilStopped(model.file, *workers, std::move(model.tokenizer), signal, *server);
+  return ServeUntilStopped(model.file, *workers, config.clamp_max_tokens,
+                           std::move(model.tokenizer), signal, *server);
 }
 
 }  // namespace

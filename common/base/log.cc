@@ -31,9 +31,10 @@ LogLine::~LogLine() {
   clock_gettime(CLOCK_REALTIME, &now);
   tm parts{};
   gmtime_r(&now.tv_sec, &parts);
-  char head[32];
-  std::snprintf(head, sizeof(head), "%c %02d:%02d:%02d.%03d ", Letter(level_), parts.tm_hour,
-                parts.tm_min, parts.tm_sec, static_cast<int>(now.tv_nsec / 1000000));
+  char head[64];
+  std::snprintf(head, sizeof(head), "%c %04d-%02d-%02d %02d:%02d:%02d.%03dZ ", Letter(level_),
+                parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
+                parts.tm_sec, static_cast<int>(now.tv_nsec / 1000000));
   std::string line = head;
   if (!Tag().empty()) line += Tag() + ": ";
   line += stream_.str();

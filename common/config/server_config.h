@@ -16,6 +16,8 @@ struct ServerConfig {
   SchedulingConfig scheduling{};
   ClusterConfig cluster{};
   std::string listen = "127.0.0.1:50051";
+  bool clamp_max_tokens = false;
+  LogLevel log_level = LogLevel::kInfo;
 
   void ForEach(FieldList& visit) {
     worker.ForEach(visit);
@@ -24,6 +26,12 @@ struct ServerConfig {
     visit.BeginSection("API");
     visit(listen,
           {.flag = "--listen", .help = "HOST:PORT of the public gRPC API; port 0: any free"});
+    visit(clamp_max_tokens,
+          {.flag = "--clamp-max-tokens",
+           .help = "a request's max_tokens beyond what fits means as many as fit; without, such a "
+                   "request is refused"});
+    visit(log_level, {.flag = "--log-level",
+                      .help = "lines below this level are not written, by the coordinator"});
   }
 };
 

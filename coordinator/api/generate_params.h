@@ -24,7 +24,8 @@ struct GenerateParams {
   int32_t top_k = 0;                    // 0 and -1: off
   std::optional<int32_t> max_tokens{};  // to the end of the context
   int32_t min_tokens = 0;
-  std::optional<uint64_t> seed{};  // unset: random
+  std::optional<bool> clamp_max_tokens{};  // to what fits; unset: as the server does
+  std::optional<uint64_t> seed{};          // unset: random
   bool ignore_eos = false;
   std::vector<std::string> stop{};
   std::vector<TokenId> stop_token_ids{};

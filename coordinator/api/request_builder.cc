@@ -42,13 +42,17 @@ absl::StatusOr<uint32_t> Unsigned(const char* field, int32_t found, const char* 
       absl::StrCat("sampling.", field, " is ", found, ", it must be ", allowed));
 }
 
-absl::Status FillLengths(const GenerateParams& params, size_t prompt_tokens, uint32_t max_model_len,
-                         Sampling& out) {
+absl::Status FillLengths(const GenerateParams& params, size_t prompt_tokens,
+                         const ServingModel& model, Sampling& out) {
+  const uint32_t max_model_len = model.max_model_len;
   // To the end of the context; the engine rejects a prompt that leaves no room, with both numbers.
   const int32_t room =
       prompt_tokens < max_model_len ? static_cast<int32_t>(max_model_len - prompt_tokens) : 1;
   TANDEM_ASSIGN_OR_RETURN(out.max_tokens,
                           Unsigned("max_tokens", params.max_tokens.value_or(room), "at least 1"));
+  if (params.clamp_max_tokens.value_or(model.clamp_max_tokens)) {
+    out.max_tokens = std::min(out.max_tokens, static_cast<uint32_t>(room));
+  }
   TANDEM_ASSIGN_OR_RETURN(out.min_tokens,
                           Unsigned("min_tokens", params.min_tokens, "from 0 to max_tokens"));
   return absl::OkStatus();
@@ -117,7 +121,7 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
   TANDEM_RETURN_IF_ERROR(FillLogprobs(params, sampling));
   TANDEM_RETURN_IF_ERROR(FillStops(params, model, sampling));
   TANDEM_ASSIGN_OR_RETURN(request.prompt, Prompt(params, model));
-  TANDEM_RETURN_IF_ERROR(FillLengths(params, request.prompt.size(), model.max_model_len, sampling));
+  TANDEM_RETURN_IF_ERROR(FillLengths(params, request.prompt.size(), model, sampling));
   TANDEM_RETURN_IF_ERROR(CheckSampling(sampling));
   ClampLogprobs(sampling.logprobs, model.vocab_size);
   ClampLogprobs(sampling.prompt_logprobs, model.vocab_size);

@@ -46,8 +46,8 @@ struct KvCacheStats {
 
   template <typename Visit>
   void ForEach(Visit visit) const {
-    visit(total_blocks, Metric{"tandem_kv_blocks", Metric::Kind::kGauge,
-                               "KV blocks, of all KV groups together"});
+    visit(total_blocks,
+          Metric{"tandem_kv_blocks", Metric::Kind::kGauge, "KV blocks, of all KV groups together"});
     visit(free_blocks, Metric{"tandem_kv_blocks_free", Metric::Kind::kGauge,
                               "KV blocks in no sequence, cached ones included"});
     visit(cached_blocks, Metric{"tandem_kv_blocks_cached", Metric::Kind::kGauge,

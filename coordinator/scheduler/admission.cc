@@ -1,15 +1,26 @@
 #include "coordinator/scheduler/admission.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 
 namespace tandem::coordinator {
 
+std::string Admission::Allowed(uint64_t prompt_tokens) const {
+  const uint64_t most = std::min<uint64_t>(scheduler_.max_model_len,
+                                           kv_cache_.LongestSequence(scheduler_.MostStepTokens()));
+  if (prompt_tokens >= most) {
+    return absl::StrCat("; a prompt may have at most ", most - 1, " tokens");
+  }
+  return absl::StrCat("; with this prompt max_tokens may be at most ", most - prompt_tokens);
+}
+
 absl::Status Admission::Check(uint64_t prompt_tokens, uint64_t max_tokens) const {
   const uint64_t limit = scheduler_.max_model_len;
   if (prompt_tokens > limit || max_tokens > limit - prompt_tokens) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("prompt of ", prompt_tokens, " tokens and max_tokens ", max_tokens,
-                     " exceed the context of ", limit, " tokens (--max-model-len)"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "prompt of ", prompt_tokens, " tokens and max_tokens ", max_tokens,
+        " exceed the context of ", limit, " tokens (--max-model-len)", Allowed(prompt_tokens)));
   }
   // The last token is sampled but never computed.
   const uint32_t computed = static_cast<uint32_t>(prompt_tokens + max_tokens - 1);
@@ -21,7 +32,8 @@ absl::Status Admission::Check(uint64_t prompt_tokens, uint64_t max_tokens) const
           " KV blocks of ", kv_cache_.block_size, " tokens, the cache has ", group.num_blocks,
           group.window_tokens == 0
               ? ""
-              : absl::StrCat(" for layers with a window of ", group.window_tokens, " tokens")));
+              : absl::StrCat(" for layers with a window of ", group.window_tokens, " tokens"),
+          Allowed(prompt_tokens)));
     }
   }
   return absl::OkStatus();

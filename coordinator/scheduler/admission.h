@@ -4,6 +4,7 @@
 #define TANDEM_COORDINATOR_SCHEDULER_ADMISSION_H_
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -18,11 +19,14 @@ class Admission {
       : scheduler_(scheduler), kv_cache_(std::move(kv_cache)) {}
 
   // INVALID_ARGUMENT with the needed and the available number: longer than max_model_len, or
-  // needing more blocks than exist.
+  // needing more blocks than exist; and the max_tokens that this prompt allows.
   // REQUIRES: at least one token of each.
   absl::Status Check(uint64_t prompt_tokens, uint64_t max_tokens) const;
 
  private:
+  // The most tokens of a sequence, prompt and generated ones, and what this prompt leaves of them.
+  std::string Allowed(uint64_t prompt_tokens) const;
+
   const SchedulerConfig scheduler_;
   const KvCacheConfig kv_cache_;
 };

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -255,6 +256,47 @@ TEST(ServerStartTest, TheContextIsWhatTheCacheHolds) {
   const auto json = nlohmann::json::parse(answer.out);
   EXPECT_EQ(json.at("finish_reason"), "length");
   EXPECT_EQ(json.at("usage").at("completion_tokens"), kUsable - 3);
+}
+
+// A copy of the llama model whose file can be spoiled.
+std::string CopyOfLlama(const std::string& name) {
+  const std::string copy = ::testing::TempDir() + "/" + name;
+  std::ifstream from(LlamaPath(), std::ios::binary);
+  std::ofstream(copy, std::ios::binary) << from.rdbuf();
+  return copy;
+}
+
+// Bytes of 0xff are NaN in every float type. The last ones are of some weight.
+TEST(ServerStartTest, WeightsOfNanEndRequestsWithInternal) {
+  const std::string model = CopyOfLlama("nan.gguf");
+  std::fstream file(model, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekg(0, std::ios::end);
+  const auto size = static_cast<std::streamoff>(file.tellg());
+  file.seekp(size - size / 2);
+  file << std::string(static_cast<size_t>(size / 2), '\xff');
+  file.close();
+  const auto server = TestServer::Start(model);
+  ASSERT_NE(server, nullptr);
+  for (int i = 0; i < 2; ++i) {
+    const Finished answer = server->Generate({"--prompt-token-ids", "5,6,7", "--max-tokens", "4"});
+    EXPECT_EQ(answer.exit_code, 1) << answer.out;
+    EXPECT_NE((answer.out + answer.err).find("logits are not finite at position 2"),
+              std::string::npos)
+        << answer.out << answer.err;
+  }
+  EXPECT_EQ(server->Stats()["tandem_requests_not_finite_total"], 2);
+}
+
+TEST(ServerStartTest, ACutModelFileIsNamed) {
+  const std::string model = CopyOfLlama("cut.gguf");
+  const auto server = TestServer::Start(model);
+  ASSERT_NE(server, nullptr);
+  std::filesystem::resize_file(model, 4096);
+  const Finished answer = server->Generate({"--prompt-token-ids", "5,6,7", "--max-tokens", "4"});
+  EXPECT_NE(answer.exit_code, 0) << answer.out;
+  EXPECT_EQ(server->program().WaitExit(Deadline::After(kPatience)), 1);
+  EXPECT_NE(server->program().Stderr().find("was changed while it was served"), std::string::npos)
+      << server->program().Stderr();
 }
 
 // Flags that only a device makes use of do no harm on the CPU.

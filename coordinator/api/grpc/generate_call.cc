@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "coordinator/api/grpc/params_from_proto.h"
@@ -145,12 +146,17 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     if (!update.has_value() && !broken_) return;
     if (broken_ || !update->status.ok()) {
       finished_ = true;
-      Finish(ToGrpc(broken_ ? ClientIsGone() : update->status));
+      const absl::Status status = broken_ ? ClientIsGone() : update->status;
+      TANDEM_LOG(kInfo) << "request \"" << id_ << "\": " << status.message();
+      Finish(ToGrpc(status));
       return;
     }
     message_ = Serialize(Response(*update));
     if (update->last()) {
       finished_ = true;
+      TANDEM_LOG(kDebug) << "request \"" << id_ << "\": " << update->usage.prompt_tokens
+                         << " prompt tokens, " << update->usage.completion_tokens << " generated, "
+                         << v1::FinishReason_Name(ToProto(update->reason));
       StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
     } else {
       writing_ = true;

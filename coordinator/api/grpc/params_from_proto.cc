@@ -24,6 +24,7 @@ GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
   if (sampling.has_min_p()) params.min_p = sampling.min_p();
   if (sampling.has_top_k()) params.top_k = sampling.top_k();
   if (sampling.has_max_tokens()) params.max_tokens = sampling.max_tokens();
+  if (sampling.has_clamp_max_tokens()) params.clamp_max_tokens = sampling.clamp_max_tokens();
   if (sampling.has_min_tokens()) params.min_tokens = sampling.min_tokens();
   if (sampling.has_seed()) params.seed = sampling.seed();
   if (sampling.has_logprobs()) params.logprobs = sampling.logprobs();

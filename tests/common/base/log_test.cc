@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <string>
 
 namespace tandem {
@@ -18,6 +19,10 @@ TEST_F(LogTest, WritesOneLineToStderr) {
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("loaded 3 tensors\n"), std::string::npos) << text;
   EXPECT_EQ(text.find('\n'), text.size() - 1);
+  // Level, date and time: I 2026-01-31 23:59:59.123Z
+  EXPECT_TRUE(
+      std::regex_search(text, std::regex(R"(^I \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z loaded)")))
+      << text;
 }
 
 TEST_F(LogTest, DropsLinesBelowTheLevelWithoutEvaluatingThem) {

@@ -95,6 +95,23 @@ TEST(RequestBuilder, NoTextIsNoPrompt) {
   EXPECT_TRUE(BuildRequest(params, ServingModelForTest())->prompt.empty());  // without BOS
 }
 
+TEST(RequestBuilder, ClampsMaxTokensIfTheServerOrTheRequestSaysSo) {
+  ServingModel model = ServingModelForTest();
+  GenerateParams params = Sound();  // three tokens
+  params.max_tokens = 1000;
+  EXPECT_EQ(BuildRequest(params, model)->sampling.max_tokens, 1000u) << "for the engine to refuse";
+  params.clamp_max_tokens = true;
+  EXPECT_EQ(BuildRequest(params, model)->sampling.max_tokens, kMaxModelLen - 3);
+  params.clamp_max_tokens.reset();
+  model.clamp_max_tokens = true;
+  EXPECT_EQ(BuildRequest(params, model)->sampling.max_tokens, kMaxModelLen - 3);
+  params.max_tokens = 5;
+  EXPECT_EQ(BuildRequest(params, model)->sampling.max_tokens, 5u);
+  params.max_tokens = 1000;
+  params.clamp_max_tokens = false;
+  EXPECT_EQ(BuildRequest(params, model)->sampling.max_tokens, 1000u);
+}
+
 TEST(RequestBuilder, FillsInTheDefaults) {
   const Request request = BuildRequest(Sound(), ServingModelForTest()).value();
   EXPECT_EQ(request.prompt, (std::vector<TokenId>{kBos, 'h', 'i'}));

@@ -31,7 +31,10 @@ TEST(AdmissionTest, RefusesWhatExceedsTheContextWithBothNumbers) {
   EXPECT_TRUE(admission.Check(60, 40).ok());
   ExpectRefused(admission.Check(60, 41),
                 "prompt of 60 tokens and max_tokens 41 exceed the context of 100 tokens "
-                "(--max-model-len)");
+                "(--max-model-len); with this prompt max_tokens may be at most 40");
+  ExpectRefused(admission.Check(100, 1),
+                "prompt of 100 tokens and max_tokens 1 exceed the context of 100 tokens "
+                "(--max-model-len); a prompt may have at most 99 tokens");
   EXPECT_FALSE(admission.Check(101, 1).ok());
   EXPECT_FALSE(admission.Check(1, UINT64_MAX).ok());
   EXPECT_FALSE(admission.Check(UINT64_MAX, UINT64_MAX).ok());
@@ -43,15 +46,20 @@ TEST(AdmissionTest, RefusesWhatNeedsMoreBlocksThanExist) {
   EXPECT_TRUE(admission.Check(11, 10).ok());
   ExpectRefused(
       admission.Check(12, 10),
-      "prompt of 12 tokens and max_tokens 10 need 6 KV blocks of 4 tokens, the cache has 5");
+      "prompt of 12 tokens and max_tokens 10 need 6 KV blocks of 4 tokens, the cache has 5; with "
+      "this prompt max_tokens may be at most 9");
+  EXPECT_TRUE(admission.Check(12, 9).ok());
 }
 
 TEST(AdmissionTest, AWindowNeedsOnlyItsOwn) {
   // Window 6 and a chunk of 8: 13 tokens touch at most 4 blocks.
   EXPECT_TRUE(Admission(Scheduling(), Cache(4, 6)).Check(50, 50).ok());
-  ExpectRefused(Admission(Scheduling(), Cache(3, 6)).Check(50, 50),
+  const absl::Status refused = Admission(Scheduling(), Cache(3, 6)).Check(50, 50);
+  EXPECT_NE(refused.message().find(
                 "prompt of 50 tokens and max_tokens 50 need 4 KV blocks of 4 tokens, the cache has "
-                "3 for layers with a window of 6 tokens");
+                "3 for layers with a window of 6 tokens; "),
+            absl::string_view::npos)
+      << refused;
 }
 
 TEST(AdmissionTest, EveryGroupMustHaveRoom) {
