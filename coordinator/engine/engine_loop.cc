@@ -74,7 +74,7 @@ absl::StatusOr<RequestHandle> EngineLoop::Add(Request request) {
 void EngineLoop::Cancel(RequestHandle handle) {
   MutexLock lock(mutex_);
   auto found = in_flight_.find(handle);
-  if (state_ != State::kServing || found == in_flight_.end() || found->second.ending) return;
+  if (!Computes() || found == in_flight_.end() || found->second.ending) return;
   found->second.ending = true;
   Push(handle, Cancelled{});
 }
@@ -83,9 +83,10 @@ void EngineLoop::Release(RequestHandle handle, bool stopped) {
   MutexLock lock(mutex_);
   auto found = in_flight_.find(handle);
   if (found == in_flight_.end()) return;  // stopped before; these were late tokens
-  if (stopped && !found->second.ending && state_ == State::kServing) Push(handle, Stopped{});
+  if (stopped && !found->second.ending && Computes()) Push(handle, Stopped{});
   ids_in_flight_.erase(found->second.id);
   in_flight_.erase(found);
+  ReportDrained();
 }
 
 void EngineLoop::Push(RequestHandle handle, Event event) {
@@ -161,7 +162,7 @@ void EngineLoop::Lose(const absl::Status& status) {
   core_->AbortWorkers(status);
   {
     MutexLock lock(mutex_);
-    if (state_ == State::kServing) {
+    if (Computes()) {
       lost_message_ = std::string(status.message());
       Transition(State::kLost);
     }
@@ -173,13 +174,30 @@ void EngineLoop::Lose(const absl::Status& status) {
   if (on_lost_) on_lost_(status);
 }
 
+void EngineLoop::StopAdmission(std::function<void()> on_drained) {
+  MutexLock lock(mutex_);
+  if (state_ != State::kServing) return;
+  Transition(State::kDraining);
+  on_drained_ = std::move(on_drained);
+  ReportDrained();
+}
+
+void EngineLoop::ReportDrained() {
+  if (state_ != State::kDraining || !in_flight_.empty() || on_drained_ == nullptr) return;
+  std::exchange(on_drained_, nullptr)();
+}
+
+bool EngineLoop::Computes() const {
+  return state_ == State::kServing || state_ == State::kDraining;
+}
+
 void EngineLoop::Shutdown() {
   MutexLock shutdown_lock(shutdown_mutex_);
   if (!thread_.joinable()) return;
   TANDEM_CHECK(std::this_thread::get_id() != thread_.get_id()) << "Shutdown on the engine thread";
   {
     MutexLock lock(mutex_);
-    if (state_ == State::kServing) Transition(State::kStopping);
+    if (Computes()) Transition(State::kStopping);
   }
   inbox_.Close();  // wakes the thread
   thread_.join();
@@ -189,10 +207,10 @@ void EngineLoop::Shutdown() {
 }
 
 void EngineLoop::Transition(State to) {
-  const bool allowed =
-      (state_ == State::kServing && (to == State::kStopping || to == State::kLost)) ||
-      (state_ == State::kStopping && to == State::kStopped) ||
-      (state_ == State::kLost && to == State::kStopped);
+  const bool allowed = (state_ == State::kServing && to == State::kDraining) ||
+                       (Computes() && (to == State::kStopping || to == State::kLost)) ||
+                       (state_ == State::kStopping && to == State::kStopped) ||
+                       (state_ == State::kLost && to == State::kStopped);
   TANDEM_CHECK(allowed) << "engine state " << static_cast<int>(state_) << " to "
                         << static_cast<int>(to);
   state_ = to;

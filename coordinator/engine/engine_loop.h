@@ -1,9 +1,12 @@
 // EngineLoop: EngineCore on its own thread behind a bounded inbox, and the writers that pass its
 // updates to streams; the Engine used by the API.
 //
-// States:  kServing --worker lost--> kLost      every request ends with UNAVAILABLE naming the
-// rank, on_lost is called
-//          kServing --Shutdown-----> kStopping --> kStopped     every request ends with kCancelled
+// States:  kServing or kDraining --worker lost--> kLost      every request ends with UNAVAILABLE
+// naming the rank, on_lost is called
+//          kServing --StopAdmission--> kDraining                no new requests; those in flight
+// are finished
+//          kServing or kDraining --Shutdown--> kStopping --> kStopped     every request ends with
+// kCancelled
 //          kLost    --Shutdown-----> kStopped
 //
 // Thread-safe. Streams are called on writers' threads, with no lock held: they may call Add and
@@ -35,7 +38,7 @@ namespace tandem::coordinator {
 
 class EngineLoop final : public EngineHandle {
  public:
-  enum class State { kServing, kStopping, kLost, kStopped };
+  enum class State { kServing, kDraining, kStopping, kLost, kStopped };
   // Called once on the engine thread, after every request's last update was passed to its writer.
   // Must not call Shutdown or destroy the loop.
   using LostFn = std::function<void(const absl::Status&)>;
@@ -50,6 +53,11 @@ class EngineLoop final : public EngineHandle {
   absl::StatusOr<RequestHandle> Add(Request request) override;
   void Cancel(RequestHandle handle) override;
   EngineStats Stats() const override;
+
+  // From now on Add is refused. Calls `on_drained` once, when no request is in flight any more: on
+  // this thread or a writer's, with a lock held; it must not call this object. Not called if a
+  // worker is lost or Shutdown comes first. At most one call.
+  void StopAdmission(std::function<void()> on_drained);
 
   // Ends every request with kCancelled after the step in flight, then the threads; every stream has
   // ended then. Idempotent. Takes at most a step's timeout.
@@ -88,6 +96,8 @@ class EngineLoop final : public EngineHandle {
   // Publishes the values of Stats and Timings.
   void PublishStats();
   void Transition(State to) TANDEM_REQUIRES(mutex_);
+  bool Computes() const TANDEM_REQUIRES(mutex_);
+  void ReportDrained() TANDEM_REQUIRES(mutex_);
 
   const std::unique_ptr<EngineCore> core_;  // used by the engine thread only, except config()
   const LostFn on_lost_;
@@ -98,6 +108,7 @@ class EngineLoop final : public EngineHandle {
   mutable Mutex mutex_;
   State state_ TANDEM_GUARDED_BY(mutex_) = State::kServing;
   std::string lost_message_ TANDEM_GUARDED_BY(mutex_);
+  std::function<void()> on_drained_ TANDEM_GUARDED_BY(mutex_);
   absl::flat_hash_map<RequestHandle, InFlight> in_flight_ TANDEM_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::string> ids_in_flight_ TANDEM_GUARDED_BY(mutex_);
   RequestHandle last_handle_ TANDEM_GUARDED_BY(mutex_) = 0;
