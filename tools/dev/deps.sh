@@ -18,16 +18,27 @@ readonly BUILD_PACKAGES=(
 )
 
 # Tests, benchmarks and the Python client. Training the demo model takes python3-torch as well.
-readonly TEST_PACKAGES=(
+TEST_PACKAGES=(
   git
+  iproute2
   libbenchmark-dev
   libgmock-dev
   libgtest-dev
   python3
   python3-grpcio
+  python3-jsonschema
   python3-numpy
   python3-protobuf
+  python3-venv
+  python3-yaml
 )
+
+# Where another kubectl is installed already, Debian's would not install beside it.
+command -v kubectl >/dev/null || TEST_PACKAGES+=(kubernetes-client)
+readonly TEST_PACKAGES
+
+# Packages of PyPI that tests use, in build/venv; tests skip what they need where PyPI can't be reached.
+readonly PYTHON_PACKAGES=(kubernetes-validate==1.33.0)
 
 readonly LINT_PACKAGES=(
   clang
@@ -66,4 +77,16 @@ install_deps() {
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Makes build/venv, once.
+install_python_packages() {
+  local stamp=build/venv/packages
+  [[ -f $stamp && $(<"$stamp") == "${PYTHON_PACKAGES[*]}" ]] && return
+  if /usr/bin/python3 -m venv --clear --system-site-packages build/venv &&
+    timeout 120 build/venv/bin/pip install --quiet --disable-pip-version-check --retries 1 "${PYTHON_PACKAGES[@]}"; then
+    echo "${PYTHON_PACKAGES[*]}" >"$stamp"
+  else
+    echo "./dev: PyPI can't be reached: tests that need ${PYTHON_PACKAGES[*]} will be skipped" >&2
+  fi
 }

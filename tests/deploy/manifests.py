@@ -1,0 +1,52 @@
+"""Manifests as kubectl renders them, and where their pods are."""
+
+import os
+import shutil
+import subprocess
+
+import yaml
+
+OVERLAYS = ("cpu-demo", "monitoring", "multi-node", "replicas", "single-node")
+
+
+def copy_of_tree(work):
+    """deploy/k8s below `work` as plain files: kustomize refuses the links of Bazel's runfiles."""
+    tree = os.path.join(work, "k8s")
+    if not os.path.isdir(tree):
+        shutil.copytree("deploy/k8s", tree, symlinks=False)
+    return tree
+
+
+def render(folder):
+    """The documents that `kubectl kustomize` makes of a folder."""
+    done = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        raise AssertionError(f"kubectl kustomize {folder}: {done.stderr}")
+    return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+def pod_specs(documents):
+    """(name, pod spec) of everything that makes pods."""
+    for document in documents:
+        spec = document.get("spec", {})
+        if document["kind"] == "Deployment":
+            yield "Deployment", spec["template"]["spec"]
+        elif document["kind"] == "LeaderWorkerSet":
+            template = spec["leaderWorkerTemplate"]
+            yield "leader", template["leaderTemplate"]["spec"]
+            yield "worker", template["workerTemplate"]["spec"]
+
+
+def seconds(text):
+    """A flag's duration, as the manifests write it."""
+    if not text.endswith("s"):
+        raise AssertionError(f"a duration in seconds, not {text!r}")
+    return int(text[:-1])
+
+
+def flag(container, name):
+    """The value of --name=VALUE among a container's arguments, or None."""
+    for argument in container.get("args", []):
+        if argument.startswith(f"--{name}="):
+            return argument.split("=", 1)[1]
+    return None

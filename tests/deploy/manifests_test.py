@@ -1,0 +1,209 @@
+"""Every overlay renders, is valid by the published schemas, and keeps the rules of a careful cluster."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, "tests/deploy")
+import manifests  # noqa: E402
+
+# The oldest and newest versions whose schemas manifests must satisfy.
+VERSIONS = ("1.27", "1.33")
+NOT_KUBERNETES = {"LeaderWorkerSet", "ServiceMonitor", "PrometheusRule"}
+# The names that the dashboard and the alerts may use.
+METRIC = re.compile(r"tandem_[a-z0-9_]+")
+
+
+def schema_library():
+    """The module kubernetes_validate of the virtual environment that ./dev deps makes, or None."""
+    environment = os.environ.get("TANDEM_VENV", "")
+    packages = os.path.join(environment, "lib", f"python3.{sys.version_info[1]}", "site-packages")
+    if os.path.isdir(packages):
+        sys.path.insert(0, packages)
+    try:
+        import kubernetes_validate
+        return kubernetes_validate
+    except ImportError:
+        return None
+
+
+class ManifestsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        tree = manifests.copy_of_tree(os.environ["TEST_TMPDIR"])
+        cls.rendered = {name: manifests.render(os.path.join(tree, "overlays", name))
+                        for name in manifests.OVERLAYS}
+
+    def each_pod(self):
+        for overlay, documents in self.rendered.items():
+            for name, pod in manifests.pod_specs(documents):
+                yield f"{overlay}/{name}", pod
+
+    def each_container(self):
+        for name, pod in self.each_pod():
+            for container in pod.get("initContainers", []) + pod["containers"]:
+                yield f"{name}/{container['name']}", pod, container
+
+    def test_every_overlay_is_tested(self):
+        self.assertEqual(sorted(os.listdir("deploy/k8s/overlays")), sorted(manifests.OVERLAYS))
+
+    def test_documents_are_valid_by_kubernetes_schemas(self):
+        library = schema_library()
+        if library is None:
+            self.skipTest("kubernetes-validate is not installed: ./dev deps adds it where PyPI can be reached")
+        for overlay, documents in self.rendered.items():
+            for document in documents:
+                if document["kind"] in NOT_KUBERNETES:
+                    continue
+                for version in VERSIONS:
+                    with self.subTest(overlay=overlay, kind=document["kind"], version=version):
+                        library.validate(document, version, strict=True)
+
+    def test_a_misspelt_field_is_refused(self):
+        library = schema_library()
+        if library is None:
+            self.skipTest("kubernetes-validate is not installed: ./dev deps adds it where PyPI can be reached")
+        [service] = [d for d in self.rendered["cpu-demo"] if d["kind"] == "Service"]
+        wrong = json.loads(json.dumps(service))
+        wrong["spec"]["clusterIp"] = "None"
+        with self.assertRaises(library.ValidationError):
+            library.validate(wrong, VERSIONS[0], strict=True)
+
+    def test_the_group_of_several_nodes_is_valid_by_its_definition(self):
+        schemas = os.path.join(os.environ.get("TANDEM_SHARED", ""), "schemas", "leaderworkerset-crd.yaml")
+        if not os.path.isfile(schemas):
+            self.skipTest("no leaderworkerset-crd.yaml in $TANDEM_SHARED/schemas")
+        import jsonschema
+        import yaml
+        with open(schemas, encoding="utf-8") as text:
+            definition = yaml.safe_load(text)
+        [group] = [d for d in self.rendered["multi-node"] if d["kind"] == "LeaderWorkerSet"]
+        [version] = [v for v in definition["spec"]["versions"] if v["name"] == "v1"]
+        schema = closed(version["schema"]["openAPIV3Schema"])
+        jsonschema.validate(group, schema)
+        group["spec"]["leaderWorkerTemplate"]["sise"] = 2
+        with self.assertRaises(jsonschema.ValidationError):
+            jsonschema.validate(group, schema)
+
+    def test_flags_are_those_of_the_programs(self):
+        programs = {"tandem_coordinator": "coordinator/tandem_coordinator",
+                    "tandem_worker_cuda": "worker/tandem_worker"}
+        known = {}
+        for name, path in programs.items():
+            text = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=60).stdout
+            known[name] = set(re.findall(r"--[a-z][a-z0-9-]*", text))
+            self.assertIn("--device-index" if "worker" in name else "--listen", known[name])
+        for name, _, container in self.each_container():
+            words = container["command"] + container.get("args", [])
+            line = " ".join(words)
+            [program] = [p for p in programs if p in line]
+            used = set(re.findall(r"--[a-z][a-z0-9-]*", line))
+            self.assertTrue(used, name)
+            self.assertLessEqual(used, known[program], name)
+
+    def test_pods_have_no_privileges(self):
+        for name, pod in self.each_pod():
+            with self.subTest(pod=name):
+                security = pod["securityContext"]
+                self.assertTrue(security["runAsNonRoot"])
+                self.assertGreater(security["runAsUser"], 0)
+                self.assertEqual(security["seccompProfile"]["type"], "RuntimeDefault")
+                self.assertFalse(pod["automountServiceAccountToken"])
+                self.assertFalse(pod["enableServiceLinks"])
+                for key in ("hostNetwork", "hostPID", "hostIPC"):
+                    self.assertNotIn(key, pod)
+                for volume in pod["volumes"]:
+                    self.assertNotIn("hostPath", volume)
+        for name, _, container in self.each_container():
+            with self.subTest(container=name):
+                security = container["securityContext"]
+                self.assertFalse(security["allowPrivilegeEscalation"])
+                self.assertTrue(security["readOnlyRootFilesystem"])
+                self.assertEqual(security["capabilities"], {"drop": ["ALL"]})
+
+    def test_images_are_pinned(self):
+        for name, _, container in self.each_container():
+            tag = container["image"].rpartition(":")[2]
+            self.assertRegex(tag, r"^\d+\.\d+\.\d+$", name)
+
+    def test_resources_are_bounded(self):
+        for name, pod, container in self.each_container():
+            with self.subTest(container=name):
+                resources = container["resources"]
+                self.assertIn("cpu", resources["requests"])
+                self.assertIn("memory", resources["requests"])
+                self.assertIn("memory", resources["limits"])
+                gpus = "nvidia.com/gpu"
+                self.assertEqual(resources["requests"].get(gpus), resources["limits"].get(gpus))
+                if manifests.flag(container, "workers") != "external" and gpus in resources["limits"]:
+                    ranks = manifests.flag(container, "tensor-parallel-size")
+                    if ranks is not None:
+                        self.assertEqual(resources["limits"][gpus], ranks)
+        for name, pod in self.each_pod():
+            for volume in pod["volumes"]:
+                if "emptyDir" in volume:
+                    self.assertIn("sizeLimit", volume["emptyDir"], f"{name}: {volume['name']}")
+
+    def test_servers_are_probed_and_drained(self):
+        servers = 0
+        for name, pod, container in self.each_container():
+            if container["command"][0] != "tandem_coordinator":
+                continue
+            servers += 1
+            with self.subTest(container=name):
+                for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+                    self.assertEqual(container[probe]["grpc"]["port"], 50051)
+                    self.assertLess(container[probe]["timeoutSeconds"], container[probe]["periodSeconds"] + 1)
+                starts = container["startupProbe"]
+                load = manifests.seconds(manifests.flag(container, "load-timeout") or "600s")
+                self.assertGreaterEqual(starts["periodSeconds"] * starts["failureThreshold"], load)
+                [command, pause] = container["lifecycle"]["preStop"]["exec"]["command"]
+                self.assertEqual(command, "sleep")
+                drain = manifests.seconds(manifests.flag(container, "drain-timeout"))
+                self.assertGreaterEqual(pod["terminationGracePeriodSeconds"], int(pause) + drain + 5 + 5)
+                mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+                self.assertIn("/tmp", mounts)
+        self.assertEqual(servers, 4)
+
+    def test_only_named_clients_reach_the_port(self):
+        for overlay, documents in self.rendered.items():
+            if overlay == "monitoring":
+                continue
+            with self.subTest(overlay=overlay):
+                policies = {d["metadata"]["name"]: d["spec"] for d in documents if d["kind"] == "NetworkPolicy"}
+                [rule] = policies["tandem"]["ingress"]
+                self.assertEqual(rule["from"], [{"podSelector": {"matchLabels": {"tandem-client": "true"}}}])
+                [service] = [d["spec"] for d in documents if d["kind"] == "Service"]
+                self.assertEqual(service["clusterIP"], "None")
+
+    def test_dashboard_and_alerts_name_the_same_metrics(self):
+        documents = self.rendered["monitoring"]
+        [board] = [json.loads(d["data"]["dashboard.json"]) for d in documents if d["kind"] == "ConfigMap"]
+        [rules] = [d["spec"]["groups"] for d in documents if d["kind"] == "PrometheusRule"]
+        shown = {m for panel in board["panels"] for t in panel["targets"] for m in METRIC.findall(t["expr"])}
+        alerted = {m for group in rules for rule in group["rules"] for m in METRIC.findall(rule["expr"])}
+        self.assertTrue(alerted)
+        self.assertLessEqual(alerted, shown)
+        [scaler] = [d for d in self.rendered["replicas"] if d["kind"] == "HorizontalPodAutoscaler"]
+        [metric] = scaler["spec"]["metrics"]
+        self.assertIn(metric["pods"]["metric"]["name"], shown)
+
+
+def closed(schema):
+    """The schema, with fields refused that it does not name."""
+    if isinstance(schema, dict):
+        schema = {key: closed(value) for key, value in schema.items()}
+        if "properties" in schema and not schema.get("x-kubernetes-preserve-unknown-fields"):
+            if schema.get("type") == "object" and schema["properties"]:
+                schema.setdefault("additionalProperties", False)
+        return schema
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    return schema
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,148 @@
+"""A pod of a rendered manifest as processes: its own mount, network and pid namespaces, its volumes, user and probes.
+
+What the kubelet does is done here in small: the image is laid over the machine's own root, which is read-only inside; emptyDir volumes
+are tmpfs, claims are folders; a container runs as the manifest's user without capabilities.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import time
+
+DEADLINE = 120  # seconds; of every wait
+
+
+def missing_rights():
+    """Why pods can't run here, or None."""
+    tools = [tool for tool in ("unshare", "nsenter", "setpriv", "chroot") if shutil.which(tool) is None]
+    if tools:
+        return f"not installed: {', '.join(tools)}"
+    script = "mount --make-rprivate / && d=$(mktemp -d) && mount -t tmpfs tmpfs $d && mkdir $d/u $d/w $d/m && " \
+             "mount -t overlay -o lowerdir=/usr,upperdir=$d/u,workdir=$d/w overlay $d/m"
+    done = subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", script],
+                          capture_output=True, text=True, timeout=60)
+    return None if done.returncode == 0 else f"no namespaces or overlay mounts: {done.stderr.strip()}"
+
+
+class Pod:
+    """The processes of one pod. Use as a context manager: its end kills what is left."""
+
+    def __init__(self, spec, image, claims, work):
+        """`image`: a folder laid over /usr. `claims`: folders by name. `work`: an empty folder."""
+        self.spec, self.image, self.claims, self.work = spec, image, claims, work
+        self.root = os.path.join(work, "root")
+        self.containers = {}
+
+    def __enter__(self):
+        os.makedirs(self.root)
+        self.pause = subprocess.Popen(
+            ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "sh", "-ec",
+             self._setup() + "echo up; exec sleep infinity"],
+            stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        if self.pause.stdout.readline() != "up\n":
+            raise AssertionError("the pod's namespaces could not be set up")
+        with open(f"/proc/{self.pause.pid}/task/{self.pause.pid}/children", encoding="utf-8") as children:
+            self.first = children.read().split()[0]
+        return self
+
+    def __exit__(self, *_):
+        self.pause.kill()
+        self.pause.wait()
+        self.pause.stdout.close()
+        for process in self.containers.values():
+            process.wait()
+
+    def _setup(self):
+        """Shell lines: the root folder with the image over it, the network's loopback."""
+        root = shlex.quote(self.root)
+        lines = [
+            "mount --make-rprivate /",
+            f"mount -t tmpfs tmpfs {root}",
+            f"cd {root}",
+            "mkdir usr etc proc dev tmp over over/up over/work",
+            "ln -s usr/bin usr/lib usr/lib64 usr/sbin .",
+            f"mount -t overlay -o lowerdir={shlex.quote(self.image)}:/usr overlay usr",
+            "mount --bind /etc etc",
+            "mount --rbind /dev dev",
+            "mount -t proc proc proc",
+            "ip link set lo up",
+        ]
+        mounts = {m["mountPath"]: m["name"] for c in self.spec["containers"] for m in c["volumeMounts"]}
+        volumes = {v["name"]: v for v in self.spec["volumes"]}
+        for path, name in sorted(mounts.items()):
+            lines.append(f"mkdir -p .{path}")
+            lines.append(self._mount(volumes[name], path))
+        lines += ["rmdir over/up over/work over", f"mount -o remount,ro {root}"]
+        return "\n".join(lines) + "\n"
+
+    def _mount(self, volume, path):
+        group = self.spec["securityContext"]["fsGroup"]
+        if "emptyDir" in volume:
+            size = volume["emptyDir"]["sizeLimit"].replace("Gi", "g").replace("Mi", "m")
+            return f"mount -t tmpfs -o size={size},mode=2770,gid={group} tmpfs .{path}"
+        claim = self.claims[volume["persistentVolumeClaim"]["claimName"]]
+        return f"mount --bind {shlex.quote(claim)} .{path} && mount -o remount,bind,ro .{path}"
+
+    def _inside(self, command):
+        """The command line that runs a command as a container does."""
+        user = self.spec["securityContext"]
+        return ["nsenter", "-t", self.first, "-m", "-n", "-p", "--", "chroot", self.root, "setpriv",
+                f"--reuid={user['runAsUser']}", f"--regid={user['runAsGroup']}", f"--groups={user['fsGroup']}",
+                "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", "--",
+                "env", "-i", "PATH=/usr/bin:/bin", *command]
+
+    def start(self, name):
+        """Starts a container; its output goes to a file of its name."""
+        [container] = [c for c in self.spec["containers"] if c["name"] == name]
+        log = open(self.log_path(name), "wb")
+        with log:
+            self.containers[name] = subprocess.Popen(
+                self._inside(container["command"] + container.get("args", [])),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        return container
+
+    def log_path(self, name):
+        return os.path.join(self.work, name + ".log")
+
+    def log(self, name):
+        with open(self.log_path(name), encoding="utf-8", errors="replace") as text:
+            return text.read()
+
+    def run(self, command, **options):
+        """A command in a container, as of `kubectl exec`."""
+        return subprocess.run(self._inside(command), capture_output=True, text=True, timeout=DEADLINE, **options)
+
+    def popen(self, command):
+        return subprocess.Popen(self._inside(command), stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def probe(self, probe):
+        """Whether a gRPC probe succeeds now."""
+        server = f"127.0.0.1:{probe['grpc']['port']}"
+        return self.run(["tandem", "wait", "--server", server, "--timeout", f"{probe['timeoutSeconds']}s"]).returncode == 0
+
+    def until(self, what, condition):
+        """Waits for a condition while the containers run."""
+        end = time.monotonic() + DEADLINE
+        while not condition():
+            for name, process in self.containers.items():
+                if process.poll() is not None:
+                    raise AssertionError(f"{name} ended with {process.returncode}: {self.log(name)}")
+            if time.monotonic() > end:
+                raise AssertionError(f"not within {DEADLINE} s: {what}")
+            time.sleep(0.05)
+
+    def pre_stop(self, name):
+        """Runs a container's preStop hook to its end."""
+        [container] = [c for c in self.spec["containers"] if c["name"] == name]
+        done = self.run(container["lifecycle"]["preStop"]["exec"]["command"])
+        if done.returncode != 0:
+            raise AssertionError(f"preStop: {done.stderr}")
+
+    def terminate(self, name):
+        """SIGTERM to a container's first process, which nsenter has forked into the pid namespace."""
+        pid = self.containers[name].pid
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as children:
+            os.kill(int(children.read().split()[0]), signal.SIGTERM)

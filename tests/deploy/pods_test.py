@@ -1,0 +1,124 @@
+"""The servers' pods, as their rendered manifests describe them, started, probed, used and ended on this machine."""
+
+import copy
+import json
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, "tests/deploy")
+import manifests  # noqa: E402
+import pod as pods  # noqa: E402
+
+PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
+MODEL = "tests/golden/arch/llama/model.gguf"
+
+
+def make_image(folder):
+    """What the CPU image adds to /usr."""
+    files = {"bin/tandem": "client/tandem", "bin/tandem_coordinator": "coordinator/tandem_coordinator",
+             "bin/tandem_worker": "worker/tandem_worker", "share/tandem/demo.gguf": "models/demo.gguf"}
+    for name, source in files.items():
+        target = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copyfile(source, target)
+        os.chmod(target, 0o755 if name.startswith("bin/") else 0o644)
+    return folder
+
+
+def on_the_cpu(spec):
+    """The same pod for a machine without GPUs: other values of three flags, nothing else."""
+    spec = copy.deepcopy(spec)
+    values = {"device": "cpu", "tensor-parallel-size": "2", "max-num-seqs": "8"}
+    [container] = spec["containers"]
+    container["args"] = [f"{key}={values.get(key[2:], value)}"
+                         for key, value in (argument.split("=", 1) for argument in container["args"])]
+    return spec
+
+
+class PodsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        reason = pods.missing_rights()
+        if reason:
+            raise unittest.SkipTest(f"pods can't be imitated here: {reason}")
+        cls.work = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
+        cls.tree = manifests.copy_of_tree(cls.work)
+        cls.image = make_image(os.path.join(cls.work, "image"))
+        cls.models = os.path.join(cls.work, "models")
+        os.makedirs(cls.models)
+        shutil.copyfile(MODEL, os.path.join(cls.models, "model.gguf"))
+
+    def pod(self, overlay, change=lambda spec: spec):
+        [(_, spec)] = manifests.pod_specs(manifests.render(os.path.join(self.tree, "overlays", overlay)))
+        return pods.Pod(change(spec), self.image, {"tandem-models": self.models},
+                        tempfile.mkdtemp(dir=self.work))
+
+    def check_life(self, pod):
+        """Probes turn ready in order; traffic; a stream and the server's end; nothing is left."""
+        container = pod.start("tandem")
+        started = []
+
+        def all_ready():
+            # As the kubelet: the others are not asked before the first has succeeded.
+            for name in PROBES[len(started):]:
+                if not pod.probe(container[name]):
+                    return False
+                started.append(name)
+            return True
+
+        pod.until("all probes succeed", all_ready)
+        self.assertEqual(started, list(PROBES))
+        answer = pod.run(["tandem", "generate", "--prompt", "Story:", "--max-tokens", "8", "--ignore-eos", "--json"])
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual(json.loads(answer.stdout)["usage"]["completion_tokens"], 8)
+        inside = pod.run(["sh", "-c", "id -u; grep CapEff /proc/self/status; touch /usr/x /models/x 2>&1"])
+        self.assertRegex(inside.stdout, r"^64100\nCapEff:\t0+\n(.*\n)*.*/usr/x.*Read-only file system")
+
+        pod.pre_stop("tandem")
+        length = 900
+        streams = [pod.popen(["tandem", "generate", "--prompt", f"Story {i}:", "--max-tokens", str(length),
+                              "--ignore-eos", "--json"]) for i in range(4)]
+        pod.until("the streams run", lambda: self.stats(pod)["tandem_requests_running"] == 4)
+        pod.terminate("tandem")
+        self.assertEqual(pod.containers["tandem"].wait(timeout=pods.DEADLINE), 0, pod.log("tandem"))
+        for stream in streams:
+            out, err = stream.communicate(timeout=pods.DEADLINE)
+            self.assertEqual(stream.returncode, 0, err)
+            end = json.loads(out)
+            self.assertEqual((end["finish_reason"], end["usage"]["completion_tokens"]), ("length", length))
+        left = pod.run(["sh", "-c", "ls /proc | grep -c '^[0-9]'; ls -A /dev/shm /tmp"])
+        # `sleep infinity`, this shell, ls and grep.
+        self.assertEqual(left.stdout.split()[0], "4", left.stdout)
+        self.assertEqual(left.stdout.split()[1:], ["/dev/shm:", "/tmp:"], left.stdout)
+
+    def stats(self, pod):
+        return json.loads(pod.run(["tandem", "stats", "--json"]).stdout)
+
+    def test_cpu_demo(self):
+        with self.pod("cpu-demo") as pod:
+            self.check_life(pod)
+
+    def test_single_node_on_the_cpu(self):
+        with self.pod("single-node", on_the_cpu) as pod:
+            self.check_life(pod)
+
+    def test_replicas_on_the_cpu(self):
+        with self.pod("replicas", on_the_cpu) as pod:
+            self.check_life(pod)
+
+    def test_a_missing_model_ends_the_pod(self):
+        def other_model(spec):
+            spec["containers"][0]["args"][0] = "--model=/usr/share/tandem/none.gguf"
+            return spec
+
+        with self.pod("cpu-demo", other_model) as pod:
+            pod.start("tandem")
+            self.assertEqual(pod.containers["tandem"].wait(timeout=pods.DEADLINE), 1)
+            self.assertIn("none.gguf", pod.log("tandem"))
+
+
+if __name__ == "__main__":
+    unittest.main()
