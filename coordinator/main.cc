@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
@@ -25,7 +26,8 @@ constexpr auto kShutdownTimeout = std::chrono::seconds(5);
 // After a loss, workers that do not exit at once are killed.
 constexpr auto kLossTimeout = std::chrono::milliseconds(500);
 
-// The event the main thread waits for after start: a signal, or the loss of a worker.
+// The events the main thread waits for after start: a signal or the loss of the workers, and after
+// a signal the end of the last request.
 class Ending {
  public:
   explicit Ending(StopSignal& signal) : signal_(signal) {}
@@ -35,7 +37,23 @@ class Ending {
       MutexLock lock(mutex_);
       lost_ = status;
     }
+    drained_changed_.NotifyAll();
     signal_.Raise();
+  }
+  // Called on any thread.
+  void Drained() {
+    {
+      MutexLock lock(mutex_);
+      drained_ = true;
+    }
+    drained_changed_.NotifyAll();
+  }
+  // Whether Drained came before the deadline and before a loss.
+  bool WaitDrained(Deadline deadline) {
+    MutexLock lock(mutex_);
+    drained_changed_.Wait(lock, deadline,
+                          [&]() TANDEM_REQUIRES(mutex_) { return drained_ || !lost_.ok(); });
+    return drained_;
   }
   // OK after a signal; the error after a loss.
   absl::Status Wait() {
@@ -47,7 +65,9 @@ class Ending {
  private:
   StopSignal& signal_;
   Mutex mutex_;
+  CondVar drained_changed_;
   absl::Status lost_ TANDEM_GUARDED_BY(mutex_);
+  bool drained_ TANDEM_GUARDED_BY(mutex_) = false;
 };
 
 ServingModel MakeServingModel(const ModelFile& model, const Workers& workers, bool clamp_max_tokens,
@@ -78,21 +98,41 @@ absl::Status Explained(const absl::Status& lost, const ModelFile& model) {
   return absl::Status(lost.code(), absl::StrCat(lost.message(), "; ", changes));
 }
 
-absl::Status ServeUntilStopped(const ModelFile& model, Workers& workers, bool clamp_max_tokens,
+void Drain(EngineLoop& engine, Ending& ending, const std::string& signal, Duration timeout) {
+  const EngineStats stats = engine.Stats();
+  TANDEM_LOG(kInfo) << signal << ": shutting down; " << stats.running << " running and "
+                    << stats.waiting << " waiting requests have "
+                    << absl::FormatDuration(absl::FromChrono(timeout)) << " to finish";
+  engine.StopAdmission([&] { ending.Drained(); });
+  const bool drained = ending.WaitDrained(Deadline::After(timeout));
+  if (!drained) {
+    TANDEM_LOG(kWarning) << "the time to finish is over: requests are cancelled";
+  }
+}
+
+absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFile& model,
+                               Workers& workers,
                                std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
                                StopSignal& signal, GrpcServer& server) {
   Ending ending(signal);
   std::unique_ptr<EngineCore> core = workers.MakeCore();
   core->set_explain([&model] { return model.stamps.Changes(); });
-  EngineLoop engine(std::move(core), [&](const absl::Status& status) { ending.Lost(status); });
-  server.Serve(MakeServingModel(model, workers, clamp_max_tokens, std::move(tokenizer)), engine,
-               engine.capacity());
+  EngineLoop engine(
+      std::move(core), [&](const absl::Status& status) { ending.Lost(status); },
+      [&](const absl::Status& loss, const std::function<bool()>& cancelled) {
+        return workers.supervisor->Recover(loss, cancelled);
+      });
+  server.Serve(MakeServingModel(model, workers, config.clamp_max_tokens, std::move(tokenizer)),
+               engine, engine.capacity());
   std::cout << ReadyLine(server.address(), model, workers) << std::endl;
   const absl::Status ended = Explained(ending.Wait(), model);
-  TANDEM_LOG(kInfo) << (ended.ok() ? absl::StrCat(signal.name(), ": shutting down")
-                                   : "a worker is lost, exiting");
-  const Duration patience = ended.ok() ? Duration(kShutdownTimeout) : Duration(kLossTimeout);
   server.StopServing();
+  if (ended.ok()) {
+    Drain(engine, ending, signal.name(), config.drain_timeout);
+  } else {
+    TANDEM_LOG(kInfo) << "a worker is lost, exiting";
+  }
+  const Duration patience = ended.ok() ? Duration(kShutdownTimeout) : Duration(kLossTimeout);
   engine.Shutdown();
   server.Shutdown(Deadline::After(patience));
   workers.supervisor->Shutdown("the coordinator exits", Deadline::After(patience));
@@ -113,8 +153,8 @@ absl::Status Serve(const config::ServerConfig& config) {
   absl::StatusOr<Workers> workers = BringUp(config, model.file, [&] { return signal.raised(); });
   if (absl::IsCancelled(workers.status())) return absl::OkStatus();
   if (!workers.ok()) return workers.status();
-  return ServeUntilStopped(model.file, *workers, config.clamp_max_tokens,
-                           std::move(model.tokenizer), signal, *server);
+  return ServeUntilStopped(config, model.file, *workers, std::move(model.tokenizer), signal,
+                           *server);
 }
 
 }  // namespace

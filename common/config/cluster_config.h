@@ -26,6 +26,8 @@ struct ClusterConfig {
   std::string worker_listen = "127.0.0.1:0";
   std::string worker_token_file{};
   Duration load_timeout = std::chrono::minutes(10);
+  int32_t max_restarts = 5;
+  Duration restart_window = std::chrono::minutes(10);
 
   void ForEach(FieldList& visit) {
     visit.BeginSection("Workers");
@@ -48,6 +50,17 @@ struct ClusterConfig {
                                  "seconds",
                          .least = 0.1,
                          .most = 86400});
+    visit(max_restarts,
+          {.flag = "--max-restarts",
+           .help = "how often lost workers may be replaced within the restart window; "
+                   "0: the first loss ends the server",
+           .least = 0,
+           .most = 1000});
+    visit(restart_window, {.flag = "--restart-window",
+                           .help = "the time in which --max-restarts are counted; a number is "
+                                   "seconds",
+                           .least = 1,
+                           .most = 86400});
   }
 };
 

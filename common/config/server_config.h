@@ -2,6 +2,7 @@
 #ifndef TANDEM_COMMON_CONFIG_SERVER_CONFIG_H_
 #define TANDEM_COMMON_CONFIG_SERVER_CONFIG_H_
 
+#include <chrono>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,6 +19,7 @@ struct ServerConfig {
   std::string listen = "127.0.0.1:50051";
   bool clamp_max_tokens = false;
   LogLevel log_level = LogLevel::kInfo;
+  Duration drain_timeout = std::chrono::seconds(30);
 
   void ForEach(FieldList& visit) {
     worker.ForEach(visit);
@@ -32,6 +34,11 @@ struct ServerConfig {
                    "request is refused"});
     visit(log_level, {.flag = "--log-level",
                       .help = "lines below this level are not written, by the coordinator"});
+    visit(drain_timeout, {.flag = "--drain-timeout",
+                          .help = "how long requests in flight have to finish after SIGTERM, "
+                                  "SIGINT or SIGHUP; a number is seconds",
+                          .least = 0,
+                          .most = 86400});
   }
 };
 

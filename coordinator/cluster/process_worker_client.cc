@@ -118,10 +118,7 @@ absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextEvent(Deadline deadli
 absl::Status ProcessWorkerClient::AwaitLoading(Deadline answer, Deadline last) {
   while (true) {
     const absl::StatusOr<v1::WorkerMessage> event = link_->NextEvent(answer);
-    if (absl::IsDeadlineExceeded(event.status()) && process_ != nullptr) {
-      process_->Kill(SIGKILL);
-      process_->WaitExit(Deadline::After(kKillTimeout));
-    }
+    if (absl::IsDeadlineExceeded(event.status())) Kill();
     if (!event.ok()) return Explain(event.status());
     if (EventEpoch(*event) != epoch_.value) {
       if (event->has_loading()) answer = last;  // it takes Configure when that load ends
@@ -199,6 +196,12 @@ absl::Status ProcessWorkerClient::Explain(const absl::Status& status) const {
     if (absl::Status ended = process_->Poll(); !ended.ok()) return Health();
   }
   return Annotate(status, absl::StrCat("rank ", rank_));
+}
+
+void ProcessWorkerClient::Kill() {
+  if (process_ == nullptr) return;
+  process_->Kill(SIGKILL);
+  process_->WaitExit(Deadline::After(kKillTimeout));
 }
 
 void ProcessWorkerClient::Abort(const absl::Status& reason) {

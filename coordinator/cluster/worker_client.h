@@ -61,6 +61,8 @@ class WorkerClient {
   virtual bool WaitPong(Deadline deadline) = 0;
   // OK while the worker is running; else the reason ("rank 1 exited with signal 9"). Never blocks.
   virtual absl::Status Health() const = 0;
+  // Ends a process of ours that does not respond; no effect on one started elsewhere.
+  virtual void Kill() = 0;
   // From any thread: pending calls end with `reason`.
   virtual void Abort(const absl::Status& reason) = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/time.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
 #include "common/step/codec.h"
@@ -21,6 +22,8 @@ constexpr auto kVerdictGrace = std::chrono::seconds(1);
 
 // For a healthy worker to end an epoch before it answers: its communicator, its KV cache.
 constexpr auto kEpochEndTime = std::chrono::seconds(10);
+// How often an idle worker is pinged in the time that it may be silent.
+constexpr int kPingsPerSilence = 4;
 // For a process that runs to answer a ping.
 constexpr auto kPongTime = std::chrono::seconds(1);
 
@@ -34,11 +37,33 @@ absl::Status Lost(size_t rank, const absl::Status& status) {
   return absl::UnavailableError(absl::StrCat(RankName(rank), ": ", message));
 }
 
+// The blocks per KV group that every rank can hold, or `wanted`.
+absl::StatusOr<std::vector<uint32_t>> AgreeOnBlocks(const std::vector<WorkerReady>& ready,
+                                                    std::vector<uint32_t> wanted) {
+  std::vector<uint32_t> least = ready[0].num_blocks;
+  for (size_t rank = 0; rank < ready.size(); ++rank) {
+    const std::vector<uint32_t>& blocks = ready[rank].num_blocks;
+    if (blocks.size() != least.size() || least.empty()) {
+      return absl::InternalError(absl::StrCat(RankName(rank), " has ", blocks.size(),
+                                              " KV groups, rank 0 has ", least.size()));
+    }
+    for (size_t group = 0; group < least.size(); ++group) {
+      if (!wanted.empty() && blocks[group] < wanted[group]) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat(RankName(rank), " can hold ", blocks[group], " KV blocks of group ", group,
+                         ", needed ", wanted[group], " as before it was lost"));
+      }
+      least[group] = std::min(least[group], blocks[group]);
+    }
+  }
+  return wanted.empty() ? least : wanted;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(
     const config::WorkerConfig& config, const std::vector<config::WorkerAssignment>& ranks,
-    Deadline deadline) {
+    Deadline deadline, std::vector<uint32_t> num_blocks, const std::function<bool()>& cancelled) {
   TANDEM_CHECK(ranks.size() == workers_.size() && !workers_.empty());
   in_flight_.clear();
   for (size_t rank = 0; rank < workers_.size(); ++rank) {
@@ -50,30 +75,25 @@ absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(
   for (auto& worker : workers_) taken.Update(worker->AwaitLoading(answer, deadline));
   TANDEM_RETURN_IF_ERROR(taken);
   std::vector<WorkerReady> ready(workers_.size());
-  TANDEM_RETURN_IF_ERROR(InTurns(deadline, [&](size_t rank, Deadline slice) -> absl::Status {
-    TANDEM_ASSIGN_OR_RETURN(ready[rank], workers_[rank]->FinishLoad(slice));
-    return absl::OkStatus();
-  }));
-  std::vector<uint32_t> num_blocks = ready[0].num_blocks;
-  for (size_t rank = 0; rank < ready.size(); ++rank) {
-    const std::vector<uint32_t>& blocks = ready[rank].num_blocks;
-    if (blocks.size() != num_blocks.size() || num_blocks.empty()) {
-      return absl::InternalError(absl::StrCat(RankName(rank), " has ", blocks.size(),
-                                              " KV groups, rank 0 has ", num_blocks.size()));
-    }
-    std::transform(num_blocks.begin(), num_blocks.end(), blocks.begin(), num_blocks.begin(),
-                   [](uint32_t a, uint32_t b) { return std::min(a, b); });
-  }
+  TANDEM_RETURN_IF_ERROR(
+      InTurns(deadline, cancelled, [&](size_t rank, Deadline slice) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(ready[rank], workers_[rank]->FinishLoad(slice));
+        return absl::OkStatus();
+      }));
+  TANDEM_ASSIGN_OR_RETURN(num_blocks, AgreeOnBlocks(ready, std::move(num_blocks)));
   for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->Start(num_blocks));
-  TANDEM_RETURN_IF_ERROR(InTurns(
-      deadline, [&](size_t rank, Deadline slice) { return workers_[rank]->FinishStart(slice); }));
+  TANDEM_RETURN_IF_ERROR(InTurns(deadline, cancelled, [&](size_t rank, Deadline slice) {
+    return workers_[rank]->FinishStart(slice);
+  }));
   return num_blocks;
 }
 
-absl::Status WorkerGroup::InTurns(Deadline deadline, const WaitForRank& wait) const {
+absl::Status WorkerGroup::InTurns(Deadline deadline, const std::function<bool()>& cancelled,
+                                  const WaitForRank& wait) const {
   std::vector<size_t> pending(workers_.size());
   std::iota(pending.begin(), pending.end(), 0);
   while (!pending.empty()) {
+    if (cancelled && cancelled()) return absl::CancelledError("stopped while workers load");
     std::vector<size_t> still_pending;
     for (size_t rank : pending) {
       const absl::Status answer = wait(rank, deadline.OrAfter(kPollSlice));
@@ -94,7 +114,9 @@ absl::Status WorkerGroup::AtFault(const std::vector<size_t>& pending,
   const Deadline deadline = Deadline::After(kPongTime);
   std::vector<std::string> silent, alive;
   for (size_t rank : pending) {
-    (workers_[rank]->WaitPong(deadline) ? alive : silent).push_back(RankName(rank));
+    const bool lives = workers_[rank]->WaitPong(deadline);
+    (lives ? alive : silent).push_back(RankName(rank));
+    if (!lives) workers_[rank]->Kill();
   }
   if (!silent.empty()) {
     return absl::UnavailableError(absl::StrCat(
@@ -176,6 +198,7 @@ absl::Status WorkerGroup::Verdict(const SubmittedStep& step,
   std::string silent;
   for (size_t rank = 0; rank < answers.size(); ++rank) {
     if (!answers[rank].arrived) {
+      workers_[rank]->Kill();
       absl::StrAppend(&silent, silent.empty() ? "" : ", ", RankName(rank));
     } else if (first_fault.empty()) {
       first_fault = std::string(answers[rank].fault.message());
@@ -192,6 +215,31 @@ absl::Status WorkerGroup::Health() const {
     if (absl::Status status = workers_[rank]->Health(); !status.ok()) return Lost(rank, status);
   }
   return absl::OkStatus();
+}
+
+absl::Status WorkerGroup::Heartbeat(Duration silence, const Clock& clock) {
+  TANDEM_RETURN_IF_ERROR(Health());
+  const TimePoint now = clock.Now();
+  const Deadline at_once = Deadline::After(Duration::zero());
+  std::vector<size_t> silent;
+  for (size_t rank = 0; rank < workers_.size(); ++rank) {
+    if (!workers_[rank]->WaitPong(at_once)) silent.push_back(rank);
+  }
+  if (silent.empty()) {
+    if (now - pinged_at_ < silence / kPingsPerSilence) return absl::OkStatus();
+    for (auto& worker : workers_) worker->Ping();
+    pinged_at_ = now;
+    return absl::OkStatus();
+  }
+  if (now - pinged_at_ < silence) return absl::OkStatus();
+  std::vector<std::string> names;
+  for (size_t rank : silent) {
+    workers_[rank]->Kill();
+    names.push_back(RankName(rank));
+  }
+  return absl::UnavailableError(absl::StrCat(absl::StrJoin(names, ", "),
+                                             " shows no sign of life for ",
+                                             absl::FormatDuration(absl::FromChrono(silence))));
 }
 
 void WorkerGroup::Abort(const absl::Status& reason) {

@@ -29,20 +29,27 @@ class WorkerGroup {
 
   int size() const { return static_cast<int>(workers_.size()); }
 
-  // Configure, load (all ranks at once) and start; returns the blocks per KV group (the minimum
-  // over ranks). `ranks` has one entry per rank. A rank that does not take Load within the step
-  // timeout is stuck, as one that does not answer a step is.
+  // Configure, load (all ranks at once) and start; returns the blocks per KV group: `num_blocks` if
+  // it is not empty (RESOURCE_EXHAUSTED if a rank can hold fewer), else the minimum over ranks.
+  // `ranks` has one entry per rank. A rank that does not take Load within the step timeout is
+  // stuck, as one that does not answer a step is. `cancelled` is polled; CANCELLED then.
   absl::StatusOr<std::vector<uint32_t>> Bring(const config::WorkerConfig& config,
                                               const std::vector<config::WorkerAssignment>& ranks,
-                                              Deadline deadline);
+                                              Deadline deadline,
+                                              std::vector<uint32_t> num_blocks = {},
+                                              const std::function<bool()>& cancelled = nullptr);
   // Broadcasts one step. UNAVAILABLE naming the rank that does not accept it.
   absl::Status Submit(const step::StepDescriptor& step, Deadline deadline);
   // Waits for every rank's result of the oldest submitted step; checks step id, epoch and status;
   // returns rank 0's. UNAVAILABLE naming the rank at fault: shortly after a death, or at the
-  // deadline if it does not respond.
+  // deadline if it does not respond; then it is killed.
   absl::StatusOr<step::StepResult> Collect(Deadline deadline);
   // The first unhealthy worker, or OK. Never blocks.
   absl::Status Health() const;
+  // Health, and signs of life while no step is in flight: pings the ranks every now and then.
+  // UNAVAILABLE naming those that have not answered for `silence`; then they are killed. Never
+  // blocks.
+  absl::Status Heartbeat(Duration silence, const Clock& clock);
   void Abort(const absl::Status& reason);
 
  private:
@@ -60,21 +67,30 @@ class WorkerGroup {
 
   // Polls all ranks for their results in time slices: ranks wait for each other, so the failing one
   // must not be found last. Returns the first error of any rank, or who is at fault for it.
-  absl::Status InTurns(Deadline deadline, const WaitForRank& wait) const;
-  // UNAVAILABLE naming the ranks of `pending` that show no sign of life, after one of them waited
-  // for others in vain or the deadline passed (`failed`).
+  absl::Status InTurns(Deadline deadline, const std::function<bool()>& cancelled,
+                       const WaitForRank& wait) const;
+  // UNAVAILABLE naming the ranks of `pending` that show no sign of life, which are killed, after
+  // one of them waited for others in vain or the deadline passed (`failed`).
   absl::Status AtFault(const std::vector<size_t>& pending, const absl::Status& failed) const;
   // Polls one rank for its result until `deadline`; leaves the answer unchanged if there is none
   // yet.
   void Poll(size_t rank, const SubmittedStep& step, Deadline deadline, Answer& answer);
   absl::Status CheckResult(size_t rank, const SubmittedStep& step,
                            const step::StepResult& result) const;
-  // The rank at fault, if at least one rank failed or did not respond.
+  // The rank at fault, if at least one rank failed or did not respond. Kills those that did not.
   absl::Status Verdict(const SubmittedStep& step, const std::vector<Answer>& answers) const;
 
   std::vector<std::unique_ptr<WorkerClient>> workers_;
   std::vector<uint8_t> frame_;           // reused
   std::deque<SubmittedStep> in_flight_;  // oldest first
+  TimePoint pinged_at_{};                // last
+};
+
+// Workers ready for the steps of one epoch.
+struct ReadyWorkers {
+  Epoch epoch;
+  std::unique_ptr<WorkerGroup> group;
+  std::vector<uint32_t> num_blocks;  // per KV group: what every rank can hold
 };
 
 }  // namespace tandem::coordinator

@@ -40,7 +40,8 @@ EngineCore::EngineCore(EngineConfig config, WorkerGroup workers, const Clock& cl
                 config_.step_timeout, clock),
       kv_(config_.kv_cache),
       scheduler_(WithScoredTokens(config_), kv_),
-      builder_(config_.kv_cache.block_size, static_cast<uint32_t>(config_.kv_cache.groups.size())) {
+      builder_(config_.kv_cache.block_size, static_cast<uint32_t>(config_.kv_cache.groups.size())),
+      epoch_(config_.epoch) {
   TANDEM_CHECK_OK(config_.Validate());
 }
 
@@ -77,7 +78,7 @@ absl::Status EngineCore::FillPipeline() {
       spare_.pop_back();
     }
     step.descriptor.step_id = StepId{++last_step_};
-    step.descriptor.epoch = config_.epoch;
+    step.descriptor.epoch = epoch_;
     builder_.Build(step.plan, step.descriptor);
     scheduler_.Advance(step.plan);
     watch.Lap(timings_.build_ns);
@@ -90,6 +91,20 @@ absl::Status EngineCore::FillPipeline() {
 void EngineCore::AbortWorkers(const absl::Status& reason) {
   pipeline_.Drain(reason);
   leaving_.clear();
+}
+
+void EngineCore::Rewind(const absl::Status& reason) {
+  AbortWorkers(reason);
+  scheduler_.Rewind();
+}
+
+void EngineCore::Resume(ReadyWorkers workers, Duration pause) {
+  TANDEM_CHECK(epoch_ < workers.epoch)
+      << "epoch " << workers.epoch.value << " after " << epoch_.value;
+  epoch_ = workers.epoch;
+  ++restarts_;
+  last_pause_ = pause;
+  pipeline_.Resume(std::move(*workers.group));
 }
 
 void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& result) {
@@ -120,7 +135,8 @@ void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& re
 
 EngineStats EngineCore::Stats() const {
   return {kv_.Stats(), scheduler_.Stats(), timings_.steps,
-          static_cast<int64_t>(config_.epoch.value), num_not_finite_};
+          static_cast<int64_t>(epoch_.value), num_not_finite_, restarts_,
+          std::chrono::duration_cast<std::chrono::milliseconds>(last_pause_).count()};
 }
 
 void EngineCore::NoteNotFinite(const Generation& generation, const std::string& at,

@@ -61,16 +61,22 @@ class EngineCore {
   // Releases a generation whose stream has stopped it; no effect if it is already over.
   void Stop(RequestHandle handle);
   // Settles one step, if there is anything to do. UNAVAILABLE naming the rank if a worker is lost;
-  // then only EndAll may be called.
+  // Rewind comes next.
   absl::Status Step();
   // Ends every generation, oldest first.
   void EndAll(const absl::Status& status, FinishReason reason);
 
   bool idle() const { return scheduler_.idle() && pipeline_.empty(); }
-  // The workers' health. Never blocks.
-  absl::Status Health() const { return pipeline_.Health(); }
-  // Drops the steps in flight: the workers are lost.
+  // The workers' health, while idle. Never blocks.
+  absl::Status Heartbeat() { return pipeline_.Heartbeat(); }
+  // Drops the workers and the steps in flight. Until Resume, Step and Heartbeat must not be called.
   void AbortWorkers(const absl::Status& reason);
+  // The workers are lost: AbortWorkers, and every running generation waits again, with the tokens
+  // that it has.
+  void Rewind(const absl::Status& reason);
+  // Continues on the workers of a later epoch, which hold as many KV blocks as the first ones,
+  // after a `pause` without any.
+  void Resume(ReadyWorkers workers, Duration pause);
 
   const EngineConfig& config() const { return config_; }
   EngineStats Stats() const;
@@ -101,6 +107,9 @@ class EngineCore {
   DeliverFn deliver_;
   std::vector<Delivery> deliveries_;         // not handed over yet
   std::vector<step::StepDescriptor> spare_;  // memory of settled steps, for reuse
+  Epoch epoch_;                              // of the workers
+  int64_t restarts_ = 0;
+  Duration last_pause_{};
   uint64_t last_step_ = 0;
   int64_t num_not_finite_ = 0;
   ExplainFn explain_;

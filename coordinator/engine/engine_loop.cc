@@ -25,10 +25,11 @@ constexpr char kStoppingMessage[] = "the server is shutting down";
 
 // Of each request in flight the inbox holds at most two events, and one of each that its stream has
 // stopped since the last step: no more than there were in flight then.
-EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, size_t num_writers,
-                       const Clock& clock)
+EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, RecoverFn recover,
+                       size_t num_writers, const Clock& clock)
     : core_(std::move(core)),
       on_lost_(std::move(on_lost)),
+      recover_(std::move(recover)),
       clock_(clock),
       check_(core_->config()),
       inbox_(3 * capacity()),
@@ -115,14 +116,18 @@ void EngineLoop::Run() {
     HandleInbox();
     if (state() == State::kStopping) return EndAll(absl::OkStatus(), FinishReason::kCancelled);
     const bool is_idle = core_->idle();
-    if (absl::Status status = is_idle ? core_->Health() : core_->Step(); !status.ok()) {
-      return Lose(status);
+    if (absl::Status status = is_idle ? core_->Heartbeat() : core_->Step(); !status.ok()) {
+      if (!Recover(status)) return;
+      continue;
     }
     PublishStats();
     if (!is_idle) continue;
     inbox_.WaitNonEmpty(Deadline::After(kIdleWait, clock_));
     if (!next_check.Passed()) continue;
-    if (absl::Status status = CheckIdle(); !status.ok()) return Lose(status);
+    if (absl::Status status = CheckIdle(); !status.ok()) {
+      core_->AbortWorkers(status);
+      return Lose(status);
+    }
     next_check = Deadline::After(kIntegrityInterval, clock_);
   }
 }
@@ -158,8 +163,29 @@ void EngineLoop::PublishStats() {
   timings_ = core_->timings();
 }
 
+bool EngineLoop::Recover(const absl::Status& loss) {
+  const TimePoint begin = clock_.Now();
+  core_->Rewind(loss);
+  PublishStats();
+  absl::Status final_loss = loss;
+  if (recover_) {
+    absl::StatusOr<ReadyWorkers> workers = recover_(loss, [this] {
+      HandleInbox();
+      PublishStats();
+      return state() == State::kStopping;
+    });
+    if (workers.ok()) {
+      core_->Resume(std::move(*workers), clock_.Now() - begin);
+      PublishStats();
+      return true;
+    }
+    final_loss = workers.status();
+  }
+  Lose(final_loss);
+  return false;
+}
+
 void EngineLoop::Lose(const absl::Status& status) {
-  core_->AbortWorkers(status);
   {
     MutexLock lock(mutex_);
     if (Computes()) {

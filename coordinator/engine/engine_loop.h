@@ -43,11 +43,17 @@ class EngineLoop final : public EngineHandle {
   // Must not call Shutdown or destroy the loop.
   using LostFn = std::function<void(const absl::Status&)>;
 
+  // Called on the engine thread after a worker was lost: returns workers of the next epoch, or why
+  // there are none, with the loss. Polls `cancelled`, which serves the inbox meanwhile.
+  using RecoverFn = std::function<absl::StatusOr<ReadyWorkers>(
+      const absl::Status& loss, const std::function<bool()>& cancelled)>;
+
   static constexpr size_t kNumWriters = 2;
 
-  // Starts the threads. `clock` must outlive this; the engine thread alone reads it.
-  EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, size_t num_writers = kNumWriters,
-             const Clock& clock = Clock::System());
+  // Starts the threads. Without `recover` the first loss is final. `clock` must outlive this; the
+  // engine thread alone reads it.
+  EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, RecoverFn recover = nullptr,
+             size_t num_writers = kNumWriters, const Clock& clock = Clock::System());
   ~EngineLoop() override;  // Shutdown
 
   absl::StatusOr<RequestHandle> Add(Request request) override;
@@ -90,6 +96,8 @@ class EngineLoop final : public EngineHandle {
   // Frees the request's id and its place: its stream has ended.
   void Release(RequestHandle handle, bool stopped);
   void Push(RequestHandle handle, Event event) TANDEM_REQUIRES(mutex_);
+  // Whether the loop may continue, on other workers.
+  bool Recover(const absl::Status& loss);
   void Lose(const absl::Status& status);
   // Ends requests in flight and in the inbox, once the state admits no more.
   void EndAll(const absl::Status& status, FinishReason reason);
@@ -101,6 +109,7 @@ class EngineLoop final : public EngineHandle {
 
   const std::unique_ptr<EngineCore> core_;  // used by the engine thread only, except config()
   const LostFn on_lost_;
+  const RecoverFn recover_;
   const Clock& clock_;
   const RequestCheck check_;
   BoundedQueue<InboxEvent> inbox_;

@@ -1,10 +1,13 @@
 // Pipeline: the steps in flight on the workers, oldest first, at most `depth`. Single-threaded (the
-// engine thread). After an error the workers are lost, and only Drain may be called.
+// engine thread). After an error the workers are lost, and only Drain may be called; after Drain
+// only Resume.
 #ifndef TANDEM_COORDINATOR_ENGINE_PIPELINE_H_
 #define TANDEM_COORDINATOR_ENGINE_PIPELINE_H_
 
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,10 +38,12 @@ class Pipeline {
   // Waits for the oldest step; its result was checked against its request. REQUIRES: not empty.
   // UNAVAILABLE naming the rank at fault.
   absl::StatusOr<Answer> Collect();
-  // Drops the steps in flight and aborts the workers with the reason.
+  // Drops the steps in flight, and the workers, which are aborted with the reason.
   void Drain(const absl::Status& reason);
-  // The workers' health. Never blocks.
-  absl::Status Health() const { return workers_.Health(); }
+  // Continues on other workers.
+  void Resume(WorkerGroup workers) { workers_.emplace(std::move(workers)); }
+  // The workers' health, while no step is in flight. Never blocks.
+  absl::Status Heartbeat();
 
  private:
   struct InFlight {
@@ -46,7 +51,7 @@ class Pipeline {
     Deadline deadline;
   };
 
-  WorkerGroup workers_;
+  std::optional<WorkerGroup> workers_;  // none after Drain
   const uint32_t depth_;
   const uint32_t vocab_size_;
   const Duration step_timeout_;

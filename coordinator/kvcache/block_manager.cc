@@ -182,6 +182,11 @@ void BlockManager::Release(SequenceBlocks& blocks) {
   blocks = SequenceBlocks();
 }
 
+void BlockManager::Forget() {
+  for (const auto& pool : pools_) pool->Forget();
+  TANDEM_CHECK(index_.num_nodes() == 0) << index_.num_nodes() << " prefixes without a block";
+}
+
 KvCacheStats BlockManager::Stats() const {
   KvCacheStats stats;
   for (const auto& pool : pools_) {

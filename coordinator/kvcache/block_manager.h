@@ -76,6 +76,8 @@ class BlockManager {
   // visible to other sequences, and blocks before the window of all later tokens are released.
   void Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
   void Release(SequenceBlocks& blocks);
+  // The pages' contents are lost: empties the prefix cache. REQUIRES: all allocations released.
+  void Forget();
 
   const KvCacheConfig& config() const { return config_; }
   KvCacheStats Stats() const;

@@ -50,6 +50,15 @@ BlockRef BlockPool::Allocate() {
 
 BlockRef BlockPool::Share(BlockId block) { return BlockRef(this, block); }
 
+void BlockPool::Forget() {
+  TANDEM_CHECK(num_free_ == num_blocks_) << num_blocks_ - num_free_ << " blocks are in use";
+  for (uint32_t block = 0; block < num_blocks_; ++block) {
+    const PrefixNodeId contents = std::exchange(blocks_[block].contents, kNoPrefix);
+    if (contents != kNoPrefix) on_evict_(static_cast<BlockId>(block), contents);
+  }
+  num_cached_ = 0;
+}
+
 void BlockPool::SetContents(BlockId block, PrefixNodeId contents) {
   Block& entry = at(block);
   TANDEM_CHECK(entry.owners > 0 && entry.contents == kNoPrefix && contents != kNoPrefix)

@@ -35,6 +35,9 @@ class BlockPool {
   // Adds an owner to a block, in use or free; its contents are kept.
   BlockRef Share(BlockId block);
 
+  // Evicts the contents of every block. REQUIRES: no block is in use.
+  void Forget();
+
   // Marks the contents of a block in use as those of a prefix node. Once per allocation.
   void SetContents(BlockId block, PrefixNodeId contents);
   // kNoPrefix if the block is not in the prefix index.

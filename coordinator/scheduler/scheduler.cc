@@ -102,11 +102,8 @@ void Scheduler::PreemptLatest(StepBudget& budget, Plan& plan) {
   const uint32_t given = std::exchange(budget.given[latest.slot], 0);
   budget.tokens += given;
   if (latest.is_scored()) budget.scored_tokens += given;
-  LeaveRunning(latest);
-  latest.state = SequenceState::kWaiting;
-  ++latest.num_preemptions;
+  BackToWaiting(latest);
   ++stats_.preemptions;
-  waiting_.push_front(&latest);
   plan.preempted.push_back(latest.handle);
 }
 
@@ -141,7 +138,7 @@ bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
     sequence.missing_block = match.missing;
     return false;
   }
-  if (sequence.num_preemptions == 0) sequence.num_cached = match.num_tokens;
+  if (!std::exchange(sequence.was_admitted, true)) sequence.num_cached = match.num_tokens;
   stats_.cached_tokens += match.num_tokens;
   sequence.state = SequenceState::kRunning;
   sequence.num_computed = sequence.num_scheduled = match.num_tokens;
@@ -190,6 +187,22 @@ void Scheduler::Settle(const Plan& plan) {
     sequence.num_computed = entry.end();
     kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
   }
+}
+
+void Scheduler::Rewind() {
+  while (!running_.empty()) BackToWaiting(*running_.back());
+  for (Sequence* sequence : waiting_) {
+    sequence->num_in_flight = 0;
+    sequence->refused_at = UINT64_MAX;
+  }
+  num_in_flight_ = 0;
+  kv_.Forget();
+}
+
+void Scheduler::BackToWaiting(Sequence& latest) {
+  LeaveRunning(latest);
+  latest.state = SequenceState::kWaiting;
+  waiting_.push_front(&latest);
 }
 
 void Scheduler::Finish(Sequence& sequence) {

@@ -50,6 +50,9 @@ class Scheduler {
   // prompts. Before the drawn tokens are appended. A sequence that has finished since is only no
   // longer in flight.
   void Settle(const Plan& plan);
+  // The workers and the contents of their KV pages are lost, with the steps in flight, whose plans
+  // must not be settled: every running sequence waits again, and its tokens are computed anew.
+  void Rewind();
   // Removes a sequence, waiting or running, and releases its blocks.
   void Finish(Sequence& sequence);
 
@@ -81,6 +84,7 @@ class Scheduler {
   // the latest, or if blocks may be released as steps in flight settle: then the budget is spent.
   bool GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudget& budget, Plan& plan);
   void PreemptLatest(StepBudget& budget, Plan& plan);
+  void BackToWaiting(Sequence& latest);
   void CollectEntries(const StepBudget& budget, Plan& plan) const;
   void LeaveRunning(Sequence& sequence);
   absl::Status CheckOrder() const;

@@ -40,7 +40,7 @@ struct Sequence {
   uint32_t num_scheduled = 0;  // tokens that submitted steps compute, settled or not
   uint32_t num_in_flight = 0;  // submitted steps that name this sequence and have not settled
   uint32_t num_cached = 0;     // prompt tokens found in the prefix cache when it first ran
-  uint32_t num_preemptions = 0;
+  bool was_admitted = false;
   uint32_t slot = 0;                 // while running; stable, below max_num_seqs
   PrefixHashes prefix_hashes;        // of `tokens`
   uint64_t refused_at = UINT64_MAX;  // BlockManager::num_returns() when it last did not fit, and

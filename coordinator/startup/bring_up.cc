@@ -155,7 +155,9 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                           Supervisor::Start({.cluster = cluster_options,
                                              .worker = workers.config,
                                              .assign = assign,
-                                             .load_timeout = config.cluster.load_timeout}));
+                                             .load_timeout = config.cluster.load_timeout,
+                                             .max_restarts = config.cluster.max_restarts,
+                                             .restart_window = config.cluster.restart_window}));
   TANDEM_ASSIGN_OR_RETURN(ReadyWorkers ready, workers.supervisor->Bring(cancelled));
   workers.group = std::move(ready.group);
   workers.engine = MakeEngineConfig(workers.config, config.scheduling, model.spec, ready.epoch,

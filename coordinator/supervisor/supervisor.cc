@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
 
@@ -25,6 +27,32 @@ absl::StatusOr<ReadyWorkers> Supervisor::Bring(const std::function<bool()>& canc
   return BringEpoch(deadline, cancelled);
 }
 
+absl::StatusOr<ReadyWorkers> Supervisor::Recover(absl::Status cause,
+                                                 const std::function<bool()>& cancelled) {
+  while (TakeRestart()) {
+    TANDEM_LOG(kWarning) << cause.message() << "; restart " << restarts_.size() << " of "
+                         << options_.max_restarts << " within "
+                         << absl::FormatDuration(absl::FromChrono(options_.restart_window));
+    absl::StatusOr<ReadyWorkers> ready = Bring(cancelled);
+    if (ready.ok() || absl::IsCancelled(ready.status())) return ready;
+    cause = ready.status();
+  }
+  if (options_.max_restarts == 0) return absl::UnavailableError(cause.message());
+  return absl::UnavailableError(absl::StrCat(
+      cause.message(), "; not restarted again: ", options_.max_restarts, " restarts within ",
+      absl::FormatDuration(absl::FromChrono(options_.restart_window)), " are the most"));
+}
+
+bool Supervisor::TakeRestart() {
+  const TimePoint now = options_.clock->Now();
+  while (!restarts_.empty() && now - restarts_.front() > options_.restart_window) {
+    restarts_.pop_front();
+  }
+  if (restarts_.size() >= static_cast<size_t>(options_.max_restarts)) return false;
+  restarts_.push_back(now);
+  return true;
+}
+
 absl::StatusOr<ReadyWorkers> Supervisor::BringEpoch(Deadline deadline,
                                                     const std::function<bool()>& cancelled) {
   ReadyWorkers ready;
@@ -40,7 +68,8 @@ absl::StatusOr<ReadyWorkers> Supervisor::BringEpoch(Deadline deadline,
   TANDEM_ASSIGN_OR_RETURN(
       ready.num_blocks,
       ready.group->Bring(options_.worker, options_.assign(ready.epoch, cluster_->HostIds()),
-                         deadline));
+                         deadline, num_blocks_, cancelled));
+  num_blocks_ = ready.num_blocks;
   return ready;
 }
 

@@ -7,6 +7,7 @@
 #define TANDEM_COORDINATOR_SUPERVISOR_SUPERVISOR_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,14 +32,10 @@ struct SupervisorOptions {
   config::WorkerConfig worker;
   AssignFn assign;
   Duration load_timeout = std::chrono::seconds(600);  // of a Bring
-  const Clock* clock = &Clock::System();              // of load_timeout; outlives the supervisor
-};
-
-// Workers ready for the steps of one epoch.
-struct ReadyWorkers {
-  Epoch epoch;
-  std::unique_ptr<WorkerGroup> group;
-  std::vector<uint32_t> num_blocks;  // per KV group: the minimum over ranks
+  // The most epochs begun by Recover within a window; more is a fault that restarts don't cure.
+  int max_restarts = 0;
+  Duration restart_window = std::chrono::minutes(10);
+  const Clock* clock = &Clock::System();  // of these times; outlives the supervisor
 };
 
 class Supervisor {
@@ -46,10 +43,13 @@ class Supervisor {
   // Opens the worker port and starts the workers.
   static absl::StatusOr<std::unique_ptr<Supervisor>> Start(SupervisorOptions options);
 
-  // Returns ready workers of the next epoch. REQUIRES: the previous epoch's group is destroyed.
-  // Errors are one line for the operator and name the rank; `cancelled` is polled while waiting.
-  // After an error the next Bring may succeed.
+  // Returns ready workers of the next epoch, with the KV blocks of the first one. REQUIRES: the
+  // previous epoch's group is destroyed. Errors are one line for the operator and name the rank;
+  // `cancelled` is polled while waiting. After an error the next Bring may succeed.
   absl::StatusOr<ReadyWorkers> Bring(const std::function<bool()>& cancelled);
+  // Brings workers up again after a loss, in as many tries as max_restarts allows. CANCELLED when
+  // `cancelled`; otherwise UNAVAILABLE with `cause`, or what stopped the last try.
+  absl::StatusOr<ReadyWorkers> Recover(absl::Status cause, const std::function<bool()>& cancelled);
 
   // Asks every worker to exit, waits, kills the rest.
   void Shutdown(const std::string& reason, Deadline deadline) {
@@ -59,11 +59,15 @@ class Supervisor {
  private:
   absl::StatusOr<ReadyWorkers> BringEpoch(Deadline deadline,
                                           const std::function<bool()>& cancelled);
+  // Counts a restart, if one more is allowed.
+  bool TakeRestart();
   explicit Supervisor(SupervisorOptions options) : options_(std::move(options)) {}
 
   const SupervisorOptions options_;
   std::unique_ptr<Cluster> cluster_;
-  Epoch epoch_;  // of the last Bring
+  Epoch epoch_;                       // of the last Bring
+  std::vector<uint32_t> num_blocks_;  // of the first; empty before
+  std::deque<TimePoint> restarts_;    // within the last restart_window
 };
 
 }  // namespace tandem::coordinator

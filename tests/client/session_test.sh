@@ -74,7 +74,7 @@ check 'empty prompt' '^tandem: the prompt is empty$' "$(<"$tmp/err")"
 generate --prompt x --max-tokens 999999 2>"$tmp/err" && fail "huge max_tokens were taken"
 check 'huge max_tokens' '^tandem: .*999999.*2048' "$(<"$tmp/err")"
 
-# An answer that is still running when the server stops ends as cancelled.
+# An answer that is still running when the server stops is finished.
 generate --prompt x --max-tokens 2000 --ignore-eos >"$tmp/text" 3<&- &
 client=$!
 until [[ -s $tmp/text ]] || ! kill -0 $client 2>/dev/null; do :; done

@@ -20,6 +20,7 @@ constexpr auto kPatience = std::chrono::seconds(60);
 
 const std::vector<std::string> kTwoRanks = {"--tensor-parallel-size", "2", "--threads-per-worker",
                                             "1"};
+const std::vector<std::string> kNoRestart = {"--max-restarts", "0"};
 const std::vector<std::string> kEndless = {
     "--prompt-token-ids", "1,2,3", "--max-tokens", "2000", "--ignore-eos", "--temperature", "0"};
 
@@ -86,7 +87,7 @@ TEST_P(FailureTest, WorkersFollowAKilledCoordinator) {
 }
 
 TEST_P(FailureTest, AKilledWorkerIsNamedWhileStepsRun) {
-  StartServer();
+  StartServer(kNoRestart);
   auto stream = StartStream();
   kill(workers_[1], SIGKILL);
   EXPECT_EQ(server_->program().WaitExit(Deadline::After(kLossNoticed)), 1);
@@ -98,7 +99,7 @@ TEST_P(FailureTest, AKilledWorkerIsNamedWhileStepsRun) {
 }
 
 TEST_P(FailureTest, AKilledWorkerIsNamedWhileIdle) {
-  StartServer();
+  StartServer(kNoRestart);
   kill(workers_[0], SIGKILL);
   EXPECT_EQ(server_->program().WaitExit(Deadline::After(kLossNoticed)), 1);
   EXPECT_NE(server_->program().Stderr().find("tandem_coordinator: rank 0"), std::string::npos)
@@ -107,7 +108,7 @@ TEST_P(FailureTest, AKilledWorkerIsNamedWhileIdle) {
 }
 
 TEST_P(FailureTest, AStoppedWorkerIsNamedAtTheStepDeadline) {
-  StartServer({"--step-timeout", std::to_string(kStepTimeout.count())});
+  StartServer(Plus(kNoRestart, {"--step-timeout", std::to_string(kStepTimeout.count())}));
   auto stream = StartStream();
   kill(workers_[1], SIGSTOP);
   EXPECT_EQ(server_->program().WaitExit(Deadline::After(kStepTimeout + kLossNoticed)), 1);

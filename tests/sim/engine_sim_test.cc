@@ -1,7 +1,8 @@
 // The whole coordinator in one thread, from a seed: random requests come and go on an engine with
-// far too few blocks, and after every step each block is accounted for. In the end every request
-// must have drawn exactly the tokens that it draws alone on an engine with room for everything,
-// without prefix cache and in one chunk; and all blocks are free.
+// far too few blocks, whose workers are lost in every way that a step can fail, and after every
+// step each block is accounted for. In the end every request must have drawn exactly the tokens
+// that it draws alone on an engine with room for everything, without prefix cache and in one chunk;
+// and all blocks are free.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +83,8 @@ struct SimParams {
   Groups groups;
   SchedulingPolicy policy;
   uint64_t seed;
-  uint32_t depth = 1;  // of the pipeline
+  uint32_t depth = 1;   // of the pipeline
+  bool losses = false;  // of the workers, every few steps
 };
 
 std::string Name(const SimParams& p) {
@@ -92,7 +94,8 @@ std::string Name(const SimParams& p) {
   return "Block" + std::to_string(p.block_size) + "Chunk" + std::to_string(p.chunk) +
          (p.prefix_cache ? "Cache" : "NoCache") + groups +
          (p.policy == SchedulingPolicy::kDecodeFirst ? "DecodeFirst" : "PrefillFirst") + "Seed" +
-         std::to_string(p.seed) + (p.depth > 1 ? "Depth" + std::to_string(p.depth) : "");
+         std::to_string(p.seed) + (p.depth > 1 ? "Depth" + std::to_string(p.depth) : "") +
+         (p.losses ? "Losses" : "");
 }
 
 std::vector<SimParams> AllParams() {
@@ -113,6 +116,8 @@ std::vector<SimParams> AllParams() {
           // Overlapping steps: successive chunks of a prompt, and other sequences.
           all.push_back(all.back());
           all.back().depth = 2 + all.size() % 2;
+          all.push_back(all[all.size() - 1 - all.size() % 2]);
+          all.back().losses = true;
         }
       }
     }
@@ -165,9 +170,28 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
     return engine;
   }
 
-  static void CheckedStep(EngineCore& core) {
-    const absl::Status status = core.Step();
-    ASSERT_TRUE(status.ok()) << status;
+  // Faults of every kind, at any rank, from some step on: what does no harm is followed by more.
+  static std::vector<SimulatedScript> DrawFaults(Workload& workload) {
+    std::vector<SimulatedScript> scripts(2);
+    for (uint64_t step = 1; step < 1000; step += 1 + workload.Below(12)) {
+      const auto kind = static_cast<SimulatedFault>(workload.Below(9));
+      scripts[workload.Below(2)].faults[step + workload.Below(12)] = kind;
+    }
+    return scripts;
+  }
+
+  // With losses, a step may fail; then other workers, which will fail too, take over.
+  void CheckedStep(SimulatedEngine& engine, Workload& workload, EngineCore& core) {
+    if (const absl::Status status = core.Step(); !status.ok()) {
+      ASSERT_TRUE(GetParam().losses) << status;
+      ASSERT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+      core.Rewind(status);
+      ++num_losses_;
+      EXPECT_EQ(core.Stats().free_blocks, core.Stats().total_blocks);
+      EXPECT_EQ(core.Stats().cached_blocks, 0);
+      engine.scripts = DrawFaults(workload);
+      core.Resume(engine.MakeWorkers(Epoch{++epoch_}), {});
+    }
     const absl::Status integrity = core.CheckIntegrity();
     ASSERT_TRUE(integrity.ok()) << integrity;
   }
@@ -233,20 +257,26 @@ class EngineSimTest : public testing::TestWithParam<SimParams> {
       EXPECT_GT(num_preemptions_[groups], 50) << groups;
       EXPECT_GT(num_cached_tokens_[groups], 200) << groups;
     }
+    EXPECT_GT(num_losses_, 500);
   }
 
   static inline size_t num_runs_ = 0;
   static inline int64_t num_preemptions_[3] = {};  // by Groups
   static inline int64_t num_cached_tokens_[3] = {};
+  static inline int64_t num_losses_ = 0;
 
+  SimulatedClock clock_;  // a worker that hangs costs no time
+  uint64_t epoch_ = 5;
   std::vector<SimulatedClient> clients_;
 };
 
 TEST_P(EngineSimTest, EveryRequestGetsTheTokensOfRunningAlone) {
   const SimParams& p = GetParam();
-  const SimulatedEngine engine = Scarce(p);
-  auto core = engine.Make();
+  SimulatedEngine engine = Scarce(p);
+  engine.clock = &clock_;
   Workload workload(p.seed * 1000 + p.block_size + p.chunk, engine.config.scheduler.max_model_len);
+  if (p.losses) engine.scripts = DrawFaults(workload);
+  auto core = engine.Make();
   constexpr size_t kClients = 24;
   for (int step = 0; clients_.size() < kClients || !core->idle(); ++step) {
     ASSERT_LT(step, 200000) << "the engine does not come to an end";
@@ -254,7 +284,7 @@ TEST_P(EngineSimTest, EveryRequestGetsTheTokensOfRunningAlone) {
     if (workload.Chance(2) && !clients_.empty()) {
       core->Cancel(clients_[workload.Below(clients_.size())].handle);
     }
-    ASSERT_NO_FATAL_FAILURE(CheckedStep(*core));
+    ASSERT_NO_FATAL_FAILURE(CheckedStep(engine, workload, *core));
   }
   EXPECT_EQ(core->Stats().free_blocks, core->Stats().total_blocks);
   if (!p.prefix_cache) {

@@ -69,7 +69,7 @@ class SimulatedWorker : public WorkerClient {
   void Abort(const absl::Status& reason) override;
 
   // From any thread: the worker "exits".
-  void Kill() { dead_ = true; }
+  void Kill() override { dead_ = true; }
   bool aborted() const { return aborted_; }
   uint64_t num_steps() const { return num_steps_; }
 

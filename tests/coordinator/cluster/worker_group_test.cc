@@ -205,6 +205,26 @@ TEST(WorkerGroupTest, ABadDescriptorIsRefusedByTheWorker) {
       << status;
 }
 
+TEST(WorkerGroupTest, AnIdleRankThatIsSilentIsNamed) {
+  SimulatedClock clock;
+  SimulatedScript silent;
+  silent.answers_pings = false;
+  WorkerGroup group = Running({{}, silent});
+  for (int second = 0; second < 8; ++second) {
+    EXPECT_TRUE(group.Heartbeat(std::chrono::seconds(8), clock).ok()) << second;
+    clock.Advance(std::chrono::seconds(1));
+  }
+  ExpectLost(group.Heartbeat(std::chrono::seconds(8), clock),
+             "rank 1 shows no sign of life for 8s");
+  ExpectLost(group.Heartbeat(std::chrono::seconds(8), clock), "rank 1 exited with signal 9");
+}
+
+TEST(WorkerGroupTest, NoRankStartsWithFewerBlocksThanBefore) {
+  WorkerGroup group = Running({{}, {}});
+  const auto blocks = group.Bring(kConfig, Ranks(2, Epoch{4}), Later(), {1u << 20});
+  EXPECT_EQ(blocks.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(WorkerGroupTest, ALiveGroupComesUpAgainWithAHigherEpoch) {
   WorkerGroup group = Running({{}, {}});
   ASSERT_TRUE(group.Submit(Prefill(1), Later()).ok());  // never collected: lost with its epoch

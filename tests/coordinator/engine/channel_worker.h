@@ -36,6 +36,7 @@ class ChannelWorker : public WorkerClient {
   void Ping() override { client_.Ping(); }
   bool WaitPong(Deadline deadline) override { return client_.WaitPong(deadline); }
   absl::Status Health() const override { return client_.Health(); }
+  void Kill() override {}
   void Abort(const absl::Status& reason) override;
 
   // Bytes of the largest and of the last step that was submitted, and of the largest that may be.

@@ -95,22 +95,38 @@ config::WorkerAssignment SimulatedEngine::AssignmentOf(int rank) const {
 }
 
 std::unique_ptr<EngineCore> SimulatedEngine::Make(std::vector<SimulatedWorker*>* workers) const {
+  ReadyWorkers ready = MakeWorkers(config.epoch, workers);
+  return std::make_unique<EngineCore>(config, std::move(*ready.group), *clock);
+}
+
+ReadyWorkers SimulatedEngine::MakeWorkers(Epoch epoch,
+                                          std::vector<SimulatedWorker*>* workers) const {
   auto clients = MakeSimulatedWorkers(ranks, Model(), NumBlocks(), scripts);
   for (auto& client : clients) {
     if (workers != nullptr) workers->push_back(static_cast<SimulatedWorker*>(client.get()));
   }
-  return MakeOn(std::move(clients));
+  return {.epoch = epoch,
+          .group = std::make_unique<WorkerGroup>(Bring(std::move(clients), epoch)),
+          .num_blocks = NumBlocks()};
 }
 
 std::unique_ptr<EngineCore> SimulatedEngine::MakeOn(
     std::vector<std::unique_ptr<WorkerClient>> workers) const {
+  return std::make_unique<EngineCore>(config, Bring(std::move(workers), config.epoch), *clock);
+}
+
+WorkerGroup SimulatedEngine::Bring(std::vector<std::unique_ptr<WorkerClient>> workers,
+                                   Epoch epoch) const {
   WorkerGroup group(std::move(workers));
   std::vector<config::WorkerAssignment> assignments;
-  for (int rank = 0; rank < ranks; ++rank) assignments.push_back(AssignmentOf(rank));
+  for (int rank = 0; rank < ranks; ++rank) {
+    assignments.push_back(AssignmentOf(rank));
+    assignments.back().epoch = epoch;
+  }
   const auto blocks =
       group.Bring(WorkerOf(), assignments, Deadline::After(std::chrono::minutes(1), *clock));
   TANDEM_CHECK(blocks.ok()) << blocks.status();
-  return std::make_unique<EngineCore>(config, std::move(group), *clock);
+  return group;
 }
 
 Request MakeRequest(const std::string& id, size_t prompt_len, uint32_t max_tokens,

@@ -66,10 +66,13 @@ struct SimulatedEngine {
   // The workers are up and running. `workers` gets them, for tests that kill one; the engine owns
   // them.
   std::unique_ptr<EngineCore> Make(std::vector<SimulatedWorker*>* workers = nullptr) const;
-  // The same on other workers, one per rank.
+  // New workers, up and running in a later epoch, for EngineCore::Resume.
+  ReadyWorkers MakeWorkers(Epoch epoch, std::vector<SimulatedWorker*>* workers = nullptr) const;
+  // The engine on other workers, one per rank.
   std::unique_ptr<EngineCore> MakeOn(std::vector<std::unique_ptr<WorkerClient>> workers) const;
   config::WorkerConfig WorkerOf() const;
   config::WorkerAssignment AssignmentOf(int rank) const;
+  WorkerGroup Bring(std::vector<std::unique_ptr<WorkerClient>> workers, Epoch epoch) const;
   // Of all KV groups: blocks, and the model with their windows.
   std::vector<uint32_t> NumBlocks() const;
   SimulatedModel Model() const;

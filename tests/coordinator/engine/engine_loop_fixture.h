@@ -90,7 +90,7 @@ class EngineLoopTest : public testing::Test {
   void Start() {
     engine_.scripts.resize(static_cast<size_t>(engine_.ranks));
     engine_.scripts[0].on_collect = [this] { gate_.Pass(); };
-    loop_ = std::make_unique<EngineLoop>(engine_.Make(&workers_), loss_.fn(),
+    loop_ = std::make_unique<EngineLoop>(engine_.Make(&workers_), loss_.fn(), recover_,
                                          EngineLoop::kNumWriters, *engine_.clock);
   }
 
@@ -125,6 +125,7 @@ class EngineLoopTest : public testing::Test {
   std::vector<SimulatedWorker*> workers_;
   SimulatedClock clock_;  // the engine thread's, where a test wants it
   LossListener loss_;
+  EngineLoop::RecoverFn recover_;  // set before Start
   Gate gate_;
   std::map<std::string, RequestHandle> handles_;
   std::unique_ptr<EngineLoop> loop_;  // ends before what it calls
