@@ -19,9 +19,9 @@ build_into_bin() {
   done
 }
 
-# All programs, including the GPU worker if the CUDA toolkit is installed.
+# All programs with the load harness, including the GPU worker if the CUDA toolkit is installed.
 build_programs() {
-  local targets=("${CPU_PROGRAMS[@]}")
+  local targets=("${CPU_PROGRAMS[@]}" //tests/load:tandem_load)
   if bazel query --ui_event_filters=-info,-error //worker:tandem_worker_cuda > /dev/null 2>&1; then
     targets+=(//worker:tandem_worker_cuda)
   fi

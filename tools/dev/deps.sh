@@ -7,6 +7,7 @@ readonly BUILD_PACKAGES=(
   g++
   libabsl-dev
   libcli11-dev
+  libcurl4-openssl-dev
   libgrpc++-dev
   libpcre2-dev
   libprotobuf-dev

@@ -1,0 +1,23 @@
+#include "tests/load/arrivals.h"
+
+#include <cmath>
+
+namespace tandem::load {
+
+std::vector<double> ArrivalTimes(size_t count, double rate, double burstiness,
+                                 std::mt19937_64& random) {
+  std::vector<double> times(count, 0);
+  if (std::isinf(rate) || count == 0) return times;
+  double now = 0;
+  if (std::isinf(burstiness)) {
+    for (double& time : times) time = now += 1 / rate;
+    return times;
+  }
+  std::gamma_distribution<double> gap(burstiness, 1 / (rate * burstiness));
+  for (double& time : times) time = now += gap(random);
+  const double scale = now > 0 ? static_cast<double>(count) / rate / now : 0;
+  for (double& time : times) time *= scale;
+  return times;
+}
+
+}  // namespace tandem::load

@@ -1,0 +1,76 @@
+"""A server of OpenAI's completions API whose tokens no model computed, for load_program_test.py.
+
+Each answer is a stream of server-sent events, in chunks that do not respect the events' borders.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    refuse_every = 0
+    cut_streams = False
+    requests: list[dict] = []
+    lock = threading.Lock()
+
+    def log_message(self, *args: object) -> None:
+        """Says nothing."""
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.answer(200, json.dumps({"data": [{"id": "stub"}]}).encode())
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with Handler.lock:
+            Handler.requests.append(request)
+            number = len(Handler.requests)
+        if self.refuse_every and number % self.refuse_every == 0:
+            self.answer(429, b"the queue is full")
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        stream = self.stream(request)
+        for begin in range(0, len(stream), 97):
+            piece = stream[begin:begin + 97]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        self.wfile.write(b"0\r\n\r\n")
+
+    def stream(self, request: dict) -> bytes:
+        count = request["max_tokens"]
+        events = [{"choices": [{"text": "x", "finish_reason": None}]} for _ in range(count - 1)]
+        if not self.cut_streams:
+            events.append({"choices": [{"text": "x", "finish_reason": "length"}]})
+            events.append({"choices": [], "usage": {"prompt_tokens": len(request["prompt"]),
+                                                    "completion_tokens": count}})
+        text = ": a comment\n\n" + "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+        return (text if self.cut_streams else text + "data: [DONE]\n\n").encode()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+    daemon_threads = True
+
+    def handle_error(self, *args: object) -> None:
+        """A client that cancels is no error."""
+
+
+def start(**settings: object) -> Server:
+    """A server on a free port of this machine; its class attributes are set from `settings`."""
+    Handler.requests = []
+    Handler.refuse_every = settings.get("refuse_every", 0)
+    Handler.cut_streams = settings.get("cut_streams", False)
+    server = Server(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server

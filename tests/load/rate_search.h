@@ -1,0 +1,38 @@
+// RateSearch: the request rates of a sweep: doubled until the server does not keep up, then closing
+// in on the highest rate that it keeps up with.
+#ifndef TANDEM_TESTS_LOAD_RATE_SEARCH_H_
+#define TANDEM_TESTS_LOAD_RATE_SEARCH_H_
+
+#include <optional>
+
+namespace tandem::load {
+
+class RateSearch {
+ public:
+  // The server keeps up if requests complete at this part of the rate at which they arrive.
+  static constexpr double kKeepsUp = 0.9;
+  // The search is over when the bounds are this close, or after this many runs.
+  static constexpr double kPrecision = 1.1;
+  static constexpr int kMaxRuns = 14;
+
+  explicit RateSearch(double first) : next_(first) {}
+
+  // The rate of the next run; nothing when the search is over.
+  std::optional<double> Next() const;
+  // At Next()'s rate so many requests per second completed.
+  void Add(double completion_rate);
+
+  // The highest rate that the server kept up with, and the lowest at which it did not.
+  std::optional<double> kept_up() const { return kept_up_; }
+  std::optional<double> saturated() const { return saturated_; }
+
+ private:
+  double next_;
+  int runs_ = 0;
+  std::optional<double> kept_up_;
+  std::optional<double> saturated_;
+};
+
+}  // namespace tandem::load
+
+#endif  // TANDEM_TESTS_LOAD_RATE_SEARCH_H_

@@ -1,0 +1,222 @@
+#include "tests/load/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/base/status.h"
+#include "tests/load/arrivals.h"
+#include "tests/load/html_report.h"
+#include "tests/load/openai_backend.h"
+#include "tests/load/progress_bar.h"
+#include "tests/load/rate_search.h"
+#include "tests/load/result_file.h"
+#include "tests/load/stats_poller.h"
+#include "tests/load/tandem_backend.h"
+
+namespace tandem::load {
+namespace {
+
+constexpr Duration kConnectTimeout = std::chrono::seconds(10);
+constexpr Duration kSweepRun = std::chrono::seconds(20);
+constexpr uint32_t kMinSweepPrompts = 10;
+
+absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const LoadOptions& options) {
+  const RequestSettings settings{.ignore_eos = options.ignore_eos,
+                                 .temperature = options.temperature,
+                                 .timeout = options.timeout,
+                                 .slow_read_delay = options.slow_read_delay};
+  if (options.backend == BackendKind::kTandem) {
+    return TandemBackend::Connect(options.server, settings);
+  }
+  const char* api_key = std::getenv("OPENAI_API_KEY");
+  return std::make_unique<OpenAiBackend>(OpenAiOptions{.server = options.server,
+                                                       .endpoint = options.endpoint,
+                                                       .model = options.model,
+                                                       .api_key = api_key != nullptr ? api_key : "",
+                                                       .vocab_size = options.dataset.vocab_size},
+                                         settings);
+}
+
+std::vector<double> Times(const LoadOptions& options, const std::vector<LoadRequest>& requests,
+                          double rate, std::mt19937_64& random) {
+  std::vector<double> times;
+  if (options.dataset.name == DatasetKind::kReplay && options.dataset.self_timed) {
+    for (const LoadRequest& request : requests) times.push_back(request.at_s);
+  } else if (!std::isinf(rate)) {
+    times = ArrivalTimes(requests.size(), rate, options.burstiness, random);
+  }
+  return times;
+}
+
+}  // namespace
+
+void Session::Stop() {
+  MutexLock lock(mutex_);
+  stopped_ = true;
+  if (current_ != nullptr) current_->Stop();
+}
+
+absl::Status Session::Connect() {
+  TANDEM_ASSIGN_OR_RETURN(backend_, MakeBackend(options_));
+  TANDEM_ASSIGN_OR_RETURN(model_, backend_->Model(Deadline::After(kConnectTimeout)));
+  if (options_.dataset.vocab_size > 0) model_.vocab_size = options_.dataset.vocab_size;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RunRecord> Session::MakeRun(const std::vector<LoadRequest>& requests,
+                                           const RunSettings& settings) {
+  LoadRun run(*backend_, requests, settings);
+  {
+    MutexLock lock(mutex_);
+    if (stopped_) return absl::CancelledError("interrupted");
+    current_ = &run;
+  }
+  StatsPoller poller(*backend_, run.start(), options_.stats_interval);
+  RunRecord record;
+  {
+    const ProgressBar bar(run, requests.size(), options_.progress);
+    record = run.Run();
+  }
+  record.stats = poller.Finish();
+  MutexLock lock(mutex_);
+  current_ = nullptr;
+  return record;
+}
+
+absl::Status Session::WarmUp() {
+  if (options_.num_warmups == 0) return absl::OkStatus();
+  // Another seed, so that the prefix cache knows none of the prompts that count.
+  std::mt19937_64 random(~options_.dataset.seed);
+  DatasetOptions dataset = options_.dataset;
+  dataset.num_prompts = options_.num_warmups;
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<LoadRequest> requests,
+      MakeDataset(
+          dataset, model_, [this](const std::string& text) { return backend_->CountTokens(text); },
+          random));
+  TANDEM_ASSIGN_OR_RETURN(
+      const RunRecord record,
+      MakeRun(requests, {.max_concurrency = 1, .request_timeout = options_.timeout}));
+  for (const Sample& sample : record.samples) {
+    if (!sample.completed()) {
+      return absl::UnavailableError(absl::StrCat("a warm-up request failed: ", sample.error));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::RunPoint(const Point& point, uint32_t num_prompts, Duration max_duration) {
+  // Every run has prompts of its own: the prefix cache knows those of the last.
+  std::mt19937_64 random(options_.dataset.seed + results_.size());
+  DatasetOptions dataset = options_.dataset;
+  dataset.num_prompts = num_prompts;
+  TANDEM_ASSIGN_OR_RETURN(
+      std::vector<LoadRequest> requests,
+      MakeDataset(
+          dataset, model_, [this](const std::string& text) { return backend_->CountTokens(text); },
+          random));
+  AssignClients(options_.cancel_fraction, options_.slow_fraction, random, requests);
+  const RunSettings settings{.times_s = Times(options_, requests, point.rate, random),
+                             .max_concurrency = point.max_concurrency,
+                             .max_duration = max_duration,
+                             .request_timeout = options_.timeout};
+  RunResult result;
+  result.date = absl::FormatTime("%Y%m%d-%H%M%S", absl::Now(), absl::LocalTimeZone());
+  result.model = model_.name;
+  TANDEM_ASSIGN_OR_RETURN(result.record, MakeRun(requests, settings));
+  result.record.request_rate = point.rate;
+  result.record.burstiness = options_.burstiness;
+  TANDEM_ASSIGN_OR_RETURN(const auto metrics, ParseMetricNames(options_.percentile_metrics));
+  TANDEM_ASSIGN_OR_RETURN(const Objectives objectives, ParseObjectives(options_.goodput));
+  result.metrics = ComputeMetrics(result.record, metrics, options_.metric_percentiles, objectives);
+  out_ << FormatResult(result) << std::flush;
+  results_.push_back(std::move(result));
+  if (!out_) return absl::DataLossError("the results cannot be printed");
+  const RunRecord& record = results_.back().record;
+  if (record.end == RunEnd::kInterrupted) return absl::CancelledError(record.end_reason);
+  if (record.end == RunEnd::kServerLost) return absl::UnavailableError(record.end_reason);
+  return absl::OkStatus();
+}
+
+absl::Status Session::RunPoints() {
+  std::vector<std::optional<uint32_t>> limits(options_.max_concurrencies.begin(),
+                                              options_.max_concurrencies.end());
+  if (limits.empty()) limits.push_back(std::nullopt);
+  for (const double rate : options_.request_rates) {
+    for (const auto& limit : limits) {
+      TANDEM_RETURN_IF_ERROR(
+          RunPoint({rate, limit}, options_.dataset.num_prompts, options_.max_duration));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::RunSweep() {
+  const bool is_default = options_.max_duration == LoadOptions().max_duration;
+  const Duration max_duration = is_default ? kSweepRun : options_.max_duration;
+  const double seconds = std::chrono::duration<double>(max_duration).count();
+  const double first = options_.request_rates.front();
+  RateSearch search(std::isinf(first) ? 1 : first);
+  std::optional<uint32_t> limit;
+  if (!options_.max_concurrencies.empty()) limit = options_.max_concurrencies.front();
+  while (const std::optional<double> rate = search.Next()) {
+    const double wanted = std::max<double>(std::ceil(*rate * seconds), kMinSweepPrompts);
+    const auto num_prompts =
+        static_cast<uint32_t>(std::min<double>(wanted, options_.dataset.num_prompts));
+    // The few prompts of a low rate take longer than others.
+    const double needed_s = num_prompts / *rate + 1;
+    TANDEM_RETURN_IF_ERROR(
+        RunPoint({*rate, limit}, num_prompts,
+                 std::chrono::duration_cast<Duration>(std::chrono::duration<double>(needed_s))));
+    search.Add(results_.back().metrics.completion_rate);
+  }
+  out_ << "Saturation: ";
+  if (search.kept_up()) out_ << "the server kept up with " << RateText(*search.kept_up());
+  if (search.kept_up() && search.saturated()) out_ << ", ";
+  if (search.saturated()) out_ << "it did not with " << RateText(*search.saturated());
+  out_ << " requests/s\n" << std::flush;
+  return absl::OkStatus();
+}
+
+absl::Status Session::WriteFiles() const {
+  absl::Status status;
+  if (!options_.save_result.empty()) {
+    std::string lines;
+    for (const RunResult& result : results_)
+      absl::StrAppend(&lines, ToJson(result, options_), "\n");
+    status = WriteResultFile(options_.save_result, lines);
+  }
+  if (!options_.html.empty()) {
+    status.Update(WriteResultFile(options_.html, HtmlReport(results_, command_line_)));
+  }
+  return status;
+}
+
+absl::Status Session::Judge() const {
+  size_t failed = 0;
+  for (const RunResult& result : results_) failed += result.metrics.failed;
+  if (failed == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(failed, " requests failed"));
+}
+
+absl::Status Session::Run() {
+  TANDEM_RETURN_IF_ERROR(Connect());
+  absl::Status status = WarmUp();
+  if (status.ok()) status = options_.sweep ? RunSweep() : RunPoints();
+  if (!results_.empty()) {
+    out_ << FormatDefinitions() << std::flush;
+    if (const absl::Status written = WriteFiles(); !written.ok()) return written;
+  }
+  if (!out_) status.Update(absl::DataLossError("the results cannot be printed"));
+  status.Update(Judge());
+  return status;
+}
+
+}  // namespace tandem::load

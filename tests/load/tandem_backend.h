@@ -1,0 +1,43 @@
+// TandemBackend: Tandem's gRPC API under load, on gRPC's callback API: no thread per request.
+#ifndef TANDEM_TESTS_LOAD_TANDEM_BACKEND_H_
+#define TANDEM_TESTS_LOAD_TANDEM_BACKEND_H_
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "common/base/mutex.h"
+#include "proto/tandem/v1/generation.grpc.pb.h"
+#include "tests/load/backend.h"
+
+namespace tandem::load {
+
+class TandemBackend : public Backend {
+ public:
+  // INVALID_ARGUMENT when `server` is not HOST:PORT.
+  static absl::StatusOr<std::unique_ptr<Backend>> Connect(const std::string& server,
+                                                          const RequestSettings& settings);
+
+  absl::StatusOr<ModelFacts> Model(Deadline deadline) override;
+  absl::StatusOr<uint32_t> CountTokens(const std::string& text) override;
+  absl::StatusOr<StatsPoint> Stats(Deadline deadline) override;
+  void Start(const LoadRequest& request, AnswerListener& listener) override;
+  void CancelAll() override;
+
+ private:
+  class Call;
+
+  TandemBackend(std::shared_ptr<grpc::Channel> channel, std::string server,
+                const RequestSettings& settings);
+
+  const std::string server_;
+  const RequestSettings settings_;
+  const std::unique_ptr<v1::Generation::Stub> stub_;
+  Mutex mutex_;
+  std::unordered_map<const Call*, std::shared_ptr<grpc::ClientContext>> in_flight_
+      TANDEM_GUARDED_BY(mutex_);
+};
+
+}  // namespace tandem::load
+
+#endif  // TANDEM_TESTS_LOAD_TANDEM_BACKEND_H_
