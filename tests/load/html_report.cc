@@ -22,7 +22,7 @@ constexpr char kStyle[] =
     "pre{background:#f6f8fa;padding:8px;overflow-x:auto;white-space:pre-wrap}"
     "summary{cursor:pointer;font-weight:600}";
 
-constexpr double kTimelineIntervals = 120;  // of a run's tokens per second, at most
+constexpr int kTimelineIntervals = 120;  // of a run's tokens per second, at most
 
 // At which a run is drawn: offered in an open loop, achieved in a closed one.
 double RateOf(const RunResult& result) {
@@ -108,7 +108,7 @@ std::string Timeline(const RunRecord& record) {
     running.points.emplace_back(point.at_s, static_cast<double>(point.running));
     kv.points.emplace_back(point.at_s, point.kv_used * 100);
   }
-  const double width = std::max(1.0, std::ceil(record.duration_s / kTimelineIntervals));
+  const double width = record.duration_s > 0 ? TickStep(record.duration_s, kTimelineIntervals) : 1;
   const std::vector<double> counts = TokensPerInterval(record, width);
   for (size_t i = 0; i < counts.size(); ++i) {
     tokens.points.emplace_back(width * static_cast<double>(i), counts[i] / width);

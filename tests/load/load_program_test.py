@@ -256,18 +256,20 @@ class LoadProgramTest(unittest.TestCase):
         self.addCleanup(server.shutdown)
         address = f"127.0.0.1:{server.server_address[1]}"
         done = self.load("--backend", "openai", "--server", address, "--num-prompts", "40",
-                         "--max-concurrency", "8", "--random-input-len", "9",
-                         "--random-output-len", "12", "--cancel-fraction", "0.25",
+                         "--max-concurrency", "1,8", "--num-warmups", "2",
+                         "--random-input-len", "9", "--random-output-len", "12",
+                         "--cancel-fraction", "0.25",
                          "--slow-fraction", "0.1", "--slow-read-delay", "20ms", "--ignore-eos",
                          "--temperature", "0", "--save-result", self.json, "--save-detailed")
         self.assertEqual(done.returncode, 0, done.stderr)
-        result, = self.results()
-        self.assertEqual((result["completed"], result["cancelled"]), (30, 10))
-        self.assertEqual(result["model_id"], "stub")
-        for outcome, length, gaps in zip(result["outcomes"], result["output_lens"],
-                                         result["itls"]):
-            if outcome == "completed":
-                self.assertEqual((length, len(gaps)), (12, 11))
+        self.assertEqual(len(self.results()), 2)
+        for result in self.results():
+            self.assertEqual((result["completed"], result["cancelled"]), (30, 10))
+            self.assertEqual(result["model_id"], "stub")
+            for outcome, length, gaps in zip(result["outcomes"], result["output_lens"],
+                                             result["itls"]):
+                if outcome == "completed":
+                    self.assertEqual((length, len(gaps)), (12, 11))
         request = openai_stub.Handler.requests[0]
         self.assertEqual(request["model"], "stub")
         self.assertEqual(len(request["prompt"]), 9)

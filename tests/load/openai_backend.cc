@@ -101,8 +101,10 @@ Easy MakeEasy(const std::string& url, const Headers& headers, Duration timeout) 
 // One request. Of the backend's thread, but for its construction.
 class OpenAiBackend::Transfer {
  public:
-  Transfer(const OpenAiBackend& backend, const std::string& body, AnswerListener& listener)
-      : server_(backend.options_.server),
+  Transfer(const OpenAiBackend& backend, uint64_t number, const std::string& body,
+           AnswerListener& listener)
+      : number_(number),
+        server_(backend.options_.server),
         slow_read_delay_(backend.settings_.slow_read_delay),
         listener_(listener),
         headers_(MakeHeaders(backend.options_.api_key)),
@@ -117,6 +119,8 @@ class OpenAiBackend::Transfer {
 
   CURL* easy() const { return easy_.get(); }
   bool paused() const { return paused_; }
+  // How many were started before it.
+  uint64_t number() const { return number_; }
 
   // Resumes a slow reader whose time has come.
   void ResumeIfDue(TimePoint now) {
@@ -181,6 +185,7 @@ class OpenAiBackend::Transfer {
     return http;
   }
 
+  const uint64_t number_;
   const std::string server_;
   const Duration slow_read_delay_;
   AnswerListener& listener_;
@@ -245,14 +250,17 @@ absl::StatusOr<StatsPoint> OpenAiBackend::Stats(Deadline) {
 void OpenAiBackend::Start(const LoadRequest& request, AnswerListener& listener) {
   {
     MutexLock lock(mutex_);
-    new_.push_back(
-        std::make_unique<Transfer>(*this, CompletionBody(request, model_, settings_), listener));
+    new_.push_back(std::make_unique<Transfer>(
+        *this, num_started_++, CompletionBody(request, model_, settings_), listener));
   }
   curl_multi_wakeup(multi_);
 }
 
 void OpenAiBackend::CancelAll() {
-  cancel_ = true;
+  {
+    MutexLock lock(mutex_);
+    num_cancelled_ = num_started_;
+  }
   curl_multi_wakeup(multi_);
 }
 
@@ -283,17 +291,25 @@ void OpenAiBackend::EndFinished() {
   }
 }
 
-void OpenAiBackend::EndAll(const absl::Status& status) {
-  for (const auto& transfer : std::exchange(transfers_, {})) {
+void OpenAiBackend::EndCancelled() {
+  uint64_t num_cancelled = 0;
+  {
+    MutexLock lock(mutex_);
+    num_cancelled = num_cancelled_;
+  }
+  // In the order in which they were started.
+  while (!transfers_.empty() && transfers_.front()->number() < num_cancelled) {
+    const std::unique_ptr<Transfer> transfer = std::move(transfers_.front());
+    transfers_.erase(transfers_.begin());
     curl_multi_remove_handle(multi_, transfer->easy());
-    transfer->End(status);
+    transfer->End(absl::CancelledError("cancelled"));
   }
 }
 
 void OpenAiBackend::Drive() {
   while (!close_) {
     TakeNew();
-    if (cancel_.exchange(false)) EndAll(absl::CancelledError("cancelled"));
+    EndCancelled();
     int running = 0;
     curl_multi_perform(multi_, &running);
     EndFinished();

@@ -4,6 +4,7 @@
 #define TANDEM_TESTS_LOAD_OPENAI_BACKEND_H_
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -42,7 +43,8 @@ class OpenAiBackend : public Backend {
   void Drive();
   void TakeNew();
   void EndFinished();
-  void EndAll(const absl::Status& status);
+  // Those that began before CancelAll was called.
+  void EndCancelled();
 
   const OpenAiOptions options_;
   const RequestSettings settings_;
@@ -52,7 +54,8 @@ class OpenAiBackend : public Backend {
   Mutex mutex_;
   std::string model_ TANDEM_GUARDED_BY(mutex_);
   Transfers new_ TANDEM_GUARDED_BY(mutex_);
-  std::atomic<bool> cancel_{false};
+  uint64_t num_started_ TANDEM_GUARDED_BY(mutex_) = 0;
+  uint64_t num_cancelled_ TANDEM_GUARDED_BY(mutex_) = 0;  // of the first that were started
   std::atomic<bool> close_{false};
   std::thread thread_;
 };
