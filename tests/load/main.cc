@@ -69,6 +69,10 @@ int Main(int argc, char** argv) {
   program.Add(fields);
   absl::Status status = program.Parse({argv + 1, argv + argc});
   if (absl::IsCancelled(status)) return 0;  // --help
+  if (absl::IsDataLoss(status)) {           // which could not be printed
+    std::cerr << kProgram << ": " << status.message() << "\n";
+    return cli::kFailed;
+  }
   if (status.ok()) status = CheckAll(options);
   if (!status.ok()) {
     std::cerr << kProgram << ": " << status.message() << " (see " << kProgram << " --help)\n";

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/channel.h"
+#include "client/connection_flags.h"
 #include "common/base/clock.h"
 #include "common/config/field.h"
 

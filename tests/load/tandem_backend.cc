@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "client/channel.h"
+#include "common/base/address.h"
 #include "common/base/status.h"
 
 namespace tandem::load {
@@ -111,8 +112,10 @@ class TandemBackend::Call final : public grpc::ClientReadReactor<v1::GenerateRes
 
 absl::StatusOr<std::unique_ptr<Backend>> TandemBackend::Connect(const std::string& server,
                                                                 const RequestSettings& settings) {
-  TANDEM_ASSIGN_OR_RETURN(auto channel, client::MakeChannel(server));
-  return std::unique_ptr<Backend>(new TandemBackend(std::move(channel), server, settings));
+  if (const auto parsed = ParseHostPort(server); !parsed.ok()) {
+    return Annotate(parsed.status(), "--server");
+  }
+  return std::unique_ptr<Backend>(new TandemBackend(client::MakeChannel(server), server, settings));
 }
 
 TandemBackend::TandemBackend(std::shared_ptr<grpc::Channel> channel, std::string server,
