@@ -14,6 +14,8 @@ void AddDetokenizeCommand(cli::Command& program);
 void AddGenerateCommand(cli::Command& program);
 // The content of a model file, and the resources to run it.
 void AddInfoCommand(cli::Command& program);
+// Fetches a model from a hub.
+void AddPullCommand(cli::Command& program);
 // A server's counters.
 void AddStatsCommand(cli::Command& program);
 // Text from stdin to token ids.

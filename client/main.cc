@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
       "`tandem COMMAND --help` has more.");
   client::AddGenerateCommand(program);
   client::AddInfoCommand(program);
+  client::AddPullCommand(program);
   client::AddTokenizeCommand(program);
   client::AddDetokenizeCommand(program);
   client::AddWaitCommand(program);

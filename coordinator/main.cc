@@ -149,11 +149,14 @@ absl::Status Serve(const config::ServerConfig& config) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server,
                           GrpcServer::Start(std::move(socket), max_connections));
   TANDEM_LOG(kInfo) << "loading the model; " << server->address() << " answers when it is ready";
-  TANDEM_ASSIGN_OR_RETURN(ServedModel model, OpenServedModel(config.worker.model));
-  absl::StatusOr<Workers> workers = BringUp(config, model.file, [&] { return signal.raised(); });
+  const auto stopped = [&] { return signal.raised(); };
+  absl::StatusOr<ServedModel> model = OpenServedModel(config.worker.model, stopped);
+  if (absl::IsCancelled(model.status())) return absl::OkStatus();
+  if (!model.ok()) return model.status();
+  absl::StatusOr<Workers> workers = BringUp(config, model->file, stopped);
   if (absl::IsCancelled(workers.status())) return absl::OkStatus();
   if (!workers.ok()) return workers.status();
-  return ServeUntilStopped(config, model.file, *workers, std::move(model.tokenizer), signal,
+  return ServeUntilStopped(config, model->file, *workers, std::move(model->tokenizer), signal,
                            *server);
 }
 
@@ -169,6 +172,7 @@ int main(int argc, char** argv) {
       "tandem_coordinator: serves a GGUF model over gRPC, one worker process per rank.",
       "Examples:\n"
       "  tandem_coordinator --model models/demo.gguf\n"
+      "  tandem_coordinator --model hf:OWNER/REPO:Q4_K_M\n"
       "  tandem_coordinator --model big.gguf --tensor-parallel-size 2 --max-num-seqs 64\n"
       "  tandem_coordinator --model m.gguf --workers external --worker-listen 127.0.0.1:50052 \\\n"
       "      --worker-token-file token\n");

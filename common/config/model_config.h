@@ -21,7 +21,10 @@ struct ModelConfig {
 
   void ForEach(FieldList& visit) {
     visit.BeginSection("Model");
-    visit(path, {.flag = "--model,-m", .help = "GGUF file", .reload = true, .required = true});
+    visit(path, {.flag = "--model,-m",
+                 .help = "GGUF file, or hf:OWNER/REPO[:QUANT]",
+                 .reload = true,
+                 .required = true});
     visit(spec.max_model_len,
           {.flag = "--max-model-len",
            .help = "prompt and generated tokens of a sequence (0: the model's context length)",

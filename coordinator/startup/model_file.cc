@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "common/hub/hub.h"
 #include "common/model/build_spec.h"
 #include "common/model/fingerprint.h"
 #include "common/tokenizer/gguf_vocabulary.h"
@@ -25,6 +26,13 @@ absl::StatusOr<ModelFile> ReadModelFile(const gguf::File& file, const config::Mo
   TANDEM_ASSIGN_OR_RETURN(model.spec, model::BuildSpec(file, config.spec));
   model.fingerprint = model::ModelFingerprint(file);
   return model;
+}
+
+// The configuration with the path of a file, which is fetched first if it is named.
+absl::StatusOr<config::ModelConfig> Fetched(config::ModelConfig config,
+                                            const std::function<bool()>& cancelled) {
+  TANDEM_ASSIGN_OR_RETURN(config.path, hub::ModelPath(config.path, cancelled));
+  return config;
 }
 
 // `read` of the file at `path`; errors carry the path.
@@ -48,12 +56,16 @@ absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
   return served;
 }
 
-absl::StatusOr<ServedModel> OpenServedModel(const config::ModelConfig& config) {
-  return Opened(config.path, [&](const gguf::File& file) { return ReadServedModel(file, config); });
+absl::StatusOr<ServedModel> OpenServedModel(const config::ModelConfig& config,
+                                            const std::function<bool()>& cancelled) {
+  TANDEM_ASSIGN_OR_RETURN(const config::ModelConfig local, Fetched(config, cancelled));
+  return Opened(local.path, [&](const gguf::File& file) { return ReadServedModel(file, local); });
 }
 
-absl::StatusOr<ModelFile> OpenModelFile(const config::ModelConfig& config) {
-  return Opened(config.path, [&](const gguf::File& file) { return ReadModelFile(file, config); });
+absl::StatusOr<ModelFile> OpenModelFile(const config::ModelConfig& config,
+                                        const std::function<bool()>& cancelled) {
+  TANDEM_ASSIGN_OR_RETURN(const config::ModelConfig local, Fetched(config, cancelled));
+  return Opened(local.path, [&](const gguf::File& file) { return ReadModelFile(file, local); });
 }
 
 absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> OpenTokenizer(const std::string& path) {

@@ -4,6 +4,7 @@
 #define TANDEM_COORDINATOR_STARTUP_MODEL_FILE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -33,10 +34,15 @@ struct ServedModel {
 absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
                                             const config::ModelConfig& config);
 
-// The same from the file's path. Errors carry the path.
-absl::StatusOr<ServedModel> OpenServedModel(const config::ModelConfig& config);
+// The same from the file's path; a model named hf:OWNER/REPO[:QUANT] is fetched first, until
+// `cancelled`, which is polled. Errors carry the path or the name.
+absl::StatusOr<ServedModel> OpenServedModel(
+    const config::ModelConfig& config,
+    const std::function<bool()>& cancelled = [] { return false; });
 // Its parts.
-absl::StatusOr<ModelFile> OpenModelFile(const config::ModelConfig& config);
+absl::StatusOr<ModelFile> OpenModelFile(
+    const config::ModelConfig& config,
+    const std::function<bool()>& cancelled = [] { return false; });
 absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> OpenTokenizer(const std::string& path);
 
 }  // namespace tandem::coordinator

@@ -25,7 +25,7 @@ expect() {
 stdin() { local text=$1; shift; printf '%b' "$text" | "$@"; }
 
 expect help 0 'Examples:.*tandem wait' '^$' $tandem --help
-for command in generate info tokenize detokenize wait stats bench; do
+for command in generate info pull tokenize detokenize wait stats bench; do
   expect "$command help" 0 'Examples:' '^$' $tandem $command --help
 done
 expect version 0 '^tandem [0-9]+\.[0-9]+\.[0-9]+ \(.+\)$' '^$' $tandem --version

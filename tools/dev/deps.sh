@@ -4,6 +4,7 @@
 readonly BUILD_PACKAGES=(
   bazel-bootstrap
   bazel-rules-java
+  ca-certificates
   g++
   libabsl-dev
   libcli11-dev
@@ -11,6 +12,7 @@ readonly BUILD_PACKAGES=(
   libgrpc++-dev
   libpcre2-dev
   libprotobuf-dev
+  libssl-dev
   libutf8proc-dev
   libxxhash-dev
   nlohmann-json3-dev

@@ -42,6 +42,8 @@ HOMES = [
      "Gloo belongs in its communicator only"),
     (re.compile(r"^(pcre2\.h|utf8proc\.h)$"), re.compile(r"^(tests/)?common/tokenizer/"),
      "PCRE2 and utf8proc belong in common/tokenizer only"),
+    (re.compile(r"^(curl|openssl)/"), re.compile(r"^(tests/)?common/hub/|^tests/load/"),
+     "libcurl and OpenSSL belong in common/hub and the load harness: workers do without"),
     (re.compile(r"^CLI/"), re.compile(r"^common/cli/[^/]*\.cc$|^tools/"),
      "command lines are common/cli's, which parses them"),
     (re.compile(r"^(gtest|gmock|benchmark)/"), re.compile(r"^(tests|tools)/|_bench(mark)?\.cc$"),

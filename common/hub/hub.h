@@ -1,0 +1,28 @@
+// Models by name: hf:OWNER/REPO[:QUANT] as the path of a GGUF file, fetched from a model hub into
+// the cache that huggingface_hub uses too.
+//
+//   TANDEM_ASSIGN_OR_RETURN(const std::string path, hub::ModelPath(model, cancelled));
+#ifndef TANDEM_COMMON_HUB_HUB_H_
+#define TANDEM_COMMON_HUB_HUB_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/hub/model_name.h"
+#include "common/hub/settings.h"
+
+namespace tandem::hub {
+
+// The path of the model's file, of a split model of its first one, after all are in the cache.
+// Offline, or if the hub cannot be reached, from what is in the cache. Progress is written to
+// stderr. Errors are one line that begins with the model's name; what was fetched until then is
+// kept, and the next call continues there.
+absl::StatusOr<std::string> FetchModel(const ModelName& name, const Settings& settings,
+                                       const Cancelled& cancelled);
+
+// `model` itself unless it is a name, then FetchModel with the environment's settings.
+absl::StatusOr<std::string> ModelPath(const std::string& model, const Cancelled& cancelled);
+
+}  // namespace tandem::hub
+
+#endif  // TANDEM_COMMON_HUB_HUB_H_
