@@ -221,7 +221,7 @@ absl::StatusOr<std::string> HttpClient::SendOnce(Transfer& transfer) {
   if (code != CURLE_WRITE_ERROR) {  // else enough of an error's text was received
     TANDEM_RETURN_IF_ERROR(StatusOfCurl(code, detail.data()));
   }
-  TANDEM_RETURN_IF_ERROR(StatusOfHttp(transfer.response.status, has_token));
+  TANDEM_RETURN_IF_ERROR(StatusOfHttp(transfer.response.status, transfer.from_hub(), has_token));
   char* next = nullptr;
   curl_easy_getinfo(curl, CURLINFO_REDIRECT_URL, &next);
   return std::string(next == nullptr ? "" : next);

@@ -6,9 +6,9 @@
 
 namespace tandem::hub {
 
-// OK below 400; the codes of errors are those of HttpClient::Send. `has_token`: the request carried
-// one.
-absl::Status StatusOfHttp(int status, bool has_token);
+// OK below 400; the codes of errors are those of HttpClient::Send. The hub's own refusals, unlike
+// those of other hosts, depend on the token; `has_token`: the request carried one.
+absl::Status StatusOfHttp(int status, bool from_hub, bool has_token);
 
 }  // namespace tandem::hub
 

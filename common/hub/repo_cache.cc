@@ -89,12 +89,13 @@ bool RepoCache::HasSnapshotFile(const std::string& commit, const RepoFile& file)
 uint64_t RepoCache::IncompleteBytes(const Content& content) const {
   uint64_t bytes = 0;
   std::error_code error;
-  for (const fs::directory_entry& entry :
-       fs::directory_iterator(absl::StrCat(folder_, "/blobs"), error)) {
-    const std::string name = entry.path().filename().string();
+  for (auto entry = fs::directory_iterator(absl::StrCat(folder_, "/blobs"), error);
+       !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     if (!name.starts_with(content.hex) || !name.ends_with(".incomplete")) continue;
-    const uintmax_t size = entry.file_size(error);
-    if (!error) bytes += size;
+    std::error_code gone;
+    const uintmax_t size = entry->file_size(gone);
+    if (!gone) bytes += size;
   }
   return bytes;
 }

@@ -40,7 +40,7 @@ class Hub:
     """Serves `files` (path: bytes) of one repository on a free port of 127.0.0.1.
 
     `on_tree(request)` and `on_file(request, path, usual)` may return a Reply instead of the usual
-    one. `requests` records (method, path, headers)."""
+    one; `on_other(request)` answers all other paths. `requests` records (method, path, headers)."""
 
     def __init__(self, files=None):
         self.files = dict(files or {})
@@ -48,6 +48,7 @@ class Hub:
         self.commit = COMMIT
         self.on_tree = lambda request: None
         self.on_file = lambda request, path, usual: None
+        self.on_other = lambda request: Reply(404, b"Entry not found")
         self.answers_head = True
         self.requests = []
         self.arrived = threading.Event()  # the first byte of a gated reply was sent
@@ -111,7 +112,7 @@ class Hub:
             if url.path.startswith(prefix) and path in self.files:
                 usual = self.usual_file(request, self.files[path])
                 return self.on_file(request, path, usual) or usual
-        return Reply(404, b"Entry not found")
+        return self.on_other(request)
 
     def _answer(self, request):
         self.requests.append((request.command, request.path, dict(request.headers)))

@@ -37,7 +37,8 @@ class PullCase(unittest.TestCase):
 
     def environment(self, **changes):
         return {"PATH": os.environ["PATH"], "HOME": str(self.folder),
-                "HF_HUB_CACHE": str(self.cache), "HF_ENDPOINT": self.hub.url, **changes}
+                "HF_HUB_CACHE": str(self.cache), "HF_ENDPOINT": self.hub.url,
+                "HF_HUB_DOWNLOAD_TIMEOUT": "60", **changes}
 
     def start(self, name, *arguments, **environment):
         process = subprocess.Popen(["client/tandem", "pull", name, *arguments],
@@ -330,7 +331,7 @@ class Transfers(PullCase):
         self.addCleanup(gate.set)
         self.faulty(lambda usual: Reply(usual.status, usual.body, usual.headers, 5000, gate))
         self.assertEqual(self.pull(HF_HUB_DOWNLOAD_TIMEOUT="1").read_bytes(), MODEL)
-        self.assertEqual(self.ranges(), [0, 5000])
+        self.assertEqual(self.ranges()[:2], [0, 5000])
 
     def test_slow_servers(self):
         self.faulty(lambda usual: Reply(usual.status, usual.body, usual.headers, drip=1))
@@ -400,6 +401,8 @@ class Security(PullCase):
         self.redirect(f"{other.url}/gone.gguf?signature=s3cr3t")
         error = self.refused("/gone.gguf: HTTP status 404", HF_TOKEN=TOKEN)
         self.assertNotIn("s3cr3t", error)
+        other.on_other = lambda request: Reply(403)
+        self.assertNotIn("HF_TOKEN", self.refused("/gone.gguf: HTTP status 403"))
 
     def test_relative_redirect_keeps_the_token(self):
         self.hub.files["moved.gguf"] = MODEL
