@@ -1,6 +1,7 @@
 // tandem: the command line of Tandem, for a server and for model files.
 #include "client/commands.h"
 #include "common/cli/command.h"
+#include "common/rpc/library_log.h"
 
 int main(int argc, char** argv) {
   namespace client = tandem::client;
@@ -19,5 +20,6 @@ int main(int argc, char** argv) {
   client::AddWaitCommand(program);
   client::AddStatsCommand(program);
   client::AddBenchCommand(program);
+  tandem::RouteLibraryLogs();
   return program.Main(argc, argv);
 }

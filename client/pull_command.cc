@@ -1,12 +1,12 @@
 #include <signal.h>
 
 #include <atomic>
-#include <iostream>
 #include <memory>
 #include <string>
 
 #include "client/commands.h"
 #include "common/base/status.h"
+#include "common/cli/output.h"
 #include "common/hub/hub.h"
 
 namespace tandem::client {
@@ -28,8 +28,7 @@ absl::Status Pull(const PullOptions& options) {
   signal(SIGINT, [](int) { g_stopped = true; });
   TANDEM_ASSIGN_OR_RETURN(const std::string path,
                           hub::FetchModel(name, settings, [] { return g_stopped.load(); }));
-  std::cout << path << '\n';
-  return absl::OkStatus();
+  return cli::Print(path + "\n");
 }
 
 }  // namespace

@@ -134,8 +134,12 @@ void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& re
 }
 
 EngineStats EngineCore::Stats() const {
-  return {kv_.Stats(), scheduler_.Stats(), timings_.steps,
-          static_cast<int64_t>(epoch_.value), num_not_finite_, restarts_,
+  return {kv_.Stats(),
+          scheduler_.Stats(),
+          timings_.steps,
+          static_cast<int64_t>(epoch_.value),
+          num_not_finite_,
+          restarts_,
           std::chrono::duration_cast<std::chrono::milliseconds>(last_pause_).count()};
 }
 
