@@ -2,6 +2,7 @@
 #ifndef TANDEM_COORDINATOR_API_GRPC_REFUSED_CALL_H_
 #define TANDEM_COORDINATOR_API_GRPC_REFUSED_CALL_H_
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 

@@ -55,7 +55,9 @@ class FakeEngine : public EngineHandle {
             {.running = 4, .waiting = 5, .preemptions = 6},
             7,
             8,
-            9};
+            9,
+            10,
+            11};
   }
 
   // --- what the test does ---

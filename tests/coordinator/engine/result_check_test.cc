@@ -54,7 +54,7 @@ const Case kCases[] = {
     {"NoSample", [](auto& r) { r.rows[1].tokens.clear(); }, "row 1 of step 9"},
     {"UnwantedSample", [](auto& r) { r.rows[0].tokens = {1}; }, "row 0"},
     {"SampleAboveVocabulary", [](auto& r) { r.rows[2].tokens = {5}; }, "row 2"},
-    {"NegativeSample", [](auto& r) { r.rows[2].tokens = {-1}; }, "the first -1"},
+    {"NegativeSample", [](auto& r) { r.rows[2].tokens = {-2}; }, "the first -2"},
     {"LogitsShort", [](auto& r) { r.rows[2].logits.pop_back(); }, "4 logits"},
     {"UnwantedLogits", [](auto& r) { r.rows[1].logits = {1}; }, "row 1"},
     {"NoLogprobs", [](auto& r) { r.rows[0].logprobs.clear(); }, "0 log-probabilities"},
