@@ -12,6 +12,7 @@ import manifests  # noqa: E402
 
 # The oldest and newest versions whose schemas manifests must satisfy.
 VERSIONS = ("1.27", "1.33")
+NO_LIBRARY = "kubernetes-validate is not installed: ./dev test adds it where PyPI can be reached"
 NOT_KUBERNETES = {"LeaderWorkerSet", "ServiceMonitor", "PrometheusRule"}
 # The names that the dashboard and the alerts may use.
 METRIC = re.compile(r"tandem_[a-z0-9_]+")
@@ -53,7 +54,7 @@ class ManifestsTest(unittest.TestCase):
     def test_documents_are_valid_by_kubernetes_schemas(self):
         library = schema_library()
         if library is None:
-            self.skipTest("kubernetes-validate is not installed: ./dev deps adds it where PyPI can be reached")
+            self.skipTest(NO_LIBRARY)
         for overlay, documents in self.rendered.items():
             for document in documents:
                 if document["kind"] in NOT_KUBERNETES:
@@ -65,7 +66,7 @@ class ManifestsTest(unittest.TestCase):
     def test_a_misspelt_field_is_refused(self):
         library = schema_library()
         if library is None:
-            self.skipTest("kubernetes-validate is not installed: ./dev deps adds it where PyPI can be reached")
+            self.skipTest(NO_LIBRARY)
         [service] = [d for d in self.rendered["cpu-demo"] if d["kind"] == "Service"]
         wrong = json.loads(json.dumps(service))
         wrong["spec"]["clusterIp"] = "None"
@@ -76,6 +77,8 @@ class ManifestsTest(unittest.TestCase):
         schemas = os.path.join(os.environ.get("TANDEM_SHARED", ""), "schemas", "leaderworkerset-crd.yaml")
         if not os.path.isfile(schemas):
             self.skipTest("no leaderworkerset-crd.yaml in $TANDEM_SHARED/schemas")
+        if schema_library() is None:
+            self.skipTest(NO_LIBRARY)
         import jsonschema
         import yaml
         with open(schemas, encoding="utf-8") as text:

@@ -13,10 +13,12 @@ import time
 
 DEADLINE = 120  # seconds; of every wait
 
+os.environ["PATH"] += ":/usr/sbin:/sbin"  # of chroot and ip
+
 
 def missing_rights():
     """Why pods can't run here, or None."""
-    tools = [tool for tool in ("unshare", "nsenter", "setpriv", "chroot") if shutil.which(tool) is None]
+    tools = [tool for tool in ("unshare", "nsenter", "setpriv", "chroot", "ip", "mount") if shutil.which(tool) is None]
     if tools:
         return f"not installed: {', '.join(tools)}"
     script = "mount --make-rprivate / && d=$(mktemp -d) && mount -t tmpfs tmpfs $d && mkdir $d/u $d/w $d/m && " \

@@ -29,7 +29,6 @@ TEST_PACKAGES=(
   libgtest-dev
   python3
   python3-grpcio
-  python3-jsonschema
   python3-numpy
   python3-protobuf
   python3-venv
@@ -86,7 +85,7 @@ install_deps() {
 install_python_packages() {
   local stamp=build/venv/packages
   [[ -f $stamp && $(<"$stamp") == "${PYTHON_PACKAGES[*]}" ]] && return
-  if /usr/bin/python3 -m venv --clear --system-site-packages build/venv &&
+  if /usr/bin/python3 -m venv --clear build/venv &&
     timeout 120 build/venv/bin/pip install --quiet --disable-pip-version-check --retries 1 "${PYTHON_PACKAGES[@]}"; then
     echo "${PYTHON_PACKAGES[*]}" >"$stamp"
   else
