@@ -62,10 +62,10 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
              TokenizerPool& pool) {
     auto proto = std::make_shared<v1::GenerateRequest>();
     if (absl::Status parsed = Parse(request, *proto); !parsed.ok()) return Finish(ToGrpc(parsed));
-    hold_ = std::move(hold);
-    const absl::Status queued = pool.Run(request.Length(), [this, proto, &model] {
+    // Held by the job, not by the call: once it is admitted, another thread may end the call.
+    const auto held = std::make_shared<ByteBudget::Hold>(std::move(hold));
+    const absl::Status queued = pool.Run(request.Length(), [this, proto, held, &model] {
       absl::Status admitted = Admit(*proto, model);
-      hold_ = {};
       if (!admitted.ok()) Finish(ToGrpc(admitted));
     });
     if (!queued.ok()) Finish(ToGrpc(queued));
@@ -193,7 +193,6 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   const OpenCalls::Call call_;
   EngineHandle& engine_;
   const std::shared_ptr<Outbox> outbox_;
-  ByteBudget::Hold hold_;  // until admitted; used by the pool's thread
   std::string id_ TANDEM_GUARDED_BY(outbox_->mutex);
   std::optional<RequestHandle> handle_ TANDEM_GUARDED_BY(outbox_->mutex);  // once admitted
   bool cancelled_ TANDEM_GUARDED_BY(outbox_->mutex) = false;

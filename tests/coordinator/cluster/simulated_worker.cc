@@ -213,6 +213,7 @@ absl::Status SimulatedWorker::LostError() const {
 absl::Status SimulatedWorker::Health() const { return dead_ ? LostError() : absl::OkStatus(); }
 
 void SimulatedWorker::Abort(const absl::Status&) {
+  if (script_.on_abort) script_.on_abort();
   {
     std::lock_guard lock(mutex_);
     aborted_ = true;

@@ -45,6 +45,7 @@ struct SimulatedScript {
   bool loads_for_ever = false;
   bool answers_pings = true;
   std::function<void()> on_collect{};  // runs first in every Collect, on its thread
+  std::function<void()> on_abort{};    // runs in Abort
 };
 
 class SimulatedWorker : public WorkerClient {
@@ -70,7 +71,6 @@ class SimulatedWorker : public WorkerClient {
 
   // From any thread: the worker "exits".
   void Kill() override { dead_ = true; }
-  bool aborted() const { return aborted_; }
   uint64_t num_steps() const { return num_steps_; }
 
  private:
