@@ -1,4 +1,4 @@
-// Url: the parts of an absolute http(s) URL that decide who may see a secret.
+// Url: the parts of an absolute http(s) URL that decide whether a secret may be sent.
 #ifndef TANDEM_COMMON_HUB_URL_H_
 #define TANDEM_COMMON_HUB_URL_H_
 

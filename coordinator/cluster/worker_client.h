@@ -41,7 +41,7 @@ class WorkerClient {
   // process of ours is killed then.
   virtual absl::Status AwaitLoading(Deadline answer, Deadline last) = 0;
   // Waits for Ready. Errors name the rank; after DEADLINE_EXCEEDED it may be called again. ABORTED:
-  // the worker waited for others in vain.
+  // the worker timed out waiting for others.
   virtual absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) = 0;
   // Sends the number of blocks agreed on (the minimum over ranks); the worker then accepts steps.
   // Call it on all ranks before waiting for any: starting may be collective.

@@ -98,9 +98,9 @@ absl::Status WorkerGroup::InTurns(Deadline deadline, const std::function<bool()>
     for (size_t rank : pending) {
       const absl::Status answer = wait(rank, deadline.OrAfter(kPollSlice));
       if (answer.ok()) continue;
-      const bool in_vain = absl::IsAborted(answer);
-      if (!in_vain && !absl::IsDeadlineExceeded(answer)) return answer;
-      if (in_vain || deadline.Passed()) return AtFault(pending, answer);
+      const bool waited = absl::IsAborted(answer);  // for others, too long
+      if (!waited && !absl::IsDeadlineExceeded(answer)) return answer;
+      if (waited || deadline.Passed()) return AtFault(pending, answer);
       still_pending.push_back(rank);
     }
     pending = std::move(still_pending);

@@ -66,11 +66,11 @@ class WorkerGroup {
   using WaitForRank = std::function<absl::Status(size_t rank, Deadline slice)>;
 
   // Polls all ranks for their results in time slices: ranks wait for each other, so the failing one
-  // must not be found last. Returns the first error of any rank, or who is at fault for it.
+  // must not be found last. Returns the first error of any rank, or names the rank at fault.
   absl::Status InTurns(Deadline deadline, const std::function<bool()>& cancelled,
                        const WaitForRank& wait) const;
   // UNAVAILABLE naming the ranks of `pending` that show no sign of life, which are killed, after
-  // one of them waited for others in vain or the deadline passed (`failed`).
+  // one of them timed out waiting for others or the deadline passed (`failed`).
   absl::Status AtFault(const std::vector<size_t>& pending, const absl::Status& failed) const;
   // Polls one rank for its result until `deadline`; leaves the answer unchanged if there is none
   // yet.

@@ -51,7 +51,7 @@ class WorkerService::Impl : public v1::WorkerControl::CallbackService {
 class WorkerService::Impl::Stream
     : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage> {
  public:
-  // Without the token nothing is read: whoever it is can't make us hold its bytes.
+  // Without the token nothing is read, so a stranger cannot make the coordinator hold its bytes.
   Stream(WorkerService* service, bool has_token) : service_(service), writer_(new Writer(this)) {
     if (has_token) {
       StartRead(&incoming_);

@@ -1,13 +1,13 @@
 // EngineLoop: EngineCore on its own thread behind a bounded inbox, and the writers that pass its
 // updates to streams; the Engine used by the API.
 //
-// States:  kServing or kDraining --worker lost--> kLost      every request ends with UNAVAILABLE
-// naming the rank, on_lost is called
-//          kServing --StopAdmission--> kDraining                no new requests; those in flight
-// are finished
-//          kServing or kDraining --Shutdown--> kStopping --> kStopped     every request ends with
-// kCancelled
-//          kLost    --Shutdown-----> kStopped
+// States:  kServing --StopAdmission--> kDraining    Add is refused, requests in flight are finished
+//          kServing, kDraining --Shutdown--> kStopping --> kStopped    every request ends with
+//                                                                      kCancelled
+//          kServing, kDraining --loss that is final--> kLost    every request ends with UNAVAILABLE
+//                                                               naming the rank, on_lost is called
+//          kLost --Shutdown--> kStopped
+// A loss that `recover` repairs leaves the state as it is: requests wait meanwhile.
 //
 // Thread-safe. Streams are called on writers' threads, with no lock held: they may call Add and
 // Cancel, not Shutdown.

@@ -1,5 +1,6 @@
-// Acceptor: a thread that accepts connections up to a limit. It is never deaf: a connection above
-// the limit is told so and closed; without free descriptors it waits a moment and tries again.
+// Acceptor: a thread that accepts connections up to a limit. It never stops accepting: a connection
+// above the limit gets a GOAWAY and is closed; without free descriptors it tries again after a
+// moment.
 #ifndef TANDEM_COORDINATOR_LISTENER_ACCEPTOR_H_
 #define TANDEM_COORDINATOR_LISTENER_ACCEPTOR_H_
 
@@ -24,7 +25,7 @@ class Acceptor {
 
  private:
   void Run();
-  // Accepts until nobody waits. False: no descriptor is free.
+  // Accepts every connection that waits. False: no descriptor is free.
   bool AcceptAll(int listening);
   void Refuse(int fd);
   // Waits for a connection, or for the end.

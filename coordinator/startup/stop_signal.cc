@@ -17,14 +17,13 @@ constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP};
 
 // The signal handler's end of the pipe, and the first signal: all the state that it uses.
 std::atomic<int> g_write_fd{-1};
+std::atomic<int> g_first{0};
 
 void WriteByte(int fd) {
   const int saved = errno;
   [[maybe_unused]] ssize_t written = write(fd, "x", 1);  // a full pipe has been raised already
   errno = saved;
 }
-
-std::atomic<int> g_first{0};
 
 void OnSignal(int signal) {
   int none = 0;

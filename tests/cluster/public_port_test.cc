@@ -140,7 +140,7 @@ class StoppingServerTest : public ::testing::Test {
   std::vector<pid_t> workers_;
 };
 
-// The client takes no notice of the end meanwhile: it reads only when the test does.
+// The client does not react to the end meanwhile: it reads only when the test does.
 TEST_F(StoppingServerTest, AnOpenWatchCostsNothing) {
   auto stub = health::Health::NewStub(
       grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <thread>
 
 #include "tests/load/progress_bar.h"
@@ -89,6 +90,16 @@ void Complete(AnswerListener* listener) {
   listener->OnEnd(absl::OkStatus(), {.prompt_tokens = 5, .completion_tokens = 2});
 }
 
+// The record of a run while `other`, its server or its user, acts on another thread.
+RunRecord RunWith(Backend& backend, const std::vector<LoadRequest>& requests,
+                  const RunSettings& settings, const std::function<void(LoadRun&)>& other) {
+  LoadRun run(backend, requests, settings);
+  std::thread thread([&] { other(run); });
+  RunRecord record = run.Run();
+  thread.join();
+  return record;
+}
+
 TEST(LoadRunTest, AllAtOnceCountsFromTheStart) {
   ManualBackend backend;
   const auto requests = Requests(3);
@@ -120,15 +131,12 @@ TEST(LoadRunTest, AClosedLoopKeepsItsLimit) {
   ManualBackend backend;
   const auto requests = Requests(7);
   const RunSettings settings{.max_concurrency = 2};
-  LoadRun run(backend, requests, settings);
-  std::thread server([&] {
+  const RunRecord record = RunWith(backend, requests, settings, [&](LoadRun&) {
     for (size_t i = 0; i < 7; ++i) {
       EXPECT_TRUE(backend.WaitStarted(std::min<size_t>(i + 2, 7)));
       Complete(backend.Pop());
     }
   });
-  const RunRecord record = run.Run();
-  server.join();
   EXPECT_EQ(record.samples.size(), 7u);
   EXPECT_EQ(backend.most_in_flight(), 2u);
   // The time at which a place was free, not the run's start.
@@ -139,15 +147,12 @@ TEST(LoadRunTest, AnOpenLoopCountsTheWaitForAPlace) {
   ManualBackend backend;
   const auto requests = Requests(2);
   const RunSettings settings{.times_s = {0, 0.001}, .max_concurrency = 1};
-  LoadRun run(backend, requests, settings);
-  std::thread server([&] {
+  const RunRecord record = RunWith(backend, requests, settings, [&](LoadRun&) {
     EXPECT_TRUE(backend.WaitStarted(1));
     Complete(backend.Pop());
     EXPECT_TRUE(backend.WaitStarted(2));
     Complete(backend.Pop());
   });
-  const RunRecord record = run.Run();
-  server.join();
   EXPECT_EQ(record.samples[1].intended_s, 0.001);
   EXPECT_GE(record.samples[1].sent_s, 0.001);
 }
@@ -157,16 +162,13 @@ TEST(LoadRunTest, CancelsAfterItsMessages) {
   auto requests = Requests(1);
   requests[0].cancel_after_messages = 2;
   const RunSettings settings;
-  LoadRun run(backend, requests, settings);
-  std::thread server([&] {
+  const RunRecord record = RunWith(backend, requests, settings, [&](LoadRun&) {
     EXPECT_TRUE(backend.WaitStarted(1));
     AnswerListener* listener = backend.Pop();
     EXPECT_EQ(listener->OnTokens(1), Next::kRead);
     EXPECT_EQ(listener->OnTokens(1), Next::kCancel);
     listener->OnEnd(absl::CancelledError("by the client"), {});
   });
-  const RunRecord record = run.Run();
-  server.join();
   EXPECT_EQ(record.samples[0].outcome, Outcome::kCancelled);
   EXPECT_EQ(record.end, RunEnd::kDone);
 }
@@ -176,15 +178,12 @@ TEST(LoadRunTest, ASlowReaderReadsLater) {
   auto requests = Requests(1);
   requests[0].slow_reader = true;
   const RunSettings settings;
-  LoadRun run(backend, requests, settings);
-  std::thread server([&] {
+  const RunRecord record = RunWith(backend, requests, settings, [&](LoadRun&) {
     EXPECT_TRUE(backend.WaitStarted(1));
     AnswerListener* listener = backend.Pop();
     EXPECT_EQ(listener->OnTokens(1), Next::kReadLater);
     listener->OnEnd(absl::OkStatus(), {});
   });
-  const RunRecord record = run.Run();
-  server.join();
   EXPECT_TRUE(record.samples[0].completed());
   EXPECT_FALSE(record.samples[0].has_latency());
 }
@@ -193,15 +192,12 @@ TEST(LoadRunTest, FailuresAreCountedAndDoNotEndTheRun) {
   ManualBackend backend;
   const auto requests = Requests(2);
   const RunSettings settings{.max_concurrency = 1};
-  LoadRun run(backend, requests, settings);
-  std::thread server([&] {
+  const RunRecord record = RunWith(backend, requests, settings, [&](LoadRun&) {
     EXPECT_TRUE(backend.WaitStarted(1));
     backend.Pop()->OnEnd(absl::ResourceExhaustedError("the queue is full"), {});
     EXPECT_TRUE(backend.WaitStarted(2));
     backend.Pop()->OnEnd(absl::OkStatus(), {});
   });
-  const RunRecord record = run.Run();
-  server.join();
   EXPECT_EQ(record.samples[0].outcome, Outcome::kFailed);
   EXPECT_EQ(record.samples[0].error, "the queue is full");
   EXPECT_EQ(record.samples[1].outcome, Outcome::kFailed);
@@ -214,14 +210,11 @@ TEST(LoadRunTest, AServerThatIsLostEndsTheRun) {
   ManualBackend backend;
   const auto requests = Requests(9);
   const RunSettings settings{.max_concurrency = 3};
-  LoadRun run(backend, requests, settings);
-  std::thread server([&] {
+  const RunRecord record = RunWith(backend, requests, settings, [&](LoadRun&) {
     EXPECT_TRUE(backend.WaitStarted(3));
     backend.SetModel(absl::UnavailableError("gone"));
     backend.Pop()->OnEnd(absl::UnavailableError("connection reset"), {});
   });
-  const RunRecord record = run.Run();
-  server.join();
   EXPECT_EQ(record.end, RunEnd::kServerLost);
   EXPECT_EQ(record.end_reason, "the server is lost: connection reset");
   EXPECT_EQ(record.samples[0].outcome, Outcome::kFailed);
@@ -233,15 +226,12 @@ TEST(LoadRunTest, AServerThatStillAnswersIsNotLost) {
   ManualBackend backend;
   const auto requests = Requests(2);
   const RunSettings settings{.max_concurrency = 1};
-  LoadRun run(backend, requests, settings);
-  std::thread server([&] {
+  const RunRecord record = RunWith(backend, requests, settings, [&](LoadRun&) {
     EXPECT_TRUE(backend.WaitStarted(1));
     backend.Pop()->OnEnd(absl::UnavailableError("draining"), {});
     EXPECT_TRUE(backend.WaitStarted(2));
     Complete(backend.Pop());
   });
-  const RunRecord record = run.Run();
-  server.join();
   EXPECT_EQ(record.end, RunEnd::kDone);
   EXPECT_EQ(backend.questions(), 1u);
 }
@@ -250,14 +240,11 @@ TEST(LoadRunTest, StopCutsWhatIsInFlight) {
   ManualBackend backend;
   const auto requests = Requests(3);
   const RunSettings settings{.times_s = {0, 0, 1e6}};
-  LoadRun run(backend, requests, settings);
-  std::thread user([&] {
+  const RunRecord record = RunWith(backend, requests, settings, [&](LoadRun& run) {
     EXPECT_TRUE(backend.WaitStarted(2));
     Complete(backend.Pop());
     run.Stop();
   });
-  const RunRecord record = run.Run();
-  user.join();
   EXPECT_EQ(record.end, RunEnd::kInterrupted);
   ASSERT_EQ(record.samples.size(), 2u);
   EXPECT_EQ(record.samples[0].outcome, Outcome::kCompleted);
@@ -269,13 +256,10 @@ TEST(LoadRunTest, NothingIsSentAfterTheDuration) {
   ManualBackend backend;
   const auto requests = Requests(2);
   const RunSettings settings{.times_s = {0, 100}, .max_duration = std::chrono::seconds(50)};
-  LoadRun run(backend, requests, settings);
-  std::thread server([&] {
+  const RunRecord record = RunWith(backend, requests, settings, [&](LoadRun&) {
     EXPECT_TRUE(backend.WaitStarted(1));
     Complete(backend.Pop());
   });
-  const RunRecord record = run.Run();
-  server.join();
   EXPECT_EQ(record.samples.size(), 1u);
   EXPECT_EQ(record.not_sent, 1u);
   EXPECT_EQ(record.end, RunEnd::kDone);

@@ -113,7 +113,7 @@ absl::Status Session::WarmUp() {
 }
 
 absl::Status Session::RunPoint(const Point& point, uint32_t num_prompts, Duration max_duration) {
-  // Every run has prompts of its own: the prefix cache knows those of the last.
+  // Each run draws other prompts: those of the run before are in the server's prefix cache.
   std::mt19937_64 random(options_.dataset.seed + results_.size());
   DatasetOptions dataset = options_.dataset;
   dataset.num_prompts = num_prompts;

@@ -53,7 +53,7 @@ class StubService final : public v1::Generation::CallbackService {
   std::atomic<int64_t> running_{0};
 };
 
-// A server of its own port on this machine.
+// A stub server on a free port of the loopback.
 class StubServer {
  public:
   // `listen` is HOST:PORT, port 0 for a free one. UNAVAILABLE if it cannot be bound.

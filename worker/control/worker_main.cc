@@ -60,7 +60,6 @@ std::string CpuText() {
 
 absl::Status Serve(const Flags& flags, const std::function<std::string()>& devices) {
   if (flags.parent_pid > 0) DieWithParent(flags.parent_pid);
-  TANDEM_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.coordinator).status(), "--coordinator"));
   Greeting greeting;
   TANDEM_ASSIGN_OR_RETURN(greeting.rank, ParseRank(flags.rank));
   TANDEM_ASSIGN_OR_RETURN(greeting.token, ReadTokenFile("--token-file", flags.token_file));

@@ -17,7 +17,7 @@ namespace tandem::coordinator {
 namespace {
 
 // For clients to close their connections.
-constexpr auto kFarewell = std::chrono::milliseconds(200);
+constexpr auto kCloseTime = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -73,8 +73,8 @@ void GrpcServer::Shutdown(Deadline deadline) {
   impl_->health.Close();
   impl_->reflection.Close();
   impl_->calls.WaitNone(deadline);
-  // Connections without calls; a client that takes no notice of the end keeps its own open.
-  const Duration left = deadline.OrAfter(kFarewell).Left();
+  // Connections without calls; a client that does not react to GOAWAY keeps its own open.
+  const Duration left = deadline.OrAfter(kCloseTime).Left();
   impl_->server->Shutdown(std::chrono::system_clock::now() + left);
   impl_->server->Wait();
   impl_->server = nullptr;

@@ -40,7 +40,7 @@ struct SimulatedScript {
       faults;  // by step number, counted from 1 over the worker's life
   int delay_polls = 3;
   bool fail_load = false;
-  // Load: waited for others in vain, or does not end; and whether a Ping is answered meanwhile.
+  // Load: timed out waiting for others, or does not end; and whether a Ping is answered meanwhile.
   bool waits_in_vain = false;
   bool loads_for_ever = false;
   bool answers_pings = true;

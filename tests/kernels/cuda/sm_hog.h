@@ -1,4 +1,4 @@
-// SmHog: a thread with a stream of its own, whose kernels keep half of the multiprocessors busy.
+// SmHog: keeps half of the multiprocessors busy, by kernels on a separate thread and stream.
 #ifndef TANDEM_TESTS_KERNELS_CUDA_SM_HOG_H_
 #define TANDEM_TESTS_KERNELS_CUDA_SM_HOG_H_
 

@@ -1,4 +1,4 @@
-// The sections of step_bench. Each prints as it goes, and writes its figures.
+// The sections of step_bench. Each prints its results as they come and records its figures.
 #ifndef TANDEM_TESTS_WORKER_STEP_BENCH_SECTIONS_H_
 #define TANDEM_TESTS_WORKER_STEP_BENCH_SECTIONS_H_
 
