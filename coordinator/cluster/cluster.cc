@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "coordinator/cluster/process_worker_client.h"
+#include "coordinator/cluster/spawner.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -41,19 +42,56 @@ absl::StatusOr<int> AnonymousFile(const std::string& text) {
   return fd;
 }
 
+// Starts worker processes on this machine, which connect to a port.
+class LocalLauncher {
+ public:
+  static absl::StatusOr<std::shared_ptr<LocalLauncher>> Create(std::string binary,
+                                                               std::string address,
+                                                               const std::string& token) {
+    TANDEM_ASSIGN_OR_RETURN(const int token_fd, AnonymousFile(token));
+    return std::make_shared<LocalLauncher>(std::move(binary), std::move(address), token_fd);
+  }
+  LocalLauncher(std::string binary, std::string address, int token_fd)
+      : binary_(std::move(binary)), address_(std::move(address)), token_fd_(token_fd) {}
+  ~LocalLauncher() { close(token_fd_); }
+
+  absl::StatusOr<std::shared_ptr<WorkerProcess>> Launch(size_t rank) {
+    return spawner_.Spawn({binary_, "--coordinator", address_, "--rank", absl::StrCat(rank),
+                           "--token-file", absl::StrCat("/proc/self/fd/", token_fd_),
+                           "--parent-pid", absl::StrCat(getpid())});
+  }
+
+ private:
+  const std::string binary_;
+  const std::string address_;
+  const int token_fd_;  // the workers read their token from it
+  Spawner spawner_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterOptions& options) {
-  std::unique_ptr<Cluster> cluster(new Cluster);
-  cluster->options_ = options;
   const std::string token = options.worker_token.empty() ? DrawToken() : options.worker_token;
-  TANDEM_ASSIGN_OR_RETURN(cluster->service_, WorkerService::Start({.listen = options.worker_listen,
-                                                                   .token = token,
-                                                                   .size = options.size,
-                                                                   .one_host = options.one_host}));
-  if (options.external) return cluster;
-  TANDEM_ASSIGN_OR_RETURN(cluster->token_fd_, AnonymousFile(token));
-  cluster->processes_.resize(static_cast<size_t>(options.size));
+  TANDEM_ASSIGN_OR_RETURN(auto service, WorkerService::Start({.listen = options.worker_listen,
+                                                              .token = token,
+                                                              .size = options.size,
+                                                              .one_host = options.one_host}));
+  LaunchFn launch;
+  if (!options.external) {
+    TANDEM_ASSIGN_OR_RETURN(
+        auto launcher, LocalLauncher::Create(options.worker_binary, service->address(), token));
+    launch = [launcher](size_t rank) { return launcher->Launch(rank); };
+  }
+  TANDEM_ASSIGN_OR_RETURN(auto cluster, Over(service->registry(), std::move(launch)));
+  cluster->service_ = std::move(service);
+  return cluster;
+}
+
+absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Over(WorkerRegistry& registry, LaunchFn launch,
+                                                       const Clock& clock) {
+  std::unique_ptr<Cluster> cluster(new Cluster(registry, std::move(launch), clock));
+  if (cluster->launch_ == nullptr) return cluster;
+  cluster->processes_.resize(registry.links().size());
   for (size_t rank = 0; rank < cluster->processes_.size(); ++rank) {
     TANDEM_RETURN_IF_ERROR(cluster->Spawn(rank));
   }
@@ -61,16 +99,12 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterOptions& op
 }
 
 absl::Status Cluster::Spawn(size_t rank) {
-  TANDEM_ASSIGN_OR_RETURN(
-      processes_[rank],
-      spawner_.Spawn({options_.worker_binary, "--coordinator", service_->address(), "--rank",
-                      absl::StrCat(rank), "--token-file", absl::StrCat("/proc/self/fd/", token_fd_),
-                      "--parent-pid", absl::StrCat(getpid())}));
+  TANDEM_ASSIGN_OR_RETURN(processes_[rank], launch_(rank));
   return absl::OkStatus();
 }
 
 absl::Status Cluster::Replace() {
-  const std::vector<std::shared_ptr<WorkerLink>> links = service_->links();
+  const std::vector<std::shared_ptr<WorkerLink>> links = registry_.links();
   for (size_t rank = 0; rank < links.size(); ++rank) {
     const absl::Status ended = Ended(rank, links[rank].get());
     if (ended.ok()) continue;
@@ -79,10 +113,10 @@ absl::Status Cluster::Replace() {
                                                 : ", starting it again");
     if (!processes_.empty()) {
       processes_[rank]->Kill(SIGKILL);
-      processes_[rank]->WaitExit(Deadline::After(kReplaceTimeout));
+      processes_[rank]->WaitExit(kReplaceTimeout);
     }
     if (links[rank] != nullptr &&
-        !service_->WaitReleased(*links[rank], Deadline::After(kReplaceTimeout))) {
+        !registry_.WaitReleased(*links[rank], Deadline::After(kReplaceTimeout, clock_))) {
       return absl::DeadlineExceededError(
           absl::StrCat("rank ", rank, " has ended, but not its control connection"));
     }
@@ -101,8 +135,7 @@ absl::Status Cluster::Ended(size_t rank, const WorkerLink* link) const {
 }
 
 Cluster::~Cluster() {
-  Shutdown("coordinator exits", Deadline::After(std::chrono::seconds(2)));
-  if (token_fd_ >= 0) close(token_fd_);
+  Shutdown("coordinator exits", Deadline::After(std::chrono::seconds(2), clock_));
 }
 
 absl::Status Cluster::FirstEnded() const {
@@ -115,8 +148,8 @@ absl::Status Cluster::FirstEnded() const {
 
 absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool()>& cancelled) {
   while (true) {
-    service_->WaitAll(deadline.OrAfter(kPoll));
-    auto links = service_->links();
+    registry_.WaitAll(deadline.OrAfter(kPoll));
+    auto links = registry_.links();
     if (std::find(links.begin(), links.end(), nullptr) == links.end()) {
       connected_ = std::move(links);
       return absl::OkStatus();
@@ -125,7 +158,7 @@ absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool(
     if (cancelled && cancelled()) return absl::CancelledError("stopped while waiting for workers");
     if (deadline.Passed()) {
       return absl::DeadlineExceededError(absl::StrCat("workers that did not connect in time: rank ",
-                                                      absl::StrJoin(service_->Missing(), ", ")));
+                                                      absl::StrJoin(registry_.Missing(), ", ")));
     }
   }
 }
@@ -146,17 +179,16 @@ std::vector<std::string> Cluster::HostIds() const {
 }
 
 void Cluster::Shutdown(const std::string& reason, Deadline deadline) {
-  if (service_ == nullptr) return;
   v1::CoordinatorMessage message;
   message.mutable_shutdown()->set_reason(reason);
-  for (const auto& link : service_->links()) {
+  for (const auto& link : registry_.links()) {
     if (link != nullptr) link->Send(message).IgnoreError();  // a lost worker needs no shutdown
   }
   for (const auto& process : processes_) {
-    if (process == nullptr || process->WaitExit(deadline)) continue;
+    if (process == nullptr || process->WaitExit(deadline.Left())) continue;
     TANDEM_LOG(kWarning) << "worker " << process->pid() << " does not exit, killing it";
     process->Kill(SIGKILL);
-    process->WaitExit(Deadline::After(std::chrono::seconds(2)));
+    process->WaitExit(std::chrono::seconds(2));
   }
   processes_.clear();
 }

@@ -8,14 +8,15 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "coordinator/cluster/spawner.h"
 #include "coordinator/cluster/worker_client.h"
 #include "coordinator/cluster/worker_process.h"
+#include "coordinator/cluster/worker_registry.h"
 #include "coordinator/cluster/worker_service.h"
 
 namespace tandem::coordinator {
@@ -31,13 +32,20 @@ struct ClusterOptions {
 
 class Cluster {
  public:
+  // Starts the process of a rank.
+  using LaunchFn = std::function<absl::StatusOr<std::shared_ptr<WorkerProcess>>(size_t rank)>;
+
   // Opens the worker port and starts the workers. WaitConnected waits for their Hello.
   static absl::StatusOr<std::unique_ptr<Cluster>> Start(const ClusterOptions& options);
+  // The same for workers that connect to `registry`, one for each of its ranks, started by `launch`
+  // (null: elsewhere). Waits are on `clock`.
+  static absl::StatusOr<std::unique_ptr<Cluster>> Over(WorkerRegistry& registry, LaunchFn launch,
+                                                       const Clock& clock = Clock::System());
   // As Shutdown, with a short deadline.
   ~Cluster();
 
   // The address that workers connect to.
-  const std::string& worker_address() const { return service_->address(); }
+  std::string worker_address() const { return service_ == nullptr ? "" : service_->address(); }
   // Restarts workers that ended or lost their connection, logs it, and frees their ranks; external
   // ones must reconnect. Call WaitConnected next.
   absl::Status Replace();
@@ -49,26 +57,27 @@ class Cluster {
   // The host that each rank runs on, in rank order. REQUIRES: WaitConnected succeeded.
   std::vector<std::string> HostIds() const;
   // Opens the rendezvous for an epoch.
-  void SetEpoch(Epoch epoch) { service_->rendezvous().SetEpoch(epoch); }
+  void SetEpoch(Epoch epoch) { registry_.rendezvous().SetEpoch(epoch); }
 
   // Asks every worker to exit, waits, kills the rest. Idempotent.
   void Shutdown(const std::string& reason, Deadline deadline);
 
  private:
-  Cluster() = default;
+  Cluster(WorkerRegistry& registry, LaunchFn launch, const Clock& clock)
+      : clock_(clock), registry_(registry), launch_(std::move(launch)) {}
   absl::Status Spawn(size_t rank);
   absl::Status FirstEnded() const;
   // How the rank's worker ended or lost its connection (`link`, null for none); OK if it is
   // running.
   absl::Status Ended(size_t rank, const WorkerLink* link) const;
 
-  ClusterOptions options_;
-  std::unique_ptr<WorkerService> service_;
-  Spawner spawner_;                                        // outlives the processes
+  const Clock& clock_;
+  std::unique_ptr<WorkerService> service_;  // the registry's port; null if that is elsewhere
+  WorkerRegistry& registry_;
+  const LaunchFn launch_;  // outlives the processes; null with external workers
   std::vector<std::shared_ptr<WorkerProcess>> processes_;  // empty with external workers
   std::vector<std::shared_ptr<WorkerLink>>
-      connected_;      // by the last WaitConnected; null: restarted since
-  int token_fd_ = -1;  // spawned workers read their token from it
+      connected_;  // by the last WaitConnected; null: restarted since
 };
 
 }  // namespace tandem::coordinator

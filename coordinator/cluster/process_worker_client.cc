@@ -192,7 +192,7 @@ absl::Status ProcessWorkerClient::Health() const {
 absl::Status ProcessWorkerClient::Explain(const absl::Status& status) const {
   if (status.ok()) return status;
   if (process_ != nullptr && !link_->status().ok()) {
-    process_->WaitExit(Deadline::After(kExitGrace));
+    process_->WaitExit(kExitGrace);
     if (absl::Status ended = process_->Poll(); !ended.ok()) return Health();
   }
   return Annotate(status, absl::StrCat("rank ", rank_));
@@ -201,7 +201,7 @@ absl::Status ProcessWorkerClient::Explain(const absl::Status& status) const {
 void ProcessWorkerClient::Kill() {
   if (process_ == nullptr) return;
   process_->Kill(SIGKILL);
-  process_->WaitExit(Deadline::After(kKillTimeout));
+  process_->WaitExit(kKillTimeout);
 }
 
 void ProcessWorkerClient::Abort(const absl::Status& reason) {

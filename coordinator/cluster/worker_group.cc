@@ -100,7 +100,7 @@ absl::Status WorkerGroup::InTurns(Deadline deadline, const std::function<bool()>
       if (answer.ok()) continue;
       const bool waited = absl::IsAborted(answer);  // for others, too long
       if (!waited && !absl::IsDeadlineExceeded(answer)) return answer;
-      if (waited || deadline.Passed()) return AtFault(pending, answer);
+      if (waited || deadline.Passed()) return AtFault(pending, answer, deadline.clock());
       still_pending.push_back(rank);
     }
     pending = std::move(still_pending);
@@ -108,10 +108,10 @@ absl::Status WorkerGroup::InTurns(Deadline deadline, const std::function<bool()>
   return absl::OkStatus();
 }
 
-absl::Status WorkerGroup::AtFault(const std::vector<size_t>& pending,
-                                  const absl::Status& failed) const {
+absl::Status WorkerGroup::AtFault(const std::vector<size_t>& pending, const absl::Status& failed,
+                                  const Clock& clock) const {
   for (size_t rank : pending) workers_[rank]->Ping();
-  const Deadline deadline = Deadline::After(kPongTime);
+  const Deadline deadline = Deadline::After(kPongTime, clock);
   std::vector<std::string> silent, alive;
   for (size_t rank : pending) {
     const bool lives = workers_[rank]->WaitPong(deadline);

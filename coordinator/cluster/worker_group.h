@@ -71,7 +71,8 @@ class WorkerGroup {
                        const WaitForRank& wait) const;
   // UNAVAILABLE naming the ranks of `pending` that show no sign of life, which are killed, after
   // one of them timed out waiting for others or the deadline passed (`failed`).
-  absl::Status AtFault(const std::vector<size_t>& pending, const absl::Status& failed) const;
+  absl::Status AtFault(const std::vector<size_t>& pending, const absl::Status& failed,
+                       const Clock& clock) const;
   // Polls one rank for its result until `deadline`; leaves the answer unchanged if there is none
   // yet.
   void Poll(size_t rank, const SubmittedStep& step, Deadline deadline, Answer& answer);

@@ -9,7 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "common/base/mutex.h"
 
 extern char** environ;
 
@@ -28,6 +31,54 @@ absl::Status DescribeExit(int wait_status) {
                                                strsignal(WTERMSIG(wait_status)), ")"));
   }
   return absl::UnavailableError(absl::StrCat("exited with code ", WEXITSTATUS(wait_status)));
+}
+
+class ChildProcess : public WorkerProcess {
+ public:
+  ChildProcess(pid_t pid, int pidfd) : pid_(pid), pidfd_(pidfd) {}
+  ~ChildProcess() override;
+
+  pid_t pid() const override { return pid_; }
+  absl::Status Poll() override;
+  bool WaitExit(Duration timeout) override;
+  void Kill(int signal) override;
+
+ private:
+  const pid_t pid_;
+  const int pidfd_;  // readable once the process has ended
+  Mutex mutex_;
+  absl::Status ended_ TANDEM_GUARDED_BY(mutex_);  // not OK once reaped
+};
+
+ChildProcess::~ChildProcess() {
+  if (Poll().ok()) {
+    Kill(SIGKILL);
+    WaitExit(std::chrono::seconds(5));
+  }
+  if (pidfd_ >= 0) close(pidfd_);
+}
+
+absl::Status ChildProcess::Poll() {
+  MutexLock lock(mutex_);
+  if (!ended_.ok()) return ended_;
+  int wait_status = 0;
+  if (waitpid(pid_, &wait_status, WNOHANG) == pid_) ended_ = DescribeExit(wait_status);
+  return ended_;
+}
+
+bool ChildProcess::WaitExit(Duration timeout) {
+  const Deadline deadline = Deadline::After(timeout);
+  while (Poll().ok()) {
+    if (deadline.Passed()) return false;
+    pollfd waiter{.fd = pidfd_, .events = POLLIN, .revents = 0};
+    poll(&waiter, pidfd_ >= 0 ? 1 : 0, pidfd_ >= 0 ? PollMillis(deadline) : 5);
+  }
+  return true;
+}
+
+void ChildProcess::Kill(int signal) {
+  MutexLock lock(mutex_);
+  if (ended_.ok()) kill(pid_, signal);
 }
 
 }  // namespace
@@ -54,37 +105,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(
         absl::StrCat("cannot start worker '", argv[0], "': ", strerror(error)));
   }
   const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, pidfd));
-}
-
-WorkerProcess::~WorkerProcess() {
-  if (Poll().ok()) {
-    Kill(SIGKILL);
-    WaitExit(Deadline::After(std::chrono::seconds(5)));
-  }
-  if (pidfd_ >= 0) close(pidfd_);
-}
-
-absl::Status WorkerProcess::Poll() {
-  MutexLock lock(mutex_);
-  if (!ended_.ok()) return ended_;
-  int wait_status = 0;
-  if (waitpid(pid_, &wait_status, WNOHANG) == pid_) ended_ = DescribeExit(wait_status);
-  return ended_;
-}
-
-bool WorkerProcess::WaitExit(Deadline deadline) {
-  while (Poll().ok()) {
-    if (deadline.Passed()) return false;
-    pollfd waiter{.fd = pidfd_, .events = POLLIN, .revents = 0};
-    poll(&waiter, pidfd_ >= 0 ? 1 : 0, pidfd_ >= 0 ? PollMillis(deadline) : 5);
-  }
-  return true;
-}
-
-void WorkerProcess::Kill(int signal) {
-  MutexLock lock(mutex_);
-  if (ended_.ok()) kill(pid_, signal);
+  return std::make_unique<ChildProcess>(pid, pidfd);
 }
 
 }  // namespace tandem::coordinator

@@ -1,6 +1,7 @@
-// WorkerProcess: a worker that the coordinator started itself. Killed and reaped on destruction.
+// WorkerProcess: a worker that the coordinator started itself: a child process, or a simulated one
+// (tests). Killed and reaped on destruction.
 //
-// One thread at a time, except Poll, which is thread-safe. The process ends with the thread that
+// One thread at a time, except Poll, which is thread-safe. A child ends with the thread that
 // spawned it.
 #ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_PROCESS_H_
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_PROCESS_H_
@@ -14,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
-#include "common/base/mutex.h"
 
 namespace tandem::coordinator {
 
@@ -24,23 +24,15 @@ class WorkerProcess {
   // flag and exits with us. Called on the Spawner's thread: the kernel ties the worker's death to
   // that thread.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Spawn(const std::vector<std::string>& argv);
-  ~WorkerProcess();
+  virtual ~WorkerProcess() = default;
 
-  pid_t pid() const { return pid_; }
+  virtual pid_t pid() const = 0;
   // OK while the process runs; else how it ended, such as "exited with code 1" or "killed by signal
   // 9". Never blocks.
-  absl::Status Poll();
-  // Waits for the exit. False when the deadline passes first.
-  bool WaitExit(Deadline deadline);
-  void Kill(int signal);
-
- private:
-  explicit WorkerProcess(pid_t pid, int pidfd) : pid_(pid), pidfd_(pidfd) {}
-
-  const pid_t pid_;
-  const int pidfd_;  // readable once the process has ended
-  Mutex mutex_;
-  absl::Status ended_ TANDEM_GUARDED_BY(mutex_);  // not OK once reaped
+  virtual absl::Status Poll() = 0;
+  // Waits for the exit. False when it has not come after `timeout`.
+  virtual bool WaitExit(Duration timeout) = 0;
+  virtual void Kill(int signal) = 0;
 };
 
 }  // namespace tandem::coordinator

@@ -11,7 +11,6 @@
 #include "common/base/address.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "common/base/version.h"
 #include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
 
@@ -52,7 +51,8 @@ class WorkerService::Impl::Stream
     : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage> {
  public:
   // Without the token nothing is read, so a stranger cannot make the coordinator hold its bytes.
-  Stream(WorkerService* service, bool has_token) : service_(service), writer_(new Writer(this)) {
+  Stream(WorkerRegistry& registry, bool has_token)
+      : registry_(registry), writer_(new Writer(this)) {
     if (has_token) {
       StartRead(&incoming_);
     } else {
@@ -65,7 +65,7 @@ class WorkerService::Impl::Stream
     if (link_ == nullptr) {
       if (!Greet()) return;
     } else {
-      Handle(std::move(incoming_));
+      registry_.Handle(link_, std::move(incoming_));
     }
     incoming_.Clear();
     StartRead(&incoming_);
@@ -77,7 +77,7 @@ class WorkerService::Impl::Stream
     writer_->Detach();
     if (link_ != nullptr) {
       link_->CloseFromStream(absl::UnavailableError("control connection lost"));
-      service_->Release(link_);
+      registry_.Release(link_);
     }
     delete this;
   }
@@ -143,7 +143,7 @@ class WorkerService::Impl::Stream
                                           [writer = writer_](v1::CoordinatorMessage message) {
                                             return writer->Send(std::move(message));
                                           });
-      admitted = service_->Admit(link);
+      admitted = registry_.Admit(link);
     }
     if (!admitted.ok()) {
       Refuse(std::string(admitted.message()));
@@ -160,40 +160,7 @@ class WorkerService::Impl::Stream
     writer_->Finish(grpc::Status::OK);
   }
 
-  void Handle(v1::WorkerMessage message) {
-    switch (message.message_case()) {
-      case v1::WorkerMessage::kRendezvousPut: {
-        const auto& put = message.rendezvous_put();
-        Answer(writer_, put.call(),
-               service_->rendezvous_.Put(Epoch{put.epoch()}, put.key(), put.value()), "");
-        break;
-      }
-      case v1::WorkerMessage::kRendezvousGet: {
-        const auto& get = message.rendezvous_get();
-        service_->rendezvous_.Get(
-            Epoch{get.epoch()}, get.key(),
-            [writer = writer_, call = get.call()](absl::StatusOr<std::string> value) {
-              Answer(writer, call, value.status(), value.ok() ? *value : "");
-            });
-        break;
-      }
-      default:
-        link_->Deliver(std::move(message));
-    }
-  }
-
-  static void Answer(const std::shared_ptr<Writer>& writer, uint64_t call,
-                     const absl::Status& status, const std::string& value) {
-    v1::CoordinatorMessage message;
-    auto* answer = message.mutable_rendezvous_answer();
-    answer->set_call(call);
-    answer->set_code(static_cast<int>(status.code()));
-    answer->set_message(std::string(status.message()));
-    answer->set_value(value);
-    writer->Send(std::move(message)).IgnoreError();  // the worker is gone: no reply needed
-  }
-
-  WorkerService* const service_;
+  WorkerRegistry& registry_;
   std::shared_ptr<Writer> writer_;
   v1::WorkerMessage incoming_;
   std::shared_ptr<WorkerLink> link_;  // null until Hello
@@ -201,7 +168,7 @@ class WorkerService::Impl::Stream
 
 grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* WorkerService::Impl::Connect(
     grpc::CallbackServerContext* context) {
-  return new Stream(service_, HasToken(*context));  // deletes itself in OnDone
+  return new Stream(service_->registry_, HasToken(*context));  // deletes itself in OnDone
 }
 
 bool WorkerService::Impl::HasToken(const grpc::CallbackServerContext& context) const {
@@ -212,7 +179,7 @@ bool WorkerService::Impl::HasToken(const grpc::CallbackServerContext& context) c
 }
 
 WorkerService::WorkerService(Options options)
-    : options_(std::move(options)), links_(static_cast<size_t>(options_.size)) {}
+    : options_(std::move(options)), registry_(options_.size, options_.one_host) {}
 
 WorkerService::~WorkerService() {
   if (server_ == nullptr) return;
@@ -239,90 +206,6 @@ absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Option
   service->acceptor_->Start(std::move(socket),
                             static_cast<size_t>(options.size) + kSpareConnections);
   return service;
-}
-
-absl::Status WorkerService::Check(const v1::Hello& hello) const {
-  if (hello.protocol_version() != step::kWorkerProtocolVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("worker speaks protocol version ", hello.protocol_version(),
-                     ", the coordinator ", step::kWorkerProtocolVersion));
-  }
-  const auto elsewhere = [&](const auto& link) {
-    return link != nullptr && link->hello().host_id() != hello.host_id();
-  };
-  if (options_.one_host && std::any_of(links_.begin(), links_.end(), elsewhere)) {
-    return absl::FailedPreconditionError(
-        "workers must share one host (but with --device cuda and --step-transport grpc): this "
-        "one's host id differs");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WorkerService::Admit(const std::shared_ptr<WorkerLink>& link) {
-  const v1::Hello& hello = link->hello();
-  MutexLock lock(mutex_);
-  if (absl::Status status = Check(hello); !status.ok()) return status;
-  int rank = hello.has_rank() ? hello.rank() : 0;
-  if (!hello.has_rank()) {
-    while (rank < options_.size && links_[static_cast<size_t>(rank)] != nullptr) ++rank;
-  }
-  if (rank < 0 || rank >= options_.size) {
-    return absl::OutOfRangeError(absl::StrCat("no free rank: tensor parallel size is ",
-                                              options_.size, ", worker wants ",
-                                              hello.has_rank() ? absl::StrCat(rank) : "any"));
-  }
-  if (links_[static_cast<size_t>(rank)] != nullptr) {
-    return absl::AlreadyExistsError(absl::StrCat("rank ", rank, " is taken"));
-  }
-  links_[static_cast<size_t>(rank)] = link;
-  TANDEM_LOG(kInfo) << "rank " << rank << " connected: pid " << hello.pid() << ", "
-                    << hello.device() << ", build " << hello.build();
-  if (hello.build() != BuildVersion()) {
-    TANDEM_LOG(kWarning) << "rank " << rank << " is build " << hello.build()
-                         << ", the coordinator is build " << BuildVersion();
-  }
-  changed_.NotifyAll();
-  return absl::OkStatus();
-}
-
-void WorkerService::Release(const std::shared_ptr<WorkerLink>& link) {
-  MutexLock lock(mutex_);
-  for (size_t rank = 0; rank < links_.size(); ++rank) {
-    if (links_[rank] != link) continue;
-    links_[rank] = nullptr;
-    TANDEM_LOG(kInfo) << "rank " << rank << " disconnected: pid " << link->hello().pid();
-  }
-  changed_.NotifyAll();
-}
-
-bool WorkerService::WaitReleased(const WorkerLink& link, Deadline deadline) {
-  MutexLock lock(mutex_);
-  return changed_.Wait(lock, deadline, [&]() TANDEM_REQUIRES(mutex_) {
-    return std::none_of(links_.begin(), links_.end(),
-                        [&](const auto& taken) { return taken.get() == &link; });
-  });
-}
-
-bool WorkerService::WaitAll(Deadline poll) {
-  MutexLock lock(mutex_);
-  return changed_.Wait(lock, poll, [&]() TANDEM_REQUIRES(mutex_) {
-    return std::all_of(links_.begin(), links_.end(),
-                       [](const auto& link) { return link != nullptr; });
-  });
-}
-
-std::vector<int> WorkerService::Missing() const {
-  MutexLock lock(mutex_);
-  std::vector<int> missing;
-  for (size_t rank = 0; rank < links_.size(); ++rank) {
-    if (links_[rank] == nullptr) missing.push_back(static_cast<int>(rank));
-  }
-  return missing;
-}
-
-std::vector<std::shared_ptr<WorkerLink>> WorkerService::links() const {
-  MutexLock lock(mutex_);
-  return links_;
 }
 
 }  // namespace tandem::coordinator

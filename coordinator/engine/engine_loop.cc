@@ -40,7 +40,7 @@ EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, Recover
     PublishStats();  // before any stream ends
     writers_.Deliver(std::move(deliveries));
   });
-  thread_ = std::thread([this] { Run(); });
+  if (num_writers > 0) thread_ = std::thread([this] { Run(); });
 }
 
 EngineLoop::~EngineLoop() { Shutdown(); }
@@ -217,16 +217,20 @@ bool EngineLoop::Computes() const {
   return state_ == State::kServing || state_ == State::kDraining;
 }
 
-void EngineLoop::Shutdown() {
-  MutexLock shutdown_lock(shutdown_mutex_);
-  if (!thread_.joinable()) return;
-  TANDEM_CHECK(std::this_thread::get_id() != thread_.get_id()) << "Shutdown on the engine thread";
+void EngineLoop::Stop() {
   {
     MutexLock lock(mutex_);
     if (Computes()) Transition(State::kStopping);
   }
   inbox_.Close();  // wakes the thread
-  thread_.join();
+}
+
+void EngineLoop::Shutdown() {
+  MutexLock shutdown_lock(shutdown_mutex_);
+  if (state() == State::kStopped) return;
+  TANDEM_CHECK(std::this_thread::get_id() != thread_.get_id()) << "Shutdown on the engine thread";
+  Stop();
+  if (thread_.joinable()) thread_.join();
   writers_.Close();
   MutexLock lock(mutex_);
   Transition(State::kStopped);

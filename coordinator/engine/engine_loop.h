@@ -51,7 +51,8 @@ class EngineLoop final : public EngineHandle {
   static constexpr size_t kNumWriters = 2;
 
   // Starts the threads. Without `recover` the first loss is final. `clock` must outlive this; the
-  // engine thread alone reads it.
+  // engine thread alone reads it. With `num_writers` 0 no thread is started: the owner calls Run,
+  // and meanwhile Write, all on one thread (simulations).
   EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, RecoverFn recover = nullptr,
              size_t num_writers = kNumWriters, const Clock& clock = Clock::System());
   ~EngineLoop() override;  // Shutdown
@@ -68,6 +69,13 @@ class EngineLoop final : public EngineHandle {
   // Ends every request with kCancelled after the step in flight, then the threads; every stream has
   // ended then. Idempotent. Takes at most a step's timeout.
   void Shutdown();
+
+  // Without threads: serves until Stop or a loss that is final; then only Shutdown may be called.
+  void Run();
+  // Without threads: passes what was computed to the streams.
+  void Write() { writers_.Write(); }
+  // Begins Shutdown: from now on the engine thread ends every request.
+  void Stop();
 
   // The most requests at a time, running and queued.
   size_t capacity() const;
@@ -87,7 +95,6 @@ class EngineLoop final : public EngineHandle {
     bool ending = false;  // so that the inbox holds at most two events of a request in flight
   };
 
-  void Run();
   void HandleInbox();
   // Checks the accounting of every block, unless there are too many. A block with a wrong reference
   // count would end up in two sequences and silently corrupt their tokens, so a mismatch ends the

@@ -3,6 +3,8 @@
 #include <iterator>
 #include <utility>
 
+#include "common/base/check.h"
+
 namespace tandem::coordinator {
 
 StreamWriters::StreamWriters(size_t num_writers, OverFn on_over) : on_over_(std::move(on_over)) {
@@ -10,6 +12,7 @@ StreamWriters::StreamWriters(size_t num_writers, OverFn on_over) : on_over_(std:
     Writer& writer = *writers_.emplace_back(std::make_unique<Writer>());
     writer.thread = std::thread([this, &writer] { Run(writer); });
   }
+  if (num_writers == 0) writers_.emplace_back(std::make_unique<Writer>());
 }
 
 StreamWriters::~StreamWriters() { Close(); }
@@ -46,14 +49,29 @@ void StreamWriters::Run(Writer& writer) {
       if (writer.waiting.empty()) return;
       batch.swap(writer.waiting);
     }
-    for (auto& [handle, stream, update] : batch) {
-      const bool last = update.last();
-      const bool stopped = !stream->OnUpdate(std::move(update));
-      if (last || stopped) on_over_(handle, stopped && !last);
-      stream->Flush();
-    }
-    batch.clear();
+    Pass(batch);
   }
+}
+
+void StreamWriters::Pass(std::vector<Delivery>& batch) {
+  for (auto& [handle, stream, update] : batch) {
+    const bool last = update.last();
+    const bool stopped = !stream->OnUpdate(std::move(update));
+    if (last || stopped) on_over_(handle, stopped && !last);
+    stream->Flush();
+  }
+  batch.clear();
+}
+
+void StreamWriters::Write() {
+  Writer& writer = *writers_.front();
+  TANDEM_CHECK(!writer.thread.joinable()) << "a writer's thread passes the updates";
+  std::vector<Delivery> batch;
+  {
+    MutexLock lock(writer.mutex);
+    batch.swap(writer.waiting);
+  }
+  Pass(batch);
 }
 
 void StreamWriters::Close() {
@@ -67,6 +85,7 @@ void StreamWriters::Close() {
   for (const auto& writer : writers_) {
     if (writer->thread.joinable()) writer->thread.join();
   }
+  Write();  // what writers without a thread have queued
 }
 
 }  // namespace tandem::coordinator

@@ -25,12 +25,15 @@ class StreamWriters {
   // it. `stopped`: the stream ended the request, and the engine has not been notified yet.
   using OverFn = std::function<void(RequestHandle handle, bool stopped)>;
 
+  // `num_writers` 0: no thread is started, and Write does what a writer does (simulations).
   StreamWriters(size_t num_writers, OverFn on_over);
   ~StreamWriters();  // Close
 
   // Queues a step's updates: each writer gets its share at once and is woken at most once. Does not
   // wait for streams. Called by one thread.
   void Deliver(std::vector<Delivery> deliveries);
+  // Passes what is queued to its streams. REQUIRES: there are no writers' threads.
+  void Write();
   // Passes all queued updates to their streams, then ends the threads. Idempotent. No Deliver
   // afterwards.
   void Close();
@@ -46,6 +49,8 @@ class StreamWriters {
   };
 
   void Run(Writer& writer);
+  // Passes a batch to its streams, and empties it.
+  void Pass(std::vector<Delivery>& batch);
 
   const OverFn on_over_;
   std::vector<std::unique_ptr<Writer>> writers_;

@@ -10,9 +10,8 @@
 namespace tandem::coordinator {
 
 absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Start(SupervisorOptions options) {
-  std::unique_ptr<Supervisor> supervisor(new Supervisor(std::move(options)));
-  TANDEM_ASSIGN_OR_RETURN(supervisor->cluster_, Cluster::Start(supervisor->options_.cluster));
-  return supervisor;
+  TANDEM_ASSIGN_OR_RETURN(auto cluster, Cluster::Start(options.cluster));
+  return std::make_unique<Supervisor>(std::move(options), std::move(cluster));
 }
 
 absl::StatusOr<ReadyWorkers> Supervisor::Bring(const std::function<bool()>& cancelled) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,6 +43,9 @@ class Supervisor {
  public:
   // Opens the worker port and starts the workers.
   static absl::StatusOr<std::unique_ptr<Supervisor>> Start(SupervisorOptions options);
+  // On the workers of a cluster that was started by options.cluster.
+  Supervisor(SupervisorOptions options, std::unique_ptr<Cluster> cluster)
+      : options_(std::move(options)), cluster_(std::move(cluster)) {}
 
   // Returns ready workers of the next epoch, with the KV blocks of the first one. REQUIRES: the
   // previous epoch's group is destroyed. Errors are one line for the operator and name the rank;
@@ -61,10 +65,9 @@ class Supervisor {
                                           const std::function<bool()>& cancelled);
   // Counts a restart, if one more is allowed.
   bool TakeRestart();
-  explicit Supervisor(SupervisorOptions options) : options_(std::move(options)) {}
 
   const SupervisorOptions options_;
-  std::unique_ptr<Cluster> cluster_;
+  const std::unique_ptr<Cluster> cluster_;
   Epoch epoch_;                       // of the last Bring
   std::vector<uint32_t> num_blocks_;  // of the first; empty before
   std::deque<TimePoint> restarts_;    // within the last restart_window

@@ -14,6 +14,8 @@
 
 namespace tandem::coordinator {
 
+inline constexpr uint64_t kSimulatedSeed = 0x7461'6e64'656d;  // a fold's start
+
 struct SimulatedModel {
   uint32_t vocab_size = 97;
   std::vector<uint32_t> window_tokens = {0};  // per KV group; 0: all

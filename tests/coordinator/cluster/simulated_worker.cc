@@ -8,11 +8,6 @@
 #include "common/step/codec.h"
 
 namespace tandem::coordinator {
-namespace {
-
-constexpr uint64_t kSeed = 0x7461'6e64'656d;  // a fold's start
-
-}  // namespace
 
 SimulatedWorker::SimulatedWorker(int rank, SimulatedModel model, std::vector<uint32_t> num_blocks,
                                  SimulatedScript script)
@@ -26,8 +21,7 @@ absl::Status SimulatedWorker::Configure(const config::WorkerConfig& config,
   config_ = config;
   assignment_ = assignment;
   submitted_.clear();
-  pages_.clear();
-  limits_ = {};
+  pages_.reset();
   return Health();
 }
 
@@ -44,19 +38,11 @@ absl::StatusOr<WorkerReady> SimulatedWorker::FinishLoad(Deadline) {
 }
 
 absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks) {
-  limits_ = step::StepLimits::Of(config_);
-  limits_.vocab_size = model_.vocab_size;
-  limits_.num_blocks = num_blocks;
-  limits_.windows = model_.window_tokens;
-  tables_ = step::BlockTables(limits_);
-  for (size_t group = 0; group < num_blocks.size(); ++group) {
-    // Unwritten values differ in every slot, rank and group.
-    std::vector<uint64_t> page(size_t{num_blocks[group]} * config_.cache.block_size);
-    for (size_t slot = 0; slot < page.size(); ++slot) {
-      page[slot] = SimulatedMix(SimulatedMix(assignment_.epoch.value, group), slot);
-    }
-    pages_.push_back(std::move(page));
-  }
+  step::StepLimits limits = step::StepLimits::Of(config_);
+  limits.vocab_size = model_.vocab_size;
+  limits.num_blocks = num_blocks;
+  limits.windows = model_.window_tokens;
+  pages_.emplace(model_, std::move(limits), assignment_.epoch.value);
   return Health();
 }
 
@@ -149,61 +135,9 @@ step::StepResult SimulatedWorker::Run(const std::vector<uint8_t>& frame) {
         "frame of epoch ", step->epoch.value, ", this is epoch ", assignment_.epoch.value));
     return result;
   }
-  result.status = step::Validate(*step, limits_, tables_);
-  if (result.status.ok()) {
-    tables_.Apply(*step);
-    result.status = Compute(*step, result);
-  }
+  result.status = pages_->Run(*step, result.rows);
   if (!result.status.ok() || rank_ != 0) result.rows.clear();
   return result;
-}
-
-absl::Status SimulatedWorker::Compute(const step::StepDescriptor& step, step::StepResult& result) {
-  std::vector<uint64_t> states;
-  states.reserve(step.tokens.size());
-  for (size_t s = 0; s < step.sequences.size(); ++s) {
-    for (size_t t = step.query_offsets[s]; t < step.query_offsets[s + 1]; ++t) {
-      TANDEM_ASSIGN_OR_RETURN(const uint64_t state, ComputeToken(step, s, t));
-      states.push_back(state);
-    }
-  }
-  size_t next_sampling = 0;
-  for (const step::RowRequest& row : step.rows) {
-    step::RowResult& out = result.rows.emplace_back();
-    if (row.wants & step::kWantSample) {
-      out.tokens = {model_.Sample(states[row.token], step.sampling[next_sampling++])};
-    }
-    if (row.wants & step::kWantLogits) out.logits = model_.Logits(states[row.token]);
-    if (step::NumLogprobs(row) > 0) {
-      const TokenId sampled = out.tokens.empty() ? 0 : out.tokens[0];
-      out.logprobs = model_.Logprobs(states[row.token], row, sampled);
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<uint64_t> SimulatedWorker::ComputeToken(const step::StepDescriptor& step,
-                                                       size_t sequence, size_t token) {
-  const uint32_t position = static_cast<uint32_t>(step.positions[token]);
-  const uint32_t block_size = limits_.block_size;
-  uint64_t state = kSeed;
-  for (size_t group = 0; group < pages_.size(); ++group) {
-    const std::span<const BlockId> table = tables_.Table(group, step.sequences[sequence].slot);
-    uint64_t context = kSeed;
-    for (uint32_t p = model_.FirstRead(group, position); p < position; ++p) {
-      const BlockId block = table[p / block_size];
-      if (block == kNoBlock) {
-        return absl::InvalidArgumentError(absl::StrCat("KV group ", group, ": position ", position,
-                                                       " reads position ", p,
-                                                       ", whose block was released"));
-      }
-      context = SimulatedMix(context, pages_[group][size_t{block_size} * block + p % block_size]);
-    }
-    const uint64_t kv = SimulatedKv(context, step.tokens[token], position, group);
-    pages_[group][step.groups[group].slot_mapping[token]] = kv;
-    state = SimulatedMix(state, kv);
-  }
-  return state;
 }
 
 absl::Status SimulatedWorker::LostError() const {

@@ -12,13 +12,13 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "common/step/block_tables.h"
-#include "common/step/descriptor.h"
 #include "coordinator/cluster/worker_client.h"
 #include "tests/coordinator/cluster/simulated_model.h"
+#include "tests/coordinator/cluster/simulated_pages.h"
 
 namespace tandem::coordinator {
 
@@ -77,11 +77,6 @@ class SimulatedWorker : public WorkerClient {
   absl::Status LostError() const;
   SimulatedFault* FaultOf(uint64_t step);
   step::StepResult Run(const std::vector<uint8_t>& frame);
-  absl::Status Compute(const step::StepDescriptor& step, step::StepResult& result);
-  // Computes one token: reads its context through the block tables, writes its K and V, returns its
-  // state.
-  absl::StatusOr<uint64_t> ComputeToken(const step::StepDescriptor& step, size_t sequence,
-                                        size_t token);
   void Distort(SimulatedFault fault, step::StepResult& result) const;
 
   const int rank_;
@@ -90,9 +85,7 @@ class SimulatedWorker : public WorkerClient {
   SimulatedScript script_;
   config::WorkerConfig config_;
   config::WorkerAssignment assignment_;
-  step::StepLimits limits_;
-  step::BlockTables tables_;
-  std::vector<std::vector<uint64_t>> pages_;  // per group: (num_blocks * block_size)
+  std::optional<SimulatedPages> pages_;  // from Start on
   std::deque<std::vector<uint8_t>> submitted_;
   uint64_t num_steps_ = 0;  // collected
   int polls_ = 0;           // of the step in flight

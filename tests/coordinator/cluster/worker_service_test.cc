@@ -39,7 +39,8 @@ class WorkerServiceTest : public ::testing::Test {
 TEST_F(WorkerServiceTest, WorkersThatShareMemoryMustBeOfOneHost) {
   StartService(/*one_host=*/true);
   const auto first = Dial(0, "a");
-  while (service_->Missing().size() == 2) service_->WaitAll(Deadline::After(kPoll));
+  while (service_->registry().Missing().size() == 2)
+    service_->registry().WaitAll(Deadline::After(kPoll));
   const auto second = Dial(1, "b");
   const auto command = second->NextCommand(Deadline::After(kPatience));
   ASSERT_TRUE(command.has_value());
@@ -47,36 +48,36 @@ TEST_F(WorkerServiceTest, WorkersThatShareMemoryMustBeOfOneHost) {
   ASSERT_NE(stop, nullptr);
   EXPECT_NE(stop->reason.message().find("host id differs"), absl::string_view::npos)
       << stop->reason;
-  EXPECT_EQ(service_->Missing().size(), 1u);
+  EXPECT_EQ(service_->registry().Missing().size(), 1u);
 }
 
 TEST_F(WorkerServiceTest, OthersMayBeOfSeveral) {
   StartService(/*one_host=*/false);
   const auto first = Dial(0, "a");
   const auto second = Dial(1, "b");
-  EXPECT_TRUE(service_->WaitAll(Deadline::After(kPatience)));
+  EXPECT_TRUE(service_->registry().WaitAll(Deadline::After(kPatience)));
 }
 
 TEST_F(WorkerServiceTest, ARankIsFreeAgainWhenItsWorkerHasEnded) {
   StartService(/*one_host=*/true);
   auto first = Dial(0, "a");
   const auto second = Dial(1, "a");
-  ASSERT_TRUE(service_->WaitAll(Deadline::After(kPatience)));
-  const auto lost = service_->links()[0];
+  ASSERT_TRUE(service_->registry().WaitAll(Deadline::After(kPatience)));
+  const auto lost = service_->registry().links()[0];
   const auto taken = Dial(0, "a")->NextCommand(Deadline::After(kPatience));
   ASSERT_TRUE(taken.has_value());
   EXPECT_NE(std::get<worker::StopCommand>(*taken).reason.message().find("rank 0 is taken"),
             absl::string_view::npos);
 
   first = nullptr;
-  ASSERT_TRUE(service_->WaitReleased(*lost, Deadline::After(kPatience)));
+  ASSERT_TRUE(service_->registry().WaitReleased(*lost, Deadline::After(kPatience)));
   EXPECT_FALSE(lost->status().ok());
-  EXPECT_EQ(service_->Missing(), std::vector<int>{0});
+  EXPECT_EQ(service_->registry().Missing(), std::vector<int>{0});
   const auto again = Dial(0, "a");
-  ASSERT_TRUE(service_->WaitAll(Deadline::After(kPatience)));
-  EXPECT_TRUE(service_->links()[0]->status().ok());
+  ASSERT_TRUE(service_->registry().WaitAll(Deadline::After(kPatience)));
+  EXPECT_TRUE(service_->registry().links()[0]->status().ok());
   // The one that was lost has no rank, whether or not another has taken it.
-  EXPECT_TRUE(service_->WaitReleased(*lost, Deadline::After(Duration::zero())));
+  EXPECT_TRUE(service_->registry().WaitReleased(*lost, Deadline::After(Duration::zero())));
 }
 
 // 64 MiB of a peer without the token: it is refused before a message of it is read.

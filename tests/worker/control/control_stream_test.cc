@@ -38,13 +38,13 @@ class ControlStreamTest : public ::testing::Test {
         coordinator::WorkerService::Start({.listen = "127.0.0.1:0", .token = "t", .size = 1});
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
-    service_->rendezvous().SetEpoch(kEpoch);
+    service_->registry().rendezvous().SetEpoch(kEpoch);
     auto stream = ControlStream::Dial(
         service_->address(), {.rank = {}, .token = "t", .host_id = "h", .device = "d"}, Long());
     ASSERT_TRUE(stream.ok()) << stream.status();
     stream_ = *std::move(stream);
-    ASSERT_TRUE(service_->WaitAll(Long()));
-    link_ = service_->links()[0];
+    ASSERT_TRUE(service_->registry().WaitAll(Long()));
+    link_ = service_->registry().links()[0];
   }
 
   void Send(v1::CoordinatorMessage message) {

@@ -1,0 +1,73 @@
+#include "tests/coordinator/cluster/simulated_pages.h"
+
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+
+namespace tandem::coordinator {
+
+SimulatedPages::SimulatedPages(SimulatedModel model, step::StepLimits limits, uint64_t fill)
+    : model_(std::move(model)), limits_(std::move(limits)), tables_(limits_) {
+  for (size_t group = 0; group < limits_.num_blocks.size(); ++group) {
+    std::vector<uint64_t> page(size_t{limits_.num_blocks[group]} * limits_.block_size);
+    for (size_t slot = 0; slot < page.size(); ++slot) {
+      page[slot] = SimulatedMix(SimulatedMix(fill, group), slot);
+    }
+    pages_.push_back(std::move(page));
+  }
+}
+
+absl::Status SimulatedPages::Run(const step::StepDescriptor& step,
+                                 std::vector<step::RowResult>& rows) {
+  TANDEM_RETURN_IF_ERROR(step::Validate(step, limits_, tables_));
+  tables_.Apply(step);
+  std::vector<uint64_t> states;
+  states.reserve(step.tokens.size());
+  for (size_t s = 0; s < step.sequences.size(); ++s) {
+    for (size_t t = step.query_offsets[s]; t < step.query_offsets[s + 1]; ++t) {
+      TANDEM_ASSIGN_OR_RETURN(const uint64_t state, ComputeToken(step, s, t));
+      states.push_back(state);
+    }
+  }
+  size_t next_sampling = 0;
+  for (const step::RowRequest& row : step.rows) {
+    step::RowResult& out = rows.emplace_back();
+    if (row.wants & step::kWantSample) {
+      out.tokens = {model_.Sample(states[row.token], step.sampling[next_sampling++])};
+    }
+    if (row.wants & step::kWantLogits) out.logits = model_.Logits(states[row.token]);
+    if (step::NumLogprobs(row) > 0) {
+      const TokenId sampled = out.tokens.empty() ? 0 : out.tokens[0];
+      out.logprobs = model_.Logprobs(states[row.token], row, sampled);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> SimulatedPages::ComputeToken(const step::StepDescriptor& step,
+                                                      size_t sequence, size_t token) {
+  const uint32_t position = static_cast<uint32_t>(step.positions[token]);
+  const uint32_t block_size = limits_.block_size;
+  uint64_t state = kSimulatedSeed;
+  for (size_t group = 0; group < pages_.size(); ++group) {
+    const std::span<const BlockId> table = tables_.Table(group, step.sequences[sequence].slot);
+    uint64_t context = kSimulatedSeed;
+    for (uint32_t p = model_.FirstRead(group, position); p < position; ++p) {
+      const BlockId block = table[p / block_size];
+      if (block == kNoBlock) {
+        return absl::InvalidArgumentError(absl::StrCat("KV group ", group, ": position ", position,
+                                                       " reads position ", p,
+                                                       ", whose block was released"));
+      }
+      context = SimulatedMix(context, pages_[group][size_t{block_size} * block + p % block_size]);
+    }
+    const uint64_t kv = SimulatedKv(context, step.tokens[token], position, group);
+    pages_[group][step.groups[group].slot_mapping[token]] = kv;
+    state = SimulatedMix(state, kv);
+  }
+  return state;
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,40 @@
+// SimulatedPages: the KV pages and block tables of one simulated rank in one epoch, and what
+// computes on them: SimulatedModel. Single-threaded.
+#ifndef TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_PAGES_H_
+#define TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_PAGES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/step/block_tables.h"
+#include "common/step/descriptor.h"
+#include "common/step/result.h"
+#include "tests/coordinator/cluster/simulated_model.h"
+
+namespace tandem::coordinator {
+
+class SimulatedPages {
+ public:
+  // Unwritten values differ in every slot and group, and for every `fill`.
+  SimulatedPages(SimulatedModel model, step::StepLimits limits, uint64_t fill);
+
+  // Validates `step`, the next one of the epoch, and computes its `rows`.
+  absl::Status Run(const step::StepDescriptor& step, std::vector<step::RowResult>& rows);
+
+ private:
+  // Computes one token: reads its context through the block tables, writes its K and V, returns its
+  // state.
+  absl::StatusOr<uint64_t> ComputeToken(const step::StepDescriptor& step, size_t sequence,
+                                        size_t token);
+
+  const SimulatedModel model_;
+  const step::StepLimits limits_;
+  step::BlockTables tables_;
+  std::vector<std::vector<uint64_t>> pages_;  // per group: (num_blocks * block_size)
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_PAGES_H_
