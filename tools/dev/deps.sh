@@ -49,6 +49,13 @@ readonly LINT_PACKAGES=(
   python3
 )
 
+readonly IMAGE_PACKAGES=(
+  debootstrap
+  iproute2
+  python3
+  util-linux
+)
+
 # Prints the packages of "$@" that are not installed, one per line.
 missing_packages() {
   comm -23 <(printf '%s\n' "$@" | sort -u) \
@@ -56,7 +63,7 @@ missing_packages() {
       sed -n 's/ installed$//p' | sort -u)
 }
 
-# install_deps KIND...: KIND is build, test or lint.
+# install_deps KIND...: KIND is build, test, lint or image.
 install_deps() {
   local kind missing wanted=() as_root=()
   command -v dpkg-query >/dev/null ||
@@ -65,6 +72,7 @@ install_deps() {
     case $kind in
       build) wanted+=("${BUILD_PACKAGES[@]}") ;;
       test) wanted+=("${TEST_PACKAGES[@]}") ;;
+      image) wanted+=("${IMAGE_PACKAGES[@]}") ;;
       lint) wanted+=("${LINT_PACKAGES[@]}") ;;
     esac
   done
