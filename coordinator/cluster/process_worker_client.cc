@@ -198,6 +198,12 @@ absl::Status ProcessWorkerClient::Explain(const absl::Status& status) const {
   return Annotate(status, absl::StrCat("rank ", rank_));
 }
 
+bool ProcessWorkerClient::EndedFromOutside() const {
+  if (process_ == nullptr) return false;
+  if (!link_->status().ok()) process_->WaitExit(kExitGrace);
+  return process_->EndedFromOutside();
+}
+
 void ProcessWorkerClient::Kill() {
   if (process_ == nullptr) return;
   process_->Kill(SIGKILL);

@@ -34,6 +34,7 @@ class ProcessWorkerClient : public WorkerClient {
   void Ping() override { link_->Ping().IgnoreError(); }  // then there is no answer
   bool WaitPong(Deadline deadline) override { return link_->WaitPong(deadline); }
   absl::Status Health() const override;
+  bool EndedFromOutside() const override;
   void Kill() override;
   void Abort(const absl::Status& reason) override;
 

@@ -61,6 +61,9 @@ class WorkerClient {
   virtual bool WaitPong(Deadline deadline) = 0;
   // OK while the worker is running; else the reason ("rank 1 exited with signal 9"). Never blocks.
   virtual absl::Status Health() const = 0;
+  // Whether its process was killed or stopped by another one, or by the kernel when memory is
+  // short: nothing that it computes can have done that. False if this is not known.
+  virtual bool EndedFromOutside() const { return false; }
   // Ends a process of ours that does not respond; no effect on one started elsewhere.
   virtual void Kill() = 0;
   // From any thread: pending calls end with `reason`.

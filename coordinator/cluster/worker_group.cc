@@ -217,6 +217,11 @@ absl::Status WorkerGroup::Health() const {
   return absl::OkStatus();
 }
 
+bool WorkerGroup::EndedFromOutside() const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [](const auto& worker) { return worker->EndedFromOutside(); });
+}
+
 absl::Status WorkerGroup::Heartbeat(Duration silence, const Clock& clock) {
   TANDEM_RETURN_IF_ERROR(Health());
   const TimePoint now = clock.Now();

@@ -46,6 +46,9 @@ class WorkerGroup {
   absl::StatusOr<step::StepResult> Collect(Deadline deadline);
   // The first unhealthy worker, or OK. Never blocks.
   absl::Status Health() const;
+  // Whether a worker was lost to something outside, such as the kernel short of memory, and not to
+  // what it computed. Meaningful after an error of Submit or Collect.
+  bool EndedFromOutside() const;
   // Health, and signs of life while no step is in flight: pings the ranks every now and then.
   // UNAVAILABLE naming those that have not answered for `silence`; then they are killed. Never
   // blocks.

@@ -42,12 +42,17 @@ class ChildProcess : public WorkerProcess {
   absl::Status Poll() override;
   bool WaitExit(Duration timeout) override;
   void Kill(int signal) override;
+  bool EndedFromOutside() override;
 
  private:
+  absl::Status PollLocked() TANDEM_REQUIRES(mutex_);
+
   const pid_t pid_;
   const int pidfd_;  // readable once the process has ended
   Mutex mutex_;
   absl::Status ended_ TANDEM_GUARDED_BY(mutex_);  // not OK once reaped
+  bool killed_here_ TANDEM_GUARDED_BY(mutex_) = false;
+  bool from_outside_ TANDEM_GUARDED_BY(mutex_) = false;
 };
 
 ChildProcess::~ChildProcess() {
@@ -60,10 +65,21 @@ ChildProcess::~ChildProcess() {
 
 absl::Status ChildProcess::Poll() {
   MutexLock lock(mutex_);
-  if (!ended_.ok()) return ended_;
+  return PollLocked();
+}
+
+absl::Status ChildProcess::PollLocked() {
   int wait_status = 0;
-  if (waitpid(pid_, &wait_status, WNOHANG) == pid_) ended_ = DescribeExit(wait_status);
-  return ended_;
+  if (!ended_.ok() || waitpid(pid_, &wait_status, WNOHANG) != pid_) return ended_;
+  const bool was_killed = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
+  if (was_killed && !killed_here_) from_outside_ = true;
+  return ended_ = DescribeExit(wait_status);
+}
+
+bool ChildProcess::EndedFromOutside() {
+  MutexLock lock(mutex_);
+  PollLocked().IgnoreError();  // what matters is from_outside_
+  return from_outside_;
 }
 
 bool ChildProcess::WaitExit(Duration timeout) {
@@ -78,7 +94,12 @@ bool ChildProcess::WaitExit(Duration timeout) {
 
 void ChildProcess::Kill(int signal) {
   MutexLock lock(mutex_);
-  if (ended_.ok()) kill(pid_, signal);
+  if (!PollLocked().ok()) return;
+  siginfo_t stopped{};
+  waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WNOHANG | WNOWAIT);
+  if (stopped.si_pid == pid_) from_outside_ = true;
+  killed_here_ = killed_here_ || signal == SIGKILL;
+  kill(pid_, signal);
 }
 
 }  // namespace

@@ -94,8 +94,11 @@ void EngineCore::AbortWorkers(const absl::Status& reason) {
 }
 
 void EngineCore::Rewind(const absl::Status& reason) {
+  const bool blame = !pipeline_.EndedFromOutside();
   AbortWorkers(reason);
-  scheduler_.Rewind();
+  if (Sequence* const culprit = scheduler_.Rewind(blame); culprit != nullptr) {
+    EndCulprit(GenerationOf(*culprit), reason);
+  }
 }
 
 void EngineCore::Resume(ReadyWorkers workers, Duration pause) {

@@ -72,7 +72,8 @@ class EngineCore {
   // Drops the workers and the steps in flight. Until Resume, Step and Heartbeat must not be called.
   void AbortWorkers(const absl::Status& reason);
   // The workers are lost: AbortWorkers, and every running generation waits again, with the tokens
-  // that it has.
+  // that it has. One that was computed alone, after losses in which it took part, ends with
+  // INTERNAL.
   void Rewind(const absl::Status& reason);
   // Continues on the workers of a later epoch, which hold as many KV blocks as the first ones,
   // after a `pause` without any.
@@ -91,6 +92,8 @@ class EngineCore {
   void Apply(const coordinator::Step& step, const step::StepResult& result);
   // Ends a request whose logits are not finite; `at` names step and row.
   void NoteNotFinite(const Generation& generation, const std::string& at, absl::Status& status);
+  // Ends a request that workers do not survive.
+  void EndCulprit(const Generation& generation, const absl::Status& loss);
   // Adds an update, with the usage, to the next deliveries; the last one removes the generation.
   void Send(const Generation& generation, StreamUpdate update);
   void Deliver();

@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/log.h"
 #include "coordinator/engine/engine_core.h"
 
 namespace tandem::coordinator {
@@ -27,6 +29,15 @@ void EngineCore::EndAll(const absl::Status& status, FinishReason reason) {
   for (RequestHandle handle : handles) {
     Send(*generations_.at(handle), {.reason = reason, .status = status});
   }
+  Deliver();
+}
+
+void EngineCore::EndCulprit(const Generation& generation, const absl::Status& loss) {
+  const absl::Status status = absl::InternalError(
+      absl::StrCat("request \"", generation.request.id,
+                   "\" ended a worker each time it was computed, at last alone: ", loss.message()));
+  TANDEM_LOG(kError) << status.message();
+  Send(generation, {.status = status});
   Deliver();
 }
 

@@ -38,6 +38,8 @@ class Pipeline {
   // Waits for the oldest step; its result was checked against its request. REQUIRES: not empty.
   // UNAVAILABLE naming the rank at fault.
   absl::StatusOr<Answer> Collect();
+  // Whether the workers are lost to something outside, which steps can't cause.
+  bool EndedFromOutside() const { return workers_->EndedFromOutside(); }
   // Drops the steps in flight, and the workers, which are aborted with the reason.
   void Drain(const absl::Status& reason);
   // Continues on other workers.

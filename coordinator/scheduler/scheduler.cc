@@ -11,12 +11,17 @@
 namespace tandem::coordinator {
 namespace {
 
-// The position of `sequence` in a list ordered by handle.
+// Where `sequence` is or belongs in a list ordered by handle.
 template <typename List>
-auto FindByHandle(List& list, const Sequence& sequence) {
-  auto place = std::lower_bound(
+auto PlaceByHandle(List& list, const Sequence& sequence) {
+  return std::lower_bound(
       list.begin(), list.end(), sequence.handle,
       [](const Sequence* other, uint64_t handle) { return other->handle < handle; });
+}
+
+template <typename List>
+auto FindByHandle(List& list, const Sequence& sequence) {
+  auto place = PlaceByHandle(list, sequence);
   TANDEM_CHECK(place != list.end() && *place == &sequence)
       << "sequence " << sequence.handle << " is not where its state says";
   return place;
@@ -26,6 +31,7 @@ auto FindByHandle(List& list, const Sequence& sequence) {
 
 Scheduler::Scheduler(const SchedulerConfig& config, BlockManager& kv) : config_(config), kv_(kv) {
   TANDEM_CHECK_OK(config_.Validate());
+  TANDEM_CHECK(config_.max_strikes > 0);
   for (uint32_t slot = config_.max_num_seqs; slot > 0; --slot) free_slots_.push_back(slot - 1);
 }
 
@@ -45,6 +51,14 @@ Plan Scheduler::Schedule() {
                     .scored_tokens = config_.max_scored_tokens,
                     .admitted_blocks = step::kMaxAdmittedBlocks,
                     .given = std::vector<uint32_t>(config_.max_num_seqs)};
+  if (!isolating_ || !ScheduleSuspect(budget, plan)) ScheduleAll(budget, plan);
+  CollectEntries(budget, plan);
+  TANDEM_CHECK(!plan.entries.empty() || idle() || num_in_flight_ > 0)
+      << running_.size() << " running and " << waiting_.size() << " waiting make no step";
+  return plan;
+}
+
+void Scheduler::ScheduleAll(StepBudget& budget, Plan& plan) {
   if (config_.policy == SchedulingPolicy::kDecodeFirst) {
     ScheduleRunning(Phase::kDecode, budget, plan);
     ScheduleRunning(Phase::kPrefill, budget, plan);
@@ -54,10 +68,6 @@ Plan Scheduler::Schedule() {
     AdmitWaiting(budget, plan);
     ScheduleRunning(Phase::kDecode, budget, plan);
   }
-  CollectEntries(budget, plan);
-  TANDEM_CHECK(!plan.entries.empty() || idle() || num_in_flight_ > 0)
-      << running_.size() << " running and " << waiting_.size() << " waiting make no step";
-  return plan;
 }
 
 uint32_t Scheduler::TokensFor(const Sequence& sequence, uint32_t missing,
@@ -185,24 +195,54 @@ void Scheduler::Settle(const Plan& plan) {
     if (sequence.state == SequenceState::kFinished) continue;
     TANDEM_CHECK(sequence.num_computed == entry.begin);
     sequence.num_computed = entry.end();
+    if (sequence.num_strikes > 0 && sequence.num_computed >= sequence.lost_end) Clear(sequence);
     kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
   }
 }
 
-void Scheduler::Rewind() {
+Sequence* Scheduler::Rewind(bool blame) {
+  Sequence* culprit = nullptr;
+  for (Sequence* sequence : running_) {
+    if (!blame || sequence->num_in_flight == 0) continue;
+    if (isolating_ && IsSuspect(*sequence)) culprit = sequence;
+    ++sequence->num_strikes;
+    sequence->lost_end = std::max(sequence->lost_end, sequence->num_scheduled);
+  }
   while (!running_.empty()) BackToWaiting(*running_.back());
+  suspects_.clear();
   for (Sequence* sequence : waiting_) {
     sequence->num_in_flight = 0;
     sequence->refused_at = UINT64_MAX;
+    if (IsSuspect(*sequence)) suspects_.push_back(sequence);
   }
+  isolating_ = !suspects_.empty();
   num_in_flight_ = 0;
   kv_.Forget();
+  return culprit;
 }
 
-void Scheduler::BackToWaiting(Sequence& latest) {
-  LeaveRunning(latest);
-  latest.state = SequenceState::kWaiting;
-  waiting_.push_front(&latest);
+void Scheduler::BackToWaiting(Sequence& sequence) {
+  LeaveRunning(sequence);
+  sequence.state = SequenceState::kWaiting;
+  waiting_.insert(PlaceByHandle(waiting_, sequence), &sequence);
+}
+
+bool Scheduler::ScheduleSuspect(StepBudget& budget, Plan& plan) {
+  if (num_in_flight_ == 0) {
+    if (!running_.empty() && !IsSuspect(*running_.front())) BackToWaiting(*running_.front());
+    if (running_.empty()) {
+      isolating_ = !suspects_.empty();
+      if (!isolating_) return false;
+      Sequence& suspect = *suspects_.front();
+      const bool admitted = TryAdmit(suspect, budget);
+      TANDEM_CHECK(admitted) << "sequence " << suspect.handle << " does not fit alone";
+      waiting_.erase(FindByHandle(waiting_, suspect));
+    }
+  }
+  if (running_.empty() || !IsSuspect(*running_.front())) return true;
+  ScheduleRunning(Phase::kDecode, budget, plan);
+  ScheduleRunning(Phase::kPrefill, budget, plan);
+  return true;
 }
 
 void Scheduler::Finish(Sequence& sequence) {
@@ -212,6 +252,12 @@ void Scheduler::Finish(Sequence& sequence) {
     waiting_.erase(FindByHandle(waiting_, sequence));
   }
   sequence.state = SequenceState::kFinished;
+  if (IsSuspect(sequence)) Clear(sequence);
+}
+
+void Scheduler::Clear(Sequence& sequence) {
+  if (IsSuspect(sequence)) suspects_.erase(FindByHandle(suspects_, sequence));
+  sequence.num_strikes = sequence.lost_end = 0;
 }
 
 SchedulerStats Scheduler::Stats() const {
@@ -240,6 +286,7 @@ absl::Status Scheduler::CheckOrder() const {
   for (const Sequence* sequence : running_) {
     TANDEM_RETURN_IF_ERROR(check(sequence, SequenceState::kRunning));
   }
+  if (isolating_) previous = nullptr;
   for (const Sequence* sequence : waiting_) {
     TANDEM_RETURN_IF_ERROR(check(sequence, SequenceState::kWaiting));
     if (!sequence->blocks.empty()) {

@@ -14,6 +14,9 @@
 // those of steps in flight: see docs/decisions/0009-steps-in-a-pipeline.md for why that is safe. A
 // plan's sequences must exist until the plan has settled.
 //
+// Sequences with max_strikes strikes are suspects: after a Rewind each of them in turn is computed
+// alone, while all others wait, until what was lost is computed.
+//
 // First come, first served: running sequences arrived before all waiting ones, and only the latest
 // is preempted (its blocks are dropped, its tokens kept, and it waits at the front). So the oldest
 // sequence always makes progress and none starves. Enqueued sequences have passed Admission. A
@@ -52,7 +55,9 @@ class Scheduler {
   void Settle(const Plan& plan);
   // The workers and the contents of their KV pages are lost, with the steps in flight, whose plans
   // must not be settled: every running sequence waits again, and its tokens are computed anew.
-  void Rewind();
+  // `blame`: what the steps in flight computed may be the cause, so their sequences get a strike.
+  // Returns the sequence that is the cause beyond doubt, since it was computed alone; null: none.
+  Sequence* Rewind(bool blame);
   // Removes a sequence, waiting or running, and releases its blocks.
   void Finish(Sequence& sequence);
 
@@ -75,6 +80,7 @@ class Scheduler {
 
   // The part of the budget available for the next `missing` tokens of `sequence`.
   uint32_t TokensFor(const Sequence& sequence, uint32_t missing, const StepBudget& budget) const;
+  void ScheduleAll(StepBudget& budget, Plan& plan);
   void TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
   // Gives tokens to running sequences of one phase, oldest first, while the budget lasts.
   void ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan);
@@ -84,15 +90,24 @@ class Scheduler {
   // the latest, or if blocks may be released as steps in flight settle: then the budget is spent.
   bool GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudget& budget, Plan& plan);
   void PreemptLatest(StepBudget& budget, Plan& plan);
-  void BackToWaiting(Sequence& latest);
+  void BackToWaiting(Sequence& sequence);
+  // The step of a suspect alone, or none while steps are in flight. False: there is no suspect.
+  bool ScheduleSuspect(StepBudget& budget, Plan& plan);
+  bool IsSuspect(const Sequence& sequence) const {
+    return sequence.num_strikes >= config_.max_strikes;
+  }
   void CollectEntries(const StepBudget& budget, Plan& plan) const;
   void LeaveRunning(Sequence& sequence);
+  // Takes its strikes back: it is no suspect.
+  void Clear(Sequence& sequence);
   absl::Status CheckOrder() const;
 
   const SchedulerConfig config_;
   BlockManager& kv_;
-  std::deque<Sequence*> waiting_;   // by handle
-  std::vector<Sequence*> running_;  // by handle, all before waiting_
+  std::deque<Sequence*> waiting_;    // by handle
+  std::vector<Sequence*> running_;   // by handle, all before waiting_, unless isolating_
+  std::vector<Sequence*> suspects_;  // by handle; not computed since the last Rewind
+  bool isolating_ = false;           // at most one sequence runs, a suspect or one until now
   std::vector<uint32_t> free_slots_;
   uint32_t num_in_flight_ = 0;  // steps that were submitted and have not settled
   SchedulerStats stats_;        // its counters

@@ -19,6 +19,8 @@ struct SchedulerConfig {
   uint32_t chunked_prefill_size = 512;  // the most prefill tokens of one sequence in one step
   uint32_t max_model_len = 0;           // prompt and generated tokens
   uint32_t max_scored_tokens = UINT32_MAX;  // of one step, of sequences whose prompt is scored
+  // Strikes after which a sequence is suspected of ending its workers, and computed alone.
+  uint32_t max_strikes = UINT32_MAX;
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
 
   // INVALID_ARGUMENT in terms of the command line's flags.

@@ -47,6 +47,10 @@ struct Sequence {
   std::optional<uint64_t> missing_block;  // PrefixMatch::missing
   SequenceBlocks blocks;
   uint32_t num_blocks_sent = 0;  // per KV group: table entries sent with submitted steps
+  // Losses of workers in steps that named this sequence, since it last made progress: until its
+  // first `lost_end` tokens, those of the lost steps, are computed.
+  uint32_t num_strikes = 0;
+  uint32_t lost_end = 0;
 
   uint32_t num_tokens() const { return static_cast<uint32_t>(tokens.size()); }
   uint32_t num_generated() const { return num_tokens() - prompt_len; }

@@ -22,6 +22,10 @@ namespace {
 // detail, comes first.
 constexpr auto kCollectGrace = std::chrono::seconds(1);
 
+// The loss after which a request is computed alone: the first may be chance. With the loss that
+// proves it, a request that workers do not survive costs three restarts.
+constexpr uint32_t kMaxStrikes = 2;
+
 // The configured worker program, or the one for the device beside this program.
 absl::StatusOr<std::string> WorkerBinary(const config::ServerConfig& config) {
   if (!config.cluster.worker_binary.empty()) return config.cluster.worker_binary;
@@ -83,6 +87,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
                                               ? scheduling.chunked_prefill_size
                                               : limits.max_num_batched_tokens;
   config.scheduler.max_model_len = worker.model.spec.max_model_len;
+  config.scheduler.max_strikes = kMaxStrikes;
   config.scheduler.policy = scheduling.policy;
   config.kv_cache.block_size = worker.cache.block_size;
   config.kv_cache.enable_prefix_cache = scheduling.enable_prefix_caching;

@@ -1,5 +1,6 @@
 #include "tests/coordinator/cluster/simulated_worker.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -80,6 +81,7 @@ absl::StatusOr<step::StepResult> SimulatedWorker::Collect(Deadline deadline) {
   }
   polls_ = 0;
   step::StepResult result = Run(submitted_.front());
+  if (dead_) return LostError();  // of poison
   submitted_.pop_front();
   ++num_steps_;
   if (fault != nullptr) Distort(*fault, result);
@@ -135,6 +137,7 @@ step::StepResult SimulatedWorker::Run(const std::vector<uint8_t>& frame) {
         "frame of epoch ", step->epoch.value, ", this is epoch ", assignment_.epoch.value));
     return result;
   }
+  if (script_.poison && std::ranges::count(step->tokens, *script_.poison) > 0) Kill();
   result.status = pages_->Run(*step, result.rows);
   if (!result.status.ok() || rank_ != 0) result.rows.clear();
   return result;

@@ -37,7 +37,9 @@ enum class SimulatedFault {
 
 struct SimulatedScript {
   std::map<uint64_t, SimulatedFault>
-      faults;  // by step number, counted from 1 over the worker's life
+      faults{};                     // by step number, counted from 1 over the worker's life
+  std::optional<TokenId> poison{};  // a step that computes this token ends the worker
+  bool ended_from_outside = false;
   int delay_polls = 3;
   bool fail_load = false;
   // Load: timed out waiting for others, or does not end; and whether a Ping is answered meanwhile.
@@ -70,6 +72,7 @@ class SimulatedWorker : public WorkerClient {
   void Abort(const absl::Status& reason) override;
 
   // From any thread: the worker "exits".
+  bool EndedFromOutside() const override { return script_.ended_from_outside; }
   void Kill() override { dead_ = true; }
   uint64_t num_steps() const { return num_steps_; }
 

@@ -1,0 +1,97 @@
+// Driver: steps of a scheduler without workers.
+#ifndef TANDEM_TESTS_COORDINATOR_SCHEDULER_SCHEDULER_DRIVER_H_
+#define TANDEM_TESTS_COORDINATOR_SCHEDULER_SCHEDULER_DRIVER_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coordinator/scheduler/scheduler.h"
+
+namespace tandem::coordinator {
+
+inline constexpr uint32_t kBlockSize = 4;
+
+// Drives a scheduler as the engine does, with made-up tokens.
+class Driver {
+ public:
+  explicit Driver(SchedulerConfig config, uint32_t num_blocks, bool prefix_cache = false)
+      : Driver(config, std::vector<KvGroup>{{.num_blocks = num_blocks, .window_tokens = 0}},
+               prefix_cache) {}
+  Driver(SchedulerConfig config, std::vector<KvGroup> groups, bool prefix_cache)
+      : kv_({.block_size = kBlockSize,
+             .enable_prefix_cache = prefix_cache,
+             .groups = std::move(groups)}),
+        scheduler_(config, kv_) {}
+
+  ~Driver() {
+    for (auto& sequence : sequences_) scheduler_.Finish(*sequence);
+    EXPECT_EQ(kv_.Stats().free_blocks, kv_.Stats().total_blocks);
+    Check();
+  }
+
+  // A prompt that shares nothing with others, unless `first` is the same.
+  Sequence& Add(uint32_t prompt_len, TokenId first = -1) {
+    const uint64_t handle = sequences_.size() + 1;
+    std::vector<TokenId> prompt(prompt_len);
+    std::iota(prompt.begin(), prompt.end(), first >= 0 ? first : TokenId(1000 * handle));
+    sequences_.push_back(std::make_unique<Sequence>(handle, std::move(prompt)));
+    scheduler_.Enqueue(*sequences_.back());
+    return *sequences_.back();
+  }
+
+  // Schedules, settles and draws; returns what the plan was.
+  std::string Step() {
+    last_ = scheduler_.Schedule();
+    Check();
+    const std::string text = last_.DebugString();
+    scheduler_.Advance(last_);
+    scheduler_.Settle(last_);
+    for (const PlanEntry& entry : last_.entries) {
+      if (entry.samples) entry.sequence->tokens.push_back(7);
+    }
+    Check();
+    return text;
+  }
+
+  // Schedules and submits, then the workers are lost.
+  Sequence* Lose(bool blame = true) {
+    last_ = scheduler_.Schedule();
+    scheduler_.Advance(last_);
+    Sequence* const culprit = scheduler_.Rewind(blame);
+    Check();
+    return culprit;
+  }
+
+  void Check() {
+    const absl::Status status = scheduler_.CheckIntegrity();
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  Scheduler& scheduler() { return scheduler_; }
+  BlockManager& kv() { return kv_; }
+  const Plan& last() const { return last_; }
+
+ private:
+  BlockManager kv_;
+  std::vector<std::unique_ptr<Sequence>> sequences_;
+  Scheduler scheduler_;
+  Plan last_;
+};
+
+inline SchedulerConfig Config(uint32_t seqs, uint32_t budget, uint32_t chunk,
+                              SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst) {
+  return {.max_num_seqs = seqs,
+          .max_num_batched_tokens = budget,
+          .chunked_prefill_size = chunk,
+          .max_model_len = 4096,
+          .policy = policy};
+}
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_TESTS_COORDINATOR_SCHEDULER_SCHEDULER_DRIVER_H_
