@@ -17,6 +17,7 @@
 #include "coordinator/listener/listen_socket.h"
 #include "coordinator/startup/bring_up.h"
 #include "coordinator/startup/model_file.h"
+#include "coordinator/startup/service_manager.h"
 #include "coordinator/startup/stop_signal.h"
 
 namespace tandem::coordinator {
@@ -98,6 +99,13 @@ absl::Status Explained(const absl::Status& lost, const ModelFile& model) {
   return absl::Status(lost.code(), absl::StrCat(lost.message(), "; ", changes));
 }
 
+void Notify(std::string_view state) {
+  const absl::Status status = NotifyServiceManager(state);
+  if (!status.ok()) {
+    TANDEM_LOG(kWarning) << status.message();
+  }
+}
+
 void Drain(EngineLoop& engine, Ending& ending, const std::string& signal, Duration timeout) {
   const EngineStats stats = engine.Stats();
   TANDEM_LOG(kInfo) << signal << ": shutting down; " << stats.running << " running and "
@@ -125,8 +133,10 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
   server.Serve(MakeServingModel(model, workers, config.clamp_max_tokens, std::move(tokenizer)),
                engine, engine.capacity());
   std::cout << ReadyLine(server.address(), model, workers) << std::endl;
+  Notify("READY=1");
   const absl::Status ended = Explained(ending.Wait(), model);
   server.StopServing();
+  Notify("STOPPING=1");
   if (ended.ok()) {
     Drain(engine, ending, signal.name(), config.drain_timeout);
   } else {
