@@ -45,12 +45,14 @@ class Offline(PullCase):
 
 
 class Coordinator(PullCase):
-    def test_serves_a_model_by_name(self):
+    def serve(self, *flags, **environment):
+        """Serves until it is ready, then ends it."""
         process = subprocess.Popen(
-            ["coordinator/tandem_coordinator", "--model", NAME, "--listen", "127.0.0.1:0",
+            ["coordinator/tandem_coordinator", *flags, "--listen", "127.0.0.1:0",
              "--worker-binary", "worker/tandem_worker", "--threads-per-worker", "1",
              "--num-kv-blocks", "32"],
-            env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            env=self.environment(**environment), text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
@@ -59,7 +61,13 @@ class Coordinator(PullCase):
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
+
+    def test_serves_a_model_by_name(self):
+        self.serve("--model", NAME)
         self.assertTrue((self.repo / "snapshots" / COMMIT / "tiny-Q8_0.gguf").exists())
+
+    def test_the_name_may_be_in_the_environment(self):
+        self.serve(TANDEM_MODEL=NAME)
 
     def test_stops_while_it_fetches(self):
         gate = threading.Event()

@@ -70,7 +70,10 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ControlStream> stream,
       ControlStream::Dial(flags.coordinator, greeting, Deadline::After(kDialTimeout)));
-  return ServeCommands(std::move(stream), flags.overrides);
+  // A spawned worker has the coordinator's environment, whose TANDEM_MODEL may be a name that only
+  // the coordinator resolves.
+  const bool spawned = flags.parent_pid > 0;
+  return ServeCommands(std::move(stream), spawned ? WorkerOverrides{} : flags.overrides);
 }
 
 }  // namespace
