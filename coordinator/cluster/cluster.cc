@@ -140,6 +140,11 @@ Cluster::~Cluster() {
 
 absl::Status Cluster::FirstEnded() const {
   for (size_t rank = 0; rank < processes_.size(); ++rank) {
+    if (processes_[rank]->IsStopped()) {
+      TANDEM_LOG(kWarning) << "rank " << rank << " was stopped before it connected, killing it";
+      processes_[rank]->Kill(SIGKILL);
+      processes_[rank]->WaitExit(kReplaceTimeout);
+    }
     absl::Status ended = processes_[rank]->Poll();
     if (!ended.ok()) return Annotate(ended, absl::StrCat("rank ", rank, " before it connected"));
   }

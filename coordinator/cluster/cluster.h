@@ -49,8 +49,9 @@ class Cluster {
   // Restarts workers that ended or lost their connection, logs it, and frees their ranks; external
   // ones must reconnect. Call WaitConnected next.
   absl::Status Replace();
-  // Waits for every rank's Hello. Errors name the ranks that are missing or how a spawned one
-  // ended. `cancelled` is polled (SIGTERM while waiting).
+  // Waits for every rank's Hello; a process of ours that is stopped meanwhile is killed. Errors
+  // name the ranks that are missing or how a spawned one ended. `cancelled` is polled (SIGTERM
+  // while waiting).
   absl::Status WaitConnected(Deadline deadline, const std::function<bool()>& cancelled);
   // One client per rank, in order. The cluster must outlive them.
   std::vector<std::unique_ptr<WorkerClient>> MakeClients();

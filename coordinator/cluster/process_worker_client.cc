@@ -19,6 +19,8 @@ namespace {
 
 // A dead process' exit code follows its broken connection by a moment.
 constexpr auto kExitGrace = std::chrono::milliseconds(500);
+// How often a process that starts is checked for being stopped.
+constexpr auto kStoppedPoll = std::chrono::milliseconds(50);
 // The system takes a killed worker's memory back, tens of GB at worst.
 constexpr auto kKillTimeout = std::chrono::seconds(10);
 // Frames of results that may wait: one step is in flight, one more is room.
@@ -105,9 +107,21 @@ absl::Status ProcessWorkerClient::StartLoad() {
   return Explain(link_->Send(std::move(message)));
 }
 
+absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextLinkEvent(Deadline deadline) {
+  while (true) {
+    absl::StatusOr<v1::WorkerMessage> event = link_->NextEvent(deadline.OrAfter(kStoppedPoll));
+    if (!absl::IsDeadlineExceeded(event.status())) return event;
+    if (process_ != nullptr && process_->IsStopped()) {
+      Kill();
+      return absl::UnavailableError("was stopped while it started, and killed");
+    }
+    if (deadline.Passed()) return event;
+  }
+}
+
 absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextEvent(Deadline deadline) {
   while (true) {
-    absl::StatusOr<v1::WorkerMessage> event = link_->NextEvent(deadline);
+    absl::StatusOr<v1::WorkerMessage> event = NextLinkEvent(deadline);
     if (!event.ok()) return Explain(event.status());
     if (EventEpoch(*event) != epoch_.value) continue;  // of an epoch that is over
     if (event->has_failed()) return Explain(FailedStatus(event->failed()));
@@ -117,7 +131,7 @@ absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextEvent(Deadline deadli
 
 absl::Status ProcessWorkerClient::AwaitLoading(Deadline answer, Deadline last) {
   while (true) {
-    const absl::StatusOr<v1::WorkerMessage> event = link_->NextEvent(answer);
+    const absl::StatusOr<v1::WorkerMessage> event = NextLinkEvent(answer);
     if (absl::IsDeadlineExceeded(event.status())) Kill();
     if (!event.ok()) return Explain(event.status());
     if (EventEpoch(*event) != epoch_.value) {

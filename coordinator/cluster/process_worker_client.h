@@ -62,6 +62,8 @@ class ProcessWorkerClient : public WorkerClient {
 
   // Makes the step channel of this epoch; returns its address for Configure.
   absl::StatusOr<std::string> OpenChannel(const config::WorkerConfig& config, Epoch epoch);
+  // The link's next event. UNAVAILABLE if a process of ours is stopped meanwhile; it is killed.
+  absl::StatusOr<v1::WorkerMessage> NextLinkEvent(Deadline deadline);
   // The next event of this epoch; Failed is an error.
   absl::StatusOr<v1::WorkerMessage> NextEvent(Deadline deadline);
   // The next one that is not Loading.

@@ -42,6 +42,7 @@ class ChildProcess : public WorkerProcess {
   absl::Status Poll() override;
   bool WaitExit(Duration timeout) override;
   void Kill(int signal) override;
+  bool IsStopped() override;
   bool EndedFromOutside() override;
 
  private:
@@ -76,6 +77,12 @@ absl::Status ChildProcess::PollLocked() {
   return ended_ = DescribeExit(wait_status);
 }
 
+bool ChildProcess::IsStopped() {
+  siginfo_t stopped{};
+  waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WNOHANG | WNOWAIT);
+  return stopped.si_pid == pid_;
+}
+
 bool ChildProcess::EndedFromOutside() {
   MutexLock lock(mutex_);
   PollLocked().IgnoreError();  // what matters is from_outside_
@@ -95,9 +102,7 @@ bool ChildProcess::WaitExit(Duration timeout) {
 void ChildProcess::Kill(int signal) {
   MutexLock lock(mutex_);
   if (!PollLocked().ok()) return;
-  siginfo_t stopped{};
-  waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WNOHANG | WNOWAIT);
-  if (stopped.si_pid == pid_) from_outside_ = true;
+  if (IsStopped()) from_outside_ = true;
   killed_here_ = killed_here_ || signal == SIGKILL;
   kill(pid_, signal);
 }

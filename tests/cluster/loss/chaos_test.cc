@@ -1,0 +1,207 @@
+// Workers of a server with many streams are killed and stopped, at progress drawn from a seed,
+// also while lost ones are replaced: no request fails, and every answer is that of an undisturbed
+// run. Prints how long streams paused.
+//
+// Sizes come from the environment, for a long run:
+//   bazel test //tests/cluster/loss:chaos_test --test_output=all
+//   --test_env=TANDEM_CHAOS_STREAMS=200
+//       --test_env=TANDEM_CHAOS_LOSSES=20 --test_env=TANDEM_CHAOS_SEED=1
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/cluster/loss/chaos_streams.h"
+#include "tests/cluster/server.h"
+
+namespace tandem::testing {
+namespace {
+
+constexpr auto kPatience = std::chrono::minutes(5);
+
+int Setting(const char* name, int otherwise) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? otherwise : std::stoi(value);
+}
+
+// Prompts that share nothing, so that the prefix cache, whose hits are counted in the usage, does
+// not depend on the order of steps.
+std::vector<v1::GenerateRequest> MakeRequests(int count) {
+  std::vector<v1::GenerateRequest> requests(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    v1::GenerateRequest& request = requests[static_cast<size_t>(i)];
+    for (int t = 0; t < 4 + i % 40; ++t) {
+      request.mutable_token_ids()->add_ids(20 + (t == 0 ? i : (i * 7 + t * 13) % 1500));
+    }
+    v1::SamplingParams& sampling = *request.mutable_sampling();
+    sampling.set_temperature(static_cast<float>(i % 4) * 0.4f);
+    sampling.set_seed(static_cast<uint64_t>(i));
+    sampling.set_max_tokens(64 + i * 37 % 193);
+    sampling.set_ignore_eos(true);
+    sampling.set_logprobs(i % 3);
+  }
+  return requests;
+}
+
+size_t TokensOf(const std::vector<v1::GenerateRequest>& requests) {
+  size_t sum = 0;
+  for (const auto& request : requests) {
+    sum += static_cast<size_t>(request.sampling().max_tokens());
+  }
+  return sum;
+}
+
+// When a loss comes: while tokens flow, or after a kill, when the new process is there or connects.
+enum class Moment { kServing, kStarting, kLoading };
+
+struct Loss {
+  Moment moment;
+  int signal;
+  int rank;
+  TimePoint begin{};  // of the first signal
+};
+
+std::string Name(const Loss& loss) {
+  return absl::StrCat(loss.moment == Moment::kServing    ? ""
+                      : loss.moment == Moment::kStarting ? "SIGKILL, while starting "
+                                                         : "SIGKILL, while loading ",
+                      loss.signal == SIGKILL ? "SIGKILL" : "SIGSTOP", " rank ", loss.rank);
+}
+
+class ChaosTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  static std::unique_ptr<TestServer> StartServer() {
+    return TestServer::Start(
+        "models/demo.gguf",
+        {"--tensor-parallel-size", "2", "--threads-per-worker", "1", "--max-num-seqs", "200",
+         "--max-model-len", "512", "--num-kv-blocks", "8192", "--step-transport", GetParam(),
+         "--step-timeout", "2", "--max-restarts", "1000"});
+  }
+
+  // The process of a rank, when it runs and is not `other`.
+  pid_t WorkerOf(int rank, pid_t other = 0) const {
+    const Deadline deadline = Deadline::After(kPatience);
+    while (!deadline.Passed()) {
+      for (const pid_t pid : server_->workers()) {
+        std::ifstream file(absl::StrCat("/proc/", pid, "/cmdline"));
+        const std::string flags((std::istreambuf_iterator<char>(file)), {});
+        if (pid == other || !IsRunning(pid)) continue;
+        const std::string wanted = absl::StrCat("--rank", std::string(1, '\0'), rank);
+        if (flags.find(wanted) != std::string::npos) return pid;
+      }
+    }
+    ADD_FAILURE() << "no worker of rank " << rank;
+    return 0;
+  }
+
+  // Waits until workers run again, and one more token came.
+  void AwaitRepair(ChaosStreams& streams, int64_t restarts) const {
+    const Deadline deadline = Deadline::After(kPatience);
+    while (server_->Stats().value("tandem_restarts_total", int64_t{0}) <= restarts) {
+      ASSERT_FALSE(deadline.Passed()) << server_->program().Stderr();
+    }
+    streams.WaitTokens(streams.num_tokens() + 1, deadline);  // unless all have ended
+  }
+
+  void Inflict(Loss& loss) {
+    const pid_t first = WorkerOf(loss.rank);
+    ASSERT_GT(first, 0);
+    loss.begin = Clock::System().Now();
+    kill(first, loss.moment == Moment::kServing ? loss.signal : SIGKILL);
+    if (loss.moment == Moment::kServing) return;
+    const pid_t second = WorkerOf(loss.rank, first);
+    ASSERT_GT(second, 0);
+    if (loss.moment == Moment::kStarting) {
+      kill(second, loss.signal);
+      return;
+    }
+    const std::string connected = absl::StrCat("rank ", loss.rank, " connected: pid ", second);
+    ASSERT_TRUE(server_->program().WaitStderr(connected, Deadline::After(kPatience)));
+    // Either the new one or the one that kept its weights.
+    kill(WorkerOf(static_cast<int>(random_() % 2)), loss.signal);
+  }
+
+  std::mt19937 random_{static_cast<uint32_t>(Setting("TANDEM_CHAOS_SEED", 1))};
+  std::unique_ptr<TestServer> server_;
+};
+
+void Report(const ChaosStreams& streams, const std::vector<Loss>& losses) {
+  std::vector<Duration> killed, stopped, twice;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    const Loss& loss = losses[i];
+    const TimePoint end = i + 1 < losses.size() ? losses[i + 1].begin : TimePoint::max();
+    const Duration pause = streams.PauseBetween(loss.begin, end);
+    auto& list = loss.moment != Moment::kServing ? twice
+                 : loss.signal == SIGKILL        ? killed
+                                                 : stopped;
+    list.push_back(pause);
+    std::cout << Name(loss) << ": "
+              << std::chrono::duration_cast<std::chrono::milliseconds>(pause).count() << " ms\n";
+  }
+  const auto print = [](const char* name, std::vector<Duration>& pauses) {
+    if (pauses.empty()) return;
+    std::ranges::sort(pauses);
+    const auto ms = [](Duration d) {
+      return std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
+    };
+    std::cout << name << ": " << pauses.size() << ", median " << ms(pauses[pauses.size() / 2])
+              << " ms, worst " << ms(pauses.back()) << " ms\n";
+  };
+  print("SIGKILL", killed);
+  print("SIGSTOP", stopped);
+  print("again before it was repaired", twice);
+}
+
+TEST_P(ChaosTest, NoRequestFailsAndEveryAnswerIsThatOfAnUndisturbedRun) {
+  const int num_losses = Setting("TANDEM_CHAOS_LOSSES", 5);
+  const auto requests = MakeRequests(Setting("TANDEM_CHAOS_STREAMS", 24));
+  server_ = StartServer();
+  ASSERT_NE(server_, nullptr);
+  const std::vector<std::string> undisturbed = ChaosStreams(server_->address(), requests).Answers();
+  for (const std::string& answer : undisturbed) ASSERT_FALSE(answer.starts_with("failed"));
+
+  server_ = StartServer();
+  ASSERT_NE(server_, nullptr);
+  ChaosStreams streams(server_->address(), requests);
+  const size_t step = TokensOf(requests) / static_cast<size_t>(num_losses + 1);
+  std::vector<Loss> losses;
+  for (int i = 0; i < num_losses; ++i) {
+    Loss loss{.moment = i % 5 == 2   ? Moment::kStarting
+                        : i % 5 == 4 ? Moment::kLoading
+                                     : Moment::kServing,
+              .signal = i % 2 == 0 ? SIGKILL : SIGSTOP,
+              .rank = static_cast<int>(random_() % 2)};
+    const size_t tokens = static_cast<size_t>(i) * step + 1 + random_() % step;
+    ASSERT_TRUE(streams.WaitTokens(tokens, Deadline::After(kPatience)))
+        << server_->program().Stderr();
+    const int64_t restarts = server_->Stats().value("tandem_restarts_total", int64_t{0});
+    ASSERT_NO_FATAL_FAILURE(Inflict(loss));
+    ASSERT_NO_FATAL_FAILURE(AwaitRepair(streams, restarts));
+    losses.push_back(loss);
+  }
+  const std::vector<std::string> answers = streams.Answers();
+  for (size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_TRUE(answers[i] == undisturbed[i])
+        << "request " << i << (answers[i].starts_with("failed") ? " " + answers[i] : " differs");
+  }
+  const auto stats = server_->Stats();
+  EXPECT_EQ(stats["tandem_kv_blocks_free"], stats["tandem_kv_blocks"]);
+  EXPECT_GT(stats["tandem_epoch"], num_losses);
+  Report(streams, losses);
+  if (HasFailure()) std::cout << server_->program().Stderr();
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, ChaosTest, ::testing::Values("shm", "grpc"),
+                         [](const auto& transport) { return transport.param; });
+
+}  // namespace
+}  // namespace tandem::testing
