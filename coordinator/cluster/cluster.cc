@@ -42,6 +42,12 @@ absl::StatusOr<int> AnonymousFile(const std::string& text) {
   return fd;
 }
 
+void AskToExit(WorkerLink& link, const std::string& reason) {
+  v1::CoordinatorMessage message;
+  message.mutable_shutdown()->set_reason(reason);
+  link.Send(std::move(message)).IgnoreError();  // a lost worker needs no shutdown
+}
+
 // Starts worker processes on this machine, which connect to a port.
 class LocalLauncher {
  public:
@@ -115,6 +121,8 @@ absl::Status Cluster::Replace() {
       processes_[rank]->Kill(SIGKILL);
       processes_[rank]->WaitExit(kReplaceTimeout);
     }
+    // Another worker than ours may have taken the rank: it gives it up.
+    if (links[rank] != nullptr) AskToExit(*links[rank], "its rank is started again");
     if (links[rank] != nullptr &&
         !registry_.WaitReleased(*links[rank], Deadline::After(kReplaceTimeout, clock_))) {
       return absl::DeadlineExceededError(
@@ -184,10 +192,8 @@ std::vector<std::string> Cluster::HostIds() const {
 }
 
 void Cluster::Shutdown(const std::string& reason, Deadline deadline) {
-  v1::CoordinatorMessage message;
-  message.mutable_shutdown()->set_reason(reason);
   for (const auto& link : registry_.links()) {
-    if (link != nullptr) link->Send(message).IgnoreError();  // a lost worker needs no shutdown
+    if (link != nullptr) AskToExit(*link, reason);
   }
   for (const auto& process : processes_) {
     if (process == nullptr || process->WaitExit(deadline.Left())) continue;

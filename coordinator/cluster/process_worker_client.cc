@@ -11,7 +11,6 @@
 #include "common/config/configure_codec.h"
 #include "common/step/codec.h"
 #include "common/step/limits.h"
-#include "common/transport/queue_channel.h"
 #include "common/transport/shm_channel.h"
 
 namespace tandem::coordinator {
@@ -19,8 +18,8 @@ namespace {
 
 // A dead process' exit code follows its broken connection by a moment.
 constexpr auto kExitGrace = std::chrono::milliseconds(500);
-// How often a process that starts is checked for being stopped.
-constexpr auto kStoppedPoll = std::chrono::milliseconds(50);
+// How often a long wait looks whether it was cancelled, or the process stopped.
+constexpr auto kPoll = std::chrono::milliseconds(50);
 // The system takes a killed worker's memory back, tens of GB at worst.
 constexpr auto kKillTimeout = std::chrono::seconds(10);
 // Frames of results that may wait: one step is in flight, one more is room.
@@ -71,7 +70,8 @@ absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(const config::Worke
     address = std::move(created.address);
     opened = std::move(created.channel);
   } else {
-    auto queue = std::make_shared<transport::QueueChannel>(
+    link_->OnStepResult(nullptr);
+    results_ = std::make_shared<transport::QueueChannel>(
         max_bytes, kResultFrames,
         [link = link_](std::span<const uint8_t> frame, Deadline) {
           v1::CoordinatorMessage message;
@@ -79,12 +79,7 @@ absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(const config::Worke
           return link->Send(std::move(message));
         },
         [](const std::string&) {});
-    link_->OnStepResult([queue](std::string frame) {
-      const absl::Status delivered = queue->Deliver(transport::Frame(frame.begin(), frame.end()),
-                                                    Deadline::After(Duration::zero()));
-      if (!delivered.ok()) queue->Close(std::string(delivered.message()));
-    });
-    opened = std::move(queue);
+    opened = results_;
   }
   channel_->Set(std::move(opened));
   return address;
@@ -109,7 +104,7 @@ absl::Status ProcessWorkerClient::StartLoad() {
 
 absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextLinkEvent(Deadline deadline) {
   while (true) {
-    absl::StatusOr<v1::WorkerMessage> event = link_->NextEvent(deadline.OrAfter(kStoppedPoll));
+    absl::StatusOr<v1::WorkerMessage> event = link_->NextEvent(deadline.OrAfter(kPoll));
     if (!absl::IsDeadlineExceeded(event.status())) return event;
     if (process_ != nullptr && process_->IsStopped()) {
       Kill();
@@ -129,10 +124,15 @@ absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextEvent(Deadline deadli
   }
 }
 
-absl::Status ProcessWorkerClient::AwaitLoading(Deadline answer, Deadline last) {
+absl::Status ProcessWorkerClient::AwaitLoading(Deadline answer, Deadline last,
+                                               const std::function<bool()>& cancelled) {
   while (true) {
-    const absl::StatusOr<v1::WorkerMessage> event = NextLinkEvent(answer);
-    if (absl::IsDeadlineExceeded(event.status())) Kill();
+    const absl::StatusOr<v1::WorkerMessage> event = NextLinkEvent(answer.OrAfter(kPoll));
+    if (absl::IsDeadlineExceeded(event.status())) {
+      if (cancelled && cancelled()) return absl::CancelledError("stopped while workers load");
+      if (!answer.Passed()) continue;
+      Kill();
+    }
     if (!event.ok()) return Explain(event.status());
     if (EventEpoch(*event) != epoch_.value) {
       if (event->has_loading()) answer = last;  // it takes Configure when that load ends
@@ -166,6 +166,15 @@ absl::StatusOr<WorkerReady> ProcessWorkerClient::FinishLoad(Deadline deadline) {
 }
 
 absl::Status ProcessWorkerClient::Start(const std::vector<uint32_t>& num_blocks) {
+  // A control stream outlives epochs: results of an earlier one may have arrived until now, but a
+  // worker sends none any more once it has answered Load.
+  if (results_ != nullptr) {
+    link_->OnStepResult([queue = results_](std::string frame) {
+      const absl::Status delivered = queue->Deliver(transport::Frame(frame.begin(), frame.end()),
+                                                    Deadline::After(Duration::zero()));
+      if (!delivered.ok()) queue->Close(std::string(delivered.message()));
+    });
+  }
   v1::CoordinatorMessage message;
   message.mutable_start()->set_epoch(epoch_.value);
   for (uint32_t blocks : num_blocks) message.mutable_start()->add_num_blocks(blocks);
@@ -183,15 +192,11 @@ absl::Status ProcessWorkerClient::Submit(std::span<const uint8_t> frame, Deadlin
 }
 
 absl::StatusOr<step::StepResult> ProcessWorkerClient::Collect(Deadline deadline) {
-  while (true) {
-    absl::StatusOr<transport::Frame> frame = channel_->Get()->Receive(deadline);
-    if (!frame.ok()) return Explain(frame.status());
-    absl::StatusOr<step::StepResult> result = step::ParseResult(*frame);
-    if (!result.ok()) return Explain(result.status());
-    // A control stream outlives epochs: results of an earlier one may arrive late.
-    if (result->epoch < epoch_) continue;
-    return result;
-  }
+  absl::StatusOr<transport::Frame> frame = channel_->Get()->Receive(deadline);
+  if (!frame.ok()) return Explain(frame.status());
+  absl::StatusOr<step::StepResult> result = step::ParseResult(*frame);
+  if (!result.ok()) return Explain(result.status());
+  return result;
 }
 
 absl::Status ProcessWorkerClient::Health() const {

@@ -8,6 +8,7 @@
 
 #include "common/base/mutex.h"
 #include "common/transport/channel.h"
+#include "common/transport/queue_channel.h"
 #include "coordinator/cluster/worker_client.h"
 #include "coordinator/cluster/worker_link.h"
 #include "coordinator/cluster/worker_process.h"
@@ -25,7 +26,8 @@ class ProcessWorkerClient : public WorkerClient {
   absl::Status Configure(const config::WorkerConfig& config,
                          const config::WorkerAssignment& assignment) override;
   absl::Status StartLoad() override;
-  absl::Status AwaitLoading(Deadline answer, Deadline last) override;
+  absl::Status AwaitLoading(Deadline answer, Deadline last,
+                            const std::function<bool()>& cancelled) override;
   absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
   absl::Status Start(const std::vector<uint32_t>& num_blocks) override;
   absl::Status FinishStart(Deadline deadline) override;
@@ -76,6 +78,7 @@ class ProcessWorkerClient : public WorkerClient {
   const std::shared_ptr<WorkerProcess> process_;
   Epoch epoch_;
   const std::shared_ptr<SharedChannel> channel_;
+  std::shared_ptr<transport::QueueChannel> results_;  // the same over grpc; null over shm
 };
 
 }  // namespace tandem::coordinator

@@ -7,6 +7,7 @@
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_CLIENT_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,8 +39,9 @@ class WorkerClient {
   virtual absl::Status StartLoad() = 0;
   // Waits for the first Loading, which a worker answers as soon as it takes Load: until `answer`,
   // or until `last` if it is still loading for an earlier epoch. DEADLINE_EXCEEDED: it is stuck; a
-  // process of ours is killed then.
-  virtual absl::Status AwaitLoading(Deadline answer, Deadline last) = 0;
+  // process of ours is killed then. `cancelled` (may be null) is polled; CANCELLED then.
+  virtual absl::Status AwaitLoading(Deadline answer, Deadline last,
+                                    const std::function<bool()>& cancelled) = 0;
   // Waits for Ready. Errors name the rank; after DEADLINE_EXCEEDED it may be called again. ABORTED:
   // the worker timed out waiting for others.
   virtual absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) = 0;

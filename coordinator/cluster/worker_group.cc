@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<uint32_t>> WorkerGroup::Bring(
   for (auto& worker : workers_) TANDEM_RETURN_IF_ERROR(worker->StartLoad());
   const Deadline answer = deadline.OrAfter(config.transport.step_timeout + kEpochEndTime);
   absl::Status taken;  // by all of them: each stuck one is killed
-  for (auto& worker : workers_) taken.Update(worker->AwaitLoading(answer, deadline));
+  for (auto& worker : workers_) taken.Update(worker->AwaitLoading(answer, deadline, cancelled));
   TANDEM_RETURN_IF_ERROR(taken);
   std::vector<WorkerReady> ready(workers_.size());
   TANDEM_RETURN_IF_ERROR(
@@ -230,13 +230,16 @@ absl::Status WorkerGroup::Heartbeat(Duration silence, const Clock& clock) {
   for (size_t rank = 0; rank < workers_.size(); ++rank) {
     if (!workers_[rank]->WaitPong(at_once)) silent.push_back(rank);
   }
-  if (silent.empty()) {
-    if (now - pinged_at_ < silence / kPingsPerSilence) return absl::OkStatus();
+  // A ping of the epoch before, which may be unanswered, says nothing about this one.
+  if (silent.empty() || !pinged_at_.has_value()) {
+    if (pinged_at_.has_value() && now - *pinged_at_ < silence / kPingsPerSilence) {
+      return absl::OkStatus();
+    }
     for (auto& worker : workers_) worker->Ping();
     pinged_at_ = now;
     return absl::OkStatus();
   }
-  if (now - pinged_at_ < silence) return absl::OkStatus();
+  if (now - *pinged_at_ < silence) return absl::OkStatus();
   std::vector<std::string> names;
   for (size_t rank : silent) {
     workers_[rank]->Kill();

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,7 +88,7 @@ class WorkerGroup {
   std::vector<std::unique_ptr<WorkerClient>> workers_;
   std::vector<uint8_t> frame_;           // reused
   std::deque<SubmittedStep> in_flight_;  // oldest first
-  TimePoint pinged_at_{};                // last
+  std::optional<TimePoint> pinged_at_;   // last
 };
 
 // Workers ready for the steps of one epoch.

@@ -60,7 +60,9 @@ class SimulatedWorker : public WorkerClient {
   absl::Status Configure(const config::WorkerConfig& config,
                          const config::WorkerAssignment& assignment) override;
   absl::Status StartLoad() override;
-  absl::Status AwaitLoading(Deadline, Deadline) override { return Health(); }
+  absl::Status AwaitLoading(Deadline, Deadline, const std::function<bool()>&) override {
+    return Health();
+  }
   absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
   absl::Status Start(const std::vector<uint32_t>& num_blocks) override;
   absl::Status FinishStart(Deadline deadline) override;

@@ -27,7 +27,9 @@ class ChannelWorker : public WorkerClient {
   absl::Status Configure(const config::WorkerConfig& config,
                          const config::WorkerAssignment& assignment) override;
   absl::Status StartLoad() override { return absl::OkStatus(); }
-  absl::Status AwaitLoading(Deadline, Deadline) override { return absl::OkStatus(); }
+  absl::Status AwaitLoading(Deadline, Deadline, const std::function<bool()>&) override {
+    return absl::OkStatus();
+  }
   absl::StatusOr<WorkerReady> FinishLoad(Deadline deadline) override;
   absl::Status Start(const std::vector<uint32_t>& num_blocks) override;
   absl::Status FinishStart(Deadline) override { return absl::OkStatus(); }
