@@ -23,6 +23,13 @@ run_tests() {
   return "$status"
 }
 
+# run_simulation [--seeds N] [--steps N] [--seed S]; without arguments the long run.
+run_simulation() {
+  bazel build //tests/sim
+  (($#)) || set -- --seeds 1000 --steps 1000
+  time bazel-bin/tests/sim/sim "$@"
+}
+
 # run_sanitizer asan|tsan [--ci | BAZEL FLAGS AND TARGETS]
 run_sanitizer() {
   local name=$1 config=$1

@@ -1,0 +1,86 @@
+#include "tests/sim/expected.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tandem::sim {
+namespace {
+
+using coordinator::FinishReason;
+using coordinator::Sampling;
+using coordinator::SimulatedModel;
+
+// The model's state after each token, which depends on all tokens before it that a window shows.
+class States {
+ public:
+  explicit States(const SimulatedModel& model) : model_(model), kv_(model.window_tokens.size()) {}
+
+  uint64_t Next(TokenId token) {
+    uint64_t state = coordinator::kSimulatedSeed;
+    for (size_t group = 0; group < kv_.size(); ++group) {
+      uint64_t context = coordinator::kSimulatedSeed;
+      for (uint32_t p = model_.FirstRead(group, position_); p < position_; ++p) {
+        context = coordinator::SimulatedMix(context, kv_[group][p]);
+      }
+      kv_[group].push_back(coordinator::SimulatedKv(context, token, position_, group));
+      state = coordinator::SimulatedMix(state, kv_[group].back());
+    }
+    ++position_;
+    return state;
+  }
+
+ private:
+  const SimulatedModel& model_;
+  std::vector<std::vector<uint64_t>> kv_;  // by group and position
+  uint32_t position_ = 0;
+};
+
+coordinator::TokenLogprobs Logprobs(const SimulatedModel& model, uint64_t state, TokenId token,
+                                    uint32_t top_n) {
+  const step::RowRequest row{
+      .wants = step::kWantLogprobsOf, .top_n = top_n, .logprobs_of = {token}};
+  const auto values = model.Logprobs(state, row, 0);
+  return {.token = values[0], .top = {values.begin() + 1, values.end()}};
+}
+
+TokenId Draw(const SimulatedModel& model, uint64_t state, const Sampling& sampling,
+             size_t num_generated, size_t position) {
+  step::RowSampling row{
+      .temperature = sampling.temperature, .seed = sampling.seed, .position = position};
+  if (num_generated < sampling.min_tokens) row.banned = sampling.end_ids;
+  return model.Sample(state, row);
+}
+
+}  // namespace
+
+Expected ExpectedOf(const SimulatedModel& model, const coordinator::Request& request,
+                    uint32_t max_model_len) {
+  const Sampling& sampling = request.sampling;
+  Expected expected;
+  States states(model);
+  uint64_t state = 0;
+  for (size_t i = 0; i < request.prompt.size(); ++i) {
+    state = states.Next(request.prompt[i]);
+    if (!sampling.prompt_logprobs.has_value() || i + 1 == request.prompt.size()) continue;
+    expected.prompt_logprobs.push_back(
+        Logprobs(model, state, request.prompt[i + 1], *sampling.prompt_logprobs));
+  }
+  while (expected.reason == FinishReason::kNone) {
+    const size_t length = request.prompt.size() + expected.tokens.size();
+    const TokenId token = Draw(model, state, sampling, expected.tokens.size(), length);
+    expected.tokens.push_back(token);
+    if (sampling.logprobs.has_value()) {
+      expected.logprobs.push_back(Logprobs(model, state, token, *sampling.logprobs));
+    }
+    if (std::ranges::count(sampling.end_ids, token) > 0) {
+      expected.reason = FinishReason::kStop;
+    } else if (expected.tokens.size() >= sampling.max_tokens || length + 1 >= max_model_len) {
+      expected.reason = FinishReason::kLength;
+    } else {
+      state = states.Next(token);
+    }
+  }
+  return expected;
+}
+
+}  // namespace tandem::sim

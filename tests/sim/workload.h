@@ -1,0 +1,54 @@
+// Workload: clients that come at random, with prompts that share beginnings; cancel, stop, read
+// late, and ask for what they can't have.
+#ifndef TANDEM_TESTS_SIM_WORKLOAD_H_
+#define TANDEM_TESTS_SIM_WORKLOAD_H_
+
+#include <memory>
+#include <vector>
+
+#include "coordinator/engine/engine_loop.h"
+#include "tests/sim/client.h"
+#include "tests/sim/event_clock.h"
+#include "tests/sim/scenario.h"
+
+namespace tandem::sim {
+
+class Workload {
+ public:
+  Workload(EventClock& clock, Random& random, const Scenario& scenario,
+           Circumstances& circumstances);
+
+  // Clients come until End; updates are passed to streams at random moments, for ever.
+  void Start(coordinator::EngineLoop& engine);
+  void End() { over_ = true; }
+
+  // Those whose stream has not ended, oldest first.
+  const std::vector<std::shared_ptr<Client>>& in_flight() const { return in_flight_; }
+  // Forgets those that are over.
+  void Sweep();
+  uint64_t num_requests() const { return num_requests_; }
+
+ private:
+  void NextArrival();
+  void NextWrite();
+  void Arrive();
+  coordinator::Request DrawRequest();
+  coordinator::Sampling DrawSampling(size_t prompt_len);
+  void CheckAdd(const absl::StatusOr<coordinator::RequestHandle>& added,
+                const coordinator::Request& request, size_t num_in_flight) const;
+  void PlanCancel(const std::shared_ptr<Client>& client);
+
+  EventClock& clock_;
+  Random& random_;
+  const Scenario& scenario_;
+  Circumstances& circumstances_;
+  coordinator::EngineLoop* engine_ = nullptr;
+  std::vector<std::vector<TokenId>> roots_;
+  std::vector<std::shared_ptr<Client>> in_flight_;
+  uint64_t num_requests_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace tandem::sim
+
+#endif  // TANDEM_TESTS_SIM_WORKLOAD_H_
