@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "common/base/clock.h"
 #include "coordinator/engine/request.h"
@@ -16,8 +15,8 @@ namespace tandem::sim {
 
 class Client : public coordinator::TokenStream {
  public:
-  // Stops its request at the `stop_after`th token.
-  Client(std::string id, Expected expected, coordinator::Request request, size_t stop_after,
+  // Stops its request at the `stop_after`th token. `is_poison`: no worker survives it.
+  Client(Expected expected, coordinator::Request request, size_t stop_after, bool is_poison,
          Circumstances& circumstances);
 
   bool OnUpdate(coordinator::StreamUpdate update) override;
@@ -40,13 +39,15 @@ class Client : public coordinator::TokenStream {
   bool cancelled() const { return cancelled_at_ != TimePoint::max(); }
   void CheckUsage(const coordinator::Usage& usage);
   void CheckEnd(const coordinator::StreamUpdate& update) const;
+  void CheckFailure(const absl::Status& status) const;
   void Require(bool holds, const char* what) const;
 
-  const std::string id_;
   const Expected expected_;
   const coordinator::Request request_;
   const size_t stop_after_;
+  const bool is_poison_;
   Circumstances& circumstances_;
+  const uint64_t losses_before_;
   coordinator::RequestHandle handle_ = 0;
   size_t num_tokens_ = 0;  // received
   size_t num_prompt_logprobs_ = 0;

@@ -53,8 +53,7 @@ void Faults::Strike() {
 
 void Faults::StrikeProcess(Worker& worker) {
   Random& random = host_.network.random;
-  if (random.Chance(0.6))
-    return worker.Exit(random.Chance(0.5) ? "killed by signal 9" : "exited with code 1");
+  if (random.Chance(0.6)) return worker.Exit(random.Chance(0.5) ? kKilled : "exited with code 1");
   worker.Stop();
   const bool is_short = random.Chance(0.5);
   const Duration time = is_short ? random.Time(milliseconds(1), milliseconds(1000))
@@ -62,7 +61,7 @@ void Faults::StrikeProcess(Worker& worker) {
   const bool continues = is_short || random.Chance(0.5);
   host_.network.clock.After(time, [&worker, continues] {
     if (continues) worker.Continue();
-    if (!continues) worker.Exit("killed by signal 9");
+    if (!continues) worker.Exit(kKilled);
   });
 }
 

@@ -18,7 +18,7 @@ class Process : public coordinator::WorkerProcess {
  public:
   Process(Worker& worker, EventClock& clock, Random& random)
       : worker_(worker), clock_(clock), random_(random) {}
-  ~Process() override { worker_.Exit("killed by signal 9"); }
+  ~Process() override { worker_.Exit(kKilled); }
 
   pid_t pid() const override { return static_cast<pid_t>(worker_.pid()); }
   absl::Status Poll() override { return worker_.ended(); }
@@ -29,15 +29,23 @@ class Process : public coordinator::WorkerProcess {
     // A process in the kernel ends late: its memory is freed, or a device does not answer.
     const Duration late = random_.Chance(0.02) ? random_.Time(seconds(4), seconds(20))
                                                : random_.Time(milliseconds(0), milliseconds(20));
+    from_outside_ = from_outside_ || IsStopped();
+    killed_here_ = true;
     clock_.After(late, [&worker = worker_, signal] {
       worker.Exit(absl::StrCat("killed by signal ", signal));
     });
+  }
+  bool IsStopped() override { return worker_.running() && worker_.stopped(); }
+  bool EndedFromOutside() override {
+    return from_outside_ || (!killed_here_ && worker_.ended().message() == kKilled);
   }
 
  private:
   Worker& worker_;
   EventClock& clock_;
   Random& random_;
+  bool killed_here_ = false;
+  bool from_outside_ = false;
 };
 
 }  // namespace

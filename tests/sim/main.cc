@@ -15,7 +15,7 @@ namespace {
 struct Flags {
   uint64_t seed = 1;  // the first
   uint64_t num_seeds = 1;
-  uint64_t num_steps = 1000;  // per seed
+  uint64_t num_steps = 1100;  // per seed
   bool verbose = false;
 };
 

@@ -47,7 +47,9 @@ Scenario Scenario::Draw(Random& random) {
   drawn.external = random.Chance(0.3);
   drawn.engine.scheduler = DrawScheduler(random);
   drawn.engine.kv_cache = DrawCache(random, drawn.engine.scheduler);
-  drawn.engine.vocab_size = drawn.model.vocab_size;
+  drawn.engine.vocab_size = drawn.model.vocab_size + 1;
+  drawn.has_poison = random.Chance(0.3);
+  if (drawn.has_poison || random.Chance(0.5)) drawn.engine.scheduler.max_strikes = 2;
   drawn.engine.max_queued_requests = static_cast<uint32_t>(random.Between(1, 16));
   drawn.engine.pipeline_depth = static_cast<uint32_t>(random.Between(1, 3));
   drawn.model.window_tokens.clear();

@@ -3,6 +3,7 @@
 #define TANDEM_TESTS_SIM_SCENARIO_H_
 
 #include "common/base/clock.h"
+#include "common/base/ids.h"
 #include "common/config/worker_config.h"
 #include "coordinator/engine/engine_config.h"
 #include "coordinator/supervisor/supervisor.h"
@@ -25,6 +26,10 @@ struct Scenario {
   Duration network_delay{};  // the most of a message
   Duration compute_time{};   // the most of a step
   bool faults_at_start = false;
+  bool has_poison = false;  // some prompts have a token that ends the workers that compute it
+
+  // The poison: an id that the model never draws.
+  TokenId poison() const { return static_cast<TokenId>(model.vocab_size); }
 
   static Scenario Draw(Random& random);
 };

@@ -37,6 +37,8 @@ enum class ResultFault {
   kNoAnswer,  // is lost
 };
 
+inline constexpr char kKilled[] = "killed by signal 9";
+
 class Worker {
  public:
   // Outlives the workers.

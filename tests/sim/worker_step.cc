@@ -1,4 +1,5 @@
 // The worker's steps: it starts, computes, waits for the other ranks, answers.
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -26,7 +27,7 @@ void Worker::Start(const v1::Start& message) {
           "Start without Ready");
   state_ = State::kStarting;
   step::StepLimits limits = step::StepLimits::Of(config_);
-  limits.vocab_size = host_.scenario.model.vocab_size;
+  limits.vocab_size = host_.scenario.engine.vocab_size;
   limits.windows = host_.scenario.model.window_tokens;
   limits.num_blocks.assign(message.num_blocks().begin(), message.num_blocks().end());
   const uint64_t fill = coordinator::SimulatedMix(static_cast<uint64_t>(pid_), epoch_);
@@ -46,6 +47,9 @@ void Worker::BeginStep() {
   Later(random_.Time(microseconds(50), host_.scenario.compute_time), [this, run] {
     const auto parsed = step::ParseDescriptor(Bytes(steps_.front()));
     RequireOk(parsed.status());
+    if (std::ranges::count(parsed->tokens, host_.scenario.poison()) > 0) {
+      return Exit("killed by signal 6");
+    }
     host_.collectives.Join(Epoch{epoch_}, parsed->step_id, static_cast<size_t>(assignment_.size),
                            [this, run] { Do([this, run] { FinishStep(run); }); });
   });
@@ -119,7 +123,7 @@ void Worker::Distort(ResultFault fault, step::StepResult& result) const {
   for (step::RowResult& row : result.rows) {
     if (row.tokens.empty()) continue;
     if (fault == ResultFault::kBadToken) {
-      row.tokens = {static_cast<TokenId>(host_.scenario.model.vocab_size)};
+      row.tokens = {static_cast<TokenId>(host_.scenario.engine.vocab_size)};
     }
     if (fault == ResultFault::kNotFinite) {
       row.tokens = {step::kNotFinite};

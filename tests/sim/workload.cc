@@ -57,9 +57,10 @@ void Workload::Sweep() {
 void Workload::Arrive() {
   coordinator::Request request = DrawRequest();
   const size_t stop_after = random_.Chance(0.1) ? random_.Between(1, 10) : SIZE_MAX;
+  const bool is_poison = std::ranges::count(request.prompt, scenario_.poison()) > 0;
   auto client = std::make_shared<Client>(
-      request.id, ExpectedOf(scenario_.model, request, scenario_.engine.scheduler.max_model_len),
-      request, stop_after, circumstances_);
+      ExpectedOf(scenario_.model, request, scenario_.engine.scheduler.max_model_len), request,
+      stop_after, is_poison, circumstances_);
   request.stream = client;
   Sweep();
   const size_t num_in_flight = in_flight_.size();
@@ -118,6 +119,10 @@ coordinator::Request Workload::DrawRequest() {
     request.prompt[0] = static_cast<TokenId>(random_.Below(scenario_.model.vocab_size));
   }
   request.sampling = DrawSampling(prompt_len);
+  if (scenario_.has_poison && random_.Chance(0.02)) {
+    request.prompt[random_.Below(prompt_len)] = scenario_.poison();
+    request.sampling.prompt_logprobs.reset();
+  }
   return request;
 }
 

@@ -115,7 +115,7 @@ void World::Serve(ReadyWorkers ready) {
 absl::StatusOr<ReadyWorkers> World::Recover(const absl::Status& loss,
                                             const std::function<bool()>& cancelled) {
   invariants_->CheckLoss(loss);
-  ++num_losses_;
+  ++circumstances_.num_losses;
   faults_.BeginRecovery();
   invariants_->BeginRecovery();
   absl::StatusOr<ReadyWorkers> ready = supervisor_->Recover(loss, cancelled);
@@ -154,7 +154,7 @@ Report World::MakeReport() const {
                 .requests = workload_.num_requests(),
                 .tokens = circumstances_.num_tokens,
                 .faults = faults_.num_faults(),
-                .losses = num_losses_,
+                .losses = circumstances_.num_losses,
                 .given_up = circumstances_.lost,
                 .trace = coordinator::SimulatedMix(clock_.trace(), circumstances_.trace)};
   if (core_ == nullptr) return report;

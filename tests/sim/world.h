@@ -66,7 +66,6 @@ class World {
   std::unique_ptr<coordinator::EngineLoop> engine_;
   std::optional<Invariants> invariants_;
   bool ending_ = false;
-  uint64_t num_losses_ = 0;
 };
 
 }  // namespace tandem::sim

@@ -26,7 +26,7 @@ run_tests() {
 # run_simulation [--seeds N] [--steps N] [--seed S]; without arguments the long run.
 run_simulation() {
   bazel build //tests/sim
-  (($#)) || set -- --seeds 1000 --steps 1000
+  (($#)) || set -- --seeds 1000 --steps 1100
   time bazel-bin/tests/sim/sim "$@"
 }
 
