@@ -70,7 +70,6 @@ absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(const config::Worke
     address = std::move(created.address);
     opened = std::move(created.channel);
   } else {
-    link_->OnStepResult(nullptr);
     results_ = std::make_shared<transport::QueueChannel>(
         max_bytes, kResultFrames,
         [link = link_](std::span<const uint8_t> frame, Deadline) {

@@ -14,31 +14,12 @@ namespace tandem::sim {
 namespace {
 
 using std::chrono::microseconds;
-using std::chrono::milliseconds;
 
 std::span<const uint8_t> Bytes(const std::string& frame) {
   return {reinterpret_cast<const uint8_t*>(frame.data()), frame.size()};
 }
 
 }  // namespace
-
-void Worker::Start(const v1::Start& message) {
-  Require(message.epoch() == epoch_ && (state_ == State::kReady || aborted_epoch_ >= epoch_),
-          "Start without Ready");
-  state_ = State::kStarting;
-  step::StepLimits limits = step::StepLimits::Of(config_);
-  limits.vocab_size = host_.scenario.engine.vocab_size;
-  limits.windows = host_.scenario.model.window_tokens;
-  limits.num_blocks.assign(message.num_blocks().begin(), message.num_blocks().end());
-  const uint64_t fill = coordinator::SimulatedMix(static_cast<uint64_t>(pid_), epoch_);
-  pages_.emplace(host_.scenario.model, std::move(limits), fill);
-  Later(random_.Time(milliseconds(1), milliseconds(50)), [this] {
-    if (aborted_epoch_ >= epoch_) return Fail(absl::StatusCode::kAborted, "aborted");
-    state_ = State::kStepping;
-    Send([this](auto& started) { started.mutable_started()->set_epoch(epoch_); });
-    TakeNext();
-  });
-}
 
 void Worker::BeginStep() {
   while (broken_ && !steps_.empty()) AnswerStep();
