@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -142,3 +143,15 @@ class Hub:
             request.wfile.write(reply.body[count:])
         elif reply.cut_after is not None or headers["Content-Length"] != str(len(reply.body)):
             request.close_connection = True
+
+
+def main(path):
+    """Serves one file as a program does: prints the address, ends with its standard input."""
+    with open(path, "rb") as file:
+        hub = Hub({"tiny-Q8_0.gguf": file.read()})
+    print(hub.url, flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

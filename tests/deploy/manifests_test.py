@@ -92,20 +92,30 @@ class ManifestsTest(unittest.TestCase):
             jsonschema.validate(group, schema)
 
     def test_flags_are_those_of_the_programs(self):
-        programs = {"tandem_coordinator": "coordinator/tandem_coordinator",
-                    "tandem_worker_cuda": "worker/tandem_worker"}
+        programs = {"tandem_coordinator": ["coordinator/tandem_coordinator"], "tandem_worker_cuda": ["worker/tandem_worker"],
+                    "tandem pull": ["client/tandem", "pull"]}
+        landmarks = {"tandem_coordinator": "--listen", "tandem_worker_cuda": "--device-index", "tandem pull": "--attempts"}
         known = {}
-        for name, path in programs.items():
-            text = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=60).stdout
+        for name, command in programs.items():
+            text = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60).stdout
             known[name] = set(re.findall(r"--[a-z][a-z0-9-]*", text))
-            self.assertIn("--device-index" if "worker" in name else "--listen", known[name])
+            self.assertIn(landmarks[name], known[name])
         for name, _, container in self.each_container():
-            words = container["command"] + container.get("args", [])
-            line = " ".join(words)
+            line = " ".join(container["command"] + container.get("args", []))
             [program] = [p for p in programs if p in line]
             used = set(re.findall(r"--[a-z][a-z0-9-]*", line))
             self.assertTrue(used, name)
             self.assertLessEqual(used, known[program], name)
+
+    def test_the_init_container_fetches_what_the_server_serves(self):
+        [(_, pod)] = manifests.pod_specs(self.rendered["model-by-name"])
+        [pull], [server] = pod["initContainers"], pod["containers"]
+        self.assertEqual(manifests.flag(server, "model"), pull["args"][0])
+        homes = [{entry["name"]: entry.get("value") for entry in container["env"]}["HF_HOME"] for container in (pull, server)]
+        self.assertEqual(homes, ["/models", "/models"])
+        mounts = [{mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]}["/models"]
+                  for container in (pull, server)]
+        self.assertEqual(mounts, [False, True])
 
     def test_pods_have_no_privileges(self):
         for name, pod in self.each_pod():
@@ -169,7 +179,7 @@ class ManifestsTest(unittest.TestCase):
                 self.assertGreaterEqual(pod["terminationGracePeriodSeconds"], int(pause) + drain + 5 + 5)
                 mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
                 self.assertIn("/tmp", mounts)
-        self.assertEqual(servers, 4)
+        self.assertEqual(servers, 5)
 
     def test_only_named_clients_reach_the_port(self):
         for overlay, documents in self.rendered.items():

@@ -71,7 +71,7 @@ class Pod:
             "mount -t proc proc proc",
             "ip link set lo up",
         ]
-        mounts = {m["mountPath"]: m["name"] for c in self.spec["containers"] for m in c["volumeMounts"]}
+        mounts = {m["mountPath"]: m["name"] for c in self._all_containers() for m in c["volumeMounts"]}
         volumes = {v["name"]: v for v in self.spec["volumes"]}
         for path, name in sorted(mounts.items()):
             lines.append(f"mkdir -p .{path}")
@@ -87,23 +87,39 @@ class Pod:
         claim = self.claims[volume["persistentVolumeClaim"]["claimName"]]
         return f"mount --bind {shlex.quote(claim)} .{path} && mount -o remount,bind,ro .{path}"
 
-    def _inside(self, command):
-        """The command line that runs a command as a container does."""
+    def _all_containers(self):
+        return self.spec.get("initContainers", []) + self.spec["containers"]
+
+    def _inside(self, command, container=None):
+        """The command line that runs a command as a container does; `container`'s variables and read-only mounts are its own."""
         user = self.spec["securityContext"]
-        return ["nsenter", "-t", self.first, "-m", "-n", "-p", "--", "chroot", self.root, "setpriv",
-                f"--reuid={user['runAsUser']}", f"--regid={user['runAsGroup']}", f"--groups={user['fsGroup']}",
+        mounts = [m["mountPath"] for m in container["volumeMounts"] if m.get("readOnly")] if container else []
+        script = "".join(f"mount -o remount,bind,ro {shlex.quote(self.root + path)}; " for path in mounts) + 'exec "$@"'
+        # A secret that is optional is not there.
+        variables = [f"{e['name']}={e['value']}" for e in container.get("env", []) if "value" in e] if container else []
+        return ["nsenter", "-t", self.first, "-m", "-n", "-p", "--", "unshare", "--mount", "sh", "-ec", script, "sh",
+                "chroot", self.root, "setpriv", f"--reuid={user['runAsUser']}", f"--regid={user['runAsGroup']}", f"--groups={user['fsGroup']}",
                 "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs", "--",
-                "env", "-i", "PATH=/usr/bin:/bin", *command]
+                "env", "-i", "PATH=/usr/bin:/bin", *variables, *command]
 
     def start(self, name):
         """Starts a container; its output goes to a file of its name."""
-        [container] = [c for c in self.spec["containers"] if c["name"] == name]
-        log = open(self.log_path(name), "wb")
-        with log:
+        [container] = [c for c in self._all_containers() if c["name"] == name]
+        with open(self.log_path(name), "wb") as log:
             self.containers[name] = subprocess.Popen(
-                self._inside(container["command"] + container.get("args", [])),
+                self._inside(container["command"] + container.get("args", []), container),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         return container
+
+    def run_to_end(self, name):
+        """Runs an init container; its exit code."""
+        self.start(name)
+        return self.containers.pop(name).wait(timeout=DEADLINE)
+
+    def popen_in_network(self, command):
+        """A program of this machine that only this pod can reach."""
+        return subprocess.Popen(["nsenter", "-t", self.first, "-n", "--", *command],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def log_path(self, name):
         return os.path.join(self.work, name + ".log")
@@ -117,8 +133,8 @@ class Pod:
         return subprocess.run(self._inside(command), capture_output=True, text=True, timeout=DEADLINE, **options)
 
     def popen(self, command):
-        return subprocess.Popen(self._inside(command), stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        """A command in a container, with pipes to its input and output."""
+        return subprocess.Popen(self._inside(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def probe(self, probe):
         """Whether a gRPC probe succeeds now."""

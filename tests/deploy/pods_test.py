@@ -3,12 +3,14 @@
 import copy
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, "tests/deploy")
+sys.path[:0] = ["tests/deploy", "tests/client"]
+import hub_stub  # noqa: E402
 import manifests  # noqa: E402
 import pod as pods  # noqa: E402
 
@@ -78,24 +80,26 @@ class PodsTest(unittest.TestCase):
         self.assertRegex(inside.stdout, r"^64100\nCapEff:\t0+\n(.*\n)*.*/usr/x.*Read-only file system")
 
         pod.pre_stop("tandem")
-        length = 900
-        streams = [pod.popen(["tandem", "generate", "--prompt", f"Story {i}:", "--max-tokens", str(length),
-                              "--ignore-eos", "--json"]) for i in range(4)]
-        pod.until("the streams run", lambda: self.stats(pod)["tandem_requests_running"] == 4)
+        # One client sends all at once, more than single-node and replicas run at a time: some wait when SIGTERM comes.
+        length, count = 900, 12
+        streams = pod.popen(["tandem", "generate", "--prompts-file", "-", "--max-tokens", str(length), "--ignore-eos", "--json"])
+        streams.stdin.write("".join(f'{{"prompt": "Story {i}:"}}\n' for i in range(count)))
+        streams.stdin.close()
+        pod.until("the streams are in the server", lambda: self.in_flight(pod) == count)
         pod.terminate("tandem")
+        ends = [json.loads(line) for line in streams.stdout]
+        self.assertEqual(streams.wait(timeout=pods.DEADLINE), 0, ends)
+        streams.stdout.close()
+        self.assertEqual([(end["finish_reason"], end["usage"]["completion_tokens"]) for end in ends], [("length", length)] * count)
         self.assertEqual(pod.containers["tandem"].wait(timeout=pods.DEADLINE), 0, pod.log("tandem"))
-        for stream in streams:
-            out, err = stream.communicate(timeout=pods.DEADLINE)
-            self.assertEqual(stream.returncode, 0, err)
-            end = json.loads(out)
-            self.assertEqual((end["finish_reason"], end["usage"]["completion_tokens"]), ("length", length))
         left = pod.run(["sh", "-c", "set -- /proc/[0-9]*; echo $#; ls -A /dev/shm /tmp"])
         # `sleep infinity` and this shell, which lists the processes itself.
         self.assertEqual(left.stdout.split()[0], "2", left.stdout)
         self.assertEqual(left.stdout.split()[1:], ["/dev/shm:", "/tmp:"], left.stdout)
 
-    def stats(self, pod):
-        return json.loads(pod.run(["tandem", "stats", "--json"]).stdout)
+    def in_flight(self, pod):
+        stats = json.loads(pod.run(["tandem", "stats", "--json"]).stdout)
+        return stats["tandem_requests_running"] + stats["tandem_requests_waiting"]
 
     def test_cpu_demo(self):
         with self.pod("cpu-demo") as pod:
@@ -107,6 +111,22 @@ class PodsTest(unittest.TestCase):
 
     def test_replicas_on_the_cpu(self):
         with self.pod("replicas", on_the_cpu) as pod:
+            self.check_life(pod)
+
+    def test_the_init_container_pulls_the_model(self):
+        def other_model(spec):
+            for container in spec["initContainers"] + spec["containers"]:
+                container["args"] = [re.sub("hf:[^:]+", f"hf:{hub_stub.REPO}", word) for word in container["args"]]
+            return spec
+
+        with self.pod("model-by-name", other_model) as pod:
+            hub = pod.popen_in_network([sys.executable, "-B", "tests/client/hub_stub.py", "models/demo.gguf"])
+            [pull] = pod.spec["initContainers"]
+            pull["env"].append({"name": "HF_ENDPOINT", "value": hub.stdout.readline().strip()})
+            self.assertEqual(pod.run_to_end("pull"), 0, pod.log("pull"))
+            self.assertRegex(pod.log("pull"), r"(?m)^/models/hub/.*/tiny-Q8_0\.gguf$")
+            hub.communicate()  # its input's end ends it: what follows has no hub
+            self.assertEqual(pod.run_to_end("pull"), 0, pod.log("pull"))
             self.check_life(pod)
 
     def test_a_missing_model_ends_the_pod(self):

@@ -13,6 +13,7 @@ MODEL = "tests/golden/arch/llama/model.gguf"
 TANDEM = "client/tandem"
 COORDINATOR = "coordinator/tandem_coordinator"
 WORKER = "worker/tandem_worker"
+LISTEN = "0A"  # a state in /proc/net/tcp
 PATIENCE_S = 60  # for what happens at once on an idle machine
 
 
@@ -59,22 +60,29 @@ def exists(pid):
         return False
 
 
-def listening_ports(pid):
-    """The TCP ports on which this process listens."""
-    inodes = set()
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            inodes.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
-        except FileNotFoundError:
-            pass
-    ports = set()
+def tcp_sockets():
+    """(local port, state, inode) of every TCP socket of this network namespace."""
     for table in ("tcp", "tcp6"):
-        with open(f"/proc/{pid}/net/{table}", encoding="ascii") as file:
+        with open(f"/proc/net/{table}", encoding="ascii") as file:
             for line in list(file)[1:]:
                 field = line.split()
-                if field[3] == "0A" and f"socket:[{field[9]}]" in inodes:
-                    ports.add(int(field[1].rsplit(":", 1)[1], 16))
-    return ports
+                yield int(field[1].rsplit(":", 1)[1], 16), field[3], field[9]
+
+
+def sockets_of(pid):
+    """The sockets that this process holds, as of tcp_sockets."""
+    held = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            held.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:
+            pass
+    return [entry for entry in tcp_sockets() if f"socket:[{entry[2]}]" in held]
+
+
+def listening_ports(pid):
+    """The TCP ports on which this process listens, each with its socket's inode."""
+    return {port: inode for port, state, inode in sockets_of(pid) if state == LISTEN}
 
 
 def connect(port):
@@ -118,6 +126,11 @@ class Server:
 
     def pids(self):
         return [self.process.pid, *children(self.process.pid)]
+
+    def wait_quiet(self):
+        """Until the connections of clients that have ended are closed here too."""
+        until(lambda: all(state == LISTEN for port, state, _ in sockets_of(self.process.pid)
+                          if port == self.port), "a client's connection is open")
 
     def stats(self):
         code, out, err = run(TANDEM, "stats", "--server", self.address, "--json")

@@ -94,6 +94,7 @@ class ProgramsTest(unittest.TestCase):
         self.addCleanup(server.kill)
         self.assertTrue(server.wait_ready(), server.log())
         normal = server.answer()
+        server.wait_quiet()
         idle = processes.num_descriptors(server.process.pid)
         for connection in [processes.connect(server.port) for _ in range(261)]:
             connection.close()
