@@ -97,11 +97,14 @@ class Server:
     def __init__(self, *flags, prefix=()):
         # stderr to a file of its own: a pipe that is not read would stop the server.
         self.log_path = os.path.join(os.environ["TEST_TMPDIR"], f"server-{time.monotonic_ns()}")
+        # One arena of the allocator: with one per thread, what a process holds grows as long as other threads get their turn.
+        environment = {**os.environ, "MALLOC_ARENA_MAX": "1"}
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 [*prefix, COORDINATOR, "--model", MODEL, "--listen", "127.0.0.1:0",
                  "--worker-binary", WORKER, "--tensor-parallel-size", "2",
-                 "--threads-per-worker", "1", *flags], stdout=subprocess.PIPE, stderr=log)
+                 "--threads-per-worker", "1", *flags], env=environment, stdout=subprocess.PIPE,
+                stderr=log)
         self.address = None
 
     def wait_ready(self):

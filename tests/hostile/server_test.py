@@ -77,8 +77,9 @@ class ServerTest(unittest.TestCase):
                 for name, data in garbage.raw():
                     with self.subTest(port=port, name=name, round=round_number):
                         self.send(port, data)
+            self.server.wait_quiet()
             after_round.append(self.memory())
-        # The first rounds fill the allocator's arenas; what leaks would come again.
+        # The first rounds fill the allocator's arena; what leaks would come again.
         self.assertLess(after_round[3] - after_round[1], MEMORY_BOUND, after_round)
 
     def test_messages_that_do_not_parse(self):

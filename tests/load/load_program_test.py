@@ -270,7 +270,7 @@ class LoadProgramTest(unittest.TestCase):
                                              result["itls"]):
                 if outcome == "completed":
                     self.assertEqual((length, len(gaps)), (12, 11))
-        request = openai_stub.Handler.requests[0]
+        request = server.requests[0]
         self.assertEqual(request["model"], "stub")
         self.assertEqual(len(request["prompt"]), 9)
         self.assertTrue(request["ignore_eos"] and request["stream"])

@@ -12,10 +12,7 @@ import threading
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    refuse_every = 0
-    cut_streams = False
-    requests: list[dict] = []
-    lock = threading.Lock()
+    server: Server
 
     def log_message(self, *args: object) -> None:
         """Says nothing."""
@@ -31,10 +28,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        with Handler.lock:
-            Handler.requests.append(request)
-            number = len(Handler.requests)
-        if self.refuse_every and number % self.refuse_every == 0:
+        number = self.server.add(request)
+        if self.server.refuse_every and number % self.server.refuse_every == 0:
             self.answer(429, b"the queue is full")
             return
         self.send_response(200)
@@ -50,27 +45,38 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def stream(self, request: dict) -> bytes:
         count = request["max_tokens"]
         events = [{"choices": [{"text": "x", "finish_reason": None}]} for _ in range(count - 1)]
-        if not self.cut_streams:
+        if not self.server.cut_streams:
             events.append({"choices": [{"text": "x", "finish_reason": "length"}]})
             events.append({"choices": [], "usage": {"prompt_tokens": len(request["prompt"]),
                                                     "completion_tokens": count}})
         text = ": a comment\n\n" + "".join(f"data: {json.dumps(event)}\n\n" for event in events)
-        return (text if self.cut_streams else text + "data: [DONE]\n\n").encode()
+        return (text if self.server.cut_streams else text + "data: [DONE]\n\n").encode()
 
 
 class Server(http.server.ThreadingHTTPServer):
+    """On a free port of this machine. `requests` are those that were sent to it."""
     request_queue_size = 128
     daemon_threads = True
+
+    def __init__(self, refuse_every: int = 0, cut_streams: bool = False):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.refuse_every = refuse_every
+        self.cut_streams = cut_streams
+        self.requests: list[dict] = []
+        self.lock = threading.Lock()
+
+    def add(self, request: dict) -> int:
+        """The request's number, from 1."""
+        with self.lock:
+            self.requests.append(request)
+            return len(self.requests)
 
     def handle_error(self, *args: object) -> None:
         """A client that cancels is no error."""
 
 
-def start(**settings: object) -> Server:
-    """A server on a free port of this machine; its class attributes are set from `settings`."""
-    Handler.requests = []
-    Handler.refuse_every = settings.get("refuse_every", 0)
-    Handler.cut_streams = settings.get("cut_streams", False)
-    server = Server(("127.0.0.1", 0), Handler)
+def start(refuse_every: int = 0, cut_streams: bool = False) -> Server:
+    """A server that serves until its shutdown()."""
+    server = Server(refuse_every, cut_streams)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
