@@ -225,6 +225,7 @@ bool WorkerGroup::EndedFromOutside() const {
 absl::Status WorkerGroup::Heartbeat(Duration silence, const Clock& clock) {
   TANDEM_RETURN_IF_ERROR(Health());
   const TimePoint now = clock.Now();
+  const Duration interval = silence / kPingsPerSilence;
   const Deadline at_once = Deadline::After(Duration::zero());
   std::vector<size_t> silent;
   for (size_t rank = 0; rank < workers_.size(); ++rank) {
@@ -232,14 +233,13 @@ absl::Status WorkerGroup::Heartbeat(Duration silence, const Clock& clock) {
   }
   // A ping of the epoch before, which may be unanswered, says nothing about this one.
   if (silent.empty() || !pinged_at_.has_value()) {
-    if (pinged_at_.has_value() && now - *pinged_at_ < silence / kPingsPerSilence) {
-      return absl::OkStatus();
-    }
+    if (pinged_at_.has_value() && now - *pinged_at_ < interval) return absl::OkStatus();
     for (auto& worker : workers_) worker->Ping();
     pinged_at_ = now;
     return absl::OkStatus();
   }
-  if (now - *pinged_at_ < silence) return absl::OkStatus();
+  // It answered the ping before, an interval ago, and may have stopped right after that.
+  if (now - *pinged_at_ < silence - interval) return absl::OkStatus();
   std::vector<std::string> names;
   for (size_t rank : silent) {
     workers_[rank]->Kill();

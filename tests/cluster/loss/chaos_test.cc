@@ -6,8 +6,11 @@
 //   bazel test //tests/cluster/loss:chaos_test --test_output=all
 //   --test_env=TANDEM_CHAOS_STREAMS=200
 //       --test_env=TANDEM_CHAOS_LOSSES=20 --test_env=TANDEM_CHAOS_SEED=1
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -77,18 +80,55 @@ std::string Name(const Loss& loss) {
                       loss.signal == SIGKILL ? "SIGKILL" : "SIGSTOP", " rank ", loss.rank);
 }
 
+int64_t Millis(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+// A loopback address that nothing listens on.
+std::string FreeAddress() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(fd);
+  return absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+}
+
+// Workers that the coordinator starts, on either transport, or "external" ones: then the test
+// starts them, and others in place of those that it ends.
 class ChaosTest : public ::testing::TestWithParam<std::string> {
  protected:
-  static std::unique_ptr<TestServer> StartServer() {
-    return TestServer::Start(
-        "models/demo.gguf",
-        {"--tensor-parallel-size", "2", "--threads-per-worker", "1", "--max-num-seqs", "200",
-         "--max-model-len", "512", "--num-kv-blocks", "8192", "--step-transport", GetParam(),
-         "--step-timeout", "2", "--max-restarts", "1000"});
+  static bool external() { return GetParam() == "external"; }
+
+  void StartServer() {
+    external_.clear();
+    server_.reset();
+    std::vector<std::string> flags = {"--tensor-parallel-size", "2", "--threads-per-worker", "1"};
+    flags.insert(flags.end(), {"--max-num-seqs", "200", "--max-model-len", "512"});
+    flags.insert(flags.end(), {"--num-kv-blocks", "8192", "--step-timeout", "2"});
+    flags.insert(flags.end(),
+                 {"--max-restarts", "1000", "--step-transport", external() ? "grpc" : GetParam()});
+    if (external()) {
+      std::ofstream(token_file_) << "a token\n";
+      worker_address_ = FreeAddress();
+      flags.insert(flags.end(), {"--workers", "external", "--worker-listen", worker_address_,
+                                 "--worker-token-file", token_file_});
+      for (int rank = 0; rank < 2; ++rank) external_.push_back(StartWorker(rank));
+    }
+    server_ = TestServer::Start("models/demo.gguf", flags);
+    ASSERT_NE(server_, nullptr);
+  }
+  std::unique_ptr<Program> StartWorker(int rank) const {
+    return Program::Start({kWorker, "--coordinator", worker_address_, "--token-file", token_file_,
+                           "--rank", std::to_string(rank)});
   }
 
   // The process of a rank, when it runs and is not `other`.
-  pid_t WorkerOf(int rank, pid_t other = 0) const {
+  pid_t WorkerOf(int rank, pid_t other) const {
+    if (external()) return external_[static_cast<size_t>(rank)]->pid();
     const Deadline deadline = Deadline::After(kPatience);
     while (!deadline.Passed()) {
       for (const pid_t pid : server_->workers()) {
@@ -103,35 +143,55 @@ class ChaosTest : public ::testing::TestWithParam<std::string> {
     return 0;
   }
 
-  // Waits until workers run again, and one more token came.
-  void AwaitRepair(ChaosStreams& streams, int64_t restarts) const {
+  int64_t Restarts() const { return server_->Stats().value("tandem_restarts_total", int64_t{0}); }
+  // Waits until workers run again.
+  void AwaitRepair(int64_t restarts) const {
     const Deadline deadline = Deadline::After(kPatience);
-    while (server_->Stats().value("tandem_restarts_total", int64_t{0}) <= restarts) {
+    while (Restarts() <= restarts) {
       ASSERT_FALSE(deadline.Passed()) << server_->program().Stderr();
     }
-    streams.WaitTokens(streams.num_tokens() + 1, deadline);  // unless all have ended
   }
 
   void Inflict(Loss& loss) {
-    const pid_t first = WorkerOf(loss.rank);
-    ASSERT_GT(first, 0);
+    const pid_t first = WorkerOf(loss.rank, 0);
     loss.begin = Clock::System().Now();
-    kill(first, loss.moment == Moment::kServing ? loss.signal : SIGKILL);
+    ASSERT_NO_FATAL_FAILURE(
+        Signal(loss.rank, first, loss.moment == Moment::kServing ? loss.signal : SIGKILL));
     if (loss.moment == Moment::kServing) return;
     const pid_t second = WorkerOf(loss.rank, first);
-    ASSERT_GT(second, 0);
-    if (loss.moment == Moment::kStarting) {
-      kill(second, loss.signal);
-      return;
+    int rank = loss.rank;
+    if (loss.moment == Moment::kLoading) {
+      const std::string connected = absl::StrCat("rank ", rank, " connected: pid ", second);
+      ASSERT_TRUE(server_->program().WaitStderr(connected, Deadline::After(kPatience)));
+      // Either the new one or the one that kept its weights.
+      if (random_() % 2 == 0) rank = 1 - rank;
     }
-    const std::string connected = absl::StrCat("rank ", loss.rank, " connected: pid ", second);
-    ASSERT_TRUE(server_->program().WaitStderr(connected, Deadline::After(kPatience)));
-    // Either the new one or the one that kept its weights.
-    kill(WorkerOf(static_cast<int>(random_() % 2)), loss.signal);
+    const pid_t again = rank == loss.rank ? second : WorkerOf(rank, 0);
+    ASSERT_NO_FATAL_FAILURE(Signal(rank, again, loss.signal));
+  }
+
+  void StopWhileIdle() {
+    const int64_t restarts = Restarts();
+    const TimePoint begin = Clock::System().Now();
+    ASSERT_NO_FATAL_FAILURE(Signal(1, WorkerOf(1, 0), SIGSTOP));
+    ASSERT_NO_FATAL_FAILURE(AwaitRepair(restarts));
+    std::cout << "SIGSTOP while idle: " << Millis(Clock::System().Now() - begin) << " ms\n";
+  }
+
+  void Signal(int rank, pid_t pid, int signal) {
+    ASSERT_GT(pid, 0);
+    kill(pid, signal);
+    if (!external()) return;
+    auto& worker = external_[static_cast<size_t>(rank)];
+    ASSERT_TRUE(worker->WaitExit(Deadline::After(kPatience)).has_value());
+    worker = StartWorker(rank);
   }
 
   std::mt19937 random_{static_cast<uint32_t>(Setting("TANDEM_CHAOS_SEED", 1))};
   std::unique_ptr<TestServer> server_;
+  const std::string token_file_ = ::testing::TempDir() + "/token";
+  std::string worker_address_;
+  std::vector<std::unique_ptr<Program>> external_;
 };
 
 void Report(const ChaosStreams& streams, const std::vector<Loss>& losses) {
@@ -144,17 +204,13 @@ void Report(const ChaosStreams& streams, const std::vector<Loss>& losses) {
                  : loss.signal == SIGKILL        ? killed
                                                  : stopped;
     list.push_back(pause);
-    std::cout << Name(loss) << ": "
-              << std::chrono::duration_cast<std::chrono::milliseconds>(pause).count() << " ms\n";
+    std::cout << Name(loss) << ": " << Millis(pause) << " ms\n";
   }
   const auto print = [](const char* name, std::vector<Duration>& pauses) {
     if (pauses.empty()) return;
     std::ranges::sort(pauses);
-    const auto ms = [](Duration d) {
-      return std::chrono::duration_cast<std::chrono::milliseconds>(d).count();
-    };
-    std::cout << name << ": " << pauses.size() << ", median " << ms(pauses[pauses.size() / 2])
-              << " ms, worst " << ms(pauses.back()) << " ms\n";
+    std::cout << name << ": " << pauses.size() << ", median " << Millis(pauses[pauses.size() / 2])
+              << " ms, worst " << Millis(pauses.back()) << " ms\n";
   };
   print("SIGKILL", killed);
   print("SIGSTOP", stopped);
@@ -164,13 +220,11 @@ void Report(const ChaosStreams& streams, const std::vector<Loss>& losses) {
 TEST_P(ChaosTest, NoRequestFailsAndEveryAnswerIsThatOfAnUndisturbedRun) {
   const int num_losses = Setting("TANDEM_CHAOS_LOSSES", 5);
   const auto requests = MakeRequests(Setting("TANDEM_CHAOS_STREAMS", 24));
-  server_ = StartServer();
-  ASSERT_NE(server_, nullptr);
+  ASSERT_NO_FATAL_FAILURE(StartServer());
   const std::vector<std::string> undisturbed = ChaosStreams(server_->address(), requests).Answers();
   for (const std::string& answer : undisturbed) ASSERT_FALSE(answer.starts_with("failed"));
 
-  server_ = StartServer();
-  ASSERT_NE(server_, nullptr);
+  ASSERT_NO_FATAL_FAILURE(StartServer());
   ChaosStreams streams(server_->address(), requests);
   const size_t step = TokensOf(requests) / static_cast<size_t>(num_losses + 1);
   std::vector<Loss> losses;
@@ -178,14 +232,17 @@ TEST_P(ChaosTest, NoRequestFailsAndEveryAnswerIsThatOfAnUndisturbedRun) {
     Loss loss{.moment = i % 5 == 2   ? Moment::kStarting
                         : i % 5 == 4 ? Moment::kLoading
                                      : Moment::kServing,
-              .signal = i % 2 == 0 ? SIGKILL : SIGSTOP,
+              // An external worker that is stopped holds its rank until it is ended.
+              .signal = i % 2 == 0 || external() ? SIGKILL : SIGSTOP,
               .rank = static_cast<int>(random_() % 2)};
     const size_t tokens = static_cast<size_t>(i) * step + 1 + random_() % step;
     ASSERT_TRUE(streams.WaitTokens(tokens, Deadline::After(kPatience)))
         << server_->program().Stderr();
-    const int64_t restarts = server_->Stats().value("tandem_restarts_total", int64_t{0});
+    const int64_t restarts = Restarts();
     ASSERT_NO_FATAL_FAILURE(Inflict(loss));
-    ASSERT_NO_FATAL_FAILURE(AwaitRepair(streams, restarts));
+    ASSERT_NO_FATAL_FAILURE(AwaitRepair(restarts));
+    // One token of the new workers, unless all streams have ended.
+    streams.WaitTokens(streams.num_tokens() + 1, Deadline::After(kPatience));
     losses.push_back(loss);
   }
   const std::vector<std::string> answers = streams.Answers();
@@ -197,10 +254,18 @@ TEST_P(ChaosTest, NoRequestFailsAndEveryAnswerIsThatOfAnUndisturbedRun) {
   EXPECT_EQ(stats["tandem_kv_blocks_free"], stats["tandem_kv_blocks"]);
   EXPECT_GT(stats["tandem_epoch"], num_losses);
   Report(streams, losses);
-  if (HasFailure()) std::cout << server_->program().Stderr();
+  if (!external()) {
+    ASSERT_NO_FATAL_FAILURE(StopWhileIdle());
+  }
+  Program& program = server_->program();
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.WaitExit(Deadline::After(kPatience)), 0);
+  // Of its processes: what a build with sanitizers finds.
+  EXPECT_EQ(program.Stderr().find("Sanitizer"), std::string::npos);
+  if (HasFailure()) std::cout << program.Stderr();
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, ChaosTest, ::testing::Values("shm", "grpc"),
+INSTANTIATE_TEST_SUITE_P(Transports, ChaosTest, ::testing::Values("shm", "grpc", "external"),
                          [](const auto& transport) { return transport.param; });
 
 }  // namespace
