@@ -71,6 +71,7 @@ absl::Status ChannelWorker::Start(const std::vector<uint32_t>& num_blocks) {
   limits.num_blocks = num_blocks;
   limits_ = std::move(limits);
   tables_ = step::BlockTables(limits_);
+  TANDEM_RETURN_IF_ERROR(client_.Start(num_blocks));  // from here on it takes results
   thread_ = std::thread([this] { Serve(); });
   return absl::OkStatus();
 }
