@@ -18,8 +18,13 @@ constexpr uint64_t kEventsPerCheck = 16;
 
 void Invariants::Check() {
   const int64_t steps = core_.timings().steps;
-  if (steps == checked_steps_ && host_.network.clock.num_events() % kEventsPerCheck != 0) return;
+  const TimePoint now = host_.network.clock.Now();
+  if (steps == checked_steps_ && host_.network.clock.num_events() % kEventsPerCheck != 0 &&
+      now - checked_at_ < seconds(1)) {
+    return;
+  }
   checked_steps_ = steps;
+  checked_at_ = now;
   CheckAccounts();
   CheckNotice();
   CheckProgress();

@@ -43,6 +43,7 @@ class Invariants {
   TimePoint last_loss_{};
   std::deque<TimePoint> restarts_;  // within the window
   int64_t checked_steps_ = -1;
+  TimePoint checked_at_{};
   TimePoint broken_since_ = TimePoint::max();
   coordinator::RequestHandle oldest_ = 0;
   size_t oldest_tokens_ = 0;

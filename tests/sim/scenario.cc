@@ -70,7 +70,7 @@ Scenario Scenario::Draw(Random& random) {
   const bool scarce = random.Chance(0.15);
   drawn.max_restarts = scarce ? static_cast<int>(random.Below(4)) : 1 << 20;
   drawn.restart_window = seconds(random.Between(10, 600));
-  drawn.arrival_gap = milliseconds(random.OneOf({5, 30, 200}));
+  drawn.arrival_gap = milliseconds(random.OneOf({5, 30, 200, 200, 30000}));
   drawn.fault_gap = milliseconds(random.OneOf({30, 200, 1000, 8000}));
   drawn.network_delay = random.OneOf({milliseconds(1), milliseconds(5)});
   drawn.compute_time = random.OneOf({milliseconds(2), milliseconds(10)});

@@ -45,8 +45,6 @@ MUTATIONS = [
     Mutation("the blocks of a window are released a block too early", "kvcache/block_manager.cc",
              "const uint32_t first_live = config_.FirstLiveBlock(config_.groups[group], num_computed);\n    while",
              "const uint32_t first_live =\n        config_.FirstLiveBlock(config_.groups[group], num_computed + config_.block_size);\n    while"),
-    Mutation("a request is blamed for what happened outside", "engine/engine_core.cc", "const bool blame = !pipeline_.EndedFromOutside();",
-             "const bool blame = true;"),
     Mutation("a request is blamed after one loss", "scheduler/scheduler.h", "return sequence.num_strikes >= config_.max_strikes;",
              "return config_.max_strikes < UINT32_MAX && sequence.num_strikes >= 1;"),
 ]
