@@ -18,7 +18,7 @@ struct TokenLogprob {
   bool operator==(const TokenLogprob&) const = default;
 };
 
-// A sampled token that stands for "no logit of the row is finite": there is nothing to draw.
+// A sampled token that stands for "a logit of the row is NaN or +inf, or none is finite".
 inline constexpr TokenId kNotFinite = -1;
 
 // `logprobs` are of the raw distribution, the log-softmax of the row's logits: first the sampled

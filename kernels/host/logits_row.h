@@ -29,6 +29,22 @@ inline float Largest(const float* x, size_t n) {
   return largest;
 }
 
+// The largest of n floats; +inf if one of them is NaN or +inf, kNever if there is no other.
+inline float LargestOfUsable(const float* x, size_t n) {
+  constexpr float kInfinity = -kNever;
+  constexpr size_t kLanes = 16;
+  float lanes[kLanes];
+  std::fill_n(lanes, kLanes, kNever);
+  // NaN is not below +inf.
+  const auto usable = [](float value) { return value < kInfinity ? value : kInfinity; };
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (size_t j = 0; j < kLanes; ++j) lanes[j] = std::max(lanes[j], usable(x[i + j]));
+  }
+  for (; i < n; ++i) lanes[0] = std::max(lanes[0], usable(x[i]));
+  return *std::max_element(lanes, lanes + kLanes);
+}
+
 // exp(x) for x <= 0, relative error below 2e-7; 0 below -87 and for NaN. 2^n times a polynomial on
 // |r| <= ln(2) / 2.
 inline float ExpOfNegative(float x) {

@@ -1,12 +1,12 @@
 // Sample: draws one token per row. Shared by all backends on the host, so that they draw the same.
 //
-// Weights are exp((logit - largest) / temperature); banned ids and NaNs have weight 0. min_p drops
-// what weighs less than min_p times the largest; top_k keeps the k heaviest; top_p then keeps the
+// Weights are exp((logit - largest) / temperature); banned ids have weight 0. min_p drops what
+// weighs less than min_p times the largest; top_k keeps the k heaviest; top_p then keeps the
 // fewest heaviest whose share of the remaining weight reaches top_p. Among equal weights the lower
 // id ranks first. The draw adds kept weights in order of ids until they pass UniformDraw(seed,
-// position) times their sum. Temperature 0 takes the lowest id of the largest logit. If every
-// logit is NaN or -inf the result is kNotFinite; if all others are banned, the lowest id that is
-// not banned, or 0.
+// position) times their sum. Temperature 0 takes the lowest id of the largest logit. If a logit is
+// NaN or +inf, or every one is -inf, the result is kNotFinite; if all that are not -inf are banned,
+// the lowest id that is not banned, or 0.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -129,31 +129,37 @@ class RowSampler {
 
   int32_t Draw() {
     if (vocab_ == 0) return 0;
+    float largest = LargestOfUsable(logits_, vocab_);
+    if (!std::isfinite(largest)) return kNotFinite;
     const bool greedy = !(row_.temperature > 0);
-    if (greedy && banned_count_ == 0) return FirstOf(logits_, Largest(logits_, vocab_));
+    if (greedy && banned_count_ == 0) return FirstOf(logits_, largest);
     std::memcpy(weights_, logits_, vocab_ * sizeof(float));
-    Ban(kNever);
-    const float largest = Largest(weights_, vocab_);
-    if (greedy || largest == kNever) return FirstOf(weights_, largest);
+    if (banned_count_ > 0) {
+      Ban();
+      largest = Largest(weights_, vocab_);
+      if (largest == kNever) return FirstNotBanned();
+    }
+    if (greedy) return FirstOf(weights_, largest);
     Weigh(largest);
     if (row_.top_k > 0 || row_.top_p < 1.0f) KeepHeaviest(row_, weights_, keys_, vocab_);
     return Walk(weights_, vocab_, UniformDraw(row_.seed, row_.position));
   }
 
  private:
-  void Ban(float value) {
+  void Ban() {
     for (int32_t i = 0; i < banned_count_; ++i) {
       const int32_t id = banned_[i];
-      if (id >= 0 && static_cast<uint32_t>(id) < vocab_) weights_[id] = value;
+      if (id >= 0 && static_cast<uint32_t>(id) < vocab_) weights_[id] = kNever;
     }
   }
 
-  // The lowest id with that logit; without any, the lowest id that is not banned, or kNotFinite.
-  int32_t FirstOf(const float* logits, float value) {
-    if (value != kNever) {
-      return static_cast<int32_t>(std::find(logits, logits + vocab_, value) - logits);
-    }
-    if (Largest(logits_, vocab_) == kNever) return kNotFinite;
+  // The lowest id with that logit.
+  int32_t FirstOf(const float* logits, float value) const {
+    return static_cast<int32_t>(std::find(logits, logits + vocab_, value) - logits);
+  }
+
+  // The lowest id that is not banned, or 0.
+  int32_t FirstNotBanned() const {
     for (uint32_t id = 0; id < vocab_; ++id) {
       const auto candidate = static_cast<int32_t>(id);
       if (std::find(banned_, banned_ + banned_count_, candidate) == banned_ + banned_count_)
@@ -164,10 +170,6 @@ class RowSampler {
 
   // Logits become weights, 1 for the largest; min_p is applied on the way.
   void Weigh(float largest) {
-    if (largest == -kNever) {  // infinite logits share the whole weight equally
-      for (uint32_t id = 0; id < vocab_; ++id) weights_[id] = weights_[id] == largest ? 1.0f : 0.0f;
-      return;
-    }
     const float temperature = row_.temperature;
     const float floor = std::min(row_.min_p, 1.0f);
     float* const weights = weights_;

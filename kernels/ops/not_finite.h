@@ -1,4 +1,4 @@
-// kNotFinite: what Sample writes for a row of which every logit is NaN or -inf: no id can be drawn.
+// kNotFinite: what Sample writes for a row of which a logit is NaN or +inf, or every one is -inf.
 #ifndef TANDEM_KERNELS_OPS_NOT_FINITE_H_
 #define TANDEM_KERNELS_OPS_NOT_FINITE_H_
 

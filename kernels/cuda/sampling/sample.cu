@@ -39,11 +39,13 @@ class RowSampler {
 
   // Every branch is the same for all threads of the block.
   __device__ uint32_t Draw() {
-    const float* const source = banned_count_ == 0 ? logits_ : Ban();
-    const uint64_t best = Best(source);
-    if (best == 0) {
-      const bool finite = banned_count_ > 0 && Best(logits_) != 0;
-      return finite ? FirstNotBanned() : static_cast<uint32_t>(kNotFinite);
+    uint64_t best = Best(logits_);
+    if (best == 0 || best == kUnusable) return static_cast<uint32_t>(kNotFinite);
+    const float* source = logits_;
+    if (banned_count_ > 0) {
+      source = Ban();
+      best = Best(source);
+      if (best == 0) return FirstNotBanned();
     }
     if (!(row_.temperature > 0)) return SelectedId(best);
     Weigh(source, OfOrderedBits(SelectedBits(best)));
@@ -59,6 +61,8 @@ class RowSampler {
   }
 
  private:
+  static constexpr uint64_t kUnusable = ~uint64_t{0};  // larger than every key
+
   // Copies the logits with banned ids set to -inf.
   __device__ const float* Ban() {
     ForEach<kThreads>(logits_, vocab_, [&](uint32_t id, float logit) { weights_[id] = logit; });
@@ -71,11 +75,13 @@ class RowSampler {
     return weights_;
   }
 
-  // The key of the lowest id of the largest logit; 0 if every logit is -inf or NaN.
+  // The key of the lowest id of the largest logit; 0 if every logit is -inf, kUnusable if one is
+  // NaN or +inf.
   __device__ uint64_t Best(const float* logits) {
     uint64_t best = 0;
     ForEach<kThreads>(logits, vocab_, [&](uint32_t id, float logit) {
-      const uint64_t key = logit > -INFINITY ? SelectKey(OrderedBits(logit), id) : 0;
+      uint64_t key = logit > -INFINITY ? SelectKey(OrderedBits(logit), id) : 0;
+      if (!(logit < INFINITY)) key = kUnusable;
       best = key > best ? key : best;
     });
     return BlockMax(best, keys_);
@@ -102,10 +108,8 @@ class RowSampler {
     const float temperature = row_.temperature;
     const float floor = row_.min_p > 1.0f ? 1.0f : row_.min_p;
     ForEach<kThreads>(logits, vocab_, [&](uint32_t id, float logit) {
-      // Infinite logits share the whole weight equally.
-      const float weight = largest == INFINITY ? (logit == largest ? 1.0f : 0.0f)
-                                               : ExpOfNegative((logit - largest) / temperature);
-      weights_[id] = weight >= floor || largest == INFINITY ? weight : 0.0f;
+      const float weight = ExpOfNegative((logit - largest) / temperature);
+      weights_[id] = weight >= floor ? weight : 0.0f;
     });
     __syncthreads();
   }
