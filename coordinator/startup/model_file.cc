@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/hub/hub.h"
@@ -19,10 +20,18 @@ std::string Absolute(const std::string& path) {
   return error ? path : absolute.string();
 }
 
+// Of all files of the model whose first is at `path`.
+FileStamps StampsOf(const gguf::File& file, const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::vector<std::string> paths;
+  for (const gguf::FilePart& part : file.parts()) paths.push_back((folder / part.name).string());
+  return FileStamps::Of(paths);
+}
+
 absl::StatusOr<ModelFile> ReadModelFile(const gguf::File& file, const config::ModelConfig& config) {
   ModelFile model;
   model.path = Absolute(config.path);
-  model.stamps = FileStamps::Of({model.path});
+  model.stamps = StampsOf(file, model.path);
   TANDEM_ASSIGN_OR_RETURN(model.spec, model::BuildSpec(file, config.spec));
   model.fingerprint = model::ModelFingerprint(file);
   return model;

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,12 +31,48 @@ absl::Status Serve(const Keys& keys) {
   return ReadServedModel(built.file, {}).status();
 }
 
+void Write(const std::string& path, std::span<const std::byte> bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+// A model in two files; the last norm is in the second one. The path of the first.
+std::string WriteSplitModel(const std::string& prefix) {
+  constexpr std::string_view kLast = "output_norm.weight";
+  model::TinyModel tiny;
+  const size_t count = model::BuildTiny(tiny).file.tensors().size();
+  const auto add_keys = [count](GgufBuilder& builder, uint16_t number) {
+    builder.Add("split.no", gguf::ValueType::kUint16, number);
+    builder.Add("split.count", gguf::ValueType::kUint16, uint16_t{2});
+    builder.Add("split.tensors.count", gguf::ValueType::kInt32, static_cast<int32_t>(count));
+  };
+  tiny.skip = [&](const std::string& name) { return name == kLast; };
+  tiny.more_keys = [&](GgufBuilder& builder) { add_keys(builder, 0); };
+  Write(prefix + "-00001-of-00002.gguf", tiny.Build());
+  GgufBuilder second;
+  add_keys(second, 1);
+  const std::vector<std::byte> norm(tiny.hidden * sizeof(float));
+  second.AddTensor(kLast, {tiny.hidden}, tensor::Type::kF32, norm);
+  Write(prefix + "-00002-of-00002.gguf", second.Build());
+  return prefix + "-00001-of-00002.gguf";
+}
+
 void AddModel(GgufBuilder& builder) { builder.AddString("tokenizer.ggml.model", "llama"); }
 
 TEST(ServedModelTest, AWholeModelIsServed) {
   const auto served = OpenServedModel({.path = "tests/golden/arch/llama/model.gguf"});
   ASSERT_TRUE(served.ok()) << served.status();
   EXPECT_EQ(served->tokenizer->vocab_size(), static_cast<int32_t>(served->file.spec.vocab_size));
+}
+
+TEST(ModelFileTest, EveryFileOfASplitModelIsWatched) {
+  const std::string prefix = testing::TempDir() + "/watched";
+  const auto model = OpenModelFile({.path = WriteSplitModel(prefix)});
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->stamps.Changes(), "");
+  std::filesystem::resize_file(prefix + "-00002-of-00002.gguf", 64);
+  EXPECT_THAT(model->stamps.Changes(), HasSubstr("watched-00002-of-00002.gguf was changed"));
 }
 
 TEST(ServedModelTest, TokenizersThatCannotBeMadeAreRefused) {
