@@ -20,7 +20,7 @@ struct PullOptions {
 std::atomic<bool> g_stopped{false};
 
 absl::Status Pull(const PullOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(const hub::ModelName name, hub::ModelName::Parse(options.model));
+  const hub::ModelName name = *hub::ModelName::Parse(options.model);  // was checked
   TANDEM_ASSIGN_OR_RETURN(hub::Settings settings, hub::SettingsFromEnvironment());
   settings.attempts = static_cast<int>(options.attempts);
   // As a container's first process it would otherwise ignore them.
@@ -54,6 +54,7 @@ void AddPullCommand(cli::Command& program) {
                 .help = "gives up after so many in a row without progress",
                 .least = 1,
                 .most = 100}});
+  command.OnCheck([options] { return hub::ModelName::Parse(options->model).status(); });
   command.OnRun([options] { return Pull(*options); });
 }
 

@@ -104,7 +104,9 @@ class Choice(PullCase):
     def test_no_name(self):
         for name in ("model.gguf", "hf:", "hf:acme", "hf:acme/", "hf:../x", "hf:a/b/c", "hf:a/..",
                      "hf:a--b/c", "hf:a/b:", "hf:a/b?x", "hf:-a/b", "hf:a/" + "b" * 97):
-            self.refused("needed hf:OWNER/REPO", name)
+            status, out, err = self.run_pull(name)
+            self.assertEqual((status, out), (2, ""), err)
+            self.assertIn("needed hf:OWNER/REPO", err)
         self.assertEqual(self.hub.requests, [])
 
 
