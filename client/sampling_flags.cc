@@ -28,6 +28,9 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
                 .help = "most tokens of the answer (default: to the end of the context)",
                 .least = 1,
                 .most = kMost}});
+  command.Add({flags.clamp_max_tokens,
+               {.flag = "--clamp-max-tokens",
+                .help = "if --max-tokens is more than what fits: as many as fit"}});
   command.Add({flags.min_tokens,
                {.flag = "--min-tokens",
                 .help = "minimum tokens before an end (default: 0)",
@@ -79,6 +82,7 @@ v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {
   v1::GenerateRequest request;
   v1::SamplingParams& sampling = *request.mutable_sampling();
   if (flags.max_tokens) sampling.set_max_tokens(*flags.max_tokens);
+  if (flags.clamp_max_tokens) sampling.set_clamp_max_tokens(true);
   if (flags.min_tokens) sampling.set_min_tokens(*flags.min_tokens);
   if (flags.temperature) sampling.set_temperature(*flags.temperature);
   if (flags.top_p) sampling.set_top_p(*flags.top_p);

@@ -25,6 +25,7 @@ struct SamplingFlags {
   std::vector<int32_t> stop_token_ids;
   std::optional<int32_t> logprobs;
   std::optional<int32_t> prompt_logprobs;
+  bool clamp_max_tokens = false;
   bool ignore_eos = false;
   bool no_special = false;
   bool parse_special = false;
