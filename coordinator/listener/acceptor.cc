@@ -22,6 +22,8 @@ namespace {
 
 // How long to wait for a descriptor to become free.
 constexpr int kRetryMillis = 50;
+// Before the other addresses, and the end, have their turn.
+constexpr int kMostPerRound = 64;
 
 // What an HTTP/2 server says to a connection that it does not take: empty SETTINGS, then GOAWAY
 // with ENHANCE_YOUR_CALM. RFC 9113, sections 3.4, 6.5 and 6.8.
@@ -74,12 +76,12 @@ void Acceptor::Run() {
   while (!Ended()) {
     Wait(has_descriptors);
     has_descriptors = true;
-    for (const int fd : socket_.fds()) has_descriptors &= AcceptAll(fd);
+    for (const int fd : socket_.fds()) has_descriptors &= AcceptSome(fd);
   }
 }
 
-bool Acceptor::AcceptAll(int listening) {
-  while (true) {
+bool Acceptor::AcceptSome(int listening) {
+  for (int i = 0; i < kMostPerRound; ++i) {
     const int fd = accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
       if (errno == EAGAIN) return true;
@@ -102,6 +104,7 @@ bool Acceptor::AcceptAll(int listening) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     take_(fd);
   }
+  return true;
 }
 
 void Acceptor::Refuse(int fd) {

@@ -25,8 +25,8 @@ class Acceptor {
 
  private:
   void Run();
-  // Accepts every connection that waits. False: no descriptor is free.
-  bool AcceptAll(int listening);
+  // Accepts connections that wait, a bounded number. False: no descriptor is free.
+  bool AcceptSome(int listening);
   void Refuse(int fd);
   // Waits for a connection, or for the end.
   void Wait(bool for_connections);

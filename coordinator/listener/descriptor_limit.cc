@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -13,6 +14,8 @@ namespace {
 constexpr size_t kOwnFiles = 64;
 // A process, its control connection, its step channel.
 constexpr size_t kFilesPerRank = 8;
+// Connections to the worker port that have not shown their token yet.
+constexpr size_t kWorkerPortFiles = 64;
 constexpr size_t kLeastConnections = 16;
 // More would only take memory.
 constexpr size_t kMostConnections = 1 << 16;
@@ -22,9 +25,9 @@ constexpr size_t kMostConnections = 1 << 16;
 absl::StatusOr<size_t> RaiseDescriptorLimit(int ranks) {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return absl::ErrnoToStatus(errno, "getrlimit");
-  files.rlim_cur = files.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &files) != 0) return absl::ErrnoToStatus(errno, "setrlimit");
-  const size_t reserve = kOwnFiles + kFilesPerRank * static_cast<size_t>(ranks);
+  const rlim_t before = std::exchange(files.rlim_cur, files.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &files) != 0) files.rlim_cur = before;
+  const size_t reserve = kOwnFiles + kWorkerPortFiles + kFilesPerRank * static_cast<size_t>(ranks);
   if (files.rlim_cur < reserve + kLeastConnections) {
     return absl::ResourceExhaustedError(
         absl::StrCat("this process may open ", files.rlim_cur, " files (ulimit -n), a server of ",

@@ -12,6 +12,7 @@ constexpr int kKeepaliveMillis = 30'000;        // between pings to a silent pee
 constexpr int kKeepaliveAnswerMillis = 30'000;  // until it is considered lost
 constexpr int kLeastClientPingMillis = 10'000;  // clients may ping as often, also without calls
 constexpr int kIdleMillis = 5 * 60'000;         // without calls
+constexpr int kMaxStreams = 4096;               // calls at a time on one connection
 
 using grpc::experimental::ExternalConnectionAcceptor;
 
@@ -24,6 +25,7 @@ std::unique_ptr<ExternalConnectionAcceptor> AddTo(grpc::ServerBuilder& builder) 
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                              kLeastClientPingMillis);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMillis);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   return builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
       grpc::InsecureServerCredentials());

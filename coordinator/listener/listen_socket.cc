@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -44,16 +45,19 @@ int BoundPort(int fd) {
                                            : reinterpret_cast<sockaddr_in&>(bound).sin_port);
 }
 
-// A listening descriptor, or the errno.
+// A listening descriptor, or the system's reason. NOT_FOUND: this machine has no such address.
 absl::StatusOr<int> Listen(const addrinfo& one) {
   const int fd = socket(one.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0 && errno == EAFNOSUPPORT) return absl::NotFoundError(strerror(errno));
   if (fd < 0) return absl::UnavailableError(strerror(errno));
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(fd, one.ai_addr, one.ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
-  const absl::Status status = absl::UnavailableError(strerror(errno));
+  const bool absent = errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT;
+  const char* const reason = strerror(errno);
   close(fd);
-  return status;
+  if (absent) return absl::NotFoundError(reason);
+  return absl::UnavailableError(reason);
 }
 
 }  // namespace
@@ -72,14 +76,26 @@ absl::StatusOr<ListenSocket> ListenSocket::Bind(const std::string& flag,
     absl::StatusOr<int> fd = Listen(*one);
     if (!fd.ok()) {
       failed.Update(fd.status());
-      continue;
+      // A resolver may name an address twice; another one's port 0 may be taken here.
+      const bool may_fail = parsed.port == 0 || bound.Has(*one);
+      if (absl::IsNotFound(fd.status()) || may_fail) continue;
+      return Annotate(fd.status(), what);
     }
     bound.fds_.push_back(*fd);
     port = BoundPort(*fd);
   }
-  if (bound.fds_.empty()) return Annotate(failed, what);
+  if (bound.fds_.empty()) return absl::UnavailableError(absl::StrCat(what, ": ", failed.message()));
   bound.address_ = WithPort(address, port);
   return bound;
+}
+
+bool ListenSocket::Has(const addrinfo& address) const {
+  return std::any_of(fds_.begin(), fds_.end(), [&](int fd) {
+    sockaddr_storage bound{};
+    socklen_t length = sizeof(bound);
+    getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length);
+    return length == address.ai_addrlen && memcmp(&bound, address.ai_addr, length) == 0;
+  });
 }
 
 ListenSocket::~ListenSocket() {

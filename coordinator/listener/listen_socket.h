@@ -3,6 +3,8 @@
 #ifndef TANDEM_COORDINATOR_LISTENER_LISTEN_SOCKET_H_
 #define TANDEM_COORDINATOR_LISTENER_LISTEN_SOCKET_H_
 
+#include <netdb.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +32,7 @@ class ListenSocket {
 
  private:
   ListenSocket() = default;
+  bool Has(const addrinfo& address) const;
 
   std::string address_;
   std::vector<int> fds_;
