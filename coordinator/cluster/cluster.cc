@@ -143,7 +143,7 @@ absl::Status Cluster::Ended(size_t rank, const WorkerLink* link) const {
 }
 
 Cluster::~Cluster() {
-  Shutdown("coordinator exits", Deadline::After(std::chrono::seconds(2), clock_));
+  EndWorkers("coordinator exits", Deadline::After(std::chrono::seconds(2), clock_));
 }
 
 absl::Status Cluster::FirstEnded() const {
@@ -192,6 +192,14 @@ std::vector<std::string> Cluster::HostIds() const {
 }
 
 void Cluster::Shutdown(const std::string& reason, Deadline deadline) {
+  EndWorkers(reason, deadline);
+  // External ones read it before the port closes.
+  for (const auto& link : registry_.links()) {
+    if (link != nullptr) registry_.WaitReleased(*link, deadline);
+  }
+}
+
+void Cluster::EndWorkers(const std::string& reason, Deadline deadline) {
   for (const auto& link : registry_.links()) {
     if (link != nullptr) AskToExit(*link, reason);
   }

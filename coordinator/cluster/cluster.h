@@ -41,7 +41,7 @@ class Cluster {
   // (null: elsewhere). Waits are on `clock`.
   static absl::StatusOr<std::unique_ptr<Cluster>> Over(WorkerRegistry& registry, LaunchFn launch,
                                                        const Clock& clock = Clock::System());
-  // As Shutdown, with a short deadline.
+  // As Shutdown, with a short deadline, which external workers are not given.
   ~Cluster();
 
   // The address that workers connect to.
@@ -67,6 +67,8 @@ class Cluster {
   Cluster(WorkerRegistry& registry, LaunchFn launch, const Clock& clock)
       : clock_(clock), registry_(registry), launch_(std::move(launch)) {}
   absl::Status Spawn(size_t rank);
+  // Asks every worker to exit, and ends the processes of ours.
+  void EndWorkers(const std::string& reason, Deadline deadline);
   absl::Status FirstEnded() const;
   // How the rank's worker ended or lost its connection (`link`, null for none); OK if it is
   // running.

@@ -223,7 +223,7 @@ bool ProcessWorkerClient::EndedFromOutside() const {
 }
 
 void ProcessWorkerClient::Kill() {
-  if (process_ == nullptr) return;
+  if (process_ == nullptr) return link_->Cancel();
   process_->Kill(SIGKILL);
   process_->WaitExit(kKillTimeout);
 }

@@ -66,7 +66,8 @@ class WorkerClient {
   // Whether its process was killed or stopped by another one, or by the kernel when memory is
   // short: nothing that it computes can have done that. False if this is not known.
   virtual bool EndedFromOutside() const { return false; }
-  // Ends a process of ours that does not respond; no effect on one started elsewhere.
+  // Ends a worker that does not respond: the process if it is ours, else its connection, so that
+  // another one can have its rank.
   virtual void Kill() = 0;
   // From any thread: pending calls end with `reason`.
   virtual void Abort(const absl::Status& reason) = 0;

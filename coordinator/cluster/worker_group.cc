@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -226,6 +227,7 @@ absl::Status WorkerGroup::Heartbeat(Duration silence, const Clock& clock) {
   TANDEM_RETURN_IF_ERROR(Health());
   const TimePoint now = clock.Now();
   const Duration interval = silence / kPingsPerSilence;
+  const bool stood_still = now - std::exchange(looked_at_, now) > silence / 2;
   const Deadline at_once = Deadline::After(Duration::zero());
   std::vector<size_t> silent;
   for (size_t rank = 0; rank < workers_.size(); ++rank) {
@@ -239,7 +241,10 @@ absl::Status WorkerGroup::Heartbeat(Duration silence, const Clock& clock) {
     return absl::OkStatus();
   }
   // It answered the ping before, an interval ago, and may have stopped right after that.
-  if (now - *pinged_at_ < silence - interval) return absl::OkStatus();
+  const Duration patience = silence - interval;
+  // After a pause of this process the answers may be there, not read yet.
+  if (stood_still) pinged_at_ = std::max(*pinged_at_, now - patience + kPongTime);
+  if (now - *pinged_at_ < patience) return absl::OkStatus();
   std::vector<std::string> names;
   for (size_t rank : silent) {
     workers_[rank]->Kill();

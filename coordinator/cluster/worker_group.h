@@ -89,6 +89,7 @@ class WorkerGroup {
   std::vector<uint8_t> frame_;           // reused
   std::deque<SubmittedStep> in_flight_;  // oldest first
   std::optional<TimePoint> pinged_at_;   // last
+  TimePoint looked_at_{};                // by the last Heartbeat
 };
 
 // Workers ready for the steps of one epoch.

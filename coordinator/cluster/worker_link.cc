@@ -4,8 +4,17 @@
 
 namespace tandem::coordinator {
 
-WorkerLink::WorkerLink(v1::Hello hello, Sender sender)
-    : hello_(std::move(hello)), sender_(std::move(sender)) {}
+WorkerLink::WorkerLink(v1::Hello hello, Sender sender, Canceller canceller)
+    : hello_(std::move(hello)), sender_(std::move(sender)), canceller_(std::move(canceller)) {}
+
+void WorkerLink::Cancel() {
+  Canceller canceller;
+  {
+    MutexLock lock(mutex_);
+    canceller = canceller_;
+  }
+  if (canceller) canceller();
+}
 
 absl::Status WorkerLink::Send(v1::CoordinatorMessage message) {
   Sender sender;
@@ -86,6 +95,7 @@ void WorkerLink::CloseFromStream(const absl::Status& status) {
     if (!status_.ok()) return;
     status_ = status;
     sender_ = nullptr;
+    canceller_ = nullptr;
     callback = on_closed_;
   }
   events_.Close();

@@ -22,10 +22,12 @@ class WorkerLink {
  public:
   // Sends a message; UNAVAILABLE once the stream ended.
   using Sender = std::function<absl::Status(v1::CoordinatorMessage)>;
+  // Ends the stream without waiting for the worker; it calls CloseFromStream then.
+  using Canceller = std::function<void()>;
   using ClosedCallback = std::function<void(const absl::Status&)>;
   using StepResultCallback = std::function<void(std::string frame)>;
 
-  WorkerLink(v1::Hello hello, Sender sender);
+  WorkerLink(v1::Hello hello, Sender sender, Canceller canceller = nullptr);
 
   const v1::Hello& hello() const { return hello_; }
 
@@ -36,6 +38,8 @@ class WorkerLink {
   // Asks for a sign of life; WaitPong: whether the answer has come by the deadline. One thread.
   absl::Status Ping();
   bool WaitPong(Deadline deadline);
+  // Ends the stream of a worker that does not respond.
+  void Cancel();
   // OK while the stream is open.
   absl::Status status() const;
 
@@ -51,7 +55,8 @@ class WorkerLink {
  private:
   const v1::Hello hello_;
   mutable Mutex mutex_;
-  Sender sender_ TANDEM_GUARDED_BY(mutex_);  // null once closed
+  Sender sender_ TANDEM_GUARDED_BY(mutex_);        // null once closed
+  Canceller canceller_ TANDEM_GUARDED_BY(mutex_);  // null once closed
   absl::Status status_ TANDEM_GUARDED_BY(mutex_);
   ClosedCallback on_closed_ TANDEM_GUARDED_BY(mutex_);
   StepResultCallback on_step_result_ TANDEM_GUARDED_BY(mutex_);

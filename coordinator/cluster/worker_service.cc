@@ -51,8 +51,8 @@ class WorkerService::Impl::Stream
     : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage> {
  public:
   // Without the token nothing is read, so a stranger cannot make the coordinator hold its bytes.
-  Stream(WorkerRegistry& registry, bool has_token)
-      : registry_(registry), writer_(new Writer(this)) {
+  Stream(WorkerRegistry& registry, grpc::CallbackServerContext* context, bool has_token)
+      : registry_(registry), writer_(new Writer(this, context)) {
     if (has_token) {
       StartRead(&incoming_);
     } else {
@@ -86,7 +86,8 @@ class WorkerService::Impl::Stream
   // The sending half, shared with the link, which may outlive the stream.
   class Writer {
    public:
-    explicit Writer(Stream* stream) : stream_(stream) {}
+    Writer(Stream* stream, grpc::CallbackServerContext* context)
+        : stream_(stream), context_(context) {}
 
     absl::Status Send(v1::CoordinatorMessage message) {
       MutexLock lock(mutex_);
@@ -118,6 +119,11 @@ class WorkerService::Impl::Stream
       final_ = status;
       if (pending_.empty()) stream_->DoFinish(final_);
     }
+    // Ends the call without a word to the worker.
+    void Cancel() {
+      MutexLock lock(mutex_);
+      if (stream_ != nullptr) context_->TryCancel();
+    }
     void Detach() {
       MutexLock lock(mutex_);
       stream_ = nullptr;
@@ -125,7 +131,8 @@ class WorkerService::Impl::Stream
 
    private:
     Mutex mutex_;
-    Stream* stream_ TANDEM_GUARDED_BY(mutex_);
+    Stream* stream_ TANDEM_GUARDED_BY(mutex_);    // null once the call is done
+    grpc::CallbackServerContext* const context_;  // lives as long as the call
     std::deque<v1::CoordinatorMessage> pending_ TANDEM_GUARDED_BY(mutex_);  // front is on the wire
     bool finishing_ TANDEM_GUARDED_BY(mutex_) = false;
     grpc::Status final_ TANDEM_GUARDED_BY(mutex_);
@@ -139,10 +146,12 @@ class WorkerService::Impl::Stream
     absl::Status admitted =
         absl::InvalidArgumentError("the first message of a worker must be Hello");
     if (incoming_.has_hello()) {
-      link = std::make_shared<WorkerLink>(std::move(*incoming_.mutable_hello()),
-                                          [writer = writer_](v1::CoordinatorMessage message) {
-                                            return writer->Send(std::move(message));
-                                          });
+      link = std::make_shared<WorkerLink>(
+          std::move(*incoming_.mutable_hello()),
+          [writer = writer_](v1::CoordinatorMessage message) {
+            return writer->Send(std::move(message));
+          },
+          [writer = writer_] { writer->Cancel(); });
       admitted = registry_.Admit(link);
     }
     if (!admitted.ok()) {
@@ -168,7 +177,8 @@ class WorkerService::Impl::Stream
 
 grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* WorkerService::Impl::Connect(
     grpc::CallbackServerContext* context) {
-  return new Stream(service_->registry_, HasToken(*context));  // deletes itself in OnDone
+  // Deletes itself in OnDone.
+  return new Stream(service_->registry_, context, HasToken(*context));
 }
 
 bool WorkerService::Impl::HasToken(const grpc::CallbackServerContext& context) const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/base/check.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -175,8 +176,12 @@ bool EngineLoop::Recover(const absl::Status& loss) {
       return state() == State::kStopping;
     });
     if (workers.ok()) {
-      core_->Resume(std::move(*workers), clock_.Now() - begin);
+      const Duration pause = clock_.Now() - begin;
+      core_->Resume(std::move(*workers), pause);
       PublishStats();
+      TANDEM_LOG(kInfo) << "serving again, after a pause of "
+                        << absl::FormatDuration(
+                               absl::Trunc(absl::FromChrono(pause), absl::Milliseconds(1)));
       return true;
     }
     final_loss = workers.status();

@@ -25,7 +25,7 @@ namespace tandem::testing {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
-constexpr auto kLossNoticed = std::chrono::seconds(5);
+constexpr auto kLossNoticed = std::chrono::seconds(20);
 
 std::string LlamaPath() { return GoldenPath("arch/llama/model.gguf"); }
 
@@ -373,6 +373,19 @@ TEST_F(ExternalWorkersTest, AKilledOneIsNamedWhileTheOtherIsWaitedFor) {
   auto again = Program::Start(Worker(token_file_, {"--rank", "1"}));
   auto other = Program::Start(Worker(token_file_, {"--rank", "0"}));
   EXPECT_TRUE(coordinator_->WaitStdout("ready: listening on ", Deadline::After(kPatience)))
+      << coordinator_->Stderr();
+}
+
+TEST_F(ExternalWorkersTest, AStoppedOneLosesItsRankToAnother) {
+  auto first = Program::Start(Worker(token_file_, {"--rank", "0"}));
+  auto stopped = Program::Start(Worker(token_file_, {"--rank", "1"}));
+  ASSERT_TRUE(coordinator_->WaitStdout("ready: listening on ", Deadline::After(kPatience)))
+      << coordinator_->Stderr();
+  stopped->Signal(SIGSTOP);
+  ASSERT_TRUE(coordinator_->WaitStderr("rank 1 disconnected", Deadline::After(kPatience)))
+      << coordinator_->Stderr();
+  auto again = Program::Start(Worker(token_file_, {"--rank", "1"}));
+  EXPECT_TRUE(coordinator_->WaitStderr("serving again", Deadline::After(kPatience)))
       << coordinator_->Stderr();
 }
 

@@ -221,6 +221,19 @@ TEST(WorkerGroupTest, AnIdleRankThatIsSilentIsNamed) {
   ExpectLost(group.Heartbeat(std::chrono::seconds(8), clock), "rank 1 exited with signal 9");
 }
 
+TEST(WorkerGroupTest, APauseOfTheCoordinatorItselfIsNoSilence) {
+  SimulatedClock clock;
+  SimulatedScript silent;
+  silent.answers_pings = false;
+  WorkerGroup group = Running({silent});
+  EXPECT_TRUE(group.Heartbeat(std::chrono::seconds(8), clock).ok());
+  clock.Advance(std::chrono::minutes(1));
+  EXPECT_TRUE(group.Heartbeat(std::chrono::seconds(8), clock).ok());
+  clock.Advance(std::chrono::seconds(1));
+  ExpectLost(group.Heartbeat(std::chrono::seconds(8), clock),
+             "rank 0 shows no sign of life for 8s");
+}
+
 TEST(WorkerGroupTest, NoRankStartsWithFewerBlocksThanBefore) {
   WorkerGroup group = Running({{}, {}});
   const auto blocks = group.Bring(kConfig, Ranks(2, Epoch{4}), Later(), {1u << 20});
