@@ -16,6 +16,7 @@
 #include "coordinator/listener/descriptor_limit.h"
 #include "coordinator/listener/listen_socket.h"
 #include "coordinator/startup/bring_up.h"
+#include "coordinator/startup/memory_trimmer.h"
 #include "coordinator/startup/model_file.h"
 #include "coordinator/startup/service_manager.h"
 #include "coordinator/startup/stop_signal.h"
@@ -26,6 +27,8 @@ namespace {
 constexpr auto kShutdownTimeout = std::chrono::seconds(5);
 // After a loss, workers that do not exit at once are killed.
 constexpr auto kLossTimeout = std::chrono::milliseconds(500);
+
+constexpr auto kTrimPeriod = std::chrono::seconds(2);
 
 // The events the main thread waits for after start: a signal or the loss of the workers, and after
 // a signal the end of the last request.
@@ -49,16 +52,18 @@ class Ending {
     }
     drained_changed_.NotifyAll();
   }
-  // Whether Drained came before the deadline and before a loss.
-  bool WaitDrained(Deadline deadline) {
+  // Waits for Drained. DEADLINE_EXCEEDED, or the error after a loss.
+  absl::Status WaitDrained(Deadline deadline) {
     MutexLock lock(mutex_);
     drained_changed_.Wait(lock, deadline,
                           [&]() TANDEM_REQUIRES(mutex_) { return drained_ || !lost_.ok(); });
-    return drained_;
+    if (!lost_.ok() || drained_) return lost_;
+    return absl::DeadlineExceededError("requests are left");
   }
-  // OK after a signal; the error after a loss.
+  // OK after a signal; the error after a loss. Keeps the process small meanwhile.
   absl::Status Wait() {
-    signal_.Wait();
+    MemoryTrimmer trimmer;
+    while (!signal_.Wait(Deadline::After(kTrimPeriod))) trimmer.Trim();
     MutexLock lock(mutex_);
     return lost_;
   }
@@ -106,16 +111,18 @@ void Notify(std::string_view state) {
   }
 }
 
-void Drain(EngineLoop& engine, Ending& ending, const std::string& signal, Duration timeout) {
+// OK, or the error after a loss.
+absl::Status Drain(EngineLoop& engine, Ending& ending, const std::string& signal,
+                   Duration timeout) {
   const EngineStats stats = engine.Stats();
   TANDEM_LOG(kInfo) << signal << ": shutting down; " << stats.running << " running and "
                     << stats.waiting << " waiting requests have "
                     << absl::FormatDuration(absl::FromChrono(timeout)) << " to finish";
   engine.StopAdmission([&] { ending.Drained(); });
-  const bool drained = ending.WaitDrained(Deadline::After(timeout));
-  if (!drained) {
-    TANDEM_LOG(kWarning) << "the time to finish is over: requests are cancelled";
-  }
+  const absl::Status drained = ending.WaitDrained(Deadline::After(timeout));
+  if (!absl::IsDeadlineExceeded(drained)) return drained;
+  TANDEM_LOG(kWarning) << "the time to finish is over: requests are cancelled";
+  return absl::OkStatus();
 }
 
 absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFile& model,
@@ -134,12 +141,12 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
                engine, engine.capacity());
   std::cout << ReadyLine(server.address(), model, workers) << std::endl;
   Notify("READY=1");
-  const absl::Status ended = Explained(ending.Wait(), model);
+  absl::Status ended = ending.Wait();
   server.StopServing();
   Notify("STOPPING=1");
-  if (ended.ok()) {
-    Drain(engine, ending, signal.name(), config.drain_timeout);
-  } else {
+  if (ended.ok()) ended = Drain(engine, ending, signal.name(), config.drain_timeout);
+  ended = Explained(ended, model);
+  if (!ended.ok()) {
     TANDEM_LOG(kInfo) << "a worker is lost, exiting";
   }
   const Duration patience = ended.ok() ? Duration(kShutdownTimeout) : Duration(kLossTimeout);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 
 #include "common/base/check.h"
 
@@ -26,8 +27,11 @@ void WriteByte(int fd) {
 }
 
 void OnSignal(int signal) {
-  int none = 0;
-  if (!g_first.compare_exchange_strong(none, signal) && signal != SIGHUP) _exit(128 + signal);
+  // A terminal that closes sends SIGHUP before whoever stops its programs sends SIGTERM.
+  int first = 0;
+  if (!g_first.compare_exchange_strong(first, signal) && signal != SIGHUP) {
+    if (first != SIGHUP || !g_first.compare_exchange_strong(first, signal)) _exit(128 + signal);
+  }
   if (const int fd = g_write_fd.load(std::memory_order_relaxed); fd >= 0) WriteByte(fd);
 }
 
@@ -74,8 +78,16 @@ bool StopSignal::raised() const {
 }
 
 void StopSignal::Wait() {
+  while (!Wait(Deadline::After(std::chrono::hours(1)))) {
+  }
+}
+
+bool StopSignal::Wait(Deadline deadline) {
   pollfd reader{.fd = read_fd_, .events = POLLIN, .revents = 0};
-  while (poll(&reader, 1, -1) != 1) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.Left());
+    if (poll(&reader, 1, static_cast<int>(left.count())) == 1) return true;
+    if (deadline.Passed()) return false;  // else a signal has interrupted it
   }
 }
 

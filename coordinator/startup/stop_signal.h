@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "common/base/clock.h"
+
 namespace tandem::coordinator {
 
 class StopSignal {
@@ -20,6 +22,8 @@ class StopSignal {
   bool raised() const;
   // Waits until a signal arrives or Raise is called.
   void Wait();
+  // The same until a deadline; whether one of them came.
+  bool Wait(Deadline deadline);
   // The name of the first signal; empty without one.
   std::string name() const;
 

@@ -13,6 +13,7 @@ import garbage  # noqa: E402
 import processes  # noqa: E402
 
 MEMORY_BOUND = 96 << 20  # of growth, over all processes; a leak of each request would exceed it
+MEMORY_LEFT = 48 << 20  # once what was freed is given back
 METHODS = ("Generate", "Tokenize", "Detokenize", "GetModelInfo", "GetStats", "NoSuchMethod")
 
 
@@ -26,6 +27,7 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(len(self.pids), 3)
         self.normal = self.server.answer()
         self.idle = self.holdings()
+        self.idle_memory = self.memory()
 
     def holdings(self):
         stats = self.server.stats()
@@ -45,6 +47,7 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(self.server.answer(), self.normal)
         processes.until(lambda: self.holdings() == self.idle,
                         f"not back to {self.idle}: {self.holdings()}")
+        processes.until(lambda: self.memory() - self.idle_memory < MEMORY_LEFT, "memory is not back")
         ports = processes.listening_ports(self.server.process.pid)
         self.assertIn(self.server.port, ports)
         self.assertEqual(self.server.stop(), 0, self.server.log())

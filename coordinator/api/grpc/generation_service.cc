@@ -1,7 +1,6 @@
 #include "coordinator/api/grpc/generation_service.h"
 
 #include <grpcpp/grpcpp.h>
-#include <malloc.h>
 
 #include <utility>
 
@@ -14,9 +13,6 @@
 
 namespace tandem::coordinator {
 namespace {
-
-// The C library keeps what long texts needed in many small pieces, unless it is told to return it.
-constexpr size_t kLongBytes = 64 * 1024;
 
 absl::Status Loading() { return absl::UnavailableError("the server is loading its model"); }
 
@@ -105,21 +101,14 @@ absl::StatusOr<grpc::ByteBuffer> Stats(const EngineStats& stats, const grpc::Byt
 // A unary call over a text, which may be long: its bytes are taken until the answer is sent.
 class GenerationService::TextCall : public grpc::ServerUnaryReactor {
  public:
-  TextCall(OpenCalls& calls, TokenizerPool& pool, size_t bytes, ByteBudget::Hold hold)
-      : call_(calls), pool_(pool), bytes_(bytes), hold_(std::move(hold)) {}
+  TextCall(OpenCalls& calls, ByteBudget::Hold hold) : call_(calls), hold_(std::move(hold)) {}
 
   void OnCancel() override { gone_.store(true, std::memory_order_relaxed); }
   bool gone() const { return gone_.load(std::memory_order_relaxed); }
-  void OnDone() override {
-    // A full queue of long texts trims when it is done with them.
-    if (bytes_ > kLongBytes) pool_.Run(bytes_, [] { malloc_trim(0); }).IgnoreError();
-    delete this;
-  }
+  void OnDone() override { delete this; }
 
  private:
   const OpenCalls::Call call_;
-  TokenizerPool& pool_;
-  const size_t bytes_;
   const ByteBudget::Hold hold_;
   std::atomic<bool> gone_{false};
 };
@@ -152,7 +141,7 @@ grpc::ServerUnaryReactor* GenerationService::AnswerFromPool(grpc::CallbackServer
   if (serving == nullptr) return FinishAtOnce(context, ToGrpc(Loading()));
   absl::StatusOr<ByteBudget::Hold> hold = budget_.Take(request.Length());
   if (!hold.ok()) return FinishAtOnce(context, ToGrpc(hold.status()));
-  auto* call = new TextCall(calls_, serving->pool, request.Length(), *std::move(hold));
+  auto* call = new TextCall(calls_, *std::move(hold));
   // `request` and `response` are valid until Finish.
   const absl::Status queued =
       serving->pool.Run(request.Length(), [=, &request, answer = std::move(answer)] {
