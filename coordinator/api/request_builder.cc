@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
@@ -108,6 +109,9 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
   if (params.request_id.size() > kMaxRequestIdBytes) {
     return absl::InvalidArgumentError(absl::StrCat("request_id has ", params.request_id.size(),
                                                    " bytes, at most ", kMaxRequestIdBytes));
+  }
+  if (std::ranges::any_of(params.request_id, absl::ascii_iscntrl)) {
+    return absl::InvalidArgumentError("request_id holds a control character");
   }
   Request request;
   Sampling& sampling = request.sampling;

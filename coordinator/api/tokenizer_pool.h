@@ -26,7 +26,7 @@ class TokenizerPool {
     size_t long_jobs = 0;
 
     // For a server that takes at most `max_requests`, running and queued. At most 64 long texts
-    // wait: 256 MB, as gRPC's limit is 4 MB each.
+    // wait; their bytes are bounded by a ByteBudget.
     static Limits For(size_t max_requests) {
       return {.short_jobs = max_requests, .long_jobs = std::min<size_t>(max_requests, 64)};
     }

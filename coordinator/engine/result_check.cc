@@ -39,7 +39,7 @@ bool RowAgrees(const step::RowRequest& wanted, const step::RowResult& row, uint3
       row.logprobs.size() != num_results * step::NumLogprobs(wanted)) {
     return false;
   }
-  if (row.tokens == std::vector<TokenId>{step::kNotFinite}) return true;
+  if (num_tokens == 1 && row.tokens[0] == step::kNotFinite) return true;
   for (TokenId token : row.tokens) {
     if (!IsToken(token, vocab_size)) return false;
   }
