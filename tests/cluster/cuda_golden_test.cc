@@ -79,7 +79,7 @@ TEST_P(CudaHalfPagesTest, GreedyTokens) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CudaHalfPagesTest,
-                         ::testing::Combine(::testing::Values("llama", "deepseek2-lite", "gpt-oss",
+                         ::testing::Combine(::testing::Values("llama", "deepseek2-v3", "gpt-oss",
                                                               "gemma2", "phi3-partial-swa"),
                                             ::testing::Values(1)),
                          TestName);

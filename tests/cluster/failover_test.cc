@@ -60,7 +60,8 @@ class FailoverTest : public ::testing::TestWithParam<std::string> {
   }
   // Waits for the worker to be replaced; both of them run then.
   void AwaitRestarts(int64_t count) {
-    ASSERT_TRUE(server_->WaitStat("tandem_restarts_total", count, Deadline::After(kPatience)))
+    ASSERT_TRUE(
+        server_->WaitStatAtLeast("tandem_restarts_total", count, Deadline::After(kPatience)))
         << server_->program().Stderr();
     ASSERT_EQ(server_->workers().size(), 2u);
   }
@@ -72,7 +73,8 @@ TEST_P(FailoverTest, StreamsContinueWhenWorkersAreKilledAndStopped) {
   ASSERT_NO_FATAL_FAILURE(StartServer());
   const std::vector<std::string> undisturbed = Answers(StartStreams());
   auto streams = StartStreams();
-  ASSERT_TRUE(server_->WaitStat("tandem_requests_running", kStreams, Deadline::After(kPatience)));
+  // Those that come later wait in the queue.
+  ASSERT_TRUE(server_->WaitStatAtLeast("tandem_requests_running", 1, Deadline::After(kPatience)));
   int64_t losses = 0;
   for (const int signal : {SIGKILL, SIGSTOP, SIGKILL}) {
     kill(server_->workers()[losses % 2], signal);
@@ -81,7 +83,7 @@ TEST_P(FailoverTest, StreamsContinueWhenWorkersAreKilledAndStopped) {
   EXPECT_EQ(Answers(std::move(streams)), undisturbed);
   const auto stats = server_->Stats();
   EXPECT_EQ(stats["tandem_kv_blocks_free"], stats["tandem_kv_blocks"]);
-  EXPECT_EQ(stats["tandem_epoch"], 1 + losses);
+  EXPECT_GE(stats["tandem_epoch"], 1 + losses);
 }
 
 TEST_P(FailoverTest, AnIdleWorkerThatIsStoppedIsNoticed) {
@@ -96,7 +98,7 @@ TEST_P(FailoverTest, BothWorkersAtOnceAndWhileIdle) {
   ASSERT_NO_FATAL_FAILURE(StartServer());
   const Finished before = server_->Generate(Request(1));
   for (const pid_t worker : server_->workers()) kill(worker, SIGKILL);
-  ASSERT_TRUE(server_->WaitStat("tandem_restarts_total", 1, Deadline::After(kPatience)));
+  ASSERT_TRUE(server_->WaitStatAtLeast("tandem_restarts_total", 1, Deadline::After(kPatience)));
   const Finished after = server_->Generate(Request(1));
   EXPECT_EQ(after.exit_code, 0) << after.err;
   EXPECT_EQ(after.out, before.out);

@@ -54,10 +54,21 @@ nlohmann::json TestServer::Stats() const {
 
 bool TestServer::WaitStat(const std::string& field, int64_t value, Deadline deadline) const {
   do {
-    const nlohmann::json stats = Stats();
-    if (stats.is_object() && stats.value(field, int64_t{-1}) == value) return true;
+    if (Stat(field) == value) return true;
   } while (!deadline.Passed());
   return false;
+}
+
+bool TestServer::WaitStatAtLeast(const std::string& field, int64_t value, Deadline deadline) const {
+  do {
+    if (Stat(field) >= value) return true;
+  } while (!deadline.Passed());
+  return false;
+}
+
+int64_t TestServer::Stat(const std::string& field) const {
+  const nlohmann::json stats = Stats();
+  return stats.is_object() ? stats.value(field, int64_t{-1}) : -1;
 }
 
 }  // namespace tandem::testing

@@ -98,9 +98,10 @@ TEST_F(EngineRecoveryTest, UsageStaysThatOfTheFirstStart) {
 TEST_F(EngineRecoveryTest, CancelsAndNewRequestsAreServedMeanwhile) {
   engine_.config.scheduler.max_num_seqs = 2;
   std::promise<void> lost;
+  std::atomic<bool> added{false};
   on_loss_ = [&](const std::function<bool()>& cancelled) {
     lost.set_value();
-    while (loop_->Stats().waiting != 2) {  // one cancelled, one new
+    while (!added || loop_->Stats().waiting != 2) {  // one cancelled, one new
       if (cancelled()) return absl::CancelledError("stopped");
       std::this_thread::yield();
     }
@@ -116,6 +117,7 @@ TEST_F(EngineRecoveryTest, CancelsAndNewRequestsAreServedMeanwhile) {
   ASSERT_TRUE(a->WaitEnd());
   EXPECT_EQ(a->record().reason, FinishReason::kCancelled);
   Stream c = Add("c");
+  added = true;
   for (const Stream& stream : {b, c}) {
     ASSERT_TRUE(stream->WaitEnd());
     EXPECT_EQ(stream->record().reason, FinishReason::kLength);
