@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <random>
 #include <utility>
@@ -26,6 +27,13 @@ namespace {
 constexpr Duration kConnectTimeout = std::chrono::seconds(10);
 constexpr Duration kSweepRun = std::chrono::seconds(20);
 constexpr uint32_t kMinSweepPrompts = 10;
+
+// The random numbers of a run (0: the warm-up). No two runs share prompts, whatever the seeds of
+// their commands: a server's prefix cache knows those that were sent before.
+std::mt19937_64 RandomOf(uint64_t seed, uint64_t run) {
+  std::seed_seq words{seed & 0xffffffff, seed >> 32, run};
+  return std::mt19937_64(words);
+}
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const LoadOptions& options) {
   const RequestSettings settings{.ignore_eos = options.ignore_eos,
@@ -92,8 +100,7 @@ absl::StatusOr<RunRecord> Session::MakeRun(const std::vector<LoadRequest>& reque
 
 absl::Status Session::WarmUp() {
   if (options_.num_warmups == 0) return absl::OkStatus();
-  // Another seed, so that the prefix cache knows none of the prompts that count.
-  std::mt19937_64 random(~options_.dataset.seed);
+  std::mt19937_64 random = RandomOf(options_.dataset.seed, 0);
   DatasetOptions dataset = options_.dataset;
   dataset.num_prompts = options_.num_warmups;
   TANDEM_ASSIGN_OR_RETURN(
@@ -113,8 +120,7 @@ absl::Status Session::WarmUp() {
 }
 
 absl::Status Session::RunPoint(const Point& point, uint32_t num_prompts, Duration max_duration) {
-  // Each run draws other prompts: those of the run before are in the server's prefix cache.
-  std::mt19937_64 random(options_.dataset.seed + results_.size());
+  std::mt19937_64 random = RandomOf(options_.dataset.seed, 1 + results_.size());
   DatasetOptions dataset = options_.dataset;
   dataset.num_prompts = num_prompts;
   TANDEM_ASSIGN_OR_RETURN(
