@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/step/protocol_version.h"
+#include "coordinator/listener/descriptor_limit.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
 
 namespace tandem::coordinator {
@@ -19,8 +20,6 @@ namespace {
 
 // Bound of the send queue; a worker that does not read is disconnected rather than buffered for.
 constexpr size_t kMaxPendingWrites = 256;
-// Connections of no rank: workers that are about to be refused, or are being replaced.
-constexpr size_t kSpareConnections = 64;
 
 // Compares all bytes, so that the time does not tell how many agree.
 bool SameToken(std::string_view a, std::string_view b) {
@@ -214,7 +213,7 @@ absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Option
   service->server_ = builder.BuildAndStart();
   if (service->server_ == nullptr) return absl::InternalError("the gRPC server does not start");
   service->acceptor_->Start(std::move(socket),
-                            static_cast<size_t>(options.size) + kSpareConnections);
+                            static_cast<size_t>(options.size) + kSpareWorkerConnections);
   return service;
 }
 

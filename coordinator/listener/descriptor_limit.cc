@@ -14,8 +14,6 @@ namespace {
 constexpr size_t kOwnFiles = 64;
 // A process, its control connection, its step channel.
 constexpr size_t kFilesPerRank = 8;
-// Connections to the worker port that have not shown their token yet.
-constexpr size_t kWorkerPortFiles = 64;
 constexpr size_t kLeastConnections = 16;
 // More would only take memory.
 constexpr size_t kMostConnections = 1 << 16;
@@ -27,7 +25,8 @@ absl::StatusOr<size_t> RaiseDescriptorLimit(int ranks) {
   if (getrlimit(RLIMIT_NOFILE, &files) != 0) return absl::ErrnoToStatus(errno, "getrlimit");
   const rlim_t before = std::exchange(files.rlim_cur, files.rlim_max);
   if (setrlimit(RLIMIT_NOFILE, &files) != 0) files.rlim_cur = before;
-  const size_t reserve = kOwnFiles + kWorkerPortFiles + kFilesPerRank * static_cast<size_t>(ranks);
+  const size_t reserve =
+      kOwnFiles + kSpareWorkerConnections + kFilesPerRank * static_cast<size_t>(ranks);
   if (files.rlim_cur < reserve + kLeastConnections) {
     return absl::ResourceExhaustedError(
         absl::StrCat("this process may open ", files.rlim_cur, " files (ulimit -n), a server of ",

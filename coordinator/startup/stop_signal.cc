@@ -27,7 +27,7 @@ void WriteByte(int fd) {
 }
 
 void OnSignal(int signal) {
-  // A terminal that closes sends SIGHUP before whoever stops its programs sends SIGTERM.
+  // SIGTERM after SIGHUP is the first request to stop: a closing terminal sends both.
   int first = 0;
   if (!g_first.compare_exchange_strong(first, signal) && signal != SIGHUP) {
     if (first != SIGHUP || !g_first.compare_exchange_strong(first, signal)) _exit(128 + signal);

@@ -33,7 +33,7 @@ struct SupervisorOptions {
   config::WorkerConfig worker;
   AssignFn assign;
   Duration load_timeout = std::chrono::seconds(600);  // of a Bring
-  // The most epochs begun by Recover within a window; more is a fault that restarts don't cure.
+  // The most restarts by Recover within a window; more is a fault that restarts don't cure.
   int max_restarts = 0;
   Duration restart_window = std::chrono::minutes(10);
   const Clock* clock = &Clock::System();  // of these times; outlives the supervisor
