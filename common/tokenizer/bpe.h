@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "common/tokenizer/bpe_merges.h"
 #include "common/tokenizer/pretokenizer.h"
 #include "common/tokenizer/text_encoder.h"
 #include "common/tokenizer/vocabulary.h"
@@ -19,28 +19,24 @@ namespace tandem::tokenizer {
 
 class BpeEncoder : public TextEncoder {
  public:
-  // INVALID_ARGUMENT when the pre-tokenizer is not known, or a merge is malformed or refers to or
-  // produces a string that is not a token. `vocabulary` must outlive the encoder.
+  // INVALID_ARGUMENT when the pre-tokenizer is not known, and as BpeMerges::Create. `vocabulary`
+  // must outlive the encoder.
   static absl::StatusOr<std::unique_ptr<BpeEncoder>> Create(const Vocabulary& vocabulary);
 
   absl::Status Encode(std::string_view text, bool after_special,
                       std::vector<TokenId>* ids) const override;
 
  private:
-  struct Scratch;
-
-  BpeEncoder(const Vocabulary& vocabulary, Pretokenizer pretokenizer, bool whole_words_first);
-  absl::Status ReadMerges();
-  absl::Status EncodeWord(std::string_view word, Scratch* scratch, std::vector<TokenId>* ids) const;
-  // The rank of merging the neighbours; the largest number where they do not merge.
-  uint32_t Rank(TokenId left, TokenId right) const;
+  BpeEncoder(const Vocabulary& vocabulary, Pretokenizer pretokenizer, BpeMerges merges,
+             bool whole_words_first);
+  // Appends the tokens of `text`, merged, to `ids`.
+  absl::Status EncodeWord(std::string_view text, BpeWord* word, std::vector<TokenId>* ids) const;
 
   const Vocabulary& vocabulary_;
   Pretokenizer pretokenizer_;
+  BpeMerges merges_;
   bool whole_words_first_;
   std::array<TokenId, 256> byte_tokens_;
-  std::vector<TokenId> results_;                     // of each merge, by rank
-  absl::flat_hash_map<uint64_t, uint32_t> rank_of_;  // (left, right) -> rank
 };
 
 }  // namespace tandem::tokenizer

@@ -11,6 +11,7 @@
 #include "common/base/strings.h"
 #include "common/gguf/quote.h"
 #include "common/tokenizer/make_tokenizer.h"
+#include "common/tokenizer/tokenizer_model.h"
 
 namespace tandem::tokenizer {
 namespace {
@@ -46,7 +47,8 @@ absl::Status ReadLists(const gguf::Metadata& metadata, VocabularyData* data) {
     if (data->types.empty())
       return absl::InvalidArgumentError(absl::StrCat(Sv(kTypes), " is empty"));
   }
-  if (data->model == "gpt2") {
+  const TokenizerModel* model = FindTokenizerModel(data->model);
+  if (model != nullptr && model->has_merges) {
     TANDEM_ASSIGN_OR_RETURN(gguf::StringArray merges, metadata.GetStrings(kMerges));
     data->merges = ToStrings(merges);
   }

@@ -9,24 +9,14 @@
 #include "common/gguf/quote.h"
 #include "common/tokenizer/bpe.h"
 #include "common/tokenizer/byte_alphabet.h"
+#include "common/tokenizer/character_bpe.h"
 #include "common/tokenizer/sentencepiece.h"
+#include "common/tokenizer/space_mark.h"
 #include "common/tokenizer/special_tokens.h"
+#include "common/tokenizer/tokenizer_model.h"
 
 namespace tandem::tokenizer {
 namespace {
-
-std::string UnmarkSpaces(std::string_view text) {
-  std::string plain;
-  for (size_t at = 0; at < text.size();) {
-    if (text.substr(at, kSpaceMark.size()) == kSpaceMark) {
-      plain.push_back(' ');
-      at += kSpaceMark.size();
-    } else {
-      plain.push_back(text[at++]);
-    }
-  }
-  return plain;
-}
 
 // The bytes of every token, in one allocation.
 class TokenBytesTable {
@@ -45,7 +35,7 @@ class TokenBytesTable {
   std::vector<size_t> ends_;
 };
 
-std::string BytesOf(const Vocabulary& vocabulary, TokenId id, bool sentencepiece) {
+std::string BytesOf(const Vocabulary& vocabulary, TokenId id, bool marks_spaces) {
   const std::string_view text = vocabulary.text(id);
   switch (vocabulary.type(id)) {
     case TokenType::kUnknown:
@@ -53,7 +43,7 @@ std::string BytesOf(const Vocabulary& vocabulary, TokenId id, bool sentencepiece
       return std::string(text);
     case TokenType::kUserDefined:
       // Gemma's runs of spaces, if the converter left them in SentencePiece's form.
-      return sentencepiece ? UnmarkSpaces(text) : std::string(text);
+      return marks_spaces ? UnmarkSpaces(text) : std::string(text);
     case TokenType::kByte:
       return std::string(1, static_cast<char>(vocabulary.ByteOf(id)));
     case TokenType::kUndefined:
@@ -61,7 +51,7 @@ std::string BytesOf(const Vocabulary& vocabulary, TokenId id, bool sentencepiece
     case TokenType::kUnused:
       break;
   }
-  return sentencepiece ? UnmarkSpaces(text) : AlphabetToBytes(text);
+  return marks_spaces ? UnmarkSpaces(text) : AlphabetToBytes(text);
 }
 
 class VocabularyTokenizer : public Tokenizer {
@@ -69,13 +59,13 @@ class VocabularyTokenizer : public Tokenizer {
   // `vocabulary` must not move: encoders and splitter refer to it.
   VocabularyTokenizer(std::unique_ptr<const Vocabulary> vocabulary,
                       std::unique_ptr<TextEncoder> encoder, bool adds_space_prefix,
-                      bool sentencepiece)
+                      bool marks_spaces)
       : vocabulary_(std::move(vocabulary)),
         encoder_(std::move(encoder)),
         splitter_(*vocabulary_),
         adds_space_prefix_(adds_space_prefix) {
     for (TokenId id = 0; id < vocabulary_->size(); ++id) {
-      bytes_.Add(BytesOf(*vocabulary_, id, sentencepiece));
+      bytes_.Add(BytesOf(*vocabulary_, id, marks_spaces));
     }
   }
 
@@ -141,27 +131,37 @@ class VocabularyTokenizer : public Tokenizer {
   bool adds_space_prefix_;
 };
 
+absl::StatusOr<std::unique_ptr<TextEncoder>> MakeEncoder(const TokenizerModel& model,
+                                                         const Vocabulary& vocabulary,
+                                                         bool adds_space_prefix) {
+  switch (model.encoder) {
+    case EncoderKind::kByteBpe:
+      return BpeEncoder::Create(vocabulary);
+    case EncoderKind::kSentencePiece:
+      return SentencePieceEncoder::Create(vocabulary, adds_space_prefix);
+    case EncoderKind::kCharacterBpe:
+      return CharacterBpeEncoder::Create(vocabulary);
+  }
+  return absl::InternalError("a tokenizer model without an encoder");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(VocabularyData data) {
-  const bool sentencepiece = data.model == "llama";
-  if (!sentencepiece && data.model != "gpt2") {
+  const TokenizerModel* model = FindTokenizerModel(data.model);
+  if (model == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("vocabulary: tokenizer model ", gguf::Quoted(data.model),
-                     " is not supported; known: gpt2 (byte-level BPE), llama (SentencePiece BPE)"));
+                     " is not supported; known: ", SupportedTokenizerModels()));
   }
   TANDEM_ASSIGN_OR_RETURN(Vocabulary checked, Vocabulary::Create(std::move(data)));
   auto vocabulary = std::make_unique<const Vocabulary>(std::move(checked));
-  const bool space_prefix = sentencepiece && vocabulary->data().add_space_prefix.value_or(true);
-
-  std::unique_ptr<TextEncoder> encoder;
-  if (sentencepiece) {
-    TANDEM_ASSIGN_OR_RETURN(encoder, SentencePieceEncoder::Create(*vocabulary, space_prefix));
-  } else {
-    TANDEM_ASSIGN_OR_RETURN(encoder, BpeEncoder::Create(*vocabulary));
-  }
+  const bool space_prefix =
+      model->adds_space_prefix && vocabulary->data().add_space_prefix.value_or(true);
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<TextEncoder> encoder,
+                          MakeEncoder(*model, *vocabulary, space_prefix));
   return std::make_unique<VocabularyTokenizer>(std::move(vocabulary), std::move(encoder),
-                                               space_prefix, sentencepiece);
+                                               space_prefix, model->marks_spaces);
 }
 
 }  // namespace tandem::tokenizer

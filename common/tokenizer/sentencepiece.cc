@@ -9,6 +9,7 @@
 #include "common/base/check.h"
 #include "common/base/utf8.h"
 #include "common/tokenizer/merge_queue.h"
+#include "common/tokenizer/space_mark.h"
 
 namespace tandem::tokenizer {
 namespace {
@@ -23,46 +24,6 @@ struct Symbol {
   uint32_t next;
   uint32_t rank;  // of the token that it makes with the next one; kNone: there is none
 };
-
-std::string MarkSpaces(std::string_view text, bool prefix) {
-  std::string marked;
-  marked.reserve(text.size() + text.size() / 2 + kSpaceMark.size());
-  if (prefix) marked += kSpaceMark;
-  for (char c : text) {
-    if (c == ' ') {
-      marked += kSpaceMark;
-    } else {
-      marked.push_back(c);
-    }
-  }
-  return marked;
-}
-
-// One character as a number: its UTF-8 bytes. REQUIRES: `text` is valid and has a character at
-// `at`.
-uint64_t CharacterAt(std::string_view text, size_t at, size_t bytes) {
-  uint64_t character = 0;
-  for (size_t i = 0; i < bytes; ++i) {
-    character = character << 8 | static_cast<uint8_t>(text[at + i]);
-  }
-  return character;
-}
-
-// Calls visit(offset, left, right) for every two adjacent characters; `offset` is the right one's.
-// REQUIRES: `text` is valid UTF-8.
-template <typename Visit>
-void ForNeighbours(std::string_view text, Visit visit) {
-  uint64_t left = 0;
-  for (size_t at = 0; at < text.size();) {
-    const size_t bytes = Utf8Length(static_cast<uint8_t>(text[at]));
-    const uint64_t right = CharacterAt(text, at, bytes);
-    if (at > 0) visit(at, left, right);
-    left = right;
-    at += bytes;
-  }
-}
-
-uint64_t PairKey(uint64_t left, uint64_t right) { return left << 32 | right; }
 
 // Merges the characters of a text. Reused for many texts, so that a short one allocates nothing.
 class Merger {
@@ -162,37 +123,20 @@ absl::StatusOr<std::unique_ptr<SentencePieceEncoder>> SentencePieceEncoder::Crea
 SentencePieceEncoder::SentencePieceEncoder(const Vocabulary& vocabulary, bool add_space_prefix)
     : vocabulary_(vocabulary),
       add_space_prefix_(add_space_prefix),
-      ranks_(RankByScore(vocabulary)) {
-  for (TokenId id = 0; id < vocabulary.size(); ++id) {
-    const std::string_view text = vocabulary.text(id);
-    if (ValidUtf8Prefix(text) != text.size()) continue;  // not valid UTF-8: cannot occur in a text
-    ForNeighbours(text, [&](size_t, uint64_t left, uint64_t right) {
-      token_neighbours_.insert(PairKey(left, right));
-    });
-  }
-}
+      ranks_(RankByScore(vocabulary)),
+      pairs_(vocabulary) {}
 
 absl::Status SentencePieceEncoder::Encode(std::string_view text, bool after_special,
                                           std::vector<TokenId>* ids) const {
   if (text.empty()) return absl::OkStatus();
   const std::string marked = MarkSpaces(text, add_space_prefix_ && after_special);
-  const std::string_view all = marked;
   Merger merger(vocabulary_, ranks_);
-  auto encode_part = [&](size_t begin, size_t end) {
-    merger.Run(all.substr(begin, end - begin));
+  pairs_.ForEachPart(marked, [&](std::string_view part) {
+    merger.Run(part);
     for (uint32_t symbol = 0; symbol != kNone; symbol = merger.Next(symbol)) {
       Emit(merger.Text(symbol), ids);
     }
-  };
-  // No merge spans two adjacent characters that are adjacent in no token, so the text is split
-  // there and its parts are merged separately: short lists stay in cache.
-  size_t begin = 0;
-  ForNeighbours(all, [&](size_t at, uint64_t left, uint64_t right) {
-    if (token_neighbours_.contains(PairKey(left, right))) return;
-    encode_part(begin, at);
-    begin = at;
   });
-  encode_part(begin, all.size());
   return absl::OkStatus();
 }
 

@@ -9,14 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
+#include "common/tokenizer/character_pairs.h"
 #include "common/tokenizer/text_encoder.h"
 #include "common/tokenizer/vocabulary.h"
 
 namespace tandem::tokenizer {
-
-// How SentencePiece writes a space: U+2581.
-inline constexpr std::string_view kSpaceMark = "\u2581";
 
 class SentencePieceEncoder : public TextEncoder {
  public:
@@ -37,8 +34,7 @@ class SentencePieceEncoder : public TextEncoder {
   const Vocabulary& vocabulary_;
   const bool add_space_prefix_;
   const std::vector<uint32_t> ranks_;  // by token: the best score is 0
-  // Pairs of characters that are adjacent in some token.
-  absl::flat_hash_set<uint64_t> token_neighbours_;
+  const CharacterPairs pairs_;
 };
 
 }  // namespace tandem::tokenizer

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/strings.h"
 #include "common/tokenizer/pretokenizer_patterns.h"
+#include "common/tokenizer/tokenizer_model.h"
 
 namespace tandem::tokenizer {
 namespace {
@@ -28,6 +29,7 @@ constexpr std::string_view kEndOfTurnTexts[] = {
     "[EOT]",
     "<end_of_utterance>",
     "<\uFF5Cend\u2581of\u2581sentence\uFF5C>",
+    "<turn|>",
 };
 constexpr std::string_view kEndOfMessageText = "<|eom_id|>";
 // Generation ends on each of these, regardless of the file's eos.
@@ -35,7 +37,7 @@ constexpr std::string_view kEndTexts[] = {
     "<|eot_id|>",    "<|im_end|>",         "<|end|>",    "<end_of_turn>",
     "<|endoftext|>", "<|eom_id|>",         "<EOT>",      "_<EOT>",
     "[EOT]",         "<|end_of_text|>",    "<|return|>", "<|call|>",
-    "[EOS]",         "<end_of_utterance>",
+    "[EOS]",         "<end_of_utterance>", "<turn|>",    "<|tool_response>",
 };
 // gpt-oss's format (openai/harmony): <|end|> ends a message, and an answer has several of them;
 // <|return|> ends the answer, <|call|> the message that calls a tool.
@@ -135,16 +137,17 @@ absl::Status Vocabulary::SetSpecialIds() {
     const char* name;
     std::optional<uint64_t> stated;
     TokenId* id;
-    TokenId fallback;  // SentencePiece's defaults, if the file has none
+    TokenId fallback;  // if the file has none
   };
-  const bool sentencepiece = data_.model == "llama";
+  const TokenizerModel* known = FindTokenizerModel(data_.model);
+  const TokenizerModel model = known == nullptr ? TokenizerModel{} : *known;
   const Entry entries[] = {
-      {"bos", data_.bos, &special_.bos, sentencepiece ? 1 : kNoToken},
-      {"eos", data_.eos, &special_.eos, sentencepiece ? 2 : kNoToken},
+      {"bos", data_.bos, &special_.bos, model.bos},
+      {"eos", data_.eos, &special_.eos, model.eos},
       {"eot", data_.eot, &special_.eot, kNoToken},
       {"eom", data_.eom, &special_.eom, kNoToken},
-      {"unknown", data_.unknown, &special_.unknown, sentencepiece ? 0 : kNoToken},
-      {"padding", data_.padding, &special_.padding, kNoToken},
+      {"unknown", data_.unknown, &special_.unknown, model.unknown},
+      {"padding", data_.padding, &special_.padding, model.padding},
   };
   for (const Entry& entry : entries) {
     if (!entry.stated.has_value()) {
@@ -159,9 +162,11 @@ absl::Status Vocabulary::SetSpecialIds() {
     *entry.id = static_cast<TokenId>(*entry.stated);
   }
 
-  const PretokenizerSpec* spec = FindPretokenizer(data_.pre);
-  const bool usually_bos = sentencepiece || (spec != nullptr && spec->adds_bos);
-  special_.add_bos = data_.add_bos.value_or(usually_bos && special_.bos != kNoToken);
+  const PretokenizerSpec* spec =
+      model.encoder == EncoderKind::kByteBpe ? FindPretokenizer(data_.pre) : nullptr;
+  const bool usually_bos = model.usually_adds_bos || (spec != nullptr && spec->adds_bos);
+  special_.add_bos =
+      model.always_adds_bos || data_.add_bos.value_or(usually_bos && special_.bos != kNoToken);
   special_.add_eos = data_.add_eos.value_or(false);
   if (special_.add_bos && special_.bos == kNoToken) {
     return absl::InvalidArgumentError("vocabulary: BOS shall be added, but there is no bos token");

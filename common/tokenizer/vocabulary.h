@@ -30,12 +30,12 @@ enum class TokenType : uint8_t {
 
 // A vocabulary as in a file; tests fill it by hand.
 struct VocabularyData {
-  std::string model;  // "gpt2": byte-level BPE; "llama": SentencePiece BPE
+  std::string model;  // a name of tokenizer_model.h
   std::string pre;    // the pre-tokenizer's name; byte-level BPE only
   std::vector<std::string> tokens;
   std::vector<float> scores;        // one per token, or empty: all 0
   std::vector<int32_t> types;       // one TokenType per token, or empty: all normal
-  std::vector<std::string> merges;  // "left right", best first; byte-level BPE only
+  std::vector<std::string> merges;  // "left right", best first; BPE only
   // Special ids; empty if the file does not specify them.
   std::optional<uint64_t> bos, eos, eot, eom, unknown, padding;
   std::optional<bool> add_bos, add_eos, add_space_prefix;

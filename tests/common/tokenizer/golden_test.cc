@@ -150,8 +150,23 @@ TEST_P(RealVocabulary, ControlTokensAreParsedOnlyWhenAsked) {
   }
 }
 
+TEST(TokenizerGolden, Gemma4EndsTurnsAndToolCalls) {
+  const char* shared = std::getenv("TANDEM_SHARED");
+  if (shared == nullptr || *shared == '\0') {
+    GTEST_SKIP() << "TANDEM_SHARED is not set: no folder with goldens/tokenizers";
+  }
+  auto tokenizer = Load(std::string(shared) + "/goldens/tokenizers/ggml-vocab-gemma-4.gguf");
+  ASSERT_NE(tokenizer, nullptr);
+  std::vector<std::string> ends;
+  for (TokenId id : tokenizer->end_of_generation_ids()) {
+    ends.emplace_back(tokenizer->TokenBytes(id).value());
+  }
+  EXPECT_EQ(ends, (std::vector<std::string>{"<eos>", "<|tool_response>", "<turn|>"}));
+  EXPECT_EQ(tokenizer->TokenBytes(tokenizer->special_tokens().eot).value(), "<turn|>");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, RealVocabulary,
-                         testing::Values("gpt-2", "llama-spm", "phi-3", "deepseek-llm"),
+                         testing::Values("gpt-2", "llama-spm", "phi-3", "deepseek-llm", "gemma-4"),
                          [](const auto& param_info) {
                            std::string name = param_info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

@@ -60,6 +60,29 @@ inline VocabularyData SentencePieceVocabulary(
   return data;
 }
 
+// <pad>, <eos>, <bos>, <unk> with ids 0 to 3, the 256 byte tokens with ids 4 to 259, then
+// `characters`, and one more per merge.
+inline VocabularyData CharacterVocabulary(const std::vector<std::string>& characters,
+                                          const std::vector<std::string>& merges) {
+  VocabularyData data;
+  data.model = "gemma4";
+  for (const char* text : {"<pad>", "<eos>", "<bos>", "<unk>"}) {
+    AddToken(&data, text, TokenType::kControl);
+  }
+  for (int byte = 0; byte < 256; ++byte) {
+    char text[8];
+    std::snprintf(text, sizeof(text), "<0x%02X>", byte);
+    AddToken(&data, text, TokenType::kByte);
+  }
+  for (const std::string& text : characters) AddToken(&data, text, TokenType::kNormal);
+  for (const std::string& merge : merges) {
+    const size_t space = merge.find(' ', 1);
+    AddToken(&data, merge.substr(0, space) + merge.substr(space + 1), TokenType::kNormal);
+  }
+  data.merges = merges;
+  return data;
+}
+
 inline void AppendCharacter(uint32_t code_point, std::string* out) {
   auto put = [&](uint32_t byte) { out->push_back(static_cast<char>(byte)); };
   if (code_point < 0x80) {
