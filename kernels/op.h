@@ -12,28 +12,30 @@
 
 namespace tandem::kernels {
 
-using Op = std::variant<  //
-    EmbedParams,          //
-    RmsNormParams,        //
-    LayerNormParams,      //
-    MatMulParams,         //
-    RouteParams,          //
-    ExpertMatMulParams,   //
-    HeadMatMulParams,     //
-    RopeWriteKvParams,    //
-    AttentionParams,      //
-    ActivateParams,       //
-    AddRowsParams,        //
-    CopyRowsParams,       //
-    SoftCapParams,        //
-    GatherRowsParams,     //
-    ScatterRunsParams,    //
-    UnshardLogitsParams,  //
-    SampleParams,         //
-    LogProbsParams,       //
-    GateUpParams,         //
-    QkvParams,            //
-    NormMatMulParams,     //
+using Op = std::variant<   //
+    EmbedParams,           //
+    RmsNormParams,         //
+    LayerNormParams,       //
+    MatMulParams,          //
+    RouteParams,           //
+    ExpertMatMulParams,    //
+    HeadMatMulParams,      //
+    RopeWriteKvParams,     //
+    AttentionParams,       //
+    ShortConvParams,       //
+    GatedDeltaRuleParams,  //
+    ActivateParams,        //
+    AddRowsParams,         //
+    CopyRowsParams,        //
+    SoftCapParams,         //
+    GatherRowsParams,      //
+    ScatterRunsParams,     //
+    UnshardLogitsParams,   //
+    SampleParams,          //
+    LogProbsParams,        //
+    GateUpParams,          //
+    QkvParams,             //
+    NormMatMulParams,      //
     MatMulAddParams>;
 
 // "MatMul".

@@ -13,6 +13,7 @@
 #include "kernels/ops/embed.h"
 #include "kernels/ops/expert_matmul.h"
 #include "kernels/ops/gate_up.h"
+#include "kernels/ops/gated_delta_rule.h"
 #include "kernels/ops/head_matmul.h"
 #include "kernels/ops/kv_pages.h"
 #include "kernels/ops/log_probs.h"
@@ -22,11 +23,13 @@
 #include "kernels/ops/norm.h"
 #include "kernels/ops/norm_matmul.h"
 #include "kernels/ops/qkv.h"
+#include "kernels/ops/recurrent_batch.h"
 #include "kernels/ops/rope_write_kv.h"
 #include "kernels/ops/route.h"
 #include "kernels/ops/rows.h"
 #include "kernels/ops/sample.h"
 #include "kernels/ops/scatter_runs.h"
+#include "kernels/ops/short_conv.h"
 #include "kernels/ops/weight.h"
 
 #endif  // TANDEM_KERNELS_OPS_H_

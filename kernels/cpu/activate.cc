@@ -7,8 +7,8 @@ namespace {
 
 inline Vec Sigmoid(Vec x) { return Set1(1.0f) / (Set1(1.0f) + Exp(Zero() - x)); }
 
-struct Silu {
-  static Vec Apply(Vec gate, Vec up) { return gate / (Set1(1.0f) + Exp(Zero() - gate)) * up; }
+struct Swish {
+  static Vec Apply(Vec gate, Vec up) { return Silu(gate) * up; }
 };
 
 // (1 + tanh(z)) / 2 is sigmoid(2 z).
@@ -28,6 +28,10 @@ struct ClampedSwiGlu {
     const Vec u = Max(Zero() - limit, Min(limit, up));
     return g * Sigmoid(Set1(1.702f) * g) * (u + Set1(1.0f));
   }
+};
+
+struct SigmoidGate {
+  static Vec Apply(Vec gate, Vec up) { return Sigmoid(gate) * up; }
 };
 
 template <typename Function>
@@ -53,11 +57,13 @@ void ActivateValues(const ActivateTask& task, const host::TaskContext& context) 
       task.count - begin < task.values_per_task ? task.count : begin + task.values_per_task;
   switch (task.function) {
     case Activation::kSilu:
-      return Run<Silu>(task, begin, end);
+      return Run<Swish>(task, begin, end);
     case Activation::kGeluTanh:
       return Run<GeluTanh>(task, begin, end);
     case Activation::kClampedSwiGlu:
       return Run<ClampedSwiGlu>(task, begin, end);
+    case Activation::kSigmoid:
+      return Run<SigmoidGate>(task, begin, end);
   }
 }
 

@@ -48,6 +48,19 @@ class CpuOps {
     list_.Add("rope_write_kv", params.tokens, kernels_.rope_write_kv, params);
   }
 
+  void operator()(const ShortConvParams& params) const {
+    TANDEM_CHECK(params.taps >= 2 && params.taps <= kMaxConvTaps) << params.taps << " taps";
+    const uint32_t blocks = (params.channels + kConvChannels - 1) / kConvChannels;
+    list_.Add("short_conv", params.batch.num_seqs * blocks, kernels_.short_conv, params);
+  }
+
+  void operator()(const GatedDeltaRuleParams& params) const {
+    const uint32_t blocks = (params.dim + kStateColumns - 1) / kStateColumns;
+    list_.ReserveScratch(0, 3 * params.dim * sizeof(float));
+    list_.Add("gated_delta_rule", params.batch.num_seqs * params.value_heads * blocks,
+              kernels_.gated_delta_rule, params);
+  }
+
   void operator()(const AttentionParams& params) const {
     const AttentionTask task = PrepareAttention(list_, params);
     if (params.tokens == 0) return;

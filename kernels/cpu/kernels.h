@@ -27,11 +27,20 @@ struct ActivateTask {
   uint64_t values_per_task;
 };
 
+// Channels of a task of ShortConv, columns of a task of GatedDeltaRule.
+inline constexpr uint32_t kConvChannels = 64;
+inline constexpr uint32_t kStateColumns = 64;
+
 struct Kernels {
   void (*rms_norm)(const RmsNormTask& task, const host::TaskContext& context);
   void (*activate)(const ActivateTask& task, const host::TaskContext& context);
   // One token per task.
   void (*rope_write_kv)(const RopeWriteKvParams& params, const host::TaskContext& context);
+  // Up to kConvChannels channels of a sequence per task.
+  void (*short_conv)(const ShortConvParams& params, const host::TaskContext& context);
+  // Up to kStateColumns columns of a head's state, of a sequence, per task; 3 dim floats of
+  // scratch.
+  void (*gated_delta_rule)(const GatedDeltaRuleParams& params, const host::TaskContext& context);
   // Work through the items of an AttentionPlan in shared scratch, each thread until none is left.
   void (*attend)(const AttentionTask& task, const host::TaskContext& context);
   void (*merge_splits)(const AttentionTask& task, const host::TaskContext& context);

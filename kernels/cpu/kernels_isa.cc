@@ -2,6 +2,7 @@
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/recurrent.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
@@ -10,6 +11,8 @@ constinit const Kernels kKernels = {
     .rms_norm = &NormRows,
     .activate = &ActivateValues,
     .rope_write_kv = &RotateAndWriteToken,
+    .short_conv = &ConvChannels,
+    .gated_delta_rule = &RunDeltaRule,
     .attend = &Attend,
     .merge_splits = &MergeSplits,
 };

@@ -36,12 +36,16 @@ void NormRow(const RmsNormParams& p, size_t row) {
   const float* const add = p.add == nullptr ? nullptr : p.add + row * p.dim;
   const float mean = AddAndSumSquares(residual, add, p.dim) / static_cast<float>(p.dim);
   const Vec scale = Set1(1.0f / __builtin_sqrtf(mean + p.epsilon));
+  const float* const gate = p.gate == nullptr ? nullptr : p.gate + row * p.dim;
   uint32_t i = 0;
-  for (; i + kLanes <= p.dim; i += kLanes)
-    Store(out + i, Load(residual + i) * scale * Load(p.weight + i));
+  for (; i + kLanes <= p.dim; i += kLanes) {
+    const Vec x = Load(residual + i) * scale * Load(p.weight + i);
+    Store(out + i, gate == nullptr ? x : x * Silu(Load(gate + i)));
+  }
   if (i < p.dim) {
     const int n = static_cast<int>(p.dim - i);
-    StorePartial(out + i, LoadPartial(residual + i, n) * scale * LoadPartial(p.weight + i, n), n);
+    const Vec x = LoadPartial(residual + i, n) * scale * LoadPartial(p.weight + i, n);
+    StorePartial(out + i, gate == nullptr ? x : x * Silu(LoadPartial(gate + i, n)), n);
   }
 }
 

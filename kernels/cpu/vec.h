@@ -255,6 +255,9 @@ inline float ExpOne(float x) {
   return lanes[0];
 }
 
+// x sigmoid(x); -0 where exp overflows.
+inline Vec Silu(Vec x) { return x / (Set1(1.0f) + Exp(Zero() - x)); }
+
 // tanh(x), relative error below 3e-7; NaN stays NaN. Below 0.625 x + x^3 P(x^2), where P takes
 // the function's values at five Chebyshev nodes; above by exp.
 inline Vec Tanh(Vec x) {

@@ -23,6 +23,8 @@ void EncodeOp(Stream& stream, const ExpertMatMulParams& params);
 void EncodeOp(Stream& stream, const HeadMatMulParams& params);
 void EncodeOp(Stream& stream, const RopeWriteKvParams& params);
 void EncodeOp(Stream& stream, const AttentionParams& params);
+void EncodeOp(Stream& stream, const ShortConvParams& params);
+void EncodeOp(Stream& stream, const GatedDeltaRuleParams& params);
 void EncodeOp(Stream& stream, const ActivateParams& params);
 void EncodeOp(Stream& stream, const AddRowsParams& params);
 void EncodeOp(Stream& stream, const CopyRowsParams& params);

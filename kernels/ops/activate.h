@@ -10,8 +10,9 @@
 namespace tandem::kernels {
 
 // Activation functions: silu(x) = x sigmoid(x); GELU in its tanh form; and gpt-oss's gate, clamped:
-// with g = min(gate, 7) and u = up within +-7, g sigmoid(1.702 g) (u + 1).
-enum class Activation { kSilu, kGeluTanh, kClampedSwiGlu };
+// with g = min(gate, 7) and u = up within +-7, g sigmoid(1.702 g) (u + 1). kSigmoid is a gate
+// alone: sigmoid(x).
+enum class Activation { kSilu, kGeluTanh, kClampedSwiGlu, kSigmoid };
 
 // out = f(gate) * up, or f(gate) if up is null (not for kClampedSwiGlu); `out` may equal `gate`.
 struct ActivateParams {

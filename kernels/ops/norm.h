@@ -10,7 +10,8 @@
 namespace tandem::kernels {
 
 // If add: residual += add. Then out = residual / rms(residual) * weight. `out` may equal `residual`
-// when add is null. Per-head norms use rows = T * heads, dim = head_dim.
+// when add is null. Per-head norms use rows = T * heads, dim = head_dim. With a gate the result is
+// multiplied by silu(gate).
 struct RmsNormParams {
   static constexpr std::string_view kName = "RmsNorm";
 
@@ -20,8 +21,9 @@ struct RmsNormParams {
   float epsilon;
   uint32_t rows;
   uint32_t dim;
-  float* out;               // (rows, dim), rows out_stride apart
-  uint32_t out_stride = 0;  // 0: dim
+  float* out;                   // (rows, dim), rows out_stride apart
+  uint32_t out_stride = 0;      // 0: dim
+  const float* gate = nullptr;  // (rows, dim) or null
 
   template <class Params, class Visit>
   static void ForEachPointer(Params& p, Visit&& visit) {
@@ -29,6 +31,7 @@ struct RmsNormParams {
     visit("residual", p.residual, Dense(residual, p.rows, p.dim));
     visit("add", p.add, In(p.rows, p.dim).Optional());
     visit("weight", p.weight, In(p.dim));
+    visit("gate", p.gate, In(p.rows, p.dim).Optional());
     visit("out", p.out,
           Strided(Access::kOut, p.rows, p.dim, p.out_stride == 0 ? p.dim : p.out_stride));
   }

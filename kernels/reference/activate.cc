@@ -31,6 +31,8 @@ double Activated(Activation function, double gate, double up) {
       const double g = AtMost(gate, 7.0);
       return g * Sigmoid(1.702 * g) * (AtLeast(AtMost(up, 7.0), -7.0) + 1.0);
     }
+    case Activation::kSigmoid:
+      return Sigmoid(gate) * up;
   }
   return 0.0;
 }

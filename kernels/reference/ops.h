@@ -22,6 +22,8 @@ void EncodeOp(host::OpList& list, const ExpertMatMulParams& params);
 void EncodeOp(host::OpList& list, const HeadMatMulParams& params);
 void EncodeOp(host::OpList& list, const RopeWriteKvParams& params);
 void EncodeOp(host::OpList& list, const AttentionParams& params);
+void EncodeOp(host::OpList& list, const ShortConvParams& params);
+void EncodeOp(host::OpList& list, const GatedDeltaRuleParams& params);
 void EncodeOp(host::OpList& list, const ActivateParams& params);
 
 template <Composite Params>

@@ -17,6 +17,11 @@ void NormRow(const RmsNormParams& p, const host::TaskContext& context) {
   for (uint32_t i = 0; i < p.dim; ++i) squares += double{residual[i]} * residual[i];
   const auto scale = static_cast<float>(1.0 / std::sqrt(squares / p.dim + p.epsilon));
   for (uint32_t i = 0; i < p.dim; ++i) out[i] = residual[i] * scale * p.weight[i];
+  if (p.gate == nullptr) return;
+  for (uint32_t i = 0; i < p.dim; ++i) {
+    const double gate = p.gate[begin + i];
+    out[i] *= static_cast<float>(gate / (1.0 + std::exp(-gate)));
+  }
 }
 
 }  // namespace

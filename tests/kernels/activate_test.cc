@@ -123,6 +123,17 @@ TEST_P(ActivateTest, SiluWithoutUp) {
               NaiveSwiGlu(gate, std::vector<float>(5, 1.0f)), 1e-6f);
 }
 
+TEST_P(ActivateTest, SigmoidIsTheGateAlone) {
+  Random random(5);
+  for (const size_t count : {1u, 17u, 5001u}) {
+    Rig rig(GetParam());
+    const auto gate = random.Floats(count, -90, 90), up = random.Floats(count, -2, 2);
+    std::vector<double> expected;
+    for (size_t i = 0; i < count; ++i) expected.push_back(NaiveSigmoid(gate[i]) * up[i]);
+    ExpectRelativelyClose(RunActivate(rig, Activation::kSigmoid, gate, up), expected);
+  }
+}
+
 TEST_P(ActivateTest, ClampedSwiGluMatchesTheFormula) {
   Random random(4);
   for (const size_t count : {1u, 17u, 5001u}) {

@@ -72,6 +72,28 @@ TEST_P(RmsNormTest, WritesInPlace) {
   ExpectClose(rig.Get(device, x.size()), NaiveNorm(x, {}, weight, 1e-6f).out, 1e-5f);
 }
 
+TEST_P(RmsNormTest, MultipliesByTheGate) {
+  Random random(5);
+  for (const uint32_t dim : {5u, 16u, 64u, 130u, 2048u}) {
+    for (const size_t misaligned_by : {0u, 1u}) {
+      Rig rig(GetParam());
+      constexpr uint32_t kRows = 7;
+      const auto x = random.Floats(kRows * dim), gate = random.Floats(kRows * dim, -9, 9);
+      const auto weight = random.Floats(dim);
+      std::vector<float> expected = NaiveNorm(x, {}, weight, 1e-6f).out;
+      for (size_t i = 0; i < expected.size(); ++i) {
+        expected[i] *= static_cast<float>(gate[i] / (1 + std::exp(-double{gate[i]})));
+      }
+      float* const device = rig.Put(x, misaligned_by);
+      RmsNormParams params{device, nullptr, rig.Put(weight, misaligned_by), 1e-6f, kRows,
+                           dim,    device};
+      params.gate = rig.Put(gate, misaligned_by);
+      rig.Run([&](Backend& b) { b.Encode(params); });
+      ExpectClose(rig.Get(device, x.size()), expected, 1e-5f);
+    }
+  }
+}
+
 TEST_P(RmsNormTest, WritesRowsApart) {
   Random random(4);
   for (const uint32_t dim : {5u, 64u, 70u}) {

@@ -86,6 +86,8 @@ class NormRow {
     return values;
   }
 
+  __device__ uint32_t index() const { return row_; }
+
   template <typename T>
   __device__ T Sum(T mine, SharedArray<T> room) const {
     return kRowPerWarp ? WarpSum(mine) : BlockSum(mine, room);

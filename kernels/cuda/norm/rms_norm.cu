@@ -20,6 +20,13 @@ __global__ void __launch_bounds__(kNormThreads) RmsNormKernel(const NormTask<Rms
     const auto weight = row.Read(p.weight + i);
 #pragma unroll
     for (uint32_t j = 0; j < row.kWidth; ++j) values.at[j] *= scale * weight.at[j];
+    if (p.gate != nullptr) {
+      const auto gate = row.Read(p.gate + static_cast<size_t>(row.index()) * p.dim + i);
+#pragma unroll
+      for (uint32_t j = 0; j < row.kWidth; ++j) {
+        values.at[j] *= gate.at[j] / (1.0f + expf(-gate.at[j]));
+      }
+    }
     return values;
   });
 }
@@ -32,8 +39,9 @@ struct Kernel {
 }  // namespace
 
 void EncodeOp(Stream& stream, const RmsNormParams& params) {
-  const bool aligned = InFours({params.dim, params.out_stride},
-                               {params.residual, params.add, params.weight, params.out});
+  const bool aligned =
+      InFours({params.dim, params.out_stride},
+              {params.residual, params.add, params.weight, params.gate, params.out});
   LaunchNorm<Kernel>(stream, "rms_norm", params, aligned, SharedBytes<float>(kBlockReduceRoom));
 }
 

@@ -30,6 +30,7 @@ __device__ float Activated(float gate, float up) {
     const float z = kTwoRootTwoOverPi * (gate + 0.044715f * gate * gate * gate);
     return TimesSigmoid(gate, z) * up;
   }
+  if constexpr (kFunction == Activation::kSigmoid) return TimesSigmoid(up, gate);
   const float g = AtMost(gate, 7.0f);
   return TimesSigmoid(g, 1.702f * g) * (AtLeast(AtMost(up, 7.0f), -7.0f) + 1.0f);
 }
@@ -73,6 +74,8 @@ void EncodeOp(Stream& stream, const ActivateParams& params) {
       return Launch<Activation::kGeluTanh>(stream, params);
     case Activation::kClampedSwiGlu:
       return Launch<Activation::kClampedSwiGlu>(stream, params);
+    case Activation::kSigmoid:
+      return Launch<Activation::kSigmoid>(stream, params);
   }
 }
 
