@@ -40,7 +40,7 @@ struct GatedDeltaRuleParams {
   float* state;  // (num_slots, value_heads, dim keys, dim values)
   float* out;    // (T, value_heads, dim)
 
-  uint32_t channels() const { return (2 * key_heads + value_heads) * dim; }
+  constexpr uint32_t channels() const { return (2 * key_heads + value_heads) * dim; }
 
   template <class Params, class Visit>
   static void ForEachPointer(Params& p, Visit&& visit) {
