@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -163,27 +162,43 @@ Finished RunProgram(const std::vector<std::string>& argv, const std::string& inp
   return finished;
 }
 
-bool IsRunning(pid_t pid) {
-  const std::string folder = "/proc/" + std::to_string(pid);
-  std::ifstream stat(folder + "/stat");
-  std::string text((std::istreambuf_iterator<char>(stat)), {});
-  const size_t end = text.rfind(')');
-  if (end == std::string::npos) return false;
-  if (text[end + 2] != 'Z' && text[end + 2] != 'X') return true;
-  // The first thread of a killed process may have ended before the others.
+std::string ReadProcFile(const std::string& path) {
+  // Inserting a buffer sets a bit where iterators would throw what a read returns.
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+namespace {
+
+// The folders of the process's threads in /proc, as far as it still runs.
+std::vector<std::string> ThreadsOf(pid_t pid) {
+  std::vector<std::string> threads;
   std::error_code error;
-  const std::filesystem::directory_iterator threads(folder + "/task", error);
-  return std::distance(begin(threads), std::filesystem::directory_iterator()) > 1;
+  std::filesystem::directory_iterator entry("/proc/" + std::to_string(pid) + "/task", error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    threads.push_back(entry->path());
+  }
+  return threads;
+}
+
+}  // namespace
+
+bool IsRunning(pid_t pid) {
+  const std::string stat = ReadProcFile("/proc/" + std::to_string(pid) + "/stat");
+  const size_t end = stat.rfind(')');
+  if (end == std::string::npos) return false;
+  if (stat[end + 2] != 'Z' && stat[end + 2] != 'X') return true;
+  // The first thread of a killed process may have ended before the others.
+  return ThreadsOf(pid).size() > 1;
 }
 
 std::vector<pid_t> ChildrenOf(pid_t pid) {
   // Children belong to the thread that started them.
-  const std::string threads = "/proc/" + std::to_string(pid) + "/task";
   std::vector<pid_t> children;
-  std::error_code error;
-  for (const auto& thread : std::filesystem::directory_iterator(threads, error)) {
-    std::ifstream file(thread.path() / "children");
-    for (pid_t child = 0; file >> child;) children.push_back(child);
+  for (const std::string& thread : ThreadsOf(pid)) {
+    std::istringstream pids(ReadProcFile(thread + "/children"));
+    for (pid_t child = 0; pids >> child;) children.push_back(child);
   }
   return children;
 }

@@ -73,6 +73,8 @@ inline constexpr char kTandem[] = "client/tandem";
 inline constexpr char kCoordinator[] = "coordinator/tandem_coordinator";
 inline constexpr char kWorker[] = "worker/tandem_worker";
 
+// What a file of /proc holds; empty when its process has ended.
+std::string ReadProcFile(const std::string& path);
 // Whether a process of this id runs (a zombie does not).
 bool IsRunning(pid_t pid);
 // Children of a process, alive now.

@@ -32,10 +32,10 @@ class TestServer {
   // Asks for stats until `field` is `value`.
   bool WaitStat(const std::string& field, int64_t value, Deadline deadline) const;
   bool WaitStatAtLeast(const std::string& field, int64_t value, Deadline deadline) const;
-
- private:
   // -1 without an answer.
   int64_t Stat(const std::string& field) const;
+
+ private:
   TestServer(std::unique_ptr<Program> program, std::string address)
       : program_(std::move(program)), address_(std::move(address)) {}
 

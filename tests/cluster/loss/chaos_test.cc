@@ -16,7 +16,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -132,8 +131,7 @@ class ChaosTest : public ::testing::TestWithParam<std::string> {
     const Deadline deadline = Deadline::After(kPatience);
     while (!deadline.Passed()) {
       for (const pid_t pid : server_->workers()) {
-        std::ifstream file(absl::StrCat("/proc/", pid, "/cmdline"));
-        const std::string flags((std::istreambuf_iterator<char>(file)), {});
+        const std::string flags = ReadProcFile(absl::StrCat("/proc/", pid, "/cmdline"));
         if (pid == other || !IsRunning(pid)) continue;
         const std::string wanted = absl::StrCat("--rank", std::string(1, '\0'), rank);
         if (flags.find(wanted) != std::string::npos) return pid;
@@ -143,7 +141,7 @@ class ChaosTest : public ::testing::TestWithParam<std::string> {
     return 0;
   }
 
-  int64_t Restarts() const { return server_->Stats().value("tandem_restarts_total", int64_t{0}); }
+  int64_t Restarts() const { return server_->Stat("tandem_restarts_total"); }
   // Waits until workers run again.
   void AwaitRepair(int64_t restarts) const {
     const Deadline deadline = Deadline::After(kPatience);
@@ -239,6 +237,7 @@ TEST_P(ChaosTest, NoRequestFailsAndEveryAnswerIsThatOfAnUndisturbedRun) {
     ASSERT_TRUE(streams.WaitTokens(tokens, Deadline::After(kPatience)))
         << server_->program().Stderr();
     const int64_t restarts = Restarts();
+    ASSERT_GE(restarts, 0) << server_->program().Stderr();
     ASSERT_NO_FATAL_FAILURE(Inflict(loss));
     ASSERT_NO_FATAL_FAILURE(AwaitRepair(restarts));
     // One token of the new workers, unless all streams have ended.
