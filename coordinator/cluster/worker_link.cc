@@ -13,7 +13,9 @@ void WorkerLink::Cancel() {
     MutexLock lock(mutex_);
     canceller = canceller_;
   }
-  if (canceller) canceller();
+  if (!canceller) return;
+  CloseFromStream(absl::UnavailableError("control connection cancelled"));
+  canceller();
 }
 
 absl::Status WorkerLink::Send(v1::CoordinatorMessage message) {

@@ -38,7 +38,8 @@ class WorkerLink {
   // Asks for a sign of life; WaitPong: whether the answer has come by the deadline. One thread.
   absl::Status Ping();
   bool WaitPong(Deadline deadline);
-  // Ends the stream of a worker that does not respond.
+  // Ends the stream of a worker that does not respond. It counts as ended at once: the call's own
+  // end follows on another thread.
   void Cancel();
   // OK while the stream is open.
   absl::Status status() const;

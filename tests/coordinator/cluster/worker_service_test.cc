@@ -80,6 +80,21 @@ TEST_F(WorkerServiceTest, ARankIsFreeAgainWhenItsWorkerHasEnded) {
   EXPECT_TRUE(service_->registry().WaitReleased(*lost, Deadline::After(Duration::zero())));
 }
 
+TEST_F(WorkerServiceTest, AWorkerThatIsCancelledIsLostAtOnceAndItsRankIsFreeSoon) {
+  StartService(/*one_host=*/true);
+  const auto first = Dial(0, "a");
+  const auto second = Dial(1, "a");
+  ASSERT_TRUE(service_->registry().WaitAll(Deadline::After(kPatience)));
+  const auto lost = service_->registry().links()[0];
+  lost->Cancel();
+  EXPECT_EQ(lost->status(), absl::UnavailableError("control connection cancelled"));
+  ASSERT_TRUE(service_->registry().WaitReleased(*lost, Deadline::After(kPatience)));
+  const auto command = first->NextCommand(Deadline::After(kPatience));
+  ASSERT_TRUE(command.has_value());
+  EXPECT_TRUE(std::holds_alternative<worker::StopCommand>(*command));
+  EXPECT_TRUE(service_->registry().links()[1]->status().ok());
+}
+
 // 64 MiB of a peer without the token: it is refused before a message of it is read.
 TEST_F(WorkerServiceTest, WithoutTheTokenNoMessageIsRead) {
   StartService(/*one_host=*/true);
