@@ -11,6 +11,7 @@
 #include "common/base/address.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/rpc/keepalive.h"
 #include "common/step/protocol_version.h"
 #include "coordinator/listener/descriptor_limit.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
@@ -207,7 +208,7 @@ absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Option
                           ListenSocket::Bind("--worker-listen", options.listen));
   service->address_ = socket.address();
   grpc::ServerBuilder builder;
-  service->acceptor_.emplace(builder, "--worker-listen");
+  service->acceptor_.emplace(builder, "--worker-listen", kControlKeepalive);
   builder.SetMaxReceiveMessageSize(-1);  // of workers that have shown the token
   builder.RegisterService(service->impl_.get());
   service->server_ = builder.BuildAndStart();

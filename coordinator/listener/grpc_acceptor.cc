@@ -7,23 +7,23 @@
 namespace tandem::coordinator {
 namespace {
 
-constexpr int kHandshakeMillis = 20'000;        // until the client's SETTINGS
-constexpr int kKeepaliveMillis = 30'000;        // between pings to a silent peer
-constexpr int kKeepaliveAnswerMillis = 30'000;  // until it is considered lost
-constexpr int kLeastClientPingMillis = 10'000;  // clients may ping as often, also without calls
-constexpr int kIdleMillis = 5 * 60'000;         // without calls
-constexpr int kMaxStreams = 4096;               // calls at a time on one connection
+constexpr int kHandshakeMillis = 20'000;  // until the client's SETTINGS
+constexpr int kIdleMillis = 5 * 60'000;   // without calls
+constexpr int kMaxStreams = 4096;         // calls at a time on one connection
+// Clients may ping this many times as often as the server, also without calls.
+constexpr int kClientPings = 3;
 
 using grpc::experimental::ExternalConnectionAcceptor;
 
-std::unique_ptr<ExternalConnectionAcceptor> AddTo(grpc::ServerBuilder& builder) {
+std::unique_ptr<ExternalConnectionAcceptor> AddTo(grpc::ServerBuilder& builder,
+                                                  const Keepalive& keepalive) {
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMillis);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveAnswerMillis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive.interval_millis);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive.answer_millis);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                             kLeastClientPingMillis);
+                             keepalive.interval_millis / kClientPings);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMillis);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   return builder.experimental().AddExternalConnectionAcceptor(
@@ -33,8 +33,9 @@ std::unique_ptr<ExternalConnectionAcceptor> AddTo(grpc::ServerBuilder& builder) 
 
 }  // namespace
 
-GrpcAcceptor::GrpcAcceptor(grpc::ServerBuilder& builder, std::string name)
-    : name_(std::move(name)), connections_(AddTo(builder)) {}
+GrpcAcceptor::GrpcAcceptor(grpc::ServerBuilder& builder, std::string name,
+                           const Keepalive& keepalive)
+    : name_(std::move(name)), connections_(AddTo(builder, keepalive)) {}
 
 void GrpcAcceptor::Start(ListenSocket socket, size_t most_connections) {
   acceptor_.emplace(name_, std::move(socket), most_connections, [this](int fd) {

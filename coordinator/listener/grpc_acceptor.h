@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "common/rpc/keepalive.h"
 #include "coordinator/listener/acceptor.h"
 #include "coordinator/listener/listen_socket.h"
 
@@ -25,7 +26,7 @@ class GrpcAcceptor {
   // Adds the port to a server in the making, with deadlines for what is idle: a connection that
   // does not begin HTTP/2, one that does not answer pings, one without calls. `name` is of the
   // port, for the log.
-  GrpcAcceptor(grpc::ServerBuilder& builder, std::string name);
+  GrpcAcceptor(grpc::ServerBuilder& builder, std::string name, const Keepalive& keepalive);
 
   // Accepts from here on. REQUIRES: the server is built.
   void Start(ListenSocket socket, size_t most_connections);

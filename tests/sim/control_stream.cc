@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/rpc/keepalive.h"
+
 namespace tandem::sim {
 namespace {
 
 // As the gRPC stream's: a worker that does not read its messages is disconnected.
 constexpr size_t kMaxPendingWrites = 256;
 // HTTP/2 pings end a silent connection.
-constexpr auto kKeepalive = std::chrono::seconds(60);
+constexpr auto kKeepalive =
+    std::chrono::milliseconds(kControlKeepalive.interval_millis + kControlKeepalive.answer_millis);
 
 }  // namespace
 

@@ -27,6 +27,7 @@ TEST_PACKAGES=(
   libbenchmark-dev
   libgmock-dev
   libgtest-dev
+  nftables
   python3
   python3-grpcio
   python3-numpy

@@ -15,6 +15,7 @@
 #include "common/base/step_guard.h"
 #include "common/base/version.h"
 #include "common/config/configure_codec.h"
+#include "common/rpc/keepalive.h"
 #include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
 #include "worker/control/epoch_fence.h"
@@ -27,8 +28,6 @@ constexpr size_t kMaxPendingCommands = 64;
 constexpr auto kPutTimeout = std::chrono::seconds(10);
 // How often a worker says that it is still dialling.
 constexpr auto kDialReport = std::chrono::seconds(5);
-// Between pings to a silent coordinator, and until it is considered lost.
-constexpr int kKeepaliveMillis = 30'000;
 
 bool WaitConnected(grpc::Channel& channel, Deadline deadline) {
   return channel.WaitForConnected(std::chrono::system_clock::now() + deadline.Left());
@@ -332,8 +331,8 @@ absl::StatusOr<std::unique_ptr<ControlStream>> ControlStream::Dial(const std::st
                                                                    Deadline deadline) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMillis);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kControlKeepalive.interval_millis);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kControlKeepalive.answer_millis);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/rpc/keepalive.h"
 #include "common/rpc/library_log.h"
 #include "coordinator/api/grpc/generation_service.h"
 #include "coordinator/api/grpc/health_service.h"
@@ -18,6 +19,7 @@ namespace {
 
 // For clients to close their connections.
 constexpr auto kCloseTime = std::chrono::milliseconds(200);
+constexpr Keepalive kKeepalive{.interval_millis = 30'000, .answer_millis = 30'000};
 
 }  // namespace
 
@@ -27,7 +29,7 @@ struct GrpcServer::Impl {
     grpc::EnableDefaultHealthCheckService(false);
     address = socket.address();
     grpc::ServerBuilder builder;
-    acceptor.emplace(builder, "--listen");
+    acceptor.emplace(builder, "--listen", kKeepalive);
     builder.RegisterService(&generation);
     builder.RegisterService(&health);
     reflection.AddTo(builder);
