@@ -24,10 +24,14 @@ TimePoint ControlStream::Arrival(TimePoint& last) {
 
 void ControlStream::Open(v1::Hello hello) {
   auto link = std::make_shared<coordinator::WorkerLink>(
-      std::move(hello), [stream = weak_from_this()](v1::CoordinatorMessage message) {
+      std::move(hello),
+      [stream = weak_from_this()](v1::CoordinatorMessage message) {
         const auto open = stream.lock();
         if (open == nullptr) return absl::UnavailableError("control connection lost");
         return open->ToWorker(std::move(message));
+      },
+      [stream = weak_from_this()] {
+        if (const auto open = stream.lock()) open->Cancel();
       });
   network_.clock.At(Arrival(last_up_), [this, self = shared_from_this(), link] {
     if (closed_by_worker_) return;
@@ -69,6 +73,14 @@ void ControlStream::Close() {
   const TimePoint end =
       network_.one_host ? network_.clock.Now() + network_.most_delay : Arrival(last_up_);
   network_.clock.At(end, [this, self = shared_from_this()] { End(); });
+}
+
+void ControlStream::Cancel() {
+  network_.clock.After(network_.random.Time(Duration::zero(), network_.most_delay),
+                       [self = shared_from_this()] { self->End(); });
+  network_.clock.At(Arrival(last_down_), [this, self = shared_from_this()] {
+    if (!closed_by_worker_) worker_.closed();
+  });
 }
 
 void ControlStream::HoldUp(Duration time) {

@@ -50,6 +50,8 @@ class ControlStream : public std::enable_shared_from_this<ControlStream> {
   // When a message that is sent now arrives: never before the one sent last.
   TimePoint Arrival(TimePoint& last);
   absl::Status ToWorker(v1::CoordinatorMessage message);
+  // By the coordinator.
+  void Cancel();
   void End();
 
   const Network network_;
