@@ -43,6 +43,7 @@ void Scheduler::Enqueue(Sequence& sequence) {
   TANDEM_CHECK(last == nullptr || last->handle < sequence.handle) << "handles must rise";
   sequence.state = SequenceState::kWaiting;
   waiting_.push_back(&sequence);
+  ++stats_.requests;
 }
 
 Plan Scheduler::Schedule() {

@@ -11,6 +11,7 @@ namespace tandem::coordinator {
 struct SchedulerStats {
   int64_t running = 0;
   int64_t waiting = 0;
+  int64_t requests = 0;
   int64_t preemptions = 0;
   int64_t cached_tokens = 0;
 
@@ -19,6 +20,7 @@ struct SchedulerStats {
     visit(running, Metric{"tandem_requests_running", Metric::Kind::kGauge, "requests in steps"});
     visit(waiting, Metric{"tandem_requests_waiting", Metric::Kind::kGauge,
                           "requests that wait for room, preempted ones included"});
+    visit(requests, Metric{"tandem_requests_total", Metric::Kind::kCounter, "requests taken in"});
     visit(preemptions, Metric{"tandem_preemptions_total", Metric::Kind::kCounter,
                               "requests sent back to waiting, so that others have room"});
     visit(cached_tokens, Metric{"tandem_prefix_cache_hit_tokens_total", Metric::Kind::kCounter,

@@ -42,7 +42,7 @@ TEST(CudaFailureTest, AStreamContinuesWhenARankIsKilledWhileGraphsAreAlive) {
   ASSERT_NE(server, nullptr);
   auto stream = server->StartGenerate({"--prompt-token-ids", "1,2,3", "--max-tokens", "200",
                                        "--ignore-eos", "--temperature", "0", "--json"});
-  ASSERT_TRUE(server->WaitStat("tandem_requests_running", 1, Deadline::After(kPatience)));
+  ASSERT_TRUE(server->WaitStatAtLeast("tandem_steps_total", 1, Deadline::After(kPatience)));
   kill(server->workers().at(1), SIGKILL);
   EXPECT_EQ(stream->WaitExit(Deadline::After(kPatience)), 0) << stream->Stderr();
   EXPECT_NE(stream->Stdout().find("\"completion_tokens\":200"), std::string::npos)
@@ -57,7 +57,7 @@ TEST(CudaFailureTest, AServerNamesTheRankKilledWhileGraphsAreAlive) {
   ASSERT_EQ(workers.size(), 2u);
   auto stream = server->StartGenerate(
       {"--prompt-token-ids", "1,2,3", "--max-tokens", "200", "--ignore-eos", "--temperature", "0"});
-  ASSERT_TRUE(server->WaitStat("tandem_requests_running", 1, Deadline::After(kPatience)));
+  ASSERT_TRUE(server->WaitStatAtLeast("tandem_steps_total", 1, Deadline::After(kPatience)));
   kill(workers[1], SIGKILL);
   EXPECT_EQ(server->program().WaitExit(Deadline::After(kLossNoticed)), 1);
   EXPECT_NE(server->program().Stderr().find("tandem_coordinator: rank 1"), std::string::npos)

@@ -72,9 +72,11 @@ class FailoverTest : public ::testing::TestWithParam<std::string> {
 TEST_P(FailoverTest, StreamsContinueWhenWorkersAreKilledAndStopped) {
   ASSERT_NO_FATAL_FAILURE(StartServer());
   const std::vector<std::string> undisturbed = Answers(StartStreams());
+  const int64_t steps = server_->Stat("tandem_steps_total");
   auto streams = StartStreams();
   // Those that come later wait in the queue.
-  ASSERT_TRUE(server_->WaitStatAtLeast("tandem_requests_running", 1, Deadline::After(kPatience)));
+  ASSERT_TRUE(
+      server_->WaitStatAtLeast("tandem_steps_total", steps + 1, Deadline::After(kPatience)));
   int64_t losses = 0;
   for (const int signal : {SIGKILL, SIGSTOP, SIGKILL}) {
     kill(server_->workers()[losses % 2], signal);

@@ -85,7 +85,7 @@ class PodsTest(unittest.TestCase):
         streams = pod.popen(["tandem", "generate", "--prompts-file", "-", "--max-tokens", str(length), "--ignore-eos", "--json"])
         streams.stdin.write("".join(f'{{"prompt": "Story {i}:"}}\n' for i in range(count)))
         streams.stdin.close()
-        pod.until("the streams are in the server", lambda: self.in_flight(pod) == count)
+        pod.until("the streams are in the server", lambda: self.received(pod) == 1 + count)
         pod.terminate("tandem")
         ends = [json.loads(line) for line in streams.stdout]
         self.assertEqual(streams.wait(timeout=pods.DEADLINE), 0, ends)
@@ -97,9 +97,8 @@ class PodsTest(unittest.TestCase):
         self.assertEqual(left.stdout.split()[0], "2", left.stdout)
         self.assertEqual(left.stdout.split()[1:], ["/dev/shm:", "/tmp:"], left.stdout)
 
-    def in_flight(self, pod):
-        stats = json.loads(pod.run(["tandem", "stats", "--json"]).stdout)
-        return stats["tandem_requests_running"] + stats["tandem_requests_waiting"]
+    def received(self, pod):
+        return json.loads(pod.run(["tandem", "stats", "--json"]).stdout)["tandem_requests_total"]
 
     def test_cpu_demo(self):
         with self.pod("cpu-demo") as pod:

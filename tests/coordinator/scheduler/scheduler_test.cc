@@ -89,6 +89,7 @@ TEST(SchedulerTest, PreemptsTheLatestAndKeepsItsTokens) {
   EXPECT_EQ(b.num_computed, 0u);
   EXPECT_TRUE(b.blocks.empty());
   EXPECT_EQ(driver.scheduler().Stats().preemptions, 1);
+  EXPECT_EQ(driver.scheduler().Stats().requests, 2);
   EXPECT_EQ(driver.scheduler().num_waiting(), 1u);
   EXPECT_EQ(driver.Step(), "decode 1+1");
   driver.scheduler().Finish(a);
