@@ -61,7 +61,8 @@ Json WindowsJson(const model::ModelSpec& spec) {
   Json json = Json::array();
   for (const model::KvGroupSpec& group : spec.kv_groups) {
     if (group.window_tokens == 0) continue;
-    json.push_back({{"window_tokens", group.window_tokens}, {"layers", group.layers.size()}});
+    json.push_back({{"window_tokens", group.window_tokens},
+                    {"layers", group.layers.size() + group.readers.size()}});
   }
   return json;
 }

@@ -184,10 +184,11 @@ absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& o
   spec.name = gguf::CleanName(name.value_or(""));
   spec.quantization = QuantizationName(file);
   TANDEM_RETURN_IF_ERROR(ReadSizes(file, reader, *architecture, spec));
+  TANDEM_ASSIGN_OR_RETURN(spec.kv_groups, ReadGroups(reader, *architecture, spec));
+  TANDEM_RETURN_IF_ERROR(spec.ValidateGroups());
   TANDEM_ASSIGN_OR_RETURN(spec.rope, ReadRope(metadata, *architecture, spec, options));
   TANDEM_RETURN_IF_ERROR(ProbeFeatures(file, *architecture, spec));
   TANDEM_RETURN_IF_ERROR(CheckTensors(file, *architecture, spec));
-  TANDEM_ASSIGN_OR_RETURN(spec.kv_groups, ReadGroups(reader, *architecture, spec));
   TANDEM_RETURN_IF_ERROR(FinishRope(file, reader, *architecture, options, spec));
   TANDEM_RETURN_IF_ERROR(spec.Validate());
   return spec;

@@ -69,7 +69,7 @@ absl::Status CheckTensor(const gguf::File& file, const Architecture& architectur
     return Bad(name, IsOptional(row.feature) ? " is missing, but others of its kind are there"
                                              : " is missing");
   }
-  const Placement needed = Place(spec, architecture.tensors, row);
+  const Placement needed = Place(spec, architecture.tensors, row, static_cast<uint32_t>(layer));
   if (!HasShape(*tensor, needed)) {
     return Bad(name,
                absl::StrCat(": needed shape ", ShapeText(needed), ", found ", tensor->ShapeText()));

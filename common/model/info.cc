@@ -77,7 +77,10 @@ absl::StatusOr<ParallelInfo> DescribeSize(const gguf::File& file, const ModelSpe
     TANDEM_ASSIGN_OR_RETURN(const uint64_t bytes, WeightBytes(file, spec, *plan));
     info.weight_bytes_per_rank = std::max(info.weight_bytes_per_rank, bytes);
     info.heads_per_rank = std::max(info.heads_per_rank, plan->heads.size());
-    info.kv_heads_per_rank = std::max(info.kv_heads_per_rank, plan->kv_heads.size());
+    for (const KvGroupSpec& group : spec.kv_groups) {
+      info.kv_heads_per_rank =
+          std::max(info.kv_heads_per_rank, KvHeadRange(spec, *plan, spec.HeadsOf(group)).size());
+    }
     info.kv_bytes_per_token_per_rank =
         std::max(info.kv_bytes_per_token_per_rank, KvBytesPerToken(spec, *plan, query.kv_type));
     if (query.memory_bytes.has_value()) {
@@ -152,6 +155,33 @@ void AppendParallel(const ParallelInfo& info, const InfoQuery& query, std::strin
                                      : "");
 }
 
+// "2 KV heads of size 128"; where groups differ, "2 KV heads of size 128 with full attention, 8 of
+// size 64 with a window".
+std::string HeadsText(const ModelSpec& spec) {
+  const auto plain = [](const HeadSizes& heads, const char* noun) {
+    return absl::StrCat(heads.num_kv_heads, noun, " of size ", heads.head_dim);
+  };
+  std::string text;
+  bool differ = false;
+  for (const KvGroupSpec& group : spec.kv_groups) {
+    const HeadSizes heads = spec.HeadsOf(group);
+    differ |= heads != spec.HeadsOf(spec.kv_groups.front());
+    absl::StrAppend(&text, text.empty() ? "" : ", ", plain(heads, text.empty() ? " KV heads" : ""),
+                    group.window_tokens == 0 ? " with full attention" : " with a window");
+  }
+  return differ ? text : plain(spec.HeadsOf(spec.kv_groups.front()), " KV heads");
+}
+
+// "1536", or "1536 to 3072" where layers differ.
+std::string FfnText(const ModelSpec& spec) {
+  if (spec.layer_ffn_sizes.empty()) return absl::StrCat(spec.ffn_size);
+  const auto& sizes = spec.layer_ffn_sizes;
+  return absl::StrCat(*std::min_element(sizes.begin(), sizes.end()), " to ", spec.ffn_size);
+}
+
+// The group's layers that a text names: those that read another's cache, too.
+uint64_t LayerCount(const KvGroupSpec& group) { return group.layers.size() + group.readers.size(); }
+
 // "2 layers of full attention, 4 layers with the last 512 tokens"; empty if all layers have full
 // attention.
 std::string WindowText(const ModelSpec& spec) {
@@ -159,9 +189,9 @@ std::string WindowText(const ModelSpec& spec) {
   std::string windows;
   for (const KvGroupSpec& group : spec.kv_groups) {
     if (group.window_tokens == 0) {
-      full_layers += group.layers.size();
+      full_layers += LayerCount(group);
     } else {
-      absl::StrAppend(&windows, windows.empty() ? "" : ", ", Count(group.layers.size(), "layer"),
+      absl::StrAppend(&windows, windows.empty() ? "" : ", ", Count(LayerCount(group), "layer"),
                       " with the last ", Count(group.window_tokens, "token"));
     }
   }
@@ -226,10 +256,9 @@ std::string FormatInfo(const ModelInfo& info) {
   absl::StrAppendFormat(&text, "file          %s%s, GGUF version %u\n", HumanBytes(info.file_bytes),
                         info.files > 1 ? absl::StrCat(" in ", info.files, " files") : "",
                         info.gguf_version);
-  absl::StrAppendFormat(&text, "layers        %u of hidden size %u, FFN size %u\n", spec.num_layers,
-                        spec.hidden_size, spec.ffn_size);
-  absl::StrAppendFormat(&text, "attention     %u heads over %u KV heads of size %u\n",
-                        spec.num_heads, spec.num_kv_heads, spec.head_dim);
+  absl::StrAppendFormat(&text, "layers        %u of hidden size %u, FFN size %s\n", spec.num_layers,
+                        spec.hidden_size, FfnText(spec));
+  absl::StrAppendFormat(&text, "attention     %u heads over %s\n", spec.num_heads, HeadsText(spec));
   if (spec.moe.has_value()) {
     absl::StrAppendFormat(&text, "experts       %s\n", ExpertText(*spec.moe));
   }

@@ -4,9 +4,11 @@ namespace tandem::model {
 
 uint64_t KvBytesPerToken(const ModelSpec& spec, const ShardPlan& plan, const KvGroupSpec& group,
                          tensor::Type kv_type) {
-  const uint64_t value_bytes = spec.mla.has_value() ? 0 : tensor::RowBytes(kv_type, spec.value_dim);
-  return group.layers.size() * plan.kv_heads.size() *
-         (tensor::RowBytes(kv_type, spec.head_dim) + value_bytes);
+  const HeadSizes heads = spec.HeadsOf(group);
+  const uint64_t value_bytes =
+      spec.mla.has_value() ? 0 : tensor::RowBytes(kv_type, heads.value_dim);
+  return group.layers.size() * KvHeadRange(spec, plan, heads).size() *
+         (tensor::RowBytes(kv_type, heads.head_dim) + value_bytes);
 }
 
 uint64_t KvBytesPerToken(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type) {

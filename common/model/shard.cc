@@ -1,5 +1,8 @@
 #include "common/model/shard.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 
 namespace tandem::model {
@@ -40,6 +43,11 @@ absl::Status CheckMixture(const MoeSpec& moe, int size, bool expert_parallel) {
   return absl::OkStatus();
 }
 
+uint32_t SmallestFfn(const ModelSpec& spec) {
+  const std::vector<uint32_t>& sizes = spec.layer_ffn_sizes;
+  return sizes.empty() ? spec.ffn_size : *std::min_element(sizes.begin(), sizes.end());
+}
+
 absl::Status CheckPossible(const ModelSpec& spec, int size, bool expert_parallel) {
   const auto ranks = static_cast<uint32_t>(size);
   if (spec.num_heads % ranks != 0) {
@@ -47,10 +55,11 @@ absl::Status CheckPossible(const ModelSpec& spec, int size, bool expert_parallel
         absl::StrCat("tensor parallelism over ", size, " ranks is not possible: ", size,
                      " does not divide the ", spec.num_heads, " query heads"));
   }
-  if (spec.ffn_size < ranks || spec.vocab_size < ranks) {
+  const uint32_t ffn = SmallestFfn(spec);
+  if (ffn < ranks || spec.vocab_size < ranks) {
     return absl::InvalidArgumentError(
-        absl::StrCat("tensor parallelism over ", size, " ranks is not possible with ",
-                     spec.ffn_size, " FFN columns and ", spec.vocab_size, " tokens"));
+        absl::StrCat("tensor parallelism over ", size, " ranks is not possible with ", ffn,
+                     " FFN columns and ", spec.vocab_size, " tokens"));
   }
   if (expert_parallel && !spec.moe.has_value()) {
     return absl::InvalidArgumentError("expert parallelism is not possible: there are no experts");
@@ -68,6 +77,15 @@ void CutMixture(const MoeSpec& moe, ShardPlan& plan) {
 
 }  // namespace
 
+Range KvHeadRange(const ModelSpec& spec, const ShardPlan& plan, const HeadSizes& heads) {
+  const uint32_t group = spec.num_heads / heads.num_kv_heads;  // query heads per KV head
+  return {plan.heads.begin / group, (plan.heads.end + group - 1) / group};
+}
+
+Range FfnRange(const ModelSpec& spec, const ShardPlan& plan, uint32_t layer) {
+  return FfnPart(spec.FfnSize(layer), plan.rank, plan.size);
+}
+
 absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int size,
                                         bool expert_parallel) {
   if (size < 1 || rank < 0 || rank >= size) {
@@ -75,14 +93,11 @@ absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int siz
         absl::StrCat("needed a rank from 0 to size - 1, found rank ", rank, " of ", size));
   }
   if (absl::Status status = CheckPossible(spec, size, expert_parallel); !status.ok()) return status;
-  const uint32_t group = spec.num_heads / spec.num_kv_heads;  // query heads per KV head
   ShardPlan plan;
   plan.rank = rank;
   plan.size = size;
   plan.expert_parallel = expert_parallel;
   plan.heads = Part(spec.num_heads, rank, size);
-  plan.kv_heads = {plan.heads.begin / group, (plan.heads.end + group - 1) / group};
-  plan.ffn = FfnPart(spec.ffn_size, rank, size);
   if (spec.moe.has_value()) CutMixture(*spec.moe, plan);
   plan.vocab = Part(spec.vocab_size, rank, size);
   plan.vocab_slice_max = Part(spec.vocab_size, 0, size).size();

@@ -28,8 +28,6 @@ struct ShardPlan {
   int rank = 0;
   int size = 1;
   Range heads;       // global query heads of this rank
-  Range kv_heads;    // global KV heads that they read
-  Range ffn;         // FFN columns of dense layers
   Range expert_ffn;  // FFN columns of every expert; all of them if whole experts are assigned to
                      // ranks
   Range shared_ffn;  // FFN columns of the shared experts
@@ -42,6 +40,12 @@ struct ShardPlan {
   // padding never sampled.
   uint32_t vocab_slice_max = 0;
 };
+
+// The global KV heads that the rank's query heads read, in layers with such heads.
+Range KvHeadRange(const ModelSpec& spec, const ShardPlan& plan, const HeadSizes& heads);
+
+// The rank's FFN columns of a dense layer.
+Range FfnRange(const ModelSpec& spec, const ShardPlan& plan, uint32_t layer);
 
 // INVALID_ARGUMENT, in one line with both numbers, if `size` does not divide the query heads, or
 // with `expert_parallel` (whole experts to ranks instead of columns) if there are too few experts.

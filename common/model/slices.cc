@@ -14,14 +14,14 @@ struct Span {
   uint64_t end;
 };
 
-Range UnitsOf(const ModelSpec& spec, const ShardPlan& plan, Dim major) {
+Range UnitsOf(const ModelSpec& spec, const ShardPlan& plan, Dim major, uint32_t layer) {
   switch (major) {
     case Dim::kHeads:
       return plan.heads;
     case Dim::kKvHeads:
-      return plan.kv_heads;
+      return KvHeadRange(spec, plan, spec.HeadsOf(layer));
     case Dim::kFfn:
-      return plan.ffn;
+      return FfnRange(spec, plan, layer);
     case Dim::kExpertFfn:
       return plan.expert_ffn;
     case Dim::kSharedFfn:
@@ -29,13 +29,13 @@ Range UnitsOf(const ModelSpec& spec, const ShardPlan& plan, Dim major) {
     case Dim::kVocab:
       return plan.vocab;
     default:
-      return {0, static_cast<uint32_t>(SizeOf(spec, major))};
+      return {0, static_cast<uint32_t>(SizeOf(spec, major, layer))};
   }
 }
 
-Span PartOf(const ModelSpec& spec, const ShardPlan& plan, Extent extent) {
-  const Range units = UnitsOf(spec, plan, extent.major);
-  const uint64_t unit = SizeOf(spec, extent.minor);
+Span PartOf(const ModelSpec& spec, const ShardPlan& plan, Extent extent, uint32_t layer) {
+  const Range units = UnitsOf(spec, plan, extent.major, layer);
+  const uint64_t unit = SizeOf(spec, extent.minor, layer);
   return {units.begin * unit, units.end * unit};
 }
 
@@ -57,12 +57,13 @@ ShardRule RuleOf(const TensorRow& row, const ShardPlan& plan) {
 absl::Status VisitRow(const gguf::File& file, const ModelSpec& spec, const ShardPlan& plan,
                       const Architecture& architecture, const TensorRow& row, int layer,
                       const std::function<absl::Status(const WeightSlice&)>& visit) {
-  if (row.role == Role::kRopeFactors || !Applies(spec, row, layer < 0 ? 0 : layer)) {
+  const uint32_t sized_as = layer < 0 ? 0 : layer;
+  if (row.role == Role::kRopeFactors || !Applies(spec, row, sized_as)) {
     return absl::OkStatus();
   }
   const std::string name = TensorName(row, layer);
   const gguf::TensorInfo* tensor = file.FindTensor(name);
-  const Placement place = Place(spec, architecture.tensors, row);
+  const Placement place = Place(spec, architecture.tensors, row, sized_as);
   if (tensor == nullptr || !HasShape(*tensor, place)) {
     return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(name),
                                                    " is not the one that the model was read from"));
@@ -75,12 +76,14 @@ absl::Status VisitRow(const gguf::File& file, const ModelSpec& spec, const Shard
 WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const Architecture& architecture,
                         const TensorRow& row, int layer, const ModelSpec& spec,
                         const ShardPlan& plan) {
-  const Placement place = Place(spec, architecture.tensors, row);
+  const uint32_t sized_as = layer < 0 ? 0 : layer;
+  const Placement place = Place(spec, architecture.tensors, row, sized_as);
   const ShardRule rule = RuleOf(row, plan);
-  Span rows =
-      rule == ShardRule::kRows ? PartOf(spec, plan, row.rows) : Span{0, SizeOf(spec, row.rows)};
-  Span cols =
-      rule == ShardRule::kCols ? PartOf(spec, plan, row.cols) : Span{0, SizeOf(spec, row.cols)};
+  const auto span = [&](Extent extent, bool cut) {
+    return cut ? PartOf(spec, plan, extent, sized_as) : Span{0, SizeOf(spec, extent, sized_as)};
+  };
+  Span rows = span(row.rows, rule == ShardRule::kRows);
+  Span cols = span(row.cols, rule == ShardRule::kCols);
   rows = {rows.begin + place.first_row, rows.end + place.first_row};
   cols = {cols.begin + place.first_col, cols.end + place.first_col};
   const uint64_t block = tensor::Traits(tensor.type).block_values;

@@ -1,5 +1,6 @@
 #include "common/model/spec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -27,25 +28,39 @@ absl::Status CheckRange(std::string_view what, uint32_t value, uint32_t limit) {
       absl::StrCat(Sv(what), ": needed 1 to ", limit, ", found ", value));
 }
 
+absl::Status CheckHeads(const ModelSpec& spec, const HeadSizes& heads) {
+  TANDEM_RETURN_IF_ERROR(CheckRange("attention.head_count_kv", heads.num_kv_heads, kMaxHeads));
+  TANDEM_RETURN_IF_ERROR(CheckRange("attention.key_length", heads.head_dim, kMaxHeadDim));
+  TANDEM_RETURN_IF_ERROR(CheckRange("attention.value_length", heads.value_dim, kMaxHeadDim));
+  if (spec.num_heads % heads.num_kv_heads != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("the ", spec.num_heads,
+                                                   " query heads cannot share ", heads.num_kv_heads,
+                                                   " KV heads evenly"));
+  }
+  if (heads.value_dim != heads.head_dim && !spec.mla.has_value()) {
+    return absl::UnimplementedError(absl::StrCat("value heads of another size than key heads (",
+                                                 heads.value_dim, " and ", heads.head_dim,
+                                                 ") are not supported"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSizes(const ModelSpec& spec) {
   TANDEM_RETURN_IF_ERROR(CheckRange("block_count", spec.num_layers, kMaxLayers));
   TANDEM_RETURN_IF_ERROR(CheckRange("embedding_length", spec.hidden_size, kMaxHidden));
   TANDEM_RETURN_IF_ERROR(CheckRange("attention.head_count", spec.num_heads, kMaxHeads));
-  TANDEM_RETURN_IF_ERROR(CheckRange("attention.head_count_kv", spec.num_kv_heads, kMaxHeads));
-  TANDEM_RETURN_IF_ERROR(CheckRange("attention.key_length", spec.head_dim, kMaxHeadDim));
-  TANDEM_RETURN_IF_ERROR(CheckRange("attention.value_length", spec.value_dim, kMaxHeadDim));
+  TANDEM_RETURN_IF_ERROR(CheckHeads(spec, {spec.num_kv_heads, spec.head_dim, spec.value_dim}));
   TANDEM_RETURN_IF_ERROR(CheckRange("feed_forward_length", spec.ffn_size, kMaxFfn));
   TANDEM_RETURN_IF_ERROR(CheckRange("vocabulary size", spec.vocab_size, kMaxVocab));
   TANDEM_RETURN_IF_ERROR(CheckRange("context_length", spec.context_length, kMaxContext));
-  if (spec.num_heads % spec.num_kv_heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("the ", spec.num_heads,
-                                                   " query heads cannot share ", spec.num_kv_heads,
-                                                   " KV heads evenly"));
+  if (spec.layer_ffn_sizes.empty()) return absl::OkStatus();
+  if (spec.layer_ffn_sizes.size() != spec.num_layers) {
+    return absl::InvalidArgumentError(absl::StrCat("feed_forward_length: needed ", spec.num_layers,
+                                                   " values, one per layer, found ",
+                                                   spec.layer_ffn_sizes.size()));
   }
-  if (spec.value_dim != spec.head_dim && !spec.mla.has_value()) {
-    return absl::UnimplementedError(absl::StrCat("value heads of another size than key heads (",
-                                                 spec.value_dim, " and ", spec.head_dim,
-                                                 ") are not supported"));
+  for (const uint32_t size : spec.layer_ffn_sizes) {
+    TANDEM_RETURN_IF_ERROR(CheckRange("feed_forward_length", size, spec.ffn_size));
   }
   return absl::OkStatus();
 }
@@ -80,11 +95,11 @@ absl::Status CheckNumbers(const ModelSpec& spec) {
   return absl::OkStatus();
 }
 
-absl::Status CheckRope(const ModelSpec& spec, const RopeSpec& rope) {
-  if (rope.rotary_dims < 2 || rope.rotary_dims % 2 != 0 || rope.rotary_dims > spec.head_dim) {
+absl::Status CheckRope(const RopeSpec& rope, uint32_t head_dim) {
+  if (rope.rotary_dims < 2 || rope.rotary_dims % 2 != 0 || rope.rotary_dims > head_dim) {
     return absl::InvalidArgumentError(
-        absl::StrCat("rope dimensions: needed an even number from 2 to the head size ",
-                     spec.head_dim, ", found ", rope.rotary_dims));
+        absl::StrCat("rope dimensions: needed an even number from 2 to the head size ", head_dim,
+                     ", found ", rope.rotary_dims));
   }
   if (rope.inv_freq.size() != rope.rotary_dims / 2) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -101,24 +116,56 @@ absl::Status CheckRope(const ModelSpec& spec, const RopeSpec& rope) {
   return absl::OkStatus();
 }
 
+// Marks the layer as covered by a KV group.
+absl::Status Cover(uint32_t layer, std::vector<bool>& covered) {
+  if (layer >= covered.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a KV group has layer ", layer, " of ", covered.size()));
+  }
+  if (covered[layer]) {
+    return absl::InvalidArgumentError(absl::StrCat("layer ", layer, " is in two KV groups"));
+  }
+  covered[layer] = true;
+  return absl::OkStatus();
+}
+
+absl::Status CheckReaders(const KvGroupSpec& group) {
+  for (const CacheReader& reader : group.readers) {
+    const bool known =
+        std::find(group.layers.begin(), group.layers.end(), reader.source) != group.layers.end();
+    if (known && reader.source < reader.layer) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("layer ", reader.layer, " reads the cache of layer ", reader.source,
+                     ", which is not an earlier one of its KV group"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckGroups(const ModelSpec& spec) {
   std::vector<bool> covered(spec.num_layers, false);
   for (const KvGroupSpec& group : spec.kv_groups) {
-    for (const uint32_t layer : group.layers) {
-      if (layer >= spec.num_layers) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("a KV group has layer ", layer, " of ", spec.num_layers));
-      }
-      if (covered[layer]) {
-        return absl::InvalidArgumentError(absl::StrCat("layer ", layer, " is in two KV groups"));
-      }
-      covered[layer] = true;
+    TANDEM_RETURN_IF_ERROR(CheckHeads(spec, spec.HeadsOf(group)));
+    for (const uint32_t layer : group.layers) TANDEM_RETURN_IF_ERROR(Cover(layer, covered));
+    for (const CacheReader& reader : group.readers) {
+      TANDEM_RETURN_IF_ERROR(Cover(reader.layer, covered));
     }
+    TANDEM_RETURN_IF_ERROR(CheckReaders(group));
   }
   for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
     if (!covered[layer]) {
       return absl::InvalidArgumentError(absl::StrCat("layer ", layer, " is in no KV group"));
     }
+  }
+  return absl::OkStatus();
+}
+
+// The rope tables against the heads that they rotate.
+absl::Status CheckRopes(const ModelSpec& spec) {
+  if (spec.rope.rotary_dims == 0 && spec.learned_positions) return absl::OkStatus();
+  for (const KvGroupSpec& group : spec.kv_groups) {
+    const bool own = group.window_tokens != 0 && spec.window_rope.has_value();
+    TANDEM_RETURN_IF_ERROR(
+        CheckRope(own ? *spec.window_rope : spec.rope, spec.HeadsOf(group).head_dim));
   }
   return absl::OkStatus();
 }
@@ -139,11 +186,34 @@ absl::Status ModelSpec::ValidateSizes() const {
   return CheckNumbers(*this);
 }
 
+absl::Status ModelSpec::ValidateGroups() const { return CheckGroups(*this); }
+
 absl::Status ModelSpec::Validate() const {
   TANDEM_RETURN_IF_ERROR(ValidateSizes());
-  if (rope.rotary_dims != 0 || !learned_positions) TANDEM_RETURN_IF_ERROR(CheckRope(*this, rope));
-  if (window_rope.has_value()) TANDEM_RETURN_IF_ERROR(CheckRope(*this, *window_rope));
-  return CheckGroups(*this);
+  TANDEM_RETURN_IF_ERROR(ValidateGroups());
+  return CheckRopes(*this);
+}
+
+HeadSizes ModelSpec::HeadsOf(uint32_t layer) const {
+  for (const KvGroupSpec& group : kv_groups) {
+    if (!group.heads.has_value()) continue;
+    if (std::find(group.layers.begin(), group.layers.end(), layer) != group.layers.end()) {
+      return *group.heads;
+    }
+    for (const CacheReader& reader : group.readers) {
+      if (reader.layer == layer) return *group.heads;
+    }
+  }
+  return {num_kv_heads, head_dim, value_dim};
+}
+
+bool ModelSpec::HasCache(uint32_t layer) const {
+  for (const KvGroupSpec& group : kv_groups) {
+    for (const CacheReader& reader : group.readers) {
+      if (reader.layer == layer) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace tandem::model

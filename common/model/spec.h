@@ -44,10 +44,27 @@ struct RopeSpec {
   bool operator==(const RopeSpec&) const = default;
 };
 
+// The heads of K and V: what a row of a layer's cache consists of.
+struct HeadSizes {
+  uint32_t num_kv_heads = 0;  // divides the query heads
+  uint32_t head_dim = 0;      // of K and Q
+  uint32_t value_dim = 0;     // of V; equals head_dim except with MLA
+  bool operator==(const HeadSizes&) const = default;
+};
+
+// A layer without a cache: it reads the one of an earlier layer.
+struct CacheReader {
+  uint32_t layer = 0;
+  uint32_t source = 0;
+  bool operator==(const CacheReader&) const = default;
+};
+
 // One KV group: layers whose cache has the same row and window, sharing block tables.
 struct KvGroupSpec {
-  uint32_t window_tokens = 0;  // 0: full attention
-  std::vector<uint32_t> layers;
+  uint32_t window_tokens = 0;        // 0: full attention
+  std::vector<uint32_t> layers;      // with a cache of their own
+  std::optional<HeadSizes> heads{};  // if different from the model's
+  std::vector<CacheReader> readers{};
   bool operator==(const KvGroupSpec&) const = default;
 };
 
@@ -91,11 +108,12 @@ struct ModelSpec {
 
   uint32_t num_layers = 0;
   uint32_t hidden_size = 0;
-  uint32_t num_heads = 0;     // query heads
-  uint32_t num_kv_heads = 0;  // divides num_heads
-  uint32_t head_dim = 0;      // of K and Q
-  uint32_t value_dim = 0;     // of V; equals head_dim except with MLA
-  uint32_t ffn_size = 0;      // of dense layers
+  uint32_t num_heads = 0;                 // query heads
+  uint32_t num_kv_heads = 0;              // divides num_heads
+  uint32_t head_dim = 0;                  // of K and Q
+  uint32_t value_dim = 0;                 // of V; equals head_dim except with MLA
+  uint32_t ffn_size = 0;                  // of dense layers; the largest if they differ
+  std::vector<uint32_t> layer_ffn_sizes;  // of every layer, if they differ
   uint32_t vocab_size = 0;
   uint32_t context_length = 0;
 
@@ -122,11 +140,22 @@ struct ModelSpec {
 
   bool Has(Feature feature) const { return features.Has(feature); }
   bool IsMoe(uint32_t layer) const { return moe.has_value() && layer >= moe->first_layer; }
+  uint32_t FfnSize(uint32_t layer) const {
+    return layer_ffn_sizes.empty() ? ffn_size : layer_ffn_sizes[layer];
+  }
+  HeadSizes HeadsOf(const KvGroupSpec& group) const {
+    return group.heads.value_or(HeadSizes{num_kv_heads, head_dim, value_dim});
+  }
+  // Of the layer's group.
+  HeadSizes HeadsOf(uint32_t layer) const;
+  // Whether the layer has a cache of its own.
+  bool HasCache(uint32_t layer) const;
 
   // Internal consistency: sizes positive and bounded, heads divisible, layers covered.
   absl::Status Validate() const;
-  // The part without rope tables and KV groups, checked before a reader allocates by these sizes.
+  // Parts of it, in the order in which a reader allocates by what they bound.
   absl::Status ValidateSizes() const;
+  absl::Status ValidateGroups() const;
 };
 
 }  // namespace tandem::model

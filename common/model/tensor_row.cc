@@ -49,7 +49,7 @@ std::string TensorName(const TensorRow& row, int layer) {
   return absl::StrReplaceAll(Sv(row.pattern), {{"{L}", absl::StrCat(layer)}});
 }
 
-uint64_t SizeOf(const ModelSpec& spec, Dim dim) {
+uint64_t SizeOf(const ModelSpec& spec, Dim dim, uint32_t layer) {
   switch (dim) {
     case Dim::kOne:
       return 1;
@@ -60,15 +60,15 @@ uint64_t SizeOf(const ModelSpec& spec, Dim dim) {
     case Dim::kContext:
       return spec.context_length;
     case Dim::kFfn:
-      return spec.ffn_size;
+      return spec.FfnSize(layer);
     case Dim::kHeads:
       return spec.num_heads;
     case Dim::kKvHeads:
-      return spec.num_kv_heads;
+      return spec.HeadsOf(layer).num_kv_heads;
     case Dim::kHeadDim:
-      return spec.head_dim;
+      return spec.HeadsOf(layer).head_dim;
     case Dim::kValueDim:
-      return spec.value_dim;
+      return spec.HeadsOf(layer).value_dim;
     case Dim::kRopePairs:
       return spec.rope.rotary_dims / 2;
     case Dim::kExperts:
@@ -88,8 +88,8 @@ uint64_t SizeOf(const ModelSpec& spec, Dim dim) {
   return 0;
 }
 
-uint64_t SizeOf(const ModelSpec& spec, Extent extent) {
-  return SizeOf(spec, extent.major) * SizeOf(spec, extent.minor);
+uint64_t SizeOf(const ModelSpec& spec, Extent extent, uint32_t layer) {
+  return SizeOf(spec, extent.major, layer) * SizeOf(spec, extent.minor, layer);
 }
 
 bool Applies(const ModelSpec& spec, const TensorRow& row, uint32_t layer) {
@@ -105,7 +105,8 @@ bool Applies(const ModelSpec& spec, const TensorRow& row, uint32_t layer) {
   return false;
 }
 
-Placement Place(const ModelSpec& spec, std::span<const TensorRow> table, const TensorRow& row) {
+Placement Place(const ModelSpec& spec, std::span<const TensorRow> table, const TensorRow& row,
+                uint32_t layer) {
   Placement place{.count = SizeOf(spec, row.count)};
   const bool vector = IsOne(row.rows);
   for (const TensorRow& part : table) {
@@ -115,15 +116,15 @@ Placement Place(const ModelSpec& spec, std::span<const TensorRow> table, const T
       place.first_col = vector ? place.cols : 0;
     }
     if (vector) {
-      place.cols += SizeOf(spec, part.cols);
+      place.cols += SizeOf(spec, part.cols, layer);
     } else {
-      place.rows += SizeOf(spec, part.rows);
+      place.rows += SizeOf(spec, part.rows, layer);
     }
   }
   if (vector) {
     place.rows = 1;
   } else {
-    place.cols = SizeOf(spec, row.cols);
+    place.cols = SizeOf(spec, row.cols, layer);
   }
   return place;
 }

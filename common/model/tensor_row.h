@@ -78,9 +78,10 @@ struct TensorRow {
 // no "{L}".
 std::string TensorName(const TensorRow& row, int layer);
 
-// The value of a symbol or an extent in a spec. Validate() bounds the sizes, so products fit.
-uint64_t SizeOf(const ModelSpec& spec, Dim dim);
-uint64_t SizeOf(const ModelSpec& spec, Extent extent);
+// The value of a symbol or an extent in a layer of a spec (any layer, for what is of none).
+// Validate() bounds the sizes, so products fit.
+uint64_t SizeOf(const ModelSpec& spec, Dim dim, uint32_t layer = 0);
+uint64_t SizeOf(const ModelSpec& spec, Extent extent, uint32_t layer = 0);
 
 // Whether a model of the spec has the row's tensor in `layer`.
 bool Applies(const ModelSpec& spec, const TensorRow& row, uint32_t layer);
@@ -93,7 +94,8 @@ struct Placement {
   uint64_t cols = 0;
   uint64_t count = 0;
 };
-Placement Place(const ModelSpec& spec, std::span<const TensorRow> table, const TensorRow& row);
+Placement Place(const ModelSpec& spec, std::span<const TensorRow> table, const TensorRow& row,
+                uint32_t layer);
 
 }  // namespace tandem::model
 

@@ -31,6 +31,7 @@ struct AttentionParts {
   int layer = 0;
   uint32_t group = 0;   // KV group
   uint32_t window = 0;  // 0: none
+  model::HeadSizes heads{};
 };
 
 class AttentionBlock {

@@ -21,9 +21,9 @@ Decoder::Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
   if (spec.learned_positions) positions_ = weights.Matrix(Role::kPositionEmbedding);
   layers_.resize(spec.num_layers);
   for (uint32_t group = 0; group < spec.kv_groups.size(); ++group) {
-    const uint32_t window = spec.kv_groups[group].window_tokens;
-    const bool local = window != 0 && spec.window_rope.has_value();
-    for (const uint32_t layer : spec.kv_groups[group].layers) {
+    const model::KvGroupSpec& kv = spec.kv_groups[group];
+    const bool local = kv.window_tokens != 0 && spec.window_rope.has_value();
+    const auto make = [&](uint32_t layer) {
       layers_[layer] = MakeLayer(weights, {.spec = spec,
                                            .plan = plan,
                                            .weights = weights,
@@ -31,8 +31,11 @@ Decoder::Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
                                                     local ? window_inv_freq : inv_freq},
                                            .layer = static_cast<int>(layer),
                                            .group = group,
-                                           .window = window});
-    }
+                                           .window = kv.window_tokens,
+                                           .heads = spec.HeadsOf(kv)});
+    };
+    for (const uint32_t layer : kv.layers) make(layer);
+    for (const model::CacheReader& reader : kv.readers) make(reader.layer);
   }
 }
 

@@ -21,17 +21,17 @@ class GroupedQueryAttention final : public AttentionBlock {
 
   void Encode(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
               const NormedRows& x, float* out) const override {
-    const model::ModelSpec& spec = parts_.spec;
+    const model::HeadSizes& sizes = parts_.heads;
     const uint32_t heads = parts_.plan.heads.size();
-    const uint32_t kv_heads = parts_.plan.kv_heads.size();
+    const uint32_t kv_heads = KvHeadRange(parts_.spec, parts_.plan, sizes).size();
     const size_t mark = context.arena.used();
     const auto rows = [&](uint32_t width) {
       return context.arena.TakeActivations(static_cast<size_t>(batch.tokens) * width);
     };
-    float* q = rows(heads * spec.head_dim);
-    float* k = rows(kv_heads * spec.head_dim);
-    float* v = rows(kv_heads * spec.value_dim);
-    float* attended = rows(heads * spec.value_dim);
+    float* q = rows(heads * sizes.head_dim);
+    float* k = rows(kv_heads * sizes.head_dim);
+    float* v = rows(kv_heads * sizes.value_dim);
+    float* attended = rows(heads * sizes.value_dim);
     context.backend.Encode(
         kernels::QkvParams{.norm = x.norm,
                            .product = qkv_.Params(x.x, batch.tokens, {q, k, v}),
@@ -50,7 +50,7 @@ class GroupedQueryAttention final : public AttentionBlock {
   Norm HeadNorm(Role role) const {
     return {.weight = parts_.weights.Vector(role, parts_.layer),
             .epsilon = parts_.spec.norm_epsilon,
-            .dim = parts_.spec.head_dim};
+            .dim = parts_.heads.head_dim};
   }
 
   ColumnParallelLinear qkv_;

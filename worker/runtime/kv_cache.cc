@@ -7,17 +7,13 @@
 namespace tandem::worker {
 namespace {
 
-uint64_t KBlockBytes(const model::ModelSpec& spec, const model::ShardPlan& plan,
-                     const RunnerOptions& options) {
-  return tensor::RowBytes(options.config.cache.kv_cache_type, spec.head_dim) *
-         plan.kv_heads.size() * options.config.cache.block_size;
+uint64_t KBlockBytes(const kernels::KvPages& pages) {
+  return tensor::RowBytes(pages.type, pages.head_dim) * pages.kv_heads * pages.block_size;
 }
 
-uint64_t VBlockBytes(const model::ModelSpec& spec, const model::ShardPlan& plan,
-                     const RunnerOptions& options) {
-  if (spec.mla.has_value()) return 0;  // V is the first part of K's row
-  return tensor::RowBytes(options.config.cache.kv_cache_type, spec.value_dim) *
-         plan.kv_heads.size() * options.config.cache.block_size;
+uint64_t VBlockBytes(const kernels::KvPages& pages) {
+  if (pages.latent) return 0;  // V is the first part of K's row
+  return tensor::RowBytes(pages.type, pages.value_dim) * pages.kv_heads * pages.block_size;
 }
 
 }  // namespace
@@ -25,13 +21,19 @@ uint64_t VBlockBytes(const model::ModelSpec& spec, const model::ShardPlan& plan,
 std::vector<kernels::KvPages> ShapeOnlyPages(const model::ModelSpec& spec,
                                              const model::ShardPlan& plan,
                                              const RunnerOptions& options) {
-  return std::vector<kernels::KvPages>(spec.num_layers,
-                                       {.type = options.config.cache.kv_cache_type,
-                                        .block_size = options.config.cache.block_size,
-                                        .kv_heads = plan.kv_heads.size(),
-                                        .head_dim = spec.head_dim,
-                                        .value_dim = spec.value_dim,
-                                        .latent = spec.mla.has_value()});
+  std::vector<kernels::KvPages> pages(spec.num_layers);
+  for (const model::KvGroupSpec& group : spec.kv_groups) {
+    const model::HeadSizes heads = spec.HeadsOf(group);
+    const kernels::KvPages shape{.type = options.config.cache.kv_cache_type,
+                                 .block_size = options.config.cache.block_size,
+                                 .kv_heads = KvHeadRange(spec, plan, heads).size(),
+                                 .head_dim = heads.head_dim,
+                                 .value_dim = heads.value_dim,
+                                 .latent = spec.mla.has_value()};
+    for (const uint32_t layer : group.layers) pages[layer] = shape;
+    for (const model::CacheReader& reader : group.readers) pages[reader.layer] = shape;
+  }
+  return pages;
 }
 
 absl::StatusOr<KvCache> KvCache::Create(const model::ModelSpec& spec, const model::ShardPlan& plan,
@@ -45,20 +47,25 @@ absl::StatusOr<KvCache> KvCache::Create(const model::ModelSpec& spec, const mode
       cache.pages_[layer].num_blocks = num_blocks[group];
     }
   }
-  const uint64_t k_block = KBlockBytes(spec, plan, options);
-  const uint64_t v_block = VBlockBytes(spec, plan, options);
   CheckedSize total = 0;
-  for (const auto& page : cache.pages_) total += CheckedSize(page.num_blocks) * (k_block + v_block);
+  for (const kernels::KvPages& pages : cache.pages_) {
+    total += CheckedSize(pages.num_blocks) * (KBlockBytes(pages) + VBlockBytes(pages));
+  }
   if (!total.FitsIn(uint64_t{1} << 62)) {
     return absl::ResourceExhaustedError("KV cache larger than any memory");
   }
   TANDEM_ASSIGN_OR_RETURN(cache.buffer_, backend.Allocate(*total.value()));
   std::byte* at = cache.buffer_.data();
-  for (auto& page : cache.pages_) {
-    page.k = at;
-    at += page.num_blocks * k_block;
-    page.v = page.latent ? nullptr : at;
-    at += page.num_blocks * v_block;
+  for (kernels::KvPages& pages : cache.pages_) {
+    pages.k = at;
+    at += pages.num_blocks * KBlockBytes(pages);
+    pages.v = pages.latent ? nullptr : at;
+    at += pages.num_blocks * VBlockBytes(pages);
+  }
+  for (const model::KvGroupSpec& group : spec.kv_groups) {
+    for (const model::CacheReader& reader : group.readers) {
+      cache.pages_[reader.layer] = cache.pages_[reader.source];
+    }
   }
   return cache;
 }

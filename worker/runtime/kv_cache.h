@@ -1,8 +1,8 @@
 // KvCache: the pages of all layers in one allocation. Blocks are stored here and assigned by the
 // coordinator.
 //
-// Layout: layer after layer; of a layer first all K blocks, then all V blocks (kernels::KvPages).
-// One thread.
+// A layer that reads another's cache has its pages. Layout: layer after layer; of a layer first all
+// K blocks, then all V blocks (kernels::KvPages). One thread.
 #ifndef TANDEM_WORKER_RUNTIME_KV_CACHE_H_
 #define TANDEM_WORKER_RUNTIME_KV_CACHE_H_
 

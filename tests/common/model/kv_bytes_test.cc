@@ -31,6 +31,14 @@ TEST(KvBytesTest, CountTheKvHeadsThatTheRankHolds) {
             2u * 2 * (64 + 64) * 2);
 }
 
+TEST(KvBytesTest, EveryGroupHasItsOwnHeadsAndReadersCostNothing) {
+  ModelSpec spec = Spec();
+  spec.kv_groups = {{0, {0, 2}}, {128, {1}, HeadSizes{1, 128, 128}, {{3, 1}, {4, 1}}}};
+  const ShardPlan whole = *MakeShardPlan(spec, 0, 1);
+  EXPECT_EQ(KvBytesPerToken(spec, whole, tensor::Type::kF16),
+            2u * 3 * (64 + 64) * 2 + 1u * (128 + 128) * 2);
+}
+
 TEST(KvBytesTest, RowsOfEveryType) {
   ModelSpec spec = Spec();
   spec.value_dim = 96;

@@ -16,23 +16,30 @@ ModelSpec Spec(uint32_t heads, uint32_t kv_heads, uint32_t ffn, uint32_t vocab) 
   return spec;
 }
 
+// With the model's heads.
+Range KvHeads(const ModelSpec& spec, int rank, int size) {
+  return KvHeadRange(spec, *MakeShardPlan(spec, rank, size),
+                     {spec.num_kv_heads, spec.head_dim, spec.value_dim});
+}
+
 TEST(ShardPlanTest, OneRankHasEverything) {
-  const auto plan = MakeShardPlan(Spec(8, 2, 192, 323), 0, 1);
+  const ModelSpec spec = Spec(8, 2, 192, 323);
+  const auto plan = MakeShardPlan(spec, 0, 1);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->heads, (Range{0, 8}));
-  EXPECT_EQ(plan->kv_heads, (Range{0, 2}));
-  EXPECT_EQ(plan->ffn, (Range{0, 192}));
+  EXPECT_EQ(KvHeads(spec, 0, 1), (Range{0, 2}));
+  EXPECT_EQ(FfnRange(spec, *plan, 0), (Range{0, 192}));
   EXPECT_EQ(plan->vocab, (Range{0, 323}));
   EXPECT_EQ(plan->vocab_slice_max, 323u);
 }
 
 TEST(ShardPlanTest, AKvHeadReadByTwoRanksIsReplicated) {
   const ModelSpec spec = Spec(6, 3, 64, 10);  // KV head 1 serves query heads 2 and 3
-  EXPECT_EQ(MakeShardPlan(spec, 0, 2)->kv_heads, (Range{0, 2}));
-  EXPECT_EQ(MakeShardPlan(spec, 1, 2)->kv_heads, (Range{1, 3}));
+  EXPECT_EQ(KvHeads(spec, 0, 2), (Range{0, 2}));
+  EXPECT_EQ(KvHeads(spec, 1, 2), (Range{1, 3}));
   const ModelSpec single = Spec(4, 1, 64, 10);
   for (int rank = 0; rank < 4; ++rank) {
-    EXPECT_EQ(MakeShardPlan(single, rank, 4)->kv_heads, (Range{0, 1})) << rank;
+    EXPECT_EQ(KvHeads(single, rank, 4), (Range{0, 1})) << rank;
   }
 }
 
@@ -58,9 +65,10 @@ TEST(ShardPlanTest, RangesTileForEverySize) {
         const auto plan = MakeShardPlan(spec, rank, size);
         ASSERT_TRUE(plan.ok()) << plan.status();
         EXPECT_EQ(plan->heads, (Range{heads.end, heads.end + spec.num_heads / size}));
-        EXPECT_EQ(plan->ffn.begin, ffn.end);
+        const Range columns = FfnRange(spec, *plan, 0);
+        EXPECT_EQ(columns.begin, ffn.end);
         EXPECT_EQ(plan->vocab.begin, vocab.end);
-        EXPECT_GE(plan->ffn.size(), 1u);
+        EXPECT_GE(columns.size(), 1u);
         EXPECT_LE(plan->vocab.size(), plan->vocab_slice_max);
         const uint32_t group = spec.num_heads / spec.num_kv_heads;
         uint32_t lowest = UINT32_MAX, highest = 0;
@@ -68,9 +76,9 @@ TEST(ShardPlanTest, RangesTileForEverySize) {
           lowest = std::min(lowest, head / group);
           highest = std::max(highest, head / group);
         }
-        EXPECT_EQ(plan->kv_heads, (Range{lowest, highest + 1}));
+        EXPECT_EQ(KvHeads(spec, rank, size), (Range{lowest, highest + 1}));
         heads = plan->heads;
-        ffn = plan->ffn;
+        ffn = columns;
         vocab = plan->vocab;
       }
       EXPECT_EQ(heads.end, spec.num_heads);
@@ -82,9 +90,25 @@ TEST(ShardPlanTest, RangesTileForEverySize) {
 
 TEST(ShardPlanTest, FfnCutsFallBetweenBlocksWhereTheyCan) {
   for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_EQ(MakeShardPlan(Spec(3, 3, 160, 9), rank, 3)->ffn.begin % 32, 0u);
+    const ModelSpec spec = Spec(3, 3, 160, 9);
+    EXPECT_EQ(FfnRange(spec, *MakeShardPlan(spec, rank, 3), 0).begin % 32, 0u);
   }
-  EXPECT_EQ(MakeShardPlan(Spec(4, 4, 64, 9), 1, 4)->ffn, (Range{16, 32}));  // too few blocks for it
+  const ModelSpec narrow = Spec(4, 4, 64, 9);  // too few blocks for it
+  EXPECT_EQ(FfnRange(narrow, *MakeShardPlan(narrow, 1, 4), 0), (Range{16, 32}));
+}
+
+TEST(ShardPlanTest, LayersOfOtherSizesAreCutByTheirOwn) {
+  ModelSpec spec = Spec(4, 4, 64, 9);
+  spec.layer_ffn_sizes = {32, 64};
+  const ShardPlan plan = *MakeShardPlan(spec, 1, 2);
+  EXPECT_EQ(FfnRange(spec, plan, 0), (Range{16, 32}));
+  EXPECT_EQ(FfnRange(spec, plan, 1), (Range{32, 64}));
+  EXPECT_EQ(KvHeadRange(spec, plan, {4, 8, 8}), (Range{2, 4}));
+  EXPECT_EQ(KvHeadRange(spec, plan, {1, 16, 16}), (Range{0, 1}));
+  spec.layer_ffn_sizes = {3, 64};
+  EXPECT_EQ(MakeShardPlan(spec, 0, 4).status(),
+            absl::InvalidArgumentError("tensor parallelism over 4 ranks is not possible with 3 FFN "
+                                       "columns and 9 tokens"));
 }
 
 TEST(ShardPlanTest, WhatIsImpossibleIsRefusedWithBothNumbers) {

@@ -84,6 +84,9 @@ Naive NaiveSplit(const TinyModel& model, Role role, uint64_t rows, uint64_t cols
                  const ShardPlan& plan) {
   const uint32_t per_rank = model.heads / plan.size;
   const uint32_t group = model.heads / model.kv_heads;
+  ModelSpec sizes;
+  sizes.ffn_size = model.ffn;
+  const Range ffn = FfnRange(sizes, plan, 0);
   const auto mine = [&](uint64_t head) {
     return head / per_rank == static_cast<uint64_t>(plan.rank);
   };
@@ -99,7 +102,7 @@ Naive NaiveSplit(const TinyModel& model, Role role, uint64_t rows, uint64_t cols
     bool keep = true;
     if (role == Role::kAttnQ) keep = mine(row / model.head_dim);
     if (role == Role::kAttnK || role == Role::kAttnV) keep = kv_mine(row / model.head_dim);
-    if (role == Role::kFfnGate || role == Role::kFfnUp) keep = in(row, plan.ffn);
+    if (role == Role::kFfnGate || role == Role::kFfnUp) keep = in(row, ffn);
     if (role == Role::kTokenEmbedding || role == Role::kOutput) keep = in(row, plan.vocab);
     if (keep) naive.rows.insert(row);
   }
@@ -107,7 +110,7 @@ Naive NaiveSplit(const TinyModel& model, Role role, uint64_t rows, uint64_t cols
     bool keep = true;
     if (role == Role::kAttnOutput || role == Role::kAttnQBias) keep = mine(col / model.head_dim);
     if (role == Role::kAttnKBias || role == Role::kAttnVBias) keep = kv_mine(col / model.head_dim);
-    if (role == Role::kFfnDown) keep = in(col, plan.ffn);
+    if (role == Role::kFfnDown) keep = in(col, ffn);
     if (keep) naive.cols.insert(col);
   }
   return naive;

@@ -72,5 +72,49 @@ TEST(ModelSpecTest, EveryLayerIsInExactlyOneGroup) {
   EXPECT_EQ(After([](ModelSpec& s) { s.kv_groups = {{0, {0}}, {8, {1}}}; }), "");
 }
 
+TEST(ModelSpecTest, AGroupMayHaveHeadsOfItsOwn) {
+  const auto heads = [](HeadSizes sizes) {
+    return After([&](ModelSpec& s) { s.kv_groups = {{0, {0}}, {8, {1}, sizes}}; });
+  };
+  EXPECT_EQ(heads({1, 8, 8}), "");
+  EXPECT_EQ(heads({3, 8, 8}), "the 4 query heads cannot share 3 KV heads evenly");
+  EXPECT_EQ(heads({1, 0, 0}), "attention.key_length: needed 1 to 16384, found 0");
+  EXPECT_NE(heads({1, 2, 2}), "");  // fewer dims than rotate
+  ModelSpec spec = Good();
+  spec.kv_groups = {{0, {0}}, {8, {1}, HeadSizes{1, 8, 8}}};
+  EXPECT_EQ(spec.HeadsOf(0u), (HeadSizes{2, 4, 4}));
+  EXPECT_EQ(spec.HeadsOf(1u), (HeadSizes{1, 8, 8}));
+}
+
+TEST(ModelSpecTest, AReaderReadsTheCacheOfAnEarlierLayerOfItsGroup) {
+  const auto reader = [](uint32_t layer, uint32_t source) {
+    return After([&](ModelSpec& s) {
+      s.kv_groups = {{0, {source}, std::nullopt, {{layer, source}}}};
+    });
+  };
+  EXPECT_EQ(reader(1, 0), "");
+  EXPECT_EQ(reader(0, 1),
+            "layer 0 reads the cache of layer 1, which is not an earlier one of its KV group");
+  EXPECT_EQ(After([](ModelSpec& s) {
+              s.kv_groups = {{0, {0}}, {8, {}, std::nullopt, {{1, 0}}}};
+            }),
+            "layer 1 reads the cache of layer 0, which is not an earlier one of its KV group");
+  ModelSpec spec = Good();
+  spec.kv_groups = {{0, {0}, HeadSizes{1, 8, 8}, {{1, 0}}}};
+  EXPECT_TRUE(spec.HasCache(0));
+  EXPECT_FALSE(spec.HasCache(1));
+  EXPECT_EQ(spec.HeadsOf(1u), (HeadSizes{1, 8, 8}));
+}
+
+TEST(ModelSpecTest, FfnSizesOfLayersAreCounted) {
+  EXPECT_EQ(After([](ModelSpec& s) { s.layer_ffn_sizes = {16, 32}; }), "");
+  EXPECT_EQ(After([](ModelSpec& s) { s.layer_ffn_sizes = {16}; }),
+            "feed_forward_length: needed 2 values, one per layer, found 1");
+  EXPECT_EQ(After([](ModelSpec& s) {
+              s.layer_ffn_sizes = {0, 32};
+            }),
+            "feed_forward_length: needed 1 to 32, found 0");
+}
+
 }  // namespace
 }  // namespace tandem::model
