@@ -69,6 +69,47 @@ absl::StatusOr<uint64_t> Unsigned(std::string_view key, const Value& value) {
   }
 }
 
+absl::StatusOr<uint32_t> Unsigned32(std::string_view key, const Value& value) {
+  TANDEM_ASSIGN_OR_RETURN(const uint64_t number, Unsigned(key, value));
+  if (number > std::numeric_limits<uint32_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("key ", Quoted(key), ": needed a number below 2^32, found ", number));
+  }
+  return static_cast<uint32_t>(number);
+}
+
+absl::StatusOr<bool> Flag(std::string_view key, const Value& value) {
+  if (value.type != ValueType::kBool) return WrongType(key, "a bool", value);
+  const auto byte = Load<uint8_t>(value);
+  if (byte > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("key ", Quoted(key), ": needed a bool of 0 or 1, found ", byte));
+  }
+  return byte == 1;
+}
+
+// Element `index` of an array of numbers or bools.
+Value ElementOf(const Value& array, uint64_t index) {
+  const size_t size = FixedSize(array.element_type);
+  Value element;
+  element.type = array.element_type;
+  element.bytes = array.bytes.subspan(index * size, size);
+  return element;
+}
+
+// The elements of an array whose type FixedSize knows, each read by get(key, value).
+template <typename T>
+absl::StatusOr<std::vector<T>> Elements(std::string_view key, const Value& array,
+                                        absl::StatusOr<T> (*get)(std::string_view, const Value&)) {
+  std::vector<T> elements;
+  elements.reserve(array.count);
+  for (uint64_t i = 0; i < array.count; ++i) {
+    TANDEM_ASSIGN_OR_RETURN(const T element, get(key, ElementOf(array, i)));
+    elements.push_back(element);
+  }
+  return elements;
+}
+
 bool IsArrayOf(const Value& value, ValueType element_type) {
   return value.type == ValueType::kArray && value.element_type == element_type;
 }
@@ -117,12 +158,8 @@ absl::StatusOr<uint64_t> Metadata::GetUint64(std::string_view key) const {
 }
 
 absl::StatusOr<uint32_t> Metadata::GetUint32(std::string_view key) const {
-  TANDEM_ASSIGN_OR_RETURN(const uint64_t number, GetUint64(key));
-  if (number > std::numeric_limits<uint32_t>::max()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("key ", Quoted(key), ": needed a number below 2^32, found ", number));
-  }
-  return static_cast<uint32_t>(number);
+  TANDEM_ASSIGN_OR_RETURN(const Value* value, Require(*this, key));
+  return Unsigned32(key, *value);
 }
 
 absl::StatusOr<float> Metadata::GetFloat(std::string_view key) const {
@@ -134,13 +171,7 @@ absl::StatusOr<float> Metadata::GetFloat(std::string_view key) const {
 
 absl::StatusOr<bool> Metadata::GetBool(std::string_view key) const {
   TANDEM_ASSIGN_OR_RETURN(const Value* value, Require(*this, key));
-  if (value->type != ValueType::kBool) return WrongType(key, "a bool", *value);
-  const auto byte = Load<uint8_t>(*value);
-  if (byte > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("key ", Quoted(key), ": needed a bool of 0 or 1, found ", byte));
-  }
-  return byte == 1;
+  return Flag(key, *value);
 }
 
 absl::StatusOr<std::string_view> Metadata::GetString(std::string_view key) const {
@@ -167,6 +198,22 @@ absl::StatusOr<NumberArray<int32_t>> Metadata::GetInt32s(std::string_view key) c
     return WrongType(key, "an array of int32", *value);
   }
   return NumberArray<int32_t>(value->bytes.data(), value->count);
+}
+
+absl::StatusOr<std::vector<uint32_t>> Metadata::GetUint32List(std::string_view key) const {
+  TANDEM_ASSIGN_OR_RETURN(const Value* value, Require(*this, key));
+  if (value->type != ValueType::kArray) {
+    TANDEM_ASSIGN_OR_RETURN(const uint32_t number, Unsigned32(key, *value));
+    return std::vector<uint32_t>{number};
+  }
+  if (FixedSize(value->element_type) == 0) return WrongType(key, "an array of integers", *value);
+  return Elements<uint32_t>(key, *value, &Unsigned32);
+}
+
+absl::StatusOr<std::vector<bool>> Metadata::GetBools(std::string_view key) const {
+  TANDEM_ASSIGN_OR_RETURN(const Value* value, Require(*this, key));
+  if (!IsArrayOf(*value, ValueType::kBool)) return WrongType(key, "an array of bool", *value);
+  return Elements<bool>(key, *value, &Flag);
 }
 
 absl::StatusOr<std::optional<uint32_t>> Metadata::FindUint32(std::string_view key) const {

@@ -46,6 +46,10 @@ class Metadata {
   absl::StatusOr<NumberArray<float>> GetFloats(std::string_view key) const;
   // int32; uint32 is accepted too, its bits unchanged.
   absl::StatusOr<NumberArray<int32_t>> GetInt32s(std::string_view key) const;
+  // An array of integers of any width and sign, or one integer, which is a list of one.
+  absl::StatusOr<std::vector<uint32_t>> GetUint32List(std::string_view key) const;
+  // An array of bools.
+  absl::StatusOr<std::vector<bool>> GetBools(std::string_view key) const;
 
   // Empty if the key is missing; still an error if its value has another type.
   absl::StatusOr<std::optional<uint32_t>> FindUint32(std::string_view key) const;

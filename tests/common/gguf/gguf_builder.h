@@ -63,6 +63,19 @@ class GgufBuilder {
     return AddRaw(key, ValueType::kArray, writer.bytes());
   }
   // Any bytes as a value.
+  template <typename T>
+  GgufBuilder& AddArray(std::string_view key, ValueType element_type,
+                        const std::vector<T>& elements) {
+    std::vector<std::byte> bytes(12 + elements.size() * sizeof(T));
+    const auto type = static_cast<uint32_t>(element_type);
+    const uint64_t count = elements.size();
+    std::memcpy(bytes.data(), &type, sizeof(type));
+    std::memcpy(bytes.data() + 4, &count, sizeof(count));
+    if (!elements.empty()) {
+      std::memcpy(bytes.data() + 12, elements.data(), elements.size() * sizeof(T));
+    }
+    return AddRaw(key, ValueType::kArray, bytes);
+  }
   GgufBuilder& AddRaw(std::string_view key, ValueType type, std::span<const std::byte> value) {
     pairs_.Text(key).Number(type).Raw(value);
     ++num_keys;

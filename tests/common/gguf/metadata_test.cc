@@ -134,5 +134,40 @@ TEST_F(MetadataTest, EntriesKeepTheFilesOrder) {
   EXPECT_TRUE(metadata.Has("a"));
 }
 
+TEST_F(MetadataTest, ListsOfIntegersAndFlags) {
+  GgufBuilder builder;
+  builder.AddArray<int32_t>("i32", ValueType::kInt32, {1, 2, 3});
+  builder.AddArray<uint8_t>("u8", ValueType::kUint8, {200});
+  builder.AddArray<int64_t>("i64", ValueType::kInt64, {5, int64_t{1} << 40});
+  builder.AddArray<int32_t>("negative", ValueType::kInt32, {1, -2});
+  builder.AddArray<uint32_t>("empty", ValueType::kUint32, {});
+  builder.AddUint32("one", 7).AddStrings("texts", {"a"});
+  builder.AddArray<uint8_t>("flags", ValueType::kBool, {1, 0, 1});
+  builder.AddArray<uint8_t>("odd", ValueType::kBool, {1, 2});
+  const Metadata& metadata = Read(builder);
+  EXPECT_THAT(*metadata.GetUint32List("i32"), ElementsAre(1, 2, 3));
+  EXPECT_THAT(*metadata.GetUint32List("u8"), ElementsAre(200));
+  EXPECT_THAT(*metadata.GetUint32List("one"), ElementsAre(7));
+  EXPECT_TRUE(metadata.GetUint32List("empty")->empty());
+  EXPECT_THAT(*metadata.GetBools("flags"), ElementsAre(true, false, true));
+  EXPECT_EQ(
+      metadata.GetUint32List("i64").status(),
+      absl::InvalidArgumentError("key \"i64\": needed a number below 2^32, found 1099511627776"));
+  EXPECT_EQ(
+      metadata.GetUint32List("negative").status(),
+      absl::InvalidArgumentError("key \"negative\": needed a number of at least 0, found -2"));
+  EXPECT_EQ(metadata.GetUint32List("texts").status(),
+            absl::InvalidArgumentError(
+                "key \"texts\": needed an array of integers, found array of string"));
+  EXPECT_EQ(metadata.GetUint32List("flags").status(),
+            absl::InvalidArgumentError("key \"flags\": needed an integer, found bool"));
+  EXPECT_EQ(
+      metadata.GetBools("i32").status(),
+      absl::InvalidArgumentError("key \"i32\": needed an array of bool, found array of int32"));
+  EXPECT_EQ(metadata.GetBools("odd").status(),
+            absl::InvalidArgumentError("key \"odd\": needed a bool of 0 or 1, found 2"));
+  EXPECT_EQ(metadata.GetBools("none").status().code(), absl::StatusCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace tandem::gguf
