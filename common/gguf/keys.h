@@ -19,6 +19,8 @@ inline constexpr std::string_view kFileType = "general.file_type";
 
 inline constexpr std::string_view kContextLength = "{arch}.context_length";
 inline constexpr std::string_view kEmbeddingLength = "{arch}.embedding_length";
+inline constexpr std::string_view kEmbeddingLengthPerLayer =
+    "{arch}.embedding_length_per_layer_input";
 inline constexpr std::string_view kBlockCount = "{arch}.block_count";
 inline constexpr std::string_view kFeedForwardLength = "{arch}.feed_forward_length";
 inline constexpr std::string_view kExpertCount = "{arch}.expert_count";
@@ -43,6 +45,10 @@ inline constexpr std::string_view kRmsEpsilon = "{arch}.attention.layer_norm_rms
 inline constexpr std::string_view kLayerNormEpsilon = "{arch}.attention.layer_norm_epsilon";
 inline constexpr std::string_view kAttentionScale = "{arch}.attention.scale";
 inline constexpr std::string_view kSlidingWindow = "{arch}.attention.sliding_window";
+inline constexpr std::string_view kSlidingWindowPattern = "{arch}.attention.sliding_window_pattern";
+inline constexpr std::string_view kKeyLengthSwa = "{arch}.attention.key_length_swa";
+inline constexpr std::string_view kValueLengthSwa = "{arch}.attention.value_length_swa";
+inline constexpr std::string_view kSharedKvLayers = "{arch}.attention.shared_kv_layers";
 inline constexpr std::string_view kQueryRank = "{arch}.attention.q_lora_rank";
 inline constexpr std::string_view kKvRank = "{arch}.attention.kv_lora_rank";
 inline constexpr std::string_view kKeyLengthMla = "{arch}.attention.key_length_mla";
@@ -50,6 +56,8 @@ inline constexpr std::string_view kValueLengthMla = "{arch}.attention.value_leng
 inline constexpr std::string_view kCausal = "{arch}.attention.causal";
 inline constexpr std::string_view kRopeDimensionCount = "{arch}.rope.dimension_count";
 inline constexpr std::string_view kRopeFreqBase = "{arch}.rope.freq_base";
+inline constexpr std::string_view kRopeDimensionCountSwa = "{arch}.rope.dimension_count_swa";
+inline constexpr std::string_view kRopeFreqBaseSwa = "{arch}.rope.freq_base_swa";
 inline constexpr std::string_view kRopeScaleLinear =
     "{arch}.rope.scale_linear";  // before scaling.*
 inline constexpr std::string_view kRopeScalingType = "{arch}.rope.scaling.type";

@@ -56,6 +56,20 @@ constexpr Architecture kArchitectures[] = {
      .window_period = 6,
      .window_rope_base = 10000.0f,
      .layers_with_hidden_scale = 62},
+    {.name = "gemma4",
+     .tensors = kGemma4Tensors,
+     .pairing = RopePairing::kHalves,
+     .activation = ActivationKind::kGelu,
+     .requires_qk_norm = true,
+     .post_norms = true,
+     .value_norm = true,
+     .scaled_embedding = true,
+     .normalizes_experts = true,
+     .experts_beside_dense = true,
+     .listed_windows = true,
+     .attention_scale = 1.0f,
+     .logit_softcap = 30.0f,
+     .window_rope_base = 10000.0f},
 };
 
 }  // namespace

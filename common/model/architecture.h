@@ -25,10 +25,15 @@ struct Architecture {
   bool requires_qk_norm = false;  // the model has no other form
   bool post_norms = false;
   bool learned_positions = false;   // instead of RoPE
+  bool value_norm = false;          // layers without a V projection take K's
   bool latent_attention = false;    // MLA
   bool scaled_embedding = false;    // times sqrt(hidden)
   bool normalizes_experts = false;  // if the file does not say
   bool shares_experts = false;      // some experts process every token
+  bool experts_beside_dense = false;
+  bool listed_windows = false;   // the file lists the layers with a window
+  float attention_scale = 0.0f;  // if the file does not say; 0: 1 / sqrt(head size)
+  float logit_softcap = 0.0f;    // if the file does not say
   // Layer l has the file's attention.sliding_window unless (l + 1) is a multiple of this. 0: no
   // layer has a window; 1: every layer has it.
   uint32_t window_period = 0;

@@ -92,6 +92,16 @@ absl::Status ReadScaling(const gguf::Metadata& metadata, std::string_view archit
   return absl::OkStatus();
 }
 
+absl::StatusOr<uint32_t> RotaryDims(const gguf::Metadata& metadata, std::string_view key,
+                                    uint32_t otherwise, uint32_t head_dim) {
+  TANDEM_ASSIGN_OR_RETURN(const auto found, metadata.FindUint32(key));
+  const uint32_t dims = found.value_or(otherwise);
+  if (dims >= 2 && dims % 2 == 0 && dims <= head_dim) return dims;
+  return absl::InvalidArgumentError(absl::StrCat("key ", gguf::Quoted(key),
+                                                 ": needed an even number from 2 to the head size ",
+                                                 head_dim, ", found ", dims));
+}
+
 // The (real-valued) index of the pair that rotates `rotations` times over the original context.
 double PairOfRotations(const RopeSpec& rope, double rotations) {
   return rope.rotary_dims * std::log(rope.original_context / (rotations * 2.0 * std::numbers::pi)) /
@@ -110,19 +120,37 @@ absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, const Architec
     return absl::InvalidArgumentError(absl::StrCat(
         "architecture ", Sv(architecture.name), " has no rotary positions that could be scaled"));
   }
-  const std::string dims_key = gguf::KeyFor(keys::kRopeDimensionCount, architecture.name);
-  TANDEM_ASSIGN_OR_RETURN(const auto dims, metadata.FindUint32(dims_key));
-  rope.rotary_dims = dims.value_or(spec.head_dim);
-  if (rope.rotary_dims < 2 || rope.rotary_dims % 2 != 0 || rope.rotary_dims > spec.head_dim) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "key ", gguf::Quoted(dims_key), ": needed an even number from 2 to the head size ",
-        spec.head_dim, ", found ", rope.rotary_dims));
-  }
+  TANDEM_ASSIGN_OR_RETURN(
+      rope.rotary_dims,
+      RotaryDims(metadata, gguf::KeyFor(keys::kRopeDimensionCount, architecture.name),
+                 spec.head_dim, spec.head_dim));
   TANDEM_ASSIGN_OR_RETURN(
       rope.base, Number(metadata, gguf::KeyFor(keys::kRopeFreqBase, architecture.name), 10000.0f,
                         1.0f, 1e15f));
   TANDEM_RETURN_IF_ERROR(ReadScaling(metadata, architecture.name, options, rope));
   return rope;
+}
+
+absl::StatusOr<std::optional<RopeSpec>> ReadWindowRope(const gguf::Metadata& metadata,
+                                                       const Architecture& architecture,
+                                                       const ModelSpec& spec) {
+  if (architecture.window_rope_base == 0.0f) return std::nullopt;
+  uint32_t head_dim = spec.head_dim;
+  for (const KvGroupSpec& group : spec.kv_groups) {
+    if (group.window_tokens != 0) head_dim = spec.HeadsOf(group).head_dim;
+  }
+  RopeSpec local = spec.rope;
+  TANDEM_ASSIGN_OR_RETURN(local.base,
+                          Number(metadata, gguf::KeyFor(keys::kRopeFreqBaseSwa, architecture.name),
+                                 architecture.window_rope_base, 1.0f, 1e15f));
+  TANDEM_ASSIGN_OR_RETURN(
+      local.rotary_dims,
+      RotaryDims(metadata, gguf::KeyFor(keys::kRopeDimensionCountSwa, architecture.name),
+                 std::min(local.rotary_dims, head_dim), head_dim));
+  local.scaling = RopeScalingKind::kNone;
+  local.factor = local.magnitude = 1.0f;
+  FoldFrequencies({}, local);
+  return local;
 }
 
 void FoldFrequencies(std::span<const float> factors, RopeSpec& rope) {

@@ -2,6 +2,7 @@
 #ifndef TANDEM_COMMON_MODEL_BUILD_ROPE_H_
 #define TANDEM_COMMON_MODEL_BUILD_ROPE_H_
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,12 @@ namespace tandem::model {
 // inv_freq stays empty. `spec` has its sizes.
 absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, const Architecture& architecture,
                                   const ModelSpec& spec, const SpecOptions& options);
+
+// The RoPE of layers with a window, unscaled, if the architecture has one of their own. REQUIRES:
+// spec.rope and spec.kv_groups are read.
+absl::StatusOr<std::optional<RopeSpec>> ReadWindowRope(const gguf::Metadata& metadata,
+                                                       const Architecture& architecture,
+                                                       const ModelSpec& spec);
 
 // Fills inv_freq and `magnitude`. `factors` divide the frequencies, one per pair (Llama 3's
 // rope_freqs.weight, long-rope's); empty: none. Linear scaling divides positions by `factor`; NTK

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +18,8 @@
 #include "common/model/check_tensors.h"
 #include "common/model/metadata_reader.h"
 #include "common/model/quantization.h"
+#include "common/model/read_groups.h"
+#include "common/model/read_layer_scales.h"
 #include "common/model/read_mixture.h"
 
 namespace tandem::model {
@@ -49,7 +51,12 @@ absl::Status RefuseOtherMathematics(const MetadataReader& reader) {
 
 absl::Status ReadHeads(const MetadataReader& reader, ModelSpec& spec) {
   TANDEM_ASSIGN_OR_RETURN(spec.num_heads, reader.Size(keys::kHeadCount));
-  TANDEM_ASSIGN_OR_RETURN(spec.num_kv_heads, reader.Size(keys::kHeadCountKv, spec.num_heads));
+  spec.num_kv_heads = spec.num_heads;
+  if (reader.Has(keys::kHeadCountKv)) {
+    // ReadGroups reads those of the other layers.
+    TANDEM_ASSIGN_OR_RETURN(const auto kv_heads, reader.SizeList(keys::kHeadCountKv));
+    spec.num_kv_heads = kv_heads.front();
+  }
   TANDEM_ASSIGN_OR_RETURN(spec.head_dim, reader.Size(keys::kKeyLength, 0));
   if (spec.head_dim == 0) {
     if (spec.hidden_size % spec.num_heads != 0) {
@@ -68,11 +75,16 @@ absl::Status ReadAttentionScale(const MetadataReader& reader, const Architecture
   double dims = spec.head_dim;
   if (spec.num_layers == architecture.layers_with_hidden_scale)
     dims = static_cast<double>(spec.hidden_size) / spec.num_heads;
-  spec.attention_scale = static_cast<float>(1.0 / std::sqrt(dims));
+  spec.attention_scale = architecture.attention_scale > 0.0f
+                             ? architecture.attention_scale
+                             : static_cast<float>(1.0 / std::sqrt(dims));
   TANDEM_ASSIGN_OR_RETURN(const float stated, reader.NonNegative(keys::kAttentionScale));
   if (stated > 0.0f) spec.attention_scale = stated;
   TANDEM_ASSIGN_OR_RETURN(spec.attention_softcap, reader.NonNegative(keys::kAttnSoftcap));
-  TANDEM_ASSIGN_OR_RETURN(spec.logit_softcap, reader.NonNegative(keys::kFinalSoftcap));
+  spec.logit_softcap = architecture.logit_softcap;
+  if (reader.Has(keys::kFinalSoftcap)) {
+    TANDEM_ASSIGN_OR_RETURN(spec.logit_softcap, reader.NonNegative(keys::kFinalSoftcap));
+  }
   return absl::OkStatus();
 }
 
@@ -84,14 +96,34 @@ void TakeTraits(const Architecture& architecture, ModelSpec& spec) {
   spec.gated_ffn = architecture.gated_ffn;
   spec.post_norms = architecture.post_norms;
   spec.learned_positions = architecture.learned_positions;
+  spec.value_norm = architecture.value_norm;
   if (architecture.scaled_embedding)
     spec.embedding_scale = std::sqrt(static_cast<float>(spec.hidden_size));
+}
+
+absl::Status ReadFfnSizes(const MetadataReader& reader, ModelSpec& spec) {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> sizes, reader.SizeList(keys::kFeedForwardLength));
+  spec.ffn_size = *std::max_element(sizes.begin(), sizes.end());
+  if (sizes.size() > 1) spec.layer_ffn_sizes = std::move(sizes);
+  return absl::OkStatus();
+}
+
+// Per-layer embeddings, if the architecture has them.
+absl::Status ReadLayerInputs(const MetadataReader& reader, const Architecture& architecture,
+                             ModelSpec& spec) {
+  const auto has = [](const TensorRow& row) { return row.feature == Feature::kLayerInputs; };
+  if (std::none_of(architecture.tensors.begin(), architecture.tensors.end(), has)) {
+    return absl::OkStatus();
+  }
+  TANDEM_ASSIGN_OR_RETURN(spec.layer_input_size, reader.Count(keys::kEmbeddingLengthPerLayer));
+  if (spec.layer_input_size != 0) spec.features.Add(Feature::kLayerInputs);
+  return absl::OkStatus();
 }
 
 absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
                        const Architecture& architecture, ModelSpec& spec) {
   TANDEM_ASSIGN_OR_RETURN(spec.num_layers, reader.Size(keys::kBlockCount));
-  TANDEM_ASSIGN_OR_RETURN(spec.ffn_size, reader.Size(keys::kFeedForwardLength));
+  TANDEM_RETURN_IF_ERROR(ReadFfnSizes(reader, spec));
   TANDEM_ASSIGN_OR_RETURN(spec.context_length, reader.Size(keys::kContextLength));
   TANDEM_RETURN_IF_ERROR(ReadHeads(reader, spec));
   TANDEM_RETURN_IF_ERROR(ReadAttentionScale(reader, architecture, spec));
@@ -100,6 +132,7 @@ absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
       reader.Float(spec.norm == NormKind::kLayer ? keys::kLayerNormEpsilon : keys::kRmsEpsilon));
   TANDEM_ASSIGN_OR_RETURN(spec.moe, ReadMixture(reader, architecture, spec.ffn_size));
   if (architecture.latent_attention) TANDEM_RETURN_IF_ERROR(ReadLatentAttention(reader, spec));
+  TANDEM_RETURN_IF_ERROR(ReadLayerInputs(reader, architecture, spec));
   TANDEM_ASSIGN_OR_RETURN(const gguf::StringArray tokens,
                           file.metadata().GetStrings(keys::kTokens));
   if (tokens.size() > UINT32_MAX) {
@@ -117,30 +150,6 @@ absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
   return absl::OkStatus();
 }
 
-// Layers with a window and layers without form separate groups; an empty group is omitted.
-absl::StatusOr<std::vector<KvGroupSpec>> ReadGroups(const MetadataReader& reader,
-                                                    const Architecture& architecture,
-                                                    const ModelSpec& spec) {
-  const uint32_t period = architecture.window_period;
-  uint32_t window = 0;
-  if (period != 0) {
-    TANDEM_ASSIGN_OR_RETURN(window, reader.Count(keys::kSlidingWindow));
-    // A context no longer than the window is full attention.
-    if (window >= spec.context_length) window = 0;
-  }
-  KvGroupSpec full;
-  KvGroupSpec windowed{.window_tokens = window, .layers = {}};
-  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
-    const bool sees_all = window == 0 || (period > 1 && (layer + 1) % period == 0);
-    (sees_all ? full : windowed).layers.push_back(layer);
-  }
-  std::vector<KvGroupSpec> groups;
-  for (KvGroupSpec& group : {std::ref(full), std::ref(windowed)}) {
-    if (!group.layers.empty()) groups.push_back(std::move(group));
-  }
-  return groups;
-}
-
 // The part of RoPE that needs the file's tensors.
 absl::Status FinishRope(const gguf::File& file, const MetadataReader& reader,
                         const Architecture& architecture, const SpecOptions& options,
@@ -150,14 +159,7 @@ absl::Status FinishRope(const gguf::File& file, const MetadataReader& reader,
   TANDEM_ASSIGN_OR_RETURN(const std::vector<float> factors, ReadRopeFactors(file, spec, context));
   FoldFrequencies(factors, spec.rope);
   TANDEM_RETURN_IF_ERROR(MoveMagnitudeToScale(reader, spec));
-  if (architecture.window_rope_base > 0.0f) {
-    RopeSpec local = spec.rope;
-    local.base = architecture.window_rope_base;
-    local.scaling = RopeScalingKind::kNone;
-    local.factor = local.magnitude = 1.0f;
-    FoldFrequencies({}, local);
-    spec.window_rope = std::move(local);
-  }
+  TANDEM_ASSIGN_OR_RETURN(spec.window_rope, ReadWindowRope(file.metadata(), architecture, spec));
   // RoPE scaling set by the server extends the context length.
   if (options.rope_scale != 0.0f && spec.rope.factor > 1.0f) {
     const double reach = static_cast<double>(spec.context_length) * spec.rope.factor;
@@ -184,11 +186,12 @@ absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& o
   spec.name = gguf::CleanName(name.value_or(""));
   spec.quantization = QuantizationName(file);
   TANDEM_RETURN_IF_ERROR(ReadSizes(file, reader, *architecture, spec));
-  TANDEM_ASSIGN_OR_RETURN(spec.kv_groups, ReadGroups(reader, *architecture, spec));
+  TANDEM_RETURN_IF_ERROR(ReadGroups(reader, *architecture, spec));
   TANDEM_RETURN_IF_ERROR(spec.ValidateGroups());
   TANDEM_ASSIGN_OR_RETURN(spec.rope, ReadRope(metadata, *architecture, spec, options));
   TANDEM_RETURN_IF_ERROR(ProbeFeatures(file, *architecture, spec));
   TANDEM_RETURN_IF_ERROR(CheckTensors(file, *architecture, spec));
+  TANDEM_ASSIGN_OR_RETURN(spec.layer_output_scales, ReadLayerScales(file, *architecture, spec));
   TANDEM_RETURN_IF_ERROR(FinishRope(file, reader, *architecture, options, spec));
   TANDEM_RETURN_IF_ERROR(spec.Validate());
   return spec;

@@ -58,7 +58,7 @@ absl::Status Bad(std::string_view name, std::string_view what) {
 // Optional features; a model without one of the others is incomplete.
 bool IsOptional(Feature feature) {
   return feature != Feature::kAlways && feature != Feature::kPlainQuery &&
-         feature != Feature::kJointKvB;
+         feature != Feature::kJointKvB && feature != Feature::kSeparateExperts;
 }
 
 absl::Status CheckTensor(const gguf::File& file, const Architecture& architecture,
@@ -82,6 +82,18 @@ absl::Status CheckTensor(const gguf::File& file, const Architecture& architectur
   return absl::OkStatus();
 }
 
+// Layers without a value projection, of architectures that have such.
+void ProbeValues(const gguf::File& file, const Architecture& architecture, ModelSpec& spec) {
+  for (const TensorRow& row : architecture.tensors) {
+    if (row.layers != Layers::kValues) continue;
+    spec.values_are_keys.assign(spec.num_layers, false);
+    for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+      const std::string name = TensorName(row, static_cast<int>(layer));
+      spec.values_are_keys[layer] = spec.HasCache(layer) && file.FindTensor(name) == nullptr;
+    }
+  }
+}
+
 }  // namespace
 
 absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architecture,
@@ -98,7 +110,8 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
       return Bad(tensor.name, absl::StrCat(" is of layer ", *name.layer, ", but there are only ",
                                            spec.num_layers, " layers"));
     }
-    if (name.layer.has_value() && row->layers != Layers::kAll &&
+    const bool by_kind = row->layers == Layers::kDense || row->layers == Layers::kMixture;
+    if (name.layer.has_value() && by_kind &&
         spec.IsMoe(*name.layer) != (row->layers == Layers::kMixture)) {
       return Bad(tensor.name, spec.IsMoe(*name.layer)
                                   ? " is of a dense layer, but the layer is a mixture of experts"
@@ -106,6 +119,7 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
     }
     spec.features.Add(row->feature);
   }
+  ProbeValues(file, architecture, spec);
   return absl::OkStatus();
 }
 

@@ -26,7 +26,12 @@ enum class Feature : uint8_t {
   kSharedGate,
   kQueryRank,  // MLA: the query is computed from a compressed form
   kPlainQuery,
-  kSplitKvB,  // MLA: K's and V's up-projections are separate tensors
+  kFusedExperts,  // gate and up of the experts in one tensor
+  kSeparateExperts,
+  kExpertScale,
+  kLayerInputs,       // per-layer embeddings
+  kLayerOutputScale,  // folded into ModelSpec
+  kSplitKvB,          // MLA: K's and V's up-projections are separate tensors
   kJointKvB,
 };
 
@@ -42,6 +47,8 @@ class FeatureSet {
         return !Has(Feature::kQueryRank);
       case Feature::kJointKvB:
         return !Has(Feature::kSplitKvB);
+      case Feature::kSeparateExperts:
+        return !Has(Feature::kFusedExperts);
       default:
         return (bits_ & Bit(feature)) != 0;
     }

@@ -114,6 +114,9 @@ std::string FeatureText(const ModelSpec& spec) {
   add(spec.Has(Feature::kSinks), "attention sinks");
   add(spec.learned_positions, "learned positions");
   add(spec.post_norms, "post-norms");
+  add(spec.value_norm, "V norm");
+  add(spec.layer_input_size > 0, "per-layer embeddings");
+  add(!spec.layer_output_scales.empty(), "layer output scales");
   add(spec.attention_softcap > 0 || spec.logit_softcap > 0, "soft-capping");
   return text.empty() ? "none" : text;
 }
@@ -199,11 +202,19 @@ std::string WindowText(const ModelSpec& spec) {
   return absl::StrCat(Count(full_layers, "layer"), " of full attention, ", windows);
 }
 
+// Layers that read another layer's cache.
+uint64_t ReaderCount(const ModelSpec& spec) {
+  uint64_t readers = 0;
+  for (const KvGroupSpec& group : spec.kv_groups) readers += group.readers.size();
+  return readers;
+}
+
 // "60 of FFN size 1408, 4 per token, from layer 1 on, shared ones of FFN size 5632"
 std::string ExpertText(const MoeSpec& moe) {
   std::string text = absl::StrFormat("%u of FFN size %u, %u per token", moe.num_experts,
                                      moe.ffn_size, moe.experts_per_token);
   if (moe.first_layer > 0) absl::StrAppend(&text, ", from layer ", moe.first_layer, " on");
+  if (moe.beside_dense) absl::StrAppend(&text, ", beside the dense FFN");
   if (moe.shared_ffn_size > 0) {
     absl::StrAppend(&text, ", shared ones of FFN size ", moe.shared_ffn_size);
   }
@@ -270,6 +281,10 @@ std::string FormatInfo(const ModelInfo& info) {
   }
   if (const std::string windows = WindowText(spec); !windows.empty()) {
     absl::StrAppendFormat(&text, "windows       %s\n", windows);
+  }
+  if (const uint64_t readers = ReaderCount(spec); readers > 0) {
+    absl::StrAppendFormat(&text, "shared KV     %s without a cache of their own\n",
+                          Count(readers, "layer"));
   }
   absl::StrAppendFormat(&text, "rope          %s\n", RopeText(spec.rope));
   absl::StrAppendFormat(&text, "features      %s\n", FeatureText(spec));

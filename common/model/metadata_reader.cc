@@ -1,5 +1,6 @@
 #include "common/model/metadata_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -9,6 +10,15 @@
 #include "common/gguf/quote.h"
 
 namespace tandem::model {
+namespace {
+
+absl::Status CheckCount(std::string_view key, size_t found, uint32_t layers) {
+  if (found == layers) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("key ", gguf::Quoted(key), ": needed ", layers,
+                                                 " values, one per layer, found ", found));
+}
+
+}  // namespace
 
 std::string MetadataReader::Full(std::string_view key) const {
   return gguf::KeyFor(key, architecture_);
@@ -32,6 +42,35 @@ absl::StatusOr<uint32_t> MetadataReader::Size(std::string_view key, uint32_t oth
 absl::StatusOr<uint32_t> MetadataReader::Count(std::string_view key) const {
   TANDEM_ASSIGN_OR_RETURN(const std::optional<uint32_t> count, metadata_.FindUint32(Full(key)));
   return count.value_or(0);
+}
+
+absl::StatusOr<std::vector<uint32_t>> MetadataReader::SizeList(std::string_view key) const {
+  const std::string full = Full(key);
+  TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> sizes, metadata_.GetUint32List(full));
+  if (sizes.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("key ", gguf::Quoted(full), " is empty"));
+  }
+  if (std::find(sizes.begin(), sizes.end(), 0u) != sizes.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("key ", gguf::Quoted(full), ": needed at least 1, found 0"));
+  }
+  return sizes;
+}
+
+absl::StatusOr<std::vector<uint32_t>> MetadataReader::SizePerLayer(std::string_view key,
+                                                                   uint32_t layers) const {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> sizes, SizeList(key));
+  if (sizes.size() == 1) sizes.resize(layers, sizes[0]);
+  TANDEM_RETURN_IF_ERROR(CheckCount(Full(key), sizes.size(), layers));
+  return sizes;
+}
+
+absl::StatusOr<std::vector<bool>> MetadataReader::FlagPerLayer(std::string_view key,
+                                                               uint32_t layers) const {
+  const std::string full = Full(key);
+  TANDEM_ASSIGN_OR_RETURN(std::vector<bool> flags, metadata_.GetBools(full));
+  TANDEM_RETURN_IF_ERROR(CheckCount(full, flags.size(), layers));
+  return flags;
 }
 
 absl::StatusOr<float> MetadataReader::Float(std::string_view key) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/gguf/metadata.h"
@@ -25,6 +26,12 @@ class MetadataReader {
   absl::StatusOr<uint32_t> Size(std::string_view key, uint32_t otherwise) const;
   // Any count, 0 if the key is missing.
   absl::StatusOr<uint32_t> Count(std::string_view key) const;
+  // A list, or one value; each at least 1, and at least one of them.
+  absl::StatusOr<std::vector<uint32_t>> SizeList(std::string_view key) const;
+  // One value per layer: a list of as many, or one for all. Each at least 1.
+  absl::StatusOr<std::vector<uint32_t>> SizePerLayer(std::string_view key, uint32_t layers) const;
+  // A list with a flag per layer.
+  absl::StatusOr<std::vector<bool>> FlagPerLayer(std::string_view key, uint32_t layers) const;
   absl::StatusOr<float> Float(std::string_view key) const;
   // 0 if the key is missing; else finite and not negative.
   absl::StatusOr<float> NonNegative(std::string_view key) const;

@@ -75,6 +75,7 @@ absl::StatusOr<std::optional<MoeSpec>> ReadMixture(const MetadataReader& reader,
   }
   TANDEM_ASSIGN_OR_RETURN(moe.ffn_size, reader.Size(keys::kExpertFeedForwardLength, ffn_size));
   TANDEM_ASSIGN_OR_RETURN(moe.first_layer, reader.Count(keys::kLeadingDenseBlockCount));
+  moe.beside_dense = architecture.experts_beside_dense;
   if (architecture.shares_experts) {
     TANDEM_ASSIGN_OR_RETURN(const uint32_t shared, reader.Count(keys::kExpertSharedCount));
     if (shared > moe.num_experts + 64) {

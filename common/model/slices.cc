@@ -1,5 +1,7 @@
 #include "common/model/slices.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/gguf/quote.h"
@@ -58,7 +60,7 @@ absl::Status VisitRow(const gguf::File& file, const ModelSpec& spec, const Shard
                       const Architecture& architecture, const TensorRow& row, int layer,
                       const std::function<absl::Status(const WeightSlice&)>& visit) {
   const uint32_t sized_as = layer < 0 ? 0 : layer;
-  if (row.role == Role::kRopeFactors || !Applies(spec, row, sized_as)) {
+  if (IsFolded(row.role) || !Applies(spec, row, sized_as)) {
     return absl::OkStatus();
   }
   const std::string name = TensorName(row, layer);
@@ -104,6 +106,9 @@ WeightSlice SliceTensor(const gguf::TensorInfo& tensor, const Architecture& arch
   slice.count = experts ? plan.experts.size() : place.count;
   slice.data = tensor.data + (experts ? plan.experts.begin : 0) * slice.matrix_stride_bytes +
                rows.begin * slice.row_stride_bytes + tensor::RowBytes(tensor.type, kept.begin);
+  if (row.per_root_hidden) {
+    slice.factor = static_cast<float>(1.0 / std::sqrt(static_cast<double>(spec.hidden_size)));
+  }
   slice.name = tensor.name;
   return slice;
 }

@@ -53,6 +53,11 @@ absl::Status CheckSizes(const ModelSpec& spec) {
   TANDEM_RETURN_IF_ERROR(CheckRange("feed_forward_length", spec.ffn_size, kMaxFfn));
   TANDEM_RETURN_IF_ERROR(CheckRange("vocabulary size", spec.vocab_size, kMaxVocab));
   TANDEM_RETURN_IF_ERROR(CheckRange("context_length", spec.context_length, kMaxContext));
+  if (uint64_t{spec.layer_input_size} * spec.num_layers > kMaxFfn) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("embedding_length_per_layer_input: needed at most ", kMaxFfn / spec.num_layers,
+                     " with ", spec.num_layers, " layers, found ", spec.layer_input_size));
+  }
   if (spec.layer_ffn_sizes.empty()) return absl::OkStatus();
   if (spec.layer_ffn_sizes.size() != spec.num_layers) {
     return absl::InvalidArgumentError(absl::StrCat("feed_forward_length: needed ", spec.num_layers,

@@ -92,6 +92,9 @@ struct MoeSpec {
   uint32_t ffn_size = 0;         // of one expert
   uint32_t shared_ffn_size = 0;  // of the shared experts together; 0: none
   uint32_t first_layer = 0;      // layers before it are dense
+  // The layers' dense FFN stays, beside the experts, and every part has norms of its own; the
+  // router reads the residual, through its own norm (Gemma 4).
+  bool beside_dense = false;
   bool sigmoid = false;
   bool normalize = false;
   float scale = 1.0f;
@@ -123,10 +126,15 @@ struct ModelSpec {
   bool gated_ffn = true;           // f(gate) * up; otherwise f(up)
   bool post_norms = false;         // norms after attention and FFN too (Gemma 2)
   bool learned_positions = false;  // a table of positions is added to the embedding (GPT-2)
+  bool value_norm = false;         // heads of V are RMS-normed, without a weight (Gemma 4)
   float embedding_scale = 1.0f;
-  float attention_scale = 0.0f;    // usually 1 / sqrt(head_dim)
-  float attention_softcap = 0.0f;  // 0: none
-  float logit_softcap = 0.0f;      // 0: none
+  float attention_scale = 0.0f;            // usually 1 / sqrt(head_dim)
+  float attention_softcap = 0.0f;          // 0: none
+  float logit_softcap = 0.0f;              // 0: none
+  uint32_t layer_input_size = 0;           // of per-layer embeddings (Gemma 3n, Gemma 4); 0: none
+  std::vector<float> layer_output_scales;  // the residual is multiplied by it; empty: none
+  // By layer: V is the projection of K, before its norm and RoPE. Empty: in none.
+  std::vector<bool> values_are_keys;
   RopeSpec rope;
   std::optional<RopeSpec> window_rope;  // of layers with a window, if different (Gemma 3)
   std::optional<MlaSpec> mla;
@@ -148,6 +156,9 @@ struct ModelSpec {
   }
   // Of the layer's group.
   HeadSizes HeadsOf(uint32_t layer) const;
+  bool ValuesAreKeys(uint32_t layer) const {
+    return !values_are_keys.empty() && values_are_keys[layer];
+  }
   // Whether the layer has a cache of its own.
   bool HasCache(uint32_t layer) const;
 

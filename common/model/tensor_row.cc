@@ -83,6 +83,10 @@ uint64_t SizeOf(const ModelSpec& spec, Dim dim, uint32_t layer) {
     case Dim::kMlaQuery:
     case Dim::kMlaLatent:
       return MlaSize(spec, dim);
+    case Dim::kLayers:
+      return spec.num_layers;
+    case Dim::kLayerInput:
+      return spec.layer_input_size;
   }
   TANDEM_CHECK(false) << "dim " << static_cast<int>(dim);
   return 0;
@@ -101,6 +105,10 @@ bool Applies(const ModelSpec& spec, const TensorRow& row, uint32_t layer) {
       return !spec.IsMoe(layer);
     case Layers::kMixture:
       return spec.IsMoe(layer);
+    case Layers::kCached:
+      return spec.HasCache(layer);
+    case Layers::kValues:
+      return spec.HasCache(layer) && !spec.ValuesAreKeys(layer);
   }
   return false;
 }

@@ -38,6 +38,8 @@ enum class Dim {
   kMlaValue,
   kMlaQuery,   // nope + rope
   kMlaLatent,  // nope + value
+  kLayers,
+  kLayerInput,  // of a layer's per-layer embedding
 };
 
 // A product of two sizes, such as heads * head_dim. A sharded extent is split between units of
@@ -56,8 +58,9 @@ enum class ShardRule {
   kExpertWhole,  // likewise, else all of every expert
 };
 
-// The layers that have the tensor.
-enum class Layers { kAll, kDense, kMixture };
+// The layers that have the tensor: kCached those with a KV cache of their own, kValues those of
+// them whose values have a projection of their own. What the others may have of these is not used.
+enum class Layers { kAll, kDense, kMixture, kCached, kValues };
 
 // One tensor, or one per layer if the name has "{L}". Rows with the same pattern are parts of one
 // tensor, concatenated by rows (or values, for vectors) in the order of the table.
@@ -69,7 +72,8 @@ struct TensorRow {
   ShardRule shard;
   Feature feature = Feature::kAlways;
   Layers layers = Layers::kAll;
-  Dim count = Dim::kOne;  // the third dimension: a matrix per expert
+  Dim count = Dim::kOne;         // the third dimension: a matrix per expert
+  bool per_root_hidden = false;  // a vector that is divided by sqrt(hidden)
 
   bool per_layer() const { return pattern.find("{L}") != std::string_view::npos; }
 };

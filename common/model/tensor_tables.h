@@ -38,6 +38,9 @@ inline constexpr Extent kMlaLatents{Dim::kHeads, Dim::kMlaLatent};
 inline constexpr Extent kMlaKeys{Dim::kHeads, Dim::kKvRank};
 inline constexpr Extent kMlaValues{Dim::kHeads, Dim::kMlaValue};
 
+inline constexpr Extent kLayerInput{Dim::kLayerInput, Dim::kOne};
+inline constexpr Extent kAllLayerInputs{Dim::kLayers, Dim::kLayerInput};
+
 inline constexpr ShardRule kWhole = ShardRule::kReplicated;
 inline constexpr ShardRule kRows = ShardRule::kRows;
 inline constexpr ShardRule kCols = ShardRule::kCols;
@@ -47,6 +50,8 @@ inline constexpr ShardRule kExpertWhole = ShardRule::kExpertWhole;
 
 inline constexpr Layers kDense = Layers::kDense;
 inline constexpr Layers kMixture = Layers::kMixture;
+inline constexpr Layers kCached = Layers::kCached;
+inline constexpr Layers kOwnValues = Layers::kValues;
 
 inline constexpr TensorRow kEnds[] = {
     {"token_embd.weight", Role::kTokenEmbedding, kVocab, kHidden, kRows},
@@ -185,6 +190,61 @@ inline constexpr TensorRow kPostNorms[] = {
     {"blk.{L}.post_ffw_norm.weight", Role::kFfnPostNorm, kOne, kHidden, kWhole},
 };
 
+// Layers that read another's cache have no K and V; values without a projection are the keys.
+inline constexpr TensorRow kGemma4Own[] = {
+    {"rope_freqs.weight", Role::kRopeFactors, kOne, kRopePairs, kWhole},
+    {"blk.{L}.attn_q.weight", Role::kAttnQ, kQueries, kHidden, kRows},
+    {"blk.{L}.attn_k.weight", Role::kAttnK, kKeys, kHidden, kRows, Feature::kAlways, kCached},
+    {"blk.{L}.attn_v.weight", Role::kAttnV, kValues, kHidden, kRows, Feature::kAlways, kOwnValues},
+    {"blk.{L}.attn_q_norm.weight", Role::kAttnQNorm, kOne, kHeadDim, kWhole},
+    {"blk.{L}.attn_k_norm.weight", Role::kAttnKNorm, kOne, kHeadDim, kWhole, Feature::kAlways,
+     kCached},
+    {"blk.{L}.ffn_gate.weight", Role::kFfnGate, kFfn, kHidden, kRows},
+    {"blk.{L}.ffn_up.weight", Role::kFfnUp, kFfn, kHidden, kRows},
+    {"blk.{L}.ffn_down.weight", Role::kFfnDown, kHidden, kFfn, kCols},
+    {"blk.{L}.layer_output_scale.weight", Role::kLayerOutputScale, kOne, kOne, kWhole,
+     Feature::kLayerOutputScale},
+};
+// Experts beside the dense FFN.
+inline constexpr TensorRow kGemma4Mixture[] = {
+    {"blk.{L}.ffn_gate_inp.weight", Role::kRouter, kExperts, kHidden, kWhole, Feature::kAlways,
+     kMixture},
+    {"blk.{L}.ffn_gate_inp.scale", Role::kRouterNorm, kOne, kHidden, kWhole, Feature::kAlways,
+     kMixture, Dim::kOne, /*per_root_hidden=*/true},
+    {"blk.{L}.ffn_gate_exps.weight", Role::kExpertGate, kExpertFfn, kHidden, kExpertRows,
+     Feature::kSeparateExperts, kMixture, Dim::kExperts},
+    {"blk.{L}.ffn_up_exps.weight", Role::kExpertUp, kExpertFfn, kHidden, kExpertRows,
+     Feature::kSeparateExperts, kMixture, Dim::kExperts},
+    {"blk.{L}.ffn_gate_up_exps.weight", Role::kExpertGate, kExpertFfn, kHidden, kExpertRows,
+     Feature::kFusedExperts, kMixture, Dim::kExperts},
+    {"blk.{L}.ffn_gate_up_exps.weight", Role::kExpertUp, kExpertFfn, kHidden, kExpertRows,
+     Feature::kFusedExperts, kMixture, Dim::kExperts},
+    {"blk.{L}.ffn_down_exps.weight", Role::kExpertDown, kHidden, kExpertFfn, kExpertCols,
+     Feature::kAlways, kMixture, Dim::kExperts},
+    {"blk.{L}.ffn_down_exps.scale", Role::kExpertScale, kOne, kExperts, kWhole,
+     Feature::kExpertScale, kMixture},
+    {"blk.{L}.pre_ffw_norm_2.weight", Role::kExpertNorm, kOne, kHidden, kWhole, Feature::kAlways,
+     kMixture},
+    {"blk.{L}.post_ffw_norm_1.weight", Role::kDensePostNorm, kOne, kHidden, kWhole,
+     Feature::kAlways, kMixture},
+    {"blk.{L}.post_ffw_norm_2.weight", Role::kExpertPostNorm, kOne, kHidden, kWhole,
+     Feature::kAlways, kMixture},
+};
+inline constexpr TensorRow kLayerInputs[] = {
+    {"per_layer_token_embd.weight", Role::kLayerEmbedding, kVocab, kAllLayerInputs, kWhole,
+     Feature::kLayerInputs},
+    {"per_layer_model_proj.weight", Role::kLayerInputProjection, kAllLayerInputs, kHidden, kWhole,
+     Feature::kLayerInputs},
+    {"per_layer_proj_norm.weight", Role::kLayerInputNorm, kOne, kLayerInput, kWhole,
+     Feature::kLayerInputs},
+    {"blk.{L}.inp_gate.weight", Role::kLayerInputGate, kLayerInput, kHidden, kWhole,
+     Feature::kLayerInputs},
+    {"blk.{L}.proj.weight", Role::kLayerInputOut, kHidden, kLayerInput, kWhole,
+     Feature::kLayerInputs},
+    {"blk.{L}.post_norm.weight", Role::kLayerInputPostNorm, kOne, kHidden, kWhole,
+     Feature::kLayerInputs},
+};
+
 template <size_t... Sizes>
 constexpr auto Join(const TensorRow (&... parts)[Sizes]) {
   std::array<TensorRow, (Sizes + ...)> all{};
@@ -228,6 +288,10 @@ inline constexpr auto kGptOssTensors =
 inline constexpr auto kGemmaTensors =
     tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kHeadNorms,
                  tables::kAttentionOut, tables::kFfnNorm, tables::kGatedFfn, tables::kPostNorms);
+
+inline constexpr auto kGemma4Tensors = tables::Join(
+    tables::kEnds, tables::kLayerInputs, tables::kAttnNorm, tables::kGemma4Own,
+    tables::kAttentionOut, tables::kFfnNorm, tables::kGemma4Mixture, tables::kPostNorms);
 
 }  // namespace tandem::model
 

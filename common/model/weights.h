@@ -36,6 +36,11 @@ enum class Role {
   kFfnGate,        // [ffn, hidden], column-parallel
   kFfnUp,          // [ffn, hidden]
   kFfnDown,        // [hidden, ffn], row-parallel
+  // per-layer embeddings, replicated; P values per layer
+  kLayerEmbedding,        // [vocab, layers * P]
+  kLayerInputProjection,  // [layers * P, hidden]
+  kLayerInputGate,        // [P, hidden]
+  kLayerInputOut,         // [hidden, P]
   // mixtures: a matrix per expert, sharded like the FFN's or whole
   kRouter,  // [experts, hidden], replicated
   kExpertGate,
@@ -55,6 +60,12 @@ enum class Role {
   kFfnNorm,
   kFfnNormBias,
   kFfnPostNorm,
+  kDensePostNorm,   // of a dense FFN beside experts
+  kExpertNorm,      // of experts beside a dense FFN
+  kExpertPostNorm,  // likewise
+  kRouterNorm,      // divided by sqrt(hidden)
+  kLayerInputNorm,  // [P]
+  kLayerInputPostNorm,
   kAttnQNorm,   // [head_dim]
   kAttnKNorm,   // [head_dim]
   kQueryNorm,   // [q_rank]
@@ -72,11 +83,15 @@ enum class Role {
   kExpertGateBias,  // [experts, ffn]
   kExpertUpBias,
   kExpertDownBias,  // [experts, hidden]
+  kExpertScale,     // [experts]
 
-  kRopeFactors,  // [rotary_dims / 2]; folded into RopeSpec, never loaded by a worker
+  kFirstFolded,                 // folded into the ModelSpec, never loaded by a worker
+  kRopeFactors = kFirstFolded,  // [rotary_dims / 2]
+  kLayerOutputScale,            // [1]
 };
 
 inline bool IsVector(Role role) { return role >= Role::kFirstVector; }
+inline bool IsFolded(Role role) { return role >= Role::kFirstFolded; }
 
 // A slice of one tensor in the mapped file: `count` matrices, `matrix_stride_bytes` apart, of
 // `rows` rows of `cols` values, `row_stride_bytes` apart. For a row-parallel slice, whole quantised
@@ -95,7 +110,8 @@ struct WeightSlice {
   uint64_t col_count = 0;
   uint64_t count = 1;  // more than 1 only for experts
   uint64_t matrix_stride_bytes = 0;
-  std::string name;  // name in the file, for messages
+  float factor = 1.0f;  // of vectors: their values are multiplied by it
+  std::string name;     // name in the file, for messages
 
   uint64_t bytes() const { return count * rows * tensor::RowBytes(type, cols); }
   // From the first byte to the last, gaps between rows included.

@@ -37,7 +37,7 @@ void AddRow(const AddRowsParams& p, const TaskContext& context) {
   const float factor =
       p.gate != nullptr ? static_cast<float>(1.0 / (1.0 + std::exp(-double{p.gate[context.task]})))
                         : 1.0f;
-  for (size_t i = begin; i < begin + p.dim; ++i) p.y[i] += factor * p.x[i];
+  for (size_t i = begin; i < begin + p.dim; ++i) p.y[i] = (p.y[i] + factor * p.x[i]) * p.scale;
 }
 
 constexpr uint32_t kRowsPerCopy = 16;

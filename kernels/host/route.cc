@@ -91,7 +91,10 @@ class TokenRouter {
     // Sigmoids of very small logits are all 0: such a token's expert weights are 0.
     const float divisor = p_.normalize ? sum : 1.0f;
     const float factor = divisor == 0 ? 0.0f : p_.scale / divisor;
-    for (uint32_t k = 0; k < p_.top_k; ++k) weights_[k] *= factor;
+    for (uint32_t k = 0; k < p_.top_k; ++k) {
+      weights_[k] *= factor;
+      if (p_.expert_scale != nullptr) weights_[k] *= p_.expert_scale[ids_[k]];
+    }
   }
 
  private:

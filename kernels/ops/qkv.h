@@ -11,18 +11,22 @@
 
 namespace tandem::kernels {
 
-// x = norm(...), where there is one; q, k, v = x W^T; norms of every head of q and k, in place,
-// where the model has them; RoPE of q and k, and the write of k and v to the pages.
+// x = norm(...), where there is one; q, k, v = x W^T, or a part of them; norms of every head where
+// the model has them: of v, from v or from what k is before its own norm, then of q and k, in
+// place; RoPE of q and k, and the write of k and v to the pages.
 struct QkvParams {
   static constexpr std::string_view kName = "Qkv";
 
   NormParams norm;
   MatMulParams product;  // q, k, v
+  NormParams v_norm;
   NormParams q_norm;
   NormParams k_norm;
   RopeWriteKvParams write;
 
-  static auto Parts(auto& p) { return std::tie(p.norm, p.product, p.q_norm, p.k_norm, p.write); }
+  static auto Parts(auto& p) {
+    return std::tie(p.norm, p.product, p.v_norm, p.q_norm, p.k_norm, p.write);
+  }
   template <class Params, class Visit>
   static void ForEachPointer(Params& p, Visit&& visit) {
     ForEachPointerOfParts(p, visit);

@@ -13,7 +13,8 @@ namespace tandem::kernels {
 
 // Rotates dims [rotary_begin, rotary_begin + rotary_dims) of every head of q and k in place by
 // their positions, then writes k and v to the pages: token t goes to slot slots[t] = block *
-// block_size + offset; -1 skips the write.
+// block_size + offset; -1 skips the write. With pages of no KV heads only q is rotated: layers that
+// read another layer's cache.
 struct RopeWriteKvParams {
   static constexpr std::string_view kName = "RopeWriteKv";
 
@@ -35,11 +36,12 @@ struct RopeWriteKvParams {
   static void ForEachPointer(Params& p, Visit&& visit) {
     const uint32_t kv_heads = p.pages.kv_heads;
     visit("q", p.q, InOut(p.tokens, size_t{p.heads} * p.pages.head_dim));
-    visit("k", p.k, InOut(p.tokens, size_t{kv_heads} * p.pages.head_dim));
-    if (!p.pages.latent) visit("v", p.v, In(p.tokens, size_t{kv_heads} * p.pages.value_dim));
     visit("positions", p.positions, In(p.tokens));
     visit("slots", p.slots, In(p.tokens));
     if (p.rotary_dims > 0) visit("inv_freq", p.inv_freq, In(p.rotary_dims / 2));
+    if (kv_heads == 0) return;
+    visit("k", p.k, InOut(p.tokens, size_t{kv_heads} * p.pages.head_dim));
+    if (!p.pages.latent) visit("v", p.v, In(p.tokens, size_t{kv_heads} * p.pages.value_dim));
     KvPages::ForEachPointer(p.pages, Access::kInOut, visit);
   }
 };

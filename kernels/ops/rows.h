@@ -9,7 +9,7 @@
 
 namespace tandem::kernels {
 
-// y[r] += x[r], times sigmoid(gate[r]) if gate is given.
+// y[r] = (y[r] + x[r]) * scale, x[r] times sigmoid(gate[r]) if gate is given.
 struct AddRowsParams {
   static constexpr std::string_view kName = "AddRows";
 
@@ -18,6 +18,7 @@ struct AddRowsParams {
   const float* gate;  // (rows) or null
   uint32_t rows;
   uint32_t dim;
+  float scale = 1.0f;
 
   template <class Params, class Visit>
   static void ForEachPointer(Params& p, Visit&& visit) {

@@ -54,6 +54,7 @@ struct Model {
 constexpr Model kQ4KM = {"Q4_K_M", "quant/models/Q4_K_M.gguf", false, false};
 constexpr Model kGptOss = {"gpt_oss", "arch/gpt-oss/model.gguf", true, false};
 constexpr Model kGemma3 = {"gemma3", "arch/gemma3/model.gguf", true, false};
+constexpr Model kGemma4 = {"gemma4", "arch/gemma4/model.gguf", true, false};
 constexpr Model kPhi3 = {"phi3_swa", "arch/phi3-partial-swa/model.gguf", true, true};
 
 // Model, kernels, ranks.
@@ -122,7 +123,7 @@ TEST_P(BitIdentityTest, TheModelHasTheWindowsThatItIsHereFor) {
   ASSERT_TRUE(model.ok()) << model.status();
   const auto& groups = model->spec.kv_groups;
   const auto windowed = std::count_if(groups.begin(), groups.end(), [](const auto& group) {
-    return group.window_tokens > 0 && group.window_tokens <= 20;
+    return group.window_tokens > 0 && group.window_tokens <= 24;
   });
   EXPECT_EQ(windowed > 0, model_.windowed);
   EXPECT_EQ(static_cast<size_t>(windowed) == groups.size(), model_.all_windowed);
@@ -218,14 +219,22 @@ TEST_P(BitIdentityTest, WhenPreempted) {
   ExpectSame(output, alone, "preempted");
 }
 
+std::string TestName(const ::testing::TestParamInfo<Parameters>& param) {
+  return std::get<0>(param.param).name + ("_" + std::get<1>(param.param)) + "_tp" +
+         std::to_string(std::get<2>(param.param));
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, BitIdentityTest,
                          ::testing::Combine(::testing::Values(kQ4KM, kGptOss, kGemma3, kPhi3),
                                             ::testing::Values("reference", "avx2", "avx512"),
                                             ::testing::Values(1, 2)),
-                         [](const ::testing::TestParamInfo<Parameters>& param) {
-                           return std::get<0>(param.param).name + ("_" + std::get<1>(param.param)) +
-                                  "_tp" + std::to_string(std::get<2>(param.param));
-                         });
+                         TestName);
+
+// Layers that read the cache of others.
+INSTANTIATE_TEST_SUITE_P(SharedCaches, BitIdentityTest,
+                         ::testing::Combine(::testing::Values(kGemma4), ::testing::Values("avx512"),
+                                            ::testing::Values(1, 2)),
+                         TestName);
 
 }  // namespace
 }  // namespace tandem::testing

@@ -85,7 +85,10 @@ std::vector<Parameters> AllParameters() {
       {"deepseek2-v3-split", {1, 2, 4}},
       {"gpt-oss", {1, 2, 4}},
       {"gemma2", {1, 2, 4}},
-      {"gemma3", {1, 2, 4}}};
+      {"gemma3", {1, 2, 4}},
+      {"gemma4", {1, 2}},
+      {"gemma4-dense", {1, 2}},
+      {"gemma4-moe", {1, 2}}};
   // The transports carry the same bytes for every model.
   const std::set<std::string> over_both = {"llama", "qwen2"};
   std::vector<Parameters> all;
@@ -117,6 +120,7 @@ std::vector<Parameters> MixtureParameters() {
       for (int ranks : {2, 4}) all.emplace_back(name, kernels, ranks, "shm");
     }
   }
+  all.emplace_back("gemma4-moe", "avx512", 2, "shm");
   return all;
 }
 

@@ -113,10 +113,26 @@ absl::Status PrintModel(const std::string& name, const GoldenModel& golden, Toke
 }
 
 absl::Status PrintAll() {
-  for (const char* name :
-       {"llama", "llama-rope-freqs", "qwen2", "qwen3", "llama-yarn", "llama-moe", "qwen2moe",
-        "qwen3moe", "gpt2", "phi3", "phi3-partial-swa", "deepseek2-lite", "deepseek2-v3",
-        "deepseek2-v3-split", "gpt-oss", "gemma2", "gemma3"}) {
+  for (const char* name : {"llama",
+                           "llama-rope-freqs",
+                           "qwen2",
+                           "qwen3",
+                           "llama-yarn",
+                           "llama-moe",
+                           "qwen2moe",
+                           "qwen3moe",
+                           "gpt2",
+                           "phi3",
+                           "phi3-partial-swa",
+                           "deepseek2-lite",
+                           "deepseek2-v3",
+                           "deepseek2-v3-split",
+                           "gpt-oss",
+                           "gemma2",
+                           "gemma3",
+                           "gemma4",
+                           "gemma4-dense",
+                           "gemma4-moe"}) {
     TANDEM_RETURN_IF_ERROR(PrintModel(name, ReadArchGolden(name), 256));
   }
   for (const char* file : {"Q8_0.gguf", "Q4_0.gguf", "Q4_K_M.gguf", "Q5_K_M.gguf", "Q6_K.gguf"}) {

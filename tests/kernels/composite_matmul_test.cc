@@ -172,10 +172,15 @@ TEST_P(CompositeTest, Qkv) {
                  kDim};
   QkvParams params = {.norm = Norm(tokens, kCols, Rows(tokens, kCols), Rows(tokens, kCols), x),
                       .product = {x, tokens, kCols, 3, {}},
+                      .v_norm = {},
                       .q_norm = Norm(tokens * kHeads, kDim, q, nullptr, q),
                       .k_norm = Norm(tokens * kKvHeads, kDim, k, nullptr, k),
                       .write = write};
   params.product.projections = {Project(wq, q, true), Project(wk, k, true), Project(wv, v, true)};
+  ExpectSameBitsAsParts(params);
+  // Values out of the keys, before their norm.
+  params.product.num_projections = 2;
+  params.v_norm = Norm(tokens * kKvHeads, kDim, k, nullptr, v);
   ExpectSameBitsAsParts(params);
 }
 

@@ -92,6 +92,22 @@ TEST_P(AddRowsTest, AddsEveryRowTimesItsGate) {
   }
 }
 
+TEST_P(AddRowsTest, ScalesTheSum) {
+  Random random(3);
+  constexpr uint32_t kRows = 3;
+  for (const uint32_t dim : {64u, 67u}) {
+    Rig rig(GetParam());
+    const auto y = random.Floats(kRows * dim), x = random.Floats(kRows * dim);
+    float* const device = rig.Put(y);
+    rig.Run([&, x_device = rig.Put(x)](Backend& b) {
+      b.Encode(AddRowsParams{device, x_device, nullptr, kRows, dim, 0.375f});
+    });
+    std::vector<float> expected = y;
+    for (size_t i = 0; i < expected.size(); ++i) expected[i] = (y[i] + x[i]) * 0.375f;
+    EXPECT_EQ(rig.Get(device, y.size()), expected);
+  }
+}
+
 class CopyRowsTest : public testing::TestWithParam<BackendCase> {};
 TANDEM_INSTANTIATE_BACKENDS(CopyRowsTest);
 

@@ -190,6 +190,29 @@ TEST_P(RopeWriteKvTest, LatentPagesHaveNoV) {
   }
 }
 
+// A layer that reads another's cache: neither k and v nor the pages are touched.
+TEST_P(RopeWriteKvTest, WithoutKvHeadsOnlyQueriesRotate) {
+  Rig rig(GetParam());
+  Random random(5);
+  const Shape s{6, 0, 64, 64, 64, 8, true};
+  const auto q = random.Floats(kTokens * s.heads * s.head_dim);
+  const auto inv_freq = random.Floats(s.rotary_dims / 2, 0.01f, 1);
+  std::vector<int32_t> positions(kTokens);
+  for (int32_t& position : positions) position = random.Int(0, 3000);
+  RopeWriteKvParams p{};
+  p.q = rig.Put(q);
+  p.tokens = kTokens;
+  p.heads = s.heads;
+  p.positions = p.slots = rig.Put(positions);
+  p.inv_freq = rig.Put(inv_freq);
+  p.rotary_dims = s.rotary_dims;
+  p.halves = s.halves;
+  p.magnitude = 1;
+  p.pages = {s.type, nullptr, nullptr, kBlocks, s.block_size, 0, s.head_dim, s.value_dim, false};
+  rig.Run([&](Backend& b) { b.Encode(p); });
+  ExpectClose(rig.Get(p.q, q.size()), NaiveRotate(q, s.heads, s, positions, inv_freq, 1), 1e-6f);
+}
+
 // What a block of Q8_0 cannot hold reads back as NaN, never as a number; its neighbour is not
 // touched.
 TEST_P(RopeWriteKvTest, Q8_0BlocksThatAreNotFiniteReadBackAsNan) {

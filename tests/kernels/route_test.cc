@@ -17,6 +17,7 @@ struct Rule {
   float scale = 1;
   std::vector<float> bias = {};
   uint32_t groups = 1, groups_kept = 1, group_top = 1;
+  std::vector<float> expert_scale = {};
 };
 
 struct Choice {
@@ -37,6 +38,7 @@ Choice Route(const BackendCase& backend, const Rule& rule, const std::vector<flo
   p.normalize = rule.normalize;
   p.scale = rule.scale;
   p.selection_bias = rule.bias.empty() ? nullptr : rig.Put(rule.bias);
+  p.expert_scale = rule.expert_scale.empty() ? nullptr : rig.Put(rule.expert_scale);
   p.groups = rule.groups;
   p.groups_kept = rule.groups_kept;
   p.group_top = rule.group_top;
@@ -78,9 +80,11 @@ void NaiveRoute(const Rule& rule, const float* logits, Choice* out) {
   double taken = 0;
   for (uint32_t k = 0; k < rule.top_k; ++k) taken += scores[order[k].second];
   for (uint32_t k = 0; k < rule.top_k; ++k) {
-    out->ids.push_back(static_cast<int32_t>(order[k].second));
+    const uint32_t expert = order[k].second;
+    const double own = rule.expert_scale.empty() ? 1.0 : rule.expert_scale[expert];
+    out->ids.push_back(static_cast<int32_t>(expert));
     out->weights.push_back(
-        static_cast<float>(scores[order[k].second] * rule.scale / (rule.normalize ? taken : 1.0)));
+        static_cast<float>(scores[expert] * rule.scale * own / (rule.normalize ? taken : 1.0)));
   }
 }
 
@@ -92,6 +96,7 @@ TEST_P(RouteTest, MatchesTheFormula) {
   rules.push_back({256, 8, true, true, 2.5f, random.Floats(256), 8, 4, 2});
   rules.push_back({32, 4, true, false, 1, random.Floats(32)});
   rules.push_back({32, 6, false, false, 16, {}, 4, 2, 1});  // DeepSeek-V2's: the groups' largest
+  rules.push_back({70, 40, false, true, 1, {}, 1, 1, 1, random.Floats(70)});  // Gemma 4's scales
   for (const Rule& rule : rules) {
     SCOPED_TRACE(testing::Message() << rule.top_k << " of " << rule.experts << ", sigmoid "
                                     << rule.sigmoid << ", groups " << rule.groups);

@@ -32,6 +32,8 @@ struct Norm {
 struct NormedRows {
   kernels::NormParams norm;  // writes x
   const float* x = nullptr;
+  // The rows before the norm; complete once it is encoded.
+  float* residual = nullptr;
 
   // For a block that reads x more than once.
   const float* Encode(LayerContext& context) const {

@@ -32,6 +32,8 @@ struct AttentionParts {
   uint32_t group = 0;   // KV group
   uint32_t window = 0;  // 0: none
   model::HeadSizes heads{};
+  bool has_cache = true;         // else it reads the pages, which another layer writes
+  bool values_are_keys = false;  // V is the projection of K
 };
 
 class AttentionBlock {

@@ -19,6 +19,7 @@ Decoder::Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
       head_(weights.Matrix(spec.Has(Feature::kUntiedHead) ? Role::kOutput : Role::kTokenEmbedding),
             std::move(vocab_starts)) {
   if (spec.learned_positions) positions_ = weights.Matrix(Role::kPositionEmbedding);
+  if (spec.layer_input_size > 0) layer_inputs_.emplace(spec, weights);
   layers_.resize(spec.num_layers);
   for (uint32_t group = 0; group < spec.kv_groups.size(); ++group) {
     const model::KvGroupSpec& kv = spec.kv_groups[group];
@@ -32,7 +33,9 @@ Decoder::Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
                                            .layer = static_cast<int>(layer),
                                            .group = group,
                                            .window = kv.window_tokens,
-                                           .heads = spec.HeadsOf(kv)});
+                                           .heads = spec.HeadsOf(kv),
+                                           .has_cache = spec.HasCache(layer),
+                                           .values_are_keys = spec.ValuesAreKeys(layer)});
     };
     for (const uint32_t layer : kv.layers) make(layer);
     for (const model::CacheReader& reader : kv.readers) make(reader.layer);
@@ -55,14 +58,21 @@ Decoder::Layer Decoder::MakeLayer(const RankWeights& weights, const AttentionPar
   layer.attention =
       spec_.mla.has_value() ? MakeLatentAttention(parts) : MakeGroupedQueryAttention(parts);
   layer.ffn_norm = MakeNorm(weights, index, Role::kFfnNorm, Role::kFfnNormBias);
-  layer.feed_forward = spec_.IsMoe(static_cast<uint32_t>(index))
-                           ? MakeMixture(spec_, plan_, weights, index)
-                           : MakeDenseFeedForward(spec_, weights, index);
+  layer.feed_forward = MakeFeedForward(weights, index);
   if (spec_.post_norms) {
     layer.attn_post_norm = MakeNorm(weights, index, Role::kAttnPostNorm);
     layer.ffn_post_norm = MakeNorm(weights, index, Role::kFfnPostNorm);
   }
   return layer;
+}
+
+std::unique_ptr<FeedForwardBlock> Decoder::MakeFeedForward(const RankWeights& weights,
+                                                           int layer) const {
+  if (!spec_.IsMoe(static_cast<uint32_t>(layer))) {
+    return MakeDenseFeedForward(spec_, weights, layer);
+  }
+  return spec_.moe->beside_dense ? MakeDenseBesideMixture(spec_, plan_, weights, layer)
+                                 : MakeMixture(spec_, plan_, weights, layer);
 }
 
 Decoder::Hidden Decoder::Encode(LayerContext& context, const Batch& batch,
@@ -75,14 +85,17 @@ Decoder::Hidden Decoder::Encode(LayerContext& context, const Batch& batch,
   const auto rows = [&] {
     return context.arena.TakeActivations(static_cast<size_t>(batch.tokens) * spec_.hidden_size);
   };
-  const Hidden hidden{.residual = rows(), .delta = rows()};
+  Hidden hidden{.residual = rows(), .delta = rows()};
   float* normed = rows();
   EncodeEmbedding(context, batch, hidden);
-  const float* add = nullptr;  // no residual update before the first norm
-  for (size_t index = 0; index < layers_.size(); ++index) {
+  const float* layer_inputs =
+      layer_inputs_.has_value() ? layer_inputs_->Encode(context, batch, hidden.residual) : nullptr;
+  float* add = nullptr;  // no residual update before the first norm
+  for (uint32_t index = 0; index < layers_.size(); ++index) {
     EncodeLayer(context, batch, layers_[index], pages[index], add, normed, hidden);
-    add = hidden.delta;
+    add = EncodeLayerEnd(context, index, batch.tokens, layer_inputs, hidden);
   }
+  hidden.delta = add;
   return hidden;
 }
 
@@ -110,13 +123,33 @@ void Decoder::EncodeLayer(LayerContext& context, const Batch& batch, const Layer
     norm.Encode(context, batch.tokens, hidden.delta, nullptr, hidden.delta);
   };
   const auto rows = [&](const Norm& norm, const float* delta) {
-    return NormedRows{norm.Params(batch.tokens, hidden.residual, delta, normed), normed};
+    return NormedRows{norm.Params(batch.tokens, hidden.residual, delta, normed), normed,
+                      hidden.residual};
   };
   layer.attention->Encode(context, batch, pages, rows(layer.attn_norm, add), hidden.delta);
   post(layer.attn_post_norm);
   layer.feed_forward->Encode(context, rows(layer.ffn_norm, hidden.delta), batch.tokens,
                              hidden.delta);
   post(layer.ffn_post_norm);
+}
+
+float* Decoder::EncodeLayerEnd(LayerContext& context, uint32_t layer, uint32_t tokens,
+                               const float* layer_inputs, const Hidden& hidden) const {
+  const auto add = [&](float scale) {
+    context.backend.Encode(kernels::AddRowsParams{.y = hidden.residual,
+                                                  .x = hidden.delta,
+                                                  .gate = nullptr,
+                                                  .rows = tokens,
+                                                  .dim = spec_.hidden_size,
+                                                  .scale = scale});
+  };
+  if (layer_inputs_.has_value()) {
+    add(1.0f);
+    layer_inputs_->EncodeLayer(context, layer, tokens, layer_inputs, hidden.residual, hidden.delta);
+  }
+  if (spec_.layer_output_scales.empty()) return hidden.delta;
+  add(spec_.layer_output_scales[layer]);
+  return nullptr;
 }
 
 float* Decoder::EncodeHead(LayerContext& context, const Hidden& hidden, const int32_t* rows,
@@ -129,9 +162,9 @@ float* Decoder::EncodeHead(LayerContext& context, const Hidden& hidden, const in
     return out;
   };
   float* residual = gather(hidden.residual);
-  const float* delta = gather(hidden.delta);
+  const float* delta = hidden.delta == nullptr ? nullptr : gather(hidden.delta);
   float* normed = context.arena.TakeActivations(floats);
-  const NormedRows x = {output_norm_.Params(count, residual, delta, normed), normed};
+  const NormedRows x = {output_norm_.Params(count, residual, delta, normed), normed, residual};
   float* logits = head_.Encode(context, x, count, plan_.rank);
   if (logits != nullptr && spec_.logit_softcap > 0.0f) {
     context.backend.Encode(

@@ -21,6 +21,7 @@
 #include "worker/model/attention.h"
 #include "worker/model/batch.h"
 #include "worker/model/feed_forward.h"
+#include "worker/model/layer_inputs.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
@@ -33,7 +34,8 @@ class Decoder {
           std::vector<uint32_t> vocab_starts, const RankWeights& weights, const float* inv_freq,
           const float* window_inv_freq);
 
-  // The layers' output for every token, (T, hidden) each: the next norm adds delta to the residual.
+  // The layers' output for every token, (T, hidden) each: the next norm adds delta, if there is
+  // one, to the residual.
   struct Hidden {
     float* residual = nullptr;
     float* delta = nullptr;
@@ -60,14 +62,20 @@ class Decoder {
                 std::optional<model::Role> bias = std::nullopt) const;
   Layer MakeLayer(const RankWeights& weights, const AttentionParts& parts) const;
   void EncodeEmbedding(LayerContext& context, const Batch& batch, const Hidden& hidden) const;
+  std::unique_ptr<FeedForwardBlock> MakeFeedForward(const RankWeights& weights, int layer) const;
   void EncodeLayer(LayerContext& context, const Batch& batch, const Layer& layer,
                    const kernels::KvPages& pages, const float* add, float* normed,
                    const Hidden& hidden) const;
+  // What follows a layer's feed-forward block: its own input, and the scale of its output. Returns
+  // what the next norm adds: hidden.delta, or null where it is part of the residual already.
+  float* EncodeLayerEnd(LayerContext& context, uint32_t layer, uint32_t tokens,
+                        const float* layer_inputs, const Hidden& hidden) const;
 
   const model::ModelSpec& spec_;
   const model::ShardPlan& plan_;
   VocabParallelEmbedding embedding_;
   kernels::Weight positions_;  // of learned positions
+  std::optional<LayerInputs> layer_inputs_;
   std::vector<Layer> layers_;
   Norm output_norm_;
   VocabParallelHead head_;

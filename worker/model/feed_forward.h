@@ -1,4 +1,4 @@
-// The feed-forward block of a layer: a dense FFN or a mixture of experts, by the spec.
+// The feed-forward block of a layer: a dense FFN, a mixture of experts, or both, by the spec.
 #ifndef TANDEM_WORKER_MODEL_FEED_FORWARD_H_
 #define TANDEM_WORKER_MODEL_FEED_FORWARD_H_
 
@@ -52,6 +52,10 @@ std::unique_ptr<FeedForwardBlock> MakeDenseFeedForward(const model::ModelSpec& s
 std::unique_ptr<FeedForwardBlock> MakeMixture(const model::ModelSpec& spec,
                                               const model::ShardPlan& plan,
                                               const RankWeights& weights, int layer);
+// A dense FFN and a mixture, each of its own norm of the residual: the sum of their normed results.
+std::unique_ptr<FeedForwardBlock> MakeDenseBesideMixture(const model::ModelSpec& spec,
+                                                         const model::ShardPlan& plan,
+                                                         const RankWeights& weights, int layer);
 
 }  // namespace tandem::worker
 

@@ -16,7 +16,11 @@ class Mixture final : public FeedForwardBlock {
         activation_(ActivationOf(spec)),
         plan_(plan),
         router_({weights.Matrix(Role::kRouter, layer), weights.Vector(Role::kRouterBias, layer)}),
-        selection_bias_(weights.Vector(Role::kSelectionBias, layer)) {
+        router_norm_({.weight = weights.Vector(Role::kRouterNorm, layer),
+                      .epsilon = spec.norm_epsilon,
+                      .dim = spec.hidden_size}),
+        selection_bias_(weights.Vector(Role::kSelectionBias, layer)),
+        expert_scale_(weights.Vector(Role::kExpertScale, layer)) {
     const auto expert = [&](Role matrix, Role bias) {
       return Linear{weights.Matrix(matrix, layer), weights.Vector(bias, layer)};
     };
@@ -39,7 +43,7 @@ class Mixture final : public FeedForwardBlock {
               float* out) const override {
     const size_t mark = context.arena.used();
     const float* x = rows.Encode(context);
-    const Choice choice = EncodeRoute(context, x, tokens);
+    const Choice choice = EncodeRoute(context, RouterInput(context, rows, tokens), tokens);
     EncodeExperts(context, x, tokens, choice, out);
     if (has_shared_) EncodeShared(context, x, tokens, out);
     SumOverRanks(context, tokens, hidden_, out);
@@ -51,6 +55,14 @@ class Mixture final : public FeedForwardBlock {
     int32_t* ids;    // (T, experts_per_token)
     float* weights;  // likewise
   };
+
+  // What the router reads: the experts' input, or the residual through the router's own norm.
+  const float* RouterInput(LayerContext& context, const NormedRows& rows, uint32_t tokens) const {
+    if (!moe_.beside_dense) return rows.x;
+    float* x = context.arena.TakeActivations(static_cast<size_t>(tokens) * hidden_);
+    router_norm_.Encode(context, tokens, rows.residual, nullptr, x);
+    return x;
+  }
 
   Choice EncodeRoute(LayerContext& context, const float* x, uint32_t tokens) const {
     const size_t pairs = static_cast<size_t>(tokens) * moe_.experts_per_token;
@@ -70,7 +82,8 @@ class Mixture final : public FeedForwardBlock {
                                                 .groups_kept = moe_.groups_kept,
                                                 .group_top = moe_.group_top,
                                                 .ids = choice.ids,
-                                                .weights = choice.weights});
+                                                .weights = choice.weights,
+                                                .expert_scale = expert_scale_});
     return choice;
   }
 
@@ -139,7 +152,9 @@ class Mixture final : public FeedForwardBlock {
   kernels::Activation activation_;
   model::ShardPlan plan_;
   ColumnParallelLinear router_;
+  Norm router_norm_;
   const float* selection_bias_;
+  const float* expert_scale_;
   Linear gate_;
   Linear up_;
   Linear down_;

@@ -14,7 +14,7 @@
 namespace tandem::worker {
 namespace {
 
-constexpr int kNumRoles = static_cast<int>(model::Role::kRopeFactors) + 1;
+constexpr int kNumRoles = static_cast<int>(model::Role::kFirstFolded);
 constexpr uint64_t kPageBytes = 4096;
 
 // Reads one byte of every page of the slice, so that the first step does not wait for the disk.
@@ -40,6 +40,16 @@ kernels::Weight HostWeight(const model::WeightSlice& slice) {
           .col_count = static_cast<uint32_t>(slice.col_count),
           .count = static_cast<uint32_t>(slice.count),
           .matrix_stride_bytes = slice.matrix_stride_bytes};
+}
+
+// Of V's norm, which has no weight.
+uint32_t NumOnes(const model::ModelSpec& spec) {
+  uint32_t ones = 0;
+  if (!spec.value_norm) return ones;
+  for (const model::KvGroupSpec& group : spec.kv_groups) {
+    ones = std::max(ones, spec.HeadsOf(group).value_dim);
+  }
+  return ones;
 }
 
 }  // namespace
@@ -115,7 +125,7 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
         if (progress) progress(weights->bytes_, total);
         return absl::OkStatus();
       }));
-  TANDEM_RETURN_IF_ERROR(weights->PlaceVectors(vectors, backend));
+  TANDEM_RETURN_IF_ERROR(weights->PlaceVectors(vectors, NumOnes(spec), backend));
   if (copies) {
     for (const gguf::FilePart& part : file.parts()) file.DropPages(part.bytes);
   }
@@ -123,22 +133,26 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
 }
 
 absl::Status RankWeights::PlaceVectors(const std::vector<model::WeightSlice>& slices,
-                                       kernels::Backend& backend) {
+                                       uint32_t num_ones, kernels::Backend& backend) {
   // Every vector starts on a 64-byte boundary.
   auto padded = [](uint64_t values) { return (values + 15) / 16 * 16; };
-  uint64_t total = 0;
+  uint64_t total = padded(num_ones);
   for (const auto& slice : slices) total += padded(slice.count * slice.cols);
   std::vector<float> host(std::max<uint64_t>(total, 1));
   TANDEM_ASSIGN_OR_RETURN(vectors_, backend.Allocate(host.size() * sizeof(float)));
   uint64_t at = 0;
   for (const auto& slice : slices) {
     for (uint64_t i = 0; i < slice.count; ++i) {
-      tensor::Dequantize(slice.type, slice.data + i * slice.matrix_stride_bytes,
-                         host.data() + at + i * slice.cols, slice.cols);
+      float* const values = host.data() + at + i * slice.cols;
+      tensor::Dequantize(slice.type, slice.data + i * slice.matrix_stride_bytes, values,
+                         slice.cols);
+      for (uint64_t j = 0; j < slice.cols; ++j) values[j] *= slice.factor;
     }
     At(slice.role, slice.layer).vector = reinterpret_cast<const float*>(vectors_.data()) + at;
     at += padded(slice.count * slice.cols);
   }
+  std::fill_n(host.data() + at, num_ones, 1.0f);
+  if (num_ones > 0) ones_ = reinterpret_cast<const float*>(vectors_.data()) + at;
   backend.BeginEncode(kernels::EncodeMode::kRun);
   backend.Upload(vectors_.data(), host.data(), host.size() * sizeof(float));
   TANDEM_RETURN_IF_ERROR(backend.Submit(Deadline::After(std::chrono::minutes(1))));

@@ -44,6 +44,9 @@ class RankWeights {
   const kernels::Weight& Matrix(model::Role role, int layer = -1) const;
   // The F32 values of a vector role (of all its experts), or null if the file has none.
   const float* Vector(model::Role role, int layer = -1) const;
+  // Ones, as many as the largest head has values: the weight of a norm that has none. Null as
+  // Vector's are, and if the model has no such norm.
+  const float* ones() const { return ones_; }
   bool Has(model::Role role, int layer = -1) const;
   uint64_t bytes() const { return bytes_; }
 
@@ -57,11 +60,12 @@ class RankWeights {
   explicit RankWeights(uint32_t layers);
   Entry& At(model::Role role, int layer);
   const Entry& At(model::Role role, int layer) const;
-  absl::Status PlaceVectors(const std::vector<model::WeightSlice>& slices,
+  absl::Status PlaceVectors(const std::vector<model::WeightSlice>& slices, uint32_t num_ones,
                             kernels::Backend& backend);
 
   std::vector<Entry> entries_;  // [layer + 1][role]
   kernels::Buffer vectors_;
+  const float* ones_ = nullptr;  // in vectors_
   uint64_t bytes_ = 0;
 };
 

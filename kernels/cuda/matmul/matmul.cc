@@ -236,7 +236,7 @@ void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulAddParams& params) {
                params.add.dim == projection.y_stride && params.add.rows == params.product.tokens)
       << "rows other than the product's are added";
   if (params.product.tokens == 0) return;
-  if (params.product.tokens <= kMaxMatVecTokens) {
+  if (params.product.tokens <= kMaxMatVecTokens && params.add.scale == 1.0f) {
     Problem problem = ProblemOf(params.product);
     problem.add = &params.add;
     EncodeFewTokens(stream, problem);

@@ -149,7 +149,12 @@ __device__ void Choose(const RouteParams& p, const Experts& experts) {
   }
   const float divisor = p.normalize ? sum : 1.0f;
   const float factor = divisor == 0 ? 0.0f : p.scale / divisor;
-  for (uint32_t k = threadIdx.x; k < p.top_k; k += kWarp) p.weights[begin + k] *= factor;
+  for (uint32_t k = threadIdx.x; k < p.top_k; k += kWarp) {
+    // The lane that wrote them.
+    float weight = p.weights[begin + k] * factor;
+    if (p.expert_scale != nullptr) weight *= p.expert_scale[p.ids[begin + k]];
+    p.weights[begin + k] = weight;
+  }
 }
 
 // The choices of a row that is padding.

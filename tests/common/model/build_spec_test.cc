@@ -95,7 +95,7 @@ TEST(BuildSpecTest, WhatIsNotSupportedIsNamed) {
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(unknown.status().message()),
               HasSubstr("is not supported, only llama, qwen2, qwen3, qwen2moe, qwen3moe, gpt2, "
-                        "phi3, deepseek2, gpt-oss, gemma2, gemma3"));
+                        "phi3, deepseek2, gpt-oss, gemma2, gemma3, gemma4"));
   TinyModel types;
   types.hidden = types.ffn = 256;
   types.head_dim = 64;

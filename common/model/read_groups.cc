@@ -1,0 +1,143 @@
+#include "common/model/read_groups.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/gguf/keys.h"
+#include "common/gguf/quote.h"
+
+namespace tandem::model {
+namespace {
+
+namespace keys = gguf::keys;
+
+// What a layer's group is chosen by.
+struct LayerKind {
+  uint32_t window_tokens = 0;
+  HeadSizes heads;
+};
+
+// By layer, the window; 0 with full attention.
+absl::StatusOr<std::vector<uint32_t>> ReadWindows(const MetadataReader& reader,
+                                                  const Architecture& architecture,
+                                                  const ModelSpec& spec) {
+  const uint32_t period = architecture.window_period;
+  std::vector<uint32_t> windows(spec.num_layers, 0);
+  if (period == 0 && !architecture.listed_windows) return windows;
+  std::vector<bool> has_window(spec.num_layers);
+  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+    has_window[layer] = period == 1 || (period > 1 && (layer + 1) % period != 0);
+  }
+  if (architecture.listed_windows) {
+    TANDEM_ASSIGN_OR_RETURN(has_window,
+                            reader.FlagPerLayer(keys::kSlidingWindowPattern, spec.num_layers));
+  }
+  TANDEM_ASSIGN_OR_RETURN(uint32_t window, reader.Count(keys::kSlidingWindow));
+  const bool any = std::find(has_window.begin(), has_window.end(), true) != has_window.end();
+  if (architecture.listed_windows && any) {
+    TANDEM_ASSIGN_OR_RETURN(window, reader.Size(keys::kSlidingWindow));
+  }
+  // A context no longer than the window is full attention, unless the window's layers differ from
+  // the others in more than the window.
+  if (window >= spec.context_length && architecture.window_rope_base == 0.0f) window = 0;
+  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+    if (has_window[layer]) windows[layer] = window;
+  }
+  return windows;
+}
+
+absl::StatusOr<std::vector<LayerKind>> ReadKinds(const MetadataReader& reader,
+                                                 const Architecture& architecture,
+                                                 const ModelSpec& spec) {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<uint32_t> windows,
+                          ReadWindows(reader, architecture, spec));
+  std::vector<uint32_t> kv_heads(spec.num_layers, spec.num_kv_heads);
+  HeadSizes heads{spec.num_kv_heads, spec.head_dim, spec.value_dim};
+  HeadSizes windowed = heads;
+  if (!spec.mla.has_value()) {
+    if (reader.Has(keys::kHeadCountKv)) {
+      TANDEM_ASSIGN_OR_RETURN(kv_heads, reader.SizePerLayer(keys::kHeadCountKv, spec.num_layers));
+    }
+    TANDEM_ASSIGN_OR_RETURN(windowed.head_dim, reader.Size(keys::kKeyLengthSwa, heads.head_dim));
+    TANDEM_ASSIGN_OR_RETURN(windowed.value_dim,
+                            reader.Size(keys::kValueLengthSwa, heads.value_dim));
+  }
+  std::vector<LayerKind> kinds;
+  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+    kinds.push_back({windows[layer], windows[layer] == 0 ? heads : windowed});
+    kinds.back().heads.num_kv_heads = kv_heads[layer];
+  }
+  return kinds;
+}
+
+// The last `readers` layers read the cache of the last layer of their kind before them.
+absl::Status AddReaders(const MetadataReader& reader, const std::vector<LayerKind>& kinds,
+                        uint32_t readers, std::vector<KvGroupSpec>& groups) {
+  const auto layers = static_cast<uint32_t>(kinds.size());
+  for (uint32_t layer = layers - readers; layer < layers; ++layer) {
+    const bool windowed = kinds[layer].window_tokens != 0;
+    const uint32_t source = layers - readers - (windowed ? 2 : 1);
+    const LayerKind& kind = kinds[source];
+    if ((kind.window_tokens != 0) != windowed || kind.heads != kinds[layer].heads) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("key ", gguf::Quoted(reader.Full(keys::kSharedKvLayers)), ": layer ", layer,
+                       " would read the cache of layer ", source, ", which has another window or ",
+                       "other heads"));
+    }
+    for (KvGroupSpec& group : groups) {
+      const bool has =
+          std::find(group.layers.begin(), group.layers.end(), source) != group.layers.end();
+      if (has) group.readers.push_back({layer, source});
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Adds the layers with or without a window to the groups of their kinds.
+void AddLayers(const std::vector<LayerKind>& kinds, uint32_t count, bool windowed,
+               std::vector<KvGroupSpec>& groups) {
+  for (uint32_t layer = 0; layer < count; ++layer) {
+    const LayerKind& kind = kinds[layer];
+    if ((kind.window_tokens != 0) != windowed) continue;
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const KvGroupSpec& known) {
+      return known.window_tokens == kind.window_tokens && known.heads == kind.heads;
+    });
+    if (group == groups.end()) {
+      groups.push_back({.window_tokens = kind.window_tokens, .layers = {}, .heads = kind.heads});
+      group = groups.end() - 1;
+    }
+    group->layers.push_back(layer);
+  }
+}
+
+}  // namespace
+
+absl::Status ReadGroups(const MetadataReader& reader, const Architecture& architecture,
+                        ModelSpec& spec) {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<LayerKind> kinds,
+                          ReadKinds(reader, architecture, spec));
+  TANDEM_ASSIGN_OR_RETURN(const uint32_t readers, reader.Count(keys::kSharedKvLayers));
+  if (readers != 0 && (spec.num_layers < 3 || readers > spec.num_layers - 2)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "key ", gguf::Quoted(reader.Full(keys::kSharedKvLayers)), ": needed at least 2 of the ",
+        spec.num_layers, " layers to have a cache, found ", readers, " without one"));
+  }
+  std::vector<KvGroupSpec> groups;
+  AddLayers(kinds, spec.num_layers - readers, /*windowed=*/false, groups);
+  AddLayers(kinds, spec.num_layers - readers, /*windowed=*/true, groups);
+  TANDEM_RETURN_IF_ERROR(AddReaders(reader, kinds, readers, groups));
+  const HeadSizes model = *groups.front().heads;
+  spec.num_kv_heads = model.num_kv_heads;
+  spec.head_dim = model.head_dim;
+  spec.value_dim = model.value_dim;
+  for (KvGroupSpec& group : groups) {
+    if (*group.heads == model) group.heads.reset();
+  }
+  spec.kv_groups = std::move(groups);
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::model
