@@ -1,6 +1,4 @@
 // KV groups of files whose layers differ: windows, heads, layers without a cache.
-#include "common/model/read_groups.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
