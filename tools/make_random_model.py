@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a GGUF model of qwen2 architecture with random weights, by default in Qwen2-0.5B's shape.
+"""Writes a GGUF model with random weights: of qwen2 architecture, by default in Qwen2-0.5B's shape, or of qwen35, a hybrid
+of attention and gated delta nets, in Qwen3.5-0.8B's.
 
 For speed measurements and load tests: every size and tensor type is real, the text it writes is not. Quantised blocks are
 drawn as random bits under scales that keep activations finite. The q4_k_m mix follows llama.cpp: more bits for
@@ -14,7 +15,7 @@ import argparse
 import itertools
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,23 @@ FILE_TYPES = {"q8_0": 7, "q4_k_m": 15}
 
 
 @dataclass(frozen=True)
+class DeltaNet:
+    """The recurrent layers: all but each interval's last."""
+
+    key_heads: int
+    value_heads: int
+    head_size: int
+    taps: int
+    interval: int
+
+    def channels(self) -> int:
+        return (2 * self.key_heads + self.value_heads) * self.head_size
+
+    def inner(self) -> int:
+        return self.value_heads * self.head_size
+
+
+@dataclass(frozen=True)
 class Shape:
     hidden: int
     layers: int
@@ -40,9 +58,29 @@ class Shape:
     vocabulary: int
     context: int
     tied: bool
+    key_length: int = 0  # 0: hidden / heads
+    delta: DeltaNet | None = None
+
+    def architecture(self) -> str:
+        return "qwen2" if self.delta is None else "qwen35"
 
     def head_size(self) -> int:
-        return self.hidden // self.heads
+        return self.key_length or self.hidden // self.heads
+
+    def rotated(self) -> int:
+        """A quarter of the head, whole pairs."""
+        return max(2, self.head_size() // 8 * 2)
+
+    def is_recurrent(self, layer: int) -> bool:
+        return self.delta is not None and (layer + 1) % self.delta.interval != 0
+
+
+SIZES = ("hidden", "layers", "heads", "kv_heads", "ffn", "vocabulary", "context")
+DEFAULTS = {
+    "qwen2": Shape(896, 24, 14, 2, 4864, 151936, 32768, tied=True),
+    "qwen35": Shape(1024, 24, 8, 2, 3584, 248320, 32768, tied=True, key_length=256,
+                    delta=DeltaNet(key_heads=16, value_heads=16, head_size=128, taps=4, interval=4)),
+}
 
 
 # Random blocks, (count, bytes) uint8. `deviation` is the standard deviation of the weights they stand for.
@@ -114,16 +152,19 @@ class RandomTensors:
 
     def all(self) -> list[Tensor]:
         shape = self._shape
-        kv_size = shape.kv_heads * shape.head_size()
         residual = (2 * shape.layers) ** -0.5  # keeps the residual stream's growth independent of depth
         self._matrix("token_embd", shape.vocabulary, shape.hidden, deviation=0.05)
         for layer in range(shape.layers):
             self._norm(f"blk.{layer}.attn_norm.weight")
-            for part, rows in (("q", shape.hidden), ("k", kv_size), ("v", kv_size)):
-                self._matrix(f"attn_{part}", rows, shape.hidden, layer)
-                self._vector(f"blk.{layer}.attn_{part}.bias", rows, mean=0.0)
-            self._matrix("attn_output", shape.hidden, shape.hidden, layer, gain=residual)
-            self._norm(f"blk.{layer}.ffn_norm.weight")
+            if shape.delta is None:
+                self._attention(layer, residual)
+                self._norm(f"blk.{layer}.ffn_norm.weight")
+            else:
+                if shape.is_recurrent(layer):
+                    self._delta_net(shape.delta, layer, residual)
+                else:
+                    self._gated_attention(layer, residual)
+                self._norm(f"blk.{layer}.post_attention_norm.weight")
             self._matrix("ffn_gate", shape.ffn, shape.hidden, layer)
             self._matrix("ffn_up", shape.ffn, shape.hidden, layer)
             self._matrix("ffn_down", shape.hidden, shape.ffn, layer, gain=residual)
@@ -132,13 +173,43 @@ class RandomTensors:
             self._matrix("output", shape.vocabulary, shape.hidden, deviation=0.05)
         return self._tensors
 
+    def _attention(self, layer: int, residual: float) -> None:
+        shape = self._shape
+        kv_size = shape.kv_heads * shape.head_size()
+        for part, rows in (("q", shape.hidden), ("k", kv_size), ("v", kv_size)):
+            self._matrix(f"attn_{part}", rows, shape.hidden, layer)
+            self._vector(f"blk.{layer}.attn_{part}.bias", rows, mean=0.0)
+        self._matrix("attn_output", shape.hidden, shape.hidden, layer, gain=residual)
+
+    def _gated_attention(self, layer: int, residual: float) -> None:
+        shape = self._shape
+        kv_size, q_size = shape.kv_heads * shape.head_size(), shape.heads * shape.head_size()
+        for part, rows in (("q", 2 * q_size), ("k", kv_size), ("v", kv_size)):
+            self._matrix(f"attn_{part}", rows, shape.hidden, layer)
+        for part in ("q", "k"):
+            self._vector(f"blk.{layer}.attn_{part}_norm.weight", shape.head_size(), mean=1.0)
+        self._matrix("attn_output", shape.hidden, q_size, layer, gain=residual)
+
+    def _delta_net(self, delta: DeltaNet, layer: int, residual: float) -> None:
+        hidden = self._shape.hidden
+        self._matrix("attn_qkv", delta.channels(), hidden, layer)
+        self._matrix("attn_gate", delta.inner(), hidden, layer)
+        for part in ("alpha", "beta"):
+            self._matrix(f"ssm_{part}", delta.value_heads, hidden, layer)
+        self._vector(f"blk.{layer}.ssm_conv1d.weight", (delta.channels(), delta.taps), mean=0.0, deviation=0.5)
+        # Decays of 0.5 to 0.95 or so: softplus(-2) is 0.13.
+        self._vector(f"blk.{layer}.ssm_a", delta.value_heads, mean=-2.0, deviation=0.5)
+        self._vector(f"blk.{layer}.ssm_dt.bias", delta.value_heads, mean=-2.0, deviation=0.5)
+        self._vector(f"blk.{layer}.ssm_norm.weight", delta.head_size, mean=1.0)
+        self._matrix("ssm_out", hidden, delta.inner(), layer, gain=residual)
+
     def _norm(self, name: str) -> None:
         self._vector(name, self._shape.hidden, mean=1.0)
 
-    def _vector(self, name: str, size: int, mean: float) -> None:
+    def _vector(self, name: str, size: int | tuple[int, ...], mean: float, deviation: float = 0.05) -> None:
         rng = self._generator()
-        values = (mean + 0.05 * rng.standard_normal(size)).astype("<f4").tobytes()
-        self._tensors.append(Tensor(name, TYPE_F32, (size,), lambda: (values,)))
+        values = (mean + deviation * rng.standard_normal(size)).astype("<f4").tobytes()
+        self._tensors.append(Tensor(name, TYPE_F32, size if isinstance(size, tuple) else (size,), lambda: (values,)))
 
     def _matrix(self, name: str, rows: int, columns: int, layer: int | None = None, gain: float = 1.0,
                 deviation: float | None = None) -> None:
@@ -192,20 +263,22 @@ def joined_letters() -> Iterator[tuple[str, str]]:
 def make_metadata(shape: Shape, mix: str) -> list[Metadata]:
     tokens, types, merges = make_vocabulary(shape.vocabulary)
     end = types.index(CONTROL_TOKEN)
+    arch = shape.architecture()
     return [
-        Metadata("general.architecture", STRING, "qwen2"),
+        Metadata("general.architecture", STRING, arch),
         Metadata("general.name", STRING, f"random weights, {mix}"),
         Metadata("general.file_type", U32, FILE_TYPES[mix]),
         Metadata("general.quantization_version", U32, 2),
-        Metadata("qwen2.vocab_size", U32, shape.vocabulary),
-        Metadata("qwen2.context_length", U32, shape.context),
-        Metadata("qwen2.embedding_length", U32, shape.hidden),
-        Metadata("qwen2.block_count", U32, shape.layers),
-        Metadata("qwen2.feed_forward_length", U32, shape.ffn),
-        Metadata("qwen2.attention.head_count", U32, shape.heads),
-        Metadata("qwen2.attention.head_count_kv", U32, shape.kv_heads),
-        Metadata("qwen2.attention.layer_norm_rms_epsilon", F32, 1e-6),
-        Metadata("qwen2.rope.freq_base", F32, 1e6),
+        Metadata(f"{arch}.vocab_size", U32, shape.vocabulary),
+        Metadata(f"{arch}.context_length", U32, shape.context),
+        Metadata(f"{arch}.embedding_length", U32, shape.hidden),
+        Metadata(f"{arch}.block_count", U32, shape.layers),
+        Metadata(f"{arch}.feed_forward_length", U32, shape.ffn),
+        Metadata(f"{arch}.attention.head_count", U32, shape.heads),
+        Metadata(f"{arch}.attention.head_count_kv", U32, shape.kv_heads),
+        Metadata(f"{arch}.attention.layer_norm_rms_epsilon", F32, 1e-6),
+        Metadata(f"{arch}.rope.freq_base", F32, 1e6),
+        *hybrid_metadata(shape),
         Metadata("tokenizer.ggml.model", STRING, "gpt2"),
         Metadata("tokenizer.ggml.pre", STRING, "qwen2"),
         Metadata("tokenizer.ggml.tokens", ARRAY, tokens, STRING),
@@ -217,24 +290,41 @@ def make_metadata(shape: Shape, mix: str) -> list[Metadata]:
     ]
 
 
+def hybrid_metadata(shape: Shape) -> list[Metadata]:
+    if shape.delta is None:
+        return []
+    delta, pairs = shape.delta, shape.rotated() // 2
+    numbers = {
+        "attention.key_length": shape.head_size(),
+        "attention.value_length": shape.head_size(),
+        "rope.dimension_count": shape.rotated(),
+        "ssm.conv_kernel": delta.taps,
+        "ssm.state_size": delta.head_size,
+        "ssm.group_count": delta.key_heads,
+        "ssm.time_step_rank": delta.value_heads,
+        "ssm.inner_size": delta.inner(),
+        "full_attention_interval": delta.interval,
+    }
+    sections = [(pairs + 2 - i) // 3 for i in range(3)] + [0]  # pair i belongs to section i % 3
+    return [Metadata(f"qwen35.{key}", U32, value) for key, value in numbers.items()] + [
+        Metadata("qwen35.rope.dimension_sections", ARRAY, sections, I32),
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--type", choices=sorted(FILE_TYPES), default="q8_0")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--hidden", type=int, default=896)
-    parser.add_argument("--layers", type=int, default=24)
-    parser.add_argument("--heads", type=int, default=14)
-    parser.add_argument("--kv-heads", type=int, default=2)
-    parser.add_argument("--ffn", type=int, default=4864)
-    parser.add_argument("--vocabulary", type=int, default=151936)
-    parser.add_argument("--context", type=int, default=32768)
+    parser.add_argument("--arch", choices=sorted(DEFAULTS), default="qwen2", help="which shape the sizes below default to")
+    for size in ("hidden", "layers", "heads", "kv-heads", "ffn", "vocabulary", "context"):
+        parser.add_argument(f"--{size}", type=int)
     parser.add_argument("--untied", action="store_true", help="give the output head a matrix of its own")
     args = parser.parse_args()
-    if args.hidden % args.heads or args.heads % args.kv_heads:
+    given = {name: value for name, value in vars(args).items() if name in SIZES and value is not None}
+    shape = replace(DEFAULTS[args.arch], tied=not args.untied, **given)
+    if shape.delta is None and shape.hidden % shape.heads or shape.heads % shape.kv_heads:
         parser.error("hidden must be a multiple of heads, and heads of kv-heads")
-    shape = Shape(args.hidden, args.layers, args.heads, args.kv_heads, args.ffn, args.vocabulary,
-                  args.context, not args.untied)
     write_gguf(args.out, make_metadata(shape, args.type), RandomTensors(shape, args.type, args.seed).all())
     print(f"{args.out}: {args.out.stat().st_size} bytes")
 

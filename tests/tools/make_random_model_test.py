@@ -74,5 +74,16 @@ class Files(unittest.TestCase):
         self.assertGreater(len(files[3]), len(files[0]))
 
 
+    def test_a_hybrid_has_a_delta_net_in_all_but_each_intervals_last_layer(self) -> None:
+        shape = tool.DEFAULTS["qwen35"]
+        tensors = {tensor.name: tensor.shape for tensor in tool.RandomTensors(shape, "q8_0", 1).all()}
+        self.assertEqual(tensors["blk.2.attn_qkv.weight"], (6144, 1024))
+        self.assertEqual(tensors["blk.2.ssm_conv1d.weight"], (6144, 4))
+        self.assertEqual(tensors["blk.3.attn_q.weight"], (4096, 1024))
+        self.assertEqual(sum(name.endswith(".ssm_a") for name in tensors), 18)
+        sections = [item.value for item in tool.hybrid_metadata(shape) if item.key.endswith("sections")]
+        self.assertEqual(sections, [[11, 11, 10, 0]])
+
+
 if __name__ == "__main__":
     unittest.main()
