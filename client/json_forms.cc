@@ -92,6 +92,9 @@ Json ParallelJson(const model::ParallelInfo& info) {
   json["kv_heads_per_rank"] = info.kv_heads_per_rank;
   json["weight_bytes_per_rank"] = info.weight_bytes_per_rank;
   json["kv_bytes_per_token_per_rank"] = info.kv_bytes_per_token_per_rank;
+  if (info.state_bytes_per_sequence_per_rank > 0) {
+    json["state_bytes_per_sequence_per_rank"] = info.state_bytes_per_sequence_per_rank;
+  }
   if (info.tokens_that_fit.has_value()) json["tokens_that_fit"] = *info.tokens_that_fit;
   return json;
 }
@@ -166,6 +169,9 @@ std::string ToJson(const model::ModelInfo& info) {
                                 {"f32", info.kv_bytes_per_token_f32}};
   if (info.kv_bytes_per_token_unabsorbed.has_value()) {
     json["kv_bytes_per_token"]["f16_without_mla"] = *info.kv_bytes_per_token_unabsorbed;
+  }
+  if (info.state_bytes_per_sequence > 0) {
+    json["state_bytes_per_sequence"] = info.state_bytes_per_sequence;
   }
   json["kv_cache_type"] = std::string(tensor::Name(info.query.kv_type));
   if (info.query.memory_bytes.has_value()) json["memory_bytes"] = *info.query.memory_bytes;

@@ -39,7 +39,8 @@ struct SchedulingConfig {
                                 .most = 1 << 20});
     visit(enable_prefix_caching,
           {.flag = "--enable-prefix-caching",
-           .help = "reuse the KV blocks of equal prompt beginnings (on by default)"});
+           .help = "reuse the KV blocks of equal prompt beginnings (on by default; without effect "
+                   "on models with recurrent states)"});
   }
 };
 

@@ -68,6 +68,17 @@ inline constexpr std::string_view kRopeScalingYarnLogMultiplier =
 inline constexpr std::string_view kRopeScalingOriginalContext =
     "{arch}.rope.scaling.original_context_length";
 
+inline constexpr std::string_view kRopeSections = "{arch}.rope.dimension_sections";
+// Layers with a recurrent state.
+inline constexpr std::string_view kRecurrentLayers = "{arch}.attention.recurrent_layers";
+inline constexpr std::string_view kFullAttentionInterval = "{arch}.full_attention_interval";
+inline constexpr std::string_view kConvKernel = "{arch}.ssm.conv_kernel";
+inline constexpr std::string_view kStateSize = "{arch}.ssm.state_size";
+inline constexpr std::string_view kStateGroupCount = "{arch}.ssm.group_count";
+inline constexpr std::string_view kTimeStepRank = "{arch}.ssm.time_step_rank";
+inline constexpr std::string_view kStateInnerSize = "{arch}.ssm.inner_size";
+inline constexpr std::string_view kNextNLayers = "{arch}.nextn_predict_layers";
+
 inline constexpr std::string_view kSplitNumber = "split.no";
 inline constexpr std::string_view kSplitCount = "split.count";
 inline constexpr std::string_view kSplitTensors = "split.tensors.count";

@@ -15,6 +15,9 @@
 
 namespace tandem::model {
 
+// Which key head a value head of a delta net has: see DeltaNetSpec. kNone: there is no delta net.
+enum class DeltaNetHeads { kNone, kGrouped, kStrided };
+
 struct Architecture {
   std::string_view name;  // general.architecture
   std::span<const TensorRow> tensors;
@@ -24,9 +27,11 @@ struct Architecture {
   bool gated_ffn = true;
   bool requires_qk_norm = false;  // the model has no other form
   bool post_norms = false;
-  bool learned_positions = false;   // instead of RoPE
-  bool value_norm = false;          // layers without a V projection take K's
-  bool latent_attention = false;    // MLA
+  bool learned_positions = false;  // instead of RoPE
+  bool value_norm = false;         // layers without a V projection take K's
+  bool latent_attention = false;   // MLA
+  DeltaNetHeads delta_net = DeltaNetHeads::kNone;
+  bool sectioned_rope = false;      // the file divides the rotated pairs into sections
   bool scaled_embedding = false;    // times sqrt(hidden)
   bool normalizes_experts = false;  // if the file does not say
   bool shares_experts = false;      // some experts process every token

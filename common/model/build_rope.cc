@@ -153,6 +153,20 @@ absl::StatusOr<std::optional<RopeSpec>> ReadWindowRope(const gguf::Metadata& met
   return local;
 }
 
+absl::Status CheckRopeSections(const MetadataReader& reader, const RopeSpec& rope) {
+  constexpr uint32_t kSections = 4;
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<uint32_t> sections,
+                          reader.Counts(keys::kRopeSections, kSections));
+  for (uint32_t pair = 0; pair < rope.rotary_dims / 2; ++pair) {
+    if (pair < 3 * uint64_t{sections[pair % 3]}) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("key ", gguf::Quoted(reader.Full(keys::kRopeSections)), ": sections ",
+                     sections[0], ", ", sections[1], ", ", sections[2], " do not cover pair ", pair,
+                     " of the ", rope.rotary_dims / 2, " rotated ones"));
+  }
+  return absl::OkStatus();
+}
+
 void FoldFrequencies(std::span<const float> factors, RopeSpec& rope) {
   const uint32_t pairs = rope.rotary_dims / 2;
   const bool yarn = rope.scaling == RopeScalingKind::kYarn;

@@ -27,6 +27,12 @@ absl::StatusOr<std::optional<RopeSpec>> ReadWindowRope(const gguf::Metadata& met
                                                        const Architecture& architecture,
                                                        const ModelSpec& spec);
 
+// Positions of a multimodal model have parts: time, height, width and one that is 0 for text. A
+// pair i takes its angle from time, height or width by i % 3, as far as that one's section reaches.
+// For text the three are equal, so that the sections do not matter, unless a pair takes the last
+// part: UNIMPLEMENTED. NOT_FOUND without sections.
+absl::Status CheckRopeSections(const MetadataReader& reader, const RopeSpec& rope);
+
 // Fills inv_freq and `magnitude`. `factors` divide the frequencies, one per pair (Llama 3's
 // rope_freqs.weight, long-rope's); empty: none. Linear scaling divides positions by `factor`; NTK
 // stretches the base; YaRN (Peng et al., 2023, arXiv:2309.00071) divides slow pairs only.

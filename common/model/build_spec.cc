@@ -18,6 +18,7 @@
 #include "common/model/check_tensors.h"
 #include "common/model/metadata_reader.h"
 #include "common/model/quantization.h"
+#include "common/model/read_delta_net.h"
 #include "common/model/read_groups.h"
 #include "common/model/read_layer_scales.h"
 #include "common/model/read_mixture.h"
@@ -102,7 +103,12 @@ void TakeTraits(const Architecture& architecture, ModelSpec& spec) {
 }
 
 absl::Status ReadFfnSizes(const MetadataReader& reader, ModelSpec& spec) {
-  TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> sizes, reader.SizeList(keys::kFeedForwardLength));
+  // Mixtures without dense layers need not have the dense layers' size.
+  const bool has_dense_size =
+      reader.Has(keys::kFeedForwardLength) || !reader.Has(keys::kExpertFeedForwardLength);
+  TANDEM_ASSIGN_OR_RETURN(
+      std::vector<uint32_t> sizes,
+      reader.SizeList(has_dense_size ? keys::kFeedForwardLength : keys::kExpertFeedForwardLength));
   spec.ffn_size = *std::max_element(sizes.begin(), sizes.end());
   if (sizes.size() > 1) spec.layer_ffn_sizes = std::move(sizes);
   return absl::OkStatus();
@@ -123,6 +129,13 @@ absl::Status ReadLayerInputs(const MetadataReader& reader, const Architecture& a
 absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
                        const Architecture& architecture, ModelSpec& spec) {
   TANDEM_ASSIGN_OR_RETURN(spec.num_layers, reader.Size(keys::kBlockCount));
+  TANDEM_ASSIGN_OR_RETURN(spec.nextn_layers, reader.Count(keys::kNextNLayers));
+  if (spec.nextn_layers >= spec.num_layers) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "key ", gguf::Quoted(reader.Full(keys::kNextNLayers)), ": needed fewer than the ",
+        spec.num_layers, " blocks, found ", spec.nextn_layers));
+  }
+  spec.num_layers -= spec.nextn_layers;
   TANDEM_RETURN_IF_ERROR(ReadFfnSizes(reader, spec));
   TANDEM_ASSIGN_OR_RETURN(spec.context_length, reader.Size(keys::kContextLength));
   TANDEM_RETURN_IF_ERROR(ReadHeads(reader, spec));
@@ -147,7 +160,8 @@ absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
                                                    " layers but has only ", file.tensors().size(),
                                                    " tensors"));
   }
-  return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(spec.delta_net, ReadDeltaNet(reader, architecture, spec));
+  return spec.ValidateSizes();
 }
 
 // The part of RoPE that needs the file's tensors.
@@ -189,6 +203,7 @@ absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& o
   TANDEM_RETURN_IF_ERROR(ReadGroups(reader, *architecture, spec));
   TANDEM_RETURN_IF_ERROR(spec.ValidateGroups());
   TANDEM_ASSIGN_OR_RETURN(spec.rope, ReadRope(metadata, *architecture, spec, options));
+  if (architecture->sectioned_rope) TANDEM_RETURN_IF_ERROR(CheckRopeSections(reader, spec.rope));
   TANDEM_RETURN_IF_ERROR(ProbeFeatures(file, *architecture, spec));
   TANDEM_RETURN_IF_ERROR(CheckTensors(file, *architecture, spec));
   TANDEM_ASSIGN_OR_RETURN(spec.layer_output_scales, ReadLayerScales(file, *architecture, spec));

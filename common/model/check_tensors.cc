@@ -57,8 +57,37 @@ absl::Status Bad(std::string_view name, std::string_view what) {
 
 // Optional features; a model without one of the others is incomplete.
 bool IsOptional(Feature feature) {
-  return feature != Feature::kAlways && feature != Feature::kPlainQuery &&
-         feature != Feature::kJointKvB && feature != Feature::kSeparateExperts;
+  switch (feature) {
+    case Feature::kAlways:
+    case Feature::kPlainQuery:
+    case Feature::kJointKvB:
+    case Feature::kDeltaSplitIn:
+    case Feature::kDeltaSplitGates:
+    case Feature::kSeparateExperts:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Why the layer of a tensor cannot have it; empty if it can.
+std::string_view WhyNot(const ModelSpec& spec, Layers layers, uint32_t layer) {
+  switch (layers) {
+    case Layers::kAll:
+    case Layers::kCached:
+    case Layers::kValues:
+      return "";
+    case Layers::kDense:
+      return spec.IsMoe(layer) ? " is of a dense layer, but the layer is a mixture of experts" : "";
+    case Layers::kMixture:
+      return spec.IsMoe(layer) ? "" : " is of a mixture of experts, but the layer is dense";
+    case Layers::kAttention:
+      return spec.IsRecurrent(layer) ? " is of a layer of attention, but the layer is recurrent"
+                                     : "";
+    case Layers::kRecurrent:
+      return spec.IsRecurrent(layer) ? "" : " is of a recurrent layer, but the layer has attention";
+  }
+  return "";
 }
 
 absl::Status CheckTensor(const gguf::File& file, const Architecture& architecture,
@@ -101,6 +130,9 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
   if (architecture.requires_qk_norm) spec.features.Add(Feature::kQkNorm);
   for (const gguf::TensorInfo& tensor : file.tensors()) {
     const ParsedName name = ParseName(tensor.name);
+    const bool of_draft_head = name.layer.has_value() && *name.layer >= spec.num_layers &&
+                               *name.layer - spec.num_layers < spec.nextn_layers;
+    if (of_draft_head) continue;
     const TensorRow* row = FindRow(architecture, name);
     if (row == nullptr) {
       return Bad(tensor.name,
@@ -110,12 +142,9 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
       return Bad(tensor.name, absl::StrCat(" is of layer ", *name.layer, ", but there are only ",
                                            spec.num_layers, " layers"));
     }
-    const bool by_kind = row->layers == Layers::kDense || row->layers == Layers::kMixture;
-    if (name.layer.has_value() && by_kind &&
-        spec.IsMoe(*name.layer) != (row->layers == Layers::kMixture)) {
-      return Bad(tensor.name, spec.IsMoe(*name.layer)
-                                  ? " is of a dense layer, but the layer is a mixture of experts"
-                                  : " is of a mixture of experts, but the layer is dense");
+    if (name.layer.has_value()) {
+      const std::string_view why_not = WhyNot(spec, row->layers, *name.layer);
+      if (!why_not.empty()) return Bad(tensor.name, why_not);
     }
     spec.features.Add(row->feature);
   }

@@ -33,6 +33,10 @@ enum class Feature : uint8_t {
   kLayerOutputScale,  // folded into ModelSpec
   kSplitKvB,          // MLA: K's and V's up-projections are separate tensors
   kJointKvB,
+  kDeltaJointIn,  // delta net: one tensor of q, k, v and the gate, head by head
+  kDeltaSplitIn,
+  kDeltaJointGates,  // delta net: one tensor of the decays and the writes, head by head
+  kDeltaSplitGates,
 };
 
 // A set of features.
@@ -49,6 +53,10 @@ class FeatureSet {
         return !Has(Feature::kSplitKvB);
       case Feature::kSeparateExperts:
         return !Has(Feature::kFusedExperts);
+      case Feature::kDeltaSplitIn:
+        return !Has(Feature::kDeltaJointIn);
+      case Feature::kDeltaSplitGates:
+        return !Has(Feature::kDeltaJointGates);
       default:
         return (bits_ & Bit(feature)) != 0;
     }

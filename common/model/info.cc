@@ -15,6 +15,7 @@
 #include "common/model/kv_cache_type.h"
 #include "common/model/shard.h"
 #include "common/model/slices.h"
+#include "common/model/state_bytes.h"
 
 namespace tandem::model {
 namespace {
@@ -38,10 +39,11 @@ std::vector<TypeShare> CountTypes(const gguf::File& file) {
   return sorted;
 }
 
-// Bytes of one sequence's cache on a rank: a windowed group keeps only its window.
+// Bytes of one sequence's cache on a rank: a windowed group keeps only its window, a recurrent
+// layer its state.
 uint64_t CacheBytes(const ModelSpec& spec, const ShardPlan& plan, tensor::Type kv_type,
                     uint64_t tokens) {
-  uint64_t bytes = 0;
+  uint64_t bytes = StateBytesPerSequence(spec, plan);
   for (const KvGroupSpec& group : spec.kv_groups) {
     const uint64_t kept =
         group.window_tokens == 0 ? tokens : std::min<uint64_t>(tokens, group.window_tokens);
@@ -74,7 +76,12 @@ absl::StatusOr<ParallelInfo> DescribeSize(const gguf::File& file, const ModelSpe
       info.why_not = std::string(plan.status().message());
       return info;
     }
-    TANDEM_ASSIGN_OR_RETURN(const uint64_t bytes, WeightBytes(file, spec, *plan));
+    const absl::StatusOr<uint64_t> weights = WeightBytes(file, spec, *plan);
+    if (absl::IsUnimplemented(weights.status())) {
+      info.why_not = std::string(weights.status().message());
+      return info;
+    }
+    TANDEM_ASSIGN_OR_RETURN(const uint64_t bytes, weights);
     info.weight_bytes_per_rank = std::max(info.weight_bytes_per_rank, bytes);
     info.heads_per_rank = std::max(info.heads_per_rank, plan->heads.size());
     for (const KvGroupSpec& group : spec.kv_groups) {
@@ -83,6 +90,8 @@ absl::StatusOr<ParallelInfo> DescribeSize(const gguf::File& file, const ModelSpe
     }
     info.kv_bytes_per_token_per_rank =
         std::max(info.kv_bytes_per_token_per_rank, KvBytesPerToken(spec, *plan, query.kv_type));
+    info.state_bytes_per_sequence_per_rank =
+        std::max(info.state_bytes_per_sequence_per_rank, StateBytesPerSequence(spec, *plan));
     if (query.memory_bytes.has_value()) {
       const uint64_t memory = *query.memory_bytes;
       const uint64_t fits =
@@ -112,6 +121,7 @@ std::string FeatureText(const ModelSpec& spec) {
   add(spec.Has(Feature::kQkNorm), "QK norm");
   add(spec.Has(Feature::kRopeFactors) || spec.Has(Feature::kLongRope), "rope factors");
   add(spec.Has(Feature::kSinks), "attention sinks");
+  add(spec.nextn_layers > 0, "draft head (not used)");
   add(spec.learned_positions, "learned positions");
   add(spec.post_norms, "post-norms");
   add(spec.value_norm, "V norm");
@@ -150,10 +160,14 @@ void AppendParallel(const ParallelInfo& info, const InfoQuery& query, std::strin
   }
   absl::StrAppendFormat(
       &text,
-      "  TP %-2d yes: per rank heads %u, KV heads %u, weights %s, %s KV cache %s per token%s\n",
+      "  TP %-2d yes: per rank heads %u, KV heads %u, weights %s, %s KV cache %s per token%s%s\n",
       info.size, info.heads_per_rank, info.kv_heads_per_rank,
       HumanBytes(info.weight_bytes_per_rank), std::string(tensor::Name(query.kv_type)),
       HumanBytes(info.kv_bytes_per_token_per_rank),
+      info.state_bytes_per_sequence_per_rank == 0
+          ? ""
+          : absl::StrCat(", state ", HumanBytes(info.state_bytes_per_sequence_per_rank),
+                         " per sequence"),
       query.memory_bytes.has_value() ? absl::StrCat("; ", MemoryText(info, *query.memory_bytes))
                                      : "");
 }
@@ -248,6 +262,7 @@ absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec&
   TANDEM_ASSIGN_OR_RETURN(const ShardPlan whole, MakeShardPlan(spec, 0, 1));
   info.kv_bytes_per_token_f16 = KvBytesPerToken(spec, whole, tensor::Type::kF16);
   info.kv_bytes_per_token_f32 = KvBytesPerToken(spec, whole, tensor::Type::kF32);
+  info.state_bytes_per_sequence = StateBytesPerSequence(spec, whole);
   if (spec.mla.has_value()) info.kv_bytes_per_token_unabsorbed = UnabsorbedBytesPerToken(spec);
   for (int size = 1; size <= kMaxRanks; ++size) {
     TANDEM_ASSIGN_OR_RETURN(const ParallelInfo parallel, DescribeSize(file, spec, size, query));
@@ -293,6 +308,11 @@ std::string FormatInfo(const ModelInfo& info) {
   absl::StrAppendFormat(&text, "KV cache      %s per token in F16, %s in F32\n",
                         HumanBytes(info.kv_bytes_per_token_f16),
                         HumanBytes(info.kv_bytes_per_token_f32));
+  if (spec.delta_net.has_value()) {
+    absl::StrAppendFormat(&text, "state         %s per sequence in F32, %s\n",
+                          HumanBytes(info.state_bytes_per_sequence),
+                          Count(spec.delta_net->layers.size(), "recurrent layer"));
+  }
   absl::StrAppendFormat(&text, "quantisation  %s\n", spec.quantization);
   for (const TypeShare& share : info.types) {
     absl::StrAppendFormat(&text, "  %-6s %5u tensors, %s parameters, %s\n",

@@ -37,6 +37,7 @@ struct ParallelInfo {
   uint32_t kv_heads_per_rank = 0;  // maximum over ranks
   uint64_t weight_bytes_per_rank = 0;
   uint64_t kv_bytes_per_token_per_rank = 0;
+  uint64_t state_bytes_per_sequence_per_rank = 0;  // 0 without recurrent layers
   // Tokens of sequences as long as the model's context whose cache fits beside the weights into the
   // given memory; empty if none was given. Activations are not counted: they depend on the server's
   // flags.
@@ -54,6 +55,7 @@ struct ModelInfo {
   std::vector<TypeShare> types;         // most bytes first
   uint64_t kv_bytes_per_token_f16 = 0;  // of the whole model
   uint64_t kv_bytes_per_token_f32 = 0;
+  uint64_t state_bytes_per_sequence = 0;  // of the whole model; 0 without recurrent layers
   // F16, of the whole model, without MLA's compression. Empty without MLA.
   std::optional<uint64_t> kv_bytes_per_token_unabsorbed = std::nullopt;
   std::vector<ParallelInfo> parallel;  // all possible sizes, and 1, 2, 4, 8

@@ -86,6 +86,15 @@ absl::StatusOr<float> MetadataReader::NonNegative(std::string_view key) const {
       absl::StrCat("key ", gguf::Quoted(full), ": needed a number from 0 on, found ", *value));
 }
 
+absl::StatusOr<std::vector<uint32_t>> MetadataReader::Counts(std::string_view key,
+                                                             uint32_t count) const {
+  const std::string full = Full(key);
+  TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> counts, metadata_.GetUint32List(full));
+  if (counts.size() == count) return counts;
+  return absl::InvalidArgumentError(absl::StrCat("key ", gguf::Quoted(full), ": needed ", count,
+                                                 " values, found ", counts.size()));
+}
+
 absl::StatusOr<bool> MetadataReader::Bool(std::string_view key, bool otherwise) const {
   TANDEM_ASSIGN_OR_RETURN(const std::optional<bool> value, metadata_.FindBool(Full(key)));
   return value.value_or(otherwise);

@@ -35,6 +35,8 @@ class MetadataReader {
   absl::StatusOr<float> Float(std::string_view key) const;
   // 0 if the key is missing; else finite and not negative.
   absl::StatusOr<float> NonNegative(std::string_view key) const;
+  // A list of `count` integers from 0 on.
+  absl::StatusOr<std::vector<uint32_t>> Counts(std::string_view key, uint32_t count) const;
   absl::StatusOr<bool> Bool(std::string_view key, bool otherwise) const;
 
   // The key as spelled in the file.

@@ -96,12 +96,12 @@ absl::Status AddReaders(const MetadataReader& reader, const std::vector<LayerKin
   return absl::OkStatus();
 }
 
-// Adds the layers with or without a window to the groups of their kinds.
-void AddLayers(const std::vector<LayerKind>& kinds, uint32_t count, bool windowed,
-               std::vector<KvGroupSpec>& groups) {
+// Adds the layers with or without a window to the groups of their kinds; recurrent ones to none.
+void AddLayers(const ModelSpec& spec, const std::vector<LayerKind>& kinds, uint32_t count,
+               bool windowed, std::vector<KvGroupSpec>& groups) {
   for (uint32_t layer = 0; layer < count; ++layer) {
     const LayerKind& kind = kinds[layer];
-    if ((kind.window_tokens != 0) != windowed) continue;
+    if ((kind.window_tokens != 0) != windowed || spec.IsRecurrent(layer)) continue;
     auto group = std::find_if(groups.begin(), groups.end(), [&](const KvGroupSpec& known) {
       return known.window_tokens == kind.window_tokens && known.heads == kind.heads;
     });
@@ -126,8 +126,11 @@ absl::Status ReadGroups(const MetadataReader& reader, const Architecture& archit
         spec.num_layers, " layers to have a cache, found ", readers, " without one"));
   }
   std::vector<KvGroupSpec> groups;
-  AddLayers(kinds, spec.num_layers - readers, /*windowed=*/false, groups);
-  AddLayers(kinds, spec.num_layers - readers, /*windowed=*/true, groups);
+  AddLayers(spec, kinds, spec.num_layers - readers, /*windowed=*/false, groups);
+  AddLayers(spec, kinds, spec.num_layers - readers, /*windowed=*/true, groups);
+  if (groups.empty()) {
+    return absl::UnimplementedError("models without any layer of attention are not supported");
+  }
   TANDEM_RETURN_IF_ERROR(AddReaders(reader, kinds, readers, groups));
   const HeadSizes model = *groups.front().heads;
   spec.num_kv_heads = model.num_kv_heads;

@@ -61,6 +61,11 @@ absl::Status CheckPossible(const ModelSpec& spec, int size, bool expert_parallel
         absl::StrCat("tensor parallelism over ", size, " ranks is not possible with ", ffn,
                      " FFN columns and ", spec.vocab_size, " tokens"));
   }
+  if (spec.delta_net.has_value() && spec.delta_net->key_heads % ranks != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tensor parallelism over ", size, " ranks is not possible: ", size, " does not divide the ",
+        spec.delta_net->key_heads, " key heads of recurrent layers"));
+  }
   if (expert_parallel && !spec.moe.has_value()) {
     return absl::InvalidArgumentError("expert parallelism is not possible: there are no experts");
   }
@@ -98,6 +103,9 @@ absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int siz
   plan.size = size;
   plan.expert_parallel = expert_parallel;
   plan.heads = Part(spec.num_heads, rank, size);
+  if (spec.delta_net.has_value()) {
+    plan.delta_key_heads = Part(spec.delta_net->key_heads, rank, size);
+  }
   if (spec.moe.has_value()) CutMixture(*spec.moe, plan);
   plan.vocab = Part(spec.vocab_size, rank, size);
   plan.vocab_slice_max = Part(spec.vocab_size, 0, size).size();

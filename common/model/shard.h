@@ -1,8 +1,8 @@
 // ShardPlan: which heads, columns, rows and vocabulary entries belong to rank r of N.
 //
-// TP N is possible exactly when N divides the query heads. A rank holds the KV heads that its query
-// heads read, so a KV head may be replicated on two ranks. FFN columns and vocabulary rows split
-// unevenly if they must. Plain data.
+// TP N is possible exactly when N divides the query heads, and with a delta net its key heads. A
+// rank holds the KV heads that its query heads read, so a KV head may be replicated on two ranks.
+// FFN columns and vocabulary rows split unevenly if they must. Plain data.
 #ifndef TANDEM_COMMON_MODEL_SHARD_H_
 #define TANDEM_COMMON_MODEL_SHARD_H_
 
@@ -31,8 +31,9 @@ struct ShardPlan {
   Range expert_ffn;  // FFN columns of every expert; all of them if whole experts are assigned to
                      // ranks
   Range shared_ffn;  // FFN columns of the shared experts
-  Range experts;     // whole experts; all of them if their columns are split
-  Range vocab;       // vocabulary rows; lower ranks hold one more if the split is uneven
+  Range delta_key_heads;  // of a delta net; their value heads too
+  Range experts;          // whole experts; all of them if their columns are split
+  Range vocab;            // vocabulary rows; lower ranks hold one more if the split is uneven
   bool expert_parallel = false;
   bool operator==(const ShardPlan&) const = default;
 
@@ -47,7 +48,7 @@ Range KvHeadRange(const ModelSpec& spec, const ShardPlan& plan, const HeadSizes&
 // The rank's FFN columns of a dense layer.
 Range FfnRange(const ModelSpec& spec, const ShardPlan& plan, uint32_t layer);
 
-// INVALID_ARGUMENT, in one line with both numbers, if `size` does not divide the query heads, or
+// INVALID_ARGUMENT, in one line with both numbers, if `size` does not divide those heads, or
 // with `expert_parallel` (whole experts to ranks instead of columns) if there are too few experts.
 absl::StatusOr<ShardPlan> MakeShardPlan(const ModelSpec& spec, int rank, int size,
                                         bool expert_parallel = false);

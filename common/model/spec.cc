@@ -17,6 +17,10 @@ constexpr uint32_t kMaxHidden = 1u << 20;
 constexpr uint32_t kMaxHeads = 1u << 14;
 constexpr uint32_t kMaxHeadDim = 1u << 14;
 constexpr uint32_t kMaxFfn = 1u << 24;
+// Of a key or value head of a delta net: a state has its square.
+constexpr uint32_t kMaxStateDim = 1u << 10;
+constexpr uint32_t kMinConvTaps = 2;
+constexpr uint32_t kMaxConvTaps = 16;
 constexpr uint32_t kMaxExperts = 1u << 16;
 constexpr uint32_t kMaxVocab = 1u << 24;
 constexpr uint32_t kMaxContext = 1u << 28;
@@ -85,6 +89,20 @@ absl::Status CheckMoe(const MoeSpec& moe) {
   TANDEM_RETURN_IF_ERROR(CheckRange("expert_feed_forward_length", moe.ffn_size, kMaxFfn));
   if (moe.shared_ffn_size == 0) return absl::OkStatus();
   return CheckRange("expert_shared_feed_forward_length", moe.shared_ffn_size, kMaxFfn);
+}
+
+absl::Status CheckDeltaNet(const DeltaNetSpec& net) {
+  TANDEM_RETURN_IF_ERROR(CheckRange("ssm.state_size", net.head_dim, kMaxStateDim));
+  TANDEM_RETURN_IF_ERROR(CheckRange("ssm.group_count", net.key_heads, kMaxHeads));
+  TANDEM_RETURN_IF_ERROR(CheckRange("ssm.time_step_rank", net.value_heads, kMaxHeads));
+  if (net.conv_taps < kMinConvTaps || net.conv_taps > kMaxConvTaps) {
+    return absl::InvalidArgumentError(absl::StrCat("ssm.conv_kernel: needed ", kMinConvTaps, " to ",
+                                                   kMaxConvTaps, ", found ", net.conv_taps));
+  }
+  if (net.value_heads % net.key_heads == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the ", net.value_heads,
+                                                 " value heads of recurrent layers cannot share ",
+                                                 net.key_heads, " key heads evenly"));
 }
 
 absl::Status CheckNumbers(const ModelSpec& spec) {
@@ -156,8 +174,15 @@ absl::Status CheckGroups(const ModelSpec& spec) {
     }
     TANDEM_RETURN_IF_ERROR(CheckReaders(group));
   }
+  if (spec.kv_groups.empty()) {
+    return absl::UnimplementedError("models without any layer of attention are not supported");
+  }
   for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
-    if (!covered[layer]) {
+    if (covered[layer] && spec.IsRecurrent(layer)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("layer ", layer, " is recurrent and in a KV group"));
+    }
+    if (!covered[layer] && !spec.IsRecurrent(layer)) {
       return absl::InvalidArgumentError(absl::StrCat("layer ", layer, " is in no KV group"));
     }
   }
@@ -188,10 +213,16 @@ absl::Status ModelSpec::ValidateSizes() const {
   TANDEM_RETURN_IF_ERROR(CheckSizes(*this));
   if (mla.has_value()) TANDEM_RETURN_IF_ERROR(CheckMla(*mla));
   if (moe.has_value()) TANDEM_RETURN_IF_ERROR(CheckMoe(*moe));
+  if (delta_net.has_value()) TANDEM_RETURN_IF_ERROR(CheckDeltaNet(*delta_net));
   return CheckNumbers(*this);
 }
 
 absl::Status ModelSpec::ValidateGroups() const { return CheckGroups(*this); }
+
+bool ModelSpec::IsRecurrent(uint32_t layer) const {
+  return delta_net.has_value() &&
+         std::binary_search(delta_net->layers.begin(), delta_net->layers.end(), layer);
+}
 
 absl::Status ModelSpec::Validate() const {
   TANDEM_RETURN_IF_ERROR(ValidateSizes());

@@ -104,12 +104,27 @@ struct MoeSpec {
   bool operator==(const MoeSpec&) const = default;
 };
 
+// Layers of a gated delta net (https://arxiv.org/abs/2412.06464) in place of attention. They have
+// no KV cache but a state of a fixed size per sequence: see kernels::ShortConvParams and
+// kernels::GatedDeltaRuleParams.
+struct DeltaNetSpec {
+  uint32_t key_heads = 0;    // also the query heads
+  uint32_t value_heads = 0;  // a multiple of key_heads
+  uint32_t head_dim = 0;     // of keys and of values
+  uint32_t conv_taps = 0;
+  // Value head h has key head h % key_heads; otherwise h / (value_heads / key_heads).
+  bool strided_heads = false;
+  std::vector<uint32_t> layers;  // ascending
+  bool operator==(const DeltaNetSpec&) const = default;
+};
+
 struct ModelSpec {
   std::string architecture;  // general.architecture
   std::string name;          // general.name, may be empty
   std::string quantization;  // such as "Q4_K_M" or "Q8_0", for display
 
-  uint32_t num_layers = 0;
+  uint32_t num_layers = 0;    // without those of draft heads
+  uint32_t nextn_layers = 0;  // of draft heads: the file has them after the others, unused
   uint32_t hidden_size = 0;
   uint32_t num_heads = 0;                 // query heads
   uint32_t num_kv_heads = 0;              // divides num_heads
@@ -139,10 +154,11 @@ struct ModelSpec {
   std::optional<RopeSpec> window_rope;  // of layers with a window, if different (Gemma 3)
   std::optional<MlaSpec> mla;
   std::optional<MoeSpec> moe;
+  std::optional<DeltaNetSpec> delta_net;
 
   FeatureSet features;
 
-  std::vector<KvGroupSpec> kv_groups;  // every layer is in exactly one
+  std::vector<KvGroupSpec> kv_groups;  // every layer but recurrent ones is in exactly one
 
   bool operator==(const ModelSpec&) const = default;
 
@@ -161,6 +177,9 @@ struct ModelSpec {
   }
   // Whether the layer has a cache of its own.
   bool HasCache(uint32_t layer) const;
+
+  // Whether the layer has a recurrent state instead of a KV cache.
+  bool IsRecurrent(uint32_t layer) const;
 
   // Internal consistency: sizes positive and bounded, heads divisible, layers covered.
   absl::Status Validate() const;

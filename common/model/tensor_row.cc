@@ -41,6 +41,28 @@ uint64_t MlaSize(const ModelSpec& spec, Dim dim) {
   }
 }
 
+uint64_t DeltaNetSize(const ModelSpec& spec, Dim dim) {
+  if (!spec.delta_net.has_value()) return 0;
+  const DeltaNetSpec& net = *spec.delta_net;
+  const uint64_t per_key = net.value_heads / net.key_heads;
+  switch (dim) {
+    case Dim::kDeltaKeyHeads:
+      return net.key_heads;
+    case Dim::kDeltaValueHeads:
+      return net.value_heads;
+    case Dim::kDeltaHeads:
+      return uint64_t{2} * net.key_heads + net.value_heads;
+    case Dim::kDeltaHeadDim:
+      return net.head_dim;
+    case Dim::kDeltaValuesOfKey:
+      return per_key;
+    case Dim::kDeltaDimsOfKey:
+      return per_key * net.head_dim;
+    default:
+      return net.conv_taps;
+  }
+}
+
 bool IsOne(Extent extent) { return extent.major == Dim::kOne && extent.minor == Dim::kOne; }
 
 }  // namespace
@@ -87,6 +109,14 @@ uint64_t SizeOf(const ModelSpec& spec, Dim dim, uint32_t layer) {
       return spec.num_layers;
     case Dim::kLayerInput:
       return spec.layer_input_size;
+    case Dim::kDeltaKeyHeads:
+    case Dim::kDeltaValueHeads:
+    case Dim::kDeltaHeads:
+    case Dim::kDeltaHeadDim:
+    case Dim::kDeltaValuesOfKey:
+    case Dim::kDeltaDimsOfKey:
+    case Dim::kConvTaps:
+      return DeltaNetSize(spec, dim);
   }
   TANDEM_CHECK(false) << "dim " << static_cast<int>(dim);
   return 0;
@@ -109,6 +139,10 @@ bool Applies(const ModelSpec& spec, const TensorRow& row, uint32_t layer) {
       return spec.HasCache(layer);
     case Layers::kValues:
       return spec.HasCache(layer) && !spec.ValuesAreKeys(layer);
+    case Layers::kAttention:
+      return !spec.IsRecurrent(layer);
+    case Layers::kRecurrent:
+      return spec.IsRecurrent(layer);
   }
   return false;
 }
@@ -120,13 +154,14 @@ Placement Place(const ModelSpec& spec, std::span<const TensorRow> table, const T
   for (const TensorRow& part : table) {
     if (part.pattern != row.pattern) continue;
     if (&part == &row) {
-      place.first_row = vector ? 0 : place.rows;
+      place.first_row = vector ? 0 : row.interleaved ? place.unit_rows : place.rows;
       place.first_col = vector ? place.cols : 0;
     }
     if (vector) {
       place.cols += SizeOf(spec, part.cols, layer);
     } else {
       place.rows += SizeOf(spec, part.rows, layer);
+      if (row.interleaved) place.unit_rows += SizeOf(spec, part.rows.minor, layer);
     }
   }
   if (vector) {

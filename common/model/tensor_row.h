@@ -40,6 +40,13 @@ enum class Dim {
   kMlaLatent,  // nope + value
   kLayers,
   kLayerInput,  // of a layer's per-layer embedding
+  kDeltaKeyHeads,
+  kDeltaValueHeads,
+  kDeltaHeads,  // of q, k and v
+  kDeltaHeadDim,
+  kDeltaValuesOfKey,  // value heads per key head
+  kDeltaDimsOfKey,    // the same, times the head size
+  kConvTaps,
 };
 
 // A product of two sizes, such as heads * head_dim. A sharded extent is split between units of
@@ -60,10 +67,12 @@ enum class ShardRule {
 
 // The layers that have the tensor: kCached those with a KV cache of their own, kValues those of
 // them whose values have a projection of their own. What the others may have of these is not used.
-enum class Layers { kAll, kDense, kMixture, kCached, kValues };
+// kAttention and kRecurrent those with and without attention.
+enum class Layers { kAll, kDense, kMixture, kCached, kValues, kAttention, kRecurrent };
 
 // One tensor, or one per layer if the name has "{L}". Rows with the same pattern are parts of one
-// tensor, concatenated by rows (or values, for vectors) in the order of the table.
+// tensor, concatenated by rows (or values, for vectors) in the order of the table; if interleaved,
+// unit by unit of their majors: the first unit of each part, then the second of each.
 struct TensorRow {
   std::string_view pattern;
   Role role;
@@ -74,6 +83,7 @@ struct TensorRow {
   Layers layers = Layers::kAll;
   Dim count = Dim::kOne;         // the third dimension: a matrix per expert
   bool per_root_hidden = false;  // a vector that is divided by sqrt(hidden)
+  bool interleaved = false;
 
   bool per_layer() const { return pattern.find("{L}") != std::string_view::npos; }
 };
@@ -92,11 +102,12 @@ bool Applies(const ModelSpec& spec, const TensorRow& row, uint32_t layer);
 
 // Location of a row's part in its tensor, and the tensor's full shape.
 struct Placement {
-  uint64_t first_row = 0;
+  uint64_t first_row = 0;  // if interleaved, of each unit
   uint64_t first_col = 0;  // of vectors in parts
   uint64_t rows = 0;
   uint64_t cols = 0;
   uint64_t count = 0;
+  uint64_t unit_rows = 0;  // of an interleaved part: all parts' rows of a unit
 };
 Placement Place(const ModelSpec& spec, std::span<const TensorRow> table, const TensorRow& row,
                 uint32_t layer);

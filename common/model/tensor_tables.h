@@ -40,6 +40,15 @@ inline constexpr Extent kMlaValues{Dim::kHeads, Dim::kMlaValue};
 
 inline constexpr Extent kLayerInput{Dim::kLayerInput, Dim::kOne};
 inline constexpr Extent kAllLayerInputs{Dim::kLayers, Dim::kLayerInput};
+inline constexpr Extent kDeltaKeys{Dim::kDeltaKeyHeads, Dim::kDeltaHeadDim};
+inline constexpr Extent kDeltaValues{Dim::kDeltaValueHeads, Dim::kDeltaHeadDim};
+inline constexpr Extent kDeltaChannels{Dim::kDeltaHeads, Dim::kDeltaHeadDim};
+inline constexpr Extent kDeltaValueHeads{Dim::kDeltaValueHeads, Dim::kOne};
+inline constexpr Extent kDeltaHeadDim{Dim::kDeltaHeadDim, Dim::kOne};
+// By key head.
+inline constexpr Extent kDeltaValuesByKey{Dim::kDeltaKeyHeads, Dim::kDeltaDimsOfKey};
+inline constexpr Extent kDeltaHeadsByKey{Dim::kDeltaKeyHeads, Dim::kDeltaValuesOfKey};
+inline constexpr Extent kConvTaps{Dim::kConvTaps, Dim::kOne};
 
 inline constexpr ShardRule kWhole = ShardRule::kReplicated;
 inline constexpr ShardRule kRows = ShardRule::kRows;
@@ -52,6 +61,9 @@ inline constexpr Layers kDense = Layers::kDense;
 inline constexpr Layers kMixture = Layers::kMixture;
 inline constexpr Layers kCached = Layers::kCached;
 inline constexpr Layers kOwnValues = Layers::kValues;
+inline constexpr Layers kFull = Layers::kAttention;
+inline constexpr Layers kRecurrent = Layers::kRecurrent;
+inline constexpr bool kInterleaved = true;
 
 inline constexpr TensorRow kEnds[] = {
     {"token_embd.weight", Role::kTokenEmbedding, kVocab, kHidden, kRows},
@@ -106,11 +118,17 @@ inline constexpr TensorRow kMixtureOfExperts[] = {
     {"blk.{L}.ffn_gate_inp.weight", Role::kRouter, kExperts, kHidden, kWhole, Feature::kAlways,
      kMixture},
     {"blk.{L}.ffn_gate_exps.weight", Role::kExpertGate, kExpertFfn, kHidden, kExpertRows,
-     Feature::kAlways, kMixture, Dim::kExperts},
+     Feature::kSeparateExperts, kMixture, Dim::kExperts},
     {"blk.{L}.ffn_up_exps.weight", Role::kExpertUp, kExpertFfn, kHidden, kExpertRows,
-     Feature::kAlways, kMixture, Dim::kExperts},
+     Feature::kSeparateExperts, kMixture, Dim::kExperts},
     {"blk.{L}.ffn_down_exps.weight", Role::kExpertDown, kHidden, kExpertFfn, kExpertCols,
      Feature::kAlways, kMixture, Dim::kExperts},
+};
+inline constexpr TensorRow kFusedExperts[] = {
+    {"blk.{L}.ffn_gate_up_exps.weight", Role::kExpertGate, kExpertFfn, kHidden, kExpertRows,
+     Feature::kFusedExperts, kMixture, Dim::kExperts},
+    {"blk.{L}.ffn_gate_up_exps.weight", Role::kExpertUp, kExpertFfn, kHidden, kExpertRows,
+     Feature::kFusedExperts, kMixture, Dim::kExperts},
 };
 inline constexpr TensorRow kSharedExperts[] = {
     {"blk.{L}.ffn_gate_shexp.weight", Role::kSharedGate, kSharedFfn, kHidden, kRows,
@@ -245,6 +263,67 @@ inline constexpr TensorRow kLayerInputs[] = {
      Feature::kLayerInputs},
 };
 
+// Layers of attention with a gate on its output: of each head the rows of Q, then those of the
+// gate.
+inline constexpr TensorRow kGatedAttention[] = {
+    {"blk.{L}.attn_q.weight", Role::kAttnQ, kQueries, kHidden, kRows, Feature::kAlways, kFull,
+     Dim::kOne, false, kInterleaved},
+    {"blk.{L}.attn_q.weight", Role::kAttnGate, kQueries, kHidden, kRows, Feature::kAlways, kFull,
+     Dim::kOne, false, kInterleaved},
+    {"blk.{L}.attn_k.weight", Role::kAttnK, kKeys, kHidden, kRows, Feature::kAlways, kFull},
+    {"blk.{L}.attn_v.weight", Role::kAttnV, kValues, kHidden, kRows, Feature::kAlways, kFull},
+    {"blk.{L}.attn_q_norm.weight", Role::kAttnQNorm, kOne, kHeadDim, kWhole, Feature::kQkNorm,
+     kFull},
+    {"blk.{L}.attn_k_norm.weight", Role::kAttnKNorm, kOne, kHeadDim, kWhole, Feature::kQkNorm,
+     kFull},
+    {"blk.{L}.attn_output.weight", Role::kAttnOutput, kHidden, kAttention, kCols, Feature::kAlways,
+     kFull},
+    {"blk.{L}.post_attention_norm.weight", Role::kFfnNorm, kOne, kHidden, kWhole},
+};
+
+// Layers of a gated delta net.
+inline constexpr TensorRow kDeltaNet[] = {
+    {"blk.{L}.attn_qkv.weight", Role::kDeltaQ, kDeltaKeys, kHidden, kRows, Feature::kDeltaSplitIn,
+     kRecurrent},
+    {"blk.{L}.attn_qkv.weight", Role::kDeltaK, kDeltaKeys, kHidden, kRows, Feature::kDeltaSplitIn,
+     kRecurrent},
+    {"blk.{L}.attn_qkv.weight", Role::kDeltaV, kDeltaValues, kHidden, kRows, Feature::kDeltaSplitIn,
+     kRecurrent},
+    {"blk.{L}.attn_gate.weight", Role::kDeltaGate, kDeltaValues, kHidden, kRows,
+     Feature::kDeltaSplitIn, kRecurrent},
+    {"blk.{L}.ssm_conv1d.weight", Role::kDeltaConv, kDeltaChannels, kConvTaps, kRows,
+     Feature::kAlways, kRecurrent},
+    {"blk.{L}.ssm_a", Role::kDeltaDecayRate, kOne, kDeltaValueHeads, kCols, Feature::kAlways,
+     kRecurrent},
+    {"blk.{L}.ssm_dt.bias", Role::kDeltaDecayBias, kOne, kDeltaValueHeads, kCols, Feature::kAlways,
+     kRecurrent},
+    {"blk.{L}.ssm_norm.weight", Role::kDeltaNorm, kOne, kDeltaHeadDim, kWhole, Feature::kAlways,
+     kRecurrent},
+    {"blk.{L}.ssm_out.weight", Role::kDeltaOut, kHidden, kDeltaValues, kCols, Feature::kAlways,
+     kRecurrent},
+};
+inline constexpr TensorRow kDeltaGates[] = {
+    {"blk.{L}.ssm_alpha.weight", Role::kDeltaDecay, kDeltaValueHeads, kHidden, kRows,
+     Feature::kDeltaSplitGates, kRecurrent},
+    {"blk.{L}.ssm_beta.weight", Role::kDeltaWrite, kDeltaValueHeads, kHidden, kRows,
+     Feature::kDeltaSplitGates, kRecurrent},
+};
+// The same with everything of a key head together.
+inline constexpr TensorRow kDeltaByKeyHead[] = {
+    {"blk.{L}.ssm_in.weight", Role::kDeltaQ, kDeltaKeys, kHidden, kRows, Feature::kDeltaJointIn,
+     kRecurrent, Dim::kOne, false, kInterleaved},
+    {"blk.{L}.ssm_in.weight", Role::kDeltaK, kDeltaKeys, kHidden, kRows, Feature::kDeltaJointIn,
+     kRecurrent, Dim::kOne, false, kInterleaved},
+    {"blk.{L}.ssm_in.weight", Role::kDeltaV, kDeltaValuesByKey, kHidden, kRows,
+     Feature::kDeltaJointIn, kRecurrent, Dim::kOne, false, kInterleaved},
+    {"blk.{L}.ssm_in.weight", Role::kDeltaGate, kDeltaValuesByKey, kHidden, kRows,
+     Feature::kDeltaJointIn, kRecurrent, Dim::kOne, false, kInterleaved},
+    {"blk.{L}.ssm_ba.weight", Role::kDeltaWrite, kDeltaHeadsByKey, kHidden, kRows,
+     Feature::kDeltaJointGates, kRecurrent, Dim::kOne, false, kInterleaved},
+    {"blk.{L}.ssm_ba.weight", Role::kDeltaDecay, kDeltaHeadsByKey, kHidden, kRows,
+     Feature::kDeltaJointGates, kRecurrent, Dim::kOne, false, kInterleaved},
+};
+
 template <size_t... Sizes>
 constexpr auto Join(const TensorRow (&... parts)[Sizes]) {
   std::array<TensorRow, (Sizes + ...)> all{};
@@ -292,6 +371,16 @@ inline constexpr auto kGemmaTensors =
 inline constexpr auto kGemma4Tensors = tables::Join(
     tables::kEnds, tables::kLayerInputs, tables::kAttnNorm, tables::kGemma4Own,
     tables::kAttentionOut, tables::kFfnNorm, tables::kGemma4Mixture, tables::kPostNorms);
+
+inline constexpr auto kQwen3NextTensors =
+    tables::Join(tables::kEnds, tables::kAttnNorm, tables::kGatedAttention, tables::kDeltaNet,
+                 tables::kDeltaGates, tables::kDeltaByKeyHead, tables::kGatedFfn,
+                 tables::kMixtureOfExperts, tables::kFusedExperts, tables::kSharedExperts);
+
+inline constexpr auto kQwen35Tensors =
+    tables::Join(tables::kEnds, tables::kAttnNorm, tables::kGatedAttention, tables::kDeltaNet,
+                 tables::kDeltaGates, tables::kGatedFfn, tables::kMixtureOfExperts,
+                 tables::kFusedExperts, tables::kSharedExperts);
 
 }  // namespace tandem::model
 

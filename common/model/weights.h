@@ -25,6 +25,15 @@ enum class Role {
   kAttnK,              // [kv_heads * head_dim, hidden], whole heads
   kAttnV,              // [kv_heads * value_dim, hidden], whole heads
   kAttnOutput,         // [hidden, heads * value_dim], row-parallel
+  kAttnGate,           // [heads * head_dim, hidden], whole heads: gate of the attention's output
+  // delta net: whole key heads, each with its value heads
+  kDeltaQ,      // [key_heads * head_dim, hidden]
+  kDeltaK,      // [key_heads * head_dim, hidden]
+  kDeltaV,      // [value_heads * head_dim, hidden]
+  kDeltaGate,   // [value_heads * head_dim, hidden]
+  kDeltaDecay,  // [value_heads, hidden]
+  kDeltaWrite,  // [value_heads, hidden]
+  kDeltaOut,    // [hidden, value_heads * head_dim], row-parallel
   // MLA
   kQueryDown,      // [q_rank, hidden], replicated
   kQueryUp,        // [heads * (nope + rope), q_rank], whole heads
@@ -75,6 +84,10 @@ enum class Role {
   kAttnVBias,
   kAttnOutputBias,  // [hidden], replicated; added once, by rank 0, as all row-parallel biases
   kAttnSinks,       // [heads]
+  kDeltaConv,       // [channels, taps], a row per channel: of all q, k and v
+  kDeltaDecayRate,  // [value_heads]
+  kDeltaDecayBias,  // [value_heads]
+  kDeltaNorm,       // [head_dim]
   kFfnGateBias,
   kFfnUpBias,
   kFfnDownBias,
@@ -98,7 +111,17 @@ inline bool IsFolded(Role role) { return role >= Role::kFirstFolded; }
 // blocks are kept: `cols` covers the blocks that overlap the rank's columns, and the rank's own
 // columns are [col_begin, col_begin + col_count) of them. Otherwise col_begin is 0 and col_count is
 // cols.
+//
+// Where the rank's rows or columns are not adjacent in the tensor, the slice is scattered: `data`
+// is the first matrix's first value, the runs give the rows and columns in their order, all of
+// whole blocks, and Gather copies them together.
 struct WeightSlice {
+  // Adjacent rows or columns.
+  struct Run {
+    uint64_t begin;
+    uint64_t end;
+  };
+
   Role role{};
   int layer = -1;  // -1: not of a layer
   tensor::Type type = tensor::Type::kF32;
@@ -110,15 +133,21 @@ struct WeightSlice {
   uint64_t col_count = 0;
   uint64_t count = 1;  // more than 1 only for experts
   uint64_t matrix_stride_bytes = 0;
-  float factor = 1.0f;  // of vectors: their values are multiplied by it
-  std::string name;     // name in the file, for messages
+  float factor = 1.0f;        // of vectors: their values are multiplied by it
+  std::vector<Run> row_runs;  // empty unless scattered
+  std::vector<Run> col_runs;  // likewise
+  std::string name;           // name in the file, for messages
 
   uint64_t bytes() const { return count * rows * tensor::RowBytes(type, cols); }
   // From the first byte to the last, gaps between rows included.
   uint64_t extent_bytes() const {
+    if (scattered()) return count * matrix_stride_bytes;
     return (count - 1) * matrix_stride_bytes + (rows - 1) * row_stride_bytes +
            tensor::RowBytes(type, cols);
   }
+  bool scattered() const { return !row_runs.empty(); }
+  // The rows of all matrices, contiguous: bytes() of them.
+  void Gather(std::byte* to) const;
 };
 
 }  // namespace tandem::model

@@ -90,7 +90,9 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.scheduler.max_strikes = kMaxStrikes;
   config.scheduler.policy = scheduling.policy;
   config.kv_cache.block_size = worker.cache.block_size;
-  config.kv_cache.enable_prefix_cache = scheduling.enable_prefix_caching;
+  // A hit needs the recurrent state at its end too, and there are no snapshots of it.
+  config.kv_cache.enable_prefix_cache =
+      scheduling.enable_prefix_caching && !spec.delta_net.has_value();
   for (size_t group = 0; group < num_blocks.size(); ++group) {
     config.kv_cache.groups.push_back(
         {.num_blocks = num_blocks[group], .window_tokens = spec.kv_groups[group].window_tokens});
@@ -169,6 +171,9 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                                     ready.num_blocks);
   TANDEM_RETURN_IF_ERROR(workers.engine.Validate());
   LogUsableLength(workers);
+  if (config.scheduling.enable_prefix_caching && !workers.engine.kv_cache.enable_prefix_cache) {
+    TANDEM_LOG(kInfo) << "no prefix caching: the model has recurrent states";
+  }
   return workers;
 }
 

@@ -6,8 +6,10 @@
 #include "common/base/status.h"
 #include "common/kv/blocks.h"
 #include "common/kv/kv_shape.h"
+#include "common/model/human_bytes.h"
 #include "common/model/kv_cache_type.h"
 #include "common/model/shard.h"
+#include "common/model/state_bytes.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -26,6 +28,26 @@ absl::StatusOr<std::vector<model::ShardPlan>> ShardPlans(const model::ModelSpec&
   return plans;
 }
 
+// What the recurrent states of all ranks leave of `available_bytes`.
+absl::StatusOr<uint64_t> WithoutStates(const config::WorkerConfig& config,
+                                       const model::ModelSpec& spec,
+                                       const std::vector<model::ShardPlan>& plans,
+                                       uint64_t available_bytes) {
+  const uint64_t sequences = config.limits.max_num_seqs;
+  uint64_t of_sequence = 0;
+  for (const model::ShardPlan& plan : plans)
+    of_sequence += model::StateBytesPerSequence(spec, plan);
+  if (of_sequence == 0) return available_bytes;
+  if (const uint64_t most = available_bytes / of_sequence; sequences > most) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the recurrent states of ", sequences, " sequences need ",
+        model::HumanBytes(sequences * of_sequence), " over all ranks (",
+        model::HumanBytes(of_sequence), " each), only ", model::HumanBytes(available_bytes),
+        " of memory are free: lower --max-num-seqs to at most ", most));
+  }
+  return available_bytes - sequences * of_sequence;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig& config, int size,
@@ -36,6 +58,9 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig&
   TANDEM_ASSIGN_OR_RETURN(auto plans, ShardPlans(spec, size, config.model.expert_parallel));
   const bool by_default = cache.num_kv_blocks == 0 && cache.kv_cache_memory.is_auto();
   const bool on_device = config.device.device == config::Device::kCuda;
+  if (!on_device) {
+    TANDEM_ASSIGN_OR_RETURN(available_bytes, WithoutStates(config, spec, plans, available_bytes));
+  }
   // The worker computes it from its device's memory.
   if (on_device && by_default) return std::vector<uint64_t>(plans.size(), 0);
   std::vector<kv::KvShape> ranks;

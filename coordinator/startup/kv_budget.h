@@ -13,7 +13,8 @@ namespace tandem::coordinator {
 
 // KV bytes of each of `size` ranks under --num-kv-blocks or --kv-cache-memory; zeros if the workers
 // compute them from their devices' memory. RESOURCE_EXHAUSTED with both numbers if they exceed
-// `available_bytes`, which is the host's and so ignored with cuda. REQUIRES: max_model_len is
+// `available_bytes`, less what the recurrent states of --max-num-seqs sequences take of it, or if
+// these do not fit; it is the host's and so ignored with cuda. REQUIRES: max_model_len is
 // resolved.
 absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig& config, int size,
                                                      const model::ModelSpec& spec,

@@ -14,7 +14,8 @@ namespace tandem::kernels {
 // alone: sigmoid(x).
 enum class Activation { kSilu, kGeluTanh, kClampedSwiGlu, kSigmoid };
 
-// out = f(gate) * up, or f(gate) if up is null (not for kClampedSwiGlu); `out` may equal `gate`.
+// out = f(gate) * up, or f(gate) if up is null (not for kClampedSwiGlu); `out` may equal `gate` or
+// `up`.
 struct ActivateParams {
   static constexpr std::string_view kName = "Activate";
 

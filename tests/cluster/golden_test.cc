@@ -88,7 +88,15 @@ std::vector<Parameters> AllParameters() {
       {"gemma3", {1, 2, 4}},
       {"gemma4", {1, 2}},
       {"gemma4-dense", {1, 2}},
-      {"gemma4-moe", {1, 2}}};
+      {"gemma4-moe", {1, 2}},
+      {"qwen35", {1, 2}},
+      {"qwen35-pattern", {1, 2}},
+      {"qwen35moe", {1, 2}},
+      {"qwen35moe-fused", {1, 2}},
+      {"qwen35-mtp", {1, 2}},
+      {"qwen35moe-mtp", {1, 2}},
+      {"qwen3next", {1, 2}},
+      {"qwen3next-legacy", {1, 2}}};
   // The transports carry the same bytes for every model.
   const std::set<std::string> over_both = {"llama", "qwen2"};
   std::vector<Parameters> all;
@@ -121,6 +129,7 @@ std::vector<Parameters> MixtureParameters() {
     }
   }
   all.emplace_back("gemma4-moe", "avx512", 2, "shm");
+  all.emplace_back("qwen35moe", "avx512", 2, "shm");
   return all;
 }
 

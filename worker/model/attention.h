@@ -1,5 +1,6 @@
-// The attention block of a layer: from the normed hidden state to the residual update. Two kinds,
-// by the spec: grouped-query attention, and latent attention (MLA).
+// The attention block of a layer: from the normed hidden state to the residual update. Three kinds,
+// by the spec: grouped-query attention, latent attention (MLA), and linear attention with a
+// recurrent state (a gated delta net).
 #ifndef TANDEM_WORKER_MODEL_ATTENTION_H_
 #define TANDEM_WORKER_MODEL_ATTENTION_H_
 
@@ -12,6 +13,7 @@
 #include "worker/layers/context.h"
 #include "worker/layers/norm.h"
 #include "worker/model/batch.h"
+#include "worker/model/layer_cache.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
@@ -43,7 +45,7 @@ class AttentionBlock {
 
   // Rows x (T, hidden) -> out (T, hidden), summed over ranks. Activations are taken from the
   // context's arena and released.
-  virtual void Encode(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
+  virtual void Encode(LayerContext& context, const Batch& batch, const LayerCache& cache,
                       const NormedRows& x, float* out) const = 0;
 
  protected:
@@ -60,6 +62,7 @@ class AttentionBlock {
 std::unique_ptr<AttentionBlock> MakeGroupedQueryAttention(const AttentionParts& parts);
 // Multi-head latent attention by absorption: DeepSeek-V2, arXiv:2405.04434, section 2.1.
 std::unique_ptr<AttentionBlock> MakeLatentAttention(const AttentionParts& parts);
+std::unique_ptr<AttentionBlock> MakeGatedDeltaNet(const AttentionParts& parts);
 
 }  // namespace tandem::worker
 

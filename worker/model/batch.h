@@ -24,6 +24,7 @@ struct Batch {
   const int32_t* context_lens = nullptr;   // (S)
   const int32_t* table_rows = nullptr;     // (S): of every group's block_tables
   uint32_t table_stride = 0;
+  uint32_t num_slots = 0;  // that sequences may have; table_rows are numbers of them
   std::vector<GroupBatch> groups;
 };
 

@@ -40,6 +40,14 @@ Decoder::Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
     for (const uint32_t layer : kv.layers) make(layer);
     for (const model::CacheReader& reader : kv.readers) make(reader.layer);
   }
+  if (!spec.delta_net.has_value()) return;
+  for (const uint32_t layer : spec.delta_net->layers) {
+    layers_[layer] = MakeLayer(weights, {.spec = spec,
+                                         .plan = plan,
+                                         .weights = weights,
+                                         .rope = {},
+                                         .layer = static_cast<int>(layer)});
+  }
 }
 
 Norm Decoder::MakeNorm(const RankWeights& weights, int layer, Role weight,
@@ -55,8 +63,9 @@ Decoder::Layer Decoder::MakeLayer(const RankWeights& weights, const AttentionPar
   const int index = parts.layer;
   Layer layer;
   layer.attn_norm = MakeNorm(weights, index, Role::kAttnNorm, Role::kAttnNormBias);
-  layer.attention =
-      spec_.mla.has_value() ? MakeLatentAttention(parts) : MakeGroupedQueryAttention(parts);
+  layer.attention = spec_.IsRecurrent(static_cast<uint32_t>(index)) ? MakeGatedDeltaNet(parts)
+                    : spec_.mla.has_value()                         ? MakeLatentAttention(parts)
+                                            : MakeGroupedQueryAttention(parts);
   layer.ffn_norm = MakeNorm(weights, index, Role::kFfnNorm, Role::kFfnNormBias);
   layer.feed_forward = MakeFeedForward(weights, index);
   if (spec_.post_norms) {
@@ -76,8 +85,9 @@ std::unique_ptr<FeedForwardBlock> Decoder::MakeFeedForward(const RankWeights& we
 }
 
 Decoder::Hidden Decoder::Encode(LayerContext& context, const Batch& batch,
-                                const std::vector<kernels::KvPages>& pages) const {
-  TANDEM_CHECK(pages.size() == layers_.size());
+                                const std::vector<kernels::KvPages>& pages,
+                                const std::vector<LayerStates>& states) const {
+  TANDEM_CHECK(pages.size() == layers_.size() && states.size() == layers_.size());
   // With one token per sequence, contexts are those of the tokens.
   if (batch.max_query_len == 1 && batch.tokens == batch.num_seqs) {
     context.lengths = batch.context_lens;
@@ -92,7 +102,7 @@ Decoder::Hidden Decoder::Encode(LayerContext& context, const Batch& batch,
       layer_inputs_.has_value() ? layer_inputs_->Encode(context, batch, hidden.residual) : nullptr;
   float* add = nullptr;  // no residual update before the first norm
   for (uint32_t index = 0; index < layers_.size(); ++index) {
-    EncodeLayer(context, batch, layers_[index], pages[index], add, normed, hidden);
+    EncodeLayer(context, batch, layers_[index], {pages[index], states[index]}, add, normed, hidden);
     add = EncodeLayerEnd(context, index, batch.tokens, layer_inputs, hidden);
   }
   hidden.delta = add;
@@ -117,7 +127,7 @@ void Decoder::EncodeEmbedding(LayerContext& context, const Batch& batch,
 }
 
 void Decoder::EncodeLayer(LayerContext& context, const Batch& batch, const Layer& layer,
-                          const kernels::KvPages& pages, const float* add, float* normed,
+                          const LayerCache& cache, const float* add, float* normed,
                           const Hidden& hidden) const {
   const auto post = [&](const Norm& norm) {
     norm.Encode(context, batch.tokens, hidden.delta, nullptr, hidden.delta);
@@ -126,7 +136,7 @@ void Decoder::EncodeLayer(LayerContext& context, const Batch& batch, const Layer
     return NormedRows{norm.Params(batch.tokens, hidden.residual, delta, normed), normed,
                       hidden.residual};
   };
-  layer.attention->Encode(context, batch, pages, rows(layer.attn_norm, add), hidden.delta);
+  layer.attention->Encode(context, batch, cache, rows(layer.attn_norm, add), hidden.delta);
   post(layer.attn_post_norm);
   layer.feed_forward->Encode(context, rows(layer.ffn_norm, hidden.delta), batch.tokens,
                              hidden.delta);

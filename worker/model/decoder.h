@@ -40,9 +40,10 @@ class Decoder {
     float* residual = nullptr;
     float* delta = nullptr;
   };
-  // All but the head. `pages` has one entry per layer.
+  // All but the head. `pages` and `states` have one entry per layer.
   Hidden Encode(LayerContext& context, const Batch& batch,
-                const std::vector<kernels::KvPages>& pages) const;
+                const std::vector<kernels::KvPages>& pages,
+                const std::vector<LayerStates>& states) const;
   // Final norm and head of `count` tokens, given by rows[0, count) in device memory. Returns logits
   // (count, vocab) on rank 0 and null on other ranks. A row's logits do not depend on the others,
   // so a step's rows may be computed in slices.
@@ -64,7 +65,7 @@ class Decoder {
   void EncodeEmbedding(LayerContext& context, const Batch& batch, const Hidden& hidden) const;
   std::unique_ptr<FeedForwardBlock> MakeFeedForward(const RankWeights& weights, int layer) const;
   void EncodeLayer(LayerContext& context, const Batch& batch, const Layer& layer,
-                   const kernels::KvPages& pages, const float* add, float* normed,
+                   const LayerCache& cache, const float* add, float* normed,
                    const Hidden& hidden) const;
   // What follows a layer's feed-forward block: its own input, and the scale of its output. Returns
   // what the next norm adds: hidden.delta, or null where it is part of the residual already.

@@ -1,5 +1,5 @@
-// Grouped-query attention (Ainslie et al., 2023, arXiv:2305.13245), with biases and per-head norms
-// if the model has them. A layer without a cache of its own has only queries.
+// Grouped-query attention (Ainslie et al., 2023, arXiv:2305.13245), with biases, per-head norms and
+// a gate on the output if the model has them. A layer without a cache of its own has only queries.
 #include <vector>
 
 #include "worker/layers/linear.h"
@@ -19,21 +19,29 @@ class GroupedQueryAttention final : public AttentionBlock {
         q_norm_(HeadNorm(parts.weights.Vector(Role::kAttnQNorm, parts.layer))),
         k_norm_(HeadNorm(parts.weights.Vector(Role::kAttnKNorm, parts.layer))),
         v_norm_(HeadNorm(parts.weights.ones())),
-        output_(Part(Role::kAttnOutput, Role::kAttnOutputBias)) {}
+        gated_(parts.weights.Has(Role::kAttnGate, parts.layer)),
+        output_(Part(Role::kAttnOutput, Role::kAttnOutputBias)) {
+    if (gated_) {
+      gate_ = ColumnParallelLinear({parts.weights.Matrix(Role::kAttnGate, parts.layer), nullptr});
+    }
+  }
 
-  void Encode(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
+  void Encode(LayerContext& context, const Batch& batch, const LayerCache& cache,
               const NormedRows& x, float* out) const override {
     const model::HeadSizes& sizes = parts_.heads;
     const uint32_t heads = parts_.plan.heads.size();
     const size_t mark = context.arena.used();
     float* q = Rows(context, batch, heads * sizes.head_dim);
     float* attended = Rows(context, batch, heads * sizes.value_dim);
+    // The gate reads the normed rows too.
+    const NormedRows in = gated_ ? NormedRows{.norm = {}, .x = x.Encode(context)} : x;
     if (parts_.has_cache) {
-      EncodeQkv(context, batch, pages, x, q);
+      EncodeQkv(context, batch, cache.pages, in, q);
     } else {
-      EncodeQuery(context, batch, pages, x, q);
+      EncodeQuery(context, batch, cache.pages, in, q);
     }
-    EncodeAttention(context, batch, pages, q, attended);
+    EncodeAttention(context, batch, cache.pages, q, attended);
+    if (gated_) EncodeGate(context, in.x, batch.tokens, attended);
     output_.Encode(context, attended, batch.tokens, out);
     context.arena.Rewind(mark);
   }
@@ -80,6 +88,20 @@ class GroupedQueryAttention final : public AttentionBlock {
     if (!parts_.values_are_keys) projections.push_back(Part(Role::kAttnV, Role::kAttnVBias));
     return projections;
   }
+
+  // attended *= sigmoid(gate).
+  void EncodeGate(LayerContext& context, const float* x, uint32_t tokens, float* attended) const {
+    const uint32_t width = parts_.plan.heads.size() * parts_.heads.value_dim;
+    float* gate = context.arena.TakeActivations(static_cast<size_t>(tokens) * width);
+    gate_.Encode(context, x, tokens, gate);
+    context.backend.Encode(kernels::ActivateParams{.function = kernels::Activation::kSigmoid,
+                                                   .gate = gate,
+                                                   .up = attended,
+                                                   .rows = tokens,
+                                                   .cols = width,
+                                                   .out = attended});
+  }
+
   Linear Part(Role matrix, Role bias) const {
     return {parts_.weights.Matrix(matrix, parts_.layer), parts_.weights.Vector(bias, parts_.layer)};
   }
@@ -91,6 +113,8 @@ class GroupedQueryAttention final : public AttentionBlock {
   Norm q_norm_;
   Norm k_norm_;
   Norm v_norm_;
+  bool gated_;
+  ColumnParallelLinear gate_;  // of the output
   RowParallelLinear output_;
 };
 

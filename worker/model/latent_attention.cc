@@ -25,7 +25,7 @@ class LatentAttention final : public AttentionBlock {
     }
   }
 
-  void Encode(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
+  void Encode(LayerContext& context, const Batch& batch, const LayerCache& cache,
               const NormedRows& normed, float* out) const override {
     const uint32_t heads = parts_.plan.heads.size();
     const size_t mark = context.arena.used();
@@ -39,8 +39,8 @@ class LatentAttention final : public AttentionBlock {
     const float* x = normed.Encode(context);
     EncodeQuery(context, x, batch.tokens, absorbed);
     EncodeLatent(context, x, batch.tokens, k);
-    context.backend.Encode(WriteParams(batch, pages, absorbed, k, nullptr));
-    EncodeAttention(context, batch, pages, absorbed, attended);
+    context.backend.Encode(WriteParams(batch, cache.pages, absorbed, k, nullptr));
+    EncodeAttention(context, batch, cache.pages, absorbed, attended);
     EncodeValues(context, batch.tokens, attended, values);
     output_.Encode(context, values, batch.tokens, out);
     context.arena.Rewind(mark);

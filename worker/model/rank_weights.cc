@@ -52,6 +52,15 @@ uint32_t NumOnes(const model::ModelSpec& spec) {
   return ones;
 }
 
+// A scattered slice that was gathered at `data`.
+kernels::Weight GatheredWeight(const model::WeightSlice& slice, const std::byte* data) {
+  kernels::Weight weight = HostWeight(slice);
+  weight.data = data;
+  weight.row_stride_bytes = tensor::RowBytes(slice.type, slice.cols);
+  weight.matrix_stride_bytes = weight.rows * weight.row_stride_bytes;
+  return weight;
+}
+
 }  // namespace
 
 RankWeights::RankWeights(uint32_t layers) : entries_((layers + 1) * kNumRoles) {}
@@ -86,7 +95,7 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Describe(const gguf::F
         if (model::IsVector(slice.role)) return absl::OkStatus();
         Entry& entry = weights->At(slice.role, slice.layer);
         entry.present = true;
-        entry.matrix = HostWeight(slice);
+        entry.matrix = slice.scattered() ? GatheredWeight(slice, slice.data) : HostWeight(slice);
         return absl::OkStatus();
       }));
   return weights;
@@ -110,17 +119,27 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
   };
   TANDEM_RETURN_IF_ERROR(
       model::ForEachSlice(file, spec, plan, [&](const model::WeightSlice& slice) -> absl::Status {
-        if (!copies) PageIn(slice);
+        if (!copies && !slice.scattered()) PageIn(slice);
         weights->bytes_ += slice.bytes();
         Entry& entry = weights->At(slice.role, slice.layer);
         entry.present = true;
         if (model::IsVector(slice.role)) {
           vectors.push_back(slice);
         } else {
-          absl::StatusOr<kernels::Weight> placed = backend.PlaceWeight(HostWeight(slice));
+          kernels::Weight host = HostWeight(slice);
+          if (slice.scattered()) {
+            auto gathered = std::make_unique<std::byte[]>(slice.bytes());
+            slice.Gather(gathered.get());
+            host = GatheredWeight(slice, gathered.get());
+            weights->gathered_.push_back(std::move(gathered));
+          }
+          absl::StatusOr<kernels::Weight> placed = backend.PlaceWeight(host);
           if (!placed.ok()) return Annotate(placed.status(), slice.name);
           entry.matrix = *placed;
-          if (copies) file.DropPages({slice.data, slice.extent_bytes()});
+          if (copies) {
+            file.DropPages({slice.data, slice.extent_bytes()});
+            weights->gathered_.clear();
+          }
         }
         if (progress) progress(weights->bytes_, total);
         return absl::OkStatus();
@@ -136,20 +155,19 @@ absl::Status RankWeights::PlaceVectors(const std::vector<model::WeightSlice>& sl
                                        uint32_t num_ones, kernels::Backend& backend) {
   // Every vector starts on a 64-byte boundary.
   auto padded = [](uint64_t values) { return (values + 15) / 16 * 16; };
+  const auto values = [](const auto& slice) { return slice.count * slice.rows * slice.cols; };
   uint64_t total = padded(num_ones);
-  for (const auto& slice : slices) total += padded(slice.count * slice.cols);
+  for (const auto& slice : slices) total += padded(values(slice));
   std::vector<float> host(std::max<uint64_t>(total, 1));
   TANDEM_ASSIGN_OR_RETURN(vectors_, backend.Allocate(host.size() * sizeof(float)));
   uint64_t at = 0;
   for (const auto& slice : slices) {
-    for (uint64_t i = 0; i < slice.count; ++i) {
-      float* const values = host.data() + at + i * slice.cols;
-      tensor::Dequantize(slice.type, slice.data + i * slice.matrix_stride_bytes, values,
-                         slice.cols);
-      for (uint64_t j = 0; j < slice.cols; ++j) values[j] *= slice.factor;
-    }
+    std::vector<std::byte> rows(slice.bytes());
+    slice.Gather(rows.data());
+    tensor::Dequantize(slice.type, rows.data(), host.data() + at, values(slice));
+    for (uint64_t i = 0; i < values(slice); ++i) host[at + i] *= slice.factor;
     At(slice.role, slice.layer).vector = reinterpret_cast<const float*>(vectors_.data()) + at;
-    at += padded(slice.count * slice.cols);
+    at += padded(values(slice));
   }
   std::fill_n(host.data() + at, num_ones, 1.0f);
   if (num_ones > 0) ones_ = reinterpret_cast<const float*>(vectors_.data()) + at;

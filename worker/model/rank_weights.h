@@ -1,7 +1,8 @@
 // RankWeights: one rank's slice of a model's weights, placed on its backend.
 //
 // Matrices are placed in the file's format; vectors (norms, biases) become F32 in one buffer. On
-// the CPU matrices are read from the mapping and never copied. A device has copies, and the
+// the CPU matrices are read from the mapping and never copied, except those whose rows or columns
+// are scattered over their tensor. A device has copies, and the
 // mapping's pages are released during copying: the host holds a few megabytes at a time. Immutable
 // once loaded; outlives epochs: a reconfigured worker keeps it.
 #ifndef TANDEM_WORKER_MODEL_RANK_WEIGHTS_H_
@@ -66,6 +67,8 @@ class RankWeights {
   std::vector<Entry> entries_;  // [layer + 1][role]
   kernels::Buffer vectors_;
   const float* ones_ = nullptr;  // in vectors_
+  std::vector<std::unique_ptr<std::byte[]>>
+      gathered_;  // scattered slices, where weights stay in host memory
   uint64_t bytes_ = 0;
 };
 

@@ -31,6 +31,7 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   slots_.clear();
   next_slot_ = 0;
   kv_.reset();
+  states_.reset();
   device_tables_.reset();
   failed_step_ = {};
   comm_ = std::move(comm);
@@ -44,6 +45,9 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   TANDEM_ASSIGN_OR_RETURN(KvCache kv,
                           KvCache::Create(spec, model_.plan(), options_, num_blocks, backend));
   kv_.emplace(std::move(kv));
+  TANDEM_ASSIGN_OR_RETURN(RecurrentStates states,
+                          RecurrentStates::Create(spec, model_.plan(), limits_.max_seqs, backend));
+  states_.emplace(std::move(states));
   tables_ = step::BlockTables(limits_);
   TANDEM_ASSIGN_OR_RETURN(DeviceTables tables, DeviceTables::Create(limits_, backend));
   device_tables_.emplace(std::move(tables));
@@ -165,7 +169,7 @@ void ModelRunner::EncodeCompute(const Batch& batch, const HeadBatch& head,
                                 const step::StepDescriptor* step, StepBuffers& buffers) {
   Arena arena(model_.activation_type(), activations_.data(), activations_.bytes());
   LayerContext context{.backend = model_.backend(), .comm = comm_.get(), .arena = arena};
-  encoder_.Encode(context, batch, head, kv_->pages(),
+  encoder_.Encode(context, batch, head, kv_->pages(), states_->layers(),
                   {.sampled = buffers.sampled(),
                    .logprobs = buffers.logprobs(),
                    .on_logits = [&](const HeadSlice& slice, const float* logits) {

@@ -22,6 +22,7 @@
 #include "worker/model/loaded_model.h"
 #include "worker/runtime/device_tables.h"
 #include "worker/runtime/kv_cache.h"
+#include "worker/runtime/recurrent_states.h"
 #include "worker/runtime/runner_options.h"
 #include "worker/runtime/runner_plan.h"
 #include "worker/runtime/step_encoder.h"
@@ -37,8 +38,9 @@ class ModelRunner {
 
   // The memory plan (planner.h); reserves activations and scratch.
   absl::StatusOr<RunnerPlan> Prepare();
-  // Allocates the KV pages for the blocks agreed on by the group, and captures decode graphs if the
-  // backend has them; collective over ranks. `comm` is null for one rank.
+  // Allocates the KV pages for the blocks agreed on by the group and the recurrent states, and
+  // captures decode graphs if the backend has them; collective over ranks. `comm` is null for one
+  // rank.
   absl::Status Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
                      std::unique_ptr<Communicator> comm);
 
@@ -82,6 +84,7 @@ class ModelRunner {
   step::StepLimits limits_;
   kernels::Buffer activations_;
   std::optional<KvCache> kv_;
+  std::optional<RecurrentStates> states_;
   step::BlockTables tables_;
   std::optional<DeviceTables> device_tables_;
   std::unique_ptr<Communicator> comm_;

@@ -11,6 +11,7 @@
 #include "worker/runtime/decode_graphs.h"
 #include "worker/runtime/device_tables.h"
 #include "worker/runtime/kv_cache.h"
+#include "worker/runtime/recurrent_states.h"
 #include "worker/runtime/shape_backend.h"
 #include "worker/runtime/step_buffers.h"
 #include "worker/runtime/step_encoder.h"
@@ -37,6 +38,7 @@ Batch LargestBatch(const RunnerOptions& options, size_t num_groups) {
   batch.num_seqs = std::min(limits.max_num_seqs, batch.tokens);
   batch.max_context_len = options.config.model.spec.max_model_len;
   batch.max_query_len = std::min(batch.tokens, batch.max_context_len);
+  batch.num_slots = limits.max_num_seqs;
   batch.groups.resize(num_groups);
   return batch;
 }
@@ -79,11 +81,12 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
                               RunnerPlan& plan) {
   const StepEncoder encoder(model.decoder, model.spec, model.shard);
   const auto pages = ShapeOnlyPages(model.spec, model.shard, options);
+  const std::vector<LayerStates> states(model.spec.num_layers);
   model.counting.BeginEncode(kernels::EncodeMode::kPlan);
   const auto count = [&](const Batch& batch, const HeadBatch& head) {
     Arena arena(model.activation_type);
     LayerContext context{.backend = model.counting, .comm = nullptr, .arena = arena};
-    encoder.Encode(context, batch, head, pages, {});
+    encoder.Encode(context, batch, head, pages, states, {});
     plan.activation_bytes = std::max<uint64_t>(plan.activation_bytes, arena.peak());
   };
   const Batch largest = LargestBatch(options, model.spec.kv_groups.size());
@@ -124,6 +127,8 @@ absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& o
   const step::StepLimits limits = LimitsFor(model.spec, options, plan.kv.NumBlocks(0));
   plan.buffers_bytes = step::kPipelineDepth * StepBuffers::DeviceBytes(limits);
   plan.table_bytes = DeviceTables::DeviceBytes(limits);
+  plan.state_slots = options.config.limits.max_num_seqs;
+  plan.state_bytes = RecurrentStates::Bytes(model.spec, model.shard, plan.state_slots);
   TANDEM_RETURN_IF_ERROR(SizeKvCache(options, plan));
   return plan;
 }

@@ -20,6 +20,12 @@ std::string BudgetText(const DeviceBudget& device) {
   return text + ")";
 }
 
+// "160 MiB (8 sequences)".
+std::string StatesText(const RunnerPlan& plan) {
+  return absl::StrCat(HumanBytes(plan.state_bytes), " (", plan.state_slots,
+                      plan.state_slots == 1 ? " sequence)" : " sequences)");
+}
+
 absl::Status DoesNotFit(const RunnerOptions& options, const RunnerPlan& plan) {
   const bool asked = options.config.cache.num_kv_blocks != 0 || options.kv_cache_bytes != 0;
   const uint64_t blocks = std::max<uint64_t>(plan.num_kv_blocks, 1);
@@ -29,6 +35,7 @@ absl::Status DoesNotFit(const RunnerOptions& options, const RunnerPlan& plan) {
       HumanBytes(plan.activation_bytes), " + workspace ", HumanBytes(plan.workspace_bytes),
       " + step buffers ", HumanBytes(plan.buffers_bytes), " + block tables ",
       HumanBytes(plan.table_bytes), " + decode graphs ", HumanBytes(plan.graph_bytes),
+      plan.state_bytes == 0 ? "" : absl::StrCat(" + recurrent states ", StatesText(plan)),
       " + KV cache ", HumanBytes(kv_bytes), " (", blocks, blocks == 1 ? " block" : " blocks",
       ") = ", HumanBytes(plan.fixed_bytes() + kv_bytes), ", at most ", BudgetText(*plan.device),
       ": ", asked ? "lower --num-kv-blocks or --kv-cache-memory, " : "",
@@ -50,6 +57,7 @@ std::vector<std::string> RunnerPlan::Lines() const {
                                     absl::StrCat("step buffers ", HumanBytes(buffers_bytes)),
                                     absl::StrCat("block tables ", HumanBytes(table_bytes))};
   if (graph_bytes > 0) lines.push_back(absl::StrCat("graphs       ", HumanBytes(graph_bytes)));
+  if (state_bytes > 0) lines.push_back(absl::StrCat("states       ", StatesText(*this)));
   lines.push_back(
       absl::StrCat("KV cache     ", HumanBytes(kv_bytes()), " (", kv.Text(num_kv_blocks), ")"));
   lines.push_back(absl::StrCat("total        ", HumanBytes(total_bytes())));

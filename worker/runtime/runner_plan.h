@@ -32,6 +32,8 @@ struct RunnerPlan {
   uint64_t buffers_bytes = 0;     // a step's inputs and results
   uint64_t table_bytes = 0;       // block tables
   uint64_t graph_bytes = 0;       // decode graphs, estimated
+  uint64_t state_bytes = 0;       // recurrent states
+  uint32_t state_slots = 0;       // sequences that have one
   kv::KvShape kv;
   uint64_t num_kv_blocks = 0;            // of full-attention groups; see KvShape
   std::optional<DeviceBudget> device{};  // none: host memory, which is not budgeted here
@@ -40,7 +42,7 @@ struct RunnerPlan {
   // All except the KV cache.
   uint64_t fixed_bytes() const {
     return weights_bytes + activation_bytes + workspace_bytes + buffers_bytes + table_bytes +
-           graph_bytes;
+           graph_bytes + state_bytes;
   }
   uint64_t total_bytes() const { return fixed_bytes() + kv_bytes(); }
   // For the log, a line per item.

@@ -217,6 +217,7 @@ Batch StepBuffers::StageBatch(const step::StepDescriptor& step, const DeviceTabl
   batch.context_lens = Append<int32_t>(batch.num_seqs, &contexts);
   batch.table_rows = Append<int32_t>(batch.num_seqs, &table_rows);
   batch.table_stride = tables.stride();
+  batch.num_slots = limits_.max_seqs;
   std::copy(step.query_offsets.begin(), step.query_offsets.end(), offsets);
   for (const auto& sequence : step.sequences) {
     *contexts++ = static_cast<int32_t>(sequence.context_len);

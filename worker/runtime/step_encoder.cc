@@ -3,8 +3,9 @@
 namespace tandem::worker {
 
 void StepEncoder::Encode(LayerContext& context, const Batch& batch, const HeadBatch& head,
-                         const std::vector<kernels::KvPages>& pages, const StepOutputs& out) const {
-  const Decoder::Hidden hidden = decoder_.Encode(context, batch, pages);
+                         const std::vector<kernels::KvPages>& pages,
+                         const std::vector<LayerStates>& states, const StepOutputs& out) const {
+  const Decoder::Hidden hidden = decoder_.Encode(context, batch, pages, states);
   const size_t mark = context.arena.used();
   for (const HeadSlice& slice : head.slices) {
     EncodeSlice(context, head, slice, hidden, out);

@@ -33,9 +33,10 @@ class StepEncoder {
   StepEncoder(const Decoder& decoder, const model::ModelSpec& spec, const model::ShardPlan& plan)
       : decoder_(decoder), spec_(spec), plan_(plan) {}
 
-  // `pages` has one entry per layer.
+  // `pages` and `states` have one entry per layer.
   void Encode(LayerContext& context, const Batch& batch, const HeadBatch& head,
-              const std::vector<kernels::KvPages>& pages, const StepOutputs& out) const;
+              const std::vector<kernels::KvPages>& pages, const std::vector<LayerStates>& states,
+              const StepOutputs& out) const;
 
  private:
   void EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,

@@ -43,6 +43,19 @@ TEST(InfoTest, CountsTypesAndRanks) {
   EXPECT_LT(info->parallel[1].weight_bytes_per_rank, info->parallel[0].weight_bytes_per_rank);
 }
 
+TEST(InfoTest, ARecurrentStateIsCountedPerSequence) {
+  const auto info = InfoOfGolden("arch/qwen35/model.gguf");
+  ASSERT_TRUE(info.ok()) << info.status();
+  const uint64_t state = 4u * 4 * (3 * 512 + 4 * 64 * 64);  // 4 of the 6 layers
+  EXPECT_EQ(info->state_bytes_per_sequence, state);
+  EXPECT_EQ(info->kv_bytes_per_token_f16, 2u * 2 * (32 + 32) * 2);
+  EXPECT_EQ(info->parallel[1].state_bytes_per_sequence_per_rank, state / 2);
+  const std::string text = FormatInfo(*info);
+  EXPECT_THAT(text, HasSubstr("state         280 KiB per sequence in F32, 4 recurrent layers\n"));
+  EXPECT_THAT(text, HasSubstr(" per token, state 140 KiB per sequence\n"));
+  EXPECT_THAT(text, HasSubstr("4 does not divide the 2 key heads of recurrent layers"));
+}
+
 TEST(InfoTest, AnImpossibleSizeHasItsReason) {
   const auto info = InfoOfGolden("arch/qwen2/model.gguf");  // 6 heads
   ASSERT_TRUE(info.ok()) << info.status();

@@ -204,14 +204,24 @@ TEST_P(FamilySlicesTest, TheRanksTogetherHoldEveryRowOfEveryTensor) {
                     const gguf::TensorInfo& tensor = *file->FindTensor(slice.name);
                     std::vector<char>& bytes = held[slice.name];
                     bytes.resize(tensor.bytes);
-                    const uint64_t row_bytes = tensor::RowBytes(slice.type, slice.cols);
+                    using Runs = std::vector<WeightSlice::Run>;
+                    const bool scattered = slice.scattered();
+                    const Runs rows = scattered ? slice.row_runs : Runs{{0, slice.rows}};
+                    const Runs cols = scattered ? slice.col_runs : Runs{{0, slice.cols}};
                     for (uint64_t matrix = 0; matrix < slice.count; ++matrix) {
-                      for (uint64_t row = 0; row < slice.rows; ++row) {
-                        const uint64_t at = static_cast<uint64_t>(slice.data - tensor.data) +
-                                            matrix * slice.matrix_stride_bytes +
-                                            row * slice.row_stride_bytes;
-                        if (at + row_bytes > tensor.bytes) return absl::OutOfRangeError(slice.name);
-                        std::fill_n(bytes.begin() + static_cast<int64_t>(at), row_bytes, 1);
+                      const uint64_t first = static_cast<uint64_t>(slice.data - tensor.data) +
+                                             matrix * slice.matrix_stride_bytes;
+                      for (const auto& run : rows) {
+                        for (uint64_t row = run.begin; row < run.end; ++row) {
+                          for (const auto& part : cols) {
+                            const uint64_t at = first + row * slice.row_stride_bytes +
+                                                tensor::RowBytes(slice.type, part.begin);
+                            const uint64_t size =
+                                tensor::RowBytes(slice.type, part.end - part.begin);
+                            if (at + size > tensor.bytes) return absl::OutOfRangeError(slice.name);
+                            std::fill_n(bytes.begin() + static_cast<int64_t>(at), size, 1);
+                          }
+                        }
                       }
                     }
                     return absl::OkStatus();
@@ -231,7 +241,9 @@ INSTANTIATE_TEST_SUITE_P(Families, FamilySlicesTest,
                          testing::Values("llama", "llama-moe", "qwen2", "qwen3", "qwen2moe",
                                          "qwen3moe", "gpt2", "phi3", "deepseek2-lite",
                                          "deepseek2-v3", "deepseek2-v3-split", "gpt-oss", "gemma2",
-                                         "gemma3", "gemma4", "gemma4-dense", "gemma4-moe"),
+                                         "gemma3", "gemma4", "gemma4-dense", "gemma4-moe", "qwen35",
+                                         "qwen35-pattern", "qwen35moe", "qwen35moe-fused",
+                                         "qwen3next", "qwen3next-legacy"),
                          [](const auto& param) {
                            std::string name = param.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -54,6 +54,24 @@ TEST_F(KvBytesTest, RanksShareTheAmountBlockByBlock) {
   for (uint64_t rank : *bytes) EXPECT_EQ(rank, (1 << 20) / (4 * block) * block);
 }
 
+// One of the two layers keeps a state: (4 - 1) x 32 inputs of the convolution and a matrix of 8 x 8
+// for each of two heads, in F32.
+TEST_F(KvBytesTest, RecurrentStatesComeFirst) {
+  spec_.kv_groups = {{.window_tokens = 0, .layers = {0}}};
+  spec_.delta_net = {
+      .key_heads = 1, .value_heads = 2, .head_dim = 8, .conv_taps = 4, .layers = {1}};
+  constexpr uint64_t kState = (3 * 32 + 2 * 64) * 4;
+  constexpr uint64_t kBlock = 10 * kTokenBytes / 2;
+  const auto bytes = BytesPerRank(3 * kState + 7 * kBlock);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, std::vector<uint64_t>{7 * kBlock});
+  const auto too_few = BytesPerRank(3 * kState - 1);
+  EXPECT_EQ(too_few.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(too_few.status().message(),
+            "the recurrent states of 3 sequences need 2.62 KiB over all ranks (896 B each), only "
+            "2.62 KiB of memory are free: lower --max-num-seqs to at most 2");
+}
+
 // A window of 32 tokens in one of the two layers: 3 sequences span 6 blocks of 10 each, one step's
 // 512 tokens 52 more; as much again for hits.
 TEST_F(KvBytesTest, AWindowTakesOnlyWhatItNeeds) {

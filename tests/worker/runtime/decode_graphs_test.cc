@@ -193,6 +193,16 @@ TEST_F(DecodeGraphsTest, EveryKvGroupHasItsTables) {
   EXPECT_EQ(table_bytes_, 2u * 6 * 8 * sizeof(int32_t));
 }
 
+// Padding has slot 0, which a sequence leaves first: its state is neither read nor written.
+TEST_F(DecodeGraphsTest, RecurrentStatesStayWithTheirSlots) {
+  const std::string model = "tests/golden/arch/qwen35-pattern/model.gguf";
+  RunnerOptions eager = Options();
+  eager.config.device.enforce_eager = true;
+  const std::vector<TokenId> expected = Decode(eager, model);
+  EXPECT_EQ(Decode(Options(), model), expected);
+  EXPECT_EQ(notes_->replays, 6u * 4);
+}
+
 TEST_F(DecodeGraphsTest, AReplayIsTwoCopiesAndNextToNoOps) {
   Decode(Options());
   const uint64_t steps = 1 + 6 * 4;

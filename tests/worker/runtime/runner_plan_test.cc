@@ -31,6 +31,14 @@ TEST(RunnerPlanTest, ALinePerItemAndASum) {
                 "total        11.7 KiB"}));
 }
 
+TEST(RunnerPlanTest, RecurrentStatesAreCounted) {
+  RunnerPlan plan;
+  plan.state_bytes = 4096;
+  plan.state_slots = 8;
+  EXPECT_EQ(plan.total_bytes(), 4096u);
+  EXPECT_EQ(plan.Lines()[5], "states       4 KiB (8 sequences)");
+}
+
 RunnerPlan DevicePlan(uint64_t limit) {
   return {.weights_bytes = 1000,
           .activation_bytes = 100,
