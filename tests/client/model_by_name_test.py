@@ -1,6 +1,7 @@
 """Tests of models by name without a network, and of `tandem_coordinator --model hf:...`."""
 
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -30,11 +31,14 @@ class Offline(PullCase):
 
     def test_no_network(self):
         path = self.pull()
-        self.hub.close()
-        status, out, err = self.run_pull()
+        nowhere = socket.socket()
+        self.addCleanup(nowhere.close)
+        nowhere.bind(("127.0.0.1", 0))  # not listening: every connection is refused
+        endpoint = f"http://127.0.0.1:{nowhere.getsockname()[1]}"
+        status, out, err = self.run_pull(HF_ENDPOINT=endpoint)
         self.assertEqual((status, out), (0, f"{path}\n"))
         self.assertRegex(err, "^W .*; using ")
-        status, _, err = self.run_pull(f"{NAME}:Q4_0")
+        status, _, err = self.run_pull(f"{NAME}:Q4_0", HF_ENDPOINT=endpoint)
         self.assertEqual(status, 1)
         self.assertRegex(err, "(?i)connect.*; in .*there is no Q4_0; there is: Q8_0: tiny")
 

@@ -116,14 +116,14 @@ class Transfers(PullCase):
         gate = threading.Event()
         self.addCleanup(gate.set)
         self.faulty(lambda usual: Reply(usual.status, usual.body, usual.headers, 5000, gate))
-        self.assertEqual(self.pull(HF_HUB_DOWNLOAD_TIMEOUT="2").read_bytes(), MODEL)
+        self.assertEqual(self.pull(HF_HUB_DOWNLOAD_TIMEOUT="5").read_bytes(), MODEL)
         self.assertEqual(self.ranges()[:2], [0, 5000])
 
     def test_slow_servers(self):
         self.faulty(lambda usual: Reply(usual.status, usual.body, usual.headers, drip=1))
-        self.refused("fewer than 1024 bytes were received in 2 s", HF_HUB_DOWNLOAD_TIMEOUT="2")
+        self.refused("fewer than 1024 bytes were received in 5 s", HF_HUB_DOWNLOAD_TIMEOUT="5")
         self.hub.on_tree = lambda request: Reply(200, b" " * 1_000_000, drip=2000)
-        self.refused("the answer takes too long", HF_HUB_DOWNLOAD_TIMEOUT="2")
+        self.refused("the answer takes too long", HF_HUB_DOWNLOAD_TIMEOUT="5")
 
     def test_stop_signal(self):
         gate = threading.Event()

@@ -19,7 +19,7 @@ namespace tandem::testing {
 namespace {
 
 // Far below the time that a lost connection may take; a loaded machine is slow.
-constexpr auto kLossNoticed = std::chrono::seconds(20);
+constexpr auto kLossNoticed = std::chrono::seconds(40);
 constexpr auto kPatience = std::chrono::seconds(60);
 
 std::vector<pid_t> Workers() {
@@ -47,7 +47,7 @@ TEST(CudaFailureTest, AStreamContinuesWhenARankIsKilledWhileGraphsAreAlive) {
   EXPECT_EQ(stream->WaitExit(Deadline::After(kPatience)), 0) << stream->Stderr();
   EXPECT_NE(stream->Stdout().find("\"completion_tokens\":200"), std::string::npos)
       << stream->Stdout();
-  EXPECT_TRUE(server->WaitStat("tandem_restarts_total", 1, Deadline::After(kPatience)));
+  EXPECT_TRUE(server->WaitStatAtLeast("tandem_restarts_total", 1, Deadline::After(kPatience)));
 }
 
 TEST(CudaFailureTest, AServerNamesTheRankKilledWhileGraphsAreAlive) {
@@ -55,8 +55,8 @@ TEST(CudaFailureTest, AServerNamesTheRankKilledWhileGraphsAreAlive) {
   ASSERT_NE(server, nullptr);
   const std::vector<pid_t> workers = server->workers();
   ASSERT_EQ(workers.size(), 2u);
-  auto stream = server->StartGenerate(
-      {"--prompt-token-ids", "1,2,3", "--max-tokens", "200", "--ignore-eos", "--temperature", "0"});
+  auto stream = server->StartGenerate({"--prompt-token-ids", "1,2,3", "--max-tokens", "2000",
+                                       "--ignore-eos", "--temperature", "0"});
   ASSERT_TRUE(server->WaitStatAtLeast("tandem_steps_total", 1, Deadline::After(kPatience)));
   kill(workers[1], SIGKILL);
   EXPECT_EQ(server->program().WaitExit(Deadline::After(kLossNoticed)), 1);

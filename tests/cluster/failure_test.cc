@@ -14,7 +14,7 @@ namespace tandem::testing {
 namespace {
 
 // Far below the time that a load or a lost connection may take; a loaded machine is slow.
-constexpr auto kLossNoticed = std::chrono::seconds(20);
+constexpr auto kLossNoticed = std::chrono::seconds(40);
 constexpr auto kStepTimeout = std::chrono::seconds(3);
 constexpr auto kPatience = std::chrono::seconds(60);
 
@@ -23,12 +23,13 @@ const std::vector<std::string> kTwoRanks = {
     "--tensor-parallel-size", "2", "--threads-per-worker", "1", "--cpu-kernels", "reference"};
 const std::vector<std::string> kNoRestart = {"--max-restarts", "0"};
 const std::vector<std::string> kEndless = {
-    "--prompt-token-ids", "1,2,3", "--max-tokens", "1000", "--ignore-eos", "--temperature", "0"};
+    "--prompt-token-ids", "1,2,3", "--max-tokens", "2000", "--ignore-eos", "--temperature", "0"};
 
 std::set<std::string> SharedMemory() {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
-    names.insert(entry.path().filename());
+    const std::string name = entry.path().filename();
+    if (name.find("tandem") != std::string::npos) names.insert(name);
   }
   return names;
 }

@@ -48,6 +48,15 @@ std::unique_ptr<Program> TestServer::StartGenerate(const std::vector<std::string
 }
 
 nlohmann::json TestServer::Stats() const {
+  const Deadline deadline = Deadline::After(kReadyTimeout);
+  nlohmann::json stats;
+  do {
+    stats = TryStats();
+  } while (!stats.is_object() && IsRunning(program_->pid()) && !deadline.Passed());
+  return stats;
+}
+
+nlohmann::json TestServer::TryStats() const {
   const Finished stats = RunProgram({kTandem, "stats", "--server", address_, "--json"});
   return nlohmann::json::parse(stats.out, nullptr, /*allow_exceptions=*/false);
 }
@@ -67,7 +76,7 @@ bool TestServer::WaitStatAtLeast(const std::string& field, int64_t value, Deadli
 }
 
 int64_t TestServer::Stat(const std::string& field) const {
-  const nlohmann::json stats = Stats();
+  const nlohmann::json stats = TryStats();
   return stats.is_object() ? stats.value(field, int64_t{-1}) : -1;
 }
 

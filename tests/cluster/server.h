@@ -28,6 +28,7 @@ class TestServer {
   Finished Generate(const std::vector<std::string>& flags, const std::string& input = "") const;
   // A `tandem generate` that streams, left running.
   std::unique_ptr<Program> StartGenerate(const std::vector<std::string>& flags) const;
+  // Asks until there is an answer, or the server has ended.
   nlohmann::json Stats() const;
   // Asks for stats until `field` is `value`.
   bool WaitStat(const std::string& field, int64_t value, Deadline deadline) const;
@@ -36,6 +37,7 @@ class TestServer {
   int64_t Stat(const std::string& field) const;
 
  private:
+  nlohmann::json TryStats() const;
   TestServer(std::unique_ptr<Program> program, std::string address)
       : program_(std::move(program)), address_(std::move(address)) {}
 

@@ -25,7 +25,7 @@ namespace tandem::testing {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);
-constexpr auto kLossNoticed = std::chrono::seconds(20);
+constexpr auto kLossNoticed = std::chrono::seconds(40);
 
 std::string LlamaPath() { return GoldenPath("arch/llama/model.gguf"); }
 
@@ -150,7 +150,7 @@ TEST_F(ServerTest, ADuplicateIdInFlightIsRefusedAndTheFirstContinues) {
   const GoldenCase sound = ReadArchGolden("llama").cases[0];
   v1::GenerateRequest first = GoldenRequest(sound);
   first.set_request_id("same");
-  first.mutable_sampling()->set_max_tokens(1000);
+  first.mutable_sampling()->set_max_tokens(2000);
   grpc::ClientContext context;
   auto reader = stub_->Generate(&context, first);
   v1::GenerateResponse response;
@@ -160,7 +160,7 @@ TEST_F(ServerTest, ADuplicateIdInFlightIsRefusedAndTheFirstContinues) {
   size_t tokens = static_cast<size_t>(response.token_ids_size());
   while (reader->Read(&response)) tokens += static_cast<size_t>(response.token_ids_size());
   EXPECT_TRUE(reader->Finish().ok());
-  EXPECT_EQ(tokens, 1000u);
+  EXPECT_EQ(tokens, 2000u);
   EXPECT_EQ(response.finish_reason(), v1::FINISH_REASON_LENGTH);
 }
 

@@ -60,7 +60,7 @@ TEST_P(SupervisorTest, AKilledRankIsReplacedAndTheOtherContinues) {
 
 TEST_P(SupervisorTest, AStuckRankIsReplaced) {
   config::ServerConfig options = Options();
-  options.worker.transport.step_timeout = std::chrono::seconds(2);
+  options.worker.transport.step_timeout = std::chrono::seconds(5);
   auto driver = WorkerDriver::Start(options);
   ASSERT_TRUE(driver.ok()) << driver.status();
   const Logits before = Run(**driver);

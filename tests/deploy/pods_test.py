@@ -101,7 +101,14 @@ class PodsTest(unittest.TestCase):
         return json.loads(pod.run(["tandem", "stats", "--json"]).stdout)["tandem_requests_total"]
 
     def test_cpu_demo(self):
-        with self.pod("cpu-demo") as pod:
+        def patient(spec):
+            # Its streams may take longer than a demo's users would wait.
+            args = spec["containers"][0]["args"]
+            self.assertIn("--drain-timeout=30s", args)
+            args[args.index("--drain-timeout=30s")] = "--drain-timeout=300s"
+            return spec
+
+        with self.pod("cpu-demo", patient) as pod:
             self.check_life(pod)
 
     def test_single_node_on_the_cpu(self):

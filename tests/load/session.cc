@@ -24,7 +24,7 @@
 namespace tandem::load {
 namespace {
 
-constexpr Duration kConnectTimeout = std::chrono::seconds(10);
+constexpr Duration kConnectTimeout = std::chrono::seconds(30);
 constexpr Duration kSweepRun = std::chrono::seconds(20);
 constexpr uint32_t kMinSweepPrompts = 10;
 

@@ -6,7 +6,7 @@
 namespace tandem::load {
 namespace {
 
-constexpr Duration kTimeout = std::chrono::seconds(2);  // of one look
+constexpr Duration kTimeout = std::chrono::seconds(30);  // of one look
 
 }  // namespace
 
@@ -32,18 +32,20 @@ std::vector<StatsPoint> StatsPoller::Finish() {
 }
 
 void StatsPoller::Poll() {
-  for (TimePoint next = Clock::System().Now();; next += interval_) {
-    {
-      MutexLock lock(mutex_);
-      const auto stopped = [this]() TANDEM_REQUIRES(mutex_) { return stop_; };
-      if (changed_.Wait(lock, Deadline::At(next), stopped)) return;
-    }
+  // At once, even if it is to stop already: a short run has a point, too.
+  TimePoint next = Clock::System().Now();
+  while (true) {
     const TimePoint now = Clock::System().Now();
     auto point = backend_.Stats(Deadline::After(kTimeout));
     if (absl::IsUnimplemented(point.status())) return;
-    if (!point.ok()) continue;
-    point->at_s = std::chrono::duration<double>(now - start_).count();
-    points_.push_back(*point);
+    if (point.ok()) {
+      point->at_s = std::chrono::duration<double>(now - start_).count();
+      points_.push_back(*point);
+    }
+    next += interval_;
+    MutexLock lock(mutex_);
+    const auto stopped = [this]() TANDEM_REQUIRES(mutex_) { return stop_; };
+    if (changed_.Wait(lock, Deadline::At(next), stopped)) return;
   }
 }
 

@@ -32,7 +32,7 @@ TEST(SharedFutexTest, EndsAtTheDeadline) {
 // Two threads take turns; a lost wake-up would stand until the deadline.
 void PingPong(const SpinPolicy& policy, uint32_t turns) {
   SharedWord ping{}, pong{};
-  const Deadline deadline = Deadline::After(std::chrono::seconds(60));
+  const Deadline deadline = Deadline::After(std::chrono::minutes(4));
   std::thread other([&] {
     for (uint32_t turn = 0; turn < turns && !deadline.Passed(); ++turn) {
       while (ping.value == turn && !deadline.Passed()) WaitWhile(ping, turn, policy, deadline);

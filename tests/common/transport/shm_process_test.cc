@@ -62,7 +62,7 @@ std::set<std::string> DevShm() {
 void ExpectDeadlineInBoundedTime(Channel& channel) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(channel.Receive(Short()).status().code(), StatusCode::kDeadlineExceeded);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 void FillUntilDeadline(Channel& channel) {

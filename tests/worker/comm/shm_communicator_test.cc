@@ -1,7 +1,9 @@
 // How ranks find each other, and how they leave.
 #include "worker/comm/shm_communicator.h"
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
@@ -57,11 +59,21 @@ TEST(ShmCommunicatorTest, RanksFindEachOtherThroughTheRendezvous) {
 
 TEST(ShmCommunicatorTest, ARankThatDoesNotJoinIsNamed) {
   transport::MemoryRendezvous rendezvous;
-  RunRanks(3, [&](int rank) {
-    if (rank == 2) return;
-    kernels::ListStream stream;
-    const absl::Status status =
-        Meet(rank, 3, rendezvous, stream, rank == 0 ? Short() : Long()).status();
+  kernels::ListStream streams[2];  // outlive the communicators
+  std::unique_ptr<Communicator> comms[2];
+  RunRanks(2, [&](int rank) {
+    auto comm = OpenCommunicator({.rank = rank,
+                                  .size = 3,
+                                  .epoch = kEpoch,
+                                  .rendezvous = rendezvous,
+                                  .host_stream = &streams[rank],
+                                  .deadline = Long()});
+    ASSERT_TRUE(comm.ok()) << comm.status();
+    comms[rank] = std::move(*comm);
+  });
+  RunRanks(2, [&](int rank) {
+    const absl::Status status = comms[rank]->Join(rank == 0 ? Short() : Long());
+    comms[rank].reset();  // rank 1 waits no longer than rank 0 is there
     EXPECT_FALSE(status.ok());
     EXPECT_TRUE(Mentions(status, "2 of 3") || Mentions(status, "has left")) << status;
   });

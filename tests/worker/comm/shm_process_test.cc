@@ -52,8 +52,9 @@ int RunRank(const std::string& address, int rank, int size, int rounds, int miss
     const absl::Status status = Round(comm, stream, round, Long());
     if (status.ok()) continue;
     if (absl::IsDataLoss(status)) return kWrongBits;
-    const bool named = status.message().find(absl::StrCat("rank ", missing, " of ", size)) !=
-                       absl::string_view::npos;
+    // Among those that are late.
+    const bool named =
+        status.message().find(absl::StrCat(missing, " of ", size)) != absl::string_view::npos;
     return named ? kNamedTheMissing : kOtherError;
   }
   return kAllGood;
@@ -94,9 +95,9 @@ void ExpectMissingRankIsNamed(Processes& processes) {
   for (int round = 10; status.ok() && round < 20; ++round) {
     status = Round(*processes.comm, processes.stream, round, Short());
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
-  EXPECT_NE(status.message().find("rank 2 of 3"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("2 of 3"), absl::string_view::npos) << status;
   EXPECT_EQ(processes.children.front().Wait(), kNamedTheMissing);
 }
 
