@@ -62,6 +62,7 @@ Json WindowsJson(const model::ModelSpec& spec) {
   for (const model::KvGroupSpec& group : spec.kv_groups) {
     if (group.window_tokens == 0) continue;
     json.push_back({{"window_tokens", group.window_tokens},
+                    {"chunked", group.chunked},
                     {"layers", group.layers.size() + group.readers.size()}});
   }
   return json;

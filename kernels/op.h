@@ -16,6 +16,7 @@ using Op = std::variant<   //
     EmbedParams,           //
     RmsNormParams,         //
     LayerNormParams,       //
+    SumSquaresParams,      //
     MatMulParams,          //
     RouteParams,           //
     ExpertMatMulParams,    //

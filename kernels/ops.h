@@ -30,6 +30,7 @@
 #include "kernels/ops/sample.h"
 #include "kernels/ops/scatter_runs.h"
 #include "kernels/ops/short_conv.h"
+#include "kernels/ops/sum_squares.h"
 #include "kernels/ops/weight.h"
 
 #endif  // TANDEM_KERNELS_OPS_H_

@@ -22,6 +22,7 @@ inline constexpr std::string_view kEmbeddingLength = "{arch}.embedding_length";
 inline constexpr std::string_view kEmbeddingLengthPerLayer =
     "{arch}.embedding_length_per_layer_input";
 inline constexpr std::string_view kBlockCount = "{arch}.block_count";
+inline constexpr std::string_view kNextnPredictLayers = "{arch}.nextn_predict_layers";
 inline constexpr std::string_view kFeedForwardLength = "{arch}.feed_forward_length";
 inline constexpr std::string_view kExpertCount = "{arch}.expert_count";
 inline constexpr std::string_view kExpertUsedCount = "{arch}.expert_used_count";
@@ -35,6 +36,7 @@ inline constexpr std::string_view kExpertGatingFunction = "{arch}.expert_gating_
 inline constexpr std::string_view kExpertGroupCount = "{arch}.expert_group_count";
 inline constexpr std::string_view kExpertGroupUsedCount = "{arch}.expert_group_used_count";
 inline constexpr std::string_view kLeadingDenseBlockCount = "{arch}.leading_dense_block_count";
+inline constexpr std::string_view kInterleaveMoeLayerStep = "{arch}.interleave_moe_layer_step";
 inline constexpr std::string_view kAttnSoftcap = "{arch}.attn_logit_softcapping";
 inline constexpr std::string_view kFinalSoftcap = "{arch}.final_logit_softcapping";
 inline constexpr std::string_view kHeadCount = "{arch}.attention.head_count";
@@ -44,6 +46,8 @@ inline constexpr std::string_view kValueLength = "{arch}.attention.value_length"
 inline constexpr std::string_view kRmsEpsilon = "{arch}.attention.layer_norm_rms_epsilon";
 inline constexpr std::string_view kLayerNormEpsilon = "{arch}.attention.layer_norm_epsilon";
 inline constexpr std::string_view kAttentionScale = "{arch}.attention.scale";
+inline constexpr std::string_view kTemperatureScale = "{arch}.attention.temperature_scale";
+inline constexpr std::string_view kTemperatureLength = "{arch}.attention.temperature_length";
 inline constexpr std::string_view kSlidingWindow = "{arch}.attention.sliding_window";
 inline constexpr std::string_view kSlidingWindowPattern = "{arch}.attention.sliding_window_pattern";
 inline constexpr std::string_view kKeyLengthSwa = "{arch}.attention.key_length_swa";
@@ -65,6 +69,8 @@ inline constexpr std::string_view kRopeScalingFactor = "{arch}.rope.scaling.fact
 inline constexpr std::string_view kRopeScalingAttnFactor = "{arch}.rope.scaling.attn_factor";
 inline constexpr std::string_view kRopeScalingYarnLogMultiplier =
     "{arch}.rope.scaling.yarn_log_multiplier";
+inline constexpr std::string_view kRopeScalingYarnBetaFast = "{arch}.rope.scaling.yarn_beta_fast";
+inline constexpr std::string_view kRopeScalingYarnBetaSlow = "{arch}.rope.scaling.yarn_beta_slow";
 inline constexpr std::string_view kRopeScalingOriginalContext =
     "{arch}.rope.scaling.original_context_length";
 
@@ -77,7 +83,6 @@ inline constexpr std::string_view kStateSize = "{arch}.ssm.state_size";
 inline constexpr std::string_view kStateGroupCount = "{arch}.ssm.group_count";
 inline constexpr std::string_view kTimeStepRank = "{arch}.ssm.time_step_rank";
 inline constexpr std::string_view kStateInnerSize = "{arch}.ssm.inner_size";
-inline constexpr std::string_view kNextNLayers = "{arch}.nextn_predict_layers";
 
 inline constexpr std::string_view kSplitNumber = "split.no";
 inline constexpr std::string_view kSplitCount = "split.count";

@@ -1,5 +1,4 @@
-// Arithmetic of KV blocks: the tokens of a sequence are cut into blocks of `block_size`. With a
-// window, a token attends to itself and the window - 1 tokens before it; 0: all.
+// Arithmetic of KV blocks: the tokens of a sequence are cut into blocks of `block_size`.
 #ifndef TANDEM_COMMON_KV_BLOCKS_H_
 #define TANDEM_COMMON_KV_BLOCKS_H_
 
@@ -9,6 +8,17 @@
 
 namespace tandem::kv {
 
+// What a token attends to: itself and the tokens - 1 tokens before it; or, with chunks of `tokens`,
+// those of its chunk up to itself. 0: all.
+struct Window {
+  uint32_t tokens = 0;
+  bool chunked = false;
+
+  constexpr Window() = default;
+  constexpr Window(uint32_t num_tokens, bool in_chunks = false)
+      : tokens(num_tokens), chunked(in_chunks) {}
+};
+
 // Blocks that hold `num_tokens` from a block's beginning.
 template <std::unsigned_integral T>
 constexpr T BlocksFor(T num_tokens, uint32_t block_size) {
@@ -17,18 +27,20 @@ constexpr T BlocksFor(T num_tokens, uint32_t block_size) {
 
 // The first position visible to the token at `position`.
 template <std::unsigned_integral T>
-constexpr T WindowStart(uint32_t window, T position) {
-  return window == 0 || position < window ? 0 : position - window + 1;
+constexpr T WindowStart(Window window, T position) {
+  if (window.tokens == 0) return 0;
+  if (window.chunked) return position / window.tokens * window.tokens;
+  return position < window.tokens ? 0 : position - window.tokens + 1;
 }
 
 // The first block read by the token at `position`.
-constexpr uint32_t FirstLiveBlock(uint32_t window, uint32_t position, uint32_t block_size) {
+constexpr uint32_t FirstLiveBlock(Window window, uint32_t position, uint32_t block_size) {
   return WindowStart(window, position) / block_size;
 }
 
 // The most blocks that one sequence with a window holds at a time, regardless of its length, if a
 // step adds at most `step_tokens`: a step reads and writes one run of tokens, which may begin at a
-// block's last token.
+// block's last token. A chunk is a window that is sometimes shorter.
 constexpr uint64_t BlocksOfRun(uint32_t window, uint32_t step_tokens, uint32_t block_size) {
   const uint64_t run = uint64_t{window} - 1 + step_tokens;
   return (run + block_size - 2) / block_size + 1;

@@ -26,6 +26,7 @@ struct Architecture {
   ActivationKind activation = ActivationKind::kSilu;
   bool gated_ffn = true;
   bool requires_qk_norm = false;  // the model has no other form
+  bool joint_qk_norm = false;     // over all heads together
   bool post_norms = false;
   bool learned_positions = false;  // instead of RoPE
   bool value_norm = false;         // layers without a V projection take K's
@@ -33,15 +34,31 @@ struct Architecture {
   DeltaNetHeads delta_net = DeltaNetHeads::kNone;
   bool sectioned_rope = false;      // the file divides the rotated pairs into sections
   bool scaled_embedding = false;    // times sqrt(hidden)
+  bool sigmoid_experts = false;     // scores are sigmoids, if the file does not say
   bool normalizes_experts = false;  // if the file does not say
   bool shares_experts = false;      // some experts process every token
   bool experts_beside_dense = false;
   bool listed_windows = false;   // the file lists the layers with a window
   float attention_scale = 0.0f;  // if the file does not say; 0: 1 / sqrt(head size)
   float logit_softcap = 0.0f;    // if the file does not say
+  uint32_t shared_experts = 0;   // their number, if the file does not say
+  bool weighs_expert_input = false;
   // Layer l has the file's attention.sliding_window unless (l + 1) is a multiple of this. 0: no
   // layer has a window; 1: every layer has it.
   uint32_t window_period = 0;
+  // The window if the file does not say; 0: then there is none.
+  uint32_t default_window = 0;
+  bool chunked_windows = false;
+  // The file's yarn_log_multiplier divides the magnitude of the rotation, 1 + 0.1 ln(factor), by
+  // 1 + 0.1 * multiplier * ln(factor); otherwise it moves the magnitude to the attention scale.
+  bool log_multiplier_divides = false;
+  // Layer l has no RoPE if this divides l + 1. 0: every layer has it.
+  uint32_t unrotated_period = 0;
+  // Layers with RoPE norm q and k after it, except in models with this many experts.
+  bool norms_after_rope = false;
+  uint32_t experts_without_norm = 0;
+  // What the file does not say of it. A length of 0: the original context of RoPE.
+  TemperatureSpec temperature{};
   // Layers with a window use this RoPE base, unscaled; 0: the same as the others.
   float window_rope_base = 0.0f;
   // With this many layers the query scale is 1 / sqrt(hidden / heads): a member of the family that

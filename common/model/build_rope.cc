@@ -18,12 +18,6 @@ namespace {
 
 namespace keys = gguf::keys;
 
-// The YaRN paper's bounds, in rotations over the original context: pairs that rotate more often
-// than kBetaFast keep their frequency, those that rotate less often than kBetaSlow are fully
-// interpolated.
-constexpr double kBetaFast = 32.0;
-constexpr double kBetaSlow = 1.0;
-
 absl::StatusOr<float> Number(const gguf::Metadata& metadata, std::string_view key, float otherwise,
                              float above, float at_most) {
   TANDEM_ASSIGN_OR_RETURN(const std::optional<float> found, metadata.FindFloat(key));
@@ -82,6 +76,10 @@ absl::Status ReadScaling(const gguf::Metadata& metadata, std::string_view archit
   TANDEM_RETURN_IF_ERROR(Override(options, rope));
   TANDEM_ASSIGN_OR_RETURN(rope.magnitude,
                           Number(metadata, key(keys::kRopeScalingAttnFactor), 1.0f, 0.0f, 1e6f));
+  TANDEM_ASSIGN_OR_RETURN(rope.beta_fast, Number(metadata, key(keys::kRopeScalingYarnBetaFast),
+                                                 rope.beta_fast, 0.0f, 1e6f));
+  TANDEM_ASSIGN_OR_RETURN(rope.beta_slow, Number(metadata, key(keys::kRopeScalingYarnBetaSlow),
+                                                 rope.beta_slow, 0.0f, 1e6f));
   const std::string context_key = key(keys::kRopeScalingOriginalContext);
   TANDEM_ASSIGN_OR_RETURN(const auto original, metadata.FindUint32(context_key));
   if (original == 0u) {
@@ -173,8 +171,8 @@ void FoldFrequencies(std::span<const float> factors, RopeSpec& rope) {
   double low = 0;
   double high = 0;
   if (yarn) {
-    low = std::max(0.0, std::floor(PairOfRotations(rope, kBetaFast)));
-    high = std::min(rope.rotary_dims - 1.0, std::ceil(PairOfRotations(rope, kBetaSlow)));
+    low = std::max(0.0, std::floor(PairOfRotations(rope, rope.beta_fast)));
+    high = std::min(rope.rotary_dims - 1.0, std::ceil(PairOfRotations(rope, rope.beta_slow)));
     rope.magnitude *= static_cast<float>(1.0 + 0.1 * std::log(static_cast<double>(rope.factor)));
   }
   double base = rope.base;
@@ -216,13 +214,33 @@ absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const
   return factors;
 }
 
-absl::Status MoveMagnitudeToScale(const MetadataReader& reader, ModelSpec& spec) {
+absl::Status ApplyLogMultiplier(const MetadataReader& reader, const Architecture& architecture,
+                                ModelSpec& spec) {
   TANDEM_ASSIGN_OR_RETURN(const float multiplier,
                           reader.NonNegative(keys::kRopeScalingYarnLogMultiplier));
   if (multiplier == 0.0f || spec.rope.scaling != RopeScalingKind::kYarn) return absl::OkStatus();
-  const double scale = 1.0 + double{multiplier} * std::log(double{spec.rope.factor});
+  const double log_factor = double{multiplier} * std::log(double{spec.rope.factor});
+  if (architecture.log_multiplier_divides) {
+    spec.rope.magnitude /= static_cast<float>(1.0 + 0.1 * log_factor);
+    return absl::OkStatus();
+  }
+  const double scale = 1.0 + log_factor;
   spec.rope.magnitude = 1.0f;
   spec.attention_scale *= static_cast<float>(scale * scale);
+  return absl::OkStatus();
+}
+
+absl::Status ReadTemperature(const MetadataReader& reader, const Architecture& architecture,
+                             ModelSpec& spec) {
+  TemperatureSpec temperature = architecture.temperature;
+  if (reader.Has(keys::kTemperatureScale)) {
+    TANDEM_ASSIGN_OR_RETURN(temperature.scale, reader.NonNegative(keys::kTemperatureScale));
+  }
+  if (temperature.scale == 0.0f) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const uint32_t length, reader.Count(keys::kTemperatureLength));
+  if (length != 0) temperature.length = length;
+  if (temperature.length == 0) temperature.length = spec.rope.original_context;
+  spec.temperature = temperature;
   return absl::OkStatus();
 }
 

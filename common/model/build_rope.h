@@ -43,9 +43,15 @@ void FoldFrequencies(std::span<const float> factors, RopeSpec& rope);
 absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const ModelSpec& spec,
                                                    uint32_t context);
 
-// DeepSeek's YaRN: scales the attention scores instead of cos and sin. Does nothing if the file has
+// The file's yarn_log_multiplier. As DeepSeek uses it, it scales the attention scores instead of
+// cos and sin; with `log_multiplier_divides` it lowers the magnitude. Does nothing if the file has
 // no such key.
-absl::Status MoveMagnitudeToScale(const MetadataReader& reader, ModelSpec& spec);
+absl::Status ApplyLogMultiplier(const MetadataReader& reader, const Architecture& architecture,
+                                ModelSpec& spec);
+
+// The temperature of queries, if the file or the table has one.
+absl::Status ReadTemperature(const MetadataReader& reader, const Architecture& architecture,
+                             ModelSpec& spec);
 
 }  // namespace tandem::model
 

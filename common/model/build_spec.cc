@@ -43,11 +43,19 @@ absl::StatusOr<const Architecture*> ReadArchitecture(const gguf::Metadata& metad
 }
 
 // Features that would give wrong results rather than an error.
-absl::Status RefuseOtherMathematics(const MetadataReader& reader) {
+absl::Status RefuseOtherMathematics(const MetadataReader& reader,
+                                    const Architecture& architecture) {
   TANDEM_ASSIGN_OR_RETURN(const bool causal, reader.Bool(keys::kCausal, true));
-  if (causal) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat("key ", gguf::Quoted(reader.Full(keys::kCausal)),
-                                               " is false: only causal models are supported"));
+  if (!causal) {
+    return absl::UnimplementedError(absl::StrCat("key ", gguf::Quoted(reader.Full(keys::kCausal)),
+                                                 " is false: only causal models are supported"));
+  }
+  if (architecture.sectioned_rope || !reader.Has(keys::kRopeSections)) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(absl::StrCat("key ",
+                                               gguf::Quoted(reader.Full(keys::kRopeSections)),
+                                               ": positions in sections are not supported"));
 }
 
 absl::Status ReadHeads(const MetadataReader& reader, ModelSpec& spec) {
@@ -95,11 +103,27 @@ void TakeTraits(const Architecture& architecture, ModelSpec& spec) {
   spec.norm = architecture.norm;
   spec.activation = architecture.activation;
   spec.gated_ffn = architecture.gated_ffn;
+  spec.joint_qk_norm = architecture.joint_qk_norm;
   spec.post_norms = architecture.post_norms;
   spec.learned_positions = architecture.learned_positions;
   spec.value_norm = architecture.value_norm;
+  spec.unrotated_period = architecture.unrotated_period;
   if (architecture.scaled_embedding)
     spec.embedding_scale = std::sqrt(static_cast<float>(spec.hidden_size));
+}
+
+// Draft layers are counted among the blocks, and are the last of them. Files may lack their
+// tensors.
+absl::Status ReadLayers(const MetadataReader& reader, ModelSpec& spec) {
+  TANDEM_ASSIGN_OR_RETURN(const uint32_t blocks, reader.Size(keys::kBlockCount));
+  TANDEM_ASSIGN_OR_RETURN(spec.num_draft_layers, reader.Count(keys::kNextnPredictLayers));
+  if (spec.num_draft_layers >= blocks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("key ", gguf::Quoted(reader.Full(keys::kNextnPredictLayers)),
+                     ": needed fewer than the ", blocks, " blocks, found ", spec.num_draft_layers));
+  }
+  spec.num_layers = blocks - spec.num_draft_layers;
+  return absl::OkStatus();
 }
 
 absl::Status ReadFfnSizes(const MetadataReader& reader, ModelSpec& spec) {
@@ -128,14 +152,7 @@ absl::Status ReadLayerInputs(const MetadataReader& reader, const Architecture& a
 
 absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
                        const Architecture& architecture, ModelSpec& spec) {
-  TANDEM_ASSIGN_OR_RETURN(spec.num_layers, reader.Size(keys::kBlockCount));
-  TANDEM_ASSIGN_OR_RETURN(spec.nextn_layers, reader.Count(keys::kNextNLayers));
-  if (spec.nextn_layers >= spec.num_layers) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "key ", gguf::Quoted(reader.Full(keys::kNextNLayers)), ": needed fewer than the ",
-        spec.num_layers, " blocks, found ", spec.nextn_layers));
-  }
-  spec.num_layers -= spec.nextn_layers;
+  TANDEM_RETURN_IF_ERROR(ReadLayers(reader, spec));
   TANDEM_RETURN_IF_ERROR(ReadFfnSizes(reader, spec));
   TANDEM_ASSIGN_OR_RETURN(spec.context_length, reader.Size(keys::kContextLength));
   TANDEM_RETURN_IF_ERROR(ReadHeads(reader, spec));
@@ -144,6 +161,9 @@ absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
       spec.norm_epsilon,
       reader.Float(spec.norm == NormKind::kLayer ? keys::kLayerNormEpsilon : keys::kRmsEpsilon));
   TANDEM_ASSIGN_OR_RETURN(spec.moe, ReadMixture(reader, architecture, spec.ffn_size));
+  spec.norms_after_rope =
+      architecture.norms_after_rope &&
+      !(spec.moe.has_value() && spec.moe->num_experts == architecture.experts_without_norm);
   if (architecture.latent_attention) TANDEM_RETURN_IF_ERROR(ReadLatentAttention(reader, spec));
   TANDEM_RETURN_IF_ERROR(ReadLayerInputs(reader, architecture, spec));
   TANDEM_ASSIGN_OR_RETURN(const gguf::StringArray tokens,
@@ -172,7 +192,8 @@ absl::Status FinishRope(const gguf::File& file, const MetadataReader& reader,
   const uint32_t context = options.max_model_len == 0 ? spec.context_length : options.max_model_len;
   TANDEM_ASSIGN_OR_RETURN(const std::vector<float> factors, ReadRopeFactors(file, spec, context));
   FoldFrequencies(factors, spec.rope);
-  TANDEM_RETURN_IF_ERROR(MoveMagnitudeToScale(reader, spec));
+  TANDEM_RETURN_IF_ERROR(ApplyLogMultiplier(reader, architecture, spec));
+  TANDEM_RETURN_IF_ERROR(ReadTemperature(reader, architecture, spec));
   TANDEM_ASSIGN_OR_RETURN(spec.window_rope, ReadWindowRope(file.metadata(), architecture, spec));
   // RoPE scaling set by the server extends the context length.
   if (options.rope_scale != 0.0f && spec.rope.factor > 1.0f) {
@@ -192,7 +213,7 @@ absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& o
   const gguf::Metadata& metadata = file.metadata();
   TANDEM_ASSIGN_OR_RETURN(const Architecture* architecture, ReadArchitecture(metadata));
   const MetadataReader reader(metadata, architecture->name);
-  TANDEM_RETURN_IF_ERROR(RefuseOtherMathematics(reader));
+  TANDEM_RETURN_IF_ERROR(RefuseOtherMathematics(reader, *architecture));
   ModelSpec spec;
   TANDEM_ASSIGN_OR_RETURN(spec.hidden_size, reader.Size(keys::kEmbeddingLength));
   TakeTraits(*architecture, spec);

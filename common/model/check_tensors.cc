@@ -128,11 +128,13 @@ void ProbeValues(const gguf::File& file, const Architecture& architecture, Model
 absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architecture,
                            ModelSpec& spec) {
   if (architecture.requires_qk_norm) spec.features.Add(Feature::kQkNorm);
+  if (spec.moe.has_value() && spec.moe->shared_ffn_size > 0) {
+    spec.features.Add(Feature::kSharedExperts);
+  }
+  const uint64_t blocks = uint64_t{spec.num_layers} + spec.num_draft_layers;
   for (const gguf::TensorInfo& tensor : file.tensors()) {
     const ParsedName name = ParseName(tensor.name);
-    const bool of_draft_head = name.layer.has_value() && *name.layer >= spec.num_layers &&
-                               *name.layer - spec.num_layers < spec.nextn_layers;
-    if (of_draft_head) continue;
+    if (name.layer.has_value() && *name.layer >= spec.num_layers && *name.layer < blocks) continue;
     const TensorRow* row = FindRow(architecture, name);
     if (row == nullptr) {
       return Bad(tensor.name,

@@ -121,23 +121,28 @@ std::string FeatureText(const ModelSpec& spec) {
   add(spec.Has(Feature::kQkNorm), "QK norm");
   add(spec.Has(Feature::kRopeFactors) || spec.Has(Feature::kLongRope), "rope factors");
   add(spec.Has(Feature::kSinks), "attention sinks");
-  add(spec.nextn_layers > 0, "draft head (not used)");
   add(spec.learned_positions, "learned positions");
   add(spec.post_norms, "post-norms");
   add(spec.value_norm, "V norm");
   add(spec.layer_input_size > 0, "per-layer embeddings");
   add(!spec.layer_output_scales.empty(), "layer output scales");
+  add(spec.temperature.has_value(), "query temperature");
   add(spec.attention_softcap > 0 || spec.logit_softcap > 0, "soft-capping");
   return text.empty() ? "none" : text;
 }
 
-std::string RopeText(const RopeSpec& rope) {
+std::string RopeText(const ModelSpec& spec) {
+  const RopeSpec& rope = spec.rope;
   if (rope.rotary_dims == 0) return "none";
   std::string text = absl::StrFormat("base %g, %u dims, %s", rope.base, rope.rotary_dims,
                                      rope.pairing == RopePairing::kHalves ? "halves" : "adjacent");
-  if (rope.scaling == RopeScalingKind::kNone) return text;
-  absl::StrAppendFormat(&text, ", %s x %g over %u tokens", std::string(Name(rope.scaling)),
-                        rope.factor, rope.original_context);
+  if (rope.scaling != RopeScalingKind::kNone) {
+    absl::StrAppendFormat(&text, ", %s x %g over %u tokens", std::string(Name(rope.scaling)),
+                          rope.factor, rope.original_context);
+  }
+  if (spec.unrotated_period > 0) {
+    absl::StrAppendFormat(&text, ", none in 1 layer of %u", spec.unrotated_period);
+  }
   return text;
 }
 
@@ -209,7 +214,8 @@ std::string WindowText(const ModelSpec& spec) {
       full_layers += LayerCount(group);
     } else {
       absl::StrAppend(&windows, windows.empty() ? "" : ", ", Count(LayerCount(group), "layer"),
-                      " with the last ", Count(group.window_tokens, "token"));
+                      group.chunked ? " with chunks of " : " with the last ",
+                      Count(group.window_tokens, "token"));
     }
   }
   if (windows.empty() || full_layers == 0) return windows;
@@ -229,6 +235,7 @@ std::string ExpertText(const MoeSpec& moe) {
                                      moe.ffn_size, moe.experts_per_token);
   if (moe.first_layer > 0) absl::StrAppend(&text, ", from layer ", moe.first_layer, " on");
   if (moe.beside_dense) absl::StrAppend(&text, ", beside the dense FFN");
+  if (moe.period > 1) absl::StrAppend(&text, ", in 1 layer of ", moe.period);
   if (moe.shared_ffn_size > 0) {
     absl::StrAppend(&text, ", shared ones of FFN size ", moe.shared_ffn_size);
   }
@@ -282,8 +289,12 @@ std::string FormatInfo(const ModelInfo& info) {
   absl::StrAppendFormat(&text, "file          %s%s, GGUF version %u\n", HumanBytes(info.file_bytes),
                         info.files > 1 ? absl::StrCat(" in ", info.files, " files") : "",
                         info.gguf_version);
-  absl::StrAppendFormat(&text, "layers        %u of hidden size %u, FFN size %s\n", spec.num_layers,
-                        spec.hidden_size, FfnText(spec));
+  absl::StrAppendFormat(&text, "layers        %u of hidden size %u, FFN size %s%s\n",
+                        spec.num_layers, spec.hidden_size, FfnText(spec),
+                        spec.num_draft_layers == 0
+                            ? ""
+                            : absl::StrCat(", and ", Count(spec.num_draft_layers, "draft layer"),
+                                           " that is not run"));
   absl::StrAppendFormat(&text, "attention     %u heads over %s\n", spec.num_heads, HeadsText(spec));
   if (spec.moe.has_value()) {
     absl::StrAppendFormat(&text, "experts       %s\n", ExpertText(*spec.moe));
@@ -301,7 +312,7 @@ std::string FormatInfo(const ModelInfo& info) {
     absl::StrAppendFormat(&text, "shared KV     %s without a cache of their own\n",
                           Count(readers, "layer"));
   }
-  absl::StrAppendFormat(&text, "rope          %s\n", RopeText(spec.rope));
+  absl::StrAppendFormat(&text, "rope          %s\n", RopeText(spec));
   absl::StrAppendFormat(&text, "features      %s\n", FeatureText(spec));
   absl::StrAppendFormat(&text, "vocabulary    %u tokens\n", spec.vocab_size);
   absl::StrAppendFormat(&text, "context       %u tokens\n", spec.context_length);

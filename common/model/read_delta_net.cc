@@ -20,7 +20,7 @@ absl::StatusOr<std::vector<uint32_t>> RecurrentLayers(const MetadataReader& read
                                                       const ModelSpec& spec) {
   std::vector<uint32_t> layers;
   if (reader.Has(keys::kRecurrentLayers)) {
-    const uint32_t blocks = spec.num_layers + spec.nextn_layers;
+    const uint32_t blocks = spec.num_layers + spec.num_draft_layers;
     TANDEM_ASSIGN_OR_RETURN(const std::vector<bool> flags,
                             reader.FlagPerLayer(keys::kRecurrentLayers, blocks));
     for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {

@@ -35,7 +35,10 @@ absl::StatusOr<std::vector<uint32_t>> ReadWindows(const MetadataReader& reader,
     TANDEM_ASSIGN_OR_RETURN(has_window,
                             reader.FlagPerLayer(keys::kSlidingWindowPattern, spec.num_layers));
   }
-  TANDEM_ASSIGN_OR_RETURN(uint32_t window, reader.Count(keys::kSlidingWindow));
+  TANDEM_ASSIGN_OR_RETURN(uint32_t window,
+                          architecture.default_window == 0
+                              ? reader.Count(keys::kSlidingWindow)
+                              : reader.Size(keys::kSlidingWindow, architecture.default_window));
   const bool any = std::find(has_window.begin(), has_window.end(), true) != has_window.end();
   if (architecture.listed_windows && any) {
     TANDEM_ASSIGN_OR_RETURN(window, reader.Size(keys::kSlidingWindow));
@@ -97,8 +100,9 @@ absl::Status AddReaders(const MetadataReader& reader, const std::vector<LayerKin
 }
 
 // Adds the layers with or without a window to the groups of their kinds; recurrent ones to none.
-void AddLayers(const ModelSpec& spec, const std::vector<LayerKind>& kinds, uint32_t count,
-               bool windowed, std::vector<KvGroupSpec>& groups) {
+void AddLayers(const Architecture& architecture, const ModelSpec& spec,
+               const std::vector<LayerKind>& kinds, uint32_t count, bool windowed,
+               std::vector<KvGroupSpec>& groups) {
   for (uint32_t layer = 0; layer < count; ++layer) {
     const LayerKind& kind = kinds[layer];
     if ((kind.window_tokens != 0) != windowed || spec.IsRecurrent(layer)) continue;
@@ -107,6 +111,7 @@ void AddLayers(const ModelSpec& spec, const std::vector<LayerKind>& kinds, uint3
     });
     if (group == groups.end()) {
       groups.push_back({.window_tokens = kind.window_tokens, .layers = {}, .heads = kind.heads});
+      groups.back().chunked = windowed && architecture.chunked_windows;
       group = groups.end() - 1;
     }
     group->layers.push_back(layer);
@@ -126,8 +131,8 @@ absl::Status ReadGroups(const MetadataReader& reader, const Architecture& archit
         spec.num_layers, " layers to have a cache, found ", readers, " without one"));
   }
   std::vector<KvGroupSpec> groups;
-  AddLayers(spec, kinds, spec.num_layers - readers, /*windowed=*/false, groups);
-  AddLayers(spec, kinds, spec.num_layers - readers, /*windowed=*/true, groups);
+  AddLayers(architecture, spec, kinds, spec.num_layers - readers, /*windowed=*/false, groups);
+  AddLayers(architecture, spec, kinds, spec.num_layers - readers, /*windowed=*/true, groups);
   if (groups.empty()) {
     return absl::UnimplementedError("models without any layer of attention are not supported");
   }

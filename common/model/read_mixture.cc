@@ -49,8 +49,9 @@ absl::Status ReadGroups(const MetadataReader& reader, MoeSpec& moe) {
 
 absl::Status ReadRouting(const MetadataReader& reader, const Architecture& architecture,
                          MoeSpec& moe) {
-  TANDEM_ASSIGN_OR_RETURN(const uint32_t gating,
-                          reader.Size(keys::kExpertGatingFunction, kSoftmax));
+  TANDEM_ASSIGN_OR_RETURN(
+      const uint32_t gating,
+      reader.Size(keys::kExpertGatingFunction, architecture.sigmoid_experts ? kSigmoid : kSoftmax));
   // gpt-oss's number 3, softmax over the chosen experts, equals softmax over all, normalised.
   if (gating > 3) return OutOfRange(reader, keys::kExpertGatingFunction, 1, 3, gating);
   moe.sigmoid = gating == kSigmoid;
@@ -76,8 +77,13 @@ absl::StatusOr<std::optional<MoeSpec>> ReadMixture(const MetadataReader& reader,
   TANDEM_ASSIGN_OR_RETURN(moe.ffn_size, reader.Size(keys::kExpertFeedForwardLength, ffn_size));
   TANDEM_ASSIGN_OR_RETURN(moe.first_layer, reader.Count(keys::kLeadingDenseBlockCount));
   moe.beside_dense = architecture.experts_beside_dense;
+  TANDEM_ASSIGN_OR_RETURN(moe.period, reader.Size(keys::kInterleaveMoeLayerStep, 1));
+  moe.weighs_input = architecture.weighs_expert_input;
   if (architecture.shares_experts) {
-    TANDEM_ASSIGN_OR_RETURN(const uint32_t shared, reader.Count(keys::kExpertSharedCount));
+    uint32_t shared = architecture.shared_experts;
+    if (reader.Has(keys::kExpertSharedCount)) {
+      TANDEM_ASSIGN_OR_RETURN(shared, reader.Count(keys::kExpertSharedCount));
+    }
     if (shared > moe.num_experts + 64) {
       return OutOfRange(reader, keys::kExpertSharedCount, 0, moe.num_experts + 64, shared);
     }

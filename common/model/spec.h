@@ -39,9 +39,24 @@ struct RopeSpec {
   RopeScalingKind scaling = RopeScalingKind::kNone;
   float factor = 1.0f;
   uint32_t original_context = 0;
+  // YaRN's bounds, in rotations over the original context: pairs that rotate more often than the
+  // first keep their frequency, those that rotate less often than the second are fully
+  // interpolated. The defaults are the paper's.
+  float beta_fast = 32.0f;
+  float beta_slow = 1.0f;
   float magnitude = 1.0f;
   std::vector<float> inv_freq;  // [rotary_dims / 2]
   bool operator==(const RopeSpec&) const = default;
+};
+
+// Queries are multiplied by 1 + scale * ln(1 + floor((position + offset) / length)) after RoPE, so
+// that attention does not flatten over long contexts.
+struct TemperatureSpec {
+  float scale = 0.0f;
+  uint32_t length = 0;
+  uint32_t offset = 0;
+  bool without_rope_only = false;  // only in layers without RoPE
+  bool operator==(const TemperatureSpec&) const = default;
 };
 
 // The heads of K and V: what a row of a layer's cache consists of.
@@ -65,6 +80,7 @@ struct KvGroupSpec {
   std::vector<uint32_t> layers;      // with a cache of their own
   std::optional<HeadSizes> heads{};  // if different from the model's
   std::vector<CacheReader> readers{};
+  bool chunked = false;  // a token sees its chunk of window_tokens up to itself (Llama 4)
   bool operator==(const KvGroupSpec&) const = default;
 };
 
@@ -84,8 +100,8 @@ struct MlaSpec {
   bool operator==(const MlaSpec&) const = default;
 };
 
-// A mixture of experts in place of the FFN, from layer `first_layer` on. Routing fields: see
-// kernels::RouteParams.
+// A mixture of experts in place of the FFN, from layer `first_layer` on in every layer l of which
+// `period` divides l + 1. Routing fields: see kernels::RouteParams.
 struct MoeSpec {
   uint32_t num_experts = 0;
   uint32_t experts_per_token = 0;
@@ -95,6 +111,8 @@ struct MoeSpec {
   // The layers' dense FFN stays, beside the experts, and every part has norms of its own; the
   // router reads the residual, through its own norm (Gemma 4).
   bool beside_dense = false;
+  uint32_t period = 1;
+  bool weighs_input = false;  // the router's weight multiplies an expert's input, not its output
   bool sigmoid = false;
   bool normalize = false;
   float scale = 1.0f;
@@ -123,8 +141,10 @@ struct ModelSpec {
   std::string name;          // general.name, may be empty
   std::string quantization;  // such as "Q4_K_M" or "Q8_0", for display
 
-  uint32_t num_layers = 0;    // without those of draft heads
-  uint32_t nextn_layers = 0;  // of draft heads: the file has them after the others, unused
+  uint32_t num_layers = 0;
+  // Blocks after the last layer, which predict further tokens (NextN, multi-token prediction): not
+  // run, and their tensors not loaded.
+  uint32_t num_draft_layers = 0;
   uint32_t hidden_size = 0;
   uint32_t num_heads = 0;                 // query heads
   uint32_t num_kv_heads = 0;              // divides num_heads
@@ -139,6 +159,7 @@ struct ModelSpec {
   float norm_epsilon = 1e-5f;
   ActivationKind activation = ActivationKind::kSilu;
   bool gated_ffn = true;           // f(gate) * up; otherwise f(up)
+  bool joint_qk_norm = false;      // the norms of q and k run over all heads together
   bool post_norms = false;         // norms after attention and FFN too (Gemma 2)
   bool learned_positions = false;  // a table of positions is added to the embedding (GPT-2)
   bool value_norm = false;         // heads of V are RMS-normed, without a weight (Gemma 4)
@@ -151,7 +172,11 @@ struct ModelSpec {
   // By layer: V is the projection of K, before its norm and RoPE. Empty: in none.
   std::vector<bool> values_are_keys;
   RopeSpec rope;
+  uint32_t unrotated_period = 0;  // layer l has no RoPE if it divides l + 1; 0: every layer has it
   std::optional<RopeSpec> window_rope;  // of layers with a window, if different (Gemma 3)
+  // In layers with RoPE q and k are divided by their RMS after it, per head.
+  bool norms_after_rope = false;
+  std::optional<TemperatureSpec> temperature;
   std::optional<MlaSpec> mla;
   std::optional<MoeSpec> moe;
   std::optional<DeltaNetSpec> delta_net;
@@ -163,7 +188,9 @@ struct ModelSpec {
   bool operator==(const ModelSpec&) const = default;
 
   bool Has(Feature feature) const { return features.Has(feature); }
-  bool IsMoe(uint32_t layer) const { return moe.has_value() && layer >= moe->first_layer; }
+  bool IsMoe(uint32_t layer) const {
+    return moe.has_value() && layer >= moe->first_layer && (layer + 1) % moe->period == 0;
+  }
   uint32_t FfnSize(uint32_t layer) const {
     return layer_ffn_sizes.empty() ? ffn_size : layer_ffn_sizes[layer];
   }
@@ -180,6 +207,10 @@ struct ModelSpec {
 
   // Whether the layer has a recurrent state instead of a KV cache.
   bool IsRecurrent(uint32_t layer) const;
+  // Whether RoPE applies in the layer, if the model has it.
+  bool Rotates(uint32_t layer) const {
+    return unrotated_period == 0 || (layer + 1) % unrotated_period != 0;
+  }
 
   // Internal consistency: sizes positive and bounded, heads divisible, layers covered.
   absl::Status Validate() const;

@@ -77,6 +77,10 @@ inline constexpr TensorRow kAttnNorm[] = {
 inline constexpr TensorRow kFfnNorm[] = {
     {"blk.{L}.ffn_norm.weight", Role::kFfnNorm, kOne, kHidden, kWhole},
 };
+// The same norm by another name.
+inline constexpr TensorRow kFfnNormAfterAttention[] = {
+    {"blk.{L}.post_attention_norm.weight", Role::kFfnNorm, kOne, kHidden, kWhole},
+};
 
 inline constexpr TensorRow kAttention3[] = {
     {"blk.{L}.attn_q.weight", Role::kAttnQ, kQueries, kHidden, kRows},
@@ -98,6 +102,11 @@ inline constexpr TensorRow kAttentionFused[] = {
 inline constexpr TensorRow kHeadNorms[] = {
     {"blk.{L}.attn_q_norm.weight", Role::kAttnQNorm, kOne, kHeadDim, kWhole, Feature::kQkNorm},
     {"blk.{L}.attn_k_norm.weight", Role::kAttnKNorm, kOne, kHeadDim, kWhole, Feature::kQkNorm},
+};
+// Norms over all heads together.
+inline constexpr TensorRow kJointHeadNorms[] = {
+    {"blk.{L}.attn_q_norm.weight", Role::kAttnQNorm, kOne, kQueries, kCols, Feature::kQkNorm},
+    {"blk.{L}.attn_k_norm.weight", Role::kAttnKNorm, kOne, kKeys, kCols, Feature::kQkNorm},
 };
 inline constexpr TensorRow kAttentionOut[] = {
     {"blk.{L}.attn_output.weight", Role::kAttnOutput, kHidden, kAttention, kCols},
@@ -189,9 +198,8 @@ inline constexpr TensorRow kSelectionBias[] = {
      Feature::kSelectionBias, kMixture},
 };
 
-// Sinks, and biases on everything; the norm before the experts has another name.
+// Sinks, and biases on everything.
 inline constexpr TensorRow kGptOssOwn[] = {
-    {"blk.{L}.post_attention_norm.weight", Role::kFfnNorm, kOne, kHidden, kWhole},
     {"blk.{L}.attn_sinks.weight", Role::kAttnSinks, kOne, kHeads, kCols, Feature::kSinks},
     {"blk.{L}.ffn_gate_inp.bias", Role::kRouterBias, kOne, kExperts, kWhole, Feature::kRouterBias,
      kMixture},
@@ -362,7 +370,21 @@ inline constexpr auto kDeepseek2Tensors = tables::Join(
 
 inline constexpr auto kGptOssTensors =
     tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kAttentionOut,
-                 tables::kMixtureOfExperts, tables::kGptOssOwn);
+                 tables::kFfnNormAfterAttention, tables::kMixtureOfExperts, tables::kGptOssOwn);
+
+inline constexpr auto kGlm4MoeTensors =
+    tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kHeadNorms,
+                 tables::kAttentionOut, tables::kFfnNormAfterAttention, tables::kGatedFfn,
+                 tables::kMixtureOfExperts, tables::kSharedExperts, tables::kSelectionBias);
+
+inline constexpr auto kLlama4Tensors =
+    tables::Join(tables::kEnds, tables::kRopeFactors, tables::kAttnNorm, tables::kAttention3,
+                 tables::kAttentionOut, tables::kFfnNorm, tables::kGatedFfn,
+                 tables::kMixtureOfExperts, tables::kSharedExperts);
+
+inline constexpr auto kMinimaxM2Tensors = tables::Join(
+    tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kJointHeadNorms,
+    tables::kAttentionOut, tables::kFfnNorm, tables::kMixtureOfExperts, tables::kSelectionBias);
 
 inline constexpr auto kGemmaTensors =
     tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kHeadNorms,

@@ -75,8 +75,8 @@ enum class Role {
   kRouterNorm,      // divided by sqrt(hidden)
   kLayerInputNorm,  // [P]
   kLayerInputPostNorm,
-  kAttnQNorm,   // [head_dim]
-  kAttnKNorm,   // [head_dim]
+  kAttnQNorm,   // [head_dim]; of all heads together [heads * head_dim], whole heads
+  kAttnKNorm,   // likewise
   kQueryNorm,   // [q_rank]
   kLatentNorm,  // [kv_rank]
   kAttnQBias,   // biases: sharded like the output rows of their matrix

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/kv/blocks.h"
 
 namespace tandem::config {
 struct WorkerConfig;
@@ -30,7 +31,7 @@ struct StepLimits {
   uint32_t vocab_size = 0;
   uint32_t block_size = 0;
   std::vector<uint32_t> num_blocks{};  // per KV group
-  std::vector<uint32_t> windows{};     // per KV group: visible tokens, 0 for all; empty: all 0
+  std::vector<kv::Window> windows{};   // per KV group; empty: none has one
   size_t max_result_bytes = 0;         // the largest StepResult on the wire
 
   // What the configuration says; vocab_size, num_blocks and windows are the model's to add.

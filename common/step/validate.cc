@@ -112,7 +112,7 @@ class GroupCheck {
         group_(group),
         deltas_(step.groups[group]),
         num_blocks_(limits.num_blocks[group]),
-        window_(group < limits.windows.size() ? limits.windows[group] : 0) {}
+        window_(group < limits.windows.size() ? limits.windows[group] : kv::Window()) {}
 
   absl::Status Run() {
     TANDEM_RETURN_IF_ERROR(
@@ -234,7 +234,7 @@ class GroupCheck {
   const size_t group_;
   const GroupDeltas& deltas_;
   const uint32_t num_blocks_;
-  const uint32_t window_;
+  const kv::Window window_;
   std::vector<std::pair<BlockId, uint32_t>> written_;  // (block, sequence)
 };
 

@@ -27,7 +27,8 @@ std::string KvCacheConfig::Text() const {
     absl::StrAppend(&text, text.empty() ? "" : " and ", group.num_blocks);
     if (&group == &groups.front()) absl::StrAppend(&text, " KV blocks of ", block_size, " tokens");
     if (group.window_tokens > 0) {
-      absl::StrAppend(&text, " for a window of ", group.window_tokens, " tokens");
+      absl::StrAppend(&text, group.chunked ? " for chunks of " : " for a window of ",
+                      group.window_tokens, " tokens");
     }
   }
   return text;

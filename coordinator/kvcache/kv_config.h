@@ -16,6 +16,7 @@ namespace tandem::coordinator {
 struct KvGroup {
   uint32_t num_blocks = 0;     // the minimum over ranks
   uint32_t window_tokens = 0;  // visible to a token, itself included; 0: all
+  bool chunked = false;        // it sees its chunk of window_tokens up to itself
 };
 
 struct KvCacheConfig {
@@ -30,7 +31,7 @@ struct KvCacheConfig {
 
   // As common/kv/blocks.h, for one of the groups.
   uint32_t FirstLiveBlock(const KvGroup& group, uint32_t num_computed) const {
-    return kv::FirstLiveBlock(group.window_tokens, num_computed, block_size);
+    return kv::FirstLiveBlock({group.window_tokens, group.chunked}, num_computed, block_size);
   }
   uint32_t BlocksFor(uint32_t num_tokens) const { return kv::BlocksFor(num_tokens, block_size); }
   uint32_t MostBlocks(const KvGroup& group, uint32_t num_tokens, uint32_t step_tokens) const {

@@ -94,8 +94,9 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.kv_cache.enable_prefix_cache =
       scheduling.enable_prefix_caching && !spec.delta_net.has_value();
   for (size_t group = 0; group < num_blocks.size(); ++group) {
-    config.kv_cache.groups.push_back(
-        {.num_blocks = num_blocks[group], .window_tokens = spec.kv_groups[group].window_tokens});
+    config.kv_cache.groups.push_back({.num_blocks = num_blocks[group],
+                                      .window_tokens = spec.kv_groups[group].window_tokens,
+                                      .chunked = spec.kv_groups[group].chunked});
   }
   config.vocab_size = spec.vocab_size;
   config.epoch = epoch;

@@ -34,18 +34,30 @@ struct SigmoidGate {
   static Vec Apply(Vec gate, Vec up) { return Sigmoid(gate) * up; }
 };
 
+// Values [begin, end), whose gates have one scale.
 template <typename Function>
-void Run(const ActivateTask& task, uint64_t begin, uint64_t end) {
+void RunScaled(const ActivateTask& task, uint64_t begin, uint64_t end, Vec scale) {
   const Vec one = Set1(1.0f);
   uint64_t i = begin;
   for (; i + kLanes <= end; i += kLanes) {
     const Vec up = task.up != nullptr ? Load(task.up + i) : one;
-    Store(task.out + i, Function::Apply(Load(task.gate + i), up));
+    Store(task.out + i, Function::Apply(Load(task.gate + i) * scale, up));
   }
   if (i < end) {
     const int n = static_cast<int>(end - i);
     const Vec up = task.up != nullptr ? LoadPartial(task.up + i, n) : one;
-    StorePartial(task.out + i, Function::Apply(LoadPartial(task.gate + i, n), up), n);
+    StorePartial(task.out + i, Function::Apply(LoadPartial(task.gate + i, n) * scale, up), n);
+  }
+}
+
+template <typename Function>
+void Run(const ActivateTask& task, uint64_t begin, uint64_t end) {
+  if (task.gate_scale == nullptr) return RunScaled<Function>(task, begin, end, Set1(1.0f));
+  while (begin < end) {
+    const uint64_t row = begin / task.cols;
+    const uint64_t row_end = (row + 1) * task.cols < end ? (row + 1) * task.cols : end;
+    RunScaled<Function>(task, begin, row_end, Set1(task.gate_scale[row]));
+    begin = row_end;
   }
 }
 

@@ -103,7 +103,9 @@ struct PositionRange {
 static inline PositionRange VisibleTo(const AttentionParams& p, uint32_t seq, uint32_t token) {
   const int32_t end =
       p.context_lens[seq] - (p.query_offsets[seq + 1] - 1 - static_cast<int32_t>(token));
-  const int64_t begin = p.window == 0 ? 0 : int64_t{end} - p.window;
+  if (p.window == 0 || end <= 0) return {0, end};
+  const int64_t window = p.window;
+  const int64_t begin = p.chunked ? (end - 1) / window * window : end - window;
   return {begin > 0 ? static_cast<int32_t>(begin) : 0, end};
 }
 

@@ -74,9 +74,9 @@ class CpuOps {
     TANDEM_CHECK(params.up != nullptr || params.function != Activation::kClampedSwiGlu);
     const uint64_t count = uint64_t{params.rows} * params.cols;
     const auto tasks = static_cast<uint32_t>((count + kValuesPerTask - 1) / kValuesPerTask);
-    list_.Add(
-        "activate", tasks, kernels_.activate,
-        ActivateTask{params.function, params.gate, params.up, params.out, count, kValuesPerTask});
+    list_.Add("activate", tasks, kernels_.activate,
+              ActivateTask{params.function, params.gate, params.up, params.out, params.gate_scale,
+                           params.cols, count, kValuesPerTask});
   }
 
  private:

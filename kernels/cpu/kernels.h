@@ -23,6 +23,8 @@ struct ActivateTask {
   const float* gate;
   const float* up;
   float* out;
+  const float* gate_scale;  // one per `cols` values, or null
+  uint64_t cols;
   uint64_t count;
   uint64_t values_per_task;
 };

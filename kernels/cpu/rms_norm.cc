@@ -34,7 +34,9 @@ void NormRow(const RmsNormParams& p, size_t row) {
   float* const residual = p.residual + row * p.dim;
   float* const out = p.out + row * (p.out_stride == 0 ? p.dim : p.out_stride);
   const float* const add = p.add == nullptr ? nullptr : p.add + row * p.dim;
-  const float mean = AddAndSumSquares(residual, add, p.dim) / static_cast<float>(p.dim);
+  const float mean = p.sum_squares != nullptr
+                         ? p.sum_squares[row] / static_cast<float>(p.sum_dim)
+                         : AddAndSumSquares(residual, add, p.dim) / static_cast<float>(p.dim);
   const Vec scale = Set1(1.0f / __builtin_sqrtf(mean + p.epsilon));
   const float* const gate = p.gate == nullptr ? nullptr : p.gate + row * p.dim;
   uint32_t i = 0;

@@ -34,6 +34,36 @@ void RotateNeighbours(float* __restrict head, uint32_t pairs, const float* __res
   }
 }
 
+float SumSquares(const float* values, uint32_t count) {
+  Vec sums = Zero();
+  uint32_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const Vec x = Load(values + i);
+    sums = Fma(x, x, sums);
+  }
+  if (i < count) {
+    const Vec x = LoadPartial(values + i, static_cast<int>(count - i));
+    sums = Fma(x, x, sums);
+  }
+  return ReduceAdd(sums);
+}
+
+// Divides by the root mean square, if the heads are normed, and multiplies by `factor`.
+void Scale(float* head, const RopeWriteKvParams& p, float factor) {
+  const uint32_t dim = p.pages.head_dim;
+  if (p.norm_epsilon > 0.0f) {
+    const float mean = SumSquares(head, dim) / static_cast<float>(dim);
+    factor /= __builtin_sqrtf(mean + p.norm_epsilon);
+  }
+  if (factor == 1.0f) return;
+  const Vec by = Set1(factor);
+  uint32_t i = 0;
+  for (; i + kLanes <= dim; i += kLanes) Store(head + i, Load(head + i) * by);
+  if (i == dim) return;
+  const int n = static_cast<int>(dim - i);
+  StorePartial(head + i, LoadPartial(head + i, n) * by, n);
+}
+
 // Writes one row of K or V to its KV slot.
 void Write(const KvPages& pages, void* to, int32_t slot, uint32_t head, const float* values,
            uint32_t dim) {
@@ -53,12 +83,17 @@ void RotateAndWriteToken(const RopeWriteKvParams& p, const host::TaskContext& co
   float* const sin = cos + pairs;
   host::RopeAngles(p, p.positions[t], cos, sin);
   const auto rotate = p.halves ? RotateHalves : RotateNeighbours;
-  for (uint32_t h = 0; h < p.heads; ++h)
-    rotate(p.q + (t * p.heads + h) * pages.head_dim + p.rotary_begin, pairs, cos, sin);
+  const float temperature = host::QueryTemperature(p, p.positions[t]);
+  for (uint32_t h = 0; h < p.heads; ++h) {
+    float* const q = p.q + (t * p.heads + h) * pages.head_dim;
+    rotate(q + p.rotary_begin, pairs, cos, sin);
+    Scale(q, p, temperature);
+  }
   const int32_t slot = p.slots[t];
   for (uint32_t h = 0; h < pages.kv_heads; ++h) {
     float* const k = p.k + (t * pages.kv_heads + h) * pages.head_dim;
     rotate(k + p.rotary_begin, pairs, cos, sin);
+    Scale(k, p, 1.0f);
     if (slot < 0) continue;
     Write(pages, pages.k, slot, h, k, pages.head_dim);
     if (pages.latent) continue;

@@ -16,6 +16,7 @@ class DenseGemm;
 void EncodeOp(Stream& stream, const EmbedParams& params);
 void EncodeOp(Stream& stream, const RmsNormParams& params);
 void EncodeOp(Stream& stream, const LayerNormParams& params);
+void EncodeOp(Stream& stream, const SumSquaresParams& params);
 void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulParams& params);
 void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulAddParams& params);
 void EncodeOp(Stream& stream, const RouteParams& params);

@@ -1,5 +1,5 @@
-// Ops with a single pass over memory that never dominate a step: LayerNorm, AddRows, CopyRows,
-// SoftCap. Shared by all backends on the host: plain loops, sums in double.
+// Ops with a single pass over memory that never dominate a step: LayerNorm, SumSquares, AddRows,
+// CopyRows, SoftCap. Shared by all backends on the host: plain loops, sums in double.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -32,6 +32,13 @@ void NormRow(const LayerNormParams& p, const TaskContext& context) {
   }
 }
 
+void SumSquaresOfRow(const SumSquaresParams& p, const TaskContext& context) {
+  const float* const x = p.x + size_t{context.task} * p.x_stride;
+  double sum = 0;
+  for (uint32_t i = 0; i < p.dim; ++i) sum += double{x[i]} * x[i];
+  p.sums[context.task] = static_cast<float>(sum);
+}
+
 void AddRow(const AddRowsParams& p, const TaskContext& context) {
   const size_t begin = static_cast<size_t>(context.task) * p.dim;
   const float factor =
@@ -62,6 +69,10 @@ void CapValues(const SoftCapParams& p, const TaskContext& context) {
 
 void EncodeOp(OpList& list, const LayerNormParams& params) {
   list.Add("layer_norm", params.rows, &NormRow, params);
+}
+
+void EncodeOp(OpList& list, const SumSquaresParams& params) {
+  list.Add("sum_squares", params.rows, &SumSquaresOfRow, params);
 }
 
 void EncodeOp(OpList& list, const AddRowsParams& params) {

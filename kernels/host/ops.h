@@ -10,6 +10,7 @@ namespace tandem::kernels::host {
 
 void EncodeOp(OpList& list, const EmbedParams& params);
 void EncodeOp(OpList& list, const LayerNormParams& params);
+void EncodeOp(OpList& list, const SumSquaresParams& params);
 void EncodeOp(OpList& list, const RouteParams& params);
 void EncodeOp(OpList& list, const AddRowsParams& params);
 void EncodeOp(OpList& list, const CopyRowsParams& params);

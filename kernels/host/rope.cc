@@ -12,4 +12,11 @@ void RopeAngles(const RopeWriteKvParams& params, int32_t position, float* cos, f
   }
 }
 
+float QueryTemperature(const RopeWriteKvParams& params, int32_t position) {
+  if (params.temperature_scale == 0.0f) return 1.0f;
+  const int64_t step =
+      (int64_t{position} + params.temperature_offset) / int64_t{params.temperature_length};
+  return static_cast<float>(1.0 + params.temperature_scale * std::log1p(static_cast<double>(step)));
+}
+
 }  // namespace tandem::kernels::host

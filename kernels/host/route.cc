@@ -76,8 +76,12 @@ class TokenRouter {
       return;
     }
     (p_.sigmoid ? Sigmoid : Softmax)(logits_, p_.experts, scores_);
+    const bool by_logit = p_.sigmoid && p_.selection_bias == nullptr && p_.groups == 1;
     for (uint32_t e = 0; e < p_.experts; ++e) {
-      choice_[e] = scores_[e] + (p_.selection_bias != nullptr ? p_.selection_bias[e] : 0.0f);
+      // An expert with a logit of -inf can be taken.
+      const float logit = std::max(logits_[e], std::numeric_limits<float>::lowest());
+      choice_[e] = (by_logit ? logit : scores_[e]) +
+                   (p_.selection_bias != nullptr ? p_.selection_bias[e] : 0.0f);
     }
     if (p_.groups > 1) DropGroups();
     float sum = 0;

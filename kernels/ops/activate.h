@@ -15,7 +15,7 @@ namespace tandem::kernels {
 enum class Activation { kSilu, kGeluTanh, kClampedSwiGlu, kSigmoid };
 
 // out = f(gate) * up, or f(gate) if up is null (not for kClampedSwiGlu); `out` may equal `gate` or
-// `up`.
+// `up`. If rows have scales, a row of gate is multiplied by its own first.
 struct ActivateParams {
   static constexpr std::string_view kName = "Activate";
 
@@ -25,11 +25,13 @@ struct ActivateParams {
   uint32_t rows;
   uint32_t cols;
   float* out;
+  const float* gate_scale = nullptr;  // (rows) or null
 
   template <class Params, class Visit>
   static void ForEachPointer(Params& p, Visit&& visit) {
     visit("gate", p.gate, In(p.rows, p.cols));
     visit("up", p.up, In(p.rows, p.cols).Optional());
+    visit("gate_scale", p.gate_scale, In(p.rows).Optional());
     visit("out", p.out, Out(p.rows, p.cols));
   }
 };

@@ -38,6 +38,7 @@ struct AttentionParams {
   float softcap;             // 0: none; else a score s becomes softcap * tanh(s / softcap)
   const float* sinks;        // (heads) or null: a score that takes weight but has no value
   uint32_t window;           // 0: all positions; else position p attends to (p - window, p]
+  bool chunked = false;      // with a window: to [p - p mod window, p]
   uint32_t max_query_len;    // largest query length of the batch, for scratch and splits
   uint32_t max_context_len;  // largest context length
   float* out;                // (T, heads, value_dim)

@@ -11,7 +11,8 @@ namespace tandem::kernels {
 
 // If add: residual += add. Then out = residual / rms(residual) * weight. `out` may equal `residual`
 // when add is null. Per-head norms use rows = T * heads, dim = head_dim. With a gate the result is
-// multiplied by silu(gate).
+// multiplied by silu(gate). A row may be a part of a longer one, whose sum of squares is given;
+// then add is null.
 struct RmsNormParams {
   static constexpr std::string_view kName = "RmsNorm";
 
@@ -21,9 +22,11 @@ struct RmsNormParams {
   float epsilon;
   uint32_t rows;
   uint32_t dim;
-  float* out;                   // (rows, dim), rows out_stride apart
-  uint32_t out_stride = 0;      // 0: dim
-  const float* gate = nullptr;  // (rows, dim) or null
+  float* out;                          // (rows, dim), rows out_stride apart
+  uint32_t out_stride = 0;             // 0: dim
+  const float* gate = nullptr;         // (rows, dim) or null
+  const float* sum_squares = nullptr;  // (rows) or null
+  uint32_t sum_dim = 0;                // values of the longer row
 
   template <class Params, class Visit>
   static void ForEachPointer(Params& p, Visit&& visit) {
@@ -32,6 +35,7 @@ struct RmsNormParams {
     visit("add", p.add, In(p.rows, p.dim).Optional());
     visit("weight", p.weight, In(p.dim));
     visit("gate", p.gate, In(p.rows, p.dim).Optional());
+    visit("sum_squares", p.sum_squares, In(p.rows).Optional());
     visit("out", p.out,
           Strided(Access::kOut, p.rows, p.dim, p.out_stride == 0 ? p.dim : p.out_stride));
   }

@@ -12,9 +12,11 @@
 namespace tandem::kernels {
 
 // Rotates dims [rotary_begin, rotary_begin + rotary_dims) of every head of q and k in place by
-// their positions, then writes k and v to the pages: token t goes to slot slots[t] = block *
-// block_size + offset; -1 skips the write. With pages of no KV heads only q is rotated: layers that
-// read another layer's cache.
+// their positions; divides every head of q and k by its root mean square, with norm_epsilon added
+// to the square, if that is positive; multiplies q by its temperature, 1 + temperature_scale * ln(1
+// + floor((position + temperature_offset) / temperature_length)); then writes k and v to the pages:
+// token t goes to slot slots[t] = block * block_size + offset; -1 skips the write. With pages of no
+// KV heads only q is rotated: layers that read another layer's cache.
 struct RopeWriteKvParams {
   static constexpr std::string_view kName = "RopeWriteKv";
 
@@ -31,6 +33,10 @@ struct RopeWriteKvParams {
   bool halves;           // pairs (i, i + rotary_dims / 2) rather than (2i, 2i + 1)
   float magnitude;       // multiplies cos and sin
   KvPages pages;
+  float norm_epsilon = 0.0f;       // 0: heads are not normed
+  float temperature_scale = 0.0f;  // 0: q has no temperature
+  uint32_t temperature_length = 1;
+  uint32_t temperature_offset = 0;
 
   template <class Params, class Visit>
   static void ForEachPointer(Params& p, Visit&& visit) {

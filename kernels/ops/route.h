@@ -14,11 +14,12 @@ inline constexpr uint32_t kMaxExpertGroups = 64;
 inline constexpr int32_t kNoExpert = -1;
 
 // The experts that a token is routed to, and their weights: scores are the softmax or the sigmoid
-// of the logits; the top_k experts with the largest score + selection_bias are taken, one argmax
-// after the other, the lowest id on a tie; weights are their scores (without the bias), divided by
-// their sum if `normalize` (0 where that is 0), times `scale`, times the expert's own expert_scale.
-// With groups (DeepSeek-V3, arXiv:2412.19437, section 2.1.2) only experts of the groups_kept groups
-// whose group_top best biased scores have the largest sums can be taken.
+// of the logits; the top_k experts with the largest score + selection_bias are taken (with sigmoids
+// and neither bias nor groups those with the largest logits: large ones have equal scores), one
+// argmax after the other, the lowest id on a tie; weights are their scores (without the bias),
+// divided by their sum if `normalize` (0 where that is 0), times `scale`, times the expert's own
+// expert_scale. With groups (DeepSeek-V3, arXiv:2412.19437, section 2.1.2) only experts of the
+// groups_kept groups whose group_top best biased scores have the largest sums can be taken.
 struct RouteParams {
   static constexpr std::string_view kName = "Route";
 

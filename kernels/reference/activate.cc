@@ -39,9 +39,10 @@ double Activated(Activation function, double gate, double up) {
 
 void ActivateRow(const ActivateParams& p, const host::TaskContext& context) {
   const size_t begin = static_cast<size_t>(context.task) * p.cols;
+  const double scale = p.gate_scale != nullptr ? p.gate_scale[context.task] : 1.0;
   for (size_t i = begin; i < begin + p.cols; ++i) {
     p.out[i] = static_cast<float>(
-        Activated(p.function, p.gate[i], p.up != nullptr ? double{p.up[i]} : 1.0));
+        Activated(p.function, scale * p.gate[i], p.up != nullptr ? double{p.up[i]} : 1.0));
   }
 }
 

@@ -9,6 +9,13 @@
 namespace tandem::kernels::reference {
 namespace {
 
+int32_t FirstVisible(const AttentionParams& p, int32_t position) {
+  if (p.window == 0 || position < 0) return 0;
+  const int64_t window = p.window;
+  if (p.chunked) return static_cast<int32_t>(position / window * window);
+  return static_cast<int32_t>(std::max<int64_t>(position + 1 - window, 0));
+}
+
 // One query row of one sequence, all its heads.
 class RowAttention {
  public:
@@ -21,8 +28,7 @@ class RowAttention {
         values_(reinterpret_cast<float*>(sums_ + p.pages.value_dim)) {
     const int32_t rows_after = p.query_offsets[seq + 1] - 1 - static_cast<int32_t>(row);
     end_ = p.context_lens[seq] - rows_after;
-    const int64_t first = p.window == 0 ? 0 : int64_t{end_} - p.window;
-    begin_ = static_cast<int32_t>(std::max<int64_t>(first, 0));
+    begin_ = FirstVisible(p, end_ - 1);
   }
 
   void Head(uint32_t head) {

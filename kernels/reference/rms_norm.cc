@@ -6,6 +6,15 @@
 namespace tandem::kernels::reference {
 namespace {
 
+double MeanSquare(const RmsNormParams& p, size_t row) {
+  if (p.sum_squares != nullptr) return double{p.sum_squares[row]} / p.sum_dim;
+  double squares = 0;
+  for (size_t i = row * p.dim; i < (row + 1) * p.dim; ++i) {
+    squares += double{p.residual[i]} * p.residual[i];
+  }
+  return squares / p.dim;
+}
+
 void NormRow(const RmsNormParams& p, const host::TaskContext& context) {
   const size_t begin = static_cast<size_t>(context.task) * p.dim;
   float* const residual = p.residual + begin;
@@ -13,9 +22,7 @@ void NormRow(const RmsNormParams& p, const host::TaskContext& context) {
   if (p.add != nullptr) {
     for (uint32_t i = 0; i < p.dim; ++i) residual[i] += p.add[begin + i];
   }
-  double squares = 0;
-  for (uint32_t i = 0; i < p.dim; ++i) squares += double{residual[i]} * residual[i];
-  const auto scale = static_cast<float>(1.0 / std::sqrt(squares / p.dim + p.epsilon));
+  const auto scale = static_cast<float>(1.0 / std::sqrt(MeanSquare(p, context.task) + p.epsilon));
   for (uint32_t i = 0; i < p.dim; ++i) out[i] = residual[i] * scale * p.weight[i];
   if (p.gate == nullptr) return;
   for (uint32_t i = 0; i < p.dim; ++i) {

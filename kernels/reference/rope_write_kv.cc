@@ -1,4 +1,6 @@
 // Source: Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
+#include <cmath>
+
 #include "kernels/host/pages.h"
 #include "kernels/host/rope.h"
 #include "kernels/reference/ops.h"
@@ -19,6 +21,18 @@ void Rotate(float* head, const RopeWriteKvParams& p, const float* cos, const flo
   }
 }
 
+// Divides by the root mean square, if the heads are normed, and multiplies by `factor`.
+void Scale(float* head, const RopeWriteKvParams& p, float factor) {
+  const uint32_t dim = p.pages.head_dim;
+  double scale = factor;
+  if (p.norm_epsilon > 0.0f) {
+    double squares = 0;
+    for (uint32_t i = 0; i < dim; ++i) squares += double{head[i]} * head[i];
+    scale /= std::sqrt(squares / dim + p.norm_epsilon);
+  }
+  for (uint32_t i = 0; i < dim; ++i) head[i] = static_cast<float>(head[i] * scale);
+}
+
 // Writes one row of K or V to its KV slot.
 void Write(const KvPages& pages, void* to, int32_t slot, uint32_t head, const float* values,
            uint32_t dim) {
@@ -32,12 +46,16 @@ void RotateAndWriteToken(const RopeWriteKvParams& p, const host::TaskContext& co
   auto* const cos = reinterpret_cast<float*>(context.thread_scratch);
   float* const sin = cos + p.rotary_dims / 2;
   host::RopeAngles(p, p.positions[t], cos, sin);
+  const float temperature = host::QueryTemperature(p, p.positions[t]);
   for (uint32_t h = 0; h < p.heads; ++h) {
-    Rotate(p.q + (t * p.heads + h) * pages.head_dim, p, cos, sin);
+    float* const q = p.q + (t * p.heads + h) * pages.head_dim;
+    Rotate(q, p, cos, sin);
+    Scale(q, p, temperature);
   }
   for (uint32_t h = 0; h < pages.kv_heads; ++h) {
     float* const k = p.k + (t * pages.kv_heads + h) * pages.head_dim;
     Rotate(k, p, cos, sin);
+    Scale(k, p, 1.0f);
     if (p.slots[t] < 0) continue;
     Write(pages, pages.k, p.slots[t], h, k, pages.head_dim);
     if (pages.latent) continue;

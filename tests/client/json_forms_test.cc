@@ -52,7 +52,8 @@ TEST(InfoJson, MemoryIsAnsweredWhereItWasAskedAbout) {
   EXPECT_EQ(json["memory_bytes"], 1000);
   EXPECT_EQ(json["kv_cache_type"], "BF16");
   EXPECT_EQ(json["tensor_parallel"][0]["tokens_that_fit"], 7);
-  EXPECT_EQ(json["windows"], nlohmann::json::parse(R"([{"window_tokens": 16, "layers": 1}])"));
+  EXPECT_EQ(json["windows"],
+            nlohmann::json::parse(R"([{"window_tokens": 16, "layers": 1, "chunked": false}])"));
 }
 
 TEST(InfoJson, AnImpossibleSizeHasItsReason) {

@@ -57,6 +57,7 @@ constexpr Model kQ4KM = {"Q4_K_M", "quant/models/Q4_K_M.gguf", false, false};
 constexpr Model kGptOss = {"gpt_oss", "arch/gpt-oss/model.gguf", true, false};
 constexpr Model kGemma3 = {"gemma3", "arch/gemma3/model.gguf", true, false};
 constexpr Model kGemma4 = {"gemma4", "arch/gemma4/model.gguf", true, false};
+constexpr Model kLlama4 = {"llama4_chunk", "arch/llama4-chunk/model.gguf", true, false};
 constexpr Model kPhi3 = {"phi3_swa", "arch/phi3-partial-swa/model.gguf", true, true};
 
 // Recurrent states, without prefix hits.
@@ -128,7 +129,7 @@ TEST_P(BitIdentityTest, TheModelHasTheWindowsThatItIsHereFor) {
   ASSERT_TRUE(model.ok()) << model.status();
   const auto& groups = model->spec.kv_groups;
   const auto windowed = std::count_if(groups.begin(), groups.end(), [](const auto& group) {
-    return group.window_tokens > 0 && group.window_tokens <= 24;
+    return group.window_tokens > 0 && group.window_tokens <= 32;
   });
   EXPECT_EQ(windowed > 0, model_.windowed);
   EXPECT_EQ(static_cast<size_t>(windowed) == groups.size(), model_.all_windowed);
@@ -234,6 +235,12 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values(kQ4KM, kGptOss, kGemma3, kPhi3, kQwen35),
                        ::testing::Values("reference", "avx2", "avx512"), ::testing::Values(1, 2)),
     TestName);
+// Chunks differ from windows in what a row sees, which is the same for all kernels and ranks.
+INSTANTIATE_TEST_SUITE_P(Chunks, BitIdentityTest,
+                         ::testing::Combine(::testing::Values(kLlama4),
+                                            ::testing::Values("reference", "avx512"),
+                                            ::testing::Values(2)),
+                         TestName);
 
 // Layers that read the cache of others.
 INSTANTIATE_TEST_SUITE_P(SharedCaches, BitIdentityTest,

@@ -58,7 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
                                          "llama-yarn", "llama-moe", "qwen2moe", "qwen3moe", "gpt2",
                                          "phi3", "phi3-partial-swa", "deepseek2-lite",
                                          "deepseek2-v3", "deepseek2-v3-split", "gpt-oss", "gemma2",
-                                         "gemma3", "gemma4", "gemma4-dense", "gemma4-moe"),
+                                         "gemma3", "gemma4", "gemma4-dense", "gemma4-moe",
+                                         "mistral3", "minimax-m2", "llama4-chunk"),
                        ::testing::Values(1, 2)),
     TestName);
 

@@ -96,7 +96,14 @@ std::vector<Parameters> AllParameters() {
       {"qwen35-mtp", {1, 2}},
       {"qwen35moe-mtp", {1, 2}},
       {"qwen3next", {1, 2}},
-      {"qwen3next-legacy", {1, 2}}};
+      {"qwen3next-legacy", {1, 2}},
+      {"smollm3", {1, 2, 4}},
+      {"mistral3", {1, 2, 4}},
+      {"glm4moe", {1, 2, 4}},
+      {"glm4moe-mtp", {1, 2, 4}},
+      {"minimax-m2", {1, 2, 4}},
+      {"llama4", {1, 2, 4}},
+      {"llama4-chunk", {1, 2, 4}}};
   // The transports carry the same bytes for every model.
   const std::set<std::string> over_both = {"llama", "qwen2"};
   std::vector<Parameters> all;
@@ -122,8 +129,8 @@ INSTANTIATE_TEST_SUITE_P(Models, ArchGoldenTest, ::testing::ValuesIn(AllParamete
 
 std::vector<Parameters> MixtureParameters() {
   std::vector<Parameters> all;
-  for (const char* name :
-       {"llama-moe", "qwen2moe", "qwen3moe", "deepseek2-lite", "deepseek2-v3", "gpt-oss"}) {
+  for (const char* name : {"llama-moe", "qwen2moe", "qwen3moe", "deepseek2-lite", "deepseek2-v3",
+                           "gpt-oss", "glm4moe", "minimax-m2", "llama4"}) {
     for (const char* kernels : {"reference", "avx512"}) {
       for (int ranks : {2, 4}) all.emplace_back(name, kernels, ranks, "shm");
     }

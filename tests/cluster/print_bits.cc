@@ -132,7 +132,14 @@ absl::Status PrintAll() {
                            "gemma3",
                            "gemma4",
                            "gemma4-dense",
-                           "gemma4-moe"}) {
+                           "gemma4-moe",
+                           "smollm3",
+                           "mistral3",
+                           "glm4moe",
+                           "glm4moe-mtp",
+                           "minimax-m2",
+                           "llama4",
+                           "llama4-chunk"}) {
     TANDEM_RETURN_IF_ERROR(PrintModel(name, ReadArchGolden(name), 256));
   }
   for (const char* file : {"Q8_0.gguf", "Q4_0.gguf", "Q4_K_M.gguf", "Q5_K_M.gguf", "Q6_K.gguf"}) {

@@ -110,6 +110,22 @@ TEST_P(ActivateTest, GeluMatchesTheFormulaWithAndWithoutUp) {
   }
 }
 
+TEST_P(ActivateTest, RowsOfGateHaveScales) {
+  Random random(5);
+  for (const uint32_t cols : {1u, 7u, 24u, 5001u}) {
+    Rig rig(GetParam());
+    constexpr uint32_t kRows = 5;
+    auto gate = random.Floats(kRows * cols, -4, 4);
+    const auto up = random.Floats(kRows * cols), scales = random.Floats(kRows, 0.1f, 2);
+    float* const out = rig.Poisoned(kRows * cols);
+    ActivateParams params{Activation::kSilu, rig.Put(gate), rig.Put(up), kRows, cols, out};
+    params.gate_scale = rig.Put(scales);
+    rig.Run([&](Backend& b) { b.Encode(params); });
+    for (size_t i = 0; i < gate.size(); ++i) gate[i] *= scales[i / cols];
+    ExpectClose(rig.Get(out, gate.size()), NaiveSwiGlu(gate, up), 2e-6f);
+  }
+}
+
 TEST_P(ActivateTest, GeluOfExtremesStaysFinite) {
   Rig rig(GetParam());
   const auto out = RunActivate(rig, Activation::kGeluTanh, {-1e30f, -100, 0, 100, 1e30f}, {});

@@ -26,7 +26,14 @@ struct AttentionShape {
   float softcap = 0;
   bool with_sinks = false;
   bool latent = false;  // heads_per_kv covers all heads
+  bool chunked = false;
 
+  // The first position visible to `position`.
+  int32_t FirstVisible(int32_t position) const {
+    const auto size = static_cast<int32_t>(window);
+    if (size == 0) return 0;
+    return chunked ? position - position % size : std::max(0, position - size + 1);
+  }
   uint32_t first_kv_head() const { return first_head / heads_per_kv; }
   uint32_t kv_heads() const {
     return (first_head + heads - 1) / heads_per_kv - first_kv_head() + 1;
@@ -42,8 +49,9 @@ struct AttentionShape {
 
   friend std::ostream& operator<<(std::ostream& out, const AttentionShape& s) {
     return out << s.heads << " heads of " << s.head_dim << " and " << s.value_dim << ", "
-               << tensor::Name(s.type) << (s.latent ? " latent" : "") << ", window " << s.window
-               << ", softcap " << s.softcap << (s.with_sinks ? ", sinks" : "");
+               << tensor::Name(s.type) << (s.latent ? " latent" : "")
+               << (s.chunked ? ", chunk " : ", window ") << s.window << ", softcap " << s.softcap
+               << (s.with_sinks ? ", sinks" : "");
   }
 };
 
@@ -99,7 +107,7 @@ inline std::vector<float> NaiveAttention(const AttentionShape& s, const QueryRow
     return out;
   }
   for (int32_t pos = rows.begin; pos < rows.end; ++pos) {
-    const int32_t first = s.window == 0 ? 0 : std::max(0, pos - static_cast<int32_t>(s.window) + 1);
+    const int32_t first = s.FirstVisible(pos);
     for (uint32_t h = 0; h < s.heads; ++h) {
       const size_t kv = (s.first_head + h) / s.heads_per_kv - s.first_kv_head();
       const float* const q = &d.q[(static_cast<size_t>(pos) * s.heads + h) * s.head_dim];
@@ -197,6 +205,7 @@ class PagedBatch {
     p.first_kv_head = shape_.first_kv_head();
     p.scale = shape_.scale();
     p.window = shape_.window;
+    p.chunked = shape_.chunked;
     p.softcap = shape_.softcap;
     if (!sinks.empty()) p.sinks = rig.Put(sinks);
     p.max_query_len = static_cast<uint32_t>(max_query_);
@@ -210,8 +219,7 @@ class PagedBatch {
  private:
   void FillPages(const QueryRows& rows, int32_t* table) {
     // Blocks before every row's window are released.
-    const int32_t window = static_cast<int32_t>(shape_.window);
-    const int32_t first = window == 0 ? 0 : std::max(0, rows.begin - window + 1);
+    const int32_t first = shape_.FirstVisible(rows.begin);
     const size_t kv_heads = shape_.kv_heads();
     for (int32_t pos = first; pos < rows.end; ++pos) {
       int32_t& block = table[pos / block_size_];

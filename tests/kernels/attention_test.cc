@@ -33,6 +33,8 @@ std::vector<AttentionShape> Shapes() {
       {.heads = 4, .heads_per_kv = 2, .head_dim = 96, .value_dim = 32, .type = kQ8_0},
       {.heads = 2, .heads_per_kv = 1, .head_dim = 128, .value_dim = 128, .type = kQ8_0},
       {.heads = 2, .heads_per_kv = 1, .window = 65, .type = kQ8_0, .with_sinks = true},
+      {.heads = 4, .heads_per_kv = 2, .window = 32, .chunked = true},
+      {.heads = 2, .heads_per_kv = 1, .window = 47, .type = kF32, .chunked = true},
   };
 }
 
@@ -265,6 +267,13 @@ std::vector<AttentionShape> BitShapes() {
       {.heads = 6, .heads_per_kv = 3},
       {.heads = 2, .heads_per_kv = 1, .head_dim = 40, .value_dim = 24, .type = kF32},
       {.heads = 4, .heads_per_kv = 4, .head_dim = 16, .value_dim = 16, .window = 600},
+      {.heads = 2,
+       .heads_per_kv = 2,
+       .head_dim = 16,
+       .value_dim = 16,
+       .window = 48,
+       .type = kF32,
+       .chunked = true},
       {.heads = 2,
        .heads_per_kv = 2,
        .head_dim = 32,

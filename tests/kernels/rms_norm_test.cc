@@ -117,6 +117,49 @@ TEST_P(RmsNormTest, WritesRowsApart) {
   }
 }
 
+// Rows cut in two: the sums of squares of the parts, added, norm each part as the whole.
+TEST_P(RmsNormTest, PartsOfARowAreNormedByTheSumOfTheWhole) {
+  Random random(5);
+  for (const uint32_t dim : {2u, 90u, 1024u}) {
+    for (const uint32_t first : {0u, 1u, dim / 2}) {
+      SCOPED_TRACE(testing::Message() << "dim " << dim << ", cut at " << first);
+      Rig rig(GetParam());
+      constexpr uint32_t kRows = 5;
+      const auto x = random.Floats(kRows * dim, -3, 3), weight = random.Floats(dim);
+      const float* const device = rig.Put(x, 1);
+      float* const left = rig.Poisoned(kRows);
+      float* const right = rig.Poisoned(kRows);
+      rig.Run([&](Backend& b) {
+        b.Encode(SumSquaresParams{device, dim, kRows, first, left});
+        b.Encode(SumSquaresParams{device + first, dim, kRows, dim - first, right});
+      });
+      auto sums = rig.Get(left, kRows);
+      const auto more = rig.Get(right, kRows);
+      std::vector<float> part;  // the columns from `first` on
+      for (uint32_t row = 0; row < kRows; ++row) {
+        if (first == 0) {
+          EXPECT_EQ(sums[row], 0.0f);
+        }
+        sums[row] += more[row];
+        part.insert(part.end(), &x[row * dim + first], &x[row * dim] + dim);
+      }
+      const uint32_t part_dim = dim - first;
+      float* const out = rig.Poisoned(part.size());
+      RmsNormParams params{rig.Put(part), nullptr, rig.Put(weight) + first, 1e-5f, kRows,
+                           part_dim,      out};
+      params.sum_squares = rig.Put(sums);
+      params.sum_dim = dim;
+      rig.Run([&](Backend& b) { b.Encode(params); });
+      const auto whole = NaiveNorm(x, {}, weight, 1e-5f).out;
+      std::vector<float> expected;
+      for (uint32_t row = 0; row < kRows; ++row) {
+        expected.insert(expected.end(), &whole[row * dim + first], &whole[row * dim] + dim);
+      }
+      ExpectClose(rig.Get(out, part.size()), expected, 1e-5f);
+    }
+  }
+}
+
 TEST_P(RmsNormTest, ARowsBitsDoNotDependOnItsNeighbours) {
   Random random(3);
   Rig rig(GetParam());

@@ -17,7 +17,12 @@ struct Shape {
   tensor::Type type = tensor::Type::kF32;
   uint32_t rotary_begin = 0;
   bool latent = false;
+  float temperature_scale = 0;
+  uint32_t temperature_offset = 0;
+  float norm_epsilon = 0;
 };
+
+constexpr uint32_t kTemperatureLength = 48;
 
 constexpr uint32_t kTokens = 9, kBlocks = 12;
 
@@ -39,6 +44,27 @@ std::vector<float> NaiveRotate(std::vector<float> x, uint32_t heads, const Shape
     }
   }
   return x;
+}
+
+// Every head (head_dim) divided by its root mean square.
+void NaiveNorm(const Shape& s, std::vector<float>& x) {
+  for (size_t head = 0; s.norm_epsilon > 0 && head < x.size(); head += s.head_dim) {
+    double squares = 0;
+    for (size_t i = head; i < head + s.head_dim; ++i) squares += double{x[i]} * x[i];
+    const double rms = std::sqrt(squares / s.head_dim + s.norm_epsilon);
+    for (size_t i = head; i < head + s.head_dim; ++i) x[i] = static_cast<float>(x[i] / rms);
+  }
+}
+
+// q (tokens, heads, dim) times its temperature.
+void NaiveTemperature(const Shape& s, const std::vector<int32_t>& positions,
+                      std::vector<float>& q) {
+  for (size_t i = 0; i < q.size(); ++i) {
+    const size_t token = i / (size_t{s.heads} * s.head_dim);
+    const double steps = std::floor((positions[token] + static_cast<double>(s.temperature_offset)) /
+                                    kTemperatureLength);
+    q[i] = static_cast<float>(q[i] * (1 + s.temperature_scale * std::log(1 + steps)));
+  }
 }
 
 std::vector<std::byte> Q8_0Row(const float* values, uint32_t dim) {
@@ -113,6 +139,8 @@ void Check(const BackendCase& backend, const Shape& s, uint32_t seed) {
   std::vector<int32_t> positions(kTokens), slots(kTokens);
   for (size_t t = 0; t < kTokens; ++t) {
     positions[t] = random.Int(0, 3000);
+    // The last position of a step of the temperature, and the first of the next.
+    if (t < 2) positions[t] = static_cast<int32_t>(2 * kTemperatureLength - 1 + t);
     slots[t] =
         static_cast<int32_t>(t * kBlocks * s.block_size / kTokens);  // apart, over all blocks
   }
@@ -138,12 +166,21 @@ void Check(const BackendCase& backend, const Shape& s, uint32_t seed) {
   p.magnitude = magnitude;
   p.pages = {s.type,     k_pages,    v_pages,     kBlocks, s.block_size,
              s.kv_heads, s.head_dim, s.value_dim, s.latent};
+  p.norm_epsilon = s.norm_epsilon;
+  p.temperature_scale = s.temperature_scale;
+  p.temperature_length = kTemperatureLength;
+  p.temperature_offset = s.temperature_offset;
   rig.Run([&](Backend& b) { b.Encode(p); });
   const auto rotated_q = rig.Get(p.q, q.size()), rotated_k = rig.Get(p.k, k.size());
-  ExpectClose(rotated_q, NaiveRotate(q, s.heads, s, positions, inv_freq, magnitude), 1e-6f);
-  ExpectClose(rotated_k, NaiveRotate(k, s.kv_heads, s, positions, inv_freq, magnitude), 1e-6f);
-  if (s.rotary_dims == 0) {
-    ExpectSameBits(rotated_q, q);
+  auto expected_q = NaiveRotate(q, s.heads, s, positions, inv_freq, magnitude);
+  auto expected_k = NaiveRotate(k, s.kv_heads, s, positions, inv_freq, magnitude);
+  NaiveNorm(s, expected_q);
+  NaiveNorm(s, expected_k);
+  NaiveTemperature(s, positions, expected_q);
+  ExpectClose(rotated_q, expected_q, 1e-6f);
+  ExpectClose(rotated_k, expected_k, 1e-6f);
+  if (s.rotary_dims == 0 && s.norm_epsilon == 0) {
+    if (s.temperature_scale == 0) ExpectSameBits(rotated_q, q);
     ExpectSameBits(rotated_k, k);
   }
   ExpectPages(rig.Get(k_pages, k_bytes), rotated_k, slots, s, s.head_dim);
@@ -179,6 +216,30 @@ TEST_P(RopeWriteKvTest, RotatesARunOfDimsOrNone) {
     Check(GetParam(), s, 2);
     s.rotary_begin = s.rotary_dims = 0;
     Check(GetParam(), s, 3);
+  }
+}
+
+// Queries grow by steps of positions; K and V are those without.
+TEST_P(RopeWriteKvTest, QueriesHaveATemperature) {
+  for (const uint32_t rotary_dims : {20u, 0u}) {
+    for (const uint32_t offset : {0u, 1u}) {
+      Shape s{6, 2, 45, 16, rotary_dims, 8, true};
+      s.temperature_scale = 0.3f;
+      s.temperature_offset = offset;
+      Check(GetParam(), s, 1 + offset);
+    }
+  }
+}
+
+TEST_P(RopeWriteKvTest, HeadsAreNormedAfterTheRotation) {
+  for (const uint32_t head_dim : {7u, 45u, 64u}) {
+    for (const uint32_t rotary_dims : {6u, 0u}) {
+      Shape s{6, 2, head_dim, 16, rotary_dims, 8, false};
+      s.norm_epsilon = 0.01f;
+      Check(GetParam(), s, head_dim);
+      s.temperature_scale = 0.1f;
+      Check(GetParam(), s, head_dim);
+    }
   }
 }
 

@@ -149,6 +149,13 @@ TEST_P(RouteTest, LargeLogitsStayFinite) {
   EXPECT_EQ(choice.weights, (std::vector<float>{1, 0}));
 }
 
+// Sigmoids of logits from about 17 on are all 1.
+TEST_P(RouteTest, TheLargestLogitWinsAmongEqualSigmoids) {
+  const Choice choice = Route(GetParam(), {4, 2, true}, {20, 30, -3, 25});
+  EXPECT_EQ(choice.ids, (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(choice.weights, (std::vector<float>{1, 1}));
+}
+
 // A sigmoid that is too small for a float is 0, and so is their sum.
 TEST_P(RouteTest, ScoresThatAreAllZeroGiveWeightsOfZero) {
   const Rule rule{8, 2, true, true, 2.5f};

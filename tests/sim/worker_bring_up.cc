@@ -101,7 +101,8 @@ void Worker::Start(const v1::Start& message) {
   state_ = State::kStarting;
   step::StepLimits limits = step::StepLimits::Of(config_);
   limits.vocab_size = host_.scenario.engine.vocab_size;
-  limits.windows = host_.scenario.model.window_tokens;
+  const std::vector<uint32_t>& windows = host_.scenario.model.window_tokens;
+  limits.windows.assign(windows.begin(), windows.end());
   limits.num_blocks.assign(message.num_blocks().begin(), message.num_blocks().end());
   const uint64_t fill = coordinator::SimulatedMix(static_cast<uint64_t>(pid_), epoch_);
   pages_.emplace(host_.scenario.model, std::move(limits), fill);

@@ -6,7 +6,9 @@ kernels::RopeWriteKvParams AttentionBlock::WriteParams(const Batch& batch,
                                                        const kernels::KvPages& pages, float* q,
                                                        float* k, const float* v) const {
   const model::ModelSpec& spec = parts_.spec;
-  const model::RopeSpec& rope = *parts_.rope.spec;
+  const model::RopeSpec* const rope = parts_.rope.spec;
+  model::TemperatureSpec temperature = spec.temperature.value_or(model::TemperatureSpec{});
+  if (temperature.without_rope_only && rope != nullptr) temperature.scale = 0.0f;
   return {.q = q,
           .k = k,
           .v = v,
@@ -16,10 +18,14 @@ kernels::RopeWriteKvParams AttentionBlock::WriteParams(const Batch& batch,
           .slots = batch.groups[parts_.group].slots,
           .inv_freq = parts_.rope.inv_freq,
           .rotary_begin = spec.mla.has_value() ? spec.mla->kv_rank : 0,
-          .rotary_dims = rope.rotary_dims,
-          .halves = rope.pairing == model::RopePairing::kHalves,
-          .magnitude = rope.magnitude,
-          .pages = pages};
+          .rotary_dims = rope == nullptr ? 0 : rope->rotary_dims,
+          .halves = rope != nullptr && rope->pairing == model::RopePairing::kHalves,
+          .magnitude = rope == nullptr ? 1.0f : rope->magnitude,
+          .pages = pages,
+          .norm_epsilon = rope != nullptr && spec.norms_after_rope ? spec.norm_epsilon : 0.0f,
+          .temperature_scale = temperature.scale,
+          .temperature_length = temperature.length,
+          .temperature_offset = temperature.offset};
 }
 
 void AttentionBlock::EncodeAttention(LayerContext& context, const Batch& batch,
@@ -46,6 +52,7 @@ void AttentionBlock::EncodeAttention(LayerContext& context, const Batch& batch,
       .softcap = spec.attention_softcap,
       .sinks = parts_.weights.Vector(model::Role::kAttnSinks, parts_.layer),
       .window = parts_.window,
+      .chunked = parts_.chunked,
       .max_query_len = batch.max_query_len,
       .max_context_len = batch.max_context_len,
       .out = out});

@@ -20,8 +20,8 @@ namespace tandem::worker {
 
 // A rope table in device memory.
 struct PlacedRope {
-  const model::RopeSpec* spec = nullptr;
-  const float* inv_freq = nullptr;  // (rotary_dims / 2)
+  const model::RopeSpec* spec = nullptr;  // null: positions do not rotate
+  const float* inv_freq = nullptr;        // (rotary_dims / 2)
 };
 
 // The parameters of an attention block; borrowed, must outlive the block.
@@ -33,6 +33,7 @@ struct AttentionParts {
   int layer = 0;
   uint32_t group = 0;   // KV group
   uint32_t window = 0;  // 0: none
+  bool chunked = false;
   model::HeadSizes heads{};
   bool has_cache = true;         // else it reads the pages, which another layer writes
   bool values_are_keys = false;  // V is the projection of K

@@ -24,15 +24,17 @@ Decoder::Decoder(const model::ModelSpec& spec, const model::ShardPlan& plan,
   for (uint32_t group = 0; group < spec.kv_groups.size(); ++group) {
     const model::KvGroupSpec& kv = spec.kv_groups[group];
     const bool local = kv.window_tokens != 0 && spec.window_rope.has_value();
+    const PlacedRope rope =
+        local ? PlacedRope{&*spec.window_rope, window_inv_freq} : PlacedRope{&spec.rope, inv_freq};
     const auto make = [&](uint32_t layer) {
       layers_[layer] = MakeLayer(weights, {.spec = spec,
                                            .plan = plan,
                                            .weights = weights,
-                                           .rope = {local ? &*spec.window_rope : &spec.rope,
-                                                    local ? window_inv_freq : inv_freq},
+                                           .rope = spec.Rotates(layer) ? rope : PlacedRope{},
                                            .layer = static_cast<int>(layer),
                                            .group = group,
                                            .window = kv.window_tokens,
+                                           .chunked = kv.chunked,
                                            .heads = spec.HeadsOf(kv),
                                            .has_cache = spec.HasCache(layer),
                                            .values_are_keys = spec.ValuesAreKeys(layer)});

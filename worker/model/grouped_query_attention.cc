@@ -1,5 +1,6 @@
-// Grouped-query attention (Ainslie et al., 2023, arXiv:2305.13245), with biases, per-head norms and
-// a gate on the output if the model has them. A layer without a cache of its own has only queries.
+// Grouped-query attention (Ainslie et al., 2023, arXiv:2305.13245), with biases, with norms of q
+// and k, per head or of all heads together, and with a gate on the output, if the model has them. A
+// layer without a cache of its own has only queries.
 #include <vector>
 
 #include "worker/layers/linear.h"
@@ -16,8 +17,8 @@ class GroupedQueryAttention final : public AttentionBlock {
   explicit GroupedQueryAttention(const AttentionParts& parts)
       : AttentionBlock(parts),
         qkv_(Projections()),
-        q_norm_(HeadNorm(parts.weights.Vector(Role::kAttnQNorm, parts.layer))),
-        k_norm_(HeadNorm(parts.weights.Vector(Role::kAttnKNorm, parts.layer))),
+        q_norm_(QkNorm(Role::kAttnQNorm, parts.plan.heads.size())),
+        k_norm_(QkNorm(Role::kAttnKNorm, kv_heads())),
         v_norm_(HeadNorm(parts.weights.ones())),
         gated_(parts.weights.Has(Role::kAttnGate, parts.layer)),
         output_(Part(Role::kAttnOutput, Role::kAttnOutputBias)) {
@@ -58,14 +59,19 @@ class GroupedQueryAttention final : public AttentionBlock {
     float* k = Rows(context, batch, kv_heads * parts_.heads.head_dim);
     float* v = Rows(context, batch, kv_heads * parts_.heads.value_dim);
     float* projected_v = parts_.values_are_keys ? k : v;
-    context.backend.Encode(kernels::QkvParams{
+    kernels::QkvParams qkv{
         .norm = x.norm,
         .product = parts_.values_are_keys ? qkv_.Params(x.x, batch.tokens, {q, k})
                                           : qkv_.Params(x.x, batch.tokens, {q, k, v}),
         .v_norm = v_norm_.Params(batch.tokens * kv_heads, projected_v, nullptr, v),
-        .q_norm = q_norm_.Params(batch.tokens * heads, q, nullptr, q),
-        .k_norm = k_norm_.Params(batch.tokens * kv_heads, k, nullptr, k),
-        .write = WriteParams(batch, pages, q, k, v)});
+        .q_norm = q_norm_.Params(NormRows(batch, heads), q, nullptr, q),
+        .k_norm = k_norm_.Params(NormRows(batch, kv_heads), k, nullptr, k),
+        .write = WriteParams(batch, pages, q, k, v)};
+    if (parts_.spec.joint_qk_norm && parts_.plan.size > 1) {
+      EncodeJointly(context, qkv);
+    } else {
+      context.backend.Encode(qkv);
+    }
   }
 
   void EncodeQuery(LayerContext& context, const Batch& batch, kernels::KvPages pages,
@@ -76,7 +82,7 @@ class GroupedQueryAttention final : public AttentionBlock {
         kernels::QkvParams{.norm = x.norm,
                            .product = qkv_.Params(x.x, batch.tokens, {q}),
                            .v_norm = {},
-                           .q_norm = q_norm_.Params(batch.tokens * heads, q, nullptr, q),
+                           .q_norm = q_norm_.Params(NormRows(batch, heads), q, nullptr, q),
                            .k_norm = {},
                            .write = WriteParams(batch, pages, q, nullptr, nullptr)});
   }
@@ -107,6 +113,60 @@ class GroupedQueryAttention final : public AttentionBlock {
   }
   Norm HeadNorm(const float* weight) const {
     return {.weight = weight, .epsilon = parts_.spec.norm_epsilon, .dim = parts_.heads.head_dim};
+  }
+
+  // Of each of the heads, or of all together.
+  Norm QkNorm(Role role, uint32_t heads) const {
+    Norm norm = HeadNorm(parts_.weights.Vector(role, parts_.layer));
+    if (parts_.spec.joint_qk_norm) norm.dim *= heads;
+    return norm;
+  }
+  uint32_t NormRows(const Batch& batch, uint32_t heads) const {
+    return batch.tokens * (parts_.spec.joint_qk_norm ? 1 : heads);
+  }
+  uint32_t kv_heads() const { return KvHeadRange(parts_.spec, parts_.plan, parts_.heads).size(); }
+
+  // The norms run over the heads of all ranks: each sums the squares of its own, and the sums of
+  // all ranks are added, in their order.
+  void EncodeJointly(LayerContext& context, kernels::QkvParams& qkv) const {
+    const uint32_t tokens = qkv.write.tokens;
+    // Both sums of a token are added in one all-reduce.
+    float* const sums = context.arena.Take<float>(2 * size_t{tokens});
+    context.backend.Encode(kernels::NormMatMulParams{.norm = qkv.norm, .product = qkv.product});
+    EncodeNorm(context, qkv.v_norm);
+    EncodeSum(context, tokens, qkv.write.q, parts_.plan.heads.size(), 0, sums);
+    EncodeSum(context, tokens, qkv.write.k, kv_heads(), KvHeadsOfOthers(), sums + tokens);
+    SumOverRanks(context, tokens, 2, sums);
+    const auto norm = [&](kernels::NormParams& params, uint32_t heads, const float* sum) {
+      kernels::VisitNorm(params, [&](auto& one) {
+        if constexpr (requires { one.sum_squares; }) {
+          one.sum_squares = sum;
+          one.sum_dim = heads * parts_.heads.head_dim;
+        }
+      });
+      EncodeNorm(context, params);
+    };
+    norm(qkv.q_norm, parts_.spec.num_heads, sums);
+    norm(qkv.k_norm, parts_.heads.num_kv_heads, sums + tokens);
+    context.backend.Encode(qkv.write);
+  }
+
+  // The squares of x (T, heads * head_dim), without its first `uncounted` heads.
+  void EncodeSum(LayerContext& context, uint32_t tokens, const float* x, uint32_t heads,
+                 uint32_t uncounted, float* sums) const {
+    const uint32_t head_dim = parts_.heads.head_dim;
+    context.backend.Encode(kernels::SumSquaresParams{.x = x + uncounted * head_dim,
+                                                     .x_stride = heads * head_dim,
+                                                     .rows = tokens,
+                                                     .dim = (heads - uncounted) * head_dim,
+                                                     .sums = sums});
+  }
+
+  // A KV head that several ranks have counts on the one with the first of its query heads. At most
+  // the first KV head of a rank counts elsewhere.
+  uint32_t KvHeadsOfOthers() const {
+    const uint32_t group = parts_.spec.num_heads / parts_.heads.num_kv_heads;
+    return parts_.plan.heads.begin % group == 0 ? 0 : 1;
   }
 
   ColumnParallelLinear qkv_;

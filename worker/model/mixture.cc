@@ -119,12 +119,15 @@ class Mixture final : public FeedForwardBlock {
     in.projections[0] = Project(gate_, gate_.bias, gate);
     in.projections[1] = Project(up_, up_.bias, up);
     context.backend.Encode(in);
+    // f(w gate) (w up) is w f(w gate) up: the second w stays the weight of the expert's output.
+    const float* const gate_scale = moe_.weighs_input ? choice.weights : nullptr;
     context.backend.Encode(kernels::ActivateParams{.function = activation_,
                                                    .gate = gate,
                                                    .up = up,
                                                    .rows = pairs,
                                                    .cols = width,
-                                                   .out = gate});
+                                                   .out = gate,
+                                                   .gate_scale = gate_scale});
     // The bias of down is added once: by the rank of the expert, or by rank 0.
     const bool adds_bias =
         plan_.expert_parallel || context.comm == nullptr || context.comm->rank() == 0;

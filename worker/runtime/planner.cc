@@ -165,7 +165,9 @@ step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& op
   auto limits = step::StepLimits::Of(options.config);
   limits.vocab_size = spec.vocab_size;
   limits.num_blocks = num_blocks;
-  for (const auto& group : spec.kv_groups) limits.windows.push_back(group.window_tokens);
+  for (const auto& group : spec.kv_groups) {
+    limits.windows.emplace_back(group.window_tokens, group.chunked);
+  }
   return limits;
 }
 

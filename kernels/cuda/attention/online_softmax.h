@@ -26,7 +26,7 @@ struct RowRange {
 // Positions that row `row` of a tile attends to; empty if the tile has no such row.
 __device__ inline RowRange VisibleRange(const AttentionArgs& a, const RowTile& tile, uint32_t row) {
   if (row >= tile.rows) return {};
-  return {.begin = tile.First(row, a.p.window), .end = tile.Last(row) + 1};
+  return {.begin = tile.First(row, a.p), .end = tile.Last(row) + 1};
 }
 
 // Maximum of the scores so far, and the sum of exp(score - maximum).

@@ -1,10 +1,10 @@
 // Source: Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
 //
 // One warp per head of a token: heads of q first, then of k, then of v. It rotates its head in
-// place, then writes it to its page in the page's type. A token's angles are computed once per
-// block.
-// Floor: reads and writes q and k, reads v, writes pages: 8 bytes per value of q, 8 and a page's
-// value per value of k, 4 and a page's value per value of v.
+// place, norms it if heads are normed, multiplies it by its temperature if it is of q, else writes
+// it to its page in the page's type. A token's angles are computed once per block. Floor: reads and
+// writes q and k, reads v, writes pages: 8 bytes per value of q, 8 and a page's value per value of
+// k, 4 and a page's value per value of v.
 #include "common/base/check.h"
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/numbers.h"
@@ -19,7 +19,7 @@ constexpr uint32_t kWarps = kThreads / kWarp;
 
 struct RopeTask {
   RopeWriteKvParams params;
-  uint32_t first_row;  // of heads + kv_heads + kv_heads: q's are skipped if nothing rotates
+  uint32_t first_row;  // of heads + kv_heads + kv_heads: q's are skipped if they stay as they are
   uint32_t rows;
 };
 
@@ -34,6 +34,27 @@ __device__ void Rotate(float* head, const RopeWriteKvParams& p, SharedArray<floa
     a = x * cosine - y * sine;
     b = y * cosine + x * sine;
   }
+}
+
+__device__ float QueryTemperature(const RopeWriteKvParams& p, int32_t position) {
+  if (p.temperature_scale == 0.0f) return 1.0f;
+  const int64_t step =
+      (static_cast<int64_t>(position) + p.temperature_offset) / p.temperature_length;
+  return 1.0f + p.temperature_scale * log1pf(static_cast<float>(step));
+}
+
+// Divides by the root mean square, if the heads are normed, and multiplies by `factor`. The warp
+// has rotated the head.
+__device__ void Scale(float* head, const RopeWriteKvParams& p, float factor) {
+  const uint32_t dim = p.pages.head_dim;
+  __syncwarp();  // other lanes' dims are read below
+  if (p.norm_epsilon > 0.0f) {
+    float squares = 0;
+    for (uint32_t i = threadIdx.x % kWarp; i < dim; i += kWarp) squares += head[i] * head[i];
+    factor /= sqrtf(WarpSum(squares) / static_cast<float>(dim) + p.norm_epsilon);
+  }
+  if (factor == 1.0f) return;
+  for (uint32_t i = threadIdx.x % kWarp; i < dim; i += kWarp) head[i] *= factor;
 }
 
 // A block of 32 values, one per lane: scale and rounding as in reference/page_row.h.
@@ -87,8 +108,11 @@ __global__ void __launch_bounds__(kThreads) RopeWriteKvKernel(const RopeTask tas
   __syncthreads();
   const uint32_t row = task.first_row + blockIdx.y * kWarps + threadIdx.x / kWarp;
   if (row >= task.rows) return;
-  if (row < p.heads)
-    return Rotate(p.q + (token * p.heads + row) * pages.head_dim, p, cosines, sines);
+  if (row < p.heads) {
+    float* const q = p.q + (token * p.heads + row) * pages.head_dim;
+    Rotate(q, p, cosines, sines);
+    return Scale(q, p, QueryTemperature(p, p.positions[token]));
+  }
 
   const bool is_k = row < p.heads + pages.kv_heads;
   const uint32_t head = row - p.heads - (is_k ? 0 : pages.kv_heads);
@@ -96,6 +120,7 @@ __global__ void __launch_bounds__(kThreads) RopeWriteKvKernel(const RopeTask tas
   const size_t at = (token * pages.kv_heads + head) * dim;
   if (is_k) {
     Rotate(p.k + at, p, cosines, sines);
+    Scale(p.k + at, p, 1.0f);
     __syncwarp();  // other lanes' dims are read below
   }
   const int32_t slot = p.slots[token];
@@ -126,8 +151,10 @@ void (*KernelFor(tensor::Type type))(RopeTask) {
 
 void EncodeOp(Stream& stream, const RopeWriteKvParams& params) {
   const KvPages& pages = params.pages;
+  const bool keeps_q =
+      params.rotary_dims == 0 && params.temperature_scale == 0.0f && params.norm_epsilon == 0.0f;
   const RopeTask task = {.params = params,
-                         .first_row = params.rotary_dims == 0 ? params.heads : 0,
+                         .first_row = keeps_q ? params.heads : 0,
                          .rows = params.heads + pages.kv_heads * (pages.latent ? 1 : 2)};
   const dim3 grid(params.tokens, Blocks(task.rows - task.first_row, kWarps));
   stream.Launch("rope_write_kv", KernelFor(pages.type), grid, kThreads,

@@ -26,8 +26,10 @@ struct RowTile {
   __device__ int32_t Last(uint32_t row) const {
     return past + static_cast<int32_t>((first_row + row) / heads);
   }
-  __device__ int32_t First(uint32_t row, uint32_t window) const {
-    const int64_t first = window == 0 ? 0 : static_cast<int64_t>(Last(row)) + 1 - window;
+  __device__ int32_t First(uint32_t row, const AttentionParams& p) const {
+    if (p.window == 0) return 0;
+    const int64_t last = Last(row), window = p.window;
+    const int64_t first = p.chunked ? last / window * window : last + 1 - window;
     return first > 0 ? static_cast<int32_t>(first) : 0;
   }
 };
@@ -67,7 +69,7 @@ __device__ inline RowTile TileOfSequence(const AttentionArgs& a, uint32_t seq, u
   t.empty = false;
   t.rows = min(a.tile.tile_rows, tokens * t.heads - t.first_row);
   t.past = p.context_lens[seq] - static_cast<int32_t>(tokens);
-  t.begin = t.First(0, p.window);
+  t.begin = t.First(0, p);
   t.end = max(t.Last(t.rows - 1) + 1, 0);
   t.table = p.block_tables + static_cast<size_t>(p.table_rows[seq]) * p.table_stride;
   return t;

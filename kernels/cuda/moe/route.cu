@@ -6,6 +6,8 @@
 //
 // One block per token. Each warp evaluates groups; the first warp chooses. Scores are computed in
 // double, as on the host, so that the same experts are chosen.
+#include <cfloat>
+
 #include "common/base/check.h"
 #include "kernels/cuda/device/warp.h"
 #include "kernels/cuda/ops.h"
@@ -185,9 +187,12 @@ __global__ void __launch_bounds__(kMaxWarps* kWarp) RouteKernel(const RouteParam
   } else {
     Softmax(p, logits, terms, room, experts.scores);
   }
+  const bool by_logit = p.sigmoid && p.selection_bias == nullptr && !groups;
   for (uint32_t e = threadIdx.x; e < p.experts; e += blockDim.x) {
     const float bias = p.selection_bias != nullptr ? p.selection_bias[e] : 0.0f;
-    const uint32_t key = KeyOf(experts.scores[e] + bias);
+    // An expert with a logit of -inf can be taken.
+    const float logit = logits[e] < -FLT_MAX ? -FLT_MAX : logits[e];
+    const uint32_t key = KeyOf((by_logit ? logit : experts.scores[e]) + bias);
     experts.keys[e] = key;
     if (groups) experts.spare[e] = key;
   }

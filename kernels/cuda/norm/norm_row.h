@@ -87,6 +87,7 @@ class NormRow {
   }
 
   __device__ uint32_t index() const { return row_; }
+  __device__ bool inside() const { return inside_; }
 
   template <typename T>
   __device__ T Sum(T mine, SharedArray<T> room) const {

@@ -14,7 +14,10 @@ __global__ void __launch_bounds__(kNormThreads) RmsNormKernel(const NormTask<Rms
   const SharedArray<float> room = arena.Take<float>(kBlockReduceRoom);
   float squares = 0;
   const NormRow<kRuns, kRowPerWarp> row(task, [&](float value) { squares += value * value; });
-  const float mean = row.Sum(squares, room) / static_cast<float>(p.dim);
+  float mean = row.Sum(squares, room) / static_cast<float>(p.dim);
+  if (p.sum_squares != nullptr && row.inside()) {
+    mean = p.sum_squares[row.index()] / static_cast<float>(p.sum_dim);
+  }
   const float scale = 1.0f / sqrtf(mean + p.epsilon);
   row.WriteAll(p.out, p.out_stride == 0 ? p.dim : p.out_stride, [&](auto values, uint32_t i) {
     const auto weight = row.Read(p.weight + i);

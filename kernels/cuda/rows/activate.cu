@@ -41,6 +41,11 @@ __global__ void __launch_bounds__(RowGrid::kThreads) ActivateKernel(const Activa
   task.grid.Do<kWidth>([&](uint32_t row, uint32_t column) {
     const size_t at = static_cast<size_t>(row) * p.cols + column;
     Floats<kWidth> values = Load<kWidth>(p.gate + at);
+    if (p.gate_scale != nullptr) {
+      const float scale = p.gate_scale[row];
+#pragma unroll
+      for (uint32_t i = 0; i < kWidth; ++i) values.at[i] *= scale;
+    }
     if (p.up != nullptr) {
       const Floats<kWidth> up = Load<kWidth>(p.up + at);
 #pragma unroll

@@ -32,5 +32,22 @@ TEST(BlocksTest, AWindowBeginsAtItsFirstToken) {
   EXPECT_EQ(FirstLiveBlock(5, 8, 4), 1u);
 }
 
+TEST(BlocksTest, AChunkBeginsAtAMultipleOfItsSize) {
+  const Window chunks(6, true);
+  EXPECT_EQ(WindowStart(chunks, 0u), 0u);
+  EXPECT_EQ(WindowStart(chunks, 5u), 0u);
+  EXPECT_EQ(WindowStart(chunks, 6u), 6u);
+  EXPECT_EQ(WindowStart(chunks, 17u), 12u);
+  EXPECT_EQ(FirstLiveBlock(chunks, 11, 4), 1u);
+  EXPECT_EQ(FirstLiveBlock(chunks, 12, 4), 3u);
+  // Never more blocks than a window of as many tokens.
+  for (uint32_t first = 0; first < 40; ++first) {
+    for (const uint32_t step_tokens : {1u, 5u, 11u}) {
+      const uint32_t live = BlocksFor(first + step_tokens, 4) - FirstLiveBlock(chunks, first, 4);
+      EXPECT_LE(live, BlocksOfRun(6, step_tokens, 4)) << first << ", " << step_tokens;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem::kv

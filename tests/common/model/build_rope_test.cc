@@ -106,6 +106,57 @@ TEST(ReadRopeTest, YarnTakesItsOriginalContextAndMagnitude) {
   EXPECT_FLOAT_EQ(rope.magnitude, static_cast<float>(0.5 * (1 + 0.1 * std::log(2.0))));
 }
 
+ModelSpec Mistral3(const std::function<void(gguf::GgufBuilder&)>& keys) {
+  TinyModel model;
+  model.architecture = "mistral3";
+  model.more_keys = [&](gguf::GgufBuilder& builder) {
+    builder.AddString("mistral3.rope.scaling.type", "yarn")
+        .AddFloat("mistral3.rope.scaling.factor", 16.0f);
+    builder.AddUint32("mistral3.rope.scaling.original_context_length", 32);
+    keys(builder);
+  };
+  const BuiltModel built = BuildTiny(model);
+  const auto spec = BuildSpec(built.file);
+  EXPECT_TRUE(spec.ok()) << spec.status();
+  return spec.ok() ? *spec : ModelSpec();
+}
+
+TEST(ReadRopeTest, TheLogMultiplierDividesTheMagnitudeWhereTheTableSaysSo) {
+  const double log = std::log(16.0);
+  const ModelSpec without = Mistral3([](gguf::GgufBuilder&) {});
+  EXPECT_FLOAT_EQ(without.rope.magnitude, static_cast<float>(1 + 0.1 * log));
+  for (const float multiplier : {0.5f, 1.0f}) {
+    const ModelSpec spec = Mistral3([&](gguf::GgufBuilder& builder) {
+      builder.AddFloat("mistral3.rope.scaling.yarn_log_multiplier", multiplier);
+    });
+    EXPECT_FLOAT_EQ(spec.rope.magnitude,
+                    static_cast<float>((1 + 0.1 * log) / (1 + 0.1 * multiplier * log)));
+    EXPECT_EQ(spec.attention_scale, without.attention_scale);
+  }
+}
+
+TEST(ReadRopeTest, YarnTakesItsBounds) {
+  const auto with = [](float fast, float slow) {
+    return Mistral3([=](gguf::GgufBuilder& builder) {
+             builder.AddFloat("mistral3.rope.scaling.yarn_beta_fast", fast)
+                 .AddFloat("mistral3.rope.scaling.yarn_beta_slow", slow);
+           })
+        .rope;
+  };
+  EXPECT_EQ(with(32, 1), Mistral3([](gguf::GgufBuilder&) {}).rope);
+  // 32 tokens are 5.09 rotations of the fastest pair: with bounds below that it is kept alone.
+  EXPECT_FLOAT_EQ(with(5, 4).inv_freq[0], 1.0f);
+  EXPECT_FLOAT_EQ(with(5, 4).inv_freq[1], 0.1f / 16);
+}
+
+TEST(ReadRopeTest, TheTemperatureGrowsByOriginalContexts) {
+  EXPECT_FALSE(Mistral3([](gguf::GgufBuilder&) {}).temperature.has_value());
+  const ModelSpec spec = Mistral3([](gguf::GgufBuilder& builder) {
+    builder.AddFloat("mistral3.attention.temperature_scale", 0.25f);
+  });
+  EXPECT_EQ(spec.temperature, (TemperatureSpec{.scale = 0.25f, .length = 32, .offset = 0}));
+}
+
 TEST(ReadRopeTest, OtherScalingIsRefusedByName) {
   TinyModel model;
   model.more_keys = [](gguf::GgufBuilder& builder) {

@@ -90,12 +90,80 @@ TEST(BuildSpecTest, GoldenRelatives) {
   EXPECT_EQ(yarn->rope.original_context, 64u);
 }
 
+TEST(BuildSpecTest, EveryFourthLayerOfSmollm3HasNoRope) {
+  TinyModel model;
+  model.architecture = "smollm3";
+  model.layers = 9;
+  const auto spec = SpecOf(model);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  for (uint32_t layer = 0; layer < 9; ++layer) {
+    EXPECT_EQ(spec->Rotates(layer), layer != 3 && layer != 7) << layer;
+  }
+}
+
+TEST(BuildSpecTest, DraftLayersAreTheLastBlocks) {
+  TinyModel model;
+  model.layers = 3;
+  model.more_keys = [](gguf::GgufBuilder& builder) {
+    builder.AddUint32("llama.nextn_predict_layers", 1);
+  };
+  const auto whole = SpecOf(model);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->num_layers, 2u);
+  EXPECT_EQ(whole->num_draft_layers, 1u);
+  ASSERT_EQ(whole->kv_groups.size(), 1u);
+  EXPECT_EQ(whole->kv_groups[0].layers, (std::vector<uint32_t>{0, 1}));
+  // Their tensors may be missing.
+  model.skip = [](const std::string& name) { return name.starts_with("blk.2."); };
+  const auto trunk = SpecOf(model);
+  ASSERT_TRUE(trunk.ok()) << trunk.status();
+  EXPECT_EQ(*trunk, *whole);
+  model.more_keys = [](gguf::GgufBuilder& builder) {
+    builder.AddUint32("llama.nextn_predict_layers", 3);
+  };
+  EXPECT_EQ(Message(model),
+            "key \"llama.nextn_predict_layers\": needed fewer than the 3 blocks, found 3");
+}
+
+TEST(BuildSpecTest, Llama4Layers) {
+  const auto spec = SpecOfFile("arch/llama4-chunk/model.gguf");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  ASSERT_EQ(spec->kv_groups.size(), 2u);
+  EXPECT_EQ(spec->kv_groups[0].layers, (std::vector<uint32_t>{3}));
+  EXPECT_EQ(spec->kv_groups[0].window_tokens, 0u);
+  EXPECT_EQ(spec->kv_groups[1].window_tokens, 32u);
+  EXPECT_TRUE(spec->kv_groups[1].chunked);
+  EXPECT_EQ(spec->temperature,
+            (TemperatureSpec{.scale = 0.1f, .length = 48, .offset = 1, .without_rope_only = true}));
+  EXPECT_TRUE(spec->norms_after_rope);
+  EXPECT_EQ(spec->moe->shared_ffn_size, spec->moe->ffn_size);
+  for (uint32_t layer = 0; layer < 5; ++layer) {
+    EXPECT_EQ(spec->Rotates(layer), layer != 3) << layer;
+    EXPECT_EQ(spec->IsMoe(layer), layer % 2 == 1) << layer;
+  }
+}
+
+TEST(BuildSpecTest, Llama4HasChunksUnlessTheFileSaysOtherwise) {
+  TinyModel model;
+  model.architecture = "llama4";
+  model.context = 20000;
+  EXPECT_EQ(SpecOf(model)->kv_groups[0].window_tokens, 8192u);
+  EXPECT_EQ(SpecOf(model)->temperature->length, 8192u);
+  model.context = 8192;  // one chunk
+  EXPECT_EQ(SpecOf(model)->kv_groups[0].window_tokens, 0u);
+  model.more_keys = [](gguf::GgufBuilder& builder) {
+    builder.AddUint32("llama4.attention.sliding_window", 0);
+  };
+  EXPECT_EQ(Message(model), "key \"llama4.attention.sliding_window\": needed at least 1, found 0");
+}
+
 TEST(BuildSpecTest, WhatIsNotSupportedIsNamed) {
   const auto unknown = SpecOfFile("bad-gguf/unknown-architecture.gguf");
   EXPECT_EQ(unknown.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(unknown.status().message()),
               HasSubstr("is not supported, only llama, qwen2, qwen3, qwen2moe, qwen3moe, gpt2, "
-                        "phi3, deepseek2, gpt-oss, gemma2, gemma3, gemma4"));
+                        "phi3, deepseek2, gpt-oss, gemma2, gemma3, gemma4, qwen3next, qwen35, "
+                        "qwen35moe, glm4moe, llama4, minimax-m2, mistral3, smollm3"));
   TinyModel types;
   types.hidden = types.ffn = 256;
   types.head_dim = 64;
@@ -106,6 +174,12 @@ TEST(BuildSpecTest, WhatIsNotSupportedIsNamed) {
     builder.Add("llama.attention.causal", gguf::ValueType::kBool, uint8_t{0});
   };
   EXPECT_THAT(Message(encoder), HasSubstr("only causal models are supported"));
+  TinyModel vision;
+  vision.more_keys = [](gguf::GgufBuilder& builder) {
+    builder.AddUint32("llama.rope.dimension_sections", 4);
+  };
+  EXPECT_EQ(Message(vision),
+            "key \"llama.rope.dimension_sections\": positions in sections are not supported");
 }
 
 TEST(BuildSpecTest, QuantisationIsNamed) {

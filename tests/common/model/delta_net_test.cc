@@ -46,7 +46,7 @@ TEST(DeltaNetTest, TheFilesFlagsComeBeforeItsInterval) {
 TEST(DeltaNetTest, DraftHeadsAreNoLayers) {
   const ModelSpec spec = SpecOfGolden("qwen35-mtp");
   EXPECT_EQ(spec.num_layers, 4u);
-  EXPECT_EQ(spec.nextn_layers, 1u);
+  EXPECT_EQ(spec.num_draft_layers, 1u);
   EXPECT_THAT(spec.kv_groups[0].layers, ElementsAre(1, 3));
 }
 

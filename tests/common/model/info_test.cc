@@ -141,6 +141,16 @@ TEST(InfoTest, WindowsKeepOnlyTheirTokens) {
                         "tokens\n"));
 }
 
+TEST(InfoTest, ChunksAndInterleavedExperts) {
+  const auto info = InfoOfGolden("arch/llama4-chunk/model.gguf");
+  ASSERT_TRUE(info.ok()) << info.status();
+  const std::string text = FormatInfo(*info);
+  EXPECT_THAT(text, HasSubstr("windows       1 layer of full attention, 4 layers with chunks of 32 "
+                              "tokens\n"));
+  EXPECT_THAT(text, HasSubstr("1 per token, in 1 layer of 2, shared ones of FFN size 32\n"));
+  EXPECT_THAT(text, HasSubstr(", adjacent, none in 1 layer of 4\n"));
+}
+
 TEST(InfoTest, ExpertsAndTheLatentCache) {
   const auto lite = InfoOfGolden("arch/deepseek2-v3/model.gguf");
   ASSERT_TRUE(lite.ok()) << lite.status();

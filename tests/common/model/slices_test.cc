@@ -243,7 +243,8 @@ INSTANTIATE_TEST_SUITE_P(Families, FamilySlicesTest,
                                          "deepseek2-v3", "deepseek2-v3-split", "gpt-oss", "gemma2",
                                          "gemma3", "gemma4", "gemma4-dense", "gemma4-moe", "qwen35",
                                          "qwen35-pattern", "qwen35moe", "qwen35moe-fused",
-                                         "qwen3next", "qwen3next-legacy"),
+                                         "qwen3next", "qwen3next-legacy", "smollm3", "mistral3",
+                                         "glm4moe", "minimax-m2", "llama4"),
                          [](const auto& param) {
                            std::string name = param.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -232,7 +232,8 @@ StepDescriptor WindowedStep(uint32_t query_len, uint32_t context_len, uint32_t f
 
 // Blocks may be missing exactly where no token of the step reads or writes a position in them.
 TEST(ValidateTest, BlocksMayBeReleasedOnlyBehindTheWindow) {
-  for (const uint32_t window : {0u, 1u, 2u, 4u, 5u, 9u, 100u}) {
+  for (const kv::Window window : std::initializer_list<kv::Window>{
+           0, 1, 2, 4, 5, 9, 100, {1, true}, {4, true}, {6, true}, {100, true}}) {
     StepLimits limits = ExampleLimits();
     limits.max_tokens = 64;
     limits.max_model_len = 64;
@@ -243,14 +244,16 @@ TEST(ValidateTest, BlocksMayBeReleasedOnlyBehindTheWindow) {
         const uint32_t first = context_len - query_len;
         for (uint32_t first_live = 0; 4 * first_live < context_len; ++first_live) {
           // The last block that is missing; the first token sees farthest back: (first - window,
-          // first].
+          // first], or its chunk.
           const uint32_t last_position = 4 * first_live - 1;
-          const bool seen = first_live > 0 && (window == 0 || last_position + window > first);
+          const bool in_window = window.chunked ? last_position >= first - first % window.tokens
+                                                : last_position + window.tokens > first;
+          const bool seen = first_live > 0 && (window.tokens == 0 || in_window);
           const StepDescriptor step = WindowedStep(query_len, context_len, first_live);
           EXPECT_EQ(Validate(step, limits, BlockTables(limits)).code(),
                     seen ? StatusCode::kInvalidArgument : StatusCode::kOk)
-              << "window " << window << ", context " << context_len << ", query " << query_len
-              << ", lives from " << first_live;
+              << (window.chunked ? "chunk " : "window ") << window.tokens << ", context "
+              << context_len << ", query " << query_len << ", lives from " << first_live;
         }
       }
     }

@@ -52,7 +52,7 @@ class FakeEngine : public EngineHandle {
 
   EngineStats Stats() const override {
     return {{.total_blocks = 1, .free_blocks = 2, .cached_blocks = 3},
-            {.running = 4, .waiting = 5, .preemptions = 6},
+            {.running = 4, .waiting = 5, .requests = 12, .preemptions = 6},
             7,
             8,
             9,

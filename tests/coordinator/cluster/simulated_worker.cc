@@ -42,7 +42,7 @@ absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks) {
   step::StepLimits limits = step::StepLimits::Of(config_);
   limits.vocab_size = model_.vocab_size;
   limits.num_blocks = num_blocks;
-  limits.windows = model_.window_tokens;
+  limits.windows.assign(model_.window_tokens.begin(), model_.window_tokens.end());
   pages_.emplace(model_, std::move(limits), assignment_.epoch.value);
   return Health();
 }

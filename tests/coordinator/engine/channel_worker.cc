@@ -9,7 +9,7 @@
 
 namespace tandem::coordinator {
 
-ChannelWorker::ChannelWorker(int rank, uint32_t vocab_size, std::vector<uint32_t> windows,
+ChannelWorker::ChannelWorker(int rank, uint32_t vocab_size, const std::vector<uint32_t>& windows,
                              std::vector<uint32_t> num_blocks)
     : can_hold_(std::move(num_blocks)),
       link_(std::make_shared<WorkerLink>(
@@ -17,7 +17,7 @@ ChannelWorker::ChannelWorker(int rank, uint32_t vocab_size, std::vector<uint32_t
           [this](const v1::CoordinatorMessage& message) { return TakeMessage(message); })),
       client_(rank, link_, nullptr) {
   limits_.vocab_size = vocab_size;
-  limits_.windows = std::move(windows);
+  limits_.windows.assign(windows.begin(), windows.end());
 }
 
 ChannelWorker::~ChannelWorker() {

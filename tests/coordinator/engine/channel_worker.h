@@ -19,7 +19,7 @@ namespace tandem::coordinator {
 
 class ChannelWorker : public WorkerClient {
  public:
-  ChannelWorker(int rank, uint32_t vocab_size, std::vector<uint32_t> windows,
+  ChannelWorker(int rank, uint32_t vocab_size, const std::vector<uint32_t>& windows,
                 std::vector<uint32_t> num_blocks);
   ~ChannelWorker() override;
 

@@ -186,6 +186,34 @@ TEST_F(BlockManagerTest, AWindowedHitNeedsItsWindowCached) {
   kv.Release(hog);
 }
 
+// A chunk's blocks are released when it ends, all at once, and a hit at its end needs none of them.
+TEST_F(BlockManagerTest, ChunksAreReleasedWhenTheyEnd) {
+  KvCacheConfig config = TwoGroups(16, 8);
+  config.groups[1].window_tokens = 8;
+  config.groups[1].chunked = true;
+  BlockManager kv(config);
+  SequenceBlocks first;
+  ASSERT_TRUE(kv.Start(first, {}, 4, 4));
+  for (uint32_t computed = 4; computed <= 20; computed += 4) {
+    ASSERT_TRUE(kv.Grow(first, computed));
+    kv.Commit(first, Range(0, computed), computed);
+    // Group 0 has all; group 1 what the token at `computed` sees.
+    const int64_t live = computed / 4 + computed % 8 / 4;
+    EXPECT_EQ(kv.Stats().total_blocks - kv.Stats().free_blocks, live) << computed;
+    EXPECT_TRUE(kv.CheckWindow(first, computed, computed).ok()) << computed;
+  }
+  // Three blocks of group 1 were never used: the hog also takes the first chunk's two and the
+  // second chunk's first.
+  SequenceBlocks hog;
+  ASSERT_TRUE(kv.Start(hog, {}, 24, 24));
+  EXPECT_EQ(Match(kv, Range(0, 9)).num_tokens, 8u);    // position 8 sees itself
+  EXPECT_EQ(Match(kv, Range(0, 13)).num_tokens, 8u);   // position 12 sees 8..12
+  EXPECT_EQ(Match(kv, Range(0, 17)).num_tokens, 16u);  // position 16 sees itself
+  EXPECT_EQ(Match(kv, Range(0, 21)).num_tokens, 20u);
+  kv.Release(first);
+  kv.Release(hog);
+}
+
 // The full group's first block is needed by every hit.
 TEST_F(BlockManagerTest, AWindowAloneIsNoHit) {
   BlockManager kv(TwoGroups(6, 8));
@@ -396,38 +424,6 @@ TEST(BlockManagerHashTest, CheckIntegritySeesAForgottenTable) {
   EXPECT_EQ(kv.CheckIntegrity({}).code(), absl::StatusCode::kInternal);
   kv.Release(blocks);
   EXPECT_TRUE(kv.CheckIntegrity({}).ok());
-}
-
-TEST(KvCacheConfigTest, MostBlocksOfAWindow) {
-  const KvCacheConfig config = {.block_size = 4, .enable_prefix_cache = true, .groups = {}};
-  const KvGroup window = {.num_blocks = 100, .window_tokens = 6};
-  const KvGroup full = {.num_blocks = 100, .window_tokens = 0};
-  EXPECT_EQ(config.MostBlocks(full, 1000, 1), 250u);
-  // 6 tokens may touch 3 blocks: one, four, one.
-  EXPECT_EQ(config.MostBlocks(window, 1000, 1), 3u);
-  EXPECT_EQ(config.MostBlocks(window, 3, 1), 1u);
-  EXPECT_EQ(config.MostBlocks(window, 1000, 8), 4u);
-}
-
-TEST(KvCacheConfigTest, TextNamesEveryGroup) {
-  KvCacheConfig config = {
-      .block_size = 16, .enable_prefix_cache = true, .groups = {{.num_blocks = 2048}}};
-  EXPECT_EQ(config.Text(), "2048 KV blocks of 16 tokens");
-  config.groups.push_back({.num_blocks = 88, .window_tokens = 128});
-  EXPECT_EQ(config.Text(), "2048 KV blocks of 16 tokens and 88 for a window of 128 tokens");
-}
-
-TEST(KvCacheConfigTest, RefusesWhatSlotsCannotAddress) {
-  KvCacheConfig config = {.block_size = 0, .enable_prefix_cache = true, .groups = {}};
-  EXPECT_FALSE(config.Validate().ok());
-  config.block_size = 1 << 16;
-  EXPECT_FALSE(config.Validate().ok());
-  config.groups = {{.num_blocks = 1 << 15}};
-  EXPECT_EQ(config.Validate().code(), absl::StatusCode::kInvalidArgument);
-  config.groups = {{.num_blocks = 1 << 14}};
-  EXPECT_TRUE(config.Validate().ok());
-  config.groups = {{.num_blocks = 0}};
-  EXPECT_FALSE(config.Validate().ok());
 }
 
 }  // namespace
