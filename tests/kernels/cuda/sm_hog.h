@@ -24,7 +24,9 @@ class SmHog {
   std::string Start();
 
  private:
-  void Loop(int device);
+  // The error, or "".
+  std::string Prepare(int device);
+  void Loop();
 
   Stream stream_;
   void* out_ = nullptr;
