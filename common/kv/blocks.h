@@ -15,6 +15,7 @@ struct Window {
   bool chunked = false;
 
   constexpr Window() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a number of tokens is a window
   constexpr Window(uint32_t num_tokens, bool in_chunks = false)
       : tokens(num_tokens), chunked(in_chunks) {}
 };

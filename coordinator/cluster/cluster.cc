@@ -143,7 +143,7 @@ absl::Status Cluster::Ended(size_t rank, const WorkerLink* link) const {
 }
 
 Cluster::~Cluster() {
-  Shutdown("coordinator exits", Deadline::After(std::chrono::seconds(2), clock_));
+  EndWorkers("coordinator exits", Deadline::After(std::chrono::seconds(2), clock_));
 }
 
 absl::Status Cluster::FirstEnded() const {
