@@ -20,7 +20,6 @@ constexpr uint32_t kMaxFfn = 1u << 24;
 // Of a key or value head of a delta net: a state has its square.
 constexpr uint32_t kMaxStateDim = 1u << 10;
 constexpr uint32_t kMinConvTaps = 2;
-constexpr uint32_t kMaxConvTaps = 16;
 constexpr uint32_t kMaxExperts = 1u << 16;
 constexpr uint32_t kMaxVocab = 1u << 24;
 constexpr uint32_t kMaxContext = 1u << 28;
@@ -95,9 +94,10 @@ absl::Status CheckDeltaNet(const DeltaNetSpec& net) {
   TANDEM_RETURN_IF_ERROR(CheckRange("ssm.state_size", net.head_dim, kMaxStateDim));
   TANDEM_RETURN_IF_ERROR(CheckRange("ssm.group_count", net.key_heads, kMaxHeads));
   TANDEM_RETURN_IF_ERROR(CheckRange("ssm.time_step_rank", net.value_heads, kMaxHeads));
-  if (net.conv_taps < kMinConvTaps || net.conv_taps > kMaxConvTaps) {
+  if (net.conv_taps < kMinConvTaps || net.conv_taps > DeltaNetSpec::kMaxConvTaps) {
     return absl::InvalidArgumentError(absl::StrCat("ssm.conv_kernel: needed ", kMinConvTaps, " to ",
-                                                   kMaxConvTaps, ", found ", net.conv_taps));
+                                                   DeltaNetSpec::kMaxConvTaps, ", found ",
+                                                   net.conv_taps));
   }
   if (net.value_heads % net.key_heads == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the ", net.value_heads,
@@ -244,6 +244,7 @@ HeadSizes ModelSpec::HeadsOf(uint32_t layer) const {
 }
 
 bool ModelSpec::HasCache(uint32_t layer) const {
+  if (IsRecurrent(layer)) return false;
   for (const KvGroupSpec& group : kv_groups) {
     for (const CacheReader& reader : group.readers) {
       if (reader.layer == layer) return false;

@@ -108,8 +108,8 @@ struct MoeSpec {
   uint32_t ffn_size = 0;         // of one expert
   uint32_t shared_ffn_size = 0;  // of the shared experts together; 0: none
   uint32_t first_layer = 0;      // layers before it are dense
-  // The layers' dense FFN stays, beside the experts, and every part has norms of its own; the
-  // router reads the residual, through its own norm (Gemma 4).
+  // The layer keeps its dense FFN and adds the output of the experts to its output, each between
+  // two norms; the router reads the residual, RMS-normed (Gemma 4).
   bool beside_dense = false;
   uint32_t period = 1;
   bool weighs_input = false;  // the router's weight multiplies an expert's input, not its output
@@ -126,10 +126,11 @@ struct MoeSpec {
 // no KV cache but a state of a fixed size per sequence: see kernels::ShortConvParams and
 // kernels::GatedDeltaRuleParams.
 struct DeltaNetSpec {
+  static constexpr uint32_t kMaxConvTaps = 16;
   uint32_t key_heads = 0;    // also the query heads
   uint32_t value_heads = 0;  // a multiple of key_heads
   uint32_t head_dim = 0;     // of keys and of values
-  uint32_t conv_taps = 0;
+  uint32_t conv_taps = 0;    // at most kMaxConvTaps
   // Value head h has key head h % key_heads; otherwise h / (value_heads / key_heads).
   bool strided_heads = false;
   std::vector<uint32_t> layers;  // ascending
@@ -202,7 +203,8 @@ struct ModelSpec {
   bool ValuesAreKeys(uint32_t layer) const {
     return !values_are_keys.empty() && values_are_keys[layer];
   }
-  // Whether the layer has a cache of its own.
+  // Whether the layer writes a KV cache: recurrent layers do not, nor do those that read an earlier
+  // layer's (CacheReader).
   bool HasCache(uint32_t layer) const;
 
   // Whether the layer has a recurrent state instead of a KV cache.

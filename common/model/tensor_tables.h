@@ -231,22 +231,10 @@ inline constexpr TensorRow kGemma4Own[] = {
     {"blk.{L}.layer_output_scale.weight", Role::kLayerOutputScale, kOne, kOne, kWhole,
      Feature::kLayerOutputScale},
 };
-// Experts beside the dense FFN.
+// Experts beside the dense FFN: what kMixtureOfExperts does not have.
 inline constexpr TensorRow kGemma4Mixture[] = {
-    {"blk.{L}.ffn_gate_inp.weight", Role::kRouter, kExperts, kHidden, kWhole, Feature::kAlways,
-     kMixture},
     {"blk.{L}.ffn_gate_inp.scale", Role::kRouterNorm, kOne, kHidden, kWhole, Feature::kAlways,
      kMixture, Dim::kOne, /*per_root_hidden=*/true},
-    {"blk.{L}.ffn_gate_exps.weight", Role::kExpertGate, kExpertFfn, kHidden, kExpertRows,
-     Feature::kSeparateExperts, kMixture, Dim::kExperts},
-    {"blk.{L}.ffn_up_exps.weight", Role::kExpertUp, kExpertFfn, kHidden, kExpertRows,
-     Feature::kSeparateExperts, kMixture, Dim::kExperts},
-    {"blk.{L}.ffn_gate_up_exps.weight", Role::kExpertGate, kExpertFfn, kHidden, kExpertRows,
-     Feature::kFusedExperts, kMixture, Dim::kExperts},
-    {"blk.{L}.ffn_gate_up_exps.weight", Role::kExpertUp, kExpertFfn, kHidden, kExpertRows,
-     Feature::kFusedExperts, kMixture, Dim::kExperts},
-    {"blk.{L}.ffn_down_exps.weight", Role::kExpertDown, kHidden, kExpertFfn, kExpertCols,
-     Feature::kAlways, kMixture, Dim::kExperts},
     {"blk.{L}.ffn_down_exps.scale", Role::kExpertScale, kOne, kExperts, kWhole,
      Feature::kExpertScale, kMixture},
     {"blk.{L}.pre_ffw_norm_2.weight", Role::kExpertNorm, kOne, kHidden, kWhole, Feature::kAlways,
@@ -390,9 +378,10 @@ inline constexpr auto kGemmaTensors =
     tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kHeadNorms,
                  tables::kAttentionOut, tables::kFfnNorm, tables::kGatedFfn, tables::kPostNorms);
 
-inline constexpr auto kGemma4Tensors = tables::Join(
-    tables::kEnds, tables::kLayerInputs, tables::kAttnNorm, tables::kGemma4Own,
-    tables::kAttentionOut, tables::kFfnNorm, tables::kGemma4Mixture, tables::kPostNorms);
+inline constexpr auto kGemma4Tensors =
+    tables::Join(tables::kEnds, tables::kLayerInputs, tables::kAttnNorm, tables::kGemma4Own,
+                 tables::kAttentionOut, tables::kFfnNorm, tables::kMixtureOfExperts,
+                 tables::kFusedExperts, tables::kGemma4Mixture, tables::kPostNorms);
 
 inline constexpr auto kQwen3NextTensors =
     tables::Join(tables::kEnds, tables::kAttnNorm, tables::kGatedAttention, tables::kDeltaNet,

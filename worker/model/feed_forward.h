@@ -52,7 +52,8 @@ std::unique_ptr<FeedForwardBlock> MakeDenseFeedForward(const model::ModelSpec& s
 std::unique_ptr<FeedForwardBlock> MakeMixture(const model::ModelSpec& spec,
                                               const model::ShardPlan& plan,
                                               const RankWeights& weights, int layer);
-// A dense FFN and a mixture, each of its own norm of the residual: the sum of their normed results.
+// The sum of a dense FFN and a mixture of experts. Each reads the residual through a norm of its
+// own, and its output is normed.
 std::unique_ptr<FeedForwardBlock> MakeDenseBesideMixture(const model::ModelSpec& spec,
                                                          const model::ShardPlan& plan,
                                                          const RankWeights& weights, int layer);

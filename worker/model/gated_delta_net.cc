@@ -9,6 +9,8 @@ namespace {
 
 using model::Role;
 
+static_assert(model::DeltaNetSpec::kMaxConvTaps <= kernels::kMaxConvTaps);
+
 class GatedDeltaNet final : public AttentionBlock {
  public:
   explicit GatedDeltaNet(const AttentionParts& parts)

@@ -1,6 +1,6 @@
 // Grouped-query attention (Ainslie et al., 2023, arXiv:2305.13245), with biases, with norms of q
 // and k, per head or of all heads together, and with a gate on the output, if the model has them. A
-// layer without a cache of its own has only queries.
+// layer that reads the cache of another one projects only queries.
 #include <vector>
 
 #include "worker/layers/linear.h"
@@ -126,8 +126,8 @@ class GroupedQueryAttention final : public AttentionBlock {
   }
   uint32_t kv_heads() const { return KvHeadRange(parts_.spec, parts_.plan, parts_.heads).size(); }
 
-  // The norms run over the heads of all ranks: each sums the squares of its own, and the sums of
-  // all ranks are added, in their order.
+  // RMS norms over the heads of all ranks: every rank sums the squares of its own heads, and an
+  // all-reduce adds the sums in the order of ranks.
   void EncodeJointly(LayerContext& context, kernels::QkvParams& qkv) const {
     const uint32_t tokens = qkv.write.tokens;
     // Both sums of a token are added in one all-reduce.

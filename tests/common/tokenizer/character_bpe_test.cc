@@ -10,37 +10,15 @@
 
 #include "common/tokenizer/detokenizer.h"
 #include "common/tokenizer/make_tokenizer.h"
+#include "tests/common/tokenizer/bpe_reference.h"
 #include "tests/common/tokenizer/test_vocabulary.h"
 
 namespace tandem::tokenizer {
 namespace {
 
-constexpr EncodeOptions kPlain{.add_special = false, .parse_special = false};
 constexpr TokenId kFirstByte = 4;  // of CharacterVocabulary
 
-std::vector<std::string> Parts(const Tokenizer& tokenizer, std::string_view text) {
-  std::vector<std::string> parts;
-  const std::vector<TokenId> ids = tokenizer.Encode(text, kPlain).value();
-  for (TokenId id : ids) parts.emplace_back(tokenizer.TokenBytes(id).value());
-  return parts;
-}
-
 using Strings = std::vector<std::string>;
-
-// Looks through all neighbours before every merge.
-Strings NaiveMerge(Strings parts, const Strings& merges) {
-  while (true) {
-    size_t best = merges.size(), at = 0;
-    for (size_t i = 0; i + 1 < parts.size(); ++i) {
-      const std::string pair = parts[i] + " " + parts[i + 1];
-      const size_t rank = std::find(merges.begin(), merges.end(), pair) - merges.begin();
-      if (rank < best) best = rank, at = i;
-    }
-    if (best == merges.size()) return parts;
-    parts[at] += parts[at + 1];
-    parts.erase(parts.begin() + at + 1);
-  }
-}
 
 // Merges cross spaces: nothing but a line end cuts the text.
 TEST(CharacterBpe, MergesLikeTheNaiveWay) {
