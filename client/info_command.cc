@@ -18,12 +18,14 @@ struct InfoOptions {
   std::string model;
   std::optional<config::ByteSize> memory;  // of each rank
   tensor::Type kv_cache_type = config::CacheConfig().kv_cache_type;
+  bool load_draft_head = false;
   bool json = false;
 };
 
 absl::StatusOr<model::ModelInfo> Describe(const InfoOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(const gguf::File file, gguf::File::Open(options.model));
-  const auto served = coordinator::ReadServedModel(file, {.path = options.model});
+  const auto served = coordinator::ReadServedModel(
+      file, {.path = options.model, .spec = {.load_draft_head = options.load_draft_head}});
   if (!served.ok()) return Annotate(served.status(), "cannot be served");
   model::InfoQuery query;
   query.kv_type = options.kv_cache_type;
@@ -58,6 +60,8 @@ void AddInfoCommand(cli::Command& program) {
                         "weights",
                 .least = 1,
                 .most = 1ull << 60}});
+  command.Add({options->load_draft_head,
+               {.flag = "--load-draft-head", .help = "count the file's draft head"}});
   command.Add({options->json, {.flag = "--json", .help = "for programs"}});
   command.OnRun([options] { return Info(*options); });
 }

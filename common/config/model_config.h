@@ -38,6 +38,11 @@ struct ModelConfig {
                             .least = 0,
                             .most = 1e6,
                             .reload = true});
+    visit(spec.load_draft_head,
+          {.flag = "--load-draft-head",
+           .help = "also load the file's draft head (NextN, multi-token prediction); no request "
+                   "uses it yet",
+           .reload = true});
     visit(expert_parallel, {.flag = "--expert-parallel",
                             .help = "give ranks whole experts instead of columns of every expert",
                             .reload = true});

@@ -126,6 +126,24 @@ absl::Status ReadLayers(const MetadataReader& reader, ModelSpec& spec) {
   return absl::OkStatus();
 }
 
+// The first of the draft layers, if it is asked for.
+absl::Status ReadDraftHead(const MetadataReader& reader, const Architecture& architecture,
+                           const SpecOptions& options, ModelSpec& spec) {
+  if (!options.load_draft_head) return absl::OkStatus();
+  if (spec.num_draft_layers == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--load-draft-head: the file has no draft head, needed key ",
+                     gguf::Quoted(reader.Full(keys::kNextnPredictLayers)), " above 0"));
+  }
+  const auto is_draft = [](const TensorRow& row) { return row.layers == Layers::kDraft; };
+  if (std::none_of(architecture.tensors.begin(), architecture.tensors.end(), is_draft)) {
+    return absl::UnimplementedError(absl::StrCat("--load-draft-head: draft heads of architecture ",
+                                                 Sv(architecture.name), " are not supported"));
+  }
+  spec.has_draft_head = true;
+  return absl::OkStatus();
+}
+
 absl::Status ReadFfnSizes(const MetadataReader& reader, ModelSpec& spec) {
   // Mixtures without dense layers need not have the dense layers' size.
   const bool has_dense_size =
@@ -151,8 +169,10 @@ absl::Status ReadLayerInputs(const MetadataReader& reader, const Architecture& a
 }
 
 absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
-                       const Architecture& architecture, ModelSpec& spec) {
+                       const Architecture& architecture, const SpecOptions& options,
+                       ModelSpec& spec) {
   TANDEM_RETURN_IF_ERROR(ReadLayers(reader, spec));
+  TANDEM_RETURN_IF_ERROR(ReadDraftHead(reader, architecture, options, spec));
   TANDEM_RETURN_IF_ERROR(ReadFfnSizes(reader, spec));
   TANDEM_ASSIGN_OR_RETURN(spec.context_length, reader.Size(keys::kContextLength));
   TANDEM_RETURN_IF_ERROR(ReadHeads(reader, spec));
@@ -220,7 +240,7 @@ absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& o
   TANDEM_ASSIGN_OR_RETURN(const auto name, metadata.FindString(keys::kName));
   spec.name = gguf::CleanName(name.value_or(""));
   spec.quantization = QuantizationName(file);
-  TANDEM_RETURN_IF_ERROR(ReadSizes(file, reader, *architecture, spec));
+  TANDEM_RETURN_IF_ERROR(ReadSizes(file, reader, *architecture, options, spec));
   TANDEM_RETURN_IF_ERROR(ReadGroups(reader, *architecture, spec));
   TANDEM_RETURN_IF_ERROR(spec.ValidateGroups());
   TANDEM_ASSIGN_OR_RETURN(spec.rope, ReadRope(metadata, *architecture, spec, options));

@@ -86,6 +86,8 @@ std::string_view WhyNot(const ModelSpec& spec, Layers layers, uint32_t layer) {
                                      : "";
     case Layers::kRecurrent:
       return spec.IsRecurrent(layer) ? "" : " is of a recurrent layer, but the layer has attention";
+    case Layers::kDraft:
+      return spec.IsDraft(layer) ? "" : " is of a draft head, but the layer is none";
   }
   return "";
 }
@@ -95,8 +97,9 @@ absl::Status CheckTensor(const gguf::File& file, const Architecture& architectur
   const std::string name = TensorName(row, layer);
   const gguf::TensorInfo* tensor = file.FindTensor(name);
   if (tensor == nullptr) {
-    return Bad(name, IsOptional(row.feature) ? " is missing, but others of its kind are there"
-                                             : " is missing");
+    return Bad(name, spec.IsDraft(static_cast<uint32_t>(layer)) ? " of the draft head is missing"
+                     : IsOptional(row.feature) ? " is missing, but others of its kind are there"
+                                               : " is missing");
   }
   const Placement needed = Place(spec, architecture.tensors, row, static_cast<uint32_t>(layer));
   if (!HasShape(*tensor, needed)) {
@@ -132,15 +135,16 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
     spec.features.Add(Feature::kSharedExperts);
   }
   const uint64_t blocks = uint64_t{spec.num_layers} + spec.num_draft_layers;
+  const uint32_t loaded = spec.NumLoadedLayers();
   for (const gguf::TensorInfo& tensor : file.tensors()) {
     const ParsedName name = ParseName(tensor.name);
-    if (name.layer.has_value() && *name.layer >= spec.num_layers && *name.layer < blocks) continue;
+    if (name.layer.has_value() && *name.layer >= loaded && *name.layer < blocks) continue;
     const TensorRow* row = FindRow(architecture, name);
     if (row == nullptr) {
       return Bad(tensor.name,
                  absl::StrCat(" is not one that architecture ", Sv(architecture.name), " has"));
     }
-    if (name.layer.has_value() && *name.layer >= spec.num_layers) {
+    if (name.layer.has_value() && *name.layer >= loaded) {
       return Bad(tensor.name, absl::StrCat(" is of layer ", *name.layer, ", but there are only ",
                                            spec.num_layers, " layers"));
     }
@@ -157,7 +161,7 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
 absl::Status CheckTensors(const gguf::File& file, const Architecture& architecture,
                           const ModelSpec& spec) {
   for (const TensorRow& row : architecture.tensors) {
-    const uint32_t layers = row.per_layer() ? spec.num_layers : 1;
+    const uint32_t layers = row.per_layer() ? spec.NumLoadedLayers() : 1;
     for (uint32_t layer = 0; layer < layers; ++layer) {
       if (!Applies(spec, row, layer)) continue;
       TANDEM_RETURN_IF_ERROR(CheckTensor(file, architecture, row, static_cast<int>(layer), spec));

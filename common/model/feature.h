@@ -37,6 +37,10 @@ enum class Feature : uint8_t {
   kDeltaSplitIn,
   kDeltaJointGates,  // delta net: one tensor of the decays and the writes, head by head
   kDeltaSplitGates,
+  // Draft head: its own, where the model's would do.
+  kDraftNorm,
+  kDraftEmbedding,
+  kDraftOutput,
 };
 
 // A set of features.

@@ -294,7 +294,8 @@ std::string FormatInfo(const ModelInfo& info) {
                         spec.num_draft_layers == 0
                             ? ""
                             : absl::StrCat(", and ", Count(spec.num_draft_layers, "draft layer"),
-                                           " that is not run"));
+                                           spec.has_draft_head ? ", 1 loaded as the draft head"
+                                                               : " that is not run"));
   absl::StrAppendFormat(&text, "attention     %u heads over %s\n", spec.num_heads, HeadsText(spec));
   if (spec.moe.has_value()) {
     absl::StrAppendFormat(&text, "experts       %s\n", ExpertText(*spec.moe));

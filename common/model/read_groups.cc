@@ -118,6 +118,17 @@ void AddLayers(const Architecture& architecture, const ModelSpec& spec,
   }
 }
 
+// The draft head has a cache like the layers with full attention, in their group.
+absl::Status AddDraftHead(uint32_t layer, std::vector<KvGroupSpec>& groups) {
+  for (KvGroupSpec& group : groups) {
+    if (group.window_tokens != 0) continue;
+    group.layers.push_back(layer);
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      "draft heads of models without a layer of full attention are not supported");
+}
+
 }  // namespace
 
 absl::Status ReadGroups(const MetadataReader& reader, const Architecture& architecture,
@@ -135,6 +146,7 @@ absl::Status ReadGroups(const MetadataReader& reader, const Architecture& archit
   AddLayers(architecture, spec, kinds, spec.num_layers - readers, /*windowed=*/true, groups);
   if (groups.empty()) return absl::OkStatus();  // which ValidateGroups refuses
   TANDEM_RETURN_IF_ERROR(AddReaders(reader, kinds, readers, groups));
+  if (spec.has_draft_head) TANDEM_RETURN_IF_ERROR(AddDraftHead(spec.num_layers, groups));
   const HeadSizes model = *groups.front().heads;
   spec.num_kv_heads = model.num_kv_heads;
   spec.head_dim = model.head_dim;

@@ -199,7 +199,7 @@ absl::Status ForEachSlice(const gguf::File& file, const ModelSpec& spec, const S
     if (row.per_layer()) continue;
     TANDEM_RETURN_IF_ERROR(VisitRow(file, spec, plan, *architecture, row, -1, visit));
   }
-  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+  for (uint32_t layer = 0; layer < spec.NumLoadedLayers(); ++layer) {
     for (const TensorRow& row : architecture->tensors) {
       if (!row.per_layer()) continue;
       TANDEM_RETURN_IF_ERROR(

@@ -16,9 +16,9 @@
 namespace tandem::model {
 
 // Calls `visit` for every slice of the rank: first the tensors that belong to no layer, then layer
-// by layer. Rope factors are skipped (already in the spec), and so is the output matrix of a model
-// with tied embeddings. Stops at the first status that is not OK and returns it. INVALID_ARGUMENT
-// if `spec` was not built from `file`.
+// by layer, the draft head last. Rope factors are skipped (already in the spec), and so is the
+// output matrix of a model with tied embeddings. Stops at the first status that is not OK and
+// returns it. INVALID_ARGUMENT if `spec` was not built from `file`.
 absl::Status ForEachSlice(const gguf::File& file, const ModelSpec& spec, const ShardPlan& plan,
                           const std::function<absl::Status(const WeightSlice&)>& visit);
 

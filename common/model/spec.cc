@@ -165,7 +165,7 @@ absl::Status CheckReaders(const KvGroupSpec& group) {
 }
 
 absl::Status CheckGroups(const ModelSpec& spec) {
-  std::vector<bool> covered(spec.num_layers, false);
+  std::vector<bool> covered(spec.NumLoadedLayers(), false);
   for (const KvGroupSpec& group : spec.kv_groups) {
     TANDEM_RETURN_IF_ERROR(CheckHeads(spec, spec.HeadsOf(group)));
     for (const uint32_t layer : group.layers) TANDEM_RETURN_IF_ERROR(Cover(layer, covered));
@@ -177,7 +177,7 @@ absl::Status CheckGroups(const ModelSpec& spec) {
   if (spec.kv_groups.empty()) {
     return absl::UnimplementedError("models without any layer of attention are not supported");
   }
-  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+  for (uint32_t layer = 0; layer < covered.size(); ++layer) {
     if (covered[layer] && spec.IsRecurrent(layer)) {
       return absl::InvalidArgumentError(
           absl::StrCat("layer ", layer, " is recurrent and in a KV group"));

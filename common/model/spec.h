@@ -143,9 +143,10 @@ struct ModelSpec {
   std::string quantization;  // such as "Q4_K_M" or "Q8_0", for display
 
   uint32_t num_layers = 0;
-  // Blocks after the last layer, which predict further tokens (NextN, multi-token prediction): not
-  // run, and their tensors not loaded.
+  // Blocks after the last layer, which predict further tokens (NextN, multi-token prediction). The
+  // first of them is the draft head. Unless it is asked for, none is loaded.
   uint32_t num_draft_layers = 0;
+  bool has_draft_head = false;  // it is loaded, as layer num_layers
   uint32_t hidden_size = 0;
   uint32_t num_heads = 0;                 // query heads
   uint32_t num_kv_heads = 0;              // divides num_heads
@@ -184,16 +185,21 @@ struct ModelSpec {
 
   FeatureSet features;
 
-  std::vector<KvGroupSpec> kv_groups;  // every layer but recurrent ones is in exactly one
+  // Every layer but recurrent ones, and the draft head, is in exactly one.
+  std::vector<KvGroupSpec> kv_groups;
 
   bool operator==(const ModelSpec&) const = default;
 
   bool Has(Feature feature) const { return features.Has(feature); }
+  uint32_t NumLoadedLayers() const { return num_layers + (has_draft_head ? 1 : 0); }
+  bool IsDraft(uint32_t layer) const { return layer >= num_layers; }
+  // The draft head is dense only if all layers are.
   bool IsMoe(uint32_t layer) const {
-    return moe.has_value() && layer >= moe->first_layer && (layer + 1) % moe->period == 0;
+    if (!moe.has_value() || IsDraft(layer)) return moe.has_value();
+    return layer >= moe->first_layer && (layer + 1) % moe->period == 0;
   }
   uint32_t FfnSize(uint32_t layer) const {
-    return layer_ffn_sizes.empty() ? ffn_size : layer_ffn_sizes[layer];
+    return layer < layer_ffn_sizes.size() ? layer_ffn_sizes[layer] : ffn_size;
   }
   HeadSizes HeadsOf(const KvGroupSpec& group) const {
     return group.heads.value_or(HeadSizes{num_kv_heads, head_dim, value_dim});

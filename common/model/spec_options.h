@@ -15,6 +15,7 @@ struct SpecOptions {
   uint32_t max_model_len = 0;                     // 0: the file's context length
   std::optional<RopeScalingKind> rope_scaling{};  // instead of the file's
   float rope_scale = 0;  // the factor, instead of the file's; 0: the file's
+  bool load_draft_head = false;
   bool operator==(const SpecOptions&) const = default;
 };
 

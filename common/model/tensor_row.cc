@@ -107,6 +107,8 @@ uint64_t SizeOf(const ModelSpec& spec, Dim dim, uint32_t layer) {
       return MlaSize(spec, dim);
     case Dim::kLayers:
       return spec.num_layers;
+    case Dim::kDraftInputs:
+      return 2;
     case Dim::kLayerInput:
       return spec.layer_input_size;
     case Dim::kDeltaKeyHeads:
@@ -143,6 +145,8 @@ bool Applies(const ModelSpec& spec, const TensorRow& row, uint32_t layer) {
       return !spec.IsRecurrent(layer);
     case Layers::kRecurrent:
       return spec.IsRecurrent(layer);
+    case Layers::kDraft:
+      return spec.IsDraft(layer);
   }
   return false;
 }

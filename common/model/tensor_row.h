@@ -39,7 +39,8 @@ enum class Dim {
   kMlaQuery,   // nope + rope
   kMlaLatent,  // nope + value
   kLayers,
-  kLayerInput,  // of a layer's per-layer embedding
+  kDraftInputs,  // of a draft head's projection: an embedding and a hidden state
+  kLayerInput,   // of a layer's per-layer embedding
   kDeltaKeyHeads,
   kDeltaValueHeads,
   kDeltaHeads,  // of q, k and v
@@ -67,8 +68,9 @@ enum class ShardRule {
 
 // The layers that have the tensor: kCached those with a KV cache of their own, kValues those of
 // them whose values have a projection of their own. What the others may have of these is not used.
-// kAttention and kRecurrent those with and without attention.
-enum class Layers { kAll, kDense, kMixture, kCached, kValues, kAttention, kRecurrent };
+// kAttention and kRecurrent those with and without attention. All but kDraft may include the draft
+// head.
+enum class Layers { kAll, kDense, kMixture, kCached, kValues, kAttention, kRecurrent, kDraft };
 
 // One tensor, or one per layer if the name has "{L}". Rows with the same pattern are parts of one
 // tensor, concatenated by rows (or values, for vectors) in the order of the table; if interleaved,

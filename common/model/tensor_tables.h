@@ -38,6 +38,7 @@ inline constexpr Extent kMlaLatents{Dim::kHeads, Dim::kMlaLatent};
 inline constexpr Extent kMlaKeys{Dim::kHeads, Dim::kKvRank};
 inline constexpr Extent kMlaValues{Dim::kHeads, Dim::kMlaValue};
 
+inline constexpr Extent kDraftInputs{Dim::kDraftInputs, Dim::kHidden};
 inline constexpr Extent kLayerInput{Dim::kLayerInput, Dim::kOne};
 inline constexpr Extent kAllLayerInputs{Dim::kLayers, Dim::kLayerInput};
 inline constexpr Extent kDeltaKeys{Dim::kDeltaKeyHeads, Dim::kDeltaHeadDim};
@@ -63,6 +64,7 @@ inline constexpr Layers kCached = Layers::kCached;
 inline constexpr Layers kOwnValues = Layers::kValues;
 inline constexpr Layers kFull = Layers::kAttention;
 inline constexpr Layers kRecurrent = Layers::kRecurrent;
+inline constexpr Layers kDraft = Layers::kDraft;
 inline constexpr bool kInterleaved = true;
 
 inline constexpr TensorRow kEnds[] = {
@@ -320,6 +322,22 @@ inline constexpr TensorRow kDeltaByKeyHead[] = {
      Feature::kDeltaJointGates, kRecurrent, Dim::kOne, false, kInterleaved},
 };
 
+// What a draft head has besides a layer's tensors.
+inline constexpr TensorRow kDraftHead[] = {
+    {"blk.{L}.nextn.eh_proj.weight", Role::kDraftProjection, kHidden, kDraftInputs, kWhole,
+     Feature::kAlways, kDraft},
+    {"blk.{L}.nextn.enorm.weight", Role::kDraftEmbeddingNorm, kOne, kHidden, kWhole,
+     Feature::kAlways, kDraft},
+    {"blk.{L}.nextn.hnorm.weight", Role::kDraftHiddenNorm, kOne, kHidden, kWhole, Feature::kAlways,
+     kDraft},
+    {"blk.{L}.nextn.shared_head_norm.weight", Role::kDraftOutputNorm, kOne, kHidden, kWhole,
+     Feature::kDraftNorm, kDraft},
+    {"blk.{L}.nextn.embed_tokens.weight", Role::kDraftEmbedding, kVocab, kHidden, kRows,
+     Feature::kDraftEmbedding, kDraft},
+    {"blk.{L}.nextn.shared_head_head.weight", Role::kDraftOutput, kVocab, kHidden, kRows,
+     Feature::kDraftOutput, kDraft},
+};
+
 template <size_t... Sizes>
 constexpr auto Join(const TensorRow (&... parts)[Sizes]) {
   std::array<TensorRow, (Sizes + ...)> all{};
@@ -360,10 +378,10 @@ inline constexpr auto kGptOssTensors =
     tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kAttentionOut,
                  tables::kFfnNormAfterAttention, tables::kMixtureOfExperts, tables::kGptOssOwn);
 
-inline constexpr auto kGlm4MoeTensors =
-    tables::Join(tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kHeadNorms,
-                 tables::kAttentionOut, tables::kFfnNormAfterAttention, tables::kGatedFfn,
-                 tables::kMixtureOfExperts, tables::kSharedExperts, tables::kSelectionBias);
+inline constexpr auto kGlm4MoeTensors = tables::Join(
+    tables::kEnds, tables::kAttnNorm, tables::kAttention3, tables::kHeadNorms,
+    tables::kAttentionOut, tables::kFfnNormAfterAttention, tables::kGatedFfn,
+    tables::kMixtureOfExperts, tables::kSharedExperts, tables::kSelectionBias, tables::kDraftHead);
 
 inline constexpr auto kLlama4Tensors =
     tables::Join(tables::kEnds, tables::kRopeFactors, tables::kAttnNorm, tables::kAttention3,
@@ -391,7 +409,7 @@ inline constexpr auto kQwen3NextTensors =
 inline constexpr auto kQwen35Tensors =
     tables::Join(tables::kEnds, tables::kAttnNorm, tables::kGatedAttention, tables::kDeltaNet,
                  tables::kDeltaGates, tables::kGatedFfn, tables::kMixtureOfExperts,
-                 tables::kFusedExperts, tables::kSharedExperts);
+                 tables::kFusedExperts, tables::kSharedExperts, tables::kDraftHead);
 
 }  // namespace tandem::model
 

@@ -59,6 +59,10 @@ enum class Role {
   kSharedUp,
   kSharedDown,
   kSharedWeight,  // [1, hidden], replicated: gate of the shared experts
+  // draft head
+  kDraftEmbedding,   // [vocab, hidden], vocabulary rows
+  kDraftProjection,  // [hidden, 2 * hidden], replicated: of an embedding and a hidden state
+  kDraftOutput,      // [vocab, hidden], vocabulary rows
 
   kFirstVector,
   kOutputNorm = kFirstVector,  // norms: [hidden]
@@ -73,6 +77,9 @@ enum class Role {
   kExpertNorm,      // of experts beside a dense FFN
   kExpertPostNorm,  // likewise
   kRouterNorm,      // divided by sqrt(hidden)
+  kDraftEmbeddingNorm,
+  kDraftHiddenNorm,
+  kDraftOutputNorm,
   kLayerInputNorm,  // [P]
   kLayerInputPostNorm,
   kAttnQNorm,   // [head_dim]; of all heads together [heads * head_dim], whole heads

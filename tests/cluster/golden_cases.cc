@@ -27,6 +27,16 @@ std::vector<std::vector<float>> ReadRows(const std::string& path, size_t rows, s
   return all;
 }
 
+GoldenDraft ReadDraft(const Json& entry, const std::string& folder, size_t positions,
+                      size_t vocab) {
+  GoldenDraft draft;
+  draft.guesses = entry.at("draft").get<std::vector<TokenId>>();
+  draft.logits = ReadRows(folder + "/" + entry.at("logits").get<std::string>(), positions, vocab);
+  draft.guess_logits = ReadRows(folder + "/" + entry.at("draft_logits").get<std::string>(),
+                                draft.guesses.size(), vocab);
+  return draft;
+}
+
 std::vector<GoldenCase> ReadCases(const Json& list, const std::string& folder, size_t vocab) {
   std::vector<GoldenCase> cases;
   for (const Json& entry : list) {
@@ -36,6 +46,9 @@ std::vector<GoldenCase> ReadCases(const Json& list, const std::string& folder, s
     one.greedy = entry.at("greedy").get<std::vector<TokenId>>();
     one.logits =
         ReadRows(folder + "/" + entry.at("logits").get<std::string>(), one.positions.size(), vocab);
+    if (entry.contains("mtp")) {
+      one.draft = ReadDraft(entry.at("mtp"), folder, one.positions.size(), vocab);
+    }
     cases.push_back(std::move(one));
   }
   return cases;

@@ -2,6 +2,7 @@
 #ifndef TANDEM_TESTS_CLUSTER_GOLDEN_CASES_H_
 #define TANDEM_TESTS_CLUSTER_GOLDEN_CASES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,19 @@
 
 namespace tandem::testing {
 
+// What the draft head of a model predicts.
+struct GoldenDraft {
+  std::vector<std::vector<float>> logits;  // one row per position of the case
+  std::vector<TokenId> guesses;            // one after the other, from the first greedy token on
+  std::vector<std::vector<float>> guess_logits;  // one row per guess
+};
+
 struct GoldenCase {
   std::vector<TokenId> tokens;
   std::vector<int> positions;              // whose logits are stored
   std::vector<std::vector<float>> logits;  // one row per position
   std::vector<TokenId> greedy;             // 32 ids
+  std::optional<GoldenDraft> draft{};      // if the file has a draft head
 };
 
 struct GoldenModel {

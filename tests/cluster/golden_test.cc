@@ -66,6 +66,14 @@ TEST_P(ExpertParallelGoldenTest, LogitsAndGreedyTokens) {
   run_->CheckLogits();
 }
 
+// With the draft head loaded, which takes a layer of the KV cache, the model computes the same.
+class DraftHeadLoadedGoldenTest : public ArchGoldenTest {};
+
+TEST_P(DraftHeadLoadedGoldenTest, LogitsAndGreedyTokens) {
+  run_->options.worker.model.spec.load_draft_head = true;
+  run_->CheckLogits();
+}
+
 std::vector<Parameters> AllParameters() {
   // Tensor-parallel sizes from 1 to 4 that divide the query heads.
   const std::vector<std::pair<std::string, std::vector<int>>> models = {
@@ -139,6 +147,12 @@ std::vector<Parameters> MixtureParameters() {
   all.emplace_back("qwen35moe", "avx512", 2, "shm");
   return all;
 }
+
+INSTANTIATE_TEST_SUITE_P(Models, DraftHeadLoadedGoldenTest,
+                         ::testing::Combine(::testing::Values("qwen35moe-mtp", "glm4moe-mtp"),
+                                            ::testing::Values("avx2"), ::testing::Values(2),
+                                            ::testing::Values("shm")),
+                         TestName);
 
 INSTANTIATE_TEST_SUITE_P(Models, ExpertParallelGoldenTest, ::testing::ValuesIn(MixtureParameters()),
                          TestName);

@@ -26,6 +26,11 @@ struct Batch {
   uint32_t table_stride = 0;
   uint32_t num_slots = 0;  // that sequences may have; table_rows are numbers of them
   std::vector<GroupBatch> groups;
+
+  // LayerContext::lengths: with one token per sequence, contexts are those of the tokens.
+  const int32_t* RowLengths() const {
+    return max_query_len == 1 && tokens == num_seqs ? context_lens : nullptr;
+  }
 };
 
 }  // namespace tandem::worker

@@ -16,10 +16,14 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadWeights(std::unique_ptr<Describ
   TANDEM_ASSIGN_OR_RETURN(loaded->weights_, RankWeights::Load(model.file, model.spec, model.plan,
                                                               *model.backend, progress));
   TANDEM_RETURN_IF_ERROR(loaded->PlaceRope());
-  loaded->decoder_ =
-      std::make_unique<Decoder>(model.spec, model.plan, model.vocab_starts, *loaded->weights_,
-                                reinterpret_cast<const float*>(loaded->inv_freq_.data()),
-                                reinterpret_cast<const float*>(loaded->window_inv_freq_.data()));
+  const ModelParts parts{
+      .spec = model.spec,
+      .plan = model.plan,
+      .weights = *loaded->weights_,
+      .inv_freq = reinterpret_cast<const float*>(loaded->inv_freq_.data()),
+      .window_inv_freq = reinterpret_cast<const float*>(loaded->window_inv_freq_.data())};
+  loaded->decoder_ = std::make_unique<Decoder>(parts, model.vocab_starts);
+  if (model.spec.has_draft_head) loaded->draft_head_.emplace(parts, model.vocab_starts);
   return loaded;
 }
 

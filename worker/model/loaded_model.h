@@ -1,5 +1,5 @@
-// LoadedModel: a described model with its weights placed on the backend, and the decoder that runs
-// it.
+// LoadedModel: a described model with its weights placed on the backend, and the decoder and draft
+// head that run it.
 //
 // Kept as long as the worker's rank and size; epochs (ModelRunner) may change.
 #ifndef TANDEM_WORKER_MODEL_LOADED_MODEL_H_
@@ -16,6 +16,7 @@
 #include "kernels/backend.h"
 #include "worker/model/decoder.h"
 #include "worker/model/described_model.h"
+#include "worker/model/draft_head.h"
 #include "worker/model/rank_weights.h"
 
 namespace tandem::worker {
@@ -25,6 +26,8 @@ class LoadedModel {
   const model::ModelSpec& spec() const { return described_->spec; }
   const model::ShardPlan& plan() const { return described_->plan; }
   const Decoder& decoder() const { return *decoder_; }
+  // Null unless it was asked for.
+  const DraftHead* draft_head() const { return draft_head_.has_value() ? &*draft_head_ : nullptr; }
   kernels::Backend& backend() { return *described_->backend; }
   tensor::Type activation_type() const { return described_->activation_type; }
   uint64_t weight_bytes() const { return weights_->bytes(); }
@@ -46,6 +49,7 @@ class LoadedModel {
   kernels::Buffer inv_freq_;
   kernels::Buffer window_inv_freq_;
   std::unique_ptr<Decoder> decoder_;
+  std::optional<DraftHead> draft_head_;
 };
 
 // UNIMPLEMENTED naming tensor and type if the backend does not support it; errors of memory.

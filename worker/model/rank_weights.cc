@@ -88,7 +88,7 @@ const float* RankWeights::Vector(model::Role role, int layer) const {
 absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Describe(const gguf::File& file,
                                                                    const model::ModelSpec& spec,
                                                                    const model::ShardPlan& plan) {
-  std::unique_ptr<RankWeights> weights(new RankWeights(spec.num_layers));
+  std::unique_ptr<RankWeights> weights(new RankWeights(spec.NumLoadedLayers()));
   TANDEM_RETURN_IF_ERROR(
       model::ForEachSlice(file, spec, plan, [&](const model::WeightSlice& slice) {
         weights->bytes_ += slice.bytes();
@@ -107,7 +107,7 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
                                                                kernels::Backend& backend,
                                                                const LoadProgress& progress) {
   TANDEM_ASSIGN_OR_RETURN(const uint64_t total, model::WeightBytes(file, spec, plan));
-  std::unique_ptr<RankWeights> weights(new RankWeights(spec.num_layers));
+  std::unique_ptr<RankWeights> weights(new RankWeights(spec.NumLoadedLayers()));
   std::vector<model::WeightSlice> vectors;
   // A device copies its weights; prefetching the file would only fill the host's page cache.
   kernels::WeightCopy* const copies = backend.weight_copy();

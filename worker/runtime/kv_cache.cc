@@ -21,7 +21,7 @@ uint64_t VBlockBytes(const kernels::KvPages& pages) {
 std::vector<kernels::KvPages> ShapeOnlyPages(const model::ModelSpec& spec,
                                              const model::ShardPlan& plan,
                                              const RunnerOptions& options) {
-  std::vector<kernels::KvPages> pages(spec.num_layers);
+  std::vector<kernels::KvPages> pages(spec.NumLoadedLayers());
   for (const model::KvGroupSpec& group : spec.kv_groups) {
     const model::HeadSizes heads = spec.HeadsOf(group);
     const kernels::KvPages shape{.type = options.config.cache.kv_cache_type,

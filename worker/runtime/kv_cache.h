@@ -26,7 +26,7 @@ class KvCache {
                                         const std::vector<uint32_t>& num_blocks,
                                         kernels::Backend& backend);
 
-  // One entry per layer.
+  // One entry per layer, the draft head's last.
   const std::vector<kernels::KvPages>& pages() const { return pages_; }
   uint64_t bytes() const { return buffer_.bytes(); }
 

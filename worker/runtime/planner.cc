@@ -24,6 +24,7 @@ struct Subject {
   const model::ModelSpec& spec;
   const model::ShardPlan& shard;
   const Decoder& decoder;
+  const DraftHead* draft_head;  // null: none is loaded
   tensor::Type activation_type;
   uint64_t weight_bytes;
   const std::optional<kernels::DeviceMemory>& device_memory;
@@ -75,6 +76,17 @@ absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& 
   return model::CheckKvCacheType(spec, options.config.cache.kv_cache_type);
 }
 
+// The draft head on every token of a batch, beside the model's states and those that it reads.
+void CountDraft(const DraftHead& draft, LayerContext& context, const Batch& batch,
+                const HeadBatch& head, const std::vector<kernels::KvPages>& pages,
+                uint32_t hidden_size) {
+  const size_t values = size_t{batch.tokens} * hidden_size;
+  context.arena.TakeActivations(values);
+  Hidden hidden = draft.Encode(context, batch, context.arena.TakeActivations(values), pages);
+  draft.output().EncodeStates(context, batch.tokens, hidden);
+  draft.output().EncodeLogits(context, hidden, /*rows=*/nullptr, head.slices[0].num_rows);
+}
+
 // Bytes of activations and of kernel scratch of the largest step, and of the graphs of decode steps
 // where the counting backend has graphs.
 absl::Status CountActivations(const Subject& model, const RunnerOptions& options,
@@ -87,6 +99,9 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
     Arena arena(model.activation_type);
     LayerContext context{.backend = model.counting, .comm = nullptr, .arena = arena};
     encoder.Encode(context, batch, head, pages, states, {});
+    if (model.draft_head != nullptr) {
+      CountDraft(*model.draft_head, context, batch, head, pages, model.spec.hidden_size);
+    }
     plan.activation_bytes = std::max<uint64_t>(plan.activation_bytes, arena.peak());
   };
   const Batch largest = LargestBatch(options, model.spec.kv_groups.size());
@@ -137,11 +152,14 @@ absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& o
 
 absl::StatusOr<RunnerPlan> MakePlan(const DescribedModel& model, const RunnerOptions& options) {
   const std::unique_ptr<kernels::Backend> shapes = MakeShapeBackend();
-  const Decoder decoder(model.spec, model.plan, model.vocab_starts, *model.shapes,
-                        /*inv_freq=*/nullptr, /*window_inv_freq=*/nullptr);
+  const ModelParts parts{.spec = model.spec, .plan = model.plan, .weights = *model.shapes};
+  const Decoder decoder(parts, model.vocab_starts);
+  std::optional<DraftHead> draft_head;
+  if (model.spec.has_draft_head) draft_head.emplace(parts, model.vocab_starts);
   return MakePlan(Subject{.spec = model.spec,
                           .shard = model.plan,
                           .decoder = decoder,
+                          .draft_head = draft_head.has_value() ? &*draft_head : nullptr,
                           .activation_type = model.activation_type,
                           .weight_bytes = model.shapes->bytes(),
                           .device_memory = model.device_memory,
@@ -153,6 +171,7 @@ absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& opt
   return MakePlan(Subject{.spec = model.spec(),
                           .shard = model.plan(),
                           .decoder = model.decoder(),
+                          .draft_head = model.draft_head(),
                           .activation_type = model.activation_type(),
                           .weight_bytes = model.weight_bytes(),
                           .device_memory = model.device_memory(),

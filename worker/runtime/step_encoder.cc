@@ -5,7 +5,7 @@ namespace tandem::worker {
 void StepEncoder::Encode(LayerContext& context, const Batch& batch, const HeadBatch& head,
                          const std::vector<kernels::KvPages>& pages,
                          const std::vector<LayerStates>& states, const StepOutputs& out) const {
-  const Decoder::Hidden hidden = decoder_.Encode(context, batch, pages, states);
+  const Hidden hidden = decoder_.Encode(context, batch, pages, states);
   const size_t mark = context.arena.used();
   for (const HeadSlice& slice : head.slices) {
     EncodeSlice(context, head, slice, hidden, out);
@@ -17,8 +17,9 @@ void StepEncoder::Encode(LayerContext& context, const Batch& batch, const HeadBa
 }
 
 void StepEncoder::EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
-                              const Decoder::Hidden& hidden, const StepOutputs& out) const {
-  const float* logits = decoder_.EncodeHead(context, hidden, slice.tokens, slice.num_rows);
+                              const Hidden& hidden, const StepOutputs& out) const {
+  const float* logits =
+      decoder_.output().EncodeLogits(context, hidden, slice.tokens, slice.num_rows);
   if (plan_.rank != 0) return;
   if (out.on_logits) out.on_logits(slice, logits);
   const uint32_t vocab = spec_.vocab_size;

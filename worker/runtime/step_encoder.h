@@ -33,14 +33,14 @@ class StepEncoder {
   StepEncoder(const Decoder& decoder, const model::ModelSpec& spec, const model::ShardPlan& plan)
       : decoder_(decoder), spec_(spec), plan_(plan) {}
 
-  // `pages` and `states` have one entry per layer.
+  // `pages` and `states` as for Decoder::Encode.
   void Encode(LayerContext& context, const Batch& batch, const HeadBatch& head,
               const std::vector<kernels::KvPages>& pages, const std::vector<LayerStates>& states,
               const StepOutputs& out) const;
 
  private:
   void EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
-                   const Decoder::Hidden& hidden, const StepOutputs& out) const;
+                   const Hidden& hidden, const StepOutputs& out) const;
 
   const Decoder& decoder_;
   const model::ModelSpec& spec_;

@@ -56,6 +56,7 @@ TEST(WorkerConfigTest, OnlyWhatWeightsDependOnNeedsThemLoadedAnew) {
   EXPECT_FALSE(reload([](auto&) {}));
   EXPECT_TRUE(reload([](auto& c) { c.model.path = "other.gguf"; }));
   EXPECT_TRUE(reload([](auto& c) { c.model.spec.rope_scale = 2; }));
+  EXPECT_TRUE(reload([](auto& c) { c.model.spec.load_draft_head = true; }));
   EXPECT_TRUE(reload([](auto& c) { c.model.expert_parallel = true; }));
   EXPECT_TRUE(reload([](auto& c) { c.device.device = Device::kCuda; }));
   EXPECT_TRUE(reload([](auto& c) { c.device.threads = 3; }));

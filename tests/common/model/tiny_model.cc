@@ -14,7 +14,7 @@ namespace {
 // Only the sizes that shapes are made of; BuildSpec is what tests look at.
 ModelSpec SizesOf(const TinyModel& model) {
   ModelSpec spec;
-  spec.num_layers = model.layers;
+  spec.num_layers = model.layers - (model.draft_head ? 1 : 0);
   spec.hidden_size = model.hidden;
   spec.num_heads = model.heads;
   spec.num_kv_heads = model.kv_heads;
@@ -39,6 +39,7 @@ void AddKeys(const TinyModel& model, gguf::GgufBuilder& builder) {
   add("context_length", model.context);
   add("embedding_length", model.hidden);
   add("block_count", model.layers);
+  if (model.draft_head) add("nextn_predict_layers", 1);
   add("feed_forward_length", model.ffn);
   add("attention.head_count", model.heads);
   add("attention.head_count_kv", model.kv_heads);
@@ -70,8 +71,8 @@ std::vector<std::byte> TinyModel::Build() const {
   TANDEM_CHECK(table != nullptr) << architecture;
   std::mt19937_64 random(7);
   for (const TensorRow& row : table->tensors) {
-    if (!Applies(spec, row, 0)) continue;
     for (uint32_t layer = 0; layer < (row.per_layer() ? layers : 1); ++layer) {
+      if (!Applies(spec, row, layer)) continue;
       const std::string name = TensorName(row, static_cast<int>(layer));
       if (skip(name)) continue;
       const uint64_t rows = SizeOf(spec, row.rows);

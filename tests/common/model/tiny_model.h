@@ -18,6 +18,7 @@ namespace tandem::model {
 struct TinyModel {
   std::string architecture = "llama";
   uint32_t layers = 2;
+  bool draft_head = false;  // the last of them is one
   uint32_t hidden = 32;
   uint32_t heads = 4;
   uint32_t kv_heads = 2;
