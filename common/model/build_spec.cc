@@ -145,12 +145,12 @@ absl::Status ReadDraftHead(const MetadataReader& reader, const Architecture& arc
 }
 
 absl::Status ReadFfnSizes(const MetadataReader& reader, ModelSpec& spec) {
-  // Mixtures without dense layers need not have the dense layers' size.
-  const bool has_dense_size =
-      reader.Has(keys::kFeedForwardLength) || !reader.Has(keys::kExpertFeedForwardLength);
-  TANDEM_ASSIGN_OR_RETURN(
-      std::vector<uint32_t> sizes,
-      reader.SizeList(has_dense_size ? keys::kFeedForwardLength : keys::kExpertFeedForwardLength));
+  if (!reader.Has(keys::kFeedForwardLength) && reader.Has(keys::kExpertFeedForwardLength)) {
+    // Mixtures without dense layers need not have the dense layers' size.
+    TANDEM_ASSIGN_OR_RETURN(spec.ffn_size, reader.EqualSize(keys::kExpertFeedForwardLength, 0));
+    return absl::OkStatus();
+  }
+  TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> sizes, reader.SizeList(keys::kFeedForwardLength));
   spec.ffn_size = *std::max_element(sizes.begin(), sizes.end());
   if (sizes.size() > 1) spec.layer_ffn_sizes = std::move(sizes);
   return absl::OkStatus();

@@ -1,5 +1,6 @@
 #include "common/model/check_tensors.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -114,6 +115,22 @@ absl::Status CheckTensor(const gguf::File& file, const Architecture& architectur
   return absl::OkStatus();
 }
 
+// Every layer has a feed-forward block of a kind whose tensors the table has.
+absl::Status CheckFeedForward(const Architecture& architecture, const ModelSpec& spec) {
+  const auto has = [&](Role role) {
+    return std::any_of(architecture.tensors.begin(), architecture.tensors.end(),
+                       [&](const TensorRow& row) { return row.role == role; });
+  };
+  const bool dense = has(Role::kFfnDown), mixture = has(Role::kExpertDown);
+  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+    if (spec.IsMoe(layer) ? mixture : dense) continue;
+    return absl::UnimplementedError(
+        absl::StrCat("layer ", layer, spec.IsMoe(layer) ? " is a mixture of experts" : " is dense",
+                     ", of which architecture ", Sv(architecture.name), " has none"));
+  }
+  return absl::OkStatus();
+}
+
 // Layers without a value projection, of architectures that have such.
 void ProbeValues(const gguf::File& file, const Architecture& architecture, ModelSpec& spec) {
   for (const TensorRow& row : architecture.tensors) {
@@ -160,6 +177,7 @@ absl::Status ProbeFeatures(const gguf::File& file, const Architecture& architect
 
 absl::Status CheckTensors(const gguf::File& file, const Architecture& architecture,
                           const ModelSpec& spec) {
+  TANDEM_RETURN_IF_ERROR(CheckFeedForward(architecture, spec));
   for (const TensorRow& row : architecture.tensors) {
     const uint32_t layers = row.per_layer() ? spec.NumLoadedLayers() : 1;
     for (uint32_t layer = 0; layer < layers; ++layer) {

@@ -57,6 +57,18 @@ absl::StatusOr<std::vector<uint32_t>> MetadataReader::SizeList(std::string_view 
   return sizes;
 }
 
+absl::StatusOr<uint32_t> MetadataReader::EqualSize(std::string_view key, uint32_t otherwise) const {
+  if (!Has(key)) return otherwise;
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<uint32_t> sizes, SizeList(key));
+  for (const uint32_t size : sizes) {
+    if (size == sizes[0]) continue;
+    return absl::UnimplementedError(absl::StrCat("key ", gguf::Quoted(Full(key)),
+                                                 ": needed one value for all layers, found ",
+                                                 sizes[0], " and ", size));
+  }
+  return sizes[0];
+}
+
 absl::StatusOr<std::vector<uint32_t>> MetadataReader::SizePerLayer(std::string_view key,
                                                                    uint32_t layers) const {
   TANDEM_ASSIGN_OR_RETURN(std::vector<uint32_t> sizes, SizeList(key));

@@ -24,6 +24,8 @@ class MetadataReader {
   // At least 1.
   absl::StatusOr<uint32_t> Size(std::string_view key) const;
   absl::StatusOr<uint32_t> Size(std::string_view key, uint32_t otherwise) const;
+  // The same for all layers: one value, or a list of equal ones. UNIMPLEMENTED if they differ.
+  absl::StatusOr<uint32_t> EqualSize(std::string_view key, uint32_t otherwise) const;
   // Any count, 0 if the key is missing.
   absl::StatusOr<uint32_t> Count(std::string_view key) const;
   // A list, or one value; each at least 1, and at least one of them.

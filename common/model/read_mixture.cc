@@ -74,7 +74,7 @@ absl::StatusOr<std::optional<MoeSpec>> ReadMixture(const MetadataReader& reader,
   if (moe.experts_per_token > moe.num_experts) {
     return OutOfRange(reader, keys::kExpertUsedCount, 1, moe.num_experts, moe.experts_per_token);
   }
-  TANDEM_ASSIGN_OR_RETURN(moe.ffn_size, reader.Size(keys::kExpertFeedForwardLength, ffn_size));
+  TANDEM_ASSIGN_OR_RETURN(moe.ffn_size, reader.EqualSize(keys::kExpertFeedForwardLength, ffn_size));
   TANDEM_ASSIGN_OR_RETURN(moe.first_layer, reader.Count(keys::kLeadingDenseBlockCount));
   moe.beside_dense = architecture.experts_beside_dense;
   TANDEM_ASSIGN_OR_RETURN(moe.period, reader.Size(keys::kInterleaveMoeLayerStep, 1));

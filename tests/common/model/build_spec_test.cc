@@ -307,6 +307,41 @@ TEST(BuildSpecTest, AbsurdSizesAreRefused) {
   }
 }
 
+TEST(BuildSpecTest, EveryLayerHasAFeedForwardBlock) {
+  TinyModel dense;
+  dense.architecture = "minimax-m2";
+  dense.qk_norm = true;
+  EXPECT_EQ(Message(dense), "layer 0 is dense, of which architecture minimax-m2 has none");
+  TinyModel mixture;
+  mixture.architecture = "gemma3";
+  mixture.qk_norm = true;
+  mixture.skip = [](const std::string& name) { return name.find(".ffn_") != std::string::npos; };
+  mixture.more_keys = [](gguf::GgufBuilder& builder) {
+    builder.AddUint32("gemma3.expert_count", 4);
+    builder.AddUint32("gemma3.expert_used_count", 2);
+  };
+  EXPECT_EQ(Message(mixture),
+            "layer 0 is a mixture of experts, of which architecture gemma3 has none");
+}
+
+TEST(BuildSpecTest, ExpertsHaveOneSize) {
+  std::vector<int32_t> sizes;
+  TinyModel model;
+  model.skip_keys = {"feed_forward_length"};
+  model.more_keys = [&](gguf::GgufBuilder& builder) {
+    builder.AddUint32("llama.expert_count", 4);
+    builder.AddUint32("llama.expert_used_count", 2);
+    builder.AddArray("llama.expert_feed_forward_length", gguf::ValueType::kInt32, sizes);
+  };
+  sizes = {64, 32};
+  EXPECT_EQ(
+      Message(model),
+      "key \"llama.expert_feed_forward_length\": needed one value for all layers, found 64 and "
+      "32");
+  sizes = {64, 64};
+  EXPECT_THAT(Message(model), HasSubstr("is of a dense layer"));  // the sizes have been read
+}
+
 TEST(BuildSpecTest, HeadsMustFit) {
   TinyModel uneven;
   uneven.kv_heads = 3;
