@@ -2,9 +2,10 @@
 //
 // One warp per head of a token: heads of q first, then of k, then of v. It rotates its head in
 // place, norms it if heads are normed, multiplies it by its temperature if it is of q, else writes
-// it to its page in the page's type. A token's angles are computed once per block. Floor: reads and
-// writes q and k, reads v, writes pages: 8 bytes per value of q, 8 and a page's value per value of
-// k, 4 and a page's value per value of v.
+// it to its page in the page's type. A token's angles are computed once per block.
+//
+// Floor: reads and writes q and k, reads v, writes pages: 8 bytes per value of q, 8 and a page's
+// value per value of k, 4 and a page's value per value of v.
 #include "common/base/check.h"
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/numbers.h"

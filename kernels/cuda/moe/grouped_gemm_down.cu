@@ -1,7 +1,8 @@
 // Grouped products for many tokens, down: a block has 16 rows of the output for a run of tokens;
-// its warps divide the run's tiles, each up to 32 tokens that chose one expert. Floor: 2 * choices
-// * rows
-// * col_count operations on tensor cores; reads the rows of every expert once per run.
+// its warps divide the run's tiles, each up to 32 tokens that chose one expert.
+//
+// Floor: 2 * choices * rows * col_count operations on tensor cores; reads the rows of every expert
+// once per run.
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/moe/grouped_gemm.h"
 
