@@ -139,8 +139,9 @@ absl::Status CheckRope(const RopeSpec& rope, uint32_t head_dim) {
   return absl::OkStatus();
 }
 
-// Marks the layer as covered by a KV group.
-absl::Status Cover(uint32_t layer, std::vector<bool>& covered) {
+// Marks the layer as covered by a KV group. `least`: one more than the layer before it in the
+// group's list.
+absl::Status Cover(uint32_t layer, uint32_t& least, std::vector<bool>& covered) {
   if (layer >= covered.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a KV group has layer ", layer, " of ", covered.size()));
@@ -148,7 +149,12 @@ absl::Status Cover(uint32_t layer, std::vector<bool>& covered) {
   if (covered[layer]) {
     return absl::InvalidArgumentError(absl::StrCat("layer ", layer, " is in two KV groups"));
   }
+  if (layer < least) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("layer ", layer, " comes after layer ", least - 1, " in a KV group"));
+  }
   covered[layer] = true;
+  least = layer + 1;
   return absl::OkStatus();
 }
 
@@ -168,9 +174,11 @@ absl::Status CheckGroups(const ModelSpec& spec) {
   std::vector<bool> covered(spec.NumLoadedLayers(), false);
   for (const KvGroupSpec& group : spec.kv_groups) {
     TANDEM_RETURN_IF_ERROR(CheckHeads(spec, spec.HeadsOf(group)));
-    for (const uint32_t layer : group.layers) TANDEM_RETURN_IF_ERROR(Cover(layer, covered));
+    uint32_t least = 0;
+    for (const uint32_t layer : group.layers) TANDEM_RETURN_IF_ERROR(Cover(layer, least, covered));
+    least = 0;
     for (const CacheReader& reader : group.readers) {
-      TANDEM_RETURN_IF_ERROR(Cover(reader.layer, covered));
+      TANDEM_RETURN_IF_ERROR(Cover(reader.layer, least, covered));
     }
     TANDEM_RETURN_IF_ERROR(CheckReaders(group));
   }
@@ -187,6 +195,14 @@ absl::Status CheckGroups(const ModelSpec& spec) {
     }
   }
   return absl::OkStatus();
+}
+
+// Whether the layer reads the cache of another of the group's.
+bool Reads(const KvGroupSpec& group, uint32_t layer) {
+  const auto at =
+      std::lower_bound(group.readers.begin(), group.readers.end(), layer,
+                       [](const CacheReader& reader, uint32_t l) { return reader.layer < l; });
+  return at != group.readers.end() && at->layer == layer;
 }
 
 // The rope tables against the heads that they rotate.
@@ -233,24 +249,16 @@ absl::Status ModelSpec::Validate() const {
 HeadSizes ModelSpec::HeadsOf(uint32_t layer) const {
   for (const KvGroupSpec& group : kv_groups) {
     if (!group.heads.has_value()) continue;
-    if (std::find(group.layers.begin(), group.layers.end(), layer) != group.layers.end()) {
-      return *group.heads;
-    }
-    for (const CacheReader& reader : group.readers) {
-      if (reader.layer == layer) return *group.heads;
-    }
+    const bool has = std::binary_search(group.layers.begin(), group.layers.end(), layer);
+    if (has || Reads(group, layer)) return *group.heads;
   }
   return {num_kv_heads, head_dim, value_dim};
 }
 
 bool ModelSpec::HasCache(uint32_t layer) const {
   if (IsRecurrent(layer)) return false;
-  for (const KvGroupSpec& group : kv_groups) {
-    for (const CacheReader& reader : group.readers) {
-      if (reader.layer == layer) return false;
-    }
-  }
-  return true;
+  return std::none_of(kv_groups.begin(), kv_groups.end(),
+                      [&](const KvGroupSpec& group) { return Reads(group, layer); });
 }
 
 }  // namespace tandem::model

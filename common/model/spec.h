@@ -76,10 +76,10 @@ struct CacheReader {
 
 // One KV group: layers whose cache has the same row and window, sharing block tables.
 struct KvGroupSpec {
-  uint32_t window_tokens = 0;        // 0: full attention
-  std::vector<uint32_t> layers;      // with a cache of their own
-  std::optional<HeadSizes> heads{};  // if different from the model's
-  std::vector<CacheReader> readers{};
+  uint32_t window_tokens = 0;          // 0: full attention
+  std::vector<uint32_t> layers;        // with a cache of their own; ascending
+  std::optional<HeadSizes> heads{};    // if different from the model's
+  std::vector<CacheReader> readers{};  // ascending by layer
   bool chunked = false;  // a token sees its chunk of window_tokens up to itself (Llama 4)
   bool operator==(const KvGroupSpec&) const = default;
 };

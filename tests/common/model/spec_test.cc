@@ -69,6 +69,10 @@ TEST(ModelSpecTest, EveryLayerIsInExactlyOneGroup) {
               s.kv_groups = {{0, {0, 1, 2}}};
             }),
             "a KV group has layer 2 of 2");
+  EXPECT_EQ(After([](ModelSpec& s) {
+              s.kv_groups = {{0, {1, 0}}};
+            }),
+            "layer 0 comes after layer 1 in a KV group");
   EXPECT_EQ(After([](ModelSpec& s) { s.kv_groups = {{0, {0}}, {8, {1}}}; }), "");
 }
 
