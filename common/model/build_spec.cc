@@ -241,7 +241,7 @@ absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& o
   spec.name = gguf::CleanName(name.value_or(""));
   spec.quantization = QuantizationName(file);
   TANDEM_RETURN_IF_ERROR(ReadSizes(file, reader, *architecture, options, spec));
-  TANDEM_RETURN_IF_ERROR(ReadGroups(reader, *architecture, spec));
+  TANDEM_RETURN_IF_ERROR(ReadGroups(reader, *architecture, options, spec));
   TANDEM_RETURN_IF_ERROR(spec.ValidateGroups());
   TANDEM_ASSIGN_OR_RETURN(spec.rope, ReadRope(metadata, *architecture, spec, options));
   if (architecture->sectioned_rope) TANDEM_RETURN_IF_ERROR(CheckRopeSections(reader, spec.rope));

@@ -23,6 +23,7 @@ struct LayerKind {
 // By layer, the window; 0 with full attention.
 absl::StatusOr<std::vector<uint32_t>> ReadWindows(const MetadataReader& reader,
                                                   const Architecture& architecture,
+                                                  const SpecOptions& options,
                                                   const ModelSpec& spec) {
   const uint32_t period = architecture.window_period;
   std::vector<uint32_t> windows(spec.num_layers, 0);
@@ -43,9 +44,10 @@ absl::StatusOr<std::vector<uint32_t>> ReadWindows(const MetadataReader& reader,
   if (architecture.listed_windows && any) {
     TANDEM_ASSIGN_OR_RETURN(window, reader.Size(keys::kSlidingWindow));
   }
-  // A context no longer than the window is full attention, unless the window's layers differ from
-  // the others in more than the window.
-  if (window >= spec.context_length && architecture.window_rope_base == 0.0f) window = 0;
+  // A context no longer than the window, however far the server extends it, is full attention,
+  // unless the window's layers differ from the others in more than the window.
+  const double reach = double{std::max(options.rope_scale, 1.0f)} * spec.context_length;
+  if (window >= reach && architecture.window_rope_base == 0.0f) window = 0;
   for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
     if (has_window[layer]) windows[layer] = window;
   }
@@ -54,9 +56,10 @@ absl::StatusOr<std::vector<uint32_t>> ReadWindows(const MetadataReader& reader,
 
 absl::StatusOr<std::vector<LayerKind>> ReadKinds(const MetadataReader& reader,
                                                  const Architecture& architecture,
+                                                 const SpecOptions& options,
                                                  const ModelSpec& spec) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<uint32_t> windows,
-                          ReadWindows(reader, architecture, spec));
+                          ReadWindows(reader, architecture, options, spec));
   std::vector<uint32_t> kv_heads(spec.num_layers, spec.num_kv_heads);
   HeadSizes heads{spec.num_kv_heads, spec.head_dim, spec.value_dim};
   HeadSizes windowed = heads;
@@ -132,14 +135,19 @@ absl::Status AddDraftHead(uint32_t layer, std::vector<KvGroupSpec>& groups) {
 }  // namespace
 
 absl::Status ReadGroups(const MetadataReader& reader, const Architecture& architecture,
-                        ModelSpec& spec) {
+                        const SpecOptions& options, ModelSpec& spec) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<LayerKind> kinds,
-                          ReadKinds(reader, architecture, spec));
+                          ReadKinds(reader, architecture, options, spec));
   TANDEM_ASSIGN_OR_RETURN(const uint32_t readers, reader.Count(keys::kSharedKvLayers));
   if (readers != 0 && (spec.num_layers < 3 || readers > spec.num_layers - 2)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "key ", gguf::Quoted(reader.Full(keys::kSharedKvLayers)), ": needed at least 2 of the ",
         spec.num_layers, " layers to have a cache, found ", readers, " without one"));
+  }
+  if (readers != 0 && (spec.mla.has_value() || spec.joint_qk_norm)) {
+    return absl::UnimplementedError(absl::StrCat(
+        "key ", gguf::Quoted(reader.Full(keys::kSharedKvLayers)), ": layers without a cache are ",
+        "not supported with ", spec.mla.has_value() ? "latent attention" : "norms over all heads"));
   }
   std::vector<KvGroupSpec> groups;
   AddLayers(architecture, spec, kinds, spec.num_layers - readers, /*windowed=*/false, groups);

@@ -7,6 +7,7 @@
 #include "common/model/architecture.h"
 #include "common/model/metadata_reader.h"
 #include "common/model/spec.h"
+#include "common/model/spec_options.h"
 
 namespace tandem::model {
 
@@ -14,7 +15,7 @@ namespace tandem::model {
 // first group become the model's. INVALID_ARGUMENT naming the key that is missing or does not fit.
 // REQUIRES: the spec's sizes are read and validated.
 absl::Status ReadGroups(const MetadataReader& reader, const Architecture& architecture,
-                        ModelSpec& spec);
+                        const SpecOptions& options, ModelSpec& spec);
 
 }  // namespace tandem::model
 

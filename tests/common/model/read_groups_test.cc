@@ -118,6 +118,21 @@ TEST(ReadGroupsTest, WhatAListedWindowNeeds) {
       "1");
 }
 
+TEST(ReadGroupsTest, AWindowThatTheContextOutgrowsIsKept) {
+  TinyModel model;
+  model.architecture = "gemma2";
+  model.context = 128;
+  model.more_keys = [](GgufBuilder& builder) {
+    builder.AddUint32("gemma2.attention.sliding_window", 128);
+  };
+  const BuiltModel built = BuildTiny(model);
+  EXPECT_EQ(BuildSpec(built.file)->kv_groups.size(), 1u);
+  const ModelSpec extended = *BuildSpec(built.file, {.rope_scale = 2});
+  EXPECT_EQ(extended.context_length, 256u);
+  ASSERT_EQ(extended.kv_groups.size(), 2u);
+  EXPECT_EQ(extended.kv_groups[1].window_tokens, 128u);
+}
+
 TEST(ReadGroupsTest, LayersWithoutACacheNeedOneOfTheirKind) {
   const auto readers = [](uint32_t count) {
     return After({}, [&](GgufBuilder& builder) {
@@ -143,6 +158,13 @@ TEST(ReadGroupsTest, LayersWithoutACacheNeedOneOfTheirKind) {
   EXPECT_EQ(SpecOf(model).status().message(),
             "key \"gemma3.attention.shared_kv_layers\": layer 5 would read the cache of layer 4, "
             "which has another window or other heads");
+  model.architecture = "minimax-m2";
+  model.more_keys = [](GgufBuilder& builder) {
+    builder.AddUint32("minimax-m2.attention.shared_kv_layers", 1);
+  };
+  EXPECT_EQ(SpecOf(model).status().message(),
+            "key \"minimax-m2.attention.shared_kv_layers\": layers without a cache are not "
+            "supported with norms over all heads");
 }
 
 }  // namespace
