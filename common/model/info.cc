@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/model/fingerprint.h"
+#include "common/model/group_text.h"
 #include "common/model/human_bytes.h"
 #include "common/model/kv_bytes.h"
 #include "common/model/kv_cache_type.h"
@@ -177,56 +178,11 @@ void AppendParallel(const ParallelInfo& info, const InfoQuery& query, std::strin
                                      : "");
 }
 
-// "2 KV heads of size 128"; where groups differ, "2 KV heads of size 128 with full attention, 8 of
-// size 64 with a window".
-std::string HeadsText(const ModelSpec& spec) {
-  const auto plain = [](const HeadSizes& heads, const char* noun) {
-    return absl::StrCat(heads.num_kv_heads, noun, " of size ", heads.head_dim);
-  };
-  std::string text;
-  bool differ = false;
-  for (const KvGroupSpec& group : spec.kv_groups) {
-    const HeadSizes heads = spec.HeadsOf(group);
-    differ |= heads != spec.HeadsOf(spec.kv_groups.front());
-    absl::StrAppend(&text, text.empty() ? "" : ", ", plain(heads, text.empty() ? " KV heads" : ""),
-                    group.window_tokens == 0 ? " with full attention" : " with a window");
-  }
-  return differ ? text : plain(spec.HeadsOf(spec.kv_groups.front()), " KV heads");
-}
-
 // "1536", or "1536 to 3072" where layers differ.
 std::string FfnText(const ModelSpec& spec) {
   if (spec.layer_ffn_sizes.empty()) return absl::StrCat(spec.ffn_size);
   const auto& sizes = spec.layer_ffn_sizes;
   return absl::StrCat(*std::min_element(sizes.begin(), sizes.end()), " to ", spec.ffn_size);
-}
-
-// The group's layers that a text names: those that read another's cache, too.
-uint64_t LayerCount(const KvGroupSpec& group) { return group.layers.size() + group.readers.size(); }
-
-// "2 layers of full attention, 4 layers with the last 512 tokens"; empty if all layers have full
-// attention.
-std::string WindowText(const ModelSpec& spec) {
-  size_t full_layers = 0;
-  std::string windows;
-  for (const KvGroupSpec& group : spec.kv_groups) {
-    if (group.window_tokens == 0) {
-      full_layers += LayerCount(group);
-    } else {
-      absl::StrAppend(&windows, windows.empty() ? "" : ", ", Count(LayerCount(group), "layer"),
-                      group.chunked ? " with chunks of " : " with the last ",
-                      Count(group.window_tokens, "token"));
-    }
-  }
-  if (windows.empty() || full_layers == 0) return windows;
-  return absl::StrCat(Count(full_layers, "layer"), " of full attention, ", windows);
-}
-
-// Layers that read another layer's cache.
-uint64_t ReaderCount(const ModelSpec& spec) {
-  uint64_t readers = 0;
-  for (const KvGroupSpec& group : spec.kv_groups) readers += group.readers.size();
-  return readers;
 }
 
 // "60 of FFN size 1408, 4 per token, from layer 1 on, shared ones of FFN size 5632"
@@ -240,6 +196,29 @@ std::string ExpertText(const MoeSpec& moe) {
     absl::StrAppend(&text, ", shared ones of FFN size ", moe.shared_ffn_size);
   }
   return text;
+}
+
+// What a sequence keeps: KV by group, and states.
+void AppendSequence(const ModelInfo& info, std::string& text) {
+  const ModelSpec& spec = info.spec;
+  absl::StrAppendFormat(&text, "KV cache      %s per token in F16, %s in F32\n",
+                        HumanBytes(info.kv_bytes_per_token_f16),
+                        HumanBytes(info.kv_bytes_per_token_f32));
+  for (size_t i = 0; i < spec.kv_groups.size(); ++i) {
+    const KvGroupSpec& group = spec.kv_groups[i];
+    absl::StrAppendFormat(&text, "  %s: %s per token in %s, %s\n", WindowText(group),
+                          HumanBytes(info.group_bytes_per_token[i]),
+                          std::string(tensor::Name(info.query.kv_type)), GroupLayersText(group));
+  }
+  if (info.state_bytes_per_sequence > 0) {
+    absl::StrAppendFormat(&text, "state         %s per sequence in F32, %s\n",
+                          HumanBytes(info.state_bytes_per_sequence),
+                          LayersText(spec.delta_net->layers));
+  }
+  absl::StrAppendFormat(&text, "sequence      %s for %u tokens, KV cache in %s%s\n",
+                        HumanBytes(info.sequence_bytes), spec.context_length,
+                        std::string(tensor::Name(info.query.kv_type)),
+                        info.state_bytes_per_sequence > 0 ? ", and state" : "");
 }
 
 // Bytes of uncompressed per-head K and V per token in F16.
@@ -269,7 +248,11 @@ absl::StatusOr<ModelInfo> DescribeModel(const gguf::File& file, const ModelSpec&
   TANDEM_ASSIGN_OR_RETURN(const ShardPlan whole, MakeShardPlan(spec, 0, 1));
   info.kv_bytes_per_token_f16 = KvBytesPerToken(spec, whole, tensor::Type::kF16);
   info.kv_bytes_per_token_f32 = KvBytesPerToken(spec, whole, tensor::Type::kF32);
+  for (const KvGroupSpec& group : spec.kv_groups) {
+    info.group_bytes_per_token.push_back(KvBytesPerToken(spec, whole, group, query.kv_type));
+  }
   info.state_bytes_per_sequence = StateBytesPerSequence(spec, whole);
+  info.sequence_bytes = CacheBytes(spec, whole, query.kv_type, spec.context_length);
   if (spec.mla.has_value()) info.kv_bytes_per_token_unabsorbed = UnabsorbedBytesPerToken(spec);
   for (int size = 1; size <= kMaxRanks; ++size) {
     TANDEM_ASSIGN_OR_RETURN(const ParallelInfo parallel, DescribeSize(file, spec, size, query));
@@ -306,25 +289,11 @@ std::string FormatInfo(const ModelInfo& info) {
                           "per token in F16\n",
                           spec.head_dim, HumanBytes(*info.kv_bytes_per_token_unabsorbed));
   }
-  if (const std::string windows = WindowText(spec); !windows.empty()) {
-    absl::StrAppendFormat(&text, "windows       %s\n", windows);
-  }
-  if (const uint64_t readers = ReaderCount(spec); readers > 0) {
-    absl::StrAppendFormat(&text, "shared KV     %s without a cache of their own\n",
-                          Count(readers, "layer"));
-  }
   absl::StrAppendFormat(&text, "rope          %s\n", RopeText(spec));
   absl::StrAppendFormat(&text, "features      %s\n", FeatureText(spec));
   absl::StrAppendFormat(&text, "vocabulary    %u tokens\n", spec.vocab_size);
   absl::StrAppendFormat(&text, "context       %u tokens\n", spec.context_length);
-  absl::StrAppendFormat(&text, "KV cache      %s per token in F16, %s in F32\n",
-                        HumanBytes(info.kv_bytes_per_token_f16),
-                        HumanBytes(info.kv_bytes_per_token_f32));
-  if (spec.delta_net.has_value()) {
-    absl::StrAppendFormat(&text, "state         %s per sequence in F32, %s\n",
-                          HumanBytes(info.state_bytes_per_sequence),
-                          Count(spec.delta_net->layers.size(), "recurrent layer"));
-  }
+  AppendSequence(info, text);
   absl::StrAppendFormat(&text, "quantisation  %s\n", spec.quantization);
   for (const TypeShare& share : info.types) {
     absl::StrAppendFormat(&text, "  %-6s %5u tensors, %s parameters, %s\n",

@@ -55,11 +55,13 @@ struct ModelInfo {
   std::vector<TypeShare> types;         // most bytes first
   uint64_t kv_bytes_per_token_f16 = 0;  // of the whole model
   uint64_t kv_bytes_per_token_f32 = 0;
-  uint64_t state_bytes_per_sequence = 0;  // of the whole model; 0 without recurrent layers
+  std::vector<uint64_t> group_bytes_per_token;  // of spec.kv_groups, in query.kv_type
+  uint64_t state_bytes_per_sequence = 0;        // of the whole model; 0 without recurrent layers
+  uint64_t sequence_bytes = 0;                  // KV and state of the model's whole context
   // F16, of the whole model, without MLA's compression. Empty without MLA.
   std::optional<uint64_t> kv_bytes_per_token_unabsorbed = std::nullopt;
   std::vector<ParallelInfo> parallel;  // all possible sizes, and 1, 2, 4, 8
-  InfoQuery query;                     // the assumptions of `parallel`
+  InfoQuery query;
 };
 
 // INVALID_ARGUMENT if the model's heads cannot be kept in the given cache type. REQUIRES: `spec` is

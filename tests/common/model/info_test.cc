@@ -51,7 +51,11 @@ TEST(InfoTest, ARecurrentStateIsCountedPerSequence) {
   EXPECT_EQ(info->kv_bytes_per_token_f16, 2u * 2 * (32 + 32) * 2);
   EXPECT_EQ(info->parallel[1].state_bytes_per_sequence_per_rank, state / 2);
   const std::string text = FormatInfo(*info);
-  EXPECT_THAT(text, HasSubstr("state         280 KiB per sequence in F32, 4 recurrent layers\n"));
+  EXPECT_THAT(text, HasSubstr("state         280 KiB per sequence in F32, layers 0, 1, 3, 4\n"));
+  EXPECT_THAT(text, HasSubstr("  full attention: 512 B per token in F16, layers 2, 5\n"));
+  EXPECT_EQ(info->sequence_bytes, state + 2048 * 512);
+  EXPECT_THAT(text,
+              HasSubstr("sequence      1.27 MiB for 2048 tokens, KV cache in F16, and state\n"));
   EXPECT_THAT(text, HasSubstr(" per token, state 140 KiB per sequence\n"));
   EXPECT_THAT(text, HasSubstr("4 does not divide the 2 key heads of recurrent layers"));
 }
@@ -137,16 +141,31 @@ TEST(InfoTest, WindowsKeepOnlyTheirTokens) {
   EXPECT_EQ(fits(3 * whole), 3 * spec->context_length);
   EXPECT_EQ(fits(3 * whole + 2 * 20 + 2 * 16), 3 * spec->context_length + 20);
   EXPECT_THAT(FormatInfo(*DescribeModel(*file, *spec)),
-              HasSubstr("windows       2 layers of full attention, 2 layers with the last 16 "
-                        "tokens\n"));
+              HasSubstr("  the last 16 tokens: 256 B per token in F16, layers 0, 2\n"));
+}
+
+// Groups with windows and heads of their own, and layers without a cache.
+TEST(InfoTest, KvBytesByGroup) {
+  const auto file = gguf::File::Open("tests/golden/arch/gemma4/model.gguf");
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto info = DescribeModel(*file, *BuildSpec(*file), {.kv_type = tensor::Type::kQ8_0});
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->group_bytes_per_token, (std::vector<uint64_t>{2 * 4 * 34, 4 * 2 * 2 * 34}));
+  EXPECT_EQ(info->sequence_bytes, 2048u * 2 * 4 * 34 + 24 * 4 * 2 * 2 * 34);
+  const std::string text = FormatInfo(*info);
+  EXPECT_THAT(text, HasSubstr("KV cache      1.5 KiB per token in F16, 3 KiB in F32\n"
+                              "  full attention: 272 B per token in Q8_0, layer 4, read by layer 7 "
+                              "too\n"
+                              "  the last 24 tokens: 544 B per token in Q8_0, layers 0 to 3, read "
+                              "by layers 5, 6 too\n"
+                              "sequence      557 KiB for 2048 tokens, KV cache in Q8_0\n"));
 }
 
 TEST(InfoTest, ChunksAndInterleavedExperts) {
   const auto info = InfoOfGolden("arch/llama4-chunk/model.gguf");
   ASSERT_TRUE(info.ok()) << info.status();
   const std::string text = FormatInfo(*info);
-  EXPECT_THAT(text, HasSubstr("windows       1 layer of full attention, 4 layers with chunks of 32 "
-                              "tokens\n"));
+  EXPECT_THAT(text, HasSubstr("  chunks of 32 tokens: 512 B per token in F16, layers 0 to 2, 4\n"));
   EXPECT_THAT(text, HasSubstr("1 per token, in 1 layer of 2, shared ones of FFN size 32\n"));
   EXPECT_THAT(text, HasSubstr(", adjacent, none in 1 layer of 4\n"));
 }
