@@ -1,7 +1,7 @@
 #include "common/model/shard.h"
 
 #include <algorithm>
-#include <vector>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 
@@ -43,9 +43,14 @@ absl::Status CheckMixture(const MoeSpec& moe, int size, bool expert_parallel) {
   return absl::OkStatus();
 }
 
+// Of the layers with a dense FFN; the largest number if there are none.
 uint32_t SmallestFfn(const ModelSpec& spec) {
-  const std::vector<uint32_t>& sizes = spec.layer_ffn_sizes;
-  return sizes.empty() ? spec.ffn_size : *std::min_element(sizes.begin(), sizes.end());
+  const bool beside_experts = spec.moe.has_value() && spec.moe->beside_dense;
+  uint32_t smallest = std::numeric_limits<uint32_t>::max();
+  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+    if (!spec.IsMoe(layer) || beside_experts) smallest = std::min(smallest, spec.FfnSize(layer));
+  }
+  return smallest;
 }
 
 absl::Status CheckPossible(const ModelSpec& spec, int size, bool expert_parallel) {
@@ -56,11 +61,8 @@ absl::Status CheckPossible(const ModelSpec& spec, int size, bool expert_parallel
                      " does not divide the ", spec.num_heads, " query heads"));
   }
   const uint32_t ffn = SmallestFfn(spec);
-  if (ffn < ranks || spec.vocab_size < ranks) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tensor parallelism over ", size, " ranks is not possible with ", ffn,
-                     " FFN columns and ", spec.vocab_size, " tokens"));
-  }
+  if (ffn < ranks) return TooFew(size, ffn, "FFN columns");
+  if (spec.vocab_size < ranks) return TooFew(size, spec.vocab_size, "tokens");
   if (spec.delta_net.has_value() && spec.delta_net->key_heads % ranks != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "tensor parallelism over ", size, " ranks is not possible: ", size, " does not divide the ",

@@ -9,6 +9,7 @@ namespace {
 
 ModelSpec Spec(uint32_t heads, uint32_t kv_heads, uint32_t ffn, uint32_t vocab) {
   ModelSpec spec;
+  spec.num_layers = 2;
   spec.num_heads = heads;
   spec.num_kv_heads = kv_heads;
   spec.ffn_size = ffn;
@@ -108,7 +109,19 @@ TEST(ShardPlanTest, LayersOfOtherSizesAreCutByTheirOwn) {
   spec.layer_ffn_sizes = {3, 64};
   EXPECT_EQ(MakeShardPlan(spec, 0, 4).status(),
             absl::InvalidArgumentError("tensor parallelism over 4 ranks is not possible with 3 FFN "
-                                       "columns and 9 tokens"));
+                                       "columns"));
+}
+
+TEST(ShardPlanTest, TheFfnSizeOfNoLayerDoesNotCount) {
+  ModelSpec spec = Spec(4, 4, 1, 9);
+  spec.moe = MoeSpec{.num_experts = 4, .experts_per_token = 2, .ffn_size = 64};
+  EXPECT_TRUE(MakeShardPlan(spec, 0, 4).ok());
+  spec.moe->first_layer = 1;
+  EXPECT_EQ(MakeShardPlan(spec, 0, 4).status().message(),
+            "tensor parallelism over 4 ranks is not possible with 1 FFN columns");
+  spec.moe =
+      MoeSpec{.num_experts = 4, .experts_per_token = 2, .ffn_size = 64, .beside_dense = true};
+  EXPECT_FALSE(MakeShardPlan(spec, 0, 4).ok());
 }
 
 TEST(ShardPlanTest, WhatIsImpossibleIsRefusedWithBothNumbers) {
