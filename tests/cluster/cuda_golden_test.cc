@@ -59,7 +59,10 @@ INSTANTIATE_TEST_SUITE_P(
                                          "phi3", "phi3-partial-swa", "deepseek2-lite",
                                          "deepseek2-v3", "deepseek2-v3-split", "gpt-oss", "gemma2",
                                          "gemma3", "gemma4", "gemma4-dense", "gemma4-moe",
-                                         "mistral3", "minimax-m2", "llama4-chunk"),
+                                         "mistral3", "minimax-m2", "llama4", "llama4-chunk",
+                                         "smollm3", "glm4moe", "qwen35", "qwen35-pattern",
+                                         "qwen35moe", "qwen35moe-fused", "qwen3next",
+                                         "qwen3next-legacy"),
                        ::testing::Values(1, 2)),
     TestName);
 
