@@ -122,7 +122,7 @@ absl::Status CheckFeedForward(const Architecture& architecture, const ModelSpec&
                        [&](const TensorRow& row) { return row.role == role; });
   };
   const bool dense = has(Role::kFfnDown), mixture = has(Role::kExpertDown);
-  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
+  for (uint32_t layer = 0; layer < spec.NumLoadedLayers(); ++layer) {
     if (spec.IsMoe(layer) ? mixture : dense) continue;
     return absl::UnimplementedError(
         absl::StrCat("layer ", layer, spec.IsMoe(layer) ? " is a mixture of experts" : " is dense",
