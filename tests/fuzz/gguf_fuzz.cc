@@ -59,7 +59,21 @@ void ReadSlices(const gguf::File& file, const model::ModelSpec& spec) {
   }
 }
 
-// True where the bytes are a model that can be run.
+// True where the file is a model that can be run.
+bool ReadModel(const gguf::File& file, const model::SpecOptions& options) {
+  const auto spec = model::BuildSpec(file, options);
+  if (!spec.ok()) {
+    CheckMessage(spec.status());
+    return false;
+  }
+  const auto info = model::DescribeModel(file, *spec);
+  TANDEM_CHECK_OK(info.status());
+  TANDEM_CHECK(!model::FormatInfo(*info).empty());
+  ReadSlices(file, *spec);
+  return true;
+}
+
+// True where the bytes are a model that can be run; its draft head, if it has one, is read too.
 bool LoadModel(std::span<const std::byte> bytes) {
   const auto file = gguf::File::Parse(bytes);
   if (!file.ok()) {
@@ -67,16 +81,8 @@ bool LoadModel(std::span<const std::byte> bytes) {
     return false;
   }
   ReadMetadata(file->metadata());
-  const auto spec = model::BuildSpec(*file);
-  if (!spec.ok()) {
-    CheckMessage(spec.status());
-    return false;
-  }
-  const auto info = model::DescribeModel(*file, *spec);
-  TANDEM_CHECK_OK(info.status());
-  TANDEM_CHECK(!model::FormatInfo(*info).empty());
-  ReadSlices(*file, *spec);
-  return true;
+  ReadModel(*file, {.load_draft_head = true});
+  return ReadModel(*file, {});
 }
 
 }  // namespace

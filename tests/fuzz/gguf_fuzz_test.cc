@@ -122,6 +122,33 @@ TEST(GgufFuzzTest, ManyFlipsCutsAndMovedParts) {
   EXPECT_GT(outcome.refused, 3000);
 }
 
+// Models with layers of several kinds and a draft head.
+TEST(GgufFuzzTest, NumbersOfHybridsAndDraftHeads) {
+  constexpr uint32_t kHostile[] = {0, 1, 2, 3, 5, 64, 0xffff, 0x7fffffff, 0xffffffff};
+  Outcome outcome;
+  std::mt19937_64 random(4);
+  for (const char* path : {"arch/qwen35-mtp/model.gguf", "arch/glm4moe-mtp/model.gguf"}) {
+    const Bytes base = ReadFile(path);
+    EXPECT_TRUE(Load(base)) << path;
+    // Numbers of metadata stand before the vocabulary, those of shapes after it.
+    const std::string text(base.begin(), base.end());
+    const size_t vocabulary = text.find("tokenizer.ggml.tokens");
+    const size_t table = text.find("token_embd.weight");
+    const size_t end = text.rfind(".weight");
+    ASSERT_LT(vocabulary, table);
+    ASSERT_LT(table, end);
+    for (int i = 0; i < 1500; ++i) {
+      Bytes mutated = base;
+      const size_t at =
+          random() % 2 == 0 ? random() % vocabulary : table + random() % (end - table);
+      std::memcpy(mutated.data() + at, &kHostile[random() % std::size(kHostile)], 4);
+      outcome.Add(Load(mutated));
+    }
+  }
+  EXPECT_GT(outcome.accepted, 10);
+  EXPECT_GT(outcome.refused, 1500);
+}
+
 // Bits of the weights may be anything: quantised blocks with wild scales decode to something, and
 // nothing traps.
 TEST(GgufFuzzTest, WildWeights) {
