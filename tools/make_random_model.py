@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes a GGUF model with random weights: of qwen2 architecture, by default in Qwen2-0.5B's shape, or of qwen35, a hybrid
-of attention and gated delta nets, in Qwen3.5-0.8B's.
+"""Writes a GGUF model with random weights: of qwen2 architecture, by default in Qwen2-0.5B's shape, of qwen35, a hybrid
+of attention and gated delta nets, in Qwen3.5-0.8B's, or of qwen35moe, its mixture, in a small shape of 32 experts.
 
 For speed measurements and load tests: every size and tensor type is real, the text it writes is not. Quantised blocks are
 drawn as random bits under scales that keep activations finite. The q4_k_m mix follows llama.cpp: more bits for
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -49,6 +50,16 @@ class DeltaNet:
 
 
 @dataclass(frozen=True)
+class Mixture:
+    """Experts in place of dense feed-forward layers: routed ones, and one for all tokens."""
+
+    experts: int
+    used: int
+    ffn: int
+    shared_ffn: int
+
+
+@dataclass(frozen=True)
 class Shape:
     hidden: int
     layers: int
@@ -60,9 +71,12 @@ class Shape:
     tied: bool
     key_length: int = 0  # 0: hidden / heads
     delta: DeltaNet | None = None
+    mixture: Mixture | None = None
 
     def architecture(self) -> str:
-        return "qwen2" if self.delta is None else "qwen35"
+        if self.delta is None:
+            return "qwen2"
+        return "qwen35" if self.mixture is None else "qwen35moe"
 
     def head_size(self) -> int:
         return self.key_length or self.hidden // self.heads
@@ -80,6 +94,9 @@ DEFAULTS = {
     "qwen2": Shape(896, 24, 14, 2, 4864, 151936, 32768, tied=True),
     "qwen35": Shape(1024, 24, 8, 2, 3584, 248320, 32768, tied=True, key_length=256,
                     delta=DeltaNet(key_heads=16, value_heads=16, head_size=128, taps=4, interval=4)),
+    "qwen35moe": Shape(1024, 16, 8, 2, 512, 151936, 32768, tied=True, key_length=256,
+                       delta=DeltaNet(key_heads=8, value_heads=16, head_size=128, taps=4, interval=4),
+                       mixture=Mixture(experts=32, used=4, ffn=512, shared_ffn=512)),
 }
 
 
@@ -133,7 +150,7 @@ def matrix_type(name: str, columns: int, layer: int, shape: Shape, mix: str) -> 
     if mix == "q8_0":
         return TYPE_Q8_0
     wide = name == "output" or (name == "token_embd" and shape.tied)
-    if name in ("attn_v", "ffn_down"):
+    if name in ("attn_v", "ffn_down", "ffn_down_exps"):
         eighth = shape.layers // 8
         wide = layer < eighth or layer >= 7 * shape.layers // 8 or (layer - eighth) % 3 == 2
     if columns % TYPE_Q4_K.block != 0:
@@ -165,9 +182,10 @@ class RandomTensors:
                 else:
                     self._gated_attention(layer, residual)
                 self._norm(f"blk.{layer}.post_attention_norm.weight")
-            self._matrix("ffn_gate", shape.ffn, shape.hidden, layer)
-            self._matrix("ffn_up", shape.ffn, shape.hidden, layer)
-            self._matrix("ffn_down", shape.hidden, shape.ffn, layer, gain=residual)
+            if shape.mixture is None:
+                self._feed_forward("", (), shape.ffn, layer, residual)
+            else:
+                self._experts(shape.mixture, layer, residual)
         self._norm("output_norm.weight")
         if not shape.tied:
             self._matrix("output", shape.vocabulary, shape.hidden, deviation=0.05)
@@ -203,6 +221,19 @@ class RandomTensors:
         self._vector(f"blk.{layer}.ssm_norm.weight", delta.head_size, mean=1.0)
         self._matrix("ssm_out", hidden, delta.inner(), layer, gain=residual)
 
+    def _feed_forward(self, suffix: str, experts: tuple[int, ...], width: int, layer: int, gain: float) -> None:
+        hidden = self._shape.hidden
+        self._matrix(f"ffn_gate{suffix}", width, hidden, layer, experts=experts)
+        self._matrix(f"ffn_up{suffix}", width, hidden, layer, experts=experts)
+        self._matrix(f"ffn_down{suffix}", hidden, width, layer, gain=gain, experts=experts)
+
+    def _experts(self, mixture: Mixture, layer: int, residual: float) -> None:
+        hidden = self._shape.hidden
+        self._vector(f"blk.{layer}.ffn_gate_inp.weight", (mixture.experts, hidden), mean=0.0)
+        self._feed_forward("_exps", (mixture.experts,), mixture.ffn, layer, residual)
+        self._vector(f"blk.{layer}.ffn_gate_inp_shexp.weight", hidden, mean=0.0)
+        self._feed_forward("_shexp", (), mixture.shared_ffn, layer, residual)
+
     def _norm(self, name: str) -> None:
         self._vector(name, self._shape.hidden, mean=1.0)
 
@@ -212,10 +243,10 @@ class RandomTensors:
         self._tensors.append(Tensor(name, TYPE_F32, size if isinstance(size, tuple) else (size,), lambda: (values,)))
 
     def _matrix(self, name: str, rows: int, columns: int, layer: int | None = None, gain: float = 1.0,
-                deviation: float | None = None) -> None:
+                deviation: float | None = None, experts: tuple[int, ...] = ()) -> None:
         kind = matrix_type(name, columns, layer or 0, self._shape, self._mix)
         rng = self._generator()
-        blocks = rows * columns // kind.block
+        blocks = math.prod(experts) * rows * columns // kind.block
         sigma = deviation if deviation is not None else gain * columns ** -0.5
 
         def data() -> Iterator[bytes]:
@@ -223,7 +254,7 @@ class RandomTensors:
                 yield BLOCKS[kind.name](rng, min(BLOCKS_PER_CHUNK, blocks - start), sigma).tobytes()
 
         full = f"{name}.weight" if layer is None else f"blk.{layer}.{name}.weight"
-        self._tensors.append(Tensor(full, kind, (rows, columns), data))
+        self._tensors.append(Tensor(full, kind, (*experts, rows, columns), data))
 
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng((self._seed, len(self._tensors)))
@@ -306,8 +337,16 @@ def hybrid_metadata(shape: Shape) -> list[Metadata]:
         "full_attention_interval": delta.interval,
     }
     sections = [(pairs + 2 - i) // 3 for i in range(3)] + [0]  # pair i belongs to section i % 3
-    return [Metadata(f"qwen35.{key}", U32, value) for key, value in numbers.items()] + [
-        Metadata("qwen35.rope.dimension_sections", ARRAY, sections, I32),
+    if (mixture := shape.mixture) is not None:
+        numbers |= {
+            "expert_count": mixture.experts,
+            "expert_used_count": mixture.used,
+            "expert_feed_forward_length": mixture.ffn,
+            "expert_shared_feed_forward_length": mixture.shared_ffn,
+        }
+    arch = shape.architecture()
+    return [Metadata(f"{arch}.{key}", U32, value) for key, value in numbers.items()] + [
+        Metadata(f"{arch}.rope.dimension_sections", ARRAY, sections, I32),
     ]
 
 

@@ -24,6 +24,8 @@ struct CacheConfig {
   uint32_t num_kv_blocks = 0;
   ByteSize kv_cache_memory{};
   tensor::Type kv_cache_type = tensor::Type::kF16;
+  // As a worker is configured: 0: no snapshots (common/kv/snapshots.h).
+  uint32_t state_snapshot_interval = 0;
 
   void ForEach(FieldList& visit) {
     visit.BeginSection("KV cache");
@@ -39,6 +41,13 @@ struct CacheConfig {
                    "--max-num-seqs x --max-model-len needs, at most 4GiB and what is free; auto, "
                    "cuda: by --gpu-memory-utilization)"});
     visit(kv_cache_type, {.flag = "--kv-cache-type", .help = "element type of K and V"});
+    visit(state_snapshot_interval,
+          {.flag = "--state-snapshot-interval",
+           .help = "tokens between two snapshots of a recurrent state, which prefix hits need; the "
+                   "cache has room for one per interval of its KV blocks (0: as many tokens as "
+                   "take the memory of one)",
+           .least = 0,
+           .most = 2147483647});
   }
 };
 

@@ -39,8 +39,7 @@ struct SchedulingConfig {
                                 .most = 1 << 20});
     visit(enable_prefix_caching,
           {.flag = "--enable-prefix-caching",
-           .help = "reuse the KV blocks of equal prompt beginnings (on by default; without effect "
-                   "on models with recurrent states)"});
+           .help = "reuse the KV blocks of equal prompt beginnings (on by default)"});
   }
 };
 

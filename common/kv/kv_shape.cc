@@ -6,8 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/checked_size.h"
 #include "common/kv/blocks.h"
+#include "common/kv/snapshots.h"
 #include "common/model/human_bytes.h"
 #include "common/model/kv_bytes.h"
+#include "common/model/state_bytes.h"
 
 namespace tandem::kv {
 namespace {
@@ -47,6 +49,10 @@ KvShape MakeKvShape(const model::ModelSpec& spec, const model::ShardPlan& plan,
                             uint64_t{shape.block_size},
          .most_blocks = std::min(most, addressable)});
   }
+  shape.snapshot_interval = config.cache.state_snapshot_interval;
+  if (shape.snapshot_interval > 0) {
+    shape.snapshot_bytes = model::StateBytesPerSequence(spec, plan);
+  }
   return shape;
 }
 
@@ -58,8 +64,12 @@ std::vector<uint32_t> KvShape::NumBlocks(uint64_t n) const {
   return blocks;
 }
 
+uint64_t KvShape::NumSnapshots(uint64_t n) const {
+  return kv::NumSnapshots(n, snapshot_interval, block_size);
+}
+
 uint64_t KvShape::Bytes(uint64_t n) const {
-  CheckedSize sum = 0;
+  CheckedSize sum = CheckedSize(NumSnapshots(n)) * snapshot_bytes;
   for (const KvGroupShape& group : groups) {
     sum += CheckedSize(std::min(n, group.most_blocks)) * group.bytes_per_block;
   }
@@ -76,6 +86,10 @@ std::string KvShape::Text(uint64_t n) const {
       absl::StrAppend(&text, " for a window of ", groups[i].window_tokens, " tokens");
     }
     absl::StrAppend(&text, ", ", model::HumanBytes(groups[i].bytes_per_block), " each");
+  }
+  if (const uint64_t snapshots = NumSnapshots(n); snapshots > 0) {
+    absl::StrAppend(&text, "; ", snapshots, snapshots == 1 ? " snapshot" : " snapshots",
+                    " of a recurrent state, ", model::HumanBytes(snapshot_bytes), " each");
   }
   return text;
 }

@@ -3,7 +3,8 @@
 // Full-attention groups have n blocks each, n being given by memory or by the operator. A group
 // with a sliding window never has more than its sequences can use: the blocks spanned by the
 // windows of `max_num_seqs` sequences and one step's tokens, and the same number again, so that
-// released blocks stay cached for prefix hits. Plain data, thread-safe.
+// released blocks stay cached for prefix hits. Snapshots of recurrent states come on top. Plain
+// data, thread-safe.
 #ifndef TANDEM_COMMON_KV_KV_SHAPE_H_
 #define TANDEM_COMMON_KV_KV_SHAPE_H_
 
@@ -28,13 +29,18 @@ struct KvGroupShape {
 struct KvShape {
   uint32_t block_size = 0;
   std::vector<KvGroupShape> groups;
+  uint32_t snapshot_interval = 0;  // tokens; 0: no snapshots
+  uint64_t snapshot_bytes = 0;     // of one, on this rank
   bool operator==(const KvShape&) const = default;
 
   // If full-attention groups have `n` blocks.
   std::vector<uint32_t> NumBlocks(uint64_t n) const;
-  // Saturates at 2^64 - 1.
+  // Likewise.
+  uint64_t NumSnapshots(uint64_t n) const;
+  // Of blocks and snapshots. Saturates at 2^64 - 1.
   uint64_t Bytes(uint64_t n) const;
-  // "62 blocks of 16 tokens, 160 B each; 12 for a window of 128 tokens, 80 B each".
+  // "62 blocks of 16 tokens, 160 B each; 12 for a window of 128 tokens, 80 B each", "62 blocks of
+  // 16 tokens, 160 B each; 8 snapshots of a recurrent state, 2 MiB each".
   std::string Text(uint64_t n) const;
 };
 

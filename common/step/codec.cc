@@ -20,7 +20,7 @@ constexpr size_t kStepBytes = 2 * sizeof(uint64_t) + 3 * sizeof(uint32_t);
 constexpr size_t kGroupBytes = 3 * sizeof(uint32_t);
 constexpr size_t kRowBytes = 5 * sizeof(uint32_t);
 constexpr size_t kSamplingBytes = 5 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
-static_assert(sizeof(SequenceEntry) == 12, "sequences are copied as in memory");
+static_assert(sizeof(SequenceEntry) == 24, "sequences are copied as in memory");
 static_assert(sizeof(TableDelta) == 12, "deltas are copied as in memory");
 
 void PutStep(WireWriter& writer, const StepDescriptor& step) {

@@ -38,7 +38,14 @@ std::string DebugString(const StepDescriptor& step) {
                   "\n  query offsets ", Join(step.query_offsets), "\n");
   for (const SequenceEntry& seq : step.sequences) {
     absl::StrAppend(&text, "  slot ", seq.slot, ": query ", seq.query_len, ", context ",
-                    seq.context_len, "\n");
+                    seq.context_len);
+    if (seq.load_snapshot != kv::kNoSnapshot) {
+      absl::StrAppend(&text, ", loads snapshot ", seq.load_snapshot);
+    }
+    if (seq.save_snapshot != kv::kNoSnapshot) {
+      absl::StrAppend(&text, ", saves snapshot ", seq.save_snapshot, " after ", seq.save_after);
+    }
+    absl::StrAppend(&text, "\n");
   }
   for (const GroupDeltas& group : step.groups) {
     absl::StrAppend(&text, "  group: tables");

@@ -18,6 +18,7 @@
 #include "absl/status/status.h"
 #include "common/base/ids.h"
 #include "common/base/limits.h"
+#include "common/kv/snapshots.h"
 #include "common/step/limits.h"
 
 namespace tandem::step {
@@ -32,6 +33,11 @@ struct SequenceEntry {
   uint32_t slot = 0;         // stable while the sequence runs; names its block tables
   uint32_t query_len = 0;    // tokens of this step, > 0
   uint32_t context_len = 0;  // cached tokens and this step's together
+  // Of models with recurrent states. The snapshot that the state begins the step as, instead of the
+  // slot's; and the one that becomes the state after the first `save_after` of the step's tokens.
+  kv::SnapshotId load_snapshot = kv::kNoSnapshot;
+  kv::SnapshotId save_snapshot = kv::kNoSnapshot;
+  uint32_t save_after = 0;  // > 0 with save_snapshot
   bool operator==(const SequenceEntry&) const = default;
 };
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,12 +33,17 @@ struct StepLimits {
   uint32_t block_size = 0;
   std::vector<uint32_t> num_blocks{};  // per KV group
   std::vector<kv::Window> windows{};   // per KV group; empty: none has one
-  size_t max_result_bytes = 0;         // the largest StepResult on the wire
+  // Of recurrent states; none: the model has no such states.
+  std::optional<uint32_t> num_snapshots{};
+  size_t max_result_bytes = 0;  // the largest StepResult on the wire
 
-  // What the configuration says; vocab_size, num_blocks and windows are the model's to add.
+  // What the configuration says; vocab_size, num_blocks, windows and num_snapshots are the model's
+  // to add.
   // REQUIRES: its max_model_len is resolved.
   static StepLimits Of(const config::WorkerConfig& config);
 
+  // Recurrent states of one layer: the sequences' by slot, then the snapshots.
+  uint32_t NumStates() const { return max_seqs + num_snapshots.value_or(0); }
   // The most blocks of one sequence in one KV group.
   uint32_t MaxTableBlocks() const;
   // The most block ids that one step appends to block tables, over all KV groups.

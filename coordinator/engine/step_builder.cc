@@ -91,8 +91,12 @@ void StepBuilder::AddEntry(const PlanEntry& entry, step::StepDescriptor& out) co
     out.positions.push_back(static_cast<int32_t>(position));
   }
   out.query_offsets.push_back(static_cast<uint32_t>(out.tokens.size()));
-  out.sequences.push_back(
-      {.slot = generation.slot, .query_len = entry.num_tokens, .context_len = entry.end()});
+  out.sequences.push_back({.slot = generation.slot,
+                           .query_len = entry.num_tokens,
+                           .context_len = entry.end(),
+                           .load_snapshot = entry.load_snapshot,
+                           .save_snapshot = entry.save_snapshot,
+                           .save_after = entry.save_after});
   AddTables(entry, out);
   AddScoredRows(generation, entry, out);
   if (entry.samples) AddSampledRow(generation, entry, out);

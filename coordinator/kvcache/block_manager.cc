@@ -30,13 +30,20 @@ uint64_t RandomKey() {
 
 BlockManager::BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash)
     : config_(std::move(config)),
-      index_(config_.block_size, static_cast<uint32_t>(config_.groups.size()),
+      // Snapshots are its last group.
+      index_(config_.block_size, static_cast<uint32_t>(config_.groups.size()) + 1,
              config_.prefix_hash_key.value_or(RandomKey()), hash) {
   TANDEM_CHECK_OK(config_.Validate());
+  if (config_.snapshots.has_value()) {
+    snapshots_.emplace(config_.snapshots->num_snapshots, index_, num_groups());
+  }
   for (uint32_t group = 0; group < num_groups(); ++group) {
-    pools_.push_back(std::make_unique<BlockPool>(
-        config_.groups[group].num_blocks,
-        [this, group](BlockId, PrefixNodeId node) { index_.Detach(node, group); }));
+    pools_.push_back(std::make_unique<BlockPool>(config_.groups[group].num_blocks,
+                                                 [this, group](BlockId, PrefixNodeId node) {
+                                                   if (snapshots_.has_value())
+                                                     snapshots_->Evict(node);
+                                                   index_.Detach(node, group);
+                                                 }));
   }
   reserved_blocks_.resize(num_groups(), 0);
 }
@@ -65,7 +72,9 @@ PrefixMatch BlockManager::Match(std::span<const TokenId> tokens, PrefixHashes& h
           config_.FirstLiveBlock(config_.groups[group], (block + 1) * config_.block_size);
       is_hit &= run[group] >= block + 1 - first_live;
     }
-    if (is_hit) hit_blocks = block + 1;
+    if (!is_hit) continue;
+    match.num_tokens_in_blocks = (block + 1) * config_.block_size;
+    if (!snapshots_.has_value() || snapshots_->Has(node)) hit_blocks = block + 1;
   }
   match.nodes.resize(hit_blocks);
   match.num_tokens = hit_blocks * config_.block_size;
@@ -104,7 +113,10 @@ bool BlockManager::Start(SequenceBlocks& blocks, const PrefixMatch& match, uint3
       table.blocks[i] = pools_[group]->Share(index_.block(match.nodes[i], group));
     }
   }
-  if (num_hits > 0) blocks.published_ = PrefixPin(index_, match.nodes.back());
+  if (num_hits > 0) {
+    blocks.published_ = PrefixPin(index_, match.nodes.back());
+    if (snapshots_.has_value()) blocks.loaded_ = snapshots_->Share(match.nodes.back());
+  }
   blocks.num_published_ = num_hits;
   blocks.tables_ = std::move(tables);
   TANDEM_CHECK(Grow(blocks, first_tokens)) << "blocks that were counted are not there";
@@ -131,9 +143,23 @@ bool BlockManager::Grow(SequenceBlocks& blocks, uint32_t num_tokens) {
   return true;
 }
 
+kv::SnapshotId BlockManager::TakeSnapshot(SequenceBlocks& blocks, uint32_t num_tokens) {
+  TANDEM_CHECK(num_tokens % config_.block_size == 0 &&
+               (blocks.pending_.empty() || blocks.pending_.back().num_tokens < num_tokens))
+      << "a snapshot after " << num_tokens << " tokens";
+  if (!snapshots_.has_value() || !config_.enable_prefix_cache) return kv::kNoSnapshot;
+  BlockRef snapshot = snapshots_->Take();
+  if (!snapshot) return kv::kNoSnapshot;
+  blocks.pending_.push_back({.snapshot = std::move(snapshot), .num_tokens = num_tokens});
+  return blocks.pending_.back().snapshot.id();
+}
+
 void BlockManager::Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens,
                           uint32_t num_computed) {
+  blocks.loaded_.Reset();
   if (config_.enable_prefix_cache) Publish(blocks, tokens, num_computed);
+  std::erase_if(blocks.pending_,
+                [&](const PendingSnapshot& pending) { return pending.num_tokens <= num_computed; });
   LeaveWindow(blocks, num_computed);
 }
 
@@ -149,13 +175,21 @@ void BlockManager::Publish(SequenceBlocks& blocks, std::span<const TokenId> toke
       return;
     }
     blocks.published_ = PrefixPin(index_, node);
-    for (uint32_t group = 0; group < num_groups(); ++group) {
-      const BlockRef& block = blocks.tables_[group].blocks[blocks.num_published_];
-      // If another sequence computed the same block first, this one stays private.
-      if (!block || index_.block(node, group) != kNoBlock) continue;
-      index_.Attach(node, group, block.id());
-      pools_[group]->SetContents(block.id(), node);
-    }
+    PublishBlock(blocks, node);
+  }
+}
+
+void BlockManager::PublishBlock(SequenceBlocks& blocks, PrefixNodeId node) {
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    const BlockRef& block = blocks.tables_[group].blocks[blocks.num_published_];
+    // If another sequence computed the same block first, this one stays private.
+    if (!block || index_.block(node, group) != kNoBlock) continue;
+    index_.Attach(node, group, block.id());
+    pools_[group]->SetContents(block.id(), node);
+  }
+  const uint32_t num_tokens = (blocks.num_published_ + 1) * config_.block_size;
+  for (const PendingSnapshot& pending : blocks.pending_) {
+    if (pending.num_tokens == num_tokens) snapshots_->Publish(node, pending.snapshot);
   }
 }
 
@@ -184,6 +218,7 @@ void BlockManager::Release(SequenceBlocks& blocks) {
 
 void BlockManager::Forget() {
   for (const auto& pool : pools_) pool->Forget();
+  if (snapshots_.has_value()) snapshots_->Forget();
   TANDEM_CHECK(index_.num_nodes() == 0) << index_.num_nodes() << " prefixes without a block";
 }
 
@@ -193,6 +228,10 @@ KvCacheStats BlockManager::Stats() const {
     stats.total_blocks += pool->total_blocks();
     stats.free_blocks += pool->free_blocks();
     stats.cached_blocks += pool->cached_blocks();
+  }
+  if (snapshots_.has_value()) {
+    stats.snapshots = snapshots_->num_snapshots();
+    stats.cached_snapshots = snapshots_->num_cached();
   }
   return stats;
 }
@@ -209,6 +248,7 @@ absl::Status BlockManager::CheckIntegrity(std::span<const SequenceBlocks* const>
     TANDEM_RETURN_IF_ERROR(Annotate(pools_[group]->CheckIntegrity(), name));
     TANDEM_RETURN_IF_ERROR(Annotate(CheckTables(group, live), name));
   }
+  if (snapshots_.has_value()) TANDEM_RETURN_IF_ERROR(snapshots_->CheckIntegrity(live));
   return CheckPrefixes();
 }
 

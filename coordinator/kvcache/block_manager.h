@@ -4,6 +4,7 @@
 //   if (kv.Start(blocks, match, match.num_tokens + 512, tokens.size())) ...  // adopt it, allocate
 //                                             // the first chunk
 //   kv.Grow(blocks, num_tokens)               // before each step; false: preempt a sequence
+//   kv.TakeSnapshot(blocks, num_tokens)       // if the step is to keep the recurrent state there
 //   kv.Commit(blocks, tokens, num_computed)   // after it: publish full blocks, leave the window
 //   kv.Release(blocks)
 //
@@ -21,16 +22,21 @@
 #include "absl/status/status.h"
 #include "common/base/ids.h"
 #include "common/base/metric.h"
+#include "common/kv/snapshots.h"
 #include "coordinator/kvcache/block_pool.h"
 #include "coordinator/kvcache/kv_config.h"
 #include "coordinator/kvcache/prefix_index.h"
 #include "coordinator/kvcache/sequence_blocks.h"
+#include "coordinator/kvcache/snapshot_pool.h"
 
 namespace tandem::coordinator {
 
 // A cached prefix. Valid until the next change of the block manager.
 struct PrefixMatch {
-  uint32_t num_tokens = 0;          // a multiple of the block size
+  uint32_t num_tokens = 0;  // a multiple of the block size
+  // Tokens whose blocks are cached: more, if there is no snapshot of the recurrent state after
+  // them.
+  uint32_t num_tokens_in_blocks = 0;
   std::vector<PrefixNodeId> nodes;  // one per block
   std::optional<uint64_t> missing;  // hash of the first block that is not in the cache
 };
@@ -43,6 +49,8 @@ struct KvCacheStats {
   int64_t total_blocks = 0;
   int64_t free_blocks = 0;
   int64_t cached_blocks = 0;
+  int64_t snapshots = 0;
+  int64_t cached_snapshots = 0;
 
   template <typename Visit>
   void ForEach(Visit visit) const {
@@ -52,6 +60,10 @@ struct KvCacheStats {
                               "KV blocks in no sequence, cached ones included"});
     visit(cached_blocks, Metric{"tandem_kv_blocks_cached", Metric::Kind::kGauge,
                                 "free KV blocks whose contents a prefix may still hit"});
+    visit(snapshots, Metric{"tandem_state_snapshots", Metric::Kind::kGauge,
+                            "snapshots of recurrent states that there is room for"});
+    visit(cached_snapshots, Metric{"tandem_state_snapshots_cached", Metric::Kind::kGauge,
+                                   "snapshots that a prefix may hit and no request loads"});
   }
 };
 
@@ -72,8 +84,12 @@ class BlockManager {
   // Allocates blocks for the tokens [0, num_tokens). False, without change, if too few blocks are
   // free.
   bool Grow(SequenceBlocks& blocks, uint32_t num_tokens);
-  // The first `num_computed` of `tokens` have their K and V in the blocks: full blocks become
-  // visible to other sequences, and blocks before the window of all later tokens are released.
+  // Takes a snapshot for the recurrent state after the first `num_tokens`, a multiple of the block
+  // size that rises from call to call. kNoSnapshot if all are in use, or there are none.
+  kv::SnapshotId TakeSnapshot(SequenceBlocks& blocks, uint32_t num_tokens);
+  // The first `num_computed` of `tokens` have their K and V in the blocks: full blocks and taken
+  // snapshots become visible to other sequences, and blocks before the window of all later tokens
+  // are released.
   void Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
   void Release(SequenceBlocks& blocks);
   // The pages' contents are lost: empties the prefix cache. REQUIRES: all allocations released.
@@ -98,6 +114,7 @@ class BlockManager {
  private:
   uint32_t num_groups() const { return static_cast<uint32_t>(config_.groups.size()); }
   void Publish(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
+  void PublishBlock(SequenceBlocks& blocks, PrefixNodeId node);
   // The blocks that Start would take from the free list of `group`, now and later.
   uint32_t BlocksToStart(uint32_t group, const PrefixMatch& match, uint32_t first_tokens,
                          const BlockTable& table) const;
@@ -109,6 +126,7 @@ class BlockManager {
 
   const KvCacheConfig config_;
   PrefixIndex index_;
+  std::optional<SnapshotPool> snapshots_;
   std::vector<std::unique_ptr<BlockPool>> pools_;  // one per group
   std::vector<uint32_t> reserved_blocks_;          // by group, of all tables
   uint64_t num_lapsed_ = 0;                        // reservations

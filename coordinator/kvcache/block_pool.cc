@@ -50,6 +50,16 @@ BlockRef BlockPool::Allocate() {
 
 BlockRef BlockPool::Share(BlockId block) { return BlockRef(this, block); }
 
+void BlockPool::Evict(BlockId block) {
+  Block& entry = at(block);
+  TANDEM_CHECK(entry.owners == 0 && entry.contents != kNoPrefix)
+      << "block " << block << " has " << entry.owners << " owners and contents " << entry.contents;
+  on_evict_(block, std::exchange(entry.contents, kNoPrefix));
+  --num_cached_;
+  Unlink(static_cast<uint32_t>(block));
+  LinkBefore(static_cast<uint32_t>(block), blocks_[free_head_].next);
+}
+
 void BlockPool::Forget() {
   TANDEM_CHECK(num_free_ == num_blocks_) << num_blocks_ - num_free_ << " blocks are in use";
   for (uint32_t block = 0; block < num_blocks_; ++block) {

@@ -35,6 +35,9 @@ class BlockPool {
   // Adds an owner to a block, in use or free; its contents are kept.
   BlockRef Share(BlockId block);
 
+  // Evicts the contents of `block`, which is reused next. REQUIRES: it has contents and is not in
+  // use.
+  void Evict(BlockId block);
   // Evicts the contents of every block. REQUIRES: no block is in use.
   void Forget();
 

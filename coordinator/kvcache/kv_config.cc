@@ -18,6 +18,12 @@ absl::Status KvCacheConfig::Validate() const {
                        " tokens; need 1 to ", std::numeric_limits<int32_t>::max(), " tokens"));
     }
   }
+  if (snapshots.has_value() &&
+      (snapshots->interval == 0 || snapshots->interval % block_size != 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("a snapshot every ", snapshots->interval,
+                                                   " tokens: need a multiple of the block size, ",
+                                                   block_size));
+  }
   return absl::OkStatus();
 }
 
@@ -30,6 +36,9 @@ std::string KvCacheConfig::Text() const {
       absl::StrAppend(&text, group.chunked ? " for chunks of " : " for a window of ",
                       group.window_tokens, " tokens");
     }
+  }
+  if (snapshots.has_value()) {
+    absl::StrAppend(&text, " and ", snapshots->num_snapshots, " snapshots of recurrent states");
   }
   return text;
 }

@@ -19,14 +19,23 @@ struct KvGroup {
   bool chunked = false;        // it sees its chunk of window_tokens up to itself
 };
 
+// Snapshots of recurrent states.
+struct SnapshotConfig {
+  uint32_t num_snapshots = 0;
+  uint32_t interval = 0;  // tokens, a multiple of the block size
+};
+
 struct KvCacheConfig {
   uint32_t block_size = 16;  // tokens
   bool enable_prefix_cache = true;
   std::optional<uint64_t> prefix_hash_key{};  // unset: random
   std::vector<KvGroup> groups;
+  // Set if the model has recurrent states: a prefix hit needs a snapshot.
+  std::optional<SnapshotConfig> snapshots{};
 
   absl::Status Validate() const;
-  // "2048 KV blocks of 16 tokens and 88 for a window of 128 tokens".
+  // "2048 KV blocks of 16 tokens and 88 for a window of 128 tokens", "2048 KV blocks of 16 tokens
+  // and 24 snapshots of recurrent states".
   std::string Text() const;
 
   // As common/kv/blocks.h, for one of the groups.

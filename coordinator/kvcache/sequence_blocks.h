@@ -1,5 +1,5 @@
-// SequenceBlocks: the KV blocks held by one sequence, one block table per KV group. Filled by
-// BlockManager.
+// SequenceBlocks: the KV blocks held by one sequence, one block table per KV group, and snapshots
+// of its recurrent state. Filled by BlockManager.
 #ifndef TANDEM_COORDINATOR_KVCACHE_SEQUENCE_BLOCKS_H_
 #define TANDEM_COORDINATOR_KVCACHE_SEQUENCE_BLOCKS_H_
 
@@ -25,7 +25,13 @@ struct BlockTable {
   uint32_t num_live() const { return static_cast<uint32_t>(blocks.size()) - first_live; }
 };
 
-// Movable. Destruction releases all blocks.
+// A snapshot of the state after `num_tokens` that steps in flight compute.
+struct PendingSnapshot {
+  BlockRef snapshot;
+  uint32_t num_tokens = 0;
+};
+
+// Movable. Destruction releases all blocks and snapshots.
 class SequenceBlocks {
  public:
   // One per KV group; none before the first allocation.
@@ -36,13 +42,19 @@ class SequenceBlocks {
     return tables_.empty() ? 0 : static_cast<uint32_t>(tables_[0].blocks.size());
   }
 
+  // The snapshot that the allocation's first step loads; kNoBlock: none, or the step is computed.
+  BlockId loaded_snapshot() const { return loaded_.id(); }
+  const std::vector<PendingSnapshot>& pending_snapshots() const { return pending_; }
+
  private:
   friend class BlockManager;
 
   std::vector<BlockTable> tables_;
-  PrefixPin published_;         // the last node of this sequence's published prefix
-  uint32_t num_published_ = 0;  // blocks
-  bool can_publish_ = true;     // false after a hash collision
+  BlockRef loaded_;
+  std::vector<PendingSnapshot> pending_;  // by num_tokens
+  PrefixPin published_;                   // the last node of this sequence's published prefix
+  uint32_t num_published_ = 0;            // blocks
+  bool can_publish_ = true;               // false after a hash collision
 };
 
 }  // namespace tandem::coordinator

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/kv/snapshots.h"
 #include "coordinator/scheduler/sequence.h"
 
 namespace tandem::coordinator {
@@ -18,6 +19,10 @@ struct PlanEntry {
   Phase phase = Phase::kPrefill;
   // True when the step computes the sequence's last token, so that the next one is sampled.
   bool samples = false;
+  // Of the recurrent state: see step::SequenceEntry.
+  kv::SnapshotId load_snapshot = kv::kNoSnapshot;
+  kv::SnapshotId save_snapshot = kv::kNoSnapshot;
+  uint32_t save_after = 0;
 
   uint32_t end() const { return begin + num_tokens; }
   bool operator==(const PlanEntry&) const = default;

@@ -71,9 +71,11 @@ void Scheduler::ScheduleAll(StepBudget& budget, Plan& plan) {
   }
 }
 
-uint32_t Scheduler::TokensFor(const Sequence& sequence, uint32_t missing,
+uint32_t Scheduler::TokensFor(const Sequence& sequence, uint32_t begin,
                               const StepBudget& budget) const {
-  const uint32_t most = std::min({missing, config_.chunked_prefill_size, budget.tokens});
+  const uint32_t missing = sequence.num_tokens() - begin;
+  const uint32_t most = sequence.snapshot_points.Fit(
+      begin, std::min({missing, config_.chunked_prefill_size, budget.tokens}));
   return sequence.is_scored() ? std::min(most, budget.scored_tokens) : most;
 }
 
@@ -87,7 +89,7 @@ void Scheduler::ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan) {
   for (size_t i = 0; i < running_.size() && budget.tokens > 0; ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.phase() != phase || budget.given[sequence.slot] > 0) continue;
-    const uint32_t num_tokens = TokensFor(sequence, sequence.num_missing(), budget);
+    const uint32_t num_tokens = TokensFor(sequence, sequence.num_scheduled, budget);
     if (num_tokens == 0) continue;
     if (!GrowOrPreempt(sequence, sequence.num_scheduled + num_tokens, budget, plan)) return;
     TakeTokens(sequence, num_tokens, budget);
@@ -135,7 +137,8 @@ bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
   }
   const PrefixMatch match =
       sequence.scores_prompt ? PrefixMatch{} : kv_.Match(sequence.tokens, sequence.prefix_hashes);
-  const uint32_t num_tokens = TokensFor(sequence, sequence.num_tokens() - match.num_tokens, budget);
+  sequence.snapshot_points = SnapshotPoints::Of(kv_.config(), sequence.prompt_len, match);
+  const uint32_t num_tokens = TokensFor(sequence, match.num_tokens, budget);
   if (num_tokens == 0) return false;
   const uint32_t num_blocks = kv_.config().BlocksFor(match.num_tokens + num_tokens) *
                               static_cast<uint32_t>(kv_.config().groups.size());
@@ -161,7 +164,7 @@ bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
   return true;
 }
 
-void Scheduler::CollectEntries(const StepBudget& budget, Plan& plan) const {
+void Scheduler::CollectEntries(const StepBudget& budget, Plan& plan) {
   for (Phase phase : {Phase::kDecode, Phase::kPrefill}) {
     for (Sequence* sequence : running_) {
       const uint32_t num_tokens = budget.given[sequence->slot];
@@ -171,9 +174,20 @@ void Scheduler::CollectEntries(const StepBudget& budget, Plan& plan) const {
                               .num_tokens = num_tokens,
                               .phase = phase,
                               .samples = num_tokens == sequence->num_missing()});
+      AddSnapshots(plan.entries.back());
       plan.num_tokens += num_tokens;
     }
   }
+}
+
+void Scheduler::AddSnapshots(PlanEntry& entry) {
+  Sequence& sequence = *entry.sequence;
+  const bool is_first = sequence.num_blocks_sent == 0;
+  if (is_first) entry.load_snapshot = sequence.blocks.loaded_snapshot();
+  const uint32_t point = sequence.snapshot_points.After(entry.begin);
+  if (point > entry.end()) return;
+  entry.save_snapshot = kv_.TakeSnapshot(sequence.blocks, point);
+  if (entry.save_snapshot != kv::kNoSnapshot) entry.save_after = point - entry.begin;
 }
 
 void Scheduler::Advance(const Plan& plan) {

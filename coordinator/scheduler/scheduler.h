@@ -78,8 +78,9 @@ class Scheduler {
     std::vector<uint32_t> given{};  // tokens by slot
   };
 
-  // The part of the budget available for the next `missing` tokens of `sequence`.
-  uint32_t TokensFor(const Sequence& sequence, uint32_t missing, const StepBudget& budget) const;
+  // The part of the budget available for the `missing` tokens of `sequence` after the first
+  // `begin`.
+  uint32_t TokensFor(const Sequence& sequence, uint32_t begin, const StepBudget& budget) const;
   void ScheduleAll(StepBudget& budget, Plan& plan);
   void TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
   // Gives tokens to running sequences of one phase, oldest first, while the budget lasts.
@@ -96,7 +97,9 @@ class Scheduler {
   bool IsSuspect(const Sequence& sequence) const {
     return sequence.num_strikes >= config_.max_strikes;
   }
-  void CollectEntries(const StepBudget& budget, Plan& plan) const;
+  void CollectEntries(const StepBudget& budget, Plan& plan);
+  // Sets the snapshots that the entry's step loads and saves.
+  void AddSnapshots(PlanEntry& entry);
   void LeaveRunning(Sequence& sequence);
   // Takes its strikes back: it is no suspect.
   void Clear(Sequence& sequence);

@@ -10,6 +10,7 @@
 #include "common/base/ids.h"
 #include "coordinator/kvcache/block_manager.h"
 #include "coordinator/kvcache/sequence_blocks.h"
+#include "coordinator/scheduler/snapshot_points.h"
 
 namespace tandem::coordinator {
 
@@ -46,7 +47,8 @@ struct Sequence {
   uint64_t refused_at = UINT64_MAX;  // BlockManager::num_returns() when it last did not fit, and
   std::optional<uint64_t> missing_block;  // PrefixMatch::missing
   SequenceBlocks blocks;
-  uint32_t num_blocks_sent = 0;  // per KV group: table entries sent with submitted steps
+  SnapshotPoints snapshot_points;  // while running
+  uint32_t num_blocks_sent = 0;    // per KV group: table entries sent with submitted steps
   // Losses of workers in steps that named this sequence, since it last made progress: until its
   // first `lost_end` tokens, those of the lost steps, are computed.
   uint32_t num_strikes = 0;

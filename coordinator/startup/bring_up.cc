@@ -12,6 +12,8 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/token_file.h"
+#include "common/kv/snapshot_interval.h"
+#include "common/kv/snapshots.h"
 #include "common/step/limits.h"
 #include "coordinator/startup/kv_budget.h"
 
@@ -57,6 +59,9 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
     worker.device.threads = std::max(1, cores / config.cluster.tensor_parallel_size);
   }
+  TANDEM_ASSIGN_OR_RETURN(
+      worker.cache.state_snapshot_interval,
+      kv::SnapshotInterval(model.spec, worker.cache, config.scheduling.enable_prefix_caching));
   return worker;
 }
 
@@ -90,9 +95,13 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.scheduler.max_strikes = kMaxStrikes;
   config.scheduler.policy = scheduling.policy;
   config.kv_cache.block_size = worker.cache.block_size;
-  // A hit needs the recurrent state at its end too, and there are no snapshots of it.
-  config.kv_cache.enable_prefix_cache =
-      scheduling.enable_prefix_caching && !spec.delta_net.has_value();
+  config.kv_cache.enable_prefix_cache = scheduling.enable_prefix_caching;
+  if (const uint32_t interval = worker.cache.state_snapshot_interval; interval > 0) {
+    const uint64_t snapshots =
+        kv::NumSnapshots(*std::ranges::max_element(num_blocks), interval, worker.cache.block_size);
+    config.kv_cache.snapshots = {.num_snapshots = static_cast<uint32_t>(snapshots),
+                                 .interval = interval};
+  }
   for (size_t group = 0; group < num_blocks.size(); ++group) {
     config.kv_cache.groups.push_back({.num_blocks = num_blocks[group],
                                       .window_tokens = spec.kv_groups[group].window_tokens,
@@ -172,9 +181,6 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                                     ready.num_blocks);
   TANDEM_RETURN_IF_ERROR(workers.engine.Validate());
   LogUsableLength(workers);
-  if (config.scheduling.enable_prefix_caching && !workers.engine.kv_cache.enable_prefix_cache) {
-    TANDEM_LOG(kInfo) << "no prefix caching: the model has recurrent states";
-  }
   return workers;
 }
 

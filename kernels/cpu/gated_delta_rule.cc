@@ -16,7 +16,10 @@ struct Head {
   uint32_t key_head;
   size_t begin;  // the chunk's first row
   int rows;
-  float* state;  // (dim, dim)
+  float* state;         // (dim, dim)
+  const float* loaded;  // with which it begins; may be `state`
+  float* saved;
+  int save_after;
 
   const float* Q(int row) const { return Qkv(row) + key_head * p.dim; }
   const float* K(int row) const { return Qkv(row) + (p.key_heads + key_head) * p.dim; }
@@ -102,11 +105,27 @@ void RunColumns(const Head& h, uint32_t column, Columns<kVecs> columns, float* s
       }
     }
     for (int v = 0; v < kVecs; ++v) columns.Save(h.Out(row) + column, v, sum[v]);
+    if (row + 1 != h.save_after) continue;
+    for (uint32_t i = 0; i < dim; ++i) {
+      const size_t at = i * size_t{dim};
+      for (int v = 0; v < kVecs; ++v) {
+        columns.Save(h.saved + at + column, v, columns.Read(state + at, v));
+      }
+    }
   }
 }
 
 void Clear(float* to, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) to[i] = 0.0f;
+}
+
+// The state's columns before the chunk, if these are at another place.
+void LoadColumns(const Head& h, uint32_t first, uint32_t count) {
+  if (h.loaded == h.state) return;
+  for (uint32_t row = 0; row < h.p.dim; ++row) {
+    const size_t at = row * size_t{h.p.dim} + first;
+    for (uint32_t i = 0; i < count; ++i) h.state[at + i] = h.loaded[at + i];
+  }
 }
 
 }  // namespace
@@ -117,20 +136,27 @@ void RunDeltaRule(const GatedDeltaRuleParams& p, const host::TaskContext& contex
   const uint32_t seq = context.task / blocks / p.value_heads;
   const uint32_t first = block * kStateColumns;
   const uint32_t count = p.dim - first < kStateColumns ? p.dim - first : kStateColumns;
-  const auto slot = static_cast<size_t>(p.batch.slots[seq]);
+  const auto state_of = [&](const int32_t* slots) {
+    return p.state + (static_cast<size_t>(slots[seq]) * p.value_heads + head) * p.dim * p.dim;
+  };
   const int32_t context_len = p.batch.context_lens[seq];
   const Head h = {.p = p,
                   .head = head,
                   .key_head = p.strided ? head % p.key_heads : head / (p.value_heads / p.key_heads),
                   .begin = static_cast<size_t>(p.batch.query_offsets[seq]),
                   .rows = p.batch.query_offsets[seq + 1] - p.batch.query_offsets[seq],
-                  .state = p.state + (slot * p.value_heads + head) * p.dim * p.dim};
+                  .state = state_of(p.batch.slots),
+                  .loaded = state_of(p.batch.load_slots),
+                  .saved = state_of(p.batch.save_slots),
+                  .save_after = p.batch.save_after[seq]};
   if (context_len == 0) {
     for (int row = 0; row < h.rows; ++row) Clear(h.Out(row) + first, count);
     return;
   }
   if (context_len == h.rows) {
     for (uint32_t i = 0; i < p.dim; ++i) Clear(h.state + i * size_t{p.dim} + first, count);
+  } else {
+    LoadColumns(h, first, count);
   }
   auto* const scratch = reinterpret_cast<float*>(context.thread_scratch);
   constexpr int kVecs = 4;

@@ -61,8 +61,15 @@ void RunHead(const GatedDeltaRuleParams& p, const host::TaskContext& context) {
   const int32_t begin = p.batch.query_offsets[seq], end = p.batch.query_offsets[seq + 1];
   const int32_t context_len = p.batch.context_lens[seq];
   const size_t cells = size_t{p.dim} * p.dim;
-  float* const state = p.state + (size_t(p.batch.slots[seq]) * p.value_heads + head) * cells;
-  if (context_len != 0 && context_len == end - begin) std::fill_n(state, cells, 0.0f);
+  const auto state_of = [&](const int32_t* slots) {
+    return p.state + (size_t(slots[seq]) * p.value_heads + head) * cells;
+  };
+  float* const state = state_of(p.batch.slots);
+  if (context_len != 0 && context_len == end - begin) {
+    std::fill_n(state, cells, 0.0f);
+  } else if (context_len != 0 && p.batch.load_slots[seq] != p.batch.slots[seq]) {
+    std::copy_n(state_of(p.batch.load_slots), cells, state);
+  }
   for (int32_t row = begin; row < end; ++row) {
     float* const out = p.out + (size_t(row) * p.value_heads + head) * p.dim;
     if (context_len == 0) {
@@ -72,6 +79,9 @@ void RunHead(const GatedDeltaRuleParams& p, const host::TaskContext& context) {
     const Token token = ReadToken(p, row, head);
     for (uint32_t column = 0; column < p.dim; ++column) {
       UpdateColumn(token, p.dim, column, state, out);
+    }
+    if (row + 1 - begin == p.batch.save_after[seq]) {
+      std::copy_n(state, cells, state_of(p.batch.save_slots));
     }
   }
 }

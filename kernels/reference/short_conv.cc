@@ -12,30 +12,44 @@ class Channel {
   Channel(const ShortConvParams& p, uint32_t seq, uint32_t channel)
       : taps_(p.taps), stride_(p.channels), begin_(p.batch.query_offsets[seq]) {
     x_ = p.x + size_t(begin_) * stride_ + channel;
-    state_ = p.state + size_t(p.batch.slots[seq]) * (taps_ - 1) * stride_ + channel;
+    const auto state_of = [&](const int32_t* slots) {
+      return p.state + size_t(slots[seq]) * (taps_ - 1) * stride_ + channel;
+    };
+    state_ = state_of(p.batch.slots);
+    saved_ = state_of(p.batch.save_slots);
+    loaded_ = state_of(p.batch.load_slots);
   }
 
-  // x, `row` rows after the chunk's first; before it, what the state has.
+  // x, `row` rows after the chunk's first; before it, what the state had.
   float At(int row) const {
     if (row >= 0) return x_[size_t(row) * stride_];
-    return state_[size_t(row + static_cast<int>(taps_) - 1) * stride_];
+    return loaded_[size_t(row + static_cast<int>(taps_) - 1) * stride_];
   }
   void Clear() {
     for (uint32_t i = 0; i + 1 < taps_; ++i) state_[i * stride_] = 0.0f;
+    loaded_ = state_;
   }
-  // The state after `rows` rows. Ascending, because it may keep some of its values.
-  void Advance(int rows) {
-    for (int i = 0; i + 1 < static_cast<int>(taps_); ++i) {
-      state_[size_t(i) * stride_] = At(rows - static_cast<int>(taps_) + 1 + i);
-    }
+  // The states after `save_after` and after all `rows` rows.
+  void Advance(int rows, int save_after) {
+    if (save_after > 0) Write(saved_, save_after);
+    Write(state_, rows);
   }
 
  private:
+  // Ascending, because the state may keep some of its values.
+  void Write(float* to, int rows) {
+    for (int i = 0; i + 1 < static_cast<int>(taps_); ++i) {
+      to[size_t(i) * stride_] = At(rows - static_cast<int>(taps_) + 1 + i);
+    }
+  }
+
   const uint32_t taps_;
   const size_t stride_;
   const int32_t begin_;
   const float* x_;
   float* state_;
+  float* saved_;
+  const float* loaded_;
 };
 
 void ConvSequence(const ShortConvParams& p, const host::TaskContext& context) {
@@ -59,7 +73,7 @@ void ConvSequence(const ShortConvParams& p, const host::TaskContext& context) {
       }
       out[size_t(i) * p.channels] = static_cast<float>(sum / (1.0 + std::exp(-sum)));
     }
-    channel.Advance(rows);
+    channel.Advance(rows, p.batch.save_after[seq]);
   }
 }
 

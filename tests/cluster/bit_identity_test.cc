@@ -49,9 +49,10 @@ struct Model {
   const char* path;
   bool windowed;
   bool all_windowed;
-  // The most tokens of the request under test, of 70, that a hit can have.
-  uint32_t cacheable = 64;
 };
+
+// The most tokens of the request under test, of 70, that a hit can have.
+constexpr uint32_t kCacheable = 64;
 
 constexpr Model kQ4KM = {"Q4_K_M", "quant/models/Q4_K_M.gguf", false, false};
 constexpr Model kGptOss = {"gpt_oss", "arch/gpt-oss/model.gguf", true, false};
@@ -60,8 +61,8 @@ constexpr Model kGemma4 = {"gemma4", "arch/gemma4/model.gguf", true, false};
 constexpr Model kLlama4 = {"llama4_chunk", "arch/llama4-chunk/model.gguf", true, false};
 constexpr Model kPhi3 = {"phi3_swa", "arch/phi3-partial-swa/model.gguf", true, true};
 
-// Recurrent states, without prefix hits.
-constexpr Model kQwen35 = {"qwen35", "arch/qwen35-pattern/model.gguf", false, false, 0};
+// Recurrent states.
+constexpr Model kQwen35 = {"qwen35", "arch/qwen35-pattern/model.gguf", false, false};
 
 // Model, kernels, ranks.
 using Parameters = std::tuple<Model, std::string, int>;
@@ -104,7 +105,14 @@ class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
     return output;
   }
   Output Alone(const config::ServerConfig& options) { return Run(options, {}, {}); }
+  config::ServerConfig Caching() const {
+    config::ServerConfig caching = options_;
+    caching.scheduling.enable_prefix_caching = true;
+    caching.worker.cache.state_snapshot_interval = 16;
+    return caching;
+  }
 
+  void ExpectSameWhenPreempted(config::ServerConfig tiny);
   void ExpectSame(const Output& found, const Output& wanted, const std::string& what) {
     EXPECT_TRUE(found.status.ok()) << found.status;
     EXPECT_EQ(found.tokens, wanted.tokens) << what;
@@ -150,13 +158,12 @@ TEST_P(BitIdentityTest, InABatchOfOthers) {
 
 TEST_P(BitIdentityTest, WithACachedPrefix) {
   const Output alone = Alone(options_);
-  config::ServerConfig caching = options_;
-  caching.scheduling.enable_prefix_caching = true;
+  const config::ServerConfig caching = Caching();
   ExpectSame(Alone(caching), alone, "cold cache");
   const Output warm =
       Run(caching, [](EngineDriver& driver) { driver.Add(TestPrompt(), TestSampling()); }, {});
   ExpectSame(warm, alone, "warm cache");
-  EXPECT_EQ(warm.usage.cached_tokens, model_.cacheable);
+  EXPECT_EQ(warm.usage.cached_tokens, kCacheable);
 }
 
 // Chunks that end within blocks and windows, and hits at the ends of small blocks.
@@ -170,15 +177,14 @@ TEST_P(BitIdentityTest, WithACachedPrefixBlockSizesAndChunks) {
   };
   for (uint32_t block_size : {8u, 16u}) {
     for (uint32_t chunk : {1u, 7u, 512u}) {
-      config::ServerConfig caching = options_;
-      caching.scheduling.enable_prefix_caching = true;
+      config::ServerConfig caching = Caching();
       caching.worker.cache.block_size = block_size;
       caching.scheduling.chunked_prefill_size = chunk;
       const Output warm = Run(caching, longer, {});
       ExpectSame(
           warm, alone,
           "warm blocks of " + std::to_string(block_size) + ", chunks of " + std::to_string(chunk));
-      EXPECT_EQ(warm.usage.cached_tokens, model_.cacheable);
+      EXPECT_EQ(warm.usage.cached_tokens, kCacheable);
     }
   }
 }
@@ -200,9 +206,8 @@ TEST_P(BitIdentityTest, BlockSizesChunksAndThreads) {
   ExpectSame(Alone(threads), alone, "2 threads");
 }
 
-TEST_P(BitIdentityTest, WhenPreempted) {
+void BitIdentityTest::ExpectSameWhenPreempted(config::ServerConfig tiny) {
   const Output alone = Alone(options_);
-  config::ServerConfig tiny = options_;
   // The request under test needs 6, its elders need as many; where all layers have a window, the
   // elders need 3 when they have passed it.
   tiny.worker.cache.num_kv_blocks = model_.all_windowed ? 8 : 12;
@@ -224,6 +229,11 @@ TEST_P(BitIdentityTest, WhenPreempted) {
   EXPECT_EQ((*driver)->Stats().free_blocks, (*driver)->Stats().total_blocks);
   ExpectSame(output, alone, "preempted");
 }
+
+TEST_P(BitIdentityTest, WhenPreempted) { ExpectSameWhenPreempted(options_); }
+
+// It continues where its own blocks, and snapshots of its state, are still cached.
+TEST_P(BitIdentityTest, WhenPreemptedWithACachedPrefix) { ExpectSameWhenPreempted(Caching()); }
 
 std::string TestName(const ::testing::TestParamInfo<Parameters>& param) {
   return std::get<0>(param.param).name + ("_" + std::get<1>(param.param)) + "_tp" +

@@ -169,6 +169,35 @@ TEST_P(GatedDeltaRuleTest, ARowsBitsDoNotDependOnChunksAndNeighbours) {
   }
 }
 
+TEST_P(GatedDeltaRuleTest, AStateSavedWithinAChunkContinuesInAnotherSlot) {
+  Random random(5);
+  Rig rig(GetParam());
+  constexpr int kRows = 9, kChunk = 4;
+  const Problem problem = MakeProblem(random, 2, 4, 40, true);
+  const Rows inputs = MakeRows(random, problem, kRows);
+  const size_t cols = problem.value_heads * problem.dim, size = problem.state_size();
+  const auto whole = RunRule(rig, problem, {{kRows, kRows, 0}}, 1, inputs, rig.Poisoned(size));
+  for (int at = 1; at <= kChunk; ++at) {
+    SCOPED_TRACE(testing::Message() << "saved after " << at << " rows");
+    float* const state = rig.Poisoned(4 * size);
+    RunRule(rig, problem, {{kChunk, kChunk, 0, -1, 3, at}}, 4, Part(problem, inputs, 0, kChunk),
+            state);
+    const auto saved = SomeRows(rig.Get(state, 4 * size), size, 3, 1);
+    const auto rest = RunRule(rig, problem, {{kRows - at, kRows, 1, 3}}, 4,
+                              Part(problem, inputs, at, kRows - at), state);
+    const auto first = static_cast<size_t>(at);
+    ExpectSameBits(rest, SomeRows(whole, cols, first, kRows - first));
+    const auto after = rig.Get(state, 4 * size);
+    ExpectSameBits(SomeRows(after, size, 3, 1), saved);
+    // The sequence that was saved continues too, from its own slot.
+    const auto own = RunRule(rig, problem, {{kRows - kChunk, kRows, 0}}, 4,
+                             Part(problem, inputs, kChunk, kRows - kChunk), state);
+    ExpectSameBits(own, SomeRows(whole, cols, kChunk, kRows - kChunk));
+    const auto ends = rig.Get(state, 4 * size);
+    ExpectSameBits(SomeRows(ends, size, 0, 1), SomeRows(ends, size, 1, 1));
+  }
+}
+
 TEST_P(GatedDeltaRuleTest, PaddingAndOtherSlotsAreUntouched) {
   Random random(4);
   Rig rig(GetParam());

@@ -15,21 +15,30 @@ struct RecurrentRows {
   int32_t rows;
   int32_t context_len;
   int32_t slot;
+  int32_t load_slot = -1;  // -1: slot
+  int32_t save_slot = 0;
+  int32_t save_after = 0;
 };
 
 inline RecurrentBatch PutBatch(Rig& rig, const std::vector<RecurrentRows>& sequences,
                                uint32_t num_slots) {
-  std::vector<int32_t> offsets = {0}, lens, slots;
+  std::vector<int32_t> offsets = {0}, lens, slots, load_slots, save_slots, save_after;
   for (const RecurrentRows& sequence : sequences) {
     offsets.push_back(offsets.back() + sequence.rows);
     lens.push_back(sequence.context_len);
     slots.push_back(sequence.slot);
+    load_slots.push_back(sequence.load_slot >= 0 ? sequence.load_slot : sequence.slot);
+    save_slots.push_back(sequence.save_slot);
+    save_after.push_back(sequence.save_after);
   }
   return {.tokens = static_cast<uint32_t>(offsets.back()),
           .num_seqs = static_cast<uint32_t>(sequences.size()),
           .query_offsets = rig.Put(offsets),
           .context_lens = rig.Put(lens),
           .slots = rig.Put(slots),
+          .load_slots = rig.Put(load_slots),
+          .save_slots = rig.Put(save_slots),
+          .save_after = rig.Put(save_after),
           .num_slots = num_slots};
 }
 

@@ -96,6 +96,38 @@ TEST_P(ShortConvTest, ARowsBitsDoNotDependOnChunksAndNeighbours) {
   }
 }
 
+TEST_P(ShortConvTest, AStateSavedWithinAChunkContinuesInAnotherSlot) {
+  Random random(5);
+  Rig rig(GetParam());
+  constexpr uint32_t kChannels = 21, kTaps = 4;
+  constexpr int kRows = 9, kFirst = 2, kChunk = 4;  // a window reaches into the chunk before
+  constexpr size_t kSize = (kTaps - 1) * kChannels;
+  const Problem problem = MakeProblem(random, kChannels, kTaps);
+  const auto x = random.Floats(kRows * kChannels, -2, 2);
+  const auto rows = [&](const std::vector<float>& all, int first, int count) {
+    return SomeRows(all, kChannels, static_cast<size_t>(first), static_cast<size_t>(count));
+  };
+  const auto whole = RunConv(rig, problem, {{kRows, kRows, 0}}, 1, x, rig.Poisoned(kSize));
+  for (int after = 1; after <= kChunk; ++after) {
+    SCOPED_TRACE(testing::Message() << "saved after " << after << " rows");
+    float* const state = rig.Poisoned(4 * kSize);
+    RunConv(rig, problem, {{kFirst, kFirst, 0}}, 4, rows(x, 0, kFirst), state);
+    RunConv(rig, problem, {{kChunk, kFirst + kChunk, 0, -1, 3, after}}, 4, rows(x, kFirst, kChunk),
+            state);
+    const auto saved = SomeRows(rig.Get(state, 4 * kSize), kSize, 3, 1);
+    const int from = kFirst + after;
+    const auto rest =
+        RunConv(rig, problem, {{kRows - from, kRows, 1, 3}}, 4, rows(x, from, kRows - from), state);
+    ExpectSameBits(rest, rows(whole, from, kRows - from));
+    ExpectSameBits(SomeRows(rig.Get(state, 4 * kSize), kSize, 3, 1), saved);
+    // The sequence that was saved continues too, from its own slot.
+    const int left = kRows - kFirst - kChunk;
+    const auto own =
+        RunConv(rig, problem, {{left, kRows, 0}}, 4, rows(x, kRows - left, left), state);
+    ExpectSameBits(own, rows(whole, kRows - left, left));
+  }
+}
+
 TEST_P(ShortConvTest, PaddingTouchesNoState) {
   Random random(3);
   Rig rig(GetParam());

@@ -26,12 +26,15 @@ class States {
       state = coordinator::SimulatedMix(state, kv_[group].back());
     }
     ++position_;
-    return state;
+    if (!model_.recurrent) return state;
+    recurrent_ = coordinator::SimulatedMix(recurrent_, static_cast<uint64_t>(token));
+    return coordinator::SimulatedMix(state, recurrent_);
   }
 
  private:
   const SimulatedModel& model_;
   std::vector<std::vector<uint64_t>> kv_;  // by group and position
+  uint64_t recurrent_ = coordinator::kSimulatedSeed;
   uint32_t position_ = 0;
 };
 

@@ -39,6 +39,12 @@ coordinator::KvCacheConfig DrawCache(Random& random,
   return cache;
 }
 
+// Few enough to be taken again and again.
+coordinator::SnapshotConfig DrawSnapshots(Random& random, uint32_t block_size) {
+  return {.num_snapshots = static_cast<uint32_t>(random.Between(1, 8)),
+          .interval = block_size * static_cast<uint32_t>(random.Between(1, 4))};
+}
+
 }  // namespace
 
 Scenario Scenario::Draw(Random& random) {
@@ -47,13 +53,18 @@ Scenario Scenario::Draw(Random& random) {
   drawn.external = random.Chance(0.3);
   drawn.engine.scheduler = DrawScheduler(random);
   drawn.engine.kv_cache = DrawCache(random, drawn.engine.scheduler);
+  drawn.model.recurrent = random.Chance(0.4);
+  coordinator::KvCacheConfig& cache = drawn.engine.kv_cache;
+  if (drawn.model.recurrent && cache.enable_prefix_cache) {
+    cache.snapshots = DrawSnapshots(random, cache.block_size);
+  }
   drawn.engine.vocab_size = drawn.model.vocab_size + 1;
   drawn.has_poison = random.Chance(0.3);
   if (drawn.has_poison || random.Chance(0.5)) drawn.engine.scheduler.max_strikes = 2;
   drawn.engine.max_queued_requests = static_cast<uint32_t>(random.Between(1, 16));
   drawn.engine.pipeline_depth = static_cast<uint32_t>(random.Between(1, 3));
   drawn.model.window_tokens.clear();
-  for (const KvGroup& group : drawn.engine.kv_cache.groups) {
+  for (const KvGroup& group : cache.groups) {
     drawn.model.window_tokens.push_back(group.window_tokens);
   }
   const seconds step_timeout = random.OneOf({seconds(2), seconds(5), seconds(60)});

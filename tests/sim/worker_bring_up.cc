@@ -104,6 +104,10 @@ void Worker::Start(const v1::Start& message) {
   const std::vector<uint32_t>& windows = host_.scenario.model.window_tokens;
   limits.windows.assign(windows.begin(), windows.end());
   limits.num_blocks.assign(message.num_blocks().begin(), message.num_blocks().end());
+  if (host_.scenario.model.recurrent) {
+    const auto& snapshots = host_.scenario.engine.kv_cache.snapshots;
+    limits.num_snapshots = snapshots.has_value() ? snapshots->num_snapshots : 0;
+  }
   const uint64_t fill = coordinator::SimulatedMix(static_cast<uint64_t>(pid_), epoch_);
   pages_.emplace(host_.scenario.model, std::move(limits), fill);
   Later(random_.Time(milliseconds(1), milliseconds(50)), [this] {

@@ -84,6 +84,17 @@ class Files(unittest.TestCase):
         sections = [item.value for item in tool.hybrid_metadata(shape) if item.key.endswith("sections")]
         self.assertEqual(sections, [[11, 11, 10, 0]])
 
+    def test_a_mixture_has_experts_in_every_layer(self) -> None:
+        shape = tool.DEFAULTS["qwen35moe"]
+        tensors = {tensor.name: tensor.shape for tensor in tool.RandomTensors(shape, "q8_0", 1).all()}
+        self.assertEqual(tensors["blk.0.ffn_gate_exps.weight"], (32, 512, 1024))
+        self.assertEqual(tensors["blk.3.ffn_down_shexp.weight"], (1024, 512))
+        self.assertEqual(tensors["blk.3.ffn_gate_inp.weight"], (32, 1024))
+        self.assertNotIn("blk.0.ffn_gate.weight", tensors)
+        keys = {item.key: item.value for item in tool.make_metadata(shape, "q8_0")}
+        self.assertEqual(keys["general.architecture"], "qwen35moe")
+        self.assertEqual(keys["qwen35moe.expert_used_count"], 4)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -13,6 +13,14 @@ struct GroupBatch {
   const int32_t* slots = nullptr;         // (T)
 };
 
+// A batch's view of recurrent states (kernels::RecurrentBatch): table_rows are the slots.
+struct BatchStates {
+  const int32_t* load_slots = nullptr;  // (S)
+  const int32_t* save_slots = nullptr;  // (S)
+  const int32_t* save_after = nullptr;  // (S)
+  uint32_t num_slots = 0;               // snapshots included
+};
+
 struct Batch {
   uint32_t tokens = 0;
   uint32_t num_seqs = 0;
@@ -24,7 +32,7 @@ struct Batch {
   const int32_t* context_lens = nullptr;   // (S)
   const int32_t* table_rows = nullptr;     // (S): of every group's block_tables
   uint32_t table_stride = 0;
-  uint32_t num_slots = 0;  // that sequences may have; table_rows are numbers of them
+  BatchStates states;
   std::vector<GroupBatch> groups;
 
   // LayerContext::lengths: with one token per sequence, contexts are those of the tokens.

@@ -69,7 +69,10 @@ class GatedDeltaNet final : public AttentionBlock {
             .query_offsets = batch.query_offsets,
             .context_lens = batch.context_lens,
             .slots = batch.table_rows,
-            .num_slots = batch.num_slots};
+            .load_slots = batch.states.load_slots,
+            .save_slots = batch.states.save_slots,
+            .save_after = batch.states.save_after,
+            .num_slots = batch.states.num_slots};
   }
 
   // Rows of all q, then all k, then all v.

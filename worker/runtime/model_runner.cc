@@ -45,8 +45,9 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   TANDEM_ASSIGN_OR_RETURN(KvCache kv,
                           KvCache::Create(spec, model_.plan(), options_, num_blocks, backend));
   kv_.emplace(std::move(kv));
-  TANDEM_ASSIGN_OR_RETURN(RecurrentStates states,
-                          RecurrentStates::Create(spec, model_.plan(), limits_.max_seqs, backend));
+  TANDEM_ASSIGN_OR_RETURN(
+      RecurrentStates states,
+      RecurrentStates::Create(spec, model_.plan(), limits_.NumStates(), backend));
   states_.emplace(std::move(states));
   tables_ = step::BlockTables(limits_);
   TANDEM_ASSIGN_OR_RETURN(DeviceTables tables, DeviceTables::Create(limits_, backend));

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/kv/kv_shape.h"
+#include "common/kv/snapshots.h"
 #include "common/model/kv_cache_type.h"
 #include "worker/runtime/decode_graphs.h"
 #include "worker/runtime/device_tables.h"
@@ -39,7 +40,7 @@ Batch LargestBatch(const RunnerOptions& options, size_t num_groups) {
   batch.num_seqs = std::min(limits.max_num_seqs, batch.tokens);
   batch.max_context_len = options.config.model.spec.max_model_len;
   batch.max_query_len = std::min(batch.tokens, batch.max_context_len);
-  batch.num_slots = limits.max_num_seqs;
+  batch.states.num_slots = limits.max_num_seqs;
   batch.groups.resize(num_groups);
   return batch;
 }
@@ -186,6 +187,11 @@ step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& op
   limits.num_blocks = num_blocks;
   for (const auto& group : spec.kv_groups) {
     limits.windows.emplace_back(group.window_tokens, group.chunked);
+  }
+  if (spec.delta_net.has_value()) {
+    const config::CacheConfig& cache = options.config.cache;
+    limits.num_snapshots = static_cast<uint32_t>(kv::NumSnapshots(
+        *std::ranges::max_element(num_blocks), cache.state_snapshot_interval, cache.block_size));
   }
   return limits;
 }

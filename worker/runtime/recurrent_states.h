@@ -1,5 +1,5 @@
 // RecurrentStates: the states of recurrent layers in one allocation, one of each layer per sequence
-// slot, in F32. A state never moves; ops clear it when a sequence begins (kernels::RecurrentBatch).
+// slot, then one per snapshot, in F32. Ops clear, load and save them (kernels::RecurrentBatch).
 //
 // Layout: layer after layer; of a layer first the convolution's inputs of all slots, then the
 // matrices of all slots. One thread.

@@ -23,15 +23,16 @@ size_t StagingBytes(const step::StepLimits& limits) {
   const size_t tokens = limits.max_tokens;
   const size_t seqs = limits.max_seqs;
   const size_t groups = limits.num_blocks.size();
-  return Aligned(tokens * 4) * 2 +                               // ids, positions
-         Aligned((seqs + 1) * 4) * 3 +                           // offsets, contexts, table rows
-         Aligned(tokens * 4) +                                   // rows
-         groups * Aligned(tokens * 4) +                          // slots
-         Aligned(seqs * sizeof(kernels::SamplingRow)) +          //
-         Aligned(seqs * step::kMaxBannedPerSeq * 4) +            //
-         Aligned(tokens * sizeof(kernels::LogProbsRow)) +        //
-         Aligned(tokens * step::kMaxLogprobsOf * 4) +            //
-         Aligned(groups * seqs * sizeof(kernels::ScatterRun)) +  //
+  return Aligned(tokens * 4) * 2 +      // ids, positions
+         Aligned((seqs + 1) * 4) * 3 +  // offsets, contexts, table rows
+         (limits.num_snapshots.has_value() ? Aligned(seqs * 4) * 3 : 0) +  // of states
+         Aligned(tokens * 4) +                                             // rows
+         groups * Aligned(tokens * 4) +                                    // slots
+         Aligned(seqs * sizeof(kernels::SamplingRow)) +                    //
+         Aligned(seqs * step::kMaxBannedPerSeq * 4) +                      //
+         Aligned(tokens * sizeof(kernels::LogProbsRow)) +                  //
+         Aligned(tokens * step::kMaxLogprobsOf * 4) +                      //
+         Aligned(groups * seqs * sizeof(kernels::ScatterRun)) +            //
          Aligned(MaxAppendedBytes(limits));
 }
 
@@ -217,7 +218,6 @@ Batch StepBuffers::StageBatch(const step::StepDescriptor& step, const DeviceTabl
   batch.context_lens = Append<int32_t>(batch.num_seqs, &contexts);
   batch.table_rows = Append<int32_t>(batch.num_seqs, &table_rows);
   batch.table_stride = tables.stride();
-  batch.num_slots = limits_.max_seqs;
   std::copy(step.query_offsets.begin(), step.query_offsets.end(), offsets);
   for (const auto& sequence : step.sequences) {
     *contexts++ = static_cast<int32_t>(sequence.context_len);
@@ -225,11 +225,31 @@ Batch StepBuffers::StageBatch(const step::StepDescriptor& step, const DeviceTabl
     batch.max_query_len = std::max(batch.max_query_len, sequence.query_len);
     batch.max_context_len = std::max(batch.max_context_len, sequence.context_len);
   }
+  batch.states = StageStates(step);
   for (size_t g = 0; g < step.groups.size(); ++g) {
     batch.groups.push_back({.block_tables = tables.data() + tables.Row(g, 0),
                             .slots = AppendCopy<int32_t>(step.groups[g].slot_mapping)});
   }
   return batch;
+}
+
+BatchStates StepBuffers::StageStates(const step::StepDescriptor& step) {
+  if (!limits_.num_snapshots.has_value()) return {};
+  BatchStates states{.num_slots = limits_.NumStates()};
+  int32_t *load = nullptr, *save = nullptr, *after = nullptr;
+  states.load_slots = Append<int32_t>(step.sequences.size(), &load);
+  states.save_slots = Append<int32_t>(step.sequences.size(), &save);
+  states.save_after = Append<int32_t>(step.sequences.size(), &after);
+  const auto snapshots = static_cast<int32_t>(limits_.max_seqs);  // after the sequences' slots
+  for (const auto& sequence : step.sequences) {
+    const auto own = static_cast<int32_t>(sequence.slot);
+    const bool loads = sequence.load_snapshot != kv::kNoSnapshot;
+    const bool saves = sequence.save_snapshot != kv::kNoSnapshot;
+    *load++ = loads ? snapshots + sequence.load_snapshot : own;
+    *save++ = saves ? snapshots + sequence.save_snapshot : own;
+    *after++ = static_cast<int32_t>(sequence.save_after);
+  }
+  return states;
 }
 
 StepBuffers::Staged StepBuffers::Stage(const step::StepDescriptor& step,

@@ -111,6 +111,7 @@ class StepBuffers {
   const T* AppendCopy(std::span<const T> values);
 
   Batch StageBatch(const step::StepDescriptor& step, const DeviceTables& tables);
+  BatchStates StageStates(const step::StepDescriptor& step);
   kernels::ScatterRunsParams StageTableUpdate(const step::StepDescriptor& step,
                                               const DeviceTables& tables);
   HeadBatch StageHead(const step::StepDescriptor& step);

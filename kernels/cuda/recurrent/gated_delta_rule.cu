@@ -101,8 +101,15 @@ __global__ void __launch_bounds__(kThreads) GatedDeltaRuleKernel(const GatedDelt
   const bool inside = column < p.dim;
   const int32_t begin = p.batch.query_offsets[seq], end = p.batch.query_offsets[seq + 1];
   const int32_t context_len = p.batch.context_lens[seq];
-  const size_t slot = static_cast<size_t>(p.batch.slots[seq]);
-  float* const state = p.state + (slot * p.value_heads + head) * p.dim * p.dim + column;
+  const auto state_of = [&](const int32_t* slots) {
+    const size_t matrix = static_cast<size_t>(slots[seq]) * p.value_heads + head;
+    return p.state + matrix * p.dim * p.dim + column;
+  };
+  const auto save = [&](float* to) {
+    for (uint32_t i = warp; inside && i < p.dim; i += kWarps) {
+      to[i * size_t{p.dim}] = room.cells[i * kColumns + lane];
+    }
+  };
   const bool fresh = context_len == end - begin;
   if (context_len == 0) {
     for (int32_t row = begin; warp == 0 && inside && row < end; ++row) {
@@ -110,13 +117,16 @@ __global__ void __launch_bounds__(kThreads) GatedDeltaRuleKernel(const GatedDelt
     }
     return;
   }
+  const float* const loaded = state_of(p.batch.load_slots);
   for (uint32_t i = warp; i < p.dim; i += kWarps) {
-    room.cells[i * kColumns + lane] = inside && !fresh ? state[i * size_t{p.dim}] : 0.0f;
+    room.cells[i * kColumns + lane] = inside && !fresh ? loaded[i * size_t{p.dim}] : 0.0f;
   }
-  for (int32_t row = begin; row < end; ++row) RunToken(p, room, row, head, column);
-  for (uint32_t i = warp; inside && i < p.dim; i += kWarps) {
-    state[i * size_t{p.dim}] = room.cells[i * kColumns + lane];
+  const int32_t save_after = p.batch.save_after[seq];
+  for (int32_t row = begin; row < end; ++row) {
+    RunToken(p, room, row, head, column);
+    if (row + 1 - begin == save_after) save(state_of(p.batch.save_slots));
   }
+  save(state_of(p.batch.slots));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The causal short convolution. A thread computes one channel of one token; a second kernel, which
-// begins when all have read the state, advances it.
+// begins when all have read the states, writes them.
 // Floor: reads x and writes out once, 8 bytes per value, and reads and writes the state.
 #include "common/base/check.h"
 #include "kernels/cuda/ops.h"
@@ -21,8 +21,8 @@ __device__ uint32_t SequenceOf(const RecurrentBatch& batch, uint32_t row) {
 
 // A sequence's chunk in one channel.
 struct Channel {
-  const float* x;  // the chunk's first row
-  float* state;
+  const float* x;       // the chunk's first row
+  const float* loaded;  // the state before the chunk
   size_t stride;
   int32_t rows;
   int32_t context_len;
@@ -34,12 +34,21 @@ struct Channel {
         context_len(p.batch.context_lens[seq]),
         taps(static_cast<int32_t>(p.taps)) {
     x = p.x + static_cast<size_t>(p.batch.query_offsets[seq]) * stride + channel;
-    state = p.state + static_cast<size_t>(p.batch.slots[seq]) * (p.taps - 1) * stride + channel;
+    loaded = StateOf(p, p.batch.load_slots[seq], channel);
   }
-  // x, `row` rows after the chunk's first; before it what the state has, zeros at position 0.
+  __device__ static float* StateOf(const ShortConvParams& p, int32_t slot, uint32_t channel) {
+    return p.state + static_cast<size_t>(slot) * (p.taps - 1) * p.channels + channel;
+  }
+  // x, `row` rows after the chunk's first; before it what the state had, zeros at position 0.
   __device__ float At(int32_t row) const {
     if (row >= 0) return x[static_cast<size_t>(row) * stride];
-    return context_len == rows ? 0.0f : state[static_cast<size_t>(row + taps - 1) * stride];
+    return context_len == rows ? 0.0f : loaded[static_cast<size_t>(row + taps - 1) * stride];
+  }
+  // The state after `count` rows. Ascending, because it may keep some of its values.
+  __device__ void WriteState(int32_t count, float* to) const {
+    for (int32_t i = 0; i + 1 < taps; ++i) {
+      to[static_cast<size_t>(i) * stride] = At(count - taps + 1 + i);
+    }
   }
 };
 
@@ -65,11 +74,10 @@ __global__ void __launch_bounds__(kThreads) AdvanceKernel(const ShortConvParams 
   if (c >= p.channels) return;
   const Channel channel(p, seq, c);
   if (channel.context_len == 0) return;
-  // Ascending, because the state may keep some of its values.
-  for (int32_t i = 0; i + 1 < channel.taps; ++i) {
-    channel.state[static_cast<size_t>(i) * channel.stride] =
-        channel.At(channel.rows - channel.taps + 1 + i);
+  if (const int32_t save_after = p.batch.save_after[seq]; save_after > 0) {
+    channel.WriteState(save_after, Channel::StateOf(p, p.batch.save_slots[seq], c));
   }
+  channel.WriteState(channel.rows, Channel::StateOf(p, p.batch.slots[seq], c));
 }
 
 }  // namespace

@@ -60,6 +60,23 @@ TEST(KvShapeTest, AWindowBeyondTheContextIsTheContext) {
   EXPECT_EQ(Shape({{1, {0, 1, 2, 3, 4}}}).groups[0].most_blocks, 2u * (4 * 2 + 4));
 }
 
+TEST(KvShapeTest, SnapshotsComeOnTopOfTheBlocks) {
+  model::ModelSpec spec = Spec({{0, {0, 2, 4}}});
+  spec.delta_net = {
+      .key_heads = 2, .value_heads = 4, .head_dim = 8, .conv_taps = 4, .layers = {1, 3}};
+  config::WorkerConfig config = kConfig;
+  config.cache.state_snapshot_interval = 64;
+  const KvShape shape = MakeKvShape(spec, *model::MakeShardPlan(spec, 0, 1), config);
+  // Per layer 3 rows of 64 channels, and 4 matrices of 8 by 8.
+  EXPECT_EQ(shape.snapshot_bytes, 2u * 4 * (3 * 64 + 4 * 64));
+  EXPECT_EQ(shape.NumSnapshots(10), 3u);
+  EXPECT_EQ(shape.Bytes(10), 10u * 16 * 3 * 768 + 3 * shape.snapshot_bytes);
+  EXPECT_EQ(shape.Text(10),
+            "10 blocks of 16 tokens, 36 KiB each; 3 snapshots of a recurrent state, 3.5 KiB each");
+  EXPECT_EQ(MostBlocks({&shape, 1}, shape.Bytes(10)), 10u);
+  EXPECT_EQ(MostBlocks({&shape, 1}, shape.Bytes(10) - 1), 9u);
+}
+
 // The bound of the comment in kv_shape.cc, by trying every way to share out a step's tokens.
 TEST(KvShapeTest, NoStepSpansMoreThanHalfOfIt) {
   for (const uint32_t window : {1u, 2u, 3u, 4u, 5u, 8u, 9u}) {

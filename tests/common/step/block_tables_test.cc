@@ -31,7 +31,7 @@ StepDescriptor NewSequence(uint32_t slot) {
   step.tokens = {1};
   step.positions = {4};
   step.query_offsets = {0, 1};
-  step.sequences = {{.slot = slot, .query_len = 1, .context_len = 5}};
+  step.sequences = {{.slot = slot, .query_len = 1, .context_len = 5, .load_snapshot = 0}};
   step.groups.assign(2, {.tables = {{.length_before = 0, .length_after = 2, .first_live = 0}},
                          .blocks = {1, 2},
                          .slot_mapping = {8}});

@@ -10,6 +10,7 @@ StepLimits ExampleLimits() {
           .block_size = 4,
           .num_blocks = {16, 10},
           .windows = {0, 5},
+          .num_snapshots = 3,
           .max_result_bytes = 8192};
 }
 
@@ -22,8 +23,9 @@ StepDescriptor ExampleStep() {
   step.tokens = {7, 1, 2, 3};
   step.positions = {20, 0, 1, 2};
   step.query_offsets = {0, 1, 4};
-  step.sequences = {{.slot = 2, .query_len = 1, .context_len = 21},
-                    {.slot = 0, .query_len = 3, .context_len = 3}};
+  step.sequences = {
+      {.slot = 2, .query_len = 1, .context_len = 21, .load_snapshot = 2},
+      {.slot = 0, .query_len = 3, .context_len = 3, .save_snapshot = 1, .save_after = 2}};
   step.groups = {
       {.tables = {{.length_before = 5, .length_after = 6, .first_live = 0},
                   {.length_before = 0, .length_after = 1, .first_live = 0}},

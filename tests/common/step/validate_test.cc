@@ -47,6 +47,36 @@ const Case kCases[] = {
     {"SequencesLong", [](auto& s) { s.sequences.push_back({}); }, "3 sequences, needed 2"},
     {"GroupMissing", [](auto& s) { s.groups.pop_back(); }, "1 KV groups, needed 2"},
 
+    {"LoadsNoSuchSnapshot", [](auto& s) { s.sequences[0].load_snapshot = 3; },
+     "sequence 0 names snapshot 3, there are 3"},
+    {"LoadsBelowNone", [](auto& s) { s.sequences[0].load_snapshot = -2; }, "names snapshot -2"},
+    {"LoadsAtPositionZero", [](auto& s) { s.sequences[1].load_snapshot = 0; },
+     "sequence 1 loads a snapshot at position 0"},
+    {"SavesNoSuchSnapshot", [](auto& s) { s.sequences[1].save_snapshot = 3; },
+     "sequence 1 names snapshot 3"},
+    {"SavesAfterNothing", [](auto& s) { s.sequences[1].save_after = 0; },
+     "saves snapshot 1 after 0"},
+    {"SavesAfterTheChunk", [](auto& s) { s.sequences[1].save_after = 4; },
+     "sequence 1 of 3 tokens saves snapshot 1 after 4"},
+    {"SavesNothing", [](auto& s) { s.sequences[1].save_snapshot = -1; },
+     "saves snapshot -1 after 2"},
+    {"SavesTwice",
+     [](auto& s) {
+       s.sequences[0].save_snapshot = 1;
+       s.sequences[0].save_after = 1;
+     },
+     "snapshot 1 is saved twice"},
+    {"LoadsAndSaves", [](auto& s) { s.sequences[1].save_snapshot = 2; },
+     "snapshot 2 is loaded and saved"},
+    {"BeginsWithoutItsState",
+     [](auto& s) {
+       s.sequences[0].load_snapshot = -1;
+       s.groups[0].tables[0].length_before = 0;
+       s.groups[0].blocks = {0, 1, 2, 3, 4, 8, 5};
+       s.groups[0].slot_mapping = {8 * 4, 20, 21, 22};
+     },
+     "sequence 0 begins at position 20, which needs a snapshot"},
+
     {"TokenPastVocabulary", [](auto& s) { s.tokens[1] = 100; }, "token 1 has id 100"},
     {"TokenNegative", [](auto& s) { s.tokens[0] = -1; }, "token 0 has id -1"},
 
@@ -184,6 +214,21 @@ TEST(ValidateTest, AcceptsTheExample) {
   EXPECT_EQ(Validate(ExampleStep(), ExampleLimits(), ExampleTables()), absl::OkStatus());
 }
 
+TEST(ValidateTest, AModelWithoutRecurrentStatesBeginsAnywhereAndHasNoSnapshots) {
+  StepLimits limits = ExampleLimits();
+  limits.num_snapshots.reset();
+  StepDescriptor step = ExampleStep();
+  EXPECT_NE(Validate(step, limits, ExampleTables()), absl::OkStatus());
+  for (SequenceEntry& sequence : step.sequences) {
+    sequence.load_snapshot = sequence.save_snapshot = kv::kNoSnapshot;
+    sequence.save_after = 0;
+  }
+  step.groups[0].tables[0].length_before = 0;
+  step.groups[0].blocks = {0, 1, 2, 3, 4, 8, 5};
+  step.groups[0].slot_mapping = {8 * 4, 20, 21, 22};
+  EXPECT_EQ(Validate(step, limits, ExampleTables()), absl::OkStatus());
+}
+
 TEST(ValidateTest, AcceptsAllAtTheirLimits) {
   StepDescriptor step = ExampleStep();
   step.sampling[0] = {.temperature = 0, .top_p = 1, .min_p = 1, .top_k = 1 << 30, .position = 32};
@@ -239,6 +284,7 @@ TEST(ValidateTest, BlocksMayBeReleasedOnlyBehindTheWindow) {
     limits.max_model_len = 64;
     limits.num_blocks = {21};
     limits.windows = {window};
+    limits.num_snapshots.reset();
     for (uint32_t context_len = 1; context_len <= 24; ++context_len) {
       for (uint32_t query_len = 1; query_len <= context_len; ++query_len) {
         const uint32_t first = context_len - query_len;

@@ -51,7 +51,11 @@ class FakeEngine : public EngineHandle {
   }
 
   EngineStats Stats() const override {
-    return {{.total_blocks = 1, .free_blocks = 2, .cached_blocks = 3},
+    return {{.total_blocks = 1,
+             .free_blocks = 2,
+             .cached_blocks = 3,
+             .snapshots = 13,
+             .cached_snapshots = 14},
             {.running = 4, .waiting = 5, .requests = 12, .preemptions = 6},
             7,
             8,

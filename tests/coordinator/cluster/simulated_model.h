@@ -1,7 +1,8 @@
 // SimulatedModel: the mathematics of the simulated worker. A token's "K and V" is one number that
 // depends on the token, its position and, through the block table, on every number before it; the
 // next token is a hash of what the last token reads. So a wrong block table, a stale prefix hit, a
-// bad slot or a window that is off by one changes the tokens. Pure functions.
+// bad slot or a window that is off by one changes the tokens; likewise a wrong recurrent state, the
+// fold of all tokens so far. Pure functions.
 #ifndef TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_
 #define TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_MODEL_H_
 
@@ -19,6 +20,8 @@ inline constexpr uint64_t kSimulatedSeed = 0x7461'6e64'656d;  // a fold's start
 struct SimulatedModel {
   uint32_t vocab_size = 97;
   std::vector<uint32_t> window_tokens = {0};  // per KV group; 0: all
+
+  bool recurrent = false;
 
   // The first position that a query at `position` reads.
   uint32_t FirstRead(size_t group, uint32_t position) const {

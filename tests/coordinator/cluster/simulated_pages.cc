@@ -17,6 +17,9 @@ SimulatedPages::SimulatedPages(SimulatedModel model, step::StepLimits limits, ui
     }
     pages_.push_back(std::move(page));
   }
+  for (uint32_t i = 0; i < limits_.NumStates(); ++i) {
+    recurrent_.push_back(SimulatedMix(SimulatedMix(fill, pages_.size()), i));
+  }
 }
 
 absl::Status SimulatedPages::Run(const step::StepDescriptor& step,
@@ -26,10 +29,7 @@ absl::Status SimulatedPages::Run(const step::StepDescriptor& step,
   std::vector<uint64_t> states;
   states.reserve(step.tokens.size());
   for (size_t s = 0; s < step.sequences.size(); ++s) {
-    for (size_t t = step.query_offsets[s]; t < step.query_offsets[s + 1]; ++t) {
-      TANDEM_ASSIGN_OR_RETURN(const uint64_t state, ComputeToken(step, s, t));
-      states.push_back(state);
-    }
+    TANDEM_RETURN_IF_ERROR(ComputeSequence(step, s, states));
   }
   size_t next_sampling = 0;
   for (const step::RowRequest& row : step.rows) {
@@ -42,6 +42,25 @@ absl::Status SimulatedPages::Run(const step::StepDescriptor& step,
       const TokenId sampled = out.tokens.empty() ? 0 : out.tokens[0];
       out.logprobs = model_.Logprobs(states[row.token], row, sampled);
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SimulatedPages::ComputeSequence(const step::StepDescriptor& step, size_t sequence,
+                                             std::vector<uint64_t>& states) {
+  const step::SequenceEntry& entry = step.sequences[sequence];
+  const auto snapshot = [&](kv::SnapshotId id) -> uint64_t& {
+    return recurrent_[limits_.max_seqs + static_cast<size_t>(id)];
+  };
+  uint64_t& recurrent = recurrent_[entry.slot];
+  if (entry.load_snapshot != kv::kNoSnapshot) recurrent = snapshot(entry.load_snapshot);
+  if (entry.context_len == entry.query_len) recurrent = kSimulatedSeed;
+  for (uint32_t i = 0; i < entry.query_len; ++i) {
+    const size_t token = step.query_offsets[sequence] + i;
+    TANDEM_ASSIGN_OR_RETURN(uint64_t state, ComputeToken(step, sequence, token));
+    recurrent = SimulatedMix(recurrent, static_cast<uint64_t>(step.tokens[token]));
+    if (entry.save_after == i + 1) snapshot(entry.save_snapshot) = recurrent;
+    states.push_back(model_.recurrent ? SimulatedMix(state, recurrent) : state);
   }
   return absl::OkStatus();
 }

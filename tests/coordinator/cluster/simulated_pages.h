@@ -1,5 +1,5 @@
-// SimulatedPages: the KV pages and block tables of one simulated rank in one epoch, and what
-// computes on them: SimulatedModel. Single-threaded.
+// SimulatedPages: the KV pages, block tables and recurrent states of one simulated rank in one
+// epoch, and what computes on them: SimulatedModel. Single-threaded.
 #ifndef TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_PAGES_H_
 #define TANDEM_TESTS_COORDINATOR_CLUSTER_SIMULATED_PAGES_H_
 
@@ -24,6 +24,9 @@ class SimulatedPages {
   absl::Status Run(const step::StepDescriptor& step, std::vector<step::RowResult>& rows);
 
  private:
+  // Computes one sequence's tokens; appends the state of each.
+  absl::Status ComputeSequence(const step::StepDescriptor& step, size_t sequence,
+                               std::vector<uint64_t>& states);
   // Computes one token: reads its context through the block tables, writes its K and V, returns its
   // state.
   absl::StatusOr<uint64_t> ComputeToken(const step::StepDescriptor& step, size_t sequence,
@@ -33,6 +36,7 @@ class SimulatedPages {
   const step::StepLimits limits_;
   step::BlockTables tables_;
   std::vector<std::vector<uint64_t>> pages_;  // per group: (num_blocks * block_size)
+  std::vector<uint64_t> recurrent_;           // by slot, then by snapshot
 };
 
 }  // namespace tandem::coordinator

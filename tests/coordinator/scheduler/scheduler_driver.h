@@ -23,10 +23,11 @@ class Driver {
       : Driver(config, std::vector<KvGroup>{{.num_blocks = num_blocks, .window_tokens = 0}},
                prefix_cache) {}
   Driver(SchedulerConfig config, std::vector<KvGroup> groups, bool prefix_cache)
-      : kv_({.block_size = kBlockSize,
-             .enable_prefix_cache = prefix_cache,
-             .groups = std::move(groups)}),
-        scheduler_(config, kv_) {}
+      : Driver(config, KvCacheConfig{.block_size = kBlockSize,
+                                     .enable_prefix_cache = prefix_cache,
+                                     .groups = std::move(groups)}) {}
+  Driver(SchedulerConfig config, KvCacheConfig cache)
+      : kv_(std::move(cache)), scheduler_(config, kv_) {}
 
   ~Driver() {
     for (auto& sequence : sequences_) scheduler_.Finish(*sequence);
