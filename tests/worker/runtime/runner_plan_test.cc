@@ -66,6 +66,24 @@ TEST(SizeKvCacheTest, FillsTheBudgetAndNoMore) {
   EXPECT_EQ(SizeKvCache({}, none).code(), absl::StatusCode::kResourceExhausted);
 }
 
+TEST(SizeKvCacheTest, StatesThatDoNotFitAreNamedWithTheirSequences) {
+  RunnerPlan plan = DevicePlan(3000);
+  plan.state_bytes = 2000;
+  plan.state_slots = 8;
+  const absl::Status status = SizeKvCache({}, plan);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(
+      status.message(),
+      "does not fit: weights 1000 B + activations 100 B + workspace 20 B + step buffers 3 B + "
+      "block tables 7 B + decode graphs 0 B + recurrent states 1.95 KiB (8 sequences) + KV "
+      "cache 10 B (1 block) = 3.07 KiB, at most 2.93 KiB of the device's 5.86 KiB "
+      "(utilization 0.5): raise --tensor-parallel-size or --gpu-memory-utilization, lower "
+      "--max-num-batched-tokens or --max-num-seqs, or take a smaller quantisation");
+  plan.state_bytes = 1860;
+  EXPECT_TRUE(SizeKvCache({}, plan).ok());
+  EXPECT_EQ(plan.num_kv_blocks, 1u);
+}
+
 TEST(SizeKvCacheTest, WhatWasFreeIsABoundToo) {
   RunnerPlan plan = DevicePlan(5000);
   plan.device->free_bytes = 1150;
