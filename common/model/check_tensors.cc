@@ -103,6 +103,9 @@ absl::Status CheckTensor(const gguf::File& file, const Architecture& architectur
                                                : " is missing");
   }
   const Placement needed = Place(spec, architecture.tensors, row, static_cast<uint32_t>(layer));
+  if (needed.rows * needed.cols * needed.count == 0) {
+    return Bad(name, " is there, but a key that gives its size is missing or 0");
+  }
   if (!HasShape(*tensor, needed)) {
     return Bad(name,
                absl::StrCat(": needed shape ", ShapeText(needed), ", found ", tensor->ShapeText()));

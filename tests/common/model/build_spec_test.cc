@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
+#include <span>
 #include <string>
 
 #include "tests/common/model/tiny_model.h"
@@ -322,6 +325,19 @@ TEST(BuildSpecTest, EveryLayerHasAFeedForwardBlock) {
   };
   EXPECT_EQ(Message(mixture),
             "layer 0 is a mixture of experts, of which architecture gemma3 has none");
+}
+
+TEST(BuildSpecTest, ATensorNeedsTheKeyOfItsSize) {
+  std::ifstream file("tests/golden/arch/gemma4/model.gguf", std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  const size_t key = text.find("gemma4.embedding_length_per_layer_input");
+  ASSERT_NE(key, std::string::npos);
+  text[key] = 'x';  // another architecture's
+  const auto parsed = gguf::File::Parse(std::as_bytes(std::span(text)));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(BuildSpec(*parsed).status().message(),
+            "tensor \"per_layer_token_embd.weight\" is there, but a key that gives its size is "
+            "missing or 0");
 }
 
 TEST(BuildSpecTest, ExpertsHaveOneSize) {
