@@ -24,7 +24,8 @@ struct CacheConfig {
   uint32_t num_kv_blocks = 0;
   ByteSize kv_cache_memory{};
   tensor::Type kv_cache_type = tensor::Type::kF16;
-  // As a worker is configured: 0: no snapshots (common/kv/snapshots.h).
+  // 0: chosen by the coordinator, which then tells its workers a number; to a worker it means that
+  // there are no snapshots (kv::SnapshotInterval).
   uint32_t state_snapshot_interval = 0;
 
   void ForEach(FieldList& visit) {
@@ -43,9 +44,10 @@ struct CacheConfig {
     visit(kv_cache_type, {.flag = "--kv-cache-type", .help = "element type of K and V"});
     visit(state_snapshot_interval,
           {.flag = "--state-snapshot-interval",
-           .help = "tokens between two snapshots of a recurrent state, which prefix hits need; the "
-                   "cache has room for one per interval of its KV blocks (0: as many tokens as "
-                   "take the memory of one)",
+           .help = "tokens between two snapshots of a recurrent state, which prefix hits need: the "
+                   "cache has room for one per interval of its KV blocks, and a step prefills at "
+                   "most two intervals of a sequence (0: as many tokens as take the memory of "
+                   "one)",
            .least = 0,
            .most = 2147483647});
   }

@@ -76,6 +76,15 @@ uint64_t KvShape::Bytes(uint64_t n) const {
   return sum.value().value_or(std::numeric_limits<uint64_t>::max());
 }
 
+std::string KvShape::CountText(uint64_t n) const {
+  std::string text = absl::StrCat(n, n == 1 ? " block" : " blocks");
+  if (const uint64_t snapshots = NumSnapshots(n); snapshots > 0) {
+    absl::StrAppend(&text, " and ", snapshots, snapshots == 1 ? " snapshot" : " snapshots",
+                    " of recurrent states");
+  }
+  return text;
+}
+
 std::string KvShape::Text(uint64_t n) const {
   std::string text;
   const std::vector<uint32_t> blocks = NumBlocks(n);

@@ -39,6 +39,8 @@ struct KvShape {
   uint64_t NumSnapshots(uint64_t n) const;
   // Of blocks and snapshots. Saturates at 2^64 - 1.
   uint64_t Bytes(uint64_t n) const;
+  // "62 blocks", "62 blocks and 8 snapshots of recurrent states".
+  std::string CountText(uint64_t n) const;
   // "62 blocks of 16 tokens, 160 B each; 12 for a window of 128 tokens, 80 B each", "62 blocks of
   // 16 tokens, 160 B each; 8 snapshots of a recurrent state, 2 MiB each".
   std::string Text(uint64_t n) const;

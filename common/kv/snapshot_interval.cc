@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/model/kv_bytes.h"
+#include "common/model/kv_cache_type.h"
 #include "common/model/shard.h"
 #include "common/model/state_bytes.h"
 
@@ -14,6 +15,7 @@ namespace {
 // Of the whole model, so that all ranks agree.
 absl::StatusOr<uint32_t> IntervalByCost(const model::ModelSpec& spec,
                                         const config::CacheConfig& cache) {
+  TANDEM_RETURN_IF_ERROR(model::CheckKvCacheType(spec, cache.kv_cache_type));
   TANDEM_ASSIGN_OR_RETURN(const model::ShardPlan whole, model::MakeShardPlan(spec, 0, 1, false));
   const uint64_t state = model::StateBytesPerSequence(spec, whole);
   const uint64_t block =

@@ -13,7 +13,7 @@ namespace tandem::kv {
 // In tokens, a multiple of the block size, as workers are configured: --state-snapshot-interval, or
 // by default the tokens whose K and V take as much memory as a snapshot. 0: no snapshots, because
 // the model has no recurrent states or there is no `prefix_caching`. INVALID_ARGUMENT if the
-// flag's value is no such multiple. Pure, thread-safe.
+// flag's value is no such multiple, or as model::CheckKvCacheType. Pure, thread-safe.
 absl::StatusOr<uint32_t> SnapshotInterval(const model::ModelSpec& spec,
                                           const config::CacheConfig& cache, bool prefix_caching);
 

@@ -207,7 +207,7 @@ struct ModelSpec {
   // Of the layer's group.
   HeadSizes HeadsOf(uint32_t layer) const;
   bool ValuesAreKeys(uint32_t layer) const {
-    return !values_are_keys.empty() && values_are_keys[layer];
+    return layer < values_are_keys.size() && values_are_keys[layer];
   }
   // Whether the layer writes a KV cache: recurrent layers do not, nor do those that read an earlier
   // layer's (CacheReader).

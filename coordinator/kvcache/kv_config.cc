@@ -38,7 +38,9 @@ std::string KvCacheConfig::Text() const {
     }
   }
   if (snapshots.has_value()) {
-    absl::StrAppend(&text, " and ", snapshots->num_snapshots, " snapshots of recurrent states");
+    absl::StrAppend(&text, " and ", snapshots->num_snapshots,
+                    snapshots->num_snapshots == 1 ? " snapshot" : " snapshots",
+                    " of recurrent states");
   }
   return text;
 }

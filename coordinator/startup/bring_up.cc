@@ -121,7 +121,10 @@ void LogUsableLength(const Workers& workers) {
   TANDEM_LOG(kWarning) << "--max-model-len is " << asked << ", a sequence can use "
                        << workers.usable_model_len() << ": the cache has "
                        << workers.engine.kv_cache.Text()
-                       << "; raise --kv-cache-memory or --num-kv-blocks, or lower --max-model-len";
+                       << "; raise --kv-cache-memory or --num-kv-blocks, or lower --max-model-len"
+                       << (workers.engine.kv_cache.snapshots.has_value()
+                               ? ", or raise --state-snapshot-interval for fewer snapshots"
+                               : "");
 }
 
 }  // namespace

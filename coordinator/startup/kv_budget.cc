@@ -78,14 +78,14 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig&
   }
   if (blocks == 0) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the KV cache memory holds no block: one takes ", kv::TotalBytes(ranks, 1),
-                     " bytes over all ranks"));
+        absl::StrCat("the KV cache memory holds no block: ", ranks[0].CountText(1), " take ",
+                     kv::TotalBytes(ranks, 1), " bytes over all ranks"));
   }
   if (const uint64_t needed = kv::TotalBytes(ranks, blocks);
       !on_device && needed > available_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("the KV cache of all ranks needs ", needed,
-                                                     " bytes (", blocks, " blocks), only ",
-                                                     available_bytes, " bytes of memory are free"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the KV cache of all ranks needs ", needed, " bytes (", ranks[0].CountText(blocks),
+        "), only ", available_bytes, " bytes of memory are free"));
   }
   std::vector<uint64_t> bytes;
   for (const kv::KvShape& rank : ranks) bytes.push_back(rank.Bytes(blocks));

@@ -225,6 +225,7 @@ void BitIdentityTest::ExpectSameWhenPreempted(config::ServerConfig tiny) {
   crowd(**driver);
   const absl::Status ran = (*driver)->RunAll();
   ASSERT_TRUE(ran.ok()) << ran;
+  stats_ = (*driver)->Stats();
   EXPECT_GT((*driver)->Stats().preemptions, 0);
   EXPECT_EQ((*driver)->Stats().free_blocks, (*driver)->Stats().total_blocks);
   ExpectSame(output, alone, "preempted");
@@ -233,7 +234,10 @@ void BitIdentityTest::ExpectSameWhenPreempted(config::ServerConfig tiny) {
 TEST_P(BitIdentityTest, WhenPreempted) { ExpectSameWhenPreempted(options_); }
 
 // It continues where its own blocks, and snapshots of its state, are still cached.
-TEST_P(BitIdentityTest, WhenPreemptedWithACachedPrefix) { ExpectSameWhenPreempted(Caching()); }
+TEST_P(BitIdentityTest, WhenPreemptedWithACachedPrefix) {
+  ExpectSameWhenPreempted(Caching());
+  EXPECT_GT(stats_.cached_tokens, 0) << "no prompt begins like another";
+}
 
 std::string TestName(const ::testing::TestParamInfo<Parameters>& param) {
   return std::get<0>(param.param).name + ("_" + std::get<1>(param.param)) + "_tp" +

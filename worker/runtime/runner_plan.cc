@@ -36,7 +36,7 @@ absl::Status DoesNotFit(const RunnerOptions& options, const RunnerPlan& plan) {
       " + step buffers ", HumanBytes(plan.buffers_bytes), " + block tables ",
       HumanBytes(plan.table_bytes), " + decode graphs ", HumanBytes(plan.graph_bytes),
       plan.state_bytes == 0 ? "" : absl::StrCat(" + recurrent states ", StatesText(plan)),
-      " + KV cache ", HumanBytes(kv_bytes), " (", blocks, blocks == 1 ? " block" : " blocks",
+      " + KV cache ", HumanBytes(kv_bytes), " (", plan.kv.CountText(blocks),
       ") = ", HumanBytes(plan.fixed_bytes() + kv_bytes), ", at most ", BudgetText(*plan.device),
       ": ", asked ? "lower --num-kv-blocks or --kv-cache-memory, " : "",
       "raise --tensor-parallel-size or --gpu-memory-utilization, lower --max-num-batched-tokens or "

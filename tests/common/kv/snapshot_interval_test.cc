@@ -46,6 +46,14 @@ TEST(SnapshotIntervalTest, TheFlagIsTakenIfItIsAMultipleOfTheBlockSize) {
             "--state-snapshot-interval 40 is no multiple of --block-size 16");
 }
 
+TEST(SnapshotIntervalTest, ATypeThatTheHeadsDoNotFitIsRefused) {
+  model::ModelSpec spec = Hybrid();
+  spec.head_dim = spec.value_dim = 48;
+  const auto interval =
+      SnapshotInterval(spec, {.block_size = 16, .kv_cache_type = tensor::Type::kQ8_0}, true);
+  EXPECT_EQ(interval.status().code(), absl::StatusCode::kInvalidArgument) << interval.status();
+}
+
 TEST(SnapshotIntervalTest, NoneWithoutStatesOrPrefixCaching) {
   const config::CacheConfig cache = {.block_size = 16, .state_snapshot_interval = 48};
   EXPECT_EQ(Interval(Hybrid(), cache, /*caching=*/false), 0u);
