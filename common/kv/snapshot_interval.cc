@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/kv/snapshots.h"
 #include "common/model/kv_bytes.h"
 #include "common/model/kv_cache_type.h"
 #include "common/model/shard.h"
@@ -37,6 +38,11 @@ absl::StatusOr<uint32_t> SnapshotInterval(const model::ModelSpec& spec,
   }
   if (!spec.delta_net.has_value() || !prefix_caching) return 0;
   return interval != 0 ? interval : IntervalByCost(spec, cache);
+}
+
+uint32_t NumSnapshots(const std::vector<uint32_t>& num_blocks, const config::CacheConfig& cache) {
+  const uint32_t most = *std::ranges::max_element(num_blocks);
+  return static_cast<uint32_t>(NumSnapshots(most, cache.state_snapshot_interval, cache.block_size));
 }
 
 }  // namespace tandem::kv

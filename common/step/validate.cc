@@ -14,16 +14,12 @@
 #include "common/step/block_tables.h"
 #include "common/step/codec.h"
 #include "common/step/descriptor.h"
+#include "common/step/invalid.h"
 #include "common/step/sampling_ranges.h"
 #include "common/step/validate_snapshots.h"
 
 namespace tandem::step {
 namespace {
-
-template <typename... Args>
-absl::Status Invalid(const Args&... args) {
-  return absl::InvalidArgumentError(absl::StrCat("step: ", args...));
-}
 
 absl::Status CheckSize(const char* what, size_t found, size_t needed) {
   if (found == needed) return absl::OkStatus();

@@ -2,17 +2,12 @@
 
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/kv/snapshots.h"
+#include "common/step/invalid.h"
 
 namespace tandem::step {
 namespace {
-
-template <typename... Args>
-absl::Status Invalid(const Args&... args) {
-  return absl::InvalidArgumentError(absl::StrCat("step: ", args...));
-}
 
 // The snapshots of recurrent states that the step reads and writes: none is both, or written twice.
 class SnapshotCheck {

@@ -13,7 +13,6 @@
 #include "common/base/status.h"
 #include "common/base/token_file.h"
 #include "common/kv/snapshot_interval.h"
-#include "common/kv/snapshots.h"
 #include "common/step/limits.h"
 #include "coordinator/startup/kv_budget.h"
 
@@ -97,9 +96,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.kv_cache.block_size = worker.cache.block_size;
   config.kv_cache.enable_prefix_cache = scheduling.enable_prefix_caching;
   if (const uint32_t interval = worker.cache.state_snapshot_interval; interval > 0) {
-    const uint64_t snapshots =
-        kv::NumSnapshots(*std::ranges::max_element(num_blocks), interval, worker.cache.block_size);
-    config.kv_cache.snapshots = {.num_snapshots = static_cast<uint32_t>(snapshots),
+    config.kv_cache.snapshots = {.num_snapshots = kv::NumSnapshots(num_blocks, worker.cache),
                                  .interval = interval};
   }
   for (size_t group = 0; group < num_blocks.size(); ++group) {

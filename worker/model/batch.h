@@ -19,6 +19,7 @@ struct BatchStates {
   const int32_t* save_slots = nullptr;  // (S)
   const int32_t* save_after = nullptr;  // (S)
   uint32_t num_slots = 0;               // snapshots included
+  bool operator==(const BatchStates&) const = default;
 };
 
 struct Batch {

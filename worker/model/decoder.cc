@@ -6,7 +6,6 @@
 
 namespace tandem::worker {
 
-using model::Feature;
 using model::Role;
 
 Decoder::Decoder(const ModelParts& parts, std::vector<uint32_t> vocab_starts)
@@ -14,9 +13,7 @@ Decoder::Decoder(const ModelParts& parts, std::vector<uint32_t> vocab_starts)
       embedding_(parts.weights.Matrix(Role::kTokenEmbedding), parts.plan.vocab.begin,
                  spec_.embedding_scale),
       output_(parts, MakeNorm(parts, -1, Role::kOutputNorm, Role::kOutputNormBias),
-              parts.weights.Matrix(spec_.Has(Feature::kUntiedHead) ? Role::kOutput
-                                                                   : Role::kTokenEmbedding),
-              std::move(vocab_starts)) {
+              OutputMatrix(parts), std::move(vocab_starts)) {
   if (spec_.learned_positions) positions_ = parts.weights.Matrix(Role::kPositionEmbedding);
   if (spec_.layer_input_size > 0) layer_inputs_.emplace(spec_, parts.weights);
   layers_.reserve(spec_.num_layers);

@@ -27,8 +27,7 @@ Norm OutputNormOf(const ModelParts& parts) {
 const kernels::Weight& OutputOf(const ModelParts& parts) {
   return parts.spec.Has(Feature::kDraftOutput)
              ? parts.weights.Matrix(Role::kDraftOutput, LayerOf(parts))
-             : parts.weights.Matrix(parts.spec.Has(Feature::kUntiedHead) ? Role::kOutput
-                                                                         : Role::kTokenEmbedding);
+             : OutputMatrix(parts);
 }
 
 }  // namespace

@@ -4,6 +4,13 @@
 
 namespace tandem::worker {
 
+using model::Role;
+
+const kernels::Weight& OutputMatrix(const ModelParts& parts) {
+  const bool tied = !parts.spec.Has(model::Feature::kUntiedHead);
+  return parts.weights.Matrix(tied ? Role::kTokenEmbedding : Role::kOutput);
+}
+
 OutputHead::OutputHead(const ModelParts& parts, const Norm& norm, const kernels::Weight& head,
                        std::vector<uint32_t> vocab_starts)
     : rank_(parts.plan.rank),

@@ -13,6 +13,9 @@
 
 namespace tandem::worker {
 
+// The model's output matrix: the embedding's where they are tied.
+const kernels::Weight& OutputMatrix(const ModelParts& parts);
+
 class OutputHead {
  public:
   // `head` has this rank's rows of the vocabulary, which begin at vocab_starts[rank].

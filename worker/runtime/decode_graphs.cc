@@ -28,14 +28,12 @@ bool SamePlaces(const StepBuffers::Staged& a, const StepBuffers::Staged& b) {
   const auto same_group = [](const GroupBatch& x, const GroupBatch& y) {
     return x.block_tables == y.block_tables && x.slots == y.slots;
   };
-  const BatchStates &states_a = a.batch.states, &states_b = b.batch.states;
   const HeadSlice& head_a = a.head.slices.at(0);
   const HeadSlice& head_b = b.head.slices.at(0);
   return a.batch.ids == b.batch.ids && a.batch.positions == b.batch.positions &&
          a.batch.query_offsets == b.batch.query_offsets &&
          a.batch.context_lens == b.batch.context_lens && a.batch.table_rows == b.batch.table_rows &&
-         states_a.load_slots == states_b.load_slots && states_a.save_slots == states_b.save_slots &&
-         states_a.save_after == states_b.save_after &&
+         a.batch.states == b.batch.states &&
          std::equal(a.batch.groups.begin(), a.batch.groups.end(), b.batch.groups.begin(),
                     b.batch.groups.end(), same_group) &&
          head_a.tokens == head_b.tokens && head_a.sampling == head_b.sampling &&

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/kv/kv_shape.h"
-#include "common/kv/snapshots.h"
+#include "common/kv/snapshot_interval.h"
 #include "common/model/kv_cache_type.h"
 #include "worker/runtime/decode_graphs.h"
 #include "worker/runtime/device_tables.h"
@@ -189,9 +189,7 @@ step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& op
     limits.windows.emplace_back(group.window_tokens, group.chunked);
   }
   if (spec.delta_net.has_value()) {
-    const config::CacheConfig& cache = options.config.cache;
-    limits.num_snapshots = static_cast<uint32_t>(kv::NumSnapshots(
-        *std::ranges::max_element(num_blocks), cache.state_snapshot_interval, cache.block_size));
+    limits.num_snapshots = kv::NumSnapshots(num_blocks, options.config.cache);
   }
   return limits;
 }

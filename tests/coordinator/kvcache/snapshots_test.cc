@@ -122,7 +122,8 @@ TEST_F(SnapshotsTest, TheSecondSnapshotOfAPrefixIsFreeAgain) {
   Check(kv, {&twin});
 }
 
-// Block by block from the prefix's end: with it goes the snapshot, which is then taken first.
+// Blocks are evicted from the end of a prefix on. The snapshot of its end is evicted with the last
+// of them, and taken before any other.
 TEST_F(SnapshotsTest, ASnapshotIsEvictedWithItsBlock) {
   BlockManager kv(Config(4, 3));
   const kv::SnapshotId of_first = Compute(kv, Range(0, 9), 8);
