@@ -3,7 +3,9 @@
 //
 //   bazel run -c opt //tests/kernels:matmul_bench -- --benchmark_repetitions=5
 //
-// bytes_per_second of Decode compares with that of ReadMemory; FLOPS counts 2 per weight and token.
+// bytes_per_second of Decode compares with the best of ReadMemory, FLOPS with the peaks of
+// //tests/kernels/peaks:peaks_bench; it counts 2 per weight and token. With --threads=N instead of
+// one thread and two.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -16,6 +18,8 @@
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
 #include "kernels/host/thread_stream.h"
+#include "tests/kernels/peaks/memory_reading.h"
+#include "tests/kernels/peaks/threads_flag.h"
 
 namespace tandem::kernels::cpu {
 namespace {
@@ -45,8 +49,6 @@ class Pool {
     at_ += bytes;
     return piece;
   }
-  const uint64_t* words() const { return data_.get(); }
-  size_t bytes() const { return bytes_; }
   void Rewind() { at_ = 0; }
 
  private:
@@ -162,43 +164,6 @@ class Runner {
 // 256-value blocks need a hidden size that they divide.
 uint32_t Hidden(Type type) { return tensor::Traits(type).block_values == 256 ? 1024 : 896; }
 
-struct ReadParams {
-  const uint64_t* words;
-  size_t count;  // per task
-  uint64_t* sink;
-};
-
-void ReadTask(const ReadParams& p, const host::TaskContext& context) {
-  using Vec = uint64_t __attribute__((vector_size(64)));
-  Vec sum = {}, other = {};
-  const auto* v = reinterpret_cast<const Vec*>(p.words + context.task * p.count);
-  for (size_t i = 0; i < p.count / 8; i += 2) {
-    __builtin_prefetch(v + i + 64);
-    __builtin_prefetch(v + i + 65);
-    sum ^= v[i];
-    other ^= v[i + 1];
-  }
-  p.sink[context.thread * 8] ^= (sum ^ other)[0];
-}
-
-void ReadMemory(benchmark::State& state) {
-  const auto threads = static_cast<uint32_t>(state.range(0));
-  Pool& pool = Weights();
-  alignas(64) uint64_t sink[64 * 8] = {};
-  const size_t task_bytes = size_t{256} << 10;
-  host::OpList list(threads);
-  list.Clear(EncodeMode::kRun);
-  list.Add("read", static_cast<uint32_t>(pool.bytes() / task_bytes), &ReadTask,
-           ReadParams{pool.words(), task_bytes / 8, sink});
-  host::ThreadStream stream(threads);
-  for (auto _ : state) {
-    stream.Start(list, {}, Deadline::After(std::chrono::minutes(1)));
-    if (!stream.Wait().ok()) state.SkipWithError("deadline");
-  }
-  benchmark::DoNotOptimize(sink[0]);
-  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(pool.bytes()));
-}
-
 void Decode(benchmark::State& state, const MatMulKernels& kernels, Type type, uint32_t threads,
             uint32_t batch) {
   Pool& pool = Weights();
@@ -237,16 +202,16 @@ void Experts(benchmark::State& state, const MatMulKernels& kernels, Type type, u
   runner.Run(state);
 }
 
-void RegisterAll() {
+// Of `thread_counts`; batches and mixtures only with the last one.
+void RegisterAll(const std::vector<uint32_t>& thread_counts) {
   const auto add = [](const std::string& name, auto run) {
     benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMillisecond)->UseRealTime();
   };
-  for (const int threads : {1, 2}) {
-    benchmark::RegisterBenchmark("ReadMemory", &ReadMemory)
-        ->Arg(threads)
-        ->Unit(benchmark::kMillisecond)
-        ->UseRealTime();
+  for (const uint32_t threads : thread_counts) {
+    peaks::RegisterReadMemory(static_cast<int>(threads));
   }
+  const uint32_t most = thread_counts.back();
+  const std::string with_most = "/threads:" + std::to_string(most);
   for (const MatMulKernels* k : RunnableKernels()) {
     const std::string set = std::string("/") + k->name;
     for (const Type type :
@@ -254,7 +219,7 @@ void RegisterAll() {
           Type::kQ4_K, Type::kQ5_K, Type::kQ6_K, Type::kIQ4_NL, Type::kIQ4_XS, Type::kMXFP4,
           Type::kF16, Type::kBF16, Type::kF32}) {
       const std::string end = set + "/" + std::string(tensor::Name(type));
-      for (const uint32_t threads : {1u, 2u}) {
+      for (const uint32_t threads : thread_counts) {
         const std::string with = end + "/threads:" + std::to_string(threads);
         if (type != Type::kF32) {
           add("Decode" + with, [=](benchmark::State& s) { Decode(s, *k, type, threads, 1); });
@@ -263,17 +228,17 @@ void RegisterAll() {
       }
     }
     for (const uint32_t batch : {4u, 8u, 32u}) {
-      add("DecodeBatch" + set + "/Q8_0/threads:2/batch:" + std::to_string(batch),
-          [=](benchmark::State& s) { Decode(s, *k, Type::kQ8_0, 2, batch); });
+      add("DecodeBatch" + set + "/Q8_0" + with_most + "/batch:" + std::to_string(batch),
+          [=](benchmark::State& s) { Decode(s, *k, Type::kQ8_0, most, batch); });
     }
     for (const Type type : {Type::kQ8_0, Type::kQ4_K, Type::kMXFP4}) {
       for (const uint32_t tokens : {1u, 16u, 512u}) {
-        add("Experts" + set + "/" + std::string(tensor::Name(type)) +
-                "/threads:2/tokens:" + std::to_string(tokens),
-            [=](benchmark::State& s) { Experts(s, *k, type, 2, tokens); });
+        add("Experts" + set + "/" + std::string(tensor::Name(type)) + with_most +
+                "/tokens:" + std::to_string(tokens),
+            [=](benchmark::State& s) { Experts(s, *k, type, most, tokens); });
       }
     }
-    add("DecodeQ4_K_M" + set + "/threads:2", [=](benchmark::State& s) { DecodeQ4KM(s, *k, 2); });
+    add("DecodeQ4_K_M" + set + with_most, [=](benchmark::State& s) { DecodeQ4KM(s, *k, most); });
   }
 }
 
@@ -281,7 +246,12 @@ void RegisterAll() {
 }  // namespace tandem::kernels::cpu
 
 int main(int argc, char** argv) {
-  tandem::kernels::cpu::RegisterAll();
+  const int threads = tandem::kernels::peaks::TakeThreads(&argc, argv);
+  if (threads > 0) {
+    tandem::kernels::cpu::RegisterAll({static_cast<uint32_t>(threads)});
+  } else {
+    tandem::kernels::cpu::RegisterAll({1, 2});
+  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
