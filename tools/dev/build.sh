@@ -28,10 +28,21 @@ build_programs() {
   build_into_bin "${targets[@]}"
 }
 
-# Without arguments every benchmark in the tree, else `tandem bench` with them.
+# `./dev bench cpu`; --help needs no build.
+run_cpu_benchmark() {
+  if [[ " $* " != *" --help "* && " $* " != *" -h "* ]]; then
+    build_into_bin "${CPU_PROGRAMS[@]}"
+    bazel build //tests/kernels:matmul_bench //tests/kernels/peaks:peaks_bench
+  fi
+  exec python3 -B tools/bench/cpu.py "$@"
+}
+
+# Without arguments every benchmark in the tree; with `cpu` that one, else `tandem bench` with them.
 run_benchmarks() {
   local targets target
-  if (($#)); then
+  if [[ ${1:-} == cpu ]]; then
+    run_cpu_benchmark "${@:2}"
+  elif (($#)); then
     build_programs
     exec bin/tandem bench "$@"
   fi

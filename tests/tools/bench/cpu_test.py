@@ -1,0 +1,39 @@
+"""Tests of cpu: its flags."""
+
+import contextlib
+import io
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).absolute().parents[3] / "tools/bench"))
+
+import cpu  # noqa: E402
+
+
+class Flags(unittest.TestCase):
+    def refused(self, *arguments):
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors), self.assertRaises(SystemExit) as ended:
+            cpu.parse_arguments(arguments)
+        self.assertEqual(ended.exception.code, 2)
+        return errors.getvalue()
+
+    def test_defaults(self):
+        options = cpu.parse_arguments(["--model", "m.gguf"])
+        self.assertEqual((options.rounds, options.batches, options.prefill, options.kernels), (5, [1, 4, 8, 16, 32], 512, "auto"))
+        self.assertGreaterEqual(options.threads, 1)
+
+    def test_batches_are_sorted_once_each(self):
+        self.assertEqual(cpu.parse_arguments(["--batches", "8,1,8"]).batches, [1, 8])
+
+    def test_bad_usage(self):
+        self.assertIn("--compare needs --model", self.refused("--compare", "x"))
+        self.assertIn("--svg needs --model", self.refused("--svg", "x.svg"))
+        self.assertIn("needed 1 or more, found 0", self.refused("--rounds", "0"))
+        self.assertIn("'Tandem' is taken", self.refused("--model", "m", "--compare", "x", "--compare-name", "Tandem"))
+        self.assertIn("--svg: no folder", self.refused("--model", "m", "--svg", "no/such/folder/x.svg"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+"""Runs what is measured: `tandem bench`, another program, Google Benchmark programs."""
+
+import json
+import os
+import subprocess
+import tempfile
+
+SECONDS = 900  # of one run of any program; more is an error
+
+
+class Failed(Exception):
+    """A program did not give its result; one line says why."""
+
+
+def _run(command, what, **options):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, **options)
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"{what}: no result within {SECONDS} s") from error
+    if done.returncode != 0:
+        words = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+        raise Failed(f"{what}: exit code {done.returncode}: {words}")
+    return done.stdout
+
+
+def google_benchmark(program, *flags):
+    """The JSON report."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        _run([program, f"--benchmark_out={report.name}", "--benchmark_out_format=json", *flags], os.path.basename(program))
+        return json.load(report)
+
+
+def benchmark_names(program, *flags):
+    return _run([program, "--benchmark_list_tests", *flags], os.path.basename(program)).split()
+
+
+def tandem_info(tandem, model):
+    return json.loads(_run([tandem, "info", str(model), "--json"], "tandem info"))
+
+
+def tandem_rate(tandem, model, threads, kernels, case):
+    """Tokens per second."""
+    kind, count = case
+    sizes = ["--prefill", str(count), "--decode", "0"] if kind == "prefill" else ["--prefill", "0", "--batch", str(count)]
+    report = json.loads(_run([tandem, "bench", "--model", str(model), "--device", "cpu", "--cpu-kernels", kernels,
+                              "--threads-per-worker", str(threads), "--repetitions", "1", "--json", *sizes], "tandem bench"))
+    return report["prefill_tokens_per_second"] if kind == "prefill" else report["decode_tokens_per_second"][str(count)]
+
+
+def parse_rate(output):
+    """The number that is the last line."""
+    lines = output.strip().splitlines()
+    try:
+        rate = float(lines[-1])
+    except (IndexError, ValueError):
+        rate = 0.0
+    if not 0 < rate < float("inf"):
+        raise Failed(f"needed tokens per second as its last line, found '{lines[-1] if lines else ''}'")
+    return rate
+
+
+def command_rate(command, model, threads, case):
+    """Tokens per second that a shell command prints as its last line; it has MODEL, THREADS and CASE in its environment."""
+    environment = dict(os.environ, MODEL=str(model), THREADS=str(threads), CASE=f"{case[0]} {case[1]}")
+    return parse_rate(_run(command, "the other program", shell=True, env=environment))
