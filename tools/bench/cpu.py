@@ -78,50 +78,73 @@ def show(title, header, rows):
     print("\n".join(table(header, rows)), flush=True)
 
 
-def show_model(options, cases, results, roof):
+def show_model(options, results, roof):
     """Medians with their ranges, ratios, and parts of the limit."""
+    cases = model_cases(options)
     rows = [[name, *(spread(results[name][case]) for case in cases)] for name in results]
     if options.compare:
         rows.append(["ratio", *(spread(ratios(results[OURS][case], results[options.compare_name][case])) for case in cases)])
     bounds = {case: roof.of_case(case) for case in cases}
     rows.append(["limit", *("-" if bounds[case] is None else f"{bounds[case]:.4g}" for case in cases)])
     rows += [[f"{name}, of the limit", *(part(results[name][case].median(), bounds[case]) for case in cases)] for name in results]
-    show(f"Tokens per second of {options.model.name} ({roof.describe()}), median and range of {options.rounds} rounds",
+    show(f"Tokens per second of {options.model.name} ({roof.describe()}), rounds: {options.rounds}, median and range",
          ["", *map(rounds.case_name, cases)], rows)
 
 
-def measure_model(options, roof, here):
-    cases = [("prefill", options.prefill), *(("decode", batch) for batch in options.batches)]
+def model_cases(options):
+    return [("prefill", options.prefill), *(("decode", batch) for batch in options.batches)]
+
+
+def measure_model(options):
+    """{program: {case: Samples}}."""
     turns = {OURS: lambda case: programs.tandem_rate(TANDEM, options.model, options.threads, options.kernels, case)}
     if options.compare:
         turns[options.compare_name] = lambda case: programs.command_rate(options.compare, options.model, options.threads, case)
-    results = rounds.measure(turns, cases, options.rounds, note)
-    show_model(options, cases, results, roof)
-    if options.svg:
-        series = {name: {case[1]: samples for case, samples in one.items() if case[0] == "decode"} for name, one in results.items()}
-        title = f"{options.model.name}, {options.threads} threads, kernels {roof.kernels}"
-        place = f"{here.processor}, {here.date:%Y-%m-%d}, commit {here.commit}"
-        options.svg.write_text(roofline_svg.draw((title, place), series, roof.decode))
-        note(f"wrote {options.svg}")
+    return rounds.measure(turns, model_cases(options), options.rounds, note)
+
+
+def measure_peaks(options):
+    note("measuring the machine's peaks")
+    return peaks.parse(programs.google_benchmark(PEAKS, f"--threads={options.threads}", *PEAK_FLAGS))
+
+
+def draw(options, results, roof, here):
+    series = {name: {case[1]: samples for case, samples in one.items() if case[0] == "decode"} for name, one in results.items()}
+    title = f"{options.model.name}, {options.threads} threads, kernels {roof.kernels}"
+    place = f"{here.processor}, {here.date:%Y-%m-%d}, commit {here.commit}"
+    options.svg.write_text(roofline_svg.draw((title, place), series, roof.decode))
+    note(f"wrote {options.svg}")
 
 
 def run(options):
-    threads = f"--threads={options.threads}"
     matrices = model_work.read(options.model, programs.tandem_info(TANDEM, options.model)) if options.model else []
-    here = machine.read(ROOT)
-    print("\n".join(here.lines(options.threads)), flush=True)
+    threads = f"--threads={options.threads}"
     kernels = op_table.choose_kernels(op_table.kernel_sets(programs.benchmark_names(PRODUCTS, threads)), options.kernels)
-    note("measuring the machine's peaks")
-    measured = peaks.parse(programs.google_benchmark(PEAKS, threads, *PEAK_FLAGS))
-    show(f"Peaks of the machine, {options.threads} threads, best of 5", ("what", "peak"), peaks.rows(measured))
+    here, before = machine.read(ROOT), machine.processor_time()
+    print("\n".join(here.lines(options.threads)), flush=True)
+
+    first = measure_peaks(options)
     if not options.no_ops:
         note(f"measuring products with {kernels}")
-        report = programs.google_benchmark(PRODUCTS, threads, f"--benchmark_filter={op_table.case_filter(kernels)}", *PRODUCT_FLAGS)
+        products = programs.google_benchmark(PRODUCTS, threads, f"--benchmark_filter={op_table.case_filter(kernels)}", *PRODUCT_FLAGS)
+    results = measure_model(options) if options.model else {}
+    last = measure_peaks(options)
+    best = first.best(last)
+
+    print(f"load average after: {machine.load_average()}; {machine.processor_time().disturbance(before)}")
+    show(f"Peaks of the machine, {options.threads} threads, best of 5 before and after what follows", ("what", "before", "after"),
+         peaks.rows(first, last))
+    if not options.no_ops:
         show(f"Products of a model of Qwen2-0.5B's shape, kernels {kernels}, median and range of 3", op_table.HEADER,
-             op_table.rows(report, measured, kernels))
+             op_table.rows(products, best, kernels))
     if options.model:
-        measure_model(options, limits.Limits(measured, kernels, matrices), here)
-    print(f"\nload average after: {machine.load_average()}")
+        roof = limits.Limits(best, kernels, matrices)
+        show_model(options, results, roof)
+        if options.svg:
+            draw(options, results, roof, here)
+    missing = [rounds.case_name(case) for case, samples in results.get(OURS, {}).items() if not samples.numbers()]
+    if missing:
+        raise programs.Failed(f"{OURS} has no result for {', '.join(missing)}")
 
 
 def main():

@@ -23,6 +23,36 @@ def parse_cpuinfo(text):
     return f"{name} ({family})" if family else name, [flag for flag in FLAGS if flag in present]
 
 
+@dataclass
+class ProcessorTime:
+    """Seconds of all processors since some time."""
+
+    total: float
+    busy: float
+    stolen: float  # by the hypervisor
+    ours: float  # of busy, by the programs that this one ran to their end
+
+    def disturbance(self, before):
+        """What disturbed the measurements between the two."""
+        total = max(self.total - before.total, 1e-9)
+        others = max(self.busy - before.busy - (self.ours - before.ours), 0.0)
+        return (f"meanwhile other programs used {100 * others / total:.0f}% of the processors, "
+                f"the hypervisor {100 * (self.stolen - before.stolen) / total:.0f}%")
+
+
+def parse_stat(text, ours, ticks_per_second):
+    """ProcessorTime of /proc/stat."""
+    user, nice, system, idle, iowait, irq, softirq, steal = (int(field) / ticks_per_second for field in text.split()[1:9])
+    busy = user + nice + system + irq + softirq
+    return ProcessorTime(busy + idle + iowait + steal, busy, steal, ours)
+
+
+def processor_time():
+    times = os.times()
+    ours = times.user + times.system + times.children_user + times.children_system
+    return parse_stat(Path("/proc/stat").read_text(), ours, os.sysconf("SC_CLK_TCK"))
+
+
 def load_average():
     return " ".join(f"{load:.2f}" for load in os.getloadavg())
 

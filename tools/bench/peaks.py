@@ -17,6 +17,10 @@ class Peaks:
     bandwidth: float  # bytes per second
     ops: dict  # operations per second by (instruction set, mix), as in ("avx2", "int8:4")
 
+    def best(self, other):
+        """Of two measurements: a machine that is slower for a while is not a slower one."""
+        return Peaks(max(self.bandwidth, other.bandwidth), {mix: max(rate, other.ops.get(mix, 0.0)) for mix, rate in self.ops.items()})
+
     def of_type(self, kernels, weight_type):
         """Operations per second of the best mix that is exact, for the kernels of that name; None if it was not measured."""
         return max((self.ops[mix] for mix in _mixes(kernels, weight_type) if mix in self.ops), default=None)
@@ -53,10 +57,10 @@ def parse(report):
     return Peaks(bandwidth, ops)
 
 
-def rows(peaks):
-    """Of a table: what, and how much."""
-    yield "reading memory", f"{peaks.bandwidth / 1e9:.1f} GB/s"
-    for (isa, mix), rate in peaks.ops.items():
+def rows(*measured):
+    """Of a table: what, and how much each time."""
+    yield "reading memory", *(f"{one.bandwidth / 1e9:.1f} GB/s" for one in measured)
+    for isa, mix in measured[0].ops:
         kind, _, sums = mix.partition(":")
         name = f"{isa}, {kind}" + (f", {sums} vpmaddubsw per vpmaddwd" if sums else "")
-        yield name, f"{rate / 1e9:.0f} {'GOPS' if kind == 'int8' else 'GFLOPS'}"
+        yield name, *(f"{one.ops[isa, mix] / 1e9:.0f} {'GOPS' if kind == 'int8' else 'GFLOPS'}" for one in measured)

@@ -33,6 +33,13 @@ class MachineTest(unittest.TestCase):
         self.assertEqual(lines[:2], ["processor: P, 2 cores, 1 threads used", "flags: avx2"])
         self.assertRegex(lines[2], r"^date: 2026-11-22 09:05 UTC, commit abc-dirty, load average before: [\d.]+ [\d.]+ [\d.]+$")
 
+    def test_what_others_used(self):
+        before = machine.parse_stat("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 ...\n", 1.0, 100)
+        self.assertEqual(before, machine.ProcessorTime(total=10.0, busy=1.5, stolen=0.0, ours=1.0))
+        after = machine.parse_stat("cpu  700 0 150 900 50 0 0 200 0 0\n", 5.0, 100)
+        self.assertEqual(after.disturbance(before), "meanwhile other programs used 30% of the processors, the hypervisor 20%")
+        self.assertEqual(before.disturbance(before), "meanwhile other programs used 0% of the processors, the hypervisor 0%")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -28,9 +28,14 @@ class PeaksTest(unittest.TestCase):
     def test_the_best_repetition_counts(self):
         found = peaks.parse(REPORT)
         self.assertEqual(found, peaks.Peaks(3e10, {("avx2", "int8:4"): 5e11, ("avx2", "f32"): 1e11}))
-        self.assertEqual(list(peaks.rows(found)), [("reading memory", "30.0 GB/s"),
-                                                   ("avx2, int8, 4 vpmaddubsw per vpmaddwd", "500 GOPS"),
-                                                   ("avx2, f32", "100 GFLOPS")])
+
+    def test_the_better_of_two_measurements_counts(self):
+        first = peaks.Peaks(3e10, {("avx2", "int8:4"): 5e11, ("avx2", "f32"): 1e11})
+        second = peaks.Peaks(4e10, {("avx2", "int8:4"): 4e11, ("avx2", "f32"): 2e11})
+        self.assertEqual(first.best(second), peaks.Peaks(4e10, {("avx2", "int8:4"): 5e11, ("avx2", "f32"): 2e11}))
+        self.assertEqual(list(peaks.rows(first, second)), [("reading memory", "30.0 GB/s", "40.0 GB/s"),
+                                                           ("avx2, int8, 4 vpmaddubsw per vpmaddwd", "500 GOPS", "400 GOPS"),
+                                                           ("avx2, f32", "100 GFLOPS", "200 GFLOPS")])
 
     def test_no_bandwidth_is_an_error(self):
         with self.assertRaises(ValueError):
