@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeCpu(cpu::Isa isa, uint32_t threads) {
+absl::StatusOr<std::unique_ptr<Backend>> MakeCpu(cpu::Isa isa, uint32_t threads, bool repack) {
   if (const std::string missing = cpu::MissingInstructions(isa); !missing.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "cpu kernels '", cpu::Name(isa), "' need instructions that this machine lacks: ", missing));
   }
-  return cpu::MakeCpuBackend(isa, threads);
+  return cpu::MakeCpuBackend(isa, threads, repack);
 }
 
 DeviceMaker& CudaMaker() {
@@ -42,12 +42,13 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const config::DeviceConfig&
   const auto threads = static_cast<uint32_t>(config.threads);
   switch (config.cpu_kernels) {
     case config::CpuKernels::kAvx2:
-      return MakeCpu(cpu::Isa::kAvx2, threads);
+      return MakeCpu(cpu::Isa::kAvx2, threads, config.repack_weights);
     case config::CpuKernels::kAvx512:
-      return MakeCpu(cpu::Isa::kAvx512, threads);
+      return MakeCpu(cpu::Isa::kAvx512, threads, config.repack_weights);
     case config::CpuKernels::kAuto:
       for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2}) {
-        if (cpu::MissingInstructions(isa).empty()) return MakeCpu(isa, threads);
+        if (!cpu::MissingInstructions(isa).empty()) continue;
+        return MakeCpu(isa, threads, config.repack_weights);
       }
       break;
     case config::CpuKernels::kReference:

@@ -30,6 +30,7 @@ struct DeviceConfig {
   Device device = Device::kCpu;
   CpuKernels cpu_kernels = CpuKernels::kAuto;
   int32_t threads = 0;  // per worker, including its main thread; 0: cores / ranks
+  bool repack_weights = true;
   double gpu_memory_utilization = 0.9;
   bool enforce_eager = false;
   bool strict = true;
@@ -45,6 +46,12 @@ struct DeviceConfig {
                     .least = 0,
                     .most = 1024,
                     .reload = true});
+    visit(repack_weights,
+          {.flag = "--repack-weights",
+           .help = "CPU workers copy the weights to memory in the order that kernels read them (on "
+                   "by default); without, they compute on the mapped file, which is slower but "
+                   "needs no memory of its own",
+           .reload = true});
     visit(
         gpu_memory_utilization,
         {.flag = "--gpu-memory-utilization",

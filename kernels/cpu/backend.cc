@@ -1,13 +1,19 @@
 #include "kernels/cpu/backend.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "common/base/check.h"
+#include "common/base/status.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/matmul.h"
+#include "kernels/cpu/weight_store.h"
 #include "kernels/host/host_backend.h"
 #include "kernels/reference/ops.h"
 
@@ -85,24 +91,39 @@ class CpuOps {
   const Kernels& kernels_;
 };
 
-class CpuBackend final : public host::HostBackend {
+class CpuBackend final : public host::HostBackend, private WeightCopy {
  public:
-  CpuBackend(Isa isa, uint32_t threads)
-      : HostBackend(std::string("cpu-") + Name(isa), threads), ops_(list(), isa) {}
+  CpuBackend(Isa isa, uint32_t threads, bool repack)
+      : HostBackend(std::string("cpu-") + Name(isa), threads), ops_(list(), isa) {
+    if (repack) weights_.emplace(PanelRows(isa), threads);
+  }
+
+  absl::StatusOr<Weight> PlaceWeight(const Weight& host) override {
+    TANDEM_ASSIGN_OR_RETURN(const Weight checked, HostBackend::PlaceWeight(host));
+    if (!weights_.has_value()) return checked;
+    return weights_->Place(
+        checked, [this](const host::OpList& list) { return RunBetweenSteps(list); }, copied_);
+  }
+  WeightCopy* weight_copy() override { return weights_.has_value() ? this : nullptr; }
 
   void Encode(const Op& op) override { std::visit(ops_, op); }
 
  private:
   bool CanCompute(tensor::Type type) const override { return CanMatMul(type); }
+  void OnCopied(std::function<void(std::span<const std::byte>)> copied) override {
+    copied_ = std::move(copied);
+  }
 
   const CpuOps ops_;
+  std::optional<WeightStore> weights_;  // none: weights stay where they are
+  WeightStore::Copied copied_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCpuBackend(Isa isa, uint32_t threads) {
+std::unique_ptr<Backend> MakeCpuBackend(Isa isa, uint32_t threads, bool repack) {
   TANDEM_CHECK(MissingInstructions(isa).empty()) << Name(isa);
-  return std::make_unique<CpuBackend>(isa, threads);
+  return std::make_unique<CpuBackend>(isa, threads, repack);
 }
 
 }  // namespace tandem::kernels::cpu

@@ -10,8 +10,9 @@
 
 namespace tandem::kernels::cpu {
 
-// REQUIRES: MissingInstructions(isa) is empty.
-std::unique_ptr<Backend> MakeCpuBackend(Isa isa, uint32_t threads);
+// With `repack`, PlaceWeight copies a weight to the order that the kernels read (WeightStore);
+// without, ops read it where it is. REQUIRES: MissingInstructions(isa) is empty.
+std::unique_ptr<Backend> MakeCpuBackend(Isa isa, uint32_t threads, bool repack);
 
 }  // namespace tandem::kernels::cpu
 

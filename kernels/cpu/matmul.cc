@@ -7,6 +7,8 @@ namespace tandem::kernels::cpu {
 
 bool CanMatMul(tensor::Type type) { return FindKernel(kAvx2Kernels, type) != nullptr; }
 
+uint32_t PanelRows(Isa isa) { return BestKernels(isa).lanes; }
+
 void EncodeMatMul(host::OpList& list, const MatMulParams& params, Isa isa) {
   EncodeMatMulWith(list, params, BestKernels(isa));
 }

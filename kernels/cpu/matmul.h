@@ -6,6 +6,8 @@
 #ifndef TANDEM_KERNELS_CPU_MATMUL_H_
 #define TANDEM_KERNELS_CPU_MATMUL_H_
 
+#include <cstdint>
+
 #include "common/tensor/type.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/host/op_list.h"
@@ -15,6 +17,9 @@ namespace tandem::kernels::cpu {
 
 // Whether weights of `type` can be multiplied with.
 bool CanMatMul(tensor::Type type);
+
+// Rows of the panels (kernels/host/panels.h) that the products read on this machine.
+uint32_t PanelRows(Isa isa);
 
 // Appends the entries of one MatMul: reserves its scratch (in a plan pass only that) and adds its
 // tasks. REQUIRES: CanMatMul of every weight; this machine has `isa`.

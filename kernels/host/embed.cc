@@ -4,6 +4,8 @@
 
 #include "common/tensor/dequantize.h"
 #include "kernels/host/ops.h"
+#include "kernels/host/panels.h"
+#include "kernels/host/window.h"
 
 namespace tandem::kernels::host {
 namespace {
@@ -17,16 +19,24 @@ void EmbedToken(const EmbedParams& p, const TaskContext& context) {
     return;
   }
   auto* const values = reinterpret_cast<float*>(context.thread_scratch);
-  tensor::Dequantize(table.type,
-                     static_cast<const std::byte*>(table.data) + row * table.row_stride_bytes,
-                     values, table.cols);
-  for (uint32_t i = 0; i < table.col_count; ++i) out[i] = p.scale * values[table.col_begin + i];
+  const Window window = WindowOf(table);
+  const auto* bytes = static_cast<const std::byte*>(table.data) + row * table.row_stride_bytes +
+                      tensor::RowBytes(table.type, window.begin);
+  if (table.panel_rows > 0) {
+    std::byte* const copy = context.thread_scratch + table.cols * sizeof(float);
+    ReadPanelRow(table, static_cast<uint32_t>(row), copy);
+    bytes = copy;
+  }
+  tensor::Dequantize(table.type, bytes, values, window.cols());
+  const float* const first = values + (table.col_begin - window.begin);
+  for (uint32_t i = 0; i < table.col_count; ++i) out[i] = p.scale * first[i];
 }
 
 }  // namespace
 
 void EncodeOp(OpList& list, const EmbedParams& params) {
-  list.ReserveScratch(0, params.table.cols * sizeof(float));
+  // The values, then the row's bytes, which are no more.
+  list.ReserveScratch(0, 2 * params.table.cols * sizeof(float));
   list.Add("embed", params.tokens, &EmbedToken, params);
 }
 

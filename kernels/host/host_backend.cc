@@ -1,6 +1,7 @@
 #include "kernels/host/host_backend.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -13,6 +14,12 @@
 #include "kernels/host/memory.h"
 
 namespace tandem::kernels::host {
+namespace {
+
+// A bound for work that reads the disk.
+constexpr auto kWorkBetweenSteps = std::chrono::minutes(10);
+
+}  // namespace
 
 HostBackend::HostBackend(std::string name, uint32_t threads)
     : name_(std::move(name)), list_(threads), stream_(threads) {}
@@ -30,6 +37,12 @@ absl::StatusOr<Weight> HostBackend::PlaceWeight(const Weight& host) {
   }
   TANDEM_RETURN_IF_ERROR(CheckWeightShape(host));
   return host;
+}
+
+absl::Status HostBackend::RunBetweenSteps(const OpList& list) {
+  TANDEM_CHECK(phase_ != Phase::kRunning) << "during a step";
+  stream_.Start(list, {}, Deadline::After(kWorkBetweenSteps));
+  return stream_.Wait();
 }
 
 void HostBackend::BeginEncode(EncodeMode mode) {

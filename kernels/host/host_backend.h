@@ -22,9 +22,9 @@ class HostBackend : public Backend, private HostStream {
   std::string_view name() const final { return name_; }
 
   absl::StatusOr<Buffer> Allocate(size_t bytes) final;
-  // The weight is not copied. UNIMPLEMENTED for types without CanCompute; INVALID_ARGUMENT for an
-  // invalid shape.
-  absl::StatusOr<Weight> PlaceWeight(const Weight& host) final;
+  // The weight is not copied, unless a subclass does. UNIMPLEMENTED for types without CanCompute;
+  // INVALID_ARGUMENT for an invalid shape.
+  absl::StatusOr<Weight> PlaceWeight(const Weight& host) override;
   absl::StatusOr<Buffer> AllocateHost(size_t bytes) final { return Allocate(bytes); }
 
   void BeginEncode(EncodeMode mode) final;
@@ -45,6 +45,9 @@ class HostBackend : public Backend, private HostStream {
   virtual bool CanCompute(tensor::Type type) const = 0;
 
   OpList& list() { return list_; }
+
+  // Runs `list`, which needs no scratch, between steps, and waits for it.
+  absl::Status RunBetweenSteps(const OpList& list);
 
  private:
   enum class Phase { kIdle, kEncoding, kPlanning, kRunning };

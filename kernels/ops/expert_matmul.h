@@ -12,11 +12,9 @@
 
 namespace tandem::kernels {
 
-// One matrix per expert, of one type and shape, expert_stride_bytes apart.
 struct ExpertProjection {
-  Weight weight;                 // of the first expert: (n, cols)
-  uint64_t expert_stride_bytes;  // to the next one
-  const float* bias;             // (num_experts, n), experts bias_stride apart; or null
+  Weight weight;      // a matrix (n, cols) per expert
+  const float* bias;  // (num_experts, n), experts bias_stride apart; or null
   uint32_t bias_stride;
   float* y;
 };

@@ -8,10 +8,9 @@
 
 namespace tandem::kernels {
 
-// A weight as the backend holds it (Backend::PlaceWeight). On the CPU `data` points into the mapped
-// file. The matrix has `rows` x `cols` values; inputs cover only columns [col_begin, col_begin +
-// col_count): the rest belongs to another rank (a row-parallel cut inside a quantised block) and
-// counts as multiplied by zero.
+// A weight as the backend holds it (Backend::PlaceWeight). The matrix has `rows` x `cols` values;
+// inputs cover only columns [col_begin, col_begin + col_count): the rest belongs to another rank (a
+// row-parallel cut inside a quantised block) and counts as multiplied by zero.
 struct Weight {
   tensor::Type type = tensor::Type::kF32;
   const void* data = nullptr;
@@ -23,6 +22,10 @@ struct Weight {
   // More than one for experts: contiguous matrices of the same shape.
   uint32_t count = 1;
   uint64_t matrix_stride_bytes = 0;
+  // Ops read some of its rows as a matrix (HeadMatMul): it must stay in rows.
+  bool by_row = false;
+  // 0: rows, row_stride_bytes apart. Otherwise panels of so many rows (kernels/host/panels.h).
+  uint32_t panel_rows = 0;
 };
 
 }  // namespace tandem::kernels

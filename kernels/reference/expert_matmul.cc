@@ -39,10 +39,9 @@ class OutputColumn {
     for (size_t pair = 0; pair < size_t{p_.tokens} * p_.top_k; ++pair) {
       if (p_.ids[pair] != id) continue;
       if (!loaded) {
-        LoadRow(
-            weight,
-            static_cast<const std::byte*>(weight.data) + expert * projection_.expert_stride_bytes,
-            n_, row_);
+        LoadRow(weight,
+                static_cast<const std::byte*>(weight.data) + expert * weight.matrix_stride_bytes,
+                n_, row_);
       }
       loaded = true;
       const size_t token = pair / p_.top_k;

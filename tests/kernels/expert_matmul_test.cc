@@ -114,10 +114,9 @@ std::vector<std::vector<float>> RunOp(Rig& rig, const Problem& p,
       weight.col_count = col_count;
     }
     weight = rig.backend().PlaceWeight(weight).value();
-    params.projections[i] = {weight, weight.matrix_stride_bytes,
-                             bias ? rig.Put(experts.bias) + p.begin * experts.rows : nullptr,
-                             experts.rows,
-                             rig.Put(std::vector<float>(y_rows * experts.rows, kLeft))};
+    params.projections[i] = {
+        weight, bias ? rig.Put(experts.bias) + p.begin * experts.rows : nullptr, experts.rows,
+        rig.Put(std::vector<float>(y_rows * experts.rows, kLeft))};
   }
   rig.Run([&](Backend& b) { b.Encode(params); });
   std::vector<std::vector<float>> all;

@@ -118,7 +118,7 @@ TEST_P(LargeMemoryTest, ProductsWithExperts) {
       weight.count = kExperts;
       weight.matrix_stride_bytes = stride;
       const size_t count = ids.size() * kRows;
-      params.projections[0] = {weight, stride, nullptr, 0, rig_.Poisoned(count)};
+      params.projections[0] = {weight, nullptr, 0, rig_.Poisoned(count)};
       rig_.Run([&](Backend& b) { b.Encode(params); });
       products.push_back(rig_.Get(params.projections[0].y, count));
     }

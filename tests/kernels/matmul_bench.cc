@@ -17,6 +17,7 @@
 
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
+#include "kernels/host/panels.h"
 #include "kernels/host/thread_stream.h"
 #include "tests/kernels/peaks/memory_reading.h"
 #include "tests/kernels/peaks/threads_flag.h"
@@ -82,10 +83,11 @@ class Runner {
   // Projections of one input of `cols` columns.
   void Add(Type type, uint32_t cols, const std::vector<uint32_t>& rows, Pool* pool) {
     MatMulParams params = {x_.data(), tokens_, cols, 0, {}};
-    const uint64_t row_bytes = tensor::RowBytes(type, cols);
+    const uint64_t row_bytes = host::PanelRowBytes(type, cols);
     float* y = y_.data();
     for (const uint32_t n : rows) {
-      const Weight weight = {type, pool->Take(n * row_bytes), n, cols, row_bytes, 0, cols};
+      Weight weight = {type, pool->Take(n * row_bytes), n, cols, row_bytes, 0, cols};
+      weight.panel_rows = kernels_.lanes;
       params.projections[params.num_projections++] = {weight, nullptr, y, n};
       y += size_t{n} * tokens_;
       bytes_ += n * row_bytes;
@@ -102,12 +104,14 @@ class Runner {
       expert_weights_.push_back(0.1f);
     }
     const auto projection = [&](uint32_t rows, uint32_t cols, float* y) {
-      const uint64_t row_bytes = tensor::RowBytes(type, cols);
+      const uint64_t row_bytes = host::PanelRowBytes(type, cols);
       const std::byte* data = pool->Take(experts * rows * row_bytes);
       bytes_ += std::min(experts, tokens_ * top_k) * rows * row_bytes;
       flops_ += 2.0 * rows * cols * tokens_ * top_k;
-      return ExpertProjection{
-          {type, data, rows, cols, row_bytes, 0, cols}, rows * row_bytes, nullptr, 0, y};
+      Weight weight = {type, data, rows, cols, row_bytes, 0, cols};
+      weight.panel_rows = kernels_.lanes;
+      weight.matrix_stride_bytes = rows * row_bytes;
+      return ExpertProjection{weight, nullptr, 0, y};
     };
     float* const gate = y_.data();
     float* const up = gate + size_t{tokens_} * top_k * ffn;

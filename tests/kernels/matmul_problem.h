@@ -17,6 +17,8 @@
 
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
+#include "kernels/host/panels.h"
+#include "kernels/host/window.h"
 #include "tests/kernels/backends.h"
 #include "tests/kernels/matmul_emulation.h"
 
@@ -48,6 +50,27 @@ struct Matrix {
 
   const std::byte* row(uint32_t r) const { return data.get() + r * stride; }
   Weight weight() const { return {type, data.get(), rows, cols, stride, 0, cols}; }
+};
+
+// Copies of weights in panels; each ends exactly where its memory does.
+class PanelCopies {
+ public:
+  Weight Add(const Weight& rows, uint32_t lanes) {
+    Weight panels = rows;
+    panels.panel_rows = lanes;
+    panels.row_stride_bytes = host::PanelRowBytes(rows.type, host::WindowOf(rows).cols());
+    const uint32_t all_rows = (rows.rows + lanes - 1) / lanes * lanes;
+    const size_t bytes = all_rows * panels.row_stride_bytes;
+    copies_.push_back(std::make_unique<std::byte[]>(bytes));
+    for (uint32_t row = 0; row < rows.rows; row += lanes) {
+      host::PackPanel(rows, row, lanes, copies_.back().get() + row * panels.row_stride_bytes);
+    }
+    panels.data = copies_.back().get();
+    return panels;
+  }
+
+ private:
+  std::vector<std::unique_ptr<std::byte[]>> copies_;
 };
 
 inline uint16_t RandomHalf(std::mt19937& random) {

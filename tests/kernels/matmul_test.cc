@@ -24,17 +24,25 @@
 namespace tandem::kernels::cpu {
 namespace {
 
-using Case = std::tuple<const MatMulKernels*, Type>;
+using Case = std::tuple<const MatMulKernels*, Type, bool>;  // in panels, or in rows
 
 class MatMulTest : public testing::TestWithParam<Case> {
  protected:
   const MatMulKernels& kernels() const { return *std::get<0>(GetParam()); }
   Type type() const { return std::get<1>(GetParam()); }
+  // The weight in the case's layout.
+  Weight Place(const Weight& rows) {
+    return std::get<2>(GetParam()) ? copies_.Add(rows, kernels().lanes) : rows;
+  }
+  Weight Place(const Matrix& m) { return Place(m.weight()); }
   // Columns near `wish` that the type allows; odd for plain types.
   uint32_t Cols(uint32_t wish) const {
     const uint32_t block = tensor::Traits(type()).block_values;
     return block == 1 ? wish + 5 : std::max(wish / block, 1u) * block;
   }
+
+ private:
+  PanelCopies copies_;
 };
 
 TEST_P(MatMulTest, EveryRowCountHasTheBitsOfTheEmulation) {
@@ -43,7 +51,7 @@ TEST_P(MatMulTest, EveryRowCountHasTheBitsOfTheEmulation) {
     const Matrix m = RandomMatrix(rows, type(), rows, cols);
     for (const uint32_t tokens : {1u, 2u, 9u}) {
       const std::vector<float> x = RandomFloats(rows + tokens, size_t{tokens} * cols);
-      const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), x, tokens);
+      const std::vector<float> y = MultiplyOnce(kernels(), Place(m), x, tokens);
       ExpectSameBits(y, Emulate(m, x, tokens), "rows " + std::to_string(rows));
       ExpectNearExact(m, x, tokens, y);
     }
@@ -59,12 +67,12 @@ TEST_P(MatMulTest, EveryTokenCountAndThreadCountHasTheSameBits) {
   std::vector<float> alone;
   for (uint32_t t = 0; t < kMost; ++t) {
     const std::vector<float> row(x.begin() + t * cols, x.begin() + (t + 1) * cols);
-    const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), row, 1);
+    const std::vector<float> y = MultiplyOnce(kernels(), Place(m), row, 1);
     alone.insert(alone.end(), y.begin(), y.end());
   }
   for (uint32_t tokens = 1; tokens <= kMost; ++tokens) {
     const std::vector<float> head(x.begin(), x.begin() + size_t{tokens} * cols);
-    const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), head, tokens, 1 + tokens % 3);
+    const std::vector<float> y = MultiplyOnce(kernels(), Place(m), head, tokens, 1 + tokens % 3);
     ExpectSameBits(y.data(), alone.data(), y.size(), std::to_string(tokens) + " tokens");
   }
 }
@@ -74,7 +82,7 @@ TEST_P(MatMulTest, ManyTokensAreCutIntoParts) {
   const Matrix m = RandomMatrix(5, type(), 150, cols);
   for (const uint32_t tokens : {256u, 257u, 523u}) {
     const std::vector<float> x = RandomFloats(6, size_t{tokens} * cols);
-    ExpectSameBits(MultiplyOnce(kernels(), m.weight(), x, tokens, 2), Emulate(m, x, tokens),
+    ExpectSameBits(MultiplyOnce(kernels(), Place(m), x, tokens, 2), Emulate(m, x, tokens),
                    std::to_string(tokens) + " tokens");
   }
 }
@@ -84,8 +92,8 @@ TEST_P(MatMulTest, LongRowsAndManyRows) {
   const Matrix m = RandomMatrix(7, type(), 200, cols);
   for (const uint32_t tokens : {1u, 8u}) {
     const std::vector<float> x = RandomFloats(8, size_t{tokens} * cols);
-    const std::vector<float> one = MultiplyOnce(kernels(), m.weight(), x, tokens, 1);
-    ExpectSameBits(one, MultiplyOnce(kernels(), m.weight(), x, tokens, 2), "threads");
+    const std::vector<float> one = MultiplyOnce(kernels(), Place(m), x, tokens, 1);
+    ExpectSameBits(one, MultiplyOnce(kernels(), Place(m), x, tokens, 2), "threads");
     ExpectSameBits(one, Emulate(m, x, tokens), "emulation");
   }
 }
@@ -103,7 +111,7 @@ TEST_P(MatMulTest, StridesAndBias) {
     }
     std::vector<float> y(size_t{tokens} * (rows + 4), -7.0f);
     RunMatMul(kernels(), 2,
-              OneProjection(padded.weight(), wide_x.data(), tokens, cols + 3, bias.data(), y.data(),
+              OneProjection(Place(padded), wide_x.data(), tokens, cols + 3, bias.data(), y.data(),
                             rows + 4));
     const std::vector<float> expected = Emulate(padded, x, tokens);
     for (uint32_t t = 0; t < tokens; ++t) {
@@ -131,7 +139,7 @@ TEST_P(MatMulTest, CutsInsideBlocksCountAsZeros) {
       for (uint32_t t = 0; t < tokens; ++t) {
         std::copy_n(x.begin() + t * count, count, full.begin() + t * cols + begin);
       }
-      const std::vector<float> y = MultiplyOnce(kernels(), weight, x, tokens);
+      const std::vector<float> y = MultiplyOnce(kernels(), Place(weight), x, tokens);
       // A plain weight starts its chains at the cut, so only the value is the same.
       if (Quantised(type())) ExpectSameBits(y, Emulate(m, full, tokens), std::to_string(begin));
       ExpectNearExact(m, full, tokens, y);
@@ -157,7 +165,7 @@ TEST_P(MatMulTest, GoldenBlocks) {
   for (const uint32_t tokens : {1u, 33u}) {
     std::vector<float> x = RandomFloats(13, size_t{tokens} * kCols, 0.0f);
     for (size_t i = 0; i < x.size(); i += 97) x[i] *= 100.0f;
-    const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), x, tokens);
+    const std::vector<float> y = MultiplyOnce(kernels(), Place(m), x, tokens);
     ExpectSameBits(y, Emulate(m, x, tokens), "golden");
     ExpectNearExact(m, x, tokens, y);
   }
@@ -186,7 +194,7 @@ TEST_P(MatMulTest, ZeroAndTinyActivations) {
   const Matrix m = RandomMatrix(14, type(), 16, cols);
   for (const float value : {0.0f, -0.0f, 1e-42f, 1e-36f, 1e-29f}) {
     const std::vector<float> x(cols, value);
-    const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), x, 1);
+    const std::vector<float> y = MultiplyOnce(kernels(), Place(m), x, 1);
     for (const float out : y) {
       EXPECT_TRUE(std::isfinite(out)) << value;
       EXPECT_LE(std::fabs(out), 1e-20f) << value;
@@ -206,8 +214,8 @@ TEST_P(MatMulTest, ValuesThatAreNotFiniteStayInTheirRow) {
       const std::vector<float> x = RandomFloats(16, size_t{tokens} * cols);
       std::vector<float> poisoned = x;
       poisoned[cols + 40] = bad;  // of token 1
-      const std::vector<float> clean = MultiplyOnce(kernels(), m.weight(), x, tokens);
-      const std::vector<float> y = MultiplyOnce(kernels(), m.weight(), poisoned, tokens);
+      const std::vector<float> clean = MultiplyOnce(kernels(), Place(m), x, tokens);
+      const std::vector<float> y = MultiplyOnce(kernels(), Place(m), poisoned, tokens);
       for (uint32_t t = 0; t < tokens; ++t) {
         const size_t at = size_t{t} * m.rows;
         if (t != 1) ExpectSameBits(&y[at], &clean[at], m.rows, "beside a bad row");
@@ -228,15 +236,16 @@ std::string TestName(const MatMulKernels& kernels) {
 
 INSTANTIATE_TEST_SUITE_P(MatMulKernels, MatMulTest,
                          testing::Combine(testing::ValuesIn(RunnableKernels()),
-                                          testing::ValuesIn(Types())),
+                                          testing::ValuesIn(Types()), testing::Bool()),
                          [](const testing::TestParamInfo<Case>& param) {
                            return TestName(*std::get<0>(param.param)) + "_" +
-                                  std::string(tensor::Name(std::get<1>(param.param)));
+                                  std::string(tensor::Name(std::get<1>(param.param))) +
+                                  (std::get<2>(param.param) ? "_panels" : "_rows");
                          });
 
 class MergedTest : public testing::TestWithParam<const MatMulKernels*> {};
 
-TEST_P(MergedTest, ThreeProjectionsOfMixedTypesEqualEachAlone) {
+TEST_P(MergedTest, ThreeProjectionsOfMixedTypesAndLayoutsEqualEachAlone) {
   const uint32_t cols = 512;
   const Type mixes[][3] = {
       {Type::kQ4_K, Type::kQ8_0, Type::kF32},    {Type::kQ5_0, Type::kQ6_K, Type::kQ4_0},
@@ -251,6 +260,7 @@ TEST_P(MergedTest, ThreeProjectionsOfMixedTypesEqualEachAlone) {
         MatMulParams params = {x.data(), tokens, count, 3, {}};
         std::vector<Matrix> matrices;
         std::vector<std::vector<float>> merged, alone;
+        PanelCopies copies;
         for (int i = 0; i < 3; ++i) {
           matrices.push_back(RandomMatrix(i, mix[i], rows[i], cols));
           merged.emplace_back(size_t{tokens} * rows[i], NAN);
@@ -260,6 +270,7 @@ TEST_P(MergedTest, ThreeProjectionsOfMixedTypesEqualEachAlone) {
           weight.col_begin = begin;
           weight.col_count = count;
           alone.push_back(MultiplyOnce(*GetParam(), weight, x, tokens));
+          if (i != 1) weight = copies.Add(weight, GetParam()->lanes);
           params.projections[i] = {weight, nullptr, merged[i].data(), rows[i]};
         }
         RunMatMul(*GetParam(), 2, params);

@@ -101,11 +101,7 @@ class Mixture final : public FeedForwardBlock {
   }
 
   static kernels::ExpertProjection Project(const Linear& linear, const float* bias, float* y) {
-    return {.weight = linear.weight,
-            .expert_stride_bytes = linear.weight.matrix_stride_bytes,
-            .bias = bias,
-            .bias_stride = linear.weight.rows,
-            .y = y};
+    return {.weight = linear.weight, .bias = bias, .bias_stride = linear.weight.rows, .y = y};
   }
 
   void EncodeExperts(LayerContext& context, const float* x, uint32_t tokens, const Choice& choice,

@@ -30,6 +30,12 @@ void PageIn(const model::WeightSlice& slice) {
   }
 }
 
+// HeadMatMul reads each head's rows.
+bool IsReadByHead(model::Role role) {
+  return role == model::Role::kLatentUp || role == model::Role::kLatentKeyUp ||
+         role == model::Role::kLatentValueUp;
+}
+
 kernels::Weight HostWeight(const model::WeightSlice& slice) {
   return {.type = slice.type,
           .data = slice.data,
@@ -39,7 +45,8 @@ kernels::Weight HostWeight(const model::WeightSlice& slice) {
           .col_begin = static_cast<uint32_t>(slice.col_begin),
           .col_count = static_cast<uint32_t>(slice.col_count),
           .count = static_cast<uint32_t>(slice.count),
-          .matrix_stride_bytes = slice.matrix_stride_bytes};
+          .matrix_stride_bytes = slice.matrix_stride_bytes,
+          .by_row = IsReadByHead(slice.role)};
 }
 
 // Of V's norm, which has no weight.
@@ -109,7 +116,7 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
   TANDEM_ASSIGN_OR_RETURN(const uint64_t total, model::WeightBytes(file, spec, plan));
   std::unique_ptr<RankWeights> weights(new RankWeights(spec.NumLoadedLayers()));
   std::vector<model::WeightSlice> vectors;
-  // A device copies its weights; prefetching the file would only fill the host's page cache.
+  // If weights are copied, the file is read once.
   kernels::WeightCopy* const copies = backend.weight_copy();
   if (copies != nullptr) {
     copies->OnCopied([&file](std::span<const std::byte> part) { file.DropPages(part); });

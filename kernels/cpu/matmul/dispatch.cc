@@ -4,14 +4,14 @@
 
 namespace tandem::kernels::cpu {
 
-constinit const MatMulKernels kAvx2Kernels = {"avx2", avx2::kFloat, avx2::kBlocks32,
-                                              avx2::kBlocks256, avx2::kCodebook};
-constinit const MatMulKernels kAvx512Kernels = {"avx512", avx512::kFloat, avx512::kBlocks32,
-                                                avx512::kBlocks256, avx512::kCodebook};
+constinit const MatMulKernels kAvx2Kernels = {
+    "avx2", 8, avx2::kFloat, avx2::kBlocks32, avx2::kBlocks256, avx2::kCodebook};
+constinit const MatMulKernels kAvx512Kernels = {
+    "avx512", 16, avx512::kFloat, avx512::kBlocks32, avx512::kBlocks256, avx512::kCodebook};
 // VNNI is for integers; plain weights cannot use it.
-constinit const MatMulKernels kAvx512VnniKernels = {"avx512-vnni", avx512::kFloat,
-                                                    avx512_vnni::kBlocks32, avx512_vnni::kBlocks256,
-                                                    avx512_vnni::kCodebook};
+constinit const MatMulKernels kAvx512VnniKernels = {
+    "avx512-vnni",         16, avx512::kFloat, avx512_vnni::kBlocks32, avx512_vnni::kBlocks256,
+    avx512_vnni::kCodebook};
 
 namespace {
 

@@ -104,7 +104,7 @@ void EncodeMatMulWith(host::OpList& list, const MatMulParams& params,
 
   const Weight& any = params.projections[0].weight;
   const Window all = QuantisedWindow(params);
-  const uint32_t x_blocks = all.quant_blocks();
+  const uint32_t x_blocks = QuantBlocks(all);
 
   ProductsParams products = {};
   products.tokens = params.tokens;
@@ -127,10 +127,11 @@ void EncodeMatMulWith(host::OpList& list, const MatMulParams& params,
     part.quantised = IsQuantised(weight);
     part.first_block = part.quantised ? (window.begin - all.begin) / QuantBlock::kValues : 0;
     part.run = kernel->run;
+    CheckLayout(weight, kernels);
     part.product = {
-        .weights = static_cast<const std::byte*>(weight.data) +
-                   tensor::RowBytes(weight.type, window.begin),
+        .weights = FirstRow(weight, window),
         .stride_bytes = weight.row_stride_bytes,
+        .in_panels = weight.panel_rows > 0,
         .rows = weight.rows,
         .cols = cols,
         .x = part.quantised ? nullptr : params.x,

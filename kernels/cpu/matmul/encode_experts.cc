@@ -24,6 +24,7 @@ struct Part {
   void (*run)(const Product&, const ProductRange&, std::byte* scratch);
   const std::byte* weights;  // of the rank's first expert, at the window's first column
   uint64_t stride_bytes;
+  bool in_panels;
   uint64_t expert_stride_bytes;
   uint32_t rows;
   uint32_t cols;  // of the window
@@ -111,6 +112,7 @@ void MultiplyExpert(const Task& task, const Part& part, const host::TaskContext&
     const Product product = {
         .weights = part.weights + expert * part.expert_stride_bytes + row_begin * part.stride_bytes,
         .stride_bytes = part.stride_bytes,
+        .in_panels = part.in_panels,
         .rows = row_count,
         .cols = part.cols,
         .x = part.quantised
@@ -174,10 +176,10 @@ Part MakePart(const ExpertProjection& projection, const Kernel& kernel, const Wi
   const Window window = WindowOf(weight);
   Part part = {};
   part.run = kernel.run;
-  part.weights =
-      static_cast<const std::byte*>(weight.data) + tensor::RowBytes(weight.type, window.begin);
+  part.weights = FirstRow(weight, window);
   part.stride_bytes = weight.row_stride_bytes;
-  part.expert_stride_bytes = projection.expert_stride_bytes;
+  part.in_panels = weight.panel_rows > 0;
+  part.expert_stride_bytes = weight.matrix_stride_bytes;
   part.rows = weight.rows;
   part.cols = window.cols();
   part.quantised = IsQuantised(weight);
@@ -211,7 +213,7 @@ void EncodeExpertMatMulWith(host::OpList& list, const ExpertMatMulParams& params
   task.expert_begin = params.expert_begin;
   task.experts = params.num_experts;
   task.x_cols = any.col_count;
-  task.x_blocks = all.quant_blocks();
+  task.x_blocks = QuantBlocks(all);
   task.x_lead = task.x_blocks == 0 ? 0 : any.col_begin - all.begin;
 
   uint32_t products = 0;
@@ -220,6 +222,7 @@ void EncodeExpertMatMulWith(host::OpList& list, const ExpertMatMulParams& params
     const ExpertProjection& projection = params.projections[i];
     const Kernel* const kernel = FindKernel(kernels, projection.weight.type);
     TANDEM_CHECK(kernel != nullptr) << tensor::Name(projection.weight.type);
+    CheckLayout(projection.weight, kernels);
     if (projection.weight.rows == 0) continue;
     const Part part = MakePart(projection, *kernel, all, list.threads());
     task.parts[task.num_parts++] = part;

@@ -49,6 +49,7 @@ void RunPlain(const Task& task, const host::TaskContext& context) {
   Product product = {
       .weights = task.weights(head, task.window.begin),
       .stride_bytes = p.weight.row_stride_bytes,
+      .in_panels = false,
       .rows = p.row_count,
       .cols = task.window.cols(),
       .x = p.x + size_t{head} * p.x_head_stride,
@@ -84,6 +85,7 @@ void RunTransposed(const Task& task, const host::TaskContext& context) {
   const Product product = {
       .weights = reinterpret_cast<const std::byte*>(values + size_t{first - begin} * stride),
       .stride_bytes = stride * sizeof(float),
+      .in_panels = false,
       .rows = last - first,
       .cols = p.row_count,
       .x = p.x + size_t{head} * p.x_head_stride,
@@ -97,7 +99,7 @@ void RunTransposed(const Task& task, const host::TaskContext& context) {
 
 void EncodePlain(host::OpList& list, Task task, bool few) {
   const HeadMatMulParams& p = task.params;
-  if (IsQuantised(p.weight)) task.x_blocks = task.window.quant_blocks();
+  if (IsQuantised(p.weight)) task.x_blocks = QuantBlocks(task.window);
   task.parts = CeilDiv(p.tokens, kTokensPerTask);
   list.ReserveScratch(size_t{p.tokens} * p.heads * task.x_blocks * sizeof(QuantBlock),
                       few ? 0 : task.kernel.scratch_bytes(task.window.cols()));
@@ -124,6 +126,7 @@ void EncodeHeadMatMulWith(host::OpList& list, const HeadMatMulParams& params,
       << params.row_begin << " + " << params.row_count << " of " << params.rows_per_head;
   TANDEM_CHECK(w.rows >= uint64_t{params.heads} * params.rows_per_head) << w.rows << " rows";
   CheckColumns(w);
+  TANDEM_CHECK(w.panel_rows == 0) << "the weight was not placed by_row";
   const Kernel* const kernel = FindKernel(kernels, w.type);
   TANDEM_CHECK(kernel != nullptr) << tensor::Name(w.type);
   if (params.tokens == 0 || params.row_count == 0 || w.col_count == 0) return;

@@ -9,18 +9,18 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cpu/matmul/rows.h"
+#include "kernels/cpu/matmul/weight_source.h"
 
 namespace tandem::kernels::cpu {
 
 // Eight columns of each row, as floats.
 template <class S>
 struct UnpackF32 {
-  static constexpr uint32_t kValueBytes = 4;
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                typename S::Float* out) {
+  using Value = float;
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& values, typename S::Float* out) {
     typename S::Int words[8];
-    S::Load32(rows, offset, words);
+    values.Load32(0, words);
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) out[j] = S::AsFloat(words[j]);
   }
@@ -28,11 +28,11 @@ struct UnpackF32 {
 
 template <class S>
 struct UnpackF16 {
-  static constexpr uint32_t kValueBytes = 2;
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                typename S::Float* out) {
+  using Value = uint16_t;
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& values, typename S::Float* out) {
     typename S::Int words[4];
-    S::Load16(rows, offset, words);
+    values.Load16(0, words);
 #pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) {
       out[2 * j] = S::HalfToFloat(words[j]);
@@ -43,11 +43,11 @@ struct UnpackF16 {
 
 template <class S>
 struct UnpackBF16 {
-  static constexpr uint32_t kValueBytes = 2;
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                typename S::Float* out) {
+  using Value = uint16_t;
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& values, typename S::Float* out) {
     typename S::Int words[4];
-    S::Load16(rows, offset, words);
+    values.Load16(0, words);
 #pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) {
       out[2 * j] = S::AsFloat(S::template ShiftLeft<16>(words[j]));
@@ -62,18 +62,25 @@ template <class S, class U>
 struct FloatChunk {
   using Unit = typename S::Float;  // one column of kLanes rows
   using X = float;
+  using Value = typename U::Value;
   static constexpr uint32_t kCols = 32;
   static constexpr uint32_t kUnits = 32;
   static constexpr uint32_t kXCols = 1;
-  static constexpr size_t kBytes = kCols * U::kValueBytes;
+  static constexpr size_t kBytes = kCols * sizeof(Value);
 
-  [[gnu::always_inline]] static inline void Unpack(const typename S::Rows& rows, uint32_t col,
+  template <class Source>
+  [[gnu::always_inline]] static inline void Unpack(const Source& source, uint32_t col,
                                                    uint32_t count, Unit* out) {
     uint32_t c = 0;
     for (; c + kStep <= count; c += kStep) {
-      U::Run(rows, size_t{col + c} * U::kValueBytes, out + c);
+      U::Run(source.template Values<Value>(col + c), out + c);
     }
-    if (c < count) UnpackTail(rows, col + c, count - c, out + c);
+    if (c == count) return;
+    if constexpr (Source::kWholeSteps) {
+      U::Run(source.template Values<Value>(col + c), out + c);
+    } else {
+      UnpackTail(source.rows(), col + c, count - c, out + c);
+    }
   }
 
   [[gnu::always_inline]] static inline void Expand(const Unit* units, Unit* out) {
@@ -108,19 +115,18 @@ struct FloatChunk {
   }
 
  private:
-  static constexpr uint32_t kStep = 8;  // columns that U unpacks at once
+  static constexpr uint32_t kStep = host::kPlainColumns;  // columns that U unpacks at once
 
   // Fewer than kStep columns go through a copy: the last row may end at the end of the file.
   static void UnpackTail(const typename S::Rows& rows, uint32_t col, uint32_t count, Unit* out) {
-    std::byte copy[S::kLanes][kStep * U::kValueBytes] = {};
+    std::byte copy[S::kLanes][kStep * sizeof(Value)] = {};
     typename S::Rows tail;
     for (int lane = 0; lane < S::kLanes; ++lane) {
-      std::memcpy(copy[lane], rows.row[lane] + size_t{col} * U::kValueBytes,
-                  size_t{count} * U::kValueBytes);
+      std::memcpy(copy[lane], rows.row[lane] + size_t{col} * sizeof(Value), count * sizeof(Value));
       tail.row[lane] = copy[lane];
       tail.offset[lane] = static_cast<int32_t>(lane * sizeof(copy[0]));
     }
-    U::Run(tail, 0, out);
+    U::Run(BytesOfRows<S, sizeof(copy[0])>(tail, 0), out);
   }
 };
 

@@ -7,15 +7,14 @@
 //   kCols, kUnits         columns and units of a chunk
 //   kXCols                columns per X
 //   kBytes                bytes of a row's chunk
-//   Unpack(rows, col, count, Unit*)             `count` columns, kCols but in a float row's last
+//   Unpack(source, col, count, Unit*)           `count` columns, kCols but in a float row's last
 //   Expand(const Unit*, Float*)                 a chunk's values, one column of rows each
 //   Multiply(w, w_step, x, x_step, count, acc)  acc[group][token] += a chunk's products
 #ifndef TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
 #define TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
 
 #include "kernels/cpu/matmul/product.h"
-#include "kernels/cpu/matmul/read_ahead.h"
-#include "kernels/cpu/matmul/rows.h"
+#include "kernels/cpu/matmul/weight_source.h"
 
 namespace tandem::kernels::cpu {
 
@@ -23,21 +22,21 @@ template <class S, class F>
 class Multiply {
  public:
   static void Run(const Product& p, const ProductRange& range, std::byte* scratch) {
-    const uint32_t tokens = range.token_end - range.token_begin;
-    if (tokens <= S::kTokens) return kOneSet[tokens](p, range);
-    if (tokens <= kFewTokens) return RunFew(p, range);
-    RunMany(p, range, reinterpret_cast<Unit*>(scratch));
+    if (p.in_panels) {
+      RunFrom<PanelSource<S>>(p, range, scratch);
+    } else {
+      RunFrom<RowSource<S>>(p, range, scratch);
+    }
   }
 
   static void Transpose(const TransposeSource& w, float* out, uint32_t out_stride) {
-    typename S::Rows rows;
     for (uint32_t row = 0; row < w.rows; row += S::kLanes) {
-      PointAtRows<S::kLanes>(w.weights, w.stride_bytes, row, w.rows, &rows);
+      const RowSource<S> source(w.weights, w.stride_bytes, row, w.rows);
       for (uint32_t col = 0; col < w.cols; col += F::kCols) {
         const uint32_t count = w.cols - col < F::kCols ? w.cols - col : F::kCols;
         Unit units[F::kUnits];
         Float values[F::kCols];
-        F::Unpack(rows, col, count, units);
+        F::Unpack(source, col, count, units);
         F::Expand(units, values);
         for (uint32_t c = 0; c < count; ++c) {
           S::Store(out + size_t{col + c} * out_stride + row, values[c]);
@@ -56,6 +55,14 @@ class Multiply {
   using Float = typename S::Float;
   using OneSetFn = void (*)(const Product&, const ProductRange&);
   using AddFn = void (*)(const Unit*, const X*, size_t x_step, uint32_t count, Float* acc);
+
+  template <class Source>
+  static void RunFrom(const Product& p, const ProductRange& range, std::byte* scratch) {
+    const uint32_t tokens = range.token_end - range.token_begin;
+    if (tokens <= S::kTokensOfGroup) return kOneSet<Source>[tokens](p, range);
+    if (tokens <= kFewTokens) return RunFew<Source>(p, range);
+    RunMany<Source>(p, range, reinterpret_cast<Unit*>(scratch));
+  }
 
   static size_t Units(uint32_t cols) {
     return size_t{(cols + F::kCols - 1) / F::kCols} * F::kUnits;
@@ -111,21 +118,20 @@ class Multiply {
   }
 
   // Calls `add` with each chunk of each group of rows as it is unpacked, then `finish(row)`.
-  template <class Add, class Finish>
+  template <class Source, class Add, class Finish>
   [[gnu::always_inline]] static inline void ForEachChunk(const Product& p,
                                                          const ProductRange& range, Add add,
                                                          Finish finish) {
-    const ReadAhead<S> ahead(p.cols / F::kCols * F::kBytes, p.stride_bytes);
-    typename S::Rows rows;
+    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
     for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
-      PointAtRows<S::kLanes>(p.weights, p.stride_bytes, row, p.rows, &rows);
-      if (row == range.row_begin) ahead.Start(rows);
+      const Source source(p, row);
+      if (row == range.row_begin) ahead.Start(source);
       const bool last = row + S::kLanes >= range.row_end;
       for (uint32_t col = 0; col < p.cols; col += F::kCols) {
-        ahead.Next(rows, col / F::kCols * F::kBytes, F::kBytes, last);
+        ahead.Next(source, col / F::kCols, last);
         const uint32_t count = ChunkCols(p, col);
         Unit units[F::kUnits];
-        F::Unpack(rows, col, count, units);
+        F::Unpack(source, col, count, units);
         add(units, col, count);
       }
       finish(row);
@@ -133,12 +139,12 @@ class Multiply {
   }
 
   // All tokens' sums stay in registers.
-  template <int kTokens>
+  template <class Source, int kTokens>
   static void RunOneSet(const Product& p, const ProductRange& range) {
     const X* x = Activations(p, range.token_begin);
     Float acc[1][kTokens];
     Clear(acc);
-    ForEachChunk(
+    ForEachChunk<Source>(
         p, range,
         [&](const Unit* units, uint32_t col, uint32_t count) [[gnu::always_inline]] {
           F::template Multiply<1, kTokens>(units, 0, x + col / F::kXCols, p.x_stride, count, acc);
@@ -150,13 +156,14 @@ class Multiply {
   }
 
   // Each chunk is multiplied with one set of tokens after another.
+  template <class Source>
   static void RunFew(const Product& p, const ProductRange& range) {
     const uint32_t tokens = range.token_end - range.token_begin;
     const uint32_t set = SetTokens(tokens);
     const X* x = Activations(p, range.token_begin);
     Float acc[kFewTokens];
     for (uint32_t t = 0; t < tokens; ++t) acc[t] = S::Zero();
-    ForEachChunk(
+    ForEachChunk<Source>(
         p, range,
         [&](const Unit* units, uint32_t col, uint32_t count) [[gnu::always_inline]] {
           for (uint32_t t = 0; t < tokens; t += set) {
@@ -184,18 +191,18 @@ class Multiply {
 
   // Tokens of a set, when `tokens` are spread evenly over as few sets as can be.
   static uint32_t SetTokens(uint32_t tokens) {
-    const uint32_t sets = (tokens + S::kTokens - 1) / S::kTokens;
+    const uint32_t sets = (tokens + S::kTokensOfGroup - 1) / S::kTokensOfGroup;
     return (tokens + sets - 1) / sets;
   }
 
+  template <class Source>
   static void Pack(const Product& p, uint32_t row, Unit* out) {
-    typename S::Rows rows;
-    PointAtRows<S::kLanes>(p.weights, p.stride_bytes, row, p.rows, &rows);
-    const ReadAhead<S> ahead(p.cols / F::kCols * F::kBytes, p.stride_bytes);
-    ahead.Start(rows);
+    const Source source(p, row);
+    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
+    ahead.Start(source);
     for (uint32_t col = 0; col < p.cols; col += F::kCols, out += F::kUnits) {
-      ahead.Next(rows, col / F::kCols * F::kBytes, F::kBytes, /*last=*/true);
-      F::Unpack(rows, col, ChunkCols(p, col), out);
+      ahead.Next(source, col / F::kCols, /*last=*/true);
+      F::Unpack(source, col, ChunkCols(p, col), out);
     }
   }
 
@@ -224,13 +231,14 @@ class Multiply {
     for (uint32_t t = 0; t < tokens; ++t) Store(p, row, token + t, acc[t]);
   }
 
+  template <class Source>
   static void RunMany(const Product& p, const ProductRange& range, Unit* packed) {
     const uint32_t at_once = GroupsAtOnce(p.cols);
     const size_t step = Units(p.cols);
     for (uint32_t first = range.row_begin; first < range.row_end; first += at_once * S::kLanes) {
       uint32_t groups = 0;
       for (; groups < at_once && first + groups * S::kLanes < range.row_end; ++groups) {
-        Pack(p, first + groups * S::kLanes, packed + groups * step);
+        Pack<Source>(p, first + groups * S::kLanes, packed + groups * step);
       }
       for (uint32_t token = range.token_begin; token < range.token_end; token += S::kTokens) {
         const uint32_t left = range.token_end - token;
@@ -246,21 +254,29 @@ class Multiply {
     }
   }
 
-  // Indexed by tokens, of which S::kTokens bounds the use.
-  template <int kTokens>
+  // Indexed by tokens, of which S::kTokensOfGroup bounds the use.
+  template <class Source, int kTokens>
   static constexpr OneSetFn OneSet() {
-    if constexpr (kTokens <= S::kTokens) return &RunOneSet<kTokens>;
+    if constexpr (kTokens <= S::kTokensOfGroup) return &RunOneSet<Source, kTokens>;
     return nullptr;
   }
   template <int kTokens>
   static constexpr AddFn AddSet() {
-    if constexpr (kTokens <= S::kTokens) return &Add<kTokens>;
+    if constexpr (kTokens <= S::kTokensOfGroup) return &Add<kTokens>;
     return nullptr;
   }
-  static constexpr OneSetFn kOneSet[7] = {nullptr,     OneSet<1>(), OneSet<2>(), OneSet<3>(),
-                                          OneSet<4>(), OneSet<5>(), OneSet<6>()};
-  static constexpr AddFn kAdd[7] = {nullptr,     AddSet<1>(), AddSet<2>(), AddSet<3>(),
-                                    AddSet<4>(), AddSet<5>(), AddSet<6>()};
+  template <class Source>
+  static constexpr OneSetFn kOneSet[9] = {nullptr,
+                                          OneSet<Source, 1>(),
+                                          OneSet<Source, 2>(),
+                                          OneSet<Source, 3>(),
+                                          OneSet<Source, 4>(),
+                                          OneSet<Source, 5>(),
+                                          OneSet<Source, 6>(),
+                                          OneSet<Source, 7>(),
+                                          OneSet<Source, 8>()};
+  static constexpr AddFn kAdd[9] = {nullptr,     AddSet<1>(), AddSet<2>(), AddSet<3>(), AddSet<4>(),
+                                    AddSet<5>(), AddSet<6>(), AddSet<7>(), AddSet<8>()};
 };
 
 }  // namespace tandem::kernels::cpu

@@ -10,7 +10,8 @@ namespace tandem::kernels::cpu {
 // y[t, r] = sum over the window's columns of x[t, c] * W[r, c] (+ bias[r]).
 struct Product {
   const std::byte* weights;  // row 0, at the window's first column
-  uint64_t stride_bytes;     // between rows; times 16 below 2^31
+  uint64_t stride_bytes;     // between rows; times 16 below 2^31. In panels, a row's share of one
+  bool in_panels;            // of as many rows as the kernels have lanes (kernels/host/panels.h)
   uint32_t rows;
   uint32_t cols;    // of the window; whole blocks of a quantised format
   const void* x;    // quantised formats: QuantBlock (tokens, cols / 32); else float (tokens, cols)
@@ -67,6 +68,7 @@ struct CodebookKernels {
 };
 struct MatMulKernels {
   const char* name;  // "avx2", "avx512", "avx512-vnni"
+  uint32_t lanes;    // rows of the panels that they read
   const FloatKernels& floats;
   const Blocks32Kernels& blocks_32;
   const Blocks256Kernels& blocks_256;

@@ -17,9 +17,10 @@ struct QuantisedChunk {
   static constexpr uint32_t kXCols = QuantBlock::kValues;
   static constexpr size_t kBytes = sizeof(typename U::Block);
 
-  [[gnu::always_inline]] static inline void Unpack(const typename S::Rows& rows, uint32_t col,
+  template <class Source>
+  [[gnu::always_inline]] static inline void Unpack(const Source& source, uint32_t col,
                                                    uint32_t /*count*/, Unit* out) {
-    U::Run(rows, col / kCols * kBytes, out);
+    U::Run(source.template Block<typename U::Block>(col / kCols), out);
   }
 
   // The values of the columns unpacked, one column of rows each.

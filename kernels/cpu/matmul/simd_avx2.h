@@ -20,8 +20,10 @@ namespace tandem::kernels::cpu {
 
 struct Avx2 {
   static constexpr int kLanes = 8;
-  static constexpr int kTokens = 4;     // activation rows whose sums fit in registers
-  static constexpr int kGroups = 1;     // groups of rows multiplied at once
+  // Activation rows whose sums fit in registers, of kGroups groups of rows at once and of one.
+  static constexpr int kTokens = 4;
+  static constexpr int kTokensOfGroup = 4;
+  static constexpr int kGroups = 1;
   static constexpr bool kVnni = false;  // signed weights stay signed: products of 8-bit
                                         // pairs would overflow 16 bits with an offset of 128
   using Int = __m256i;
@@ -109,6 +111,15 @@ struct Avx2 {
     return _mm256_cvtph_ps(_mm256_castsi256_si128(packed));
   }
   TANDEM_SIMD void Store(float* out, Float a) { _mm256_storeu_ps(out, a); }
+
+  // --- loads of a panel: a row per lane ---
+  TANDEM_SIMD Int LoadLanes(const std::byte* words) { return Load(words); }
+  TANDEM_SIMD Float LoadHalves(const std::byte* halves) {
+    return _mm256_cvtph_ps(LoadHalf(halves));
+  }
+  TANDEM_SIMD Int LoadByteLanes(const std::byte* bytes) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes)));
+  }
 
   // --- loads of several rows ---
   // Transposes 32 bytes of each row: out[j] holds bytes 4j .. 4j+3.

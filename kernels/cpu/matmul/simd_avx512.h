@@ -22,6 +22,7 @@ template <bool kHasVnni>
 struct Avx512 {
   static constexpr int kLanes = 16;
   static constexpr int kTokens = 6;
+  static constexpr int kTokensOfGroup = 8;
   static constexpr int kGroups = 2;
   static constexpr bool kVnni = kHasVnni;
   using Int = __m512i;
@@ -108,6 +109,15 @@ struct Avx512 {
   TANDEM_SIMD Float NegMulAdd(Float a, Float b, Float c) { return _mm512_fnmadd_ps(a, b, c); }
   TANDEM_SIMD Float HalfToFloat(Int a) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a)); }
   TANDEM_SIMD void Store(float* out, Float a) { _mm512_storeu_ps(out, a); }
+
+  // --- loads of a panel: a row per lane ---
+  TANDEM_SIMD Int LoadLanes(const std::byte* words) {
+    return _mm512_loadu_si512(reinterpret_cast<const void*>(words));
+  }
+  TANDEM_SIMD Float LoadHalves(const std::byte* halves) { return _mm512_cvtph_ps(Load(halves)); }
+  TANDEM_SIMD Int LoadByteLanes(const std::byte* bytes) {
+    return _mm512_cvtepu8_epi32(LoadQuarter(bytes));
+  }
 
   // --- loads of several rows ---
   TANDEM_SIMD void Load32(const Rows& rows, size_t offset, Int* out) {

@@ -15,12 +15,12 @@ struct UnpackKScales {
   using Float = typename S::Float;
   using TileT = Tile<S, TileTraits<0, 1, true, false>>;
 
-  // The 16 bytes at `offset` of each row, d and dmin (halves) and KScales: to scale and minimum of
+  // The 16 bytes that begin each block, d and dmin (halves) and KScales: to scale and minimum of
   // eight tiles.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
     Int head[4];  // d and dmin, then the three words of scales
-    S::Load16(rows, offset, head);
+    block.Load16(0, head);
     const Float d = S::HalfToFloat(head[0]);
     const Float dmin = S::HalfToFloat(S::template ShiftRight<16>(head[0]));
     // Byte g of scale[h] and min[h] belongs to group 4h + g (packed as in tensor::KScales).
@@ -59,13 +59,13 @@ struct UnpackQ2_K {
   using TileT = Tile<S, TileTraits<0, 2, true, false>>;  // scale and minimum per 16 values
 
   // One block of each row: eight tiles.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
-    const Int head = S::LoadWord(rows, offset + offsetof(Block, d));
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
+    const Int head = block.LoadWord(offsetof(Block, d));
     const Float d = S::HalfToFloat(head);
     const Float dmin = S::HalfToFloat(S::template ShiftRight<16>(head));
     Int words[4];  // of scales
-    S::Load16(rows, offset + offsetof(Block, scales), words);
+    block.Load16(offsetof(Block, scales), words);
     const Int low4 = S::Bytes(0x0f);
 #pragma GCC unroll 4
     for (int w = 0; w < 4; ++w) {
@@ -82,7 +82,7 @@ struct UnpackQ2_K {
       two[1].scale[3] = S::Mul(dmin, S::ToFloat(S::template Byte<3>(mins)));
     }
     for (int half = 0; half < 2; ++half) {
-      LoadPairsOfBits<S>(rows, offset + offsetof(Block, qs) + 32 * half, out + 4 * half);
+      LoadPairsOfBits<S>(block, offsetof(Block, qs) + 32 * half, out + 4 * half);
     }
   }
 };
@@ -95,14 +95,14 @@ struct UnpackQ3_K {
   using TileT = Tile<S, TileTraits<2, 2, false, false>>;  // three bits - 4, a scale per 16 values
 
   // One block of each row: eight tiles.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
-    SetScales(rows, offset, out);
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
+    SetScales(block, out);
     for (int half = 0; half < 2; ++half) {
-      LoadPairsOfBits<S>(rows, offset + offsetof(Block, qs) + 32 * half, out + 4 * half);
+      LoadPairsOfBits<S>(block, offsetof(Block, qs) + 32 * half, out + 4 * half);
     }
     Int third[8];
-    S::Load32(rows, offset + offsetof(Block, hmask), third);
+    block.Load32(offsetof(Block, hmask), third);
     AddThirdBit<0>(third, out);
     AddThirdBit<1>(third, out);
     AddThirdBit<2>(third, out);
@@ -114,13 +114,12 @@ struct UnpackQ3_K {
   }
 
  private:
-  [[gnu::always_inline]] static inline void SetScales(const typename S::Rows& rows, size_t offset,
-                                                      TileT* out) {
+  template <class B>
+  [[gnu::always_inline]] static inline void SetScales(const B& block, TileT* out) {
     // The last four bytes of qs, then the twelve of scales; d comes last in the block.
     Int words[4];
-    S::Load16(rows, offset + offsetof(Block, scales) - 4, words);
-    const Float d = S::HalfToFloat(
-        S::template ShiftRight<16>(S::LoadWord(rows, offset + offsetof(Block, d) - 2)));
+    block.Load16(offsetof(Block, scales) - 4, words);
+    const Float d = block.template LoadHalf<offsetof(Block, d)>();
     const Int low4 = S::Bytes(0x0f);
     const Int high2 = S::Bytes(0x30);
     // Byte j of word w: number 4w + j.
@@ -160,13 +159,13 @@ struct UnpackQ4_K {
   using TileT = typename UnpackKScales<S>::TileT;
 
   // One block of each row: eight tiles, one per group.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
-    UnpackKScales<S>::Run(rows, offset, out);
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
+    UnpackKScales<S>::Run(block, out);
     const typename S::Int low4 = S::Bytes(0x0f);
     for (int pair = 0; pair < 4; ++pair) {
       typename S::Int nibbles[8];
-      S::Load32(rows, offset + offsetof(Block, qs) + 32 * pair, nibbles);
+      block.Load32(offsetof(Block, qs) + 32 * pair, nibbles);
 #pragma GCC unroll 8
       for (int j = 0; j < 8; ++j) {
         out[2 * pair].q[j] = S::And(nibbles[j], low4);
@@ -183,26 +182,25 @@ struct UnpackQ5_K {
   using TileT = typename UnpackKScales<S>::TileT;
 
   // One block of each row: eight tiles, one per group.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
-    UnpackKScales<S>::Run(rows, offset, out);
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
+    UnpackKScales<S>::Run(block, out);
     Int fifth[8];
-    S::Load32(rows, offset + offsetof(Block, qh), fifth);
-    RunPair<0>(rows, offset, fifth, out);
-    RunPair<1>(rows, offset, fifth, out);
-    RunPair<2>(rows, offset, fifth, out);
-    RunPair<3>(rows, offset, fifth, out);
+    block.Load32(offsetof(Block, qh), fifth);
+    RunPair<0>(block, fifth, out);
+    RunPair<1>(block, fifth, out);
+    RunPair<2>(block, fifth, out);
+    RunPair<3>(block, fifth, out);
   }
 
  private:
   // Groups 2 kPair and 2 kPair + 1.
-  template <int kPair>
-  [[gnu::always_inline]] static inline void RunPair(const typename S::Rows& rows, size_t offset,
-                                                    const Int* fifth, TileT* out) {
+  template <int kPair, class B>
+  [[gnu::always_inline]] static inline void RunPair(const B& block, const Int* fifth, TileT* out) {
     const Int low4 = S::Bytes(0x0f);
     const Int bit4 = S::Bytes(0x10);
     Int nibbles[8];
-    S::Load32(rows, offset + offsetof(Block, qs) + 32 * kPair, nibbles);
+    block.Load32(offsetof(Block, qs) + 32 * kPair, nibbles);
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) {
       out[2 * kPair].q[j] =
@@ -220,12 +218,11 @@ struct UnpackQ6_K {
   using TileT = Tile<S, TileTraits<5, 2, false, false>>;  // six bits - 32, a scale per 16 values
 
   // One block of each row: eight tiles.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
-    const typename S::Float d = S::HalfToFloat(
-        S::template ShiftRight<16>(S::LoadWord(rows, offset + offsetof(Block, d) - 2)));
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
+    const typename S::Float d = block.template LoadHalf<offsetof(Block, d)>();
     Int scales[4];
-    S::Load16(rows, offset + offsetof(Block, scales), scales);
+    block.Load16(offsetof(Block, scales), scales);
 #pragma GCC unroll 4
     for (int word = 0; word < 4; ++word) {
       TileT* two = out + 2 * word;
@@ -234,20 +231,20 @@ struct UnpackQ6_K {
       two[1].scale[0] = S::Mul(d, S::ToFloat(S::template SignedByte<2>(scales[word])));
       two[1].scale[1] = S::Mul(d, S::ToFloat(S::template SignedByte<3>(scales[word])));
     }
-    for (int half = 0; half < 2; ++half) RunHalf(rows, offset, half, out + 4 * half);
+    for (int half = 0; half < 2; ++half) RunHalf(block, half, out + 4 * half);
   }
 
  private:
-  [[gnu::always_inline]] static inline void RunHalf(const typename S::Rows& rows, size_t offset,
-                                                    int half, TileT* out) {
+  template <class B>
+  [[gnu::always_inline]] static inline void RunHalf(const B& block, int half, TileT* out) {
     const Int low4 = S::Bytes(0x0f);
     const Int high2 = S::Bytes(0x30);
     Int high[8];
-    S::Load32(rows, offset + offsetof(Block, qh) + 32 * half, high);
+    block.Load32(offsetof(Block, qh) + 32 * half, high);
 #pragma GCC unroll 2
     for (int k = 0; k < 2; ++k) {
       Int low[8];
-      S::Load32(rows, offset + offsetof(Block, ql) + 64 * half + 32 * k, low);
+      block.Load32(offsetof(Block, ql) + 64 * half + 32 * k, low);
 #pragma GCC unroll 8
       for (int j = 0; j < 8; ++j) {
         // Bits 2k, 2k + 1 of qh belong to value 32 k + l, bits 2k + 4, 2k + 5 to 32 (k + 2) + l.

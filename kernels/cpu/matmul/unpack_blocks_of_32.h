@@ -14,10 +14,10 @@ struct UnpackQ8_0 {
   using TileT = SignedTile<S>;
 
   // One block of each row, `offset` bytes from the rows' begin: one tile.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
-    out->scale[0] = S::HalfToFloat(S::LoadWord(rows, offset + offsetof(Block, d)));
-    S::Load32(rows, offset + offsetof(Block, qs), out->q);
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
+    out->scale[0] = block.template LoadHalf<offsetof(Block, d)>();
+    block.Load32(offsetof(Block, qs), out->q);
     if constexpr (S::kVnni) {
 #pragma GCC unroll 8
       for (int j = 0; j < 8; ++j) out->q[j] = S::Xor(out->q[j], S::Bytes(0x80));
@@ -33,16 +33,16 @@ struct UnpackNibbles {
   using TileT = Tile<S, Traits>;
 
   // One block of each row: one tile.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
     if constexpr (Traits::kMins) {
-      LoadScaleAndOffset<S>(rows, offset + offsetof(Block, d), out->scale);
+      LoadScaleAndOffset<S>(block, offsetof(Block, d), out->scale);
     } else {
-      out->scale[0] = S::HalfToFloat(S::LoadWord(rows, offset + offsetof(Block, d)));
+      out->scale[0] = block.template LoadHalf<offsetof(Block, d)>();
     }
-    LoadNibbles<S>(rows, offset + offsetof(Block, qs), out->q);
+    LoadNibbles<S>(block, offsetof(Block, qs), out->q);
     if constexpr (requires { &Block::qh; }) {
-      AddFifthBits<S>(S::LoadWord(rows, offset + offsetof(Block, qh)), out->q);
+      AddFifthBits<S>(block.LoadWord(offsetof(Block, qh)), out->q);
     }
   }
 };

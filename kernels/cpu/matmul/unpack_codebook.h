@@ -15,10 +15,10 @@ struct UnpackIQ4_NL {
   using TileT = SignedTile<S>;
 
   // One block of each row: one tile.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
-    out->scale[0] = S::HalfToFloat(S::LoadWord(rows, offset + offsetof(Block, d)));
-    LoadNibbles<S>(rows, offset + offsetof(Block, qs), out->q);
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
+    out->scale[0] = block.template LoadHalf<offsetof(Block, d)>();
+    LoadNibbles<S>(block, offsetof(Block, qs), out->q);
     CodebookLookup<S>(tensor::kIq4Codebook).Run(out->q);
   }
 };
@@ -29,10 +29,10 @@ struct UnpackIQ4_XS {
   using TileT = SignedTile<S>;
 
   // One block of each row: eight tiles, one per group.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
-    const typename S::Int head = S::LoadWord(rows, offset + offsetof(Block, d));
-    const typename S::Int low = S::LoadWord(rows, offset + offsetof(Block, scales_l));
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
+    const typename S::Int head = block.LoadWord(offsetof(Block, d));
+    const typename S::Int low = block.LoadWord(offsetof(Block, scales_l));
     const typename S::Int high = S::template ShiftRight<16>(head);
     const typename S::Float d = S::HalfToFloat(head);
     SetScale<0>(d, low, high, out);
@@ -45,7 +45,7 @@ struct UnpackIQ4_XS {
     SetScale<7>(d, low, high, out);
     const CodebookLookup<S> codebook(tensor::kIq4Codebook);
     for (int g = 0; g < Block::kGroups; ++g) {
-      LoadNibbles<S>(rows, offset + offsetof(Block, qs) + 16 * g, out[g].q);
+      LoadNibbles<S>(block, offsetof(Block, qs) + 16 * g, out[g].q);
       codebook.Run(out[g].q);
     }
   }
@@ -66,14 +66,14 @@ struct UnpackMXFP4 {
   using TileT = SignedTile<S>;
 
   // One block of each row: one tile.
-  [[gnu::always_inline]] static inline void Run(const typename S::Rows& rows, size_t offset,
-                                                TileT* out) {
-    const typename S::Int e = S::template Byte<0>(S::LoadWord(rows, offset + offsetof(Block, e)));
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
+    const typename S::Int e = block.template LoadByte<offsetof(Block, e)>();
     // 2^(e - 128) may be too small for a normal float, so it is the product of two halves of e.
     const typename S::Int half = S::template ShiftRight<1>(e);
     const typename S::Int rest = S::SubWords(e, half);
     out->scale[0] = S::Mul(PowerOfTwo(half), PowerOfTwo(rest));
-    LoadNibbles<S>(rows, offset + offsetof(Block, qs), out->q);
+    LoadNibbles<S>(block, offsetof(Block, qs), out->q);
     CodebookLookup<S>(tensor::kMxfp4Codebook).Run(out->q);
   }
 

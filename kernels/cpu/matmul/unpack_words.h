@@ -10,13 +10,12 @@
 
 namespace tandem::kernels::cpu {
 
-// The 32 four-bit values of the 16 bytes at `offset` of each row: byte j holds value j in its low
-// half and value j + 16 in its high half.
-template <class S>
-[[gnu::always_inline]] inline void LoadNibbles(const typename S::Rows& rows, size_t offset,
-                                               typename S::Int* q) {
+// The 32 four-bit values of the 16 bytes at `at` of each row's block: byte j holds value j in its
+// low half and value j + 16 in its high half.
+template <class S, class B>
+[[gnu::always_inline]] inline void LoadNibbles(const B& block, size_t at, typename S::Int* q) {
   typename S::Int words[4];
-  S::Load16(rows, offset, words);
+  block.Load16(at, words);
   const typename S::Int low = S::Bytes(15);
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
@@ -51,13 +50,12 @@ template <class S, int kFrom, int kTo>
   }
 }
 
-// The 128 two-bit values of the 32 bytes at `offset` of each row, to four tiles: value 32 k + l
+// The 128 two-bit values of the 32 bytes at `at` of each row's block, to four tiles: value 32 k + l
 // lies in bits 2 k and 2 k + 1 of byte l.
-template <class S, class TileT>
-[[gnu::always_inline]] inline void LoadPairsOfBits(const typename S::Rows& rows, size_t offset,
-                                                   TileT* out) {
+template <class S, class B, class TileT>
+[[gnu::always_inline]] inline void LoadPairsOfBits(const B& block, size_t at, TileT* out) {
   typename S::Int words[8];
-  S::Load32(rows, offset, words);
+  block.Load32(at, words);
   const typename S::Int low2 = S::Bytes(3);
 #pragma GCC unroll 8
   for (int j = 0; j < 8; ++j) {
@@ -68,12 +66,12 @@ template <class S, class TileT>
   }
 }
 
-// The scale and the offset of value = d * q + m, two halves at `offset` of each row: to a tile's
-// scale and minimum, which is -m.
-template <class S>
-[[gnu::always_inline]] inline void LoadScaleAndOffset(const typename S::Rows& rows, size_t offset,
+// The scale and the offset of value = d * q + m, two halves at `at` of each row's block: to a
+// tile's scale and minimum, which is -m.
+template <class S, class B>
+[[gnu::always_inline]] inline void LoadScaleAndOffset(const B& block, size_t at,
                                                       typename S::Float* scale) {
-  const typename S::Int word = S::LoadWord(rows, offset);
+  const typename S::Int word = block.LoadWord(at);
   scale[0] = S::HalfToFloat(word);
   scale[1] = S::HalfToFloat(S::Xor(S::template ShiftRight<16>(word), S::Words(0x8000)));
 }

@@ -3,12 +3,14 @@
 #define TANDEM_KERNELS_CPU_MATMUL_WINDOW_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "common/base/check.h"
 #include "common/tensor/type.h"
 #include "kernels/cpu/matmul/product.h"
 #include "kernels/cpu/matmul/quant_block.h"
+#include "kernels/host/window.h"
 #include "kernels/ops.h"
 
 namespace tandem::kernels::cpu {
@@ -20,21 +22,21 @@ inline bool IsQuantised(const Weight& weight) {
   return tensor::Traits(weight.type).block_values > 1;
 }
 
-// Columns [begin, end) of a weight: the rank's part, widened to whole blocks of `align` columns.
-struct Window {
-  uint32_t begin = 0;
-  uint32_t end = 0;
+using host::Window;
+using host::WindowOf;
 
-  uint32_t cols() const { return end - begin; }
-  uint32_t quant_blocks() const { return cols() / QuantBlock::kValues; }
-};
+inline uint32_t QuantBlocks(const Window& window) { return window.cols() / QuantBlock::kValues; }
 
-inline Window GrowTo(const Weight& weight, uint32_t align) {
-  return {weight.col_begin / align * align, RoundUp(weight.col_begin + weight.col_count, align)};
+// Where the first row of a weight begins, at the first column of `window`, WindowOf(weight).
+inline const std::byte* FirstRow(const Weight& weight, const Window& window) {
+  return static_cast<const std::byte*>(weight.data) +
+         (weight.panel_rows > 0 ? 0 : tensor::RowBytes(weight.type, window.begin));
 }
 
-inline Window WindowOf(const Weight& weight) {
-  return GrowTo(weight, tensor::Traits(weight.type).block_values);
+// `kernels` must be those that the weight was placed for.
+inline void CheckLayout(const Weight& w, const MatMulKernels& kernels) {
+  TANDEM_CHECK(w.panel_rows == 0 || w.panel_rows == kernels.lanes)
+      << "panels of " << w.panel_rows << " rows, kernels of " << kernels.lanes << " lanes";
 }
 
 inline void CheckColumns(const Weight& w) {
@@ -65,7 +67,7 @@ Window QuantisedWindow(const Params& params) {
     const Weight& weight = params.projections[i].weight;
     if (IsQuantised(weight)) align = std::max(align, tensor::Traits(weight.type).block_values);
   }
-  return align == 0 ? Window() : GrowTo(params.projections[0].weight, align);
+  return align == 0 ? Window() : host::GrowTo(params.projections[0].weight, align);
 }
 
 }  // namespace tandem::kernels::cpu

@@ -22,7 +22,7 @@ __device__ __forceinline__ uint32_t LocalExpert(const ExpertMatMulParams& p, int
 __device__ __forceinline__ const std::byte* ExpertRow(const ExpertProjection& projection,
                                                       uint32_t expert, uint32_t row) {
   const Weight& weight = projection.weight;
-  return static_cast<const std::byte*>(weight.data) + expert * projection.expert_stride_bytes +
+  return static_cast<const std::byte*>(weight.data) + expert * weight.matrix_stride_bytes +
          min(row, weight.rows - 1) * weight.row_stride_bytes;
 }
 

@@ -46,6 +46,8 @@ class Mirror {
     Weight judge = subject;
     judge.data = it->second.data;
     judge.row_stride_bytes = it->second.row_stride_bytes;
+    judge.matrix_stride_bytes = it->second.matrix_stride_bytes;
+    judge.panel_rows = it->second.panel_rows;
     return judge;
   }
 

@@ -53,10 +53,19 @@ class CheckedProductsTest : public testing::Test {
     const auto x = random.Floats(kTokens * kHeads * kDim), bias = random.Floats(kExperts * kRows),
                weights = random.Floats(kTokens * kTopK, 0, 1);
     const std::vector<int32_t> ids = {0, 1, 3, 2, 1, 0, 2, 0, 3, 1};
-    const Weight weight =
-        backend_->PlaceWeight({tensor::Type::kF32, table.data(), kRows, kDim, kDim * 4, 0, kDim})
-            .value();
-    const ExpertProjection projection = {weight, kRows * kDim * 4, Room(bias.size()), kRows,
+    const Weight matrices = {.type = tensor::Type::kF32,
+                             .data = table.data(),
+                             .rows = kRows,
+                             .cols = kDim,
+                             .row_stride_bytes = kDim * 4,
+                             .col_count = kDim,
+                             .count = kExperts,
+                             .matrix_stride_bytes = kRows * kDim * 4};
+    const Weight experts = backend_->PlaceWeight(matrices).value();
+    Weight heads = matrices;
+    heads.by_row = true;
+    heads = backend_->PlaceWeight(heads).value();
+    const ExpertProjection projection = {experts, Room(bias.size()), kRows,
                                          Room(kTokens * kTopK * kRows)};
     float* const x_device = Room(x.size());
     auto* const ids_device = reinterpret_cast<int32_t*>(Room(ids.size()));
@@ -74,7 +83,7 @@ class CheckedProductsTest : public testing::Test {
                               kHeads,
                               kHeads * kDim,
                               kDim,
-                              weight,
+                              heads,
                               kRows / 2,
                               2,
                               7,

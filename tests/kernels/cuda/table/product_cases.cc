@@ -94,7 +94,7 @@ OpCase ExpertCase(const TableSizes& s, Type type, uint32_t tokens, bool down) {
     for (uint32_t i = 0; i < parts; ++i) {
       auto* const y =
           static_cast<float*>(memory.Room((down ? tokens : ids.size()) * rows * sizeof(float)));
-      p.projections[i] = {all, all.matrix_stride_bytes, nullptr, 0, y};
+      p.projections[i] = {all, nullptr, 0, y};
       p.projections[i].weight.count = s.experts;
     }
     return [=](Backend& backend, size_t variant) {
