@@ -1,7 +1,7 @@
-// Times of the ops besides MatMul on the shape of Qwen2-0.5B: 14 heads over 2 KV heads of 64, FFN
-// 4864, 151936 tokens.
+// Times of the ops besides MatMul and Attention on the shape of Qwen2-0.5B: 14 heads over 2 KV
+// heads of 64, FFN 4864, 151936 tokens.
 //
-//   bazel run //tests/kernels:ops_bench -- --benchmark_filter=Prefill
+//   bazel run //tests/kernels:ops_bench -- --benchmark_filter=Sample
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -59,94 +59,6 @@ class Bench {
   Buffer memory_;
   size_t used_ = 0;
 };
-
-struct AttentionSize {
-  uint32_t heads = kHeads;
-  uint32_t kv_heads = kKvHeads;
-  uint32_t head_dim = kDim;
-  uint32_t value_dim = kDim;
-  tensor::Type type = tensor::Type::kF16;
-  bool latent = false;
-};
-
-// range(1): query tokens, range(2): context of every sequence, range(3): sequences.
-void Attention(benchmark::State& state, const AttentionSize& size) {
-  Bench bench(state);
-  const auto tokens = static_cast<uint32_t>(state.range(1)),
-             context = static_cast<uint32_t>(state.range(2));
-  const auto seqs = static_cast<uint32_t>(state.range(3));
-  const uint32_t blocks = (context + kBlock - 1) / kBlock;
-  AttentionParams p{};
-  p.q = bench.Values(size_t{tokens} * seqs * size.heads * size.head_dim);
-  p.tokens = tokens * seqs;
-  p.num_seqs = seqs;
-  auto* const offsets = bench.Take<int32_t>(seqs + 1);
-  auto* const contexts = bench.Take<int32_t>(seqs);
-  auto* const tables = bench.Take<int32_t>(size_t{seqs} * blocks);
-  auto* const table_rows = bench.Take<int32_t>(seqs);
-  for (uint32_t s = 0; s < seqs; ++s) {
-    offsets[s + 1] = static_cast<int32_t>((s + 1) * tokens);
-    contexts[s] = static_cast<int32_t>(context);
-    table_rows[s] = static_cast<int32_t>(s);
-    for (uint32_t b = 0; b < blocks; ++b)
-      tables[s * blocks + b] = static_cast<int32_t>(s * blocks + b);
-  }
-  p.query_offsets = offsets;
-  p.context_lens = contexts;
-  p.block_tables = tables;
-  p.table_rows = table_rows;
-  p.table_stride = blocks;
-  const size_t page_rows = size_t{seqs} * blocks * kBlock * size.kv_heads;
-  p.pages = {size.type,
-             bench.Take<char>(page_rows * tensor::RowBytes(size.type, size.head_dim)),
-             bench.Take<char>(page_rows * tensor::RowBytes(size.type, size.value_dim)),
-             seqs * blocks,
-             kBlock,
-             size.kv_heads,
-             size.head_dim,
-             size.value_dim,
-             size.latent};
-  p.heads = size.heads;
-  p.heads_per_kv = size.heads / size.kv_heads;
-  p.scale = 0.125f;
-  p.max_query_len = tokens;
-  p.max_context_len = context;
-  p.out = bench.Take<float>(size_t{tokens} * seqs * size.heads * size.value_dim);
-  bench.Run(state, [&](Backend& b) { b.Encode(p); });
-  const double pairs = double{tokens * 1.0} * (context - (tokens - 1) / 2.0) * seqs * size.heads;
-  state.counters["GFLOP/s"] = benchmark::Counter(pairs * 2 * (size.head_dim + size.value_dim),
-                                                 benchmark::Counter::kIsIterationInvariantRate,
-                                                 benchmark::Counter::kIs1000);
-}
-void AttentionF16(benchmark::State& state) { Attention(state, {}); }
-void AttentionF32(benchmark::State& state) { Attention(state, {.type = tensor::Type::kF32}); }
-void AttentionBf16(benchmark::State& state) { Attention(state, {.type = tensor::Type::kBF16}); }
-void AttentionQ8_0(benchmark::State& state) { Attention(state, {.type = tensor::Type::kQ8_0}); }
-// DeepSeek-V2-Lite's.
-void AttentionLatent(benchmark::State& state) {
-  Attention(state, {16, 1, 576, 512, tensor::Type::kF16, true});
-}
-BENCHMARK(AttentionF16)
-    ->Name("Prefill")
-    ->Args({1, 512, 512, 1})
-    ->Args({2, 512, 512, 1})
-    ->Args({1, 512, 4096, 1})
-    ->UseRealTime();
-BENCHMARK(AttentionF16)
-    ->Name("Decode")
-    ->Args({1, 1, 512, 1})
-    ->Args({1, 1, 4096, 1})
-    ->Args({2, 1, 4096, 1})
-    ->Args({1, 1, 512, 32})
-    ->UseRealTime();
-BENCHMARK(AttentionF32)->Name("DecodeF32")->Args({1, 1, 4096, 1})->UseRealTime();
-BENCHMARK(AttentionBf16)->Name("DecodeBf16")->Args({1, 1, 4096, 1})->UseRealTime();
-BENCHMARK(AttentionQ8_0)->Name("DecodeQ8_0")->Args({1, 1, 4096, 1})->UseRealTime();
-BENCHMARK(AttentionLatent)
-    ->Name("Latent")
-    ->Args({1, 128, 512, 1})
-    ->Args({1, 1, 4096, 1})
-    ->UseRealTime();
 
 // range(1): ops in the list. The cost of an entry that has next to nothing to do.
 void EmptyOps(benchmark::State& state) {
