@@ -1,108 +1,15 @@
-// Attention over pages, compiled once per instruction set. attention_plan.h divides the work,
-// attention_tile.h multiplies. Online softmax over tiles: Milakov and Gimelshein, 2018; Dao et al.,
-// FlashAttention, 2022.
+// Attention over pages, compiled once per instruction set: tile by tile, as in FlashAttention (Dao
+// et al., 2022). attention_plan.h divides the work, attention_pages.h reads ahead,
+// attention_unpack.h unpacks, attention_tile.h multiplies, attention_softmax.h weighs.
 #include "kernels/cpu/attention.h"
 
+#include "kernels/cpu/attention_pages.h"
+#include "kernels/cpu/attention_softmax.h"
 #include "kernels/cpu/attention_tile.h"
-#include "kernels/cpu/vec.h"
+#include "kernels/cpu/attention_unpack.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 namespace {
-
-// The softmax state of a row over some positions: sums of exp(score - largest) * V, then (from
-// `columns` on) the largest score and the sum of exp(score - largest). Also the form of a partial
-// in shared scratch.
-struct State {
-  float* values;
-  uint32_t columns;
-
-  float& largest() const { return values[columns]; }
-  float& weight() const { return values[columns + 1]; }
-
-  void Clear() const {
-    for (uint32_t c = 0; c < columns; c += kLanes) Store(values + c, Zero());
-    largest() = -__builtin_inff();
-    weight() = 0;
-  }
-  void Scale(float factor) const {
-    if (factor == 1) return;
-    const Vec by = Set1(factor);
-    for (uint32_t c = 0; c < columns; c += kLanes) Store(values + c, Load(values + c) * by);
-  }
-};
-
-// Merges `part` into `total`; the first split is copied.
-void MergeSplit(const State& total, const State& part, bool first) {
-  if (first) {
-    __builtin_memcpy(total.values, part.values, (total.columns + kPadding) * sizeof(float));
-    return;
-  }
-  const float a = total.largest(), b = part.largest();
-  const float largest = a < b ? b : a;
-  const float scale_total = ExpOne(a - largest), scale_part = ExpOne(b - largest);
-  const Vec by_total = Set1(scale_total), by_part = Set1(scale_part);
-  for (uint32_t c = 0; c < total.columns; c += kLanes) {
-    Store(total.values + c, Fma(Load(part.values + c), by_part, Load(total.values + c) * by_total));
-  }
-  total.largest() = largest;
-  total.weight() = total.weight() * scale_total + part.weight() * scale_part;
-}
-
-// The row's output. A sink is one more score in the softmax, without a value; it is added here,
-// once, after all splits are merged.
-void WriteRow(const State& state, const float* sink, float* out, uint32_t dim) {
-  const bool padding = state.weight() == 0;  // attended to no position: zeros
-  float scale = padding ? 0 : 1.0f / state.weight();
-  if (sink != nullptr && !padding) {
-    const float largest = state.largest() < *sink ? *sink : state.largest();
-    const float rescale = ExpOne(state.largest() - largest);
-    scale = rescale / (state.weight() * rescale + ExpOne(*sink - largest));
-  }
-  const Vec by = Set1(scale);
-  for (uint32_t c = 0; c < dim; c += kLanes) {
-    const int left = static_cast<int>(dim - c);
-    const Vec value = Load(state.values + c) * by;
-    if (left >= kLanes) {
-      Store(out + c, value);
-    } else {
-      StorePartial(out + c, value, left);
-    }
-  }
-}
-
-// Scores of one tile become cap * tanh(scale * score / cap).
-void CapScores(float* scores, float scale, float cap) {
-  const Vec in = Set1(scale / cap), out = Set1(cap);
-  for (int32_t i = 0; i < kTilePositions; i += kLanes)
-    Store(scores + i, Tanh(Load(scores + i) * in) * out);
-}
-
-// Online-softmax update: scores of one tile become weights relative to the row's new largest score,
-// zero outside [begin, end); the state is rescaled to it.
-void Weigh(float* scores, int32_t begin, int32_t end, float scale, const State& state) {
-  constexpr int kVecs = kTilePositions / kLanes;
-  const Vec by = Set1(scale), never = Set1(-__builtin_inff());
-  Vec score[kVecs];
-  Vec largest = never;
-  for (int c = 0; c < kVecs; ++c) {
-    const Mask seen = LanesIn(begin - c * kLanes, end - c * kLanes);
-    score[c] = Select(seen, Load(scores + c * kLanes) * by, never);
-    largest = Max(largest, score[c]);
-  }
-  const float before = state.largest();
-  const float in_tile = ReduceMax(largest);
-  const float now = before < in_tile ? in_tile : before;
-  Vec sum = Zero();
-  for (int c = 0; c < kVecs; ++c) {
-    const Vec weight = Exp(score[c] - Set1(now));
-    Store(scores + c * kLanes, weight);
-    sum = sum + weight;
-  }
-  const float rescale = ExpOne(before - now);
-  state.Scale(rescale);
-  state.largest() = now;
-  state.weight() = state.weight() * rescale + ReduceAdd(sum);
-}
 
 const float* SinkOf(const AttentionParams& p, uint32_t head) {
   return p.sinks == nullptr ? nullptr : p.sinks + head;
@@ -111,19 +18,48 @@ const float* SinkOf(const AttentionParams& p, uint32_t head) {
 int32_t LargerOf(int32_t a, int32_t b) { return a < b ? b : a; }
 int32_t SmallerOf(int32_t a, int32_t b) { return a < b ? a : b; }
 
+// The part of `range` in the `count` positions from `begin` on.
+PositionRange Overlap(PositionRange range, int32_t begin, int32_t count) {
+  return {LargerOf(range.begin, begin), SmallerOf(range.end, begin + count)};
+}
+int32_t TileOf(int32_t pos) { return pos / kTilePositions * kTilePositions; }
+
+const int32_t* TableOf(const AttentionParams& p, const AttentionItem& item) {
+  return p.block_tables + static_cast<size_t>(p.table_rows[item.seq]) * p.table_stride;
+}
+
+// The positions that some row of the item sees: both bounds rise with the token, so the first row
+// begins first and the last ends last.
+PositionRange PositionsOf(const AttentionParams& p, const AttentionItem& item) {
+  return {VisibleTo(p, item.seq, item.token_begin).begin,
+          VisibleTo(p, item.seq, item.token_begin + item.tokens - 1).end};
+}
+
+void ReadFirstTileAhead(const AttentionTask& task, const AttentionItem& item, ReadAhead& ahead) {
+  const AttentionParams& p = task.params;
+  PositionRange range = PositionsOf(p, item);
+  if (item.split != kAllSplits)
+    range = Overlap(range, item.split * kSplitPositions, kSplitPositions);
+  ahead.Start(task, TableOf(p, item), item.kv_head,
+              Overlap(range, TileOf(range.begin), kTilePositions));
+}
+
 // One item from its first tile to its last. In thread scratch:
-//   queries (64, padded head_dim), K of a tile (padded head_dim, 64), V of a tile (64, columns) or
-//   if pages are latent, its K rows, which contain V (64, padded head_dim),
+//   queries (64, padded head_dim), K of a tile (padded head_dim, 64), V of a tile (64, columns) if
+//   it is unpacked, or if pages are latent, its K rows, which contain V (64, padded head_dim),
 //   states of the current split (64, columns + 16), states of all splits so far (64, columns + 16).
 class ItemRunner {
  public:
-  ItemRunner(const AttentionTask& task, const AttentionItem& item, const host::TaskContext& context)
+  ItemRunner(const AttentionTask& task, const AttentionItem& item, const host::TaskContext& context,
+             ReadAhead& ahead)
       : task_(task),
         p_(task.params),
         item_(item),
         shared_(context.shared_scratch),
-        table_(p_.block_tables + static_cast<size_t>(p_.table_rows[item.seq]) * p_.table_stride),
+        ahead_(ahead),
+        table_(TableOf(p_, item)),
         rows_(item.tokens * item.heads),
+        v_in_pages_(rows_ <= kWideBlockRows && !p_.pages.latent && p_.pages.value_dim % 32 == 0),
         query_stride_(Padded(p_.pages.head_dim)),
         columns_(Padded(p_.pages.value_dim)),
         v_stride_(VRowStride(p_.pages)),
@@ -138,12 +74,14 @@ class ItemRunner {
     }
   }
 
-  void Run() {
+  // Calls last_tile() once, before the last tile, which reads ahead what that starts.
+  template <typename LastTile>
+  void Run(LastTile last_tile) {
     CopyQueries();
-    // Both bounds rise with the token, so the first row begins first and the last ends last.
-    const PositionRange all{visible_[0].begin, visible_[rows_ - 1].end};
+    const PositionRange all = PositionsOf(p_, item_);
+    if (all.begin >= all.end) last_tile();  // padding
     if (item_.split != kAllSplits) {
-      RunSplit(item_.split, all);
+      RunSplit(item_.split, all, last_tile);
       for (uint32_t r = 0; r < rows_; ++r) {
         const State kept{PartialOf(task_, shared_, item_.partial + r), columns_};
         MergeSplit(kept, SplitState(r), true);
@@ -152,7 +90,7 @@ class ItemRunner {
     }
     const int32_t first = all.begin / kSplitPositions, last = (all.end - 1) / kSplitPositions;
     for (int32_t split = first; split <= last; ++split) {
-      RunSplit(split, all);
+      RunSplit(split, all, last_tile);
       if (first != last) MergeRows(split);
     }
     for (uint32_t r = 0; r < rows_; ++r) {
@@ -193,55 +131,71 @@ class ItemRunner {
     }
   }
 
-  void RunSplit(int32_t split, PositionRange all) {
+  template <typename LastTile>
+  void RunSplit(int32_t split, PositionRange all, LastTile last_tile) {
     for (uint32_t r = 0; r < rows_; ++r) SplitState(r).Clear();
-    const int32_t begin =
-        LargerOf(split * kSplitPositions, all.begin / kTilePositions * kTilePositions);
-    const int32_t end = SmallerOf((split + 1) * kSplitPositions, all.end);
-    for (int32_t tile = begin; tile < end; tile += kTilePositions) {
-      LoadTile(tile, {LargerOf(tile, all.begin), SmallerOf(tile + kTilePositions, all.end)});
-      uint32_t r = 0;
-      for (; r + kBlockRows <= rows_; r += kBlockRows) RunBlock<kBlockRows>(tile, r);
-      switch (rows_ - r) {
-        case 5:
-          RunBlock<5>(tile, r);
-          break;
-        case 4:
-          RunBlock<4>(tile, r);
-          break;
-        case 3:
-          RunBlock<3>(tile, r);
-          break;
-        case 2:
-          RunBlock<2>(tile, r);
-          break;
-        case 1:
-          RunBlock<1>(tile, r);
-          break;
-        default:
-          break;
+    const PositionRange range = Overlap(all, split * kSplitPositions, kSplitPositions);
+    const int32_t end = item_.split == kAllSplits ? all.end : range.end;
+    for (int32_t tile = TileOf(range.begin); tile < range.end; tile += kTilePositions) {
+      const int32_t next = tile + kTilePositions;
+      if (next < end) {
+        ahead_.Start(task_, table_, item_.kv_head, Overlap(all, next, kTilePositions));
+      } else {
+        last_tile();
       }
+      LoadTile(tile, Overlap(all, tile, kTilePositions));
+      // Blocks of rows as even as they can be.
+      const uint32_t blocks = rows_ <= kWideBlockRows ? 1 : (rows_ + kBlockRows - 1) / kBlockRows;
+      for (uint32_t block = 0, r = 0; block < blocks; ++block) {
+        const uint32_t rows = (rows_ - r) / (blocks - block);
+        RunBlockOf(rows, tile, r);
+        r += rows;
+      }
+      ahead_.FetchRest();
+    }
+  }
+
+  void RunBlockOf(uint32_t rows, int32_t tile, uint32_t first) {
+    switch (rows) {
+      case 8:
+        return RunBlock<8>(tile, first);
+      case 7:
+        return RunBlock<7>(tile, first);
+      case 6:
+        return RunBlock<6>(tile, first);
+      case 5:
+        return RunBlock<5>(tile, first);
+      case 4:
+        return RunBlock<4>(tile, first);
+      case 3:
+        return RunBlock<3>(tile, first);
+      case 2:
+        return RunBlock<2>(tile, first);
+      default:
+        return RunBlock<1>(tile, first);
     }
   }
 
   void LoadTile(int32_t tile, PositionRange wanted) {
     const KvPages& kv = p_.pages;
-    const void* rows[kTilePositions];
-    FindRows(p_, table_, item_.kv_head, tile, wanted, kv.k, kv.head_dim, rows);
-    if (kv.latent) return LoadLatentTile(rows);
-    WithRows(kv.type, [&](auto type) { UnpackTransposed<decltype(type)>(rows, kv.head_dim, k_); });
-    FindRows(p_, table_, item_.kv_head, tile, wanted, kv.v, kv.value_dim, rows);
-    WithRows(kv.type, [&](auto type) { Unpack<decltype(type)>(rows, kv.value_dim, v_); });
+    FindRows(kv, table_, item_.kv_head, tile, wanted, kv.k, task_.k_row_bytes, page_rows_);
+    if (kv.latent) return LoadLatentTile(page_rows_);
+    WithRows(kv.type, [&](auto type) {
+      UnpackTransposed<decltype(type)>(page_rows_, kv.head_dim, k_, ahead_);
+    });
+    FindRows(kv, table_, item_.kv_head, tile, wanted, kv.v, task_.v_row_bytes, page_rows_);
+    if (v_in_pages_) return;
+    WithRows(kv.type,
+             [&](auto type) { Unpack<decltype(type)>(page_rows_, kv.value_dim, v_, ahead_); });
   }
 
   // Unpacks every row once; K and V are both built from the floats.
   void LoadLatentTile(const void* const rows[kTilePositions]) {
     const uint32_t dim = p_.pages.head_dim;
-    WithRows(p_.pages.type, [&](auto type) { Unpack<decltype(type)>(rows, dim, v_); });
+    WithRows(p_.pages.type, [&](auto type) { Unpack<decltype(type)>(rows, dim, v_, ahead_); });
     const void* floats[kTilePositions];
-    for (uint32_t i = 0; i < kTilePositions; ++i)
-      floats[i] = rows[i] == nullptr ? nullptr : v_ + i * v_stride_;
-    UnpackTransposed<F32Rows>(floats, dim, k_);
+    for (uint32_t i = 0; i < kTilePositions; ++i) floats[i] = v_ + i * v_stride_;
+    UnpackTransposed<F32Rows>(floats, dim, k_, ahead_);
   }
 
   // R rows from `first` on with the loaded tile.
@@ -261,38 +215,47 @@ class ItemRunner {
     }
     if (!any) return;
     ScoreRows<R>(queries_ + size_t{first} * query_stride_, query_stride_, p_.pages.head_dim, k_,
-                 scores);
-    for (int r = 0; r < R; ++r) {
-      if (begin[r] >= end[r]) continue;
-      float* const row = scores + r * kTilePositions;
-      const bool capped = p_.softcap != 0;
-      if (capped) CapScores(row, p_.scale, p_.softcap);
-      Weigh(row, begin[r], end[r], capped ? 1.0f : p_.scale,
-            SplitState(first + static_cast<uint32_t>(r)));
-    }
+                 scores, ahead_);
+    const bool capped = p_.softcap != 0;
+    for (int r = 0; capped && r < R; ++r)
+      CapScores(scores + r * kTilePositions, p_.scale, p_.softcap);
+    WeighRows<R>(scores, begin, end, capped ? 1.0f : p_.scale, SplitState(first), state_stride_);
     // Positions visible to all rows are processed together, the others row by row before and after:
     // each row adds in order, and no row reads a masked value.
     if (common_begin >= common_end) common_begin = common_end = kTilePositions;
-    for (int r = 0; r < R; ++r) MixRow(scores, r, first, begin[r], SmallerOf(end[r], common_begin));
-    if (common_begin < common_end) {
-      MixRows<R>(scores, common_begin, common_end, v_, v_stride_, columns_,
-                 SplitState(first).values, state_stride_);
-      for (int r = 0; r < R; ++r) MixRow(scores, r, first, common_end, end[r]);
+    for (int r = 0; r < R; ++r) {
+      Mix<1>(scores + r * kTilePositions, begin[r], SmallerOf(end[r], common_begin),
+             first + static_cast<uint32_t>(r));
+    }
+    Mix<R>(scores, common_begin, common_end, first);
+    if (common_begin == common_end) return;
+    for (int r = 0; r < R; ++r) {
+      Mix<1>(scores + r * kTilePositions, common_end, end[r], first + static_cast<uint32_t>(r));
     }
   }
 
-  void MixRow(const float* scores, int r, uint32_t first, int32_t begin, int32_t end) {
+  template <int R>
+  void Mix(const float* weights, int32_t begin, int32_t end, uint32_t first) {
     if (begin >= end) return;
-    MixRows<1>(scores + r * kTilePositions, begin, end, v_, v_stride_, columns_,
-               SplitState(first + static_cast<uint32_t>(r)).values, state_stride_);
+    float* const sums = SplitState(first).values;
+    if (!v_in_pages_) {
+      return MixRows<R>(weights, begin, end, {v_, v_stride_}, columns_, sums, state_stride_,
+                        ahead_);
+    }
+    WithRows(p_.pages.type, [&](auto type) {
+      MixPageRows<R, decltype(type)>(weights, begin, end, page_rows_, columns_, sums, state_stride_,
+                                     ahead_);
+    });
   }
 
   const AttentionTask& task_;
   const AttentionParams& p_;
   const AttentionItem& item_;
   std::byte* const shared_;
+  ReadAhead& ahead_;
   const int32_t* const table_;
   const uint32_t rows_;
+  const bool v_in_pages_;  // V is not unpacked: all rows are one block, which reads it once
   const uint32_t query_stride_;
   const uint32_t columns_;
   const uint32_t v_stride_;
@@ -303,6 +266,7 @@ class ItemRunner {
   float* const split_states_;
   float* const total_states_;
   PositionRange visible_[kItemRows];
+  const void* page_rows_[kTilePositions];  // of V of the tile
 };
 
 void MergeItem(const AttentionTask& task, const AttentionMerge& merge, std::byte* shared) {
@@ -326,10 +290,22 @@ void MergeItem(const AttentionTask& task, const AttentionMerge& merge, std::byte
 void Attend(const AttentionTask& task, const host::TaskContext& context) {
   AttentionPlan* const plan = PlanOf(context.shared_scratch);
   const AttentionItem* const items = ItemsOf(task, context.shared_scratch);
-  while (true) {
+  ReadAhead ahead;
+  // The next item is taken before the last tile of this one.
+  const auto take = [&] {
     const uint32_t i = __atomic_fetch_add(&plan->next_item, 1, __ATOMIC_RELAXED);
-    if (i >= plan->num_items) return;
-    ItemRunner(task, items[i], context).Run();
+    if (i < plan->num_items) {
+      ReadFirstTileAhead(task, items[i], ahead);
+    } else {
+      ahead.Clear();
+    }
+    return i;
+  };
+  uint32_t next = take();
+  ahead.FetchRest();
+  while (next < plan->num_items) {
+    const AttentionItem& item = items[next];
+    ItemRunner(task, item, context, ahead).Run([&] { next = take(); });
   }
 }
 

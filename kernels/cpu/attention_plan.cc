@@ -139,6 +139,8 @@ AttentionTask PrepareAttention(host::OpList& list, const AttentionParams& p) {
   });
   AttentionTask task{};
   task.params = p;
+  task.k_row_bytes = tensor::RowBytes(p.pages.type, p.pages.head_dim);
+  if (!p.pages.latent) task.v_row_bytes = tensor::RowBytes(p.pages.type, p.pages.value_dim);
   task.threads = list.threads();
   task.heads_per_item = heads_per_item;
   task.tokens_per_item = std::max(1u, kItemRows / heads_per_item);

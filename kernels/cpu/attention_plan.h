@@ -70,6 +70,8 @@ struct AttentionPlan {
 // The op with everything known while encoding.
 struct AttentionTask {
   AttentionParams params;
+  size_t k_row_bytes;  // of a row in the pages
+  size_t v_row_bytes;  // 0 if pages are latent
   uint32_t threads;
   uint32_t heads_per_item;   // at most
   uint32_t tokens_per_item;  // at most

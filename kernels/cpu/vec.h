@@ -36,6 +36,14 @@ inline Vec LoadBf16(const uint16_t* p) {
   const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 }
+// The BF16 values in the low and the high halves of the lanes.
+inline Vec LowBf16(Vec pairs) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(pairs), 16));
+}
+inline Vec HighBf16(Vec pairs) {
+  return _mm512_castsi512_ps(
+      _mm512_and_si512(_mm512_castps_si512(pairs), _mm512_set1_epi32(-0x10000)));
+}
 // To nearest, ties to even; NaN stays NaN.
 inline void StoreBf16(uint16_t* p, Vec v) {
   const __m512i bits = _mm512_castps_si512(v);
@@ -49,6 +57,18 @@ inline void StoreBf16(uint16_t* p, Vec v) {
 inline Vec LoadInt8(const int8_t* p) {
   return _mm512_cvtepi32_ps(
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+}
+// 32 bytes of each, `a` in the first lanes.
+inline Vec LoadBytes(const int8_t* a, const int8_t* b) {
+  const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a));
+  const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b));
+  return _mm512_castsi512_ps(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+}
+// The int8 in byte `kByte` of each lane.
+template <int kByte>
+inline Vec Int8At(Vec four) {
+  const __m512i top = _mm512_slli_epi32(_mm512_castps_si512(four), 24 - 8 * kByte);
+  return _mm512_cvtepi32_ps(_mm512_srai_epi32(top, 24));
 }
 // To nearest, ties to even. REQUIRES: values within +-127.
 inline void StoreInt8(int8_t* p, Vec v) {
@@ -128,6 +148,14 @@ inline Vec LoadBf16(const uint16_t* p) {
   const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
+// The BF16 values in the low and the high halves of the lanes.
+inline Vec LowBf16(Vec pairs) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(pairs), 16));
+}
+inline Vec HighBf16(Vec pairs) {
+  return _mm256_castsi256_ps(
+      _mm256_and_si256(_mm256_castps_si256(pairs), _mm256_set1_epi32(-0x10000)));
+}
 // To nearest, ties to even; NaN stays NaN.
 inline void StoreBf16(uint16_t* p, Vec v) {
   const __m256i bits = _mm256_castps_si256(v);
@@ -143,6 +171,16 @@ inline void StoreBf16(uint16_t* p, Vec v) {
 inline Vec LoadInt8(const int8_t* p) {
   return _mm256_cvtepi32_ps(
       _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+// 32 bytes; the second address is of machines with wider vectors.
+inline Vec LoadBytes(const int8_t* a, const int8_t*) {
+  return _mm256_castsi256_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a)));
+}
+// The int8 in byte `kByte` of each lane.
+template <int kByte>
+inline Vec Int8At(Vec four) {
+  const __m256i top = _mm256_slli_epi32(_mm256_castps_si256(four), 24 - 8 * kByte);
+  return _mm256_cvtepi32_ps(_mm256_srai_epi32(top, 24));
 }
 // To nearest, ties to even. REQUIRES: values within +-127.
 inline void StoreInt8(int8_t* p, Vec v) {
@@ -224,12 +262,9 @@ inline uint16_t FloatToHalf(float x) {
   return static_cast<uint16_t>(_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
-// exp(x), relative error below 2e-7; exactly 1 at 0; 0 below -87.3, infinity above 88.3; NaN stays
-// NaN. 2^n times a polynomial in r = x - n ln 2, |r| <= ln(2) / 2.
-inline Vec Exp(Vec x) {
-  const Vec lowest = Set1(-87.3f), highest = Set1(88.3f);
+// exp(x) within [-87.3, 88.3]: 2^n times a polynomial in r = x - n ln 2, |r| <= ln(2) / 2.
+inline Vec ExpInRange(Vec clamped) {
   const Vec magic = Set1(0x1.8p23f);  // adding it leaves the nearest integer in the low bits
-  const Vec clamped = Min(Max(x, lowest), highest);
   const Vec shifted = Fma(clamped, Set1(1.44269504f), magic);
   const Vec n = shifted - magic;
   // ln 2 in two parts; the first has few bits, so that n times it is exact.
@@ -242,9 +277,23 @@ inline Vec Exp(Vec x) {
   p = Fma(p, r, Set1(0.5f));
   p = Fma(p, r, Set1(1.0f));
   p = Fma(p, r, Set1(1.0f));
-  Vec result = AddExponent(p, shifted);
+  return AddExponent(p, shifted);
+}
+
+// exp(x), relative error below 2e-7; exactly 1 at 0; 0 below -87.3, infinity above 88.3; NaN stays
+// NaN.
+inline Vec Exp(Vec x) {
+  const Vec lowest = Set1(-87.3f), highest = Set1(88.3f);
+  Vec result = ExpInRange(Min(Max(x, lowest), highest));
   result = Select(Less(x, lowest), Zero(), result);
   result = Select(Less(highest, x), Set1(__builtin_inff()), result);
+  return Select(IsNan(x), x, result);
+}
+
+// The same function of values <= 0 and NaN.
+inline Vec ExpOfNonPositive(Vec x) {
+  const Vec lowest = Set1(-87.3f);
+  const Vec result = Select(Less(x, lowest), Zero(), ExpInRange(Max(x, lowest)));
   return Select(IsNan(x), x, result);
 }
 
