@@ -266,6 +266,8 @@ std::vector<AttentionShape> BitShapes() {
   return {
       {.heads = 6, .heads_per_kv = 3},
       {.heads = 2, .heads_per_kv = 1, .head_dim = 40, .value_dim = 24, .type = kF32},
+      {.heads = 8, .heads_per_kv = 8, .head_dim = 64, .value_dim = 32, .type = kQ8_0},
+      {.heads = 7, .heads_per_kv = 7, .head_dim = 32, .value_dim = 32, .type = kBF16},
       {.heads = 4, .heads_per_kv = 4, .head_dim = 16, .value_dim = 16, .window = 600},
       {.heads = 2,
        .heads_per_kv = 2,
