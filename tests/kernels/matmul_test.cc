@@ -49,7 +49,7 @@ TEST_P(MatMulTest, EveryRowCountHasTheBitsOfTheEmulation) {
   const uint32_t cols = Cols(512);
   for (uint32_t rows = 1; rows <= 70; rows += rows < 35 ? 1 : 7) {
     const Matrix m = RandomMatrix(rows, type(), rows, cols);
-    for (const uint32_t tokens : {1u, 2u, 9u}) {
+    for (const uint32_t tokens : {1u, 2u, 9u, 35u}) {
       const std::vector<float> x = RandomFloats(rows + tokens, size_t{tokens} * cols);
       const std::vector<float> y = MultiplyOnce(kernels(), Place(m), x, tokens);
       ExpectSameBits(y, Emulate(m, x, tokens), "rows " + std::to_string(rows));
@@ -90,7 +90,7 @@ TEST_P(MatMulTest, ManyTokensAreCutIntoParts) {
 TEST_P(MatMulTest, LongRowsAndManyRows) {
   const uint32_t cols = Cols(4864);
   const Matrix m = RandomMatrix(7, type(), 200, cols);
-  for (const uint32_t tokens : {1u, 8u}) {
+  for (const uint32_t tokens : {1u, 8u, 35u}) {
     const std::vector<float> x = RandomFloats(8, size_t{tokens} * cols);
     const std::vector<float> one = MultiplyOnce(kernels(), Place(m), x, tokens, 1);
     ExpectSameBits(one, MultiplyOnce(kernels(), Place(m), x, tokens, 2), "threads");
@@ -133,7 +133,7 @@ TEST_P(MatMulTest, CutsInsideBlocksCountAsZeros) {
     Weight weight = m.weight();
     weight.col_begin = begin;
     weight.col_count = count;
-    for (const uint32_t tokens : {1u, 7u}) {
+    for (const uint32_t tokens : {1u, 7u, 35u}) {
       const std::vector<float> x = RandomFloats(begin + count, size_t{tokens} * count);
       std::vector<float> full(size_t{tokens} * cols, 0.0f);
       for (uint32_t t = 0; t < tokens; ++t) {
