@@ -147,6 +147,33 @@ TEST_P(MatMulTest, CutsInsideBlocksCountAsZeros) {
   }
 }
 
+// The largest sums of products: no narrow integer overflows.
+TEST_P(MatMulTest, BytesAtTheirLimits) {
+  if (!Quantised(type())) return;
+  const uint32_t cols = Cols(512);
+  const uint32_t block_bytes = tensor::Traits(type()).block_bytes;
+  std::mt19937 random(23);
+  for (const uint8_t fill : {0x00, 0x7f, 0x80, 0xff}) {
+    Matrix m = RandomMatrix(24, type(), 17, cols);
+    std::memset(m.data.get(), fill, m.rows * m.stride);
+    if (type() == Type::kMXFP4) {  // its scale is a byte
+      for (uint64_t at = 0; at < m.rows * m.stride; at += block_bytes) m.data[at] = std::byte{100};
+    } else {
+      for (uint64_t at = 0; at < m.rows * m.stride; at += block_bytes) {
+        for (const size_t half : HalvesOf(type())) {
+          const uint16_t value = RandomHalf(random);
+          std::memcpy(m.data.get() + at + half, &value, sizeof(value));
+        }
+      }
+    }
+    for (const float value : {1.0f, -1.0f}) {
+      const std::vector<float> x(size_t{9} * cols, value);
+      ExpectSameBits(MultiplyOnce(kernels(), Place(m), x, 9), Emulate(m, x, 9),
+                     std::to_string(fill));
+    }
+  }
+}
+
 TEST_P(MatMulTest, GoldenBlocks) {
   constexpr uint32_t kRows = 8, kCols = 512;
   const std::string path = "tests/golden/quant/" + std::string(tensor::Name(type())) + ".bin";

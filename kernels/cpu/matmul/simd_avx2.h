@@ -74,12 +74,16 @@ struct Avx2 {
   }
   TANDEM_SIMD Int Lookup(Int table, Int indices) { return _mm256_shuffle_epi8(table, indices); }
 
-  // sum + four products of bytes per lane. `w` is unsigned and at most 128, or signed if kSigned;
-  // `x` lies in [-127, 127].
+  // Products of bytes, added in pairs to 16 bits. `w` is unsigned and at most 128, or signed if
+  // kSigned; `x` lies in [-127, 127].
   template <bool kSigned>
-  TANDEM_SIMD Int Dot(Int sum, Int w, Int x) {
-    const Int pairs = kSigned ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w))
-                              : _mm256_maddubs_epi16(w, x);
+  TANDEM_SIMD Int PairProducts(Int w, Int x) {
+    return kSigned ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w))
+                   : _mm256_maddubs_epi16(w, x);
+  }
+  TANDEM_SIMD Int AddPairs(Int a, Int b) { return _mm256_add_epi16(a, b); }
+  // sum + the two pairs of each lane.
+  TANDEM_SIMD Int AddWide(Int sum, Int pairs) {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
 

@@ -69,20 +69,18 @@ struct Avx512 {
   }
   TANDEM_SIMD Int Lookup(Int table, Int indices) { return _mm512_shuffle_epi8(table, indices); }
 
-  // With VNNI `w` may be any unsigned byte.
-  template <bool kSigned>
-  TANDEM_SIMD Int Dot(Int sum, Int w, Int x) {
 #if defined(__AVX512VNNI__)
-    if constexpr (kVnni && !kSigned) return _mm512_dpbusd_epi32(sum, w, x);
+  // sum + four products of bytes per lane; `w` is unsigned.
+  TANDEM_SIMD Int Dot(Int sum, Int w, Int x) { return _mm512_dpbusd_epi32(sum, w, x); }
 #endif
-    Int pairs;
-    if constexpr (kSigned) {
-      const Int signed_x =
-          _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
-      pairs = _mm512_maddubs_epi16(_mm512_abs_epi8(w), signed_x);
-    } else {
-      pairs = _mm512_maddubs_epi16(w, x);
-    }
+  template <bool kSigned>
+  TANDEM_SIMD Int PairProducts(Int w, Int x) {
+    if constexpr (!kSigned) return _mm512_maddubs_epi16(w, x);
+    const Int signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
+    return _mm512_maddubs_epi16(_mm512_abs_epi8(w), signed_x);
+  }
+  TANDEM_SIMD Int AddPairs(Int a, Int b) { return _mm512_add_epi16(a, b); }
+  TANDEM_SIMD Int AddWide(Int sum, Int pairs) {
     return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
   }
 

@@ -17,12 +17,21 @@
 namespace tandem::kernels::cpu {
 
 // The meaning of a format's bytes: value = scale * (byte - 2^kOffsetBits) - min.
-template <int kOffsetBitsV, int kScalesV, bool kMinsV, bool kSignedV>
+template <int kOffsetBitsV, int kScalesV, bool kMinsV, bool kSignedV, int kLargestV>
 struct TileTraits {
   static constexpr int kOffsetBits = kOffsetBitsV;  // 0: no offset
   static constexpr int kScales = kScalesV;          // per 32 values: 1, or 2 for halves of 16
   static constexpr bool kMins = kMinsV;
-  static constexpr bool kSigned = kSignedV;  // bytes are signed (then there is no offset)
+  static constexpr bool kSigned = kSignedV;   // bytes are signed (then there is no offset)
+  static constexpr int kLargest = kLargestV;  // of the bytes' magnitudes
+
+  static constexpr int kWords = 8 / kScales;  // of a scale's values
+  // Words whose products of byte pairs, with activations of at most 127, add up in 16 bits.
+  static constexpr int kWordsIn16Bits = [] {
+    int words = 1;
+    while (2 * words <= kWords && 2 * words * 2 * 127 * kLargest <= 32767) words *= 2;
+    return words;
+  }();
 };
 
 template <class S, class TraitsV>
@@ -33,8 +42,8 @@ struct Tile {
 };
 
 // Signed bytes with one scale. VNNI needs them unsigned, v + 128; without it they stay signed.
-template <class S>
-using SignedTile = Tile<S, TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni>>;
+template <class S, int kLargest = 128>
+using SignedTile = Tile<S, TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni, kLargest>>;
 
 // The integer sum that compensates for the offset; `neg_sum` is the negated sum of x.
 template <class S, class Traits>
@@ -51,10 +60,9 @@ template <class S, class Traits>
 template <class S, class T>
 [[gnu::always_inline]] inline void ExpandTile(const T& tile, typename S::Float* out) {
   using Traits = typename T::Traits;
-  constexpr int kWords = 8 / Traits::kScales;
 #pragma GCC unroll 8
   for (int j = 0; j < 8; ++j) {
-    const int s = j / kWords;
+    const int s = j / Traits::kWords;
     const typename S::Int bytes[4] = {
         S::template Byte<0>(tile.q[j]), S::template Byte<1>(tile.q[j]),
         S::template Byte<2>(tile.q[j]), S::template Byte<3>(tile.q[j])};
@@ -80,6 +88,46 @@ template <class S, int kScales>
   return S::Mul(S::BroadcastFloat(&x.d), S::ToFloat(sum));
 }
 
+// The integer sums of the products with part s of the scales: dot[r][t] of tiles[r * tile_step] and
+// x[t * x_step].
+template <class S, class T, int kTiles, int kTokens>
+[[gnu::always_inline]] inline void DotTile(const T* tiles, size_t tile_step, const QuantBlock* x,
+                                           size_t x_step, int s,
+                                           typename S::Int (&dot)[kTiles][kTokens]) {
+  using Traits = typename T::Traits;
+  constexpr int kWords = Traits::kWords;
+  constexpr int kIn16Bits = Traits::kWordsIn16Bits;
+#pragma GCC unroll 8
+  for (int t = 0; t < kTokens; ++t) {
+    const QuantBlock& block = x[t * x_step];
+    const int32_t* neg_sum = Traits::kScales == 1 ? &block.neg_sum : &block.neg_half_sum[s];
+    dot[0][t] = StartDot<S, Traits>(neg_sum);
+#pragma GCC unroll 2
+    for (int r = 1; r < kTiles; ++r) dot[r][t] = dot[0][t];
+  }
+  [[maybe_unused]] typename S::Int pairs[kTiles][kTokens];  // 16-bit sums
+#pragma GCC unroll 8
+  for (int j = 0; j < kWords; ++j) {
+    typename S::Int w[kTiles];
+#pragma GCC unroll 2
+    for (int r = 0; r < kTiles; ++r) w[r] = tiles[r * tile_step].q[s * kWords + j];
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) {
+      const typename S::Int word = S::Broadcast(x[t * x_step].q + 4 * (s * kWords + j));
+#pragma GCC unroll 2
+      for (int r = 0; r < kTiles; ++r) {
+        if constexpr (S::kVnni && !Traits::kSigned) {
+          dot[r][t] = S::Dot(dot[r][t], w[r], word);
+        } else {
+          const typename S::Int products = S::template PairProducts<Traits::kSigned>(w[r], word);
+          pairs[r][t] = j % kIn16Bits == 0 ? products : S::AddPairs(pairs[r][t], products);
+          if (j % kIn16Bits == kIn16Bits - 1) dot[r][t] = S::AddWide(dot[r][t], pairs[r][t]);
+        }
+      }
+    }
+  }
+}
+
 // acc[r][t] += the products of kTiles tiles (tiles[0], tiles[tile_step], ...) and kTokens blocks of
 // activations (x[0], x[x_step], ...).
 template <class S, class T, int kTiles, int kTokens>
@@ -88,32 +136,10 @@ template <class S, class T, int kTiles, int kTokens>
                                                 typename S::Float (&acc)[kTiles][kTokens]) {
   using Traits = typename T::Traits;
   constexpr int kScales = Traits::kScales;
-  constexpr int kWords = 8 / kScales;
 #pragma GCC unroll 2
   for (int s = 0; s < kScales; ++s) {
     typename S::Int dot[kTiles][kTokens];
-#pragma GCC unroll 8
-    for (int t = 0; t < kTokens; ++t) {
-      const QuantBlock& block = x[t * x_step];
-      const int32_t* neg_sum = kScales == 1 ? &block.neg_sum : &block.neg_half_sum[s];
-      dot[0][t] = StartDot<S, Traits>(neg_sum);
-#pragma GCC unroll 2
-      for (int r = 1; r < kTiles; ++r) dot[r][t] = dot[0][t];
-    }
-#pragma GCC unroll 8
-    for (int j = 0; j < kWords; ++j) {
-      typename S::Int w[kTiles];
-#pragma GCC unroll 2
-      for (int r = 0; r < kTiles; ++r) w[r] = tiles[r * tile_step].q[s * kWords + j];
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t) {
-        const typename S::Int word = S::Broadcast(x[t * x_step].q + 4 * (s * kWords + j));
-#pragma GCC unroll 2
-        for (int r = 0; r < kTiles; ++r) {
-          dot[r][t] = S::template Dot<Traits::kSigned>(dot[r][t], w[r], word);
-        }
-      }
-    }
+    DotTile<S, T, kTiles, kTokens>(tiles, tile_step, x, x_step, s, dot);
 #pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t) {
       const typename S::Float d = S::BroadcastFloat(&x[t * x_step].d);

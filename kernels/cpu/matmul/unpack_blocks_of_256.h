@@ -9,11 +9,11 @@
 namespace tandem::kernels::cpu {
 
 // The scales and minimums of Q4_K and Q5_K rows to tiles.
-template <class S>
+template <class S, int kLargest>
 struct UnpackKScales {
   using Int = typename S::Int;
   using Float = typename S::Float;
-  using TileT = Tile<S, TileTraits<0, 1, true, false>>;
+  using TileT = Tile<S, TileTraits<0, 1, true, false, kLargest>>;
 
   // The 16 bytes that begin each block, d and dmin (halves) and KScales: to scale and minimum of
   // eight tiles.
@@ -56,7 +56,7 @@ struct UnpackQ2_K {
   using Block = tensor::BlockQ2_K;
   using Int = typename S::Int;
   using Float = typename S::Float;
-  using TileT = Tile<S, TileTraits<0, 2, true, false>>;  // scale and minimum per 16 values
+  using TileT = Tile<S, TileTraits<0, 2, true, false, 3>>;  // scale and minimum per 16 values
 
   // One block of each row: eight tiles.
   template <class B>
@@ -92,7 +92,8 @@ struct UnpackQ3_K {
   using Block = tensor::BlockQ3_K;
   using Int = typename S::Int;
   using Float = typename S::Float;
-  using TileT = Tile<S, TileTraits<2, 2, false, false>>;  // three bits - 4, a scale per 16 values
+  using TileT =
+      Tile<S, TileTraits<2, 2, false, false, 7>>;  // three bits - 4, a scale per 16 values
 
   // One block of each row: eight tiles.
   template <class B>
@@ -156,12 +157,12 @@ struct UnpackQ3_K {
 template <class S>
 struct UnpackQ4_K {
   using Block = tensor::BlockQ4_K;
-  using TileT = typename UnpackKScales<S>::TileT;
+  using TileT = typename UnpackKScales<S, 15>::TileT;
 
   // One block of each row: eight tiles, one per group.
   template <class B>
   [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
-    UnpackKScales<S>::Run(block, out);
+    UnpackKScales<S, 15>::Run(block, out);
     const typename S::Int low4 = S::Bytes(0x0f);
     for (int pair = 0; pair < 4; ++pair) {
       typename S::Int nibbles[8];
@@ -179,12 +180,12 @@ template <class S>
 struct UnpackQ5_K {
   using Block = tensor::BlockQ5_K;
   using Int = typename S::Int;
-  using TileT = typename UnpackKScales<S>::TileT;
+  using TileT = typename UnpackKScales<S, 31>::TileT;
 
   // One block of each row: eight tiles, one per group.
   template <class B>
   [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
-    UnpackKScales<S>::Run(block, out);
+    UnpackKScales<S, 31>::Run(block, out);
     Int fifth[8];
     block.Load32(offsetof(Block, qh), fifth);
     RunPair<0>(block, fifth, out);
@@ -215,7 +216,8 @@ template <class S>
 struct UnpackQ6_K {
   using Block = tensor::BlockQ6_K;
   using Int = typename S::Int;
-  using TileT = Tile<S, TileTraits<5, 2, false, false>>;  // six bits - 32, a scale per 16 values
+  using TileT =
+      Tile<S, TileTraits<5, 2, false, false, 63>>;  // six bits - 32, a scale per 16 values
 
   // One block of each row: eight tiles.
   template <class B>

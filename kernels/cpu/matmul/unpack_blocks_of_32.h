@@ -48,13 +48,13 @@ struct UnpackNibbles {
 };
 
 template <class S>  // nibble - 8
-using UnpackQ4_0 = UnpackNibbles<S, tensor::BlockQ4_0, TileTraits<3, 1, false, false>>;
+using UnpackQ4_0 = UnpackNibbles<S, tensor::BlockQ4_0, TileTraits<3, 1, false, false, 15>>;
 template <class S>
-using UnpackQ4_1 = UnpackNibbles<S, tensor::BlockQ4_1, TileTraits<0, 1, true, false>>;
+using UnpackQ4_1 = UnpackNibbles<S, tensor::BlockQ4_1, TileTraits<0, 1, true, false, 15>>;
 template <class S>  // five bits - 16
-using UnpackQ5_0 = UnpackNibbles<S, tensor::BlockQ5_0, TileTraits<4, 1, false, false>>;
+using UnpackQ5_0 = UnpackNibbles<S, tensor::BlockQ5_0, TileTraits<4, 1, false, false, 31>>;
 template <class S>
-using UnpackQ5_1 = UnpackNibbles<S, tensor::BlockQ5_1, TileTraits<0, 1, true, false>>;
+using UnpackQ5_1 = UnpackNibbles<S, tensor::BlockQ5_1, TileTraits<0, 1, true, false, 31>>;
 
 }  // namespace tandem::kernels::cpu
 

@@ -63,7 +63,7 @@ struct UnpackIQ4_XS {
 template <class S>
 struct UnpackMXFP4 {
   using Block = tensor::BlockMXFP4;
-  using TileT = SignedTile<S>;
+  using TileT = SignedTile<S, 12>;
 
   // One block of each row: one tile.
   template <class B>
