@@ -1,6 +1,7 @@
-// The loops of every product. Up to kFewTokens tokens, each chunk of columns is multiplied as it is
-// unpacked, with prefetch; for more, weights are unpacked once into a packed buffer that fits the
-// L2 cache. All add up in the same order.
+// The loops of every product. If the sums of all tokens fit in registers, each chunk of columns is
+// multiplied as it is unpacked; up to kFewTokens tokens, a few chunks at a time are unpacked to the
+// L1 cache; for more, whole rows are unpacked to a buffer that fits the L2 cache. All add up in the
+// same order.
 //
 // A chunk format F (quantised_chunk.h, float_chunk.h) defines:
 //   Unit, X               what weights unpack to, and what an activation row consists of
@@ -54,7 +55,10 @@ class Multiply {
   using X = typename F::X;
   using Float = typename S::Float;
   using OneSetFn = void (*)(const Product&, const ProductRange&);
-  using AddFn = void (*)(const Unit*, const X*, size_t x_step, uint32_t count, Float* acc);
+  using AddFn = void (*)(const Unit*, size_t step, const X*, size_t x_step, uint32_t cols, Float*);
+  // Of one group: a small part of the L1 cache.
+  static constexpr uint32_t kChunksInL1 =
+      sizeof(Unit) * F::kUnits < 2560 ? 5120 / (sizeof(Unit) * F::kUnits) : 1;
 
   template <class Source>
   static void RunFrom(const Product& p, const ProductRange& range, std::byte* scratch) {
@@ -155,43 +159,94 @@ class Multiply {
         });
   }
 
-  // Each chunk is multiplied with one set of tokens after another.
+  // Chunks of S::kGroups groups are unpacked to the L1 cache, then multiplied with one set of
+  // tokens after another.
   template <class Source>
   static void RunFew(const Product& p, const ProductRange& range) {
-    const uint32_t tokens = range.token_end - range.token_begin;
-    const uint32_t set = SetTokens(tokens);
-    const X* x = Activations(p, range.token_begin);
-    Float acc[kFewTokens];
-    for (uint32_t t = 0; t < tokens; ++t) acc[t] = S::Zero();
-    ForEachChunk<Source>(
-        p, range,
-        [&](const Unit* units, uint32_t col, uint32_t count) [[gnu::always_inline]] {
-          for (uint32_t t = 0; t < tokens; t += set) {
-            kAdd[tokens - t < set ? tokens - t : set](units, x + t * p.x_stride + col / F::kXCols,
-                                                      p.x_stride, count, acc + t);
-          }
-        },
-        [&](uint32_t row) [[gnu::always_inline]] {
-          for (uint32_t t = 0; t < tokens; ++t) {
-            Store(p, row, range.token_begin + t, acc[t]);
-            acc[t] = S::Zero();
-          }
-        });
+    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
+    for (uint32_t row = range.row_begin; row < range.row_end; row += S::kGroups * S::kLanes) {
+      if (row + S::kLanes < range.row_end) {
+        RunFewGroups<Source, S::kGroups>(p, range, row, ahead);
+      } else {
+        RunFewGroups<Source, 1>(p, range, row, ahead);
+      }
+    }
   }
 
-  template <int kTokens>
-  static void Add(const Unit* units, const X* x, size_t x_step, uint32_t count, Float* acc) {
-    Float sum[1][kTokens];
+  template <class Source, int kGroups>
+  static void RunFewGroups(const Product& p, const ProductRange& range, uint32_t row,
+                           const typename Source::Ahead& ahead) {
+    const uint32_t tokens = range.token_end - range.token_begin;
+    const uint32_t set = SetTokens(tokens, kGroups);
+    const X* x = Activations(p, range.token_begin);
+    Float acc[kFewTokens * kGroups];
+    for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
+    Unit units[kGroups][kChunksInL1 * F::kUnits];
+    for (uint32_t col = 0; col < p.cols; col += kChunksInL1 * F::kCols) {
+      const uint32_t left = p.cols - col;
+      const uint32_t cols = left < kChunksInL1 * F::kCols ? left : kChunksInL1 * F::kCols;
+      for (int g = 0; g < kGroups; ++g) {
+        const uint32_t first = row + g * S::kLanes;
+        const Source source(p, first);
+        if (col == 0 && row == range.row_begin) ahead.Start(source);
+        Unit* out = units[g];
+        for (uint32_t c = col; c < col + cols; c += F::kCols, out += F::kUnits) {
+          ahead.Next(source, c / F::kCols, first + S::kLanes >= range.row_end);
+          F::Unpack(source, c, ChunkCols(p, c), out);
+        }
+      }
+      for (uint32_t t = 0; t < tokens; t += set) {
+        kAdd<kGroups>[tokens - t < set ? tokens - t : set](units[0], kChunksInL1 * F::kUnits,
+                                                           x + t * p.x_stride + col / F::kXCols,
+                                                           p.x_stride, cols, acc + t * kGroups);
+      }
+    }
+    StoreSums<kGroups>(p, row, range.token_begin, tokens, acc);
+  }
+
+  // y[token + t, row + g * lanes ..] = acc[t * kGroups + g].
+  template <int kGroups>
+  static void StoreSums(const Product& p, uint32_t row, uint32_t token, uint32_t tokens,
+                        const Float* acc) {
+    for (uint32_t t = 0; t < tokens; ++t) {
+      for (int g = 0; g < kGroups; ++g) {
+        Store(p, row + g * S::kLanes, token + t, acc[t * kGroups + g]);
+      }
+    }
+  }
+
+  // acc[t * kGroups + g] += the products of `cols` columns of kGroups groups, whose units are
+  // `step` apart.
+  template <int kGroups, int kTokens>
+  static void Add(const Unit* units, size_t step, const X* x, size_t x_step, uint32_t cols,
+                  Float* acc) {
+    Float sum[kGroups][kTokens];
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
 #pragma GCC unroll 8
-    for (int t = 0; t < kTokens; ++t) sum[0][t] = acc[t];
-    F::template Multiply<1, kTokens>(units, 0, x, x_step, count, sum);
+      for (int t = 0; t < kTokens; ++t) sum[g][t] = acc[t * kGroups + g];
+    }
+    for (uint32_t col = 0; col < cols; col += F::kCols) {
+      const uint32_t count = cols - col < F::kCols ? cols - col : F::kCols;
+      F::template Multiply<kGroups, kTokens>(units, step, x + col / F::kXCols, x_step, count, sum);
+      units += F::kUnits;
+    }
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
 #pragma GCC unroll 8
-    for (int t = 0; t < kTokens; ++t) acc[t] = sum[0][t];
+      for (int t = 0; t < kTokens; ++t) acc[t * kGroups + g] = sum[g][t];
+    }
+  }
+
+  // Tokens whose sums fit in registers with those of `groups` groups.
+  static constexpr uint32_t MostTokens(int groups) {
+    return groups == 1 ? S::kTokensOfGroup : S::kTokens;
   }
 
   // Tokens of a set, when `tokens` are spread evenly over as few sets as can be.
-  static uint32_t SetTokens(uint32_t tokens) {
-    const uint32_t sets = (tokens + S::kTokensOfGroup - 1) / S::kTokensOfGroup;
+  static uint32_t SetTokens(uint32_t tokens, int groups) {
+    const uint32_t most = MostTokens(groups);
+    const uint32_t sets = (tokens + most - 1) / most;
     return (tokens + sets - 1) / sets;
   }
 
@@ -206,33 +261,19 @@ class Multiply {
     }
   }
 
-  // A full set of tokens and S::kGroups packed groups.
-  static void MultiplyPacked(const Product& p, const Unit* packed, uint32_t row, uint32_t token) {
-    const size_t step = Units(p.cols);
-    const X* x = Activations(p, token);
-    Float acc[S::kGroups][S::kTokens];
-    Clear(acc);
-    for (uint32_t col = 0; col < p.cols; col += F::kCols, packed += F::kUnits) {
-      F::template Multiply<S::kGroups, S::kTokens>(packed, step, x + col / F::kXCols, p.x_stride,
-                                                   ChunkCols(p, col), acc);
-    }
-    Finish(p, row, token, acc);
-  }
-
-  // The remainder: one packed group and up to a set of tokens.
-  static void MultiplyPackedRest(const Product& p, const Unit* packed, uint32_t row, uint32_t token,
-                                 uint32_t tokens) {
-    const X* x = Activations(p, token);
-    Float acc[S::kTokens];
-    for (uint32_t t = 0; t < tokens; ++t) acc[t] = S::Zero();
-    for (uint32_t col = 0; col < p.cols; col += F::kCols, packed += F::kUnits) {
-      kAdd[tokens](packed, x + col / F::kXCols, p.x_stride, ChunkCols(p, col), acc);
-    }
-    for (uint32_t t = 0; t < tokens; ++t) Store(p, row, token + t, acc[t]);
+  // A set of tokens and kGroups packed groups.
+  template <int kGroups>
+  static void MultiplyPacked(const Product& p, const Unit* packed, uint32_t row, uint32_t token,
+                             uint32_t tokens) {
+    Float acc[S::kTokensOfGroup * kGroups];
+    for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
+    kAdd<kGroups>[tokens](packed, Units(p.cols), Activations(p, token), p.x_stride, p.cols, acc);
+    StoreSums<kGroups>(p, row, token, tokens, acc);
   }
 
   template <class Source>
   static void RunMany(const Product& p, const ProductRange& range, Unit* packed) {
+    const uint32_t set = SetTokens(range.token_end - range.token_begin, S::kGroups);
     const uint32_t at_once = GroupsAtOnce(p.cols);
     const size_t step = Units(p.cols);
     for (uint32_t first = range.row_begin; first < range.row_end; first += at_once * S::kLanes) {
@@ -240,29 +281,29 @@ class Multiply {
       for (; groups < at_once && first + groups * S::kLanes < range.row_end; ++groups) {
         Pack<Source>(p, first + groups * S::kLanes, packed + groups * step);
       }
-      for (uint32_t token = range.token_begin; token < range.token_end; token += S::kTokens) {
+      for (uint32_t token = range.token_begin; token < range.token_end; token += set) {
         const uint32_t left = range.token_end - token;
-        const uint32_t tokens = left < S::kTokens ? left : S::kTokens;
+        const uint32_t tokens = left < set ? left : set;
         uint32_t g = 0;
-        for (; tokens == S::kTokens && g + S::kGroups <= groups; g += S::kGroups) {
-          MultiplyPacked(p, packed + g * step, first + g * S::kLanes, token);
+        for (; g + S::kGroups <= groups; g += S::kGroups) {
+          MultiplyPacked<S::kGroups>(p, packed + g * step, first + g * S::kLanes, token, tokens);
         }
         for (; g < groups; ++g) {
-          MultiplyPackedRest(p, packed + g * step, first + g * S::kLanes, token, tokens);
+          MultiplyPacked<1>(p, packed + g * step, first + g * S::kLanes, token, tokens);
         }
       }
     }
   }
 
-  // Indexed by tokens, of which S::kTokensOfGroup bounds the use.
+  // Indexed by tokens, of which MostTokens bounds the use.
   template <class Source, int kTokens>
   static constexpr OneSetFn OneSet() {
-    if constexpr (kTokens <= S::kTokensOfGroup) return &RunOneSet<Source, kTokens>;
+    if constexpr (kTokens <= MostTokens(1)) return &RunOneSet<Source, kTokens>;
     return nullptr;
   }
-  template <int kTokens>
+  template <int kGroups, int kTokens>
   static constexpr AddFn AddSet() {
-    if constexpr (kTokens <= S::kTokensOfGroup) return &Add<kTokens>;
+    if constexpr (kTokens <= MostTokens(kGroups)) return &Add<kGroups, kTokens>;
     return nullptr;
   }
   template <class Source>
@@ -275,8 +316,16 @@ class Multiply {
                                           OneSet<Source, 6>(),
                                           OneSet<Source, 7>(),
                                           OneSet<Source, 8>()};
-  static constexpr AddFn kAdd[9] = {nullptr,     AddSet<1>(), AddSet<2>(), AddSet<3>(), AddSet<4>(),
-                                    AddSet<5>(), AddSet<6>(), AddSet<7>(), AddSet<8>()};
+  template <int kGroups>
+  static constexpr AddFn kAdd[9] = {nullptr,
+                                    AddSet<kGroups, 1>(),
+                                    AddSet<kGroups, 2>(),
+                                    AddSet<kGroups, 3>(),
+                                    AddSet<kGroups, 4>(),
+                                    AddSet<kGroups, 5>(),
+                                    AddSet<kGroups, 6>(),
+                                    AddSet<kGroups, 7>(),
+                                    AddSet<kGroups, 8>()};
 };
 
 }  // namespace tandem::kernels::cpu
