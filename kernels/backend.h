@@ -96,7 +96,7 @@ class GraphCapture {
   virtual uint64_t PlannedNodes() const = 0;
 };
 
-// A device that copies its weights.
+// A backend that copies weights.
 class WeightCopy {
  public:
   virtual ~WeightCopy() = default;
@@ -121,8 +121,9 @@ class Backend {
   // --- memory (never between ENCODE and WAIT) ---
   // Zeroed memory, 64-byte aligned. RESOURCE_EXHAUSTED with the size when there is none.
   virtual absl::StatusOr<Buffer> Allocate(size_t bytes) = 0;
-  // Places a weight from host memory that outlives the backend (the mapped file). UNIMPLEMENTED for
-  // an unsupported type.
+  // Places a weight from host memory that outlives the backend (the mapped file); if weight_copy()
+  // is not null, a weight for products or heads has to outlive only this call. UNIMPLEMENTED for an
+  // unsupported type.
   virtual absl::StatusOr<Weight> PlaceWeight(const Weight& host) = 0;
   // Zeroed host memory from which and to which copies need no staging (page-locked, for a device).
   virtual absl::StatusOr<Buffer> AllocateHost(size_t bytes) = 0;
@@ -165,10 +166,12 @@ class Backend {
   // The host's stream, for communicators that run on the CPU; null if the stream is a device's.
   virtual HostStream* host_stream() = 0;
 
+  // Null: weights stay where they are.
+  virtual WeightCopy* weight_copy() { return nullptr; }
+
   // --- only on devices; null elsewhere ---
   virtual DeviceStream* device_stream() { return nullptr; }
   virtual GraphCapture* graphs() { return nullptr; }
-  virtual WeightCopy* weight_copy() { return nullptr; }
 };
 
 }  // namespace tandem::kernels

@@ -48,9 +48,9 @@ struct DeviceConfig {
                     .reload = true});
     visit(repack_weights,
           {.flag = "--repack-weights",
-           .help = "CPU workers copy the weights to memory in the order that kernels read them (on "
-                   "by default); without, they compute on the mapped file, which is slower but "
-                   "needs no memory of its own",
+           .help = "CPU workers with SIMD kernels copy the weights to memory in the order that "
+                   "kernels read them (on by default); without, they compute on the mapped file, "
+                   "which is slower but needs little memory of its own",
            .reload = true});
     visit(
         gpu_memory_utilization,

@@ -141,9 +141,10 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
   workers.size = config.cluster.tensor_parallel_size;
   TANDEM_ASSIGN_OR_RETURN(workers.config, Resolve(config, model));
   TANDEM_RETURN_IF_ERROR(step::StepLimits::Of(workers.config).CheckFrameBytes());
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<uint64_t> kv_bytes,
-                          KvBytesPerRank(workers.config, config.cluster.tensor_parallel_size,
-                                         model.spec, AvailableMemoryBytes()));
+  TANDEM_ASSIGN_OR_RETURN(
+      const std::vector<uint64_t> kv_bytes,
+      KvBytesPerRank(workers.config, config.cluster.tensor_parallel_size, model.spec,
+                     model.stamps.TotalBytes(), AvailableMemoryBytes()));
   // Before anything is loaded: all but the number of blocks is known.
   const std::vector<uint32_t> one_block(model.spec.kv_groups.size(), 1);
   TANDEM_RETURN_IF_ERROR(

@@ -13,6 +13,12 @@ FileStamps FileStamps::Of(const std::vector<std::string>& paths) {
   return stamps;
 }
 
+uint64_t FileStamps::TotalBytes() const {
+  uint64_t bytes = 0;
+  for (const Stamp& stamp : stamps_) bytes += static_cast<uint64_t>(stamp.state.st_size);
+  return bytes;
+}
+
 std::string FileStamps::Changes() const {
   for (const auto& [path, then] : stamps_) {
     struct stat now {};

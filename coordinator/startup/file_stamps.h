@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ class FileStamps {
  public:
   // Those of `paths` that exist.
   static FileStamps Of(const std::vector<std::string>& paths);
+
+  // The files' sizes together.
+  uint64_t TotalBytes() const;
 
   // Names the first file that has changed since, and how; empty if none has. A file that was
   // removed or replaced is no change: what is mapped is the old one.

@@ -28,6 +28,21 @@ absl::StatusOr<std::vector<model::ShardPlan>> ShardPlans(const model::ModelSpec&
   return plans;
 }
 
+// What the workers' copies of the weights leave of `available_bytes`.
+absl::StatusOr<uint64_t> WithoutWeights(const config::DeviceConfig& device, uint64_t model_bytes,
+                                        uint64_t available_bytes) {
+  if (!device.repack_weights || device.cpu_kernels == config::CpuKernels::kReference) {
+    return available_bytes;
+  }
+  if (model_bytes > available_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the weights need ", model::HumanBytes(model_bytes),
+                     " of memory over all ranks, only ", model::HumanBytes(available_bytes),
+                     " are free: --no-repack-weights computes on the mapped file"));
+  }
+  return available_bytes - model_bytes;
+}
+
 // What the recurrent states of all ranks leave of `available_bytes`.
 absl::StatusOr<uint64_t> WithoutStates(const config::WorkerConfig& config,
                                        const model::ModelSpec& spec,
@@ -52,6 +67,7 @@ absl::StatusOr<uint64_t> WithoutStates(const config::WorkerConfig& config,
 
 absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig& config, int size,
                                                      const model::ModelSpec& spec,
+                                                     uint64_t model_bytes,
                                                      uint64_t available_bytes) {
   const config::CacheConfig& cache = config.cache;
   TANDEM_RETURN_IF_ERROR(model::CheckKvCacheType(spec, cache.kv_cache_type));
@@ -59,6 +75,8 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig&
   const bool by_default = cache.num_kv_blocks == 0 && cache.kv_cache_memory.is_auto();
   const bool on_device = config.device.device == config::Device::kCuda;
   if (!on_device) {
+    TANDEM_ASSIGN_OR_RETURN(available_bytes,
+                            WithoutWeights(config.device, model_bytes, available_bytes));
     TANDEM_ASSIGN_OR_RETURN(available_bytes, WithoutStates(config, spec, plans, available_bytes));
   }
   // The worker computes it from its device's memory.

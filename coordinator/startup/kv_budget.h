@@ -13,11 +13,12 @@ namespace tandem::coordinator {
 
 // KV bytes of each of `size` ranks under --num-kv-blocks or --kv-cache-memory; zeros if the workers
 // compute them from their devices' memory. RESOURCE_EXHAUSTED with both numbers if they exceed
-// `available_bytes`, less what the recurrent states of --max-num-seqs sequences take of it, or if
-// these do not fit; it is the host's and so ignored with cuda. REQUIRES: max_model_len is
-// resolved.
+// `available_bytes`, less what the weights take of it (`model_bytes`, the size of the model's
+// files, if workers copy them) and the recurrent states of --max-num-seqs sequences, or if these
+// do not fit; it is the host's and so ignored with cuda. REQUIRES: max_model_len is resolved.
 absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig& config, int size,
                                                      const model::ModelSpec& spec,
+                                                     uint64_t model_bytes,
                                                      uint64_t available_bytes);
 
 }  // namespace tandem::coordinator

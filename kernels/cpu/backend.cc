@@ -100,7 +100,8 @@ class CpuBackend final : public host::HostBackend, private WeightCopy {
 
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) override {
     TANDEM_ASSIGN_OR_RETURN(const Weight checked, HostBackend::PlaceWeight(host));
-    if (!weights_.has_value()) return checked;
+    // A lookup reads few rows, for which panels are no help: ranks share the file's pages.
+    if (!weights_.has_value() || host.use == WeightUse::kLookup) return checked;
     return weights_->Place(
         checked, [this](const host::OpList& list) { return RunBetweenSteps(list); }, copied_);
   }

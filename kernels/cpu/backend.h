@@ -10,8 +10,8 @@
 
 namespace tandem::kernels::cpu {
 
-// With `repack`, PlaceWeight copies a weight to the order that the kernels read (WeightStore);
-// without, ops read it where it is. REQUIRES: MissingInstructions(isa) is empty.
+// With `repack`, PlaceWeight copies a weight that is not for lookups alone (WeightStore); without,
+// ops read it where it is. REQUIRES: MissingInstructions(isa) is empty.
 std::unique_ptr<Backend> MakeCpuBackend(Isa isa, uint32_t threads, bool repack);
 
 }  // namespace tandem::kernels::cpu

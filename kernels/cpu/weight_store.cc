@@ -13,13 +13,6 @@
 namespace tandem::kernels::cpu {
 namespace {
 
-// A whole number of large pages, far more than is lost at the end of a region.
-constexpr size_t kRegionBytes = size_t{64} << 20;
-// Copied between two calls of `copied`.
-constexpr size_t kRunBytes = size_t{32} << 20;
-// Copied by one task.
-constexpr size_t kTaskBytes = size_t{256} << 10;
-
 // Units (panels or rows) of one matrix.
 struct CopyTask {
   Weight from;  // its `data` is the matrix
@@ -51,7 +44,7 @@ void RunCopy(const CopyTask& copy, const host::TaskContext& context) {
 absl::StatusOr<std::byte*> WeightStore::Take(size_t bytes) {
   bytes = (bytes + 63) / 64 * 64;
   if (regions_.empty() || bytes > regions_.back().bytes() - used_) {
-    TANDEM_ASSIGN_OR_RETURN(Buffer region, host::AllocatePages(std::max(bytes, kRegionBytes)));
+    TANDEM_ASSIGN_OR_RETURN(Buffer region, host::AllocatePages(std::max(bytes, sizes_.region)));
     regions_.push_back(std::move(region));
     used_ = 0;
   }
@@ -60,7 +53,7 @@ absl::StatusOr<std::byte*> WeightStore::Take(size_t bytes) {
 
 absl::StatusOr<Weight> WeightStore::Place(const Weight& host, const RunList& run,
                                           const Copied& copied) {
-  const uint32_t lanes = host.by_row ? 0 : panel_rows_;
+  const uint32_t lanes = host.use == WeightUse::kHeads ? 0 : panel_rows_;
   Weight placed = host;
   placed.panel_rows = lanes;
   placed.row_stride_bytes = lanes > 0 ? host::PanelRowBytes(host.type, host::WindowOf(host).cols())
@@ -71,7 +64,8 @@ absl::StatusOr<Weight> WeightStore::Place(const Weight& host, const RunList& run
   TANDEM_ASSIGN_OR_RETURN(std::byte* const to, Take(host.count * placed.matrix_stride_bytes));
   placed.data = to;
 
-  const uint64_t row_bytes = std::max<uint64_t>(placed.row_stride_bytes, 1);
+  const uint64_t row_bytes =
+      std::max<uint64_t>({placed.row_stride_bytes, host.row_stride_bytes, 1});
   const auto whole = [&](uint64_t bytes) {
     return static_cast<uint32_t>(
                std::clamp<uint64_t>(bytes / row_bytes / step, 1, std::max(host.rows, 1u))) *
@@ -84,10 +78,10 @@ absl::StatusOr<Weight> WeightStore::Place(const Weight& host, const RunList& run
                      placed.row_stride_bytes,
                      0,
                      0,
-                     whole(kTaskBytes)};
+                     whole(sizes_.task)};
     copy.from.data = static_cast<const std::byte*>(host.data) + matrix * host.matrix_stride_bytes;
     for (; copy.begin < host.rows; copy.begin = copy.end) {
-      copy.end = std::min(copy.begin + whole(kRunBytes), host.rows);
+      copy.end = std::min(copy.begin + whole(sizes_.run), host.rows);
       list_.Clear(EncodeMode::kRun);
       const uint32_t in_run = copy.end - copy.begin;
       list_.Add("copy_weight", (in_run + copy.rows_per_task - 1) / copy.rows_per_task, &RunCopy,

@@ -23,10 +23,19 @@ class WeightStore {
   using RunList = std::function<absl::Status(const host::OpList&)>;
   using Copied = std::function<void(std::span<const std::byte> part)>;
 
-  // `panel_rows`: lanes of the kernels that will read the weights.
-  WeightStore(uint32_t panel_rows, uint32_t threads) : panel_rows_(panel_rows), list_(threads) {}
+  // In bytes.
+  struct Sizes {
+    size_t task = size_t{256} << 10;   // copied by one task
+    size_t run = size_t{32} << 20;     // copied, or read if that is more, between calls of `copied`
+    size_t region = size_t{64} << 20;  // of memory for several weights; large pages
+  };
 
-  // Copies a weight: to panels, or as it is if it is `by_row`. Calls `copied`, if any, with each
+  // `panel_rows`: lanes of the kernels that will read the weights.
+  WeightStore(uint32_t panel_rows, uint32_t threads) : WeightStore(panel_rows, threads, Sizes()) {}
+  WeightStore(uint32_t panel_rows, uint32_t threads, const Sizes& sizes)
+      : sizes_(sizes), panel_rows_(panel_rows), list_(threads) {}
+
+  // Copies a weight: to panels, or to rows if it is for heads. Calls `copied`, if any, with each
   // part of the source that is no longer needed. RESOURCE_EXHAUSTED with the size when there is no
   // memory.
   absl::StatusOr<Weight> Place(const Weight& host, const RunList& run, const Copied& copied);
@@ -35,6 +44,7 @@ class WeightStore {
   // Zeroed memory, 64-byte aligned.
   absl::StatusOr<std::byte*> Take(size_t bytes);
 
+  const Sizes sizes_;
   const uint32_t panel_rows_;
   host::OpList list_;
   std::vector<Buffer> regions_;

@@ -16,7 +16,7 @@
 namespace tandem::kernels::host {
 namespace {
 
-// A bound for work that reads the disk.
+// A bound for one list of work that reads the disk.
 constexpr auto kWorkBetweenSteps = std::chrono::minutes(10);
 
 }  // namespace
@@ -40,7 +40,7 @@ absl::StatusOr<Weight> HostBackend::PlaceWeight(const Weight& host) {
 }
 
 absl::Status HostBackend::RunBetweenSteps(const OpList& list) {
-  TANDEM_CHECK(phase_ != Phase::kRunning) << "during a step";
+  TANDEM_CHECK(phase_ == Phase::kIdle) << "during a step";
   stream_.Start(list, {}, Deadline::After(kWorkBetweenSteps));
   return stream_.Wait();
 }

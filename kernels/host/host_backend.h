@@ -46,7 +46,7 @@ class HostBackend : public Backend, private HostStream {
 
   OpList& list() { return list_; }
 
-  // Runs `list`, which needs no scratch, between steps, and waits for it.
+  // Runs `list`, which needs no scratch, between steps, and waits for it, at most ten minutes.
   absl::Status RunBetweenSteps(const OpList& list);
 
  private:

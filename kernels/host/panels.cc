@@ -62,6 +62,16 @@ void PackPiece(const Piece& piece, const std::byte* const* rows, uint32_t lanes,
   }
 }
 
+template <uint32_t kUnit>
+void ReadPiece(const Piece& piece, const std::byte* panel, uint32_t lane, uint32_t lanes,
+               std::byte* row) {
+  const std::byte* from = panel + piece.panel_at + size_t{lane} * kUnit;
+  std::byte* to = row + piece.row_at;
+  for (uint32_t i = 0; i < piece.count; ++i, from += lanes * kUnit, to += kUnit) {
+    std::memcpy(to, from, kUnit);
+  }
+}
+
 }  // namespace
 
 uint64_t PanelRowBytes(tensor::Type type, uint32_t cols) {
@@ -105,10 +115,13 @@ void ReadPanelRow(const Weight& weight, uint32_t row, std::byte* out) {
   const auto* panel =
       static_cast<const std::byte*>(weight.data) + (row - lane) * weight.row_stride_bytes;
   ForEachPiece(traits, cols / traits.block_values, lanes, [&](const Piece& piece) {
-    const size_t unit = piece.unit_bytes;
-    for (size_t i = 0; i < piece.count; ++i) {
-      std::memcpy(out + piece.row_at + i * unit, panel + piece.panel_at + (i * lanes + lane) * unit,
-                  unit);
+    switch (piece.unit_bytes) {
+      case 1:
+        return ReadPiece<1>(piece, panel, lane, lanes, out);
+      case 2:
+        return ReadPiece<2>(piece, panel, lane, lanes, out);
+      default:
+        return ReadPiece<kWordBytes>(piece, panel, lane, lanes, out);
     }
   });
   const size_t past = BytesPastWords(traits, cols);

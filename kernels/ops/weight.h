@@ -8,6 +8,13 @@
 
 namespace tandem::kernels {
 
+// Which ops read a weight; a backend chooses its layout and place by it.
+enum class WeightUse : uint8_t {
+  kProduct,  // MatMul and ExpertMatMul, perhaps Embed as well
+  kHeads,    // HeadMatMul: a head's rows may begin anywhere
+  kLookup,   // Embed alone
+};
+
 // A weight as the backend holds it (Backend::PlaceWeight). The matrix has `rows` x `cols` values;
 // inputs cover only columns [col_begin, col_begin + col_count): the rest belongs to another rank (a
 // row-parallel cut inside a quantised block) and counts as multiplied by zero.
@@ -22,8 +29,7 @@ struct Weight {
   // More than one for experts: contiguous matrices of the same shape.
   uint32_t count = 1;
   uint64_t matrix_stride_bytes = 0;
-  // Ops read some of its rows as a matrix (HeadMatMul): it must stay in rows.
-  bool by_row = false;
+  WeightUse use = WeightUse::kProduct;
   // 0: rows, row_stride_bytes apart. Otherwise panels of so many rows (kernels/host/panels.h).
   uint32_t panel_rows = 0;
 };

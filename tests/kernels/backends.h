@@ -37,13 +37,15 @@ struct BackendCase {
   std::string kernels;  // reference|avx2|avx512|emulated|gpu
   int threads = 1;      // emulated: 1 runs threads and blocks forwards, 2 backwards
   bool small = false;   // gpu: under a tool that slows it down
+  bool repack = true;   // avx2, avx512: whether weights are copied
 
   bool cuda() const { return kernels == "emulated" || kernels == "gpu"; }
   // Where a suite should take small shapes.
   bool slow() const { return small || kernels == "reference" || kernels == "emulated"; }
 
   friend std::ostream& operator<<(std::ostream& out, const BackendCase& c) {
-    return out << c.kernels << " with " << c.threads << " threads";
+    return out << c.kernels << " with " << c.threads << " threads"
+               << (c.repack ? "" : ", weights in rows");
   }
 };
 
@@ -51,7 +53,8 @@ std::unique_ptr<Backend> MakeOrDie(const BackendCase& c);
 std::vector<BackendCase> RunnableBackends();
 
 inline std::string BackendCaseName(const ::testing::TestParamInfo<BackendCase>& info) {
-  return info.param.kernels + "_" + std::to_string(info.param.threads);
+  return info.param.kernels + "_" + std::to_string(info.param.threads) +
+         (info.param.repack ? "" : "_rows");
 }
 
 #define TANDEM_INSTANTIATE_BACKENDS(suite)                                           \

@@ -5,8 +5,9 @@
 namespace tandem::kernels {
 
 std::unique_ptr<Backend> MakeOrDie(const BackendCase& c) {
-  auto backend = MakeBackend(
-      {.cpu_kernels = testing::Named<config::CpuKernels>(c.kernels), .threads = c.threads});
+  auto backend = MakeBackend({.cpu_kernels = testing::Named<config::CpuKernels>(c.kernels),
+                              .threads = c.threads,
+                              .repack_weights = c.repack});
   EXPECT_TRUE(backend.ok()) << backend.status();
   return std::move(backend).value();
 }
@@ -18,6 +19,9 @@ std::vector<BackendCase> RunnableBackends() {
              .ok())
       continue;
     for (const int threads : {1, 2}) cases.push_back({kernels, threads});
+    if (std::string(kernels) != "reference") {
+      cases.push_back({.kernels = kernels, .threads = 2, .repack = false});
+    }
   }
   return cases;
 }

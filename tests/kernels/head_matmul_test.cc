@@ -58,7 +58,7 @@ constexpr float kLeft = -7.5f;  // what y held before
 
 std::vector<float> RunOp(Rig& rig, const Problem& p) {
   Weight weight = p.matrix->weight();
-  weight.by_row = true;
+  weight.use = WeightUse::kHeads;
   weight.col_begin = p.col_begin;
   weight.col_count = p.col_count;
   const size_t size = size_t{p.tokens} * p.heads * p.y_head_stride();

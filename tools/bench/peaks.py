@@ -63,4 +63,5 @@ def rows(*measured):
     for isa, mix in measured[0].ops:
         kind, _, sums = mix.partition(":")
         name = f"{isa}, {kind}" + (f", {sums} vpmaddubsw per vpmaddwd" if sums else "")
-        yield name, *(f"{one.ops[isa, mix] / 1e9:.0f} {'GOPS' if kind == 'int8' else 'GFLOPS'}" for one in measured)
+        unit = "GOPS" if kind == "int8" else "GFLOPS"
+        yield name, *(f"{one.ops[isa, mix] / 1e9:.0f} {unit}" if (isa, mix) in one.ops else "-" for one in measured)

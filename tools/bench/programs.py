@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
 
@@ -13,14 +14,20 @@ class Failed(Exception):
 
 
 def _run(command, what, **options):
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, **options)
-    except subprocess.TimeoutExpired as error:
-        raise Failed(f"{what}: no result within {SECONDS} s") from error
-    if done.returncode != 0:
-        words = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
-        raise Failed(f"{what}: exit code {done.returncode}: {words}")
-    return done.stdout
+    # A session of its own, so that what a shell started ends with it.
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                          **options) as program:
+        try:
+            output, errors = program.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired as error:
+            raise Failed(f"{what}: no result within {SECONDS} s") from error
+        finally:
+            if program.returncode is None:
+                os.killpg(program.pid, signal.SIGKILL)
+    if program.returncode != 0:
+        words = (errors.strip() or output.strip() or "no message").splitlines()[-1]
+        raise Failed(f"{what}: exit code {program.returncode}: {words}")
+    return output
 
 
 def google_benchmark(program, *flags):

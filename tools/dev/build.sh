@@ -30,7 +30,11 @@ build_programs() {
 
 # `./dev bench cpu`; --help needs no build.
 run_cpu_benchmark() {
-  if [[ " $* " != *" --help "* && " $* " != *" -h "* ]]; then
+  local argument help=false
+  for argument; do
+    if [[ $argument == --help || $argument == -h ]]; then help=true; fi
+  done
+  if [[ $help == false ]]; then
     build_into_bin "${CPU_PROGRAMS[@]}"
     bazel build //tests/kernels:matmul_bench //tests/kernels/peaks:peaks_bench
   fi

@@ -30,10 +30,22 @@ void PageIn(const model::WeightSlice& slice) {
   }
 }
 
-// HeadMatMul reads each head's rows.
-bool IsReadByHead(model::Role role) {
-  return role == model::Role::kLatentUp || role == model::Role::kLatentKeyUp ||
-         role == model::Role::kLatentValueUp;
+kernels::WeightUse UseOf(const model::WeightSlice& slice, bool tied) {
+  switch (slice.role) {
+    case model::Role::kLatentUp:
+    case model::Role::kLatentKeyUp:
+    case model::Role::kLatentValueUp:
+      return kernels::WeightUse::kHeads;
+    case model::Role::kTokenEmbedding:
+      return tied ? kernels::WeightUse::kProduct : kernels::WeightUse::kLookup;
+    case model::Role::kPositionEmbedding:
+    case model::Role::kLayerEmbedding:
+    case model::Role::kDraftEmbedding:
+      // What is gathered does not stay.
+      return slice.scattered() ? kernels::WeightUse::kProduct : kernels::WeightUse::kLookup;
+    default:
+      return kernels::WeightUse::kProduct;
+  }
 }
 
 kernels::Weight HostWeight(const model::WeightSlice& slice) {
@@ -45,8 +57,7 @@ kernels::Weight HostWeight(const model::WeightSlice& slice) {
           .col_begin = static_cast<uint32_t>(slice.col_begin),
           .col_count = static_cast<uint32_t>(slice.col_count),
           .count = static_cast<uint32_t>(slice.count),
-          .matrix_stride_bytes = slice.matrix_stride_bytes,
-          .by_row = IsReadByHead(slice.role)};
+          .matrix_stride_bytes = slice.matrix_stride_bytes};
 }
 
 // Of V's norm, which has no weight.
@@ -140,6 +151,7 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
             host = GatheredWeight(slice, gathered.get());
             weights->gathered_.push_back(std::move(gathered));
           }
+          host.use = UseOf(slice, !spec.Has(model::Feature::kUntiedHead));
           absl::StatusOr<kernels::Weight> placed = backend.PlaceWeight(host);
           if (!placed.ok()) return Annotate(placed.status(), slice.name);
           entry.matrix = *placed;

@@ -126,7 +126,7 @@ void EncodeHeadMatMulWith(host::OpList& list, const HeadMatMulParams& params,
       << params.row_begin << " + " << params.row_count << " of " << params.rows_per_head;
   TANDEM_CHECK(w.rows >= uint64_t{params.heads} * params.rows_per_head) << w.rows << " rows";
   CheckColumns(w);
-  TANDEM_CHECK(w.panel_rows == 0) << "the weight was not placed by_row";
+  TANDEM_CHECK(w.panel_rows == 0) << "the weight was not placed for heads";
   const Kernel* const kernel = FindKernel(kernels, w.type);
   TANDEM_CHECK(kernel != nullptr) << tensor::Name(w.type);
   if (params.tokens == 0 || params.row_count == 0 || w.col_count == 0) return;

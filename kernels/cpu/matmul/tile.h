@@ -43,7 +43,9 @@ struct Tile {
 
 // Signed bytes with one scale. VNNI needs them unsigned, v + 128; without it they stay signed.
 template <class S, int kLargest = 128>
-using SignedTile = Tile<S, TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni, kLargest>>;
+using SignedTile =
+    Tile<S,
+         TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni, S::kVnni ? kLargest + 128 : kLargest>>;
 
 // The integer sum that compensates for the offset; `neg_sum` is the negated sum of x.
 template <class S, class Traits>

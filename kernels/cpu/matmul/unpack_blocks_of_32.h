@@ -13,7 +13,7 @@ struct UnpackQ8_0 {
   using Block = tensor::BlockQ8_0;
   using TileT = SignedTile<S>;
 
-  // One block of each row, `offset` bytes from the rows' begin: one tile.
+  // One block of each row: one tile.
   template <class B>
   [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
     out->scale[0] = block.template LoadHalf<offsetof(Block, d)>();

@@ -27,12 +27,13 @@ class KvBytesTest : public ::testing::Test {
   static constexpr uint64_t kTokenBytes = 2 * 2 * 32 * 2;
 
   absl::StatusOr<std::vector<uint64_t>> BytesPerRank(uint64_t available_bytes) const {
-    return KvBytesPerRank(config_, size_, spec_, available_bytes);
+    return KvBytesPerRank(config_, size_, spec_, model_bytes_, available_bytes);
   }
 
   model::ModelSpec spec_;
   config::WorkerConfig config_;
   int size_ = 1;
+  uint64_t model_bytes_ = 0;
 };
 
 TEST_F(KvBytesTest, DefaultIsWhatAllSequencesNeedAndNeverMoreThanIsFree) {
@@ -42,6 +43,23 @@ TEST_F(KvBytesTest, DefaultIsWhatAllSequencesNeedAndNeverMoreThanIsFree) {
   const auto free = BytesPerRank(55 * kTokenBytes);
   ASSERT_TRUE(free.ok()) << free.status();
   EXPECT_EQ(*free, std::vector<uint64_t>{50 * kTokenBytes});  // whole blocks
+}
+
+TEST_F(KvBytesTest, CopiedWeightsComeFirst) {
+  model_bytes_ = 5 * kTokenBytes;
+  const auto free = BytesPerRank(55 * kTokenBytes);
+  ASSERT_TRUE(free.ok()) << free.status();
+  EXPECT_EQ(*free, std::vector<uint64_t>{50 * kTokenBytes});
+  EXPECT_EQ(BytesPerRank(54 * kTokenBytes)->front(), 40 * kTokenBytes);
+  model_bytes_ = 3ull << 20;
+  EXPECT_EQ(BytesPerRank(2ull << 20).status().message(),
+            "the weights need 3 MiB of memory over all ranks, only 2 MiB are free: "
+            "--no-repack-weights computes on the mapped file");
+  config_.device.repack_weights = false;
+  EXPECT_TRUE(BytesPerRank(2ull << 20).ok());
+  config_.device.repack_weights = true;
+  config_.device.cpu_kernels = config::CpuKernels::kReference;
+  EXPECT_TRUE(BytesPerRank(2ull << 20).ok());
 }
 
 TEST_F(KvBytesTest, RanksShareTheAmountBlockByBlock) {

@@ -63,7 +63,7 @@ class CheckedProductsTest : public testing::Test {
                              .matrix_stride_bytes = kRows * kDim * 4};
     const Weight experts = backend_->PlaceWeight(matrices).value();
     Weight heads = matrices;
-    heads.by_row = true;
+    heads.use = WeightUse::kHeads;
     heads = backend_->PlaceWeight(heads).value();
     const ExpertProjection projection = {experts, Room(bias.size()), kRows,
                                          Room(kTokens * kTopK * kRows)};

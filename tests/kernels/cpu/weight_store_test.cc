@@ -27,12 +27,13 @@ class WeightStoreTest : public testing::Test {
     return *placed;
   }
 
-  WeightStore store_{kLanes, 2};
+  // Small, so that weights take several tasks, runs and regions.
+  WeightStore store_{kLanes, 2, {.task = 1024, .run = 8192, .region = 16384}};
   std::vector<std::span<const std::byte>> copied_;
 };
 
 TEST_F(WeightStoreTest, ExpertsArePanelsOfTheirOwn) {
-  constexpr uint32_t kExperts = 3, kRows = 20, kCols = 96;
+  constexpr uint32_t kExperts = 3, kRows = 300, kCols = 96;
   const Matrix all = RandomMatrix(1, Type::kQ4_0, kExperts * kRows, kCols);
   Weight experts = all.weight();
   experts.rows = kRows;
@@ -40,7 +41,7 @@ TEST_F(WeightStoreTest, ExpertsArePanelsOfTheirOwn) {
   experts.matrix_stride_bytes = kRows * all.stride;
   const Weight placed = Place(experts);
   EXPECT_EQ(placed.panel_rows, kLanes);
-  EXPECT_EQ(placed.matrix_stride_bytes, 2 * kLanes * placed.row_stride_bytes);
+  EXPECT_EQ(placed.matrix_stride_bytes, 19 * kLanes * placed.row_stride_bytes);
   std::vector<std::byte> row(all.stride);
   for (uint32_t i = 0; i < all.rows; ++i) {
     Weight expert = placed;
@@ -51,10 +52,10 @@ TEST_F(WeightStoreTest, ExpertsArePanelsOfTheirOwn) {
   }
 }
 
-TEST_F(WeightStoreTest, WeightsReadByRowStayInRows) {
-  const Matrix m = RandomMatrix(2, Type::kQ8_0, 21, 64, 34);
+TEST_F(WeightStoreTest, WeightsOfHeadsStayInRows) {
+  const Matrix m = RandomMatrix(2, Type::kQ8_0, 321, 64, 34);
   Weight host = m.weight();
-  host.by_row = true;
+  host.use = WeightUse::kHeads;
   const Weight placed = Place(host);
   EXPECT_EQ(placed.panel_rows, 0u);
   EXPECT_EQ(placed.row_stride_bytes, 68u);
@@ -65,12 +66,26 @@ TEST_F(WeightStoreTest, WeightsReadByRowStayInRows) {
 }
 
 TEST_F(WeightStoreTest, ReportsEveryByteOfTheSourceOnceCopied) {
-  const Matrix m = RandomMatrix(3, Type::kQ8_0, 50, 64);
+  const Matrix m = RandomMatrix(3, Type::kQ8_0, 300, 64);
   const Weight placed = Place(m.weight());
   EXPECT_NE(placed.data, m.data.get());
-  ASSERT_EQ(copied_.size(), 1u);
-  EXPECT_EQ(copied_[0].data(), m.data.get());
-  EXPECT_EQ(copied_[0].size(), 50 * m.stride);
+  EXPECT_EQ(copied_.size(), 3u);
+  const std::byte* next = m.data.get();
+  for (const std::span<const std::byte> part : copied_) {
+    EXPECT_EQ(part.data(), next);
+    next += part.size();
+  }
+  EXPECT_EQ(next, m.data.get() + 300 * m.stride);
+}
+
+TEST_F(WeightStoreTest, FewRowsOfAWideSourceAreMappedAtOnce) {
+  // A rank's columns: the source's rows are eight times as long.
+  const Matrix m = RandomMatrix(5, Type::kQ8_0, 64, 512);
+  Weight host = m.weight();
+  host.col_begin = 64;
+  host.col_count = 64;
+  Place(host);
+  EXPECT_EQ(copied_.size(), 4u);  // of 16 rows of 544 bytes
 }
 
 TEST_F(WeightStoreTest, WeightsDoNotOverlap) {
