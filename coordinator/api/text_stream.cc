@@ -8,15 +8,15 @@
 namespace tandem::coordinator {
 
 absl::StatusOr<TextStream> TextStream::Create(const tokenizer::Tokenizer& model_tokenizer,
-                                              const Sampling& sampling) {
+                                              const Sampling& sampling, bool skip_special) {
   TANDEM_ASSIGN_OR_RETURN(tokenizer::StopMatcher matcher,
                           tokenizer::StopMatcher::Create(sampling.stop));
-  return TextStream(model_tokenizer, std::move(matcher), sampling);
+  return TextStream(model_tokenizer, std::move(matcher), sampling, skip_special);
 }
 
 TextStream::TextStream(const tokenizer::Tokenizer& model_tokenizer, tokenizer::StopMatcher matcher,
-                       const Sampling& sampling)
-    : detokenizer_(model_tokenizer, {.skip_special = true, .at_start = false}),
+                       const Sampling& sampling, bool skip_special)
+    : detokenizer_(model_tokenizer, {.skip_special = skip_special, .at_start = false}),
       matcher_(std::move(matcher)),
       vocab_size_(model_tokenizer.vocab_size()),
       end_ids_(sampling.end_ids),

@@ -17,9 +17,10 @@ namespace tandem::coordinator {
 
 class TextStream {
  public:
-  // `model_tokenizer` must outlive the stream. INVALID_ARGUMENT for bad stop strings.
+  // `model_tokenizer` must outlive the stream. Without `skip_special`, control tokens give their
+  // names as text. INVALID_ARGUMENT for bad stop strings.
   static absl::StatusOr<TextStream> Create(const tokenizer::Tokenizer& model_tokenizer,
-                                           const Sampling& sampling);
+                                           const Sampling& sampling, bool skip_special = true);
 
   // The update with its text. A complete stop string ends the request: reason kStop, tokens and
   // usage up to the one that completed it. Later updates become empty.
@@ -29,7 +30,7 @@ class TextStream {
 
  private:
   TextStream(const tokenizer::Tokenizer& model_tokenizer, tokenizer::StopMatcher matcher,
-             const Sampling& sampling);
+             const Sampling& sampling, bool skip_special);
 
   // Appends the final text up to and including `token`, the request's next one.
   absl::Status AppendText(TokenId token, std::string& text);

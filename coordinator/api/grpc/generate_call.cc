@@ -130,7 +130,9 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     }
     TANDEM_ASSIGN_OR_RETURN(Request request, BuildRequest(ParamsFromProto(proto), model));
     outbox_->tokenizer = model.tokenizer;
-    TANDEM_ASSIGN_OR_RETURN(outbox_->text, TextStream::Create(*model.tokenizer, request.sampling));
+    const bool skip_special = !proto.has_skip_special_tokens() || proto.skip_special_tokens();
+    TANDEM_ASSIGN_OR_RETURN(outbox_->text,
+                            TextStream::Create(*model.tokenizer, request.sampling, skip_special));
     request.stream = outbox_;
     MutexLock lock(outbox_->mutex);  // the first update may be here before the handle
     if (cancelled_) return ClientIsGone();

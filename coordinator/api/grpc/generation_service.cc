@@ -44,16 +44,19 @@ absl::StatusOr<grpc::ByteBuffer> Detokenize(const ServingModel& model,
                                             const grpc::ByteBuffer& bytes) {
   v1::DetokenizeRequest request;
   TANDEM_RETURN_IF_ERROR(Parse(bytes, request));
+  v1::DetokenizeResponse response;
   size_t text_bytes = 0;
   for (TokenId id : request.ids()) {
     TANDEM_ASSIGN_OR_RETURN(std::string_view piece, model.tokenizer->TokenBytes(id));
     text_bytes += piece.size();
+    if (request.want_token_bytes() && text_bytes <= kMaxDetokenizedBytes) {
+      response.add_token_bytes(piece.data(), piece.size());
+    }
   }
   if (text_bytes > kMaxDetokenizedBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("the text of ids has ", text_bytes, " bytes, at most ", kMaxDetokenizedBytes));
   }
-  v1::DetokenizeResponse response;
   TANDEM_ASSIGN_OR_RETURN(
       *response.mutable_text(),
       tokenizer::Decode(*model.tokenizer, {request.ids().begin(), request.ids().end()},

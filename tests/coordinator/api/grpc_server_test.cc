@@ -97,6 +97,18 @@ TEST_F(GrpcServerTest, ALongPromptsLogprobsGoOutInSeveralMessages) {
   EXPECT_TRUE(call.Finish().ok());
 }
 
+TEST_F(GrpcServerTest, ControlTokensGiveTheirNamesOnRequest) {
+  v1::GenerateRequest request = Prompt("a");
+  request.set_skip_special_tokens(false);
+  ClientCall call(*stub_, request);
+  auto stream = WaitForStream();
+  EXPECT_TRUE(Send(*stream, {.tokens = {kBos}}));
+  EXPECT_TRUE(Send(*stream, {.tokens = {'i'}}));
+  engine_.Finish("a", 'j', FinishReason::kLength, Usage{});
+  EXPECT_EQ(call.ReadAll().text(), "<|bos|>ij");
+  EXPECT_TRUE(call.Finish().ok());
+}
+
 TEST_F(GrpcServerTest, AStopStringEndsTheCall) {
   v1::GenerateRequest request = Prompt("a");
   request.mutable_sampling()->add_stop("lo");
@@ -250,6 +262,15 @@ TEST_F(GrpcServerTest, TokenizesAndBack) {
   v1::DetokenizeResponse text;
   ASSERT_TRUE(stub_->Detokenize(&back, ids, &text).ok());
   EXPECT_EQ(text.text(), "a\u00e4");
+  EXPECT_EQ(text.token_bytes_size(), 0);
+
+  grpc::ClientContext with_bytes;
+  SetDeadline(with_bytes);
+  ids.set_want_token_bytes(true);
+  ASSERT_TRUE(stub_->Detokenize(&with_bytes, ids, &text).ok());
+  ASSERT_EQ(text.token_bytes_size(), 4);
+  EXPECT_EQ(text.token_bytes(0), "<|bos|>");
+  EXPECT_EQ(text.token_bytes(3), "\xa4");
 
   grpc::ClientContext bad;
   SetDeadline(bad);

@@ -229,6 +229,14 @@ TEST_F(TextStreamTest, ControlTokensAndIdsBeyondTheVocabularyHaveNoText) {
   EXPECT_TRUE(delta.status.ok()) << delta.status;
 }
 
+TEST_F(TextStreamTest, ControlTokensGiveTheirNamesOnRequestButNotTheEnd) {
+  Sampling sampling;
+  sampling.end_ids = {kEos};
+  auto stream = TextStream::Create(*model_.tokenizer, sampling, /*skip_special=*/false).value();
+  EXPECT_EQ(stream.Convert({.tokens = {'a', kBos, 'b'}}).text, "a<|bos|>b");
+  EXPECT_EQ(stream.Convert({.tokens = {kEos}, .reason = FinishReason::kStop}).text, "");
+}
+
 TEST_F(TextStreamTest, AnUnfinishedCharacterWaitsAndIsFlushedAtTheEnd) {
   Reader stream = Make({}, {});
   EXPECT_TRUE(stream.Send({0xf0, 0x9f}));
