@@ -18,6 +18,19 @@ readonly BUILD_PACKAGES=(
   nlohmann-json3-dev
   protobuf-compiler
   protobuf-compiler-grpc
+  python3
+)
+
+# What tandem_gateway runs with.
+readonly GATEWAY_PACKAGES=(
+  python3
+  python3-grpcio
+  python3-httptools
+  python3-jinja2
+  python3-protobuf
+  python3-starlette
+  python3-uvicorn
+  python3-uvloop
 )
 
 # Tests, benchmarks and the Python client. Training the demo model takes python3-torch as well.
@@ -64,7 +77,7 @@ missing_packages() {
       sed -n 's/ installed$//p' | sort -u)
 }
 
-# install_deps KIND...: KIND is build, test, lint or image.
+# install_deps KIND...: KIND is build, gateway, test, lint or image.
 install_deps() {
   local kind missing wanted=() as_root=()
   command -v dpkg-query >/dev/null ||
@@ -72,7 +85,8 @@ install_deps() {
   for kind; do
     case $kind in
       build) wanted+=("${BUILD_PACKAGES[@]}") ;;
-      test) wanted+=("${TEST_PACKAGES[@]}") ;;
+      gateway) wanted+=("${GATEWAY_PACKAGES[@]}") ;;
+      test) wanted+=("${TEST_PACKAGES[@]}" "${GATEWAY_PACKAGES[@]}") ;;
       image) wanted+=("${IMAGE_PACKAGES[@]}") ;;
       lint) wanted+=("${LINT_PACKAGES[@]}") ;;
     esac

@@ -1,0 +1,72 @@
+"""The HTTP application: its routes."""
+
+import contextlib
+import functools
+import time
+
+from gateway import chat, completions, tokens
+from gateway.backend import Coordinator
+from gateway.config import Config
+from gateway.errors import ApiError
+from gateway.fleet import Fleet
+from gateway.http import Json, endpoint
+from gateway.service import Service
+from gateway.template_pool import TemplatePool
+from gateway.version import VERSION
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+_POSTS = {
+    "/v1/chat/completions": chat.answer,
+    "/v1/completions": completions.answer,
+    "/tokenize": tokens.tokenize,
+    "/detokenize": tokens.detokenize,
+}
+
+
+def make_app(config: Config) -> Starlette:
+    """Connects to the coordinators when it starts."""
+    started = int(time.time())
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette):
+        service = Service(
+            config=config,
+            fleet=Fleet([Coordinator(address, config.served_model_name, config.chat_template)
+                         for address in config.servers]),
+            templates=TemplatePool(limit_s=config.template_timeout_s))
+        app.state.service = service
+        service.fleet.start()
+        yield
+        await service.templates.close()
+        await service.fleet.close()
+
+    async def models(request: Request) -> Response:
+        return Json({"object": "list", "data": [
+            {"id": model.id, "object": "model", "created": started, "owned_by": "tandem",
+             "root": model.id, "parent": None, "max_model_len": model.max_model_len}
+            for model in request.app.state.service.fleet.models()]})
+
+    async def health(request: Request) -> Response:
+        return Response(status_code=200 if request.app.state.service.fleet.serving else 503)
+
+    async def version(_: Request) -> Response:
+        return Json({"version": VERSION})
+
+    async def http_error(_: Request, error: HTTPException) -> Response:
+        return Json(ApiError(error.status_code, error.detail).body(), error.status_code,
+                    error.headers)
+
+    def post(answer):
+        async def respond(request: Request) -> Response:
+            bound = functools.partial(answer, request.app.state.service)
+            return await endpoint(bound, config.max_body_bytes)(request)
+        return respond
+
+    return Starlette(
+        routes=[Route("/v1/models", models), Route("/health", health), Route("/version", version),
+                *(Route(path, post(answer), methods=["POST"]) for path, answer in _POSTS.items())],
+        exception_handlers={HTTPException: http_error}, lifespan=lifespan)

@@ -1,0 +1,110 @@
+"""A running coordinator: its channel, whether it serves, its model, and how much it has to do."""
+
+import asyncio
+import dataclasses
+import logging
+
+import grpc
+from health.v1 import health_pb2, health_pb2_grpc
+from tandem.v1 import generation_pb2 as api
+from tandem.v1 import generation_pb2_grpc
+
+_LOG = logging.getLogger("gateway")
+_CALL_TIMEOUT_S = 10
+_RETRY_S = (0.1, 0.2, 0.5, 1.0, 2.0)
+_MAX_MESSAGE_BYTES = 64 << 20  # log-probabilities of a long prompt, bytes of many tokens
+_OPTIONS = (
+    ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """What a coordinator serves."""
+    id: str
+    max_model_len: int
+    chat_template: str
+    bos_token: str
+    eos_token: str
+
+
+class Coordinator:
+    """Of the event loop's thread. `model` is None until it has served once."""
+
+    def __init__(self, address: str, served_model_name: str | None, chat_template: str | None):
+        self.address = address
+        self.model: Model | None = None
+        self.serving = False
+        self.in_flight = 0
+        self._served_model_name = served_model_name
+        self._chat_template = chat_template
+        self._pieces: dict[int, bytes] = {}
+        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self.stub = generation_pb2_grpc.GenerationStub(self._channel)
+        self._health = health_pb2_grpc.HealthStub(self._channel)
+
+    async def watch(self) -> None:
+        """Follows the coordinator's health until cancelled."""
+        failures = 0
+        while True:
+            try:
+                async for answer in self._health.Watch(health_pb2.HealthCheckRequest()):
+                    failures = 0
+                    await self._set_serving(
+                        answer.status == health_pb2.HealthCheckResponse.SERVING)
+            except grpc.aio.AioRpcError as error:
+                if self.serving:
+                    _LOG.warning("%s: %s", self.address, error.details())
+            self.serving = False
+            await asyncio.sleep(_RETRY_S[min(failures, len(_RETRY_S) - 1)])
+            failures += 1
+
+    async def _set_serving(self, serving: bool) -> None:
+        if serving:
+            self.model = await self._fetch_model()
+            self._pieces.clear()
+        if serving != self.serving:
+            _LOG.info("%s: %s", self.address, "serving" if serving else "not serving")
+        self.serving = serving
+
+    async def _fetch_model(self) -> Model:
+        info = await self.stub.GetModelInfo(api.GetModelInfoRequest(), timeout=_CALL_TIMEOUT_S)
+        special = await self._fetch_pieces(
+            [id for id, known in ((info.bos_id, info.HasField("bos_id")),
+                                  (info.eos_id, info.HasField("eos_id"))) if known])
+        return Model(
+            id=self._served_model_name or info.name or "tandem",
+            max_model_len=info.context_length,
+            chat_template=self._chat_template or info.chat_template,
+            bos_token=special.get(info.bos_id, b"").decode() if info.HasField("bos_id") else "",
+            eos_token=special.get(info.eos_id, b"").decode() if info.HasField("eos_id") else "")
+
+    async def _fetch_pieces(self, ids: list[int]) -> dict[int, bytes]:
+        answer = await self.stub.Detokenize(
+            api.DetokenizeRequest(ids=ids, want_token_bytes=True), timeout=_CALL_TIMEOUT_S)
+        return dict(zip(ids, answer.token_bytes))
+
+    async def pieces(self, ids: set[int]) -> dict[int, bytes]:
+        """The bytes of these ids, and of others: what has been fetched is kept."""
+        missing = [id for id in ids if id not in self._pieces]
+        if missing:
+            self._pieces.update(await self._fetch_pieces(missing))
+        return self._pieces
+
+    async def tokenize(self, text: str, add_special_tokens: bool) -> api.TokenizeResponse:
+        """Control tokens that are written out in the text are parsed, as in vLLM."""
+        return await self.stub.Tokenize(
+            api.TokenizeRequest(text=text, add_special_tokens=add_special_tokens,
+                                parse_special_tokens=True), timeout=_CALL_TIMEOUT_S)
+
+    async def detokenize(self, ids: list[int]) -> str:
+        answer = await self.stub.Detokenize(api.DetokenizeRequest(ids=ids),
+                                            timeout=_CALL_TIMEOUT_S)
+        return answer.text
+
+    async def close(self) -> None:
+        await self._channel.close()

@@ -1,0 +1,40 @@
+"""POST /v1/chat/completions."""
+
+from gateway import chat_prompt, chat_request, sampling
+from gateway.backend import Model
+from gateway.chat_answer import ChatForm
+from gateway.chat_request import ChatRequest
+from gateway.errors import bad_request
+from gateway.service import Service, new_id, respond
+from gateway.tool_calls import PARSERS, ToolParser, parser_of_template
+from starlette.responses import Response
+from tandem.v1 import generation_pb2 as api
+
+
+async def answer(service: Service, body: object) -> Response:
+    request = chat_request.read(body)
+    coordinator = service.fleet.pick(request.model)
+    model = coordinator.model
+    parsers = _parsers(service, model, request)
+    prompt = await chat_prompt.render(
+        service.templates, model, request.messages, request.tools, request.add_generation_prompt,
+        request.template_variables)
+    id = new_id("chatcmpl")
+    requests = [
+        api.GenerateRequest(
+            request_id=f"{id}-{i}", text=prompt, sampling=sampling.for_choice(request.params, i),
+            # The template writes BOS; calls may be between control tokens.
+            add_special_tokens=False, parse_special_tokens=True, skip_special_tokens=not parsers)
+        for i in range(request.choices)]
+    form = ChatForm(id, model.id, request, parsers)
+    return await respond(service, coordinator, id, requests, form, request.stream)
+
+
+def _parsers(service: Service, model: Model, request: ChatRequest) -> list[ToolParser]:
+    if not request.tools:
+        return []
+    name = service.config.tool_parser or parser_of_template(model.chat_template)
+    if name is None:
+        raise bad_request("this model's chat template has no tools, or asks for calls in a form "
+                          "that this server does not know: see --tool-parser", "tools")
+    return [PARSERS[name]() for _ in range(request.choices)]

@@ -1,0 +1,108 @@
+"""Answers of /v1/chat/completions, whole and as chunks."""
+
+import time
+
+from gateway import logprobs
+from gateway.chat_request import ChatRequest
+from gateway.generation import Answer
+from gateway.tool_calls import ToolCall, ToolParser
+from gateway.usage import FINISH_REASONS, UsageSum
+from tandem.v1 import generation_pb2 as api
+
+
+class ChatForm:
+    """The JSON of one request's answers. `parsers`: one per choice, or none."""
+
+    def __init__(self, id: str, model: str, request: ChatRequest, parsers: list[ToolParser]):
+        self._id = id
+        self._model = model
+        self._created = int(time.time())
+        self._request = request
+        self._parsers = parsers
+        self._num_calls = [0] * request.choices
+        self._usage = UsageSum(request.choices)
+
+    def whole(self, answers: list[Answer], pieces: logprobs.Pieces) -> dict:
+        return {"id": self._id, "object": "chat.completion", "created": self._created,
+                "model": self._model,
+                "choices": [self._choice(i, one, pieces) for i, one in enumerate(answers)],
+                "usage": self._usage.json(), "system_fingerprint": None}
+
+    def _choice(self, index: int, answer: Answer, pieces: logprobs.Pieces) -> dict:
+        self._usage.add(index, answer.usage)
+        content, calls = self._parse(index, answer.text, last=True)
+        message = {"role": "assistant", "content": content, "refusal": None}
+        if calls:
+            message["content"] = content or None
+            message["tool_calls"] = [_call(one) for one in calls]
+        return {"index": index, "message": message,
+                "logprobs": self._logprobs(answer.logprobs, pieces),
+                "finish_reason": self._finish_reason(index, answer.finish_reason)}
+
+    def first_chunks(self) -> list[dict]:
+        """The roles."""
+        return [self._chunk([self._delta(i, {"role": "assistant", "content": ""})])
+                for i in range(self._request.choices)]
+
+    def chunks(self, index: int, message: api.GenerateResponse,
+               pieces: logprobs.Pieces) -> list[dict]:
+        """What a message adds, and after the last one the reason."""
+        reason = message.finish_reason
+        first_call = self._num_calls[index]
+        content, calls = self._parse(index, message.text, last=bool(reason))
+        delta = {"content": content} if content else {}
+        if calls:
+            delta["tool_calls"] = [{"index": first_call + i, **_call(one)}
+                                   for i, one in enumerate(calls)]
+        probs = self._logprobs(message.logprobs, pieces)
+        chunks = []
+        if delta or (probs and probs["content"]):
+            chunks.append(self._chunk([self._delta(index, delta or {"content": ""}, probs)]))
+        if reason:
+            self._usage.add(index, message.usage)
+            last = self._delta(index, {})
+            last["finish_reason"] = self._finish_reason(index, reason)
+            chunks.append(self._chunk([last]))
+        return chunks
+
+    def last_chunk(self) -> dict | None:
+        """The usage, if it was asked for."""
+        return self._chunk([], self._usage.json()) if self._request.include_usage else None
+
+    def _parse(self, index: int, text: str, last: bool) -> tuple[str, list[ToolCall]]:
+        if not self._parsers:
+            return text, []
+        content, calls = self._parsers[index].feed(text)
+        if last:
+            rest, more = self._parsers[index].finish()
+            content, calls = content + rest, calls + more
+        if self._request.one_call:
+            calls = calls[:max(1 - self._num_calls[index], 0)]
+        self._num_calls[index] += len(calls)
+        return content, calls
+
+    def _finish_reason(self, index: int, reason: int) -> str:
+        if reason == api.FINISH_REASON_STOP and self._num_calls[index]:
+            return "tool_calls"
+        return FINISH_REASONS.get(reason, "stop")
+
+    def _logprobs(self, entries, pieces: logprobs.Pieces) -> dict | None:
+        if not self._request.params.HasField("logprobs"):
+            return None
+        return logprobs.chat_form(entries, pieces)
+
+    @staticmethod
+    def _delta(index: int, delta: dict, probs: dict | None = None) -> dict:
+        return {"index": index, "delta": delta, "logprobs": probs, "finish_reason": None}
+
+    def _chunk(self, choices: list[dict], usage: dict | None = None) -> dict:
+        chunk = {"id": self._id, "object": "chat.completion.chunk", "created": self._created,
+                 "model": self._model, "choices": choices}
+        if self._request.include_usage:
+            chunk["usage"] = usage
+        return chunk
+
+
+def _call(call: ToolCall) -> dict:
+    return {"id": call.id, "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments}}

@@ -1,0 +1,139 @@
+"""The body of /v1/chat/completions, checked, and its messages as chat templates expect them."""
+
+import dataclasses
+import json
+
+from gateway import sampling
+from gateway.fields import Fields
+from tandem.v1 import generation_pb2 as api
+
+MAX_MESSAGES = 10_000
+MAX_TOOLS = 1_000
+
+
+@dataclasses.dataclass
+class ChatRequest:
+    model: str | None
+    messages: list[dict]
+    tools: list[dict]
+    template_variables: dict
+    add_generation_prompt: bool
+    params: api.SamplingParams
+    choices: int
+    stream: bool
+    include_usage: bool
+    one_call: bool  # parallel_tool_calls: false
+
+
+def read(body: object) -> ChatRequest:
+    fields = Fields(body)
+    params = sampling.read_sampling(fields)
+    _read_max_tokens(fields, params)
+    _read_logprobs(fields, params)
+    stream, include_usage = sampling.read_stream(fields)
+    request = ChatRequest(
+        model=fields.text("model"), messages=read_messages(fields), tools=_read_tools(fields),
+        template_variables=fields.object("chat_template_kwargs") or {},
+        add_generation_prompt=_default_true(fields, "add_generation_prompt"), params=params,
+        choices=sampling.read_choices(fields), stream=stream, include_usage=include_usage,
+        one_call=not _default_true(fields, "parallel_tool_calls"))
+    if fields.take("tool_choice") == "none":
+        request.tools = []
+    fields.only("tool_choice", "auto", "none")
+    fields.only("continue_final_message", False)
+    fields.only("add_special_tokens", False)
+    fields.only("modalities", ["text"])
+    fields.only("reasoning_effort")
+    fields.only("skip_special_tokens", True)
+    fields.refuse_others()
+    return request
+
+
+def _default_true(fields: Fields, name: str) -> bool:
+    return fields.boolean(name, default=True)
+
+
+def _read_max_tokens(fields: Fields, params: api.SamplingParams) -> None:
+    for name in ("max_tokens", "max_completion_tokens"):  # the newer name wins
+        if (value := fields.integer(name)) is not None:
+            params.max_tokens = value
+
+
+def _read_logprobs(fields: Fields, params: api.SamplingParams) -> None:
+    top = fields.integer("top_logprobs", 0, sampling.MAX_TOP_LOGPROBS)
+    if fields.boolean("logprobs"):
+        params.logprobs = top or 0
+    elif top:
+        raise fields.error("top_logprobs", "needs logprobs to be true")
+
+
+def read_messages(fields: Fields) -> list[dict]:
+    messages = fields.array("messages")
+    if not messages:
+        raise fields.error("messages", "must be a list of at least one message")
+    if len(messages) > MAX_MESSAGES:
+        raise fields.error("messages", f"has {len(messages)} messages, at most {MAX_MESSAGES}")
+    return [_message(one, f"messages[{i}].") for i, one in enumerate(messages)]
+
+
+def _message(value: object, where: str) -> dict:
+    """Content becomes one string, a call's arguments an object; other keys are the template's."""
+    fields = Fields(value, where)
+    if not fields.text("role"):
+        raise fields.error("role", "is missing")
+    message = {**value, "content": _content(fields)}
+    calls = fields.array("tool_calls")
+    if calls:
+        message["tool_calls"] = [_past_call(one, f"{where}tool_calls[{i}].")
+                                 for i, one in enumerate(calls)]
+    else:
+        message.pop("tool_calls", None)
+    return message
+
+
+def _content(fields: Fields) -> str:
+    content = fields.take("content")
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise fields.error("content", "must be a string or a list of parts")
+    texts = []
+    for part in content:
+        if not (isinstance(part, dict) and part.get("type") in ("text", "refusal")
+                and isinstance(text := part.get(part["type"]), str)):
+            raise fields.error("content", "may have text parts only: this server reads no images, "
+                               "audio or files")
+        texts.append(text)
+    return "\n".join(texts)
+
+
+def _past_call(value: object, where: str) -> dict:
+    call = Fields(value, where)
+    function = call.fields("function")
+    if function is None or not function.text("name"):
+        raise call.error("function", "must be an object with a name")
+    arguments = function.take("arguments")
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except (ValueError, RecursionError):
+            arguments = None
+    if not isinstance(arguments, dict):
+        raise function.error("arguments", "must be a JSON object as text")
+    return {**value, "function": {**call.take("function"), "arguments": arguments}}
+
+
+def _read_tools(fields: Fields) -> list[dict]:
+    tools = fields.array("tools") or []
+    if len(tools) > MAX_TOOLS:
+        raise fields.error("tools", f"has {len(tools)} entries, at most {MAX_TOOLS}")
+    for i, tool in enumerate(tools):
+        entry = Fields(tool, f"tools[{i}].")
+        if entry.text("type") != "function":
+            raise entry.error("type", 'must be "function"')
+        function = entry.fields("function")
+        if function is None or not function.text("name"):
+            raise entry.error("function", "must be an object with a name")
+    return tools

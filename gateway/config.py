@@ -1,0 +1,98 @@
+"""The gateway's settings, from its command line."""
+
+import argparse
+import dataclasses
+
+from gateway.tool_calls import PARSERS
+from gateway.version import VERSION
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    servers: list[str]
+    listen: tuple[str, int]
+    served_model_name: str | None
+    chat_template: str | None  # text
+    tool_parser: str | None
+    max_body_bytes: int
+    max_requests: int
+    request_timeout_s: float
+    template_timeout_s: float
+    drain_timeout_s: float
+    log_level: str
+
+
+def parse(arguments: list[str]) -> Config:
+    """Exits with 2 and one line for bad usage."""
+    parser = _parser()
+    found = parser.parse_args(arguments)
+    template = None
+    if found.chat_template is not None:
+        try:
+            with open(found.chat_template, encoding="utf-8") as file:
+                template = file.read()
+        except (OSError, UnicodeDecodeError) as error:
+            parser.error(f"--chat-template {found.chat_template}: {error}")
+    return Config(
+        servers=found.server or ["127.0.0.1:50051"], listen=found.listen,
+        served_model_name=found.served_model_name, chat_template=template,
+        tool_parser=found.tool_parser, max_body_bytes=found.max_body_bytes,
+        max_requests=found.max_requests, request_timeout_s=found.request_timeout,
+        template_timeout_s=found.template_timeout, drain_timeout_s=found.drain_timeout,
+        log_level=found.log_level)
+
+
+class _Parser(argparse.ArgumentParser):
+
+    def error(self, message: str):
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser("tandem_gateway", allow_abbrev=False,
+                     description="OpenAI's HTTP API in front of running Tandem servers.")
+    add = parser.add_argument
+    add("--server", action="append", metavar="HOST:PORT",
+        help="a coordinator (127.0.0.1:50051); may be repeated: the least loaded one is asked")
+    add("--listen", type=_address, default=("127.0.0.1", 8080), metavar="HOST:PORT",
+        help="of the HTTP API (127.0.0.1:8080); port 0: any free")
+    add("--served-model-name", help="the model's name for clients (the file's)")
+    add("--chat-template", metavar="FILE", help="a Jinja template instead of the model's")
+    add("--tool-parser", choices=sorted(PARSERS),
+        help="the form of the model's tool calls (by its chat template)")
+    add("--max-body-bytes", type=_positive, default=8 << 20, help="of a request (%(default)s)")
+    add("--max-requests", type=_positive, default=4096,
+        help="HTTP requests at once (%(default)s); others get 429")
+    add("--request-timeout", type=_seconds, default=3600, metavar="S",
+        help="of one generation (%(default)s)")
+    add("--template-timeout", type=_seconds, default=2, metavar="S",
+        help="of rendering a chat template (%(default)s)")
+    add("--drain-timeout", type=_seconds, default=30, metavar="S",
+        help="how long requests have to finish after SIGTERM or SIGINT (%(default)s)")
+    add("--log-level", choices=("debug", "info", "warning", "error"), default="info",
+        help="lines below it are not written (%(default)s)")
+    add("--version", action="version", version=f"tandem_gateway {VERSION}")
+    return parser
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"'{text}' is not HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not an integer from 1")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value <= 86400:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds up to 86400")
+    return value

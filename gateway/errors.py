@@ -1,0 +1,57 @@
+"""Errors as OpenAI's API states them: a status and {"error": {message, type, param, code}}."""
+
+import re
+
+import grpc
+
+RETRY_AFTER_S = 1  # a place in the coordinator's queue is free again within a step or two
+
+
+class ApiError(Exception):
+    """What a client is told; the message is one line."""
+
+    def __init__(self, status: int, message: str, *, kind: str = "invalid_request_error",
+                 param: str | None = None, code: str | None = None):
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.kind = kind
+        self.param = param
+        self.code = code
+
+    def body(self) -> dict:
+        return {"error": {"message": self.message, "type": self.kind, "param": self.param,
+                          "code": self.code}}
+
+    def headers(self) -> dict[str, str]:
+        return {"retry-after": str(RETRY_AFTER_S)} if self.status in (429, 503) else {}
+
+
+def bad_request(message: str, param: str | None = None) -> ApiError:
+    return ApiError(400, message, param=param)
+
+
+def unavailable(message: str) -> ApiError:
+    return ApiError(503, message, kind="server_error", code="unavailable")
+
+
+# gRPC status -> (HTTP status, OpenAI's type, code). Others are 500.
+_BY_GRPC = {
+    grpc.StatusCode.INVALID_ARGUMENT: (400, "invalid_request_error", None),
+    grpc.StatusCode.OUT_OF_RANGE: (400, "invalid_request_error", None),
+    grpc.StatusCode.FAILED_PRECONDITION: (400, "invalid_request_error", None),
+    grpc.StatusCode.NOT_FOUND: (404, "invalid_request_error", "not_found"),
+    grpc.StatusCode.ALREADY_EXISTS: (409, "invalid_request_error", "already_exists"),
+    grpc.StatusCode.RESOURCE_EXHAUSTED: (429, "rate_limit_error", "rate_limit_exceeded"),
+    grpc.StatusCode.UNIMPLEMENTED: (501, "server_error", "unimplemented"),
+    grpc.StatusCode.CANCELLED: (503, "server_error", "unavailable"),
+    grpc.StatusCode.UNAVAILABLE: (503, "server_error", "unavailable"),
+    grpc.StatusCode.DEADLINE_EXCEEDED: (504, "server_error", "timeout"),
+}
+
+
+def from_grpc(error: grpc.aio.AioRpcError) -> ApiError:
+    status, kind, code = _BY_GRPC.get(error.code(), (500, "server_error", "internal"))
+    message = error.details() or error.code().name
+    field = re.match(r"sampling\.(\w+)", message)  # the coordinator's names are the API's
+    return ApiError(status, message, kind=kind, code=code, param=field and field.group(1))

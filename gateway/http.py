@@ -1,0 +1,138 @@
+"""HTTP around an endpoint: a bounded body in, JSON or server-sent events out, and errors.
+
+A client that goes away cancels what is done for it.
+"""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import grpc
+from starlette.requests import Request
+from starlette.responses import Response
+from gateway.errors import ApiError, bad_request, from_grpc
+
+_LOG = logging.getLogger("gateway")
+_BODY_TIMEOUT_S = 60
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+Answer = Callable[[object], Awaitable[Response]]  # of the body
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Json(Response):
+    media_type = "application/json"
+
+    def render(self, content: object) -> bytes:
+        return _encode(content).encode()
+
+
+class EventStream(Response):
+    """Server-sent events, each a `data:` line of JSON, then `data: [DONE]`.
+
+    An error in the middle is an event {"error"} and ends the stream without [DONE].
+    """
+
+    def __init__(self, events: AsyncIterator[list[dict]], close: Callable[[], None],
+                 headers: dict[str, str]):
+        super().__init__(headers={"cache-control": "no-cache", **headers},
+                         media_type="text/event-stream")
+        del self.headers["content-length"]
+        self._events = events
+        self._close = close
+
+    async def __call__(self, scope, receive, send) -> None:
+        sending = asyncio.create_task(self._send(send))
+        gone = asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sending.cancel()
+            gone.cancel()
+            self._close()
+            await asyncio.gather(sending, gone, return_exceptions=True)
+
+    async def _send(self, send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        try:
+            async for events in self._events:
+                data = "".join([f"data: {_encode(one)}\n\n" for one in events])
+                await send({"type": "http.response.body", "body": data.encode(),
+                            "more_body": True})
+            end = b"data: [DONE]\n\n"
+        except Exception as error:
+            end = f"data: {_encode(_as_api_error(error).body())}\n\n".encode()
+        await send({"type": "http.response.body", "body": end})
+
+
+async def _disconnected(receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _as_api_error(error: Exception) -> ApiError:
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, grpc.aio.AioRpcError):
+        return from_grpc(error)
+    _LOG.error("a request failed", exc_info=error)
+    return ApiError(500, "internal error of the gateway", kind="server_error", code="internal")
+
+
+async def read_json(request: Request, max_bytes: int) -> object:
+    """The body. Raises ApiError: 413 if it is too long, 408 if it does not come, 400 if not JSON."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_TIMEOUT_S):
+            async for part in request.stream():
+                body += part
+                if len(body) > max_bytes:
+                    raise ApiError(413, f"the body has more than {max_bytes} bytes")
+    except TimeoutError:
+        raise ApiError(408, f"the body did not come within {_BODY_TIMEOUT_S} s") from None
+    try:
+        value = json.loads(body, parse_constant=_no_constant)
+        if b"\\ud" in body.lower():  # half a surrogate pair is no text
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        problem = str(error) if isinstance(error, json.JSONDecodeError) else "not Unicode text"
+        raise bad_request(f"the body is not JSON: {problem}") from None
+    return value
+
+
+def _no_constant(name: str):
+    raise json.JSONDecodeError(f"{name} is no JSON number", name, 0)
+
+
+def endpoint(answer: Answer, max_body_bytes: int) -> Endpoint:
+    """POST of JSON: errors as JSON, an end if the client goes away, and one line of log."""
+
+    async def respond(request: Request) -> Response:
+        start = time.monotonic()
+        try:
+            body = await read_json(request, max_body_bytes)
+            response = await _unless_gone(request, answer(body))
+        except Exception as error:
+            api_error = _as_api_error(error)
+            response = Json(api_error.body(), api_error.status, api_error.headers())
+        _LOG.info("%s %s: %d after %.3f s", request.method, request.url.path,
+                  response.status_code, time.monotonic() - start)
+        return response
+
+    return respond
+
+
+async def _unless_gone(request: Request, answer: Awaitable[Response]) -> Response:
+    working = asyncio.ensure_future(answer)
+    gone = asyncio.create_task(_disconnected(request.receive))
+    try:
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise ApiError(499, "the client is gone")
+    finally:
+        working.cancel()
+        gone.cancel()
+        await asyncio.gather(working, gone, return_exceptions=True)

@@ -1,0 +1,86 @@
+"""The sampling fields that completions and chat share, as SamplingParams."""
+
+import hashlib
+
+from gateway.fields import Fields
+from tandem.v1 import generation_pb2 as api
+
+MAX_CHOICES = 128
+MAX_TOP_LOGPROBS = 20
+
+# They say who asks, how a request is stored, billed or routed, not what the answer is.
+HARMLESS = ("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
+            "prompt_cache_retention")
+
+# Fields of OpenAI's and vLLM's APIs that the coordinator does not have yet, with their neutral
+# values.
+_NEUTRAL = {
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+    "repetition_penalty": (1,),
+    "logit_bias": ({},),
+    "length_penalty": (1,),
+    "use_beam_search": (False,),
+    "best_of": (1,),
+    "bad_words": ([],),
+    "allowed_token_ids": ([],),
+    "include_stop_str_in_output": (False,),
+    "spaces_between_special_tokens": (True,),
+    "prompt_logprobs": (),
+    "truncate_prompt_tokens": (),
+    "response_format": ({"type": "text"},),
+    "guided_json": (),
+    "guided_regex": (),
+    "guided_choice": (),
+    "guided_grammar": (),
+    "structured_outputs": (),
+}
+
+
+def read_sampling(fields: Fields) -> api.SamplingParams:
+    """Ranges are the coordinator's to check; logprobs and max_tokens differ between endpoints."""
+    params = api.SamplingParams(stop=fields.strings("stop"),
+                                stop_token_ids=fields.integers("stop_token_ids"),
+                                ignore_eos=fields.boolean("ignore_eos"))
+    for name in ("temperature", "top_p", "min_p"):
+        if (number := fields.number(name)) is not None:
+            setattr(params, name, number)
+    for name in ("top_k", "min_tokens"):
+        if (integer := fields.integer(name)) is not None:
+            setattr(params, name, integer)
+    if (seed := fields.integer("seed", -2**63, 2**64 - 1)) is not None:
+        params.seed = seed % 2**64
+    fields.ignore(HARMLESS)
+    for name, neutral in _NEUTRAL.items():
+        fields.only(name, *neutral)
+    return params
+
+
+def read_choices(fields: Fields) -> int:
+    """`n`."""
+    return fields.integer("n", 1, MAX_CHOICES) or 1
+
+
+def for_choice(params: api.SamplingParams, choice: int) -> api.SamplingParams:
+    """The first choice has the request's own seed, each other one a seed derived from it."""
+    if choice == 0 or not params.HasField("seed"):
+        return params
+    derived = api.SamplingParams()
+    derived.CopyFrom(params)
+    key = params.seed.to_bytes(8, "little") + choice.to_bytes(4, "little")
+    derived.seed = int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "little")
+    return derived
+
+
+def read_stream(fields: Fields) -> tuple[bool, bool]:
+    """(stream, stream_options.include_usage)."""
+    stream = fields.boolean("stream")
+    options = fields.fields("stream_options")
+    if options is None:
+        return stream, False
+    if not stream:
+        raise fields.error("stream_options", "needs stream to be true")
+    include_usage = options.boolean("include_usage")
+    options.ignore(("include_obfuscation",))
+    options.refuse_others()
+    return stream, include_usage

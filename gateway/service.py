@@ -1,0 +1,98 @@
+"""What every endpoint works with, and how a generation becomes a response."""
+
+import contextlib
+import dataclasses
+import uuid
+from collections.abc import Iterator
+from typing import Protocol
+
+from gateway import logprobs
+from gateway.backend import Coordinator
+from gateway.config import Config
+from gateway.errors import ApiError
+from gateway.fleet import Fleet
+from gateway.generation import Answer, Generation, gather
+from gateway.http import EventStream, Json
+from gateway.template_pool import TemplatePool
+from starlette.responses import Response
+from tandem.v1 import generation_pb2 as api
+
+
+@dataclasses.dataclass
+class Service:
+    config: Config
+    fleet: Fleet
+    templates: TemplatePool
+    num_requests: int = 0
+
+    @contextlib.contextmanager
+    def place(self) -> Iterator[None]:
+        """One of --max-requests places, until the response is sent."""
+        if self.num_requests >= self.config.max_requests:
+            raise ApiError(429, f"{self.num_requests} requests are in progress, at most "
+                           f"{self.config.max_requests}", kind="rate_limit_error",
+                           code="rate_limit_exceeded")
+        self.num_requests += 1
+        try:
+            yield
+        finally:
+            self.num_requests -= 1
+
+
+class Form(Protocol):
+    """The JSON of an endpoint's answers."""
+
+    def whole(self, answers: list[Answer], pieces: logprobs.Pieces) -> dict: ...
+    def first_chunks(self) -> list[dict]: ...
+    def chunks(self, index: int, message: api.GenerateResponse,
+               pieces: logprobs.Pieces) -> list[dict]: ...
+    def last_chunk(self) -> dict | None: ...
+
+
+def new_id(prefix: str) -> str:
+    return f"{prefix}-{uuid.uuid4().hex}"
+
+
+async def respond(service: Service, coordinator: Coordinator, id: str,
+                  requests: list[api.GenerateRequest], form: Form, stream: bool,
+                  more_ids: set[int] = frozenset()) -> Response:
+    """`more_ids`: of tokens that the form needs beside those in the messages."""
+    headers = {"x-request-id": id}
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(service.place())
+        generation = Generation(coordinator, requests, service.config.request_timeout_s)
+        stack.callback(generation.close)
+        if not stream:
+            answers = await gather(generation)
+            pieces = await _pieces(coordinator, answers, more_ids)
+            return Json(form.whole(answers, pieces), headers=headers)
+        messages = generation.messages()
+        # An error before the first message is the response's status.
+        first = await anext(messages)
+        events = _events(coordinator, first, messages, form, more_ids)
+        return EventStream(events, stack.pop_all().close, headers)
+
+
+async def _events(coordinator: Coordinator, first, messages, form: Form, more_ids: set[int]):
+    """Lists of chunks."""
+    yield form.first_chunks() + await _chunks(coordinator, *first, form, more_ids)
+    async for index, message in messages:
+        if chunks := await _chunks(coordinator, index, message, form, more_ids):
+            yield chunks
+    if (last := form.last_chunk()) is not None:
+        yield [last]
+
+
+async def _chunks(coordinator: Coordinator, index: int, message: api.GenerateResponse, form: Form,
+                  more_ids: set[int]) -> list[dict]:
+    pieces = {}
+    if message.logprobs or message.prompt_logprobs:
+        pieces = await _pieces(coordinator, [message], more_ids)
+    return form.chunks(index, message, pieces)
+
+
+async def _pieces(coordinator: Coordinator, parts, more_ids: set[int]) -> logprobs.Pieces:
+    ids = set()
+    for part in parts:
+        ids |= logprobs.ids_of(part.logprobs) | logprobs.ids_of(part.prompt_logprobs)
+    return await coordinator.pieces(ids | more_ids) if ids else {}

@@ -1,0 +1,38 @@
+"""POST /tokenize and POST /detokenize, in vLLM's form."""
+
+from gateway import chat_prompt, chat_request
+from gateway.fields import Fields
+from gateway.http import Json
+from gateway.service import Service
+from starlette.responses import Response
+
+
+async def tokenize(service: Service, body: object) -> Response:
+    """Of a `prompt`, or of `messages` by the chat template."""
+    fields = Fields(body)
+    coordinator = service.fleet.pick(fields.text("model"))
+    want_texts = fields.boolean("return_token_strs")
+    if fields.take("messages") is not None:
+        text = await chat_prompt.render(
+            service.templates, coordinator.model, chat_request.read_messages(fields),
+            fields.array("tools") or [], fields.boolean("add_generation_prompt", default=True),
+            fields.object("chat_template_kwargs") or {})
+        add_special_tokens = fields.boolean("add_special_tokens")
+    else:
+        text = fields.text("prompt")
+        if text is None:
+            raise fields.error("prompt", "is missing")
+        add_special_tokens = fields.boolean("add_special_tokens", default=True)
+    fields.refuse_others()
+    answer = await coordinator.tokenize(text, add_special_tokens)
+    texts = [one.decode(errors="replace") for one in answer.token_bytes] if want_texts else None
+    return Json({"count": len(answer.ids), "max_model_len": coordinator.model.max_model_len,
+                 "tokens": list(answer.ids), "token_strs": texts})
+
+
+async def detokenize(service: Service, body: object) -> Response:
+    fields = Fields(body)
+    coordinator = service.fleet.pick(fields.text("model"))
+    ids = fields.integers("tokens")
+    fields.refuse_others()
+    return Json({"prompt": await coordinator.detokenize(ids)})

@@ -1,0 +1,205 @@
+"""The gateway in front of a real coordinator with the demo model."""
+
+import concurrent.futures
+import http.client
+import json
+import sys
+import unittest
+
+sys.path.insert(0, "tests/gateway")
+import programs  # noqa: E402
+
+STORY = {"prompt": "Story:", "temperature": 0, "max_tokens": 20}
+CHAT = {"messages": [{"role": "user", "content": "Story:"}], "temperature": 0, "max_tokens": 20}
+
+
+class HttpTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.coordinator = programs.start_coordinator("--max-num-seqs", "64")
+        cls.addClassCleanup(cls.coordinator.kill)
+        cls.gateway = programs.start_gateway("--server", cls.coordinator.address)
+        cls.addClassCleanup(cls.gateway.kill)
+        programs.until(lambda: programs.call(cls.gateway.address, "/health")[0] == 200,
+                       "the gateway is not healthy")
+
+    def tearDown(self):
+        """Whatever a case did, the coordinator is idle afterwards."""
+        programs.until(lambda: self.requests() == 0, "a request is left")
+
+    def requests(self):
+        stats = programs.stats(self.coordinator.address)
+        return stats["tandem_requests_running"] + stats["tandem_requests_waiting"]
+
+    def post(self, path, body, status=200):
+        found, headers, content = programs.call(self.gateway.address, path, body)
+        self.assertEqual(found, status, content)
+        self.headers = headers
+        return content
+
+    def events(self, path, body):
+        return programs.events(self.gateway.address, path, body)
+
+    def check_error(self, path, body, status, pattern, **fields):
+        error = self.post(path, body, status)["error"]
+        self.assertRegex(error["message"], pattern)
+        self.assertEqual(set(error), {"message", "type", "param", "code"})
+        self.assertEqual({name: error[name] for name in fields}, fields)
+
+    def test_models_and_version(self):
+        status, _, models = programs.call(self.gateway.address, "/v1/models")
+        self.assertEqual((status, models["data"][0]["id"], models["data"][0]["max_model_len"]),
+                         (200, "Tandem demo", 1024))
+        status, _, version = programs.call(self.gateway.address, "/version")
+        self.assertEqual((status, list(version)), (200, ["version"]))
+
+    def test_a_completion_whole_and_streamed(self):
+        whole = self.post("/v1/completions", STORY)
+        self.assertEqual(whole["object"], "text_completion")
+        self.assertEqual(whole["choices"][0]["finish_reason"], "length")
+        self.assertEqual(whole["usage"]["completion_tokens"], 20)
+        self.assertEqual(self.headers["x-request-id"], whole["id"])
+
+        *chunks, last, done = self.events(
+            "/v1/completions", {**STORY, "stream_options": {"include_usage": True}})
+        self.assertEqual(done, "[DONE]")
+        self.assertEqual("".join(one["choices"][0]["text"] for one in chunks),
+                         whole["choices"][0]["text"])
+        self.assertEqual([one["choices"][0]["finish_reason"] for one in chunks],
+                         [None] * (len(chunks) - 1) + ["length"])
+        self.assertTrue(all(one["usage"] is None for one in chunks))
+        self.assertEqual((last["choices"], last["usage"]["completion_tokens"]), ([], 20))
+
+    def test_a_chat_whole_and_streamed(self):
+        text = self.post("/v1/completions", STORY)["choices"][0]["text"]
+        whole = self.post("/v1/chat/completions", CHAT)
+        self.assertEqual(whole["object"], "chat.completion")
+        message = whole["choices"][0]["message"]
+        self.assertEqual((message["role"], message["content"]), ("assistant", text))
+
+        *chunks, done = self.events("/v1/chat/completions", CHAT)
+        self.assertEqual(done, "[DONE]")
+        self.assertEqual(chunks[0]["choices"][0]["delta"], {"role": "assistant", "content": ""})
+        self.assertEqual("".join(one["choices"][0]["delta"].get("content", "") for one in chunks),
+                         message["content"])
+        self.assertEqual((chunks[-1]["choices"][0]["delta"],
+                          chunks[-1]["choices"][0]["finish_reason"]), ({}, "length"))
+        self.assertEqual({one["object"] for one in chunks}, {"chat.completion.chunk"})
+        self.assertNotIn("usage", chunks[0])
+
+    def test_stop_strings(self):
+        choice = self.post("/v1/completions", {**STORY, "stop": ["."]})["choices"][0]
+        self.assertEqual((choice["finish_reason"], "." in choice["text"]), ("stop", False))
+
+    def test_several_choices_and_prompts(self):
+        body = {"prompt": ["Story:", "Story: Paula"], "n": 3, "seed": 5, "max_tokens": 12}
+        answer = self.post("/v1/completions", body)
+        texts = [choice["text"] for choice in answer["choices"]]
+        self.assertEqual([choice["index"] for choice in answer["choices"]], list(range(6)))
+        self.assertEqual(len(set(texts)), 6, texts)
+        self.assertEqual(answer["usage"]["completion_tokens"], 72)
+        self.assertEqual([choice["text"] for choice in
+                          self.post("/v1/completions", body)["choices"]], texts)
+        alone = self.post("/v1/completions", {**body, "prompt": "Story:", "n": 1})
+        self.assertEqual(alone["choices"][0]["text"], texts[0])
+
+        streamed = [""] * 6
+        *chunks, done = self.events("/v1/completions", body)
+        for chunk in chunks:
+            streamed[chunk["choices"][0]["index"]] += chunk["choices"][0]["text"]
+        self.assertEqual((streamed, done), (texts, "[DONE]"))
+
+    def test_chat_logprobs(self):
+        answer = self.post("/v1/chat/completions", {**CHAT, "logprobs": True, "top_logprobs": 2})
+        content = answer["choices"][0]["logprobs"]["content"]
+        self.assertEqual(len(content), 20)
+        self.assertEqual(b"".join(bytes(one["bytes"]) for one in content).decode(),
+                         answer["choices"][0]["message"]["content"])
+        for one in content:
+            self.assertEqual(len(one["top_logprobs"]), 2)
+            self.assertEqual(one["top_logprobs"][0]["logprob"], one["logprob"])  # greedy
+        *chunks, _ = self.events("/v1/chat/completions", {**CHAT, "logprobs": True})
+        streamed = [one for chunk in chunks if chunk["choices"][0]["logprobs"]
+                    for one in chunk["choices"][0]["logprobs"]["content"]]
+        self.assertEqual([one["logprob"] for one in streamed], [one["logprob"] for one in content])
+
+    def test_echo_with_logprobs_scores_a_prompt(self):
+        answer = self.post("/v1/completions", {"prompt": "Story: It", "echo": True, "logprobs": 1,
+                                               "max_tokens": 0})
+        choice = answer["choices"][0]
+        self.assertEqual((choice["text"], answer["usage"]["completion_tokens"]), ("Story: It", 0))
+        probs = choice["logprobs"]
+        self.assertEqual("".join(probs["tokens"]), "<|begin|>Story: It")
+        self.assertEqual((probs["token_logprobs"][0], probs["top_logprobs"][0]), (None, None))
+        self.assertTrue(all(value <= 0 for value in probs["token_logprobs"][1:]))
+        self.assertEqual(probs["text_offset"][:3], [0, 9, 14])
+        # By ids, with an answer and as a stream: the same probabilities of the prompt.
+        ids = self.post("/tokenize", {"prompt": "Story: It"})["tokens"]
+        *chunks, _ = self.events("/v1/completions", {
+            "prompt": ids, "echo": True, "logprobs": 1, "max_tokens": 2, "temperature": 0})
+        self.assertTrue("".join(one["choices"][0]["text"] for one in chunks).startswith("Story: It"))
+        streamed = [value for one in chunks for value in one["choices"][0]["logprobs"]
+                    ["token_logprobs"]]
+        self.assertEqual(streamed[:-2], probs["token_logprobs"])
+
+    def test_tokenize_and_detokenize(self):
+        answer = self.post("/tokenize", {"prompt": "Story: a", "return_token_strs": True})
+        self.assertEqual(answer["token_strs"], ["<|begin|>", "Story", ":", " a"])
+        self.assertEqual((answer["count"], answer["max_model_len"]), (4, 1024))
+        self.assertEqual(self.post("/detokenize", {"tokens": answer["tokens"]}),
+                         {"prompt": "Story: a"})
+        bare = self.post("/tokenize", {"prompt": "Story: a", "add_special_tokens": False})
+        chat = self.post("/tokenize", {"messages": [{"role": "user", "content": "Story: a"}]})
+        self.assertEqual(bare["tokens"], answer["tokens"][1:])
+        self.assertEqual(chat["tokens"], answer["tokens"])  # the template writes BOS, once
+        named = self.post("/tokenize", {"prompt": "<|begin|>Story: a", "add_special_tokens": False})
+        self.assertEqual(named["tokens"], answer["tokens"])
+
+    def test_errors(self):
+        path = "/v1/completions"
+        self.check_error(path, {**STORY, "top_p": 7}, 400, "top_p is 7", param="top_p",
+                         type="invalid_request_error")
+        self.check_error(path, {**STORY, "model": "none"}, 404, "'none' does not exist",
+                         param="model", code="model_not_found")
+        self.check_error(path, {**STORY, "prompt": "a " * 3000}, 400, "1024")
+        self.check_error(path, {**STORY, "stream": True, "top_p": 7}, 400, "top_p is 7")
+        self.check_error("/v1/chat/completions", {**CHAT, "tools": [
+            {"type": "function", "function": {"name": "f"}}]}, 400, "chat template has no tools")
+        self.check_error("/v1/nothing", {}, 404, "Not Found")
+        for body, pattern in ((b"{", "the body is not JSON: "), (b"[" * 100000, "is not JSON"),
+                              (b'{"prompt": NaN}', "NaN is no JSON number"),
+                              (b'{"prompt": "\\ud800"}', "not Unicode text"),
+                              (b'{"prompt": "x", "seed": ' + b"9" * 5000 + b"}", "is not JSON"),
+                              (b'{"prompt": "x", "temperature": 1e999}', "finite"),
+                              (b"\xff", "is not JSON"), (b"[]", "must be a JSON object")):
+            with self.subTest(body=body[:40]):
+                self.check_error(path, body, 400, pattern)
+        self.check_error(path, b" " * (9 << 20), 413, "more than 8388608 bytes")
+
+    def test_a_client_that_goes_frees_its_request(self):
+        for stream in (True, False):
+            connection = http.client.HTTPConnection(self.gateway.address,
+                                                    timeout=programs.PATIENCE_S)
+            connection.request("POST", "/v1/completions", json.dumps(
+                {"prompt": "Story:", "n": 3, "max_tokens": 1000, "ignore_eos": True,
+                 "stream": stream}))
+            if stream:
+                self.assertTrue(connection.getresponse().read(1))
+            else:
+                programs.until(lambda: self.requests() == 3, "the requests have not begun")
+            connection.sock.close() if stream else connection.close()
+            programs.until(lambda: self.requests() == 0, "the requests are still there")
+
+    def test_500_streams_at_once(self):
+        body = {**STORY, "max_tokens": 8}
+        expected = self.post("/v1/completions", body)["choices"][0]["text"]
+        with concurrent.futures.ThreadPoolExecutor(500) as pool:
+            streams = list(pool.map(lambda _: self.events("/v1/completions", body), range(500)))
+        for *chunks, done in streams:
+            self.assertEqual(("".join(one["choices"][0]["text"] for one in chunks), done),
+                             (expected, "[DONE]"))
+
+
+if __name__ == "__main__":
+    unittest.main()

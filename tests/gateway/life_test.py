@@ -1,0 +1,108 @@
+"""Servers that come and go, several servers, signals, flags."""
+
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, "tests/gateway")
+import programs  # noqa: E402
+
+STORY = {"prompt": "Story:", "temperature": 0, "max_tokens": 5}
+
+
+class LifeTest(unittest.TestCase):
+
+    def start(self, start, *arguments):
+        program = start(*arguments)
+        self.addCleanup(program.kill)
+        return program
+
+    def wait_health(self, gateway, status):
+        programs.until(lambda: programs.call(gateway.address, "/health")[0] == status,
+                       f"/health is not {status}")
+
+    def test_a_server_that_ends_and_comes_back(self):
+        coordinator = self.start(programs.start_coordinator)
+        gateway = self.start(programs.start_gateway, "--server", coordinator.address)
+        self.wait_health(gateway, 200)
+        self.assertEqual(coordinator.stop(), 0)
+        self.wait_health(gateway, 503)
+        status, headers, content = programs.call(gateway.address, "/v1/completions", STORY)
+        self.assertEqual((status, headers["retry-after"], content["error"]["type"]),
+                         (503, "1", "server_error"))
+        self.start(programs.start_coordinator, "--listen", coordinator.address)
+        self.wait_health(gateway, 200)
+        self.assertEqual(programs.call(gateway.address, "/v1/completions", STORY)[0], 200)
+
+    def test_two_servers_of_which_one_is_not_there(self):
+        coordinator = self.start(programs.start_coordinator)
+        gateway = self.start(programs.start_gateway, "--server", "127.0.0.1:1", "--server",
+                             coordinator.address)
+        self.wait_health(gateway, 200)
+        for _ in range(4):
+            self.assertEqual(programs.call(gateway.address, "/v1/completions", STORY)[0], 200)
+
+    def test_two_servers_share_the_choices(self):
+        servers = [self.start(programs.start_coordinator) for _ in range(2)]
+        gateway = self.start(programs.start_gateway, *(
+            flag for one in servers for flag in ("--server", one.address)))
+        programs.until(lambda: gateway.log().count(": serving") == 2, "a server is not seen")
+        streams = [programs.open_stream(gateway.address, {
+            "prompt": "Story:", "max_tokens": 900, "ignore_eos": True}) for _ in range(2)]
+        self.assertEqual([programs.stats(one.address)["tandem_requests_total"] for one in servers],
+                         [1, 1])
+        for connection in streams:
+            connection.close()
+
+    def test_models_by_name(self):
+        coordinator = self.start(programs.start_coordinator)
+        gateway = self.start(programs.start_gateway, "--server", coordinator.address,
+                             "--served-model-name", "demo")
+        self.wait_health(gateway, 200)
+        _, _, models = programs.call(gateway.address, "/v1/models")
+        self.assertEqual([one["id"] for one in models["data"]], ["demo"])
+        answer = programs.call(gateway.address, "/v1/completions", {**STORY, "model": "demo"})[2]
+        self.assertEqual(answer["model"], "demo")
+
+    def test_sigterm_lets_a_stream_finish(self):
+        coordinator = self.start(programs.start_coordinator)
+        gateway = self.start(programs.start_gateway, "--server", coordinator.address)
+        self.wait_health(gateway, 200)
+        connection = programs.open_stream(gateway.address, {
+            "prompt": "Story:", "max_tokens": 600, "ignore_eos": True})
+        gateway.process.terminate()
+        content = connection.response.read()
+        self.assertTrue(content.endswith(b"data: [DONE]\n\n"), content[-200:])
+        connection.close()
+        self.assertEqual(gateway.process.wait(programs.PATIENCE_S), 0, gateway.log())
+
+    def test_logs_have_no_prompts(self):
+        coordinator = self.start(programs.start_coordinator)
+        gateway = self.start(programs.start_gateway, "--server", coordinator.address,
+                             "--log-level", "debug")
+        self.wait_health(gateway, 200)
+        for body in ({**STORY, "prompt": "SECRET"}, {"prompt": "SECRET", "top_p": 3},
+                     b'{"prompt": "SECRET'):
+            programs.call(gateway.address, "/v1/completions", body)
+        self.assertEqual(gateway.stop(), 0)
+        self.assertIn("POST /v1/completions: 200 after", gateway.log())
+        self.assertNotIn("SECRET", gateway.log())
+
+    def test_bad_usage_is_one_line_and_2(self):
+        for arguments in (["--listen", "x"], ["--bogus"], ["--chat-template", "/no/such"],
+                          ["--max-requests", "0"], ["--tool-parser", "none"]):
+            done = subprocess.run([programs.GATEWAY, *arguments], capture_output=True, text=True,
+                                  timeout=programs.PATIENCE_S, check=False)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertTrue(done.stderr.startswith("tandem_gateway: "), done.stderr)
+
+    def test_an_address_in_use(self):
+        gateway = self.start(programs.start_gateway)
+        done = subprocess.run([programs.GATEWAY, "--listen", gateway.address], capture_output=True,
+                              text=True, timeout=programs.PATIENCE_S, check=False)
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, f"tandem_gateway: --listen {gateway.address}: Address already in use\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,119 @@
+"""Bodies of requests: what is read, refused and ignored."""
+
+import sys
+import unittest
+
+sys.path.insert(0, "gateway/tandem_gateway")
+from gateway import chat_request, completion_request, errors, sampling  # noqa: E402
+
+CHAT = {"messages": [{"role": "user", "content": "hi"}]}
+
+
+class RequestTest(unittest.TestCase):
+
+    def check_refused(self, read, body, expected, param=None):
+        with self.assertRaises(errors.ApiError) as caught:
+            read(body)
+        self.assertEqual((caught.exception.status, caught.exception.message), (400, expected))
+        if param:
+            self.assertEqual(caught.exception.param, param)
+
+    def test_sampling_fields(self):
+        params = completion_request.read({
+            "prompt": "x", "temperature": 0, "top_p": 0.5, "top_k": 7, "min_p": 0.25,
+            "max_tokens": 9, "min_tokens": 2, "seed": -1, "ignore_eos": True, "stop": "a",
+            "stop_token_ids": [3], "logprobs": 2}).params
+        self.assertEqual((params.temperature, params.top_p, params.top_k, params.min_p),
+                         (0, 0.5, 7, 0.25))
+        self.assertEqual((params.max_tokens, params.min_tokens, params.seed, params.ignore_eos),
+                         (9, 2, 2**64 - 1, True))
+        self.assertEqual((params.stop, params.stop_token_ids, params.logprobs), (["a"], [3], 2))
+
+    def test_defaults_are_the_coordinators_but_for_completions_max_tokens(self):
+        params = completion_request.read({"prompt": "x", "top_p": None}).params
+        self.assertEqual([field.name for field, _ in params.ListFields()], ["max_tokens",
+                                                                           "ignore_eos"])
+        self.assertEqual(params.max_tokens, 16)
+        self.assertFalse(chat_request.read(CHAT).params.HasField("max_tokens"))
+
+    def test_newer_name_of_max_tokens_wins(self):
+        request = chat_request.read({**CHAT, "max_tokens": 5, "max_completion_tokens": 6})
+        self.assertEqual(request.params.max_tokens, 6)
+
+    def test_harmless_and_neutral_fields(self):
+        completion_request.read({"prompt": "x", "user": "me", "best_of": 1, "logit_bias": {},
+                                 "presence_penalty": 0.0, "suffix": None})
+        chat_request.read({**CHAT, "store": False, "metadata": {"a": "b"}, "response_format":
+                           {"type": "text"}, "tool_choice": "none", "frequency_penalty": 0})
+
+    def test_what_changes_the_meaning_is_refused(self):
+        self.check_refused(completion_request.read, {"prompt": "x", "best_of": 2},
+                           "best_of is not supported: it must be absent or 1", "best_of")
+        self.check_refused(chat_request.read, {**CHAT, "response_format": {"type": "json_object"}},
+                           "response_format is not supported: it must be absent or an object")
+        self.check_refused(chat_request.read, {**CHAT, "tool_choice": "required"},
+                           "tool_choice is not supported: it must be absent or a string or a string")
+        self.check_refused(chat_request.read, {**CHAT, "wibble": 1},
+                           "wibble is not a field that this server knows", "wibble")
+
+    def test_types(self):
+        for field, value, problem in (
+                ("temperature", "1", "must be a number, it is a string"),
+                ("temperature", True, "must be a number, it is true"),
+                ("top_k", 1.5, "must be an integer, it is 1.5"),
+                ("top_k", 2**31, "is 2147483648, it must be from -2147483648 to 2147483647"),
+                ("stop", [1], "must be a string or a list of strings"),
+                ("stop_token_ids", ["a"], "must be a list of 32-bit integers"),
+                ("stream", 1, "must be true or false, it is 1"),
+                ("stream_options", {"include_usage": True}, "needs stream to be true"),
+                ("n", 0, "is 0, it must be from 1 to 128"),
+                ("logprobs", 21, "is 21, it must be from 0 to 20"),
+                ("prompt", 5, "must be a string, a list of token ids, or a list of either"),
+                ("prompt", [], "must be a string, a list of token ids, or a list of either"),
+                ("prompt", ["a", 1], "must be a string, a list of token ids, or a list of either")):
+            self.check_refused(completion_request.read, {"prompt": "x", field: value},
+                               f"{field} {problem}", field)
+        self.check_refused(completion_request.read, [], "the body must be a JSON object, it is []")
+
+    def test_prompts(self):
+        for prompt, expected in (("a", ["a"]), ([1, 2], [[1, 2]]), (["a", "b"], ["a", "b"]),
+                                 ([[1], [2]], [[1], [2]]), (["a", [2]], ["a", [2]])):
+            self.assertEqual(completion_request.read({"prompt": prompt}).prompts, expected)
+        self.check_refused(completion_request.read, {"prompt": ["a"] * 3, "n": 128},
+                           "3 prompts with n 128 are 384 answers, at most 256")
+
+    def test_messages(self):
+        messages = chat_request.read({"messages": [
+            {"role": "user", "content": [{"type": "text", "text": "a"},
+                                         {"type": "text", "text": "b"}], "name": "n"},
+            {"role": "assistant", "content": None, "tool_calls": [
+                {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}}]},
+        ]}).messages
+        self.assertEqual(messages[0], {"role": "user", "content": "a\nb", "name": "n"})
+        self.assertEqual(messages[1]["content"], "")
+        self.assertEqual(messages[1]["tool_calls"][0]["function"]["arguments"], {"x": 1})
+
+    def test_bad_messages(self):
+        for message, problem in (
+                ({"content": "x"}, "messages[0].role is missing"),
+                ("x", "messages[0] must be a JSON object, it is a string"),
+                ({"role": "user", "content": 5}, "messages[0].content must be a string or a list of "
+                 "parts"),
+                ({"role": "user", "content": [{"type": "image_url"}]}, "messages[0].content may have "
+                 "text parts only: this server reads no images, audio or files"),
+                ({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "x"}}]},
+                 "messages[0].tool_calls[0].function.arguments must be a JSON object as text")):
+            self.check_refused(chat_request.read, {"messages": [message]}, problem)
+        self.check_refused(chat_request.read, {}, "messages must be a list of at least one message")
+
+    def test_seeds_of_choices(self):
+        params = sampling.for_choice(completion_request.read({"prompt": "x", "seed": 7}).params, 0)
+        self.assertEqual(params.seed, 7)
+        seeds = {sampling.for_choice(params, i).seed for i in range(128)}
+        self.assertEqual(len(seeds), 128)
+        params.ClearField("seed")
+        self.assertFalse(sampling.for_choice(params, 1).HasField("seed"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,92 @@
+"""Tool calls out of texts, whole and cut at every place."""
+
+import json
+import sys
+import unittest
+
+sys.path.insert(0, "gateway/tandem_gateway")
+from gateway.tool_calls import PARSERS, parser_of_template  # noqa: E402
+
+WEATHER = '{"name": "weather", "arguments": {"city": "Köln", "days": 2}}'
+LLAMA = WEATHER.replace("arguments", "parameters")
+FOUND = ("weather", {"city": "Köln", "days": 2})
+
+
+def parse(name, *parts):
+    """(content, [(name, arguments)])."""
+    parser = PARSERS[name]()
+    results = [parser.feed(part) for part in parts] + [parser.finish()]
+    calls = [call for _, some in results for call in some]
+    assert len({call.id for call in calls}) == len(calls)
+    return ("".join(content for content, _ in results),
+            [(call.name, json.loads(call.arguments)) for call in calls])
+
+
+class ToolCallsTest(unittest.TestCase):
+
+    def check(self, name, text, content, *calls):
+        """However the text is cut."""
+        expected = (content, list(calls))
+        self.assertEqual(parse(name, text), expected)
+        self.assertEqual(parse(name, *text), expected)
+        for cut in range(len(text)):
+            self.assertEqual(parse(name, text[:cut], text[cut:]), expected, text[cut:])
+
+    def test_plain_text(self):
+        for name in PARSERS:
+            self.check(name, "It is <b>fine</b> [today].", "It is <b>fine</b> [today].")
+            self.check(name, "", "")
+
+    def test_hermes(self):
+        call = f"<tool_call>\n{WEATHER}\n</tool_call>"
+        self.check("hermes", call, "", FOUND)
+        self.check("hermes", f"{call}\n{call}", "", FOUND, FOUND)
+        self.check("hermes", f"I look. {call}", "I look. ", FOUND)
+        self.check("hermes", f"<tool_call>{WEATHER}", "", FOUND)
+
+    def test_hermes_that_is_no_call_stays_text(self):
+        for text in ("<tool_call>weather?</tool_call> end", "a <tool_call", "<tool_call>{",
+                     '<tool_call>{"name": 3}</tool_call>', "<tool_call>[1]</tool_call>"):
+            self.check("hermes", text, text)
+
+    def test_llama(self):
+        self.check("llama3_json", LLAMA, "", FOUND)
+        self.check("llama3_json", f"<|python_tag|>{LLAMA}", "", FOUND)
+        self.check("llama3_json", f"{LLAMA}; {LLAMA}\n", "", FOUND, FOUND)
+        self.check("llama3_json", '{"name": "now"}', "", ("now", {}))
+
+    def test_llama_that_is_no_call_stays_text(self):
+        for text in ('{"city": "Köln"}', "{not json", "Sure: " + LLAMA, '  {"name": 1} x'):
+            self.check("llama3_json", text, text)
+
+    def test_mistral(self):
+        self.check("mistral", f"[TOOL_CALLS] [{WEATHER}, {WEATHER}]", "", FOUND, FOUND)
+        arguments = json.dumps(FOUND[1])
+        self.check("mistral", f"[TOOL_CALLS]weather{arguments}", "", FOUND)
+        self.check("mistral", f"So: [TOOL_CALLS]weather[ARGS]{arguments}[TOOL_CALLS]now[ARGS]{{}}",
+                   "So: ", FOUND, ("now", {}))
+        self.check("mistral", f"[TOOL_CALLS]weather[CALL_ID]123456789[ARGS]{arguments}", "", FOUND)
+
+    def test_mistral_that_is_no_call_stays_text(self):
+        for text in ("[TOOL_CALLS] [1]", "[TOOL_CALLS]", "a [TOOL_", "[TOOL_CALLS]{}"):
+            self.check("mistral", text, text)
+
+    def test_mistral_ids_are_nine_letters_and_digits(self):
+        _, calls = PARSERS["mistral"]().feed(f"[TOOL_CALLS][{WEATHER}]")
+        self.assertRegex(calls[0].id, r"^[0-9a-z]{9}$")
+
+    def test_arguments_as_text(self):
+        call = json.dumps({"name": "f", "arguments": '{"a": 1}'})
+        self.check("hermes", f"<tool_call>{call}</tool_call>", "", ("f", {"a": 1}))
+
+    def test_the_template_names_the_form(self):
+        for template, expected in (
+                ("{{ tools }}<tool_call>", "hermes"), ("{{ tools }}[TOOL_CALLS]", "mistral"),
+                ('{{ tools }}<|start_header_id|>{"name": x, "parameters": y}', "llama3_json"),
+                ("{{ tools }}<tool_call><function=f>", None), ("{{ tools }}", None),
+                ("<tool_call>", None)):
+            self.assertEqual(parser_of_template(template), expected, template)
+
+
+if __name__ == "__main__":
+    unittest.main()
