@@ -2,6 +2,7 @@
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
 
 #include <algorithm>
 #include <chrono>
@@ -122,6 +123,15 @@ grpc::ServerUnaryReactor* StubService::Tokenize(grpc::CallbackServerContext* con
   return Done(context);
 }
 
+grpc::ServerUnaryReactor* StubService::Detokenize(grpc::CallbackServerContext* context,
+                                                  const v1::DetokenizeRequest* request,
+                                                  v1::DetokenizeResponse* response) {
+  for (int i = 0; i < request->ids_size(); ++i) {
+    if (request->want_token_bytes()) response->add_token_bytes()->push_back('x');
+  }
+  return Done(context);
+}
+
 grpc::ServerUnaryReactor* StubService::GetModelInfo(grpc::CallbackServerContext* context,
                                                     const v1::GetModelInfoRequest*,
                                                     v1::GetModelInfoResponse* response) {
@@ -144,6 +154,7 @@ grpc::ServerUnaryReactor* StubService::GetStats(grpc::CallbackServerContext* con
 absl::StatusOr<std::unique_ptr<StubServer>> StubServer::Start(const std::string& listen,
                                                               StubBehaviour behaviour) {
   std::unique_ptr<StubServer> stub(new StubServer(std::move(behaviour)));
+  grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);

@@ -34,6 +34,9 @@ class StubService final : public v1::Generation::CallbackService {
   grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context,
                                      const v1::TokenizeRequest* request,
                                      v1::TokenizeResponse* response) override;
+  grpc::ServerUnaryReactor* Detokenize(grpc::CallbackServerContext* context,
+                                       const v1::DetokenizeRequest* request,
+                                       v1::DetokenizeResponse* response) override;
   grpc::ServerUnaryReactor* GetModelInfo(grpc::CallbackServerContext* context,
                                          const v1::GetModelInfoRequest* request,
                                          v1::GetModelInfoResponse* response) override;
@@ -53,7 +56,7 @@ class StubService final : public v1::Generation::CallbackService {
   std::atomic<int64_t> running_{0};
 };
 
-// A stub server on a free port of the loopback.
+// A stub server on a free port of the loopback, with gRPC's own health service.
 class StubServer {
  public:
   // `listen` is HOST:PORT, port 0 for a free one. UNAVAILABLE if it cannot be bound.
