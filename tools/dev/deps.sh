@@ -21,17 +21,9 @@ readonly BUILD_PACKAGES=(
   python3
 )
 
-# What tandem_gateway runs with.
-readonly GATEWAY_PACKAGES=(
-  python3
-  python3-grpcio
-  python3-httptools
-  python3-jinja2
-  python3-protobuf
-  python3-starlette
-  python3-uvicorn
-  python3-uvloop
-)
+# What tandem_gateway runs with; a package's install.sh --http installs the same.
+mapfile -t GATEWAY_PACKAGES <deploy/container/packages-http
+readonly GATEWAY_PACKAGES
 
 # Tests, benchmarks and the Python client. Training the demo model takes python3-torch as well.
 TEST_PACKAGES=(
