@@ -16,6 +16,7 @@
 #include "coordinator/listener/descriptor_limit.h"
 #include "coordinator/listener/listen_socket.h"
 #include "coordinator/startup/bring_up.h"
+#include "coordinator/startup/http_gateway.h"
 #include "coordinator/startup/memory_trimmer.h"
 #include "coordinator/startup/model_file.h"
 #include "coordinator/startup/service_manager.h"
@@ -156,6 +157,14 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
   return ended;
 }
 
+// Null without --http-listen.
+absl::StatusOr<std::unique_ptr<HttpGateway>> StartHttp(const config::ServerConfig& config,
+                                                       const std::string& address) {
+  if (config.http_listen.empty()) return nullptr;
+  return HttpGateway::Start({"--server", address, "--listen", config.http_listen, "--log-level",
+                             config::NameOf(config.log_level)});
+}
+
 // What needs no model comes first: whatever can be wrong with it is said at once.
 absl::Status Serve(const config::ServerConfig& config) {
   SetLogLevel(config.log_level);
@@ -166,6 +175,8 @@ absl::Status Serve(const config::ServerConfig& config) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server,
                           GrpcServer::Start(std::move(socket), max_connections));
   TANDEM_LOG(kInfo) << "loading the model; " << server->address() << " answers when it is ready";
+  // Ends before the server: its requests are over by then.
+  TANDEM_ASSIGN_OR_RETURN(const auto http, StartHttp(config, server->address()));
   const auto stopped = [&] { return signal.raised(); };
   absl::StatusOr<ServedModel> model = OpenServedModel(config.worker.model, stopped);
   if (absl::IsCancelled(model.status())) return absl::OkStatus();

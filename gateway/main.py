@@ -1,7 +1,9 @@
 """tandem_gateway: the program."""
 
 import asyncio
+import ctypes
 import logging
+import os
 import signal
 import socket
 import sys
@@ -11,14 +13,16 @@ from gateway.app import make_app
 from gateway.config import Config, parse
 
 _BACKLOG = 2048
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class _Server(uvicorn.Server):
-    """Says when it listens; a signal gives requests the time to finish, a second one does not."""
+    """Says where it listens; a signal gives requests the time to finish, a second one does not."""
 
-    def __init__(self, config: uvicorn.Config, address: str, drain_timeout_s: float):
+    def __init__(self, config: uvicorn.Config, address: str, drain_timeout_s: float, on_ready):
         super().__init__(config)
         self._address = address
+        self._on_ready = on_ready
         self._drain_timeout_s = drain_timeout_s
 
     def install_signal_handlers(self) -> None:
@@ -37,7 +41,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets=None) -> None:
         await super().startup(sockets)
-        print(f"ready: HTTP on {self._address}", flush=True)
+        self._on_ready(self._address)
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -51,20 +55,42 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _serve(config: Config) -> None:
     listener = _listen(*config.listen)
+    if config.check:
+        return
     host = f"[{config.listen[0]}]" if ":" in config.listen[0] else config.listen[0]
     address = f"{host}:{listener.getsockname()[1]}"
     server = _Server(
         uvicorn.Config(make_app(config), http="httptools", loop="uvloop", ws="none",
                        log_config=None, access_log=False, server_header=False, lifespan="on",
-                       backlog=_BACKLOG), address, config.drain_timeout_s)
+                       backlog=_BACKLOG), address, config.drain_timeout_s,
+        _log_ready if config.parent_pid else _print_ready)
     server.run(sockets=[listener])
+
+
+def _print_ready(address: str) -> None:
+    print(f"ready: HTTP on {address}", flush=True)
+
+
+def _log_ready(address: str) -> None:
+    """Stdout is the parent's."""
+    logging.getLogger("gateway").info("HTTP on %s", address)
+
+
+def _die_with(parent_pid: int) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent_pid:
+        sys.exit(1)  # it died before prctl
 
 
 def main() -> int:
     config = parse(sys.argv[1:])
+    if config.parent_pid:
+        _die_with(config.parent_pid)
     logging.basicConfig(level=config.log_level.upper(), stream=sys.stderr,
                         format="tandem_gateway: %(levelname)s: %(message)s")
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    # Not the parent of both: uvicorn looks at each one's own level for its costly traces.
+    for name in ("uvicorn.error", "uvicorn.asgi"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     try:
         _serve(config)
     except OSError as error:

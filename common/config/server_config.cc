@@ -54,6 +54,9 @@ absl::Status Validate(const ServerConfig& config) {
         "--max-model-len 1: a prompt token and a generated one need at least 2");
   }
   TANDEM_RETURN_IF_ERROR(Annotate(ParseHostPort(config.listen).status(), "--listen"));
+  if (!config.http_listen.empty()) {
+    TANDEM_RETURN_IF_ERROR(Annotate(ParseHostPort(config.http_listen).status(), "--http-listen"));
+  }
   TANDEM_RETURN_IF_ERROR(
       Annotate(ParseHostPort(config.cluster.worker_listen).status(), "--worker-listen"));
   if (!IsLoopback(config.cluster.worker_listen)) {

@@ -17,6 +17,7 @@ struct ServerConfig {
   SchedulingConfig scheduling{};
   ClusterConfig cluster{};
   std::string listen = "127.0.0.1:50051";
+  std::string http_listen{};
   bool clamp_max_tokens = false;
   LogLevel log_level = LogLevel::kInfo;
   Duration drain_timeout = std::chrono::seconds(30);
@@ -28,6 +29,9 @@ struct ServerConfig {
     visit.BeginSection("API");
     visit(listen,
           {.flag = "--listen", .help = "HOST:PORT of the public gRPC API; port 0: any free"});
+    visit(http_listen, {.flag = "--http-listen",
+                        .help = "HOST:PORT of OpenAI's HTTP API, by the tandem_gateway beside this "
+                                "program; without, there is none"});
     visit(clamp_max_tokens,
           {.flag = "--clamp-max-tokens",
            .help = "a request's max_tokens beyond what fits means as many as fit; without, such a "

@@ -42,6 +42,7 @@ class ChildProcess : public WorkerProcess {
   absl::Status Poll() override;
   bool WaitExit(Duration timeout) override;
   void Kill(int signal) override;
+  bool Succeeded() override;
   bool IsStopped() override;
   bool EndedFromOutside() override;
 
@@ -52,6 +53,7 @@ class ChildProcess : public WorkerProcess {
   const int pidfd_;  // readable once the process has ended
   Mutex mutex_;
   absl::Status ended_ TANDEM_GUARDED_BY(mutex_);  // not OK once reaped
+  bool succeeded_ TANDEM_GUARDED_BY(mutex_) = false;
   bool killed_here_ TANDEM_GUARDED_BY(mutex_) = false;
   bool from_outside_ TANDEM_GUARDED_BY(mutex_) = false;
 };
@@ -74,7 +76,14 @@ absl::Status ChildProcess::PollLocked() {
   if (!ended_.ok() || waitpid(pid_, &wait_status, WNOHANG) != pid_) return ended_;
   const bool was_killed = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
   if (was_killed && !killed_here_) from_outside_ = true;
+  succeeded_ = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
   return ended_ = DescribeExit(wait_status);
+}
+
+bool ChildProcess::Succeeded() {
+  MutexLock lock(mutex_);
+  PollLocked().IgnoreError();  // what matters is succeeded_
+  return succeeded_;
 }
 
 bool ChildProcess::IsStopped() {
@@ -127,8 +136,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(
   const int error = posix_spawn(&pid, args[0], nullptr, &attributes, args.data(), environ);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot start worker '", argv[0], "': ", strerror(error)));
+    return absl::UnavailableError(absl::StrCat("cannot start '", argv[0], "': ", strerror(error)));
   }
   const int pidfd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   return std::make_unique<ChildProcess>(pid, pidfd);

@@ -33,6 +33,8 @@ class WorkerProcess {
   // Waits for the exit. False when it has not come after `timeout`.
   virtual bool WaitExit(Duration timeout) = 0;
   virtual void Kill(int signal) = 0;
+  // Whether it has ended with exit code 0.
+  virtual bool Succeeded() { return false; }
   // Whether it runs, but was stopped by a signal.
   virtual bool IsStopped() { return false; }
   // Whether it was killed by SIGKILL, but not here, or was stopped when it was killed here.

@@ -1,0 +1,104 @@
+#include "coordinator/startup/http_gateway.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+#include "coordinator/cluster/worker_process.h"
+
+namespace tandem::coordinator {
+namespace {
+
+constexpr auto kCheckTimeout = std::chrono::seconds(30);
+// A Stop is noticed within this time.
+constexpr auto kSlice = std::chrono::milliseconds(50);
+constexpr auto kDrainTimeout = std::chrono::seconds(5);
+constexpr Duration kFirstBackoff = std::chrono::milliseconds(500);
+constexpr Duration kMaxBackoff = std::chrono::seconds(30);
+// After as long a life an end is a new trouble, not the last one again.
+constexpr auto kStable = std::chrono::seconds(60);
+
+absl::StatusOr<std::string> Binary() {
+  std::error_code error;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const auto binary = folder / "tandem_gateway";
+  if (std::filesystem::exists(binary, error)) return binary.string();
+  return absl::UnavailableError(
+      absl::StrCat("--http-listen: there is no tandem_gateway in ", folder.string()));
+}
+
+// A process that only looks whether it could serve.
+absl::Status Check(std::vector<std::string> argv) {
+  argv.push_back("--check");
+  TANDEM_ASSIGN_OR_RETURN(const auto process, WorkerProcess::Spawn(argv));
+  if (!process->WaitExit(kCheckTimeout)) {
+    return absl::UnavailableError("--http-listen: tandem_gateway does not start");
+  }
+  if (process->Succeeded()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("--http-listen: tandem_gateway ",
+                                             process->Poll().message(), ", its reason is above"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HttpGateway>> HttpGateway::Start(
+    const std::vector<std::string>& flags) {
+  TANDEM_ASSIGN_OR_RETURN(std::string binary, Binary());
+  std::vector<std::string> argv = {std::move(binary)};
+  argv.insert(argv.end(), flags.begin(), flags.end());
+  TANDEM_RETURN_IF_ERROR(Check(argv));
+  argv.insert(argv.end(), {"--parent-pid", absl::StrCat(getpid())});
+  return std::unique_ptr<HttpGateway>(new HttpGateway(std::move(argv)));
+}
+
+HttpGateway::~HttpGateway() {
+  {
+    MutexLock lock(mutex_);
+    stopped_ = true;
+  }
+  stop_.NotifyAll();
+  thread_.join();
+}
+
+bool HttpGateway::stopped() {
+  MutexLock lock(mutex_);
+  return stopped_;
+}
+
+void HttpGateway::Run() {
+  Duration backoff = kFirstBackoff;
+  while (true) {
+    const Deadline stable = Deadline::After(kStable);
+    const absl::Status ended = RunOnce();
+    if (stopped()) return;
+    if (stable.Passed()) backoff = kFirstBackoff;
+    TANDEM_LOG(kWarning) << "tandem_gateway: " << ended.message() << "; it is started again in "
+                         << absl::FormatDuration(absl::FromChrono(backoff));
+    MutexLock lock(mutex_);
+    const bool over = stop_.Wait(lock, Deadline::After(backoff),
+                                 [&]() TANDEM_REQUIRES(mutex_) { return stopped_; });
+    if (over) return;
+    backoff = std::min(2 * backoff, kMaxBackoff);
+  }
+}
+
+absl::Status HttpGateway::RunOnce() {
+  TANDEM_ASSIGN_OR_RETURN(const auto process, WorkerProcess::Spawn(argv_));
+  while (!process->WaitExit(kSlice)) {
+    if (!stopped()) continue;
+    process->Kill(SIGTERM);
+    process->WaitExit(kDrainTimeout);
+    return absl::OkStatus();  // what still runs is killed with `process`
+  }
+  return process->Poll();
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,47 @@
+// HttpGateway: tandem_gateway as a child process that serves HTTP in front of this server.
+//
+// It ends with this process and is started again when it ends by itself. Thread-safe.
+#ifndef TANDEM_COORDINATOR_STARTUP_HTTP_GATEWAY_H_
+#define TANDEM_COORDINATOR_STARTUP_HTTP_GATEWAY_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/base/mutex.h"
+
+namespace tandem::coordinator {
+
+class HttpGateway {
+ public:
+  // Starts the tandem_gateway beside this program; `flags` are its own. UNAVAILABLE if it is not
+  // there, lacks packages or cannot listen: it says why on stderr.
+  static absl::StatusOr<std::unique_ptr<HttpGateway>> Start(const std::vector<std::string>& flags);
+  // Ends the process: its requests have a few seconds to finish.
+  ~HttpGateway();
+
+ private:
+  explicit HttpGateway(std::vector<std::string> argv)
+      : argv_(std::move(argv)), thread_([this] { Run(); }) {}
+
+  // Keeps a process running until Stop.
+  void Run();
+  // One process from its start to its end: how it ended. OK after Stop.
+  absl::Status RunOnce();
+  bool stopped();
+
+  const std::vector<std::string> argv_;
+  Mutex mutex_;
+  CondVar stop_;
+  bool stopped_ TANDEM_GUARDED_BY(mutex_) = false;
+  // The kernel ends a child with the thread that started it.
+  std::thread thread_;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_STARTUP_HTTP_GATEWAY_H_
