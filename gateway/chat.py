@@ -6,7 +6,7 @@ from gateway.chat_answer import ChatForm
 from gateway.chat_request import ChatRequest
 from gateway.errors import bad_request
 from gateway.service import Service, new_id, respond
-from gateway.tool_calls import PARSERS, ToolParser, parser_of_template
+from gateway.tool_parsers import PARSERS, ToolParser, parser_of_template
 from starlette.responses import Response
 from tandem.v1 import generation_pb2 as api
 

@@ -5,7 +5,8 @@ import time
 from gateway import logprobs
 from gateway.chat_request import ChatRequest
 from gateway.generation import Answer
-from gateway.tool_calls import ToolCall, ToolParser
+from gateway.tool_calls import ToolCall
+from gateway.tool_parsers import ToolParser
 from gateway.usage import FINISH_REASONS, UsageSum
 from tandem.v1 import generation_pb2 as api
 

@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 
-from gateway.tool_calls import PARSERS
+from gateway.tool_parsers import PARSERS
 from gateway.version import VERSION
 
 

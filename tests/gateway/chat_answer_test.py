@@ -8,7 +8,7 @@ sys.path.insert(0, "gateway/tandem_gateway")
 from gateway import chat_request  # noqa: E402
 from gateway.chat_answer import ChatForm  # noqa: E402
 from gateway.generation import Answer  # noqa: E402
-from gateway.tool_calls import PARSERS  # noqa: E402
+from gateway.tool_parsers import PARSERS  # noqa: E402
 from tandem.v1 import generation_pb2 as api  # noqa: E402
 
 CALL = '<tool_call>{"name": "weather", "arguments": {"city": "Köln"}}</tool_call>'

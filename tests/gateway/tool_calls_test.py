@@ -5,7 +5,8 @@ import sys
 import unittest
 
 sys.path.insert(0, "gateway/tandem_gateway")
-from gateway.tool_calls import PARSERS, parser_of_template  # noqa: E402
+from gateway.tool_calls import MAX_CALL_CHARS  # noqa: E402
+from gateway.tool_parsers import PARSERS, parser_of_template  # noqa: E402
 
 WEATHER = '{"name": "weather", "arguments": {"city": "Köln", "days": 2}}'
 LLAMA = WEATHER.replace("arguments", "parameters")
@@ -74,6 +75,14 @@ class ToolCallsTest(unittest.TestCase):
     def test_mistral_ids_are_nine_letters_and_digits(self):
         _, calls = PARSERS["mistral"]().feed(f"[TOOL_CALLS][{WEATHER}]")
         self.assertRegex(calls[0].id, r"^[0-9a-z]{9}$")
+
+    def test_a_call_without_end_becomes_text(self):
+        for name, start in (("hermes", "<tool_call>{"), ("llama3_json", '{"name": "'),
+                            ("mistral", "[TOOL_CALLS]f{")):
+            parser = PARSERS[name]()
+            self.assertEqual(parser.feed(start), ("", []))
+            content, calls = parser.feed("x" * MAX_CALL_CHARS)
+            self.assertEqual((len(content), calls), (len(start) + MAX_CALL_CHARS, []))
 
     def test_arguments_as_text(self):
         call = json.dumps({"name": "f", "arguments": '{"a": 1}'})

@@ -1,0 +1,39 @@
+"""The forms in which models write tool calls, and which one a model's chat template asks for.
+
+A parser takes calls out of a text as it streams. Text before a call goes through at once, except for
+what may be the beginning of a call. A call goes out when it is complete, with all its arguments. What
+looks like a call and is none stays text.
+"""
+
+from typing import Protocol
+
+from gateway.hermes_calls import HermesParser
+from gateway.llama_calls import LlamaParser
+from gateway.mistral_calls import MistralParser
+from gateway.tool_calls import ToolCall
+
+
+class ToolParser(Protocol):
+    """One choice's answer."""
+
+    def feed(self, text: str) -> tuple[str, list[ToolCall]]:
+        """The text that is content, and the calls that are complete, since the last feed."""
+
+    def finish(self) -> tuple[str, list[ToolCall]]:
+        """The rest: no more text comes."""
+
+
+PARSERS = {"hermes": HermesParser, "llama3_json": LlamaParser, "mistral": MistralParser}
+
+
+def parser_of_template(template: str) -> str | None:
+    """The name of the form that a chat template asks its model for; None if unknown."""
+    if "tools" not in template:
+        return None
+    if "[TOOL_CALLS]" in template:
+        return "mistral"
+    if "<tool_call>" in template and "<function=" not in template and "<arg_key>" not in template:
+        return "hermes"
+    if "<|start_header_id|>" in template and '"parameters"' in template:
+        return "llama3_json"
+    return None
