@@ -7,6 +7,8 @@ import unittest
 sys.path.insert(0, "tests/gateway")
 import programs  # noqa: E402
 
+# Computed for many seconds, if it is not cancelled.
+LONG = {"prompt": "Story:", "n": 32, "max_tokens": 900, "ignore_eos": True}
 STORY = {"prompt": "Story:", "temperature": 0, "max_tokens": 5}
 
 
@@ -47,10 +49,9 @@ class LifeTest(unittest.TestCase):
         gateway = self.start(programs.start_gateway, *(
             flag for one in servers for flag in ("--server", one.address)))
         programs.until(lambda: gateway.log().count(": serving") == 2, "a server is not seen")
-        streams = [programs.open_stream(gateway.address, {
-            "prompt": "Story:", "max_tokens": 900, "ignore_eos": True}) for _ in range(2)]
+        streams = [programs.open_stream(gateway.address, LONG) for _ in range(2)]
         self.assertEqual([programs.stats(one.address)["tandem_requests_total"] for one in servers],
-                         [1, 1])
+                         [LONG["n"]] * 2)
         for connection in streams:
             connection.close()
 
@@ -63,6 +64,31 @@ class LifeTest(unittest.TestCase):
         self.assertEqual([one["id"] for one in models["data"]], ["demo"])
         answer = programs.call(gateway.address, "/v1/completions", {**STORY, "model": "demo"})[2]
         self.assertEqual(answer["model"], "demo")
+
+    def test_a_full_queue_is_429(self):
+        coordinator = self.start(programs.start_coordinator, "--max-num-seqs", "1",
+                                 "--max-queued-requests", "1")
+        gateway = self.start(programs.start_gateway, "--server", coordinator.address)
+        self.wait_health(gateway, 200)
+        # Of four at once one runs and one waits.
+        status, headers, content = programs.call(gateway.address, "/v1/completions", {
+            "prompt": "Story:", "n": 4, "max_tokens": 900, "ignore_eos": True})
+        self.assertEqual((status, headers["retry-after"]), (429, "1"))
+        self.assertEqual(content["error"]["code"], "rate_limit_exceeded")
+        programs.until(lambda: programs.call(gateway.address, "/v1/completions", STORY)[0] == 200,
+                       "the other choices were not cancelled")
+
+    def test_more_requests_than_allowed_are_429(self):
+        coordinator = self.start(programs.start_coordinator)
+        gateway = self.start(programs.start_gateway, "--server", coordinator.address,
+                             "--max-requests", "1")
+        self.wait_health(gateway, 200)
+        stream = programs.open_stream(gateway.address, LONG)
+        status, headers, content = programs.call(gateway.address, "/v1/completions", STORY)
+        stream.close()
+        self.assertEqual((status, headers["retry-after"]), (429, "1"), content)
+        programs.until(lambda: programs.call(gateway.address, "/v1/completions", STORY)[0] == 200,
+                       "the place is not free again")
 
     def test_sigterm_lets_a_stream_finish(self):
         coordinator = self.start(programs.start_coordinator)
