@@ -1,5 +1,6 @@
 """Fields: a JSON object from a client, read field by field with its type; what is left is refused."""
 
+import json
 import math
 
 from gateway.errors import bad_request
@@ -87,7 +88,7 @@ class Fields:
         if value is not None and not any(
                 value == one and isinstance(value, bool) == isinstance(one, bool)
                 for one in allowed):
-            choices = " or ".join(["absent"] + [_kind(one) for one in allowed])
+            choices = " or ".join(["absent"] + [json.dumps(one) for one in allowed])
             raise self.error(name, f"is not supported: it must be {choices}")
 
     def refuse_others(self) -> None:

@@ -44,7 +44,7 @@ class TemplatePool:
             if process.returncode is None:
                 return process
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-c", "from gateway.template_worker import main; main()",
+            sys.executable, "-sP", "-c", "from gateway.template_worker import main; main()",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
 

@@ -1,5 +1,6 @@
 """Servers that come and go, several servers, signals, flags."""
 
+import json
 import subprocess
 import sys
 import unittest
@@ -89,6 +90,17 @@ class LifeTest(unittest.TestCase):
         self.assertEqual((status, headers["retry-after"]), (429, "1"), content)
         programs.until(lambda: programs.call(gateway.address, "/v1/completions", STORY)[0] == 200,
                        "the place is not free again")
+
+    def test_a_server_that_dies_ends_a_stream_with_an_error(self):
+        coordinator = self.start(programs.start_coordinator)
+        gateway = self.start(programs.start_gateway, "--server", coordinator.address)
+        self.wait_health(gateway, 200)
+        stream = programs.open_stream(gateway.address, LONG)
+        coordinator.process.kill()
+        last = stream.response.read().decode().split("\n\n")[-2]
+        stream.close()
+        error = json.loads(last.removeprefix("data: "))["error"]
+        self.assertEqual((error["type"], error["code"]), ("server_error", "unavailable"))
 
     def test_sigterm_lets_a_stream_finish(self):
         coordinator = self.start(programs.start_coordinator)

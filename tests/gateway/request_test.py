@@ -50,9 +50,9 @@ class RequestTest(unittest.TestCase):
         self.check_refused(completion_request.read, {"prompt": "x", "best_of": 2},
                            "best_of is not supported: it must be absent or 1", "best_of")
         self.check_refused(chat_request.read, {**CHAT, "response_format": {"type": "json_object"}},
-                           "response_format is not supported: it must be absent or an object")
+                           'response_format is not supported: it must be absent or {"type": "text"}')
         self.check_refused(chat_request.read, {**CHAT, "tool_choice": "required"},
-                           "tool_choice is not supported: it must be absent or a string or a string")
+                           'tool_choice is not supported: it must be absent or "auto" or "none"')
         self.check_refused(chat_request.read, {**CHAT, "wibble": 1},
                            "wibble is not a field that this server knows", "wibble")
 
