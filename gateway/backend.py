@@ -65,11 +65,15 @@ class Coordinator:
 
     async def _set_serving(self, serving: bool) -> None:
         if serving:
-            self.model = await self._fetch_model()
+            await self.load()
             self._pieces.clear()
         if serving != self.serving:
             _LOG.info("%s: %s", self.address, "serving" if serving else "not serving")
         self.serving = serving
+
+    async def load(self) -> None:
+        """For a caller that does not watch: the model, or why there is none yet."""
+        self.model = await self._fetch_model()
 
     async def _fetch_model(self) -> Model:
         info = await self.stub.GetModelInfo(api.GetModelInfoRequest(), timeout=_CALL_TIMEOUT_S)

@@ -1,8 +1,8 @@
 """Packs Python modules into one program that Debian's python3 runs.
 
-usage: pack.py OUT VERSION_FILE [FOLDER=FILE ...]
+usage: pack.py OUT MODULE VERSION_FILE [FOLDER=FILE ...]
 
-Each FILE is packed as FOLDER/its name; a folder on the way becomes a package. VERSION_FILE is
+OUT runs main() of MODULE. Each FILE is packed as FOLDER/its name; a folder on the way becomes a package. VERSION_FILE is
 common/base/version.cc. The same files give the same bytes.
 """
 
@@ -13,12 +13,12 @@ import sys
 import zipfile
 
 _MAIN = '''\
-"""tandem_gateway; made by gateway/pack.py."""
+"""Made by gateway/pack.py."""
 import sys
 try:
-    from gateway.main import main
+    from MODULE import main
 except ModuleNotFoundError as error:
-    sys.exit(f"tandem_gateway: {error}; it needs Debian's python3-grpcio, python3-httptools, "
+    sys.exit(f"PROGRAM: {error}; it needs Debian's python3-grpcio, python3-httptools, "
              "python3-jinja2, python3-protobuf, python3-starlette, python3-uvicorn, python3-uvloop")
 sys.exit(main())
 '''
@@ -45,10 +45,10 @@ def version(path: str) -> str:
         return re.search(r'kVersion\[\] = "([^"]+)"', file.read()).group(1)
 
 
-def main(out: str, version_file: str, *arguments: str) -> None:
+def main(out: str, module: str, version_file: str, *arguments: str) -> None:
     texts = modules(list(arguments))
     texts["gateway/version.py"] = f'"""Of the whole build."""\nVERSION = "{version(version_file)}"\n'
-    texts["__main__.py"] = _MAIN
+    texts["__main__.py"] = _MAIN.replace("MODULE", module).replace("PROGRAM", os.path.basename(out))
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for name, text in sorted(texts.items()):

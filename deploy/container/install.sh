@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the folder that it stands in on Debian 12, as root: run-time packages, the user tandem, programs, systemd unit.
-# With --http also tandem_gateway and Debian's Python, which it needs.
+# With --http also tandem_gateway and tandem_chat, and Debian's Python, which they need.
 # A container image runs the same (Containerfile.cpu). Settings that exist in /etc/tandem stay.
 set -eu
 cd "$(dirname "$0")"
@@ -21,7 +21,7 @@ getent passwd tandem >/dev/null || useradd -K SYS_UID_MAX=64999 --system --uid 6
 
 install -d /usr/share/tandem /usr/share/doc/tandem /etc/tandem /lib/systemd/system
 install -m 755 bin/* /usr/bin
-! $http || install -m 755 http/tandem_gateway /usr/bin
+! $http || install -m 755 http/tandem_* /usr/bin
 install -m 644 share/tandem/* /usr/share/tandem
 install -m 644 share/doc/tandem/* /usr/share/doc/tandem
 install -m 644 lib/systemd/system/* /lib/systemd/system

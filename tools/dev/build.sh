@@ -4,6 +4,7 @@
 readonly CPU_PROGRAMS=(
   //client:tandem
   //coordinator:tandem_coordinator
+  //gateway:tandem_chat
   //gateway:tandem_gateway
   //worker:tandem_worker
 )

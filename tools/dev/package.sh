@@ -10,7 +10,7 @@ build_package() {
   mkdir -p build
   mkdir -p "$stage/$name"/{bin,http,etc/tandem,lib/systemd/system,share/doc/tandem,share/tandem}
   install -m 755 -s bin/{tandem,tandem_coordinator,tandem_worker} "$stage/$name/bin"
-  install -m 755 bin/tandem_gateway "$stage/$name/http"
+  install -m 755 bin/tandem_{chat,gateway} "$stage/$name/http"
   install -m 644 deploy/container/packages-http "$stage/$name/http/packages"
   install -m 644 deploy/systemd/tandem.env "$stage/$name/etc/tandem"
   install -m 644 deploy/systemd/tandem.service "$stage/$name/lib/systemd/system"

@@ -1,0 +1,139 @@
+"""tandem_chat: a conversation in the terminal, by the model's chat template."""
+
+import argparse
+import asyncio
+import json
+import sys
+
+import grpc
+from gateway import chat_prompt
+from gateway.backend import Coordinator
+from gateway.errors import ApiError, from_grpc
+from gateway.template_pool import TemplatePool
+from tandem.v1 import generation_pb2 as api
+
+_HELP = """\
+/reset         forget the conversation, not the system prompt
+/system TEXT   another system prompt, or none; forgets the conversation
+/save FILE     the conversation as JSON
+/quit          as Ctrl-D does; Ctrl-C stops an answer"""
+
+
+class Conversation:
+    """The messages so far, and one coordinator to go on with them."""
+
+    def __init__(self, coordinator: Coordinator, params: api.SamplingParams, system: str):
+        self._coordinator = coordinator
+        self._templates = TemplatePool(size=1)
+        self._params = params
+        self.set_system(system)
+
+    def set_system(self, text: str) -> None:
+        self._system = [{"role": "system", "content": text}] if text else []
+        self.reset()
+
+    def reset(self) -> None:
+        self.messages = list(self._system)
+
+    async def answer(self, text: str) -> None:
+        """Prints the answer as it comes. One that fails is forgotten, one that is stopped is not."""
+        asked = [*self.messages, {"role": "user", "content": text}]
+        if self._coordinator.model is None:
+            await self._coordinator.load()
+        prompt = await chat_prompt.render(self._templates, self._coordinator.model, asked, [], True,
+                                          {})
+        said = ""
+        call = self._coordinator.stub.Generate(api.GenerateRequest(
+            text=prompt, sampling=self._params, add_special_tokens=False,
+            parse_special_tokens=True))
+        try:
+            async for message in call:
+                said += message.text
+                print(message.text, end="", flush=True)
+        finally:
+            call.cancel()
+            print()
+            if said:
+                self.messages = [*asked, {"role": "assistant", "content": said}]
+
+    def save(self, path: str) -> None:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"messages": self.messages}, file, ensure_ascii=False, indent=2)
+            file.write("\n")
+
+    async def close(self) -> None:
+        await self._templates.close()
+        await self._coordinator.close()
+
+
+def _obey(conversation: Conversation, line: str) -> bool:
+    """Whether to go on after this command."""
+    command, _, rest = line.partition(" ")
+    rest = rest.strip()
+    if command == "/quit":
+        return False
+    if command == "/reset":
+        conversation.reset()
+    elif command == "/system":
+        conversation.set_system(rest)
+    elif command == "/save" and rest:
+        try:
+            conversation.save(rest)
+        except OSError as error:
+            print(f"tandem_chat: {rest}: {error.strerror}", file=sys.stderr)
+    else:
+        print(_HELP)
+    return True
+
+
+def _converse(conversation: Conversation, runner: asyncio.Runner) -> int:
+    """Until the input ends: 0, or 1 if it is not a terminal and an answer failed."""
+    prompt = "> " if sys.stdin.isatty() else ""
+    while True:
+        try:
+            line = input(prompt).strip()
+        except (EOFError, KeyboardInterrupt):
+            print()
+            return 0
+        if line.startswith("/"):
+            if not _obey(conversation, line):
+                return 0
+        elif line:
+            try:
+                runner.run(conversation.answer(line))
+            except KeyboardInterrupt:
+                continue
+            except (ApiError, grpc.aio.AioRpcError) as error:
+                known = error if isinstance(error, ApiError) else from_grpc(error)
+                print(f"tandem_chat: {known.message}", file=sys.stderr)
+                if not prompt:
+                    return 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("tandem_chat", description="A conversation in the terminal.",
+                                     epilog=_HELP, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", default="127.0.0.1:50051", metavar="HOST:PORT",
+                        help="a running coordinator (%(default)s)")
+    parser.add_argument("--system", default="", metavar="TEXT", help="the system prompt (none)")
+    parser.add_argument("--chat-template", metavar="FILE", type=argparse.FileType(encoding="utf-8"),
+                        help="a Jinja template instead of the model's")
+    parser.add_argument("--temperature", type=float, help="(1)")
+    parser.add_argument("--top-p", type=float, help="(1)")
+    parser.add_argument("--max-tokens", type=int, help="of an answer (to the end of the context)")
+    parser.add_argument("--seed", type=int, help="(random)")
+    found = parser.parse_args()
+    template = found.chat_template.read() if found.chat_template else None
+    params = api.SamplingParams(temperature=found.temperature, top_p=found.top_p,
+                                max_tokens=found.max_tokens, seed=found.seed)
+    with asyncio.Runner() as runner:
+
+        async def connect() -> Conversation:
+            return Conversation(Coordinator(found.server, None, template), params, found.system)
+
+        conversation = runner.run(connect())
+        try:
+            return _converse(conversation, runner)
+        finally:
+            runner.run(conversation.close())

@@ -1,0 +1,68 @@
+"""tandem_chat with a real coordinator, its input from a pipe."""
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, "tests/gateway")
+import programs  # noqa: E402
+
+# One line per turn, so that the answers show what the model was told.
+TEMPLATE = ("{{ bos_token }}{% for message in messages %}{{ message.content }}\n{% endfor %}Story:")
+
+
+class TerminalChatTest(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.coordinator = programs.start_coordinator()
+        cls.addClassCleanup(cls.coordinator.kill)
+        cls.saved = os.path.join(os.environ["TEST_TMPDIR"], "saved.json")
+
+    def chat(self, text, *flags, code=0, template=TEMPLATE):
+        path = os.path.join(os.environ["TEST_TMPDIR"], "chat-template")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(template)
+        done = subprocess.run(
+            ["gateway/tandem_chat", "--server", self.coordinator.address, "--chat-template", path,
+             "--temperature", "0", "--max-tokens", "8", *flags], input=text, capture_output=True,
+            text=True, timeout=programs.PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout, done.stderr
+
+    def messages(self):
+        with open(self.saved, encoding="utf-8") as file:
+            return [(one["role"], one["content"]) for one in json.load(file)["messages"]]
+
+    def test_answers_go_on_from_what_was_said(self):
+        out, _ = self.chat(f"one\ntwo\n/save {self.saved}\n", "--system", "Be kind.")
+        messages = self.messages()
+        self.assertEqual([role for role, _ in messages],
+                         ["system", "user", "assistant", "user", "assistant"])
+        self.assertEqual([messages[i][1] for i in (0, 1, 3)], ["Be kind.", "one", "two"])
+        self.assertEqual(out.rstrip("\n"), f"{messages[2][1]}\n{messages[4][1]}".rstrip("\n"))
+        self.assertTrue(messages[2][1])
+
+    def test_reset_and_system(self):
+        self.chat(f"one\n/reset\ntwo\n/save {self.saved}\n", "--system", "Be kind.")
+        self.assertEqual([role for role, _ in self.messages()], ["system", "user", "assistant"])
+        self.chat(f"one\n/system Rhyme.\n/save {self.saved}\n/quit\nnever", "--system", "Be kind.")
+        self.assertEqual(self.messages(), [("system", "Rhyme.")])
+
+    def test_errors_are_one_line(self):
+        _, err = self.chat("one\n", code=1, template="{{ raise_exception('no') }}")
+        self.assertEqual(err, "tandem_chat: the chat template refuses this conversation: no\n")
+        _, err = self.chat("one\n", "--top-p", "7", code=1)
+        self.assertRegex(err, r"^tandem_chat: sampling\.top_p is 7[^\n]*\n$")
+        _, err = self.chat("one\n", "--server", "127.0.0.1:1", code=1)
+        self.assertRegex(err, r"^tandem_chat: [^\n]*\n$")
+
+    def test_unknown_commands_give_help(self):
+        out, _ = self.chat("/wibble\n/save\n")
+        self.assertEqual(out.count("/reset"), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
