@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import grpc
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from gateway.errors import ApiError, bad_request, from_grpc
 
@@ -90,6 +90,8 @@ async def read_json(request: Request, max_bytes: int) -> object:
                 body += part
                 if len(body) > max_bytes:
                     raise ApiError(413, f"the body has more than {max_bytes} bytes")
+    except ClientDisconnect:
+        raise _client_gone() from None
     except TimeoutError:
         raise ApiError(408, f"the body did not come within {_BODY_TIMEOUT_S} s") from None
     try:
@@ -100,6 +102,11 @@ async def read_json(request: Request, max_bytes: int) -> object:
         problem = str(error) if isinstance(error, json.JSONDecodeError) else "not Unicode text"
         raise bad_request(f"the body is not JSON: {problem}") from None
     return value
+
+
+def _client_gone() -> ApiError:
+    """Nobody reads it; the log has its status."""
+    return ApiError(499, "the client is gone")
 
 
 def _no_constant(name: str):
@@ -131,7 +138,7 @@ async def _unless_gone(request: Request, answer: Awaitable[Response]) -> Respons
         await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
-        raise ApiError(499, "the client is gone")
+        raise _client_gone()
     finally:
         working.cancel()
         gone.cancel()

@@ -90,7 +90,7 @@ def main() -> int:
                         format="tandem_gateway: %(levelname)s: %(message)s")
     # Not the parent of both: uvicorn looks at each one's own level for its costly traces.
     for name in ("uvicorn.error", "uvicorn.asgi"):
-        logging.getLogger(name).setLevel(logging.WARNING)
+        logging.getLogger(name).setLevel(logging.ERROR)  # bytes that are no HTTP are no news
     try:
         _serve(config)
     except OSError as error:

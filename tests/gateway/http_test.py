@@ -3,6 +3,7 @@
 import concurrent.futures
 import http.client
 import json
+import socket
 import sys
 import unittest
 
@@ -190,6 +191,25 @@ class HttpTest(unittest.TestCase):
                 programs.until(lambda: self.requests() == 3, "the requests have not begun")
             connection.sock.close() if stream else connection.close()
             programs.until(lambda: self.requests() == 0, "the requests are still there")
+
+    def test_bytes_that_are_no_http(self):
+        post = b"POST /v1/completions HTTP/1.1\r\nHost: x\r\n"
+        for data in (b"", b"\0" * 100, b"\x16\x03\x01\x02\x00", b"GET / HTTP/9\r\n\r\n",
+                     b"GET / HTTP/1.1\r\nX: " + b"a" * (1 << 20), post + b"A: b\r\n" * 100000,
+                     post + b"Content-Length: -3\r\n\r\n", post + b"Content-Length: 99\r\n\r\n{",
+                     post + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"):
+            with self.subTest(data=data[:60]):
+                host, port = self.gateway.address.split(":")
+                with socket.create_connection((host, int(port)), programs.PATIENCE_S) as connection:
+                    try:
+                        connection.sendall(data)
+                        connection.shutdown(socket.SHUT_WR)
+                        while part := connection.recv(1 << 16):
+                            self.assertNotIn(b"HTTP/1.1 500", part)
+                    except ConnectionError:
+                        pass  # the gateway has ended it
+        self.assertEqual(programs.call(self.gateway.address, "/health")[0], 200)
+        self.assertFalse("Traceback" in self.gateway.log())
 
     def test_500_streams_at_once(self):
         body = {**STORY, "max_tokens": 8}
