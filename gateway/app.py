@@ -4,6 +4,12 @@ import contextlib
 import functools
 import time
 
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 from gateway import chat, completions, tokens
 from gateway.backend import Coordinator
 from gateway.config import Config
@@ -13,11 +19,6 @@ from gateway.http import Json, endpoint
 from gateway.service import Service
 from gateway.template_pool import TemplatePool
 from gateway.version import VERSION
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 
 _POSTS = {
     "/v1/chat/completions": chat.answer,

@@ -5,6 +5,7 @@ import dataclasses
 import logging
 
 import grpc
+
 from health.v1 import health_pb2, health_pb2_grpc
 from tandem.v1 import generation_pb2 as api
 from tandem.v1 import generation_pb2_grpc

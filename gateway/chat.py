@@ -1,5 +1,7 @@
 """POST /v1/chat/completions."""
 
+from starlette.responses import Response
+
 from gateway import chat_prompt, chat_request, sampling
 from gateway.backend import Model
 from gateway.chat_answer import ChatForm
@@ -7,7 +9,6 @@ from gateway.chat_request import ChatRequest
 from gateway.errors import bad_request
 from gateway.service import Service, new_id, respond
 from gateway.tool_parsers import PARSERS, ToolParser, parser_of_template
-from starlette.responses import Response
 from tandem.v1 import generation_pb2 as api
 
 

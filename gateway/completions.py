@@ -1,11 +1,12 @@
 """POST /v1/completions."""
 
+from starlette.responses import Response
+
 from gateway import completion_request, sampling
 from gateway.backend import Coordinator
 from gateway.completion_answer import CompletionForm, Prompt
 from gateway.completion_request import CompletionRequest
 from gateway.service import Service, new_id, respond
-from starlette.responses import Response
 from tandem.v1 import generation_pb2 as api
 
 

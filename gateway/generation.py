@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import AsyncIterator
 
 import grpc
+
 from gateway.backend import Coordinator
 from gateway.errors import unavailable
 from tandem.v1 import generation_pb2 as api

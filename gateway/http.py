@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import grpc
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+
 from gateway.errors import ApiError, bad_request, from_grpc
 
 _LOG = logging.getLogger("gateway")

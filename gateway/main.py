@@ -9,6 +9,7 @@ import socket
 import sys
 
 import uvicorn
+
 from gateway.app import make_app
 from gateway.config import Config, parse
 

@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Iterator
 from typing import Protocol
 
+from starlette.responses import Response
+
 from gateway import logprobs
 from gateway.backend import Coordinator
 from gateway.config import Config
@@ -14,7 +16,6 @@ from gateway.fleet import Fleet
 from gateway.generation import Answer, Generation, gather
 from gateway.http import EventStream, Json
 from gateway.template_pool import TemplatePool
-from starlette.responses import Response
 from tandem.v1 import generation_pb2 as api
 
 

@@ -6,6 +6,7 @@ import json
 import sys
 
 import grpc
+
 from gateway import chat_prompt
 from gateway.backend import Coordinator
 from gateway.errors import ApiError, from_grpc

@@ -1,10 +1,11 @@
 """POST /tokenize and POST /detokenize, in vLLM's form."""
 
+from starlette.responses import Response
+
 from gateway import chat_prompt, chat_request
 from gateway.fields import Fields
 from gateway.http import Json
 from gateway.service import Service
-from starlette.responses import Response
 
 
 async def tokenize(service: Service, body: object) -> Response:
