@@ -16,8 +16,10 @@ absl::Status CheckRanges(const SamplingFlags& flags) {
   for (const std::string& stop : flags.stop) TANDEM_RETURN_IF_ERROR(CheckUtf8("--stop", stop));
   // The API takes -1 for off, too.
   const int32_t top_k = flags.top_k == -1 ? 0 : flags.top_k.value_or(0);
-  return step::CheckSamplingRanges(flags.temperature.value_or(1), flags.top_p.value_or(1),
-                                   flags.min_p.value_or(0), top_k);
+  return step::CheckSamplingRanges({.temperature = flags.temperature.value_or(1),
+                                    .top_p = flags.top_p.value_or(1),
+                                    .min_p = flags.min_p.value_or(0),
+                                    .top_k = top_k});
 }
 
 }  // namespace

@@ -19,9 +19,10 @@ constexpr SectionTag kDescriptorTags[] = {kTagStep,         kTagTokens,    kTagP
 constexpr size_t kStepBytes = 2 * sizeof(uint64_t) + 3 * sizeof(uint32_t);
 constexpr size_t kGroupBytes = 3 * sizeof(uint32_t);
 constexpr size_t kRowBytes = 5 * sizeof(uint32_t);
-constexpr size_t kSamplingBytes = 5 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
+constexpr size_t kSamplingBytes = 8 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
 static_assert(sizeof(SequenceEntry) == 24, "sequences are copied as in memory");
 static_assert(sizeof(TableDelta) == 12, "deltas are copied as in memory");
+static_assert(sizeof(LogitAdjustment) == 16, "adjustments are copied as in memory");
 
 void PutStep(WireWriter& writer, const StepDescriptor& step) {
   writer.BeginSection(kTagStep);
@@ -132,8 +133,11 @@ void PutSampling(WireWriter& writer, const std::vector<RowSampling>& sampling) {
     writer.Put(row.top_k);
     writer.Put(row.seed);
     writer.Put(row.position);
-    writer.PutCount(row.banned.size());
-    writer.PutArray(row.banned);
+    writer.Put(row.typical_p);
+    writer.Put(row.xtc_probability);
+    writer.Put(row.xtc_threshold);
+    writer.PutCount(row.adjustments.size());
+    writer.PutArray(row.adjustments);
   }
   writer.EndSection();
 }
@@ -145,10 +149,12 @@ absl::Status GetSampling(WireReader reader, std::vector<RowSampling>& sampling) 
   }
   sampling.resize(count);
   for (RowSampling& row : sampling) {
-    uint32_t banned = 0;
+    uint32_t adjustments = 0;
     if (!reader.Get(row.temperature) || !reader.Get(row.top_p) || !reader.Get(row.min_p) ||
         !reader.Get(row.top_k) || !reader.Get(row.seed) || !reader.Get(row.position) ||
-        !reader.Get(banned) || !reader.GetArray(banned, row.banned)) {
+        !reader.Get(row.typical_p) || !reader.Get(row.xtc_probability) ||
+        !reader.Get(row.xtc_threshold) || !reader.Get(adjustments) ||
+        !reader.GetArray(adjustments, row.adjustments)) {
       return BadSection(kTagSampling, "count exceeds the frame");
     }
   }
@@ -167,7 +173,7 @@ size_t StepLimits::MaxDescriptorBytes() const {
          2 * tokens * kWord + (seqs + 1) * kWord + seqs * sizeof(SequenceEntry) +  //
          kWord + kMaxKvGroups * group + MaxAppendedBlocks() * kWord +              //
          kWord + rows +                                                            //
-         kWord + seqs * (kSamplingBytes + kMaxBannedPerSeq * kWord);
+         kWord + seqs * (kSamplingBytes + kMaxRowAdjustments * sizeof(LogitAdjustment));
 }
 
 void Serialize(const StepDescriptor& step, std::vector<uint8_t>& out) {

@@ -1,5 +1,7 @@
 #include "common/step/descriptor.h"
 
+#include <ostream>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -23,12 +25,18 @@ template <typename T>
 std::string Join(const std::vector<T>& values) {
   constexpr size_t kShown = 16;
   const size_t shown = std::min(values.size(), kShown);
-  std::string text = absl::StrJoin(values.begin(), values.begin() + shown, " ");
+  std::string text =
+      absl::StrJoin(values.begin(), values.begin() + shown, " ", absl::StreamFormatter());
   if (shown < values.size()) absl::StrAppend(&text, " ... (", values.size(), ")");
   return text;
 }
 
 }  // namespace
+
+std::ostream& operator<<(std::ostream& out, const LogitAdjustment& adjustment) {
+  return out << adjustment.id << ":+" << adjustment.bias << "/" << adjustment.repetition << "-"
+             << adjustment.penalty;
+}
 
 std::string DebugString(const StepDescriptor& step) {
   std::string text = absl::StrCat("step ", step.step_id.value, " epoch ", step.epoch.value, " ",
@@ -66,7 +74,8 @@ std::string DebugString(const StepDescriptor& step) {
   for (const RowSampling& row : step.sampling) {
     absl::StrAppend(&text, "  sampling: temperature ", row.temperature, " top_p ", row.top_p,
                     " min_p ", row.min_p, " top_k ", row.top_k, " seed ", row.seed, " position ",
-                    row.position, " banned ", Join(row.banned), "\n");
+                    row.position, " typical_p ", row.typical_p, " xtc ", row.xtc_probability,
+                    " of ", row.xtc_threshold, " adjustments ", Join(row.adjustments), "\n");
   }
   return text;
 }

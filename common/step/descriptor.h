@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -84,17 +85,34 @@ struct RowRequest {
   bool operator==(const RowRequest&) const = default;
 };
 
-// Sampling parameters of one row with kWantSample, in row order.
+// What becomes of one id's logit before anything is drawn: bias is added, then a positive result is
+// divided by `repetition` and any other multiplied with it, then `penalty` is subtracted.
+struct LogitAdjustment {
+  TokenId id = 0;
+  float bias = 0.0f;  // -inf: the id is never drawn
+  float repetition = 1.0f;
+  float penalty = 0.0f;
+  bool operator==(const LogitAdjustment&) const = default;
+};
+
+// Sampling parameters of one row with kWantSample, in row order. kernels/ops/sample.h says what
+// they mean.
 struct RowSampling {
   float temperature = 1.0f;
   float top_p = 1.0f;
   float min_p = 0.0f;
   int32_t top_k = 0;
   uint64_t seed = 0;
-  uint64_t position = 0;          // of the token to draw
-  std::vector<TokenId> banned{};  // never drawn (min_tokens)
+  uint64_t position = 0;  // of the token to draw
+  float typical_p = 1.0f;
+  float xtc_probability = 0.0f;
+  float xtc_threshold = 0.1f;
+  std::vector<LogitAdjustment> adjustments{};  // ascending by id; an id that is not here stays
   bool operator==(const RowSampling&) const = default;
 };
+
+// As id:+bias/repetition-penalty.
+std::ostream& operator<<(std::ostream& out, const LogitAdjustment& adjustment);
 
 // How many log-probabilities the row's result holds (RowResult::logprobs) for each of its tokens,
 // or in total if it requests no sample.

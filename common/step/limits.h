@@ -22,8 +22,15 @@ inline constexpr size_t kMaxKvGroups = 2;
 // Block ids that newly admitted sequences bring to one step, over all KV groups: a long shared
 // prefix is many at once. The first of a step may bring more.
 inline constexpr uint32_t kMaxAdmittedBlocks = 1 << 16;
-// Ids that one step may ban, times its max_seqs: end ids of every sequence.
-inline constexpr size_t kMaxBannedPerSeq = 1024;
+// What a sequence may adjust logits by: ids that occur among its last tokens, biased ids, ids that
+// end it, and last ids of banned sequences of ids.
+inline constexpr uint32_t kMaxPenaltyWindow = 4096;
+inline constexpr uint32_t kMaxLogitBiases = 1024;
+inline constexpr uint32_t kMaxEndIds = 1024;
+inline constexpr uint32_t kMaxBannedSequences = 512;
+// Adjustments of one row, 16 bytes each (docs/decisions/0022-logit-adjustments.md).
+inline constexpr size_t kMaxRowAdjustments =
+    kMaxPenaltyWindow + kMaxLogitBiases + kMaxEndIds + kMaxBannedSequences;
 
 struct StepLimits {
   uint32_t max_tokens = 0;

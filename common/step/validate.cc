@@ -1,7 +1,9 @@
 // Validate: runs on every step of every rank; its cost is linear in the step's tokens and appended
 // blocks.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +22,8 @@
 
 namespace tandem::step {
 namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 absl::Status CheckSize(const char* what, size_t found, size_t needed) {
   if (found == needed) return absl::OkStatus();
@@ -291,22 +295,45 @@ absl::Status ValidateRows(const StepDescriptor& step, const StepLimits& limits) 
   return absl::OkStatus();
 }
 
+// Ids rise, so none occurs twice. Written so that NaN fails.
+absl::Status ValidateAdjustments(std::span<const LogitAdjustment> adjustments, size_t r,
+                                 const StepLimits& limits) {
+  if (adjustments.size() > kMaxRowAdjustments) {
+    return Invalid("sampling ", r, " adjusts ", adjustments.size(), " logits, at most ",
+                   kMaxRowAdjustments, " fit");
+  }
+  TokenId last = -1;
+  for (const LogitAdjustment& one : adjustments) {
+    if (one.id <= last || static_cast<uint32_t>(one.id) >= limits.vocab_size) {
+      return Invalid("sampling ", r, " adjusts the logit of id ", one.id, " after ", last,
+                     ", needed rising ids below ", limits.vocab_size);
+    }
+    if (!(one.bias < kInfinity) || !(one.repetition > 0 && one.repetition < kInfinity) ||
+        !std::isfinite(one.penalty)) {
+      return Invalid("sampling ", r, " adjusts the logit of id ", one.id, " by bias ", one.bias,
+                     ", repetition ", one.repetition, ", penalty ", one.penalty);
+    }
+    last = one.id;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateRowSampling(const RowSampling& row, size_t r, const StepLimits& limits) {
-  if (absl::Status ranges = CheckSamplingRanges(row.temperature, row.top_p, row.min_p, row.top_k);
-      !ranges.ok()) {
+  const SamplingFilters filters{.temperature = row.temperature,
+                                .top_p = row.top_p,
+                                .min_p = row.min_p,
+                                .top_k = row.top_k,
+                                .typical_p = row.typical_p,
+                                .xtc_probability = row.xtc_probability,
+                                .xtc_threshold = row.xtc_threshold};
+  if (absl::Status ranges = CheckSamplingRanges(filters); !ranges.ok()) {
     return Invalid("sampling ", r, ": ", ranges.message());
   }
   if (row.position > limits.max_model_len) {
     return Invalid("sampling ", r, " has position ", row.position, ", the context ends at ",
                    limits.max_model_len);
   }
-  for (TokenId id : row.banned) {
-    if (id < 0 || static_cast<uint32_t>(id) >= limits.vocab_size) {
-      return Invalid("sampling ", r, " bans id ", id, ", the vocabulary ends at ",
-                     limits.vocab_size);
-    }
-  }
-  return absl::OkStatus();
+  return ValidateAdjustments(row.adjustments, r, limits);
 }
 
 absl::Status ValidateSampling(const StepDescriptor& step, const StepLimits& limits) {
@@ -318,14 +345,10 @@ absl::Status ValidateSampling(const StepDescriptor& step, const StepLimits& limi
     return Invalid(step.sampling.size(), " samples are wanted, at most ", limits.max_seqs,
                    " are planned for");
   }
-  size_t num_banned = 0;
   for (size_t r = 0; r < step.sampling.size(); ++r) {
     TANDEM_RETURN_IF_ERROR(ValidateRowSampling(step.sampling[r], r, limits));
-    num_banned += step.sampling[r].banned.size();
   }
-  if (num_banned <= limits.max_seqs * kMaxBannedPerSeq) return absl::OkStatus();
-  return Invalid(num_banned, " ids are banned, at most ", limits.max_seqs * kMaxBannedPerSeq,
-                 " fit");
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "coordinator/engine/logit_adjuster.h"
 #include "coordinator/engine/request.h"
 #include "coordinator/scheduler/sequence.h"
 
@@ -13,11 +14,17 @@ namespace tandem::coordinator {
 
 struct Generation : Sequence {
   Generation(RequestHandle request_handle, Request incoming)
-      : Sequence(request_handle, std::move(incoming.prompt)), request(std::move(incoming)) {
+      : Sequence(request_handle, std::move(incoming.prompt)),
+        request(std::move(incoming)),
+        adjuster(request.sampling, prompt_len) {
     scores_prompt = request.sampling.prompt_logprobs.has_value();
   }
 
-  const Request request;    // without its prompt, which is in `tokens`
+  Generation(const Generation&) = delete;  // `adjuster` refers to `request`
+  Generation& operator=(const Generation&) = delete;
+
+  const Request request;  // without its prompt, which is in `tokens`
+  LogitAdjuster adjuster;
   uint32_t num_scored = 1;  // prompt tokens whose log-probability is known; the first has none
 
   // The range of positions in [begin, end) whose rows give a missing log-probability of the prompt:

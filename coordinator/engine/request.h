@@ -6,11 +6,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "common/base/ids.h"
 #include "common/step/result.h"
+#include "common/step/sampling_ranges.h"
 
 namespace tandem::coordinator {
 
@@ -23,14 +25,22 @@ struct Sampling {
   float temperature = 1.0f;
   float top_p = 1.0f;
   float min_p = 0.0f;
-  int32_t top_k = 0;        // 0: off
-  uint32_t max_tokens = 0;  // > 0
+  int32_t top_k = 0;  // 0: off
+  float typical_p = 1.0f;
+  float xtc_probability = 0.0f;
+  float xtc_threshold = 0.1f;
+  step::SamplingPenalties penalties{};
+  std::vector<std::pair<TokenId, float>> logit_bias{};   // ascending by id
+  std::vector<std::vector<TokenId>> banned_sequences{};  // of ids; none is empty
+  std::vector<TokenId> dry_breakers{};                   // sorted; no repetition goes across them
+  uint32_t max_tokens = 0;                               // > 0
   uint32_t min_tokens = 0;
   uint64_t seed = 0;
   // Ids that end generation (eos, eot, eom unless ignore_eos; stop ids), sorted. The id is part of
   // the output.
   std::vector<TokenId> end_ids;
   std::vector<std::string> stop;  // matched by the stream: OnUpdate returns false at a match
+  bool include_stop = false;      // the stop string that matched is part of the text
   // Log-probabilities of every generated token, or of every prompt token: the token's own and this
   // many of the most likely (at most kMaxTopLogprobs and the vocabulary).
   std::optional<uint32_t> logprobs{};

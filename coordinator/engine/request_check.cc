@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/step/descriptor.h"
+#include "common/step/limits.h"
 #include "common/step/sampling_ranges.h"
 
 namespace tandem::coordinator {
@@ -29,6 +32,33 @@ absl::Status CheckLogprobs(const char* name, std::optional<uint32_t> top_n, uint
       absl::StrCat("sampling.", name, " is ", *top_n, ", it must be from 0 to ", most));
 }
 
+// Ids of biases, and of what may not be generated, and their numbers.
+absl::Status CheckAdjustments(const Sampling& sampling, uint32_t vocab_size) {
+  std::vector<TokenId> biased;
+  for (const auto& [id, bias] : sampling.logit_bias) biased.push_back(id);
+  TANDEM_RETURN_IF_ERROR(CheckIds("logit_bias entry", biased, vocab_size));
+  if (biased.size() > step::kMaxLogitBiases) {
+    return absl::InvalidArgumentError(absl::StrCat("sampling.logit_bias has ", biased.size(),
+                                                   " entries, at most ", step::kMaxLogitBiases));
+  }
+  if (std::ranges::adjacent_find(biased, std::greater_equal<>()) != biased.end()) {
+    return absl::InvalidArgumentError("biased ids must rise");
+  }
+  if (sampling.banned_sequences.size() > step::kMaxBannedSequences) {
+    return absl::InvalidArgumentError(absl::StrCat(sampling.banned_sequences.size(),
+                                                   " sequences of ids are banned, at most ",
+                                                   step::kMaxBannedSequences, " may be"));
+  }
+  for (const std::vector<TokenId>& sequence : sampling.banned_sequences) {
+    if (sequence.empty()) return absl::InvalidArgumentError("a banned sequence of ids is empty");
+    TANDEM_RETURN_IF_ERROR(CheckIds("banned token", sequence, vocab_size));
+  }
+  if (!std::ranges::is_sorted(sampling.dry_breakers)) {
+    return absl::InvalidArgumentError("sequence breakers must be sorted");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckLogprobs(const Sampling& sampling, uint32_t most) {
   TANDEM_RETURN_IF_ERROR(CheckLogprobs("logprobs", sampling.logprobs, most));
   return CheckLogprobs("prompt_logprobs", sampling.prompt_logprobs, most);
@@ -37,9 +67,19 @@ absl::Status CheckLogprobs(const Sampling& sampling, uint32_t most) {
 }  // namespace
 
 absl::Status CheckSampling(const Sampling& sampling) {
-  if (absl::Status ranges = step::CheckSamplingRanges(sampling.temperature, sampling.top_p,
-                                                      sampling.min_p, sampling.top_k);
-      !ranges.ok()) {
+  const step::SamplingFilters filters{.temperature = sampling.temperature,
+                                      .top_p = sampling.top_p,
+                                      .min_p = sampling.min_p,
+                                      .top_k = sampling.top_k,
+                                      .typical_p = sampling.typical_p,
+                                      .xtc_probability = sampling.xtc_probability,
+                                      .xtc_threshold = sampling.xtc_threshold};
+  absl::Status ranges = step::CheckSamplingRanges(filters);
+  if (ranges.ok()) ranges = step::CheckPenaltyRanges(sampling.penalties);
+  for (const auto& [id, bias] : sampling.logit_bias) {
+    if (ranges.ok()) ranges = step::CheckLogitBias(id, bias);
+  }
+  if (!ranges.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("sampling.", ranges.message()));
   }
   if (sampling.max_tokens == 0) {
@@ -61,14 +101,15 @@ absl::Status RequestCheck::Check(const Request& request) const {
   TANDEM_RETURN_IF_ERROR(admission_.Check(request.prompt.size(), request.sampling.max_tokens));
   TANDEM_RETURN_IF_ERROR(CheckIds("prompt token", request.prompt, vocab_size_));
   TANDEM_RETURN_IF_ERROR(CheckIds("stop token", request.sampling.end_ids, vocab_size_));
-  if (request.sampling.end_ids.size() > step::kMaxBannedPerSeq) {
+  if (request.sampling.end_ids.size() > step::kMaxEndIds) {
     return absl::InvalidArgumentError(absl::StrCat(request.sampling.end_ids.size(),
                                                    " ids end the generation, at most ",
-                                                   step::kMaxBannedPerSeq, " may"));
+                                                   step::kMaxEndIds, " may"));
   }
   if (!std::ranges::is_sorted(request.sampling.end_ids)) {
     return absl::InvalidArgumentError("end ids must be sorted");
   }
+  TANDEM_RETURN_IF_ERROR(CheckAdjustments(request.sampling, vocab_size_));
   return CheckLogprobs(request.sampling, vocab_size_);
 }
 

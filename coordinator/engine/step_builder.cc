@@ -15,16 +15,18 @@ step::StepKind KindOf(const Plan& plan) {
 
 // Random numbers are keyed by (seed, index of the drawn token), so they do not depend on the batch
 // or on preemption.
-step::RowSampling SamplingOf(const Generation& generation, uint32_t position) {
+step::RowSampling SamplingOf(Generation& generation, uint32_t position) {
   const Sampling& sampling = generation.request.sampling;
-  step::RowSampling row{.temperature = sampling.temperature,
-                        .top_p = sampling.top_p,
-                        .min_p = sampling.min_p,
-                        .top_k = sampling.top_k,
-                        .seed = sampling.seed,
-                        .position = position};
-  if (generation.num_generated() < sampling.min_tokens) row.banned = sampling.end_ids;
-  return row;
+  return {.temperature = sampling.temperature,
+          .top_p = sampling.top_p,
+          .min_p = sampling.min_p,
+          .top_k = sampling.top_k,
+          .seed = sampling.seed,
+          .position = position,
+          .typical_p = sampling.typical_p,
+          .xtc_probability = sampling.xtc_probability,
+          .xtc_threshold = sampling.xtc_threshold,
+          .adjustments = generation.adjuster.Adjust(generation.tokens)};
 }
 
 void WantTop(uint32_t top_n, step::RowRequest& row) {
@@ -46,8 +48,7 @@ void AddScoredRows(const Generation& generation, const PlanEntry& entry,
   }
 }
 
-void AddSampledRow(const Generation& generation, const PlanEntry& entry,
-                   step::StepDescriptor& out) {
+void AddSampledRow(Generation& generation, const PlanEntry& entry, step::StepDescriptor& out) {
   step::RowRequest row{.token = static_cast<uint32_t>(out.tokens.size() - 1)};
   if (generation.request.want_logits) row.wants |= step::kWantLogits;
   if (const auto& top_n = generation.request.sampling.logprobs; top_n.has_value()) {
@@ -84,7 +85,7 @@ void StepBuilder::Clear(step::StepDescriptor& out) const {
 }
 
 void StepBuilder::AddEntry(const PlanEntry& entry, step::StepDescriptor& out) const {
-  const Generation& generation = GenerationOf(*entry.sequence);
+  Generation& generation = GenerationOf(*entry.sequence);
   out.tokens.insert(out.tokens.end(), generation.tokens.begin() + entry.begin,
                     generation.tokens.begin() + entry.end());
   for (uint32_t position = entry.begin; position < entry.end(); ++position) {

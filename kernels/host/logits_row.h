@@ -67,6 +67,30 @@ inline float ExpOfNegative(float x) {
   return x >= -87.0f ? result : 0.0f;
 }
 
+// ln(x) for normal x in (0, 1], relative error below 2e-7. Coefficients: Cephes, logf (S. Moshier).
+inline float LogOfWeight(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x);
+  float e = static_cast<float>(static_cast<int32_t>(bits >> 23) - 126);
+  float m = std::bit_cast<float>((bits & 0x7fffffu) | 0x3f000000u);  // in [0.5, 1)
+  const bool small = m < 0.70710678f;
+  m = small ? m + m - 1.0f : m - 1.0f;
+  e = small ? e - 1.0f : e;
+  float p = 7.0376836e-2f;
+  p = p * m + -1.1514610e-1f;
+  p = p * m + 1.1676999e-1f;
+  p = p * m + -1.2420141e-1f;
+  p = p * m + 1.4249323e-1f;
+  p = p * m + -1.6668058e-1f;
+  p = p * m + 2.0000715e-1f;
+  p = p * m + -2.4999994e-1f;
+  p = p * m + 3.3333331e-1f;
+  const float square = m * m;
+  float low = (p * m) * square;
+  low = e * -2.12194440e-4f + low;
+  low = square * -0.5f + low;
+  return e * 0.693359375f + (m + low);
+}
+
 }  // namespace tandem::kernels::host
 
 #endif  // TANDEM_KERNELS_HOST_LOGITS_ROW_H_

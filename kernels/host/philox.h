@@ -22,10 +22,15 @@ constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-// Uniform in [0, 1), 53 bits; the key is the seed, the counter the position.
-constexpr double UniformDraw(uint64_t seed, uint64_t position) {
+// What a random number is for: independent numbers of the same seed and position.
+enum class RandomStream : uint32_t { kToken = 0, kXtc = 1 };
+
+// Uniform in [0, 1), 53 bits; the key is the seed, the counter position and stream.
+constexpr double UniformDraw(uint64_t seed, uint64_t position,
+                             RandomStream stream = RandomStream::kToken) {
   const auto words =
-      Philox4x32({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), 0, 0},
+      Philox4x32({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32),
+                  static_cast<uint32_t>(stream), 0},
                  {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   const uint64_t bits = (uint64_t{words[0]} << 32) | words[1];
   return static_cast<double>(bits >> 11) * 0x1p-53;

@@ -9,8 +9,25 @@
 
 namespace tandem::kernels {
 
-// Per-row sampling parameters. Filters apply in the order temperature, min_p, top_k, top_p.
-// Temperature 0 takes the lowest id of the largest logit.
+// What becomes of one id's logit first: bias is added, then a positive result is divided by
+// `repetition` and any other multiplied with it, then `penalty` is subtracted; each result is
+// rounded. Source: vLLM's order (v1/sample/sampler.py: bias, repetition, frequency and presence).
+struct LogitAdjustment {
+  int32_t id = 0;
+  float bias = 0.0f;  // -inf: banned
+  float repetition = 1.0f;
+  float penalty = 0.0f;
+};
+
+// Per-row sampling parameters. They apply in the order adjustments, temperature, min_p, top_k,
+// typical_p, top_p, XTC, each to what the one before left. Temperature 0 takes the lowest id of the
+// largest adjusted logit, and no other parameter matters to it.
+//
+// typical_p keeps the fewest ids, those first whose -ln(probability) is closest to its mean, that
+// hold this share of the weight (Meister et al., "Locally typical sampling", 2022; llama.cpp's
+// typical sampler). XTC, with probability xtc_probability, drops every id of at least the
+// probability xtc_threshold except the least likely of them (llama.cpp's sampler of that name); its
+// random number is another stream of the same seed and position.
 struct SamplingRow {
   float temperature = 1.0f;
   float top_p = 1.0f;
@@ -19,9 +36,11 @@ struct SamplingRow {
   uint64_t seed = 0;
   uint64_t position = 0;  // of the token to draw; with seed, the entire state of the random numbers
   int32_t logits_row = 0;
-  int32_t banned_begin = 0;  // ids banned for this row: banned[banned_begin, banned_end)
-  int32_t banned_end = 0;
-  int32_t reserved = 0;
+  int32_t adjustments_begin = 0;  // of this row: adjustments[adjustments_begin, adjustments_end)
+  int32_t adjustments_end = 0;    // each id at most once in a row
+  float typical_p = 1.0f;         // >= 1: off
+  float xtc_probability = 0.0f;   // <= 0: off
+  float xtc_threshold = 0.1f;     // > 0.5: off, no two ids are that likely
 };
 
 struct SampleParams {
@@ -31,14 +50,14 @@ struct SampleParams {
   uint32_t vocab;
   const SamplingRow* rows;  // (count)
   uint32_t count;
-  const int32_t* banned;  // ids, may be null if no row bans any
-  int32_t* out;           // (count)
+  const LogitAdjustment* adjustments;  // may be null if no row has any
+  int32_t* out;                        // (count)
 
   template <class Params, class Visit>
   static void ForEachPointer(Params& p, Visit&& visit) {
     visit("logits", p.logits, In(0, p.vocab));
     visit("rows", p.rows, In(p.count));
-    visit("banned", p.banned, In(0, 1).Optional());
+    visit("adjustments", p.adjustments, In(0, 1).Optional());
     visit("out", p.out, Out(p.count));
   }
 };

@@ -42,6 +42,23 @@ coordinator::Sampling TestSampling() {
   return sampling;
 }
 
+// Every penalty, DRY, bans, a bias, typical_p and XTC.
+coordinator::Sampling AdjustedSampling() {
+  coordinator::Sampling sampling = TestSampling();
+  sampling.typical_p = 0.9f;
+  sampling.xtc_probability = 0.5f;
+  sampling.xtc_threshold = 0.02f;
+  sampling.penalties.frequency = 0.5f;
+  sampling.penalties.presence = 0.25f;
+  sampling.penalties.repetition = 1.3f;
+  sampling.penalties.window = 50;
+  sampling.penalties.dry_multiplier = 2;
+  sampling.penalties.dry_allowed_length = 1;
+  sampling.logit_bias = {{11, 3.0f}, {200, 2.0f}};
+  sampling.banned_sequences = {{12}, {11, 200}};
+  return sampling;
+}
+
 // A model of tests/golden. `windowed`: some of its layers see a window that is far shorter than the
 // request under test, so that blocks are given back and hits lack them; `all_windowed`: all do.
 struct Model {
@@ -96,7 +113,7 @@ class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
       before(**driver);
       EXPECT_TRUE((*driver)->RunAll().ok());
     }
-    Output& output = (*driver)->Add(TestPrompt(), TestSampling(), /*want_logits=*/true);
+    Output& output = (*driver)->Add(TestPrompt(), sampling_, /*want_logits=*/true);
     if (beside) beside(**driver);
     const absl::Status ran = (*driver)->RunAll();
     EXPECT_TRUE(ran.ok()) << ran;
@@ -129,6 +146,7 @@ class BitIdentityTest : public ::testing::TestWithParam<Parameters> {
 
   Model model_ = kQ4KM;
   config::ServerConfig options_;
+  coordinator::Sampling sampling_ = TestSampling();  // of the request under test
   coordinator::EngineStats stats_;
 };
 
@@ -221,7 +239,7 @@ void BitIdentityTest::ExpectSameWhenPreempted(config::ServerConfig tiny) {
   auto driver = EngineDriver::Start(tiny);
   ASSERT_TRUE(driver.ok()) << driver.status();
   crowd(**driver);
-  const Output& output = (*driver)->Add(TestPrompt(), TestSampling(), /*want_logits=*/true);
+  const Output& output = (*driver)->Add(TestPrompt(), sampling_, /*want_logits=*/true);
   crowd(**driver);
   const absl::Status ran = (*driver)->RunAll();
   ASSERT_TRUE(ran.ok()) << ran;
@@ -232,6 +250,18 @@ void BitIdentityTest::ExpectSameWhenPreempted(config::ServerConfig tiny) {
 }
 
 TEST_P(BitIdentityTest, WhenPreempted) { ExpectSameWhenPreempted(options_); }
+
+// So do tokens with adjusted logits: they differ from plain ones, and depend on nothing else.
+TEST_P(BitIdentityTest, WithAdjustedLogits) {
+  const Output plain = Alone(options_);
+  sampling_ = AdjustedSampling();
+  const Output alone = Alone(options_);
+  EXPECT_NE(alone.tokens, plain.tokens);
+  config::ServerConfig chunks = options_;
+  chunks.scheduling.chunked_prefill_size = 7;
+  ExpectSame(Alone(chunks), alone, "chunks of 7");
+  ExpectSameWhenPreempted(options_);
+}
 
 // It continues where its own blocks, and snapshots of its state, are still cached.
 TEST_P(BitIdentityTest, WhenPreemptedWithACachedPrefix) {

@@ -95,7 +95,7 @@ absl::StatusOr<step::StepResult> WorkerDriver::Step(const std::vector<TokenId>& 
   step.rows = std::move(rows);
   for (const auto& row : step.rows) {
     if ((row.wants & step::kWantSample) == 0) continue;
-    step.sampling.push_back({.temperature = 0.0f, .position = context_len_, .banned = {}});
+    step.sampling.push_back({.temperature = 0.0f, .position = context_len_, .adjustments = {}});
   }
   const auto deadline = Deadline::After(kStepTimeout);
   TANDEM_RETURN_IF_ERROR(workers_.group->Submit(step, deadline));

@@ -1,11 +1,16 @@
-// Sample against a naive sampler that sorts everything, its distribution, and what must not crash.
+// Sample against probabilities by definition (sampling_golden.py), a naive sampler that sorts
+// everything, its distribution, and what must not crash.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <set>
+#include <utility>
 
+#include "kernels/host/philox.h"
 #include "kernels/ops/not_finite.h"
 #include "kernels/reference/backend.h"
 #include "tests/kernels/backends.h"
+#include "tests/kernels/sampling_golden.h"
 
 namespace tandem::kernels {
 namespace {
@@ -23,15 +28,22 @@ size_t Draws(const BackendCase& c, size_t wanted, size_t few) {
 
 std::vector<int32_t> Draw(Rig& rig, const std::vector<float>& logits, uint32_t vocab,
                           const std::vector<SamplingRow>& rows,
-                          const std::vector<int32_t>& banned = {}) {
+                          const std::vector<LogitAdjustment>& adjustments = {}) {
   const float* const device = rig.Put(logits, 1);
   const SamplingRow* const device_rows = rig.Put(rows);
-  const int32_t* const device_banned = banned.empty() ? nullptr : rig.Put(banned);
+  const LogitAdjustment* const device_adjustments =
+      adjustments.empty() ? nullptr : rig.Put(adjustments);
   int32_t* const out = rig.Put(std::vector<int32_t>(rows.size(), -7));
-  const SampleParams params{device,        vocab, device_rows, static_cast<uint32_t>(rows.size()),
-                            device_banned, out};
+  const SampleParams params{
+      device, vocab, device_rows, static_cast<uint32_t>(rows.size()), device_adjustments, out};
   rig.Run([&](Backend& b) { b.Encode(params); });
   return rig.Get(out, rows.size());
+}
+
+std::vector<LogitAdjustment> Bans(const std::vector<int32_t>& ids) {
+  std::vector<LogitAdjustment> bans;
+  for (const int32_t id : ids) bans.push_back({.id = id, .bias = -kInf});
+  return bans;
 }
 
 // One row per position: the same parameters, other random numbers.
@@ -157,9 +169,105 @@ TEST_P(SampleTest, DrawsTheIdThatTheReferenceDraws) {
       if (i % 2 == 0) rows[i].top_k = random.Int(1, 2 * static_cast<int>(vocab));
       if (i % 3 != 0) rows[i].top_p = random.Uniform(0.01f, 1);
       if (i % 4 == 0) rows[i].min_p = random.Uniform(0, 0.2f);
+      if (i % 3 == 1) rows[i].typical_p = random.Uniform(0.05f, 1);
+      if (i % 5 < 2) rows[i].xtc_probability = 0.6f;
+      if (i % 5 == 1) rows[i].xtc_threshold = random.Uniform(0, 0.3f);
+      rows[i].adjustments_end = i % 2 == 1 ? 30 : 0;
     }
-    EXPECT_EQ(Draw(rig, logits, vocab, rows), Draw(reference, logits, vocab, rows)) << vocab;
+    std::vector<LogitAdjustment> adjustments;
+    for (int32_t id = 0; id < 30; ++id) {
+      adjustments.push_back({id, random.Uniform(-2, 2), random.Uniform(0.5f, 2), id % 3 * 0.7f});
+    }
+    EXPECT_EQ(Draw(rig, logits, vocab, rows, adjustments),
+              Draw(reference, logits, vocab, rows, adjustments))
+        << vocab;
   }
+}
+
+// Draws whose random numbers lie just before and just behind every boundary between ids: so each
+// probability is right within 1e-5.
+TEST_P(SampleTest, EverySamplerHasTheProbabilitiesOfItsDefinition) {
+  Rig rig(GetParam());
+  constexpr double kNear = 5e-6, kFar = 4e-5;
+  constexpr uint64_t kSeed = 3;
+  for (size_t c = 0; c < kSamplingGolden.size(); ++c) {
+    const SamplingGolden& golden = kSamplingGolden[c];
+    std::vector<double> ends;  // of each id's part of [0, 1)
+    for (const double p : golden.probabilities)
+      ends.push_back(p + (ends.empty() ? 0 : ends.back()));
+    std::vector<SamplingRow> rows;
+    std::vector<int32_t> expected;
+    std::set<std::pair<size_t, bool>> found;  // id, and whether before its end
+    for (uint64_t position = 0; position < 600'000; ++position) {
+      const double draw = host::UniformDraw(kSeed, position);
+      const auto id = static_cast<size_t>(std::ranges::upper_bound(ends, draw) - ends.begin());
+      if (id >= ends.size()) continue;
+      const double before = draw - (ends[id] - golden.probabilities[id]), behind = ends[id] - draw;
+      const bool at_begin = before < kFar, at_end = behind < kFar;
+      if (before < kNear || behind < kNear || (!at_begin && !at_end)) continue;
+      if (!found.insert({id, at_end}).second) continue;
+      rows.push_back(golden.row);
+      rows.back().seed = kSeed;
+      rows.back().position = position;
+      rows.back().adjustments_end = static_cast<int32_t>(golden.adjustments.size());
+      expected.push_back(static_cast<int32_t>(id));
+    }
+    for (size_t id = 0; id < ends.size(); ++id) {
+      if (golden.probabilities[id] < 2 * kFar) continue;
+      ASSERT_TRUE(found.contains({id, false}) && found.contains({id, true})) << c << " id " << id;
+    }
+    EXPECT_EQ(Draw(rig, kGoldenLogits, static_cast<uint32_t>(kGoldenLogits.size()), rows,
+                   golden.adjustments),
+              expected)
+        << "case " << c;
+  }
+}
+
+// Every time, never, and as often as it should; independent of which token is drawn.
+TEST_P(SampleTest, XtcHasItsOwnRandomNumbers) {
+  Rig rig(GetParam());
+  const std::vector<float> logits = {3, 3, 0, 0};
+  SamplingRow row{.seed = 5, .xtc_probability = 0.5f, .xtc_threshold = 0.25f};
+  const auto rows = Positions(row, Draws(GetParam(), 4000, 300));
+  const auto draws = Draw(rig, logits, 4, rows);
+  size_t dropped = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const bool applies = host::UniformDraw(5, i, host::RandomStream::kXtc) < 0.5;
+    if (applies) {
+      EXPECT_NE(draws[i], 0) << i;
+    }
+    dropped += applies ? 1 : 0;
+  }
+  EXPECT_GT(std::ranges::count(draws, 0), 0);
+  EXPECT_NEAR(static_cast<double>(dropped) / static_cast<double>(rows.size()), 0.5, 0.1);
+  row.xtc_probability = 0;
+  SamplingRow plain{.seed = 5};
+  EXPECT_EQ(Draw(rig, logits, 4, Positions(row, 100)), Draw(rig, logits, 4, Positions(plain, 100)));
+  // Only one id is that likely.
+  row.xtc_probability = 1;
+  row.xtc_threshold = 0.6f;
+  EXPECT_EQ(Draw(rig, logits, 4, Positions(row, 100)), Draw(rig, logits, 4, Positions(plain, 100)));
+}
+
+TEST_P(SampleTest, AdjustmentsMoveTheLargest) {
+  Rig rig(GetParam());
+  const std::vector<float> logits = {-1, 4, 3, -2};
+  const auto greedy = [&](const LogitAdjustment& one) {
+    SamplingRow row{.temperature = 0, .adjustments_end = 1};
+    return Draw(rig, logits, 4, {row}, {one})[0];
+  };
+  EXPECT_EQ(greedy({.id = 3, .bias = 6.5f}), 3);
+  EXPECT_EQ(greedy({.id = 3, .bias = 5.5f}), 1);
+  EXPECT_EQ(greedy({.id = 1, .repetition = 1.25f}), 1);
+  EXPECT_EQ(greedy({.id = 1, .repetition = 1.5f}), 2);
+  EXPECT_EQ(greedy({.id = 1, .penalty = 1.25f}), 2);
+  EXPECT_EQ(greedy({.id = 0, .repetition = 0.1f}), 1);
+  // Bias, then repetition, then penalty: (-2 + 8) / 1.25 - 0.5 = 4.3, in any other order below 4.
+  EXPECT_EQ(greedy({.id = 3, .bias = 8, .repetition = 1.25f, .penalty = 0.5f}), 3);
+  // What would be infinite is the largest float, and no error.
+  const std::vector<float> huge = {3e38f, 3e38f};
+  SamplingRow row{.temperature = 0, .adjustments_end = 1};
+  EXPECT_EQ(Draw(rig, huge, 2, {row}, {{.id = 1, .repetition = 0.01f}})[0], 1);
 }
 
 TEST_P(SampleTest, KeepsTheLowestIdsAmongTies) {
@@ -205,21 +313,21 @@ TEST_P(SampleTest, ReadsTheRowThatIsAsked) {
 TEST_P(SampleTest, BannedIdsAreNeverDrawn) {
   Rig rig(GetParam());
   const std::vector<float> logits = {1, 5, 4, 3, 2};
-  const std::vector<int32_t> banned = {0, 1, 2, 99, -4};  // ids outside the vocabulary are ignored
+  const auto banned = Bans({0, 1, 2, 99, -4});  // ids outside the vocabulary are ignored
   SamplingRow row;
-  row.banned_begin = 1;
-  row.banned_end = 5;
+  row.adjustments_begin = 1;
+  row.adjustments_end = 5;
   row.seed = 5;
   const auto draws = Draw(rig, logits, 5, Positions(row, Draws(GetParam(), 5000, 300)), banned);
   EXPECT_LT(ChiSquare(draws, NaiveProbabilities(logits, row, {1, 2})), 20.0);
   row.temperature = 0;
   EXPECT_EQ(Draw(rig, logits, 5, {row}, banned)[0], 3);
   // Everything banned but one, and everything.
-  const std::vector<int32_t> most = {0, 1, 2, 3, 4};
-  row.banned_begin = 0;
-  row.banned_end = 4;
+  const auto most = Bans({0, 1, 2, 3, 4});
+  row.adjustments_begin = 0;
+  row.adjustments_end = 4;
   EXPECT_EQ(Draw(rig, logits, 5, {row}, most)[0], 4);
-  row.banned_end = 5;
+  row.adjustments_end = 5;
   for (const float temperature : {0.0f, 1.0f}) {
     row.temperature = temperature;
     EXPECT_EQ(Draw(rig, logits, 5, {row}, most)[0], 0);
@@ -232,10 +340,10 @@ TEST_P(SampleTest, BansDoNotMakeLogitsNotFinite) {
   for (const float temperature : {0.0f, 1.0f}) {
     SamplingRow row;
     row.temperature = temperature;
-    row.banned_end = 2;
-    EXPECT_EQ(Draw(rig, {-kInf, 1}, 2, {row}, {1, 0})[0], 0);
-    EXPECT_EQ(Draw(rig, {kNan, kNan}, 2, {row}, {1, 0})[0], kNotFinite);
-    EXPECT_EQ(Draw(rig, {1, 2, kInf}, 3, {row}, {1, 2})[0], kNotFinite);
+    row.adjustments_end = 2;
+    EXPECT_EQ(Draw(rig, {-kInf, 1}, 2, {row}, Bans({1, 0}))[0], 0);
+    EXPECT_EQ(Draw(rig, {kNan, kNan}, 2, {row}, Bans({1, 0}))[0], kNotFinite);
+    EXPECT_EQ(Draw(rig, {1, 2, kInf}, 3, {row}, Bans({1, 2}))[0], kNotFinite);
   }
 }
 

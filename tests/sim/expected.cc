@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
+
+#include "tests/coordinator/engine/naive_adjustments.h"
 
 namespace tandem::sim {
 namespace {
@@ -47,11 +50,12 @@ coordinator::TokenLogprobs Logprobs(const SimulatedModel& model, uint64_t state,
 }
 
 TokenId Draw(const SimulatedModel& model, uint64_t state, const Sampling& sampling,
-             size_t num_generated, size_t position) {
-  step::RowSampling row{
-      .temperature = sampling.temperature, .seed = sampling.seed, .position = position};
-  if (num_generated < sampling.min_tokens) row.banned = sampling.end_ids;
-  return model.Sample(state, row);
+             const std::vector<TokenId>& tokens, size_t prompt_len) {
+  return model.Sample(state,
+                      {.temperature = sampling.temperature,
+                       .seed = sampling.seed,
+                       .position = tokens.size(),
+                       .adjustments = coordinator::NaiveAdjustments(sampling, tokens, prompt_len)});
 }
 
 }  // namespace
@@ -68,10 +72,12 @@ Expected ExpectedOf(const SimulatedModel& model, const coordinator::Request& req
     expected.prompt_logprobs.push_back(
         Logprobs(model, state, request.prompt[i + 1], *sampling.prompt_logprobs));
   }
+  std::vector<TokenId> tokens = request.prompt;
   while (expected.reason == FinishReason::kNone) {
     const size_t length = request.prompt.size() + expected.tokens.size();
-    const TokenId token = Draw(model, state, sampling, expected.tokens.size(), length);
+    const TokenId token = Draw(model, state, sampling, tokens, request.prompt.size());
     expected.tokens.push_back(token);
+    tokens.push_back(token);
     if (sampling.logprobs.has_value()) {
       expected.logprobs.push_back(Logprobs(model, state, token, *sampling.logprobs));
     }

@@ -137,9 +137,29 @@ coordinator::Sampling Workload::DrawSampling(size_t prompt_len) {
     if (random_.Chance(0.01)) sampling.end_ids.push_back(id);
   }
   if (random_.Chance(0.3)) sampling.min_tokens = below(sampling.max_tokens + 1);
+  if (random_.Chance(0.3)) DrawPenalties(sampling);
   if (random_.Chance(0.1)) sampling.logprobs = below(4);
   if (random_.Chance(0.1)) sampling.prompt_logprobs = below(4);
   return sampling;
+}
+
+void Workload::DrawPenalties(coordinator::Sampling& sampling) {
+  const auto id = [this] {
+    return static_cast<TokenId>(random_.Below(scenario_.model.vocab_size));
+  };
+  const auto window = [this] { return random_.OneOf({-1, 0, 1, 7, 30}); };
+  if (random_.Chance(0.5)) sampling.penalties.frequency = 0.5f;
+  if (random_.Chance(0.3)) sampling.penalties.presence = -0.25f;
+  if (random_.Chance(0.5)) sampling.penalties.repetition = 1.25f;
+  sampling.penalties.window = window();
+  if (random_.Chance(0.3)) {
+    sampling.penalties.dry_multiplier = 0.8f;
+    sampling.penalties.dry_allowed_length = 1;
+    sampling.penalties.dry_penalty_last_n = window();
+    if (random_.Chance(0.5)) sampling.dry_breakers = {id()};
+  }
+  if (random_.Chance(0.3)) sampling.logit_bias = {{id(), 3.0f}};
+  if (random_.Chance(0.3)) sampling.banned_sequences = {{id()}, {id(), id()}};
 }
 
 }  // namespace tandem::sim

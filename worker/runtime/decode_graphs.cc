@@ -37,7 +37,7 @@ bool SamePlaces(const StepBuffers::Staged& a, const StepBuffers::Staged& b) {
          std::equal(a.batch.groups.begin(), a.batch.groups.end(), b.batch.groups.begin(),
                     b.batch.groups.end(), same_group) &&
          head_a.tokens == head_b.tokens && head_a.sampling == head_b.sampling &&
-         a.head.banned == b.head.banned && a.head.num_samples == b.head.num_samples;
+         a.head.adjustments == b.head.adjustments && a.head.num_samples == b.head.num_samples;
 }
 
 // Free memory of the device; 0 where it does not say.
@@ -85,7 +85,7 @@ void PadDecode(const step::StepDescriptor& step, uint32_t batch, step::StepDescr
     padded.sequences.push_back({.slot = 0, .query_len = 1, .context_len = 0});
     for (auto& group : padded.groups) group.slot_mapping.push_back(-1);
     padded.rows.push_back({.token = s, .logprobs_of = {}});
-    padded.sampling.push_back({.temperature = 0.0f, .banned = {}});
+    padded.sampling.push_back({.temperature = 0.0f, .adjustments = {}});
   }
   padded.num_scheduled_tokens = padded.num_seqs_active = batch;
 }

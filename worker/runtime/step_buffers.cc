@@ -19,6 +19,12 @@ size_t MaxAppendedBytes(const step::StepLimits& limits) {
                           DeviceTables::DeviceBytes(limits));
 }
 
+// At most one per id of the vocabulary.
+size_t MaxAdjustmentBytes(const step::StepLimits& limits) {
+  return limits.max_seqs * std::min<size_t>(step::kMaxRowAdjustments, limits.vocab_size) *
+         sizeof(kernels::LogitAdjustment);
+}
+
 size_t StagingBytes(const step::StepLimits& limits) {
   const size_t tokens = limits.max_tokens;
   const size_t seqs = limits.max_seqs;
@@ -29,7 +35,7 @@ size_t StagingBytes(const step::StepLimits& limits) {
          Aligned(tokens * 4) +                                             // rows
          groups * Aligned(tokens * 4) +                                    // slots
          Aligned(seqs * sizeof(kernels::SamplingRow)) +                    //
-         Aligned(seqs * step::kMaxBannedPerSeq * 4) +                      //
+         Aligned(MaxAdjustmentBytes(limits)) +                             //
          Aligned(tokens * sizeof(kernels::LogProbsRow)) +                  //
          Aligned(tokens * step::kMaxLogprobsOf * 4) +                      //
          Aligned(groups * seqs * sizeof(kernels::ScatterRun)) +            //
@@ -80,9 +86,11 @@ struct HeadWriter {
 
   void WriteSampling(uint32_t i, HeadSlice& slice) {
     const step::RowSampling& wanted = step.sampling[slice.first_sample + slice.num_samples];
-    const int32_t begin = banned_end;
-    banned_end += static_cast<int32_t>(wanted.banned.size());
-    std::copy(wanted.banned.begin(), wanted.banned.end(), banned + begin);
+    const int32_t begin = adjustments_end;
+    adjustments_end += static_cast<int32_t>(wanted.adjustments.size());
+    for (const step::LogitAdjustment& one : wanted.adjustments) {
+      *adjustments++ = {one.id, one.bias, one.repetition, one.penalty};
+    }
     *sampling++ = {.temperature = wanted.temperature,
                    .top_p = wanted.top_p,
                    .min_p = wanted.min_p,
@@ -90,9 +98,11 @@ struct HeadWriter {
                    .seed = wanted.seed,
                    .position = wanted.position,
                    .logits_row = static_cast<int32_t>(i),
-                   .banned_begin = begin,
-                   .banned_end = banned_end,
-                   .reserved = 0};
+                   .adjustments_begin = begin,
+                   .adjustments_end = adjustments_end,
+                   .typical_p = wanted.typical_p,
+                   .xtc_probability = wanted.xtc_probability,
+                   .xtc_threshold = wanted.xtc_threshold};
     ++slice.num_samples;
   }
 
@@ -101,9 +111,9 @@ struct HeadWriter {
   int32_t* tokens = nullptr;
   kernels::SamplingRow* sampling = nullptr;
   kernels::LogProbsRow* logprob_rows = nullptr;
-  int32_t* banned = nullptr;
+  kernels::LogitAdjustment* adjustments = nullptr;
   int32_t* ids = nullptr;
-  int32_t banned_end = 0;
+  int32_t adjustments_end = 0;
   int32_t ids_end = 0;
 };
 
@@ -174,8 +184,8 @@ kernels::ScatterRunsParams StepBuffers::StageTableUpdate(const step::StepDescrip
 }
 
 HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
-  size_t num_banned = 0, num_ids = 0;
-  for (const auto& row : step.sampling) num_banned += row.banned.size();
+  size_t num_adjustments = 0, num_ids = 0;
+  for (const auto& row : step.sampling) num_adjustments += row.adjustments.size();
   for (const auto& row : step.rows) num_ids += row.logprobs_of.size();
   HeadWriter writer(step);
   HeadBatch batch;
@@ -183,7 +193,7 @@ HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
   next.tokens = Append<int32_t>(step.rows.size(), &writer.tokens);
   next.sampling = Append<kernels::SamplingRow>(step.sampling.size(), &writer.sampling);
   next.logprob_rows = Append<kernels::LogProbsRow>(step.rows.size(), &writer.logprob_rows);
-  batch.banned = Append<int32_t>(num_banned, &writer.banned);
+  batch.adjustments = Append<kernels::LogitAdjustment>(num_adjustments, &writer.adjustments);
   batch.logprob_ids = Append<int32_t>(num_ids, &writer.ids);
   const uint32_t slice_rows = HeadSliceRows(limits_.max_seqs, limits_.max_tokens);
   while (next.first_row < step.rows.size()) {

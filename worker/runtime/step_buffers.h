@@ -6,8 +6,9 @@
 // of rows, one after the other in the same memory, so that its memory does not grow with the step.
 //
 // Sized once for the largest step that the limits allow. Arrays are contiguous, each 64-byte
-// aligned; lists of ids and of appended blocks, whose lengths vary, come last. So all other offsets
-// depend only on the numbers of tokens, sequences and rows, which decode graphs rely on.
+// aligned; adjustments, lists of ids and of appended blocks, whose lengths vary, come last. So all
+// other offsets depend only on the numbers of tokens, sequences and rows, which decode graphs rely
+// on.
 #ifndef TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 #define TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 
@@ -52,8 +53,8 @@ struct HeadBatch {
   std::vector<HeadSlice> slices;
   uint32_t num_samples = 0;
   uint32_t num_logprobs = 0;
-  const int32_t* banned = nullptr;       // ids of all slices' sampling rows
-  const int32_t* logprob_ids = nullptr;  // ids of all slices' logprob rows
+  const kernels::LogitAdjustment* adjustments = nullptr;  // of all slices' sampling rows
+  const int32_t* logprob_ids = nullptr;                   // ids of all slices' logprob rows
 };
 
 // Log-probabilities as written by the op.

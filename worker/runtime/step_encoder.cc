@@ -28,7 +28,7 @@ void StepEncoder::EncodeSlice(LayerContext& context, const HeadBatch& head, cons
                                                  .vocab = vocab,
                                                  .rows = slice.sampling,
                                                  .count = slice.num_samples,
-                                                 .banned = head.banned,
+                                                 .adjustments = head.adjustments,
                                                  .out = out.sampled + slice.first_sample});
   }
   if (slice.num_logprobs == 0) return;

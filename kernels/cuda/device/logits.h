@@ -34,6 +34,30 @@ __device__ inline float ExpOfNegative(float x) {
   return x >= -87.0f ? result : 0.0f;
 }
 
+// ln(x) for normal x in (0, 1], relative error below 2e-7. Coefficients: Cephes, logf (S. Moshier).
+__device__ inline float LogOfWeight(float x) {
+  const uint32_t bits = __float_as_uint(x);
+  float e = static_cast<float>(static_cast<int32_t>(bits >> 23) - 126);
+  float m = __uint_as_float((bits & 0x7fffffu) | 0x3f000000u);  // in [0.5, 1)
+  const bool small = m < 0.70710678f;
+  m = small ? __fadd_rn(__fadd_rn(m, m), -1.0f) : __fadd_rn(m, -1.0f);
+  e = small ? __fadd_rn(e, -1.0f) : e;
+  float p = 7.0376836e-2f;
+  p = MultiplyAdd(p, m, -1.1514610e-1f);
+  p = MultiplyAdd(p, m, 1.1676999e-1f);
+  p = MultiplyAdd(p, m, -1.2420141e-1f);
+  p = MultiplyAdd(p, m, 1.4249323e-1f);
+  p = MultiplyAdd(p, m, -1.6668058e-1f);
+  p = MultiplyAdd(p, m, 2.0000715e-1f);
+  p = MultiplyAdd(p, m, -2.4999994e-1f);
+  p = MultiplyAdd(p, m, 3.3333331e-1f);
+  const float square = __fmul_rn(m, m);
+  float low = __fmul_rn(__fmul_rn(p, m), square);
+  low = MultiplyAdd(e, -2.12194440e-4f, low);
+  low = MultiplyAdd(square, -0.5f, low);
+  return MultiplyAdd(e, 0.693359375f, __fadd_rn(m, low));
+}
+
 // Bits that order as the floats do; NaN counts as -inf, and both zeros are equal.
 __device__ inline uint32_t OrderedBits(float x) {
   const uint32_t bits = __float_as_uint(__fadd_rn(x == x ? x : -INFINITY, 0.0f));

@@ -1,16 +1,20 @@
 // Sample: one block per row. Sampling parameters are read on the device, so the grid depends only
 // on the number of rows.
 //
-// Weights are exp((logit - largest) / temperature), bit-identical to the host, in scratch; the
+// Adjusted logits and weights, exp((logit - largest) / temperature), are bit-identical to the
+// host's, in scratch; typical_p and XTC set weights to zero (sampling/weight_filters.h); the
 // cut-off of top_k and top_p is one key (device/select.h); then a hierarchical search finds where
 // the running sum of the remaining weights passes a share of the total. Sums are in double, so the
 // id equals the host's except for rounding at boundaries.
-// Floor: 4 bytes per logit. A greedy row reaches it; others also write and read weights: once for
-// the search, three to five times for each of top_k and top_p.
+// Floor: 4 bytes per logit. A greedy row without adjustments reaches it; with them it also writes
+// and reads a copy. Others also write and read weights: once for the search, three to five times
+// for each of top_k and top_p, three times for XTC, and up to 54 times for typical_p, mostly from
+// cache.
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/sampling/vocabulary.h"
+#include "kernels/cuda/sampling/weight_filters.h"
 #include "kernels/host/philox.h"
 #include "kernels/ops/not_finite.h"
 
@@ -31,8 +35,9 @@ class RowSampler {
         vocab_(task.params.vocab),
         logits_(task.params.logits + static_cast<size_t>(row_.logits_row) * vocab_),
         weights_(task.weights + static_cast<size_t>(blockIdx.x) * task.stride),
-        banned_(task.params.banned + (task.params.banned != nullptr ? row_.banned_begin : 0)),
-        banned_count_(static_cast<uint32_t>(row_.banned_end - row_.banned_begin)),
+        adjustments_(task.params.adjustments +
+                     (task.params.adjustments != nullptr ? row_.adjustments_begin : 0)),
+        num_adjustments_(static_cast<uint32_t>(row_.adjustments_end - row_.adjustments_begin)),
         room_(arena),
         keys_(arena.Take<uint64_t>(kBlockReduceRoom)) {}
   static constexpr size_t kSharedBytes = kSelectRoomBytes + SharedBytes<uint64_t>(kBlockReduceRoom);
@@ -42,37 +47,57 @@ class RowSampler {
     uint64_t best = Best(logits_);
     if (best == 0 || best == kUnusable) return static_cast<uint32_t>(kNotFinite);
     const float* source = logits_;
-    if (banned_count_ > 0) {
-      source = Ban();
+    if (num_adjustments_ > 0) {
+      source = Adjust();
       best = Best(source);
       if (best == 0) return FirstNotBanned();
     }
     if (!(row_.temperature > 0)) return SelectedId(best);
     Weigh(source, OfOrderedBits(SelectedBits(best)));
-    uint64_t least = 0;
-    const auto bits = [](float weight) { return __float_as_uint(weight); };
-    if (row_.top_k > 0) {
-      least = Selector<kThreads, false>(weights_, vocab_, room_).Reaching(row_.top_k, least, bits);
-    }
-    if (row_.top_p < 1.0f) {
-      least = Selector<kThreads, true>(weights_, vocab_, room_).Reaching(row_.top_p, least, bits);
-    }
-    return Walk(least, host::UniformDraw(row_.seed, row_.position));
+    return Walk(Filter(), host::UniformDraw(row_.seed, row_.position));
   }
 
  private:
   static constexpr uint64_t kUnusable = ~uint64_t{0};  // larger than every key
 
-  // Copies the logits with banned ids set to -inf.
-  __device__ const float* Ban() {
+  // Copies the logits and adjusts them.
+  __device__ const float* Adjust() {
+    constexpr float kLargest = 3.40282347e38f;
     ForEach<kThreads>(logits_, vocab_, [&](uint32_t id, float logit) { weights_[id] = logit; });
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < banned_count_; i += kThreads) {
-      const int32_t id = banned_[i];
-      if (id >= 0 && static_cast<uint32_t>(id) < vocab_) weights_[id] = -INFINITY;
+    for (uint32_t i = threadIdx.x; i < num_adjustments_; i += kThreads) {
+      const LogitAdjustment one = adjustments_[i];
+      if (one.id < 0 || static_cast<uint32_t>(one.id) >= vocab_) continue;
+      float logit = __fadd_rn(weights_[one.id], one.bias);
+      logit = logit > 0 ? logit / one.repetition : __fmul_rn(logit, one.repetition);
+      logit = __fadd_rn(logit, -one.penalty);
+      weights_[one.id] = logit < kLargest ? logit : kLargest;
     }
     __syncthreads();
     return weights_;
+  }
+
+  // Filters weights, in the order of kernels/ops/sample.h. Weights with a key below the result are
+  // dropped, too.
+  __device__ uint64_t Filter() {
+    const auto bits = [](float weight) { return __float_as_uint(weight); };
+    uint64_t least = 0;
+    if (row_.top_k > 0) {
+      least = Selector<kThreads, false>(weights_, vocab_, room_).Reaching(row_.top_k, least, bits);
+    }
+    if (row_.typical_p < 1.0f) FiltersFrom(least).KeepTypical(row_.typical_p);
+    if (row_.top_p < 1.0f) {
+      least = Selector<kThreads, true>(weights_, vocab_, room_).Reaching(row_.top_p, least, bits);
+    }
+    if (row_.xtc_probability > 0 &&
+        host::UniformDraw(row_.seed, row_.position, host::RandomStream::kXtc) <
+            row_.xtc_probability) {
+      FiltersFrom(least).DropTopChoices(row_.xtc_threshold);
+    }
+    return least;
+  }
+  __device__ WeightFilters<kThreads> FiltersFrom(uint64_t least) const {
+    return WeightFilters<kThreads>(weights_, vocab_, least, room_, keys_);
   }
 
   // The key of the lowest id of the largest logit; 0 if every logit is -inf, kUnusable if one is
@@ -87,14 +112,15 @@ class RowSampler {
     return BlockMax(best, keys_);
   }
 
-  // The lowest id that is not banned, or 0. One more id than there are bans suffices.
+  // The lowest id that is not banned, or 0. One more id than there are adjustments suffices.
   __device__ uint32_t FirstNotBanned() {
     uint32_t best = 0;  // the larger, the lower the id
-    const uint32_t candidates = banned_count_ < vocab_ ? banned_count_ + 1 : vocab_;
+    const uint32_t candidates = num_adjustments_ < vocab_ ? num_adjustments_ + 1 : vocab_;
     for (uint32_t id = threadIdx.x; id < candidates && best == 0; id += kThreads) {
       bool is_banned = false;
-      for (uint32_t i = 0; i < banned_count_; ++i) {
-        is_banned |= banned_[i] == static_cast<int32_t>(id);
+      for (uint32_t i = 0; i < num_adjustments_; ++i) {
+        const LogitAdjustment one = adjustments_[i];
+        is_banned |= one.id == static_cast<int32_t>(id) && one.bias == -INFINITY;
       }
       if (!is_banned) best = kMaxSelectIds - id;
     }
@@ -173,8 +199,8 @@ class RowSampler {
   const uint32_t vocab_;
   const float* const logits_;
   float* const weights_;
-  const int32_t* const banned_;
-  const uint32_t banned_count_;
+  const LogitAdjustment* const adjustments_;
+  const uint32_t num_adjustments_;
   const SelectRoom room_;
   const SharedArray<uint64_t> keys_;
 };

@@ -19,14 +19,14 @@ StepLimits Limits(uint32_t tokens, uint32_t seqs) {
   return {.max_tokens = tokens,
           .max_seqs = seqs,
           .max_model_len = kMaxTableBlocks * 4,
-          .vocab_size = 3000,
+          .vocab_size = 7000,
           .block_size = 4,
           .num_blocks = {1 << 20, 1 << 20},
           .max_result_bytes = 1 << 30};
 }
 
 // All `seqs` sequences are new and bring a table of `length` blocks to both groups, the tokens are
-// shared out, every row asks for all that it may, every sample bans as many ids as it may.
+// shared out, every row asks for all that it may, every sample adjusts as many logits as it may.
 StepDescriptor Largest(const StepLimits& limits, uint32_t length) {
   StepDescriptor step;
   step.step_id = StepId{1};
@@ -54,8 +54,10 @@ StepDescriptor Largest(const StepLimits& limits, uint32_t length) {
       step.positions.push_back(static_cast<int32_t>(p));
     }
     step.query_offsets.push_back(static_cast<uint32_t>(step.tokens.size()));
-    step.sampling.push_back(
-        {.position = query_len, .banned = std::vector<TokenId>(kMaxBannedPerSeq, 5)});
+    step.sampling.push_back({.position = query_len, .adjustments = {}});
+    for (size_t i = 0; i < kMaxRowAdjustments; ++i) {
+      step.sampling.back().adjustments.push_back({.id = static_cast<TokenId>(i)});
+    }
   }
   return step;
 }
@@ -105,7 +107,7 @@ TEST(StepLimitsTest, FollowTheConfiguration) {
   EXPECT_EQ(limits.max_model_len, 1u << 17);
   EXPECT_EQ(limits.block_size, config.cache.block_size);
   // Results are the larger ones by default.
-  EXPECT_LT(limits.MaxDescriptorBytes(), 512u << 10);
+  EXPECT_LT(limits.MaxDescriptorBytes(), 4u << 20);
   EXPECT_EQ(limits.MaxFrameBytes(), config.transport.max_result_bytes.bytes);
   EXPECT_TRUE(limits.CheckFrameBytes().ok());
 }

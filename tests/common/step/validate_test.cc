@@ -201,10 +201,31 @@ const Case kCases[] = {
     {"MinPNan", [](auto& s) { s.sampling[0].min_p = kNan; }, "min_p"},
     {"TopKNegative", [](auto& s) { s.sampling[0].top_k = -1; }, "top_k is -1"},
     {"SamplingPosition", [](auto& s) { s.sampling[0].position = 33; }, "position 33"},
-    {"BannedNegative", [](auto& s) { s.sampling[0].banned = {-1}; }, "bans id -1"},
-    {"BannedTooMany", [](auto& s) { s.sampling[0].banned.assign(4 * 1024 + 1, 0); },
-     "4097 ids are banned, at most 4096 fit"},
-    {"BannedPastVocabulary", [](auto& s) { s.sampling[0].banned = {100}; }, "bans id 100"},
+    {"TypicalPZero", [](auto& s) { s.sampling[0].typical_p = 0; }, "typical_p is 0"},
+    {"TypicalPNan", [](auto& s) { s.sampling[0].typical_p = kNan; }, "typical_p"},
+    {"XtcProbability", [](auto& s) { s.sampling[0].xtc_probability = 1.5f; },
+     "xtc_probability is 1.5"},
+    {"XtcThreshold", [](auto& s) { s.sampling[0].xtc_threshold = -1; }, "xtc_threshold is -1"},
+    {"AdjustedNegative", [](auto& s) { s.sampling[0].adjustments = {{.id = -1}}; },
+     "adjusts the logit of id -1 after -1"},
+    {"AdjustedTwice",
+     [](auto& s) {
+       s.sampling[0].adjustments = {{.id = 5}, {.id = 5}};
+     },
+     "adjusts the logit of id 5 after 5"},
+    {"AdjustedPastVocabulary", [](auto& s) { s.sampling[0].adjustments = {{.id = 100}}; },
+     "adjusts the logit of id 100 after -1, needed rising ids below 100"},
+    {"AdjustedTooMany", [](auto& s) { s.sampling[0].adjustments.resize(6657); },
+     "adjusts 6657 logits, at most 6656 fit"},
+    {"BiasNan", [](auto& s) { s.sampling[0].adjustments = {{.id = 1, .bias = kNan}}; }, "bias nan"},
+    {"BiasInfinite", [](auto& s) { s.sampling[0].adjustments = {{.id = 1, .bias = kInf}}; },
+     "bias inf"},
+    {"RepetitionZero", [](auto& s) { s.sampling[0].adjustments = {{.id = 1, .repetition = 0}}; },
+     "repetition 0"},
+    {"RepetitionNan", [](auto& s) { s.sampling[0].adjustments = {{.id = 1, .repetition = kNan}}; },
+     "repetition nan"},
+    {"PenaltyInfinite", [](auto& s) { s.sampling[0].adjustments = {{.id = 1, .penalty = -kInf}}; },
+     "penalty -inf"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rules, ValidateRule, testing::ValuesIn(kCases),
@@ -343,9 +364,9 @@ TEST(ValidateTest, RefusesBrokenLimits) {
 
 TEST(DebugStringTest, NamesWhatIsInTheStep) {
   const std::string text = DebugString(ExampleStep());
-  for (const char* part :
-       {"step 5 epoch 3 mixed", "tokens 7 1 2 3", "slot 2: query 1, context 21",
-        "tables 5..6 from 0 0..1 from 0 · blocks 8 0", "row: token 0 wants 9", "banned 0 99"}) {
+  for (const char* part : {"step 5 epoch 3 mixed", "tokens 7 1 2 3", "slot 2: query 1, context 21",
+                           "tables 5..6 from 0 0..1 from 0 · blocks 8 0", "row: token 0 wants 9",
+                           "typical_p 0.8 xtc 0.5 of 0.2 adjustments 0:+-inf/1-0 99:+2/1.5-0.25"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_NE(DebugString(LargeStep(20, 8, 8)).find("... (20)"), std::string::npos);

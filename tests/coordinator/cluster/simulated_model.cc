@@ -1,8 +1,10 @@
 #include "tests/coordinator/cluster/simulated_model.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 namespace tandem::coordinator {
 
@@ -23,9 +25,20 @@ TokenId SimulatedModel::Sample(uint64_t state, const step::RowSampling& sampling
   if (sampling.temperature > 0) {
     state = SimulatedMix(SimulatedMix(state, sampling.seed), sampling.position);
   }
+  std::set<TokenId> banned;
+  for (const step::LogitAdjustment& one : sampling.adjustments) {
+    if (std::isinf(one.bias)) {
+      banned.insert(one.id);
+      continue;
+    }
+    state = SimulatedMix(state, static_cast<uint64_t>(one.id));
+    for (const float value : {one.bias, one.repetition, one.penalty}) {
+      state = SimulatedMix(state, std::bit_cast<uint32_t>(value));
+    }
+  }
   uint32_t token = static_cast<uint32_t>(state % vocab_size);
   for (uint32_t tries = 0; tries < vocab_size; ++tries) {
-    if (std::ranges::count(sampling.banned, static_cast<TokenId>(token)) == 0) break;
+    if (!banned.contains(static_cast<TokenId>(token))) break;
     token = (token + 1) % vocab_size;
   }
   return static_cast<TokenId>(token);

@@ -29,7 +29,8 @@ struct SimulatedModel {
     return window == 0 || position < window ? 0 : position - window + 1;
   }
 
-  // The sampled token of a row whose state is `state`; never one of `sampling.banned`.
+  // The sampled token of a row whose state is `state`; never one that is banned, and another one
+  // for other adjustments.
   TokenId Sample(uint64_t state, const step::RowSampling& sampling) const;
   // (vocab): the greedy token's is the largest.
   std::vector<float> Logits(uint64_t state) const;

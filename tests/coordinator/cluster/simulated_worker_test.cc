@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -112,7 +113,10 @@ TEST_F(SimulatedWorkerTest, SamplingUsesSeedPositionAndBans) {
   step::RowSampling other = greedy;
   other.seed = 9;
   EXPECT_EQ(model.Sample(12345, other), token);
-  other.banned = {token};
+  other.adjustments = {{.id = token, .bias = -std::numeric_limits<float>::infinity()}};
+  EXPECT_NE(model.Sample(12345, other), token);
+  // Any other adjustment gives another token, most of the time.
+  other.adjustments = {{.id = 3, .penalty = 0.5f}};
   EXPECT_NE(model.Sample(12345, other), token);
   std::set<TokenId> drawn;
   for (uint64_t position = 0; position < 20; ++position) {

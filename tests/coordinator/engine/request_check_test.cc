@@ -51,6 +51,31 @@ const Case kCases[] = {
      "sampling.prompt_logprobs is 21, it must be from 0 to 20"},
     {"MinTokensAboveMaxTokens", [](Request& r) { r.sampling.min_tokens = 9; },
      "sampling.min_tokens is 9, it must be from 0 to max_tokens, 8"},
+    {"BiasAboveVocabulary",
+     [](Request& r) {
+       r.sampling.logit_bias = {{97, 1.0f}};
+     },
+     "logit_bias entry 0 is id 97, the vocabulary has 97"},
+    {"BiasTwice",
+     [](Request& r) {
+       r.sampling.logit_bias = {{5, 1.0f}, {5, 2.0f}};
+     },
+     "biased ids must rise"},
+    {"BannedAboveVocabulary",
+     [](Request& r) {
+       r.sampling.banned_sequences = {{3, 97}};
+     },
+     "banned token 1 is id 97"},
+    {"BannedNothing", [](Request& r) { r.sampling.banned_sequences = {{}}; }, "is empty"},
+    {"BannedMany", [](Request& r) { r.sampling.banned_sequences.assign(513, {1}); },
+     "513 sequences of ids are banned, at most 512 may be"},
+    {"UnsortedBreakers",
+     [](Request& r) {
+       r.sampling.dry_breakers = {9, 3};
+     },
+     "sorted"},
+    {"RepetitionZero", [](Request& r) { r.sampling.penalties.repetition = 0; },
+     "sampling.repetition_penalty is 0"},
     {"NegativeTopK", [](Request& r) { r.sampling.top_k = -2; }, "top_k"},
 };
 

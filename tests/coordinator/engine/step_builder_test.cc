@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,8 @@ namespace tandem::coordinator {
 namespace {
 
 using Ids = std::vector<BlockId>;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class StepBuilderTest : public testing::Test {
  protected:
@@ -147,25 +150,50 @@ TEST_F(StepBuilderTest, SamplingIsKeyedByThePositionOfTheDrawnToken) {
   Generation& a = Make({10, 11, 12}, 0, 0, sampling);
   Plan plan;
   plan.entries = {Entry(a, 3)};
-  const step::RowSampling expected{.temperature = 0.7f,
-                                   .top_p = 0.9f,
-                                   .min_p = 0.1f,
-                                   .top_k = 5,
-                                   .seed = 99,
-                                   .position = 3,
-                                   .banned = {1, 2}};
+  const step::RowSampling expected{
+      .temperature = 0.7f,
+      .top_p = 0.9f,
+      .min_p = 0.1f,
+      .top_k = 5,
+      .seed = 99,
+      .position = 3,
+      .adjustments = {{.id = 1, .bias = -kInfinity}, {.id = 2, .bias = -kInfinity}}};
   EXPECT_EQ(Build(plan, 1).sampling[0], expected);
   // The same after a preemption: two tokens drawn, all computed anew.
   a.tokens.push_back(50);
   plan.entries = {Entry(a, 4)};
   EXPECT_EQ(Build(plan, 2).sampling[0].position, 4u);
-  EXPECT_EQ(Build(plan, 2).sampling[0].banned.size(), 2u);
+  EXPECT_EQ(Build(plan, 2).sampling[0].adjustments.size(), 2u);
   a.tokens.push_back(51);
   ASSERT_TRUE(kv_->Grow(a.blocks, 5));
   plan.entries = {Entry(a, 5)};
   const step::StepDescriptor step = Build(plan, 3);
   EXPECT_EQ(step.sampling[0].position, 5u);
-  EXPECT_TRUE(step.sampling[0].banned.empty());
+  EXPECT_TRUE(step.sampling[0].adjustments.empty());
+}
+
+TEST_F(StepBuilderTest, SamplersAndPenaltiesGoWithTheRow) {
+  Sampling sampling;
+  sampling.max_tokens = 10;
+  sampling.typical_p = 0.5f;
+  sampling.xtc_probability = 0.25f;
+  sampling.xtc_threshold = 0.125f;
+  sampling.penalties.frequency = 0.5f;
+  sampling.penalties.repetition = 2;
+  sampling.logit_bias = {{12, 3.0f}};
+  Generation& a = Make({10, 11, 11}, 0, 0, sampling);
+  a.tokens.push_back(12);
+  Plan plan;
+  plan.entries = {Entry(a, 4)};
+  const step::RowSampling row = Build(plan).sampling[0];
+  EXPECT_EQ(row.typical_p, 0.5f);
+  EXPECT_EQ(row.xtc_probability, 0.25f);
+  EXPECT_EQ(row.xtc_threshold, 0.125f);
+  EXPECT_EQ(row.adjustments, (std::vector<step::LogitAdjustment>{
+                                 {.id = 10, .repetition = 2},
+                                 {.id = 11, .repetition = 2},
+                                 {.id = 12, .bias = 3, .repetition = 2, .penalty = 0.5f}}));
+  EXPECT_TRUE(Validate(Build(plan)).ok()) << Validate(Build(plan));
 }
 
 TEST_F(StepBuilderTest, ScoresPromptTokensThatAreNotKnownYet) {

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +22,8 @@ namespace tandem::worker {
 namespace {
 
 using Sizes = std::vector<uint32_t>;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 TEST(GraphBatchSizesTest, EverySizeThenStepsThenEighths) {
   EXPECT_EQ(GraphBatchSizes(1), (Sizes{1}));
@@ -49,7 +53,8 @@ step::StepDescriptor TwoDecodes() { return MakeStep(1, {{0, 0, 9, {5}}, {1, 4, 3
 TEST(IsReplayableTest, AllDecodeAndSamplesOnly) {
   EXPECT_TRUE(IsReplayable(TwoDecodes()));
   step::StepDescriptor sampled = TwoDecodes();
-  sampled.sampling[1] = {.temperature = 0.7f, .top_p = 0.9f, .seed = 3, .banned = {1, 2}};
+  sampled.sampling[1] = {
+      .temperature = 0.7f, .top_p = 0.9f, .seed = 3, .adjustments = {{.id = 1, .bias = 2}}};
   EXPECT_TRUE(IsReplayable(sampled));
   for (const uint32_t wants :
        {step::kWantSample | step::kWantLogits, step::kWantSample | step::kWantSampleLogprob,
@@ -253,16 +258,18 @@ TEST_F(DecodeGraphsTest, SamplingParametersReachAReplay) {
     ASSERT_TRUE(runner.Prepare().ok());
     ASSERT_TRUE(runner.Start(Epoch{1}, {48}, nullptr).ok());
     tokens.emplace_back();
-    std::vector<TokenId> banned;
+    std::set<TokenId> banned;
     for (uint64_t i = 0; i < 12; ++i) {
       step::StepDescriptor step =
           MakeStep(i + 1, {{0, 0, 0, {9}}, {1, 8, 0, {11}}, {2, 16, 0, {9}}});
-      step.sampling[0].banned = banned;
-      step.sampling[1] = {.temperature = 3.0f, .seed = 7, .position = i, .banned = {}};
+      for (const TokenId id : banned) {
+        step.sampling[0].adjustments.push_back({.id = id, .bias = -kInfinity});
+      }
+      step.sampling[1] = {.temperature = 3.0f, .seed = 7, .position = i, .adjustments = {}};
       const auto result = runner.Run(step, Soon());
       ASSERT_TRUE(result.ok()) << result.status();
       for (const auto& row : result->rows) tokens.back().push_back(row.tokens[0]);
-      banned.push_back(result->rows[0].tokens[0]);  // the next step must take another
+      banned.insert(result->rows[0].tokens[0]);  // the next step must take another
     }
   }
   EXPECT_EQ(tokens[0], tokens[1]);

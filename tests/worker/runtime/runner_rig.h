@@ -88,7 +88,7 @@ inline step::StepDescriptor MakeStep(uint64_t id, const std::vector<Piece>& piec
                          .wants = step::kWantSample,
                          .top_n = 0,
                          .logprobs_of = {}});
-    step.sampling.push_back({.temperature = 0, .position = context, .banned = {}});
+    step.sampling.push_back({.temperature = 0, .position = context, .adjustments = {}});
   }
   step.num_scheduled_tokens = static_cast<uint32_t>(step.tokens.size());
   step.num_seqs_active = static_cast<uint32_t>(step.sequences.size());

@@ -6,10 +6,22 @@ namespace tandem::kernels {
 namespace {
 
 constexpr uint32_t kTop = 5;
+constexpr int32_t kPenalised = 500;  // ids of rows with penalties, shared by them
 
 std::string Shape(const TableSizes& s, uint32_t rows) { return absl::StrCat(rows, " x ", s.vocab); }
 
 double LogitBytes(const TableSizes& s, uint32_t rows) { return 4.0 * rows * s.vocab; }
+
+std::vector<LogitAdjustment> Penalties(const TableSizes& s) {
+  std::vector<LogitAdjustment> list(kPenalised);
+  for (int32_t i = 0; i < kPenalised; ++i) {
+    list[static_cast<size_t>(i)] = {
+        .id = static_cast<int32_t>(static_cast<uint32_t>(i) * 251 % s.vocab),
+        .repetition = 1.1f,
+        .penalty = 0.5f};
+  }
+  return list;
+}
 
 OpCase SampleCase(const TableSizes& s, const std::string& how, const SamplingRow& wish,
                   uint32_t rows) {
@@ -24,7 +36,7 @@ OpCase SampleCase(const TableSizes& s, const std::string& how, const SamplingRow
                          s.vocab,
                          m.Put(wishes),
                          rows,
-                         nullptr,
+                         m.Put(Penalties(s)),
                          static_cast<int32_t*>(m.Room(rows * sizeof(int32_t)))};
     return [p](Backend& b, size_t) { b.Encode(p); };
   };
@@ -89,13 +101,18 @@ OpCase UnshardCase(const TableSizes& s, uint32_t rows) {
 std::vector<OpCase> SamplingCases(const TableSizes& s) {
   const SamplingRow greedy{.temperature = 0}, plain{.temperature = 0.8f},
       cut{.temperature = 0.8f, .top_p = 0.9f, .top_k = 40},
-      nucleus{.temperature = 0.8f, .top_p = 0.9f};
+      nucleus{.temperature = 0.8f, .top_p = 0.9f}, typical{.temperature = 0.8f, .typical_p = 0.9f},
+      xtc{.temperature = 0.8f, .xtc_probability = 1.0f},
+      penalised{.temperature = 0.8f, .adjustments_end = kPenalised};
   std::vector<OpCase> cases;
   for (const uint32_t rows : {s.batches.front(), s.batches.back()}) {
     cases.push_back(SampleCase(s, "greedy", greedy, rows));
     cases.push_back(SampleCase(s, "plain", plain, rows));
     cases.push_back(SampleCase(s, "top-k, top-p", cut, rows));
     cases.push_back(SampleCase(s, "top-p", nucleus, rows));
+    cases.push_back(SampleCase(s, "typical-p", typical, rows));
+    cases.push_back(SampleCase(s, "XTC", xtc, rows));
+    cases.push_back(SampleCase(s, "penalties", penalised, rows));
     cases.push_back(LogProbsCase(s, rows));
   }
   cases.push_back(SoftCapCase(s, s.batches.back()));

@@ -1,0 +1,130 @@
+// Filters of Sample that drop ids from the middle or the top of a row of weights: typical_p and
+// XTC. They set weights to zero. A block works on one row; all of its threads call them.
+//
+// Ids whose key (device/select.h) is below `least` count as dropped already. Sums are in double, in
+// one order.
+#ifndef TANDEM_KERNELS_CUDA_SAMPLING_WEIGHT_FILTERS_H_
+#define TANDEM_KERNELS_CUDA_SAMPLING_WEIGHT_FILTERS_H_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/cuda/device/logits.h"
+#include "kernels/cuda/device/select.h"
+
+namespace tandem::kernels::cuda {
+
+template <uint32_t kThreads>
+class WeightFilters {
+ public:
+  // `keys` has kBlockReduceRoom values.
+  __device__ WeightFilters(float* weights, uint32_t vocab, uint64_t least, const SelectRoom& room,
+                           SharedArray<uint64_t> keys)
+      : weights_(weights), vocab_(vocab), least_(least), room_(room), keys_(keys) {}
+
+  // Keeps the fewest ids whose share of the weight reaches `share`, those first whose ln(weight) is
+  // closest to its mean, then lower ids. The farthest distance that is kept, and among equal ones
+  // the last id, are found by bisection: at most 31 + 20 passes over the row.
+  __device__ void KeepTypical(float share) {
+    double sum = 0, moment = 0;
+    ForEachKept([&](uint32_t, float weight) {
+      sum += weight;
+      moment += double{weight} * LogOfWeight(weight);
+    });
+    sum = BlockSum(sum, room_.doubles);
+    mean_ = static_cast<float>(BlockSum(moment, room_.doubles) / sum);
+    const double target = share * sum;
+    const uint32_t farthest = Lowest(kInfinityBits, [&](uint32_t bound) {
+      return Sum([&](uint32_t, uint32_t distance) { return distance <= bound; }) >= target;
+    });
+    const double before = Sum([&](uint32_t, uint32_t distance) { return distance < farthest; });
+    const uint32_t last = Lowest(vocab_ - 1, [&](uint32_t bound) {
+      return before + Sum([&](uint32_t id, uint32_t distance) {
+               return distance == farthest && id <= bound;
+             }) >=
+             target;
+    });
+    Keep([&](uint32_t id, float weight) {
+      const uint32_t distance = Distance(weight);
+      return distance < farthest || (distance == farthest && id <= last);
+    });
+  }
+
+  // Of the ids with a share of at least `threshold` keeps only the lightest, the last one of
+  // equals.
+  __device__ void DropTopChoices(float threshold) {
+    double sum = 0;
+    ForEachKept([&](uint32_t, float weight) { sum += weight; });
+    const double least = threshold * BlockSum(sum, room_.doubles);
+    uint64_t last = 0;  // inverted: the largest is of the lightest
+    ForEachKept([&](uint32_t id, float weight) {
+      const uint64_t inverted = ~SelectKey(__float_as_uint(weight), id);
+      if (weight >= least && inverted > last) last = inverted;
+    });
+    last = BlockMax(last, keys_);
+    Keep([&](uint32_t id, float weight) {
+      return last == 0 || SelectKey(__float_as_uint(weight), id) <= ~last;
+    });
+  }
+
+ private:
+  static constexpr uint32_t kInfinityBits = 0x7f800000u;
+
+  template <typename F>
+  __device__ void ForEachKept(F f) const {
+    ForEach<kThreads>(weights_, vocab_, [&](uint32_t id, float weight) {
+      if (weight > 0 && SelectKey(__float_as_uint(weight), id) >= least_) f(id, weight);
+    });
+  }
+
+  // As bits, which order as distances do.
+  __device__ uint32_t Distance(float weight) const {
+    return __float_as_uint(fabsf(__fadd_rn(LogOfWeight(weight), -mean_)));
+  }
+
+  // Of the weights of ids whose (id, distance) are taken.
+  template <typename Takes>
+  __device__ double Sum(Takes takes) const {
+    double sum = 0;
+    ForEachKept([&](uint32_t id, float weight) {
+      if (takes(id, Distance(weight))) sum += weight;
+    });
+    return BlockSum(sum, room_.doubles);
+  }
+
+  // The lowest bound up to `most` that is enough; `most` if none is.
+  template <typename IsEnough>
+  __device__ static uint32_t Lowest(uint32_t most, IsEnough is_enough) {
+    uint32_t low = 0, high = most;
+    while (low < high) {
+      const uint32_t middle = low + (high - low) / 2;
+      if (is_enough(middle)) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
+
+  // Every thread reads and writes its own ids.
+  template <typename Keeps>
+  __device__ void Keep(Keeps keeps) const {
+    ForEachKept([&](uint32_t id, float weight) {
+      if (!keeps(id, weight)) weights_[id] = 0.0f;
+    });
+    __syncthreads();
+  }
+
+  float* const weights_;
+  const uint32_t vocab_;
+  const uint64_t least_;
+  const SelectRoom room_;
+  const SharedArray<uint64_t> keys_;
+  float mean_ = 0;
+};
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_SAMPLING_WEIGHT_FILTERS_H_

@@ -1,0 +1,26 @@
+// The filters of Sample on a row of weights, which are not negative: each sets to zero the weights
+// of ids that it drops. Ids are ranked by weight, heavier first, then lower id.
+#ifndef TANDEM_KERNELS_HOST_SAMPLE_FILTERS_H_
+#define TANDEM_KERNELS_HOST_SAMPLE_FILTERS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::kernels::host {
+
+double SumOfWeights(const float* weights, size_t n);
+
+// In all of them `keys` has room for `vocab`, and some weight is positive before and afterwards.
+
+// Keeps the `top_k` heaviest (0 or less: all), then the fewest heaviest whose share of the
+// remaining weight reaches `top_p` (1 or more: all).
+void KeepHeaviest(int32_t top_k, float top_p, float* weights, uint64_t* keys, uint32_t vocab);
+// Keeps the fewest whose share reaches `typical_p`, those first whose ln(weight) is closest to its
+// mean under the weights, then lower ids.
+void KeepTypical(float typical_p, float* weights, uint64_t* keys, uint32_t vocab);
+// Of the ids with a share of at least `threshold` keeps only the last.
+void DropTopChoices(float threshold, float* weights, uint32_t vocab);
+
+}  // namespace tandem::kernels::host
+
+#endif  // TANDEM_KERNELS_HOST_SAMPLE_FILTERS_H_
