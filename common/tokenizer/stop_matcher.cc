@@ -6,7 +6,8 @@
 
 namespace tandem::tokenizer {
 
-absl::StatusOr<StopMatcher> StopMatcher::Create(const std::vector<std::string>& stops) {
+absl::StatusOr<StopMatcher> StopMatcher::Create(const std::vector<std::string>& stops,
+                                                bool include_stop) {
   size_t total_bytes = 0;
   for (size_t i = 0; i < stops.size(); ++i) {
     if (stops[i].empty()) {
@@ -18,11 +19,11 @@ absl::StatusOr<StopMatcher> StopMatcher::Create(const std::vector<std::string>& 
     return absl::InvalidArgumentError(absl::StrCat(
         "the stop strings have ", total_bytes, " bytes; at most ", kMaxTotalBytes, " are allowed"));
   }
-  return StopMatcher(stops);
+  return StopMatcher(stops, include_stop);
 }
 
-StopMatcher::StopMatcher(const std::vector<std::string>& stops)
-    : automaton_(std::make_shared<const AhoCorasick>(stops)) {
+StopMatcher::StopMatcher(const std::vector<std::string>& stops, bool include_stop)
+    : automaton_(std::make_shared<const AhoCorasick>(stops)), include_stop_(include_stop) {
   for (const std::string& stop : stops) stop_bytes_.push_back(stop.size());
 }
 
@@ -35,7 +36,7 @@ std::string StopMatcher::Append(std::string_view text, bool may_stop) {
     state_ = automaton_->Next(state_, static_cast<uint8_t>(c));
     if (may_stop) matched_ = automaton_->LongestMatch(state_);
     if (stopped()) {
-      ready.resize(ready.size() - stop_bytes_[matched_]);
+      if (!include_stop_) ready.resize(ready.size() - stop_bytes_[matched_]);
       return ready;
     }
   }

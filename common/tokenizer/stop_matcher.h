@@ -1,9 +1,9 @@
 // Finds stop strings in a text that arrives in pieces, and holds back only a possible prefix of
 // one.
 //
-// The text ends before the stop string that completes first; of several that are complete at the
-// same byte, before the longest. So the result does not depend on how the text is split into
-// pieces.
+// The text ends before the stop string that completes first, or with it; of several that are
+// complete at the same byte, the longest counts. So the result does not depend on how the text is
+// split into pieces.
 #ifndef TANDEM_COMMON_TOKENIZER_STOP_MATCHER_H_
 #define TANDEM_COMMON_TOKENIZER_STOP_MATCHER_H_
 
@@ -24,8 +24,10 @@ class StopMatcher {
   static constexpr size_t kMaxTotalBytes = 64 * 1024;
 
   // INVALID_ARGUMENT when a stop string is empty, or all together exceed kMaxTotalBytes. Without
-  // stop strings, all text passes immediately.
-  static absl::StatusOr<StopMatcher> Create(const std::vector<std::string>& stops);
+  // stop strings, all text passes immediately. `include_stop`: the stop string found is part of the
+  // text.
+  static absl::StatusOr<StopMatcher> Create(const std::vector<std::string>& stops,
+                                            bool include_stop = false);
 
   // The text that may be sent after `text` arrived, possibly from earlier pieces. Empty once
   // stopped. If pieces and stop strings are valid UTF-8, so is the result. A stop string that
@@ -42,10 +44,11 @@ class StopMatcher {
   size_t held_back_bytes() const { return held_back_.size(); }
 
  private:
-  explicit StopMatcher(const std::vector<std::string>& stops);
+  StopMatcher(const std::vector<std::string>& stops, bool include_stop);
 
   std::shared_ptr<const AhoCorasick> automaton_;
   std::vector<size_t> stop_bytes_;  // lengths of the stop strings
+  bool include_stop_;
   AhoCorasick::State state_ = AhoCorasick::kStart;
   std::string held_back_;  // as long as the state's depth
   int matched_ = -1;

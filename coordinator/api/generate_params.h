@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/step/sampling_ranges.h"
 #include "common/tokenizer/tokenizer.h"
 
 namespace tandem::coordinator {
@@ -28,9 +30,17 @@ struct GenerateParams {
   std::optional<uint64_t> seed{};          // unset: random
   bool ignore_eos = false;
   std::vector<std::string> stop{};
+  bool include_stop = false;
   std::vector<TokenId> stop_token_ids{};
   std::optional<int32_t> logprobs{};
   std::optional<int32_t> prompt_logprobs{};
+  float typical_p = 1;
+  float xtc_probability = 0;
+  float xtc_threshold = 0.1f;
+  step::SamplingPenalties penalties{};
+  std::vector<std::pair<TokenId, float>> logit_bias{};  // in any order
+  std::vector<std::string> bad_words{};
+  std::vector<std::string> dry_sequence_breakers{};  // empty: the default ones
 };
 
 }  // namespace tandem::coordinator

@@ -13,6 +13,7 @@
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/step/descriptor.h"
+#include "coordinator/api/token_rules.h"
 #include "coordinator/engine/request_check.h"
 
 namespace tandem::coordinator {
@@ -82,6 +83,7 @@ absl::Status FillStops(GenerateParams& params, const ServingModel& model, Sampli
                                                    params.stop_token_ids.size(), " ids, at most ",
                                                    kMaxStopTokenIds));
   }
+  out.include_stop = params.include_stop;
   out.stop = std::move(params.stop);
   if (std::ranges::count(out.stop, "") > 0) {
     return absl::InvalidArgumentError("sampling.stop holds an empty string");
@@ -121,9 +123,14 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
   sampling.top_p = params.top_p;
   sampling.min_p = params.min_p;
   sampling.top_k = params.top_k == -1 ? 0 : params.top_k;
+  sampling.typical_p = params.typical_p;
+  sampling.xtc_probability = params.xtc_probability;
+  sampling.xtc_threshold = params.xtc_threshold;
+  sampling.penalties = params.penalties;
   sampling.seed = params.seed.has_value() ? *params.seed : Draw();
   TANDEM_RETURN_IF_ERROR(FillLogprobs(params, sampling));
   TANDEM_RETURN_IF_ERROR(FillStops(params, model, sampling));
+  TANDEM_RETURN_IF_ERROR(FillTokenRules(params, model, sampling));
   TANDEM_ASSIGN_OR_RETURN(request.prompt, Prompt(params, model));
   TANDEM_RETURN_IF_ERROR(FillLengths(params, request.prompt.size(), model, sampling));
   TANDEM_RETURN_IF_ERROR(CheckSampling(sampling));

@@ -10,7 +10,7 @@ namespace tandem::coordinator {
 absl::StatusOr<TextStream> TextStream::Create(const tokenizer::Tokenizer& model_tokenizer,
                                               const Sampling& sampling, bool skip_special) {
   TANDEM_ASSIGN_OR_RETURN(tokenizer::StopMatcher matcher,
-                          tokenizer::StopMatcher::Create(sampling.stop));
+                          tokenizer::StopMatcher::Create(sampling.stop, sampling.include_stop));
   return TextStream(model_tokenizer, std::move(matcher), sampling, skip_special);
 }
 
@@ -20,6 +20,7 @@ TextStream::TextStream(const tokenizer::Tokenizer& model_tokenizer, tokenizer::S
       matcher_(std::move(matcher)),
       vocab_size_(model_tokenizer.vocab_size()),
       end_ids_(sampling.end_ids),
+      stops_(sampling.stop),
       owes_first_logprobs_(sampling.prompt_logprobs.has_value()),
       min_tokens_(sampling.min_tokens) {}
 
@@ -54,10 +55,17 @@ TextUpdate TextStream::Convert(StreamUpdate update) {
   if (num_tokens > 0 && matcher_.stopped()) out.reason = FinishReason::kStop;
   if (!out.status.ok()) out.reason = FinishReason::kNone;
   out.tokens.resize(taken);
+  if (out.reason == FinishReason::kStop) out.matched_stop = MatchedStop(out.tokens);
   out.logprobs.resize(std::min(taken, out.logprobs.size()));
   out.usage.completion_tokens -= static_cast<uint32_t>(num_tokens - taken);
   ended_ = out.last();
   return out;
+}
+
+TextUpdate::Matched TextStream::MatchedStop(const std::vector<TokenId>& tokens) const {
+  if (matcher_.stopped()) return stops_[static_cast<size_t>(matcher_.matched())];
+  if (tokens.empty()) return {};
+  return tokens.back();
 }
 
 }  // namespace tandem::coordinator

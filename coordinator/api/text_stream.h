@@ -22,8 +22,9 @@ class TextStream {
   static absl::StatusOr<TextStream> Create(const tokenizer::Tokenizer& model_tokenizer,
                                            const Sampling& sampling, bool skip_special = true);
 
-  // The update with its text. A complete stop string ends the request: reason kStop, tokens and
-  // usage up to the one that completed it. Later updates become empty.
+  // The update with its text, and what matched if it ends with kStop. A complete stop string ends
+  // the request: reason kStop, tokens and usage up to the one that completed it. Later updates
+  // become empty.
   TextUpdate Convert(StreamUpdate update);
   // Whether the last update has been converted.
   bool ended() const { return ended_; }
@@ -35,10 +36,14 @@ class TextStream {
   // Appends the final text up to and including `token`, the request's next one.
   absl::Status AppendText(TokenId token, std::string& text);
 
+  // What ended a request whose last tokens these are.
+  TextUpdate::Matched MatchedStop(const std::vector<TokenId>& tokens) const;
+
   tokenizer::IncrementalDetokenizer detokenizer_;
   tokenizer::StopMatcher matcher_;
   TokenId vocab_size_;            // ids from here on have no text
   std::vector<TokenId> end_ids_;  // sorted; their text is not sent
+  std::vector<std::string> stops_;
   // The empty entry of the prompt's first token, which has no log-probability, is still to be
   // added.
   bool owes_first_logprobs_;

@@ -31,6 +31,7 @@ void TextUpdate::Append(TextUpdate next) {
   MoveTo(tokens, next.tokens);
   MoveTo(logprobs, next.logprobs);
   reason = next.reason;
+  matched_stop = std::move(next.matched_stop);
   status = std::move(next.status);
   usage = next.usage;
 }

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "coordinator/engine/request.h"
 
@@ -14,7 +15,11 @@ namespace tandem::coordinator {
 inline constexpr size_t kMaxLogprobsPerTake = 50'000;
 
 struct TextUpdate : StreamUpdate {
+  // A stop string, or the last id.
+  using Matched = std::variant<std::monostate, std::string, TokenId>;
+
   std::string text;
+  Matched matched_stop{};  // on the last one, with kStop
 
   // Appends the next update; none comes after the last.
   void Append(TextUpdate next);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "common/base/log.h"
@@ -47,6 +48,11 @@ void FillLogprobs(const std::vector<TokenLogprobs>& from,
       top_proto.set_rank(static_cast<int32_t>(top.rank));
     }
   }
+}
+
+void FillMatchedStop(const TextUpdate::Matched& matched, v1::GenerateResponse& out) {
+  if (const auto* text = std::get_if<std::string>(&matched)) out.set_matched_stop_string(*text);
+  if (const auto* id = std::get_if<TokenId>(&matched)) out.set_matched_stop_token_id(*id);
 }
 
 absl::Status ClientIsGone() { return absl::CancelledError("the client is gone"); }
@@ -175,6 +181,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     FillLogprobs(update.prompt_logprobs, *response.mutable_prompt_logprobs());
     if (!update.last()) return response;
     response.set_finish_reason(ToProto(update.reason));
+    FillMatchedStop(update.matched_stop, response);
     v1::Usage& usage = *response.mutable_usage();
     usage.set_prompt_tokens(static_cast<int32_t>(update.usage.prompt_tokens));
     usage.set_completion_tokens(static_cast<int32_t>(update.usage.completion_tokens));

@@ -4,6 +4,26 @@
 #include <vector>
 
 namespace tandem::coordinator {
+namespace {
+
+step::SamplingPenalties PenaltiesFromProto(const v1::SamplingParams& sampling) {
+  step::SamplingPenalties penalties;
+  if (sampling.has_frequency_penalty()) penalties.frequency = sampling.frequency_penalty();
+  if (sampling.has_presence_penalty()) penalties.presence = sampling.presence_penalty();
+  if (sampling.has_repetition_penalty()) penalties.repetition = sampling.repetition_penalty();
+  if (sampling.has_penalty_window()) penalties.window = sampling.penalty_window();
+  if (sampling.has_dry_multiplier()) penalties.dry_multiplier = sampling.dry_multiplier();
+  if (sampling.has_dry_base()) penalties.dry_base = sampling.dry_base();
+  if (sampling.has_dry_allowed_length()) {
+    penalties.dry_allowed_length = sampling.dry_allowed_length();
+  }
+  if (sampling.has_dry_penalty_last_n()) {
+    penalties.dry_penalty_last_n = sampling.dry_penalty_last_n();
+  }
+  return penalties;
+}
+
+}  // namespace
 
 GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
   const v1::SamplingParams& sampling = proto.sampling();
@@ -11,7 +31,12 @@ GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
       .request_id = proto.request_id(),
       .ignore_eos = sampling.ignore_eos(),
       .stop = {sampling.stop().begin(), sampling.stop().end()},
-      .stop_token_ids = {sampling.stop_token_ids().begin(), sampling.stop_token_ids().end()}};
+      .include_stop = sampling.include_stop(),
+      .stop_token_ids = {sampling.stop_token_ids().begin(), sampling.stop_token_ids().end()},
+      .logit_bias = {sampling.logit_bias().begin(), sampling.logit_bias().end()},
+      .bad_words = {sampling.bad_words().begin(), sampling.bad_words().end()},
+      .dry_sequence_breakers = {sampling.dry_sequence_breakers().begin(),
+                                sampling.dry_sequence_breakers().end()}};
   if (proto.has_text()) params.prompt = proto.text();
   if (proto.has_token_ids()) {
     const auto& ids = proto.token_ids().ids();
@@ -29,6 +54,10 @@ GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
   if (sampling.has_seed()) params.seed = sampling.seed();
   if (sampling.has_logprobs()) params.logprobs = sampling.logprobs();
   if (sampling.has_prompt_logprobs()) params.prompt_logprobs = sampling.prompt_logprobs();
+  if (sampling.has_typical_p()) params.typical_p = sampling.typical_p();
+  if (sampling.has_xtc_probability()) params.xtc_probability = sampling.xtc_probability();
+  if (sampling.has_xtc_threshold()) params.xtc_threshold = sampling.xtc_threshold();
+  params.penalties = PenaltiesFromProto(sampling);
   return params;
 }
 

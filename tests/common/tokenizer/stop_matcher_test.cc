@@ -45,6 +45,14 @@ TEST(StopMatcher, TheFirstCompleteOneThenTheLongest) {
   EXPECT_EQ(matcher.matched(), 2);
 }
 
+TEST(StopMatcher, MayEndTheText) {
+  StopMatcher matcher = StopMatcher::Create({"END"}, /*include_stop=*/true).value();
+  EXPECT_EQ(matcher.Append("text E"), "text ");
+  EXPECT_EQ(matcher.Append("ND more"), "END");
+  EXPECT_TRUE(matcher.stopped());
+  EXPECT_EQ(matcher.Flush(), "");
+}
+
 TEST(StopMatcher, WithoutStopStringsEverythingPasses) {
   StopMatcher matcher = Make({});
   EXPECT_EQ(matcher.Append("anything"), "anything");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,6 +22,15 @@ TEST(ParamsFromProto, WhatIsNotSetTakesItsDefault) {
   EXPECT_FALSE(params.seed.has_value());
   EXPECT_FALSE(params.logprobs.has_value());
   EXPECT_FALSE(params.prompt_logprobs.has_value());
+  EXPECT_FALSE(params.include_stop);
+  EXPECT_EQ(params.typical_p, 1);
+  EXPECT_EQ(params.xtc_probability, 0);
+  EXPECT_EQ(params.xtc_threshold, 0.1f);
+  EXPECT_EQ(params.penalties.repetition, 1);
+  EXPECT_EQ(params.penalties.window, -1);
+  EXPECT_EQ(params.penalties.dry_base, 1.75f);
+  EXPECT_EQ(params.penalties.dry_allowed_length, 2);
+  EXPECT_EQ(params.penalties.dry_penalty_last_n, -1);
 }
 
 TEST(ParamsFromProto, TakesEveryField) {
@@ -59,6 +69,42 @@ TEST(ParamsFromProto, TakesEveryField) {
   EXPECT_EQ(params.stop_token_ids, std::vector<TokenId>{3});
   EXPECT_EQ(params.logprobs, 0);
   EXPECT_EQ(params.prompt_logprobs, -1);
+}
+
+TEST(ParamsFromProto, TakesEverySampler) {
+  v1::GenerateRequest proto;
+  v1::SamplingParams& sampling = *proto.mutable_sampling();
+  sampling.set_include_stop(true);
+  sampling.set_frequency_penalty(0.5f);
+  sampling.set_presence_penalty(0.25f);
+  sampling.set_repetition_penalty(1.5f);
+  sampling.set_penalty_window(64);
+  (*sampling.mutable_logit_bias())[7] = -3;
+  sampling.add_bad_words("bad");
+  sampling.set_typical_p(0.75f);
+  sampling.set_xtc_probability(0.125f);
+  sampling.set_xtc_threshold(0.2f);
+  sampling.set_dry_multiplier(0.8f);
+  sampling.set_dry_base(2);
+  sampling.set_dry_allowed_length(3);
+  sampling.set_dry_penalty_last_n(99);
+  sampling.add_dry_sequence_breakers("|");
+  const GenerateParams params = ParamsFromProto(proto);
+  EXPECT_TRUE(params.include_stop);
+  EXPECT_EQ(params.penalties.frequency, 0.5f);
+  EXPECT_EQ(params.penalties.presence, 0.25f);
+  EXPECT_EQ(params.penalties.repetition, 1.5f);
+  EXPECT_EQ(params.penalties.window, 64);
+  EXPECT_EQ(params.logit_bias, (std::vector<std::pair<TokenId, float>>{{7, -3.0f}}));
+  EXPECT_EQ(params.bad_words, std::vector<std::string>{"bad"});
+  EXPECT_EQ(params.typical_p, 0.75f);
+  EXPECT_EQ(params.xtc_probability, 0.125f);
+  EXPECT_EQ(params.xtc_threshold, 0.2f);
+  EXPECT_EQ(params.penalties.dry_multiplier, 0.8f);
+  EXPECT_EQ(params.penalties.dry_base, 2);
+  EXPECT_EQ(params.penalties.dry_allowed_length, 3);
+  EXPECT_EQ(params.penalties.dry_penalty_last_n, 99);
+  EXPECT_EQ(params.dry_sequence_breakers, std::vector<std::string>{"|"});
 }
 
 TEST(ParamsFromProto, AnEmptyListOfIdsIsAPrompt) {

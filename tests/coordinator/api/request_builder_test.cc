@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/coordinator/api/serving_model_for_test.h"
@@ -66,6 +67,56 @@ std::vector<Hostile> HostileSampling() {
        {"sampling.prompt_logprobs is 1000000", "from 0 to 20"}},
       {"ManyStops", [](P& p) { p.stop.assign(1000, "stop"); }, {"1000", "64"}},
       {"EmptyStop", [](P& p) { p.stop = {""}; }, {"stop", "empty"}},
+      {"FrequencyPenalty",
+       [](P& p) { p.penalties.frequency = 2.5f; },
+       {"sampling.frequency_penalty is 2.5, it must be from -2 to 2"}},
+      {"PresencePenalty",
+       [](P& p) { p.penalties.presence = kNan; },
+       {"sampling.presence_penalty is nan"}},
+      {"RepetitionPenalty",
+       [](P& p) { p.penalties.repetition = 0; },
+       {"sampling.repetition_penalty is 0, it must be from 0.01 to 100"}},
+      {"PenaltyWindow",
+       [](P& p) { p.penalties.window = 5000; },
+       {"sampling.penalty_window is 5000, it must be from 0 to 4096, or -1"}},
+      {"DryMultiplier",
+       [](P& p) { p.penalties.dry_multiplier = -1; },
+       {"sampling.dry_multiplier is -1"}},
+      {"DryBase", [](P& p) { p.penalties.dry_base = 0.5f; }, {"sampling.dry_base is 0.5"}},
+      {"DryLength",
+       [](P& p) { p.penalties.dry_allowed_length = 0; },
+       {"sampling.dry_allowed_length is 0, it must be at least 1"}},
+      {"DryWindow",
+       [](P& p) { p.penalties.dry_penalty_last_n = -2; },
+       {"sampling.dry_penalty_last_n is -2"}},
+      {"LogitBias",
+       [](P& p) {
+         p.logit_bias = {{3, 101.0f}};
+       },
+       {"sampling.logit_bias of id 3 is 101, it must be from -100 to 100"}},
+      {"NanBias",
+       [](P& p) {
+         p.logit_bias = {{3, kNan}};
+       },
+       {"logit_bias of id 3 is nan"}},
+      {"ManyBiases",
+       [](P& p) { p.logit_bias.resize(1025); },
+       {"sampling.logit_bias has 1025 entries, at most 1024"}},
+      {"ManyBadWords",
+       [](P& p) { p.bad_words.assign(257, "a"); },
+       {"sampling.bad_words has 257 strings, at most 256"}},
+      {"EmptyBadWord",
+       [](P& p) {
+         p.bad_words = {"a", ""};
+       },
+       {"sampling.bad_words[1] has 0 bytes, it must have 1 to 256"}},
+      {"BlankBadWord", [](P& p) { p.bad_words = {"  "}; }, {"bad_words[0] holds spaces only"}},
+      {"LongBreaker",
+       [](P& p) { p.dry_sequence_breakers = {std::string(41, 'a')}; },
+       {"sampling.dry_sequence_breakers[0] has 41 bytes, it must have 1 to 40"}},
+      {"TypicalP", [](P& p) { p.typical_p = 0; }, {"sampling.typical_p is 0"}},
+      {"XtcProbability", [](P& p) { p.xtc_probability = 2; }, {"sampling.xtc_probability is 2"}},
+      {"XtcThreshold", [](P& p) { p.xtc_threshold = kNan; }, {"sampling.xtc_threshold is nan"}},
       {"ManyStopIds", [](P& p) { p.stop_token_ids.assign(257, 1); }, {"257", "256"}},
   };
 }
@@ -172,6 +223,42 @@ TEST(RequestBuilder, TakesWhatIsGiven) {
   EXPECT_EQ(request.sampling.seed, ~uint64_t{0});
   EXPECT_EQ(request.sampling.stop, std::vector<std::string>{"end"});
   EXPECT_EQ(request.sampling.end_ids, (std::vector<TokenId>{3, 7}));
+}
+
+TEST(RequestBuilder, BadWordsAreBannedWithAndWithoutASpaceIfThatIsAnotherFirstId) {
+  GenerateParams params = Sound();
+  params.bad_words = {" ab", "c"};
+  // Of a vocabulary of bytes a word has one more id with a space, as vLLM has it: only the plain
+  // one.
+  EXPECT_EQ(BuildRequest(params, ServingModelForTest())->sampling.banned_sequences,
+            (std::vector<std::vector<TokenId>>{Bytes("ab"), Bytes("c")}));
+  // Ids that the head lacks are never generated.
+  ServingModel narrow = ServingModelForTest();
+  narrow.vocab_size = 'c';
+  params.prompt = std::vector<TokenId>{1};
+  EXPECT_EQ(BuildRequest(params, narrow)->sampling.banned_sequences,
+            (std::vector<std::vector<TokenId>>{Bytes("ab")}));
+}
+
+TEST(RequestBuilder, BreakersAreTheIdsWithTheirText) {
+  GenerateParams params = Sound();
+  const auto breakers = [&] {
+    return BuildRequest(params, ServingModelForTest())->sampling.dry_breakers;
+  };
+  EXPECT_TRUE(breakers().empty());  // DRY is off
+  params.penalties.dry_multiplier = 0.5f;
+  EXPECT_EQ(breakers(), Bytes("\n\"*:"));
+  params.dry_sequence_breakers = {"z", "y"};
+  EXPECT_EQ(breakers(), Bytes("yz"));
+  params.dry_sequence_breakers = {"none"};
+  EXPECT_TRUE(breakers().empty());
+}
+
+TEST(RequestBuilder, BiasesAreSorted) {
+  GenerateParams params = Sound();
+  params.logit_bias = {{9, 1.0f}, {2, -100.0f}};
+  EXPECT_EQ(BuildRequest(params, ServingModelForTest())->sampling.logit_bias,
+            (std::vector<std::pair<TokenId, float>>{{2, -100.0f}, {9, 1.0f}}));
 }
 
 TEST(RequestBuilder, SpecialTokensAreTextUnlessAsked) {

@@ -49,6 +49,37 @@ class TextStreamTest : public testing::Test {
   const ServingModel model_ = ServingModelForTest();
 };
 
+// What ended it: a stop string, in the text or not, an id, or nothing of both.
+TEST_F(TextStreamTest, TheEndSaysWhatMatched) {
+  Sampling sampling;
+  sampling.stop = {"x", "ab"};
+  sampling.end_ids = {kEos};
+  Reader at_string(model_, sampling);
+  EXPECT_FALSE(at_string.Send(Bytes("1abc")));
+  TextUpdate end = at_string.Take().value();
+  EXPECT_EQ(end.text, "1");
+  EXPECT_EQ(end.matched_stop, TextUpdate::Matched("ab"));
+
+  sampling.include_stop = true;
+  Reader with_string(model_, sampling);
+  EXPECT_FALSE(with_string.Send(Bytes("1abc")));
+  end = with_string.Take().value();
+  EXPECT_EQ(end.text, "1ab");
+  EXPECT_EQ(end.tokens, Bytes("1ab"));
+  EXPECT_EQ(end.matched_stop, TextUpdate::Matched("ab"));
+
+  Reader at_id(model_, sampling);
+  EXPECT_TRUE(at_id.Send(Bytes("1")));
+  at_id.Send(StreamUpdate{.tokens = {kEos}, .reason = FinishReason::kStop});
+  end = at_id.Take().value();
+  EXPECT_EQ(end.text, "1");
+  EXPECT_EQ(end.matched_stop, TextUpdate::Matched(kEos));
+
+  Reader full(model_, sampling);
+  full.Send(StreamUpdate{.tokens = {'1'}, .reason = FinishReason::kLength});
+  EXPECT_EQ(full.Take()->matched_stop, TextUpdate::Matched());
+}
+
 // A stop string that completes before min_tokens is text; one that begins before it may end after.
 TEST_F(TextStreamTest, NoStopStringEndsARequestBeforeMinTokens) {
   Sampling sampling;
