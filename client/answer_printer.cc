@@ -14,6 +14,8 @@ void Answer::Append(const v1::GenerateResponse& response) {
                          response.prompt_logprobs().end());
   if (response.finish_reason() == v1::FINISH_REASON_UNSPECIFIED) return;
   finish_reason = response.finish_reason();
+  if (response.has_matched_stop_string()) matched_stop = response.matched_stop_string();
+  if (response.has_matched_stop_token_id()) matched_stop = response.matched_stop_token_id();
   usage = response.usage();
 }
 

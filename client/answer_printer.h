@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@ struct Answer {
   std::vector<v1::TokenLogprobs> logprobs;         // one per token id, if requested
   std::vector<v1::TokenLogprobs> prompt_logprobs;  // one per prompt token, the first one empty
   v1::FinishReason finish_reason = v1::FINISH_REASON_UNSPECIFIED;
+  std::variant<std::monostate, std::string, int32_t> matched_stop;  // a stop string, or an id
   v1::Usage usage;
   absl::Status status;  // not OK: the request failed; text and ids are partial
 

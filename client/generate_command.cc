@@ -112,8 +112,8 @@ void AddGenerateCommand(cli::Command& program) {
   command.Add({options->json,
                {.flag = "--json",
                 .help = "one object per answer and line, in input order: text, token_ids,\n"
-                        "finish_reason, usage; error if it failed; logprobs and\n"
-                        "prompt_logprobs if requested"}});
+                        "finish_reason, matched_stop if a stop string or id ended it, usage;\n"
+                        "error if it failed; logprobs and prompt_logprobs if requested"}});
   command.Add({options->usage,
                {.flag = "--usage", .help = "print the number of tokens and the rate to stderr"}});
   command.OnRun([options] { return Generate(*options); });

@@ -1,6 +1,8 @@
 #include "client/json_forms.h"
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "client/answer_printer.h"
@@ -143,6 +145,11 @@ std::string ToJson(const Answer& answer) {
   }
   if (answer.status.ok()) {
     json["finish_reason"] = Name(answer.finish_reason);
+    if (const auto* text = std::get_if<std::string>(&answer.matched_stop)) {
+      json["matched_stop"] = *text;
+    } else if (const auto* id = std::get_if<int32_t>(&answer.matched_stop)) {
+      json["matched_stop"] = *id;
+    }
     json["usage"] = {{"prompt_tokens", answer.usage.prompt_tokens()},
                      {"completion_tokens", answer.usage.completion_tokens()},
                      {"cached_tokens", answer.usage.cached_tokens()}};

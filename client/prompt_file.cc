@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/input.h"
 #include "common/base/status.h"
@@ -92,17 +93,34 @@ absl::Status SetSeed(const std::string& name, const Json& value, v1::GenerateReq
   return absl::OkStatus();
 }
 
-absl::Status SetStop(const std::string& name, const Json& value, v1::GenerateRequest& out) {
-  v1::SamplingParams& sampling = *out.mutable_sampling();
-  sampling.clear_stop();
+template <google::protobuf::RepeatedPtrField<std::string>* (v1::SamplingParams::*kList)()>
+absl::Status SetTexts(const std::string& name, const Json& value, v1::GenerateRequest& out) {
+  auto& texts = *(out.mutable_sampling()->*kList)();
+  texts.Clear();
   if (value.is_string()) {
-    sampling.add_stop(value.get<std::string>());
+    texts.Add(value.get<std::string>());
     return absl::OkStatus();
   }
   if (!value.is_array()) return Wrong(name, "a string or a list of strings", value);
   for (const Json& entry : value) {
     if (!entry.is_string()) return Wrong(name, "a string or a list of strings", entry);
-    sampling.add_stop(entry.get<std::string>());
+    texts.Add(entry.get<std::string>());
+  }
+  return absl::OkStatus();
+}
+
+// As OpenAI's: an object of ids, as text, and biases.
+absl::Status SetLogitBias(const std::string& name, const Json& value, v1::GenerateRequest& out) {
+  constexpr char kNeeded[] = "an object of token ids and numbers";
+  if (!value.is_object()) return Wrong(name, kNeeded, value);
+  auto& biases = *out.mutable_sampling()->mutable_logit_bias();
+  biases.clear();
+  for (const auto& [text, bias] : value.items()) {
+    int32_t id = 0;
+    if (!absl::SimpleAtoi(text, &id) || id < 0 || !bias.is_number()) {
+      return Wrong(name, kNeeded, value);
+    }
+    biases[id] = bias.get<float>();
   }
   return absl::OkStatus();
 }
@@ -129,7 +147,22 @@ constexpr std::pair<const char*, Setter> kFields[] = {
     {"ignore_eos", SetBool<P, Sampling, &P::set_ignore_eos>},
     {"logprobs", SetInt<&P::set_logprobs>},
     {"prompt_logprobs", SetInt<&P::set_prompt_logprobs>},
-    {"stop", SetStop},
+    {"typical_p", SetFloat<&P::set_typical_p>},
+    {"xtc_probability", SetFloat<&P::set_xtc_probability>},
+    {"xtc_threshold", SetFloat<&P::set_xtc_threshold>},
+    {"frequency_penalty", SetFloat<&P::set_frequency_penalty>},
+    {"presence_penalty", SetFloat<&P::set_presence_penalty>},
+    {"repetition_penalty", SetFloat<&P::set_repetition_penalty>},
+    {"penalty_window", SetInt<&P::set_penalty_window>},
+    {"logit_bias", SetLogitBias},
+    {"bad_words", SetTexts<&P::mutable_bad_words>},
+    {"dry_multiplier", SetFloat<&P::set_dry_multiplier>},
+    {"dry_base", SetFloat<&P::set_dry_base>},
+    {"dry_allowed_length", SetInt<&P::set_dry_allowed_length>},
+    {"dry_penalty_last_n", SetInt<&P::set_dry_penalty_last_n>},
+    {"dry_sequence_breakers", SetTexts<&P::mutable_dry_sequence_breakers>},
+    {"stop", SetTexts<&P::mutable_stop>},
+    {"include_stop", SetBool<P, Sampling, &P::set_include_stop>},
     {"stop_token_ids", SetStopIds},
     {"add_special_tokens", SetBool<R, Whole, &R::set_add_special_tokens>},
     {"parse_special_tokens", SetBool<R, Whole, &R::set_parse_special_tokens>},

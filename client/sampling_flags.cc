@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "client/input.h"
+#include "client/logit_flags.h"
 #include "common/base/limits.h"
 #include "common/base/status.h"
 #include "common/step/sampling_ranges.h"
@@ -16,10 +17,15 @@ absl::Status CheckRanges(const SamplingFlags& flags) {
   for (const std::string& stop : flags.stop) TANDEM_RETURN_IF_ERROR(CheckUtf8("--stop", stop));
   // The API takes -1 for off, too.
   const int32_t top_k = flags.top_k == -1 ? 0 : flags.top_k.value_or(0);
-  return step::CheckSamplingRanges({.temperature = flags.temperature.value_or(1),
-                                    .top_p = flags.top_p.value_or(1),
-                                    .min_p = flags.min_p.value_or(0),
-                                    .top_k = top_k});
+  const step::SamplingFilters off;
+  return step::CheckSamplingRanges(
+      {.temperature = flags.temperature.value_or(off.temperature),
+       .top_p = flags.top_p.value_or(off.top_p),
+       .min_p = flags.min_p.value_or(off.min_p),
+       .top_k = top_k,
+       .typical_p = flags.typical_p.value_or(off.typical_p),
+       .xtc_probability = flags.xtc_probability.value_or(off.xtc_probability),
+       .xtc_threshold = flags.xtc_threshold.value_or(off.xtc_threshold)});
 }
 
 }  // namespace
@@ -50,11 +56,24 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
   command.Add({flags.min_p,
                {.flag = "--min-p",
                 .help = "minimum probability, relative to the most likely token (default: 0)"}});
+  command.Add({flags.typical_p,
+               {.flag = "--typical-p",
+                .help = "sample from the tokens of most typical information up to this mass, in\n"
+                        "(0, 1] (default: 1)"}});
+  command.Add({flags.xtc_probability,
+               {.flag = "--xtc-probability",
+                .help = "XTC: with this probability drops all tokens of at least the threshold\n"
+                        "but the least likely of them (default: 0)"}});
+  command.Add(
+      {flags.xtc_threshold, {.flag = "--xtc-threshold", .help = "its threshold (default: 0.1)"}});
+  AddLogitFlags(command, flags);
   command.Add(
       {flags.seed,
        {.flag = "--seed", .help = "the same seed gives the same answer (default: random)"}});
   command.Add({flags.stop,
                {.flag = "--stop", .help = "ends the answer before this text; may be repeated"}});
+  command.Add({flags.include_stop,
+               {.flag = "--include-stop", .help = "the answer ends with this text instead"}});
   command.Add({flags.stop_token_ids,
                {.flag = "--stop-token-id",
                 .help = "ends the answer at this token: 1,2,3; may be repeated",
@@ -91,7 +110,12 @@ v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {
   if (flags.top_k) sampling.set_top_k(*flags.top_k);
   if (flags.min_p) sampling.set_min_p(*flags.min_p);
   if (flags.seed) sampling.set_seed(*flags.seed);
+  if (flags.typical_p) sampling.set_typical_p(*flags.typical_p);
+  if (flags.xtc_probability) sampling.set_xtc_probability(*flags.xtc_probability);
+  if (flags.xtc_threshold) sampling.set_xtc_threshold(*flags.xtc_threshold);
+  SetLogitFields(flags, sampling);
   for (const std::string& stop : flags.stop) sampling.add_stop(stop);
+  if (flags.include_stop) sampling.set_include_stop(true);
   for (const int32_t id : flags.stop_token_ids) sampling.add_stop_token_ids(id);
   if (flags.logprobs) sampling.set_logprobs(*flags.logprobs);
   if (flags.prompt_logprobs) sampling.set_prompt_logprobs(*flags.prompt_logprobs);

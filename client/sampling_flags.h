@@ -21,10 +21,25 @@ struct SamplingFlags {
   std::optional<int32_t> top_k;
   std::optional<float> min_p;
   std::optional<uint64_t> seed;
+  std::optional<float> typical_p;
+  std::optional<float> xtc_probability;
+  std::optional<float> xtc_threshold;
+  std::optional<float> frequency_penalty;
+  std::optional<float> presence_penalty;
+  std::optional<float> repetition_penalty;
+  std::optional<int32_t> penalty_window;
+  std::vector<std::string> logit_bias;  // each ID=BIAS
+  std::vector<std::string> bad_words;
+  std::optional<float> dry_multiplier;
+  std::optional<float> dry_base;
+  std::optional<int32_t> dry_allowed_length;
+  std::optional<int32_t> dry_penalty_last_n;
+  std::vector<std::string> dry_sequence_breakers;
   std::vector<std::string> stop;
   std::vector<int32_t> stop_token_ids;
   std::optional<int32_t> logprobs;
   std::optional<int32_t> prompt_logprobs;
+  bool include_stop = false;
   bool clamp_max_tokens = false;
   bool ignore_eos = false;
   bool no_special = false;

@@ -37,6 +37,18 @@ TEST(AnswerJson, HasTheFieldsInOneLine) {
             "\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":1,\"cached_tokens\":1}}");
 }
 
+TEST(AnswerJson, SaysWhatEndedIt) {
+  v1::GenerateResponse end = Delta("a", {1}, v1::FINISH_REASON_STOP);
+  end.set_matched_stop_string("\n");
+  Answer at_string;
+  at_string.Append(end);
+  EXPECT_EQ(nlohmann::json::parse(ToJson(at_string))["matched_stop"], "\n");
+  end.set_matched_stop_token_id(0);
+  Answer at_id;
+  at_id.Append(end);
+  EXPECT_EQ(nlohmann::json::parse(ToJson(at_id))["matched_stop"], 0);
+}
+
 void Set(v1::TokenLogprobs& out, int32_t id, float logprob, int32_t rank) {
   out.set_token_id(id);
   out.set_logprob(logprob);

@@ -59,6 +59,49 @@ TEST(PromptLine, TakesEveryField) {
   EXPECT_EQ(request->SerializeAsString(), expected.SerializeAsString());
 }
 
+TEST(PromptLine, TakesEverySampler) {
+  const auto request = ParsePromptLine(
+      R"({"prompt": "", "frequency_penalty": 0.5, "presence_penalty": 0.25,
+          "repetition_penalty": 1.5, "penalty_window": 64, "logit_bias": {"7": -3, "9": 1.5},
+          "bad_words": ["a", "b"], "typical_p": 0.75, "include_stop": true,
+          "xtc_probability": 0.125, "xtc_threshold": 0.25, "dry_multiplier": 0.5, "dry_base": 2,
+          "dry_allowed_length": 3, "dry_penalty_last_n": 99, "dry_sequence_breakers": "|"})",
+      v1::GenerateRequest());
+  ASSERT_TRUE(request.ok()) << request.status();
+  v1::SamplingParams expected;
+  expected.set_frequency_penalty(0.5f);
+  expected.set_presence_penalty(0.25f);
+  expected.set_repetition_penalty(1.5f);
+  expected.set_penalty_window(64);
+  (*expected.mutable_logit_bias())[7] = -3;
+  (*expected.mutable_logit_bias())[9] = 1.5f;
+  expected.add_bad_words("a");
+  expected.add_bad_words("b");
+  expected.set_typical_p(0.75f);
+  expected.set_include_stop(true);
+  expected.set_xtc_probability(0.125f);
+  expected.set_xtc_threshold(0.25f);
+  expected.set_dry_multiplier(0.5f);
+  expected.set_dry_base(2);
+  expected.set_dry_allowed_length(3);
+  expected.set_dry_penalty_last_n(99);
+  expected.add_dry_sequence_breakers("|");
+  EXPECT_EQ(request->sampling().DebugString(), expected.DebugString());
+}
+
+TEST(PromptLine, BiasesAreAnObjectOfIds) {
+  for (const char* wrong : {R"([7])", R"({"x": 1})", R"({"-1": 1})", R"({"7": "1"})"}) {
+    const auto status =
+        ParsePromptLine(R"({"prompt": "", "logit_bias": )" + std::string(wrong) + "}",
+                        v1::GenerateRequest())
+            .status();
+    EXPECT_EQ(std::string(status.message())
+                  .rfind("'logit_bias' must be an object of token ids and numbers, found ", 0),
+              0u)
+        << status;
+  }
+}
+
 TEST(PromptLine, NothingIsSetThatWasNotGiven) {
   const auto request = ParsePromptLine(R"({"prompt": ""})", v1::GenerateRequest());
   ASSERT_TRUE(request.ok()) << request.status();

@@ -66,6 +66,36 @@ TEST(SamplingFlags, AllOfThem) {
   EXPECT_TRUE(request.parse_special_tokens());
 }
 
+TEST(SamplingFlags, AllThatChangeLogits) {
+  const v1::SamplingParams sampling =
+      Parse(
+          "--frequency-penalty 0.5 --presence-penalty -0.25 --repetition-penalty 1.5 "
+          "--penalty-window 64 --logit-bias 7=-3.5 --logit-bias 9=100 --typical-p 0.75 "
+          "--include-stop --bad-word a --bad-word [b] --dry-multiplier 0.5 --dry-base 2 "
+          "--dry-allowed-length 3 --dry-penalty-last-n 99 --dry-sequence-breaker | "
+          "--xtc-probability 0.125 --xtc-threshold 0.25")
+          .sampling();
+  v1::SamplingParams expected;
+  expected.set_frequency_penalty(0.5f);
+  expected.set_presence_penalty(-0.25f);
+  expected.set_repetition_penalty(1.5f);
+  expected.set_penalty_window(64);
+  (*expected.mutable_logit_bias())[7] = -3.5f;
+  (*expected.mutable_logit_bias())[9] = 100;
+  expected.set_typical_p(0.75f);
+  expected.set_include_stop(true);
+  expected.add_bad_words("a");
+  expected.add_bad_words("[b]");
+  expected.set_dry_multiplier(0.5f);
+  expected.set_dry_base(2);
+  expected.set_dry_allowed_length(3);
+  expected.set_dry_penalty_last_n(99);
+  expected.add_dry_sequence_breakers("|");
+  expected.set_xtc_probability(0.125f);
+  expected.set_xtc_threshold(0.25f);
+  EXPECT_EQ(sampling.DebugString(), expected.DebugString());
+}
+
 TEST(SamplingFlags, AnEmptyTextIsNoNumber) {
   for (const char* flag : {"--max-tokens", "--min-tokens", "--temperature", "--top-p", "--top-k",
                            "--min-p", "--seed", "--logprobs", "--stop-token-id"}) {
@@ -80,9 +110,34 @@ TEST(SamplingFlags, AnEmptyTextIsNoNumber) {
 }
 
 TEST(SamplingFlags, RangesAreChecked) {
-  for (const char* wrong : {"--max-tokens 0", "--min-tokens -1", "--temperature -1", "--top-p 0",
-                            "--top-p nan", "--top-k -2", "--min-p 2", "--logprobs 21",
-                            "--prompt-logprobs -1", "--stop-token-id -1", "--stop \xff"}) {
+  for (const char* wrong : {"--max-tokens 0",
+                            "--min-tokens -1",
+                            "--temperature -1",
+                            "--top-p 0",
+                            "--top-p nan",
+                            "--top-k -2",
+                            "--min-p 2",
+                            "--logprobs 21",
+                            "--prompt-logprobs -1",
+                            "--stop-token-id -1",
+                            "--stop \xff",
+                            "--frequency-penalty 3",
+                            "--presence-penalty -3",
+                            "--repetition-penalty 0",
+                            "--penalty-window 5000",
+                            "--logit-bias 7",
+                            "--logit-bias 7=x",
+                            "--logit-bias -7=1",
+                            "--logit-bias 7=101",
+                            "--typical-p 0",
+                            "--bad-word \xff",
+                            "--dry-multiplier -1",
+                            "--dry-base 0",
+                            "--dry-allowed-length 0",
+                            "--dry-penalty-last-n -2",
+                            "--dry-sequence-breaker \xff",
+                            "--xtc-probability 2",
+                            "--xtc-threshold -1"}) {
     EXPECT_FALSE(TryParse(wrong).ok()) << wrong;
   }
   EXPECT_EQ(TryParse("--seed -1").status(),

@@ -77,7 +77,7 @@ done
 [[ $greedy =~ \"token_ids\":\[([0-9]+), ]] || [[ $greedy =~ \"token_ids\":\[([0-9]+) ]] || fail "no ids in $greedy"
 stopped=$(generate --prompt 'hello world' --max-tokens 12 --temperature 0 --ignore-eos --json \
   --stop-token-id "${BASH_REMATCH[1]}")
-check 'stop token' '"finish_reason":"stop","usage":\{"prompt_tokens":7,"completion_tokens":1,' "$stopped"
+check 'stop token' '"finish_reason":"stop","matched_stop":'"${BASH_REMATCH[1]}"',"usage":\{"prompt_tokens":7,"completion_tokens":1,' "$stopped"
 
 generate --prompt '' 2>"$tmp/err" && fail "an empty prompt was taken"
 check 'empty prompt' '^tandem: the prompt is empty$' "$(<"$tmp/err")"

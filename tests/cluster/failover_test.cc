@@ -16,19 +16,29 @@ namespace {
 constexpr auto kPatience = std::chrono::minutes(2);
 constexpr int kStreams = 6;
 
-// Half of them sampled, all with log-probabilities.
+// Half of them sampled, all with log-probabilities, every third with penalties that depend on all
+// of its tokens.
 std::vector<std::string> Request(int i) {
-  return {"--prompt-token-ids",
-          "1,2," + std::to_string(3 + i),
-          "--max-tokens",
-          std::to_string(600 + 40 * i),
-          "--temperature",
-          i % 2 == 0 ? "0" : "0.8",
-          "--seed",
-          std::to_string(i),
-          "--logprobs",
-          "2",
-          "--ignore-eos"};
+  std::vector<std::string> flags = {"--prompt-token-ids",
+                                    "1,2," + std::to_string(3 + i),
+                                    "--max-tokens",
+                                    std::to_string(600 + 40 * i),
+                                    "--temperature",
+                                    i % 2 == 0 ? "0" : "0.8",
+                                    "--seed",
+                                    std::to_string(i),
+                                    "--logprobs",
+                                    "2",
+                                    "--ignore-eos"};
+  if (i % 3 == 1) {
+    for (const char* flag :
+         {"--repetition-penalty", "1.2", "--frequency-penalty", "0.1", "--presence-penalty", "0.2",
+          "--dry-multiplier", "0.8", "--dry-sequence-breaker", "none", "--logit-bias", "9=2",
+          "--typical-p", "0.95", "--xtc-probability", "0.5", "--xtc-threshold", "0.01"}) {
+      flags.emplace_back(flag);
+    }
+  }
+  return flags;
 }
 
 class FailoverTest : public ::testing::TestWithParam<std::string> {
