@@ -2,7 +2,7 @@
 
 import hashlib
 
-from gateway.fields import Fields
+from gateway.fields import INT32_MAX, Fields
 from tandem.v1 import generation_pb2 as api
 
 MAX_CHOICES = 128
@@ -15,16 +15,10 @@ HARMLESS = ("user", "metadata", "store", "service_tier", "safety_identifier", "p
 # Fields of OpenAI's and vLLM's APIs that the coordinator does not have yet, with their neutral
 # values.
 _NEUTRAL = {
-    "frequency_penalty": (0,),
-    "presence_penalty": (0,),
-    "repetition_penalty": (1,),
-    "logit_bias": ({},),
     "length_penalty": (1,),
     "use_beam_search": (False,),
     "best_of": (1,),
-    "bad_words": ([],),
     "allowed_token_ids": ([],),
-    "include_stop_str_in_output": (False,),
     "spaces_between_special_tokens": (True,),
     "prompt_logprobs": (),
     "truncate_prompt_tokens": (),
@@ -37,12 +31,25 @@ _NEUTRAL = {
 }
 
 
+def _read_biases(fields: Fields) -> dict[int, float]:
+    biases = fields.object("logit_bias") or {}
+    if not all(key.isascii() and key.isdigit() and int(key) <= INT32_MAX
+               and type(bias) in (int, float) for key, bias in biases.items()):
+        raise fields.error("logit_bias", "must be an object of token ids and numbers")
+    return {int(key): bias for key, bias in biases.items()}
+
+
 def read_sampling(fields: Fields) -> api.SamplingParams:
     """Ranges are the coordinator's to check; logprobs and max_tokens differ between endpoints."""
     params = api.SamplingParams(stop=fields.strings("stop"),
                                 stop_token_ids=fields.integers("stop_token_ids"),
+                                bad_words=fields.strings("bad_words"),
+                                logit_bias=_read_biases(fields),
                                 ignore_eos=fields.boolean("ignore_eos"))
-    for name in ("temperature", "top_p", "min_p"):
+    if fields.boolean("include_stop_str_in_output"):
+        params.include_stop = True
+    for name in ("temperature", "top_p", "min_p", "frequency_penalty", "presence_penalty",
+                 "repetition_penalty"):
         if (number := fields.number(name)) is not None:
             setattr(params, name, number)
     for name in ("top_k", "min_tokens"):

@@ -29,6 +29,21 @@ class RequestTest(unittest.TestCase):
                          (9, 2, 2**64 - 1, True))
         self.assertEqual((params.stop, params.stop_token_ids, params.logprobs), (["a"], [3], 2))
 
+    def test_what_changes_logits(self):
+        params = completion_request.read({
+            "prompt": "x", "frequency_penalty": 0.5, "presence_penalty": -1, "repetition_penalty": 1.25,
+            "logit_bias": {"7": -100, "9": 0.5}, "bad_words": ["a", "b"], "stop": "c",
+            "include_stop_str_in_output": True}).params
+        self.assertEqual(
+            (params.frequency_penalty, params.presence_penalty, params.repetition_penalty),
+            (0.5, -1, 1.25))
+        self.assertEqual(dict(params.logit_bias), {7: -100, 9: 0.5})
+        self.assertEqual(params.bad_words, ["a", "b"])
+        self.assertTrue(params.include_stop)
+        for biases in ({"x": 1}, {"-1": 1}, {"7": "1"}, {"7": True}, {"2147483648": 1}):
+            self.check_refused(completion_request.read, {"prompt": "x", "logit_bias": biases},
+                               "logit_bias must be an object of token ids and numbers", "logit_bias")
+
     def test_defaults_are_the_coordinators_but_for_completions_max_tokens(self):
         params = completion_request.read({"prompt": "x", "top_p": None}).params
         self.assertEqual([field.name for field, _ in params.ListFields()], ["max_tokens",
