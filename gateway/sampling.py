@@ -33,7 +33,7 @@ _NEUTRAL = {
 
 def _read_biases(fields: Fields) -> dict[int, float]:
     biases = fields.object("logit_bias") or {}
-    if not all(key.isascii() and key.isdigit() and int(key) <= INT32_MAX
+    if not all(key.isascii() and key.isdigit() and len(key) <= 10 and int(key) <= INT32_MAX
                and type(bias) in (int, float) for key, bias in biases.items()):
         raise fields.error("logit_bias", "must be an object of token ids and numbers")
     return {int(key): bias for key, bias in biases.items()}

@@ -40,7 +40,7 @@ class RequestTest(unittest.TestCase):
         self.assertEqual(dict(params.logit_bias), {7: -100, 9: 0.5})
         self.assertEqual(params.bad_words, ["a", "b"])
         self.assertTrue(params.include_stop)
-        for biases in ({"x": 1}, {"-1": 1}, {"7": "1"}, {"7": True}, {"2147483648": 1}):
+        for biases in ({"x": 1}, {"-1": 1}, {"7": "1"}, {"7": True}, {"2147483648": 1}, {"9" * 5000: 1}):
             self.check_refused(completion_request.read, {"prompt": "x", "logit_bias": biases},
                                "logit_bias must be an object of token ids and numbers", "logit_bias")
 
