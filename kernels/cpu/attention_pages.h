@@ -27,9 +27,9 @@ inline void ForRuns(const KvPages& kv, const int32_t* table, uint32_t kv_head, P
   }
 }
 
-// The addresses of the rows of a tile that starts at `tile`. Those of positions outside `wanted`,
-// which holds one at least, are some wanted row's: nobody sees their scores, and no values are
-// taken from them.
+// The addresses of the rows of a tile that starts at `tile`. Positions outside `wanted` get the
+// address of its first row, so that every row can be read: their scores are masked, their values
+// not used. REQUIRES: `wanted` is not empty.
 inline void FindRows(const KvPages& kv, const int32_t* table, uint32_t kv_head, int32_t tile,
                      PositionRange wanted, const void* pages, size_t row_bytes,
                      const void* rows[kTilePositions]) {

@@ -31,18 +31,20 @@ void PageIn(const model::WeightSlice& slice) {
 }
 
 kernels::WeightUse UseOf(const model::WeightSlice& slice, bool tied) {
+  // A lookup may stay in the file; what is gathered from it does not.
+  const auto lookup =
+      slice.scattered() ? kernels::WeightUse::kProduct : kernels::WeightUse::kLookup;
   switch (slice.role) {
     case model::Role::kLatentUp:
     case model::Role::kLatentKeyUp:
     case model::Role::kLatentValueUp:
       return kernels::WeightUse::kHeads;
     case model::Role::kTokenEmbedding:
-      return tied ? kernels::WeightUse::kProduct : kernels::WeightUse::kLookup;
+      return tied ? kernels::WeightUse::kProduct : lookup;
     case model::Role::kPositionEmbedding:
     case model::Role::kLayerEmbedding:
     case model::Role::kDraftEmbedding:
-      // What is gathered does not stay.
-      return slice.scattered() ? kernels::WeightUse::kProduct : kernels::WeightUse::kLookup;
+      return lookup;
     default:
       return kernels::WeightUse::kProduct;
   }
