@@ -55,7 +55,8 @@ class Multiply {
   using X = typename F::X;
   using Float = typename S::Float;
   using OneSetFn = void (*)(const Product&, const ProductRange&);
-  using AddFn = void (*)(const Unit*, size_t step, const X*, size_t x_step, uint32_t cols, Float*);
+  using AddFn = void (*)(const Unit*, size_t step, const X*, size_t x_step, uint32_t cols, Float*,
+                         PiecesAhead*);
   // Of one group: a small part of the L1 cache.
   static constexpr uint32_t kChunksInL1 =
       sizeof(Unit) * F::kUnits < 2560 ? 5120 / (sizeof(Unit) * F::kUnits) : 1;
@@ -68,9 +69,7 @@ class Multiply {
     RunMany<Source>(p, range, reinterpret_cast<Unit*>(scratch));
   }
 
-  static size_t Units(uint32_t cols) {
-    return size_t{(cols + F::kCols - 1) / F::kCols} * F::kUnits;
-  }
+  static size_t Units(uint32_t cols) { return size_t{Chunks(cols)} * F::kUnits; }
 
   // Groups of kLanes rows that are unpacked together.
   static uint32_t GroupsAtOnce(uint32_t cols) {
@@ -87,26 +86,6 @@ class Multiply {
     return p.cols - col < F::kCols ? p.cols - col : F::kCols;
   }
 
-  template <int kGroups, int kTokens>
-  [[gnu::always_inline]] static inline void Clear(Float (&acc)[kGroups][kTokens]) {
-#pragma GCC unroll 2
-    for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t) acc[g][t] = S::Zero();
-    }
-  }
-
-  // y[token + t, row + g * lanes ..] = acc[g][t] (+ bias), without the lanes past the last row.
-  template <int kGroups, int kTokens>
-  [[gnu::always_inline]] static inline void Finish(const Product& p, uint32_t row, uint32_t token,
-                                                   const Float (&acc)[kGroups][kTokens]) {
-#pragma GCC unroll 2
-    for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t) Store(p, row + g * S::kLanes, token + t, acc[g][t]);
-    }
-  }
-
   [[gnu::always_inline]] static inline void Store(const Product& p, uint32_t row, uint32_t token,
                                                   Float sum) {
     float* y = p.y + token * p.y_stride + row;
@@ -121,42 +100,28 @@ class Multiply {
     }
   }
 
-  // Calls `add` with each chunk of each group of rows as it is unpacked, then `finish(row)`.
-  template <class Source, class Add, class Finish>
-  [[gnu::always_inline]] static inline void ForEachChunk(const Product& p,
-                                                         const ProductRange& range, Add add,
-                                                         Finish finish) {
+  // All tokens' sums stay in registers, and each chunk is multiplied as it is unpacked.
+  template <class Source, int kTokens>
+  static void RunOneSet(const Product& p, const ProductRange& range) {
+    const X* x = Activations(p, range.token_begin);
     const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
     for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
       const Source source(p, row);
       if (row == range.row_begin) ahead.Start(source);
       const bool last = row + S::kLanes >= range.row_end;
+      Float acc[1][kTokens];
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) acc[0][t] = S::Zero();
       for (uint32_t col = 0; col < p.cols; col += F::kCols) {
         ahead.Next(source, col / F::kCols, last);
         const uint32_t count = ChunkCols(p, col);
         Unit units[F::kUnits];
         F::Unpack(source, col, count, units);
-        add(units, col, count);
+        F::template Multiply<1, kTokens>(units, 0, x + col / F::kXCols, p.x_stride, count, acc);
       }
-      finish(row);
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) Store(p, row, range.token_begin + t, acc[0][t]);
     }
-  }
-
-  // All tokens' sums stay in registers.
-  template <class Source, int kTokens>
-  static void RunOneSet(const Product& p, const ProductRange& range) {
-    const X* x = Activations(p, range.token_begin);
-    Float acc[1][kTokens];
-    Clear(acc);
-    ForEachChunk<Source>(
-        p, range,
-        [&](const Unit* units, uint32_t col, uint32_t count) [[gnu::always_inline]] {
-          F::template Multiply<1, kTokens>(units, 0, x + col / F::kXCols, p.x_stride, count, acc);
-        },
-        [&](uint32_t row) [[gnu::always_inline]] {
-          Finish(p, row, range.token_begin, acc);
-          Clear(acc);
-        });
   }
 
   // Chunks of S::kGroups groups are unpacked to the L1 cache, then multiplied with one set of
@@ -182,29 +147,53 @@ class Multiply {
     Float acc[kFewTokens * kGroups];
     for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
     Unit units[kGroups][kChunksInL1 * F::kUnits];
-    for (uint32_t col = 0; col < p.cols; col += kChunksInL1 * F::kCols) {
-      const uint32_t left = p.cols - col;
-      const uint32_t cols = left < kChunksInL1 * F::kCols ? left : kChunksInL1 * F::kCols;
+    for (uint32_t col = 0, cols = 0; col < p.cols; col += cols) {
+      cols = ColsInL1(p, col);
       for (int g = 0; g < kGroups; ++g) {
-        const uint32_t first = row + g * S::kLanes;
-        const Source source(p, first);
-        if (col == 0 && row == range.row_begin) ahead.Start(source);
-        Unit* out = units[g];
-        for (uint32_t c = col; c < col + cols; c += F::kCols, out += F::kUnits) {
-          ahead.Next(source, c / F::kCols, first + S::kLanes >= range.row_end);
-          F::Unpack(source, c, ChunkCols(p, c), out);
-        }
+        UnpackPiece<Source>(p, range, row + g * S::kLanes, col, cols, ahead, units[g]);
       }
+      const uint32_t calls = (tokens + set - 1) / set * Chunks(cols);
+      PiecesAhead beside = Beside<kGroups>(p, row, col + cols, ahead, calls);
       for (uint32_t t = 0; t < tokens; t += set) {
-        kAdd<kGroups>[tokens - t < set ? tokens - t : set](units[0], kChunksInL1 * F::kUnits,
-                                                           x + t * p.x_stride + col / F::kXCols,
-                                                           p.x_stride, cols, acc + t * kGroups);
+        kAdd<kGroups>[tokens - t < set ? tokens - t : set](
+            units[0], kChunksInL1 * F::kUnits, x + t * p.x_stride + col / F::kXCols, p.x_stride,
+            cols, acc + t * kGroups, &beside);
       }
     }
     StoreSums<kGroups>(p, row, range.token_begin, tokens, acc);
   }
 
-  // y[token + t, row + g * lanes ..] = acc[t * kGroups + g].
+  static uint32_t Chunks(uint32_t cols) { return (cols + F::kCols - 1) / F::kCols; }
+
+  // Columns from `col` on that are unpacked to the L1 cache at once.
+  static uint32_t ColsInL1(const Product& p, uint32_t col) {
+    return p.cols - col < kChunksInL1 * F::kCols ? p.cols - col : kChunksInL1 * F::kCols;
+  }
+
+  template <class Source>
+  static void UnpackPiece(const Product& p, const ProductRange& range, uint32_t row, uint32_t col,
+                          uint32_t cols, const typename Source::Ahead& ahead, Unit* out) {
+    const Source source(p, row);
+    if (col == 0 && row == range.row_begin) ahead.Start(source);
+    const bool last = row + S::kLanes >= range.row_end;
+    for (uint32_t c = col; c < col + cols; c += F::kCols, out += F::kUnits) {
+      ahead.NextOfPiece(source, c / F::kCols, last);
+      F::Unpack(source, c, ChunkCols(p, c), out);
+    }
+  }
+
+  // Reads the pieces that come after those which end at `col`, in these groups or the next ones.
+  template <int kGroups, class Ahead>
+  static PiecesAhead Beside(const Product& p, uint32_t row, uint32_t col, const Ahead& ahead,
+                            uint32_t calls) {
+    if (col == p.cols) {
+      row += kGroups * S::kLanes;
+      col = 0;
+    }
+    return ahead.Beside(p, row, col / F::kCols, Chunks(ColsInL1(p, col)), kGroups, calls);
+  }
+
+  // y[token + t, row + g * lanes ..] = acc[t * kGroups + g] (+ bias).
   template <int kGroups>
   static void StoreSums(const Product& p, uint32_t row, uint32_t token, uint32_t tokens,
                         const Float* acc) {
@@ -219,15 +208,17 @@ class Multiply {
   // `step` apart.
   template <int kGroups, int kTokens>
   static void Add(const Unit* units, size_t step, const X* x, size_t x_step, uint32_t cols,
-                  Float* acc) {
+                  Float* acc, PiecesAhead* beside) {
     Float sum[kGroups][kTokens];
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) sum[g][t] = acc[t * kGroups + g];
     }
+    PiecesAhead ahead = *beside;
     for (uint32_t col = 0; col < cols; col += F::kCols) {
       const uint32_t count = cols - col < F::kCols ? cols - col : F::kCols;
+      ahead.Fetch();
       F::template Multiply<kGroups, kTokens>(units, step, x + col / F::kXCols, x_step, count, sum);
       units += F::kUnits;
     }
@@ -236,6 +227,7 @@ class Multiply {
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) acc[t * kGroups + g] = sum[g][t];
     }
+    *beside = ahead;
   }
 
   // Tokens whose sums fit in registers with those of `groups` groups.
@@ -267,7 +259,9 @@ class Multiply {
                              uint32_t tokens) {
     Float acc[S::kTokensOfGroup * kGroups];
     for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
-    kAdd<kGroups>[tokens](packed, Units(p.cols), Activations(p, token), p.x_stride, p.cols, acc);
+    PiecesAhead none;
+    kAdd<kGroups>[tokens](packed, Units(p.cols), Activations(p, token), p.x_stride, p.cols, acc,
+                          &none);
     StoreSums<kGroups>(p, row, token, tokens, acc);
   }
 

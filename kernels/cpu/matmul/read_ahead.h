@@ -1,4 +1,4 @@
-// Software prefetch of weight rows.
+// Software prefetch of weights.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_READ_AHEAD_H_
 #define TANDEM_KERNELS_CPU_MATMUL_READ_AHEAD_H_
 
@@ -46,6 +46,33 @@ class ReadAhead {
 
   size_t row_bytes_;
   size_t next_group_;
+};
+
+// Prefetches the next pieces of one or two panels to the L2 cache a few lines at a time, while what
+// was unpacked of the current ones is multiplied: memory stays in use then.
+class PiecesAhead {
+ public:
+  PiecesAhead() = default;
+  // `bytes` from `begin` on, and as many `stride` bytes later if there are two, by `calls` of
+  // Fetch.
+  PiecesAhead(const std::byte* begin, size_t bytes, size_t stride, int panels, uint32_t calls)
+      : at_(begin),
+        lines_((bytes + kLine * calls - 1) / (kLine * calls)),
+        stride_(panels > 1 ? stride : 0) {}
+
+  [[gnu::always_inline]] void Fetch() {
+    for (size_t i = 0; i < lines_; ++i, at_ += kLine) {
+      __builtin_prefetch(at_, 0, 2);
+      __builtin_prefetch(at_ + stride_, 0, 2);
+    }
+  }
+
+ private:
+  static constexpr size_t kLine = 64;
+
+  const std::byte* at_ = nullptr;
+  size_t lines_ = 0;  // of each panel per call
+  size_t stride_ = 0;
 };
 
 }  // namespace tandem::kernels::cpu

@@ -17,10 +17,12 @@ struct UnpackQ8_0 {
   template <class B>
   [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
     out->scale[0] = block.template LoadHalf<offsetof(Block, d)>();
-    block.Load32(offsetof(Block, qs), out->q);
-    if constexpr (S::kVnni) {
+    typename S::Int
+        words[8];  // in registers: stores to a tile cannot be merged, as reads may alias
+    block.Load32(offsetof(Block, qs), words);
 #pragma GCC unroll 8
-      for (int j = 0; j < 8; ++j) out->q[j] = S::Xor(out->q[j], S::Bytes(0x80));
+    for (int j = 0; j < 8; ++j) {
+      out->q[j] = S::kVnni ? S::Xor(words[j], S::Bytes(0x80)) : words[j];
     }
   }
 };

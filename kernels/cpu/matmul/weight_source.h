@@ -83,6 +83,16 @@ class RowSource {
       ahead_.Next(source.rows(), step * bytes_, bytes_, last);
     }
 
+    // Rows are read ahead as they are unpacked.
+    [[gnu::always_inline]] void NextOfPiece(const RowSource& source, uint32_t step,
+                                            bool last) const {
+      Next(source, step, last);
+    }
+    PiecesAhead Beside(const Product& /*p*/, uint32_t /*row*/, uint32_t /*step*/,
+                       uint32_t /*steps*/, int /*groups*/, uint32_t /*calls*/) const {
+      return {};
+    }
+
    private:
     ReadAhead<S> ahead_;
     size_t bytes_;
@@ -175,6 +185,17 @@ class PanelSource {
       const std::byte* const now = source.panel() + step * bytes_;
       Fetch<2>(now + kToL2, bytes_);
       Fetch<3>(now + kToL1, bytes_);
+    }
+    // Where Beside fetched this from memory.
+    [[gnu::always_inline]] void NextOfPiece(const PanelSource& source, uint32_t step,
+                                            bool /*last*/) const {
+      Fetch<3>(source.panel() + step * bytes_ + kToL1, bytes_);
+    }
+    // `steps` from `step` on of that many panels, the first of which has `row`.
+    PiecesAhead Beside(const Product& p, uint32_t row, uint32_t step, uint32_t steps, int panels,
+                       uint32_t calls) const {
+      return {p.weights + row * p.stride_bytes + step * bytes_, steps * bytes_,
+              p.stride_bytes * S::kLanes, panels, calls};
     }
 
    private:
