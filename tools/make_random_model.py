@@ -24,12 +24,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent / "demo_model"))
 
 from bpe import ALPHABET  # noqa: E402
-from gguf_writer import (ARRAY, BOOL, F32, I32, STRING, TYPE_F32, TYPE_Q4_K, TYPE_Q5_0,  # noqa: E402
+from gguf_writer import (ARRAY, BOOL, F32, I32, STRING, TYPE_BF16, TYPE_F32, TYPE_Q4_K, TYPE_Q5_0,  # noqa: E402
                          TYPE_Q6_K, TYPE_Q8_0, U32, Metadata, Tensor, TensorType, write_gguf)
 
 BLOCKS_PER_CHUNK = 1 << 17
 NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
-FILE_TYPES = {"q8_0": 7, "q4_k_m": 15}
+FILE_TYPES = {"q8_0": 7, "q4_k_m": 15, "bf16": 32}
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ DEFAULTS = {
 }
 
 
-# Random blocks, (count, bytes) uint8. `deviation` is the standard deviation of the weights they stand for.
+# Random blocks (bf16: values), (count, bytes) uint8. `deviation` is the standard deviation of the weights they stand for.
 
 def f16_columns(values: np.ndarray) -> np.ndarray:
     return values.astype("<f2").view(np.uint8).reshape(len(values), 2)
@@ -140,15 +140,20 @@ def q6_k_blocks(rng: np.random.Generator, count: int, deviation: float) -> np.nd
     return np.hstack((random_bytes(rng, count, 208), f16_columns(d)))
 
 
+def bf16_values(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
+    values = rng.normal(0.0, deviation, count).astype("<f4")
+    return values.view("<u2")[1::2].copy().view(np.uint8).reshape(count, 2)
+
+
 BLOCKS: dict[str, Callable[[np.random.Generator, int, float], np.ndarray]] = {
-    "Q8_0": q8_0_blocks, "Q5_0": q5_0_blocks, "Q4_K": q4_k_blocks, "Q6_K": q6_k_blocks,
+    "BF16": bf16_values, "Q8_0": q8_0_blocks, "Q5_0": q5_0_blocks, "Q4_K": q4_k_blocks, "Q6_K": q6_k_blocks,
 }
 
 
 def matrix_type(name: str, columns: int, layer: int, shape: Shape, mix: str) -> TensorType:
     """The type llama.cpp's quantiser gives this matrix (llama_tensor_get_type, February 2025)."""
-    if mix == "q8_0":
-        return TYPE_Q8_0
+    if mix != "q4_k_m":
+        return TYPE_Q8_0 if mix == "q8_0" else TYPE_BF16
     wide = name == "output" or (name == "token_embd" and shape.tied)
     if name in ("attn_v", "ffn_down", "ffn_down_exps"):
         eighth = shape.layers // 8

@@ -116,6 +116,7 @@ class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
   }
   // Of a product, relative to it.
   double RoundingOf(Type type, uint32_t tokens) const {
+    if (cpu::RoundsToBf16(GetParam().kernels, type)) return cpu::kBf16Rounding;
     if (!GetParam().cuda() || type == Type::kF32 || tokens <= kFewTokens) return 0;
     return type == Type::kF16 ? 0x1p-11 : 0x1p-7;
   }

@@ -174,10 +174,10 @@ struct Bounds {
 
 // How a backend rounds what it multiplies.
 struct Rounding {
-  bool to_bytes = false;  // inputs
-  bool to_bf16 = false;   // inputs and weights
+  bool to_bytes = false;     // inputs
+  double product_error = 0;  // relative, by rounding to BF16
 };
-constexpr double kBf16Error = 0x1p-7 + 0x1p-16;  // of a product
+constexpr double kBothToBf16 = 0x1p-7 + 0x1p-16;  // inputs and weights
 
 Bounds PlainLoop(const Problem& p, const Experts& experts, bool bias, Rounding rounds) {
   const uint32_t cols = experts.matrix.cols;
@@ -201,7 +201,7 @@ Bounds PlainLoop(const Problem& p, const Experts& experts, bool bias, Rounding r
         sum += double{w[c]} * x[c];
         magnitude += std::fabs(double{w[c]} * x[c]);
         rounding += std::fabs(w[c]) * half_steps[c];
-        if (rounds.to_bf16) rounding += std::fabs(double{w[c]} * x[c]) * kBf16Error;
+        rounding += std::fabs(double{w[c]} * x[c]) * rounds.product_error;
       }
       values[r] = static_cast<float>(slack ? rounding + (magnitude + rounding) * 1e-4 : sum);
     }
@@ -223,7 +223,8 @@ class ExpertMatMulTest : public testing::TestWithParam<BackendCase> {
   bool cuda() const { return GetParam().cuda(); }
   Rounding Rounds(Type type, uint32_t tokens) const {
     if (GetParam().kernels == "reference" || (cuda() && type == Type::kF32)) return {};
-    if (cuda() && tokens > 8) return {.to_bytes = false, .to_bf16 = true};
+    if (cpu::RoundsToBf16(GetParam().kernels, type)) return {.product_error = cpu::kBf16Rounding};
+    if (cuda() && tokens > 8) return {.product_error = kBothToBf16};
     return {.to_bytes = cpu::Quantised(type)};
   }
   static uint32_t Cols(Type type) { return std::max(96u, tensor::Traits(type).block_values); }

@@ -201,12 +201,28 @@ inline float EmulateQuantised(const std::vector<Group>& row, const std::vector<B
   return acc;
 }
 
-// The same for a plain weight: chains of 32.
+// The same for a plain weight: chains of 32 columns.
 inline float EmulateFloat(const float* row, const float* x, uint32_t cols) {
   float acc = 0;
   for (uint32_t c = 0; c < cols; c += 32) {
     float sum = 0;
     for (uint32_t i = c; i < cols && i < c + 32; ++i) sum = std::fma(row[i], x[i], sum);
+    acc += sum;
+  }
+  return acc;
+}
+
+inline float RoundToBf16(float value) { return tensor::Bf16ToFloat(tensor::FloatToBf16(value)); }
+
+// BF16 weights with `x` rounded to BF16: in a chain, the second column of each two comes first.
+inline float EmulateBf16(const float* row, const float* x, uint32_t cols) {
+  float acc = 0;
+  for (uint32_t c = 0; c < cols; c += 32) {
+    float sum = 0;
+    for (uint32_t i = c; i < cols && i < c + 32; i += 2) {
+      if (i + 1 < cols) sum = std::fma(row[i + 1], RoundToBf16(x[i + 1]), sum);
+      sum = std::fma(row[i], RoundToBf16(x[i]), sum);
+    }
     acc += sum;
   }
   return acc;

@@ -38,6 +38,13 @@ inline std::vector<Type> Types() {
 
 inline bool Quantised(Type type) { return tensor::Traits(type).block_values > 1; }
 
+// Whether kernels of the instruction set of that name round activations to BF16 for such weights.
+inline bool RoundsToBf16(const std::string& isa, Type type) {
+  return isa == Name(Isa::kAvx512) &&
+         FindKernel(BestKernels(Isa::kAvx512), type)->activations == Activations::kBf16Pairs;
+}
+constexpr double kBf16Rounding = 0x1.01p-8;  // of one value, relative
+
 // --- weights ---
 
 // A matrix whose rows end exactly where its memory does, so that ASan sees any byte too many.
@@ -197,8 +204,14 @@ inline std::vector<float> MultiplyOnce(const MatMulKernels& kernels, const Weigh
 
 // --- the truth ---
 
-// y (tokens, rows) by the emulation; x (tokens, cols).
-inline std::vector<float> Emulate(const Matrix& m, const std::vector<float>& x, uint32_t tokens) {
+// One element of y of a plain weight.
+inline float EmulatePlain(Activations form, const float* row, const float* x, uint32_t cols) {
+  return form == Activations::kBf16Pairs ? EmulateBf16(row, x, cols) : EmulateFloat(row, x, cols);
+}
+
+// y (tokens, rows) by the emulation of a kernel that reads activations in `form`; x (tokens, cols).
+inline std::vector<float> Emulate(const Matrix& m, const std::vector<float>& x, uint32_t tokens,
+                                  Activations form) {
   std::vector<std::vector<ByteBlock>> bytes(tokens);
   for (uint32_t t = 0; t < tokens && Quantised(m.type); ++t) {
     bytes[t] = ToBytes(x.data() + size_t{t} * m.cols, m.cols);
@@ -210,17 +223,23 @@ inline std::vector<float> Emulate(const Matrix& m, const std::vector<float>& x, 
     tensor::Dequantize(m.type, m.row(r), values.data(), m.cols);
     for (uint32_t t = 0; t < tokens; ++t) {
       y[size_t{t} * m.rows + r] =
-          Quantised(m.type) ? EmulateQuantised(groups, bytes[t])
-                            : EmulateFloat(values.data(), x.data() + size_t{t} * m.cols, m.cols);
+          Quantised(m.type)
+              ? EmulateQuantised(groups, bytes[t])
+              : EmulatePlain(form, values.data(), x.data() + size_t{t} * m.cols, m.cols);
     }
   }
   return y;
 }
 
-// Half a step of each activation's byte, by token and column; zero where they stay floats.
-inline std::vector<double> HalfSteps(Type type, const std::vector<float>& x, uint32_t cols) {
+// How far each activation may be from what is multiplied, by token and column; zero where they stay
+// floats.
+inline std::vector<double> HalfSteps(Activations form, const std::vector<float>& x, uint32_t cols) {
   std::vector<double> steps(x.size());
-  if (!Quantised(type)) return steps;
+  if (form == Activations::kFloats) return steps;
+  if (form == Activations::kBf16Pairs) {
+    for (size_t i = 0; i < x.size(); ++i) steps[i] = std::fabs(x[i]) * kBf16Rounding;
+    return steps;
+  }
   for (size_t block = 0; block < x.size(); block += 32) {
     float max = 0;
     for (size_t i = block; i < block + 32; ++i) max = std::fmax(max, std::fabs(x[i]));
@@ -230,10 +249,10 @@ inline std::vector<double> HalfSteps(Type type, const std::vector<float>& x, uin
   return steps;
 }
 
-// |y - exact| is at most what rounding activations to bytes and float sums can cause.
+// |y - exact| is at most what rounding activations to `form` and float sums can cause.
 inline void ExpectNearExact(const Matrix& m, const std::vector<float>& x, uint32_t tokens,
-                            const std::vector<float>& y) {
-  const std::vector<double> half_steps = HalfSteps(m.type, x, m.cols);
+                            const std::vector<float>& y, Activations form) {
+  const std::vector<double> half_steps = HalfSteps(form, x, m.cols);
   std::vector<float> w(m.cols);
   for (uint32_t r = 0; r < m.rows; ++r) {
     tensor::Dequantize(m.type, m.row(r), w.data(), m.cols);

@@ -35,7 +35,7 @@ def _mixes(kernels, weight_type):
         return [(vectors, "f32"), *(dots if weight_type == "BF16" else [])]
     if tiles:
         return [("amx", "int8")]
-    if "vnni" in kernels:
+    if kernels in ("avx512-vnni", "avx512-bf16"):
         return [("avx512-vnni", "int8")]
     return [(vectors, f"int8:{SUMS[weight_type]}")] if weight_type in SUMS else []
 

@@ -30,6 +30,7 @@ class TensorType:
 
 TYPE_F32 = TensorType("F32", 0, 1, 4)
 TYPE_F16 = TensorType("F16", 1, 1, 2)
+TYPE_BF16 = TensorType("BF16", 30, 1, 2)
 TYPE_Q4_0 = TensorType("Q4_0", 2, 32, 18)
 TYPE_Q5_0 = TensorType("Q5_0", 6, 32, 22)
 TYPE_Q8_0 = TensorType("Q8_0", 8, 32, 34)

@@ -10,13 +10,14 @@
 
 namespace tandem::kernels::cpu {
 
-// The best kernels of `isa`: avx512 uses VNNI if the machine has it.
+// The best kernels of `isa`: avx512 uses VNNI if the machine has it, and BF16 if that is faster.
 const MatMulKernels& BestKernels(Isa isa);
 
-// Every table that this machine can run, for tests and benchmarks.
+// Every table that this machine can run, the best one last, for tests and benchmarks.
 std::vector<const MatMulKernels*> RunnableKernels();
 
-// The kernel for weights of `type`; null where there is none.
+// The kernel for weights of `type`; null where there is none. Its activations are as it says; those
+// of HeadMatMul stay floats for plain weights, whose kernels are in MatMulKernels::floats.
 const Kernel* FindKernel(const MatMulKernels& kernels, tensor::Type type);
 
 }  // namespace tandem::kernels::cpu

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "common/base/check.h"
+#include "kernels/cpu/matmul/bf16_pairs.h"
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
 #include "kernels/cpu/matmul/expert_groups.h"
@@ -17,8 +18,6 @@ constexpr uint32_t kGatherTokens = 4;
 // Tokens of an expert that share one reading of its rows; a bound on scratch alone.
 constexpr int32_t kMostTokens = 1024;
 
-constexpr size_t RoundToLine(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // One projection.
 struct Part {
   void (*run)(const Product&, const ProductRange&, std::byte* scratch);
@@ -27,9 +26,10 @@ struct Part {
   bool in_panels;
   uint64_t expert_stride_bytes;
   uint32_t rows;
-  uint32_t cols;  // of the window
-  bool quantised;
-  uint32_t first_block;  // of gathered rows
+  uint32_t cols;       // of the window
+  size_t x_at;         // of the first gathered row, in shared scratch
+  size_t x_row_bytes;  // from there to the next
+  size_t x_stride;     // the same in elements
   const float* bias;
   uint32_t bias_stride;
   float* y;
@@ -37,7 +37,7 @@ struct Part {
   uint32_t row_tasks;
 };
 
-// Shared scratch: the groups, then the gathered rows, quantised, as floats, or both.
+// Shared scratch: the groups, then the gathered rows in each form that a projection reads.
 struct Task {
   const float* x;
   size_t x_stride;
@@ -50,8 +50,10 @@ struct Task {
   uint32_t x_cols;
   uint32_t x_lead;    // zeros before a quantised row
   uint32_t x_blocks;  // of a quantised row; 0: not needed
+  uint32_t x_pairs;   // of a row of BF16 pairs; 0: not needed
   bool floats;        // rows of floats are needed
   size_t quantised_at;
+  size_t pairs_at;
   size_t floats_at;
   size_t outputs_at;  // in a thread's scratch
   std::array<Part, 2> parts;
@@ -64,6 +66,9 @@ struct Task {
   }
   QuantBlock* quantised_row(const host::TaskContext& context, size_t slot) const {
     return reinterpret_cast<QuantBlock*>(context.shared_scratch + quantised_at) + slot * x_blocks;
+  }
+  uint32_t* pairs_row(const host::TaskContext& context, size_t slot) const {
+    return reinterpret_cast<uint32_t*>(context.shared_scratch + pairs_at) + slot * x_pairs;
   }
   float* float_row(const host::TaskContext& context, size_t slot) const {
     return reinterpret_cast<float*>(context.shared_scratch + floats_at) + slot * x_cols;
@@ -83,6 +88,7 @@ void GatherToken(const Task& task, const host::TaskContext& context, size_t toke
     if (slot < 0) continue;
     const float* x = task.x + (task.down() ? choice : token) * task.x_stride;
     if (task.floats) std::memcpy(task.float_row(context, slot), x, task.x_cols * sizeof(float));
+    if (task.x_pairs > 0) RoundToBf16Pairs(x, task.x_cols, task.pairs_row(context, slot));
     if (task.x_blocks == 0) continue;
     QuantBlock* const row = task.quantised_row(context, slot);
     if (same >= 0) {
@@ -115,10 +121,8 @@ void MultiplyExpert(const Task& task, const Part& part, const host::TaskContext&
         .in_panels = part.in_panels,
         .rows = row_count,
         .cols = part.cols,
-        .x = part.quantised
-                 ? static_cast<const void*>(task.quantised_row(context, slot) + part.first_block)
-                 : task.float_row(context, slot),
-        .x_stride = part.quantised ? task.x_blocks : task.x_cols,
+        .x = context.shared_scratch + part.x_at + slot * part.x_row_bytes,
+        .x_stride = part.x_stride,
         .bias = part.bias == nullptr ? nullptr
                                      : part.bias + size_t{expert} * part.bias_stride + row_begin,
         .y = values,
@@ -170,8 +174,7 @@ uint32_t RowsPerTask(uint32_t rows, uint32_t threads) {
   return rows / 64 >= 4 * threads ? 64 : 2 * kRowAlign;
 }
 
-Part MakePart(const ExpertProjection& projection, const Kernel& kernel, const Window& all,
-              uint32_t threads) {
+Part MakePart(const ExpertProjection& projection, const Kernel& kernel, uint32_t threads) {
   const Weight& weight = projection.weight;
   const Window window = WindowOf(weight);
   Part part = {};
@@ -182,14 +185,33 @@ Part MakePart(const ExpertProjection& projection, const Kernel& kernel, const Wi
   part.expert_stride_bytes = weight.matrix_stride_bytes;
   part.rows = weight.rows;
   part.cols = window.cols();
-  part.quantised = IsQuantised(weight);
-  part.first_block = part.quantised ? (window.begin - all.begin) / QuantBlock::kValues : 0;
   part.bias = projection.bias;
   part.bias_stride = projection.bias_stride;
   part.y = projection.y;
   part.rows_per_task = RowsPerTask(weight.rows, threads);
   part.row_tasks = CeilDiv(weight.rows, part.rows_per_task);
   return part;
+}
+
+// Where the part's kernel finds its activations.
+void PointAtInput(const Task& task, Activations form, size_t first_block, Part* part) {
+  switch (form) {
+    case Activations::kFloats:
+      part->x_at = task.floats_at;
+      part->x_stride = task.x_cols;
+      part->x_row_bytes = part->x_stride * sizeof(float);
+      break;
+    case Activations::kQuantBlocks:
+      part->x_at = task.quantised_at + first_block * sizeof(QuantBlock);
+      part->x_stride = task.x_blocks;
+      part->x_row_bytes = part->x_stride * sizeof(QuantBlock);
+      break;
+    case Activations::kBf16Pairs:
+      part->x_at = task.pairs_at;
+      part->x_stride = task.x_pairs;
+      part->x_row_bytes = part->x_stride * sizeof(uint32_t);
+      break;
+  }
 }
 
 }  // namespace
@@ -216,28 +238,40 @@ void EncodeExpertMatMulWith(host::OpList& list, const ExpertMatMulParams& params
   task.x_blocks = QuantBlocks(all);
   task.x_lead = task.x_blocks == 0 ? 0 : any.col_begin - all.begin;
 
+  std::array<const Kernel*, 2> kernels_of = {};
+  for (uint32_t i = 0; i < params.num_projections; ++i) {
+    const Weight& weight = params.projections[i].weight;
+    kernels_of[i] = FindKernel(kernels, weight.type);
+    TANDEM_CHECK(kernels_of[i] != nullptr) << tensor::Name(weight.type);
+    CheckLayout(weight, kernels);
+    task.floats |= kernels_of[i]->activations == Activations::kFloats;
+    if (kernels_of[i]->activations == Activations::kBf16Pairs) {
+      task.x_pairs = Bf16Pairs(task.x_cols);
+    }
+  }
+  const size_t rows = task.choices();
+  task.quantised_at = RoundToLine(ExpertGroups::Bytes(task.experts, rows));
+  task.pairs_at = task.quantised_at + RoundToLine(rows * task.x_blocks * sizeof(QuantBlock));
+  task.floats_at = task.pairs_at + RoundToLine(rows * task.x_pairs * sizeof(uint32_t));
+  const size_t shared = task.floats_at + (task.floats ? rows * task.x_cols * sizeof(float) : 0);
+
   uint32_t products = 0;
   uint32_t rows_per_task = 0;
   for (uint32_t i = 0; i < params.num_projections; ++i) {
-    const ExpertProjection& projection = params.projections[i];
-    const Kernel* const kernel = FindKernel(kernels, projection.weight.type);
-    TANDEM_CHECK(kernel != nullptr) << tensor::Name(projection.weight.type);
-    CheckLayout(projection.weight, kernels);
-    if (projection.weight.rows == 0) continue;
-    const Part part = MakePart(projection, *kernel, all, list.threads());
-    task.parts[task.num_parts++] = part;
-    task.floats |= !part.quantised;
+    const Weight& weight = params.projections[i].weight;
+    if (weight.rows == 0) continue;
+    const Kernel& kernel = *kernels_of[i];
+    Part& part = task.parts[task.num_parts++];
+    part = MakePart(params.projections[i], kernel, list.threads());
+    PointAtInput(task, kernel.activations,
+                 (WindowOf(weight).begin - all.begin) / QuantBlock::kValues, &part);
     products += part.row_tasks * (task.down() ? 1 : task.experts);
     rows_per_task = std::max(rows_per_task, part.rows_per_task);
     if (params.tokens > kFewTokens) {
-      task.outputs_at = std::max(task.outputs_at, RoundToLine(kernel->scratch_bytes(part.cols)));
+      task.outputs_at = std::max(task.outputs_at, RoundToLine(kernel.scratch_bytes(part.cols)));
     }
   }
 
-  const size_t rows = task.choices();
-  task.quantised_at = RoundToLine(ExpertGroups::Bytes(task.experts, rows));
-  task.floats_at = task.quantised_at + RoundToLine(rows * task.x_blocks * sizeof(QuantBlock));
-  const size_t shared = task.floats_at + (task.floats ? rows * task.x_cols * sizeof(float) : 0);
   const size_t most = std::min<size_t>(rows, kMostTokens);
   list.ReserveScratch(shared, task.outputs_at + most * rows_per_task * sizeof(float));
   if (products == 0) return;

@@ -127,7 +127,9 @@ void EncodeHeadMatMulWith(host::OpList& list, const HeadMatMulParams& params,
   TANDEM_CHECK(w.rows >= uint64_t{params.heads} * params.rows_per_head) << w.rows << " rows";
   CheckColumns(w);
   TANDEM_CHECK(w.panel_rows == 0) << "the weight was not placed for heads";
-  const Kernel* const kernel = FindKernel(kernels, w.type);
+  // Plain weights are multiplied with floats.
+  const Kernel* const kernel =
+      w.type == tensor::Type::kBF16 ? &kernels.floats.bf16 : FindKernel(kernels, w.type);
   TANDEM_CHECK(kernel != nullptr) << tensor::Name(w.type);
   if (params.tokens == 0 || params.row_count == 0 || w.col_count == 0) return;
   Task task = {};

@@ -19,4 +19,8 @@ TANDEM_DECLARE_FAMILIES(avx512_vnni)
 
 #undef TANDEM_DECLARE_FAMILIES
 
+namespace tandem::kernels::cpu::avx512_bf16 {
+extern const Kernel kBf16;
+}
+
 #endif  // TANDEM_KERNELS_CPU_MATMUL_FAMILIES_H_

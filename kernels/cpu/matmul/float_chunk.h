@@ -1,4 +1,5 @@
-// Chunks of plain weights (F32, F16, BF16), multiplied with float activations.
+// Chunks of plain weights (F32, F16, BF16): multiplied with float activations (F32Columns), or BF16
+// weights with activations rounded to BF16 (BF16Pairs).
 //
 // The order of summation, the same for every instruction set and batch size: each 32 columns are
 // one chain of fused multiply-adds from zero, and these sums are added up in ascending order.
@@ -13,9 +14,24 @@
 
 namespace tandem::kernels::cpu {
 
-// Eight columns of each row, as floats.
+// Columns of weights as floats, and how they are multiplied.
 template <class S>
-struct UnpackF32 {
+struct F32Columns {
+  static constexpr Activations kActivations = Activations::kFloats;
+  using Unit = typename S::Float;  // of kLanes rows
+  using X = float;
+  static constexpr uint32_t kColsOfUnit = 1;
+
+  [[gnu::always_inline]] static inline Unit Broadcast(const X* x) { return S::BroadcastFloat(x); }
+  [[gnu::always_inline]] static inline Unit MulAdd(Unit w, Unit x, Unit sum) {
+    return S::MulAdd(w, x, sum);
+  }
+  [[gnu::always_inline]] static inline void Expand(Unit w, typename S::Float* out) { *out = w; }
+};
+
+// The formats: eight columns of each row from `values`.
+template <class S>
+struct UnpackF32 : F32Columns<S> {
   using Value = float;
   template <class B>
   [[gnu::always_inline]] static inline void Run(const B& values, typename S::Float* out) {
@@ -27,7 +43,7 @@ struct UnpackF32 {
 };
 
 template <class S>
-struct UnpackF16 {
+struct UnpackF16 : F32Columns<S> {
   using Value = uint16_t;
   template <class B>
   [[gnu::always_inline]] static inline void Run(const B& values, typename S::Float* out) {
@@ -41,31 +57,59 @@ struct UnpackF16 {
   }
 };
 
+// A word of two BF16 as floats.
 template <class S>
-struct UnpackBF16 {
+[[gnu::always_inline]] inline void ExpandBF16(typename S::Int pair, typename S::Float* out) {
+  out[0] = S::AsFloat(S::template ShiftLeft<16>(pair));
+  out[1] = S::AsFloat(S::template ShiftLeft<16>(S::template ShiftRight<16>(pair)));
+}
+
+template <class S>
+struct UnpackBF16 : F32Columns<S> {
   using Value = uint16_t;
   template <class B>
   [[gnu::always_inline]] static inline void Run(const B& values, typename S::Float* out) {
     typename S::Int words[4];
     values.Load16(0, words);
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      out[2 * j] = S::AsFloat(S::template ShiftLeft<16>(words[j]));
-      const auto high = S::template ShiftRight<16>(words[j]);
-      out[2 * j + 1] = S::AsFloat(S::template ShiftLeft<16>(high));
-    }
+    for (int j = 0; j < 4; ++j) ExpandBF16<S>(words[j], out + 2 * j);
+  }
+};
+
+// Weights as stored. Columns are multiplied by twos, the second of each two first.
+template <class S>
+struct BF16Pairs {
+  static constexpr Activations kActivations = Activations::kBf16Pairs;
+  using Value = uint16_t;
+  using Unit = typename S::Int;
+  using X = uint32_t;
+  static constexpr uint32_t kColsOfUnit = 2;
+
+  template <class B>
+  [[gnu::always_inline]] static inline void Run(const B& values, Unit* out) {
+    values.Load16(0, out);
+  }
+  [[gnu::always_inline]] static inline Unit Broadcast(const X* x) { return S::Broadcast(x); }
+  [[gnu::always_inline]] static inline typename S::Float MulAdd(Unit w, Unit x,
+                                                                typename S::Float sum) {
+    return S::DotPairs(w, x, sum);
+  }
+  [[gnu::always_inline]] static inline void Expand(Unit w, typename S::Float* out) {
+    ExpandBF16<S>(w, out);
   }
 };
 
 // S: the instruction set (simd_*.h). U: one of the above.
 template <class S, class U>
 struct FloatChunk {
-  using Unit = typename S::Float;  // one column of kLanes rows
-  using X = float;
+  static constexpr Activations kActivations = U::kActivations;
+  using Unit = typename U::Unit;
+  using X = typename U::X;
   using Value = typename U::Value;
+  using Float = typename S::Float;
   static constexpr uint32_t kCols = 32;
-  static constexpr uint32_t kUnits = 32;
-  static constexpr uint32_t kXCols = 1;
+  static constexpr uint32_t kXCols = U::kColsOfUnit;
+  static constexpr uint32_t kUnits = kCols / U::kColsOfUnit;
   static constexpr size_t kBytes = kCols * sizeof(Value);
 
   template <class Source>
@@ -73,37 +117,37 @@ struct FloatChunk {
                                                    uint32_t count, Unit* out) {
     uint32_t c = 0;
     for (; c + kStep <= count; c += kStep) {
-      U::Run(source.template Values<Value>(col + c), out + c);
+      U::Run(source.template Values<Value>(col + c), out + c / kXCols);
     }
     if (c == count) return;
     if constexpr (Source::kWholeSteps) {
-      U::Run(source.template Values<Value>(col + c), out + c);
+      U::Run(source.template Values<Value>(col + c), out + c / kXCols);
     } else {
-      UnpackTail(source.rows(), col + c, count - c, out + c);
+      UnpackTail(source.rows(), col + c, count - c, out + c / kXCols);
     }
   }
 
-  [[gnu::always_inline]] static inline void Expand(const Unit* units, Unit* out) {
-    for (uint32_t u = 0; u < kUnits; ++u) out[u] = units[u];
+  [[gnu::always_inline]] static inline void Expand(const Unit* units, Float* out) {
+    for (uint32_t u = 0; u < kUnits; ++u) U::Expand(units[u], out + u * kXCols);
   }
 
   template <int kGroups, int kTokens>
   [[gnu::always_inline]] static inline void Multiply(const Unit* w, size_t w_step, const X* x,
                                                      size_t x_step, uint32_t count,
-                                                     Unit (&acc)[kGroups][kTokens]) {
-    Unit sum[kGroups][kTokens];
+                                                     Float (&acc)[kGroups][kTokens]) {
+    Float sum[kGroups][kTokens];
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) sum[g][t] = S::Zero();
     }
-    for (uint32_t c = 0; c < count; ++c) {
+    for (uint32_t u = 0; u * kXCols < count; ++u) {
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) {
-        const Unit value = S::BroadcastFloat(x + t * x_step + c);
+        const Unit value = U::Broadcast(x + t * x_step + u);
 #pragma GCC unroll 2
         for (int g = 0; g < kGroups; ++g) {
-          sum[g][t] = S::MulAdd(w[g * w_step + c], value, sum[g][t]);
+          sum[g][t] = U::MulAdd(w[g * w_step + u], value, sum[g][t]);
         }
       }
     }

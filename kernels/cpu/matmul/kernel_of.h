@@ -13,7 +13,9 @@
 
 namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA {
 
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512BF16__)
+using Simd = Avx512Bf16;
+#elif defined(__AVX512VNNI__)
 using Simd = Avx512<true>;
 #elif defined(__AVX512F__)
 using Simd = Avx512<false>;
@@ -25,7 +27,7 @@ using Simd = Avx2;
 template <class F>
 constexpr Kernel KernelOf() {
   using M = Multiply<Simd, F>;
-  return {&M::Run, &M::ScratchBytes, &M::Transpose};
+  return {F::kActivations, &M::Run, &M::ScratchBytes, &M::Transpose};
 }
 
 }  // namespace tandem::kernels::cpu::TANDEM_MATMUL_ISA

@@ -4,7 +4,8 @@
 // same order.
 //
 // A chunk format F (quantised_chunk.h, float_chunk.h) defines:
-//   Unit, X               what weights unpack to, and what an activation row consists of
+//   kActivations          what an activation row consists of
+//   Unit, X               what weights unpack to, and an element of an activation row
 //   kCols, kUnits         columns and units of a chunk
 //   kXCols                columns per X
 //   kBytes                bytes of a row's chunk

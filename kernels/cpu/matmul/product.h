@@ -13,9 +13,9 @@ struct Product {
   uint64_t stride_bytes;     // between rows; times 16 below 2^31. In panels, a row's share of one
   bool in_panels;            // of as many rows as the kernels have lanes (kernels/host/panels.h)
   uint32_t rows;
-  uint32_t cols;    // of the window; whole blocks of a quantised format
-  const void* x;    // quantised formats: QuantBlock (tokens, cols / 32); else float (tokens, cols)
-  size_t x_stride;  // in elements of x
+  uint32_t cols;      // of the window; whole blocks of a quantised format
+  const void* x;      // (tokens, cols) in the kernel's Activations
+  size_t x_stride;    // in elements of x
   const float* bias;  // (rows) or null
   float* y;           // (tokens, rows)
   size_t y_stride;
@@ -43,8 +43,16 @@ struct TransposeSource {
   uint32_t cols;  // whole blocks
 };
 
+// What a kernel multiplies weights with; an element is what an x pointer points to.
+enum class Activations : uint8_t {
+  kFloats,       // float
+  kQuantBlocks,  // QuantBlock, 32 columns
+  kBf16Pairs,    // uint32_t: two columns rounded to BF16, the first in the lower half
+};
+
 // The kernel of one weight type.
 struct Kernel {
+  Activations activations;
   // `scratch` holds scratch_bytes(cols), 64-byte aligned; up to kFewTokens tokens it is not used.
   void (*run)(const Product&, const ProductRange&, std::byte* scratch);
   size_t (*scratch_bytes)(uint32_t cols);
@@ -53,7 +61,8 @@ struct Kernel {
   void (*transpose)(const TransposeSource& w, float* out, uint32_t out_stride);
 };
 
-// The kernels of one instruction set, by family. All sets give the same bits.
+// The kernels of one instruction set, by family. All sets give the same bits, but for BF16 weights
+// where activations are rounded to BF16.
 struct FloatKernels {
   Kernel f32, f16, bf16;
 };
@@ -67,9 +76,10 @@ struct CodebookKernels {
   Kernel iq4_nl, iq4_xs, mxfp4;
 };
 struct MatMulKernels {
-  const char* name;  // "avx2", "avx512", "avx512-vnni"
+  const char* name;  // "avx2", "avx512", "avx512-vnni", "avx512-bf16"
   uint32_t lanes;    // rows of the panels that they read
   const FloatKernels& floats;
+  const Kernel& bf16;  // floats.bf16, or one with kBf16Pairs
   const Blocks32Kernels& blocks_32;
   const Blocks256Kernels& blocks_256;
   const CodebookKernels& codebook;
@@ -78,6 +88,7 @@ struct MatMulKernels {
 extern const MatMulKernels kAvx2Kernels;
 extern const MatMulKernels kAvx512Kernels;
 extern const MatMulKernels kAvx512VnniKernels;
+extern const MatMulKernels kAvx512Bf16Kernels;
 
 }  // namespace tandem::kernels::cpu
 

@@ -2,6 +2,7 @@
 #ifndef TANDEM_KERNELS_CPU_MATMUL_QUANTISED_CHUNK_H_
 #define TANDEM_KERNELS_CPU_MATMUL_QUANTISED_CHUNK_H_
 
+#include "kernels/cpu/matmul/product.h"
 #include "kernels/cpu/matmul/quant_block.h"
 #include "kernels/cpu/matmul/tile.h"
 
@@ -10,6 +11,7 @@ namespace tandem::kernels::cpu {
 // S: the instruction set (simd_*.h). U: the format (unpack_*.h).
 template <class S, class U>
 struct QuantisedChunk {
+  static constexpr Activations kActivations = Activations::kQuantBlocks;
   using Unit = typename U::TileT;
   using X = QuantBlock;
   static constexpr uint32_t kCols = U::Block::kValues;

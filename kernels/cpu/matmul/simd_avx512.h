@@ -170,6 +170,15 @@ struct Avx512 {
   }
 };
 
+#if defined(__AVX512BF16__)
+struct Avx512Bf16 : Avx512<false> {
+  // sum + two products of BF16 per lane, each added with one rounding, the upper half's first.
+  TANDEM_SIMD Float DotPairs(Int w, Int x, Float sum) {
+    return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(w), reinterpret_cast<__m512bh>(x));
+  }
+};
+#endif
+
 }  // namespace tandem::kernels::cpu
 
 #undef TANDEM_SIMD

@@ -18,6 +18,8 @@ namespace tandem::kernels::cpu {
 inline uint32_t CeilDiv(uint64_t a, uint64_t b) { return static_cast<uint32_t>((a + b - 1) / b); }
 inline uint32_t RoundUp(uint64_t a, uint64_t b) { return CeilDiv(a, b) * static_cast<uint32_t>(b); }
 
+inline constexpr size_t RoundToLine(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
 inline bool IsQuantised(const Weight& weight) {
   return tensor::Traits(weight.type).block_values > 1;
 }

@@ -48,6 +48,7 @@ class PeaksTest(unittest.TestCase):
         self.assertEqual([machine.of_type("avx2", kind) for kind in ("Q8_0", "Q4_K", "BF16", "Q5_K", "Q4_K_M")], [1, 2, 3, None, None])
         self.assertEqual([machine.of_type("avx512", kind) for kind in ("Q4_0", "F16")], [4, 5])
         self.assertEqual([machine.of_type("avx512-vnni", kind) for kind in ("Q8_0", "Q4_K", "BF16")], [6, 6, 5])
+        self.assertEqual([machine.of_type("avx512-bf16", kind) for kind in ("Q8_0", "BF16", "F16")], [6, 5, 5])
         self.assertEqual([machine.of_type("avx512-amx", kind) for kind in ("Q8_0", "BF16", "F32")], [8, 9, 5])
 
 
