@@ -4,10 +4,11 @@ import time
 
 from gateway import logprobs
 from gateway.chat_request import ChatRequest
+from gateway.finish import FINISH_REASONS, stop_reason
 from gateway.generation import Answer
 from gateway.tool_calls import ToolCall
 from gateway.tool_parsers import ToolParser
-from gateway.usage import FINISH_REASONS, UsageSum
+from gateway.usage import UsageSum
 from tandem.v1 import generation_pb2 as api
 
 
@@ -30,7 +31,7 @@ class ChatForm:
                 "usage": self._usage.json(), "system_fingerprint": None}
 
     def _choice(self, index: int, answer: Answer, pieces: logprobs.Pieces) -> dict:
-        self._usage.add(index, answer.usage)
+        self._usage.add(index, answer.last.usage)
         content, calls = self._parse(index, answer.text, last=True)
         message = {"role": "assistant", "content": content, "refusal": None}
         if calls:
@@ -38,7 +39,7 @@ class ChatForm:
             message["tool_calls"] = [_call(one) for one in calls]
         return {"index": index, "message": message,
                 "logprobs": self._logprobs(answer.logprobs, pieces),
-                "finish_reason": self._finish_reason(index, answer.finish_reason)}
+                **self._finish(index, answer.last)}
 
     def first_chunks(self) -> list[dict]:
         """The roles."""
@@ -48,9 +49,8 @@ class ChatForm:
     def chunks(self, index: int, message: api.GenerateResponse,
                pieces: logprobs.Pieces) -> list[dict]:
         """What a message adds, and after the last one the reason."""
-        reason = message.finish_reason
         first_call = self._num_calls[index]
-        content, calls = self._parse(index, message.text, last=bool(reason))
+        content, calls = self._parse(index, message.text, last=bool(message.finish_reason))
         delta = {"content": content} if content else {}
         if calls:
             delta["tool_calls"] = [{"index": first_call + i, **_call(one)}
@@ -59,11 +59,9 @@ class ChatForm:
         chunks = []
         if delta or (probs and probs["content"]):
             chunks.append(self._chunk([self._delta(index, delta or {"content": ""}, probs)]))
-        if reason:
+        if message.finish_reason:
             self._usage.add(index, message.usage)
-            last = self._delta(index, {})
-            last["finish_reason"] = self._finish_reason(index, reason)
-            chunks.append(self._chunk([last]))
+            chunks.append(self._chunk([self._delta(index, {}) | self._finish(index, message)]))
         return chunks
 
     def last_chunk(self) -> dict | None:
@@ -82,10 +80,11 @@ class ChatForm:
         self._num_calls[index] += len(calls)
         return content, calls
 
-    def _finish_reason(self, index: int, reason: int) -> str:
-        if reason == api.FINISH_REASON_STOP and self._num_calls[index]:
-            return "tool_calls"
-        return FINISH_REASONS.get(reason, "stop")
+    def _finish(self, index: int, last: api.GenerateResponse) -> dict:
+        reason = FINISH_REASONS.get(last.finish_reason, "stop")
+        if reason == "stop" and self._num_calls[index]:
+            reason = "tool_calls"
+        return {"finish_reason": reason, "stop_reason": stop_reason(last, self._request.params)}
 
     def _logprobs(self, entries, pieces: logprobs.Pieces) -> dict | None:
         if not self._request.params.HasField("logprobs"):

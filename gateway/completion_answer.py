@@ -5,8 +5,9 @@ import time
 
 from gateway import logprobs
 from gateway.completion_request import CompletionRequest
+from gateway.finish import FINISH_REASONS, stop_reason
 from gateway.generation import Answer
-from gateway.usage import FINISH_REASONS, UsageSum
+from gateway.usage import UsageSum
 from tandem.v1 import generation_pb2 as api
 
 
@@ -32,9 +33,9 @@ class CompletionForm:
         self._usage = UsageSum(request.choices)
 
     def whole(self, answers: list[Answer], pieces: logprobs.Pieces) -> dict:
-        choices = [self._choice(i, one, pieces) for i, one in enumerate(answers)]
+        choices = [self._choice(i, one, one.last, pieces) for i, one in enumerate(answers)]
         for index, answer in enumerate(answers):
-            self._usage.add(index, self._used(answer.usage))
+            self._usage.add(index, self._used(answer.last.usage))
         return {**self._chunk(choices), "usage": self._usage.json()}
 
     def first_chunks(self) -> list[dict]:
@@ -44,7 +45,7 @@ class CompletionForm:
                pieces: logprobs.Pieces) -> list[dict]:
         if message.finish_reason:
             self._usage.add(index, self._used(message.usage))
-        choice = self._choice(index, message, pieces)
+        choice = self._choice(index, message, message, pieces)
         if not (choice["text"] or choice["finish_reason"] or message.logprobs
                 or message.prompt_logprobs):
             return []
@@ -58,9 +59,9 @@ class CompletionForm:
             return None
         return {**self._chunk([]), "usage": self._usage.json()}
 
-    def _choice(self, index: int, part: Answer | api.GenerateResponse,
+    def _choice(self, index: int, part: Answer | api.GenerateResponse, last: api.GenerateResponse,
                 pieces: logprobs.Pieces) -> dict:
-        """Of an answer, or of a part of it."""
+        """Of an answer, or of a part of it; `last` says whether and why it ended."""
         text, entries = part.text, part.logprobs
         if self._request.no_answer:
             text, entries = "", []
@@ -71,10 +72,12 @@ class CompletionForm:
         if self._request.params.HasField("logprobs"):
             form = self._logprobs[index].form([*part.prompt_logprobs, *entries], pieces,
                                               self._prompt(index).ids[:1])
-        reason = FINISH_REASONS.get(part.finish_reason)
+        reason = FINISH_REASONS.get(last.finish_reason)
+        matched = stop_reason(last, self._request.params)
         if reason and self._request.no_answer:
-            reason = "length"
-        return {"index": index, "text": text, "logprobs": form, "finish_reason": reason}
+            reason, matched = "length", None
+        return {"index": index, "text": text, "logprobs": form, "finish_reason": reason,
+                "stop_reason": matched}
 
     def _prompt(self, index: int) -> Prompt:
         return self._prompts[index // self._request.choices]

@@ -71,20 +71,18 @@ class Generation:
 
 @dataclasses.dataclass
 class Answer:
-    """One request's whole answer."""
+    """One request's whole answer; `last`: the message that says why and how it ended."""
     text: str = ""
     logprobs: list[api.TokenLogprobs] = dataclasses.field(default_factory=list)
     prompt_logprobs: list[api.TokenLogprobs] = dataclasses.field(default_factory=list)
-    finish_reason: int = api.FINISH_REASON_UNSPECIFIED
-    usage: api.Usage = dataclasses.field(default_factory=api.Usage)
+    last: api.GenerateResponse = dataclasses.field(default_factory=api.GenerateResponse)
 
     def add(self, message: api.GenerateResponse) -> None:
         self.text += message.text
         self.logprobs.extend(message.logprobs)
         self.prompt_logprobs.extend(message.prompt_logprobs)
         if message.finish_reason:
-            self.finish_reason = message.finish_reason
-            self.usage = message.usage
+            self.last = message
 
 
 async def gather(generation: Generation) -> list[Answer]:

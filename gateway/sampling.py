@@ -31,6 +31,13 @@ _NEUTRAL = {
 }
 
 
+# Named as in SamplingParams.
+_NUMBERS = ("temperature", "top_p", "min_p", "frequency_penalty", "presence_penalty",
+            "repetition_penalty", "typical_p", "xtc_probability", "xtc_threshold",
+            "dry_multiplier", "dry_base")
+_INTEGERS = ("top_k", "min_tokens", "penalty_window", "dry_allowed_length", "dry_penalty_last_n")
+
+
 def _read_biases(fields: Fields) -> dict[int, float]:
     biases = fields.object("logit_bias") or {}
     if not all(key.isascii() and key.isdigit() and len(key) <= 10 and int(key) <= INT32_MAX
@@ -44,15 +51,15 @@ def read_sampling(fields: Fields) -> api.SamplingParams:
     params = api.SamplingParams(stop=fields.strings("stop"),
                                 stop_token_ids=fields.integers("stop_token_ids"),
                                 bad_words=fields.strings("bad_words"),
+                                dry_sequence_breakers=fields.strings("dry_sequence_breakers"),
                                 logit_bias=_read_biases(fields),
                                 ignore_eos=fields.boolean("ignore_eos"))
     if fields.boolean("include_stop_str_in_output"):
         params.include_stop = True
-    for name in ("temperature", "top_p", "min_p", "frequency_penalty", "presence_penalty",
-                 "repetition_penalty"):
+    for name in _NUMBERS:
         if (number := fields.number(name)) is not None:
             setattr(params, name, number)
-    for name in ("top_k", "min_tokens"):
+    for name in _INTEGERS:
         if (integer := fields.integer(name)) is not None:
             setattr(params, name, integer)
     if (seed := fields.integer("seed", -2**63, 2**64 - 1)) is not None:

@@ -2,8 +2,6 @@
 
 from tandem.v1 import generation_pb2 as api
 
-FINISH_REASONS = {api.FINISH_REASON_STOP: "stop", api.FINISH_REASON_LENGTH: "length"}
-
 
 class UsageSum:
     """A prompt counts once, however many choices it has."""

@@ -91,7 +91,15 @@ class HttpTest(unittest.TestCase):
 
     def test_stop_strings(self):
         choice = self.post("/v1/completions", {**STORY, "stop": ["."]})["choices"][0]
-        self.assertEqual((choice["finish_reason"], "." in choice["text"]), ("stop", False))
+        self.assertEqual((choice["finish_reason"], choice["stop_reason"], "." in choice["text"]),
+                         ("stop", ".", False))
+        *_, last, done = self.events("/v1/chat/completions", {**CHAT, "stop": [" "]})
+        self.assertEqual((last["choices"][0]["stop_reason"], done), (" ", "[DONE]"))
+
+    def test_stop_ids(self):
+        first = self.post("/tokenize", {"prompt": ".", "add_special_tokens": False})["tokens"][0]
+        choice = self.post("/v1/completions", {**STORY, "stop_token_ids": [first]})["choices"][0]
+        self.assertEqual((choice["finish_reason"], choice["stop_reason"]), ("stop", first))
 
     def test_several_choices_and_prompts(self):
         body = {"prompt": ["Story:", "Story: Paula"], "n": 3, "seed": 5, "max_tokens": 12}

@@ -44,6 +44,13 @@ class RequestTest(unittest.TestCase):
             self.check_refused(completion_request.read, {"prompt": "x", "logit_bias": biases},
                                "logit_bias must be an object of token ids and numbers", "logit_bias")
 
+    def test_samplers_by_the_names_of_the_api(self):
+        wanted = {"typical_p": 0.5, "xtc_probability": 0.25, "xtc_threshold": 0.125, "dry_multiplier": 0.5,
+                  "dry_base": 1.5, "dry_allowed_length": 3, "dry_penalty_last_n": 64, "penalty_window": 32,
+                  "dry_sequence_breakers": ["a", "b"]}
+        params = completion_request.read({"prompt": "x", **wanted}).params
+        self.assertEqual({name: getattr(params, name) for name in wanted}, wanted)
+
     def test_defaults_are_the_coordinators_but_for_completions_max_tokens(self):
         params = completion_request.read({"prompt": "x", "top_p": None}).params
         self.assertEqual([field.name for field, _ in params.ListFields()], ["max_tokens",
