@@ -41,7 +41,7 @@ absl::Status FillLogitBias(const GenerateParams& params, Sampling& out) {
   return absl::OkStatus();
 }
 
-// Adds the ids of a text, unless the head has not all of them: then it is never generated.
+// Adds the ids of a text, unless the head lacks one of them: then it is never generated.
 absl::StatusOr<std::vector<TokenId>> Ban(const std::string& text, const ServingModel& model,
                                          Sampling& out) {
   TANDEM_ASSIGN_OR_RETURN(std::vector<TokenId> ids,
@@ -70,7 +70,7 @@ absl::Status FillBadWords(const GenerateParams& params, const ServingModel& mode
   return absl::OkStatus();
 }
 
-// Ids whose text holds a breaker.
+// Ids whose text, a control token's name, holds a breaker.
 absl::Status FillBreakers(const GenerateParams& params, const ServingModel& model, Sampling& out) {
   TANDEM_RETURN_IF_ERROR(CheckTexts("dry_sequence_breakers", params.dry_sequence_breakers,
                                     kMaxBreakers, kMaxBreakerBytes));
@@ -81,7 +81,6 @@ absl::Status FillBreakers(const GenerateParams& params, const ServingModel& mode
   const auto most =
       static_cast<TokenId>(std::min<int64_t>(model.tokenizer->vocab_size(), model.vocab_size));
   for (TokenId id = 0; id < most; ++id) {
-    if (model.tokenizer->IsControl(id)) continue;
     TANDEM_ASSIGN_OR_RETURN(const std::string_view text, model.tokenizer->TokenBytes(id));
     const auto is_in = [&](const std::string& breaker) {
       return text.find(breaker) != std::string_view::npos;

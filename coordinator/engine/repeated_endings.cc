@@ -27,16 +27,24 @@ std::vector<uint32_t> CommonEndings(std::span<const TokenId> tokens) {
 
 std::vector<RepeatedEnding> RepeatedEndings(std::span<const TokenId> tokens, uint32_t least_length,
                                             std::span<const TokenId> breakers) {
-  const auto breaks = [&](TokenId token) { return std::ranges::binary_search(breakers, token); };
-  const auto unbroken = std::find_if(tokens.rbegin(), tokens.rend(), breaks) - tokens.rbegin();
-  const auto most_length = static_cast<uint32_t>(unbroken);
   std::vector<RepeatedEnding> found;
-  if (most_length < least_length) return found;
   const std::vector<uint32_t> common = CommonEndings(tokens);
+  const uint32_t longest = common.empty() ? 0 : std::ranges::max(common);
+  if (longest < least_length) return found;
+  const auto breaks = [&](TokenId token) { return std::ranges::binary_search(breakers, token); };
+  const std::span<const TokenId> last = tokens.last(longest);
+  const auto unbroken = std::find_if(last.rbegin(), last.rend(), breaks) - last.rbegin();
+  const auto most_length = static_cast<uint32_t>(unbroken);
+  if (most_length < least_length) return found;
   for (size_t i = 1; i < common.size(); ++i) {
     if (common[i] < least_length) continue;
-    found.push_back(
-        {.next = tokens[tokens.size() - i], .length = std::min(common[i], most_length)});
+    const TokenId next = tokens[tokens.size() - i];
+    const uint32_t length = std::min(common[i], most_length);
+    if (!found.empty() && found.back().next == next) {
+      found.back().length = std::max(found.back().length, length);
+    } else {
+      found.push_back({.next = next, .length = length});
+    }
   }
   std::ranges::sort(found, [](const RepeatedEnding& a, const RepeatedEnding& b) {
     return a.next != b.next ? a.next < b.next : a.length > b.length;
@@ -45,6 +53,7 @@ std::vector<RepeatedEnding> RepeatedEndings(std::span<const TokenId> tokens, uin
     return a.next == b.next;
   };
   found.erase(std::unique(found.begin(), found.end(), same), found.end());
+  std::erase_if(found, [&](const RepeatedEnding& one) { return breaks(one.next); });
   return found;
 }
 

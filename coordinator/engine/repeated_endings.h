@@ -1,6 +1,6 @@
 // What would continue a repetition: the ids that followed where the sequence's last tokens occurred
 // before, for the DRY sampler. Source: https://github.com/oobabooga/text-generation-webui/pull/5677
-// (p-e-w), and llama.cpp's dry sampler, which looks them up in linear time likewise.
+// (p-e-w), and llama.cpp's dry sampler.
 #ifndef TANDEM_COORDINATOR_ENGINE_REPEATED_ENDINGS_H_
 #define TANDEM_COORDINATOR_ENGINE_REPEATED_ENDINGS_H_
 
@@ -19,7 +19,8 @@ struct RepeatedEnding {
 };
 
 // Ids after earlier occurrences of endings of at least `least_length` tokens (> 0), ascending. No
-// ending holds an id of `breakers`, which are sorted. Linear in the tokens.
+// ending holds an id of `breakers`, which are sorted, and none of them is found: they may always
+// come again. Takes time linear in the tokens, and sorts what it finds.
 std::vector<RepeatedEnding> RepeatedEndings(std::span<const TokenId> tokens, uint32_t least_length,
                                             std::span<const TokenId> breakers);
 

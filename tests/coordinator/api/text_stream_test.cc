@@ -49,7 +49,7 @@ class TextStreamTest : public testing::Test {
   const ServingModel model_ = ServingModelForTest();
 };
 
-// What ended it: a stop string, in the text or not, an id, or nothing of both.
+// What ended it: a stop string, in the text or not, an id, or neither.
 TEST_F(TextStreamTest, TheEndSaysWhatMatched) {
   Sampling sampling;
   sampling.stop = {"x", "ab"};

@@ -52,6 +52,7 @@ void AddDry(const Sampling& sampling, const std::vector<TokenId>& tokens, ById& 
   const size_t first = FirstSeen(penalties.dry_penalty_last_n, tokens.size());
   std::map<TokenId, size_t> longest;
   for (size_t at = first; at < tokens.size(); ++at) {
+    if (std::ranges::count(sampling.dry_breakers, tokens[at]) > 0) continue;
     const size_t length = EndingBefore(at, first, tokens, sampling.dry_breakers);
     if (length >= allowed) longest[tokens[at]] = std::max(longest[tokens[at]], length);
   }

@@ -32,6 +32,11 @@ TEST(RepeatedEndings, EndAtBreakers) {
   EXPECT_EQ(RepeatedEndings(tokens, 1, Tokens{3}), Endings{});
 }
 
+TEST(RepeatedEndings, BreakersMayComeAgain) {
+  EXPECT_EQ(RepeatedEndings(Tokens{1, 2, 3, 1, 2}, 2, Tokens{3}), Endings{});
+  EXPECT_EQ(RepeatedEndings(Tokens{1, 2, 3, 1, 2, 4, 1, 2}, 2, Tokens{3}), (Endings{{4, 2}}));
+}
+
 TEST(RepeatedEndings, OfNothing) {
   EXPECT_EQ(RepeatedEndings(Tokens{}, 1, {}), Endings{});
   EXPECT_EQ(RepeatedEndings(Tokens{7}, 1, {}), Endings{});
