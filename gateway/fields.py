@@ -44,9 +44,9 @@ class Fields:
 
     def number(self, name: str) -> float | None:
         value = self._typed(name, (int, float), "a number")
-        if value is not None and not math.isfinite(value):
+        if value is not None and finite(value) is None:
             raise self.error(name, "must be a finite number")
-        return value
+        return finite(value)
 
     def integer(self, name: str, least: int = -INT32_MAX - 1, most: int = INT32_MAX) -> int | None:
         value = self._typed(name, (int,), "an integer")
@@ -95,6 +95,17 @@ class Fields:
         for name, value in self._values.items():
             if name not in self._read and value is not None:
                 raise self.error(name[:60], "is not a field that this server knows")
+
+
+def finite(value: object) -> float | None:
+    """A JSON number as a float; None if it is none, or too large for one."""
+    if type(value) not in (int, float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def is_ids(values: list) -> bool:

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from gateway.fields import INT32_MAX, Fields
+from gateway.fields import INT32_MAX, Fields, finite
 from tandem.v1 import generation_pb2 as api
 
 MAX_CHOICES = 128
@@ -40,10 +40,15 @@ _INTEGERS = ("top_k", "min_tokens", "penalty_window", "dry_allowed_length", "dry
 
 def _read_biases(fields: Fields) -> dict[int, float]:
     biases = fields.object("logit_bias") or {}
-    if not all(key.isascii() and key.isdigit() and len(key) <= 10 and int(key) <= INT32_MAX
-               and type(bias) in (int, float) for key, bias in biases.items()):
+    if not all(_is_id(key) and finite(bias) is not None for key, bias in biases.items()):
         raise fields.error("logit_bias", "must be an object of token ids and numbers")
-    return {int(key): bias for key, bias in biases.items()}
+    return {int(key): finite(bias) for key, bias in biases.items()}
+
+
+def _is_id(key: str) -> bool:
+    """Written in one way, so that no two keys are one id."""
+    return key.isascii() and key.isdigit() and len(key) <= 10 and (
+        int(key) <= INT32_MAX and str(int(key)) == key)
 
 
 def read_sampling(fields: Fields) -> api.SamplingParams:

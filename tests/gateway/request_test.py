@@ -40,9 +40,14 @@ class RequestTest(unittest.TestCase):
         self.assertEqual(dict(params.logit_bias), {7: -100, 9: 0.5})
         self.assertEqual(params.bad_words, ["a", "b"])
         self.assertTrue(params.include_stop)
-        for biases in ({"x": 1}, {"-1": 1}, {"7": "1"}, {"7": True}, {"2147483648": 1}, {"9" * 5000: 1}):
+        for biases in ({"x": 1}, {"-1": 1}, {"7": "1"}, {"7": True}, {"2147483648": 1}, {"9" * 5000: 1},
+                       {"07": 1}, {"7": 10**400}, {"7": float("inf")}):
             self.check_refused(completion_request.read, {"prompt": "x", "logit_bias": biases},
                                "logit_bias must be an object of token ids and numbers", "logit_bias")
+
+    def test_numbers_beyond_a_float(self):
+        self.check_refused(completion_request.read, {"prompt": "x", "temperature": 10**400},
+                           "temperature must be a finite number", "temperature")
 
     def test_samplers_by_the_names_of_the_api(self):
         wanted = {"typical_p": 0.5, "xtc_probability": 0.25, "xtc_threshold": 0.125, "dry_multiplier": 0.5,
