@@ -93,8 +93,9 @@ void AddLogitFlags(cli::Command& command, SamplingFlags& flags) {
   command.Add({flags.logit_bias,
                {.flag = "--logit-bias",
                 .help = "added to this token's logit: ID=BIAS, -100 to 100; may be repeated"}});
-  command.Add(
-      {flags.bad_words, {.flag = "--bad-word", .help = "is never generated; may be repeated"}});
+  command.Add({flags.bad_words,
+               {.flag = "--bad-word",
+                .help = "is not generated as the tokenizer writes it; may be repeated"}});
   AddDryFlags(command, flags);
   command.OnCheck([&flags] { return CheckLogitFlags(flags); });
 }

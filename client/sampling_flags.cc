@@ -58,8 +58,8 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
                 .help = "minimum probability, relative to the most likely token (default: 0)"}});
   command.Add({flags.typical_p,
                {.flag = "--typical-p",
-                .help = "sample from the tokens of most typical information up to this mass, in\n"
-                        "(0, 1] (default: 1)"}});
+                .help = "sample from the tokens whose information is closest to the mean, up to\n"
+                        "this mass, in (0, 1] (default: 1)"}});
   command.Add({flags.xtc_probability,
                {.flag = "--xtc-probability",
                 .help = "XTC: with this probability drops all tokens of at least the threshold\n"
