@@ -63,8 +63,9 @@ def make_app(config: Config) -> Starlette:
 
     def post(answer):
         async def respond(request: Request) -> Response:
-            bound = functools.partial(answer, request.app.state.service)
-            return await endpoint(bound, config.max_body_bytes)(request)
+            service = request.app.state.service
+            bound = functools.partial(answer, service)
+            return await endpoint(bound, config.max_body_bytes, service.place)(request)
         return respond
 
     return Starlette(

@@ -23,6 +23,17 @@ _OPTIONS = (
 )
 
 
+def _text(name: bytes) -> str:
+    return name.decode(errors="replace")
+
+
+def _options(address: str) -> tuple[tuple[str, int], ...]:
+    host = address.rpartition(":")[0].strip("[]")
+    if host in ("localhost", "::1") or host.startswith("127."):
+        return (*_OPTIONS, ("grpc.enable_http_proxy", 0))  # a proxy would look on its own host
+    return _OPTIONS
+
+
 @dataclasses.dataclass(frozen=True)
 class Model:
     """What a coordinator serves."""
@@ -44,22 +55,26 @@ class Coordinator:
         self._served_model_name = served_model_name
         self._chat_template = chat_template
         self._pieces: dict[int, bytes] = {}
-        self._channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+        self._channel = grpc.aio.insecure_channel(address, options=_options(address))
         self.stub = generation_pb2_grpc.GenerationStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
 
     async def watch(self) -> None:
         """Follows the coordinator's health until cancelled."""
         failures = 0
+        problem = None
         while True:
             try:
                 async for answer in self._health.Watch(health_pb2.HealthCheckRequest()):
-                    failures = 0
+                    failures, problem = 0, None
                     await self._set_serving(
                         answer.status == health_pb2.HealthCheckResponse.SERVING)
             except grpc.aio.AioRpcError as error:
-                if self.serving:
+                if error.code() != problem:
                     _LOG.warning("%s: %s", self.address, error.details())
+                problem = error.code()
+            except Exception:
+                _LOG.exception("%s: its health cannot be followed", self.address)
             self.serving = False
             await asyncio.sleep(_RETRY_S[min(failures, len(_RETRY_S) - 1)])
             failures += 1
@@ -85,8 +100,8 @@ class Coordinator:
             id=self._served_model_name or info.name or "tandem",
             max_model_len=info.context_length,
             chat_template=self._chat_template or info.chat_template,
-            bos_token=special.get(info.bos_id, b"").decode() if info.HasField("bos_id") else "",
-            eos_token=special.get(info.eos_id, b"").decode() if info.HasField("eos_id") else "")
+            bos_token=_text(special.get(info.bos_id, b"")) if info.HasField("bos_id") else "",
+            eos_token=_text(special.get(info.eos_id, b"")) if info.HasField("eos_id") else "")
 
     async def _fetch_pieces(self, ids: list[int]) -> dict[int, bytes]:
         answer = await self.stub.Detokenize(

@@ -7,6 +7,7 @@ from gateway.backend import Model
 from gateway.chat_answer import ChatForm
 from gateway.chat_request import ChatRequest
 from gateway.errors import bad_request
+from gateway.limits import check_prompts
 from gateway.service import Service, new_id, respond
 from gateway.tool_parsers import PARSERS, ToolParser, parser_of_template
 from tandem.v1 import generation_pb2 as api
@@ -20,6 +21,7 @@ async def answer(service: Service, body: object) -> Response:
     prompt = await chat_prompt.render(
         service.templates, model, request.messages, request.tools, request.add_generation_prompt,
         request.template_variables)
+    check_prompts([prompt], request.choices)
     id = new_id("chatcmpl")
     requests = [
         api.GenerateRequest(

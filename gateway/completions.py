@@ -6,6 +6,7 @@ from gateway import completion_request, sampling
 from gateway.backend import Coordinator
 from gateway.completion_answer import CompletionForm, Prompt
 from gateway.completion_request import CompletionRequest
+from gateway.limits import check_prompts
 from gateway.service import Service, new_id, respond
 from tandem.v1 import generation_pb2 as api
 
@@ -13,6 +14,7 @@ from tandem.v1 import generation_pb2 as api
 async def answer(service: Service, body: object) -> Response:
     request = completion_request.read(body)
     coordinator = service.fleet.pick(request.model)
+    check_prompts(request.prompts, request.choices)
     prompts = [await _prompt(coordinator, request, one) for one in request.prompts]
     id = new_id("cmpl")
     requests = [

@@ -47,9 +47,8 @@ class Fleet:
         having = [one for one in self._coordinators
                   if one.model is not None and one.model.id == model_id]
         if not having:
-            raise ApiError(404, f"the model '{model_id[:100]}' does not exist: "
-                           + ", ".join(f"'{one.id}'" for one in known) + " is served",
-                           param="model", code="model_not_found")
+            raise ApiError(404, f"the model '{model_id[:100]}' does not exist; served: "
+                           + ", ".join(f"'{one.id}'" for one in known), param="model", code="model_not_found")
         ready = [one for one in having if one.serving]
         if not ready:
             raise unavailable("no server of this model is ready")

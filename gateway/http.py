@@ -4,6 +4,7 @@ A client that goes away cancels what is done for it.
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import time
@@ -17,10 +18,12 @@ from gateway.errors import ApiError, bad_request, from_grpc
 
 _LOG = logging.getLogger("gateway")
 _BODY_TIMEOUT_S = 60
+_SEND_TIMEOUT_S = 60
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 Answer = Callable[[object], Awaitable[Response]]  # of the body
 Endpoint = Callable[[Request], Awaitable[Response]]
+Place = Callable[[], contextlib.AbstractContextManager[None]]  # raises ApiError if there is none
 
 
 class Json(Response):
@@ -33,7 +36,8 @@ class Json(Response):
 class EventStream(Response):
     """Server-sent events, each a `data:` line of JSON, then `data: [DONE]`.
 
-    An error in the middle is an event {"error"} and ends the stream without [DONE].
+    An error in the middle is an event {"error"} and ends the stream without [DONE]. A client that
+    does not read is left after _SEND_TIMEOUT_S.
     """
 
     def __init__(self, events: AsyncIterator[list[dict]], close: Callable[[], None],
@@ -42,7 +46,10 @@ class EventStream(Response):
                          media_type="text/event-stream")
         del self.headers["content-length"]
         self._events = events
-        self._close = close
+        self._closers = [close]
+
+    def call_at_end(self, close: Callable[[], None]) -> None:
+        self._closers.append(close)
 
     async def __call__(self, scope, receive, send) -> None:
         sending = asyncio.create_task(self._send(send))
@@ -52,7 +59,8 @@ class EventStream(Response):
         finally:
             sending.cancel()
             gone.cancel()
-            self._close()
+            for close in self._closers:
+                close()
             await asyncio.gather(sending, gone, return_exceptions=True)
 
     async def _send(self, send) -> None:
@@ -60,12 +68,29 @@ class EventStream(Response):
         try:
             async for events in self._events:
                 data = "".join([f"data: {_encode(one)}\n\n" for one in events])
-                await send({"type": "http.response.body", "body": data.encode(),
-                            "more_body": True})
+                await _push(send, data.encode())
             end = b"data: [DONE]\n\n"
+        except _NotRead:
+            _LOG.info("a stream was not read for %d s", _SEND_TIMEOUT_S)
+            return
         except Exception as error:
-            end = f"data: {_encode(_as_api_error(error).body())}\n\n".encode()
+            api_error = _as_api_error(error)
+            _LOG.info("a stream ended with %d", api_error.status)
+            end = f"data: {_encode(api_error.body())}\n\n".encode()
         await send({"type": "http.response.body", "body": end})
+
+
+class _NotRead(Exception):
+    pass
+
+
+async def _push(send, data: bytes) -> None:
+    """Waits while the client does not read; raises _NotRead if that takes too long."""
+    try:
+        async with asyncio.timeout(_SEND_TIMEOUT_S):
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+    except TimeoutError:
+        raise _NotRead from None
 
 
 async def _disconnected(receive) -> None:
@@ -114,14 +139,21 @@ def _no_constant(name: str):
     raise json.JSONDecodeError(f"{name} is no JSON number", name, 0)
 
 
-def endpoint(answer: Answer, max_body_bytes: int) -> Endpoint:
-    """POST of JSON: errors as JSON, an end if the client goes away, and one line of log."""
+def endpoint(answer: Answer, max_body_bytes: int, place: Place) -> Endpoint:
+    """POST of JSON: errors as JSON, an end if the client goes away, and one line of log.
+
+    `place` is held from the first byte of the body to the last of the answer.
+    """
 
     async def respond(request: Request) -> Response:
         start = time.monotonic()
         try:
-            body = await read_json(request, max_body_bytes)
-            response = await _unless_gone(request, answer(body))
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(place())
+                body = await read_json(request, max_body_bytes)
+                response = await _unless_gone(request, answer(body))
+                if isinstance(response, EventStream):
+                    response.call_at_end(stack.pop_all().close)
         except Exception as error:
             api_error = _as_api_error(error)
             response = Json(api_error.body(), api_error.status, api_error.headers())

@@ -4,6 +4,7 @@ import asyncio
 import ctypes
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -83,8 +84,15 @@ def _die_with(parent_pid: int) -> None:
         sys.exit(1)  # it died before prctl
 
 
+def _raise_descriptor_limit() -> None:
+    """A request has a socket; the usual soft limit is 1024."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def main() -> int:
     config = parse(sys.argv[1:])
+    _raise_descriptor_limit()
     if config.parent_pid:
         _die_with(config.parent_pid)
     logging.basicConfig(level=config.log_level.upper(), stream=sys.stderr,

@@ -7,6 +7,7 @@ from tandem.v1 import generation_pb2 as api
 
 MAX_CHOICES = 128
 MAX_TOP_LOGPROBS = 20
+_MAX_BIASES = 1024  # the coordinator's
 
 # They say who asks, how a request is stored, billed or routed, not what the answer is.
 HARMLESS = ("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
@@ -40,6 +41,8 @@ _INTEGERS = ("top_k", "min_tokens", "penalty_window", "dry_allowed_length", "dry
 
 def _read_biases(fields: Fields) -> dict[int, float]:
     biases = fields.object("logit_bias") or {}
+    if len(biases) > _MAX_BIASES:
+        raise fields.error("logit_bias", f"has {len(biases)} entries, at most {_MAX_BIASES}")
     if not all(_is_id(key) and finite(bias) is not None for key, bias in biases.items()):
         raise fields.error("logit_bias", "must be an object of token ids and numbers")
     return {int(key): finite(bias) for key, bias in biases.items()}

@@ -60,7 +60,6 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
     """`more_ids`: of tokens that the form needs beside those in the messages."""
     headers = {"x-request-id": id}
     with contextlib.ExitStack() as stack:
-        stack.enter_context(service.place())
         generation = Generation(coordinator, requests, service.config.request_timeout_s)
         stack.callback(generation.close)
         if not stream:

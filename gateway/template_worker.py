@@ -15,6 +15,7 @@ from gateway.template_environment import TemplateError, render
 
 MAX_TEXT_BYTES = 4 << 20  # of a rendered prompt; gRPC takes no more
 _MEMORY_BYTES = 1 << 30
+_MAX_ERROR_CHARS = 1000
 _LENGTH = struct.Struct(">I")
 
 
@@ -34,7 +35,7 @@ def answer(job: dict) -> dict:
         text = render(job["template"], job["variables"])
         size = len(text.encode())
     except TemplateError as error:
-        return {"error": str(error)}
+        return {"error": str(error)[:_MAX_ERROR_CHARS]}
     except UnicodeEncodeError:
         return {"error": "the chat template wrote text that is not Unicode"}
     if size > MAX_TEXT_BYTES:

@@ -51,6 +51,9 @@ class Conversation:
             async for message in call:
                 said += message.text
                 print(message.text, end="", flush=True)
+        except grpc.aio.AioRpcError:
+            said = ""
+            raise
         finally:
             call.cancel()
             print()
@@ -125,9 +128,12 @@ def main() -> int:
     parser.add_argument("--max-tokens", type=int, help="of an answer (to the end of the context)")
     parser.add_argument("--seed", type=int, help="(random)")
     found = parser.parse_args()
-    template = found.chat_template.read() if found.chat_template else None
-    params = api.SamplingParams(temperature=found.temperature, top_p=found.top_p,
-                                max_tokens=found.max_tokens, seed=found.seed)
+    try:
+        template = found.chat_template.read() if found.chat_template else None
+        params = api.SamplingParams(temperature=found.temperature, top_p=found.top_p,
+                                    max_tokens=found.max_tokens, seed=found.seed)
+    except ValueError as error:
+        parser.exit(2, f"tandem_chat: {error}\n")
     with asyncio.Runner() as runner:
 
         async def connect() -> Conversation:

@@ -5,6 +5,7 @@ from starlette.responses import Response
 from gateway import chat_prompt, chat_request
 from gateway.fields import Fields
 from gateway.http import Json
+from gateway.limits import check_prompts
 from gateway.service import Service
 
 
@@ -25,6 +26,7 @@ async def tokenize(service: Service, body: object) -> Response:
             raise fields.error("prompt", "is missing")
         add_special_tokens = fields.boolean("add_special_tokens", default=True)
     fields.refuse_others()
+    check_prompts([text])
     answer = await coordinator.tokenize(text, add_special_tokens)
     texts = [one.decode(errors="replace") for one in answer.token_bytes] if want_texts else None
     return Json({"count": len(answer.ids), "max_model_len": coordinator.model.max_model_len,
@@ -36,4 +38,5 @@ async def detokenize(service: Service, body: object) -> Response:
     coordinator = service.fleet.pick(fields.text("model"))
     ids = fields.integers("tokens")
     fields.refuse_others()
+    check_prompts([ids])
     return Json({"prompt": await coordinator.detokenize(ids)})

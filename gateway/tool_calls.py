@@ -20,15 +20,15 @@ def make_call(value: object, id: str | None = None) -> ToolCall | None:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return None
     arguments = value.get("arguments", value.get("parameters", {}))
-    if isinstance(arguments, str):
-        try:
+    try:
+        if isinstance(arguments, str):
             arguments = json.loads(arguments)
-        except ValueError:
+        if not isinstance(arguments, dict):
             return None
-    if not isinstance(arguments, dict):
+        text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
+    except (ValueError, RecursionError):  # NaN is no JSON
         return None
-    return ToolCall(value["name"], json.dumps(arguments, ensure_ascii=False),
-                    id or "call_" + uuid.uuid4().hex[:24])
+    return ToolCall(value["name"], text, id or "call_" + uuid.uuid4().hex[:24])
 
 
 def split_at_marker(text: str, marker: str) -> tuple[str, str]:

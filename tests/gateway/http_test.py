@@ -172,6 +172,10 @@ class HttpTest(unittest.TestCase):
         self.check_error(path, {**STORY, "model": "none"}, 404, "'none' does not exist",
                          param="model", code="model_not_found")
         self.check_error(path, {**STORY, "prompt": "a " * 3000}, 400, "1024")
+        self.check_error(path, {**STORY, "prompt": "a" * 4200000}, 413, "a prompt has 4200000 bytes")
+        self.check_error(path, {**STORY, "prompt": "a" * 300000, "n": 128}, 413,
+                         "the prompts of all choices have 38400000 bytes")
+        self.check_error("/tokenize", {"prompt": "a" * 4200000}, 413, "a prompt has")
         self.check_error(path, {**STORY, "stream": True, "top_p": 7}, 400, "top_p is 7")
         self.check_error("/v1/chat/completions", {**CHAT, "tools": [
             {"type": "function", "function": {"name": "f"}}]}, 400, "chat template has no tools")

@@ -24,7 +24,9 @@ class Program:
     def __init__(self, *command):
         self.log_path = os.path.join(os.environ["TEST_TMPDIR"], f"log-{time.monotonic_ns()}")
         with open(self.log_path, "wb") as log:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+            # A proxy for other hosts must not be asked for this one.
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log,
+                                            env={**os.environ, "http_proxy": "http://127.0.0.1:9"})
         readable, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
         line = self.process.stdout.readline().decode() if readable else ""
         found = re.search(r"(127\.0\.0\.1:\d+)", line)

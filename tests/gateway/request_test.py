@@ -45,6 +45,11 @@ class RequestTest(unittest.TestCase):
             self.check_refused(completion_request.read, {"prompt": "x", "logit_bias": biases},
                                "logit_bias must be an object of token ids and numbers", "logit_bias")
 
+    def test_too_many_biases(self):
+        self.check_refused(completion_request.read,
+                           {"prompt": "x", "logit_bias": {str(id): 1 for id in range(1025)}},
+                           "logit_bias has 1025 entries, at most 1024", "logit_bias")
+
     def test_numbers_beyond_a_float(self):
         self.check_refused(completion_request.read, {"prompt": "x", "temperature": 10**400},
                            "temperature must be a finite number", "temperature")

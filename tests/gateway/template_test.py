@@ -78,6 +78,10 @@ class RenderTest(unittest.TestCase):
         self.check_refused("{{ raise_exception.__globals__.x }}", "failed: SecurityError")
 
 
+ENDLESS = ("{% for i in range(99999) %}{% for j in range(99999) %}"
+           "{% endfor %}{% endfor %}")
+
+
 class PoolTest(unittest.IsolatedAsyncioTestCase):
 
     async def asyncSetUp(self):
@@ -96,8 +100,7 @@ class PoolTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await self.pool.render("fine", {}), "fine")
 
     async def test_what_never_ends_is_stopped(self):
-        await self.check_refused("{% for i in range(99999) %}{% for j in range(99999) %}"
-                                 "{% endfor %}{% endfor %}", "took more than its 0.3 s")
+        await self.check_refused(ENDLESS, "took more than its 0.3 s")
 
     async def test_what_never_ends_in_c_is_stopped(self):
         await self.check_refused("{{ 9 ** 99999999 }}", "took more than its 0.3 s")
@@ -110,12 +113,17 @@ class PoolTest(unittest.IsolatedAsyncioTestCase):
 
     async def test_the_templates_own_message_comes_through(self):
         await self.check_refused("{{ raise_exception('no') }}", re.escape("conversation: no"))
+        await self.check_refused("{{ raise_exception('x' * 5000) }}", r"\A.{900,1000}\Z")
 
     async def test_cancelled_jobs_leave_no_answer_to_the_next(self):
-        job = asyncio.create_task(self.pool.render("{{ 'late' }}", {}))
-        await asyncio.sleep(0)
+        await self.pool.render("a process is there", {})
+        process = self.pool._idle[0]
+        job = asyncio.create_task(self.pool.render(ENDLESS, {}))
+        while self.pool._idle:  # until it has the job
+            await asyncio.sleep(0)
         job.cancel()
         await asyncio.gather(job, return_exceptions=True)
+        self.assertIsNotNone(process.returncode)  # it was ended
         self.assertEqual(await self.pool.render("next", {}), "next")
 
 

@@ -84,6 +84,11 @@ class ToolCallsTest(unittest.TestCase):
             content, calls = parser.feed("x" * MAX_CALL_CHARS)
             self.assertEqual((len(content), calls), (len(start) + MAX_CALL_CHARS, []))
 
+    def test_arguments_that_are_no_json(self):
+        for arguments in ('{"a": NaN}', '{"a": 1e999}', '"' + "[" * 20000 + '"'):
+            text = '<tool_call>{"name": "f", "arguments": %s}</tool_call>' % arguments
+            self.assertEqual(parse("hermes", text), (text, []))
+
     def test_arguments_as_text(self):
         call = json.dumps({"name": "f", "arguments": '{"a": 1}'})
         self.check("hermes", f"<tool_call>{call}</tool_call>", "", ("f", {"a": 1}))

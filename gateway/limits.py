@@ -1,0 +1,21 @@
+"""How long prompts may be, before they are copied for each choice and sent."""
+
+from gateway.errors import ApiError
+
+MAX_PROMPT_BYTES = (4 << 20) - (64 << 10)  # gRPC's limit of a message, with room for the rest
+MAX_REQUEST_BYTES = 32 << 20  # of all prompts of a request, one for each choice
+
+
+def check_prompts(prompts: list[str | list[int]], choices: int = 1) -> None:
+    """Raises ApiError 413."""
+    sizes = [_size(one) for one in prompts]
+    if max(sizes) > MAX_PROMPT_BYTES:
+        raise ApiError(413, f"a prompt has {max(sizes)} bytes, at most {MAX_PROMPT_BYTES}")
+    if sum(sizes) * choices > MAX_REQUEST_BYTES:
+        raise ApiError(413, f"the prompts of all choices have {sum(sizes) * choices} bytes, "
+                       f"at most {MAX_REQUEST_BYTES}")
+
+
+def _size(prompt: str | list[int]) -> int:
+    """Of token ids the most that they may take."""
+    return len(prompt.encode()) if isinstance(prompt, str) else 5 * len(prompt)

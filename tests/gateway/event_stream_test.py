@@ -1,0 +1,74 @@
+"""EventStream: what is sent, and what is released when."""
+
+import asyncio
+import sys
+import unittest
+from unittest import mock
+
+sys.path.insert(0, "gateway/tandem_gateway")
+from gateway import http  # noqa: E402
+from gateway.errors import unavailable  # noqa: E402
+
+
+async def never(*_):
+    await asyncio.Event().wait()
+
+
+async def two_events():
+    yield [{"a": 1}]
+    yield [{"b": 2}, {"c": 3}]
+
+
+async def an_error():
+    yield [{"a": 1}]
+    raise unavailable("the server is gone")
+
+
+class EventStreamTest(unittest.IsolatedAsyncioTestCase):
+
+    def setUp(self):
+        self.sent = []
+        self.closed = []
+
+    async def send(self, message):
+        self.sent.append(message)
+
+    async def run_stream(self, events, receive, send):
+        stream = http.EventStream(events, lambda: self.closed.append("call"), {"x-request-id": "1"})
+        stream.call_at_end(lambda: self.closed.append("place"))
+        await stream({}, receive, send)
+
+    def body(self):
+        return b"".join(one["body"] for one in self.sent[1:]).decode()
+
+    async def test_events_and_done(self):
+        await self.run_stream(two_events(), never, self.send)
+        self.assertEqual(self.body(),
+                         'data: {"a":1}\n\ndata: {"b":2}\n\ndata: {"c":3}\n\ndata: [DONE]\n\n')
+        self.assertEqual((self.sent[0]["status"], self.closed), (200, ["call", "place"]))
+
+    async def test_an_error_is_the_last_event(self):
+        with self.assertLogs("gateway", "INFO") as logs:
+            await self.run_stream(an_error(), never, self.send)
+        self.assertRegex(self.body(), r'^data: {"a":1}\n\ndata: {"error":{.*is gone.*}}\n\n$')
+        self.assertIn("a stream ended with 503", logs.output[0])
+
+    async def test_a_client_that_goes_ends_it(self):
+        async def gone():
+            return {"type": "http.disconnect"}
+
+        await self.run_stream(two_events(), gone, never)
+        self.assertEqual(self.closed, ["call", "place"])
+
+    async def test_a_client_that_does_not_read_is_left(self):
+        async def send(message):
+            if message["type"] == "http.response.body":
+                await never()
+
+        with mock.patch.object(http, "_SEND_TIMEOUT_S", 0), self.assertLogs("gateway", "INFO"):
+            await self.run_stream(two_events(), never, send)
+        self.assertEqual(self.closed, ["call", "place"])
+
+
+if __name__ == "__main__":
+    unittest.main()
