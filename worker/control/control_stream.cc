@@ -335,6 +335,8 @@ absl::StatusOr<std::unique_ptr<ControlStream>> ControlStream::Dial(const std::st
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kControlKeepalive.answer_millis);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // http_proxy is for other programs: a coordinator is never behind one.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   while (!WaitConnected(*channel, deadline.OrAfter(kDialReport))) {
     if (deadline.Passed()) {
