@@ -44,9 +44,10 @@ class Fields:
 
     def number(self, name: str) -> float | None:
         value = self._typed(name, (int, float), "a number")
-        if value is not None and finite(value) is None:
+        number = finite(value)
+        if value is not None and number is None:
             raise self.error(name, "must be a finite number")
-        return finite(value)
+        return number
 
     def integer(self, name: str, least: int = -INT32_MAX - 1, most: int = INT32_MAX) -> int | None:
         value = self._typed(name, (int,), "an integer")

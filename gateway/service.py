@@ -59,9 +59,9 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
                   more_ids: set[int] = frozenset()) -> Response:
     """`more_ids`: of tokens that the form needs beside those in the messages."""
     headers = {"x-request-id": id}
-    with contextlib.ExitStack() as stack:
-        generation = Generation(coordinator, requests, service.config.request_timeout_s)
-        stack.callback(generation.close)
+    generation = Generation(coordinator, requests, service.config.request_timeout_s)
+    with contextlib.ExitStack() as closing:
+        closing.callback(generation.close)
         if not stream:
             answers = await gather(generation)
             pieces = await _pieces(coordinator, answers, more_ids)
@@ -70,7 +70,8 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
         # An error before the first message is the response's status.
         first = await anext(messages)
         events = _events(coordinator, first, messages, form, more_ids)
-        return EventStream(events, stack.pop_all().close, headers)
+        closing.pop_all()  # the stream does it at its end
+        return EventStream(events, generation.close, headers)
 
 
 async def _events(coordinator: Coordinator, first, messages, form: Form, more_ids: set[int]):

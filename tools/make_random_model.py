@@ -30,6 +30,7 @@ from gguf_writer import (ARRAY, BOOL, F32, I32, STRING, TYPE_BF16, TYPE_F32, TYP
 BLOCKS_PER_CHUNK = 1 << 17
 NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
 FILE_TYPES = {"q8_0": 7, "q4_k_m": 15, "bf16": 32}
+OF_ONE_TYPE = {"q8_0": TYPE_Q8_0, "bf16": TYPE_BF16}  # all matrices
 
 
 @dataclass(frozen=True)
@@ -152,8 +153,8 @@ BLOCKS: dict[str, Callable[[np.random.Generator, int, float], np.ndarray]] = {
 
 def matrix_type(name: str, columns: int, layer: int, shape: Shape, mix: str) -> TensorType:
     """The type llama.cpp's quantiser gives this matrix (llama_tensor_get_type, February 2025)."""
-    if mix != "q4_k_m":
-        return TYPE_Q8_0 if mix == "q8_0" else TYPE_BF16
+    if mix in OF_ONE_TYPE:
+        return OF_ONE_TYPE[mix]
     wide = name == "output" or (name == "token_embd" and shape.tied)
     if name in ("attn_v", "ffn_down", "ffn_down_exps"):
         eighth = shape.layers // 8

@@ -1,6 +1,7 @@
 // HttpGateway: tandem_gateway as a child process that serves HTTP in front of this server.
 //
-// It ends with this process and is started again when it ends by itself. Thread-safe.
+// The kernel ends the child when this process ends; if the child ends first, it is started again
+// after a pause. Thread-safe.
 #ifndef TANDEM_COORDINATOR_STARTUP_HTTP_GATEWAY_H_
 #define TANDEM_COORDINATOR_STARTUP_HTTP_GATEWAY_H_
 
