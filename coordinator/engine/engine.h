@@ -52,6 +52,9 @@ class EngineHandle {
   // Ends a request; its blocks are free after the step in flight. No effect if it is already over,
   // even if another request has its id now.
   virtual void Cancel(RequestHandle handle) = 0;
+  // Requests added from now on hit no prefix that was computed, or begun, before. UNAVAILABLE while
+  // shutting down or after a worker was lost for good.
+  virtual absl::Status ResetPrefixCache() = 0;
   virtual EngineStats Stats() const = 0;
 };
 

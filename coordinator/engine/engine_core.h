@@ -60,6 +60,8 @@ class EngineCore {
   void Cancel(RequestHandle handle);
   // Releases a generation whose stream has stopped it; no effect if it is already over.
   void Stop(RequestHandle handle);
+  // No prefix is hit any more that was computed, or begun, before.
+  void ResetPrefixCache() { kv_.ResetPrefixCache(); }
   // Settles one step, if there is anything to do. UNAVAILABLE naming the rank if a worker is lost;
   // Rewind comes next.
   absl::Status Step();

@@ -25,7 +25,7 @@ constexpr char kStoppingMessage[] = "the server is shutting down";
 }  // namespace
 
 // Of each request in flight the inbox holds at most two events, and one of each that its stream has
-// stopped since the last step: no more than there were in flight then.
+// stopped since the last step: no more than there were in flight then. And one of no request.
 EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, RecoverFn recover,
                        size_t num_writers, const Clock& clock)
     : core_(std::move(core)),
@@ -33,7 +33,7 @@ EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, Recover
       recover_(std::move(recover)),
       clock_(clock),
       check_(core_->config()),
-      inbox_(3 * capacity()),
+      inbox_(3 * capacity() + 1),
       stats_(core_->Stats()),
       writers_(num_writers,
                [this](RequestHandle handle, bool stopped) { Release(handle, stopped); }) {
@@ -54,8 +54,7 @@ size_t EngineLoop::capacity() const {
 absl::StatusOr<RequestHandle> EngineLoop::Add(Request request) {
   if (absl::Status status = check_.Check(request); !status.ok()) return status;
   MutexLock lock(mutex_);
-  if (state_ == State::kLost) return absl::UnavailableError(lost_message_);
-  if (state_ != State::kServing) return absl::UnavailableError(kStoppingMessage);
+  if (absl::Status status = Refusal(); !status.ok()) return status;
   if (ids_in_flight_.contains(request.id)) {
     return absl::AlreadyExistsError(
         absl::StrCat("request id \"", request.id, "\" is already in flight"));
@@ -79,6 +78,19 @@ void EngineLoop::Cancel(RequestHandle handle) {
   if (!Computes() || found == in_flight_.end() || found->second.ending) return;
   found->second.ending = true;
   Push(handle, Cancelled{});
+}
+
+absl::Status EngineLoop::ResetPrefixCache() {
+  MutexLock lock(mutex_);
+  if (absl::Status status = Refusal(); !status.ok()) return status;
+  if (!std::exchange(reset_is_pending_, true)) Push(0, PrefixCacheReset{});
+  return absl::OkStatus();
+}
+
+absl::Status EngineLoop::Refusal() const {
+  if (state_ == State::kLost) return absl::UnavailableError(lost_message_);
+  if (state_ != State::kServing) return absl::UnavailableError(kStoppingMessage);
+  return absl::OkStatus();
 }
 
 void EngineLoop::Release(RequestHandle handle, bool stopped) {
@@ -152,10 +164,20 @@ void EngineLoop::HandleInbox() {
       core_->Add(std::move(*request), item.handle);
     } else if (std::holds_alternative<Cancelled>(item.event)) {
       core_->Cancel(item.handle);
+    } else if (std::holds_alternative<PrefixCacheReset>(item.event)) {
+      HandleReset();
     } else {
       core_->Stop(item.handle);
     }
   }
+}
+
+void EngineLoop::HandleReset() {
+  {
+    MutexLock lock(mutex_);
+    reset_is_pending_ = false;
+  }
+  core_->ResetPrefixCache();
 }
 
 void EngineLoop::PublishStats() {

@@ -59,6 +59,7 @@ class EngineLoop final : public EngineHandle {
 
   absl::StatusOr<RequestHandle> Add(Request request) override;
   void Cancel(RequestHandle handle) override;
+  absl::Status ResetPrefixCache() override;
   EngineStats Stats() const override;
 
   // From now on Add is refused. Calls `on_drained` once, when no request is in flight any more: on
@@ -84,8 +85,9 @@ class EngineLoop final : public EngineHandle {
 
  private:
   struct Cancelled {};
-  struct Stopped {};  // by its stream
-  using Event = std::variant<Request, Cancelled, Stopped>;
+  struct Stopped {};           // by its stream
+  struct PrefixCacheReset {};  // of no request
+  using Event = std::variant<Request, Cancelled, Stopped, PrefixCacheReset>;
   struct InboxEvent {
     RequestHandle handle;
     Event event;
@@ -96,10 +98,13 @@ class EngineLoop final : public EngineHandle {
   };
 
   void HandleInbox();
+  void HandleReset();
   // Checks the accounting of every block, unless there are too many. A block with a wrong reference
   // count would end up in two sequences and silently corrupt their tokens, so a mismatch ends the
   // engine like a lost worker. UNAVAILABLE naming the inconsistency.
   absl::Status CheckIdle() const;
+  // Why nothing is added any more; OK while serving.
+  absl::Status Refusal() const TANDEM_REQUIRES(mutex_);
   // Frees the request's id and its place: its stream has ended.
   void Release(RequestHandle handle, bool stopped);
   void Push(RequestHandle handle, Event event) TANDEM_REQUIRES(mutex_);
@@ -128,6 +133,7 @@ class EngineLoop final : public EngineHandle {
   absl::flat_hash_map<RequestHandle, InFlight> in_flight_ TANDEM_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::string> ids_in_flight_ TANDEM_GUARDED_BY(mutex_);
   RequestHandle last_handle_ TANDEM_GUARDED_BY(mutex_) = 0;
+  bool reset_is_pending_ TANDEM_GUARDED_BY(mutex_) = false;  // so that the inbox holds one at most
   EngineStats stats_ TANDEM_GUARDED_BY(mutex_);
   EngineStepTimings timings_ TANDEM_GUARDED_BY(mutex_);
 

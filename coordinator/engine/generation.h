@@ -18,6 +18,7 @@ struct Generation : Sequence {
         request(std::move(incoming)),
         adjuster(request.sampling, prompt_len) {
     scores_prompt = request.sampling.prompt_logprobs.has_value();
+    prefix_hashes.salt = request.cache_salt;
   }
 
   Generation(const Generation&) = delete;  // `adjuster` refers to `request`

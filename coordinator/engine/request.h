@@ -95,6 +95,7 @@ struct Request {
   std::string id;               // unique among requests in flight
   std::vector<TokenId> prompt;  // not empty, ids in range
   Sampling sampling;
+  std::string cache_salt{};  // prefixes are shared only with requests of the same salt
   std::shared_ptr<TokenStream> stream;
   bool want_logits = false;  // tests only: every sampled row's logits go to `logits_sink`
   std::vector<std::vector<float>>* logits_sink = nullptr;

@@ -49,8 +49,12 @@ BlockManager::BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash)
 }
 
 PrefixMatch BlockManager::Match(std::span<const TokenId> tokens, PrefixHashes& hashes) const {
+  const PrefixRoot root = index_.Root(hashes.salt);
   PrefixMatch match;
+  match.root = root;
   if (!config_.enable_prefix_cache || tokens.empty()) return match;
+  if (hashes.root != root) hashes.blocks.clear();
+  hashes.root = root;
   const uint32_t most_blocks = static_cast<uint32_t>(tokens.size() - 1) / config_.block_size;
   std::vector<uint32_t> run(num_groups(), 0);  // consecutive blocks that end with the last node
   uint32_t hit_blocks = 0;
@@ -58,10 +62,13 @@ PrefixMatch BlockManager::Match(std::span<const TokenId> tokens, PrefixHashes& h
   for (uint32_t block = 0; block < most_blocks; ++block) {
     const auto block_tokens =
         tokens.subspan(size_t{block} * config_.block_size, config_.block_size);
-    if (block == hashes.size()) hashes.push_back(index_.HashOf(node, block_tokens));
-    node = index_.Find(node, block_tokens, hashes[block]);
+    if (block == hashes.blocks.size()) {
+      hashes.blocks.push_back(index_.HashOf(root, node, block_tokens));
+    }
+    const uint64_t hash = hashes.blocks[block];
+    node = index_.Find(root, node, block_tokens, hash);
     if (node == kNoPrefix) {
-      match.missing = hashes[block];
+      match.missing = hash;
       break;
     }
     match.nodes.push_back(node);
@@ -117,6 +124,7 @@ bool BlockManager::Start(SequenceBlocks& blocks, const PrefixMatch& match, uint3
     blocks.published_ = PrefixPin(index_, match.nodes.back());
     if (snapshots_.has_value()) blocks.loaded_ = snapshots_->Share(match.nodes.back());
   }
+  blocks.root_ = match.root.value_or(index_.Root());
   blocks.num_published_ = num_hits;
   blocks.tables_ = std::move(tables);
   TANDEM_CHECK(Grow(blocks, first_tokens)) << "blocks that were counted are not there";
@@ -168,8 +176,8 @@ void BlockManager::Publish(SequenceBlocks& blocks, std::span<const TokenId> toke
   const uint32_t num_full = num_computed / config_.block_size;
   for (; blocks.can_publish_ && blocks.num_published_ < num_full; ++blocks.num_published_) {
     const size_t begin = size_t{blocks.num_published_} * config_.block_size;
-    const PrefixNodeId node =
-        index_.FindOrAdd(blocks.published_.node(), tokens.subspan(begin, config_.block_size));
+    const PrefixNodeId node = index_.FindOrAdd(blocks.root_, blocks.published_.node(),
+                                               tokens.subspan(begin, config_.block_size));
     if (node == kNoPrefix) {
       blocks.can_publish_ = false;
       return;
@@ -220,6 +228,12 @@ void BlockManager::Forget() {
   for (const auto& pool : pools_) pool->Forget();
   if (snapshots_.has_value()) snapshots_->Forget();
   TANDEM_CHECK(index_.num_nodes() == 0) << index_.num_nodes() << " prefixes without a block";
+}
+
+void BlockManager::ResetPrefixCache() {
+  index_.Reset();
+  for (const auto& pool : pools_) pool->EvictAll();
+  if (snapshots_.has_value()) snapshots_->EvictAll();
 }
 
 KvCacheStats BlockManager::Stats() const {

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -38,11 +39,16 @@ struct PrefixMatch {
   // them.
   uint32_t num_tokens_in_blocks = 0;
   std::vector<PrefixNodeId> nodes;  // one per block
+  std::optional<PrefixRoot> root;   // unset: that of no salt
   std::optional<uint64_t> missing;  // hash of the first block that is not in the cache
 };
 
 // The chained hashes of a sequence's first blocks, as far as Match has computed them.
-using PrefixHashes = std::vector<uint64_t>;
+struct PrefixHashes {
+  std::string salt{};  // the cache salt, set by the owner before the first Match
+  PrefixRoot root{};
+  std::vector<uint64_t> blocks{};
+};
 
 // Over all groups.
 struct KvCacheStats {
@@ -72,8 +78,9 @@ class BlockManager {
   // `config` is valid.
   explicit BlockManager(KvCacheConfig config, PrefixIndex::HashFn hash = &PrefixIndex::XxHash);
 
-  // The longest cached prefix of `tokens` that leaves at least one token to compute. Changes only
-  // `hashes`, which caches hashes for the next try with the same tokens, or more of them.
+  // The longest cached prefix of `tokens` with `hashes.salt` that leaves at least one token to
+  // compute; none of no tokens. Changes only `hashes`, which caches hashes for the next try with
+  // the same tokens, or more of them.
   PrefixMatch Match(std::span<const TokenId> tokens, PrefixHashes& hashes) const;
   // Begins an empty allocation: takes the blocks of `match`, allocates up to `first_tokens`, and
   // reserves the blocks for `all_tokens`, computed in steps of at most `step_tokens` (0: the size
@@ -94,6 +101,8 @@ class BlockManager {
   void Release(SequenceBlocks& blocks);
   // The pages' contents are lost: empties the prefix cache. REQUIRES: all allocations released.
   void Forget();
+  // No prefix is hit any more that was computed, or begun, before. O(blocks).
+  void ResetPrefixCache();
 
   const KvCacheConfig& config() const { return config_; }
   KvCacheStats Stats() const;

@@ -60,6 +60,13 @@ void BlockPool::Evict(BlockId block) {
   LinkBefore(static_cast<uint32_t>(block), blocks_[free_head_].next);
 }
 
+void BlockPool::EvictAll() {
+  for (uint32_t block = 0; block < num_blocks_; ++block) {
+    const Block& entry = blocks_[block];
+    if (entry.owners == 0 && entry.contents != kNoPrefix) Evict(static_cast<BlockId>(block));
+  }
+}
+
 void BlockPool::Forget() {
   TANDEM_CHECK(num_free_ == num_blocks_) << num_blocks_ - num_free_ << " blocks are in use";
   for (uint32_t block = 0; block < num_blocks_; ++block) {

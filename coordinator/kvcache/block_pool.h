@@ -38,6 +38,8 @@ class BlockPool {
   // Evicts the contents of `block`, which is reused next. REQUIRES: it has contents and is not in
   // use.
   void Evict(BlockId block);
+  // Evicts the contents of every block that is not in use. O(blocks).
+  void EvictAll();
   // Evicts the contents of every block. REQUIRES: no block is in use.
   void Forget();
 

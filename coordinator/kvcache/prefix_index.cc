@@ -16,20 +16,27 @@ uint64_t PrefixIndex::XxHash(std::span<const TokenId> tokens, uint64_t parent_ha
 PrefixIndex::PrefixIndex(uint32_t block_size, uint32_t num_groups, uint64_t key, HashFn hash)
     : block_size_(block_size), num_groups_(num_groups), key_(key), hash_(hash) {}
 
-PrefixNodeId PrefixIndex::Find(PrefixNodeId parent, std::span<const TokenId> tokens,
-                               uint64_t hash) const {
+PrefixRoot PrefixIndex::Root(std::string_view salt) const {
+  return {XXH64(salt.data(), salt.size(), key_)};
+}
+
+void PrefixIndex::Reset() { key_ = XXH64(&key_, sizeof(key_), key_); }
+
+PrefixNodeId PrefixIndex::Find(PrefixRoot root, PrefixNodeId parent,
+                               std::span<const TokenId> tokens, uint64_t hash) const {
   auto found = by_hash_.find(hash);
-  if (found == by_hash_.end() || !Matches(found->second, parent, tokens)) return kNoPrefix;
+  if (found == by_hash_.end() || !Matches(found->second, root, parent, tokens)) return kNoPrefix;
   return found->second;
 }
 
-PrefixNodeId PrefixIndex::FindOrAdd(PrefixNodeId parent, std::span<const TokenId> tokens) {
-  const uint64_t hash = HashOf(parent, tokens);
+PrefixNodeId PrefixIndex::FindOrAdd(PrefixRoot root, PrefixNodeId parent,
+                                    std::span<const TokenId> tokens) {
+  const uint64_t hash = HashOf(root, parent, tokens);
   auto [entry, is_new] = by_hash_.try_emplace(hash, kNoPrefix);
-  if (!is_new) return Matches(entry->second, parent, tokens) ? entry->second : kNoPrefix;
+  if (!is_new) return Matches(entry->second, root, parent, tokens) ? entry->second : kNoPrefix;
   const PrefixNodeId node = NewNode();
   entry->second = node;
-  nodes_[node] = {.hash = hash, .parent = parent, .holders = 0};
+  nodes_[node] = {.hash = hash, .root = root, .parent = parent, .holders = 0};
   std::copy(tokens.begin(), tokens.end(), tokens_.begin() + size_t{block_size_} * node);
   if (parent != kNoPrefix) Hold(parent);
   return node;
@@ -57,14 +64,16 @@ std::span<const TokenId> PrefixIndex::TokensOf(PrefixNodeId node) const {
   return {tokens_.data() + size_t{block_size_} * node, block_size_};
 }
 
-uint64_t PrefixIndex::HashOf(PrefixNodeId parent, std::span<const TokenId> tokens) const {
+uint64_t PrefixIndex::HashOf(PrefixRoot root, PrefixNodeId parent,
+                             std::span<const TokenId> tokens) const {
   TANDEM_CHECK(tokens.size() == block_size_) << tokens.size() << " tokens are not a block";
-  return hash_(tokens, parent == kNoPrefix ? key_ : nodes_[parent].hash);
+  return hash_(tokens, parent == kNoPrefix ? root.hash : nodes_[parent].hash);
 }
 
-bool PrefixIndex::Matches(PrefixNodeId node, PrefixNodeId parent,
+bool PrefixIndex::Matches(PrefixNodeId node, PrefixRoot root, PrefixNodeId parent,
                           std::span<const TokenId> tokens) const {
-  return nodes_[node].parent == parent && std::ranges::equal(TokensOf(node), tokens);
+  return nodes_[node].root == root && nodes_[node].parent == parent &&
+         std::ranges::equal(TokensOf(node), tokens);
 }
 
 PrefixNodeId PrefixIndex::NewNode() {
@@ -99,7 +108,7 @@ absl::Status PrefixIndex::CheckIntegrity() const {
   std::vector<uint32_t> holders(nodes_.size(), 0);
   for (const auto& [hash, node] : by_hash_) {
     const PrefixNodeId parent = nodes_[node].parent;
-    if (nodes_[node].hash != hash || HashOf(parent, TokensOf(node)) != hash) {
+    if (nodes_[node].hash != hash || HashOf(nodes_[node].root, parent, TokensOf(node)) != hash) {
       return absl::InternalError(absl::StrCat("prefix node ", node, " is under a wrong hash"));
     }
     if (parent != kNoPrefix) ++holders[parent];

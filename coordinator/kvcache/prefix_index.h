@@ -2,10 +2,12 @@
 // hash.
 //
 // A node is one full block of tokens after its parent (the tokens before it): two prompts share a
-// node exactly when they agree up to its end. A node is found by xxHash64(tokens, seed = the
-// parent's hash; a key at the root, so that clients cannot construct collisions), and is a hit only
-// if the parent node and the token ids are equal; of two different nodes with one hash the first is
-// kept and the second is not cached.
+// node exactly when they have one root and agree up to its end. A node is found by xxHash64(tokens,
+// seed = the parent's hash, or the root's, which is keyed, so that clients cannot construct
+// collisions), and is a hit only if the parent and the token ids are equal; of two different nodes
+// with one hash the first is kept and the second is not cached.
+//
+// Prompts with different cache salts have different roots, so that they share no node.
 //
 // Per KV group a node has at most one block. A node exists while a block, a child or a pin holds
 // it: so a node without a block may have a child with one (a sliding window releases early blocks).
@@ -15,6 +17,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,22 +31,33 @@ using PrefixNodeId = int32_t;
 // As a parent, the empty prefix; otherwise "no node".
 inline constexpr PrefixNodeId kNoPrefix = -1;
 
+// The empty prefix of all prompts with one cache salt, until Reset.
+struct PrefixRoot {
+  uint64_t hash = 0;
+  bool operator==(const PrefixRoot&) const = default;
+};
+
 class PrefixIndex {
  public:
   using HashFn = uint64_t (*)(std::span<const TokenId> tokens, uint64_t parent_hash);
   static uint64_t XxHash(std::span<const TokenId> tokens, uint64_t parent_hash);
 
-  // `key` is the hash of the empty prefix. Tests pass a hash that collides.
+  // Tests pass a hash that collides.
   PrefixIndex(uint32_t block_size, uint32_t num_groups, uint64_t key, HashFn hash = &XxHash);
 
-  // The hash of one block of tokens after `parent`.
-  uint64_t HashOf(PrefixNodeId parent, std::span<const TokenId> tokens) const;
+  PrefixRoot Root(std::string_view salt = "") const;
+  // No node is found any more from the roots of now on.
+  void Reset();
+
+  // The hash of one block of tokens after `parent`, under `root`.
+  uint64_t HashOf(PrefixRoot root, PrefixNodeId parent, std::span<const TokenId> tokens) const;
   // The node of one block of tokens, whose HashOf is `hash`, after `parent`; kNoPrefix if there is
   // none.
-  PrefixNodeId Find(PrefixNodeId parent, std::span<const TokenId> tokens, uint64_t hash) const;
+  PrefixNodeId Find(PrefixRoot root, PrefixNodeId parent, std::span<const TokenId> tokens,
+                    uint64_t hash) const;
   // The same, added if new: the caller must pin it or attach a block. kNoPrefix if another node has
   // its hash.
-  PrefixNodeId FindOrAdd(PrefixNodeId parent, std::span<const TokenId> tokens);
+  PrefixNodeId FindOrAdd(PrefixRoot root, PrefixNodeId parent, std::span<const TokenId> tokens);
   // Whether any node has that hash.
   bool Has(uint64_t hash) const { return by_hash_.contains(hash); }
 
@@ -61,12 +75,14 @@ class PrefixIndex {
   friend class PrefixPin;
   struct Node {
     uint64_t hash = 0;
+    PrefixRoot root{};
     PrefixNodeId parent = kNoPrefix;
     uint32_t holders = 0;  // blocks + children + pins; 0 in a node of the free list
   };
 
   std::span<const TokenId> TokensOf(PrefixNodeId node) const;
-  bool Matches(PrefixNodeId node, PrefixNodeId parent, std::span<const TokenId> tokens) const;
+  bool Matches(PrefixNodeId node, PrefixRoot root, PrefixNodeId parent,
+               std::span<const TokenId> tokens) const;
   PrefixNodeId NewNode();
   void Hold(PrefixNodeId node);
   // Drops one holder, and removes every ancestor without holders.
@@ -74,7 +90,7 @@ class PrefixIndex {
 
   const uint32_t block_size_;
   const uint32_t num_groups_;
-  const uint64_t key_;
+  uint64_t key_;
   const HashFn hash_;
   std::vector<Node> nodes_;
   std::vector<TokenId> tokens_;  // (nodes, block_size)

@@ -52,6 +52,7 @@ class SequenceBlocks {
   std::vector<BlockTable> tables_;
   BlockRef loaded_;
   std::vector<PendingSnapshot> pending_;  // by num_tokens
+  PrefixRoot root_;                       // of its prefixes
   PrefixPin published_;                   // the last node of this sequence's published prefix
   uint32_t num_published_ = 0;            // blocks
   bool can_publish_ = true;               // false after a hash collision

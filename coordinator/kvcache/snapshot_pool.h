@@ -31,6 +31,8 @@ class SnapshotPool {
   void Publish(PrefixNodeId node, const BlockRef& snapshot);
   // The node loses a block: its snapshot, if it has one, can be taken next.
   void Evict(PrefixNodeId node);
+  // As BlockPool::EvictAll.
+  void EvictAll() { pool_.EvictAll(); }
   // As BlockPool::Forget.
   void Forget() { pool_.Forget(); }
 

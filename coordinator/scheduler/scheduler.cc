@@ -1,6 +1,7 @@
 #include "coordinator/scheduler/scheduler.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -135,8 +136,9 @@ bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
       !(sequence.missing_block.has_value() && kv_.IsCached(*sequence.missing_block))) {
     return false;
   }
-  const PrefixMatch match =
-      sequence.scores_prompt ? PrefixMatch{} : kv_.Match(sequence.tokens, sequence.prefix_hashes);
+  const std::span<const TokenId> shareable =
+      sequence.scores_prompt ? std::span<const TokenId>() : sequence.tokens;
+  const PrefixMatch match = kv_.Match(shareable, sequence.prefix_hashes);
   sequence.snapshot_points = SnapshotPoints::Of(kv_.config(), sequence.prompt_len, match);
   const uint32_t num_tokens = TokensFor(sequence, match.num_tokens, budget);
   if (num_tokens == 0) return false;

@@ -43,7 +43,7 @@ struct Sequence {
   uint32_t num_cached = 0;     // prompt tokens found in the prefix cache when it first ran
   bool was_admitted = false;
   uint32_t slot = 0;                 // while running; stable, below max_num_seqs
-  PrefixHashes prefix_hashes;        // of `tokens`
+  PrefixHashes prefix_hashes;        // of `tokens`; its salt is set before Enqueue
   uint64_t refused_at = UINT64_MAX;  // BlockManager::num_returns() when it last did not fit, and
   std::optional<uint64_t> missing_block;  // PrefixMatch::missing
   SequenceBlocks blocks;

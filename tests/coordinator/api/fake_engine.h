@@ -50,6 +50,12 @@ class FakeEngine : public EngineHandle {
     if (stream != nullptr) Send(*stream, {.reason = FinishReason::kCancelled});
   }
 
+  absl::Status ResetPrefixCache() override {
+    std::lock_guard lock(mutex_);
+    ++num_resets_;
+    return refusal_;
+  }
+
   EngineStats Stats() const override {
     return {{.total_blocks = 1,
              .free_blocks = 2,
@@ -78,10 +84,16 @@ class FakeEngine : public EngineHandle {
     return added_;
   }
   // The ids that were cancelled, once there is one.
-  std::vector<std::string> WaitForCancel() {
+  std::vector<std::string> WaitForCancel() { return WaitForCancels(1); }
+  // The ids that were cancelled, once there are as many.
+  std::vector<std::string> WaitForCancels(size_t count) {
     std::unique_lock lock(mutex_);
-    Patience().Wait(changed_, lock, [&] { return !cancelled_.empty(); });
+    Patience().Wait(changed_, lock, [&] { return cancelled_.size() >= count; });
     return cancelled_;
+  }
+  int num_resets() const {
+    std::lock_guard lock(mutex_);
+    return num_resets_;
   }
   std::vector<std::string> cancelled() const {
     std::lock_guard lock(mutex_);
@@ -127,6 +139,7 @@ class FakeEngine : public EngineHandle {
   RunningMap running_;
   std::vector<Request> added_;
   std::vector<std::string> cancelled_;
+  int num_resets_ = 0;
 };
 
 }  // namespace tandem::coordinator

@@ -70,6 +70,7 @@ class TimedEngine : public EngineHandle {
     return engine_.Add(std::move(request));
   }
   void Cancel(RequestHandle handle) override { engine_.Cancel(handle); }
+  absl::Status ResetPrefixCache() override { return engine_.ResetPrefixCache(); }
   EngineStats Stats() const override { return engine_.Stats(); }
 
  private:

@@ -238,6 +238,29 @@ TEST_F(EngineLoopTest, ShutdownEndsEveryRequestAsCancelled) {
   EXPECT_EQ(loss_.count(), 0);
 }
 
+TEST_F(EngineLoopTest, AResetOfThePrefixCacheIsForRequestsAfterIt) {
+  Start();
+  ASSERT_TRUE(Add("a")->WaitEnd());
+  Stream cached = Add("a");
+  ASSERT_TRUE(cached->WaitEnd());
+  EXPECT_GT(cached->record().usage.cached_tokens, 0u);
+  // As often as anyone likes, while nothing takes them.
+  gate_.Close();
+  Stream held = Add("b");
+  gate_.AwaitArrival();
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(loop_->ResetPrefixCache().ok());
+  Stream computed = Add("a");
+  gate_.Open();
+  ASSERT_TRUE(computed->WaitEnd());
+  EXPECT_EQ(computed->record().usage.cached_tokens, 0u);
+  EXPECT_EQ(computed->record().tokens, cached->record().tokens);
+  Stream again = Add("a");
+  ASSERT_TRUE(again->WaitEnd());
+  EXPECT_GT(again->record().usage.cached_tokens, 0u);
+  loop_->Shutdown();
+  EXPECT_EQ(loop_->ResetPrefixCache().code(), absl::StatusCode::kUnavailable);
+}
+
 TEST_F(EngineLoopTest, AnIdleEngineShutsDown) {
   Start();
   loop_->Shutdown();
