@@ -19,17 +19,39 @@ void Answer::Append(const v1::GenerateResponse& response) {
   usage = response.usage();
 }
 
+AnswerPrinter::AnswerPrinter(std::ostream& out, AnswerFormat format,
+                             const std::vector<int32_t>& num_choices)
+    : out_(out), format_(format) {
+  for (size_t prompt = 0; prompt < num_choices.size(); ++prompt) {
+    first_entries_.push_back(entries_.size());
+    for (int32_t choice = 0; choice < num_choices[prompt]; ++choice) {
+      Entry& entry = entries_.emplace_back();
+      entry.prompt = prompt;
+      entry.num_choices = num_choices[prompt];
+      if (entry.num_choices > 1) entry.answer.index = choice;
+    }
+  }
+}
+
 bool AnswerPrinter::OnDelta(size_t index, const v1::GenerateResponse& delta) {
-  entries_[index].answer.Append(delta);
-  if (index == front_) Advance();
+  const size_t first = first_entries_[index];
+  if (delta.index() < 0 || delta.index() >= entries_[first].num_choices) return false;
+  Entry& entry = entries_[first + static_cast<size_t>(delta.index())];
+  entry.answer.Append(delta);
+  // The one of several that ends first need not wait for the others.
+  entry.ended = entry.num_choices > 1 && delta.finish_reason() != v1::FINISH_REASON_UNSPECIFIED;
+  Advance();
   return written_.ok();
 }
 
 void AnswerPrinter::OnEnd(size_t index, const absl::Status& status) {
-  Entry& entry = entries_[index];
-  entry.answer.status = status;
-  entry.ended = true;
-  if (index == front_) Advance();
+  const size_t first = first_entries_[index];
+  for (size_t i = first; i < entries_.size() && entries_[i].prompt == index; ++i) {
+    if (entries_[i].ended) continue;
+    entries_[i].answer.status = status;
+    entries_[i].ended = true;
+  }
+  Advance();
 }
 
 absl::Status AnswerPrinter::Result() const {
@@ -59,10 +81,21 @@ void AnswerPrinter::Advance() {
   }
 }
 
+std::string AnswerPrinter::NameOf(const Entry& entry) const {
+  std::string name;
+  if (first_entries_.size() > 1) {
+    absl::StrAppend(&name, "prompt ", entry.prompt + 1, " of ", first_entries_.size());
+  }
+  if (entry.num_choices == 1) return name;
+  absl::StrAppend(&name, name.empty() ? "" : ", ", "continuation ", *entry.answer.index + 1, " of ",
+                  entry.num_choices);
+  return name;
+}
+
 void AnswerPrinter::FormatText(Entry& entry, std::string& out) const {
   const Answer& answer = entry.answer;
   if (entries_.size() > 1 && !entry.has_header) {
-    absl::StrAppend(&out, "== prompt ", front_ + 1, " of ", entries_.size(), " ==\n");
+    absl::StrAppend(&out, "== ", NameOf(entry), " ==\n");
     entry.has_header = true;
   }
   out.append(answer.text, entry.printed_bytes);

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <variant>
@@ -16,8 +17,9 @@
 
 namespace tandem::client {
 
-// The complete result of one prompt, accumulated from the stream's messages.
+// One continuation of a prompt, accumulated from the stream's messages.
 struct Answer {
+  std::optional<int32_t> index;  // of the continuation, if the prompt has several
   std::string text;
   std::vector<int32_t> token_ids;
   std::vector<v1::TokenLogprobs> logprobs;         // one per token id, if requested
@@ -35,9 +37,9 @@ enum class AnswerFormat { kText, kJson };
 // Not thread-safe: GenerationRun makes one call at a time.
 class AnswerPrinter : public GenerationListener {
  public:
-  // `out` must outlive the printer. Several texts get a header each.
-  AnswerPrinter(std::ostream& out, AnswerFormat format, size_t num_prompts)
-      : out_(out), format_(format), entries_(num_prompts) {}
+  // `out` must outlive the printer. `num_choices`: of each prompt's continuations, at least 1.
+  // Several texts get a header each.
+  AnswerPrinter(std::ostream& out, AnswerFormat format, const std::vector<int32_t>& num_choices);
 
   bool OnDelta(size_t index, const v1::GenerateResponse& delta) override;
   void OnEnd(size_t index, const absl::Status& status) override;
@@ -50,6 +52,8 @@ class AnswerPrinter : public GenerationListener {
 
  private:
   struct Entry {
+    size_t prompt = 0;
+    int32_t num_choices = 1;  // of the prompt
     Answer answer;
     bool ended = false;
     size_t printed_bytes = 0;  // of the text
@@ -59,11 +63,14 @@ class AnswerPrinter : public GenerationListener {
   // Prints all ended answers up to the first unfinished one, and that one's text so far; stops at
   // the first write that fails.
   void Advance();
+  // "prompt 2 of 3, continuation 1 of 4", as far as there are several.
+  std::string NameOf(const Entry& entry) const;
   // Appends what is new of the text to `out`.
   void FormatText(Entry& entry, std::string& out) const;
 
   std::ostream& out_;
   const AnswerFormat format_;
+  std::vector<size_t> first_entries_;  // by prompt
   std::vector<Entry> entries_;
   size_t front_ = 0;      // the first not completely printed
   absl::Status written_;  // the first write that failed

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <iostream>
@@ -72,8 +73,12 @@ void PrintUsage(int64_t tokens, int64_t micros) {
 
 absl::Status Generate(const GenerateOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(const auto requests, MakeRequests(options));
+  std::vector<int32_t> num_choices;
+  for (const v1::GenerateRequest& request : requests) {
+    num_choices.push_back(std::max(request.sampling().n(), 1));
+  }
   AnswerPrinter printer(std::cout, options.json ? AnswerFormat::kJson : AnswerFormat::kText,
-                        requests.size());
+                        num_choices);
   GenerationRun run(MakeChannel(options.server), options.server, options.timeout);
   const int64_t begin_us = NowMicros();
   run.Run(requests, printer);
@@ -109,11 +114,12 @@ void AddGenerateCommand(cli::Command& program) {
   AddSamplingFlags(command, options->sampling);
   command.OnCheck([options] { return CheckUtf8("--prompt", options->prompt.value_or("")); });
   AddTimeoutFlag(command, options->timeout, "for each answer, such as 30s or 5m");
-  command.Add({options->json,
-               {.flag = "--json",
-                .help = "one object per answer and line, in input order: text, token_ids,\n"
-                        "finish_reason, matched_stop if a stop string or id ended it, usage;\n"
-                        "error if it failed; logprobs and prompt_logprobs if requested"}});
+  command.Add(
+      {options->json,
+       {.flag = "--json",
+        .help = "one object per answer and line, in input order: index (--n), text, token_ids,\n"
+                "finish_reason, matched_stop if a stop string or id ended it, usage;\n"
+                "error if it failed; logprobs and prompt_logprobs if requested"}});
   command.Add({options->usage,
                {.flag = "--usage", .help = "print the number of tokens and the rate to stderr"}});
   command.OnRun([options] { return Generate(*options); });

@@ -137,6 +137,7 @@ Json StepJson(const coordinator::EngineStepTimings& timings) {
 
 std::string ToJson(const Answer& answer) {
   Json json;
+  if (answer.index.has_value()) json["index"] = *answer.index;
   json["text"] = answer.text;
   json["token_ids"] = answer.token_ids;
   if (!answer.logprobs.empty()) json["logprobs"] = LogprobsJson(answer.logprobs);

@@ -16,10 +16,10 @@ namespace tandem::client {
 struct Answer;
 struct BenchReport;
 
-// One JSON object on one line: text, token_ids, finish_reason (stop, length or cancelled) and
-// usage; a failed answer has null for the last two, and `error` and `code`. If requested,
-// `logprobs` and `prompt_logprobs`: lists of token_id, logprob (null: impossible), rank and top;
-// the prompt's first token has null.
+// One JSON object on one line: index if the prompt has several continuations, text, token_ids,
+// finish_reason (stop, length or cancelled) and usage; a failed answer has null for the last two,
+// and `error` and `code`. If requested, `logprobs` and `prompt_logprobs`: lists of token_id,
+// logprob (null: impossible), rank and top; the prompt's first token has null.
 std::string ToJson(const Answer& answer);
 // One object, indented, without a newline at its end. Sizes are bytes, unless named otherwise.
 std::string ToJson(const model::ModelInfo& info);

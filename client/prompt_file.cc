@@ -71,20 +71,15 @@ absl::Status SetBool(const std::string& name, const Json& value, v1::GenerateReq
 v1::GenerateRequest* Whole(v1::GenerateRequest& request) { return &request; }
 v1::SamplingParams* Sampling(v1::GenerateRequest& request) { return request.mutable_sampling(); }
 
-absl::Status SetPrompt(const std::string& name, const Json& value, v1::GenerateRequest& out) {
+template <std::string* (v1::GenerateRequest::*kText)()>
+absl::Status SetText(const std::string& name, const Json& value, v1::GenerateRequest& out) {
   if (!value.is_string()) return Wrong(name, "a string", value);
-  out.set_text(value.get<std::string>());
+  *(out.*kText)() = value.get<std::string>();
   return absl::OkStatus();
 }
 
 absl::Status SetPromptIds(const std::string& name, const Json& value, v1::GenerateRequest& out) {
   return Int32s(name, value, *out.mutable_token_ids()->mutable_ids());
-}
-
-absl::Status SetRequestId(const std::string& name, const Json& value, v1::GenerateRequest& out) {
-  if (!value.is_string()) return Wrong(name, "a string", value);
-  out.set_request_id(value.get<std::string>());
-  return absl::OkStatus();
 }
 
 absl::Status SetSeed(const std::string& name, const Json& value, v1::GenerateRequest& out) {
@@ -133,9 +128,11 @@ using P = v1::SamplingParams;
 using R = v1::GenerateRequest;
 
 constexpr std::pair<const char*, Setter> kFields[] = {
-    {"prompt", SetPrompt},
+    {"prompt", SetText<&R::mutable_text>},
     {"prompt_token_ids", SetPromptIds},
-    {"request_id", SetRequestId},
+    {"request_id", SetText<&R::mutable_request_id>},
+    {"cache_salt", SetText<&R::mutable_cache_salt>},
+    {"n", SetInt<&P::set_n>},
     {"temperature", SetFloat<&P::set_temperature>},
     {"top_p", SetFloat<&P::set_top_p>},
     {"top_k", SetInt<&P::set_top_k>},

@@ -14,6 +14,7 @@ namespace {
 constexpr double kMost = std::numeric_limits<int32_t>::max();
 
 absl::Status CheckRanges(const SamplingFlags& flags) {
+  TANDEM_RETURN_IF_ERROR(CheckUtf8("--cache-salt", flags.cache_salt));
   for (const std::string& stop : flags.stop) TANDEM_RETURN_IF_ERROR(CheckUtf8("--stop", stop));
   // The API takes -1 for off, too.
   const int32_t top_k = flags.top_k == -1 ? 0 : flags.top_k.value_or(0);
@@ -79,6 +80,11 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
                 .help = "ends the answer at this token: 1,2,3; may be repeated",
                 .least = 0,
                 .most = kMost}});
+  command.Add({flags.n,
+               {.flag = "--n",
+                .help = "continuations of each prompt, 1 to 128; each draws with its own seed",
+                .least = 1,
+                .most = 128}});
   command.Add({flags.logprobs,
                {.flag = "--logprobs",
                 .help = "log-probabilities of every token of the answer and of the likeliest N\n"
@@ -96,12 +102,16 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
   command.Add({flags.parse_special,
                {.flag = "--parse-special",
                 .help = "control tokens written in a text prompt are those tokens"}});
+  command.Add({flags.cache_salt,
+               {.flag = "--cache-salt",
+                .help = "share cached prefixes only with requests of the same salt"}});
   command.OnCheck([&flags] { return CheckRanges(flags); });
 }
 
 v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {
   v1::GenerateRequest request;
   v1::SamplingParams& sampling = *request.mutable_sampling();
+  if (flags.n) sampling.set_n(*flags.n);
   if (flags.max_tokens) sampling.set_max_tokens(*flags.max_tokens);
   if (flags.clamp_max_tokens) sampling.set_clamp_max_tokens(true);
   if (flags.min_tokens) sampling.set_min_tokens(*flags.min_tokens);
@@ -122,6 +132,7 @@ v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {
   if (flags.ignore_eos) sampling.set_ignore_eos(true);
   if (flags.no_special) request.set_add_special_tokens(false);
   if (flags.parse_special) request.set_parse_special_tokens(true);
+  if (!flags.cache_salt.empty()) request.set_cache_salt(flags.cache_salt);
   return request;
 }
 

@@ -14,6 +14,7 @@ namespace tandem::client {
 
 // Flags not given are left unset: the server has the defaults.
 struct SamplingFlags {
+  std::optional<int32_t> n;
   std::optional<int32_t> max_tokens;
   std::optional<int32_t> min_tokens;
   std::optional<float> temperature;
@@ -44,6 +45,7 @@ struct SamplingFlags {
   bool ignore_eos = false;
   bool no_special = false;
   bool parse_special = false;
+  std::string cache_salt;
 };
 
 // Adds them with checks of their ranges. `flags` must outlive the parse.

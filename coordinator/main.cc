@@ -85,6 +85,7 @@ ServingModel MakeServingModel(const ModelFile& model, const Workers& workers, bo
           .max_model_len = workers.usable_model_len(),
           .vocab_size = model.spec.vocab_size,
           .tensor_parallel_size = workers.size,
+          .max_num_seqs = workers.engine.scheduler.max_num_seqs,
           .clamp_max_tokens = clamp_max_tokens,
           .tokenizer = std::move(tokenizer)};
 }

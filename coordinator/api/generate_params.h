@@ -18,8 +18,13 @@ namespace tandem::coordinator {
 
 struct GenerateParams {
   std::string request_id{};  // empty: random
+  std::string cache_salt{};
   std::variant<std::monostate, std::string, std::vector<TokenId>> prompt{};
   tokenizer::EncodeOptions encode{};  // of a text prompt
+  // Keeps only the last tokens of a prompt that has more; unset: a prompt is taken whole.
+  std::optional<int32_t> truncate_prompt_tokens{};
+  int32_t n = 1;                    // continuations
+  bool skip_special_tokens = true;  // in the text that is sent
   float temperature = 1;
   float top_p = 1;
   float min_p = 0;

@@ -38,6 +38,23 @@ absl::StatusOr<std::vector<TokenId>> Prompt(GenerateParams& params, const Servin
   return model.tokenizer->Encode(*text, params.encode);
 }
 
+// Keeps the end of a prompt that is too long, as vLLM does: -1 is the longest that leaves room for
+// a token.
+absl::Status Truncate(const GenerateParams& params, const ServingModel& model,
+                      std::vector<TokenId>& prompt) {
+  if (!params.truncate_prompt_tokens.has_value()) return absl::OkStatus();
+  const int32_t wanted = *params.truncate_prompt_tokens;
+  if (wanted < -1 || wanted == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("sampling.truncate_prompt_tokens is ", wanted,
+                                                   ", it must be at least 1, or -1"));
+  }
+  const size_t most = wanted == -1 ? model.max_model_len - 1 : static_cast<size_t>(wanted);
+  if (prompt.size() > most) {
+    prompt.erase(prompt.begin(), prompt.end() - static_cast<ptrdiff_t>(most));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<uint32_t> Unsigned(const char* field, int32_t found, const char* allowed) {
   if (found >= 0) return static_cast<uint32_t>(found);
   return absl::InvalidArgumentError(
@@ -115,7 +132,16 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
   if (std::ranges::any_of(params.request_id, absl::ascii_iscntrl)) {
     return absl::InvalidArgumentError("request_id holds a control character");
   }
+  if (params.cache_salt.size() > kMaxCacheSaltBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("cache_salt has ", params.cache_salt.size(),
+                                                   " bytes, at most ", kMaxCacheSaltBytes));
+  }
+  if (params.n < 1 || params.n > kMaxChoices) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.n is ", params.n, ", it must be from 1 to ", kMaxChoices));
+  }
   Request request;
+  request.cache_salt = std::move(params.cache_salt);
   Sampling& sampling = request.sampling;
   request.id = params.request_id.empty() ? absl::StrCat("req-", absl::Hex(Draw(), absl::kZeroPad16))
                                          : std::move(params.request_id);
@@ -132,10 +158,25 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
   TANDEM_RETURN_IF_ERROR(FillStops(params, model, sampling));
   TANDEM_RETURN_IF_ERROR(FillTokenRules(params, model, sampling));
   TANDEM_ASSIGN_OR_RETURN(request.prompt, Prompt(params, model));
+  TANDEM_RETURN_IF_ERROR(Truncate(params, model, request.prompt));
   TANDEM_RETURN_IF_ERROR(FillLengths(params, request.prompt.size(), model, sampling));
   TANDEM_RETURN_IF_ERROR(CheckSampling(sampling));
   ClampLogprobs(sampling.logprobs, model.vocab_size);
   ClampLogprobs(sampling.prompt_logprobs, model.vocab_size);
+  return request;
+}
+
+Request Continuation(const Request& first, uint32_t index) {
+  Request request = first;
+  if (index == 0) return request;
+  absl::StrAppend(&request.id, "#", index);
+  // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): the seeds of all continuations differ, and
+  // those of consecutive seeds do too.
+  uint64_t seed = first.sampling.seed + index * 0x9e3779b97f4a7c15;
+  seed = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9;
+  seed = (seed ^ (seed >> 27)) * 0x94d049bb133111eb;
+  request.sampling.seed = seed ^ (seed >> 31);
+  request.sampling.prompt_logprobs.reset();
   return request;
 }
 

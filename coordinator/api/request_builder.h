@@ -3,6 +3,7 @@
 #define TANDEM_COORDINATOR_API_REQUEST_BUILDER_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/status/statusor.h"
 #include "coordinator/api/generate_params.h"
@@ -14,11 +15,17 @@ namespace tandem::coordinator {
 inline constexpr size_t kMaxStopStrings = 64;
 inline constexpr size_t kMaxStopTokenIds = 256;
 inline constexpr size_t kMaxRequestIdBytes = 256;
+inline constexpr size_t kMaxCacheSaltBytes = 256;
+inline constexpr int32_t kMaxChoices = 128;
 
 // Tokenizes, checks and fills in the defaults; id and seed are random if not given. The engine's
 // Add checks its limits (token ids, lengths). INVALID_ARGUMENT naming field, found and allowed
 // value. The caller sets the stream. Thread-safe.
 absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& model);
+
+// The request for continuation number `index` of the prompt of `first`, which is number 0: it
+// differs in id and seed, and gives no log-probabilities of the prompt.
+Request Continuation(const Request& first, uint32_t index);
 
 }  // namespace tandem::coordinator
 

@@ -17,6 +17,7 @@ struct ServingModel {
   uint32_t max_model_len = 0;  // prompt and generated tokens of one sequence
   uint32_t vocab_size = 0;     // of the head; token ids of a request are below it
   int tensor_parallel_size = 1;
+  uint32_t max_num_seqs = 0;      // requests that run at a time
   bool clamp_max_tokens = false;  // where a request does not say
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
 };

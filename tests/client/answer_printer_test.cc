@@ -101,7 +101,7 @@ TEST(AnswerJson, AFailureHasItsErrorAndThePartialAnswer) {
 
 TEST(AnswerPrinter, JsonComesInInputOrderAsSoonAsItCan) {
   std::ostringstream out;
-  AnswerPrinter printer(out, AnswerFormat::kJson, 3);
+  AnswerPrinter printer(out, AnswerFormat::kJson, {1, 1, 1});
   printer.OnDelta(2, Delta("c", {}, v1::FINISH_REASON_STOP));
   printer.OnEnd(2, absl::OkStatus());
   printer.OnEnd(1, absl::InvalidArgumentError("no"));
@@ -123,7 +123,7 @@ TEST(AnswerPrinter, JsonComesInInputOrderAsSoonAsItCan) {
 
 TEST(AnswerPrinter, OneTextStreams) {
   std::ostringstream out;
-  AnswerPrinter printer(out, AnswerFormat::kText, 1);
+  AnswerPrinter printer(out, AnswerFormat::kText, {1});
   printer.OnDelta(0, Delta("one", {}));
   EXPECT_EQ(out.str(), "one");
   printer.OnDelta(0, Delta(" two", {}, v1::FINISH_REASON_LENGTH));
@@ -135,7 +135,7 @@ TEST(AnswerPrinter, OneTextStreams) {
 
 TEST(AnswerPrinter, SeveralTextsHaveHeadersAndTheForemostStreams) {
   std::ostringstream out;
-  AnswerPrinter printer(out, AnswerFormat::kText, 2);
+  AnswerPrinter printer(out, AnswerFormat::kText, {1, 1});
   printer.OnDelta(1, Delta("b", {}));
   printer.OnDelta(0, Delta("a", {}, v1::FINISH_REASON_STOP));
   EXPECT_EQ(out.str(), "== prompt 1 of 2 ==\na");
@@ -143,6 +143,46 @@ TEST(AnswerPrinter, SeveralTextsHaveHeadersAndTheForemostStreams) {
   EXPECT_EQ(out.str(), "== prompt 1 of 2 ==\na\n== prompt 2 of 2 ==\nb");
   printer.OnEnd(1, absl::UnavailableError("lost"));
   EXPECT_EQ(out.str(), "== prompt 1 of 2 ==\na\n== prompt 2 of 2 ==\nb\n(failed: lost)\n");
+}
+
+v1::GenerateResponse DeltaOf(int index, const std::string& text, v1::FinishReason reason) {
+  v1::GenerateResponse delta = Delta(text, {}, reason);
+  delta.set_index(index);
+  return delta;
+}
+
+TEST(AnswerPrinter, ContinuationsAreAnswersOfTheirOwn) {
+  std::ostringstream text, json;
+  AnswerPrinter as_text(text, AnswerFormat::kText, {2, 1}), as_json(json, AnswerFormat::kJson, {2});
+  for (AnswerPrinter* printer : {&as_text, &as_json}) {
+    printer->OnDelta(0, DeltaOf(1, "b", v1::FINISH_REASON_STOP));
+    printer->OnDelta(0, DeltaOf(0, "a", v1::FINISH_REASON_LENGTH));
+    // No server of ours sends it.
+    EXPECT_FALSE(printer->OnDelta(0, DeltaOf(2, "c", v1::FINISH_REASON_STOP)));
+    EXPECT_FALSE(printer->OnDelta(0, DeltaOf(-1, "c", v1::FINISH_REASON_STOP)));
+  }
+  EXPECT_EQ(text.str(),
+            "== prompt 1 of 2, continuation 1 of 2 ==\na\n"
+            "== prompt 1 of 2, continuation 2 of 2 ==\nb\n"
+            "== prompt 2 of 2 ==\n");
+  std::istringstream lines(json.str());
+  for (const char* wanted : {"a", "b"}) {
+    std::string line;
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_EQ(nlohmann::json::parse(line)["text"], wanted);
+    EXPECT_EQ(nlohmann::json::parse(line)["index"], *wanted - 'a');
+  }
+  as_json.OnEnd(0, absl::OkStatus());
+  EXPECT_TRUE(as_json.Result().ok());
+}
+
+TEST(AnswerPrinter, AFailureIsOfTheContinuationsThatHadNotEnded) {
+  std::ostringstream out;
+  AnswerPrinter printer(out, AnswerFormat::kText, {2});
+  printer.OnDelta(0, DeltaOf(0, "a", v1::FINISH_REASON_STOP));
+  printer.OnEnd(0, absl::UnavailableError("lost"));
+  EXPECT_EQ(out.str(), "== continuation 1 of 2 ==\na\n== continuation 2 of 2 ==\n(failed: lost)\n");
+  EXPECT_EQ(printer.Result(), absl::UnavailableError("lost"));
 }
 
 // A device that takes so many bytes, as a full disk does.
@@ -158,7 +198,7 @@ class SmallDevice : public std::stringbuf {
 TEST(AnswerPrinter, WhatCannotBeWrittenIsNamed) {
   SmallDevice device(40);  // less than one answer
   std::ostream out(&device);
-  AnswerPrinter printer(out, AnswerFormat::kJson, 3);
+  AnswerPrinter printer(out, AnswerFormat::kJson, {1, 1, 1});
   EXPECT_TRUE(printer.OnDelta(1, Delta("b", {}, v1::FINISH_REASON_STOP)));
   printer.OnEnd(1, absl::OkStatus());
   EXPECT_TRUE(printer.OnDelta(0, Delta("a", {}, v1::FINISH_REASON_STOP)));
@@ -174,7 +214,7 @@ TEST(AnswerPrinter, WhatCannotBeWrittenIsNamed) {
 TEST(AnswerPrinter, ATextThatStopsHalfwayIsAnError) {
   SmallDevice device(3);
   std::ostream out(&device);
-  AnswerPrinter printer(out, AnswerFormat::kText, 1);
+  AnswerPrinter printer(out, AnswerFormat::kText, {1});
   EXPECT_TRUE(printer.OnDelta(0, Delta("one", {})));
   EXPECT_FALSE(printer.OnDelta(0, Delta(" two", {})));
   printer.OnEnd(0, absl::CancelledError("cancelled"));

@@ -1,77 +1,92 @@
 #include "coordinator/api/grpc/generate_call.h"
 
-#include <memory>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
-#include "coordinator/api/grpc/params_from_proto.h"
+#include "coordinator/api/grpc/refused_call.h"
 #include "coordinator/api/grpc/wire.h"
 #include "coordinator/api/request_builder.h"
 #include "coordinator/api/text_stream.h"
-#include "coordinator/api/text_update.h"
-#include "proto/tandem/v1/generation.pb.h"
 
 namespace tandem::coordinator {
 namespace {
 
-v1::FinishReason ToProto(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kNone:
-      return v1::FINISH_REASON_UNSPECIFIED;
-    case FinishReason::kStop:
-      return v1::FINISH_REASON_STOP;
-    case FinishReason::kLength:
-      return v1::FINISH_REASON_LENGTH;
-    case FinishReason::kCancelled:
-      return v1::FINISH_REASON_CANCELLED;
-  }
-  return v1::FINISH_REASON_UNSPECIFIED;
-}
-
-void FillLogprobs(const std::vector<TokenLogprobs>& from,
-                  google::protobuf::RepeatedPtrField<v1::TokenLogprobs>& out) {
-  for (const TokenLogprobs& one : from) {
-    v1::TokenLogprobs& proto = *out.Add();
-    proto.set_token_id(one.token.token);
-    proto.set_logprob(one.token.logprob);
-    proto.set_rank(static_cast<int32_t>(one.token.rank));
-    for (const step::TokenLogprob& top : one.top) {
-      v1::TopLogprob& top_proto = *proto.add_top();
-      top_proto.set_token_id(top.token);
-      top_proto.set_logprob(top.logprob);
-      top_proto.set_rank(static_cast<int32_t>(top.rank));
-    }
-  }
-}
-
-void FillMatchedStop(const TextUpdate::Matched& matched, v1::GenerateResponse& out) {
-  if (const auto* text = std::get_if<std::string>(&matched)) out.set_matched_stop_string(*text);
-  if (const auto* id = std::get_if<TokenId>(&matched)) out.set_matched_stop_token_id(*id);
-}
-
 absl::Status ClientIsGone() { return absl::CancelledError("the client is gone"); }
 
-// The call's reactor, and the part shared with the engine, which outlives the call: the engine may
-// update a stream whose call has just ended.
+class GenerateCall;
+struct Outbox;
+
+// One of the call's continuations: its updates accumulate while messages are being written.
+struct Choice : TokenStream {
+  Choice(Outbox& of, uint32_t number, TextStream stream)
+      : outbox(of), index(number), text(std::move(stream)) {}
+
+  bool OnUpdate(StreamUpdate update) override {
+    converted = text.Convert(std::move(update));
+    return !text.ended();
+  }
+  void Flush() override;
+
+  Outbox& outbox;
+  const uint32_t index;
+  TextStream text;       // used by the writer's thread only, as is
+  TextUpdate converted;  // what Flush is to add
+  // Guarded by the outbox's mutex:
+  TextUpdate gathered;
+  bool over = false;  // the last update has come
+  std::optional<RequestHandle> handle{};
+};
+
+// The part of a call that it shares with the engine, which may update a stream whose call has just
+// ended.
+struct Outbox {
+  Outbox(GenerateCall& of, Serving::Parts& parts)
+      : engine(parts.engine), tokenizer(parts.model.tokenizer), call(&of) {}
+
+  // By handle: if a request is over, its id may belong to another one.
+  void CancelRunning() {
+    std::vector<RequestHandle> running;
+    {
+      MutexLock lock(mutex);
+      for (const Choice& choice : choices) {
+        if (choice.handle.has_value() && !choice.over) running.push_back(*choice.handle);
+      }
+    }
+    for (const RequestHandle handle : running) engine.Cancel(handle);
+  }
+
+  EngineHandle& engine;
+  const std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  // of the choices' texts
+  Mutex mutex;
+  std::deque<Choice> choices TANDEM_GUARDED_BY(mutex);  // their streams keep this alive
+  GenerateCall* call TANDEM_GUARDED_BY(mutex);          // null once done
+};
+
 class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  GenerateCall(OpenCalls& calls, EngineHandle& engine)
-      : call_(calls), engine_(engine), outbox_(std::make_shared<Outbox>(*this)) {}
+  GenerateCall(Serving& serving, Serving::Parts& parts, std::unique_ptr<GenerateForm> form,
+               RunningCalls* running)
+      : call_(serving.calls),
+        parts_(parts),
+        running_(running),
+        outbox_(std::make_shared<Outbox>(*this, parts)),
+        form_(std::move(form)) {}
 
-  void Start(const grpc::ByteBuffer& request, ByteBudget::Hold hold, const ServingModel& model,
-             TokenizerPool& pool) {
-    auto proto = std::make_shared<v1::GenerateRequest>();
-    if (absl::Status parsed = Parse(request, *proto); !parsed.ok()) return Finish(ToGrpc(parsed));
+  void Start(GenerateParams params, size_t bytes, ByteBudget::Hold hold) {
     // Held by the job, not by the call: once it is admitted, another thread may end the call.
-    const auto held = std::make_shared<ByteBudget::Hold>(std::move(hold));
-    const absl::Status queued = pool.Run(request.Length(), [this, proto, held, &model] {
-      absl::Status admitted = Admit(*proto, model);
+    struct Work {
+      GenerateParams params;
+      ByteBudget::Hold hold;
+    };
+    const auto work = std::make_shared<Work>(Work{std::move(params), std::move(hold)});
+    const absl::Status queued = parts_.pool.Run(bytes, [this, work] {
+      absl::Status admitted = Admit(std::move(work->params));
       if (!admitted.ok()) Finish(ToGrpc(admitted));
     });
     if (!queued.ok()) Finish(ToGrpc(queued));
@@ -89,7 +104,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       MutexLock lock(outbox_->mutex);
       cancelled_ = true;
     }
-    CancelIfRunning();
+    outbox_->CancelRunning();
   }
 
   void OnDone() override {
@@ -97,74 +112,21 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       MutexLock lock(outbox_->mutex);
       outbox_->call = nullptr;
     }
-    CancelIfRunning();
+    outbox_->CancelRunning();
     delete this;
   }
 
- private:
-  // Updates accumulated while a message is being written.
-  struct Outbox : TokenStream {
-    explicit Outbox(GenerateCall& of) : call(&of) {}
-
-    bool OnUpdate(StreamUpdate update) override {
-      converted = text->Convert(std::move(update));
-      return !text->ended();
-    }
-    // The call's outbox is this one, which the analysis can't tell.
-    void Flush() override TANDEM_NO_THREAD_SAFETY_ANALYSIS {
-      MutexLock lock(mutex);
-      over |= converted.last();
-      gathered.Append(std::exchange(converted, TextUpdate{}));
-      if (call != nullptr) call->Pump();
-    }
-
-    std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  // of `text`, for the stream's lifetime
-    std::optional<TextStream> text;  // set before Add; then used by the writer only
-    TextUpdate converted;            // used by the writer's thread only
-    Mutex mutex;
-    TextUpdate gathered TANDEM_GUARDED_BY(mutex);
-    bool over TANDEM_GUARDED_BY(mutex) = false;   // the last update has come
-    GenerateCall* call TANDEM_GUARDED_BY(mutex);  // null once done
-  };
-
-  // Runs on a thread of the pool. A request cancelled while queued or being tokenized is not added
-  // to the engine.
-  absl::Status Admit(const v1::GenerateRequest& proto, const ServingModel& model) {
-    {
-      MutexLock lock(outbox_->mutex);
-      if (cancelled_) return ClientIsGone();
-    }
-    TANDEM_ASSIGN_OR_RETURN(Request request, BuildRequest(ParamsFromProto(proto), model));
-    outbox_->tokenizer = model.tokenizer;
-    const bool skip_special = !proto.has_skip_special_tokens() || proto.skip_special_tokens();
-    TANDEM_ASSIGN_OR_RETURN(outbox_->text,
-                            TextStream::Create(*model.tokenizer, request.sampling, skip_special));
-    request.stream = outbox_;
-    MutexLock lock(outbox_->mutex);  // the first update may be here before the handle
-    if (cancelled_) return ClientIsGone();
-    id_ = request.id;
-    TANDEM_ASSIGN_OR_RETURN(handle_, engine_.Add(std::move(request)));
-    return absl::OkStatus();
-  }
-
-  // Sends the accumulated updates, unless a write is in progress.
+  // Sends accumulated updates, unless a write is in progress.
   void Pump() TANDEM_REQUIRES(outbox_->mutex) {
-    if (writing_ || finished_ || !handle_.has_value()) return;
-    std::optional<TextUpdate> update = outbox_->gathered.Take();
-    if (!update.has_value() && !broken_) return;
-    if (broken_ || !update->status.ok()) {
-      finished_ = true;
-      const absl::Status status = broken_ ? ClientIsGone() : update->status;
-      TANDEM_LOG(kInfo) << "request \"" << id_ << "\": " << status.message();
-      Finish(ToGrpc(status));
-      return;
+    if (writing_ || finished_ || !admitted_) return;
+    if (broken_) return End(ClientIsGone());
+    while (messages_.empty()) {
+      if (!TakeUpdate()) return;
     }
-    message_ = Serialize(Response(*update));
-    if (update->last()) {
+    message_ = messages_.front();  // shares the bytes
+    messages_.pop_front();
+    if (messages_.empty() && num_open_ == 0) {
       finished_ = true;
-      TANDEM_LOG(kDebug) << "request \"" << id_ << "\": " << update->usage.prompt_tokens
-                         << " prompt tokens, " << update->usage.completion_tokens << " generated, "
-                         << v1::FinishReason_Name(ToProto(update->reason));
       StartWriteAndFinish(&message_, grpc::WriteOptions(), grpc::Status::OK);
     } else {
       writing_ = true;
@@ -172,52 +134,105 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     }
   }
 
-  v1::GenerateResponse Response(const TextUpdate& update) const TANDEM_REQUIRES(outbox_->mutex) {
-    v1::GenerateResponse response;
-    response.set_request_id(id_);
-    response.set_text(update.text);
-    response.mutable_token_ids()->Add(update.tokens.begin(), update.tokens.end());
-    FillLogprobs(update.logprobs, *response.mutable_logprobs());
-    FillLogprobs(update.prompt_logprobs, *response.mutable_prompt_logprobs());
-    if (!update.last()) return response;
-    response.set_finish_reason(ToProto(update.reason));
-    FillMatchedStop(update.matched_stop, response);
-    v1::Usage& usage = *response.mutable_usage();
-    usage.set_prompt_tokens(static_cast<int32_t>(update.usage.prompt_tokens));
-    usage.set_completion_tokens(static_cast<int32_t>(update.usage.completion_tokens));
-    usage.set_cached_tokens(static_cast<int32_t>(update.usage.cached_tokens));
-    return response;
-  }
-
-  // By handle: if the request is over, its id may belong to another request.
-  void CancelIfRunning() {
-    std::optional<RequestHandle> running;
+ private:
+  // Runs on a thread of the pool. A request cancelled while queued or being tokenized is not added
+  // to the engine.
+  absl::Status Admit(GenerateParams params) {
     {
       MutexLock lock(outbox_->mutex);
-      if (!outbox_->over) running = handle_;
+      if (cancelled_) return ClientIsGone();
     }
-    if (running.has_value()) engine_.Cancel(*running);
+    const uint32_t num_choices = static_cast<uint32_t>(params.n);
+    const bool skip_special = params.skip_special_tokens;
+    TANDEM_ASSIGN_OR_RETURN(Request first, BuildRequest(std::move(params), parts_.model));
+    MutexLock lock(outbox_->mutex);  // the first update may be here before the handle
+    if (cancelled_) return ClientIsGone();
+    id_ = first.id;
+    form_->Begin(first);
+    if (running_ != nullptr) {
+      place_ = {*running_, id_, [outbox = outbox_] { outbox->CancelRunning(); }};
+    }
+    for (uint32_t index = 0; index < num_choices; ++index) {
+      Request request = Continuation(first, index);
+      TANDEM_ASSIGN_OR_RETURN(
+          TextStream text, TextStream::Create(*outbox_->tokenizer, request.sampling, skip_special));
+      Choice& choice = outbox_->choices.emplace_back(*outbox_, index, std::move(text));
+      request.stream = {outbox_, &choice};
+      TANDEM_ASSIGN_OR_RETURN(choice.handle, outbox_->engine.Add(std::move(request)));
+    }
+    num_open_ = num_choices;
+    admitted_ = true;
+    Pump();
+    return absl::OkStatus();
+  }
+
+  // Adds the messages of the next update, the continuations taking turns. False if there is none,
+  // or if it has ended the call.
+  bool TakeUpdate() TANDEM_REQUIRES(outbox_->mutex) {
+    const size_t num_choices = outbox_->choices.size();
+    for (size_t tried = 0; tried < num_choices; ++tried) {
+      Choice& choice = outbox_->choices[next_choice_++ % num_choices];
+      std::optional<TextUpdate> update = choice.gathered.Take();
+      if (!update.has_value()) continue;
+      if (!update->status.ok()) {
+        End(update->status);
+        return false;
+      }
+      if (update->last()) --num_open_;
+      form_->AppendMessages(id_, choice.index, *std::move(update), messages_);
+      return true;
+    }
+    return false;
+  }
+
+  void End(const absl::Status& status) TANDEM_REQUIRES(outbox_->mutex) {
+    finished_ = true;
+    TANDEM_LOG(kInfo) << "request \"" << id_ << "\": " << status.message();
+    Finish(ToGrpc(status));
   }
 
   const OpenCalls::Call call_;
-  EngineHandle& engine_;
+  Serving::Parts& parts_;
+  RunningCalls* const running_;
   const std::shared_ptr<Outbox> outbox_;
+  const std::unique_ptr<GenerateForm>
+      form_;  // used by one thread at a time: with the outbox's mutex
   std::string id_ TANDEM_GUARDED_BY(outbox_->mutex);
-  std::optional<RequestHandle> handle_ TANDEM_GUARDED_BY(outbox_->mutex);  // once admitted
+  RunningCalls::Place place_ TANDEM_GUARDED_BY(outbox_->mutex);
+  bool admitted_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
+  uint32_t num_open_ TANDEM_GUARDED_BY(outbox_->mutex) = 0;  // choices whose end was not taken
+  size_t next_choice_ TANDEM_GUARDED_BY(outbox_->mutex) = 0;
   bool cancelled_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   bool writing_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   bool broken_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   bool finished_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
-  grpc::ByteBuffer message_ TANDEM_GUARDED_BY(outbox_->mutex);
+  std::deque<grpc::ByteBuffer> messages_ TANDEM_GUARDED_BY(outbox_->mutex);  // to be written
+  grpc::ByteBuffer message_ TANDEM_GUARDED_BY(outbox_->mutex);               // being written
 };
+
+// The call's outbox is this one, which the analysis can't tell.
+void Choice::Flush() TANDEM_NO_THREAD_SAFETY_ANALYSIS {
+  MutexLock lock(outbox.mutex);
+  over |= converted.last();
+  gathered.Append(std::exchange(converted, TextUpdate{}));
+  if (outbox.call != nullptr) outbox.call->Pump();
+}
 
 }  // namespace
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(
-    OpenCalls& calls, const grpc::ByteBuffer& request, ByteBudget::Hold hold,
-    const ServingModel& model, TokenizerPool& pool, EngineHandle& engine) {
-  auto* call = new GenerateCall(calls, engine);  // deletes itself in OnDone
-  call->Start(request, std::move(hold), model, pool);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(Serving& serving,
+                                                              const grpc::ByteBuffer& request,
+                                                              std::unique_ptr<GenerateForm> form,
+                                                              RunningCalls* running) {
+  absl::StatusOr<Serving::Parts*> parts = serving.Get();
+  if (!parts.ok()) return new RefusedStream(ToGrpc(parts.status()));
+  absl::StatusOr<ByteBudget::Hold> hold = serving.budget.Take(request.Length());
+  if (!hold.ok()) return new RefusedStream(ToGrpc(hold.status()));
+  absl::StatusOr<GenerateParams> params = form->Parse(request);
+  if (!params.ok()) return new RefusedStream(ToGrpc(params.status()));
+  // Deletes itself in OnDone.
+  auto* call = new GenerateCall(serving, **parts, std::move(form), running);
+  call->Start(*std::move(params), request.Length(), *std::move(hold));
   return call;
 }
 

@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,12 +10,12 @@
 #include "common/tokenizer/detokenizer.h"
 #include "coordinator/api/grpc/generate_call.h"
 #include "coordinator/api/grpc/refused_call.h"
+#include "coordinator/api/grpc/tandem_form.h"
+#include "coordinator/api/grpc/unary_call.h"
 #include "coordinator/api/grpc/wire.h"
 
 namespace tandem::coordinator {
 namespace {
-
-absl::Status Loading() { return absl::UnavailableError("the server is loading its model"); }
 
 absl::Status CheckTextBytes(size_t bytes) {
   if (bytes <= kMaxTokenizeBytes) return absl::OkStatus();
@@ -99,72 +100,19 @@ absl::StatusOr<grpc::ByteBuffer> Stats(const EngineStats& stats, const grpc::Byt
   return Serialize(response);
 }
 
+absl::StatusOr<grpc::ByteBuffer> ResetPrefixCache(EngineHandle& engine,
+                                                  const grpc::ByteBuffer& bytes) {
+  v1::ResetPrefixCacheRequest request;
+  TANDEM_RETURN_IF_ERROR(Parse(bytes, request));
+  TANDEM_RETURN_IF_ERROR(engine.ResetPrefixCache());
+  return Serialize(v1::ResetPrefixCacheResponse());
+}
+
 }  // namespace
-
-// A unary call over a text, which may be long: its bytes are taken until the answer is sent.
-class GenerationService::TextCall : public grpc::ServerUnaryReactor {
- public:
-  TextCall(OpenCalls& calls, ByteBudget::Hold hold) : call_(calls), hold_(std::move(hold)) {}
-
-  void OnCancel() override { gone_.store(true, std::memory_order_relaxed); }
-  bool gone() const { return gone_.load(std::memory_order_relaxed); }
-  void OnDone() override { delete this; }
-
- private:
-  const OpenCalls::Call call_;
-  const ByteBudget::Hold hold_;
-  std::atomic<bool> gone_{false};
-};
-
-GenerationService::GenerationService(OpenCalls& calls) : calls_(calls) {}
-GenerationService::~GenerationService() = default;
-
-void GenerationService::Serve(ServingModel model, EngineHandle& engine, size_t max_requests) {
-  owned_.reset(new Serving{std::move(model), engine,
-                           TokenizerPool(TokenizerPool::Limits::For(max_requests))});
-  serving_.store(owned_.get(), std::memory_order_release);
-}
-
-grpc::ServerUnaryReactor* GenerationService::Answer(grpc::CallbackServerContext* context,
-                                                    const grpc::ByteBuffer& request,
-                                                    grpc::ByteBuffer* response,
-                                                    const AnswerFn& answer) {
-  const Serving* serving = serving_.load(std::memory_order_acquire);
-  if (serving == nullptr) return FinishAtOnce(context, ToGrpc(Loading()));
-  absl::StatusOr<grpc::ByteBuffer> answered = answer(*serving, request);
-  if (answered.ok()) *response = *answered;
-  return FinishAtOnce(context, ToGrpc(answered.status()));
-}
-
-grpc::ServerUnaryReactor* GenerationService::AnswerFromPool(grpc::CallbackServerContext* context,
-                                                            const grpc::ByteBuffer& request,
-                                                            grpc::ByteBuffer* response,
-                                                            AnswerFn answer) {
-  Serving* serving = serving_.load(std::memory_order_acquire);
-  if (serving == nullptr) return FinishAtOnce(context, ToGrpc(Loading()));
-  absl::StatusOr<ByteBudget::Hold> hold = budget_.Take(request.Length());
-  if (!hold.ok()) return FinishAtOnce(context, ToGrpc(hold.status()));
-  auto* call = new TextCall(calls_, *std::move(hold));
-  // `request` and `response` are valid until Finish.
-  const absl::Status queued =
-      serving->pool.Run(request.Length(), [=, &request, answer = std::move(answer)] {
-        if (call->gone()) return call->Finish(ToGrpc(absl::CancelledError("the client is gone")));
-        absl::StatusOr<grpc::ByteBuffer> answered = answer(*serving, request);
-        if (answered.ok()) *response = *answered;
-        call->Finish(ToGrpc(answered.status()));
-      });
-  if (!queued.ok()) call->Finish(ToGrpc(queued));
-  return call;
-}
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
     grpc::CallbackServerContext*, const grpc::ByteBuffer* request) {
-  Serving* serving = serving_.load(std::memory_order_acquire);
-  if (serving == nullptr) return new RefusedStream(ToGrpc(Loading()));
-  absl::StatusOr<ByteBudget::Hold> hold = budget_.Take(request->Length());
-  if (!hold.ok()) return new RefusedStream(ToGrpc(hold.status()));
-  return StartGenerateCall(calls_, *request, *std::move(hold), serving->model, serving->pool,
-                           serving->engine);
+  return StartGenerateCall(serving_, *request, std::make_unique<TandemForm>());
 }
 
 grpc::ServerUnaryReactor* GenerationService::Tokenize(grpc::CallbackServerContext* context,
@@ -174,8 +122,8 @@ grpc::ServerUnaryReactor* GenerationService::Tokenize(grpc::CallbackServerContex
   if (request->Length() > 2 * kMaxTokenizeBytes) {
     return FinishAtOnce(context, ToGrpc(CheckTextBytes(request->Length())));
   }
-  return AnswerFromPool(context, *request, response,
-                        [](const Serving& serving, const grpc::ByteBuffer& bytes) {
+  return AnswerFromPool(serving_, context, *request, response,
+                        [](const Serving::Parts& serving, const grpc::ByteBuffer& bytes) {
                           return coordinator::Tokenize(serving.model, bytes);
                         });
 }
@@ -183,8 +131,8 @@ grpc::ServerUnaryReactor* GenerationService::Tokenize(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* GenerationService::Detokenize(grpc::CallbackServerContext* context,
                                                         const grpc::ByteBuffer* request,
                                                         grpc::ByteBuffer* response) {
-  return AnswerFromPool(context, *request, response,
-                        [](const Serving& serving, const grpc::ByteBuffer& bytes) {
+  return AnswerFromPool(serving_, context, *request, response,
+                        [](const Serving::Parts& serving, const grpc::ByteBuffer& bytes) {
                           return coordinator::Detokenize(serving.model, bytes);
                         });
 }
@@ -192,8 +140,8 @@ grpc::ServerUnaryReactor* GenerationService::Detokenize(grpc::CallbackServerCont
 grpc::ServerUnaryReactor* GenerationService::GetModelInfo(grpc::CallbackServerContext* context,
                                                           const grpc::ByteBuffer* request,
                                                           grpc::ByteBuffer* response) {
-  return Answer(context, *request, response,
-                [](const Serving& serving, const grpc::ByteBuffer& bytes) {
+  return Answer(serving_, context, *request, response,
+                [](const Serving::Parts& serving, const grpc::ByteBuffer& bytes) {
                   return ModelInfo(serving.model, bytes);
                 });
 }
@@ -201,9 +149,18 @@ grpc::ServerUnaryReactor* GenerationService::GetModelInfo(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* GenerationService::GetStats(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
-  return Answer(context, *request, response,
-                [](const Serving& serving, const grpc::ByteBuffer& bytes) {
+  return Answer(serving_, context, *request, response,
+                [](const Serving::Parts& serving, const grpc::ByteBuffer& bytes) {
                   return Stats(serving.engine.Stats(), bytes);
+                });
+}
+
+grpc::ServerUnaryReactor* GenerationService::ResetPrefixCache(grpc::CallbackServerContext* context,
+                                                              const grpc::ByteBuffer* request,
+                                                              grpc::ByteBuffer* response) {
+  return Answer(serving_, context, *request, response,
+                [](const Serving::Parts& serving, const grpc::ByteBuffer& bytes) {
+                  return coordinator::ResetPrefixCache(serving.engine, bytes);
                 });
 }
 

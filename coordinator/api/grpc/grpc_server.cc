@@ -12,6 +12,7 @@
 #include "coordinator/api/grpc/health_service.h"
 #include "coordinator/api/grpc/open_calls.h"
 #include "coordinator/api/grpc/reflection_service.h"
+#include "coordinator/api/vllm/vllm_service.h"
 #include "coordinator/listener/grpc_acceptor.h"
 
 namespace tandem::coordinator {
@@ -31,6 +32,7 @@ struct GrpcServer::Impl {
     grpc::ServerBuilder builder;
     acceptor.emplace(builder, "--listen", kKeepalive);
     builder.RegisterService(&generation);
+    builder.RegisterService(&vllm);
     builder.RegisterService(&health);
     reflection.AddTo(builder);
     server = builder.BuildAndStart();
@@ -40,7 +42,9 @@ struct GrpcServer::Impl {
   }
 
   OpenCalls calls{};
-  GenerationService generation{calls};
+  Serving serving{calls};
+  GenerationService generation{serving};
+  VllmService vllm{serving};
   HealthService health{calls};
   ReflectionService reflection{calls};
   std::string address{};
@@ -63,7 +67,7 @@ GrpcServer::~GrpcServer() { Shutdown(Deadline::After(Duration::zero())); }
 const std::string& GrpcServer::address() const { return impl_->address; }
 
 void GrpcServer::Serve(ServingModel model, EngineHandle& engine, size_t max_requests) {
-  impl_->generation.Serve(std::move(model), engine, max_requests);
+  impl_->serving.Begin(std::move(model), engine, max_requests);
   impl_->health.SetServing(true);
 }
 

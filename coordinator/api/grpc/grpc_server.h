@@ -1,6 +1,6 @@
-// The public gRPC server: tandem.v1.Generation, grpc.reflection (v1 and v1alpha), and
-// grpc.health.v1. It listens before there is a model: health is NOT_SERVING and Generation's calls
-// end with UNAVAILABLE until Serve.
+// The public gRPC server: tandem.v1.Generation, vllm.grpc.engine.VllmEngine, grpc.reflection (v1
+// and v1alpha), and grpc.health.v1. It listens before there is a model: health is NOT_SERVING and
+// the calls that need it end with UNAVAILABLE until Serve.
 #ifndef TANDEM_COORDINATOR_API_GRPC_GRPC_SERVER_H_
 #define TANDEM_COORDINATOR_API_GRPC_GRPC_SERVER_H_
 

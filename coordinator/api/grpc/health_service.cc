@@ -14,7 +14,7 @@ namespace {
 namespace health = grpc::health::v1;
 
 // The empty name is the server as a whole.
-const char* const kServices[] = {"", "tandem.v1.Generation"};
+const char* const kServices[] = {"", "tandem.v1.Generation", "vllm.grpc.engine.VllmEngine"};
 
 }  // namespace
 

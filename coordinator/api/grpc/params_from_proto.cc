@@ -29,6 +29,7 @@ GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
   const v1::SamplingParams& sampling = proto.sampling();
   GenerateParams params{
       .request_id = proto.request_id(),
+      .cache_salt = proto.cache_salt(),
       .ignore_eos = sampling.ignore_eos(),
       .stop = {sampling.stop().begin(), sampling.stop().end()},
       .include_stop = sampling.include_stop(),
@@ -57,6 +58,8 @@ GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
   if (sampling.has_typical_p()) params.typical_p = sampling.typical_p();
   if (sampling.has_xtc_probability()) params.xtc_probability = sampling.xtc_probability();
   if (sampling.has_xtc_threshold()) params.xtc_threshold = sampling.xtc_threshold();
+  if (sampling.has_n()) params.n = sampling.n();
+  if (proto.has_skip_special_tokens()) params.skip_special_tokens = proto.skip_special_tokens();
   params.penalties = PenaltiesFromProto(sampling);
   return params;
 }

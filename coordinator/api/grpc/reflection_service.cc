@@ -20,8 +20,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
 
 const char* const kServices[] = {"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
-                                 "grpc.reflection.v1alpha.ServerReflection",
-                                 "tandem.v1.Generation"};
+                                 "grpc.reflection.v1alpha.ServerReflection", "tandem.v1.Generation",
+                                 "vllm.grpc.engine.VllmEngine"};
 
 const DescriptorPool& Pool() { return *DescriptorPool::generated_pool(); }
 

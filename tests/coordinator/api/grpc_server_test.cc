@@ -1,5 +1,6 @@
 // tandem.v1.Generation over a real gRPC connection.
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -69,6 +70,72 @@ TEST_F(GrpcServerTest, LogprobsGoOutWithTheirTokens) {
   EXPECT_EQ(first->prompt_logprobs(1).ShortDebugString(), "token_id: 98 logprob: -2.5 rank: 9");
   engine_.Finish("a", 'i', FinishReason::kLength, Usage{});
   EXPECT_TRUE(call.Finish().ok());
+}
+
+TEST_F(GrpcServerTest, ContinuationsComeInOneStream) {
+  v1::GenerateRequest request = Prompt("a");
+  request.mutable_sampling()->set_n(3);
+  request.mutable_sampling()->set_seed(5);
+  ClientCall call(*stub_, request);
+  const std::vector<Request> requests = engine_.WaitForRequests(3);
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_EQ(requests[0].id, "a");
+  EXPECT_EQ(requests[0].sampling.seed, 5u);
+  EXPECT_NE(requests[1].sampling.seed, requests[2].sampling.seed);
+  Send(*requests[1].stream, {.tokens = {'x'}});
+  const auto first = call.Read();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->index(), 1);
+  EXPECT_EQ(first->text(), "x");
+  EXPECT_EQ(first->request_id(), "a");
+  for (size_t i = 0; i < 3; ++i) {
+    engine_.Finish(requests[i].id, static_cast<TokenId>('p' + i), FinishReason::kLength,
+                   {.completion_tokens = static_cast<uint32_t>(i + 1)});
+  }
+  std::map<int, v1::GenerateResponse> last;
+  while (auto response = call.Read()) {
+    EXPECT_EQ(response->finish_reason(), v1::FINISH_REASON_LENGTH);
+    EXPECT_TRUE(last.emplace(response->index(), *response).second);
+  }
+  ASSERT_EQ(last.size(), 3u);
+  EXPECT_EQ(last[0].text(), "p");
+  EXPECT_EQ(last[2].text(), "r");
+  EXPECT_EQ(last[2].usage().completion_tokens(), 3);
+  EXPECT_TRUE(call.Finish().ok());
+  EXPECT_TRUE(engine_.cancelled().empty());
+}
+
+TEST_F(GrpcServerTest, AFailedContinuationEndsTheOthers) {
+  v1::GenerateRequest request = Prompt("a");
+  request.mutable_sampling()->set_n(3);
+  ClientCall call(*stub_, request);
+  ASSERT_EQ(engine_.WaitForRequests(3).size(), 3u);
+  engine_.Fail("a#1", absl::InternalError("row 7"));
+  const grpc::Status status = call.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
+  EXPECT_EQ(status.error_message(), "row 7");
+  EXPECT_EQ(engine_.WaitForCancels(2), (std::vector<std::string>{"a", "a#2"}));
+}
+
+TEST_F(GrpcServerTest, WhereOneContinuationIsRefusedNoneRuns) {
+  ClientCall other(*stub_, Prompt("a#1"));
+  ASSERT_EQ(engine_.WaitForRequests(1).size(), 1u);
+  v1::GenerateRequest request = Prompt("a");
+  request.mutable_sampling()->set_n(3);
+  EXPECT_EQ(ClientCall(*stub_, request).Finish().error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(engine_.WaitForCancel(), std::vector<std::string>{"a"});
+}
+
+TEST_F(GrpcServerTest, ResetsThePrefixCache) {
+  grpc::ClientContext context, refused;
+  SetDeadline(context);
+  SetDeadline(refused);
+  v1::ResetPrefixCacheResponse response;
+  EXPECT_TRUE(stub_->ResetPrefixCache(&context, {}, &response).ok());
+  EXPECT_EQ(engine_.num_resets(), 1);
+  engine_.Refuse(absl::UnavailableError("no"));
+  EXPECT_EQ(stub_->ResetPrefixCache(&refused, {}, &response).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
 }
 
 // More than the 4 MB that gRPC's clients take in one message.

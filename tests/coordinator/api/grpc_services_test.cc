@@ -26,8 +26,8 @@ TEST_F(GrpcServicesTest, HealthIsListed) {
   SetDeadline(context);
   health::HealthListResponse list;
   ASSERT_TRUE(health::Health::NewStub(channel_)->List(&context, {}, &list).ok());
-  ASSERT_EQ(list.statuses_size(), 2);
-  for (const char* service : {"", "tandem.v1.Generation"}) {
+  ASSERT_EQ(list.statuses_size(), 3);
+  for (const char* service : {"", "tandem.v1.Generation", "vllm.grpc.engine.VllmEngine"}) {
     EXPECT_EQ(list.statuses().at(service).status(), health::HealthCheckResponse::SERVING);
   }
 }
@@ -143,6 +143,14 @@ TEST_F(GrpcServicesTest, BytesThatAreNoRequestAreRefusedByName) {
             "the request is not a tandem.v1.DetokenizeRequest" + malformed},
            {service + "GetStats", "\x07",
             "the request is not a tandem.v1.GetStatsRequest" + malformed},
+           {service + "ResetPrefixCache", "\x07",
+            "the request is not a tandem.v1.ResetPrefixCacheRequest" + malformed},
+           {"/vllm.grpc.engine.VllmEngine/Generate", "\x07",
+            "the request is not a vllm.grpc.engine.GenerateRequest" + malformed},
+           {"/vllm.grpc.engine.VllmEngine/Abort", "\x0a\x01\xfe",
+            "vllm.grpc.engine.AbortRequest.request_ids[0] is not UTF-8 from byte 0 on"},
+           {"/vllm.grpc.engine.VllmEngine/HealthCheck", "\x07",
+            "the request is not a vllm.grpc.engine.HealthCheckRequest" + malformed},
            {service + "GetModelInfo", "\x07",
             "the request is not a tandem.v1.GetModelInfoRequest" + malformed},
            {"/grpc.health.v1.Health/Check", "\x0a\x01\xfe",
@@ -165,8 +173,8 @@ TEST_F(GrpcServicesTest, ReflectionNamesTheServicesInBothVersions) {
                 "\x3a\x01*");  // list_services
     EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
     for (const char* service :
-         {"tandem.v1.Generation", "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
-          "grpc.reflection.v1alpha.ServerReflection"}) {
+         {"tandem.v1.Generation", "vllm.grpc.engine.VllmEngine", "grpc.health.v1.Health",
+          "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"}) {
       EXPECT_NE(answer.bytes.find(service), std::string::npos) << version << " " << service;
     }
   }

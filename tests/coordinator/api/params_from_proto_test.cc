@@ -23,6 +23,10 @@ TEST(ParamsFromProto, WhatIsNotSetTakesItsDefault) {
   EXPECT_FALSE(params.logprobs.has_value());
   EXPECT_FALSE(params.prompt_logprobs.has_value());
   EXPECT_FALSE(params.include_stop);
+  EXPECT_EQ(params.n, 1);
+  EXPECT_TRUE(params.skip_special_tokens);
+  EXPECT_TRUE(params.cache_salt.empty());
+  EXPECT_FALSE(params.truncate_prompt_tokens.has_value());
   EXPECT_EQ(params.typical_p, 1);
   EXPECT_EQ(params.xtc_probability, 0);
   EXPECT_EQ(params.xtc_threshold, 0.1f);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,12 @@ std::vector<Hostile> HostilePrompts() {
       {"NoPrompt", [](P& p) { p.prompt = std::monostate(); }, {"no prompt"}},
       {"NotUtf8", [](P& p) { p.prompt = "a\xff"; }, {"UTF-8"}},
       {"LongRequestId", [](P& p) { p.request_id = std::string(257, 'x'); }, {"257", "256"}},
+      {"LongCacheSalt",
+       [](P& p) { p.cache_salt = std::string(257, 'x'); },
+       {"cache_salt has 257 bytes, at most 256"}},
+      {"NothingLeft",
+       [](P& p) { p.truncate_prompt_tokens = 0; },
+       {"truncate_prompt_tokens is 0, it must be at least 1, or -1"}},
   };
 }
 
@@ -117,6 +124,8 @@ std::vector<Hostile> HostileSampling() {
       {"TypicalP", [](P& p) { p.typical_p = 0; }, {"sampling.typical_p is 0"}},
       {"XtcProbability", [](P& p) { p.xtc_probability = 2; }, {"sampling.xtc_probability is 2"}},
       {"XtcThreshold", [](P& p) { p.xtc_threshold = kNan; }, {"sampling.xtc_threshold is nan"}},
+      {"NoContinuation", [](P& p) { p.n = 0; }, {"sampling.n is 0, it must be from 1 to 128"}},
+      {"ManyContinuations", [](P& p) { p.n = 129; }, {"sampling.n is 129"}},
       {"ManyStopIds", [](P& p) { p.stop_token_ids.assign(257, 1); }, {"257", "256"}},
   };
 }
@@ -175,6 +184,45 @@ TEST(RequestBuilder, FillsInTheDefaults) {
   EXPECT_EQ(request.sampling.end_ids, std::vector<TokenId>{kEos});
   EXPECT_FALSE(request.sampling.logprobs.has_value());
   EXPECT_FALSE(request.sampling.prompt_logprobs.has_value());
+}
+
+TEST(RequestBuilder, KeepsTheEndOfAPromptThatIsTooLong) {
+  GenerateParams params = Sound();
+  params.prompt = Bytes("abcdef");
+  params.truncate_prompt_tokens = 2;
+  EXPECT_EQ(BuildRequest(params, ServingModelForTest())->prompt, Bytes("ef"));
+  params.truncate_prompt_tokens = 6;
+  EXPECT_EQ(BuildRequest(params, ServingModelForTest())->prompt, Bytes("abcdef"));
+  params.prompt = std::vector<TokenId>(kMaxModelLen + 5, 'a');
+  params.truncate_prompt_tokens = -1;
+  EXPECT_EQ(BuildRequest(params, ServingModelForTest())->prompt.size(), kMaxModelLen - 1);
+}
+
+TEST(RequestBuilder, ContinuationsDifferInIdAndSeedAlone) {
+  GenerateParams params = Sound();
+  params.request_id = "a";
+  params.cache_salt = "salt";
+  params.seed = 7;
+  params.prompt_logprobs = 1;
+  const Request first = BuildRequest(params, ServingModelForTest()).value();
+  EXPECT_EQ(first.cache_salt, "salt");
+  const Request zero = Continuation(first, 0);
+  EXPECT_EQ(zero.id, "a");
+  EXPECT_EQ(zero.sampling.seed, 7u);
+  EXPECT_EQ(zero.sampling.prompt_logprobs, 1u);
+  std::set<uint64_t> seeds = {7, 8};
+  for (uint32_t index = 1; index < 128; ++index) {
+    const Request other = Continuation(first, index);
+    EXPECT_EQ(other.id, "a#" + std::to_string(index));
+    EXPECT_EQ(other.prompt, first.prompt);
+    EXPECT_EQ(other.cache_salt, "salt");
+    EXPECT_FALSE(other.sampling.prompt_logprobs.has_value());
+    seeds.insert(other.sampling.seed);
+    Request next = first;
+    next.sampling.seed = 8;
+    seeds.insert(Continuation(next, index).sampling.seed);
+  }
+  EXPECT_EQ(seeds.size(), 2u + 2 * 127);
 }
 
 TEST(RequestBuilder, TakesLogprobs) {

@@ -1,0 +1,51 @@
+// Serving: what the calls of the public services need to be answered: the model and the engine,
+// once there are, and room for requests.
+//
+// Thread-safe, but for Begin.
+#ifndef TANDEM_COORDINATOR_API_GRPC_SERVING_H_
+#define TANDEM_COORDINATOR_API_GRPC_SERVING_H_
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "coordinator/api/byte_budget.h"
+#include "coordinator/api/grpc/open_calls.h"
+#include "coordinator/api/serving_model.h"
+#include "coordinator/api/tokenizer_pool.h"
+#include "coordinator/engine/engine.h"
+
+namespace tandem::coordinator {
+
+// Of requests that are waiting for the tokenizer or being answered by it.
+inline constexpr size_t kMaxRequestBytes = 32 << 20;
+
+class Serving {
+ public:
+  struct Parts {
+    ServingModel model;
+    EngineHandle& engine;
+    TokenizerPool pool;
+  };
+
+  explicit Serving(OpenCalls& of_server) : calls(of_server) {}
+
+  // Calls are answered from here on. `engine` must outlive the server; the tokenizer's queue holds
+  // `max_requests` texts. Once.
+  void Begin(ServingModel model, EngineHandle& engine, size_t max_requests);
+  // UNAVAILABLE before Begin.
+  absl::StatusOr<Parts*> Get() const;
+
+  OpenCalls& calls;
+  ByteBudget budget{kMaxRequestBytes};
+
+ private:
+  std::unique_ptr<Parts> owned_;        // set by Begin
+  std::atomic<Parts*> parts_{nullptr};  // owned_, once calls may use it
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_API_GRPC_SERVING_H_

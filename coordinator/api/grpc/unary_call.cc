@@ -1,0 +1,60 @@
+#include "coordinator/api/grpc/unary_call.h"
+
+#include <atomic>
+#include <utility>
+
+#include "coordinator/api/grpc/refused_call.h"
+#include "coordinator/api/grpc/wire.h"
+
+namespace tandem::coordinator {
+namespace {
+
+// A call over a text, which may be long: its bytes are taken until the answer is sent.
+class TextCall : public grpc::ServerUnaryReactor {
+ public:
+  TextCall(OpenCalls& calls, ByteBudget::Hold hold) : call_(calls), hold_(std::move(hold)) {}
+
+  void OnCancel() override { gone_.store(true, std::memory_order_relaxed); }
+  bool gone() const { return gone_.load(std::memory_order_relaxed); }
+  void OnDone() override { delete this; }
+
+ private:
+  const OpenCalls::Call call_;
+  const ByteBudget::Hold hold_;
+  std::atomic<bool> gone_{false};
+};
+
+}  // namespace
+
+grpc::ServerUnaryReactor* Answer(const Serving& serving, grpc::CallbackServerContext* context,
+                                 const grpc::ByteBuffer& request, grpc::ByteBuffer* response,
+                                 const AnswerFn& answer) {
+  absl::StatusOr<Serving::Parts*> parts = serving.Get();
+  if (!parts.ok()) return FinishAtOnce(context, ToGrpc(parts.status()));
+  absl::StatusOr<grpc::ByteBuffer> answered = answer(**parts, request);
+  if (answered.ok()) *response = *answered;
+  return FinishAtOnce(context, ToGrpc(answered.status()));
+}
+
+grpc::ServerUnaryReactor* AnswerFromPool(Serving& serving, grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer& request,
+                                         grpc::ByteBuffer* response, AnswerFn answer) {
+  absl::StatusOr<Serving::Parts*> parts = serving.Get();
+  if (!parts.ok()) return FinishAtOnce(context, ToGrpc(parts.status()));
+  absl::StatusOr<ByteBudget::Hold> hold = serving.budget.Take(request.Length());
+  if (!hold.ok()) return FinishAtOnce(context, ToGrpc(hold.status()));
+  auto* call = new TextCall(serving.calls, *std::move(hold));
+  Serving::Parts& ready = **parts;
+  // `request` and `response` are valid until Finish.
+  const absl::Status queued =
+      ready.pool.Run(request.Length(), [=, &request, &ready, answer = std::move(answer)] {
+        if (call->gone()) return call->Finish(ToGrpc(absl::CancelledError("the client is gone")));
+        absl::StatusOr<grpc::ByteBuffer> answered = answer(ready, request);
+        if (answered.ok()) *response = *answered;
+        call->Finish(ToGrpc(answered.status()));
+      });
+  if (!queued.ok()) call->Finish(ToGrpc(queued));
+  return call;
+}
+
+}  // namespace tandem::coordinator
