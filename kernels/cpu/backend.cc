@@ -15,6 +15,8 @@
 #include "kernels/cpu/matmul.h"
 #include "kernels/cpu/weight_store.h"
 #include "kernels/host/host_backend.h"
+#include "kernels/host/ops.h"
+#include "kernels/host/vocabulary_loops.h"
 #include "kernels/reference/ops.h"
 
 namespace tandem::kernels::cpu {
@@ -74,6 +76,12 @@ class CpuOps {
     list_.Add("attention", list_.threads(), kernels_.attend, task);
     if (task.max_partials > 0)
       list_.Add("attention_merge", list_.threads(), kernels_.merge_splits, task);
+  }
+
+  void operator()(const SampleParams& params) const {
+    host::EncodeSample(
+        list_, params,
+        isa_ == Isa::kAvx2 ? host::avx2::kVocabularyLoops : host::avx512::kVocabularyLoops);
   }
 
   void operator()(const ActivateParams& params) const {

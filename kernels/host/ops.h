@@ -4,6 +4,7 @@
 #define TANDEM_KERNELS_HOST_OPS_H_
 
 #include "kernels/host/op_list.h"
+#include "kernels/host/vocabulary_loops.h"
 #include "kernels/ops.h"
 
 namespace tandem::kernels::host {
@@ -20,6 +21,9 @@ void EncodeOp(OpList& list, const ScatterRunsParams& params);
 void EncodeOp(OpList& list, const UnshardLogitsParams& params);
 void EncodeOp(OpList& list, const SampleParams& params);
 void EncodeOp(OpList& list, const LogProbsParams& params);
+
+// Sample with the loops of an instruction set that the processor has; the same bits.
+void EncodeSample(OpList& list, const SampleParams& params, const VocabularyLoops& loops);
 
 }  // namespace tandem::kernels::host
 

@@ -7,49 +7,57 @@
 // the largest adjusted logit. If a logit is NaN or +inf, or every one is -inf, the result is
 // kNotFinite; if all that are not -inf are banned, the lowest id that is not banned, or 0.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <limits>
 
 #include "kernels/host/logits_row.h"
 #include "kernels/host/ops.h"
 #include "kernels/host/philox.h"
 #include "kernels/host/sample_filters.h"
+#include "kernels/host/vocabulary_loops.h"
 #include "kernels/ops/not_finite.h"
 
 namespace tandem::kernels::host {
 namespace {
 
-// The id at which the running sum passes `share` of the total. REQUIRES: some weight is positive.
-int32_t Walk(const float* weights, uint32_t vocab, double share) {
-  double left = share * SumOfWeights(weights, vocab);
+// The id at which the running sum passes `share` of the total. `sums` has room for one per kRun
+// weights. REQUIRES: some weight is positive.
+int32_t Walk(const VocabularyLoops& loops, const float* weights, uint32_t vocab, double share,
+             double* sums) {
   constexpr uint32_t kRun = 512;
-  int32_t drawn = 0;
+  const auto end_of = [=](uint32_t begin) { return std::min(vocab - begin, kRun) + begin; };
+  double total = 0;
   for (uint32_t begin = 0; begin < vocab; begin += kRun) {
-    const uint32_t end = std::min(vocab, begin + kRun);
-    const double run = SumOfWeights(weights + begin, end - begin);
-    if (run == 0) continue;
-    const bool inside = left < run;
-    for (uint32_t id = begin; id < end; ++id) {
-      if (weights[id] == 0) continue;
-      drawn = static_cast<int32_t>(id);  // if rounding leaves a remainder: the last one
-      if (!inside) continue;
-      left -= weights[id];
-      if (left < 0) return drawn;
-    }
-    if (inside) return drawn;
-    left -= run;
+    total += sums[begin / kRun] = loops.sum(weights + begin, end_of(begin) - begin, 0);
+  }
+  // The run where that is; if rounding leaves a remainder, the last one's last id.
+  double left = share * total;
+  uint32_t begin = 0;
+  bool inside = false;
+  for (uint32_t i = 0; i * kRun < vocab && !inside; ++i) {
+    if (sums[i] == 0) continue;
+    begin = i * kRun;
+    inside = left < sums[i];
+    if (!inside) left -= sums[i];
+  }
+  int32_t drawn = 0;
+  for (uint32_t id = begin; id < end_of(begin); ++id) {
+    if (weights[id] == 0) continue;
+    drawn = static_cast<int32_t>(id);
+    left -= weights[id];
+    if (inside && left < 0) break;
   }
   return drawn;
 }
 
 class RowSampler {
  public:
-  RowSampler(const SampleParams& params, const SamplingRow& row, std::byte* scratch)
-      : row_(row),
+  RowSampler(const VocabularyLoops& loops, const SampleParams& params, const SamplingRow& row,
+             std::byte* scratch)
+      : loops_(loops),
+        row_(row),
         logits_(params.logits + static_cast<size_t>(row.logits_row) * params.vocab),
         vocab_(params.vocab),
         adjustments_(params.adjustments +
@@ -60,24 +68,28 @@ class RowSampler {
 
   int32_t Draw() {
     if (vocab_ == 0) return 0;
-    float largest = LargestOfUsable(logits_, vocab_);
+    float largest = loops_.largest(logits_, vocab_);
     if (!std::isfinite(largest)) return kNotFinite;
     const bool greedy = !(row_.temperature > 0);
     if (greedy && num_adjustments_ == 0) return FirstOf(logits_, largest);
-    std::memcpy(weights_, logits_, vocab_ * sizeof(float));
+    const float* adjusted = logits_;
     if (num_adjustments_ > 0) {
+      adjusted = weights_;
       Adjust();
       largest = Largest(weights_, vocab_);
       if (largest == kNever) return FirstNotBanned();
+      if (greedy) return FirstOf(weights_, largest);
     }
-    if (greedy) return FirstOf(weights_, largest);
-    Weigh(largest);
+    // 1 for the largest; min_p is applied on the way.
+    loops_.weigh(adjusted, vocab_, largest, row_.temperature, std::min(row_.min_p, 1.0f), weights_);
     Filter();
-    return Walk(weights_, vocab_, UniformDraw(row_.seed, row_.position));
+    return Walk(loops_, weights_, vocab_, UniformDraw(row_.seed, row_.position),
+                reinterpret_cast<double*>(keys_));
   }
 
  private:
   void Adjust() {
+    std::memcpy(weights_, logits_, vocab_ * sizeof(float));
     for (int32_t i = 0; i < num_adjustments_; ++i) {
       const LogitAdjustment& one = adjustments_[i];
       if (one.id < 0 || static_cast<uint32_t>(one.id) >= vocab_) continue;
@@ -90,14 +102,14 @@ class RowSampler {
 
   void Filter() {
     const bool typical = row_.typical_p < 1.0f;
-    KeepHeaviest(row_.top_k, typical ? 1.0f : row_.top_p, weights_, keys_, vocab_);
+    KeepHeaviest(loops_, row_.top_k, typical ? 1.0f : row_.top_p, weights_, keys_, vocab_);
     if (typical) {
       KeepTypical(row_.typical_p, weights_, keys_, vocab_);
-      KeepHeaviest(0, row_.top_p, weights_, keys_, vocab_);
+      KeepHeaviest(loops_, 0, row_.top_p, weights_, keys_, vocab_);
     }
     if (row_.xtc_probability > 0 &&
         UniformDraw(row_.seed, row_.position, RandomStream::kXtc) < row_.xtc_probability) {
-      DropTopChoices(row_.xtc_threshold, weights_, vocab_);
+      DropTopChoices(loops_, row_.xtc_threshold, weights_, vocab_);
     }
   }
 
@@ -119,17 +131,7 @@ class RowSampler {
     return 0;
   }
 
-  // Logits become weights, 1 for the largest; min_p is applied on the way.
-  void Weigh(float largest) {
-    const float temperature = row_.temperature;
-    const float floor = std::min(row_.min_p, 1.0f);
-    float* const weights = weights_;
-    for (uint32_t id = 0; id < vocab_; ++id) {
-      const float weight = ExpOfNegative((weights[id] - largest) / temperature);
-      weights[id] = weight >= floor ? weight : 0.0f;
-    }
-  }
-
+  const VocabularyLoops& loops_;
   const SamplingRow& row_;
   const float* const logits_;
   const uint32_t vocab_;
@@ -139,15 +141,26 @@ class RowSampler {
   float* const weights_;  // (vocab)
 };
 
-void SampleRow(const SampleParams& p, const TaskContext& context) {
-  p.out[context.task] = RowSampler(p, p.rows[context.task], context.thread_scratch).Draw();
+struct SampleTask {
+  SampleParams params;
+  const VocabularyLoops* loops;
+};
+
+void SampleRow(const SampleTask& task, const TaskContext& context) {
+  const SampleParams& p = task.params;
+  p.out[context.task] =
+      RowSampler(*task.loops, p, p.rows[context.task], context.thread_scratch).Draw();
 }
 
 }  // namespace
 
-void EncodeOp(OpList& list, const SampleParams& params) {
+void EncodeSample(OpList& list, const SampleParams& params, const VocabularyLoops& loops) {
   list.ReserveScratch(0, params.vocab * (sizeof(uint64_t) + sizeof(float)));
-  list.Add("sample", params.count, &SampleRow, params);
+  list.Add("sample", params.count, &SampleRow, SampleTask{params, &loops});
+}
+
+void EncodeOp(OpList& list, const SampleParams& params) {
+  EncodeSample(list, params, baseline::kVocabularyLoops);
 }
 
 }  // namespace tandem::kernels::host

@@ -3,86 +3,41 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
+#include <limits>
 
+#include "kernels/host/heaviest.h"
 #include "kernels/host/logits_row.h"
+#include "kernels/host/weight_key.h"
 
 namespace tandem::kernels::host {
 namespace {
 
-// An order as one descending integer: larger `bits` first, then lower id. Weights are not negative,
-// so their bits order as they do.
-uint64_t KeyOf(uint32_t bits, uint32_t id) { return (uint64_t{bits} << 32) | (~id & 0xffffffffu); }
-uint64_t Key(float weight, uint32_t id) { return KeyOf(std::bit_cast<uint32_t>(weight), id); }
-float KeyWeight(uint64_t key) { return std::bit_cast<float>(static_cast<uint32_t>(key >> 32)); }
-uint32_t KeyId(uint64_t key) { return ~static_cast<uint32_t>(key); }
-
-template <typename WeightOf>
-double SumOfKeys(const uint64_t* keys, size_t n, WeightOf weight_of) {
-  double sum = 0;
-  for (size_t i = 0; i < n; ++i) sum += weight_of(keys[i]);
-  return sum;
-}
-
-// The key at which the running sum of weights, in the order of `keys`, reaches `target`:
-// quickselect by weight.
-template <typename WeightOf>
-uint64_t KeyReaching(uint64_t* keys, size_t n, double target, WeightOf weight_of) {
-  constexpr size_t kSmall = 64;
-  double before = 0;  // sum of weights of keys before keys[0, n)
-  while (n > kSmall) {
-    const uint64_t a = keys[0], b = keys[n / 2], c = keys[n - 1];
-    // Keys are distinct, so a median of three leaves at least one on either side.
-    const uint64_t pivot = std::max(std::min(a, b), std::min(std::max(a, b), c));
-    uint64_t* middle = std::partition(keys, keys + n, [&](uint64_t key) { return key >= pivot; });
-    const auto first = static_cast<size_t>(middle - keys);
-    const double sum = SumOfKeys(keys, first, weight_of);
-    if (before + sum >= target) {
-      n = first;
-    } else {
-      before += sum;
-      keys = middle;
-      n -= first;
-    }
-  }
-  std::sort(keys, keys + n, std::greater<>());
-  for (size_t i = 0; i < n; ++i) {
-    before += weight_of(keys[i]);
-    if (before >= target) return keys[i];
-  }
-  return keys[n - 1];
+// Drops the ids after `last`.
+void KeepUpTo(const VocabularyLoops& loops, uint64_t last, float* weights, uint32_t vocab) {
+  // Of equal weights the lower ids stay.
+  const float weight = KeyWeight(last);
+  const uint64_t first = std::min<uint64_t>(vocab, uint64_t{KeyId(last)} + 1);
+  loops.drop(weights, first, weight);
+  loops.drop(weights + first, vocab - first,
+             std::nextafter(weight, std::numeric_limits<float>::infinity()));
 }
 
 }  // namespace
 
-double SumOfWeights(const float* weights, size_t n) {
-  double lanes[4] = {};
-  size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    for (size_t j = 0; j < 4; ++j) lanes[j] += weights[i + j];
+void KeepHeaviest(const VocabularyLoops& loops, int32_t top_k, float top_p, float* weights,
+                  uint64_t* keys, uint32_t vocab) {
+  if (top_k <= 0) {
+    if (top_p < 1.0f)
+      KeepUpTo(loops, LastOfTopP(loops, weights, vocab, top_p, keys), weights, vocab);
+    return;
   }
-  for (; i < n; ++i) lanes[0] += weights[i];
-  return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-}
-
-void KeepHeaviest(int32_t top_k, float top_p, float* weights, uint64_t* keys, uint32_t vocab) {
-  if (top_k <= 0 && top_p >= 1.0f) return;
-  size_t n = 0;
-  for (uint32_t id = 0; id < vocab; ++id) {
-    if (weights[id] > 0) keys[n++] = Key(weights[id], id);
-  }
-  uint64_t last = 0;  // the lightest key that is kept
-  if (top_k > 0 && static_cast<size_t>(top_k) < n) {
-    const auto k = static_cast<size_t>(top_k);
-    std::nth_element(keys, keys + k - 1, keys + n, std::greater<>());
-    n = k;
-    last = keys[k - 1];
-  }
+  const auto most = static_cast<uint32_t>(top_k);
+  const size_t n = GatherTopK(loops, weights, vocab, most, keys);
   if (top_p < 1.0f) {
-    last = KeyReaching(keys, n, double{top_p} * SumOfKeys(keys, n, &KeyWeight), &KeyWeight);
-  }
-  for (uint32_t id = 0; id < vocab; ++id) {
-    if (Key(weights[id], id) < last) weights[id] = 0;
+    const double target = double{top_p} * SumOfKeys(keys, n, &KeyWeight);
+    KeepUpTo(loops, KeyReaching(keys, n, 0, target, &KeyWeight), weights, vocab);
+  } else if (n == most) {
+    KeepUpTo(loops, keys[n - 1], weights, vocab);
   }
 }
 
@@ -102,21 +57,21 @@ void KeepTypical(float typical_p, float* weights, uint64_t* keys, uint32_t vocab
   for (uint32_t id = 0; id < vocab; ++id) {
     if (weights[id] > 0) keys[n++] = key_of(id);
   }
-  const uint64_t last = KeyReaching(keys, n, double{typical_p} * sum,
+  const uint64_t last = KeyReaching(keys, n, 0, double{typical_p} * sum,
                                     [&](uint64_t key) { return weights[KeyId(key)]; });
   for (uint32_t id = 0; id < vocab; ++id) {
     if (weights[id] > 0 && key_of(id) < last) weights[id] = 0;
   }
 }
 
-void DropTopChoices(float threshold, float* weights, uint32_t vocab) {
-  const double least = double{threshold} * SumOfWeights(weights, vocab);
+void DropTopChoices(const VocabularyLoops& loops, float threshold, float* weights, uint32_t vocab) {
+  const double least = double{threshold} * loops.sum(weights, vocab, 0);
   uint64_t last = UINT64_MAX;
   for (uint32_t id = 0; id < vocab; ++id) {
-    if (weights[id] > 0 && weights[id] >= least) last = std::min(last, Key(weights[id], id));
+    if (weights[id] > 0 && weights[id] >= least) last = std::min(last, WeightKey(weights[id], id));
   }
   for (uint32_t id = 0; id < vocab; ++id) {
-    if (Key(weights[id], id) > last) weights[id] = 0;
+    if (WeightKey(weights[id], id) > last) weights[id] = 0;
   }
 }
 

@@ -3,23 +3,23 @@
 #ifndef TANDEM_KERNELS_HOST_SAMPLE_FILTERS_H_
 #define TANDEM_KERNELS_HOST_SAMPLE_FILTERS_H_
 
-#include <cstddef>
 #include <cstdint>
 
-namespace tandem::kernels::host {
+#include "kernels/host/vocabulary_loops.h"
 
-double SumOfWeights(const float* weights, size_t n);
+namespace tandem::kernels::host {
 
 // In all of them `keys` has room for `vocab`, and some weight is positive before and afterwards.
 
 // Keeps the `top_k` heaviest (0 or less: all), then the fewest heaviest whose share of the
 // remaining weight reaches `top_p` (1 or more: all).
-void KeepHeaviest(int32_t top_k, float top_p, float* weights, uint64_t* keys, uint32_t vocab);
+void KeepHeaviest(const VocabularyLoops& loops, int32_t top_k, float top_p, float* weights,
+                  uint64_t* keys, uint32_t vocab);
 // Keeps the fewest whose share reaches `typical_p`, those first whose ln(weight) is closest to its
 // mean under the weights, then lower ids.
 void KeepTypical(float typical_p, float* weights, uint64_t* keys, uint32_t vocab);
 // Of the ids with a share of at least `threshold` keeps only the last.
-void DropTopChoices(float threshold, float* weights, uint32_t vocab);
+void DropTopChoices(const VocabularyLoops& loops, float threshold, float* weights, uint32_t vocab);
 
 }  // namespace tandem::kernels::host
 

@@ -131,21 +131,42 @@ void RopeWriteKv(benchmark::State& state) {
 }
 BENCHMARK(RopeWriteKv)->Args({1, 1})->Args({1, 512})->UseRealTime();
 
-// range(1): 0 greedy, 1 plain, 2 top_k and top_p, 3 top_p only.
+// Sums of twelve uniform numbers: nearly normal, of the given deviation.
+void FillLogits(float* logits, size_t count, float deviation) {
+  uint64_t state = 1;
+  for (size_t i = 0; i < count; ++i) {
+    float sum = -6;
+    for (int j = 0; j < 12; ++j) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      sum += static_cast<float>(state >> 40) * 0x1p-24f;
+    }
+    logits[i] = sum * deviation;
+  }
+}
+
+// range(1): 0 greedy, 1 plain, 2 top_k 40 and top_p, 3 top_p only; range(2): rows; range(3):
+// standard deviation of the logits in tenths, small where weights are spread over all ids.
 void Sample(benchmark::State& state) {
   Bench bench(state);
-  const float* const logits = bench.Values(kVocab);
-  auto* const row = bench.Take<SamplingRow>(1);
-  *row = {};
-  row->temperature = state.range(1) == 0 ? 0.0f : 0.7f;
-  if (state.range(1) == 2) row->top_k = 40;
-  if (state.range(1) >= 2) row->top_p = 0.9f;
-  auto* const out = bench.Take<int32_t>(1);
+  const auto count = static_cast<uint32_t>(state.range(2));
+  float* const logits = bench.Take<float>(size_t{count} * kVocab);
+  FillLogits(logits, size_t{count} * kVocab, static_cast<float>(state.range(3)) / 10);
+  auto* const rows = bench.Take<SamplingRow>(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    rows[i] = {.seed = i, .logits_row = static_cast<int32_t>(i)};
+    if (state.range(1) == 0) rows[i].temperature = 0;
+    if (state.range(1) == 2) rows[i].top_k = 40;
+    if (state.range(1) >= 2) rows[i].top_p = 0.95f;
+  }
+  auto* const out = bench.Take<int32_t>(count);
   bench.Run(state, [&](Backend& b) {
-    b.Encode(SampleParams{logits, kVocab, row, 1, nullptr, out});
+    b.Encode(SampleParams{logits, kVocab, rows, count, nullptr, out});
   });
 }
-BENCHMARK(Sample)->Args({1, 0})->Args({1, 1})->Args({1, 2})->Args({1, 3})->UseRealTime();
+BENCHMARK(Sample)
+    ->ArgsProduct({{1}, {0, 1, 2, 3}, {1}, {10, 30}})
+    ->ArgsProduct({{2}, {3}, {8, 32}, {10, 30}})
+    ->UseRealTime();
 
 // range(1): top_n, beside one given id.
 void LogProbs(benchmark::State& state) {
