@@ -1,12 +1,13 @@
 // Attention over pages, compiled once per instruction set: tile by tile, as in FlashAttention (Dao
 // et al., 2022). attention_plan.h divides the work, attention_pages.h reads ahead,
-// attention_unpack.h unpacks, attention_tile.h multiplies, attention_softmax.h weighs.
-#include "kernels/cpu/attention.h"
-
+// attention_unpack.h unpacks, attention_products.h and attention_tile.h multiply,
+// attention_softmax.h weighs.
 #include "kernels/cpu/attention_pages.h"
+#include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/attention_softmax.h"
 #include "kernels/cpu/attention_tile.h"
 #include "kernels/cpu/attention_unpack.h"
+#include "kernels/cpu/kernels.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 namespace {
@@ -94,8 +95,9 @@ class ItemRunner {
       if (first != last) MergeRows(split);
     }
     for (uint32_t r = 0; r < rows_; ++r) {
-      WriteRow(first == last ? SplitState(r) : TotalState(r),
-               SinkOf(p_, item_.head_begin + r % item_.heads), Out(r), p_.pages.value_dim);
+      const State state = first == last ? SplitState(r) : TotalState(r);
+      Products::Order(state.values, columns_);
+      WriteRow(state, SinkOf(p_, item_.head_begin + r % item_.heads), Out(r), p_.pages.value_dim);
     }
   }
 
@@ -118,8 +120,7 @@ class ItemRunner {
   void CopyQueries() {
     const uint32_t dim = p_.pages.head_dim;
     for (uint32_t r = 0; r < rows_; ++r) {
-      __builtin_memcpy(queries_ + size_t{r} * query_stride_, p_.q + RowOffset(r, dim),
-                       dim * sizeof(float));
+      Products::CopyQuery(p_.q + RowOffset(r, dim), dim, queries_ + size_t{r} * query_stride_);
     }
   }
 
@@ -180,13 +181,9 @@ class ItemRunner {
     const KvPages& kv = p_.pages;
     FindRows(kv, table_, item_.kv_head, tile, wanted, kv.k, task_.k_row_bytes, page_rows_);
     if (kv.latent) return LoadLatentTile(page_rows_);
-    WithRows(kv.type, [&](auto type) {
-      UnpackTransposed<decltype(type)>(page_rows_, kv.head_dim, k_, ahead_);
-    });
+    Products::LoadK(kv.type, page_rows_, kv.head_dim, k_, ahead_);
     FindRows(kv, table_, item_.kv_head, tile, wanted, kv.v, task_.v_row_bytes, page_rows_);
-    if (v_in_pages_) return;
-    WithRows(kv.type,
-             [&](auto type) { Unpack<decltype(type)>(page_rows_, kv.value_dim, v_, ahead_); });
+    if (!v_in_pages_) Products::LoadV(kv.type, page_rows_, kv.value_dim, v_, ahead_);
   }
 
   // Unpacks every row once; K and V are both built from the floats.
@@ -214,14 +211,17 @@ class ItemRunner {
       common_end = SmallerOf(common_end, end[r]);
     }
     if (!any) return;
-    ScoreRows<R>(queries_ + size_t{first} * query_stride_, query_stride_, p_.pages.head_dim, k_,
-                 scores, ahead_);
+    ScoreRows<R>(queries_ + size_t{first} * query_stride_, query_stride_,
+                 p_.pages.head_dim / Products::kOfWord, k_, scores, ahead_);
     const bool capped = p_.softcap != 0;
     for (int r = 0; capped && r < R; ++r)
       CapScores(scores + r * kTilePositions, p_.scale, p_.softcap);
     WeighRows<R>(scores, begin, end, capped ? 1.0f : p_.scale, SplitState(first), state_stride_);
-    // Positions visible to all rows are processed together, the others row by row before and after:
-    // each row adds in order, and no row reads a masked value.
+    // Words of positions visible to all rows are processed together, the others row by row before
+    // and after: each row adds in order, and no row reads a masked value.
+    constexpr int32_t kOfWord = Products::kOfWord;
+    common_begin = (common_begin + kOfWord - 1) / kOfWord * kOfWord;
+    common_end = common_end / kOfWord * kOfWord;
     if (common_begin >= common_end) common_begin = common_end = kTilePositions;
     for (int r = 0; r < R; ++r) {
       Mix<1>(scores + r * kTilePositions, begin[r], SmallerOf(end[r], common_begin),
@@ -242,10 +242,8 @@ class ItemRunner {
       return MixRows<R>(weights, begin, end, {v_, v_stride_}, columns_, sums, state_stride_,
                         ahead_);
     }
-    WithRows(p_.pages.type, [&](auto type) {
-      MixPageRows<R, decltype(type)>(weights, begin, end, page_rows_, columns_, sums, state_stride_,
-                                     ahead_);
-    });
+    MixPageRows<R>(weights, begin, end, p_.pages.type, page_rows_, columns_, sums, state_stride_,
+                   ahead_);
   }
 
   const AttentionTask& task_;
@@ -280,12 +278,11 @@ void MergeItem(const AttentionTask& task, const AttentionMerge& merge, std::byte
                  false);
     }
     const size_t row = size_t{merge.token} * p.heads + merge.head_begin + h;
+    Products::Order(total.values, columns);
     WriteRow(total, SinkOf(p, merge.head_begin + h), p.out + row * p.pages.value_dim,
              p.pages.value_dim);
   }
 }
-
-}  // namespace
 
 void Attend(const AttentionTask& task, const host::TaskContext& context) {
   AttentionPlan* const plan = PlanOf(context.shared_scratch);
@@ -318,5 +315,9 @@ void MergeSplits(const AttentionTask& task, const host::TaskContext& context) {
     MergeItem(task, merges[i], context.shared_scratch);
   }
 }
+
+}  // namespace
+
+constinit const AttentionKernels kAttention = {.attend = &Attend, .merge_splits = &MergeSplits};
 
 }  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA

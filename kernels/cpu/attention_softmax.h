@@ -5,6 +5,7 @@
 #define TANDEM_KERNELS_CPU_ATTENTION_SOFTMAX_H_
 
 #include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
@@ -91,8 +92,9 @@ inline float ScaleScores(float* scores, int32_t begin, int32_t end, float scale)
 }
 
 // Online-softmax update of R rows: scores of one tile become weights relative to each row's new
-// largest score, zero outside [begin, end); the states, `stride` apart, are rescaled to it. In
-// stages, so that no row waits for another; a row that sees nothing of the tile stays as it is.
+// largest score (Products::Weigh), zero outside [begin, end); the states, `stride` apart, are
+// rescaled to it. In stages, so that no row waits for another; a row that sees nothing of the tile
+// stays as it is.
 template <int R>
 inline void WeighRows(float* scores, const int32_t begin[R], const int32_t end[R], float scale,
                       const State& first, uint32_t stride) {
@@ -106,13 +108,7 @@ inline void WeighRows(float* scores, const int32_t begin[R], const int32_t end[R
   Vec sums[R];
   for (int r = 0; r < R; ++r) {
     if (begin[r] >= end[r]) continue;
-    const Vec largest = Set1(now[r]);
-    sums[r] = Zero();
-    for (int32_t c = 0; c < kTilePositions; c += kLanes) {
-      const Vec weight = ExpOfNonPositive(Load(scores + r * kTilePositions + c) - largest);
-      Store(scores + r * kTilePositions + c, weight);
-      sums[r] = sums[r] + weight;
-    }
+    sums[r] = Products::Weigh(scores + r * kTilePositions, Set1(now[r]));
   }
   for (int r = 0; r < R; ++r) {
     if (begin[r] >= end[r]) continue;

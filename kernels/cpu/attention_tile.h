@@ -1,13 +1,14 @@
 // One tile of attention: the two products of 64 positions of K and V with a block of query rows.
 //
-// A score is one chain of fused multiply-adds over the head's dimensions, an output value one chain
-// over positions: no sum depends on how rows are grouped. Included by files that are compiled once
-// per instruction set.
+// A score is one chain of products over the words of the head's dimensions, an output value one
+// chain over the words of positions: no sum depends on how rows are grouped. Included by files that
+// are compiled once per instruction set.
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_TILE_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_TILE_H_
 
 #include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/attention_unpack.h"
 #include "kernels/cpu/vec.h"
 
@@ -18,28 +19,28 @@ namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
 template <int R>
 inline constexpr int kBlockVecs = (kLanes == 16 ? 4 : 2) / (R > kBlockRows ? 2 : 1);
-// Terms of a sum between two pieces of reading ahead.
-inline constexpr int32_t kStretch = 8;
+// Words of a sum between two pieces of reading ahead.
+inline constexpr int32_t kStretch = 8 / Products::kOfWord;
 
-// scores[r * 64 + i] = q[r] . k[:, i] for R rows of q that lie `stride` apart.
+// scores[r * 64 + i] = q[r] . k[:, i] for R rows of q, of `words` words, that lie `stride` apart.
 template <int R>
-inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const float* k, float* scores,
-                      ReadAhead& ahead) {
+inline void ScoreRows(const float* q, uint32_t stride, uint32_t words, const float* k,
+                      float* scores, ReadAhead& ahead) {
   constexpr int kVecs = kBlockVecs<R>;
   for (int32_t i = 0; i < kTilePositions; i += kVecs * kLanes) {
     Vec sum[R][kVecs];
     for (int r = 0; r < R; ++r) {
       for (int c = 0; c < kVecs; ++c) sum[r][c] = Zero();
     }
-    for (uint32_t stretch = 0; stretch < dim; stretch += kStretch) {
-      const uint32_t end = dim - stretch < kStretch ? dim : stretch + kStretch;
+    for (uint32_t stretch = 0; stretch < words; stretch += kStretch) {
+      const uint32_t end = words - stretch < kStretch ? words : stretch + kStretch;
       for (uint32_t d = stretch; d < end; ++d) {
         const float* const line = k + d * kTilePositions + i;
         Vec column[kVecs];
         for (int c = 0; c < kVecs; ++c) column[c] = Load(line + c * kLanes);
         for (int r = 0; r < R; ++r) {
           const Vec value = Set1(q[static_cast<uint32_t>(r) * stride + d]);
-          for (int c = 0; c < kVecs; ++c) sum[r][c] = Fma(value, column[c], sum[r][c]);
+          for (int c = 0; c < kVecs; ++c) sum[r][c] = Products::MulAdd(value, column[c], sum[r][c]);
         }
       }
       ahead.Fetch();
@@ -51,8 +52,8 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const float
   }
 }
 
-// sums[r][c..] += weights[r * 64 + i] * v(i, column + c..) for i in [begin, end), in order; `Vecs`
-// vectors.
+// sums[r][c..] += weights[r * 64 + w] * v(w, column + c..) for the words w of positions
+// [begin, end), in order; `Vecs` vectors. REQUIRES: R = 1, or whole words.
 template <int R, int Vecs, typename Columns>
 inline void MixColumns(const float* weights, int32_t begin, int32_t end, const Columns& v,
                        uint32_t column, float* sums, uint32_t sum_stride, ReadAhead& ahead) {
@@ -61,14 +62,19 @@ inline void MixColumns(const float* weights, int32_t begin, int32_t end, const C
     for (int c = 0; c < Vecs; ++c)
       sum[r][c] = Load(sums + static_cast<uint32_t>(r) * sum_stride + c * kLanes);
   }
-  for (int32_t stretch = begin; stretch < end; stretch += kStretch) {
-    const int32_t stop = end - stretch < kStretch ? end : stretch + kStretch;
-    for (int32_t i = stretch; i < stop; ++i) {
+  const int32_t first = begin / Products::kOfWord;
+  const int32_t last = (end + Products::kOfWord - 1) / Products::kOfWord;
+  for (int32_t stretch = first; stretch < last; stretch += kStretch) {
+    const int32_t stop = last - stretch < kStretch ? last : stretch + kStretch;
+    for (int32_t w = stretch; w < stop; ++w) {
       Vec value[Vecs];
-      for (int c = 0; c < Vecs; ++c) value[c] = v(i, column + static_cast<uint32_t>(c * kLanes));
+      for (int c = 0; c < Vecs; ++c) {
+        value[c] = v(w, column + static_cast<uint32_t>(c * kLanes));
+        if (R == 1) value[c] = Products::Within(value[c], w, begin, end);
+      }
       for (int r = 0; r < R; ++r) {
-        const Vec weight = Set1(weights[r * kTilePositions + i]);
-        for (int c = 0; c < Vecs; ++c) sum[r][c] = Fma(weight, value[c], sum[r][c]);
+        const Vec weight = Set1(weights[r * kTilePositions + w]);
+        for (int c = 0; c < Vecs; ++c) sum[r][c] = Products::MulAdd(weight, value[c], sum[r][c]);
       }
     }
     ahead.Fetch();
@@ -93,15 +99,17 @@ inline void MixRows(const float* weights, int32_t begin, int32_t end, const Floa
 }
 
 // The same straight from pages. REQUIRES: columns a multiple of 32.
-template <int R, typename Rows>
-inline void MixPageRows(const float* weights, int32_t begin, int32_t end,
+template <int R>
+inline void MixPageRows(const float* weights, int32_t begin, int32_t end, tensor::Type type,
                         const void* const rows[kTilePositions], uint32_t columns, float* sums,
                         uint32_t sum_stride, ReadAhead& ahead) {
   constexpr int kVecs = R > kBlockRows && kLanes == 8 ? 1 : 2;
-  for (uint32_t at = 0; at < columns; at += PageColumns<Rows>::kColumns) {
-    const PageColumns<Rows> v(rows, at);
-    for (uint32_t c = 0; c < PageColumns<Rows>::kColumns; c += kVecs * kLanes)
-      MixColumns<R, kVecs>(weights, begin, end, v, c, sums + at + c, sum_stride, ahead);
+  constexpr uint32_t kColumns = 32;
+  for (uint32_t at = 0; at < columns; at += kColumns) {
+    Products::WithPageColumns(type, rows, at, [&](const auto& v) {
+      for (uint32_t c = 0; c < kColumns; c += kVecs * kLanes)
+        MixColumns<R, kVecs>(weights, begin, end, v, c, sums + at + c, sum_stride, ahead);
+    });
   }
 }
 

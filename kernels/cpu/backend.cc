@@ -73,9 +73,10 @@ class CpuOps {
     const AttentionTask task = PrepareAttention(list_, params);
     if (params.tokens == 0) return;
     list_.Add("attention_plan", 1, &BuildAttentionPlan, task);
-    list_.Add("attention", list_.threads(), kernels_.attend, task);
+    const AttentionKernels& kernels = AttentionKernelsOf(isa_, params.pages);
+    list_.Add("attention", list_.threads(), kernels.attend, task);
     if (task.max_partials > 0)
-      list_.Add("attention_merge", list_.threads(), kernels_.merge_splits, task);
+      list_.Add("attention_merge", list_.threads(), kernels.merge_splits, task);
   }
 
   void operator()(const SampleParams& params) const {

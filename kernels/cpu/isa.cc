@@ -33,4 +33,13 @@ std::string MissingInstructions(Isa isa) {
   return missing;
 }
 
+bool HasFastBf16() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_is("amd");
+#else
+  return false;
+#endif
+}
+
 }  // namespace tandem::kernels::cpu

@@ -43,20 +43,39 @@ struct Kernels {
   // Up to kStateColumns columns of a head's state, of a sequence, per task; 3 dim floats of
   // scratch.
   void (*gated_delta_rule)(const GatedDeltaRuleParams& params, const host::TaskContext& context);
-  // Work through the items of an AttentionPlan in shared scratch, each thread until none is left.
+};
+
+// Work through the items of an AttentionPlan in shared scratch, each thread until none is left.
+struct AttentionKernels {
   void (*attend)(const AttentionTask& task, const host::TaskContext& context);
   void (*merge_splits)(const AttentionTask& task, const host::TaskContext& context);
 };
 
 namespace avx2 {
 extern const Kernels kKernels;
-}
+extern const AttentionKernels kAttention;
+}  // namespace avx2
 namespace avx512 {
 extern const Kernels kKernels;
+extern const AttentionKernels kAttention;
+}  // namespace avx512
+// Only for pages that MultipliesPairs accepts.
+namespace avx512_bf16 {
+extern const AttentionKernels kAttention;
 }
 
 inline const Kernels& KernelsOf(Isa isa) {
   return isa == Isa::kAvx2 ? avx2::kKernels : avx512::kKernels;
+}
+
+// Whether attention multiplies what is in the pages as pairs of BF16.
+inline bool MultipliesPairs(Isa isa, const KvPages& pages) {
+  return isa == Isa::kAvx512 && HasFastBf16() && pages.type == tensor::Type::kBF16 &&
+         !pages.latent && pages.head_dim % 32 == 0 && pages.value_dim % 32 == 0;
+}
+inline const AttentionKernels& AttentionKernelsOf(Isa isa, const KvPages& pages) {
+  if (MultipliesPairs(isa, pages)) return avx512_bf16::kAttention;
+  return isa == Isa::kAvx2 ? avx2::kAttention : avx512::kAttention;
 }
 
 }  // namespace tandem::kernels::cpu

@@ -1,5 +1,4 @@
 // The table of one instruction set.
-#include "kernels/cpu/attention.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/recurrent.h"
@@ -13,8 +12,6 @@ constinit const Kernels kKernels = {
     .rope_write_kv = &RotateAndWriteToken,
     .short_conv = &ConvChannels,
     .gated_delta_rule = &RunDeltaRule,
-    .attend = &Attend,
-    .merge_splits = &MergeSplits,
 };
 
 }  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA

@@ -55,12 +55,8 @@ bool HasBf16() {
   return HasVnni() && __builtin_cpu_supports("avx512bf16");
 }
 
-// vdpbf16ps does twice the products of FMA on Zen 4, and half as many on Intel's family 6, model
-// 207. No bit tells: the maker has to.
-bool HasFastBf16() { return HasBf16() && __builtin_cpu_is("amd"); }
-
 const MatMulKernels& BestAvx512() {
-  if (HasFastBf16()) return kAvx512Bf16Kernels;
+  if (HasBf16() && HasFastBf16()) return kAvx512Bf16Kernels;
   return HasVnni() ? kAvx512VnniKernels : kAvx512Kernels;
 }
 

@@ -92,6 +92,9 @@ float ToleranceOf(const Op& op, const Tolerances& tolerances) {
   for (const std::string_view moves : {"Embed", "CopyRows", "GatherRows", "UnshardLogits"}) {
     if (name == moves) return 0;
   }
+  const auto* const attention = std::get_if<AttentionParams>(&op);
+  if (attention != nullptr && attention->pages.type == tensor::Type::kBF16)
+    return tolerances.bf16_attention;
   // Every composite has a product.
   const bool composite =
       std::visit([]<class Params>(const Params&) { return Composite<Params>; }, op);
