@@ -81,6 +81,14 @@ void Weigh(const float* logits, size_t n, float largest, float temperature, floa
   }
 }
 
+Doubles Widen(HalfFloats x) {
+#if defined(__AVX512F__)
+  return _mm512_cvtps_pd(x);  // gcc 12 takes the general form apart
+#else
+  return __builtin_convertvector(x, Doubles);
+#endif
+}
+
 // Lane i of kStep sums elements i, i + kStep, ...
 double Sum(const float* weights, size_t n, float least) {
   constexpr size_t kDoubles = kLanes / 2, kVecs = kStep / kDoubles;
@@ -91,7 +99,7 @@ double Sum(const float* weights, size_t n, float least) {
 #pragma GCC unroll 8
     for (size_t v = 0; v < kVecs; ++v) {
       const HalfFloats x = LoadAt<HalfFloats>(weights + i + v * kDoubles);
-      lanes[v] += __builtin_convertvector(x >= limit ? x : HalfFloats{}, Doubles);
+      lanes[v] += Widen(x >= limit ? x : HalfFloats{});
     }
   }
   for (; i < n; ++i) lanes[0][0] += static_cast<double>(weights[i] >= least ? weights[i] : 0.0f);
