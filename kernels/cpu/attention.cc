@@ -46,9 +46,9 @@ void ReadFirstTileAhead(const AttentionTask& task, const AttentionItem& item, Re
 }
 
 // One item from its first tile to its last. In thread scratch:
-//   queries (64, padded head_dim), K of a tile (padded head_dim, 64), V of a tile (64, columns) if
-//   it is unpacked, or if pages are latent, its K rows, which contain V (64, padded head_dim),
-//   states of the current split (64, columns + 16), states of all splits so far (64, columns + 16).
+//   queries (rows, padded head_dim), K of a tile (padded head_dim, 64), V of a tile (64, columns)
+//   if it is unpacked, or if pages are latent, its K rows, which contain V (64, padded head_dim),
+//   states of the current split (rows, columns + 16), states of all splits so far, likewise.
 class ItemRunner {
  public:
   ItemRunner(const AttentionTask& task, const AttentionItem& item, const host::TaskContext& context,
@@ -66,10 +66,10 @@ class ItemRunner {
         v_stride_(VRowStride(p_.pages)),
         state_stride_(columns_ + kPadding),
         queries_(reinterpret_cast<float*>(context.thread_scratch)),
-        k_(queries_ + size_t{kItemRows} * query_stride_),
+        k_(queries_ + size_t{ItemRows(p_.pages)} * query_stride_),
         v_(k_ + size_t{query_stride_} * kTilePositions),
         split_states_(v_ + size_t{v_stride_} * kTilePositions),
-        total_states_(split_states_ + size_t{kItemRows} * state_stride_) {
+        total_states_(split_states_ + size_t{ItemRows(p_.pages)} * state_stride_) {
     for (uint32_t r = 0; r < rows_; ++r) {
       visible_[r] = VisibleTo(p_, item.seq, item.token_begin + r / item.heads);
     }
@@ -263,7 +263,7 @@ class ItemRunner {
   float* const v_;
   float* const split_states_;
   float* const total_states_;
-  PositionRange visible_[kItemRows];
+  PositionRange visible_[kMaxItemRows];
   const void* page_rows_[kTilePositions];  // of V of the tile
 };
 

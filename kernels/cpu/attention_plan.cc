@@ -21,7 +21,7 @@ void ForHeadRuns(const AttentionParams& p, Visit visit) {
   for (uint32_t h = 0; h < p.heads;) {
     const uint32_t global = p.first_head + h;
     const uint32_t left_in_group = p.heads_per_kv - global % p.heads_per_kv;
-    const uint32_t heads = std::min({p.heads - h, left_in_group, kItemRows});
+    const uint32_t heads = std::min({p.heads - h, left_in_group, kItemHeads});
     visit(h, heads, global / p.heads_per_kv - p.first_kv_head);
     h += heads;
   }
@@ -124,9 +124,9 @@ class Planner {
 
 size_t AttentionThreadFloats(const AttentionParams& p) {
   const size_t k = Padded(p.pages.head_dim), v = VRowStride(p.pages);
+  const size_t rows = ItemRows(p.pages);
   // Queries, a tile of K and of V, and two softmax states per row: see attention.cc.
-  return kItemRows * k + (k + v) * kTilePositions +
-         2 * kItemRows * (Padded(p.pages.value_dim) + kPadding);
+  return rows * k + (k + v) * kTilePositions + 2 * rows * (Padded(p.pages.value_dim) + kPadding);
 }
 
 AttentionTask PrepareAttention(host::OpList& list, const AttentionParams& p) {
@@ -143,7 +143,7 @@ AttentionTask PrepareAttention(host::OpList& list, const AttentionParams& p) {
   if (!p.pages.latent) task.v_row_bytes = tensor::RowBytes(p.pages.type, p.pages.value_dim);
   task.threads = list.threads();
   task.heads_per_item = heads_per_item;
-  task.tokens_per_item = std::max(1u, kItemRows / heads_per_item);
+  task.tokens_per_item = std::max(1u, ItemRows(p.pages) / heads_per_item);
   task.partial_stride = Padded(p.pages.value_dim) + kPadding;
   // Every size below is monotonic in tokens, num_seqs and max_context_len, so a plan pass at the
   // limits covers all steps.

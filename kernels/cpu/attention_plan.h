@@ -25,8 +25,14 @@ namespace tandem::kernels::cpu {
 inline constexpr int32_t kTilePositions = 64;
 inline constexpr int32_t kSplitPositions = 512;
 static_assert(kSplitPositions % kTilePositions == 0);
-// Query rows (tokens x heads) of an item: enough to hide the cost of unpacking a tile.
-inline constexpr uint32_t kItemRows = 64;
+// Query heads of an item, at most.
+inline constexpr uint32_t kItemHeads = 64;
+// Query rows (tokens x heads) of an item, at most: enough to hide the cost of unpacking a tile, few
+// enough for the cache if rows are as long as MLA's.
+inline constexpr uint32_t kMaxItemRows = 128;
+static inline uint32_t ItemRows(const KvPages& pages) {
+  return pages.head_dim <= 256 ? kMaxItemRows : 64;
+}
 // Values per row are padded to this, the widest vector.
 inline constexpr uint32_t kPadding = 16;
 
