@@ -23,6 +23,7 @@ struct SchedulingConfig {
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
   uint32_t chunked_prefill_size = 0;
   uint32_t max_queued_requests = 1024;
+  uint32_t max_queued_tokens = 1 << 20;
   bool enable_prefix_caching = true;
 
   void ForEach(FieldList& visit) {
@@ -37,6 +38,12 @@ struct SchedulingConfig {
                                 .help = "requests that may wait; more are refused",
                                 .least = 1,
                                 .most = 1 << 20});
+    visit(max_queued_tokens,
+          {.flag = "--max-queued-tokens",
+           .help = "prompt tokens of all requests that have no token yet; a request that would "
+                   "exceed them is refused, unless it is the only one",
+           .least = 1,
+           .most = 2147483647});
     visit(enable_prefix_caching,
           {.flag = "--enable-prefix-caching",
            .help = "reuse the KV blocks of equal prompt beginnings (on by default)"});

@@ -57,6 +57,10 @@ absl::Status Validate(const ServerConfig& config) {
   if (!config.http_listen.empty()) {
     TANDEM_RETURN_IF_ERROR(Annotate(ParseHostPort(config.http_listen).status(), "--http-listen"));
   }
+  if (!config.metrics_listen.empty()) {
+    TANDEM_RETURN_IF_ERROR(
+        Annotate(ParseHostPort(config.metrics_listen).status(), "--metrics-listen"));
+  }
   TANDEM_RETURN_IF_ERROR(
       Annotate(ParseHostPort(config.cluster.worker_listen).status(), "--worker-listen"));
   if (!IsLoopback(config.cluster.worker_listen)) {

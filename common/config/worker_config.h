@@ -22,6 +22,12 @@ struct EnumNames<LogLevel> {
                                                                 {LogLevel::kError, "error"}};
 };
 
+template <>
+struct EnumNames<LogFormat> {
+  static constexpr std::pair<LogFormat, const char*> kNames[] = {{LogFormat::kText, "text"},
+                                                                 {LogFormat::kJson, "json"}};
+};
+
 struct WorkerConfig {
   ModelConfig model{};
   DeviceConfig device{};

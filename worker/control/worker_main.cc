@@ -35,6 +35,7 @@ struct Flags {
   std::string token_file;
   WorkerOverrides overrides;
   int parent_pid = 0;
+  LogFormat log_format = LogFormat::kText;
 };
 
 absl::StatusOr<std::optional<int>> ParseRank(const std::string& text) {
@@ -67,6 +68,7 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
   if (devices) greeting.device = devices();
   if (greeting.device.empty()) greeting.device = CpuText();
   SetLogTag(absl::StrCat("rank ", flags.rank));
+  SetLogFormat(flags.log_format);
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ControlStream> stream,
       ControlStream::Dial(flags.coordinator, greeting, Deadline::After(kDialTimeout)));
@@ -113,6 +115,7 @@ int WorkerMain(int argc, char** argv, const std::function<std::string()>& device
                 .help = "which of the devices that this process may see (default: the coordinator "
                         "says)",
                 .most = 1 << 16}});
+  command.Add({flags.log_format, {.flag = "--log-format", .help = "lines of text, or of JSON"}});
   command.AddHidden(
       {flags.parent_pid, {.flag = "--parent-pid", .help = "exit when this parent process does"}});
   command.OnCheck(
