@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
+#include "common/config/worker_config.h"
 #include "coordinator/cluster/process_worker_client.h"
 #include "coordinator/cluster/spawner.h"
 
@@ -51,24 +52,29 @@ void AskToExit(WorkerLink& link, const std::string& reason) {
 // Starts worker processes on this machine, which connect to a port.
 class LocalLauncher {
  public:
-  static absl::StatusOr<std::shared_ptr<LocalLauncher>> Create(std::string binary,
+  static absl::StatusOr<std::shared_ptr<LocalLauncher>> Create(const ClusterOptions& options,
                                                                std::string address,
                                                                const std::string& token) {
     TANDEM_ASSIGN_OR_RETURN(const int token_fd, AnonymousFile(token));
-    return std::make_shared<LocalLauncher>(std::move(binary), std::move(address), token_fd);
+    return std::make_shared<LocalLauncher>(options, std::move(address), token_fd);
   }
-  LocalLauncher(std::string binary, std::string address, int token_fd)
-      : binary_(std::move(binary)), address_(std::move(address)), token_fd_(token_fd) {}
+  LocalLauncher(const ClusterOptions& options, std::string address, int token_fd)
+      : binary_(options.worker_binary),
+        log_format_(options.log_format),
+        address_(std::move(address)),
+        token_fd_(token_fd) {}
   ~LocalLauncher() { close(token_fd_); }
 
   absl::StatusOr<std::shared_ptr<WorkerProcess>> Launch(size_t rank) {
     return spawner_.Spawn({binary_, "--coordinator", address_, "--rank", absl::StrCat(rank),
                            "--token-file", absl::StrCat("/proc/self/fd/", token_fd_),
-                           "--parent-pid", absl::StrCat(getpid())});
+                           "--parent-pid", absl::StrCat(getpid()), "--log-format",
+                           config::NameOf(log_format_)});
   }
 
  private:
   const std::string binary_;
+  const LogFormat log_format_;
   const std::string address_;
   const int token_fd_;  // the workers read their token from it
   Spawner spawner_;
@@ -84,8 +90,8 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterOptions& op
                                                               .one_host = options.one_host}));
   LaunchFn launch;
   if (!options.external) {
-    TANDEM_ASSIGN_OR_RETURN(
-        auto launcher, LocalLauncher::Create(options.worker_binary, service->address(), token));
+    TANDEM_ASSIGN_OR_RETURN(auto launcher,
+                            LocalLauncher::Create(options, service->address(), token));
     launch = [launcher](size_t rank) { return launcher->Launch(rank); };
   }
   TANDEM_ASSIGN_OR_RETURN(auto cluster, Over(service->registry(), std::move(launch)));
@@ -159,10 +165,19 @@ absl::Status Cluster::FirstEnded() const {
   return absl::OkStatus();
 }
 
+void Cluster::Report(const std::vector<std::shared_ptr<WorkerLink>>& links) const {
+  if (!on_progress_) return;
+  for (size_t rank = 0; rank < links.size(); ++rank) {
+    using Stage = RankProgress::Stage;
+    on_progress_(rank, {.stage = links[rank] == nullptr ? Stage::kMissing : Stage::kConnected});
+  }
+}
+
 absl::Status Cluster::WaitConnected(Deadline deadline, const std::function<bool()>& cancelled) {
   while (true) {
     registry_.WaitAll(deadline.OrAfter(kPoll));
     auto links = registry_.links();
+    Report(links);
     if (std::find(links.begin(), links.end(), nullptr) == links.end()) {
       connected_ = std::move(links);
       return absl::OkStatus();
@@ -180,7 +195,8 @@ std::vector<std::unique_ptr<WorkerClient>> Cluster::MakeClients() {
   std::vector<std::unique_ptr<WorkerClient>> clients;
   for (size_t rank = 0; rank < connected_.size(); ++rank) {
     clients.push_back(std::make_unique<ProcessWorkerClient>(
-        static_cast<int>(rank), connected_[rank], processes_.empty() ? nullptr : processes_[rank]));
+        static_cast<int>(rank), connected_[rank], processes_.empty() ? nullptr : processes_[rank],
+        on_progress_));
   }
   return clients;
 }

@@ -14,6 +14,8 @@
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
+#include "common/base/log.h"
+#include "coordinator/cluster/rank_progress.h"
 #include "coordinator/cluster/worker_client.h"
 #include "coordinator/cluster/worker_process.h"
 #include "coordinator/cluster/worker_registry.h"
@@ -25,9 +27,10 @@ struct ClusterOptions {
   int size = 1;
   bool external = false;  // workers are started elsewhere and connect
   std::string worker_listen = "127.0.0.1:0";
-  std::string worker_token;   // empty: random (spawned workers only)
-  std::string worker_binary;  // spawned workers: path of tandem_worker
-  bool one_host = true;       // as WorkerService::Options
+  std::string worker_token;                 // empty: random (spawned workers only)
+  std::string worker_binary;                // spawned workers: path of tandem_worker
+  bool one_host = true;                     // as WorkerService::Options
+  LogFormat log_format = LogFormat::kText;  // of spawned workers
 };
 
 class Cluster {
@@ -43,6 +46,9 @@ class Cluster {
                                                        const Clock& clock = Clock::System());
   // As Shutdown, with a short deadline, which external workers are not given.
   ~Cluster();
+
+  // Sets who learns how far the ranks are: from WaitConnected, and from the clients made later.
+  void set_on_progress(RankProgressFn on_progress) { on_progress_ = std::move(on_progress); }
 
   // The address that workers connect to.
   std::string worker_address() const { return service_ == nullptr ? "" : service_->address(); }
@@ -70,6 +76,8 @@ class Cluster {
   // Asks every worker to exit, and ends the processes of ours.
   void EndWorkers(const std::string& reason, Deadline deadline);
   absl::Status FirstEnded() const;
+  // Which ranks are connected.
+  void Report(const std::vector<std::shared_ptr<WorkerLink>>& links) const;
   // How the rank's worker ended or lost its connection (`link`, null for none); OK if it is
   // running.
   absl::Status Ended(size_t rank, const WorkerLink* link) const;
@@ -77,7 +85,8 @@ class Cluster {
   const Clock& clock_;
   std::unique_ptr<WorkerService> service_;  // the registry's port; null if that is elsewhere
   WorkerRegistry& registry_;
-  const LaunchFn launch_;  // outlives the processes; null with external workers
+  RankProgressFn on_progress_;  // may be null
+  const LaunchFn launch_;       // outlives the processes; null with external workers
   std::vector<std::shared_ptr<WorkerProcess>> processes_;  // empty with external workers
   std::vector<std::shared_ptr<WorkerLink>>
       connected_;  // by the last WaitConnected; null: restarted since

@@ -42,10 +42,12 @@ uint64_t EventEpoch(const v1::WorkerMessage& event) {
 }  // namespace
 
 ProcessWorkerClient::ProcessWorkerClient(int rank, std::shared_ptr<WorkerLink> link,
-                                         std::shared_ptr<WorkerProcess> process)
+                                         std::shared_ptr<WorkerProcess> process,
+                                         RankProgressFn on_progress)
     : rank_(rank),
       link_(std::move(link)),
       process_(std::move(process)),
+      on_progress_(std::move(on_progress)),
       channel_(std::make_shared<SharedChannel>()) {
   // A worker that dies in a step must not cost the step's whole deadline.
   link_->OnClosed([channel = channel_](const absl::Status& status) {
@@ -56,6 +58,13 @@ ProcessWorkerClient::ProcessWorkerClient(int rank, std::shared_ptr<WorkerLink> l
 ProcessWorkerClient::~ProcessWorkerClient() {
   link_->OnClosed(nullptr);
   link_->OnStepResult(nullptr);
+}
+
+void ProcessWorkerClient::Report(RankProgress::Stage stage, const v1::Loading& loading) {
+  if (!on_progress_) return;
+  on_progress_(
+      static_cast<size_t>(rank_),
+      {.stage = stage, .done_bytes = loading.done_bytes(), .total_bytes = loading.total_bytes()});
 }
 
 absl::StatusOr<std::string> ProcessWorkerClient::OpenChannel(const config::WorkerConfig& config,
@@ -138,7 +147,10 @@ absl::Status ProcessWorkerClient::AwaitLoading(Deadline answer, Deadline last,
       continue;
     }
     if (event->has_failed()) return Explain(FailedStatus(event->failed()));
-    if (event->has_loading()) return absl::OkStatus();
+    if (event->has_loading()) {
+      Report(RankProgress::Stage::kLoading, event->loading());
+      return absl::OkStatus();
+    }
     return Explain(absl::InternalError("answered Load without Loading"));
   }
 }
@@ -147,6 +159,7 @@ absl::StatusOr<v1::WorkerMessage> ProcessWorkerClient::NextAnswer(Deadline deadl
   while (true) {
     TANDEM_ASSIGN_OR_RETURN(v1::WorkerMessage event, NextEvent(deadline));
     if (!event.has_loading()) return event;
+    Report(RankProgress::Stage::kLoading, event.loading());
     TANDEM_LOG(kInfo) << "rank " << rank_ << " loading: " << (event.loading().done_bytes() >> 20)
                       << " of " << (event.loading().total_bytes() >> 20) << " MiB";
   }
@@ -182,8 +195,9 @@ absl::Status ProcessWorkerClient::Start(const std::vector<uint32_t>& num_blocks)
 
 absl::Status ProcessWorkerClient::FinishStart(Deadline deadline) {
   TANDEM_ASSIGN_OR_RETURN(v1::WorkerMessage event, NextAnswer(deadline));
-  return event.has_started() ? absl::OkStatus()
-                             : Explain(absl::InternalError("answered Start without Started"));
+  if (!event.has_started()) return Explain(absl::InternalError("answered Start without Started"));
+  Report(RankProgress::Stage::kReady, {});
+  return absl::OkStatus();
 }
 
 absl::Status ProcessWorkerClient::Submit(std::span<const uint8_t> frame, Deadline deadline) {

@@ -9,6 +9,7 @@
 #include "common/base/mutex.h"
 #include "common/transport/channel.h"
 #include "common/transport/queue_channel.h"
+#include "coordinator/cluster/rank_progress.h"
 #include "coordinator/cluster/worker_client.h"
 #include "coordinator/cluster/worker_link.h"
 #include "coordinator/cluster/worker_process.h"
@@ -17,9 +18,9 @@ namespace tandem::coordinator {
 
 class ProcessWorkerClient : public WorkerClient {
  public:
-  // `process` is null for an external worker.
+  // `process` is null for an external worker, `on_progress` if nobody wants to know.
   ProcessWorkerClient(int rank, std::shared_ptr<WorkerLink> link,
-                      std::shared_ptr<WorkerProcess> process);
+                      std::shared_ptr<WorkerProcess> process, RankProgressFn on_progress = nullptr);
   ~ProcessWorkerClient() override;
 
   int rank() const override { return rank_; }
@@ -70,12 +71,14 @@ class ProcessWorkerClient : public WorkerClient {
   absl::StatusOr<v1::WorkerMessage> NextEvent(Deadline deadline);
   // The next one that is not Loading.
   absl::StatusOr<v1::WorkerMessage> NextAnswer(Deadline deadline);
+  void Report(RankProgress::Stage stage, const v1::Loading& loading);
   // `status` prefixed with the rank and, if the process ended, with its exit.
   absl::Status Explain(const absl::Status& status) const;
 
   const int rank_;
   const std::shared_ptr<WorkerLink> link_;
   const std::shared_ptr<WorkerProcess> process_;
+  const RankProgressFn on_progress_;
   Epoch epoch_;
   const std::shared_ptr<SharedChannel> channel_;
   std::shared_ptr<transport::QueueChannel> results_;  // the same over grpc; null over shm

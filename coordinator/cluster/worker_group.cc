@@ -175,6 +175,7 @@ void WorkerGroup::Poll(size_t rank, const SubmittedStep& step, Deadline deadline
     answer.fault = Lost(rank, result.status());
   } else {
     answer.fault = CheckResult(rank, step, *result);
+    if (answer.fault.ok() && times_ != nullptr) times_->Add(rank, result->timings);
     answer.result = *std::move(result);
   }
   answer.arrived = true;

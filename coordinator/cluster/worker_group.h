@@ -19,6 +19,7 @@
 #include "common/base/clock.h"
 #include "common/step/descriptor.h"
 #include "common/step/result.h"
+#include "coordinator/cluster/rank_times.h"
 #include "coordinator/cluster/worker_client.h"
 
 namespace tandem::coordinator {
@@ -27,6 +28,9 @@ class WorkerGroup {
  public:
   explicit WorkerGroup(std::vector<std::unique_ptr<WorkerClient>> workers)
       : workers_(std::move(workers)) {}
+
+  // Sets what learns each rank's times, if it is not null; it must outlive the group.
+  void set_times(RankTimes* times) { times_ = times; }
 
   int size() const { return static_cast<int>(workers_.size()); }
 
@@ -86,6 +90,7 @@ class WorkerGroup {
   absl::Status Verdict(const SubmittedStep& step, const std::vector<Answer>& answers) const;
 
   std::vector<std::unique_ptr<WorkerClient>> workers_;
+  RankTimes* times_ = nullptr;
   std::vector<uint8_t> frame_;           // reused
   std::deque<SubmittedStep> in_flight_;  // oldest first
   std::optional<TimePoint> pinged_at_;   // last

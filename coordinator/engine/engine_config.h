@@ -22,6 +22,9 @@ struct EngineConfig {
   Epoch epoch{1};  // of the worker group
   // Requests that may wait besides the max_num_seqs running; more are rejected.
   uint32_t max_queued_requests = 1024;
+  // Prompt tokens of requests without a token yet; a request that would exceed them is rejected,
+  // unless it is the only one.
+  uint64_t max_queued_tokens = 1 << 20;
   // Timeout of one step's result. Somewhat above the workers' own, whose error has more detail.
   Duration step_timeout = std::chrono::seconds(62);
 

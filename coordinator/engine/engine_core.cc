@@ -20,9 +20,10 @@ class Stopwatch {
     counter_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(now - last_).count();
     last_ = now;
   }
+  TimePoint last() const { return last_; }
 
  private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  TimePoint last_ = std::chrono::steady_clock::now();
 };
 
 // A scored prompt token takes a row of the step's result, which is bounded.
@@ -67,12 +68,20 @@ absl::Status EngineCore::Step() {
   return absl::OkStatus();
 }
 
+void EngineCore::NoteScheduled(const Plan& plan, TimePoint now) {
+  for (const PlanEntry& entry : plan.entries) {
+    TimePoint& first = GenerationOf(*entry.sequence).scheduled_at;
+    if (first == TimePoint{}) first = now;
+  }
+}
+
 absl::Status EngineCore::FillPipeline() {
   while (!pipeline_.full()) {
     Stopwatch watch;
     coordinator::Step step{.plan = scheduler_.Schedule(), .descriptor = {}};
     watch.Lap(timings_.schedule_ns);
     if (step.plan.entries.empty()) return absl::OkStatus();
+    NoteScheduled(step.plan, watch.last());
     if (!spare_.empty()) {
       step.descriptor = std::move(spare_.back());
       spare_.pop_back();
@@ -152,7 +161,7 @@ void EngineCore::NoteNotFinite(const Generation& generation, const std::string& 
   const std::string reason = explain_ ? explain_() : "";
   status = absl::InternalError(
       absl::StrCat(at, ": ", status.message(), reason.empty() ? "" : "; ", reason));
-  TANDEM_LOG(kError) << "request \"" << generation.request.id << "\": " << status.message();
+  TANDEM_LOG_REQUEST(kError, (LogRequest{.id = generation.request.id})) << status.message();
 }
 
 absl::Status EngineCore::CheckIntegrity() const {

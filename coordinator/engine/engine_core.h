@@ -90,6 +90,8 @@ class EngineCore {
  private:
   // Submits steps until the pipeline is full or nothing more can run.
   absl::Status FillPipeline();
+  // The moment of a generation's first plan is kept.
+  static void NoteScheduled(const Plan& plan, TimePoint now);
   // Adds the step's tokens and log-probabilities to their generations and to deliveries_.
   void Apply(const coordinator::Step& step, const step::StepResult& result);
   // Ends a request whose logits are not finite; `at` names step and row.

@@ -43,6 +43,7 @@ void EngineCore::EndCulprit(const Generation& generation, const absl::Status& lo
 
 void EngineCore::Send(const Generation& generation, StreamUpdate update) {
   update.usage = generation.usage();
+  update.scheduled_at = generation.scheduled_at;
   const bool last = update.last();
   deliveries_.push_back({.handle = generation.handle,
                          .stream = generation.request.stream,

@@ -20,6 +20,10 @@ constexpr auto kIdleWait = std::chrono::milliseconds(100);
 constexpr auto kIntegrityInterval = std::chrono::minutes(1);
 constexpr int64_t kMostCheckedBlocks = 1 << 18;
 
+// Beyond a step's own timeout: for a verdict on the workers, for killing those that are stuck, and
+// between two looks at the inbox while they are replaced.
+constexpr auto kLifeMargin = std::chrono::seconds(30);
+
 constexpr char kStoppingMessage[] = "the server is shutting down";
 
 }  // namespace
@@ -35,10 +39,12 @@ EngineLoop::EngineLoop(std::unique_ptr<EngineCore> core, LostFn on_lost, Recover
       check_(core_->config()),
       inbox_(3 * capacity() + 1),
       stats_(core_->Stats()),
+      due_(clock.Now() + core_->config().step_timeout + kLifeMargin),
       writers_(num_writers,
                [this](RequestHandle handle, bool stopped) { Release(handle, stopped); }) {
   core_->set_deliver([this](std::vector<Delivery> deliveries) {
     PublishStats();  // before any stream ends
+    LeaveQueue(deliveries);
     writers_.Deliver(std::move(deliveries));
   });
   if (num_writers > 0) thread_ = std::thread([this] { Run(); });
@@ -59,17 +65,42 @@ absl::StatusOr<RequestHandle> EngineLoop::Add(Request request) {
     return absl::AlreadyExistsError(
         absl::StrCat("request id \"", request.id, "\" is already in flight"));
   }
-  if (in_flight_.size() >= capacity()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the queue is full: ", in_flight_.size(), " requests in flight, at most ",
-                     core_->config().scheduler.max_num_seqs, " running and ",
-                     core_->config().max_queued_requests, " waiting"));
-  }
+  const uint64_t prompt_tokens = request.prompt.size();
+  if (absl::Status status = CheckRoom(prompt_tokens); !status.ok()) return status;
   const RequestHandle handle = ++last_handle_;
-  in_flight_[handle] = {.id = request.id};
+  in_flight_[handle] = {.id = request.id, .queued_tokens = prompt_tokens};
+  queued_tokens_ += prompt_tokens;
   ids_in_flight_.insert(request.id);
   Push(handle, std::move(request));
   return handle;
+}
+
+absl::Status EngineLoop::CheckRoom(uint64_t prompt_tokens) const {
+  const EngineConfig& config = core_->config();
+  if (in_flight_.size() >= capacity()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the queue is full: ", in_flight_.size(), " requests in flight, at most ",
+        config.scheduler.max_num_seqs, " running and ", config.max_queued_requests, " waiting"));
+  }
+  if (queued_tokens_ > 0 && queued_tokens_ + prompt_tokens > config.max_queued_tokens) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the queue is full: prompts of ", queued_tokens_, " tokens wait, and with these ",
+        prompt_tokens, " they would exceed ", config.max_queued_tokens, " (--max-queued-tokens)"));
+  }
+  return absl::OkStatus();
+}
+
+void EngineLoop::LeaveQueue(const std::vector<Delivery>& deliveries) {
+  for (const auto& [handle, stream, update] : deliveries) {
+    if (update.tokens.empty() || update.usage.completion_tokens != update.tokens.size()) continue;
+    MutexLock lock(mutex_);
+    const auto found = in_flight_.find(handle);
+    if (found != in_flight_.end()) LeaveQueue(found->second);
+  }
+}
+
+void EngineLoop::LeaveQueue(InFlight& request) {
+  queued_tokens_ -= std::exchange(request.queued_tokens, 0);
 }
 
 void EngineLoop::Cancel(RequestHandle handle) {
@@ -98,6 +129,7 @@ void EngineLoop::Release(RequestHandle handle, bool stopped) {
   auto found = in_flight_.find(handle);
   if (found == in_flight_.end()) return;  // stopped before; these were late tokens
   if (stopped && !found->second.ending && Computes()) Push(handle, Stopped{});
+  LeaveQueue(found->second);
   ids_in_flight_.erase(found->second.id);
   in_flight_.erase(found);
   ReportDrained();
@@ -118,6 +150,12 @@ EngineStepTimings EngineLoop::Timings() const {
   return timings_;
 }
 
+void EngineLoop::ShowLife() {
+  due_.store(clock_.Now() + core_->config().step_timeout + kLifeMargin, std::memory_order_relaxed);
+}
+
+bool EngineLoop::Late() const { return clock_.Now() > due_.load(std::memory_order_relaxed); }
+
 EngineLoop::State EngineLoop::state() const {
   MutexLock lock(mutex_);
   return state_;
@@ -126,6 +164,7 @@ EngineLoop::State EngineLoop::state() const {
 void EngineLoop::Run() {
   Deadline next_check = Deadline::After(kIntegrityInterval, clock_);
   while (true) {
+    ShowLife();
     HandleInbox();
     if (state() == State::kStopping) return EndAll(absl::OkStatus(), FinishReason::kCancelled);
     const bool is_idle = core_->idle();
@@ -193,6 +232,7 @@ bool EngineLoop::Recover(const absl::Status& loss) {
   absl::Status final_loss = loss;
   if (recover_) {
     absl::StatusOr<ReadyWorkers> workers = recover_(loss, [this] {
+      ShowLife();
       HandleInbox();
       PublishStats();
       return state() == State::kStopping;

@@ -14,12 +14,14 @@
 #ifndef TANDEM_COORDINATOR_ENGINE_ENGINE_LOOP_H_
 #define TANDEM_COORDINATOR_ENGINE_ENGINE_LOOP_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <variant>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -81,6 +83,9 @@ class EngineLoop final : public EngineHandle {
   // The most requests at a time, running and queued.
   size_t capacity() const;
   State state() const;
+  // Whether the engine's thread has given no sign of life for longer than a step and the
+  // replacement of its workers allow: it is stuck, not busy. On the system's clock.
+  bool Late() const;
   EngineStepTimings Timings() const;
 
  private:
@@ -95,6 +100,7 @@ class EngineLoop final : public EngineHandle {
   struct InFlight {
     std::string id;
     bool ending = false;  // so that the inbox holds at most two events of a request in flight
+    uint64_t queued_tokens = 0;  // its prompt's, until it has a token
   };
 
   void HandleInbox();
@@ -105,6 +111,13 @@ class EngineLoop final : public EngineHandle {
   absl::Status CheckIdle() const;
   // Why nothing is added any more; OK while serving.
   absl::Status Refusal() const TANDEM_REQUIRES(mutex_);
+  // RESOURCE_EXHAUSTED if there is no room for a request with such a prompt.
+  absl::Status CheckRoom(uint64_t prompt_tokens) const TANDEM_REQUIRES(mutex_);
+  // Requests whose first tokens these are no longer count as queued.
+  void LeaveQueue(const std::vector<Delivery>& deliveries);
+  void LeaveQueue(InFlight& request) TANDEM_REQUIRES(mutex_);
+  // The engine's thread is alive, and will say so again in time.
+  void ShowLife();
   // Frees the request's id and its place: its stream has ended.
   void Release(RequestHandle handle, bool stopped);
   void Push(RequestHandle handle, Event event) TANDEM_REQUIRES(mutex_);
@@ -134,9 +147,11 @@ class EngineLoop final : public EngineHandle {
   absl::flat_hash_set<std::string> ids_in_flight_ TANDEM_GUARDED_BY(mutex_);
   RequestHandle last_handle_ TANDEM_GUARDED_BY(mutex_) = 0;
   bool reset_is_pending_ TANDEM_GUARDED_BY(mutex_) = false;  // so that the inbox holds one at most
+  uint64_t queued_tokens_ TANDEM_GUARDED_BY(mutex_) = 0;     // of all in flight
   EngineStats stats_ TANDEM_GUARDED_BY(mutex_);
   EngineStepTimings timings_ TANDEM_GUARDED_BY(mutex_);
 
+  std::atomic<TimePoint> due_;  // the latest moment of the next ShowLife
   StreamWriters writers_;
   Mutex shutdown_mutex_;  // one Shutdown joins
   std::thread thread_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/base/clock.h"
 #include "coordinator/engine/logit_adjuster.h"
 #include "coordinator/engine/request.h"
 #include "coordinator/scheduler/sequence.h"
@@ -26,7 +27,8 @@ struct Generation : Sequence {
 
   const Request request;  // without its prompt, which is in `tokens`
   LogitAdjuster adjuster;
-  uint32_t num_scored = 1;  // prompt tokens whose log-probability is known; the first has none
+  TimePoint scheduled_at{};  // first
+  uint32_t num_scored = 1;   // prompt tokens whose log-probability is known; the first has none
 
   // The range of positions in [begin, end) whose rows give a missing log-probability of the prompt:
   // the row of position p is for token p + 1. Tokens scored before a preemption are not scored

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/step/result.h"
 #include "common/step/sampling_ranges.h"
@@ -73,6 +74,7 @@ struct StreamUpdate {
   FinishReason reason = FinishReason::kNone;  // not kNone on the last one
   absl::Status status{};                      // not OK on the last one of a request that failed
   Usage usage{};                              // up to and with `tokens`
+  TimePoint scheduled_at{};  // when the request's first step was scheduled, on the system's clock
 
   bool last() const { return reason != FinishReason::kNone || !status.ok(); }
 };

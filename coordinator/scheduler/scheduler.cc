@@ -155,6 +155,7 @@ bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
     return false;
   }
   if (!std::exchange(sequence.was_admitted, true)) sequence.num_cached = match.num_tokens;
+  if (!sequence.scores_prompt) stats_.queried_tokens += sequence.num_tokens();
   stats_.cached_tokens += match.num_tokens;
   sequence.state = SequenceState::kRunning;
   sequence.num_computed = sequence.num_scheduled = match.num_tokens;

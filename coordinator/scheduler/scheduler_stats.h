@@ -13,17 +13,21 @@ struct SchedulerStats {
   int64_t waiting = 0;
   int64_t requests = 0;
   int64_t preemptions = 0;
+  int64_t queried_tokens = 0;
   int64_t cached_tokens = 0;
 
   template <typename Visit>
   void ForEach(Visit visit) const {
-    visit(running, Metric{"tandem_requests_running", Metric::Kind::kGauge, "requests in steps"});
-    visit(waiting, Metric{"tandem_requests_waiting", Metric::Kind::kGauge,
+    visit(running,
+          Metric{"tandem_num_requests_running", Metric::Kind::kGauge, "requests in steps"});
+    visit(waiting, Metric{"tandem_num_requests_waiting", Metric::Kind::kGauge,
                           "requests that wait for room, preempted ones included"});
     visit(requests, Metric{"tandem_requests_total", Metric::Kind::kCounter, "requests taken in"});
     visit(preemptions, Metric{"tandem_preemptions_total", Metric::Kind::kCounter,
                               "requests sent back to waiting, so that others have room"});
-    visit(cached_tokens, Metric{"tandem_prefix_cache_hit_tokens_total", Metric::Kind::kCounter,
+    visit(queried_tokens, Metric{"tandem_prefix_cache_queries_total", Metric::Kind::kCounter,
+                                 "tokens that were looked up in the prefix cache"});
+    visit(cached_tokens, Metric{"tandem_prefix_cache_hits_total", Metric::Kind::kCounter,
                                 "tokens not computed because the prefix cache had their K and V"});
   }
 };

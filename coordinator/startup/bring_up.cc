@@ -107,6 +107,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.vocab_size = spec.vocab_size;
   config.epoch = epoch;
   config.max_queued_requests = scheduling.max_queued_requests;
+  config.max_queued_tokens = scheduling.max_queued_tokens;
   config.max_result_bytes = worker.transport.max_result_bytes.bytes;
   config.step_timeout = worker.transport.step_timeout + kCollectGrace;
   return config;
@@ -135,7 +136,7 @@ std::vector<int> LocalRanks(const std::vector<std::string>& host_ids) {
 }
 
 absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelFile& model,
-                                const std::function<bool()>& cancelled) {
+                                const std::function<bool()>& cancelled, BringUpObserver observer) {
   TANDEM_RETURN_IF_ERROR(config::Validate(config));
   Workers workers;
   workers.size = config.cluster.tensor_parallel_size;
@@ -159,7 +160,8 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
       .worker_binary = worker_binary,
       // NCCL and gRPC work across hosts, unlike shared memory.
       .one_host = config.worker.device.device != config::Device::kCuda ||
-                  config.worker.transport.step_transport == config::StepTransport::kShm};
+                  config.worker.transport.step_transport == config::StepTransport::kShm,
+      .log_format = config.log_format};
   if (!config.cluster.worker_token_file.empty()) {
     TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_token,
                             ReadTokenFile("--worker-token-file", config.cluster.worker_token_file));
@@ -175,7 +177,9 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                                              .assign = assign,
                                              .load_timeout = config.cluster.load_timeout,
                                              .max_restarts = config.cluster.max_restarts,
-                                             .restart_window = config.cluster.restart_window}));
+                                             .restart_window = config.cluster.restart_window,
+                                             .on_progress = std::move(observer.on_progress),
+                                             .rank_times = observer.rank_times}));
   TANDEM_ASSIGN_OR_RETURN(ReadyWorkers ready, workers.supervisor->Bring(cancelled));
   workers.group = std::move(ready.group);
   workers.engine = MakeEngineConfig(workers.config, config.scheduling, model.spec, ready.epoch,

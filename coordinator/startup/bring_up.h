@@ -10,6 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "common/config/server_config.h"
+#include "coordinator/cluster/rank_progress.h"
+#include "coordinator/cluster/rank_times.h"
 #include "coordinator/cluster/worker_group.h"
 #include "coordinator/engine/engine_config.h"
 #include "coordinator/engine/engine_core.h"
@@ -34,9 +36,16 @@ struct Workers {
   std::unique_ptr<EngineCore> MakeCore();
 };
 
+// Who learns what the workers do, as long as there is a supervisor; any may be null.
+struct BringUpObserver {
+  RankProgressFn on_progress = nullptr;  // now and in recoveries
+  RankTimes* rank_times = nullptr;
+};
+
 // Errors are one line for the operator. `cancelled` is polled while waiting.
 absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelFile& model,
-                                const std::function<bool()>& cancelled);
+                                const std::function<bool()>& cancelled,
+                                BringUpObserver observer = {});
 
 // Each rank's local rank on its host, from the hosts of all ranks: its device index.
 std::vector<int> LocalRanks(const std::vector<std::string>& host_ids);

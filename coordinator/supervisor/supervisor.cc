@@ -14,6 +14,11 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Start(SupervisorOptions 
   return std::make_unique<Supervisor>(std::move(options), std::move(cluster));
 }
 
+Supervisor::Supervisor(SupervisorOptions options, std::unique_ptr<Cluster> cluster)
+    : options_(std::move(options)), cluster_(std::move(cluster)) {
+  cluster_->set_on_progress(options_.on_progress);
+}
+
 absl::StatusOr<ReadyWorkers> Supervisor::Bring(const std::function<bool()>& cancelled) {
   const auto deadline = Deadline::After(options_.load_timeout, *options_.clock);
   const bool first = epoch_.value == 0;
@@ -64,6 +69,7 @@ absl::StatusOr<ReadyWorkers> Supervisor::BringEpoch(Deadline deadline,
   }
   TANDEM_RETURN_IF_ERROR(cluster_->WaitConnected(deadline, cancelled));
   ready.group = std::make_unique<WorkerGroup>(cluster_->MakeClients());
+  ready.group->set_times(options_.rank_times);
   TANDEM_ASSIGN_OR_RETURN(
       ready.num_blocks,
       ready.group->Bring(options_.worker, options_.assign(ready.epoch, cluster_->HostIds()),

@@ -37,6 +37,8 @@ struct SupervisorOptions {
   int max_restarts = 0;
   Duration restart_window = std::chrono::minutes(10);
   const Clock* clock = &Clock::System();  // of these times; outlives the supervisor
+  RankProgressFn on_progress = nullptr;   // may be null
+  RankTimes* rank_times = nullptr;        // of all steps; may be null; outlives the groups
 };
 
 class Supervisor {
@@ -44,8 +46,7 @@ class Supervisor {
   // Opens the worker port and starts the workers.
   static absl::StatusOr<std::unique_ptr<Supervisor>> Start(SupervisorOptions options);
   // On the workers of a cluster that was started by options.cluster.
-  Supervisor(SupervisorOptions options, std::unique_ptr<Cluster> cluster)
-      : options_(std::move(options)), cluster_(std::move(cluster)) {}
+  Supervisor(SupervisorOptions options, std::unique_ptr<Cluster> cluster);
 
   // Returns ready workers of the next epoch, with the KV blocks of the first one. REQUIRES: the
   // previous epoch's group is destroyed. Errors are one line for the operator and name the rank;

@@ -78,19 +78,19 @@ v1::GetStatsResponse Stats() {
     metric.set_help(help);
     metric.set_value(value);
   };
-  add("tandem_requests_waiting", "requests that wait", 0);
+  add("tandem_num_requests_waiting", "requests that wait", 0);
   add("tandem_steps_total", "steps computed", int64_t{1} << 40);
   return stats;
 }
 
 TEST(StatsJson, HasEveryMetricAsANumber) {
   EXPECT_EQ(ToJson(Stats()),
-            "{\"tandem_requests_waiting\":0,\"tandem_steps_total\":1099511627776}");
+            "{\"tandem_num_requests_waiting\":0,\"tandem_steps_total\":1099511627776}");
 }
 
 TEST(StatsText, HasALinePerMetric) {
   EXPECT_EQ(FormatStats(Stats()),
-            "tandem_requests_waiting                             0  requests that wait\n"
+            "tandem_num_requests_waiting                             0  requests that wait\n"
             "tandem_steps_total                       1099511627776  steps computed\n");
 }
 

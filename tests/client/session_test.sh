@@ -34,7 +34,7 @@ retried() {
 
 $tandem wait --server "$server" --timeout 60s || fail "wait"
 before=$($tandem stats --server "$server" --json)
-check stats '"tandem_kv_blocks":[1-9][0-9]*,.*"tandem_requests_running":0,"tandem_requests_waiting":0,' "$before"
+check stats '"tandem_kv_blocks":[1-9][0-9]*,.*"tandem_num_requests_running":0,"tandem_num_requests_waiting":0,' "$before"
 
 first=$(generate --prompt 'hello world' --max-tokens 12 --seed 7 --ignore-eos --json)
 again=$(generate --prompt 'hello world' --max-tokens 12 --seed 7 --ignore-eos --json)

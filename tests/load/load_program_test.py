@@ -220,7 +220,7 @@ class LoadProgramTest(unittest.TestCase):
                 self.assertIsNone(process.poll())
                 out = subprocess.run(["client/tandem", "stats", "--server", server.address,
                                       "--json"], capture_output=True, text=True, check=True).stdout
-                running = json.loads(out)["tandem_requests_running"]
+                running = json.loads(out)["tandem_num_requests_running"]
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130)

@@ -146,8 +146,8 @@ grpc::ServerUnaryReactor* StubService::GetStats(grpc::CallbackServerContext* con
                                                 v1::GetStatsResponse* response) {
   AddGauge("tandem_kv_blocks", kBlocks, *response);
   AddGauge("tandem_kv_blocks_free", kBlocks / 4, *response);
-  AddGauge("tandem_requests_running", running_, *response);
-  AddGauge("tandem_requests_waiting", 7, *response);
+  AddGauge("tandem_num_requests_running", running_, *response);
+  AddGauge("tandem_num_requests_waiting", 7, *response);
   return Done(context);
 }
 

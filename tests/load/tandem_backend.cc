@@ -160,8 +160,8 @@ absl::StatusOr<StatsPoint> TandemBackend::Stats(Deadline deadline) {
   int64_t blocks = 0;
   int64_t free_blocks = 0;
   for (const v1::Metric& metric : stats.metrics()) {
-    if (metric.name() == "tandem_requests_waiting") point.waiting = metric.value();
-    if (metric.name() == "tandem_requests_running") point.running = metric.value();
+    if (metric.name() == "tandem_num_requests_waiting") point.waiting = metric.value();
+    if (metric.name() == "tandem_num_requests_running") point.running = metric.value();
     if (metric.name() == "tandem_kv_blocks") blocks = metric.value();
     if (metric.name() == "tandem_kv_blocks_free") free_blocks = metric.value();
   }

@@ -77,6 +77,49 @@ TEST_F(EngineLoopTest, AFullQueueRefuses) {
   EXPECT_TRUE(Add("late")->WaitEnd());
 }
 
+// Prompts count until their requests have a token.
+TEST_F(EngineLoopTest, TooManyQueuedTokensAreRefused) {
+  engine_.config.scheduler.max_num_seqs = 1;
+  engine_.config.max_queued_tokens = 20;
+  Start();
+  Stream held = AddHeld("held");  // a prompt of 9 tokens
+  Stream second = Add("a");
+  const absl::Status full = AddStatus("b");
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(full.message(),
+            "the queue is full: prompts of 18 tokens wait, and with these 9 they would exceed 20 "
+            "(--max-queued-tokens)");
+  Cancel("a");
+  gate_.Open();
+  ASSERT_TRUE(held->WaitEnd());
+  ASSERT_TRUE(second->WaitEnd());
+  EXPECT_TRUE(Add("b")->WaitEnd());
+}
+
+// Longer than the bound, but the only one.
+TEST_F(EngineLoopTest, ALongPromptIsServedWhenNothingWaits) {
+  engine_.config.max_queued_tokens = 1;
+  Start();
+  Stream first = Add("a");
+  ASSERT_TRUE(first->WaitEnd());
+  Stream second = Add("b");
+  ASSERT_TRUE(second->WaitEnd());
+  EXPECT_EQ(second->record().tokens.size(), 10u);
+}
+
+TEST_F(EngineLoopTest, AnEngineThatIsStuckIsLate) {
+  engine_.clock = &clock_;
+  Start();
+  Stream held = AddHeld("held");  // meanwhile the engine's thread does not read the clock
+  EXPECT_FALSE(loop_->Late());
+  clock_.Advance(engine_.config.step_timeout);
+  EXPECT_FALSE(loop_->Late()) << "the step may be at its deadline, and be given up";
+  clock_.Advance(std::chrono::minutes(1));
+  EXPECT_TRUE(loop_->Late());
+  gate_.Open();
+  EXPECT_TRUE(held->WaitEnd());
+}
+
 TEST_F(EngineLoopTest, AnIdIsUniqueWhileInFlight) {
   Start();
   Stream held = AddHeld("a");
