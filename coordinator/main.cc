@@ -15,6 +15,9 @@
 #include "coordinator/engine/engine_loop.h"
 #include "coordinator/listener/descriptor_limit.h"
 #include "coordinator/listener/listen_socket.h"
+#include "coordinator/observe/measured_engine.h"
+#include "coordinator/observe/metrics_port.h"
+#include "coordinator/observe/server_state.h"
 #include "coordinator/startup/bring_up.h"
 #include "coordinator/startup/http_gateway.h"
 #include "coordinator/startup/memory_trimmer.h"
@@ -29,7 +32,8 @@ constexpr auto kShutdownTimeout = std::chrono::seconds(5);
 // After a loss, workers that do not exit at once are killed.
 constexpr auto kLossTimeout = std::chrono::milliseconds(500);
 
-constexpr auto kTrimPeriod = std::chrono::seconds(2);
+// Of looking after a server that runs: its memory, and whether its engine is alive.
+constexpr auto kCarePeriod = std::chrono::seconds(2);
 
 // The events the main thread waits for after start: a signal or the loss of the workers, and after
 // a signal the end of the last request.
@@ -61,10 +65,9 @@ class Ending {
     if (!lost_.ok() || drained_) return lost_;
     return absl::DeadlineExceededError("requests are left");
   }
-  // OK after a signal; the error after a loss. Keeps the process small meanwhile.
-  absl::Status Wait() {
-    MemoryTrimmer trimmer;
-    while (!signal_.Wait(Deadline::After(kTrimPeriod))) trimmer.Trim();
+  // OK after a signal; the error after a loss. Calls `care` every now and then meanwhile.
+  absl::Status Wait(const std::function<void()>& care) {
+    while (!signal_.Wait(Deadline::After(kCarePeriod))) care();
     MutexLock lock(mutex_);
     return lost_;
   }
@@ -77,7 +80,8 @@ class Ending {
   bool drained_ TANDEM_GUARDED_BY(mutex_) = false;
 };
 
-ServingModel MakeServingModel(const ModelFile& model, const Workers& workers, bool clamp_max_tokens,
+ServingModel MakeServingModel(const config::ServerConfig& config, const ModelFile& model,
+                              const Workers& workers,
                               std::shared_ptr<const tokenizer::Tokenizer> tokenizer) {
   return {.name = model.spec.name,
           .architecture = model.spec.architecture,
@@ -86,7 +90,8 @@ ServingModel MakeServingModel(const ModelFile& model, const Workers& workers, bo
           .vocab_size = model.spec.vocab_size,
           .tensor_parallel_size = workers.size,
           .max_num_seqs = workers.engine.scheduler.max_num_seqs,
-          .clamp_max_tokens = clamp_max_tokens,
+          .clamp_max_tokens = config.clamp_max_tokens,
+          .max_stream_bytes = config.max_stream_buffer.bytes,
           .tokenizer = std::move(tokenizer)};
 }
 
@@ -127,24 +132,70 @@ absl::Status Drain(EngineLoop& engine, Ending& ending, const std::string& signal
   return absl::OkStatus();
 }
 
+// What is counted, and the port that shows it.
+struct Watched {
+  explicit Watched(size_t num_ranks) : rank_times(num_ranks) {}
+
+  RequestMetrics requests;
+  RankTimes rank_times;
+  std::unique_ptr<MetricsPort> port;  // null without --metrics-listen
+};
+
+// The metrics port shows the engine as long as this lives.
+class Observed {
+ public:
+  Observed(MetricsPort* port, const std::string& model, const EngineLoop& engine,
+           uint32_t block_size)
+      : port_(port) {
+    if (port_ == nullptr) return;
+    port_->Serve(model, [&engine, block_size] {
+      return Observation::Engine{
+          .stats = engine.Stats(), .timings = engine.Timings(), .block_size = block_size};
+    });
+  }
+  ~Observed() {
+    if (port_ != nullptr) port_->StopServing();
+  }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+
+ private:
+  MetricsPort* const port_;
+};
+
 absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFile& model,
                                Workers& workers,
                                std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
-                               StopSignal& signal, GrpcServer& server) {
+                               StopSignal& signal, ServerState& state, Watched& watched,
+                               GrpcServer& server) {
   Ending ending(signal);
   std::unique_ptr<EngineCore> core = workers.MakeCore();
   core->set_explain([&model] { return model.stamps.Changes(); });
   EngineLoop engine(
-      std::move(core), [&](const absl::Status& status) { ending.Lost(status); },
+      std::move(core),
+      [&](const absl::Status& status) {
+        state.SetBroken();
+        ending.Lost(status);
+      },
       [&](const absl::Status& loss, const std::function<bool()>& cancelled) {
-        return workers.supervisor->Recover(loss, cancelled);
+        state.SetRecovering(true);
+        absl::StatusOr<ReadyWorkers> ready = workers.supervisor->Recover(loss, cancelled);
+        if (ready.ok()) state.SetRecovering(false);
+        return ready;
       });
-  server.Serve(MakeServingModel(model, workers, config.clamp_max_tokens, std::move(tokenizer)),
-               engine, engine.capacity());
+  MeasuredEngine measured(engine, watched.requests);
+  server.Serve(MakeServingModel(config, model, workers, std::move(tokenizer)), measured,
+               engine.capacity());
+  const Observed observed(watched.port.get(), model.spec.name, engine,
+                          workers.engine.kv_cache.block_size);
   std::cout << ReadyLine(server.address(), model, workers) << std::endl;
   Notify("READY=1");
-  absl::Status ended = ending.Wait();
-  server.StopServing();
+  MemoryTrimmer trimmer;
+  absl::Status ended = ending.Wait([&] {
+    trimmer.Trim();
+    state.SetStuck(engine.Late());
+  });
+  state.SetDraining();
   Notify("STOPPING=1");
   if (ended.ok()) ended = Drain(engine, ending, signal.name(), config.drain_timeout);
   ended = Explained(ended, model);
@@ -163,18 +214,27 @@ absl::StatusOr<std::unique_ptr<HttpGateway>> StartHttp(const config::ServerConfi
                                                        const std::string& address) {
   if (config.http_listen.empty()) return nullptr;
   return HttpGateway::Start({"--server", address, "--listen", config.http_listen, "--log-level",
-                             config::NameOf(config.log_level)});
+                             config::NameOf(config.log_level), "--log-format",
+                             config::NameOf(config.log_format)});
 }
 
 // What needs no model comes first: whatever can be wrong with it is said at once.
 absl::Status Serve(const config::ServerConfig& config) {
   SetLogLevel(config.log_level);
+  SetLogFormat(config.log_format);
   StopSignal signal;
   TANDEM_ASSIGN_OR_RETURN(const size_t max_connections,
                           RaiseDescriptorLimit(config.cluster.tensor_parallel_size));
   TANDEM_ASSIGN_OR_RETURN(ListenSocket socket, ListenSocket::Bind("--listen", config.listen));
+  ServerState state(static_cast<size_t>(config.cluster.tensor_parallel_size));
+  Watched watched(state.Get().ranks.size());
+  if (!config.metrics_listen.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(watched.port, MetricsPort::Start(config.metrics_listen, state,
+                                                             watched.requests, watched.rank_times));
+    TANDEM_LOG(kInfo) << "metrics and a status page on http://" << watched.port->address();
+  }
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server,
-                          GrpcServer::Start(std::move(socket), max_connections));
+                          GrpcServer::Start(std::move(socket), max_connections, state));
   TANDEM_LOG(kInfo) << "loading the model; " << server->address() << " answers when it is ready";
   // Ends before the server: its requests are over by then.
   TANDEM_ASSIGN_OR_RETURN(const auto http, StartHttp(config, server->address()));
@@ -182,11 +242,16 @@ absl::Status Serve(const config::ServerConfig& config) {
   absl::StatusOr<ServedModel> model = OpenServedModel(config.worker.model, stopped);
   if (absl::IsCancelled(model.status())) return absl::OkStatus();
   if (!model.ok()) return model.status();
-  absl::StatusOr<Workers> workers = BringUp(config, model->file, stopped);
+  const auto on_progress = [&](size_t rank, const RankProgress& progress) {
+    state.SetProgress(rank, progress);
+  };
+  absl::StatusOr<Workers> workers =
+      BringUp(config, model->file, stopped,
+              {.on_progress = on_progress, .rank_times = &watched.rank_times});
   if (absl::IsCancelled(workers.status())) return absl::OkStatus();
   if (!workers.ok()) return workers.status();
   return ServeUntilStopped(config, model->file, *workers, std::move(model->tokenizer), signal,
-                           *server);
+                           state, watched, *server);
 }
 
 }  // namespace

@@ -24,6 +24,14 @@ std::vector<TokenLogprobs> TakeFront(std::vector<TokenLogprobs>& from, size_t& r
 
 }  // namespace
 
+size_t TextUpdate::GeneratedBytes() const {
+  size_t bytes = text.size() + tokens.size() * sizeof(TokenId);
+  for (const TokenLogprobs& one : logprobs) {
+    bytes += (1 + one.top.size()) * sizeof(step::TokenLogprob);
+  }
+  return bytes;
+}
+
 void TextUpdate::Append(TextUpdate next) {
   if (last()) return;
   text += next.text;

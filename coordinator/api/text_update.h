@@ -21,6 +21,8 @@ struct TextUpdate : StreamUpdate {
   std::string text;
   Matched matched_stop{};  // on the last one, with kStop
 
+  // About the memory of text, ids and log-probabilities of generated tokens.
+  size_t GeneratedBytes() const;
   // Appends the next update; none comes after the last.
   void Append(TextUpdate next);
   // Everything accumulated or, if it has many log-probabilities, its beginning: the rest is for the

@@ -1,5 +1,6 @@
 // Workers of a real server are killed and stopped while it serves: no request fails, and every
 // answer is that of an undisturbed run.
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/grpc/health/v1/health.grpc.pb.h"
 #include "tests/cluster/golden_cases.h"
 #include "tests/cluster/server.h"
 
@@ -96,6 +98,30 @@ TEST_P(FailoverTest, StreamsContinueWhenWorkersAreKilledAndStopped) {
   const auto stats = server_->Stats();
   EXPECT_EQ(stats["tandem_kv_blocks_free"], stats["tandem_kv_blocks"]);
   EXPECT_GE(stats["tandem_epoch"], 1 + losses);
+}
+
+// A step past its deadline: no progress is no readiness, though the process is alive and well.
+TEST_P(FailoverTest, ReadinessIsOffUntilAStuckWorkerIsReplaced) {
+  ASSERT_NO_FATAL_FAILURE(StartServer());
+  namespace health = grpc::health::v1;
+  const auto stub = health::Health::NewStub(
+      grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  health::HealthCheckRequest request;
+  request.set_service("readiness");
+  const auto watch = stub->Watch(&context, request);
+  health::HealthCheckResponse response;
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), health::HealthCheckResponse::SERVING);
+  auto streams = StartStreams();
+  ASSERT_TRUE(server_->WaitStatAtLeast("tandem_steps_total", 1, Deadline::After(kPatience)));
+  kill(server_->workers()[1], SIGSTOP);
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), health::HealthCheckResponse::NOT_SERVING);
+  ASSERT_TRUE(watch->Read(&response));
+  EXPECT_EQ(response.status(), health::HealthCheckResponse::SERVING);
+  Answers(std::move(streams));
 }
 
 TEST_P(FailoverTest, AnIdleWorkerThatIsStoppedIsNoticed) {

@@ -131,7 +131,7 @@ TEST_P(FailureTest, BlocksComeBackFromAHundredKilledClients) {
         << "batch " << batch << ": " << server_->Stats() << Errors(clients);
     for (auto& client : clients) client->Signal(SIGKILL);
     for (auto& client : clients) client->WaitExit(Deadline::After(kPatience));
-    ASSERT_TRUE(server_->WaitStat("tandem_requests_running", 0, Deadline::After(kPatience)));
+    ASSERT_TRUE(server_->WaitStat("tandem_num_requests_running", 0, Deadline::After(kPatience)));
   }
   const auto after = server_->Stats();
   EXPECT_EQ(after["tandem_kv_blocks_free"], before["tandem_kv_blocks_free"]);

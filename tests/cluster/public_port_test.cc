@@ -81,6 +81,19 @@ TEST(PublicPortTest, TooFewDescriptorsAreNamed) {
       << server->Stderr();
 }
 
+health::HealthCheckResponse::ServingStatus StatusOf(const std::shared_ptr<grpc::Channel>& channel,
+                                                    const std::string& service) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  health::HealthCheckRequest request;
+  request.set_service(service);
+  health::HealthCheckResponse response;
+  const grpc::Status checked =
+      health::Health::NewStub(channel)->Check(&context, request, &response);
+  EXPECT_TRUE(checked.ok()) << checked.error_message();
+  return response.status();
+}
+
 // A server whose workers do not come.
 class LoadingServerTest : public ::testing::Test {
  protected:
@@ -113,7 +126,13 @@ TEST_F(LoadingServerTest, AnswersThatItIsLoading) {
   const grpc::Status refused =
       v1::Generation::NewStub(channel_)->GetStats(&stats_context, {}, &stats);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(refused.error_message(), "the server is loading its model");
+  EXPECT_EQ(refused.error_message(), "the server is loading its model: waiting for ranks 0/1");
+}
+
+TEST_F(LoadingServerTest, IsLiveAndNeitherStartedNorReady) {
+  EXPECT_EQ(StatusOf(channel_, "startup"), health::HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(StatusOf(channel_, "liveness"), health::HealthCheckResponse::SERVING);
+  EXPECT_EQ(StatusOf(channel_, "readiness"), health::HealthCheckResponse::NOT_SERVING);
 }
 
 TEST_F(LoadingServerTest, APortInUseIsSaidBeforeTheModelIsRead) {

@@ -34,8 +34,8 @@ class ServerTest(unittest.TestCase):
         self.server.wait_quiet()
         return {
             "free blocks": stats["tandem_kv_blocks_free"],
-            "running": stats["tandem_requests_running"],
-            "waiting": stats["tandem_requests_waiting"],
+            "running": stats["tandem_num_requests_running"],
+            "waiting": stats["tandem_num_requests_waiting"],
             "descriptors": [processes.num_descriptors(pid) for pid in self.pids],
         }
 

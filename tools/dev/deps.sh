@@ -7,6 +7,7 @@ readonly BUILD_PACKAGES=(
   ca-certificates
   g++
   libabsl-dev
+  libcivetweb-dev
   libcli11-dev
   libcurl4-openssl-dev
   libgrpc++-dev
@@ -16,6 +17,7 @@ readonly BUILD_PACKAGES=(
   libutf8proc-dev
   libxxhash-dev
   nlohmann-json3-dev
+  prometheus-cpp-dev
   protobuf-compiler
   protobuf-compiler-grpc
   python3

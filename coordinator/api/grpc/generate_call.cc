@@ -1,21 +1,33 @@
 #include "coordinator/api/grpc/generate_call.h"
 
+#include <grpc/grpc.h>
+
 #include <deque>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "coordinator/api/grpc/refused_call.h"
+#include "coordinator/api/grpc/retry_hint.h"
 #include "coordinator/api/grpc/wire.h"
 #include "coordinator/api/request_builder.h"
 #include "coordinator/api/text_stream.h"
+#include "coordinator/api/trace_context.h"
 
 namespace tandem::coordinator {
 namespace {
+
+// Empty without such an entry.
+std::string_view Metadata(const grpc::CallbackServerContext& context, const char* key) {
+  const auto found = context.client_metadata().find(key);
+  if (found == context.client_metadata().end()) return {};
+  return {found->second.data(), found->second.size()};
+}
 
 absl::Status ClientIsGone() { return absl::CancelledError("the client is gone"); }
 
@@ -70,10 +82,12 @@ struct Outbox {
 
 class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  GenerateCall(Serving& serving, Serving::Parts& parts, std::unique_ptr<GenerateForm> form,
-               RunningCalls* running)
+  GenerateCall(Serving& serving, Serving::Parts& parts, grpc::CallbackServerContext& context,
+               std::unique_ptr<GenerateForm> form, RunningCalls* running)
       : call_(serving.calls),
         parts_(parts),
+        context_(context),
+        trace_id_(TraceId(Metadata(context, kTraceParent))),
         running_(running),
         outbox_(std::make_shared<Outbox>(*this, parts)),
         form_(std::move(form)) {}
@@ -87,9 +101,9 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     const auto work = std::make_shared<Work>(Work{std::move(params), std::move(hold)});
     const absl::Status queued = parts_.pool.Run(bytes, [this, work] {
       absl::Status admitted = Admit(std::move(work->params));
-      if (!admitted.ok()) Finish(ToGrpc(admitted));
+      if (!admitted.ok()) Finish(Refusal(context_, admitted));
     });
-    if (!queued.ok()) Finish(ToGrpc(queued));
+    if (!queued.ok()) Finish(Refusal(context_, queued));
   }
 
   void OnWriteDone(bool ok) override {
@@ -132,6 +146,13 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       writing_ = true;
       StartWrite(&message_);
     }
+  }
+
+  // `bytes` more of updates were accumulated.
+  void AddWaiting(size_t bytes) TANDEM_REQUIRES(outbox_->mutex) {
+    waiting_bytes_ += bytes;
+    Pump();
+    DropSlowReader();
   }
 
  private:
@@ -178,21 +199,49 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
         End(update->status);
         return false;
       }
-      if (update->last()) --num_open_;
+      waiting_bytes_ -= update->GeneratedBytes();
+      if (update->last()) TakeEnd(*update);
       form_->AppendMessages(id_, choice.index, *std::move(update), messages_);
       return true;
     }
     return false;
   }
 
+  void TakeEnd(const TextUpdate& update) TANDEM_REQUIRES(outbox_->mutex) {
+    --num_open_;
+    TANDEM_LOG_REQUEST(kDebug, LogName()) << update.usage.prompt_tokens << " prompt tokens, "
+                                          << update.usage.completion_tokens << " generated";
+  }
+
+  // Ends the call if too much waits behind a message that its client has not read yet. The engine
+  // learns of it by OnCancel.
+  void DropSlowReader() TANDEM_REQUIRES(outbox_->mutex) {
+    const size_t most = parts_.model.max_stream_bytes;
+    if (!writing_ || dropped_ || waiting_bytes_ <= most) return;
+    dropped_ = true;
+    const std::string reason =
+        absl::StrCat("the client does not read: ", waiting_bytes_, " bytes wait, at most ", most,
+                     " (--max-stream-buffer)");
+    TANDEM_LOG_REQUEST(kWarning, LogName()) << reason;
+    // Unlike Finish it does not wait for the message in flight.
+    grpc_call_cancel_with_status(context_.c_call(), GRPC_STATUS_RESOURCE_EXHAUSTED, reason.c_str(),
+                                 nullptr);
+  }
+
+  LogRequest LogName() const TANDEM_REQUIRES(outbox_->mutex) {
+    return {.id = id_, .trace_id = trace_id_};
+  }
+
   void End(const absl::Status& status) TANDEM_REQUIRES(outbox_->mutex) {
     finished_ = true;
-    TANDEM_LOG(kInfo) << "request \"" << id_ << "\": " << status.message();
+    TANDEM_LOG_REQUEST(kInfo, LogName()) << status.message();
     Finish(ToGrpc(status));
   }
 
   const OpenCalls::Call call_;
   Serving::Parts& parts_;
+  grpc::CallbackServerContext& context_;  // valid until OnDone
+  const std::string trace_id_;            // for the log
   RunningCalls* const running_;
   const std::shared_ptr<Outbox> outbox_;
   const std::unique_ptr<GenerateForm>
@@ -202,10 +251,12 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   bool admitted_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   uint32_t num_open_ TANDEM_GUARDED_BY(outbox_->mutex) = 0;  // choices whose end was not taken
   size_t next_choice_ TANDEM_GUARDED_BY(outbox_->mutex) = 0;
+  size_t waiting_bytes_ TANDEM_GUARDED_BY(outbox_->mutex) = 0;  // of updates not taken
   bool cancelled_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   bool writing_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   bool broken_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   bool finished_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
+  bool dropped_ TANDEM_GUARDED_BY(outbox_->mutex) = false;
   std::deque<grpc::ByteBuffer> messages_ TANDEM_GUARDED_BY(outbox_->mutex);  // to be written
   grpc::ByteBuffer message_ TANDEM_GUARDED_BY(outbox_->mutex);               // being written
 };
@@ -214,24 +265,26 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 void Choice::Flush() TANDEM_NO_THREAD_SAFETY_ANALYSIS {
   MutexLock lock(outbox.mutex);
   over |= converted.last();
+  const size_t bytes = converted.GeneratedBytes();
   gathered.Append(std::exchange(converted, TextUpdate{}));
-  if (outbox.call != nullptr) outbox.call->Pump();
+  if (outbox.call != nullptr) outbox.call->AddWaiting(bytes);
 }
 
 }  // namespace
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(Serving& serving,
+                                                              grpc::CallbackServerContext& context,
                                                               const grpc::ByteBuffer& request,
                                                               std::unique_ptr<GenerateForm> form,
                                                               RunningCalls* running) {
   absl::StatusOr<Serving::Parts*> parts = serving.Get();
-  if (!parts.ok()) return new RefusedStream(ToGrpc(parts.status()));
+  if (!parts.ok()) return new RefusedStream(Refusal(context, parts.status()));
   absl::StatusOr<ByteBudget::Hold> hold = serving.budget.Take(request.Length());
-  if (!hold.ok()) return new RefusedStream(ToGrpc(hold.status()));
+  if (!hold.ok()) return new RefusedStream(Refusal(context, hold.status()));
   absl::StatusOr<GenerateParams> params = form->Parse(request);
   if (!params.ok()) return new RefusedStream(ToGrpc(params.status()));
   // Deletes itself in OnDone.
-  auto* call = new GenerateCall(serving, **parts, std::move(form), running);
+  auto* call = new GenerateCall(serving, **parts, context, std::move(form), running);
   call->Start(*std::move(params), request.Length(), *std::move(hold));
   return call;
 }

@@ -1,9 +1,10 @@
 // GenerateCall: one Generate RPC, of any API: tokenizes and admits its request on the pool, writes
-// accumulated updates of its continuations, one message in flight, and cancels them if the client
-// disconnects.
+// accumulated updates of its continuations, one message in flight, cancels them if the client
+// disconnects, and ends the call of a client that reads too slowly.
 #ifndef TANDEM_COORDINATOR_API_GRPC_GENERATE_CALL_H_
 #define TANDEM_COORDINATOR_API_GRPC_GENERATE_CALL_H_
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <memory>
@@ -14,10 +15,11 @@
 
 namespace tandem::coordinator {
 
-// Starts the call; gRPC owns the reactor from here on. `form` is of the call's API. `running`:
-// where the call can be cancelled by its request's id; null: nowhere. `serving` and `running` must
-// outlive the server.
+// Starts the call of `context`; gRPC owns the reactor from here on. `form` is of the call's API.
+// `running`: where the call can be cancelled by its request's id; null: nowhere. `serving` and
+// `running` must outlive the server.
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(Serving& serving,
+                                                              grpc::CallbackServerContext& context,
                                                               const grpc::ByteBuffer& request,
                                                               std::unique_ptr<GenerateForm> form,
                                                               RunningCalls* running = nullptr);

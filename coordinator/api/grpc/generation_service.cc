@@ -111,8 +111,8 @@ absl::StatusOr<grpc::ByteBuffer> ResetPrefixCache(EngineHandle& engine,
 }  // namespace
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
-    grpc::CallbackServerContext*, const grpc::ByteBuffer* request) {
-  return StartGenerateCall(serving_, *request, std::make_unique<TandemForm>());
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return StartGenerateCall(serving_, *context, *request, std::make_unique<TandemForm>());
 }
 
 grpc::ServerUnaryReactor* GenerationService::Tokenize(grpc::CallbackServerContext* context,

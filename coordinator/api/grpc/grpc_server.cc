@@ -25,6 +25,8 @@ constexpr Keepalive kKeepalive{.interval_millis = 30'000, .answer_millis = 30'00
 }  // namespace
 
 struct GrpcServer::Impl {
+  explicit Impl(ServerState& server_state) : state(server_state) {}
+
   absl::Status Start(ListenSocket socket, size_t max_connections) {
     RouteLibraryLogs();
     grpc::EnableDefaultHealthCheckService(false);
@@ -41,11 +43,12 @@ struct GrpcServer::Impl {
     return absl::OkStatus();
   }
 
+  ServerState& state;
   OpenCalls calls{};
-  Serving serving{calls};
+  Serving serving{calls, state};
   GenerationService generation{serving};
   VllmService vllm{serving};
-  HealthService health{calls};
+  HealthService health{calls, state};
   ReflectionService reflection{calls};
   std::string address{};
   std::unique_ptr<grpc::Server> server{};
@@ -53,8 +56,9 @@ struct GrpcServer::Impl {
 };
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(ListenSocket socket,
-                                                              size_t max_connections) {
-  auto impl = std::make_unique<Impl>();
+                                                              size_t max_connections,
+                                                              ServerState& state) {
+  auto impl = std::make_unique<Impl>(state);
   absl::Status started = impl->Start(std::move(socket), max_connections);
   if (!started.ok()) return started;
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
@@ -68,10 +72,8 @@ const std::string& GrpcServer::address() const { return impl_->address; }
 
 void GrpcServer::Serve(ServingModel model, EngineHandle& engine, size_t max_requests) {
   impl_->serving.Begin(std::move(model), engine, max_requests);
-  impl_->health.SetServing(true);
+  impl_->state.SetStarted();
 }
-
-void GrpcServer::StopServing() { impl_->health.SetServing(false); }
 
 void GrpcServer::Shutdown(Deadline deadline) {
   if (impl_->server == nullptr) return;

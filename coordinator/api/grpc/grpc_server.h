@@ -1,6 +1,6 @@
 // The public gRPC server: tandem.v1.Generation, vllm.grpc.engine.VllmEngine, grpc.reflection (v1
-// and v1alpha), and grpc.health.v1. It listens before there is a model: health is NOT_SERVING and
-// the calls that need it end with UNAVAILABLE until Serve.
+// and v1alpha), and grpc.health.v1. It listens before there is a model: the calls that need it end
+// with UNAVAILABLE until Serve. Health follows the server's state.
 #ifndef TANDEM_COORDINATOR_API_GRPC_GRPC_SERVER_H_
 #define TANDEM_COORDINATOR_API_GRPC_GRPC_SERVER_H_
 
@@ -12,24 +12,24 @@
 #include "coordinator/api/serving_model.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/listener/listen_socket.h"
+#include "coordinator/observe/server_state.h"
 
 namespace tandem::coordinator {
 
 // One thread at a time.
 class GrpcServer {
  public:
-  // Accepts up to `max_connections` on `socket`.
+  // Accepts up to `max_connections` on `socket`. `state` must outlive the server.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(ListenSocket socket,
-                                                           size_t max_connections);
+                                                           size_t max_connections,
+                                                           ServerState& state);
   ~GrpcServer();  // Shutdown at once
 
   // HOST:PORT that is bound.
   const std::string& address() const;
-  // Answers calls from here on and sets health to SERVING. `engine` must outlive the server. The
-  // tokenizer's queue holds `max_requests` texts. Once.
+  // Answers calls from here on, and sets the state to started. `engine` must outlive the server.
+  // The tokenizer's queue holds `max_requests` texts. Once.
   void Serve(ServingModel model, EngineHandle& engine, size_t max_requests);
-  // Sets health to NOT_SERVING.
-  void StopServing();
   // Closes the port, ends every call by the deadline, except one whose text is being tokenized;
   // then no call runs.
   void Shutdown(Deadline deadline);

@@ -13,8 +13,17 @@ namespace {
 
 namespace health = grpc::health::v1;
 
-// The empty name is the server as a whole.
-const char* const kServices[] = {"", "tandem.v1.Generation", "vllm.grpc.engine.VllmEngine"};
+struct Named {
+  const char* name;
+  bool (ServerView::*is_serving)() const;
+};
+// The empty name is the server as a whole; the last three are for probes.
+constexpr Named kServices[] = {{"", &ServerView::takes_requests},
+                               {"tandem.v1.Generation", &ServerView::takes_requests},
+                               {"vllm.grpc.engine.VllmEngine", &ServerView::takes_requests},
+                               {"startup", &ServerView::is_started},
+                               {"liveness", &ServerView::is_live},
+                               {"readiness", &ServerView::is_ready}};
 
 }  // namespace
 
@@ -75,23 +84,27 @@ class HealthService::Watcher : public grpc::ServerWriteReactor<grpc::ByteBuffer>
   bool finished_ = false;
 };
 
+HealthService::HealthService(OpenCalls& calls, ServerState& state) : calls_(calls), state_(state) {
+  state_.SetListener([this](const ServerView& view) {
+    MutexLock lock(mutex_);
+    view_ = view;
+    AdvanceAll();
+  });
+}
+
+HealthService::~HealthService() { state_.SetListener(nullptr); }
+
 HealthService::Status HealthService::StatusOf(const std::string& service) const {
-  for (const char* known : kServices) {
-    if (service != known) continue;
-    return serving_ ? health::HealthCheckResponse::SERVING
-                    : health::HealthCheckResponse::NOT_SERVING;
+  for (const auto& [name, is_serving] : kServices) {
+    if (service != name) continue;
+    return (view_.*is_serving)() ? health::HealthCheckResponse::SERVING
+                                 : health::HealthCheckResponse::NOT_SERVING;
   }
   return health::HealthCheckResponse::SERVICE_UNKNOWN;
 }
 
 void HealthService::AdvanceAll() {
   for (Watcher* watcher : watchers_) watcher->Advance();
-}
-
-void HealthService::SetServing(bool serving) {
-  MutexLock lock(mutex_);
-  serving_ = serving;
-  AdvanceAll();
 }
 
 void HealthService::Close() {
@@ -138,8 +151,8 @@ grpc::ServerUnaryReactor* HealthService::List(grpc::CallbackServerContext* conte
   health::HealthListResponse answer;
   {
     MutexLock lock(mutex_);
-    for (const char* service : kServices) {
-      (*answer.mutable_statuses())[service].set_status(StatusOf(service));
+    for (const Named& service : kServices) {
+      (*answer.mutable_statuses())[service.name].set_status(StatusOf(service.name));
     }
   }
   *response = Serialize(answer);

@@ -1,4 +1,5 @@
-// HealthService: grpc.health.v1 with Check, Watch and List. NOT_SERVING until SetServing(true).
+// HealthService: grpc.health.v1 with Check, Watch and List, over a ServerState. Which service is
+// SERVING in which state: the table in docs/operations.md.
 //
 // Thread-safe.
 #ifndef TANDEM_COORDINATOR_API_GRPC_HEALTH_SERVICE_H_
@@ -9,6 +10,7 @@
 
 #include "common/base/mutex.h"
 #include "coordinator/api/grpc/open_calls.h"
+#include "coordinator/observe/server_state.h"
 #include "proto/grpc/health/v1/health.grpc.pb.h"
 
 namespace tandem::coordinator {
@@ -19,10 +21,10 @@ using RawHealth = grpc::health::v1::Health::WithRawCallbackMethod_Check<
 
 class HealthService : public RawHealth {
  public:
-  explicit HealthService(OpenCalls& calls) : calls_(calls) {}
+  // Listens to `state`, which must outlive it.
+  HealthService(OpenCalls& calls, ServerState& state);
+  ~HealthService() override;
 
-  // Of all services; every Watch learns of it.
-  void SetServing(bool serving);
   // Ends every Watch, after its last status.
   void Close();
 
@@ -44,8 +46,9 @@ class HealthService : public RawHealth {
   void AdvanceAll() TANDEM_REQUIRES(mutex_);
 
   OpenCalls& calls_;
+  ServerState& state_;
   Mutex mutex_;
-  bool serving_ TANDEM_GUARDED_BY(mutex_) = false;
+  ServerView view_ TANDEM_GUARDED_BY(mutex_);
   bool closed_ TANDEM_GUARDED_BY(mutex_) = false;
   std::set<Watcher*> watchers_ TANDEM_GUARDED_BY(mutex_);
 };

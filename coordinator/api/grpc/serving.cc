@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace tandem::coordinator {
 
 void Serving::Begin(ServingModel model, EngineHandle& engine, size_t max_requests) {
@@ -12,8 +14,9 @@ void Serving::Begin(ServingModel model, EngineHandle& engine, size_t max_request
 
 absl::StatusOr<Serving::Parts*> Serving::Get() const {
   Parts* const parts = parts_.load(std::memory_order_acquire);
-  if (parts == nullptr) return absl::UnavailableError("the server is loading its model");
-  return parts;
+  if (parts != nullptr) return parts;
+  return absl::UnavailableError(
+      absl::StrCat("the server is loading its model: ", state_.Get().Text()));
 }
 
 }  // namespace tandem::coordinator

@@ -16,6 +16,7 @@
 #include "coordinator/api/serving_model.h"
 #include "coordinator/api/tokenizer_pool.h"
 #include "coordinator/engine/engine.h"
+#include "coordinator/observe/server_state.h"
 
 namespace tandem::coordinator {
 
@@ -30,18 +31,20 @@ class Serving {
     TokenizerPool pool;
   };
 
-  explicit Serving(OpenCalls& of_server) : calls(of_server) {}
+  // `state`, which must outlive it, says how far a server without a model is.
+  Serving(OpenCalls& of_server, const ServerState& state) : calls(of_server), state_(state) {}
 
   // Calls are answered from here on. `engine` must outlive the server; the tokenizer's queue holds
   // `max_requests` texts. Once.
   void Begin(ServingModel model, EngineHandle& engine, size_t max_requests);
-  // UNAVAILABLE before Begin.
+  // UNAVAILABLE before Begin, with the state.
   absl::StatusOr<Parts*> Get() const;
 
   OpenCalls& calls;
   ByteBudget budget{kMaxRequestBytes};
 
  private:
+  const ServerState& state_;
   std::unique_ptr<Parts> owned_;        // set by Begin
   std::atomic<Parts*> parts_{nullptr};  // owned_, once calls may use it
 };

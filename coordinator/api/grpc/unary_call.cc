@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "coordinator/api/grpc/refused_call.h"
+#include "coordinator/api/grpc/retry_hint.h"
 #include "coordinator/api/grpc/wire.h"
 
 namespace tandem::coordinator {
@@ -30,7 +31,7 @@ grpc::ServerUnaryReactor* Answer(const Serving& serving, grpc::CallbackServerCon
                                  const grpc::ByteBuffer& request, grpc::ByteBuffer* response,
                                  const AnswerFn& answer) {
   absl::StatusOr<Serving::Parts*> parts = serving.Get();
-  if (!parts.ok()) return FinishAtOnce(context, ToGrpc(parts.status()));
+  if (!parts.ok()) return FinishAtOnce(context, Refusal(*context, parts.status()));
   absl::StatusOr<grpc::ByteBuffer> answered = answer(**parts, request);
   if (answered.ok()) *response = *answered;
   return FinishAtOnce(context, ToGrpc(answered.status()));
@@ -40,9 +41,9 @@ grpc::ServerUnaryReactor* AnswerFromPool(Serving& serving, grpc::CallbackServerC
                                          const grpc::ByteBuffer& request,
                                          grpc::ByteBuffer* response, AnswerFn answer) {
   absl::StatusOr<Serving::Parts*> parts = serving.Get();
-  if (!parts.ok()) return FinishAtOnce(context, ToGrpc(parts.status()));
+  if (!parts.ok()) return FinishAtOnce(context, Refusal(*context, parts.status()));
   absl::StatusOr<ByteBudget::Hold> hold = serving.budget.Take(request.Length());
-  if (!hold.ok()) return FinishAtOnce(context, ToGrpc(hold.status()));
+  if (!hold.ok()) return FinishAtOnce(context, Refusal(*context, hold.status()));
   auto* call = new TextCall(serving.calls, *std::move(hold));
   Serving::Parts& ready = **parts;
   // `request` and `response` are valid until Finish.
@@ -53,7 +54,7 @@ grpc::ServerUnaryReactor* AnswerFromPool(Serving& serving, grpc::CallbackServerC
         if (answered.ok()) *response = *answered;
         call->Finish(ToGrpc(answered.status()));
       });
-  if (!queued.ok()) call->Finish(ToGrpc(queued));
+  if (!queued.ok()) call->Finish(Refusal(*context, queued));
   return call;
 }
 

@@ -79,8 +79,9 @@ absl::StatusOr<grpc::ByteBuffer> Loads(const Serving::Parts& serving,
 
 }  // namespace
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* VllmService::Generate(Context*, const Bytes* request) {
-  return StartGenerateCall(serving_, *request, std::make_unique<VllmForm>(), &running_);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* VllmService::Generate(Context* context,
+                                                                  const Bytes* request) {
+  return StartGenerateCall(serving_, *context, *request, std::make_unique<VllmForm>(), &running_);
 }
 
 VllmService::Reactor* VllmService::Abort(Context* context, const Bytes* request, Bytes* response) {

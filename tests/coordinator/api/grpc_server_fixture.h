@@ -61,6 +61,13 @@ class ClientCall {
     }
     return all;
   }
+  // REQUIRES: Finish has returned. Empty without such an entry.
+  std::string Trailer(const std::string& key) const {
+    const auto& trailers = context_.GetServerTrailingMetadata();
+    const auto found = trailers.find(key);
+    if (found == trailers.end()) return "";
+    return {found->second.data(), found->second.size()};
+  }
   grpc::Status Finish() {
     finished_ = true;
     while (Read()) {
@@ -84,9 +91,11 @@ class GrpcServerTest : public testing::Test {
   }
   // A server that loads its model.
   void Listen() {
+    server_ = nullptr;
+    state_ = std::make_unique<ServerState>(2);
     auto socket = ListenSocket::Bind("--listen", "127.0.0.1:0");
     ASSERT_TRUE(socket.ok()) << socket.status();
-    auto server = GrpcServer::Start(*std::move(socket), 64);
+    auto server = GrpcServer::Start(*std::move(socket), 64, *state_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
@@ -113,6 +122,7 @@ class GrpcServerTest : public testing::Test {
   }
 
   FakeEngine engine_;
+  std::unique_ptr<ServerState> state_;
   std::unique_ptr<GrpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Generation::Stub> stub_;

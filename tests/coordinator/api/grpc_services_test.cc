@@ -13,12 +13,39 @@ namespace {
 
 using GrpcServicesTest = GrpcServerTest;
 
-TEST_F(GrpcServicesTest, HealthIsServingUntilItStops) {
-  EXPECT_EQ(Health(""), health::HealthCheckResponse::SERVING);
-  EXPECT_EQ(Health("tandem.v1.Generation"), health::HealthCheckResponse::SERVING);
-  server_->StopServing();
-  EXPECT_EQ(Health(""), health::HealthCheckResponse::NOT_SERVING);
-  EXPECT_EQ(Health("tandem.v1.Generation"), health::HealthCheckResponse::NOT_SERVING);
+// The table of docs/operations.md, "Health".
+TEST_F(GrpcServicesTest, EachServiceIsServingInItsStates) {
+  // Of startup, liveness, readiness, tandem.v1.Generation and the server as a whole.
+  const auto serving = [this] {
+    std::string letters;
+    for (const char* service : {"startup", "liveness", "readiness", "tandem.v1.Generation", ""}) {
+      letters += Health(service) == health::HealthCheckResponse::SERVING ? 'S' : '-';
+    }
+    return letters;
+  };
+  Listen();
+  EXPECT_EQ(serving(), "-S---") << "waiting for ranks";
+  for (const size_t rank : {0, 1}) {
+    state_->SetProgress(rank, {.stage = RankProgress::Stage::kLoading});
+  }
+  EXPECT_EQ(serving(), "-S---") << "loading";
+  for (const size_t rank : {0, 1}) {
+    state_->SetProgress(rank, {.stage = RankProgress::Stage::kReady});
+  }
+  server_->Serve(ServingModelForTest(), engine_, 1024);
+  EXPECT_EQ(serving(), "SSSSS") << "ready";
+  state_->SetRecovering(true);
+  state_->SetProgress(1, {.stage = RankProgress::Stage::kMissing});
+  EXPECT_EQ(serving(), "SS-SS") << "recovering: requests are taken, and wait";
+  state_->SetRecovering(false);
+  EXPECT_EQ(serving(), "SSSSS");
+  state_->SetStuck(true);
+  EXPECT_EQ(serving(), "S----") << "the engine is stuck";
+  state_->SetStuck(false);
+  state_->SetDraining();
+  EXPECT_EQ(serving(), "SS---") << "draining";
+  state_->SetBroken();
+  EXPECT_EQ(serving(), "S----") << "broken";
 }
 
 TEST_F(GrpcServicesTest, HealthIsListed) {
@@ -26,8 +53,9 @@ TEST_F(GrpcServicesTest, HealthIsListed) {
   SetDeadline(context);
   health::HealthListResponse list;
   ASSERT_TRUE(health::Health::NewStub(channel_)->List(&context, {}, &list).ok());
-  ASSERT_EQ(list.statuses_size(), 3);
-  for (const char* service : {"", "tandem.v1.Generation", "vllm.grpc.engine.VllmEngine"}) {
+  ASSERT_EQ(list.statuses_size(), 6);
+  for (const char* service : {"", "tandem.v1.Generation", "vllm.grpc.engine.VllmEngine", "startup",
+                              "liveness", "readiness"}) {
     EXPECT_EQ(list.statuses().at(service).status(), health::HealthCheckResponse::SERVING);
   }
 }
@@ -57,7 +85,7 @@ TEST_F(GrpcServicesTest, AWatchSeesChangesAndEndsWithTheServer) {
   server_->Serve(ServingModelForTest(), engine_, 1024);
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), health::HealthCheckResponse::SERVING);
-  server_->StopServing();
+  state_->SetDraining();
   ASSERT_TRUE(watch->Read(&response));
   EXPECT_EQ(response.status(), health::HealthCheckResponse::NOT_SERVING);
   const auto deadline = Deadline::After(std::chrono::seconds(60));
@@ -73,7 +101,7 @@ TEST_F(GrpcServicesTest, CallsAreRefusedWhileTheModelIsLoading) {
   EXPECT_EQ(Health(""), health::HealthCheckResponse::NOT_SERVING);
   const grpc::Status generate = ClientCall(*stub_, Prompt("a")).Finish();
   EXPECT_EQ(generate.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(generate.error_message(), "the server is loading its model");
+  EXPECT_EQ(generate.error_message(), "the server is loading its model: waiting for ranks 0/2");
   grpc::ClientContext stats_context, tokenize_context;
   v1::GetStatsResponse stats;
   EXPECT_EQ(stub_->GetStats(&stats_context, {}, &stats).error_code(),

@@ -212,7 +212,7 @@ TEST_F(VllmServiceTest, IsNotHealthyWhileTheModelIsLoading) {
   vllm_ = api::VllmEngine::NewStub(channel_);
   const api::HealthCheckResponse health = Ask(&api::VllmEngine::Stub::HealthCheck);
   EXPECT_FALSE(health.healthy());
-  EXPECT_EQ(health.message(), "the server is loading its model");
+  EXPECT_EQ(health.message(), "the server is loading its model: waiting for ranks 0/2");
   EXPECT_EQ(Refusal(TokenPrompt("a", true)).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 

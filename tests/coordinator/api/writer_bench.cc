@@ -119,7 +119,8 @@ void BM_Writers(benchmark::State& state) {
   model.vocab_size = simulated.config.vocab_size;
   auto socket = ListenSocket::Bind("--listen", "127.0.0.1:0");
   if (!socket.ok()) return state.SkipWithError(std::string(socket.status().message()).c_str());
-  auto server = GrpcServer::Start(*std::move(socket), num_streams + 1);
+  ServerState server_state(1);
+  auto server = GrpcServer::Start(*std::move(socket), num_streams + 1, server_state);
   if (!server.ok()) return state.SkipWithError(std::string(server.status().message()).c_str());
   (*server)->Serve(std::move(model), engine, 1024);
   const auto stub = v1::Generation::NewStub(

@@ -1,0 +1,84 @@
+#include "coordinator/observe/measured_engine.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace tandem::coordinator {
+namespace {
+
+RequestMetrics::End EndOf(const StreamUpdate& update) {
+  if (!update.status.ok()) return RequestMetrics::kError;
+  switch (update.reason) {
+    case FinishReason::kLength:
+      return RequestMetrics::kLength;
+    case FinishReason::kCancelled:
+      return RequestMetrics::kAbort;
+    default:
+      return RequestMetrics::kStop;
+  }
+}
+
+// Measures one request's updates, and passes them on.
+class MeasuredStream final : public TokenStream {
+ public:
+  MeasuredStream(std::shared_ptr<TokenStream> stream, RequestMetrics& metrics, const Clock& clock)
+      : stream_(std::move(stream)), metrics_(metrics), clock_(clock), arrival_(clock.Now()) {}
+
+  bool OnUpdate(StreamUpdate update) override {
+    if (ended_) return stream_->OnUpdate(std::move(update));  // late tokens
+    const TimePoint now = clock_.Now();
+    if (!update.tokens.empty()) TakeTokens(update, now);
+    const bool last = update.last();
+    const RequestMetrics::End end = EndOf(update);
+    const bool goes_on = stream_->OnUpdate(std::move(update));
+    if (last || !goes_on) End(last ? end : RequestMetrics::kStop, now);
+    return goes_on;
+  }
+  void Flush() override { stream_->Flush(); }
+
+ private:
+  void TakeTokens(const StreamUpdate& update, TimePoint now) {
+    const uint64_t num_tokens = update.tokens.size();
+    metrics_.generation_tokens.fetch_add(static_cast<int64_t>(num_tokens),
+                                         std::memory_order_relaxed);
+    uint64_t num_gaps = num_tokens;
+    if (first_ == TimePoint{}) {
+      metrics_.prompt_tokens.fetch_add(update.usage.prompt_tokens, std::memory_order_relaxed);
+      metrics_.time_to_first_token.Record(now - arrival_);
+      metrics_.queue_time.Record(std::max<Duration>(update.scheduled_at - arrival_, {}));
+      metrics_.prefill_time.Record(now - std::max(update.scheduled_at, arrival_));
+      first_ = last_ = now;
+      num_gaps = num_tokens - 1;
+    }
+    // Tokens that come together share the time since those before.
+    if (num_gaps > 0) {
+      metrics_.inter_token_latency.Record((now - last_) / static_cast<int64_t>(num_gaps), num_gaps);
+    }
+    last_ = now;
+  }
+
+  void End(RequestMetrics::End end, TimePoint now) {
+    ended_ = true;
+    metrics_.ended[end].fetch_add(1, std::memory_order_relaxed);
+    if (end != RequestMetrics::kStop && end != RequestMetrics::kLength) return;
+    metrics_.e2e_latency.Record(now - arrival_);
+    if (first_ != TimePoint{}) metrics_.decode_time.Record(last_ - first_);
+  }
+
+  const std::shared_ptr<TokenStream> stream_;
+  RequestMetrics& metrics_;
+  const Clock& clock_;
+  const TimePoint arrival_;
+  TimePoint first_{}, last_{};  // tokens; none yet
+  bool ended_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<RequestHandle> MeasuredEngine::Add(Request request) {
+  request.stream = std::make_shared<MeasuredStream>(std::move(request.stream), metrics_, clock_);
+  return engine_.Add(std::move(request));
+}
+
+}  // namespace tandem::coordinator
