@@ -11,10 +11,12 @@
 
 namespace tandem::client {
 
-// Returns as soon as the server's status is SERVING. DEADLINE_EXCEEDED, with the last answer, after
-// `timeout`; at once, UNIMPLEMENTED from a server that has no health service.
+// Returns as soon as the status of `service` (empty: of the server as a whole) is SERVING.
+// DEADLINE_EXCEEDED, with the last answer, after `timeout`; at once, UNIMPLEMENTED from a server
+// that has no health service, NOT_FOUND from one that does not know `service`.
 absl::Status WaitUntilServing(const std::shared_ptr<grpc::Channel>& channel,
-                              const std::string& server, Duration timeout);
+                              const std::string& server, const std::string& service,
+                              Duration timeout);
 
 }  // namespace tandem::client
 

@@ -12,11 +12,13 @@ namespace {
 
 struct WaitOptions {
   std::string server = kDefaultServer;
+  std::string service{};
   Duration timeout = std::chrono::seconds(60);
 };
 
 absl::Status Wait(const WaitOptions& options) {
-  return WaitUntilServing(MakeChannel(options.server), options.server, options.timeout);
+  return WaitUntilServing(MakeChannel(options.server), options.server, options.service,
+                          options.timeout);
 }
 
 }  // namespace
@@ -26,8 +28,13 @@ void AddWaitCommand(cli::Command& program) {
   cli::Command& command =
       program.AddCommand("wait", "until a server serves, by its health service",
                          "Examples:\n"
-                         "  tandem wait --server 127.0.0.1:50051 --timeout 60s && echo it serves");
+                         "  tandem wait --server 127.0.0.1:50051 --timeout 60s && echo it serves\n"
+                         "  tandem wait --service readiness --timeout 1s");
   AddServerFlag(command, options->server);
+  command.Add({options->service,
+               {.flag = "--service",
+                .help = "of the health service: startup, liveness or readiness, as probes ask "
+                        "(default: whether requests are taken)"}});
   AddTimeoutFlag(command, options->timeout, "such as 500ms, 60s or 5m");
   command.OnRun([options] { return Wait(*options); });
 }

@@ -192,7 +192,7 @@ TEST(GenerationRun, WithoutAServerEveryPromptFailsAndNamesIt) {
 TEST(HealthWait, ReturnsOnceItServes) {
   SmallServer server(1, 0);
   const auto channel = MakeChannel(server.address());
-  EXPECT_TRUE(WaitUntilServing(channel, server.address(), kPatience).ok());
+  EXPECT_TRUE(WaitUntilServing(channel, server.address(), "", kPatience).ok());
 }
 
 TEST(HealthWait, GivesUpWithTheLastStatus) {
@@ -200,7 +200,7 @@ TEST(HealthWait, GivesUpWithTheLastStatus) {
   server.server().GetHealthCheckService()->SetServingStatus(false);
   const auto channel = MakeChannel(server.address());
   const absl::Status status =
-      WaitUntilServing(channel, server.address(), std::chrono::milliseconds(300));
+      WaitUntilServing(channel, server.address(), "", std::chrono::milliseconds(300));
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
   EXPECT_NE(std::string(status.message()).find("300ms"), std::string::npos) << status;
 }
