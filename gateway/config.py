@@ -20,6 +20,7 @@ class Config:
     template_timeout_s: float
     drain_timeout_s: float
     log_level: str
+    log_format: str
     check: bool
     parent_pid: int | None
 
@@ -41,7 +42,7 @@ def parse(arguments: list[str]) -> Config:
         tool_parser=found.tool_parser, max_body_bytes=found.max_body_bytes,
         max_requests=found.max_requests, request_timeout_s=found.request_timeout,
         template_timeout_s=found.template_timeout, drain_timeout_s=found.drain_timeout,
-        log_level=found.log_level, check=found.check, parent_pid=found.parent_pid)
+        log_level=found.log_level, log_format=found.log_format, check=found.check, parent_pid=found.parent_pid)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -73,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
         help="how long requests have to finish after SIGTERM or SIGINT (%(default)s)")
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info",
         help="lines below it are not written (%(default)s)")
+    add("--log-format", choices=("text", "json"), default="text",
+        help="lines of text, or of JSON (%(default)s)")
     add("--check", action="store_true",
         help="only find out whether it could serve: exit code 0, or a line that says why not")
     add("--parent-pid", type=_positive, metavar="PID",

@@ -14,6 +14,7 @@ import grpc
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from gateway import tracing
 from gateway.errors import ApiError, bad_request, from_grpc
 
 _LOG = logging.getLogger("gateway")
@@ -147,6 +148,7 @@ def endpoint(answer: Answer, max_body_bytes: int, place: Place) -> Endpoint:
 
     async def respond(request: Request) -> Response:
         start = time.monotonic()
+        tracing.enter(request.headers.get("traceparent"))
         try:
             with contextlib.ExitStack() as stack:
                 stack.enter_context(place())

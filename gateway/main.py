@@ -13,6 +13,7 @@ import uvicorn
 
 from gateway.app import make_app
 from gateway.config import Config, parse
+from gateway.tracing import JsonFormatter
 
 _BACKLOG = 2048
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -97,6 +98,8 @@ def main() -> int:
         _die_with(config.parent_pid)
     logging.basicConfig(level=config.log_level.upper(), stream=sys.stderr,
                         format="tandem_gateway: %(levelname)s: %(message)s")
+    if config.log_format == "json":
+        logging.getLogger().handlers[0].setFormatter(JsonFormatter())
     # Not the parent of both: uvicorn looks at each one's own level for its costly traces.
     for name in ("uvicorn.error", "uvicorn.asgi"):
         logging.getLogger(name).setLevel(logging.ERROR)  # bytes that are no HTTP are no news

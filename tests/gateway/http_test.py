@@ -31,7 +31,7 @@ class HttpTest(unittest.TestCase):
 
     def requests(self):
         stats = programs.stats(self.coordinator.address)
-        return stats["tandem_requests_running"] + stats["tandem_requests_waiting"]
+        return stats["tandem_num_requests_running"] + stats["tandem_num_requests_waiting"]
 
     def post(self, path, body, status=200):
         found, headers, content = programs.call(self.gateway.address, path, body)

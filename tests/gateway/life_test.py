@@ -79,6 +79,22 @@ class LifeTest(unittest.TestCase):
         programs.until(lambda: programs.call(gateway.address, "/v1/completions", STORY)[0] == 200,
                        "the other choices were not cancelled")
 
+    def test_a_trace_goes_on_to_the_server_and_into_both_logs(self):
+        json_log = ("--log-format", "json", "--log-level", "debug")
+        coordinator = self.start(programs.start_coordinator, *json_log)
+        gateway = self.start(programs.start_gateway, "--server", coordinator.address, *json_log)
+        self.wait_health(gateway, 200)
+        trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+        for header in (f"00-{trace}-00f067aa0ba902b7-01", "none\xe4"):
+            answer = programs.call(gateway.address, "/v1/completions", STORY,
+                                   headers={"traceparent": header})
+            self.assertEqual(answer[0], 200, answer)
+        for program in (coordinator, gateway):
+            programs.until(lambda: program.log().count("generated") + program.log().count("200 after") == 2,
+                           "the requests are not in the log")
+            lines = [json.loads(line) for line in program.log().splitlines()]
+            self.assertEqual([line["trace_id"] for line in lines if "trace_id" in line], [trace])
+
     def test_more_requests_than_allowed_are_429(self):
         coordinator = self.start(programs.start_coordinator)
         gateway = self.start(programs.start_gateway, "--server", coordinator.address,

@@ -76,12 +76,13 @@ def until(condition, what):
         time.sleep(0.02)
 
 
-def call(address, path, body=None, method=None):
+def call(address, path, body=None, method=None, headers=None):
     """(status, headers, parsed JSON or bytes) of one request."""
     connection = http.client.HTTPConnection(address, timeout=PATIENCE_S)
     try:
         data = json.dumps(body) if isinstance(body, dict) else body
-        connection.request(method or ("GET" if body is None else "POST"), path, data)
+        connection.request(method or ("GET" if body is None else "POST"), path, data,
+                           headers or {})
         response = connection.getresponse()
         content = response.read()
         if response.headers.get_content_type() == "application/json":
