@@ -168,8 +168,10 @@ class ManifestsTest(unittest.TestCase):
             servers += 1
             with self.subTest(container=name):
                 for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-                    self.assertEqual(container[probe]["grpc"]["port"], 50051)
+                    self.assertEqual(container[probe]["grpc"], {"port": 50051, "service": probe.removesuffix("Probe")})
                     self.assertLess(container[probe]["timeoutSeconds"], container[probe]["periodSeconds"] + 1)
+                self.assertEqual(manifests.flag(container, "metrics-listen"), "0.0.0.0:9464")
+                self.assertIn({"name": "metrics", "containerPort": 9464}, container["ports"])
                 starts = container["startupProbe"]
                 load = manifests.seconds(manifests.flag(container, "load-timeout") or "600s")
                 self.assertGreaterEqual(starts["periodSeconds"] * starts["failureThreshold"], load)
@@ -187,8 +189,9 @@ class ManifestsTest(unittest.TestCase):
                 continue
             with self.subTest(overlay=overlay):
                 policies = {d["metadata"]["name"]: d["spec"] for d in documents if d["kind"] == "NetworkPolicy"}
-                [rule] = policies["tandem"]["ingress"]
-                self.assertEqual(rule["from"], [{"podSelector": {"matchLabels": {"tandem-client": "true"}}}])
+                [clients, monitors] = policies["tandem"]["ingress"]
+                self.assertEqual(clients["from"], [{"podSelector": {"matchLabels": {"tandem-client": "true"}}}])
+                self.assertEqual([port["port"] for port in monitors["ports"]], [9464])
                 [service] = [d["spec"] for d in documents if d["kind"] == "Service"]
                 self.assertEqual(service["clusterIP"], "None")
 

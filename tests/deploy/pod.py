@@ -139,7 +139,7 @@ class Pod:
     def probe(self, probe):
         """Whether a gRPC probe succeeds now."""
         server = f"127.0.0.1:{probe['grpc']['port']}"
-        return self.run(["tandem", "wait", "--server", server, "--timeout", f"{probe['timeoutSeconds']}s"]).returncode == 0
+        return self.run(["tandem", "wait", "--server", server, "--service", probe["grpc"]["service"], "--timeout", f"{probe['timeoutSeconds']}s"]).returncode == 0
 
     def until(self, what, condition):
         """Waits for a condition while the containers run."""

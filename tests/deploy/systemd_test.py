@@ -70,6 +70,7 @@ class UnitTest(unittest.TestCase):
         manager.bind(folder + "/notify")
         environment = {**os.environ, **settings(), "NOTIFY_SOCKET": folder + "/notify",
                        "TANDEM_MODEL": "models/demo.gguf", "TANDEM_LISTEN": "127.0.0.1:0",
+                       "TANDEM_METRICS_LISTEN": "127.0.0.1:0",
                        "TANDEM_WORKER_BINARY": os.path.abspath("worker/tandem_worker")}
         server = subprocess.Popen([COORDINATOR], env=environment, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, text=True)
