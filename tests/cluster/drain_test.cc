@@ -63,7 +63,9 @@ TEST(DrainTest, TwoHundredStreamsFinishAfterSigterm) {
   for (const auto& end : ends) EXPECT_EQ(end.value_or(0), kTokens) << end.status();
   EXPECT_EQ(server->program().WaitExit(Deadline::After(kPatience)), 0);
   const std::string log = server->program().Stderr();
-  EXPECT_NE(log.find("SIGTERM: shutting down; 16 running and "), std::string::npos)
+  EXPECT_NE(log.find("SIGTERM: shutting down; "), std::string::npos) << log;
+  // Which of them run, and which wait, differs from step to step.
+  EXPECT_EQ(log.find("SIGTERM: shutting down; 0 running and 0 waiting"), std::string::npos)
       << "they were in flight: " << log;
 }
 
