@@ -29,6 +29,18 @@ void BlockTables::Apply(const StepDescriptor& step) {
       extent = {.length = delta.length_after, .first_live = delta.first_live};
     }
   }
+  NoteDrawn(step);
+}
+
+void BlockTables::NoteDrawn(const StepDescriptor& step) {
+  drawn_.clear();
+  size_t s = 0;
+  for (const RowRequest& row : step.rows) {
+    if ((row.wants & kWantSample) == 0) continue;
+    while (step.query_offsets[s + 1] <= row.token) ++s;
+    drawn_.push_back(
+        {.slot = step.sequences[s].slot, .position = step.sampling[drawn_.size()].position});
+  }
 }
 
 }  // namespace tandem::step

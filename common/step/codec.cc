@@ -13,7 +13,7 @@ namespace {
 
 constexpr SectionTag kDescriptorTags[] = {kTagStep,         kTagTokens,    kTagPositions,
                                           kTagQueryOffsets, kTagSequences, kTagGroups,
-                                          kTagRows,         kTagSampling};
+                                          kTagRows,         kTagSampling,  kTagReferences};
 
 // Smallest wire sizes, against which counts are checked.
 constexpr size_t kStepBytes = 2 * sizeof(uint64_t) + 3 * sizeof(uint32_t);
@@ -23,6 +23,7 @@ constexpr size_t kSamplingBytes = 8 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
 static_assert(sizeof(SequenceEntry) == 24, "sequences are copied as in memory");
 static_assert(sizeof(TableDelta) == 12, "deltas are copied as in memory");
 static_assert(sizeof(LogitAdjustment) == 16, "adjustments are copied as in memory");
+static_assert(sizeof(TokenReference) == 8, "references are copied as in memory");
 
 void PutStep(WireWriter& writer, const StepDescriptor& step) {
   writer.BeginSection(kTagStep);
@@ -173,7 +174,8 @@ size_t StepLimits::MaxDescriptorBytes() const {
          2 * tokens * kWord + (seqs + 1) * kWord + seqs * sizeof(SequenceEntry) +  //
          kWord + kMaxKvGroups * group + MaxAppendedBlocks() * kWord +              //
          kWord + rows +                                                            //
-         kWord + seqs * (kSamplingBytes + kMaxRowAdjustments * sizeof(LogitAdjustment));
+         kWord + seqs * (kSamplingBytes + kMaxRowAdjustments * sizeof(LogitAdjustment)) +
+         seqs * sizeof(TokenReference);
 }
 
 void Serialize(const StepDescriptor& step, std::vector<uint8_t>& out) {
@@ -187,6 +189,7 @@ void Serialize(const StepDescriptor& step, std::vector<uint8_t>& out) {
   PutGroups(writer, step.groups);
   PutRows(writer, step.rows);
   PutSampling(writer, step.sampling);
+  PutArraySection(writer, kTagReferences, step.references);
 }
 
 absl::StatusOr<StepDescriptor> ParseDescriptor(std::span<const uint8_t> frame) {
@@ -205,6 +208,7 @@ absl::StatusOr<StepDescriptor> ParseDescriptor(std::span<const uint8_t> frame) {
   TANDEM_RETURN_IF_ERROR(GetRows(rows, step.rows));
   TANDEM_ASSIGN_OR_RETURN(WireReader sampling, sections.Find(kTagSampling));
   TANDEM_RETURN_IF_ERROR(GetSampling(sampling, step.sampling));
+  TANDEM_RETURN_IF_ERROR(GetArraySection(sections, kTagReferences, step.references));
   return step;
 }
 

@@ -77,6 +77,10 @@ std::string DebugString(const StepDescriptor& step) {
                     row.position, " typical_p ", row.typical_p, " xtc ", row.xtc_probability,
                     " of ", row.xtc_threshold, " adjustments ", Join(row.adjustments), "\n");
   }
+  for (const TokenReference& reference : step.references) {
+    absl::StrAppend(&text, "  token ", reference.token, " is sample ", reference.sample,
+                    " of the step before\n");
+  }
   return text;
 }
 

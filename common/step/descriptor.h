@@ -26,7 +26,7 @@ namespace tandem::step {
 
 enum class StepKind : uint32_t { kPrefill = 1, kDecode = 2, kMixed = 3 };
 
-// The maximum number of steps in flight. Workers have a set of buffers for each.
+// The maximum number of steps in flight. Workers have host buffers for each.
 inline constexpr uint32_t kPipelineDepth = 1;
 
 // One sequence of the step.
@@ -70,6 +70,14 @@ enum RowWant : uint32_t {
   kWantLogprobsOf = 4,
   kWantLogits = 8,          // the whole row
   kWantSampleLogprob = 16,  // of the id that this step samples
+};
+
+// A token that was not known yet when the step was built: the previous step of the epoch draws it.
+// docs/decisions/0024-token-references.md
+struct TokenReference {
+  uint32_t token = 0;   // index into tokens, where a 0 stands; the last token of its sequence
+  uint32_t sample = 0;  // index into the previous step's `sampling`
+  bool operator==(const TokenReference&) const = default;
 };
 
 // Limits of the requests of one row.
@@ -133,14 +141,16 @@ struct StepDescriptor {
   std::vector<SequenceEntry> sequences;  // (S)
   std::vector<GroupDeltas> groups;       // one per KV group
   std::vector<RowRequest> rows;
-  std::vector<RowSampling> sampling;  // one per row with kWantSample
+  std::vector<RowSampling> sampling;       // one per row with kWantSample
+  std::vector<TokenReference> references;  // ascending by token
   bool operator==(const StepDescriptor&) const = default;
 };
 
 class BlockTables;
 
 // Shapes, ranges, monotone offsets, table lengths that continue `tables`, block ids and slots
-// within the pages, slots that agree with the block tables, kind that agrees with the lengths.
+// within the pages, slots that agree with the block tables, kind that agrees with the lengths,
+// references to tokens that the previous step draws for the same slot and position.
 // INVALID_ARGUMENT with what and where. `tables`: the state after all previous steps.
 absl::Status Validate(const StepDescriptor& step, const StepLimits& limits,
                       const BlockTables& tables);

@@ -33,6 +33,7 @@ struct RowResult {
 
 // Microseconds of the worker's phases.
 struct StepTimings {
+  uint32_t idle_us = 0;  // waiting for the step, after the result of the one before
   uint32_t receive_us = 0;
   uint32_t encode_us = 0;
   uint32_t submit_us = 0;

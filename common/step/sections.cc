@@ -60,6 +60,8 @@ std::string_view SectionName(uint32_t tag) {
       return "rows";
     case kTagSampling:
       return "sampling";
+    case kTagReferences:
+      return "references";
     case kTagResult:
       return "result";
     case kTagMessage:

@@ -19,7 +19,7 @@
 namespace tandem::step {
 
 inline constexpr uint32_t kMagic = 0x504d4454;  // "TDMP"
-inline constexpr uint32_t kVersion = 5;
+inline constexpr uint32_t kVersion = 6;
 inline constexpr size_t kFrameHeaderBytes = 3 * sizeof(uint32_t);    // magic, version, kind
 inline constexpr size_t kSectionHeaderBytes = 2 * sizeof(uint32_t);  // tag, length
 
@@ -34,6 +34,7 @@ enum SectionTag : uint32_t {
   kTagGroups = 6,
   kTagRows = 7,
   kTagSampling = 8,
+  kTagReferences = 9,
   kTagResult = 16,
   kTagMessage = 17,
   kTagResultRows = 18,

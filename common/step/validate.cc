@@ -18,6 +18,7 @@
 #include "common/step/descriptor.h"
 #include "common/step/invalid.h"
 #include "common/step/sampling_ranges.h"
+#include "common/step/validate_references.h"
 #include "common/step/validate_snapshots.h"
 
 namespace tandem::step {
@@ -369,6 +370,7 @@ absl::Status Validate(const StepDescriptor& step, const StepLimits& limits,
     num_appended += step.groups[g].blocks.size();
   }
   TANDEM_RETURN_IF_ERROR(ValidateSnapshots(step, limits));
+  TANDEM_RETURN_IF_ERROR(ValidateReferences(step, tables));
   if (num_appended > limits.MaxAppendedBlocks()) {
     return Invalid(num_appended, " blocks are appended, at most ", limits.MaxAppendedBlocks(),
                    " fit");

@@ -82,7 +82,7 @@ TEST(CodecTest, EncodeReplacesWhatWasThere) {
 TEST(CodecTest, TheHeaderIsLittleEndian) {
   const Frame frame = EncodeExample();
   EXPECT_EQ(Frame(frame.begin(), frame.begin() + 12),
-            (Frame{'T', 'D', 'M', 'P', 5, 0, 0, 0, 1, 0, 0, 0}));
+            (Frame{'T', 'D', 'M', 'P', 6, 0, 0, 0, 1, 0, 0, 0}));
 }
 
 TEST(CodecTest, FramesOfOneKindAreNotTakenForAnother) {
@@ -130,7 +130,7 @@ TEST(CodecTest, RefusesTrailingBytes) {
 TEST(CodecTest, RefusesMissingUnknownDuplicateAndUnorderedSections) {
   const Frame frame = EncodeExample();
   const auto starts = SectionStarts(frame);
-  ASSERT_EQ(starts.size(), 9u);
+  ASSERT_EQ(starts.size(), 10u);
   for (size_t i = 0; i + 1 < starts.size(); ++i) {
     Frame missing = frame;
     missing.erase(missing.begin() + starts[i], missing.begin() + starts[i + 1]);
@@ -141,9 +141,9 @@ TEST(CodecTest, RefusesMissingUnknownDuplicateAndUnorderedSections) {
                      frame.begin() + starts[i + 1]);
     ExpectRefused(duplicate, "is repeated");
   }
-  for (uint32_t tag : {0u, 9u, 16u, 31u, 32u, 0xffffffffu}) {
+  for (uint32_t tag : {0u, 10u, 16u, 31u, 32u, 0xffffffffu}) {
     Frame unknown = frame;
-    Set32(unknown, starts[7], tag);
+    Set32(unknown, starts[8], tag);
     ExpectRefused(unknown, "unknown section");
   }
   Frame swapped(frame.begin(), frame.begin() + starts[1]);

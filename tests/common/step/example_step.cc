@@ -27,7 +27,7 @@ StepDescriptor ExampleStep() {
   step.epoch = Epoch{3};
   step.num_scheduled_tokens = 4;
   step.num_seqs_active = 2;
-  step.tokens = {7, 1, 2, 3};
+  step.tokens = {0, 1, 2, 3};
   step.positions = {20, 0, 1, 2};
   step.query_offsets = {0, 1, 4};
   step.sequences = {
@@ -55,20 +55,25 @@ StepDescriptor ExampleStep() {
                     .adjustments = {{.id = 0, .bias = -kInfinity},
                                     {.id = 99, .bias = 2, .repetition = 1.5f, .penalty = 0.25f}}},
                    {.temperature = 0.0f, .top_k = 40, .position = 3}};
+  step.references = {{.token = 0, .sample = 1}};
   return step;
 }
 
 BlockTables ExampleTables() {
   StepDescriptor step;
-  step.sequences = {{.slot = 2, .query_len = 1, .context_len = 20}};
+  step.query_offsets = {0, 2, 3};
+  step.sequences = {{.slot = 3, .query_len = 2, .context_len = 2},
+                    {.slot = 2, .query_len = 1, .context_len = 20}};
   step.groups = {
-      {.tables = {{.length_before = 0, .length_after = 5, .first_live = 0}},
+      {.tables = {{}, {.length_before = 0, .length_after = 5, .first_live = 0}},
        .blocks = {3, 4, 5, 6, 15},
        .slot_mapping = {}},
-      {.tables = {{.length_before = 0, .length_after = 5, .first_live = 3}},
+      {.tables = {{}, {.length_before = 0, .length_after = 5, .first_live = 3}},
        .blocks = {2, 9},
        .slot_mapping = {}},
   };
+  step.rows = {{.token = 0, .wants = kWantLogits}, {.token = 1}, {.token = 2}};
+  step.sampling = {{.position = 2}, {.position = 20}};
   BlockTables tables(ExampleLimits());
   tables.Apply(step);
   return tables;

@@ -80,6 +80,29 @@ const Case kCases[] = {
     {"TokenPastVocabulary", [](auto& s) { s.tokens[1] = 100; }, "token 1 has id 100"},
     {"TokenNegative", [](auto& s) { s.tokens[0] = -1; }, "token 0 has id -1"},
 
+    {"RefersToNoSample", [](auto& s) { s.references[0].sample = 2; },
+     "token 0 refers to sample 2, the step before draws 2"},
+    {"RefersToAnotherSlot", [](auto& s) { s.references[0].sample = 0; },
+     "token 0 of slot 2 at position 20 refers to sample 0, which is drawn for slot 3 at position "
+     "2"},
+    {"RefersToAnotherPosition",
+     [](auto& s) {
+       s.sequences[0].context_len = 22;
+       s.positions[0] = 21;
+       s.groups[0].slot_mapping[0] = 8 * 4 + 1;
+       s.groups[1].slot_mapping[0] = 4 * 4 + 1;
+     },
+     "token 0 of slot 2 at position 21 refers to sample 1, which is drawn for slot 2 at position "
+     "20"},
+    {"RefersInsideASequence", [](auto& s) { s.references[0].token = 2; },
+     "a reference stands for token 2, needed the last one of a sequence"},
+    {"RefersBeyondTheTokens", [](auto& s) { s.references[0].token = 4; },
+     "a reference stands for token 4"},
+    {"RefersTwice", [](auto& s) { s.references.push_back(s.references[0]); },
+     "a reference stands for token 0, needed the last one of a sequence, ascending"},
+    {"RefersWithAnId", [](auto& s) { s.tokens[0] = 7; },
+     "token 0 has id 7 and a reference, needed id 0"},
+
     {"OffsetsBegin", [](auto& s) { s.query_offsets[0] = 1; }, "query offsets begin at 1"},
     {"OffsetsDisagree", [](auto& s) { s.query_offsets[1] = 2; }, "query offsets 0..2"},
     {"OffsetsDescend", [](auto& s) { s.query_offsets[2] = 0; }, "query offsets 1..0"},
@@ -235,6 +258,23 @@ TEST(ValidateTest, AcceptsTheExample) {
   EXPECT_EQ(Validate(ExampleStep(), ExampleLimits(), ExampleTables()), absl::OkStatus());
 }
 
+// Only the step right before counts.
+TEST(ValidateTest, AReferenceToAnEarlierStepIsRefused) {
+  StepDescriptor step = ExampleStep();
+  BlockTables tables = ExampleTables();
+  step.rows.clear();
+  step.sampling.clear();
+  ASSERT_EQ(Validate(step, ExampleLimits(), tables), absl::OkStatus());
+  tables.Apply(step);
+  EXPECT_TRUE(tables.drawn().empty());
+  step = ExampleStep();
+  for (GroupDeltas& group : step.groups) group.tables[0].length_before = 6;
+  step.groups[0].blocks = {0};
+  step.groups[1].blocks = {7, 1};
+  EXPECT_EQ(Validate(step, ExampleLimits(), tables).message(),
+            "step: token 0 refers to sample 1, the step before draws 0");
+}
+
 TEST(ValidateTest, AModelWithoutRecurrentStatesBeginsAnywhereAndHasNoSnapshots) {
   StepLimits limits = ExampleLimits();
   limits.num_snapshots.reset();
@@ -364,9 +404,10 @@ TEST(ValidateTest, RefusesBrokenLimits) {
 
 TEST(DebugStringTest, NamesWhatIsInTheStep) {
   const std::string text = DebugString(ExampleStep());
-  for (const char* part : {"step 5 epoch 3 mixed", "tokens 7 1 2 3", "slot 2: query 1, context 21",
+  for (const char* part : {"step 5 epoch 3 mixed", "tokens 0 1 2 3", "slot 2: query 1, context 21",
                            "tables 5..6 from 0 0..1 from 0 · blocks 8 0", "row: token 0 wants 9",
-                           "typical_p 0.8 xtc 0.5 of 0.2 adjustments 0:+-inf/1-0 99:+2/1.5-0.25"}) {
+                           "typical_p 0.8 xtc 0.5 of 0.2 adjustments 0:+-inf/1-0 99:+2/1.5-0.25",
+                           "token 0 is sample 1 of the step before"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_NE(DebugString(LargeStep(20, 8, 8)).find("... (20)"), std::string::npos);
