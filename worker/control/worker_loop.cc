@@ -242,9 +242,10 @@ absl::Status WorkerLoop::Handle(const StartCommand& command) {
 }
 
 void WorkerLoop::ServeSteps() {
+  int64_t idle_since_us = NowMicros();
   while (true) {
-    uint32_t receive_us = 0;
-    absl::StatusOr<step::StepDescriptor> step = ReceiveStep(&receive_us);
+    step::StepTimings received;
+    absl::StatusOr<step::StepDescriptor> step = ReceiveStep(idle_since_us, received);
     if (absl::IsDeadlineExceeded(step.status())) continue;
     if (absl::IsUnavailable(step.status()))
       return;  // closed: a command is queued, or the coordinator is lost
@@ -256,17 +257,21 @@ void WorkerLoop::ServeSteps() {
     }
     result.rank = static_cast<uint32_t>(config_->assignment.rank);
     result.epoch = config_->epoch;
-    result.timings.receive_us = receive_us;
+    result.timings.idle_us = received.idle_us;
+    result.timings.receive_us = received.receive_us;
     if (absl::Status sent = SendResult(result); !sent.ok()) return;
+    idle_since_us = NowMicros();
   }
 }
 
-absl::StatusOr<step::StepDescriptor> WorkerLoop::ReceiveStep(uint32_t* receive_us) {
+absl::StatusOr<step::StepDescriptor> WorkerLoop::ReceiveStep(int64_t idle_since_us,
+                                                             step::StepTimings& timings) {
   TANDEM_ASSIGN_OR_RETURN(transport::Frame frame,
                           channel_->Receive(Deadline::After(kIdlePoll, clock_)));
   const int64_t begin = NowMicros();
+  timings.idle_us = static_cast<uint32_t>(std::min<int64_t>(begin - idle_since_us, UINT32_MAX));
   TANDEM_ASSIGN_OR_RETURN(step::StepDescriptor step, step::ParseDescriptor(frame));
-  *receive_us = static_cast<uint32_t>(NowMicros() - begin);
+  timings.receive_us = static_cast<uint32_t>(NowMicros() - begin);
   return step;
 }
 

@@ -65,7 +65,8 @@ class WorkerLoop {
 
   // Steps until the channel closes.
   void ServeSteps();
-  absl::StatusOr<step::StepDescriptor> ReceiveStep(uint32_t* receive_us);
+  absl::StatusOr<step::StepDescriptor> ReceiveStep(int64_t idle_since_us,
+                                                   step::StepTimings& timings);
   step::StepResult RunStep(step::StepDescriptor step);
   absl::Status SendResult(const step::StepResult& result);
 

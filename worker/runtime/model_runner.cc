@@ -28,6 +28,7 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
                                 std::unique_ptr<Communicator> comm) {
   // Releases the previous epoch's memory first. The communicator is kept even on failure: another
   // thread may hold it, to abort it.
+  graphs_.reset();
   slots_.clear();
   next_slot_ = 0;
   kv_.reset();
@@ -56,11 +57,11 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   const bool uses_graphs = !options_.config.device.enforce_eager && backend.graphs() != nullptr;
   slots_.reserve(step::kPipelineDepth);
   for (uint32_t i = 0; i < step::kPipelineDepth; ++i) {
-    TANDEM_ASSIGN_OR_RETURN(StepBuffers buffers, StepBuffers::Create(limits_, backend));
+    const StepBuffers* const first = slots_.empty() ? nullptr : &slots_.front().buffers;
+    TANDEM_ASSIGN_OR_RETURN(StepBuffers buffers, StepBuffers::Create(limits_, backend, first));
     slots_.emplace_back(std::move(buffers));
-    if (uses_graphs) TANDEM_RETURN_IF_ERROR(CaptureGraphs(slots_.back()));
   }
-  return absl::OkStatus();
+  return uses_graphs ? CaptureGraphs() : absl::OkStatus();
 }
 
 absl::StatusOr<step::StepResult> ModelRunner::Run(step::StepDescriptor step, Deadline deadline) {
@@ -136,28 +137,28 @@ absl::Status ModelRunner::NoteFailure(StepId step, const absl::Status& status) {
   return status;
 }
 
-absl::Status ModelRunner::CaptureGraphs(StepSlot& slot) {
-  TANDEM_ASSIGN_OR_RETURN(
-      DecodeGraphs graphs,
-      DecodeGraphs::Capture(limits_, *device_tables_, slot.buffers, model_.backend(),
-                            [&](const Batch& batch, const HeadBatch& head) {
-                              EncodeCompute(batch, head, nullptr, slot.buffers);
-                            }));
-  slot.graphs.emplace(std::move(graphs));
+absl::Status ModelRunner::CaptureGraphs() {
+  StepBuffers& buffers = slots_.front().buffers;
+  TANDEM_ASSIGN_OR_RETURN(DecodeGraphs graphs,
+                          DecodeGraphs::Capture(limits_, *device_tables_, buffers, model_.backend(),
+                                                [&](const Batch& batch, const HeadBatch& head) {
+                                                  EncodeCompute(batch, head, nullptr, buffers);
+                                                }));
+  graphs_.emplace(std::move(graphs));
   return absl::OkStatus();
 }
 
 void ModelRunner::Encode(StepSlot& slot) {
   kernels::Backend& backend = model_.backend();
-  const step::StepDescriptor* padded =
-      slot.graphs.has_value() ? slot.graphs->Pad(slot.step) : nullptr;
+  const step::StepDescriptor* padded = graphs_.has_value() ? graphs_->Pad(slot.step) : nullptr;
   const StepBuffers::Staged staged =
       slot.buffers.Stage(padded != nullptr ? *padded : slot.step, *device_tables_);
   backend.BeginEncode(kernels::EncodeMode::kRun);
   slot.buffers.Upload(backend);
   backend.Encode(staged.table_update);
+  if (staged.token_update.num_runs > 0) backend.Encode(staged.token_update);
   if (padded != nullptr) {
-    slot.graphs->EncodeReplay(staged, backend);
+    graphs_->EncodeReplay(staged, backend);
   } else {
     EncodeCompute(staged.batch, staged.head, &slot.step, slot.buffers);
   }

@@ -20,6 +20,7 @@
 #include "common/step/result.h"
 #include "worker/comm/communicator.h"
 #include "worker/model/loaded_model.h"
+#include "worker/runtime/decode_graphs.h"
 #include "worker/runtime/device_tables.h"
 #include "worker/runtime/kv_cache.h"
 #include "worker/runtime/recurrent_states.h"
@@ -66,7 +67,7 @@ class ModelRunner {
   absl::Status AfterFailure(StepId step) const;
   // Records `step` as failed if `status` is not OK; returns `status`.
   absl::Status NoteFailure(StepId step, const absl::Status& status);
-  absl::Status CaptureGraphs(StepSlot& slot);
+  absl::Status CaptureGraphs();
   // Stages the slot's step and encodes it with its copies.
   void Encode(StepSlot& slot);
   // Encodes the computation of a staged step; `step` is null if no logits are requested.
@@ -88,8 +89,10 @@ class ModelRunner {
   step::BlockTables tables_;
   std::optional<DeviceTables> device_tables_;
   std::unique_ptr<Communicator> comm_;
-  std::vector<StepSlot> slots_;  // NCCL requires graphs to be destroyed before the communicator
-  uint32_t next_slot_ = 0;       // used by the next Begin, round-robin
+  std::vector<StepSlot> slots_;
+  std::optional<DecodeGraphs> graphs_;  // of all slots: they share the device's buffers. NCCL
+                                        // requires them to be destroyed before the communicator
+  uint32_t next_slot_ = 0;              // used by the next Begin, round-robin
   Epoch epoch_;
   StepId failed_step_;  // of this epoch; 0: none
   bool violation_logged_ = false;

@@ -122,8 +122,7 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
     count(decode, rows);
   }
   if (graphs != nullptr) {
-    plan.graph_bytes =
-        step::kPipelineDepth * (graphs->PlannedNodes() - nodes_before) * kGraphNodeBytes;
+    plan.graph_bytes = (graphs->PlannedNodes() - nodes_before) * kGraphNodeBytes;
   }
   TANDEM_ASSIGN_OR_RETURN(plan.workspace_bytes, model.counting.FinishPlan());
   return absl::OkStatus();
@@ -141,7 +140,7 @@ absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& o
   TANDEM_RETURN_IF_ERROR(CountActivations(model, options, plan));
   plan.kv = kv::MakeKvShape(model.spec, model.shard, options.config);
   const step::StepLimits limits = LimitsFor(model.spec, options, plan.kv.NumBlocks(0));
-  plan.buffers_bytes = step::kPipelineDepth * StepBuffers::DeviceBytes(limits);
+  plan.buffers_bytes = StepBuffers::DeviceBytes(limits);
   plan.table_bytes = DeviceTables::DeviceBytes(limits);
   plan.state_slots = options.config.limits.max_num_seqs;
   plan.state_bytes = RecurrentStates::Bytes(model.spec, model.shard, plan.state_slots);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "common/base/check.h"
 #include "common/base/status.h"
@@ -39,6 +40,7 @@ size_t StagingBytes(const step::StepLimits& limits) {
          Aligned(tokens * sizeof(kernels::LogProbsRow)) +                  //
          Aligned(tokens * step::kMaxLogprobsOf * 4) +                      //
          Aligned(groups * seqs * sizeof(kernels::ScatterRun)) +            //
+         Aligned(seqs * sizeof(kernels::ScatterRun)) +                     // of references
          Aligned(MaxAppendedBytes(limits));
 }
 
@@ -120,12 +122,20 @@ struct HeadWriter {
 }  // namespace
 
 absl::StatusOr<StepBuffers> StepBuffers::Create(const step::StepLimits& limits,
-                                                kernels::Backend& backend) {
+                                                kernels::Backend& backend,
+                                                const StepBuffers* shared) {
   StepBuffers buffers;
   buffers.limits_ = limits;
+  if (shared != nullptr) {
+    buffers.device_ = shared->device_;
+    buffers.results_ = shared->results_;
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(kernels::Buffer device, backend.Allocate(StagingBytes(limits)));
+    TANDEM_ASSIGN_OR_RETURN(kernels::Buffer results, backend.Allocate(ResultBytes(limits)));
+    buffers.device_ = std::make_shared<const kernels::Buffer>(std::move(device));
+    buffers.results_ = std::make_shared<const kernels::Buffer>(std::move(results));
+  }
   TANDEM_ASSIGN_OR_RETURN(buffers.staging_, backend.AllocateHost(StagingBytes(limits)));
-  TANDEM_ASSIGN_OR_RETURN(buffers.device_, backend.Allocate(StagingBytes(limits)));
-  TANDEM_ASSIGN_OR_RETURN(buffers.results_, backend.Allocate(ResultBytes(limits)));
   TANDEM_ASSIGN_OR_RETURN(buffers.host_results_, backend.AllocateHost(ResultBytes(limits)));
   TANDEM_ASSIGN_OR_RETURN(buffers.host_logits_, backend.AllocateHost(LogitsBytes(limits)));
   return buffers;
@@ -141,11 +151,11 @@ T* StepBuffers::Append(size_t count, T** host) {
   used_ += Aligned(count * sizeof(T));
   TANDEM_CHECK(used_ <= staging_.bytes()) << "step of " << used_ << " input bytes";
   *host = reinterpret_cast<T*>(staging_.data() + begin);
-  return reinterpret_cast<T*>(device_.data() + begin);
+  return reinterpret_cast<T*>(device_->data() + begin);
 }
 
 template <typename T>
-const T* StepBuffers::AppendCopy(std::span<const T> values) {
+T* StepBuffers::AppendCopy(std::span<const T> values) {
   T* host = nullptr;
   T* device = Append<T>(values.size(), &host);
   if (!values.empty()) std::memcpy(host, values.data(), values.size_bytes());
@@ -181,6 +191,26 @@ kernels::ScatterRunsParams StepBuffers::StageTableUpdate(const step::StepDescrip
     blocks = std::copy(group.blocks.begin(), group.blocks.end(), blocks);
   }
   return update;
+}
+
+// Neighbours that refer to neighbours, as in most decode steps, are one run.
+kernels::ScatterRunsParams StepBuffers::StageTokenUpdate(const step::StepDescriptor& step) {
+  std::vector<kernels::ScatterRun>& runs = token_runs_;
+  runs.clear();
+  for (const step::TokenReference& reference : step.references) {
+    if (!runs.empty() && runs.back().to + runs.back().count == reference.token &&
+        runs.back().from + runs.back().count == reference.sample) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({.to = reference.token, .from = reference.sample, .count = 1});
+    }
+  }
+  return {.runs = AppendCopy<kernels::ScatterRun>(runs),
+          .num_runs = static_cast<uint32_t>(runs.size()),
+          .values = sampled(),
+          .num_values = limits_.max_seqs,
+          .out = ids_,
+          .out_size = step.tokens.size()};
 }
 
 HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
@@ -219,7 +249,7 @@ Batch StepBuffers::StageBatch(const step::StepDescriptor& step, const DeviceTabl
   Batch batch;
   batch.tokens = step.num_scheduled_tokens;
   batch.num_seqs = step.num_seqs_active;
-  batch.ids = AppendCopy<int32_t>(step.tokens);
+  batch.ids = ids_ = AppendCopy<int32_t>(step.tokens);
   batch.positions = AppendCopy<int32_t>(step.positions);
   int32_t* offsets = nullptr;
   int32_t* contexts = nullptr;
@@ -270,11 +300,12 @@ StepBuffers::Staged StepBuffers::Stage(const step::StepDescriptor& step,
   staged.batch = StageBatch(step, tables);
   staged.head = StageHead(step);
   staged.table_update = StageTableUpdate(step, tables);
+  staged.token_update = StageTokenUpdate(step);
   return staged;
 }
 
 void StepBuffers::Upload(kernels::Backend& backend) {
-  backend.Upload(device_.data(), staging_.data(), used_);
+  backend.Upload(device_->data(), staging_.data(), used_);
 }
 
 LogprobArrays StepBuffers::LogprobsIn(const kernels::Buffer& results) const {
@@ -288,7 +319,7 @@ LogprobArrays StepBuffers::LogprobsIn(const kernels::Buffer& results) const {
 void StepBuffers::DownloadResults(bool with_logprobs, kernels::Backend& backend) {
   size_t bytes = SampledBytes(limits_);
   if (with_logprobs && num_logprobs_ > 0) bytes += 3 * Aligned(num_logprobs_ * 4);
-  backend.Download(host_results_.data(), results_.data(), bytes);
+  backend.Download(host_results_.data(), results_->data(), bytes);
 }
 
 void StepBuffers::DownloadLogits(const float* from, size_t count, kernels::Backend& backend) {

@@ -1,6 +1,7 @@
 // StepBuffers: a step's inputs, staged in host memory and uploaded in one copy; the results of the
 // head's slices, downloaded in one copy (plus logits, if requested). The host side is page-locked
-// memory (Backend::AllocateHost).
+// memory (Backend::AllocateHost). Steps in flight have a host side each and share the device's: the
+// stream copies and computes in order.
 //
 // A step may request the logits of every token. The head computes them in slices of a fixed number
 // of rows, one after the other in the same memory, so that its memory does not grow with the step.
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -68,16 +70,21 @@ struct LogprobArrays {
 
 class StepBuffers {
  public:
-  // `limits` as for Validate; at most max_seqs samples per step.
+  // `limits` as for Validate; at most max_seqs samples per step. With the device memory of
+  // `shared`, which has the same limits, or its own (null).
   static absl::StatusOr<StepBuffers> Create(const step::StepLimits& limits,
-                                            kernels::Backend& backend);
-  // Device memory allocated by Create.
+                                            kernels::Backend& backend,
+                                            const StepBuffers* shared = nullptr);
+  // Device memory allocated by Create, if not shared.
   static uint64_t DeviceBytes(const step::StepLimits& limits);
 
   // Stages `step` (validated against the limits) in host memory; all pointers are to the
-  // destination of Upload. `table_update` makes `tables` current and runs before the batch.
+  // destination of Upload. `table_update` makes `tables` current, `token_update` copies the tokens
+  // that the step refers to from sampled(), where the previous step has left them. Both run before
+  // the batch, and are no part of a decode graph.
   struct Staged {
     kernels::ScatterRunsParams table_update;
+    kernels::ScatterRunsParams token_update;
     Batch batch;
     HeadBatch head;
   };
@@ -87,9 +94,9 @@ class StepBuffers {
 
   // --- results in device memory ---
   // Written by rank 0's sampler, then broadcast: (max_seqs) ids.
-  int32_t* sampled() const { return reinterpret_cast<int32_t*>(results_.data()); }
+  int32_t* sampled() const { return reinterpret_cast<int32_t*>(results_->data()); }
   // Of all rows of the staged step.
-  LogprobArrays logprobs() const { return LogprobsIn(results_); }
+  LogprobArrays logprobs() const { return LogprobsIn(*results_); }
   // Encodes the single copy of the samples and, if `with_logprobs`, of the log-probabilities.
   void DownloadResults(bool with_logprobs, kernels::Backend& backend);
   // Takes logits of the rows that request them, in row order.
@@ -109,21 +116,24 @@ class StepBuffers {
   template <typename T>
   T* Append(size_t count, T** host);
   template <typename T>
-  const T* AppendCopy(std::span<const T> values);
+  T* AppendCopy(std::span<const T> values);
 
   Batch StageBatch(const step::StepDescriptor& step, const DeviceTables& tables);
   BatchStates StageStates(const step::StepDescriptor& step);
   kernels::ScatterRunsParams StageTableUpdate(const step::StepDescriptor& step,
                                               const DeviceTables& tables);
+  kernels::ScatterRunsParams StageTokenUpdate(const step::StepDescriptor& step);
   HeadBatch StageHead(const step::StepDescriptor& step);
   LogprobArrays LogprobsIn(const kernels::Buffer& results) const;
 
   step::StepLimits limits_;
   kernels::Buffer staging_;
-  kernels::Buffer device_;
-  size_t used_ = 0;  // of both
+  std::shared_ptr<const kernels::Buffer> device_;
+  size_t used_ = 0;                              // of both
+  int32_t* ids_ = nullptr;                       // of the staged step's tokens, in device_
+  std::vector<kernels::ScatterRun> token_runs_;  // reused
   // Sampled ids (max_seqs), then the step's log-probabilities: ids, values, ranks.
-  kernels::Buffer results_;
+  std::shared_ptr<const kernels::Buffer> results_;
   kernels::Buffer host_results_;
   size_t num_logprobs_ = 0;  // of the staged step
   kernels::Buffer host_logits_;

@@ -1,15 +1,13 @@
-// StepSlot: the resources of one step in flight on a worker: buffers, the graphs that read them,
-// and data for its result. There are step::kPipelineDepth of them. Plain data.
+// StepSlot: the resources of one step in flight on a worker: its buffers and data for its result.
+// There are step::kPipelineDepth of them. Plain data.
 #ifndef TANDEM_WORKER_RUNTIME_STEP_SLOT_H_
 #define TANDEM_WORKER_RUNTIME_STEP_SLOT_H_
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 
 #include "common/step/descriptor.h"
 #include "common/step/result.h"
-#include "worker/runtime/decode_graphs.h"
 #include "worker/runtime/step_buffers.h"
 
 namespace tandem::worker {
@@ -18,7 +16,6 @@ struct StepSlot {
   explicit StepSlot(StepBuffers step_buffers) : buffers(std::move(step_buffers)) {}
 
   StepBuffers buffers;
-  std::optional<DecodeGraphs> graphs;
   // Of the step in flight.
   bool in_flight = false;
   step::StepDescriptor step;

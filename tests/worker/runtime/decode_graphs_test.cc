@@ -104,9 +104,21 @@ RunnerOptions Options() {
               .transport = {.max_result_bytes = {1 << 20}}}};
 }
 
+// The next token of every piece becomes the one that the step before has drawn: that step's sample
+// `first` for the first piece.
+void ReferToSamples(step::StepDescriptor& step, uint32_t first = 0) {
+  for (uint32_t s = 0; s < step.num_seqs_active; ++s) {
+    const uint32_t last = step.query_offsets[s + 1] - 1;
+    step.tokens[last] = 0;
+    step.references.push_back({.token = last, .sample = first + s});
+  }
+}
+
 // Prompts of 3, 4, 5, ... tokens, decoded together for some steps, one sequence after another
-// leaving: batches of 6, 5, ... down to 1. Every step's tokens, in order.
-std::vector<TokenId> DecodeAll(ModelRunner& runner, uint32_t num_seqs, size_t num_groups = 1) {
+// leaving: batches of 6, 5, ... down to 1. Every step's tokens, in order. With `by_reference`, a
+// step refers to the samples of the one before instead of naming them.
+std::vector<TokenId> DecodeAll(ModelRunner& runner, uint32_t num_seqs, size_t num_groups = 1,
+                               bool by_reference = false) {
   constexpr uint32_t kStepsPerBatch = 4;  // crosses block borders
   std::vector<TokenId> all;
   std::vector<Piece> pieces;
@@ -117,8 +129,11 @@ std::vector<TokenId> DecodeAll(ModelRunner& runner, uint32_t num_seqs, size_t nu
     pieces.push_back(piece);
   }
   uint64_t id = 0;
+  uint32_t first = 0;  // sample of the step before that is of the first piece
   const auto run = [&] {
-    const auto result = runner.Run(MakeStep(++id, pieces, num_groups), Soon());
+    step::StepDescriptor step = MakeStep(++id, pieces, num_groups);
+    if (by_reference && id > 1) ReferToSamples(step, std::exchange(first, 0));
+    const auto result = runner.Run(std::move(step), Soon());
     ASSERT_TRUE(result.ok()) << result.status();
     for (size_t i = 0; i < pieces.size(); ++i) {
       pieces[i].begin += static_cast<uint32_t>(pieces[i].tokens.size());
@@ -132,8 +147,29 @@ std::vector<TokenId> DecodeAll(ModelRunner& runner, uint32_t num_seqs, size_t nu
   while (!pieces.empty()) {
     for (uint32_t i = 0; i < kStepsPerBatch; ++i) run();
     pieces.erase(pieces.begin());
+    first = 1;
   }
   return all;
+}
+
+// Three sequences whose next tokens are those that the step before has drawn, by reference; what
+// rank 0 samples.
+std::vector<TokenId> DecodeReferring(ModelRunner& runner) {
+  std::vector<TokenId> sampled;
+  std::vector<Piece> pieces = {{0, 0, 0, {1, 2, 3}}, {1, 8, 0, {4, 5, 6, 7}}, {2, 16, 0, {8}}};
+  for (uint64_t id = 1; id <= 12; ++id) {
+    step::StepDescriptor step = MakeStep(id, pieces);
+    if (id > 1) ReferToSamples(step);
+    const auto result = runner.Run(std::move(step), Soon());
+    EXPECT_TRUE(result.ok()) << result.status();
+    if (!result.ok()) return sampled;
+    for (const auto& row : result->rows) sampled.push_back(row.tokens.at(0));
+    for (Piece& piece : pieces) {
+      piece.begin += static_cast<uint32_t>(piece.tokens.size());
+      piece.tokens = {0};
+    }
+  }
+  return sampled;
 }
 
 // Three sequences that are fed tokens of the test's choice, so that all ranks see the same steps;
@@ -157,7 +193,7 @@ std::vector<TokenId> DecodeFed(ModelRunner& runner) {
 class DecodeGraphsTest : public ::testing::Test {
  protected:
   std::vector<TokenId> Decode(const RunnerOptions& options, const std::string& path = kLlama,
-                              bool graphs = true) {
+                              bool graphs = true, bool by_reference = false) {
     RegisterFakeDevice({.graphs = graphs}, notes_);
     auto model = LoadLlama("cuda", 0, 1, path);
     EXPECT_TRUE(model.ok()) << model.status();
@@ -168,8 +204,11 @@ class DecodeGraphsTest : public ::testing::Test {
     notes_->Clear();
     EXPECT_TRUE(runner.Start(Epoch{1}, plan->kv.NumBlocks(plan->num_kv_blocks), nullptr).ok());
     started_ = std::exchange(*notes_, {});
-    return DecodeAll(runner, options.config.limits.max_num_seqs, (*model)->spec().kv_groups.size());
+    return DecodeAll(runner, options.config.limits.max_num_seqs, (*model)->spec().kv_groups.size(),
+                     by_reference);
   }
+
+  void ExpectRanksAgree(std::vector<TokenId> (*decode)(ModelRunner& runner));
 
   const std::shared_ptr<FakeDeviceNotes> notes_ = std::make_shared<FakeDeviceNotes>();
   FakeDeviceNotes started_;  // what Start did
@@ -186,6 +225,16 @@ TEST_F(DecodeGraphsTest, ReplayedTokensAreTheEncodedOnes) {
   EXPECT_EQ(started_.captures, 6u);
   EXPECT_EQ(notes_->replays, 6u * 4);
   EXPECT_EQ(table_bytes_, 6u * 8 * sizeof(int32_t));
+}
+
+// Also in a batch smaller than the one before.
+TEST_F(DecodeGraphsTest, AStepTakesTheTokensThatTheOneBeforeHasDrawn) {
+  RunnerOptions eager = Options();
+  eager.config.device.enforce_eager = true;
+  const std::vector<TokenId> expected = Decode(eager);
+  EXPECT_EQ(Decode(eager, kLlama, true, /*by_reference=*/true), expected);
+  EXPECT_EQ(Decode(Options(), kLlama, true, /*by_reference=*/true), expected);
+  EXPECT_EQ(notes_->replays, 6u * 4);
 }
 
 TEST_F(DecodeGraphsTest, EveryKvGroupHasItsTables) {
@@ -276,8 +325,8 @@ TEST_F(DecodeGraphsTest, SamplingParametersReachAReplay) {
   EXPECT_NE(tokens[0][0], tokens[0][3]);
 }
 
-// Two ranks: collectives belong to the graph.
-TEST_F(DecodeGraphsTest, RanksReplayTogether) {
+// Two ranks give what one rank that encodes its steps gives: collectives belong to the graph.
+void DecodeGraphsTest::ExpectRanksAgree(std::vector<TokenId> (*decode)(ModelRunner& runner)) {
   std::vector<std::shared_ptr<FakeDeviceNotes>> notes;
   std::vector<std::unique_ptr<LoadedModel>> models;
   std::vector<kernels::HostStream*> streams;
@@ -296,7 +345,7 @@ TEST_F(DecodeGraphsTest, RanksReplayTogether) {
     ModelRunner runner(*models[r], Options());
     ASSERT_TRUE(runner.Prepare().ok());
     ASSERT_TRUE(runner.Start(Epoch{1}, {48}, std::move(comms[r])).ok());
-    const std::vector<TokenId> tokens = DecodeFed(runner);
+    const std::vector<TokenId> tokens = decode(runner);
     if (rank == 0) found = tokens;
   });
   EXPECT_EQ(notes[0]->replays, 11u);
@@ -309,8 +358,13 @@ TEST_F(DecodeGraphsTest, RanksReplayTogether) {
   ModelRunner runner(**whole, Options());
   ASSERT_TRUE(runner.Prepare().ok());
   ASSERT_TRUE(runner.Start(Epoch{1}, {48}, nullptr).ok());
-  EXPECT_EQ(found, DecodeFed(runner));
+  EXPECT_EQ(found, decode(runner));
 }
+
+TEST_F(DecodeGraphsTest, RanksReplayTogether) { ExpectRanksAgree(&DecodeFed); }
+
+// Rank 0 draws, all ranks compute the drawn token.
+TEST_F(DecodeGraphsTest, ReferencesReachAllRanks) { ExpectRanksAgree(&DecodeReferring); }
 
 }  // namespace
 }  // namespace tandem::worker
