@@ -130,7 +130,8 @@ Json StepJson(const coordinator::EngineStepTimings& timings) {
           {"submit", MicrosPerStep(timings.submit_ns, timings)},
           {"apply", MicrosPerStep(timings.apply_ns, timings)},
           {"total", MicrosPerStep(timings.coordinator_ns(), timings)},
-          {"wait", MicrosPerStep(timings.wait_ns, timings)}};
+          {"wait", MicrosPerStep(timings.wait_ns, timings)},
+          {"rank_0_idle", MicrosPerStep(timings.idle_ns, timings)}};
 }
 
 }  // namespace

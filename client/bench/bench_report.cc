@@ -13,9 +13,9 @@ using coordinator::EngineStepTimings;
 std::string Row(const std::string& what, const Measurement& measurement) {
   const EngineStepTimings& timings = measurement.timings;
   return absl::StrFormat(
-      "%-12s  %10.2f tokens/s  %10.1f us/step in workers, %8.1f in coordinator\n", what,
-      measurement.tokens_per_second, MicrosPerStep(timings.wait_ns, timings),
-      MicrosPerStep(timings.coordinator_ns(), timings));
+      "%-12s  %10.2f tokens/s  %10.1f us/step in workers, %8.1f in coordinator, rank 0 idle %.1f\n",
+      what, measurement.tokens_per_second, MicrosPerStep(timings.wait_ns, timings),
+      MicrosPerStep(timings.coordinator_ns(), timings), MicrosPerStep(timings.idle_ns, timings));
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ void AddDifference(const EngineStepTimings& before, const EngineStepTimings& aft
   sum.submit_ns += after.submit_ns - before.submit_ns;
   sum.wait_ns += after.wait_ns - before.wait_ns;
   sum.apply_ns += after.apply_ns - before.apply_ns;
+  sum.idle_ns += after.idle_ns - before.idle_ns;
 }
 
 double TokensPerSecond(uint64_t tokens, std::vector<Duration> times) {

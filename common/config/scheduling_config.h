@@ -25,6 +25,7 @@ struct SchedulingConfig {
   uint32_t max_queued_requests = 1024;
   uint32_t max_queued_tokens = 1 << 20;
   bool enable_prefix_caching = true;
+  bool overlap = true;
 
   void ForEach(FieldList& visit) {
     visit.BeginSection("Scheduling");
@@ -47,6 +48,9 @@ struct SchedulingConfig {
     visit(enable_prefix_caching,
           {.flag = "--enable-prefix-caching",
            .help = "reuse the KV blocks of equal prompt beginnings (on by default)"});
+    visit(overlap, {.flag = "--overlap",
+                    .help = "send a step to the workers while they compute the one before (on by "
+                            "default)"});
   }
 };
 

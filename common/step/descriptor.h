@@ -27,7 +27,7 @@ namespace tandem::step {
 enum class StepKind : uint32_t { kPrefill = 1, kDecode = 2, kMixed = 3 };
 
 // The maximum number of steps in flight. Workers have host buffers for each.
-inline constexpr uint32_t kPipelineDepth = 1;
+inline constexpr uint32_t kPipelineDepth = 2;
 
 // One sequence of the step.
 struct SequenceEntry {

@@ -22,7 +22,7 @@ constexpr auto kExitGrace = std::chrono::milliseconds(500);
 constexpr auto kPoll = std::chrono::milliseconds(50);
 // The system takes a killed worker's memory back, tens of GB at worst.
 constexpr auto kKillTimeout = std::chrono::seconds(10);
-// Frames of results that may wait: one step is in flight, one more is room.
+// Frames of results that may wait: those of the steps in flight, and room.
 constexpr size_t kResultFrames = 4;
 
 // DEADLINE_EXCEEDED means "call again" here; a worker's own is final: it waited for others.

@@ -21,6 +21,7 @@ struct EngineStats : KvCacheStats, SchedulerStats {
   int64_t steps = 0;
   int64_t epoch = 0;
   int64_t not_finite = 0;
+  int64_t surplus_tokens = 0;
   int64_t restarts = 0;
   int64_t last_pause_ms = 0;
 
@@ -33,6 +34,8 @@ struct EngineStats : KvCacheStats, SchedulerStats {
     visit(epoch, Metric{"tandem_epoch", Metric::Kind::kGauge, "the workers' epoch"});
     visit(not_finite, Metric{"tandem_requests_not_finite_total", Metric::Kind::kCounter,
                              "requests ended because their logits were not finite"});
+    visit(surplus_tokens, Metric{"tandem_surplus_tokens_total", Metric::Kind::kCounter,
+                                 "tokens computed for requests that had ended one step before"});
     visit(restarts, Metric{"tandem_restarts_total", Metric::Kind::kCounter,
                            "times that lost workers were replaced and requests continued"});
     visit(last_pause_ms, Metric{"tandem_last_pause_milliseconds", Metric::Kind::kGauge,

@@ -30,7 +30,7 @@ struct EngineConfig {
 
   // The largest StepResult, as configured on the workers.
   uint64_t max_result_bytes = config::TransportConfig().max_result_bytes.bytes;
-  uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight, as on the workers
+  uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight; 1: no overlap
 
   absl::Status Validate() const;
   // The most prompt tokens that one step may score such that, with the samples of max_num_seqs
@@ -39,7 +39,7 @@ struct EngineConfig {
   uint32_t MaxScoredTokens() const;
 };
 
-// The coordinator's time by phase, summed over steps, in nanoseconds. `wait` is the workers' time.
+// The coordinator's time by phase, summed over steps, in nanoseconds. `wait` is for the workers.
 struct EngineStepTimings {
   int64_t steps = 0;
   int64_t schedule_ns = 0;
@@ -48,6 +48,7 @@ struct EngineStepTimings {
   int64_t wait_ns = 0;
   int64_t apply_ns = 0;
   int64_t deliver_ns = 0;
+  int64_t idle_ns = 0;  // rank 0's wait for steps that decode
 
   int64_t coordinator_ns() const {
     return schedule_ns + build_ns + submit_ns + apply_ns + deliver_ns;

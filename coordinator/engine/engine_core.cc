@@ -59,6 +59,10 @@ absl::Status EngineCore::Step() {
   Stopwatch watch;
   TANDEM_ASSIGN_OR_RETURN(Pipeline::Answer answer, pipeline_.Collect());
   watch.Lap(timings_.wait_ns);
+  // Before a step that only prefills there may have been nothing to do.
+  if (answer.step.descriptor.kind != step::StepKind::kPrefill) {
+    timings_.idle_ns += int64_t{1000} * answer.result.timings.idle_us;
+  }
   Apply(answer.step, answer.result);
   spare_.push_back(std::move(answer.step.descriptor));
   watch.Lap(timings_.apply_ns);
@@ -128,7 +132,9 @@ void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& re
     size_t end = begin;
     while (end < rows.size() && rows[end].token < step.descriptor.query_offsets[entry + 1]) ++end;
     Generation& generation = GenerationOf(*step.plan.entries[entry].sequence);
-    if (end > begin && generation.state != SequenceState::kFinished) {
+    const bool ended = generation.state == SequenceState::kFinished;
+    if (ended && step.plan.entries[entry].refers) ++num_surplus_;
+    if (end > begin && !ended) {
       StreamUpdate update =
           ApplyRows(rows.subspan(begin, end - begin), results.subspan(begin, end - begin),
                     config_.scheduler.max_model_len, generation);
@@ -151,6 +157,7 @@ EngineStats EngineCore::Stats() const {
           timings_.steps,
           static_cast<int64_t>(epoch_.value),
           num_not_finite_,
+          num_surplus_,
           restarts_,
           std::chrono::duration_cast<std::chrono::milliseconds>(last_pause_).count()};
 }

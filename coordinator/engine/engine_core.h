@@ -119,6 +119,7 @@ class EngineCore {
   Duration last_pause_{};
   uint64_t last_step_ = 0;
   int64_t num_not_finite_ = 0;
+  int64_t num_surplus_ = 0;
   ExplainFn explain_;
   EngineStepTimings timings_;
 };

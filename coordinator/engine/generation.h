@@ -20,6 +20,8 @@ struct Generation : Sequence {
         adjuster(request.sampling, prompt_len) {
     scores_prompt = request.sampling.prompt_logprobs.has_value();
     prefix_hashes.salt = request.cache_salt;
+    most_tokens = prompt_len + std::min(request.sampling.max_tokens, UINT32_MAX - prompt_len);
+    needs_known_tokens = adjuster.needs_known_tokens();
   }
 
   Generation(const Generation&) = delete;  // `adjuster` refers to `request`
@@ -29,6 +31,7 @@ struct Generation : Sequence {
   LogitAdjuster adjuster;
   TimePoint scheduled_at{};  // first
   uint32_t num_scored = 1;   // prompt tokens whose log-probability is known; the first has none
+  uint32_t last_sample = 0;  // index into `sampling` of the last step built that draws for it
 
   // The range of positions in [begin, end) whose rows give a missing log-probability of the prompt:
   // the row of position p is for token p + 1. Tokens scored before a preemption are not scored

@@ -64,11 +64,18 @@ LogitAdjuster::LogitAdjuster(const Sampling& sampling, uint32_t prompt_len)
   }
 }
 
-std::vector<step::LogitAdjustment> LogitAdjuster::Adjust(std::span<const TokenId> tokens) {
+bool LogitAdjuster::needs_known_tokens() const {
+  return counts_tokens_ || sampling_.penalties.dry_multiplier > 0 ||
+         std::ranges::any_of(sampling_.banned_sequences,
+                             [](const auto& sequence) { return sequence.size() > 1; });
+}
+
+std::vector<step::LogitAdjustment> LogitAdjuster::Adjust(std::span<const TokenId> tokens,
+                                                         uint32_t num_pending) {
   Adjustments all = biases_;
   if (counts_tokens_) Merge(Penalties(tokens), all);
   if (sampling_.penalties.dry_multiplier > 0) Merge(DryPenalties(tokens), all);
-  Merge(Bans(tokens), all);
+  Merge(Bans(tokens, num_pending), all);
   return all;
 }
 
@@ -103,10 +110,11 @@ LogitAdjuster::Adjustments LogitAdjuster::DryPenalties(std::span<const TokenId> 
   return adjustments;
 }
 
-LogitAdjuster::Adjustments LogitAdjuster::Bans(std::span<const TokenId> tokens) const {
+LogitAdjuster::Adjustments LogitAdjuster::Bans(std::span<const TokenId> tokens,
+                                               uint32_t num_pending) const {
   const std::span<const TokenId> generated = tokens.subspan(prompt_len_);
   std::vector<TokenId> banned;
-  if (generated.size() < sampling_.min_tokens) banned = sampling_.end_ids;
+  if (generated.size() + num_pending < sampling_.min_tokens) banned = sampling_.end_ids;
   for (const std::vector<TokenId>& sequence : sampling_.banned_sequences) {
     const std::span<const TokenId> ids(sequence);
     if (EndWith(generated, ids.first(ids.size() - 1))) banned.push_back(ids.back());

@@ -22,17 +22,20 @@ class LogitAdjuster {
   // `sampling` has passed RequestCheck and must outlive the adjuster.
   LogitAdjuster(const Sampling& sampling, uint32_t prompt_len);
 
-  // For the row that draws the token after `tokens`, prompt and generated: ascending by id. Nothing
-  // is done for a request without such parameters. REQUIRES: `tokens` begins with those of the last
-  // call.
-  std::vector<step::LogitAdjustment> Adjust(std::span<const TokenId> tokens);
+  // Whether adjustments depend on which tokens there are, and not only on their number.
+  bool needs_known_tokens() const;
+  // For the row that draws the token after `tokens`, prompt and generated, and `num_pending` more
+  // that are not known: ascending by id. Nothing is done for a request without such parameters.
+  // REQUIRES: `tokens` begins with those of the last call; all are known if needs_known_tokens().
+  std::vector<step::LogitAdjustment> Adjust(std::span<const TokenId> tokens,
+                                            uint32_t num_pending = 0);
 
  private:
   using Adjustments = std::vector<step::LogitAdjustment>;
 
   Adjustments Penalties(std::span<const TokenId> tokens);
   Adjustments DryPenalties(std::span<const TokenId> tokens) const;
-  Adjustments Bans(std::span<const TokenId> tokens) const;
+  Adjustments Bans(std::span<const TokenId> tokens, uint32_t num_pending) const;
 
   const Sampling& sampling_;
   const uint32_t prompt_len_;

@@ -15,18 +15,19 @@ step::StepKind KindOf(const Plan& plan) {
 
 // Random numbers are keyed by (seed, index of the drawn token), so they do not depend on the batch
 // or on preemption.
-step::RowSampling SamplingOf(Generation& generation, uint32_t position) {
+step::RowSampling SamplingOf(Generation& generation, const PlanEntry& entry) {
   const Sampling& sampling = generation.request.sampling;
+  const uint32_t num_pending = entry.end() - std::min(entry.end(), generation.num_tokens());
   return {.temperature = sampling.temperature,
           .top_p = sampling.top_p,
           .min_p = sampling.min_p,
           .top_k = sampling.top_k,
           .seed = sampling.seed,
-          .position = position,
+          .position = entry.end(),
           .typical_p = sampling.typical_p,
           .xtc_probability = sampling.xtc_probability,
           .xtc_threshold = sampling.xtc_threshold,
-          .adjustments = generation.adjuster.Adjust(generation.tokens)};
+          .adjustments = generation.adjuster.Adjust(generation.tokens, num_pending)};
 }
 
 void WantTop(uint32_t top_n, step::RowRequest& row) {
@@ -48,6 +49,21 @@ void AddScoredRows(const Generation& generation, const PlanEntry& entry,
   }
 }
 
+// Its last token may be one that the step before draws.
+void AddTokens(const Generation& generation, const PlanEntry& entry, step::StepDescriptor& out) {
+  const uint32_t known_end = entry.end() - (entry.refers ? 1 : 0);
+  for (uint32_t position = entry.begin; position < known_end; ++position) {
+    out.tokens.push_back(generation.tokens[position]);
+  }
+  for (uint32_t position = entry.begin; position < entry.end(); ++position) {
+    out.positions.push_back(static_cast<int32_t>(position));
+  }
+  if (!entry.refers) return;
+  out.references.push_back(
+      {.token = static_cast<uint32_t>(out.tokens.size()), .sample = generation.last_sample});
+  out.tokens.push_back(0);
+}
+
 void AddSampledRow(Generation& generation, const PlanEntry& entry, step::StepDescriptor& out) {
   step::RowRequest row{.token = static_cast<uint32_t>(out.tokens.size() - 1)};
   if (generation.request.want_logits) row.wants |= step::kWantLogits;
@@ -56,7 +72,8 @@ void AddSampledRow(Generation& generation, const PlanEntry& entry, step::StepDes
     WantTop(*top_n, row);
   }
   out.rows.push_back(std::move(row));
-  out.sampling.push_back(SamplingOf(generation, entry.end()));
+  generation.last_sample = static_cast<uint32_t>(out.sampling.size());
+  out.sampling.push_back(SamplingOf(generation, entry));
 }
 
 }  // namespace
@@ -82,15 +99,12 @@ void StepBuilder::Clear(step::StepDescriptor& out) const {
   }
   out.rows.clear();
   out.sampling.clear();
+  out.references.clear();
 }
 
 void StepBuilder::AddEntry(const PlanEntry& entry, step::StepDescriptor& out) const {
   Generation& generation = GenerationOf(*entry.sequence);
-  out.tokens.insert(out.tokens.end(), generation.tokens.begin() + entry.begin,
-                    generation.tokens.begin() + entry.end());
-  for (uint32_t position = entry.begin; position < entry.end(); ++position) {
-    out.positions.push_back(static_cast<int32_t>(position));
-  }
+  AddTokens(generation, entry, out);
   out.query_offsets.push_back(static_cast<uint32_t>(out.tokens.size()));
   out.sequences.push_back({.slot = generation.slot,
                            .query_len = entry.num_tokens,

@@ -1,6 +1,7 @@
 // StepBuilder: flattens the scheduler's plan to a StepDescriptor. Of block tables it writes only
-// changes since earlier steps. Sequences and their rows are in the order of the plan's entries:
-// rows that score prompt tokens, then the sampled row, if any.
+// changes since earlier steps, and a pending token is a reference to the step before. Sequences and
+// their rows are in the order of the plan's entries: rows that score prompt tokens, then the
+// sampled row, if any.
 #ifndef TANDEM_COORDINATOR_ENGINE_STEP_BUILDER_H_
 #define TANDEM_COORDINATOR_ENGINE_STEP_BUILDER_H_
 
@@ -18,7 +19,7 @@ class StepBuilder {
       : block_size_(block_size), num_groups_(num_groups) {}
 
   // Fills all of `out` except step id and epoch, reusing its memory. The plan's sequences are
-  // Generations, in their state before Scheduler::Advance.
+  // Generations, in their state before Scheduler::Advance, and remember their sample of the step.
   void Build(const Plan& plan, step::StepDescriptor& out) const;
 
  private:

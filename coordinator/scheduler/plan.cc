@@ -11,7 +11,7 @@ std::string Plan::DebugString() const {
   };
   for (const PlanEntry& entry : entries) {
     append(entry.phase == Phase::kDecode ? "decode " : "prefill ", entry.sequence->handle, "+",
-           entry.num_tokens);
+           entry.num_tokens, entry.refers ? "*" : "");
   }
   for (const uint64_t handle : preempted) append("preempted ", handle);
   return text;

@@ -19,6 +19,8 @@ struct PlanEntry {
   Phase phase = Phase::kPrefill;
   // True when the step computes the sequence's last token, so that the next one is sampled.
   bool samples = false;
+  // True when the last token is pending: the step before draws it.
+  bool refers = false;
   // Of the recurrent state: see step::SequenceEntry.
   kv::SnapshotId load_snapshot = kv::kNoSnapshot;
   kv::SnapshotId save_snapshot = kv::kNoSnapshot;
@@ -33,7 +35,7 @@ struct Plan {
   uint32_t num_tokens = 0;          // of all entries
   std::vector<uint64_t> preempted;  // handles of what made room and waits again, latest first
   bool operator==(const Plan&) const = default;
-  // "decode 3+1 prefill 4+512 preempted 5": handle + tokens.
+  // "decode 3+1* prefill 4+512 preempted 5": handle + tokens, * if the last one is pending.
   std::string DebugString() const;
 };
 

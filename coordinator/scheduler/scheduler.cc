@@ -74,7 +74,7 @@ void Scheduler::ScheduleAll(StepBudget& budget, Plan& plan) {
 
 uint32_t Scheduler::TokensFor(const Sequence& sequence, uint32_t begin,
                               const StepBudget& budget) const {
-  const uint32_t missing = sequence.num_tokens() - begin;
+  const uint32_t missing = sequence.num_tokens() + sequence.num_pending - begin;
   const uint32_t most = sequence.snapshot_points.Fit(
       begin, std::min({missing, config_.chunked_prefill_size, budget.tokens}));
   return sequence.is_scored() ? std::min(most, budget.scored_tokens) : most;
@@ -86,10 +86,18 @@ void Scheduler::TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& 
   if (sequence.is_scored()) budget.scored_tokens -= num_tokens;
 }
 
+bool Scheduler::IsReady(const Sequence& sequence) const {
+  if (sequence.num_pending == 0) return true;
+  if (sequence.needs_known_tokens || sequence.last_drawn_by != num_submitted_) return false;
+  const uint32_t most = std::min(sequence.most_tokens, config_.max_model_len);
+  return sequence.num_tokens() + sequence.num_pending < most;
+}
+
 void Scheduler::ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan) {
   for (size_t i = 0; i < running_.size() && budget.tokens > 0; ++i) {
     Sequence& sequence = *running_[i];
     if (sequence.phase() != phase || budget.given[sequence.slot] > 0) continue;
+    if (!IsReady(sequence)) continue;
     const uint32_t num_tokens = TokensFor(sequence, sequence.num_scheduled, budget);
     if (num_tokens == 0) continue;
     if (!GrowOrPreempt(sequence, sequence.num_scheduled + num_tokens, budget, plan)) return;
@@ -101,6 +109,7 @@ bool Scheduler::GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudge
                               Plan& plan) {
   while (!kv_.Grow(sequence.blocks, num_tokens)) {
     if (num_in_flight_ > 0) {
+      std::ranges::fill(budget.given, 0);
       budget.tokens = 0;
       return false;
     }
@@ -172,11 +181,13 @@ void Scheduler::CollectEntries(const StepBudget& budget, Plan& plan) {
     for (Sequence* sequence : running_) {
       const uint32_t num_tokens = budget.given[sequence->slot];
       if (num_tokens == 0 || sequence->phase() != phase) continue;
-      plan.entries.push_back({.sequence = sequence,
-                              .begin = sequence->num_scheduled,
-                              .num_tokens = num_tokens,
-                              .phase = phase,
-                              .samples = num_tokens == sequence->num_missing()});
+      plan.entries.push_back(
+          {.sequence = sequence,
+           .begin = sequence->num_scheduled,
+           .num_tokens = num_tokens,
+           .phase = phase,
+           .samples = num_tokens == sequence->num_missing(),
+           .refers = sequence->num_scheduled + num_tokens > sequence->num_tokens()});
       AddSnapshots(plan.entries.back());
       plan.num_tokens += num_tokens;
     }
@@ -195,12 +206,16 @@ void Scheduler::AddSnapshots(PlanEntry& entry) {
 
 void Scheduler::Advance(const Plan& plan) {
   ++num_in_flight_;
+  ++num_submitted_;
   for (const PlanEntry& entry : plan.entries) {
     Sequence& sequence = *entry.sequence;
     TANDEM_CHECK(sequence.num_scheduled == entry.begin);
     sequence.num_scheduled = entry.end();
     sequence.num_blocks_sent = sequence.blocks.num_blocks();
     ++sequence.num_in_flight;
+    if (!entry.samples) continue;
+    ++sequence.num_pending;
+    sequence.last_drawn_by = num_submitted_;
   }
 }
 
@@ -213,6 +228,7 @@ void Scheduler::Settle(const Plan& plan) {
     if (sequence.state == SequenceState::kFinished) continue;
     TANDEM_CHECK(sequence.num_computed == entry.begin);
     sequence.num_computed = entry.end();
+    if (entry.samples) --sequence.num_pending;
     if (sequence.num_strikes > 0 && sequence.num_computed >= sequence.lost_end) Clear(sequence);
     kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
   }
@@ -290,6 +306,7 @@ void Scheduler::LeaveRunning(Sequence& sequence) {
   kv_.Release(sequence.blocks);
   free_slots_.push_back(sequence.slot);
   sequence.num_computed = sequence.num_scheduled = sequence.num_blocks_sent = 0;
+  sequence.num_pending = 0;
 }
 
 absl::Status Scheduler::CheckOrder() const {

@@ -10,9 +10,11 @@
 //   sequence.tokens.push_back(drawn);
 //   scheduler.Finish(sequence);            // at any time
 //
-// A sequence whose next token is not sampled yet waits for it. Finish releases blocks at once, even
-// those of steps in flight: see docs/decisions/0009-steps-in-a-pipeline.md for why that is safe. A
-// plan's sequences must exist until the plan has settled.
+// A step may compute tokens that the step before it draws: pending ones. Whether such a token ends
+// its sequence is known one step late; the next step is then computed in vain for it, unless the
+// end can be foreseen (Sequence::most_tokens). Finish releases blocks at once, even those of steps
+// in flight: see docs/decisions/0009-steps-in-a-pipeline.md for why that is safe. A plan's
+// sequences must exist until the plan has settled.
 //
 // Sequences with max_strikes strikes are suspects: after a Rewind each of them in turn is computed
 // alone, while all others wait, until what was lost is computed.
@@ -83,12 +85,14 @@ class Scheduler {
   uint32_t TokensFor(const Sequence& sequence, uint32_t begin, const StepBudget& budget) const;
   void ScheduleAll(StepBudget& budget, Plan& plan);
   void TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
+  // Whether its next tokens can be computed now: known, or drawn by the last step submitted.
+  bool IsReady(const Sequence& sequence) const;
   // Gives tokens to running sequences of one phase, oldest first, while the budget lasts.
   void ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan);
   void AdmitWaiting(StepBudget& budget, Plan& plan);
   bool TryAdmit(Sequence& sequence, StepBudget& budget);
   // Allocates blocks for `num_tokens` of `sequence`, preempting later ones. False if it was itself
-  // the latest, or if blocks may be released as steps in flight settle: then the budget is spent.
+  // the latest, or if steps are in flight: then nothing is scheduled until they have settled.
   bool GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudget& budget, Plan& plan);
   void PreemptLatest(StepBudget& budget, Plan& plan);
   void BackToWaiting(Sequence& sequence);
@@ -113,6 +117,7 @@ class Scheduler {
   bool isolating_ = false;           // at most one sequence runs, a suspect or one until now
   std::vector<uint32_t> free_slots_;
   uint32_t num_in_flight_ = 0;  // steps that were submitted and have not settled
+  uint64_t num_submitted_ = 0;  // steps
   SchedulerStats stats_;        // its counters
 };
 

@@ -19,8 +19,9 @@ enum class SequenceState { kNew, kWaiting, kRunning, kFinished };
 // The next token of a running sequence: its only missing one (decode), or one of several (prefill).
 enum class Phase { kPrefill, kDecode };
 
-// The owner appends to `tokens`; only the scheduler changes the rest. Three counts of leading
-// tokens: num_computed <= num_scheduled <= num_tokens().
+// The owner appends to `tokens` and sets what is fixed before Enqueue; only the scheduler changes
+// the rest. Counts of leading tokens, of which the last num_pending are not known yet:
+// num_computed <= num_scheduled <= num_tokens() + num_pending.
 struct Sequence {
   Sequence(uint64_t request_handle, std::vector<TokenId> prompt)
       : handle(request_handle),
@@ -36,10 +37,17 @@ struct Sequence {
   bool scores_prompt = false;
   bool is_scored() const { return scores_prompt && num_scheduled < prompt_len; }
 
+  // It ends with this many tokens at the latest, prompt and generated.
+  uint32_t most_tokens = UINT32_MAX;
+  // What its next row needs depends on all tokens before it: no step may refer to a pending one.
+  bool needs_known_tokens = false;
+
   SequenceState state = SequenceState::kNew;
   uint32_t num_computed = 0;   // tokens whose K and V are in `blocks`
   uint32_t num_scheduled = 0;  // tokens that submitted steps compute, settled or not
   uint32_t num_in_flight = 0;  // submitted steps that name this sequence and have not settled
+  uint32_t num_pending = 0;    // tokens that those draw
+  uint64_t last_drawn_by = 0;  // number of the step that draws the last of them
   uint32_t num_cached = 0;     // prompt tokens found in the prefix cache when it first ran
   bool was_admitted = false;
   uint32_t slot = 0;                 // while running; stable, below max_num_seqs
@@ -56,7 +64,7 @@ struct Sequence {
 
   uint32_t num_tokens() const { return static_cast<uint32_t>(tokens.size()); }
   uint32_t num_generated() const { return num_tokens() - prompt_len; }
-  uint32_t num_missing() const { return num_tokens() - num_scheduled; }
+  uint32_t num_missing() const { return num_tokens() + num_pending - num_scheduled; }
   Phase phase() const {
     return num_scheduled > 0 && num_missing() == 1 ? Phase::kDecode : Phase::kPrefill;
   }

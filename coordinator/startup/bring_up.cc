@@ -108,6 +108,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.epoch = epoch;
   config.max_queued_requests = scheduling.max_queued_requests;
   config.max_queued_tokens = scheduling.max_queued_tokens;
+  config.pipeline_depth = scheduling.overlap ? step::kPipelineDepth : 1;
   config.max_result_bytes = worker.transport.max_result_bytes.bytes;
   config.step_timeout = worker.transport.step_timeout + kCollectGrace;
   return config;

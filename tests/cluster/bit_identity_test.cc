@@ -1,5 +1,5 @@
 // On the CPU a request's logits have the same bits regardless of: other requests, prefix cache,
-// block size, chunking, threads, preemption.
+// block size, chunking, threads, preemption, steps in flight.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -250,6 +250,17 @@ void BitIdentityTest::ExpectSameWhenPreempted(config::ServerConfig tiny) {
 }
 
 TEST_P(BitIdentityTest, WhenPreempted) { ExpectSameWhenPreempted(options_); }
+
+// All others overlap.
+TEST_P(BitIdentityTest, WithoutOverlap) {
+  const Output alone = Alone(options_);
+  config::ServerConfig changed = options_;
+  changed.scheduling.overlap = false;
+  ExpectSame(Alone(changed), alone, "a step at a time");
+  changed.scheduling.chunked_prefill_size = 7;
+  ExpectSame(Alone(changed), alone, "a step at a time, chunks of 7");
+  ExpectSameWhenPreempted(changed);
+}
 
 // So do tokens with adjusted logits: they differ from plain ones, and depend on nothing else.
 TEST_P(BitIdentityTest, WithAdjustedLogits) {

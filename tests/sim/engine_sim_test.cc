@@ -61,6 +61,7 @@ class Workload {
       if (Chance(1)) sampling.end_ids.push_back(id);
     }
     if (Chance(30)) sampling.min_tokens = static_cast<uint32_t>(Below(20));
+    if (Chance(20)) sampling.penalties.frequency = 0.5f;  // no step may refer to its tokens
     if (Chance(20)) sampling.logprobs = static_cast<uint32_t>(Below(4));
     if (Chance(20)) sampling.prompt_logprobs = static_cast<uint32_t>(Below(4));
     client.stream = std::make_shared<RecordingStream>(Chance(10) ? 1 + Below(10) : SIZE_MAX);
@@ -83,7 +84,7 @@ struct SimParams {
   Groups groups;
   SchedulingPolicy policy;
   uint64_t seed;
-  uint32_t depth = 1;   // of the pipeline
+  uint32_t depth = 2;   // of the pipeline
   bool losses = false;  // of the workers, every few steps
 };
 
@@ -94,7 +95,7 @@ std::string Name(const SimParams& p) {
   return "Block" + std::to_string(p.block_size) + "Chunk" + std::to_string(p.chunk) +
          (p.prefix_cache ? "Cache" : "NoCache") + groups +
          (p.policy == SchedulingPolicy::kDecodeFirst ? "DecodeFirst" : "PrefillFirst") + "Seed" +
-         std::to_string(p.seed) + (p.depth > 1 ? "Depth" + std::to_string(p.depth) : "") +
+         std::to_string(p.seed) + (p.depth != 2 ? "Depth" + std::to_string(p.depth) : "") +
          (p.losses ? "Losses" : "");
 }
 
@@ -113,9 +114,9 @@ std::vector<SimParams> AllParams() {
                                               : SchedulingPolicy::kPrefillFirst,
                            .seed = seed});
           }
-          // Overlapping steps: successive chunks of a prompt, and other sequences.
+          // Without overlap, or with more of it.
           all.push_back(all.back());
-          all.back().depth = 2 + all.size() % 2;
+          all.back().depth = 1 + 2 * (all.size() % 2);
           all.push_back(all[all.size() - 1 - all.size() % 2]);
           all.back().losses = true;
         }

@@ -28,7 +28,7 @@ void Worker::BeginStep() {
   Later(random_.Time(microseconds(50), host_.scenario.compute_time), [this, run] {
     const auto parsed = step::ParseDescriptor(Bytes(steps_.front()));
     RequireOk(parsed.status());
-    if (std::ranges::count(parsed->tokens, host_.scenario.poison()) > 0) {
+    if (std::ranges::count(pages_->TokensOf(*parsed), host_.scenario.poison()) > 0) {
       return Exit("killed by signal 6");
     }
     host_.collectives.Join(Epoch{epoch_}, parsed->step_id, static_cast<size_t>(assignment_.size),

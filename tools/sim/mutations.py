@@ -47,4 +47,11 @@ MUTATIONS = [
              "const uint32_t first_live =\n        config_.FirstLiveBlock(config_.groups[group], num_computed + config_.block_size);\n    while"),
     Mutation("a request is blamed after one loss", "scheduler/scheduler.h", "return sequence.num_strikes >= config_.max_strikes;",
              "return config_.max_strikes < UINT32_MAX && sequence.num_strikes >= 1;"),
+    Mutation("a reference names another sample", "engine/step_builder.cc", ".sample = generation.last_sample});",
+             ".sample = generation.last_sample > 0 ? generation.last_sample - 1 : 0});"),
+    Mutation("pending tokens survive a rewind", "scheduler/scheduler.cc", "  sequence.num_pending = 0;\n", ""),
+    Mutation("penalties are made before the token is known", "scheduler/scheduler.cc",
+             "if (sequence.needs_known_tokens || sequence", "if (sequence"),
+    Mutation("min_tokens does not count a pending token", "engine/step_builder.cc", "Adjust(generation.tokens, num_pending)", "Adjust(generation.tokens)"),
+    Mutation("a step two back is referred to", "scheduler/scheduler.cc", " || sequence.last_drawn_by != num_submitted_", ""),
 ]

@@ -152,8 +152,8 @@ TEST(BenchReport, JsonHasTheSpeedsByBatchAndTheSetUp) {
   report.options = Options(64, 8, {1, 4});
   report.options.server.worker.model.path = "m.gguf";
   report.threads_per_worker = 2;
-  report.prefill =
-      Measurement{.tokens_per_second = 230.5, .timings = {.steps = 2, .wait_ns = 6000}};
+  report.prefill = Measurement{.tokens_per_second = 230.5,
+                               .timings = {.steps = 2, .wait_ns = 6000, .idle_ns = 1000}};
   report.decode.push_back({1, {.tokens_per_second = 50, .timings = {}}});
   report.decode.push_back(
       {4, {.tokens_per_second = 120, .timings = {.steps = 1, .apply_ns = 500}}});
@@ -164,6 +164,7 @@ TEST(BenchReport, JsonHasTheSpeedsByBatchAndTheSetUp) {
   EXPECT_EQ(json["tensor_parallel_size"], 1);
   EXPECT_EQ(json["cpu_kernels"], "auto");
   EXPECT_EQ(json["coordinator_us_per_step"]["prefill"]["wait"], 3.0);
+  EXPECT_EQ(json["coordinator_us_per_step"]["prefill"]["rank_0_idle"], 0.5);
   EXPECT_EQ(json["coordinator_us_per_step"]["decode"]["4"]["total"], 0.5);
   const std::string text = FormatReport(report);
   EXPECT_NE(text.find("230.50 tokens/s"), std::string::npos) << text;

@@ -22,20 +22,31 @@ SimulatedPages::SimulatedPages(SimulatedModel model, step::StepLimits limits, ui
   }
 }
 
-absl::Status SimulatedPages::Run(const step::StepDescriptor& step,
+std::vector<TokenId> SimulatedPages::TokensOf(const step::StepDescriptor& step) const {
+  std::vector<TokenId> tokens = step.tokens;
+  for (const step::TokenReference& reference : step.references) {
+    tokens.at(reference.token) = sampled_.at(reference.sample);
+  }
+  return tokens;
+}
+
+absl::Status SimulatedPages::Run(const step::StepDescriptor& received,
                                  std::vector<step::RowResult>& rows) {
-  TANDEM_RETURN_IF_ERROR(step::Validate(step, limits_, tables_));
-  tables_.Apply(step);
+  TANDEM_RETURN_IF_ERROR(step::Validate(received, limits_, tables_));
+  tables_.Apply(received);
+  step::StepDescriptor step = received;
+  step.tokens = TokensOf(received);
   std::vector<uint64_t> states;
   states.reserve(step.tokens.size());
   for (size_t s = 0; s < step.sequences.size(); ++s) {
     TANDEM_RETURN_IF_ERROR(ComputeSequence(step, s, states));
   }
-  size_t next_sampling = 0;
+  sampled_.clear();
   for (const step::RowRequest& row : step.rows) {
     step::RowResult& out = rows.emplace_back();
     if (row.wants & step::kWantSample) {
-      out.tokens = {model_.Sample(states[row.token], step.sampling[next_sampling++])};
+      sampled_.push_back(model_.Sample(states[row.token], step.sampling[sampled_.size()]));
+      out.tokens = {sampled_.back()};
     }
     if (row.wants & step::kWantLogits) out.logits = model_.Logits(states[row.token]);
     if (step::NumLogprobs(row) > 0) {

@@ -20,11 +20,14 @@ class SimulatedPages {
   // Unwritten values differ in every slot and group, and for every `fill`.
   SimulatedPages(SimulatedModel model, step::StepLimits limits, uint64_t fill);
 
-  // Validates `step`, the next one of the epoch, and computes its `rows`.
-  absl::Status Run(const step::StepDescriptor& step, std::vector<step::RowResult>& rows);
+  // The ids of the tokens of `step`, the next one of the epoch: those that it refers to were drawn
+  // by the step before.
+  std::vector<TokenId> TokensOf(const step::StepDescriptor& step) const;
+  // Validates `received`, the next step of the epoch, and computes its `rows`.
+  absl::Status Run(const step::StepDescriptor& received, std::vector<step::RowResult>& rows);
 
  private:
-  // Computes one sequence's tokens; appends the state of each.
+  // Computes one sequence's tokens, of which `step` has their ids; appends the state of each.
   absl::Status ComputeSequence(const step::StepDescriptor& step, size_t sequence,
                                std::vector<uint64_t>& states);
   // Computes one token: reads its context through the block tables, writes its K and V, returns its
@@ -37,6 +40,7 @@ class SimulatedPages {
   step::BlockTables tables_;
   std::vector<std::vector<uint64_t>> pages_;  // per group: (num_blocks * block_size)
   std::vector<uint64_t> recurrent_;           // by slot, then by snapshot
+  std::vector<TokenId> sampled_;              // by the last step
 };
 
 }  // namespace tandem::coordinator

@@ -137,7 +137,7 @@ step::StepResult SimulatedWorker::Run(const std::vector<uint8_t>& frame) {
         "frame of epoch ", step->epoch.value, ", this is epoch ", assignment_.epoch.value));
     return result;
   }
-  if (script_.poison && std::ranges::count(step->tokens, *script_.poison) > 0) Kill();
+  if (script_.poison && std::ranges::count(pages_->TokensOf(*step), *script_.poison) > 0) Kill();
   result.status = pages_->Run(*step, result.rows);
   if (!result.status.ok() || rank_ != 0) result.rows.clear();
   return result;

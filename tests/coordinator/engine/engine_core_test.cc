@@ -330,14 +330,14 @@ TEST(EngineCoreTest, ALostWorkerEndsTheStepWithItsName) {
     auto core = engine.Make();
     auto stream = std::make_shared<RecordingStream>();
     core->Add(MakeRequest("a", 9, 20, stream), 1);
-    ASSERT_TRUE(core->Step().ok());
-    ASSERT_TRUE(core->Step().ok());
-    const absl::Status status = core->Step();
+    absl::Status status;
+    for (int step = 0; step < 3 && status.ok(); ++step) status = core->Step();
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     EXPECT_NE(status.message().find("rank 1"), absl::string_view::npos) << status;
     core->EndAll(status, FinishReason::kNone);
     EXPECT_EQ(stream->record().code, absl::StatusCode::kUnavailable);
-    EXPECT_EQ(stream->record().tokens.size(), 2u);
+    // The third step is submitted while the second is in flight.
+    EXPECT_EQ(stream->record().tokens.size(), fault == SimulatedFault::kRefuse ? 1u : 2u);
     EXPECT_EQ(core->Stats().free_blocks, core->Stats().total_blocks);
     EXPECT_TRUE(core->CheckIntegrity().ok());
   }

@@ -123,6 +123,47 @@ TEST_F(StepBuilderTest, ASequenceThatIsNewOnWorkersBringsItsTable) {
   EXPECT_TRUE(Validate(step).ok()) << Validate(step) << step::DebugString(step);
 }
 
+// The step before draws for a in its second sample; a's next token is that one.
+TEST_F(StepBuilderTest, APendingTokenIsAReference) {
+  Sampling sampling;
+  sampling.max_tokens = 10;
+  sampling.min_tokens = 2;
+  sampling.end_ids = {1};
+  Generation& b = Make({20, 21, 22, 23, 24}, 0, 1);
+  Generation& a = Make({10, 11, 12}, 0, 3, sampling);
+  Plan plan;
+  plan.entries = {Entry(b, 5), Entry(a, 3)};
+  const step::StepDescriptor first = Build(plan, 1);
+  EXPECT_TRUE(first.references.empty());
+  step::BlockTables tables(Limits());
+  ASSERT_TRUE(step::Validate(first, Limits(), tables).ok());
+  tables.Apply(first);
+
+  a.num_scheduled = 3;
+  a.num_pending = 1;
+  a.num_blocks_sent = 1;
+  ASSERT_TRUE(kv_->Grow(a.blocks, 4));
+  plan.entries = {Entry(a, 1)};
+  plan.entries[0].refers = true;
+  const step::StepDescriptor second = Build(plan, 2);
+  EXPECT_EQ(second.tokens, (std::vector<TokenId>{0}));
+  EXPECT_EQ(second.positions, (std::vector<int32_t>{3}));
+  EXPECT_EQ(second.references, (std::vector<step::TokenReference>{{.token = 0, .sample = 1}}));
+  // The second token of at least two: an end id is banned as if the first were known.
+  EXPECT_EQ(second.sampling[0].position, 4u);
+  EXPECT_EQ(second.sampling[0].adjustments.size(), 1u);
+  EXPECT_EQ(step::Validate(second, Limits(), tables), absl::OkStatus());
+  // And the third, which refers to that one, is free to end.
+  a.num_scheduled = 4;
+  a.tokens.push_back(50);
+  plan.entries[0] = Entry(a, 1);
+  plan.entries[0].refers = true;
+  ASSERT_TRUE(kv_->Grow(a.blocks, 5));
+  const step::StepDescriptor third = Build(plan, 3);
+  EXPECT_EQ(third.references, (std::vector<step::TokenReference>{{.token = 0, .sample = 0}}));
+  EXPECT_TRUE(third.sampling[0].adjustments.empty());
+}
+
 TEST_F(StepBuilderTest, SaysTheKind) {
   Generation& decode = Make({1, 2, 3}, 2, 0);
   Generation& prefill = Make({4, 5, 6}, 0, 1);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -59,6 +60,34 @@ class Driver {
     return text;
   }
 
+  // Schedules and submits a step that stays in flight, unless it is empty; returns what the plan
+  // was.
+  std::string Submit() {
+    last_ = scheduler_.Schedule();
+    Check();
+    if (last_.entries.empty()) return "";
+    scheduler_.Advance(last_);
+    in_flight_.push_back(last_);
+    return last_.DebugString();
+  }
+  // Settles the oldest step in flight and draws.
+  void Collect() {
+    const Plan plan = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    scheduler_.Settle(plan);
+    for (const PlanEntry& entry : plan.entries) {
+      const bool ended = entry.sequence->state == SequenceState::kFinished;
+      if (entry.samples && !ended) entry.sequence->tokens.push_back(7);
+    }
+    Check();
+  }
+
+  // The workers are lost, with what is in flight.
+  void Abandon() {
+    in_flight_.clear();
+    scheduler_.Rewind(/*blame=*/true);
+    Check();
+  }
   // Schedules and submits, then the workers are lost.
   Sequence* Lose(bool blame = true) {
     last_ = scheduler_.Schedule();
@@ -82,6 +111,7 @@ class Driver {
   std::vector<std::unique_ptr<Sequence>> sequences_;
   Scheduler scheduler_;
   Plan last_;
+  std::deque<Plan> in_flight_;
 };
 
 inline SchedulerConfig Config(uint32_t seqs, uint32_t budget, uint32_t chunk,
