@@ -152,14 +152,11 @@ void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& re
 }
 
 EngineStats EngineCore::Stats() const {
-  return {kv_.Stats(),
-          scheduler_.Stats(),
-          timings_.steps,
-          static_cast<int64_t>(epoch_.value),
-          num_not_finite_,
-          num_surplus_,
-          restarts_,
-          std::chrono::duration_cast<std::chrono::milliseconds>(last_pause_).count()};
+  return {
+      kv_.Stats(),     scheduler_.Stats(),
+      timings_.steps,  static_cast<int64_t>(epoch_.value),
+      num_not_finite_, num_surplus_,
+      restarts_,       std::chrono::duration_cast<std::chrono::milliseconds>(last_pause_).count()};
 }
 
 void EngineCore::NoteNotFinite(const Generation& generation, const std::string& at,
