@@ -52,6 +52,7 @@ MUTATIONS = [
     Mutation("pending tokens survive a rewind", "scheduler/scheduler.cc", "  sequence.num_pending = 0;\n", ""),
     Mutation("penalties are made before the token is known", "scheduler/scheduler.cc",
              "if (sequence.needs_known_tokens || sequence", "if (sequence"),
-    Mutation("min_tokens does not count a pending token", "engine/step_builder.cc", "Adjust(generation.tokens, num_pending)", "Adjust(generation.tokens)"),
+    Mutation("min_tokens does not count a pending token", "engine/step_builder.cc", "Adjust(generation.tokens, num_pending)",
+             "Adjust(generation.tokens, 0 * num_pending)"),
     Mutation("a step two back is referred to", "scheduler/scheduler.cc", " || sequence.last_drawn_by != num_submitted_", ""),
 ]
