@@ -59,8 +59,10 @@ absl::Status EngineCore::Step() {
   Stopwatch watch;
   TANDEM_ASSIGN_OR_RETURN(Pipeline::Answer answer, pipeline_.Collect());
   watch.Lap(timings_.wait_ns);
-  // Before a step that only prefills there may have been nothing to do.
-  if (answer.step.descriptor.kind != step::StepKind::kPrefill) {
+  // Before a step without generated tokens there may have been nothing to do.
+  if (std::ranges::any_of(answer.step.plan.entries, [](const PlanEntry& entry) {
+        return entry.begin >= entry.sequence->prompt_len;
+      })) {
     timings_.idle_ns += int64_t{1000} * answer.result.timings.idle_us;
   }
   Apply(answer.step, answer.result);

@@ -53,6 +53,7 @@ Plan Scheduler::Schedule() {
                     .scored_tokens = config_.max_scored_tokens,
                     .admitted_blocks = step::kMaxAdmittedBlocks,
                     .given = std::vector<uint32_t>(config_.max_num_seqs)};
+  holds_back_ = !holds_back_ && WouldTakeTurns();
   if (!isolating_ || !ScheduleSuspect(budget, plan)) ScheduleAll(budget, plan);
   CollectEntries(budget, plan);
   TANDEM_CHECK(!plan.entries.empty() || idle() || num_in_flight_ > 0)
@@ -86,7 +87,20 @@ void Scheduler::TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& 
   if (sequence.is_scored()) budget.scored_tokens -= num_tokens;
 }
 
+bool Scheduler::WouldTakeTurns() const {
+  bool one_is_ready = false, another_is_pending = false;
+  for (const Sequence* sequence : running_) {
+    if (!sequence->needs_known_tokens) continue;
+    const bool is_pending = sequence->num_pending > 0;
+    another_is_pending |= is_pending;
+    one_is_ready |= !is_pending && sequence->phase() == Phase::kDecode;
+  }
+  return one_is_ready && another_is_pending;
+}
+
 bool Scheduler::IsReady(const Sequence& sequence) const {
+  if (sequence.needs_known_tokens && sequence.phase() == Phase::kDecode && holds_back_)
+    return false;
   if (sequence.num_pending == 0) return true;
   if (sequence.needs_known_tokens || sequence.last_drawn_by != num_submitted_) return false;
   const uint32_t most = std::min(sequence.most_tokens, config_.max_model_len);

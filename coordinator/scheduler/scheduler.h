@@ -85,6 +85,8 @@ class Scheduler {
   uint32_t TokensFor(const Sequence& sequence, uint32_t begin, const StepBudget& budget) const;
   void ScheduleAll(StepBudget& budget, Plan& plan);
   void TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
+  // Of sequences that need known tokens, whether one could decode while another is in flight.
+  bool WouldTakeTurns() const;
   // Whether its next tokens can be computed now: known, or drawn by the last step submitted.
   bool IsReady(const Sequence& sequence) const;
   // Gives tokens to running sequences of one phase, oldest first, while the budget lasts.
@@ -114,7 +116,10 @@ class Scheduler {
   std::deque<Sequence*> waiting_;    // by handle
   std::vector<Sequence*> running_;   // by handle, all before waiting_, unless isolating_
   std::vector<Sequence*> suspects_;  // by handle; not computed since the last Rewind
-  bool isolating_ = false;           // at most one sequence runs, a suspect or one until now
+  // Those that need known tokens wait for one of them in flight, so that they continue in one step
+  // and not by turns; never in two plans running.
+  bool holds_back_ = false;
+  bool isolating_ = false;  // at most one sequence runs, a suspect or one until now
   std::vector<uint32_t> free_slots_;
   uint32_t num_in_flight_ = 0;  // steps that were submitted and have not settled
   uint64_t num_submitted_ = 0;  // steps

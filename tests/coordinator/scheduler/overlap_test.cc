@@ -59,6 +59,38 @@ TEST(OverlapTest, ASequenceThatNeedsItsTokensWaitsForThem) {
   driver.Collect();
 }
 
+TEST(OverlapTest, SequencesThatNeedTheirTokensMeetInOneStep) {
+  Driver driver(Config(4, 16, 16), 16);
+  driver.Add(3).needs_known_tokens = true;
+  EXPECT_EQ(driver.Submit(), "prefill 1+3");
+  driver.Add(3).needs_known_tokens = true;
+  EXPECT_EQ(driver.Submit(), "prefill 2+3");
+  driver.Collect();
+  EXPECT_EQ(driver.Submit(), "");  // 1 waits for 2
+  driver.Collect();
+  EXPECT_EQ(driver.Submit(), "decode 1+1 decode 2+1");
+  driver.Collect();
+  EXPECT_EQ(driver.Submit(), "decode 1+1 decode 2+1");
+  driver.Collect();
+}
+
+// Others that arrive in every step hold it up by one step at a time.
+TEST(OverlapTest, ASequenceThatNeedsItsTokensIsNotHeldBackTwice) {
+  Driver driver(Config(8, 16, 16), 16);
+  driver.Add(3).needs_known_tokens = true;
+  EXPECT_EQ(driver.Submit(), "prefill 1+3");
+  driver.Add(3).needs_known_tokens = true;
+  EXPECT_EQ(driver.Submit(), "prefill 2+3");
+  driver.Collect();
+  driver.Add(3).needs_known_tokens = true;
+  EXPECT_EQ(driver.Submit(), "prefill 3+3");
+  driver.Collect();
+  driver.Add(3).needs_known_tokens = true;
+  EXPECT_EQ(driver.Submit(), "decode 1+1 decode 2+1 prefill 4+3");
+  driver.Collect();
+  driver.Collect();
+}
+
 // Found out one step late: blocks and slot are free at once, the token computed in vain is
 // nobody's.
 TEST(OverlapTest, ASequenceMayEndWhileAStepComputesItsNextToken) {
