@@ -121,6 +121,11 @@ async def read_json(request: Request, max_bytes: int) -> object:
         raise _client_gone() from None
     except TimeoutError:
         raise ApiError(408, f"the body did not come within {_BODY_TIMEOUT_S} s") from None
+    return parse_json(body)
+
+
+def parse_json(body: bytes | bytearray) -> object:
+    """Raises ApiError 400 if it is not JSON, or not all of it is text."""
     try:
         value = json.loads(body, parse_constant=_no_constant)
         if b"\\ud" in body.lower():  # half a surrogate pair is no text

@@ -1,10 +1,13 @@
 // Everything that a GGUF file's bytes can reach: reader, getters, spec, report, and every slice of
 // every rank.
 //
-// With clang: clang++ -fsanitize=fuzzer,address ... tests/fuzz/gguf_fuzz.cc. gguf_fuzz_test.cc
-// drives it without libFuzzer.
+// gguf_fuzz_test.cc has mutations that suit such files.
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "common/base/check.h"
@@ -13,6 +16,8 @@
 #include "common/model/info.h"
 #include "common/model/slices.h"
 #include "common/tensor/dequantize.h"
+#include "common/tokenizer/gguf_vocabulary.h"
+#include "tests/fuzz/target.h"
 
 namespace tandem {
 namespace {
@@ -81,23 +86,27 @@ bool LoadModel(std::span<const std::byte> bytes) {
     return false;
   }
   ReadMetadata(file->metadata());
+  if (const auto made = tokenizer::MakeTokenizerFromGguf(file->metadata()); !made.ok()) {
+    CheckMessage(made.status());
+  }
   ReadModel(*file, {.load_draft_head = true});
   return ReadModel(*file, {});
 }
 
 }  // namespace
 
-// For the driver. The bytes are copied to memory of exactly their size, where a sanitizer sees the
-// first byte too far.
-bool FuzzGguf(const uint8_t* data, size_t size) {
-  const auto* bytes = reinterpret_cast<const std::byte*>(data);
-  const std::vector<std::byte> copy(bytes, bytes + size);
-  return LoadModel(copy);
+namespace fuzz {
+
+bool Take(std::span<const uint8_t> input) { return LoadModel(std::as_bytes(input)); }
+
+std::vector<Bytes> Seeds() {
+  std::vector<Bytes> seeds;
+  for (const char* name : {"ok-base", "ok-align64", "ok-version2"}) {
+    std::ifstream in("tests/golden/bad-gguf/" + std::string(name) + ".gguf", std::ios::binary);
+    seeds.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  return seeds;
 }
 
+}  // namespace fuzz
 }  // namespace tandem
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  tandem::FuzzGguf(data, size);
-  return 0;
-}

@@ -11,20 +11,21 @@
 #include <string>
 #include <vector>
 
-namespace tandem {
+#include "tests/fuzz/target.h"
 
-bool FuzzGguf(const uint8_t* data, size_t size);
+namespace tandem {
 
 namespace {
 
-using Bytes = std::vector<uint8_t>;
+using fuzz::Bytes;
 
 Bytes ReadFile(const std::string& path) {
   std::ifstream in("tests/golden/" + path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-bool Load(const Bytes& bytes) { return FuzzGguf(bytes.data(), bytes.size()); }
+// In memory of exactly its size.
+bool Load(const Bytes& bytes) { return fuzz::Take(Bytes(bytes.begin(), bytes.end())); }
 
 // Where header, metadata and tensor table of ok-base.gguf end (bad-gguf/trunc-before-data.gguf is
 // cut right there).

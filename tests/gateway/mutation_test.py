@@ -1,0 +1,121 @@
+"""Bodies and chat templates changed at random, the same way on every run: each is read or refused in one line."""
+
+import copy
+import json
+import random
+import sys
+import unittest
+
+sys.path.insert(0, "gateway/tandem_gateway")
+from gateway import chat_request, completion_request  # noqa: E402
+from gateway.errors import ApiError  # noqa: E402
+from gateway.http import parse_json  # noqa: E402
+from gateway.template_environment import TemplateError, render  # noqa: E402
+
+HOSTILE = [None, True, False, 0, -1, 1, 10**400, -2**63, 0.5, float("inf"), float("nan"), "", "a",
+           "\x00", "\ud800", "é" * 1000, [], {}, [[]], [{}], {"": None}, {"a": {"b": []}}, [0] * 300,
+           [-1], ["a"] * 300, {"type": "text", "text": 1}, {"role": "user"}]
+TOOL = {"type": "function", "function": {
+    "name": "weather", "description": "of a city",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}
+CHAT = {"model": "m", "messages": [
+    {"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+    {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"A\"}"}}]},
+    {"role": "tool", "tool_call_id": "1", "content": "rain"}],
+    "tools": [TOOL], "tool_choice": "auto", "n": 2, "stream": True,
+    "stream_options": {"include_usage": True}, "temperature": 0.5, "stop": ["x"], "logprobs": True,
+    "top_logprobs": 3, "logit_bias": {"5": 1}, "chat_template_kwargs": {"a": 1}, "seed": 3}
+COMPLETION = {"model": "m", "prompt": ["a", "b"], "n": 2, "max_tokens": 3, "echo": True, "logprobs": 2,
+              "stop": "x", "stream": False, "top_p": 0.5, "logit_bias": {"5": 1}}
+TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[{{ m.content | trim }}]"
+            "{% elif m.tool_calls %}{{ m.tool_calls[0].function | tojson }}{% else %}{{ m['content'] }}"
+            "{% endif %}{% endfor %}{% set ns = namespace(x='') %}{% macro f(a) %}<{{ a }}>{% endmacro %}"
+            "{{ f(ns.x) }}{% if add_generation_prompt %}{{ messages[-1:] | list }}{% endif %}")
+
+
+def places(value, at=()):
+    """The path to every value in a body."""
+    yield at
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in pairs:
+        yield from places(one, (*at, key))
+
+
+def changed(body, rng):
+    """One to three values replaced, dropped or put under another name."""
+    body = copy.deepcopy(body)
+    for _ in range(rng.randint(1, 3)):
+        *path, last = rng.choice([one for one in places(body) if one])
+        parent = body
+        for key in path:
+            parent = parent[key]
+        action = rng.randrange(4)
+        if action == 0:
+            del parent[last]
+        elif action == 1 and isinstance(parent, dict):
+            parent[rng.choice(["", "x", "best_of", "suffix", "response_format", "n"])] = parent.pop(last)
+        else:
+            parent[last] = copy.deepcopy(rng.choice(HOSTILE))
+        if not body:
+            break
+    return body
+
+
+class MutationTest(unittest.TestCase):
+
+    def check_bodies(self, read, body):
+        rng = random.Random(20240601)
+        read(body)
+        taken = refused = 0
+        for _ in range(5000):
+            mutated = changed(body, rng)
+            try:
+                read(parse_json(json.dumps(mutated).encode()))
+                taken += 1
+            except ApiError as error:
+                self.assertIn(error.status, (400, 413, 501), mutated)
+                self.assertTrue(error.message and "\n" not in error.message, error.message)
+                self.assertLess(len(error.message), 2000)
+                json.dumps(error.message).encode()
+                refused += 1
+        self.assertGreater(taken, 100)
+        self.assertGreater(refused, 1000)
+
+    def test_chats(self):
+        self.check_bodies(chat_request.read, CHAT)
+
+    def test_completions(self):
+        self.check_bodies(completion_request.read, COMPLETION)
+
+    def test_what_is_no_object(self):
+        for body in HOSTILE:
+            for read in (chat_request.read, completion_request.read):
+                with self.assertRaises(ApiError):
+                    read(body)
+
+    def test_templates(self):
+        rng = random.Random(7)
+        pieces = ["{{", "}}", "{%", "%}", "|", "(", ")", "[", "]", ".", "'", " if ", " else ", " endfor ",
+                  "messages", "m", "__class__", "loop", "namespace", "raise_exception", "\n", "{#"]
+        variables = {"messages": CHAT["messages"], "bos_token": "<s>", "add_generation_prompt": True}
+        self.assertTrue(render(TEMPLATE, variables).startswith("<s>"))
+        rendered = refused = 0
+        for _ in range(2000):
+            text = TEMPLATE
+            for _ in range(rng.randint(1, 3)):
+                at = rng.randrange(len(text))
+                text = text[:at] + rng.choice(pieces) + text[at + rng.choice((0, 1, 3)):]
+            try:
+                self.assertIsInstance(render(text, variables), str)
+                rendered += 1
+            except TemplateError as error:
+                self.assertNotIn("\n", str(error))
+                self.assertLess(len(str(error)), 2000)
+                refused += 1
+        self.assertGreater(rendered, 100)
+        self.assertGreater(refused, 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
