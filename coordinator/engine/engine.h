@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -47,11 +49,19 @@ struct EngineStats : KvCacheStats, SchedulerStats {
 class EngineHandle {
  public:
   virtual ~EngineHandle() = default;
-  // Queues a request. INVALID_ARGUMENT, with both numbers, for a request that can never fit
-  // (length, blocks); ALREADY_EXISTS for an id in flight, which is free again when its stream's
-  // last Flush is called; RESOURCE_EXHAUSTED when the queue is full; UNAVAILABLE while shutting
-  // down or after a worker was lost.
-  virtual absl::StatusOr<RequestHandle> Add(Request request) = 0;
+  // Queues requests with one prompt, all or none of them; at least one. INVALID_ARGUMENT, with both
+  // numbers, for what can never fit (length, blocks, number of requests); ALREADY_EXISTS for an id
+  // in flight, which is free again when its stream's last Flush is called; RESOURCE_EXHAUSTED when
+  // the queue is full; UNAVAILABLE while shutting down or after a worker was lost.
+  virtual absl::StatusOr<std::vector<RequestHandle>> AddAll(std::vector<Request> requests) = 0;
+  // The same for one.
+  absl::StatusOr<RequestHandle> Add(Request request) {
+    std::vector<Request> one;
+    one.push_back(std::move(request));
+    absl::StatusOr<std::vector<RequestHandle>> handles = AddAll(std::move(one));
+    if (!handles.ok()) return handles.status();
+    return handles->front();
+  }
   // Ends a request; its blocks are free after the step in flight. No effect if it is already over,
   // even if another request has its id now.
   virtual void Cancel(RequestHandle handle) = 0;

@@ -57,27 +57,37 @@ size_t EngineLoop::capacity() const {
   return size_t{config.scheduler.max_num_seqs} + config.max_queued_requests;
 }
 
-absl::StatusOr<RequestHandle> EngineLoop::Add(Request request) {
-  if (absl::Status status = check_.Check(request); !status.ok()) return status;
+absl::StatusOr<std::vector<RequestHandle>> EngineLoop::AddAll(std::vector<Request> requests) {
+  if (absl::Status status = check_.Check(requests.front()); !status.ok()) return status;
   MutexLock lock(mutex_);
   if (absl::Status status = Refusal(); !status.ok()) return status;
-  if (ids_in_flight_.contains(request.id)) {
+  for (const Request& request : requests) {
+    if (!ids_in_flight_.contains(request.id)) continue;
     return absl::AlreadyExistsError(
         absl::StrCat("request id \"", request.id, "\" is already in flight"));
   }
-  const uint64_t prompt_tokens = request.prompt.size();
-  if (absl::Status status = CheckRoom(prompt_tokens); !status.ok()) return status;
-  const RequestHandle handle = ++last_handle_;
-  in_flight_[handle] = {.id = request.id, .queued_tokens = prompt_tokens};
-  queued_tokens_ += prompt_tokens;
-  ids_in_flight_.insert(request.id);
-  Push(handle, std::move(request));
-  return handle;
+  // The prompt is computed once: the others find it in the prefix cache, or nearly so.
+  uint64_t prompt_tokens = requests.front().prompt.size();
+  if (absl::Status status = CheckRoom(requests.size(), prompt_tokens); !status.ok()) return status;
+  std::vector<RequestHandle> handles;
+  for (Request& request : requests) {
+    const RequestHandle handle = handles.emplace_back(++last_handle_);
+    in_flight_[handle] = {.id = request.id, .queued_tokens = prompt_tokens};
+    queued_tokens_ += std::exchange(prompt_tokens, 0);
+    ids_in_flight_.insert(request.id);
+    Push(handle, std::move(request));
+  }
+  return handles;
 }
 
-absl::Status EngineLoop::CheckRoom(uint64_t prompt_tokens) const {
+absl::Status EngineLoop::CheckRoom(size_t num_requests, uint64_t prompt_tokens) const {
   const EngineConfig& config = core_->config();
-  if (in_flight_.size() >= capacity()) {
+  if (num_requests > capacity()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sampling.n is ", num_requests, ", but at most ", config.scheduler.max_num_seqs,
+        " requests run and ", config.max_queued_requests, " wait"));
+  }
+  if (in_flight_.size() + num_requests > capacity()) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the queue is full: ", in_flight_.size(), " requests in flight, at most ",
         config.scheduler.max_num_seqs, " running and ", config.max_queued_requests, " waiting"));

@@ -59,7 +59,7 @@ class EngineLoop final : public EngineHandle {
              size_t num_writers = kNumWriters, const Clock& clock = Clock::System());
   ~EngineLoop() override;  // Shutdown
 
-  absl::StatusOr<RequestHandle> Add(Request request) override;
+  absl::StatusOr<std::vector<RequestHandle>> AddAll(std::vector<Request> requests) override;
   void Cancel(RequestHandle handle) override;
   absl::Status ResetPrefixCache() override;
   EngineStats Stats() const override;
@@ -111,8 +111,8 @@ class EngineLoop final : public EngineHandle {
   absl::Status CheckIdle() const;
   // Why nothing is added any more; OK while serving.
   absl::Status Refusal() const TANDEM_REQUIRES(mutex_);
-  // RESOURCE_EXHAUSTED if there is no room for a request with such a prompt.
-  absl::Status CheckRoom(uint64_t prompt_tokens) const TANDEM_REQUIRES(mutex_);
+  // RESOURCE_EXHAUSTED if there is no room for so many requests with such a prompt.
+  absl::Status CheckRoom(size_t num_requests, uint64_t prompt_tokens) const TANDEM_REQUIRES(mutex_);
   // Requests whose first tokens these are no longer count as queued.
   void LeaveQueue(const std::vector<Delivery>& deliveries);
   void LeaveQueue(InFlight& request) TANDEM_REQUIRES(mutex_);

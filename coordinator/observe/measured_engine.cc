@@ -76,9 +76,11 @@ class MeasuredStream final : public TokenStream {
 
 }  // namespace
 
-absl::StatusOr<RequestHandle> MeasuredEngine::Add(Request request) {
-  request.stream = std::make_shared<MeasuredStream>(std::move(request.stream), metrics_, clock_);
-  return engine_.Add(std::move(request));
+absl::StatusOr<std::vector<RequestHandle>> MeasuredEngine::AddAll(std::vector<Request> requests) {
+  for (Request& request : requests) {
+    request.stream = std::make_shared<MeasuredStream>(std::move(request.stream), metrics_, clock_);
+  }
+  return engine_.AddAll(std::move(requests));
 }
 
 }  // namespace tandem::coordinator

@@ -5,6 +5,8 @@
 #ifndef TANDEM_COORDINATOR_OBSERVE_MEASURED_ENGINE_H_
 #define TANDEM_COORDINATOR_OBSERVE_MEASURED_ENGINE_H_
 
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
 #include "coordinator/engine/engine.h"
@@ -20,7 +22,7 @@ class MeasuredEngine final : public EngineHandle {
       : engine_(engine), metrics_(metrics), clock_(clock) {}
 
   // A request arrives when it is added.
-  absl::StatusOr<RequestHandle> Add(Request request) override;
+  absl::StatusOr<std::vector<RequestHandle>> AddAll(std::vector<Request> requests) override;
   void Cancel(RequestHandle handle) override { engine_.Cancel(handle); }
   absl::Status ResetPrefixCache() override { return engine_.ResetPrefixCache(); }
   EngineStats Stats() const override { return engine_.Stats(); }

@@ -61,6 +61,20 @@ struct Outbox {
   Outbox(GenerateCall& of, Serving::Parts& parts)
       : engine(parts.engine), tokenizer(parts.model.tokenizer), call(&of) {}
 
+  // Ends what runs, and what is not admitted yet as soon as it is.
+  void Abort() {
+    {
+      MutexLock lock(mutex);
+      aborted = true;
+    }
+    CancelRunning();
+  }
+
+  bool WasAborted() {
+    MutexLock lock(mutex);
+    return aborted;
+  }
+
   // By handle: if a request is over, its id may belong to another one.
   void CancelRunning() {
     std::vector<RequestHandle> running;
@@ -76,6 +90,7 @@ struct Outbox {
   EngineHandle& engine;
   const std::shared_ptr<const tokenizer::Tokenizer> tokenizer;  // of the choices' texts
   Mutex mutex;
+  bool aborted TANDEM_GUARDED_BY(mutex) = false;
   std::deque<Choice> choices TANDEM_GUARDED_BY(mutex);  // their streams keep this alive
   GenerateCall* call TANDEM_GUARDED_BY(mutex);          // null once done
 };
@@ -93,15 +108,20 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
         form_(std::move(form)) {}
 
   void Start(GenerateParams params, size_t bytes, ByteBudget::Hold hold) {
+    if (running_ != nullptr && !params.request_id.empty()) {
+      MutexLock lock(outbox_->mutex);
+      place_ = {*running_, params.request_id, [outbox = outbox_] { outbox->Abort(); }};
+    }
     // Held by the job, not by the call: once it is admitted, another thread may end the call.
     struct Work {
       GenerateParams params;
       ByteBudget::Hold hold;
     };
     const auto work = std::make_shared<Work>(Work{std::move(params), std::move(hold)});
-    const absl::Status queued = parts_.pool.Run(bytes, [this, work] {
+    const absl::Status queued = parts_.pool.Run(bytes, [this, work, outbox = outbox_] {
       absl::Status admitted = Admit(std::move(work->params));
-      if (!admitted.ok()) Finish(Refusal(context_, admitted));
+      if (!admitted.ok()) return Finish(Refusal(context_, admitted));
+      if (outbox->WasAborted()) outbox->CancelRunning();
     });
     if (!queued.ok()) Finish(Refusal(context_, queued));
   }
@@ -169,18 +189,20 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     MutexLock lock(outbox_->mutex);  // the first update may be here before the handle
     if (cancelled_) return ClientIsGone();
     id_ = first.id;
-    form_->Begin(first);
-    if (running_ != nullptr) {
-      place_ = {*running_, id_, [outbox = outbox_] { outbox->CancelRunning(); }};
-    }
+    std::vector<Request> requests;
     for (uint32_t index = 0; index < num_choices; ++index) {
-      Request request = Continuation(first, index);
+      Request& request = requests.emplace_back(Continuation(first, index));
       TANDEM_ASSIGN_OR_RETURN(
           TextStream text, TextStream::Create(*outbox_->tokenizer, request.sampling, skip_special));
       Choice& choice = outbox_->choices.emplace_back(*outbox_, index, std::move(text));
       request.stream = {outbox_, &choice};
-      TANDEM_ASSIGN_OR_RETURN(choice.handle, outbox_->engine.Add(std::move(request)));
     }
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<RequestHandle> handles,
+                            outbox_->engine.AddAll(std::move(requests)));
+    for (uint32_t index = 0; index < num_choices; ++index) {
+      outbox_->choices[index].handle = handles[index];
+    }
+    form_->Begin(first);
     num_open_ = num_choices;
     admitted_ = true;
     Pump();

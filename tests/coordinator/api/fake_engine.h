@@ -26,17 +26,23 @@ inline bool Send(TokenStream& stream, StreamUpdate update) {
 // Thread-safe.
 class FakeEngine : public EngineHandle {
  public:
-  absl::StatusOr<RequestHandle> Add(Request request) override {
+  absl::StatusOr<std::vector<RequestHandle>> AddAll(std::vector<Request> requests) override {
     std::lock_guard lock(mutex_);
     if (!refusal_.ok()) return refusal_;
-    if (Find(request.id) != running_.end()) {
+    for (const Request& request : requests) {
+      if (request.prompt.empty()) return absl::InvalidArgumentError("the prompt is empty");
+      if (Find(request.id) == running_.end()) continue;
       return absl::AlreadyExistsError(
           absl::StrCat("request id '", request.id, "' is already in flight"));
     }
-    running_[added_.size() + 1] = {.id = request.id, .stream = request.stream};
-    added_.push_back(std::move(request));
+    std::vector<RequestHandle> handles;
+    for (Request& request : requests) {
+      handles.push_back(added_.size() + 1);
+      running_[handles.back()] = {.id = request.id, .stream = request.stream};
+      added_.push_back(std::move(request));
+    }
     changed_.notify_all();
-    return added_.size();
+    return handles;
   }
 
   void Cancel(RequestHandle handle) override {
@@ -71,6 +77,7 @@ class FakeEngine : public EngineHandle {
             7,
             8,
             9,
+            17,
             10,
             11};
   }

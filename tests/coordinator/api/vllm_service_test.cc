@@ -169,6 +169,17 @@ TEST_F(VllmServiceTest, RefusesByNameWhatItDoesNotHave) {
   }
 }
 
+TEST_F(VllmServiceTest, RefusesAnEmptyPrompt) {
+  api::GenerateRequest no_ids, no_text, nothing;
+  no_ids.mutable_tokenized();
+  no_text.set_text("");
+  for (const api::GenerateRequest& request : {no_ids, no_text, nothing}) {
+    const grpc::Status status = Refusal(request);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+  }
+  EXPECT_TRUE(Ask(&api::VllmEngine::Stub::HealthCheck).healthy());
+}
+
 TEST_F(VllmServiceTest, AbortEndsARequestByItsIdAndItsStreamWithAWord) {
   api::GenerateRequest request = TokenPrompt("a", false);
   request.mutable_sampling_params()->set_n(2);

@@ -65,9 +65,11 @@ class TimedEngine : public EngineHandle {
  public:
   TimedEngine(EngineHandle& engine, WriterTime& time) : engine_(engine), time_(time) {}
 
-  absl::StatusOr<RequestHandle> Add(Request request) override {
-    request.stream = std::make_shared<TimedStream>(std::move(request.stream), time_);
-    return engine_.Add(std::move(request));
+  absl::StatusOr<std::vector<RequestHandle>> AddAll(std::vector<Request> requests) override {
+    for (Request& request : requests) {
+      request.stream = std::make_shared<TimedStream>(std::move(request.stream), time_);
+    }
+    return engine_.AddAll(std::move(requests));
   }
   void Cancel(RequestHandle handle) override { engine_.Cancel(handle); }
   absl::Status ResetPrefixCache() override { return engine_.ResetPrefixCache(); }

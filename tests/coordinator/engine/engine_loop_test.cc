@@ -304,6 +304,35 @@ TEST_F(EngineLoopTest, AResetOfThePrefixCacheIsForRequestsAfterIt) {
   EXPECT_EQ(loop_->ResetPrefixCache().code(), absl::StatusCode::kUnavailable);
 }
 
+TEST_F(EngineLoopTest, AGroupIsTakenWholeOrNotAtAll) {
+  engine_.config.scheduler.max_num_seqs = 2;
+  engine_.config.max_queued_requests = 2;
+  Start();
+  const auto group = [&](size_t size) {
+    std::vector<Request> requests;
+    for (size_t i = 0; i < size; ++i) {
+      requests.push_back(MakeRequest("g", 12, 4, std::make_shared<RecordingStream>()));
+      requests.back().id = "g" + std::to_string(i);
+    }
+    return requests;
+  };
+  const absl::Status never = loop_->AddAll(group(5)).status();
+  EXPECT_EQ(never.message(), "sampling.n is 5, but at most 2 requests run and 2 wait");
+  EXPECT_EQ(never.code(), absl::StatusCode::kInvalidArgument);
+  gate_.Close();
+  Stream held = Add("g2");
+  gate_.AwaitArrival();
+  EXPECT_EQ(loop_->AddAll(group(4)).status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(loop_->AddAll(group(2)).value().size(), 2u);
+  std::vector<Request> more = group(2);
+  more[0].id = "h0";
+  more[1].id = "h1";
+  EXPECT_EQ(loop_->AddAll(std::move(more)).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(loop_->Add(MakeRequest("h0", 5, 1, std::make_shared<RecordingStream>())).ok());
+  gate_.Open();
+  ASSERT_TRUE(held->WaitEnd());
+}
+
 TEST_F(EngineLoopTest, AnIdleEngineShutsDown) {
   Start();
   loop_->Shutdown();

@@ -32,6 +32,7 @@ class MeasuredEngineTest : public testing::Test {
   std::shared_ptr<TokenStream> Add(const std::string& id, int stops_after = 1000) {
     Request request;
     request.id = id;
+    request.prompt = {1};
     request.stream = std::make_shared<CountingStream>(stops_after);
     EXPECT_TRUE(measured_.Add(std::move(request)).ok());
     return engine_.WaitForRequests(++num_added_).back().stream;
