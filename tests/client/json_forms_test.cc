@@ -90,7 +90,7 @@ TEST(StatsJson, HasEveryMetricAsANumber) {
 
 TEST(StatsText, HasALinePerMetric) {
   EXPECT_EQ(FormatStats(Stats()),
-            "tandem_num_requests_waiting                             0  requests that wait\n"
+            "tandem_num_requests_waiting                         0  requests that wait\n"
             "tandem_steps_total                       1099511627776  steps computed\n");
 }
 
