@@ -1,6 +1,7 @@
 // Floor: every value of y is read and written once, 8 bytes.
-#include "kernels/cuda/device/floats.h"
 #include "kernels/cuda/matmul/add_bias.h"
+
+#include "kernels/cuda/device/floats.h"
 #include "kernels/cuda/rows/row_grid.h"
 
 namespace tandem::kernels::cuda {

@@ -1,8 +1,9 @@
 // Floor: the bytes of the rows are read once, 2 bytes per value written.
+#include "kernels/cuda/matmul/dequantize_rows.h"
+
 #include "kernels/cuda/device/blocks.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/device/numbers.h"
-#include "kernels/cuda/matmul/dequantize_rows.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -1,8 +1,9 @@
 // Floor: reads 4 bytes and writes 2 per value, the second read of a row from cache; then, of rows
 // with an exponent alone, reads and writes 4 per value of the product.
+#include "kernels/cuda/matmul/half_rows.h"
+
 #include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/device/warp.h"
-#include "kernels/cuda/matmul/half_rows.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -1,6 +1,7 @@
 // Floor: 4 bytes read per value, 1.5 written.
-#include "kernels/cuda/device/warp.h"
 #include "kernels/cuda/matmul/quantize_rows.h"
+
+#include "kernels/cuda/device/warp.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -1,6 +1,7 @@
 // Floor: reads 4 bytes and writes 2 per value.
-#include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/matmul/round_rows.h"
+
+#include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/rows/row_grid.h"
 
 namespace tandem::kernels::cuda {

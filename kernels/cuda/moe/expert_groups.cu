@@ -1,9 +1,10 @@
 // A counting sort, one block per run. The order of choices within an expert depends on thread
 // timing; no sum depends on it, as every choice has its own output or partial output.
 // Floor: reads the ids, writes as many indices; a few microseconds of latency.
+#include "kernels/cuda/moe/expert_groups.h"
+
 #include "kernels/cuda/device/scan.h"
 #include "kernels/cuda/moe/expert_choices.h"
-#include "kernels/cuda/moe/expert_groups.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -1,3 +1,5 @@
+#include "tests/kernels/cuda/blocks_kernels.h"
+
 #include <cuda_runtime.h>
 
 #include <cstring>
@@ -5,7 +7,6 @@
 #include "kernels/cuda/device/blocks.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/stream.h"
-#include "tests/kernels/cuda/blocks_kernels.h"
 
 namespace tandem::kernels::cuda {
 namespace {

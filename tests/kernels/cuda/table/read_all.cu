@@ -1,6 +1,6 @@
-#include <cuda_runtime.h>
-
 #include "tests/kernels/cuda/table/read_all.h"
+
+#include <cuda_runtime.h>
 
 namespace tandem::kernels::cuda {
 namespace {
