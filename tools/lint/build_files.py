@@ -18,6 +18,10 @@ _OURS = {"tandem_cc_library", "tandem_cc_binary", "tandem_cc_test", "tandem_cc_b
          "backend_contract_test"}
 # Makes NAME and, of the same headers, NAME_emulated; its deps are maintained by hand.
 _TWICE = "tandem_cuda_kernels"
+_EMULATED = "tandem_cuda_kernels_emulated"
+# Compiled on every machine; the others of ours need the CUDA toolkit, or are no C++.
+_EVERYWHERE = {"tandem_cc_library", "tandem_cc_binary", "tandem_cc_test", "tandem_cc_benchmark",
+               "backend_contract_test", _EMULATED}
 _INSTEAD = {"cc_library": "tandem_cc_library", "cc_binary": "tandem_cc_binary",
             "cc_test": "tandem_cc_test"}
 _SOURCES = ("srcs", "toolkit_srcs", "emulated_srcs")
@@ -39,7 +43,9 @@ class Target:
         self.hdrs = [_path(package, name) for name in values.get("hdrs") or []]
         self.hdrs += [_path(package, name) for name in values.get("textual_hdrs") or []]
         self.deps = [absolute_label(package, dep) for dep in values.get("deps") or []]
+        self.data = [absolute_label(package, dep) for dep in values.get("data") or []]
         self.alwayslink = bool(values.get("alwayslink"))
+        self.manual = "manual" in (values.get("tags") or [])
 
     def public_headers(self):
         if self.rule == "tandem_proto_library":
@@ -55,6 +61,13 @@ def absolute_label(package, label):
     if label.startswith("//") and ":" not in label:
         return f"{label}:{label.rsplit('/', 1)[-1]}"
     return label
+
+
+def _emulated(package, values):
+    """What tandem_cuda_kernels gives to NAME_emulated: no part of the toolkit."""
+    deps = [absolute_label(package, dep) + "_emulated" for dep in values.get("cuda_deps") or []]
+    return dict(values, name=values["name"] + "_emulated", toolkit_srcs=[],
+                deps=list(values.get("deps") or []) + deps)
 
 
 def _path(package, name):
@@ -93,8 +106,8 @@ class _Names(dict):
             line = sys._getframe(1).f_lineno
             self._targets.append(Target(self._package, name, line, values))
             if name == _TWICE:
-                twin = dict(values, name=values["name"] + "_emulated")
-                self._targets.append(Target(self._package, name, line, twin))
+                twin = _emulated(self._package, values)
+                self._targets.append(Target(self._package, _EMULATED, line, twin))
         return add
 
 
@@ -111,6 +124,22 @@ def read_targets(tree):
         except Exception as error:  # pylint: disable=broad-except
             errors.append(f"{path}: cannot be read: {type(error).__name__}: {error}")
     return targets, errors
+
+
+def built_sources(targets):
+    """The sources that `./dev test` compiles on every machine: all that is in or under tests/ and what that needs."""
+    by_label = {target.label: target for target in targets}
+    waiting = [target for target in targets
+               if target.package.startswith("tests") and not target.manual]
+    seen, sources = set(), set()
+    while waiting:
+        target = waiting.pop()
+        if target.label in seen or target.rule not in _EVERYWHERE:
+            continue
+        seen.add(target.label)
+        sources.update(target.srcs)
+        waiting += [by_label[label] for label in target.deps + target.data if label in by_label]
+    return sources
 
 
 def check(tree):

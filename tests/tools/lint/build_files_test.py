@@ -23,13 +23,20 @@ tandem_cc_library(name = "a", srcs = ["a.cc"], hdrs = ["a.h"], deps = ["@absl//:
 
 
 def problems(changes=None):
-    files = {**GOOD, **(changes or {})}
+    return in_tree({**GOOD, **(changes or {})}, lambda tree: list(build_files.check(tree)))
+
+
+def built(files):
+    return in_tree(files, lambda tree: build_files.built_sources(build_files.read_targets(tree)[0]))
+
+
+def in_tree(files, look):
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         for path, text in files.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text)
-        return list(build_files.check(source_tree.SourceTree(root, list(files))))
+        return look(source_tree.SourceTree(root, list(files)))
 
 
 class BuildFilesTest(unittest.TestCase):
@@ -109,6 +116,33 @@ class BuildFilesTest(unittest.TestCase):
             "x/BUILD.bazel": 'tandem_cc_library(name = "x", srcs = select({"a": ["a.cc"], '
                              '"//conditions:default": ["b.cc"]}))\n',
             "x/a.cc": "", "x/b.cc": ""}), [])
+
+    def test_what_tests_need_is_built(self):
+        self.assertEqual(built({
+            "a/BUILD.bazel": """
+tandem_cc_library(name = "a", srcs = ["a.cc"], deps = [":below"])
+tandem_cc_library(name = "below", srcs = ["below.cc"])
+tandem_cc_binary(name = "program", srcs = ["program.cc"])
+tandem_cc_library(name = "lonely", srcs = ["lonely.cc"])
+""",
+            "tests/BUILD.bazel": """
+tandem_cc_test(name = "t", srcs = ["t.cc"], data = ["//a:program"], deps = ["//a"])
+tandem_cc_binary(name = "by_hand", srcs = ["by_hand.cc"], tags = ["manual"])
+filegroup(name = "files", srcs = ["text.cc"])
+"""}), {"a/a.cc", "a/below.cc", "a/program.cc", "tests/t.cc"})
+
+    def test_of_cuda_only_what_is_emulated_is_built(self):
+        self.assertEqual(built({
+            "k/BUILD.bazel": """
+tandem_cuda_kernels(name = "a", srcs = ["a.cu"], toolkit_srcs = ["gpu.cc"],
+                    emulated_srcs = ["twin.cc"], cuda_deps = [":b"])
+tandem_cuda_kernels(name = "b", srcs = ["b.cu"])
+tandem_cuda_library(name = "c", srcs = ["c.cc"])
+""",
+            "tests/BUILD.bazel": """
+tandem_cc_test(name = "t", srcs = ["t.cc"], deps = ["//k:a_emulated"])
+tandem_cuda_test(name = "gpu", srcs = ["gpu.cc"], deps = ["//k:a", "//k:c"])
+"""}), {"k/a.cu", "k/twin.cc", "k/b.cu", "tests/t.cc"})
 
 
 if __name__ == "__main__":
