@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
+#include "common/config/text_form.h"
 #include "proto/tandem/v1/worker.pb.h"
 
 namespace tandem::config {
@@ -16,7 +17,7 @@ absl::Status ReadSettings(const v1::Configure& message, WorkerConfig& config) {
   for (const v1::Setting& setting : message.settings()) {
     if (!settings.emplace(setting.name(), &setting.value()).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat("setting '", setting.name(), "' is given twice"));
+          absl::StrCat("setting ", Quoted(setting.name()), " is given twice"));
     }
   }
   FieldList fields;
@@ -32,7 +33,7 @@ absl::Status ReadSettings(const v1::Configure& message, WorkerConfig& config) {
   }
   if (settings.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("setting '", settings.begin()->first, "' is unknown"));
+      absl::StrCat("setting ", Quoted(settings.begin()->first), " is unknown"));
 }
 
 }  // namespace

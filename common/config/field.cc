@@ -8,17 +8,6 @@
 #include "common/base/strings.h"
 
 namespace tandem::config {
-namespace {
-
-// A value as a message shows it: in quotes, cut when it is long.
-std::string Found(std::string_view text) {
-  constexpr size_t kLimit = 60;
-  const bool whole = text.size() <= kLimit;
-  return absl::StrCat("'", Sv(text.substr(0, kLimit)), whole ? "'" : "...'");
-}
-
-}  // namespace
-
 std::string_view Field::name() const {
   const std::string_view first = flag();
   return first.substr(std::min(first.find_first_not_of('-'), first.size()));
@@ -41,7 +30,7 @@ std::string Field::Allowed() const {
 }
 
 absl::Status Field::Malformed(std::string_view text) const {
-  const std::string found = absl::StrCat(Sv(flag()), " is ", Found(text), ", it must be ");
+  const std::string found = absl::StrCat(Sv(flag()), " is ", Quoted(text), ", it must be ");
   if (has_names()) return absl::OutOfRangeError(absl::StrCat(found, "one of ", Allowed()));
   const std::string range = absl::StrCat(form_->expected, " from ", Allowed());
   return absl::InvalidArgumentError(absl::StrCat(found, has_range() ? range : Allowed()));

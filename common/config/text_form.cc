@@ -5,10 +5,12 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/base/strings.h"
+#include "common/base/utf8.h"
 
 namespace tandem::config {
 namespace {
@@ -106,6 +108,13 @@ bool FromText(std::string_view text, ByteSize& value) {
   uint64_t amount = 0;
   return ParseNumber(text.substr(0, digits), amount) && amount != 0 && unit != 0 &&
          !__builtin_mul_overflow(amount, unit, &value.bytes);
+}
+
+std::string Quoted(std::string_view text) {
+  constexpr size_t kLimit = 60;
+  std::string_view shown = text.substr(0, kLimit);
+  shown = shown.substr(0, ValidUtf8Prefix(shown));
+  return absl::StrCat("'", absl::Utf8SafeCEscape(Sv(shown)), shown == text ? "'" : "...'");
 }
 
 std::vector<std::string_view> SplitList(std::string_view text) {

@@ -41,6 +41,9 @@ bool FromText(std::string_view text, std::string& value);
 bool FromText(std::string_view text, Duration& value);
 bool FromText(std::string_view text, ByteSize& value);
 
+// Any bytes as a message shows them: in quotes, on one line of UTF-8, cut where they are long.
+std::string Quoted(std::string_view text);
+
 // The parts of `text` between commas.
 std::vector<std::string_view> SplitList(std::string_view text);
 

@@ -4,14 +4,34 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "tests/fuzz/target.h"
 
 namespace tandem::fuzz {
 namespace {
+
+// Of the files in TANDEM_CORPUS, which is the target's folder; it may have none.
+std::vector<Bytes> Corpus() {
+  std::vector<std::filesystem::path> paths;
+  if (std::filesystem::exists(TANDEM_CORPUS)) {
+    for (const auto& file : std::filesystem::directory_iterator(TANDEM_CORPUS)) {
+      paths.push_back(file.path());
+    }
+  }
+  std::ranges::sort(paths);
+  std::vector<Bytes> inputs;
+  for (const std::filesystem::path& path : paths) {
+    std::ifstream in(path, std::ios::binary);
+    inputs.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  return inputs;
+}
 
 // In memory of exactly its size.
 bool TakeExactly(const Bytes& input) {
@@ -79,8 +99,16 @@ TEST(CorpusTest, SeedsAreSound) {
 
 TEST(CorpusTest, NothingAtAllIsNotSound) { EXPECT_FALSE(Take({})); }
 
+TEST(CorpusTest, WhatOnceMatteredIsRefusedOrSound) {
+  for (const Bytes& input : Corpus()) {
+    EXPECT_FALSE(input.empty());
+    TakeExactly(input);
+  }
+}
+
 TEST(CorpusTest, MutationsAreRefusedOrSound) {
-  const std::vector<Bytes> inputs = Seeds();
+  std::vector<Bytes> inputs = Seeds();
+  for (Bytes& input : Corpus()) inputs.push_back(std::move(input));
   Mutator mutator(20240601);
   constexpr int kRounds = TANDEM_MUTATIONS;
   int sound = 0;

@@ -100,6 +100,10 @@ TEST(ConfigureCodecTest, RefusesInOneLine) {
             "setting 'max-model-len' is given twice");
   EXPECT_EQ(refused([](auto& m) { m.add_settings()->set_name("warp"); }),
             "setting 'warp' is unknown");
+  EXPECT_EQ(refused([](auto& m) { m.add_settings()->set_name("two\nlines"); }),
+            "setting 'two\\nlines' is unknown");
+  EXPECT_EQ(refused([](auto& m) { Find(m, "step-transport").set_value("shm\n"); }),
+            "--step-transport is 'shm\\n', it must be one of shm, grpc");
   EXPECT_EQ(refused([](auto& m) { Find(m, "step-transport").set_value("udp"); }),
             "--step-transport is 'udp', it must be one of shm, grpc");
   for (const char* part : {"0", "-0.5", "1.5", "nan"}) {

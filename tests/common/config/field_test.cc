@@ -126,5 +126,18 @@ TEST(FieldTest, WhatIsUnsetIsInEveryRange) {
   EXPECT_TRUE(Field(number, {.flag = "--n", .least = 1, .most = 8}).Check().ok());
 }
 
+TEST(TextFormTest, AQuotedTextIsOneShortLineOfUtf8) {
+  EXPECT_EQ(Quoted(""), "''");
+  EXPECT_EQ(Quoted("model \u00e4"), "'model \u00e4'");
+  EXPECT_EQ(Quoted("a\r\n\tb"), R"('a\r\n\tb')");
+  EXPECT_EQ(Quoted(std::string(60, 'x')), "'" + std::string(60, 'x') + "'");
+  EXPECT_EQ(Quoted(std::string(61, 'x')), "'" + std::string(60, 'x') + "...'");
+  // A character is not cut in two, and what is none ends the text.
+  EXPECT_EQ(Quoted(std::string(59, 'x') + "\u00e4"), "'" + std::string(59, 'x') + "...'");
+  EXPECT_EQ(Quoted("ab\xff"
+                   "c"),
+            "'ab...'");
+}
+
 }  // namespace
 }  // namespace tandem::config
