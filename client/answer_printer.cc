@@ -36,11 +36,12 @@ AnswerPrinter::AnswerPrinter(std::ostream& out, AnswerFormat format,
 bool AnswerPrinter::OnDelta(size_t index, const v1::GenerateResponse& delta) {
   const size_t first = first_entries_[index];
   if (delta.index() < 0 || delta.index() >= entries_[first].num_choices) return false;
-  Entry& entry = entries_[first + static_cast<size_t>(delta.index())];
+  const size_t changed = first + static_cast<size_t>(delta.index());
+  Entry& entry = entries_[changed];
   entry.answer.Append(delta);
   // The one of several that ends first need not wait for the others.
   entry.ended = entry.num_choices > 1 && delta.finish_reason() != v1::FINISH_REASON_UNSPECIFIED;
-  Advance();
+  if (changed == front_) Advance();
   return written_.ok();
 }
 
@@ -74,9 +75,11 @@ void AnswerPrinter::Advance() {
     std::string text;
     if (format_ == AnswerFormat::kText) FormatText(entry, text);
     if (format_ == AnswerFormat::kJson && entry.ended) text = ToJson(entry.answer) + "\n";
-    written_ = cli::Write(out_, text);
-    // Flushed one by one: what is counted as written has left this program.
-    if (written_.ok()) written_ = cli::Flush(out_);
+    if (!text.empty()) {
+      written_ = cli::Write(out_, text);
+      // Flushed one by one: what is counted as written has left this program.
+      if (written_.ok()) written_ = cli::Flush(out_);
+    }
     if (!written_.ok() || !entry.ended) return;
   }
 }

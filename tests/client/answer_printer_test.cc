@@ -185,6 +185,39 @@ TEST(AnswerPrinter, AFailureIsOfTheContinuationsThatHadNotEnded) {
   EXPECT_EQ(printer.Result(), absl::UnavailableError("lost"));
 }
 
+class FlushCounter : public std::stringbuf {
+ public:
+  int sync() override {
+    ++flushes_;
+    return 0;
+  }
+  int flushes() const { return flushes_; }
+
+ private:
+  int flushes_ = 0;
+};
+
+TEST(AnswerPrinter, FlushesWhatIsNewOnly) {
+  FlushCounter text_counter, json_counter;
+  std::ostream text(&text_counter), json(&json_counter);
+  AnswerPrinter as_text(text, AnswerFormat::kText, {1, 1});
+  AnswerPrinter as_json(json, AnswerFormat::kJson, {1, 1});
+  for (AnswerPrinter* printer : {&as_text, &as_json}) {
+    printer->OnDelta(1, Delta("b", {}));  // not the foremost
+    printer->OnDelta(0, Delta("a", {}));
+    printer->OnDelta(0, Delta("", {7}));
+    printer->OnDelta(0, Delta("c", {}, v1::FINISH_REASON_STOP));
+  }
+  EXPECT_EQ(text_counter.flushes(), 2);
+  EXPECT_EQ(json_counter.flushes(), 0);
+  for (AnswerPrinter* printer : {&as_text, &as_json}) {
+    printer->OnEnd(0, absl::OkStatus());
+    printer->OnEnd(1, absl::OkStatus());
+  }
+  EXPECT_EQ(text_counter.flushes(), 5);  // the end of one, the other so far, its end
+  EXPECT_EQ(json_counter.flushes(), 2);
+}
+
 // A device that takes so many bytes, as a full disk does.
 class SmallDevice : public std::stringbuf {
  public:
