@@ -84,7 +84,7 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
                {.flag = "--n",
                 .help = "continuations of each prompt, 1 to 128; each draws with its own seed",
                 .least = 1,
-                .most = 128}});
+                .most = kMaxChoices}});
   command.Add({flags.logprobs,
                {.flag = "--logprobs",
                 .help = "log-probabilities of every token of the answer and of the likeliest N\n"

@@ -5,7 +5,7 @@ import hashlib
 from gateway.fields import INT32_MAX, Fields, finite
 from tandem.v1 import generation_pb2 as api
 
-MAX_CHOICES = 128
+MAX_CHOICES = 128  # and the next: common/base/limits.h
 MAX_TOP_LOGPROBS = 20
 _MAX_BIASES = 1024  # the coordinator's
 

@@ -16,7 +16,6 @@ inline constexpr size_t kMaxStopStrings = 64;
 inline constexpr size_t kMaxStopTokenIds = 256;
 inline constexpr size_t kMaxRequestIdBytes = 256;
 inline constexpr size_t kMaxCacheSaltBytes = 256;
-inline constexpr int32_t kMaxChoices = 128;
 
 // Tokenizes, checks and fills in the defaults; id and seed are random if not given. The engine's
 // Add checks its limits (token ids, lengths). INVALID_ARGUMENT naming field, found and allowed

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/base/check.h"
+#include "common/base/limits.h"
 #include "common/rpc/library_log.h"
 #include "coordinator/api/grpc/tandem_form.h"
 #include "coordinator/api/request_builder.h"
@@ -58,7 +59,7 @@ bool TakeParams(coordinator::GenerateParams params) {
     CheckRefusal(request.status());
     return false;
   }
-  TANDEM_CHECK(n >= 1 && n <= coordinator::kMaxChoices);
+  TANDEM_CHECK(n >= 1 && n <= kMaxChoices);
   coordinator::Request last = Continuation(*request, static_cast<uint32_t>(n - 1));
   const auto text =
       coordinator::TextStream::Create(*Model().tokenizer, last.sampling, skip_special);

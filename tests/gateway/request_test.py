@@ -1,5 +1,6 @@
 """Bodies of requests: what is read, refused and ignored."""
 
+import pathlib
 import sys
 import unittest
 
@@ -28,6 +29,11 @@ class RequestTest(unittest.TestCase):
         self.assertEqual((params.max_tokens, params.min_tokens, params.seed, params.ignore_eos),
                          (9, 2, 2**64 - 1, True))
         self.assertEqual((params.stop, params.stop_token_ids, params.logprobs), (["a"], [3], 2))
+
+    def test_limits_are_the_coordinators(self):
+        limits = pathlib.Path("common/base/limits.h").read_text()
+        self.assertIn(f" kMaxChoices = {sampling.MAX_CHOICES};", limits)
+        self.assertIn(f" kMaxTopLogprobs = {sampling.MAX_TOP_LOGPROBS};", limits)
 
     def test_what_changes_logits(self):
         params = completion_request.read({
