@@ -18,7 +18,7 @@ namespace tandem::coordinator {
 
 class ProcessWorkerClient : public WorkerClient {
  public:
-  // `process` is null for an external worker, `on_progress` if nobody wants to know.
+  // `process` is null for an external worker; `on_progress` may be null.
   ProcessWorkerClient(int rank, std::shared_ptr<WorkerLink> link,
                       std::shared_ptr<WorkerProcess> process, RankProgressFn on_progress = nullptr);
   ~ProcessWorkerClient() override;

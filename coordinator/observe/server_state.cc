@@ -23,7 +23,8 @@ Phase BringPhase(const std::vector<RankProgress>& ranks) {
   return NumIn(ranks, Stage::kReady) == ranks.size() ? Phase::kReady : Phase::kLoading;
 }
 
-// Of all ranks' bytes; a rank that is ready has loaded all of its own.
+// The mean over the ranks of the share of its weights that each has loaded, in percent. A rank that
+// is ready counts as loaded in full.
 int PercentLoaded(const std::vector<RankProgress>& ranks) {
   double done = 0;
   for (const RankProgress& rank : ranks) {

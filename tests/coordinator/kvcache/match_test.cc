@@ -90,7 +90,7 @@ TEST(MatchTest, AfterAResetNothingIsHitThatWasComputedOrBegunBefore) {
   EXPECT_EQ(kv.Match(Range(50, 17), later).num_tokens, 0u);
   kv.Release(running);
   EXPECT_TRUE(kv.CheckIntegrity({}).ok());
-  // The cache goes on.
+  // The cache still takes and finds new blocks.
   Compute(kv, done, Range(0, 9), hashes);
   EXPECT_EQ(kv.Match(Range(0, 9), hashes).num_tokens, 8u);
   kv.Release(done);

@@ -91,8 +91,8 @@ TEST(OverlapTest, ASequenceThatNeedsItsTokensIsNotHeldBackTwice) {
   driver.Collect();
 }
 
-// Found out one step late: blocks and slot are free at once, the token computed in vain is
-// nobody's.
+// The end is known only after the next step was sent. Blocks and slot are freed at once; the token
+// that this step computes for the ended sequence is discarded.
 TEST(OverlapTest, ASequenceMayEndWhileAStepComputesItsNextToken) {
   Driver driver(Config(1, 16, 16), 4, /*prefix_cache=*/true);
   Sequence& a = driver.Add(3, 500);
