@@ -1,0 +1,28 @@
+// RateBucket: a token bucket: `rate` requests per second on average, `burst` of them at once.
+#ifndef TANDEM_COORDINATOR_API_AUTH_RATE_BUCKET_H_
+#define TANDEM_COORDINATOR_API_AUTH_RATE_BUCKET_H_
+
+#include "common/base/clock.h"
+
+namespace tandem::coordinator {
+
+// Not thread-safe. Full at first.
+class RateBucket {
+ public:
+  // REQUIRES: rate > 0, burst >= 1.
+  RateBucket(double rate, double burst, TimePoint now)
+      : rate_(rate), burst_(burst), left_(burst), filled_at_(now) {}
+
+  // Takes one request's part; zero if it was there, else the time until it will be.
+  Duration Take(TimePoint now);
+
+ private:
+  double rate_;
+  double burst_;
+  double left_;
+  TimePoint filled_at_;
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_API_AUTH_RATE_BUCKET_H_

@@ -1,0 +1,38 @@
+#include "coordinator/api/auth/refusal_log.h"
+
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/log.h"
+#include "common/base/strings.h"
+
+namespace tandem::coordinator {
+namespace {
+
+constexpr Duration kPause = std::chrono::seconds(1);
+constexpr size_t kMaxMethodBytes = 80;
+
+}  // namespace
+
+std::string RefusalLog::Add(std::string_view method, std::string_view reason) {
+  std::string line;
+  {
+    MutexLock lock(mutex_);
+    const TimePoint now = clock_.Now();
+    if (last_.has_value() && now - *last_ < kPause) {
+      ++without_line_;
+      return "";
+    }
+    last_ = now;
+    line = absl::StrCat("refused: ", absl::CHexEscape(Sv(method.substr(0, kMaxMethodBytes))), ": ",
+                        Sv(reason));
+    if (without_line_ > 0) absl::StrAppend(&line, "; and ", without_line_, " calls before it");
+    without_line_ = 0;
+  }
+  TANDEM_LOG(kWarning) << line;
+  return line;
+}
+
+}  // namespace tandem::coordinator
