@@ -6,6 +6,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/connection.h"
 #include "common/base/clock.h"
 
 namespace grpc {
@@ -15,8 +17,10 @@ class Status;
 
 namespace tandem::client {
 
-// Connects when first used. `server` is HOST:PORT. Responses may have any size; a refused
-// connection is retried within a second.
+// Connects when first used. Responses may have any size; a refused connection is retried within a
+// second. INVALID_ARGUMENT with flag, path and reason for a file that can't be used.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const Connection& connection);
+// The same in plain text, without a token.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& server);
 
 // The same code. Messages of connection errors are prefixed with "SERVER: ".

@@ -1,13 +1,27 @@
 #include "client/connection_flags.h"
 
-#include "common/base/address.h"
-#include "common/base/status.h"
-
 namespace tandem::client {
 
-void AddServerFlag(cli::Command& command, std::string& server) {
-  command.Add({server, {.flag = "--server", .help = "HOST:PORT"}});
-  command.OnCheck([&server] { return Annotate(ParseHostPort(server).status(), "--server"); });
+void AddConnectionFlags(cli::Command& command, Connection& connection) {
+  command.Add({connection.server, {.flag = "--server", .help = "HOST:PORT"}});
+  command.Add({connection.tls,
+               {.flag = "--tls", .help = "TLS, with the authorities that the system trusts"}});
+  command.Add({connection.tls_ca,
+               {.flag = "--tls-ca", .help = "TLS, with the authorities of this PEM file instead"}});
+  command.Add({connection.tls_client_cert,
+               {.flag = "--tls-client-cert",
+                .help = "PEM file with the certificate chain to show to the server"}});
+  command.Add(
+      {connection.tls_client_key, {.flag = "--tls-client-key", .help = "PEM file with its key"}});
+  command.Add({connection.tls_server_name,
+               {.flag = "--tls-server-name",
+                .help = "the name that the server's certificate must have (the host)"}});
+  command.Add({connection.token_file,
+               {.flag = "--token-file", .help = "file with the bearer token to show"}});
+  command.Add(
+      {connection.insecure,
+       {.flag = "--insecure", .help = "send the token to another machine also in plain text"}});
+  command.OnCheck([&connection] { return Validate(connection); });
 }
 
 void AddTimeoutFlag(cli::Command& command, Duration& timeout, std::string_view help) {

@@ -2,18 +2,16 @@
 #ifndef TANDEM_CLIENT_CONNECTION_FLAGS_H_
 #define TANDEM_CLIENT_CONNECTION_FLAGS_H_
 
-#include <string>
 #include <string_view>
 
+#include "client/connection.h"
 #include "common/base/clock.h"
 #include "common/cli/command.h"
 
 namespace tandem::client {
 
-inline constexpr char kDefaultServer[] = "127.0.0.1:50051";
-
-// --server, checked to be HOST:PORT. `server` must outlive the parse.
-void AddServerFlag(cli::Command& command, std::string& server);
+// --server and how to connect to it, checked. `connection` must outlive the parse.
+void AddConnectionFlags(cli::Command& command, Connection& connection);
 // --timeout, positive and at most a year. `timeout` must outlive the parse.
 void AddTimeoutFlag(cli::Command& command, Duration& timeout, std::string_view help);
 

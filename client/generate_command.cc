@@ -24,7 +24,7 @@ namespace tandem::client {
 namespace {
 
 struct GenerateOptions {
-  std::string server = kDefaultServer;
+  Connection connection;
   std::optional<std::string> prompt;
   std::string prompt_file;
   std::vector<int32_t> prompt_token_ids;
@@ -73,13 +73,14 @@ void PrintUsage(int64_t tokens, int64_t micros) {
 
 absl::Status Generate(const GenerateOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(const auto requests, MakeRequests(options));
+  TANDEM_ASSIGN_OR_RETURN(const auto channel, MakeChannel(options.connection));
   std::vector<int32_t> num_choices;
   for (const v1::GenerateRequest& request : requests) {
     num_choices.push_back(std::max(request.sampling().n(), 1));
   }
   AnswerPrinter printer(std::cout, options.json ? AnswerFormat::kJson : AnswerFormat::kText,
                         num_choices);
-  GenerationRun run(MakeChannel(options.server), options.server, options.timeout);
+  GenerationRun run(channel, options.connection.server, options.timeout);
   const int64_t begin_us = NowMicros();
   run.Run(requests, printer);
   if (options.usage) PrintUsage(printer.CompletionTokens(), NowMicros() - begin_us);
@@ -99,7 +100,7 @@ void AddGenerateCommand(cli::Command& program) {
       "  tandem generate --prompt-file article.txt --stop-token-id 13 --max-tokens 200\n"
       "  echo '{\"prompt\": \"Hello\", \"seed\": 7, \"stop\": [\"!\"]}' |\n"
       "      tandem generate --prompts-file - --max-tokens 16 --json");
-  AddServerFlag(command, options->server);
+  AddConnectionFlags(command, options->connection);
   command.Add({options->prompt,
                {.flag = "--prompt", .help = "the text to continue; -: all of stdin as it is"}});
   command.Add({options->prompt_file,

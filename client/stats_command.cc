@@ -19,18 +19,18 @@ namespace {
 constexpr Duration kTimeout = std::chrono::seconds(10);
 
 struct StatsOptions {
-  std::string server = kDefaultServer;
+  Connection connection;
   bool json = false;
 };
 
 absl::Status Stats(const StatsOptions& options) {
-  const auto channel = MakeChannel(options.server);
+  TANDEM_ASSIGN_OR_RETURN(const auto channel, MakeChannel(options.connection));
   grpc::ClientContext context;
   context.set_deadline(DeadlineAfter(kTimeout));
   v1::GetStatsResponse stats;
   TANDEM_RETURN_IF_ERROR(
       FromGrpc(v1::Generation::NewStub(channel)->GetStats(&context, v1::GetStatsRequest(), &stats),
-               options.server));
+               options.connection.server));
   return cli::Print(options.json ? ToJson(stats) + "\n" : FormatStats(stats));
 }
 
@@ -42,7 +42,7 @@ void AddStatsCommand(cli::Command& program) {
                                              "Examples:\n"
                                              "  tandem stats --server 127.0.0.1:50051\n"
                                              "  tandem stats --json | jq .tandem_kv_blocks_free");
-  AddServerFlag(command, options->server);
+  AddConnectionFlags(command, options->connection);
   command.Add({options->json, {.flag = "--json", .help = "for programs"}});
   command.OnRun([options] { return Stats(*options); });
 }

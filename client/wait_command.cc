@@ -6,19 +6,20 @@
 #include "client/commands.h"
 #include "client/connection_flags.h"
 #include "client/health_wait.h"
+#include "common/base/status.h"
 
 namespace tandem::client {
 namespace {
 
 struct WaitOptions {
-  std::string server = kDefaultServer;
+  Connection connection;
   std::string service{};
   Duration timeout = std::chrono::seconds(60);
 };
 
 absl::Status Wait(const WaitOptions& options) {
-  return WaitUntilServing(MakeChannel(options.server), options.server, options.service,
-                          options.timeout);
+  TANDEM_ASSIGN_OR_RETURN(const auto channel, MakeChannel(options.connection));
+  return WaitUntilServing(channel, options.connection.server, options.service, options.timeout);
 }
 
 }  // namespace
@@ -30,7 +31,7 @@ void AddWaitCommand(cli::Command& program) {
                          "Examples:\n"
                          "  tandem wait --server 127.0.0.1:50051 --timeout 60s && echo it serves\n"
                          "  tandem wait --service readiness --timeout 1s");
-  AddServerFlag(command, options->server);
+  AddConnectionFlags(command, options->connection);
   command.Add({options->service,
                {.flag = "--service",
                 .help = "of the health service: startup, liveness or readiness, as probes ask "

@@ -22,6 +22,7 @@
 #include "coordinator/startup/http_gateway.h"
 #include "coordinator/startup/memory_trimmer.h"
 #include "coordinator/startup/model_file.h"
+#include "coordinator/startup/open_edge.h"
 #include "coordinator/startup/service_manager.h"
 #include "coordinator/startup/stop_signal.h"
 
@@ -211,11 +212,10 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
 
 // Null without --http-listen.
 absl::StatusOr<std::unique_ptr<HttpGateway>> StartHttp(const config::ServerConfig& config,
+                                                       const OpenedEdge& opened,
                                                        const std::string& address) {
   if (config.http_listen.empty()) return nullptr;
-  return HttpGateway::Start({"--server", address, "--listen", config.http_listen, "--log-level",
-                             config::NameOf(config.log_level), "--log-format",
-                             config::NameOf(config.log_format)});
+  return HttpGateway::Start(GatewayFlags(config, opened, address));
 }
 
 // What needs no model comes first: whatever can be wrong with it is said at once.
@@ -233,11 +233,13 @@ absl::Status Serve(const config::ServerConfig& config) {
                                                              watched.requests, watched.rank_times));
     TANDEM_LOG(kInfo) << "metrics and a status page on http://" << watched.port->address();
   }
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server,
-                          GrpcServer::Start(std::move(socket), max_connections, state));
+  TANDEM_ASSIGN_OR_RETURN(OpenedEdge opened, OpenEdge(config));
+  TANDEM_ASSIGN_OR_RETURN(
+      std::unique_ptr<GrpcServer> server,
+      GrpcServer::Start(std::move(socket), max_connections, state, std::move(opened.edge)));
   TANDEM_LOG(kInfo) << "loading the model; " << server->address() << " answers when it is ready";
   // Ends before the server: its requests are over by then.
-  TANDEM_ASSIGN_OR_RETURN(const auto http, StartHttp(config, server->address()));
+  TANDEM_ASSIGN_OR_RETURN(const auto http, StartHttp(config, opened, server->address()));
   const auto stopped = [&] { return signal.raised(); };
   absl::StatusOr<ServedModel> model = OpenServedModel(config.worker.model, stopped);
   if (absl::IsCancelled(model.status())) return absl::OkStatus();

@@ -11,11 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gateway import chat, completions, tokens
+from gateway.admission import Admission
 from gateway.backend import Coordinator
 from gateway.config import Config
 from gateway.errors import ApiError
 from gateway.fleet import Fleet
-from gateway.http import Json, endpoint
+from gateway.http import Json, endpoint, guarded
 from gateway.service import Service
 from gateway.template_pool import TemplatePool
 from gateway.version import VERSION
@@ -36,10 +37,11 @@ def make_app(config: Config) -> Starlette:
     async def lifespan(app: Starlette):
         service = Service(
             config=config,
-            fleet=Fleet([Coordinator(address, config.served_model_name, config.chat_template)
-                         for address in config.servers]),
+            fleet=Fleet([Coordinator(address, config.served_model_name, config.chat_template,
+                                     config.access) for address in config.servers]),
             templates=TemplatePool(limit_s=config.template_timeout_s))
         app.state.service = service
+        app.state.admission = Admission(service.fleet)
         service.fleet.start()
         yield
         await service.templates.close()
@@ -65,10 +67,14 @@ def make_app(config: Config) -> Starlette:
         async def respond(request: Request) -> Response:
             service = request.app.state.service
             bound = functools.partial(answer, service)
-            return await endpoint(bound, config.max_body_bytes, service.place)(request)
+            return await endpoint(bound, config.max_body_bytes, service.place,
+                                  request.app.state.admission.check)(request)
         return respond
 
+    async def guarded_models(request: Request) -> Response:
+        return await guarded(models, request.app.state.admission.check)(request)
+
     return Starlette(
-        routes=[Route("/v1/models", models), Route("/health", health), Route("/version", version),
+        routes=[Route("/v1/models", guarded_models), Route("/health", health), Route("/version", version),
                 *(Route(path, post(answer), methods=["POST"]) for path, answer in _POSTS.items())],
         exception_handlers={HTTPException: http_error}, lifespan=lifespan)

@@ -6,6 +6,7 @@ import logging
 
 import grpc
 
+from gateway.access import Access
 from health.v1 import health_pb2, health_pb2_grpc
 from tandem.v1 import generation_pb2 as api
 from tandem.v1 import generation_pb2_grpc
@@ -47,7 +48,8 @@ class Model:
 class Coordinator:
     """Of the event loop's thread. `model` is None until it has served once."""
 
-    def __init__(self, address: str, served_model_name: str | None, chat_template: str | None):
+    def __init__(self, address: str, served_model_name: str | None, chat_template: str | None,
+                 access: Access = Access()):
         self.address = address
         self.model: Model | None = None
         self.serving = False
@@ -55,7 +57,10 @@ class Coordinator:
         self._served_model_name = served_model_name
         self._chat_template = chat_template
         self._pieces: dict[int, bytes] = {}
-        self._channel = grpc.aio.insecure_channel(address, options=_options(address))
+        self._access = access
+        self._channel = (
+            grpc.aio.insecure_channel(address, options=_options(address)) if access.tls is None
+            else grpc.aio.secure_channel(address, access.tls, options=_options(address)))
         self.stub = generation_pb2_grpc.GenerationStub(self._channel)
         self._health = health_pb2_grpc.HealthStub(self._channel)
 
@@ -65,7 +70,8 @@ class Coordinator:
         problem = None
         while True:
             try:
-                async for answer in self._health.Watch(health_pb2.HealthCheckRequest()):
+                async for answer in self._health.Watch(
+                        health_pb2.HealthCheckRequest(), metadata=self._access.own_headers()):
                     failures, problem = 0, None
                     await self._set_serving(
                         answer.status == health_pb2.HealthCheckResponse.SERVING)
@@ -92,7 +98,8 @@ class Coordinator:
         self.model = await self._fetch_model()
 
     async def _fetch_model(self) -> Model:
-        info = await self.stub.GetModelInfo(api.GetModelInfoRequest(), timeout=_CALL_TIMEOUT_S)
+        info = await self.stub.GetModelInfo(api.GetModelInfoRequest(), timeout=_CALL_TIMEOUT_S,
+                                            metadata=self._access.own_headers())
         special = await self._fetch_pieces(
             [id for id, known in ((info.bos_id, info.HasField("bos_id")),
                                   (info.eos_id, info.HasField("eos_id"))) if known])
@@ -105,7 +112,8 @@ class Coordinator:
 
     async def _fetch_pieces(self, ids: list[int]) -> dict[int, bytes]:
         answer = await self.stub.Detokenize(
-            api.DetokenizeRequest(ids=ids, want_token_bytes=True), timeout=_CALL_TIMEOUT_S)
+            api.DetokenizeRequest(ids=ids, want_token_bytes=True), timeout=_CALL_TIMEOUT_S,
+            metadata=self._access.own_headers())
         return dict(zip(ids, answer.token_bytes))
 
     async def pieces(self, ids: set[int]) -> dict[int, bytes]:
@@ -115,15 +123,27 @@ class Coordinator:
             self._pieces.update(await self._fetch_pieces(missing))
         return self._pieces
 
+    def generate(self, request: api.GenerateRequest, timeout_s: float | None = None):
+        """The call, for the caller."""
+        return self.stub.Generate(request, timeout=timeout_s,
+                                  metadata=self._access.callers_headers())
+
+    async def ask_for_caller(self) -> None:
+        """Raises what the server says to a caller who may not generate."""
+        await self.stub.GetModelInfo(api.GetModelInfoRequest(), timeout=_CALL_TIMEOUT_S,
+                                     metadata=self._access.callers_headers())
+
     async def tokenize(self, text: str, add_special_tokens: bool) -> api.TokenizeResponse:
         """Control tokens that are written out in the text are parsed, as in vLLM."""
         return await self.stub.Tokenize(
             api.TokenizeRequest(text=text, add_special_tokens=add_special_tokens,
-                                parse_special_tokens=True), timeout=_CALL_TIMEOUT_S)
+                                parse_special_tokens=True), timeout=_CALL_TIMEOUT_S,
+            metadata=self._access.callers_headers())
 
     async def detokenize(self, ids: list[int]) -> str:
         answer = await self.stub.Detokenize(api.DetokenizeRequest(ids=ids),
-                                            timeout=_CALL_TIMEOUT_S)
+                                            timeout=_CALL_TIMEOUT_S,
+                                            metadata=self._access.callers_headers())
         return answer.text
 
     async def close(self) -> None:

@@ -3,6 +3,10 @@
 import argparse
 import dataclasses
 
+from gateway.access import Access
+from gateway.certificates import Certificates
+from gateway.connection_flags import (add_connection_flags, is_loopback, read_access,
+                                      read_token)
 from gateway.tool_parsers import PARSERS
 from gateway.version import VERSION
 
@@ -23,6 +27,8 @@ class Config:
     log_format: str
     check: bool
     parent_pid: int | None
+    access: Access = Access()
+    certificates: Certificates | None = None  # None: plain text
 
 
 def parse(arguments: list[str]) -> Config:
@@ -36,13 +42,40 @@ def parse(arguments: list[str]) -> Config:
                 template = file.read()
         except (OSError, UnicodeDecodeError) as error:
             parser.error(f"--chat-template {found.chat_template}: {error}")
+    _check_exposure(parser, found)
     return Config(
+        access=dataclasses.replace(
+            read_access(parser, found, found.server or [], "server-"),
+            parent_token=read_token(parser, "--parent-token-file", found.parent_token_file)),
+        certificates=_certificates(parser, found),
         servers=found.server or ["127.0.0.1:50051"], listen=found.listen,
         served_model_name=found.served_model_name, chat_template=template,
         tool_parser=found.tool_parser, max_body_bytes=found.max_body_bytes,
         max_requests=found.max_requests, request_timeout_s=found.request_timeout,
         template_timeout_s=found.template_timeout, drain_timeout_s=found.drain_timeout,
         log_level=found.log_level, log_format=found.log_format, check=found.check, parent_pid=found.parent_pid)
+
+
+def _check_exposure(parser: argparse.ArgumentParser, found: argparse.Namespace) -> None:
+    """Other machines reach this one only by TLS."""
+    host, port = found.listen
+    if not (found.insecure or found.tls_cert or is_loopback(host)):
+        parser.error(f"--listen {host}:{port}: other machines reach this address, so it needs "
+                     "--tls-cert and --tls-key; or --insecure")
+
+
+def _certificates(parser: argparse.ArgumentParser,
+                  found: argparse.Namespace) -> Certificates | None:
+    if (found.tls_cert is None) != (found.tls_key is None):
+        parser.error("--tls-cert and --tls-key are given together")
+    if found.tls_cert is None:
+        if found.tls_client_ca:
+            parser.error("--tls-client-ca needs --tls-cert")
+        return None
+    try:
+        return Certificates(found.tls_cert, found.tls_key, found.tls_client_ca)
+    except OSError as error:
+        return parser.error(f"--tls-cert {found.tls_cert}: {error.strerror or error}")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -59,6 +92,12 @@ def _parser() -> argparse.ArgumentParser:
         help="a coordinator (127.0.0.1:50051); may be repeated: the least loaded one is asked")
     add("--listen", type=_address, default=("127.0.0.1", 8080), metavar="HOST:PORT",
         help="of the HTTP API (127.0.0.1:8080); port 0: any free")
+    add("--tls-cert", metavar="FILE",
+        help="PEM file with the certificate chain of the HTTP API; without, it is plain text")
+    add("--tls-key", metavar="FILE", help="PEM file with its key; a change of these is noticed")
+    add("--tls-client-ca", metavar="FILE",
+        help="PEM file with authorities: clients must have a certificate of one of them")
+    add_connection_flags(parser, "server-")
     add("--served-model-name", help="the model's name for clients (the file's)")
     add("--chat-template", metavar="FILE", help="a Jinja template instead of the model's")
     add("--tool-parser", choices=sorted(PARSERS),
@@ -80,6 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         help="only find out whether it could serve: exit code 0, or a line that says why not")
     add("--parent-pid", type=_positive, metavar="PID",
         help="exit when this parent process does")
+    add("--parent-token-file", metavar="FILE", help=argparse.SUPPRESS)
     add("--version", action="version", version=f"tandem_gateway {VERSION}")
     return parser
 

@@ -11,8 +11,10 @@ class ApiError(Exception):
     """What a client is told; the message is one line."""
 
     def __init__(self, status: int, message: str, *, kind: str = "invalid_request_error",
-                 param: str | None = None, code: str | None = None):
+                 param: str | None = None, code: str | None = None,
+                 retry_after_s: int = RETRY_AFTER_S):
         super().__init__(message)
+        self.retry_after_s = retry_after_s
         self.status = status
         self.message = message
         self.kind = kind
@@ -24,7 +26,9 @@ class ApiError(Exception):
                           "code": self.code}}
 
     def headers(self) -> dict[str, str]:
-        return {"retry-after": str(RETRY_AFTER_S)} if self.status in (429, 503) else {}
+        if self.status == 401:
+            return {"www-authenticate": "Bearer"}
+        return {"retry-after": str(self.retry_after_s)} if self.status in (429, 503) else {}
 
 
 def bad_request(message: str, param: str | None = None) -> ApiError:
@@ -40,6 +44,8 @@ _BY_GRPC = {
     grpc.StatusCode.INVALID_ARGUMENT: (400, "invalid_request_error", None),
     grpc.StatusCode.OUT_OF_RANGE: (400, "invalid_request_error", None),
     grpc.StatusCode.FAILED_PRECONDITION: (400, "invalid_request_error", None),
+    grpc.StatusCode.UNAUTHENTICATED: (401, "invalid_request_error", "invalid_api_key"),
+    grpc.StatusCode.PERMISSION_DENIED: (403, "invalid_request_error", "insufficient_permissions"),
     grpc.StatusCode.NOT_FOUND: (404, "invalid_request_error", "not_found"),
     grpc.StatusCode.ALREADY_EXISTS: (409, "invalid_request_error", "already_exists"),
     grpc.StatusCode.RESOURCE_EXHAUSTED: (429, "rate_limit_error", "rate_limit_exceeded"),
@@ -54,4 +60,13 @@ def from_grpc(error: grpc.aio.AioRpcError) -> ApiError:
     status, kind, code = _BY_GRPC.get(error.code(), (500, "server_error", "internal"))
     message = error.details() or error.code().name
     field = re.match(r"sampling\.(\w+)", message)  # the coordinator's names are the API's
-    return ApiError(status, message, kind=kind, code=code, param=field and field.group(1))
+    return ApiError(status, message, kind=kind, code=code, param=field and field.group(1),
+                    retry_after_s=_retry_after_s(error))
+
+
+def _retry_after_s(error: grpc.aio.AioRpcError) -> int:
+    """As the server asks in the header that gRPC's own retries obey, too (gRFC A6)."""
+    for name, value in error.trailing_metadata() or ():
+        if name == "grpc-retry-pushback-ms" and str(value).isdecimal():
+            return max(RETRY_AFTER_S, -(-int(value) // 1000))
+    return RETRY_AFTER_S

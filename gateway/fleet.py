@@ -27,6 +27,11 @@ class Fleet:
     def serving(self) -> bool:
         return any(one.serving for one in self._coordinators)
 
+    def any_serving(self) -> Coordinator | None:
+        """The one with the fewest requests of ours."""
+        ready = [one for one in self._coordinators if one.serving]
+        return min(ready, key=lambda one: one.in_flight) if ready else None
+
     def models(self) -> list[Model]:
         """Each once."""
         return list({one.model.id: one.model for one in self._coordinators

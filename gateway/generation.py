@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 
 import grpc
 
-from gateway import tracing
 from gateway.backend import Coordinator
 from gateway.errors import unavailable
 from tandem.v1 import generation_pb2 as api
@@ -18,8 +17,7 @@ class Generation:
     def __init__(self, coordinator: Coordinator, requests: list[api.GenerateRequest],
                  timeout_s: float):
         self._coordinator = coordinator
-        self._calls = [coordinator.stub.Generate(one, timeout=timeout_s,
-                                                 metadata=tracing.metadata()) for one in requests]
+        self._calls = [coordinator.generate(one, timeout_s) for one in requests]
         self._pumps: list[asyncio.Task] = []
         coordinator.in_flight += len(self._calls)
 

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from gateway import tracing
+from gateway.access import calling_for
 from gateway.errors import ApiError, bad_request, from_grpc
 
 _LOG = logging.getLogger("gateway")
@@ -24,6 +25,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 Answer = Callable[[object], Awaitable[Response]]  # of the body
 Endpoint = Callable[[Request], Awaitable[Response]]
+Admit = Callable[[], Awaitable[None]]  # raises if the caller may not
 Place = Callable[[], contextlib.AbstractContextManager[None]]  # raises ApiError if there is none
 
 
@@ -145,10 +147,11 @@ def _no_constant(name: str):
     raise json.JSONDecodeError(f"{name} is no JSON number", name, 0)
 
 
-def endpoint(answer: Answer, max_body_bytes: int, place: Place) -> Endpoint:
+def endpoint(answer: Answer, max_body_bytes: int, place: Place, admit: Admit) -> Endpoint:
     """POST of JSON: errors as JSON, an end if the client goes away, and one line of log.
 
-    `place` is held from the first byte of the body to the last of the answer.
+    `place` is held from the first byte of the body to the last of the answer; `admit` has passed
+    before that byte is read.
     """
 
     async def respond(request: Request) -> Response:
@@ -156,17 +159,35 @@ def endpoint(answer: Answer, max_body_bytes: int, place: Place) -> Endpoint:
         tracing.enter(request.headers.get("traceparent"))
         try:
             with contextlib.ExitStack() as stack:
-                stack.enter_context(place())
+                stack.enter_context(calling_for(request.headers.get("authorization", "")))
+                await admit()
+                release = stack.enter_context(contextlib.ExitStack())
+                release.enter_context(place())
                 body = await read_json(request, max_body_bytes)
                 response = await _unless_gone(request, answer(body))
                 if isinstance(response, EventStream):
-                    response.call_at_end(stack.pop_all().close)
+                    response.call_at_end(release.pop_all().close)
         except Exception as error:
             api_error = _as_api_error(error)
             response = Json(api_error.body(), api_error.status, api_error.headers())
         _LOG.info("%s %s: %d after %.3f s", request.method, request.url.path,
                   response.status_code, time.monotonic() - start)
         return response
+
+    return respond
+
+
+def guarded(answer: Endpoint, admit: Admit) -> Endpoint:
+    """GET, for callers that may generate."""
+
+    async def respond(request: Request) -> Response:
+        try:
+            with calling_for(request.headers.get("authorization", "")):
+                await admit()
+            return await answer(request)
+        except Exception as error:
+            api_error = _as_api_error(error)
+            return Json(api_error.body(), api_error.status, api_error.headers())
 
     return respond
 

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import socket
+import ssl
 import sys
 
 import uvicorn
@@ -22,8 +23,10 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 class _Server(uvicorn.Server):
     """Says where it listens; a signal gives requests the time to finish, a second one does not."""
 
-    def __init__(self, config: uvicorn.Config, address: str, drain_timeout_s: float, on_ready):
+    def __init__(self, config: uvicorn.Config, address: str, drain_timeout_s: float, on_ready,
+                 tls: ssl.SSLContext | None):
         super().__init__(config)
+        self._tls = tls
         self._address = address
         self._on_ready = on_ready
         self._drain_timeout_s = drain_timeout_s
@@ -43,6 +46,7 @@ class _Server(uvicorn.Server):
         self.force_exit = True
 
     async def startup(self, sockets=None) -> None:
+        self.config.ssl = self._tls
         await super().startup(sockets)
         self._on_ready(self._address)
 
@@ -66,7 +70,8 @@ def _serve(config: Config) -> None:
         uvicorn.Config(make_app(config), http="httptools", loop="uvloop", ws="none",
                        log_config=None, access_log=False, server_header=False, lifespan="on",
                        backlog=_BACKLOG), address, config.drain_timeout_s,
-        _log_ready if config.parent_pid else _print_ready)
+        _log_ready if config.parent_pid else _print_ready,
+        config.certificates and config.certificates.context)
     server.run(sockets=[listener])
 
 

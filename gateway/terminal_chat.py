@@ -8,7 +8,9 @@ import sys
 import grpc
 
 from gateway import chat_prompt
+from gateway.access import calling_for
 from gateway.backend import Coordinator
+from gateway.connection_flags import add_connection_flags, read_access
 from gateway.errors import ApiError, from_grpc
 from gateway.template_pool import TemplatePool
 from tandem.v1 import generation_pb2 as api
@@ -44,7 +46,7 @@ class Conversation:
         prompt = await chat_prompt.render(self._templates, self._coordinator.model, asked, [], True,
                                           {})
         said = ""
-        call = self._coordinator.stub.Generate(api.GenerateRequest(
+        call = self._coordinator.generate(api.GenerateRequest(
             text=prompt, sampling=self._params, add_special_tokens=False,
             parse_special_tokens=True))
         try:
@@ -120,6 +122,7 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", default="127.0.0.1:50051", metavar="HOST:PORT",
                         help="a running coordinator (%(default)s)")
+    add_connection_flags(parser)
     parser.add_argument("--system", default="", metavar="TEXT", help="the system prompt (none)")
     parser.add_argument("--chat-template", metavar="FILE", type=argparse.FileType(encoding="utf-8"),
                         help="a Jinja template instead of the model's")
@@ -134,10 +137,12 @@ def main() -> int:
                                     max_tokens=found.max_tokens, seed=found.seed)
     except ValueError as error:
         parser.exit(2, f"tandem_chat: {error}\n")
-    with asyncio.Runner() as runner:
+    access = read_access(parser, found, [found.server])
+    authorization = f"Bearer {access.token}" if access.token else ""
+    with calling_for(authorization), asyncio.Runner() as runner:
 
         async def connect() -> Conversation:
-            return Conversation(Coordinator(found.server, None, template), params, found.system)
+            return Conversation(Coordinator(found.server, None, template, access), params, found.system)
 
         conversation = runner.run(connect())
         try:

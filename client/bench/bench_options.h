@@ -43,12 +43,21 @@ struct BenchOptions {
 };
 
 // Settings made by FitLimits, and those that a benchmark does not use.
-inline constexpr std::string_view kNotOfBench[] = {
-    "--max-model-len",          "--max-num-seqs",
-    "--max-num-batched-tokens", "--num-kv-blocks",
-    "--kv-cache-memory",        "--chunked-prefill-size",
-    "--scheduling-policy",      "--max-queued-requests",
-    "--enable-prefix-caching",  "--listen"};
+inline constexpr std::string_view kNotOfBench[] = {"--max-model-len",
+                                                   "--max-num-seqs",
+                                                   "--max-num-batched-tokens",
+                                                   "--num-kv-blocks",
+                                                   "--kv-cache-memory",
+                                                   "--chunked-prefill-size",
+                                                   "--scheduling-policy",
+                                                   "--max-queued-requests",
+                                                   "--enable-prefix-caching",
+                                                   "--listen",
+                                                   "--tls-cert",
+                                                   "--tls-key",
+                                                   "--tls-client-ca",
+                                                   "--tokens",
+                                                   "--insecure"};
 
 // INVALID_ARGUMENT or OUT_OF_RANGE, in terms of the flags, for values that are invalid whatever the
 // model.

@@ -25,6 +25,9 @@ struct ClusterConfig {
   std::string worker_binary{};
   std::string worker_listen = "127.0.0.1:0";
   std::string worker_token_file{};
+  std::string worker_tls_cert{};
+  std::string worker_tls_key{};
+  std::string worker_tls_ca{};
   Duration load_timeout = std::chrono::minutes(10);
   int32_t max_restarts = 5;
   Duration restart_window = std::chrono::minutes(10);
@@ -42,9 +45,19 @@ struct ClusterConfig {
                           .help = "path of the worker program (default: tandem_worker, or "
                                   "tandem_worker_cuda, beside this program)"});
     visit(worker_listen, {.flag = "--worker-listen",
-                          .help = "HOST:PORT where external workers dial in (loopback only)"});
+                          .help = "HOST:PORT where external workers dial in; beyond loopback "
+                                  "it needs TLS"});
     visit(worker_token_file, {.flag = "--worker-token-file",
                               .help = "file with the token that external workers must show"});
+    visit(worker_tls_cert,
+          {.flag = "--worker-tls-cert",
+           .help = "PEM file with the certificate chain of the worker port, of the name "
+                   "tandem-coordinator; a change of these three files is noticed"});
+    visit(worker_tls_key, {.flag = "--worker-tls-key", .help = "PEM file with its key"});
+    visit(worker_tls_ca,
+          {.flag = "--worker-tls-ca",
+           .help = "PEM file with the authorities of workers' certificates, which are of the name "
+                   "tandem-worker, or tandem-worker-RANK"});
     visit(load_timeout, {.flag = "--load-timeout",
                          .help = "the longest that connecting and loading may take; a number is "
                                  "seconds",

@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/base/address.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
+#include "common/config/port_checks.h"
 
 namespace tandem::config {
 namespace {
@@ -53,26 +53,7 @@ absl::Status Validate(const ServerConfig& config) {
     return absl::InvalidArgumentError(
         "--max-model-len 1: a prompt token and a generated one need at least 2");
   }
-  TANDEM_RETURN_IF_ERROR(Annotate(ParseHostPort(config.listen).status(), "--listen"));
-  if (!config.http_listen.empty()) {
-    TANDEM_RETURN_IF_ERROR(Annotate(ParseHostPort(config.http_listen).status(), "--http-listen"));
-  }
-  if (!config.metrics_listen.empty()) {
-    TANDEM_RETURN_IF_ERROR(
-        Annotate(ParseHostPort(config.metrics_listen).status(), "--metrics-listen"));
-  }
-  TANDEM_RETURN_IF_ERROR(
-      Annotate(ParseHostPort(config.cluster.worker_listen).status(), "--worker-listen"));
-  if (!IsLoopback(config.cluster.worker_listen)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--worker-listen must be a loopback address until TLS exists, got '",
-                     config.cluster.worker_listen, "'"));
-  }
-  if (config.cluster.workers == WorkerSource::kExternal &&
-      config.cluster.worker_token_file.empty()) {
-    return absl::InvalidArgumentError("--workers external needs --worker-token-file");
-  }
-  return absl::OkStatus();
+  return CheckPorts(config);
 }
 
 std::string ConfigurationPage() {

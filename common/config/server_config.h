@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "common/config/cluster_config.h"
 #include "common/config/scheduling_config.h"
+#include "common/config/security_config.h"
 #include "common/config/worker_config.h"
 
 namespace tandem::config {
@@ -16,6 +17,7 @@ struct ServerConfig {
   WorkerConfig worker{};
   SchedulingConfig scheduling{};
   ClusterConfig cluster{};
+  SecurityConfig security{};
   std::string listen = "127.0.0.1:50051";
   std::string http_listen{};
   std::string metrics_listen{};
@@ -59,6 +61,7 @@ struct ServerConfig {
                                   "SIGINT or SIGHUP; a number is seconds",
                           .least = 0,
                           .most = 86400});
+    security.ForEach(visit);
   }
 };
 

@@ -1,11 +1,9 @@
 #include "coordinator/cluster/cluster.h"
 
 #include <signal.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +12,7 @@
 #include "common/base/status.h"
 #include "common/config/worker_config.h"
 #include "coordinator/cluster/process_worker_client.h"
+#include "coordinator/cluster/secret_file.h"
 #include "coordinator/cluster/spawner.h"
 
 namespace tandem::coordinator {
@@ -23,25 +22,6 @@ namespace {
 constexpr auto kPoll = std::chrono::milliseconds(50);
 // Time for a killed process and its connection to end.
 constexpr auto kReplaceTimeout = std::chrono::seconds(5);
-
-std::string DrawToken() {
-  std::random_device device;
-  std::string token;
-  for (int i = 0; i < 4; ++i) absl::StrAppend(&token, absl::Hex(device(), absl::kZeroPad8));
-  return token;
-}
-
-// A file without a name that holds `text`, readable by children through /proc/self/fd.
-absl::StatusOr<int> AnonymousFile(const std::string& text) {
-  const int fd = memfd_create("tandem-token", 0);
-  if (fd < 0) return absl::ErrnoToStatus(errno, "memfd_create for the worker token");
-  if (write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    const absl::Status status = absl::ErrnoToStatus(errno, "write of the worker token");
-    close(fd);
-    return status;
-  }
-  return fd;
-}
 
 void AskToExit(WorkerLink& link, const std::string& reason) {
   v1::CoordinatorMessage message;
@@ -55,28 +35,27 @@ class LocalLauncher {
   static absl::StatusOr<std::shared_ptr<LocalLauncher>> Create(const ClusterOptions& options,
                                                                std::string address,
                                                                const std::string& token) {
-    TANDEM_ASSIGN_OR_RETURN(const int token_fd, AnonymousFile(token));
-    return std::make_shared<LocalLauncher>(options, std::move(address), token_fd);
+    TANDEM_ASSIGN_OR_RETURN(auto token_file, SecretFile::Create(token));
+    return std::make_shared<LocalLauncher>(options, std::move(address), std::move(token_file));
   }
-  LocalLauncher(const ClusterOptions& options, std::string address, int token_fd)
+  LocalLauncher(const ClusterOptions& options, std::string address,
+                std::unique_ptr<SecretFile> token_file)
       : binary_(options.worker_binary),
         log_format_(options.log_format),
         address_(std::move(address)),
-        token_fd_(token_fd) {}
-  ~LocalLauncher() { close(token_fd_); }
+        token_file_(std::move(token_file)) {}
 
   absl::StatusOr<std::shared_ptr<WorkerProcess>> Launch(size_t rank) {
     return spawner_.Spawn({binary_, "--coordinator", address_, "--rank", absl::StrCat(rank),
-                           "--token-file", absl::StrCat("/proc/self/fd/", token_fd_),
-                           "--parent-pid", absl::StrCat(getpid()), "--log-format",
-                           config::NameOf(log_format_)});
+                           "--token-file", token_file_->path(), "--parent-pid",
+                           absl::StrCat(getpid()), "--log-format", config::NameOf(log_format_)});
   }
 
  private:
   const std::string binary_;
   const LogFormat log_format_;
   const std::string address_;
-  const int token_fd_;  // the workers read their token from it
+  const std::unique_ptr<SecretFile> token_file_;
   Spawner spawner_;
 };
 
@@ -86,6 +65,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::Start(const ClusterOptions& op
   const std::string token = options.worker_token.empty() ? DrawToken() : options.worker_token;
   TANDEM_ASSIGN_OR_RETURN(auto service, WorkerService::Start({.listen = options.worker_listen,
                                                               .token = token,
+                                                              .tls = options.worker_tls,
                                                               .size = options.size,
                                                               .one_host = options.one_host}));
   LaunchFn launch;

@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/base/log.h"
+#include "common/tls/tls_files.h"
 #include "coordinator/cluster/rank_progress.h"
 #include "coordinator/cluster/worker_client.h"
 #include "coordinator/cluster/worker_process.h"
@@ -27,6 +28,7 @@ struct ClusterOptions {
   int size = 1;
   bool external = false;  // workers are started elsewhere and connect
   std::string worker_listen = "127.0.0.1:0";
+  TlsFiles worker_tls{};                    // of the worker port; empty: plain text
   std::string worker_token;                 // empty: random (spawned workers only)
   std::string worker_binary;                // spawned workers: path of tandem_worker
   bool one_host = true;                     // as WorkerService::Options

@@ -1,5 +1,6 @@
 #include "coordinator/cluster/worker_service.h"
 
+#include <grpc/grpc_security_constants.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -12,7 +13,9 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/rpc/keepalive.h"
+#include "common/rpc/server_credentials.h"
 #include "common/step/protocol_version.h"
+#include "coordinator/cluster/worker_identity.h"
 #include "coordinator/listener/descriptor_limit.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
 
@@ -30,6 +33,18 @@ bool SameToken(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
+constexpr TlsFlags kTlsFlags{
+    .cert = "--worker-tls-cert", .key = "--worker-tls-key", .ca = "--worker-tls-ca"};
+
+std::vector<std::string> NamesOf(const grpc::CallbackServerContext& context) {
+  std::vector<std::string> names;
+  for (const grpc::string_ref& name :
+       context.auth_context()->FindPropertyValues(GRPC_X509_SAN_PROPERTY_NAME)) {
+    names.emplace_back(name.data(), name.size());
+  }
+  return names;
+}
+
 }  // namespace
 
 // The callback service and one reactor per stream. Each reactor's state has its own mutex.
@@ -41,7 +56,8 @@ class WorkerService::Impl : public v1::WorkerControl::CallbackService {
       grpc::CallbackServerContext* context) override;
 
  private:
-  bool HasToken(const grpc::CallbackServerContext& context) const;
+  // Who calls, by certificate and token.
+  absl::StatusOr<WorkerIdentity> Identify(const grpc::CallbackServerContext& context) const;
 
   class Stream;
   WorkerService* const service_;
@@ -50,13 +66,15 @@ class WorkerService::Impl : public v1::WorkerControl::CallbackService {
 class WorkerService::Impl::Stream
     : public grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage> {
  public:
-  // Without the token nothing is read, so a stranger cannot make the coordinator hold its bytes.
-  Stream(WorkerRegistry& registry, grpc::CallbackServerContext* context, bool has_token)
+  // Of a stranger nothing is read, so that it cannot make the coordinator hold its bytes.
+  Stream(WorkerRegistry& registry, grpc::CallbackServerContext* context,
+         const absl::StatusOr<WorkerIdentity>& identity)
       : registry_(registry), writer_(new Writer(this, context)) {
-    if (has_token) {
+    if (identity.ok()) {
+      identity_ = *identity;
       StartRead(&incoming_);
     } else {
-      Refuse("worker token does not match");
+      Refuse(identity.status());
     }
   }
 
@@ -145,7 +163,8 @@ class WorkerService::Impl::Stream
     std::shared_ptr<WorkerLink> link;
     absl::Status admitted =
         absl::InvalidArgumentError("the first message of a worker must be Hello");
-    if (incoming_.has_hello()) {
+    if (incoming_.has_hello()) admitted = SetRank(*incoming_.mutable_hello());
+    if (admitted.ok()) {
       link = std::make_shared<WorkerLink>(
           std::move(*incoming_.mutable_hello()),
           [writer = writer_](v1::CoordinatorMessage message) {
@@ -155,16 +174,25 @@ class WorkerService::Impl::Stream
       admitted = registry_.Admit(link);
     }
     if (!admitted.ok()) {
-      Refuse(std::string(admitted.message()));
+      Refuse(admitted);
       return false;
     }
     link_ = std::move(link);
     return true;
   }
 
-  void Refuse(const std::string& reason) {
+  // The rank that the certificate is of.
+  absl::Status SetRank(v1::Hello& hello) const {
+    const std::optional<int> asked = hello.has_rank() ? std::optional(hello.rank()) : std::nullopt;
+    TANDEM_ASSIGN_OR_RETURN(const std::optional<int> rank, identity_.Admit(asked));
+    if (rank.has_value()) hello.set_rank(*rank);
+    return absl::OkStatus();
+  }
+
+  void Refuse(const absl::Status& reason) {
+    TANDEM_LOG(kWarning) << "--worker-listen: a worker is refused: " << reason.message();
     v1::CoordinatorMessage refusal;
-    refusal.mutable_refused()->set_reason(reason);
+    refusal.mutable_refused()->set_reason(std::string(reason.message()));
     writer_->Send(std::move(refusal)).IgnoreError();
     writer_->Finish(grpc::Status::OK);
   }
@@ -173,19 +201,25 @@ class WorkerService::Impl::Stream
   std::shared_ptr<Writer> writer_;
   v1::WorkerMessage incoming_;
   std::shared_ptr<WorkerLink> link_;  // null until Hello
+  WorkerIdentity identity_{};
 };
 
 grpc::ServerBidiReactor<v1::WorkerMessage, v1::CoordinatorMessage>* WorkerService::Impl::Connect(
     grpc::CallbackServerContext* context) {
   // Deletes itself in OnDone.
-  return new Stream(service_->registry_, context, HasToken(*context));
+  return new Stream(service_->registry_, context, Identify(*context));
 }
 
-bool WorkerService::Impl::HasToken(const grpc::CallbackServerContext& context) const {
+absl::StatusOr<WorkerIdentity> WorkerService::Impl::Identify(
+    const grpc::CallbackServerContext& context) const {
   const auto& headers = context.client_metadata();
   const auto found = headers.find(step::kWorkerTokenHeader);
-  return found != headers.end() &&
-         SameToken({found->second.data(), found->second.size()}, service_->options_.token);
+  if (found == headers.end() ||
+      !SameToken({found->second.data(), found->second.size()}, service_->options_.token)) {
+    return absl::UnauthenticatedError("worker token does not match");
+  }
+  if (service_->tls_ == nullptr) return WorkerIdentity();
+  return WorkerIdentity::FromNames(NamesOf(context));
 }
 
 WorkerService::WorkerService(Options options)
@@ -198,17 +232,21 @@ WorkerService::~WorkerService() {
 }
 
 absl::StatusOr<std::unique_ptr<WorkerService>> WorkerService::Start(const Options& options) {
-  if (!IsLoopback(options.listen)) {
+  if (!IsLoopback(options.listen) && options.tls.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--worker-listen must be a loopback address until TLS exists, got '", options.listen, "'"));
+        "--worker-listen must be a loopback address without TLS, got '", options.listen, "'"));
   }
   std::unique_ptr<WorkerService> service(new WorkerService(options));
   service->impl_ = std::make_unique<Impl>(service.get());
+  if (!options.tls.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(service->tls_, TlsIdentity::Open(kTlsFlags, options.tls));
+  }
   TANDEM_ASSIGN_OR_RETURN(ListenSocket socket,
                           ListenSocket::Bind("--worker-listen", options.listen));
   service->address_ = socket.address();
   grpc::ServerBuilder builder;
-  service->acceptor_.emplace(builder, "--worker-listen", kControlKeepalive);
+  service->acceptor_.emplace(builder, "--worker-listen", kControlKeepalive,
+                             MakeServerCredentials(service->tls_.get(), /*check=*/nullptr));
   builder.SetMaxReceiveMessageSize(-1);  // of workers that have shown the token
   builder.RegisterService(service->impl_.get());
   service->server_ = builder.BuildAndStart();

@@ -1,5 +1,6 @@
 // WorkerService: the gRPC server that workers connect to. Passes their streams to a WorkerRegistry;
-// it has no other public method.
+// it has no other public method. With TLS a worker's certificate says which rank it may be
+// (WorkerIdentity).
 #ifndef TANDEM_COORDINATOR_CLUSTER_WORKER_SERVICE_H_
 #define TANDEM_COORDINATOR_CLUSTER_WORKER_SERVICE_H_
 
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/tls/tls_identity.h"
 #include "coordinator/cluster/worker_registry.h"
 #include "coordinator/listener/grpc_acceptor.h"
 
@@ -21,13 +23,15 @@ namespace tandem::coordinator {
 class WorkerService {
  public:
   struct Options {
-    std::string listen = "127.0.0.1:0";  // loopback only, until TLS exists
-    std::string token;                   // required in the header of every stream
+    std::string listen = "127.0.0.1:0";
+    std::string token;  // required in the header of every stream
+    TlsFiles tls{};     // all three, needed beyond loopback; empty: plain text
     int size = 1;
     bool one_host = true;  // workers share memory, so all must run on one host
   };
 
-  // INVALID_ARGUMENT for an address that is not loopback, UNAVAILABLE when it can't be bound.
+  // INVALID_ARGUMENT for files of TLS that can't be used, or an address beyond loopback without
+  // them; UNAVAILABLE when it can't be bound.
   static absl::StatusOr<std::unique_ptr<WorkerService>> Start(const Options& options);
   ~WorkerService();
 
@@ -42,6 +46,7 @@ class WorkerService {
 
   const Options options_;
   std::string address_;
+  std::shared_ptr<TlsIdentity> tls_;  // null: plain text
   WorkerRegistry registry_;
   std::unique_ptr<Impl> impl_;
   std::unique_ptr<grpc::Server> server_;

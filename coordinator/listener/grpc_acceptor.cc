@@ -7,16 +7,18 @@
 namespace tandem::coordinator {
 namespace {
 
-constexpr int kHandshakeMillis = 20'000;  // until the client's SETTINGS
-constexpr int kIdleMillis = 5 * 60'000;   // without calls
-constexpr int kMaxStreams = 4096;         // calls at a time on one connection
+constexpr int kHandshakeMillis = 20'000;    // of TLS, and until the client's SETTINGS
+constexpr int kIdleMillis = 5 * 60'000;     // without calls
+constexpr int kMaxStreams = 4096;           // calls at a time on one connection
+constexpr int kMaxHeadersBytes = 16 << 10;  // of a call
 // Clients may ping this many times as often as the server, also without calls.
 constexpr int kClientPings = 3;
 
 using grpc::experimental::ExternalConnectionAcceptor;
 
-std::unique_ptr<ExternalConnectionAcceptor> AddTo(grpc::ServerBuilder& builder,
-                                                  const Keepalive& keepalive) {
+std::unique_ptr<ExternalConnectionAcceptor> AddTo(
+    grpc::ServerBuilder& builder, const Keepalive& keepalive,
+    const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMillis);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive.interval_millis);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive.answer_millis);
@@ -26,16 +28,19 @@ std::unique_ptr<ExternalConnectionAcceptor> AddTo(grpc::ServerBuilder& builder,
                              keepalive.interval_millis / kClientPings);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMillis);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxHeadersBytes);
   return builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
 }
 
 }  // namespace
 
 GrpcAcceptor::GrpcAcceptor(grpc::ServerBuilder& builder, std::string name,
-                           const Keepalive& keepalive)
-    : name_(std::move(name)), connections_(AddTo(builder, keepalive)) {}
+                           const Keepalive& keepalive,
+                           std::shared_ptr<grpc::ServerCredentials> credentials)
+    : name_(std::move(name)),
+      credentials_(std::move(credentials)),
+      connections_(AddTo(builder, keepalive, credentials_)) {}
 
 void GrpcAcceptor::Start(ListenSocket socket, size_t most_connections) {
   acceptor_.emplace(name_, std::move(socket), most_connections, [this](int fd) {

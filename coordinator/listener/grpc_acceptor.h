@@ -13,6 +13,7 @@
 
 namespace grpc {
 class ServerBuilder;
+class ServerCredentials;
 namespace experimental {
 class ExternalConnectionAcceptor;
 }
@@ -25,8 +26,9 @@ class GrpcAcceptor {
  public:
   // Adds the port to a server in the making, with deadlines for what is idle: a connection that
   // does not begin HTTP/2, one that does not answer pings, one without calls. `name` is of the
-  // port, for the log.
-  GrpcAcceptor(grpc::ServerBuilder& builder, std::string name, const Keepalive& keepalive);
+  // port, for the log. `credentials` (common/rpc/server_credentials.h) are of this port alone.
+  GrpcAcceptor(grpc::ServerBuilder& builder, std::string name, const Keepalive& keepalive,
+               std::shared_ptr<grpc::ServerCredentials> credentials);
 
   // Accepts from here on. REQUIRES: the server is built.
   void Start(ListenSocket socket, size_t most_connections);
@@ -35,6 +37,7 @@ class GrpcAcceptor {
 
  private:
   const std::string name_;
+  const std::shared_ptr<grpc::ServerCredentials> credentials_;
   const std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
   std::optional<Acceptor> acceptor_;
 };

@@ -157,6 +157,9 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
       .size = config.cluster.tensor_parallel_size,
       .external = config.cluster.workers == config::WorkerSource::kExternal,
       .worker_listen = config.cluster.worker_listen,
+      .worker_tls = {.cert = config.cluster.worker_tls_cert,
+                     .key = config.cluster.worker_tls_key,
+                     .ca = config.cluster.worker_tls_ca},
       .worker_token = {},
       .worker_binary = worker_binary,
       // NCCL and gRPC work across hosts, unlike shared memory.

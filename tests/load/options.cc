@@ -111,6 +111,11 @@ absl::Status CheckDataset(const DatasetOptions& dataset) {
 void LoadOptions::ForEach(config::FieldList& visit) {
   visit.BeginSection("Server");
   visit(server, {.flag = "--server", .help = "HOST:PORT; openai: also http(s)://HOST:PORT"});
+  visit(tls_ca, {.flag = "--tls-ca", .help = "tandem: TLS, with the authorities of this PEM file"});
+  visit(token_file, {.flag = "--token-file",
+                     .help = "tandem: file with the bearer token; openai: OPENAI_API_KEY"});
+  visit(insecure,
+        {.flag = "--insecure", .help = "tandem: send the token to other machines in plain text"});
   visit(backend, {.flag = "--backend", .help = "the API: Tandem's gRPC, or OpenAI's completions"});
   visit(endpoint, {.flag = "--endpoint", .help = "openai: the path of completions"});
   visit(model, {.flag = "--model", .help = "openai: its name; empty: the server's first"});

@@ -41,6 +41,9 @@ struct DatasetOptions {
 struct LoadOptions {
   // Server
   std::string server = client::kDefaultServer;
+  std::string tls_ca{};
+  std::string token_file{};
+  bool insecure = false;
   BackendKind backend = BackendKind::kTandem;
   std::string endpoint = "/v1/completions";
   std::string model;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "client/channel.h"
-#include "common/base/address.h"
 #include "common/base/status.h"
 
 namespace tandem::load {
@@ -110,12 +109,12 @@ class TandemBackend::Call final : public grpc::ClientReadReactor<v1::GenerateRes
   bool finished_ = false;
 };
 
-absl::StatusOr<std::unique_ptr<Backend>> TandemBackend::Connect(const std::string& server,
-                                                                const RequestSettings& settings) {
-  if (const auto parsed = ParseHostPort(server); !parsed.ok()) {
-    return Annotate(parsed.status(), "--server");
-  }
-  return std::unique_ptr<Backend>(new TandemBackend(client::MakeChannel(server), server, settings));
+absl::StatusOr<std::unique_ptr<Backend>> TandemBackend::Connect(
+    const client::Connection& connection, const RequestSettings& settings) {
+  TANDEM_RETURN_IF_ERROR(client::Validate(connection));
+  TANDEM_ASSIGN_OR_RETURN(auto channel, client::MakeChannel(connection));
+  return std::unique_ptr<Backend>(
+      new TandemBackend(std::move(channel), connection.server, settings));
 }
 
 TandemBackend::TandemBackend(std::shared_ptr<grpc::Channel> channel, std::string server,

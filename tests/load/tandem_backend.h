@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "client/connection.h"
 #include "common/base/mutex.h"
 #include "proto/tandem/v1/generation.grpc.pb.h"
 #include "tests/load/backend.h"
@@ -14,8 +15,8 @@ namespace tandem::load {
 
 class TandemBackend : public Backend {
  public:
-  // INVALID_ARGUMENT when `server` is not HOST:PORT.
-  static absl::StatusOr<std::unique_ptr<Backend>> Connect(const std::string& server,
+  // INVALID_ARGUMENT for a connection that is not valid, or a file of it that can't be used.
+  static absl::StatusOr<std::unique_ptr<Backend>> Connect(const client::Connection& connection,
                                                           const RequestSettings& settings);
 
   absl::StatusOr<ModelFacts> Model(Deadline deadline) override;

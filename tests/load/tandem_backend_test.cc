@@ -19,7 +19,7 @@ class TandemBackendTest : public testing::Test {
     auto server = StubServer::Start("127.0.0.1:0", behaviour);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    auto backend = TandemBackend::Connect(server_->address(), settings);
+    auto backend = TandemBackend::Connect({.server = server_->address()}, settings);
     ASSERT_TRUE(backend.ok()) << backend.status();
     backend_ = *std::move(backend);
   }
@@ -124,7 +124,7 @@ TEST_F(TandemBackendTest, ThePollerLooksAtOnce) {
 }
 
 TEST(TandemBackendAddressTest, MustBeAHostAndAPort) {
-  EXPECT_TRUE(absl::IsInvalidArgument(TandemBackend::Connect("nowhere", {}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(TandemBackend::Connect({.server = "nowhere"}, {}).status()));
 }
 
 }  // namespace

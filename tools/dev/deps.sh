@@ -35,6 +35,7 @@ TEST_PACKAGES=(
   libgmock-dev
   libgtest-dev
   nftables
+  openssl
   python3
   python3-grpcio
   python3-numpy

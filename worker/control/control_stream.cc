@@ -15,6 +15,7 @@
 #include "common/base/step_guard.h"
 #include "common/base/version.h"
 #include "common/config/configure_codec.h"
+#include "common/rpc/channel_credentials.h"
 #include "common/rpc/keepalive.h"
 #include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
@@ -28,6 +29,19 @@ constexpr size_t kMaxPendingCommands = 64;
 constexpr auto kPutTimeout = std::chrono::seconds(10);
 // How often a worker says that it is still dialling.
 constexpr auto kDialReport = std::chrono::seconds(5);
+
+// The coordinator's, whatever its address is.
+constexpr char kCoordinatorName[] = "tandem-coordinator";
+constexpr TlsFlags kTlsFlags{
+    .cert = "--worker-tls-cert", .key = "--worker-tls-key", .ca = "--worker-tls-ca"};
+
+// Why the last attempt to connect has failed: a call on a channel that is not connected says so.
+std::string LastError(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kDialReport);
+  const auto stub = v1::WorkerControl::NewStub(channel);
+  return stub->Connect(&context)->Finish().error_message();
+}
 
 bool WaitConnected(grpc::Channel& channel, Deadline deadline) {
   return channel.WaitForConnected(std::chrono::system_clock::now() + deadline.Left());
@@ -328,7 +342,8 @@ std::unique_ptr<transport::Rendezvous> GrpcControlStream::MakeRendezvous(Epoch e
 
 absl::StatusOr<std::unique_ptr<ControlStream>> ControlStream::Dial(const std::string& address,
                                                                    const Greeting& greeting,
-                                                                   Deadline deadline) {
+                                                                   Deadline deadline,
+                                                                   const TlsFiles& tls) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kControlKeepalive.interval_millis);
@@ -337,12 +352,15 @@ absl::StatusOr<std::unique_ptr<ControlStream>> ControlStream::Dial(const std::st
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // http_proxy is for other programs: a coordinator is never behind one.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  auto channel = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  if (!tls.empty()) arguments.SetSslTargetNameOverride(kCoordinatorName);
+  TANDEM_ASSIGN_OR_RETURN(const auto credentials, MakeChannelCredentials(kTlsFlags, tls));
+  auto channel = grpc::CreateCustomChannel(address, credentials, arguments);
   while (!WaitConnected(*channel, deadline.OrAfter(kDialReport))) {
     if (deadline.Passed()) {
-      return absl::UnavailableError(absl::StrCat("no coordinator answers on ", address));
+      return absl::UnavailableError(
+          absl::StrCat("no coordinator answers on ", address, ": ", LastError(channel)));
     }
-    TANDEM_LOG(kInfo) << "no coordinator answers on " << address << " yet";
+    TANDEM_LOG(kInfo) << "no coordinator answers on " << address << " yet: " << LastError(channel);
   }
   auto stream = std::make_unique<GrpcControlStream>(std::move(channel));
   stream->Open(greeting);

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/tls/tls_files.h"
 #include "common/transport/rendezvous.h"
 #include "worker/control/commands.h"
 
@@ -36,10 +37,13 @@ class ControlStream {
 
   virtual ~ControlStream() = default;
 
-  // Connects and sends Hello. UNAVAILABLE without an answer by the deadline.
+  // Connects and sends Hello. With `tls` the coordinator must have a certificate of the name
+  // tandem-coordinator, whatever its address is. INVALID_ARGUMENT for files that can't be used,
+  // UNAVAILABLE without a connection by the deadline.
   static absl::StatusOr<std::unique_ptr<ControlStream>> Dial(const std::string& address,
                                                              const Greeting& greeting,
-                                                             Deadline deadline);
+                                                             Deadline deadline,
+                                                             const TlsFiles& tls = {});
 
   // The next command; none at the deadline. Once the worker is to stop, StopCommand comes before
   // queued commands.

@@ -33,6 +33,7 @@ struct Flags {
   std::string coordinator;
   std::string rank = "auto";
   std::string token_file;
+  TlsFiles tls;
   WorkerOverrides overrides;
   int parent_pid = 0;
   LogFormat log_format = LogFormat::kText;
@@ -71,11 +72,26 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
   SetLogFormat(flags.log_format);
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ControlStream> stream,
-      ControlStream::Dial(flags.coordinator, greeting, Deadline::After(kDialTimeout)));
+      ControlStream::Dial(flags.coordinator, greeting, Deadline::After(kDialTimeout), flags.tls));
   // A spawned worker has the coordinator's environment, whose TANDEM_MODEL may be a name that only
   // the coordinator resolves.
   const bool spawned = flags.parent_pid > 0;
   return ServeCommands(std::move(stream), spawned ? WorkerOverrides{} : flags.overrides);
+}
+
+// The token goes to other machines only by TLS, and only to a coordinator that has shown who it is.
+absl::Status CheckTls(const Flags& flags) {
+  const TlsFiles& tls = flags.tls;
+  const bool all = !tls.cert.empty() && !tls.key.empty() && !tls.ca.empty();
+  if (all || (tls.empty() && IsLoopback(flags.coordinator))) return absl::OkStatus();
+  if (!tls.empty()) {
+    return absl::InvalidArgumentError(
+        "--worker-tls-cert, --worker-tls-key and --worker-tls-ca are given together");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--coordinator ", flags.coordinator,
+                   " is on another machine: it needs --worker-tls-cert, --worker-tls-key and "
+                   "--worker-tls-ca"));
 }
 
 }  // namespace
@@ -108,6 +124,15 @@ int WorkerMain(int argc, char** argv, const std::function<std::string()>& device
   command.Add(
       {flags.token_file,
        {.flag = "--token-file", .help = "file with the shared worker token", .required = true}});
+  command.Add({flags.tls.cert,
+               {.flag = "--worker-tls-cert",
+                .help = "PEM file with this worker's certificate chain, of the name tandem-worker "
+                        "or tandem-worker-RANK"}});
+  command.Add({flags.tls.key, {.flag = "--worker-tls-key", .help = "PEM file with its key"}});
+  command.Add({flags.tls.ca,
+               {.flag = "--worker-tls-ca",
+                .help = "PEM file with the authorities of the coordinator's certificate, which is "
+                        "of the name tandem-coordinator"}});
   command.Add({flags.overrides.model,
                {.flag = "--model", .help = "path of the GGUF file here, if it differs"}});
   command.Add({flags.overrides.device_index,
@@ -121,6 +146,7 @@ int WorkerMain(int argc, char** argv, const std::function<std::string()>& device
   command.OnCheck(
       [&] { return Annotate(ParseHostPort(flags.coordinator).status(), "--coordinator"); });
   command.OnCheck([&] { return ParseRank(flags.rank).status(); });
+  command.OnCheck([&] { return CheckTls(flags); });
   command.OnRun([&] { return Serve(flags, devices); });
   return command.Main(argc, argv);
 }

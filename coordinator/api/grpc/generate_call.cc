@@ -14,6 +14,7 @@
 #include "common/base/status.h"
 #include "coordinator/api/grpc/refused_call.h"
 #include "coordinator/api/grpc/retry_hint.h"
+#include "coordinator/api/grpc/turn.h"
 #include "coordinator/api/grpc/wire.h"
 #include "coordinator/api/request_builder.h"
 #include "coordinator/api/text_stream.h"
@@ -97,9 +98,11 @@ struct Outbox {
 
 class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  GenerateCall(Serving& serving, Serving::Parts& parts, grpc::CallbackServerContext& context,
-               std::unique_ptr<GenerateForm> form, RunningCalls* running)
+  GenerateCall(Serving& serving, Serving::Parts& parts, TokenUsage::Hold turn,
+               grpc::CallbackServerContext& context, std::unique_ptr<GenerateForm> form,
+               RunningCalls* running)
       : call_(serving.calls),
+        turn_(std::move(turn)),
         parts_(parts),
         context_(context),
         trace_id_(TraceId(Metadata(context, kTraceParent))),
@@ -261,6 +264,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   }
 
   const OpenCalls::Call call_;
+  const TokenUsage::Hold turn_;
   Serving::Parts& parts_;
   grpc::CallbackServerContext& context_;  // valid until OnDone
   const std::string trace_id_;            // for the log
@@ -301,12 +305,16 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(Serving& serving,
                                                               RunningCalls* running) {
   absl::StatusOr<Serving::Parts*> parts = serving.Get();
   if (!parts.ok()) return new RefusedStream(Refusal(context, parts.status()));
+  TokenUsage::Hold turn;
+  const grpc::Status taken = TakeTurn(serving.gate, context, turn);
+  if (!taken.ok()) return new RefusedStream(taken);
   absl::StatusOr<ByteBudget::Hold> hold = serving.budget.Take(request.Length());
   if (!hold.ok()) return new RefusedStream(Refusal(context, hold.status()));
   absl::StatusOr<GenerateParams> params = form->Parse(request);
   if (!params.ok()) return new RefusedStream(ToGrpc(params.status()));
   // Deletes itself in OnDone.
-  auto* call = new GenerateCall(serving, **parts, context, std::move(form), running);
+  auto* call =
+      new GenerateCall(serving, **parts, std::move(turn), context, std::move(form), running);
   call->Start(*std::move(params), request.Length(), *std::move(hold));
   return call;
 }

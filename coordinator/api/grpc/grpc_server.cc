@@ -8,6 +8,7 @@
 
 #include "common/rpc/keepalive.h"
 #include "common/rpc/library_log.h"
+#include "common/rpc/server_credentials.h"
 #include "coordinator/api/grpc/generation_service.h"
 #include "coordinator/api/grpc/health_service.h"
 #include "coordinator/api/grpc/open_calls.h"
@@ -20,19 +21,42 @@ namespace {
 
 // For clients to close their connections.
 constexpr auto kCloseTime = std::chrono::milliseconds(200);
+// It has one; more are of a predecessor whose end is not noticed yet, or of others, who are
+// refused.
+constexpr size_t kMaxGatewayConnections = 16;
 constexpr Keepalive kKeepalive{.interval_millis = 30'000, .answer_millis = 30'000};
+
+// Every call of the port passes it.
+CallCheck CheckOf(Gate* gate) {
+  if (gate == nullptr) return nullptr;
+  return [gate](const CallHead& head) {
+    return gate->Check(head.method, head.Header(kAuthorization));
+  };
+}
+
+CallCheck CheckOfGateway(Gate& gate) {
+  return [&gate](const CallHead& head) {
+    return gate.CheckFromGateway(head.method, head.Header(kAuthorization),
+                                 head.Header(kGatewayHeader));
+  };
+}
 
 }  // namespace
 
 struct GrpcServer::Impl {
-  explicit Impl(ServerState& server_state) : state(server_state) {}
+  Impl(ServerState& server_state, Edge of) : state(server_state), edge(std::move(of)) {}
 
   absl::Status Start(ListenSocket socket, size_t max_connections) {
     RouteLibraryLogs();
     grpc::EnableDefaultHealthCheckService(false);
     address = socket.address();
     grpc::ServerBuilder builder;
-    acceptor.emplace(builder, "--listen", kKeepalive);
+    acceptor.emplace(builder, "--listen", kKeepalive,
+                     MakeServerCredentials(edge.tls.get(), CheckOf(edge.gate.get())));
+    if (edge.gateway_socket.has_value()) {
+      gateway_acceptor.emplace(builder, "the gateway's port", kKeepalive,
+                               MakeServerCredentials(nullptr, CheckOfGateway(*edge.gate)));
+    }
     builder.RegisterService(&generation);
     builder.RegisterService(&vllm);
     builder.RegisterService(&health);
@@ -40,12 +64,21 @@ struct GrpcServer::Impl {
     server = builder.BuildAndStart();
     if (server == nullptr) return absl::InternalError("the gRPC server does not start");
     acceptor->Start(std::move(socket), max_connections);
+    if (edge.gateway_socket.has_value()) {
+      gateway_acceptor->Start(*std::move(edge.gateway_socket), kMaxGatewayConnections);
+    }
     return absl::OkStatus();
   }
 
+  void StopAccepting() {
+    acceptor->Stop();
+    if (gateway_acceptor.has_value()) gateway_acceptor->Stop();
+  }
+
   ServerState& state;
+  Edge edge;
   OpenCalls calls{};
-  Serving serving{calls, state};
+  Serving serving{calls, state, edge.gate.get()};
   GenerationService generation{serving};
   VllmService vllm{serving};
   HealthService health{calls, state};
@@ -53,12 +86,13 @@ struct GrpcServer::Impl {
   std::string address{};
   std::unique_ptr<grpc::Server> server{};
   std::optional<GrpcAcceptor> acceptor{};
+  std::optional<GrpcAcceptor> gateway_acceptor{};
 };
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(ListenSocket socket,
                                                               size_t max_connections,
-                                                              ServerState& state) {
-  auto impl = std::make_unique<Impl>(state);
+                                                              ServerState& state, Edge edge) {
+  auto impl = std::make_unique<Impl>(state, std::move(edge));
   absl::Status started = impl->Start(std::move(socket), max_connections);
   if (!started.ok()) return started;
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
@@ -77,7 +111,7 @@ void GrpcServer::Serve(ServingModel model, EngineHandle& engine, size_t max_requ
 
 void GrpcServer::Shutdown(Deadline deadline) {
   if (impl_->server == nullptr) return;
-  impl_->acceptor->Stop();
+  impl_->StopAccepting();
   impl_->health.Close();
   impl_->reflection.Close();
   impl_->calls.WaitNone(deadline);

@@ -5,10 +5,13 @@
 #define TANDEM_COORDINATOR_API_GRPC_GRPC_SERVER_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "common/base/clock.h"
+#include "common/tls/tls_identity.h"
+#include "coordinator/api/auth/gate.h"
 #include "coordinator/api/serving_model.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/listener/listen_socket.h"
@@ -16,13 +19,21 @@
 
 namespace tandem::coordinator {
 
+// What stands between strangers and the services.
+struct Edge {
+  std::shared_ptr<TlsIdentity> tls{};  // null: plain text
+  std::shared_ptr<Gate> gate{};        // null: no call needs a token
+  // A second port, in plain text, on which callers must show that they are this server's gateway.
+  std::optional<ListenSocket> gateway_socket{};
+};
+
 // One thread at a time.
 class GrpcServer {
  public:
   // Accepts up to `max_connections` on `socket`. `state` must outlive the server.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(ListenSocket socket,
                                                            size_t max_connections,
-                                                           ServerState& state);
+                                                           ServerState& state, Edge edge = {});
   ~GrpcServer();  // Shutdown at once
 
   // HOST:PORT that is bound.

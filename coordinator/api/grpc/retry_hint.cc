@@ -1,6 +1,5 @@
 #include "coordinator/api/grpc/retry_hint.h"
 
-#include <chrono>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -21,7 +20,11 @@ constexpr auto kAwayDelay = std::chrono::milliseconds(200);
 
 grpc::Status Refusal(grpc::CallbackServerContext& context, const absl::Status& status) {
   if (!absl::IsResourceExhausted(status) && !absl::IsUnavailable(status)) return ToGrpc(status);
-  const auto delay = absl::IsUnavailable(status) ? kAwayDelay : kFullDelay;
+  return Refusal(context, status, absl::IsUnavailable(status) ? kAwayDelay : kFullDelay);
+}
+
+grpc::Status Refusal(grpc::CallbackServerContext& context, const absl::Status& status,
+                     std::chrono::milliseconds delay) {
   context.AddTrailingMetadata(kPushback, absl::StrCat(delay.count()));
   google::rpc::RetryInfo retry;
   retry.mutable_retry_delay()->set_seconds(delay.count() / 1000);

@@ -7,6 +7,8 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
+#include <chrono>
+
 #include "absl/status/status.h"
 
 namespace tandem::coordinator {
@@ -15,6 +17,9 @@ namespace tandem::coordinator {
 // queue) and UNAVAILABLE (loading, draining) carry a hint, which is also added to `context`; call
 // it before Finish.
 grpc::Status Refusal(grpc::CallbackServerContext& context, const absl::Status& status);
+// The same with a time that is known.
+grpc::Status Refusal(grpc::CallbackServerContext& context, const absl::Status& status,
+                     std::chrono::milliseconds delay);
 
 }  // namespace tandem::coordinator
 

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "coordinator/api/auth/gate.h"
 #include "coordinator/api/byte_budget.h"
 #include "coordinator/api/grpc/open_calls.h"
 #include "coordinator/api/serving_model.h"
@@ -31,8 +32,10 @@ class Serving {
     TokenizerPool pool;
   };
 
-  // `state`, which must outlive it, says how far a server without a model is.
-  Serving(OpenCalls& of_server, const ServerState& state) : calls(of_server), state_(state) {}
+  // `state`, which must outlive it, says how far a server without a model is. `of_port`: whose
+  // tokens have limits; null: there are none.
+  Serving(OpenCalls& of_server, const ServerState& state, Gate* of_port)
+      : calls(of_server), gate(of_port), state_(state) {}
 
   // Calls are answered from here on. `engine` must outlive the server; the tokenizer's queue holds
   // `max_requests` texts. Once.
@@ -41,6 +44,7 @@ class Serving {
   absl::StatusOr<Parts*> Get() const;
 
   OpenCalls& calls;
+  Gate* const gate;
   ByteBudget budget{kMaxRequestBytes};
 
  private:

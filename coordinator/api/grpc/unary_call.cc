@@ -5,6 +5,7 @@
 
 #include "coordinator/api/grpc/refused_call.h"
 #include "coordinator/api/grpc/retry_hint.h"
+#include "coordinator/api/grpc/turn.h"
 #include "coordinator/api/grpc/wire.h"
 
 namespace tandem::coordinator {
@@ -13,7 +14,8 @@ namespace {
 // A call over a text, which may be long: its bytes are taken until the answer is sent.
 class TextCall : public grpc::ServerUnaryReactor {
  public:
-  TextCall(OpenCalls& calls, ByteBudget::Hold hold) : call_(calls), hold_(std::move(hold)) {}
+  TextCall(OpenCalls& calls, ByteBudget::Hold hold, TokenUsage::Hold turn)
+      : call_(calls), hold_(std::move(hold)), turn_(std::move(turn)) {}
 
   void OnCancel() override { gone_.store(true, std::memory_order_relaxed); }
   bool gone() const { return gone_.load(std::memory_order_relaxed); }
@@ -22,6 +24,7 @@ class TextCall : public grpc::ServerUnaryReactor {
  private:
   const OpenCalls::Call call_;
   const ByteBudget::Hold hold_;
+  const TokenUsage::Hold turn_;
   std::atomic<bool> gone_{false};
 };
 
@@ -42,9 +45,12 @@ grpc::ServerUnaryReactor* AnswerFromPool(Serving& serving, grpc::CallbackServerC
                                          grpc::ByteBuffer* response, AnswerFn answer) {
   absl::StatusOr<Serving::Parts*> parts = serving.Get();
   if (!parts.ok()) return FinishAtOnce(context, Refusal(*context, parts.status()));
+  TokenUsage::Hold turn;
+  const grpc::Status taken = TakeTurn(serving.gate, *context, turn);
+  if (!taken.ok()) return FinishAtOnce(context, taken);
   absl::StatusOr<ByteBudget::Hold> hold = serving.budget.Take(request.Length());
   if (!hold.ok()) return FinishAtOnce(context, Refusal(*context, hold.status()));
-  auto* call = new TextCall(serving.calls, *std::move(hold));
+  auto* call = new TextCall(serving.calls, *std::move(hold), std::move(turn));
   Serving::Parts& ready = **parts;
   // `request` and `response` are valid until Finish.
   const absl::Status queued =

@@ -20,7 +20,8 @@ grpc::ServerUnaryReactor* Answer(const Serving& serving, grpc::CallbackServerCon
                                  const grpc::ByteBuffer& request, grpc::ByteBuffer* response,
                                  const AnswerFn& answer);
 // Answers on a thread of the tokenizer's pool, unless the client is gone by then.
-// RESOURCE_EXHAUSTED if there is no room for the request's bytes or no place in the queue.
+// RESOURCE_EXHAUSTED if the call's token has reached a limit, or there is no room for the request's
+// bytes or no place in the queue.
 grpc::ServerUnaryReactor* AnswerFromPool(Serving& serving, grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer& request,
                                          grpc::ByteBuffer* response, AnswerFn answer);
