@@ -45,7 +45,7 @@ def parse(arguments: list[str]) -> Config:
     _check_exposure(parser, found)
     return Config(
         access=dataclasses.replace(
-            read_access(parser, found, found.server or [], "server-"),
+            read_access(parser, found, found.server or [], "server-", forwards=True),
             parent_token=read_token(parser, "--parent-token-file", found.parent_token_file)),
         certificates=_certificates(parser, found),
         servers=found.server or ["127.0.0.1:50051"], listen=found.listen,

@@ -23,16 +23,17 @@ def add_connection_flags(parser: argparse.ArgumentParser, prefix: str = "") -> N
 
 
 def read_access(parser: argparse.ArgumentParser, found: argparse.Namespace, servers: list[str],
-                prefix: str = "") -> Access:
-    """Exits with 2 and one line for what cannot be used."""
+                prefix: str = "", *, forwards: bool = False) -> Access:
+    """Exits with 2 and one line for what cannot be used. `forwards`: it passes others' tokens on."""
     if (found.to_cert is None) != (found.to_key is None):
         parser.error(f"--{prefix}tls-client-cert and --{prefix}tls-client-key are given together")
     has_tls = bool(found.to_tls or found.to_ca or found.to_cert)
     for server in servers:
-        if found.token_file and not has_tls and not found.insecure and not is_loopback(
-                server.rpartition(":")[0].strip("[]")):
-            parser.error(f"--token-file: a token goes to another machine, {server}, only by "
-                         f"--{prefix}tls or --{prefix}tls-ca, or with --insecure")
+        if has_tls or found.insecure or not (forwards or found.token_file):
+            break
+        if not is_loopback(server.rpartition(":")[0].strip("[]")):
+            parser.error(f"tokens go to another machine, {server}, only by --{prefix}tls or "
+                         f"--{prefix}tls-ca, or with --insecure")
     tls = None
     if has_tls:
         tls = grpc.ssl_channel_credentials(

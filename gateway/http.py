@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from gateway import tracing
-from gateway.access import calling_for
+from gateway.access import calling_for, unauthenticated
 from gateway.errors import ApiError, bad_request, from_grpc
 
 _LOG = logging.getLogger("gateway")
@@ -110,6 +110,14 @@ def _as_api_error(error: Exception) -> ApiError:
     return ApiError(500, "internal error of the gateway", kind="server_error", code="internal")
 
 
+def _authorization(request: Request) -> str:
+    """The header; a proxy in front may have looked at another one of several."""
+    values = request.headers.getlist("authorization")
+    if len(values) > 1:
+        raise unauthenticated("there are several headers Authorization")
+    return values[0] if values else ""
+
+
 async def read_json(request: Request, max_bytes: int) -> object:
     """The body. Raises ApiError: 413 if it is too long, 408 if it does not come, 400 if not JSON."""
     body = bytearray()
@@ -159,7 +167,7 @@ def endpoint(answer: Answer, max_body_bytes: int, place: Place, admit: Admit) ->
         tracing.enter(request.headers.get("traceparent"))
         try:
             with contextlib.ExitStack() as stack:
-                stack.enter_context(calling_for(request.headers.get("authorization", "")))
+                stack.enter_context(calling_for(_authorization(request)))
                 await admit()
                 release = stack.enter_context(contextlib.ExitStack())
                 release.enter_context(place())
@@ -182,7 +190,7 @@ def guarded(answer: Endpoint, admit: Admit) -> Endpoint:
 
     async def respond(request: Request) -> Response:
         try:
-            with calling_for(request.headers.get("authorization", "")):
+            with calling_for(_authorization(request)):
                 await admit()
             return await answer(request)
         except Exception as error:

@@ -45,6 +45,11 @@ absl::Status CheckClientPorts(const ServerConfig& config) {
   if (!config.metrics_listen.empty()) {
     TANDEM_RETURN_IF_ERROR(
         Annotate(ParseHostPort(config.metrics_listen).status(), "--metrics-listen"));
+    if (!IsLoopback(config.metrics_listen) && !security.insecure) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--metrics-listen ", config.metrics_listen, ": other machines reach this address, and ",
+          "the port has neither TLS nor tokens; --insecure says that they may"));
+    }
   }
   if (config.http_listen.empty()) return absl::OkStatus();
   return CheckExposure("--http-listen", config.http_listen, security);

@@ -67,14 +67,22 @@ absl::Status Gate::CheckFromGateway(std::string_view method, std::string_view au
   return refused;
 }
 
-absl::StatusOr<TokenUsage::Hold> Gate::Take(std::string_view authorization, Duration& retry_after) {
+std::string Gate::TokenNameOf(std::string_view authorization) const {
+  if (tokens_ == nullptr) return "";
+  const std::shared_ptr<const TokenTable> table = tokens_->Current();
+  const TokenEntry* entry = table->Find(BearerToken(authorization));
+  return entry == nullptr ? "" : entry->name;
+}
+
+absl::StatusOr<TokenUsage::Hold> Gate::Take(std::string_view authorization, Duration& retry_after,
+                                            uint32_t count) {
   if (tokens_ == nullptr) return TokenUsage::Hold();
   const std::string_view token = BearerToken(authorization);
   const std::shared_ptr<const TokenTable> table = tokens_->Current();
   const TokenEntry* entry = table->Find(token);
   if (entry == nullptr && IsGateway(token)) return TokenUsage::Hold();
   if (entry == nullptr) return absl::UnauthenticatedError("the token is not known");
-  absl::StatusOr<TokenUsage::Hold> hold = usage_.Take(*entry, retry_after);
+  absl::StatusOr<TokenUsage::Hold> hold = usage_.Take(*entry, retry_after, count);
   if (!hold.ok()) log_.Add("a request", StdSv(hold.status().message()));
   return hold;
 }

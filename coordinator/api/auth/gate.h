@@ -3,6 +3,7 @@
 #ifndef TANDEM_COORDINATOR_API_AUTH_GATE_H_
 #define TANDEM_COORDINATOR_API_AUTH_GATE_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -36,9 +37,13 @@ class Gate {
   absl::Status CheckFromGateway(std::string_view method, std::string_view authorization,
                                 std::string_view gateway_header);
 
-  // Counts a call that has passed against its token's limits, until the hold ends.
-  // RESOURCE_EXHAUSTED and when to come again if they are reached.
-  absl::StatusOr<TokenUsage::Hold> Take(std::string_view authorization, Duration& retry_after);
+  // Counts a call that has passed, of `count` requests, against its token's limits, until the hold
+  // ends. RESOURCE_EXHAUSTED and when to come again if they are reached; INVALID_ARGUMENT if they
+  // never allow so many.
+  absl::StatusOr<TokenUsage::Hold> Take(std::string_view authorization, Duration& retry_after,
+                                        uint32_t count = 1);
+  // The name of a call's token; empty if it has none that is known, or none is needed.
+  std::string TokenNameOf(std::string_view authorization) const;
 
  private:
   absl::Status Decide(std::string_view method, std::string_view authorization);

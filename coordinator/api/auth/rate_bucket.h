@@ -13,8 +13,9 @@ class RateBucket {
   RateBucket(double rate, double burst, TimePoint now)
       : rate_(rate), burst_(burst), left_(burst), filled_at_(now) {}
 
-  // Takes one request's part; zero if it was there, else the time until it will be.
-  Duration Take(TimePoint now);
+  // Takes the part of `count` requests; zero if it was there, else the time until it will be. More
+  // than `burst` are there when it is full, and what they take too much is missing afterwards.
+  Duration Take(TimePoint now, uint32_t count = 1);
 
  private:
   double rate_;

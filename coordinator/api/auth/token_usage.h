@@ -21,33 +21,39 @@ namespace tandem::coordinator {
 // Thread-safe.
 class TokenUsage {
  public:
-  // One request, as long as it lives. The usage must outlive it.
+  // Some requests, as long as it lives. The usage must outlive it.
   class Hold {
    public:
     Hold() = default;
     Hold(Hold&& other) noexcept
-        : usage_(std::exchange(other.usage_, nullptr)), name_(std::move(other.name_)) {}
+        : usage_(std::exchange(other.usage_, nullptr)),
+          name_(std::move(other.name_)),
+          count_(other.count_) {}
     Hold& operator=(Hold&& other) noexcept {
       std::swap(usage_, other.usage_);
       std::swap(name_, other.name_);
+      std::swap(count_, other.count_);
       return *this;
     }
     ~Hold() {
-      if (usage_ != nullptr) usage_->GiveBack(name_);
+      if (usage_ != nullptr) usage_->GiveBack(name_, count_);
     }
 
    private:
     friend class TokenUsage;
-    Hold(TokenUsage* usage, std::string name) : usage_(usage), name_(std::move(name)) {}
+    Hold(TokenUsage* usage, std::string name, uint32_t count)
+        : usage_(usage), name_(std::move(name)), count_(count) {}
 
     TokenUsage* usage_ = nullptr;
     std::string name_{};
+    uint32_t count_ = 0;
   };
 
   explicit TokenUsage(const Clock& clock = Clock::System()) : clock_(clock) {}
 
-  // RESOURCE_EXHAUSTED if the token has reached a limit; `retry_after` is when to come again.
-  absl::StatusOr<Hold> Take(const TokenEntry& token, Duration& retry_after);
+  // For `count` requests at once. RESOURCE_EXHAUSTED if the token has reached a limit; `retry_after`
+  // is when to come again. INVALID_ARGUMENT if it never has so many at a time.
+  absl::StatusOr<Hold> Take(const TokenEntry& token, Duration& retry_after, uint32_t count = 1);
 
  private:
   struct Used {
@@ -55,7 +61,7 @@ class TokenUsage {
     std::optional<RateBucket> bucket{};
     uint32_t concurrent = 0;
   };
-  void GiveBack(const std::string& name);
+  void GiveBack(const std::string& name, uint32_t count);
 
   const Clock& clock_;
   Mutex mutex_;

@@ -2,6 +2,7 @@
 
 #include <grpc/grpc.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -107,13 +108,14 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
         context_(context),
         trace_id_(TraceId(Metadata(context, kTraceParent))),
         running_(running),
+        caller_(running == nullptr ? "" : CallerOf(serving.gate, context)),
         outbox_(std::make_shared<Outbox>(*this, parts)),
         form_(std::move(form)) {}
 
   void Start(GenerateParams params, size_t bytes, ByteBudget::Hold hold) {
     if (running_ != nullptr && !params.request_id.empty()) {
       MutexLock lock(outbox_->mutex);
-      place_ = {*running_, params.request_id, [outbox = outbox_] { outbox->Abort(); }};
+      place_ = {*running_, caller_, params.request_id, [outbox = outbox_] { outbox->Abort(); }};
     }
     // Held by the job, not by the call: once it is admitted, another thread may end the call.
     struct Work {
@@ -269,6 +271,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   grpc::CallbackServerContext& context_;  // valid until OnDone
   const std::string trace_id_;            // for the log
   RunningCalls* const running_;
+  const std::string caller_;  // whose the call is, for `running_`
   const std::shared_ptr<Outbox> outbox_;
   const std::unique_ptr<GenerateForm>
       form_;  // used by one thread at a time: with the outbox's mutex
@@ -305,13 +308,14 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(Serving& serving,
                                                               RunningCalls* running) {
   absl::StatusOr<Serving::Parts*> parts = serving.Get();
   if (!parts.ok()) return new RefusedStream(Refusal(context, parts.status()));
-  TokenUsage::Hold turn;
-  const grpc::Status taken = TakeTurn(serving.gate, context, turn);
-  if (!taken.ok()) return new RefusedStream(taken);
   absl::StatusOr<ByteBudget::Hold> hold = serving.budget.Take(request.Length());
   if (!hold.ok()) return new RefusedStream(Refusal(context, hold.status()));
   absl::StatusOr<GenerateParams> params = form->Parse(request);
   if (!params.ok()) return new RefusedStream(ToGrpc(params.status()));
+  TokenUsage::Hold turn;
+  const auto count = static_cast<uint32_t>(std::clamp(params->n, 1, kMaxChoices));
+  const grpc::Status taken = TakeTurn(serving.gate, context, turn, count);
+  if (!taken.ok()) return new RefusedStream(taken);
   // Deletes itself in OnDone.
   auto* call =
       new GenerateCall(serving, **parts, std::move(turn), context, std::move(form), running);

@@ -9,13 +9,25 @@
 
 namespace tandem::coordinator {
 
-grpc::Status TakeTurn(Gate* gate, grpc::CallbackServerContext& context, TokenUsage::Hold& turn) {
-  if (gate == nullptr) return grpc::Status::OK;
+namespace {
+
+std::string_view Authorization(const grpc::CallbackServerContext& context) {
   const auto found = context.client_metadata().find(kAuthorization);
-  const auto value = found == context.client_metadata().end() ? grpc::string_ref() : found->second;
+  if (found == context.client_metadata().end()) return {};
+  return {found->second.data(), found->second.size()};
+}
+
+}  // namespace
+
+std::string CallerOf(const Gate* gate, const grpc::CallbackServerContext& context) {
+  return gate == nullptr ? "" : gate->TokenNameOf(Authorization(context));
+}
+
+grpc::Status TakeTurn(Gate* gate, grpc::CallbackServerContext& context, TokenUsage::Hold& turn,
+                      uint32_t count) {
+  if (gate == nullptr) return grpc::Status::OK;
   Duration retry_after{};
-  absl::StatusOr<TokenUsage::Hold> taken =
-      gate->Take(std::string_view(value.data(), value.size()), retry_after);
+  absl::StatusOr<TokenUsage::Hold> taken = gate->Take(Authorization(context), retry_after, count);
   if (!taken.ok() && !absl::IsResourceExhausted(taken.status())) return ToGrpc(taken.status());
   if (!taken.ok()) {
     return Refusal(context, taken.status(),

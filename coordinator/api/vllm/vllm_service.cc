@@ -11,6 +11,7 @@
 #include "common/base/version.h"
 #include "coordinator/api/grpc/generate_call.h"
 #include "coordinator/api/grpc/refused_call.h"
+#include "coordinator/api/grpc/turn.h"
 #include "coordinator/api/grpc/unary_call.h"
 #include "coordinator/api/grpc/wire.h"
 #include "coordinator/api/vllm/vllm_form.h"
@@ -86,10 +87,11 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* VllmService::Generate(Context* conte
 
 VllmService::Reactor* VllmService::Abort(Context* context, const Bytes* request, Bytes* response) {
   return Answer(serving_, context, *request, response,
-                [this](Serving::Parts&, const Bytes& bytes) -> absl::StatusOr<Bytes> {
+                [this, context](Serving::Parts&, const Bytes& bytes) -> absl::StatusOr<Bytes> {
                   vllm_api::AbortRequest abort;
                   TANDEM_RETURN_IF_ERROR(Parse(bytes, abort));
-                  for (const std::string& id : abort.request_ids()) running_.Cancel(id);
+                  const std::string caller = CallerOf(serving_.gate, *context);
+                  for (const std::string& id : abort.request_ids()) running_.Cancel(caller, id);
                   return Serialize(vllm_api::AbortResponse());
                 });
 }
