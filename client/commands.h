@@ -16,6 +16,8 @@ void AddGenerateCommand(cli::Command& program);
 void AddInfoCommand(cli::Command& program);
 // Fetches a model from a hub.
 void AddPullCommand(cli::Command& program);
+// Makes a server forget the prefixes it has cached.
+void AddResetCacheCommand(cli::Command& program);
 // A server's counters.
 void AddStatsCommand(cli::Command& program);
 // Text from stdin to token ids.

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   client::AddDetokenizeCommand(program);
   client::AddWaitCommand(program);
   client::AddStatsCommand(program);
+  client::AddResetCacheCommand(program);
   client::AddBenchCommand(program);
   tandem::RouteLibraryLogs();
   return program.Main(argc, argv);

@@ -79,6 +79,16 @@ stopped=$(generate --prompt 'hello world' --max-tokens 12 --temperature 0 --igno
   --stop-token-id "${BASH_REMATCH[1]}")
 check 'stop token' '"finish_reason":"stop","matched_stop":'"${BASH_REMATCH[1]}"',"usage":\{"prompt_tokens":7,"completion_tokens":1,' "$stopped"
 
+# Two blocks of a prompt are shared until the cache is reset.
+cached() {
+  local prompt='the quick brown fox jumps over the lazy dog, and then it sleeps all day long.'
+  [[ $(generate --prompt "$prompt" --max-tokens 1 --json) =~ \"cached_tokens\":([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
+}
+cached >/dev/null
+(($(cached) >= 16)) || fail "a prompt sent again has $(cached) cached tokens"
+$tandem reset-cache --server "$server" || fail "reset-cache"
+[[ $(cached) == 0 ]] || fail "there are cached tokens after reset-cache"
+
 generate --prompt '' 2>"$tmp/err" && fail "an empty prompt was taken"
 check 'empty prompt' '^tandem: the prompt is empty$' "$(<"$tmp/err")"
 generate --prompt x --max-tokens 999999 2>"$tmp/err" && fail "huge max_tokens were taken"
