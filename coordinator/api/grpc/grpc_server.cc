@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 
 #include <optional>
 #include <utility>
@@ -24,6 +25,9 @@ constexpr auto kCloseTime = std::chrono::milliseconds(200);
 // It has one; more are of a predecessor whose end is not noticed yet, or of others, who are
 // refused.
 constexpr size_t kMaxGatewayConnections = 16;
+// For what connections send, whose messages gRPC gathers before a service sees them: with more it
+// narrows flow control, then ends calls. Health checks need no token, so anyone may begin many.
+constexpr size_t kMaxTransportBytes = 512 << 20;
 constexpr Keepalive kKeepalive{.interval_millis = 30'000, .answer_millis = 30'000};
 
 // Every call of the port passes it.
@@ -51,6 +55,7 @@ struct GrpcServer::Impl {
     grpc::EnableDefaultHealthCheckService(false);
     address = socket.address();
     grpc::ServerBuilder builder;
+    builder.SetResourceQuota(grpc::ResourceQuota("--listen").Resize(kMaxTransportBytes));
     acceptor.emplace(builder, "--listen", kKeepalive,
                      MakeServerCredentials(edge.tls.get(), CheckOf(edge.gate.get())));
     if (edge.gateway_socket.has_value()) {

@@ -13,6 +13,10 @@ namespace {
 
 namespace health = grpc::health::v1;
 
+// Anyone may ask, also without a token.
+constexpr size_t kMaxNameBytes = 256;
+constexpr size_t kMaxWatchers = 1024;
+
 struct Named {
   const char* name;
   bool (ServerView::*is_serving)() const;
@@ -107,6 +111,11 @@ void HealthService::AdvanceAll() {
   for (Watcher* watcher : watchers_) watcher->Advance();
 }
 
+bool HealthService::HasRoom() {
+  MutexLock lock(mutex_);
+  return watchers_.size() < kMaxWatchers;
+}
+
 void HealthService::Close() {
   MutexLock lock(mutex_);
   closed_ = true;
@@ -127,7 +136,8 @@ grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* cont
   }
   if (answer.status() == health::HealthCheckResponse::SERVICE_UNKNOWN) {
     return FinishAtOnce(context, {grpc::StatusCode::NOT_FOUND,
-                                  absl::StrCat("there is no service '", parsed.service(), "'")});
+                                  absl::StrCat("there is no service '",
+                                               parsed.service().substr(0, kMaxNameBytes), "'")});
   }
   *response = Serialize(answer);
   return FinishAtOnce(context, grpc::Status::OK);
@@ -138,6 +148,15 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* HealthService::Watch(grpc::CallbackS
   health::HealthCheckRequest parsed;
   const absl::Status status = Parse(*request, parsed);
   if (!status.ok()) return new RefusedStream(ToGrpc(status));
+  if (parsed.service().size() > kMaxNameBytes) {
+    return new RefusedStream({grpc::StatusCode::INVALID_ARGUMENT,
+                              absl::StrCat("the service's name has ", parsed.service().size(),
+                                           " bytes, at most ", kMaxNameBytes)});
+  }
+  if (!HasRoom()) {
+    return new RefusedStream({grpc::StatusCode::RESOURCE_EXHAUSTED,
+                              absl::StrCat("more than ", kMaxWatchers, " watches")});
+  }
   return new Watcher(*this, parsed.service());  // deletes itself in OnDone
 }
 

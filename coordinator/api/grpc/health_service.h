@@ -44,6 +44,8 @@ class HealthService : public RawHealth {
   // SERVICE_UNKNOWN for a service that the server does not have.
   Status StatusOf(const std::string& service) const TANDEM_REQUIRES(mutex_);
   void AdvanceAll() TANDEM_REQUIRES(mutex_);
+  // For another Watch. Threads that ask at the same time may all be told that there is.
+  bool HasRoom();
 
   OpenCalls& calls_;
   ServerState& state_;
