@@ -35,8 +35,10 @@ def on_the_cpu(spec):
     spec = copy.deepcopy(spec)
     values = {"device": "cpu", "tensor-parallel-size": "2", "max-num-seqs": "8"}
     [container] = spec["containers"]
-    container["args"] = [f"{key}={values.get(key[2:], value)}"
-                         for key, value in (argument.split("=", 1) for argument in container["args"])]
+    for index, argument in enumerate(container["args"]):
+        flag, equals, _ = argument.partition("=")
+        if equals and flag[2:] in values:
+            container["args"][index] = f"{flag}={values[flag[2:]]}"
     return spec
 
 

@@ -1,6 +1,5 @@
 #include "coordinator/api/auth/refusal_log.h"
 
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -11,7 +10,6 @@
 namespace tandem::coordinator {
 namespace {
 
-constexpr Duration kPause = std::chrono::seconds(1);
 constexpr size_t kMaxMethodBytes = 80;
 
 }  // namespace
@@ -20,12 +18,10 @@ std::string RefusalLog::Add(std::string_view method, std::string_view reason) {
   std::string line;
   {
     MutexLock lock(mutex_);
-    const TimePoint now = clock_.Now();
-    if (last_.has_value() && now - *last_ < kPause) {
+    if (lines_.Take(clock_.Now()) > Duration::zero()) {
       ++without_line_;
       return "";
     }
-    last_ = now;
     line = absl::StrCat("refused: ", absl::CHexEscape(Sv(method.substr(0, kMaxMethodBytes))), ": ",
                         Sv(reason));
     if (without_line_ > 0) absl::StrAppend(&line, "; and ", without_line_, " calls before it");

@@ -3,28 +3,32 @@
 #define TANDEM_COORDINATOR_API_AUTH_REFUSAL_LOG_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "common/base/clock.h"
 #include "common/base/mutex.h"
+#include "coordinator/api/auth/rate_bucket.h"
 
 namespace tandem::coordinator {
 
 // Thread-safe.
 class RefusalLog {
  public:
-  explicit RefusalLog(const Clock& clock = Clock::System()) : clock_(clock) {}
+  explicit RefusalLog(const Clock& clock = Clock::System())
+      : clock_(clock), lines_(kLinesPerSecond, kLinesAtOnce, clock.Now()) {}
 
-  // At most a line per second, which counts those before it that had none. `method` may be
-  // anything. Returns what was logged, or "".
+  // A line per second on average, ten at once; a line counts those before it that had none.
+  // `method` may be anything. Returns what was logged, or "".
   std::string Add(std::string_view method, std::string_view reason);
 
  private:
+  static constexpr double kLinesPerSecond = 1;
+  static constexpr double kLinesAtOnce = 10;
+
   const Clock& clock_;
   Mutex mutex_;
-  std::optional<TimePoint> last_ TANDEM_GUARDED_BY(mutex_);
+  RateBucket lines_ TANDEM_GUARDED_BY(mutex_);
   uint64_t without_line_ TANDEM_GUARDED_BY(mutex_) = 0;
 };
 

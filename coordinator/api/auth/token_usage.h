@@ -51,8 +51,8 @@ class TokenUsage {
 
   explicit TokenUsage(const Clock& clock = Clock::System()) : clock_(clock) {}
 
-  // For `count` requests at once. RESOURCE_EXHAUSTED if the token has reached a limit; `retry_after`
-  // is when to come again. INVALID_ARGUMENT if it never has so many at a time.
+  // For `count` requests at once. RESOURCE_EXHAUSTED if the token has reached a limit;
+  // `retry_after` is when to come again. INVALID_ARGUMENT if it never has so many at a time.
   absl::StatusOr<Hold> Take(const TokenEntry& token, Duration& retry_after, uint32_t count = 1);
 
  private:

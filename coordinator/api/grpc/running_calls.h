@@ -47,13 +47,14 @@ class RunningCalls {
     std::multimap<Key, CancelFn>::iterator at_{};
   };
 
-  // Calls the CancelFn of every call of that caller with that id, without a lock held: it may be one that has just
-  // lost its place.
+  // Calls the CancelFn of every call of that caller with that id, without a lock held: it may be
+  // one that has just lost its place.
   void Cancel(const std::string& caller, const std::string& id) {
     std::vector<CancelFn> found;
     {
       MutexLock lock(mutex_);
-      for (auto [at, end] = by_id_.equal_range(Key(caller, id)); at != end; ++at) found.push_back(at->second);
+      for (auto [at, end] = by_id_.equal_range(Key(caller, id)); at != end; ++at)
+        found.push_back(at->second);
     }
     for (const CancelFn& cancel : found) cancel();
   }

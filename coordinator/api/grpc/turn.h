@@ -12,8 +12,8 @@
 
 namespace tandem::coordinator {
 
-// Sets `turn`, of `count` requests, which lasts as long as the hold. `gate` may be null: there are no
-// limits. RESOURCE_EXHAUSTED, with the time to come again (retry_hint.h), if they are reached.
+// Sets `turn`, of `count` requests, which lasts as long as the hold. `gate` may be null: there are
+// no limits. RESOURCE_EXHAUSTED, with the time to come again (retry_hint.h), if they are reached.
 grpc::Status TakeTurn(Gate* gate, grpc::CallbackServerContext& context, TokenUsage::Hold& turn,
                       uint32_t count = 1);
 // The name of the call's token; empty without one. `gate` may be null.

@@ -18,9 +18,10 @@ using std::chrono::seconds;
 class TokenUsageTest : public ::testing::Test {
  protected:
   // The hold, or none and when to come again.
-  std::optional<TokenUsage::Hold> Take(const TokenLimits& limits, const char* name = "a") {
+  std::optional<TokenUsage::Hold> Take(const TokenLimits& limits, const char* name = "a",
+                                       uint32_t count = 1) {
     retry_after_ = Duration::zero();
-    auto hold = usage_.Take({.name = name, .limits = limits}, retry_after_);
+    auto hold = usage_.Take({.name = name, .limits = limits}, retry_after_, count);
     EXPECT_EQ(hold.ok(), retry_after_ == Duration::zero());
     EXPECT_TRUE(hold.ok() || absl::IsResourceExhausted(hold.status())) << hold.status();
     if (!hold.ok()) return std::nullopt;
@@ -88,6 +89,26 @@ TEST_F(TokenUsageTest, NewLimitsCountWhatRuns) {
   const TokenLimits rate{.rate = 1, .burst = 1};
   EXPECT_TRUE(Take(rate, "b").has_value());
   EXPECT_FALSE(Take(rate, "b").has_value());
+}
+
+TEST_F(TokenUsageTest, ContinuationsCountEach) {
+  const TokenLimits limits{.rate = 1, .burst = 8, .concurrent = 4};
+  auto three = Take(limits, "a", 3);
+  ASSERT_TRUE(three.has_value());
+  EXPECT_FALSE(Take(limits, "a", 2).has_value()) << "five at a time";
+  auto one = Take(limits);
+  EXPECT_TRUE(one.has_value());
+  three.reset();
+  EXPECT_TRUE(Take(limits, "a", 3).has_value());
+  EXPECT_FALSE(Take(limits, "a", 3).has_value()) << "the eleventh of a burst of eight";
+  EXPECT_EQ(retry_after_, seconds(2));
+}
+
+TEST_F(TokenUsageTest, MoreAtATimeThanTheTokenEverHas) {
+  const TokenEntry token{.name = "a", .limits = {.burst = 1, .concurrent = 4}};
+  const auto refused = usage_.Take(token, retry_after_, 5);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused.status()));
+  EXPECT_EQ(refused.status().message(), "5 continuations at a time, token 'a' may have at most 4");
 }
 
 }  // namespace
