@@ -127,7 +127,7 @@ absl::Status Drain(EngineLoop& engine, Ending& ending, const std::string& signal
                     << stats.waiting << " waiting requests have "
                     << absl::FormatDuration(absl::FromChrono(timeout)) << " to finish";
   engine.StopAdmission([&] { ending.Drained(); });
-  const absl::Status drained = ending.WaitDrained(Deadline::After(timeout));
+  absl::Status drained = ending.WaitDrained(Deadline::After(timeout));
   if (!absl::IsDeadlineExceeded(drained)) return drained;
   TANDEM_LOG(kWarning) << "the time to finish is over: requests are cancelled";
   return absl::OkStatus();

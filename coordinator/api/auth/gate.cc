@@ -22,7 +22,7 @@ std::string_view BearerToken(std::string_view authorization) {
 
 }  // namespace
 
-Gate::Gate(std::unique_ptr<TokenStore> tokens, std::string gateway_token, const Clock& clock)
+Gate::Gate(std::unique_ptr<TokenStore> tokens, const std::string& gateway_token, const Clock& clock)
     : tokens_(std::move(tokens)),
       has_gateway_(!gateway_token.empty()),
       gateway_hash_(HashToken(gateway_token)),
@@ -62,7 +62,7 @@ absl::Status Gate::Check(std::string_view method, std::string_view authorization
 absl::Status Gate::CheckFromGateway(std::string_view method, std::string_view authorization,
                                     std::string_view gateway_header) {
   if (IsGateway(gateway_header)) return Check(method, authorization);
-  const absl::Status refused = absl::UnauthenticatedError("this port is of the server's gateway");
+  absl::Status refused = absl::UnauthenticatedError("this port is of the server's gateway");
   log_.Add(method, StdSv(refused.message()));
   return refused;
 }

@@ -26,7 +26,7 @@ class Gate {
  public:
   // `tokens` may be null: every call may go on. `gateway_token` has the scope generate, and is none
   // of a user's; empty: there is none.
-  Gate(std::unique_ptr<TokenStore> tokens, std::string gateway_token,
+  Gate(std::unique_ptr<TokenStore> tokens, const std::string& gateway_token,
        const Clock& clock = Clock::System());
 
   // `authorization`: the header's value, empty without one. UNAUTHENTICATED without a token that is
