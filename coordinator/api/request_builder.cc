@@ -10,7 +10,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "common/base/limits.h"
 #include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "common/step/descriptor.h"

@@ -6,12 +6,14 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "common/base/limits.h"
 #include "coordinator/api/generate_params.h"
 #include "coordinator/api/serving_model.h"
 #include "coordinator/engine/request.h"
 
 namespace tandem::coordinator {
 
+// Besides kMaxTopLogprobs and kMaxChoices, which the client has in common.
 inline constexpr size_t kMaxStopStrings = 64;
 inline constexpr size_t kMaxStopTokenIds = 256;
 inline constexpr size_t kMaxRequestIdBytes = 256;
