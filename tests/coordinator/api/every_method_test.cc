@@ -93,6 +93,16 @@ class EveryMethodTest : public GrpcServerTest {
     changed.wait(lock, [&] { return done; });
     return status;
   }
+
+  // Again while the caller's request before it counts: its end may reach the client first.
+  grpc::Status CallInTurn(const std::string& method, const std::string& token) {
+    const Deadline deadline = Deadline::After(std::chrono::seconds(60));
+    grpc::Status status = Call(method, token);
+    while (status.error_code() == grpc::RESOURCE_EXHAUSTED && !deadline.Passed()) {
+      status = Call(method, token);
+    }
+    return status;
+  }
 };
 
 TEST_F(EveryMethodTest, IsRefusedWithoutATokenButHealth) {
@@ -131,8 +141,8 @@ TEST_F(EveryMethodTest, NeedsTheScopeThatTheTableSays) {
     const bool both = any.contains(method) || method.starts_with("/grpc.health.v1.Health/");
     const bool for_user = both || generate.contains(method);
     const bool for_ops = both || !generate.contains(method);
-    EXPECT_EQ(Call(method, kUser).error_code(), for_user ? read : refused) << method;
-    EXPECT_EQ(Call(method, kOps).error_code(), for_ops ? read : refused) << method;
+    EXPECT_EQ(CallInTurn(method, kUser).error_code(), for_user ? read : refused) << method;
+    EXPECT_EQ(CallInTurn(method, kOps).error_code(), for_ops ? read : refused) << method;
   }
 }
 
