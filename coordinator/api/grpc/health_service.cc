@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "coordinator/api/grpc/refused_call.h"
+#include "coordinator/api/grpc/service_names.h"
 #include "coordinator/api/grpc/wire.h"
 
 namespace tandem::coordinator {
@@ -23,8 +24,8 @@ struct Named {
 };
 // The empty name is the server as a whole; the last three are for probes.
 constexpr Named kServices[] = {{"", &ServerView::takes_requests},
-                               {"tandem.v1.Generation", &ServerView::takes_requests},
-                               {"vllm.grpc.engine.VllmEngine", &ServerView::takes_requests},
+                               {kGenerationService, &ServerView::takes_requests},
+                               {kVllmEngineService, &ServerView::takes_requests},
                                {"startup", &ServerView::is_started},
                                {"liveness", &ServerView::is_live},
                                {"readiness", &ServerView::is_ready}};

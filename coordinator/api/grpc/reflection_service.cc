@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "coordinator/api/grpc/service_names.h"
 #include "coordinator/api/grpc/wire.h"
 
 namespace tandem::coordinator {
@@ -18,10 +19,6 @@ using google::protobuf::Descriptor;
 using google::protobuf::DescriptorPool;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::FileDescriptor;
-
-const char* const kServices[] = {"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
-                                 "grpc.reflection.v1alpha.ServerReflection", "tandem.v1.Generation",
-                                 "vllm.grpc.engine.VllmEngine"};
 
 const DescriptorPool& Pool() { return *DescriptorPool::generated_pool(); }
 
@@ -89,7 +86,7 @@ v1::ServerReflectionResponse Reflect(const v1::ServerReflectionRequest& request)
       AnswerExtensionNumbers(request.all_extension_numbers_of_type(), response);
       break;
     case v1::ServerReflectionRequest::kListServices:
-      for (const char* service : kServices) {
+      for (const char* service : kPublicServices) {
         response.mutable_list_services_response()->add_service()->set_name(service);
       }
       break;
