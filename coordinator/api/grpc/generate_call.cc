@@ -195,9 +195,15 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     MutexLock lock(outbox_->mutex);  // the first update may be here before the handle
     if (cancelled_) return ClientIsGone();
     id_ = first.id;
+    // Not used of an empty prompt: the engine refuses that.
+    const TokenId first_token = first.prompt.empty() ? TokenId{} : first.prompt.front();
     std::vector<Request> requests;
+    requests.push_back(std::move(first));
+    for (uint32_t index = 1; index < num_choices; ++index) {
+      requests.push_back(Continuation(requests.front(), index));
+    }
     for (uint32_t index = 0; index < num_choices; ++index) {
-      Request& request = requests.emplace_back(Continuation(first, index));
+      Request& request = requests[index];
       TANDEM_ASSIGN_OR_RETURN(
           TextStream text, TextStream::Create(*outbox_->tokenizer, request.sampling, skip_special));
       Choice& choice = outbox_->choices.emplace_back(*outbox_, index, std::move(text));
@@ -208,7 +214,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     for (uint32_t index = 0; index < num_choices; ++index) {
       outbox_->choices[index].handle = handles[index];
     }
-    form_->Begin(first);
+    form_->Begin(first_token);
     num_open_ = num_choices;
     admitted_ = true;
     Pump();

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "common/base/ids.h"
 #include "coordinator/api/generate_params.h"
 #include "coordinator/api/text_update.h"
-#include "coordinator/engine/request.h"
 
 namespace tandem::coordinator {
 
@@ -22,8 +22,8 @@ class GenerateForm {
   // Once, before the messages. INVALID_ARGUMENT for bytes that are no request of this API;
   // UNIMPLEMENTED for what it may ask and Tandem does not have.
   virtual absl::StatusOr<GenerateParams> Parse(const grpc::ByteBuffer& request) = 0;
-  // The request of continuation 0, once it is known to be one; before any message.
-  virtual void Begin(const Request& first) { static_cast<void>(first); }
+  // Once the request is admitted, before any message.
+  virtual void Begin(TokenId first_of_prompt) { static_cast<void>(first_of_prompt); }
   // Appends the messages for the next update, whose status is OK, of continuation `index` of the
   // request `id`; none if they are to come with a later one, so at least one for the last.
   virtual void AppendMessages(const std::string& id, uint32_t index, TextUpdate update,
