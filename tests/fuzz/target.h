@@ -1,5 +1,5 @@
-// A fuzz target: a function of bytes that come from outside. Each NAME_fuzz.cc defines these two,
-// and corpus_test.cc drives them.
+// A fuzz target: a function of bytes that come from outside. Each NAME_fuzz.cc defines these two;
+// corpus_test.cc drives them, and under `./dev fuzz` libFuzzer does (libfuzzer_main.cc).
 #ifndef TANDEM_TESTS_FUZZ_TARGET_H_
 #define TANDEM_TESTS_FUZZ_TARGET_H_
 

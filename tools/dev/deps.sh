@@ -58,6 +58,9 @@ readonly LINT_PACKAGES=(
   python3
 )
 
+# libFuzzer comes with clang's runtime.
+readonly FUZZ_PACKAGES=(clang libclang-rt-dev)
+
 readonly IMAGE_PACKAGES=(
   debootstrap
   iproute2
@@ -72,7 +75,7 @@ missing_packages() {
       sed -n 's/ installed$//p' | sort -u)
 }
 
-# install_deps KIND...: KIND is build, gateway, test, lint or image.
+# install_deps KIND...: KIND is build, gateway, test, lint, fuzz or image.
 install_deps() {
   local kind missing wanted=() as_root=()
   command -v dpkg-query >/dev/null ||
@@ -83,6 +86,7 @@ install_deps() {
       gateway) wanted+=("${GATEWAY_PACKAGES[@]}") ;;
       test) wanted+=("${TEST_PACKAGES[@]}" "${GATEWAY_PACKAGES[@]}") ;;
       image) wanted+=("${IMAGE_PACKAGES[@]}") ;;
+      fuzz) wanted+=("${FUZZ_PACKAGES[@]}") ;;
       lint) wanted+=("${LINT_PACKAGES[@]}") ;;
     esac
   done
