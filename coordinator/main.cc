@@ -92,6 +92,7 @@ ServingModel MakeServingModel(const config::ServerConfig& config, const ModelFil
           .tensor_parallel_size = workers.size,
           .max_num_seqs = workers.engine.scheduler.max_num_seqs,
           .clamp_max_tokens = config.clamp_max_tokens,
+          .request_timeout = config.scheduling.request_timeout,
           .max_stream_bytes = config.max_stream_buffer.bytes,
           .tokenizer = std::move(tokenizer)};
 }

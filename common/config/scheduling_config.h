@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/base/clock.h"
 #include "common/config/field.h"
 
 namespace tandem::config {
@@ -24,6 +25,7 @@ struct SchedulingConfig {
   uint32_t chunked_prefill_size = 0;
   uint32_t max_queued_requests = 1024;
   uint32_t max_queued_tokens = 1 << 20;
+  Duration request_timeout{};
   bool enable_prefix_caching = true;
   bool overlap = true;
 
@@ -45,6 +47,12 @@ struct SchedulingConfig {
                    "exceed them is refused, unless it is the only one",
            .least = 1,
            .most = 2147483647});
+    visit(request_timeout,
+          {.flag = "--request-timeout",
+           .help = "how long a request may take from its arrival on, as far as its call does not "
+                   "say less; then it ends with DEADLINE_EXCEEDED. 0: no limit",
+           .least = 0,
+           .most = 86400});
     visit(enable_prefix_caching,
           {.flag = "--enable-prefix-caching",
            .help = "reuse the KV blocks of equal prompt beginnings (on by default)"});

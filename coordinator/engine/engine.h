@@ -26,6 +26,7 @@ struct EngineStats : KvCacheStats, SchedulerStats {
   int64_t surplus_tokens = 0;
   int64_t restarts = 0;
   int64_t last_pause_ms = 0;
+  int64_t expired = 0;
 
   // All of them, each with its name and meaning: visit(int64_t value, const Metric&).
   template <typename Visit>
@@ -42,6 +43,8 @@ struct EngineStats : KvCacheStats, SchedulerStats {
                            "times that lost workers were replaced and requests continued"});
     visit(last_pause_ms, Metric{"tandem_last_pause_milliseconds", Metric::Kind::kGauge,
                                 "from noticing the last loss of a worker to the next step"});
+    visit(expired, Metric{"tandem_requests_expired_total", Metric::Kind::kCounter,
+                          "requests ended because their deadline had passed"});
   }
 };
 

@@ -37,6 +37,7 @@ SchedulerConfig WithScoredTokens(const EngineConfig& config) {
 
 EngineCore::EngineCore(EngineConfig config, WorkerGroup workers, const Clock& clock)
     : config_(std::move(config)),
+      clock_(clock),
       pipeline_(std::move(workers), config_.pipeline_depth, config_.vocab_size,
                 config_.step_timeout, clock),
       kv_(config_.kv_cache),
@@ -48,12 +49,16 @@ EngineCore::EngineCore(EngineConfig config, WorkerGroup workers, const Clock& cl
 
 void EngineCore::Add(Request request, RequestHandle handle) {
   auto generation = std::make_shared<Generation>(handle, std::move(request));
+  if (generation->request.deadline != TimePoint::max()) {
+    deadlines_.emplace(generation->request.deadline, handle);
+  }
   scheduler_.Enqueue(*generation);
   const bool is_new = generations_.emplace(handle, std::move(generation)).second;
   TANDEM_CHECK(is_new) << "handle " << handle << " twice";
 }
 
 absl::Status EngineCore::Step() {
+  EndExpired();
   TANDEM_RETURN_IF_ERROR(FillPipeline());
   if (pipeline_.empty()) return absl::OkStatus();
   Stopwatch watch;
@@ -158,7 +163,8 @@ EngineStats EngineCore::Stats() const {
       kv_.Stats(),     scheduler_.Stats(),
       timings_.steps,  static_cast<int64_t>(epoch_.value),
       num_not_finite_, num_surplus_,
-      restarts_,       std::chrono::duration_cast<std::chrono::milliseconds>(last_pause_).count()};
+      restarts_,       std::chrono::duration_cast<std::chrono::milliseconds>(last_pause_).count(),
+      num_expired_};
 }
 
 void EngineCore::NoteNotFinite(const Generation& generation, const std::string& at,

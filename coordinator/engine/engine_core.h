@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,7 +43,7 @@ class EngineCore {
   using DeliverFn = std::function<void(std::vector<Delivery>)>;
 
   // `config` is valid; `workers` run with its epoch and block counts. `clock` is for steps'
-  // deadlines and must outlive the core.
+  // and requests' deadlines and must outlive the core.
   EngineCore(EngineConfig config, WorkerGroup workers, const Clock& clock = Clock::System());
 
   // Sets the receiver of updates. Default: their streams, on the thread that runs the core.
@@ -56,12 +57,16 @@ class EngineCore {
   // `request` has passed RequestCheck; `handle` increases from call to call and identifies the
   // generation.
   void Add(Request request, RequestHandle handle);
-  // Ends a generation with kCancelled; no effect if it is already over.
+  // Ends a generation with kCancelled, or as expired if its deadline has passed; no effect if it is
+  // already over.
   void Cancel(RequestHandle handle);
   // Releases a generation whose stream has stopped it; no effect if it is already over.
   void Stop(RequestHandle handle);
   // No prefix is hit any more that was computed, or begun, before.
   void ResetPrefixCache() { kv_.ResetPrefixCache(); }
+  // Ends what nobody waits for any more: generations whose deadline has passed, with
+  // DEADLINE_EXCEEDED. Step begins with it.
+  void EndExpired();
   // Settles one step, if there is anything to do. UNAVAILABLE naming the rank if a worker is lost;
   // Rewind comes next.
   absl::Status Step();
@@ -96,6 +101,7 @@ class EngineCore {
   void Apply(const coordinator::Step& step, const step::StepResult& result);
   // Ends a request whose logits are not finite; `at` names step and row.
   void NoteNotFinite(const Generation& generation, const std::string& at, absl::Status& status);
+  void Expire(const Generation& generation);
   // Ends a request that workers do not survive.
   void EndCulprit(const Generation& generation, const absl::Status& loss);
   // Adds an update, with the usage, to the next deliveries; the last one removes the generation.
@@ -104,11 +110,13 @@ class EngineCore {
   void Leave(RequestHandle handle);  // removes a generation and releases its blocks
 
   const EngineConfig config_;
+  const Clock& clock_;
   Pipeline pipeline_;
   BlockManager kv_;
   Scheduler scheduler_;
   StepBuilder builder_;
   absl::flat_hash_map<RequestHandle, std::shared_ptr<Generation>> generations_;
+  std::set<std::pair<TimePoint, RequestHandle>> deadlines_;  // of those that have one
   // Ended generations that steps in flight still refer to, until those settle.
   std::vector<std::shared_ptr<Generation>> leaving_;
   DeliverFn deliver_;
@@ -120,6 +128,7 @@ class EngineCore {
   uint64_t last_step_ = 0;
   int64_t num_not_finite_ = 0;
   int64_t num_surplus_ = 0;
+  int64_t num_expired_ = 0;
   ExplainFn explain_;
   EngineStepTimings timings_;
 };

@@ -14,6 +14,8 @@ namespace tandem::coordinator {
 void EngineCore::Cancel(RequestHandle handle) {
   auto found = generations_.find(handle);
   if (found == generations_.end()) return;
+  // Clients cancel what takes too long: whose clock is first is chance.
+  if (clock_.Now() >= found->second->request.deadline) return Expire(*found->second);
   Send(*found->second, {.reason = FinishReason::kCancelled});
   Deliver();
 }
@@ -29,6 +31,24 @@ void EngineCore::EndAll(const absl::Status& status, FinishReason reason) {
   for (RequestHandle handle : handles) {
     Send(*generations_.at(handle), {.reason = reason, .status = status});
   }
+  Deliver();
+}
+
+void EngineCore::EndExpired() {
+  while (!deadlines_.empty() && clock_.Now() >= deadlines_.begin()->first) {
+    Expire(*generations_.at(deadlines_.begin()->second));
+  }
+}
+
+void EngineCore::Expire(const Generation& generation) {
+  ++num_expired_;
+  const uint32_t num_tokens = generation.num_generated();
+  Send(generation, {.status = absl::DeadlineExceededError(absl::StrCat(
+                        "the request's deadline (its call's, or --request-timeout) has passed ",
+                        num_tokens > 0 || generation.was_admitted
+                            ? absl::StrCat("after ", num_tokens, " of up to ",
+                                           generation.request.sampling.max_tokens, " tokens")
+                            : "while it waited for room"))});
   Deliver();
 }
 
@@ -65,6 +85,7 @@ void EngineCore::Deliver() {
 void EngineCore::Leave(RequestHandle handle) {
   auto node = generations_.extract(handle);
   TANDEM_CHECK(!node.empty());
+  deadlines_.erase({node.mapped()->request.deadline, handle});
   scheduler_.Finish(*node.mapped());
   if (node.mapped()->num_in_flight > 0) leaving_.push_back(std::move(node.mapped()));
 }

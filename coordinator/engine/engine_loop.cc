@@ -243,6 +243,7 @@ bool EngineLoop::Recover(const absl::Status& loss) {
   if (recover_) {
     absl::StatusOr<ReadyWorkers> workers = recover_(loss, [this] {
       ShowLife();
+      core_->EndExpired();
       HandleInbox();
       PublishStats();
       return state() == State::kStopping;

@@ -98,6 +98,9 @@ struct Request {
   std::vector<TokenId> prompt;  // not empty, ids in range
   Sampling sampling;
   std::string cache_salt{};  // prefixes are shared only with requests of the same salt
+  // On the engine's clock. Nobody waits for an answer after it: the request ends then with
+  // DEADLINE_EXCEEDED.
+  TimePoint deadline = TimePoint::max();
   std::shared_ptr<TokenStream> stream;
   bool want_logits = false;  // tests only: every sampled row's logits go to `logits_sink`
   std::vector<std::vector<float>>* logits_sink = nullptr;

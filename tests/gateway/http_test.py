@@ -233,5 +233,23 @@ class HttpTest(unittest.TestCase):
                              (expected, "[DONE]"))
 
 
+class TimeoutTest(unittest.TestCase):
+    """A server that gives no request more than a millisecond."""
+
+    def test_the_error_is_openais(self):
+        coordinator = programs.start_coordinator("--request-timeout", "1ms")
+        self.addCleanup(coordinator.kill)
+        gateway = programs.start_gateway("--server", coordinator.address)
+        self.addCleanup(gateway.kill)
+        programs.until(lambda: programs.call(gateway.address, "/health")[0] == 200,
+                       "the gateway is not healthy")
+        body = {"prompt": "Story:", "max_tokens": 1000, "ignore_eos": True}
+        status, _, content = programs.call(gateway.address, "/v1/completions", body)
+        self.assertEqual(status, 504, content)
+        self.assertRegex(content["error"]["message"], r"^the request's deadline .* has passed ")
+        self.assertEqual((content["error"]["type"], content["error"]["code"]),
+                         ("server_error", "timeout"))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -13,12 +13,13 @@ using coordinator::FinishReason;
 using coordinator::StreamUpdate;
 
 Client::Client(Expected expected, coordinator::Request request, size_t stop_after, bool is_poison,
-               Circumstances& circumstances)
+               Circumstances& circumstances, const Clock& clock)
     : expected_(std::move(expected)),
       request_(std::move(request)),
       stop_after_(stop_after),
       is_poison_(is_poison),
       circumstances_(circumstances),
+      clock_(clock),
       losses_before_(circumstances.num_losses) {}
 
 void Client::Require(bool holds, const char* what) const {
@@ -28,7 +29,9 @@ void Client::Require(bool holds, const char* what) const {
 bool Client::OnUpdate(StreamUpdate update) {
   if (stopped_) return false;  // what was drawn before the engine knew
   Require(!ended_, "an update after the end");
-  if (cancelled() && update.reason != FinishReason::kCancelled) {
+  const bool ends_as_told =
+      update.reason == FinishReason::kCancelled || absl::IsDeadlineExceeded(update.status);
+  if (cancelled() && !ends_as_told) {
     Require(++updates_after_cancel_ <= 1, "it continues after Cancel");
   }
   CheckTokens(update);
@@ -83,6 +86,9 @@ void Client::CheckEnd(const StreamUpdate& update) const {
 }
 
 void Client::CheckFailure(const absl::Status& status) const {
+  if (absl::IsDeadlineExceeded(status)) {
+    return Require(clock_.Now() >= request_.deadline, "it ends before its deadline");
+  }
   if (absl::IsUnavailable(status)) {
     return Require(circumstances_.lost, "it failed although the workers are back");
   }

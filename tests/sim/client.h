@@ -17,7 +17,7 @@ class Client : public coordinator::TokenStream {
  public:
   // Stops its request at the `stop_after`th token. `is_poison`: no worker survives it.
   Client(Expected expected, coordinator::Request request, size_t stop_after, bool is_poison,
-         Circumstances& circumstances);
+         Circumstances& circumstances, const Clock& clock);
 
   bool OnUpdate(coordinator::StreamUpdate update) override;
   void Flush() override;
@@ -30,6 +30,8 @@ class Client : public coordinator::TokenStream {
   void NoteCancelled(TimePoint now);
   // TimePoint::max() unless it was cancelled.
   TimePoint cancelled_at() const { return cancelled_at_; }
+  // The moment from which nobody waits for it, TimePoint::max() if there is none.
+  TimePoint deadline() const { return request_.deadline; }
   // Its last Flush was called.
   bool over() const { return flushed_; }
   size_t num_tokens() const { return num_tokens_; }
@@ -47,6 +49,7 @@ class Client : public coordinator::TokenStream {
   const size_t stop_after_;
   const bool is_poison_;
   Circumstances& circumstances_;
+  const Clock& clock_;
   const uint64_t losses_before_;
   coordinator::RequestHandle handle_ = 0;
   size_t num_tokens_ = 0;  // received

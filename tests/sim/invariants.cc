@@ -59,6 +59,9 @@ void Invariants::CheckProgress() {
     if (client->cancelled_at() != TimePoint::max()) {
       Require(now - client->cancelled_at() <= most, "a cancelled request does not end");
     }
+    if (client->deadline() <= now) {
+      Require(now - client->deadline() <= most, "a request does not end at its deadline");
+    }
     if (oldest == nullptr) oldest = client.get();
   }
   const int64_t steps = core_.timings().steps;

@@ -60,7 +60,7 @@ void Workload::Arrive() {
   const bool is_poison = std::ranges::count(request.prompt, scenario_.poison()) > 0;
   auto client = std::make_shared<Client>(
       ExpectedOf(scenario_.model, request, scenario_.engine.scheduler.max_model_len), request,
-      stop_after, is_poison, circumstances_);
+      stop_after, is_poison, circumstances_, clock_);
   request.stream = client;
   Sweep();
   const size_t num_in_flight = in_flight_.size();
@@ -119,6 +119,10 @@ coordinator::Request Workload::DrawRequest() {
     request.prompt[0] = static_cast<TokenId>(random_.Below(scenario_.model.vocab_size));
   }
   request.sampling = DrawSampling(prompt_len);
+  if (random_.Chance(0.1)) {
+    request.deadline =
+        clock_.Now() + random_.Time(Duration{}, milliseconds(random_.OneOf({1, 50, 1000, 60000})));
+  }
   if (scenario_.has_poison && random_.Chance(0.02)) {
     request.prompt[random_.Below(prompt_len)] = scenario_.poison();
     request.sampling.prompt_logprobs.reset();

@@ -3,6 +3,7 @@
 #include <grpc/grpc.h>
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
 #include "common/base/limits.h"
@@ -19,6 +21,7 @@
 #include "coordinator/api/grpc/turn.h"
 #include "coordinator/api/grpc/wire.h"
 #include "coordinator/api/request_builder.h"
+#include "coordinator/api/request_deadline.h"
 #include "coordinator/api/text_stream.h"
 #include "coordinator/api/trace_context.h"
 
@@ -33,6 +36,11 @@ std::string_view Metadata(const grpc::CallbackServerContext& context, const char
 }
 
 absl::Status ClientIsGone() { return absl::CancelledError("the client is gone"); }
+
+absl::Status TooLate() {
+  return absl::DeadlineExceededError(
+      "the request's deadline (its call's, or --request-timeout) has passed before it was read");
+}
 
 class GenerateCall;
 struct Outbox;
@@ -107,6 +115,8 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
         turn_(std::move(turn)),
         parts_(parts),
         context_(context),
+        deadline_(RequestDeadline(context.deadline(), std::chrono::system_clock::now(),
+                                  parts.model.request_timeout, Clock::System().Now())),
         trace_id_(TraceId(Metadata(context, kTraceParent))),
         running_(running),
         caller_(running == nullptr ? "" : CallerOf(serving.gate, context)),
@@ -183,12 +193,13 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
  private:
   // Runs on a thread of the pool. A request cancelled while queued or being tokenized is not added
-  // to the engine.
+  // to the engine, nor tokenized after its deadline.
   absl::Status Admit(GenerateParams params) {
     {
       MutexLock lock(outbox_->mutex);
       if (cancelled_) return ClientIsGone();
     }
+    if (Clock::System().Now() >= deadline_) return TooLate();
     const uint32_t num_choices = static_cast<uint32_t>(params.n);
     const bool skip_special = params.skip_special_tokens;
     TANDEM_ASSIGN_OR_RETURN(Request first, BuildRequest(std::move(params), parts_.model));
@@ -197,6 +208,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     id_ = first.id;
     // Not used of an empty prompt: the engine refuses that.
     const TokenId first_token = first.prompt.empty() ? TokenId{} : first.prompt.front();
+    first.deadline = deadline_;
     std::vector<Request> requests;
     requests.push_back(std::move(first));
     for (uint32_t index = 1; index < num_choices; ++index) {
@@ -276,7 +288,8 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   const TokenUsage::Hold turn_;
   Serving::Parts& parts_;
   grpc::CallbackServerContext& context_;  // valid until OnDone
-  const std::string trace_id_;            // for the log
+  const TimePoint deadline_;
+  const std::string trace_id_;  // for the log
   RunningCalls* const running_;
   const std::string caller_;  // whose the call is, for `running_`
   const std::shared_ptr<Outbox> outbox_;

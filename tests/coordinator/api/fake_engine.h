@@ -79,7 +79,8 @@ class FakeEngine : public EngineHandle {
             9,
             17,
             10,
-            11};
+            11,
+            18};
   }
 
   // --- what the test does ---

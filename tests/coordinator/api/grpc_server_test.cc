@@ -377,7 +377,7 @@ TEST_F(GrpcServerTest, ReportsModelAndStats) {
   }
   EXPECT_EQ(names.size(), values.size());
   EXPECT_EQ(values,
-            (std::vector<int64_t>{1, 2, 3, 13, 14, 4, 5, 12, 6, 16, 15, 7, 8, 9, 17, 10, 11}));
+            (std::vector<int64_t>{1, 2, 3, 13, 14, 4, 5, 12, 6, 16, 15, 7, 8, 9, 17, 10, 11, 18}));
 }
 
 TEST_F(GrpcServerTest, LongTextsAreRefusedByTheirSize) {
