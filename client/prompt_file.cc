@@ -54,6 +54,12 @@ absl::Status SetInt(const std::string& name, const Json& value, v1::GenerateRequ
   return absl::OkStatus();
 }
 
+absl::Status SetPriority(const std::string& name, const Json& value, v1::GenerateRequest& out) {
+  TANDEM_ASSIGN_OR_RETURN(const int32_t number, Int32(name, value));
+  out.set_priority(number);
+  return absl::OkStatus();
+}
+
 template <void (v1::SamplingParams::*kSet)(float)>
 absl::Status SetFloat(const std::string& name, const Json& value, v1::GenerateRequest& out) {
   if (!value.is_number()) return Wrong(name, "a number", value);
@@ -132,6 +138,7 @@ constexpr std::pair<const char*, Setter> kFields[] = {
     {"prompt_token_ids", SetPromptIds},
     {"request_id", SetText<&R::mutable_request_id>},
     {"cache_salt", SetText<&R::mutable_cache_salt>},
+    {"priority", SetPriority},
     {"n", SetInt<&P::set_n>},
     {"temperature", SetFloat<&P::set_temperature>},
     {"top_p", SetFloat<&P::set_top_p>},

@@ -105,6 +105,11 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
   command.Add({flags.cache_salt,
                {.flag = "--cache-salt",
                 .help = "share cached prefixes only with requests of the same salt"}});
+  command.Add({flags.priority,
+               {.flag = "--priority",
+                .help = "a lower number goes first, -100 to 100 (default: 0)",
+                .least = -100,
+                .most = 100}});
   command.OnCheck([&flags] { return CheckRanges(flags); });
 }
 
@@ -133,6 +138,7 @@ v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {
   if (flags.no_special) request.set_add_special_tokens(false);
   if (flags.parse_special) request.set_parse_special_tokens(true);
   if (!flags.cache_salt.empty()) request.set_cache_salt(flags.cache_salt);
+  if (flags.priority) request.set_priority(*flags.priority);
   return request;
 }
 

@@ -46,6 +46,7 @@ struct SamplingFlags {
   bool no_special = false;
   bool parse_special = false;
   std::string cache_salt;
+  std::optional<int32_t> priority;
 };
 
 // Adds them with checks of their ranges. `flags` must outlive the parse.

@@ -27,7 +27,8 @@ async def answer(service: Service, body: object) -> Response:
         api.GenerateRequest(
             request_id=f"{id}-{i}", text=prompt, sampling=sampling.for_choice(request.params, i),
             # The template writes BOS; calls may be between control tokens.
-            add_special_tokens=False, parse_special_tokens=True, skip_special_tokens=not parsers)
+            add_special_tokens=False, parse_special_tokens=True, skip_special_tokens=not parsers,
+            priority=request.priority)
         for i in range(request.choices)]
     form = ChatForm(id, model.id, request, parsers)
     return await respond(service, coordinator, id, requests, form, request.stream)

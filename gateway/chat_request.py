@@ -19,6 +19,7 @@ class ChatRequest:
     template_variables: dict
     add_generation_prompt: bool
     params: api.SamplingParams
+    priority: int
     choices: int
     stream: bool
     include_usage: bool
@@ -35,7 +36,7 @@ def read(body: object) -> ChatRequest:
         model=fields.text("model"), messages=read_messages(fields), tools=_read_tools(fields),
         template_variables=fields.object("chat_template_kwargs") or {},
         add_generation_prompt=_default_true(fields, "add_generation_prompt"), params=params,
-        choices=sampling.read_choices(fields), stream=stream, include_usage=include_usage,
+        priority=sampling.read_priority(fields), choices=sampling.read_choices(fields), stream=stream, include_usage=include_usage,
         one_call=not _default_true(fields, "parallel_tool_calls"))
     if fields.take("tool_choice") == "none":
         request.tools = []

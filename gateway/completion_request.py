@@ -16,6 +16,7 @@ class CompletionRequest:
     model: str | None
     prompts: list[str | list[int]]
     params: api.SamplingParams
+    priority: int
     choices: int  # of each prompt
     echo: bool
     no_answer: bool  # max_tokens 0 with echo: only the prompts are wanted
@@ -40,7 +41,7 @@ def read(body: object) -> CompletionRequest:
     stream, include_usage = sampling.read_stream(fields)
     request = CompletionRequest(
         model=fields.text("model"), prompts=_read_prompts(fields), params=params,
-        choices=sampling.read_choices(fields), echo=echo, no_answer=no_answer,
+        priority=sampling.read_priority(fields), choices=sampling.read_choices(fields), echo=echo, no_answer=no_answer,
         add_special_tokens=fields.boolean("add_special_tokens", default=True),
         skip_special_tokens=fields.boolean("skip_special_tokens", default=True), stream=stream,
         include_usage=include_usage)

@@ -44,7 +44,7 @@ def _generate_request(id: str, request: CompletionRequest, prompt: Prompt,
     message = api.GenerateRequest(
         request_id=id, sampling=sampling.for_choice(request.params, choice),
         add_special_tokens=request.add_special_tokens, parse_special_tokens=True,
-        skip_special_tokens=request.skip_special_tokens)
+        skip_special_tokens=request.skip_special_tokens, priority=request.priority)
     if prompt.ids or not isinstance(given, str):
         message.token_ids.ids.extend(prompt.ids or given)
     else:

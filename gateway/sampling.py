@@ -8,6 +8,7 @@ from tandem.v1 import generation_pb2 as api
 MAX_CHOICES = 128  # and the next: common/base/limits.h
 MAX_TOP_LOGPROBS = 20
 _MAX_BIASES = 1024  # the coordinator's
+_MOST_PRIORITY = 100  # likewise
 
 # They say who asks, how a request is stored, billed or routed, not what the answer is.
 HARMLESS = ("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key",
@@ -81,6 +82,11 @@ def read_sampling(fields: Fields) -> api.SamplingParams:
 def read_choices(fields: Fields) -> int:
     """`n`."""
     return fields.integer("n", 1, MAX_CHOICES) or 1
+
+
+def read_priority(fields: Fields) -> int:
+    """vLLM's: a lower number goes first."""
+    return fields.integer("priority", -_MOST_PRIORITY, _MOST_PRIORITY) or 0
 
 
 def for_choice(params: api.SamplingParams, choice: int) -> api.SamplingParams:

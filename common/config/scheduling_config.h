@@ -2,6 +2,7 @@
 #ifndef TANDEM_COMMON_CONFIG_SCHEDULING_CONFIG_H_
 #define TANDEM_COMMON_CONFIG_SCHEDULING_CONFIG_H_
 
+#include <chrono>
 #include <cstdint>
 #include <utility>
 
@@ -26,6 +27,8 @@ struct SchedulingConfig {
   uint32_t max_queued_requests = 1024;
   uint32_t max_queued_tokens = 1 << 20;
   Duration request_timeout{};
+  Duration priority_ageing = std::chrono::seconds(10);
+  uint32_t max_queue_skips = 8;
   bool enable_prefix_caching = true;
   bool overlap = true;
 
@@ -53,6 +56,18 @@ struct SchedulingConfig {
                    "say less; then it ends with DEADLINE_EXCEEDED. 0: no limit",
            .least = 0,
            .most = 86400});
+    visit(priority_ageing,
+          {.flag = "--priority-ageing",
+           .help = "a request goes before those of the next higher number in `priority` that came "
+                   "less than this time earlier; a number is seconds",
+           .least = 0.001,
+           .most = 3600});
+    visit(max_queue_skips,
+          {.flag = "--max-queue-skips",
+           .help = "how many later requests may run before one that waits and does not fit into "
+                   "the KV cache yet",
+           .least = 0,
+           .most = 1 << 20});
     visit(enable_prefix_caching,
           {.flag = "--enable-prefix-caching",
            .help = "reuse the KV blocks of equal prompt beginnings (on by default)"});

@@ -19,6 +19,7 @@ namespace tandem::coordinator {
 struct GenerateParams {
   std::string request_id{};  // empty: random
   std::string cache_salt{};
+  int32_t priority = 0;
   std::variant<std::monostate, std::string, std::vector<TokenId>> prompt{};
   tokenizer::EncodeOptions encode{};  // of a text prompt
   // Keeps only the last tokens of a prompt that has more; unset: a prompt is taken whole.

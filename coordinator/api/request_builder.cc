@@ -142,6 +142,7 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
   }
   Request request;
   request.cache_salt = std::move(params.cache_salt);
+  request.priority = params.priority;
   Sampling& sampling = request.sampling;
   request.id = params.request_id.empty() ? absl::StrCat("req-", absl::Hex(Draw(), absl::kZeroPad16))
                                          : std::move(params.request_id);

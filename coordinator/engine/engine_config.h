@@ -25,6 +25,8 @@ struct EngineConfig {
   // Prompt tokens of requests without a token yet; a request that would exceed them is rejected,
   // unless it is the only one.
   uint64_t max_queued_tokens = 1 << 20;
+  // What one number of a request's priority is worth in time of waiting.
+  Duration priority_ageing = std::chrono::seconds(10);
   // Timeout of one step's result. Somewhat above the workers' own, whose error has more detail.
   Duration step_timeout = std::chrono::seconds(62);
 

@@ -26,6 +26,10 @@ class Stopwatch {
   TimePoint last_ = std::chrono::steady_clock::now();
 };
 
+int64_t Micros(Duration time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+}
+
 // A scored prompt token takes a row of the step's result, which is bounded.
 SchedulerConfig WithScoredTokens(const EngineConfig& config) {
   SchedulerConfig scheduler = config.scheduler;
@@ -52,6 +56,8 @@ void EngineCore::Add(Request request, RequestHandle handle) {
   if (generation->request.deadline != TimePoint::max()) {
     deadlines_.emplace(generation->request.deadline, handle);
   }
+  generation->virtual_arrival_us =
+      Micros(clock_.Now().time_since_epoch() + generation->priority * config_.priority_ageing);
   scheduler_.Enqueue(*generation);
   const bool is_new = generations_.emplace(handle, std::move(generation)).second;
   TANDEM_CHECK(is_new) << "handle " << handle << " twice";

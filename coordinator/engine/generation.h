@@ -21,6 +21,7 @@ struct Generation : Sequence {
     scores_prompt = request.sampling.prompt_logprobs.has_value();
     prefix_hashes.salt = request.cache_salt;
     most_tokens = prompt_len + std::min(request.sampling.max_tokens, UINT32_MAX - prompt_len);
+    priority = request.priority;
     needs_known_tokens = adjuster.needs_known_tokens();
   }
 

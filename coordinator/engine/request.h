@@ -93,6 +93,9 @@ class TokenStream {
   virtual void Flush() = 0;
 };
 
+// The largest number of a priority; the smallest is its negative.
+inline constexpr int32_t kMostPriority = 100;
+
 struct Request {
   std::string id;               // unique among requests in flight
   std::vector<TokenId> prompt;  // not empty, ids in range
@@ -101,6 +104,8 @@ struct Request {
   // On the engine's clock. Nobody waits for an answer after it: the request ends then with
   // DEADLINE_EXCEEDED.
   TimePoint deadline = TimePoint::max();
+  // A lower number goes first, from -kMostPriority to kMostPriority.
+  int32_t priority = 0;
   std::shared_ptr<TokenStream> stream;
   bool want_logits = false;  // tests only: every sampled row's logits go to `logits_sink`
   std::vector<std::vector<float>>* logits_sink = nullptr;

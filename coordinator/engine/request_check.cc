@@ -97,6 +97,11 @@ absl::Status RequestCheck::Check(const Request& request) const {
   if (request.id.empty()) return absl::InvalidArgumentError("the request id is empty");
   if (request.stream == nullptr) return absl::InvalidArgumentError("the request has no stream");
   if (request.prompt.empty()) return absl::InvalidArgumentError("the prompt is empty");
+  if (request.priority < -kMostPriority || request.priority > kMostPriority) {
+    return absl::InvalidArgumentError(absl::StrCat("priority is ", request.priority,
+                                                   ", it must be from ", -kMostPriority, " to ",
+                                                   kMostPriority));
+  }
   TANDEM_RETURN_IF_ERROR(CheckSampling(request.sampling));
   TANDEM_RETURN_IF_ERROR(admission_.Check(request.prompt.size(), request.sampling.max_tokens));
   TANDEM_RETURN_IF_ERROR(CheckIds("prompt token", request.prompt, vocab_size_));

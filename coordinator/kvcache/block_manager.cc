@@ -224,6 +224,18 @@ void BlockManager::Release(SequenceBlocks& blocks) {
   blocks = SequenceBlocks();
 }
 
+uint32_t BlockManager::SharedTokens(const SequenceBlocks& blocks) const {
+  for (uint32_t group = 0; group < blocks.tables_.size(); ++group) {
+    if (config_.groups[group].window_tokens != 0) continue;
+    // Who adopts a block adopts those before it.
+    const std::vector<BlockRef>& table = blocks.tables_[group].blocks;
+    const auto shared_end = std::ranges::partition_point(
+        table, [&](const BlockRef& block) { return pools_[group]->owners(block.id()) > 1; });
+    return static_cast<uint32_t>(shared_end - table.begin()) * config_.block_size;
+  }
+  return 0;
+}
+
 void BlockManager::Forget() {
   for (const auto& pool : pools_) pool->Forget();
   if (snapshots_.has_value()) snapshots_->Forget();

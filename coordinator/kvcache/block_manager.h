@@ -99,6 +99,9 @@ class BlockManager {
   // are released.
   void Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
   void Release(SequenceBlocks& blocks);
+  // Of the sequence's first tokens, those whose blocks others hold too: they stay in the prefix
+  // cache when it releases them. By the first group without a window; 0 if there is none.
+  uint32_t SharedTokens(const SequenceBlocks& blocks) const;
   // The pages' contents are lost: empties the prefix cache. REQUIRES: all allocations released.
   void Forget();
   // No prefix is hit any more that was computed, or begun, before. O(blocks).

@@ -31,7 +31,7 @@ struct PlanEntry {
 };
 
 struct Plan {
-  std::vector<PlanEntry> entries;   // decodes first, then prefills, each by handle
+  std::vector<PlanEntry> entries;   // decodes first, then prefills, each in order
   uint32_t num_tokens = 0;          // of all entries
   std::vector<uint64_t> preempted;  // handles of what made room and waits again, latest first
   bool operator==(const Plan&) const = default;

@@ -8,25 +8,13 @@
 #include "common/base/check.h"
 #include "common/base/status.h"
 #include "common/step/limits.h"
+#include "coordinator/scheduler/queue_order.h"
 
 namespace tandem::coordinator {
 namespace {
 
-// Where `sequence` is or belongs in a list ordered by handle.
-template <typename List>
-auto PlaceByHandle(List& list, const Sequence& sequence) {
-  return std::lower_bound(
-      list.begin(), list.end(), sequence.handle,
-      [](const Sequence* other, uint64_t handle) { return other->handle < handle; });
-}
-
-template <typename List>
-auto FindByHandle(List& list, const Sequence& sequence) {
-  auto place = PlaceByHandle(list, sequence);
-  TANDEM_CHECK(place != list.end() && *place == &sequence)
-      << "sequence " << sequence.handle << " is not where its state says";
-  return place;
-}
+// How many waiting sequences that do not fit a step looks past.
+constexpr size_t kMostPassed = 8;
 
 }  // namespace
 
@@ -38,12 +26,10 @@ Scheduler::Scheduler(const SchedulerConfig& config, BlockManager& kv) : config_(
 
 void Scheduler::Enqueue(Sequence& sequence) {
   TANDEM_CHECK(sequence.state == SequenceState::kNew);
-  const Sequence* last = !waiting_.empty()   ? waiting_.back()
-                         : !running_.empty() ? running_.back()
-                                             : nullptr;
-  TANDEM_CHECK(last == nullptr || last->handle < sequence.handle) << "handles must rise";
+  TANDEM_CHECK(last_handle_ < sequence.handle) << "handles must rise";
+  last_handle_ = sequence.handle;
   sequence.state = SequenceState::kWaiting;
-  waiting_.push_back(&sequence);
+  waiting_.insert(PlaceInOrder(waiting_, sequence), &sequence);
   ++stats_.requests;
 }
 
@@ -108,15 +94,19 @@ bool Scheduler::IsReady(const Sequence& sequence) const {
 }
 
 void Scheduler::ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan) {
-  for (size_t i = 0; i < running_.size() && budget.tokens > 0; ++i) {
-    Sequence& sequence = *running_[i];
-    if (sequence.phase() != phase || budget.given[sequence.slot] > 0) continue;
-    if (!IsReady(sequence)) continue;
-    const uint32_t num_tokens = TokensFor(sequence, sequence.num_scheduled, budget);
-    if (num_tokens == 0) continue;
-    if (!GrowOrPreempt(sequence, sequence.num_scheduled + num_tokens, budget, plan)) return;
-    TakeTokens(sequence, num_tokens, budget);
+  for (auto next = running_.begin(); next != running_.end() && budget.tokens > 0;) {
+    Sequence& sequence = **next;
+    if (sequence.phase() == phase) ScheduleOne(sequence, budget, plan);
+    next = PlaceAfter(running_, sequence);  // what was preempted has left the list
   }
+}
+
+void Scheduler::ScheduleOne(Sequence& sequence, StepBudget& budget, Plan& plan) {
+  if (budget.given[sequence.slot] > 0 || !IsReady(sequence)) return;
+  const uint32_t num_tokens = TokensFor(sequence, sequence.num_scheduled, budget);
+  if (num_tokens == 0) return;
+  if (!GrowOrPreempt(sequence, sequence.num_scheduled + num_tokens, budget, plan)) return;
+  TakeTokens(sequence, num_tokens, budget);
 }
 
 bool Scheduler::GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudget& budget,
@@ -127,55 +117,93 @@ bool Scheduler::GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudge
       budget.tokens = 0;
       return false;
     }
-    const bool is_latest = running_.back() == &sequence;
-    PreemptLatest(budget, plan);
-    if (is_latest) return false;
+    Sequence& victim = Victim();
+    Preempt(victim, budget, plan);
+    if (&victim == &sequence) return false;
   }
   return true;
 }
 
-void Scheduler::PreemptLatest(StepBudget& budget, Plan& plan) {
-  Sequence& latest = *running_.back();
-  const uint32_t given = std::exchange(budget.given[latest.slot], 0);
+Sequence& Scheduler::Victim() const {
+  const auto cost = [this](const Sequence& sequence) {
+    const uint32_t lost =
+        sequence.num_computed - std::min(sequence.num_computed, kv_.SharedTokens(sequence.blocks));
+    return std::pair(-int64_t{sequence.priority}, lost);
+  };
+  Sequence* victim = running_.back();
+  for (size_t i = running_.size() - 1; i > 1; --i) {
+    if (cost(*running_[i - 1]) < cost(*victim)) victim = running_[i - 1];
+  }
+  return *victim;
+}
+
+void Scheduler::Preempt(Sequence& victim, StepBudget& budget, Plan& plan) {
+  const uint32_t given = std::exchange(budget.given[victim.slot], 0);
   budget.tokens += given;
-  if (latest.is_scored()) budget.scored_tokens += given;
-  BackToWaiting(latest);
+  if (victim.is_scored()) budget.scored_tokens += given;
+  BackToWaiting(victim);
   ++stats_.preemptions;
-  plan.preempted.push_back(latest.handle);
+  plan.preempted.push_back(victim.handle);
 }
 
 void Scheduler::AdmitWaiting(StepBudget& budget, Plan& plan) {
   // A step that preempted admits no new sequences.
   if (!plan.preempted.empty()) return;
-  while (!waiting_.empty() && budget.tokens > 0 && !free_slots_.empty()) {
-    if (!TryAdmit(*waiting_.front(), budget)) return;
-    waiting_.pop_front();
+  size_t place = 0;  // those before it do not fit
+  while (place < waiting_.size() && place <= kMostPassed && budget.tokens > 0 &&
+         !free_slots_.empty()) {
+    const auto next = waiting_.begin() + static_cast<std::ptrdiff_t>(place);
+    switch (TryAdmit(**next, budget)) {
+      case Admitted::kYes:
+        waiting_.erase(next);
+        if (!CountSkips(place)) return;
+        break;
+      case Admitted::kDoesNotFit:
+        if (!MayBeSkipped(**next)) return;
+        ++place;
+        break;
+      case Admitted::kNotInThisStep:
+        return;
+    }
   }
 }
 
-bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
+bool Scheduler::CountSkips(size_t num_skipped) {
+  bool may_go_on = true;
+  for (size_t i = 0; i < num_skipped; ++i) {
+    ++waiting_[i]->num_skips;
+    may_go_on &= MayBeSkipped(*waiting_[i]);
+  }
+  return may_go_on;
+}
+
+bool Scheduler::MayBeSkipped(const Sequence& sequence) const {
+  return !sequence.was_admitted && sequence.num_skips < config_.max_queue_skips;
+}
+
+Scheduler::Admitted Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
   // No block was released since it did not fit, and no more of its prefix is cached.
   if (sequence.refused_at == kv_.num_returns() &&
       !(sequence.missing_block.has_value() && kv_.IsCached(*sequence.missing_block))) {
-    return false;
+    return Admitted::kDoesNotFit;
   }
   const std::span<const TokenId> shareable =
       sequence.scores_prompt ? std::span<const TokenId>() : sequence.tokens;
   const PrefixMatch match = kv_.Match(shareable, sequence.prefix_hashes);
   sequence.snapshot_points = SnapshotPoints::Of(kv_.config(), sequence.prompt_len, match);
   const uint32_t num_tokens = TokensFor(sequence, match.num_tokens, budget);
-  if (num_tokens == 0) return false;
+  if (num_tokens == 0) return Admitted::kNotInThisStep;
   const uint32_t num_blocks = kv_.config().BlocksFor(match.num_tokens + num_tokens) *
                               static_cast<uint32_t>(kv_.config().groups.size());
   const bool is_first = budget.admitted_blocks == step::kMaxAdmittedBlocks;
-  if (num_blocks > budget.admitted_blocks && !is_first) return false;
+  if (num_blocks > budget.admitted_blocks && !is_first) return Admitted::kNotInThisStep;
   // All its tokens must fit now, although blocks are allocated chunk by chunk: fewer preemptions
   // during prefill.
   if (!kv_.Start(sequence.blocks, match, match.num_tokens + num_tokens, sequence.num_tokens(),
                  config_.MostStepTokens())) {
     sequence.refused_at = kv_.num_returns();
     sequence.missing_block = match.missing;
-    return false;
+    return Admitted::kDoesNotFit;
   }
   if (!std::exchange(sequence.was_admitted, true)) sequence.num_cached = match.num_tokens;
   if (!sequence.scores_prompt) stats_.queried_tokens += sequence.num_tokens();
@@ -186,8 +214,8 @@ bool Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) {
   free_slots_.pop_back();
   TakeTokens(sequence, num_tokens, budget);
   budget.admitted_blocks -= std::min(num_blocks, budget.admitted_blocks);
-  running_.push_back(&sequence);
-  return true;
+  running_.insert(PlaceInOrder(running_, sequence), &sequence);
+  return Admitted::kYes;
 }
 
 void Scheduler::CollectEntries(const StepBudget& budget, Plan& plan) {
@@ -272,7 +300,7 @@ Sequence* Scheduler::Rewind(bool blame) {
 void Scheduler::BackToWaiting(Sequence& sequence) {
   LeaveRunning(sequence);
   sequence.state = SequenceState::kWaiting;
-  waiting_.insert(PlaceByHandle(waiting_, sequence), &sequence);
+  waiting_.insert(PlaceInOrder(waiting_, sequence), &sequence);
 }
 
 bool Scheduler::ScheduleSuspect(StepBudget& budget, Plan& plan) {
@@ -282,9 +310,10 @@ bool Scheduler::ScheduleSuspect(StepBudget& budget, Plan& plan) {
       isolating_ = !suspects_.empty();
       if (!isolating_) return false;
       Sequence& suspect = *suspects_.front();
-      const bool admitted = TryAdmit(suspect, budget);
-      TANDEM_CHECK(admitted) << "sequence " << suspect.handle << " does not fit alone";
-      waiting_.erase(FindByHandle(waiting_, suspect));
+      const Admitted admitted = TryAdmit(suspect, budget);
+      TANDEM_CHECK(admitted == Admitted::kYes)
+          << "sequence " << suspect.handle << " does not fit alone";
+      waiting_.erase(FindInOrder(waiting_, suspect));
     }
   }
   if (running_.empty() || !IsSuspect(*running_.front())) return true;
@@ -297,14 +326,14 @@ void Scheduler::Finish(Sequence& sequence) {
   if (sequence.state == SequenceState::kRunning) {
     LeaveRunning(sequence);
   } else if (sequence.state == SequenceState::kWaiting) {
-    waiting_.erase(FindByHandle(waiting_, sequence));
+    waiting_.erase(FindInOrder(waiting_, sequence));
   }
   sequence.state = SequenceState::kFinished;
   if (IsSuspect(sequence)) Clear(sequence);
 }
 
 void Scheduler::Clear(Sequence& sequence) {
-  if (IsSuspect(sequence)) suspects_.erase(FindByHandle(suspects_, sequence));
+  if (IsSuspect(sequence)) suspects_.erase(FindInOrder(suspects_, sequence));
   sequence.num_strikes = sequence.lost_end = 0;
 }
 
@@ -316,7 +345,7 @@ SchedulerStats Scheduler::Stats() const {
 }
 
 void Scheduler::LeaveRunning(Sequence& sequence) {
-  running_.erase(FindByHandle(running_, sequence));
+  running_.erase(FindInOrder(running_, sequence));
   kv_.Release(sequence.blocks);
   free_slots_.push_back(sequence.slot);
   sequence.num_computed = sequence.num_scheduled = sequence.num_blocks_sent = 0;
@@ -326,7 +355,7 @@ void Scheduler::LeaveRunning(Sequence& sequence) {
 absl::Status Scheduler::CheckOrder() const {
   const Sequence* previous = nullptr;
   const auto check = [&](const Sequence* sequence, SequenceState state) {
-    const bool rises = previous == nullptr || previous->handle < sequence->handle;
+    const bool rises = previous == nullptr || ServedBefore(*previous, *sequence);
     previous = sequence;
     if (rises && sequence->state == state) return absl::OkStatus();
     return absl::InternalError(
@@ -335,7 +364,7 @@ absl::Status Scheduler::CheckOrder() const {
   for (const Sequence* sequence : running_) {
     TANDEM_RETURN_IF_ERROR(check(sequence, SequenceState::kRunning));
   }
-  if (isolating_) previous = nullptr;
+  previous = nullptr;
   for (const Sequence* sequence : waiting_) {
     TANDEM_RETURN_IF_ERROR(check(sequence, SequenceState::kWaiting));
     if (!sequence->blocks.empty()) {

@@ -19,11 +19,15 @@
 // Sequences with max_strikes strikes are suspects: after a Rewind each of them in turn is computed
 // alone, while all others wait, until what was lost is computed.
 //
-// First come, first served: running sequences arrived before all waiting ones, and only the latest
-// is preempted (its blocks are dropped, its tokens kept, and it waits at the front). So the oldest
-// sequence always makes progress and none starves. Enqueued sequences have passed Admission. A
-// step's cost is linear in running sequences, never in waiting ones or in blocks. Single-threaded
-// (the engine thread). Sequences are borrowed from Enqueue until Finish.
+// First come, first served among equal priorities; each number of a priority is worth some time of
+// waiting (Sequence::virtual_arrival_us), so that whatever waits is overtaken for a bounded time.
+// What runs is preempted only if a running sequence has no room: its blocks are dropped, its tokens
+// kept, and it waits in its place. The victim has the least important priority, and of those the
+// fewest tokens to compute again; never the first in the order, which so makes progress always, and
+// none starves. A sequence that waits and does not fit is passed by max_queue_skips others at most.
+// Enqueued sequences have passed Admission. A
+// step's cost is linear in running sequences, never in waiting ones or in blocks, unless it
+// preempts. Single-threaded (the engine thread). Sequences are borrowed from Enqueue until Finish.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_H_
 #define TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_H_
 
@@ -89,14 +93,21 @@ class Scheduler {
   bool WouldTakeTurns() const;
   // Whether its next tokens can be computed now: known, or drawn by the last step submitted.
   bool IsReady(const Sequence& sequence) const;
-  // Gives tokens to running sequences of one phase, oldest first, while the budget lasts.
+  // Gives tokens to running sequences of one phase, in their order, while the budget lasts.
   void ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan);
+  void ScheduleOne(Sequence& sequence, StepBudget& budget, Plan& plan);
   void AdmitWaiting(StepBudget& budget, Plan& plan);
-  bool TryAdmit(Sequence& sequence, StepBudget& budget);
-  // Allocates blocks for `num_tokens` of `sequence`, preempting later ones. False if it was itself
-  // the latest, or if steps are in flight: then nothing is scheduled until they have settled.
+  enum class Admitted { kYes, kDoesNotFit, kNotInThisStep };
+  Admitted TryAdmit(Sequence& sequence, StepBudget& budget);
+  // A sequence was admitted before the first `num_skipped` that wait. Whether another one may be.
+  bool CountSkips(size_t num_skipped);
+  bool MayBeSkipped(const Sequence& sequence) const;
+  // Allocates blocks for `num_tokens` of `sequence`, preempting others. False if it was preempted
+  // itself, or if steps are in flight: then nothing is scheduled until they have settled.
   bool GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudget& budget, Plan& plan);
-  void PreemptLatest(StepBudget& budget, Plan& plan);
+  // The running sequence to preempt; of equal ones the latest. The first one only if it is alone.
+  Sequence& Victim() const;
+  void Preempt(Sequence& victim, StepBudget& budget, Plan& plan);
   void BackToWaiting(Sequence& sequence);
   // The step of a suspect alone, or none while steps are in flight. False: there is no suspect.
   bool ScheduleSuspect(StepBudget& budget, Plan& plan);
@@ -113,9 +124,11 @@ class Scheduler {
 
   const SchedulerConfig config_;
   BlockManager& kv_;
-  std::deque<Sequence*> waiting_;    // by handle
-  std::vector<Sequence*> running_;   // by handle, all before waiting_, unless isolating_
-  std::vector<Sequence*> suspects_;  // by handle; not computed since the last Rewind
+  // All three in the order of ServedBefore.
+  std::deque<Sequence*> waiting_;
+  std::vector<Sequence*> running_;
+  std::vector<Sequence*> suspects_;  // not computed since the last Rewind
+  uint64_t last_handle_ = 0;         // enqueued
   // Those that need known tokens wait for one of them in flight, so that they continue in one step
   // and not by turns; never in two plans running.
   bool holds_back_ = false;

@@ -21,6 +21,9 @@ struct SchedulerConfig {
   uint32_t max_scored_tokens = UINT32_MAX;  // of one step, of sequences whose prompt is scored
   // Strikes after which a sequence is suspected of ending its workers, and computed alone.
   uint32_t max_strikes = UINT32_MAX;
+  // How many later sequences may be admitted before one that does not fit yet; none before one that
+  // was preempted.
+  uint32_t max_queue_skips = 0;
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
 
   // INVALID_ARGUMENT in terms of the command line's flags.

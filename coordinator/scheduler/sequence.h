@@ -37,6 +37,12 @@ struct Sequence {
   bool scores_prompt = false;
   bool is_scored() const { return scores_prompt && num_scheduled < prompt_len; }
 
+  // A higher number is preempted first, whenever it came.
+  int32_t priority = 0;
+  // When it came, on a clock of the owner's, plus what its priority is worth: the lowest is served
+  // first.
+  int64_t virtual_arrival_us = 0;
+
   // It ends with this many tokens at the latest, prompt and generated.
   uint32_t most_tokens = UINT32_MAX;
   // What its next row needs depends on all tokens before it: no step may refer to a pending one.
@@ -50,6 +56,7 @@ struct Sequence {
   uint64_t last_drawn_by = 0;  // number of the step that draws the last of them
   uint32_t num_cached = 0;     // prompt tokens found in the prefix cache when it first ran
   bool was_admitted = false;
+  uint32_t num_skips = 0;            // later sequences admitted while it did not fit
   uint32_t slot = 0;                 // while running; stable, below max_num_seqs
   PrefixHashes prefix_hashes;        // of `tokens`; its salt is set before Enqueue
   uint64_t refused_at = UINT64_MAX;  // BlockManager::num_returns() when it last did not fit, and

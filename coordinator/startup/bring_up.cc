@@ -92,6 +92,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
                                               : limits.max_num_batched_tokens;
   config.scheduler.max_model_len = worker.model.spec.max_model_len;
   config.scheduler.max_strikes = kMaxStrikes;
+  config.scheduler.max_queue_skips = scheduling.max_queue_skips;
   config.scheduler.policy = scheduling.policy;
   config.kv_cache.block_size = worker.cache.block_size;
   config.kv_cache.enable_prefix_cache = scheduling.enable_prefix_caching;
@@ -108,6 +109,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.epoch = epoch;
   config.max_queued_requests = scheduling.max_queued_requests;
   config.max_queued_tokens = scheduling.max_queued_tokens;
+  config.priority_ageing = scheduling.priority_ageing;
   config.pipeline_depth = scheduling.overlap ? step::kPipelineDepth : 1;
   config.max_result_bytes = worker.transport.max_result_bytes.bytes;
   config.step_timeout = worker.transport.step_timeout + kCollectGrace;

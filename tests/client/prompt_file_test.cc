@@ -30,7 +30,7 @@ TEST(PromptLine, FieldsGoBeforeTheFlags) {
 
 TEST(PromptLine, TakesEveryField) {
   const auto request = ParsePromptLine(
-      R"({"prompt_token_ids": [1, 2], "request_id": "r", "temperature": 0, "top_p": 0.25,
+      R"({"prompt_token_ids": [1, 2], "request_id": "r", "priority": -4, "temperature": 0, "top_p": 0.25,
           "top_k": -1, "min_p": 0.125, "max_tokens": 5, "min_tokens": 4,
           "seed": 18446744073709551615, "ignore_eos": true, "stop": "x", "stop_token_ids": [9],
           "logprobs": 2, "prompt_logprobs": 0,
@@ -39,6 +39,7 @@ TEST(PromptLine, TakesEveryField) {
   ASSERT_TRUE(request.ok()) << request.status();
   v1::GenerateRequest expected;
   expected.set_request_id("r");
+  expected.set_priority(-4);
   expected.mutable_token_ids()->add_ids(1);
   expected.mutable_token_ids()->add_ids(2);
   v1::SamplingParams& sampling = *expected.mutable_sampling();

@@ -48,6 +48,10 @@ class HttpTest(unittest.TestCase):
         self.assertEqual(set(error), {"message", "type", "param", "code"})
         self.assertEqual({name: error[name] for name in fields}, fields)
 
+    def test_a_priority_reaches_the_coordinator(self):
+        self.assertEqual(self.post("/v1/completions", {**STORY, "priority": -3})["choices"],
+                         self.post("/v1/completions", STORY)["choices"])
+
     def test_models_and_version(self):
         status, _, models = programs.call(self.gateway.address, "/v1/models")
         self.assertEqual((status, models["data"][0]["id"], models["data"][0]["max_model_len"]),

@@ -35,6 +35,13 @@ class RequestTest(unittest.TestCase):
         self.assertIn(f" kMaxChoices = {sampling.MAX_CHOICES};", limits)
         self.assertIn(f" kMaxTopLogprobs = {sampling.MAX_TOP_LOGPROBS};", limits)
 
+    def test_priority(self):
+        for read, body in ((completion_request.read, {"prompt": "x"}), (chat_request.read, CHAT)):
+            self.assertEqual(read({**body, "priority": -100}).priority, -100)
+            self.assertEqual(read(body).priority, 0)
+            self.check_refused(read, {**body, "priority": 101},
+                               "priority is 101, it must be from -100 to 100", "priority")
+
     def test_what_changes_logits(self):
         params = completion_request.read({
             "prompt": "x", "frequency_penalty": 0.5, "presence_penalty": -1, "repetition_penalty": 1.25,

@@ -17,6 +17,7 @@ coordinator::SchedulerConfig DrawScheduler(Random& random) {
               std::max(max_num_seqs, chunk) + static_cast<uint32_t>(random.Below(24)),
           .chunked_prefill_size = chunk,
           .max_model_len = random.OneOf({24u, 48u, 96u}),
+          .max_queue_skips = random.OneOf({0u, 1u, 8u}),
           .policy = random.Chance(0.5) ? coordinator::SchedulingPolicy::kDecodeFirst
                                        : coordinator::SchedulingPolicy::kPrefillFirst};
 }
@@ -62,6 +63,8 @@ Scenario Scenario::Draw(Random& random) {
   drawn.has_poison = random.Chance(0.3);
   if (drawn.has_poison || random.Chance(0.5)) drawn.engine.scheduler.max_strikes = 2;
   drawn.engine.max_queued_requests = static_cast<uint32_t>(random.Between(1, 16));
+  // Short, so that whoever waits has its turn within the steps that a run allows.
+  drawn.engine.priority_ageing = random.OneOf({milliseconds(1), milliseconds(50)});
   drawn.engine.pipeline_depth = static_cast<uint32_t>(random.Between(1, 3));
   drawn.model.window_tokens.clear();
   for (const KvGroup& group : cache.groups) {

@@ -119,6 +119,7 @@ coordinator::Request Workload::DrawRequest() {
     request.prompt[0] = static_cast<TokenId>(random_.Below(scenario_.model.vocab_size));
   }
   request.sampling = DrawSampling(prompt_len);
+  if (random_.Chance(0.3)) request.priority = static_cast<int32_t>(random_.Between(0, 4)) - 2;
   if (random_.Chance(0.1)) {
     request.deadline =
         clock_.Now() + random_.Time(Duration{}, milliseconds(random_.OneOf({1, 50, 1000, 60000})));

@@ -30,6 +30,7 @@ GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
   GenerateParams params{
       .request_id = proto.request_id(),
       .cache_salt = proto.cache_salt(),
+      .priority = proto.priority(),
       .ignore_eos = sampling.ignore_eos(),
       .stop = {sampling.stop().begin(), sampling.stop().end()},
       .include_stop = sampling.include_stop(),

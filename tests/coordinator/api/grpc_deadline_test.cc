@@ -11,13 +11,15 @@ namespace {
 
 using GrpcDeadlineTest = GrpcServerTest;
 
-TEST_F(GrpcDeadlineTest, ADeadlineReachesTheEngine) {
+TEST_F(GrpcDeadlineTest, DeadlineAndPriorityReachTheEngine) {
   const TimePoint before = Clock::System().Now();
   v1::GenerateRequest request = Prompt("a");
+  request.set_priority(-7);
   request.mutable_sampling()->set_n(2);
   ClientCall call(*stub_, request);
   const std::vector<Request> added = engine_.WaitForRequests(2);
   for (const Request& one : added) {
+    EXPECT_EQ(one.priority, -7);
     EXPECT_GT(one.deadline, before);
     // The call's own, on another clock: a minute and a second of slack.
     EXPECT_LE(one.deadline, Clock::System().Now() + std::chrono::seconds(61));
@@ -49,6 +51,7 @@ TEST_F(GrpcDeadlineTest, WithoutEitherARequestHasNoDeadline) {
   const std::vector<Request> added = engine_.WaitForRequests(1);
   ASSERT_EQ(added.size(), 1u);
   EXPECT_EQ(added[0].deadline, TimePoint::max());
+  EXPECT_EQ(added[0].priority, 0);
   context.TryCancel();
 }
 

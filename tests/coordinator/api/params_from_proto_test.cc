@@ -26,6 +26,7 @@ TEST(ParamsFromProto, WhatIsNotSetTakesItsDefault) {
   EXPECT_EQ(params.n, 1);
   EXPECT_TRUE(params.skip_special_tokens);
   EXPECT_TRUE(params.cache_salt.empty());
+  EXPECT_EQ(params.priority, 0);
   EXPECT_FALSE(params.truncate_prompt_tokens.has_value());
   EXPECT_EQ(params.typical_p, 1);
   EXPECT_EQ(params.xtc_probability, 0);

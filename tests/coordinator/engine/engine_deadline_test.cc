@@ -16,10 +16,12 @@ using std::chrono::seconds;
 
 class EngineDeadlineTest : public testing::Test {
  protected:
-  std::shared_ptr<RecordingStream> Add(const std::string& id, Duration limit) {
+  std::shared_ptr<RecordingStream> Add(const std::string& id, Duration limit,
+                                       int32_t priority = 0) {
     auto stream = std::make_shared<RecordingStream>();
     Request request = MakeRequest(id, 9, 20, stream);
     if (limit > Duration::zero()) request.deadline = clock_.Now() + limit;
+    request.priority = priority;
     core_->Add(std::move(request), ++last_handle_);
     return stream;
   }
@@ -123,6 +125,24 @@ TEST_F(EngineDeadlineTest, ACancelAfterTheDeadlineCountsAsExpired) {
   EXPECT_EQ(late->record().code, absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(early->record().reason, FinishReason::kCancelled);
   EXPECT_EQ(core_->Stats().expired, 1);
+  RunAll();
+}
+
+TEST_F(EngineDeadlineTest, PrioritiesAreWorthTimeOfWaiting) {
+  engine_.config.priority_ageing = seconds(2);
+  Make(/*max_num_seqs=*/1);
+  auto first = Add("first", Duration::zero());
+  Step();
+  auto patient = Add("patient", Duration::zero(), 2);
+  clock_.Advance(seconds(3));
+  auto between = Add("between", Duration::zero());
+  clock_.Advance(seconds(2));
+  auto after = Add("after", Duration::zero());
+  while (first->record().num_ends == 0) Step();
+  while (between->record().num_ends == 0) Step();
+  EXPECT_TRUE(patient->record().tokens.empty());
+  while (patient->record().num_ends == 0) Step();
+  EXPECT_TRUE(after->record().tokens.empty());
   RunAll();
 }
 

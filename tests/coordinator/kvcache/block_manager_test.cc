@@ -54,6 +54,19 @@ class BlockManagerTest : public testing::Test {
   BlockManager kv_{TwoGroups(8, 8)};
 };
 
+TEST_F(BlockManagerTest, SharedTokensAreThoseThatOthersHoldToo) {
+  SequenceBlocks one, other;
+  EXPECT_EQ(kv_.SharedTokens(one), 0u);
+  ASSERT_TRUE(Compute(one, Range(0, 11)));
+  EXPECT_EQ(kv_.SharedTokens(one), 0u);
+  ASSERT_TRUE(Compute(other, Range(0, 15)));
+  EXPECT_EQ(kv_.SharedTokens(one), 8u);
+  EXPECT_EQ(kv_.SharedTokens(other), 8u);
+  kv_.Release(other);
+  EXPECT_EQ(kv_.SharedTokens(one), 0u);
+  kv_.Release(one);
+}
+
 TEST_F(BlockManagerTest, AWindowGivesItsEarlyBlocksBack) {
   SequenceBlocks blocks;
   const Tokens tokens = Range(0, 20);

@@ -36,12 +36,19 @@ class Driver {
     Check();
   }
 
+  struct Place {
+    int32_t priority = 0;
+    int64_t virtual_arrival_us = 0;
+  };
   // A prompt that shares nothing with others, unless `first` is the same.
-  Sequence& Add(uint32_t prompt_len, TokenId first = -1) {
+  Sequence& Add(uint32_t prompt_len, TokenId first = -1) { return Add(prompt_len, first, {}); }
+  Sequence& Add(uint32_t prompt_len, TokenId first, Place place) {
     const uint64_t handle = sequences_.size() + 1;
     std::vector<TokenId> prompt(prompt_len);
     std::iota(prompt.begin(), prompt.end(), first >= 0 ? first : TokenId(1000 * handle));
     sequences_.push_back(std::make_unique<Sequence>(handle, std::move(prompt)));
+    sequences_.back()->priority = place.priority;
+    sequences_.back()->virtual_arrival_us = place.virtual_arrival_us;
     scheduler_.Enqueue(*sequences_.back());
     return *sequences_.back();
   }
@@ -50,7 +57,7 @@ class Driver {
   std::string Step() {
     last_ = scheduler_.Schedule();
     Check();
-    const std::string text = last_.DebugString();
+    std::string text = last_.DebugString();
     scheduler_.Advance(last_);
     scheduler_.Settle(last_);
     for (const PlanEntry& entry : last_.entries) {
