@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
-#include "common/base/limits.h"
 #include "common/base/status.h"
 #include "coordinator/api/grpc/refused_call.h"
 #include "coordinator/api/grpc/retry_hint.h"
