@@ -54,7 +54,10 @@ std::optional<TextUpdate> TextUpdate::Take() {
   if (logprobs.empty()) {
     logprobs = std::move(front.logprobs);
     prompt_logprobs = std::move(front.prompt_logprobs);
-    return std::exchange(*this, TextUpdate{});
+    TextUpdate all = std::exchange(*this, TextUpdate{});
+    // An error ends the call at once: what came before it goes first.
+    if (!all.tokens.empty()) status = std::exchange(all.status, absl::OkStatus());
+    return all;
   }
   // Only the first tokens; text and finish reason go with the last ones.
   const auto split = tokens.begin() + static_cast<ptrdiff_t>(front.logprobs.size());

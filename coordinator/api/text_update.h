@@ -26,7 +26,7 @@ struct TextUpdate : StreamUpdate {
   // Appends the next update; none comes after the last.
   void Append(TextUpdate next);
   // Everything accumulated or, if it has many log-probabilities, its beginning: the rest is for the
-  // next Take. None before there is a token or the end.
+  // next Take; so is an error after tokens. None before there is a token or the end.
   std::optional<TextUpdate> Take();
 };
 

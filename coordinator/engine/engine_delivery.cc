@@ -15,8 +15,11 @@ void EngineCore::Cancel(RequestHandle handle) {
   auto found = generations_.find(handle);
   if (found == generations_.end()) return;
   // Clients cancel what takes too long: whose clock is first is chance.
-  if (clock_.Now() >= found->second->request.deadline) return Expire(*found->second);
-  Send(*found->second, {.reason = FinishReason::kCancelled});
+  if (clock_.Now() >= found->second->request.deadline) {
+    Expire(*found->second);
+  } else {
+    Send(*found->second, {.reason = FinishReason::kCancelled});
+  }
   Deliver();
 }
 
@@ -38,6 +41,7 @@ void EngineCore::EndExpired() {
   while (!deadlines_.empty() && clock_.Now() >= deadlines_.begin()->first) {
     Expire(*generations_.at(deadlines_.begin()->second));
   }
+  Deliver();
 }
 
 void EngineCore::Expire(const Generation& generation) {
@@ -49,7 +53,6 @@ void EngineCore::Expire(const Generation& generation) {
                             ? absl::StrCat("after ", num_tokens, " of up to ",
                                            generation.request.sampling.max_tokens, " tokens")
                             : "while it waited for room"))});
-  Deliver();
 }
 
 void EngineCore::EndCulprit(const Generation& generation, const absl::Status& loss) {

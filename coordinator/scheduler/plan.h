@@ -33,7 +33,7 @@ struct PlanEntry {
 struct Plan {
   std::vector<PlanEntry> entries;   // decodes first, then prefills, each in order
   uint32_t num_tokens = 0;          // of all entries
-  std::vector<uint64_t> preempted;  // handles of what made room and waits again, latest first
+  std::vector<uint64_t> preempted;  // handles of what made room and waits again
   bool operator==(const Plan&) const = default;
   // "decode 3+1* prefill 4+512 preempted 5": handle + tokens, * if the last one is pending.
   std::string DebugString() const;

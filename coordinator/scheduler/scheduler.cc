@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -126,9 +127,9 @@ bool Scheduler::GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudge
 
 Sequence& Scheduler::Victim() const {
   const auto cost = [this](const Sequence& sequence) {
-    const uint32_t lost =
-        sequence.num_computed - std::min(sequence.num_computed, kv_.SharedTokens(sequence.blocks));
-    return std::pair(-int64_t{sequence.priority}, lost);
+    const uint32_t shared = sequence.scores_prompt ? 0 : kv_.SharedTokens(sequence.blocks);
+    return std::tuple(-int64_t{sequence.priority}, sequence.num_preempted,
+                      sequence.num_computed - std::min(sequence.num_computed, shared));
   };
   Sequence* victim = running_.back();
   for (size_t i = running_.size() - 1; i > 1; --i) {
@@ -142,6 +143,7 @@ void Scheduler::Preempt(Sequence& victim, StepBudget& budget, Plan& plan) {
   budget.tokens += given;
   if (victim.is_scored()) budget.scored_tokens += given;
   BackToWaiting(victim);
+  ++victim.num_preempted;
   ++stats_.preemptions;
   plan.preempted.push_back(victim.handle);
 }

@@ -22,12 +22,13 @@
 // First come, first served among equal priorities; each number of a priority is worth some time of
 // waiting (Sequence::virtual_arrival_us), so that whatever waits is overtaken for a bounded time.
 // What runs is preempted only if a running sequence has no room: its blocks are dropped, its tokens
-// kept, and it waits in its place. The victim has the least important priority, and of those the
-// fewest tokens to compute again; never the first in the order, which so makes progress always, and
-// none starves. A sequence that waits and does not fit is passed by max_queue_skips others at most.
-// Enqueued sequences have passed Admission. A
-// step's cost is linear in running sequences, never in waiting ones or in blocks, unless it
-// preempts. Single-threaded (the engine thread). Sequences are borrowed from Enqueue until Finish.
+// kept, and it waits in its place. The victim has the least important priority, of those the fewest
+// preemptions before, and of those the fewest tokens to compute again; never the first in the
+// order, which so makes progress always, and none starves. A sequence that waits and does not fit
+// is passed by max_queue_skips others at most. Enqueued sequences have passed Admission. A step's
+// cost is n log n in running sequences; of waiting ones it looks at a bounded number, and again at
+// their cached prefixes when blocks were released. Single-threaded (the engine thread). Sequences
+// are borrowed from Enqueue until Finish.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_H_
 #define TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_H_
 

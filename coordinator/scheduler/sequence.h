@@ -56,6 +56,7 @@ struct Sequence {
   uint64_t last_drawn_by = 0;  // number of the step that draws the last of them
   uint32_t num_cached = 0;     // prompt tokens found in the prefix cache when it first ran
   bool was_admitted = false;
+  uint32_t num_preempted = 0;        // times
   uint32_t num_skips = 0;            // later sequences admitted while it did not fit
   uint32_t slot = 0;                 // while running; stable, below max_num_seqs
   PrefixHashes prefix_hashes;        // of `tokens`; its salt is set before Enqueue

@@ -237,19 +237,22 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   // or if it has ended the call.
   bool TakeUpdate() TANDEM_REQUIRES(outbox_->mutex) {
     const size_t num_choices = outbox_->choices.size();
+    absl::Status failure;
     for (size_t tried = 0; tried < num_choices; ++tried) {
       Choice& choice = outbox_->choices[next_choice_++ % num_choices];
       std::optional<TextUpdate> update = choice.gathered.Take();
       if (!update.has_value()) continue;
       if (!update->status.ok()) {
-        End(update->status);
-        return false;
+        // What others have goes out before the call ends.
+        failure = choice.gathered.status = update->status;
+        continue;
       }
       waiting_bytes_ -= update->GeneratedBytes();
       if (update->last()) TakeEnd(*update);
       form_->AppendMessages(id_, choice.index, *std::move(update), messages_);
       return true;
     }
+    if (!failure.ok()) End(failure);
     return false;
   }
 

@@ -333,6 +333,24 @@ TEST_F(TextStreamTest, WhatWasDrawnAfterTheStopIsDropped) {
   EXPECT_FALSE(stream.Take().has_value());
 }
 
+// A call ends at once with an error, so what was generated before it must go out first.
+TEST_F(TextStreamTest, AnErrorComesAfterTheTokensBeforeIt) {
+  Sampling sampling;
+  sampling.logprobs = 0;
+  Reader stream(model_, sampling);
+  StreamUpdate update{.tokens = Bytes("ab")};
+  for (const TokenId token : update.tokens) update.logprobs.push_back(Logprobs(token, 0));
+  EXPECT_TRUE(stream.Send(update));
+  stream.Send(StreamUpdate{.status = absl::DeadlineExceededError("late")});
+  const TextUpdate tokens = stream.Take().value();
+  EXPECT_EQ(tokens.text, "ab");
+  EXPECT_EQ(tokens.logprobs.size(), 2u);
+  EXPECT_FALSE(tokens.last());
+  const TextUpdate last = stream.Take().value();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(last.status));
+  EXPECT_TRUE(last.tokens.empty());
+}
+
 TEST_F(TextStreamTest, BadStopStringsAreInvalid) {
   Sampling sampling;
   sampling.stop = {std::string(70000, 'x')};
