@@ -155,6 +155,10 @@ std::string ToJson(const Answer& answer) {
     json["usage"] = {{"prompt_tokens", answer.usage.prompt_tokens()},
                      {"completion_tokens", answer.usage.completion_tokens()},
                      {"cached_tokens", answer.usage.cached_tokens()}};
+    if (answer.usage.draft_tokens() > 0) {
+      json["usage"]["draft_tokens"] = answer.usage.draft_tokens();
+      json["usage"]["accepted_draft_tokens"] = answer.usage.accepted_draft_tokens();
+    }
   } else {
     json["finish_reason"] = nullptr;
     json["usage"] = nullptr;

@@ -145,6 +145,7 @@ constexpr std::pair<const char*, Setter> kFields[] = {
     {"top_k", SetInt<&P::set_top_k>},
     {"min_p", SetFloat<&P::set_min_p>},
     {"max_tokens", SetInt<&P::set_max_tokens>},
+    {"speculation", SetBool<P, Sampling, &P::set_speculation>},
     {"clamp_max_tokens", SetBool<P, Sampling, &P::set_clamp_max_tokens>},
     {"min_tokens", SetInt<&P::set_min_tokens>},
     {"seed", SetSeed},

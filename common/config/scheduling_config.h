@@ -21,6 +21,14 @@ struct EnumNames<SchedulingPolicy> {
       {SchedulingPolicy::kPrefillFirst, "prefill-first"}};
 };
 
+// Where guesses of a sequence's next tokens come from, which are computed with its last one.
+enum class Speculation { kOff, kNgram };
+template <>
+struct EnumNames<Speculation> {
+  static constexpr std::pair<Speculation, const char*> kNames[] = {{Speculation::kOff, "off"},
+                                                                   {Speculation::kNgram, "ngram"}};
+};
+
 struct SchedulingConfig {
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
   uint32_t chunked_prefill_size = 0;
@@ -31,6 +39,8 @@ struct SchedulingConfig {
   uint32_t max_queue_skips = 8;
   bool enable_prefix_caching = true;
   bool overlap = true;
+  Speculation speculation = Speculation::kOff;
+  uint32_t max_draft_tokens = 7;
 
   void ForEach(FieldList& visit) {
     visit.BeginSection("Scheduling");
@@ -74,6 +84,15 @@ struct SchedulingConfig {
     visit(overlap, {.flag = "--overlap",
                     .help = "send a step to the workers while they compute the one before (on by "
                             "default)"});
+    visit(speculation,
+          {.flag = "--speculation",
+           .help = "guess next tokens and compute them with the last one: ngram guesses what "
+                   "followed the last tokens when they occurred before; on the CPU answers "
+                   "stay the same to the bit"});
+    visit(max_draft_tokens, {.flag = "--max-draft-tokens",
+                             .help = "most guessed tokens of one sequence in a step",
+                             .least = 1,
+                             .most = 7});
   }
 };
 

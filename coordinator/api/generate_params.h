@@ -35,6 +35,7 @@ struct GenerateParams {
   std::optional<bool> clamp_max_tokens{};  // to what fits; unset: as the server does
   std::optional<uint64_t> seed{};          // unset: random
   bool ignore_eos = false;
+  bool speculation = true;  // if the server speculates
   std::vector<std::string> stop{};
   bool include_stop = false;
   std::vector<TokenId> stop_token_ids{};

@@ -154,6 +154,7 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
   sampling.xtc_probability = params.xtc_probability;
   sampling.xtc_threshold = params.xtc_threshold;
   sampling.penalties = params.penalties;
+  sampling.speculation = params.speculation;
   sampling.seed = params.seed.has_value() ? *params.seed : Draw();
   TANDEM_RETURN_IF_ERROR(FillLogprobs(params, sampling));
   TANDEM_RETURN_IF_ERROR(FillStops(params, model, sampling));

@@ -57,4 +57,14 @@ StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
   return update;
 }
 
+uint32_t NumAccepted(const step::StepDescriptor& step, std::span<const step::RowRequest> rows,
+                     std::span<const step::RowResult> results) {
+  uint32_t accepted = 0;
+  while (accepted + 1 < rows.size() &&
+         results[accepted].tokens.front() == step.tokens[rows[accepted].token + 1]) {
+    ++accepted;
+  }
+  return accepted;
+}
+
 }  // namespace tandem::coordinator

@@ -18,6 +18,11 @@ StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
                        std::span<const step::RowResult> results, uint32_t max_model_len,
                        Generation& generation);
 
+// How many of an entry's drafts are what was drawn in their place, from the first on. `rows` are
+// the entry's; the drafts are the tokens of `step` after the first row's.
+uint32_t NumAccepted(const step::StepDescriptor& step, std::span<const step::RowRequest> rows,
+                     std::span<const step::RowResult> results);
+
 }  // namespace tandem::coordinator
 
 #endif  // TANDEM_COORDINATOR_ENGINE_APPLY_H_

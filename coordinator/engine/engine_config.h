@@ -32,6 +32,9 @@ struct EngineConfig {
 
   // The largest StepResult, as configured on the workers.
   uint64_t max_result_bytes = config::TransportConfig().max_result_bytes.bytes;
+  // Tokens that are guessed for a sequence and computed in one step; 0: no speculation. A recurrent
+  // state can't be taken back, so models with one have none.
+  uint32_t max_draft_tokens = 0;
   uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight; 1: no overlap
 
   absl::Status Validate() const;

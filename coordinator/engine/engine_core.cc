@@ -37,6 +37,18 @@ SchedulerConfig WithScoredTokens(const EngineConfig& config) {
   return scheduler;
 }
 
+// Where each entry's rows begin, and the last one's end.
+std::vector<size_t> RowEnds(const step::StepDescriptor& step) {
+  std::vector<size_t> ends{0};
+  for (size_t entry = 1; entry < step.query_offsets.size(); ++entry) {
+    size_t end = ends.back();
+    while (end < step.rows.size() && step.rows[end].token < step.query_offsets[entry]) ++end;
+    ends.push_back(end);
+  }
+  TANDEM_CHECK(ends.back() == step.rows.size());
+  return ends;
+}
+
 }  // namespace
 
 EngineCore::EngineCore(EngineConfig config, WorkerGroup workers, const Clock& clock)
@@ -53,6 +65,10 @@ EngineCore::EngineCore(EngineConfig config, WorkerGroup workers, const Clock& cl
 
 void EngineCore::Add(Request request, RequestHandle handle) {
   auto generation = std::make_shared<Generation>(handle, std::move(request));
+  if (config_.max_draft_tokens > 0 && generation->request.sampling.speculation &&
+      !generation->needs_known_tokens) {
+    generation->speculator.emplace(config_.max_draft_tokens);
+  }
   if (generation->request.deadline != TimePoint::max()) {
     deadlines_.emplace(generation->request.deadline, handle);
   }
@@ -136,32 +152,46 @@ void EngineCore::Resume(ReadyWorkers workers, Duration pause) {
   pipeline_.Resume(std::move(*workers.group));
 }
 
-void EngineCore::Apply(const coordinator::Step& step, const step::StepResult& result) {
-  scheduler_.Settle(step.plan);
-  const std::span<const step::RowRequest> rows = step.descriptor.rows;
-  const std::span<const step::RowResult> results = result.rows;
-  size_t begin = 0;
-  for (size_t entry = 0; entry < step.plan.entries.size(); ++entry) {
-    size_t end = begin;
-    while (end < rows.size() && rows[end].token < step.descriptor.query_offsets[entry + 1]) ++end;
-    Generation& generation = GenerationOf(*step.plan.entries[entry].sequence);
-    const bool ended = generation.state == SequenceState::kFinished;
-    if (ended && step.plan.entries[entry].refers) ++num_surplus_;
-    if (end > begin && !ended) {
-      StreamUpdate update =
-          ApplyRows(rows.subspan(begin, end - begin), results.subspan(begin, end - begin),
-                    config_.scheduler.max_model_len, generation);
-      if (!update.status.ok()) {
-        NoteNotFinite(generation,
-                      absl::StrCat("rank 0, step ", step.descriptor.step_id.value, ", row ", begin),
-                      update.status);
-      }
-      Send(generation, std::move(update));
-    }
-    begin = end;
+void EngineCore::Apply(coordinator::Step& step, const step::StepResult& result) {
+  const std::vector<size_t> ends = RowEnds(step.descriptor);
+  const std::span<const step::RowRequest> all_rows = step.descriptor.rows;
+  const std::span<const step::RowResult> all_results = result.rows;
+  // Of a plan's entry. Rows after the first draft that is not accepted are of tokens that don't
+  // exist.
+  const auto num_rows = [&](size_t e) {
+    const PlanEntry& entry = step.plan.entries[e];
+    return entry.num_drafts > 0 ? entry.num_accepted + 1 : ends[e + 1] - ends[e];
+  };
+  for (size_t e = 0; e < step.plan.entries.size(); ++e) {
+    PlanEntry& entry = step.plan.entries[e];
+    if (entry.num_drafts == 0) continue;
+    entry.num_accepted =
+        NumAccepted(step.descriptor, all_rows.subspan(ends[e], ends[e + 1] - ends[e]),
+                    all_results.subspan(ends[e]));
   }
-  TANDEM_CHECK(begin == rows.size());
+  scheduler_.Settle(step.plan);
+  for (size_t e = 0; e < step.plan.entries.size(); ++e) {
+    const PlanEntry& entry = step.plan.entries[e];
+    Generation& generation = GenerationOf(*entry.sequence);
+    const bool ended = generation.state == SequenceState::kFinished;
+    if (ended && (entry.refers || entry.num_drafts > 0)) num_surplus_ += entry.num_sampled();
+    if (ended || num_rows(e) == 0) continue;
+    ApplyTo(generation, step.descriptor.step_id, ends[e], all_rows.subspan(ends[e], num_rows(e)),
+            all_results.subspan(ends[e], num_rows(e)));
+  }
   std::erase_if(leaving_, [](const auto& generation) { return generation->num_in_flight == 0; });
+}
+
+void EngineCore::ApplyTo(Generation& generation, StepId step, size_t first_row,
+                         std::span<const step::RowRequest> rows,
+                         std::span<const step::RowResult> results) {
+  StreamUpdate update = ApplyRows(rows, results, config_.scheduler.max_model_len, generation);
+  if (!update.status.ok()) {
+    NoteNotFinite(generation, absl::StrCat("rank 0, step ", step.value, ", row ", first_row),
+                  update.status);
+  }
+  if (!update.last()) generation.Speculate();
+  Send(generation, std::move(update));
 }
 
 EngineStats EngineCore::Stats() const {

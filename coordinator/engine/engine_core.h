@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,7 +99,10 @@ class EngineCore {
   // The moment of a generation's first plan is kept.
   static void NoteScheduled(const Plan& plan, TimePoint now);
   // Adds the step's tokens and log-probabilities to their generations and to deliveries_.
-  void Apply(const coordinator::Step& step, const step::StepResult& result);
+  // Says in the plan how many drafts were accepted.
+  void Apply(coordinator::Step& step, const step::StepResult& result);
+  void ApplyTo(Generation& generation, StepId step, size_t first_row,
+               std::span<const step::RowRequest> rows, std::span<const step::RowResult> results);
   // Ends a request whose logits are not finite; `at` names step and row.
   void NoteNotFinite(const Generation& generation, const std::string& at, absl::Status& status);
   void Expire(const Generation& generation);

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "common/base/clock.h"
 #include "coordinator/engine/logit_adjuster.h"
 #include "coordinator/engine/request.h"
 #include "coordinator/scheduler/sequence.h"
+#include "coordinator/speculation/speculator.h"
 
 namespace tandem::coordinator {
 
@@ -30,7 +32,8 @@ struct Generation : Sequence {
 
   const Request request;  // without its prompt, which is in `tokens`
   LogitAdjuster adjuster;
-  TimePoint scheduled_at{};  // first
+  std::optional<Speculator> speculator{};  // none: its tokens are drawn one by one
+  TimePoint scheduled_at{};                // first
   uint32_t num_scored = 1;   // prompt tokens whose log-probability is known; the first has none
   uint32_t last_sample = 0;  // index into `sampling` of the last step built that draws for it
 
@@ -40,6 +43,11 @@ struct Generation : Sequence {
   std::pair<uint32_t, uint32_t> PositionsToScore(uint32_t begin, uint32_t end) const {
     if (!scores_prompt) return {end, end};
     return {std::max(begin, num_scored - 1), std::min(end, prompt_len - 1)};
+  }
+
+  // New tokens are known: guesses those after them.
+  void Speculate() {
+    if (speculator.has_value()) drafts = speculator->Guess(tokens);
   }
 
   // Whether `token`, the last of `tokens`, ends the generation, and how.
@@ -52,7 +60,9 @@ struct Generation : Sequence {
   Usage usage() const {
     return {.prompt_tokens = prompt_len,
             .completion_tokens = num_generated(),
-            .cached_tokens = num_cached};
+            .cached_tokens = num_cached,
+            .draft_tokens = num_drafted,
+            .accepted_draft_tokens = num_accepted};
   }
 };
 

@@ -41,6 +41,7 @@ struct Sampling {
   // the output.
   std::vector<TokenId> end_ids;
   std::vector<std::string> stop;  // matched by the stream: OnUpdate returns false at a match
+  bool speculation = true;        // allowed
   bool include_stop = false;      // the stop string that matched is part of the text
   // Log-probabilities of every generated token, or of every prompt token: the token's own and this
   // many of the most likely (at most kMaxTopLogprobs and the vocabulary).
@@ -54,6 +55,8 @@ struct Usage {
   uint32_t prompt_tokens = 0;
   uint32_t completion_tokens = 0;
   uint32_t cached_tokens = 0;
+  uint32_t draft_tokens = 0;  // guessed and computed
+  uint32_t accepted_draft_tokens = 0;
 };
 
 // A token's log-probability in the raw distribution at its position, and the most likely tokens

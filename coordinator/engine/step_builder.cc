@@ -8,22 +8,25 @@ namespace {
 
 step::StepKind KindOf(const Plan& plan) {
   const auto is_decode = [](const PlanEntry& entry) { return entry.phase == Phase::kDecode; };
-  if (std::ranges::all_of(plan.entries, is_decode)) return step::StepKind::kDecode;
+  const auto is_one_token = [](const PlanEntry& entry) {
+    return entry.phase == Phase::kDecode && entry.num_drafts == 0;
+  };
+  if (std::ranges::all_of(plan.entries, is_one_token)) return step::StepKind::kDecode;
   return std::ranges::any_of(plan.entries, is_decode) ? step::StepKind::kMixed
                                                       : step::StepKind::kPrefill;
 }
 
 // Random numbers are keyed by (seed, index of the drawn token), so they do not depend on the batch
 // or on preemption.
-step::RowSampling SamplingOf(Generation& generation, const PlanEntry& entry) {
+step::RowSampling SamplingOf(Generation& generation, uint32_t position) {
   const Sampling& sampling = generation.request.sampling;
-  const uint32_t num_pending = entry.end() - std::min(entry.end(), generation.num_tokens());
+  const uint32_t num_pending = position - std::min(position, generation.num_tokens());
   return {.temperature = sampling.temperature,
           .top_p = sampling.top_p,
           .min_p = sampling.min_p,
           .top_k = sampling.top_k,
           .seed = sampling.seed,
-          .position = entry.end(),
+          .position = position,
           .typical_p = sampling.typical_p,
           .xtc_probability = sampling.xtc_probability,
           .xtc_threshold = sampling.xtc_threshold,
@@ -49,23 +52,27 @@ void AddScoredRows(const Generation& generation, const PlanEntry& entry,
   }
 }
 
-// Its last token may be one that the step before draws.
+// Its last tokens may be drafts, or one that the step before draws.
 void AddTokens(const Generation& generation, const PlanEntry& entry, step::StepDescriptor& out) {
-  const uint32_t known_end = entry.end() - (entry.refers ? 1 : 0);
+  const uint32_t known_end = entry.end() - entry.num_drafts - (entry.refers ? 1 : 0);
   for (uint32_t position = entry.begin; position < known_end; ++position) {
     out.tokens.push_back(generation.tokens[position]);
   }
   for (uint32_t position = entry.begin; position < entry.end(); ++position) {
     out.positions.push_back(static_cast<int32_t>(position));
   }
+  out.tokens.insert(out.tokens.end(), generation.drafts.begin(),
+                    generation.drafts.begin() + entry.num_drafts);
   if (!entry.refers) return;
   out.references.push_back(
       {.token = static_cast<uint32_t>(out.tokens.size()), .sample = generation.last_sample});
   out.tokens.push_back(0);
 }
 
-void AddSampledRow(Generation& generation, const PlanEntry& entry, step::StepDescriptor& out) {
-  step::RowRequest row{.token = static_cast<uint32_t>(out.tokens.size() - 1)};
+// The row of the entry's `index`th token from the last one on backwards.
+void AddSampledRow(Generation& generation, const PlanEntry& entry, uint32_t index,
+                   step::StepDescriptor& out) {
+  step::RowRequest row{.token = static_cast<uint32_t>(out.tokens.size() - 1) - index};
   if (generation.request.want_logits) row.wants |= step::kWantLogits;
   if (const auto& top_n = generation.request.sampling.logprobs; top_n.has_value()) {
     row.wants |= step::kWantSampleLogprob;
@@ -73,7 +80,7 @@ void AddSampledRow(Generation& generation, const PlanEntry& entry, step::StepDes
   }
   out.rows.push_back(std::move(row));
   generation.last_sample = static_cast<uint32_t>(out.sampling.size());
-  out.sampling.push_back(SamplingOf(generation, entry));
+  out.sampling.push_back(SamplingOf(generation, entry.end() - index));
 }
 
 }  // namespace
@@ -114,7 +121,9 @@ void StepBuilder::AddEntry(const PlanEntry& entry, step::StepDescriptor& out) co
                            .save_after = entry.save_after});
   AddTables(entry, out);
   AddScoredRows(generation, entry, out);
-  if (entry.samples) AddSampledRow(generation, entry, out);
+  for (uint32_t left = entry.num_sampled(); left > 0; --left) {
+    AddSampledRow(generation, entry, left - 1, out);
+  }
 }
 
 void StepBuilder::AddTables(const PlanEntry& entry, step::StepDescriptor& out) const {

@@ -162,10 +162,19 @@ kv::SnapshotId BlockManager::TakeSnapshot(SequenceBlocks& blocks, uint32_t num_t
   return blocks.pending_.back().snapshot.id();
 }
 
+bool BlockManager::HasSpare(uint32_t num_blocks) const {
+  for (uint32_t group = 0; group < num_groups(); ++group) {
+    if (pools_[group]->free_blocks() < uint64_t{num_blocks} + reserved_blocks_[group]) return false;
+  }
+  return true;
+}
+
 void BlockManager::Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens,
                           uint32_t num_computed) {
   blocks.loaded_.Reset();
-  if (config_.enable_prefix_cache) Publish(blocks, tokens, num_computed);
+  if (config_.enable_prefix_cache) {
+    Publish(blocks, tokens, std::min(num_computed, static_cast<uint32_t>(tokens.size())));
+  }
   std::erase_if(blocks.pending_,
                 [&](const PendingSnapshot& pending) { return pending.num_tokens <= num_computed; });
   LeaveWindow(blocks, num_computed);

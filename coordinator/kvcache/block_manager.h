@@ -91,12 +91,14 @@ class BlockManager {
   // Allocates blocks for the tokens [0, num_tokens). False, without change, if too few blocks are
   // free.
   bool Grow(SequenceBlocks& blocks, uint32_t num_tokens);
+  // Whether that many blocks of every group are free and not reserved.
+  bool HasSpare(uint32_t num_blocks) const;
   // Takes a snapshot for the recurrent state after the first `num_tokens`, a multiple of the block
   // size that rises from call to call. kNoSnapshot if all are in use, or there are none.
   kv::SnapshotId TakeSnapshot(SequenceBlocks& blocks, uint32_t num_tokens);
   // The first `num_computed` of `tokens` have their K and V in the blocks: full blocks and taken
   // snapshots become visible to other sequences, and blocks before the window of all later tokens
-  // are released.
+  // are released. Of accepted drafts, which may not be among `tokens` yet, a later call publishes.
   void Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
   void Release(SequenceBlocks& blocks);
   // Of the sequence's first tokens, those whose blocks others hold too: they stay in the prefix

@@ -11,7 +11,8 @@ std::string Plan::DebugString() const {
   };
   for (const PlanEntry& entry : entries) {
     append(entry.phase == Phase::kDecode ? "decode " : "prefill ", entry.sequence->handle, "+",
-           entry.num_tokens, entry.refers ? "*" : "");
+           entry.num_tokens - entry.num_drafts, entry.refers ? "*" : "");
+    if (entry.num_drafts > 0) absl::StrAppend(&text, "+", entry.num_drafts);
   }
   for (const uint64_t handle : preempted) append("preempted ", handle);
   return text;

@@ -19,6 +19,11 @@ struct PlanEntry {
   Phase phase = Phase::kPrefill;
   // True when the step computes the sequence's last token, so that the next one is sampled.
   bool samples = false;
+  // How many of its last tokens are the sequence's first drafts. With d of them, d + 1 tokens are
+  // sampled: those after the sequence's last token and after each draft.
+  uint32_t num_drafts = 0;
+  // For Settle: how many of them are what was sampled in their place, from the first on.
+  uint32_t num_accepted = 0;
   // True when the last token is pending: the step before draws it.
   bool refers = false;
   // Of the recurrent state: see step::SequenceEntry.
@@ -27,6 +32,7 @@ struct PlanEntry {
   uint32_t save_after = 0;
 
   uint32_t end() const { return begin + num_tokens; }
+  uint32_t num_sampled() const { return samples ? num_drafts + 1 : 0; }
   bool operator==(const PlanEntry&) const = default;
 };
 
@@ -35,7 +41,8 @@ struct Plan {
   uint32_t num_tokens = 0;          // of all entries
   std::vector<uint64_t> preempted;  // handles of what made room and waits again
   bool operator==(const Plan&) const = default;
-  // "decode 3+1* prefill 4+512 preempted 5": handle + tokens, * if the last one is pending.
+  // "decode 3+1* 6+1+2 prefill 4+512 preempted 5": handle + tokens, * if the last one is pending,
+  // + drafts.
   std::string DebugString() const;
 };
 

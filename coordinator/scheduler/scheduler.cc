@@ -36,12 +36,15 @@ void Scheduler::Enqueue(Sequence& sequence) {
 
 Plan Scheduler::Schedule() {
   Plan plan;
+  const bool drafts = MayDraft();
+  if (drafts && num_in_flight_ > 0) return plan;
   StepBudget budget{.tokens = config_.max_num_batched_tokens,
                     .scored_tokens = config_.max_scored_tokens,
                     .admitted_blocks = step::kMaxAdmittedBlocks,
                     .given = std::vector<uint32_t>(config_.max_num_seqs)};
   holds_back_ = !holds_back_ && WouldTakeTurns();
   if (!isolating_ || !ScheduleSuspect(budget, plan)) ScheduleAll(budget, plan);
+  if (drafts) AddDrafts(budget);
   CollectEntries(budget, plan);
   TANDEM_CHECK(!plan.entries.empty() || idle() || num_in_flight_ > 0)
       << running_.size() << " running and " << waiting_.size() << " waiting make no step";
@@ -89,6 +92,7 @@ bool Scheduler::IsReady(const Sequence& sequence) const {
   if (sequence.needs_known_tokens && sequence.phase() == Phase::kDecode && holds_back_)
     return false;
   if (sequence.num_pending == 0) return true;
+  if (sequence.is_drafting) return false;
   if (sequence.needs_known_tokens || sequence.last_drawn_by != num_submitted_) return false;
   const uint32_t most = std::min(sequence.most_tokens, config_.max_model_len);
   return sequence.num_tokens() + sequence.num_pending < most;
@@ -225,13 +229,15 @@ void Scheduler::CollectEntries(const StepBudget& budget, Plan& plan) {
     for (Sequence* sequence : running_) {
       const uint32_t num_tokens = budget.given[sequence->slot];
       if (num_tokens == 0 || sequence->phase() != phase) continue;
+      const uint32_t num_drafts = budget.drafts.empty() ? 0 : budget.drafts[sequence->slot];
       plan.entries.push_back(
           {.sequence = sequence,
            .begin = sequence->num_scheduled,
            .num_tokens = num_tokens,
            .phase = phase,
-           .samples = num_tokens == sequence->num_missing(),
-           .refers = sequence->num_scheduled + num_tokens > sequence->num_tokens()});
+           .samples = num_tokens - num_drafts == sequence->num_missing(),
+           .num_drafts = num_drafts,
+           .refers = sequence->num_scheduled + num_tokens - num_drafts > sequence->num_tokens()});
       AddSnapshots(plan.entries.back());
       plan.num_tokens += num_tokens;
     }
@@ -258,7 +264,8 @@ void Scheduler::Advance(const Plan& plan) {
     sequence.num_blocks_sent = sequence.blocks.num_blocks();
     ++sequence.num_in_flight;
     if (!entry.samples) continue;
-    ++sequence.num_pending;
+    sequence.num_pending += entry.num_sampled();
+    sequence.is_drafting = entry.num_drafts > 0;
     sequence.last_drawn_by = num_submitted_;
   }
 }
@@ -269,10 +276,12 @@ void Scheduler::Settle(const Plan& plan) {
   for (const PlanEntry& entry : plan.entries) {
     Sequence& sequence = *entry.sequence;
     --sequence.num_in_flight;
+    stats_.drafts += entry.num_drafts;
     if (sequence.state == SequenceState::kFinished) continue;
     TANDEM_CHECK(sequence.num_computed == entry.begin);
     sequence.num_computed = entry.end();
-    if (entry.samples) --sequence.num_pending;
+    sequence.num_pending -= entry.num_sampled();
+    if (entry.num_drafts > 0) TakeBack(entry);
     if (sequence.num_strikes > 0 && sequence.num_computed >= sequence.lost_end) Clear(sequence);
     kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
   }
@@ -284,6 +293,7 @@ Sequence* Scheduler::Rewind(bool blame) {
     if (!blame || sequence->num_in_flight == 0) continue;
     if (isolating_ && IsSuspect(*sequence)) culprit = sequence;
     ++sequence->num_strikes;
+    sequence->may_draft = false;  // drafts may be the cause, and are not computed while it is alone
     sequence->lost_end = std::max(sequence->lost_end, sequence->num_scheduled);
   }
   while (!running_.empty()) BackToWaiting(*running_.back());
@@ -326,6 +336,10 @@ bool Scheduler::ScheduleSuspect(StepBudget& budget, Plan& plan) {
 
 void Scheduler::Finish(Sequence& sequence) {
   if (sequence.state == SequenceState::kRunning) {
+    // Accepted drafts became tokens after their step had settled.
+    if (sequence.num_accepted > 0) {
+      kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
+    }
     LeaveRunning(sequence);
   } else if (sequence.state == SequenceState::kWaiting) {
     waiting_.erase(FindInOrder(waiting_, sequence));
@@ -352,6 +366,7 @@ void Scheduler::LeaveRunning(Sequence& sequence) {
   free_slots_.push_back(sequence.slot);
   sequence.num_computed = sequence.num_scheduled = sequence.num_blocks_sent = 0;
   sequence.num_pending = 0;
+  sequence.is_drafting = false;
 }
 
 absl::Status Scheduler::CheckOrder() const {

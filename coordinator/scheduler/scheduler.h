@@ -6,7 +6,7 @@
 //   Plan plan = scheduler.Schedule();      // blocks are allocated, sequences admitted
 //   scheduler.Advance(plan);               // submitted: its tokens count as scheduled
 //   ... the step runs; others may be scheduled and submitted after it ...
-//   scheduler.Settle(plan);                // its tokens count as computed
+//   scheduler.Settle(plan);                // its tokens count as computed, drafts if accepted
 //   sequence.tokens.push_back(drawn);
 //   scheduler.Finish(sequence);            // at any time
 //
@@ -82,7 +82,8 @@ class Scheduler {
     uint32_t tokens = 0;
     uint32_t scored_tokens = 0;
     uint32_t admitted_blocks = 0;
-    std::vector<uint32_t> given{};  // tokens by slot
+    std::vector<uint32_t> given{};   // tokens by slot
+    std::vector<uint32_t> drafts{};  // of those; empty: none of any
   };
 
   // The part of the budget available for the `missing` tokens of `sequence` after the first
@@ -97,6 +98,12 @@ class Scheduler {
   // Gives tokens to running sequences of one phase, in their order, while the budget lasts.
   void ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan);
   void ScheduleOne(Sequence& sequence, StepBudget& budget, Plan& plan);
+  // Whether the next step is one of decodes, of so few sequences and with so many free blocks that
+  // drafts cost little. It waits until no step is in flight: how many drafts are accepted decides
+  // what comes next.
+  bool MayDraft() const;
+  // Shares what is left of max_draft_rows among the sequences with drafts.
+  void AddDrafts(StepBudget& budget);
   void AdmitWaiting(StepBudget& budget, Plan& plan);
   enum class Admitted { kYes, kDoesNotFit, kNotInThisStep };
   Admitted TryAdmit(Sequence& sequence, StepBudget& budget);
@@ -110,6 +117,8 @@ class Scheduler {
   Sequence& Victim() const;
   void Preempt(Sequence& victim, StepBudget& budget, Plan& plan);
   void BackToWaiting(Sequence& sequence);
+  // The entry's drafts that were not accepted count as computed no more.
+  void TakeBack(const PlanEntry& entry);
   // The step of a suspect alone, or none while steps are in flight. False: there is no suspect.
   bool ScheduleSuspect(StepBudget& budget, Plan& plan);
   bool IsSuspect(const Sequence& sequence) const {

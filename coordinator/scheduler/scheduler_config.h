@@ -24,6 +24,9 @@ struct SchedulerConfig {
   // How many later sequences may be admitted before one that does not fit yet; none before one that
   // was preempted.
   uint32_t max_queue_skips = 0;
+  // Rows of a step with drafts, those of all sequences together: a step of so few takes about as
+  // long as one of a single row. 0: no drafts.
+  uint32_t max_draft_rows = 0;
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
 
   // INVALID_ARGUMENT in terms of the command line's flags.

@@ -15,6 +15,8 @@ struct SchedulerStats {
   int64_t preemptions = 0;
   int64_t queried_tokens = 0;
   int64_t cached_tokens = 0;
+  int64_t drafts = 0;
+  int64_t accepted_drafts = 0;
 
   template <typename Visit>
   void ForEach(Visit visit) const {
@@ -29,6 +31,11 @@ struct SchedulerStats {
                                  "tokens that were looked up in the prefix cache"});
     visit(cached_tokens, Metric{"tandem_prefix_cache_hits_total", Metric::Kind::kCounter,
                                 "tokens not computed because the prefix cache had their K and V"});
+    visit(drafts, Metric{"tandem_spec_decode_num_draft_tokens_total", Metric::Kind::kCounter,
+                         "guessed tokens that were computed with those before them"});
+    visit(accepted_drafts,
+          Metric{"tandem_spec_decode_num_accepted_tokens_total", Metric::Kind::kCounter,
+                 "guessed tokens that were what the model drew"});
   }
 };
 

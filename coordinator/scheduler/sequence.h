@@ -21,7 +21,8 @@ enum class Phase { kPrefill, kDecode };
 
 // The owner appends to `tokens` and sets what is fixed before Enqueue; only the scheduler changes
 // the rest. Counts of leading tokens, of which the last num_pending are not known yet:
-// num_computed <= num_scheduled <= num_tokens() + num_pending.
+// num_computed <= num_scheduled <= num_tokens() + num_pending. While drafts are computed they count
+// as scheduled, and as many tokens are pending as are drawn if all are right.
 struct Sequence {
   Sequence(uint64_t request_handle, std::vector<TokenId> prompt)
       : handle(request_handle),
@@ -47,6 +48,12 @@ struct Sequence {
   uint32_t most_tokens = UINT32_MAX;
   // What its next row needs depends on all tokens before it: no step may refer to a pending one.
   bool needs_known_tokens = false;
+  // Guesses of the tokens after `tokens`, for a step that computes the last of those; its owner
+  // sets them with `tokens`. None are computed any more after a loss of workers in a step of its.
+  std::vector<TokenId> drafts{};
+  bool may_draft = true;
+  bool is_drafting =
+      false;  // a step with drafts is in flight: how many tokens it gives is not known
 
   SequenceState state = SequenceState::kNew;
   uint32_t num_computed = 0;   // tokens whose K and V are in `blocks`
@@ -55,6 +62,8 @@ struct Sequence {
   uint32_t num_pending = 0;    // tokens that those draw
   uint64_t last_drawn_by = 0;  // number of the step that draws the last of them
   uint32_t num_cached = 0;     // prompt tokens found in the prefix cache when it first ran
+  uint32_t num_drafted = 0;    // drafts that were computed, and how many of them were accepted
+  uint32_t num_accepted = 0;
   bool was_admitted = false;
   uint32_t num_preempted = 0;        // times
   uint32_t num_skips = 0;            // later sequences admitted while it did not fit

@@ -26,6 +26,8 @@ constexpr auto kCollectGrace = std::chrono::seconds(1);
 // The loss after which a request is computed alone: the first may be chance. With the loss that
 // proves it, a request that workers do not survive costs three restarts.
 constexpr uint32_t kMaxStrikes = 2;
+// Rows of a step with guessed tokens. Kernels for few rows take up to 8 (kernels/cuda/gemv.h).
+constexpr uint32_t kMaxDraftRows = 8;
 
 // The configured worker program, or the one for the device beside this program.
 absl::StatusOr<std::string> WorkerBinary(const config::ServerConfig& config) {
@@ -110,6 +112,11 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.max_queued_requests = scheduling.max_queued_requests;
   config.max_queued_tokens = scheduling.max_queued_tokens;
   config.priority_ageing = scheduling.priority_ageing;
+  // A recurrent state can't be taken back to before a wrong guess.
+  if (scheduling.speculation == config::Speculation::kNgram && !spec.delta_net.has_value()) {
+    config.max_draft_tokens = scheduling.max_draft_tokens;
+    config.scheduler.max_draft_rows = kMaxDraftRows;
+  }
   config.pipeline_depth = scheduling.overlap ? step::kPipelineDepth : 1;
   config.max_result_bytes = worker.transport.max_result_bytes.bytes;
   config.step_timeout = worker.transport.step_timeout + kCollectGrace;

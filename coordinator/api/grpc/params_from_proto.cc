@@ -59,6 +59,7 @@ GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
   if (sampling.has_typical_p()) params.typical_p = sampling.typical_p();
   if (sampling.has_xtc_probability()) params.xtc_probability = sampling.xtc_probability();
   if (sampling.has_xtc_threshold()) params.xtc_threshold = sampling.xtc_threshold();
+  if (sampling.has_speculation()) params.speculation = sampling.speculation();
   if (sampling.has_n()) params.n = sampling.n();
   if (proto.has_skip_special_tokens()) params.skip_special_tokens = proto.skip_special_tokens();
   params.penalties = PenaltiesFromProto(sampling);

@@ -54,6 +54,8 @@ void FillEnd(const TextUpdate& update, v1::GenerateResponse& out) {
   usage.set_prompt_tokens(static_cast<int32_t>(update.usage.prompt_tokens));
   usage.set_completion_tokens(static_cast<int32_t>(update.usage.completion_tokens));
   usage.set_cached_tokens(static_cast<int32_t>(update.usage.cached_tokens));
+  usage.set_draft_tokens(static_cast<int32_t>(update.usage.draft_tokens));
+  usage.set_accepted_draft_tokens(static_cast<int32_t>(update.usage.accepted_draft_tokens));
 }
 
 }  // namespace

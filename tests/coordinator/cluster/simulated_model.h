@@ -22,6 +22,9 @@ struct SimulatedModel {
   std::vector<uint32_t> window_tokens = {0};  // per KV group; 0: all
 
   bool recurrent = false;
+  // > 0: fifteen of sixteen tokens follow from the position, with this period, so that they can be
+  // guessed; the state decides which.
+  uint32_t period = 0;
 
   // The first position that a query at `position` reads.
   uint32_t FirstRead(size_t group, uint32_t position) const {

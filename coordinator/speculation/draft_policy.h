@@ -1,0 +1,26 @@
+// DraftPolicy: how many tokens to draft for a sequence, by how often its drafter was right.
+#ifndef TANDEM_COORDINATOR_SPECULATION_DRAFT_POLICY_H_
+#define TANDEM_COORDINATOR_SPECULATION_DRAFT_POLICY_H_
+
+#include <cstdint>
+
+namespace tandem::coordinator {
+
+// A moving average of right guesses. Guesses are judged also while none is computed, which costs
+// nothing, so drafting begins after a few right ones and ends after a few wrong ones.
+class DraftPolicy {
+ public:
+  // The last guesses of the sequence's next tokens: `num_right` were drawn, and then, if
+  // `one_wrong`, another token than the guess.
+  void Judge(uint32_t num_right, bool one_wrong);
+
+  // How many to compute now, at most `most`. 0: guesses are judged only.
+  uint32_t Length(uint32_t most) const;
+
+ private:
+  float right_ = 0.0f;  // the probability that a guess is right
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_SPECULATION_DRAFT_POLICY_H_

@@ -1,0 +1,21 @@
+#include "coordinator/speculation/speculator.h"
+
+#include <algorithm>
+
+namespace tandem::coordinator {
+
+std::vector<TokenId> Speculator::Guess(std::span<const TokenId> tokens) {
+  Judge(tokens.subspan(num_seen_));
+  num_seen_ = tokens.size();
+  guess_ = drafter_.Draft(tokens, most_);
+  const auto length = static_cast<std::ptrdiff_t>(policy_.Length(most_));
+  return {guess_.begin(), guess_.begin() + std::min(length, std::ssize(guess_))};
+}
+
+void Speculator::Judge(std::span<const TokenId> drawn) {
+  const auto [wrong, other] = std::ranges::mismatch(guess_, drawn);
+  const bool one_wrong = wrong != guess_.end() && other != drawn.end();
+  policy_.Judge(static_cast<uint32_t>(wrong - guess_.begin()), one_wrong);
+}
+
+}  // namespace tandem::coordinator

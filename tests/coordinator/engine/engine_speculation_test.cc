@@ -1,0 +1,155 @@
+// Speculation changes how many steps an answer takes, and nothing else. The simulated model's
+// tokens depend on every earlier one, and are wrong if what a rejected draft has left is read.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/coordinator/engine/engine_fixture.h"
+
+namespace tandem::coordinator {
+namespace {
+
+struct Outcome {
+  std::vector<RecordingStream::Record> records;
+  EngineStats stats;
+};
+
+// With answers of which 15 tokens of 16 repeat every five.
+SimulatedEngine Engine(uint32_t max_draft_tokens) {
+  SimulatedEngine engine = SimulatedEngine::Small();
+  engine.ranks = 1;
+  engine.model.period = 5;
+  engine.config.max_draft_tokens = max_draft_tokens;
+  engine.config.scheduler.max_draft_rows = 14;
+  engine.config.scheduler.max_model_len = 200;
+  engine.config.kv_cache.groups[0].num_blocks = 400;
+  return engine;
+}
+
+Outcome RunAll(const SimulatedEngine& engine, std::vector<Request> requests,
+               size_t stop_after = SIZE_MAX) {
+  Outcome run;
+  auto core = engine.Make();
+  std::vector<std::shared_ptr<RecordingStream>> streams;
+  for (Request& request : requests) {
+    streams.push_back(std::make_shared<RecordingStream>(stop_after));
+    request.stream = streams.back();
+    core->Add(std::move(request), streams.size());
+  }
+  for (int step = 0; !core->idle() && step < 10000; ++step) {
+    const absl::Status status = core->Step();
+    EXPECT_TRUE(status.ok()) << status;
+    const absl::Status integrity = core->CheckIntegrity();
+    EXPECT_TRUE(integrity.ok()) << integrity;
+    if (!status.ok() || !integrity.ok()) break;
+  }
+  for (const auto& stream : streams) run.records.push_back(stream->record());
+  run.stats = core->Stats();
+  EXPECT_EQ(run.stats.free_blocks, run.stats.total_blocks);
+  return run;
+}
+
+// Of different lengths, some sampled, some that end early, some with what forbids drafts.
+std::vector<Request> Requests() {
+  std::vector<Request> requests;
+  for (uint32_t i = 0; i < 12; ++i) {
+    requests.push_back(MakeRequest("r" + std::to_string(i), 1 + 3 * i, 60 + 5 * i, nullptr));
+    Sampling& sampling = requests.back().sampling;
+    sampling.temperature = i % 2 == 0 ? 0.0f : 0.8f;
+    sampling.seed = i;
+    if (i % 3 == 0) sampling.logprobs = 2;
+    if (i % 5 == 0) sampling.prompt_logprobs = 1;
+    if (i == 7) sampling.penalties.frequency = 0.5f;
+    if (i % 4 == 2) {
+      sampling.end_ids = {90, 91, 92, 93, 94, 95, 96};
+      sampling.min_tokens = 40;
+    }
+  }
+  return requests;
+}
+
+void ExpectSame(const Outcome& found, const Outcome& wanted) {
+  ASSERT_EQ(found.records.size(), wanted.records.size());
+  for (size_t i = 0; i < found.records.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(found.records[i].tokens, wanted.records[i].tokens);
+    EXPECT_EQ(found.records[i].logprobs, wanted.records[i].logprobs);
+    EXPECT_EQ(found.records[i].prompt_logprobs, wanted.records[i].prompt_logprobs);
+    EXPECT_EQ(found.records[i].reason, wanted.records[i].reason);
+    EXPECT_EQ(found.records[i].num_ends, 1);
+    EXPECT_EQ(found.records[i].usage.completion_tokens, wanted.records[i].usage.completion_tokens);
+  }
+}
+
+TEST(EngineSpeculationTest, TheSameTokensAtEveryLengthDepthChunkAndNumberOfBlocks) {
+  const Outcome wanted = RunAll(Engine(0), Requests());
+  EXPECT_EQ(wanted.stats.drafts, 0);
+  for (const uint32_t most : {1u, 3u, 8u}) {
+    for (const uint32_t depth : {1u, 2u}) {
+      for (const uint32_t chunk : {1u, 7u, 32u}) {
+        for (const uint32_t blocks : {60u, 400u}) {
+          SCOPED_TRACE(testing::Message() << most << " drafts, " << depth << " steps, chunks of "
+                                          << chunk << ", " << blocks);
+          SimulatedEngine engine = Engine(most);
+          engine.config.pipeline_depth = depth;
+          engine.config.scheduler.chunked_prefill_size = chunk;
+          engine.config.kv_cache.groups[0].num_blocks = blocks;
+          const Outcome run = RunAll(engine, Requests());
+          ExpectSame(run, wanted);
+          EXPECT_EQ(run.stats.drafts > 0, chunk > 1);
+          EXPECT_EQ(run.stats.preemptions > 0, blocks == 60);
+        }
+      }
+    }
+  }
+}
+
+TEST(EngineSpeculationTest, TheSameTokensWithAWindow) {
+  SimulatedEngine engine = Engine(0);
+  engine.config.kv_cache.groups.push_back({.num_blocks = 200, .window_tokens = 9});
+  const Outcome wanted = RunAll(engine, Requests());
+  engine.config.max_draft_tokens = 8;
+  const Outcome run = RunAll(engine, Requests());
+  ExpectSame(run, wanted);
+  EXPECT_GT(run.stats.accepted_drafts, 20);
+}
+
+TEST(EngineSpeculationTest, AcceptedDraftsSaveSteps) {
+  const std::vector<Request> one = {MakeRequest("a", 9, 150, nullptr)};
+  const Outcome plain = RunAll(Engine(0), one);
+  const Outcome run = RunAll(Engine(8), one);
+  ExpectSame(run, plain);
+  EXPECT_GT(run.stats.accepted_drafts, 20);
+  EXPECT_GE(run.stats.drafts, run.stats.accepted_drafts);
+  EXPECT_LE(run.stats.steps, plain.stats.steps - run.stats.accepted_drafts + 1);
+}
+
+TEST(EngineSpeculationTest, NoDraftsWhereNothingRepeats) {
+  SimulatedEngine engine = Engine(8);
+  engine.model.period = 0;
+  EXPECT_EQ(RunAll(engine, Requests()).stats.drafts, 0);
+}
+
+TEST(EngineSpeculationTest, NoneForARequestThatForbidsIt) {
+  Request request = MakeRequest("a", 9, 150, nullptr);
+  request.sampling.speculation = false;
+  EXPECT_EQ(RunAll(Engine(8), {request}).stats.drafts, 0);
+}
+
+TEST(EngineSpeculationTest, AStopStringEndsAmongAcceptedDrafts) {
+  const std::vector<Request> one = {MakeRequest("a", 9, 150, nullptr)};
+  for (size_t length = 40; length < 60; ++length) {
+    const Outcome plain = RunAll(Engine(0), one, length);
+    const Outcome run = RunAll(Engine(8), one, length);
+    std::vector<TokenId> tokens = run.records[0].tokens;
+    ASSERT_GE(tokens.size(), length);
+    tokens.resize(length);  // as a stream ends its text
+    EXPECT_EQ(tokens, plain.records[0].tokens);
+  }
+}
+
+}  // namespace
+}  // namespace tandem::coordinator

@@ -1,0 +1,51 @@
+#include "coordinator/speculation/draft_policy.h"
+
+#include <gtest/gtest.h>
+
+namespace tandem::coordinator {
+namespace {
+
+constexpr uint32_t kMost = 16;
+
+TEST(DraftPolicyTest, BeginsAfterSomeRightGuesses) {
+  DraftPolicy policy;
+  EXPECT_EQ(policy.Length(kMost), 0u);
+  policy.Judge(1, false);
+  EXPECT_EQ(policy.Length(kMost), 0u);
+  policy.Judge(2, false);
+  EXPECT_EQ(policy.Length(kMost), 2u);
+}
+
+TEST(DraftPolicyTest, DraftsMoreTheMoreAreRight) {
+  DraftPolicy policy;
+  uint32_t length = 0;
+  for (int i = 0; i < 12; ++i) {
+    policy.Judge(1, false);
+    EXPECT_GE(policy.Length(kMost), length);
+    length = policy.Length(kMost);
+  }
+  EXPECT_EQ(length, kMost);
+  EXPECT_EQ(policy.Length(3), 3u);
+}
+
+TEST(DraftPolicyTest, EndsAfterSomeWrongGuesses) {
+  DraftPolicy policy;
+  policy.Judge(1000, false);
+  for (int i = 0; i < 2; ++i) policy.Judge(0, true);
+  EXPECT_GT(policy.Length(kMost), 0u) << "one wrong guess is not the end";
+  policy.Judge(0, true);
+  EXPECT_EQ(policy.Length(kMost), 0u);
+}
+
+TEST(DraftPolicyTest, GuessesThatAreRightHalfTheTimeAreNotWorthIt) {
+  DraftPolicy policy;
+  uint32_t computed = 0;
+  for (int i = 0; i < 100; ++i) {
+    policy.Judge(i % 2, i % 2 == 0);
+    if (policy.Length(kMost) > 1) ++computed;
+  }
+  EXPECT_LT(computed, 60u);
+}
+
+}  // namespace
+}  // namespace tandem::coordinator

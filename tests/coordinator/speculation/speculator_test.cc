@@ -1,0 +1,62 @@
+#include "coordinator/speculation/speculator.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tandem::coordinator {
+namespace {
+
+using Tokens = std::vector<TokenId>;
+
+// A text that repeats after `period` tokens.
+Tokens Periodic(size_t length, size_t period) {
+  Tokens tokens;
+  for (size_t i = 0; i < length; ++i) tokens.push_back(static_cast<TokenId>(i % period));
+  return tokens;
+}
+
+TEST(SpeculatorTest, GuessesOnceItsGuessesWereRight) {
+  Speculator speculator(8);
+  Tokens tokens = Periodic(20, 7);
+  EXPECT_TRUE(speculator.Guess(tokens).empty()) << "nothing is judged yet";
+  size_t num_empty = 0;
+  while (tokens.size() < 60) {
+    tokens.push_back(static_cast<TokenId>(tokens.size() % 7));
+    const Tokens guess = speculator.Guess(tokens);
+    if (guess.empty()) ++num_empty;
+    for (size_t i = 0; i < guess.size(); ++i) {
+      EXPECT_EQ(guess[i], static_cast<TokenId>((tokens.size() + i) % 7));
+    }
+  }
+  EXPECT_EQ(num_empty, 2u);
+  EXPECT_EQ(speculator.Guess(tokens).size(), 8u);
+}
+
+// Several tokens at once are judged as one after another.
+TEST(SpeculatorTest, AcceptedGuessesAreJudged) {
+  Speculator speculator(4);
+  speculator.Guess(Periodic(20, 7));
+  EXPECT_EQ(speculator.Guess(Periodic(23, 7)).size(), 2u);
+}
+
+TEST(SpeculatorTest, StopsWhenGuessesAreWrong) {
+  Speculator speculator(8);
+  Tokens tokens = Periodic(20, 7);
+  speculator.Guess(tokens);
+  tokens = Periodic(40, 7);
+  ASSERT_FALSE(speculator.Guess(tokens).empty());
+  // From here on each trigram of before is followed by another token than before.
+  int num_guesses = 0;
+  for (int i = 0; i < 10; ++i) {
+    tokens.insert(tokens.end(), {100 + i, 0, 1, 2});
+    if (!speculator.Guess(tokens).empty()) ++num_guesses;
+    tokens.push_back(200 + i);
+    if (!speculator.Guess(tokens).empty()) ++num_guesses;
+  }
+  EXPECT_LT(num_guesses, 5);
+  EXPECT_TRUE(speculator.Guess(tokens).empty());
+}
+
+}  // namespace
+}  // namespace tandem::coordinator
