@@ -15,7 +15,7 @@ constexpr SectionTag kResultTags[] = {kTagResult, kTagMessage, kTagResultRows};
 constexpr size_t kResultBytes = 2 * sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(StepTimings);
 constexpr size_t kResultRowBytes = 3 * sizeof(uint32_t);
 static_assert(sizeof(TokenLogprob) == 12, "log-probabilities are copied as in memory");
-static_assert(sizeof(StepTimings) == 20, "timings are copied as in memory");
+static_assert(sizeof(StepTimings) == 32, "timings are copied as in memory");
 
 absl::Status GetResultRows(WireReader reader, std::vector<RowResult>& rows) {
   uint32_t count = 0;

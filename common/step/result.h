@@ -33,11 +33,17 @@ struct RowResult {
 
 // Microseconds of the worker's phases.
 struct StepTimings {
-  uint32_t idle_us = 0;  // waiting for the step, after the result of the one before
+  static constexpr uint32_t kNotMeasured = UINT32_MAX;
+
+  uint64_t received_at_us = 0;  // when the step had come, on the rank's own clock (NowMicros)
+  uint32_t idle_us = 0;         // waiting for the step, after the result of the one before
   uint32_t receive_us = 0;
   uint32_t encode_us = 0;
   uint32_t submit_us = 0;
   uint32_t wait_us = 0;
+  // Of `submit_us` and `wait_us`: in collectives, waiting for other ranks included. One that takes
+  // part in none, or whose device does them, measures nothing.
+  uint32_t collective_us = kNotMeasured;
   bool operator==(const StepTimings&) const = default;
 };
 

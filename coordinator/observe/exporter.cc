@@ -23,6 +23,9 @@ constexpr Metric kStepSeconds{"tandem_step_seconds_total", Kind::kCounter,
                               "the coordinator's time for steps, by part; wait is the workers'"};
 constexpr Metric kWorkerSeconds{"tandem_worker_step_seconds_total", Kind::kCounter,
                                 "a rank's time for steps, by part; wait is its device's"};
+constexpr Metric kCollectiveSeconds{
+    "tandem_worker_collective_seconds_total", Kind::kCounter,
+    "a rank's time in collectives, waiting for other ranks included; part of submit and wait"};
 constexpr Metric kState{"tandem_server_state", Kind::kGauge, "1 for the state that it is in"};
 constexpr Metric kRanks{"tandem_ranks_ready", Kind::kGauge, "ranks whose worker takes steps"};
 
@@ -110,12 +113,17 @@ void AddEngine(const Observation::Engine& engine, Families& families) {
   }
 }
 
-void AddRankTimes(const std::vector<RankTimes::Micros>& ranks, Families& families) {
+void AddRankTimes(const std::vector<RankTimes::Sums>& ranks, Families& families) {
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    for (size_t part = 0; part < ranks[rank].size(); ++part) {
-      families.Add(kWorkerSeconds, static_cast<double>(ranks[rank][part]) * 1e-6,
+    for (size_t part = 0; part < ranks[rank].parts.size(); ++part) {
+      families.Add(kWorkerSeconds, static_cast<double>(ranks[rank].parts[part]) * 1e-6,
                    {{"rank", std::to_string(rank)}, {"part", RankTimes::kParts[part]}});
     }
+  }
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (!ranks[rank].collectives.has_value()) continue;
+    families.Add(kCollectiveSeconds, static_cast<double>(*ranks[rank].collectives) * 1e-6,
+                 {{"rank", std::to_string(rank)}});
   }
 }
 

@@ -26,7 +26,7 @@ struct Observation {
   };
 
   ServerView state;
-  std::vector<RankTimes::Micros> rank_times;
+  std::vector<RankTimes::Sums> rank_times;
   std::optional<Engine> engine;  // none before the server serves
 };
 

@@ -11,6 +11,7 @@
 #define TANDEM_WORKER_COMM_COMMUNICATOR_H_
 
 #include <cstddef>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "common/base/clock.h"
@@ -38,6 +39,10 @@ class Communicator {
   virtual void AllGather(const void* send, size_t bytes, void* recv) = 0;
   // `data` of rank `root` on every rank.
   virtual void Broadcast(void* data, size_t bytes, int root) = 0;
+
+  // This rank's time in the collectives that have run, waiting for other ranks included; none if
+  // that is not measured: a device's stream tells no times without waiting for it. Between steps.
+  virtual std::optional<Duration> TimeSpent() const { return std::nullopt; }
 
   // From any thread: Join and every pending and later collective, on every rank that shares this
   // communicator, end with `reason`.

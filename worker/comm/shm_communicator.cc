@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -48,21 +49,31 @@ absl::Status ShmCommunicator::Join(Deadline deadline) {
   return group_->AwaitAll(deadline);
 }
 
+template <typename Run>
+void ShmCommunicator::Enqueue(Run run) {
+  stream_.Enqueue([this, run](Deadline deadline) {
+    const auto begin = std::chrono::steady_clock::now();
+    absl::Status status = run(deadline);
+    const std::chrono::nanoseconds spent = std::chrono::steady_clock::now() - begin;
+    spent_ns_.fetch_add(spent.count(), std::memory_order_relaxed);
+    return status;
+  });
+}
+
 void ShmCommunicator::AllReduceSum(float* data, size_t count) {
-  stream_.Enqueue(
-      [this, data, count](Deadline deadline) { return RunAllReduce(data, count, deadline); });
+  Enqueue([this, data, count](Deadline deadline) { return RunAllReduce(data, count, deadline); });
 }
 
 void ShmCommunicator::Gather(const void* send, size_t bytes, void* recv, int root) {
   TANDEM_CHECK(root >= 0 && root < size()) << "root " << root << " of " << size();
-  stream_.Enqueue([this, send, bytes, recv, root](Deadline deadline) {
+  Enqueue([this, send, bytes, recv, root](Deadline deadline) {
     return RunGather(static_cast<const std::byte*>(send), bytes, static_cast<std::byte*>(recv),
                      root, deadline);
   });
 }
 
 void ShmCommunicator::AllGather(const void* send, size_t bytes, void* recv) {
-  stream_.Enqueue([this, send, bytes, recv](Deadline deadline) {
+  Enqueue([this, send, bytes, recv](Deadline deadline) {
     return RunAllGather(static_cast<const std::byte*>(send), bytes, static_cast<std::byte*>(recv),
                         deadline);
   });
@@ -70,7 +81,7 @@ void ShmCommunicator::AllGather(const void* send, size_t bytes, void* recv) {
 
 void ShmCommunicator::Broadcast(void* data, size_t bytes, int root) {
   TANDEM_CHECK(root >= 0 && root < size()) << "root " << root << " of " << size();
-  stream_.Enqueue([this, data, bytes, root](Deadline deadline) {
+  Enqueue([this, data, bytes, root](Deadline deadline) {
     return RunBroadcast(static_cast<std::byte*>(data), bytes, root, deadline);
   });
 }

@@ -8,7 +8,9 @@
 #ifndef TANDEM_WORKER_COMM_SHM_COMMUNICATOR_H_
 #define TANDEM_WORKER_COMM_SHM_COMMUNICATOR_H_
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -36,9 +38,15 @@ class ShmCommunicator : public Communicator {
   void Gather(const void* send, size_t bytes, void* recv, int root) override;
   void AllGather(const void* send, size_t bytes, void* recv) override;
   void Broadcast(void* data, size_t bytes, int root) override;
+  std::optional<Duration> TimeSpent() const override {
+    return std::chrono::nanoseconds(spent_ns_.load(std::memory_order_relaxed));
+  }
   void Abort(const absl::Status& reason) override { group_->Abort(reason); }
 
  private:
+  // Runs a collective in stream order, and measures it.
+  template <typename Run>
+  void Enqueue(Run run);
   // The collectives, run on the stream's thread.
   absl::Status RunAllReduce(float* data, size_t count, Deadline deadline);
   absl::Status ReduceChunk(float* data, size_t count, Deadline deadline);
@@ -54,6 +62,7 @@ class ShmCommunicator : public Communicator {
 
   const std::unique_ptr<ShmGroup> group_;
   kernels::HostStream& stream_;
+  std::atomic<int64_t> spent_ns_{0};  // written by one of the stream's threads at a time
 };
 
 }  // namespace tandem::worker

@@ -257,6 +257,7 @@ void WorkerLoop::ServeSteps() {
     }
     result.rank = static_cast<uint32_t>(config_->assignment.rank);
     result.epoch = config_->epoch;
+    result.timings.received_at_us = received.received_at_us;
     result.timings.idle_us = received.idle_us;
     result.timings.receive_us = received.receive_us;
     if (absl::Status sent = SendResult(result); !sent.ok()) return;
@@ -269,6 +270,7 @@ absl::StatusOr<step::StepDescriptor> WorkerLoop::ReceiveStep(int64_t idle_since_
   TANDEM_ASSIGN_OR_RETURN(transport::Frame frame,
                           channel_->Receive(Deadline::After(kIdlePoll, clock_)));
   const int64_t begin = NowMicros();
+  timings.received_at_us = static_cast<uint64_t>(begin);
   timings.idle_us = static_cast<uint32_t>(std::min<int64_t>(begin - idle_since_us, UINT32_MAX));
   TANDEM_ASSIGN_OR_RETURN(step::StepDescriptor step, step::ParseDescriptor(frame));
   timings.receive_us = static_cast<uint32_t>(NowMicros() - begin);

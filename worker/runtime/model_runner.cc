@@ -1,5 +1,6 @@
 #include "worker/runtime/model_runner.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,14 @@
 #include "worker/runtime/planner.h"
 
 namespace tandem::worker {
+
+namespace {
+
+uint32_t Micros(Duration time) {
+  return static_cast<uint32_t>(std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+}
+
+}  // namespace
 
 static_assert(kernels::kNotFinite == step::kNotFinite);
 
@@ -82,6 +91,7 @@ absl::StatusOr<StepTicket> ModelRunner::Begin(step::StepDescriptor step, Deadlin
   tables_.Apply(step);
   slot.step = std::move(step);
   slot.timings = {};
+  slot.collectives_before = CollectiveTime();
 
   kernels::Backend& backend = model_.backend();
   const int64_t begin = NowMicros();
@@ -109,6 +119,9 @@ absl::StatusOr<step::StepResult> ModelRunner::Finish(StepTicket ticket) {
   TANDEM_RETURN_IF_ERROR(NoteFailure(slot.step.step_id, model_.backend().Wait()));
   TANDEM_RETURN_IF_ERROR(AfterFailure(slot.step.step_id));
   slot.timings.wait_us = static_cast<uint32_t>(NowMicros() - begin);
+  if (const auto collectives = CollectiveTime(); collectives.has_value()) {
+    slot.timings.collective_us = Micros(*collectives - slot.collectives_before.value());
+  }
   step::StepResult result;
   result.step_id = slot.step.step_id;
   result.timings = slot.timings;
@@ -130,6 +143,10 @@ absl::Status ModelRunner::AfterFailure(StepId step) const {
   return absl::FailedPreconditionError(
       absl::StrCat("step ", step.value, " after step ", failed_step_.value,
                    ", which failed: the epoch's pages and block tables are not known any more"));
+}
+
+std::optional<Duration> ModelRunner::CollectiveTime() const {
+  return comm_ == nullptr ? std::nullopt : comm_->TimeSpent();
 }
 
 absl::Status ModelRunner::NoteFailure(StepId step, const absl::Status& status) {

@@ -65,6 +65,8 @@ class ModelRunner {
   absl::Status NoteViolation(const absl::Status& violation);
   // OK, or why `step` is worth nothing: an earlier one failed.
   absl::Status AfterFailure(StepId step) const;
+  // The communicator's TimeSpent; none without one.
+  std::optional<Duration> CollectiveTime() const;
   // Records `step` as failed if `status` is not OK; returns `status`.
   absl::Status NoteFailure(StepId step, const absl::Status& status);
   absl::Status CaptureGraphs();

@@ -4,8 +4,10 @@
 #define TANDEM_WORKER_RUNTIME_STEP_SLOT_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
+#include "common/base/clock.h"
 #include "common/step/descriptor.h"
 #include "common/step/result.h"
 #include "worker/runtime/step_buffers.h"
@@ -20,6 +22,7 @@ struct StepSlot {
   bool in_flight = false;
   step::StepDescriptor step;
   step::StepTimings timings;
+  std::optional<Duration> collectives_before{};  // Communicator::TimeSpent
 };
 
 // Identifies a step begun by ModelRunner.

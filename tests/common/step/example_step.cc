@@ -124,7 +124,12 @@ StepResult ExampleResult() {
   result.rank = 1;
   result.rows = {{.tokens = {42}, .logprobs = {}, .logits = {0.5f, -1.0f, 2.0f}},
                  {.tokens = {7, 8}, .logprobs = {{7, -0.25f, 1}, {9, -3.0f, 12}}, .logits = {}}};
-  result.timings = {.receive_us = 1, .encode_us = 20, .submit_us = 3, .wait_us = 4000};
+  result.timings = {.received_at_us = uint64_t{1} << 40,
+                    .receive_us = 1,
+                    .encode_us = 20,
+                    .submit_us = 3,
+                    .wait_us = 4000,
+                    .collective_us = 50};
   return result;
 }
 

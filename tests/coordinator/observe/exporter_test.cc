@@ -14,7 +14,8 @@ namespace {
 
 Observation Busy() {
   Observation observed{.state = {.ranks = {{.stage = RankProgress::Stage::kReady}, {}}},
-                       .rank_times = {{1'500'000, 0, 0, 0}, {0, 0, 0, 250'000}},
+                       .rank_times = {{.parts = {1'500'000, 0, 0, 0}, .collectives = 125'000},
+                                      {.parts = {0, 0, 0, 250'000}}},
                        .engine = Observation::Engine{}};
   observed.engine->stats.total_blocks = 8;
   observed.engine->stats.free_blocks = 6;
@@ -41,6 +42,7 @@ TEST(ExporterTest, WritesWhatFollowsFromOtherNumbers) {
         "tandem_step_seconds_total{part=\"wait\"} 2.5\n",
         "tandem_worker_step_seconds_total{rank=\"0\",part=\"receive\"} 1.5\n",
         "tandem_worker_step_seconds_total{rank=\"1\",part=\"wait\"} 0.25\n",
+        "tandem_worker_collective_seconds_total{rank=\"0\"} 0.125\n",
         "tandem_request_success_total{finished_reason=\"abort\"} 4\n",
         "tandem_server_state{state=\"waiting\"} 1\n", "tandem_server_state{state=\"ready\"} 0\n",
         "tandem_ranks_ready 1\n", "tandem_time_to_first_token_seconds_bucket{le=\"0.002\"} 0\n",
@@ -49,6 +51,26 @@ TEST(ExporterTest, WritesWhatFollowsFromOtherNumbers) {
         "tandem_time_to_first_token_seconds_sum 0.003\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "in\n" << text;
   }
+}
+
+TEST(ExporterTest, WhatARankDoesNotMeasureIsAbsent) {
+  RankTimes times(2);
+  times.Add(0, {.wait_us = 700});
+  times.Add(1, {.wait_us = 700, .collective_us = 0});
+  times.Add(1, {.wait_us = 300, .collective_us = 40});
+  times.Add(1, {.wait_us = 300});
+  const std::vector<RankTimes::Sums> sums = times.Get();
+  EXPECT_EQ(sums[0].parts[3], 700);
+  EXPECT_EQ(sums[0].collectives, std::nullopt);
+  EXPECT_EQ(sums[1].parts[3], 1300);
+  EXPECT_EQ(sums[1].collectives, 40);
+  Observation observed = Busy();
+  observed.rank_times = sums;
+  const std::string text = TextOf(observed, RequestMetrics());
+  EXPECT_EQ(text.find("tandem_worker_collective_seconds_total{rank=\"0\"}"), std::string::npos);
+  EXPECT_NE(text.find("tandem_worker_collective_seconds_total{rank=\"1\"} 4e-05\n"),
+            std::string::npos)
+      << text;
 }
 
 TEST(ExporterTest, EachFamilyIsThereOnceWithAHelp) {

@@ -82,15 +82,18 @@ class MetricsPortTest(unittest.TestCase):
         self.assertEqual(self.value("tandem_ranks_ready"), 2)
         for rank in "01":
             self.assertGreater(self.value(f'tandem_worker_step_seconds_total{{rank="{rank}",part="wait"}}'), 0)
+            self.assertGreater(self.value(f'tandem_worker_collective_seconds_total{{rank="{rank}"}}'), 0)
         self.assertGreater(self.value('tandem_step_seconds_total{part="wait"}'), 0)
 
     def test_the_documents_have_exactly_these_metrics(self):
+        self.generate(2)  # collectives are there once they are measured
         with open("docs/operations.md", encoding="utf-8") as page:
             rows = re.findall(r"^\| `(tandem_\w+)` \| (\w+) \| (.*) \|$", page.read(), re.MULTILINE)
         self.assertEqual({name: (kind, text) for name, kind, text in rows}, families(self.metrics()))
         self.assertEqual(len(rows), len({name for name, _, _ in rows}))
 
     def test_deploy_uses_no_other_series(self):
+        self.generate(2)
         exported = exported_series(self.metrics())
         for path in ("overlays/monitoring/dashboard.json", "overlays/monitoring/alerts.yaml", "overlays/replicas/autoscaler.yaml"):
             with open(f"deploy/k8s/{path}", encoding="utf-8") as file:
@@ -113,6 +116,7 @@ class MetricsPortTest(unittest.TestCase):
         self.assertEqual(set(found["metrics"]) | set(found["histograms"]), set(families(self.metrics())))
 
     def test_the_page_needs_nothing_from_outside(self):
+        self.generate(2)
         status, headers, body = fetch(self.address, "/")
         self.assertEqual((status, headers["content-type"]), (200, "text/html; charset=utf-8"))
         self.assertIn("default-src 'none'", headers["content-security-policy"])

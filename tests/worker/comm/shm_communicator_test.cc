@@ -1,9 +1,11 @@
 // How ranks find each other, and how they leave.
 #include "worker/comm/shm_communicator.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
@@ -55,6 +57,30 @@ TEST(ShmCommunicatorTest, RanksFindEachOtherThroughTheRendezvous) {
       // A rank that leaves after its last collective takes nothing from those that still read.
     });
   }
+}
+
+TEST(ShmCommunicatorTest, MeasuresEveryKindOfCollective) {
+  transport::MemoryRendezvous rendezvous;
+  RunRanks(2, [&](int rank) {
+    kernels::ListStream stream;
+    auto comm = Meet(rank, 2, rendezvous, stream, Long());
+    ASSERT_TRUE(comm.ok()) << comm.status();
+    ASSERT_EQ((*comm)->TimeSpent(), Duration::zero());
+    float value = 1;
+    float values[2];
+    using Issue = std::function<void(Communicator&)>;
+    for (const Issue& issue :
+         std::vector<Issue>{[&](Communicator& c) { c.AllReduceSum(&value, 1); },
+                            [&](Communicator& c) { c.Gather(&value, sizeof(value), values, 0); },
+                            [&](Communicator& c) { c.AllGather(&value, sizeof(value), values); },
+                            [&](Communicator& c) { c.Broadcast(&value, sizeof(value), 1); }}) {
+      const Duration before = (*comm)->TimeSpent().value();
+      issue(**comm);
+      EXPECT_EQ((*comm)->TimeSpent(), before) << "enqueued, not run";
+      ASSERT_EQ(stream.Run(Long()), absl::OkStatus());
+      EXPECT_GT((*comm)->TimeSpent(), before);
+    }
+  });
 }
 
 TEST(ShmCommunicatorTest, ARankThatDoesNotJoinIsNamed) {
