@@ -49,7 +49,7 @@ command -v kubectl >/dev/null || TEST_PACKAGES+=(kubernetes-client)
 readonly TEST_PACKAGES
 
 # Packages of PyPI that tests use, in build/venv; tests skip what they need where PyPI can't be reached.
-readonly PYTHON_PACKAGES=(kubernetes-validate==1.33.0 openai==3.54.0 smg-grpc-proto==0.4.28)
+readonly PYTHON_PACKAGES=(kubernetes-validate==1.33.0 openai==3.54.0 smg==1.13.0 smg-grpc-proto==0.4.28)
 
 readonly LINT_PACKAGES=(
   clang
