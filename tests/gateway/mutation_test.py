@@ -6,7 +6,8 @@ import random
 import sys
 import unittest
 
-sys.path.insert(0, "gateway/tandem_gateway")
+sys.path[:0] = ["gateway/tandem_gateway", "tests/gateway"]
+from bodies import CHAT, COMPLETION, TEMPLATE  # noqa: E402
 from gateway import chat_request, completion_request  # noqa: E402
 from gateway.errors import ApiError  # noqa: E402
 from gateway.http import parse_json  # noqa: E402
@@ -15,23 +16,6 @@ from gateway.template_environment import TemplateError, render  # noqa: E402
 HOSTILE = [None, True, False, 0, -1, 1, 10**400, -2**63, 0.5, float("inf"), float("nan"), "", "a",
            "\x00", "\ud800", "é" * 1000, [], {}, [[]], [{}], {"": None}, {"a": {"b": []}}, [0] * 300,
            [-1], ["a"] * 300, {"type": "text", "text": 1}, {"role": "user"}]
-TOOL = {"type": "function", "function": {
-    "name": "weather", "description": "of a city",
-    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}
-CHAT = {"model": "m", "messages": [
-    {"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "hi"}]},
-    {"role": "assistant", "content": None, "tool_calls": [
-        {"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"A\"}"}}]},
-    {"role": "tool", "tool_call_id": "1", "content": "rain"}],
-    "tools": [TOOL], "tool_choice": "auto", "n": 2, "stream": True,
-    "stream_options": {"include_usage": True}, "temperature": 0.5, "stop": ["x"], "logprobs": True,
-    "top_logprobs": 3, "logit_bias": {"5": 1}, "chat_template_kwargs": {"a": 1}, "seed": 3}
-COMPLETION = {"model": "m", "prompt": ["a", "b"], "n": 2, "max_tokens": 3, "echo": True, "logprobs": 2,
-              "stop": "x", "stream": False, "top_p": 0.5, "logit_bias": {"5": 1}}
-TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[{{ m.content | trim }}]"
-            "{% elif m.tool_calls %}{{ m.tool_calls[0].function | tojson }}{% else %}{{ m['content'] }}"
-            "{% endif %}{% endfor %}{% set ns = namespace(x='') %}{% macro f(a) %}<{{ a }}>{% endmacro %}"
-            "{{ f(ns.x) }}{% if add_generation_prompt %}{{ messages[-1:] | list }}{% endif %}")
 
 
 def places(value, at=()):

@@ -1,6 +1,9 @@
-# Fuzzing with libFuzzer, which only clang has: tests/fuzz/README.md. Sourced by ./dev.
+# Fuzzing with libFuzzer, which only clang has, and atheris, which brings it to Python: tests/fuzz/README.md.
+# Sourced by ./dev.
 
-readonly FUZZ_TARGETS=(gguf requests step tokenizer worker_protocol)
+readonly FUZZ_CC_TARGETS=(gguf requests step tokenizer worker_protocol)
+readonly FUZZ_TARGETS=("${FUZZ_CC_TARGETS[@]}" chat_templates http_requests tool_calls)
+readonly ATHERIS=atheris==3.0.0
 
 # run_fuzzers [--seconds N] [TARGET...]: each target for N seconds (60), as many at a time as there are cores.
 # Corpora, logs and what was found stay in build/fuzz.
@@ -17,7 +20,7 @@ run_fuzzers() {
     shift
   done
   ((${#targets[@]})) || targets=("${FUZZ_TARGETS[@]}")
-  bazel build --config=fuzz "${targets[@]/#///tests/fuzz:fuzzer_}"
+  build_fuzzers "${targets[@]}"
   for target in "${targets[@]}"; do
     ((running++ < $(nproc))) || wait -n || true
     fuzz_one "$target" "$seconds" &
@@ -31,13 +34,30 @@ run_fuzzers() {
     { echo "fuzz: the inputs found are build/fuzz/TARGET-*, of: ${found[*]}" >&2; return 1; }
 }
 
+is_cc_target() { [[ " ${FUZZ_CC_TARGETS[*]} " == *" $1 "* ]]; }
+
+# build_fuzzers TARGET...: what these targets need.
+build_fuzzers() {
+  local target labels=() python=0
+  for target; do
+    if is_cc_target "$target"; then labels+=("//tests/fuzz:fuzzer_$target"); else python=1; fi
+  done
+  ((python)) && labels+=(//gateway:tandem_gateway)
+  bazel build --config=fuzz "${labels[@]}"
+  ((python)) || return 0
+  install_python_packages
+  build/venv/bin/pip install --quiet --disable-pip-version-check --retries 1 "$ATHERIS"
+  export TANDEM_VENV=$PWD/build/venv
+}
+
 # fuzz_one TARGET SECONDS: from its seeds, tests/fuzz/corpus and what earlier runs kept.
 fuzz_one() {
-  local corpus=build/fuzz/corpus/$1 fuzzer=bazel-bin/tests/fuzz/fuzzer_$1
+  local corpus=build/fuzz/corpus/$1 fuzzer=(/usr/bin/python3 tests/fuzz/gateway_fuzz.py "$1")
+  is_cc_target "$1" && fuzzer=("bazel-bin/tests/fuzz/fuzzer_$1")
   mkdir -p "$corpus"
   rm -f build/fuzz/"$1"-*
-  TANDEM_FUZZ_SEEDS=$corpus "$fuzzer"
-  "$fuzzer" -max_total_time="$2" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 \
+  TANDEM_FUZZ_SEEDS=$corpus "${fuzzer[@]}"
+  "${fuzzer[@]}" -max_total_time="$2" -timeout=20 -rss_limit_mb=3000 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/$1-" "$corpus" $(compgen -G "tests/fuzz/corpus/$1") >"build/fuzz/$1.log" 2>&1 || true
 }
 

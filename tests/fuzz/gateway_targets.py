@@ -1,0 +1,97 @@
+"""What the gateway reads from outside: functions of bytes, which raise AssertionError on what must not be."""
+
+import json
+import random
+import signal
+import sys
+
+sys.path.insert(0, "tests/gateway")
+from bodies import CHAT, COMPLETION, TEMPLATE  # noqa: E402
+
+from gateway import chat_request, completion_request  # noqa: E402
+from gateway.errors import ApiError  # noqa: E402
+from gateway.http import parse_json  # noqa: E402
+from gateway.template_worker import answer  # noqa: E402
+from gateway.tool_parsers import PARSERS  # noqa: E402
+
+_TEMPLATE_LIMIT_S = 2
+_VARIABLES = {"messages": CHAT["messages"], "tools": CHAT["tools"], "bos_token": "<s>", "add_generation_prompt": True}
+_CALL = '{"name": "weather", "arguments": {"city": "K\u00f6ln", "days": 2}}'
+
+
+def http_requests(data: bytes) -> None:
+    """A body of /v1/chat/completions or, after an odd byte, of /v1/completions."""
+    read = completion_request.read if data[:1] and data[0] % 2 else chat_request.read
+    try:
+        read(parse_json(data[1:]))
+    except ApiError as error:
+        assert error.status in (400, 413, 501), error.status
+        assert error.message and "\n" not in error.message and len(error.message) < 2000, error.message
+        error.message.encode()
+
+
+class _TooLong(BaseException):
+    """Not an Exception: rendering catches those."""
+
+
+def _stop_rendering(*_):
+    raise _TooLong
+
+
+def chat_templates(data: bytes) -> None:
+    """A template; or, before a zero byte, a conversation for one that has a bit of everything."""
+    text = data.decode(errors="ignore")
+    if "**" in text:
+        return  # a power takes for ever without a look at signals: in the gateway the process ends
+    variables, template = dict(_VARIABLES), text
+    conversation, separator, _ = text.partition("\0")
+    if separator:
+        template = TEMPLATE
+        try:
+            variables["messages"] = json.loads(conversation)
+        except (ValueError, RecursionError):
+            return
+    signal.signal(signal.SIGVTALRM, _stop_rendering)  # libFuzzer has SIGALRM
+    signal.setitimer(signal.ITIMER_VIRTUAL, _TEMPLATE_LIMIT_S)
+    try:
+        result = answer({"template": template, "variables": variables})
+    except _TooLong:
+        return
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    assert set(result) in ({"text"}, {"error"}), result
+    if "error" in result:
+        assert result["error"] and "\n" not in result["error"], result
+    json.dumps(result).encode()
+
+
+def tool_calls(data: bytes) -> None:
+    """What a model writes, after a byte that says which form: the same however the text is cut."""
+    if not data:
+        return
+    make, text = list(PARSERS.values())[data[0] % len(PARSERS)], data[1:].decode(errors="ignore")
+    rng, parts, at = random.Random(len(data)), [], 0
+    while at < len(text):
+        end = at + rng.randint(1, 8)
+        parts.append(text[at:end])
+        at = end
+    assert _parse(make(), [text]) == _parse(make(), parts), text
+
+
+def _parse(parser, parts):
+    results = [parser.feed(part) for part in parts] + [parser.finish()]
+    calls = [call for _, some in results for call in some]
+    assert all(isinstance(json.loads(call.arguments), dict) for call in calls), calls
+    return "".join(content for content, _ in results), [(call.name, call.arguments) for call in calls]
+
+
+# By name: the function, and inputs to begin with.
+TARGETS = {
+    "http_requests": (http_requests, [b"\0" + json.dumps(CHAT).encode(), b"\1" + json.dumps(COMPLETION).encode()]),
+    "chat_templates": (chat_templates, [TEMPLATE.encode(), json.dumps(CHAT["messages"]).encode() + b"\0",
+                                        b'[{"role": "user", "content": "\\ud800"}]\0']),
+    "tool_calls": (tool_calls, [
+        bytes([form]) + text.encode() for form, text in enumerate((
+            f"I look.<tool_call>{_CALL}</tool_call>\n<tool_call>{_CALL}", f"<|python_tag|>{_CALL}; {_CALL}",
+            f"[TOOL_CALLS][{_CALL}] [TOOL_CALLS]weather[ARGS]{{}}"))]),
+}

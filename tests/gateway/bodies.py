@@ -1,0 +1,19 @@
+"""Bodies of requests and a chat template that have a bit of everything."""
+
+TOOL = {"type": "function", "function": {
+    "name": "weather", "description": "of a city",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}
+CHAT = {"model": "m", "messages": [
+    {"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+    {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "1", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"A\"}"}}]},
+    {"role": "tool", "tool_call_id": "1", "content": "rain"}],
+    "tools": [TOOL], "tool_choice": "auto", "n": 2, "stream": True,
+    "stream_options": {"include_usage": True}, "temperature": 0.5, "stop": ["x"], "logprobs": True,
+    "top_logprobs": 3, "logit_bias": {"5": 1}, "chat_template_kwargs": {"a": 1}, "seed": 3}
+COMPLETION = {"model": "m", "prompt": ["a", "b"], "n": 2, "max_tokens": 3, "echo": True, "logprobs": 2,
+              "stop": "x", "stream": False, "top_p": 0.5, "logit_bias": {"5": 1}}
+TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[{{ m.content | trim }}]"
+            "{% elif m.tool_calls %}{{ m.tool_calls[0].function | tojson }}{% else %}{{ m['content'] }}"
+            "{% endif %}{% endfor %}{% set ns = namespace(x='') %}{% macro f(a) %}<{{ a }}>{% endmacro %}"
+            "{{ f(ns.x) }}{% if add_generation_prompt %}{{ messages[-1:] | list }}{% endif %}")
