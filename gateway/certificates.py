@@ -24,9 +24,13 @@ class Certificates:
     def _load(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.num_tickets = 0
         context.set_alpn_protocols(["http/1.1"])
         context.load_cert_chain(self._cert, self._key, password=_no_passphrase)
         if self._client_ca:
+            # A client that resumes a session shows no certificate: one of an authority that is gone would do.
+            # TLS 1.2 has sessions without tickets too, and Python cannot turn those off.
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
             context.load_verify_locations(self._client_ca)
             context.verify_mode = ssl.CERT_REQUIRED
         return context

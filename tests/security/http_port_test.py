@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import shutil
+import socket
 import ssl
 import sys
 import unittest
@@ -136,6 +137,34 @@ class TlsTest(HttpCase):
                 context.load_cert_chain(*pair)
             with self.assertRaises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
                 self.call("/health", context=context)
+
+    def test_no_session_outlives_its_authority(self):
+        """A resumed session shows no certificate again. TLS 1.2 cannot do without them."""
+        trusted = os.path.join(self.authority.folder, "clients")
+        shutil.copy(self.authority.ca, trusted)
+        self.start("--tls-cert", self.cert, "--tls-key", self.key, "--tls-client-ca", trusted)
+        context = ssl.create_default_context(cafile=self.authority.ca)
+        context.load_cert_chain(*self.authority.issue("DNS:a"))
+        self.wait_healthy(context)
+        session = self.session_after_a_call(context)
+        old = ssl.create_default_context(cafile=self.authority.ca)
+        old.load_cert_chain(*self.authority.issue("DNS:a"))
+        old.maximum_version = ssl.TLSVersion.TLSv1_2
+        with self.assertRaises((ssl.SSLError, ConnectionError)):
+            self.session_after_a_call(old)
+        os.replace(authority.Authority("another").ca, trusted)
+        with self.assertRaises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
+            self.session_after_a_call(context, session)
+
+    def session_after_a_call(self, context, session=None):
+        host, port = self.address.split(":")
+        with socket.create_connection((host, int(port)), timeout=programs.PATIENCE_S) as plain, \
+                context.wrap_socket(plain, server_hostname=host, session=session) as secured:
+            secured.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+            response = http.client.HTTPResponse(secured)
+            response.begin()
+            self.assertEqual(response.status, 200)
+            return secured.session
 
     def test_the_gateways_own_port_is_no_way_in(self):
         """It is plain text on the loopback address, and has no tokens of users to check here."""
