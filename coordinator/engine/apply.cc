@@ -1,5 +1,7 @@
 #include "coordinator/engine/apply.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -14,6 +16,12 @@ TokenLogprobs ToTokenLogprobs(std::span<const step::TokenLogprob> values) {
   return {.token = values.front(), .top = {values.begin() + 1, values.end()}};
 }
 
+absl::Status NotFinite(uint32_t position) {
+  return absl::InternalError(
+      absl::StrCat("the model's logits are not finite at position ", position,
+                   ": its weights, or what was computed from them, hold NaN or infinity"));
+}
+
 void ApplyTokens(const step::RowRequest& wanted, const step::RowResult& row, uint32_t max_model_len,
                  Generation& generation, StreamUpdate& update) {
   const size_t num_logprobs = step::NumLogprobs(wanted);
@@ -21,9 +29,7 @@ void ApplyTokens(const step::RowRequest& wanted, const step::RowResult& row, uin
   for (size_t i = 0; i < row.tokens.size() && update.reason == FinishReason::kNone; ++i) {
     const TokenId token = row.tokens[i];
     if (token == step::kNotFinite) {
-      update.status = absl::InternalError(absl::StrCat(
-          "the model's logits are not finite at position ", generation.num_tokens() - 1,
-          ": its weights, or what was computed from them, hold NaN or infinity"));
+      update.status = NotFinite(generation.num_tokens() - 1);
       return;
     }
     generation.tokens.push_back(token);
@@ -40,6 +46,22 @@ void ApplyTokens(const step::RowRequest& wanted, const step::RowResult& row, uin
   }
 }
 
+// The end of a generation that draws nothing. Its rows have no sample to say that their logits are
+// not finite, but then the largest one's log-probability is not.
+void EndIfComputed(const Generation& generation, StreamUpdate& update) {
+  const auto is_finite = [](const TokenLogprobs& one) {
+    return std::isfinite(one.top.empty() ? one.token.logprob : one.top.front().logprob);
+  };
+  if (const auto bad = std::ranges::find_if_not(update.prompt_logprobs, is_finite);
+      bad != update.prompt_logprobs.end()) {
+    const auto num_after = static_cast<uint32_t>(update.prompt_logprobs.end() - bad);
+    update.prompt_logprobs.erase(bad, update.prompt_logprobs.end());
+    update.status = NotFinite(generation.next_scored - num_after);
+  } else if (generation.num_computed == generation.prompt_len) {
+    update.reason = FinishReason::kLength;
+  }
+}
+
 }  // namespace
 
 StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
@@ -51,9 +73,10 @@ StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
       ApplyTokens(rows[i], results[i], max_model_len, generation, update);
     } else {
       update.prompt_logprobs.push_back(ToTokenLogprobs(results[i].logprobs));
-      ++generation.num_scored;
+      ++generation.next_scored;
     }
   }
+  if (!generation.generates) EndIfComputed(generation, update);
   return update;
 }
 

@@ -12,7 +12,8 @@
 
 namespace tandem::coordinator {
 
-// `results` answer `rows` (CheckResult). Tokens after the one that ends the generation are dropped.
+// `results` answer `rows` (CheckResult). Tokens after the one that ends the generation are dropped;
+// one that draws nothing ends once its prompt is computed, which Scheduler::Settle knows.
 // INTERNAL in the update if a row's logits are not finite.
 StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
                        std::span<const step::RowResult> results, uint32_t max_model_len,

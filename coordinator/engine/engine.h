@@ -52,7 +52,7 @@ struct EngineStats : KvCacheStats, SchedulerStats {
 class EngineHandle {
  public:
   virtual ~EngineHandle() = default;
-  // Queues requests with one prompt, all or none of them; at least one. INVALID_ARGUMENT, with both
+  // Queues requests of one call, all or none of them; at least one. INVALID_ARGUMENT, with both
   // numbers, for what can never fit (length, blocks, number of requests); ALREADY_EXISTS for an id
   // in flight, which is free again when its stream's last Flush is called; RESOURCE_EXHAUSTED when
   // the queue is full; UNAVAILABLE while shutting down or after a worker was lost.

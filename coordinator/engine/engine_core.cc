@@ -66,7 +66,7 @@ EngineCore::EngineCore(EngineConfig config, WorkerGroup workers, const Clock& cl
 void EngineCore::Add(Request request, RequestHandle handle) {
   auto generation = std::make_shared<Generation>(handle, std::move(request));
   if (config_.max_draft_tokens > 0 && generation->request.sampling.speculation &&
-      !generation->needs_known_tokens) {
+      generation->generates && !generation->needs_known_tokens) {
     generation->speculator.emplace(config_.max_draft_tokens);
   }
   if (generation->request.deadline != TimePoint::max()) {

@@ -1,6 +1,7 @@
 // EngineCore's updates to its requests' streams: results of steps, and the end of requests.
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,12 +48,17 @@ void EngineCore::EndExpired() {
 void EngineCore::Expire(const Generation& generation) {
   ++num_expired_;
   const uint32_t num_tokens = generation.num_generated();
-  Send(generation, {.status = absl::DeadlineExceededError(absl::StrCat(
-                        "the request's deadline (its call's, or --request-timeout) has passed ",
-                        num_tokens > 0 || generation.was_admitted
-                            ? absl::StrCat("after ", num_tokens, " of up to ",
-                                           generation.request.sampling.max_tokens, " tokens")
-                            : "while it waited for room"))});
+  std::string when = "while it waited for room";
+  if (num_tokens > 0 || (generation.was_admitted && generation.generates)) {
+    when = absl::StrCat("after ", num_tokens, " of up to ", generation.request.sampling.max_tokens,
+                        " tokens");
+  } else if (generation.was_admitted) {
+    when = absl::StrCat("after ", generation.num_computed, " of ", generation.prompt_len,
+                        " tokens of its prompt");
+  }
+  Send(generation,
+       {.status = absl::DeadlineExceededError(absl::StrCat(
+            "the request's deadline (its call's, or --request-timeout) has passed ", when))});
 }
 
 void EngineCore::EndCulprit(const Generation& generation, const absl::Status& loss) {

@@ -1,6 +1,8 @@
 #include "coordinator/engine/engine_loop.h"
 
+#include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,23 @@ constexpr int64_t kMostCheckedBlocks = 1 << 18;
 constexpr auto kLifeMargin = std::chrono::seconds(30);
 
 constexpr char kStoppingMessage[] = "the server is shutting down";
+
+// Of each prompt the tokens after what it shares with the one before: what they share is computed
+// once, and the others find it in the prefix cache, or nearly so.
+std::vector<uint64_t> UnsharedTokens(const std::vector<Request>& requests) {
+  std::vector<uint64_t> unshared;
+  const std::vector<TokenId>* last = nullptr;
+  for (const Request& request : requests) {
+    const auto begin = request.prompt.begin();
+    const auto shared_end =
+        last == nullptr
+            ? begin
+            : std::mismatch(begin, request.prompt.end(), last->begin(), last->end()).first;
+    unshared.push_back(static_cast<uint64_t>(request.prompt.end() - shared_end));
+    last = &request.prompt;
+  }
+  return unshared;
+}
 
 }  // namespace
 
@@ -58,7 +77,10 @@ size_t EngineLoop::capacity() const {
 }
 
 absl::StatusOr<std::vector<RequestHandle>> EngineLoop::AddAll(std::vector<Request> requests) {
-  if (absl::Status status = check_.Check(requests.front()); !status.ok()) return status;
+  for (const Request& request : requests) {
+    if (absl::Status status = check_.Check(request); !status.ok()) return status;
+  }
+  const std::vector<uint64_t> prompt_tokens = UnsharedTokens(requests);
   MutexLock lock(mutex_);
   if (absl::Status status = Refusal(); !status.ok()) return status;
   for (const Request& request : requests) {
@@ -66,14 +88,15 @@ absl::StatusOr<std::vector<RequestHandle>> EngineLoop::AddAll(std::vector<Reques
     return absl::AlreadyExistsError(
         absl::StrCat("request id \"", request.id, "\" is already in flight"));
   }
-  // The prompt is computed once: the others find it in the prefix cache, or nearly so.
-  uint64_t prompt_tokens = requests.front().prompt.size();
-  if (absl::Status status = CheckRoom(requests.size(), prompt_tokens); !status.ok()) return status;
+  const uint64_t all_tokens =
+      std::accumulate(prompt_tokens.begin(), prompt_tokens.end(), uint64_t{0});
+  if (absl::Status status = CheckRoom(requests.size(), all_tokens); !status.ok()) return status;
   std::vector<RequestHandle> handles;
   for (Request& request : requests) {
+    const uint64_t queued = prompt_tokens[handles.size()];
     const RequestHandle handle = handles.emplace_back(++last_handle_);
-    in_flight_[handle] = {.id = request.id, .queued_tokens = prompt_tokens};
-    queued_tokens_ += std::exchange(prompt_tokens, 0);
+    in_flight_[handle] = {.id = request.id, .queued_tokens = queued};
+    queued_tokens_ += queued;
     ids_in_flight_.insert(request.id);
     Push(handle, std::move(request));
   }
@@ -84,8 +107,8 @@ absl::Status EngineLoop::CheckRoom(size_t num_requests, uint64_t prompt_tokens) 
   const EngineConfig& config = core_->config();
   if (num_requests > capacity()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "sampling.n is ", num_requests, ", but at most ", config.scheduler.max_num_seqs,
-        " requests run and ", config.max_queued_requests, " wait"));
+        "the call makes ", num_requests, " requests, but at most ", config.scheduler.max_num_seqs,
+        " run and ", config.max_queued_requests, " wait"));
   }
   if (in_flight_.size() + num_requests > capacity()) {
     return absl::ResourceExhaustedError(absl::StrCat(

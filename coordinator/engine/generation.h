@@ -20,7 +20,13 @@ struct Generation : Sequence {
       : Sequence(request_handle, std::move(incoming.prompt)),
         request(std::move(incoming)),
         adjuster(request.sampling, prompt_len) {
-    scores_prompt = request.sampling.prompt_logprobs.has_value();
+    generates = request.generates();
+    if (!generates) {
+      scored_from = prompt_len - static_cast<uint32_t>(request.targets.size());
+    } else if (request.sampling.prompt_logprobs.has_value()) {
+      scored_from = 0;
+    }
+    next_scored = scored_from;
     prefix_hashes.salt = request.cache_salt;
     most_tokens = prompt_len + std::min(request.sampling.max_tokens, UINT32_MAX - prompt_len);
     priority = request.priority;
@@ -34,15 +40,17 @@ struct Generation : Sequence {
   LogitAdjuster adjuster;
   std::optional<Speculator> speculator{};  // none: its tokens are drawn one by one
   TimePoint scheduled_at{};                // first
-  uint32_t num_scored = 1;   // prompt tokens whose log-probability is known; the first has none
+  uint32_t next_scored = 0;  // position of the prompt whose row is to come next, if it is scored
   uint32_t last_sample = 0;  // index into `sampling` of the last step built that draws for it
 
-  // The range of positions in [begin, end) whose rows give a missing log-probability of the prompt:
-  // the row of position p is for token p + 1. Tokens scored before a preemption are not scored
-  // again.
+  // The range of positions in [begin, end) whose rows give a missing log-probability. Rows that
+  // came before a preemption are not requested again.
   std::pair<uint32_t, uint32_t> PositionsToScore(uint32_t begin, uint32_t end) const {
-    if (!scores_prompt) return {end, end};
-    return {std::max(begin, num_scored - 1), std::min(end, prompt_len - 1)};
+    return {std::max(begin, next_scored), std::min(end, generates ? prompt_len - 1 : prompt_len)};
+  }
+  // The id that the row of a position to score is for.
+  TokenId TargetAt(uint32_t position) const {
+    return generates ? tokens[position + 1] : request.targets[position - scored_from];
   }
 
   // New tokens are known: guesses those after them.

@@ -34,7 +34,7 @@ struct Sampling {
   std::vector<std::pair<TokenId, float>> logit_bias{};   // ascending by id
   std::vector<std::vector<TokenId>> banned_sequences{};  // of ids; none is empty
   std::vector<TokenId> dry_breakers{};                   // sorted; no repetition goes across them
-  uint32_t max_tokens = 0;                               // > 0
+  uint32_t max_tokens = 0;                               // > 0 where anything is generated
   uint32_t min_tokens = 0;
   uint64_t seed = 0;
   // Ids that end generation (eos, eot, eom unless ignore_eos; stop ids), sorted. The id is part of
@@ -70,7 +70,7 @@ struct TokenLogprobs {
 // Progress of a request since its last update: its next tokens, its end, or both.
 struct StreamUpdate {
   // With Sampling::prompt_logprobs: from the second prompt token on (the first has nothing before
-  // it), in order, each once, all before the first generated token.
+  // it), in order, each once, all before the first generated token; or of Request::targets.
   std::vector<TokenLogprobs> prompt_logprobs{};
   std::vector<TokenId> tokens{};
   std::vector<TokenLogprobs> logprobs{};      // one per token, with Sampling::logprobs
@@ -102,6 +102,10 @@ inline constexpr int32_t kMostPriority = 100;
 struct Request {
   std::string id;               // unique among requests in flight
   std::vector<TokenId> prompt;  // not empty, ids in range
+  // Not empty: nothing is generated (max_tokens is 0), but these ids' log-probabilities are given:
+  // the last one's after the whole prompt, the one before's after the prompt but for its last
+  // token, and so on; and with each Sampling::prompt_logprobs top ones. It ends with kLength.
+  std::vector<TokenId> targets{};
   Sampling sampling;
   std::string cache_salt{};  // prefixes are shared only with requests of the same salt
   // On the engine's clock. Nobody waits for an answer after it: the request ends then with
@@ -110,6 +114,9 @@ struct Request {
   // A lower number goes first, from -kMostPriority to kMostPriority.
   int32_t priority = 0;
   std::shared_ptr<TokenStream> stream;
+
+  bool generates() const { return targets.empty(); }
+
   bool want_logits = false;  // tests only: every sampled row's logits go to `logits_sink`
   std::vector<std::vector<float>>* logits_sink = nullptr;
 };

@@ -93,6 +93,19 @@ absl::Status CheckSampling(const Sampling& sampling) {
   return CheckLogprobs(sampling, kMaxTopLogprobs);
 }
 
+absl::Status RequestCheck::CheckTargets(const Request& request) const {
+  if (request.targets.size() > request.prompt.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("nothing comes before the first of the ids to score, ", request.targets.size(),
+                     " with a prompt of ", request.prompt.size(), " tokens: one is needed"));
+  }
+  if (request.sampling.max_tokens > 0) {
+    return absl::InvalidArgumentError("a request scores ids or generates some, not both");
+  }
+  TANDEM_RETURN_IF_ERROR(CheckLogprobs(request.sampling, kMaxTopLogprobs));
+  return CheckIds("token to score", request.targets, vocab_size_);
+}
+
 absl::Status RequestCheck::Check(const Request& request) const {
   if (request.id.empty()) return absl::InvalidArgumentError("the request id is empty");
   if (request.stream == nullptr) return absl::InvalidArgumentError("the request has no stream");
@@ -102,7 +115,11 @@ absl::Status RequestCheck::Check(const Request& request) const {
                                                    ", it must be from ", -kMostPriority, " to ",
                                                    kMostPriority));
   }
-  TANDEM_RETURN_IF_ERROR(CheckSampling(request.sampling));
+  if (request.generates()) {
+    TANDEM_RETURN_IF_ERROR(CheckSampling(request.sampling));
+  } else {
+    TANDEM_RETURN_IF_ERROR(CheckTargets(request));
+  }
   TANDEM_RETURN_IF_ERROR(admission_.Check(request.prompt.size(), request.sampling.max_tokens));
   TANDEM_RETURN_IF_ERROR(CheckIds("prompt token", request.prompt, vocab_size_));
   TANDEM_RETURN_IF_ERROR(CheckIds("stop token", request.sampling.end_ids, vocab_size_));

@@ -25,6 +25,8 @@ class RequestCheck {
   absl::Status Check(const Request& request) const;
 
  private:
+  absl::Status CheckTargets(const Request& request) const;
+
   const Admission admission_;
   const uint32_t vocab_size_;
 };

@@ -46,8 +46,8 @@ void AddScoredRows(const Generation& generation, const PlanEntry& entry,
   for (uint32_t position = first; position < end; ++position) {
     step::RowRequest row{.token = first_token + (position - entry.begin),
                          .wants = step::kWantLogprobsOf,
-                         .logprobs_of = {generation.tokens[position + 1]}};
-    WantTop(*generation.request.sampling.prompt_logprobs, row);
+                         .logprobs_of = {generation.TargetAt(position)}};
+    WantTop(generation.request.sampling.prompt_logprobs.value_or(0), row);
     out.rows.push_back(std::move(row));
   }
 }

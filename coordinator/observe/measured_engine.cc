@@ -29,6 +29,8 @@ class MeasuredStream final : public TokenStream {
     if (ended_) return stream_->OnUpdate(std::move(update));  // late tokens
     const TimePoint now = clock_.Now();
     if (!update.tokens.empty()) TakeTokens(update, now);
+    const bool drew_nothing = first_ == TimePoint{} && update.reason == FinishReason::kLength;
+    if (drew_nothing) TakePrompt(update, now);  // its prompt was all that it asked for
     const bool last = update.last();
     const RequestMetrics::End end = EndOf(update);
     const bool goes_on = stream_->OnUpdate(std::move(update));
@@ -38,16 +40,20 @@ class MeasuredStream final : public TokenStream {
   void Flush() override { stream_->Flush(); }
 
  private:
+  void TakePrompt(const StreamUpdate& update, TimePoint now) {
+    metrics_.prompt_tokens.fetch_add(update.usage.prompt_tokens, std::memory_order_relaxed);
+    metrics_.queue_time.Record(std::max<Duration>(update.scheduled_at - arrival_, {}));
+    metrics_.prefill_time.Record(now - std::max(update.scheduled_at, arrival_));
+  }
+
   void TakeTokens(const StreamUpdate& update, TimePoint now) {
     const uint64_t num_tokens = update.tokens.size();
     metrics_.generation_tokens.fetch_add(static_cast<int64_t>(num_tokens),
                                          std::memory_order_relaxed);
     uint64_t num_gaps = num_tokens;
     if (first_ == TimePoint{}) {
-      metrics_.prompt_tokens.fetch_add(update.usage.prompt_tokens, std::memory_order_relaxed);
+      TakePrompt(update, now);
       metrics_.time_to_first_token.Record(now - arrival_);
-      metrics_.queue_time.Record(std::max<Duration>(update.scheduled_at - arrival_, {}));
-      metrics_.prefill_time.Record(now - std::max(update.scheduled_at, arrival_));
       first_ = last_ = now;
       num_gaps = num_tokens - 1;
     }

@@ -20,12 +20,13 @@ class Admission {
 
   // INVALID_ARGUMENT with the needed and the available number: longer than max_model_len, or
   // needing more blocks than exist; and the max_tokens that this prompt allows.
-  // REQUIRES: at least one token of each.
+  // No max_tokens: nothing is generated. REQUIRES: at least one prompt token.
   absl::Status Check(uint64_t prompt_tokens, uint64_t max_tokens) const;
 
  private:
   // The most tokens of a sequence, prompt and generated ones, and what this prompt leaves of them.
-  std::string Allowed(uint64_t prompt_tokens) const;
+  std::string Allowed(uint64_t prompt_tokens, uint64_t max_tokens) const;
+  uint64_t MostPrompt(uint64_t max_tokens) const;
 
   const SchedulerConfig scheduler_;
   const KvCacheConfig kv_cache_;

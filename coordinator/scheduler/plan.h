@@ -17,7 +17,8 @@ struct PlanEntry {
   uint32_t begin = 0;       // the first token that the step computes
   uint32_t num_tokens = 0;  // from `begin` on
   Phase phase = Phase::kPrefill;
-  // True when the step computes the sequence's last token, so that the next one is sampled.
+  // True when the step computes the sequence's last token, and so the next one is sampled, if it
+  // generates.
   bool samples = false;
   // How many of its last tokens are the sequence's first drafts. With d of them, d + 1 tokens are
   // sampled: those after the sequence's last token and after each draft.

@@ -68,13 +68,14 @@ uint32_t Scheduler::TokensFor(const Sequence& sequence, uint32_t begin,
   const uint32_t missing = sequence.num_tokens() + sequence.num_pending - begin;
   const uint32_t most = sequence.snapshot_points.Fit(
       begin, std::min({missing, config_.chunked_prefill_size, budget.tokens}));
-  return sequence.is_scored() ? std::min(most, budget.scored_tokens) : most;
+  if (sequence.NumScored(begin, most) <= budget.scored_tokens) return most;
+  return std::max(begin, sequence.scored_from) - begin + budget.scored_tokens;
 }
 
 void Scheduler::TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const {
   budget.given[sequence.slot] = num_tokens;
   budget.tokens -= num_tokens;
-  if (sequence.is_scored()) budget.scored_tokens -= num_tokens;
+  budget.scored_tokens -= sequence.NumScored(sequence.num_scheduled, num_tokens);
 }
 
 bool Scheduler::WouldTakeTurns() const {
@@ -131,7 +132,7 @@ bool Scheduler::GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudge
 
 Sequence& Scheduler::Victim() const {
   const auto cost = [this](const Sequence& sequence) {
-    const uint32_t shared = sequence.scores_prompt ? 0 : kv_.SharedTokens(sequence.blocks);
+    const uint32_t shared = std::min(kv_.SharedTokens(sequence.blocks), sequence.scored_from);
     return std::tuple(-int64_t{sequence.priority}, sequence.num_preempted,
                       sequence.num_computed - std::min(sequence.num_computed, shared));
   };
@@ -145,7 +146,7 @@ Sequence& Scheduler::Victim() const {
 void Scheduler::Preempt(Sequence& victim, StepBudget& budget, Plan& plan) {
   const uint32_t given = std::exchange(budget.given[victim.slot], 0);
   budget.tokens += given;
-  if (victim.is_scored()) budget.scored_tokens += given;
+  budget.scored_tokens += victim.NumScored(victim.num_scheduled, given);
   BackToWaiting(victim);
   ++victim.num_preempted;
   ++stats_.preemptions;
@@ -193,8 +194,7 @@ Scheduler::Admitted Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) 
       !(sequence.missing_block.has_value() && kv_.IsCached(*sequence.missing_block))) {
     return Admitted::kDoesNotFit;
   }
-  const std::span<const TokenId> shareable =
-      sequence.scores_prompt ? std::span<const TokenId>() : sequence.tokens;
+  const std::span<const TokenId> shareable = sequence.Shareable();
   const PrefixMatch match = kv_.Match(shareable, sequence.prefix_hashes);
   sequence.snapshot_points = SnapshotPoints::Of(kv_.config(), sequence.prompt_len, match);
   const uint32_t num_tokens = TokensFor(sequence, match.num_tokens, budget);
@@ -212,7 +212,7 @@ Scheduler::Admitted Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) 
     return Admitted::kDoesNotFit;
   }
   if (!std::exchange(sequence.was_admitted, true)) sequence.num_cached = match.num_tokens;
-  if (!sequence.scores_prompt) stats_.queried_tokens += sequence.num_tokens();
+  if (sequence.scored_from > 0) stats_.queried_tokens += static_cast<int64_t>(shareable.size());
   stats_.cached_tokens += match.num_tokens;
   sequence.state = SequenceState::kRunning;
   sequence.num_computed = sequence.num_scheduled = match.num_tokens;
@@ -235,7 +235,7 @@ void Scheduler::CollectEntries(const StepBudget& budget, Plan& plan) {
            .begin = sequence->num_scheduled,
            .num_tokens = num_tokens,
            .phase = phase,
-           .samples = num_tokens - num_drafts == sequence->num_missing(),
+           .samples = sequence->generates && num_tokens - num_drafts == sequence->num_missing(),
            .num_drafts = num_drafts,
            .refers = sequence->num_scheduled + num_tokens - num_drafts > sequence->num_tokens()});
       AddSnapshots(plan.entries.back());

@@ -2,8 +2,10 @@
 #ifndef TANDEM_COORDINATOR_SCHEDULER_SEQUENCE_H_
 #define TANDEM_COORDINATOR_SCHEDULER_SEQUENCE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -33,10 +35,21 @@ struct Sequence {
   const uint32_t prompt_len;
   std::vector<TokenId> tokens;  // prompt and generated; kept when preempted
 
-  // Every prompt token's row is requested: the prompt must not use the prefix cache, and the size
-  // of a step's result limits the tokens per step.
-  bool scores_prompt = false;
-  bool is_scored() const { return scores_prompt && num_scheduled < prompt_len; }
+  // The rows of its prompt's tokens from this position on are requested: the prefix cache gives
+  // nothing after them, and the size of a step's result limits how many there are of them.
+  uint32_t scored_from = UINT32_MAX;
+  // How many of the `count` tokens from `begin` on those are.
+  uint32_t NumScored(uint32_t begin, uint32_t count) const {
+    const uint32_t first = std::max(begin, scored_from);
+    const uint32_t end = std::min(begin + count, prompt_len);
+    return end - std::min(first, end);
+  }
+  // The tokens whose prefix may come from the cache; the last one is computed in any case.
+  std::span<const TokenId> Shareable() const {
+    return std::span(tokens).first(std::min<size_t>(tokens.size(), size_t{scored_from} + 1));
+  }
+  // Nothing is drawn: its owner ends it when its prompt is computed.
+  bool generates = true;
 
   // A higher number is preempted first, whenever it came.
   int32_t priority = 0;

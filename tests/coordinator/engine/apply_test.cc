@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -73,8 +75,31 @@ TEST(ApplyRowsTest, ScoredPromptTokensComeBesideTheFirstSample) {
   ASSERT_EQ(update.prompt_logprobs.size(), 1u);
   EXPECT_EQ(update.prompt_logprobs[0].token.token, 2);
   EXPECT_EQ(update.prompt_logprobs[0].top[0].token, 9);
-  EXPECT_EQ(generation.num_scored, 2u);
+  EXPECT_EQ(generation.next_scored, 1u);
   EXPECT_EQ(update.tokens, Tokens{5});
+}
+
+TEST(ApplyRowsTest, AScoredRowThatIsNotFiniteEndsTheRequest) {
+  const float nan = std::nanf("");
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float likeliest : {nan, -infinity, infinity}) {
+    Request request;
+    request.prompt = {1, 2};
+    request.targets = {2, 3};
+    request.sampling.prompt_logprobs = 1;
+    Generation generation(1, std::move(request));
+    generation.num_computed = 2;
+    const std::vector<step::RowRequest> rows(
+        2, {.token = 0, .wants = step::kWantLogprobsOf, .logprobs_of = {2}});
+    const std::vector<step::RowResult> results = {
+        {.tokens = {}, .logprobs = {{2, -infinity, 4}, {9, -0.5f, 1}}, .logits = {}},
+        {.tokens = {}, .logprobs = {{3, nan, 1}, {9, likeliest, 1}}, .logits = {}}};
+    const StreamUpdate update = ApplyRows(rows, results, kMaxModelLen, generation);
+    EXPECT_EQ(update.prompt_logprobs.size(), 1u) << "an id that is impossible is no error";
+    EXPECT_EQ(update.status.code(), absl::StatusCode::kInternal);
+    EXPECT_NE(update.status.message().find("not finite at position 1"), absl::string_view::npos)
+        << update.status;
+  }
 }
 
 }  // namespace

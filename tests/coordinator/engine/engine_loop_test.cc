@@ -317,7 +317,7 @@ TEST_F(EngineLoopTest, AGroupIsTakenWholeOrNotAtAll) {
     return requests;
   };
   const absl::Status never = loop_->AddAll(group(5)).status();
-  EXPECT_EQ(never.message(), "sampling.n is 5, but at most 2 requests run and 2 wait");
+  EXPECT_EQ(never.message(), "the call makes 5 requests, but at most 2 run and 2 wait");
   EXPECT_EQ(never.code(), absl::StatusCode::kInvalidArgument);
   gate_.Close();
   Stream held = Add("g2");

@@ -79,6 +79,28 @@ const Case kCases[] = {
      "sorted"},
     {"RepetitionZero", [](Request& r) { r.sampling.penalties.repetition = 0; },
      "sampling.repetition_penalty is 0"},
+    {"TargetWithNothingBefore",
+     [](Request& r) {
+       r.sampling.max_tokens = 0;
+       r.targets.assign(9, 1);
+     },
+     "9 with a prompt of 8 tokens"},
+    {"TargetAboveVocabulary",
+     [](Request& r) {
+       r.sampling.max_tokens = 0;
+       r.targets = {1, 97};
+     },
+     "token to score 1 is id 97, the vocabulary has 97"},
+    {"TargetsAndTokens", [](Request& r) { r.targets = {1}; },
+     "a request scores ids or generates some, not both"},
+    {"ScoredPromptTooLong",
+     [](Request& r) {
+       r.sampling.max_tokens = 0;
+       r.targets = {1};
+       r.prompt.assign(65, 1);
+     },
+     "prompt of 65 tokens exceeds the context of 64 tokens (--max-model-len); a prompt may have at "
+     "most 64 tokens"},
     {"NegativeTopK", [](Request& r) { r.sampling.top_k = -2; }, "top_k"},
 };
 

@@ -260,7 +260,7 @@ TEST_F(StepBuilderTest, ScoresPromptTokensThatAreNotKnownYet) {
   EXPECT_TRUE(Validate(first).ok()) << Validate(first);
 
   a.num_scheduled = 5;
-  a.num_scored = 6;
+  a.next_scored = 5;
   plan.entries = {Entry(a, 2)};
   const step::RowRequest sample{.token = 1, .wants = step::kWantSample | step::kWantSampleLogprob};
   EXPECT_EQ(Build(plan, 2).rows, (Rows{row(0, 16), sample}));
@@ -271,7 +271,7 @@ TEST_F(StepBuilderTest, ScoresPromptTokensThatAreNotKnownYet) {
   plan.entries = {Entry(a, 6)};
   EXPECT_EQ(Build(plan, 3).rows, (Rows{row(5, 16)}));
   // Preempted while it generated: nothing is missing.
-  a.num_scored = 7;
+  a.next_scored = 6;
   a.tokens.push_back(50);
   plan.entries = {Entry(a, 8)};
   EXPECT_EQ(Build(plan, 4).rows,

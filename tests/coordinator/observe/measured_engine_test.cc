@@ -77,6 +77,21 @@ TEST_F(MeasuredEngineTest, MeasuresARequestFromItsArrivalToItsEnd) {
   EXPECT_EQ(Ended(RequestMetrics::kLength), 1);
 }
 
+TEST_F(MeasuredEngineTest, ARequestThatDrawsNothingHasNoFirstToken) {
+  const auto stream = Add("scored");
+  clock_.Advance(milliseconds(64));
+  const TimePoint scheduled = clock_.Now();
+  clock_.Advance(milliseconds(128));
+  Send(*stream,
+       {.reason = FinishReason::kLength, .usage = {.prompt_tokens = 7}, .scheduled_at = scheduled});
+  EXPECT_EQ(metrics_.prompt_tokens, 7);
+  EXPECT_EQ(Of(metrics_.queue_time), Lengths(0.064, 1));
+  EXPECT_EQ(Of(metrics_.prefill_time), Lengths(0.128, 1));
+  EXPECT_EQ(Of(metrics_.e2e_latency), Lengths(0.192, 1));
+  EXPECT_EQ(metrics_.time_to_first_token.View().total(), 0u);
+  EXPECT_EQ(metrics_.generation_tokens, 0);
+}
+
 TEST_F(MeasuredEngineTest, CountsEachWayToEndOnce) {
   Send(*Add("stop string", 1), {.tokens = {1}});
   const auto late = Add("late tokens", 1);
