@@ -18,6 +18,8 @@ void AddInfoCommand(cli::Command& program);
 void AddPullCommand(cli::Command& program);
 // Makes a server forget the prefixes it has cached.
 void AddResetCacheCommand(cli::Command& program);
+// Log-probabilities of given continuations.
+void AddScoreCommand(cli::Command& program);
 // A server's counters.
 void AddStatsCommand(cli::Command& program);
 // Text from stdin to token ids.

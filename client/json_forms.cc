@@ -168,6 +168,21 @@ std::string ToJson(const Answer& answer) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string ToJson(const v1::ScoreResponse& answer) {
+  Json json;
+  json["logprob"] = answer.logprob();
+  json["is_greedy"] = answer.is_greedy();
+  json["tokens"] = Json::array();
+  for (const v1::TokenScore& one : answer.tokens()) {
+    Json entry = LogprobJson(one);
+    entry["is_greedy"] = one.is_greedy();
+    json["tokens"].push_back(std::move(entry));
+  }
+  json["usage"] = {{"prompt_tokens", answer.usage().prompt_tokens()},
+                   {"cached_tokens", answer.usage().cached_tokens()}};
+  return json.dump();
+}
+
 std::string ToJson(const model::ModelInfo& info) {
   Json json;
   AddSpec(info.spec, json);

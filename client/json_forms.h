@@ -9,7 +9,8 @@ struct ModelInfo;
 }
 namespace tandem::v1 {
 class GetStatsResponse;
-}
+class ScoreResponse;
+}  // namespace tandem::v1
 
 namespace tandem::client {
 
@@ -23,6 +24,8 @@ struct BenchReport;
 std::string ToJson(const Answer& answer);
 // One object, indented, without a newline at its end. Sizes are bytes, unless named otherwise.
 std::string ToJson(const model::ModelInfo& info);
+// Of a whole continuation: one object on one line, with logprob, is_greedy, tokens and usage.
+std::string ToJson(const v1::ScoreResponse& answer);
 // One object on one line; every field is there, zeros too.
 std::string ToJson(const v1::GetStatsResponse& stats);
 // One object, indented, without a newline at its end. Keys `prefill_tokens_per_second` (a number),

@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
       "  tandem bench --model models/demo.gguf --threads-per-worker 2\n"
       "`tandem COMMAND --help` has more.");
   client::AddGenerateCommand(program);
+  client::AddScoreCommand(program);
   client::AddInfoCommand(program);
   client::AddPullCommand(program);
   client::AddTokenizeCommand(program);

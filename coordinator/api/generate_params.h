@@ -7,12 +7,12 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "common/base/ids.h"
 #include "common/step/sampling_ranges.h"
 #include "common/tokenizer/tokenizer.h"
+#include "coordinator/api/text_or_ids.h"
 
 namespace tandem::coordinator {
 
@@ -20,7 +20,7 @@ struct GenerateParams {
   std::string request_id{};  // empty: random
   std::string cache_salt{};
   int32_t priority = 0;
-  std::variant<std::monostate, std::string, std::vector<TokenId>> prompt{};
+  TextOrIds prompt{};
   tokenizer::EncodeOptions encode{};  // of a text prompt
   // Keeps only the last tokens of a prompt that has more; unset: a prompt is taken whole.
   std::optional<int32_t> truncate_prompt_tokens{};

@@ -5,7 +5,6 @@
 #include <random>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -25,17 +24,6 @@ uint64_t Draw() {
   static std::mt19937_64 engine TANDEM_GUARDED_BY(mutex){std::random_device{}()};
   MutexLock lock(mutex);
   return engine();
-}
-
-absl::StatusOr<std::vector<TokenId>> Prompt(GenerateParams& params, const ServingModel& model) {
-  if (auto* ids = std::get_if<std::vector<TokenId>>(&params.prompt)) return std::move(*ids);
-  const auto* text = std::get_if<std::string>(&params.prompt);
-  if (text == nullptr) {
-    return absl::InvalidArgumentError("the request has no prompt: set text or token_ids");
-  }
-  // Encode would add BOS; without it the engine rejects the empty prompt.
-  if (text->empty()) return std::vector<TokenId>();
-  return model.tokenizer->Encode(*text, params.encode);
 }
 
 // Keeps the end of a prompt that is too long, as vLLM does: -1 is the longest that leaves room for
@@ -124,28 +112,39 @@ void ClampLogprobs(std::optional<uint32_t>& top_n, uint32_t vocab_size) {
 
 }  // namespace
 
-absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& model) {
-  if (params.request_id.size() > kMaxRequestIdBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("request_id has ", params.request_id.size(),
-                                                   " bytes, at most ", kMaxRequestIdBytes));
+absl::StatusOr<Request> NamedRequest(std::string id, std::string cache_salt, int32_t priority) {
+  if (id.size() > kMaxRequestIdBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("request_id has ", id.size(), " bytes, at most ", kMaxRequestIdBytes));
   }
-  if (std::ranges::any_of(params.request_id, absl::ascii_iscntrl)) {
+  if (std::ranges::any_of(id, absl::ascii_iscntrl)) {
     return absl::InvalidArgumentError("request_id holds a control character");
   }
-  if (params.cache_salt.size() > kMaxCacheSaltBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("cache_salt has ", params.cache_salt.size(),
-                                                   " bytes, at most ", kMaxCacheSaltBytes));
+  if (cache_salt.size() > kMaxCacheSaltBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cache_salt has ", cache_salt.size(), " bytes, at most ", kMaxCacheSaltBytes));
   }
+  Request request;
+  request.id =
+      id.empty() ? absl::StrCat("req-", absl::Hex(Draw(), absl::kZeroPad16)) : std::move(id);
+  request.cache_salt = std::move(cache_salt);
+  request.priority = priority;
+  return request;
+}
+
+std::string NumberedId(const std::string& first, uint32_t index) {
+  return index == 0 ? first : absl::StrCat(first, "#", index);
+}
+
+absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& model) {
+  TANDEM_ASSIGN_OR_RETURN(
+      Request request,
+      NamedRequest(std::move(params.request_id), std::move(params.cache_salt), params.priority));
   if (params.n < 1 || params.n > kMaxChoices) {
     return absl::InvalidArgumentError(
         absl::StrCat("sampling.n is ", params.n, ", it must be from 1 to ", kMaxChoices));
   }
-  Request request;
-  request.cache_salt = std::move(params.cache_salt);
-  request.priority = params.priority;
   Sampling& sampling = request.sampling;
-  request.id = params.request_id.empty() ? absl::StrCat("req-", absl::Hex(Draw(), absl::kZeroPad16))
-                                         : std::move(params.request_id);
   sampling.temperature = params.temperature;
   sampling.top_p = params.top_p;
   sampling.min_p = params.min_p;
@@ -159,7 +158,8 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
   TANDEM_RETURN_IF_ERROR(FillLogprobs(params, sampling));
   TANDEM_RETURN_IF_ERROR(FillStops(params, model, sampling));
   TANDEM_RETURN_IF_ERROR(FillTokenRules(params, model, sampling));
-  TANDEM_ASSIGN_OR_RETURN(request.prompt, Prompt(params, model));
+  TANDEM_ASSIGN_OR_RETURN(request.prompt,
+                          IdsOf(std::move(params.prompt), *model.tokenizer, params.encode));
   TANDEM_RETURN_IF_ERROR(Truncate(params, model, request.prompt));
   TANDEM_RETURN_IF_ERROR(FillLengths(params, request.prompt.size(), model, sampling));
   TANDEM_RETURN_IF_ERROR(CheckSampling(sampling));
@@ -171,7 +171,7 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
 Request Continuation(const Request& first, uint32_t index) {
   Request request = first;
   if (index == 0) return request;
-  absl::StrAppend(&request.id, "#", index);
+  request.id = NumberedId(first.id, index);
   // SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): the seeds of all continuations differ, and
   // those of consecutive seeds do too.
   uint64_t seed = first.sampling.seed + index * 0x9e3779b97f4a7c15;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "common/base/limits.h"
@@ -18,6 +19,12 @@ inline constexpr size_t kMaxStopStrings = 64;
 inline constexpr size_t kMaxStopTokenIds = 256;
 inline constexpr size_t kMaxRequestIdBytes = 256;
 inline constexpr size_t kMaxCacheSaltBytes = 256;
+
+// A request with these, and an id that is random if `id` is empty. INVALID_ARGUMENT naming the
+// field. Thread-safe.
+absl::StatusOr<Request> NamedRequest(std::string id, std::string cache_salt, int32_t priority);
+// The id of request number `index` of a call whose first one has the id `first`.
+std::string NumberedId(const std::string& first, uint32_t index);
 
 // Tokenizes, checks and fills in the defaults; id and seed are random if not given. The engine's
 // Add checks its limits (token ids, lengths). INVALID_ARGUMENT naming field, found and allowed

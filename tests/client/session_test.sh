@@ -54,6 +54,19 @@ while read -r answer; do
 done <"$tmp/answers"
 [[ $i == 20 ]] || fail "$i answers to 20 prompts"
 
+# What is generated greedily is greedy when it is scored, and its scores are its log-probabilities.
+generated=$(generate --prompt 'hello world' --max-tokens 1 --temperature 0 --ignore-eos --logprobs 0 --json)
+[[ $generated =~ \"text\":\"([^\"]*)\" ]]
+scores=$($tandem score --server "$server" --prompt 'hello world' --continuation "${BASH_REMATCH[1]}" \
+  --continuation ' and other words' --json)
+[[ $generated =~ \"logprobs\":\[\{\"token_id\":([0-9]+),\"logprob\":(-[0-9.]+) ]] || fail "no log-probability in $generated"
+check score "^\{\"logprob\":${BASH_REMATCH[2]},\"is_greedy\":true,\"tokens\":\[\{\"token_id\":${BASH_REMATCH[1]},[^]]*\],\"usage\":\{\"prompt_tokens\":8,[^}]*\}\}
+\{\"logprob\":-[0-9.]+,\"is_greedy\":false," "$scores"
+check 'score as text' '^ *-[0-9]+\.[0-9]{4}         and other words$' \
+  "$($tandem score --server "$server" --prompt 'hello world' --continuation ' and other words')"
+$tandem score --server "$server" --prompt 'hello world' --continuation '' 2>"$tmp/err" && fail "an empty continuation was scored"
+check 'empty continuation' '^tandem: continuations\[0\]: it has no tokens$' "$(<"$tmp/err")"
+
 # A batch that cannot be written is an error that names the answers.
 generate --prompts-file "$tmp/prompts" --ignore-eos --json >/dev/full 2>"$tmp/err" && fail "a full device was taken"
 check 'full device' '^tandem: stdout: No space left on device: answers 1 to 20 of 20 are not written$' "$(<"$tmp/err")"

@@ -6,6 +6,7 @@
 #include "common/base/check.h"
 #include "common/base/limits.h"
 #include "common/rpc/library_log.h"
+#include "coordinator/api/grpc/score_form.h"
 #include "coordinator/api/grpc/tandem_form.h"
 #include "coordinator/api/request_builder.h"
 #include "coordinator/api/text_stream.h"
@@ -51,18 +52,18 @@ void CheckRefusal(const absl::Status& status) {
 }
 
 // True where the engine takes it.
-bool TakeParams(coordinator::GenerateParams params) {
-  const int32_t n = params.n;
-  const bool skip_special = params.skip_special_tokens;
-  auto request = coordinator::BuildRequest(std::move(params), Model());
-  if (!request.ok()) {
-    CheckRefusal(request.status());
+bool TakePlan(coordinator::CallPlan plan) {
+  auto requests = plan.build(Model());
+  if (!requests.ok()) {
+    CheckRefusal(requests.status());
     return false;
   }
-  TANDEM_CHECK(n >= 1 && n <= kMaxChoices);
-  coordinator::Request last = Continuation(*request, static_cast<uint32_t>(n - 1));
+  const size_t count = requests->size();
+  TANDEM_CHECK(count >= 1 && count <= size_t{kMaxChoices});
+  TANDEM_CHECK(count == static_cast<size_t>(plan.num_requests));
+  coordinator::Request& last = requests->back();
   const auto text =
-      coordinator::TextStream::Create(*Model().tokenizer, last.sampling, skip_special);
+      coordinator::TextStream::Create(*Model().tokenizer, last.sampling, plan.skip_special_tokens);
   last.stream = std::make_shared<NoStream>();
   const absl::Status checked = text.ok() ? Check().Check(last) : text.status();
   if (!checked.ok()) CheckRefusal(checked);
@@ -83,18 +84,20 @@ bool Take(std::span<const uint8_t> input) {
   if (input.empty()) return false;
   RouteLibraryLogs();
   std::unique_ptr<coordinator::GenerateForm> form;
-  if (input[0] % 2 == 0) {
+  if (input[0] % 3 == 0) {
     form = std::make_unique<coordinator::TandemForm>();
-  } else {
+  } else if (input[0] % 3 == 1) {
     form = std::make_unique<coordinator::VllmForm>();
+  } else {
+    form = std::make_unique<coordinator::ScoreForm>();
   }
   const grpc::Slice slice(input.data() + 1, input.size() - 1);
-  auto params = form->Parse(grpc::ByteBuffer(&slice, 1));
-  if (!params.ok()) {
-    CheckRefusal(params.status());
+  auto plan = form->Parse(grpc::ByteBuffer(&slice, 1));
+  if (!plan.ok()) {
+    CheckRefusal(plan.status());
     return false;
   }
-  return TakeParams(*std::move(params));
+  return TakePlan(*std::move(plan));
 }
 
 std::vector<Bytes> Seeds() {
@@ -116,7 +119,11 @@ std::vector<Bytes> Seeds() {
   vllm.mutable_tokenized()->add_input_ids(3);
   vllm.mutable_sampling_params()->set_max_tokens(4);
   vllm.mutable_sampling_params()->set_truncate_prompt_tokens(1);
-  return {Seed(0, plain), Seed(0, full), Seed(1, vllm)};
+  v1::ScoreRequest score;
+  score.set_text("hi");
+  score.add_continuations()->set_text(" there");
+  score.add_continuations()->mutable_token_ids()->add_ids(3);
+  return {Seed(0, plain), Seed(0, full), Seed(1, vllm), Seed(2, score)};
 }
 
 }  // namespace tandem::fuzz

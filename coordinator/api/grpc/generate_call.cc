@@ -20,7 +20,6 @@
 #include "coordinator/api/grpc/retry_hint.h"
 #include "coordinator/api/grpc/turn.h"
 #include "coordinator/api/grpc/wire.h"
-#include "coordinator/api/request_builder.h"
 #include "coordinator/api/request_deadline.h"
 #include "coordinator/api/text_stream.h"
 #include "coordinator/api/trace_context.h"
@@ -123,19 +122,19 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
         outbox_(std::make_shared<Outbox>(*this, parts)),
         form_(std::move(form)) {}
 
-  void Start(GenerateParams params, size_t bytes, ByteBudget::Hold hold) {
-    if (running_ != nullptr && !params.request_id.empty()) {
+  void Start(CallPlan plan, size_t bytes, ByteBudget::Hold hold) {
+    if (running_ != nullptr && !plan.request_id.empty()) {
       MutexLock lock(outbox_->mutex);
-      place_ = {*running_, caller_, params.request_id, [outbox = outbox_] { outbox->Abort(); }};
+      place_ = {*running_, caller_, plan.request_id, [outbox = outbox_] { outbox->Abort(); }};
     }
     // Held by the job, not by the call: once it is admitted, another thread may end the call.
     struct Work {
-      GenerateParams params;
+      CallPlan plan;
       ByteBudget::Hold hold;
     };
-    const auto work = std::make_shared<Work>(Work{std::move(params), std::move(hold)});
+    const auto work = std::make_shared<Work>(Work{std::move(plan), std::move(hold)});
     const absl::Status queued = parts_.pool.Run(bytes, [this, work, outbox = outbox_] {
-      absl::Status admitted = Admit(std::move(work->params));
+      absl::Status admitted = Admit(std::move(work->plan));
       if (!admitted.ok()) return Finish(Refusal(context_, admitted));
       if (outbox->WasAborted()) outbox->CancelRunning();
     });
@@ -194,30 +193,27 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  private:
   // Runs on a thread of the pool. A request cancelled while queued or being tokenized is not added
   // to the engine, nor tokenized after its deadline.
-  absl::Status Admit(GenerateParams params) {
+  absl::Status Admit(CallPlan plan) {
     {
       MutexLock lock(outbox_->mutex);
       if (cancelled_) return ClientIsGone();
     }
     if (Clock::System().Now() >= deadline_) return TooLate();
-    const uint32_t num_choices = static_cast<uint32_t>(params.n);
-    const bool skip_special = params.skip_special_tokens;
-    TANDEM_ASSIGN_OR_RETURN(Request first, BuildRequest(std::move(params), parts_.model));
+    TANDEM_ASSIGN_OR_RETURN(std::vector<Request> requests, plan.build(parts_.model));
+    plan.build = nullptr;  // with the request's texts
+    const auto num_choices = static_cast<uint32_t>(requests.size());
+    const Request& first = requests.front();
     MutexLock lock(outbox_->mutex);  // the first update may be here before the handle
     if (cancelled_) return ClientIsGone();
     id_ = first.id;
     // Not used of an empty prompt: the engine refuses that.
     const TokenId first_token = first.prompt.empty() ? TokenId{} : first.prompt.front();
-    first.deadline = deadline_;
-    std::vector<Request> requests;
-    requests.push_back(std::move(first));
-    for (uint32_t index = 1; index < num_choices; ++index) {
-      requests.push_back(Continuation(requests.front(), index));
-    }
     for (uint32_t index = 0; index < num_choices; ++index) {
       Request& request = requests[index];
+      request.deadline = deadline_;
       TANDEM_ASSIGN_OR_RETURN(
-          TextStream text, TextStream::Create(*outbox_->tokenizer, request.sampling, skip_special));
+          TextStream text,
+          TextStream::Create(*outbox_->tokenizer, request.sampling, plan.skip_special_tokens));
       Choice& choice = outbox_->choices.emplace_back(*outbox_, index, std::move(text));
       request.stream = {outbox_, &choice};
     }
@@ -333,16 +329,16 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(Serving& serving,
   if (!parts.ok()) return new RefusedStream(Refusal(context, parts.status()));
   absl::StatusOr<ByteBudget::Hold> hold = serving.budget.Take(request.Length());
   if (!hold.ok()) return new RefusedStream(Refusal(context, hold.status()));
-  absl::StatusOr<GenerateParams> params = form->Parse(request);
-  if (!params.ok()) return new RefusedStream(ToGrpc(params.status()));
+  absl::StatusOr<CallPlan> plan = form->Parse(request);
+  if (!plan.ok()) return new RefusedStream(ToGrpc(plan.status()));
   TokenUsage::Hold turn;
-  const auto count = static_cast<uint32_t>(std::clamp(params->n, 1, kMaxChoices));
+  const auto count = static_cast<uint32_t>(std::clamp(plan->num_requests, 1, kMaxChoices));
   const grpc::Status taken = TakeTurn(serving.gate, context, turn, count);
   if (!taken.ok()) return new RefusedStream(taken);
   // Deletes itself in OnDone.
   auto* call =
       new GenerateCall(serving, **parts, std::move(turn), context, std::move(form), running);
-  call->Start(*std::move(params), request.Length(), *std::move(hold));
+  call->Start(*std::move(plan), request.Length(), *std::move(hold));
   return call;
 }
 

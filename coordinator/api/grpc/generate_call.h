@@ -1,6 +1,6 @@
-// GenerateCall: one Generate RPC, of any API: tokenizes and admits its request on the pool, writes
-// accumulated updates of its continuations, one message in flight, cancels them if the client
-// disconnects, and ends the call of a client that reads too slowly.
+// GenerateCall: one Generate RPC, of any API, or a Score: tokenizes and admits its request on the
+// pool, writes accumulated updates of its continuations, one message in flight, cancels them if the
+// client disconnects, and ends the call of a client that reads too slowly.
 #ifndef TANDEM_COORDINATOR_API_GRPC_GENERATE_CALL_H_
 #define TANDEM_COORDINATOR_API_GRPC_GENERATE_CALL_H_
 

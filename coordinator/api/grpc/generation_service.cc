@@ -10,6 +10,7 @@
 #include "common/tokenizer/detokenizer.h"
 #include "coordinator/api/grpc/generate_call.h"
 #include "coordinator/api/grpc/refused_call.h"
+#include "coordinator/api/grpc/score_form.h"
 #include "coordinator/api/grpc/tandem_form.h"
 #include "coordinator/api/grpc/unary_call.h"
 #include "coordinator/api/grpc/wire.h"
@@ -113,6 +114,11 @@ absl::StatusOr<grpc::ByteBuffer> ResetPrefixCache(EngineHandle& engine,
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   return StartGenerateCall(serving_, *context, *request, std::make_unique<TandemForm>());
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Score(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return StartGenerateCall(serving_, *context, *request, std::make_unique<ScoreForm>());
 }
 
 grpc::ServerUnaryReactor* GenerationService::Tokenize(grpc::CallbackServerContext* context,

@@ -60,10 +60,10 @@ void FillEnd(const TextUpdate& update, v1::GenerateResponse& out) {
 
 }  // namespace
 
-absl::StatusOr<GenerateParams> TandemForm::Parse(const grpc::ByteBuffer& request) {
+absl::StatusOr<CallPlan> TandemForm::Parse(const grpc::ByteBuffer& request) {
   v1::GenerateRequest proto;
   TANDEM_RETURN_IF_ERROR(coordinator::Parse(request, proto));
-  return ParamsFromProto(proto);
+  return CallPlan::Of(ParamsFromProto(proto));
 }
 
 void TandemForm::AppendMessages(const std::string& id, uint32_t index, TextUpdate update,

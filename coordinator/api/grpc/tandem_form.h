@@ -8,7 +8,7 @@ namespace tandem::coordinator {
 
 class TandemForm final : public GenerateForm {
  public:
-  absl::StatusOr<GenerateParams> Parse(const grpc::ByteBuffer& request) override;
+  absl::StatusOr<CallPlan> Parse(const grpc::ByteBuffer& request) override;
   void AppendMessages(const std::string& id, uint32_t index, TextUpdate update,
                       std::deque<grpc::ByteBuffer>& messages) override;
 };

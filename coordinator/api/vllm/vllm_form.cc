@@ -161,11 +161,12 @@ absl::StatusOr<GenerateParams> ParamsFromVllm(const vllm_api::GenerateRequest& p
   return params;
 }
 
-absl::StatusOr<GenerateParams> VllmForm::Parse(const grpc::ByteBuffer& request) {
+absl::StatusOr<CallPlan> VllmForm::Parse(const grpc::ByteBuffer& request) {
   vllm_api::GenerateRequest proto;
   TANDEM_RETURN_IF_ERROR(coordinator::Parse(request, proto));
   stream_ = proto.stream();
-  return ParamsFromVllm(proto);
+  TANDEM_ASSIGN_OR_RETURN(GenerateParams params, ParamsFromVllm(proto));
+  return CallPlan::Of(std::move(params));
 }
 
 void VllmForm::AppendMessages(const std::string&, uint32_t index, TextUpdate update,

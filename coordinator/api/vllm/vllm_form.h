@@ -18,7 +18,7 @@ absl::StatusOr<GenerateParams> ParamsFromVllm(const vllm_api::GenerateRequest& p
 
 class VllmForm final : public GenerateForm {
  public:
-  absl::StatusOr<GenerateParams> Parse(const grpc::ByteBuffer& request) override;
+  absl::StatusOr<CallPlan> Parse(const grpc::ByteBuffer& request) override;
   void Begin(TokenId first_of_prompt) override { first_token_ = first_of_prompt; }
   void AppendMessages(const std::string& id, uint32_t index, TextUpdate update,
                       std::deque<grpc::ByteBuffer>& messages) override;
