@@ -18,6 +18,7 @@
 #include "coordinator/observe/measured_engine.h"
 #include "coordinator/observe/metrics_port.h"
 #include "coordinator/observe/server_state.h"
+#include "coordinator/observe/trace_recorder.h"
 #include "coordinator/startup/bring_up.h"
 #include "coordinator/startup/http_gateway.h"
 #include "coordinator/startup/memory_trimmer.h"
@@ -140,6 +141,7 @@ struct Watched {
 
   RequestMetrics requests;
   RankTimes rank_times;
+  TraceRecorder trace;
   std::unique_ptr<MetricsPort> port;  // null without --metrics-listen
 };
 
@@ -172,6 +174,7 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
                                GrpcServer& server) {
   Ending ending(signal);
   std::unique_ptr<EngineCore> core = workers.MakeCore();
+  core->set_trace(&watched.trace);
   core->set_explain([&model] { return model.stamps.Changes(); });
   EngineLoop engine(
       std::move(core),
@@ -187,7 +190,7 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
       });
   MeasuredEngine measured(engine, watched.requests);
   server.Serve(MakeServingModel(config, model, workers, std::move(tokenizer)), measured,
-               engine.capacity());
+               engine.capacity(), &watched.trace);
   const Observed observed(watched.port.get(), model.spec.name, engine,
                           workers.engine.kv_cache.block_size);
   std::cout << ReadyLine(server.address(), model, workers) << std::endl;
@@ -248,9 +251,9 @@ absl::Status Serve(const config::ServerConfig& config) {
   const auto on_progress = [&](size_t rank, const RankProgress& progress) {
     state.SetProgress(rank, progress);
   };
-  absl::StatusOr<Workers> workers =
-      BringUp(config, model->file, stopped,
-              {.on_progress = on_progress, .rank_times = &watched.rank_times});
+  absl::StatusOr<Workers> workers = BringUp(
+      config, model->file, stopped,
+      {.on_progress = on_progress, .rank_times = &watched.rank_times, .trace = &watched.trace});
   if (absl::IsCancelled(workers.status())) return absl::OkStatus();
   if (!workers.ok()) return workers.status();
   return ServeUntilStopped(config, model->file, *workers, std::move(model->tokenizer), signal,

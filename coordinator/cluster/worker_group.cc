@@ -1,6 +1,7 @@
 #include "coordinator/cluster/worker_group.h"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -175,10 +176,22 @@ void WorkerGroup::Poll(size_t rank, const SubmittedStep& step, Deadline deadline
     answer.fault = Lost(rank, result.status());
   } else {
     answer.fault = CheckResult(rank, step, *result);
-    if (answer.fault.ok() && times_ != nullptr) times_->Add(rank, result->timings);
+    if (answer.fault.ok()) NoteTimings(rank, step, result->timings);
     answer.result = *std::move(result);
   }
   answer.arrived = true;
+}
+
+void WorkerGroup::NoteTimings(size_t rank, const SubmittedStep& step,
+                              const step::StepTimings& timings) {
+  if (times_ != nullptr) times_->Add(rank, timings);
+  const uint64_t recording = recorder_ == nullptr ? 0 : recorder_->recording();
+  if (recording == 0) return;
+  recorder_->Add(recording, RankStep{.rank = static_cast<uint32_t>(rank),
+                                     .step = step.step_id,
+                                     .epoch = step.epoch,
+                                     .timings = timings,
+                                     .answered = std::chrono::steady_clock::now()});
 }
 
 absl::Status WorkerGroup::CheckResult(size_t rank, const SubmittedStep& step,

@@ -21,6 +21,7 @@
 #include "common/step/result.h"
 #include "coordinator/cluster/rank_times.h"
 #include "coordinator/cluster/worker_client.h"
+#include "coordinator/observe/trace_recorder.h"
 
 namespace tandem::coordinator {
 
@@ -31,6 +32,9 @@ class WorkerGroup {
 
   // Sets what learns each rank's times, if it is not null; it must outlive the group.
   void set_times(RankTimes* times) { times_ = times; }
+
+  // Sets what records each rank's part of steps, if it is not null; it must outlive the group.
+  void set_trace(TraceRecorder* recorder) { recorder_ = recorder; }
 
   int size() const { return static_cast<int>(workers_.size()); }
 
@@ -84,6 +88,8 @@ class WorkerGroup {
   // Polls one rank for its result until `deadline`; leaves the answer unchanged if there is none
   // yet.
   void Poll(size_t rank, const SubmittedStep& step, Deadline deadline, Answer& answer);
+  // Counts and records what a rank says that it spent on a step.
+  void NoteTimings(size_t rank, const SubmittedStep& step, const step::StepTimings& timings);
   absl::Status CheckResult(size_t rank, const SubmittedStep& step,
                            const step::StepResult& result) const;
   // The rank at fault, if at least one rank failed or did not respond. Kills those that did not.
@@ -91,6 +97,7 @@ class WorkerGroup {
 
   std::vector<std::unique_ptr<WorkerClient>> workers_;
   RankTimes* times_ = nullptr;
+  TraceRecorder* recorder_ = nullptr;
   std::vector<uint8_t> frame_;           // reused
   std::deque<SubmittedStep> in_flight_;  // oldest first
   std::optional<TimePoint> pinged_at_;   // last

@@ -75,17 +75,22 @@ void EngineCore::Add(Request request, RequestHandle handle) {
   generation->virtual_arrival_us =
       Micros(clock_.Now().time_since_epoch() + generation->priority * config_.priority_ageing);
   scheduler_.Enqueue(*generation);
+  tracer_.Arrived(*generation);
   const bool is_new = generations_.emplace(handle, std::move(generation)).second;
   TANDEM_CHECK(is_new) << "handle " << handle << " twice";
 }
 
 absl::Status EngineCore::Step() {
+  tracer_.Follow(generations_);
   EndExpired();
   TANDEM_RETURN_IF_ERROR(FillPipeline());
   if (pipeline_.empty()) return absl::OkStatus();
   Stopwatch watch;
+  StepSettled settled{.begin = watch.last()};
   TANDEM_ASSIGN_OR_RETURN(Pipeline::Answer answer, pipeline_.Collect());
   watch.Lap(timings_.wait_ns);
+  settled.step = answer.step.descriptor.step_id;
+  settled.answered = watch.last();
   // Before a step without generated tokens there may have been nothing to do.
   if (std::ranges::any_of(answer.step.plan.entries, [](const PlanEntry& entry) {
         return entry.begin >= entry.sequence->prompt_len;
@@ -95,8 +100,11 @@ absl::Status EngineCore::Step() {
   Apply(answer.step, answer.result);
   spare_.push_back(std::move(answer.step.descriptor));
   watch.Lap(timings_.apply_ns);
+  settled.applied = watch.last();
   Deliver();
   watch.Lap(timings_.deliver_ns);
+  settled.delivered = watch.last();
+  tracer_.Settled(settled);
   ++timings_.steps;
   return absl::OkStatus();
 }
@@ -111,8 +119,10 @@ void EngineCore::NoteScheduled(const Plan& plan, TimePoint now) {
 absl::Status EngineCore::FillPipeline() {
   while (!pipeline_.full()) {
     Stopwatch watch;
+    StepSubmitted submitted{.begin = watch.last()};
     coordinator::Step step{.plan = scheduler_.Schedule(), .descriptor = {}};
     watch.Lap(timings_.schedule_ns);
+    submitted.scheduled = watch.last();
     if (step.plan.entries.empty()) return absl::OkStatus();
     NoteScheduled(step.plan, watch.last());
     if (!spare_.empty()) {
@@ -124,8 +134,12 @@ absl::Status EngineCore::FillPipeline() {
     builder_.Build(step.plan, step.descriptor);
     scheduler_.Advance(step.plan);
     watch.Lap(timings_.build_ns);
+    submitted.built = watch.last();
+    tracer_.Describe(step, submitted);
     TANDEM_RETURN_IF_ERROR(pipeline_.Submit(std::move(step)));
     watch.Lap(timings_.submit_ns);
+    submitted.submitted = watch.last();
+    tracer_.Submitted(submitted);
   }
   return absl::OkStatus();
 }
@@ -136,6 +150,7 @@ void EngineCore::AbortWorkers(const absl::Status& reason) {
 }
 
 void EngineCore::Rewind(const absl::Status& reason) {
+  tracer_.Lost(epoch_, reason);
   const bool blame = !pipeline_.EndedFromOutside();
   AbortWorkers(reason);
   if (Sequence* const culprit = scheduler_.Rewind(blame); culprit != nullptr) {
@@ -149,6 +164,7 @@ void EngineCore::Resume(ReadyWorkers workers, Duration pause) {
   epoch_ = workers.epoch;
   ++restarts_;
   last_pause_ = pause;
+  tracer_.Resumed(epoch_);
   pipeline_.Resume(std::move(*workers.group));
 }
 

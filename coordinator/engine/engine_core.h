@@ -33,6 +33,7 @@
 #include "coordinator/engine/request.h"
 #include "coordinator/engine/step.h"
 #include "coordinator/engine/step_builder.h"
+#include "coordinator/engine/step_tracer.h"
 #include "coordinator/kvcache/block_manager.h"
 #include "coordinator/scheduler/scheduler.h"
 
@@ -54,6 +55,9 @@ class EngineCore {
   // known. Called when logits are not finite.
   using ExplainFn = std::function<std::string()>;
   void set_explain(ExplainFn explain) { explain_ = std::move(explain); }
+
+  // Sets what records the engine's steps and requests; it must outlive the core.
+  void set_trace(TraceRecorder* recorder) { tracer_.set_recorder(recorder); }
 
   // `request` has passed RequestCheck; `handle` increases from call to call and identifies the
   // generation.
@@ -135,6 +139,7 @@ class EngineCore {
   int64_t num_expired_ = 0;
   ExplainFn explain_;
   EngineStepTimings timings_;
+  StepTracer tracer_;
 };
 
 }  // namespace tandem::coordinator

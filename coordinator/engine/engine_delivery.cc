@@ -25,7 +25,10 @@ void EngineCore::Cancel(RequestHandle handle) {
 }
 
 void EngineCore::Stop(RequestHandle handle) {
-  if (generations_.contains(handle)) Leave(handle);
+  const auto found = generations_.find(handle);
+  if (found == generations_.end()) return;
+  tracer_.Stopped(*found->second);
+  Leave(handle);
 }
 
 void EngineCore::EndAll(const absl::Status& status, FinishReason reason) {
@@ -73,6 +76,7 @@ void EngineCore::EndCulprit(const Generation& generation, const absl::Status& lo
 void EngineCore::Send(const Generation& generation, StreamUpdate update) {
   update.usage = generation.usage();
   update.scheduled_at = generation.scheduled_at;
+  tracer_.Updated(generation, update);
   const bool last = update.last();
   deliveries_.push_back({.handle = generation.handle,
                          .stream = generation.request.stream,

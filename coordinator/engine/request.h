@@ -111,6 +111,8 @@ struct Request {
   // On the engine's clock. Nobody waits for an answer after it: the request ends then with
   // DEADLINE_EXCEEDED.
   TimePoint deadline = TimePoint::max();
+  TimePoint arrived_at{};  // at the server, on the system's clock; TimePoint{}: not known
+  std::string trace_id{};  // of W3C Trace Context; empty: the client sent none
   // A lower number goes first, from -kMostPriority to kMostPriority.
   int32_t priority = 0;
   std::shared_ptr<TokenStream> stream;

@@ -84,6 +84,7 @@ class MeasuredStream final : public TokenStream {
 
 absl::StatusOr<std::vector<RequestHandle>> MeasuredEngine::AddAll(std::vector<Request> requests) {
   for (Request& request : requests) {
+    request.arrived_at = clock_.Now();
     request.stream = std::make_shared<MeasuredStream>(std::move(request.stream), metrics_, clock_);
   }
   return engine_.AddAll(std::move(requests));

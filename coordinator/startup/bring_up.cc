@@ -192,7 +192,8 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                                              .max_restarts = config.cluster.max_restarts,
                                              .restart_window = config.cluster.restart_window,
                                              .on_progress = std::move(observer.on_progress),
-                                             .rank_times = observer.rank_times}));
+                                             .rank_times = observer.rank_times,
+                                             .trace = observer.trace}));
   TANDEM_ASSIGN_OR_RETURN(ReadyWorkers ready, workers.supervisor->Bring(cancelled));
   workers.group = std::move(ready.group);
   workers.engine = MakeEngineConfig(workers.config, config.scheduling, model.spec, ready.epoch,

@@ -40,6 +40,7 @@ struct Workers {
 struct BringUpObserver {
   RankProgressFn on_progress = nullptr;  // now and in recoveries
   RankTimes* rank_times = nullptr;
+  TraceRecorder* trace = nullptr;
 };
 
 // Errors are one line for the operator. `cancelled` is polled while waiting.

@@ -70,6 +70,7 @@ absl::StatusOr<ReadyWorkers> Supervisor::BringEpoch(Deadline deadline,
   TANDEM_RETURN_IF_ERROR(cluster_->WaitConnected(deadline, cancelled));
   ready.group = std::make_unique<WorkerGroup>(cluster_->MakeClients());
   ready.group->set_times(options_.rank_times);
+  ready.group->set_trace(options_.trace);
   TANDEM_ASSIGN_OR_RETURN(
       ready.num_blocks,
       ready.group->Bring(options_.worker, options_.assign(ready.epoch, cluster_->HostIds()),

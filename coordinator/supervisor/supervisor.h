@@ -39,6 +39,7 @@ struct SupervisorOptions {
   const Clock* clock = &Clock::System();  // of these times; outlives the supervisor
   RankProgressFn on_progress = nullptr;   // may be null
   RankTimes* rank_times = nullptr;        // of all steps; may be null; outlives the groups
+  TraceRecorder* trace = nullptr;         // the same
 };
 
 class Supervisor {

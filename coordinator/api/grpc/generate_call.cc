@@ -211,6 +211,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     for (uint32_t index = 0; index < num_choices; ++index) {
       Request& request = requests[index];
       request.deadline = deadline_;
+      request.trace_id = trace_id_;
       TANDEM_ASSIGN_OR_RETURN(
           TextStream text,
           TextStream::Create(*outbox_->tokenizer, request.sampling, plan.skip_special_tokens));

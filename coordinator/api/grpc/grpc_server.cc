@@ -14,6 +14,7 @@
 #include "coordinator/api/grpc/health_service.h"
 #include "coordinator/api/grpc/open_calls.h"
 #include "coordinator/api/grpc/reflection_service.h"
+#include "coordinator/api/grpc/tracing_service.h"
 #include "coordinator/api/vllm/vllm_service.h"
 #include "coordinator/listener/grpc_acceptor.h"
 
@@ -63,6 +64,7 @@ struct GrpcServer::Impl {
                                MakeServerCredentials(nullptr, CheckOfGateway(*edge.gate)));
     }
     builder.RegisterService(&generation);
+    builder.RegisterService(&tracing);
     builder.RegisterService(&vllm);
     builder.RegisterService(&health);
     reflection.AddTo(builder);
@@ -85,6 +87,7 @@ struct GrpcServer::Impl {
   OpenCalls calls{};
   Serving serving{calls, state, edge.gate.get()};
   GenerationService generation{serving};
+  TracingService tracing{serving};
   VllmService vllm{serving};
   HealthService health{calls, state};
   ReflectionService reflection{calls};
@@ -109,8 +112,9 @@ GrpcServer::~GrpcServer() { Shutdown(Deadline::After(Duration::zero())); }
 
 const std::string& GrpcServer::address() const { return impl_->address; }
 
-void GrpcServer::Serve(ServingModel model, EngineHandle& engine, size_t max_requests) {
-  impl_->serving.Begin(std::move(model), engine, max_requests);
+void GrpcServer::Serve(ServingModel model, EngineHandle& engine, size_t max_requests,
+                       TraceRecorder* recorder) {
+  impl_->serving.Begin(std::move(model), engine, max_requests, recorder);
   impl_->state.SetStarted();
 }
 
@@ -118,6 +122,7 @@ void GrpcServer::Shutdown(Deadline deadline) {
   if (impl_->server == nullptr) return;
   impl_->StopAccepting();
   impl_->health.Close();
+  impl_->tracing.Close();
   impl_->reflection.Close();
   impl_->calls.WaitNone(deadline);
   // Connections without calls; a client that does not react to GOAWAY keeps its own open.

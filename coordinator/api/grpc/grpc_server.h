@@ -16,6 +16,7 @@
 #include "coordinator/engine/engine.h"
 #include "coordinator/listener/listen_socket.h"
 #include "coordinator/observe/server_state.h"
+#include "coordinator/observe/trace_recorder.h"
 
 namespace tandem::coordinator {
 
@@ -39,8 +40,10 @@ class GrpcServer {
   // HOST:PORT that is bound.
   const std::string& address() const;
   // Answers calls from here on, and sets the state to started. `engine` must outlive the server.
-  // The tokenizer's queue holds `max_requests` texts. Once.
-  void Serve(ServingModel model, EngineHandle& engine, size_t max_requests);
+  // The tokenizer's queue holds `max_requests` texts; `recorder`, which must outlive the server
+  // too, records for Tracing, which a server without one refuses. Once.
+  void Serve(ServingModel model, EngineHandle& engine, size_t max_requests,
+             TraceRecorder* recorder = nullptr);
   // Closes the port, ends every call by the deadline, except one whose text is being tokenized;
   // then no call runs.
   void Shutdown(Deadline deadline);

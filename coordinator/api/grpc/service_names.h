@@ -5,11 +5,15 @@
 namespace tandem::coordinator {
 
 inline constexpr const char* kGenerationService = "tandem.v1.Generation";
+inline constexpr const char* kTracingService = "tandem.v1.Tracing";
 inline constexpr const char* kVllmEngineService = "vllm.grpc.engine.VllmEngine";
 // With those that describe the server itself.
-inline constexpr const char* kPublicServices[] = {
-    "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
-    "grpc.reflection.v1alpha.ServerReflection", kGenerationService, kVllmEngineService};
+inline constexpr const char* kPublicServices[] = {"grpc.health.v1.Health",
+                                                  "grpc.reflection.v1.ServerReflection",
+                                                  "grpc.reflection.v1alpha.ServerReflection",
+                                                  kGenerationService,
+                                                  kTracingService,
+                                                  kVllmEngineService};
 
 }  // namespace tandem::coordinator
 

@@ -6,9 +6,10 @@
 
 namespace tandem::coordinator {
 
-void Serving::Begin(ServingModel model, EngineHandle& engine, size_t max_requests) {
-  owned_.reset(
-      new Parts{std::move(model), engine, TokenizerPool(TokenizerPool::Limits::For(max_requests))});
+void Serving::Begin(ServingModel model, EngineHandle& engine, size_t max_requests,
+                    TraceRecorder* recorder) {
+  owned_.reset(new Parts{std::move(model), engine, recorder,
+                         TokenizerPool(TokenizerPool::Limits::For(max_requests))});
   parts_.store(owned_.get(), std::memory_order_release);
 }
 

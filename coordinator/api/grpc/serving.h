@@ -18,6 +18,7 @@
 #include "coordinator/api/tokenizer_pool.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/observe/server_state.h"
+#include "coordinator/observe/trace_recorder.h"
 
 namespace tandem::coordinator {
 
@@ -29,6 +30,7 @@ class Serving {
   struct Parts {
     ServingModel model;
     EngineHandle& engine;
+    TraceRecorder* recorder;  // null: nothing can be recorded
     TokenizerPool pool;
   };
 
@@ -37,9 +39,10 @@ class Serving {
   Serving(OpenCalls& of_server, const ServerState& state, Gate* of_port)
       : calls(of_server), gate(of_port), state_(state) {}
 
-  // Calls are answered from here on. `engine` must outlive the server; the tokenizer's queue holds
-  // `max_requests` texts. Once.
-  void Begin(ServingModel model, EngineHandle& engine, size_t max_requests);
+  // Calls are answered from here on. `engine` and `recorder`, which may be null, must outlive the
+  // server; the tokenizer's queue holds `max_requests` texts. Once.
+  void Begin(ServingModel model, EngineHandle& engine, size_t max_requests,
+             TraceRecorder* recorder);
   // UNAVAILABLE before Begin, with the state.
   absl::StatusOr<Parts*> Get() const;
 
