@@ -24,6 +24,8 @@ void AddScoreCommand(cli::Command& program);
 void AddStatsCommand(cli::Command& program);
 // Text from stdin to token ids.
 void AddTokenizeCommand(cli::Command& program);
+// Records what a server does.
+void AddTraceCommand(cli::Command& program);
 // Waits until a server serves.
 void AddWaitCommand(cli::Command& program);
 

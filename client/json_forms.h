@@ -1,4 +1,4 @@
-// The output of `--json`. Only json_forms.cc and prompt_file.cc use the JSON library.
+// The output of `--json`. Only json_forms.cc, prompt_file.cc and trace/ use the JSON library.
 #ifndef TANDEM_CLIENT_JSON_FORMS_H_
 #define TANDEM_CLIENT_JSON_FORMS_H_
 

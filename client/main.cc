@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
   client::AddWaitCommand(program);
   client::AddStatsCommand(program);
   client::AddResetCacheCommand(program);
+  client::AddTraceCommand(program);
   client::AddBenchCommand(program);
   tandem::RouteLibraryLogs();
   return program.Main(argc, argv);

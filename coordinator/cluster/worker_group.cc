@@ -98,7 +98,7 @@ absl::Status WorkerGroup::InTurns(Deadline deadline, const std::function<bool()>
     if (cancelled && cancelled()) return absl::CancelledError("stopped while workers load");
     std::vector<size_t> still_pending;
     for (size_t rank : pending) {
-      const absl::Status answer = wait(rank, deadline.OrAfter(kPollSlice));
+      absl::Status answer = wait(rank, deadline.OrAfter(kPollSlice));
       if (answer.ok()) continue;
       const bool waited = absl::IsAborted(answer);  // for others, too long
       if (!waited && !absl::IsDeadlineExceeded(answer)) return answer;

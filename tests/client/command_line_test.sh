@@ -109,6 +109,7 @@ expect 'no server' 1 '"error":"127.0.0.1:1: ' '^tandem: 127.0.0.1:1: ' \
   $tandem generate --server 127.0.0.1:1 --prompt '' --json
 expect 'stats without server' 1 '^$' '^tandem: 127.0.0.1:1: ' $tandem stats --server 127.0.0.1:1
 expect 'reset-cache without server' 1 '^$' '^tandem: 127.0.0.1:1: ' $tandem reset-cache --server 127.0.0.1:1
+expect 'trace without server' 1 '^$' '^tandem: 127.0.0.1:1: ' $tandem trace --server 127.0.0.1:1 --output -
 expect 'wait in vain' 1 '^$' '^tandem: 127.0.0.1:1 does not serve after 200ms' \
   $tandem wait --server 127.0.0.1:1 --timeout 200ms
 for bad in soon 0 -1s inf nan 1e300 9999999h; do

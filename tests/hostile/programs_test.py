@@ -26,6 +26,7 @@ CLIENT_COMMANDS = {
     "detokenize": ["--model", "/no/such.gguf"],
     "wait": ["--server", "127.0.0.1:1", "--timeout", "1ms"],
     "stats": ["--server", "127.0.0.1:1"],
+    "trace": ["--server", "127.0.0.1:1", "--output", "-"],
     "bench": ["--model", "/no/such.gguf"],
 }
 

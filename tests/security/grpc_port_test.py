@@ -102,6 +102,10 @@ class TlsAndTokensTest(PortCase):
         self.check_refused(edge.client("stats", self.server.address, *flags, self.user),
                            "token 'user' does not have the scope admin")
         self.check_accepted(edge.client("stats", self.server.address, *flags, self.ops))
+        trace = ("--seconds", "0.01", "--output", "-")
+        self.check_refused(edge.client("trace", self.server.address, *trace, *flags, self.user),
+                           "token 'user' does not have the scope admin")
+        self.check_accepted(edge.client("trace", self.server.address, *trace, *flags, self.ops))
 
     def test_health_needs_no_token(self):
         self.check_accepted(
