@@ -52,7 +52,10 @@ TextUpdate TextStream::Convert(StreamUpdate update) {
     out.text += matcher_.Append(detokenizer_.Flush(), num_tokens_ >= min_tokens_);
     out.text += matcher_.Flush();
   }
-  if (num_tokens > 0 && matcher_.stopped()) out.reason = FinishReason::kStop;
+  if (num_tokens > 0 && matcher_.stopped()) {
+    out.reason = FinishReason::kStop;
+    out.status = absl::OkStatus();  // of what was drawn after the end
+  }
   if (!out.status.ok()) out.reason = FinishReason::kNone;
   out.tokens.resize(taken);
   if (out.reason == FinishReason::kStop) out.matched_stop = MatchedStop(out.tokens);

@@ -56,7 +56,8 @@ std::optional<TextUpdate> TextUpdate::Take() {
     prompt_logprobs = std::move(front.prompt_logprobs);
     TextUpdate all = std::exchange(*this, TextUpdate{});
     // An error ends the call at once: what came before it goes first.
-    if (!all.tokens.empty()) status = std::exchange(all.status, absl::OkStatus());
+    if (!all.tokens.empty() || !all.text.empty())
+      status = std::exchange(all.status, absl::OkStatus());
     return all;
   }
   // Only the first tokens; text and finish reason go with the last ones.

@@ -240,8 +240,8 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       std::optional<TextUpdate> update = choice.gathered.Take();
       if (!update.has_value()) continue;
       if (!update->status.ok()) {
-        // What others have goes out before the call ends.
-        failure = choice.gathered.status = update->status;
+        failure = update->status;
+        FailAll(failure);
         continue;
       }
       waiting_bytes_ -= update->GeneratedBytes();
@@ -251,6 +251,13 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     }
     if (!failure.ok()) End(failure);
     return false;
+  }
+
+  // One has failed: what others have by now still goes out, and nothing more.
+  void FailAll(const absl::Status& failure) TANDEM_REQUIRES(outbox_->mutex) {
+    for (Choice& choice : outbox_->choices) {
+      if (!choice.gathered.last()) choice.gathered.status = failure;
+    }
   }
 
   void TakeEnd(const TextUpdate& update) TANDEM_REQUIRES(outbox_->mutex) {
@@ -314,7 +321,7 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 void Choice::Flush() TANDEM_NO_THREAD_SAFETY_ANALYSIS {
   MutexLock lock(outbox.mutex);
   over |= converted.last();
-  const size_t bytes = converted.GeneratedBytes();
+  const size_t bytes = gathered.last() ? 0 : converted.GeneratedBytes();
   gathered.Append(std::exchange(converted, TextUpdate{}));
   if (outbox.call != nullptr) outbox.call->AddWaiting(bytes);
 }

@@ -173,6 +173,7 @@ void VllmForm::AppendMessages(const std::string&, uint32_t index, TextUpdate upd
                               std::deque<grpc::ByteBuffer>& messages) {
   update.text.clear();  // the client detokenizes
   if (stream_) {
+    if (update.tokens.empty() && update.prompt_logprobs.empty() && !update.last()) return;
     messages.push_back(Serialize(Chunk(update, index, first_token_)));
     if (update.last()) messages.push_back(Serialize(Complete(update, index, first_token_)));
     return;

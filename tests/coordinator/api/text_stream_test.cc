@@ -351,6 +351,26 @@ TEST_F(TextStreamTest, AnErrorComesAfterTheTokensBeforeIt) {
   EXPECT_TRUE(last.tokens.empty());
 }
 
+TEST_F(TextStreamTest, TextThatWasHeldBackGoesOutBeforeAnError) {
+  Reader stream = Make({"END"}, {});
+  EXPECT_TRUE(stream.Send(Bytes("aEN")));
+  EXPECT_EQ(stream.Take()->text, "a");
+  stream.Send(StreamUpdate{.status = absl::DeadlineExceededError("late")});
+  const TextUpdate text = stream.Take().value();
+  EXPECT_EQ(text.text, "EN");
+  EXPECT_FALSE(text.last());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(stream.Take()->status));
+}
+
+// One update may hold tokens up to a stop string and an error of what was drawn after it.
+TEST_F(TextStreamTest, AnErrorAfterTheStopIsOfNobody) {
+  Reader stream = Make({"END"}, {});
+  stream.Send(StreamUpdate{.tokens = Bytes("aEND"), .status = absl::InternalError("not finite")});
+  const TextUpdate last = stream.Take().value();
+  EXPECT_EQ(last.reason, FinishReason::kStop);
+  EXPECT_TRUE(last.status.ok());
+}
+
 TEST_F(TextStreamTest, BadStopStringsAreInvalid) {
   Sampling sampling;
   sampling.stop = {std::string(70000, 'x')};
