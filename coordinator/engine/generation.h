@@ -55,7 +55,13 @@ struct Generation : Sequence {
 
   // New tokens are known: guesses those after them.
   void Speculate() {
-    if (speculator.has_value()) drafts = speculator->Guess(tokens);
+    if (!speculator.has_value()) return;
+    drafts = speculator->Guess(tokens);
+    // The row before an id that ends it draws that id.
+    const auto ends = [&](TokenId token) {
+      return std::ranges::binary_search(request.sampling.end_ids, token);
+    };
+    drafts.erase(std::ranges::find_if(drafts, ends), drafts.end());
   }
 
   // Whether `token`, the last of `tokens`, ends the generation, and how.
