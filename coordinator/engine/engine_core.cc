@@ -203,8 +203,10 @@ void EngineCore::ApplyTo(Generation& generation, StepId step, size_t first_row,
                          std::span<const step::RowResult> results) {
   StreamUpdate update = ApplyRows(rows, results, config_.scheduler.max_model_len, generation);
   if (!update.status.ok()) {
-    NoteNotFinite(generation, absl::StrCat("rank 0, step ", step.value, ", row ", first_row),
-                  update.status);
+    NoteNotFinite(
+        generation,
+        absl::StrCat("rank 0, step ", step.value, ", row ", first_row + update.tokens.size()),
+        update.status);
   }
   if (!update.last()) generation.Speculate();
   Send(generation, std::move(update));
