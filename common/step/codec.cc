@@ -166,7 +166,7 @@ absl::Status GetSampling(WireReader reader, std::vector<RowSampling>& sampling) 
 
 size_t StepLimits::MaxDescriptorBytes() const {
   constexpr size_t kWord = sizeof(uint32_t);
-  const size_t tokens = max_tokens, seqs = max_seqs;
+  const size_t tokens = max_tokens, seqs = max_seqs, samples = MaxSamples();
   const size_t group = kGroupBytes + seqs * sizeof(TableDelta) + tokens * kWord;
   // The result bounds what rows may ask for: a row, and an id of it, takes more there.
   const size_t rows = std::min(tokens * (kRowBytes + kMaxLogprobsOf * kWord), 2 * max_result_bytes);
@@ -174,7 +174,7 @@ size_t StepLimits::MaxDescriptorBytes() const {
          2 * tokens * kWord + (seqs + 1) * kWord + seqs * sizeof(SequenceEntry) +  //
          kWord + kMaxKvGroups * group + MaxAppendedBlocks() * kWord +              //
          kWord + rows +                                                            //
-         kWord + seqs * (kSamplingBytes + kMaxRowAdjustments * sizeof(LogitAdjustment)) +
+         kWord + samples * (kSamplingBytes + kMaxRowAdjustments * sizeof(LogitAdjustment)) +
          seqs * sizeof(TokenReference);
 }
 

@@ -3,6 +3,7 @@
 #ifndef TANDEM_COMMON_STEP_LIMITS_H_
 #define TANDEM_COMMON_STEP_LIMITS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,6 +23,8 @@ inline constexpr size_t kMaxKvGroups = 2;
 // Block ids that newly admitted sequences bring to one step, over all KV groups: a long shared
 // prefix is many at once. The first of a step may bring more.
 inline constexpr uint32_t kMaxAdmittedBlocks = 1 << 16;
+// Rows of a step with guessed tokens: up to 8 take about as long as one (kernels/cuda/gemv.h).
+inline constexpr uint32_t kMaxDraftRows = 8;
 // What a sequence may adjust logits by: ids that occur among its last tokens, biased ids, ids that
 // end it, and last ids of banned sequences of ids.
 inline constexpr uint32_t kMaxPenaltyWindow = 4096;
@@ -49,6 +52,9 @@ struct StepLimits {
   // REQUIRES: its max_model_len is resolved.
   static StepLimits Of(const config::WorkerConfig& config);
 
+  // The most tokens that one step draws. Guesses are verified by several of one sequence, so few
+  // sequences draw more than one each.
+  uint32_t MaxSamples() const { return std::min(std::max(max_seqs, kMaxDraftRows), max_tokens); }
   // Recurrent states of one layer: the sequences' by slot, then the snapshots.
   uint32_t NumStates() const { return max_seqs + num_snapshots.value_or(0); }
   // The most blocks of one sequence in one KV group.

@@ -342,8 +342,8 @@ absl::Status ValidateSampling(const StepDescriptor& step, const StepLimits& limi
     return (row.wants & kWantSample) != 0;
   });
   TANDEM_RETURN_IF_ERROR(CheckSize("samplings", step.sampling.size(), wanted));
-  if (step.sampling.size() > limits.max_seqs) {
-    return Invalid(step.sampling.size(), " samples are wanted, at most ", limits.max_seqs,
+  if (step.sampling.size() > limits.MaxSamples()) {
+    return Invalid(step.sampling.size(), " samples are wanted, at most ", limits.MaxSamples(),
                    " are planned for");
   }
   for (size_t r = 0; r < step.sampling.size(); ++r) {

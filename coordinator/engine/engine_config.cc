@@ -16,10 +16,10 @@ step::RowRequest LargestRow(uint32_t wants) {
   return row;
 }
 
-// The largest result with a sample of every sequence.
+// The largest result of samples alone.
 size_t SamplesBytes(const EngineConfig& config) {
   step::StepDescriptor step;
-  step.rows.assign(config.scheduler.max_num_seqs,
+  step.rows.assign(config.scheduler.MostSamples(),
                    LargestRow(step::kWantSample | step::kWantSampleLogprob));
   return step::MaxResultBytes(step, config.vocab_size);
 }

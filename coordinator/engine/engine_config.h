@@ -38,8 +38,8 @@ struct EngineConfig {
   uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight; 1: no overlap
 
   absl::Status Validate() const;
-  // The most prompt tokens that one step may score such that, with the samples of max_num_seqs
-  // sequences and the most log-probabilities each, their rows fit into a result. 0 if not even one
+  // The most prompt tokens that one step may score such that, with all samples of a
+  // step and the most log-probabilities each, their rows fit into a result. 0 if not even one
   // fits.
   uint32_t MaxScoredTokens() const;
 };

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/config/limits_config.h"
+#include "common/step/limits.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -27,6 +28,11 @@ absl::Status SchedulerConfig::Validate() const {
     if (absl::Status status = CheckRange(flag, value); !status.ok()) return status;
   }
   return config::CheckTokenBudget(max_num_batched_tokens, max_num_seqs);
+}
+
+uint32_t SchedulerConfig::MostSamples() const {
+  return step::StepLimits{.max_tokens = max_num_batched_tokens, .max_seqs = max_num_seqs}
+      .MaxSamples();
 }
 
 }  // namespace tandem::coordinator

@@ -25,12 +25,14 @@ struct SchedulerConfig {
   // was preempted.
   uint32_t max_queue_skips = 0;
   // Rows of a step with drafts, those of all sequences together: a step of so few takes about as
-  // long as one of a single row. 0: no drafts.
+  // long as one of a single row. 0: no drafts; more than MostSamples() count as so many.
   uint32_t max_draft_rows = 0;
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
 
   // INVALID_ARGUMENT in terms of the command line's flags.
   absl::Status Validate() const;
+  // The most tokens that one step draws.
+  uint32_t MostSamples() const;
   // The most tokens that one step adds to one sequence.
   uint32_t MostStepTokens() const { return std::min(chunked_prefill_size, max_num_batched_tokens); }
 };

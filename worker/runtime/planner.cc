@@ -50,7 +50,7 @@ HeadBatch LargestHead(const RunnerOptions& options) {
   HeadSlice slice;
   slice.num_rows = HeadSliceRows(options.config.limits.max_num_seqs,
                                  options.config.limits.max_num_batched_tokens);
-  slice.num_samples = std::min(options.config.limits.max_num_seqs, slice.num_rows);
+  slice.num_samples = step::StepLimits::Of(options.config).MaxSamples();
   slice.num_logprob_rows = slice.num_rows;
   slice.num_logprobs = slice.num_rows * kMaxRowLogprobs;
   HeadBatch head;

@@ -22,7 +22,7 @@ size_t MaxAppendedBytes(const step::StepLimits& limits) {
 
 // At most one per id of the vocabulary.
 size_t MaxAdjustmentBytes(const step::StepLimits& limits) {
-  return limits.max_seqs * std::min<size_t>(step::kMaxRowAdjustments, limits.vocab_size) *
+  return limits.MaxSamples() * std::min<size_t>(step::kMaxRowAdjustments, limits.vocab_size) *
          sizeof(kernels::LogitAdjustment);
 }
 
@@ -35,7 +35,7 @@ size_t StagingBytes(const step::StepLimits& limits) {
          (limits.num_snapshots.has_value() ? Aligned(seqs * 4) * 3 : 0) +  // of states
          Aligned(tokens * 4) +                                             // rows
          groups * Aligned(tokens * 4) +                                    // slots
-         Aligned(seqs * sizeof(kernels::SamplingRow)) +                    //
+         Aligned(limits.MaxSamples() * sizeof(kernels::SamplingRow)) +     //
          Aligned(MaxAdjustmentBytes(limits)) +                             //
          Aligned(tokens * sizeof(kernels::LogProbsRow)) +                  //
          Aligned(tokens * step::kMaxLogprobsOf * 4) +                      //
@@ -45,7 +45,7 @@ size_t StagingBytes(const step::StepLimits& limits) {
 }
 
 size_t SampledBytes(const step::StepLimits& limits) {
-  return Aligned(limits.max_seqs * sizeof(int32_t));
+  return Aligned(limits.MaxSamples() * sizeof(int32_t));
 }
 
 size_t ResultBytes(const step::StepLimits& limits) {
@@ -208,7 +208,7 @@ kernels::ScatterRunsParams StepBuffers::StageTokenUpdate(const step::StepDescrip
   return {.runs = AppendCopy<kernels::ScatterRun>(runs),
           .num_runs = static_cast<uint32_t>(runs.size()),
           .values = sampled(),
-          .num_values = limits_.max_seqs,
+          .num_values = limits_.MaxSamples(),
           .out = ids_,
           .out_size = step.tokens.size()};
 }

@@ -70,7 +70,7 @@ struct LogprobArrays {
 
 class StepBuffers {
  public:
-  // `limits` as for Validate; at most max_seqs samples per step. With the device memory of
+  // `limits` as for Validate; at most MaxSamples() samples per step. With the device memory of
   // `shared`, which has the same limits, or its own (null).
   static absl::StatusOr<StepBuffers> Create(const step::StepLimits& limits,
                                             kernels::Backend& backend,
@@ -93,7 +93,7 @@ class StepBuffers {
   void Upload(kernels::Backend& backend);
 
   // --- results in device memory ---
-  // Written by rank 0's sampler, then broadcast: (max_seqs) ids.
+  // Written by rank 0's sampler, then broadcast: (limits.MaxSamples()) ids.
   int32_t* sampled() const { return reinterpret_cast<int32_t*>(results_->data()); }
   // Of all rows of the staged step.
   LogprobArrays logprobs() const { return LogprobsIn(*results_); }
@@ -132,7 +132,7 @@ class StepBuffers {
   size_t used_ = 0;                              // of both
   int32_t* ids_ = nullptr;                       // of the staged step's tokens, in device_
   std::vector<kernels::ScatterRun> token_runs_;  // reused
-  // Sampled ids (max_seqs), then the step's log-probabilities: ids, values, ranks.
+  // Sampled ids, then the step's log-probabilities: ids, values, ranks.
   std::shared_ptr<const kernels::Buffer> results_;
   kernels::Buffer host_results_;
   size_t num_logprobs_ = 0;  // of the staged step

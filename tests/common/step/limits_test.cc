@@ -35,6 +35,7 @@ StepDescriptor Largest(const StepLimits& limits, uint32_t length) {
   step.query_offsets = {0};
   step.groups.resize(kMaxKvGroups);
   const uint32_t query_len = limits.max_tokens / limits.max_seqs;
+  uint32_t more_samples = limits.MaxSamples() - limits.max_seqs;  // than one of each
   for (uint32_t s = 0; s < limits.max_seqs; ++s) {
     step.sequences.push_back({.slot = s, .query_len = query_len, .context_len = query_len});
     for (GroupDeltas& group : step.groups) {
@@ -46,25 +47,28 @@ StepDescriptor Largest(const StepLimits& limits, uint32_t length) {
       }
     }
     for (uint32_t p = 0; p < query_len; ++p) {
-      const bool samples = p + 1 == query_len;
+      const bool is_last = p + 1 == query_len;
+      const bool samples = is_last || more_samples > 0;
+      if (samples && !is_last) --more_samples;
       step.rows.push_back({.token = static_cast<uint32_t>(step.tokens.size()),
                            .wants = kWantLogprobsOf | (samples ? kWantSample : 0u),
                            .logprobs_of = std::vector<TokenId>(kMaxLogprobsOf, 7)});
       step.tokens.push_back(1);
       step.positions.push_back(static_cast<int32_t>(p));
+      if (!samples) continue;
+      step.sampling.push_back({.position = p + 1, .adjustments = {}});
+      for (size_t i = 0; i < kMaxRowAdjustments; ++i) {
+        step.sampling.back().adjustments.push_back({.id = static_cast<TokenId>(i)});
+      }
     }
     step.query_offsets.push_back(static_cast<uint32_t>(step.tokens.size()));
-    step.sampling.push_back({.position = query_len, .adjustments = {}});
-    for (size_t i = 0; i < kMaxRowAdjustments; ++i) {
-      step.sampling.back().adjustments.push_back({.id = static_cast<TokenId>(i)});
-    }
   }
   return step;
 }
 
 TEST(StepLimitsTest, NoDescriptorThatIsValidExceedsTheBound) {
   std::vector<uint8_t> frame;
-  for (const uint32_t seqs : {1, 16, 64, 512}) {
+  for (const uint32_t seqs : {1, 5, 16, 64, 512}) {
     for (const uint32_t query_len : {1, 3, 32}) {
       StepLimits limits = Limits(seqs * query_len, seqs);
       const size_t most = limits.MaxAppendedBlocks() / kMaxKvGroups / seqs;

@@ -267,16 +267,25 @@ TEST_F(ModelRunnerTest, ManyRowsNeedNoMoreMemory) {
   EXPECT_EQ(few->activation_bytes, many->activation_bytes);
 }
 
-TEST_F(ModelRunnerTest, RefusesMoreSamplesThanSequences) {
+TEST_F(ModelRunnerTest, RefusesMoreSamplesThanAreDrawnAtOnce) {
   options_.config.limits.max_num_batched_tokens = 40;
   options_.config.cache.num_kv_blocks = 5;
   options_.config.limits.max_num_seqs = 1;
   ModelRunner runner(*model_, options_);
   ASSERT_TRUE(runner.Prepare().ok());
   ASSERT_TRUE(runner.Start(Epoch{3}, {5}, nullptr).ok());
-  const absl::Status status = runner.Run(EveryRow(40, step::kWantLogits), Soon()).status();
+  step::StepDescriptor step = EveryRow(40, step::kWantSample);
+  step.sampling.assign(8, {.temperature = 0.0f, .position = 1});
+  for (uint32_t t = 8; t < 40; ++t) step.rows[t].wants = step::kWantLogits;
+  const auto eight = runner.Run(step, Soon());
+  ASSERT_TRUE(eight.ok()) << eight.status();
+  for (uint32_t t = 0; t < 8; ++t) EXPECT_EQ(eight->rows[t].tokens.size(), 1u);
+  step.step_id = StepId{2};
+  step.rows[8].wants = step::kWantSample;
+  step.sampling.push_back(step.sampling.back());
+  const absl::Status status = runner.Run(step, Soon()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("2 samples are wanted, at most 1"), absl::string_view::npos)
+  EXPECT_NE(status.message().find("9 samples are wanted, at most 8"), absl::string_view::npos)
       << status;
 }
 
