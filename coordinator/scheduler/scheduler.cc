@@ -276,7 +276,6 @@ void Scheduler::Settle(const Plan& plan) {
   for (const PlanEntry& entry : plan.entries) {
     Sequence& sequence = *entry.sequence;
     --sequence.num_in_flight;
-    stats_.drafts += entry.num_drafts;
     if (sequence.state == SequenceState::kFinished) continue;
     TANDEM_CHECK(sequence.num_computed == entry.begin);
     sequence.num_computed = entry.end();
@@ -338,7 +337,9 @@ void Scheduler::Finish(Sequence& sequence) {
   if (sequence.state == SequenceState::kRunning) {
     // Accepted drafts became tokens after their step had settled.
     if (sequence.num_accepted > 0) {
-      kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
+      // Not what the last row reads: it may not have been finite.
+      kv_.Commit(sequence.blocks, sequence.tokens,
+                 std::min(sequence.num_computed, sequence.num_tokens() - 1));
     }
     LeaveRunning(sequence);
   } else if (sequence.state == SequenceState::kWaiting) {

@@ -99,8 +99,10 @@ class Scheduler {
   void ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan);
   void ScheduleOne(Sequence& sequence, StepBudget& budget, Plan& plan);
   // Whether the next step is one of decodes, of so few sequences and with so many free blocks that
-  // drafts cost little. It waits until no step is in flight: how many drafts are accepted decides
-  // what comes next.
+  // drafts cost little. It is sent when no step is in flight, since how many drafts are accepted
+  // decides what comes next; for the same reason no step follows it before it has settled, except
+  // for what arrives meanwhile: other steps may then be sent, and name none of its sequences that
+  // have drafts.
   bool MayDraft() const;
   // Shares what is left of max_draft_rows among the sequences with drafts.
   void AddDrafts(StepBudget& budget);

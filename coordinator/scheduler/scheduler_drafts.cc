@@ -8,14 +8,19 @@ namespace tandem::coordinator {
 namespace {
 
 bool HasDrafts(const Sequence* sequence) {
-  return sequence->may_draft && !sequence->drafts.empty();
+  return sequence->may_draft && !sequence->drafts.empty() &&
+         sequence->num_tokens() + sequence->num_pending + 1 < sequence->most_tokens;
 }
 
 }  // namespace
 
 bool Scheduler::MayDraft() const {
-  const size_t most_rows = std::min(config_.max_draft_rows, config_.max_num_seqs);
-  if (running_.size() >= most_rows || !waiting_.empty() || isolating_) return false;
+  const size_t most_rows = std::min(config_.max_draft_rows, config_.MostSamples());
+  if (config_.MostStepTokens() < 2 || isolating_) return false;
+  // With fewer than a draft for each sequence, overlap is worth more.
+  if (2 * running_.size() > most_rows) return false;
+  // What waits for more than a slot needs the blocks.
+  if (!waiting_.empty() && !free_slots_.empty()) return false;
   const bool only_decodes = std::ranges::all_of(
       running_, [](const Sequence* sequence) { return sequence->phase() == Phase::kDecode; });
   return only_decodes && std::ranges::any_of(running_, HasDrafts) &&
@@ -23,7 +28,7 @@ bool Scheduler::MayDraft() const {
 }
 
 void Scheduler::AddDrafts(StepBudget& budget) {
-  uint32_t left = std::min(config_.max_draft_rows, config_.max_num_seqs) -
+  uint32_t left = std::min(config_.max_draft_rows, config_.MostSamples()) -
                   static_cast<uint32_t>(running_.size());
   left = std::min(left, budget.tokens);
   auto num_drafters = static_cast<uint32_t>(std::ranges::count_if(running_, HasDrafts));
@@ -55,6 +60,7 @@ void Scheduler::TakeBack(const PlanEntry& entry) {
   sequence.num_scheduled = sequence.num_computed;
   sequence.num_drafted += entry.num_drafts;
   sequence.num_accepted += entry.num_accepted;
+  stats_.drafts += entry.num_drafts;
   stats_.accepted_drafts += entry.num_accepted;
 }
 

@@ -58,7 +58,7 @@ Scenario Scenario::Draw(Random& random) {
   if (!drawn.model.recurrent && random.Chance(0.5)) {
     drawn.model.period = random.OneOf({0u, 3u, 5u});
     drawn.engine.max_draft_tokens = random.OneOf({1u, 4u, 16u});
-    drawn.engine.scheduler.max_draft_rows = random.OneOf({2u, 8u, 64u});
+    drawn.engine.scheduler.max_draft_rows = random.OneOf({2u, 8u, 64u});  // fewer are drawn at once
   }
   coordinator::KvCacheConfig& cache = drawn.engine.kv_cache;
   if (drawn.model.recurrent && cache.enable_prefix_cache) {

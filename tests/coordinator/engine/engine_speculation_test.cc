@@ -127,6 +127,16 @@ TEST(EngineSpeculationTest, AcceptedDraftsSaveSteps) {
   EXPECT_LE(run.stats.steps, plain.stats.steps - run.stats.accepted_drafts + 1);
 }
 
+TEST(EngineSpeculationTest, TheOnlySequenceThatMayRunHasDraftsToo) {
+  const std::vector<Request> two = {MakeRequest("a", 9, 150, nullptr),
+                                    MakeRequest("b", 12, 150, nullptr)};
+  SimulatedEngine engine = Engine(8);
+  engine.config.scheduler.max_num_seqs = 1;
+  const Outcome run = RunAll(engine, two);
+  ExpectSame(run, RunAll(Engine(0), two));
+  EXPECT_GT(run.stats.accepted_drafts, 20);
+}
+
 TEST(EngineSpeculationTest, NoDraftsWhereNothingRepeats) {
   SimulatedEngine engine = Engine(8);
   engine.model.period = 0;

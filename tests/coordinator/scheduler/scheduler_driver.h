@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <numeric>
@@ -77,14 +78,21 @@ class Driver {
     in_flight_.push_back(last_);
     return last_.DebugString();
   }
-  // Settles the oldest step in flight and draws.
-  void Collect() {
-    const Plan plan = std::move(in_flight_.front());
+  // Settles the oldest step in flight and draws: as many drafts as `num_accepted` of each, and a
+  // token.
+  void Collect(uint32_t num_accepted = 0) {
+    Plan plan = std::move(in_flight_.front());
     in_flight_.pop_front();
+    for (PlanEntry& entry : plan.entries) {
+      entry.num_accepted = std::min(num_accepted, entry.num_drafts);
+    }
     scheduler_.Settle(plan);
     for (const PlanEntry& entry : plan.entries) {
-      const bool ended = entry.sequence->state == SequenceState::kFinished;
-      if (entry.samples && !ended) entry.sequence->tokens.push_back(7);
+      Sequence& sequence = *entry.sequence;
+      if (!entry.samples || sequence.state == SequenceState::kFinished) continue;
+      const auto drafts = sequence.drafts.begin();
+      sequence.tokens.insert(sequence.tokens.end(), drafts, drafts + entry.num_accepted);
+      sequence.tokens.push_back(7);
     }
     Check();
   }

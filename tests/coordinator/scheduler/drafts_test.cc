@@ -1,0 +1,139 @@
+// Which steps have drafts, whose they are, and what becomes of them.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/coordinator/scheduler/scheduler_driver.h"
+
+namespace tandem::coordinator {
+namespace {
+
+SchedulerConfig Drafting(uint32_t seqs, uint32_t budget = 64) {
+  SchedulerConfig config = Config(seqs, budget, budget);
+  config.max_draft_rows = 8;
+  return config;
+}
+
+Sequence& AddWithDrafts(Driver& driver, uint32_t prompt_len, std::vector<TokenId> drafts) {
+  Sequence& sequence = driver.Add(prompt_len);
+  sequence.drafts = std::move(drafts);
+  return sequence;
+}
+
+TEST(DraftsTest, TheRowsAreShared) {
+  Driver driver(Drafting(4), 64);
+  AddWithDrafts(driver, 5, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(driver.Step(), "prefill 1+5");
+  EXPECT_EQ(driver.Submit(), "decode 1+1+6");
+  driver.Collect();
+  AddWithDrafts(driver, 5, {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(driver.Step(), "decode 1+1 prefill 2+5");
+  EXPECT_EQ(driver.Submit(), "decode 1+1+3 decode 2+1+3");
+  driver.Collect();
+}
+
+TEST(DraftsTest, NoneWithLessThanADraftForEach) {
+  Driver driver(Drafting(8), 64);
+  for (int i = 0; i < 5; ++i) AddWithDrafts(driver, 2, {1, 2, 3});
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1 decode 2+1 decode 3+1 decode 4+1 decode 5+1");
+  driver.Collect();
+}
+
+TEST(DraftsTest, OneSequenceAtATimeHasAsManyRows) {
+  Driver driver(Drafting(1), 64);
+  AddWithDrafts(driver, 5, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+7");
+  driver.Collect();
+}
+
+TEST(DraftsTest, NoMoreRowsThanAStepHasTokens) {
+  Driver driver(Drafting(1, /*budget=*/5), 64);
+  AddWithDrafts(driver, 5, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+4");
+  driver.Collect();
+}
+
+TEST(DraftsTest, AStepWithSomeWaitsForTheOneBeforeAndTheNextForIt) {
+  Driver driver(Drafting(4), 64);
+  Sequence& a = driver.Add(5);
+  EXPECT_EQ(driver.Submit(), "prefill 1+5");
+  EXPECT_EQ(driver.Submit(), "decode 1+1*");
+  driver.Collect();
+  a.drafts = {1, 2, 3};
+  EXPECT_EQ(driver.Submit(), "");
+  driver.Collect();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+3");
+  EXPECT_EQ(driver.Submit(), "");
+  driver.Add(2);  // what arrives does not wait
+  EXPECT_EQ(driver.Submit(), "prefill 2+2");
+  driver.Collect(2);
+  EXPECT_EQ(a.num_tokens(), 10u);
+  EXPECT_EQ(a.num_computed, 9u);
+  driver.Collect();
+}
+
+TEST(DraftsTest, NoneBehindTheLastToken) {
+  Driver driver(Drafting(4), 64);
+  Sequence& a = AddWithDrafts(driver, 5, {1, 2, 3});
+  a.most_tokens = 8;
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+1");
+  driver.Collect();
+  EXPECT_EQ(driver.Submit(), "decode 1+1");  // its token is the last one
+  driver.Collect();
+}
+
+TEST(DraftsTest, WhatWaitsForASlotDoesNotForbidThem) {
+  Driver driver(Drafting(1), 64);
+  AddWithDrafts(driver, 5, {1, 2, 3});
+  driver.Add(5);
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+3");
+  driver.Collect();
+}
+
+TEST(DraftsTest, WhatWaitsForBlocksForbidsThem) {
+  Driver driver(Drafting(4), 20);
+  AddWithDrafts(driver, 5, {1, 2, 3});
+  driver.Step();
+  driver.Add(76);
+  EXPECT_EQ(driver.Submit(), "decode 1+1");
+  driver.Collect();
+}
+
+TEST(DraftsTest, OnlyWhatIsJudgedIsCounted) {
+  Driver driver(Drafting(4), 64);
+  Sequence& a = AddWithDrafts(driver, 5, {1, 2, 3});
+  driver.Step();
+  driver.Submit();
+  driver.Collect(2);
+  EXPECT_EQ(a.num_drafted, 3u);
+  EXPECT_EQ(a.num_accepted, 2u);
+  driver.Submit();
+  driver.scheduler().Finish(a);
+  driver.Collect();
+  EXPECT_EQ(driver.scheduler().Stats().drafts, 3);
+  EXPECT_EQ(driver.scheduler().Stats().accepted_drafts, 2);
+}
+
+// The last token's row, after accepted drafts, may have been found not to be finite.
+TEST(DraftsTest, WhatTheLastRowReadsIsNotPublishedWhenItEnds) {
+  Driver driver(Drafting(4), 64, /*prefix_cache=*/true);
+  Sequence& a = AddWithDrafts(driver, 5, {1, 2});
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+2");
+  driver.Collect(2);
+  ASSERT_EQ(a.num_computed, 8u);
+  a.tokens.resize(8);
+  driver.scheduler().Finish(a);
+  PrefixHashes hashes;
+  std::vector<TokenId> prompt = a.tokens;
+  prompt.push_back(7);
+  EXPECT_EQ(driver.kv().Match(prompt, hashes).num_tokens, 4u);
+}
+
+}  // namespace
+}  // namespace tandem::coordinator
