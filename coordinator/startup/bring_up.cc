@@ -15,19 +15,10 @@
 #include "common/kv/snapshot_interval.h"
 #include "common/step/limits.h"
 #include "coordinator/startup/kv_budget.h"
+#include "coordinator/startup/make_engine_config.h"
 
 namespace tandem::coordinator {
 namespace {
-
-// The engine waits slightly longer than a worker, so that the worker's error, which has more
-// detail, comes first.
-constexpr auto kCollectGrace = std::chrono::seconds(1);
-
-// The loss after which a request is computed alone: the first may be chance. With the loss that
-// proves it, a request that workers do not survive costs three restarts.
-constexpr uint32_t kMaxStrikes = 2;
-// Rows of a step with guessed tokens. Kernels for few rows take up to 8 (kernels/cuda/gemv.h).
-constexpr uint32_t kMaxDraftRows = 8;
 
 // The configured worker program, or the one for the device beside this program.
 absl::StatusOr<std::string> WorkerBinary(const config::ServerConfig& config) {
@@ -81,48 +72,6 @@ std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, uint64_t mode
   return ranks;
 }
 
-EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
-                              const config::SchedulingConfig& scheduling,
-                              const model::ModelSpec& spec, Epoch epoch,
-                              const std::vector<uint32_t>& num_blocks) {
-  const config::LimitsConfig& limits = worker.limits;
-  EngineConfig config;
-  config.scheduler.max_num_seqs = limits.max_num_seqs;
-  config.scheduler.max_num_batched_tokens = limits.max_num_batched_tokens;
-  config.scheduler.chunked_prefill_size = scheduling.chunked_prefill_size != 0
-                                              ? scheduling.chunked_prefill_size
-                                              : limits.max_num_batched_tokens;
-  config.scheduler.max_model_len = worker.model.spec.max_model_len;
-  config.scheduler.max_strikes = kMaxStrikes;
-  config.scheduler.max_queue_skips = scheduling.max_queue_skips;
-  config.scheduler.policy = scheduling.policy;
-  config.kv_cache.block_size = worker.cache.block_size;
-  config.kv_cache.enable_prefix_cache = scheduling.enable_prefix_caching;
-  if (const uint32_t interval = worker.cache.state_snapshot_interval; interval > 0) {
-    config.kv_cache.snapshots = {.num_snapshots = kv::NumSnapshots(num_blocks, worker.cache),
-                                 .interval = interval};
-  }
-  for (size_t group = 0; group < num_blocks.size(); ++group) {
-    config.kv_cache.groups.push_back({.num_blocks = num_blocks[group],
-                                      .window_tokens = spec.kv_groups[group].window_tokens,
-                                      .chunked = spec.kv_groups[group].chunked});
-  }
-  config.vocab_size = spec.vocab_size;
-  config.epoch = epoch;
-  config.max_queued_requests = scheduling.max_queued_requests;
-  config.max_queued_tokens = scheduling.max_queued_tokens;
-  config.priority_ageing = scheduling.priority_ageing;
-  // A recurrent state can't be taken back to before a wrong guess.
-  if (scheduling.speculation == config::Speculation::kNgram && !spec.delta_net.has_value()) {
-    config.max_draft_tokens = scheduling.max_draft_tokens;
-    config.scheduler.max_draft_rows = kMaxDraftRows;
-  }
-  config.pipeline_depth = scheduling.overlap ? step::kPipelineDepth : 1;
-  config.max_result_bytes = worker.transport.max_result_bytes.bytes;
-  config.step_timeout = worker.transport.step_timeout + kCollectGrace;
-  return config;
-}
-
 void LogUsableLength(const Workers& workers) {
   const uint32_t asked = workers.engine.scheduler.max_model_len;
   if (workers.usable_model_len() == asked) return;
@@ -161,6 +110,10 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
   TANDEM_RETURN_IF_ERROR(
       MakeEngineConfig(workers.config, config.scheduling, model.spec, Epoch{1}, one_block)
           .Validate());
+  if (const std::string reason = WhyNoDrafts(workers.config, config.scheduling, model.spec);
+      !reason.empty()) {
+    TANDEM_LOG(kWarning) << reason;
+  }
   TANDEM_ASSIGN_OR_RETURN(const std::string worker_binary, WorkerBinary(config));
   ClusterOptions cluster_options{
       .size = config.cluster.tensor_parallel_size,
