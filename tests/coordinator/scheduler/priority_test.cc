@@ -74,6 +74,29 @@ TEST(PriorityTest, ThePrefillOfALowerNumberGetsTheTokens) {
   EXPECT_EQ(urgent.Step(), "decode 1+1 prefill 2+7");
 }
 
+// Where prefill goes first, priorities say which one, and whose token is left out.
+TEST(PriorityTest, HoldsAmongPrefillsThatGoBeforeDecodes) {
+  Driver driver(Config(4, 6, 6, SchedulingPolicy::kPrefillFirst), 64);
+  AddAt(driver, 0, 3, 2);
+  AddAt(driver, 1, 0, 2);
+  EXPECT_EQ(driver.Step(), "prefill 2+2 prefill 1+2");
+  AddAt(driver, 2, 2, 9);
+  AddAt(driver, 3, -1, 5);
+  EXPECT_EQ(driver.Step(), "prefill 4+5 prefill 3+1");
+  EXPECT_EQ(driver.Step(), "prefill 3+6");
+  EXPECT_EQ(driver.Step(), "decode 4+1 decode 2+1 decode 1+1 prefill 3+2");
+}
+
+TEST(PriorityTest, DecodesThatWaitForPrefillHaveTheirOrder) {
+  Driver driver(Config(4, 5, 5, SchedulingPolicy::kPrefillFirst), 64);
+  AddAt(driver, 0, 3, 1);
+  AddAt(driver, 1, 0, 1);
+  AddAt(driver, 2, -1, 1);
+  EXPECT_EQ(driver.Step(), "prefill 3+1 prefill 2+1 prefill 1+1");
+  AddAt(driver, 3, 5, 4);
+  EXPECT_EQ(driver.Step(), "decode 3+1 prefill 4+4");
+}
+
 TEST(PriorityTest, TheHighestNumberIsPreempted) {
   // 6 blocks of 4: three sequences of 7 tokens fill them.
   Driver driver(Config(4, 64, 64), 6);
