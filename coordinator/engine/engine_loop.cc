@@ -28,8 +28,8 @@ constexpr auto kLifeMargin = std::chrono::seconds(30);
 
 constexpr char kStoppingMessage[] = "the server is shutting down";
 
-// Of each prompt the tokens after what it shares with the one before: what they share is computed
-// once, and the others find it in the prefix cache, or nearly so.
+// Of each prompt the tokens after what it shares with the one before: the others may find that in
+// the prefix cache. Not what is scored, which each computes.
 std::vector<uint64_t> UnsharedTokens(const std::vector<Request>& requests) {
   std::vector<uint64_t> unshared;
   const std::vector<TokenId>* last = nullptr;
@@ -39,7 +39,8 @@ std::vector<uint64_t> UnsharedTokens(const std::vector<Request>& requests) {
         last == nullptr
             ? begin
             : std::mismatch(begin, request.prompt.end(), last->begin(), last->end()).first;
-    unshared.push_back(static_cast<uint64_t>(request.prompt.end() - shared_end));
+    unshared.push_back(
+        std::max<uint64_t>(request.prompt.end() - shared_end, request.targets.size()));
     last = &request.prompt;
   }
   return unshared;

@@ -69,11 +69,12 @@ void ScoreForm::AppendMessages(const std::string& id, uint32_t index, TextUpdate
     total.is_greedy &= score.is_greedy();
   }
   if (update.last()) {
-    response.set_logprob(total.logprob);
-    response.set_is_greedy(total.is_greedy);
-    response.set_finish_reason(update.reason == FinishReason::kCancelled
-                                   ? v1::FINISH_REASON_CANCELLED
-                                   : v1::FINISH_REASON_LENGTH);
+    const bool cancelled = update.reason == FinishReason::kCancelled;
+    if (!cancelled) {
+      response.set_logprob(total.logprob);
+      response.set_is_greedy(total.is_greedy);
+    }
+    response.set_finish_reason(cancelled ? v1::FINISH_REASON_CANCELLED : v1::FINISH_REASON_LENGTH);
     FillUsage(update.usage, *response.mutable_usage());
   }
   messages.push_back(Serialize(response));

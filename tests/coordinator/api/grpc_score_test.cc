@@ -107,6 +107,19 @@ TEST_F(GrpcScoreTest, ManyTokensComeInSeveralMessages) {
   EXPECT_TRUE(response.is_greedy());
 }
 
+// As when the server ends: a part of the tokens is no sum of all.
+TEST_F(GrpcScoreTest, ACancelledContinuationHasNoSum) {
+  const auto call = Score(Request("a", {"xy"}));
+  WaitForStream();
+  Send(*engine_.Leave("a"),
+       {.prompt_logprobs = {Scored('x', -0.25f, 'x')}, .reason = FinishReason::kCancelled});
+  v1::ScoreResponse response;
+  ASSERT_TRUE(call->reader->Read(&response));
+  EXPECT_EQ(response.finish_reason(), v1::FINISH_REASON_CANCELLED);
+  EXPECT_FALSE(response.has_logprob());
+  EXPECT_FALSE(response.has_is_greedy());
+}
+
 TEST_F(GrpcScoreTest, OneFailureEndsTheCallAndTheOthers) {
   const auto call = Score(Request("a", {"x", "y"}));
   engine_.WaitForRequests(2);

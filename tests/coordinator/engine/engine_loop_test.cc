@@ -96,6 +96,25 @@ TEST_F(EngineLoopTest, TooManyQueuedTokensAreRefused) {
   EXPECT_TRUE(Add("b")->WaitEnd());
 }
 
+// Continuations share their prompt, but each computes what is scored.
+TEST_F(EngineLoopTest, EqualContinuationsCountTheirTokens) {
+  engine_.config.scheduler.max_num_seqs = 1;
+  engine_.config.max_queued_tokens = 20;
+  Start();
+  Stream held = AddHeld("held");
+  std::vector<Request> requests;
+  for (const char* id : {"a", "b"}) {
+    requests.push_back(MakeRequest(id, 9, 1, std::make_shared<RecordingStream>()));
+    requests.back().prompt = std::vector<TokenId>(9, 1);
+    requests.back().targets = std::vector<TokenId>(8, 1);
+  }
+  EXPECT_EQ(loop_->AddAll(std::move(requests)).status().message(),
+            "the queue is full: prompts of 9 tokens wait, and with these 17 they would exceed 20 "
+            "(--max-queued-tokens)");
+  gate_.Open();
+  ASSERT_TRUE(held->WaitEnd());
+}
+
 // Longer than the bound, but the only one.
 TEST_F(EngineLoopTest, ALongPromptIsServedWhenNothingWaits) {
   engine_.config.max_queued_tokens = 1;
