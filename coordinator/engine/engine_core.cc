@@ -150,6 +150,7 @@ void EngineCore::AbortWorkers(const absl::Status& reason) {
 }
 
 void EngineCore::Rewind(const absl::Status& reason) {
+  tracer_.Follow(generations_);  // an idle engine makes no steps
   tracer_.Lost(epoch_, reason);
   const bool blame = !pipeline_.EndedFromOutside();
   AbortWorkers(reason);
@@ -164,6 +165,7 @@ void EngineCore::Resume(ReadyWorkers workers, Duration pause) {
   epoch_ = workers.epoch;
   ++restarts_;
   last_pause_ = pause;
+  tracer_.Follow(generations_);
   tracer_.Resumed(epoch_);
   pipeline_.Resume(std::move(*workers.group));
 }

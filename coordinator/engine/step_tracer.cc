@@ -31,7 +31,7 @@ void StepTracer::Begin(uint64_t recording, const Generations& generations) {
     if (generation->state != SequenceState::kRunning) continue;
     AddChange(What::kScheduled, handle, generation->scheduled_at);
     requests_[handle].runs = true;
-    if (generation->num_generated() == 0) continue;
+    if (generation->phase() != Phase::kDecode) continue;
     AddChange(What::kDecodes, handle, now);
     requests_[handle].decodes = true;
   }

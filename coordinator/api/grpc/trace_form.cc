@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "common/base/utf8.h"
+
 namespace tandem::coordinator {
 namespace {
 
@@ -63,7 +65,7 @@ class Writer {
     out.set_at_ns(Since(change.at));
     out.set_lost(change.lost);
     out.set_epoch(change.epoch.value);
-    out.set_reason(change.reason);
+    out.set_reason(RepairedUtf8(change.reason));  // a worker's own words may be in it
   }
 
  private:

@@ -46,12 +46,12 @@ grpc::Status ShuttingDown() {
 // is guarded by the service's mutex.
 class TracingService::Call : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  Call(TracingService& service, const ServingModel& model, Duration length,
+  Call(TracingService& service, const ServingModel& model, TimePoint begin, Duration length,
        std::unique_ptr<TraceRecorder::Recording> recording)
       : call_(service.serving_.calls),
         service_(service),
         recording_(std::move(recording)),
-        start_(Clock::System().Now()),
+        start_(begin),
         end_(start_ + length) {
     v1::TraceResponse first;
     v1::TraceStart& start = *first.mutable_start();
@@ -95,19 +95,26 @@ class TracingService::Call : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
  private:
   void Write() {
+    const auto [last, status] = IsLast();  // before events are taken: none is left behind
     const TraceRecorder::Batch batch = recording_->Take();
     v1::TraceResponse response;
     for (const TraceEvent& event : batch.events) ToProto(event, start_, *response.add_events());
     response.set_num_dropped(batch.num_dropped);
     MutexLock lock(service_.mutex_);
     message_ = Serialize(response);
-    const bool last = Clock::System().Now() >= end_ || !stopped_.ok();
-    last ? StartWriteAndFinish(&message_, grpc::WriteOptions(), stopped_) : StartWrite(&message_);
+    if (!last) return StartWrite(&message_);
+    recording_.reset();  // another may begin when the client has its answer
+    StartWriteAndFinish(&message_, grpc::WriteOptions(), status);
+  }
+
+  std::pair<bool, grpc::Status> IsLast() {
+    MutexLock lock(service_.mutex_);
+    return {Clock::System().Now() >= end_ || !stopped_.ok(), stopped_};
   }
 
   const OpenCalls::Call call_;
   TracingService& service_;
-  const std::unique_ptr<TraceRecorder::Recording> recording_;
+  std::unique_ptr<TraceRecorder::Recording> recording_;
   const TimePoint start_, end_;
   grpc::Status stopped_;  // not OK: before its time
   std::unique_ptr<grpc::Alarm> alarm_;
@@ -130,12 +137,13 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* TracingService::Trace(
   if (recorder == nullptr) {
     return new RefusedStream({grpc::StatusCode::UNIMPLEMENTED, "this server records nothing"});
   }
+  const TimePoint start = Clock::System().Now();  // no later than the first event
   auto recording = recorder->Start();
   if (!recording.ok()) return new RefusedStream(ToGrpc(recording.status()));
   MutexLock lock(mutex_);
   if (closed_) return new RefusedStream(ShuttingDown());
   // Deletes itself in OnDone, after which there may be another.
-  return running_ = new Call(*this, (*parts)->model, *length, *std::move(recording));
+  return running_ = new Call(*this, (*parts)->model, start, *length, *std::move(recording));
 }
 
 }  // namespace tandem::coordinator

@@ -90,7 +90,12 @@ TEST_F(TracingServiceTest, StreamsWhatHappens) {
                                  .answered = at(4)});
   recorder_.Add(number,
                 RequestChange{.what = RequestChange::What::kEnded, .handle = 5, .reason = "stop"});
-  const v1::TraceResponse events = call.ReadEvents();
+  v1::TraceResponse events;
+  while (events.events_size() < 3) {
+    const v1::TraceResponse more = call.ReadEvents();
+    ASSERT_FALSE(more.events().empty());
+    events.mutable_events()->MergeFrom(more.events());
+  }
   ASSERT_EQ(events.events_size(), 3);
   const v1::StepSubmitted& step = events.events(0).step_submitted();
   EXPECT_EQ(step.step(), 7u);

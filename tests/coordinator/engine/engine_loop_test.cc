@@ -104,7 +104,7 @@ TEST_F(EngineLoopTest, EqualContinuationsCountTheirTokens) {
   Stream held = AddHeld("held");
   std::vector<Request> requests;
   for (const char* id : {"a", "b"}) {
-    requests.push_back(MakeRequest(id, 9, 1, std::make_shared<RecordingStream>()));
+    requests.push_back(MakeRequest(id, 9, 0, std::make_shared<RecordingStream>()));
     requests.back().prompt = std::vector<TokenId>(9, 1);
     requests.back().targets = std::vector<TokenId>(8, 1);
   }

@@ -181,6 +181,19 @@ TEST_F(EngineTraceTest, ALossRewindsWhatRuns) {
   EXPECT_GE(submitted_.size(), settled_.size());  // those that were lost
 }
 
+// No step was made since the recording began.
+TEST_F(EngineTraceTest, ALossOfIdleWorkersIsRecorded) {
+  Make();
+  Record();
+  core_->Rewind(absl::UnavailableError("rank 1 has ended"));
+  workers_.clear();
+  core_->Resume(engine_.MakeWorkers(Epoch{6}, &workers_), Duration::zero());
+  Take();
+  ASSERT_EQ(workers_changes_.size(), 2u);
+  EXPECT_EQ(workers_changes_[0].reason, "rank 1 has ended");
+  EXPECT_FALSE(workers_changes_[1].lost);
+}
+
 TEST_F(EngineTraceTest, EndsSayHow) {
   Make();
   Record();

@@ -80,6 +80,8 @@ class TraceCase(unittest.TestCase):
             for event in sorted(slices, key=lambda e: (e["ts"], -e["dur"])):
                 while stack and stack[-1]["ts"] + stack[-1]["dur"] <= event["ts"] + ROUNDING_US and event["name"] in KINDS:
                     stack.pop()
+                if event["name"] == "collectives" and stack:
+                    self.assertLessEqual(stack[-1]["ts"] + stack[-1]["dur"], event["ts"] + ROUNDING_US, "collectives overlap")
                 if event["name"] in KINDS or event["name"] == "collectives":
                     self.assertFalse([e for e in stack if e["name"] in KINDS], "steps of a track overlap")
                     stack = [event]
@@ -201,7 +203,7 @@ class TraceTest(TraceCase):
         for client in clients:
             client.start()
         try:
-            recording = Recording(self.server.address, seconds=1)
+            recording = Recording(self.server.address, seconds=3)
             code, err = recording.wait()
         finally:
             over.set()
