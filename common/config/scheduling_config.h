@@ -37,6 +37,7 @@ struct SchedulingConfig {
   Duration request_timeout{};
   Duration priority_ageing = std::chrono::seconds(10);
   uint32_t max_queue_skips = 8;
+  uint32_t target_itl_ms = 0;
   bool enable_prefix_caching = true;
   bool overlap = true;
   Speculation speculation = Speculation::kOff;
@@ -78,6 +79,12 @@ struct SchedulingConfig {
                    "the KV cache yet",
            .least = 0,
            .most = 1 << 20});
+    visit(target_itl_ms,
+          {.flag = "--target-itl-ms",
+           .help = "while a request gets tokens, a step has so little prefill that it should take "
+                   "no longer than this many milliseconds. 0: as much as fits",
+           .least = 0,
+           .most = 60000});
     visit(enable_prefix_caching,
           {.flag = "--enable-prefix-caching",
            .help = "reuse the KV blocks of equal prompt beginnings (on by default)"});

@@ -43,6 +43,7 @@ Plan Scheduler::Schedule() {
                     .admitted_blocks = step::kMaxAdmittedBlocks,
                     .given = std::vector<uint32_t>(config_.max_num_seqs)};
   holds_back_ = !holds_back_ && WouldTakeTurns();
+  budget.load = DecodeLoad();
   if (!isolating_ || !ScheduleSuspect(budget, plan)) ScheduleAll(budget, plan);
   if (drafts) AddDrafts(budget);
   CollectEntries(budget, plan);
@@ -66,8 +67,11 @@ void Scheduler::ScheduleAll(StepBudget& budget, Plan& plan) {
 uint32_t Scheduler::TokensFor(const Sequence& sequence, uint32_t begin,
                               const StepBudget& budget) const {
   const uint32_t missing = sequence.num_tokens() + sequence.num_pending - begin;
-  const uint32_t most = sequence.snapshot_points.Fit(
-      begin, std::min({missing, config_.chunked_prefill_size, budget.tokens}));
+  uint32_t most = std::min({missing, config_.chunked_prefill_size, budget.tokens});
+  if (budget.load.has_value() && sequence.phase() == Phase::kPrefill) {
+    most = PrefillInTime(begin, most, *budget.load);
+  }
+  most = sequence.snapshot_points.Fit(begin, most);
   if (sequence.NumScored(begin, most) <= budget.scored_tokens) return most;
   return std::max(begin, sequence.scored_from) - begin + budget.scored_tokens;
 }
@@ -76,6 +80,9 @@ void Scheduler::TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& 
   budget.given[sequence.slot] = num_tokens;
   budget.tokens -= num_tokens;
   budget.scored_tokens -= sequence.NumScored(sequence.num_scheduled, num_tokens);
+  if (budget.load.has_value() && sequence.phase() == Phase::kPrefill) {
+    budget.load->AddPrefill(sequence.num_scheduled, num_tokens);
+  }
 }
 
 bool Scheduler::WouldTakeTurns() const {

@@ -34,6 +34,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,6 +43,7 @@
 #include "coordinator/scheduler/scheduler_config.h"
 #include "coordinator/scheduler/scheduler_stats.h"
 #include "coordinator/scheduler/sequence.h"
+#include "coordinator/scheduler/step_time_model.h"
 
 namespace tandem::coordinator {
 
@@ -60,6 +62,8 @@ class Scheduler {
   // prompts. Before the drawn tokens are appended. A sequence that has finished since is only no
   // longer in flight.
   void Settle(const Plan& plan);
+  // The workers computed the step of `plan` in `time`, without what they waited before it.
+  void NoteStepTime(const Plan& plan, Duration time);
   // The workers and the contents of their KV pages are lost, with the steps in flight, whose plans
   // must not be settled: every running sequence waits again, and its tokens are computed anew.
   // `blame`: what the steps in flight computed may be the cause, so their sequences get a strike.
@@ -84,11 +88,17 @@ class Scheduler {
     uint32_t admitted_blocks = 0;
     std::vector<uint32_t> given{};   // tokens by slot
     std::vector<uint32_t> drafts{};  // of those; empty: none of any
+    // What the step has so far, all its decodes included; set if its time is limited.
+    std::optional<StepLoad> load{};
   };
 
   // The part of the budget available for the `missing` tokens of `sequence` after the first
   // `begin`.
   uint32_t TokensFor(const Sequence& sequence, uint32_t begin, const StepBudget& budget) const;
+  // The load of all that decodes, for a step whose time is limited.
+  std::optional<StepLoad> DecodeLoad() const;
+  // Of `most` prefill tokens after the first `begin` of a sequence, how many the step has time for.
+  uint32_t PrefillInTime(uint32_t begin, uint32_t most, const StepLoad& load) const;
   void ScheduleAll(StepBudget& budget, Plan& plan);
   void TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
   // Of sequences that need known tokens, whether one could decode while another is in flight.
@@ -149,6 +159,7 @@ class Scheduler {
   uint32_t num_in_flight_ = 0;  // steps that were submitted and have not settled
   uint64_t num_submitted_ = 0;  // steps
   SchedulerStats stats_;        // its counters
+  StepTimeModel times_;         // learns only with SchedulerConfig::target_itl
 };
 
 }  // namespace tandem::coordinator

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "common/base/clock.h"
 #include "common/config/scheduling_config.h"
 
 namespace tandem::coordinator {
@@ -27,6 +28,9 @@ struct SchedulerConfig {
   // Rows of a step with drafts, those of all sequences together: a step of so few takes about as
   // long as one of a single row. 0: no drafts; more than MostSamples() count as so many.
   uint32_t max_draft_rows = 0;
+  // While a sequence decodes, a step has so much prefill that its predicted time is at most this,
+  // or a block of it; 0: as much as the other limits allow.
+  Duration target_itl{};
   SchedulingPolicy policy = SchedulingPolicy::kDecodeFirst;
 
   // INVALID_ARGUMENT in terms of the command line's flags.

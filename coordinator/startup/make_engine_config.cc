@@ -38,6 +38,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.scheduler.max_model_len = worker.model.spec.max_model_len;
   config.scheduler.max_strikes = kMaxStrikes;
   config.scheduler.max_queue_skips = scheduling.max_queue_skips;
+  config.scheduler.target_itl = std::chrono::milliseconds(scheduling.target_itl_ms);
   config.scheduler.policy = scheduling.policy;
   config.kv_cache.block_size = worker.cache.block_size;
   config.kv_cache.enable_prefix_cache = scheduling.enable_prefix_caching;

@@ -18,6 +18,7 @@ coordinator::SchedulerConfig DrawScheduler(Random& random) {
           .chunked_prefill_size = chunk,
           .max_model_len = random.OneOf({24u, 48u, 96u}),
           .max_queue_skips = random.OneOf({0u, 1u, 8u}),
+          .target_itl = random.OneOf({milliseconds(0), milliseconds(3)}),
           .policy = random.Chance(0.5) ? coordinator::SchedulingPolicy::kDecodeFirst
                                        : coordinator::SchedulingPolicy::kPrefillFirst};
 }

@@ -37,6 +37,7 @@ TEST(MakeEngineConfigTest, EverySettingOfSchedulingArrives) {
                                     .max_queued_tokens = 13,
                                     .priority_ageing = seconds(17),
                                     .max_queue_skips = 19,
+                                    .target_itl_ms = 23,
                                     .enable_prefix_caching = false,
                                     .overlap = false});
   EXPECT_EQ(config.scheduler.policy, SchedulingPolicy::kPrefillFirst);
@@ -45,6 +46,7 @@ TEST(MakeEngineConfigTest, EverySettingOfSchedulingArrives) {
   EXPECT_EQ(config.max_queued_tokens, 13u);
   EXPECT_EQ(config.priority_ageing, seconds(17));
   EXPECT_EQ(config.scheduler.max_queue_skips, 19u);
+  EXPECT_EQ(config.scheduler.target_itl, std::chrono::milliseconds(23));
   EXPECT_FALSE(config.kv_cache.enable_prefix_cache);
   EXPECT_EQ(config.pipeline_depth, 1u);
 }

@@ -1,0 +1,87 @@
+#include "coordinator/scheduler/step_time_model.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tandem::coordinator {
+namespace {
+
+// Of coordinate descent, which begins where the last fit has ended.
+constexpr int kSweeps = 50;
+
+}  // namespace
+
+StepLoad StepLoad::Of(const Plan& plan) {
+  StepLoad load;
+  for (const PlanEntry& entry : plan.entries) {
+    if (entry.phase == Phase::kDecode) {
+      for (uint32_t i = 0; i < entry.num_tokens; ++i) load.AddDecode(entry.begin + i);
+    } else {
+      load.AddPrefill(entry.begin, entry.num_tokens);
+    }
+  }
+  return load;
+}
+
+void StepLoad::AddDecode(uint32_t position) {
+  ++decode_rows;
+  decode_positions += uint64_t{position} + 1;
+}
+
+void StepLoad::AddPrefill(uint32_t begin, uint32_t num_tokens) {
+  prefill_tokens += num_tokens;
+  const uint64_t n = num_tokens;
+  prefill_positions += n * begin + n * (n + 1) / 2;
+}
+
+StepTimeModel::Parts StepTimeModel::PartsOf(const StepLoad& load) {
+  return {1, static_cast<double>(load.decode_rows), static_cast<double>(load.decode_positions),
+          static_cast<double>(load.prefill_tokens), static_cast<double>(load.prefill_positions)};
+}
+
+void StepTimeModel::Learn(const StepLoad& load, Duration time) {
+  const double time_us = std::chrono::duration<double, std::micro>(time).count();
+  Sample sample{.parts = PartsOf(load), .prefill_tokens = load.prefill_tokens};
+  for (double& part : sample.parts) part /= time_us;
+  std::deque<Sample>& window = load.prefill_tokens > 0 ? with_prefill_ : without_prefill_;
+  window.push_back(sample);
+  if (window.size() > kWindow) window.pop_front();
+  Fit();
+}
+
+void StepTimeModel::Fit() {
+  // The normal equations of: parts * costs = 1 for every sample.
+  std::array<Parts, kParts> products{};
+  Parts sums{};
+  for (const auto* window : {&with_prefill_, &without_prefill_}) {
+    for (const Sample& sample : *window) {
+      for (size_t i = 0; i < kParts; ++i) {
+        sums[i] += sample.parts[i];
+        for (size_t j = 0; j < kParts; ++j) products[i][j] += sample.parts[i] * sample.parts[j];
+      }
+    }
+  }
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    for (size_t i = 0; i < kParts; ++i) {
+      if (products[i][i] == 0) continue;
+      const double others =
+          std::inner_product(products[i].begin(), products[i].end(), costs_us_.begin(), 0.0) -
+          products[i][i] * costs_us_[i];
+      costs_us_[i] = std::max(0.0, (sums[i] - others) / products[i][i]);
+    }
+  }
+}
+
+Duration StepTimeModel::Predict(const StepLoad& load) const {
+  const Parts parts = PartsOf(load);
+  const double time_us = std::inner_product(parts.begin(), parts.end(), costs_us_.begin(), 0.0);
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::micro>(time_us));
+}
+
+uint64_t StepTimeModel::most_prefill_tokens() const {
+  uint64_t most = 0;
+  for (const Sample& sample : with_prefill_) most = std::max(most, sample.prefill_tokens);
+  return most;
+}
+
+}  // namespace tandem::coordinator
