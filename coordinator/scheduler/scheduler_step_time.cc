@@ -1,6 +1,5 @@
 // Scheduler's bound on the time of a step in which sequences decode.
 #include <algorithm>
-#include <ranges>
 
 #include "coordinator/scheduler/scheduler.h"
 
@@ -29,9 +28,11 @@ uint32_t Scheduler::PrefillInTime(uint32_t begin, uint32_t most, const StepLoad&
     with.AddPrefill(begin, num_tokens);
     return times_.Predict(with) <= config_.target_itl;
   };
-  const auto counts = std::views::iota(uint32_t{1}, most + 1);
-  const auto too_many = std::ranges::partition_point(counts, is_in_time);
-  const auto fits = static_cast<uint32_t>(too_many - counts.begin());
+  uint32_t fits = 0, too_many = most + 1;
+  while (too_many - fits > 1) {
+    const uint32_t middle = fits + (too_many - fits) / 2;
+    (is_in_time(middle) ? fits : too_many) = middle;
+  }
   // Some prefill in every step, so that prompts end.
   const bool is_first = load.prefill_tokens == 0;
   return is_first ? std::max<uint32_t>(fits, std::min<uint64_t>(most, first_chunk)) : fits;
