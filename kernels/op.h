@@ -31,6 +31,7 @@ using Op = std::variant<   //
     SoftCapParams,         //
     GatherRowsParams,      //
     ScatterRunsParams,     //
+    PoolRowsParams,        //
     UnshardLogitsParams,   //
     SampleParams,          //
     LogProbsParams,        //

@@ -22,6 +22,7 @@
 #include "kernels/ops/matmul_add.h"
 #include "kernels/ops/norm.h"
 #include "kernels/ops/norm_matmul.h"
+#include "kernels/ops/pool_rows.h"
 #include "kernels/ops/qkv.h"
 #include "kernels/ops/recurrent_batch.h"
 #include "kernels/ops/rope_write_kv.h"

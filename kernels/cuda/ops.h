@@ -32,6 +32,7 @@ void EncodeOp(Stream& stream, const CopyRowsParams& params);
 void EncodeOp(Stream& stream, const SoftCapParams& params);
 void EncodeOp(Stream& stream, const GatherRowsParams& params);
 void EncodeOp(Stream& stream, const ScatterRunsParams& params);
+void EncodeOp(Stream& stream, const PoolRowsParams& params);
 void EncodeOp(Stream& stream, const UnshardLogitsParams& params);
 void EncodeOp(Stream& stream, const SampleParams& params);
 void EncodeOp(Stream& stream, const LogProbsParams& params);

@@ -18,6 +18,7 @@ void EncodeOp(OpList& list, const CopyRowsParams& params);
 void EncodeOp(OpList& list, const SoftCapParams& params);
 void EncodeOp(OpList& list, const GatherRowsParams& params);
 void EncodeOp(OpList& list, const ScatterRunsParams& params);
+void EncodeOp(OpList& list, const PoolRowsParams& params);
 void EncodeOp(OpList& list, const UnshardLogitsParams& params);
 void EncodeOp(OpList& list, const SampleParams& params);
 void EncodeOp(OpList& list, const LogProbsParams& params);

@@ -74,6 +74,7 @@ struct CollectOutputs {
   template <class T>
   static Element ElementOf(tensor::Type type) {
     if constexpr (std::is_same_v<T, int32_t>) return Element::kI32;
+    if constexpr (std::is_same_v<T, double>) return Element::kF64;
     switch (type) {
       case tensor::Type::kF32:
         return Element::kF32;
@@ -89,7 +90,8 @@ struct CollectOutputs {
 
 float ToleranceOf(const Op& op, const Tolerances& tolerances) {
   const std::string_view name = OpName(op);
-  for (const std::string_view moves : {"Embed", "CopyRows", "GatherRows", "UnshardLogits"}) {
+  for (const std::string_view moves :
+       {"Embed", "CopyRows", "GatherRows", "PoolRows", "UnshardLogits"}) {
     if (name == moves) return 0;
   }
   const auto* const attention = std::get_if<AttentionParams>(&op);

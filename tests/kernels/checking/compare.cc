@@ -27,6 +27,8 @@ double ValueAt(Element element, const std::vector<std::byte>& bytes, size_t inde
   switch (element) {
     case Element::kF32:
       return Read<float>(bytes, index);
+    case Element::kF64:
+      return Read<double>(bytes, index);
     case Element::kF16:
       return tensor::HalfToFloat(Read<uint16_t>(bytes, index));
     case Element::kBF16:

@@ -9,7 +9,7 @@
 
 namespace tandem::kernels::checking {
 
-enum class Element { kF32, kF16, kBF16, kQ8_0, kI32 };
+enum class Element { kF32, kF64, kF16, kBF16, kQ8_0, kI32 };
 
 // An array that an op writes: `rows` rows of `cols` values, `stride` values apart, in the subject's
 // memory. Rows of Q8_0 are whole blocks, and so is the stride.
@@ -24,6 +24,8 @@ struct Output {
   size_t bytes() const {
     const size_t values = rows == 0 || cols == 0 ? 0 : (rows - 1) * stride + cols;
     switch (element) {
+      case Element::kF64:
+        return values * 8;
       case Element::kF16:
       case Element::kBF16:
         return values * 2;
