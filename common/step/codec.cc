@@ -11,9 +11,9 @@
 namespace tandem::step {
 namespace {
 
-constexpr SectionTag kDescriptorTags[] = {kTagStep,         kTagTokens,    kTagPositions,
-                                          kTagQueryOffsets, kTagSequences, kTagGroups,
-                                          kTagRows,         kTagSampling,  kTagReferences};
+constexpr SectionTag kDescriptorTags[] = {
+    kTagStep,   kTagTokens, kTagPositions, kTagQueryOffsets, kTagSequences,
+    kTagGroups, kTagRows,   kTagSampling,  kTagReferences,   kTagPools};
 
 // Smallest wire sizes, against which counts are checked.
 constexpr size_t kStepBytes = 2 * sizeof(uint64_t) + 3 * sizeof(uint32_t);
@@ -24,6 +24,7 @@ static_assert(sizeof(SequenceEntry) == 24, "sequences are copied as in memory");
 static_assert(sizeof(TableDelta) == 12, "deltas are copied as in memory");
 static_assert(sizeof(LogitAdjustment) == 16, "adjustments are copied as in memory");
 static_assert(sizeof(TokenReference) == 8, "references are copied as in memory");
+static_assert(sizeof(PoolRequest) == 8, "pools are copied as in memory");
 
 void PutStep(WireWriter& writer, const StepDescriptor& step) {
   writer.BeginSection(kTagStep);
@@ -175,7 +176,7 @@ size_t StepLimits::MaxDescriptorBytes() const {
          kWord + kMaxKvGroups * group + MaxAppendedBlocks() * kWord +              //
          kWord + rows +                                                            //
          kWord + samples * (kSamplingBytes + kMaxRowAdjustments * sizeof(LogitAdjustment)) +
-         seqs * sizeof(TokenReference);
+         seqs * (sizeof(TokenReference) + sizeof(PoolRequest));
 }
 
 void Serialize(const StepDescriptor& step, std::vector<uint8_t>& out) {
@@ -190,6 +191,7 @@ void Serialize(const StepDescriptor& step, std::vector<uint8_t>& out) {
   PutRows(writer, step.rows);
   PutSampling(writer, step.sampling);
   PutArraySection(writer, kTagReferences, step.references);
+  PutArraySection(writer, kTagPools, step.pools);
 }
 
 absl::StatusOr<StepDescriptor> ParseDescriptor(std::span<const uint8_t> frame) {
@@ -209,6 +211,7 @@ absl::StatusOr<StepDescriptor> ParseDescriptor(std::span<const uint8_t> frame) {
   TANDEM_ASSIGN_OR_RETURN(WireReader sampling, sections.Find(kTagSampling));
   TANDEM_RETURN_IF_ERROR(GetSampling(sampling, step.sampling));
   TANDEM_RETURN_IF_ERROR(GetArraySection(sections, kTagReferences, step.references));
+  TANDEM_RETURN_IF_ERROR(GetArraySection(sections, kTagPools, step.pools));
   return step;
 }
 

@@ -27,8 +27,10 @@ void Serialize(const StepResult& result, std::vector<uint8_t>& out);
 absl::StatusOr<StepResult> ParseResult(std::span<const uint8_t> frame);
 // The most bytes that the result of `row` can take.
 size_t MaxRowBytes(const RowRequest& row, uint32_t vocab_size);
+// The bytes of that many pooled states.
+size_t PooledBytes(size_t num_pools, uint32_t hidden_size);
 // The most bytes that the result of `step` can take on the wire (max_tokens of every row).
-size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size);
+size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size, uint32_t hidden_size);
 
 }  // namespace tandem::step
 

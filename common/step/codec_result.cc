@@ -11,7 +11,7 @@
 namespace tandem::step {
 namespace {
 
-constexpr SectionTag kResultTags[] = {kTagResult, kTagMessage, kTagResultRows};
+constexpr SectionTag kResultTags[] = {kTagResult, kTagMessage, kTagResultRows, kTagPooled};
 constexpr size_t kResultBytes = 2 * sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(StepTimings);
 constexpr size_t kResultRowBytes = 3 * sizeof(uint32_t);
 static_assert(sizeof(TokenLogprob) == 12, "log-probabilities are copied as in memory");
@@ -58,12 +58,16 @@ size_t MaxRowBytes(const RowRequest& row, uint32_t vocab_size) {
   return kResultRowBytes + row.max_tokens * (sizeof(TokenId) + bytes);
 }
 
-size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size) {
+size_t PooledBytes(size_t num_pools, uint32_t hidden_size) {
+  return num_pools * hidden_size * sizeof(double);
+}
+
+size_t MaxResultBytes(const StepDescriptor& step, uint32_t vocab_size, uint32_t hidden_size) {
   const size_t fixed = kFrameHeaderBytes + std::size(kResultTags) * kSectionHeaderBytes +
                        kResultBytes + sizeof(uint32_t);
-  size_t rows = 0;
-  for (const RowRequest& row : step.rows) rows += MaxRowBytes(row, vocab_size);
-  return fixed + std::max(rows, kMaxStatusMessageBytes);
+  size_t results = PooledBytes(step.pools.size(), hidden_size);
+  for (const RowRequest& row : step.rows) results += MaxRowBytes(row, vocab_size);
+  return fixed + std::max(results, kMaxStatusMessageBytes);
 }
 
 void Serialize(const StepResult& result, std::vector<uint8_t>& out) {
@@ -95,6 +99,10 @@ void Serialize(const StepResult& result, std::vector<uint8_t>& out) {
     }
   }
   writer.EndSection();
+
+  writer.BeginSection(kTagPooled);
+  if (result.status.ok()) writer.PutArray(result.pooled);
+  writer.EndSection();
 }
 
 absl::StatusOr<StepResult> ParseResult(std::span<const uint8_t> frame) {
@@ -111,8 +119,12 @@ absl::StatusOr<StepResult> ParseResult(std::span<const uint8_t> frame) {
   TANDEM_RETURN_IF_ERROR(GetStatus(sections, code, result.status));
   TANDEM_ASSIGN_OR_RETURN(WireReader rows, sections.Find(kTagResultRows));
   TANDEM_RETURN_IF_ERROR(GetResultRows(rows, result.rows));
-  if (!result.status.ok() && !result.rows.empty()) {
-    return BadSection(kTagResultRows, "a failed step has rows");
+  TANDEM_ASSIGN_OR_RETURN(WireReader pooled, sections.Find(kTagPooled));
+  if (!pooled.GetRest(result.pooled)) {
+    return BadSection(kTagPooled, "not a whole number of values");
+  }
+  if (!result.status.ok() && !(result.rows.empty() && result.pooled.empty())) {
+    return BadSection(kTagResultRows, "a failed step has results");
   }
   return result;
 }

@@ -129,6 +129,14 @@ inline uint32_t NumLogprobs(const RowRequest& row) {
          static_cast<uint32_t>(row.logprobs_of.size()) + row.top_n;
 }
 
+// Consecutive tokens of one sequence, [begin, end), the sum of whose hidden states is wanted: the
+// model's output after the final norm, before the head.
+struct PoolRequest {
+  uint32_t begin = 0;  // indices into tokens
+  uint32_t end = 0;
+  bool operator==(const PoolRequest&) const = default;
+};
+
 struct StepDescriptor {
   StepId step_id;
   Epoch epoch;
@@ -143,6 +151,7 @@ struct StepDescriptor {
   std::vector<RowRequest> rows;
   std::vector<RowSampling> sampling;       // one per row with kWantSample
   std::vector<TokenReference> references;  // ascending by token
+  std::vector<PoolRequest> pools;          // ascending, at most one per sequence
   bool operator==(const StepDescriptor&) const = default;
 };
 

@@ -22,6 +22,12 @@ StepLimits StepLimits::Of(const config::WorkerConfig& config) {
           .max_result_bytes = config.transport.max_result_bytes.bytes};
 }
 
+uint32_t StepLimits::MaxPools() const {
+  if (hidden_size == 0) return 0;
+  const size_t most = max_result_bytes / (hidden_size * sizeof(double));
+  return static_cast<uint32_t>(std::min<size_t>({most, max_seqs, kMaxPools}));
+}
+
 uint32_t StepLimits::MaxTableBlocks() const { return kv::BlocksFor(max_model_len, block_size); }
 
 // The tables of admitted sequences, and the blocks that the step's tokens begin in running ones.

@@ -25,6 +25,8 @@ inline constexpr size_t kMaxKvGroups = 2;
 inline constexpr uint32_t kMaxAdmittedBlocks = 1 << 16;
 // Rows of a step with guessed tokens: up to 8 take about as long as one (kernels/cuda/gemv.h).
 inline constexpr uint32_t kMaxDraftRows = 8;
+// Pooled states of one step: of so many sequences, each takes 8 bytes per value of the hidden size.
+inline constexpr uint32_t kMaxPools = 64;
 // What a sequence may adjust logits by: ids that occur among its last tokens, biased ids, ids that
 // end it, and last ids of banned sequences of ids.
 inline constexpr uint32_t kMaxPenaltyWindow = 4096;
@@ -40,6 +42,7 @@ struct StepLimits {
   uint32_t max_seqs = 0;
   uint32_t max_model_len = 0;
   uint32_t vocab_size = 0;
+  uint32_t hidden_size = 0;  // 0: no states are pooled
   uint32_t block_size = 0;
   std::vector<uint32_t> num_blocks{};  // per KV group
   std::vector<kv::Window> windows{};   // per KV group; empty: none has one
@@ -47,9 +50,8 @@ struct StepLimits {
   std::optional<uint32_t> num_snapshots{};
   size_t max_result_bytes = 0;  // the largest StepResult on the wire
 
-  // What the configuration says; vocab_size, num_blocks, windows and num_snapshots are the model's
-  // to add.
-  // REQUIRES: its max_model_len is resolved.
+  // What the configuration says; vocab_size, hidden_size, num_blocks, windows and num_snapshots are
+  // the model's to add. REQUIRES: its max_model_len is resolved.
   static StepLimits Of(const config::WorkerConfig& config);
 
   // The most tokens that one step draws. Guesses are verified by several of one sequence, so few
@@ -57,6 +59,8 @@ struct StepLimits {
   uint32_t MaxSamples() const { return std::min(std::max(max_seqs, kMaxDraftRows), max_tokens); }
   // Recurrent states of one layer: the sequences' by slot, then the snapshots.
   uint32_t NumStates() const { return max_seqs + num_snapshots.value_or(0); }
+  // Pooled states of one step.
+  uint32_t MaxPools() const;
   // The most blocks of one sequence in one KV group.
   uint32_t MaxTableBlocks() const;
   // The most block ids that one step appends to block tables, over all KV groups.

@@ -51,8 +51,9 @@ struct StepResult {
   StepId step_id;
   Epoch epoch;
   uint32_t rank = 0;
-  absl::Status status;  // not OK: the step failed on this rank, and rows are empty
+  absl::Status status;  // not OK: the step failed on this rank, and has no other results
   std::vector<RowResult> rows{};
+  std::vector<double> pooled{};  // (pools, hidden size): the sum over each PoolRequest's tokens
   StepTimings timings;
   bool operator==(const StepResult&) const = default;
 };

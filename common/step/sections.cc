@@ -62,12 +62,16 @@ std::string_view SectionName(uint32_t tag) {
       return "sampling";
     case kTagReferences:
       return "references";
+    case kTagPools:
+      return "pools";
     case kTagResult:
       return "result";
     case kTagMessage:
       return "message";
     case kTagResultRows:
       return "result rows";
+    case kTagPooled:
+      return "pooled states";
   }
   return "unknown";
 }

@@ -19,7 +19,7 @@
 namespace tandem::step {
 
 inline constexpr uint32_t kMagic = 0x504d4454;  // "TDMP"
-inline constexpr uint32_t kVersion = 6;
+inline constexpr uint32_t kVersion = 7;
 inline constexpr size_t kFrameHeaderBytes = 3 * sizeof(uint32_t);    // magic, version, kind
 inline constexpr size_t kSectionHeaderBytes = 2 * sizeof(uint32_t);  // tag, length
 
@@ -35,9 +35,11 @@ enum SectionTag : uint32_t {
   kTagRows = 7,
   kTagSampling = 8,
   kTagReferences = 9,
+  kTagPools = 10,
   kTagResult = 16,
   kTagMessage = 17,
   kTagResultRows = 18,
+  kTagPooled = 19,
 };
 inline constexpr uint32_t kMaxTag = 31;
 

@@ -18,6 +18,7 @@
 #include "common/step/descriptor.h"
 #include "common/step/invalid.h"
 #include "common/step/sampling_ranges.h"
+#include "common/step/validate_pools.h"
 #include "common/step/validate_references.h"
 #include "common/step/validate_snapshots.h"
 
@@ -288,7 +289,7 @@ absl::Status ValidateRows(const StepDescriptor& step, const StepLimits& limits) 
   for (size_t r = 0; r < step.rows.size(); ++r) {
     TANDEM_RETURN_IF_ERROR(ValidateRow(step, limits, r));
   }
-  const size_t bytes = MaxResultBytes(step, limits.vocab_size);
+  const size_t bytes = MaxResultBytes(step, limits.vocab_size, limits.hidden_size);
   if (bytes > limits.max_result_bytes) {
     return Invalid("the result may take ", bytes, " bytes, at most ", limits.max_result_bytes,
                    " fit");
@@ -376,6 +377,7 @@ absl::Status Validate(const StepDescriptor& step, const StepLimits& limits,
                    " fit");
   }
   TANDEM_RETURN_IF_ERROR(ValidateRows(step, limits));
+  TANDEM_RETURN_IF_ERROR(ValidatePools(step, limits));
   return ValidateSampling(step, limits);
 }
 

@@ -80,6 +80,25 @@ StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
   return update;
 }
 
+StreamUpdate PooledUpdate(const Generation& generation) {
+  StreamUpdate update;
+  if (generation.num_computed < generation.prompt_len) return update;
+  const double count = generation.pooled_end - generation.pooled_from;
+  for (const double sum : generation.pooled) {
+    const auto value = static_cast<float>(sum / count);
+    if (!std::isfinite(value)) {
+      update.embedding.clear();
+      update.status = absl::InternalError(
+          "the model's final states are not finite: its weights, or what was computed from them, "
+          "hold NaN or infinity");
+      return update;
+    }
+    update.embedding.push_back(value);
+  }
+  update.reason = FinishReason::kLength;
+  return update;
+}
+
 uint32_t NumAccepted(const step::StepDescriptor& step, std::span<const step::RowRequest> rows,
                      std::span<const step::RowResult> results) {
   uint32_t accepted = 0;

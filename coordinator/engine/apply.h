@@ -1,5 +1,6 @@
 // ApplyRows: appends the results of one sequence's rows to its generation: log-probabilities of its
-// prompt, one or more sampled tokens, and whether the last of them ends it.
+// prompt, one or more sampled tokens, and whether the last of them ends it. PooledUpdate: the
+// embedding of one that pools states.
 #ifndef TANDEM_COORDINATOR_ENGINE_APPLY_H_
 #define TANDEM_COORDINATOR_ENGINE_APPLY_H_
 
@@ -18,6 +19,10 @@ namespace tandem::coordinator {
 StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
                        std::span<const step::RowResult> results, uint32_t max_model_len,
                        Generation& generation);
+
+// Of a generation that pools states: its embedding and its end, once its prompt is computed, which
+// Scheduler::Settle knows; nothing before. INTERNAL in the update if its states are not finite.
+StreamUpdate PooledUpdate(const Generation& generation);
 
 // How many of an entry's drafts are what was drawn in their place, from the first on. `rows` are
 // the entry's; the drafts are the tokens of `step` after the first row's.

@@ -21,7 +21,7 @@ size_t SamplesBytes(const EngineConfig& config) {
   step::StepDescriptor step;
   step.rows.assign(config.scheduler.MostSamples(),
                    LargestRow(step::kWantSample | step::kWantSampleLogprob));
-  return step::MaxResultBytes(step, config.vocab_size);
+  return step::MaxResultBytes(step, config.vocab_size, config.hidden_size);
 }
 
 size_t ScoredRowBytes(const EngineConfig& config) {
@@ -48,10 +48,17 @@ absl::Status EngineConfig::Validate() const {
 }
 
 uint32_t EngineConfig::MaxScoredTokens() const {
-  const size_t samples = SamplesBytes(*this);
-  if (samples >= max_result_bytes) return 0;
-  const uint64_t rows = (max_result_bytes - samples) / ScoredRowBytes(*this);
+  const size_t others = SamplesBytes(*this) + step::PooledBytes(MaxPools(), hidden_size);
+  if (others >= max_result_bytes) return 0;
+  const uint64_t rows = (max_result_bytes - others) / ScoredRowBytes(*this);
   return static_cast<uint32_t>(std::min<uint64_t>(rows, scheduler.max_num_batched_tokens));
+}
+
+uint32_t EngineConfig::MaxPools() const {
+  const size_t samples = SamplesBytes(*this);
+  if (hidden_size == 0 || samples >= max_result_bytes) return 0;
+  const uint64_t fit = (max_result_bytes - samples) / 2 / step::PooledBytes(1, hidden_size);
+  return static_cast<uint32_t>(std::min<uint64_t>({fit, scheduler.max_num_seqs, step::kMaxPools}));
 }
 
 }  // namespace tandem::coordinator

@@ -19,7 +19,8 @@ struct EngineConfig {
   SchedulerConfig scheduler;
   KvCacheConfig kv_cache;  // block counts from the workers (minimum over ranks)
   uint32_t vocab_size = 0;
-  Epoch epoch{1};  // of the worker group
+  uint32_t hidden_size = 0;  // 0: no embeddings
+  Epoch epoch{1};            // of the worker group
   // Requests that may wait besides the max_num_seqs running; more are rejected.
   uint32_t max_queued_requests = 1024;
   // Prompt tokens of requests without a token yet; a request that would exceed them is rejected,
@@ -42,6 +43,9 @@ struct EngineConfig {
   // step and the most log-probabilities each, their rows fit into a result. 0 if not even one
   // fits.
   uint32_t MaxScoredTokens() const;
+  // The most sequences whose states one step may pool: at most half of what samples leave of a
+  // result.
+  uint32_t MaxPools() const;
 };
 
 // The coordinator's time by phase, summed over steps, in nanoseconds. `wait` is for the workers.

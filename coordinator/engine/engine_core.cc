@@ -36,10 +36,12 @@ Duration ComputeTime(const step::StepTimings& timings) {
                                    timings.submit_us + timings.wait_us);
 }
 
-// A scored prompt token takes a row of the step's result, which is bounded.
-SchedulerConfig WithScoredTokens(const EngineConfig& config) {
+// A scored prompt token takes a row of the step's result, which is bounded, and a pooled state its
+// values.
+SchedulerConfig WithinAResult(const EngineConfig& config) {
   SchedulerConfig scheduler = config.scheduler;
   scheduler.max_scored_tokens = config.MaxScoredTokens();
+  scheduler.max_pools = config.MaxPools();
   return scheduler;
 }
 
@@ -60,10 +62,10 @@ std::vector<size_t> RowEnds(const step::StepDescriptor& step) {
 EngineCore::EngineCore(EngineConfig config, WorkerGroup workers, const Clock& clock)
     : config_(std::move(config)),
       clock_(clock),
-      pipeline_(std::move(workers), config_.pipeline_depth, config_.vocab_size,
+      pipeline_(std::move(workers), config_.pipeline_depth, config_.vocab_size, config_.hidden_size,
                 config_.step_timeout, clock),
       kv_(config_.kv_cache),
-      scheduler_(WithScoredTokens(config_), kv_),
+      scheduler_(WithinAResult(config_), kv_),
       builder_(config_.kv_cache.block_size, static_cast<uint32_t>(config_.kv_cache.groups.size())),
       epoch_(config_.epoch) {
   TANDEM_CHECK_OK(config_.Validate());
@@ -195,11 +197,20 @@ void EngineCore::Apply(coordinator::Step& step, const step::StepResult& result) 
                     all_results.subspan(ends[e]));
   }
   scheduler_.Settle(step.plan);
+  size_t next_pool = 0;
   for (size_t e = 0; e < step.plan.entries.size(); ++e) {
     const PlanEntry& entry = step.plan.entries[e];
     Generation& generation = GenerationOf(*entry.sequence);
     const bool ended = generation.state == SequenceState::kFinished;
     if (ended && (entry.refers || entry.num_drafts > 0)) num_surplus_ += entry.num_sampled();
+    const uint32_t end = step.descriptor.query_offsets[e + 1];
+    const bool pools =
+        next_pool < step.descriptor.pools.size() && step.descriptor.pools[next_pool].begin < end;
+    const size_t pool = next_pool;
+    next_pool += pools ? 1 : 0;
+    if (!ended && generation.request.pooling.has_value()) {
+      ApplyPoolTo(generation, step, pools ? std::optional(pool) : std::nullopt, result);
+    }
     if (ended || num_rows(e) == 0) continue;
     ApplyTo(generation, step.descriptor.step_id, ends[e], all_rows.subspan(ends[e], num_rows(e)),
             all_results.subspan(ends[e], num_rows(e)));
@@ -218,6 +229,23 @@ void EngineCore::ApplyTo(Generation& generation, StepId step, size_t first_row,
         update.status);
   }
   if (!update.last()) generation.Speculate();
+  Send(generation, std::move(update));
+}
+
+void EngineCore::ApplyPoolTo(Generation& generation, const coordinator::Step& step,
+                             std::optional<size_t> pool, const step::StepResult& result) {
+  if (pool.has_value()) {
+    const step::PoolRequest& wanted = step.descriptor.pools[*pool];
+    generation.AddPooled(
+        wanted.end - wanted.begin,
+        std::span(result.pooled).subspan(*pool * config_.hidden_size, config_.hidden_size));
+  }
+  StreamUpdate update = PooledUpdate(generation);
+  if (!update.last()) return;
+  if (!update.status.ok()) {
+    NoteNotFinite(generation, absl::StrCat("rank 0, step ", step.descriptor.step_id.value),
+                  update.status);
+  }
   Send(generation, std::move(update));
 }
 

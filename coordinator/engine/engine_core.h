@@ -107,6 +107,9 @@ class EngineCore {
   void Apply(coordinator::Step& step, const step::StepResult& result);
   void ApplyTo(Generation& generation, StepId step, size_t first_row,
                std::span<const step::RowRequest> rows, std::span<const step::RowResult> results);
+  // `pool` is the generation's in the step, if it has one there.
+  void ApplyPoolTo(Generation& generation, const coordinator::Step& step,
+                   std::optional<size_t> pool, const step::StepResult& result);
   // Ends a request whose logits are not finite; `at` names step and row.
   void NoteNotFinite(const Generation& generation, const std::string& at, absl::Status& status);
   void Expire(const Generation& generation);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "common/base/clock.h"
 #include "coordinator/engine/logit_adjuster.h"
@@ -21,12 +23,16 @@ struct Generation : Sequence {
         request(std::move(incoming)),
         adjuster(request.sampling, prompt_len) {
     generates = request.generates();
-    if (!generates) {
+    if (request.pooling.has_value()) {
+      pooled_from = request.pooling == Pooling::kLast ? prompt_len - 1 : 0;
+      pooled_end = request.pooling == Pooling::kCls ? 1 : prompt_len;
+    } else if (!generates) {
       scored_from = prompt_len - static_cast<uint32_t>(request.targets.size());
     } else if (request.sampling.prompt_logprobs.has_value()) {
       scored_from = 0;
     }
     next_scored = scored_from;
+    next_pooled = pooled_from;
     prefix_hashes.salt = request.cache_salt;
     most_tokens = prompt_len + std::min(request.sampling.max_tokens, UINT32_MAX - prompt_len);
     priority = request.priority;
@@ -41,12 +47,24 @@ struct Generation : Sequence {
   std::optional<Speculator> speculator{};  // none: its tokens are drawn one by one
   TimePoint scheduled_at{};                // first
   uint32_t next_scored = 0;  // position of the prompt whose row is to come next, if it is scored
-  uint32_t last_sample = 0;  // index into `sampling` of the last step built that draws for it
+  uint32_t next_pooled = 0;  // likewise, whose state is to be pooled next
+  std::vector<double> pooled{};  // the sum of the states before it
+  uint32_t last_sample = 0;      // index into `sampling` of the last step built that draws for it
 
   // The range of positions in [begin, end) whose rows give a missing log-probability. Rows that
   // came before a preemption are not requested again.
   std::pair<uint32_t, uint32_t> PositionsToScore(uint32_t begin, uint32_t end) const {
     return {std::max(begin, next_scored), std::min(end, generates ? prompt_len - 1 : prompt_len)};
+  }
+  // The range of positions in [begin, end) whose states are to be pooled, likewise.
+  std::pair<uint32_t, uint32_t> PositionsToPool(uint32_t begin, uint32_t end) const {
+    return {std::max(begin, next_pooled), std::min(end, pooled_end)};
+  }
+  // The sum of the next `count` states.
+  void AddPooled(uint32_t count, std::span<const double> sum) {
+    pooled.resize(sum.size());
+    for (size_t i = 0; i < sum.size(); ++i) pooled[i] += sum[i];
+    next_pooled += count;
   }
   // The id that the row of a position to score is for.
   TokenId TargetAt(uint32_t position) const {

@@ -16,11 +16,12 @@ constexpr auto kMostSilence = std::chrono::seconds(8);
 
 }  // namespace
 
-Pipeline::Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, Duration step_timeout,
-                   const Clock& clock)
+Pipeline::Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, uint32_t hidden_size,
+                   Duration step_timeout, const Clock& clock)
     : workers_(std::move(workers)),
       depth_(depth),
       vocab_size_(vocab_size),
+      hidden_size_(hidden_size),
       step_timeout_(step_timeout),
       clock_(clock) {}
 
@@ -39,7 +40,7 @@ absl::StatusOr<Pipeline::Answer> Pipeline::Collect() {
   in_flight_.pop_front();
   // The workers begin with the next one now.
   if (!empty()) in_flight_.front().deadline = Deadline::After(step_timeout_, clock_);
-  TANDEM_RETURN_IF_ERROR(CheckResult(step.descriptor, result, vocab_size_));
+  TANDEM_RETURN_IF_ERROR(CheckResult(step.descriptor, result, vocab_size_, hidden_size_));
   return Answer{.step = std::move(step), .result = std::move(result)};
 }
 

@@ -27,8 +27,8 @@ class Pipeline {
 
   // `step_timeout` is for one step's result, from when the workers can start it, on `clock`, which
   // must outlive the pipeline.
-  Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, Duration step_timeout,
-           const Clock& clock);
+  Pipeline(WorkerGroup workers, uint32_t depth, uint32_t vocab_size, uint32_t hidden_size,
+           Duration step_timeout, const Clock& clock);
 
   bool empty() const { return in_flight_.empty(); }
   bool full() const { return in_flight_.size() >= depth_; }
@@ -56,6 +56,7 @@ class Pipeline {
   std::optional<WorkerGroup> workers_;  // none after Drain
   const uint32_t depth_;
   const uint32_t vocab_size_;
+  const uint32_t hidden_size_;
   const Duration step_timeout_;
   const Clock& clock_;
   std::deque<InFlight> in_flight_;

@@ -67,6 +67,10 @@ struct TokenLogprobs {
   bool operator==(const TokenLogprobs&) const = default;
 };
 
+// How the final states of a prompt's tokens become its embedding: their mean, the first one's or
+// the last one's.
+enum class Pooling { kMean, kCls, kLast };
+
 // Progress of a request since its last update: its next tokens, its end, or both.
 struct StreamUpdate {
   // With Sampling::prompt_logprobs: from the second prompt token on (the first has nothing before
@@ -74,6 +78,7 @@ struct StreamUpdate {
   std::vector<TokenLogprobs> prompt_logprobs{};
   std::vector<TokenId> tokens{};
   std::vector<TokenLogprobs> logprobs{};      // one per token, with Sampling::logprobs
+  std::vector<float> embedding{};             // with Request::pooling, on the last one
   FinishReason reason = FinishReason::kNone;  // not kNone on the last one
   absl::Status status{};                      // not OK on the last one of a request that failed
   Usage usage{};                              // up to and with `tokens`
@@ -116,8 +121,11 @@ struct Request {
   // A lower number goes first, from -kMostPriority to kMostPriority.
   int32_t priority = 0;
   std::shared_ptr<TokenStream> stream;
+  // Nothing is generated (max_tokens is 0), but the prompt's embedding is given: not normalised. It
+  // ends with kLength.
+  std::optional<Pooling> pooling{};
 
-  bool generates() const { return targets.empty(); }
+  bool generates() const { return targets.empty() && !pooling.has_value(); }
 
   bool want_logits = false;  // tests only: every sampled row's logits go to `logits_sink`
   std::vector<std::vector<float>>* logits_sink = nullptr;

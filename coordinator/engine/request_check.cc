@@ -93,14 +93,23 @@ absl::Status CheckSampling(const Sampling& sampling) {
   return CheckLogprobs(sampling, kMaxTopLogprobs);
 }
 
-absl::Status RequestCheck::CheckTargets(const Request& request) const {
+// Of a request that generates nothing.
+absl::Status RequestCheck::CheckWithoutTokens(const Request& request) const {
+  if (request.pooling.has_value() && !request.targets.empty()) {
+    return absl::InvalidArgumentError("a request scores ids or embeds its prompt, not both");
+  }
+  if (request.pooling.has_value() && !pools_) {
+    return absl::InvalidArgumentError(
+        "this server gives no embeddings: no vector fits into a step's result "
+        "(--max-result-bytes)");
+  }
   if (request.targets.size() > request.prompt.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("nothing comes before the first of the ids to score, ", request.targets.size(),
                      " with a prompt of ", request.prompt.size(), " tokens: one is needed"));
   }
   if (request.sampling.max_tokens > 0) {
-    return absl::InvalidArgumentError("a request scores ids or generates some, not both");
+    return absl::InvalidArgumentError("a request scores, embeds or generates: one of them");
   }
   TANDEM_RETURN_IF_ERROR(CheckLogprobs(request.sampling, kMaxTopLogprobs));
   return CheckIds("token to score", request.targets, vocab_size_);
@@ -118,7 +127,7 @@ absl::Status RequestCheck::Check(const Request& request) const {
   if (request.generates()) {
     TANDEM_RETURN_IF_ERROR(CheckSampling(request.sampling));
   } else {
-    TANDEM_RETURN_IF_ERROR(CheckTargets(request));
+    TANDEM_RETURN_IF_ERROR(CheckWithoutTokens(request));
   }
   TANDEM_RETURN_IF_ERROR(admission_.Check(request.prompt.size(), request.sampling.max_tokens));
   TANDEM_RETURN_IF_ERROR(CheckIds("prompt token", request.prompt, vocab_size_));

@@ -19,16 +19,19 @@ absl::Status CheckSampling(const Sampling& sampling);
 class RequestCheck {
  public:
   explicit RequestCheck(const EngineConfig& config)
-      : admission_(config.scheduler, config.kv_cache), vocab_size_(config.vocab_size) {}
+      : admission_(config.scheduler, config.kv_cache),
+        vocab_size_(config.vocab_size),
+        pools_(config.MaxPools() > 0) {}
 
   // INVALID_ARGUMENT naming the field, the found and the allowed value.
   absl::Status Check(const Request& request) const;
 
  private:
-  absl::Status CheckTargets(const Request& request) const;
+  absl::Status CheckWithoutTokens(const Request& request) const;
 
   const Admission admission_;
   const uint32_t vocab_size_;
+  const bool pools_;
 };
 
 }  // namespace tandem::coordinator

@@ -49,7 +49,12 @@ bool RowAgrees(const step::RowRequest& wanted, const step::RowResult& row, uint3
 }  // namespace
 
 absl::Status CheckResult(const step::StepDescriptor& step, const step::StepResult& result,
-                         uint32_t vocab_size) {
+                         uint32_t vocab_size, uint32_t hidden_size) {
+  if (result.pooled.size() != step.pools.size() * hidden_size) {
+    return absl::UnavailableError(
+        absl::StrCat("rank 0 answered ", result.pooled.size(), " values of ", step.pools.size(),
+                     " pooled states of ", hidden_size, " in step ", step.step_id.value));
+  }
   if (result.rows.size() != step.rows.size()) {
     return absl::UnavailableError(absl::StrCat("rank 0 answered ", result.rows.size(), " rows of ",
                                                step.rows.size(), " in step ", step.step_id.value));

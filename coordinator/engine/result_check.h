@@ -13,9 +13,10 @@ namespace tandem::coordinator {
 
 // Checks the number of rows, in each row 1 to max_tokens samples if requested, and for each the
 // requested number of logits and log-probabilities; that ids are in the vocabulary and are the
-// requested ones; ranks from 1 on. UNAVAILABLE naming the mismatch: such a worker is lost.
+// requested ones; ranks from 1 on; the number of pooled values. UNAVAILABLE naming the mismatch:
+// such a worker is lost.
 absl::Status CheckResult(const step::StepDescriptor& step, const step::StepResult& result,
-                         uint32_t vocab_size);
+                         uint32_t vocab_size, uint32_t hidden_size);
 
 }  // namespace tandem::coordinator
 

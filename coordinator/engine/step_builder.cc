@@ -52,6 +52,14 @@ void AddScoredRows(const Generation& generation, const PlanEntry& entry,
   }
 }
 
+void AddPool(const Generation& generation, const PlanEntry& entry, step::StepDescriptor& out) {
+  const auto [first, end] = generation.PositionsToPool(entry.begin, entry.end());
+  if (first >= end) return;
+  const uint32_t first_token = static_cast<uint32_t>(out.tokens.size()) - entry.num_tokens;
+  out.pools.push_back(
+      {.begin = first_token + (first - entry.begin), .end = first_token + (end - entry.begin)});
+}
+
 // Its last tokens may be drafts, or one that the step before draws.
 void AddTokens(const Generation& generation, const PlanEntry& entry, step::StepDescriptor& out) {
   const uint32_t known_end = entry.end() - entry.num_drafts - (entry.refers ? 1 : 0);
@@ -107,6 +115,7 @@ void StepBuilder::Clear(step::StepDescriptor& out) const {
   out.rows.clear();
   out.sampling.clear();
   out.references.clear();
+  out.pools.clear();
 }
 
 void StepBuilder::AddEntry(const PlanEntry& entry, step::StepDescriptor& out) const {
@@ -121,6 +130,7 @@ void StepBuilder::AddEntry(const PlanEntry& entry, step::StepDescriptor& out) co
                            .save_after = entry.save_after});
   AddTables(entry, out);
   AddScoredRows(generation, entry, out);
+  AddPool(generation, entry, out);
   for (uint32_t left = entry.num_sampled(); left > 0; --left) {
     AddSampledRow(generation, entry, left - 1, out);
   }

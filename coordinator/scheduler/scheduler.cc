@@ -40,6 +40,7 @@ Plan Scheduler::Schedule() {
   if (drafts && num_in_flight_ > 0) return plan;
   StepBudget budget{.tokens = config_.max_num_batched_tokens,
                     .scored_tokens = config_.max_scored_tokens,
+                    .pools = config_.max_pools,
                     .admitted_blocks = step::kMaxAdmittedBlocks,
                     .given = std::vector<uint32_t>(config_.max_num_seqs)};
   holds_back_ = !holds_back_ && WouldTakeTurns();
@@ -72,6 +73,9 @@ uint32_t Scheduler::TokensFor(const Sequence& sequence, uint32_t begin,
     most = PrefillInTime(begin, most, *budget.load);
   }
   most = sequence.snapshot_points.Fit(begin, most);
+  if (budget.pools == 0 && sequence.Pools(begin, most)) {
+    return std::max(begin, sequence.pooled_from) - begin;
+  }
   if (sequence.NumScored(begin, most) <= budget.scored_tokens) return most;
   return std::max(begin, sequence.scored_from) - begin + budget.scored_tokens;
 }
@@ -83,6 +87,7 @@ void Scheduler::TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& 
   if (budget.load.has_value() && sequence.phase() == Phase::kPrefill) {
     budget.load->AddPrefill(sequence.num_scheduled, num_tokens);
   }
+  budget.pools -= sequence.Pools(sequence.num_scheduled, num_tokens) ? 1 : 0;
 }
 
 bool Scheduler::WouldTakeTurns() const {
@@ -139,7 +144,7 @@ bool Scheduler::GrowOrPreempt(Sequence& sequence, uint32_t num_tokens, StepBudge
 
 Sequence& Scheduler::Victim() const {
   const auto cost = [this](const Sequence& sequence) {
-    const uint32_t shared = std::min(kv_.SharedTokens(sequence.blocks), sequence.scored_from);
+    const uint32_t shared = std::min(kv_.SharedTokens(sequence.blocks), sequence.FirstWanted());
     return std::tuple(-int64_t{sequence.priority}, sequence.num_preempted,
                       sequence.num_computed - std::min(sequence.num_computed, shared));
   };
@@ -154,6 +159,7 @@ void Scheduler::Preempt(Sequence& victim, StepBudget& budget, Plan& plan) {
   const uint32_t given = std::exchange(budget.given[victim.slot], 0);
   budget.tokens += given;
   budget.scored_tokens += victim.NumScored(victim.num_scheduled, given);
+  budget.pools += victim.Pools(victim.num_scheduled, given) ? 1 : 0;
   BackToWaiting(victim);
   ++victim.num_preempted;
   ++stats_.preemptions;
@@ -219,7 +225,7 @@ Scheduler::Admitted Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) 
     return Admitted::kDoesNotFit;
   }
   if (!std::exchange(sequence.was_admitted, true)) sequence.num_cached = match.num_tokens;
-  if (sequence.scored_from > 0) stats_.queried_tokens += static_cast<int64_t>(shareable.size());
+  if (sequence.FirstWanted() > 0) stats_.queried_tokens += static_cast<int64_t>(shareable.size());
   stats_.cached_tokens += match.num_tokens;
   sequence.state = SequenceState::kRunning;
   sequence.num_computed = sequence.num_scheduled = match.num_tokens;

@@ -85,6 +85,7 @@ class Scheduler {
   struct StepBudget {
     uint32_t tokens = 0;
     uint32_t scored_tokens = 0;
+    uint32_t pools = 0;
     uint32_t admitted_blocks = 0;
     std::vector<uint32_t> given{};   // tokens by slot
     std::vector<uint32_t> drafts{};  // of those; empty: none of any

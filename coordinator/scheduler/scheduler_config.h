@@ -20,6 +20,7 @@ struct SchedulerConfig {
   uint32_t chunked_prefill_size = 512;  // the most prefill tokens of one sequence in one step
   uint32_t max_model_len = 0;           // prompt and generated tokens
   uint32_t max_scored_tokens = UINT32_MAX;  // of one step, of sequences whose prompt is scored
+  uint32_t max_pools = 0;                   // sequences of one step whose states are pooled
   // Strikes after which a sequence is suspected of ending its workers, and computed alone.
   uint32_t max_strikes = UINT32_MAX;
   // How many later sequences may be admitted before one that does not fit yet; none before one that

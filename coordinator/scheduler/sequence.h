@@ -44,9 +44,18 @@ struct Sequence {
     const uint32_t end = std::min(begin + count, prompt_len);
     return end - std::min(first, end);
   }
+  // The sum of the final states of its tokens [pooled_from, pooled_end) is wanted. The prefix cache
+  // gives none of them, and the size of a step's result limits how many sequences' a step has.
+  uint32_t pooled_from = UINT32_MAX;
+  uint32_t pooled_end = 0;
+  // Whether some of the `count` tokens from `begin` on are among those.
+  bool Pools(uint32_t begin, uint32_t count) const {
+    return begin < pooled_end && begin + count > pooled_from;
+  }
   // The tokens whose prefix may come from the cache; the last one is computed in any case.
+  uint32_t FirstWanted() const { return std::min(scored_from, pooled_from); }
   std::span<const TokenId> Shareable() const {
-    return std::span(tokens).first(std::min<size_t>(tokens.size(), size_t{scored_from} + 1));
+    return std::span(tokens).first(std::min<size_t>(tokens.size(), size_t{FirstWanted()} + 1));
   }
   // Nothing is drawn: its owner ends it when its prompt is computed.
   bool generates = true;

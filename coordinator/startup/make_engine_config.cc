@@ -52,6 +52,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
                                       .chunked = spec.kv_groups[group].chunked});
   }
   config.vocab_size = spec.vocab_size;
+  config.hidden_size = spec.hidden_size;
   config.epoch = epoch;
   config.max_queued_requests = scheduling.max_queued_requests;
   config.max_queued_tokens = scheduling.max_queued_tokens;

@@ -101,6 +101,7 @@ void Worker::Start(const v1::Start& message) {
   state_ = State::kStarting;
   step::StepLimits limits = step::StepLimits::Of(config_);
   limits.vocab_size = host_.scenario.engine.vocab_size;
+  limits.hidden_size = host_.scenario.engine.hidden_size;
   const std::vector<uint32_t>& windows = host_.scenario.model.window_tokens;
   limits.windows.assign(windows.begin(), windows.end());
   limits.num_blocks.assign(message.num_blocks().begin(), message.num_blocks().end());

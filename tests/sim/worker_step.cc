@@ -67,9 +67,12 @@ step::StepResult Worker::Compute(const std::string& frame) {
     return result;
   }
   Require(parsed->epoch.value == epoch_, "a step of another epoch");
-  result.status = pages_->Run(*parsed, result.rows);
+  result.status = pages_->Run(*parsed, result);
   RequireOk(result.status);
-  if (assignment_.rank != 0) result.rows.clear();
+  if (assignment_.rank != 0) {
+    result.rows.clear();
+    result.pooled.clear();
+  }
   return result;
 }
 
@@ -100,6 +103,7 @@ void Worker::Distort(ResultFault fault, step::StepResult& result) const {
   if (fault == ResultFault::kError) {
     result.status = absl::InternalError("simulated error");
     result.rows.clear();
+    result.pooled.clear();
   }
   for (step::RowResult& row : result.rows) {
     if (row.tokens.empty()) continue;

@@ -39,6 +39,7 @@ Hidden Decoder::Encode(LayerContext& context, const Batch& batch,
     add = EncodeLayerEnd(context, index, batch.tokens, layer_inputs, hidden);
   }
   hidden.delta = add;
+  hidden.spare = normed;
   return hidden;
 }
 

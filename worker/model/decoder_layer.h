@@ -38,6 +38,7 @@ Norm MakeNorm(const ModelParts& parts, int layer, model::Role weight,
 struct Hidden {
   float* residual = nullptr;
   float* delta = nullptr;
+  float* spare = nullptr;  // (T, hidden) of room that no layer needs any more; may be null
 };
 
 class DecoderLayer {

@@ -42,7 +42,10 @@ float* OutputHead::EncodeLogits(LayerContext& context, const Hidden& hidden, con
 }
 
 float* OutputHead::EncodeStates(LayerContext& context, uint32_t tokens, Hidden& hidden) const {
-  float* states = context.arena.TakeActivations(static_cast<size_t>(tokens) * norm_.dim);
+  float* states = hidden.spare;
+  if (states == nullptr) {
+    states = context.arena.TakeActivations(static_cast<size_t>(tokens) * norm_.dim);
+  }
   norm_.Encode(context, tokens, hidden.residual, hidden.delta, states);
   hidden.delta = nullptr;
   return states;

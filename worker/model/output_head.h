@@ -28,6 +28,7 @@ class OutputHead {
                       uint32_t count) const;
   // The normed states (T, hidden) of all tokens: what a draft head reads. Adds the delta, if there
   // is one, to the residual: `hidden` has none from here on, and its logits stay the same.
+  // They take `hidden.spare` where there is one, else room of their own.
   float* EncodeStates(LayerContext& context, uint32_t tokens, Hidden& hidden) const;
 
  private:

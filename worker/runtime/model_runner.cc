@@ -125,7 +125,11 @@ absl::StatusOr<step::StepResult> ModelRunner::Finish(StepTicket ticket) {
   step::StepResult result;
   result.step_id = slot.step.step_id;
   result.timings = slot.timings;
-  if (model_.plan().rank == 0) result.rows = CollectRows(slot);
+  if (model_.plan().rank == 0) {
+    result.rows = CollectRows(slot);
+    const std::span<const double> pooled = slot.buffers.Pooled();
+    result.pooled.assign(pooled.begin(), pooled.end());
+  }
   return result;
 }
 
@@ -179,8 +183,8 @@ void ModelRunner::Encode(StepSlot& slot) {
   } else {
     EncodeCompute(staged.batch, staged.head, &slot.step, slot.buffers);
   }
-  if (staged.head.num_samples + staged.head.num_logprobs > 0) {
-    slot.buffers.DownloadResults(/*with_logprobs=*/model_.plan().rank == 0, backend);
+  if (staged.head.num_samples + staged.head.num_logprobs + staged.head.num_pools > 0) {
+    slot.buffers.DownloadResults(/*all=*/model_.plan().rank == 0, backend);
   }
 }
 
@@ -191,6 +195,7 @@ void ModelRunner::EncodeCompute(const Batch& batch, const HeadBatch& head,
   encoder_.Encode(context, batch, head, kv_->pages(), states_->layers(),
                   {.sampled = buffers.sampled(),
                    .logprobs = buffers.logprobs(),
+                   .pooled = buffers.pooled(),
                    .on_logits = [&](const HeadSlice& slice, const float* logits) {
                      if (step != nullptr) EncodeLogits(*step, slice, logits, buffers);
                    }});

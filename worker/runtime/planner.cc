@@ -108,6 +108,9 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
   const Batch largest = LargestBatch(options, model.spec.kv_groups.size());
   const HeadBatch head = LargestHead(options);
   count(largest, head);
+  HeadBatch pooling = head;
+  pooling.num_pools = 1;
+  count(largest, pooling);
   // Plans decode too: its shape is not a smaller prefill, but few rows, each with a whole context.
   const kernels::GraphCapture* const graphs =
       options.config.device.enforce_eager ? nullptr : model.counting.graphs();
@@ -183,6 +186,7 @@ step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& op
                            const std::vector<uint32_t>& num_blocks) {
   auto limits = step::StepLimits::Of(options.config);
   limits.vocab_size = spec.vocab_size;
+  limits.hidden_size = spec.hidden_size;
   limits.num_blocks = num_blocks;
   for (const auto& group : spec.kv_groups) {
     limits.windows.emplace_back(group.window_tokens, group.chunked);

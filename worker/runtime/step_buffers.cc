@@ -6,6 +6,7 @@
 
 #include "common/base/check.h"
 #include "common/base/status.h"
+#include "common/step/codec.h"
 
 namespace tandem::worker {
 namespace {
@@ -41,6 +42,7 @@ size_t StagingBytes(const step::StepLimits& limits) {
          Aligned(tokens * step::kMaxLogprobsOf * 4) +                      //
          Aligned(groups * seqs * sizeof(kernels::ScatterRun)) +            //
          Aligned(seqs * sizeof(kernels::ScatterRun)) +                     // of references
+         Aligned(limits.MaxPools() * sizeof(kernels::RowRange)) +          //
          Aligned(MaxAppendedBytes(limits));
 }
 
@@ -49,7 +51,8 @@ size_t SampledBytes(const step::StepLimits& limits) {
 }
 
 size_t ResultBytes(const step::StepLimits& limits) {
-  return SampledBytes(limits) + 3 * Aligned(size_t{limits.max_tokens} * kMaxRowLogprobs * 4);
+  return SampledBytes(limits) + 3 * Aligned(size_t{limits.max_tokens} * kMaxRowLogprobs * 4) +
+         step::PooledBytes(limits.MaxPools(), limits.hidden_size);
 }
 
 // Validate holds a step to max_result_bytes, logits included.
@@ -242,6 +245,11 @@ HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
   batch.num_samples = next.first_sample;
   batch.num_logprobs = next.first_logprob;
   num_logprobs_ = next.first_logprob;
+  kernels::RowRange* pool = nullptr;
+  batch.num_pools = static_cast<uint32_t>(step.pools.size());
+  batch.pools = Append<kernels::RowRange>(step.pools.size(), &pool);
+  for (const step::PoolRequest& wanted : step.pools) *pool++ = {wanted.begin, wanted.end};
+  num_pools_ = step.pools.size();
   return batch;
 }
 
@@ -316,9 +324,16 @@ LogprobArrays StepBuffers::LogprobsIn(const kernels::Buffer& results) const {
           .ranks = reinterpret_cast<int32_t*>(ids + 2 * array_bytes)};
 }
 
-void StepBuffers::DownloadResults(bool with_logprobs, kernels::Backend& backend) {
+double* StepBuffers::PooledIn(const kernels::Buffer& results) const {
+  return reinterpret_cast<double*>(results.data() + SampledBytes(limits_) +
+                                   3 * Aligned(num_logprobs_ * 4));
+}
+
+void StepBuffers::DownloadResults(bool all, kernels::Backend& backend) {
   size_t bytes = SampledBytes(limits_);
-  if (with_logprobs && num_logprobs_ > 0) bytes += 3 * Aligned(num_logprobs_ * 4);
+  if (all) {
+    bytes += 3 * Aligned(num_logprobs_ * 4) + step::PooledBytes(num_pools_, limits_.hidden_size);
+  }
   backend.Download(host_results_.data(), results_->data(), bytes);
 }
 

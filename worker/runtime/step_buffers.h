@@ -57,6 +57,8 @@ struct HeadBatch {
   uint32_t num_logprobs = 0;
   const kernels::LogitAdjustment* adjustments = nullptr;  // of all slices' sampling rows
   const int32_t* logprob_ids = nullptr;                   // ids of all slices' logprob rows
+  uint32_t num_pools = 0;
+  const kernels::RowRange* pools = nullptr;  // (num_pools), of the batch's tokens
 };
 
 // Log-probabilities as written by the op.
@@ -97,8 +99,10 @@ class StepBuffers {
   int32_t* sampled() const { return reinterpret_cast<int32_t*>(results_->data()); }
   // Of all rows of the staged step.
   LogprobArrays logprobs() const { return LogprobsIn(*results_); }
-  // Encodes the single copy of the samples and, if `with_logprobs`, of the log-probabilities.
-  void DownloadResults(bool with_logprobs, kernels::Backend& backend);
+  // The sums of the staged step's pools: (num_pools, hidden size).
+  double* pooled() const { return PooledIn(*results_); }
+  // Encodes the single copy of the samples and, if `all`, of the other results.
+  void DownloadResults(bool all, kernels::Backend& backend);
   // Takes logits of the rows that request them, in row order.
   void DownloadLogits(const float* from, size_t count, kernels::Backend& backend);
 
@@ -108,6 +112,10 @@ class StepBuffers {
   }
   // Number `index` of the step's log-probabilities.
   step::TokenLogprob Logprob(size_t index) const;
+  // The step's pooled states.
+  std::span<const double> Pooled() const {
+    return {PooledIn(host_results_), num_pools_ * limits_.hidden_size};
+  }
   // The logits from DownloadLogits.
   const float* host_logits() const { return reinterpret_cast<const float*>(host_logits_.data()); }
 
@@ -125,6 +133,7 @@ class StepBuffers {
   kernels::ScatterRunsParams StageTokenUpdate(const step::StepDescriptor& step);
   HeadBatch StageHead(const step::StepDescriptor& step);
   LogprobArrays LogprobsIn(const kernels::Buffer& results) const;
+  double* PooledIn(const kernels::Buffer& results) const;
 
   step::StepLimits limits_;
   kernels::Buffer staging_;
@@ -132,10 +141,11 @@ class StepBuffers {
   size_t used_ = 0;                              // of both
   int32_t* ids_ = nullptr;                       // of the staged step's tokens, in device_
   std::vector<kernels::ScatterRun> token_runs_;  // reused
-  // Sampled ids, then the step's log-probabilities: ids, values, ranks.
+  // Sampled ids, then the step's log-probabilities: ids, values, ranks; then its pooled states.
   std::shared_ptr<const kernels::Buffer> results_;
   kernels::Buffer host_results_;
   size_t num_logprobs_ = 0;  // of the staged step
+  size_t num_pools_ = 0;     // likewise
   kernels::Buffer host_logits_;
   size_t logits_taken_ = 0;
 };

@@ -5,8 +5,12 @@ namespace tandem::worker {
 void StepEncoder::Encode(LayerContext& context, const Batch& batch, const HeadBatch& head,
                          const std::vector<kernels::KvPages>& pages,
                          const std::vector<LayerStates>& states, const StepOutputs& out) const {
-  const Hidden hidden = decoder_.Encode(context, batch, pages, states);
+  Hidden hidden = decoder_.Encode(context, batch, pages, states);
   const size_t mark = context.arena.used();
+  if (head.num_pools > 0 && plan_.rank == 0) {
+    EncodePools(context, batch, head, hidden, out);
+    context.arena.Rewind(mark);
+  }
   for (const HeadSlice& slice : head.slices) {
     EncodeSlice(context, head, slice, hidden, out);
     context.arena.Rewind(mark);  // the stream runs in order: the next slice may reuse the memory
@@ -14,6 +18,16 @@ void StepEncoder::Encode(LayerContext& context, const Batch& batch, const HeadBa
   if (head.num_samples > 0 && context.ranks() > 1) {
     context.comm->Broadcast(out.sampled, head.num_samples * sizeof(int32_t), /*root=*/0);
   }
+}
+
+void StepEncoder::EncodePools(LayerContext& context, const Batch& batch, const HeadBatch& head,
+                              Hidden& hidden, const StepOutputs& out) const {
+  const float* const states = decoder_.output().EncodeStates(context, batch.tokens, hidden);
+  context.backend.Encode(kernels::PoolRowsParams{.x = states,
+                                                 .ranges = head.pools,
+                                                 .count = head.num_pools,
+                                                 .dim = spec_.hidden_size,
+                                                 .out = out.pooled});
 }
 
 void StepEncoder::EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,

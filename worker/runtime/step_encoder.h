@@ -1,5 +1,6 @@
-// StepEncoder: encodes a step, from its staged inputs to samples and log-probabilities: the
-// decoder, the head slice by slice, sampling on rank 0, and the broadcast of the sampled ids.
+// StepEncoder: encodes a step, from its staged inputs to samples, log-probabilities and pooled
+// states: the decoder, the head slice by slice, sampling on rank 0, and the broadcast of the
+// sampled ids.
 //
 // The same encoding serves a step that runs, the plan pass (shapes without data) and the capture of
 // a decode graph. The caller makes copies to and from the host. One thread.
@@ -22,6 +23,7 @@ namespace tandem::worker {
 struct StepOutputs {
   int32_t* sampled = nullptr;  // (num_samples)
   LogprobArrays logprobs{};    // (num_logprobs)
+  double* pooled = nullptr;    // (num_pools, hidden size)
   // Called while encoding, with the logits (num_rows, vocab) of each slice, on rank 0 only. May be
   // empty.
   std::function<void(const HeadSlice& slice, const float* logits)> on_logits{};
@@ -39,6 +41,9 @@ class StepEncoder {
               const StepOutputs& out) const;
 
  private:
+  // Sums of final states, on rank 0.
+  void EncodePools(LayerContext& context, const Batch& batch, const HeadBatch& head, Hidden& hidden,
+                   const StepOutputs& out) const;
   void EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
                    const Hidden& hidden, const StepOutputs& out) const;
 

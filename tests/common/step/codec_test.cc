@@ -141,7 +141,7 @@ TEST(CodecTest, RefusesMissingUnknownDuplicateAndUnorderedSections) {
                      frame.begin() + starts[i + 1]);
     ExpectRefused(duplicate, "is repeated");
   }
-  for (uint32_t tag : {0u, 10u, 16u, 31u, 32u, 0xffffffffu}) {
+  for (uint32_t tag : {0u, 11u, 16u, 31u, 32u, 0xffffffffu}) {
     Frame unknown = frame;
     Set32(unknown, starts[8], tag);
     ExpectRefused(unknown, "unknown section");
@@ -218,7 +218,7 @@ TEST(ResultCodecTest, RefusesBrokenResults) {
             std::string::npos);
   broken = frame;
   Set32(broken, code_at, 13);
-  EXPECT_NE(std::string(ParseResult(broken).status().message()).find("a failed step has rows"),
+  EXPECT_NE(std::string(ParseResult(broken).status().message()).find("a failed step has results"),
             std::string::npos);
 
   StepResult failed;
@@ -238,17 +238,18 @@ TEST(ResultCodecTest, MaxResultBytesBoundsTheRealSize) {
   StepResult result;
   result.rows = {{.tokens = {1}, .logprobs = {}, .logits = std::vector<float>(vocab, 1.0f)},
                  {.tokens = {2}, .logprobs = std::vector<TokenLogprob>(23), .logits = {}}};
+  result.pooled = {1, 2};
   Frame frame;
   Serialize(result, frame);
-  EXPECT_EQ(frame.size(), MaxResultBytes(step, vocab));
+  EXPECT_EQ(frame.size(), MaxResultBytes(step, vocab, /*hidden_size=*/2));
   // Three tokens, each with all of it.
   step.rows[1].max_tokens = 3;
   result.rows[1] = {.tokens = {2, 3, 4}, .logprobs = std::vector<TokenLogprob>(69), .logits = {}};
   Serialize(result, frame);
-  EXPECT_EQ(frame.size(), MaxResultBytes(step, vocab));
+  EXPECT_EQ(frame.size(), MaxResultBytes(step, vocab, /*hidden_size=*/2));
   result.status = absl::InternalError(std::string(100000, 'x'));
   Serialize(result, frame);
-  EXPECT_LE(frame.size(), MaxResultBytes(StepDescriptor(), vocab));
+  EXPECT_LE(frame.size(), MaxResultBytes(StepDescriptor(), vocab, /*hidden_size=*/2));
 }
 
 // A step's size on the wire depends on its tokens, not on their contexts.

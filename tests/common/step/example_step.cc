@@ -14,6 +14,7 @@ StepLimits ExampleLimits() {
           .max_seqs = 4,
           .max_model_len = 32,
           .vocab_size = 100,
+          .hidden_size = 2,
           .block_size = 4,
           .num_blocks = {16, 10},
           .windows = {0, 5},
@@ -56,6 +57,7 @@ StepDescriptor ExampleStep() {
                                     {.id = 99, .bias = 2, .repetition = 1.5f, .penalty = 0.25f}}},
                    {.temperature = 0.0f, .top_k = 40, .position = 3}};
   step.references = {{.token = 0, .sample = 1}};
+  step.pools = {{.begin = 2, .end = 4}};
   return step;
 }
 
@@ -124,6 +126,7 @@ StepResult ExampleResult() {
   result.rank = 1;
   result.rows = {{.tokens = {42}, .logprobs = {}, .logits = {0.5f, -1.0f, 2.0f}},
                  {.tokens = {7, 8}, .logprobs = {{7, -0.25f, 1}, {9, -3.0f, 12}}, .logits = {}}};
+  result.pooled = {0.25, -1e300};
   result.timings = {.received_at_us = uint64_t{1} << 40,
                     .receive_us = 1,
                     .encode_us = 20,

@@ -75,7 +75,7 @@ TEST(StepLimitsTest, NoDescriptorThatIsValidExceedsTheBound) {
       const auto length = static_cast<uint32_t>(std::min<size_t>(most, kMaxTableBlocks));
       const StepDescriptor step = Largest(limits, length);
       // Where it counts how large results are: as large as this step's.
-      limits.max_result_bytes = MaxResultBytes(step, limits.vocab_size);
+      limits.max_result_bytes = MaxResultBytes(step, limits.vocab_size, limits.hidden_size);
       ASSERT_EQ(Validate(step, limits, BlockTables(limits)), absl::OkStatus());
       Serialize(step, frame);
       EXPECT_LE(frame.size(), limits.MaxDescriptorBytes()) << seqs << " x " << query_len;

@@ -98,6 +98,22 @@ const Case kCases[] = {
      "a reference stands for token 2, needed the last one of a sequence"},
     {"RefersBeyondTheTokens", [](auto& s) { s.references[0].token = 4; },
      "a reference stands for token 4"},
+    {"PoolsNothing", [](auto& s) { s.pools[0].end = 2; }, "pool 0 is of tokens 2..2, needed some"},
+    {"PoolsTwoSequences", [](auto& s) { s.pools[0].begin = 0; }, "pool 0 is of tokens 0..4"},
+    {"PoolsBeyondTheTokens", [](auto& s) { s.pools[0].end = 5; }, "pool 0 is of tokens 2..5"},
+    {"PoolsFromBeyondTheTokens", [](auto& s) { s.pools[0] = {.begin = 4, .end = UINT32_MAX}; },
+     "pool 0 is of tokens 4..4294967295"},
+    {"PoolsASequenceTwice",
+     [](auto& s) {
+       s.pools = {{.begin = 1, .end = 2}, {.begin = 2, .end = 4}};
+     },
+     "pool 1 is of tokens 2..4"},
+    {"PoolsBackwards",
+     [](auto& s) {
+       s.pools = {{.begin = 1, .end = 2}, {.begin = 0, .end = 1}};
+     },
+     "pool 1 is of tokens 0..1"},
+    {"PoolsTooMany", [](auto& s) { s.pools.resize(5); }, "5 states are pooled, at most 4 fit"},
     {"RefersTwice", [](auto& s) { s.references.push_back(s.references[0]); },
      "a reference stands for token 0, needed the last one of a sequence, ascending"},
     {"RefersWithAnId", [](auto& s) { s.tokens[0] = 7; },

@@ -55,6 +55,15 @@ std::vector<float> SimulatedModel::Logits(uint64_t state) const {
   return logits;
 }
 
+std::vector<float> SimulatedModel::Hidden(uint64_t state) const {
+  std::vector<float> hidden(hidden_size);
+  for (uint32_t i = 0; i < hidden_size; ++i) {
+    const uint64_t bits = SimulatedMix(SimulatedMix(state, vocab_size), i) >> 40;
+    hidden[i] = static_cast<float>(bits) * 0x1p-23f - 1;
+  }
+  return hidden;
+}
+
 std::vector<step::TokenLogprob> SimulatedModel::Logprobs(uint64_t state,
                                                          const step::RowRequest& row,
                                                          TokenId sampled) const {

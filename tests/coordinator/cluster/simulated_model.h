@@ -19,6 +19,7 @@ inline constexpr uint64_t kSimulatedSeed = 0x7461'6e64'656d;  // a fold's start
 
 struct SimulatedModel {
   uint32_t vocab_size = 97;
+  uint32_t hidden_size = 5;
   std::vector<uint32_t> window_tokens = {0};  // per KV group; 0: all
 
   bool recurrent = false;
@@ -37,6 +38,8 @@ struct SimulatedModel {
   TokenId Sample(uint64_t state, const step::RowSampling& sampling) const;
   // (vocab): the greedy token's is the largest.
   std::vector<float> Logits(uint64_t state) const;
+  // (hidden_size): multiples of 2^-24, so that doubles add them without rounding.
+  std::vector<float> Hidden(uint64_t state) const;
   // What `row` asks for of Logits(state), where `sampled` was drawn.
   std::vector<step::TokenLogprob> Logprobs(uint64_t state, const step::RowRequest& row,
                                            TokenId sampled) const;

@@ -30,8 +30,7 @@ std::vector<TokenId> SimulatedPages::TokensOf(const step::StepDescriptor& step) 
   return tokens;
 }
 
-absl::Status SimulatedPages::Run(const step::StepDescriptor& received,
-                                 std::vector<step::RowResult>& rows) {
+absl::Status SimulatedPages::Run(const step::StepDescriptor& received, step::StepResult& result) {
   TANDEM_RETURN_IF_ERROR(step::Validate(received, limits_, tables_));
   tables_.Apply(received);
   step::StepDescriptor step = received;
@@ -43,7 +42,7 @@ absl::Status SimulatedPages::Run(const step::StepDescriptor& received,
   }
   sampled_.clear();
   for (const step::RowRequest& row : step.rows) {
-    step::RowResult& out = rows.emplace_back();
+    step::RowResult& out = result.rows.emplace_back();
     if (row.wants & step::kWantSample) {
       sampled_.push_back(model_.Sample(states[row.token], step.sampling[sampled_.size()]));
       out.tokens = {sampled_.back()};
@@ -53,6 +52,14 @@ absl::Status SimulatedPages::Run(const step::StepDescriptor& received,
       const TokenId sampled = out.tokens.empty() ? 0 : out.tokens[0];
       out.logprobs = model_.Logprobs(states[row.token], row, sampled);
     }
+  }
+  for (const step::PoolRequest& pool : step.pools) {
+    std::vector<double> sum(model_.hidden_size);
+    for (uint32_t token = pool.begin; token < pool.end; ++token) {
+      const std::vector<float> hidden = model_.Hidden(states[token]);
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += hidden[i];
+    }
+    result.pooled.insert(result.pooled.end(), sum.begin(), sum.end());
   }
   return absl::OkStatus();
 }

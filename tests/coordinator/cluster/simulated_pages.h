@@ -23,8 +23,8 @@ class SimulatedPages {
   // The ids of the tokens of `step`, the next one of the epoch: those that it refers to were drawn
   // by the step before.
   std::vector<TokenId> TokensOf(const step::StepDescriptor& step) const;
-  // Validates `received`, the next step of the epoch, and computes its `rows`.
-  absl::Status Run(const step::StepDescriptor& received, std::vector<step::RowResult>& rows);
+  // Validates `received`, the next step of the epoch, and computes what `result` has for it.
+  absl::Status Run(const step::StepDescriptor& received, step::StepResult& result);
 
  private:
   // Computes one sequence's tokens, of which `step` has their ids; appends the state of each.

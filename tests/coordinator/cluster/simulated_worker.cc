@@ -1,6 +1,7 @@
 #include "tests/coordinator/cluster/simulated_worker.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -41,6 +42,7 @@ absl::StatusOr<WorkerReady> SimulatedWorker::FinishLoad(Deadline) {
 absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks) {
   step::StepLimits limits = step::StepLimits::Of(config_);
   limits.vocab_size = model_.vocab_size;
+  limits.hidden_size = model_.hidden_size;
   limits.num_blocks = num_blocks;
   limits.windows.assign(model_.window_tokens.begin(), model_.window_tokens.end());
   pages_.emplace(model_, std::move(limits), assignment_.epoch.value);
@@ -104,6 +106,7 @@ void SimulatedWorker::Distort(SimulatedFault fault, step::StepResult& result) co
     case SimulatedFault::kError:
       result.status = absl::InternalError("scripted error");
       result.rows.clear();
+      result.pooled.clear();
       break;
     case SimulatedFault::kBadToken:
       for (step::RowResult& row : result.rows) {
@@ -112,9 +115,11 @@ void SimulatedWorker::Distort(SimulatedFault fault, step::StepResult& result) co
       break;
     case SimulatedFault::kNotFinite:
       if (!result.rows.empty()) result.rows[0].tokens = {step::kNotFinite};
+      if (!result.pooled.empty()) result.pooled.back() = std::nan("");
       break;
     case SimulatedFault::kNoRows:
       result.rows.clear();
+      result.pooled.clear();
       break;
     default:
       break;
@@ -138,8 +143,11 @@ step::StepResult SimulatedWorker::Run(const std::vector<uint8_t>& frame) {
     return result;
   }
   if (script_.poison && std::ranges::count(pages_->TokensOf(*step), *script_.poison) > 0) Kill();
-  result.status = pages_->Run(*step, result.rows);
-  if (!result.status.ok() || rank_ != 0) result.rows.clear();
+  result.status = pages_->Run(*step, result);
+  if (!result.status.ok() || rank_ != 0) {
+    result.rows.clear();
+    result.pooled.clear();
+  }
   return result;
 }
 

@@ -20,6 +20,7 @@ bool RecordingStream::OnUpdate(StreamUpdate update) {
   append(record_.prompt_logprobs, update.prompt_logprobs);
   append(record_.tokens, update.tokens);
   append(record_.logprobs, update.logprobs);
+  if (!update.embedding.empty()) record_.embedding = update.embedding;
   record_.usage = update.usage;
   record_.reason = update.reason;
   record_.code = update.status.code();
@@ -61,6 +62,7 @@ SimulatedEngine SimulatedEngine::Small() {
                             .enable_prefix_cache = true,
                             .groups = {{.num_blocks = 64, .window_tokens = 0}}};
   engine.config.vocab_size = engine.model.vocab_size;
+  engine.config.hidden_size = engine.model.hidden_size;
   engine.config.epoch = Epoch{5};
   engine.config.max_queued_requests = 8;
   return engine;

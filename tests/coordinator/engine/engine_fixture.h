@@ -23,7 +23,8 @@ class RecordingStream : public TokenStream {
     std::vector<TokenId> tokens;
     std::vector<TokenLogprobs> logprobs;         // of tokens, when asked for
     std::vector<TokenLogprobs> prompt_logprobs;  // from the second prompt token on, likewise
-    int num_ends = 0;                            // 1 once the end was flushed
+    std::vector<float> embedding;
+    int num_ends = 0;  // 1 once the end was flushed
     FinishReason reason = FinishReason::kNone;
     absl::StatusCode code = absl::StatusCode::kOk;
     std::string message;

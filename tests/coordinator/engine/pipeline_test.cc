@@ -26,7 +26,7 @@ class PipelineTest : public testing::Test {
     const Deadline deadline = Deadline::After(kTimeout, clock_);
     ASSERT_TRUE(group.Bring(engine_.WorkerOf(), {engine_.AssignmentOf(0)}, deadline).ok());
     pipeline_ = std::make_unique<Pipeline>(std::move(group), depth, engine_.config.vocab_size,
-                                           kTimeout, clock_);
+                                           engine_.config.hidden_size, kTimeout, clock_);
   }
 
   // A step of one token, of a sequence that is new in the slot of the step's number.

@@ -92,7 +92,16 @@ const Case kCases[] = {
      },
      "token to score 1 is id 97, the vocabulary has 97"},
     {"TargetsAndTokens", [](Request& r) { r.targets = {1}; },
-     "a request scores ids or generates some, not both"},
+     "a request scores, embeds or generates: one of them"},
+    {"EmbeddingAndTokens", [](Request& r) { r.pooling = Pooling::kMean; },
+     "a request scores, embeds or generates: one of them"},
+    {"EmbeddingAndTargets",
+     [](Request& r) {
+       r.sampling.max_tokens = 0;
+       r.pooling = Pooling::kMean;
+       r.targets = {1};
+     },
+     "a request scores ids or embeds its prompt, not both"},
     {"ScoredPromptTooLong",
      [](Request& r) {
        r.sampling.max_tokens = 0;

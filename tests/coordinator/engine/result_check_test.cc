@@ -11,6 +11,7 @@ namespace tandem::coordinator {
 namespace {
 
 constexpr uint32_t kVocab = 5;
+constexpr uint32_t kHidden = 3;
 
 step::StepDescriptor Asked() {
   step::StepDescriptor step;
@@ -23,6 +24,7 @@ step::StepDescriptor Asked() {
                {.token = 3,
                 .wants = step::kWantSample | step::kWantSampleLogprob | step::kWantLogits,
                 .max_tokens = 3}};
+  step.pools = {{.begin = 0, .end = 2}, {.begin = 2, .end = 3}};
   return step;
 }
 
@@ -34,11 +36,12 @@ step::StepResult Answered() {
                  {.tokens = {1, 2},
                   .logprobs = {{1, -1.0f, 1}, {2, -2.0f, 1}},
                   .logits = std::vector<float>(2 * kVocab)}};
+  result.pooled.resize(size_t{2} * kHidden);
   return result;
 }
 
 TEST(ResultCheckTest, TakesWhatWasAskedFor) {
-  EXPECT_EQ(CheckResult(Asked(), Answered(), kVocab), absl::OkStatus());
+  EXPECT_EQ(CheckResult(Asked(), Answered(), kVocab, kHidden), absl::OkStatus());
 }
 
 struct Case {
@@ -82,6 +85,9 @@ const Case kCases[] = {
     {"LogprobsOfOneToken", [](auto& r) { r.rows[3].logprobs.pop_back(); }, "row 3"},
     {"SecondLogprobOfAnother", [](auto& r) { r.rows[3].logprobs[1].token = 1; }, "row 3"},
     {"LogitsOfOneToken", [](auto& r) { r.rows[3].logits.resize(kVocab); }, "row 3"},
+    {"NothingPooled", [](auto& r) { r.pooled.clear(); },
+     "0 values of 2 pooled states of 3 in step 9"},
+    {"MorePooled", [](auto& r) { r.pooled.push_back(0); }, "7 values of 2 pooled states"},
     {"RankZero", [](auto& r) { r.rows[0].logprobs[0].rank = 0; }, "row 0"},
     {"RankAboveVocabulary", [](auto& r) { r.rows[1].logprobs[0].rank = 6; }, "row 1"},
 };
@@ -91,7 +97,7 @@ class ResultCheckRule : public testing::TestWithParam<Case> {};
 TEST_P(ResultCheckRule, Refuses) {
   step::StepResult result = Answered();
   GetParam().spoil(result);
-  const absl::Status status = CheckResult(Asked(), result, kVocab);
+  const absl::Status status = CheckResult(Asked(), result, kVocab, kHidden);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_NE(status.message().find(GetParam().message), absl::string_view::npos) << status;
   EXPECT_NE(status.message().find("rank 0"), absl::string_view::npos) << status;
