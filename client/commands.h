@@ -10,6 +10,8 @@ namespace tandem::client {
 void AddBenchCommand(cli::Command& program);
 // Token ids to text.
 void AddDetokenizeCommand(cli::Command& program);
+// Embeddings of texts.
+void AddEmbedCommand(cli::Command& program);
 // Continues prompts.
 void AddGenerateCommand(cli::Command& program);
 // The content of a model file, and the resources to run it.

@@ -168,6 +168,15 @@ std::string ToJson(const Answer& answer) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string ToJson(const v1::EmbedResponse& answer) {
+  Json json;
+  json["embedding"] = Json::array();
+  for (const float value : answer.embedding()) json["embedding"].push_back(value);
+  json["usage"] = {{"prompt_tokens", answer.usage().prompt_tokens()},
+                   {"cached_tokens", answer.usage().cached_tokens()}};
+  return json.dump();
+}
+
 std::string ToJson(const v1::ScoreResponse& answer) {
   Json json;
   json["logprob"] = answer.logprob();

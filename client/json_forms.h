@@ -8,6 +8,7 @@ namespace tandem::model {
 struct ModelInfo;
 }
 namespace tandem::v1 {
+class EmbedResponse;
 class GetStatsResponse;
 class ScoreResponse;
 }  // namespace tandem::v1
@@ -24,6 +25,8 @@ struct BenchReport;
 std::string ToJson(const Answer& answer);
 // One object, indented, without a newline at its end. Sizes are bytes, unless named otherwise.
 std::string ToJson(const model::ModelInfo& info);
+// One object on one line, with embedding and usage.
+std::string ToJson(const v1::EmbedResponse& answer);
 // Of a whole continuation: one object on one line, with logprob, is_greedy, tokens and usage.
 std::string ToJson(const v1::ScoreResponse& answer);
 // One object on one line; every field is there, zeros too.

@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
       "`tandem COMMAND --help` has more.");
   client::AddGenerateCommand(program);
   client::AddScoreCommand(program);
+  client::AddEmbedCommand(program);
   client::AddInfoCommand(program);
   client::AddPullCommand(program);
   client::AddTokenizeCommand(program);

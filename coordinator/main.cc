@@ -82,6 +82,20 @@ class Ending {
   bool drained_ TANDEM_GUARDED_BY(mutex_) = false;
 };
 
+// Of a model whose file does not say: the last token's state is the only one that depends on all.
+Pooling PoolingOf(const model::ModelSpec& spec) {
+  switch (spec.pooling) {
+    case model::PoolingType::kMean:
+      return Pooling::kMean;
+    case model::PoolingType::kCls:
+      return Pooling::kCls;
+    case model::PoolingType::kNone:
+    case model::PoolingType::kLast:
+      break;
+  }
+  return Pooling::kLast;
+}
+
 ServingModel MakeServingModel(const config::ServerConfig& config, const ModelFile& model,
                               const Workers& workers,
                               std::shared_ptr<const tokenizer::Tokenizer> tokenizer) {
@@ -90,6 +104,8 @@ ServingModel MakeServingModel(const config::ServerConfig& config, const ModelFil
           .quantization = model.spec.quantization,
           .max_model_len = workers.usable_model_len(),
           .vocab_size = model.spec.vocab_size,
+          .hidden_size = model.spec.hidden_size,
+          .pooling = PoolingOf(model.spec),
           .tensor_parallel_size = workers.size,
           .max_num_seqs = workers.engine.scheduler.max_num_seqs,
           .clamp_max_tokens = config.clamp_max_tokens,

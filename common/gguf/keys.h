@@ -17,6 +17,7 @@ inline constexpr std::string_view kName = "general.name";
 inline constexpr std::string_view kAlignment = "general.alignment";
 inline constexpr std::string_view kFileType = "general.file_type";
 
+inline constexpr std::string_view kPoolingType = "{arch}.pooling_type";
 inline constexpr std::string_view kContextLength = "{arch}.context_length";
 inline constexpr std::string_view kEmbeddingLength = "{arch}.embedding_length";
 inline constexpr std::string_view kEmbeddingLengthPerLayer =

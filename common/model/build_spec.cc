@@ -175,6 +175,10 @@ absl::Status ReadSizes(const gguf::File& file, const MetadataReader& reader,
   TANDEM_RETURN_IF_ERROR(ReadDraftHead(reader, architecture, options, spec));
   TANDEM_RETURN_IF_ERROR(ReadFfnSizes(reader, spec));
   TANDEM_ASSIGN_OR_RETURN(spec.context_length, reader.Size(keys::kContextLength));
+  TANDEM_ASSIGN_OR_RETURN(const uint32_t pooling, reader.Count(keys::kPoolingType));
+  if (pooling <= static_cast<uint32_t>(PoolingType::kLast)) {
+    spec.pooling = static_cast<PoolingType>(pooling);
+  }
   TANDEM_RETURN_IF_ERROR(ReadHeads(reader, spec));
   TANDEM_RETURN_IF_ERROR(ReadAttentionScale(reader, architecture, spec));
   TANDEM_ASSIGN_OR_RETURN(

@@ -86,6 +86,9 @@ struct KvGroupSpec {
 
 enum class NormKind { kRms, kLayer };
 
+// How the states of a text's tokens become its embedding; the values are those of files.
+enum class PoolingType : uint32_t { kNone, kMean, kCls, kLast };
+
 enum class ActivationKind { kSilu, kGelu, kClampedSwiGlu };
 
 // Multi-head latent attention (DeepSeek-V2, https://arxiv.org/abs/2405.04434, section 2.1). The
@@ -156,6 +159,7 @@ struct ModelSpec {
   std::vector<uint32_t> layer_ffn_sizes;  // of every layer, if they differ
   uint32_t vocab_size = 0;
   uint32_t context_length = 0;
+  PoolingType pooling = PoolingType::kNone;
 
   NormKind norm = NormKind::kRms;
   float norm_epsilon = 1e-5f;

@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/tokenizer/tokenizer.h"
+#include "coordinator/engine/request.h"
 
 namespace tandem::coordinator {
 
@@ -16,8 +17,10 @@ struct ServingModel {
   std::string name;
   std::string architecture;
   std::string quantization;
-  uint32_t max_model_len = 0;  // prompt and generated tokens of one sequence
-  uint32_t vocab_size = 0;     // of the head; token ids of a request are below it
+  uint32_t max_model_len = 0;        // prompt and generated tokens of one sequence
+  uint32_t vocab_size = 0;           // of the head; token ids of a request are below it
+  uint32_t hidden_size = 0;          // values of an embedding
+  Pooling pooling = Pooling::kLast;  // of embeddings, where a request does not say
   int tensor_parallel_size = 1;
   uint32_t max_num_seqs = 0;      // requests that run at a time
   bool clamp_max_tokens = false;  // where a request does not say

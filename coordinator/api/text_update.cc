@@ -38,6 +38,7 @@ void TextUpdate::Append(TextUpdate next) {
   MoveTo(prompt_logprobs, next.prompt_logprobs);
   MoveTo(tokens, next.tokens);
   MoveTo(logprobs, next.logprobs);
+  MoveTo(embedding, next.embedding);
   reason = next.reason;
   matched_stop = std::move(next.matched_stop);
   status = std::move(next.status);

@@ -67,6 +67,17 @@ check 'score as text' '^ *-[0-9]+\.[0-9]{4}         and other words$' \
 $tandem score --server "$server" --prompt 'hello world' --continuation '' 2>"$tmp/err" && fail "an empty continuation was scored"
 check 'empty continuation' '^tandem: continuations\[0\]: it has no tokens$' "$(<"$tmp/err")"
 
+# A vector per input, of length 1.
+vectors=$($tandem embed --server "$server" --input 'hello world' --input x --input 'hello world' --dimensions 4 --pooling mean)
+number='-?[0-9.e-]+'
+check embed "^(\{\"embedding\":\[$number,$number,$number,$number\],\"usage\":\{\"prompt_tokens\":7,\"cached_tokens\":0\}\})
+\{[^
+]*\}
+(.*)$" "$vectors"
+[[ ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]] || fail "the same text gave different vectors: $vectors"
+$tandem embed --server "$server" --input x --pooling rank 2>"$tmp/err" && fail "an unknown pooling was taken"
+check 'unknown pooling' "--pooling must be mean, cls or last, is 'rank'" "$(<"$tmp/err")"
+
 # A batch that cannot be written is an error that names the answers.
 generate --prompts-file "$tmp/prompts" --ignore-eos --json >/dev/full 2>"$tmp/err" && fail "a full device was taken"
 check 'full device' '^tandem: stdout: No space left on device: answers 1 to 20 of 20 are not written$' "$(<"$tmp/err")"

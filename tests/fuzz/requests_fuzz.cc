@@ -6,6 +6,7 @@
 #include "common/base/check.h"
 #include "common/base/limits.h"
 #include "common/rpc/library_log.h"
+#include "coordinator/api/grpc/embed_form.h"
 #include "coordinator/api/grpc/score_form.h"
 #include "coordinator/api/grpc/tandem_form.h"
 #include "coordinator/api/request_builder.h"
@@ -30,6 +31,7 @@ const coordinator::RequestCheck& Check() {
   static const coordinator::RequestCheck* const check = [] {
     coordinator::EngineConfig config;
     config.vocab_size = coordinator::kHead;
+    config.hidden_size = coordinator::kHidden;
     config.scheduler.max_model_len = coordinator::kMaxModelLen;
     config.kv_cache.block_size = 4;
     config.kv_cache.groups = {{.num_blocks = 64}};
@@ -84,12 +86,14 @@ bool Take(std::span<const uint8_t> input) {
   if (input.empty()) return false;
   RouteLibraryLogs();
   std::unique_ptr<coordinator::GenerateForm> form;
-  if (input[0] % 3 == 0) {
+  if (input[0] % 4 == 0) {
     form = std::make_unique<coordinator::TandemForm>();
-  } else if (input[0] % 3 == 1) {
+  } else if (input[0] % 4 == 1) {
     form = std::make_unique<coordinator::VllmForm>();
-  } else {
+  } else if (input[0] % 4 == 2) {
     form = std::make_unique<coordinator::ScoreForm>();
+  } else {
+    form = std::make_unique<coordinator::EmbedForm>();
   }
   const grpc::Slice slice(input.data() + 1, input.size() - 1);
   auto plan = form->Parse(grpc::ByteBuffer(&slice, 1));
@@ -123,7 +127,12 @@ std::vector<Bytes> Seeds() {
   score.set_text("hi");
   score.add_continuations()->set_text(" there");
   score.add_continuations()->mutable_token_ids()->add_ids(3);
-  return {Seed(0, plain), Seed(0, full), Seed(1, vllm), Seed(2, score)};
+  v1::EmbedRequest embed;
+  embed.add_inputs()->set_text("hi");
+  embed.add_inputs()->mutable_token_ids()->add_ids(3);
+  embed.set_pooling(v1::POOLING_MEAN);
+  embed.set_dimensions(2);
+  return {Seed(0, plain), Seed(0, full), Seed(1, vllm), Seed(2, score), Seed(3, embed)};
 }
 
 }  // namespace tandem::fuzz

@@ -13,6 +13,7 @@ constexpr Row kTable[] = {
     {"/grpc.reflection.v1.ServerReflection/", Need::kToken},
     {"/grpc.reflection.v1alpha.ServerReflection/", Need::kToken},
     {"/tandem.v1.Generation/Generate", Need::kGenerate},
+    {"/tandem.v1.Generation/Embed", Need::kGenerate},
     {"/tandem.v1.Generation/Score", Need::kGenerate},
     {"/tandem.v1.Generation/Tokenize", Need::kGenerate},
     {"/tandem.v1.Generation/Detokenize", Need::kGenerate},

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/tokenizer/detokenizer.h"
+#include "coordinator/api/grpc/embed_form.h"
 #include "coordinator/api/grpc/generate_call.h"
 #include "coordinator/api/grpc/refused_call.h"
 #include "coordinator/api/grpc/score_form.h"
@@ -119,6 +120,11 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Generate(
 grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Score(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   return StartGenerateCall(serving_, *context, *request, std::make_unique<ScoreForm>());
+}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* GenerationService::Embed(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return StartGenerateCall(serving_, *context, *request, std::make_unique<EmbedForm>());
 }
 
 grpc::ServerUnaryReactor* GenerationService::Tokenize(grpc::CallbackServerContext* context,

@@ -14,13 +14,14 @@ namespace tandem::coordinator {
 inline constexpr size_t kMaxTokenizeBytes = 1 << 20;
 inline constexpr size_t kMaxDetokenizedBytes = 4 << 20;
 
-using RawGeneration = v1::Generation::WithRawCallbackMethod_Generate<
-    v1::Generation::WithRawCallbackMethod_Score<v1::Generation::WithRawCallbackMethod_Tokenize<
-        v1::Generation::WithRawCallbackMethod_Detokenize<
-            v1::Generation::WithRawCallbackMethod_GetModelInfo<
-                v1::Generation::WithRawCallbackMethod_GetStats<
-                    v1::Generation::WithRawCallbackMethod_ResetPrefixCache<
-                        v1::Generation::Service>>>>>>>;
+using RawGeneration =
+    v1::Generation::WithRawCallbackMethod_Generate<v1::Generation::WithRawCallbackMethod_Score<
+        v1::Generation::WithRawCallbackMethod_Embed<v1::Generation::WithRawCallbackMethod_Tokenize<
+            v1::Generation::WithRawCallbackMethod_Detokenize<
+                v1::Generation::WithRawCallbackMethod_GetModelInfo<
+                    v1::Generation::WithRawCallbackMethod_GetStats<
+                        v1::Generation::WithRawCallbackMethod_ResetPrefixCache<
+                            v1::Generation::Service>>>>>>>>;
 
 // Thread-safe.
 class GenerationService : public RawGeneration {
@@ -30,6 +31,8 @@ class GenerationService : public RawGeneration {
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Score(grpc::CallbackServerContext* context,
+                                                    const grpc::ByteBuffer* request) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Embed(grpc::CallbackServerContext* context,
                                                     const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context,
                                      const grpc::ByteBuffer* request,

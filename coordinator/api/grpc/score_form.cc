@@ -3,22 +3,11 @@
 #include <utility>
 
 #include "common/base/status.h"
+#include "coordinator/api/grpc/content_of.h"
 #include "coordinator/api/grpc/wire.h"
 
 namespace tandem::coordinator {
 namespace {
-
-std::vector<TokenId> Ids(const v1::TokenIds& proto) {
-  return {proto.ids().begin(), proto.ids().end()};
-}
-
-// Of a message with a text or token_ids.
-template <typename Message>
-TextOrIds ContentOf(const Message& proto) {
-  if (proto.has_text()) return proto.text();
-  if (proto.has_token_ids()) return Ids(proto.token_ids());
-  return {};
-}
 
 void FillUsage(const Usage& usage, v1::Usage& out) {
   // The last token is scored, and not computed.

@@ -294,6 +294,22 @@ TEST(BuildSpecTest, AbsurdNumbersAreRefused) {
   }
 }
 
+TEST(BuildSpecTest, PoolingIsTheFilesWhereItIsKnown) {
+  EXPECT_EQ(SpecOf(TinyModel())->pooling, PoolingType::kNone);
+  const std::pair<uint32_t, PoolingType> kinds[] = {
+      {0, PoolingType::kNone}, {1, PoolingType::kMean}, {2, PoolingType::kCls},
+      {3, PoolingType::kLast}, {4, PoolingType::kNone}, {UINT32_MAX, PoolingType::kNone}};
+  for (const auto& [value, pooling] : kinds) {
+    TinyModel model;
+    model.more_keys = [value = value](gguf::GgufBuilder& builder) {
+      builder.AddUint32("llama.pooling_type", value);
+    };
+    const auto spec = SpecOf(model);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(spec->pooling, pooling) << value;
+  }
+}
+
 TEST(BuildSpecTest, AbsurdSizesAreRefused) {
   for (const std::string key :
        {"context_length", "embedding_length", "block_count", "feed_forward_length",

@@ -126,11 +126,15 @@ TEST_F(EveryMethodTest, IsRefusedWithoutATokenButHealth) {
 }
 
 TEST_F(EveryMethodTest, NeedsTheScopeThatTheTableSays) {
-  const std::set<std::string> generate = {
-      "/tandem.v1.Generation/Score",        "/tandem.v1.Generation/Generate",
-      "/tandem.v1.Generation/Tokenize",     "/tandem.v1.Generation/Detokenize",
-      "/tandem.v1.Generation/GetModelInfo", "/vllm.grpc.engine.VllmEngine/Generate",
-      "/vllm.grpc.engine.VllmEngine/Abort", "/vllm.grpc.engine.VllmEngine/GetModelInfo"};
+  const std::set<std::string> generate = {"/tandem.v1.Generation/Embed",
+                                          "/tandem.v1.Generation/Score",
+                                          "/tandem.v1.Generation/Generate",
+                                          "/tandem.v1.Generation/Tokenize",
+                                          "/tandem.v1.Generation/Detokenize",
+                                          "/tandem.v1.Generation/GetModelInfo",
+                                          "/vllm.grpc.engine.VllmEngine/Generate",
+                                          "/vllm.grpc.engine.VllmEngine/Abort",
+                                          "/vllm.grpc.engine.VllmEngine/GetModelInfo"};
   const std::set<std::string> any = {
       "/vllm.grpc.engine.VllmEngine/HealthCheck",
       "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",

@@ -16,6 +16,7 @@ inline constexpr TokenId kEos = 257;
 inline constexpr uint32_t kVocabulary = 259;
 inline constexpr uint32_t kHead = 264;  // the head is padded
 inline constexpr uint32_t kMaxModelLen = 100;
+inline constexpr uint32_t kHidden = 6;
 
 inline ServingModel ServingModelForTest() {
   tokenizer::VocabularyData data = tokenizer::ByteLevelVocabulary({});
@@ -26,6 +27,7 @@ inline ServingModel ServingModelForTest() {
           .quantization = "F32",
           .max_model_len = kMaxModelLen,
           .vocab_size = kHead,
+          .hidden_size = kHidden,
           .tensor_parallel_size = 2,
           .tokenizer = tokenizer::MakeTokenizer(std::move(data)).value()};
 }
