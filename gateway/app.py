@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gateway import chat, completions, tokens
+from gateway import chat, completions, embeddings, tokens
 from gateway.admission import Admission
 from gateway.backend import Coordinator
 from gateway.config import Config
@@ -24,6 +24,7 @@ from gateway.version import VERSION
 _POSTS = {
     "/v1/chat/completions": chat.answer,
     "/v1/completions": completions.answer,
+    "/v1/embeddings": embeddings.answer,
     "/tokenize": tokens.tokenize,
     "/detokenize": tokens.detokenize,
 }

@@ -128,6 +128,11 @@ class Coordinator:
         return self.stub.Generate(request, timeout=timeout_s,
                                   metadata=self._access.callers_headers())
 
+    def embed(self, request: api.EmbedRequest, timeout_s: float | None = None):
+        """The call, for the caller."""
+        return self.stub.Embed(request, timeout=timeout_s,
+                               metadata=self._access.callers_headers())
+
     async def ask_for_caller(self) -> None:
         """Raises what the server says to a caller who may not generate."""
         await self.stub.GetModelInfo(api.GetModelInfoRequest(), timeout=_CALL_TIMEOUT_S,

@@ -8,7 +8,7 @@ MAX_REQUEST_BYTES = 32 << 20  # of all prompts of a request, one for each choice
 
 def check_prompts(prompts: list[str | list[int]], choices: int = 1) -> None:
     """Raises ApiError 413."""
-    sizes = [_size(one) for one in prompts]
+    sizes = [prompt_bytes(one) for one in prompts]
     if max(sizes) > MAX_PROMPT_BYTES:
         raise ApiError(413, f"a prompt has {max(sizes)} bytes, at most {MAX_PROMPT_BYTES}")
     if sum(sizes) * choices > MAX_REQUEST_BYTES:
@@ -16,6 +16,6 @@ def check_prompts(prompts: list[str | list[int]], choices: int = 1) -> None:
                        f"at most {MAX_REQUEST_BYTES}")
 
 
-def _size(prompt: str | list[int]) -> int:
+def prompt_bytes(prompt: str | list[int]) -> int:
     """Of token ids the most that they may take."""
     return len(prompt.encode()) if isinstance(prompt, str) else 5 * len(prompt)

@@ -13,6 +13,8 @@ CHAT = {"model": "m", "messages": [
     "top_logprobs": 3, "logit_bias": {"5": 1}, "chat_template_kwargs": {"a": 1}, "seed": 3}
 COMPLETION = {"model": "m", "prompt": ["a", "b"], "n": 2, "max_tokens": 3, "echo": True, "logprobs": 2,
               "stop": "x", "stream": False, "top_p": 0.5, "logit_bias": {"5": 1}}
+EMBEDDING = {"model": "m", "input": ["a", [5, 6], "b"], "dimensions": 3, "encoding_format": "base64",
+             "pooling": "mean", "normalize": False, "user": "u"}
 TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[{{ m.content | trim }}]"
             "{% elif m.tool_calls %}{{ m.tool_calls[0].function | tojson }}{% else %}{{ m['content'] }}"
             "{% endif %}{% endfor %}{% set ns = namespace(x='') %}{% macro f(a) %}<{{ a }}>{% endmacro %}"

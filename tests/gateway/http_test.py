@@ -1,9 +1,11 @@
 """The gateway in front of a real coordinator with the demo model."""
 
+import base64
 import concurrent.futures
 import http.client
 import json
 import socket
+import struct
 import sys
 import unittest
 
@@ -51,6 +53,23 @@ class HttpTest(unittest.TestCase):
     def test_a_priority_reaches_the_coordinator(self):
         self.assertEqual(self.post("/v1/completions", {**STORY, "priority": -3})["choices"],
                          self.post("/v1/completions", STORY)["choices"])
+
+    def test_embeddings(self):
+        answer = self.post("/v1/embeddings", {"input": ["Story:", [5, 6]], "pooling": "mean"})
+        self.assertEqual([set(one) for one in answer["data"]],
+                         2 * [{"object", "index", "embedding"}])
+        self.assertEqual((answer["object"], answer["model"]), ("list", "Tandem demo"))
+        first = answer["data"][0]["embedding"]
+        self.assertAlmostEqual(sum(value * value for value in first), 1, places=5)
+        coded = self.post("/v1/embeddings", {"input": "Story:", "pooling": "mean",
+                                             "encoding_format": "base64"})
+        data = base64.b64decode(coded["data"][0]["embedding"])
+        self.assertEqual(list(struct.unpack(f"<{len(first)}f", data)), first)
+        last = self.post("/v1/embeddings", {"input": "Story:", "normalize": False})
+        self.assertNotAlmostEqual(sum(x * x for x in last["data"][0]["embedding"]), 1, places=3)
+        self.check_error("/v1/embeddings", {"input": "x", "dimensions": 0}, 400,
+                         "^dimensions is 0, it must be from 1 to")
+        self.check_error("/v1/embeddings", {"input": "x " * 3000}, 400, "exceeds the context of 1024")
 
     def test_models_and_version(self):
         status, _, models = programs.call(self.gateway.address, "/v1/models")

@@ -7,8 +7,8 @@ import sys
 import unittest
 
 sys.path[:0] = ["gateway/tandem_gateway", "tests/gateway"]
-from bodies import CHAT, COMPLETION, TEMPLATE  # noqa: E402
-from gateway import chat_request, completion_request  # noqa: E402
+from bodies import CHAT, COMPLETION, EMBEDDING, TEMPLATE  # noqa: E402
+from gateway import chat_request, completion_request, embedding_request  # noqa: E402
 from gateway.errors import ApiError  # noqa: E402
 from gateway.http import parse_json  # noqa: E402
 from gateway.template_environment import TemplateError, render  # noqa: E402
@@ -65,6 +65,9 @@ class MutationTest(unittest.TestCase):
                 refused += 1
         self.assertGreater(taken, 100)
         self.assertGreater(refused, 1000)
+
+    def test_embeddings(self):
+        self.check_bodies(lambda body: embedding_request.batches(embedding_request.read(body)), EMBEDDING)
 
     def test_chats(self):
         self.check_bodies(chat_request.read, CHAT)

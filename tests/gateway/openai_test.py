@@ -59,6 +59,46 @@ class OpenAiTest(unittest.TestCase):
         self.assertEqual(len(answer.choices), 2)
         self.assertTrue(answer.choices[0].text.startswith("Story:"))
 
+    def test_embeddings(self):
+        texts = ["Story:", "A cat sat", "Story:"]
+        # The package asks for base64 and decodes it; a list says otherwise.
+        answer = self.client.embeddings.create(model="Tandem demo", input=texts)
+        plain = self.client.embeddings.create(model="Tandem demo", input=texts,
+                                              encoding_format="float")
+        self.assertEqual([one.index for one in answer.data], [0, 1, 2])
+        self.assertEqual([one.embedding for one in answer.data],
+                         [one.embedding for one in plain.data])
+        self.assertEqual(answer.data[0].embedding, answer.data[2].embedding)
+        self.assertNotEqual(answer.data[0].embedding, answer.data[1].embedding)
+        for one in answer.data:
+            self.assertAlmostEqual(sum(value * value for value in one.embedding), 1, places=5)
+        self.assertEqual(answer.usage.prompt_tokens, answer.usage.total_tokens)
+        short = self.client.embeddings.create(model="Tandem demo", input="Story:", dimensions=8)
+        self.assertEqual(len(short.data[0].embedding), 8)
+        scale = answer.data[0].embedding[0] / short.data[0].embedding[0]
+        for i, value in enumerate(short.data[0].embedding):
+            self.assertAlmostEqual(value * scale, answer.data[0].embedding[i], places=5)
+
+    def test_many_embeddings_in_several_calls(self):
+        texts = [f"Text {i}" for i in range(300)]
+        answer = self.client.embeddings.create(model="Tandem demo", input=texts)
+        self.assertEqual([one.index for one in answer.data], list(range(300)))
+        alone = self.client.embeddings.create(model="Tandem demo", input=texts[299])
+        self.assertEqual(alone.data[0].embedding, answer.data[299].embedding)
+
+    def test_embeddings_of_ids_and_refusals(self):
+        one = self.client.embeddings.create(model="Tandem demo", input=[5, 6, 7])
+        two = self.client.embeddings.create(model="Tandem demo", input=[[5, 6, 7], [8]])
+        self.assertEqual(one.data[0].embedding, two.data[0].embedding)
+        self.assertEqual(two.usage.prompt_tokens, 4)
+        for wrong, message in (({"input": ""}, "input must not be empty"),
+                               ({"input": "x", "dimensions": 1 << 20}, "dimensions is 1048576"),
+                               ({"input": [1 << 30]}, "the vocabulary has"),
+                               ({"input": ["word " * 5000]}, "exceeds the context")):
+            with self.assertRaises(self.openai.BadRequestError) as caught:
+                self.client.embeddings.create(model="Tandem demo", **wrong)
+            self.assertIn(message, str(caught.exception))
+
     def test_tools_reach_the_template(self):
         without = self.client.chat.completions.create(**self.chat)
         answer = self.client.chat.completions.create(**self.chat, tools=[TOOL])

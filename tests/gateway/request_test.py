@@ -5,7 +5,7 @@ import sys
 import unittest
 
 sys.path.insert(0, "gateway/tandem_gateway")
-from gateway import chat_request, completion_request, errors, sampling  # noqa: E402
+from gateway import chat_request, completion_request, embedding_request, errors, limits, sampling  # noqa: E402
 
 CHAT = {"messages": [{"role": "user", "content": "hi"}]}
 
@@ -30,9 +30,46 @@ class RequestTest(unittest.TestCase):
                          (9, 2, 2**64 - 1, True))
         self.assertEqual((params.stop, params.stop_token_ids, params.logprobs), (["a"], [3], 2))
 
+    def test_embedding_inputs(self):
+        for given, expected in (("x", ["x"]), ([5, 6], [[5, 6]]), (["x", [5]], ["x", [5]])):
+            self.assertEqual(embedding_request.read({"input": given}).inputs, expected)
+        request = embedding_request.read({
+            "input": "x", "model": "m", "encoding_format": "base64", "dimensions": 3, "user": "u",
+            "pooling": "cls", "normalize": False, "priority": 2, "add_special_tokens": False})
+        self.assertEqual((request.model, request.base64), ("m", True))
+        self.assertEqual((request.common.dimensions, request.common.pooling,
+                          request.common.normalize, request.common.priority,
+                          request.common.add_special_tokens), (3, 2, False, 2, False))
+        kinds = "input must be a string, a list of token ids, or a list of either"
+        for given, message in (
+                (None, kinds), ([], kinds), ({}, kinds), (5, kinds), ([True], kinds),
+                (["x", 5], kinds), ([[0.5]], kinds), ("", "input must not be empty"),
+                (["x", ""], "input[1] must not be empty"), ([[5], []], "input[1] must not be empty"),
+                (["x"] * 2049, "input has 2049 entries, at most 2048")):
+            self.check_refused(embedding_request.read, {"input": given}, message)
+        self.check_refused(embedding_request.read, {"input": "x", "encoding_format": "int8"},
+                           'encoding_format must be "float" or "base64"', "encoding_format")
+        self.check_refused(embedding_request.read, {"input": "x", "pooling": "rank"},
+                           'pooling must be "mean", "cls" or "last"', "pooling")
+        self.check_refused(embedding_request.read, {"input": "x", "other": 1},
+                           "other is not a field that this server knows", "other")
+
+    def test_embedding_batches(self):
+        def sizes(inputs):
+            request = embedding_request.read({"input": inputs, "dimensions": 2})
+            calls = embedding_request.batches(request)
+            self.assertTrue(all(one.dimensions == 2 for one in calls))
+            self.assertTrue(all(one.ByteSize() < 4 << 20 for one in calls))
+            return [len(one.inputs) for one in calls]
+        self.assertEqual(sizes(["x"] * 128), [128])
+        self.assertEqual(sizes(["x"] * 300), [128, 128, 44])
+        self.assertEqual(sizes(["x" * (1 << 20)] * 7), [3, 3, 1])
+        self.assertEqual(sizes(["x", "y" * limits.MAX_PROMPT_BYTES, "z"]), [1, 1, 1])
+
     def test_limits_are_the_coordinators(self):
         limits = pathlib.Path("common/base/limits.h").read_text()
         self.assertIn(f" kMaxChoices = {sampling.MAX_CHOICES};", limits)
+        self.assertIn(f" kMaxChoices = {embedding_request.MAX_INPUTS_OF_A_CALL};", limits)
         self.assertIn(f" kMaxTopLogprobs = {sampling.MAX_TOP_LOGPROBS};", limits)
 
     def test_priority(self):
