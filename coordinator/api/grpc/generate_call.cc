@@ -132,8 +132,9 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       CallPlan plan;
       ByteBudget::Hold hold;
     };
+    const size_t work_bytes = bytes * plan.num_passes;
     const auto work = std::make_shared<Work>(Work{std::move(plan), std::move(hold)});
-    const absl::Status queued = parts_.pool.Run(bytes, [this, work, outbox = outbox_] {
+    const absl::Status queued = parts_.pool.Run(work_bytes, [this, work, outbox = outbox_] {
       absl::Status admitted = Admit(std::move(work->plan));
       if (!admitted.ok()) return Finish(Refusal(context_, admitted));
       if (outbox->WasAborted()) outbox->CancelRunning();

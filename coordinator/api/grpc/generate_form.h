@@ -5,6 +5,7 @@
 
 #include <grpcpp/support/byte_buffer.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -24,6 +25,7 @@ namespace tandem::coordinator {
 struct CallPlan {
   std::string request_id{};  // of the call's first request; empty: random
   int32_t num_requests = 1;  // as the client says; unchecked
+  size_t num_passes = 1;     // of the tokenizer over the request's texts, at most
   bool skip_special_tokens = true;
   // Makes the requests, on a thread of the tokenizer's pool; once. INVALID_ARGUMENT naming the
   // field.

@@ -34,6 +34,8 @@ absl::StatusOr<CallPlan> ScoreForm::Parse(const grpc::ByteBuffer& request) {
   v1::ScoreRequest proto;
   TANDEM_RETURN_IF_ERROR(coordinator::Parse(request, proto));
   CallPlan plan{.request_id = proto.request_id(), .num_requests = proto.continuations_size()};
+  // A text is tokenized alone and with each continuation.
+  if (proto.has_text()) plan.num_passes += proto.continuations().size();
   plan.build = [params = ScoreParamsFromProto(proto)](const ServingModel& model) mutable {
     return BuildScoreRequests(std::move(params), model);
   };

@@ -39,6 +39,35 @@ grpc::Status ShuttingDown() {
   return {grpc::StatusCode::UNAVAILABLE, "the server is shutting down"};
 }
 
+// Cancels a call at a time, unless it is done by then.
+class TimeLimit {
+ public:
+  TimeLimit(grpc::CallbackServerContext& context, std::chrono::system_clock::time_point at)
+      : call_(std::make_shared<Guarded>(context)) {
+    alarm_.Set(at, [call = call_](bool fired) {
+      MutexLock lock(call->mutex);
+      if (fired && call->context != nullptr) call->context->TryCancel();
+    });
+  }
+  // The call is done.
+  ~TimeLimit() {
+    MutexLock lock(call_->mutex);
+    call_->context = nullptr;
+  }
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+
+ private:
+  // Shared with the alarm, whose function may run after the alarm is gone.
+  struct Guarded {
+    explicit Guarded(grpc::CallbackServerContext& of) : context(&of) {}
+    Mutex mutex;
+    grpc::CallbackServerContext* context TANDEM_GUARDED_BY(mutex);
+  };
+  const std::shared_ptr<Guarded> call_;
+  grpc::Alarm alarm_;
+};
+
 }  // namespace
 
 // One recording. It writes what was recorded, sleeps, and writes again, until its time is over: of
@@ -46,10 +75,11 @@ grpc::Status ShuttingDown() {
 // is guarded by the service's mutex.
 class TracingService::Call : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  Call(TracingService& service, const ServingModel& model, TimePoint begin, Duration length,
-       std::unique_ptr<TraceRecorder::Recording> recording)
+  Call(TracingService& service, grpc::CallbackServerContext& context, const ServingModel& model,
+       TimePoint begin, Duration length, std::unique_ptr<TraceRecorder::Recording> recording)
       : call_(service.serving_.calls),
         service_(service),
+        limit_(context, std::chrono::system_clock::now() + length + service.grace_),
         recording_(std::move(recording)),
         start_(begin),
         end_(start_ + length) {
@@ -114,6 +144,7 @@ class TracingService::Call : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
   const OpenCalls::Call call_;
   TracingService& service_;
+  const TimeLimit limit_;  // on a client that does not read
   std::unique_ptr<TraceRecorder::Recording> recording_;
   const TimePoint start_, end_;
   grpc::Status stopped_;  // not OK: before its time
@@ -143,7 +174,8 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* TracingService::Trace(
   MutexLock lock(mutex_);
   if (closed_) return new RefusedStream(ShuttingDown());
   // Deletes itself in OnDone, after which there may be another.
-  return running_ = new Call(*this, (*parts)->model, start, *length, *std::move(recording));
+  return running_ =
+             new Call(*this, *context, (*parts)->model, start, *length, *std::move(recording));
 }
 
 }  // namespace tandem::coordinator

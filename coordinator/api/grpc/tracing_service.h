@@ -4,6 +4,9 @@
 #ifndef TANDEM_COORDINATOR_API_GRPC_TRACING_SERVICE_H_
 #define TANDEM_COORDINATOR_API_GRPC_TRACING_SERVICE_H_
 
+#include <chrono>
+
+#include "common/base/clock.h"
 #include "common/base/mutex.h"
 #include "coordinator/api/grpc/serving.h"
 #include "coordinator/observe/trace_recorder.h"
@@ -15,7 +18,9 @@ using RawTracing = v1::Tracing::WithRawCallbackMethod_Trace<v1::Tracing::Service
 
 class TracingService : public RawTracing {
  public:
-  explicit TracingService(Serving& serving) : serving_(serving) {}
+  // `grace`: a client that has not read its recording so long after the end is cut off.
+  explicit TracingService(Serving& serving, Duration grace = std::chrono::seconds(10))
+      : serving_(serving), grace_(grace) {}
 
   // Ends the recording, if there is one, and refuses others.
   void Close();
@@ -27,6 +32,7 @@ class TracingService : public RawTracing {
   class Call;
 
   Serving& serving_;
+  const Duration grace_;
   Mutex mutex_;
   Call* running_ TANDEM_GUARDED_BY(mutex_) = nullptr;
   bool closed_ TANDEM_GUARDED_BY(mutex_) = false;

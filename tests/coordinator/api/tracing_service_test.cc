@@ -1,8 +1,18 @@
 // tandem.v1.Tracing over a real connection: how recordings begin and end, and what they stream.
+#include "coordinator/api/grpc/tracing_service.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "common/base/clock.h"
+#include "coordinator/api/grpc/open_calls.h"
+#include "coordinator/api/grpc/serving.h"
 #include "coordinator/observe/trace_recorder.h"
 #include "proto/tandem/v1/trace.grpc.pb.h"
 #include "tests/coordinator/api/grpc_server_fixture.h"
@@ -161,6 +171,31 @@ TEST_F(TracingServiceTest, ASlowReaderLosesEventsAndIsTold) {
     if (response.num_dropped() > 0) break;
   }
   EXPECT_EQ(recorder_.recording(), number) << "it goes on";
+}
+
+TEST_F(TracingServiceTest, AReaderThatHasStoppedIsCutOffAfterItsTime) {
+  OpenCalls calls;
+  Serving serving(calls, *state_, nullptr);
+  serving.Begin(ServingModelForTest(), engine_, 1024, &recorder_);
+  TracingService service(serving, /*grace=*/std::chrono::milliseconds(1));
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  const auto channel =
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials());
+  Call call(*v1::Tracing::NewStub(channel), 0.5);
+  EXPECT_TRUE(call.Read().has_start());
+  // More than fits between a server that writes and a client that doesn't read.
+  const uint64_t number = recorder_.recording();
+  const WorkersChange change{.lost = true, .reason = std::string(64, 'x')};
+  const Deadline deadline = Deadline::After(std::chrono::seconds(60));
+  while (recorder_.recording() == number && !deadline.Passed()) recorder_.Add(number, change);
+  EXPECT_NE(recorder_.recording(), number) << "another can record";
+  EXPECT_TRUE(calls.WaitNone(deadline));
+  EXPECT_EQ(call.Finish().error_code(), grpc::CANCELLED);
 }
 
 TEST_F(TracingServiceTest, TheServersEndEndsIt) {
