@@ -81,7 +81,8 @@ absl::Status WorkerLoop::Run() {
       } else {
         TANDEM_LOG(kError) << done.message();
       }
-      TANDEM_RETURN_IF_ERROR(stream_.SendFailed(epoch, done));
+      const absl::Status sent = stream_.SendFailed(epoch, done);
+      if (!over) TANDEM_RETURN_IF_ERROR(sent);  // else the next command says why it is over
       continue;
     }
     if (state_ == State::kStepping) ServeSteps();

@@ -40,7 +40,7 @@ class ScriptedStream : public ControlStream {
   absl::Status SendStarted(Epoch) override { return absl::OkStatus(); }
   absl::Status SendFailed(Epoch, const absl::Status& status) override {
     failures.push_back(status);
-    return absl::OkStatus();
+    return on_failed;
   }
   absl::Status SendStepResult(std::span<const uint8_t>) override { return absl::OkStatus(); }
   void OnEpochEnded(EpochEnded callback) override { epoch_ended_ = std::move(callback); }
@@ -71,6 +71,7 @@ class ScriptedStream : public ControlStream {
 
   std::function<void()> in_put, on_ready;
   std::vector<absl::Status> failures;
+  absl::Status on_failed;  // SendFailed's
   int readies = 0;
 
  private:

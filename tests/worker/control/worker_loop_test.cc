@@ -30,6 +30,25 @@ TEST(WorkerLoopTest, AnAbortBeforeTheCommunicatorIsThereEndsItsJoin) {
   EXPECT_EQ(stream.readies, 0);
 }
 
+// A shutdown while it loads; the coordinator does not wait for an answer to that.
+TEST(WorkerLoopTest, AnEpochThatIsOverMayEndUnheard) {
+  constexpr Epoch kEpoch{4};
+  ScriptedStream stream({Configure(kEpoch, 2), LoadCommand{kEpoch}});
+  stream.in_put = [&] { stream.Abort(kEpoch, absl::CancelledError("shutdown")); };
+  stream.on_failed = absl::UnavailableError("the coordinator is gone");
+  EXPECT_TRUE(WorkerLoop(stream, {}).Run().ok());
+  EXPECT_EQ(stream.failures.size(), 1u);
+}
+
+// No rank 0 in time: a failure that is the worker's, and nobody to tell.
+TEST(WorkerLoopTest, AFailureThatNobodyHearsIsTheExitsReason) {
+  constexpr Epoch kEpoch{4};
+  ScriptedStream stream({Configure(kEpoch, 2, /*rank=*/1), LoadCommand{kEpoch}});
+  stream.on_failed = absl::UnavailableError("the coordinator is gone");
+  SimulatedClock clock;
+  EXPECT_EQ(WorkerLoop(stream, {}, clock).Run(), stream.on_failed);
+}
+
 TEST(WorkerLoopTest, AJoinWithoutRankZeroEndsAtItsDeadline) {
   constexpr Epoch kEpoch{4};
   ScriptedStream stream({Configure(kEpoch, 2, /*rank=*/1), LoadCommand{kEpoch}});
