@@ -16,7 +16,8 @@ from gateway.backend import Coordinator
 from gateway.config import Config
 from gateway.errors import ApiError
 from gateway.fleet import Fleet
-from gateway.http import Json, endpoint, guarded
+from gateway.http import endpoint, guarded
+from gateway.responses import Json
 from gateway.service import Service
 from gateway.template_pool import TemplatePool
 from gateway.version import VERSION

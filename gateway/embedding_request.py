@@ -8,7 +8,7 @@ from gateway.limits import MAX_PROMPT_BYTES, prompt_bytes
 from tandem.v1 import generation_pb2 as api
 
 MAX_INPUTS = 2048  # OpenAI's
-MAX_INPUTS_OF_A_CALL = 128  # the server's
+MAX_INPUTS_OF_A_CALL = 32  # enough to fill steps, and less than a small server's queue
 _POOLINGS = {None: api.POOLING_UNSPECIFIED, "mean": api.POOLING_MEAN, "cls": api.POOLING_CLS,
              "last": api.POOLING_LAST}
 
@@ -37,7 +37,7 @@ def read(body: object) -> EmbeddingRequest:
         common.dimensions = dimensions
     request = EmbeddingRequest(model=fields.text("model"), inputs=_read_inputs(fields),
                                base64=encoding == "base64", common=common)
-    fields.ignore(("user",))
+    fields.ignore(sampling.HARMLESS)
     fields.refuse_others()
     return request
 
@@ -58,14 +58,15 @@ def _read_inputs(fields: Fields) -> list[str | list[int]]:
     return inputs
 
 
-def batches(request: EmbeddingRequest) -> list[api.EmbedRequest]:
-    """As few calls as the server's bounds allow, in the order of the inputs."""
+def batches(request: EmbeddingRequest, id: str) -> list[api.EmbedRequest]:
+    """As few calls as the bounds allow, in the order of the inputs."""
     calls: list[api.EmbedRequest] = []
     room = 0
     for one in request.inputs:
         if not calls or len(calls[-1].inputs) == MAX_INPUTS_OF_A_CALL or prompt_bytes(one) > room:
             calls.append(api.EmbedRequest())
             calls[-1].CopyFrom(request.common)
+            calls[-1].request_id = f"{id}-{len(calls) - 1}"
             room = MAX_PROMPT_BYTES
         # A little more, for what the field itself takes.
         room -= prompt_bytes(one) + 16

@@ -1,38 +1,57 @@
 """POST /v1/embeddings."""
 
+import asyncio
 import base64
+import json
+import re
 import struct
+from collections.abc import Iterator
 
 import grpc
 from starlette.responses import Response
 
 from gateway import embedding_request
 from gateway.backend import Coordinator
-from gateway.errors import unavailable
-from gateway.http import Json
+from gateway.errors import ApiError, from_grpc, pushback_s, unavailable
 from gateway.limits import check_prompts
-from gateway.service import Service
+from gateway.responses import JsonPieces
+from gateway.service import Service, new_id
 from tandem.v1 import generation_pb2 as api
+
+MAX_VALUES = 1 << 23  # of an answer: 32 MiB while it is gathered
 
 
 async def answer(service: Service, body: object) -> Response:
     request = embedding_request.read(body)
     coordinator = service.fleet.pick(request.model)
     check_prompts(request.inputs)
+    id = new_id("embd")
+    deadline = asyncio.get_running_loop().time() + service.config.request_timeout_s
     answers: list[api.EmbedResponse] = []
-    for call in embedding_request.batches(request):  # one by one: none takes the whole queue
-        answers += await _embed(coordinator, call, service.config.request_timeout_s)
-    tokens = sum(one.usage.prompt_tokens for one in answers)
-    return Json({
-        "object": "list", "model": coordinator.model.id,
-        "data": [{"object": "embedding", "index": i,
-                  "embedding": _base64(one) if request.base64 else list(one.embedding)}
-                 for i, one in enumerate(answers)],
-        "usage": {"prompt_tokens": tokens, "total_tokens": tokens}})
+    for call in embedding_request.batches(request, id):  # one by one: none takes the whole queue
+        answers += await _embed(coordinator, call, deadline, len(answers))
+        _check_values(len(request.inputs), len(answers[0].embedding))
+    return JsonPieces(_pieces(coordinator.model.id, answers, request.base64),
+                      headers={"x-request-id": id})
 
 
-async def _embed(coordinator: Coordinator, request: api.EmbedRequest,
-                 timeout_s: float) -> list[api.EmbedResponse]:
+async def _embed(coordinator: Coordinator, request: api.EmbedRequest, deadline: float,
+                 begin: int) -> list[api.EmbedResponse]:
+    """Of the inputs from number `begin` on. After the first ones it waits while the server is full,
+    or the caller's rate used up, rather than give up what is computed."""
+    now = asyncio.get_running_loop().time
+    while True:
+        try:
+            return await _call(coordinator, request, max(deadline - now(), 0))
+        except grpc.aio.AioRpcError as error:
+            pause_s = pushback_s(error)
+            if begin == 0 or pause_s is None or now() + pause_s >= deadline:
+                raise _named(error, begin) from None
+            await asyncio.sleep(pause_s)
+
+
+async def _call(coordinator: Coordinator, request: api.EmbedRequest,
+                timeout_s: float) -> list[api.EmbedResponse]:
     """In the order of the inputs."""
     call = coordinator.embed(request, timeout_s)
     coordinator.in_flight += len(request.inputs)
@@ -48,6 +67,39 @@ async def _embed(coordinator: Coordinator, request: api.EmbedRequest,
     return [answers[i] for i in range(len(request.inputs))]
 
 
+def _named(error: grpc.aio.AioRpcError, begin: int) -> ApiError:
+    """With the client's name and number of what is wrong."""
+    api_error = from_grpc(error)
+    if found := re.match(r"inputs\[(\d+)\](.*)", api_error.message, re.DOTALL):
+        api_error.param = f"input[{begin + int(found.group(1))}]"
+        api_error.message = api_error.param + found.group(2)
+    elif api_error.message.startswith("dimensions "):
+        api_error.param = "dimensions"
+    return api_error
+
+
+def _check_values(num_inputs: int, dimensions: int) -> None:
+    if num_inputs * dimensions > MAX_VALUES:
+        raise ApiError(413, f"{num_inputs} inputs of {dimensions} values each are more than "
+                       f"{MAX_VALUES} values", param="input")
+
+
+def _pieces(model: str, answers: list[api.EmbedResponse], as_base64: bool) -> Iterator[str]:
+    """The answer's JSON: a piece for each input."""
+    encode = _base64 if as_base64 else _list
+    yield f'{{"object":"list","model":{json.dumps(model)},"data":['
+    for i, one in enumerate(answers):
+        yield f'{"," if i else ""}{{"object":"embedding","index":{i},"embedding":{encode(one)}}}'
+    tokens = sum(one.usage.prompt_tokens for one in answers)
+    yield f'],"usage":{{"prompt_tokens":{tokens},"total_tokens":{tokens}}}}}'
+
+
+def _list(answer: api.EmbedResponse) -> str:
+    """Nine digits tell all 32-bit floats apart."""
+    return f"[{','.join(['%.9g' % value for value in answer.embedding])}]"
+
+
 def _base64(answer: api.EmbedResponse) -> str:
     """Of 32-bit floats, little-endian: what OpenAI's clients ask for."""
-    return base64.b64encode(struct.pack(f"<{len(answer.embedding)}f", *answer.embedding)).decode()
+    data = struct.pack(f"<{len(answer.embedding)}f", *answer.embedding)
+    return f'"{base64.b64encode(data).decode()}"'

@@ -1,5 +1,6 @@
 """Errors as OpenAI's API states them: a status and {"error": {message, type, param, code}}."""
 
+import math
 import re
 
 import grpc
@@ -64,9 +65,14 @@ def from_grpc(error: grpc.aio.AioRpcError) -> ApiError:
                     retry_after_s=_retry_after_s(error))
 
 
-def _retry_after_s(error: grpc.aio.AioRpcError) -> int:
-    """As the server asks in the header that gRPC's own retries obey, too (gRFC A6)."""
+def pushback_s(error: grpc.aio.AioRpcError) -> float | None:
+    """After what time the server asks for another attempt, in the header that gRPC's own retries
+    obey, too (gRFC A6)."""
     for name, value in error.trailing_metadata() or ():
         if name == "grpc-retry-pushback-ms" and str(value).isdecimal():
-            return max(RETRY_AFTER_S, -(-int(value) // 1000))
-    return RETRY_AFTER_S
+            return int(value) / 1000
+    return None
+
+
+def _retry_after_s(error: grpc.aio.AioRpcError) -> int:
+    return max(RETRY_AFTER_S, math.ceil(pushback_s(error) or 0))

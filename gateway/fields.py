@@ -68,7 +68,7 @@ class Fields:
     def integers(self, name: str) -> list[int]:
         values = self.array(name) or []
         if not is_ids(values):
-            raise self.error(name, "must be a list of 32-bit integers")
+            raise self.error(name, "must be a list of token ids")
         return values
 
     def strings(self, name: str) -> list[str]:
@@ -110,7 +110,7 @@ def finite(value: object) -> float | None:
 
 
 def is_ids(values: list) -> bool:
-    return all(type(one) is int and -INT32_MAX <= one <= INT32_MAX for one in values)
+    return all(type(one) is int and 0 <= one <= INT32_MAX for one in values)
 
 
 def _kind(value: object) -> str:

@@ -1,4 +1,4 @@
-"""HTTP around an endpoint: a bounded body in, JSON or server-sent events out, and errors.
+"""HTTP around an endpoint: a bounded body in, a response or an error out.
 
 A client that goes away cancels what is done for it.
 """
@@ -8,106 +8,23 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
-import grpc
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from gateway import tracing
 from gateway.access import calling_for, unauthenticated
-from gateway.errors import ApiError, bad_request, from_grpc
+from gateway.errors import ApiError, bad_request
+from gateway.responses import Json, Streamed, as_api_error, disconnected
 
 _LOG = logging.getLogger("gateway")
 _BODY_TIMEOUT_S = 60
-_SEND_TIMEOUT_S = 60
-_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 Answer = Callable[[object], Awaitable[Response]]  # of the body
 Endpoint = Callable[[Request], Awaitable[Response]]
 Admit = Callable[[], Awaitable[None]]  # raises if the caller may not
 Place = Callable[[], contextlib.AbstractContextManager[None]]  # raises ApiError if there is none
-
-
-class Json(Response):
-    media_type = "application/json"
-
-    def render(self, content: object) -> bytes:
-        return _encode(content).encode()
-
-
-class EventStream(Response):
-    """Server-sent events, each a `data:` line of JSON, then `data: [DONE]`.
-
-    An error in the middle is an event {"error"} and ends the stream without [DONE]. A client that
-    does not read is left after _SEND_TIMEOUT_S.
-    """
-
-    def __init__(self, events: AsyncIterator[list[dict]], close: Callable[[], None],
-                 headers: dict[str, str]):
-        super().__init__(headers={"cache-control": "no-cache", **headers},
-                         media_type="text/event-stream")
-        del self.headers["content-length"]
-        self._events = events
-        self._closers = [close]
-
-    def call_at_end(self, close: Callable[[], None]) -> None:
-        self._closers.append(close)
-
-    async def __call__(self, scope, receive, send) -> None:
-        sending = asyncio.create_task(self._send(send))
-        gone = asyncio.create_task(_disconnected(receive))
-        try:
-            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sending.cancel()
-            gone.cancel()
-            for close in self._closers:
-                close()
-            await asyncio.gather(sending, gone, return_exceptions=True)
-
-    async def _send(self, send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        try:
-            async for events in self._events:
-                data = "".join([f"data: {_encode(one)}\n\n" for one in events])
-                await _push(send, data.encode())
-            end = b"data: [DONE]\n\n"
-        except _NotRead:
-            _LOG.info("a stream was not read for %d s", _SEND_TIMEOUT_S)
-            return
-        except Exception as error:
-            api_error = _as_api_error(error)
-            _LOG.info("a stream ended with %d", api_error.status)
-            end = f"data: {_encode(api_error.body())}\n\n".encode()
-        await send({"type": "http.response.body", "body": end})
-
-
-class _NotRead(Exception):
-    pass
-
-
-async def _push(send, data: bytes) -> None:
-    """Waits while the client does not read; raises _NotRead if that takes too long."""
-    try:
-        async with asyncio.timeout(_SEND_TIMEOUT_S):
-            await send({"type": "http.response.body", "body": data, "more_body": True})
-    except TimeoutError:
-        raise _NotRead from None
-
-
-async def _disconnected(receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _as_api_error(error: Exception) -> ApiError:
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, grpc.aio.AioRpcError):
-        return from_grpc(error)
-    _LOG.error("a request failed", exc_info=error)
-    return ApiError(500, "internal error of the gateway", kind="server_error", code="internal")
 
 
 def _authorization(request: Request) -> str:
@@ -173,10 +90,10 @@ def endpoint(answer: Answer, max_body_bytes: int, place: Place, admit: Admit) ->
                 release.enter_context(place())
                 body = await read_json(request, max_body_bytes)
                 response = await _unless_gone(request, answer(body))
-                if isinstance(response, EventStream):
+                if isinstance(response, Streamed):
                     response.call_at_end(release.pop_all().close)
         except Exception as error:
-            api_error = _as_api_error(error)
+            api_error = as_api_error(error)
             response = Json(api_error.body(), api_error.status, api_error.headers())
         _LOG.info("%s %s: %d after %.3f s", request.method, request.url.path,
                   response.status_code, time.monotonic() - start)
@@ -194,7 +111,7 @@ def guarded(answer: Endpoint, admit: Admit) -> Endpoint:
                 await admit()
             return await answer(request)
         except Exception as error:
-            api_error = _as_api_error(error)
+            api_error = as_api_error(error)
             return Json(api_error.body(), api_error.status, api_error.headers())
 
     return respond
@@ -202,7 +119,7 @@ def guarded(answer: Endpoint, admit: Admit) -> Endpoint:
 
 async def _unless_gone(request: Request, answer: Awaitable[Response]) -> Response:
     working = asyncio.ensure_future(answer)
-    gone = asyncio.create_task(_disconnected(request.receive))
+    gone = asyncio.create_task(disconnected(request.receive))
     try:
         await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
         if working.done():

@@ -14,7 +14,7 @@ from gateway.config import Config
 from gateway.errors import ApiError
 from gateway.fleet import Fleet
 from gateway.generation import Answer, Generation, gather
-from gateway.http import EventStream, Json
+from gateway.responses import EventStream, Json
 from gateway.template_pool import TemplatePool
 from tandem.v1 import generation_pb2 as api
 

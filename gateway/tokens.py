@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from gateway import chat_prompt, chat_request
 from gateway.fields import Fields
-from gateway.http import Json
+from gateway.responses import Json
 from gateway.limits import check_prompts
 from gateway.service import Service
 

@@ -1,4 +1,4 @@
-"""EventStream: what is sent, and what is released when."""
+"""Streamed responses: what is sent, and what is released when."""
 
 import asyncio
 import sys
@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, "gateway/tandem_gateway")
-from gateway import http  # noqa: E402
+from gateway import responses  # noqa: E402
 from gateway.errors import unavailable  # noqa: E402
 
 
@@ -34,7 +34,7 @@ class EventStreamTest(unittest.IsolatedAsyncioTestCase):
         self.sent.append(message)
 
     async def run_stream(self, events, receive, send):
-        stream = http.EventStream(events, lambda: self.closed.append("call"), {"x-request-id": "1"})
+        stream = responses.EventStream(events, lambda: self.closed.append("call"), {"x-request-id": "1"})
         stream.call_at_end(lambda: self.closed.append("place"))
         await stream({}, receive, send)
 
@@ -65,7 +65,7 @@ class EventStreamTest(unittest.IsolatedAsyncioTestCase):
             if message["type"] == "http.response.body":
                 await never()
 
-        with mock.patch.object(http, "_SEND_TIMEOUT_S", 0), self.assertLogs("gateway", "INFO"):
+        with mock.patch.object(responses, "_SEND_TIMEOUT_S", 0), self.assertLogs("gateway", "INFO"):
             await self.run_stream(two_events(), never, send)
         self.assertEqual(self.closed, ["call", "place"])
 

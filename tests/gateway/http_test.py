@@ -64,12 +64,12 @@ class HttpTest(unittest.TestCase):
         coded = self.post("/v1/embeddings", {"input": "Story:", "pooling": "mean",
                                              "encoding_format": "base64"})
         data = base64.b64decode(coded["data"][0]["embedding"])
-        self.assertEqual(list(struct.unpack(f"<{len(first)}f", data)), first)
+        self.assertEqual(data, struct.pack(f"<{len(first)}f", *first))
         last = self.post("/v1/embeddings", {"input": "Story:", "normalize": False})
         self.assertNotAlmostEqual(sum(x * x for x in last["data"][0]["embedding"]), 1, places=3)
         self.check_error("/v1/embeddings", {"input": "x", "dimensions": 0}, 400,
                          "^dimensions is 0, it must be from 1 to")
-        self.check_error("/v1/embeddings", {"input": "x " * 3000}, 400, "exceeds the context of 1024")
+        self.check_error("/v1/embeddings", {"input": "x " * 3000}, 400, "exceed the context of 1024")
 
     def test_models_and_version(self):
         status, _, models = programs.call(self.gateway.address, "/v1/models")

@@ -67,7 +67,7 @@ class MutationTest(unittest.TestCase):
         self.assertGreater(refused, 1000)
 
     def test_embeddings(self):
-        self.check_bodies(lambda body: embedding_request.batches(embedding_request.read(body)), EMBEDDING)
+        self.check_bodies(lambda body: embedding_request.batches(embedding_request.read(body), "id"), EMBEDDING)
 
     def test_chats(self):
         self.check_bodies(chat_request.read, CHAT)

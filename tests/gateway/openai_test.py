@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import struct
 import sys
 import unittest
 
@@ -66,8 +67,9 @@ class OpenAiTest(unittest.TestCase):
         plain = self.client.embeddings.create(model="Tandem demo", input=texts,
                                               encoding_format="float")
         self.assertEqual([one.index for one in answer.data], [0, 1, 2])
-        self.assertEqual([one.embedding for one in answer.data],
-                         [one.embedding for one in plain.data])
+        for coded, listed in zip(answer.data, plain.data, strict=True):
+            size = f"<{len(listed.embedding)}f"  # a list has the digits of 32-bit floats
+            self.assertEqual(struct.pack(size, *coded.embedding), struct.pack(size, *listed.embedding))
         self.assertEqual(answer.data[0].embedding, answer.data[2].embedding)
         self.assertNotEqual(answer.data[0].embedding, answer.data[1].embedding)
         for one in answer.data:
@@ -94,7 +96,7 @@ class OpenAiTest(unittest.TestCase):
         for wrong, message in (({"input": ""}, "input must not be empty"),
                                ({"input": "x", "dimensions": 1 << 20}, "dimensions is 1048576"),
                                ({"input": [1 << 30]}, "the vocabulary has"),
-                               ({"input": ["word " * 5000]}, "exceeds the context")):
+                               ({"input": ["word " * 5000]}, "exceed the context")):
             with self.assertRaises(self.openai.BadRequestError) as caught:
                 self.client.embeddings.create(model="Tandem demo", **wrong)
             self.assertIn(message, str(caught.exception))

@@ -57,19 +57,20 @@ class RequestTest(unittest.TestCase):
     def test_embedding_batches(self):
         def sizes(inputs):
             request = embedding_request.read({"input": inputs, "dimensions": 2})
-            calls = embedding_request.batches(request)
+            calls = embedding_request.batches(request, "id")
+            self.assertEqual([one.request_id for one in calls],
+                             [f"id-{i}" for i in range(len(calls))])
             self.assertTrue(all(one.dimensions == 2 for one in calls))
             self.assertTrue(all(one.ByteSize() < 4 << 20 for one in calls))
             return [len(one.inputs) for one in calls]
-        self.assertEqual(sizes(["x"] * 128), [128])
-        self.assertEqual(sizes(["x"] * 300), [128, 128, 44])
+        self.assertEqual(sizes(["x"] * 32), [32])
+        self.assertEqual(sizes(["x"] * 70), [32, 32, 6])
         self.assertEqual(sizes(["x" * (1 << 20)] * 7), [3, 3, 1])
         self.assertEqual(sizes(["x", "y" * limits.MAX_PROMPT_BYTES, "z"]), [1, 1, 1])
 
     def test_limits_are_the_coordinators(self):
         limits = pathlib.Path("common/base/limits.h").read_text()
         self.assertIn(f" kMaxChoices = {sampling.MAX_CHOICES};", limits)
-        self.assertIn(f" kMaxChoices = {embedding_request.MAX_INPUTS_OF_A_CALL};", limits)
         self.assertIn(f" kMaxTopLogprobs = {sampling.MAX_TOP_LOGPROBS};", limits)
 
     def test_priority(self):
@@ -145,7 +146,7 @@ class RequestTest(unittest.TestCase):
                 ("top_k", 1.5, "must be an integer, it is 1.5"),
                 ("top_k", 2**31, "is 2147483648, it must be from -2147483648 to 2147483647"),
                 ("stop", [1], "must be a string or a list of strings"),
-                ("stop_token_ids", ["a"], "must be a list of 32-bit integers"),
+                ("stop_token_ids", ["a"], "must be a list of token ids"),
                 ("stream", 1, "must be true or false, it is 1"),
                 ("stream_options", {"include_usage": True}, "needs stream to be true"),
                 ("n", 0, "is 0, it must be from 1 to 128"),

@@ -1,0 +1,127 @@
+"""Responses: JSON, and bodies that are sent while they are made."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import grpc
+from starlette.responses import Response
+
+from gateway.errors import ApiError, from_grpc
+
+_LOG = logging.getLogger("gateway")
+_SEND_TIMEOUT_S = 60
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
+class Json(Response):
+    media_type = "application/json"
+
+    def render(self, content: object) -> bytes:
+        return _encode(content).encode()
+
+
+class Streamed(Response):
+    """A body that is made while it is sent.
+
+    A client that does not read is left after _SEND_TIMEOUT_S.
+    """
+
+    def __init__(self, media_type: str, headers: dict[str, str]):
+        super().__init__(headers=headers, media_type=media_type)
+        del self.headers["content-length"]
+        self._closers: list[Callable[[], None]] = []
+
+    def call_at_end(self, close: Callable[[], None]) -> None:
+        self._closers.append(close)
+
+    async def __call__(self, scope, receive, send) -> None:
+        sending = asyncio.create_task(self._send(send))
+        gone = asyncio.create_task(disconnected(receive))
+        try:
+            await asyncio.wait((sending, gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sending.cancel()
+            gone.cancel()
+            for close in self._closers:
+                close()
+            await asyncio.gather(sending, gone, return_exceptions=True)
+
+    async def _send(self, send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        try:
+            await self._send_body(send)
+        except _NotRead:
+            _LOG.info("a stream was not read for %d s", _SEND_TIMEOUT_S)
+
+    async def _send_body(self, send) -> None:
+        raise NotImplementedError
+
+
+class EventStream(Streamed):
+    """Server-sent events, each a `data:` line of JSON, then `data: [DONE]`.
+
+    An error in the middle is an event {"error"} and ends the stream without [DONE].
+    """
+
+    def __init__(self, events: AsyncIterator[list[dict]], close: Callable[[], None],
+                 headers: dict[str, str]):
+        super().__init__("text/event-stream", {"cache-control": "no-cache", **headers})
+        self._events = events
+        self.call_at_end(close)
+
+    async def _send_body(self, send) -> None:
+        try:
+            async for events in self._events:
+                data = "".join([f"data: {_encode(one)}\n\n" for one in events])
+                await _push(send, data.encode())
+            end = b"data: [DONE]\n\n"
+        except _NotRead:
+            raise
+        except Exception as error:
+            api_error = as_api_error(error)
+            _LOG.info("a stream ended with %d", api_error.status)
+            end = f"data: {_encode(api_error.body())}\n\n".encode()
+        await send({"type": "http.response.body", "body": end})
+
+
+class JsonPieces(Streamed):
+    """One JSON value that is too long to be encoded at once: other requests run between pieces."""
+
+    def __init__(self, pieces: Iterator[str], headers: dict[str, str]):
+        super().__init__(Json.media_type, headers)
+        self._pieces = pieces
+
+    async def _send_body(self, send) -> None:
+        for piece in self._pieces:
+            await _push(send, piece.encode())
+            await asyncio.sleep(0)
+        await send({"type": "http.response.body", "body": b""})
+
+
+class _NotRead(Exception):
+    pass
+
+
+async def _push(send, data: bytes) -> None:
+    """Waits while the client does not read; raises _NotRead if that takes too long."""
+    try:
+        async with asyncio.timeout(_SEND_TIMEOUT_S):
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+    except TimeoutError:
+        raise _NotRead from None
+
+
+async def disconnected(receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def as_api_error(error: Exception) -> ApiError:
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, grpc.aio.AioRpcError):
+        return from_grpc(error)
+    _LOG.error("a request failed", exc_info=error)
+    return ApiError(500, "internal error of the gateway", kind="server_error", code="internal")
