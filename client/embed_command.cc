@@ -19,6 +19,8 @@
 namespace tandem::client {
 namespace {
 
+constexpr double kMostDimensions = 1 << 20;
+
 struct EmbedOptions {
   Connection connection;
   std::vector<std::string> inputs;
@@ -94,7 +96,10 @@ void AddEmbedCommand(cli::Command& program) {
                {.flag = "--pooling",
                 .help = "mean, cls or last token; not given: as the model file says, else last"}});
   command.Add({options->dimensions,
-               {.flag = "--dimensions", .help = "only the first of the values", .least = 1}});
+               {.flag = "--dimensions",
+                .help = "only the first of the values",
+                .least = 1,
+                .most = kMostDimensions}});
   command.Add({options->no_normalize,
                {.flag = "--no-normalize", .help = "vectors as they are, not of length 1"}});
   AddTimeoutFlag(command, options->timeout, "for all answers, such as 30s or 5m");

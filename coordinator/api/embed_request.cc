@@ -34,6 +34,10 @@ absl::StatusOr<std::vector<TokenId>> Tokens(TextOrIds input,
   TANDEM_ASSIGN_OR_RETURN(std::vector<TokenId> ids,
                           IdsOf(std::move(input), *model.tokenizer, options));
   if (ids.empty()) return absl::InvalidArgumentError("it has no tokens");
+  if (ids.size() > model.max_model_len) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "its ", ids.size(), " tokens exceed the context of ", model.max_model_len, " tokens"));
+  }
   return ids;
 }
 

@@ -29,7 +29,7 @@ constexpr auto kLifeMargin = std::chrono::seconds(30);
 constexpr char kStoppingMessage[] = "the server is shutting down";
 
 // Of each prompt the tokens after what it shares with the one before: the others may find that in
-// the prefix cache. Not what is scored, which each computes.
+// the prefix cache. Not what is scored or pooled, which each computes.
 std::vector<uint64_t> UnsharedTokens(const std::vector<Request>& requests) {
   std::vector<uint64_t> unshared;
   const std::vector<TokenId>* last = nullptr;
@@ -39,8 +39,9 @@ std::vector<uint64_t> UnsharedTokens(const std::vector<Request>& requests) {
         last == nullptr
             ? begin
             : std::mismatch(begin, request.prompt.end(), last->begin(), last->end()).first;
-    unshared.push_back(
-        std::max<uint64_t>(request.prompt.end() - shared_end, request.targets.size()));
+    const bool pools_all = request.pooling.has_value() && *request.pooling != Pooling::kLast;
+    const auto computed = pools_all ? request.prompt.size() : request.targets.size();
+    unshared.push_back(std::max<uint64_t>(request.prompt.end() - shared_end, computed));
     last = &request.prompt;
   }
   return unshared;

@@ -50,7 +50,7 @@ struct Sequence {
   uint32_t pooled_end = 0;
   // Whether some of the `count` tokens from `begin` on are among those.
   bool Pools(uint32_t begin, uint32_t count) const {
-    return begin < pooled_end && begin + count > pooled_from;
+    return std::max(begin, pooled_from) < std::min(begin + count, pooled_end);
   }
   // The tokens whose prefix may come from the cache; the last one is computed in any case.
   uint32_t FirstWanted() const { return std::min(scored_from, pooled_from); }

@@ -26,7 +26,7 @@ absl::StatusOr<TokenUsage::Hold> TokenUsage::Take(const TokenEntry& token, Durat
   }
   const uint32_t most = token.limits.concurrent;
   if (most > 0 && count > most) {
-    return absl::InvalidArgumentError(absl::StrCat(count, " continuations at a time, token '",
+    return absl::InvalidArgumentError(absl::StrCat(count, " requests in one call, token '",
                                                    token.name, "' may have at most ", most));
   }
   if (most > 0 && used.concurrent + count > most) {

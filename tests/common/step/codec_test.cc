@@ -82,7 +82,7 @@ TEST(CodecTest, EncodeReplacesWhatWasThere) {
 TEST(CodecTest, TheHeaderIsLittleEndian) {
   const Frame frame = EncodeExample();
   EXPECT_EQ(Frame(frame.begin(), frame.begin() + 12),
-            (Frame{'T', 'D', 'M', 'P', 6, 0, 0, 0, 1, 0, 0, 0}));
+            (Frame{'T', 'D', 'M', 'P', 7, 0, 0, 0, 1, 0, 0, 0}));
 }
 
 TEST(CodecTest, FramesOfOneKindAreNotTakenForAnother) {
@@ -130,7 +130,7 @@ TEST(CodecTest, RefusesTrailingBytes) {
 TEST(CodecTest, RefusesMissingUnknownDuplicateAndUnorderedSections) {
   const Frame frame = EncodeExample();
   const auto starts = SectionStarts(frame);
-  ASSERT_EQ(starts.size(), 10u);
+  ASSERT_EQ(starts.size(), 11u);
   for (size_t i = 0; i + 1 < starts.size(); ++i) {
     Frame missing = frame;
     missing.erase(missing.begin() + starts[i], missing.begin() + starts[i + 1]);

@@ -108,7 +108,7 @@ TEST_F(TokenUsageTest, MoreAtATimeThanTheTokenEverHas) {
   const TokenEntry token{.name = "a", .limits = {.burst = 1, .concurrent = 4}};
   const auto refused = usage_.Take(token, retry_after_, 5);
   EXPECT_TRUE(absl::IsInvalidArgument(refused.status()));
-  EXPECT_EQ(refused.status().message(), "5 continuations at a time, token 'a' may have at most 4");
+  EXPECT_EQ(refused.status().message(), "5 requests in one call, token 'a' may have at most 4");
 }
 
 }  // namespace
