@@ -1,7 +1,8 @@
-// The engine thread's time per decode step by the number of running sequences, behind a real
-// shared-memory ring whose other end answers at once: contexts of 8192 tokens and more, blocks of
-// 16. Wall time per phase without the wait for the answer, and the thread's processor time with it
-// (cpu_us): on a busy machine the second is the one to read.
+// The engine thread's time per decode step by the number of running sequences, and per step of
+// prompts that share nothing, behind a real shared-memory ring whose other end answers at once:
+// contexts of 8192 tokens and more, prompts of 512, blocks of 16. Wall time per phase without the
+// wait for the answer, and the thread's processor time with it (cpu_us): on a busy machine the
+// second is the one to read.
 #include <benchmark/benchmark.h>
 #include <time.h>
 
@@ -36,11 +37,11 @@ struct BenchEngine {
   ChannelWorker* worker = nullptr;
 };
 
-BenchEngine Make(uint32_t num_seqs) {
+BenchEngine Make(uint32_t num_seqs, uint32_t max_prefill = kPrompt) {
   SimulatedEngine engine = SimulatedEngine::Small();
   engine.ranks = 1;
   engine.config.scheduler.max_num_seqs = num_seqs;
-  engine.config.scheduler.max_num_batched_tokens = kPrompt + num_seqs;
+  engine.config.scheduler.max_num_batched_tokens = max_prefill + num_seqs;
   engine.config.scheduler.chunked_prefill_size = kPrompt;
   engine.config.scheduler.max_model_len = kPrompt + kGenerate;
   engine.config.kv_cache = {
@@ -82,6 +83,16 @@ struct Phases {
     put(cpu, cpu_ns);
   }
 
+  void Report(benchmark::State& state) const {
+    state.counters["schedule_us"] = Median(schedule);
+    state.counters["build_us"] = Median(build);
+    state.counters["serialize_send_us"] = Median(submit);
+    state.counters["apply_us"] = Median(apply);
+    state.counters["deliver_us"] = Median(deliver);
+    state.counters["median_us"] = Median(all);
+    state.counters["cpu_us"] = Median(cpu);
+  }
+
   std::vector<double> schedule, build, submit, apply, deliver, all, cpu;
 };
 
@@ -108,14 +119,36 @@ void BM_DecodeStep(benchmark::State& state) {
     }
     state.SetIterationTime(phases.all.back() * 1e-6);
   }
-  state.counters["schedule_us"] = Median(phases.schedule);
-  state.counters["build_us"] = Median(phases.build);
-  state.counters["serialize_send_us"] = Median(phases.submit);
-  state.counters["apply_us"] = Median(phases.apply);
-  state.counters["deliver_us"] = Median(phases.deliver);
-  state.counters["median_us"] = Median(phases.all);
-  state.counters["cpu_us"] = Median(phases.cpu);
+  phases.Report(state);
   state.counters["frame_bytes"] = static_cast<double>(bench.worker->last_frame());
+  core.EndAll(absl::OkStatus(), FinishReason::kCancelled);
+}
+
+// Each step admits so many prompts, and ends those of the one before.
+void BM_PrefillStep(benchmark::State& state) {
+  const auto num_prompts = static_cast<uint32_t>(state.range(0));
+  constexpr uint32_t kShort = 512;
+  BenchEngine bench = Make(2 * num_prompts, num_prompts * kShort);
+  EngineCore& core = *bench.core;
+  uint64_t handle = 0;
+  Phases phases;
+  for (auto _ : state) {
+    for (uint32_t i = 0; i < num_prompts; ++i) {
+      ++handle;
+      core.Add(MakeRequest(std::to_string(handle), kShort, 1, std::make_shared<SilentStream>()),
+               handle);
+    }
+    const EngineStepTimings before = core.timings();
+    const int64_t begin = ThreadNanos();
+    const absl::Status status = core.Step();
+    phases.Add(before, core.timings(), ThreadNanos() - begin);
+    if (!status.ok() || core.Stats().waiting > 0) {
+      state.SkipWithError(status.ok() ? "a prompt waits" : std::string(status.message()).c_str());
+      break;
+    }
+    state.SetIterationTime(phases.all.back() * 1e-6);
+  }
+  phases.Report(state);
   core.EndAll(absl::OkStatus(), FinishReason::kCancelled);
 }
 
@@ -123,6 +156,12 @@ BENCHMARK(BM_DecodeStep)
     ->Arg(1)
     ->Arg(64)
     ->Arg(256)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond)
+    ->Iterations(kSteps);
+BENCHMARK(BM_PrefillStep)
+    ->Arg(1)
+    ->Arg(16)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond)
     ->Iterations(kSteps);
