@@ -125,7 +125,8 @@ bool BlockManager::Start(SequenceBlocks& blocks, const PrefixMatch& match, uint3
     if (snapshots_.has_value()) blocks.loaded_ = snapshots_->Share(match.nodes.back());
   }
   blocks.root_ = match.root.value_or(index_.Root());
-  blocks.num_published_ = num_hits;
+  blocks.num_published_ = blocks.num_hit_blocks_ = num_hits;
+  blocks.hit_hash_ = num_hits > 0 ? index_.hash_at(match.nodes.back()) : blocks.root_.hash;
   blocks.tables_ = std::move(tables);
   TANDEM_CHECK(Grow(blocks, first_tokens)) << "blocks that were counted are not there";
   return true;
@@ -183,17 +184,22 @@ void BlockManager::Commit(SequenceBlocks& blocks, std::span<const TokenId> token
 void BlockManager::Publish(SequenceBlocks& blocks, std::span<const TokenId> tokens,
                            uint32_t num_computed) {
   const uint32_t num_full = num_computed / config_.block_size;
+  PrefixNodeId last_hit = kNoPrefix;
   for (; blocks.can_publish_ && blocks.num_published_ < num_full; ++blocks.num_published_) {
     const size_t begin = size_t{blocks.num_published_} * config_.block_size;
     const PrefixNodeId node = index_.FindOrAdd(blocks.root_, blocks.published_.node(),
                                                tokens.subspan(begin, config_.block_size));
     if (node == kNoPrefix) {
       blocks.can_publish_ = false;
-      return;
+      break;
     }
     blocks.published_ = PrefixPin(index_, node);
     PublishBlock(blocks, node);
+    if (snapshots_.has_value() && !snapshots_->Has(node)) continue;
+    blocks.num_hit_blocks_ = blocks.num_published_ + 1;
+    last_hit = node;
   }
+  if (last_hit != kNoPrefix) blocks.hit_hash_ = index_.hash_at(last_hit);
 }
 
 void BlockManager::PublishBlock(SequenceBlocks& blocks, PrefixNodeId node) {
@@ -231,6 +237,29 @@ void BlockManager::Release(SequenceBlocks& blocks) {
     if (table.reserved_blocks > 0) ++num_lapsed_;
   }
   blocks = SequenceBlocks();
+}
+
+uint32_t BlockManager::HitTokens(const SequenceBlocks& blocks) const {
+  return blocks.num_hit_blocks_ * config_.block_size;
+}
+
+std::optional<uint64_t> BlockManager::HashTwoAhead(const SequenceBlocks& blocks,
+                                                   std::span<const TokenId> tokens) const {
+  const size_t begin = HitTokens(blocks), block_size = config_.block_size;
+  const bool is_full = begin + 2 * block_size <= tokens.size();
+  if (!config_.enable_prefix_cache || !blocks.can_publish_ || !is_full) return std::nullopt;
+  const uint64_t next = index_.HashAfter(blocks.hit_hash_, tokens.subspan(begin, block_size));
+  return index_.HashAfter(next, tokens.subspan(begin + block_size, block_size));
+}
+
+std::optional<uint64_t> BlockManager::HashTwoAhead(const PrefixMatch& match,
+                                                   std::span<const TokenId> tokens,
+                                                   const PrefixHashes& hashes) const {
+  const size_t block_size = config_.block_size, second = match.num_tokens / block_size + 1;
+  const bool is_full = match.num_tokens + 2 * block_size < tokens.size();
+  if (!config_.enable_prefix_cache || !is_full) return std::nullopt;
+  if (second < hashes.blocks.size()) return hashes.blocks[second];
+  return index_.HashAfter(hashes.blocks.back(), tokens.subspan(second * block_size, block_size));
 }
 
 uint32_t BlockManager::SharedTokens(const SequenceBlocks& blocks) const {

@@ -101,6 +101,17 @@ class BlockManager {
   // are released. Of accepted drafts, which may not be among `tokens` yet, a later call publishes.
   void Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
   void Release(SequenceBlocks& blocks);
+  // Of the sequence's tokens, those that a prompt which begins with them hits now, by what the
+  // sequence has found or published itself: as long as nothing of it is evicted.
+  uint32_t HitTokens(const SequenceBlocks& blocks) const;
+  // The hash of the second block after them, as in PrefixHashes; none if `tokens` do not fill it,
+  // or if it will not be published.
+  std::optional<uint64_t> HashTwoAhead(const SequenceBlocks& blocks,
+                                       std::span<const TokenId> tokens) const;
+  // The same of the prompt `tokens`, to which Match has just given `match` and `hashes`; none if
+  // that block leaves no token to compute.
+  std::optional<uint64_t> HashTwoAhead(const PrefixMatch& match, std::span<const TokenId> tokens,
+                                       const PrefixHashes& hashes) const;
   // Of the sequence's first tokens, those whose blocks others hold too: they stay in the prefix
   // cache when it releases them. By the first group without a window; 0 if there is none.
   uint32_t SharedTokens(const SequenceBlocks& blocks) const;

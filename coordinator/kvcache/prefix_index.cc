@@ -66,8 +66,12 @@ std::span<const TokenId> PrefixIndex::TokensOf(PrefixNodeId node) const {
 
 uint64_t PrefixIndex::HashOf(PrefixRoot root, PrefixNodeId parent,
                              std::span<const TokenId> tokens) const {
+  return HashAfter(parent == kNoPrefix ? root.hash : nodes_[parent].hash, tokens);
+}
+
+uint64_t PrefixIndex::HashAfter(uint64_t parent_hash, std::span<const TokenId> tokens) const {
   TANDEM_CHECK(tokens.size() == block_size_) << tokens.size() << " tokens are not a block";
-  return hash_(tokens, parent == kNoPrefix ? root.hash : nodes_[parent].hash);
+  return hash_(tokens, parent_hash);
 }
 
 bool PrefixIndex::Matches(PrefixNodeId node, PrefixRoot root, PrefixNodeId parent,

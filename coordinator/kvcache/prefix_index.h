@@ -51,6 +51,8 @@ class PrefixIndex {
 
   // The hash of one block of tokens after `parent`, under `root`.
   uint64_t HashOf(PrefixRoot root, PrefixNodeId parent, std::span<const TokenId> tokens) const;
+  // The same of the prefix with `parent_hash`, which need not have a node.
+  uint64_t HashAfter(uint64_t parent_hash, std::span<const TokenId> tokens) const;
   // The node of one block of tokens, whose HashOf is `hash`, after `parent`; kNoPrefix if there is
   // none.
   PrefixNodeId Find(PrefixRoot root, PrefixNodeId parent, std::span<const TokenId> tokens,
@@ -58,6 +60,7 @@ class PrefixIndex {
   // The same, added if new: the caller must pin it or attach a block. kNoPrefix if another node has
   // its hash.
   PrefixNodeId FindOrAdd(PrefixRoot root, PrefixNodeId parent, std::span<const TokenId> tokens);
+  uint64_t hash_at(PrefixNodeId node) const { return nodes_[node].hash; }
   // Whether any node has that hash.
   bool Has(uint64_t hash) const { return by_hash_.contains(hash); }
 

@@ -56,6 +56,8 @@ class SequenceBlocks {
   PrefixPin published_;                   // the last node of this sequence's published prefix
   uint32_t num_published_ = 0;            // blocks
   bool can_publish_ = true;               // false after a hash collision
+  uint32_t num_hit_blocks_ = 0;           // that a prompt with the same tokens would hit now
+  uint64_t hit_hash_ = 0;                 // of the last of them, or the root's
 };
 
 }  // namespace tandem::coordinator

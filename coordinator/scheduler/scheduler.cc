@@ -14,6 +14,8 @@ namespace {
 
 // How many waiting sequences that do not fit a step looks past.
 constexpr size_t kMostPassed = 8;
+// How many a step lets wait for a prefix: each is compared with its leader.
+constexpr size_t kMostFollow = 64;
 
 }  // namespace
 
@@ -88,6 +90,16 @@ void Scheduler::TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& 
   budget.pools -= sequence.Pools(sequence.num_scheduled, num_tokens) ? 1 : 0;
 }
 
+void Scheduler::ReturnTokens(const Sequence& sequence, uint32_t num_tokens,
+                             StepBudget& budget) const {
+  const uint32_t given = budget.given[sequence.slot], left = given - num_tokens;
+  const uint32_t begin = sequence.num_scheduled;
+  budget.given[sequence.slot] = left;
+  budget.tokens += num_tokens;
+  budget.scored_tokens += sequence.NumScored(begin, given) - sequence.NumScored(begin, left);
+  if (sequence.Pools(begin, given) && !sequence.Pools(begin, left)) ++budget.pools;
+}
+
 bool Scheduler::WouldTakeTurns() const {
   bool one_is_ready = false, another_is_pending = false;
   for (const Sequence* sequence : running_) {
@@ -154,10 +166,7 @@ Sequence& Scheduler::Victim() const {
 }
 
 void Scheduler::Preempt(Sequence& victim, StepBudget& budget, Plan& plan) {
-  const uint32_t given = std::exchange(budget.given[victim.slot], 0);
-  budget.tokens += given;
-  budget.scored_tokens += victim.NumScored(victim.num_scheduled, given);
-  budget.pools += victim.Pools(victim.num_scheduled, given) ? 1 : 0;
+  ReturnTokens(victim, budget.given[victim.slot], budget);
   BackToWaiting(victim);
   ++victim.num_preempted;
   ++stats_.preemptions;
@@ -168,6 +177,7 @@ void Scheduler::AdmitWaiting(StepBudget& budget, Plan& plan) {
   // A step that preempted admits no new sequences.
   if (!plan.preempted.empty()) return;
   size_t place = 0;  // those before it do not fit
+  size_t num_follow = 0;
   while (place < waiting_.size() && place <= kMostPassed && budget.tokens > 0 &&
          !free_slots_.empty()) {
     const auto next = waiting_.begin() + static_cast<std::ptrdiff_t>(place);
@@ -179,6 +189,10 @@ void Scheduler::AdmitWaiting(StepBudget& budget, Plan& plan) {
       case Admitted::kDoesNotFit:
         if (!MayBeSkipped(**next)) return;
         ++place;
+        break;
+      case Admitted::kFollows:
+        waiting_.erase(next);
+        if (++num_follow == kMostFollow) return;
         break;
       case Admitted::kNotInThisStep:
         return;
@@ -207,6 +221,12 @@ Scheduler::Admitted Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) 
   }
   const std::span<const TokenId> shareable = sequence.Shareable();
   const PrefixMatch match = kv_.Match(shareable, sequence.prefix_hashes);
+  if (const std::optional<Offer> offer = BestOffer(sequence, match); offer.has_value()) {
+    KeepStateAt(*offer->leader, offer->end, budget);
+    if (!MayBeSkipped(sequence)) return Admitted::kNotInThisStep;
+    promises_.Follow(sequence, *offer->leader, offer->end);
+    return Admitted::kFollows;
+  }
   sequence.snapshot_points = SnapshotPoints::Of(kv_.config(), sequence.prompt_len, match);
   const uint32_t num_tokens = TokensFor(sequence, match.num_tokens, budget);
   if (num_tokens == 0) return Admitted::kNotInThisStep;
@@ -232,6 +252,8 @@ Scheduler::Admitted Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) 
   TakeTokens(sequence, num_tokens, budget);
   budget.admitted_blocks -= std::min(num_blocks, budget.admitted_blocks);
   running_.insert(PlaceInOrder(running_, sequence), &sequence);
+  sequence.num_awaited = 0;
+  UpdatePromise(sequence);
   return Admitted::kYes;
 }
 
@@ -294,6 +316,9 @@ void Scheduler::Settle(const Plan& plan) {
     if (entry.num_drafts > 0) TakeBack(entry);
     if (sequence.num_strikes > 0 && sequence.num_computed >= sequence.lost_end) Clear(sequence);
     kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
+    if (sequence.num_computed < sequence.num_tokens() || promises_.Leads(sequence)) {
+      UpdatePromise(sequence);
+    }
   }
 }
 
@@ -311,6 +336,7 @@ Sequence* Scheduler::Rewind(bool blame) {
   for (Sequence* sequence : waiting_) {
     sequence->num_in_flight = 0;
     sequence->refused_at = UINT64_MAX;
+    sequence->num_awaited = 0;
     if (IsSuspect(*sequence)) suspects_.push_back(sequence);
   }
   isolating_ = !suspects_.empty();
@@ -353,6 +379,8 @@ void Scheduler::Finish(Sequence& sequence) {
                  std::min(sequence.num_computed, sequence.num_tokens() - 1));
     }
     LeaveRunning(sequence);
+  } else if (sequence.leader != nullptr) {
+    promises_.Leave(sequence);
   } else if (sequence.state == SequenceState::kWaiting) {
     waiting_.erase(FindInOrder(waiting_, sequence));
   }
@@ -368,12 +396,13 @@ void Scheduler::Clear(Sequence& sequence) {
 SchedulerStats Scheduler::Stats() const {
   SchedulerStats stats = stats_;
   stats.running = static_cast<int64_t>(running_.size());
-  stats.waiting = static_cast<int64_t>(waiting_.size());
+  stats.waiting = static_cast<int64_t>(num_waiting());
   return stats;
 }
 
 void Scheduler::LeaveRunning(Sequence& sequence) {
   running_.erase(FindInOrder(running_, sequence));
+  BreakPromise(sequence);
   kv_.Release(sequence.blocks);
   free_slots_.push_back(sequence.slot);
   sequence.num_computed = sequence.num_scheduled = sequence.num_blocks_sent = 0;

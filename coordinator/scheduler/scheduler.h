@@ -25,21 +25,25 @@
 // kept, and it waits in its place. The victim has the least important priority, of those the fewest
 // preemptions before, and of those the fewest tokens to compute again; never the first in the
 // order, which so makes progress always, and none starves. A sequence that waits and does not fit
-// is passed by max_queue_skips others at most. Enqueued sequences have passed Admission. A step's
-// cost is n log n in running sequences; of waiting ones it looks at a bounded number, and again at
-// their cached prefixes when blocks were released. Single-threaded (the engine thread). Sequences
-// are borrowed from Enqueue until Finish.
+// is passed by max_queue_skips others at most. What begins like a prompt that is being computed
+// waits for that (PromisedPrefixes), and others pass it, unless it may not be passed any more: then
+// they wait with it. Enqueued sequences have passed Admission. A step's cost is n log n in running
+// sequences; of waiting ones it looks at a bounded number, and again at their cached prefixes when
+// blocks were released. Single-threaded (the engine thread). Sequences are borrowed from Enqueue
+// until Finish.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_H_
 #define TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_H_
 
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "coordinator/kvcache/block_manager.h"
 #include "coordinator/scheduler/plan.h"
+#include "coordinator/scheduler/promised_prefixes.h"
 #include "coordinator/scheduler/scheduler_config.h"
 #include "coordinator/scheduler/scheduler_stats.h"
 #include "coordinator/scheduler/sequence.h"
@@ -73,8 +77,8 @@ class Scheduler {
   void Finish(Sequence& sequence);
 
   size_t num_running() const { return running_.size(); }
-  size_t num_waiting() const { return waiting_.size(); }
-  bool idle() const { return running_.empty() && waiting_.empty(); }
+  size_t num_waiting() const { return waiting_.size() + promises_.num_followers(); }
+  bool idle() const { return running_.empty() && num_waiting() == 0; }
   SchedulerStats Stats() const;
 
   // Lists, slots and every block. INTERNAL naming the inconsistency.
@@ -102,6 +106,8 @@ class Scheduler {
   uint32_t PrefillInTime(uint32_t begin, uint32_t most, const StepLoad& load) const;
   void ScheduleAll(StepBudget& budget, Plan& plan);
   void TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
+  // Takes the last `num_tokens` of what it was given in this step back. Their time stays counted.
+  void ReturnTokens(const Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
   // Of sequences that need known tokens, whether one could decode while another is in flight.
   bool WouldTakeTurns() const;
   // Whether its next tokens can be computed now: known, or drawn by the last step submitted.
@@ -118,8 +124,36 @@ class Scheduler {
   // Shares what is left of max_draft_rows among the sequences with drafts.
   void AddDrafts(StepBudget& budget);
   void AdmitWaiting(StepBudget& budget, Plan& plan);
-  enum class Admitted { kYes, kDoesNotFit, kNotInThisStep };
+  enum class Admitted { kYes, kDoesNotFit, kNotInThisStep, kFollows };
   Admitted TryAdmit(Sequence& sequence, StepBudget& budget);
+  // What a running sequence is about to compute of another one's tokens: those before `end`, a
+  // multiple of the block size.
+  struct Offer {
+    Sequence* leader = nullptr;
+    uint32_t end = 0;
+  };
+  // The offer of most tokens to `sequence`, which begins with `match`; none if it had better
+  // compute them itself.
+  std::optional<Offer> BestOffer(const Sequence& sequence, const PrefixMatch& match) const;
+  // The end of what `leader` offers to `sequence`, whose first `begin` tokens it has; 0: nothing.
+  uint32_t OfferedEnd(const Sequence& leader, const Sequence& sequence, uint32_t begin) const;
+  // Whether a sequence of `num_tokens` tokens, of which it has `begin`, is served sooner if it
+  // waits for those before `end`. Waiting takes a step or two, in which it could compute the
+  // others, so `end` must save half of what it would compute, or what takes a step, and two blocks
+  // at least.
+  bool IsWorthWaiting(uint32_t begin, uint32_t end, uint32_t num_tokens) const;
+  // Those of its tokens that others may wait for.
+  static std::span<const TokenId> Promisable(const Sequence& leader);
+  // Whether it can keep its recurrent state after its first `num_tokens` for others.
+  static bool MayAddSnapshotPoint(const Sequence& leader, uint32_t num_tokens);
+  // Lets it do so, if it would not anyway.
+  void KeepStateAt(Sequence& leader, uint32_t num_tokens, StepBudget& budget) const;
+  // `sequence` was admitted, or has computed more: what it promises now. Those who waited for no
+  // more than it has wait in the queue again.
+  void UpdatePromise(Sequence& sequence);
+  // It promises nothing any more, and those who wait for it wait in the queue again.
+  void BreakPromise(Sequence& sequence);
+  void WaitAgain(const std::vector<Sequence*>& followers);
   // A sequence was admitted before the first `num_skipped` that wait. Whether another one may be.
   bool CountSkips(size_t num_skipped);
   bool MayBeSkipped(const Sequence& sequence) const;
@@ -144,13 +178,15 @@ class Scheduler {
   // Takes its strikes back: it is no suspect.
   void Clear(Sequence& sequence);
   absl::Status CheckOrder() const;
+  absl::Status CheckFollowers() const;
 
   const SchedulerConfig config_;
   BlockManager& kv_;
   // All three in the order of ServedBefore.
-  std::deque<Sequence*> waiting_;
+  std::deque<Sequence*> waiting_;  // without those that wait for a prefix
   std::vector<Sequence*> running_;
   std::vector<Sequence*> suspects_;  // not computed since the last Rewind
+  PromisedPrefixes promises_;        // and who waits for them
   uint64_t last_handle_ = 0;         // enqueued
   // Those that need known tokens wait for one of them in flight, so that they continue in one step
   // and not by turns; never in two plans running.

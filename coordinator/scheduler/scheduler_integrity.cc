@@ -31,8 +31,28 @@ absl::Status Scheduler::CheckOrder() const {
   return absl::OkStatus();
 }
 
+absl::Status Scheduler::CheckFollowers() const {
+  size_t num_promises = 0;
+  for (const Sequence* sequence : running_) {
+    num_promises += sequence->promised.has_value() ? 1 : 0;
+    if (sequence->leader == nullptr) continue;
+    return absl::InternalError(absl::StrCat("sequence ", sequence->handle, " runs and follows"));
+  }
+  for (const Sequence* sequence : waiting_) {
+    if (sequence->leader == nullptr && !sequence->promised.has_value()) continue;
+    return absl::InternalError(
+        absl::StrCat("sequence ", sequence->handle, " is in the queue and follows, or leads"));
+  }
+  if (num_promises != promises_.num_leaders()) {
+    return absl::InternalError(absl::StrCat(num_promises, " of the running sequences promise, not ",
+                                            promises_.num_leaders()));
+  }
+  return promises_.CheckIntegrity();
+}
+
 absl::Status Scheduler::CheckIntegrity() const {
   TANDEM_RETURN_IF_ERROR(CheckOrder());
+  TANDEM_RETURN_IF_ERROR(CheckFollowers());
   std::vector<bool> slot_seen(config_.max_num_seqs, false);
   std::vector<uint32_t> slots = free_slots_;
   std::vector<const SequenceBlocks*> live;

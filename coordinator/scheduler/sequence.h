@@ -77,6 +77,12 @@ struct Sequence {
   bool is_drafting =
       false;  // a step with drafts is in flight: how many tokens it gives is not known
 
+  // Of PromisedPrefixes: the hash under which it promises its prefix, while it runs; whose prefix
+  // it waits for, while it waits; how many tokens of it, also after they came, until it runs.
+  std::optional<uint64_t> promised{};
+  Sequence* leader = nullptr;
+  uint32_t num_awaited = 0;
+
   SequenceState state = SequenceState::kNew;
   uint32_t num_computed = 0;   // tokens whose K and V are in `blocks`
   uint32_t num_scheduled = 0;  // tokens that submitted steps compute, settled or not

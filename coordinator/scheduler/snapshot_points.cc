@@ -21,6 +21,15 @@ uint32_t SnapshotPoints::After(uint32_t position) const {
   return static_cast<uint32_t>(std::min<uint64_t>(next, UINT32_MAX));
 }
 
+uint32_t SnapshotPoints::NotAfter(uint32_t position) const {
+  if (interval == 0) return 0;
+  uint32_t last = position / interval * interval;
+  for (const uint32_t point : {prompt_end, shared_end}) {
+    if (point <= position) last = std::max(last, point);
+  }
+  return last;
+}
+
 uint32_t SnapshotPoints::Fit(uint32_t begin, uint32_t num_tokens) const {
   const uint32_t first = After(begin);
   if (first == UINT32_MAX || After(first) - begin > num_tokens) return num_tokens;

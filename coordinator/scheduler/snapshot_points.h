@@ -21,6 +21,8 @@ struct SnapshotPoints {
 
   // The first point after `position`; UINT32_MAX: none.
   uint32_t After(uint32_t position) const;
+  // The last point that is not after `position`; 0: none.
+  uint32_t NotAfter(uint32_t position) const;
   // How many of `num_tokens` tokens from `begin` on one step may compute: it passes one point at
   // most.
   uint32_t Fit(uint32_t begin, uint32_t num_tokens) const;

@@ -35,7 +35,9 @@ void Workload::NextArrival() {
   clock_.After(random_.Time(Duration{}, wait * scenario_.arrival_gap), [this] {
     if (over_) return;
     const uint64_t burst = random_.Chance(0.1) ? random_.Between(2, 12) : 1;
+    if (burst > 1 && random_.Chance(0.5)) storm_ = &roots_[random_.Below(roots_.size())];
     for (uint64_t i = 0; i < burst; ++i) Arrive();
+    storm_ = nullptr;
     NextArrival();
   });
 }
@@ -105,17 +107,18 @@ coordinator::Request Workload::DrawRequest() {
   request.id = std::to_string(++num_requests_);
   const uint32_t max_model_len = scenario_.engine.scheduler.max_model_len;
   const size_t prompt_len = random_.Between(1, max_model_len * 2 / 3);
-  const std::vector<TokenId>& root = roots_[random_.Below(roots_.size())];
+  const std::vector<TokenId>& root =
+      storm_ != nullptr ? *storm_ : roots_[random_.Below(roots_.size())];
   const uint32_t block_size = scenario_.engine.kv_cache.block_size;
   size_t shared = random_.Chance(0.75) ? random_.Below(prompt_len + 1) : 0;
   if (random_.Chance(0.5)) shared = shared / block_size * block_size + random_.Below(2);
-  shared = std::min(shared, prompt_len);
+  shared = std::min(storm_ != nullptr ? prompt_len - random_.Below(2) : shared, prompt_len);
   request.prompt.assign(root.begin(), root.begin() + static_cast<std::ptrdiff_t>(shared));
   while (request.prompt.size() < prompt_len) {
     request.prompt.push_back(static_cast<TokenId>(random_.Below(scenario_.model.vocab_size)));
   }
   // Blocks with the same tokens after another prefix.
-  if (random_.Chance(0.2)) {
+  if (storm_ == nullptr && random_.Chance(0.2)) {
     request.prompt[0] = static_cast<TokenId>(random_.Below(scenario_.model.vocab_size));
   }
   request.sampling = DrawSampling(prompt_len);

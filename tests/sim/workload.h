@@ -45,6 +45,7 @@ class Workload {
   Circumstances& circumstances_;
   coordinator::EngineLoop* engine_ = nullptr;
   std::vector<std::vector<TokenId>> roots_;
+  const std::vector<TokenId>* storm_ = nullptr;  // all that arrive now begin with it
   std::vector<std::shared_ptr<Client>> in_flight_;
   uint64_t num_requests_ = 0;
   bool over_ = false;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
+#include "common/kv/snapshot_interval.h"
 #include "common/step/codec.h"
 
 namespace tandem::coordinator {
@@ -45,6 +46,7 @@ absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks) {
   limits.hidden_size = model_.hidden_size;
   limits.num_blocks = num_blocks;
   limits.windows.assign(model_.window_tokens.begin(), model_.window_tokens.end());
+  if (model_.recurrent) limits.num_snapshots = kv::NumSnapshots(num_blocks, config_.cache);
   pages_.emplace(model_, std::move(limits), assignment_.epoch.value);
   return Health();
 }

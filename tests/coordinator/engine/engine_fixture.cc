@@ -86,7 +86,10 @@ std::vector<uint32_t> SimulatedEngine::NumBlocks() const {
 config::WorkerConfig SimulatedEngine::WorkerOf() const {
   return {
       .model = {.spec = {.max_model_len = config.scheduler.max_model_len}},
-      .cache = {.block_size = config.kv_cache.block_size},
+      .cache = {.block_size = config.kv_cache.block_size,
+                .state_snapshot_interval = config.kv_cache.snapshots.has_value()
+                                               ? config.kv_cache.snapshots->interval
+                                               : 0},
       .limits = {.max_num_seqs = config.scheduler.max_num_seqs,
                  .max_num_batched_tokens = config.scheduler.max_num_batched_tokens},
       .transport = {.step_transport = transport, .max_result_bytes = {config.max_result_bytes}}};

@@ -138,6 +138,23 @@ inline SchedulerConfig Config(uint32_t seqs, uint32_t budget, uint32_t chunk,
           .policy = policy};
 }
 
+// The same, where others pass what waits.
+inline SchedulerConfig Passing(uint32_t seqs, uint32_t budget, uint32_t chunk) {
+  SchedulerConfig config = Config(seqs, budget, chunk);
+  config.max_queue_skips = 8;
+  return config;
+}
+
+// A prompt of `shared` tokens that others begin with too, and `own` ones.
+inline Sequence& AddSharing(Driver& driver, uint32_t shared, uint32_t own,
+                            Driver::Place place = {}) {
+  Sequence& sequence = driver.Add(shared + own, /*first=*/0, place);
+  for (uint32_t i = shared; i < shared + own; ++i) {
+    sequence.tokens[i] = static_cast<TokenId>(1000 * sequence.handle + i);
+  }
+  return sequence;
+}
+
 }  // namespace tandem::coordinator
 
 #endif  // TANDEM_TESTS_COORDINATOR_SCHEDULER_SCHEDULER_DRIVER_H_

@@ -185,12 +185,13 @@ TEST(SchedulerTest, APrefixHitIsNotComputedAgain) {
 TEST(SchedulerTest, APromptThatDoesNotFitIsTriedAgainAsItsPrefixIsComputed) {
   Driver driver(Config(4, 64, 4), 7, /*prefix_cache=*/true);
   driver.Add(16, 500);
-  Sequence& b = driver.Add(18, 500);
-  EXPECT_EQ(driver.Step(),
-            "prefill 1+4");  // the second needs 5 blocks, 3 are neither taken nor reserved
   EXPECT_EQ(driver.Step(), "prefill 1+4");
+  // Served first, it does not wait for the other's prefix.
+  Sequence& b = driver.Add(18, 500, {.virtual_arrival_us = -1});
+  EXPECT_EQ(driver.Step(),
+            "prefill 1+4");  // it needs 5 blocks, 3 are neither taken nor reserved
   // 8 of its tokens are computed.
-  EXPECT_EQ(driver.Step(), "prefill 1+4 prefill 2+4");
+  EXPECT_EQ(driver.Step(), "prefill 2+4 prefill 1+4");
   EXPECT_EQ(b.num_cached, 8u);
   EXPECT_EQ(driver.kv().num_returns(), 0u);
 }
