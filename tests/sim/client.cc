@@ -82,6 +82,9 @@ void Client::CheckEnd(const StreamUpdate& update) const {
   }
   Require(!is_poison_, "a worker has survived it");
   Require(num_tokens_ == expected_.tokens.size(), "it ends too early");
+  Require(num_prompt_logprobs_ == expected_.prompt_logprobs.size(),
+          "it ends without all log-probabilities");
+  Require(update.embedding == expected_.embedding, "a wrong embedding");
   Require(update.reason == expected_.reason, "it ends with another reason");
 }
 

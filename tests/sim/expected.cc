@@ -10,6 +10,7 @@ namespace tandem::sim {
 namespace {
 
 using coordinator::FinishReason;
+using coordinator::Pooling;
 using coordinator::Sampling;
 using coordinator::SimulatedModel;
 
@@ -58,12 +59,50 @@ TokenId Draw(const SimulatedModel& model, uint64_t state, const Sampling& sampli
                        .adjustments = coordinator::NaiveAdjustments(sampling, tokens, prompt_len)});
 }
 
+// The log-probability of each target after the tokens before it.
+std::vector<coordinator::TokenLogprobs> Scores(const SimulatedModel& model,
+                                               const coordinator::Request& request) {
+  States states(model);
+  std::vector<coordinator::TokenLogprobs> scores;
+  const size_t begin = request.prompt.size() - request.targets.size();
+  for (size_t i = 0; i < request.prompt.size(); ++i) {
+    const uint64_t state = states.Next(request.prompt[i]);
+    if (i < begin) continue;
+    scores.push_back(
+        Logprobs(model, state, request.targets[i - begin], *request.sampling.prompt_logprobs));
+  }
+  return scores;
+}
+
+std::vector<float> Embedding(const SimulatedModel& model, const coordinator::Request& request) {
+  States states(model);
+  const size_t last = request.prompt.size() - 1;
+  const size_t begin = request.pooling == Pooling::kLast ? last : 0;
+  const size_t end = request.pooling == Pooling::kCls ? 0 : last;
+  std::vector<double> sum(model.hidden_size);
+  for (size_t i = 0; i <= last; ++i) {
+    const std::vector<float> hidden = model.Hidden(states.Next(request.prompt[i]));
+    for (size_t j = 0; begin <= i && i <= end && j < sum.size(); ++j) sum[j] += hidden[j];
+  }
+  std::vector<float> mean;
+  for (const double one : sum) {
+    mean.push_back(static_cast<float>(one / static_cast<double>(end - begin + 1)));
+  }
+  return mean;
+}
+
 }  // namespace
 
 Expected ExpectedOf(const SimulatedModel& model, const coordinator::Request& request,
                     uint32_t max_model_len) {
   const Sampling& sampling = request.sampling;
   Expected expected;
+  if (!request.generates()) {
+    expected.reason = FinishReason::kLength;
+    if (request.pooling.has_value()) expected.embedding = Embedding(model, request);
+    if (!request.targets.empty()) expected.prompt_logprobs = Scores(model, request);
+    return expected;
+  }
   States states(model);
   uint64_t state = 0;
   for (size_t i = 0; i < request.prompt.size(); ++i) {

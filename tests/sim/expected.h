@@ -12,8 +12,10 @@ namespace tandem::sim {
 
 struct Expected {
   std::vector<TokenId> tokens;
-  std::vector<coordinator::TokenLogprobs> logprobs;         // with Sampling::logprobs
-  std::vector<coordinator::TokenLogprobs> prompt_logprobs;  // with Sampling::prompt_logprobs
+  std::vector<coordinator::TokenLogprobs> logprobs;  // with Sampling::logprobs
+  std::vector<coordinator::TokenLogprobs>
+      prompt_logprobs;           // with Sampling::prompt_logprobs, or of targets
+  std::vector<float> embedding;  // with Request::pooling
   coordinator::FinishReason reason = coordinator::FinishReason::kNone;
 };
 

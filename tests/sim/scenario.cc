@@ -66,6 +66,7 @@ Scenario Scenario::Draw(Random& random) {
     cache.snapshots = DrawSnapshots(random, cache.block_size);
   }
   drawn.engine.vocab_size = drawn.model.vocab_size + 1;
+  drawn.engine.hidden_size = drawn.model.hidden_size;
   drawn.has_poison = random.Chance(0.3);
   if (drawn.has_poison || random.Chance(0.5)) drawn.engine.scheduler.max_strikes = 2;
   drawn.engine.max_queued_requests = static_cast<uint32_t>(random.Between(1, 16));

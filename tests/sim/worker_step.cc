@@ -99,7 +99,10 @@ void Worker::Distort(ResultFault fault, step::StepResult& result) const {
   if (fault == ResultFault::kWrongEpoch) ++result.epoch.value;
   if (fault == ResultFault::kWrongStep) ++result.step_id.value;
   if (fault == ResultFault::kWrongRank) ++result.rank;
-  if (fault == ResultFault::kNoRows) result.rows.clear();
+  if (fault == ResultFault::kNoRows) {
+    result.rows.clear();
+    result.pooled.clear();
+  }
   if (fault == ResultFault::kError) {
     result.status = absl::InternalError("simulated error");
     result.rows.clear();

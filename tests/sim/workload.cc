@@ -122,6 +122,8 @@ coordinator::Request Workload::DrawRequest() {
     request.prompt[0] = static_cast<TokenId>(random_.Below(scenario_.model.vocab_size));
   }
   request.sampling = DrawSampling(prompt_len);
+  if (random_.Chance(0.1)) DrawEmbedding(request);
+  if (random_.Chance(0.1)) DrawScore(request);
   if (random_.Chance(0.3)) request.priority = static_cast<int32_t>(random_.Between(0, 4)) - 2;
   if (random_.Chance(0.1)) {
     request.deadline =
@@ -129,9 +131,27 @@ coordinator::Request Workload::DrawRequest() {
   }
   if (scenario_.has_poison && random_.Chance(0.02)) {
     request.prompt[random_.Below(prompt_len)] = scenario_.poison();
-    request.sampling.prompt_logprobs.reset();
+    if (request.targets.empty()) request.sampling.prompt_logprobs.reset();
   }
   return request;
+}
+
+void Workload::DrawEmbedding(coordinator::Request& request) {
+  using coordinator::Pooling;
+  request.pooling = random_.OneOf({Pooling::kMean, Pooling::kCls, Pooling::kLast});
+  request.sampling = {};
+  request.sampling.max_tokens = 0;
+}
+
+void Workload::DrawScore(coordinator::Request& request) {
+  if (request.pooling.has_value()) return;
+  request.targets.resize(random_.Between(1, request.prompt.size()));
+  for (TokenId& target : request.targets) {
+    target = static_cast<TokenId>(random_.Below(scenario_.model.vocab_size));
+  }
+  request.sampling = {};
+  request.sampling.max_tokens = 0;
+  request.sampling.prompt_logprobs = static_cast<uint32_t>(random_.Below(4));
 }
 
 coordinator::Sampling Workload::DrawSampling(size_t prompt_len) {

@@ -35,6 +35,8 @@ class Workload {
   coordinator::Request DrawRequest();
   coordinator::Sampling DrawSampling(size_t prompt_len);
   void DrawPenalties(coordinator::Sampling& sampling);
+  void DrawEmbedding(coordinator::Request& request);
+  void DrawScore(coordinator::Request& request);
   void CheckAdd(const absl::StatusOr<coordinator::RequestHandle>& added,
                 const coordinator::Request& request, size_t num_in_flight) const;
   void PlanCancel(const std::shared_ptr<Client>& client);
