@@ -1,13 +1,17 @@
 #include "coordinator/scheduler/step_time_model.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
+#include <vector>
 
 namespace tandem::coordinator {
 namespace {
 
 // Of coordinate descent, which begins where the last fit has ended.
 constexpr int kSweeps = 50;
+
+constexpr size_t kTenth = 10;
 
 }  // namespace
 
@@ -47,6 +51,7 @@ void StepTimeModel::Learn(const StepLoad& load, Duration time) {
   window.push_back(sample);
   if (window.size() > kWindow) window.pop_front();
   Fit();
+  FitSpread();
 }
 
 void StepTimeModel::Fit() {
@@ -72,9 +77,22 @@ void StepTimeModel::Fit() {
   }
 }
 
+void StepTimeModel::FitSpread() {
+  std::vector<double> fitted;  // by the time
+  for (const Sample& sample : with_prefill_) fitted.push_back(TimeOf(sample.parts));
+  spread_ = 1;
+  if (fitted.empty()) return;
+  const auto tenth = fitted.begin() + static_cast<std::ptrdiff_t>(fitted.size() / kTenth);
+  std::ranges::nth_element(fitted, tenth);
+  if (*tenth > 0) spread_ = std::max(1.0, 1 / *tenth);
+}
+
+double StepTimeModel::TimeOf(const Parts& parts) const {
+  return std::inner_product(parts.begin(), parts.end(), costs_us_.begin(), 0.0);
+}
+
 Duration StepTimeModel::Predict(const StepLoad& load) const {
-  const Parts parts = PartsOf(load);
-  const double time_us = std::inner_product(parts.begin(), parts.end(), costs_us_.begin(), 0.0);
+  const double time_us = TimeOf(PartsOf(load)) * (load.prefill_tokens > 0 ? spread_ : 1);
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::micro>(time_us));
 }
 

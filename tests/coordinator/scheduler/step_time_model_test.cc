@@ -104,6 +104,23 @@ TEST(StepTimeModelTest, RemembersPrefillThroughALongTimeOfDecoding) {
   EXPECT_GT(model.most_prefill_tokens(), 128u);
 }
 
+// Steps that take up to half as long again as others of their load.
+TEST(StepTimeModelTest, FewStepsWithPrefillTakeLongerThanPredicted) {
+  std::mt19937 random(5);
+  StepTimeModel model;
+  std::uniform_real_distribution<double> slowness(1, 1.5);
+  int num_longer = 0;
+  for (int step = 0; step < 2000; ++step) {
+    StepLoad load = Decode(1 + random() % 16, random() % 2000);
+    load.AddPrefill(random() % 1500, 1 + random() % 256);
+    const Duration time = TimeOf(load, slowness(random));
+    if (step >= 200 && time > model.Predict(load)) ++num_longer;
+    model.Learn(load, time);
+  }
+  EXPECT_LT(num_longer, 300);  // of 1800; half of them by the fitted costs alone
+  EXPECT_GT(num_longer, 60);
+}
+
 // Times that no costs explain: more work never takes less time in what it predicts.
 TEST(StepTimeModelTest, NoCostIsNegative) {
   std::mt19937 random(4);
