@@ -81,7 +81,7 @@ void StepTimeModel::FitSpread() {
   std::vector<double> fitted;  // by the time
   for (const Sample& sample : with_prefill_) fitted.push_back(TimeOf(sample.parts));
   spread_ = 1;
-  if (fitted.empty()) return;
+  if (fitted.size() < kTenth) return;  // the first step is slow: it alone says nothing
   const auto tenth = fitted.begin() + static_cast<std::ptrdiff_t>(fitted.size() / kTenth);
   std::ranges::nth_element(fitted, tenth);
   if (*tenth > 0) spread_ = std::max(1.0, 1 / *tenth);

@@ -121,6 +121,16 @@ TEST(StepTimeModelTest, FewStepsWithPrefillTakeLongerThanPredicted) {
   EXPECT_GT(num_longer, 60);
 }
 
+// Memory that is touched for the first time, a file that is read.
+TEST(StepTimeModelTest, ASlowFirstStepDoesNotStretchAllOthers) {
+  StepTimeModel model;
+  StepLoad load = Decode(4, 100);
+  load.AddPrefill(0, 64);
+  model.Learn(load, 20 * TimeOf(load));
+  for (int step = 0; step < 8; ++step) model.Learn(load, TimeOf(load));
+  EXPECT_LT(model.Predict(load), 4 * TimeOf(load));
+}
+
 // Times that no costs explain: more work never takes less time in what it predicts.
 TEST(StepTimeModelTest, NoCostIsNegative) {
   std::mt19937 random(4);
