@@ -186,10 +186,11 @@ TEST_F(TracingServiceTest, AReaderThatHasStoppedIsCutOffAfterItsTime) {
   ASSERT_NE(server, nullptr);
   const auto channel =
       grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials());
-  Call call(*v1::Tracing::NewStub(channel), 0.5);
+  Call call(*v1::Tracing::NewStub(channel), 2);
   EXPECT_TRUE(call.Read().has_start());
   // More than fits between a server that writes and a client that doesn't read.
   const uint64_t number = recorder_.recording();
+  ASSERT_NE(number, 0u);
   const WorkersChange change{.lost = true, .reason = std::string(64, 'x')};
   const Deadline deadline = Deadline::After(std::chrono::seconds(60));
   while (recorder_.recording() == number && !deadline.Passed()) recorder_.Add(number, change);
