@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import json
 import re
 import struct
@@ -19,6 +20,7 @@ from gateway.service import Service, new_id
 from tandem.v1 import generation_pb2 as api
 
 MAX_VALUES = 1 << 23  # of an answer: 32 MiB while it is gathered
+_MOST_DOUBLINGS = 5
 
 
 async def answer(service: Service, body: object) -> Response:
@@ -27,12 +29,25 @@ async def answer(service: Service, body: object) -> Response:
     check_prompts(request.inputs)
     id = new_id("embd")
     deadline = asyncio.get_running_loop().time() + service.config.request_timeout_s
+    model = coordinator.model
     answers: list[api.EmbedResponse] = []
-    for call in embedding_request.batches(request, id):  # one by one: none takes the whole queue
-        answers += await _embed(coordinator, call, deadline, len(answers))
-        _check_values(len(request.inputs), len(answers[0].embedding))
-    return JsonPieces(_pieces(coordinator.model.id, answers, request.base64),
-                      headers={"x-request-id": id})
+    with _counted(coordinator, len(request.inputs)):
+        for call in embedding_request.batches(request, id):  # one by one: none fills the queue
+            answers += await _embed(coordinator, call, deadline, len(answers))
+            _check_values(len(request.inputs), len(answers[0].embedding))
+            if coordinator.model != model:
+                raise unavailable("the server was restarted with another model")
+    return JsonPieces(_pieces(model.id, answers, request.base64), headers={"x-request-id": id})
+
+
+@contextlib.contextmanager
+def _counted(coordinator: Coordinator, num_inputs: int) -> Iterator[None]:
+    """As load of the coordinator, also while it is waited for."""
+    coordinator.in_flight += num_inputs
+    try:
+        yield
+    finally:
+        coordinator.in_flight -= num_inputs
 
 
 async def _embed(coordinator: Coordinator, request: api.EmbedRequest, deadline: float,
@@ -40,21 +55,30 @@ async def _embed(coordinator: Coordinator, request: api.EmbedRequest, deadline: 
     """Of the inputs from number `begin` on. After the first ones it waits while the server is full,
     or the caller's rate used up, rather than give up what is computed."""
     now = asyncio.get_running_loop().time
+    attempts = 0
     while True:
         try:
             return await _call(coordinator, request, max(deadline - now(), 0))
         except grpc.aio.AioRpcError as error:
-            pause_s = pushback_s(error)
+            pause_s = _pause_s(error, attempts)
             if begin == 0 or pause_s is None or now() + pause_s >= deadline:
                 raise _named(error, begin) from None
             await asyncio.sleep(pause_s)
+            attempts += 1
+
+
+def _pause_s(error: grpc.aio.AioRpcError, attempts: int) -> float | None:
+    """As the server asks, and twice as long each time: an attempt counts against the rate."""
+    asked = pushback_s(error)
+    if error.code() is not grpc.StatusCode.RESOURCE_EXHAUSTED or asked is None:
+        return None
+    return asked * 2**min(attempts, _MOST_DOUBLINGS)
 
 
 async def _call(coordinator: Coordinator, request: api.EmbedRequest,
                 timeout_s: float) -> list[api.EmbedResponse]:
     """In the order of the inputs."""
     call = coordinator.embed(request, timeout_s)
-    coordinator.in_flight += len(request.inputs)
     answers = {}
     try:
         while (message := await call.read()) is not grpc.aio.EOF:
@@ -63,7 +87,6 @@ async def _call(coordinator: Coordinator, request: api.EmbedRequest,
             answers[message.index] = message
     finally:
         call.cancel()  # no effect on one that has ended
-        coordinator.in_flight -= len(request.inputs)
     return [answers[i] for i in range(len(request.inputs))]
 
 

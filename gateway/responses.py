@@ -54,6 +54,8 @@ class Streamed(Response):
             await self._send_body(send)
         except _NotRead:
             _LOG.info("a stream was not read for %d s", _SEND_TIMEOUT_S)
+        except Exception:
+            _LOG.exception("a response ends before its end")  # which cuts the connection
 
     async def _send_body(self, send) -> None:
         raise NotImplementedError
@@ -92,6 +94,13 @@ class JsonPieces(Streamed):
     def __init__(self, pieces: Iterator[str], headers: dict[str, str]):
         super().__init__(Json.media_type, headers)
         self._pieces = pieces
+
+    async def __call__(self, scope, receive, send) -> None:
+        if scope.get("http_version") == "1.0":  # knows no body without a length
+            body = "".join(self._pieces)
+            self.headers["content-length"] = str(len(body.encode()))
+            self._pieces = iter([body])
+        await super().__call__(scope, receive, send)
 
     async def _send_body(self, send) -> None:
         for piece in self._pieces:

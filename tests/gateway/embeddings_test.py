@@ -60,8 +60,8 @@ class ScriptedCoordinator:
 
 class EmbeddingsTest(unittest.IsolatedAsyncioTestCase):
 
-    async def answer(self, body, errors=(), timeout_s=100):
-        self.coordinator = ScriptedCoordinator(errors)
+    async def answer(self, body, errors=(), timeout_s=100, coordinator=ScriptedCoordinator):
+        self.coordinator = coordinator(errors)
         service = types.SimpleNamespace(
             fleet=types.SimpleNamespace(pick=lambda model: self.coordinator),
             config=types.SimpleNamespace(request_timeout_s=timeout_s))
@@ -108,6 +108,28 @@ class EmbeddingsTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([one[0] for one in self.coordinator.calls], [32, 8, 8, 8])
         first = await self.refusal({"input": ["x"] * 40}, [full()])
         self.assertEqual((first.status, first.message), (429, "the queue is full"))
+
+    async def test_a_server_that_ends_is_not_waited_for(self):
+        ending = failure(grpc.StatusCode.UNAVAILABLE, "the server is shutting down", 1)
+        error = await self.refusal({"input": ["x"] * 40}, [None, ending])
+        self.assertEqual((error.status, len(self.coordinator.calls)), (503, 2))
+
+    async def test_pauses_grow(self):
+        with mock.patch.object(asyncio, "sleep", wraps=asyncio.sleep) as sleep:
+            await self.answer({"input": ["x"] * 40}, [None, full(), full(), full()])
+        pauses = [call.args[0] for call in sleep.call_args_list if call.args[0] > 0]
+        self.assertEqual(pauses, [0.001, 0.002, 0.004])
+
+    async def test_another_model_is_not_mixed_in(self):
+        class Restarted(ScriptedCoordinator):
+            def embed(self, request, timeout_s):
+                if self.calls:
+                    self.model = types.SimpleNamespace(id="another")
+                return super().embed(request, timeout_s)
+
+        error = await self.refusal({"input": ["x"] * 40}, coordinator=Restarted)
+        self.assertEqual((error.status, error.message),
+                         (503, "the server was restarted with another model"))
 
     async def test_not_beyond_the_requests_time(self):
         late = await self.refusal({"input": ["x"] * 40}, [None, full(pushback_ms=200_000)])

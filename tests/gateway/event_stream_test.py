@@ -53,6 +53,46 @@ class EventStreamTest(unittest.IsolatedAsyncioTestCase):
         self.assertRegex(self.body(), r'^data: {"a":1}\n\ndata: {"error":{.*is gone.*}}\n\n$')
         self.assertIn("a stream ended with 503", logs.output[0])
 
+    async def send_pieces(self, pieces, receive, send, version="1.1"):
+        response = responses.JsonPieces(pieces, {"x-request-id": "1"})
+        response.call_at_end(lambda: self.closed.append("place"))
+        await response({"http_version": version}, receive, send)
+        self.assertEqual(self.closed, ["place"])
+
+    async def test_pieces_are_one_body(self):
+        await self.send_pieces(iter(["[1", ",2", "]"]), never, self.send)
+        self.assertEqual(self.body(), "[1,2]")
+        self.assertNotIn(b"content-length", dict(self.sent[0]["headers"]))
+
+    async def test_pieces_with_a_length_where_no_chunks_are_known(self):
+        await self.send_pieces(iter(['["\u00e4"', "]"]), never, self.send, version="1.0")
+        self.assertEqual(self.body(), '["\u00e4"]')
+        self.assertEqual(dict(self.sent[0]["headers"])[b"content-length"], b"6")
+
+    async def test_an_error_between_pieces_is_logged(self):
+        def pieces():
+            yield "["
+            raise RuntimeError("no more")
+
+        with self.assertLogs("gateway", "ERROR") as logs:
+            await self.send_pieces(pieces(), never, self.send)
+        self.assertIn("no more", logs.output[0])
+        self.assertTrue(self.sent[-1]["more_body"], "the body is cut, not ended")
+
+    async def test_pieces_for_a_client_that_goes(self):
+        async def gone():
+            return {"type": "http.disconnect"}
+
+        await self.send_pieces(iter(["[", "]"]), gone, never)
+
+    async def test_pieces_that_are_not_read(self):
+        async def send(message):
+            if message["type"] == "http.response.body":
+                await never()
+
+        with mock.patch.object(responses, "_SEND_TIMEOUT_S", 0), self.assertLogs("gateway", "INFO"):
+            await self.send_pieces(iter(["[", "]"]), never, send)
+
     async def test_a_client_that_goes_ends_it(self):
         async def gone():
             return {"type": "http.disconnect"}
