@@ -1,23 +1,30 @@
 """Errors as OpenAI's API states them: a status and {"error": {message, type, param, code}}."""
 
+import logging
 import math
 import re
 
 import grpc
 
+_LOG = logging.getLogger("gateway")
+
+MAX_MESSAGE_CHARS = 1000
 RETRY_AFTER_S = 1  # a place in the coordinator's queue is free again within a step or two
 
 
 class ApiError(Exception):
-    """What a client is told; the message is one line."""
+    """What a client is told.
+
+    A message may quote the request: it becomes one line of at most MAX_MESSAGE_CHARS characters.
+    """
 
     def __init__(self, status: int, message: str, *, kind: str = "invalid_request_error",
                  param: str | None = None, code: str | None = None,
                  retry_after_s: int = RETRY_AFTER_S):
-        super().__init__(message)
+        self.message = _one_line(message)
+        super().__init__(self.message)
         self.retry_after_s = retry_after_s
         self.status = status
-        self.message = message
         self.kind = kind
         self.param = param
         self.code = code
@@ -30,6 +37,12 @@ class ApiError(Exception):
         if self.status == 401:
             return {"www-authenticate": "Bearer"}
         return {"retry-after": str(self.retry_after_s)} if self.status in (429, 503) else {}
+
+
+def _one_line(text: str) -> str:
+    line = "".join(one if one.isprintable() else one.encode("unicode_escape").decode()
+                   for one in text[:MAX_MESSAGE_CHARS + 1])
+    return line if len(line) <= MAX_MESSAGE_CHARS else line[:MAX_MESSAGE_CHARS - 1] + "\u2026"
 
 
 def bad_request(message: str, param: str | None = None) -> ApiError:
@@ -55,6 +68,15 @@ _BY_GRPC = {
     grpc.StatusCode.UNAVAILABLE: (503, "server_error", "unavailable"),
     grpc.StatusCode.DEADLINE_EXCEEDED: (504, "server_error", "timeout"),
 }
+
+
+def as_api_error(error: Exception) -> ApiError:
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, grpc.aio.AioRpcError):
+        return from_grpc(error)
+    _LOG.error("a request failed", exc_info=error)
+    return ApiError(500, "internal error of the gateway", kind="server_error", code="internal")
 
 
 def from_grpc(error: grpc.aio.AioRpcError) -> ApiError:

@@ -15,8 +15,8 @@ from starlette.responses import Response
 
 from gateway import tracing
 from gateway.access import calling_for, unauthenticated
-from gateway.errors import ApiError, bad_request
-from gateway.responses import Json, Streamed, as_api_error, disconnected
+from gateway.errors import ApiError, as_api_error, bad_request
+from gateway.responses import Json, Streamed, disconnected
 
 _LOG = logging.getLogger("gateway")
 _BODY_TIMEOUT_S = 60
@@ -58,9 +58,16 @@ def parse_json(body: bytes | bytearray) -> object:
         if b"\\ud" in body.lower():  # half a surrogate pair is no text
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        problem = str(error) if isinstance(error, json.JSONDecodeError) else "not Unicode text"
-        raise bad_request(f"the body is not JSON: {problem}") from None
+        raise bad_request(f"the body is not JSON: {_problem(error)}") from None
     return value
+
+
+def _problem(error: ValueError | RecursionError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return str(error)
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return "not Unicode text" if isinstance(error, UnicodeError) else "a number has too many digits"
 
 
 def _client_gone() -> ApiError:

@@ -5,10 +5,9 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 
-import grpc
 from starlette.responses import Response
 
-from gateway.errors import ApiError, from_grpc
+from gateway.errors import as_api_error
 
 _LOG = logging.getLogger("gateway")
 _SEND_TIMEOUT_S = 60
@@ -125,12 +124,3 @@ async def _push(send, data: bytes) -> None:
 async def disconnected(receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-def as_api_error(error: Exception) -> ApiError:
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, grpc.aio.AioRpcError):
-        return from_grpc(error)
-    _LOG.error("a request failed", exc_info=error)
-    return ApiError(500, "internal error of the gateway", kind="server_error", code="internal")

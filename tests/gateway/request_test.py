@@ -30,6 +30,13 @@ class RequestTest(unittest.TestCase):
                          (9, 2, 2**64 - 1, True))
         self.assertEqual((params.stop, params.stop_token_ids, params.logprobs), (["a"], [3], 2))
 
+    def test_a_message_is_one_short_line(self):
+        self.check_refused(completion_request.read, {"prompt": "x", "a\nb\u2028": 1},
+                           "a\\nb\\u2028 is not a field that this server knows", "a\nb\u2028")
+        with self.assertRaises(errors.ApiError) as caught:
+            completion_request.read({"prompt": "x", "n": 10**3000})
+        self.assertEqual(len(caught.exception.message), errors.MAX_MESSAGE_CHARS)
+
     def test_embedding_inputs(self):
         for given, expected in (("x", ["x"]), ([5, 6], [[5, 6]]), (["x", [5]], ["x", [5]])):
             self.assertEqual(embedding_request.read({"input": given}).inputs, expected)

@@ -24,7 +24,7 @@ async def an_error():
     raise unavailable("the server is gone")
 
 
-class EventStreamTest(unittest.IsolatedAsyncioTestCase):
+class ResponsesTest(unittest.IsolatedAsyncioTestCase):
 
     def setUp(self):
         self.sent = []
