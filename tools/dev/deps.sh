@@ -49,7 +49,7 @@ command -v kubectl >/dev/null || TEST_PACKAGES+=(kubernetes-client)
 readonly TEST_PACKAGES
 
 # Packages of PyPI that tests use, in build/venv; tests skip what they need where PyPI can't be reached.
-readonly PYTHON_PACKAGES=(kubernetes-validate==1.33.0 openai==3.54.0 smg==1.13.0 smg-grpc-proto==0.4.28)
+readonly PYTHON_PACKAGES=(jinja2==3.1.6 kubernetes-validate==1.33.0 openai==3.54.0 smg==1.13.0 smg-grpc-proto==0.4.28 transformers==5.23.0)
 
 readonly LINT_PACKAGES=(
   clang
@@ -103,14 +103,15 @@ install_deps() {
     apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# Makes build/venv, once.
+# Makes build/venv, once; whole or not at all.
 install_python_packages() {
   local stamp=build/venv/packages
   [[ -f $stamp && $(<"$stamp") == "${PYTHON_PACKAGES[*]}" ]] && return
   if /usr/bin/python3 -m venv --clear build/venv &&
-    timeout 120 build/venv/bin/pip install --quiet --disable-pip-version-check --retries 1 "${PYTHON_PACKAGES[@]}"; then
+    timeout 300 build/venv/bin/pip install --quiet --disable-pip-version-check --retries 1 --no-compile "${PYTHON_PACKAGES[@]}"; then
     echo "${PYTHON_PACKAGES[*]}" >"$stamp"
   else
+    rm -rf build/venv
     echo "./dev: PyPI can't be reached: tests that need ${PYTHON_PACKAGES[*]} will be skipped" >&2
   fi
 }
