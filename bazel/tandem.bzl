@@ -21,11 +21,16 @@ _TESTS = ["//tests:__subpackages__"]
 def tandem_proto_library(visibility = [], **kwargs):
     _tandem_proto_library(visibility = visibility + _TESTS, **kwargs)
 
-def tandem_cc_library(name, copts = [], visibility = [], **kwargs):
+def tandem_cc_library(name, copts = [], tags = [], visibility = [], **kwargs):
     """A library. `copts` come after ours: SIMD files add their own -mavx2 and the like."""
+    if native.package_name().startswith("tests"):
+        # Not for //tests/...: asked for by itself, a library is built as a shared one, too, and all
+        # that it depends on a second time, position-independent. Tests build what they need.
+        tags = tags + ["manual"]
     native.cc_library(
         name = name,
         copts = _COPTS + copts,
+        tags = tags,
         visibility = visibility + _TESTS,
         **kwargs
     )
