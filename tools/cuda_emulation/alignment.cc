@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tools/cuda_emulation/execution.h"
@@ -32,11 +33,11 @@ struct TypeMismatch {
 
 [[noreturn]] void OnMisaligned(const TypeMismatch& where, uintptr_t address) {
   const uint64_t alignment = uint64_t{1} << where.log_alignment;
-  const std::string what =
+  std::string what =
       absl::StrCat("misaligned access: ", where.access == 1 ? "store to " : "load from ",
                    "an address that is ", address % alignment, " past a multiple of ", alignment,
                    ", as ", where.type->name, ", at ", where.file, ":", where.line);
-  if (InKernel()) Fail(what);
+  if (InKernel()) Fail(std::move(what));  // nothing on this stack is destroyed
   std::fprintf(stderr, "%s\n", what.c_str());
   std::abort();
 }
