@@ -60,6 +60,7 @@ void PromisedPrefixes::Leave(Sequence& follower) {
 
 std::vector<Sequence*> PromisedPrefixes::TakeReady(Sequence& leader, uint32_t num_computed) {
   std::vector<Sequence*> ready;
+  if (num_followers_ == 0) return ready;
   const auto found = followers_.find(&leader);
   if (found == followers_.end()) return ready;
   Followers& followers = found->second;

@@ -1,13 +1,13 @@
 // PromisedPrefixes: prefixes that running sequences are about to compute, so that prompts which
 // begin with them, and came just after, wait for them instead of computing them too.
 //
-// A leader promises the blocks of its known tokens from where an equal prompt would have to begin
-// now. Nobody waits for one block alone, so the promise is found by the hash of the second of them,
-// which moves on as they are published. Several leaders may promise under one hash: one that is
-// served later than a prompt, or parts from it sooner, does not hide another. A follower waits for
-// one leader to compute as many tokens as both have in common, or to break its promise: by its end,
-// by being preempted, or with the loss of its workers. Then its followers are waiting sequences
-// again, the first of which may be the next leader.
+// A leader promises the blocks of its known tokens that an equal prompt would not find in the cache
+// yet. A prompt waits only if it shares two of them or more, so they are looked up by the hash of
+// the second, another one whenever blocks are published. Several leaders may have one hash: one
+// that is served later than a prompt, or shares less of it, does not hide another. A follower waits
+// for one leader to compute as many tokens as both have in common, or to break its promise: by its
+// end, by being preempted, or with the loss of its workers. Then its followers are waiting
+// sequences again, the first of which may be the next leader.
 //
 // Holds no blocks and no tokens. O(log leaders) per step and leader, and O(log followers) for each
 // follower that comes or is ready; one that leaves costs O(followers of its leader).
@@ -33,10 +33,6 @@ class PromisedPrefixes {
   void Promise(Sequence& leader, uint64_t hash);
   // It promises nothing to those who come now.
   void Retract(Sequence& leader);
-  // Whether it has promised something, or has followers.
-  bool Leads(const Sequence& sequence) const {
-    return sequence.promised.has_value() || (num_followers_ > 0 && followers_.contains(&sequence));
-  }
   // Those who promise a prefix whose second block has that hash, in the order of their promises.
   std::vector<Sequence*> LeadersOf(uint64_t hash) const;
 

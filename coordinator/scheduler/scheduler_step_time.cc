@@ -11,7 +11,7 @@ std::optional<StepLoad> Scheduler::DecodeLoad() const {
   bool any_decodes = false;
   for (const Sequence* sequence : running_) {
     if (sequence->phase() != Phase::kDecode) continue;
-    any_decodes = true;  // one that is in no step of its own waits for this one, too
+    any_decodes = true;  // one that is not ready has its next token after this step
     if (IsReady(*sequence)) load.AddDecode(sequence->num_scheduled);
   }
   return any_decodes ? std::optional(load) : std::nullopt;

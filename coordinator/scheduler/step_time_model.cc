@@ -11,7 +11,8 @@ namespace {
 // Of coordinate descent, which begins where the last fit has ended.
 constexpr int kSweeps = 50;
 
-constexpr size_t kTenth = 10;
+// Of so many steps with prefill one may take longer than predicted.
+constexpr size_t kStepsPerLate = 10;
 
 }  // namespace
 
@@ -81,10 +82,10 @@ void StepTimeModel::FitSpread() {
   std::vector<double> fitted;  // by the time
   for (const Sample& sample : with_prefill_) fitted.push_back(TimeOf(sample.parts));
   spread_ = 1;
-  if (fitted.size() < kTenth) return;  // the first step is slow: it alone says nothing
-  const auto tenth = fitted.begin() + static_cast<std::ptrdiff_t>(fitted.size() / kTenth);
-  std::ranges::nth_element(fitted, tenth);
-  if (*tenth > 0) spread_ = std::max(1.0, 1 / *tenth);
+  if (fitted.size() < kStepsPerLate) return;  // the first step is slow: it alone says nothing
+  const auto late = fitted.begin() + static_cast<std::ptrdiff_t>(fitted.size() / kStepsPerLate);
+  std::ranges::nth_element(fitted, late);
+  if (*late > 0) spread_ = std::max(1.0, 1 / *late);
 }
 
 double StepTimeModel::TimeOf(const Parts& parts) const {

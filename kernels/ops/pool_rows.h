@@ -15,9 +15,9 @@ struct RowRange {
   uint32_t end = 0;
 };
 
-// out[i] = the sum of x[r] over all r of ranges[i], in doubles and in the order of the rows. So
-// sums of parts may be added to one of the whole: floats have 29 bits fewer than their sums, and
-// all but never one of the bits of a result depends on how rows were divided.
+// out[i] = the sum of x[r] over all r of ranges[i], in doubles and in the order of the rows. Ranges
+// that are parts of a longer one may be added up afterwards: a double has 29 bits more than a
+// float, so that the sum, rounded to a float, hardly ever depends on how its rows were divided.
 struct PoolRowsParams {
   static constexpr std::string_view kName = "PoolRows";
 
