@@ -3,24 +3,20 @@
 // prefixes.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
-#include "common/base/clock.h"
 #include "common/gguf/file.h"
 #include "common/tensor/dequantize.h"
 #include "proto/tandem/v1/generation.grpc.pb.h"
 #include "tests/cluster/golden_cases.h"
+#include "tests/cluster/prompts/prompt_server.h"
 #include "tests/cluster/server.h"
 
 namespace tandem::testing {
@@ -113,21 +109,12 @@ void ExpectNear(const Vector& found, const Vector& wanted, double relative) {
   }
 }
 
-struct EmbedCase {
-  std::string model;
-  int ranks, chunk;  // tokens of a prefill; 0: whole prompts
-};
-
-class EmbedTest : public ::testing::TestWithParam<EmbedCase> {};
+class EmbedTest : public ::testing::TestWithParam<PromptCase> {};
 
 TEST_P(EmbedTest, ThroughTheHeadStatesAreTheReferenceLogits) {
-  const auto& [name, ranks, chunk] = GetParam();
-  const GoldenModel golden = ReadArchGolden(name);
+  const GoldenModel golden = ReadArchGolden(GetParam().model);
   const Head head(golden.path);
-  std::vector<std::string> flags = {"--kv-cache-type", "f32", "--tensor-parallel-size",
-                                    absl::StrCat(ranks)};
-  if (chunk != 0) flags.insert(flags.end(), {"--chunked-prefill-size", absl::StrCat(chunk)});
-  const auto server = TestServer::Start(golden.path, flags);
+  const auto server = StartFor(golden.path, GetParam());
   ASSERT_NE(server, nullptr);
   Client client(*server);
   for (const GoldenCase& one : golden.cases) {
@@ -150,12 +137,8 @@ TEST_P(EmbedTest, ThroughTheHeadStatesAreTheReferenceLogits) {
 }
 
 TEST_P(EmbedTest, AMeanIsThatOfTheStatesOfAllPrefixes) {
-  const auto& [name, ranks, chunk] = GetParam();
-  const GoldenModel golden = ReadArchGolden(name);
-  std::vector<std::string> flags = {"--kv-cache-type", "f32", "--tensor-parallel-size",
-                                    absl::StrCat(ranks)};
-  if (chunk != 0) flags.insert(flags.end(), {"--chunked-prefill-size", absl::StrCat(chunk)});
-  const auto server = TestServer::Start(golden.path, flags);
+  const GoldenModel golden = ReadArchGolden(GetParam().model);
+  const auto server = StartFor(golden.path, GetParam());
   ASSERT_NE(server, nullptr);
   Client client(*server);
   const Ids ids =
@@ -176,25 +159,7 @@ TEST_P(EmbedTest, AMeanIsThatOfTheStatesOfAllPrefixes) {
   ExpectNear(client.Embed(v1::POOLING_UNSPECIFIED, ids), states.back(), 1e-5);
 }
 
-std::vector<EmbedCase> AllCases() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(GoldenPath("arch"))) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  std::vector<EmbedCase> all;
-  for (const std::string& name : names) {
-    all.push_back({name, 1, 0});
-    all.push_back({name, 2, 5});
-  }
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, EmbedTest, ::testing::ValuesIn(AllCases()), [](const auto& one) {
-  std::string text = absl::StrCat(one.param.model, "_tp", one.param.ranks);
-  std::replace(text.begin(), text.end(), '-', '_');
-  return text;
-});
+INSTANTIATE_TEST_SUITE_P(Models, EmbedTest, ::testing::ValuesIn(AllPromptCases()), PromptCaseName);
 
 TEST(EmbedBitsTest, ChunksDoNotChangeThem) {
   const GoldenModel golden = ReadArchGolden("llama");
@@ -220,23 +185,7 @@ TEST(EmbedRecoveryTest, AKilledWorkerChangesNoVector) {
   }
   Client client(*server);
   const auto undisturbed = client.Embed(v1::POOLING_MEAN, inputs);
-  std::atomic<int> num_answered{0};
-  std::atomic<bool> done{false};
-  std::thread embedding([&] {
-    for (int round = 0; !done && round < 10000; ++round) {
-      EXPECT_EQ(client.Embed(v1::POOLING_MEAN, inputs), undisturbed);
-      ++num_answered;
-    }
-  });
-  const Deadline patience = Deadline::After(std::chrono::minutes(2));
-  while (num_answered < 2 && !patience.Passed()) std::this_thread::yield();
-  kill(server->workers().back(), SIGKILL);
-  EXPECT_TRUE(server->WaitStat("tandem_restarts_total", 1, patience));
-  const int before = num_answered;
-  while (num_answered < before + 2 && !patience.Passed()) std::this_thread::yield();
-  EXPECT_GE(num_answered, before + 2);
-  done = true;
-  embedding.join();
+  AskThroughALoss(*server, [&] { EXPECT_EQ(client.Embed(v1::POOLING_MEAN, inputs), undisturbed); });
 }
 
 }  // namespace

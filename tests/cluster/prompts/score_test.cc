@@ -2,21 +2,17 @@
 // log-softmax of the reference logits, and against themselves when a worker is killed.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/base/clock.h"
 #include "proto/tandem/v1/generation.grpc.pb.h"
 #include "tests/cluster/golden_cases.h"
+#include "tests/cluster/prompts/prompt_server.h"
 #include "tests/cluster/server.h"
 
 namespace tandem::testing {
@@ -83,20 +79,11 @@ void CheckSum(const v1::ScoreResponse& answer, const Ids& continuation) {
   EXPECT_EQ(answer.is_greedy(), is_greedy);
 }
 
-struct ScoreCase {
-  std::string model;
-  int ranks, chunk;  // tokens of a prefill; 0: whole prompts
-};
-
-class ScoreTest : public ::testing::TestWithParam<ScoreCase> {};
+class ScoreTest : public ::testing::TestWithParam<PromptCase> {};
 
 TEST_P(ScoreTest, IsTheLogSoftmaxOfTheReferenceLogits) {
-  const auto& [name, ranks, chunk] = GetParam();
-  const GoldenModel golden = ReadArchGolden(name);
-  std::vector<std::string> flags = {"--kv-cache-type", "f32", "--tensor-parallel-size",
-                                    absl::StrCat(ranks)};
-  if (chunk != 0) flags.insert(flags.end(), {"--chunked-prefill-size", absl::StrCat(chunk)});
-  const auto server = TestServer::Start(golden.path, flags);
+  const GoldenModel golden = ReadArchGolden(GetParam().model);
+  const auto server = StartFor(golden.path, GetParam());
   ASSERT_NE(server, nullptr);
   Client client(*server);
   for (const GoldenCase& one : golden.cases) {
@@ -132,25 +119,7 @@ TEST_P(ScoreTest, IsTheLogSoftmaxOfTheReferenceLogits) {
   }
 }
 
-std::vector<ScoreCase> AllCases() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(GoldenPath("arch"))) {
-    names.push_back(entry.path().filename().string());
-  }
-  std::sort(names.begin(), names.end());
-  std::vector<ScoreCase> all;
-  for (const std::string& name : names) {
-    all.push_back({name, 1, 0});
-    all.push_back({name, 2, 5});
-  }
-  return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Models, ScoreTest, ::testing::ValuesIn(AllCases()), [](const auto& one) {
-  std::string text = absl::StrCat(one.param.model, "_tp", one.param.ranks);
-  std::replace(text.begin(), text.end(), '-', '_');
-  return text;
-});
+INSTANTIATE_TEST_SUITE_P(Models, ScoreTest, ::testing::ValuesIn(AllPromptCases()), PromptCaseName);
 
 TEST(ScoreRecoveryTest, AKilledWorkerChangesNoScore) {
   const GoldenModel golden = ReadArchGolden("llama");
@@ -162,27 +131,12 @@ TEST(ScoreRecoveryTest, AKilledWorkerChangesNoScore) {
   for (TokenId id = 0; id < 16; ++id) continuations.push_back(Join({id}, one.greedy));
   Client client(*server);
   const auto undisturbed = client.Score(one.tokens, continuations);
-  std::atomic<int> num_answered{0};
-  std::atomic<bool> done{false};
-  std::thread scoring([&] {
-    // Until enough was answered after the loss.
-    for (int round = 0; !done && round < 10000; ++round) {
-      const auto again = client.Score(one.tokens, continuations);
-      for (size_t i = 0; i < continuations.size(); ++i) {
-        EXPECT_EQ(again[i].logprob(), undisturbed[i].logprob()) << "continuation " << i;
-      }
-      ++num_answered;
+  AskThroughALoss(*server, [&] {
+    const auto again = client.Score(one.tokens, continuations);
+    for (size_t i = 0; i < continuations.size(); ++i) {
+      EXPECT_EQ(again[i].logprob(), undisturbed[i].logprob()) << "continuation " << i;
     }
   });
-  const Deadline patience = Deadline::After(std::chrono::minutes(2));
-  while (num_answered < 2 && !patience.Passed()) std::this_thread::yield();
-  kill(server->workers().back(), SIGKILL);
-  EXPECT_TRUE(server->WaitStat("tandem_restarts_total", 1, patience));
-  const int before = num_answered;
-  while (num_answered < before + 2 && !patience.Passed()) std::this_thread::yield();
-  EXPECT_GE(num_answered, before + 2);
-  done = true;
-  scoring.join();
 }
 
 }  // namespace
