@@ -34,8 +34,8 @@ SAVE_SECONDS = 180
 class Curriculum:
     """The level of the next texts, by the running share of right answers at the present level."""
 
-    def __init__(self) -> None:
-        self.level = 0
+    def __init__(self, level: int) -> None:
+        self.level = level
         self.right = 0.0
 
     def draw(self, rng: random.Random) -> int:
@@ -111,6 +111,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--tokens-per-batch", type=int, default=2048)
     parser.add_argument("--muon-lr", type=float, default=0.02)
     parser.add_argument("--adam-lr", type=float, default=0.005)
+    parser.add_argument("--level", type=int, default=0, help="of the first texts")
+    for field in ("hidden", "layers", "heads", "kv_heads", "ffn"):
+        parser.add_argument(f"--{field.replace('_', '-')}", type=int, default=getattr(Shape, field))
     return parser.parse_args()
 
 
@@ -119,7 +122,8 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     tokenizer = Tokenizer.load(HERE / "tokenizer.json")
-    model = DemoModel(Shape(vocabulary=len(tokenizer.tokens)))
+    model = DemoModel(Shape(vocabulary=len(tokenizer.tokens), hidden=args.hidden, layers=args.layers, heads=args.heads,
+                            kv_heads=args.kv_heads, ffn=args.ffn))
     matrices = [p for n, p in model.named_parameters() if p.dim() == 2 and "embd" not in n]
     others = [p for n, p in model.named_parameters() if p.dim() != 2 or "embd" in n]
     optimizers = [Muon(matrices, lr=args.muon_lr, weight_decay=0.01),
@@ -127,7 +131,7 @@ def main() -> None:
     base_rates = [args.muon_lr, args.adam_lr]
     print(f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
 
-    curriculum = Curriculum()
+    curriculum = Curriculum(args.level)
     progress = resume(args.checkpoint, model, optimizers, curriculum) if args.resume else Progress()
     stream = batches(tokenizer, args.seed + progress.step, args.tokens_per_batch, curriculum.draw)
     start = time.monotonic() - progress.seconds
