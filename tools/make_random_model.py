@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
 """Writes a GGUF model with random weights: of qwen2 architecture, by default in Qwen2-0.5B's shape, of qwen35, a hybrid
-of attention and gated delta nets, in Qwen3.5-0.8B's, or of qwen35moe, its mixture, in a small shape of 32 experts.
+of attention and gated delta nets, in Qwen3.5-0.8B's, of qwen35moe, its mixture, in a small shape of 32 experts, or of
+glm4moe, a mixture with a draft head, in a small shape of 8.
 
 For speed measurements and load tests: every size and tensor type is real, the text it writes is not. Quantised blocks are
 drawn as random bits under scales that keep activations finite. The q4_k_m mix follows llama.cpp: more bits for
 attn_v and ffn_down in some layers, and a wider type where the columns are no multiple of 256.
 
 Example: tools/make_random_model.py --type q4_k_m --out /var/tmp/random.gguf
+
+A model, and a draft model that is often right: the first layers of both are equal, and the model's others add little.
+  tools/make_random_model.py --faint-from 2 --faintness 0.1 --out model.gguf
+  tools/make_random_model.py --layers 2 --first-of 24 --out draft.gguf
+
+A model whose draft head is often right: it guesses by the last token alone, to which the layers add little.
+  tools/make_random_model.py --arch glm4moe --faint-from 0 --faintness 0.02 --untied --out model.gguf
 """
 
 from __future__ import annotations
@@ -15,6 +23,7 @@ import argparse
 import itertools
 import math
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,6 +67,8 @@ class Mixture:
     used: int
     ffn: int
     shared_ffn: int
+    dense_layers: int = 0  # before those with experts
+    gated_shared: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,10 +84,13 @@ class Shape:
     key_length: int = 0  # 0: hidden / heads
     delta: DeltaNet | None = None
     mixture: Mixture | None = None
+    first_of: int = 0  # 0, or the layers of the model whose first layers these are
+    faint_from: int | None = None
+    faintness: float = 1.0  # of what layers from faint_from on add
 
     def architecture(self) -> str:
         if self.delta is None:
-            return "qwen2"
+            return "qwen2" if self.mixture is None else "glm4moe"
         return "qwen35" if self.mixture is None else "qwen35moe"
 
     def head_size(self) -> int:
@@ -85,6 +99,17 @@ class Shape:
     def rotated(self) -> int:
         """A quarter of the head, whole pairs."""
         return max(2, self.head_size() // 8 * 2)
+
+    def residual_gain(self, layer: int) -> float:
+        """Keeps the residual stream's growth independent of depth."""
+        gain = (2 * (self.first_of or self.layers)) ** -0.5
+        return gain if self.faint_from is None or layer < self.faint_from else gain * self.faintness
+
+    def has_draft_head(self) -> bool:
+        return self.architecture() == "glm4moe"
+
+    def has_experts(self, layer: int) -> bool:
+        return self.mixture is not None and layer >= self.mixture.dense_layers
 
     def is_recurrent(self, layer: int) -> bool:
         return self.delta is not None and (layer + 1) % self.delta.interval != 0
@@ -98,6 +123,9 @@ DEFAULTS = {
     "qwen35moe": Shape(1024, 16, 8, 2, 512, 151936, 32768, tied=True, key_length=256,
                        delta=DeltaNet(key_heads=8, value_heads=16, head_size=128, taps=4, interval=4),
                        mixture=Mixture(experts=32, used=4, ffn=512, shared_ffn=512)),
+    "glm4moe": Shape(1024, 24, 16, 4, 4096, 151936, 32768, tied=True, key_length=64,
+                     mixture=Mixture(experts=8, used=2, ffn=1024, shared_ffn=1024, dense_layers=1,
+                                     gated_shared=False)),
 }
 
 
@@ -157,8 +185,9 @@ def matrix_type(name: str, columns: int, layer: int, shape: Shape, mix: str) -> 
         return OF_ONE_TYPE[mix]
     wide = name == "output" or (name == "token_embd" and shape.tied)
     if name in ("attn_v", "ffn_down", "ffn_down_exps"):
-        eighth = shape.layers // 8
-        wide = layer < eighth or layer >= 7 * shape.layers // 8 or (layer - eighth) % 3 == 2
+        layers = shape.first_of or shape.layers
+        eighth = layers // 8
+        wide = layer < eighth or layer >= 7 * layers // 8 or (layer - eighth) % 3 == 2
     if columns % TYPE_Q4_K.block != 0:
         return TYPE_Q8_0 if wide else TYPE_Q5_0
     return TYPE_Q6_K if wide else TYPE_Q4_K
@@ -175,35 +204,47 @@ class RandomTensors:
 
     def all(self) -> list[Tensor]:
         shape = self._shape
-        residual = (2 * shape.layers) ** -0.5  # keeps the residual stream's growth independent of depth
         self._matrix("token_embd", shape.vocabulary, shape.hidden, deviation=0.05)
-        for layer in range(shape.layers):
-            self._norm(f"blk.{layer}.attn_norm.weight")
-            if shape.delta is None:
-                self._attention(layer, residual)
-                self._norm(f"blk.{layer}.ffn_norm.weight")
-            else:
-                if shape.is_recurrent(layer):
-                    self._delta_net(shape.delta, layer, residual)
-                else:
-                    self._gated_attention(layer, residual)
-                self._norm(f"blk.{layer}.post_attention_norm.weight")
-            if shape.mixture is None:
-                self._feed_forward("", (), shape.ffn, layer, residual)
-            else:
-                self._experts(shape.mixture, layer, residual)
+        for layer in range(shape.layers + shape.has_draft_head()):
+            self._layer(layer, shape.residual_gain(layer))
+        if shape.has_draft_head():
+            self._draft_inputs(shape.layers)
         self._norm("output_norm.weight")
         if not shape.tied:
             self._matrix("output", shape.vocabulary, shape.hidden, deviation=0.05)
         return self._tensors
 
+    def _layer(self, layer: int, residual: float) -> None:
+        shape = self._shape
+        self._norm(f"blk.{layer}.attn_norm.weight")
+        if shape.is_recurrent(layer):
+            self._delta_net(shape.delta, layer, residual)
+        elif shape.delta is not None:
+            self._gated_attention(layer, residual)
+        else:
+            self._attention(layer, residual)
+        self._norm(f"blk.{layer}.{'ffn' if shape.architecture() == 'qwen2' else 'post_attention'}_norm.weight")
+        if shape.has_experts(layer):
+            self._experts(shape.mixture, layer, residual)
+        else:
+            self._feed_forward("", (), shape.ffn, layer, residual)
+
+    def _draft_inputs(self, layer: int) -> None:
+        """Of the embedding all, of the state nothing."""
+        hidden = self._shape.hidden
+        for part in ("enorm", "hnorm"):
+            self._tensors.append(Tensor(f"blk.{layer}.nextn.{part}.weight", TYPE_F32, (hidden,),
+                                        lambda: (np.ones(hidden, "<f4").tobytes(),)))
+        self._tensors.append(Tensor(f"blk.{layer}.nextn.eh_proj.weight", TYPE_F32, (hidden, 2 * hidden),
+                                    lambda: (np.eye(hidden, 2 * hidden, dtype="<f4").tobytes(),)))
+
     def _attention(self, layer: int, residual: float) -> None:
         shape = self._shape
-        kv_size = shape.kv_heads * shape.head_size()
-        for part, rows in (("q", shape.hidden), ("k", kv_size), ("v", kv_size)):
+        kv_size, q_size = shape.kv_heads * shape.head_size(), shape.heads * shape.head_size()
+        for part, rows in (("q", q_size), ("k", kv_size), ("v", kv_size)):
             self._matrix(f"attn_{part}", rows, shape.hidden, layer)
             self._vector(f"blk.{layer}.attn_{part}.bias", rows, mean=0.0)
-        self._matrix("attn_output", shape.hidden, shape.hidden, layer, gain=residual)
+        self._matrix("attn_output", shape.hidden, q_size, layer, gain=residual)
 
     def _gated_attention(self, layer: int, residual: float) -> None:
         shape = self._shape
@@ -237,21 +278,25 @@ class RandomTensors:
         hidden = self._shape.hidden
         self._vector(f"blk.{layer}.ffn_gate_inp.weight", (mixture.experts, hidden), mean=0.0)
         self._feed_forward("_exps", (mixture.experts,), mixture.ffn, layer, residual)
-        self._vector(f"blk.{layer}.ffn_gate_inp_shexp.weight", hidden, mean=0.0)
+        if mixture.gated_shared:
+            self._vector(f"blk.{layer}.ffn_gate_inp_shexp.weight", hidden, mean=0.0)
+        else:
+            self._vector(f"blk.{layer}.exp_probs_b.bias", mixture.experts, mean=0.0)
         self._feed_forward("_shexp", (), mixture.shared_ffn, layer, residual)
 
     def _norm(self, name: str) -> None:
         self._vector(name, self._shape.hidden, mean=1.0)
 
     def _vector(self, name: str, size: int | tuple[int, ...], mean: float, deviation: float = 0.05) -> None:
-        rng = self._generator()
+        rng = self._generator(name)
         values = (mean + deviation * rng.standard_normal(size)).astype("<f4").tobytes()
         self._tensors.append(Tensor(name, TYPE_F32, size if isinstance(size, tuple) else (size,), lambda: (values,)))
 
     def _matrix(self, name: str, rows: int, columns: int, layer: int | None = None, gain: float = 1.0,
                 deviation: float | None = None, experts: tuple[int, ...] = ()) -> None:
         kind = matrix_type(name, columns, layer or 0, self._shape, self._mix)
-        rng = self._generator()
+        full = f"{name}.weight" if layer is None else f"blk.{layer}.{name}.weight"
+        rng = self._generator(full)
         blocks = math.prod(experts) * rows * columns // kind.block
         sigma = deviation if deviation is not None else gain * columns ** -0.5
 
@@ -259,11 +304,10 @@ class RandomTensors:
             for start in range(0, blocks, BLOCKS_PER_CHUNK):
                 yield BLOCKS[kind.name](rng, min(BLOCKS_PER_CHUNK, blocks - start), sigma).tobytes()
 
-        full = f"{name}.weight" if layer is None else f"blk.{layer}.{name}.weight"
         self._tensors.append(Tensor(full, kind, (*experts, rows, columns), data))
 
-    def _generator(self) -> np.random.Generator:
-        return np.random.default_rng((self._seed, len(self._tensors)))
+    def _generator(self, name: str) -> np.random.Generator:
+        return np.random.default_rng((self._seed, zlib.crc32(name.encode())))
 
 
 def make_vocabulary(size: int) -> tuple[list[str], list[int], list[str]]:
@@ -309,13 +353,13 @@ def make_metadata(shape: Shape, mix: str) -> list[Metadata]:
         Metadata(f"{arch}.vocab_size", U32, shape.vocabulary),
         Metadata(f"{arch}.context_length", U32, shape.context),
         Metadata(f"{arch}.embedding_length", U32, shape.hidden),
-        Metadata(f"{arch}.block_count", U32, shape.layers),
+        Metadata(f"{arch}.block_count", U32, shape.layers + shape.has_draft_head()),
         Metadata(f"{arch}.feed_forward_length", U32, shape.ffn),
         Metadata(f"{arch}.attention.head_count", U32, shape.heads),
         Metadata(f"{arch}.attention.head_count_kv", U32, shape.kv_heads),
         Metadata(f"{arch}.attention.layer_norm_rms_epsilon", F32, 1e-6),
         Metadata(f"{arch}.rope.freq_base", F32, 1e6),
-        *hybrid_metadata(shape),
+        *(hybrid_metadata(shape) if shape.delta is not None else mixture_metadata(shape)),
         Metadata("tokenizer.ggml.model", STRING, "gpt2"),
         Metadata("tokenizer.ggml.pre", STRING, "qwen2"),
         Metadata("tokenizer.ggml.tokens", ARRAY, tokens, STRING),
@@ -327,9 +371,28 @@ def make_metadata(shape: Shape, mix: str) -> list[Metadata]:
     ]
 
 
-def hybrid_metadata(shape: Shape) -> list[Metadata]:
-    if shape.delta is None:
+def mixture_metadata(shape: Shape) -> list[Metadata]:
+    if (mixture := shape.mixture) is None:
         return []
+    arch = shape.architecture()
+    numbers = {
+        "attention.key_length": shape.head_size(),
+        "attention.value_length": shape.head_size(),
+        "rope.dimension_count": shape.head_size() // 2,
+        "expert_count": mixture.experts,
+        "expert_used_count": mixture.used,
+        "expert_feed_forward_length": mixture.ffn,
+        "expert_shared_count": mixture.shared_ffn // mixture.ffn,
+        "leading_dense_block_count": mixture.dense_layers,
+        "expert_gating_func": 2,  # sigmoid
+        "nextn_predict_layers": int(shape.has_draft_head()),
+    }
+    return [Metadata(f"{arch}.{key}", U32, value) for key, value in numbers.items()] + [
+        Metadata(f"{arch}.expert_weights_norm", BOOL, True),
+    ]
+
+
+def hybrid_metadata(shape: Shape) -> list[Metadata]:
     delta, pairs = shape.delta, shape.rotated() // 2
     numbers = {
         "attention.key_length": shape.head_size(),
@@ -364,12 +427,20 @@ def main() -> None:
     parser.add_argument("--arch", choices=sorted(DEFAULTS), default="qwen2", help="which shape the sizes below default to")
     for size in ("hidden", "layers", "heads", "kv-heads", "ffn", "vocabulary", "context"):
         parser.add_argument(f"--{size}", type=int)
+    parser.add_argument("--first-of", type=int, default=0, help="these are the first layers of a model of so many")
+    parser.add_argument("--faint-from", type=int, help="layers from this one on add --faintness times as much")
+    parser.add_argument("--faintness", type=float, default=1.0)
     parser.add_argument("--untied", action="store_true", help="give the output head a matrix of its own")
     args = parser.parse_args()
     given = {name: value for name, value in vars(args).items() if name in SIZES and value is not None}
-    shape = replace(DEFAULTS[args.arch], tied=not args.untied, **given)
-    if shape.delta is None and shape.hidden % shape.heads or shape.heads % shape.kv_heads:
+    shape = replace(DEFAULTS[args.arch], tied=not args.untied, first_of=args.first_of, faint_from=args.faint_from,
+                    faintness=args.faintness, **given)
+    if not shape.key_length and shape.hidden % shape.heads or shape.heads % shape.kv_heads:
         parser.error("hidden must be a multiple of heads, and heads of kv-heads")
+    if args.first_of and args.first_of < shape.layers:
+        parser.error(f"first-of {args.first_of} is less than the {shape.layers} layers")
+    if (args.faint_from is None) != (args.faintness == 1.0):
+        parser.error("faint-from and faintness need each other")
     write_gguf(args.out, make_metadata(shape, args.type), RandomTensors(shape, args.type, args.seed).all())
     print(f"{args.out}: {args.out.stat().st_size} bytes")
 

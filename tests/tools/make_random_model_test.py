@@ -79,6 +79,20 @@ class Files(unittest.TestCase):
         self.assertEqual({data[:8] for data in files}, {b"GGUF\x03\x00\x00\x00"})
         self.assertGreater(len(files[3]), len(files[0]))
 
+    def test_a_draft_model_has_the_models_first_layers(self) -> None:
+        small = tool.Shape(256, 16, 4, 2, 512, 400, 512, tied=False, faint_from=2, faintness=0.25)
+        for mix in tool.FILE_TYPES:
+            def tensors(shape: tool.Shape) -> dict[str, tuple]:
+                return {one.name: (one.type.name, b"".join(one.data()))
+                        for one in tool.RandomTensors(shape, mix, 1).all()}
+
+            model = tensors(small)
+            draft = tensors(tool.replace(small, layers=2, first_of=16, faint_from=None))
+            plain = tensors(tool.replace(small, faint_from=None))
+            self.assertEqual(draft, {name: model[name] for name in draft})
+            self.assertEqual({name for name in model if model[name] != plain[name]},
+                             {f"blk.{layer}.{part}.weight" for layer in range(2, 16)
+                              for part in ("attn_output", "ffn_down")})
 
     def test_a_hybrid_has_a_delta_net_in_all_but_each_intervals_last_layer(self) -> None:
         shape = tool.DEFAULTS["qwen35"]
@@ -100,6 +114,18 @@ class Files(unittest.TestCase):
         keys = {item.key: item.value for item in tool.make_metadata(shape, "q8_0")}
         self.assertEqual(keys["general.architecture"], "qwen35moe")
         self.assertEqual(keys["qwen35moe.expert_used_count"], 4)
+
+    def test_a_draft_head_is_one_more_layer_that_reads_the_embedding(self) -> None:
+        shape = tool.replace(tool.DEFAULTS["glm4moe"], layers=3)
+        tensors = {tensor.name: tensor for tensor in tool.RandomTensors(shape, "q8_0", 1).all()}
+        self.assertEqual(tensors["blk.0.ffn_gate.weight"].shape, (4096, 1024))
+        self.assertEqual(tensors["blk.3.ffn_gate_exps.weight"].shape, (8, 1024, 1024))
+        self.assertNotIn("blk.4.attn_norm.weight", tensors)
+        projection = np.frombuffer(b"".join(tensors["blk.3.nextn.eh_proj.weight"].data()), "<f4").reshape(1024, 2048)
+        self.assertTrue((projection[:, :1024] == np.eye(1024)).all())
+        self.assertFalse(projection[:, 1024:].any())
+        keys = {item.key: item.value for item in tool.make_metadata(shape, "q8_0")}
+        self.assertEqual((keys["glm4moe.block_count"], keys["glm4moe.nextn_predict_layers"]), (4, 1))
 
 
 if __name__ == "__main__":
