@@ -60,7 +60,10 @@ TextUpdate TextStream::Convert(StreamUpdate update) {
   out.tokens.resize(taken);
   if (out.reason == FinishReason::kStop) out.matched_stop = MatchedStop(out.tokens);
   out.logprobs.resize(std::min(taken, out.logprobs.size()));
-  out.usage.completion_tokens -= static_cast<uint32_t>(num_tokens - taken);
+  const auto num_dropped = static_cast<uint32_t>(num_tokens - taken);
+  out.usage.completion_tokens -= num_dropped;
+  // At most as many as are left: a step draws a token besides those that it accepts.
+  out.usage.accepted_draft_tokens -= std::min(out.usage.accepted_draft_tokens, num_dropped);
   ended_ = out.last();
   return out;
 }

@@ -333,6 +333,22 @@ TEST_F(TextStreamTest, WhatWasDrawnAfterTheStopIsDropped) {
   EXPECT_FALSE(stream.Take().has_value());
 }
 
+// What is dropped behind the stop were accepted drafts.
+TEST_F(TextStreamTest, NoMoreDraftsAreAcceptedThanTokensAreLeft) {
+  const auto accepted = [&](uint32_t count) {
+    Reader stream = Make({"b"}, {});
+    stream.Send(StreamUpdate{
+        .tokens = Bytes("abcdef"),
+        .usage = {.completion_tokens = 6, .draft_tokens = 7, .accepted_draft_tokens = count}});
+    const Usage usage = stream.Take().value().usage;
+    EXPECT_EQ(usage.completion_tokens, 2u);
+    EXPECT_EQ(usage.draft_tokens, 7u);
+    return usage.accepted_draft_tokens;
+  };
+  EXPECT_EQ(accepted(5), 1u);
+  EXPECT_EQ(accepted(3), 0u);
+}
+
 // A call ends at once with an error, so what was generated before it must go out first.
 TEST_F(TextStreamTest, AnErrorComesAfterTheTokensBeforeIt) {
   Sampling sampling;
