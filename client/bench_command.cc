@@ -70,7 +70,10 @@ void AddBenchCommand(cli::Command& program) {
   options->ForEach(fields);
   options->server.ForEach(fields);
   command.Add(fields, {std::begin(kNotOfBench), std::end(kNotOfBench)});
-  command.OnCheck([options] { return CheckOptions(*options); });
+  command.OnCheck([options] {
+    config::Complete(options->server);
+    return CheckOptions(*options);
+  });
   command.OnRun([options] { return Bench(*options); });
 }
 

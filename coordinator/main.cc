@@ -125,7 +125,7 @@ std::string ReadyLine(const std::string& address, const ModelFile& model, const 
 
 // A loss with what may have caused it: a worker that reads behind a file's new end gets SIGBUS.
 absl::Status Explained(const absl::Status& lost, const ModelFile& model) {
-  const std::string changes = model.stamps.Changes();
+  const std::string changes = model.Changes();
   if (lost.ok() || changes.empty()) return lost;
   return absl::Status(lost.code(), absl::StrCat(lost.message(), "; ", changes));
 }
@@ -191,7 +191,7 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
   Ending ending(signal);
   std::unique_ptr<EngineCore> core = workers.MakeCore();
   core->set_trace(&watched.trace);
-  core->set_explain([&model] { return model.stamps.Changes(); });
+  core->set_explain([&model] { return model.Changes(); });
   EngineLoop engine(
       std::move(core),
       [&](const absl::Status& status) {
@@ -293,7 +293,10 @@ int main(int argc, char** argv) {
       "  tandem_coordinator --model m.gguf --workers external --worker-listen 127.0.0.1:50052 \\\n"
       "      --worker-token-file token\n");
   command.Add(fields);
-  command.OnCheck([&] { return tandem::config::Validate(config); });
+  command.OnCheck([&] {
+    tandem::config::Complete(config);
+    return tandem::config::Validate(config);
+  });
   command.OnRun([&] { return tandem::coordinator::Serve(config); });
   return command.Main(argc, argv);
 }

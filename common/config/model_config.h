@@ -16,6 +16,7 @@ struct EnumNames<model::RopeScalingKind> {
 
 struct ModelConfig {
   std::string path{};
+  std::string draft_path{};
   model::SpecOptions spec{};
   bool expert_parallel = false;
 
@@ -25,6 +26,11 @@ struct ModelConfig {
                  .help = "GGUF file, or hf:OWNER/REPO[:QUANT]",
                  .reload = true,
                  .required = true});
+    visit(draft_path,
+          {.flag = "--draft-model",
+           .help = "GGUF file, or hf:OWNER/REPO[:QUANT], of a smaller model with the same "
+                   "vocabulary, for --speculation draft",
+           .reload = true});
     visit(spec.max_model_len,
           {.flag = "--max-model-len",
            .help = "prompt and generated tokens of a sequence (0: the model's context length)",
@@ -40,8 +46,8 @@ struct ModelConfig {
                             .reload = true});
     visit(spec.load_draft_head,
           {.flag = "--load-draft-head",
-           .help = "also load the file's draft head (NextN, multi-token prediction); no request "
-                   "uses it yet",
+           .help = "load the file's draft head and run it with every token, as --speculation mtp "
+                   "does",
            .reload = true});
     visit(expert_parallel, {.flag = "--expert-parallel",
                             .help = "give ranks whole experts instead of columns of every expert",

@@ -22,11 +22,13 @@ struct EnumNames<SchedulingPolicy> {
 };
 
 // Where guesses of a sequence's next tokens come from, which are computed with its last one.
-enum class Speculation { kOff, kNgram };
+enum class Speculation { kOff, kNgram, kDraft, kMtp };
 template <>
 struct EnumNames<Speculation> {
   static constexpr std::pair<Speculation, const char*> kNames[] = {{Speculation::kOff, "off"},
-                                                                   {Speculation::kNgram, "ngram"}};
+                                                                   {Speculation::kNgram, "ngram"},
+                                                                   {Speculation::kDraft, "draft"},
+                                                                   {Speculation::kMtp, "mtp"}};
 };
 
 struct SchedulingConfig {
@@ -94,8 +96,9 @@ struct SchedulingConfig {
     visit(speculation,
           {.flag = "--speculation",
            .help = "guess next tokens and compute them with the last one: ngram guesses what "
-                   "followed the last tokens when they occurred before; on the CPU answers "
-                   "stay the same to the bit"});
+                   "followed the last tokens when they occurred before, draft asks --draft-model, "
+                   "mtp the file's own draft head (NextN, multi-token prediction); on the CPU "
+                   "answers stay the same to the bit"});
     visit(max_draft_tokens, {.flag = "--max-draft-tokens",
                              .help = "most guessed tokens of one sequence in a step",
                              .least = 1,

@@ -1,5 +1,7 @@
 #include "common/config/server_config.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "common/base/status.h"
@@ -36,11 +38,54 @@ constexpr char kPageBegin[] =
     "This page is generated: `bazel run //tools/docs:configuration_page > "
     "docs/configuration.md`.\n";
 
+// It takes memory and time, so it is loaded only to be used.
+absl::Status CheckDraftModel(const ServerConfig& config) {
+  const std::string& path = config.worker.model.draft_path;
+  const bool is_draft = config.scheduling.speculation == Speculation::kDraft;
+  if (is_draft && path.empty()) {
+    return absl::InvalidArgumentError("--speculation draft needs --draft-model");
+  }
+  if (!is_draft && !path.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--draft-model ", path, " needs --speculation draft"));
+  }
+  if (is_draft && config.worker.model.spec.load_draft_head) {
+    return absl::InvalidArgumentError(
+        "--load-draft-head: --speculation draft has no use for the model's own head");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorkersGuess(const ServerConfig& config) {
+  const Speculation speculation = config.scheduling.speculation;
+  if (speculation != Speculation::kDraft && speculation != Speculation::kMtp) {
+    return absl::OkStatus();
+  }
+  if (speculation == Speculation::kMtp && !config.worker.model.spec.load_draft_head) {
+    return absl::InvalidArgumentError("--speculation mtp needs --load-draft-head");
+  }
+  for (const auto& [flag, tokens] :
+       {std::pair{"--max-num-batched-tokens", config.worker.limits.max_num_batched_tokens},
+        std::pair{"--chunked-prefill-size", config.scheduling.chunked_prefill_size}}) {
+    if (tokens != 1) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag, " 1: --speculation ", speculation == Speculation::kDraft ? "draft" : "mtp",
+        " needs at least 2, a sequence's last token and a guess"));
+  }
+  return absl::OkStatus();
+}
+
 std::string Code(std::string_view text) {
   return text.empty() ? "" : absl::StrCat("`", Sv(text), "`");
 }
 
 }  // namespace
+
+void Complete(ServerConfig& config) {
+  if (config.scheduling.speculation == Speculation::kMtp) {
+    config.worker.model.spec.load_draft_head = true;
+  }
+}
 
 absl::Status Validate(const ServerConfig& config) {
   ServerConfig copy = config;
@@ -53,6 +98,8 @@ absl::Status Validate(const ServerConfig& config) {
     return absl::InvalidArgumentError(
         "--max-model-len 1: a prompt token and a generated one need at least 2");
   }
+  TANDEM_RETURN_IF_ERROR(CheckDraftModel(config));
+  TANDEM_RETURN_IF_ERROR(CheckWorkersGuess(config));
   return CheckPorts(config);
 }
 

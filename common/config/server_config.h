@@ -65,6 +65,9 @@ struct ServerConfig {
   }
 };
 
+// Sets what other settings imply, before Validate: --speculation mtp loads the draft head.
+void Complete(ServerConfig& config);
+
 // Checks the ranges and combinations of all settings, without the model.
 absl::Status Validate(const ServerConfig& config);
 

@@ -14,6 +14,7 @@ struct WorkerAssignment {
   int32_t rank = 0;
   int32_t size = 1;
   uint64_t model_fingerprint = 0;      // of the file that the coordinator read; 0: not compared
+  uint64_t draft_fingerprint = 0;      // likewise, of the draft model's
   int32_t device_index = 0;            // among the devices visible to the worker
   uint64_t kv_cache_bytes = 0;         // this rank's; 0: by its device's memory, or num_kv_blocks
   std::string step_channel_address{};  // of the shared-memory channel; empty for grpc
@@ -21,7 +22,8 @@ struct WorkerAssignment {
   // Whether weights loaded for `other` can be kept for this one.
   bool SameWeights(const WorkerAssignment& other) const {
     return rank == other.rank && size == other.size &&
-           model_fingerprint == other.model_fingerprint && device_index == other.device_index;
+           model_fingerprint == other.model_fingerprint &&
+           draft_fingerprint == other.draft_fingerprint && device_index == other.device_index;
   }
 };
 

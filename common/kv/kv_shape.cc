@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/check.h"
 #include "common/base/checked_size.h"
 #include "common/kv/blocks.h"
 #include "common/kv/snapshots.h"
@@ -54,6 +55,14 @@ KvShape MakeKvShape(const model::ModelSpec& spec, const model::ShardPlan& plan,
     shape.snapshot_bytes = model::StateBytesPerSequence(spec, plan);
   }
   return shape;
+}
+
+void AddDraftModel(const model::ModelSpec& draft, const model::ShardPlan& plan,
+                   const config::WorkerConfig& config, KvShape& shape) {
+  const auto full = std::ranges::find(shape.groups, 0u, &KvGroupShape::window_tokens);
+  TANDEM_CHECK(full != shape.groups.end()) << "no group with full attention";
+  full->bytes_per_block += model::KvBytesPerToken(draft, plan, config.cache.kv_cache_type) *
+                           uint64_t{config.cache.block_size};
 }
 
 std::vector<uint32_t> KvShape::NumBlocks(uint64_t n) const {

@@ -50,6 +50,11 @@ struct KvShape {
 KvShape MakeKvShape(const model::ModelSpec& spec, const model::ShardPlan& plan,
                     const config::WorkerConfig& config);
 
+// Adds what a draft model keeps in the blocks of the group with full attention: its layers' K and V
+// of the same tokens. `plan` is the draft model's.
+void AddDraftModel(const model::ModelSpec& draft, const model::ShardPlan& plan,
+                   const config::WorkerConfig& config, KvShape& shape);
+
 // Of all `ranks`; saturates.
 uint64_t TotalBytes(std::span<const KvShape> ranks, uint64_t n);
 

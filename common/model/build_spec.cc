@@ -131,14 +131,15 @@ absl::Status ReadDraftHead(const MetadataReader& reader, const Architecture& arc
                            const SpecOptions& options, ModelSpec& spec) {
   if (!options.load_draft_head) return absl::OkStatus();
   if (spec.num_draft_layers == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--load-draft-head: the file has no draft head, needed key ",
-                     gguf::Quoted(reader.Full(keys::kNextnPredictLayers)), " above 0"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the file has no draft head (--speculation mtp, --load-draft-head), needed key ",
+        gguf::Quoted(reader.Full(keys::kNextnPredictLayers)), " above 0"));
   }
   const auto is_draft = [](const TensorRow& row) { return row.layers == Layers::kDraft; };
   if (std::none_of(architecture.tensors.begin(), architecture.tensors.end(), is_draft)) {
-    return absl::UnimplementedError(absl::StrCat("--load-draft-head: draft heads of architecture ",
-                                                 Sv(architecture.name), " are not supported"));
+    return absl::UnimplementedError(
+        absl::StrCat("draft heads (--speculation mtp, --load-draft-head) of architecture ",
+                     Sv(architecture.name), " are not supported"));
   }
   spec.has_draft_head = true;
   return absl::OkStatus();

@@ -11,7 +11,8 @@
 namespace tandem::step {
 namespace {
 
-constexpr SectionTag kResultTags[] = {kTagResult, kTagMessage, kTagResultRows, kTagPooled};
+constexpr SectionTag kResultTags[] = {kTagResult, kTagMessage, kTagResultRows, kTagPooled,
+                                      kTagGuesses};
 constexpr size_t kResultBytes = 2 * sizeof(uint64_t) + 2 * sizeof(uint32_t) + sizeof(StepTimings);
 constexpr size_t kResultRowBytes = 3 * sizeof(uint32_t);
 static_assert(sizeof(TokenLogprob) == 12, "log-probabilities are copied as in memory");
@@ -55,7 +56,8 @@ size_t MaxRowBytes(const RowRequest& row, uint32_t vocab_size) {
   size_t bytes = NumLogprobs(row) * sizeof(TokenLogprob);
   if (row.wants & kWantLogits) bytes += size_t{vocab_size} * sizeof(float);
   if ((row.wants & kWantSample) == 0) return kResultRowBytes + bytes;
-  return kResultRowBytes + row.max_tokens * (sizeof(TokenId) + bytes);
+  const size_t guess = (row.wants & kWantGuess) != 0 ? sizeof(TokenId) : 0;
+  return kResultRowBytes + guess + row.max_tokens * (sizeof(TokenId) + bytes);
 }
 
 size_t PooledBytes(size_t num_pools, uint32_t hidden_size) {
@@ -103,6 +105,10 @@ void Serialize(const StepResult& result, std::vector<uint8_t>& out) {
   writer.BeginSection(kTagPooled);
   if (result.status.ok()) writer.PutArray(result.pooled);
   writer.EndSection();
+
+  writer.BeginSection(kTagGuesses);
+  if (result.status.ok()) writer.PutArray(result.guesses);
+  writer.EndSection();
 }
 
 absl::StatusOr<StepResult> ParseResult(std::span<const uint8_t> frame) {
@@ -123,7 +129,12 @@ absl::StatusOr<StepResult> ParseResult(std::span<const uint8_t> frame) {
   if (!pooled.GetRest(result.pooled)) {
     return BadSection(kTagPooled, "not a whole number of values");
   }
-  if (!result.status.ok() && !(result.rows.empty() && result.pooled.empty())) {
+  TANDEM_ASSIGN_OR_RETURN(WireReader guesses, sections.Find(kTagGuesses));
+  if (!guesses.GetRest(result.guesses)) {
+    return BadSection(kTagGuesses, "not a whole number of ids");
+  }
+  const bool is_empty = result.rows.empty() && result.pooled.empty() && result.guesses.empty();
+  if (!result.status.ok() && !is_empty) {
     return BadSection(kTagResultRows, "a failed step has results");
   }
   return result;

@@ -39,6 +39,9 @@ struct SequenceEntry {
   kv::SnapshotId load_snapshot = kv::kNoSnapshot;
   kv::SnapshotId save_snapshot = kv::kNoSnapshot;
   uint32_t save_after = 0;  // > 0 with save_snapshot
+  // Its last tokens that the workers guess in this step, where zeros stand; only one token
+  // comes before them. docs/decisions/0029-draft-models.md
+  uint32_t num_drafts = 0;
   bool operator==(const SequenceEntry&) const = default;
 };
 
@@ -70,6 +73,7 @@ enum RowWant : uint32_t {
   kWantLogprobsOf = 4,
   kWantLogits = 8,          // the whole row
   kWantSampleLogprob = 16,  // of the id that this step samples
+  kWantGuess = 32,          // with kWantSample: what the workers guess that id to be
 };
 
 // A token that was not known yet when the step was built: the previous step of the epoch draws it.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/config/worker_config.h"
 #include "common/kv/blocks.h"
+#include "common/step/codec.h"
 
 namespace tandem::step {
 namespace {
@@ -24,7 +25,7 @@ StepLimits StepLimits::Of(const config::WorkerConfig& config) {
 
 uint32_t StepLimits::MaxPools() const {
   if (hidden_size == 0) return 0;
-  const size_t most = max_result_bytes / (hidden_size * sizeof(double));
+  const size_t most = max_result_bytes / PooledBytes(1, hidden_size);
   return static_cast<uint32_t>(std::min<size_t>({most, max_seqs, kMaxPools}));
 }
 

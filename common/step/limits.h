@@ -48,10 +48,11 @@ struct StepLimits {
   std::vector<kv::Window> windows{};   // per KV group; empty: none has one
   // Of recurrent states; none: the model has no such states.
   std::optional<uint32_t> num_snapshots{};
+  bool workers_guess = false;   // by a draft model or the draft head
   size_t max_result_bytes = 0;  // the largest StepResult on the wire
 
-  // What the configuration says; vocab_size, hidden_size, num_blocks, windows and num_snapshots are
-  // the model's to add. REQUIRES: its max_model_len is resolved.
+  // What the configuration says; vocab_size, hidden_size, num_blocks, windows, num_snapshots and
+  // workers_guess are the models' to add. REQUIRES: its max_model_len is resolved.
   static StepLimits Of(const config::WorkerConfig& config);
 
   // The most tokens that one step draws. Guesses are verified by several of one sequence, so few

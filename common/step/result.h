@@ -54,6 +54,8 @@ struct StepResult {
   absl::Status status;  // not OK: the step failed on this rank, and has no other results
   std::vector<RowResult> rows{};
   std::vector<double> pooled{};  // (pools, hidden size): the sum over each PoolRequest's tokens
+  // Of each row with kWantGuess: an id, or kNotFinite of the guesser's logits.
+  std::vector<TokenId> guesses{};
   StepTimings timings;
   bool operator==(const StepResult&) const = default;
 };

@@ -72,6 +72,8 @@ std::string_view SectionName(uint32_t tag) {
       return "result rows";
     case kTagPooled:
       return "pooled states";
+    case kTagGuesses:
+      return "guesses";
   }
   return "unknown";
 }

@@ -19,7 +19,7 @@
 namespace tandem::step {
 
 inline constexpr uint32_t kMagic = 0x504d4454;  // "TDMP"
-inline constexpr uint32_t kVersion = 7;
+inline constexpr uint32_t kVersion = 8;
 inline constexpr size_t kFrameHeaderBytes = 3 * sizeof(uint32_t);    // magic, version, kind
 inline constexpr size_t kSectionHeaderBytes = 2 * sizeof(uint32_t);  // tag, length
 
@@ -40,6 +40,7 @@ enum SectionTag : uint32_t {
   kTagMessage = 17,
   kTagResultRows = 18,
   kTagPooled = 19,
+  kTagGuesses = 20,
 };
 inline constexpr uint32_t kMaxTag = 31;
 

@@ -18,6 +18,7 @@
 #include "common/step/descriptor.h"
 #include "common/step/invalid.h"
 #include "common/step/sampling_ranges.h"
+#include "common/step/validate_drafts.h"
 #include "common/step/validate_pools.h"
 #include "common/step/validate_references.h"
 #include "common/step/validate_snapshots.h"
@@ -268,8 +269,8 @@ absl::Status ValidateRowLogprobs(const RowRequest& row, size_t r, const StepLimi
 }
 
 absl::Status ValidateRow(const StepDescriptor& step, const StepLimits& limits, size_t r) {
-  constexpr uint32_t kKnown =
-      kWantSample | kWantTopLogprobs | kWantLogprobsOf | kWantLogits | kWantSampleLogprob;
+  constexpr uint32_t kKnown = kWantSample | kWantTopLogprobs | kWantLogprobsOf | kWantLogits |
+                              kWantSampleLogprob | kWantGuess;
   const RowRequest& row = step.rows[r];
   if (row.token >= step.tokens.size() || (r > 0 && row.token <= step.rows[r - 1].token)) {
     return Invalid("row ", r, " is of token ", row.token, ", needed ascending below ",
@@ -377,6 +378,7 @@ absl::Status Validate(const StepDescriptor& step, const StepLimits& limits,
                    " fit");
   }
   TANDEM_RETURN_IF_ERROR(ValidateRows(step, limits));
+  TANDEM_RETURN_IF_ERROR(ValidateDrafts(step, limits));
   TANDEM_RETURN_IF_ERROR(ValidatePools(step, limits));
   return ValidateSampling(step, limits);
 }

@@ -39,6 +39,9 @@ absl::Status ValidateReferences(const StepDescriptor& step, const BlockTables& t
       return Invalid("token ", reference.token, " has id ", step.tokens[reference.token],
                      " and a reference, needed id 0");
     }
+    if (step.sequences[s].num_drafts > 0) {
+      return Invalid("token ", reference.token, " has a reference and is a draft");
+    }
     TANDEM_RETURN_IF_ERROR(CheckSample(step, reference, s, tables.drawn()));
     ++s;  // one reference per sequence
   }

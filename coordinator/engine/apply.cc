@@ -99,13 +99,32 @@ StreamUpdate PooledUpdate(const Generation& generation) {
   return update;
 }
 
-uint32_t NumAccepted(const step::StepDescriptor& step, std::span<const step::RowRequest> rows,
-                     std::span<const step::RowResult> results) {
-  uint32_t accepted = 0;
-  while (accepted + 1 < rows.size() &&
-         results[accepted].tokens.front() == step.tokens[rows[accepted].token + 1]) {
-    ++accepted;
+void TakeGuesses(Step& step, std::span<const TokenId> guesses) {
+  step::StepDescriptor& descriptor = step.descriptor;
+  auto row = descriptor.rows.begin();
+  for (size_t e = 0; e < step.plan.entries.size(); ++e) {
+    const uint32_t end = descriptor.query_offsets[e + 1];
+    std::vector<TokenId> of_entry;
+    for (; row != descriptor.rows.end() && row->token < end; ++row) {
+      if ((row->wants & step::kWantGuess) == 0) continue;
+      of_entry.push_back(guesses.front());
+      guesses = guesses.subspan(1);
+      if (row->token + 1 < end) descriptor.tokens[row->token + 1] = of_entry.back();
+    }
+    if (of_entry.empty()) continue;
+    GenerationOf(*step.plan.entries[e].sequence).speculator->Learn(std::move(of_entry));
   }
+}
+
+uint32_t NumAccepted(const step::StepDescriptor& step, std::span<const step::RowRequest> rows,
+                     std::span<const step::RowResult> results, const Generation& generation) {
+  const auto is_accepted = [&](size_t row) {
+    const TokenId drawn = results[row].tokens.front();
+    const bool is_last = drawn == step::kNotFinite || generation.IsEnd(drawn);
+    return !is_last && drawn == step.tokens[rows[row].token + 1];
+  };
+  uint32_t accepted = 0;
+  while (accepted + 1 < rows.size() && is_accepted(accepted)) ++accepted;
   return accepted;
 }
 

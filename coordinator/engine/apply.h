@@ -10,6 +10,7 @@
 #include "common/step/descriptor.h"
 #include "common/step/result.h"
 #include "coordinator/engine/generation.h"
+#include "coordinator/engine/step.h"
 
 namespace tandem::coordinator {
 
@@ -24,10 +25,15 @@ StreamUpdate ApplyRows(std::span<const step::RowRequest> rows,
 // Scheduler::Settle knows; nothing before. INTERNAL in the update if its states are not finite.
 StreamUpdate PooledUpdate(const Generation& generation);
 
-// How many of an entry's drafts are what was drawn in their place, from the first on. `rows` are
-// the entry's; the drafts are the tokens of `step` after the first row's.
+// Puts the workers' `guesses`, one per row that wants one (CheckResult), into the places of the
+// step's drafts, and lets its generations judge them.
+void TakeGuesses(Step& step, std::span<const TokenId> guesses);
+
+// How many of an entry's drafts are what was drawn in their place, from the first on, up to one
+// that ends `generation`: its row is the last. `rows` are the entry's; the drafts are the tokens of
+// `step` after the first row's.
 uint32_t NumAccepted(const step::StepDescriptor& step, std::span<const step::RowRequest> rows,
-                     std::span<const step::RowResult> results);
+                     std::span<const step::RowResult> results, const Generation& generation);
 
 }  // namespace tandem::coordinator
 

@@ -20,7 +20,7 @@ step::RowRequest LargestRow(uint32_t wants) {
 size_t SamplesBytes(const EngineConfig& config) {
   step::StepDescriptor step;
   step.rows.assign(config.scheduler.MostSamples(),
-                   LargestRow(step::kWantSample | step::kWantSampleLogprob));
+                   LargestRow(step::kWantSample | step::kWantSampleLogprob | step::kWantGuess));
   return step::MaxResultBytes(step, config.vocab_size, config.hidden_size);
 }
 
@@ -36,6 +36,11 @@ absl::Status EngineConfig::Validate() const {
   if (pipeline_depth == 0) return absl::InvalidArgumentError("the pipeline has depth 0");
   if (max_draft_tokens > 0 && kv_cache.snapshots.has_value()) {
     return absl::InvalidArgumentError("drafts for a model with recurrent states");
+  }
+  if (workers_guess && scheduler.max_draft_rows > step::kMaxDraftRows) {
+    return absl::InvalidArgumentError(absl::StrCat(scheduler.max_draft_rows,
+                                                   " rows of drafts that workers guess, at most ",
+                                                   step::kMaxDraftRows, " fit"));
   }
   if (vocab_size == 0) return absl::InvalidArgumentError("the vocabulary is empty");
   if (MaxScoredTokens() == 0) {

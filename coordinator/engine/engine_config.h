@@ -36,6 +36,7 @@ struct EngineConfig {
   // Tokens that are guessed for a sequence and computed in one step; 0: no speculation. A recurrent
   // state can't be taken back, so models with one have none.
   uint32_t max_draft_tokens = 0;
+  bool workers_guess = false;                      // by a draft model or the draft head
   uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight; 1: no overlap
 
   absl::Status Validate() const;

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "coordinator/engine/apply.h"
+#include "coordinator/speculation/ngram_drafter.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -45,6 +46,11 @@ SchedulerConfig WithinAResult(const EngineConfig& config) {
   return scheduler;
 }
 
+std::unique_ptr<Drafter> MakeDrafter(const EngineConfig& config) {
+  if (config.workers_guess) return std::make_unique<ModelDrafter>();
+  return std::make_unique<NgramDrafter>();
+}
+
 // Where each entry's rows begin, and the last one's end.
 std::vector<size_t> RowEnds(const step::StepDescriptor& step) {
   std::vector<size_t> ends{0};
@@ -75,7 +81,8 @@ void EngineCore::Add(Request request, RequestHandle handle) {
   auto generation = std::make_shared<Generation>(handle, std::move(request));
   if (config_.max_draft_tokens > 0 && generation->request.sampling.speculation &&
       generation->generates && !generation->needs_known_tokens) {
-    generation->speculator.emplace(config_.max_draft_tokens);
+    generation->speculator.emplace(MakeDrafter(config_), config_.max_draft_tokens,
+                                   generation->prompt_len);
   }
   if (generation->request.deadline != TimePoint::max()) {
     deadlines_.emplace(generation->request.deadline, handle);
@@ -183,6 +190,7 @@ void EngineCore::Apply(coordinator::Step& step, const step::StepResult& result) 
   const std::vector<size_t> ends = RowEnds(step.descriptor);
   const std::span<const step::RowRequest> all_rows = step.descriptor.rows;
   const std::span<const step::RowResult> all_results = result.rows;
+  TakeGuesses(step, result.guesses);
   // Of a plan's entry. Rows after the first draft that is not accepted are of tokens that don't
   // exist.
   const auto num_rows = [&](size_t e) {
@@ -194,7 +202,7 @@ void EngineCore::Apply(coordinator::Step& step, const step::StepResult& result) 
     if (entry.num_drafts == 0) continue;
     entry.num_accepted =
         NumAccepted(step.descriptor, all_rows.subspan(ends[e], ends[e + 1] - ends[e]),
-                    all_results.subspan(ends[e]));
+                    all_results.subspan(ends[e]), GenerationOf(*entry.sequence));
   }
   scheduler_.Settle(step.plan);
   size_t next_pool = 0;

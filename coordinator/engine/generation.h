@@ -71,22 +71,29 @@ struct Generation : Sequence {
     return generates ? tokens[position + 1] : request.targets[position - scored_from];
   }
 
+  // Whether workers guess its next tokens, and do no harm by that as far as is known.
+  bool drafts_on_workers() const {
+    return may_draft && speculator.has_value() && speculator->on_workers();
+  }
   // New tokens are known: guesses those after them.
   void Speculate() {
     if (!speculator.has_value()) return;
     drafts = speculator->Guess(tokens);
+    if (speculator->on_workers()) return;
     // The row before an id that ends it draws that id.
-    const auto ends = [&](TokenId token) {
-      return std::ranges::binary_search(request.sampling.end_ids, token);
-    };
-    drafts.erase(std::ranges::find_if(drafts, ends), drafts.end());
+    const auto end = std::ranges::find_if(drafts, [&](TokenId token) { return IsEnd(token); });
+    drafts.erase(end, drafts.end());
   }
 
+  // Whether the id ends the generation wherever it is drawn.
+  bool IsEnd(TokenId token) const {
+    return std::ranges::binary_search(request.sampling.end_ids, token);
+  }
   // Whether `token`, the last of `tokens`, ends the generation, and how.
   FinishReason ReasonToEnd(TokenId token, uint32_t max_model_len) const {
-    const Sampling& sampling = request.sampling;
-    if (std::ranges::binary_search(sampling.end_ids, token)) return FinishReason::kStop;
-    const bool full = num_generated() >= sampling.max_tokens || num_tokens() >= max_model_len;
+    if (IsEnd(token)) return FinishReason::kStop;
+    const bool full =
+        num_generated() >= request.sampling.max_tokens || num_tokens() >= max_model_len;
     return full ? FinishReason::kLength : FinishReason::kNone;
   }
   Usage usage() const {

@@ -1,6 +1,10 @@
 #include "coordinator/engine/result_check.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
+#include "common/base/status.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -46,6 +50,21 @@ bool RowAgrees(const step::RowRequest& wanted, const step::RowResult& row, uint3
   return LogprobsAgree(wanted, row, vocab_size);
 }
 
+absl::Status CheckGuesses(const step::StepDescriptor& step, const step::StepResult& result,
+                          uint32_t vocab_size) {
+  const auto wanted = std::ranges::count_if(
+      step.rows, [](const step::RowRequest& row) { return (row.wants & step::kWantGuess) != 0; });
+  const auto wrong = std::ranges::find_if(result.guesses, [&](TokenId guess) {
+    return guess != step::kNotFinite && !IsToken(guess, vocab_size);
+  });
+  if (std::ssize(result.guesses) == wanted && wrong == result.guesses.end()) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat(
+      "rank 0 answered ", result.guesses.size(), " guesses of ", wanted, " in step ",
+      step.step_id.value, wrong == result.guesses.end() ? "" : absl::StrCat(", one is ", *wrong)));
+}
+
 }  // namespace
 
 absl::Status CheckResult(const step::StepDescriptor& step, const step::StepResult& result,
@@ -59,6 +78,7 @@ absl::Status CheckResult(const step::StepDescriptor& step, const step::StepResul
     return absl::UnavailableError(absl::StrCat("rank 0 answered ", result.rows.size(), " rows of ",
                                                step.rows.size(), " in step ", step.step_id.value));
   }
+  TANDEM_RETURN_IF_ERROR(CheckGuesses(step, result, vocab_size));
   for (size_t r = 0; r < result.rows.size(); ++r) {
     const step::RowResult& row = result.rows[r];
     if (RowAgrees(step.rows[r], row, vocab_size)) continue;

@@ -78,9 +78,16 @@ void AddTokens(const Generation& generation, const PlanEntry& entry, step::StepD
 }
 
 // The row of the entry's `index`th token from the last one on backwards.
-void AddSampledRow(Generation& generation, const PlanEntry& entry, uint32_t index,
+void AddSampledRow(Generation& generation, const PlanEntry& entry, uint32_t index, bool may_draft,
                    step::StepDescriptor& out) {
   step::RowRequest row{.token = static_cast<uint32_t>(out.tokens.size() - 1) - index};
+  if (generation.drafts_on_workers()) {
+    // A draft follows it, or its guess is only judged.
+    const bool is_guessed = entry.num_drafts > 0
+                                ? index > 0
+                                : may_draft && generation.speculator->IsWorthJudging(entry.end());
+    if (is_guessed) row.wants |= step::kWantGuess;
+  }
   if (generation.request.want_logits) row.wants |= step::kWantLogits;
   if (const auto& top_n = generation.request.sampling.logprobs; top_n.has_value()) {
     row.wants |= step::kWantSampleLogprob;
@@ -96,7 +103,7 @@ void AddSampledRow(Generation& generation, const PlanEntry& entry, uint32_t inde
 void StepBuilder::Build(const Plan& plan, step::StepDescriptor& out) const {
   Clear(out);
   out.kind = KindOf(plan);
-  for (const PlanEntry& entry : plan.entries) AddEntry(entry, out);
+  for (const PlanEntry& entry : plan.entries) AddEntry(entry, plan.may_draft, out);
   out.num_scheduled_tokens = static_cast<uint32_t>(out.tokens.size());
   out.num_seqs_active = static_cast<uint32_t>(out.sequences.size());
 }
@@ -118,7 +125,8 @@ void StepBuilder::Clear(step::StepDescriptor& out) const {
   out.pools.clear();
 }
 
-void StepBuilder::AddEntry(const PlanEntry& entry, step::StepDescriptor& out) const {
+void StepBuilder::AddEntry(const PlanEntry& entry, bool may_draft,
+                           step::StepDescriptor& out) const {
   Generation& generation = GenerationOf(*entry.sequence);
   AddTokens(generation, entry, out);
   out.query_offsets.push_back(static_cast<uint32_t>(out.tokens.size()));
@@ -127,12 +135,13 @@ void StepBuilder::AddEntry(const PlanEntry& entry, step::StepDescriptor& out) co
                            .context_len = entry.end(),
                            .load_snapshot = entry.load_snapshot,
                            .save_snapshot = entry.save_snapshot,
-                           .save_after = entry.save_after});
+                           .save_after = entry.save_after,
+                           .num_drafts = generation.drafts_on_workers() ? entry.num_drafts : 0});
   AddTables(entry, out);
   AddScoredRows(generation, entry, out);
   AddPool(generation, entry, out);
   for (uint32_t left = entry.num_sampled(); left > 0; --left) {
-    AddSampledRow(generation, entry, left - 1, out);
+    AddSampledRow(generation, entry, left - 1, may_draft, out);
   }
 }
 

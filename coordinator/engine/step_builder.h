@@ -24,7 +24,8 @@ class StepBuilder {
 
  private:
   void Clear(step::StepDescriptor& out) const;
-  void AddEntry(const PlanEntry& entry, step::StepDescriptor& out) const;
+  // `may_draft` is the plan's.
+  void AddEntry(const PlanEntry& entry, bool may_draft, step::StepDescriptor& out) const;
   void AddTables(const PlanEntry& entry, step::StepDescriptor& out) const;
 
   const uint32_t block_size_;

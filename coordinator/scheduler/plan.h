@@ -41,6 +41,8 @@ struct Plan {
   std::vector<PlanEntry> entries;   // decodes first, then prefills, each in order
   uint32_t num_tokens = 0;          // of all entries
   std::vector<uint64_t> preempted;  // handles of what made room and waits again
+  // So little runs that steps may have drafts: how right guesses are is worth knowing.
+  bool may_draft = false;
   bool operator==(const Plan&) const = default;
   // "decode 3+1* 6+1+2 prefill 4+512 preempted 5": handle + tokens, * if the last one is pending,
   // + drafts.

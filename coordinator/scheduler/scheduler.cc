@@ -48,6 +48,7 @@ Plan Scheduler::Schedule() {
   if (!isolating_ || !ScheduleSuspect(budget, plan)) ScheduleAll(budget, plan);
   if (drafts) AddDrafts(budget);
   CollectEntries(budget, plan);
+  plan.may_draft = RunsFew();
   TANDEM_CHECK(!plan.entries.empty() || idle() || num_in_flight_ > 0)
       << running_.size() << " running and " << waiting_.size() << " waiting make no step";
   return plan;
@@ -316,9 +317,7 @@ void Scheduler::Settle(const Plan& plan) {
     if (entry.num_drafts > 0) TakeBack(entry);
     if (sequence.num_strikes > 0 && sequence.num_computed >= sequence.lost_end) Clear(sequence);
     kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
-    if (sequence.num_computed < sequence.num_tokens() || promises_.Leads(sequence)) {
-      UpdatePromise(sequence);
-    }
+    UpdatePromise(sequence);
   }
 }
 

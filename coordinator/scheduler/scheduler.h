@@ -25,12 +25,12 @@
 // kept, and it waits in its place. The victim has the least important priority, of those the fewest
 // preemptions before, and of those the fewest tokens to compute again; never the first in the
 // order, which so makes progress always, and none starves. A sequence that waits and does not fit
-// is passed by max_queue_skips others at most. What begins like a prompt that is being computed
-// waits for that (PromisedPrefixes), and others pass it, unless it may not be passed any more: then
-// they wait with it. Enqueued sequences have passed Admission. A step's cost is n log n in running
-// sequences; of waiting ones it looks at a bounded number, and again at their cached prefixes when
-// blocks were released. Single-threaded (the engine thread). Sequences are borrowed from Enqueue
-// until Finish.
+// is passed by max_queue_skips others at most. One whose prompt shares a prefix with a running
+// prefill waits until that is computed (PromisedPrefixes). Later ones are admitted meanwhile, but
+// wait, too, if it may not be passed any more. Enqueued sequences have passed Admission. A step's
+// cost is n log n in running sequences; of waiting ones it looks at a bounded number, and again at
+// their cached prefixes when blocks were released. Single-threaded (the engine thread). Sequences
+// are borrowed from Enqueue until Finish.
 #ifndef TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_H_
 #define TANDEM_COORDINATOR_SCHEDULER_SCHEDULER_H_
 
@@ -106,7 +106,7 @@ class Scheduler {
   uint32_t PrefillInTime(uint32_t begin, uint32_t most, const StepLoad& load) const;
   void ScheduleAll(StepBudget& budget, Plan& plan);
   void TakeTokens(Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
-  // Takes the last `num_tokens` of what it was given in this step back. Their time stays counted.
+  // Takes back the last `num_tokens` of what it was given in this step. Their time stays counted.
   void ReturnTokens(const Sequence& sequence, uint32_t num_tokens, StepBudget& budget) const;
   // Of sequences that need known tokens, whether one could decode while another is in flight.
   bool WouldTakeTurns() const;
@@ -115,6 +115,8 @@ class Scheduler {
   // Gives tokens to running sequences of one phase, in their order, while the budget lasts.
   void ScheduleRunning(Phase phase, StepBudget& budget, Plan& plan);
   void ScheduleOne(Sequence& sequence, StepBudget& budget, Plan& plan);
+  // Whether so few sequences run, and none of them as a suspect, that steps may have drafts.
+  bool RunsFew() const;
   // Whether the next step is one of decodes, of so few sequences and with so many free blocks that
   // drafts cost little. It is sent when no step is in flight, since how many drafts are accepted
   // decides what comes next; for the same reason no step follows it before it has settled, except
@@ -144,9 +146,9 @@ class Scheduler {
   bool IsWorthWaiting(uint32_t begin, uint32_t end, uint32_t num_tokens) const;
   // Those of its tokens that others may wait for.
   static std::span<const TokenId> Promisable(const Sequence& leader);
-  // Whether it can keep its recurrent state after its first `num_tokens` for others.
+  // Whether a snapshot of its recurrent state after its first `num_tokens` can be added for others.
   static bool MayAddSnapshotPoint(const Sequence& leader, uint32_t num_tokens);
-  // Lets it do so, if it would not anyway.
+  // Adds that snapshot, unless it takes one there anyway.
   void KeepStateAt(Sequence& leader, uint32_t num_tokens, StepBudget& budget) const;
   // `sequence` was admitted, or has computed more: what it promises now. Those who waited for no
   // more than it has wait in the queue again.

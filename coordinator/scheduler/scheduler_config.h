@@ -27,7 +27,7 @@ struct SchedulerConfig {
   // was preempted.
   uint32_t max_queue_skips = 0;
   // Rows of a step with drafts, those of all sequences together: a step of so few takes about as
-  // long as one of a single row. 0: no drafts; more than MostSamples() count as so many.
+  // long as one of a single row. 0: no drafts.
   uint32_t max_draft_rows = 0;
   // While a sequence decodes, a step has so much prefill that its predicted time is at most this,
   // or a block of it; 0: as much as the other limits allow.
@@ -38,6 +38,8 @@ struct SchedulerConfig {
   absl::Status Validate() const;
   // The most tokens that one step draws.
   uint32_t MostSamples() const;
+  // The most rows of a step with drafts: max_draft_rows, but each of them draws a token.
+  uint32_t MostDraftRows() const { return std::min(max_draft_rows, MostSamples()); }
   // The most tokens that one step adds to one sequence.
   uint32_t MostStepTokens() const { return std::min(chunked_prefill_size, max_num_batched_tokens); }
 };

@@ -14,22 +14,24 @@ bool HasDrafts(const Sequence* sequence) {
 
 }  // namespace
 
-bool Scheduler::MayDraft() const {
-  const size_t most_rows = std::min(config_.max_draft_rows, config_.MostSamples());
+bool Scheduler::RunsFew() const {
   if (config_.MostStepTokens() < 2 || isolating_) return false;
   // With fewer than a draft for each sequence, overlap is worth more.
-  if (2 * running_.size() > most_rows) return false;
+  return 2 * running_.size() <= config_.MostDraftRows();
+}
+
+bool Scheduler::MayDraft() const {
+  if (!RunsFew()) return false;
   // What waits for more than a slot needs the blocks.
   if (!waiting_.empty() && !free_slots_.empty()) return false;
   const bool only_decodes = std::ranges::all_of(
       running_, [](const Sequence* sequence) { return sequence->phase() == Phase::kDecode; });
   return only_decodes && std::ranges::any_of(running_, HasDrafts) &&
-         kv_.HasSpare(static_cast<uint32_t>(running_.size() + most_rows));
+         kv_.HasSpare(static_cast<uint32_t>(running_.size()) + config_.MostDraftRows());
 }
 
 void Scheduler::AddDrafts(StepBudget& budget) {
-  uint32_t left = std::min(config_.max_draft_rows, config_.MostSamples()) -
-                  static_cast<uint32_t>(running_.size());
+  uint32_t left = config_.MostDraftRows() - static_cast<uint32_t>(running_.size());
   left = std::min(left, budget.tokens);
   auto num_drafters = static_cast<uint32_t>(std::ranges::count_if(running_, HasDrafts));
   budget.drafts.assign(config_.max_num_seqs, 0);

@@ -9,11 +9,19 @@ constexpr float kWeight = 0.25f;  // of the latest guess
 constexpr float kLeast = 0.5f;    // below it a draft costs more than it saves
 constexpr float kMost = 0.96f;    // so that one wrong guess among many long drafts counts
 
+// After so many wrong guesses every second token is guessed, after one more every fourth, and so
+// on.
+constexpr uint32_t kPatience = 4;
+constexpr uint32_t kMostDoublings = 4;
+
 }  // namespace
 
 void DraftPolicy::Judge(uint32_t num_right, bool one_wrong) {
   for (uint32_t i = 0; i < num_right && right_ < kMost; ++i) right_ += kWeight * (1 - right_);
-  if (one_wrong) right_ -= kWeight * right_;
+  if (num_right > 0) num_wrong_ = 0;
+  if (!one_wrong) return;
+  right_ -= kWeight * right_;
+  ++num_wrong_;
 }
 
 // As many as are expected to be right in a row, and one more.
@@ -21,6 +29,12 @@ uint32_t DraftPolicy::Length(uint32_t most) const {
   if (right_ < kLeast) return 0;
   const float expected = right_ / (1 - right_);
   return std::min(most, static_cast<uint32_t>(expected) + 1);
+}
+
+bool DraftPolicy::IsWorthJudging(size_t position) const {
+  if (num_wrong_ < kPatience) return true;
+  const uint32_t doublings = std::min(num_wrong_ - kPatience + 1, kMostDoublings);
+  return position % (size_t{1} << doublings) == 0;
 }
 
 }  // namespace tandem::coordinator

@@ -2,12 +2,13 @@
 #ifndef TANDEM_COORDINATOR_SPECULATION_DRAFT_POLICY_H_
 #define TANDEM_COORDINATOR_SPECULATION_DRAFT_POLICY_H_
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tandem::coordinator {
 
-// A moving average of right guesses. Guesses are judged also while none is computed, which costs
-// nothing, so drafting begins after a few right ones and ends after a few wrong ones.
+// A moving average of right guesses. Guesses are judged also while none is computed, so drafting
+// begins after a few right ones and ends after a few wrong ones.
 class DraftPolicy {
  public:
   // The last guesses of the sequence's next tokens: `num_right` were drawn, and then, if
@@ -17,8 +18,14 @@ class DraftPolicy {
   // How many to compute now, at most `most`. 0: guesses are judged only.
   uint32_t Length(uint32_t most) const;
 
+  // While none is computed: whether to guess the token at `position`, only to judge that. A guess
+  // on the workers has a cost, so after several wrong ones in a row they are made less and less
+  // often.
+  bool IsWorthJudging(size_t position) const;
+
  private:
-  float right_ = 0.0f;  // the probability that a guess is right
+  float right_ = 0.0f;      // the probability that a guess is right
+  uint32_t num_wrong_ = 0;  // guesses, since the last right one
 };
 
 }  // namespace tandem::coordinator

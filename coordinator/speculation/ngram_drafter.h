@@ -11,16 +11,17 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "coordinator/speculation/drafter.h"
 
 namespace tandem::coordinator {
 
 // One thread.
-class NgramDrafter {
+class NgramDrafter : public Drafter {
  public:
-  // Up to `most` tokens that may follow `tokens`; none if their last kMatch did not occur before. A
-  // long prompt is read over several calls, and until then there are none.
-  // REQUIRES: `tokens` begins with those of the last call.
-  std::vector<TokenId> Draft(std::span<const TokenId> tokens, uint32_t most);
+  // None if the last kMatch tokens did not occur before. A long prompt is read over several calls,
+  // and until then there are none.
+  std::vector<TokenId> Draft(std::span<const TokenId> tokens, uint32_t most) override;
+  bool on_workers() const override { return false; }
 
   static constexpr uint32_t kMatch = 3;
 

@@ -7,9 +7,10 @@ namespace tandem::coordinator {
 std::vector<TokenId> Speculator::Guess(std::span<const TokenId> tokens) {
   Judge(tokens.subspan(num_seen_));
   num_seen_ = tokens.size();
-  guess_ = drafter_.Draft(tokens, most_);
-  const auto length = static_cast<std::ptrdiff_t>(policy_.Length(most_));
-  return {guess_.begin(), guess_.begin() + std::min(length, std::ssize(guess_))};
+  std::vector<TokenId> guess = drafter_->Draft(tokens, most_);
+  guess_ = on_workers() ? std::vector<TokenId>() : guess;
+  guess.resize(std::min<size_t>(policy_.Length(most_), guess.size()));
+  return guess;
 }
 
 void Speculator::Judge(std::span<const TokenId> drawn) {

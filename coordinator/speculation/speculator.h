@@ -1,37 +1,46 @@
 // Speculator: guesses one sequence's next tokens, judges the guesses by what is drawn, and says
 // which are worth computing before it is known whether they are right. A pure function of the
-// tokens.
+// tokens and of what workers guessed.
 #ifndef TANDEM_COORDINATOR_SPECULATION_SPECULATOR_H_
 #define TANDEM_COORDINATOR_SPECULATION_SPECULATOR_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
 #include "coordinator/speculation/draft_policy.h"
-#include "coordinator/speculation/ngram_drafter.h"
+#include "coordinator/speculation/drafter.h"
 
 namespace tandem::coordinator {
 
 // One thread.
 class Speculator {
  public:
-  // `most`: drafts of one step.
-  explicit Speculator(uint32_t most) : most_(most) {}
+  // `most`: drafts of one step. `num_tokens`: of the sequence so far, which are known already and
+  // judge no guess.
+  Speculator(std::unique_ptr<Drafter> drafter, uint32_t most, size_t num_tokens = 0)
+      : drafter_(std::move(drafter)), most_(most), num_seen_(num_tokens) {}
 
-  // What is to be computed with the last of `tokens`, prompt and generated; empty: nothing.
-  // REQUIRES: `tokens` begins with those of the last call.
+  // What is to be computed with the last of `tokens`, prompt and generated; empty: nothing. Zeros
+  // if the workers guess. REQUIRES: `tokens` begins with those of the last call.
   std::vector<TokenId> Guess(std::span<const TokenId> tokens);
+  // The workers have guessed what follows the tokens of the last call.
+  void Learn(std::vector<TokenId> guess) { guess_ = std::move(guess); }
+  bool on_workers() const { return drafter_->on_workers(); }
+  // Whether workers that compute no drafts are to guess the token at `position`.
+  bool IsWorthJudging(size_t position) const { return policy_.IsWorthJudging(position); }
 
  private:
   void Judge(std::span<const TokenId> drawn);
 
+  const std::unique_ptr<Drafter> drafter_;
   const uint32_t most_;
-  NgramDrafter drafter_;
   DraftPolicy policy_;
-  size_t num_seen_ = 0;         // tokens of the last call
+  size_t num_seen_;             // tokens of the last call
   std::vector<TokenId> guess_;  // of what follows them
 };
 

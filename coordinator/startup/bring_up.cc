@@ -13,6 +13,7 @@
 #include "common/base/status.h"
 #include "common/base/token_file.h"
 #include "common/kv/snapshot_interval.h"
+#include "common/model/draft_model.h"
 #include "common/step/limits.h"
 #include "coordinator/startup/kv_budget.h"
 #include "coordinator/startup/make_engine_config.h"
@@ -40,12 +41,23 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
                                              const ModelFile& model) {
   config::WorkerConfig worker = config.worker;
   worker.model.path = model.path;
+  if (model.draft != nullptr) worker.model.draft_path = model.draft->path;
   uint32_t& max_model_len = worker.model.spec.max_model_len;
   if (max_model_len == 0) max_model_len = model.spec.context_length;
   if (max_model_len > model.spec.context_length) {
     return absl::InvalidArgumentError(absl::StrCat("--max-model-len ", max_model_len,
                                                    " exceeds the model's context length ",
                                                    model.spec.context_length));
+  }
+  if (config.scheduling.speculation == config::Speculation::kMtp &&
+      model.spec.delta_net.has_value()) {
+    return absl::InvalidArgumentError(
+        "--speculation mtp: the model has recurrent layers, whose state can't be taken back to "
+        "before a wrong guess");
+  }
+  if (model.draft != nullptr) {
+    TANDEM_RETURN_IF_ERROR(
+        Annotate(model::CheckDraftContext(model.draft->spec, max_model_len), model.draft->path));
   }
   if (worker.device.threads == 0) {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
@@ -58,6 +70,7 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
 }
 
 std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, uint64_t model_fingerprint,
+                                                      uint64_t draft_fingerprint,
                                                       const std::vector<uint64_t>& kv_bytes,
                                                       const std::vector<int>& local_ranks) {
   std::vector<config::WorkerAssignment> ranks;
@@ -66,10 +79,20 @@ std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, uint64_t mode
                      .rank = static_cast<int32_t>(rank),
                      .size = static_cast<int32_t>(kv_bytes.size()),
                      .model_fingerprint = model_fingerprint,
+                     .draft_fingerprint = draft_fingerprint,
                      .device_index = local_ranks[rank],
                      .kv_cache_bytes = kv_bytes[rank]});
   }
   return ranks;
+}
+
+ModelSizes SizesOf(const ModelFile& model) {
+  ModelSizes sizes{.spec = model.spec, .bytes = model.stamps.TotalBytes()};
+  if (model.draft != nullptr) {
+    sizes.draft = &model.draft->spec;
+    sizes.bytes += model.draft->stamps.TotalBytes();
+  }
+  return sizes;
 }
 
 void LogUsableLength(const Workers& workers) {
@@ -101,10 +124,9 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
   workers.size = config.cluster.tensor_parallel_size;
   TANDEM_ASSIGN_OR_RETURN(workers.config, Resolve(config, model));
   TANDEM_RETURN_IF_ERROR(step::StepLimits::Of(workers.config).CheckFrameBytes());
-  TANDEM_ASSIGN_OR_RETURN(
-      const std::vector<uint64_t> kv_bytes,
-      KvBytesPerRank(workers.config, config.cluster.tensor_parallel_size, model.spec,
-                     model.stamps.TotalBytes(), AvailableMemoryBytes()));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<uint64_t> kv_bytes,
+                          KvBytesPerRank(workers.config, config.cluster.tensor_parallel_size,
+                                         SizesOf(model), AvailableMemoryBytes()));
   // Before anything is loaded: all but the number of blocks is known.
   const std::vector<uint32_t> one_block(model.spec.kv_groups.size(), 1);
   TANDEM_RETURN_IF_ERROR(
@@ -133,9 +155,10 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                             ReadTokenFile("--worker-token-file", config.cluster.worker_token_file));
   }
 
-  const auto assign = [fingerprint = model.fingerprint, kv_bytes](
+  const uint64_t draft_fingerprint = model.draft == nullptr ? 0 : model.draft->fingerprint;
+  const auto assign = [fingerprint = model.fingerprint, draft_fingerprint, kv_bytes](
                           Epoch epoch, const std::vector<std::string>& host_ids) {
-    return MakeAssignments(epoch, fingerprint, kv_bytes, LocalRanks(host_ids));
+    return MakeAssignments(epoch, fingerprint, draft_fingerprint, kv_bytes, LocalRanks(host_ids));
   };
   TANDEM_ASSIGN_OR_RETURN(workers.supervisor,
                           Supervisor::Start({.cluster = cluster_options,

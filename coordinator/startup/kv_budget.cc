@@ -66,17 +66,25 @@ absl::StatusOr<uint64_t> WithoutStates(const config::WorkerConfig& config,
 }  // namespace
 
 absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig& config, int size,
-                                                     const model::ModelSpec& spec,
-                                                     uint64_t model_bytes,
+                                                     const ModelSizes& model,
                                                      uint64_t available_bytes) {
+  const model::ModelSpec& spec = model.spec;
   const config::CacheConfig& cache = config.cache;
   TANDEM_RETURN_IF_ERROR(model::CheckKvCacheType(spec, cache.kv_cache_type));
   TANDEM_ASSIGN_OR_RETURN(auto plans, ShardPlans(spec, size, config.model.expert_parallel));
+  std::vector<model::ShardPlan> draft_plans;
+  if (model.draft != nullptr) {
+    TANDEM_RETURN_IF_ERROR(
+        Annotate(model::CheckKvCacheType(*model.draft, cache.kv_cache_type), "the draft model"));
+    auto found = ShardPlans(*model.draft, size, /*expert_parallel=*/false);
+    if (!found.ok()) return Annotate(found.status(), "the draft model");
+    draft_plans = *std::move(found);
+  }
   const bool by_default = cache.num_kv_blocks == 0 && cache.kv_cache_memory.is_auto();
   const bool on_device = config.device.device == config::Device::kCuda;
   if (!on_device) {
     TANDEM_ASSIGN_OR_RETURN(available_bytes,
-                            WithoutWeights(config.device, model_bytes, available_bytes));
+                            WithoutWeights(config.device, model.bytes, available_bytes));
     TANDEM_ASSIGN_OR_RETURN(available_bytes, WithoutStates(config, spec, plans, available_bytes));
   }
   // The worker computes it from its device's memory.
@@ -84,6 +92,8 @@ absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig&
   std::vector<kv::KvShape> ranks;
   for (const model::ShardPlan& plan : plans) {
     ranks.push_back(kv::MakeKvShape(spec, plan, config));
+    if (model.draft == nullptr) continue;
+    kv::AddDraftModel(*model.draft, draft_plans[ranks.size() - 1], config, ranks.back());
   }
   uint64_t blocks = cache.num_kv_blocks;
   if (by_default) {

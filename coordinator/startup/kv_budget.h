@@ -11,14 +11,20 @@
 
 namespace tandem::coordinator {
 
+// What the models take memory by.
+struct ModelSizes {
+  const model::ModelSpec& spec;
+  const model::ModelSpec* draft = nullptr;  // the draft model's; null: there is none
+  uint64_t bytes = 0;                       // of the files of both
+};
+
 // KV bytes of each of `size` ranks under --num-kv-blocks or --kv-cache-memory; zeros if the workers
 // compute them from their devices' memory. RESOURCE_EXHAUSTED with both numbers if they exceed
-// `available_bytes`, less what the weights take of it (`model_bytes`, the size of the model's
-// files, if workers copy them) and the recurrent states of --max-num-seqs sequences, or if these
-// do not fit; it is the host's and so ignored with cuda. REQUIRES: max_model_len is resolved.
+// `available_bytes`, less what the weights take of it (`model.bytes`, if workers copy them) and the
+// recurrent states of --max-num-seqs sequences, or if these do not fit; it is the host's and so
+// ignored with cuda. REQUIRES: max_model_len is resolved.
 absl::StatusOr<std::vector<uint64_t>> KvBytesPerRank(const config::WorkerConfig& config, int size,
-                                                     const model::ModelSpec& spec,
-                                                     uint64_t model_bytes,
+                                                     const ModelSizes& model,
                                                      uint64_t available_bytes);
 
 }  // namespace tandem::coordinator

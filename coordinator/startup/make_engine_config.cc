@@ -57,7 +57,8 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.max_queued_requests = scheduling.max_queued_requests;
   config.max_queued_tokens = scheduling.max_queued_tokens;
   config.priority_ageing = scheduling.priority_ageing;
-  if (scheduling.speculation == config::Speculation::kNgram && !spec.delta_net.has_value()) {
+  if (scheduling.speculation != config::Speculation::kOff && !spec.delta_net.has_value()) {
+    config.workers_guess = scheduling.speculation != config::Speculation::kNgram;
     config.max_draft_tokens = scheduling.max_draft_tokens;
     config.scheduler.max_draft_rows = step::kMaxDraftRows;
   }
@@ -69,7 +70,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
 
 std::string WhyNoDrafts(const config::WorkerConfig& worker,
                         const config::SchedulingConfig& scheduling, const model::ModelSpec& spec) {
-  if (scheduling.speculation == config::Speculation::kOff) return "";
+  if (scheduling.speculation != config::Speculation::kNgram) return "";
   constexpr char kNone[] = "--speculation ngram has no effect: ";
   if (spec.delta_net.has_value()) {
     return absl::StrCat(kNone,

@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/hub/hub.h"
 #include "common/model/build_spec.h"
+#include "common/model/draft_model.h"
 #include "common/model/fingerprint.h"
 #include "common/tokenizer/gguf_vocabulary.h"
 
@@ -37,10 +38,12 @@ absl::StatusOr<ModelFile> ReadModelFile(const gguf::File& file, const config::Mo
   return model;
 }
 
-// The configuration with the path of a file, which is fetched first if it is named.
+// The configuration with the paths of files, which are fetched first if they are named.
 absl::StatusOr<config::ModelConfig> Fetched(config::ModelConfig config,
                                             const std::function<bool()>& cancelled) {
   TANDEM_ASSIGN_OR_RETURN(config.path, hub::ModelPath(config.path, cancelled));
+  if (config.draft_path.empty()) return config;
+  TANDEM_ASSIGN_OR_RETURN(config.draft_path, hub::ModelPath(config.draft_path, cancelled));
   return config;
 }
 
@@ -55,7 +58,40 @@ auto Opened(const std::string& path, const Read& read)
   return result;
 }
 
+// The draft model of `model`, which is `file`.
+absl::StatusOr<std::shared_ptr<const ModelFile>> OpenDraft(const config::ModelConfig& config,
+                                                           const gguf::File& file,
+                                                           const ModelFile& model) {
+  const config::ModelConfig draft{.path = config.draft_path,
+                                  .spec = {.max_model_len = config.spec.max_model_len}};
+  const auto read = [&](const gguf::File& draft_file) -> absl::StatusOr<ModelFile> {
+    TANDEM_ASSIGN_OR_RETURN(ModelFile found, ReadModelFile(draft_file, draft));
+    TANDEM_RETURN_IF_ERROR(model::CheckDraftModel(file, model.spec, draft_file, found.spec));
+    return found;
+  };
+  TANDEM_ASSIGN_OR_RETURN(ModelFile found, Opened(draft.path, read));
+  return std::make_shared<const ModelFile>(std::move(found));
+}
+
+// As Opened, with the draft model in the part of the result that `file_of` names, if there is one.
+template <typename Read, typename FileOf>
+auto OpenedWithDraft(const config::ModelConfig& config, const Read& read, const FileOf& file_of)
+    -> decltype(read(std::declval<const gguf::File&>())) {
+  TANDEM_ASSIGN_OR_RETURN(auto result, Opened(config.path, read));
+  if (config.draft_path.empty()) return result;
+  const absl::StatusOr<gguf::File> file = gguf::File::Open(config.path);
+  if (!file.ok()) return Annotate(file.status(), config.path);
+  ModelFile& model = file_of(result);
+  TANDEM_ASSIGN_OR_RETURN(model.draft, OpenDraft(config, *file, model));
+  return result;
+}
+
 }  // namespace
+
+std::string ModelFile::Changes() const {
+  std::string changes = stamps.Changes();
+  return changes.empty() && draft != nullptr ? draft->Changes() : changes;
+}
 
 absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
                                             const config::ModelConfig& config) {
@@ -68,13 +104,17 @@ absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
 absl::StatusOr<ServedModel> OpenServedModel(const config::ModelConfig& config,
                                             const std::function<bool()>& cancelled) {
   TANDEM_ASSIGN_OR_RETURN(const config::ModelConfig local, Fetched(config, cancelled));
-  return Opened(local.path, [&](const gguf::File& file) { return ReadServedModel(file, local); });
+  return OpenedWithDraft(
+      local, [&](const gguf::File& file) { return ReadServedModel(file, local); },
+      [](ServedModel& served) -> ModelFile& { return served.file; });
 }
 
 absl::StatusOr<ModelFile> OpenModelFile(const config::ModelConfig& config,
                                         const std::function<bool()>& cancelled) {
   TANDEM_ASSIGN_OR_RETURN(const config::ModelConfig local, Fetched(config, cancelled));
-  return Opened(local.path, [&](const gguf::File& file) { return ReadModelFile(file, local); });
+  return OpenedWithDraft(
+      local, [&](const gguf::File& file) { return ReadModelFile(file, local); },
+      [](ModelFile& model) -> ModelFile& { return model; });
 }
 
 absl::StatusOr<std::shared_ptr<const tokenizer::Tokenizer>> OpenTokenizer(const std::string& path) {

@@ -21,7 +21,11 @@ struct ModelFile {
   std::string path;  // absolute: workers may have another working directory
   model::ModelSpec spec;
   uint64_t fingerprint = 0;
-  FileStamps stamps{};  // as the file was then
+  FileStamps stamps{};                       // as the file was then
+  std::shared_ptr<const ModelFile> draft{};  // its draft model; null: none is configured
+
+  // FileStamps::Changes of both.
+  std::string Changes() const;
 };
 
 // What a server needs of a model file.
@@ -30,12 +34,14 @@ struct ServedModel {
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
 };
 
-// The model as configured for the workers, and its tokenizer. The errors are what a server refuses.
+// The model as configured for the workers, and its tokenizer, without its draft model. The errors
+// are what a server refuses.
 absl::StatusOr<ServedModel> ReadServedModel(const gguf::File& file,
                                             const config::ModelConfig& config);
 
 // The same from the file's path; a model named hf:OWNER/REPO[:QUANT] is fetched first, until
-// `cancelled`, which is polled. Errors carry the path or the name.
+// `cancelled`, which is polled. With its draft model, which model::CheckDraftModel has passed.
+// Errors carry the path or the name.
 absl::StatusOr<ServedModel> OpenServedModel(
     const config::ModelConfig& config,
     const std::function<bool()>& cancelled = [] { return false; });

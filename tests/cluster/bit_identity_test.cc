@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <random>
 #include <string>
 #include <tuple>
 
@@ -20,14 +19,6 @@ namespace tandem::testing {
 namespace {
 
 constexpr uint32_t kNewTokens = 24;
-constexpr TokenId kVocab = 323;
-
-std::vector<TokenId> RandomPrompt(uint32_t seed, size_t length) {
-  std::mt19937 random(seed);
-  std::vector<TokenId> prompt(length);
-  for (TokenId& token : prompt) token = static_cast<TokenId>(random() % kVocab);
-  return prompt;
-}
 
 // The request under test: a prompt of 70 tokens, sampled, so that one bit off soon shows in the
 // tokens too.

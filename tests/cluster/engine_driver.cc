@@ -1,5 +1,6 @@
 #include "tests/cluster/engine_driver.h"
 
+#include <random>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,13 @@ class Recorder : public coordinator::TokenStream {
 };
 
 }  // namespace
+
+std::vector<TokenId> RandomPrompt(uint32_t seed, size_t length, TokenId vocab) {
+  std::mt19937 random(seed);
+  std::vector<TokenId> prompt(length);
+  for (TokenId& token : prompt) token = static_cast<TokenId>(random() % vocab);
+  return prompt;
+}
 
 EngineDriver::EngineDriver(coordinator::Workers workers)
     : workers_(std::move(workers)), core_(workers_.MakeCore()) {}

@@ -3,6 +3,7 @@
 #ifndef TANDEM_TESTS_CLUSTER_ENGINE_DRIVER_H_
 #define TANDEM_TESTS_CLUSTER_ENGINE_DRIVER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -20,6 +21,11 @@ struct Output {
   coordinator::Usage usage;
   bool ended = false;
 };
+
+constexpr TokenId kGoldenVocab = 323;  // of tests/golden/quant/models
+
+// `length` token ids below `vocab`, the same for a seed on every machine.
+std::vector<TokenId> RandomPrompt(uint32_t seed, size_t length, TokenId vocab = kGoldenVocab);
 
 class EngineDriver {
  public:

@@ -6,7 +6,6 @@
 #include <xxhash.h>
 
 #include <cstdio>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,9 +63,7 @@ absl::Status AddSampled(const config::ServerConfig& options, TokenId vocab, Bits
   TANDEM_ASSIGN_OR_RETURN(auto driver, EngineDriver::Start(options));
   std::vector<Output*> outputs;
   for (uint32_t seed = 1; seed <= 8; ++seed) {
-    std::mt19937 random(seed);
-    std::vector<TokenId> prompt(5 + 9 * seed);
-    for (TokenId& token : prompt) token = static_cast<TokenId>(random() % vocab);
+    std::vector<TokenId> prompt = RandomPrompt(seed, 5 + 9 * seed, vocab);
     coordinator::Sampling sampling;
     sampling.temperature = 0.9f;
     sampling.top_p = 0.95f;

@@ -260,7 +260,7 @@ TEST(ServerStartTest, TheContextIsWhatTheCacheHolds) {
 
 // A copy of the llama model whose file can be spoiled.
 std::string CopyOfLlama(const std::string& name) {
-  const std::string copy = ::testing::TempDir() + "/" + name;
+  std::string copy = ::testing::TempDir() + "/" + name;
   std::ifstream from(LlamaPath(), std::ios::binary);
   std::ofstream(copy, std::ios::binary) << from.rdbuf();
   return copy;
@@ -310,15 +310,15 @@ TEST(ServerStartTest, TakesFlagsOfDevices) {
             nullptr);
 }
 
-// A coordinator that waits for two workers, and where.
+// A coordinator that waits for two workers, of a model that guesses for itself, and where.
 class ExternalWorkersTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::ofstream(token_file_) << "a token\n";
-    coordinator_ =
-        Program::Start({kCoordinator, "--model", LlamaPath(), "--listen", "127.0.0.1:0",
-                        "--tensor-parallel-size", "2", "--workers", "external", "--worker-listen",
-                        "127.0.0.1:0", "--worker-token-file", token_file_});
+    coordinator_ = Program::Start(
+        {kCoordinator, "--model", LlamaPath(), "--listen", "127.0.0.1:0", "--tensor-parallel-size",
+         "2", "--workers", "external", "--worker-listen", "127.0.0.1:0", "--worker-token-file",
+         token_file_, "--speculation", "draft", "--draft-model", LlamaPath()});
     constexpr char kWaiting[] = "waiting for workers on ";
     ASSERT_TRUE(coordinator_->WaitStderr(kWaiting, Deadline::After(kPatience)));
     ASSERT_TRUE(coordinator_->WaitStderr("\n", Deadline::After(kPatience)));
@@ -333,6 +333,9 @@ class ExternalWorkersTest : public ::testing::Test {
     argv.insert(argv.end(), flags.begin(), flags.end());
     return argv;
   }
+
+  // Of a worker whose file by `flag` is missing.
+  void ExpectMissing(const std::string& flag);
 
   const std::string token_file_ = ::testing::TempDir() + "/token";
   std::unique_ptr<Program> coordinator_;
@@ -356,9 +359,9 @@ TEST_F(ExternalWorkersTest, DialInWithTheToken) {
   EXPECT_EQ(second->WaitExit(Deadline::After(kPatience)), 0);
 }
 
-TEST_F(ExternalWorkersTest, AMissingModelIsNamedAndIsTheWorkersFailure) {
+void ExternalWorkersTest::ExpectMissing(const std::string& flag) {
   auto sound = Program::Start(Worker(token_file_, {"--rank", "0"}));
-  auto other = Program::Start(Worker(token_file_, {"--rank", "1", "--model", "no-such.gguf"}));
+  auto other = Program::Start(Worker(token_file_, {"--rank", "1", flag, "no-such.gguf"}));
   EXPECT_EQ(coordinator_->WaitExit(Deadline::After(kPatience)), 1);
   EXPECT_NE(coordinator_->Stderr().find("tandem_coordinator: rank 1: no-such.gguf: "),
             std::string::npos)
@@ -368,6 +371,12 @@ TEST_F(ExternalWorkersTest, AMissingModelIsNamedAndIsTheWorkersFailure) {
       << other->Stderr();
   EXPECT_EQ(sound->WaitExit(Deadline::After(kLossNoticed)), 0) << sound->Stderr();
 }
+
+TEST_F(ExternalWorkersTest, AMissingModelIsNamedAndIsTheWorkersFailure) {
+  ExpectMissing("--model");
+}
+
+TEST_F(ExternalWorkersTest, SoIsAMissingDraftModel) { ExpectMissing("--draft-model"); }
 
 TEST_F(ExternalWorkersTest, AKilledOneIsNamedWhileTheOtherIsWaitedFor) {
   auto first = Program::Start(Worker(token_file_, {"--rank", "1"}));

@@ -68,6 +68,8 @@ void Client::CheckTokens(const StreamUpdate& update) {
 void Client::CheckUsage(const coordinator::Usage& usage) {
   Require(usage.prompt_tokens == request_.prompt.size(), "usage: prompt_tokens");
   Require(usage.completion_tokens == num_tokens_, "usage: completion_tokens");
+  Require(usage.accepted_draft_tokens <= std::min(usage.draft_tokens, usage.completion_tokens),
+          "usage: accepted_draft_tokens");
   Require(usage.cached_tokens < usage.prompt_tokens, "usage: cached_tokens exceed the prompt");
   const bool has_result = num_tokens_ + num_prompt_logprobs_ > 0;
   if (has_result && !cached_tokens_.has_value()) cached_tokens_ = usage.cached_tokens;

@@ -68,8 +68,9 @@ void Faults::StrikeProcess(Worker& worker) {
 void Faults::StrikeResult(Worker& worker) {
   worker.FailNextResult(host_.network.random.OneOf(
       {ResultFault::kWrongEpoch, ResultFault::kWrongStep, ResultFault::kWrongRank,
-       ResultFault::kError, ResultFault::kBadToken, ResultFault::kNoRows, ResultFault::kNotFinite,
-       ResultFault::kGarbage, ResultFault::kDouble, ResultFault::kNoAnswer}));
+       ResultFault::kError, ResultFault::kBadToken, ResultFault::kNoRows, ResultFault::kBadGuess,
+       ResultFault::kWrongGuesses, ResultFault::kNotFinite, ResultFault::kGarbage,
+       ResultFault::kDouble, ResultFault::kNoAnswer}));
 }
 
 }  // namespace tandem::sim

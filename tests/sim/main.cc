@@ -55,7 +55,8 @@ int Main(int argc, char** argv) {
   std::cout << "sim: " << flags.num_seeds << " seeds without a violation: " << all.steps
             << " steps, " << all.events << " events, " << all.requests << " requests, "
             << all.tokens << " tokens, " << all.cached_tokens << " of prompts cached, "
-            << all.preemptions << " preemptions, " << all.faults << " faults, " << all.losses
+            << all.preemptions << " preemptions, " << all.accepted_drafts << " drafts accepted ("
+            << all.accepted_guesses << " of workers), " << all.faults << " faults, " << all.losses
             << " losses, " << all.given_up << " runs given up, trace " << std::hex << all.trace
             << std::endl;
   return 0;

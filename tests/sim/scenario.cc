@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/step/limits.h"
+
 namespace tandem::sim {
 namespace {
 
@@ -47,6 +49,17 @@ coordinator::SnapshotConfig DrawSnapshots(Random& random, uint32_t block_size) {
           .interval = block_size * static_cast<uint32_t>(random.Between(1, 4))};
 }
 
+// The workers guess, and are often right; few sequences run, with blocks to spare, so that guesses
+// are computed.
+void DraftByModel(Scenario& drawn) {
+  drawn.engine.workers_guess = drawn.model.workers_guess = true;
+  coordinator::SchedulerConfig& scheduler = drawn.engine.scheduler;
+  scheduler.max_num_seqs = std::min(scheduler.max_num_seqs, 4u);
+  scheduler.max_draft_rows = step::kMaxDraftRows;
+  for (KvGroup& group : drawn.engine.kv_cache.groups) group.num_blocks += 32;
+  drawn.model.period = std::max(drawn.model.period, 3u);
+}
+
 }  // namespace
 
 Scenario Scenario::Draw(Random& random) {
@@ -60,6 +73,7 @@ Scenario Scenario::Draw(Random& random) {
     drawn.model.period = random.OneOf({0u, 3u, 5u});
     drawn.engine.max_draft_tokens = random.OneOf({1u, 4u, 16u});
     drawn.engine.scheduler.max_draft_rows = random.OneOf({2u, 8u, 64u});  // fewer are drawn at once
+    if (random.Chance(0.5)) DraftByModel(drawn);
   }
   coordinator::KvCacheConfig& cache = drawn.engine.kv_cache;
   if (drawn.model.recurrent && cache.enable_prefix_cache) {

@@ -29,6 +29,8 @@ TEST_F(SimTest, NoSeedFindsAViolation) {
   EXPECT_GT(all.losses, 100u);
   EXPECT_GT(all.preemptions, 20u);
   EXPECT_GT(all.cached_tokens, 1000u);
+  EXPECT_GT(all.accepted_guesses, 20u);
+  EXPECT_GT(all.accepted_drafts, all.accepted_guesses + 20);
 }
 
 TEST_F(SimTest, ASeedReplaysExactly) {

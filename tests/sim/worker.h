@@ -31,6 +31,8 @@ enum class ResultFault {
   kError,
   kBadToken,
   kNoRows,
+  kBadGuess,      // none is of the vocabulary
+  kWrongGuesses,  // one too few; or one, though no row wants any
   kNotFinite,
   kGarbage,   // bytes that are no result
   kDouble,    // arrives twice

@@ -104,6 +104,7 @@ void Worker::Start(const v1::Start& message) {
   limits.hidden_size = host_.scenario.engine.hidden_size;
   const std::vector<uint32_t>& windows = host_.scenario.model.window_tokens;
   limits.windows.assign(windows.begin(), windows.end());
+  limits.workers_guess = host_.scenario.model.workers_guess;
   limits.num_blocks.assign(message.num_blocks().begin(), message.num_blocks().end());
   if (host_.scenario.model.recurrent) {
     const auto& snapshots = host_.scenario.engine.kv_cache.snapshots;

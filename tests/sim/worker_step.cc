@@ -72,6 +72,7 @@ step::StepResult Worker::Compute(const std::string& frame) {
   if (assignment_.rank != 0) {
     result.rows.clear();
     result.pooled.clear();
+    result.guesses.clear();
   }
   return result;
 }
@@ -102,17 +103,22 @@ void Worker::Distort(ResultFault fault, step::StepResult& result) const {
   if (fault == ResultFault::kNoRows) {
     result.rows.clear();
     result.pooled.clear();
+    result.guesses.clear();
   }
   if (fault == ResultFault::kError) {
     result.status = absl::InternalError("simulated error");
     result.rows.clear();
     result.pooled.clear();
+    result.guesses.clear();
+  }
+  const auto no_token = static_cast<TokenId>(host_.scenario.engine.vocab_size);
+  if (fault == ResultFault::kBadGuess) std::ranges::fill(result.guesses, no_token);
+  if (fault == ResultFault::kWrongGuesses) {
+    result.guesses.resize(result.guesses.empty() ? 1 : result.guesses.size() - 1);
   }
   for (step::RowResult& row : result.rows) {
     if (row.tokens.empty()) continue;
-    if (fault == ResultFault::kBadToken) {
-      row.tokens = {static_cast<TokenId>(host_.scenario.engine.vocab_size)};
-    }
+    if (fault == ResultFault::kBadToken) row.tokens = {no_token};
     if (fault == ResultFault::kNotFinite) {
       row.tokens = {step::kNotFinite};
       ++host_.circumstances.num_not_finite;

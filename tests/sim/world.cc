@@ -22,6 +22,8 @@ void Report::Add(const Report& other) {
   losses += other.losses;
   preemptions += other.preemptions;
   cached_tokens += other.cached_tokens;
+  accepted_drafts += other.accepted_drafts;
+  accepted_guesses += other.accepted_guesses;
   given_up += other.given_up;
   trace = coordinator::SimulatedMix(trace, other.trace);
 }
@@ -162,6 +164,8 @@ Report World::MakeReport() const {
   report.steps = static_cast<uint64_t>(stats.steps);
   report.preemptions = static_cast<uint64_t>(stats.preemptions);
   report.cached_tokens = static_cast<uint64_t>(stats.cached_tokens);
+  report.accepted_drafts = static_cast<uint64_t>(stats.accepted_drafts);
+  if (scenario_.engine.workers_guess) report.accepted_guesses = report.accepted_drafts;
   return report;
 }
 

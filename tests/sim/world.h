@@ -24,8 +24,10 @@ struct Report {
   uint64_t losses = 0;
   uint64_t preemptions = 0;
   uint64_t cached_tokens = 0;
-  uint64_t given_up = 0;  // runs that ended for want of workers
-  uint64_t trace = 0;     // equal for equal runs
+  uint64_t accepted_drafts = 0;
+  uint64_t accepted_guesses = 0;  // of those, guessed by workers
+  uint64_t given_up = 0;          // runs that ended for want of workers
+  uint64_t trace = 0;             // equal for equal runs
 
   void Add(const Report& other);
 };

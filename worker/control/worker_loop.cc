@@ -102,6 +102,9 @@ absl::Status WorkerLoop::Handle(const ConfigureCommand& command) {
   DropEpoch();
   config_ = command;
   if (!overrides_.model.empty()) config_->config.model.path = overrides_.model;
+  if (!overrides_.draft_model.empty() && !config_->config.model.draft_path.empty()) {
+    config_->config.model.draft_path = overrides_.draft_model;
+  }
   if (overrides_.device_index.has_value()) {
     config_->assignment.device_index = *overrides_.device_index;
   }

@@ -26,8 +26,9 @@ namespace tandem::worker {
 
 // Options of this worker's command line override Configure.
 struct WorkerOverrides {
-  std::string model;                // local path of the file; empty: none
-  std::optional<int> device_index;  // among the devices visible to this process
+  std::string model{};                // local path of the file; empty: none
+  std::string draft_model{};          // of the draft model's, likewise
+  std::optional<int> device_index{};  // among the devices visible to this process
 };
 
 class WorkerLoop {

@@ -135,6 +135,9 @@ int WorkerMain(int argc, char** argv, const std::function<std::string()>& device
                         "of the name tandem-coordinator"}});
   command.Add({flags.overrides.model,
                {.flag = "--model", .help = "path of the GGUF file here, if it differs"}});
+  command.Add({flags.overrides.draft_model,
+               {.flag = "--draft-model",
+                .help = "path of the draft model's GGUF file here, if it differs"}});
   command.Add({flags.overrides.device_index,
                {.flag = "--device-index",
                 .help = "which of the devices that this process may see (default: the coordinator "

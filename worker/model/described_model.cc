@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/model/build_spec.h"
+#include "common/model/draft_model.h"
 #include "common/model/fingerprint.h"
 #include "kernels/factory.h"
 
@@ -29,26 +30,61 @@ absl::StatusOr<std::vector<uint32_t>> VocabStarts(const model::ModelSpec& spec, 
   return starts;
 }
 
+absl::StatusOr<gguf::File> OpenModel(const std::string& path, uint64_t fingerprint) {
+  TANDEM_ASSIGN_OR_RETURN(gguf::File file, gguf::File::Open(path));
+  TANDEM_RETURN_IF_ERROR(CheckFingerprint(file, fingerprint));
+  return file;
+}
+
+// All but the backend.
+absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeFile(gguf::File file,
+                                                             const model::SpecOptions& options,
+                                                             const config::WorkerAssignment& rank,
+                                                             bool expert_parallel) {
+  std::unique_ptr<DescribedModel> model(new DescribedModel{.file = std::move(file)});
+  TANDEM_ASSIGN_OR_RETURN(model->spec, model::BuildSpec(model->file, options));
+  TANDEM_ASSIGN_OR_RETURN(model->plan,
+                          model::MakeShardPlan(model->spec, rank.rank, rank.size, expert_parallel));
+  TANDEM_ASSIGN_OR_RETURN(model->vocab_starts, VocabStarts(model->spec, rank.size));
+  TANDEM_ASSIGN_OR_RETURN(model->shapes,
+                          RankWeights::Describe(model->file, model->spec, model->plan));
+  return model;
+}
+
+// On the backend of `model`, for which it guesses.
+absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeDraft(const LoadOptions& options,
+                                                              const DescribedModel& model) {
+  const config::ModelConfig& asked = options.config.model;
+  TANDEM_ASSIGN_OR_RETURN(gguf::File file,
+                          OpenModel(asked.draft_path, options.assignment.draft_fingerprint));
+  TANDEM_ASSIGN_OR_RETURN(
+      std::unique_ptr<DescribedModel> draft,
+      DescribeFile(std::move(file), {.max_model_len = asked.spec.max_model_len}, options.assignment,
+                   /*expert_parallel=*/false));
+  TANDEM_RETURN_IF_ERROR(model::CheckDraftModel(model.file, model.spec, draft->file, draft->spec));
+  TANDEM_RETURN_IF_ERROR(model::CheckDraftContext(draft->spec, asked.spec.max_model_len));
+  draft->activation_type = model.activation_type;
+  draft->backend = model.backend;
+  return draft;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions& options) {
   const config::ModelConfig& asked = options.config.model;
   const config::WorkerAssignment& rank = options.assignment;
-  absl::StatusOr<gguf::File> opened = gguf::File::Open(asked.path);
-  if (!opened.ok()) return Annotate(opened.status(), asked.path);
-  gguf::File file = *std::move(opened);
-  TANDEM_RETURN_IF_ERROR(Annotate(CheckFingerprint(file, rank.model_fingerprint), asked.path));
-  std::unique_ptr<DescribedModel> model(new DescribedModel{.file = std::move(file)});
-  TANDEM_ASSIGN_OR_RETURN(model->spec, model::BuildSpec(model->file, asked.spec));
-  TANDEM_ASSIGN_OR_RETURN(
-      model->plan, model::MakeShardPlan(model->spec, rank.rank, rank.size, asked.expert_parallel));
-  TANDEM_ASSIGN_OR_RETURN(model->vocab_starts, VocabStarts(model->spec, rank.size));
+  absl::StatusOr<gguf::File> file = OpenModel(asked.path, rank.model_fingerprint);
+  if (!file.ok()) return Annotate(file.status(), asked.path);
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<DescribedModel> model,
+                          DescribeFile(*std::move(file), asked.spec, rank, asked.expert_parallel));
   TANDEM_ASSIGN_OR_RETURN(model->backend,
                           kernels::MakeBackend(options.config.device, rank.device_index));
   TANDEM_RETURN_IF_ERROR(model->backend->UseActivations(model->activation_type));
   model->device_memory = model->backend->Memory();
-  TANDEM_ASSIGN_OR_RETURN(model->shapes,
-                          RankWeights::Describe(model->file, model->spec, model->plan));
+  if (asked.draft_path.empty()) return model;
+  absl::StatusOr<std::unique_ptr<DescribedModel>> draft = DescribeDraft(options, *model);
+  if (!draft.ok()) return Annotate(draft.status(), asked.draft_path);
+  model->draft = *std::move(draft);
   return model;
 }
 

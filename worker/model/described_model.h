@@ -31,14 +31,16 @@ struct DescribedModel {
   std::vector<uint32_t>
       vocab_starts{};  // of every rank's vocabulary slice, and the end of the last
   tensor::Type activation_type = tensor::Type::kF32;
-  std::unique_ptr<kernels::Backend> backend{};  // computes with such activations
+  // Computes with such activations; of the draft model too.
+  std::shared_ptr<kernels::Backend> backend{};
   // Before weights are loaded; none if the backend computes in host memory.
   std::optional<kernels::DeviceMemory> device_memory{};
-  std::unique_ptr<RankWeights> shapes{};  // RankWeights::Describe
+  std::unique_ptr<RankWeights> shapes{};    // RankWeights::Describe
+  std::unique_ptr<DescribedModel> draft{};  // its draft model; null: none is asked for
 };
 
 // FAILED_PRECONDITION with both fingerprints if this host's file differs; errors of the file, the
-// spec, the shard plan and MakeBackend.
+// spec, the shard plan, CheckDraftModel and MakeBackend. All of the draft model's carry its path.
 absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions& options);
 
 }  // namespace tandem::worker

@@ -5,6 +5,17 @@
 #include "common/base/status.h"
 
 namespace tandem::worker {
+namespace {
+
+// Progress of a part of all weights, with so many bytes before it and after it. Borrows `whole`.
+LoadProgress OfPart(const LoadProgress& whole, uint64_t before, uint64_t after) {
+  if (!whole) return nullptr;
+  return [&whole, before, after](uint64_t done, uint64_t total) {
+    whole(before + done, before + total + after);
+  };
+}
+
+}  // namespace
 
 LoadedModel::LoadedModel(std::unique_ptr<DescribedModel> described)
     : described_(std::move(described)) {}
@@ -13,8 +24,11 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadWeights(std::unique_ptr<Describ
                                                          const LoadProgress& progress) {
   std::unique_ptr<LoadedModel> loaded(new LoadedModel(std::move(described)));
   const DescribedModel& model = *loaded->described_;
-  TANDEM_ASSIGN_OR_RETURN(loaded->weights_, RankWeights::Load(model.file, model.spec, model.plan,
-                                                              *model.backend, progress));
+  std::unique_ptr<DescribedModel> draft = std::move(loaded->described_->draft);
+  const uint64_t draft_bytes = draft == nullptr ? 0 : draft->shapes->bytes();
+  TANDEM_ASSIGN_OR_RETURN(loaded->weights_,
+                          RankWeights::Load(model.file, model.spec, model.plan, *model.backend,
+                                            OfPart(progress, 0, draft_bytes)));
   TANDEM_RETURN_IF_ERROR(loaded->PlaceRope());
   const ModelParts parts{
       .spec = model.spec,
@@ -24,6 +38,10 @@ absl::StatusOr<std::unique_ptr<LoadedModel>> LoadWeights(std::unique_ptr<Describ
       .window_inv_freq = reinterpret_cast<const float*>(loaded->window_inv_freq_.data())};
   loaded->decoder_ = std::make_unique<Decoder>(parts, model.vocab_starts);
   if (model.spec.has_draft_head) loaded->draft_head_.emplace(parts, model.vocab_starts);
+  if (draft == nullptr) return loaded;
+  TANDEM_ASSIGN_OR_RETURN(
+      loaded->draft_,
+      LoadWeights(std::move(draft), OfPart(progress, loaded->weights_->bytes(), /*after=*/0)));
   return loaded;
 }
 

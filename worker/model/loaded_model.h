@@ -1,5 +1,5 @@
 // LoadedModel: a described model with its weights placed on the backend, and the decoder and draft
-// head that run it.
+// head that run it, and with its draft model.
 //
 // Kept as long as the worker's rank and size; epochs (ModelRunner) may change.
 #ifndef TANDEM_WORKER_MODEL_LOADED_MODEL_H_
@@ -28,9 +28,14 @@ class LoadedModel {
   const Decoder& decoder() const { return *decoder_; }
   // Null unless it was asked for.
   const DraftHead* draft_head() const { return draft_head_.has_value() ? &*draft_head_ : nullptr; }
+  // The draft model, on the same backend; null unless it was asked for.
+  const LoadedModel* draft() const { return draft_.get(); }
   kernels::Backend& backend() { return *described_->backend; }
   tensor::Type activation_type() const { return described_->activation_type; }
-  uint64_t weight_bytes() const { return weights_->bytes(); }
+  // The draft model's included.
+  uint64_t weight_bytes() const {
+    return weights_->bytes() + (draft_ == nullptr ? 0 : draft_->weight_bytes());
+  }
   // Before weights were loaded; none if the backend computes in host memory.
   const std::optional<kernels::DeviceMemory>& device_memory() const {
     return described_->device_memory;
@@ -50,9 +55,11 @@ class LoadedModel {
   kernels::Buffer window_inv_freq_;
   std::unique_ptr<Decoder> decoder_;
   std::optional<DraftHead> draft_head_;
+  std::unique_ptr<LoadedModel> draft_;
 };
 
-// UNIMPLEMENTED naming tensor and type if the backend does not support it; errors of memory.
+// With the draft model's; `progress` is of both. UNIMPLEMENTED naming tensor and type if the
+// backend does not support it; errors of memory.
 absl::StatusOr<std::unique_ptr<LoadedModel>> LoadWeights(std::unique_ptr<DescribedModel> described,
                                                          const LoadProgress& progress);
 

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
+#include "common/model/draft_model.h"
 #include "common/step/result.h"
 #include "kernels/ops/not_finite.h"
 #include "worker/runtime/planner.h"
@@ -23,6 +24,16 @@ uint32_t Micros(Duration time) {
 }  // namespace
 
 static_assert(kernels::kNotFinite == step::kNotFinite);
+
+ModelRunner::ModelRunner(LoadedModel& model, const RunnerOptions& options)
+    : model_(model), encoder_(model.decoder(), model.spec(), model.plan()), options_(options) {
+  if (const LoadedModel* const draft = model.draft()) {
+    draft_encoder_.emplace(draft->decoder(), draft->spec(), draft->plan());
+  } else if (const DraftHead* const head = model.draft_head()) {
+    TANDEM_CHECK(model.activation_type() == tensor::Type::kF32) << "draft_states.h";
+    head_encoder_.emplace(*head, encoder_, model.spec().hidden_size);
+  }
+}
 
 absl::StatusOr<RunnerPlan> ModelRunner::Prepare() {
   TANDEM_ASSIGN_OR_RETURN(RunnerPlan plan, MakePlan(model_, options_));
@@ -41,6 +52,7 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   slots_.clear();
   next_slot_ = 0;
   kv_.reset();
+  draft_kv_.reset();
   states_.reset();
   device_tables_.reset();
   failed_step_ = {};
@@ -51,10 +63,19 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
         "start names ", num_blocks.size(), " KV groups, the model has ", spec.kv_groups.size()));
   }
   limits_ = LimitsFor(spec, options_, num_blocks);
+  const LoadedModel* const draft = model_.draft();
+  const size_t full_group = model::FullAttentionGroup(spec);
+  limits_.workers_guess = HasGuesser() && !spec.delta_net.has_value();
   kernels::Backend& backend = model_.backend();
   TANDEM_ASSIGN_OR_RETURN(KvCache kv,
                           KvCache::Create(spec, model_.plan(), options_, num_blocks, backend));
   kv_.emplace(std::move(kv));
+  if (draft != nullptr) {
+    TANDEM_ASSIGN_OR_RETURN(
+        KvCache draft_kv,
+        KvCache::Create(draft->spec(), draft->plan(), options_, {num_blocks[full_group]}, backend));
+    draft_kv_.emplace(std::move(draft_kv));
+  }
   TANDEM_ASSIGN_OR_RETURN(
       RecurrentStates states,
       RecurrentStates::Create(spec, model_.plan(), limits_.NumStates(), backend));
@@ -68,7 +89,17 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   for (uint32_t i = 0; i < step::kPipelineDepth; ++i) {
     const StepBuffers* const first = slots_.empty() ? nullptr : &slots_.front().buffers;
     TANDEM_ASSIGN_OR_RETURN(StepBuffers buffers, StepBuffers::Create(limits_, backend, first));
-    slots_.emplace_back(std::move(buffers));
+    StepSlot slot(std::move(buffers));
+    if (HasGuesser()) {
+      const DraftBuffers* const shared = slots_.empty() ? nullptr : &*slots_.front().draft;
+      const DraftBuffersOptions of_guesser{.group = full_group,
+                                           .own_group = draft != nullptr ? 0 : full_group,
+                                           .reads_states = draft == nullptr};
+      TANDEM_ASSIGN_OR_RETURN(DraftBuffers of_slot,
+                              DraftBuffers::Create(limits_, of_guesser, backend, shared));
+      slot.draft.emplace(std::move(of_slot));
+    }
+    slots_.push_back(std::move(slot));
   }
   return uses_graphs ? CaptureGraphs() : absl::OkStatus();
 }
@@ -129,6 +160,7 @@ absl::StatusOr<step::StepResult> ModelRunner::Finish(StepTicket ticket) {
     result.rows = CollectRows(slot);
     const std::span<const double> pooled = slot.buffers.Pooled();
     result.pooled.assign(pooled.begin(), pooled.end());
+    if (slot.draft.has_value()) result.guesses = slot.draft->Guesses();
   }
   return result;
 }
@@ -159,12 +191,13 @@ absl::Status ModelRunner::NoteFailure(StepId step, const absl::Status& status) {
 }
 
 absl::Status ModelRunner::CaptureGraphs() {
-  StepBuffers& buffers = slots_.front().buffers;
-  TANDEM_ASSIGN_OR_RETURN(DecodeGraphs graphs,
-                          DecodeGraphs::Capture(limits_, *device_tables_, buffers, model_.backend(),
-                                                [&](const Batch& batch, const HeadBatch& head) {
-                                                  EncodeCompute(batch, head, nullptr, buffers);
-                                                }));
+  StepSlot& slot = slots_.front();
+  TANDEM_ASSIGN_OR_RETURN(
+      DecodeGraphs graphs,
+      DecodeGraphs::Capture(limits_, *device_tables_, slot.buffers, model_.backend(),
+                            [&](const Batch& batch, const HeadBatch& head) {
+                              EncodeCompute(batch, head, nullptr, slot);
+                            }));
   graphs_.emplace(std::move(graphs));
   return absl::OkStatus();
 }
@@ -174,28 +207,53 @@ void ModelRunner::Encode(StepSlot& slot) {
   const step::StepDescriptor* padded = graphs_.has_value() ? graphs_->Pad(slot.step) : nullptr;
   const StepBuffers::Staged staged =
       slot.buffers.Stage(padded != nullptr ? *padded : slot.step, *device_tables_);
+  DraftBuffers::Staged draft;
+  if (slot.draft.has_value()) draft = slot.draft->Stage(slot.step, staged);
   backend.BeginEncode(kernels::EncodeMode::kRun);
   slot.buffers.Upload(backend);
+  if (slot.draft.has_value()) slot.draft->Upload(backend);
   backend.Encode(staged.table_update);
   if (staged.token_update.num_runs > 0) backend.Encode(staged.token_update);
+  if (slot.draft.has_value()) EncodeDrafts(draft);
   if (padded != nullptr) {
     graphs_->EncodeReplay(staged, backend);
   } else {
-    EncodeCompute(staged.batch, staged.head, &slot.step, slot.buffers);
+    EncodeCompute(staged.batch, staged.head, &slot.step, slot);
+  }
+  if (slot.draft.has_value()) {
+    EncodePass(draft.whole);
+    if (draft.keep_states.num_runs > 0) backend.Encode(draft.keep_states);
   }
   if (staged.head.num_samples + staged.head.num_logprobs + staged.head.num_pools > 0) {
     slot.buffers.DownloadResults(/*all=*/model_.plan().rank == 0, backend);
   }
+  if (slot.draft.has_value() && model_.plan().rank == 0) slot.draft->Download(backend);
+}
+
+void ModelRunner::EncodeDrafts(const DraftBuffers::Staged& staged) {
+  for (const DraftPass& pass : staged.passes) EncodePass(pass);
+  if (staged.token_update.num_runs > 0) model_.backend().Encode(staged.token_update);
+}
+
+void ModelRunner::EncodePass(const DraftPass& pass) {
+  Arena arena(model_.activation_type(), activations_.data(), activations_.bytes());
+  LayerContext context{.backend = model_.backend(), .comm = comm_.get(), .arena = arena};
+  if (head_encoder_.has_value()) return head_encoder_->Encode(context, pass, kv_->pages());
+  draft_encoder_->Encode(context, pass.batch, pass.head, draft_kv_->pages(),
+                         std::vector<LayerStates>(model_.draft()->spec().num_layers),
+                         {.sampled = pass.guesses});
 }
 
 void ModelRunner::EncodeCompute(const Batch& batch, const HeadBatch& head,
-                                const step::StepDescriptor* step, StepBuffers& buffers) {
+                                const step::StepDescriptor* step, StepSlot& slot) {
+  StepBuffers& buffers = slot.buffers;
   Arena arena(model_.activation_type(), activations_.data(), activations_.bytes());
   LayerContext context{.backend = model_.backend(), .comm = comm_.get(), .arena = arena};
   encoder_.Encode(context, batch, head, kv_->pages(), states_->layers(),
                   {.sampled = buffers.sampled(),
                    .logprobs = buffers.logprobs(),
                    .pooled = buffers.pooled(),
+                   .states = slot.draft.has_value() ? slot.draft->model_states() : nullptr,
                    .on_logits = [&](const HeadSlice& slice, const float* logits) {
                      if (step != nullptr) EncodeLogits(*step, slice, logits, buffers);
                    }});

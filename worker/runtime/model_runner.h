@@ -22,6 +22,7 @@
 #include "worker/model/loaded_model.h"
 #include "worker/runtime/decode_graphs.h"
 #include "worker/runtime/device_tables.h"
+#include "worker/runtime/draft_head_encoder.h"
 #include "worker/runtime/kv_cache.h"
 #include "worker/runtime/recurrent_states.h"
 #include "worker/runtime/runner_options.h"
@@ -34,8 +35,7 @@ namespace tandem::worker {
 class ModelRunner {
  public:
   // `model` must outlive the runner.
-  ModelRunner(LoadedModel& model, const RunnerOptions& options)
-      : model_(model), encoder_(model.decoder(), model.spec(), model.plan()), options_(options) {}
+  ModelRunner(LoadedModel& model, const RunnerOptions& options);
 
   // The memory plan (planner.h); reserves activations and scratch.
   absl::StatusOr<RunnerPlan> Prepare();
@@ -72,9 +72,14 @@ class ModelRunner {
   absl::Status CaptureGraphs();
   // Stages the slot's step and encodes it with its copies.
   void Encode(StepSlot& slot);
+  bool HasGuesser() const { return draft_encoder_.has_value() || head_encoder_.has_value(); }
+  // Encodes the step's drafts, which come before the model.
+  void EncodeDrafts(const DraftBuffers::Staged& staged);
+  // Encodes one run of the draft model or head.
+  void EncodePass(const DraftPass& pass);
   // Encodes the computation of a staged step; `step` is null if no logits are requested.
   void EncodeCompute(const Batch& batch, const HeadBatch& head, const step::StepDescriptor* step,
-                     StepBuffers& buffers);
+                     StepSlot& slot);
   // Copies the logits of the slice's rows that request them to the host.
   void EncodeLogits(const step::StepDescriptor& step, const HeadSlice& slice, const float* logits,
                     StepBuffers& buffers);
@@ -83,10 +88,13 @@ class ModelRunner {
 
   LoadedModel& model_;
   StepEncoder encoder_;
+  std::optional<StepEncoder> draft_encoder_;      // with a draft model
+  std::optional<DraftHeadEncoder> head_encoder_;  // with a draft head, and no draft model
   RunnerOptions options_;
   step::StepLimits limits_;
   kernels::Buffer activations_;
   std::optional<KvCache> kv_;
+  std::optional<KvCache> draft_kv_;  // in blocks of the group with full attention
   std::optional<RecurrentStates> states_;
   step::BlockTables tables_;
   std::optional<DeviceTables> device_tables_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
@@ -11,6 +13,8 @@
 #include "common/model/kv_cache_type.h"
 #include "worker/runtime/decode_graphs.h"
 #include "worker/runtime/device_tables.h"
+#include "worker/runtime/draft_buffers.h"
+#include "worker/runtime/draft_head_encoder.h"
 #include "worker/runtime/kv_cache.h"
 #include "worker/runtime/recurrent_states.h"
 #include "worker/runtime/shape_backend.h"
@@ -29,7 +33,8 @@ struct Subject {
   tensor::Type activation_type;
   uint64_t weight_bytes;
   const std::optional<kernels::DeviceMemory>& device_memory;
-  kernels::Backend& counting;  // encodes the plan pass
+  kernels::Backend& counting;      // encodes the plan pass
+  const Subject* draft = nullptr;  // the draft model, with the same backend; null: there is none
 };
 
 // The largest batch that the options allow, as shapes without data.
@@ -59,6 +64,26 @@ HeadBatch LargestHead(const RunnerOptions& options) {
   return head;
 }
 
+struct StepShape {
+  Batch batch;
+  HeadBatch head;
+};
+
+// Decode steps, of which each size is a graph's. They are no smaller prefills: few rows, each with
+// a whole context.
+std::vector<StepShape> DecodeShapes(const Batch& largest, const HeadBatch& head) {
+  std::vector<StepShape> shapes;
+  for (const uint32_t size : GraphBatchSizes(largest.num_seqs)) {
+    StepShape& decode = shapes.emplace_back(StepShape{largest, head});
+    decode.batch.tokens = decode.batch.num_seqs = size;
+    decode.batch.max_query_len = 1;
+    HeadSlice& slice = decode.head.slices[0];
+    decode.head.num_samples = slice.num_samples = slice.num_rows = size;
+    slice.num_logprob_rows = slice.num_logprobs = 0;
+  }
+  return shapes;
+}
+
 absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& spec) {
   auto positive = [](uint64_t value, const char* what) {
     return value > 0 ? absl::OkStatus()
@@ -77,15 +102,48 @@ absl::Status CheckOptions(const RunnerOptions& options, const model::ModelSpec& 
   return model::CheckKvCacheType(spec, options.config.cache.kv_cache_type);
 }
 
-// The draft head on every token of a batch, beside the model's states and those that it reads.
-void CountDraft(const DraftHead& draft, LayerContext& context, const Batch& batch,
-                const HeadBatch& head, const std::vector<kernels::KvPages>& pages,
-                uint32_t hidden_size) {
-  const size_t values = size_t{batch.tokens} * hidden_size;
-  context.arena.TakeActivations(values);
-  Hidden hidden = draft.Encode(context, batch, context.arena.TakeActivations(values), pages);
-  draft.output().EncodeStates(context, batch.tokens, hidden);
-  draft.output().EncodeLogits(context, hidden, /*rows=*/nullptr, head.slices[0].num_rows);
+bool RunsDraftHead(const Subject& model) {
+  return model.draft_head != nullptr && model.draft == nullptr;
+}
+
+float no_states;  // stands for where states would be: a plan pass reads and writes nothing
+
+// Encodes the draft model in a step of the model.
+void EncodeDraftModel(const Subject& draft, const RunnerOptions& options, const StepShape& shape,
+                      LayerContext& context) {
+  Batch batch = shape.batch;
+  batch.groups.resize(1);
+  batch.states = {};
+  StepEncoder(draft.decoder, draft.spec, draft.shard)
+      .Encode(context, batch, shape.head, ShapeOnlyPages(draft.spec, draft.shard, options),
+              std::vector<LayerStates>(draft.spec.num_layers), {});
+}
+
+// Encodes the draft head, likewise.
+void EncodeDraftHead(const Subject& model, const RunnerOptions& options, const StepShape& shape,
+                     LayerContext& context) {
+  const StepEncoder encoder(model.decoder, model.spec, model.shard);
+  const DraftPass pass{.batch = shape.batch, .head = shape.head, .own_states = &no_states};
+  DraftHeadEncoder(*model.draft_head, encoder, model.spec.hidden_size)
+      .Encode(context, pass, ShapeOnlyPages(model.spec, model.shard, options));
+}
+
+// Bytes of activations of the guesser on the model's largest steps, which are no smaller than its
+// own. It runs outside of graphs.
+uint64_t CountGuesser(const Subject& model, const RunnerOptions& options,
+                      const std::vector<StepShape>& shapes) {
+  uint64_t bytes = 0;
+  for (const StepShape& shape : shapes) {
+    Arena arena(model.activation_type);
+    LayerContext context{.backend = model.counting, .comm = nullptr, .arena = arena};
+    if (model.draft != nullptr) {
+      EncodeDraftModel(*model.draft, options, shape, context);
+    } else if (RunsDraftHead(model)) {
+      EncodeDraftHead(model, options, shape, context);
+    }
+    bytes = std::max<uint64_t>(bytes, arena.peak());
+  }
+  return bytes;
 }
 
 // Bytes of activations and of kernel scratch of the largest step, and of the graphs of decode steps
@@ -99,10 +157,8 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
   const auto count = [&](const Batch& batch, const HeadBatch& head) {
     Arena arena(model.activation_type);
     LayerContext context{.backend = model.counting, .comm = nullptr, .arena = arena};
-    encoder.Encode(context, batch, head, pages, states, {});
-    if (model.draft_head != nullptr) {
-      CountDraft(*model.draft_head, context, batch, head, pages, model.spec.hidden_size);
-    }
+    encoder.Encode(context, batch, head, pages, states,
+                   {.states = RunsDraftHead(model) ? &no_states : nullptr});
     plan.activation_bytes = std::max<uint64_t>(plan.activation_bytes, arena.peak());
   };
   const Batch largest = LargestBatch(options, model.spec.kv_groups.size());
@@ -111,28 +167,25 @@ absl::Status CountActivations(const Subject& model, const RunnerOptions& options
   HeadBatch pooling = head;
   pooling.num_pools = 1;
   count(largest, pooling);
-  // Plans decode too: its shape is not a smaller prefill, but few rows, each with a whole context.
   const kernels::GraphCapture* const graphs =
       options.config.device.enforce_eager ? nullptr : model.counting.graphs();
   const uint64_t nodes_before = graphs == nullptr ? 0 : graphs->PlannedNodes();
-  for (const uint32_t size : GraphBatchSizes(largest.num_seqs)) {
-    Batch decode = largest;
-    decode.tokens = decode.num_seqs = size;
-    decode.max_query_len = 1;
-    HeadBatch rows = head;
-    rows.num_samples = rows.slices[0].num_samples = rows.slices[0].num_rows = size;
-    rows.slices[0].num_logprob_rows = rows.slices[0].num_logprobs = 0;
-    count(decode, rows);
-  }
+  std::vector<StepShape> shapes = DecodeShapes(largest, head);
+  for (const StepShape& decode : shapes) count(decode.batch, decode.head);
   if (graphs != nullptr) {
     plan.graph_bytes = (graphs->PlannedNodes() - nodes_before) * kGraphNodeBytes;
   }
+  shapes.push_back({largest, head});
+  plan.activation_bytes = std::max(plan.activation_bytes, CountGuesser(model, options, shapes));
   TANDEM_ASSIGN_OR_RETURN(plan.workspace_bytes, model.counting.FinishPlan());
   return absl::OkStatus();
 }
 
 absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& options) {
   TANDEM_RETURN_IF_ERROR(CheckOptions(options, model.spec));
+  if (model.draft != nullptr) {
+    TANDEM_RETURN_IF_ERROR(Annotate(CheckOptions(options, model.draft->spec), "the draft model"));
+  }
   RunnerPlan plan;
   plan.weights_bytes = model.weight_bytes;
   if (const auto& memory = model.device_memory; memory.has_value()) {
@@ -144,6 +197,12 @@ absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& o
   plan.kv = kv::MakeKvShape(model.spec, model.shard, options.config);
   const step::StepLimits limits = LimitsFor(model.spec, options, plan.kv.NumBlocks(0));
   plan.buffers_bytes = StepBuffers::DeviceBytes(limits);
+  if (model.draft != nullptr) {
+    kv::AddDraftModel(model.draft->spec, model.draft->shard, options.config, plan.kv);
+    plan.buffers_bytes += DraftBuffers::DeviceBytes(limits, /*reads_states=*/false);
+  } else if (RunsDraftHead(model)) {
+    plan.buffers_bytes += DraftBuffers::DeviceBytes(limits, /*reads_states=*/true);
+  }
   plan.table_bytes = DeviceTables::DeviceBytes(limits);
   plan.state_slots = options.config.limits.max_num_seqs;
   plan.state_bytes = RecurrentStates::Bytes(model.spec, model.shard, plan.state_slots);
@@ -151,35 +210,64 @@ absl::StatusOr<RunnerPlan> MakePlan(const Subject& model, const RunnerOptions& o
   return plan;
 }
 
+// What runs a described model, on shapes alone.
+struct Shapes {
+  explicit Shapes(const DescribedModel& model)
+      : parts{.spec = model.spec, .plan = model.plan, .weights = *model.shapes},
+        decoder(parts, model.vocab_starts) {
+    if (model.spec.has_draft_head) draft_head.emplace(parts, model.vocab_starts);
+  }
+
+  const ModelParts parts;
+  const Decoder decoder;
+  std::optional<DraftHead> draft_head;
+};
+
+Subject SubjectOf(const DescribedModel& model, const Shapes& shapes, kernels::Backend& counting) {
+  return {.spec = model.spec,
+          .shard = model.plan,
+          .decoder = shapes.decoder,
+          .draft_head = shapes.draft_head.has_value() ? &*shapes.draft_head : nullptr,
+          .activation_type = model.activation_type,
+          .weight_bytes = model.shapes->bytes(),
+          .device_memory = model.device_memory,
+          .counting = counting};
+}
+
+Subject SubjectOf(const LoadedModel& model, kernels::Backend& counting) {
+  return {.spec = model.spec(),
+          .shard = model.plan(),
+          .decoder = model.decoder(),
+          .draft_head = model.draft_head(),
+          .activation_type = model.activation_type(),
+          .weight_bytes = model.weight_bytes(),
+          .device_memory = model.device_memory(),
+          .counting = counting};
+}
+
 }  // namespace
 
 absl::StatusOr<RunnerPlan> MakePlan(const DescribedModel& model, const RunnerOptions& options) {
   const std::unique_ptr<kernels::Backend> shapes = MakeShapeBackend();
-  const ModelParts parts{.spec = model.spec, .plan = model.plan, .weights = *model.shapes};
-  const Decoder decoder(parts, model.vocab_starts);
-  std::optional<DraftHead> draft_head;
-  if (model.spec.has_draft_head) draft_head.emplace(parts, model.vocab_starts);
-  return MakePlan(Subject{.spec = model.spec,
-                          .shard = model.plan,
-                          .decoder = decoder,
-                          .draft_head = draft_head.has_value() ? &*draft_head : nullptr,
-                          .activation_type = model.activation_type,
-                          .weight_bytes = model.shapes->bytes(),
-                          .device_memory = model.device_memory,
-                          .counting = *shapes},
-                  options);
+  const Shapes of_model(model);
+  std::optional<Shapes> of_draft;
+  std::optional<Subject> draft;
+  if (model.draft != nullptr) {
+    of_draft.emplace(*model.draft);
+    draft.emplace(SubjectOf(*model.draft, *of_draft, *shapes));
+  }
+  Subject subject = SubjectOf(model, of_model, *shapes);
+  subject.draft = draft.has_value() ? &*draft : nullptr;
+  subject.weight_bytes += draft.has_value() ? draft->weight_bytes : 0;
+  return MakePlan(subject, options);
 }
 
 absl::StatusOr<RunnerPlan> MakePlan(LoadedModel& model, const RunnerOptions& options) {
-  return MakePlan(Subject{.spec = model.spec(),
-                          .shard = model.plan(),
-                          .decoder = model.decoder(),
-                          .draft_head = model.draft_head(),
-                          .activation_type = model.activation_type(),
-                          .weight_bytes = model.weight_bytes(),
-                          .device_memory = model.device_memory(),
-                          .counting = model.backend()},
-                  options);
+  Subject subject = SubjectOf(model, model.backend());
+  if (model.draft() == nullptr) return MakePlan(subject, options);
+  const Subject draft = SubjectOf(*model.draft(), model.backend());
+  subject.draft = &draft;
+  return MakePlan(subject, options);
 }
 
 step::StepLimits LimitsFor(const model::ModelSpec& spec, const RunnerOptions& options,

@@ -24,6 +24,7 @@ struct StepOutputs {
   int32_t* sampled = nullptr;  // (num_samples)
   LogprobArrays logprobs{};    // (num_logprobs)
   double* pooled = nullptr;    // (num_pools, hidden size)
+  float* states = nullptr;     // (T, hidden size), on every rank; null: nobody reads them
   // Called while encoding, with the logits (num_rows, vocab) of each slice, on rank 0 only. May be
   // empty.
   std::function<void(const HeadSlice& slice, const float* logits)> on_logits{};
@@ -39,13 +40,19 @@ class StepEncoder {
   void Encode(LayerContext& context, const Batch& batch, const HeadBatch& head,
               const std::vector<kernels::KvPages>& pages, const std::vector<LayerStates>& states,
               const StepOutputs& out) const;
+  // What follows the layers, of the model or of its draft head, with `output` of the same: all but
+  // pools and states.
+  void EncodeOutput(LayerContext& context, const OutputHead& output, const HeadBatch& head,
+                    const Hidden& hidden, const StepOutputs& out) const;
 
  private:
+  void EncodeStates(LayerContext& context, const Batch& batch, Hidden& hidden,
+                    const StepOutputs& out) const;
   // Sums of final states, on rank 0.
   void EncodePools(LayerContext& context, const Batch& batch, const HeadBatch& head, Hidden& hidden,
                    const StepOutputs& out) const;
-  void EncodeSlice(LayerContext& context, const HeadBatch& head, const HeadSlice& slice,
-                   const Hidden& hidden, const StepOutputs& out) const;
+  void EncodeSlice(LayerContext& context, const OutputHead& output, const HeadBatch& head,
+                   const HeadSlice& slice, const Hidden& hidden, const StepOutputs& out) const;
 
   const Decoder& decoder_;
   const model::ModelSpec& spec_;

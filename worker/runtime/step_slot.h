@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/step/descriptor.h"
 #include "common/step/result.h"
+#include "worker/runtime/draft_buffers.h"
 #include "worker/runtime/step_buffers.h"
 
 namespace tandem::worker {
@@ -18,6 +19,7 @@ struct StepSlot {
   explicit StepSlot(StepBuffers step_buffers) : buffers(std::move(step_buffers)) {}
 
   StepBuffers buffers;
+  std::optional<DraftBuffers> draft{};  // with a draft model or head
   // Of the step in flight.
   bool in_flight = false;
   step::StepDescriptor step;

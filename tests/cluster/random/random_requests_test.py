@@ -29,6 +29,7 @@ PLAIN = (*CONTEXT, "--no-overlap", "--no-enable-prefix-caching", "--max-num-seqs
 # 640 tokens need 80 of these blocks: a few sequences have room, and are preempted.
 BUSY = (*CONTEXT, "--speculation", "ngram", "--max-num-seqs", "16", "--block-size", "8", "--num-kv-blocks", "150",
         "--max-num-batched-tokens", "48", "--max-queued-requests", "8192", "--max-restarts", "100")
+DRAFT_MODEL = ("--speculation", "draft", "--draft-model", "models/demo-draft.gguf")
 
 
 class Answer:
@@ -47,7 +48,9 @@ class Answer:
         if message.finish_reason:
             part["finish_reason"] = message.finish_reason
             part["matched_stop"] = message.matched_stop_string or message.matched_stop_token_id
-            part["usage"] = (message.usage.prompt_tokens, message.usage.completion_tokens)
+            usage = message.usage
+            part["usage"] = (usage.prompt_tokens, usage.completion_tokens)
+            assert usage.accepted_draft_tokens <= min(usage.draft_tokens, usage.completion_tokens), usage
 
     def __eq__(self, other):
         return (self.parts, self.error) == (other.parts, other.error)
@@ -108,23 +111,23 @@ class RandomRequestsTest(unittest.TestCase):
         self.addCleanup(server.kill)
         return server
 
-    def check(self, server, found):
-        wrong = [i for i, (one, other) in enumerate(zip(found, self.expected)) if one != other]
+    def check(self, server, found, expected=None, plain=None):
+        wrong = [i for i, (one, other) in enumerate(zip(found, expected or self.expected)) if one != other]
         if wrong:
-            self.fail(f"RANDOM_SEED={SEED}: {len(wrong)} of {NUM_REQUESTS} answers are wrong, the first is "
-                      f"{wrong[0]}:\n{self.smaller(server, wrong[0])}")
+            self.fail(f"RANDOM_SEED={SEED}: {len(wrong)} of {len(found)} answers are wrong, the first is "
+                      f"{wrong[0]}:\n{self.smaller(server, plain or self.plain, wrong[0])}")
 
-    def smaller(self, server, index):
+    def smaller(self, server, plain, index):
         """The request alone if it is wrong then too, with as few fields as will do."""
         def differs(request):
-            return answers(server, [request]) != answers(self.plain, [request])
+            return answers(server, [request]) != answers(plain, [request])
 
         request = self.requests[index]
         if not differs(request):
             return f"{request}right when it is sent alone"
         while smaller := next(filter(differs, without_each_field(request)), None):
             request = smaller
-        return f"{request}{answers(server, [request])[0].parts}\n{answers(self.plain, [request])[0].parts}"
+        return f"{request}{answers(server, [request])[0].parts}\n{answers(plain, [request])[0].parts}"
 
     def test_drawn_requests_are_what_they_should_be(self):
         lengths = [len(part["token_ids"]) for one in self.expected for part in one.parts.values()]
@@ -150,17 +153,39 @@ class RandomRequestsTest(unittest.TestCase):
         server = self.start("--no-overlap")
         self.check(server, answers(server, self.requests, 32))
 
-    def test_workers_are_killed(self):
-        server = self.start()
-
+    def answers_of_killed(self, server, requests, at_once):
         async def both():
             killer = asyncio.create_task(kill_workers(server))
-            found = await ask_all(server.address, self.requests, NUM_REQUESTS)
+            found = await ask_all(server.address, requests, at_once)
             killer.cancel()
             return found
 
-        self.check(server, asyncio.run(both()))
+        found = asyncio.run(both())
         self.assertGreater(programs.stats(server.address)["tandem_restarts_total"], 0)
+        return found
+
+    def test_workers_are_killed(self):
+        server = self.start()
+        self.check(server, self.answers_of_killed(server, self.requests, NUM_REQUESTS))
+
+    def test_a_draft_model(self):
+        server = self.start(*DRAFT_MODEL)
+        self.check(server, answers(server, self.requests, 3))
+        self.assertGreater(programs.stats(server.address)["tandem_spec_decode_num_accepted_tokens_total"], 0)
+
+    def test_a_draft_model_of_many_at_once(self):
+        server = self.start(*DRAFT_MODEL)
+        self.check(server, answers(server, self.requests, NUM_REQUESTS))
+        self.assertGreater(programs.stats(server.address)["tandem_preemptions_total"], 0)
+
+    def test_workers_with_a_draft_model_are_killed(self):
+        ranks = ("--tensor-parallel-size", "2")
+        plain = programs.start_coordinator(*PLAIN, *ranks)
+        self.addCleanup(plain.kill)
+        requests = self.requests[:60]
+        server = self.start(*DRAFT_MODEL, *ranks)
+        self.check(server, self.answers_of_killed(server, requests, 3), answers(plain, requests), plain)
+        self.assertGreater(programs.stats(server.address)["tandem_spec_decode_num_accepted_tokens_total"], 0)
 
 
 if __name__ == "__main__":

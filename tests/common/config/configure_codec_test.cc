@@ -34,6 +34,7 @@ WorkerConfig Unusual() {
 }
 
 constexpr uint64_t kFingerprint = 0xfedc'ba98'7654'3210;
+constexpr uint64_t kDraftFingerprint = 0x8765'4321'0fed'cba9;
 
 v1::Configure Sound() {
   v1::Configure message;
@@ -42,6 +43,7 @@ v1::Configure Sound() {
            .rank = 1,
            .size = 2,
            .model_fingerprint = kFingerprint,
+           .draft_fingerprint = kDraftFingerprint,
            .device_index = 5,
            .kv_cache_bytes = 1ull << 40,
            .step_channel_address = "/shm"},
@@ -70,6 +72,7 @@ TEST(ConfigureCodecTest, EverySettingArrives) {
   EXPECT_EQ(assignment.rank, 1);
   EXPECT_EQ(assignment.size, 2);
   EXPECT_EQ(assignment.model_fingerprint, kFingerprint);
+  EXPECT_EQ(assignment.draft_fingerprint, kDraftFingerprint);
   EXPECT_EQ(assignment.device_index, 5);
   EXPECT_EQ(assignment.kv_cache_bytes, 1ull << 40);
   EXPECT_EQ(assignment.step_channel_address, "/shm");
@@ -97,7 +100,7 @@ TEST(ConfigureCodecTest, RefusesInOneLine) {
   EXPECT_EQ(refused([](auto& m) { m.mutable_settings()->DeleteSubrange(0, 1); }),
             "setting 'model' is missing");
   EXPECT_EQ(refused([](auto& m) { *m.add_settings() = m.settings(1); }),
-            "setting 'max-model-len' is given twice");
+            "setting 'draft-model' is given twice");
   EXPECT_EQ(refused([](auto& m) { m.add_settings()->set_name("warp"); }),
             "setting 'warp' is unknown");
   EXPECT_EQ(refused([](auto& m) { m.add_settings()->set_name("two\nlines"); }),
@@ -117,7 +120,7 @@ TEST(ConfigureCodecTest, RefusesInOneLine) {
             "--max-num-seqs is '', it must be a whole number from 1 to 4096");
 }
 
-TEST(WorkerAssignmentTest, WeightsBelongToRankFileAndDevice) {
+TEST(WorkerAssignmentTest, WeightsBelongToRankFilesAndDevice) {
   const WorkerAssignment one = {.rank = 1, .size = 2, .model_fingerprint = 3};
   WorkerAssignment other = one;
   other.epoch = Epoch{9};
@@ -127,6 +130,12 @@ TEST(WorkerAssignmentTest, WeightsBelongToRankFileAndDevice) {
   EXPECT_FALSE(one.SameWeights(other));
   other = one;
   other.device_index = 1;
+  EXPECT_FALSE(one.SameWeights(other));
+  other = one;
+  other.model_fingerprint = 4;
+  EXPECT_FALSE(one.SameWeights(other));
+  other = one;
+  other.draft_fingerprint = 5;
   EXPECT_FALSE(one.SameWeights(other));
 }
 

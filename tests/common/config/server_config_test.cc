@@ -26,6 +26,43 @@ TEST(ServerConfigTest, RefusesByFlagName) {
             "--block-size is 0, it must be from 1 to 4096");
   EXPECT_EQ(refused([](auto& c) { c.cluster.workers = WorkerSource::kExternal; }),
             "--workers external needs --worker-token-file");
+  EXPECT_EQ(refused([](auto& c) { c.scheduling.speculation = Speculation::kDraft; }),
+            "--speculation draft needs --draft-model");
+  EXPECT_EQ(refused([](auto& c) { c.worker.model.draft_path = "small.gguf"; }),
+            "--draft-model small.gguf needs --speculation draft");
+  const auto refused_with_draft = [&](auto change) {
+    return refused([&](auto& c) {
+      c.scheduling.speculation = Speculation::kDraft;
+      c.worker.model.draft_path = "small.gguf";
+      change(c);
+    });
+  };
+  EXPECT_EQ(refused_with_draft([](auto&) {}), "");
+  EXPECT_EQ(refused_with_draft([](auto& c) {
+              c.worker.limits = {.max_num_seqs = 1, .max_num_batched_tokens = 1};
+            }),
+            "--max-num-batched-tokens 1: --speculation draft needs at least 2, a sequence's last "
+            "token and a guess");
+  EXPECT_EQ(refused_with_draft([](auto& c) { c.worker.model.spec.load_draft_head = true; }),
+            "--load-draft-head: --speculation draft has no use for the model's own head");
+  EXPECT_EQ(refused_with_draft([](auto& c) { c.scheduling.chunked_prefill_size = 1; }),
+            "--chunked-prefill-size 1: --speculation draft needs at least 2, a sequence's last "
+            "token and a guess");
+}
+
+TEST(ServerConfigTest, DraftsOfTheModelsOwnHeadLoadIt) {
+  ServerConfig config;
+  config.scheduling.speculation = Speculation::kMtp;
+  EXPECT_EQ(Validate(config).message(), "--speculation mtp needs --load-draft-head");
+  Complete(config);
+  EXPECT_EQ(Validate(config), absl::OkStatus());
+  config.scheduling.chunked_prefill_size = 1;
+  EXPECT_EQ(Validate(config).message(),
+            "--chunked-prefill-size 1: --speculation mtp needs at least 2, a sequence's last token "
+            "and a guess");
+  ServerConfig other;
+  Complete(other);
+  EXPECT_FALSE(other.worker.model.spec.load_draft_head);
 }
 
 TEST(ServerConfigTest, NamesAreGivenOnce) {
@@ -55,6 +92,7 @@ TEST(WorkerConfigTest, OnlyWhatWeightsDependOnNeedsThemLoadedAnew) {
   };
   EXPECT_FALSE(reload([](auto&) {}));
   EXPECT_TRUE(reload([](auto& c) { c.model.path = "other.gguf"; }));
+  EXPECT_TRUE(reload([](auto& c) { c.model.draft_path = "other.gguf"; }));
   EXPECT_TRUE(reload([](auto& c) { c.model.spec.rope_scale = 2; }));
   EXPECT_TRUE(reload([](auto& c) { c.model.spec.load_draft_head = true; }));
   EXPECT_TRUE(reload([](auto& c) { c.model.expert_parallel = true; }));

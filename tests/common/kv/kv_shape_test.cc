@@ -54,6 +54,14 @@ TEST(KvShapeTest, AWindowGetsWhatItsSequencesSpanTwice) {
             "1000 blocks of 16 tokens, 36 KiB each; 88 for a window of 128 tokens, 24 KiB each");
 }
 
+TEST(KvShapeTest, ADraftModelIsInTheBlocksWithFullAttention) {
+  KvShape shape = Shape(kTwoGroups);
+  const model::ModelSpec draft = Spec({{0, {0, 1, 2, 3, 4}}});
+  AddDraftModel(draft, *model::MakeShardPlan(draft, 0, 1), kConfig, shape);
+  EXPECT_EQ(shape.groups[0].bytes_per_block, 16u * (3 + 5) * 768);
+  EXPECT_EQ(shape.groups[1].bytes_per_block, 16u * 2 * 768);
+}
+
 TEST(KvShapeTest, AWindowBeyondTheContextIsTheContext) {
   // 63 blocks of 16 hold 1000 tokens.
   EXPECT_EQ(Shape({{4096, {0, 1, 2, 3, 4}}}).groups[0].most_blocks, 2u * 4 * 63);

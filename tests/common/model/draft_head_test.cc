@@ -127,15 +127,16 @@ TEST(DraftHeadTest, WhatTheFileLacksIsNamed) {
   EXPECT_EQ(Message(model, {}), "");
   model.draft_head = false;
   EXPECT_EQ(Message(model),
-            "--load-draft-head: the file has no draft head, needed key "
+            "the file has no draft head (--speculation mtp, --load-draft-head), needed key "
             "\"glm4moe.nextn_predict_layers\" above 0");
 }
 
 TEST(DraftHeadTest, OtherArchitecturesAndLayersHaveNone) {
   TinyModel llama = Tiny();
   llama.architecture = "llama";
-  EXPECT_EQ(Message(llama),
-            "--load-draft-head: draft heads of architecture llama are not supported");
+  EXPECT_EQ(
+      Message(llama),
+      "draft heads (--speculation mtp, --load-draft-head) of architecture llama are not supported");
   EXPECT_EQ(Message(llama, {}), "");
   // The tensors without the key: the block would be the model's.
   TinyModel trunk = Tiny();

@@ -50,7 +50,9 @@ void AddKeys(const TinyModel& model, gguf::GgufBuilder& builder) {
     builder.AddFloat(absl::StrCat(model.architecture, ".attention.layer_norm_rms_epsilon"), 1e-5f);
   }
   std::vector<std::string> tokens;
-  for (uint32_t i = 0; i < model.vocab; ++i) tokens.push_back(absl::StrCat("t", i));
+  for (uint32_t i = 0; i < model.vocab; ++i) {
+    tokens.push_back(model.other_token == i ? "other" : absl::StrCat("t", i));
+  }
   builder.AddStrings("tokenizer.ggml.tokens", tokens);
   model.more_keys(builder);
 }

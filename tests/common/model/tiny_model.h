@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct TinyModel {
   uint32_t head_dim = 8;
   uint32_t ffn = 64;
   uint32_t vocab = 37;
+  std::optional<uint32_t> other_token;  // is "other", and not t0, t1, ... as all are
   uint32_t context = 128;
   bool qkv_bias = false;
   bool output_bias = false;

@@ -82,7 +82,7 @@ TEST(CodecTest, EncodeReplacesWhatWasThere) {
 TEST(CodecTest, TheHeaderIsLittleEndian) {
   const Frame frame = EncodeExample();
   EXPECT_EQ(Frame(frame.begin(), frame.begin() + 12),
-            (Frame{'T', 'D', 'M', 'P', 7, 0, 0, 0, 1, 0, 0, 0}));
+            (Frame{'T', 'D', 'M', 'P', 8, 0, 0, 0, 1, 0, 0, 0}));
 }
 
 TEST(CodecTest, FramesOfOneKindAreNotTakenForAnother) {

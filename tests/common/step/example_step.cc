@@ -19,6 +19,7 @@ StepLimits ExampleLimits() {
           .num_blocks = {16, 10},
           .windows = {0, 5},
           .num_snapshots = 3,
+          .workers_guess = true,
           .max_result_bytes = 8192};
 }
 
@@ -127,6 +128,7 @@ StepResult ExampleResult() {
   result.rows = {{.tokens = {42}, .logprobs = {}, .logits = {0.5f, -1.0f, 2.0f}},
                  {.tokens = {7, 8}, .logprobs = {{7, -0.25f, 1}, {9, -3.0f, 12}}, .logits = {}}};
   result.pooled = {0.25, -1e300};
+  result.guesses = {5, -1};
   result.timings = {.received_at_us = uint64_t{1} << 40,
                     .receive_us = 1,
                     .encode_us = 20,

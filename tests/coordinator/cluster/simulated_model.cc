@@ -46,6 +46,10 @@ TokenId SimulatedModel::Sample(uint64_t state, const step::RowSampling& sampling
   return static_cast<TokenId>(token);
 }
 
+TokenId SimulatedModel::Guess(uint64_t position) const {
+  return static_cast<TokenId>(period == 0 ? 0 : position % period % vocab_size);
+}
+
 std::vector<float> SimulatedModel::Logits(uint64_t state) const {
   std::vector<float> logits(vocab_size);
   for (uint32_t i = 0; i < vocab_size; ++i) {

@@ -26,6 +26,7 @@ struct SimulatedModel {
   // > 0: fifteen of sixteen tokens follow from the position, with this period, so that they can be
   // guessed; the state decides which.
   uint32_t period = 0;
+  bool workers_guess = false;  // it guesses the period
 
   // The first position that a query at `position` reads.
   uint32_t FirstRead(size_t group, uint32_t position) const {
@@ -36,6 +37,8 @@ struct SimulatedModel {
   // The sampled token of a row whose state is `state`; never one that is banned, and another one
   // for other adjustments.
   TokenId Sample(uint64_t state, const step::RowSampling& sampling) const;
+  // What the draft model guesses the token at `position` to be.
+  TokenId Guess(uint64_t position) const;
   // (vocab): the greedy token's is the largest.
   std::vector<float> Logits(uint64_t state) const;
   // (hidden_size): multiples of 2^-24, so that doubles add them without rounding.

@@ -27,6 +27,12 @@ std::vector<TokenId> SimulatedPages::TokensOf(const step::StepDescriptor& step) 
   for (const step::TokenReference& reference : step.references) {
     tokens.at(reference.token) = sampled_.at(reference.sample);
   }
+  for (size_t s = 0; s < step.sequences.size(); ++s) {
+    const uint32_t end = step.query_offsets[s + 1];
+    for (uint32_t token = end - step.sequences[s].num_drafts; token < end; ++token) {
+      tokens[token] = model_.Guess(static_cast<uint64_t>(step.positions[token]));
+    }
+  }
   return tokens;
 }
 
@@ -46,6 +52,9 @@ absl::Status SimulatedPages::Run(const step::StepDescriptor& received, step::Ste
     if (row.wants & step::kWantSample) {
       sampled_.push_back(model_.Sample(states[row.token], step.sampling[sampled_.size()]));
       out.tokens = {sampled_.back()};
+    }
+    if (row.wants & step::kWantGuess) {
+      result.guesses.push_back(model_.Guess(static_cast<uint64_t>(step.positions[row.token]) + 1));
     }
     if (row.wants & step::kWantLogits) out.logits = model_.Logits(states[row.token]);
     if (step::NumLogprobs(row) > 0) {

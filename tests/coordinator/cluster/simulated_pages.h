@@ -21,7 +21,7 @@ class SimulatedPages {
   SimulatedPages(SimulatedModel model, step::StepLimits limits, uint64_t fill);
 
   // The ids of the tokens of `step`, the next one of the epoch: those that it refers to were drawn
-  // by the step before.
+  // by the step before, and its drafts are guesses.
   std::vector<TokenId> TokensOf(const step::StepDescriptor& step) const;
   // Validates `received`, the next step of the epoch, and computes what `result` has for it.
   absl::Status Run(const step::StepDescriptor& received, step::StepResult& result);

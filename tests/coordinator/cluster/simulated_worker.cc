@@ -46,6 +46,7 @@ absl::Status SimulatedWorker::Start(const std::vector<uint32_t>& num_blocks) {
   limits.hidden_size = model_.hidden_size;
   limits.num_blocks = num_blocks;
   limits.windows.assign(model_.window_tokens.begin(), model_.window_tokens.end());
+  limits.workers_guess = model_.workers_guess;
   if (model_.recurrent) limits.num_snapshots = kv::NumSnapshots(num_blocks, config_.cache);
   pages_.emplace(model_, std::move(limits), assignment_.epoch.value);
   return Health();
@@ -109,6 +110,7 @@ void SimulatedWorker::Distort(SimulatedFault fault, step::StepResult& result) co
       result.status = absl::InternalError("scripted error");
       result.rows.clear();
       result.pooled.clear();
+      result.guesses.clear();
       break;
     case SimulatedFault::kBadToken:
       for (step::RowResult& row : result.rows) {
@@ -122,6 +124,7 @@ void SimulatedWorker::Distort(SimulatedFault fault, step::StepResult& result) co
     case SimulatedFault::kNoRows:
       result.rows.clear();
       result.pooled.clear();
+      result.guesses.clear();
       break;
     default:
       break;
@@ -149,6 +152,7 @@ step::StepResult SimulatedWorker::Run(const std::vector<uint8_t>& frame) {
   if (!result.status.ok() || rank_ != 0) {
     result.rows.clear();
     result.pooled.clear();
+    result.guesses.clear();
   }
   return result;
 }

@@ -102,5 +102,41 @@ TEST(ApplyRowsTest, AScoredRowThatIsNotFiniteEndsTheRequest) {
   }
 }
 
+// Of tokens 4 5 6 7, the last three of which are drafts, what is drawn after each.
+uint32_t Accepted(const Tokens& drawn, const Tokens& end_ids) {
+  step::StepDescriptor step;
+  step.tokens = {1, 4, 5, 6, 7};
+  std::vector<step::RowRequest> rows;
+  std::vector<step::RowResult> results;
+  for (uint32_t i = 0; i < 4; ++i) {
+    rows.push_back({.token = 1 + i, .wants = step::kWantSample});
+    results.push_back({.tokens = {drawn[i]}});
+  }
+  return NumAccepted(step, rows, results, Of({1}, {.end_ids = end_ids, .stop = {}}));
+}
+
+TEST(NumAcceptedTest, UpToTheFirstThatIsNotDrawn) {
+  EXPECT_EQ(Accepted({5, 6, 7, 8}, {}), 3u);
+  EXPECT_EQ(Accepted({5, 6, 8, 8}, {}), 2u);
+  EXPECT_EQ(Accepted({5, 8, 7, 8}, {}), 1u);
+  EXPECT_EQ(Accepted({8, 6, 7, 8}, {}), 0u);
+}
+
+// The row that draws it is the last one of the answer, and none is a draft's that was accepted.
+TEST(NumAcceptedTest, UpToAnIdThatEndsIt) {
+  EXPECT_EQ(Accepted({5, 6, 7, 8}, {8}), 3u);
+  EXPECT_EQ(Accepted({5, 6, 7, 8}, {7}), 2u);
+  EXPECT_EQ(Accepted({5, 6, 7, 8}, {5, 6}), 0u);
+  EXPECT_EQ(Accepted({5, 8, 7, 8}, {8}), 1u);
+}
+
+TEST(NumAcceptedTest, AGuessThatIsNotFiniteIsNone) {
+  step::StepDescriptor step;
+  step.tokens = {4, step::kNotFinite};
+  const std::vector<step::RowRequest> rows = {{.token = 0}, {.token = 1}};
+  const std::vector<step::RowResult> results = {{.tokens = {step::kNotFinite}}, {.tokens = {3}}};
+  EXPECT_EQ(NumAccepted(step, rows, results, Of({1}, {})), 0u);
+}
+
 }  // namespace
 }  // namespace tandem::coordinator

@@ -37,7 +37,7 @@ struct BenchEngine {
   ChannelWorker* worker = nullptr;
 };
 
-BenchEngine Make(uint32_t num_seqs, uint32_t max_prefill = kPrompt) {
+BenchEngine Make(uint32_t num_seqs, uint32_t max_prefill = kPrompt, bool prefix_cache = true) {
   SimulatedEngine engine = SimulatedEngine::Small();
   engine.ranks = 1;
   engine.config.scheduler.max_num_seqs = num_seqs;
@@ -46,7 +46,7 @@ BenchEngine Make(uint32_t num_seqs, uint32_t max_prefill = kPrompt) {
   engine.config.scheduler.max_model_len = kPrompt + kGenerate;
   engine.config.kv_cache = {
       .block_size = 16,
-      .enable_prefix_cache = true,
+      .enable_prefix_cache = prefix_cache,
       .groups = {{.num_blocks = num_seqs * ((kPrompt + kGenerate) / 16 + 1), .window_tokens = 0}}};
   auto worker = std::make_unique<ChannelWorker>(0, engine.config.vocab_size,
                                                 std::vector<uint32_t>{0}, engine.NumBlocks());
@@ -124,11 +124,12 @@ void BM_DecodeStep(benchmark::State& state) {
   core.EndAll(absl::OkStatus(), FinishReason::kCancelled);
 }
 
-// Each step admits so many prompts, and ends those of the one before.
+// Each step admits so many prompts, and ends those of the one before; with a prefix cache, in which
+// nothing hits, or without.
 void BM_PrefillStep(benchmark::State& state) {
   const auto num_prompts = static_cast<uint32_t>(state.range(0));
   constexpr uint32_t kShort = 512;
-  BenchEngine bench = Make(2 * num_prompts, num_prompts * kShort);
+  BenchEngine bench = Make(2 * num_prompts, num_prompts * kShort, state.range(1) != 0);
   EngineCore& core = *bench.core;
   uint64_t handle = 0;
   Phases phases;
@@ -160,8 +161,8 @@ BENCHMARK(BM_DecodeStep)
     ->Unit(benchmark::kMicrosecond)
     ->Iterations(kSteps);
 BENCHMARK(BM_PrefillStep)
-    ->Arg(1)
-    ->Arg(16)
+    ->ArgNames({"prompts", "prefix_cache"})
+    ->ArgsProduct({{1, 16}, {0, 1}})
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond)
     ->Iterations(kSteps);

@@ -16,17 +16,6 @@ namespace {
 using Streams = std::vector<std::shared_ptr<RecordingStream>>;
 
 // Runs to the end; checks every block after every step.
-void RunAll(EngineCore& core) {
-  for (int step = 0; !core.idle(); ++step) {
-    ASSERT_LT(step, 10000);
-    const absl::Status status = core.Step();
-    ASSERT_TRUE(status.ok()) << status;
-    const absl::Status integrity = core.CheckIntegrity();
-    ASSERT_TRUE(integrity.ok()) << integrity;
-  }
-  EXPECT_EQ(core.Stats().free_blocks, core.Stats().total_blocks);
-}
-
 std::vector<TokenId> RunAlone(Request request) {
   auto stream = std::make_shared<RecordingStream>();
   request.stream = stream;

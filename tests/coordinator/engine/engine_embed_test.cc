@@ -14,21 +14,6 @@ namespace {
 
 using Stream = std::shared_ptr<RecordingStream>;
 
-void ExpectStep(EngineCore& core) {
-  const absl::Status status = core.Step();
-  ASSERT_TRUE(status.ok()) << status;
-  const absl::Status integrity = core.CheckIntegrity();
-  ASSERT_TRUE(integrity.ok()) << integrity;
-}
-
-void RunAll(EngineCore& core) {
-  for (int step = 0; !core.idle(); ++step) {
-    ASSERT_LT(step, 10000);
-    ASSERT_NO_FATAL_FAILURE(ExpectStep(core));
-  }
-  EXPECT_EQ(core.Stats().free_blocks, core.Stats().total_blocks);
-}
-
 Request EmbedRequest(const std::string& id, size_t prompt_len, Pooling pooling, Stream stream) {
   Request request = MakeRequest(id, prompt_len, 0, std::move(stream));
   request.pooling = pooling;

@@ -1,5 +1,7 @@
 #include "tests/coordinator/engine/engine_fixture.h"
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <utility>
 
@@ -148,6 +150,21 @@ Request MakeRequest(const std::string& id, size_t prompt_len, uint32_t max_token
   request.sampling.max_tokens = max_tokens;
   request.stream = std::move(stream);
   return request;
+}
+
+void ExpectStep(EngineCore& core) {
+  const absl::Status status = core.Step();
+  ASSERT_TRUE(status.ok()) << status;
+  const absl::Status integrity = core.CheckIntegrity();
+  ASSERT_TRUE(integrity.ok()) << integrity;
+}
+
+void RunAll(EngineCore& core) {
+  for (int step = 0; !core.idle(); ++step) {
+    ASSERT_LT(step, 10000);
+    ASSERT_NO_FATAL_FAILURE(ExpectStep(core));
+  }
+  EXPECT_EQ(core.Stats().free_blocks, core.Stats().total_blocks);
 }
 
 }  // namespace tandem::coordinator

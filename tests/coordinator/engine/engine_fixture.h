@@ -84,6 +84,11 @@ struct SimulatedEngine {
 Request MakeRequest(const std::string& id, size_t prompt_len, uint32_t max_tokens,
                     std::shared_ptr<TokenStream> stream);
 
+// A step, after which the engine's structures are sound.
+void ExpectStep(EngineCore& core);
+// Steps until nothing is left, and every block is free.
+void RunAll(EngineCore& core);
+
 }  // namespace tandem::coordinator
 
 #endif  // TANDEM_TESTS_COORDINATOR_ENGINE_ENGINE_FIXTURE_H_

@@ -16,21 +16,6 @@ namespace {
 
 using Stream = std::shared_ptr<RecordingStream>;
 
-void ExpectStep(EngineCore& core) {
-  const absl::Status status = core.Step();
-  ASSERT_TRUE(status.ok()) << status;
-  const absl::Status integrity = core.CheckIntegrity();
-  ASSERT_TRUE(integrity.ok()) << integrity;
-}
-
-void RunAll(EngineCore& core) {
-  for (int step = 0; !core.idle(); ++step) {
-    ASSERT_LT(step, 10000);
-    ASSERT_NO_FATAL_FAILURE(ExpectStep(core));
-  }
-  EXPECT_EQ(core.Stats().free_blocks, core.Stats().total_blocks);
-}
-
 // The last `num_targets` of `all` are scored after the others.
 Request ScoreRequest(const std::string& id, std::vector<TokenId> all, size_t num_targets,
                      Stream stream) {

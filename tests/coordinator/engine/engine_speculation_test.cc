@@ -12,18 +12,22 @@
 namespace tandem::coordinator {
 namespace {
 
+// Who guesses.
+enum class Guesser { kNgrams, kWorkers };
+
 struct Outcome {
   std::vector<RecordingStream::Record> records;
   EngineStats stats;
 };
 
 // With answers of which 15 tokens of 16 repeat every five.
-SimulatedEngine Engine(uint32_t max_draft_tokens) {
+SimulatedEngine Engine(uint32_t max_draft_tokens, Guesser guesser = Guesser::kNgrams) {
   SimulatedEngine engine = SimulatedEngine::Small();
+  engine.config.workers_guess = engine.model.workers_guess = guesser == Guesser::kWorkers;
   engine.ranks = 1;
   engine.model.period = 5;
   engine.config.max_draft_tokens = max_draft_tokens;
-  engine.config.scheduler.max_draft_rows = 14;
+  engine.config.scheduler.max_draft_rows = guesser == Guesser::kWorkers ? 8 : 14;
   engine.config.scheduler.max_model_len = 200;
   engine.config.kv_cache.groups[0].num_blocks = 400;
   return engine;
@@ -80,11 +84,22 @@ void ExpectSame(const Outcome& found, const Outcome& wanted) {
     EXPECT_EQ(found.records[i].prompt_logprobs, wanted.records[i].prompt_logprobs);
     EXPECT_EQ(found.records[i].reason, wanted.records[i].reason);
     EXPECT_EQ(found.records[i].num_ends, 1);
-    EXPECT_EQ(found.records[i].usage.completion_tokens, wanted.records[i].usage.completion_tokens);
+    const Usage& usage = found.records[i].usage;
+    EXPECT_EQ(usage.completion_tokens, wanted.records[i].usage.completion_tokens);
+    EXPECT_LE(usage.accepted_draft_tokens, usage.completion_tokens);
+    EXPECT_LE(usage.accepted_draft_tokens, usage.draft_tokens);
   }
 }
 
-TEST(EngineSpeculationTest, TheSameTokensAtEveryLengthDepthChunkAndNumberOfBlocks) {
+class GuesserTest : public testing::TestWithParam<Guesser> {};
+
+INSTANTIATE_TEST_SUITE_P(Guessers, GuesserTest,
+                         testing::Values(Guesser::kNgrams, Guesser::kWorkers),
+                         [](const auto& param) {
+                           return param.param == Guesser::kNgrams ? "ngrams" : "workers";
+                         });
+
+TEST_P(GuesserTest, TheSameTokensAtEveryLengthDepthChunkAndNumberOfBlocks) {
   const Outcome wanted = RunAll(Engine(0), Requests());
   EXPECT_EQ(wanted.stats.drafts, 0);
   for (const uint32_t most : {1u, 3u, 8u}) {
@@ -93,7 +108,7 @@ TEST(EngineSpeculationTest, TheSameTokensAtEveryLengthDepthChunkAndNumberOfBlock
         for (const uint32_t blocks : {60u, 400u}) {
           SCOPED_TRACE(testing::Message() << most << " drafts, " << depth << " steps, chunks of "
                                           << chunk << ", " << blocks);
-          SimulatedEngine engine = Engine(most);
+          SimulatedEngine engine = Engine(most, GetParam());
           engine.config.pipeline_depth = depth;
           engine.config.scheduler.chunked_prefill_size = chunk;
           engine.config.kv_cache.groups[0].num_blocks = blocks;
@@ -107,30 +122,30 @@ TEST(EngineSpeculationTest, TheSameTokensAtEveryLengthDepthChunkAndNumberOfBlock
   }
 }
 
-TEST(EngineSpeculationTest, TheSameTokensWithAWindow) {
-  SimulatedEngine engine = Engine(0);
+TEST_P(GuesserTest, TheSameTokensWithAWindow) {
+  SimulatedEngine engine = Engine(0, GetParam());
   engine.config.kv_cache.groups.push_back({.num_blocks = 200, .window_tokens = 9});
   const Outcome wanted = RunAll(engine, Requests());
   engine.config.max_draft_tokens = 8;
   const Outcome run = RunAll(engine, Requests());
   ExpectSame(run, wanted);
-  EXPECT_GT(run.stats.accepted_drafts, 20);
+  EXPECT_GT(run.stats.accepted_drafts, 10);
 }
 
-TEST(EngineSpeculationTest, AcceptedDraftsSaveSteps) {
+TEST_P(GuesserTest, AcceptedDraftsSaveSteps) {
   const std::vector<Request> one = {MakeRequest("a", 9, 150, nullptr)};
   const Outcome plain = RunAll(Engine(0), one);
-  const Outcome run = RunAll(Engine(8), one);
+  const Outcome run = RunAll(Engine(8, GetParam()), one);
   ExpectSame(run, plain);
   EXPECT_GT(run.stats.accepted_drafts, 20);
   EXPECT_GE(run.stats.drafts, run.stats.accepted_drafts);
   EXPECT_LE(run.stats.steps, plain.stats.steps - run.stats.accepted_drafts + 1);
 }
 
-TEST(EngineSpeculationTest, TheOnlySequenceThatMayRunHasDraftsToo) {
+TEST_P(GuesserTest, TheOnlySequenceThatMayRunHasDraftsToo) {
   const std::vector<Request> two = {MakeRequest("a", 9, 150, nullptr),
                                     MakeRequest("b", 12, 150, nullptr)};
-  SimulatedEngine engine = Engine(8);
+  SimulatedEngine engine = Engine(8, GetParam());
   engine.config.scheduler.max_num_seqs = 1;
   const Outcome run = RunAll(engine, two);
   ExpectSame(run, RunAll(Engine(0), two));
@@ -143,17 +158,39 @@ TEST(EngineSpeculationTest, NoDraftsWhereNothingRepeats) {
   EXPECT_EQ(RunAll(engine, Requests()).stats.drafts, 0);
 }
 
-TEST(EngineSpeculationTest, NoneForARequestThatForbidsIt) {
+TEST_P(GuesserTest, NoneForARequestThatForbidsIt) {
   Request request = MakeRequest("a", 9, 150, nullptr);
   request.sampling.speculation = false;
-  EXPECT_EQ(RunAll(Engine(8), {request}).stats.drafts, 0);
+  EXPECT_EQ(RunAll(Engine(8, GetParam()), {request}).stats.drafts, 0);
 }
 
-TEST(EngineSpeculationTest, AStopStringEndsAmongAcceptedDrafts) {
+// Every step draws a token besides those that it accepts, also one that ends among its drafts.
+TEST_P(GuesserTest, WhatIsBehindAnIdThatEndsItIsNotAccepted) {
+  int64_t num_accepted = 0;
+  for (TokenId end = 0; end < 5; ++end) {
+    for (uint32_t min_tokens = 20; min_tokens < 30; ++min_tokens) {
+      SCOPED_TRACE(testing::Message() << "end id " << end << " from token " << min_tokens);
+      Request request = MakeRequest("a", 9, 150, nullptr);
+      request.sampling.end_ids = {end};
+      request.sampling.min_tokens = min_tokens;
+      SimulatedEngine alone = Engine(0), drafting = Engine(8, GetParam());
+      alone.config.pipeline_depth = drafting.config.pipeline_depth = 1;
+      const Outcome plain = RunAll(alone, {request});
+      const Outcome run = RunAll(drafting, {request});
+      ExpectSame(run, plain);
+      EXPECT_EQ(run.records[0].usage.accepted_draft_tokens, run.stats.accepted_drafts);
+      EXPECT_EQ(run.stats.steps, plain.stats.steps - run.stats.accepted_drafts);
+      num_accepted += run.stats.accepted_drafts;
+    }
+  }
+  EXPECT_GT(num_accepted, 100);
+}
+
+TEST_P(GuesserTest, AStopStringEndsAmongAcceptedDrafts) {
   const std::vector<Request> one = {MakeRequest("a", 9, 150, nullptr)};
   for (size_t length = 40; length < 60; ++length) {
     const Outcome plain = RunAll(Engine(0), one, length);
-    const Outcome run = RunAll(Engine(8), one, length);
+    const Outcome run = RunAll(Engine(8, GetParam()), one, length);
     std::vector<TokenId> tokens = run.records[0].tokens;
     ASSERT_GE(tokens.size(), length);
     tokens.resize(length);  // as a stream ends its text

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
+
+#include "coordinator/speculation/ngram_drafter.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -15,7 +18,7 @@ std::vector<std::vector<TokenId>> Drafts(std::vector<TokenId> end_ids) {
   request.prompt = {1, 2, 3, 4, 5};
   request.sampling.end_ids = std::move(end_ids);
   Generation generation(1, std::move(request));
-  generation.speculator.emplace(7);
+  generation.speculator.emplace(std::make_unique<NgramDrafter>(), 7);
   std::vector<std::vector<TokenId>> drafts;
   for (int i = 0; i < 40; ++i) {
     generation.tokens.push_back(1 + i % 5);

@@ -20,7 +20,7 @@ step::StepDescriptor Asked() {
                {.token = 1,
                 .wants = step::kWantSample | step::kWantSampleLogprob | step::kWantTopLogprobs,
                 .top_n = 2},
-               {.token = 2, .wants = step::kWantSample | step::kWantLogits},
+               {.token = 2, .wants = step::kWantSample | step::kWantLogits | step::kWantGuess},
                {.token = 3,
                 .wants = step::kWantSample | step::kWantSampleLogprob | step::kWantLogits,
                 .max_tokens = 3}};
@@ -37,6 +37,7 @@ step::StepResult Answered() {
                   .logprobs = {{1, -1.0f, 1}, {2, -2.0f, 1}},
                   .logits = std::vector<float>(2 * kVocab)}};
   result.pooled.resize(size_t{2} * kHidden);
+  result.guesses = {step::kNotFinite};
   return result;
 }
 
@@ -87,6 +88,15 @@ const Case kCases[] = {
     {"LogitsOfOneToken", [](auto& r) { r.rows[3].logits.resize(kVocab); }, "row 3"},
     {"NothingPooled", [](auto& r) { r.pooled.clear(); },
      "0 values of 2 pooled states of 3 in step 9"},
+    {"NoGuess", [](auto& r) { r.guesses.clear(); }, "0 guesses of 1 in step 9"},
+    {"MoreGuesses",
+     [](auto& r) {
+       r.guesses = {1, 2};
+     },
+     "2 guesses of 1 in step 9"},
+    {"GuessAboveVocabulary", [](auto& r) { r.guesses = {5}; },
+     "1 guesses of 1 in step 9, one is 5"},
+    {"NegativeGuess", [](auto& r) { r.guesses = {-2}; }, "one is -2"},
     {"MorePooled", [](auto& r) { r.pooled.push_back(0); }, "7 values of 2 pooled states"},
     {"RankZero", [](auto& r) { r.rows[0].logprobs[0].rank = 0; }, "row 0"},
     {"RankAboveVocabulary", [](auto& r) { r.rows[1].logprobs[0].rank = 6; }, "row 1"},

@@ -10,6 +10,7 @@
 
 #include "common/step/block_tables.h"
 #include "coordinator/kvcache/block_manager.h"
+#include "coordinator/speculation/drafter.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -288,6 +289,60 @@ TEST_F(StepBuilderTest, AsksForLogitsWhereTheyAreWanted) {
   Plan plan;
   plan.entries = {Entry(generation, 2)};
   EXPECT_EQ(Build(plan, 1).rows[0].wants, step::kWantSample | step::kWantLogits);
+}
+
+// Where the workers guess: before each draft, and where drafts may follow soon.
+TEST_F(StepBuilderTest, AsksForGuessesThatAreOfUse) {
+  Generation& a = Make({10, 11, 12}, 2, 0);
+  Generation& b = Make({20, 21, 22}, 2, 1);
+  a.speculator.emplace(std::make_unique<ModelDrafter>(), 2);
+  const auto wants = [&](const Plan& plan) {
+    const step::StepDescriptor step = Build(plan);
+    std::vector<bool> guesses;
+    for (const step::RowRequest& row : step.rows) {
+      guesses.push_back((row.wants & step::kWantGuess) != 0);
+    }
+    return guesses;
+  };
+  Plan plan;
+  plan.entries = {Entry(a, 1), Entry(b, 1)};
+  EXPECT_EQ(wants(plan), (std::vector<bool>{false, false}));
+  plan.may_draft = true;
+  EXPECT_EQ(wants(plan), (std::vector<bool>{true, false})) << "nobody guesses for b";
+  a.drafts = {0, 0};
+  ASSERT_TRUE(kv_->Grow(a.blocks, 5));
+  plan.entries = {Entry(a, 1)};
+  plan.entries[0].num_tokens += 2;
+  plan.entries[0].num_drafts = 2;
+  for (const bool may_draft : {true, false}) {
+    plan.may_draft = may_draft;
+    EXPECT_EQ(wants(plan), (std::vector<bool>{true, true, false}));
+  }
+}
+
+// A sequence whose guesses were wrong asks for few: of 16 steps, here, for one.
+TEST_F(StepBuilderTest, AsksForFewGuessesWhereTheyAreWrong) {
+  Generation& a = Make({10, 11, 12}, 2, 0);
+  a.speculator.emplace(std::make_unique<ModelDrafter>(), 2, /*num_tokens=*/3);
+  std::vector<TokenId> tokens = {10, 11, 12};
+  for (int i = 0; i < 8; ++i) {
+    a.speculator->Learn({1});
+    tokens.push_back(2);
+    a.speculator->Guess(tokens);
+  }
+  int num_guesses = 0;
+  for (int i = 0; i < 16; ++i) {
+    a.num_computed = a.num_scheduled = a.num_tokens() - 1;
+    ASSERT_TRUE(kv_->Grow(a.blocks, a.num_tokens()));
+    Plan plan;
+    plan.may_draft = true;
+    plan.entries = {Entry(a, 1)};
+    const step::StepDescriptor step = Build(plan);
+    ASSERT_EQ(step.rows.size(), 1u);
+    if ((step.rows[0].wants & step::kWantGuess) != 0) ++num_guesses;
+    a.tokens.push_back(2);
+  }
+  EXPECT_EQ(num_guesses, 1);
 }
 
 }  // namespace

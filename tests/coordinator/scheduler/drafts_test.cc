@@ -40,6 +40,42 @@ TEST(DraftsTest, NoneWithLessThanADraftForEach) {
   driver.Collect();
 }
 
+// may_draft: drafters guess, and their guesses are compared, only while steps may have drafts.
+TEST(DraftsTest, APlanSaysWhetherStepsMayHaveThem) {
+  Driver driver(Drafting(8), 64);
+  std::vector<Sequence*> sequences;
+  for (int i = 0; i < 4; ++i) sequences.push_back(&driver.Add(2));
+  driver.Step();
+  EXPECT_TRUE(driver.last().may_draft);
+  sequences.push_back(&driver.Add(2));
+  driver.Step();
+  EXPECT_FALSE(driver.last().may_draft) << "a fifth one was admitted";
+  driver.scheduler().Finish(*sequences[2]);
+  driver.Step();
+  EXPECT_TRUE(driver.last().may_draft);
+
+  Driver without(Config(8, 64, 64), 64);
+  without.Add(2);
+  without.Step();
+  EXPECT_FALSE(without.last().may_draft);
+
+  SchedulerConfig one_token = Drafting(8);
+  one_token.chunked_prefill_size = 1;
+  Driver tiny(one_token, 64);
+  tiny.Add(2);
+  tiny.Step();
+  EXPECT_FALSE(tiny.last().may_draft);
+
+  SchedulerConfig strict = Drafting(8);
+  strict.max_strikes = 1;
+  Driver isolating(strict, 64);
+  isolating.Add(2);
+  isolating.Lose();
+  isolating.Submit();
+  EXPECT_FALSE(isolating.last().may_draft) << "it runs as a suspect";
+  isolating.Collect();
+}
+
 TEST(DraftsTest, OneSequenceAtATimeHasAsManyRows) {
   Driver driver(Drafting(1), 64);
   AddWithDrafts(driver, 5, {1, 2, 3, 4, 5, 6, 7, 8, 9});

@@ -47,5 +47,24 @@ TEST(DraftPolicyTest, GuessesThatAreRightHalfTheTimeAreNotWorthIt) {
   EXPECT_LT(computed, 60u);
 }
 
+// Of 64 tokens.
+uint32_t NumJudged(const DraftPolicy& policy) {
+  uint32_t judged = 0;
+  for (size_t position = 100; position < 164; ++position) judged += policy.IsWorthJudging(position);
+  return judged;
+}
+
+TEST(DraftPolicyTest, WrongGuessesAreJudgedLessAndLessOften) {
+  DraftPolicy policy;
+  for (const uint32_t judged : {64, 64, 64, 64, 32, 16, 8, 4, 4, 4}) {
+    EXPECT_EQ(NumJudged(policy), judged);
+    policy.Judge(0, true);
+  }
+  policy.Judge(1, false);
+  EXPECT_EQ(NumJudged(policy), 64u) << "until one is right";
+  policy.Judge(3, true);
+  EXPECT_EQ(NumJudged(policy), 64u);
+}
+
 }  // namespace
 }  // namespace tandem::coordinator

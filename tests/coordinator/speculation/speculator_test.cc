@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
 #include <vector>
+
+#include "coordinator/speculation/ngram_drafter.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -17,7 +21,7 @@ Tokens Periodic(size_t length, size_t period) {
 }
 
 TEST(SpeculatorTest, GuessesOnceItsGuessesWereRight) {
-  Speculator speculator(8);
+  Speculator speculator(std::make_unique<NgramDrafter>(), 8);
   Tokens tokens = Periodic(20, 7);
   EXPECT_TRUE(speculator.Guess(tokens).empty()) << "nothing is judged yet";
   size_t num_empty = 0;
@@ -35,13 +39,33 @@ TEST(SpeculatorTest, GuessesOnceItsGuessesWereRight) {
 
 // Several tokens at once are judged as one after another.
 TEST(SpeculatorTest, AcceptedGuessesAreJudged) {
-  Speculator speculator(4);
+  Speculator speculator(std::make_unique<NgramDrafter>(), 4);
   speculator.Guess(Periodic(20, 7));
   EXPECT_EQ(speculator.Guess(Periodic(23, 7)).size(), 2u);
 }
 
+// Each token is what a workers' guess said, or not.
+TEST(SpeculatorTest, GuessesOfWorkersAreJudgedWhenTheyAreKnown) {
+  Speculator speculator(std::make_unique<ModelDrafter>(), 4, /*num_tokens=*/3);
+  Tokens tokens = {1, 2, 3};
+  const auto draw = [&](TokenId token, Tokens guess) {
+    speculator.Learn(std::move(guess));
+    tokens.push_back(token);
+    return speculator.Guess(tokens).size();
+  };
+  EXPECT_EQ(draw(4, {4}), 0u) << "one right guess is too few";
+  EXPECT_EQ(draw(5, {5}), 0u);
+  EXPECT_EQ(draw(6, {6}), 2u);
+  speculator.Learn({7, 8});
+  tokens.insert(tokens.end(), {7, 8, 9});
+  EXPECT_EQ(speculator.Guess(tokens), (Tokens{0, 0, 0, 0})) << "workers say which";
+  EXPECT_EQ(draw(10, {}), 4u) << "nothing was guessed";
+  EXPECT_EQ(draw(11, {12, 13}), 2u);
+  EXPECT_EQ(draw(12, {13}), 0u);
+}
+
 TEST(SpeculatorTest, StopsWhenGuessesAreWrong) {
-  Speculator speculator(8);
+  Speculator speculator(std::make_unique<NgramDrafter>(), 8);
   Tokens tokens = Periodic(20, 7);
   speculator.Guess(tokens);
   tokens = Periodic(40, 7);

@@ -27,10 +27,12 @@ class KvBytesTest : public ::testing::Test {
   static constexpr uint64_t kTokenBytes = 2 * 2 * 32 * 2;
 
   absl::StatusOr<std::vector<uint64_t>> BytesPerRank(uint64_t available_bytes) const {
-    return KvBytesPerRank(config_, size_, spec_, model_bytes_, available_bytes);
+    return KvBytesPerRank(config_, size_, {.spec = spec_, .draft = draft_, .bytes = model_bytes_},
+                          available_bytes);
   }
 
   model::ModelSpec spec_;
+  const model::ModelSpec* draft_ = nullptr;
   config::WorkerConfig config_;
   int size_ = 1;
   uint64_t model_bytes_ = 0;
@@ -60,6 +62,19 @@ TEST_F(KvBytesTest, CopiedWeightsComeFirst) {
   config_.device.repack_weights = true;
   config_.device.cpu_kernels = config::CpuKernels::kReference;
   EXPECT_TRUE(BytesPerRank(2ull << 20).ok());
+}
+
+TEST_F(KvBytesTest, ADraftModelIsAPartOfEachBlock) {
+  model::ModelSpec draft = spec_;
+  draft.num_layers = 1;
+  draft.kv_groups = {{.window_tokens = 0, .layers = {0}}};
+  draft_ = &draft;
+  EXPECT_EQ(*BytesPerRank(1ull << 40),
+            std::vector<uint64_t>{3 * 1000 * (kTokenBytes + kTokenBytes / 2)});
+  draft.num_heads = draft.num_kv_heads = 1;
+  size_ = 2;
+  const absl::Status status = BytesPerRank(1ull << 40).status();
+  EXPECT_EQ(status.message().find("the draft model: "), 0u) << status;
 }
 
 TEST_F(KvBytesTest, RanksShareTheAmountBlockByBlock) {

@@ -70,6 +70,12 @@ TEST(MakeEngineConfigTest, DraftsAreThoseOfTheSetting) {
       Make({.speculation = config::Speculation::kNgram, .max_draft_tokens = 5});
   EXPECT_EQ(config.max_draft_tokens, 5u);
   EXPECT_EQ(config.scheduler.max_draft_rows, 8u);
+  EXPECT_FALSE(config.workers_guess);
+  const EngineConfig by_model =
+      Make({.speculation = config::Speculation::kDraft, .max_draft_tokens = 5});
+  EXPECT_EQ(by_model.max_draft_tokens, 5u);
+  EXPECT_TRUE(by_model.workers_guess);
+  EXPECT_TRUE(Make({.speculation = config::Speculation::kMtp}).workers_guess);
 }
 
 TEST(WhyNoDraftsTest, NothingToSayWhereThereAreSome) {

@@ -70,9 +70,22 @@ TEST(ModelFileTest, EveryFileOfASplitModelIsWatched) {
   const std::string prefix = testing::TempDir() + "/watched";
   const auto model = OpenModelFile({.path = WriteSplitModel(prefix)});
   ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_EQ(model->stamps.Changes(), "");
+  EXPECT_EQ(model->Changes(), "");
   std::filesystem::resize_file(prefix + "-00002-of-00002.gguf", 64);
-  EXPECT_THAT(model->stamps.Changes(), HasSubstr("watched-00002-of-00002.gguf was changed"));
+  EXPECT_THAT(model->Changes(), HasSubstr("watched-00002-of-00002.gguf was changed"));
+}
+
+TEST(ModelFileTest, SoIsItsDraftModel) {
+  const std::string draft = testing::TempDir() + "/draft.gguf";
+  Write(draft, model::TinyModel().Build());
+  const std::string path = testing::TempDir() + "/model.gguf";
+  Write(path, model::TinyModel().Build());
+  const auto model = OpenModelFile({.path = path, .draft_path = draft});
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_NE(model->draft, nullptr);
+  EXPECT_EQ(model->Changes(), "");
+  std::filesystem::resize_file(draft, 64);
+  EXPECT_THAT(model->Changes(), HasSubstr("draft.gguf was changed"));
 }
 
 TEST(ServedModelTest, TokenizersThatCannotBeMadeAreRefused) {

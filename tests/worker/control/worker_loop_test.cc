@@ -40,7 +40,7 @@ TEST(WorkerLoopTest, AnEpochThatIsOverMayEndUnheard) {
   EXPECT_EQ(stream.failures.size(), 1u);
 }
 
-// No rank 0 in time: a failure that is the worker's, and nobody to tell.
+// Rank 0 does not join in time, and the coordinator is gone: the exit code says that it is gone.
 TEST(WorkerLoopTest, AFailureThatNobodyHearsIsTheExitsReason) {
   constexpr Epoch kEpoch{4};
   ScriptedStream stream({Configure(kEpoch, 2, /*rank=*/1), LoadCommand{kEpoch}});
@@ -112,6 +112,45 @@ TEST(WorkerLoopTest, DoesNotStartWhatFailedToLoad) {
   EXPECT_EQ(stream.failures,
             (std::vector<absl::Status>{
                 reason, absl::FailedPreconditionError("Start belongs after Ready, once")}));
+}
+
+// With the model as its own draft model.
+ConfigureCommand ConfigureDraft(Epoch epoch, const std::string& path, uint64_t fingerprint = 0) {
+  ConfigureCommand command = Configure(epoch, 1);
+  command.config.model.draft_path = path;
+  command.assignment.draft_fingerprint = fingerprint;
+  return command;
+}
+
+// Weights are kept for the next epoch, unless the draft model is another one.
+TEST(WorkerLoopTest, AnotherDraftModelIsLoadedAnewAndCompared) {
+  constexpr uint64_t kOther = 0x123;
+  ScriptedStream stream({ConfigureDraft(Epoch{1}, kModel), LoadCommand{Epoch{1}},
+                         ConfigureDraft(Epoch{2}, kModel), LoadCommand{Epoch{2}},
+                         ConfigureDraft(Epoch{3}, kModel, kOther), LoadCommand{Epoch{3}}});
+  EXPECT_FALSE(WorkerLoop(stream, {}).Run().ok());
+  EXPECT_EQ(stream.readies, 2);
+  ASSERT_EQ(stream.failures.size(), 1u);
+  EXPECT_EQ(stream.failures[0].code(), absl::StatusCode::kFailedPrecondition);
+  const std::string message(stream.failures[0].message());
+  EXPECT_TRUE(message.starts_with(kModel)) << message;
+  EXPECT_NE(message.find("differs from the coordinator's"), std::string::npos) << message;
+  EXPECT_NE(message.find("0000000000000123 there"), std::string::npos) << message;
+}
+
+TEST(WorkerLoopTest, TheDraftModelsPathHereCanBeAnother) {
+  ScriptedStream without({ConfigureDraft(Epoch{1}, "nowhere.gguf"), LoadCommand{Epoch{1}}});
+  EXPECT_FALSE(WorkerLoop(without, {}).Run().ok());
+  ASSERT_EQ(without.failures.size(), 1u);
+  EXPECT_EQ(without.failures[0].message().find("nowhere.gguf: "), 0u) << without.failures[0];
+
+  ScriptedStream with({ConfigureDraft(Epoch{1}, "nowhere.gguf"), LoadCommand{Epoch{1}}});
+  EXPECT_TRUE(WorkerLoop(with, {.draft_model = kModel}).Run().ok());
+  EXPECT_EQ(with.readies, 1);
+  // A server without a draft model has none here either.
+  ScriptedStream none({Configure(Epoch{1}, 1), LoadCommand{Epoch{1}}});
+  EXPECT_TRUE(WorkerLoop(none, {.draft_model = "nowhere.gguf"}).Run().ok());
+  EXPECT_EQ(none.readies, 1);
 }
 
 TEST(WorkerLoopTest, ABrokenDeviceEndsTheWorkerAtTheNextConfigure) {

@@ -225,7 +225,7 @@ TEST(DraftHeadPlanTest, MemoryIsCountedIfItIsLoaded) {
   const RunnerPlan without = plan(false);
   const RunnerPlan with = plan(true);
   EXPECT_GT(with.weights_bytes, without.weights_bytes);
-  EXPECT_GT(with.activation_bytes, without.activation_bytes);
+  EXPECT_GT(with.buffers_bytes, without.buffers_bytes);
   ASSERT_EQ(with.kv.groups.size(), 1u);
   // One more layer than the model's two.
   EXPECT_EQ(with.kv.groups[0].bytes_per_block * 2, without.kv.groups[0].bytes_per_block * 3);

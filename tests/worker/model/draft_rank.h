@@ -129,7 +129,9 @@ class DraftRank {
     return logits;
   }
 
+  // As a runner does, in the memory that the model's activations were in.
   Hidden EncodeDraft(LayerContext& context, const StepBuffers::Staged& staged, float* states) {
+    context.arena.Rewind(0);
     const Hidden hidden = model_->draft_head()->Encode(context, staged.batch, states, kv_.pages());
     EncodeLogits(context, model_->draft_head()->output(), hidden, staged.head);
     return hidden;

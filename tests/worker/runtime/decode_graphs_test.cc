@@ -56,6 +56,8 @@ TEST(IsReplayableTest, AllDecodeAndSamplesOnly) {
   sampled.sampling[1] = {
       .temperature = 0.7f, .top_p = 0.9f, .seed = 3, .adjustments = {{.id = 1, .bias = 2}}};
   EXPECT_TRUE(IsReplayable(sampled));
+  sampled.rows[0].wants |= step::kWantGuess;
+  EXPECT_TRUE(IsReplayable(sampled)) << "a guess is made outside of the graph";
   for (const uint32_t wants :
        {step::kWantSample | step::kWantLogits, step::kWantSample | step::kWantSampleLogprob,
         uint32_t{step::kWantTopLogprobs}}) {
@@ -102,16 +104,6 @@ RunnerOptions Options() {
               .cache = {.block_size = 8, .num_kv_blocks = 48, .kv_cache_type = tensor::Type::kF32},
               .limits = {.max_num_seqs = 6, .max_num_batched_tokens = 64},
               .transport = {.max_result_bytes = {1 << 20}}}};
-}
-
-// The next token of every piece becomes the one that the step before has drawn: that step's sample
-// `first` for the first piece.
-void ReferToSamples(step::StepDescriptor& step, uint32_t first = 0) {
-  for (uint32_t s = 0; s < step.num_seqs_active; ++s) {
-    const uint32_t last = step.query_offsets[s + 1] - 1;
-    step.tokens[last] = 0;
-    step.references.push_back({.token = last, .sample = first + s});
-  }
 }
 
 // Prompts of 3, 4, 5, ... tokens, decoded together for some steps, one sequence after another

@@ -95,6 +95,16 @@ inline step::StepDescriptor MakeStep(uint64_t id, const std::vector<Piece>& piec
   return step;
 }
 
+// The next token of every piece becomes the one that the step before has drawn: that step's sample
+// `first` for the first piece.
+inline void ReferToSamples(step::StepDescriptor& step, uint32_t first = 0) {
+  for (uint32_t s = 0; s < step.num_seqs_active; ++s) {
+    const uint32_t last = step.query_offsets[s + 1] - 1;
+    step.tokens[last] = 0;
+    step.references.push_back({.token = last, .sample = first + s});
+  }
+}
+
 }  // namespace tandem::worker
 
 #endif  // TANDEM_TESTS_WORKER_RUNTIME_RUNNER_RIG_H_

@@ -1,0 +1,46 @@
+// What tests of runners that guess share: where the models are, steps with drafts, and a scenario.
+#ifndef TANDEM_TESTS_WORKER_RUNTIME_DRAFT_RIG_H_
+#define TANDEM_TESTS_WORKER_RUNTIME_DRAFT_RIG_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/worker/runtime/fake_device.h"
+#include "tests/worker/runtime/runner_rig.h"
+
+namespace tandem::worker {
+
+using Tokens = std::vector<TokenId>;
+
+constexpr uint32_t kDraftBlocks = 20;
+
+// Where the models are.
+enum class Place { kHost, kFakeDevice, kFakeGraphs, kEmulatedCuda };
+
+std::string NameOf(const ::testing::TestParamInfo<Place>& param);
+// Registers the place as "cuda" for models loaded from now on. `notes` is a fake device's.
+void RegisterPlace(Place place, const std::shared_ptr<FakeDeviceNotes>& notes);
+config::WorkerConfig DraftConfig(Place place, const std::string& model);
+
+void WantGuesses(step::StepDescriptor& step);
+// A row at each of the sequence's tokens, of which all but the first are drafts.
+void MakeDrafts(size_t sequence, step::StepDescriptor& step);
+Tokens Sampled(const step::StepResult& result);
+
+struct RanStep {
+  step::StepDescriptor step;
+  step::StepResult result;
+};
+
+// Nine sequences, for which graphs pad: prompts, decodes of what the step before has drawn, drafts
+// of two of them, of which one's are taken back, and a decode. All else is of the test's choice, so
+// that all ranks see the same steps.
+std::vector<RanStep> RunDraftSteps(ModelRunner& runner);
+
+}  // namespace tandem::worker
+
+#endif  // TANDEM_TESTS_WORKER_RUNTIME_DRAFT_RIG_H_
