@@ -28,6 +28,10 @@ constexpr Metric kCollectiveSeconds{
     "a rank's time in collectives, waiting for other ranks included; part of submit and wait"};
 constexpr Metric kState{"tandem_server_state", Kind::kGauge, "1 for the state that it is in"};
 constexpr Metric kRanks{"tandem_ranks_ready", Kind::kGauge, "ranks whose worker takes steps"};
+constexpr Metric kResident{"tandem_resident_memory_bytes", Kind::kGauge,
+                           "the coordinator's pages in memory, shared ones included"};
+constexpr Metric kAllocated{"tandem_heap_allocated_bytes", Kind::kGauge,
+                            "the coordinator's memory that is allocated and not freed"};
 
 prometheus::MetricType TypeOf(Kind kind) {
   switch (kind) {
@@ -136,12 +140,18 @@ void AddState(const ServerView& state, Families& families) {
   families.Add(kRanks, ready);
 }
 
+void AddMemory(const MemoryUse& memory, Families& families) {
+  families.Add(kResident, static_cast<double>(memory.resident_bytes));
+  families.Add(kAllocated, static_cast<double>(memory.allocated_bytes));
+}
+
 }  // namespace
 
 std::vector<prometheus::MetricFamily> MakeFamilies(const Observation& observed,
                                                    const RequestMetrics& requests) {
   Families families;
   AddState(observed.state, families);
+  AddMemory(observed.memory, families);
   if (observed.engine.has_value()) AddEngine(*observed.engine, families);
   requests.ForEach(std::ref(families));
   AddRankTimes(observed.rank_times, families);

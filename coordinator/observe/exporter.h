@@ -12,6 +12,7 @@
 #include "coordinator/cluster/rank_times.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/engine_config.h"
+#include "coordinator/observe/memory_use.h"
 #include "coordinator/observe/request_metrics.h"
 #include "coordinator/observe/server_state.h"
 
@@ -26,6 +27,7 @@ struct Observation {
   };
 
   ServerView state;
+  MemoryUse memory;
   std::vector<RankTimes::Sums> rank_times;
   std::optional<Engine> engine;  // none before the server serves
 };

@@ -41,7 +41,8 @@ void MetricsPort::StopServing() {
 }
 
 std::vector<prometheus::MetricFamily> MetricsPort::Families(const ServerView& state) {
-  Observation observed{.state = state, .rank_times = rank_times_.Get(), .engine = {}};
+  Observation observed{
+      .state = state, .memory = MeasureMemory(), .rank_times = rank_times_.Get(), .engine = {}};
   {
     MutexLock lock(mutex_);
     if (engine_) observed.engine = engine_();

@@ -14,6 +14,7 @@ namespace {
 
 Observation Busy() {
   Observation observed{.state = {.ranks = {{.stage = RankProgress::Stage::kReady}, {}}},
+                       .memory = {.resident_bytes = 5 << 20, .allocated_bytes = 3 << 20},
                        .rank_times = {{.parts = {1'500'000, 0, 0, 0}, .collectives = 125'000},
                                       {.parts = {0, 0, 0, 250'000}}},
                        .engine = Observation::Engine{}};
@@ -45,7 +46,9 @@ TEST(ExporterTest, WritesWhatFollowsFromOtherNumbers) {
         "tandem_worker_collective_seconds_total{rank=\"0\"} 0.125\n",
         "tandem_request_success_total{finished_reason=\"abort\"} 4\n",
         "tandem_server_state{state=\"waiting\"} 1\n", "tandem_server_state{state=\"ready\"} 0\n",
-        "tandem_ranks_ready 1\n", "tandem_time_to_first_token_seconds_bucket{le=\"0.002\"} 0\n",
+        "tandem_ranks_ready 1\n", "tandem_resident_memory_bytes 5242880\n",
+        "tandem_heap_allocated_bytes 3145728\n",
+        "tandem_time_to_first_token_seconds_bucket{le=\"0.002\"} 0\n",
         "tandem_time_to_first_token_seconds_bucket{le=\"0.005\"} 1\n",
         "tandem_time_to_first_token_seconds_bucket{le=\"+Inf\"} 1\n",
         "tandem_time_to_first_token_seconds_sum 0.003\n"}) {
