@@ -7,14 +7,13 @@ For speed measurements and load tests: every size and tensor type is real, the t
 drawn as random bits under scales that keep activations finite. The q4_k_m mix follows llama.cpp: more bits for
 attn_v and ffn_down in some layers, and a wider type where the columns are no multiple of 256.
 
-Example: tools/make_random_model.py --type q4_k_m --out /var/tmp/random.gguf
-
-A model, and a draft model that is often right: the first layers of both are equal, and the model's others add little.
+  tools/make_random_model.py --type q4_k_m --out random.gguf
+A model, and a draft model that is often right: the first layers of both are equal, the model's others add little.
   tools/make_random_model.py --faint-from 2 --faintness 0.1 --out model.gguf
   tools/make_random_model.py --layers 2 --first-of 24 --out draft.gguf
-
 A model whose draft head is often right: it guesses by the last token alone, to which the layers add little.
   tools/make_random_model.py --arch glm4moe --faint-from 0 --faintness 0.02 --untied --out model.gguf
+  tools/make_random_model.py --arch qwen35 --draft-head --faint-from 0 --faintness 0.02 --untied --out hybrid.gguf
 """
 
 from __future__ import annotations
@@ -87,6 +86,7 @@ class Shape:
     first_of: int = 0  # 0, or the layers of the model whose first layers these are
     faint_from: int | None = None
     faintness: float = 1.0  # of what layers from faint_from on add
+    draft_head: bool = False
 
     def architecture(self) -> str:
         if self.delta is None:
@@ -105,14 +105,11 @@ class Shape:
         gain = (2 * (self.first_of or self.layers)) ** -0.5
         return gain if self.faint_from is None or layer < self.faint_from else gain * self.faintness
 
-    def has_draft_head(self) -> bool:
-        return self.architecture() == "glm4moe"
-
     def has_experts(self, layer: int) -> bool:
         return self.mixture is not None and layer >= self.mixture.dense_layers
 
     def is_recurrent(self, layer: int) -> bool:
-        return self.delta is not None and (layer + 1) % self.delta.interval != 0
+        return self.delta is not None and layer < self.layers and (layer + 1) % self.delta.interval != 0
 
 
 SIZES = ("hidden", "layers", "heads", "kv_heads", "ffn", "vocabulary", "context")
@@ -124,8 +121,8 @@ DEFAULTS = {
                        delta=DeltaNet(key_heads=8, value_heads=16, head_size=128, taps=4, interval=4),
                        mixture=Mixture(experts=32, used=4, ffn=512, shared_ffn=512)),
     "glm4moe": Shape(1024, 24, 16, 4, 4096, 151936, 32768, tied=True, key_length=64,
-                     mixture=Mixture(experts=8, used=2, ffn=1024, shared_ffn=1024, dense_layers=1,
-                                     gated_shared=False)),
+                     mixture=Mixture(experts=8, used=2, ffn=1024, shared_ffn=1024, dense_layers=1, gated_shared=False),
+                     draft_head=True),
 }
 
 
@@ -205,9 +202,9 @@ class RandomTensors:
     def all(self) -> list[Tensor]:
         shape = self._shape
         self._matrix("token_embd", shape.vocabulary, shape.hidden, deviation=0.05)
-        for layer in range(shape.layers + shape.has_draft_head()):
+        for layer in range(shape.layers + shape.draft_head):
             self._layer(layer, shape.residual_gain(layer))
-        if shape.has_draft_head():
+        if shape.draft_head:
             self._draft_inputs(shape.layers)
         self._norm("output_norm.weight")
         if not shape.tied:
@@ -353,7 +350,7 @@ def make_metadata(shape: Shape, mix: str) -> list[Metadata]:
         Metadata(f"{arch}.vocab_size", U32, shape.vocabulary),
         Metadata(f"{arch}.context_length", U32, shape.context),
         Metadata(f"{arch}.embedding_length", U32, shape.hidden),
-        Metadata(f"{arch}.block_count", U32, shape.layers + shape.has_draft_head()),
+        Metadata(f"{arch}.block_count", U32, shape.layers + shape.draft_head),
         Metadata(f"{arch}.feed_forward_length", U32, shape.ffn),
         Metadata(f"{arch}.attention.head_count", U32, shape.heads),
         Metadata(f"{arch}.attention.head_count_kv", U32, shape.kv_heads),
@@ -385,7 +382,7 @@ def mixture_metadata(shape: Shape) -> list[Metadata]:
         "expert_shared_count": mixture.shared_ffn // mixture.ffn,
         "leading_dense_block_count": mixture.dense_layers,
         "expert_gating_func": 2,  # sigmoid
-        "nextn_predict_layers": int(shape.has_draft_head()),
+        "nextn_predict_layers": int(shape.draft_head),
     }
     return [Metadata(f"{arch}.{key}", U32, value) for key, value in numbers.items()] + [
         Metadata(f"{arch}.expert_weights_norm", BOOL, True),
@@ -404,6 +401,7 @@ def hybrid_metadata(shape: Shape) -> list[Metadata]:
         "ssm.time_step_rank": delta.value_heads,
         "ssm.inner_size": delta.inner(),
         "full_attention_interval": delta.interval,
+        "nextn_predict_layers": int(shape.draft_head),
     }
     sections = [(pairs + 2 - i) // 3 for i in range(3)] + [0]  # pair i belongs to section i % 3
     if (mixture := shape.mixture) is not None:
@@ -430,15 +428,18 @@ def main() -> None:
     parser.add_argument("--first-of", type=int, default=0, help="these are the first layers of a model of so many")
     parser.add_argument("--faint-from", type=int, help="layers from this one on add --faintness times as much")
     parser.add_argument("--faintness", type=float, default=1.0)
+    parser.add_argument("--draft-head", action="store_true", help="of qwen35 and qwen35moe; glm4moe has one")
     parser.add_argument("--untied", action="store_true", help="give the output head a matrix of its own")
     args = parser.parse_args()
     given = {name: value for name, value in vars(args).items() if name in SIZES and value is not None}
     shape = replace(DEFAULTS[args.arch], tied=not args.untied, first_of=args.first_of, faint_from=args.faint_from,
-                    faintness=args.faintness, **given)
+                    faintness=args.faintness, draft_head=args.draft_head or args.arch == "glm4moe", **given)
     if not shape.key_length and shape.hidden % shape.heads or shape.heads % shape.kv_heads:
         parser.error("hidden must be a multiple of heads, and heads of kv-heads")
     if args.first_of and args.first_of < shape.layers:
         parser.error(f"first-of {args.first_of} is less than the {shape.layers} layers")
+    if args.draft_head and args.arch == "qwen2":
+        parser.error("qwen2 has no draft heads")
     if (args.faint_from is None) != (args.faintness == 1.0):
         parser.error("faint-from and faintness need each other")
     write_gguf(args.out, make_metadata(shape, args.type), RandomTensors(shape, args.type, args.seed).all())

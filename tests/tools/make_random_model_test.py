@@ -127,6 +127,15 @@ class Files(unittest.TestCase):
         keys = {item.key: item.value for item in tool.make_metadata(shape, "q8_0")}
         self.assertEqual((keys["glm4moe.block_count"], keys["glm4moe.nextn_predict_layers"]), (4, 1))
 
+    def test_a_hybrids_draft_head_has_attention(self) -> None:
+        shape = tool.replace(tool.DEFAULTS["qwen35"], layers=2, draft_head=True)
+        names = {tensor.name for tensor in tool.RandomTensors(shape, "q8_0", 1).all()}
+        self.assertIn("blk.1.ssm_out.weight", names)
+        self.assertNotIn("blk.2.ssm_out.weight", names)
+        self.assertLessEqual({"blk.2.attn_output.weight", "blk.2.nextn.eh_proj.weight"}, names)
+        keys = {item.key: item.value for item in tool.make_metadata(shape, "q8_0")}
+        self.assertEqual((keys["qwen35.block_count"], keys["qwen35.nextn_predict_layers"]), (3, 1))
+
 
 if __name__ == "__main__":
     unittest.main()
