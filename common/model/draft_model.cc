@@ -56,10 +56,6 @@ absl::Status CheckDraftModel(const gguf::File& file, const ModelSpec& spec,
   if (draft.kv_groups.size() != 1 || FullAttentionGroup(draft) != 0) {
     return Refused("it has layers with sliding windows, needed full attention in all of them");
   }
-  if (spec.delta_net.has_value()) {
-    return Refused(
-        "the model has recurrent layers, whose state can't be taken back to before a wrong guess");
-  }
   if (FullAttentionGroup(spec) == spec.kv_groups.size()) {
     return Refused("the model has no layer with full attention, whose blocks it would share");
   }

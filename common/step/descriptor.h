@@ -39,8 +39,8 @@ struct SequenceEntry {
   kv::SnapshotId load_snapshot = kv::kNoSnapshot;
   kv::SnapshotId save_snapshot = kv::kNoSnapshot;
   uint32_t save_after = 0;  // > 0 with save_snapshot
-  // Its last tokens that the workers guess in this step, where zeros stand; only one token
-  // comes before them. docs/decisions/0029-draft-models.md
+  // Its last tokens that the workers guess in this step, where zeros stand.
+  // docs/decisions/0029-draft-models.md
   uint32_t num_drafts = 0;
   bool operator==(const SequenceEntry&) const = default;
 };
@@ -156,6 +156,11 @@ struct StepDescriptor {
   std::vector<RowSampling> sampling;       // one per row with kWantSample
   std::vector<TokenReference> references;  // ascending by token
   std::vector<PoolRequest> pools;          // ascending, at most one per sequence
+
+  // Index of the token that the drafts of sequence `s` follow; its last one if it has none.
+  uint32_t TokenBeforeDrafts(size_t s) const {
+    return query_offsets[s + 1] - sequences[s].num_drafts - 1;
+  }
   bool operator==(const StepDescriptor&) const = default;
 };
 

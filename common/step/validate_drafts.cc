@@ -8,15 +8,11 @@ namespace {
 
 bool WantsGuess(const RowRequest& row) { return (row.wants & kWantGuess) != 0; }
 
-// `row` is the first of the sequence or of a later one.
+// `row` is the first that is not before the token which drafts follow.
 absl::Status CheckSequence(const StepDescriptor& step, size_t s, size_t row) {
   const SequenceEntry& seq = step.sequences[s];
-  if (seq.query_len != seq.num_drafts + 1) {
-    return Invalid("sequence ", s, " of ", seq.query_len, " tokens has ", seq.num_drafts,
-                   " drafts, needed one token before them");
-  }
   for (uint32_t i = 0; i < seq.num_drafts; ++i, ++row) {
-    const uint32_t token = step.query_offsets[s] + i;
+    const uint32_t token = step.TokenBeforeDrafts(s) + i;
     if (step.tokens[token + 1] != 0) {
       return Invalid("token ", token + 1, " has id ", step.tokens[token + 1],
                      " and is a draft, needed id 0");
@@ -44,10 +40,15 @@ absl::Status ValidateDrafts(const StepDescriptor& step, const StepLimits& limits
   }
   size_t row = 0, num_drafts = 0;
   for (size_t s = 0; s < step.sequences.size(); ++s) {
-    if (step.sequences[s].num_drafts == 0) continue;
-    while (row < step.rows.size() && step.rows[row].token < step.query_offsets[s]) ++row;
+    const SequenceEntry& seq = step.sequences[s];
+    if (seq.num_drafts == 0) continue;
+    if (seq.query_len <= seq.num_drafts) {
+      return Invalid("sequence ", s, " of ", seq.query_len, " tokens has ", seq.num_drafts,
+                     " drafts, needed a token before them");
+    }
+    while (row < step.rows.size() && step.rows[row].token < step.TokenBeforeDrafts(s)) ++row;
     TANDEM_RETURN_IF_ERROR(CheckSequence(step, s, row));
-    num_drafts += step.sequences[s].num_drafts;
+    num_drafts += seq.num_drafts;
   }
   if (num_drafts <= kMaxDraftRows) return absl::OkStatus();
   return Invalid(num_drafts, " drafts, at most ", kMaxDraftRows, " fit");

@@ -34,9 +34,6 @@ absl::Status EngineConfig::Validate() const {
   TANDEM_RETURN_IF_ERROR(scheduler.Validate());
   TANDEM_RETURN_IF_ERROR(kv_cache.Validate());
   if (pipeline_depth == 0) return absl::InvalidArgumentError("the pipeline has depth 0");
-  if (max_draft_tokens > 0 && kv_cache.snapshots.has_value()) {
-    return absl::InvalidArgumentError("drafts for a model with recurrent states");
-  }
   if (workers_guess && scheduler.max_draft_rows > step::kMaxDraftRows) {
     return absl::InvalidArgumentError(absl::StrCat(scheduler.max_draft_rows,
                                                    " rows of drafts that workers guess, at most ",

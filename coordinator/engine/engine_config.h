@@ -34,7 +34,7 @@ struct EngineConfig {
   // The largest StepResult, as configured on the workers.
   uint64_t max_result_bytes = config::TransportConfig().max_result_bytes.bytes;
   // Tokens that are guessed for a sequence and computed in one step; 0: no speculation. A recurrent
-  // state can't be taken back, so models with one have none.
+  // state goes back to before wrong guesses by a snapshot, so it needs some.
   uint32_t max_draft_tokens = 0;
   bool workers_guess = false;                      // by a draft model or the draft head
   uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight; 1: no overlap

@@ -9,7 +9,7 @@ namespace {
 step::StepKind KindOf(const Plan& plan) {
   const auto is_decode = [](const PlanEntry& entry) { return entry.phase == Phase::kDecode; };
   const auto is_one_token = [](const PlanEntry& entry) {
-    return entry.phase == Phase::kDecode && entry.num_drafts == 0;
+    return entry.phase == Phase::kDecode && entry.num_tokens == 1;
   };
   if (std::ranges::all_of(plan.entries, is_one_token)) return step::StepKind::kDecode;
   return std::ranges::any_of(plan.entries, is_decode) ? step::StepKind::kMixed

@@ -163,6 +163,23 @@ kv::SnapshotId BlockManager::TakeSnapshot(SequenceBlocks& blocks, uint32_t num_t
   return blocks.pending_.back().snapshot.id();
 }
 
+bool BlockManager::SaveState(SequenceBlocks& blocks) {
+  TANDEM_CHECK(!blocks.saved_) << "the state before the drafts of a step in flight";
+  if (snapshots_.has_value()) blocks.saved_ = snapshots_->Take();
+  return static_cast<bool>(blocks.saved_);
+}
+
+void BlockManager::RestoreState(SequenceBlocks& blocks) {
+  TANDEM_CHECK(blocks.saved_ && !blocks.loaded_);
+  blocks.loaded_ = std::move(blocks.saved_);
+}
+
+void BlockManager::DropSavedState(SequenceBlocks& blocks) { blocks.saved_.Reset(); }
+
+bool BlockManager::HasFreeSnapshot() const {
+  return snapshots_.has_value() && snapshots_->num_free() > 0;
+}
+
 bool BlockManager::HasSpare(uint32_t num_blocks) const {
   for (uint32_t group = 0; group < num_groups(); ++group) {
     if (pools_[group]->free_blocks() < uint64_t{num_blocks} + reserved_blocks_[group]) return false;

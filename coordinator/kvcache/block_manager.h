@@ -96,6 +96,15 @@ class BlockManager {
   // Takes a snapshot for the recurrent state after the first `num_tokens`, a multiple of the block
   // size that rises from call to call. kNoSnapshot if all are in use, or there are none.
   kv::SnapshotId TakeSnapshot(SequenceBlocks& blocks, uint32_t num_tokens);
+  // Takes a snapshot for the recurrent state before the drafts of a step, which nobody else may
+  // hit: saved_state(). False if all are in use, or there are none.
+  bool SaveState(SequenceBlocks& blocks);
+  // That step is computed and committed. RestoreState: the next step loads the snapshot, since a
+  // draft was wrong.
+  void RestoreState(SequenceBlocks& blocks);
+  void DropSavedState(SequenceBlocks& blocks);
+  // Whether one that is not in use can be taken.
+  bool HasFreeSnapshot() const;
   // The first `num_computed` of `tokens` have their K and V in the blocks: full blocks and taken
   // snapshots become visible to other sequences, and blocks before the window of all later tokens
   // are released. Of accepted drafts, which may not be among `tokens` yet, a later call publishes.

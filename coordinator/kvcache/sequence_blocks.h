@@ -42,8 +42,11 @@ class SequenceBlocks {
     return tables_.empty() ? 0 : static_cast<uint32_t>(tables_[0].blocks.size());
   }
 
-  // The snapshot that the allocation's first step loads; kNoBlock: none, or the step is computed.
+  // The snapshot that the allocation's first step loads, or the next one after RestoreState;
+  // kNoBlock: none, or the step is computed.
   BlockId loaded_snapshot() const { return loaded_.id(); }
+  // The snapshot of the state before drafts; kNoBlock: none.
+  BlockId saved_state() const { return saved_.id(); }
   const std::vector<PendingSnapshot>& pending_snapshots() const { return pending_; }
 
  private:
@@ -51,6 +54,7 @@ class SequenceBlocks {
 
   std::vector<BlockTable> tables_;
   BlockRef loaded_;
+  BlockRef saved_;
   std::vector<PendingSnapshot> pending_;  // by num_tokens
   PrefixRoot root_;                       // of its prefixes
   PrefixPin published_;                   // the last node of this sequence's published prefix

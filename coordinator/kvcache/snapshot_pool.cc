@@ -28,6 +28,7 @@ absl::Status SnapshotPool::CheckIntegrity(std::span<const SequenceBlocks* const>
   std::vector<uint32_t> owners(num_snapshots(), 0);
   for (const SequenceBlocks* blocks : live) {
     if (blocks->loaded_snapshot() != kNoBlock) ++owners[blocks->loaded_snapshot()];
+    if (blocks->saved_state() != kNoBlock) ++owners[blocks->saved_state()];
     for (const PendingSnapshot& pending : blocks->pending_snapshots()) {
       ++owners[pending.snapshot.id()];
     }

@@ -38,6 +38,8 @@ class SnapshotPool {
 
   uint32_t num_snapshots() const { return pool_.total_blocks(); }
   uint32_t num_cached() const { return pool_.cached_blocks(); }
+  // That can be taken, cached ones included.
+  uint32_t num_free() const { return pool_.free_blocks(); }
   // `live`: every existing allocation. INTERNAL naming the inconsistency.
   absl::Status CheckIntegrity(std::span<const SequenceBlocks* const> live) const;
 

@@ -21,7 +21,7 @@ struct StepSubmitted {
   step::StepKind kind = step::StepKind::kMixed;
   uint32_t num_sequences = 0;
   uint32_t prefill_tokens = 0;
-  uint32_t decode_tokens = 0;  // with drafts
+  uint32_t decode_tokens = 0;  // with drafts, and those computed again
   uint32_t draft_tokens = 0;
   TimePoint begin{}, scheduled{}, built{}, submitted{};
 };

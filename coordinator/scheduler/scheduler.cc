@@ -281,7 +281,14 @@ void Scheduler::CollectEntries(const StepBudget& budget, Plan& plan) {
 void Scheduler::AddSnapshots(PlanEntry& entry) {
   Sequence& sequence = *entry.sequence;
   const bool is_first = sequence.num_blocks_sent == 0;
-  if (is_first) entry.load_snapshot = sequence.blocks.loaded_snapshot();
+  if (is_first || sequence.restores_state) {
+    entry.load_snapshot = sequence.blocks.loaded_snapshot();
+  }
+  if (entry.num_drafts > 0 && sequence.blocks.saved_state() != kNoBlock) {
+    entry.save_snapshot = sequence.blocks.saved_state();
+    entry.save_after = entry.num_tokens - entry.num_drafts;
+    return;
+  }
   const uint32_t point = sequence.snapshot_points.After(entry.begin);
   if (point > entry.end()) return;
   entry.save_snapshot = kv_.TakeSnapshot(sequence.blocks, point);
@@ -296,6 +303,7 @@ void Scheduler::Advance(const Plan& plan) {
     TANDEM_CHECK(sequence.num_scheduled == entry.begin);
     sequence.num_scheduled = entry.end();
     sequence.num_blocks_sent = sequence.blocks.num_blocks();
+    sequence.restores_state = false;
     ++sequence.num_in_flight;
     if (!entry.samples) continue;
     sequence.num_pending += entry.num_sampled();
@@ -317,6 +325,8 @@ void Scheduler::Settle(const Plan& plan) {
     if (entry.num_drafts > 0) TakeBack(entry);
     if (sequence.num_strikes > 0 && sequence.num_computed >= sequence.lost_end) Clear(sequence);
     kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
+    if (sequence.restores_state) kv_.RestoreState(sequence.blocks);
+    if (entry.num_drafts > 0) kv_.DropSavedState(sequence.blocks);
     UpdatePromise(sequence);
   }
 }
@@ -405,8 +415,8 @@ void Scheduler::LeaveRunning(Sequence& sequence) {
   kv_.Release(sequence.blocks);
   free_slots_.push_back(sequence.slot);
   sequence.num_computed = sequence.num_scheduled = sequence.num_blocks_sent = 0;
-  sequence.num_pending = 0;
-  sequence.is_drafting = false;
+  sequence.num_pending = sequence.again_end = 0;
+  sequence.is_drafting = sequence.restores_state = false;
 }
 
 }  // namespace tandem::coordinator

@@ -123,6 +123,8 @@ class Scheduler {
   // for what arrives meanwhile: other steps may then be sent, and name none of its sequences that
   // have drafts.
   bool MayDraft() const;
+  // How many drafts may follow the next `num_tokens` of a sequence before its next snapshot point.
+  static uint32_t NumBeforePoint(const Sequence& sequence, uint32_t num_tokens);
   // Shares what is left of max_draft_rows among the sequences with drafts.
   void AddDrafts(StepBudget& budget);
   void AdmitWaiting(StepBudget& budget, Plan& plan);

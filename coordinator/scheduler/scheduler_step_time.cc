@@ -12,7 +12,10 @@ std::optional<StepLoad> Scheduler::DecodeLoad() const {
   for (const Sequence* sequence : running_) {
     if (sequence->phase() != Phase::kDecode) continue;
     any_decodes = true;  // one that is not ready has its next token after this step
-    if (IsReady(*sequence)) load.AddDecode(sequence->num_scheduled);
+    if (!IsReady(*sequence)) continue;
+    for (uint32_t i = 0; i < sequence->num_missing(); ++i) {
+      load.AddDecode(sequence->num_scheduled + i);
+    }
   }
   return any_decodes ? std::optional(load) : std::nullopt;
 }

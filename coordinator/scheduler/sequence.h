@@ -18,7 +18,8 @@ namespace tandem::coordinator {
 
 enum class SequenceState { kNew, kWaiting, kRunning, kFinished };
 
-// The next token of a running sequence: its only missing one (decode), or one of several (prefill).
+// The next token of a running sequence: its only missing one but for those computed again (decode),
+// or one of several (prefill).
 enum class Phase { kPrefill, kDecode };
 
 // The owner appends to `tokens` and sets what is fixed before Enqueue; only the scheduler changes
@@ -76,6 +77,10 @@ struct Sequence {
   bool may_draft = true;
   bool is_drafting =
       false;  // a step with drafts is in flight: how many tokens it gives is not known
+  // Of a recurrent state that was taken back to before wrong drafts: the tokens before this one are
+  // computed again, though they were drawn already; and the next step loads it.
+  uint32_t again_end = 0;
+  bool restores_state = false;
 
   // Of PromisedPrefixes: the hash under which it promises its prefix, while it runs; whose prefix
   // it waits for, while it waits; how many tokens of it, also after they came, until it runs.
@@ -110,8 +115,10 @@ struct Sequence {
   uint32_t num_tokens() const { return static_cast<uint32_t>(tokens.size()); }
   uint32_t num_generated() const { return num_tokens() - prompt_len; }
   uint32_t num_missing() const { return num_tokens() + num_pending - num_scheduled; }
+  // The missing tokens that are computed again.
+  uint32_t num_again() const { return again_end - std::min(again_end, num_scheduled); }
   Phase phase() const {
-    return num_scheduled > 0 && num_missing() == 1 ? Phase::kDecode : Phase::kPrefill;
+    return num_scheduled > 0 && num_missing() == num_again() + 1 ? Phase::kDecode : Phase::kPrefill;
   }
 };
 

@@ -25,7 +25,7 @@
 namespace tandem::coordinator {
 
 // What a step is made of. A token at position p sees p + 1 positions. Drafts are rows of their own,
-// like the token before them.
+// like the token before them and those computed again.
 struct StepLoad {
   uint64_t decode_rows = 0;
   uint64_t decode_positions = 0;

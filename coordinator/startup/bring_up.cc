@@ -49,12 +49,6 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
                                                    " exceeds the model's context length ",
                                                    model.spec.context_length));
   }
-  if (config.scheduling.speculation == config::Speculation::kMtp &&
-      model.spec.delta_net.has_value()) {
-    return absl::InvalidArgumentError(
-        "--speculation mtp: the model has recurrent layers, whose state can't be taken back to "
-        "before a wrong guess");
-  }
   if (model.draft != nullptr) {
     TANDEM_RETURN_IF_ERROR(
         Annotate(model::CheckDraftContext(model.draft->spec, max_model_len), model.draft->path));
@@ -66,6 +60,13 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
   TANDEM_ASSIGN_OR_RETURN(
       worker.cache.state_snapshot_interval,
       kv::SnapshotInterval(model.spec, worker.cache, config.scheduling.enable_prefix_caching));
+  const config::Speculation speculation = config.scheduling.speculation;
+  const bool workers_guess =
+      speculation == config::Speculation::kDraft || speculation == config::Speculation::kMtp;
+  if (const std::string reason = WhyNoDrafts(worker, config.scheduling, model.spec);
+      workers_guess && !reason.empty()) {
+    return absl::InvalidArgumentError(reason);
+  }
   return worker;
 }
 

@@ -57,7 +57,8 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.max_queued_requests = scheduling.max_queued_requests;
   config.max_queued_tokens = scheduling.max_queued_tokens;
   config.priority_ageing = scheduling.priority_ageing;
-  if (scheduling.speculation != config::Speculation::kOff && !spec.delta_net.has_value()) {
+  const bool can_go_back = !spec.delta_net.has_value() || config.kv_cache.snapshots.has_value();
+  if (scheduling.speculation != config::Speculation::kOff && can_go_back) {
     config.workers_guess = scheduling.speculation != config::Speculation::kNgram;
     config.max_draft_tokens = scheduling.max_draft_tokens;
     config.scheduler.max_draft_rows = step::kMaxDraftRows;
@@ -70,12 +71,12 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
 
 std::string WhyNoDrafts(const config::WorkerConfig& worker,
                         const config::SchedulingConfig& scheduling, const model::ModelSpec& spec) {
-  if (scheduling.speculation != config::Speculation::kNgram) return "";
-  constexpr char kNone[] = "--speculation ngram has no effect: ";
-  if (spec.delta_net.has_value()) {
+  if (scheduling.speculation == config::Speculation::kOff) return "";
+  constexpr char kNone[] = "no speculation: ";
+  if (spec.delta_net.has_value() && !scheduling.enable_prefix_caching) {
     return absl::StrCat(kNone,
-                        "the model has recurrent layers, whose state can't be taken back to "
-                        "before a wrong guess");
+                        "the model has recurrent layers, which go back to before a wrong guess by "
+                        "a snapshot, and there are none with --no-enable-prefix-caching");
   }
   const uint32_t tokens =
       std::min(ChunkSize(worker, scheduling), worker.limits.max_num_batched_tokens);

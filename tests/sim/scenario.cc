@@ -69,7 +69,8 @@ Scenario Scenario::Draw(Random& random) {
   drawn.engine.scheduler = DrawScheduler(random);
   drawn.engine.kv_cache = DrawCache(random, drawn.engine.scheduler);
   drawn.model.recurrent = random.Chance(0.4);
-  if (!drawn.model.recurrent && random.Chance(0.5)) {
+  const bool can_go_back = !drawn.model.recurrent || drawn.engine.kv_cache.enable_prefix_cache;
+  if (can_go_back && random.Chance(0.5)) {
     drawn.model.period = random.OneOf({0u, 3u, 5u});
     drawn.engine.max_draft_tokens = random.OneOf({1u, 4u, 16u});
     drawn.engine.scheduler.max_draft_rows = random.OneOf({2u, 8u, 64u});  // fewer are drawn at once

@@ -163,7 +163,7 @@ void DraftBuffers::StagePass(const step::StepDescriptor& step, const StepBuffers
   for (const uint32_t s : order_) {
     const step::SequenceEntry& sequence = step.sequences[s];
     if (sequence.num_drafts <= index) break;
-    const uint32_t token = step.query_offsets[s] + index;
+    const uint32_t token = step.TokenBeforeDrafts(s) + index;
     const uint32_t context = sequence.context_len - sequence.num_drafts + index;
     const uint32_t i = batch.num_seqs++;
     if (index == 0) {
@@ -197,9 +197,9 @@ void DraftBuffers::StageTokenUpdate(const step::StepDescriptor& step,
   Inputs& inputs = host();
   uint32_t count = 0;
   for (uint32_t i = 0; i < order_.size(); ++i) {
+    const uint32_t first = step.TokenBeforeDrafts(order_[i]) + 1;
     for (uint32_t pass = 0; pass < step.sequences[order_[i]].num_drafts; ++pass) {
-      inputs.runs[count++] = {
-          .to = step.query_offsets[order_[i]] + pass + 1, .from = begins_[pass] + i, .count = 1};
+      inputs.runs[count++] = {.to = first + pass, .from = begins_[pass] + i, .count = 1};
     }
   }
   out.token_update = {.runs = Placed(&inputs.runs[0], inputs, device_->data()),
@@ -219,7 +219,7 @@ uint32_t DraftBuffers::StageJudged(const step::StepDescriptor& step) {
   for (const step::RowRequest& row : step.rows) {
     if ((row.wants & step::kWantGuess) == 0) continue;
     while (step.query_offsets[s + 1] <= row.token) ++s;
-    const uint32_t index = row.token - step.query_offsets[s];
+    const uint32_t index = row.token - step.TokenBeforeDrafts(s);
     if (index < step.sequences[s].num_drafts) {
       const auto place = std::ranges::find(order_, static_cast<uint32_t>(s)) - order_.begin();
       guess_at_.push_back(begins_[index] + static_cast<uint32_t>(place));

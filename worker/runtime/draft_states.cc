@@ -71,11 +71,10 @@ int32_t DraftStates::RowOf(uint32_t slot, uint32_t position) const {
   return static_cast<int32_t>(slot * kKept + position % kKept);
 }
 
-int32_t DraftStates::RowBefore(const step::StepDescriptor& step, size_t s) const {
-  const step::SequenceEntry& sequence = step.sequences[s];
-  const uint32_t begin = sequence.context_len - sequence.query_len;
+int32_t DraftStates::RowBefore(const step::StepDescriptor& step, size_t s, uint32_t token) const {
   const bool is_new = step.groups[0].tables[s].length_before == 0;
-  return is_new || begin == 0 ? ZeroRow() : RowOf(sequence.slot, begin - 1);
+  const auto position = static_cast<uint32_t>(step.positions[token]);
+  return is_new || position == 0 ? ZeroRow() : RowOf(step.sequences[s].slot, position - 1);
 }
 
 DraftStates::Staged DraftStates::Stage(const step::StepDescriptor& step,
@@ -90,14 +89,15 @@ DraftStates::Staged DraftStates::Stage(const step::StepDescriptor& step,
   };
   const int32_t first_of_step = ZeroRow() + 1;
   for (size_t i = 0; i < drafters.size(); ++i) {
-    host(at.of_drafters)[i] = RowBefore(step, drafters[i]);
+    const uint32_t s = drafters[i];
+    host(at.of_drafters)[i] = RowBefore(step, s, step.TokenBeforeDrafts(s));
     host(at.of_guesses)[i] = first_of_step + static_cast<int32_t>(i);
   }
   int32_t* const of_tokens = host(at.of_tokens);
   std::fill_n(of_tokens, num_tokens, ZeroRow());
   for (size_t s = 0; s < step.sequences.size(); ++s) {
     const uint32_t begin = step.query_offsets[s];
-    of_tokens[begin] = RowBefore(step, s);
+    of_tokens[begin] = RowBefore(step, s, begin);
     for (uint32_t t = begin + 1; t < step.query_offsets[s + 1]; ++t) {
       of_tokens[t] = first_of_step + static_cast<int32_t>(t) - 1;
     }

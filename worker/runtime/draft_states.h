@@ -27,7 +27,8 @@ namespace tandem::worker {
 
 class DraftStates {
  public:
-  // A step computes at most kMaxDraftRows drafts of a sequence, after one token.
+  // A step computes at most kMaxDraftRows drafts of a sequence. They follow a token whose state
+  // before it is of an earlier step; else a guess may be wrong.
   static constexpr uint32_t kKept = step::kMaxDraftRows + 1;
 
   // With the device memory of `shared`, which has the same limits, or its own (null).
@@ -62,8 +63,8 @@ class DraftStates {
  private:
   struct Layout;
 
-  // Of the state before the first token of sequence `s` of the step.
-  int32_t RowBefore(const step::StepDescriptor& step, size_t s) const;
+  // Of the state before `token` of the step, one of sequence `s`, as an earlier step left it.
+  int32_t RowBefore(const step::StepDescriptor& step, size_t s, uint32_t token) const;
   int32_t RowOf(uint32_t slot, uint32_t position) const;
   int32_t ZeroRow() const { return static_cast<int32_t>(limits_.max_seqs * kKept); }
   uint32_t StageKept(const step::StepDescriptor& step, kernels::ScatterRun* runs) const;

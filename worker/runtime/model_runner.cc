@@ -65,7 +65,7 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   limits_ = LimitsFor(spec, options_, num_blocks);
   const LoadedModel* const draft = model_.draft();
   const size_t full_group = model::FullAttentionGroup(spec);
-  limits_.workers_guess = HasGuesser() && !spec.delta_net.has_value();
+  limits_.workers_guess = HasGuesser();
   kernels::Backend& backend = model_.backend();
   TANDEM_ASSIGN_OR_RETURN(KvCache kv,
                           KvCache::Create(spec, model_.plan(), options_, num_blocks, backend));

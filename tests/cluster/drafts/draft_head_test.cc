@@ -1,18 +1,13 @@
-// A model's own draft head on real workers: answers are those without it, to the token. The file is
-// edited so that what its head guesses is right, or right now and then.
+// A model's own draft head on real workers: answers are those without it, to the token.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <fstream>
 #include <optional>
 #include <ostream>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "common/gguf/file.h"
 #include "tests/cluster/drafts/answers.h"
+#include "tests/cluster/drafts/guessable_model.h"
 #include "tests/cluster/engine_driver.h"
 #include "tests/cluster/golden_cases.h"
 
@@ -21,63 +16,9 @@ namespace {
 
 constexpr char kModel[] = "arch/glm4moe-mtp/model.gguf";
 
-// The bytes of a file with F32 tensors, to be changed.
-class EditedModel {
- public:
-  explicit EditedModel(const std::string& path) : file_(gguf::File::Open(path).value()) {
-    const auto bytes = file_.parts().front().bytes;
-    bytes_.assign(bytes.begin(), bytes.end());
-  }
-
-  const gguf::File& file() const { return file_; }
-  std::span<float> Values(std::string_view name) {
-    const gguf::TensorInfo* const tensor = file_.FindTensor(name);
-    EXPECT_NE(tensor, nullptr) << name;
-    EXPECT_EQ(tensor->type, tensor::Type::kF32);
-    const auto at = tensor->data - file_.parts().front().bytes.data();
-    return {reinterpret_cast<float*>(bytes_.data() + at), tensor->values};
-  }
-  void Copy(std::string_view from, std::string_view to) {
-    std::ranges::copy(Values(from), Values(to).begin());
-  }
-  std::string Write(const std::string& name) const {
-    std::string path = ::testing::TempDir() + "/" + name;
-    std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes_.data()),
-               static_cast<std::streamsize>(bytes_.size()));
-    return path;
-  }
-
- private:
-  const gguf::File file_;
-  std::vector<std::byte> bytes_;
-};
-
-// Layers add nothing, so the model draws by its last token alone, and the head sees the embedding
-// of that token and `of_state` times the state before it, both normed: with 0 it guesses what the
-// model draws at temperature 0.
+// With 0 of the state, the head guesses what the model draws at temperature 0.
 std::string WriteModel(float of_state) {
-  EditedModel model(GoldenPath(kModel));
-  for (const gguf::TensorInfo& tensor : model.file().tensors()) {
-    const std::string_view name = tensor.name;
-    if (name.find("attn_output.") != name.npos || name.find("ffn_down") != name.npos) {
-      std::ranges::fill(model.Values(name), 0.0f);
-    }
-  }
-  const std::string head = "blk.2.nextn.";
-  std::ranges::fill(model.Values(head + "enorm.weight"), 1.0f);
-  std::ranges::fill(model.Values(head + "hnorm.weight"), 1.0f);
-  model.Copy("output_norm.weight", head + "shared_head_norm.weight");
-  model.Copy("output.weight", head + "shared_head_head.weight");
-  model.Copy("token_embd.weight", head + "embed_tokens.weight");
-  const auto projection = model.Values(head + "eh_proj.weight");
-  const size_t hidden = model.Values("output_norm.weight").size();
-  std::ranges::fill(projection, 0.0f);
-  for (size_t i = 0; i < hidden; ++i) {
-    projection[i * 2 * hidden + i] = 1.0f;
-    projection[i * 2 * hidden + hidden + i] = of_state;
-  }
-  return model.Write("head-" + std::to_string(of_state) + ".gguf");
+  return WriteGuessable(kModel, {.of_layers = 0, .of_state = of_state});
 }
 
 config::ServerConfig With(config::ServerConfig config) {
@@ -144,15 +85,6 @@ INSTANTIATE_TEST_SUITE_P(Guesses, HeadTest,
                                            Guesses{"OfTokensAndStates", 0.5f, 0.0f},
                                            Guesses{"OfTokensAtRandom", 0.0f, 0.2f}),
                          [](const auto& param) { return param.param.name; });
-
-TEST(DraftHeadTest, AModelWithRecurrentLayersIsRefused) {
-  const auto driver =
-      EngineDriver::Start(With(DraftTestConfig(GoldenPath("arch/qwen35-mtp/model.gguf"))));
-  ASSERT_FALSE(driver.ok());
-  EXPECT_EQ(driver.status().message(),
-            "--speculation mtp: the model has recurrent layers, whose state can't be taken back to "
-            "before a wrong guess");
-}
 
 TEST(DraftHeadTest, AFileWithoutOneIsRefused) {
   const auto driver =

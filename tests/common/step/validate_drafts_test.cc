@@ -32,6 +32,19 @@ TEST(ValidateDraftsTest, AcceptsThemIfTheWorkersGuess) {
             "step: row 1 wants a guess, and the workers have no draft model or head");
 }
 
+// Those before them are computed again.
+TEST(ValidateDraftsTest, AcceptsThemAfterSeveralTokens) {
+  StepDescriptor step = StepWithDrafts();
+  step.sequences[1].num_drafts = 1;
+  step.tokens[2] = 9;
+  step.rows.erase(step.rows.begin() + 1);
+  step.sampling.pop_back();
+  EXPECT_EQ(Validate(step, ExampleLimits(), ExampleTables()), absl::OkStatus());
+  step.rows[1].token = 1;
+  EXPECT_EQ(Validate(step, ExampleLimits(), ExampleTables()).message(),
+            "step: token 3 is a draft, and no row wants the guess after token 2");
+}
+
 struct Case {
   const char* name;
   std::function<void(StepDescriptor&)> mutate;
@@ -42,8 +55,8 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 const Case kCases[] = {
     {"WithAnId", [](auto& s) { s.tokens[3] = 9; }, "token 3 has id 9 and is a draft, needed id 0"},
-    {"AfterSeveralTokens", [](auto& s) { s.sequences[1].num_drafts = 1; },
-     "sequence 1 of 3 tokens has 1 drafts, needed one token before them"},
+    {"AfterNoToken", [](auto& s) { s.sequences[1].num_drafts = 3; },
+     "sequence 1 of 3 tokens has 3 drafts, needed a token before them"},
     {"WithoutAGuess", [](auto& s) { s.rows[2].wants = kWantSample; },
      "token 3 is a draft, and no row wants the guess after token 2"},
     {"WithoutARow",

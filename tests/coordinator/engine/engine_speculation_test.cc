@@ -7,29 +7,47 @@
 #include <utility>
 #include <vector>
 
+#include "common/kv/snapshots.h"
 #include "tests/coordinator/engine/engine_fixture.h"
 
 namespace tandem::coordinator {
 namespace {
 
-// Who guesses.
-enum class Guesser { kNgrams, kWorkers };
+// Who guesses, and for what model.
+struct Guesser {
+  bool on_workers = false;
+  bool recurrent = false;
+};
 
 struct Outcome {
   std::vector<RecordingStream::Record> records;
   EngineStats stats;
 };
 
+void SetBlocks(uint32_t num_blocks, SimulatedEngine& engine) {
+  engine.config.kv_cache.groups[0].num_blocks = num_blocks;
+}
+
+// One for every `interval` tokens, as a worker counts them.
+void SetSnapshots(uint32_t interval, SimulatedEngine& engine) {
+  const KvCacheConfig& cache = engine.config.kv_cache;
+  const auto count = kv::NumSnapshots(cache.groups[0].num_blocks, interval, cache.block_size);
+  engine.config.kv_cache.snapshots = {.num_snapshots = static_cast<uint32_t>(count),
+                                      .interval = interval};
+}
+
 // With answers of which 15 tokens of 16 repeat every five.
-SimulatedEngine Engine(uint32_t max_draft_tokens, Guesser guesser = Guesser::kNgrams) {
+SimulatedEngine Engine(uint32_t max_draft_tokens, Guesser guesser = {}) {
   SimulatedEngine engine = SimulatedEngine::Small();
-  engine.config.workers_guess = engine.model.workers_guess = guesser == Guesser::kWorkers;
+  engine.config.workers_guess = engine.model.workers_guess = guesser.on_workers;
   engine.ranks = 1;
   engine.model.period = 5;
   engine.config.max_draft_tokens = max_draft_tokens;
-  engine.config.scheduler.max_draft_rows = guesser == Guesser::kWorkers ? 8 : 14;
+  engine.config.scheduler.max_draft_rows = guesser.on_workers ? 8 : 14;
   engine.config.scheduler.max_model_len = 200;
-  engine.config.kv_cache.groups[0].num_blocks = 400;
+  SetBlocks(400, engine);
+  engine.model.recurrent = guesser.recurrent;
+  if (guesser.recurrent) SetSnapshots(16, engine);
   return engine;
 }
 
@@ -94,13 +112,16 @@ void ExpectSame(const Outcome& found, const Outcome& wanted) {
 class GuesserTest : public testing::TestWithParam<Guesser> {};
 
 INSTANTIATE_TEST_SUITE_P(Guessers, GuesserTest,
-                         testing::Values(Guesser::kNgrams, Guesser::kWorkers),
+                         testing::Values(Guesser{}, Guesser{.on_workers = true},
+                                         Guesser{.recurrent = true},
+                                         Guesser{.on_workers = true, .recurrent = true}),
                          [](const auto& param) {
-                           return param.param == Guesser::kNgrams ? "ngrams" : "workers";
+                           return std::string(param.param.on_workers ? "workers" : "ngrams") +
+                                  (param.param.recurrent ? "_recurrent" : "");
                          });
 
 TEST_P(GuesserTest, TheSameTokensAtEveryLengthDepthChunkAndNumberOfBlocks) {
-  const Outcome wanted = RunAll(Engine(0), Requests());
+  const Outcome wanted = RunAll(Engine(0, GetParam()), Requests());
   EXPECT_EQ(wanted.stats.drafts, 0);
   for (const uint32_t most : {1u, 3u, 8u}) {
     for (const uint32_t depth : {1u, 2u}) {
@@ -111,7 +132,8 @@ TEST_P(GuesserTest, TheSameTokensAtEveryLengthDepthChunkAndNumberOfBlocks) {
           SimulatedEngine engine = Engine(most, GetParam());
           engine.config.pipeline_depth = depth;
           engine.config.scheduler.chunked_prefill_size = chunk;
-          engine.config.kv_cache.groups[0].num_blocks = blocks;
+          SetBlocks(blocks, engine);
+          if (GetParam().recurrent) SetSnapshots(16, engine);
           const Outcome run = RunAll(engine, Requests());
           ExpectSame(run, wanted);
           EXPECT_EQ(run.stats.drafts > 0, chunk > 1);
@@ -129,12 +151,12 @@ TEST_P(GuesserTest, TheSameTokensWithAWindow) {
   engine.config.max_draft_tokens = 8;
   const Outcome run = RunAll(engine, Requests());
   ExpectSame(run, wanted);
-  EXPECT_GT(run.stats.accepted_drafts, 10);
+  EXPECT_GT(run.stats.accepted_drafts, GetParam().recurrent ? 5 : 10);
 }
 
 TEST_P(GuesserTest, AcceptedDraftsSaveSteps) {
   const std::vector<Request> one = {MakeRequest("a", 9, 150, nullptr)};
-  const Outcome plain = RunAll(Engine(0), one);
+  const Outcome plain = RunAll(Engine(0, GetParam()), one);
   const Outcome run = RunAll(Engine(8, GetParam()), one);
   ExpectSame(run, plain);
   EXPECT_GT(run.stats.accepted_drafts, 20);
@@ -148,8 +170,25 @@ TEST_P(GuesserTest, TheOnlySequenceThatMayRunHasDraftsToo) {
   SimulatedEngine engine = Engine(8, GetParam());
   engine.config.scheduler.max_num_seqs = 1;
   const Outcome run = RunAll(engine, two);
-  ExpectSame(run, RunAll(Engine(0), two));
+  ExpectSame(run, RunAll(Engine(0, GetParam()), two));
   EXPECT_GT(run.stats.accepted_drafts, 20);
+}
+
+// Taken for the prefix cache, too, and at more places than there are snapshots.
+TEST(EngineSpeculationTest, TheSameTokensWithFewSnapshots) {
+  for (const Guesser guesser :
+       {Guesser{.recurrent = true}, {.on_workers = true, .recurrent = true}}) {
+    const Outcome wanted = RunAll(Engine(0, guesser), Requests());
+    for (const uint32_t interval : {4u, 16u, 400u, 800u, 1600u}) {
+      SCOPED_TRACE(interval);
+      SimulatedEngine engine = Engine(8, guesser);
+      SetSnapshots(interval, engine);
+      const Outcome run = RunAll(engine, Requests());
+      ExpectSame(run, wanted);
+      EXPECT_GT(run.stats.drafts, run.stats.accepted_drafts);
+      EXPECT_GT(run.stats.accepted_drafts, 0);
+    }
+  }
 }
 
 TEST(EngineSpeculationTest, NoDraftsWhereNothingRepeats) {
@@ -173,7 +212,7 @@ TEST_P(GuesserTest, WhatIsBehindAnIdThatEndsItIsNotAccepted) {
       Request request = MakeRequest("a", 9, 150, nullptr);
       request.sampling.end_ids = {end};
       request.sampling.min_tokens = min_tokens;
-      SimulatedEngine alone = Engine(0), drafting = Engine(8, GetParam());
+      SimulatedEngine alone = Engine(0, GetParam()), drafting = Engine(8, GetParam());
       alone.config.pipeline_depth = drafting.config.pipeline_depth = 1;
       const Outcome plain = RunAll(alone, {request});
       const Outcome run = RunAll(drafting, {request});
@@ -189,7 +228,7 @@ TEST_P(GuesserTest, WhatIsBehindAnIdThatEndsItIsNotAccepted) {
 TEST_P(GuesserTest, AStopStringEndsAmongAcceptedDrafts) {
   const std::vector<Request> one = {MakeRequest("a", 9, 150, nullptr)};
   for (size_t length = 40; length < 60; ++length) {
-    const Outcome plain = RunAll(Engine(0), one, length);
+    const Outcome plain = RunAll(Engine(0, GetParam()), one, length);
     const Outcome run = RunAll(Engine(8, GetParam()), one, length);
     std::vector<TokenId> tokens = run.records[0].tokens;
     ASSERT_GE(tokens.size(), length);

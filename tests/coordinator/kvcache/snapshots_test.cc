@@ -155,5 +155,33 @@ TEST_F(SnapshotsTest, TheConfigurationIsChecked) {
             "a snapshot every 6 tokens: need a multiple of the block size, 4");
 }
 
+TEST_F(SnapshotsTest, TheStateBeforeDraftsIsHeldUntilItIsLoaded) {
+  BlockManager kv(Config(16, 1));
+  const Tokens tokens = Range(0, 9);
+  SequenceBlocks blocks;
+  ASSERT_TRUE(kv.Start(blocks, {}, 9, 9));
+  EXPECT_TRUE(kv.HasFreeSnapshot());
+  ASSERT_TRUE(kv.SaveState(blocks));
+  EXPECT_EQ(blocks.saved_state(), 0);
+  EXPECT_FALSE(kv.HasFreeSnapshot());
+  EXPECT_EQ(kv.TakeSnapshot(blocks, 8), kv::kNoSnapshot);
+  Check(kv, {&blocks});
+  kv.Commit(blocks, tokens, 6);
+  kv.RestoreState(blocks);
+  EXPECT_EQ(blocks.loaded_snapshot(), 0);
+  EXPECT_FALSE(kv.HasFreeSnapshot());
+  EXPECT_FALSE(kv.SaveState(blocks));
+  Check(kv, {&blocks});
+  kv.Commit(blocks, tokens, 9);
+  EXPECT_EQ(blocks.loaded_snapshot(), kNoBlock);
+  ASSERT_TRUE(kv.SaveState(blocks));
+  kv.DropSavedState(blocks);
+  EXPECT_TRUE(kv.HasFreeSnapshot());
+  ASSERT_TRUE(kv.SaveState(blocks));
+  kv.Release(blocks);
+  Check(kv, {});
+  EXPECT_EQ(kv.Stats().cached_snapshots, 0) << "it is no prefix's";
+}
+
 }  // namespace
 }  // namespace tandem::coordinator

@@ -171,5 +171,120 @@ TEST(DraftsTest, WhatTheLastRowReadsIsNotPublishedWhenItEnds) {
   EXPECT_EQ(driver.kv().Match(prompt, hashes).num_tokens, 4u);
 }
 
+KvCacheConfig Recurrent(uint32_t num_snapshots, uint32_t interval) {
+  return {.block_size = kBlockSize,
+          .groups = {{.num_blocks = 64}},
+          .snapshots = SnapshotConfig{.num_snapshots = num_snapshots, .interval = interval}};
+}
+
+TEST(DraftsTest, ARecurrentStateGoesBackToBeforeWrongOnes) {
+  Driver driver(Drafting(4), Recurrent(2, 64));
+  Sequence& a = AddWithDrafts(driver, 5, {1, 2, 3, 4});
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+4");
+  const PlanEntry first = driver.last().entries[0];
+  EXPECT_EQ(first.load_snapshot, kv::kNoSnapshot);
+  EXPECT_NE(first.save_snapshot, kv::kNoSnapshot);
+  EXPECT_EQ(first.save_after, 1u);
+  driver.Collect(2);
+  EXPECT_EQ(a.num_tokens(), 9u);
+  EXPECT_EQ(a.num_computed, 6u) << "the two accepted ones are computed again";
+  EXPECT_EQ(driver.Submit(), "decode 1+3+4");
+  const PlanEntry second = driver.last().entries[0];
+  EXPECT_EQ(second.load_snapshot, first.save_snapshot);
+  EXPECT_NE(second.save_snapshot, first.save_snapshot);
+  EXPECT_EQ(second.save_after, 3u);
+  driver.Collect(4);
+  EXPECT_EQ(a.num_computed, 13u);
+  EXPECT_EQ(driver.Submit(), "decode 1+1+4");
+  EXPECT_EQ(driver.last().entries[0].load_snapshot, kv::kNoSnapshot) << "all were right";
+  driver.Collect(0);
+  a.drafts.clear();
+  EXPECT_EQ(driver.Submit(), "decode 1+1");
+  EXPECT_NE(driver.last().entries[0].load_snapshot, kv::kNoSnapshot);
+  EXPECT_EQ(driver.Submit(), "decode 1+1*");
+  EXPECT_EQ(driver.last().entries[0].load_snapshot, kv::kNoSnapshot) << "it is loaded once";
+  driver.Collect();
+  driver.Collect();
+}
+
+TEST(DraftsTest, WhatIsComputedAgainTakesRows) {
+  Driver driver(Drafting(4), Recurrent(8, 64));
+  AddWithDrafts(driver, 5, {1, 2, 3, 4, 5, 6, 7});
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+7");
+  driver.Collect(5);
+  EXPECT_EQ(driver.Submit(), "decode 1+6+2");
+  driver.Collect(1);
+  EXPECT_EQ(driver.Submit(), "decode 1+2+6");
+  driver.Collect();
+}
+
+TEST(DraftsTest, NothingIsComputedAgainAfterAPreemption) {
+  Driver driver(Drafting(4), Recurrent(8, 64));
+  Sequence& a = AddWithDrafts(driver, 5, {1, 2, 3, 4});
+  driver.Step();
+  driver.Submit();
+  driver.Collect(2);
+  driver.Lose();
+  EXPECT_EQ(driver.Submit(), "prefill 1+9");
+  EXPECT_EQ(driver.last().entries[0].load_snapshot, kv::kNoSnapshot);
+  driver.Collect();
+  EXPECT_EQ(a.num_computed, 9u);
+}
+
+TEST(DraftsTest, NoneBehindAPointWhoseStateIsKept) {
+  KvCacheConfig cache = Recurrent(8, 8);
+  cache.enable_prefix_cache = true;
+  Driver driver(Drafting(4), cache);
+  Sequence& a = AddWithDrafts(driver, 5, {1, 2, 3, 4});
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+1");
+  driver.Collect(1);
+  ASSERT_EQ(a.num_computed, 7u);
+  EXPECT_EQ(driver.Submit(), "decode 1+1");
+  EXPECT_EQ(driver.last().entries[0].save_after, 1u);
+  driver.Collect();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+4");
+  driver.Collect();
+}
+
+TEST(DraftsTest, WhoHasNoSnapshotWaitsForThoseWhoHave) {
+  Driver driver(Drafting(4), Recurrent(1, 64));
+  AddWithDrafts(driver, 5, {1, 2, 3});
+  AddWithDrafts(driver, 5, {1, 2, 3});
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+3 decode 2+1");
+  EXPECT_EQ(driver.Submit(), "") << "the step with drafts has not settled";
+  driver.Collect(3);
+}
+
+// A step that could have none does not wait for the one before.
+TEST(DraftsTest, AtAPointStepsOverlap) {
+  KvCacheConfig cache = Recurrent(8, 8);
+  cache.enable_prefix_cache = true;
+  Driver driver(Drafting(4), cache);
+  Sequence& a = driver.Add(6);
+  EXPECT_EQ(driver.Submit(), "prefill 1+6");
+  driver.Collect();
+  EXPECT_EQ(driver.Submit(), "decode 1+1");
+  a.drafts = {1, 2, 3, 4};
+  EXPECT_EQ(driver.Submit(), "decode 1+1*");
+  driver.Collect();
+  driver.Collect();
+}
+
+TEST(DraftsTest, NoneWithoutASnapshotToGoBackBy) {
+  Driver driver(Drafting(4), Recurrent(1, 64));
+  AddWithDrafts(driver, 5, {1, 2, 3, 4});
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+4");
+  driver.Collect(1);
+  EXPECT_EQ(driver.Submit(), "decode 1+2") << "the only one is being loaded";
+  driver.Collect();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+4");
+  driver.Collect();
+}
+
 }  // namespace
 }  // namespace tandem::coordinator

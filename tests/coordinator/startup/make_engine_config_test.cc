@@ -86,13 +86,19 @@ TEST(WhyNoDraftsTest, NothingToSayWhereThereAreSome) {
   EXPECT_EQ(WhyNoDrafts(one, {.speculation = config::Speculation::kNgram}, Model()), "");
 }
 
-TEST(WhyNoDraftsTest, RecurrentLayersHaveNone) {
+TEST(WhyNoDraftsTest, RecurrentLayersNeedSnapshots) {
   model::ModelSpec spec = Model();
   spec.delta_net.emplace();
-  const config::SchedulingConfig scheduling = {.speculation = config::Speculation::kNgram};
-  EXPECT_EQ(Make(scheduling, spec).max_draft_tokens, 0u);
-  EXPECT_NE(WhyNoDrafts(Worker(), scheduling, spec).find("recurrent layers"), std::string::npos);
-  EXPECT_EQ(WhyNoDrafts(Worker(), {}, spec), "");
+  const config::SchedulingConfig without = {.enable_prefix_caching = false,
+                                            .speculation = config::Speculation::kNgram};
+  EXPECT_EQ(Make(without, spec).max_draft_tokens, 0u);
+  EXPECT_NE(WhyNoDrafts(Worker(), without, spec).find("--no-enable-prefix-caching"),
+            std::string::npos);
+  config::WorkerConfig worker = Worker();
+  worker.cache.state_snapshot_interval = 64;
+  const config::SchedulingConfig with = {.speculation = config::Speculation::kNgram};
+  EXPECT_GT(MakeEngineConfig(worker, with, spec, Epoch{4}, {20, 10}).max_draft_tokens, 0u);
+  EXPECT_EQ(WhyNoDrafts(worker, with, spec), "");
 }
 
 TEST(WhyNoDraftsTest, AStepOfOneTokenHasNoRoom) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,16 +18,28 @@ namespace {
 
 using testing::GoldenCase;
 
-constexpr char kGlm[] = "tests/golden/arch/glm4moe-mtp/model.gguf";
+constexpr char kGlm[] = "glm4moe-mtp";
 constexpr uint32_t kMostDrafts = step::kMaxDraftRows;
 
 class DraftHeadRunnerTest : public ::testing::TestWithParam<Place> {
  protected:
   void SetUp() override {
     RegisterPlace(GetParam(), notes_);
-    config::WorkerConfig config = DraftConfig(GetParam(), kGlm);
+    Load(kGlm);
+  }
+
+  static config::WorkerConfig ConfigOf(Place place, const std::string& name) {
+    config::WorkerConfig config =
+        DraftConfig(place, testing::GoldenPath("arch/" + name + "/model.gguf"));
     config.cache.kv_cache_type = tensor::Type::kF32;
     config.model.spec.load_draft_head = true;
+    return config;
+  }
+
+  void Load(const std::string& name) {
+    golden_ = testing::ReadArchGolden(name);
+    const config::WorkerConfig config = ConfigOf(GetParam(), name);
+    runner_.reset();
     auto model = LoadModel({.config = config});
     ASSERT_TRUE(model.ok()) << model.status();
     model_ = *std::move(model);
@@ -36,6 +49,8 @@ class DraftHeadRunnerTest : public ::testing::TestWithParam<Place> {
     Restart();
   }
 
+  void ExpectReferenceGuesses();
+
   void Restart() {
     ASSERT_TRUE(runner_->Start(Epoch{1}, {kDraftBlocks}, nullptr).ok());
     next_step_ = 1;
@@ -43,8 +58,8 @@ class DraftHeadRunnerTest : public ::testing::TestWithParam<Place> {
   }
 
   // Tokens from position `begin` on, in blocks of the slot's own. The last of them wants a guess;
-  // with drafts, all but the last.
-  step::StepResult Run(std::vector<Piece> pieces, bool drafts = false) {
+  // with drafts, all but the last and the first `num_again`.
+  step::StepResult Run(std::vector<Piece> pieces, bool drafts = false, uint32_t num_again = 0) {
     for (Piece& piece : pieces) {
       uint32_t& sent = blocks_sent_[piece.slot];
       piece.blocks_sent = piece.begin == 0 ? 0 : sent;
@@ -52,7 +67,7 @@ class DraftHeadRunnerTest : public ::testing::TestWithParam<Place> {
     }
     step::StepDescriptor step = MakeStep(next_step_++, pieces);
     WantGuesses(step);
-    for (size_t s = 0; drafts && s < pieces.size(); ++s) MakeDrafts(s, step);
+    for (size_t s = 0; drafts && s < pieces.size(); ++s) MakeDrafts(s, step, num_again);
     auto result = runner_->Run(step, Soon());
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *std::move(result) : step::StepResult();
@@ -77,7 +92,7 @@ class DraftHeadRunnerTest : public ::testing::TestWithParam<Place> {
   }
 
   const std::shared_ptr<FakeDeviceNotes> notes_ = std::make_shared<FakeDeviceNotes>();
-  const testing::GoldenModel golden_ = testing::ReadArchGolden("glm4moe-mtp");
+  testing::GoldenModel golden_;
   std::unique_ptr<LoadedModel> model_;
   std::unique_ptr<ModelRunner> runner_;
   uint64_t next_step_ = 1;
@@ -89,7 +104,17 @@ INSTANTIATE_TEST_SUITE_P(Places, DraftHeadRunnerTest,
                                            Place::kEmulatedCuda),
                          &NameOf);
 
-TEST_P(DraftHeadRunnerTest, GuessesWhatTheReferenceGuesses) {
+TEST_P(DraftHeadRunnerTest, GuessesWhatTheReferenceGuesses) { ExpectReferenceGuesses(); }
+
+TEST_P(DraftHeadRunnerTest, OfHybridsToo) {
+  for (const char* name : {"qwen35-mtp", "qwen35moe-mtp"}) {
+    SCOPED_TRACE(name);
+    ASSERT_NO_FATAL_FAILURE(Load(name));
+    ExpectReferenceGuesses();
+  }
+}
+
+void DraftHeadRunnerTest::ExpectReferenceGuesses() {
   for (const uint32_t chunk : {64u, 5u}) {
     for (size_t c = 0; c < 3; ++c) {
       SCOPED_TRACE(::testing::Message() << "case " << c << " in chunks of " << chunk);
@@ -146,6 +171,29 @@ TEST_P(DraftHeadRunnerTest, AfterWrongGuessesAsIfThereWereNone) {
   EXPECT_EQ(found, expected);
 }
 
+// Tokens that were accepted are computed again, as those of a model with recurrent layers are.
+TEST_P(DraftHeadRunnerTest, AfterTokensThatAreComputedAgain) {
+  const GoldenCase& one = golden_.cases[1];
+  const auto total = static_cast<uint32_t>(one.tokens.size());
+  const auto drafts_after = [&](uint32_t known) {
+    Tokens tokens(one.greedy.begin(), one.greedy.begin() + known);
+    tokens.resize(known + 4, 0);
+    return tokens;
+  };
+  for (const uint32_t num_again : {1u, 3u}) {
+    SCOPED_TRACE(num_again);
+    Restart();
+    Run({Prompt(one, 0)});
+    for (uint32_t i = 0; i <= num_again; ++i) Run({PieceOf({one.greedy[i]}, total + i, 0)});
+    const Tokens expected =
+        Run({PieceOf({one.greedy[num_again], 0, 0, 0, 0}, total + num_again, 0)}, true).guesses;
+    const step::StepResult again =
+        Run({PieceOf(drafts_after(num_again + 1), total, 0)}, true, num_again);
+    EXPECT_EQ(again.guesses, expected);
+    EXPECT_EQ(Sampled(again).front(), one.greedy[num_again + 1]);
+  }
+}
+
 // A slot's next sequence does not see the states of the one before.
 TEST_P(DraftHeadRunnerTest, OfANewSequenceInAnUsedSlot) {
   const GoldenCase &one = golden_.cases[1], &two = golden_.cases[2];
@@ -183,9 +231,7 @@ TEST_P(DraftHeadRunnerTest, StepsOfEveryKindWithGraphsAndWithout) {
   ASSERT_EQ(all.size(), 6u);
   EXPECT_EQ(notes_->replays, GetParam() == Place::kFakeGraphs ? 4u : 0u);
   RegisterPlace(Place::kHost, notes_);
-  config::WorkerConfig config = DraftConfig(Place::kHost, kGlm);
-  config.cache.kv_cache_type = tensor::Type::kF32;
-  config.model.spec.load_draft_head = true;
+  const config::WorkerConfig config = ConfigOf(Place::kHost, kGlm);
   auto model = LoadModel({.config = config});
   ASSERT_TRUE(model.ok()) << model.status();
   ModelRunner on_host(**model, RunnerOptions{.config = config});

@@ -45,8 +45,8 @@ void WantGuesses(step::StepDescriptor& step) {
   for (step::RowRequest& row : step.rows) row.wants |= step::kWantGuess;
 }
 
-void MakeDrafts(size_t sequence, step::StepDescriptor& step) {
-  const uint32_t begin = step.query_offsets[sequence];
+void MakeDrafts(size_t sequence, step::StepDescriptor& step, uint32_t num_again) {
+  const uint32_t begin = step.query_offsets[sequence] + num_again;
   const uint32_t num_drafts = step.query_offsets[sequence + 1] - begin - 1;
   step.sequences[sequence].num_drafts = num_drafts;
   const auto last = std::ranges::find(step.rows, begin + num_drafts, &step::RowRequest::token);

@@ -27,8 +27,9 @@ void RegisterPlace(Place place, const std::shared_ptr<FakeDeviceNotes>& notes);
 config::WorkerConfig DraftConfig(Place place, const std::string& model);
 
 void WantGuesses(step::StepDescriptor& step);
-// A row at each of the sequence's tokens, of which all but the first are drafts.
-void MakeDrafts(size_t sequence, step::StepDescriptor& step);
+// A row at each of the sequence's tokens but for the first `num_again` ones, of which all but the
+// first are drafts.
+void MakeDrafts(size_t sequence, step::StepDescriptor& step, uint32_t num_again = 0);
 Tokens Sampled(const step::StepResult& result);
 
 struct RanStep {
