@@ -61,7 +61,7 @@ void AddBenchCommand(cli::Command& program) {
       "the\n"
       "steps that only decode, with a short context. Token ids are random, sampling is greedy, "
       "the\n"
-      "prefix cache is off.\n"
+      "prefix cache is off, and --speculation unless it is asked for.\n"
       "Examples:\n"
       "  tandem bench --model models/demo.gguf --device cpu --threads-per-worker 2\n"
       "  tandem bench --model m.gguf --tensor-parallel-size 2 --threads-per-worker 1 \\\n"
@@ -71,6 +71,8 @@ void AddBenchCommand(cli::Command& program) {
   options->server.ForEach(fields);
   command.Add(fields, {std::begin(kNotOfBench), std::end(kNotOfBench)});
   command.OnCheck([options] {
+    config::Speculation& speculation = options->server.scheduling.speculation;
+    if (speculation == config::Speculation::kAuto) speculation = config::Speculation::kOff;
     config::Complete(options->server);
     return CheckOptions(*options);
   });

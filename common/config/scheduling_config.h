@@ -21,11 +21,14 @@ struct EnumNames<SchedulingPolicy> {
       {SchedulingPolicy::kPrefillFirst, "prefill-first"}};
 };
 
-// Where guesses of a sequence's next tokens come from, which are computed with its last one.
-enum class Speculation { kOff, kNgram, kDraft, kMtp };
+// Where guesses of a sequence's next tokens come from, which are computed with its last one. kAuto:
+// kNgram for dense models on the CPU, else kOff
+// (docs/decisions/0026-speculation-by-prompt-lookup.md).
+enum class Speculation { kAuto, kOff, kNgram, kDraft, kMtp };
 template <>
 struct EnumNames<Speculation> {
-  static constexpr std::pair<Speculation, const char*> kNames[] = {{Speculation::kOff, "off"},
+  static constexpr std::pair<Speculation, const char*> kNames[] = {{Speculation::kAuto, "auto"},
+                                                                   {Speculation::kOff, "off"},
                                                                    {Speculation::kNgram, "ngram"},
                                                                    {Speculation::kDraft, "draft"},
                                                                    {Speculation::kMtp, "mtp"}};
@@ -42,7 +45,7 @@ struct SchedulingConfig {
   uint32_t target_itl_ms = 0;
   bool enable_prefix_caching = true;
   bool overlap = true;
-  Speculation speculation = Speculation::kOff;
+  Speculation speculation = Speculation::kAuto;
   uint32_t max_draft_tokens = 7;
 
   void ForEach(FieldList& visit) {
@@ -93,12 +96,14 @@ struct SchedulingConfig {
     visit(overlap, {.flag = "--overlap",
                     .help = "send a step to the workers while they compute the one before (on by "
                             "default)"});
-    visit(speculation,
-          {.flag = "--speculation",
-           .help = "guess next tokens and compute them with the last one: ngram guesses what "
-                   "followed the last tokens when they occurred before, draft asks --draft-model, "
-                   "mtp the file's own draft head (NextN, multi-token prediction); on the CPU "
-                   "answers stay the same to the bit"});
+    visit(
+        speculation,
+        {.flag = "--speculation",
+         .help = "guess next tokens and compute them with the last one: ngram guesses what "
+                 "followed the last tokens when they occurred before, draft asks --draft-model, "
+                 "mtp the file's own draft head (NextN, multi-token prediction); auto is "
+                 "ngram for dense models on the CPU, where answers stay the same to the bit, else "
+                 "off"});
     visit(max_draft_tokens, {.flag = "--max-draft-tokens",
                              .help = "most guessed tokens of one sequence in a step",
                              .least = 1,

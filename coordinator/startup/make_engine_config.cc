@@ -24,6 +24,15 @@ uint32_t ChunkSize(const config::WorkerConfig& worker, const config::SchedulingC
                                               : worker.limits.max_num_batched_tokens;
 }
 
+config::Speculation SpeculationOf(const config::WorkerConfig& worker,
+                                  const config::SchedulingConfig& scheduling,
+                                  const model::ModelSpec& spec) {
+  if (scheduling.speculation != config::Speculation::kAuto) return scheduling.speculation;
+  const bool pays = worker.device.device == config::Device::kCpu && !spec.moe.has_value() &&
+                    !spec.delta_net.has_value();
+  return pays ? config::Speculation::kNgram : config::Speculation::kOff;
+}
+
 }  // namespace
 
 EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
@@ -57,9 +66,10 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
   config.max_queued_requests = scheduling.max_queued_requests;
   config.max_queued_tokens = scheduling.max_queued_tokens;
   config.priority_ageing = scheduling.priority_ageing;
+  const config::Speculation speculation = SpeculationOf(worker, scheduling, spec);
   const bool can_go_back = !spec.delta_net.has_value() || config.kv_cache.snapshots.has_value();
-  if (scheduling.speculation != config::Speculation::kOff && can_go_back) {
-    config.workers_guess = scheduling.speculation != config::Speculation::kNgram;
+  if (speculation != config::Speculation::kOff && can_go_back) {
+    config.workers_guess = speculation != config::Speculation::kNgram;
     config.max_draft_tokens = scheduling.max_draft_tokens;
     config.scheduler.max_draft_rows = step::kMaxDraftRows;
   }
@@ -71,7 +81,10 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
 
 std::string WhyNoDrafts(const config::WorkerConfig& worker,
                         const config::SchedulingConfig& scheduling, const model::ModelSpec& spec) {
-  if (scheduling.speculation == config::Speculation::kOff) return "";
+  if (scheduling.speculation == config::Speculation::kOff ||
+      scheduling.speculation == config::Speculation::kAuto) {
+    return "";
+  }
   constexpr char kNone[] = "no speculation: ";
   if (spec.delta_net.has_value() && !scheduling.enable_prefix_caching) {
     return absl::StrCat(kNone,

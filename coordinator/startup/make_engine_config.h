@@ -21,8 +21,8 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
                               const model::ModelSpec& spec, Epoch epoch,
                               const std::vector<uint32_t>& num_blocks);
 
-// Why --speculation ngram is on and there are no guesses all the same, for the operator; empty:
-// there are, or it is not on.
+// Why there are no guesses although --speculation asks for some, for the operator; empty: there
+// are, or nobody has asked.
 std::string WhyNoDrafts(const config::WorkerConfig& worker,
                         const config::SchedulingConfig& scheduling, const model::ModelSpec& spec);
 

@@ -23,6 +23,8 @@ std::unique_ptr<TestServer> TestServer::Start(const std::string& model,
   std::vector<std::string> argv = {kCoordinator, "--model",        model,
                                    "--listen",   "127.0.0.1:0",    "--worker-binary",
                                    worker,       "--max-num-seqs", "16"};
+  // The usage of an answer counts drafts, and how many there are depends on what else runs.
+  argv.insert(argv.end(), {"--speculation", "off"});
   argv.insert(argv.end(), flags.begin(), flags.end());
   auto program = Program::Start(argv);
   const auto deadline = Deadline::After(kReadyTimeout);

@@ -25,6 +25,7 @@ config::ServerConfig TestServerConfig(const std::string& model_path) {
   options.worker.cache.block_size = 16;
   options.worker.cache.kv_cache_type = tensor::Type::kF32;
   options.cluster.worker_binary = "worker/tandem_worker";
+  options.scheduling.speculation = config::Speculation::kOff;  // tests of it turn it on
   return options;
 }
 

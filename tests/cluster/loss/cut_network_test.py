@@ -82,7 +82,8 @@ class Deployment:
         self.coordinator = self._start("coordinator", [
             "coordinator/tandem_coordinator", "--model", "models/demo.gguf", "--listen", SERVER,
             "--workers", "external", "--worker-listen", WORKERS, "--worker-token-file", self._token,
-            "--step-transport", "grpc", "--tensor-parallel-size", "2", "--threads-per-worker", "1", *self._flags])
+            "--step-transport", "grpc", "--tensor-parallel-size", "2", "--threads-per-worker", "1",
+            "--speculation", "off", *self._flags])  # the usage counts drafts, which depend on what else runs
         self.coordinator.until("waiting for workers")  # a worker dials again only after a second
         self.workers = [self.start_worker(rank) for rank in range(2)]
         self.network.run(["client/tandem", "wait", "--server", SERVER, "--timeout", f"{DEADLINE_S}s"])

@@ -25,7 +25,7 @@ NUM_REQUESTS = int(os.environ.get("RANDOM_REQUESTS", "200"))
 SEED = int(os.environ.get("RANDOM_SEED", "1"))
 NUM_KILLS = 3
 CONTEXT = ("--max-model-len", "640")
-PLAIN = (*CONTEXT, "--no-overlap", "--no-enable-prefix-caching", "--max-num-seqs", "4")
+PLAIN = (*CONTEXT, "--no-overlap", "--no-enable-prefix-caching", "--speculation", "off", "--max-num-seqs", "4")
 # 640 tokens need 80 of these blocks: a few sequences have room, and are preempted.
 BUSY = (*CONTEXT, "--speculation", "ngram", "--max-num-seqs", "16", "--block-size", "8", "--num-kv-blocks", "150",
         "--max-num-batched-tokens", "48", "--max-queued-requests", "8192", "--max-restarts", "100")

@@ -54,7 +54,7 @@ class Recording:
 
 class TraceCase(unittest.TestCase):
     def setUp(self):
-        self.server = processes.Server()
+        self.server = processes.Server("--speculation", "off")
         self.addCleanup(self.server.kill)
         self.assertTrue(self.server.wait_ready(), self.server.log())
         self.stub = generation_pb2_grpc.GenerationStub(grpc.insecure_channel(self.server.address, options=(("grpc.enable_http_proxy", 0),)))

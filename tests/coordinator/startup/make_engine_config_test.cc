@@ -65,7 +65,7 @@ TEST(MakeEngineConfigTest, LimitsAndBlocksAreTheWorkers) {
 }
 
 TEST(MakeEngineConfigTest, DraftsAreThoseOfTheSetting) {
-  EXPECT_EQ(Make({.max_draft_tokens = 5}).max_draft_tokens, 0u);
+  EXPECT_EQ(Make({.speculation = config::Speculation::kOff}).max_draft_tokens, 0u);
   const EngineConfig config =
       Make({.speculation = config::Speculation::kNgram, .max_draft_tokens = 5});
   EXPECT_EQ(config.max_draft_tokens, 5u);
@@ -76,6 +76,19 @@ TEST(MakeEngineConfigTest, DraftsAreThoseOfTheSetting) {
   EXPECT_EQ(by_model.max_draft_tokens, 5u);
   EXPECT_TRUE(by_model.workers_guess);
   EXPECT_TRUE(Make({.speculation = config::Speculation::kMtp}).workers_guess);
+}
+
+TEST(MakeEngineConfigTest, ByDefaultPromptsOfDenseModelsAreLookedUpOnTheCpu) {
+  EXPECT_EQ(Make({.max_draft_tokens = 5}).max_draft_tokens, 5u);
+  model::ModelSpec mixture = Model(), hybrid = Model();
+  mixture.moe.emplace();
+  hybrid.delta_net.emplace();
+  EXPECT_EQ(Make({}, mixture).max_draft_tokens, 0u);
+  EXPECT_EQ(Make({}, hybrid).max_draft_tokens, 0u);
+  EXPECT_FALSE(Make({}).workers_guess);
+  config::WorkerConfig worker = Worker();
+  worker.device.device = config::Device::kCuda;
+  EXPECT_EQ(MakeEngineConfig(worker, {}, Model(), Epoch{4}, {20, 10}).max_draft_tokens, 0u);
 }
 
 TEST(WhyNoDraftsTest, NothingToSayWhereThereAreSome) {
