@@ -220,23 +220,23 @@ void EngineCore::Apply(coordinator::Step& step, const step::StepResult& result) 
       ApplyPoolTo(generation, step, pools ? std::optional(pool) : std::nullopt, result);
     }
     if (ended || num_rows(e) == 0) continue;
-    ApplyTo(generation, step.descriptor.step_id, ends[e], all_rows.subspan(ends[e], num_rows(e)),
+    ApplyTo(generation, step, ends[e], all_rows.subspan(ends[e], num_rows(e)),
             all_results.subspan(ends[e], num_rows(e)));
   }
   std::erase_if(leaving_, [](const auto& generation) { return generation->num_in_flight == 0; });
 }
 
-void EngineCore::ApplyTo(Generation& generation, StepId step, size_t first_row,
+void EngineCore::ApplyTo(Generation& generation, const coordinator::Step& step, size_t first_row,
                          std::span<const step::RowRequest> rows,
                          std::span<const step::RowResult> results) {
   StreamUpdate update = ApplyRows(rows, results, config_.scheduler.max_model_len, generation);
   if (!update.status.ok()) {
-    NoteNotFinite(
-        generation,
-        absl::StrCat("rank 0, step ", step.value, ", row ", first_row + update.tokens.size()),
-        update.status);
+    NoteNotFinite(generation,
+                  absl::StrCat("rank 0, step ", step.descriptor.step_id.value, ", row ",
+                               first_row + update.tokens.size()),
+                  update.status);
   }
-  if (!update.last()) generation.Speculate();
+  if (!update.last()) generation.Speculate(step.plan.may_draft);
   Send(generation, std::move(update));
 }
 

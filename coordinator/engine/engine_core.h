@@ -105,7 +105,7 @@ class EngineCore {
   // Adds the step's tokens and log-probabilities to their generations and to deliveries_.
   // Says in the plan how many drafts were accepted.
   void Apply(coordinator::Step& step, const step::StepResult& result);
-  void ApplyTo(Generation& generation, StepId step, size_t first_row,
+  void ApplyTo(Generation& generation, const coordinator::Step& step, size_t first_row,
                std::span<const step::RowRequest> rows, std::span<const step::RowResult> results);
   // `pool` is the generation's in the step, if it has one there.
   void ApplyPoolTo(Generation& generation, const coordinator::Step& step,

@@ -75,9 +75,12 @@ struct Generation : Sequence {
   bool drafts_on_workers() const {
     return may_draft && speculator.has_value() && speculator->on_workers();
   }
-  // New tokens are known: guesses those after them.
-  void Speculate() {
+  // New tokens are known: guesses those after them, if a step may have drafts (Plan::may_draft). If
+  // not, guessing would be for nothing, and goes on from there when one may.
+  void Speculate(bool steps_may_draft) {
     if (!speculator.has_value()) return;
+    drafts.clear();
+    if (!steps_may_draft || !may_draft) return;
     drafts = speculator->Guess(tokens);
     if (speculator->on_workers()) return;
     // The row before an id that ends it draws that id.

@@ -22,7 +22,7 @@ std::vector<std::vector<TokenId>> Drafts(std::vector<TokenId> end_ids) {
   std::vector<std::vector<TokenId>> drafts;
   for (int i = 0; i < 40; ++i) {
     generation.tokens.push_back(1 + i % 5);
-    generation.Speculate();
+    generation.Speculate(/*steps_may_draft=*/true);
     if (i >= 35) drafts.push_back(generation.drafts);
   }
   return drafts;
@@ -42,8 +42,22 @@ TEST(GenerationTest, GuessesNothingWithoutASpeculator) {
   Request request;
   request.prompt = {1, 2, 3, 1, 2, 3, 1, 2, 3};
   Generation generation(1, std::move(request));
-  generation.Speculate();
+  generation.Speculate(/*steps_may_draft=*/true);
   EXPECT_TRUE(generation.drafts.empty());
+}
+
+// It goes on where it was: guesses were right before and after.
+TEST(GenerationTest, GuessesNothingWhileStepsMayHaveNone) {
+  Request request;
+  request.prompt = {1, 2, 3, 4, 5};
+  Generation generation(1, std::move(request));
+  generation.speculator.emplace(std::make_unique<NgramDrafter>(), 7);
+  for (int i = 0; i < 60; ++i) {
+    generation.tokens.push_back(1 + i % 5);
+    generation.Speculate(/*steps_may_draft=*/i < 30 || i >= 58);
+    if (i < 29) continue;
+    EXPECT_EQ(generation.drafts.size(), i < 30 || i >= 58 ? 7u : 0u) << i;
+  }
 }
 
 }  // namespace
