@@ -57,7 +57,8 @@ class Program:
 def start_coordinator(*flags):
     return Program("coordinator/tandem_coordinator", "--model", "models/demo.gguf", "--listen",
                    "127.0.0.1:0", "--worker-binary", "worker/tandem_worker",
-                   "--threads-per-worker", "1", *flags)
+                   # How many tokens are guessed depends on what else runs, and so do usage and times.
+                   "--speculation", "off", "--threads-per-worker", "1", *flags)
 
 
 def start_gateway(*flags, template=TEMPLATE):
