@@ -46,8 +46,8 @@ struct ModelConfig {
                             .reload = true});
     visit(spec.load_draft_head,
           {.flag = "--load-draft-head",
-           .help = "load the file's draft head and run it with every token, as --speculation mtp "
-                   "does",
+           .help = "load the file's draft head and run it with every token; --speculation mtp "
+                   "loads it by itself",
            .reload = true});
     visit(expert_parallel, {.flag = "--expert-parallel",
                             .help = "give ranks whole experts instead of columns of every expert",

@@ -16,7 +16,7 @@ constexpr SectionTag kDescriptorTags[] = {
     kTagGroups, kTagRows,   kTagSampling,  kTagReferences,   kTagPools};
 
 // Smallest wire sizes, against which counts are checked.
-constexpr size_t kStepBytes = 2 * sizeof(uint64_t) + 3 * sizeof(uint32_t);
+constexpr size_t kStepBytes = 2 * sizeof(uint64_t) + 4 * sizeof(uint32_t);
 constexpr size_t kGroupBytes = 3 * sizeof(uint32_t);
 constexpr size_t kRowBytes = 5 * sizeof(uint32_t);
 constexpr size_t kSamplingBytes = 8 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
@@ -33,13 +33,15 @@ void PutStep(WireWriter& writer, const StepDescriptor& step) {
   writer.Put(step.kind);
   writer.Put(step.num_scheduled_tokens);
   writer.Put(step.num_seqs_active);
+  writer.Put(uint32_t{step.skips_guesser});
   writer.EndSection();
 }
 
 absl::Status GetStep(WireReader reader, StepDescriptor& step) {
-  uint32_t kind = 0;
+  uint32_t kind = 0, skips_guesser = 0;
   if (!reader.Get(step.step_id.value) || !reader.Get(step.epoch.value) || !reader.Get(kind) ||
-      !reader.Get(step.num_scheduled_tokens) || !reader.Get(step.num_seqs_active)) {
+      !reader.Get(step.num_scheduled_tokens) || !reader.Get(step.num_seqs_active) ||
+      !reader.Get(skips_guesser)) {
     return BadSection(kTagStep, "too short");
   }
   if (kind < static_cast<uint32_t>(StepKind::kPrefill) ||
@@ -47,6 +49,10 @@ absl::Status GetStep(WireReader reader, StepDescriptor& step) {
     return BadSection(kTagStep, absl::StrCat("step kind ", kind, " is not 1, 2 or 3"));
   }
   step.kind = static_cast<StepKind>(kind);
+  if (skips_guesser > 1) {
+    return BadSection(kTagStep, absl::StrCat("skips_guesser is ", skips_guesser, ", not 0 or 1"));
+  }
+  step.skips_guesser = skips_guesser == 1;
   return CheckConsumed(kTagStep, reader);
 }
 

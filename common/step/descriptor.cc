@@ -41,7 +41,8 @@ std::ostream& operator<<(std::ostream& out, const LogitAdjustment& adjustment) {
 std::string DebugString(const StepDescriptor& step) {
   std::string text = absl::StrCat("step ", step.step_id.value, " epoch ", step.epoch.value, " ",
                                   KindName(step.kind), ": ", step.num_scheduled_tokens, " tokens, ",
-                                  step.num_seqs_active, " sequences\n");
+                                  step.num_seqs_active, " sequences",
+                                  step.skips_guesser ? ", none guessed for" : "", "\n");
   absl::StrAppend(&text, "  tokens ", Join(step.tokens), "\n  positions ", Join(step.positions),
                   "\n  query offsets ", Join(step.query_offsets), "\n");
   for (const SequenceEntry& seq : step.sequences) {

@@ -145,8 +145,11 @@ struct StepDescriptor {
   StepId step_id;
   Epoch epoch;
   StepKind kind = StepKind::kMixed;
-  uint32_t num_scheduled_tokens = 0;     // T
-  uint32_t num_seqs_active = 0;          // S
+  uint32_t num_scheduled_tokens = 0;  // T
+  uint32_t num_seqs_active = 0;       // S
+  // The draft model or head computes none of the step's tokens: nothing is guessed for any of its
+  // sequences from here on.
+  bool skips_guesser = false;
   std::vector<TokenId> tokens;           // (T)
   std::vector<int32_t> positions;        // (T)
   std::vector<uint32_t> query_offsets;   // (S + 1)

@@ -29,6 +29,9 @@ absl::Status CheckSequence(const StepDescriptor& step, size_t s, size_t row) {
 }  // namespace
 
 absl::Status ValidateDrafts(const StepDescriptor& step, const StepLimits& limits) {
+  if (step.skips_guesser && !limits.workers_guess) {
+    return Invalid("it skips the guesser, and the workers have no draft model or head");
+  }
   for (size_t r = 0; r < step.rows.size(); ++r) {
     if (!WantsGuess(step.rows[r])) continue;
     if (!limits.workers_guess) {
@@ -36,6 +39,9 @@ absl::Status ValidateDrafts(const StepDescriptor& step, const StepLimits& limits
     }
     if ((step.rows[r].wants & kWantSample) == 0) {
       return Invalid("row ", r, " wants a guess, and no sample");
+    }
+    if (step.skips_guesser) {
+      return Invalid("row ", r, " wants a guess, and the step skips the guesser");
     }
   }
   size_t row = 0, num_drafts = 0;

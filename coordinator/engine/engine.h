@@ -27,6 +27,7 @@ struct EngineStats : KvCacheStats, SchedulerStats {
   int64_t restarts = 0;
   int64_t last_pause_ms = 0;
   int64_t expired = 0;
+  int64_t unguessed_steps = 0;
 
   // All of them, each with its name and meaning: visit(int64_t value, const Metric&).
   template <typename Visit>
@@ -45,6 +46,9 @@ struct EngineStats : KvCacheStats, SchedulerStats {
                                 "from noticing the last loss of a worker to the next step"});
     visit(expired, Metric{"tandem_requests_expired_total", Metric::Kind::kCounter,
                           "requests ended because their deadline had passed"});
+    visit(unguessed_steps,
+          Metric{"tandem_spec_decode_skipped_steps_total", Metric::Kind::kCounter,
+                 "steps that the draft model or head skipped, as its guesses were of no use"});
   }
 };
 

@@ -72,7 +72,8 @@ EngineCore::EngineCore(EngineConfig config, WorkerGroup workers, const Clock& cl
                 config_.step_timeout, clock),
       kv_(config_.kv_cache),
       scheduler_(WithinAResult(config_), kv_),
-      builder_(config_.kv_cache.block_size, static_cast<uint32_t>(config_.kv_cache.groups.size())),
+      builder_(config_.kv_cache.block_size, static_cast<uint32_t>(config_.kv_cache.groups.size()),
+               config_.workers_guess),
       epoch_(config_.epoch) {
   TANDEM_CHECK_OK(config_.Validate());
 }
@@ -82,7 +83,7 @@ void EngineCore::Add(Request request, RequestHandle handle) {
   if (config_.max_draft_tokens > 0 && generation->request.sampling.speculation &&
       generation->generates && !generation->needs_known_tokens) {
     generation->speculator.emplace(MakeDrafter(config_), config_.max_draft_tokens,
-                                   generation->prompt_len);
+                                   generation->prompt_len, &draft_record_);
   }
   if (generation->request.deadline != TimePoint::max()) {
     deadlines_.emplace(generation->request.deadline, handle);
@@ -148,6 +149,7 @@ absl::Status EngineCore::FillPipeline() {
     step.descriptor.step_id = StepId{++last_step_};
     step.descriptor.epoch = epoch_;
     builder_.Build(step.plan, step.descriptor);
+    num_unguessed_ += step.descriptor.skips_guesser ? 1 : 0;
     scheduler_.Advance(step.plan);
     watch.Lap(timings_.build_ns);
     submitted.built = watch.last();
@@ -263,7 +265,7 @@ EngineStats EngineCore::Stats() const {
       timings_.steps,  static_cast<int64_t>(epoch_.value),
       num_not_finite_, num_surplus_,
       restarts_,       std::chrono::duration_cast<std::chrono::milliseconds>(last_pause_).count(),
-      num_expired_};
+      num_expired_,    num_unguessed_};
 }
 
 void EngineCore::NoteNotFinite(const Generation& generation, const std::string& at,

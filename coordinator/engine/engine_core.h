@@ -36,6 +36,7 @@
 #include "coordinator/engine/step_tracer.h"
 #include "coordinator/kvcache/block_manager.h"
 #include "coordinator/scheduler/scheduler.h"
+#include "coordinator/speculation/draft_record.h"
 
 namespace tandem::coordinator {
 
@@ -126,6 +127,7 @@ class EngineCore {
   BlockManager kv_;
   Scheduler scheduler_;
   StepBuilder builder_;
+  DraftRecord draft_record_;
   absl::flat_hash_map<RequestHandle, std::shared_ptr<Generation>> generations_;
   std::set<std::pair<TimePoint, RequestHandle>> deadlines_;  // of those that have one
   // Ended generations that steps in flight still refer to, until those settle.
@@ -138,6 +140,7 @@ class EngineCore {
   Duration last_pause_{};
   uint64_t last_step_ = 0;
   int64_t num_not_finite_ = 0;
+  int64_t num_unguessed_ = 0;  // steps
   int64_t num_surplus_ = 0;
   int64_t num_expired_ = 0;
   ExplainFn explain_;

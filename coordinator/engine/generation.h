@@ -75,6 +75,8 @@ struct Generation : Sequence {
   bool drafts_on_workers() const {
     return may_draft && speculator.has_value() && speculator->on_workers();
   }
+  // Whether what workers guess for it from now on may be of use.
+  bool is_guessed_for() const { return drafts_on_workers() && !speculator->has_given_up(); }
   // New tokens are known: guesses those after them, if a step may have drafts (Plan::may_draft). If
   // not, guessing would be for nothing, and goes on from there when one may.
   void Speculate(bool steps_may_draft) {

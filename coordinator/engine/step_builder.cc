@@ -16,6 +16,13 @@ step::StepKind KindOf(const Plan& plan) {
                                                       : step::StepKind::kPrefill;
 }
 
+// Whether the guesser has to compute the entry's tokens: those of a prompt always, since other
+// sequences may have the same prefix.
+bool NeedsGuesser(const PlanEntry& entry) {
+  const Generation& generation = GenerationOf(*entry.sequence);
+  return entry.begin < generation.prompt_len || generation.is_guessed_for();
+}
+
 // Random numbers are keyed by (seed, index of the drawn token), so they do not depend on the batch
 // or on preemption.
 step::RowSampling SamplingOf(Generation& generation, uint32_t position) {
@@ -103,9 +110,19 @@ void AddSampledRow(Generation& generation, const PlanEntry& entry, uint32_t inde
 void StepBuilder::Build(const Plan& plan, step::StepDescriptor& out) const {
   Clear(out);
   out.kind = KindOf(plan);
+  SkipGuesser(plan, out);
   for (const PlanEntry& entry : plan.entries) AddEntry(entry, plan.may_draft, out);
   out.num_scheduled_tokens = static_cast<uint32_t>(out.tokens.size());
   out.num_seqs_active = static_cast<uint32_t>(out.sequences.size());
+}
+
+void StepBuilder::SkipGuesser(const Plan& plan, step::StepDescriptor& out) const {
+  out.skips_guesser = guesses_ && std::ranges::none_of(plan.entries, NeedsGuesser);
+  if (!out.skips_guesser) return;
+  for (const PlanEntry& entry : plan.entries) {
+    uint32_t& unshared_from = entry.sequence->unshared_from;
+    unshared_from = std::min(unshared_from, entry.begin);
+  }
 }
 
 void StepBuilder::Clear(step::StepDescriptor& out) const {

@@ -15,8 +15,9 @@ namespace tandem::coordinator {
 
 class StepBuilder {
  public:
-  StepBuilder(uint32_t block_size, uint32_t num_groups)
-      : block_size_(block_size), num_groups_(num_groups) {}
+  // `guesses`: the workers have a draft model or head that guesses for this engine.
+  StepBuilder(uint32_t block_size, uint32_t num_groups, bool guesses)
+      : block_size_(block_size), num_groups_(num_groups), guesses_(guesses) {}
 
   // Fills all of `out` except step id and epoch, reusing its memory. The plan's sequences are
   // Generations, in their state before Scheduler::Advance, and remember their sample of the step.
@@ -24,12 +25,16 @@ class StepBuilder {
 
  private:
   void Clear(step::StepDescriptor& out) const;
+  // The guesser computes nothing of the step if that is of no use; then its sequences' blocks are
+  // not for others from here on.
+  void SkipGuesser(const Plan& plan, step::StepDescriptor& out) const;
   // `may_draft` is the plan's.
   void AddEntry(const PlanEntry& entry, bool may_draft, step::StepDescriptor& out) const;
   void AddTables(const PlanEntry& entry, step::StepDescriptor& out) const;
 
   const uint32_t block_size_;
   const uint32_t num_groups_;
+  const bool guesses_;
 };
 
 }  // namespace tandem::coordinator

@@ -107,7 +107,8 @@ class BlockManager {
   bool HasFreeSnapshot() const;
   // The first `num_computed` of `tokens` have their K and V in the blocks: full blocks and taken
   // snapshots become visible to other sequences, and blocks before the window of all later tokens
-  // are released. Of accepted drafts, which may not be among `tokens` yet, a later call publishes.
+  // are released. Blocks of what is not among `tokens`, such as drafts accepted just now, are not
+  // published; a later call may.
   void Commit(SequenceBlocks& blocks, std::span<const TokenId> tokens, uint32_t num_computed);
   void Release(SequenceBlocks& blocks);
   // Of the sequence's tokens, those that a prompt which begins with them hits now, by what the

@@ -290,7 +290,7 @@ void Scheduler::AddSnapshots(PlanEntry& entry) {
     return;
   }
   const uint32_t point = sequence.snapshot_points.After(entry.begin);
-  if (point > entry.end()) return;
+  if (point > std::min(entry.end(), sequence.unshared_from)) return;
   entry.save_snapshot = kv_.TakeSnapshot(sequence.blocks, point);
   if (entry.save_snapshot != kv::kNoSnapshot) entry.save_after = point - entry.begin;
 }
@@ -324,7 +324,7 @@ void Scheduler::Settle(const Plan& plan) {
     sequence.num_pending -= entry.num_sampled();
     if (entry.num_drafts > 0) TakeBack(entry);
     if (sequence.num_strikes > 0 && sequence.num_computed >= sequence.lost_end) Clear(sequence);
-    kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);
+    kv_.Commit(sequence.blocks, sequence.Published(), sequence.num_computed);
     if (sequence.restores_state) kv_.RestoreState(sequence.blocks);
     if (entry.num_drafts > 0) kv_.DropSavedState(sequence.blocks);
     UpdatePromise(sequence);
@@ -384,7 +384,7 @@ void Scheduler::Finish(Sequence& sequence) {
     // Accepted drafts became tokens after their step had settled.
     if (sequence.num_accepted > 0) {
       // Not what the last row reads: it may not have been finite.
-      kv_.Commit(sequence.blocks, sequence.tokens,
+      kv_.Commit(sequence.blocks, sequence.Published(),
                  std::min(sequence.num_computed, sequence.num_tokens() - 1));
     }
     LeaveRunning(sequence);

@@ -58,6 +58,12 @@ struct Sequence {
   std::span<const TokenId> Shareable() const {
     return std::span(tokens).first(std::min<size_t>(tokens.size(), size_t{FirstWanted()} + 1));
   }
+  // K and V of its tokens from this position on lack what other sequences need of a prefix: the
+  // guesser's. Its owner sets it before the step settles; the prefix cache gets none of them.
+  uint32_t unshared_from = UINT32_MAX;
+  std::span<const TokenId> Published() const {
+    return std::span(tokens).first(std::min<size_t>(tokens.size(), unshared_from));
+  }
   // Nothing is drawn: its owner ends it when its prompt is computed.
   bool generates = true;
 

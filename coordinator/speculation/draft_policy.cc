@@ -19,19 +19,34 @@ constexpr uint32_t kMostDoublings = 4;
 void DraftPolicy::Judge(uint32_t num_right, bool one_wrong) {
   for (uint32_t i = 0; i < num_right && right_ < kMost; ++i) right_ += kWeight * (1 - right_);
   if (num_right > 0) num_wrong_ = 0;
-  if (!one_wrong) return;
-  right_ -= kWeight * right_;
-  ++num_wrong_;
+  if (one_wrong) {
+    right_ -= kWeight * right_;
+    ++num_wrong_;
+  }
+  NoteUse(one_wrong);
+}
+
+void DraftPolicy::NoteUse(bool one_wrong) {
+  if (record_ == nullptr || has_given_up_) return;
+  if (right_ >= kLeast) {
+    num_useless_ = 0;
+    record_->NoteUseful();
+  } else if (one_wrong) {
+    ++num_useless_;
+    record_->NoteUseless();
+    has_given_up_ = num_useless_ >= record_->Patience();
+  }
 }
 
 // As many as are expected to be right in a row, and one more.
 uint32_t DraftPolicy::Length(uint32_t most) const {
-  if (right_ < kLeast) return 0;
+  if (right_ < kLeast || has_given_up_) return 0;
   const float expected = right_ / (1 - right_);
   return std::min(most, static_cast<uint32_t>(expected) + 1);
 }
 
 bool DraftPolicy::IsWorthJudging(size_t position) const {
+  if (has_given_up_) return false;
   if (num_wrong_ < kPatience) return true;
   const uint32_t doublings = std::min(num_wrong_ - kPatience + 1, kMostDoublings);
   return position % (size_t{1} << doublings) == 0;

@@ -5,12 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "coordinator/speculation/draft_record.h"
+
 namespace tandem::coordinator {
 
 // A moving average of right guesses. Guesses are judged also while none is computed, so drafting
 // begins after a few right ones and ends after a few wrong ones.
 class DraftPolicy {
  public:
+  // `record`: shared by sequences whose guesses cost something even if they are only judged; such a
+  // sequence is given up when its guesses are of no use. Outlives the policy; null: never given up.
+  explicit DraftPolicy(DraftRecord* record = nullptr) : record_(record) {}
+
   // The last guesses of the sequence's next tokens: `num_right` were drawn, and then, if
   // `one_wrong`, another token than the guess.
   void Judge(uint32_t num_right, bool one_wrong);
@@ -23,9 +29,17 @@ class DraftPolicy {
   // often.
   bool IsWorthJudging(size_t position) const;
 
+  // From then on nothing is computed or judged.
+  bool has_given_up() const { return has_given_up_; }
+
  private:
-  float right_ = 0.0f;      // the probability that a guess is right
-  uint32_t num_wrong_ = 0;  // guesses, since the last right one
+  void NoteUse(bool one_wrong);
+
+  DraftRecord* const record_;
+  float right_ = 0.0f;        // the probability that a guess is right
+  uint32_t num_wrong_ = 0;    // guesses, since the last right one
+  uint32_t num_useless_ = 0;  // wrong guesses, since they were worth computing
+  bool has_given_up_ = false;
 };
 
 }  // namespace tandem::coordinator

@@ -13,6 +13,7 @@
 
 #include "common/base/ids.h"
 #include "coordinator/speculation/draft_policy.h"
+#include "coordinator/speculation/draft_record.h"
 #include "coordinator/speculation/drafter.h"
 
 namespace tandem::coordinator {
@@ -21,9 +22,13 @@ namespace tandem::coordinator {
 class Speculator {
  public:
   // `most`: drafts of one step. `num_tokens`: of the sequence so far, which are known already and
-  // judge no guess.
-  Speculator(std::unique_ptr<Drafter> drafter, uint32_t most, size_t num_tokens = 0)
-      : drafter_(std::move(drafter)), most_(most), num_seen_(num_tokens) {}
+  // judge no guess. `record`: of the server, for guesses of the workers.
+  Speculator(std::unique_ptr<Drafter> drafter, uint32_t most, size_t num_tokens = 0,
+             DraftRecord* record = nullptr)
+      : drafter_(std::move(drafter)),
+        most_(most),
+        policy_(drafter_->on_workers() ? record : nullptr),
+        num_seen_(num_tokens) {}
 
   // What is to be computed with the last of `tokens`, prompt and generated; empty: nothing. Zeros
   // if the workers guess. REQUIRES: `tokens` begins with those of the last call.
@@ -31,6 +36,8 @@ class Speculator {
   // The workers have guessed what follows the tokens of the last call.
   void Learn(std::vector<TokenId> guess) { guess_ = std::move(guess); }
   bool on_workers() const { return drafter_->on_workers(); }
+  // Guesses were of no use for so long that there will be no more.
+  bool has_given_up() const { return policy_.has_given_up(); }
   // Whether workers that compute no drafts are to guess the token at `position`.
   bool IsWorthJudging(size_t position) const { return policy_.IsWorthJudging(position); }
 

@@ -32,8 +32,11 @@ bool Take(std::span<const uint8_t> input) {
 }
 
 std::vector<Bytes> Seeds() {
-  std::vector<Bytes> seeds(3);
-  step::Serialize(step::ExampleStep(), seeds[0]);
+  std::vector<Bytes> seeds(4);
+  step::StepDescriptor example = step::ExampleStep();
+  step::Serialize(example, seeds[0]);
+  example.skips_guesser = true;
+  step::Serialize(example, seeds[3]);
   step::StepResult result = step::ExampleResult();
   step::Serialize(result, seeds[1]);
   result.status = absl::InternalError("broken");

@@ -56,7 +56,8 @@ int Main(int argc, char** argv) {
             << " steps, " << all.events << " events, " << all.requests << " requests, "
             << all.tokens << " tokens, " << all.cached_tokens << " of prompts cached, "
             << all.preemptions << " preemptions, " << all.accepted_drafts << " drafts accepted ("
-            << all.accepted_guesses << " of workers), " << all.faults << " faults, " << all.losses
+            << all.accepted_guesses << " of workers), " << all.unguessed_steps
+            << " steps without a guesser, " << all.faults << " faults, " << all.losses
             << " losses, " << all.given_up << " runs given up, trace " << std::hex << all.trace
             << std::endl;
   return 0;

@@ -30,6 +30,7 @@ TEST_F(SimTest, NoSeedFindsAViolation) {
   EXPECT_GT(all.preemptions, 20u);
   EXPECT_GT(all.cached_tokens, 1000u);
   EXPECT_GT(all.accepted_guesses, 20u);
+  EXPECT_GT(all.unguessed_steps, 20u);
   EXPECT_GT(all.accepted_drafts, all.accepted_guesses + 20);
 }
 

@@ -24,6 +24,7 @@ void Report::Add(const Report& other) {
   cached_tokens += other.cached_tokens;
   accepted_drafts += other.accepted_drafts;
   accepted_guesses += other.accepted_guesses;
+  unguessed_steps += other.unguessed_steps;
   given_up += other.given_up;
   trace = coordinator::SimulatedMix(trace, other.trace);
 }
@@ -165,6 +166,7 @@ Report World::MakeReport() const {
   report.preemptions = static_cast<uint64_t>(stats.preemptions);
   report.cached_tokens = static_cast<uint64_t>(stats.cached_tokens);
   report.accepted_drafts = static_cast<uint64_t>(stats.accepted_drafts);
+  report.unguessed_steps = static_cast<uint64_t>(stats.unguessed_steps);
   if (scenario_.engine.workers_guess) report.accepted_guesses = report.accepted_drafts;
   return report;
 }

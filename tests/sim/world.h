@@ -26,6 +26,7 @@ struct Report {
   uint64_t cached_tokens = 0;
   uint64_t accepted_drafts = 0;
   uint64_t accepted_guesses = 0;  // of those, guessed by workers
+  uint64_t unguessed_steps = 0;   // which skipped the guesser
   uint64_t given_up = 0;          // runs that ended for want of workers
   uint64_t trace = 0;             // equal for equal runs
 

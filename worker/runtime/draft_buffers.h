@@ -4,7 +4,8 @@
 // A draft is a pass of the guesser on the token before it, for all sequences with one more draft:
 // ids are those that the pass before has guessed. Then the whole step, drafts included, is a batch
 // of the guesser too, which gives the guesses that are only judged, and leaves its K and V of every
-// token that the model computes. A draft head reads states as well: draft_states.h.
+// token of the step. A draft head reads states as well: draft_states.h. Of a step that skips the
+// guesser (step::StepDescriptor) nothing is staged here.
 //
 // Steps in flight have a host side each and share the device's, as those of StepBuffers.
 #ifndef TANDEM_WORKER_RUNTIME_DRAFT_BUFFERS_H_

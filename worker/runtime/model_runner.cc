@@ -160,7 +160,7 @@ absl::StatusOr<step::StepResult> ModelRunner::Finish(StepTicket ticket) {
     result.rows = CollectRows(slot);
     const std::span<const double> pooled = slot.buffers.Pooled();
     result.pooled.assign(pooled.begin(), pooled.end());
-    if (slot.draft.has_value()) result.guesses = slot.draft->Guesses();
+    if (slot.guesses()) result.guesses = slot.draft->Guesses();
   }
   return result;
 }
@@ -208,26 +208,26 @@ void ModelRunner::Encode(StepSlot& slot) {
   const StepBuffers::Staged staged =
       slot.buffers.Stage(padded != nullptr ? *padded : slot.step, *device_tables_);
   DraftBuffers::Staged draft;
-  if (slot.draft.has_value()) draft = slot.draft->Stage(slot.step, staged);
+  if (slot.guesses()) draft = slot.draft->Stage(slot.step, staged);
   backend.BeginEncode(kernels::EncodeMode::kRun);
   slot.buffers.Upload(backend);
-  if (slot.draft.has_value()) slot.draft->Upload(backend);
+  if (slot.guesses()) slot.draft->Upload(backend);
   backend.Encode(staged.table_update);
   if (staged.token_update.num_runs > 0) backend.Encode(staged.token_update);
-  if (slot.draft.has_value()) EncodeDrafts(draft);
+  if (slot.guesses()) EncodeDrafts(draft);
   if (padded != nullptr) {
     graphs_->EncodeReplay(staged, backend);
   } else {
     EncodeCompute(staged.batch, staged.head, &slot.step, slot);
   }
-  if (slot.draft.has_value()) {
+  if (slot.guesses()) {
     EncodePass(draft.whole);
     if (draft.keep_states.num_runs > 0) backend.Encode(draft.keep_states);
   }
   if (staged.head.num_samples + staged.head.num_logprobs + staged.head.num_pools > 0) {
     slot.buffers.DownloadResults(/*all=*/model_.plan().rank == 0, backend);
   }
-  if (slot.draft.has_value() && model_.plan().rank == 0) slot.draft->Download(backend);
+  if (slot.guesses() && model_.plan().rank == 0) slot.draft->Download(backend);
 }
 
 void ModelRunner::EncodeDrafts(const DraftBuffers::Staged& staged) {

@@ -25,6 +25,9 @@ struct StepSlot {
   step::StepDescriptor step;
   step::StepTimings timings;
   std::optional<Duration> collectives_before{};  // Communicator::TimeSpent
+
+  // Whether the draft model or head computes the step's tokens.
+  bool guesses() const { return draft.has_value() && !step.skips_guesser; }
 };
 
 // Identifies a step begun by ModelRunner.

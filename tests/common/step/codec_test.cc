@@ -51,6 +51,7 @@ TEST(CodecTest, DescriptorRoundTrips) {
 
 TEST(CodecTest, CarriesWhatValidateRefuses) {
   StepDescriptor step = ExampleStep();
+  step.skips_guesser = true;
   step.tokens[0] = -4;
   step.groups[0].tables[1].length_before = 100;
   step.rows[0] = {.token = 0,
@@ -82,7 +83,7 @@ TEST(CodecTest, EncodeReplacesWhatWasThere) {
 TEST(CodecTest, TheHeaderIsLittleEndian) {
   const Frame frame = EncodeExample();
   EXPECT_EQ(Frame(frame.begin(), frame.begin() + 12),
-            (Frame{'T', 'D', 'M', 'P', 8, 0, 0, 0, 1, 0, 0, 0}));
+            (Frame{'T', 'D', 'M', 'P', 9, 0, 0, 0, 1, 0, 0, 0}));
 }
 
 TEST(CodecTest, FramesOfOneKindAreNotTakenForAnother) {
@@ -176,6 +177,12 @@ TEST(CodecTest, RefusesAnUnknownStepKind) {
     Set32(frame, kHeaderBytes + 8 + 8 + 8, kind);
     ExpectRefused(frame, "step kind");
   }
+}
+
+TEST(CodecTest, RefusesABooleanThatIsNone) {
+  Frame frame = EncodeExample();
+  Set32(frame, kHeaderBytes + 8 + 8 + 8 + 3 * 4, 2);
+  ExpectRefused(frame, "skips_guesser is 2, not 0 or 1");
 }
 
 TEST(ResultCodecTest, RoundTrips) {

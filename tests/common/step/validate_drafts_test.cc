@@ -32,6 +32,16 @@ TEST(ValidateDraftsTest, AcceptsThemIfTheWorkersGuess) {
             "step: row 1 wants a guess, and the workers have no draft model or head");
 }
 
+TEST(ValidateDraftsTest, AStepWithoutGuessesMaySkipTheGuesserIfThereIsOne) {
+  StepDescriptor step = ExampleStep();
+  step.skips_guesser = true;
+  EXPECT_EQ(Validate(step, ExampleLimits(), ExampleTables()), absl::OkStatus());
+  StepLimits limits = ExampleLimits();
+  limits.workers_guess = false;
+  EXPECT_EQ(Validate(step, limits, ExampleTables()).message(),
+            "step: it skips the guesser, and the workers have no draft model or head");
+}
+
 // Those before them are computed again.
 TEST(ValidateDraftsTest, AcceptsThemAfterSeveralTokens) {
   StepDescriptor step = StepWithDrafts();
@@ -69,6 +79,8 @@ const Case kCases[] = {
      "token 3 has a reference and is a draft"},
     {"GuessWithoutASample", [](auto& s) { s.rows[0].wants = kWantGuess | kWantLogits; },
      "row 0 wants a guess, and no sample"},
+    {"SkippingTheGuesser", [](auto& s) { s.skips_guesser = true; },
+     "row 1 wants a guess, and the step skips the guesser"},
 };
 
 class ValidateDraftsRule : public testing::TestWithParam<Case> {};

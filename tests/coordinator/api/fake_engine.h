@@ -82,7 +82,8 @@ class FakeEngine : public EngineHandle {
             17,
             10,
             11,
-            18};
+            18,
+            21};
   }
 
   // --- what the test does ---

@@ -1,5 +1,6 @@
 #include "tests/coordinator/cluster/simulated_pages.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -17,6 +18,9 @@ SimulatedPages::SimulatedPages(SimulatedModel model, step::StepLimits limits, ui
     }
     pages_.push_back(std::move(page));
   }
+  full_group_ = static_cast<size_t>(std::ranges::find(model_.window_tokens, 0u) -
+                                    model_.window_tokens.begin());
+  if (full_group_ < pages_.size()) guessed_.resize(pages_[full_group_].size());
   for (uint32_t i = 0; i < limits_.NumStates(); ++i) {
     recurrent_.push_back(SimulatedMix(SimulatedMix(fill, pages_.size()), i));
   }
@@ -85,6 +89,7 @@ absl::Status SimulatedPages::ComputeSequence(const step::StepDescriptor& step, s
   for (uint32_t i = 0; i < entry.query_len; ++i) {
     const size_t token = step.query_offsets[sequence] + i;
     TANDEM_ASSIGN_OR_RETURN(uint64_t state, ComputeToken(step, sequence, token));
+    if (limits_.workers_guess) TANDEM_RETURN_IF_ERROR(ComputeGuess(step, sequence, token));
     recurrent = SimulatedMix(recurrent, static_cast<uint64_t>(step.tokens[token]));
     if (entry.save_after == i + 1) snapshot(entry.save_snapshot) = recurrent;
     states.push_back(model_.recurrent ? SimulatedMix(state, recurrent) : state);
@@ -114,6 +119,28 @@ absl::StatusOr<uint64_t> SimulatedPages::ComputeToken(const step::StepDescriptor
     state = SimulatedMix(state, kv);
   }
   return state;
+}
+
+absl::Status SimulatedPages::ComputeGuess(const step::StepDescriptor& step, size_t sequence,
+                                          size_t token) {
+  if (full_group_ == pages_.size()) return absl::OkStatus();
+  const auto position = static_cast<uint32_t>(step.positions[token]);
+  const std::span<const BlockId> table = tables_.Table(full_group_, step.sequences[sequence].slot);
+  uint32_t num_complete = 0;
+  while (num_complete < position &&
+         guessed_[size_t{limits_.block_size} * table[num_complete / limits_.block_size] +
+                  num_complete % limits_.block_size]) {
+    ++num_complete;
+  }
+  const bool is_complete = num_complete == position && !step.skips_guesser;
+  guessed_[step.groups[full_group_].slot_mapping[token]] = is_complete;
+  const auto row = std::ranges::find(step.rows, token, &step::RowRequest::token);
+  if (is_complete || row == step.rows.end() || (row->wants & step::kWantGuess) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("a guess after position ", position, " of slot ", step.sequences[sequence].slot,
+                   " reads position ", num_complete, ", which the guesser has not computed"));
 }
 
 }  // namespace tandem::coordinator

@@ -34,13 +34,18 @@ class SimulatedPages {
   // state.
   absl::StatusOr<uint64_t> ComputeToken(const step::StepDescriptor& step, size_t sequence,
                                         size_t token);
+  // Notes whether the guesser has computed the token and all that it reads. An error if a row wants
+  // a guess of it, and the guesser has not.
+  absl::Status ComputeGuess(const step::StepDescriptor& step, size_t sequence, size_t token);
 
   const SimulatedModel model_;
   const step::StepLimits limits_;
   step::BlockTables tables_;
   std::vector<std::vector<uint64_t>> pages_;  // per group: (num_blocks * block_size)
   std::vector<uint64_t> recurrent_;           // by slot, then by snapshot
-  std::vector<TokenId> sampled_;              // by the last step
+  size_t full_group_ = 0;         // the first without a window; the number of groups: none
+  std::vector<bool> guessed_;     // where the guesser's K and V are complete, in that group's pages
+  std::vector<TokenId> sampled_;  // by the last step
 };
 
 }  // namespace tandem::coordinator

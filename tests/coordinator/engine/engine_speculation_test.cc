@@ -197,6 +197,67 @@ TEST(EngineSpeculationTest, NoDraftsWhereNothingRepeats) {
   EXPECT_EQ(RunAll(engine, Requests()).stats.drafts, 0);
 }
 
+// Of 97 guesses one is right by chance.
+TEST(EngineSpeculationTest, WorkersWhoseGuessesAreOfNoUseSkipThem) {
+  for (const bool recurrent : {false, true}) {
+    for (const uint32_t depth : {1u, 2u}) {
+      for (const uint32_t blocks : {60u, 400u}) {
+        SCOPED_TRACE(testing::Message() << recurrent << ", " << depth << " steps, " << blocks);
+        const auto engine = [&](uint32_t max_draft_tokens) {
+          const Guesser guesser{.on_workers = true, .recurrent = recurrent};
+          SimulatedEngine made = Engine(max_draft_tokens, guesser);
+          made.model.period = 0;
+          made.config.pipeline_depth = depth;
+          SetBlocks(blocks, made);
+          if (recurrent) SetSnapshots(16, made);
+          return made;
+        };
+        const Outcome wanted = RunAll(engine(0), Requests());
+        const Outcome run = RunAll(engine(8), Requests());
+        ExpectSame(run, wanted);
+        EXPECT_GT(run.stats.unguessed_steps, 0);
+        EXPECT_LT(run.stats.unguessed_steps, run.stats.steps);
+        EXPECT_EQ(run.stats.preemptions > 0, blocks == 60);
+      }
+    }
+  }
+}
+
+// The simulated guesser is right where it has computed all that it reads, and an error elsewhere.
+TEST(EngineSpeculationTest, WhatTheGuesserHasSkippedIsNotHitInThePrefixCache) {
+  SimulatedEngine engine = Engine(8, {.on_workers = true});
+  auto core = engine.Make();
+  uint64_t handle = 0;
+  const auto answer = [&](Request request) {
+    auto stream = std::make_shared<RecordingStream>();
+    request.stream = stream;
+    core->Add(std::move(request), ++handle);
+    for (int step = 0; !core->idle() && step < 1000; ++step) {
+      const absl::Status status = core->Step();
+      EXPECT_TRUE(status.ok()) << status;
+      if (!status.ok()) break;
+    }
+    return stream->record();
+  };
+  for (const bool speculation : {false, true}) {
+    Request request = MakeRequest("a" + std::to_string(handle), 30, 60, nullptr);
+    request.cache_salt = speculation ? "a" : "b";
+    request.sampling.speculation = speculation;
+    Request next = request;
+    const auto skipped_before = core->Stats().unguessed_steps;
+    const RecordingStream::Record first = answer(std::move(request));
+    EXPECT_EQ(core->Stats().unguessed_steps - skipped_before, speculation ? 0 : 59);
+    next.id = "b" + std::to_string(handle);
+    next.prompt.insert(next.prompt.end(), first.tokens.begin(), first.tokens.end());
+    next.sampling.speculation = true;
+    const int64_t accepted_before = core->Stats().accepted_drafts;
+    const uint32_t cached = answer(std::move(next)).usage.cached_tokens;
+    EXPECT_GT(core->Stats().accepted_drafts, accepted_before);
+    EXPECT_GT(cached, speculation ? 80u : 20u);
+    EXPECT_LE(cached, speculation ? 90u : 30u);
+  }
+}
+
 TEST_P(GuesserTest, NoneForARequestThatForbidsIt) {
   Request request = MakeRequest("a", 9, 150, nullptr);
   request.sampling.speculation = false;

@@ -83,7 +83,7 @@ class StepBuilderTest : public testing::Test {
   KvCacheConfig config_;
   std::unique_ptr<BlockManager> kv_;
   std::vector<std::unique_ptr<Generation>> generations_;
-  const StepBuilder builder_{4, 2};
+  const StepBuilder builder_{4, 2, /*guesses=*/false};
 };
 
 TEST_F(StepBuilderTest, WritesADecodeAndAPrefill) {
@@ -343,6 +343,44 @@ TEST_F(StepBuilderTest, AsksForFewGuessesWhereTheyAreWrong) {
     a.tokens.push_back(2);
   }
   EXPECT_EQ(num_guesses, 1);
+}
+
+// Once it is of no use to any sequence of the step, and the step computes nothing of a prompt.
+TEST_F(StepBuilderTest, SkipsTheGuesserWhereItIsOfNoUse) {
+  Generation& a = Make({10, 11, 12}, 2, 0);
+  Generation& b = Make({20, 21, 22}, 2, 1);
+  for (Generation* generation : {&a, &b}) {
+    generation->num_computed = generation->num_scheduled = 3;
+    generation->tokens.push_back(5);
+    ASSERT_TRUE(kv_->Grow(generation->blocks, 4));
+  }
+  const StepBuilder guessing(4, 2, /*guesses=*/true);
+  const auto skips = [](const StepBuilder& builder, const Plan& plan) {
+    step::StepDescriptor step;
+    builder.Build(plan, step);
+    return step.skips_guesser;
+  };
+  DraftRecord record;
+  a.speculator.emplace(std::make_unique<ModelDrafter>(), 2, /*num_tokens=*/4, &record);
+  Plan both, only_a, only_b, prompt;
+  both.entries = {Entry(a, 1), Entry(b, 1)};
+  only_a.entries = {Entry(a, 1)};
+  only_b.entries = {Entry(b, 1)};
+  EXPECT_FALSE(skips(guessing, only_a));
+  EXPECT_FALSE(skips(guessing, both));
+  EXPECT_TRUE(skips(guessing, only_b)) << "it has no speculation";
+
+  std::vector<TokenId> tokens = a.tokens;
+  while (!a.speculator->has_given_up()) {
+    a.speculator->Learn({1});
+    tokens.push_back(2);
+    a.speculator->Guess(tokens);
+  }
+  EXPECT_TRUE(skips(guessing, both));
+  EXPECT_FALSE(skips(builder_, both)) << "nobody guesses";
+  Generation& c = Make({30, 31}, 0, 2);
+  prompt.entries = {Entry(a, 1), Entry(c, 2)};
+  EXPECT_FALSE(skips(guessing, prompt));
 }
 
 }  // namespace

@@ -66,5 +66,55 @@ TEST(DraftPolicyTest, WrongGuessesAreJudgedLessAndLessOften) {
   EXPECT_EQ(NumJudged(policy), 64u);
 }
 
+// With all guesses wrong: how many tokens are drawn before it gives up, at most 1,000.
+uint32_t TokensToGivingUp(DraftPolicy& policy) {
+  uint32_t position = 0;
+  for (; position < 1000 && !policy.has_given_up(); ++position) {
+    if (policy.IsWorthJudging(position)) policy.Judge(0, true);
+  }
+  return position;
+}
+
+TEST(DraftPolicyTest, WithoutARecordItNeverGivesUp) {
+  DraftPolicy policy;
+  EXPECT_EQ(TokensToGivingUp(policy), 1000u);
+}
+
+TEST(DraftPolicyTest, GivesUpTheSoonerTheMoreHaveDone) {
+  DraftRecord record;
+  for (const uint32_t tokens : {161, 33, 33, 33, 33, 33, 33, 9, 9}) {
+    DraftPolicy policy(&record);
+    EXPECT_EQ(TokensToGivingUp(policy), tokens);
+    EXPECT_FALSE(policy.IsWorthJudging(1000));
+    policy.Judge(10, false);  // of a step in flight
+    EXPECT_EQ(policy.Length(kMost), 0u);
+    EXPECT_TRUE(policy.has_given_up());
+  }
+  DraftPolicy right(&record);
+  right.Judge(3, false);
+  EXPECT_GT(right.Length(kMost), 0u);
+  DraftPolicy next(&record);
+  EXPECT_EQ(TokensToGivingUp(next), 161u) << "one that was of use gives the next ones time";
+}
+
+TEST(DraftPolicyTest, RightGuessesAreNoReasonToGiveUp) {
+  DraftRecord record;
+  for (int i = 0; i < 100; ++i) record.NoteUseless();
+  DraftPolicy policy(&record);
+  for (const bool right : {true, true, false, true, true, false, true, true}) {
+    policy.Judge(right, !right);
+  }
+  EXPECT_GT(policy.Length(kMost), 0u);
+}
+
+TEST(DraftPolicyTest, GivesUpOneThatWasOfUseOnce) {
+  DraftRecord record;
+  DraftPolicy policy(&record);
+  for (int i = 0; i < 100; ++i) policy.Judge(i % 2, i % 2 == 0);
+  EXPECT_FALSE(policy.has_given_up()) << "right half the time";
+  for (int i = 0; i < 100; ++i) policy.Judge(i % 8 == 0, i % 8 != 0);
+  EXPECT_TRUE(policy.has_given_up());
+}
+
 }  // namespace
 }  // namespace tandem::coordinator

@@ -58,15 +58,17 @@ class DraftHeadRunnerTest : public ::testing::TestWithParam<Place> {
   }
 
   // Tokens from position `begin` on, in blocks of the slot's own. The last of them wants a guess;
-  // with drafts, all but the last and the first `num_again`.
-  step::StepResult Run(std::vector<Piece> pieces, bool drafts = false, uint32_t num_again = 0) {
+  // with drafts, all but the last and the first `num_again`. Or the step skips the head.
+  step::StepResult Run(std::vector<Piece> pieces, bool drafts = false, uint32_t num_again = 0,
+                       bool skips = false) {
     for (Piece& piece : pieces) {
       uint32_t& sent = blocks_sent_[piece.slot];
       piece.blocks_sent = piece.begin == 0 ? 0 : sent;
       sent = (piece.begin + static_cast<uint32_t>(piece.tokens.size()) + 7) / 8;
     }
     step::StepDescriptor step = MakeStep(next_step_++, pieces);
-    WantGuesses(step);
+    step.skips_guesser = skips;
+    if (!skips) WantGuesses(step);
     for (size_t s = 0; drafts && s < pieces.size(); ++s) MakeDrafts(s, step, num_again);
     auto result = runner_->Run(step, Soon());
     EXPECT_TRUE(result.ok()) << result.status();
@@ -244,6 +246,20 @@ TEST_P(DraftHeadRunnerTest, StepsOfEveryKindWithGraphsAndWithout) {
     EXPECT_EQ(Sampled(all[i].result), Sampled(expected[i].result));
     EXPECT_EQ(all[i].result.guesses, expected[i].result.guesses);
   }
+}
+
+// Of one sequence nothing is guessed any more; the other's guesses are the reference's.
+TEST_P(DraftHeadRunnerTest, BesideStepsThatSkipTheHead) {
+  const GoldenCase &one = golden_.cases[1], &two = golden_.cases[2];
+  TokenId next = Sampled(Run({Prompt(two, 1)})).at(0);
+  auto position = static_cast<uint32_t>(two.tokens.size());
+  const auto skip = [&] {
+    next = Sampled(Run({PieceOf({next}, position++, 1)}, false, 0, /*skips=*/true)).at(0);
+  };
+  skip();
+  EXPECT_EQ(Run({Prompt(one, 0)}).guesses, Tokens{GuessAfterPrompt(one)});
+  skip();
+  EXPECT_EQ(Run({Drafts(one, 0)}, /*drafts=*/true).guesses, one.draft->guesses);
 }
 
 }  // namespace

@@ -94,6 +94,31 @@ TEST_P(DraftRunnerTest, AModelGuessesWhatItDraws) {
   }
 }
 
+// The guesser's K and V of the token are then whatever the pages held, and the model draws the
+// same.
+TEST_P(DraftRunnerTest, AStepMaySkipTheGuesser) {
+  std::vector<Tokens> drawn;
+  std::vector<uint64_t> num_ops;  // of the second step
+  for (const bool with_draft : {true, false}) {
+    Start(with_draft);
+    Tokens& tokens = drawn.emplace_back();
+    for (uint32_t i = 0; i < 5; ++i) {
+      step::StepDescriptor step = i == 0 ? MakeStep(1, {{0, 0, 0, {1, 2, 3}}})
+                                         : MakeStep(1 + i, {{0, 0, 2 + i, {tokens.back()}, 1}});
+      step.skips_guesser = with_draft && (i == 1 || i == 3);
+      if (with_draft && !step.skips_guesser) WantGuesses(step);
+      notes_->Clear();
+      const step::StepResult result = Run(step);
+      ASSERT_EQ(result.rows.size(), 1u);
+      tokens.push_back(Sampled(result).at(0));
+      EXPECT_EQ(result.guesses.size(), with_draft && !step.skips_guesser ? 1u : 0u) << i;
+      if (i == 1) num_ops.push_back(notes_->ops);
+    }
+  }
+  EXPECT_EQ(num_ops[0], num_ops[1]) << "of a fake device";
+  EXPECT_EQ(drawn[0], drawn[1]);
+}
+
 TEST_P(DraftRunnerTest, OfManySequencesInStepsOfEveryKind) {
   Start(/*with_draft=*/true);
   const std::vector<RanStep> all = RunDraftSteps(*runner_);
