@@ -65,6 +65,8 @@ def read_sampling(fields: Fields) -> api.SamplingParams:
                                 ignore_eos=fields.boolean("ignore_eos"))
     if fields.boolean("include_stop_str_in_output"):
         params.include_stop = True
+    if not fields.boolean("speculation", default=True):
+        params.speculation = False
     for name in _NUMBERS:
         if (number := fields.number(name)) is not None:
             setattr(params, name, number)

@@ -119,6 +119,18 @@ class RequestTest(unittest.TestCase):
         params = completion_request.read({"prompt": "x", **wanted}).params
         self.assertEqual({name: getattr(params, name) for name in wanted}, wanted)
 
+    def test_speculation_may_be_forbidden(self):
+        for read, body in ((completion_request.read, {"prompt": "x"}), (chat_request.read, CHAT)):
+            self.assertFalse(read(body).params.HasField("speculation"))
+            for allowed in (True, None):
+                params = read({**body, "speculation": allowed}).params
+                self.assertFalse(params.HasField("speculation"))
+            params = read({**body, "speculation": False}).params
+            self.assertTrue(params.HasField("speculation"))
+            self.assertFalse(params.speculation)
+            self.check_refused(read, {**body, "speculation": 0},
+                               "speculation must be true or false, it is 0", "speculation")
+
     def test_defaults_are_the_coordinators_but_for_completions_max_tokens(self):
         params = completion_request.read({"prompt": "x", "top_p": None}).params
         self.assertEqual([field.name for field, _ in params.ListFields()], ["max_tokens",
