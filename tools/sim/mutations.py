@@ -13,8 +13,9 @@ class Mutation:
 
 MUTATIONS = [
     Mutation("a stale block is hit: the prefix cache survives the workers", "scheduler/scheduler.cc", "  kv_.Forget();\n", ""),
-    Mutation("a cancel is lost while its request waits", "engine/engine_delivery.cc", "if (found == generations_.end()) return;",
-             "if (found == generations_.end() || found->second->state == SequenceState::kWaiting) return;"),
+    Mutation("a cancel is lost while its request waits", "engine/engine_delivery.cc",
+             "if (found == generations_.end()) return;\n  // Clients",
+             "if (found == generations_.end() || found->second->state == SequenceState::kWaiting) return;\n  // Clients"),
     Mutation("cancels are not served during recovery", "engine/engine_loop.cc", "      HandleInbox();\n      PublishStats();\n      return state()",
              "      PublishStats();\n      return state()"),
     Mutation("results of the old epoch are accepted", "cluster/process_worker_client.cc", "    opened = results_;\n",
@@ -27,7 +28,7 @@ MUTATIONS = [
              "  LeaveRunning(sequence);\n  sequence.state = SequenceState::kWaiting;",
              "  LeaveRunning(sequence);\n  if (sequence.tokens.size() > sequence.prompt_len) sequence.tokens.pop_back();\n"
              "  sequence.state = SequenceState::kWaiting;"),
-    Mutation("log-probabilities of the prompt are delivered again after a rewind", "engine/generation.h", "std::max(begin, num_scored - 1)", "begin"),
+    Mutation("log-probabilities of the prompt are delivered again after a rewind", "engine/generation.h", "return {std::max(begin, next_scored),", "return {begin,"),
     Mutation("usage.cached_tokens changes after a rewind", "scheduler/scheduler.cc",
              "if (!std::exchange(sequence.was_admitted, true)) sequence.num_cached", "sequence.num_cached"),
     Mutation("blocks leak when a request ends with a step in flight", "scheduler/scheduler.cc", "  kv_.Release(sequence.blocks);\n",
@@ -49,10 +50,16 @@ MUTATIONS = [
              "return config_.max_strikes < UINT32_MAX && sequence.num_strikes >= 1;"),
     Mutation("a reference names another sample", "engine/step_builder.cc", ".sample = generation.last_sample});",
              ".sample = generation.last_sample > 0 ? generation.last_sample - 1 : 0});"),
-    Mutation("pending tokens survive a rewind", "scheduler/scheduler.cc", "  sequence.num_pending = 0;\n", ""),
+    Mutation("pending tokens survive a rewind", "scheduler/scheduler.cc", "  sequence.num_pending = sequence.again_end = 0;\n",
+             "  sequence.again_end = 0;\n"),
     Mutation("penalties are made before the token is known", "scheduler/scheduler.cc",
              "if (sequence.needs_known_tokens || sequence", "if (sequence"),
     Mutation("min_tokens does not count a pending token", "engine/step_builder.cc", "Adjust(generation.tokens, num_pending)",
              "Adjust(generation.tokens, 0 * num_pending)"),
+    Mutation("a recurrent state keeps what wrong drafts have left in it", "scheduler/scheduler_drafts.cc",
+             "sequence.restores_state = true;", "sequence.restores_state = false;"),
+    Mutation("a step without a guesser is taken for one with it", "scheduler/scheduler.cc",
+             "kv_.Commit(sequence.blocks, sequence.Published(), sequence.num_computed);",
+             "kv_.Commit(sequence.blocks, sequence.tokens, sequence.num_computed);"),
     Mutation("a step two back is referred to", "scheduler/scheduler.cc", " || sequence.last_drawn_by != num_submitted_", ""),
 ]
