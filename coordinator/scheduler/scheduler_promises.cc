@@ -59,7 +59,8 @@ bool Scheduler::IsWorthWaiting(uint32_t begin, uint32_t end, uint32_t num_tokens
 
 std::span<const TokenId> Scheduler::Promisable(const Sequence& leader) {
   return std::span(leader.tokens)
-      .first(std::min<size_t>(leader.tokens.size(), leader.FirstWanted()));
+      .first(std::min<size_t>(leader.tokens.size(),
+                              std::min(leader.FirstWanted(), leader.unshared_from)));
 }
 
 bool Scheduler::MayAddSnapshotPoint(const Sequence& leader, uint32_t num_tokens) {

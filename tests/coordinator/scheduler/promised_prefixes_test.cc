@@ -149,6 +149,19 @@ TEST(PromisedPrefixesTest, AScoredPromptNeitherWaitsNorIsWaitedFor) {
   EXPECT_EQ(driver.Step(), "prefill 1+18 prefill 2+18 prefill 3+18");
 }
 
+TEST(PromisedPrefixesTest, WhatIsNotSharedIsNotWaitedFor) {
+  Driver driver(Passing(8, 256, 256), 64, kCache);
+  AddSharing(driver, 16, 2).unshared_from = 0;
+  AddSharing(driver, 16, 2);
+  EXPECT_EQ(driver.Step(), "prefill 1+18 prefill 2+18");
+  Driver in_part(Passing(8, 256, 256), 64, kCache);
+  AddSharing(in_part, 16, 2).unshared_from = 14;
+  AddSharing(in_part, 16, 2);
+  EXPECT_EQ(in_part.Step(), "prefill 1+18");
+  EXPECT_EQ(in_part.Step(), "decode 1+1 prefill 2+6");
+  EXPECT_EQ(in_part.scheduler().Stats().cached_tokens, 12);
+}
+
 // Many continuations of one context.
 TEST(PromisedPrefixesTest, TheContextOfScoredTokensIsComputedOnce) {
   Driver driver(Passing(8, 256, 256), 64, kCache);
