@@ -74,8 +74,9 @@ void RunProducts(const ProductsParams& p, const host::TaskContext& context) {
   const Part& part = p.parts[i];
   Product product = part.product;
   if (product.x == nullptr) product.x = context.shared_scratch + part.x_at;
-  const uint32_t row = task / p.token_tasks * part.rows_per_task;
-  const uint32_t token = task % p.token_tasks * p.tokens_per_task;
+  // All rows for some tokens, whose activations stay in the L2 cache, before the next tokens.
+  const uint32_t row = task % part.row_tasks * part.rows_per_task;
+  const uint32_t token = task / part.row_tasks * p.tokens_per_task;
   part.run(product,
            {.row_begin = row,
             .row_end = std::min(row + part.rows_per_task, product.rows),

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "kernels/cpu/matmul/weight_source.h"
 
@@ -29,7 +30,8 @@ struct F32Columns {
   [[gnu::always_inline]] static inline void Expand(Unit w, typename S::Float* out) { *out = w; }
 };
 
-// The formats: eight columns of each row from `values`.
+// The formats: eight columns of each row from `values`. FromWord, in formats whose words are units,
+// makes a unit of one.
 template <class S>
 struct UnpackF32 : F32Columns<S> {
   using Value = float;
@@ -38,7 +40,10 @@ struct UnpackF32 : F32Columns<S> {
     typename S::Int words[8];
     values.Load32(0, words);
 #pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) out[j] = S::AsFloat(words[j]);
+    for (int j = 0; j < 8; ++j) out[j] = FromWord(words[j]);
+  }
+  [[gnu::always_inline]] static inline typename S::Float FromWord(typename S::Int word) {
+    return S::AsFloat(word);
   }
 };
 
@@ -89,6 +94,7 @@ struct BF16Pairs {
   [[gnu::always_inline]] static inline void Run(const B& values, Unit* out) {
     values.Load16(0, out);
   }
+  [[gnu::always_inline]] static inline Unit FromWord(Unit word) { return word; }
   [[gnu::always_inline]] static inline Unit Broadcast(const X* x) { return S::Broadcast(x); }
   [[gnu::always_inline]] static inline typename S::Float MulAdd(Unit w, Unit x,
                                                                 typename S::Float sum) {
@@ -111,6 +117,7 @@ struct FloatChunk {
   static constexpr uint32_t kXCols = U::kColsOfUnit;
   static constexpr uint32_t kUnits = kCols / U::kColsOfUnit;
   static constexpr size_t kBytes = kCols * sizeof(Value);
+  static constexpr bool kInPlace = requires { &U::FromWord; };
 
   template <class Source>
   [[gnu::always_inline]] static inline void Unpack(const Source& source, uint32_t col,
@@ -120,7 +127,7 @@ struct FloatChunk {
       U::Run(source.template Values<Value>(col + c), out + c / kXCols);
     }
     if (c == count) return;
-    if constexpr (Source::kWholeSteps) {
+    if constexpr (Source::kPanels) {
       U::Run(source.template Values<Value>(col + c), out + c / kXCols);
     } else {
       UnpackTail(source.rows(), col + c, count - c, out + c / kXCols);
@@ -131,9 +138,32 @@ struct FloatChunk {
     for (uint32_t u = 0; u < kUnits; ++u) U::Expand(units[u], out + u * kXCols);
   }
 
-  template <int kGroups, int kTokens>
-  [[gnu::always_inline]] static inline void Multiply(const Unit* w, size_t w_step, const X* x,
-                                                     size_t x_step, uint32_t count,
+  struct Unpacked {
+    [[gnu::always_inline]] Unit At(int group, uint32_t u) const { return units[group * step + u]; }
+
+    const Unit* units;
+    size_t step;
+  };
+
+  // A chunk of `source` and of the panels `step` bytes after it.
+  template <class Source>
+  class InPlace {
+   public:
+    [[gnu::always_inline]] InPlace(const Source& source, size_t step, size_t chunk)
+        : values_(source.template Values<Value>(chunk * kCols)), step_(step) {}
+
+    [[gnu::always_inline]] Unit At(int group, uint32_t u) const {
+      return U::FromWord(values_.After(group * step_).LoadWord(4 * u));
+    }
+
+   private:
+    decltype(std::declval<Source>().template Values<Value>(0)) values_;
+    size_t step_;
+  };
+
+  template <int kGroups, int kTokens, class Weights>
+  [[gnu::always_inline]] static inline void Multiply(const Weights& w, const X* x, size_t x_step,
+                                                     uint32_t count,
                                                      Float (&acc)[kGroups][kTokens]) {
     Float sum[kGroups][kTokens];
 #pragma GCC unroll 2
@@ -147,7 +177,7 @@ struct FloatChunk {
         const Unit value = U::Broadcast(x + t * x_step + u);
 #pragma GCC unroll 2
         for (int g = 0; g < kGroups; ++g) {
-          sum[g][t] = U::MulAdd(w[g * w_step + u], value, sum[g][t]);
+          sum[g][t] = U::MulAdd(w.At(g, u), value, sum[g][t]);
         }
       }
     }

@@ -1,6 +1,7 @@
 // The loops of every product. If the sums of all tokens fit in registers, each chunk of columns is
 // multiplied as it is unpacked; up to kFewTokens tokens, a few chunks at a time are unpacked to the
-// L1 cache; for more, whole rows are unpacked to a buffer that fits the L2 cache. All add up in the
+// L1 cache; for more, whole rows are unpacked to a buffer that fits the L2 cache. Panels of formats
+// that products can read as they are (kInPlace) take the unpacked chunks' place. All add up in the
 // same order.
 //
 // A chunk format F (quantised_chunk.h, float_chunk.h) defines:
@@ -9,13 +10,18 @@
 //   kCols, kUnits         columns and units of a chunk
 //   kXCols                columns per X
 //   kBytes                bytes of a row's chunk
-//   Unpack(source, col, count, Unit*)           `count` columns, kCols but in a float row's last
-//   Expand(const Unit*, Float*)                 a chunk's values, one column of rows each
-//   Multiply(w, w_step, x, x_step, count, acc)  acc[group][token] += a chunk's products
+//   kInPlace              whether there is InPlace<Source>: a chunk that products read in panels
+//   Unpack(source, col, count, Unit*)         `count` columns, kCols but in a float row's last
+//   Expand(const Unit*, Float*)               a chunk's values, one column of rows each
+//   Multiply(chunk, x, x_step, count, acc)    acc[group][token] += the products of a chunk of each
+//                                             group: Unpacked{units, step}, or InPlace
 #ifndef TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
 #define TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
 
+#include <type_traits>
+
 #include "kernels/cpu/matmul/product.h"
+#include "kernels/cpu/matmul/token_sets.h"
 #include "kernels/cpu/matmul/weight_source.h"
 
 namespace tandem::kernels::cpu {
@@ -56,11 +62,16 @@ class Multiply {
   using X = typename F::X;
   using Float = typename S::Float;
   using OneSetFn = void (*)(const Product&, const ProductRange&);
-  using AddFn = void (*)(const Unit*, size_t step, const X*, size_t x_step, uint32_t cols, Float*,
-                         PiecesAhead*);
   // Of one group: a small part of the L1 cache.
   static constexpr uint32_t kChunksInL1 =
       sizeof(Unit) * F::kUnits < 2560 ? 5120 / (sizeof(Unit) * F::kUnits) : 1;
+  static constexpr bool kPanelsInPlace = F::kInPlace ? S::kInPlace : false;
+  template <class Source>
+  static constexpr bool kInPlace = Source::kPanels ? kPanelsInPlace : false;
+  template <class Source>
+  using Chunks = std::conditional_t<kInPlace<Source>, ChunksInPlace<F, Source>, UnpackedChunks<F>>;
+  template <class Source, int kGroups>
+  using Sets = TokenSets<S, F, Chunks<Source>, kGroups>;
 
   template <class Source>
   static void RunFrom(const Product& p, const ProductRange& range, std::byte* scratch) {
@@ -70,7 +81,7 @@ class Multiply {
     RunMany<Source>(p, range, reinterpret_cast<Unit*>(scratch));
   }
 
-  static size_t Units(uint32_t cols) { return size_t{Chunks(cols)} * F::kUnits; }
+  static size_t Units(uint32_t cols) { return size_t{NumChunks(cols)} * F::kUnits; }
 
   // Groups of kLanes rows that are unpacked together.
   static uint32_t GroupsAtOnce(uint32_t cols) {
@@ -118,15 +129,15 @@ class Multiply {
         const uint32_t count = ChunkCols(p, col);
         Unit units[F::kUnits];
         F::Unpack(source, col, count, units);
-        F::template Multiply<1, kTokens>(units, 0, x + col / F::kXCols, p.x_stride, count, acc);
+        F::Multiply(typename F::Unpacked{units, 0}, x + col / F::kXCols, p.x_stride, count, acc);
       }
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) Store(p, row, range.token_begin + t, acc[0][t]);
     }
   }
 
-  // Chunks of S::kGroups groups are unpacked to the L1 cache, then multiplied with one set of
-  // tokens after another.
+  // Chunks of S::kGroups groups, in the L1 cache, are multiplied with one set of tokens after
+  // another.
   template <class Source>
   static void RunFew(const Product& p, const ProductRange& range) {
     const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
@@ -142,40 +153,56 @@ class Multiply {
   template <class Source, int kGroups>
   static void RunFewGroups(const Product& p, const ProductRange& range, uint32_t row,
                            const typename Source::Ahead& ahead) {
+    using Set = Sets<Source, kGroups>;
     const uint32_t tokens = range.token_end - range.token_begin;
-    const uint32_t set = SetTokens(tokens, kGroups);
+    const uint32_t set = Set::SetTokens(tokens);
     const X* x = Activations(p, range.token_begin);
     Float acc[kFewTokens * kGroups];
     for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
-    Unit units[kGroups][kChunksInL1 * F::kUnits];
+    Unit units[kInPlace<Source> ? 1 : kGroups * kChunksInL1 * F::kUnits];
     for (uint32_t col = 0, cols = 0; col < p.cols; col += cols) {
       cols = ColsInL1(p, col);
-      for (int g = 0; g < kGroups; ++g) {
-        UnpackPiece<Source>(p, range, row + g * S::kLanes, col, cols, ahead, units[g]);
-      }
-      const uint32_t calls = (tokens + set - 1) / set * Chunks(cols);
+      const Chunks<Source> chunks = InL1<Source, kGroups>(p, range, row, col, cols, ahead, units);
+      const uint32_t calls = (tokens + set - 1) / set * NumChunks(cols);
       PiecesAhead beside = Beside<kGroups>(p, row, col + cols, ahead, calls);
       for (uint32_t t = 0; t < tokens; t += set) {
-        kAdd<kGroups>[tokens - t < set ? tokens - t : set](
-            units[0], kChunksInL1 * F::kUnits, x + t * p.x_stride + col / F::kXCols, p.x_stride,
-            cols, acc + t * kGroups, &beside);
+        Set::Add(tokens - t < set ? tokens - t : set, chunks, x + t * p.x_stride + col / F::kXCols,
+                 p.x_stride, cols, acc + t * kGroups, &beside);
       }
     }
     StoreSums<kGroups>(p, row, range.token_begin, tokens, acc);
   }
 
-  static uint32_t Chunks(uint32_t cols) { return (cols + F::kCols - 1) / F::kCols; }
+  static uint32_t NumChunks(uint32_t cols) { return (cols + F::kCols - 1) / F::kCols; }
 
-  // Columns from `col` on that are unpacked to the L1 cache at once.
+  // Columns from `col` on that are in the L1 cache at once.
   static uint32_t ColsInL1(const Product& p, uint32_t col) {
     return p.cols - col < kChunksInL1 * F::kCols ? p.cols - col : kChunksInL1 * F::kCols;
+  }
+
+  // The chunks of `cols` columns of kGroups groups.
+  template <class Source, int kGroups>
+  static Chunks<Source> InL1(const Product& p, const ProductRange& range, uint32_t row,
+                             uint32_t col, uint32_t cols, const typename Source::Ahead& ahead,
+                             Unit* units) {
+    for (int g = 0; g < kGroups && col == 0 && row == range.row_begin; ++g) {
+      ahead.Start(Source(p, row + g * S::kLanes));
+    }
+    if constexpr (kInPlace<Source>) {
+      return {Source(p, row), p.stride_bytes * S::kLanes, col / F::kCols};
+    } else {
+      constexpr size_t kStep = kChunksInL1 * F::kUnits;
+      for (int g = 0; g < kGroups; ++g) {
+        UnpackPiece<Source>(p, range, row + g * S::kLanes, col, cols, ahead, units + g * kStep);
+      }
+      return {units, kStep};
+    }
   }
 
   template <class Source>
   static void UnpackPiece(const Product& p, const ProductRange& range, uint32_t row, uint32_t col,
                           uint32_t cols, const typename Source::Ahead& ahead, Unit* out) {
     const Source source(p, row);
-    if (col == 0 && row == range.row_begin) ahead.Start(source);
     const bool last = row + S::kLanes >= range.row_end;
     for (uint32_t c = col; c < col + cols; c += F::kCols, out += F::kUnits) {
       ahead.NextOfPiece(source, c / F::kCols, last);
@@ -191,7 +218,7 @@ class Multiply {
       row += kGroups * S::kLanes;
       col = 0;
     }
-    return ahead.Beside(p, row, col / F::kCols, Chunks(ColsInL1(p, col)), kGroups, calls);
+    return ahead.Beside(p, row, col / F::kCols, NumChunks(ColsInL1(p, col)), kGroups, calls);
   }
 
   // y[token + t, row + g * lanes ..] = acc[t * kGroups + g] (+ bias).
@@ -205,44 +232,6 @@ class Multiply {
     }
   }
 
-  // acc[t * kGroups + g] += the products of `cols` columns of kGroups groups, whose units are
-  // `step` apart.
-  template <int kGroups, int kTokens>
-  static void Add(const Unit* units, size_t step, const X* x, size_t x_step, uint32_t cols,
-                  Float* acc, PiecesAhead* beside) {
-    Float sum[kGroups][kTokens];
-#pragma GCC unroll 2
-    for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t) sum[g][t] = acc[t * kGroups + g];
-    }
-    PiecesAhead ahead = *beside;
-    for (uint32_t col = 0; col < cols; col += F::kCols) {
-      const uint32_t count = cols - col < F::kCols ? cols - col : F::kCols;
-      ahead.Fetch();
-      F::template Multiply<kGroups, kTokens>(units, step, x + col / F::kXCols, x_step, count, sum);
-      units += F::kUnits;
-    }
-#pragma GCC unroll 2
-    for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t) acc[t * kGroups + g] = sum[g][t];
-    }
-    *beside = ahead;
-  }
-
-  // Tokens whose sums fit in registers with those of `groups` groups.
-  static constexpr uint32_t MostTokens(int groups) {
-    return groups == 1 ? S::kTokensOfGroup : S::kTokens;
-  }
-
-  // Tokens of a set, when `tokens` are spread evenly over as few sets as can be.
-  static uint32_t SetTokens(uint32_t tokens, int groups) {
-    const uint32_t most = MostTokens(groups);
-    const uint32_t sets = (tokens + most - 1) / most;
-    return (tokens + sets - 1) / sets;
-  }
-
   template <class Source>
   static void Pack(const Product& p, uint32_t row, Unit* out) {
     const Source source(p, row);
@@ -254,51 +243,77 @@ class Multiply {
     }
   }
 
-  // A set of tokens and kGroups packed groups.
-  template <int kGroups>
-  static void MultiplyPacked(const Product& p, const Unit* packed, uint32_t row, uint32_t token,
-                             uint32_t tokens) {
-    Float acc[S::kTokensOfGroup * kGroups];
-    for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
-    PiecesAhead none;
-    kAdd<kGroups>[tokens](packed, Units(p.cols), Activations(p, token), p.x_stride, p.cols, acc,
-                          &none);
-    StoreSums<kGroups>(p, row, token, tokens, acc);
-  }
-
+  // Whole rows of up to as many groups as fit the L2 cache are multiplied with one set of tokens
+  // after another.
   template <class Source>
   static void RunMany(const Product& p, const ProductRange& range, Unit* packed) {
-    const uint32_t set = SetTokens(range.token_end - range.token_begin, S::kGroups);
+    const uint32_t set = Sets<Source, S::kGroups>::SetTokens(range.token_end - range.token_begin);
     const uint32_t at_once = GroupsAtOnce(p.cols);
-    const size_t step = Units(p.cols);
     for (uint32_t first = range.row_begin; first < range.row_end; first += at_once * S::kLanes) {
       uint32_t groups = 0;
       for (; groups < at_once && first + groups * S::kLanes < range.row_end; ++groups) {
-        Pack<Source>(p, first + groups * S::kLanes, packed + groups * step);
+        if constexpr (!kInPlace<Source>) {
+          Pack<Source>(p, first + groups * S::kLanes, packed + groups * Units(p.cols));
+        }
       }
       for (uint32_t token = range.token_begin; token < range.token_end; token += set) {
         const uint32_t left = range.token_end - token;
-        const uint32_t tokens = left < set ? left : set;
-        uint32_t g = 0;
-        for (; g + S::kGroups <= groups; g += S::kGroups) {
-          MultiplyPacked<S::kGroups>(p, packed + g * step, first + g * S::kLanes, token, tokens);
-        }
-        for (; g < groups; ++g) {
-          MultiplyPacked<1>(p, packed + g * step, first + g * S::kLanes, token, tokens);
-        }
+        MultiplyGroups<Source>(p, packed, first, groups, token, left < set ? left : set,
+                               token == range.token_begin);
       }
     }
   }
 
-  // Indexed by tokens, of which MostTokens bounds the use.
+  // A set of tokens and `groups` groups from row `first` on. `cold`: panels come from memory.
+  template <class Source>
+  static void MultiplyGroups(const Product& p, const Unit* packed, uint32_t first, uint32_t groups,
+                             uint32_t token, uint32_t tokens, bool cold) {
+    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
+    const uint32_t chunks = NumChunks(p.cols);
+    PiecesAhead beside;
+    uint32_t g = 0;
+    for (; g + S::kGroups <= groups; g += S::kGroups) {
+      if (kInPlace<Source> && cold) {
+        const uint32_t next = first + (g + S::kGroups) * S::kLanes;
+        beside = ahead.Beside(p, next, 0, chunks, S::kGroups, chunks);
+      }
+      MultiplyRows<Source, S::kGroups>(p, packed, first, g, token, tokens, beside);
+    }
+    for (; g < groups; ++g) MultiplyRows<Source, 1>(p, packed, first, g, token, tokens, {});
+  }
+
+  // A set of tokens and kGroups groups from group `g` after row `first` on.
+  template <class Source, int kGroups>
+  static void MultiplyRows(const Product& p, const Unit* packed, uint32_t first, uint32_t g,
+                           uint32_t token, uint32_t tokens, PiecesAhead beside) {
+    const uint32_t row = first + g * S::kLanes;
+    const Chunks<Source> chunks = WholeRows<Source>(p, packed + g * Units(p.cols), row);
+    const X* const x = Activations(p, token);
+    if (p.bias == nullptr && row + kGroups * S::kLanes <= p.rows) {
+      float* const y = p.y + token * p.y_stride + row;
+      Sets<Source, kGroups>::Multiply(tokens, chunks, x, p.x_stride, p.cols, y, p.y_stride,
+                                      &beside);
+      return;
+    }
+    Float acc[S::kTokensOfGroup * kGroups];
+    for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
+    Sets<Source, kGroups>::Add(tokens, chunks, x, p.x_stride, p.cols, acc, &beside);
+    StoreSums<kGroups>(p, row, token, tokens, acc);
+  }
+
+  template <class Source>
+  static Chunks<Source> WholeRows(const Product& p, const Unit* packed, uint32_t row) {
+    if constexpr (kInPlace<Source>) {
+      return {Source(p, row), p.stride_bytes * S::kLanes, 0};
+    } else {
+      return {packed, Units(p.cols)};
+    }
+  }
+
+  // Indexed by tokens.
   template <class Source, int kTokens>
   static constexpr OneSetFn OneSet() {
-    if constexpr (kTokens <= MostTokens(1)) return &RunOneSet<Source, kTokens>;
-    return nullptr;
-  }
-  template <int kGroups, int kTokens>
-  static constexpr AddFn AddSet() {
-    if constexpr (kTokens <= MostTokens(kGroups)) return &Add<kGroups, kTokens>;
+    if constexpr (kTokens <= S::kTokensOfGroup) return &RunOneSet<Source, kTokens>;
     return nullptr;
   }
   template <class Source>
@@ -311,16 +326,6 @@ class Multiply {
                                           OneSet<Source, 6>(),
                                           OneSet<Source, 7>(),
                                           OneSet<Source, 8>()};
-  template <int kGroups>
-  static constexpr AddFn kAdd[9] = {nullptr,
-                                    AddSet<kGroups, 1>(),
-                                    AddSet<kGroups, 2>(),
-                                    AddSet<kGroups, 3>(),
-                                    AddSet<kGroups, 4>(),
-                                    AddSet<kGroups, 5>(),
-                                    AddSet<kGroups, 6>(),
-                                    AddSet<kGroups, 7>(),
-                                    AddSet<kGroups, 8>()};
 };
 
 }  // namespace tandem::kernels::cpu

@@ -24,8 +24,9 @@ struct Avx2 {
   static constexpr int kTokens = 4;
   static constexpr int kTokensOfGroup = 4;
   static constexpr int kGroups = 1;
-  static constexpr bool kVnni = false;  // signed weights stay signed: products of 8-bit
-                                        // pairs would overflow 16 bits with an offset of 128
+  static constexpr bool kVnni = false;     // signed weights stay signed: products of 8-bit
+                                           // pairs would overflow 16 bits with an offset of 128
+  static constexpr bool kInPlace = false;  // no gain: products take most of the time
   using Int = __m256i;
   using Float = __m256;
   using Rows = RowPointers<kLanes>;

@@ -25,6 +25,7 @@ struct Avx512 {
   static constexpr int kTokensOfGroup = 8;
   static constexpr int kGroups = 2;
   static constexpr bool kVnni = kHasVnni;
+  static constexpr bool kInPlace = true;  // products may read panels without a copy in between
   using Int = __m512i;
   using Float = __m512;
   using Rows = RowPointers<kLanes>;

@@ -90,13 +90,28 @@ template <class S, int kScales>
   return S::Mul(S::BroadcastFloat(&x.d), S::ToFloat(sum));
 }
 
-// The integer sums of the products with part s of the scales: dot[r][t] of tiles[r * tile_step] and
-// x[t * x_step].
-template <class S, class T, int kTiles, int kTokens>
-[[gnu::always_inline]] inline void DotTile(const T* tiles, size_t tile_step, const QuantBlock* x,
-                                           size_t x_step, int s,
-                                           typename S::Int (&dot)[kTiles][kTokens]) {
+// Unpacked tiles of several groups of rows, `step` apart, as products read them.
+template <class S, class T>
+struct UnpackedTiles {
   using Traits = typename T::Traits;
+
+  [[gnu::always_inline]] typename S::Int Word(int group, int j) const {
+    return first[group * step].q[j];
+  }
+  [[gnu::always_inline]] typename S::Float Scale(int group, int i) const {
+    return first[group * step].scale[i];
+  }
+
+  const T* first;
+  size_t step;
+};
+
+// The integer sums of the products with part s of the scales: dot[g][t] of group g of `tiles`
+// (UnpackedTiles, or what has the same members) and x[t * x_step].
+template <class S, int kGroups, int kTokens, class Tiles>
+[[gnu::always_inline]] inline void DotTile(const Tiles& tiles, const QuantBlock* x, size_t x_step,
+                                           int s, typename S::Int (&dot)[kGroups][kTokens]) {
+  using Traits = typename Tiles::Traits;
   constexpr int kWords = Traits::kWords;
   constexpr int kIn16Bits = Traits::kWordsIn16Bits;
 #pragma GCC unroll 8
@@ -105,50 +120,52 @@ template <class S, class T, int kTiles, int kTokens>
     const int32_t* neg_sum = Traits::kScales == 1 ? &block.neg_sum : &block.neg_half_sum[s];
     dot[0][t] = StartDot<S, Traits>(neg_sum);
 #pragma GCC unroll 2
-    for (int r = 1; r < kTiles; ++r) dot[r][t] = dot[0][t];
+    for (int g = 1; g < kGroups; ++g) dot[g][t] = dot[0][t];
   }
-  [[maybe_unused]] typename S::Int pairs[kTiles][kTokens];  // 16-bit sums
+  [[maybe_unused]] typename S::Int pairs[kGroups][kTokens];  // 16-bit sums
 #pragma GCC unroll 8
   for (int j = 0; j < kWords; ++j) {
-    typename S::Int w[kTiles];
+    typename S::Int w[kGroups];
 #pragma GCC unroll 2
-    for (int r = 0; r < kTiles; ++r) w[r] = tiles[r * tile_step].q[s * kWords + j];
+    for (int g = 0; g < kGroups; ++g) w[g] = tiles.Word(g, s * kWords + j);
 #pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t) {
       const typename S::Int word = S::Broadcast(x[t * x_step].q + 4 * (s * kWords + j));
 #pragma GCC unroll 2
-      for (int r = 0; r < kTiles; ++r) {
+      for (int g = 0; g < kGroups; ++g) {
         if constexpr (S::kVnni && !Traits::kSigned) {
-          dot[r][t] = S::Dot(dot[r][t], w[r], word);
+          dot[g][t] = S::Dot(dot[g][t], w[g], word);
         } else {
-          const typename S::Int products = S::template PairProducts<Traits::kSigned>(w[r], word);
-          pairs[r][t] = j % kIn16Bits == 0 ? products : S::AddPairs(pairs[r][t], products);
-          if (j % kIn16Bits == kIn16Bits - 1) dot[r][t] = S::AddWide(dot[r][t], pairs[r][t]);
+          const typename S::Int products = S::template PairProducts<Traits::kSigned>(w[g], word);
+          pairs[g][t] = j % kIn16Bits == 0 ? products : S::AddPairs(pairs[g][t], products);
+          if (j % kIn16Bits == kIn16Bits - 1) dot[g][t] = S::AddWide(dot[g][t], pairs[g][t]);
         }
       }
     }
   }
 }
 
-// acc[r][t] += the products of kTiles tiles (tiles[0], tiles[tile_step], ...) and kTokens blocks of
-// activations (x[0], x[x_step], ...).
-template <class S, class T, int kTiles, int kTokens>
-[[gnu::always_inline]] inline void MultiplyTile(const T* tiles, size_t tile_step,
-                                                const QuantBlock* x, size_t x_step,
-                                                typename S::Float (&acc)[kTiles][kTokens]) {
-  using Traits = typename T::Traits;
+// acc[g][t] += the products of a tile of each group and kTokens blocks of activations (x[0],
+// x[x_step], ...).
+template <class S, int kGroups, int kTokens, class Tiles>
+[[gnu::always_inline]] inline void MultiplyTile(const Tiles& tiles, const QuantBlock* x,
+                                                size_t x_step,
+                                                typename S::Float (&acc)[kGroups][kTokens]) {
+  using Traits = typename Tiles::Traits;
   constexpr int kScales = Traits::kScales;
 #pragma GCC unroll 2
   for (int s = 0; s < kScales; ++s) {
-    typename S::Int dot[kTiles][kTokens];
-    DotTile<S, T, kTiles, kTokens>(tiles, tile_step, x, x_step, s, dot);
+    typename S::Int dot[kGroups][kTokens];
+    DotTile<S>(tiles, x, x_step, s, dot);
+    typename S::Float scale[kGroups];
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) scale[g] = tiles.Scale(g, s);
 #pragma GCC unroll 8
     for (int t = 0; t < kTokens; ++t) {
       const typename S::Float d = S::BroadcastFloat(&x[t * x_step].d);
 #pragma GCC unroll 2
-      for (int r = 0; r < kTiles; ++r) {
-        acc[r][t] =
-            S::MulAdd(S::ToFloat(dot[r][t]), S::Mul(tiles[r * tile_step].scale[s], d), acc[r][t]);
+      for (int g = 0; g < kGroups; ++g) {
+        acc[g][t] = S::MulAdd(S::ToFloat(dot[g][t]), S::Mul(scale[g], d), acc[g][t]);
       }
     }
     if constexpr (Traits::kMins) {
@@ -156,8 +173,8 @@ template <class S, class T, int kTiles, int kTokens>
       for (int t = 0; t < kTokens; ++t) {
         const typename S::Float d_sum = SumOf<S, kScales>(x[t * x_step], s);
 #pragma GCC unroll 2
-        for (int r = 0; r < kTiles; ++r) {
-          acc[r][t] = S::NegMulAdd(tiles[r * tile_step].scale[kScales + s], d_sum, acc[r][t]);
+        for (int g = 0; g < kGroups; ++g) {
+          acc[g][t] = S::NegMulAdd(tiles.Scale(g, kScales + s), d_sum, acc[g][t]);
         }
       }
     }

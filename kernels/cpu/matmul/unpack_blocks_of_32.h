@@ -21,9 +21,11 @@ struct UnpackQ8_0 {
         words[8];  // in registers: stores to a tile cannot be merged, as reads may alias
     block.Load32(offsetof(Block, qs), words);
 #pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) {
-      out->q[j] = S::kVnni ? S::Xor(words[j], S::Bytes(0x80)) : words[j];
-    }
+    for (int j = 0; j < 8; ++j) out->q[j] = FromWord(words[j]);
+  }
+  // A word of the tile, of one of the block.
+  [[gnu::always_inline]] static inline typename S::Int FromWord(typename S::Int word) {
+    return S::kVnni ? S::Xor(word, S::Bytes(0x80)) : word;
   }
 };
 

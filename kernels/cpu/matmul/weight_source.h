@@ -54,7 +54,7 @@ class BytesOfRows {
 template <class S>
 class RowSource {
  public:
-  static constexpr bool kWholeSteps = false;  // a row of plain values may end anywhere
+  static constexpr bool kPanels = false;  // a row of plain values may end anywhere
 
   RowSource(const Product& p, uint32_t row) : RowSource(p.weights, p.stride_bytes, row, p.rows) {}
   RowSource(const std::byte* weights, uint64_t stride, uint32_t row, uint32_t rows) {
@@ -111,6 +111,11 @@ class BytesOfPanel {
   [[gnu::always_inline]] BytesOfPanel(const std::byte* words, const std::byte* odd)
       : words_(words), odd_(odd) {}
 
+  // The same bytes of the rows `bytes` after these.
+  [[gnu::always_inline]] BytesOfPanel After(size_t bytes) const {
+    return {words_ + bytes, kOdd > 0 ? odd_ + bytes : odd_};
+  }
+
   [[gnu::always_inline]] void Load32(size_t at, Int* out) const { Load<8>(at, out); }
   [[gnu::always_inline]] void Load16(size_t at, Int* out) const { Load<4>(at, out); }
   [[gnu::always_inline]] Int LoadWord(size_t at) const {
@@ -142,27 +147,27 @@ class BytesOfPanel {
 template <class S>
 class PanelSource {
  public:
-  static constexpr bool kWholeSteps = true;
+  static constexpr bool kPanels = true;
 
   [[gnu::always_inline]] PanelSource(const Product& p, uint32_t row)
       : panel_(p.weights + row * p.stride_bytes), cols_(p.cols) {}
 
   template <class BlockT>
-  [[gnu::always_inline]] auto Block(uint32_t i) const {
+  [[gnu::always_inline]] auto Block(size_t i) const {
     constexpr size_t kOdd = sizeof(BlockT) % host::kWordBytes;
     constexpr size_t kOddAt = OddAt<BlockT>();
-    constexpr uint32_t kGroup = host::kGroupBlocks;
+    constexpr size_t kGroup = host::kGroupBlocks;
     constexpr size_t kRows = S::kLanes;
     if constexpr (kOdd == 0) {
       return BytesOfPanel<S, 0, 0>(panel_ + i * sizeof(BlockT) * kRows, nullptr);
     } else {
-      const uint32_t in = i % kGroup;
-      const uint32_t left = cols_ / BlockT::kValues - (i - in);
-      const uint32_t blocks = left < kGroup ? left : kGroup;
-      const std::byte* const group = panel_ + (i - in) * sizeof(BlockT) * kRows;
-      return BytesOfPanel<S, kOdd, kOddAt>(
-          group + (blocks * kOdd + in * (sizeof(BlockT) - kOdd)) * kRows,
-          group + in * kOdd * kRows);
+      // A group begins (i - in) whole blocks after the panel; its odd bytes come first.
+      const size_t in = i % kGroup;
+      const size_t left = cols_ / BlockT::kValues - (i - in);
+      const size_t blocks = left < kGroup ? left : kGroup;
+      const std::byte* const block = panel_ + i * sizeof(BlockT) * kRows;
+      return BytesOfPanel<S, kOdd, kOddAt>(block + blocks * (kOdd * kRows) - in * (kOdd * kRows),
+                                           block - in * ((sizeof(BlockT) - kOdd) * kRows));
     }
   }
   template <class T>
