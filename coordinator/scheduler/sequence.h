@@ -22,10 +22,10 @@ enum class SequenceState { kNew, kWaiting, kRunning, kFinished };
 // or one of several (prefill).
 enum class Phase { kPrefill, kDecode };
 
-// The owner appends to `tokens` and sets what is fixed before Enqueue; only the scheduler changes
-// the rest. Counts of leading tokens, of which the last num_pending are not known yet:
-// num_computed <= num_scheduled <= num_tokens() + num_pending. While drafts are computed they count
-// as scheduled, and as many tokens are pending as are drawn if all are right.
+// The owner appends to `tokens`, sets what is fixed before Enqueue, and lowers `unshared_from`;
+// only the scheduler changes the rest. Counts of leading tokens, of which the last num_pending are
+// not known yet: num_computed <= num_scheduled <= num_tokens() + num_pending. While drafts are
+// computed they count as scheduled, and as many tokens are pending as are drawn if all are right.
 struct Sequence {
   Sequence(uint64_t request_handle, std::vector<TokenId> prompt)
       : handle(request_handle),
@@ -58,8 +58,8 @@ struct Sequence {
   std::span<const TokenId> Shareable() const {
     return std::span(tokens).first(std::min<size_t>(tokens.size(), size_t{FirstWanted()} + 1));
   }
-  // K and V of its tokens from this position on lack what other sequences need of a prefix: the
-  // guesser's. Its owner sets it before the step settles; the prefix cache gets none of them.
+  // K and V in its blocks lack, from this position on, what other sequences need of a prefix: the
+  // guesser's. So the prefix cache gets none of them. Its owner sets it before Advance.
   uint32_t unshared_from = UINT32_MAX;
   std::span<const TokenId> Published() const {
     return std::span(tokens).first(std::min<size_t>(tokens.size(), unshared_from));

@@ -171,6 +171,36 @@ TEST(DraftsTest, WhatTheLastRowReadsIsNotPublishedWhenItEnds) {
   EXPECT_EQ(driver.kv().Match(prompt, hashes).num_tokens, 4u);
 }
 
+TEST(DraftsTest, NorWhatIsNotForOthers) {
+  Driver driver(Drafting(4), 64, /*prefix_cache=*/true);
+  Sequence& a = AddWithDrafts(driver, 5, {1, 2, 3, 4, 5, 6, 7});
+  driver.Step();
+  EXPECT_EQ(driver.Submit(), "decode 1+1+7");
+  driver.Collect(7);
+  ASSERT_EQ(a.num_tokens(), 14u);
+  a.drafts.clear();
+  a.unshared_from = 10;
+  EXPECT_EQ(driver.Step(), "decode 1+1");
+  const std::vector<TokenId> prompt = a.tokens;
+  driver.scheduler().Finish(a);
+  PrefixHashes hashes;
+  EXPECT_EQ(driver.kv().Match(prompt, hashes).num_tokens, 8u) << "of 12 in full blocks";
+}
+
+// By a step that runs the guesser, such as one with another sequence's prompt.
+TEST(DraftsTest, WhatIsComputedAgainMayBeForOthers) {
+  Driver driver(Drafting(4), 64, /*prefix_cache=*/true);
+  Sequence& a = driver.Add(5);
+  for (int i = 0; i < 9; ++i) driver.Step();
+  a.unshared_from = 5;
+  driver.Step();
+  driver.Lose(/*blame=*/false);
+  driver.Step();
+  ASSERT_EQ(a.num_computed, 15u);
+  PrefixHashes hashes;
+  EXPECT_EQ(driver.kv().Match(a.tokens, hashes).num_tokens, 12u);
+}
+
 KvCacheConfig Recurrent(uint32_t num_snapshots, uint32_t interval) {
   return {.block_size = kBlockSize,
           .groups = {{.num_blocks = 64}},
