@@ -23,19 +23,22 @@ void DraftPolicy::Judge(uint32_t num_right, bool one_wrong) {
     right_ -= kWeight * right_;
     ++num_wrong_;
   }
-  NoteUse(one_wrong);
+  if (record_ != nullptr && !has_given_up_) NoteUse(num_right, one_wrong);
 }
 
-void DraftPolicy::NoteUse(bool one_wrong) {
-  if (record_ == nullptr || has_given_up_) return;
+void DraftPolicy::NoteUse(uint32_t num_right, bool one_wrong) {
   if (right_ >= kLeast) {
+    was_of_use_ = true;
     num_useless_ = 0;
     record_->NoteUseful();
-  } else if (one_wrong) {
-    ++num_useless_;
-    record_->NoteUseless();
-    has_given_up_ = num_useless_ >= record_->Patience();
+    return;
   }
+  num_useless_ -= std::min(num_useless_, num_right);
+  if (!one_wrong) return;
+  ++num_useless_;
+  record_->NoteUseless();
+  const uint32_t patience = was_of_use_ ? DraftRecord::kPatience : record_->Patience();
+  has_given_up_ = num_useless_ >= patience;
 }
 
 // As many as are expected to be right in a row, and one more.

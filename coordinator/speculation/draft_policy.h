@@ -33,12 +33,13 @@ class DraftPolicy {
   bool has_given_up() const { return has_given_up_; }
 
  private:
-  void NoteUse(bool one_wrong);
+  void NoteUse(uint32_t num_right, bool one_wrong);
 
   DraftRecord* const record_;
   float right_ = 0.0f;        // the probability that a guess is right
   uint32_t num_wrong_ = 0;    // guesses, since the last right one
-  uint32_t num_useless_ = 0;  // wrong guesses, since they were worth computing
+  uint32_t num_useless_ = 0;  // wrong guesses less right ones, since they were worth computing
+  bool was_of_use_ = false;
   bool has_given_up_ = false;
 };
 

@@ -15,16 +15,18 @@ class DraftRecord {
   void NoteUseless() {
     if (num_useless_ < kManyUseless) ++num_useless_;
   }
-  // After so many wrong guesses that are not worth computing a sequence is given up.
+  // After so many more wrong guesses than right ones a sequence whose guesses were of no use yet is
+  // given up; after kPatience any sequence.
   uint32_t Patience() const {
     if (num_useless_ >= kManyUseless) return kLeastPatience;
     return num_useless_ >= kSomeUseless ? kLessPatience : kPatience;
   }
 
- private:
-  // Where every guess is wrong, these are at most the first 162, 34 and 10 tokens
-  // (DraftPolicy::IsWorthJudging), and what is in flight.
+  // Where every guess is wrong and none is left out for want of room (Plan::may_draft), these are
+  // at most the first 162, 34 and 10 tokens (DraftPolicy::IsWorthJudging), and what is in flight.
   static constexpr uint32_t kPatience = 16, kLessPatience = 8, kLeastPatience = 6;
+
+ private:
   static constexpr uint32_t kSomeUseless = 16, kManyUseless = 64;
 
   uint32_t num_useless_ = 0;  // in a row

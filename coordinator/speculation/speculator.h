@@ -1,6 +1,6 @@
 // Speculator: guesses one sequence's next tokens, judges the guesses by what is drawn, and says
 // which are worth computing before it is known whether they are right. A pure function of the
-// tokens and of what workers guessed.
+// tokens; of the workers' guesses, also of these and of the server's record of how it went.
 #ifndef TANDEM_COORDINATOR_SPECULATION_SPECULATOR_H_
 #define TANDEM_COORDINATOR_SPECULATION_SPECULATOR_H_
 

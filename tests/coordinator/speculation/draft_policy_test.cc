@@ -116,5 +116,16 @@ TEST(DraftPolicyTest, GivesUpOneThatWasOfUseOnce) {
   EXPECT_TRUE(policy.has_given_up());
 }
 
+TEST(DraftPolicyTest, OneThatWasOfUseHasAllTheTime) {
+  DraftRecord record;
+  DraftPolicy policy(&record);
+  policy.Judge(3, false);
+  for (int i = 0; i < 100; ++i) record.NoteUseless();
+  for (int i = 0; i < 12; ++i) policy.Judge(0, true);
+  EXPECT_FALSE(policy.has_given_up());
+  for (int i = 0; i < 8; ++i) policy.Judge(0, true);
+  EXPECT_TRUE(policy.has_given_up());
+}
+
 }  // namespace
 }  // namespace tandem::coordinator
