@@ -46,9 +46,11 @@ struct EngineStats : KvCacheStats, SchedulerStats {
                                 "from noticing the last loss of a worker to the next step"});
     visit(expired, Metric{"tandem_requests_expired_total", Metric::Kind::kCounter,
                           "requests ended because their deadline had passed"});
-    visit(unguessed_steps,
-          Metric{"tandem_spec_decode_skipped_steps_total", Metric::Kind::kCounter,
-                 "steps that the draft model or head skipped, as its guesses were of no use"});
+    visit(
+        unguessed_steps,
+        Metric{
+            "tandem_spec_decode_skipped_steps_total", Metric::Kind::kCounter,
+            "steps that the draft model or head skipped: none of their requests was guessed for"});
   }
 };
 
