@@ -49,15 +49,19 @@ coordinator::SnapshotConfig DrawSnapshots(Random& random, uint32_t block_size) {
           .interval = block_size * static_cast<uint32_t>(random.Between(1, 4))};
 }
 
-// The workers guess, and are often right; few sequences run, with blocks to spare, so that guesses
-// are computed.
-void DraftByModel(Scenario& drawn) {
+bool HasFullAttention(const Scenario& drawn) {
+  return std::ranges::count(drawn.engine.kv_cache.groups, 0u, &KvGroup::window_tokens) > 0;
+}
+
+// The workers guess, and are often right, or hardly ever; few sequences run, with blocks to spare,
+// so that guesses are computed.
+void DraftByModel(Random& random, Scenario& drawn) {
   drawn.engine.workers_guess = drawn.model.workers_guess = true;
   coordinator::SchedulerConfig& scheduler = drawn.engine.scheduler;
   scheduler.max_num_seqs = std::min(scheduler.max_num_seqs, 4u);
   scheduler.max_draft_rows = step::kMaxDraftRows;
   for (KvGroup& group : drawn.engine.kv_cache.groups) group.num_blocks += 32;
-  drawn.model.period = std::max(drawn.model.period, 3u);
+  if (drawn.model.period == 0 && random.Chance(0.7)) drawn.model.period = 3;
 }
 
 }  // namespace
@@ -74,7 +78,7 @@ Scenario Scenario::Draw(Random& random) {
     drawn.model.period = random.OneOf({0u, 3u, 5u});
     drawn.engine.max_draft_tokens = random.OneOf({1u, 4u, 16u});
     drawn.engine.scheduler.max_draft_rows = random.OneOf({2u, 8u, 64u});  // fewer are drawn at once
-    if (random.Chance(0.5)) DraftByModel(drawn);
+    if (random.Chance(0.5) && HasFullAttention(drawn)) DraftByModel(random, drawn);
   }
   coordinator::KvCacheConfig& cache = drawn.engine.kv_cache;
   if (drawn.model.recurrent && cache.enable_prefix_cache) {

@@ -60,9 +60,11 @@ void Workload::Arrive() {
   coordinator::Request request = DrawRequest();
   const size_t stop_after = random_.Chance(0.1) ? random_.Between(1, 10) : SIZE_MAX;
   const bool is_poison = std::ranges::count(request.prompt, scenario_.poison()) > 0;
-  auto client = std::make_shared<Client>(
-      ExpectedOf(scenario_.model, request, scenario_.engine.scheduler.max_model_len), request,
-      stop_after, is_poison, circumstances_, clock_);
+  Expected expected =
+      ExpectedOf(scenario_.model, request, scenario_.engine.scheduler.max_model_len);
+  if (!is_poison && random_.Chance(0.3)) Continue(request.prompt, expected.tokens);
+  auto client = std::make_shared<Client>(std::move(expected), request, stop_after, is_poison,
+                                         circumstances_, clock_);
   request.stream = client;
   Sweep();
   const size_t num_in_flight = in_flight_.size();
@@ -72,6 +74,12 @@ void Workload::Arrive() {
   client->set_handle(*added);
   in_flight_.push_back(client);
   if (random_.Chance(0.15)) PlanCancel(client);
+}
+
+void Workload::Continue(const std::vector<TokenId>& prompt, const std::vector<TokenId>& answer) {
+  auto at = std::ranges::copy(prompt, roots_.back().begin()).out;
+  const auto room = roots_.back().end() - at;
+  std::copy_n(answer.begin(), std::min(std::ssize(answer), room), at);
 }
 
 void Workload::CheckAdd(const absl::StatusOr<coordinator::RequestHandle>& added,
@@ -124,6 +132,7 @@ coordinator::Request Workload::DrawRequest() {
   request.sampling = DrawSampling(prompt_len);
   if (random_.Chance(0.1)) DrawEmbedding(request);
   if (random_.Chance(0.1)) DrawScore(request);
+  if (random_.Chance(0.1)) request.cache_salt = "salt";
   if (random_.Chance(0.3)) request.priority = static_cast<int32_t>(random_.Between(0, 4)) - 2;
   if (random_.Chance(0.1)) {
     request.deadline =
@@ -159,6 +168,7 @@ coordinator::Sampling Workload::DrawSampling(size_t prompt_len) {
   coordinator::Sampling sampling;
   sampling.temperature = random_.Chance(0.5) ? 0.0f : 0.8f;
   sampling.seed = random_.Next();
+  sampling.speculation = !random_.Chance(0.2);
   sampling.max_tokens = 1 + below(scenario_.engine.scheduler.max_model_len - prompt_len);
   if (random_.Chance(0.02)) sampling.max_tokens += scenario_.engine.scheduler.max_model_len;
   for (TokenId id = 0; id < static_cast<TokenId>(scenario_.model.vocab_size); ++id) {

@@ -39,6 +39,8 @@ class Workload {
   void DrawScore(coordinator::Request& request);
   void CheckAdd(const absl::StatusOr<coordinator::RequestHandle>& added,
                 const coordinator::Request& request, size_t num_in_flight) const;
+  // From now on some prompts begin with this one and its answer.
+  void Continue(const std::vector<TokenId>& prompt, const std::vector<TokenId>& answer);
   void PlanCancel(const std::shared_ptr<Client>& client);
 
   EventClock& clock_;
