@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "coordinator/engine/apply.h"
 #include "coordinator/speculation/ngram_drafter.h"
+#include "coordinator/speculation/scripted_drafter.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -46,7 +47,10 @@ SchedulerConfig WithinAResult(const EngineConfig& config) {
   return scheduler;
 }
 
-std::unique_ptr<Drafter> MakeDrafter(const EngineConfig& config) {
+std::unique_ptr<Drafter> MakeDrafter(const EngineConfig& config, const Request& request) {
+  if (request.draft_script.has_value()) {
+    return std::make_unique<ScriptedDrafter>(*request.draft_script);
+  }
   if (config.workers_guess) return std::make_unique<ModelDrafter>();
   return std::make_unique<NgramDrafter>();
 }
@@ -82,8 +86,9 @@ void EngineCore::Add(Request request, RequestHandle handle) {
   auto generation = std::make_shared<Generation>(handle, std::move(request));
   if (config_.max_draft_tokens > 0 && generation->request.sampling.speculation &&
       generation->generates && !generation->needs_known_tokens) {
-    generation->speculator.emplace(MakeDrafter(config_), config_.max_draft_tokens,
-                                   generation->prompt_len, &draft_record_);
+    generation->speculator.emplace(MakeDrafter(config_, generation->request),
+                                   config_.max_draft_tokens, generation->prompt_len,
+                                   &draft_record_);
   }
   if (generation->request.deadline != TimePoint::max()) {
     deadlines_.emplace(generation->request.deadline, handle);

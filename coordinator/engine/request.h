@@ -14,6 +14,7 @@
 #include "common/base/ids.h"
 #include "common/step/result.h"
 #include "common/step/sampling_ranges.h"
+#include "coordinator/speculation/scripted_drafter.h"
 
 namespace tandem::coordinator {
 
@@ -127,6 +128,7 @@ struct Request {
 
   bool generates() const { return targets.empty() && !pooling.has_value(); }
 
+  std::optional<DraftScript> draft_script{};  // measurements only: guesses instead of others
   bool want_logits = false;  // tests only: every sampled row's logits go to `logits_sink`
   std::vector<std::vector<float>>* logits_sink = nullptr;
 };
