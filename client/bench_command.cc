@@ -1,5 +1,6 @@
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "client/bench/bench_options.h"
 #include "client/bench/bench_report.h"
@@ -9,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/cli/output.h"
 #include "coordinator/startup/bring_up.h"
+#include "coordinator/startup/make_engine_config.h"
 #include "coordinator/startup/model_file.h"
 
 namespace tandem::client {
@@ -28,6 +30,12 @@ absl::Status MeasureAll(coordinator::EngineCore& engine, BenchReport& report) {
     TANDEM_ASSIGN_OR_RETURN(Measurement measurement,
                             measure.Decode(batch, options.decode, options.repetitions));
     report.decode.emplace_back(batch, measurement);
+    for (const uint32_t percent : options.draft_acceptance) {
+      TANDEM_ASSIGN_OR_RETURN(
+          DraftMeasurement drafts,
+          measure.Drafts(batch, options.decode, percent / 100.0, options.repetitions));
+      report.drafts.push_back({batch, percent, drafts});
+    }
   }
   return absl::OkStatus();
 }
@@ -36,6 +44,11 @@ absl::Status Bench(BenchOptions options) {
   TANDEM_ASSIGN_OR_RETURN(const coordinator::ModelFile model,
                           coordinator::OpenModelFile(options.server.worker.model));
   TANDEM_RETURN_IF_ERROR(FitLimits(model.spec.context_length, options));
+  if (const std::string why =
+          coordinator::WhyNoDrafts(options.server.worker, options.server.scheduling, model.spec);
+      !options.draft_acceptance.empty() && !why.empty()) {
+    return absl::FailedPreconditionError(why);
+  }
   TANDEM_ASSIGN_OR_RETURN(coordinator::Workers workers,
                           coordinator::BringUp(options.server, model, [] { return false; }));
   BenchReport report{.options = options,
@@ -43,7 +56,8 @@ absl::Status Bench(BenchOptions options) {
                      .quantization = model.spec.quantization,
                      .threads_per_worker = workers.config.device.threads,
                      .prefill = {},
-                     .decode = {}};
+                     .decode = {},
+                     .drafts = {}};
   const std::unique_ptr<coordinator::EngineCore> engine = workers.MakeCore();
   const absl::Status measured = MeasureAll(*engine, report);
   workers.supervisor->Shutdown("the benchmark is over", Deadline::After(kShutdownTimeout));
@@ -61,18 +75,27 @@ void AddBenchCommand(cli::Command& program) {
       "the\n"
       "steps that only decode, with a short context. Token ids are random, sampling is greedy, "
       "the\n"
-      "prefix cache is off, and --speculation unless it is asked for.\n"
+      "prefix cache is off, and --speculation unless it is asked for. --draft-acceptance measures "
+      "it:\n"
+      "sequences decode without guesses, then again with guesses of their tokens, of which that "
+      "many\n"
+      "are right.\n"
       "Examples:\n"
       "  tandem bench --model models/demo.gguf --device cpu --threads-per-worker 2\n"
       "  tandem bench --model m.gguf --tensor-parallel-size 2 --threads-per-worker 1 \\\n"
-      "      --prefill 512 --decode 32 --batch 1,4,8,16,32 --json");
+      "      --prefill 512 --decode 32 --batch 1,4,8,16,32 --json\n"
+      "  tandem bench --model m.gguf --prefill 0 --decode 200 --batch 1 --draft-acceptance "
+      "0,50,80,100");
   config::FieldList fields;
   options->ForEach(fields);
   options->server.ForEach(fields);
   command.Add(fields, {std::begin(kNotOfBench), std::end(kNotOfBench)});
   command.OnCheck([options] {
     config::Speculation& speculation = options->server.scheduling.speculation;
-    if (speculation == config::Speculation::kAuto) speculation = config::Speculation::kOff;
+    if (speculation == config::Speculation::kAuto) {
+      speculation = options->draft_acceptance.empty() ? config::Speculation::kOff
+                                                      : config::Speculation::kNgram;
+    }
     config::Complete(options->server);
     return CheckOptions(*options);
   });

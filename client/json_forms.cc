@@ -253,6 +253,16 @@ std::string ToJson(const BenchReport& report) {
     steps["decode"][absl::StrCat(batch)] = StepJson(measurement.timings);
   }
   if (!report.decode.empty()) json["decode_tokens_per_second"] = by_batch;
+  for (const auto& [batch, acceptance, measured] : report.drafts) {
+    json["drafts"].push_back({{"batch", batch},
+                              {"acceptance_percent", acceptance},
+                              {"tokens_per_second", measured.tokens_per_second},
+                              {"ratio", measured.ratio},
+                              {"least_ratio", measured.least_ratio},
+                              {"most_ratio", measured.most_ratio},
+                              {"computed", measured.drafts},
+                              {"accepted", measured.accepted}});
+  }
   json["coordinator_us_per_step"] = steps;
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/kv/blocks.h"
+#include "common/step/limits.h"
 
 namespace tandem::client {
 namespace {
@@ -24,6 +25,13 @@ absl::Status CheckOptions(BenchOptions options) {
   TANDEM_RETURN_IF_ERROR(config::Validate(options.server));
   if (options.prefill == 0 && (options.decode == 0 || options.batches.empty())) {
     return absl::InvalidArgumentError("there is nothing to measure: --prefill and --decode are 0");
+  }
+  if (!options.draft_acceptance.empty() &&
+      options.server.scheduling.speculation != config::Speculation::kNgram) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--draft-acceptance is of guesses that the server makes, as --speculation "
+                     "ngram; it is ",
+                     config::NameOf(options.server.scheduling.speculation)));
   }
   return absl::OkStatus();
 }
@@ -48,6 +56,10 @@ absl::Status FitLimits(uint32_t context_length, BenchOptions& options) {
       std::max(options.prefill, worker.limits.max_num_seqs * kDecodeContext);
   worker.cache.num_kv_blocks = std::max(kv::BlocksFor(prefill_len, block_size),
                                         batch * kv::BlocksFor(decode_len, block_size));
+  // Steps have drafts only while so many blocks are free.
+  if (!options.draft_acceptance.empty()) {
+    worker.cache.num_kv_blocks += worker.limits.max_num_seqs + step::kMaxDraftRows;
+  }
   return absl::OkStatus();
 }
 

@@ -20,6 +20,7 @@ struct BenchOptions {
   uint32_t decode = 32;
   std::vector<uint32_t> batches = {1, 4, 8, 16, 32};
   uint32_t repetitions = 3;
+  std::vector<uint32_t> draft_acceptance{};
   bool json = false;
 
   void ForEach(config::FieldList& visit) {
@@ -38,6 +39,10 @@ struct BenchOptions {
                         .help = "the median counts, after a warm-up",
                         .least = 1,
                         .most = 1000});
+    visit(draft_acceptance, {.flag = "--draft-acceptance",
+                             .help = "decode again with guesses of which this percentage is right",
+                             .least = 0,
+                             .most = 100});
     visit(json, {.flag = "--json", .help = "for programs"});
   }
 };

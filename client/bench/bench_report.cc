@@ -18,6 +18,16 @@ std::string Row(const std::string& what, const Measurement& measurement) {
       MicrosPerStep(timings.coordinator_ns(), timings), MicrosPerStep(timings.idle_ns, timings));
 }
 
+std::string Row(const BenchReport::Drafts& drafts) {
+  const DraftMeasurement& measured = drafts.measured;
+  return absl::StrFormat(
+      "%-12s  %10.2f tokens/s  %10.2f times of without guesses (%.2f to %.2f), %d of %d computed "
+      "ones accepted\n",
+      absl::StrFormat("%u%% right x%u", drafts.acceptance, drafts.batch),
+      measured.tokens_per_second, measured.ratio, measured.least_ratio, measured.most_ratio,
+      measured.accepted, measured.drafts);
+}
+
 }  // namespace
 
 double MicrosPerStep(int64_t ns, const EngineStepTimings& timings) {
@@ -40,6 +50,7 @@ std::string FormatReport(const BenchReport& report) {
   for (const auto& [batch, measurement] : report.decode) {
     absl::StrAppend(&text, Row(absl::StrCat("decode x", batch), measurement));
   }
+  for (const BenchReport::Drafts& drafts : report.drafts) text += Row(drafts);
   return text;
 }
 

@@ -20,6 +20,12 @@ struct BenchReport {
   int threads_per_worker = 0;  // as resolved
   std::optional<Measurement> prefill;
   std::vector<std::pair<uint32_t, Measurement>> decode;  // by batch size
+  struct Drafts {
+    uint32_t batch = 0;
+    uint32_t acceptance = 0;  // percent
+    DraftMeasurement measured{};
+  };
+  std::vector<Drafts> drafts{};
 };
 
 // A table, each line ending in a newline.

@@ -27,20 +27,25 @@ void AddDifference(const EngineStepTimings& before, const EngineStepTimings& aft
   sum.idle_ns += after.idle_ns - before.idle_ns;
 }
 
+template <typename T>
+T Median(std::vector<T> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
 double TokensPerSecond(uint64_t tokens, std::vector<Duration> times) {
-  std::sort(times.begin(), times.end());
-  const size_t half = times.size() / 2;
-  const Duration median = times.size() % 2 == 1 ? times[half] : (times[half - 1] + times[half]) / 2;
-  return static_cast<double>(tokens) / std::chrono::duration<double>(median).count();
+  return static_cast<double>(tokens) /
+         std::chrono::duration<double>(Median(std::move(times))).count();
 }
 
 }  // namespace
 
-// Counts; a generation that ends in any other way than by its length is an error.
+// Keeps the tokens; a generation that ends in any other way than by its length is an error.
 class Measure::Listener : public coordinator::TokenStream {
  public:
   bool OnUpdate(coordinator::StreamUpdate update) override {
-    num_tokens_ += static_cast<uint32_t>(update.tokens.size());
+    tokens_.insert(tokens_.end(), update.tokens.begin(), update.tokens.end());
     ended_ = update.reason == FinishReason::kLength;
     status_ = update.last() && !ended_ && update.status.ok()
                   ? absl::InternalError("the engine ended a sequence early")
@@ -51,25 +56,36 @@ class Measure::Listener : public coordinator::TokenStream {
 
   absl::Status Expect(uint32_t num_tokens, bool ended) const {
     TANDEM_RETURN_IF_ERROR(status_);
-    if (num_tokens_ == num_tokens && ended_ == ended) return absl::OkStatus();
-    return absl::InternalError(absl::StrCat("a sequence has ", num_tokens_, " tokens and is ",
+    if (tokens_.size() == num_tokens && ended_ == ended) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("a sequence has ", tokens_.size(), " tokens and is ",
                                             ended_ ? "" : "not ", "over, expected ", num_tokens));
   }
+  const std::vector<TokenId>& tokens() const { return tokens_; }
 
  private:
-  uint32_t num_tokens_ = 0;
+  std::vector<TokenId> tokens_;
   bool ended_ = false;
   absl::Status status_;
 };
 
-std::shared_ptr<Measure::Listener> Measure::Add(uint32_t prompt_tokens, uint32_t max_tokens) {
+coordinator::Request Measure::MakeRequest(uint32_t prompt_tokens, uint32_t max_tokens) {
   coordinator::Request request;
-  request.id = absl::StrCat("bench-", ++last_arrival_);
   std::uniform_int_distribution<TokenId> ids(0,
                                              static_cast<TokenId>(engine_.config().vocab_size) - 1);
   for (uint32_t i = 0; i < prompt_tokens; ++i) request.prompt.push_back(ids(random_));
   request.sampling.temperature = 0;
   request.sampling.max_tokens = max_tokens;
+  return request;
+}
+
+std::vector<coordinator::Request> Measure::DecodeRequests(uint32_t batch, uint32_t tokens) {
+  std::vector<coordinator::Request> requests;
+  for (uint32_t i = 0; i < batch; ++i) requests.push_back(MakeRequest(kDecodeContext, 1 + tokens));
+  return requests;
+}
+
+std::shared_ptr<Measure::Listener> Measure::Add(coordinator::Request request) {
+  request.id = absl::StrCat("bench-", ++last_arrival_);
   auto listener = std::make_shared<Listener>();
   request.stream = listener;
   engine_.Add(std::move(request), last_arrival_);
@@ -79,30 +95,35 @@ std::shared_ptr<Measure::Listener> Measure::Add(uint32_t prompt_tokens, uint32_t
 absl::StatusOr<Duration> Measure::Time(uint32_t num_steps, EngineStepTimings& timings) {
   const EngineStepTimings before = engine_.timings();
   const TimePoint start = clock_.Now();
-  for (uint32_t i = 0; i < num_steps; ++i) TANDEM_RETURN_IF_ERROR(engine_.Step());
+  for (uint32_t i = 0; i < num_steps && !engine_.idle(); ++i) {
+    TANDEM_RETURN_IF_ERROR(engine_.Step());
+  }
   const Duration time = std::chrono::duration_cast<Duration>(clock_.Now() - start);
   AddDifference(before, engine_.timings(), timings);
   return time;
 }
 
 absl::StatusOr<Duration> Measure::RunPrefill(uint32_t tokens, EngineStepTimings& timings) {
-  const std::shared_ptr<Listener> listener = Add(tokens, /*max_tokens=*/1);
+  const std::shared_ptr<Listener> listener = Add(MakeRequest(tokens, /*max_tokens=*/1));
   TANDEM_ASSIGN_OR_RETURN(const Duration time, Time(1, timings));
   TANDEM_RETURN_IF_ERROR(listener->Expect(1, /*ended=*/true));
   return time;
 }
 
-absl::StatusOr<Duration> Measure::RunDecode(uint32_t batch, uint32_t tokens,
-                                            EngineStepTimings& timings) {
+absl::StatusOr<Duration> Measure::RunDecode(const std::vector<coordinator::Request>& requests,
+                                            uint32_t tokens, EngineStepTimings& timings,
+                                            std::vector<std::vector<TokenId>>& answers) {
   std::vector<std::shared_ptr<Listener>> listeners;
-  for (uint32_t i = 0; i < batch; ++i) listeners.push_back(Add(kDecodeContext, 1 + tokens));
+  for (const coordinator::Request& request : requests) listeners.push_back(Add(request));
   TANDEM_RETURN_IF_ERROR(engine_.Step());  // all prompts, and the first token of each
   for (const auto& listener : listeners) {
     TANDEM_RETURN_IF_ERROR(listener->Expect(1, /*ended=*/false));
   }
   TANDEM_ASSIGN_OR_RETURN(const Duration time, Time(tokens, timings));
+  answers.clear();
   for (const auto& listener : listeners) {
     TANDEM_RETURN_IF_ERROR(listener->Expect(1 + tokens, /*ended=*/true));
+    answers.push_back(listener->tokens());
   }
   return time;
 }
@@ -121,15 +142,50 @@ absl::StatusOr<Measurement> Measure::Prefill(uint32_t tokens, uint32_t repetitio
 
 absl::StatusOr<Measurement> Measure::Decode(uint32_t batch, uint32_t tokens, uint32_t repetitions) {
   EngineStepTimings warm_up;
-  TANDEM_RETURN_IF_ERROR(RunDecode(batch, std::min(tokens, kWarmUpTokens), warm_up).status());
+  std::vector<std::vector<TokenId>> answers;
+  const uint32_t few = std::min(tokens, kWarmUpTokens);
+  TANDEM_RETURN_IF_ERROR(RunDecode(DecodeRequests(batch, few), few, warm_up, answers).status());
   Measurement measurement;
   std::vector<Duration> times;
   for (uint32_t i = 0; i < repetitions; ++i) {
-    TANDEM_ASSIGN_OR_RETURN(times.emplace_back(), RunDecode(batch, tokens, measurement.timings));
+    TANDEM_ASSIGN_OR_RETURN(times.emplace_back(), RunDecode(DecodeRequests(batch, tokens), tokens,
+                                                            measurement.timings, answers));
   }
   measurement.tokens_per_second =
       TokensPerSecond(static_cast<uint64_t>(batch) * tokens, std::move(times));
   return measurement;
+}
+
+absl::StatusOr<DraftMeasurement> Measure::Drafts(uint32_t batch, uint32_t tokens, double acceptance,
+                                                 uint32_t repetitions) {
+  EngineStepTimings timings;
+  std::vector<Duration> times;
+  std::vector<double> ratios;
+  const coordinator::EngineStats before = engine_.Stats();
+  for (uint32_t i = 0; i < repetitions; ++i) {
+    std::vector<std::vector<TokenId>> answers;
+    std::vector<coordinator::Request> requests = DecodeRequests(batch, tokens);
+    for (coordinator::Request& request : requests) request.sampling.speculation = false;
+    TANDEM_ASSIGN_OR_RETURN(const Duration without, RunDecode(requests, tokens, timings, answers));
+    for (size_t r = 0; r < requests.size(); ++r) {
+      coordinator::DraftScript script{
+          .tokens = requests[r].prompt, .acceptance = acceptance, .seed = random_()};
+      script.tokens.insert(script.tokens.end(), answers[r].begin(), answers[r].end());
+      requests[r].draft_script = std::move(script);
+      requests[r].sampling.speculation = true;
+    }
+    TANDEM_ASSIGN_OR_RETURN(times.emplace_back(), RunDecode(requests, tokens, timings, answers));
+    ratios.push_back(std::chrono::duration<double>(without) /
+                     std::chrono::duration<double>(times.back()));
+  }
+  const coordinator::EngineStats after = engine_.Stats();
+  return DraftMeasurement{
+      .ratio = Median(ratios),
+      .least_ratio = *std::ranges::min_element(ratios),
+      .most_ratio = *std::ranges::max_element(ratios),
+      .tokens_per_second = TokensPerSecond(uint64_t{batch} * tokens, std::move(times)),
+      .drafts = after.drafts - before.drafts,
+      .accepted = after.accepted_drafts - before.accepted_drafts};
 }
 
 }  // namespace tandem::client

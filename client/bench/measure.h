@@ -21,6 +21,16 @@ struct Measurement {
   coordinator::EngineStepTimings timings;  // of the measured steps, summed over the repetitions
 };
 
+// Of decoding with guesses beside decoding without, in turn.
+struct DraftMeasurement {
+  double ratio = 0;  // of the speeds, the median repetition's
+  double least_ratio = 0;
+  double most_ratio = 0;
+  double tokens_per_second = 0;  // with guesses, the median repetition's
+  int64_t drafts = 0;            // guesses that were computed, and how many were accepted
+  int64_t accepted = 0;
+};
+
 // Single-threaded. The engine must outlive it, be idle, and have its prefix cache off.
 class Measure {
  public:
@@ -32,16 +42,24 @@ class Measure {
   absl::StatusOr<Measurement> Prefill(uint32_t tokens, uint32_t repetitions);
   // `batch` sequences that decode `tokens` each; the steps that only decode are counted.
   absl::StatusOr<Measurement> Decode(uint32_t batch, uint32_t tokens, uint32_t repetitions);
+  // The same without guesses, and again with guesses of which the part `acceptance` is right. The
+  // engine chooses how many are worth computing, as it does for all guesses.
+  absl::StatusOr<DraftMeasurement> Drafts(uint32_t batch, uint32_t tokens, double acceptance,
+                                          uint32_t repetitions);
 
  private:
   class Listener;
 
   // The time of the measured steps of one repetition, whose timings are added to `timings`.
   absl::StatusOr<Duration> RunPrefill(uint32_t tokens, coordinator::EngineStepTimings& timings);
-  absl::StatusOr<Duration> RunDecode(uint32_t batch, uint32_t tokens,
-                                     coordinator::EngineStepTimings& timings);
-  std::shared_ptr<Listener> Add(uint32_t prompt_tokens, uint32_t max_tokens);
-  // `num_steps` steps, which must be what the sequences need.
+  // Of sequences with kDecodeContext tokens that decode `tokens` each. `answers`: what they draw.
+  absl::StatusOr<Duration> RunDecode(const std::vector<coordinator::Request>& requests,
+                                     uint32_t tokens, coordinator::EngineStepTimings& timings,
+                                     std::vector<std::vector<TokenId>>& answers);
+  std::vector<coordinator::Request> DecodeRequests(uint32_t batch, uint32_t tokens);
+  coordinator::Request MakeRequest(uint32_t prompt_tokens, uint32_t max_tokens);
+  std::shared_ptr<Listener> Add(coordinator::Request request);
+  // `num_steps` steps, which must be at least what the sequences need.
   absl::StatusOr<Duration> Time(uint32_t num_steps, coordinator::EngineStepTimings& timings);
 
   coordinator::EngineCore& engine_;

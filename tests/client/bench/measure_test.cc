@@ -11,6 +11,7 @@
 #include "client/bench/bench_options.h"
 #include "client/bench/bench_report.h"
 #include "client/json_forms.h"
+#include "common/step/limits.h"
 #include "tests/coordinator/cluster/simulated_worker.h"
 
 namespace tandem::client {
@@ -40,6 +41,10 @@ std::unique_ptr<EngineCore> MakeEngine(const BenchOptions& options,
   config.kv_cache.enable_prefix_cache = options.server.scheduling.enable_prefix_caching;
   config.kv_cache.groups = {{.num_blocks = worker.cache.num_kv_blocks, .window_tokens = 0}};
   config.vocab_size = 97;
+  if (options.server.scheduling.speculation == config::Speculation::kNgram) {
+    config.max_draft_tokens = options.server.scheduling.max_draft_tokens;
+    config.scheduler.max_draft_rows = step::kMaxDraftRows;
+  }
   coordinator::WorkerGroup group(coordinator::MakeSimulatedWorkers(
       2, coordinator::SimulatedModel(), {worker.cache.num_kv_blocks}, scripts));
   std::vector<config::WorkerAssignment> ranks(2);
@@ -108,6 +113,57 @@ TEST(Measure, EverySizeFitsWithoutPreemption) {
   }
 }
 
+// The number of steps of `batch` sequences of 200 tokens, with guesses and without, and how it
+// went.
+struct DraftsRun {
+  int64_t steps = 0;
+  DraftMeasurement measured;
+};
+
+DraftsRun RunDrafts(uint32_t batch, double acceptance, uint32_t repetitions) {
+  BenchOptions options;
+  options.server.scheduling.speculation = config::Speculation::kNgram;
+  options.draft_acceptance = {80};
+  options.prefill = 0;
+  options.decode = 200;
+  options.batches = {1, 2, 8};
+  EXPECT_TRUE(FitLimits(4096, options).ok());
+  auto engine = MakeEngine(options, {});
+  const TickingClock clock;
+  Measure measure(*engine, 1, clock);
+  const auto result = measure.Drafts(batch, 200, acceptance, repetitions);
+  EXPECT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(engine->idle());
+  EXPECT_EQ(engine->Stats().preemptions, 0);
+  return {engine->timings().steps, result.value_or(DraftMeasurement())};
+}
+
+TEST(Measure, GuessesThatAreRightSaveSteps) {
+  const DraftsRun right = RunDrafts(1, 1, 2);
+  EXPECT_EQ(right.measured.accepted, right.measured.drafts);
+  EXPECT_EQ(right.measured.tokens_per_second, 200) << "a second on this clock";
+  EXPECT_EQ(right.measured.ratio, 1) << "another one";
+  // With 7 of 8 tokens guessed, but for the first ones, which show that it pays.
+  EXPECT_GT(right.measured.drafts, 2 * 160);
+  EXPECT_EQ(right.steps, 2 * (201 + 201) - right.measured.accepted);
+
+  const DraftsRun mostly = RunDrafts(1, 0.8, 2);
+  EXPECT_GT(mostly.measured.accepted, 2 * 100);
+  EXPECT_LT(mostly.measured.accepted, mostly.measured.drafts * 8 / 10);
+  EXPECT_GT(mostly.steps, right.steps);
+}
+
+TEST(Measure, GuessesThatAreWrongAreNotComputed) {
+  const DraftsRun wrong = RunDrafts(1, 0, 1);
+  EXPECT_EQ(wrong.measured.drafts, 0);
+  EXPECT_EQ(wrong.steps, 201 + 201);
+}
+
+TEST(Measure, NothingIsGuessedForManyAtOnce) {
+  EXPECT_GT(RunDrafts(2, 1, 1).measured.drafts, 100);
+  EXPECT_EQ(RunDrafts(8, 1, 1).measured.drafts, 0);
+}
+
 TEST(Measure, ALostWorkerIsAnError) {
   const BenchOptions options = Options(10, 6, {2});
   coordinator::SimulatedScript dies;
@@ -147,6 +203,20 @@ TEST(BenchOptions, RefuseWhatMakesNoSense) {
   }
 }
 
+TEST(BenchOptions, AcceptanceIsOfGuessesOfTheServers) {
+  BenchOptions options;
+  options.draft_acceptance = {0, 100};
+  options.server.scheduling.speculation = config::Speculation::kNgram;
+  EXPECT_TRUE(CheckOptions(options).ok()) << CheckOptions(options);
+  options.draft_acceptance = {101};
+  EXPECT_TRUE(absl::IsOutOfRange(CheckOptions(options))) << CheckOptions(options);
+  options.draft_acceptance = {100};
+  options.server.scheduling.speculation = config::Speculation::kOff;
+  const absl::Status status = CheckOptions(options);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_NE(std::string(status.message()).find("it is off"), std::string::npos) << status;
+}
+
 TEST(BenchReport, JsonHasTheSpeedsByBatchAndTheSetUp) {
   BenchReport report;
   report.options = Options(64, 8, {1, 4});
@@ -166,8 +236,15 @@ TEST(BenchReport, JsonHasTheSpeedsByBatchAndTheSetUp) {
   EXPECT_EQ(json["coordinator_us_per_step"]["prefill"]["wait"], 3.0);
   EXPECT_EQ(json["coordinator_us_per_step"]["prefill"]["rank_0_idle"], 0.5);
   EXPECT_EQ(json["coordinator_us_per_step"]["decode"]["4"]["total"], 0.5);
+  report.drafts = {
+      {.batch = 1,
+       .acceptance = 80,
+       .measured = {.ratio = 1.5, .tokens_per_second = 75, .drafts = 9, .accepted = 6}}};
+  EXPECT_EQ(nlohmann::json::parse(ToJson(report))["drafts"][0]["ratio"], 1.5);
   const std::string text = FormatReport(report);
   EXPECT_NE(text.find("230.50 tokens/s"), std::string::npos) << text;
+  EXPECT_NE(text.find("80% right x1"), std::string::npos) << text;
+  EXPECT_NE(text.find("6 of 9 computed ones accepted"), std::string::npos) << text;
 }
 
 }  // namespace
