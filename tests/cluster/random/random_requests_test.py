@@ -1,5 +1,5 @@
 """A request gets the same answer whatever else the server does: random requests, all at once, on servers with little KV
-memory, small chunks, drafts, and workers that are killed, each against the same request alone on a plain server.
+memory, chunks and drafts of every size, and workers that are killed, each against the same request alone on a plain server.
 
 RANDOM_REQUESTS=2000 is the long run, RANDOM_SEED=N another draw. A failure is made smaller before it is printed.
 """
@@ -29,6 +29,7 @@ PLAIN = (*CONTEXT, "--no-overlap", "--no-enable-prefix-caching", "--speculation"
 # 640 tokens need 80 of these blocks: a few sequences have room, and are preempted.
 BUSY = (*CONTEXT, "--speculation", "ngram", "--max-num-seqs", "16", "--block-size", "8", "--num-kv-blocks", "150",
         "--max-num-batched-tokens", "48", "--max-queued-requests", "8192", "--max-restarts", "100")
+CHUNKS = (2, 7, 16, 48)
 DRAFT_MODEL = ("--speculation", "draft", "--draft-model", "models/demo-draft.gguf")
 
 
@@ -111,18 +112,21 @@ class RandomRequestsTest(unittest.TestCase):
         self.addCleanup(server.kill)
         return server
 
-    def check(self, server, found, expected=None, plain=None):
-        wrong = [i for i, (one, other) in enumerate(zip(found, expected or self.expected)) if one != other]
+    def check(self, server, found, expected=None, plain=None, part=slice(None)):
+        """That the answers to this part of the requests are as expected."""
+        expected = self.expected[part] if expected is None else expected
+        self.assertEqual(len(found), len(expected))
+        wrong = [i for i, (one, other) in enumerate(zip(found, expected)) if one != other]
         if wrong:
+            index = range(NUM_REQUESTS)[part][wrong[0]]
             self.fail(f"RANDOM_SEED={SEED}: {len(wrong)} of {len(found)} answers are wrong, the first is "
-                      f"{wrong[0]}:\n{self.smaller(server, plain or self.plain, wrong[0])}")
+                      f"{index}:\n{self.smaller(server, plain or self.plain, self.requests[index])}")
 
-    def smaller(self, server, plain, index):
+    def smaller(self, server, plain, request):
         """The request alone if it is wrong then too, with as few fields as will do."""
         def differs(request):
             return answers(server, [request]) != answers(plain, [request])
 
-        request = self.requests[index]
         if not differs(request):
             return f"{request}right when it is sent alone"
         while smaller := next(filter(differs, without_each_field(request)), None):
@@ -152,6 +156,19 @@ class RandomRequestsTest(unittest.TestCase):
     def test_without_overlap(self):
         server = self.start("--no-overlap")
         self.check(server, answers(server, self.requests, 32))
+
+    def test_every_number_of_drafts_and_chunks(self):
+        """A seventh of the requests with each number."""
+        for guesser in ((), DRAFT_MODEL):
+            num_accepted = 0
+            for most in range(1, 8):
+                part = slice(most - 1, None, 7)
+                server = self.start("--max-draft-tokens", str(most), "--chunked-prefill-size",
+                                    str(CHUNKS[most % len(CHUNKS)]), *guesser)
+                self.check(server, answers(server, self.requests[part], 3), part=part)
+                num_accepted += programs.stats(server.address)["tandem_spec_decode_num_accepted_tokens_total"]
+                server.kill()
+            self.assertGreater(num_accepted, 0)
 
     def answers_of_killed(self, server, requests, at_once):
         async def both():
@@ -184,7 +201,7 @@ class RandomRequestsTest(unittest.TestCase):
         self.addCleanup(plain.kill)
         requests = self.requests[:60]
         server = self.start(*DRAFT_MODEL, *ranks)
-        self.check(server, self.answers_of_killed(server, requests, 3), answers(plain, requests), plain)
+        self.check(server, self.answers_of_killed(server, requests, 3), answers(plain, requests), plain, slice(60))
         self.assertGreater(programs.stats(server.address)["tandem_spec_decode_num_accepted_tokens_total"], 0)
 
 
