@@ -27,9 +27,11 @@ absl::Status MeasureAll(coordinator::EngineCore& engine, BenchReport& report) {
   }
   if (options.decode == 0) return absl::OkStatus();
   for (const uint32_t batch : options.batches) {
-    TANDEM_ASSIGN_OR_RETURN(Measurement measurement,
-                            measure.Decode(batch, options.decode, options.repetitions));
-    report.decode.emplace_back(batch, measurement);
+    if (options.draft_acceptance.empty()) {
+      TANDEM_ASSIGN_OR_RETURN(Measurement measurement,
+                              measure.Decode(batch, options.decode, options.repetitions));
+      report.decode.emplace_back(batch, measurement);
+    }
     for (const uint32_t percent : options.draft_acceptance) {
       TANDEM_ASSIGN_OR_RETURN(
           DraftMeasurement drafts,
@@ -77,7 +79,7 @@ void AddBenchCommand(cli::Command& program) {
       "the\n"
       "prefix cache is off, and --speculation unless it is asked for. --draft-acceptance measures "
       "it:\n"
-      "sequences decode without guesses, then again with guesses of their tokens, of which that "
+      "sequences decode without guesses and then again, with guesses of their tokens of which that "
       "many\n"
       "are right.\n"
       "Examples:\n"

@@ -57,7 +57,8 @@ absl::Status FitLimits(uint32_t context_length, BenchOptions& options) {
   worker.cache.num_kv_blocks = std::max(kv::BlocksFor(prefill_len, block_size),
                                         batch * kv::BlocksFor(decode_len, block_size));
   // Steps have drafts only while so many blocks are free.
-  if (!options.draft_acceptance.empty()) {
+  const config::Speculation speculation = options.server.scheduling.speculation;
+  if (speculation != config::Speculation::kOff && speculation != config::Speculation::kAuto) {
     worker.cache.num_kv_blocks += worker.limits.max_num_seqs + step::kMaxDraftRows;
   }
   return absl::OkStatus();

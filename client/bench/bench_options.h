@@ -40,7 +40,8 @@ struct BenchOptions {
                         .least = 1,
                         .most = 1000});
     visit(draft_acceptance, {.flag = "--draft-acceptance",
-                             .help = "decode again with guesses of which this percentage is right",
+                             .help = "decode without guesses and with guesses of which this\n"
+                                     "percentage is right, in turn",
                              .least = 0,
                              .most = 100});
     visit(json, {.flag = "--json", .help = "for programs"});

@@ -184,6 +184,17 @@ TEST(BenchOptions, TakesJustTheMemoryThatItNeeds) {
   EXPECT_FALSE(options.server.scheduling.enable_prefix_caching);
 }
 
+// The scheduler wants them free, beside those that the sequences need.
+TEST(BenchOptions, GuessesNeedBlocks) {
+  BenchOptions options;
+  options.server.scheduling.speculation = config::Speculation::kDraft;
+  options.prefill = 0;
+  options.decode = 32;
+  options.batches = {2, 4};
+  ASSERT_TRUE(FitLimits(/*context_length=*/4096, options).ok());
+  EXPECT_EQ(options.server.worker.cache.num_kv_blocks, 4u * 3 + 4 + 8);
+}
+
 TEST(BenchOptions, RefuseWhatMakesNoSense) {
   const auto fit = [](uint32_t prefill, uint32_t decode, std::vector<uint32_t> batches,
                       uint32_t repetitions = 1) {

@@ -158,7 +158,7 @@ class RandomRequestsTest(unittest.TestCase):
         self.check(server, answers(server, self.requests, 32))
 
     def test_every_number_of_drafts_and_chunks(self):
-        """A seventh of the requests with each number."""
+        # A seventh of the requests with each number.
         for guesser in ((), DRAFT_MODEL):
             num_accepted = 0
             for most in range(1, 8):
