@@ -37,6 +37,7 @@ class AnswerListener {
 struct RequestSettings {
   bool ignore_eos = false;
   std::optional<float> temperature{};
+  std::optional<int32_t> priority{};
   Duration timeout{};          // UNAVAILABLE or DEADLINE_EXCEEDED ends a request by then
   Duration slow_read_delay{};  // of Next::kReadLater
 };

@@ -30,6 +30,7 @@ std::string CompletionBody(const LoadRequest& request, const std::string& model,
   }
   if (settings.ignore_eos) body["ignore_eos"] = true;
   if (settings.temperature.has_value()) body["temperature"] = *settings.temperature;
+  if (settings.priority.has_value()) body["priority"] = *settings.priority;
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

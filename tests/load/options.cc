@@ -125,6 +125,10 @@ void LoadOptions::ForEach(config::FieldList& visit) {
   visit(ignore_eos, {.flag = "--ignore-eos", .help = "answers always have their full length"});
   visit(temperature,
         {.flag = "--temperature", .help = "empty: the server's default", .least = 0, .most = 100});
+  visit(priority, {.flag = "--priority",
+                   .help = "a lower number goes first; empty: the server's default",
+                   .least = -100,
+                   .most = 100});
   visit(cancel_fraction, {.flag = "--cancel-fraction",
                           .help = "of the requests, cancelled somewhere in their answer"});
   visit(slow_fraction, {.flag = "--slow-fraction", .help = "of the requests, read slowly"});

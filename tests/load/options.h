@@ -52,6 +52,7 @@ struct LoadOptions {
   DatasetOptions dataset;
   bool ignore_eos = false;
   std::optional<float> temperature;
+  std::optional<int32_t> priority;
   double cancel_fraction = 0;
   double slow_fraction = 0;
   Duration slow_read_delay = std::chrono::milliseconds(100);

@@ -42,6 +42,8 @@ TEST(LoadOptionsTest, TakesVllmsFlags) {
                                      "--goodput",
                                      "ttft:100,tpot:20,e2el:900",
                                      "--ignore-eos",
+                                     "--priority",
+                                     "-3",
                                      "--seed",
                                      "3"},
                                     options);
@@ -51,6 +53,7 @@ TEST(LoadOptionsTest, TakesVllmsFlags) {
   EXPECT_EQ(options.max_concurrencies, std::vector<uint32_t>{4});
   EXPECT_EQ(options.metric_percentiles, (std::vector{50, 99.9}));
   EXPECT_TRUE(options.ignore_eos);
+  EXPECT_EQ(options.priority, -3);
   const auto objectives = ParseObjectives(options.goodput);
   ASSERT_TRUE(objectives.ok());
   EXPECT_EQ(objectives->ttft_ms, 100);
@@ -90,6 +93,7 @@ TEST(LoadOptionsTest, RejectsWhatIsNoLoad) {
       {"--backend", "triton"},
       {"--max-concurrency", "0"},
       {"--timeout", "0s"},
+      {"--priority", "101"},
       {"--save-detailed"},
   };
   for (const auto& arguments : wrong) {

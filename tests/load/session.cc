@@ -38,6 +38,7 @@ std::mt19937_64 RandomOf(uint64_t seed, uint64_t run) {
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const LoadOptions& options) {
   const RequestSettings settings{.ignore_eos = options.ignore_eos,
                                  .temperature = options.temperature,
+                                 .priority = options.priority,
                                  .timeout = options.timeout,
                                  .slow_read_delay = options.slow_read_delay};
   if (options.backend == BackendKind::kTandem) {

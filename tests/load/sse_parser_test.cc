@@ -74,11 +74,12 @@ TEST(CompletionEventTest, TheBodyAsksForAStreamWithUsage) {
   LoadRequest request;
   request.text = "hi \xff";
   request.output_tokens = 5;
-  const std::string text = CompletionBody(request, "m", {.ignore_eos = true});
+  const std::string text = CompletionBody(request, "m", {.ignore_eos = true, .priority = -7});
   EXPECT_NE(text.find("\"stream\":true"), std::string::npos) << text;
   EXPECT_NE(text.find("\"include_usage\":true"), std::string::npos);
   EXPECT_NE(text.find("\"ignore_eos\":true"), std::string::npos);
   EXPECT_NE(text.find("\"max_tokens\":5"), std::string::npos);
+  EXPECT_NE(text.find("\"priority\":-7"), std::string::npos);
   request.token_ids = {1, 2};
   EXPECT_NE(CompletionBody(request, "m", {}).find("\"prompt\":[1,2]"), std::string::npos);
 }

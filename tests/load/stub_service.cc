@@ -102,6 +102,7 @@ void StubService::CountMessage() {
 
 grpc::ServerWriteReactor<v1::GenerateResponse>* StubService::Generate(
     grpc::CallbackServerContext*, const v1::GenerateRequest* request) {
+  if (behaviour_.on_request) behaviour_.on_request(*request);
   const size_t prompt_tokens =
       request->has_text() ? request->text().size() : request->token_ids().ids_size();
   const int32_t max_tokens = std::max(request->sampling().max_tokens(), 1);

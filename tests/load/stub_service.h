@@ -22,6 +22,7 @@ struct StubBehaviour {
   uint32_t refuse_every = 0;  // each request of this number is refused; 0: none
   uint64_t die_after = 0;     // calls `die` after this many messages; 0: never
   std::function<void()> die{};
+  std::function<void(const v1::GenerateRequest&)> on_request{};  // from any thread
 };
 
 // Thread-safe. Answers have max_tokens tokens; a prompt's text has a token per byte.

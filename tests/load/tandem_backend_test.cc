@@ -57,6 +57,19 @@ TEST_F(TandemBackendTest, StreamsEveryToken) {
   EXPECT_EQ(record.samples[4].prompt_tokens, 4u);
 }
 
+TEST_F(TandemBackendTest, RequestsAreAsTheSettingsSay) {
+  v1::GenerateRequest sent;
+  Start({.on_request = [&](const v1::GenerateRequest& request) { sent = request; }},
+        {.ignore_eos = true, .temperature = 0.5f, .priority = -7, .timeout = kPatience});
+  Run(Requests(1, 3));
+  EXPECT_TRUE(sent.sampling().ignore_eos());
+  EXPECT_EQ(sent.sampling().temperature(), 0.5f);
+  EXPECT_EQ(sent.priority(), -7);
+  Start({.on_request = [&](const v1::GenerateRequest& request) { sent = request; }});
+  Run(Requests(1, 3));
+  EXPECT_FALSE(sent.has_priority());
+}
+
 TEST_F(TandemBackendTest, KnowsTheModelAndItsStatistics) {
   Start({});
   const auto model = backend_->Model(Deadline::After(kPatience));
