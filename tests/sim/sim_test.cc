@@ -15,8 +15,9 @@ class SimTest : public testing::Test {
   }
   // A violation ends the process, with the command that replays it.
   static Report Run(uint64_t seed, uint64_t num_steps) {
-    BeginRun(seed, num_steps);
-    return World(seed, num_steps).Run();
+    const RunId run{.seed = seed, .num_steps = num_steps};
+    BeginRun(run);
+    return World(run).Run();
   }
 };
 

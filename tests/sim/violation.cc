@@ -11,16 +11,16 @@ namespace {
 constexpr int kMostSeconds = 60;  // of one run, of this process's time
 
 uint64_t seed_of_run = 0;
-uint64_t steps_of_run = 0;
 uint64_t event_of_run = 0;
+char command_of_run[512] = "";
 
 // In a signal handler as well: the process ends here, whatever state it is in.
 [[noreturn]] void End(std::string_view what) {
   char text[1024];
   const int length = snprintf(
       text, sizeof(text),
-      "\nsim: seed %lu, event %lu: %.*s\nreplay: ./dev sim --seed %lu --steps %lu\n", seed_of_run,
-      event_of_run, static_cast<int>(what.size()), what.data(), seed_of_run, steps_of_run);
+      "\nsim: seed %lu, event %lu: %.*s\nreplay: %s\n(--shrink looks for a smaller run)\n",
+      seed_of_run, event_of_run, static_cast<int>(what.size()), what.data(), command_of_run);
   const size_t size = static_cast<size_t>(length) < sizeof(text) ? length : sizeof(text) - 1;
   if (write(STDERR_FILENO, text, size) < 0) _exit(2);
   _exit(1);
@@ -34,9 +34,9 @@ void OnSignal(int number) {
 
 }  // namespace
 
-void BeginRun(uint64_t seed, uint64_t num_steps) {
-  seed_of_run = seed;
-  steps_of_run = num_steps;
+void BeginRun(const RunId& run) {
+  seed_of_run = run.seed;
+  snprintf(command_of_run, sizeof(command_of_run), "%s", run.Command().c_str());
   event_of_run = 0;
   for (const int number : {SIGABRT, SIGPROF, SIGSEGV, SIGBUS}) signal(number, OnSignal);
   const itimerval limit{.it_interval = {}, .it_value = {.tv_sec = kMostSeconds, .tv_usec = 0}};

@@ -8,12 +8,13 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "tests/sim/run_id.h"
 
 namespace tandem::sim {
 
 // The run that is going on. From the first call on, a failed TANDEM_CHECK, a crash and a run that
 // takes a minute are reported like a violation.
-void BeginRun(uint64_t seed, uint64_t num_steps);
+void BeginRun(const RunId& run);
 // Where the run is, for the report: the number of the current event.
 void NoteEvent(uint64_t event);
 

@@ -29,10 +29,10 @@ void Report::Add(const Report& other) {
   trace = coordinator::SimulatedMix(trace, other.trace);
 }
 
-World::World(uint64_t seed, uint64_t num_steps)
-    : num_steps_(num_steps),
-      random_(seed),
-      scenario_(Scenario::Draw(random_)),
+World::World(const RunId& run)
+    : num_steps_(run.num_steps),
+      random_(run.seed),
+      scenario_(run.Draw(random_)),
       registry_(static_cast<int>(scenario_.num_ranks), /*one_host=*/true),
       host_{.network = {.clock = clock_,
                         .random = random_,

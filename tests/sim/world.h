@@ -1,6 +1,6 @@
 // World: one run of the simulation: the coordinator (engine loop, scheduler, blocks, supervisor,
 // cluster, clients of workers, codec) with simulated processes, network, clients and time, in one
-// thread, from one seed. Ends the process at the first violation.
+// thread, from one RunId. Ends the process at the first violation.
 #ifndef TANDEM_TESTS_SIM_WORLD_H_
 #define TANDEM_TESTS_SIM_WORLD_H_
 
@@ -11,6 +11,7 @@
 #include "coordinator/supervisor/supervisor.h"
 #include "tests/sim/faults.h"
 #include "tests/sim/invariants.h"
+#include "tests/sim/run_id.h"
 
 namespace tandem::sim {
 
@@ -35,9 +36,9 @@ struct Report {
 
 class World {
  public:
-  World(uint64_t seed, uint64_t num_steps);
+  explicit World(const RunId& run);
 
-  // Until the engine has settled `num_steps` steps and has then been stopped.
+  // Until the engine has settled its steps and has then been stopped.
   Report Run();
 
  private:
