@@ -140,13 +140,18 @@ absl::StatusOr<Measurement> Measure::Prefill(uint32_t tokens, uint32_t repetitio
   return measurement;
 }
 
-absl::StatusOr<Measurement> Measure::Decode(uint32_t batch, uint32_t tokens, uint32_t repetitions) {
-  EngineStepTimings warm_up;
+absl::Status Measure::WarmUp(uint32_t batch, uint32_t tokens) {
+  EngineStepTimings timings;
   std::vector<std::vector<TokenId>> answers;
   const uint32_t few = std::min(tokens, kWarmUpTokens);
-  TANDEM_RETURN_IF_ERROR(RunDecode(DecodeRequests(batch, few), few, warm_up, answers).status());
+  return RunDecode(DecodeRequests(batch, few), few, timings, answers).status();
+}
+
+absl::StatusOr<Measurement> Measure::Decode(uint32_t batch, uint32_t tokens, uint32_t repetitions) {
+  TANDEM_RETURN_IF_ERROR(WarmUp(batch, tokens));
   Measurement measurement;
   std::vector<Duration> times;
+  std::vector<std::vector<TokenId>> answers;
   for (uint32_t i = 0; i < repetitions; ++i) {
     TANDEM_ASSIGN_OR_RETURN(times.emplace_back(), RunDecode(DecodeRequests(batch, tokens), tokens,
                                                             measurement.timings, answers));
@@ -158,6 +163,7 @@ absl::StatusOr<Measurement> Measure::Decode(uint32_t batch, uint32_t tokens, uin
 
 absl::StatusOr<DraftMeasurement> Measure::Drafts(uint32_t batch, uint32_t tokens, double acceptance,
                                                  uint32_t repetitions) {
+  TANDEM_RETURN_IF_ERROR(WarmUp(batch, tokens));
   EngineStepTimings timings;
   std::vector<Duration> times;
   std::vector<double> ratios;

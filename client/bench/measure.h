@@ -56,6 +56,7 @@ class Measure {
   absl::StatusOr<Duration> RunDecode(const std::vector<coordinator::Request>& requests,
                                      uint32_t tokens, coordinator::EngineStepTimings& timings,
                                      std::vector<std::vector<TokenId>>& answers);
+  absl::Status WarmUp(uint32_t batch, uint32_t tokens);  // of a decode measurement
   std::vector<coordinator::Request> DecodeRequests(uint32_t batch, uint32_t tokens);
   coordinator::Request MakeRequest(uint32_t prompt_tokens, uint32_t max_tokens);
   std::shared_ptr<Listener> Add(coordinator::Request request);

@@ -145,7 +145,7 @@ TEST(Measure, GuessesThatAreRightSaveSteps) {
   EXPECT_EQ(right.measured.ratio, 1) << "another one";
   // With 7 of 8 tokens guessed, but for the first ones, which show that it pays.
   EXPECT_GT(right.measured.drafts, 2 * 160);
-  EXPECT_EQ(right.steps, 2 * (201 + 201) - right.measured.accepted);
+  EXPECT_EQ(right.steps, (1 + 4) + 2 * (201 + 201) - right.measured.accepted);
 
   const DraftsRun mostly = RunDrafts(1, 0.8, 2);
   EXPECT_GT(mostly.measured.accepted, 2 * 100);
@@ -156,7 +156,7 @@ TEST(Measure, GuessesThatAreRightSaveSteps) {
 TEST(Measure, GuessesThatAreWrongAreNotComputed) {
   const DraftsRun wrong = RunDrafts(1, 0, 1);
   EXPECT_EQ(wrong.measured.drafts, 0);
-  EXPECT_EQ(wrong.steps, 201 + 201);
+  EXPECT_EQ(wrong.steps, (1 + 4) + (201 + 201));
 }
 
 TEST(Measure, NothingIsGuessedForManyAtOnce) {
