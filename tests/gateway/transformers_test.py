@@ -1,7 +1,8 @@
-"""Chat templates give the same prompt as in Hugging Face's transformers: those of the model files beside
-the checkout, and one that uses what templates use.
+"""Chat templates give the same prompt as in Hugging Face's transformers: those of the families that are
+served, as packages of PyPI have them, those of the model files beside the checkout, and one that uses what
+templates use.
 
-Skipped where transformers is not installed; the model files' where they are absent.
+Skipped where transformers is not installed; templates where they are absent.
 """
 
 import glob
@@ -17,9 +18,10 @@ sys.path.insert(0, "gateway/tandem_gateway")
 from gateway.template_environment import TemplateError, render  # noqa: E402
 
 PYTHON = os.path.join(os.environ.get("TANDEM_VENV", "/none"), "bin", "python")
+PACKAGES = os.path.join(os.environ.get("TANDEM_VENV", "/none"), "lib", f"python3.{sys.version_info[1]}", "site-packages")
 VOCABULARIES = os.path.join(os.environ.get("TANDEM_SHARED", "/none"), "goldens", "tokenizers")
 
-# Reads [[template, variables]...], prints [[text or null, error]...].
+# Reads a line [[template, variables]...], prints a line [[text or null, error]...], until its input ends.
 THEIRS = """
 import json, sys
 from transformers.utils.chat_template_utils import render_jinja_template
@@ -32,7 +34,8 @@ def one(template, variables):
     except Exception as error:
         return None, str(error)
 
-json.dump([one(*case) for case in json.load(sys.stdin)], sys.stdout)
+for line in sys.stdin:
+    print(json.dumps([one(*case) for case in json.loads(line)]), flush=True)
 """
 
 # Blanks around blocks, loop controls, slices, namespaces, macros, filters and tests, as templates have.
@@ -76,14 +79,49 @@ FEATURES = """{%- macro line(role, text) -%}
 {% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}
 {% if absent is defined %}never{% endif %}"""
 
+TRL = "trl/chat_templates"
+AXOLOTL = "axolotl/utils/chat_templates/templates"
+# Each family's templates, and whether they tell a model of its tools.
+FAMILIES = {
+    f"{TRL}/llama3.jinja": False,
+    f"{TRL}/llama3_1.jinja": True,
+    f"{TRL}/llama3_2.jinja": True,
+    f"{AXOLOTL}/llama4.jinja": True,
+    f"{TRL}/qwen2_5.jinja": True,
+    f"{TRL}/qwen3.jinja": True,
+    f"{TRL}/qwen3_instruct_2507.jinja": True,
+    f"{TRL}/qwen3_5_think.jinja": True,
+    f"{AXOLOTL}/mistral_v1.jinja": False,
+    f"{AXOLOTL}/mistral_v2v3.jinja": True,
+    f"{AXOLOTL}/mistral_v3_tekken.jinja": True,
+    f"{AXOLOTL}/mistral_v7_tekken.jinja": False,
+    f"{TRL}/phi3.jinja": False,
+    f"{TRL}/phi3_5.jinja": False,
+    f"{AXOLOTL}/deepseek_v2.jinja": False,
+    f"{TRL}/deepseekv3.jinja": False,
+    f"{TRL}/deepseek_r1_distill.jinja": False,
+    f"{TRL}/gemma.jinja": False,
+    f"{TRL}/gemma3.jinja": False,
+    f"{TRL}/gemma4.jinja": True,
+    f"{TRL}/gptoss.jinja": True,
+    f"{TRL}/glm4moe.jinja": True,
+}
+
 TOOL = {"type": "function", "function": {
     "name": "weather", "description": "The weather <now> & 'here', in °C.",
     "parameters": {"type": "object", "required": ["city"], "properties": {
         "city": {"type": "string", "description": "A \"city\"."},
         "days": {"type": "integer", "enum": [1, 7], "default": 1}}}}}
+# gpt-oss' template joins texts only.
+TEXT_TOOL = {"type": "function", "function": {
+    "name": "clock", "description": "The time.", "parameters": {"type": "object", "properties": {
+        "zone": {"type": "string", "description": "Where.", "enum": ["UTC", "local"], "default": "UTC"}}}}}
 CALL = {"role": "assistant", "content": "", "tool_calls": [
     {"id": "abcdefghi", "type": "function",
      "function": {"name": "weather", "arguments": {"city": "Zürich", "days": 7, "deep": [None, 0.5]}}}]}
+# DeepSeek's templates take arguments as a client sends them.
+TEXT_CALL = {"role": "assistant", "content": None, "tool_calls": [
+    {"id": "abcdefghi", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Zürich\"}"}}]}
 USER = {"role": "user", "content": " Hello, <b>wörld</b> & 你好\n"}
 SYSTEM = {"role": "system", "content": "Be brief.\n\n"}
 ANSWER = {"role": "assistant", "content": "<think>\nso\n</think>\n\nHi 🦙!"}
@@ -94,6 +132,7 @@ CONVERSATIONS = {
     "no content": [USER, {"role": "assistant", "content": ""}, USER],
     "parts": [{"role": "user", "content": [{"type": "text", "text": "a "}, {"type": "text", "text": "b"}]}],
     "call": [USER, CALL],
+    "call as text": [USER, TEXT_CALL, {"role": "tool", "tool_call_id": "abcdefghi", "name": "weather", "content": "7"}],
     "call and result": [SYSTEM, USER, CALL, {"role": "tool", "tool_call_id": "abcdefghi", "name": "weather",
                                            "content": "{\"temperature\": 7}"}],
     "after a call": [USER, CALL, {"role": "tool", "tool_call_id": "abcdefghi", "name": "weather",
@@ -120,7 +159,7 @@ def template_of(path):
 
 def cases_of(template):
     for (name, messages), tools, generate in itertools.product(
-            CONVERSATIONS.items(), (None, [TOOL], [TOOL, TOOL]), (False, True)):
+            CONVERSATIONS.items(), (None, [TOOL], [TEXT_TOOL, TEXT_TOOL]), (False, True)):
         yield f"{name}, {len(tools or [])} tools, generate {generate}", [template, {
             "messages": messages, "tools": tools, "documents": None, "add_generation_prompt": generate,
             "bos_token": "<s>", "eos_token": "</s>"}]
@@ -130,11 +169,19 @@ def cases_of(template):
                  if os.path.exists(PYTHON) else True, "needs transformers and jinja2 of PyPI")
 class TransformersTest(unittest.TestCase):
 
+    @classmethod
+    def setUpClass(cls):
+        cls.process = subprocess.Popen([PYTHON, "-c", THEIRS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        cls.addClassCleanup(cls.process.communicate)
+
+    def their_prompts(self, cases):
+        print(json.dumps(cases), file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
     def check(self, template, least):
-        """At least `least` conversations have a prompt; what theirs refuses ours refuses, in its words."""
+        """The prompts, at least `least`; what theirs refuses ours refuses, in its words."""
         names, cases = zip(*cases_of(template))
-        theirs = json.loads(subprocess.run([PYTHON, "-c", THEIRS], input=json.dumps(cases), text=True,
-                                           stdout=subprocess.PIPE, check=True).stdout)
+        theirs = self.their_prompts(cases)
         for name, (_, variables), (text, error) in zip(names, cases, theirs, strict=True):
             with self.subTest(name):
                 if error is None:
@@ -143,10 +190,20 @@ class TransformersTest(unittest.TestCase):
                     with self.assertRaises(TemplateError) as caught:
                         render(template, variables)
                     self.assertIn(" ".join(error.split())[:300], str(caught.exception))
-        self.assertGreaterEqual(sum(error is None for _, error in theirs), least)
+        prompts = [text for text, error in theirs if error is None]
+        self.assertGreaterEqual(len(prompts), least)
+        return prompts
 
     def test_what_templates_use(self):
         self.check(FEATURES, least=60)
+
+    def test_templates_of_families(self):
+        if not os.path.isdir(os.path.join(PACKAGES, TRL)):
+            self.skipTest("needs trl and axolotl of PyPI")
+        for path, has_tools in FAMILIES.items():
+            with self.subTest(path), open(os.path.join(PACKAGES, path), encoding="utf-8") as file:
+                prompts = self.check(file.read(), least=20)
+                self.assertEqual(any("The time." in prompt for prompt in prompts), has_tools)
 
     def test_templates_of_model_files(self):
         paths = sorted(glob.glob(os.path.join(VOCABULARIES, "*.gguf")))

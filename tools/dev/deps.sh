@@ -50,6 +50,8 @@ readonly TEST_PACKAGES
 
 # Packages of PyPI that tests use, in build/venv; tests skip what they need where PyPI can't be reached.
 readonly PYTHON_PACKAGES=(jinja2==3.1.6 kubernetes-validate==1.33.0 openai==3.54.0 smg==1.13.0 smg-grpc-proto==0.4.28 transformers==5.23.0)
+# Of these, tests only read chat templates, so that what they depend on is not installed.
+readonly TEMPLATE_PACKAGES=(axolotl==0.19.0 trl==1.16.0)
 
 readonly LINT_PACKAGES=(
   clang
@@ -105,13 +107,14 @@ install_deps() {
 
 # Makes build/venv, once; whole or not at all.
 install_python_packages() {
-  local stamp=build/venv/packages
-  [[ -f $stamp && $(<"$stamp") == "${PYTHON_PACKAGES[*]}" ]] && return
-  if /usr/bin/python3 -m venv --clear build/venv &&
-    timeout 300 build/venv/bin/pip install --quiet --disable-pip-version-check --retries 1 --no-compile "${PYTHON_PACKAGES[@]}"; then
-    echo "${PYTHON_PACKAGES[*]}" >"$stamp"
+  local stamp=build/venv/packages wanted="${PYTHON_PACKAGES[*]} ${TEMPLATE_PACKAGES[*]}"
+  local install=(timeout 300 build/venv/bin/pip install --quiet --disable-pip-version-check --retries 1 --no-compile)
+  [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && return
+  if /usr/bin/python3 -m venv --clear build/venv && "${install[@]}" "${PYTHON_PACKAGES[@]}" &&
+    "${install[@]}" --no-deps "${TEMPLATE_PACKAGES[@]}"; then
+    echo "$wanted" >"$stamp"
   else
     rm -rf build/venv
-    echo "./dev: PyPI can't be reached: tests that need ${PYTHON_PACKAGES[*]} will be skipped" >&2
+    echo "./dev: PyPI can't be reached: tests that need $wanted will be skipped" >&2
   fi
 }
