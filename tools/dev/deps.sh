@@ -29,6 +29,7 @@ readonly GATEWAY_PACKAGES
 
 # Tests, benchmarks and the Python client. Training the demo model takes python3-torch as well.
 TEST_PACKAGES=(
+  chromium-headless-shell
   git
   iproute2
   libbenchmark-dev
@@ -103,6 +104,21 @@ install_deps() {
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Makes build/promtool, once, of Debian's package prometheus: to install that package would start a server.
+install_promtool() {
+  local folder
+  [[ -x build/promtool ]] && return
+  folder=$(mktemp -d)
+  mkdir -p build
+  if (cd "$folder" && apt-get download -qq prometheus) >"$folder/log" 2>&1 &&
+    dpkg-deb --fsys-tarfile "$folder"/prometheus_*.deb | tar -xO ./usr/bin/promtool >"$folder/promtool"; then
+    install -m 755 "$folder/promtool" build/promtool
+  else
+    echo "./dev: Debian's package prometheus can't be had: the test that needs promtool will be skipped" >&2
+  fi
+  rm -r "$folder"
 }
 
 # Makes build/venv, once; whole or not at all.
