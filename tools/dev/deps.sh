@@ -30,6 +30,7 @@ readonly GATEWAY_PACKAGES
 # Tests, benchmarks and the Python client. Training the demo model takes python3-torch as well.
 TEST_PACKAGES=(
   chromium-headless-shell
+  curl
   git
   iproute2
   libbenchmark-dev
@@ -50,7 +51,7 @@ command -v kubectl >/dev/null || TEST_PACKAGES+=(kubernetes-client)
 readonly TEST_PACKAGES
 
 # Packages of PyPI that tests use, in build/venv; tests skip what they need where PyPI can't be reached.
-readonly PYTHON_PACKAGES=(jinja2==3.1.6 kubernetes-validate==1.33.0 openai==3.54.0 smg==1.13.0 smg-grpc-proto==0.4.28 transformers==5.23.0)
+readonly PYTHON_PACKAGES=(grpcio-health-checking==1.85.1 grpcio-reflection==1.85.1 jinja2==3.1.6 kubernetes-validate==1.33.0 openai==3.54.0 smg==1.13.0 smg-grpc-proto==0.4.28 transformers==5.23.0)
 # Of these, tests only read chat templates, so that what they depend on is not installed.
 readonly TEMPLATE_PACKAGES=(axolotl==0.19.0 trl==1.16.0)
 
