@@ -54,8 +54,8 @@ class Program:
         self.process.stdout.close()
 
 
-def start_coordinator(*flags):
-    return Program("coordinator/tandem_coordinator", "--model", "models/demo.gguf", "--listen",
+def start_coordinator(*flags, program="coordinator/tandem_coordinator"):
+    return Program(program, "--model", "models/demo.gguf", "--listen",
                    "127.0.0.1:0", "--worker-binary", "worker/tandem_worker",
                    # How many tokens are guessed depends on what else runs, and so do usage and times.
                    "--speculation", "off", "--threads-per-worker", "1", *flags)

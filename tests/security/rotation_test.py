@@ -1,6 +1,9 @@
 """Certificates and tokens that change under load: nothing that may go on is dropped."""
 
+import http.client
+import json
 import os
+import shutil
 import ssl
 import socket
 import sys
@@ -57,17 +60,20 @@ class Load:
                                    options=[("grpc.use_local_subchannel_pool", 1),
                                             ("grpc.enable_http_proxy", 0)])
 
+    def generate(self):
+        with self.channel() as channel:
+            stub = generation_pb2_grpc.GenerationStub(channel)
+            answer = list(stub.Generate(request(8), metadata=bearer(self.token),
+                                        timeout=programs.PATIENCE_S))
+            assert answer[-1].usage.completion_tokens == 8, answer
+
     def _run(self):
         while not self._stop.is_set():
             try:
-                with self.channel() as channel:
-                    stub = generation_pb2_grpc.GenerationStub(channel)
-                    answer = list(stub.Generate(request(8), metadata=bearer(self.token),
-                                                timeout=programs.PATIENCE_S))
-                    assert answer[-1].usage.completion_tokens == 8, answer
+                self.generate()
                 self.done += 1
-            except (grpc.RpcError, AssertionError) as error:
-                self.failures.append(str(error))
+            except (grpc.RpcError, AssertionError, OSError, http.client.HTTPException) as error:
+                self.failures.append(repr(error))
 
     def more(self, count=8):
         """Until so many more have ended well."""
@@ -78,6 +84,29 @@ class Load:
         self._stop.set()
         for thread in self._threads:
             thread.join(programs.PATIENCE_S)
+
+
+class HttpLoad(Load):
+    """The same over HTTP."""
+
+    def __init__(self, address, ca, token):
+        self.context = ssl.create_default_context(cafile=ca)
+        super().__init__(address, ca, token)
+
+    def stream(self, max_tokens):
+        """The answer to a request for a stream, and its connection."""
+        connection = http.client.HTTPSConnection(self.address, context=self.context, timeout=programs.PATIENCE_S)
+        body = {"prompt": "Story:", "max_tokens": max_tokens, "ignore_eos": True, "temperature": 0, "stream": True}
+        connection.request("POST", "/v1/completions", json.dumps(body), {"Authorization": f"Bearer {self.token}"})
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        return response, connection
+
+    def generate(self):
+        response, connection = self.stream(8)
+        events = response.read()
+        connection.close()
+        assert events.endswith(b"data: [DONE]\n\n"), events
 
 
 class RotationTest(unittest.TestCase):
@@ -155,6 +184,47 @@ class RotationTest(unittest.TestCase):
                                   metadata=bearer("x" * (20 << 10)))
             self.assertEqual(refused.exception.code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
         self.check_nothing_failed()
+
+
+class HttpRotationTest(unittest.TestCase):
+
+    def test_certificates_and_tokens(self):
+        ca = authority.Authority()
+        cert, key = ca.issue(*edge.SERVER_NAMES, path=os.path.join(ca.folder, "server"))
+        tokens = edge.tokens()
+        binaries = os.path.join(os.environ["TEST_TMPDIR"], "bin")
+        os.makedirs(binaries)
+        for path in ("coordinator/tandem_coordinator", programs.GATEWAY):
+            shutil.copy(path, binaries)
+        server = programs.start_coordinator("--http-listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key,
+                                            "--tokens", tokens, program=f"{binaries}/tandem_coordinator")
+        self.addCleanup(server.kill)
+        programs.until(lambda: ": serving" in server.log(), "there is no gateway")
+        load = HttpLoad(server.log().split("HTTP on ")[1].split()[0], ca.ca, edge.USER)
+        self.addCleanup(load.stop)
+        load.more()
+        response, connection = load.stream(400)
+        self.addCleanup(connection.close)
+        begun = response.read(6)
+
+        before = serial(load.address, ca.ca)
+        new_cert, new_key = ca.issue(*edge.SERVER_NAMES)
+        os.rename(new_cert, cert)
+        load.more()
+        os.rename(new_key, key)
+        self.assertNotEqual(serial(load.address, ca.ca), before)
+        edge.write(f"user generate {edge.USER}\nnew generate {NEW_USER}\n", tokens)
+        load.token = NEW_USER
+        load.more(16)  # those that began with the old one are over
+        edge.write(f"new generate {NEW_USER}\n", tokens)
+        load.more()
+        self.assertEqual(load.failures, [], server.log())
+        load.token = edge.USER
+        with self.assertRaises(AssertionError):
+            load.generate()
+        events = begun + response.read()
+        self.assertTrue(events.endswith(b"data: [DONE]\n\n"), events[-200:])
+        self.assertEqual(server.log().count("new certificates are in use"), 1)
 
 
 if __name__ == "__main__":
