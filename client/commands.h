@@ -8,6 +8,8 @@ namespace tandem::client {
 
 // Prefill and decode speed through real workers, without a server.
 void AddBenchCommand(cli::Command& program);
+// A conversation; chat_command.h runs it.
+void AddChatCommand(cli::Command& program);
 // Token ids to text.
 void AddDetokenizeCommand(cli::Command& program);
 // Embeddings of texts.

@@ -1,10 +1,19 @@
 // tandem: the command line of Tandem, for a server and for model files.
+#include <iostream>
+
+#include "absl/status/status.h"
+#include "client/chat_command.h"
 #include "client/commands.h"
 #include "common/cli/command.h"
 #include "common/rpc/library_log.h"
 
 int main(int argc, char** argv) {
   namespace client = tandem::client;
+  if (client::IsChat(argc, argv)) {
+    const absl::Status failed = client::BecomeChat(argv);
+    std::cerr << "tandem: " << failed.message() << "\n";
+    return tandem::cli::kFailed;
+  }
   tandem::cli::Command program(
       "tandem", "tandem: talks to a Tandem server, looks into model files, and measures them.",
       "Examples:\n"
@@ -13,6 +22,7 @@ int main(int argc, char** argv) {
       "  tandem bench --model models/demo.gguf --threads-per-worker 2\n"
       "`tandem COMMAND --help` has more.");
   client::AddGenerateCommand(program);
+  client::AddChatCommand(program);
   client::AddScoreCommand(program);
   client::AddEmbedCommand(program);
   client::AddInfoCommand(program);

@@ -28,6 +28,8 @@ expect help 0 'Examples:.*tandem wait' '^$' $tandem --help
 for command in generate info pull tokenize detokenize wait stats bench; do
   expect "$command help" 0 'Examples:' '^$' $tandem $command --help
 done
+expect 'chat in the list' 0 'chat +a conversation' '^$' $tandem --help
+expect 'chat after flags' 1 '^$' 'tandem: .*`chat` comes first' $tandem --config /dev/null chat
 expect version 0 '^tandem [0-9]+\.[0-9]+\.[0-9]+ \(.+\)$' '^$' $tandem --version
 expect 'no command' 2 '^$' '^tandem: .*subcommand' $tandem
 expect 'unknown flag' 2 '^$' "^tandem: unknown flag '--nonsense' \(see tandem stats --help\)" $tandem stats --nonsense

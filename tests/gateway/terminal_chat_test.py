@@ -1,7 +1,8 @@
-"""tandem_chat with a real coordinator, its input from a pipe."""
+"""`tandem chat` with a real coordinator, its input from a pipe."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -20,13 +21,17 @@ class TerminalChatTest(unittest.TestCase):
         cls.coordinator = programs.start_coordinator()
         cls.addClassCleanup(cls.coordinator.kill)
         cls.saved = os.path.join(os.environ["TEST_TMPDIR"], "saved.json")
+        cls.folder = os.path.join(os.environ["TEST_TMPDIR"], "bin")
+        os.makedirs(cls.folder)
+        for program in ("client/tandem", "gateway/tandem_chat"):
+            shutil.copy(program, cls.folder)
 
     def chat(self, text, *flags, code=0, template=TEMPLATE):
         path = os.path.join(os.environ["TEST_TMPDIR"], "chat-template")
         with open(path, "w", encoding="utf-8") as file:
             file.write(template)
         done = subprocess.run(
-            ["gateway/tandem_chat", "--server", self.coordinator.address, "--chat-template", path,
+            [f"{self.folder}/tandem", "chat", "--server", self.coordinator.address, "--chat-template", path,
              "--temperature", "0", "--max-tokens", "8", *flags], input=text, capture_output=True,
             text=True, timeout=programs.PATIENCE_S, check=False)
         self.assertEqual(done.returncode, code, done.stderr)
@@ -58,6 +63,21 @@ class TerminalChatTest(unittest.TestCase):
         self.assertRegex(err, r"^tandem_chat: sampling\.top_p is 7[^\n]*\n$")
         _, err = self.chat("one\n", "--server", "127.0.0.1:1", code=1)
         self.assertRegex(err, r"^tandem_chat: [^\n]*\n$")
+
+    def test_flags_are_the_programs_own(self):
+        done = subprocess.run([f"{self.folder}/tandem", "chat", "--help"], capture_output=True, text=True, check=True)
+        self.assertIn("--chat-template FILE", done.stdout)
+        done = subprocess.run([f"{self.folder}/tandem", "chat", "--nonsense"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unrecognized arguments: --nonsense", done.stderr)
+
+    def test_without_the_program_it_says_what_is_missing(self):
+        alone = os.path.join(self.folder, "alone")
+        os.makedirs(alone)
+        shutil.copy("client/tandem", alone)
+        done = subprocess.run([f"{alone}/tandem", "chat"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^tandem: \S+/alone/tandem_chat: No such file or directory \([^\n]*\)\n$")
 
     def test_unknown_commands_give_help(self):
         out, _ = self.chat("/wibble\n/save\n")

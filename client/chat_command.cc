@@ -1,0 +1,37 @@
+#include "client/chat_command.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands.h"
+
+namespace tandem::client {
+
+bool IsChat(int argc, const char* const* argv) {
+  return argc > 1 && std::string_view(argv[1]) == "chat";
+}
+
+absl::Status BecomeChat(char** argv) {
+  std::error_code error;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const std::string program = folder / "tandem_chat";
+  execv(program.c_str(), argv + 1);
+  const std::string reason = std::generic_category().message(errno);
+  return absl::NotFoundError(
+      absl::StrCat(program, ": ", reason, " (a package's install.sh --http installs it)"));
+}
+
+void AddChatCommand(cli::Command& program) {
+  cli::Command& command =
+      program.AddCommand("chat", "a conversation in the terminal, by the model's chat template",
+                         "Its flags follow `chat`; `tandem chat --help` lists them.");
+  command.OnRun([] { return absl::InvalidArgumentError("`chat` comes first: tandem chat FLAGS"); });
+}
+
+}  // namespace tandem::client
