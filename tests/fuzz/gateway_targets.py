@@ -6,22 +6,25 @@ import signal
 import sys
 
 sys.path.insert(0, "tests/gateway")
-from bodies import CHAT, COMPLETION, TEMPLATE  # noqa: E402
+from bodies import CHAT, COMPLETION, EMBEDDING, TEMPLATE  # noqa: E402
 
-from gateway import chat_request, completion_request  # noqa: E402
+from gateway import chat_request, completion_request, embedding_request  # noqa: E402
 from gateway.errors import ApiError  # noqa: E402
 from gateway.http import parse_json  # noqa: E402
 from gateway.template_worker import answer  # noqa: E402
 from gateway.tool_parsers import PARSERS  # noqa: E402
 
+_BODIES = ((chat_request.read, CHAT), (completion_request.read, COMPLETION), (embedding_request.read, EMBEDDING))
 _TEMPLATE_LIMIT_S = 2
 _VARIABLES = {"messages": CHAT["messages"], "tools": CHAT["tools"], "bos_token": "<s>", "add_generation_prompt": True}
 _CALL = '{"name": "weather", "arguments": {"city": "K\u00f6ln", "days": 2}}'
 
 
 def http_requests(data: bytes) -> None:
-    """A body of /v1/chat/completions or, after an odd byte, of /v1/completions."""
-    read = completion_request.read if data[:1] and data[0] % 2 else chat_request.read
+    """A body of /v1/chat/completions, /v1/completions or /v1/embeddings, after a byte that says which."""
+    if not data:
+        return
+    read, _ = _BODIES[data[0] % len(_BODIES)]
     try:
         read(parse_json(data[1:]))
     except ApiError as error:
@@ -87,7 +90,7 @@ def _parse(parser, parts):
 
 # By name: the function, and inputs to begin with.
 TARGETS = {
-    "http_requests": (http_requests, [b"\0" + json.dumps(CHAT).encode(), b"\1" + json.dumps(COMPLETION).encode()]),
+    "http_requests": (http_requests, [bytes([kind]) + json.dumps(body).encode() for kind, (_, body) in enumerate(_BODIES)]),
     "chat_templates": (chat_templates, [TEMPLATE.encode(), json.dumps(CHAT["messages"]).encode() + b"\0",
                                         b'[{"role": "user", "content": "\\ud800"}]\0']),
     "tool_calls": (tool_calls, [
