@@ -9,7 +9,7 @@ from gateway.chat_request import ChatRequest
 from gateway.errors import bad_request
 from gateway.limits import check_prompts
 from gateway.service import Service, new_id, respond
-from gateway.tool_parsers import PARSERS, ToolParser, parser_of_template
+from gateway.tool_parsers import ToolParser, parser_of_answers, parser_of_template
 from tandem.v1 import generation_pb2 as api
 
 
@@ -35,10 +35,9 @@ async def answer(service: Service, body: object) -> Response:
 
 
 def _parsers(service: Service, model: Model, request: ChatRequest) -> list[ToolParser]:
-    if not request.tools:
-        return []
-    name = service.config.tool_parser or parser_of_template(model.chat_template)
-    if name is None:
+    form = service.config.tool_parser or parser_of_template(model.chat_template)
+    if request.tools and form is None:
         raise bad_request("this model's chat template has no tools, or asks for calls in a form "
                           "that this server does not know: see --tool-parser", "tools")
-    return [PARSERS[name]() for _ in range(request.choices)]
+    parser = parser_of_answers(form, bool(request.tools))
+    return [parser() for _ in range(request.choices)] if parser else []

@@ -7,6 +7,7 @@ looks like a call and is none stays text.
 
 from typing import Protocol
 
+from gateway.gpt_oss_calls import GptOssParser
 from gateway.hermes_calls import HermesParser
 from gateway.llama_calls import LlamaParser
 from gateway.mistral_calls import MistralParser
@@ -23,13 +24,22 @@ class ToolParser(Protocol):
         """The rest: no more text comes."""
 
 
-PARSERS = {"hermes": HermesParser, "llama3_json": LlamaParser, "mistral": MistralParser}
+PARSERS = {"gpt_oss": GptOssParser, "hermes": HermesParser, "llama3_json": LlamaParser, "mistral": MistralParser}
+# Their answers have more parts than calls, so that those without tools are parsed, too.
+_OF_EVERY_ANSWER = ("gpt_oss",)
+
+
+def parser_of_answers(form: str | None, has_tools: bool) -> type[ToolParser] | None:
+    """What reads answers in this form; None: they are content as they are."""
+    return PARSERS.get(form) if has_tools or form in _OF_EVERY_ANSWER else None
 
 
 def parser_of_template(template: str) -> str | None:
     """The name of the form that a chat template asks its model for; None if unknown."""
     if "tools" not in template:
         return None
+    if "<|channel|>" in template and "<|message|>" in template:
+        return "gpt_oss"
     if "[TOOL_CALLS]" in template:
         return "mistral"
     if "<tool_call>" in template and "<function=" not in template and "<arg_key>" not in template:

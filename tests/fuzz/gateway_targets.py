@@ -95,6 +95,7 @@ TARGETS = {
                                         b'[{"role": "user", "content": "\\ud800"}]\0']),
     "tool_calls": (tool_calls, [
         bytes([form]) + text.encode() for form, text in enumerate((
+            f"<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{{}}",
             f"I look.<tool_call>{_CALL}</tool_call>\n<tool_call>{_CALL}", f"<|python_tag|>{_CALL}; {_CALL}",
             f"[TOOL_CALLS][{_CALL}] [TOOL_CALLS]weather[ARGS]{{}}"))]),
 }

@@ -1,4 +1,4 @@
-"""Tool calls as OpenAI's own Python package sees them, by the templates of three families and in what their models write.
+"""Tool calls as OpenAI's own Python package sees them, by the templates of four families and in what their models write.
 
 Skipped where the packages of PyPI are not installed.
 """
@@ -52,7 +52,7 @@ class OpenAiToolsTest(unittest.TestCase):
                          [(call.function.name, call.function.arguments) for call in streamed.message.tool_calls or []])
         return whole
 
-    def check_conversation(self, template, written):
+    def check_conversation(self, template, written, final="It is 17 °C."):
         """A question, a call, its result, and an answer."""
         self.start(template)
         asked = self.ask([USER], written)
@@ -62,7 +62,7 @@ class OpenAiToolsTest(unittest.TestCase):
         self.assertEqual((call.type, call.function.name, json.loads(call.function.arguments)), ("function", "weather", ARGUMENTS))
         told = [USER, asked.message.model_dump(exclude_none=True),
                 {"role": "tool", "tool_call_id": call.id, "content": "seventeen degrees"}]
-        answered = self.ask(told, "It is 17 °C.")
+        answered = self.ask(told, final)
         self.assertEqual((answered.finish_reason, answered.message.content, answered.message.tool_calls),
                          ("stop", "It is 17 °C.", None))
         for part in ("weather", "Zürich", "seventeen degrees"):
@@ -78,6 +78,18 @@ class OpenAiToolsTest(unittest.TestCase):
     def test_mistral(self):
         self.check_conversation(os.path.join(AXOLOTL, "mistral_v3_tekken.jinja"),
                                 '[TOOL_CALLS][{"name": "weather", "arguments": {"city": "Zürich"}}]')
+
+    def test_gpt_oss(self):
+        call = '<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "Zürich"}<|call|>'
+        final = "<|channel|>final<|message|>It is 17 °C.<|return|>"
+        self.check_conversation(os.path.join(TRL, "gptoss.jinja"), self.thought(call), self.thought(final))
+        self.server.answers = [self.thought(final)]
+        answer = self.client.chat.completions.create(model="scripted", messages=[USER])
+        self.assertEqual(answer.choices[0].message.content, "It is 17 °C.")
+
+    @staticmethod
+    def thought(then):
+        return f"<|channel|>analysis<|message|>Let me see.<|end|><|start|>assistant{then}"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import unittest
 
 sys.path.insert(0, "tests/gateway")
 import programs  # noqa: E402
+from scripted_server import ScriptedServer  # noqa: E402
 
 # One line per turn, so that the answers show what the model was told.
 TEMPLATE = ("{{ bos_token }}{% for message in messages %}{{ message.content }}\n{% endfor %}Story:")
@@ -78,6 +79,14 @@ class TerminalChatTest(unittest.TestCase):
         done = subprocess.run([f"{alone}/tandem", "chat"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, r"^tandem: \S+/alone/tandem_chat: No such file or directory \([^\n]*\)\n$")
+
+    def test_of_gpt_oss_what_is_for_the_user(self):
+        server = ScriptedServer("{{ messages[-1].content }}{# tools, <|channel|> and <|message|> #}")
+        self.addCleanup(server.stop)
+        server.answers = ["<|channel|>analysis<|message|>Well.<|end|><|start|>assistant<|channel|>final<|message|>Hello."]
+        done = subprocess.run([f"{self.folder}/tandem", "chat", "--server", server.address], input="Hi\n", capture_output=True,
+                              text=True, timeout=programs.PATIENCE_S, check=True)
+        self.assertEqual((server.prompts, done.stdout.strip()), (["Hi"], "Hello."))
 
     def test_unknown_commands_give_help(self):
         out, _ = self.chat("/wibble\n/save\n")

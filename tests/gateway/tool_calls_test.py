@@ -72,13 +72,36 @@ class ToolCallsTest(unittest.TestCase):
         for text in ("[TOOL_CALLS] [1]", "[TOOL_CALLS]", "a [TOOL_", "[TOOL_CALLS]{}"):
             self.check("mistral", text, text)
 
+    def test_gpt_oss(self):
+        thought = "<|channel|>analysis<|message|>So <tool_call>.<|end|>"
+        arguments = json.dumps(FOUND[1])
+        call = f"<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{arguments}"
+        final = "<|start|>assistant<|channel|>final<|message|>It is < 3 °C."
+        self.check("gpt_oss", f"{thought}{final}<|return|>", "It is < 3 °C.")
+        self.check("gpt_oss", f"{thought}{final}", "It is < 3 °C.")
+        self.check("gpt_oss", f"{thought}<|start|>assistant{call}<|call|>", "", FOUND)
+        self.check("gpt_oss", f"{thought}<|start|>assistant{call}", "", FOUND)
+        self.check("gpt_oss", f" to=functions.weather<|channel|>commentary json<|message|>{arguments}<|call|>{final}",
+                   "It is < 3 °C.", FOUND)
+        self.check("gpt_oss", "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant" + call, "I look.", FOUND)
+        self.check("gpt_oss", "<|channel|>commentary to=functions.now<|message|><|call|>", "", ("now", {}))
+        self.check("gpt_oss", "<|channel|>analysis to=python<|message|>print(1)<|call|>", "")
+
+    def test_gpt_oss_that_is_no_call_stays_text(self):
+        begin = "<|channel|>commentary to=functions.f<|message|>"
+        for text in ("weather?", "[1]", '{"a": '):
+            self.check("gpt_oss", begin + text, text)
+        for text in ("a <|end", "<", " t", "<|start", "a <| b"):
+            self.check("gpt_oss", text, text)
+        self.check("gpt_oss", "<|channel|>final", "")  # ended before its message
+
     def test_mistral_ids_are_nine_letters_and_digits(self):
         _, calls = PARSERS["mistral"]().feed(f"[TOOL_CALLS][{WEATHER}]")
         self.assertRegex(calls[0].id, r"^[0-9a-z]{9}$")
 
     def test_a_call_without_end_becomes_text(self):
         for name, start in (("hermes", "<tool_call>{"), ("llama3_json", '{"name": "'),
-                            ("mistral", "[TOOL_CALLS]f{")):
+                            ("mistral", "[TOOL_CALLS]f{"), ("gpt_oss", "<|channel|>")):
             parser = PARSERS[name]()
             self.assertEqual(parser.feed(start), ("", []))
             content, calls = parser.feed("x" * MAX_CALL_CHARS)
@@ -97,6 +120,7 @@ class ToolCallsTest(unittest.TestCase):
         for template, expected in (
                 ("{{ tools }}<tool_call>", "hermes"), ("{{ tools }}[TOOL_CALLS]", "mistral"),
                 ('{{ tools }}<|start_header_id|>{"name": x, "parameters": y}', "llama3_json"),
+                ("{{ tools }}<|channel|><|message|>", "gpt_oss"),
                 ("{{ tools }}<tool_call><function=f>", None), ("{{ tools }}", None),
                 ("<tool_call>", None)):
             self.assertEqual(parser_of_template(template), expected, template)
