@@ -4,6 +4,8 @@ import logging
 import os
 import ssl
 
+from gateway.refusal_log import LoggedHandshake
+
 _LOG = logging.getLogger("gateway")
 
 
@@ -17,6 +19,7 @@ class Certificates:
         # Connections begin with this one; the callback gives them the newest.
         self.context = self._load()
         self.context.sni_callback = self._choose
+        self.context.sslobject_class = LoggedHandshake
 
     def _stamps_now(self) -> list[tuple[int, int, int] | None]:
         return [_stamp(path) for path in (self._cert, self._key, self._client_ca) if path]

@@ -122,6 +122,9 @@ class TlsTest(HttpCase):
         self.assertNotEqual(ssl.get_server_certificate(tuple(self.address.split(":"))), old)
         self.assertEqual(ask(edge.USER), 200)
         self.assertIn("new certificates are in use", self.server.log())
+        # Of who does not trust the server, and of who speaks plain text.
+        for reason in ("unknown ca", "http request"):
+            self.assertRegex(self.server.log(), f"a connection is refused: TLS handshake: .*{reason}")
 
     def test_client_certificates(self):
         self.start("--tls-cert", self.cert, "--tls-key", self.key, "--tls-client-ca",
@@ -137,6 +140,8 @@ class TlsTest(HttpCase):
                 context.load_cert_chain(*pair)
             with self.assertRaises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
                 self.call("/health", context=context)
+        for reason in ("peer did not return a certificate", "certificate verify failed"):
+            self.assertIn(f"a connection is refused: TLS handshake: {reason}", self.server.log())
 
     def test_no_session_outlives_its_authority(self):
         """A resumed session shows no certificate again. TLS 1.2 cannot do without them."""
