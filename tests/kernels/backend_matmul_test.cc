@@ -1,10 +1,10 @@
 // MatMul on every backend and weight type, through the Backend: close to the exact product whatever
-// the shape, the number of tokens and the cut, and rows that don't depend on each other where few
-// tokens are multiplied.
+// the shape, the number of tokens and the cut, and rows that don't depend on each other, except on
+// cuda where a library multiplies them.
 //
 // How close: the reference multiplies floats; cpu rounds activations to bytes for block-quantised
-// weights; cuda does so for up to 8 tokens, and rounds weights and activations to BF16 for more,
-// except that F32 weights always are multiplied in float, and F16 weights by activations in F16.
+// weights; cuda does so for up to 256 tokens, and rounds weights and activations to BF16 for more.
+// There, from 9 tokens on, BF16 weights are multiplied by activations in BF16, F16 by F16.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ using cpu::Matrix;
 using cpu::RandomFloats;
 using tensor::Type;
 
-constexpr uint32_t kFewTokens = 8;
+// Up to here cuda multiplies plain weights in floats, and quantised ones in bytes.
+constexpr uint32_t kMostInFloats = 8, kMostInBytes = 256;
 
 // One weight of a call, and what to compare with.
 struct Part {
@@ -112,12 +113,13 @@ class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
   // What the backend does to its inputs before it multiplies them.
   bool ToBytes(Type type, uint32_t tokens) const {
     if (GetParam().kernels == "reference" || !cpu::Quantised(type)) return false;
-    return !GetParam().cuda() || tokens <= kFewTokens;
+    return !GetParam().cuda() || tokens <= kMostInBytes;
   }
   // Of a product, relative to it.
   double RoundingOf(Type type, uint32_t tokens) const {
     if (cpu::RoundsToBf16(GetParam().kernels, type)) return cpu::kBf16Rounding;
-    if (!GetParam().cuda() || type == Type::kF32 || tokens <= kFewTokens) return 0;
+    if (!GetParam().cuda() || type == Type::kF32) return 0;
+    if (tokens <= (cpu::Quantised(type) ? kMostInBytes : kMostInFloats)) return 0;
     return type == Type::kF16 ? 0x1p-11 : 0x1p-7;
   }
   // Columns near `wish` that the type allows; odd for plain types.
@@ -181,7 +183,7 @@ TEST_P(BackendMatMulTest, EveryTypeAndNumberOfTokens) {
   for (const Type type : cpu::Types()) {
     const uint32_t cols = Cols(type, 512);
     const Part part = MakePart(1, type, 21, cols, false);
-    for (const uint32_t tokens : {1u, 2u, 3u, 5u, 8u, 9u, 40u}) {
+    for (const uint32_t tokens : {1u, 2u, 3u, 5u, 8u, 9u, 40u, 257u}) {
       const Input input = MakeInput(tokens, tokens, 0, cols);
       ExpectNear(part, input, Multiply(rig, {&part}, input)[0]);
     }
@@ -284,23 +286,55 @@ TEST_P(BackendMatMulTest, SeveralProjectionsHaveTheBitsOfEachAlone) {
   }
 }
 
-// Beyond a few tokens cuda multiplies by a library, whose sums depend on the shape: there rows are
-// only near each other.
+// Beyond these cuda multiplies by a library, whose sums depend on the shape: there rows are only
+// near each other.
+uint32_t MostAlike(const BackendCase& c, Type type) {
+  if (!c.cuda()) return 256;
+  return cpu::Quantised(type) ? kMostInBytes : kMostInFloats;
+}
+
 TEST_P(BackendMatMulTest, ARowsBitsDependOnlyOnIt) {
-  const uint32_t most = GetParam().cuda() ? kFewTokens : 20;
   for (const Type type : cpu::Types()) {
     Rig rig(GetParam());
     const uint32_t cols = Cols(type, 512), rows = 11;
     const Part part = MakePart(9, type, rows, cols, true);
-    const Input all = MakeInput(10, most, 0, cols);
+    const Input all = MakeInput(10, 256, 0, cols);
     std::vector<float> alone;
-    for (uint32_t t = 0; t < most; ++t) {
+    for (uint32_t t = 0; t < 20; ++t) {
       const auto y = Multiply(rig, {&part}, all.Slice(t, 1))[0];
       alone.insert(alone.end(), y.begin(), y.end());
     }
-    for (uint32_t tokens = 2; tokens <= most; ++tokens) {
-      const auto y = Multiply(rig, {&part}, all.First(tokens))[0];
-      ExpectSameBits(y, {alone.begin(), alone.begin() + size_t{tokens} * rows});
+    for (const uint32_t tokens : {2u, 3u, 4u, 5u, 8u, 9u, 16u, 17u, 20u, 33u, 64u, 256u}) {
+      if (tokens > MostAlike(GetParam(), type)) break;
+      if (tokens == 256 && GetParam().slow() && type != Type::kQ4_K) continue;
+      auto y = Multiply(rig, {&part}, all.First(tokens))[0];
+      const size_t first = std::min(size_t{tokens} * rows, alone.size());
+      y.resize(first);
+      ExpectSameBits(y, {alone.begin(), alone.begin() + static_cast<ptrdiff_t>(first)});
+    }
+  }
+}
+
+// A tile's last row and last token; a group of columns in each place of its 256; more 256s than
+// there are stages; weights so tall that tiles are.
+TEST_P(BackendMatMulTest, TilesHaveTheBitsOfSingleRows) {
+  const struct {
+    uint32_t rows, begin, count;
+  } shapes[] = {{70, 0, 256}, {33, 96, 300}, {5, 0, 1280}, {31, 1100, 150}, {300, 0, 256}};
+  for (const Type type : cpu::Types()) {
+    if (!cpu::Quantised(type)) continue;
+    Rig rig(GetParam());
+    for (const auto& [rows, begin, count] : shapes) {
+      if (rows == 300 && type != Type::kQ4_0 && type != Type::kQ6_K) continue;
+      const Part part = MakePart(26, type, rows, 1280, true);
+      const Input all = MakeInput(27, 45, begin, count);
+      for (const uint32_t tokens : {7u, 45u}) {
+        const auto y = Multiply(rig, {&part}, all.First(tokens))[0];
+        for (const uint32_t t : {0u, tokens / 2, tokens - 1}) {
+          const auto at = y.begin() + static_cast<ptrdiff_t>(size_t{t} * rows);
+          ExpectSameBits({at, at + rows}, Multiply(rig, {&part}, all.Slice(t, 1))[0]);
+        }
+      }
     }
   }
 }

@@ -7,9 +7,10 @@
 //
 // A block-quantised format is a Format<type> with: Block (its layout); Codes(block, group, first,
 // codes): words [first, first + kWords) of the 8 that hold the 32 codes of a group of 32, one byte
-// each, kWords 1, 2 or 8 and first a multiple of it; Scales(block, group); kOffset: subtracted from
-// each code; kHasMin: a minimum is subtracted from the product; kHalves: each 16 values have their
-// own scales. value = scale * (code - kOffset) - min.
+// each, kWords 1, 2 or 8 and first a multiple of it; Scales(block, group); both of a block in
+// global memory (a pointer) or in shared memory (StagedBytes); kOffset: subtracted from each code;
+// kHasMin: a minimum is subtracted from the product; kHalves: each 16 values have their own scales.
+// value = scale * (code - kOffset) - min.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_H_
 
@@ -131,41 +132,52 @@ __device__ __forceinline__ Int8Group LoadInt8Group(const Int8Group* from) {
   return x;
 }
 
-// The dot product of 32 weights and 32 activations: exact in integers, scaled in float. Fused
-// operations are explicit, so that the bits are the same wherever it is inlined.
+// Sums of a product of 32 weights and 32 bytes: over the first and the last 16 of them if the
+// format has kHalves, else `low` over all 32.
+struct HalfSums {
+  float low;
+  float high;
+};
+
+// The product without the bytes' scale: `products` are sums of (code - kOffset) * byte, `bytes` of
+// bytes. Every product with blocks is made of this, with fused operations written out, so that its
+// bits are the same wherever it is inlined.
 template <tensor::Type kType>
-__device__ __forceinline__ float Dot(const WeightGroup<kType>& w, const Int8Group& x) {
+__device__ __forceinline__ float Scaled(const GroupScales& scales, HalfSums products,
+                                        HalfSums bytes) {
   using F = Format<kType>;
+  float sum = __fmul_rn(scales.scale[0], products.low);
+  if constexpr (F::kHalves) sum = fmaf(scales.scale[1], products.high, sum);
+  if constexpr (F::kHasMin) sum = fmaf(-scales.min[0], bytes.low, sum);
+  if constexpr (F::kHasMin && F::kHalves) sum = fmaf(-scales.min[1], bytes.high, sum);
+  return sum;
+}
+template <tensor::Type kType>
+__device__ __forceinline__ HalfSums HalfSumsOf(int low, int high) {
+  if constexpr (Format<kType>::kHalves) return {static_cast<float>(low), static_cast<float>(high)};
+  return {static_cast<float>(low + high), 0};
+}
+
+// sum + w . x: exact in integers, scaled in float.
+template <tensor::Type kType>
+__device__ __forceinline__ float MultiplyAdd(const WeightGroup<kType>& w, const Int8Group& x,
+                                             float sum) {
+  constexpr int kOffset = Format<kType>::kOffset;
   int low = 0, high = 0;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     low = __dp4a(static_cast<int>(w.codes[i]), x.q[i], low);
     high = __dp4a(static_cast<int>(w.codes[i + 4]), x.q[i + 4], high);
   }
-  if constexpr (F::kOffset != 0) {
-    low -= F::kOffset * x.sum_low;
-    high -= F::kOffset * x.sum_high;
-  }
-  const auto& [scale, min] = w.scales;
-  float sum;
-  if constexpr (F::kHalves) {
-    sum = fmaf(scale[1], static_cast<float>(high), __fmul_rn(scale[0], static_cast<float>(low)));
-    if constexpr (F::kHasMin) {
-      sum = fmaf(-min[0], static_cast<float>(x.sum_low), sum);
-      sum = fmaf(-min[1], static_cast<float>(x.sum_high), sum);
-    }
-  } else {
-    sum = __fmul_rn(scale[0], static_cast<float>(low + high));
-    if constexpr (F::kHasMin) {
-      sum = fmaf(-min[0], static_cast<float>(x.sum_low + x.sum_high), sum);
-    }
-  }
-  return __fmul_rn(sum, x.scale);
+  const HalfSums products =
+      HalfSumsOf<kType>(low - kOffset * x.sum_low, high - kOffset * x.sum_high);
+  return fmaf(Scaled<kType>(w.scales, products, HalfSumsOf<kType>(x.sum_low, x.sum_high)), x.scale,
+              sum);
 }
 
 template <tensor::Type kType>
 __device__ __forceinline__ float Dot32(const std::byte* row, uint32_t col, const Int8Group& x) {
-  return Dot(LoadGroup<kType>(row, col), x);
+  return MultiplyAdd(LoadGroup<kType>(row, col), x, 0.0f);
 }
 
 }  // namespace tandem::kernels::cuda

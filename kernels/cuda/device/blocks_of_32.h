@@ -31,9 +31,8 @@ struct Format;
 
 // Words [first, first + kWords) of 32 four-bit codes: byte j of `qs` holds code j in its low half,
 // code j + 16 in its high half. All 8 words, or an even part of either half.
-template <int kAlign, int kWords>
-__device__ __forceinline__ void LoadNibbles(const std::byte* qs, uint32_t first,
-                                            uint32_t (&codes)[kWords]) {
+template <int kAlign, typename Bytes, int kWords>
+__device__ __forceinline__ void LoadNibbles(Bytes qs, uint32_t first, uint32_t (&codes)[kWords]) {
   if constexpr (kWords == 8) {
     uint32_t words[4];
     LoadWords<kAlign>(qs, words);
@@ -50,9 +49,8 @@ __device__ __forceinline__ void LoadNibbles(const std::byte* qs, uint32_t first,
 }
 
 // The same, with each code replaced by its value in a codebook.
-template <typename Book, int kAlign, int kWords>
-__device__ __forceinline__ void LoadCodebook(const std::byte* qs, uint32_t first,
-                                             uint32_t (&values)[kWords]) {
+template <typename Book, int kAlign, typename Bytes, int kWords>
+__device__ __forceinline__ void LoadCodebook(Bytes qs, uint32_t first, uint32_t (&values)[kWords]) {
   if constexpr (kWords == 8) {
     uint32_t words[4];
     LoadWords<kAlign>(qs, words);
@@ -80,12 +78,13 @@ struct Format<tensor::Type::kQ4_0> {
   using Block = tensor::BlockQ4_0;
   static constexpr int kOffset = 8;
   static constexpr bool kHasMin = false, kHalves = false;
-  template <int kWords>
-  static __device__ __forceinline__ void Codes(const std::byte* block, uint32_t, uint32_t first,
+  template <typename Bytes, int kWords>
+  static __device__ __forceinline__ void Codes(Bytes block, uint32_t, uint32_t first,
                                                uint32_t (&codes)[kWords]) {
     LoadNibbles<2>(block + offsetof(Block, qs), first, codes);
   }
-  static __device__ __forceinline__ GroupScales Scales(const std::byte* block, uint32_t) {
+  template <typename Bytes>
+  static __device__ __forceinline__ GroupScales Scales(Bytes block, uint32_t) {
     return OneScale(HalfToFloat(LoadShort(block)));
   }
 };
@@ -95,12 +94,13 @@ struct Format<tensor::Type::kQ4_1> {
   using Block = tensor::BlockQ4_1;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true, kHalves = false;
-  template <int kWords>
-  static __device__ __forceinline__ void Codes(const std::byte* block, uint32_t, uint32_t first,
+  template <typename Bytes, int kWords>
+  static __device__ __forceinline__ void Codes(Bytes block, uint32_t, uint32_t first,
                                                uint32_t (&codes)[kWords]) {
     LoadNibbles<4>(block + offsetof(Block, qs), first, codes);
   }
-  static __device__ __forceinline__ GroupScales Scales(const std::byte* block, uint32_t) {
+  template <typename Bytes>
+  static __device__ __forceinline__ GroupScales Scales(Bytes block, uint32_t) {
     uint32_t pair[1];
     LoadWords<4>(block, pair);
     return OneScale(HalfToFloat(pair[0] & 0xffff), -HalfToFloat(pair[0] >> 16));
@@ -108,8 +108,8 @@ struct Format<tensor::Type::kQ4_1> {
 };
 
 // Q5_0 and Q5_1: nibbles, and a word whose bit i is the fifth bit of value i.
-template <typename Block, int kAlign, int kWords>
-__device__ __forceinline__ void LoadFiveBits(const std::byte* block, uint32_t first,
+template <typename Block, int kAlign, typename Bytes, int kWords>
+__device__ __forceinline__ void LoadFiveBits(Bytes block, uint32_t first,
                                              uint32_t (&codes)[kWords]) {
   LoadNibbles<kAlign>(block + offsetof(Block, qs), first, codes);
   uint32_t fifth[1];
@@ -123,12 +123,13 @@ struct Format<tensor::Type::kQ5_0> {
   using Block = tensor::BlockQ5_0;
   static constexpr int kOffset = 16;
   static constexpr bool kHasMin = false, kHalves = false;
-  template <int kWords>
-  static __device__ __forceinline__ void Codes(const std::byte* block, uint32_t, uint32_t first,
+  template <typename Bytes, int kWords>
+  static __device__ __forceinline__ void Codes(Bytes block, uint32_t, uint32_t first,
                                                uint32_t (&codes)[kWords]) {
     LoadFiveBits<Block, 2>(block, first, codes);
   }
-  static __device__ __forceinline__ GroupScales Scales(const std::byte* block, uint32_t) {
+  template <typename Bytes>
+  static __device__ __forceinline__ GroupScales Scales(Bytes block, uint32_t) {
     return OneScale(HalfToFloat(LoadShort(block)));
   }
 };
@@ -138,12 +139,13 @@ struct Format<tensor::Type::kQ5_1> {
   using Block = tensor::BlockQ5_1;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true, kHalves = false;
-  template <int kWords>
-  static __device__ __forceinline__ void Codes(const std::byte* block, uint32_t, uint32_t first,
+  template <typename Bytes, int kWords>
+  static __device__ __forceinline__ void Codes(Bytes block, uint32_t, uint32_t first,
                                                uint32_t (&codes)[kWords]) {
     LoadFiveBits<Block, 8>(block, first, codes);
   }
-  static __device__ __forceinline__ GroupScales Scales(const std::byte* block, uint32_t) {
+  template <typename Bytes>
+  static __device__ __forceinline__ GroupScales Scales(Bytes block, uint32_t) {
     uint32_t pair[1];
     LoadWords<4>(block, pair);
     return OneScale(HalfToFloat(pair[0] & 0xffff), -HalfToFloat(pair[0] >> 16));
@@ -155,12 +157,13 @@ struct Format<tensor::Type::kQ8_0> {
   using Block = tensor::BlockQ8_0;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = false, kHalves = false;
-  template <int kWords>
-  static __device__ __forceinline__ void Codes(const std::byte* block, uint32_t, uint32_t first,
+  template <typename Bytes, int kWords>
+  static __device__ __forceinline__ void Codes(Bytes block, uint32_t, uint32_t first,
                                                uint32_t (&codes)[kWords]) {
     LoadWords<2>(block + offsetof(Block, qs) + 4 * first, codes);
   }
-  static __device__ __forceinline__ GroupScales Scales(const std::byte* block, uint32_t) {
+  template <typename Bytes>
+  static __device__ __forceinline__ GroupScales Scales(Bytes block, uint32_t) {
     return OneScale(HalfToFloat(LoadShort(block)));
   }
 };
@@ -170,12 +173,13 @@ struct Format<tensor::Type::kIQ4_NL> {
   using Block = tensor::BlockIQ4_NL;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = false, kHalves = false;
-  template <int kWords>
-  static __device__ __forceinline__ void Codes(const std::byte* block, uint32_t, uint32_t first,
+  template <typename Bytes, int kWords>
+  static __device__ __forceinline__ void Codes(Bytes block, uint32_t, uint32_t first,
                                                uint32_t (&codes)[kWords]) {
     LoadCodebook<Iq4Book, 2>(block + offsetof(Block, qs), first, codes);
   }
-  static __device__ __forceinline__ GroupScales Scales(const std::byte* block, uint32_t) {
+  template <typename Bytes>
+  static __device__ __forceinline__ GroupScales Scales(Bytes block, uint32_t) {
     return OneScale(HalfToFloat(LoadShort(block)));
   }
 };
@@ -185,12 +189,13 @@ struct Format<tensor::Type::kIQ4_XS> {
   using Block = tensor::BlockIQ4_XS;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = false, kHalves = false;
-  template <int kWords>
-  static __device__ __forceinline__ void Codes(const std::byte* block, uint32_t group,
-                                               uint32_t first, uint32_t (&codes)[kWords]) {
+  template <typename Bytes, int kWords>
+  static __device__ __forceinline__ void Codes(Bytes block, uint32_t group, uint32_t first,
+                                               uint32_t (&codes)[kWords]) {
     LoadCodebook<Iq4Book, 8>(block + offsetof(Block, qs) + 16 * group, first, codes);
   }
-  static __device__ __forceinline__ GroupScales Scales(const std::byte* block, uint32_t group) {
+  template <typename Bytes>
+  static __device__ __forceinline__ GroupScales Scales(Bytes block, uint32_t group) {
     uint32_t head[2];  // d and scales_h, then scales_l
     LoadWords<8>(block, head);
     const uint32_t low = (head[1] >> (4 * group)) & 15;
@@ -205,12 +210,13 @@ struct Format<tensor::Type::kMXFP4> {
   using Block = tensor::BlockMXFP4;
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = false, kHalves = false;
-  template <int kWords>
-  static __device__ __forceinline__ void Codes(const std::byte* block, uint32_t, uint32_t first,
+  template <typename Bytes, int kWords>
+  static __device__ __forceinline__ void Codes(Bytes block, uint32_t, uint32_t first,
                                                uint32_t (&codes)[kWords]) {
     LoadCodebook<Mxfp4Book, 1>(block + offsetof(Block, qs), first, codes);
   }
-  static __device__ __forceinline__ GroupScales Scales(const std::byte* block, uint32_t) {
+  template <typename Bytes>
+  static __device__ __forceinline__ GroupScales Scales(Bytes block, uint32_t) {
     // 2^(e - 128); the two smallest are subnormal.
     const uint32_t e = LoadByte(block);
     return OneScale(__uint_as_float(e < 2 ? 0x00200000u << e : (e - 1) << 23));

@@ -1,7 +1,8 @@
-// Matrix-vector products for up to kMaxMatVecTokens rows of x at a time: y = x W^T (+ bias) for up
-// to three weights of one type in one launch, each weight byte read once for all tokens.
+// Matrix-vector products for a few rows of x at a time: y = x W^T (+ bias) for up to three weights
+// of one type in one launch, each weight byte read once for all tokens.
 //
-// A result's bits do not depend on the number of tokens. For gemv*.cu and matmul.cc only.
+// A result's bits do not depend on the number of tokens. For kernels of this folder and matmul.cc
+// only.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 
@@ -16,7 +17,8 @@
 
 namespace tandem::kernels::cuda {
 
-inline constexpr uint32_t kMaxMatVecTokens = 8;
+inline constexpr uint32_t kMaxPlainMatVecTokens = 8;
+inline constexpr uint32_t kMaxBlockMatVecTokens = 4;
 
 // One weight of a launch.
 struct MatVecPart {
@@ -36,6 +38,7 @@ struct MatVecParts {
 };
 
 // Block-quantised weights with activations from EncodeQuantizeRows: (tokens, columns.Units(32)).
+// The bits are those of EncodeBlockGemm.
 void EncodeBlockMatVec(Stream& stream, tensor::Type type, const MatVecParts& parts,
                        const Int8Group* x, uint32_t tokens, ColumnRange columns);
 

@@ -1,13 +1,21 @@
 // The matrix-vector kernel for block-quantised weights; its .cu files instantiate it for some types
 // each, so that they compile in parallel.
 //
-// A thread unpacks one group of 32 of every row of its block at a time, scales in registers, and
-// multiplies it with the group of every token.
+// Eight lanes share a row, each with one of its partial sums (device/partial_sums.h). A lane
+// unpacks one group of 32 of each of its rows at a time, scales in registers, and multiplies it
+// with the group of every token.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_BLOCKS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMV_BLOCKS_H_
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
 #include "kernels/cuda/device/blocks.h"
-#include "kernels/cuda/matmul/gemv_rows.h"
+#include "kernels/cuda/device/partial_sums.h"
+#include "kernels/cuda/matmul/gemv.h"
+#include "kernels/cuda/matmul/store_sum.h"
 
 namespace tandem::kernels::cuda {
 
@@ -19,40 +27,66 @@ struct BlockMatVecTask {
   uint32_t groups;
 };
 
+inline constexpr uint32_t kBlockMatVecThreads = 128;
+
 template <tensor::Type kType, int kTokens, int kRows>
-__global__ void __launch_bounds__(kMaxMatVecThreads, kMatVecBlocksPerSm)
+__global__ void __launch_bounds__(kBlockMatVecThreads, 4)
     BlockMatVecKernel(const __grid_constant__ BlockMatVecTask task) {
-  SharedArena arena;
-  const SharedArray<float> room = arena.Take<float>(kRows * kTokens * kMaxMatVecThreads / kWarp);
-  const BlockOfRows<kRows> block(task.parts.part[blockIdx.y]);
-  if (block.empty()) return;  // the whole block
-  float sums[kRows * kTokens] = {};
-  for (uint32_t g = threadIdx.x; g < task.groups; g += blockDim.x) {
+  constexpr uint32_t kRowStep = kBlockMatVecThreads / kPartialSums;
+  const MatVecPart& part = task.parts.part[blockIdx.y];
+  const uint32_t first = blockIdx.x * kRowStep * kRows;
+  if (first >= part.rows) return;  // the whole block; parts may have different heights
+  const uint32_t lane = threadIdx.x % kPartialSums, row = first + threadIdx.x / kPartialSums;
+  float sums[kRows][kTokens] = {};
+#pragma unroll kTokens == 1 ? 4 : 2
+  for (uint32_t g = FirstGroupOf(lane, task.first_group); g < task.first_group + task.groups;
+       g += kPartialSums) {
     WeightGroup<kType> weights[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      weights[r] = LoadGroup<kType>(block.Row(r), 32 * (task.first_group + g));
+      // Rows beyond the end repeat the last one.
+      const uint32_t at = min(row + r * kRowStep, part.rows - 1);
+      weights[r] = LoadGroup<kType>(part.weight + at * part.row_stride_bytes, 32 * g);
     }
 #pragma unroll
     for (int t = 0; t < kTokens; ++t) {
       const uint32_t token = min(static_cast<uint32_t>(t), task.tokens - 1);
-      const Int8Group x = LoadInt8Group(task.x + static_cast<size_t>(token) * task.groups + g);
+      const Int8Group x =
+          LoadInt8Group(task.x + static_cast<size_t>(token) * task.groups + (g - task.first_group));
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) sums[r * kTokens + t] += Dot(weights[r], x);
+      for (int r = 0; r < kRows; ++r) sums[r][t] = MultiplyAdd(weights[r], x, sums[r][t]);
     }
   }
-  block.template Finish<kTokens>(sums, task.tokens, room);
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      const float sum = TotalOfLanes(sums[r][t]);
+      const bool mine = lane == t && t < task.tokens;
+      if (mine && row + r * kRowStep < part.rows) StoreSum(part, row + r * kRowStep, t, sum);
+    }
+  }
 }
 
 template <tensor::Type kType>
 void LaunchBlockMatVec(Stream& stream, const BlockMatVecTask& task) {
-  DispatchTokens(task.tokens, [&](auto tokens) {
-    constexpr int kTokens = decltype(tokens)::value;
-    constexpr int kRows = MatVecRows(kTokens);
+  uint32_t rows = 0;
+  for (uint32_t i = 0; i < task.parts.count; ++i) rows = std::max(rows, task.parts.part[i].rows);
+  const auto launch = [&](auto tokens, auto rows_of_lane) {
+    constexpr int kTokens = decltype(tokens)::value, kRows = decltype(rows_of_lane)::value;
+    const uint32_t rows_of_block = kBlockMatVecThreads / kPartialSums * kRows;
     stream.Launch("matvec_blocks", &BlockMatVecKernel<kType, kTokens, kRows>,
-                  MatVecGrid<kRows>(task.parts), MatVecThreads(task.groups),
-                  SharedBytes<float>(kRows * kTokens * kMaxMatVecThreads / kWarp), task);
-  });
+                  dim3(Blocks(rows, rows_of_block), task.parts.count), kBlockMatVecThreads, 0,
+                  task);
+  };
+  // Two rows share the inputs that a lane loads.
+  if (task.tokens == 1) {
+    launch(std::integral_constant<int, 1>(), std::integral_constant<int, 1>());
+  } else if (task.tokens == 2) {
+    launch(std::integral_constant<int, 2>(), std::integral_constant<int, 2>());
+  } else {
+    launch(std::integral_constant<int, kMaxBlockMatVecTokens>(), std::integral_constant<int, 2>());
+  }
 }
 
 // Each handles its own types; returns whether `type` is one of them.

@@ -1,5 +1,5 @@
-// Shared by both matrix-vector kernels: a block has kRows rows of one weight, its threads divide
-// the columns among them, and their sums are added up over warps, then over the block.
+// Of the matrix-vector kernels for plain weights: a block has kRows rows of one weight, its threads
+// divide the columns among them, and their sums are added up over warps, then over the block.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_ROWS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMV_ROWS_H_
 
@@ -9,9 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cuda/device/gate.h"
 #include "kernels/cuda/device/warp_sums.h"
 #include "kernels/cuda/matmul/gemv.h"
+#include "kernels/cuda/matmul/store_sum.h"
 
 namespace tandem::kernels::cuda {
 
@@ -51,14 +51,7 @@ class BlockOfRows {
       sum += room[warp * kCount + threadIdx.x];
     }
     const uint32_t row = first_ + threadIdx.x / kTokens, token = threadIdx.x % kTokens;
-    if (row >= part_.rows || token >= tokens) return;
-    if (part_.bias != nullptr) sum += part_.bias[row];
-    float& y = part_.y[static_cast<size_t>(token) * part_.y_stride + row];
-    if (part_.adds) {
-      y += GateFactor(part_.gate, token) * sum;
-    } else {
-      y = sum;
-    }
+    if (row < part_.rows && token < tokens) StoreSum(part_, row, token, sum);
   }
 
  private:

@@ -1,9 +1,10 @@
-// MatMul: few tokens use GEMV kernels that read the quantised weights; many use dense GEMM
-// (cuBLASLt): on F32, F16 and BF16 weights as they are, on others' BF16 copies, dequantised a tile
-// at a time.
+// MatMul: quantised weights are multiplied in bytes, by a GEMV (few tokens) or in tiles on tensor
+// cores; plain ones in floats by a GEMV, or for more tokens by dense GEMM (cuBLASLt). Very many
+// tokens use dense GEMM on BF16 copies of quantised weights too, dequantised a tile at a time.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "common/base/check.h"
 #include "common/tensor/type.h"
@@ -12,6 +13,7 @@
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/matmul/add_bias.h"
 #include "kernels/cuda/matmul/dequantize_rows.h"
+#include "kernels/cuda/matmul/gemm.h"
 #include "kernels/cuda/matmul/gemv.h"
 #include "kernels/cuda/matmul/half_rows.h"
 #include "kernels/cuda/matmul/quantize_rows.h"
@@ -26,10 +28,20 @@ namespace {
 constexpr size_t kTileBytes = size_t{32} << 20;
 constexpr uint32_t kTileRowUnit = 128;
 
+// Up to here a row's bits depend only on the row, whatever the number of tokens. The tiles' work
+// grows with the tokens, that of dequantising does not; by the counts of docs/cuda-kernels.md they
+// meet near this.
+constexpr uint32_t kMaxBlockGemmTokens = 256;
+
+// Whether cuBLASLt multiplies such weights.
+bool IsDense(tensor::Type type, uint32_t tokens) {
+  return tokens > (IsPlain(type) ? kMaxPlainMatVecTokens : kMaxBlockGemmTokens);
+}
+
 struct Problem {
   RowsOfX x;
   const MatMulParams& params;
-  const AddRowsParams* add = nullptr;  // what follows a product of few tokens
+  const AddRowsParams* add = nullptr;  // what follows a product that is not dense
 
   const Projection& projection(uint32_t i) const { return params.projections[i]; }
   tensor::Type type(uint32_t i) const { return projection(i).weight.type; }
@@ -43,7 +55,18 @@ Problem ProblemOf(const MatMulParams& params) {
   return {{params.x, params.tokens, params.x_stride, columns}, params};
 }
 
-// --- few tokens ---
+// Activations in the forms that the projections need, and a tile of a weight. Null in a plan pass.
+struct Scratch {
+  Int8Group* groups = nullptr;   // (tokens, groups of 32), for products in bytes
+  uint32_t cols = 0;             // of all rows of 16-bit values here
+  uint32_t tile_rows = 0;        // 0: no weight is dequantised
+  uint16_t* bf16 = nullptr;      // (tokens, cols), for dense BF16 and quantised weights
+  uint16_t* f16 = nullptr;       // (tokens, cols), for dense F16 weights
+  int32_t* exponents = nullptr;  // (tokens), of f16
+  uint16_t* tile = nullptr;      // (tile_rows, cols)
+};
+
+// --- GEMV and tiles: the weight is read as it is ---
 
 // The projections with the same weight type as projection i; none if an earlier one has that type.
 MatVecParts PartsOfType(const Problem& problem, uint32_t i) {
@@ -68,29 +91,21 @@ MatVecParts PartsOfType(const Problem& problem, uint32_t i) {
   return parts;
 }
 
-void EncodeFewTokens(Stream& stream, const Problem& problem) {
-  bool quantise = false;
-  for (uint32_t i = 0; i < problem.params.num_projections; ++i) {
-    quantise |= !IsPlain(problem.type(i));
-  }
-  Int8Group* groups = nullptr;
-  if (quantise) {
-    const size_t bytes = sizeof(Int8Group) * problem.x.rows * problem.columns().Units(32);
-    groups = reinterpret_cast<Int8Group*>(stream.Scratch(bytes));
-    EncodeQuantizeRows(stream, problem.x, groups);
-  }
-  for (uint32_t i = 0; i < problem.params.num_projections; ++i) {
-    const MatVecParts parts = PartsOfType(problem, i);
-    if (parts.count == 0) continue;
-    if (IsPlain(problem.type(i))) {
-      EncodePlainMatVec(stream, problem.type(i), parts, problem.x);
-    } else {
-      EncodeBlockMatVec(stream, problem.type(i), parts, groups, problem.x.rows, problem.columns());
-    }
+// The products of all projections with the type of projection i.
+void EncodeInPlace(Stream& stream, const Problem& problem, uint32_t i, const Scratch& scratch) {
+  const MatVecParts parts = PartsOfType(problem, i);
+  if (parts.count == 0) return;
+  const uint32_t tokens = problem.x.rows;
+  if (IsPlain(problem.type(i))) {
+    EncodePlainMatVec(stream, problem.type(i), parts, problem.x);
+  } else if (tokens <= kMaxBlockMatVecTokens) {
+    EncodeBlockMatVec(stream, problem.type(i), parts, scratch.groups, tokens, problem.columns());
+  } else {
+    EncodeBlockGemm(stream, problem.type(i), parts, scratch.groups, tokens, problem.columns());
   }
 }
 
-// --- many tokens ---
+// --- dense ---
 
 GemmParams GemmOf(const Problem& problem, const Projection& projection, uint32_t row_begin,
                   uint32_t rows) {
@@ -115,18 +130,8 @@ void EncodeF32(Stream& stream, DenseGemm& gemm, const Problem& problem,
   gemm.Encode(stream, params);
 }
 
-// Activations in 16 bits, and a tile of a weight. Null in a plan pass.
-struct GemmScratch {
-  uint32_t cols = 0;             // of all rows here
-  uint32_t tile_rows = 0;        // 0: no weight is dequantised
-  uint16_t* bf16 = nullptr;      // (tokens, cols), for BF16 and quantised weights
-  uint16_t* f16 = nullptr;       // (tokens, cols), for F16 weights
-  int32_t* exponents = nullptr;  // (tokens), of f16
-  uint16_t* tile = nullptr;      // (tile_rows, cols)
-};
-
 GemmParams GemmOf16Bits(const Problem& problem, const Projection& projection, uint32_t row_begin,
-                        uint32_t rows, const GemmScratch& scratch) {
+                        uint32_t rows, const Scratch& scratch) {
   GemmParams params = GemmOf(problem, projection, row_begin, rows);
   params.type = GemmParams::Type::kBf16;
   params.a = scratch.bf16;
@@ -137,7 +142,7 @@ GemmParams GemmOf16Bits(const Problem& problem, const Projection& projection, ui
 
 // F16 or BF16, read in place.
 void EncodeHalves(Stream& stream, DenseGemm& gemm, const Problem& problem,
-                  const Projection& projection, const GemmScratch& scratch) {
+                  const Projection& projection, const Scratch& scratch) {
   const Weight& weight = projection.weight;
   GemmParams params = GemmOf16Bits(problem, projection, 0, weight.rows, scratch);
   params.b = static_cast<const uint16_t*>(weight.data) + 8 * problem.columns().First(8);
@@ -150,7 +155,7 @@ void EncodeHalves(Stream& stream, DenseGemm& gemm, const Problem& problem,
 }
 
 void EncodeQuantised(Stream& stream, DenseGemm& gemm, const Problem& problem,
-                     const Projection& projection, const GemmScratch& scratch) {
+                     const Projection& projection, const Scratch& scratch) {
   const Weight& weight = projection.weight;
   for (uint32_t row = 0; row < weight.rows; row += scratch.tile_rows) {
     const uint32_t rows = std::min(scratch.tile_rows, weight.rows - row);
@@ -162,33 +167,80 @@ void EncodeQuantised(Stream& stream, DenseGemm& gemm, const Problem& problem,
   }
 }
 
-// Rounds the activations to the types that the projections need.
-GemmScratch PrepareGemm(Stream& stream, const Problem& problem) {
-  bool any_f16 = false, any_bf16 = false;
-  uint32_t most_rows = 0;  // over quantised weights
-  for (uint32_t i = 0; i < problem.params.num_projections; ++i) {
-    any_f16 |= problem.type(i) == tensor::Type::kF16;
-    any_bf16 |= problem.type(i) == tensor::Type::kBF16 || !IsPlain(problem.type(i));
-    if (IsPlain(problem.type(i))) continue;
-    most_rows = std::max(most_rows, problem.projection(i).weight.rows);
+void EncodeDense(Stream& stream, DenseGemm& gemm, const Problem& problem,
+                 const Projection& projection, const Scratch& scratch) {
+  const tensor::Type type = projection.weight.type;
+  if (type == tensor::Type::kF32) {
+    EncodeF32(stream, gemm, problem, projection);
+  } else if (IsPlain(type)) {
+    EncodeHalves(stream, gemm, problem, projection, scratch);
+  } else {
+    EncodeQuantised(stream, gemm, problem, projection, scratch);
   }
-  const uint32_t tokens = problem.x.rows, shift = problem.columns().begin % 8;
-  GemmScratch scratch{.cols = 8 * problem.columns().Units(8)};
+  if (projection.bias == nullptr) return;
+  EncodeAddBias(stream, projection.bias, projection.y, problem.x.rows, projection.weight.rows,
+                projection.y_stride);
+}
+
+// --- what both need ---
+
+// Which forms of the activations a problem needs.
+struct Forms {
+  bool bytes = false;
+  bool bf16 = false;
+  bool f16 = false;
+  uint32_t most_rows = 0;  // of the weights that are dequantised
+};
+
+Forms FormsOf(const Problem& problem) {
+  Forms forms;
+  for (uint32_t i = 0; i < problem.params.num_projections; ++i) {
+    const tensor::Type type = problem.type(i);
+    if (!IsDense(type, problem.x.rows)) {
+      forms.bytes |= !IsPlain(type);
+      continue;
+    }
+    forms.f16 |= type == tensor::Type::kF16;
+    forms.bf16 |= type == tensor::Type::kBF16 || !IsPlain(type);
+    if (!IsPlain(type))
+      forms.most_rows = std::max(forms.most_rows, problem.projection(i).weight.rows);
+  }
+  return forms;
+}
+
+Scratch AllocateScratch(Stream& stream, const Problem& problem, const Forms& forms) {
+  const uint32_t tokens = problem.x.rows;
+  Scratch scratch{.cols = 8 * problem.columns().Units(8)};
   const size_t row_bytes = sizeof(uint16_t) * scratch.cols;
   const size_t fit = std::max(kTileBytes / row_bytes / kTileRowUnit, size_t{1}) * kTileRowUnit;
-  scratch.tile_rows = static_cast<uint32_t>(std::min<size_t>(most_rows, fit));
-  const size_t x_bytes = ScratchBytes(row_bytes * tokens);
-  const size_t bf16_bytes = any_bf16 ? x_bytes : 0, f16_bytes = any_f16 ? x_bytes : 0;
-  const size_t exponent_bytes = any_f16 ? ScratchBytes(sizeof(int32_t) * tokens) : 0;
-  std::byte* const memory =
-      stream.Scratch(bf16_bytes + f16_bytes + exponent_bytes + row_bytes * scratch.tile_rows);
-  if (memory != nullptr) {
-    scratch.bf16 = reinterpret_cast<uint16_t*>(memory);
-    scratch.f16 = reinterpret_cast<uint16_t*>(memory + bf16_bytes);
-    scratch.exponents = reinterpret_cast<int32_t*>(memory + bf16_bytes + f16_bytes);
-    scratch.tile = reinterpret_cast<uint16_t*>(memory + bf16_bytes + f16_bytes + exponent_bytes);
-  }
-  if (any_bf16) {
+  scratch.tile_rows = static_cast<uint32_t>(std::min<size_t>(forms.most_rows, fit));
+  size_t total = 0;
+  const auto place = [&](bool needed, size_t bytes) {
+    return std::exchange(total, total + (needed ? ScratchBytes(bytes) : 0));
+  };
+  const size_t groups =
+      place(forms.bytes, sizeof(Int8Group) * tokens * problem.columns().Units(32));
+  const size_t bf16 = place(forms.bf16, row_bytes * tokens);
+  const size_t f16 = place(forms.f16, row_bytes * tokens);
+  const size_t exponents = place(forms.f16, sizeof(int32_t) * tokens);
+  const size_t tile = place(scratch.tile_rows > 0, row_bytes * scratch.tile_rows);
+  std::byte* const memory = stream.Scratch(total);
+  if (memory == nullptr) return scratch;
+  scratch.groups = reinterpret_cast<Int8Group*>(memory + groups);
+  scratch.bf16 = reinterpret_cast<uint16_t*>(memory + bf16);
+  scratch.f16 = reinterpret_cast<uint16_t*>(memory + f16);
+  scratch.exponents = reinterpret_cast<int32_t*>(memory + exponents);
+  scratch.tile = reinterpret_cast<uint16_t*>(memory + tile);
+  return scratch;
+}
+
+// The activations in the forms that the projections need.
+Scratch PrepareActivations(Stream& stream, const Problem& problem) {
+  const Forms forms = FormsOf(problem);
+  const Scratch scratch = AllocateScratch(stream, problem, forms);
+  const uint32_t tokens = problem.x.rows, shift = problem.columns().begin % 8;
+  if (forms.bytes) EncodeQuantizeRows(stream, problem.x, scratch.groups);
+  if (forms.bf16) {
     EncodeRoundRows(stream, {.x = problem.x.x,
                              .rows = tokens,
                              .outer_stride = problem.x.x_stride,
@@ -197,7 +249,7 @@ GemmScratch PrepareGemm(Stream& stream, const Problem& problem) {
                              .padded = scratch.cols,
                              .out = scratch.bf16});
   }
-  if (any_f16) {
+  if (forms.f16) {
     EncodeHalfRows(stream, {.x = problem.x.x,
                             .rows = tokens,
                             .x_stride = problem.x.x_stride,
@@ -210,20 +262,14 @@ GemmScratch PrepareGemm(Stream& stream, const Problem& problem) {
   return scratch;
 }
 
-void EncodeManyTokens(Stream& stream, DenseGemm& gemm, const Problem& problem) {
-  const GemmScratch scratch = PrepareGemm(stream, problem);
+void EncodeProblem(Stream& stream, DenseGemm& gemm, const Problem& problem) {
+  const Scratch scratch = PrepareActivations(stream, problem);
   for (uint32_t i = 0; i < problem.params.num_projections; ++i) {
-    const Projection& projection = problem.projection(i);
-    if (problem.type(i) == tensor::Type::kF32) {
-      EncodeF32(stream, gemm, problem, projection);
-    } else if (IsPlain(problem.type(i))) {
-      EncodeHalves(stream, gemm, problem, projection, scratch);
+    if (IsDense(problem.type(i), problem.x.rows)) {
+      EncodeDense(stream, gemm, problem, problem.projection(i), scratch);
     } else {
-      EncodeQuantised(stream, gemm, problem, projection, scratch);
+      EncodeInPlace(stream, problem, i, scratch);
     }
-    if (projection.bias == nullptr) continue;
-    EncodeAddBias(stream, projection.bias, projection.y, problem.x.rows, projection.weight.rows,
-                  projection.y_stride);
   }
 }
 
@@ -236,10 +282,10 @@ void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulAddParams& params) {
                params.add.dim == projection.y_stride && params.add.rows == params.product.tokens)
       << "rows other than the product's are added";
   if (params.product.tokens == 0) return;
-  if (params.product.tokens <= kMaxMatVecTokens && params.add.scale == 1.0f) {
+  if (!IsDense(projection.weight.type, params.product.tokens) && params.add.scale == 1.0f) {
     Problem problem = ProblemOf(params.product);
     problem.add = &params.add;
-    EncodeFewTokens(stream, problem);
+    EncodeProblem(stream, gemm, problem);
   } else {
     EncodeOp(stream, gemm, params.product);
     EncodeOp(stream, params.add);
@@ -248,12 +294,7 @@ void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulAddParams& params) {
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulParams& params) {
   if (params.tokens == 0 || params.num_projections == 0) return;
-  const Problem problem = ProblemOf(params);
-  if (params.tokens <= kMaxMatVecTokens) {
-    EncodeFewTokens(stream, problem);
-  } else {
-    EncodeManyTokens(stream, gemm, problem);
-  }
+  EncodeProblem(stream, gemm, ProblemOf(params));
 }
 
 }  // namespace tandem::kernels::cuda

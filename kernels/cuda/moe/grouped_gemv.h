@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/device/partial_sums.h"
 #include "kernels/cuda/matmul/quantize_rows.h"
 #include "kernels/cuda/matmul/weight_rows.h"
 #include "kernels/cuda/moe/expert_choices.h"
@@ -91,15 +92,18 @@ __device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a, const 
         },
         sums);
   } else {
-    const uint32_t groups = a.window.padded / 32;
+    static_assert(kRowLanes == kPartialSums);
+    const uint32_t first = a.window.first / 32, groups = a.window.padded / 32;
 #pragma unroll 2
-    for (uint32_t g = threadIdx.x % kRowLanes; g < groups; g += kRowLanes) {
-      const WeightGroup<kType> weights = LoadGroup<kType>(row, a.window.first + 32 * g);
+    for (uint32_t g = FirstGroupOf(threadIdx.x % kRowLanes, first); g < first + groups;
+         g += kRowLanes) {
+      const WeightGroup<kType> weights = LoadGroup<kType>(row, 32 * g);
 #pragma unroll
       for (uint32_t t = 0; t < kTokens; ++t) {
         if (choices.of_token[t] < 0) continue;
         const size_t input = InputOfChoice(a.p, choices.of_token[t]);
-        sums[t] += Dot(weights, LoadInt8Group(a.groups + input * groups + g));
+        sums[t] =
+            MultiplyAdd(weights, LoadInt8Group(a.groups + input * groups + (g - first)), sums[t]);
       }
     }
   }

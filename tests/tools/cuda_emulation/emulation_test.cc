@@ -412,5 +412,75 @@ TEST(EmulationTest, TensorCoresMultiplyMatrices) {
   EXPECT_EQ(MultiplyByFragments(a, b, c, &tensor::FloatToHalf, &MmaF16), expected);
 }
 
+// Signed bytes of every value; the product is exact.
+using ByteMatrix = std::vector<std::vector<int>>;
+
+ByteMatrix RandomBytes(uint32_t rows, uint32_t cols, uint32_t seed) {
+  std::mt19937 random(seed);
+  ByteMatrix matrix(rows, std::vector<int>(cols));
+  for (auto& row : matrix) {
+    for (int& value : row) value = static_cast<int>(random() % 256) - 128;
+  }
+  return matrix;
+}
+
+// The product by `mma`, with the fragment layout of device/mma.h.
+template <typename Mma>
+ByteMatrix MultiplyBytes(const ByteMatrix& a, const ByteMatrix& b, Mma mma) {
+  ByteMatrix d(16, std::vector<int>(8));
+  EXPECT_EQ(RunBlock(
+                [&] {
+                  const uint32_t group = threadIdx.x / 4, pair = threadIdx.x % 4;
+                  const auto four = [&](auto value) {
+                    uint32_t word = 0;
+                    for (uint32_t i = 0; i < 4; ++i) word |= (value(i) & 0xffu) << (8 * i);
+                    return word;
+                  };
+                  const auto of_a = [&](uint32_t m, uint32_t k) {
+                    return four([&](uint32_t i) { return static_cast<uint32_t>(a[m][k + i]); });
+                  };
+                  const auto of_b = [&](uint32_t k) {
+                    return four([&](uint32_t i) { return static_cast<uint32_t>(b[k + i][group]); });
+                  };
+                  const uint32_t k = 4 * pair;
+                  const uint32_t a_words[4] = {of_a(group, k), of_a(group + 8, k),
+                                               of_a(group, k + 16), of_a(group + 8, k + 16)};
+                  const uint32_t b_words[2] = {of_b(k), of_b(k + 16)};
+                  int sums[4];
+                  mma(sums, a_words, b_words);
+                  for (uint32_t i = 0; i < 4; ++i) d[group + i / 2 * 8][2 * pair + i % 2] = sums[i];
+                },
+                kWarp),
+            "");
+  return d;
+}
+
+TEST(EmulationTest, TensorCoresMultiplyBytes) {
+  const ByteMatrix a = RandomBytes(16, 32, 4), b = RandomBytes(32, 8, 5);
+  constexpr int kC = 1 << 20;
+  const auto expected = [&](uint32_t begin, uint32_t end) {
+    ByteMatrix d(16, std::vector<int>(8, kC));
+    for (uint32_t m = 0; m < 16; ++m) {
+      for (uint32_t n = 0; n < 8; ++n) {
+        for (uint32_t k = begin; k < end; ++k) d[m][n] += a[m][k] * b[k][n];
+      }
+    }
+    return d;
+  };
+  EXPECT_EQ(MultiplyBytes(a, b,
+                          [](int(&d)[4], const uint32_t(&a_words)[4], const uint32_t(&b_words)[2]) {
+                            MmaInt8(d, a_words, b_words, kC);
+                          }),
+            expected(0, 32));
+  for (const uint32_t half : {0u, 1u}) {
+    EXPECT_EQ(
+        MultiplyBytes(a, b,
+                      [half](int(&d)[4], const uint32_t(&a_words)[4], const uint32_t(&b_words)[2]) {
+                        MmaInt8Half(d, a_words[2 * half], a_words[2 * half + 1], b_words[half], kC);
+                      }),
+        expected(16 * half, 16 * half + 16));
+  }
+}
+
 }  // namespace
 }  // namespace tandem::kernels::cuda

@@ -1,0 +1,289 @@
+// Tiles of products with block-quantised weights on tensor cores: kRows rows of a weight times
+// kInputs inputs as bytes (quantize_rows.h), by eight warps.
+//
+// Blocks and inputs come to shared memory as they are, 256 columns at a time, by asynchronous
+// copies kStages deep. Of each 256 columns a warp multiplies its group of 32, which it unpacks
+// straight to fragments: every weight is unpacked once per block. So a warp has one of the partial
+// sums (partial_sums.h) of the whole tile, and all are added at the end.
+#ifndef TANDEM_KERNELS_CUDA_DEVICE_INT8_TILE_H_
+#define TANDEM_KERNELS_CUDA_DEVICE_INT8_TILE_H_
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+
+#include "kernels/cuda/device/async_copy.h"
+#include "kernels/cuda/device/blocks.h"
+#include "kernels/cuda/device/load_matrix.h"
+#include "kernels/cuda/device/mma.h"
+#include "kernels/cuda/device/partial_sums.h"
+#include "kernels/cuda/device/staged_bytes.h"
+
+namespace tandem::kernels::cuda {
+
+inline constexpr uint32_t kInt8TileThreads = kPartialSums * kWarp;
+
+// The groups of 32 columns that are multiplied, counted from the matrix's first column.
+struct GroupRange {
+  uint32_t begin;
+  uint32_t count;
+
+  __device__ __forceinline__ bool Has(uint32_t group) const { return group - begin < count; }
+};
+
+// How a stage lies in shared memory: kRows rows of 256 columns, then the inputs' groups, [group of
+// the 256 columns][input].
+template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
+struct Int8Stage {
+  using Block = typename Format<kType>::Block;
+  static constexpr uint32_t kUnit = 16;  // bytes of a copy
+  static constexpr uint32_t kGroupUnits = sizeof(Int8Group) / kUnit;
+  static constexpr uint32_t kSpan = 256 / Block::kValues * sizeof(Block);
+  // A copy of a row's part begins at a multiple of 16 bytes, up to this far before the part.
+  static constexpr uint32_t kBefore = kUnit - std::gcd(kSpan, kUnit);
+  static constexpr uint32_t kRowUnits = (kBefore + kSpan + kUnit - 1) / kUnit;
+  // Odd: eight rows' words lie in different banks.
+  static constexpr uint32_t kRowPitch = kRowUnits | 1;
+  static constexpr uint32_t kInputsAt = kRows * kRowPitch;
+  static constexpr uint32_t kUnits = kInputsAt + kPartialSums * kInputs * kGroupUnits;
+
+  // Bytes from a row's begin to the block of `group`, and from the row's copy.
+  static __device__ __forceinline__ uint32_t BlockOf(uint32_t group) {
+    return 32 * group / Block::kValues * sizeof(Block);
+  }
+  static __device__ __forceinline__ uint32_t CopyBegin(uint32_t octet) {
+    return BlockOf(kPartialSums * octet) / kUnit * kUnit;
+  }
+};
+
+template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
+class Int8Tile {
+  using Stage = Int8Stage<kType, kRows, kInputs>;
+  using F = Format<kType>;
+  static constexpr uint32_t kRowTiles = kRows / 16, kInputTiles = kInputs / 8;
+  static constexpr uint32_t kStages = 3;
+  // Sums of a warp in shared memory, [input][row]; the padding keeps a fragment's in different
+  // banks.
+  static constexpr uint32_t kSumPitch = kRows + 4;
+  static constexpr uint32_t kSums = kInputs * kSumPitch;
+
+ public:
+  // uint4s of shared memory that a block needs.
+  static constexpr uint32_t kRoom = std::max<uint32_t>(
+      kStages * Stage::kUnits, kPartialSums* kSums * sizeof(float) / sizeof(uint4));
+
+  __device__ __forceinline__ explicit Int8Tile(SharedArray<uint4> room) : room_(room) {}
+
+  // row(i) points to row i of the tile, input(i) to group groups.begin of an input; to any of them
+  // if the tile has no i-th. All threads call it.
+  template <typename Row, typename Input>
+  __device__ __forceinline__ void Multiply(GroupRange groups, Row row, Input input) {
+    const uint32_t first = groups.begin / kPartialSums;
+    const uint32_t end = (groups.begin + groups.count + kPartialSums - 1) / kPartialSums;
+#pragma unroll
+    for (uint32_t i = 0; i + 1 < kStages; ++i) {
+      if (first + i < end) BeginCopies(i, first + i, groups, row, input);
+      EndCopyGroup();
+    }
+    uint32_t stage = 0, free = kStages - 1;
+    for (uint32_t octet = first; octet < end; ++octet) {
+      WaitForCopies<kStages - 2>();
+      __syncthreads();  // also: the stage before this one has been read
+      if (octet + kStages - 1 < end) {
+        BeginCopies(free, octet + kStages - 1, groups, row, input);
+      }
+      EndCopyGroup();
+      const uint32_t group = kPartialSums * octet + threadIdx.x / kWarp;
+      if (groups.Has(group)) MultiplyGroup(room_ + stage * Stage::kUnits, group);
+      free = stage;
+      stage = stage + 1 == kStages ? 0 : stage + 1;
+    }
+  }
+
+  // Calls use(row, input, sum) for every sum of the tile, by some thread. All threads call it.
+  template <typename Use>
+  __device__ __forceinline__ void ForEachSum(Use use) {
+    const uint32_t group = threadIdx.x % kWarp / 4, pair = threadIdx.x % 4;
+    const SharedArray<float> parts = room_.As<float>();
+    __syncthreads();  // the last stage has been read
+    const SharedArray<float> mine = parts + threadIdx.x / kWarp * kSums;
+#pragma unroll
+    for (uint32_t r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+      for (uint32_t i = 0; i < kInputTiles; ++i) {
+#pragma unroll
+        for (uint32_t c = 0; c < 4; ++c) {
+          mine[(8 * i + 2 * pair + c % 2) * kSumPitch + 16 * r + group + c / 2 * 8] =
+              sums_[r][i][c];
+        }
+      }
+    }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < kRows * kInputs; i += kInt8TileThreads) {
+      const uint32_t row = i % kRows, input = i / kRows;
+      use(row, input, TotalOf([&](uint32_t part) -> float {
+            return parts[part * kSums + input * kSumPitch + row];
+          }));
+    }
+  }
+
+ private:
+  // Begins the copies of 256 columns to a stage.
+  template <typename Row, typename Input>
+  __device__ __forceinline__ void BeginCopies(uint32_t stage, uint32_t octet, GroupRange groups,
+                                              Row row, Input input) const {
+    const SharedArray<uint4> to = room_ + stage * Stage::kUnits;
+    const uint32_t begin = Stage::CopyBegin(octet);
+    const uint32_t last = min(kPartialSums * (octet + 1), groups.begin + groups.count) - 1;
+    const uint32_t end = Stage::BlockOf(last) + sizeof(typename Stage::Block);
+    for (uint32_t i = threadIdx.x; i < kRows * Stage::kRowUnits; i += kInt8TileThreads) {
+      const uint32_t r = i / Stage::kRowUnits, unit = i % Stage::kRowUnits;
+      const uint32_t at = begin + Stage::kUnit * unit;
+      if (at < end) BeginCopy16(to, r * Stage::kRowPitch + unit, row(r) + at);
+    }
+    constexpr uint32_t kInputUnits = kPartialSums * Stage::kGroupUnits;
+    for (uint32_t i = threadIdx.x; i < kInputs * kInputUnits; i += kInt8TileThreads) {
+      const uint32_t x = i / kInputUnits, of_octet = i % kInputUnits / Stage::kGroupUnits;
+      const uint32_t unit = i % Stage::kGroupUnits, group = kPartialSums * octet + of_octet;
+      if (!groups.Has(group)) continue;
+      const Int8Group* const from = input(x) + (group - groups.begin);
+      BeginCopy16(to, Stage::kInputsAt + (of_octet * kInputs + x) * Stage::kGroupUnits + unit,
+                  reinterpret_cast<const std::byte*>(from) + Stage::kUnit * unit);
+    }
+  }
+
+  // Adds the products of one group. All lanes of the warp.
+  __device__ __forceinline__ void MultiplyGroup(SharedArray<uint4> stage, uint32_t group) {
+    Weights weights;
+    Unpack(stage, group, weights);
+    const SharedArray<uint4> x =
+        stage + (Stage::kInputsAt + group % kPartialSums * kInputs * Stage::kGroupUnits);
+#pragma unroll
+    for (uint32_t i = 0; i < kInputTiles; i += 2) {
+      uint32_t b[4];
+      LoadInputs(x, i, b);
+#pragma unroll
+      for (uint32_t j = 0; j < 2; ++j) {
+        const uint32_t b_of_tile[2] = {b[2 * j], b[2 * j + 1]};
+        MultiplyInputs(weights, x, i + j, b_of_tile);
+      }
+    }
+  }
+
+  // Fragments of A of every 16 rows, and the scales of the lane's rows of C: row / 8 % 2 is the
+  // second index.
+  struct Weights {
+    uint32_t a[kRowTiles][4];
+    GroupScales scales[kRowTiles][2];
+  };
+
+  __device__ __forceinline__ void Unpack(SharedArray<uint4> stage, uint32_t group,
+                                         Weights& weights) const {
+    const uint32_t lane = threadIdx.x % kWarp;
+    const uint32_t octet = group / kPartialSums, in_block = GroupAt<kType>(32 * group);
+    const StagedBytes blocks = {stage.As<uint32_t>(),
+                                Stage::BlockOf(group) - Stage::CopyBegin(octet)};
+    const auto block = [&](uint32_t row) {
+      return blocks + row * (Stage::kRowPitch * Stage::kUnit);
+    };
+    GroupScales of_lane[(kRows + kWarp - 1) / kWarp];  // of rows lane, lane + 32, ...
+#pragma unroll
+    for (uint32_t i = 0; i < kRows / kWarp; ++i) {
+      of_lane[i] = F::Scales(block(kWarp * i + lane), in_block);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+      for (uint32_t half = 0; half < 2; ++half) {
+        const uint32_t row = 16 * r + 8 * half + lane / 4;
+        weights.a[r][half] = Codes(block(row), in_block, lane % 4);
+        weights.a[r][half + 2] = Codes(block(row), in_block, lane % 4 + 4);
+        weights.scales[r][half] = FromLane(of_lane[r / 2], row % kWarp);
+      }
+    }
+  }
+
+  // A word of codes, less their offset.
+  static __device__ __forceinline__ uint32_t Codes(StagedBytes block, uint32_t in_block,
+                                                   uint32_t word) {
+    uint32_t codes[1];
+    F::Codes(block, in_block, word, codes);
+    if constexpr (F::kOffset == 0) return codes[0];
+    // The top bits, which codes with an offset don't have, keep the bytes apart.
+    return ((codes[0] | 0x80808080u) - F::kOffset * 0x01010101u) ^ 0x80808080u;
+  }
+
+  static __device__ __forceinline__ GroupScales FromLane(const GroupScales& mine, uint32_t lane) {
+    GroupScales scales = {};
+#pragma unroll
+    for (int i = 0; i < (F::kHalves ? 2 : 1); ++i) {
+      scales.scale[i] = __shfl_sync(kAllLanes, mine.scale[i], static_cast<int>(lane));
+      if constexpr (F::kHasMin) {
+        scales.min[i] = __shfl_sync(kAllLanes, mine.min[i], static_cast<int>(lane));
+      }
+    }
+    return scales;
+  }
+
+  // Fragments of B of two tiles of 8 inputs.
+  static __device__ __forceinline__ void LoadInputs(SharedArray<uint4> x, uint32_t tile,
+                                                    uint32_t (&b)[4]) {
+    const uint32_t lane = threadIdx.x % kWarp;
+    const uint32_t input = 8 * tile + lane / 16 * 8 + lane % 8, half = lane / 8 % 2;
+    LoadMatrices(b, x.As<uint16_t>(), (input * Stage::kGroupUnits + half) * (sizeof(uint4) / 2));
+  }
+
+  __device__ __forceinline__ void MultiplyInputs(const Weights& weights, SharedArray<uint4> x,
+                                                 uint32_t tile, const uint32_t (&b)[2]) {
+    float scale[2];
+    HalfSums bytes[2];
+#pragma unroll
+    for (uint32_t n = 0; n < 2; ++n) {
+      const uint32_t input = 8 * tile + threadIdx.x % 4 * 2 + n;
+      const uint4 end = x[input * Stage::kGroupUnits + 2];  // of an Int8Group
+      scale[n] = __uint_as_float(end.x);
+      bytes[n] = HalfSumsOf<kType>(static_cast<int>(end.y), static_cast<int>(end.z));
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < kRowTiles; ++r) {
+      HalfSums products[4];
+      MultiplyTile(weights.a[r], b, products);
+#pragma unroll
+      for (uint32_t c = 0; c < 4; ++c) {
+        const float product = Scaled<kType>(weights.scales[r][c / 2], products[c], bytes[c % 2]);
+        sums_[r][tile][c] = fmaf(product, scale[c % 2], sums_[r][tile][c]);
+      }
+    }
+  }
+
+  // Integers are accumulated on top of the bits of 1.5 * 2^23: as floats those are 1.5 * 2^23 plus
+  // the integer, so that one subtraction converts them.
+  static __device__ __forceinline__ void MultiplyTile(const uint32_t (&a)[4],
+                                                      const uint32_t (&b)[2],
+                                                      HalfSums (&products)[4]) {
+    constexpr float kBase = 0x1.8p23f;
+    const int base = __float_as_int(kBase);
+    int low[4], high[4];
+    if constexpr (F::kHalves) {
+      MmaInt8Half(low, a[0], a[1], b[0], base);
+      MmaInt8Half(high, a[2], a[3], b[1], base);
+    } else {
+      MmaInt8(low, a, b, base);
+    }
+#pragma unroll
+    for (uint32_t c = 0; c < 4; ++c) {
+      products[c] = {__int_as_float(low[c]) - kBase, 0};
+      if constexpr (F::kHalves) products[c].high = __int_as_float(high[c]) - kBase;
+    }
+  }
+
+  const SharedArray<uint4> room_;
+  float sums_[kRowTiles][kInputTiles][4] = {};
+};
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_DEVICE_INT8_TILE_H_

@@ -1,0 +1,23 @@
+// Floor: the bytes of the weight are read once; 2 * tokens * rows * columns operations on tensor
+// cores, in bytes.
+#include "kernels/cuda/device/blocks_dispatch.h"
+#include "kernels/cuda/matmul/gemm_blocks.h"
+
+namespace tandem::kernels::cuda {
+
+using TypesOf32 =
+    TypeList<tensor::Type::kQ4_0, tensor::Type::kQ4_1, tensor::Type::kQ5_0, tensor::Type::kQ5_1,
+             tensor::Type::kQ8_0, tensor::Type::kIQ4_NL, tensor::Type::kMXFP4>;
+
+bool LaunchBlockGemmOf32(Stream& stream, tensor::Type type, const BlockGemmTask& task) {
+  return TypesOf32::Dispatch(type,
+                             [&](auto t) { LaunchBlockGemm<decltype(t)::value>(stream, task); });
+}
+
+void EncodeBlockGemm(Stream& stream, tensor::Type type, const MatVecParts& parts,
+                     const Int8Group* x, uint32_t tokens, ColumnRange columns) {
+  const BlockGemmTask task = {parts, x, tokens, {columns.First(32), columns.Units(32)}};
+  if (!LaunchBlockGemmOf32(stream, type, task)) LaunchBlockGemmOf256(stream, type, task);
+}
+
+}  // namespace tandem::kernels::cuda
