@@ -61,7 +61,7 @@ TEST_P(LargeMemoryTest, ProductsWithAWeight) {
     SCOPED_TRACE(std::string(tensor::Name(type)));
     const cpu::Matrix matrix = cpu::RandomMatrix(1, type, kRows, kCols);
     const Weight dense = Place(matrix, matrix.stride), apart = Place(matrix, kGiB);
-    for (const uint32_t tokens : {1u, 3u, 12u}) {
+    for (const uint32_t tokens : {1u, 3u, 12u, 257u}) {
       const auto x = cpu::RandomFloats(2, size_t{tokens} * kCols);
       // The library may choose another algorithm.
       ExpectClose(Multiply(apart, x, tokens), Multiply(dense, x, tokens), 1e-4f);

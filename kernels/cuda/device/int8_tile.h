@@ -1,5 +1,5 @@
 // Tiles of products with block-quantised weights on tensor cores: kRows rows of a weight times
-// kInputs inputs as bytes (quantize_rows.h), by eight warps.
+// kInputs inputs as bytes (quantize_rows.h, by groups), by eight warps.
 //
 // Blocks and inputs come to shared memory as they are, 256 columns at a time, by asynchronous
 // copies kStages deep. Of each 256 columns a warp multiplies its group of 32, which it unpacks
@@ -25,6 +25,10 @@
 namespace tandem::kernels::cuda {
 
 inline constexpr uint32_t kInt8TileThreads = kPartialSums * kWarp;
+// Blocks per multiprocessor that registers allow: a tile has a float per thread and 32 sums.
+constexpr uint32_t Int8TileBlocks(uint32_t rows, uint32_t inputs) {
+  return rows * inputs > 1024 ? 1 : 2;
+}
 
 // The groups of 32 columns that are multiplied, counted from the matrix's first column.
 struct GroupRange {
@@ -65,6 +69,11 @@ class Int8Tile {
   using F = Format<kType>;
   static constexpr uint32_t kRowTiles = kRows / 16, kInputTiles = kInputs / 8;
   static constexpr uint32_t kStages = 3;
+  // Tiles of 16 rows that are unpacked at a time: as many as registers hold beside the sums.
+  static constexpr uint32_t kTilesAtOnce = F::kHalves ? 1 : kRowTiles;
+  static constexpr uint32_t kRowsAtOnce = 16 * kTilesAtOnce;
+  static constexpr uint32_t kCopyLanes = kInt8TileThreads / kRows;
+  static constexpr uint32_t kInputUnits = kInputs * Stage::kGroupUnits;  // of a group
   // Sums of a warp in shared memory, [input][row]; the padding keeps a fragment's in different
   // banks.
   static constexpr uint32_t kSumPitch = kRows + 4;
@@ -77,15 +86,17 @@ class Int8Tile {
 
   __device__ __forceinline__ explicit Int8Tile(SharedArray<uint4> room) : room_(room) {}
 
-  // row(i) points to row i of the tile, input(i) to group groups.begin of an input; to any of them
-  // if the tile has no i-th. All threads call it.
-  template <typename Row, typename Input>
-  __device__ __forceinline__ void Multiply(GroupRange groups, Row row, Input input) {
+  // row(i) points to row i of the tile, or to any row if the tile has none; inputs(g) to group
+  // groups.begin + g of the first input, whose next kInputs - 1 follow it and need not be inputs of
+  // the tile. All threads call it.
+  template <typename Row, typename Inputs>
+  __device__ __forceinline__ void Multiply(GroupRange groups, Row row, Inputs inputs) {
     const uint32_t first = groups.begin / kPartialSums;
     const uint32_t end = (groups.begin + groups.count + kPartialSums - 1) / kPartialSums;
+    const std::byte* const my_row = row(threadIdx.x / kCopyLanes);
 #pragma unroll
     for (uint32_t i = 0; i + 1 < kStages; ++i) {
-      if (first + i < end) BeginCopies(i, first + i, groups, row, input);
+      if (first + i < end) BeginCopies(i, first + i, groups, my_row, inputs);
       EndCopyGroup();
     }
     uint32_t stage = 0, free = kStages - 1;
@@ -93,7 +104,7 @@ class Int8Tile {
       WaitForCopies<kStages - 2>();
       __syncthreads();  // also: the stage before this one has been read
       if (octet + kStages - 1 < end) {
-        BeginCopies(free, octet + kStages - 1, groups, row, input);
+        BeginCopies(free, octet + kStages - 1, groups, my_row, inputs);
       }
       EndCopyGroup();
       const uint32_t group = kPartialSums * octet + threadIdx.x / kWarp;
@@ -131,44 +142,52 @@ class Int8Tile {
   }
 
  private:
-  // Begins the copies of 256 columns to a stage.
-  template <typename Row, typename Input>
+  // Begins the copies of 256 columns to a stage: kCopyLanes threads copy a row, a warp the inputs
+  // of its group.
+  template <typename Inputs>
   __device__ __forceinline__ void BeginCopies(uint32_t stage, uint32_t octet, GroupRange groups,
-                                              Row row, Input input) const {
+                                              const std::byte* my_row, Inputs inputs) const {
     const SharedArray<uint4> to = room_ + stage * Stage::kUnits;
     const uint32_t begin = Stage::CopyBegin(octet);
     const uint32_t last = min(kPartialSums * (octet + 1), groups.begin + groups.count) - 1;
-    const uint32_t end = Stage::BlockOf(last) + sizeof(typename Stage::Block);
-    for (uint32_t i = threadIdx.x; i < kRows * Stage::kRowUnits; i += kInt8TileThreads) {
-      const uint32_t r = i / Stage::kRowUnits, unit = i % Stage::kRowUnits;
-      const uint32_t at = begin + Stage::kUnit * unit;
-      if (at < end) BeginCopy16(to, r * Stage::kRowPitch + unit, row(r) + at);
+    const uint32_t units =
+        (Stage::BlockOf(last) + sizeof(typename Stage::Block) - begin + Stage::kUnit - 1) /
+        Stage::kUnit;
+    const uint32_t row = threadIdx.x / kCopyLanes;
+#pragma unroll
+    for (uint32_t i = 0; i < Stage::kRowUnits; i += kCopyLanes) {
+      const uint32_t unit = i + threadIdx.x % kCopyLanes;
+      if (unit >= units) continue;
+      BeginCopy16(to, row * Stage::kRowPitch + unit, my_row + begin + Stage::kUnit * unit);
     }
-    constexpr uint32_t kInputUnits = kPartialSums * Stage::kGroupUnits;
-    for (uint32_t i = threadIdx.x; i < kInputs * kInputUnits; i += kInt8TileThreads) {
-      const uint32_t x = i / kInputUnits, of_octet = i % kInputUnits / Stage::kGroupUnits;
-      const uint32_t unit = i % Stage::kGroupUnits, group = kPartialSums * octet + of_octet;
-      if (!groups.Has(group)) continue;
-      const Int8Group* const from = input(x) + (group - groups.begin);
-      BeginCopy16(to, Stage::kInputsAt + (of_octet * kInputs + x) * Stage::kGroupUnits + unit,
-                  reinterpret_cast<const std::byte*>(from) + Stage::kUnit * unit);
+    const uint32_t warp = threadIdx.x / kWarp, group = kPartialSums * octet + warp;
+    if (!groups.Has(group)) return;
+    const auto* const from = reinterpret_cast<const std::byte*>(inputs(group - groups.begin));
+#pragma unroll
+    for (uint32_t i = 0; i < kInputUnits; i += kWarp) {
+      const uint32_t unit = i + threadIdx.x % kWarp;
+      if (unit >= kInputUnits) continue;
+      BeginCopy16(to, Stage::kInputsAt + warp * kInputUnits + unit, from + Stage::kUnit * unit);
     }
   }
 
   // Adds the products of one group. All lanes of the warp.
   __device__ __forceinline__ void MultiplyGroup(SharedArray<uint4> stage, uint32_t group) {
-    Weights weights;
-    Unpack(stage, group, weights);
     const SharedArray<uint4> x =
         stage + (Stage::kInputsAt + group % kPartialSums * kInputs * Stage::kGroupUnits);
 #pragma unroll
-    for (uint32_t i = 0; i < kInputTiles; i += 2) {
-      uint32_t b[4];
-      LoadInputs(x, i, b);
+    for (uint32_t first = 0; first < kRowTiles; first += kTilesAtOnce) {
+      Weights weights;
+      Unpack(stage + 16 * first * Stage::kRowPitch, group, weights);
 #pragma unroll
-      for (uint32_t j = 0; j < 2; ++j) {
-        const uint32_t b_of_tile[2] = {b[2 * j], b[2 * j + 1]};
-        MultiplyInputs(weights, x, i + j, b_of_tile);
+      for (uint32_t i = 0; i < kInputTiles; i += 2) {
+        uint32_t b[4];
+        LoadInputs(x, i, b);
+#pragma unroll
+        for (uint32_t j = 0; j < 2; ++j) {
+          const uint32_t b_of_tile[2] = {b[2 * j], b[2 * j + 1]};
+          MultiplyInputs(weights, first, x, i + j, b_of_tile);
+        }
       }
     }
   }
@@ -176,8 +195,8 @@ class Int8Tile {
   // Fragments of A of every 16 rows, and the scales of the lane's rows of C: row / 8 % 2 is the
   // second index.
   struct Weights {
-    uint32_t a[kRowTiles][4];
-    GroupScales scales[kRowTiles][2];
+    uint32_t a[kTilesAtOnce][4];
+    GroupScales scales[kTilesAtOnce][2];
   };
 
   __device__ __forceinline__ void Unpack(SharedArray<uint4> stage, uint32_t group,
@@ -189,13 +208,14 @@ class Int8Tile {
     const auto block = [&](uint32_t row) {
       return blocks + row * (Stage::kRowPitch * Stage::kUnit);
     };
-    GroupScales of_lane[(kRows + kWarp - 1) / kWarp];  // of rows lane, lane + 32, ...
+    constexpr uint32_t kRowsOfLane = (kRowsAtOnce + kWarp - 1) / kWarp;
+    GroupScales of_lane[kRowsOfLane];  // of rows lane, lane + 32
 #pragma unroll
-    for (uint32_t i = 0; i < kRows / kWarp; ++i) {
-      of_lane[i] = F::Scales(block(kWarp * i + lane), in_block);
+    for (uint32_t i = 0; i < kRowsOfLane; ++i) {
+      of_lane[i] = F::Scales(block((kWarp * i + lane) % kRowsAtOnce), in_block);
     }
 #pragma unroll
-    for (uint32_t r = 0; r < kRowTiles; ++r) {
+    for (uint32_t r = 0; r < kTilesAtOnce; ++r) {
 #pragma unroll
       for (uint32_t half = 0; half < 2; ++half) {
         const uint32_t row = 16 * r + 8 * half + lane / 4;
@@ -236,8 +256,9 @@ class Int8Tile {
     LoadMatrices(b, x.As<uint16_t>(), (input * Stage::kGroupUnits + half) * (sizeof(uint4) / 2));
   }
 
-  __device__ __forceinline__ void MultiplyInputs(const Weights& weights, SharedArray<uint4> x,
-                                                 uint32_t tile, const uint32_t (&b)[2]) {
+  __device__ __forceinline__ void MultiplyInputs(const Weights& weights, uint32_t first,
+                                                 SharedArray<uint4> x, uint32_t tile,
+                                                 const uint32_t (&b)[2]) {
     float scale[2];
     HalfSums bytes[2];
 #pragma unroll
@@ -248,13 +269,14 @@ class Int8Tile {
       bytes[n] = HalfSumsOf<kType>(static_cast<int>(end.y), static_cast<int>(end.z));
     }
 #pragma unroll
-    for (uint32_t r = 0; r < kRowTiles; ++r) {
+    for (uint32_t r = 0; r < kTilesAtOnce; ++r) {
       HalfSums products[4];
       MultiplyTile(weights.a[r], b, products);
 #pragma unroll
       for (uint32_t c = 0; c < 4; ++c) {
         const float product = Scaled<kType>(weights.scales[r][c / 2], products[c], bytes[c % 2]);
-        sums_[r][tile][c] = fmaf(product, scale[c % 2], sums_[r][tile][c]);
+        float& sum = sums_[first + r][tile][c];
+        sum = fmaf(product, scale[c % 2], sum);
       }
     }
   }

@@ -13,7 +13,15 @@
 
 namespace tandem::kernels::cuda {
 
-// As EncodeBlockMatVec, and with its bits.
+// Tokens of the widest tile.
+inline constexpr uint32_t kGemmTileTokens = 32;
+// What EncodeBlockGemm wants the activations' groups apart.
+constexpr uint32_t GemmGroupStride(uint32_t tokens) {
+  return Blocks(tokens, kGemmTileTokens) * kGemmTileTokens;
+}
+
+// As EncodeBlockMatVec, and with its bits; but x is (columns.Units(32), GemmGroupStride(tokens)),
+// of which the tokens come first.
 void EncodeBlockGemm(Stream& stream, tensor::Type type, const MatVecParts& parts,
                      const Int8Group* x, uint32_t tokens, ColumnRange columns);
 

@@ -18,13 +18,14 @@ struct BlockGemmTask {
   MatVecParts parts;
   const Int8Group* x;
   uint32_t tokens;
+  uint32_t x_stride;
   GroupRange groups;
 };
 
 // Grid: (runs of tokens, runs of rows, parts): blocks with the same rows run at the same time, and
 // all but one find them in the L2 cache.
 template <tensor::Type kType, uint32_t kRows, uint32_t kTokens>
-__global__ void __launch_bounds__(kInt8TileThreads, 2)
+__global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kTokens))
     BlockGemmKernel(const __grid_constant__ BlockGemmTask task) {
   using Tile = Int8Tile<kType, kRows, kTokens>;
   const MatVecPart& part = task.parts.part[blockIdx.z];
@@ -37,9 +38,8 @@ __global__ void __launch_bounds__(kInt8TileThreads, 2)
       [&](uint32_t i) {
         return part.weight + min(first_row + i, part.rows - 1) * part.row_stride_bytes;
       },
-      [&](uint32_t i) {
-        return task.x +
-               static_cast<size_t>(min(first_token + i, task.tokens - 1)) * task.groups.count;
+      [&](uint32_t group) {
+        return task.x + static_cast<size_t>(group) * task.x_stride + first_token;
       });
   tile.ForEachSum([&](uint32_t i, uint32_t j, float sum) {
     const uint32_t row = first_row + i, token = first_token + j;
@@ -61,11 +61,12 @@ void LaunchBlockGemm(Stream& stream, const BlockGemmTask& task) {
     most_rows = std::max(most_rows, task.parts.part[i].rows);
     all_rows += task.parts.part[i].rows;
   }
+  static_assert(kGemmTileTokens == 32);
   // Tall tiles read the inputs less often, but must not leave multiprocessors idle.
   const auto fills = [&](uint32_t rows, uint32_t tokens) {
     return all_rows / rows * Blocks(task.tokens, tokens) >= stream.multiprocessors();
   };
-  if (task.tokens <= 16) {
+  if (task.tokens <= kGemmTileTokens / 2) {
     fills(64, 16) ? LaunchBlockGemmTiles<kType, 64, 16>(stream, task, most_rows)
                   : LaunchBlockGemmTiles<kType, 32, 16>(stream, task, most_rows);
   } else {

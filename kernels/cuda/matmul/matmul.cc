@@ -57,7 +57,7 @@ Problem ProblemOf(const MatMulParams& params) {
 
 // Activations in the forms that the projections need, and a tile of a weight. Null in a plan pass.
 struct Scratch {
-  Int8Group* groups = nullptr;   // (tokens, groups of 32), for products in bytes
+  Int8Group* groups = nullptr;   // for products in bytes, as gemv.h and gemm.h want them
   uint32_t cols = 0;             // of all rows of 16-bit values here
   uint32_t tile_rows = 0;        // 0: no weight is dequantised
   uint16_t* bf16 = nullptr;      // (tokens, cols), for dense BF16 and quantised weights
@@ -219,7 +219,7 @@ Scratch AllocateScratch(Stream& stream, const Problem& problem, const Forms& for
     return std::exchange(total, total + (needed ? ScratchBytes(bytes) : 0));
   };
   const size_t groups =
-      place(forms.bytes, sizeof(Int8Group) * tokens * problem.columns().Units(32));
+      place(forms.bytes, sizeof(Int8Group) * GemmGroupStride(tokens) * problem.columns().Units(32));
   const size_t bf16 = place(forms.bf16, row_bytes * tokens);
   const size_t f16 = place(forms.f16, row_bytes * tokens);
   const size_t exponents = place(forms.f16, sizeof(int32_t) * tokens);
@@ -239,7 +239,11 @@ Scratch PrepareActivations(Stream& stream, const Problem& problem) {
   const Forms forms = FormsOf(problem);
   const Scratch scratch = AllocateScratch(stream, problem, forms);
   const uint32_t tokens = problem.x.rows, shift = problem.columns().begin % 8;
-  if (forms.bytes) EncodeQuantizeRows(stream, problem.x, scratch.groups);
+  if (forms.bytes && tokens <= kMaxBlockMatVecTokens) {
+    EncodeQuantizeRows(stream, problem.x, scratch.groups);
+  } else if (forms.bytes) {
+    EncodeQuantizeRows(stream, problem.x, {1, GemmGroupStride(tokens)}, scratch.groups);
+  }
   if (forms.bf16) {
     EncodeRoundRows(stream, {.x = problem.x.x,
                              .rows = tokens,

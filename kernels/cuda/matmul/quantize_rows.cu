@@ -13,6 +13,7 @@ constexpr uint32_t kNotFinite = 0x7f800000u;
 struct Int8Task {
   RowsOfX rows;
   uint32_t units;
+  GroupStrides strides;
   Int8Group* out;
 };
 
@@ -49,7 +50,8 @@ __global__ void __launch_bounds__(kThreads) QuantizeRowsKernel(const Int8Task ta
   sum = LanesReduce<kLanesPerGroup / 2>(sum, AddOp());  // of 16 values
   const int high = __shfl_xor_sync(kAllLanes, sum, kLanesPerGroup / 2);
   if (unit >= task.units) return;
-  Int8Group* const out = task.out + static_cast<size_t>(blockIdx.x) * task.units + unit;
+  Int8Group* const out = task.out + static_cast<size_t>(blockIdx.x) * task.strides.of_row +
+                         static_cast<size_t>(unit) * task.strides.of_group;
   out->q[lane] = static_cast<int>(packed);
   if (lane != 0) return;
   out->scale = largest >= kNotFinite ? __uint_as_float(0x7fc00000u)
@@ -61,10 +63,11 @@ __global__ void __launch_bounds__(kThreads) QuantizeRowsKernel(const Int8Task ta
 
 }  // namespace
 
-void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, Int8Group* out) {
+void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, GroupStrides strides, Int8Group* out) {
   const uint32_t units = rows.columns.Units(32);
   const dim3 grid(rows.rows, Blocks(uint64_t{units} * kLanesPerGroup, kThreads));
-  stream.Launch("quantize_rows", &QuantizeRowsKernel, grid, kThreads, 0, {rows, units, out});
+  stream.Launch("quantize_rows", &QuantizeRowsKernel, grid, kThreads, 0,
+                {rows, units, strides, out});
 }
 
 }  // namespace tandem::kernels::cuda

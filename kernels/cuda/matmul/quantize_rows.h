@@ -32,10 +32,19 @@ struct RowsOfX {
   ColumnRange columns;
 };
 
-// out: (rows, columns.Units(32)), 16-byte aligned. Scale = largest magnitude / 127, bytes rounded
-// to nearest, ties to even; a group below 2^-100 is all zeros; one with a NaN or an infinity has
-// the scale NaN.
-void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, Int8Group* out);
+// Where a group lies: at out[row * of_row + group * of_group].
+struct GroupStrides {
+  uint32_t of_row;
+  uint32_t of_group;
+};
+
+// out is 16-byte aligned. Scale = largest magnitude / 127, bytes rounded to nearest, ties to even;
+// a group below 2^-100 is all zeros; one with a NaN or an infinity has the scale NaN.
+void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, GroupStrides strides, Int8Group* out);
+// out: (rows, columns.Units(32)).
+inline void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, Int8Group* out) {
+  EncodeQuantizeRows(stream, rows, {rows.columns.Units(32), 1}, out);
+}
 
 }  // namespace tandem::kernels::cuda
 
