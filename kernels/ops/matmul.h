@@ -23,8 +23,8 @@ inline constexpr uint32_t kMaxProjections = 3;
 
 // Up to three projections of one input: QKV, or gate and up, as merged column-parallel matrices
 // whose parts may have different types. All weights have the same cols, col_begin and col_count. On
-// the CPU a row's result does not depend on other rows; on CUDA this holds up to 8 tokens, and for
-// larger batches only up to rounding.
+// the CPU a row's result does not depend on other rows; on CUDA this holds up to 8 tokens, with
+// block-quantised weights up to 256, and for larger batches only up to rounding.
 struct MatMulParams {
   static constexpr std::string_view kName = "MatMul";
 

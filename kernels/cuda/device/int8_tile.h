@@ -25,7 +25,7 @@
 namespace tandem::kernels::cuda {
 
 inline constexpr uint32_t kInt8TileThreads = kPartialSums * kWarp;
-// Blocks per multiprocessor that registers allow: a tile has a float per thread and 32 sums.
+// Blocks per multiprocessor that registers allow: the sums take rows * inputs / 32 of each thread.
 constexpr uint32_t Int8TileBlocks(uint32_t rows, uint32_t inputs) {
   return rows * inputs > 1024 ? 1 : 2;
 }
