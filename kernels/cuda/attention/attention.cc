@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "common/tensor/type.h"
@@ -8,10 +9,8 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-// Target number of blocks per multiprocessor; launches with fewer split the context (split-KV).
-constexpr uint32_t kBlocksPerMultiprocessor = 2;
-// Upper bound on rows of partial results per multiprocessor; bounds the scratch of any step.
-constexpr uint32_t kPartialRowsPerMultiprocessor = 128;
+// Blocks of a multiprocessor, if its shared memory has room: one loads while another computes.
+constexpr size_t kBlocksPerMultiprocessor = 2;
 
 uint32_t CopyBytes(const void* data, uint32_t row_bytes) {
   for (const uint32_t size : {16u, 8u, 4u}) {
@@ -30,36 +29,67 @@ PageRows Rows(tensor::Type type, const void* data, uint32_t dim) {
           .copy_bytes = CopyBytes(data, row_bytes)};
 }
 
-}  // namespace
+uint32_t Group(const AttentionParams& p) { return std::min(p.heads, p.heads_per_kv); }
 
-void PlanAttention(Stream& stream, AttentionTile tile, AttentionArgs& args) {
+// Whether a sequence of this step may be of the class, by the sizes that the host knows.
+bool MayHave(const AttentionParams& p, RowClass rows) {
+  const uint64_t most = MostRows(p);
+  const bool equal = uint64_t{p.num_seqs} * p.max_query_len == p.tokens;  // query lengths
+  return most > rows.above && Group(p) <= rows.upto && (!equal || most <= rows.upto);
+}
+
+// Upper bound on the pieces of a row tile. Windows need not begin with a piece.
+uint32_t MostPieces(const AttentionParams& p, AttentionTile tile) {
+  const uint32_t all = std::max(Blocks(p.max_context_len, tile.piece_positions), 1u);
+  if (p.window == 0) return all;
+  return std::min(all, Blocks(uint64_t{p.window} + tile.tile_rows, tile.piece_positions) + 1);
+}
+
+void PlanRowTiles(AttentionTile tile, AttentionArgs& args) {
   const AttentionParams& p = args.p;
   args.tile = tile;
-  const uint64_t group = std::min(p.heads, p.heads_per_kv);
-  const uint32_t per_seq = Blocks(p.max_query_len * group, tile.tile_rows);
+  args.even_groups = p.pages.kv_heads == 1 ||
+                     (p.first_head % p.heads_per_kv == 0 && p.heads % p.heads_per_kv == 0);
+  const uint64_t rows = std::min<uint64_t>(MostRows(p), args.rows.upto);
+  const uint32_t per_seq = Blocks(rows, tile.tile_rows);
   const uint64_t even = uint64_t{per_seq} * p.num_seqs;
-  const uint64_t uneven = p.tokens * group / tile.tile_rows + p.num_seqs;
+  const uint64_t uneven = uint64_t{p.tokens} * Group(p) / tile.tile_rows + p.num_seqs;
   args.tiles_per_seq = even <= uneven ? per_seq : 0;
   args.tiles = static_cast<uint32_t>(std::min(even, uneven));
+  args.slot_rows = static_cast<uint32_t>(std::min<uint64_t>(rows, tile.tile_rows));
+}
 
-  const uint64_t blocks = std::max<uint64_t>(uint64_t{args.tiles} * p.pages.kv_heads, 1);
-  const uint64_t wanted = uint64_t{stream.multiprocessors()} * kBlocksPerMultiprocessor;
-  const uint64_t rows = std::max<uint64_t>(uint64_t{p.tokens} * p.heads, 1);
-  const uint64_t partial_rows = uint64_t{stream.multiprocessors()} * kPartialRowsPerMultiprocessor;
-  uint64_t seen = p.max_context_len;  // positions visible to one tile's rows
-  if (p.window != 0) seen = std::min(seen, uint64_t{p.window} + tile.tile_rows);
-  const uint64_t most = std::min(Blocks(seen, kMinSplitPositions), kMaxSplits);
-  args.splits = static_cast<uint32_t>(
-      std::max<uint64_t>(std::min({wanted / blocks, partial_rows / rows, most}), 1));
+}  // namespace
 
-  // Reserved even if this step does not split: a step with fewer rows than the planned one may
-  // split.
-  const uint64_t kept = most > 1 ? std::min(partial_rows, rows * most) : 0;
+uint64_t MostRows(const AttentionParams& p) { return uint64_t{p.max_query_len} * Group(p); }
+
+bool PlanAttention(Stream& stream, AttentionTile tile, size_t shared_bytes, AttentionArgs& args) {
+  const AttentionParams& p = args.p;
+  PlanRowTiles(tile, args);
+  const uint64_t items = uint64_t{args.tiles} * p.pages.kv_heads;
+  const uint32_t pieces = MostPieces(p, tile);
+  if (items * (Blocks(p.max_context_len, tile.tile_positions) + 1) > UINT32_MAX) {
+    stream.NoteError("attention: " + std::to_string(p.num_seqs) + " contexts of up to " +
+                     std::to_string(p.max_context_len) + " positions are beyond 32-bit counts");
+    return false;
+  }
+  const size_t of_each = std::clamp<size_t>(stream.most_shared_bytes() / shared_bytes, 1,
+                                            kBlocksPerMultiprocessor);
+  args.shares = static_cast<uint32_t>(
+      std::min<uint64_t>(stream.multiprocessors() * of_each, items * pieces));
+  // A run of n pieces is at most this many nodes of the tree (partials.h).
+  const auto levels = static_cast<uint32_t>(std::bit_width(pieces));
+  args.head_slots = pieces == 1 ? 0 : levels;
+  args.tail_slots = pieces == 1 ? 0 : 2 * (levels - 1);
+  const size_t kept =
+      size_t{args.shares} * (args.head_slots + args.tail_slots) * args.slot_rows;
   const size_t sum_bytes = ScratchBytes(kept * p.pages.value_dim * sizeof(float));
   std::byte* const scratch = stream.Scratch(sum_bytes + kept * sizeof(float2));
-  if (scratch == nullptr) return;
-  args.sums = reinterpret_cast<float*>(scratch);
-  args.states = reinterpret_cast<float2*>(scratch + sum_bytes);
+  if (scratch != nullptr) {
+    args.sums = reinterpret_cast<float*>(scratch);
+    args.states = reinterpret_cast<float2*>(scratch + sum_bytes);
+  }
+  return MayHave(p, args.rows);
 }
 
 void RefuseAttention(Stream& stream, const AttentionArgs& args, size_t bytes) {

@@ -2,8 +2,8 @@
 // the positions of a tile in Q K^T and the columns of V in P V.
 //
 // Floor: as tensor_core.h, with rows of floats.
+#include "kernels/cuda/attention/attend.h"
 #include "kernels/cuda/attention/kv_tiles.h"
-#include "kernels/cuda/attention/online_softmax.h"
 #include "kernels/cuda/device/warp.h"
 
 namespace tandem::kernels::cuda {
@@ -14,6 +14,7 @@ constexpr uint32_t kThreads = kWarps * kWarp;
 constexpr uint32_t kWarpRows = 4;
 constexpr uint32_t kRows = kWarps * kWarpRows;
 constexpr uint32_t kPositions = kWarp;
+constexpr AttentionTile kTile = {kRows, kPositions, /*piece_positions=*/128};
 
 struct F32Page {
   static constexpr uint32_t kChunkValues = 4;
@@ -40,30 +41,32 @@ __device__ inline float Dot(float4 a, float4 b, float sum) {
 template <uint32_t kColumns>
 class FloatAttention {
  public:
-  __device__ FloatAttention(const AttentionArgs& a, const RowTile& tile, SharedArena& arena)
+  __device__ FloatAttention(const AttentionArgs& a, SharedArray<Assignment> current, SharedArena& arena)
       : a_(a),
-        tile_(tile),
+        current_(current),
         warp_(threadIdx.x / kWarp),
         lane_(threadIdx.x % kWarp),
-        count_(warp_ < tile.rows ? (tile.rows - warp_ - 1) / kWarps + 1 : 0),
         q_(arena.Take<float4>(kRows * a.k.chunks)),
-        weights_(arena.Take<float4>(kPositions * kWarps)) {
-    for (uint32_t r = 0; r < kWarpRows; ++r) visible_[r] = VisibleRange(a, tile, Row(r));
-  }
+        weights_(arena.Take<float4>(kPositions * kWarps)) {}
 
-  // Copies the warp's queries to shared memory; a barrier must follow.
-  __device__ void LoadQueries() const {
+  // Begins with a row tile: copies its queries to shared memory; a barrier must follow.
+  __device__ void Begin() {
+    const Assignment now = current_[0];
+    const RowTile& tile = now.tile;
+    count_ = warp_ < tile.rows ? (tile.rows - warp_ - 1) / kWarps + 1 : 0;
+    for (uint32_t r = 0; r < kWarpRows; ++r) visible_[r] = VisibleRange(a_, tile, Row(r));
     const uint32_t dim = a_.p.pages.head_dim;
     const SharedArray<float> q = q_.template As<float>();
-    for (uint32_t row = warp_; row < tile_.rows; row += kWarps) {
-      const size_t at = static_cast<size_t>(tile_.Token(row)) * a_.p.heads + tile_.Head(row);
+    for (uint32_t row = warp_; row < tile.rows; row += kWarps) {
+      const size_t at = static_cast<size_t>(tile.Token(row)) * a_.p.heads + tile.Head(row);
       for (uint32_t d = lane_; d < a_.k.chunks * 4; d += kWarp) {
         q[row * a_.k.chunks * 4 + d] = d < dim ? a_.p.q[at * dim + d] : 0.0f;
       }
     }
   }
 
-  __device__ void AddTile(SharedArray<float4> k, SharedArray<float> v, int32_t position) {
+  __device__ void AddTile(SharedArray<uint4> keys, SharedArray<uint4> values, int32_t position) {
+    const SharedArray<float4> k = keys.template As<float4>();
     float s[kWarpRows] = {};
     for (uint32_t chunk = 0; chunk < a_.k.chunks; ++chunk) {
       const float4 key = k[lane_ * a_.k.stride() + chunk];
@@ -73,27 +76,66 @@ class FloatAttention {
       }
     }
     UpdateSoftmax(s, position + static_cast<int32_t>(lane_));
-    AccumulateValues(v);
+    AccumulateValues(values.template As<float>());
   }
 
-  __device__ void Finish(uint32_t split, bool whole) {
+  __device__ void SumWeights() {
+#pragma unroll
+    for (uint32_t r = 0; r < kWarpRows; ++r) state_[r].sum = WarpSum(state_[r].sum);
+  }
+  // Merges with the node to the left.
+  __device__ void Merge(uint32_t slot) {
+    ForMyRows([&](uint32_t r) {
+      const PartialRow left(a_, slot, Row(r));
+      const MergeFactors factors = MergeStates(left.state(), state_[r]);
+      ForMyColumns(r, [&](uint32_t column, float& sum) {
+        sum = factors.Sum(left.value(column), sum);
+      });
+    });
+  }
+  __device__ void Store(uint32_t slot) {
+    ForMyRows([&](uint32_t r) {
+      const PartialRow out(a_, slot, Row(r));
+      ForMyColumns(r, [&](uint32_t column, float sum) { out.Write(column, sum); });
+      if (lane_ == 0) out.WriteState(state_[r]);
+    });
+  }
+  __device__ void WriteOutput() {
+    const Assignment now = current_[0];
+    ForMyRows([&](uint32_t r) {
+      const RowOut out(a_, now.tile, Row(r), state_[r]);
+      ForMyColumns(r, [&](uint32_t column, float sum) { out.Write(column, sum); });
+    });
+  }
+  __device__ void Clear() {
 #pragma unroll
     for (uint32_t r = 0; r < kWarpRows; ++r) {
-      state_[r].sum = WarpSum(state_[r].sum);
-      if (r >= count_) continue;
-      const RowOut out(a_, tile_, Row(r), split, whole, state_[r]);
+      state_[r] = {};
 #pragma unroll
-      for (uint32_t j = 0; j < kColumns; ++j) {
-        const uint32_t column = j * kWarp + lane_;
-        if (column < a_.p.pages.value_dim) out.Write(column, acc_[j][r]);
-      }
-      if (lane_ == 0) out.WriteState(state_[r]);
+      for (uint32_t j = 0; j < kColumns; ++j) acc_[j][r] = 0;
     }
   }
 
  private:
   // Row `r` of the warp's count_ rows.
   __device__ uint32_t Row(uint32_t r) const { return r * kWarps + warp_; }
+
+  template <typename Use>
+  __device__ void ForMyRows(Use use) const {
+#pragma unroll
+    for (uint32_t r = 0; r < kWarpRows; ++r) {
+      if (r < count_) use(r);
+    }
+  }
+  // use(column of V, sum), for the sums of one of the warp's rows.
+  template <typename Use>
+  __device__ void ForMyColumns(uint32_t r, Use use) {
+#pragma unroll
+    for (uint32_t j = 0; j < kColumns; ++j) {
+      const uint32_t column = j * kWarp + lane_;
+      if (column < a_.p.pages.value_dim) use(column, acc_[j][r]);
+    }
+  }
 
   // Scale, soft-cap, mask and online-softmax update: the scores of the lane's position become
   // weights in shared memory, and the accumulators are rescaled.
@@ -132,10 +174,10 @@ class FloatAttention {
   }
 
   const AttentionArgs& a_;
-  const RowTile& tile_;
+  const SharedArray<Assignment> current_;
   const uint32_t warp_;
   const uint32_t lane_;
-  const uint32_t count_;
+  uint32_t count_ = 0;  // rows of this warp
   const SharedArray<float4> q_;
   const SharedArray<float4> weights_;  // per warp and position: weights of its four rows
   RowRange visible_[kWarpRows];
@@ -145,33 +187,28 @@ class FloatAttention {
 
 template <uint32_t kColumns, uint32_t kStages>
 __global__ void __launch_bounds__(kThreads, 1) FloatAttentionKernel(const AttentionArgs a) {
-  const RowTile tile = TileOfBlock(a);
-  if (tile.empty) return;
-  const SplitTiles split = TilesOfSplit(a, tile, blockIdx.z);
-  if (blockIdx.z >= split.used) return;
   SharedArena arena;
-  FloatAttention<kColumns> attention(a, tile, arena);
-  FloatTiles<kStages> tiles(a, tile, blockIdx.y, split, arena);
-  attention.LoadQueries();
-  for (tiles.StartLoads(); tiles.WaitForTile(); tiles.ReleaseTile()) {
-    attention.AddTile(tiles.k().template As<float4>(), tiles.v().template As<float>(),
-                      tiles.position());
-  }
-  attention.Finish(blockIdx.z, split.used == 1);
+  const WorkList list(a, arena);
+  const SharedArray<Assignment> current = arena.Take<Assignment>(1);
+  FloatAttention<kColumns> attention(a, current, arena);
+  FloatTiles<kStages> tiles(a, current, arena);
+  AttendToShare(a, list, current, attention, tiles);
 }
 
 template <uint32_t kStages>
 size_t SharedBytesOf(const AttentionArgs& args) {
-  return SharedBytes<float4>(kRows * args.k.chunks) + SharedBytes<float4>(kPositions * kWarps) +
-         FloatTiles<kStages>::SharedBytesOf(args);
+  return WorkList::kSharedBytes + SharedBytes<Assignment>(1) +
+         SharedBytes<float4>(kRows * args.k.chunks) +
+         SharedBytes<float4>(kPositions * kWarps) + FloatTiles<kStages>::SharedBytesOf(args);
 }
 
 template <uint32_t kColumns, uint32_t kStages>
 void LaunchFloatAttention(Stream& stream, AttentionArgs& args) {
-  PlanAttention(stream, {.tile_rows = kRows, .tile_positions = kPositions}, args);
+  args.rows = kAllRows;
   const size_t shared = SharedBytesOf<kStages>(args);
-  stream.Launch("attention", &FloatAttentionKernel<kColumns, kStages>,
-                dim3(args.tiles, args.p.pages.kv_heads, args.splits), kThreads, shared, args);
+  if (!PlanAttention(stream, kTile, shared, args)) return;
+  stream.Launch("attention", &FloatAttentionKernel<kColumns, kStages>, args.shares, kThreads,
+                shared, args);
   EncodeAttentionMerge(stream, args);
 }
 

@@ -1,9 +1,10 @@
 // K and V rows of a paged sequence, copied to shared memory by cp.async, one tile of positions at a
 // time. With two stages, the next tile loads while the current one is used.
 //
-//   KvTiles<Page, positions, threads, stages> tiles(args, tile, kv_head, split, arena);
-//   for (tiles.StartLoads(); tiles.WaitForTile(); tiles.ReleaseTile()) { ... tiles.k(), tiles.v()
-//   ... }
+//   KvTiles<Page, positions, threads, stages> tiles(args, current, arena);
+//   for (tiles.StartLoads(); tiles.WaitForTile(); tiles.ReleaseTile()) {
+//     ... tiles.k(), tiles.v() ...
+//   }
 //
 // Page defines how 16 bytes of a row in shared memory are read from the pages, for rows that can't
 // be copied as they are. Rows that no query row attends to are zeros. All threads of the block make
@@ -40,15 +41,15 @@ class KvTiles {
     return kStages * kPositions * row * sizeof(uint4) + TileCursor<kPositions>::kSharedBytes;
   }
 
-  __device__ KvTiles(const AttentionArgs& a, const RowTile& tile, uint32_t kv_head,
-                     const SplitTiles& split, SharedArena& arena)
+  __device__ KvTiles(const AttentionArgs& a, SharedArray<Assignment> current, SharedArena& arena)
       : a_(a),
         k_(arena.Take<uint4>(kStages * kPositions * a.k.stride())),
         v_(a.p.pages.latent ? k_ : arena.Take<uint4>(kStages * kPositions * a.v.stride())),
-        cursor_(a, tile, kv_head, split, arena) {}
+        cursor_(a, current, arena) {}
 
-  // Starts loading the first tile.
+  // Starts loading the first tile of the current run. Tiles of an earlier run are no longer in use.
   __device__ void StartLoads() {
+    cursor_.Begin();
     cursor_.FindRows(cursor_.next());
     cursor_.FindRows(cursor_.next() + 1);
     __syncthreads();
@@ -73,7 +74,8 @@ class KvTiles {
     cursor_.Advance();
   }
 
-  // First position and rows of the current tile.
+  // Number, first position and rows of the current tile.
+  __device__ uint32_t tile() const { return cursor_.next(); }
   __device__ int32_t position() const { return static_cast<int32_t>(cursor_.next() * kPositions); }
   __device__ SharedArray<uint4> k() const { return Stage(k_, a_.k, cursor_.next()); }
   __device__ SharedArray<uint4> v() const { return Stage(v_, a_.v, cursor_.next()); }

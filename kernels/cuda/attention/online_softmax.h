@@ -1,5 +1,4 @@
-// Online softmax over tiles of scores. The result is written to the output or, for one split of
-// several, to scratch, where EncodeAttentionMerge merges the splits.
+// Online softmax over tiles of scores, and over parts of a context that were computed apart.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_ONLINE_SOFTMAX_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_ONLINE_SOFTMAX_H_
 
@@ -55,38 +54,50 @@ struct SoftmaxState {
   }
 };
 
-// Where one row's result is written.
+// Factors of two parts' weighted sums when the parts are merged. Always the same operations, also
+// where a compiler could fuse others: a row's bits do not depend on the kernel that merges.
+struct MergeFactors {
+  float left;
+  float right;
+
+  __device__ float Sum(float of_left, float of_right) const {
+    return fmaf(of_left, left, __fmul_rn(of_right, right));
+  }
+};
+
+// Merges the state of a part with that of the part before it.
+__device__ inline MergeFactors MergeStates(const SoftmaxState& left, SoftmaxState& state) {
+  const SoftmaxState right = state;
+  state.largest = max(left.largest, right.largest);
+  const MergeFactors factors = {expf(left.largest - state.base()),
+                                expf(right.largest - state.base())};
+  state.sum = factors.Sum(left.sum, right.sum);
+  return factors;
+}
+
+// What a row's weighted sums are multiplied with in the end. A row without visible positions gets
+// zeros.
+__device__ inline float OutputFactor(const AttentionParams& p, uint32_t head,
+                                     const SoftmaxState& state) {
+  const SoftmaxState with_sink = state.WithSink(p, head);
+  return state.sum == 0 ? 0.0f : expf(state.largest - with_sink.base()) / with_sink.sum;
+}
+
+// The output of a row.
 class RowOut {
  public:
-  // `whole`: there is only one split, so the state covers all visible positions.
-  __device__ RowOut(const AttentionArgs& a, const RowTile& tile, uint32_t row, uint32_t split,
-                    bool whole, const SoftmaxState& state)
-      : whole_(whole) {
-    const uint32_t head = tile.Head(row);
-    const size_t at = static_cast<size_t>(tile.Token(row)) * a.p.heads + head;
-    if (whole) {
-      const SoftmaxState with_sink = state.WithSink(a.p, head);
-      // The output of a row without visible positions is all zeros.
-      factor_ = state.sum == 0 ? 0.0f : expf(state.largest - with_sink.base()) / with_sink.sum;
-      values_ = a.p.out + at * a.p.pages.value_dim;
-      return;
-    }
-    const size_t part = static_cast<size_t>(split) * a.p.tokens * a.p.heads + at;
-    values_ = a.sums + part * a.p.pages.value_dim;
-    state_ = a.states + part;
-  }
+  __device__ RowOut(const AttentionArgs& a, const RowTile& tile, uint32_t row,
+                    const SoftmaxState& state)
+      : factor_(OutputFactor(a.p, tile.Head(row), state)),
+        values_(a.p.out +
+                (static_cast<size_t>(tile.Token(row)) * a.p.heads + tile.Head(row)) *
+                    a.p.pages.value_dim) {}
 
   __device__ void Write(uint32_t column, float sum) const { values_[column] = sum * factor_; }
-  // Called by one thread per row.
-  __device__ void WriteState(const SoftmaxState& state) const {
-    if (!whole_) *state_ = make_float2(state.largest, state.sum);
-  }
 
  private:
-  const bool whole_;
-  float factor_ = 1;
-  float* values_;
-  float2* state_ = nullptr;
+  const float factor_;
+  float* const values_;
 };
 
 }  // namespace tandem::kernels::cuda

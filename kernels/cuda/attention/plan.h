@@ -2,10 +2,16 @@
 //
 // The query rows of a sequence that read one KV head, (token, head of the group) with the head
 // varying fastest, are cut into tiles of `tile_rows`: a block reads K and V once for all of them.
-// The positions visible to a tile are cut into tiles of `tile_positions`, and these into splits of
-// one block each, whose softmax states are merged by a second kernel (split-KV). Grid: (row tiles
-// of all sequences, KV heads, splits); it depends only on sizes known to the host; lengths are read
-// on the device.
+// The positions visible to a row tile are cut at multiples of `piece_positions` into pieces. Each
+// piece has a softmax state and weighted sums of its own, and pieces are merged in a binary tree
+// that depends on their numbers alone (partials.h): a row's bits depend on what it attends to and
+// not on the batch.
+//
+// The work list of a launch (work_list.h) is all pieces of all row tiles and KV heads, in order, and
+// every block computes an equal share of it, by count of tiles of positions. Its length comes from
+// the context lengths, which are read on the device; the grid comes from sizes known to the host,
+// so that a captured launch is right for any lengths. Sequences with few query rows and with many
+// are launched apart, each with row tiles of their size (RowClass).
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_PLAN_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_PLAN_H_
 
@@ -36,33 +42,57 @@ struct PageRows {
 struct AttentionTile {
   uint32_t tile_rows = 0;
   uint32_t tile_positions = 0;
+  uint32_t piece_positions = 0;  // a multiple of tile_positions
+
+  constexpr uint32_t piece_tiles() const { return piece_positions / tile_positions; }
 };
+
+// The sequences of a launch: those with more than `above` query rows per KV head, up to `upto`.
+struct RowClass {
+  uint32_t above = 0;
+  uint32_t upto = 0;
+};
+// One token of a decode step, a few to verify, and chunks of prompts.
+inline constexpr RowClass kFewRows = {0, 16};
+inline constexpr RowClass kSomeRows = {16, 32};
+inline constexpr RowClass kManyRows = {32, 0xffffffffu};
+inline constexpr RowClass kAllRows = {0, 0xffffffffu};
 
 struct AttentionArgs {
   AttentionParams p;
   AttentionTile tile{};
+  RowClass rows{};
   PageRows k{};
   PageRows v{};                // if latent: same as k
   uint32_t tiles_per_seq = 0;  // 0: a sequence's tiles begin at FirstTile
   uint32_t tiles = 0;          // upper bound on row tiles of all sequences
-  uint32_t splits = 1;         // at most kMaxSplits
-  float* sums = nullptr;       // (splits, tokens * heads, value_dim): weighted sums of V
-  float2* states = nullptr;    // (splits, tokens * heads): maximum, sum of weights
+  bool even_groups = false;    // all KV heads have as many query heads
+  uint32_t shares = 0;         // blocks that divide the work list
+  // Partial results of a share: head_slots for a row tile that begins in it, tail_slots for one
+  // that began before; each slot has slot_rows rows. No slots: every row tile is one piece.
+  uint32_t head_slots = 0;
+  uint32_t tail_slots = 0;
+  uint32_t slot_rows = 0;
+  float* sums = nullptr;     // (shares * (head_slots + tail_slots), slot_rows, value_dim)
+  float2* states = nullptr;  // (..., slot_rows): maximum, sum of weights
 };
 
-inline constexpr uint32_t kMaxSplits = 128;
-// Minimum positions per split that justify a block.
-inline constexpr uint32_t kMinSplitPositions = 128;
 inline constexpr uint32_t kMaxValueDim = 512;
 
-// Divides the work among blocks of `tile` and reserves scratch. Requires p, k and v.
-void PlanAttention(Stream& stream, AttentionTile tile, AttentionArgs& args);
+// The most query rows of one KV head that a sequence of this call can have.
+uint64_t MostRows(const AttentionParams& p);
+
+// Divides the work among blocks of `tile` that take `shared_bytes` each, and reserves scratch, also
+// for a step without sequences of the class: another one of no larger sizes may have them. Requires
+// p, k, v and rows. Returns whether there may be such sequences, that is, whether to launch.
+bool PlanAttention(Stream& stream, AttentionTile tile, size_t shared_bytes, AttentionArgs& args);
 
 // Notes the error that no block shape fits, naming the heads, `bytes` of the smallest one, and what
 // the GPU has.
 void RefuseAttention(Stream& stream, const AttentionArgs& args, size_t bytes);
 
-// Each launches the kernel for pages of one type, then the merge if there are splits.
+// Each launches the kernels for pages of one type, and after each the merge of what its blocks have
+// shared.
 void EncodeF16Attention(Stream& stream, AttentionArgs& args);
 void EncodeBf16Attention(Stream& stream, AttentionArgs& args);
 void EncodeQ8Attention(Stream& stream, AttentionArgs& args);

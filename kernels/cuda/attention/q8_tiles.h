@@ -20,16 +20,16 @@ class Q8Tiles {
     return kPositions * row * sizeof(uint4) + TileCursor<kPositions>::kSharedBytes;
   }
 
-  __device__ Q8Tiles(const AttentionArgs& a, const RowTile& tile, uint32_t kv_head,
-                     const SplitTiles& split, SharedArena& arena)
+  __device__ Q8Tiles(const AttentionArgs& a, SharedArray<Assignment> current, SharedArena& arena)
       : a_(a),
         k_(arena.Take<uint4>(kPositions * a.k.stride())),
         v_(a.p.pages.latent ? k_ : arena.Take<uint4>(kPositions * a.v.stride())),
         raw_k_(arena.Take<uint4>(2 * kPositions * RawChunks(a.k))),
         raw_v_(a.p.pages.latent ? raw_k_ : arena.Take<uint4>(2 * kPositions * RawChunks(a.v))),
-        cursor_(a, tile, kv_head, split, arena) {}
+        cursor_(a, current, arena) {}
 
   __device__ void StartLoads() {
+    cursor_.Begin();
     cursor_.FindRows(cursor_.next());
     cursor_.FindRows(cursor_.next() + 1);
     __syncthreads();
@@ -51,6 +51,7 @@ class Q8Tiles {
 
   __device__ void ReleaseTile() { cursor_.Advance(); }
 
+  __device__ uint32_t tile() const { return cursor_.next(); }
   __device__ int32_t position() const { return static_cast<int32_t>(cursor_.next() * kPositions); }
   __device__ SharedArray<uint4> k() const { return k_; }
   __device__ SharedArray<uint4> v() const { return v_; }

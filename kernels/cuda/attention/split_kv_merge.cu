@@ -1,69 +1,170 @@
-// Merges a row's partial attention results, one per split of its context, into its output.
+// Merges the partial results of row tiles that several blocks have shared, and writes the output.
 //
-// Floor: reads splits * (value_dim + 2) floats per query row and head, writes value_dim.
-#include "kernels/cuda/attention/online_softmax.h"
-#include "kernels/cuda/device/warp.h"
+// Floor: reads value_dim + 2 floats per query row, head and node that a block has left, at most two
+// per level of the tree and block, and writes value_dim. One block per row (or every eighth) of the
+// row tile that begins in a share and does not end there; the others return from the work list.
+#include "kernels/cuda/attention/partials.h"
 
 namespace tandem::kernels::cuda {
 namespace {
 
 constexpr uint32_t kThreads = 128;
-static_assert(kMaxSplits <= kThreads);
+constexpr uint32_t kRowBlocks = 8;
+// Nodes whose loads are started together.
+constexpr uint32_t kAhead = 4;
 
-// The last sequence that begins at or before a token; empty sequences have no tokens.
-__device__ uint32_t SequenceOfToken(const AttentionParams& p, int32_t token) {
-  uint32_t low = 0, high = p.num_seqs;
-  while (high - low > 1) {
-    const uint32_t middle = (low + high) / 2;
-    (p.query_offsets[middle] <= token ? low : high) = middle;
+// A node as a block has left it.
+struct Node {
+  uint32_t slot = 0;
+  uint32_t last = 0;  // piece
+  uint32_t level = 0;
+};
+
+// The nodes of all runs of a row tile, in order.
+class NodeCursor {
+ public:
+  __device__ NodeCursor(const AttentionArgs& a, const WorkList& list, const WorkItem& item,
+                        const RowTile& tile, uint32_t share)
+      : a_(a),
+        list_(list),
+        item_(item),
+        tile_(tile),
+        share_(share),
+        piece_(tile.first_kv_tile / a.tile.piece_tiles()),
+        end_(piece_),
+        first_(piece_) {}
+
+  // False: there are no more.
+  __device__ bool Next(Node& node) {
+    while (piece_ == end_) {
+      if (run_.end == tile_.end_kv_tile) return false;
+      StartRun();
+    }
+    const PieceTree tree = {first_, first_};
+    node.level = tree.LevelAt(piece_, end_);
+    piece_ = PieceTree::NodeEnd(piece_, node.level);
+    node.last = piece_ - 1;
+    node.slot = slot_++;
+    return true;
   }
-  return low;
+
+ private:
+  __device__ void StartRun() {
+    run_ = RunOf(a_, tile_, item_.begin, list_.ShareBegin(share_), list_.ShareBegin(share_ + 1));
+    slot_ = FirstSlot(a_, tile_, run_, share_);
+    ++share_;
+    const uint32_t each = a_.tile.piece_tiles();
+    if (run_.begin < run_.end) end_ = (run_.end + each - 1) / each;
+  }
+
+  const AttentionArgs& a_;
+  const WorkList& list_;
+  const WorkItem& item_;
+  const RowTile& tile_;
+  uint32_t share_;
+  uint32_t slot_ = 0;
+  Run run_ = {0, 0};
+  uint32_t piece_;  // the next one
+  uint32_t end_;    // of the run
+  const uint32_t first_;
+};
+
+// This thread's stack of nodes: a column's sum and the row's state of each.
+class ColumnStack {
+ public:
+  __device__ ColumnStack(const AttentionArgs& a, SharedArena& arena)
+      : sums_(arena.Take<float>(a.head_slots * kThreads)),
+        states_(arena.Take<float2>(a.head_slots * kThreads)) {}
+  static size_t SharedBytesOf(const AttentionArgs& a) {
+    return SharedBytes<float>(a.head_slots * kThreads) +
+           SharedBytes<float2>(a.head_slots * kThreads);
+  }
+
+  __device__ bool empty() const { return size_ == 0; }
+  __device__ void Push(float sum, const SoftmaxState& state) {
+    const uint32_t at = size_++ * kThreads + threadIdx.x;
+    sums_[at] = sum;
+    states_[at] = make_float2(state.largest, state.sum);
+  }
+  __device__ void Pop(float& sum, SoftmaxState& state) {
+    const uint32_t at = --size_ * kThreads + threadIdx.x;
+    sum = sums_[at];
+    const float2 two = states_[at];
+    state = {.largest = two.x, .sum = two.y};
+  }
+  // Merges a node with the one on top, to its left.
+  __device__ void PopInto(float& sum, SoftmaxState& state) {
+    float left_sum;
+    SoftmaxState left;
+    Pop(left_sum, left);
+    sum = MergeStates(left, state).Sum(left_sum, sum);
+  }
+
+ private:
+  const SharedArray<float> sums_;
+  const SharedArray<float2> states_;
+  uint32_t size_ = 0;
+};
+
+// One column of a row.
+__device__ void MergeColumn(const AttentionArgs& a, const RowTile& tile, NodeCursor nodes,
+                            ColumnStack& stack, uint32_t row, uint32_t column) {
+  const uint32_t first = tile.first_kv_tile / a.tile.piece_tiles();
+  const PieceTree tree = {first, first};
+  bool more = true;
+  while (more) {
+    Node node[kAhead];
+    float sums[kAhead];
+    SoftmaxState states[kAhead];
+    uint32_t count = 0;
+#pragma unroll
+    for (uint32_t i = 0; i < kAhead; ++i) {
+      more = more && nodes.Next(node[i]);
+      if (!more) continue;
+      const PartialRow part(a, node[i].slot, row);
+      sums[i] = part.value(column);
+      states[i] = part.state();
+      count = i + 1;
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < kAhead; ++i) {
+      if (i >= count) continue;
+      for (uint32_t n = tree.Merges(node[i].last, node[i].level); n > 0; --n)
+        stack.PopInto(sums[i], states[i]);
+      stack.Push(sums[i], states[i]);
+    }
+  }
+  float sum;
+  SoftmaxState state;
+  stack.Pop(sum, state);
+  while (!stack.empty()) stack.PopInto(sum, state);
+  RowOut(a, tile, row, state).Write(column, sum);
 }
 
-// One block per (token, head).
 __global__ void __launch_bounds__(kThreads) AttentionMergeKernel(const AttentionArgs a) {
-  const AttentionParams& p = a.p;
-  const uint32_t token = blockIdx.x / p.heads, head = blockIdx.x % p.heads;
-  if (static_cast<int32_t>(token) >= p.query_offsets[p.num_seqs]) return;
-  const uint32_t seq = SequenceOfToken(p, static_cast<int32_t>(token));
-  const uint32_t kv_head = (p.first_head + head) / p.heads_per_kv - p.first_kv_head;
-  const RowTile first = TileOfSequence(a, seq, 0, kv_head);
-  const uint32_t row = (token - first.first_token) * first.heads + head - first.first_head;
-  const RowTile tile = TileOfSequence(a, seq, row / a.tile.tile_rows, kv_head);
-  const uint32_t used = TilesOfSplit(a, tile, 0).used;
-  if (used == 1) return;  // already in the output
-
   SharedArena arena;
-  const SharedArray<float> room = arena.Take<float>(kBlockReduceRoom);
-  const SharedArray<float> factors = arena.Take<float>(kMaxSplits);
-  const size_t rows = static_cast<size_t>(p.tokens) * p.heads;
-  const bool mine = threadIdx.x < used;
-  const float2 part = mine ? a.states[threadIdx.x * rows + blockIdx.x] : make_float2(kNegInf, 0);
-  SoftmaxState state;
-  state.UpdateMax(BlockMax(part.x, room));
-  const float weight = expf(part.x - state.base());
-  state.sum = BlockSum(weight * part.y, room);
-  const SoftmaxState with_sink = state.WithSink(p, head);
-  const float sink_decay = expf(state.largest - with_sink.base());
-  if (mine) factors[threadIdx.x] = weight * sink_decay / with_sink.sum;
-  __syncthreads();
-
-  const uint32_t columns = p.pages.value_dim;
-  for (uint32_t column = threadIdx.x; column < columns; column += kThreads) {
-    float sum = 0;
-    for (uint32_t split = 0; split < used; ++split) {
-      sum += factors[split] * a.sums[(split * rows + blockIdx.x) * columns + column];
-    }
-    p.out[static_cast<size_t>(blockIdx.x) * columns + column] = sum;
+  const WorkList list(a, arena);
+  const uint32_t begin = list.ShareBegin(blockIdx.x), end = list.ShareBegin(blockIdx.x + 1);
+  if (begin == end) return;  // the whole block, here and below
+  const WorkItem item = list.Find(end - 1);
+  if (item.begin < begin) return;  // begins in another share
+  const RowTile tile = TileOf(a, item);
+  if (PieceFrom(a, tile, end - item.begin) == tile.end_kv_tile) return;  // ends in this one
+  ColumnStack stack(a, arena);
+  const NodeCursor nodes(a, list, item, tile, blockIdx.x);
+  for (uint32_t row = blockIdx.y; row < tile.rows; row += gridDim.y) {
+    for (uint32_t column = threadIdx.x; column < a.p.pages.value_dim; column += kThreads)
+      MergeColumn(a, tile, nodes, stack, row, column);
   }
 }
 
 }  // namespace
 
 void EncodeAttentionMerge(Stream& stream, const AttentionArgs& args) {
-  if (args.splits == 1) return;
-  stream.Launch("attention_merge", &AttentionMergeKernel, args.p.tokens * args.p.heads, kThreads,
-                SharedBytes<float>(kBlockReduceRoom) + SharedBytes<float>(kMaxSplits), args);
+  if (args.head_slots == 0 || args.shares == 1) return;
+  const uint32_t rows = args.slot_rows < kRowBlocks ? args.slot_rows : kRowBlocks;
+  stream.Launch("attention_merge", &AttentionMergeKernel, dim3(args.shares, rows), kThreads,
+                WorkList::kSharedBytes + ColumnStack::SharedBytesOf(args), args);
 }
 
 }  // namespace tandem::kernels::cuda

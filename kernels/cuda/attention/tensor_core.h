@@ -3,8 +3,8 @@
 //
 // Per tile of positions: K and V arrive in shared memory by cp.async (kv_tiles.h); S = Q K^T
 // (ldmatrix, mma); scale, soft-cap and mask; online-softmax update, which rescales the
-// accumulators; O += P V (ldmatrix, mma). A split's result is normalised here, or merged with
-// others' by split_kv_merge.cu.
+// accumulators; O += P V (ldmatrix, mma). At the end of a piece the result joins those of the
+// pieces before it (partials.h).
 //
 // A block has kRowWarps x kColumnWarps warps. A row warp owns 16 query rows. Its column warps share
 // the tile's positions in Q K^T and the columns of V in P V; P goes through shared memory, or stays
@@ -19,7 +19,7 @@
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_TENSOR_CORE_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_TENSOR_CORE_H_
 
-#include "kernels/cuda/attention/online_softmax.h"
+#include "kernels/cuda/attention/attend.h"
 #include "kernels/cuda/device/load_matrix.h"
 #include "kernels/cuda/device/mma.h"
 #include "kernels/cuda/device/numbers.h"
@@ -40,11 +40,17 @@ struct TensorConfig {
   static constexpr uint32_t kRows = 16 * kRowWarps;
   static constexpr uint32_t kScoreTiles = kPositions / 8 / kColumnWarps;
   static constexpr uint32_t kWeightStride = kPositions + 8;
+  // A piece's result is written and read again by its merge. So that this is little beside K and
+  // V, pieces grow with the width of values, and with the rows.
+  static constexpr uint32_t kValues = kValueTiles * 8 * kColumnWarps;
+  static constexpr uint32_t kPiece = kRows > 32 ? 2048 : kValues > 128 ? kValues : 128;
+  static constexpr AttentionTile kTile = {kRows, kPositions, kPiece};
   using Tiles = typename Page::template Tiles<kPositions, kThreads>;
   static_assert(kPositions % 32 == 0 && kScoreTiles >= 1 && kPositions <= kThreads);
 
   static size_t SharedBytesOf(const AttentionArgs& a) {
-    return kRows * a.k.stride() * 16 + SharedBytes<uint16_t>(kRows * kWeightStride) +
+    return WorkList::kSharedBytes + SharedBytes<Assignment>(1) + kRows * a.k.stride() * 16 +
+           SharedBytes<uint16_t>(kRows * kWeightStride) +
            SharedBytes<float>(kRows * kColumnWarps) + Tiles::SharedBytesOf(a);
   }
 };
@@ -52,45 +58,38 @@ struct TensorConfig {
 template <typename C>
 class TensorAttention {
  public:
-  __device__ TensorAttention(const AttentionArgs& a, const RowTile& tile, SharedArena& arena)
+  __device__ TensorAttention(const AttentionArgs& a, SharedArray<Assignment> current, SharedArena& arena)
       : a_(a),
-        tile_(tile),
+        current_(current),
         column_warp_(threadIdx.x / kWarp % C::kColumnWarps),
         row_base_(threadIdx.x / kWarp / C::kColumnWarps * 16),
         lane_(threadIdx.x % kWarp),
         q_(arena.Take<uint4>(C::kRows * a.k.stride()).template As<uint16_t>()),
         p_(arena.Take<uint16_t>(C::kRows * C::kWeightStride)),
-        exchange_(arena.Take<float>(C::kRows * C::kColumnWarps)) {
-    for (uint32_t half = 0; half < 2; ++half) visible_[half] = VisibleRange(a, tile, Row(half));
-    const RowRange top = VisibleRange(a, tile, 0), bottom = VisibleRange(a, tile, tile.rows - 1);
-    all_visible_ = {.begin = bottom.begin, .end = top.end};
-  }
+        exchange_(arena.Take<float>(C::kRows * C::kColumnWarps)) {}
 
-  // Copies the rounded queries to shared memory; a barrier must follow.
-  __device__ void LoadQueries() {
-    const uint32_t stride = a_.k.stride() * 8, dim = a_.p.pages.head_dim;
-    for (uint32_t row = threadIdx.x / kWarp; row < C::kRows; row += C::kThreads / kWarp) {
-      const bool real = row < tile_.rows;
-      const size_t at =
-          real ? static_cast<size_t>(tile_.Token(row)) * a_.p.heads + tile_.Head(row) : 0;
-      for (uint32_t d = lane_; d < a_.k.chunks * 8; d += kWarp) {
-        const float value = real && d < dim ? a_.p.q[at * dim + d] : 0.0f;
-        q_[row * stride + d] = C::Page::Round(value);
-      }
-    }
+  // Begins with a row tile: copies its rounded queries to shared memory; a barrier must follow.
+  __device__ void Begin() {
+    const Assignment now = current_[0];
+    for (uint32_t half = 0; half < 2; ++half) visible_[half] = VisibleRange(a_, now.tile, Row(half));
+    const RowRange top = VisibleRange(a_, now.tile, 0);
+    const RowRange bottom = VisibleRange(a_, now.tile, now.tile.rows - 1);
+    all_visible_ = {.begin = bottom.begin, .end = top.end};
+    LoadQueries(now.tile);
   }
 
   // One tile of K and V: positions from `position` on.
-  __device__ void AddTile(SharedArray<uint16_t> k, SharedArray<uint16_t> v, int32_t position) {
+  __device__ void AddTile(SharedArray<uint4> k, SharedArray<uint4> v, int32_t position) {
     float s[C::kScoreTiles][4] = {};
-    ComputeScores(k, s);
+    ComputeScores(k.template As<uint16_t>(), s);
     ScaleCapAndMask(s, position);
     uint32_t p_fragments[C::kScoreTiles][2];
     UpdateSoftmax(s, p_fragments);
-    AccumulateValues(p_fragments, v);
+    AccumulateValues(p_fragments, v.template As<uint16_t>());
   }
 
-  __device__ void Finish(uint32_t split, bool whole) {
+  // Adds up the weights of a row's lanes and warps.
+  __device__ void SumWeights() {
     for (uint32_t half = 0; half < 2; ++half) {
       state_[half].sum += __shfl_xor_sync(kAllLanes, state_[half].sum, 1);
       state_[half].sum += __shfl_xor_sync(kAllLanes, state_[half].sum, 2);
@@ -101,25 +100,78 @@ class TensorAttention {
       __syncthreads();
       for (uint32_t half = 0; half < 2; ++half) state_[half].sum = ReduceExchange(half, AddOp());
     }
-#pragma unroll
-    for (uint32_t half = 0; half < 2; ++half) {
-      const uint32_t row = Row(half);
-      if (row >= tile_.rows) continue;
-      const RowOut out(a_, tile_, row, split, whole, state_[half]);
-#pragma unroll
-      for (uint32_t j = 0; j < C::kValueTiles; ++j) {
-        for (uint32_t i = 0; i < 2; ++i) {
-          const uint32_t column = Column(j) + lane_ % 4 * 2 + i;
-          if (column < a_.p.pages.value_dim) out.Write(column, acc_[j][half * 2 + i]);
-        }
-      }
+  }
+  // Merges with the node to the left.
+  __device__ void Merge(uint32_t slot) {
+    ForMyRows([&](const RowTile&, uint32_t half, uint32_t row) {
+      const PartialRow left(a_, slot, row);
+      const MergeFactors factors = MergeStates(left.state(), state_[half]);
+      ForMyColumns(half, [&](uint32_t column, float& sum) {
+        sum = factors.Sum(left.value(column), sum);
+      });
+    });
+  }
+  __device__ void Store(uint32_t slot) {
+    ForMyRows([&](const RowTile&, uint32_t half, uint32_t row) {
+      const PartialRow out(a_, slot, row);
+      ForMyColumns(half, [&](uint32_t column, float sum) { out.Write(column, sum); });
       if (column_warp_ == 0 && lane_ % 4 == 0) out.WriteState(state_[half]);
+    });
+  }
+  __device__ void WriteOutput() {
+    ForMyRows([&](const RowTile& tile, uint32_t half, uint32_t row) {
+      const RowOut out(a_, tile, row, state_[half]);
+      ForMyColumns(half, [&](uint32_t column, float sum) { out.Write(column, sum); });
+    });
+  }
+  __device__ void Clear() {
+#pragma unroll
+    for (uint32_t half = 0; half < 2; ++half) state_[half] = {};
+#pragma unroll
+    for (uint32_t j = 0; j < C::kValueTiles; ++j) {
+#pragma unroll
+      for (uint32_t i = 0; i < 4; ++i) acc_[j][i] = 0;
     }
   }
 
  private:
+  __device__ void LoadQueries(const RowTile& tile) const {
+    const uint32_t stride = a_.k.stride() * 8, dim = a_.p.pages.head_dim;
+    for (uint32_t row = threadIdx.x / kWarp; row < C::kRows; row += C::kThreads / kWarp) {
+      const bool real = row < tile.rows;
+      const size_t at =
+          real ? static_cast<size_t>(tile.Token(row)) * a_.p.heads + tile.Head(row) : 0;
+      for (uint32_t d = lane_; d < a_.k.chunks * 8; d += kWarp) {
+        const float value = real && d < dim ? a_.p.q[at * dim + d] : 0.0f;
+        q_[row * stride + d] = C::Page::Round(value);
+      }
+    }
+  }
+
   __device__ uint32_t Row(uint32_t half) const { return row_base_ + lane_ / 4 + half * 8; }
   __device__ uint32_t Column(uint32_t j) const { return (j * C::kColumnWarps + column_warp_) * 8; }
+
+  // use(row tile, half, row), for the rows of this lane that the tile has.
+  template <typename Use>
+  __device__ void ForMyRows(Use use) {
+    const Assignment now = current_[0];
+#pragma unroll
+    for (uint32_t half = 0; half < 2; ++half) {
+      if (Row(half) < now.tile.rows) use(now.tile, half, Row(half));
+    }
+  }
+  // use(column of V, sum), for the sums of one of this lane's rows.
+  template <typename Use>
+  __device__ void ForMyColumns(uint32_t half, Use use) {
+#pragma unroll
+    for (uint32_t j = 0; j < C::kValueTiles; ++j) {
+#pragma unroll
+      for (uint32_t i = 0; i < 2; ++i) {
+        const uint32_t column = Column(j) + lane_ % 4 * 2 + i;
+        if (column < a_.p.pages.value_dim) use(column, acc_[j][half * 2 + i]);
+      }
+    }
+  }
 
   // S = Q K^T for this warp's rows and positions: ldmatrix loads fragments, mma multiplies them.
   __device__ void ComputeScores(SharedArray<uint16_t> k, float (&s)[C::kScoreTiles][4]) const {
@@ -255,7 +307,7 @@ class TensorAttention {
   }
 
   const AttentionArgs& a_;
-  const RowTile& tile_;
+  const SharedArray<Assignment> current_;
   const uint32_t column_warp_;
   const uint32_t row_base_;
   const uint32_t lane_;
@@ -270,66 +322,59 @@ class TensorAttention {
 
 template <typename C>
 __global__ void __launch_bounds__(C::kThreads, 1) TensorAttentionKernel(const AttentionArgs a) {
-  const RowTile tile = TileOfBlock(a);
-  if (tile.empty) return;
-  const SplitTiles split = TilesOfSplit(a, tile, blockIdx.z);
-  if (blockIdx.z >= split.used) return;
   SharedArena arena;
-  TensorAttention<C> attention(a, tile, arena);
-  typename C::Tiles tiles(a, tile, blockIdx.y, split, arena);
-  attention.LoadQueries();
-  for (tiles.StartLoads(); tiles.WaitForTile(); tiles.ReleaseTile()) {
-    attention.AddTile(tiles.k().template As<uint16_t>(), tiles.v().template As<uint16_t>(),
-                      tiles.position());
-  }
-  attention.Finish(blockIdx.z, split.used == 1);
+  const WorkList list(a, arena);
+  const SharedArray<Assignment> current = arena.Take<Assignment>(1);
+  TensorAttention<C> attention(a, current, arena);
+  typename C::Tiles tiles(a, current, arena);
+  AttendToShare(a, list, current, attention, tiles);
 }
 
 template <typename C>
 void LaunchTensorAttention(Stream& stream, AttentionArgs& args) {
-  PlanAttention(stream, {.tile_rows = C::kRows, .tile_positions = C::kPositions}, args);
-  stream.Launch("attention", &TensorAttentionKernel<C>,
-                dim3(args.tiles, args.p.pages.kv_heads, args.splits), C::kThreads,
-                C::SharedBytesOf(args), args);
+  const size_t shared = C::SharedBytesOf(args);
+  if (!PlanAttention(stream, C::kTile, shared, args)) return;
+  stream.Launch("attention", &TensorAttentionKernel<C>, args.shares, C::kThreads, shared, args);
   EncodeAttentionMerge(stream, args);
 }
 
-// Launches the first block shape whose shared memory the GPU has.
+// Launches the first block shape whose shared memory the GPU has, for sequences of a class.
 template <typename Shape, typename... Smaller>
-void LaunchFitting(Stream& stream, AttentionArgs& args) {
+void LaunchFitting(Stream& stream, AttentionArgs& args, RowClass rows) {
+  if (MostRows(args.p) <= rows.above) return;
+  args.rows = rows;
   const size_t bytes = Shape::SharedBytesOf(args);
   if (bytes <= stream.most_shared_bytes()) return LaunchTensorAttention<Shape>(stream, args);
   if constexpr (sizeof...(Smaller) > 0) {
-    LaunchFitting<Smaller...>(stream, args);
+    LaunchFitting<Smaller...>(stream, args, rows);
   } else {
     RefuseAttention(stream, args, bytes);
   }
 }
 
-// Selects the block shape by query rows per KV head and value width: the largest, or a smaller one
-// for GPUs with 99 KiB of shared memory per block (sm_86, sm_89).
+// Selects the block shapes by the width of K and V: the largest, or a smaller one for GPUs with 99
+// KiB of shared memory per block (sm_86, sm_89). Shapes for few and for some rows differ in their
+// row warps alone: a token has the same bits whether it is decoded or verified with others.
 template <typename Page>
 void EncodeTensorAttention(Stream& stream, AttentionArgs& args) {
-  const AttentionParams& p = args.p;
-  const uint32_t heads = p.heads < p.heads_per_kv ? p.heads : p.heads_per_kv;
-  const bool few = static_cast<uint64_t>(heads) * p.max_query_len <= 16;
-  const uint32_t values = p.pages.value_dim,
-                 widest = values > p.pages.head_dim ? values : p.pages.head_dim;
+  const uint32_t values = args.p.pages.value_dim, keys = args.p.pages.head_dim;
+  const uint32_t widest = values > keys ? values : keys;
   if (widest <= 128) {
-    if (few) return LaunchFitting<TensorConfig<Page, 1, 4, 64, 4>>(stream, args);
-    return LaunchFitting<TensorConfig<Page, 4, 1, 64, 16>>(stream, args);
+    LaunchFitting<TensorConfig<Page, 1, 4, 64, 4>>(stream, args, kFewRows);
+    LaunchFitting<TensorConfig<Page, 2, 4, 64, 4>>(stream, args, kSomeRows);
+    LaunchFitting<TensorConfig<Page, 4, 1, 64, 16>>(stream, args, kManyRows);
+  } else if (widest <= 256) {
+    using Small = TensorConfig<Page, 2, 4, 32, 8>;
+    LaunchFitting<TensorConfig<Page, 1, 4, 64, 8>, TensorConfig<Page, 1, 4, 32, 8>>(stream, args,
+                                                                                    kFewRows);
+    LaunchFitting<TensorConfig<Page, 2, 4, 64, 8>, Small>(stream, args, kSomeRows);
+    LaunchFitting<TensorConfig<Page, 4, 2, 32, 16>, Small>(stream, args, kManyRows);
+  } else {
+    using Few = TensorConfig<Page, 1, 4, 32, 16>;
+    LaunchFitting<Few>(stream, args, kFewRows);
+    LaunchFitting<TensorConfig<Page, 2, 4, 32, 16>, Few>(stream, args, kSomeRows);
+    LaunchFitting<TensorConfig<Page, 4, 4, 32, 16>, Few>(stream, args, kManyRows);
   }
-  if (widest <= 256) {
-    if (few) {
-      return LaunchFitting<TensorConfig<Page, 1, 4, 64, 8>, TensorConfig<Page, 1, 4, 32, 8>>(stream,
-                                                                                             args);
-    }
-    return LaunchFitting<TensorConfig<Page, 4, 2, 32, 16>, TensorConfig<Page, 2, 4, 32, 8>>(stream,
-                                                                                            args);
-  }
-  using Few = TensorConfig<Page, 1, 4, 32, 16>;
-  if (few) return LaunchFitting<Few>(stream, args);
-  LaunchFitting<TensorConfig<Page, 4, 4, 32, 16>, Few>(stream, args);
 }
 
 }  // namespace tandem::kernels::cuda

@@ -2,7 +2,7 @@
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_TILE_CURSOR_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_TILE_CURSOR_H_
 
-#include "kernels/cuda/attention/work.h"
+#include "kernels/cuda/attention/partials.h"
 #include "kernels/cuda/device/shared_array.h"
 
 namespace tandem::kernels::cuda {
@@ -24,7 +24,7 @@ __device__ inline void ForEachPiece(uint32_t pieces, Use use) {
   }
 }
 
-// Iterates over the tiles of a split, reading block tables two tiles ahead.
+// Iterates over the tiles of a run, reading block tables two tiles ahead.
 template <uint32_t kPositions>
 class TileCursor {
  public:
@@ -32,15 +32,15 @@ class TileCursor {
   // No query row attends to the position: its block table entry is not read.
   static constexpr uint32_t kNoRow = 0xffffffffu;
 
-  __device__ TileCursor(const AttentionArgs& a, const RowTile& tile, uint32_t kv_head,
-                        const SplitTiles& split, SharedArena& arena)
-      : a_(a),
-        tile_(tile),
-        kv_head_(kv_head),
-        next_(split.begin),
-        end_(split.end),
-        rows_(arena.Take<uint32_t>(2 * kPositions)) {}
+  __device__ TileCursor(const AttentionArgs& a, SharedArray<Assignment> current, SharedArena& arena)
+      : a_(a), current_(current), rows_(arena.Take<uint32_t>(2 * kPositions)) {}
 
+  // Begins with the current run.
+  __device__ void Begin() {
+    const Assignment now = current_[0];
+    next_ = now.run.begin;
+    end_ = now.run.end;
+  }
   __device__ uint32_t next() const { return next_; }
   __device__ uint32_t end() const { return end_; }
   __device__ void Advance() { ++next_; }
@@ -48,13 +48,14 @@ class TileCursor {
   // Looks up the rows of a tile, one row per thread. Read the result after a barrier.
   __device__ void FindRows(uint32_t tile) const {
     if (threadIdx.x >= kPositions || tile >= end_) return;
+    const Assignment now = current_[0];
     const auto position = static_cast<int32_t>(tile * kPositions + threadIdx.x);
     uint32_t row = kNoRow;
-    if (position >= tile_.begin && position < tile_.end) {
+    if (position >= now.tile.begin && position < now.tile.end) {
       const uint32_t size = a_.p.pages.block_size;
       const auto at = static_cast<uint32_t>(position);
-      const auto block = static_cast<uint32_t>(tile_.table[at / size]);
-      row = (block * a_.p.pages.kv_heads + kv_head_) * size + at % size;
+      const auto block = static_cast<uint32_t>(now.tile.table[at / size]);
+      row = (block * a_.p.pages.kv_heads + now.item.head) * size + at % size;
     }
     rows_[tile % 2 * kPositions + threadIdx.x] = row;
   }
@@ -65,10 +66,9 @@ class TileCursor {
 
  private:
   const AttentionArgs& a_;
-  const RowTile& tile_;
-  const uint32_t kv_head_;
-  uint32_t next_;
-  const uint32_t end_;
+  const SharedArray<Assignment> current_;
+  uint32_t next_ = 0;
+  uint32_t end_ = 0;
   const SharedArray<uint32_t> rows_;
 };
 

@@ -1,5 +1,5 @@
-// The part of the attention computed by one block: its query rows, the positions visible to them,
-// and its split of these. Device code.
+// Row tiles: query rows of a sequence that read one KV head, and the positions visible to them.
+// Device code.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_WORK_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_WORK_H_
 
@@ -7,9 +7,8 @@
 
 namespace tandem::kernels::cuda {
 
-// One block's rows, and the positions visible to them.
+// Rows of one KV head, and the positions visible to them.
 struct RowTile {
-  bool empty = true;
   uint32_t first_row = 0;    // among the sequence's rows of this KV head
   uint32_t rows = 0;         // at most tile_rows
   uint32_t first_token = 0;  // the sequence's first query row
@@ -18,8 +17,12 @@ struct RowTile {
   int32_t past = 0;   // position of the sequence's first query row
   int32_t begin = 0;  // positions [begin, end) are visible to some row
   int32_t end = 0;
+  // Tiles of positions [first_kv_tile, end_kv_tile) have them: at least one if there are rows.
+  uint32_t first_kv_tile = 0;
+  uint32_t end_kv_tile = 0;
   const int32_t* table = nullptr;
 
+  __device__ uint32_t kv_tiles() const { return end_kv_tile - first_kv_tile; }
   __device__ uint32_t Token(uint32_t row) const { return first_token + (first_row + row) / heads; }
   __device__ uint32_t Head(uint32_t row) const { return first_head + (first_row + row) % heads; }
   // Positions [First(row), Last(row)] are visible to the row.
@@ -53,11 +56,13 @@ __device__ inline uint32_t SequenceOfTile(const AttentionArgs& a, uint32_t tile)
   return low;
 }
 
-// Tile `tile` of a sequence's rows of one KV head.
+// Tile `tile` of a sequence's rows of one KV head. No rows: the sequence is of another class, or
+// has ended.
 __device__ inline RowTile TileOfSequence(const AttentionArgs& a, uint32_t seq, uint32_t tile,
                                          uint32_t kv_head) {
   const AttentionParams& p = a.p;
   RowTile t;
+  const uint32_t group = p.heads < p.heads_per_kv ? p.heads : p.heads_per_kv;
   const uint32_t first = (p.first_kv_head + kv_head) * p.heads_per_kv;
   t.first_head = first > p.first_head ? first - p.first_head : 0;
   const uint32_t end_head = min(first + p.heads_per_kv - p.first_head, p.heads);
@@ -65,42 +70,18 @@ __device__ inline RowTile TileOfSequence(const AttentionArgs& a, uint32_t seq, u
   t.first_token = static_cast<uint32_t>(p.query_offsets[seq]);
   const uint32_t tokens = static_cast<uint32_t>(p.query_offsets[seq + 1]) - t.first_token;
   t.first_row = tile * a.tile.tile_rows;
-  if (t.first_row >= tokens * t.heads) return t;
-  t.empty = false;
+  const bool in_class = tokens * group > a.rows.above && tokens * group <= a.rows.upto;
+  if (!in_class || t.first_row >= tokens * t.heads) return t;
   t.rows = min(a.tile.tile_rows, tokens * t.heads - t.first_row);
   t.past = p.context_lens[seq] - static_cast<int32_t>(tokens);
   t.begin = t.First(0, p);
   t.end = max(t.Last(t.rows - 1) + 1, 0);
+  const uint32_t positions = a.tile.tile_positions;
+  t.first_kv_tile = static_cast<uint32_t>(t.begin) / positions;
+  t.end_kv_tile =
+      max((static_cast<uint32_t>(t.end) + positions - 1) / positions, t.first_kv_tile + 1);
   t.table = p.block_tables + static_cast<size_t>(p.table_rows[seq]) * p.table_stride;
   return t;
-}
-
-// The row tile of this block. The last tiles, which attend to the most positions, are scheduled
-// first.
-__device__ inline RowTile TileOfBlock(const AttentionArgs& a) {
-  const uint32_t tile = gridDim.x - 1 - blockIdx.x;
-  const uint32_t seq = SequenceOfTile(a, tile);
-  return TileOfSequence(a, seq, tile - FirstTile(a, seq), blockIdx.y);
-}
-
-// Tiles of positions [begin, end) of split `split`. `used`: number of non-empty splits, at least 1.
-struct SplitTiles {
-  uint32_t begin;
-  uint32_t end;
-  uint32_t used;
-};
-
-__device__ inline SplitTiles TilesOfSplit(const AttentionArgs& a, const RowTile& tile,
-                                          uint32_t split) {
-  const uint32_t positions = a.tile.tile_positions;
-  const uint32_t first = static_cast<uint32_t>(tile.begin) / positions;
-  const uint32_t last = (static_cast<uint32_t>(tile.end) + positions - 1) / positions;
-  const uint32_t count = last > first ? last - first : 0;
-  const uint32_t least = kMinSplitPositions / positions;
-  const uint32_t each = max((count + a.splits - 1) / a.splits, least);
-  return {.begin = min(first + split * each, first + count),
-          .end = min(first + (split + 1) * each, first + count),
-          .used = max((count + each - 1) / each, 1u)};
 }
 
 }  // namespace tandem::kernels::cuda

@@ -1,0 +1,71 @@
+// What the attention kernels have in common: a block's way through its share of the work list.
+// Device code.
+#ifndef TANDEM_KERNELS_CUDA_ATTENTION_ATTEND_H_
+#define TANDEM_KERNELS_CUDA_ATTENTION_ATTEND_H_
+
+#include "kernels/cuda/attention/partials.h"
+
+namespace tandem::kernels::cuda {
+
+// At the end of a piece: merges its result with the nodes that it completes, which are on top of the
+// `kept` nodes of the run, and keeps it; or writes it, if the row tile is complete with it.
+template <typename Attention>
+__device__ void EndPiece(const AttentionArgs& a, const Assignment& now, uint32_t kv_tile,
+                         uint32_t& kept, Attention& attention) {
+  const uint32_t each = a.tile.piece_tiles();
+  const uint32_t first_slot = FirstSlot(a, now.tile, now.run, blockIdx.x);
+  const bool complete = now.whole() && kv_tile + 1 == now.run.end;
+  const PieceTree tree = {now.tile.first_kv_tile / each, now.run.begin / each};
+  const uint32_t merges = complete ? kept : tree.Merges(kv_tile / each, 0);
+  attention.SumWeights();
+  for (uint32_t n = 0; n < merges; ++n) attention.Merge(first_slot + --kept);
+  if (complete) {
+    attention.WriteOutput();
+  } else {
+    if (merges > 0) __syncthreads();  // the slot's previous states have been read
+    attention.Store(first_slot + kept++);
+  }
+}
+
+// The current run. Loads go on across its pieces; the next tile loads while a piece ends.
+template <typename Attention, typename Tiles>
+__device__ void AttendToRun(const AttentionArgs& a, SharedArray<Assignment> current,
+                            Attention& attention, Tiles& tiles) {
+  attention.Begin();
+  tiles.StartLoads();
+  uint32_t kept = 0;
+  for (bool more = tiles.WaitForTile(); more;) {
+    attention.Clear();
+    do {
+      attention.AddTile(tiles.k(), tiles.v(), tiles.position());
+      tiles.ReleaseTile();
+      more = tiles.WaitForTile();
+    } while (more && tiles.tile() % a.tile.piece_tiles() != 0);
+    EndPiece(a, current[0], tiles.tile() - 1, kept, attention);
+  }
+}
+
+// `attention` and `tiles` work on `current`, which all threads read where they need it: it would
+// take too many registers.
+template <typename Attention, typename Tiles>
+__device__ void AttendToShare(const AttentionArgs& a, const WorkList& list,
+                              SharedArray<Assignment> current, Attention& attention, Tiles& tiles) {
+  const auto end = [&] { return list.ShareBegin(blockIdx.x + 1); };
+  if (list.ShareBegin(blockIdx.x) == end()) return;  // the whole block
+  WorkItem item = list.Find(list.ShareBegin(blockIdx.x));
+  while (true) {
+    const RowTile tile = TileOf(a, item);
+    const Run run = RunOf(a, tile, item.begin, list.ShareBegin(blockIdx.x), end());
+    __syncthreads();  // the previous assignment, and its queries and tiles, have been used
+    if (threadIdx.x == 0) current[0] = Assignment{item, tile, run};
+    __syncthreads();
+    if (run.begin < run.end) AttendToRun(a, current, attention, tiles);
+    const Assignment done = current[0];
+    if (done.item.begin + done.tile.kv_tiles() >= end()) return;
+    item = list.Next(done.item, done.tile.kv_tiles());
+  }
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_ATTENTION_ATTEND_H_

@@ -1,0 +1,146 @@
+// The work list of a launch: row tiles in order, the KV heads of each in order, and of each its
+// tiles of positions, which are the list's units. Block b of n computes the pieces that begin in
+// units [b total / n, (b + 1) total / n). Device code.
+//
+// The list is not in memory. Every block adds up the units of all row tiles itself, a few per
+// thread, and then looks for its own begin: at 64 sequences that is one round of loads from L2 and
+// one scan of a block, about a microsecond where a launch takes longer. Work is even up to the part
+// of a piece that begins before the end of a share: one 32k context among 64 is spread over as many
+// blocks as its part of all tiles.
+#ifndef TANDEM_KERNELS_CUDA_ATTENTION_WORK_LIST_H_
+#define TANDEM_KERNELS_CUDA_ATTENTION_WORK_LIST_H_
+
+#include "kernels/cuda/attention/work.h"
+#include "kernels/cuda/device/scan.h"
+
+namespace tandem::kernels::cuda {
+
+// A row tile of one KV head.
+struct WorkItem {
+  uint32_t row_tile = 0;
+  uint32_t head = 0;
+  uint32_t begin = 0;  // its first unit
+};
+
+__device__ inline RowTile TileOf(const AttentionArgs& a, const WorkItem& item) {
+  const uint32_t seq = SequenceOfTile(a, item.row_tile);
+  return TileOfSequence(a, seq, item.row_tile - FirstTile(a, seq), item.head);
+}
+
+// The first tile of positions of the first piece that begins `units` or more into a row tile; its
+// end if none does.
+__device__ inline uint32_t PieceFrom(const AttentionArgs& a, const RowTile& tile, uint32_t units) {
+  if (units == 0) return tile.first_kv_tile;
+  if (units >= tile.kv_tiles()) return tile.end_kv_tile;
+  const uint32_t each = a.tile.piece_tiles();
+  return min((tile.first_kv_tile + units + each - 1) / each * each, tile.end_kv_tile);
+}
+
+class WorkList {
+ public:
+  static constexpr size_t kSharedBytes =
+      SharedBytes<uint32_t>(kBlockReduceRoom) + SharedBytes<WorkItem>(1);
+
+  // All threads of the block make every call together.
+  __device__ WorkList(const AttentionArgs& a, SharedArena& arena)
+      : a_(a),
+        room_(arena.Take<uint32_t>(kBlockReduceRoom)),
+        found_(arena.Take<WorkItem>(1)),
+        each_((a.tiles + blockDim.x - 1) / blockDim.x) {
+    uint32_t units = 0;
+    ForMyRowTiles([&](uint32_t, uint32_t seq, uint32_t tile) { units += UnitsOf(seq, tile); });
+    const Scan<uint32_t> scan = BlockScan(units, room_);
+    before_ = scan.before;
+    mine_ = units;
+    total_ = scan.total;
+  }
+
+  // The first unit of a share; that of share `shares` is the end of the list.
+  __device__ uint32_t ShareBegin(uint32_t share) const {
+    return total_ / a_.shares * share + min(total_ % a_.shares, share);
+  }
+
+  // The item that has a unit.
+  __device__ WorkItem Find(uint32_t unit) const {
+    if (unit >= before_ && unit - before_ < mine_) found_[0] = FindAmongMine(unit);
+    __syncthreads();
+    return found_[0];
+  }
+
+  // The item after `item`, of `units`. REQUIRES: there is one.
+  __device__ WorkItem Next(const WorkItem& item, uint32_t units) const {
+    WorkItem next = {item.row_tile, item.head + 1, item.begin + units};
+    if (next.head < a_.p.pages.kv_heads) return next;
+    return {NextRowTile(item.row_tile + 1), 0, next.begin};
+  }
+
+ private:
+  // use(row tile, sequence, tile of the sequence), for each_ consecutive row tiles per thread.
+  template <typename Use>
+  __device__ void ForMyRowTiles(Use use) const {
+    const uint32_t first = threadIdx.x * each_, end = min(first + each_, a_.tiles);
+    if (first >= end) return;
+    uint32_t seq = SequenceOfTile(a_, first);
+    for (uint32_t tile = first; tile < end; ++tile) {
+      while (seq + 1 < a_.p.num_seqs && FirstTile(a_, seq + 1) <= tile) ++seq;
+      use(tile, seq, tile - FirstTile(a_, seq));
+    }
+  }
+
+  // Units of a row tile, over all KV heads.
+  __device__ uint32_t UnitsOf(uint32_t seq, uint32_t tile) const {
+    const uint32_t heads = a_.p.pages.kv_heads;
+    if (a_.even_groups) return heads * TileOfSequence(a_, seq, tile, 0).kv_tiles();
+    uint32_t units = 0;
+    for (uint32_t head = 0; head < heads; ++head)
+      units += TileOfSequence(a_, seq, tile, head).kv_tiles();
+    return units;
+  }
+
+  __device__ WorkItem FindAmongMine(uint32_t unit) const {
+    WorkItem item = {0, 0, before_};
+    uint32_t in_seq = 0, of_seq = 0;
+    uint32_t begin = before_;
+    ForMyRowTiles([&](uint32_t row_tile, uint32_t seq, uint32_t tile) {
+      if (begin <= unit) {
+        item = {row_tile, 0, begin};
+        of_seq = seq;
+        in_seq = tile;
+      }
+      begin += UnitsOf(seq, tile);
+    });
+    while (true) {
+      const uint32_t units = TileOfSequence(a_, of_seq, in_seq, item.head).kv_tiles();
+      if (unit - item.begin < units) return item;
+      ++item.head;
+      item.begin += units;
+    }
+  }
+
+  // The first row tile from `tile` on that has rows. A warp looks at 32 at a time.
+  __device__ uint32_t NextRowTile(uint32_t tile) const {
+    const uint32_t lane = threadIdx.x % kWarp;
+    for (;; tile += kWarp) {
+      const uint32_t mine = tile + lane;
+      uint32_t units = 0;
+      if (mine < a_.tiles) {
+        const uint32_t seq = SequenceOfTile(a_, mine);
+        units = UnitsOf(seq, mine - FirstTile(a_, seq));
+      }
+      const unsigned some = __ballot_sync(kAllLanes, units != 0);
+      if (some != 0) return tile + static_cast<uint32_t>(__ffs(static_cast<int>(some))) - 1;
+    }
+  }
+
+  const AttentionArgs& a_;
+  const SharedArray<uint32_t> room_;
+  const SharedArray<WorkItem> found_;
+  const uint32_t each_;  // row tiles per thread
+  uint32_t before_;      // units of earlier threads' row tiles
+  uint32_t mine_;
+  uint32_t total_;
+};
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_ATTENTION_WORK_LIST_H_
