@@ -16,8 +16,8 @@ namespace tandem::kernels {
 // Example: lengths 2, 1 -> offsets 0, 2, 3. Its block table is row table_rows[s] of block_tables. A
 // sequence of context length 0 is padding: its pages and block table are not read, and its rows are
 // zeros. On the CPU softmax state is built in tiles of 64 positions counted from position 0, merged
-// in order, so that a row's bits depend only on its own context; on a GPU the splits depend on the
-// batch.
+// in order, so that a row's bits depend only on its own context. On a GPU they depend on its context
+// and on how many query rows its sequence has in the step; not on other sequences.
 struct AttentionParams {
   static constexpr std::string_view kName = "Attention";
 
@@ -39,7 +39,7 @@ struct AttentionParams {
   const float* sinks;        // (heads) or null: a score that takes weight but has no value
   uint32_t window;           // 0: all positions; else position p attends to (p - window, p]
   bool chunked = false;      // with a window: to [p - p mod window, p]
-  uint32_t max_query_len;    // largest query length of the batch, for scratch and splits
+  uint32_t max_query_len;    // largest query length of the batch, for scratch and grids
   uint32_t max_context_len;  // largest context length
   float* out;                // (T, heads, value_dim)
 

@@ -181,6 +181,13 @@ class PagedBatch {
   std::vector<float> Run(Rig& rig) const { return Run(rig, shape_.sinks()); }
 
   std::vector<float> Run(Rig& rig, const std::vector<float>& sinks) const {
+    const AttentionParams p = Call(rig, sinks);
+    rig.Run([&](Backend& b) { b.Encode(p); });
+    return Output(rig, p);
+  }
+
+  // The call, with its arrays in the rig's memory.
+  AttentionParams Call(Rig& rig, const std::vector<float>& sinks = {}) const {
     AttentionParams p{};
     p.q = rig.Put(q_, 1);
     p.tokens = static_cast<uint32_t>(offsets_.back());
@@ -212,8 +219,10 @@ class PagedBatch {
     p.max_context_len = static_cast<uint32_t>(max_context_);
     const size_t values = size_t{p.tokens} * p.heads * shape_.value_dim;
     p.out = rig.Poisoned(values, 1);
-    rig.Run([&](Backend& b) { b.Encode(p); });
-    return rig.Get(p.out, values);
+    return p;
+  }
+  static std::vector<float> Output(Rig& rig, const AttentionParams& p) {
+    return rig.Get(p.out, size_t{p.tokens} * p.heads * p.pages.value_dim);
   }
 
  private:

@@ -212,6 +212,58 @@ TEST_P(AttentionTest, MatchesTheFormulaOverLongContexts) {
   }
 }
 
+// Prompts of more than one piece, with an early part of the context cached or not.
+TEST_P(AttentionTest, MatchesTheFormulaInPromptsOverLongContexts) {
+  for (const AttentionShape& s :
+       {AttentionShape{.heads = 2, .heads_per_kv = 2, .head_dim = 16, .value_dim = 16},
+        AttentionShape{
+            .heads = 2, .heads_per_kv = 2, .head_dim = 32, .value_dim = 32, .type = kQ8_0}}) {
+    const DenseSequence a = MakeSequence(s, 6300, 1);
+    Rig rig(GetParam());
+    ExpectTheFormula(rig, s, {{&a, 6260, 6300}, {&a, 4090, 4107}, {&a, 2299, 2300}});
+  }
+}
+
+// A graph is captured once and stays right when sequences grow, end and begin.
+TEST_P(AttentionTest, AReplayedGraphIsRightForOtherLengths) {
+  for (const AttentionShape& shape :
+       {AttentionShape{.heads = 4, .heads_per_kv = 2, .head_dim = 32, .value_dim = 32},
+        AttentionShape{
+            .heads = 2, .heads_per_kv = 1, .head_dim = 16, .value_dim = 16, .type = kF32}}) {
+    const int32_t length = 900;
+    const DenseSequence a = MakeSequence(shape, length, 1);
+    const QueryRows last = {&a, length - 1, length};
+    Rig rig(GetParam());
+    GraphCapture* const graphs = rig.backend().graphs();
+    if (graphs == nullptr) GTEST_SKIP() << "no graphs";
+    const PagedBatch batch(shape, {last, last, last, last}, 16, 1);
+    const AttentionParams p = batch.Call(rig);
+    rig.Run([&](Backend& b) { b.Encode(p); });
+    rig.backend().BeginEncode(EncodeMode::kCapture);
+    rig.backend().Encode(p);
+    const auto graph = graphs->Finish();
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    for (const std::vector<int32_t>& contexts : std::vector<std::vector<int32_t>>{
+             {900, 1, 0, 2}, {128, 129, 256, 257}, {0, 0, 0, 0}, {0, 900, 0, 700}}) {
+      rig.Execute([&](Backend& b) {
+        b.Upload(const_cast<int32_t*>(p.context_lens), contexts.data(),
+                 contexts.size() * sizeof(int32_t));
+      });
+      AttentionParams exact = p;
+      exact.max_context_len =
+          static_cast<uint32_t>(*std::max_element(contexts.begin(), contexts.end()));
+      rig.Execute([&](Backend& b) { b.Encode(exact); });
+      const auto expected = PagedBatch::Output(rig, p);
+      const std::vector<float> poison(expected.size(), std::nanf(""));
+      rig.Execute([&](Backend& b) {
+        b.Upload(p.out, poison.data(), poison.size() * sizeof(float));
+        graphs->Replay(**graph);
+      });
+      ExpectSameBits(PagedBatch::Output(rig, p), expected);
+    }
+  }
+}
+
 // Rows that stand in a batch only to fill it: zeros for them, no bit of the others changes.
 TEST_P(AttentionTest, PaddingGetsZeros) {
   for (std::vector<AttentionShape> shapes : {Shapes(), LatentShapes()}) {
@@ -263,8 +315,9 @@ TEST_P(AttentionTest, ExtremeSinks) {
   }
 }
 
-// All the ways in which a row can be computed give the same bits. On a GPU the cut into splits, and
-// which kernel computes a row, depend on the batch: there the results agree within rounding.
+// All the ways in which a row can be computed give the same bits. On a GPU a row's kernel depends
+// on how many query rows its sequence has in the step: there a chunk's results agree with those of
+// other chunks within rounding. Other sequences show nowhere.
 class AttentionBitsTest : public testing::TestWithParam<BackendCase> {};
 TANDEM_INSTANTIATE_BACKENDS(AttentionBitsTest);
 
@@ -376,9 +429,56 @@ TEST_P(AttentionBitsTest, OtherRowsDoNotShow) {
     int32_t at = 0;
     for (const QueryRows& rows : batch) {
       const int32_t next = at + rows.end - rows.begin;
-      ExpectSameResult(rig, shape, Attend(rig, shape, {rows}, 16, 9),
-                       Slice(together, shape, at, next));
+      ExpectSameBits(Attend(rig, shape, {rows}, 16, 9), Slice(together, shape, at, next));
       at = next;
+    }
+  }
+}
+
+// Alone a long context is spread over all blocks of a GPU, among others it is cut elsewhere.
+TEST_P(AttentionBitsTest, OtherContextsDoNotShow) {
+  for (const AttentionShape& shape :
+       {AttentionShape{.heads = 4, .heads_per_kv = 2, .head_dim = 32, .value_dim = 32},
+        AttentionShape{.heads = 2,
+        .heads_per_kv = 1,
+        .head_dim = 16,
+        .value_dim = 16,
+        .window = 1000,
+        .type = kF32,
+        .with_sinks = true}}) {
+    const DenseSequence a = MakeSequence(shape, 2100, 1), b = MakeSequence(shape, 700, 2);
+    Rig rig(GetParam());
+    const QueryRows longest = {&a, 2099, 2100}, verified = {&a, 1990, 2000}, other = {&b, 699, 700};
+    const auto alone = Attend(rig, shape, {longest});
+    const auto verified_alone = Attend(rig, shape, {verified});
+    for (const std::vector<QueryRows>& before :
+         {std::vector<QueryRows>{other}, {other, {&b, 100, 150}, {&b, 0, 1, true}, other}}) {
+      std::vector<QueryRows> batch = before;
+      batch.insert(batch.end(), {longest, verified, other});
+      int32_t at = 0;
+      for (const QueryRows& rows : before) at += rows.end - rows.begin;
+      const auto together = Attend(rig, shape, batch, 16, 5);
+      ExpectSameBits(Slice(together, shape, at, at + 1), alone);
+      ExpectSameBits(Slice(together, shape, at + 1, at + 11), verified_alone);
+    }
+  }
+}
+
+// Tokens that are verified together have the bits of tokens decoded one by one.
+TEST_P(AttentionBitsTest, VerifyingDoesNotShow) {
+  const int32_t length = Length(GetParam());
+  for (const AttentionShape& shape : BitShapes()) {
+    const auto group = static_cast<int32_t>(shape.heads_per_kv);
+    const DenseSequence a = MakeSequence(shape, static_cast<uint32_t>(length), 4);
+    Rig rig(GetParam());
+    for (const int32_t rows : {16, 32}) {
+      // Where contexts are long enough, the first of a piece is among them.
+      const int32_t begin = std::min(127, length - 32), end = begin + rows / group;
+      const auto together = Attend(rig, shape, {{&a, begin, end}});
+      for (int32_t pos = begin; pos < end; ++pos) {
+        ExpectSameBits(Slice(together, shape, pos - begin, pos - begin + 1),
+                       Attend(rig, shape, {{&a, pos, pos + 1}}));
+      }
     }
   }
 }

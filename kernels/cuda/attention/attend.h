@@ -7,8 +7,8 @@
 
 namespace tandem::kernels::cuda {
 
-// At the end of a piece: merges its result with the nodes that it completes, which are on top of the
-// `kept` nodes of the run, and keeps it; or writes it, if the row tile is complete with it.
+// At the end of a piece: merges its result with the nodes that it completes, which are on top of
+// the `kept` nodes of the run, and keeps it; or writes it, if the row tile is complete with it.
 template <typename Attention>
 __device__ void EndPiece(const AttentionArgs& a, const Assignment& now, uint32_t kv_tile,
                          uint32_t& kept, Attention& attention) {
@@ -22,7 +22,7 @@ __device__ void EndPiece(const AttentionArgs& a, const Assignment& now, uint32_t
   if (complete) {
     attention.WriteOutput();
   } else {
-    if (merges > 0) __syncthreads();  // the slot's previous states have been read
+    __syncthreads();  // the slot's previous states, and the warps' sums, have been read
     attention.Store(first_slot + kept++);
   }
 }

@@ -73,16 +73,15 @@ bool PlanAttention(Stream& stream, AttentionTile tile, size_t shared_bytes, Atte
                      std::to_string(p.max_context_len) + " positions are beyond 32-bit counts");
     return false;
   }
-  const size_t of_each = std::clamp<size_t>(stream.most_shared_bytes() / shared_bytes, 1,
-                                            kBlocksPerMultiprocessor);
-  args.shares = static_cast<uint32_t>(
-      std::min<uint64_t>(stream.multiprocessors() * of_each, items * pieces));
+  const size_t of_each =
+      std::clamp<size_t>(stream.most_shared_bytes() / shared_bytes, 1, kBlocksPerMultiprocessor);
+  args.shares =
+      static_cast<uint32_t>(std::min<uint64_t>(stream.multiprocessors() * of_each, items * pieces));
   // A run of n pieces is at most this many nodes of the tree (partials.h).
   const auto levels = static_cast<uint32_t>(std::bit_width(pieces));
   args.head_slots = pieces == 1 ? 0 : levels;
   args.tail_slots = pieces == 1 ? 0 : 2 * (levels - 1);
-  const size_t kept =
-      size_t{args.shares} * (args.head_slots + args.tail_slots) * args.slot_rows;
+  const size_t kept = size_t{args.shares} * (args.head_slots + args.tail_slots) * args.slot_rows;
   const size_t sum_bytes = ScratchBytes(kept * p.pages.value_dim * sizeof(float));
   std::byte* const scratch = stream.Scratch(sum_bytes + kept * sizeof(float2));
   if (scratch != nullptr) {

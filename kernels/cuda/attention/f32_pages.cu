@@ -41,7 +41,8 @@ __device__ inline float Dot(float4 a, float4 b, float sum) {
 template <uint32_t kColumns>
 class FloatAttention {
  public:
-  __device__ FloatAttention(const AttentionArgs& a, SharedArray<Assignment> current, SharedArena& arena)
+  __device__ FloatAttention(const AttentionArgs& a, SharedArray<Assignment> current,
+                            SharedArena& arena)
       : a_(a),
         current_(current),
         warp_(threadIdx.x / kWarp),
@@ -88,9 +89,8 @@ class FloatAttention {
     ForMyRows([&](uint32_t r) {
       const PartialRow left(a_, slot, Row(r));
       const MergeFactors factors = MergeStates(left.state(), state_[r]);
-      ForMyColumns(r, [&](uint32_t column, float& sum) {
-        sum = factors.Sum(left.value(column), sum);
-      });
+      ForMyColumns(
+          r, [&](uint32_t column, float& sum) { sum = factors.Sum(left.value(column), sum); });
     });
   }
   __device__ void Store(uint32_t slot) {
@@ -198,8 +198,8 @@ __global__ void __launch_bounds__(kThreads, 1) FloatAttentionKernel(const Attent
 template <uint32_t kStages>
 size_t SharedBytesOf(const AttentionArgs& args) {
   return WorkList::kSharedBytes + SharedBytes<Assignment>(1) +
-         SharedBytes<float4>(kRows * args.k.chunks) +
-         SharedBytes<float4>(kPositions * kWarps) + FloatTiles<kStages>::SharedBytesOf(args);
+         SharedBytes<float4>(kRows * args.k.chunks) + SharedBytes<float4>(kPositions * kWarps) +
+         FloatTiles<kStages>::SharedBytesOf(args);
 }
 
 template <uint32_t kColumns, uint32_t kStages>

@@ -89,9 +89,8 @@ class RowOut {
   __device__ RowOut(const AttentionArgs& a, const RowTile& tile, uint32_t row,
                     const SoftmaxState& state)
       : factor_(OutputFactor(a.p, tile.Head(row), state)),
-        values_(a.p.out +
-                (static_cast<size_t>(tile.Token(row)) * a.p.heads + tile.Head(row)) *
-                    a.p.pages.value_dim) {}
+        values_(a.p.out + (static_cast<size_t>(tile.Token(row)) * a.p.heads + tile.Head(row)) *
+                              a.p.pages.value_dim) {}
 
   __device__ void Write(uint32_t column, float sum) const { values_[column] = sum * factor_; }
 

@@ -4,9 +4,9 @@
 // from position 0; nodes of which nothing is visible to the row tile are left out. A block computes
 // a run of consecutive pieces and merges a node with its left sibling as soon as it has both, like
 // the carries of a binary counter: what is left are the largest nodes of the run, at most two per
-// level. They stay on a stack in global memory. If the run is the whole row tile, the rest is merged
-// from the right and written; else split_kv_merge.cu goes on with the nodes of all runs, in the same
-// tree. So which block computes what does not change a bit.
+// level. They stay on a stack in global memory. If the run is the whole row tile, the rest is
+// merged from the right and written; else split_kv_merge.cu goes on with the nodes of all runs, in
+// the same tree. So which block computes what does not change a bit.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_PARTIALS_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_PARTIALS_H_
 

@@ -7,11 +7,11 @@
 // that depends on their numbers alone (partials.h): a row's bits depend on what it attends to and
 // not on the batch.
 //
-// The work list of a launch (work_list.h) is all pieces of all row tiles and KV heads, in order, and
-// every block computes an equal share of it, by count of tiles of positions. Its length comes from
-// the context lengths, which are read on the device; the grid comes from sizes known to the host,
-// so that a captured launch is right for any lengths. Sequences with few query rows and with many
-// are launched apart, each with row tiles of their size (RowClass).
+// The work list of a launch (work_list.h) is all pieces of all row tiles and KV heads, in order,
+// and every block computes an equal share of it, by count of tiles of positions. Its length comes
+// from the context lengths, which are read on the device; the grid comes from sizes known to the
+// host, so that a captured launch is right for any lengths. Sequences with few query rows and with
+// many are launched apart, each with row tiles of their size (RowClass).
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_PLAN_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_PLAN_H_
 

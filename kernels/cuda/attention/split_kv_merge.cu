@@ -1,8 +1,10 @@
 // Merges the partial results of row tiles that several blocks have shared, and writes the output.
 //
 // Floor: reads value_dim + 2 floats per query row, head and node that a block has left, at most two
-// per level of the tree and block, and writes value_dim. One block per row (or every eighth) of the
-// row tile that begins in a share and does not end there; the others return from the work list.
+// per level of the tree and block, and writes value_dim.
+//
+// A block has every eighth row of the row tile that begins in a share and does not end there; shares
+// without one cost their blocks the look at the work list.
 #include "kernels/cuda/attention/partials.h"
 
 namespace tandem::kernels::cuda {

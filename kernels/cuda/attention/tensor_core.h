@@ -50,15 +50,16 @@ struct TensorConfig {
 
   static size_t SharedBytesOf(const AttentionArgs& a) {
     return WorkList::kSharedBytes + SharedBytes<Assignment>(1) + kRows * a.k.stride() * 16 +
-           SharedBytes<uint16_t>(kRows * kWeightStride) +
-           SharedBytes<float>(kRows * kColumnWarps) + Tiles::SharedBytesOf(a);
+           SharedBytes<uint16_t>(kRows * kWeightStride) + SharedBytes<float>(kRows * kColumnWarps) +
+           Tiles::SharedBytesOf(a);
   }
 };
 
 template <typename C>
 class TensorAttention {
  public:
-  __device__ TensorAttention(const AttentionArgs& a, SharedArray<Assignment> current, SharedArena& arena)
+  __device__ TensorAttention(const AttentionArgs& a, SharedArray<Assignment> current,
+                             SharedArena& arena)
       : a_(a),
         current_(current),
         column_warp_(threadIdx.x / kWarp % C::kColumnWarps),
@@ -71,7 +72,8 @@ class TensorAttention {
   // Begins with a row tile: copies its rounded queries to shared memory; a barrier must follow.
   __device__ void Begin() {
     const Assignment now = current_[0];
-    for (uint32_t half = 0; half < 2; ++half) visible_[half] = VisibleRange(a_, now.tile, Row(half));
+    for (uint32_t half = 0; half < 2; ++half)
+      visible_[half] = VisibleRange(a_, now.tile, Row(half));
     const RowRange top = VisibleRange(a_, now.tile, 0);
     const RowRange bottom = VisibleRange(a_, now.tile, now.tile.rows - 1);
     all_visible_ = {.begin = bottom.begin, .end = top.end};
@@ -106,9 +108,8 @@ class TensorAttention {
     ForMyRows([&](const RowTile&, uint32_t half, uint32_t row) {
       const PartialRow left(a_, slot, row);
       const MergeFactors factors = MergeStates(left.state(), state_[half]);
-      ForMyColumns(half, [&](uint32_t column, float& sum) {
-        sum = factors.Sum(left.value(column), sum);
-      });
+      ForMyColumns(
+          half, [&](uint32_t column, float& sum) { sum = factors.Sum(left.value(column), sum); });
     });
   }
   __device__ void Store(uint32_t slot) {

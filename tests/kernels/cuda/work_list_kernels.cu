@@ -139,8 +139,8 @@ WorkShares ShareOut(const WorkListCase& c) {
   p.table_rows = table_rows.get();
   shares.max_tiles = Blocks(p.max_context_len, c.tile_positions);
   const DeviceArray tiles(stream, std::vector<uint32_t>(args.shares, 0));
-  const DeviceArray given(
-      stream, std::vector<uint32_t>(size_t{seqs} * c.kv_heads() * shares.max_tiles, 0));
+  const DeviceArray given(stream,
+                          std::vector<uint32_t>(size_t{seqs} * c.kv_heads() * shares.max_tiles, 0));
   stream.Launch("share out", &ShareOutKernel, args.shares, kThreads,
                 WorkList::kSharedBytes + SharedBytes<Assignment>(1),
                 Params{args, tiles.get(), given.get(), shares.max_tiles});

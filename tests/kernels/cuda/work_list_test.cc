@@ -33,8 +33,8 @@ int32_t Visible(int32_t context, uint32_t window) {
 // How often a sequence's row tiles see a tile of positions, by a loop over rows.
 uint32_t Seen(const WorkListCase& c, size_t seq, uint32_t kv_head, uint32_t tile) {
   const uint32_t first = (c.first_kv_head() + kv_head) * c.heads_per_kv;
-  const uint32_t heads = std::min(first + c.heads_per_kv, c.first_head + c.heads) -
-                         std::max(first, c.first_head);
+  const uint32_t heads =
+      std::min(first + c.heads_per_kv, c.first_head + c.heads) - std::max(first, c.first_head);
   const auto tokens = static_cast<uint32_t>(c.query_lens[seq]);
   const uint32_t group = std::min(c.heads, c.heads_per_kv);
   if (tokens * group <= c.rows_above || tokens * group > c.rows_upto) return 0;
@@ -85,9 +85,8 @@ TEST(WorkListTest, OneLongContextAmongShortOnesIsSpread) {
 TEST(WorkListTest, MixesOfContextsAreBalanced) {
   std::vector<int32_t> all_lengths;
   for (int32_t i = 0; i < 96; ++i) all_lengths.push_back(1 + i * i * 2 % 9001);
-  for (const auto& contexts :
-       {OneLong(131072, 8, 300), OneLong(32768, 200, 257), all_lengths,
-        std::vector<int32_t>(40, 4096), std::vector<int32_t>(1, 131072)}) {
+  for (const auto& contexts : {OneLong(131072, 8, 300), OneLong(32768, 200, 257), all_lengths,
+                               std::vector<int32_t>(40, 4096), std::vector<int32_t>(1, 131072)}) {
     WorkListCase c = Decode(contexts);
     for (const uint32_t heads_per_kv : {4u, 8u}) {
       c.heads_per_kv = heads_per_kv;
