@@ -16,8 +16,8 @@ namespace tandem::kernels {
 // Example: lengths 2, 1 -> offsets 0, 2, 3. Its block table is row table_rows[s] of block_tables. A
 // sequence of context length 0 is padding: its pages and block table are not read, and its rows are
 // zeros. On the CPU softmax state is built in tiles of 64 positions counted from position 0, merged
-// in order, so that a row's bits depend only on its own context. On a GPU they depend on its context
-// and on how many query rows its sequence has in the step; not on other sequences.
+// in order, so that a row's bits depend only on its own context. On a GPU they depend on its
+// context and on how many query rows its sequence has in the step; not on other sequences.
 struct AttentionParams {
   static constexpr std::string_view kName = "Attention";
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/tensor/dequantize.h"
+#include "kernels/cpu/isa.h"
 #include "kernels/reference/page_row.h"
 #include "tests/kernels/backends.h"
 
@@ -54,6 +55,18 @@ struct AttentionShape {
                << (s.with_sinks ? ", sinks" : "");
   }
 };
+
+// Tensor cores and AVX-512's BF16 products take queries and weights rounded to 16 bits.
+inline float Tolerance(const BackendCase& backend, const AttentionShape& shape) {
+  if (!backend.cuda()) {
+    const bool pairs = shape.type == tensor::Type::kBF16 && !shape.latent &&
+                       shape.head_dim % 32 == 0 && shape.value_dim % 32 == 0 &&
+                       backend.kernels == "avx512" && cpu::HasFastBf16();
+    return pairs ? 8e-3f : 3e-6f;
+  }
+  if (shape.type == tensor::Type::kF32) return 1e-5f;
+  return shape.type == tensor::Type::kBF16 ? 8e-3f : 1e-3f;
+}
 
 // Rows of `dim` values as bytes of a page type.
 inline std::vector<std::byte> PageBytes(tensor::Type type, const std::vector<float>& values,

@@ -3,8 +3,8 @@
 // Floor: reads value_dim + 2 floats per query row, head and node that a block has left, at most two
 // per level of the tree and block, and writes value_dim.
 //
-// A block has every eighth row of the row tile that begins in a share and does not end there; shares
-// without one cost their blocks the look at the work list.
+// A block has every eighth row of the row tile that begins in a share and does not end there;
+// shares without one cost their blocks the look at the work list.
 #include "kernels/cuda/attention/partials.h"
 
 namespace tandem::kernels::cuda {
