@@ -100,26 +100,42 @@ TEST_P(MatMulTest, LongRowsAndManyRows) {
   }
 }
 
+// The same rows with `gap` elements of `fill` after each.
+std::vector<float> WithGaps(const std::vector<float>& dense, uint32_t cols, uint32_t gap,
+                            float fill) {
+  std::vector<float> rows;
+  for (size_t at = 0; at < dense.size(); at += cols) {
+    rows.insert(rows.end(), dense.begin() + at, dense.begin() + at + cols);
+    rows.insert(rows.end(), gap, fill);
+  }
+  return rows;
+}
+
+// Sums of many tokens go straight to y where a group of rows is whole and there is no bias: what is
+// between the rows of y keeps its value also there.
 TEST_P(MatMulTest, StridesAndBias) {
+  constexpr uint32_t kGapOfX = 3, kGapOfY = 16;
+  constexpr float kUntouched = -7.0f;
   const uint32_t cols = Cols(256);
-  const uint32_t rows = 21;
-  const Matrix padded = RandomMatrix(9, type(), rows, cols, 6 * tensor::Traits(type()).block_bytes);
-  const std::vector<float> bias = RandomFloats(10, rows);
-  for (const uint32_t tokens : {1u, 5u, 40u}) {
-    const std::vector<float> x = RandomFloats(11, size_t{tokens} * cols);
-    std::vector<float> wide_x(size_t{tokens} * (cols + 3), 1e9f);
-    for (uint32_t t = 0; t < tokens; ++t) {
-      std::copy_n(x.begin() + t * cols, cols, wide_x.begin() + t * (cols + 3));
-    }
-    std::vector<float> y(size_t{tokens} * (rows + 4), -7.0f);
-    RunMatMul(kernels(), 2,
-              OneProjection(Place(padded), wide_x.data(), tokens, cols + 3, bias.data(), y.data(),
-                            rows + 4));
-    const std::vector<float> expected = Emulate(padded, x, tokens, form());
-    for (uint32_t t = 0; t < tokens; ++t) {
-      for (uint32_t r = 0; r < rows + 4; ++r) {
-        const float want = r < rows ? expected[t * rows + r] + bias[r] : -7.0f;
-        ASSERT_EQ(y[t * (rows + 4) + r], want) << "token " << t << " row " << r;
+  for (const uint32_t rows : {21u, 37u, 64u}) {
+    const Matrix m = RandomMatrix(9, type(), rows, cols, 6 * tensor::Traits(type()).block_bytes);
+    const Weight weight = Place(m);
+    const std::vector<float> bias = RandomFloats(10, rows);
+    for (const uint32_t tokens : {1u, 5u, 40u}) {
+      const std::vector<float> dense_x = RandomFloats(11, size_t{tokens} * cols);
+      const std::vector<float> x = WithGaps(dense_x, cols, kGapOfX, 1e9f);
+      std::vector<float> expected = Emulate(m, dense_x, tokens, form());
+      for (const bool biased : {false, true}) {
+        if (biased) {
+          for (size_t i = 0; i < expected.size(); ++i) expected[i] += bias[i % rows];
+        }
+        std::vector<float> y(size_t{tokens} * (rows + kGapOfY), kUntouched);
+        RunMatMul(kernels(), 2,
+                  OneProjection(weight, x.data(), tokens, cols + kGapOfX,
+                                biased ? bias.data() : nullptr, y.data(), rows + kGapOfY));
+        ExpectSameBits(y, WithGaps(expected, rows, kGapOfY, kUntouched),
+                       std::to_string(rows) + " rows, " + std::to_string(tokens) + " tokens" +
+                           (biased ? ", bias" : ""));
       }
     }
   }
