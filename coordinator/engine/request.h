@@ -14,7 +14,7 @@
 #include "common/base/ids.h"
 #include "common/step/result.h"
 #include "common/step/sampling_ranges.h"
-#include "coordinator/speculation/scripted_drafter.h"
+#include "coordinator/speculation/draft_script.h"
 
 namespace tandem::coordinator {
 

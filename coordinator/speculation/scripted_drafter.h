@@ -8,15 +8,10 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "coordinator/speculation/draft_script.h"
 #include "coordinator/speculation/drafter.h"
 
 namespace tandem::coordinator {
-
-struct DraftScript {
-  std::vector<TokenId> tokens;  // prompt and answer, as they were without speculation
-  double acceptance = 1;        // the probability that a guess is right, of each alone
-  uint64_t seed = 0;            // of which are
-};
 
 class ScriptedDrafter : public Drafter {
  public:
