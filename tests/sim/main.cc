@@ -72,6 +72,11 @@ int Main(int argc, char** argv) {
     std::cerr << Usage();
     return 2;
   }
+  if (flags.shrink && flags.num_seeds != 1) {
+    std::cerr << "sim: --shrink is of one run, that of --seed: needed --seeds 1, found "
+              << flags.num_seeds << "\n";
+    return 2;
+  }
   // Losses are what this is about: without --verbose their lines are dropped, also those of errors.
   SetLogLevel(flags.verbose ? LogLevel::kInfo
                             : static_cast<LogLevel>(static_cast<int>(LogLevel::kError) + 1));

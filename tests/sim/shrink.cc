@@ -11,6 +11,12 @@
 #include "tests/sim/world.h"
 
 namespace tandem::sim {
+namespace {
+
+// Of one run. BeginRun limits the time that it computes; one that waits for ever ends here.
+constexpr unsigned kMostSeconds = 300;
+
+}  // namespace
 
 RunId Shrink(RunId run, const std::function<bool(const RunId&)>& fails) {
   for (const Part& part : Parts()) {
@@ -35,6 +41,7 @@ bool FailsInAnotherProcess(const RunId& run) {
   if (child == 0) {
     const int nowhere = open("/dev/null", O_WRONLY);
     dup2(nowhere, STDERR_FILENO);
+    alarm(kMostSeconds);  // SIGALRM ends the process
     BeginRun(run);
     World(run).Run();
     _exit(0);
