@@ -24,7 +24,8 @@ run_tests() {
   return "$status"
 }
 
-# run_simulation [--seeds N] [--steps N] [--seed S]; without arguments the long run.
+# run_simulation [--seeds N] [--steps N] [--seed S] [--without PART,...] [--shrink]; without arguments
+# the long run.
 run_simulation() {
   bazel build //tests/sim
   (($#)) || set -- --seeds 1000 --steps 1100
