@@ -1,5 +1,6 @@
 """A request gets the same answer whatever else the server does: random requests, all at once, on servers with little KV
-memory, chunks and drafts of every size, and workers that are killed, each against the same request alone on a plain server.
+memory, chunks of 2, 7, 16 and 48 tokens, 1 to 7 drafts, and workers that are killed, each against the same request alone on
+a plain server.
 
 RANDOM_REQUESTS=2000 is the long run, RANDOM_SEED=N another draw. A failure is made smaller before it is printed.
 """
