@@ -417,7 +417,7 @@ void Scheduler::LeaveRunning(Sequence& sequence) {
   sequence.num_computed = sequence.num_scheduled = sequence.num_blocks_sent = 0;
   sequence.num_pending = sequence.again_end = 0;
   sequence.is_drafting = sequence.restores_state = false;
-  sequence.unshared_from = UINT32_MAX;  // it was said of the blocks
+  sequence.unshared_from = UINT32_MAX;  // it described the blocks that were just released
 }
 
 }  // namespace tandem::coordinator

@@ -11,12 +11,12 @@ class DraftRecord {
  public:
   // A sequence's guesses are right often enough to be computed.
   void NoteUseful() { num_useless_ = 0; }
-  // A guess was wrong of a sequence whose guesses are not.
+  // A guess was wrong, and its sequence's guesses are right too seldom to be computed.
   void NoteUseless() {
     if (num_useless_ < kManyUseless) ++num_useless_;
   }
-  // After so many more wrong guesses than right ones a sequence whose guesses were of no use yet is
-  // given up; after kPatience any sequence.
+  // How many more wrong guesses than right ones a sequence may have before it is given up, if its
+  // guesses were never of use. A sequence whose guesses once were is given up after kPatience.
   uint32_t Patience() const {
     if (num_useless_ >= kManyUseless) return kLeastPatience;
     return num_useless_ >= kSomeUseless ? kLessPatience : kPatience;

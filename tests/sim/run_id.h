@@ -1,4 +1,4 @@
-// RunId: which run of the simulation: equal ones are equal runs.
+// RunId: names one run of the simulation. Runs of the same id are the same, event by event.
 #ifndef TANDEM_TESTS_SIM_RUN_ID_H_
 #define TANDEM_TESTS_SIM_RUN_ID_H_
 
