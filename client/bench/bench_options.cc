@@ -33,6 +33,15 @@ absl::Status CheckOptions(BenchOptions options) {
                      "ngram; it is ",
                      config::NameOf(options.server.scheduling.speculation)));
   }
+  // The guesses come from the answer without guesses. On a GPU the answer with them may differ from
+  // it by rounding, and all guesses after that would be wrong.
+  if (const config::Device device = options.server.worker.device.device;
+      !options.draft_acceptance.empty() && device != config::Device::kCpu) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--draft-acceptance needs --device cpu, where an answer with guesses is the "
+                     "same as without; it is ",
+                     config::NameOf(device)));
+  }
   return absl::OkStatus();
 }
 

@@ -41,7 +41,7 @@ struct BenchOptions {
                         .most = 1000});
     visit(draft_acceptance, {.flag = "--draft-acceptance",
                              .help = "decode without guesses and with guesses of which this\n"
-                                     "percentage is right, in turn",
+                                     "percentage is right, in turn; --device cpu only",
                              .least = 0,
                              .most = 100});
     visit(json, {.flag = "--json", .help = "for programs"});

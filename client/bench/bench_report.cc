@@ -22,7 +22,7 @@ std::string Row(const BenchReport::Drafts& drafts) {
   const DraftMeasurement& measured = drafts.measured;
   return absl::StrFormat(
       "%-12s  %10.2f tokens/s  %10.2f times of without guesses (%.2f to %.2f), %d of %d computed "
-      "ones accepted\n",
+      "ones accepted in all repetitions\n",
       absl::StrFormat("%u%% right x%u", drafts.acceptance, drafts.batch),
       measured.tokens_per_second, measured.ratio, measured.least_ratio, measured.most_ratio,
       measured.accepted, measured.drafts);

@@ -27,8 +27,8 @@ struct DraftMeasurement {
   double least_ratio = 0;
   double most_ratio = 0;
   double tokens_per_second = 0;  // with guesses, the median repetition's
-  int64_t drafts = 0;            // guesses that were computed, and how many were accepted
-  int64_t accepted = 0;
+  int64_t drafts = 0;            // guesses that were computed, in all repetitions
+  int64_t accepted = 0;          // of those
 };
 
 // Single-threaded. The engine must outlive it, be idle, and have its prefix cache off.

@@ -228,6 +228,18 @@ TEST(BenchOptions, AcceptanceIsOfGuessesOfTheServers) {
   EXPECT_NE(std::string(status.message()).find("it is off"), std::string::npos) << status;
 }
 
+TEST(BenchOptions, AcceptanceIsOnlyKnownWhereGuessesChangeNoAnswer) {
+  BenchOptions options;
+  options.draft_acceptance = {80};
+  options.server.scheduling.speculation = config::Speculation::kNgram;
+  options.server.worker.device.device = config::Device::kCuda;
+  const absl::Status status = CheckOptions(options);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_NE(std::string(status.message()).find("it is cuda"), std::string::npos) << status;
+  options.draft_acceptance = {};
+  EXPECT_TRUE(CheckOptions(options).ok()) << CheckOptions(options);
+}
+
 TEST(BenchReport, JsonHasTheSpeedsByBatchAndTheSetUp) {
   BenchReport report;
   report.options = Options(64, 8, {1, 4});
@@ -255,7 +267,8 @@ TEST(BenchReport, JsonHasTheSpeedsByBatchAndTheSetUp) {
   const std::string text = FormatReport(report);
   EXPECT_NE(text.find("230.50 tokens/s"), std::string::npos) << text;
   EXPECT_NE(text.find("80% right x1"), std::string::npos) << text;
-  EXPECT_NE(text.find("6 of 9 computed ones accepted"), std::string::npos) << text;
+  EXPECT_NE(text.find("6 of 9 computed ones accepted in all repetitions"), std::string::npos)
+      << text;
 }
 
 }  // namespace
