@@ -1,7 +1,7 @@
 """Answers of gpt-oss: messages in channels, of which some are calls.
 
 The form is OpenAI's Harmony (docs/format.md of its repository openai/harmony): a header, which names a channel and perhaps
-whom the message is for, <|message|>, the message, and a marker of its end.
+whom the message is for, <|message|>, the message, and a marker of its end. A header that ends without a message is nothing.
 """
 
 import dataclasses
@@ -12,7 +12,8 @@ from gateway.tool_calls import MAX_CALL_CHARS, ToolCall, make_call, split_at_mar
 _MESSAGE = "<|message|>"
 _NEXT = "<|start|>"
 _ENDS = ("<|end|>", "<|call|>", "<|return|>", _NEXT)
-_HEADERS = (_NEXT, "<|channel|>", " to=")  # what one begins with
+_HEADERS = (_NEXT, "<|channel|>", " to=", "assistant<|channel|>", "assistant to=")  # what one begins with
+_HEADER_END = re.compile("|".join(re.escape(marker) for marker in (_MESSAGE, *_ENDS)))
 _CHANNEL = re.compile(r"<\|channel\|>(\w+)")
 _RECIPIENT = re.compile(r" to=([^\s<]+)")
 _FUNCTIONS = "functions."
@@ -26,20 +27,23 @@ class _Message:
 
 
 def _message_of(header: str) -> _Message:
-    if recipient := _RECIPIENT.search(header):
-        name = recipient[1]
+    """Of several recipients or channels the last one counts."""
+    if recipients := _RECIPIENT.findall(header):
+        name = recipients[-1]
         return _Message(function=name.removeprefix(_FUNCTIONS) if name.startswith(_FUNCTIONS) else None)
-    channel = _CHANNEL.search(header)
-    return _Message(shown=channel is None or channel[1] in ("final", "commentary"))
+    channels = _CHANNEL.findall(header)
+    return _Message(shown=not channels or channels[-1] in ("final", "commentary"))
 
 
 class GptOssParser:
-    """Content is what the channels final and commentary tell the user. What is in analysis, and for
-    tools that are no functions, is left out."""
+    """Content is what the channels final and commentary tell the user, with a line end between messages.
+    What is in analysis, and for tools that are no functions, is left out."""
 
     def __init__(self):
         self._held = ""
         self._message: _Message | None = None  # None: in a header
+        self._has_content = False
+        self._separator = ""  # before the next content
 
     def feed(self, text: str) -> tuple[str, list[ToolCall]]:
         self._held += text
@@ -54,22 +58,27 @@ class GptOssParser:
         return content, calls
 
     def finish(self) -> tuple[str, list[ToolCall]]:
-        """A last message may lack its end marker; a header without a message is nothing."""
+        """A last message may lack its end marker."""
         held, self._held = self._held, ""
         if self._message is None:
-            return ("" if held.startswith(_HEADERS) else held), []
+            return ("" if held.startswith(_HEADERS) else self._show(held)), []
         content = self._add(held)
         rest, calls = self._end_message()
         return content + rest, calls
 
     def _read_header(self) -> bool:
         """Whether a message begins; not yet, while its header is incomplete."""
-        header, marker, rest = self._held.partition(_MESSAGE)
-        if not any(start.startswith(self._held[:len(start)]) for start in _HEADERS) or len(header) > MAX_CALL_CHARS:
-            self._message = _Message(shown=True)  # text without one
-        elif marker:
-            self._message, self._held = _message_of(header), rest
-        return self._message is not None
+        while self._message is None:
+            end = _HEADER_END.search(self._held, len(_NEXT) if self._held.startswith(_NEXT) else 0)
+            length = end.start() if end else len(self._held)
+            if not any(start.startswith(self._held[:len(start)]) for start in _HEADERS) or length > MAX_CALL_CHARS:
+                self._message = _Message(shown=True)  # text without one
+            elif end is None:
+                return False
+            else:
+                self._message = _message_of(self._held[:length]) if end[0] == _MESSAGE else None
+                self._held = self._held[length if end[0] == _NEXT else end.end():]
+        return True
 
     def _take_piece(self) -> tuple[str, bool]:
         """What surely belongs to the message, and whether that is its end."""
@@ -83,16 +92,24 @@ class GptOssParser:
         """The content among it."""
         message = self._message
         if message.function is None:
-            return piece if message.shown else ""
+            return self._show(piece) if message.shown else ""
         message.arguments += piece
         if len(message.arguments) <= MAX_CALL_CHARS:
             return ""
         self._message = _Message(shown=True)
-        return message.arguments
+        return self._show(message.arguments)
+
+    def _show(self, text: str) -> str:
+        if not text:
+            return ""
+        content, self._separator, self._has_content = self._separator + text, "", True
+        return content
 
     def _end_message(self) -> tuple[str, list[ToolCall]]:
         message, self._message = self._message, None
-        if message.function is None:
-            return "", []
-        call = make_call({"name": message.function, "arguments": message.arguments.strip() or "{}"})
-        return (message.arguments, []) if call is None else ("", [call])
+        call = None
+        if message.function is not None:
+            call = make_call({"name": message.function, "arguments": message.arguments.strip() or "{}"})
+        content = "" if call else self._show(message.arguments)  # which only calls have
+        self._separator = "\n" if self._has_content else ""
+        return content, [call] if call else []

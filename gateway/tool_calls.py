@@ -17,7 +17,7 @@ class ToolCall:
 
 def make_call(value: object, id: str | None = None) -> ToolCall | None:
     """A call of {"name", "arguments" or "parameters"}; None if it is not one."""
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not value["name"]:
         return None
     arguments = value.get("arguments", value.get("parameters", {}))
     try:

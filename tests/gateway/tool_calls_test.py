@@ -95,6 +95,33 @@ class ToolCallsTest(unittest.TestCase):
             self.check("gpt_oss", text, text)
         self.check("gpt_oss", "<|channel|>final", "")  # ended before its message
 
+    def test_gpt_oss_headers_that_are_not_in_order(self):
+        final = "<|channel|>final<|message|>Hi"
+        for text in (f"<|channel|>analysis<|end|><|start|>assistant{final}<|return|>",
+                     f"<|channel|>analysis<|start|>assistant{final}", f"<|channel|>analysis{final}",
+                     f"<|channel|>analysis<|end|>assistant{final}",
+                     f"<|channel|>analysis<|message|>So.<|end|>assistant{final}", f"assistant{final}",
+                     f"<|channel|>analysis to=functions.f<|call|>{final}"):
+            self.check("gpt_oss", text, "Hi")
+        self.check("gpt_oss", "<|channel|>analysis to=python to=functions.f<|message|>{}", "", ("f", {}))
+        self.check("gpt_oss", "assistant to=functions.f<|channel|>commentary<|message|>{}", "", ("f", {}))
+        self.check("gpt_oss", "<|channel|>final<|channel|>analysis<|message|>So.", "")
+        self.check("gpt_oss", "assistant", "assistant")
+
+    def test_gpt_oss_messages_are_lines(self):
+        look, final = "<|channel|>commentary<|message|>I look.<|end|>", "<|channel|>final<|message|>Hi"
+        call = "<|channel|>commentary to=functions.f<|message|>"
+        self.check("gpt_oss", look + final, "I look.\nHi")
+        self.check("gpt_oss", f"{look}{call}{{}}<|call|>{final}", "I look.\nHi", ("f", {}))
+        self.check("gpt_oss", f"{call}[1]<|call|>{final}", "[1]\nHi")
+        self.check("gpt_oss", f"{look}<|channel|>final<|message|><|end|>", "I look.")
+        self.check("gpt_oss", f"{look}assist", "I look.\nassist")
+
+    def test_a_call_has_a_name(self):
+        self.check("gpt_oss", "<|channel|>commentary to=functions.<|message|>{}<|call|>", "{}")
+        text = '<tool_call>{"name": "", "arguments": {}}</tool_call>'
+        self.check("hermes", text, text)
+
     def test_mistral_ids_are_nine_letters_and_digits(self):
         _, calls = PARSERS["mistral"]().feed(f"[TOOL_CALLS][{WEATHER}]")
         self.assertRegex(calls[0].id, r"^[0-9a-z]{9}$")
