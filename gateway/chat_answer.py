@@ -75,7 +75,9 @@ class ChatForm:
         if last:
             rest, more = self._parsers[index].finish()
             content, calls = content + rest, calls + more
-        if self._request.one_call:
+        if not self._request.tools:  # gpt-oss may write calls all the same
+            calls = []
+        elif self._request.one_call:
             calls = calls[:max(1 - self._num_calls[index], 0)]
         self._num_calls[index] += len(calls)
         return content, calls

@@ -16,10 +16,10 @@ BODY = {"messages": [{"role": "user", "content": "hi"}],
         "tools": [{"type": "function", "function": {"name": "weather"}}]}
 
 
-def make_form(**fields):
+def make_form(parser="hermes", **fields):
     request = chat_request.read({**BODY, **fields})
     return ChatForm("chatcmpl-1", "m", request,
-                    [PARSERS["hermes"]() for _ in range(request.choices)])
+                    [PARSERS[parser]() for _ in range(request.choices)])
 
 
 def parts_of(text, reason=api.FINISH_REASON_STOP):
@@ -83,6 +83,18 @@ class ChatAnswerTest(unittest.TestCase):
         self.assertEqual(len(choice["message"]["tool_calls"]), 1)
         choices = stream(make_form(parallel_tool_calls=False), CALL * 2)
         self.assertEqual(sum("tool_calls" in one["delta"] for one in choices), 1)
+
+    def test_no_call_if_none_is_allowed(self):
+        written = "<|channel|>commentary to=functions.weather<|message|>{}<|call|><|channel|>final<|message|>Hello."
+        for fields in ({"tool_choice": "none"}, {"tools": []}):
+            choice = self.whole(written, parser="gpt_oss", **fields)
+            self.assertEqual((choice["finish_reason"], choice["message"]["content"]), ("stop", "Hello."))
+            self.assertNotIn("tool_calls", choice["message"])
+            choices = stream(make_form("gpt_oss", **fields), written)
+            self.assertEqual("".join(one["delta"].get("content", "") for one in choices), "Hello.")
+            self.assertFalse(any("tool_calls" in one["delta"] for one in choices))
+            self.assertEqual(choices[-1]["finish_reason"], "stop")
+        self.assertEqual(self.whole(written, parser="gpt_oss")["finish_reason"], "tool_calls")
 
     def test_usage_of_several_choices(self):
         form = make_form(n=2, stream=True, stream_options={"include_usage": True})

@@ -86,6 +86,10 @@ class OpenAiToolsTest(unittest.TestCase):
         self.server.answers = [self.thought(final)]
         answer = self.client.chat.completions.create(model="scripted", messages=[USER])
         self.assertEqual(answer.choices[0].message.content, "It is 17 °C.")
+        for fields in ({}, {"tools": [TOOL], "tool_choice": "none"}):
+            self.server.answers = [call]
+            answer = self.client.chat.completions.create(model="scripted", messages=[USER], **fields)
+            self.assertEqual((answer.choices[0].finish_reason, answer.choices[0].message.tool_calls), ("stop", None))
 
     @staticmethod
     def thought(then):
