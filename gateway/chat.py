@@ -9,7 +9,7 @@ from gateway.chat_request import ChatRequest
 from gateway.errors import bad_request
 from gateway.limits import check_prompts
 from gateway.service import Service, new_id, respond
-from gateway.tool_parsers import ToolParser, parser_of_answers, parser_of_template
+from gateway.tool_parsers import PARSERS, ToolParser, form_of_answers
 from tandem.v1 import generation_pb2 as api
 
 
@@ -35,9 +35,8 @@ async def answer(service: Service, body: object) -> Response:
 
 
 def _parsers(service: Service, model: Model, request: ChatRequest) -> list[ToolParser]:
-    form = service.config.tool_parser or parser_of_template(model.chat_template)
+    form = form_of_answers(model.chat_template, bool(request.tools), service.config.tool_parser)
     if request.tools and form is None:
         raise bad_request("this model's chat template has no tools, or asks for calls in a form "
                           "that this server does not know: see --tool-parser", "tools")
-    parser = parser_of_answers(form, bool(request.tools))
-    return [parser() for _ in range(request.choices)] if parser else []
+    return [PARSERS[form]() for _ in range(request.choices)] if form else []

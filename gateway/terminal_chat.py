@@ -13,7 +13,7 @@ from gateway.backend import Coordinator
 from gateway.connection_flags import add_connection_flags, read_access
 from gateway.errors import ApiError, from_grpc
 from gateway.template_pool import TemplatePool
-from gateway.tool_parsers import parser_of_answers, parser_of_template
+from gateway.tool_parsers import PARSERS, form_of_answers
 from tandem.v1 import generation_pb2 as api
 
 _HELP = """\
@@ -47,8 +47,8 @@ class Conversation:
         prompt = await chat_prompt.render(self._templates, self._coordinator.model, asked, [], True,
                                           {})
         said = ""
-        kind = parser_of_answers(parser_of_template(self._coordinator.model.chat_template), has_tools=False)
-        parser = kind() if kind else None
+        form = form_of_answers(self._coordinator.model.chat_template, has_tools=False)
+        parser = PARSERS[form]() if form else None
         call = self._coordinator.generate(api.GenerateRequest(
             text=prompt, sampling=self._params, add_special_tokens=False,
             parse_special_tokens=True, skip_special_tokens=not parser))

@@ -29,9 +29,13 @@ PARSERS = {"gpt_oss": GptOssParser, "hermes": HermesParser, "llama3_json": Llama
 _OF_EVERY_ANSWER = ("gpt_oss",)
 
 
-def parser_of_answers(form: str | None, has_tools: bool) -> type[ToolParser] | None:
-    """What reads answers in this form; None: they are content as they are."""
-    return PARSERS.get(form) if has_tools or form in _OF_EVERY_ANSWER else None
+def form_of_answers(template: str, has_tools: bool, chosen: str | None = None) -> str | None:
+    """The form that answers are parsed by; None: they are content as they are. What is `chosen` is
+    for tool calls: a gateway has one flag for all its models."""
+    form = parser_of_template(template)
+    if has_tools:
+        return chosen or form
+    return form if form in _OF_EVERY_ANSWER else None
 
 
 def parser_of_template(template: str) -> str | None:

@@ -6,7 +6,7 @@ import unittest
 
 sys.path.insert(0, "gateway/tandem_gateway")
 from gateway.tool_calls import MAX_CALL_CHARS  # noqa: E402
-from gateway.tool_parsers import PARSERS, parser_of_template  # noqa: E402
+from gateway.tool_parsers import PARSERS, form_of_answers, parser_of_template  # noqa: E402
 
 WEATHER = '{"name": "weather", "arguments": {"city": "Köln", "days": 2}}'
 LLAMA = WEATHER.replace("arguments", "parameters")
@@ -151,6 +151,14 @@ class ToolCallsTest(unittest.TestCase):
                 ("{{ tools }}<tool_call><function=f>", None), ("{{ tools }}", None),
                 ("<tool_call>", None)):
             self.assertEqual(parser_of_template(template), expected, template)
+
+    def test_the_chosen_form_is_for_answers_with_tools(self):
+        gpt_oss, hermes = "{{ tools }}<|channel|><|message|>", "{{ tools }}<tool_call>"
+        for template, chosen, with_tools, without in (
+                (gpt_oss, None, "gpt_oss", "gpt_oss"), (hermes, None, "hermes", None), ("", None, None, None),
+                (hermes, "gpt_oss", "gpt_oss", None), (gpt_oss, "hermes", "hermes", "gpt_oss")):
+            self.assertEqual((form_of_answers(template, True, chosen), form_of_answers(template, False, chosen)),
+                             (with_tools, without), (template, chosen))
 
 
 if __name__ == "__main__":
