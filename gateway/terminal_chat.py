@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import sys
+from collections.abc import AsyncIterator
 
 import grpc
 
@@ -13,7 +14,8 @@ from gateway.backend import Coordinator
 from gateway.connection_flags import add_connection_flags, read_access
 from gateway.errors import ApiError, from_grpc
 from gateway.template_pool import TemplatePool
-from gateway.tool_parsers import PARSERS, form_of_answers
+from gateway.tool_calls import ToolCall
+from gateway.tool_parsers import PARSERS, ToolParser, form_of_answers
 from tandem.v1 import generation_pb2 as api
 
 _HELP = """\
@@ -21,6 +23,15 @@ _HELP = """\
 /system TEXT   another system prompt, or none; forgets the conversation
 /save FILE     the conversation as JSON
 /quit          as Ctrl-D does; Ctrl-C stops an answer"""
+
+
+async def _parse(messages: AsyncIterator[api.GenerateResponse],
+                 parser: ToolParser | None) -> AsyncIterator[tuple[str, list[ToolCall]]]:
+    """What an answer says, and the calls in it, as it comes."""
+    async for message in messages:
+        yield parser.feed(message.text) if parser else (message.text, [])
+    if parser:
+        yield parser.finish()
 
 
 class Conversation:
@@ -46,17 +57,20 @@ class Conversation:
             await self._coordinator.load()
         prompt = await chat_prompt.render(self._templates, self._coordinator.model, asked, [], True,
                                           {})
-        said = ""
+        said, has_called = "", False
         form = form_of_answers(self._coordinator.model.chat_template, has_tools=False)
         parser = PARSERS[form]() if form else None
         call = self._coordinator.generate(api.GenerateRequest(
             text=prompt, sampling=self._params, add_special_tokens=False,
             parse_special_tokens=True, skip_special_tokens=not parser))
         try:
-            async for message in call:
-                text = parser.feed(message.text)[0] if parser else message.text
+            async for text, calls in _parse(call, parser):
                 said += text
+                has_called = has_called or bool(calls)
                 print(text, end="", flush=True)
+            if has_called and not said:
+                print("tandem_chat: the model only called a tool, and there is none here: the question is forgotten",
+                      file=sys.stderr)
         except grpc.aio.AioRpcError:
             said = ""
             raise

@@ -80,13 +80,25 @@ class TerminalChatTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, r"^tandem: \S+/alone/tandem_chat: No such file or directory \([^\n]*\)\n$")
 
-    def test_of_gpt_oss_what_is_for_the_user(self):
-        server = ScriptedServer("{{ messages[-1].content }}{# tools, <|channel|> and <|message|> #}")
+    def of_gpt_oss(self, *answers):
+        """(stdout without its empty lines, stderr, prompts) of a question for each of these answers."""
+        server = ScriptedServer("{{ messages | map(attribute='content') | join(' ') }}{# tools, <|channel|> and <|message|> #}")
         self.addCleanup(server.stop)
-        server.answers = ["<|channel|>analysis<|message|>Well.<|end|><|start|>assistant<|channel|>final<|message|>Hello."]
-        done = subprocess.run([f"{self.folder}/tandem", "chat", "--server", server.address], input="Hi\n", capture_output=True,
-                              text=True, timeout=programs.PATIENCE_S, check=True)
-        self.assertEqual((server.prompts, done.stdout.strip()), (["Hi"], "Hello."))
+        server.answers = list(answers)
+        questions = "".join(f"Q{i}\n" for i in range(len(answers)))
+        done = subprocess.run([f"{self.folder}/tandem", "chat", "--server", server.address], input=questions,
+                              capture_output=True, text=True, timeout=programs.PATIENCE_S, check=True)
+        return done.stdout.strip("\n"), done.stderr, server.prompts
+
+    def test_of_gpt_oss_what_is_for_the_user(self):
+        out, err, prompts = self.of_gpt_oss(
+            "<|channel|>analysis<|message|>Well.<|end|><|start|>assistant<|channel|>final<|message|>3 <", "")
+        self.assertEqual((out, err, prompts), ("3 <", "", ["Q0", "Q0 3 < Q1"]))
+
+    def test_of_gpt_oss_only_a_call(self):
+        out, err, prompts = self.of_gpt_oss("<|channel|>commentary to=functions.f<|message|>{}<|call|>", "Hello.")
+        self.assertRegex(err, r"^tandem_chat: the model only called a tool[^\n]*\n$")
+        self.assertEqual((out, prompts), ("Hello.", ["Q0", "Q1"]))
 
     def test_unknown_commands_give_help(self):
         out, _ = self.chat("/wibble\n/save\n")
