@@ -19,12 +19,20 @@ bool IsChat(int argc, const char* const* argv) {
 
 absl::Status BecomeChat(char** argv) {
   std::error_code error;
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  const std::string program = folder / "tandem_chat";
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {
+    return absl::UnavailableError(absl::StrCat("/proc/self/exe: ", error.message(),
+                                               "; tandem_chat is looked for beside this program"));
+  }
+  const std::string program = self.parent_path() / "tandem_chat";
   execv(program.c_str(), argv + 1);
-  const std::string reason = std::generic_category().message(errno);
-  return absl::NotFoundError(
-      absl::StrCat(program, ": ", reason, " (a package's install.sh --http installs it)"));
+  const int reason = errno;
+  const std::string message = absl::StrCat(program, ": ", std::generic_category().message(reason));
+  if (reason == ENOENT) {
+    return absl::NotFoundError(
+        absl::StrCat(message, " (a package's install.sh --http installs it)"));
+  }
+  return absl::FailedPreconditionError(message);
 }
 
 void AddChatCommand(cli::Command& program) {

@@ -79,6 +79,10 @@ class TerminalChatTest(unittest.TestCase):
         done = subprocess.run([f"{alone}/tandem", "chat"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, r"^tandem: \S+/alone/tandem_chat: No such file or directory \([^\n]*\)\n$")
+        os.mkdir(f"{alone}/tandem_chat")  # which no user may run, root included
+        done = subprocess.run([f"{alone}/tandem", "chat"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^tandem: \S+/alone/tandem_chat: Permission denied\n$")
 
     def of_gpt_oss(self, *answers):
         """(stdout without its empty lines, stderr, prompts) of a question for each of these answers."""
