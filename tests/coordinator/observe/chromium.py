@@ -15,20 +15,27 @@ PATIENCE_S = 60
 
 
 class Chromium:
-    """A browser with one page of `width` x `height` CSS pixels; `requested` are the URLs it asked for."""
+    """A browser with one page of `width` x `height` CSS pixels, a phone's if `mobile`; `requested` are the URLs it asked for."""
 
-    def __init__(self, width, height):
+    def __init__(self, width, height, mobile):
         self._folder = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
         self._number = 0
         self._rest = b""
         self.requested = []
         self.messages = []  # of the console, and exceptions
         self._start()
+        try:
+            self._open_page(width, height, mobile)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open_page(self, width, height, mobile):
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Network", "Runtime", "Log"):
             self._call(f"{domain}.enable")
-        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=True)
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
 
     def _start(self):
         """The protocol's pipes are its descriptors 3 and 4."""

@@ -24,7 +24,7 @@ OUTPUTS = os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", ".")
 
 
 class Load:
-    """Requests one after the other until it is stopped, so that there are rates to show."""
+    """Requests one after the other until it is stopped, one at least, so that there are rates to show."""
 
     def __init__(self, address):
         self._stub = generation_pb2_grpc.GenerationStub(grpc.insecure_channel(address, options=(("grpc.enable_http_proxy", 0),)))
@@ -36,9 +36,11 @@ class Load:
         request = api.GenerateRequest(token_ids=api.TokenIds(ids=[1, 2, 3]))
         request.sampling.max_tokens = 40
         request.sampling.ignore_eos = True
-        while not self._stopped.is_set():
+        while True:
             for _ in self._stub.Generate(request, timeout=processes.PATIENCE_S):
                 pass
+            if self._stopped.is_set():
+                break
 
     def stop(self):
         self._stopped.set()
@@ -55,7 +57,7 @@ class StatusPageTest(unittest.TestCase):
         self.address = PORT.search(self.server.log()).group(1)
 
     def open(self, size):
-        page = chromium.Chromium(*size)
+        page = chromium.Chromium(*size, mobile=size == PHONE)
         self.addCleanup(page.close)
         page.open(f"http://{self.address}/")
         return page
@@ -98,7 +100,7 @@ class StatusPageTest(unittest.TestCase):
     def test_it_follows_the_server(self):
         """What has been shown changes when a request ends, and when nobody answers any more."""
         page = self.open(PHONE)
-        self.wait_for(page, "ended", "0 length")
+        self.wait_for(page, "ended", r"\b0 length")
         Load(self.server.address).stop()
         self.wait_for(page, "ended", r"\b[1-9]\d* length")
         self.server.process.kill()
