@@ -29,7 +29,6 @@ readonly GATEWAY_PACKAGES
 
 # Tests, benchmarks and the Python client. Training the demo model takes python3-torch as well.
 TEST_PACKAGES=(
-  chromium-headless-shell
   curl
   git
   iproute2
@@ -49,6 +48,9 @@ TEST_PACKAGES=(
 # Where another kubectl is installed already, Debian's would not install beside it.
 command -v kubectl >/dev/null || TEST_PACKAGES+=(kubernetes-client)
 readonly TEST_PACKAGES
+
+# What only running the tests takes: the status page is looked at in a browser.
+readonly BROWSER_PACKAGES=(chromium-headless-shell)
 
 # Packages of PyPI that tests use, in build/venv; tests skip what they need where PyPI can't be reached.
 readonly PYTHON_PACKAGES=(grpcio-health-checking==1.85.1 grpcio-reflection==1.85.1 jinja2==3.1.6 kubernetes-validate==1.33.0 openai==3.54.0 smg==1.13.0 smg-grpc-proto==0.4.28 transformers==5.23.0)
@@ -79,7 +81,7 @@ missing_packages() {
       sed -n 's/ installed$//p' | sort -u)
 }
 
-# install_deps KIND...: KIND is build, gateway, test, lint, fuzz or image.
+# install_deps KIND...: KIND is build, gateway, test, browser, lint, fuzz or image.
 install_deps() {
   local kind missing wanted=() as_root=()
   command -v dpkg-query >/dev/null ||
@@ -89,6 +91,7 @@ install_deps() {
       build) wanted+=("${BUILD_PACKAGES[@]}") ;;
       gateway) wanted+=("${GATEWAY_PACKAGES[@]}") ;;
       test) wanted+=("${TEST_PACKAGES[@]}" "${GATEWAY_PACKAGES[@]}") ;;
+      browser) wanted+=("${BROWSER_PACKAGES[@]}") ;;
       image) wanted+=("${IMAGE_PACKAGES[@]}") ;;
       fuzz) wanted+=("${FUZZ_PACKAGES[@]}") ;;
       lint) wanted+=("${LINT_PACKAGES[@]}") ;;
@@ -109,17 +112,27 @@ install_deps() {
 
 # Makes build/promtool, once, of Debian's package prometheus: to install that package would start a server.
 install_promtool() {
-  local folder
+  local folder log
   [[ -x build/promtool ]] && return
   folder=$(mktemp -d)
+  log=$folder/log
   mkdir -p build
-  if (cd "$folder" && apt-get download -qq prometheus) >"$folder/log" 2>&1 &&
-    dpkg-deb --fsys-tarfile "$folder"/prometheus_*.deb | tar -xO ./usr/bin/promtool >"$folder/promtool"; then
+  if download_package prometheus "$folder" >"$log" 2>&1 &&
+    dpkg-deb --fsys-tarfile "$folder"/prometheus_*.deb 2>>"$log" | tar -xO ./usr/bin/promtool 2>>"$log" >"$folder/promtool"; then
     install -m 755 "$folder/promtool" build/promtool
   else
-    echo "./dev: Debian's package prometheus can't be had: the test that needs promtool will be skipped" >&2
+    echo "./dev: Debian's package prometheus can't be had: the test that needs promtool will be skipped:" \
+      "$(grep . "$log" | tail -n 1 || echo "no answer within 60 s")" >&2
   fi
   rm -r "$folder"
+}
+
+# download_package NAME FOLDER: its .deb file; each command has a minute.
+download_package() {
+  if ! apt-cache show "$1" >/dev/null 2>&1 && ((EUID == 0)); then  # the lists are empty, as in a fresh container
+    timeout 60 apt-get update -qq
+  fi
+  (cd "$2" && timeout 60 apt-get download -qq "$1")
 }
 
 # Makes build/venv, once; whole or not at all.

@@ -13,7 +13,6 @@ run_tests() {
   # Tests of real vocabularies read them from beside the checkout, and skip where they are not.
   [[ -d ../shared/goldens ]] && export TANDEM_SHARED=${TANDEM_SHARED:-$(cd ../shared && pwd)}
   install_python_packages
-  install_promtool
   export TANDEM_VENV=$PWD/build/venv
   events=$(mktemp)
   # Builds and runs as much as possible, so that one failure does not hide another.
