@@ -1,24 +1,24 @@
 """Certificates and tokens that change under load: nothing that may go on is dropped."""
 
-import http.client
-import json
 import os
 import shutil
-import ssl
 import socket
+import ssl
 import sys
-import threading
 import unittest
 
 sys.path.insert(0, "tests/security")
 import authority  # noqa: E402
 import edge  # noqa: E402
 from edge import programs  # noqa: E402
+from loads import HttpLoad, Load, bearer, request  # noqa: E402
+from standing_server import STANDING_FLAGS, StandingServer  # noqa: E402
 
 import grpc  # noqa: E402
 from tandem.v1 import generation_pb2 as api, generation_pb2_grpc  # noqa: E402
 
 NEW_USER = "another-token-of-the-user"
+LONG = 900  # tokens, of the model's 1,024
 
 
 def serial(address, ca):
@@ -30,85 +30,6 @@ def serial(address, ca):
             return connection.getpeercert()["serialNumber"]
 
 
-def bearer(token):
-    return (("authorization", f"Bearer {token}"),)
-
-
-def request(max_tokens):
-    return api.GenerateRequest(text="Story:", sampling=api.SamplingParams(
-        max_tokens=max_tokens, ignore_eos=True, temperature=0))
-
-
-class Load:
-    """Threads that generate, each time on a new connection, until stopped; `failures` in words."""
-
-    def __init__(self, address, ca, token, threads=4):
-        with open(ca, "rb") as file:
-            self.credentials = grpc.ssl_channel_credentials(file.read())
-        self.address = address
-        self.token = token
-        self.failures = []
-        self.done = 0
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._run) for _ in range(threads)]
-        for thread in self._threads:
-            thread.start()
-
-    def channel(self):
-        # A subchannel pool of its own: each channel makes its own connection.
-        return grpc.secure_channel(self.address, self.credentials,
-                                   options=[("grpc.use_local_subchannel_pool", 1),
-                                            ("grpc.enable_http_proxy", 0)])
-
-    def generate(self):
-        with self.channel() as channel:
-            stub = generation_pb2_grpc.GenerationStub(channel)
-            answer = list(stub.Generate(request(8), metadata=bearer(self.token),
-                                        timeout=programs.PATIENCE_S))
-            assert answer[-1].usage.completion_tokens == 8, answer
-
-    def _run(self):
-        while not self._stop.is_set():
-            try:
-                self.generate()
-                self.done += 1
-            except (grpc.RpcError, AssertionError, OSError, http.client.HTTPException) as error:
-                self.failures.append(repr(error))
-
-    def more(self, count=8):
-        """Until so many more have ended well."""
-        target = self.done + count
-        programs.until(lambda: self.done >= target or self.failures, "the load stands still")
-
-    def stop(self):
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(programs.PATIENCE_S)
-
-
-class HttpLoad(Load):
-    """The same over HTTP."""
-
-    def __init__(self, address, ca, token):
-        self.context = ssl.create_default_context(cafile=ca)
-        super().__init__(address, ca, token)
-
-    def stream(self, max_tokens):
-        """The answer to a request for a stream, and its connection."""
-        connection = http.client.HTTPSConnection(self.address, context=self.context, timeout=programs.PATIENCE_S)
-        body = {"prompt": "Story:", "max_tokens": max_tokens, "ignore_eos": True, "temperature": 0, "stream": True}
-        connection.request("POST", "/v1/completions", json.dumps(body), {"Authorization": f"Bearer {self.token}"})
-        response = connection.getresponse()
-        assert response.status == 200, response.read()
-        return response, connection
-
-    def generate(self):
-        response, connection = self.stream(8)
-        events = response.read()
-        connection.close()
-        assert events.endswith(b"data: [DONE]\n\n"), events
-
-
 class RotationTest(unittest.TestCase):
 
     def setUp(self):
@@ -118,7 +39,7 @@ class RotationTest(unittest.TestCase):
             *edge.SERVER_NAMES, path=os.path.join(self.folder, "server"))
         self.tokens = edge.tokens()
         self.server = programs.start_coordinator("--tls-cert", self.cert, "--tls-key", self.key,
-                                                 "--tokens", self.tokens)
+                                                 "--tokens", self.tokens, *STANDING_FLAGS)
         self.addCleanup(self.server.kill)
         self.load = Load(self.server.address, self.authority.ca, edge.USER)
         self.addCleanup(self.load.stop)
@@ -152,28 +73,41 @@ class RotationTest(unittest.TestCase):
         self.check_nothing_failed()
 
     def test_tokens(self):
+        # Both for a while, so that clients can change theirs.
+        edge.write(f"user generate {edge.USER}\nnew generate {NEW_USER}\n", self.tokens)
+        self.check_nothing_failed()
+        self.load.token = NEW_USER
+        self.check_nothing_failed()
+        edge.write(f"new generate {NEW_USER}\n", self.tokens)
+        self.check_nothing_failed()
+        edge.write("nonsense\n", self.tokens)
+        self.check_nothing_failed()
+        self.assertIn("new tokens are not used, those before still are", self.server.log())
+
+    def test_what_runs_goes_on(self):
+        """A certificate and a token are shown when a call begins."""
+        self.load.stop()
+        self.assertEqual(self.load.failures, [], self.server.log())
+        before = serial(self.server.address, self.authority.ca)
+        new = self.authority.issue(*edge.SERVER_NAMES)
         with self.load.channel() as channel:
             stub = generation_pb2_grpc.GenerationStub(channel)
-            stream = stub.Generate(request(400), metadata=bearer(edge.USER),
-                                   timeout=programs.PATIENCE_S)
-            tokens = len(next(stream).token_ids)
-            # Both for a while, so that clients can change theirs.
-            edge.write(f"user generate {edge.USER}\nnew generate {NEW_USER}\n", self.tokens)
-            self.check_nothing_failed()
-            self.load.token = NEW_USER
-            self.check_nothing_failed()
-            self.load.more(16)  # those that began with the old one are over
-            edge.write(f"new generate {NEW_USER}\n", self.tokens)
-            self.check_nothing_failed()
-            with self.assertRaises(grpc.RpcError) as refused:
-                list(stub.Generate(request(1), metadata=bearer(edge.USER),
-                                   timeout=programs.PATIENCE_S))
-            self.assertEqual(refused.exception.code(), grpc.StatusCode.UNAUTHENTICATED)
-            # What runs goes on: a token is shown when a call begins.
-            self.assertEqual(tokens + sum(len(one.token_ids) for one in stream), 400)
-            edge.write("nonsense\n", self.tokens)
-            self.check_nothing_failed()
-        self.assertIn("new tokens are not used, those before still are", self.server.log())
+
+            def begin():
+                stream = stub.Generate(request(LONG), metadata=bearer(edge.USER), timeout=programs.PATIENCE_S)
+                return next(stream), stream
+
+            with StandingServer(self.server) as standing:
+                first, stream = standing.catch(begin)
+                os.rename(new[0], self.cert)
+                os.rename(new[1], self.key)
+                self.assertNotEqual(serial(self.server.address, self.authority.ca), before)
+                edge.write(f"new generate {NEW_USER}\n", self.tokens)
+                with self.assertRaises(grpc.RpcError) as refused:
+                    stub.GetModelInfo(api.GetModelInfoRequest(), metadata=bearer(edge.USER), timeout=programs.PATIENCE_S)
+                self.assertEqual(refused.exception.code(), grpc.StatusCode.UNAUTHENTICATED)
+                self.assertEqual(standing.in_flight(), 1)
+            self.assertEqual(sum(len(one.token_ids) for one in (first, *stream)), LONG)
 
     def test_headers_are_bounded(self):
         """Before anyone knows who sends them."""
@@ -197,34 +131,49 @@ class HttpRotationTest(unittest.TestCase):
         for path in ("coordinator/tandem_coordinator", programs.GATEWAY):
             shutil.copy(path, binaries)
         server = programs.start_coordinator("--http-listen", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key,
-                                            "--tokens", tokens, program=f"{binaries}/tandem_coordinator")
+                                            "--tokens", tokens, *STANDING_FLAGS, program=f"{binaries}/tandem_coordinator")
         self.addCleanup(server.kill)
         programs.until(lambda: ": serving" in server.log(), "there is no gateway")
         load = HttpLoad(server.log().split("HTTP on ")[1].split()[0], ca.ca, edge.USER)
         self.addCleanup(load.stop)
         load.more()
-        response, connection = load.stream(400)
-        self.addCleanup(connection.close)
-        begun = response.read(6)
 
+        self.check_new_certificate(load, ca, cert, key)
+        load.more()
+        edge.write(f"user generate {edge.USER}\nnew generate {NEW_USER}\n", tokens)
+        load.token = NEW_USER
+        load.more()
+        edge.write(f"new generate {NEW_USER}\n", tokens)
+        load.more()
+        load.stop()
+        self.assertEqual(load.failures, [], server.log())
+
+        def begin():
+            connection = load.send(LONG)
+            self.addCleanup(connection.close)
+            response = connection.getresponse()
+            self.assertEqual(response.status, 200)
+            return response.read(6), response
+
+        with StandingServer(server) as standing:
+            first, response = standing.catch(begin)
+            self.check_new_certificate(load, ca, cert, key)
+            edge.write(f"user generate {edge.USER}\n", tokens)
+            refused = load.send(8)  # with the token that the stream began with
+            self.addCleanup(refused.close)
+            self.assertEqual(refused.getresponse().status, 401)
+            self.assertEqual(standing.in_flight(), 1)
+        events = first + response.read()
+        self.assertTrue(events.endswith(b"data: [DONE]\n\n"), events[-200:])
+        self.assertEqual(server.log().count("new certificates are in use"), 2)
+
+    def check_new_certificate(self, load, ca, cert, key):
         before = serial(load.address, ca.ca)
         new_cert, new_key = ca.issue(*edge.SERVER_NAMES)
         os.rename(new_cert, cert)
-        load.more()
+        self.assertEqual(serial(load.address, ca.ca), before)
         os.rename(new_key, key)
         self.assertNotEqual(serial(load.address, ca.ca), before)
-        edge.write(f"user generate {edge.USER}\nnew generate {NEW_USER}\n", tokens)
-        load.token = NEW_USER
-        load.more(16)  # those that began with the old one are over
-        edge.write(f"new generate {NEW_USER}\n", tokens)
-        load.more()
-        self.assertEqual(load.failures, [], server.log())
-        load.token = edge.USER
-        with self.assertRaises(AssertionError):
-            load.generate()
-        events = begun + response.read()
-        self.assertTrue(events.endswith(b"data: [DONE]\n\n"), events[-200:])
-        self.assertEqual(server.log().count("new certificates are in use"), 1)
 
 
 if __name__ == "__main__":
