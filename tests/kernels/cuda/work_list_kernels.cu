@@ -80,26 +80,27 @@ __global__ void ShareOutKernel(const Params p) {
 template <typename T>
 class DeviceArray {
  public:
-  DeviceArray(Stream& stream, const std::vector<T>& values) : count_(values.size()) {
-    stream.Note(cudaMalloc(&data_, count_ * sizeof(T)), "memory");
-    stream.Copy(data_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice);
+  DeviceArray(Stream& stream, const std::vector<T>& values) {
+    stream.Note(cudaMalloc(&data_, values.size() * sizeof(T)), "memory");
+    stream.Copy(data_, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice);
     stream.Note(cudaStreamSynchronize(stream.handle()), "copy");
   }
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
   ~DeviceArray() { cudaFree(data_); }
   T* get() const { return static_cast<T*>(data_); }
-  std::vector<T> Read(Stream& stream) const {
-    std::vector<T> values(count_);
-    stream.Copy(values.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost);
-    stream.Note(cudaStreamSynchronize(stream.handle()), "run");
-    return values;
-  }
 
  private:
   void* data_ = nullptr;
-  const size_t count_;
 };
+
+template <typename T>
+std::vector<T> Read(Stream& stream, const DeviceArray<T>& array, size_t count) {
+  std::vector<T> values(count);
+  stream.Copy(values.data(), array.get(), count * sizeof(T), cudaMemcpyDeviceToHost);
+  stream.Note(cudaStreamSynchronize(stream.handle()), "run");
+  return values;
+}
 
 }  // namespace
 
@@ -139,13 +140,13 @@ WorkShares ShareOut(const WorkListCase& c) {
   p.table_rows = table_rows.get();
   shares.max_tiles = Blocks(p.max_context_len, c.tile_positions);
   const DeviceArray tiles(stream, std::vector<uint32_t>(args.shares, 0));
-  const DeviceArray given(stream,
-                          std::vector<uint32_t>(size_t{seqs} * c.kv_heads() * shares.max_tiles, 0));
+  const size_t units = size_t{seqs} * c.kv_heads() * shares.max_tiles;
+  const DeviceArray given(stream, std::vector<uint32_t>(units, 0));
   stream.Launch("share out", &ShareOutKernel, args.shares, kThreads,
                 WorkList::kSharedBytes + SharedBytes<Assignment>(1),
                 Params{args, tiles.get(), given.get(), shares.max_tiles});
-  shares.tiles_of_block = tiles.Read(stream);
-  shares.given = given.Read(stream);
+  shares.tiles_of_block = Read(stream, tiles, args.shares);
+  shares.given = Read(stream, given, units);
   if (shares.error.empty()) shares.error = stream.error();
   return shares;
 }
