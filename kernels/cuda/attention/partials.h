@@ -5,8 +5,8 @@
 // a run of consecutive pieces and merges a node with its left sibling as soon as it has both, like
 // the carries of a binary counter: what is left are the largest nodes of the run, at most two per
 // level. They stay on a stack in global memory. If the run is the whole row tile, the rest is
-// merged from the right and written; else split_kv_merge.cu goes on with the nodes of all runs, in
-// the same tree. So which block computes what does not change a bit.
+// merged from the right and written; else split_kv_merge.cu continues with the nodes of all runs,
+// in the same tree. So which block computes what does not change a bit.
 #ifndef TANDEM_KERNELS_CUDA_ATTENTION_PARTIALS_H_
 #define TANDEM_KERNELS_CUDA_ATTENTION_PARTIALS_H_
 

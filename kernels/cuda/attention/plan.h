@@ -3,7 +3,7 @@
 // The query rows of a sequence that read one KV head, (token, head of the group) with the head
 // varying fastest, are cut into tiles of `tile_rows`: a block reads K and V once for all of them.
 // The positions visible to a row tile are cut at multiples of `piece_positions` into pieces. Each
-// piece has a softmax state and weighted sums of its own, and pieces are merged in a binary tree
+// piece has its own softmax state and weighted sums, and pieces are merged in a binary tree
 // that depends on their numbers alone (partials.h): a row's bits depend on what it attends to and
 // not on the batch.
 //
