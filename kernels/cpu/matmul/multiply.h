@@ -1,8 +1,8 @@
 // The loops of every product. If the sums of all tokens fit in registers, each chunk of columns is
-// multiplied as it is unpacked; up to kFewTokens tokens, a few chunks at a time are unpacked to the
-// L1 cache; for more, whole rows are unpacked to a buffer that fits the L2 cache. Panels of formats
-// that products can read as they are (kInPlace) take the unpacked chunks' place. All add up in the
-// same order.
+// multiplied as it is unpacked. For more tokens, panels of formats that products can read as they
+// are (kInPlace) are multiplied in place; of others a few chunks at a time are unpacked to the L1
+// cache, or, beyond kFewTokens tokens, whole rows to a buffer that fits the L2 cache. All add up in
+// the same order.
 //
 // A chunk format F (quantised_chunk.h, float_chunk.h) defines:
 //   kActivations          what an activation row consists of
@@ -65,6 +65,7 @@ class Multiply {
   // Of one group: a small part of the L1 cache.
   static constexpr uint32_t kChunksInL1 =
       sizeof(Unit) * F::kUnits < 2560 ? 5120 / (sizeof(Unit) * F::kUnits) : 1;
+  static constexpr uint32_t kMostGroups = 64 / S::kLanes;
   static constexpr bool kPanelsInPlace = F::kInPlace ? S::kInPlace : false;
   template <class Source>
   static constexpr bool kInPlace = Source::kPanels ? kPanelsInPlace : false;
@@ -77,17 +78,23 @@ class Multiply {
   static void RunFrom(const Product& p, const ProductRange& range, std::byte* scratch) {
     const uint32_t tokens = range.token_end - range.token_begin;
     if (tokens <= S::kTokensOfGroup) return kOneSet<Source>[tokens](p, range);
-    if (tokens <= kFewTokens) return RunFew<Source>(p, range);
-    RunMany<Source>(p, range, reinterpret_cast<Unit*>(scratch));
+    if constexpr (kInPlace<Source>) {
+      RunInPlace<Source>(p, range);
+    } else if (tokens <= kFewTokens) {
+      RunFew<Source>(p, range);
+    } else {
+      RunMany<Source>(p, range, reinterpret_cast<Unit*>(scratch));
+    }
   }
 
   static size_t Units(uint32_t cols) { return size_t{NumChunks(cols)} * F::kUnits; }
 
   // Groups of kLanes rows that are unpacked together.
   static uint32_t GroupsAtOnce(uint32_t cols) {
-    constexpr uint32_t kMost = 64 / S::kLanes;
     const size_t fit = kPackedBytes / (sizeof(Unit) * Units(cols)) / S::kGroups * S::kGroups;
-    return fit < S::kGroups ? S::kGroups : fit > kMost ? kMost : static_cast<uint32_t>(fit);
+    return fit < S::kGroups    ? S::kGroups
+           : fit > kMostGroups ? kMostGroups
+                               : static_cast<uint32_t>(fit);
   }
 
   static const X* Activations(const Product& p, uint32_t token) {
@@ -136,6 +143,22 @@ class Multiply {
     }
   }
 
+  // Whole rows of S::kGroups groups are multiplied with one set of tokens after another, while the
+  // next ones are fetched.
+  template <class Source>
+  static void RunInPlace(const Product& p, const ProductRange& range) {
+    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
+    const uint32_t tokens = range.token_end - range.token_begin;
+    const uint32_t chunks = NumChunks(p.cols);
+    const uint32_t calls = (tokens + S::kTokens - 1) / S::kTokens * chunks;
+    constexpr uint32_t kRows = S::kGroups * S::kLanes;
+    for (uint32_t row = range.row_begin; row < range.row_end; row += kRows) {
+      const uint32_t groups = row + S::kLanes < range.row_end ? S::kGroups : 1;
+      PiecesAhead beside = ahead.Beside(p, row + kRows, 0, chunks, S::kGroups, calls);
+      MultiplySets<Source>(p, range, nullptr, row, groups, &beside);
+    }
+  }
+
   // Chunks of S::kGroups groups, in the L1 cache, are multiplied with one set of tokens after
   // another.
   template <class Source>
@@ -159,7 +182,7 @@ class Multiply {
     const X* x = Activations(p, range.token_begin);
     Float acc[kFewTokens * kGroups];
     for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
-    Unit units[kInPlace<Source> ? 1 : kGroups * kChunksInL1 * F::kUnits];
+    Unit units[kGroups * kChunksInL1 * F::kUnits];
     for (uint32_t col = 0, cols = 0; col < p.cols; col += cols) {
       cols = ColsInL1(p, col);
       const Chunks<Source> chunks = InL1<Source, kGroups>(p, range, row, col, cols, ahead, units);
@@ -188,15 +211,11 @@ class Multiply {
     for (int g = 0; g < kGroups && col == 0 && row == range.row_begin; ++g) {
       ahead.Start(Source(p, row + g * S::kLanes));
     }
-    if constexpr (kInPlace<Source>) {
-      return {Source(p, row), p.stride_bytes * S::kLanes, col / F::kCols};
-    } else {
-      constexpr size_t kStep = kChunksInL1 * F::kUnits;
-      for (int g = 0; g < kGroups; ++g) {
-        UnpackPiece<Source>(p, range, row + g * S::kLanes, col, cols, ahead, units + g * kStep);
-      }
-      return {units, kStep};
+    constexpr size_t kStep = kChunksInL1 * F::kUnits;
+    for (int g = 0; g < kGroups; ++g) {
+      UnpackPiece<Source>(p, range, row + g * S::kLanes, col, cols, ahead, units + g * kStep);
     }
+    return {units, kStep};
   }
 
   template <class Source>
@@ -243,62 +262,62 @@ class Multiply {
     }
   }
 
-  // Whole rows of up to as many groups as fit the L2 cache are multiplied with one set of tokens
-  // after another.
+  // Whole rows of up to as many groups as fit the L2 cache are unpacked and multiplied with one set
+  // of tokens after another.
   template <class Source>
   static void RunMany(const Product& p, const ProductRange& range, Unit* packed) {
-    const uint32_t set = Sets<Source, S::kGroups>::SetTokens(range.token_end - range.token_begin);
     const uint32_t at_once = GroupsAtOnce(p.cols);
     for (uint32_t first = range.row_begin; first < range.row_end; first += at_once * S::kLanes) {
       uint32_t groups = 0;
       for (; groups < at_once && first + groups * S::kLanes < range.row_end; ++groups) {
-        if constexpr (!kInPlace<Source>) {
-          Pack<Source>(p, first + groups * S::kLanes, packed + groups * Units(p.cols));
-        }
+        Pack<Source>(p, first + groups * S::kLanes, packed + groups * Units(p.cols));
       }
-      for (uint32_t token = range.token_begin; token < range.token_end; token += set) {
-        const uint32_t left = range.token_end - token;
-        MultiplyGroups<Source>(p, packed, first, groups, token, left < set ? left : set,
-                               token == range.token_begin);
-      }
+      PiecesAhead none;
+      MultiplySets<Source>(p, range, packed, first, groups, &none);
     }
   }
 
-  // A set of tokens and `groups` groups from row `first` on. `cold`: panels come from memory.
+  // `groups` groups from row `first` on and one set of tokens after another.
   template <class Source>
-  static void MultiplyGroups(const Product& p, const Unit* packed, uint32_t first, uint32_t groups,
-                             uint32_t token, uint32_t tokens, bool cold) {
-    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
-    const uint32_t chunks = NumChunks(p.cols);
-    PiecesAhead beside;
-    uint32_t g = 0;
-    for (; g + S::kGroups <= groups; g += S::kGroups) {
-      if (kInPlace<Source> && cold) {
-        const uint32_t next = first + (g + S::kGroups) * S::kLanes;
-        beside = ahead.Beside(p, next, 0, chunks, S::kGroups, chunks);
+  static void MultiplySets(const Product& p, const ProductRange& range, const Unit* packed,
+                           uint32_t first, uint32_t groups, PiecesAhead* beside) {
+    const uint32_t set = Sets<Source, S::kGroups>::SetTokens(range.token_end - range.token_begin);
+    for (uint32_t token = range.token_begin; token < range.token_end; token += set) {
+      const uint32_t tokens = range.token_end - token < set ? range.token_end - token : set;
+      uint32_t g = 0;
+      for (; g + S::kGroups <= groups; g += S::kGroups) {
+        MultiplyRows<Source, S::kGroups>(p, packed, first, g, token, tokens, beside);
       }
-      MultiplyRows<Source, S::kGroups>(p, packed, first, g, token, tokens, beside);
+      for (; g < groups; ++g) MultiplyRows<Source, 1>(p, packed, first, g, token, tokens, beside);
     }
-    for (; g < groups; ++g) MultiplyRows<Source, 1>(p, packed, first, g, token, tokens, {});
   }
 
   // A set of tokens and kGroups groups from group `g` after row `first` on.
   template <class Source, int kGroups>
   static void MultiplyRows(const Product& p, const Unit* packed, uint32_t first, uint32_t g,
-                           uint32_t token, uint32_t tokens, PiecesAhead beside) {
+                           uint32_t token, uint32_t tokens, PiecesAhead* beside) {
     const uint32_t row = first + g * S::kLanes;
     const Chunks<Source> chunks = WholeRows<Source>(p, packed + g * Units(p.cols), row);
     const X* const x = Activations(p, token);
-    if (p.bias == nullptr && row + kGroups * S::kLanes <= p.rows) {
+    if (row + kGroups * S::kLanes <= p.rows) {
       float* const y = p.y + token * p.y_stride + row;
-      Sets<Source, kGroups>::Multiply(tokens, chunks, x, p.x_stride, p.cols, y, p.y_stride,
-                                      &beside);
+      Sets<Source, kGroups>::Multiply(tokens, chunks, x, p.x_stride, p.cols, y, p.y_stride, beside);
+      if (p.bias != nullptr) AddBias<kGroups>(p.bias + row, tokens, y, p.y_stride);
       return;
     }
     Float acc[S::kTokensOfGroup * kGroups];
     for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
-    Sets<Source, kGroups>::Add(tokens, chunks, x, p.x_stride, p.cols, acc, &beside);
+    Sets<Source, kGroups>::Add(tokens, chunks, x, p.x_stride, p.cols, acc, beside);
     StoreSums<kGroups>(p, row, token, tokens, acc);
+  }
+
+  template <int kGroups>
+  static void AddBias(const float* bias, uint32_t tokens, float* y, size_t y_stride) {
+    for (uint32_t t = 0; t < tokens; ++t, y += y_stride) {
+      for (int i = 0; i < kGroups * S::kLanes; i += S::kLanes) {
+        S::Store(y + i, S::Add(S::LoadFloat(y + i), S::LoadFloat(bias + i)));
+      }
+    }
   }
 
   template <class Source>
