@@ -11,6 +11,8 @@ namespace {
 // About 50 microseconds on current x86: longer than the gap between two entries, negligible
 // otherwise.
 constexpr int kSpins = 1500;
+// About a microsecond.
+constexpr int kSpinsBeforeStealing = 30;
 
 constexpr uint64_t kOpen = uint64_t{1} << 31;
 constexpr uint64_t kInside = kOpen - 1;
@@ -20,6 +22,12 @@ inline void Pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
+}
+
+// The first task of a thread's share of `tasks`: with fewer tasks than threads the first threads
+// have one each.
+uint32_t ShareBegin(uint64_t tasks, uint32_t thread, uint32_t threads) {
+  return static_cast<uint32_t>((tasks * thread + threads - 1) / threads);
 }
 
 uint32_t Generation(uint64_t session) { return static_cast<uint32_t>(session >> kGenerationShift); }
@@ -42,14 +50,13 @@ ThreadStream::~ThreadStream() {
 void ThreadStream::Start(const OpList& list, const ScratchMemory& scratch, Deadline deadline) {
   TANDEM_CHECK(list_ == nullptr) << "started twice without Wait";
   const size_t entries = list.entries().size();
-  if (entries > progress_capacity_) {
-    progress_capacity_ = std::max(entries, 2 * progress_capacity_);
-    progress_ = std::make_unique<Progress[]>(progress_capacity_);
+  if (entries > capacity_) {
+    capacity_ = std::max(entries, 2 * capacity_);
+    taken_ = std::make_unique<Taken[]>(capacity_ * threads());
+    finished_ = std::make_unique<std::atomic<uint32_t>[]>(capacity_);
   }
-  for (size_t i = 0; i < entries; ++i) {
-    progress_[i].next.store(0, std::memory_order_relaxed);
-    progress_[i].finished.store(0, std::memory_order_relaxed);
-  }
+  for (size_t i = 0; i < entries * threads(); ++i) taken_[i].store(0, std::memory_order_relaxed);
+  for (size_t i = 0; i < entries; ++i) finished_[i].store(0, std::memory_order_relaxed);
   list_ = &list;
   scratch_ = scratch;
   deadline_ = deadline;
@@ -125,24 +132,48 @@ void ThreadStream::RunList(uint32_t thread) {
 
 void ThreadStream::RunTasks(uint32_t index, uint32_t thread) {
   const OpList::Entry& entry = list_->entries()[index];
-  Progress& progress = progress_[index];
   TaskContext context{0, thread, scratch_.shared,
                       scratch_.per_thread + thread * scratch_.per_thread_stride};
   uint32_t ran = 0;
-  while ((context.task = progress.next.fetch_add(1, std::memory_order_relaxed)) < entry.num_tasks) {
-    if (stopped_.load(std::memory_order_relaxed)) return;
-    if (entry.run != nullptr) {
-      entry.run(list_->params(entry), context);
-    } else if (absl::Status status = list_->work(entry)(deadline_); !status.ok()) {
-      return Fail(std::move(status));
+  for (uint32_t i = 0; i < threads(); ++i) {
+    if (i == 1) WaitBeforeStealing(index);
+    const uint32_t owner = (thread + i) % threads();
+    for (; Take(index, owner, thread, &context.task); ++ran) {
+      if (stopped_.load(std::memory_order_relaxed)) return;
+      if (entry.run != nullptr) {
+        entry.run(list_->params(entry), context);
+      } else if (absl::Status status = list_->work(entry)(deadline_); !status.ok()) {
+        return Fail(std::move(status));
+      }
     }
-    ++ran;
   }
   if (ran == 0) return;
   // acq_rel: the last thread to finish sees all the others' writes.
-  if (progress.finished.fetch_add(ran, std::memory_order_acq_rel) + ran == entry.num_tasks) {
+  if (finished_[index].fetch_add(ran, std::memory_order_acq_rel) + ran == entry.num_tasks) {
     Complete(index);
   }
+}
+
+bool ThreadStream::Take(uint32_t index, uint32_t owner, uint32_t thread, uint32_t* task) {
+  constexpr uint64_t kOneOfEnd = uint64_t{1} << 32;
+  const auto left = [](uint64_t size, uint64_t taken) {
+    return static_cast<uint32_t>(taken) + (taken >> 32) < size;
+  };
+  const uint32_t tasks = list_->entries()[index].num_tasks;
+  const uint32_t begin = ShareBegin(tasks, owner, threads());
+  const uint32_t end = ShareBegin(tasks, owner + 1, threads());
+  Taken& taken = taken_[size_t{index} * threads() + owner];
+  if (!left(end - begin, taken.load(std::memory_order_relaxed))) return false;
+  const bool own = owner == thread;
+  const uint64_t before = taken.fetch_add(own ? 1 : kOneOfEnd, std::memory_order_relaxed);
+  if (!left(end - begin, before)) return false;
+  *task =
+      own ? begin + static_cast<uint32_t>(before) : end - 1 - static_cast<uint32_t>(before >> 32);
+  return true;
+}
+
+void ThreadStream::WaitBeforeStealing(uint32_t index) const {
+  for (int i = 0; i < kSpinsBeforeStealing && !ListEnded(index); ++i) Pause();
 }
 
 void ThreadStream::Complete(uint32_t index) {

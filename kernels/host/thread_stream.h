@@ -1,10 +1,12 @@
 // ThreadStream: runs an OpList on the caller and threads - 1 helpers.
 //
 // Start wakes the helpers and returns; in Wait the caller runs tasks too, until the list is done.
-// Tasks of an entry are claimed from a counter, and an entry is done when its tasks are, whichever
-// thread ran them: a helper that wakes late delays nothing. Between entries, and between lists, a
-// thread spins for some tens of microseconds and then parks on a condition variable, so an idle
-// stream burns no CPU. With one thread, Wait runs the list.
+// Of every entry a thread has the same share, a run of neighbouring tasks, so that it reads what it
+// wrote. When its share is done it waits for about a microsecond and then takes tasks from the ends
+// of the others' shares. An entry is done when its tasks are, whichever threads ran them: a helper
+// that wakes late delays nothing for long. Between entries, and between lists, a thread spins for
+// some tens of microseconds and then parks on a condition variable, so an idle stream burns no CPU.
+// With one thread, Wait runs the list.
 //
 // The first error (of host work, or the deadline passing between two entries) skips the rest of the
 // list and is returned by Wait. Start, Wait and the destructor must be called by one thread.
@@ -48,11 +50,10 @@ class ThreadStream {
   absl::Status Wait();
 
  private:
-  // Progress of one entry. Not padded to a cache line: clearing would cost more than false sharing.
-  struct Progress {
-    std::atomic<uint32_t> next{0};      // the first task not taken yet
-    std::atomic<uint32_t> finished{0};  // tasks done
-  };
+  // What has been taken of a thread's share of an entry: by the thread from the front in the lower
+  // half, by others from the end in the upper. Both only grow, and more may be counted than there
+  // is. Not padded to a cache line: clearing would cost more than false sharing.
+  using Taken = std::atomic<uint64_t>;
 
   void HelperMain(uint32_t thread);
   // Waits for a list newer than `seen` and joins it; false when the stream ends.
@@ -61,6 +62,9 @@ class ThreadStream {
   // Takes part in the current list until it is done or stopped.
   void RunList(uint32_t thread);
   void RunTasks(uint32_t index, uint32_t thread);
+  // Takes a task of `owner`'s share; false when there is none left.
+  bool Take(uint32_t index, uint32_t owner, uint32_t thread, uint32_t* task);
+  void WaitBeforeStealing(uint32_t index) const;
   void Complete(uint32_t index);
   void Fail(absl::Status status);
   bool ListEnded(uint32_t after) const;
@@ -73,8 +77,9 @@ class ThreadStream {
   const OpList* list_ = nullptr;
   ScratchMemory scratch_;
   Deadline deadline_ = Deadline::At({});
-  std::unique_ptr<Progress[]> progress_;  // one per entry
-  size_t progress_capacity_ = 0;
+  std::unique_ptr<Taken[]> taken_;                     // (entries, threads)
+  std::unique_ptr<std::atomic<uint32_t>[]> finished_;  // (entries): tasks done
+  size_t capacity_ = 0;                                // entries
 
   // Generation (upper 32 bits), open flag, number of helpers inside. Helpers enter only while it is
   // open.
