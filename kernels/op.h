@@ -35,7 +35,7 @@ using Op = std::variant<   //
     UnshardLogitsParams,   //
     SampleParams,          //
     LogProbsParams,        //
-    GateUpParams,          //
+    FeedForwardParams,     //
     QkvParams,             //
     NormMatMulParams,      //
     MatMulAddParams>;

@@ -12,7 +12,7 @@
 #include "kernels/ops/composite.h"
 #include "kernels/ops/embed.h"
 #include "kernels/ops/expert_matmul.h"
-#include "kernels/ops/gate_up.h"
+#include "kernels/ops/feed_forward.h"
 #include "kernels/ops/gated_delta_rule.h"
 #include "kernels/ops/head_matmul.h"
 #include "kernels/ops/kv_pages.h"

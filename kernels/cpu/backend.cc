@@ -22,9 +22,6 @@
 namespace tandem::kernels::cpu {
 namespace {
 
-// Values per task of ops with a single pass over memory: about a microsecond of work.
-constexpr uint32_t kValuesPerTask = 4096;
-
 // Encodes one op: by the overloads here if it has SIMD kernels, otherwise as the reference does.
 class CpuOps {
  public:
@@ -40,12 +37,27 @@ class CpuOps {
   }
 
   void operator()(const RmsNormParams& params) const {
-    const uint32_t rows = std::max(1u, kValuesPerTask / std::max(1u, params.dim));
-    list_.Add("rms_norm", (params.rows + rows - 1) / rows, kernels_.rms_norm,
-              RmsNormTask{params, rows});
+    const RmsNormTask task = MakeRmsNormTask(params);
+    list_.Add("rms_norm", (params.rows + task.rows_per_task - 1) / task.rows_per_task,
+              kernels_.rms_norm, task);
   }
 
   void operator()(const MatMulParams& params) const { EncodeMatMul(list_, params, isa_); }
+  void operator()(const NormMatMulParams& params) const { NormMatMul(params.norm, params.product); }
+  void operator()(const QkvParams& params) const {
+    NormMatMul(params.norm, params.product);
+    VisitPart(params.v_norm, *this);
+    VisitPart(params.q_norm, *this);
+    VisitPart(params.k_norm, *this);
+    (*this)(params.write);
+  }
+  void operator()(const FeedForwardParams& params) const {
+    LayerNorm(params.norm);
+    const auto* const add = std::get_if<MatMulAddParams>(&params.down);
+    EncodeFeedForward(list_, params,
+                      add != nullptr ? add->product : std::get<MatMulParams>(params.down), isa_);
+    if (add != nullptr) (*this)(add->add);
+  }
   void operator()(const ExpertMatMulParams& params) const {
     EncodeExpertMatMul(list_, params, isa_);
   }
@@ -95,6 +107,15 @@ class CpuOps {
   }
 
  private:
+  // RMSNorms are done by the entry that converts a product's activations.
+  void NormMatMul(const NormParams& norm, const MatMulParams& product) const {
+    LayerNorm(norm);
+    EncodeNormMatMul(list_, norm, product, isa_);
+  }
+  void LayerNorm(const NormParams& norm) const {
+    if (const auto* layer_norm = std::get_if<LayerNormParams>(&norm)) (*this)(*layer_norm);
+  }
+
   host::OpList& list_;
   const Isa isa_;
   const Kernels& kernels_;

@@ -3,6 +3,7 @@
 #ifndef TANDEM_KERNELS_CPU_KERNELS_H_
 #define TANDEM_KERNELS_CPU_KERNELS_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/cpu/attention_plan.h"
@@ -12,10 +13,17 @@
 
 namespace tandem::kernels::cpu {
 
+// Values per task of ops with a single pass over memory: about a microsecond of work.
+inline constexpr uint32_t kValuesPerTask = 4096;
+
 struct RmsNormTask {
   RmsNormParams params;
   uint32_t rows_per_task;
 };
+
+inline RmsNormTask MakeRmsNormTask(const RmsNormParams& params) {
+  return {params, std::max(1u, kValuesPerTask / std::max(1u, params.dim))};
+}
 
 // All arrays are dense: `count` consecutive values.
 struct ActivateTask {
@@ -33,9 +41,12 @@ struct ActivateTask {
 inline constexpr uint32_t kConvChannels = 64;
 inline constexpr uint32_t kStateColumns = 64;
 
+using RmsNormFn = void (*)(const RmsNormTask& task, const host::TaskContext& context);
+using ActivateFn = void (*)(const ActivateTask& task, const host::TaskContext& context);
+
 struct Kernels {
-  void (*rms_norm)(const RmsNormTask& task, const host::TaskContext& context);
-  void (*activate)(const ActivateTask& task, const host::TaskContext& context);
+  RmsNormFn rms_norm;
+  ActivateFn activate;
   // One token per task.
   void (*rope_write_kv)(const RopeWriteKvParams& params, const host::TaskContext& context);
   // Up to kConvChannels channels of a sequence per task.

@@ -25,6 +25,13 @@ uint32_t PanelRows(Isa isa);
 // tasks. REQUIRES: CanMatMul of every weight; this machine has `isa`.
 void EncodeMatMul(host::OpList& list, const MatMulParams& params, Isa isa);
 
+// A product of normed rows, and a feed-forward block, whose `down` is that product. Norms have been
+// encoded unless they are RMSNorms.
+void EncodeNormMatMul(host::OpList& list, const NormParams& norm, const MatMulParams& params,
+                      Isa isa);
+void EncodeFeedForward(host::OpList& list, const FeedForwardParams& params,
+                       const MatMulParams& down, Isa isa);
+
 // The same for the other products.
 void EncodeExpertMatMul(host::OpList& list, const ExpertMatMulParams& params, Isa isa);
 void EncodeHeadMatMul(host::OpList& list, const HeadMatMulParams& params, Isa isa);

@@ -11,8 +11,10 @@
 #define TANDEM_KERNELS_OPS_COMPOSITE_H_
 
 #include <concepts>
+#include <cstddef>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "kernels/ops/array.h"
@@ -28,24 +30,30 @@ concept Composite = requires(Params& params) {
 // A norm that may be missing.
 using NormParams = std::variant<std::monostate, RmsNormParams, LayerNormParams>;
 
-// Calls visit(norm), if there is one. Norm: NormParams or const NormParams.
-template <class Norm, class Visit>
-void VisitNorm(Norm& norm, Visit&& visit) {
-  if (auto* rms_norm = std::get_if<RmsNormParams>(&norm)) visit(*rms_norm);
-  if (auto* layer_norm = std::get_if<LayerNormParams>(&norm)) visit(*layer_norm);
+// A part that may be one of several ops, or none.
+template <class Part>
+concept VariantPart = requires(Part& part) {
+  part.valueless_by_exception();
+};
+
+// Calls visit(part), or with the op that it holds, if it holds one.
+template <class Part, class Visit>
+void VisitPart(Part& part, Visit&& visit) {
+  if constexpr (VariantPart<Part>) {
+    std::visit(
+        [&](auto& op) {
+          if constexpr (!std::same_as<std::remove_cvref_t<decltype(op)>, std::monostate>) visit(op);
+        },
+        part);
+  } else {
+    visit(part);
+  }
 }
 
 // Calls encode(part) with each part, in order.
 template <class Params, class Encode>
 void Decompose(Params& params, Encode&& encode) {
-  const auto one = [&](auto& part) {
-    if constexpr (std::same_as<std::remove_cvref_t<decltype(part)>, NormParams>) {
-      VisitNorm(part, encode);
-    } else {
-      encode(part);
-    }
-  };
-  std::apply([&](auto&... parts) { (one(parts), ...); }, Params::Parts(params));
+  std::apply([&](auto&... parts) { (VisitPart(parts, encode), ...); }, Params::Parts(params));
 }
 
 // What a part writes for the next to read: see ForEachPointerOfParts.
@@ -68,15 +76,17 @@ struct HideOutputs {
 // Access::kScratch.
 template <class Params, class Visit>
 void ForEachPointerOfParts(Params& params, Visit&& visit) {
+  const auto visit_pointers = [&](auto& part, auto&& each) {
+    VisitPart(part, [&](auto& op) { op.ForEachPointer(op, each); });
+  };
   const auto parts = Params::Parts(params);
-  const void* const last = &std::get<std::tuple_size_v<decltype(parts)> - 1>(parts);
-  Decompose(params, [&](auto& part) {
-    if (&part == last) {
-      part.ForEachPointer(part, visit);
-    } else {
-      part.ForEachPointer(part, HideOutputs<std::remove_reference_t<Visit>>{visit});
-    }
-  });
+  constexpr size_t kLast = std::tuple_size_v<decltype(Params::Parts(params))> - 1;
+  [&]<size_t... kPart>(std::index_sequence<kPart...>) {
+    (visit_pointers(std::get<kPart>(parts), HideOutputs<std::remove_reference_t<Visit>>{visit}),
+     ...);
+  }
+  (std::make_index_sequence<kLast>());
+  visit_pointers(std::get<kLast>(parts), visit);
 }
 
 }  // namespace tandem::kernels

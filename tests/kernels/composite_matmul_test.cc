@@ -20,6 +20,7 @@ using tensor::Type;
 
 constexpr uint32_t kCols = 256;
 constexpr uint32_t kRows = 83;
+constexpr uint32_t kInner = 256;  // of a feed-forward block
 constexpr uint32_t kFewTokens = 3;
 
 // Collects the arrays that a composite's result consists of, all F32.
@@ -55,6 +56,17 @@ class CompositeTest : public testing::TestWithParam<BackendCase> {
     return {residual, add, rig_.Put(random_.Floats(dim)), 1e-6f, rows, dim, out};
   }
 
+  // Without its products' projections.
+  FeedForwardParams MakeFeedForward(uint32_t tokens, bool gated, uint32_t inner = kInner) {
+    float* const x = rig_.Poisoned(size_t{tokens} * kCols);
+    gate_ = rig_.Poisoned(size_t{tokens} * inner);
+    up_ = rig_.Poisoned(size_t{tokens} * inner);
+    return {.norm = Norm(tokens, kCols, Rows(tokens, kCols), Rows(tokens, kCols), x),
+            .up = {x, tokens, kCols, gated ? 2u : 1u, {}},
+            .activate = {Activation::kSilu, gate_, gated ? up_ : nullptr, tokens, inner, gate_},
+            .down = {}};
+  }
+
   // Runs the parts, then the composite on the same inputs.
   template <class Params>
   void ExpectSameBitsAsParts(const Params& params) {
@@ -87,26 +99,56 @@ class CompositeTest : public testing::TestWithParam<BackendCase> {
 
   Rig rig_{GetParam()};
   Random random_{3};
+  float* gate_ = nullptr;  // of a feed-forward block
+  float* up_ = nullptr;
 };
 
-TEST_P(CompositeTest, GateUp) {
-  // Types that share kernels, and types that do not.
-  for (const Type up_type : {Type::kQ8_0, Type::kQ4_K, Type::kF32}) {
-    const Matrix gate = RandomMatrix(1, Type::kQ8_0, kRows, kCols);
-    const Matrix up = RandomMatrix(2, up_type, kRows, kCols);
+TEST_P(CompositeTest, FeedForward) {
+  // Types that share kernels and types that do not, of what comes before and after the activation.
+  for (const auto& [up_type, down_type] : {std::pair(Type::kQ8_0, Type::kQ8_0),
+                                           {Type::kQ4_K, Type::kBF16},
+                                           {Type::kF32, Type::kQ6_K},
+                                           {Type::kBF16, Type::kF32}}) {
+    const Matrix gate = RandomMatrix(1, Type::kQ8_0, kInner, kCols);
+    const Matrix up = RandomMatrix(2, up_type, kInner, kCols);
+    const Matrix down = RandomMatrix(8, down_type, kRows, kInner);
     for (const uint32_t tokens : {1u, kFewTokens, many_tokens()}) {
       for (const bool gated : {true, false}) {
-        float* const x = rig_.Poisoned(size_t{tokens} * kCols);
-        float* const y = rig_.Poisoned(size_t{tokens} * kRows);
-        float* const z = rig_.Poisoned(size_t{tokens} * kRows);
-        GateUpParams params = {
-            .norm = Norm(tokens, kCols, Rows(tokens, kCols), Rows(tokens, kCols), x),
-            .product = {x, tokens, kCols, gated ? 2u : 1u, {}},
-            .activate = {Activation::kSilu, y, gated ? z : nullptr, tokens, kRows, y}};
-        params.product.projections[0] = Project(gated ? gate : up, y, true);
-        if (gated) params.product.projections[1] = Project(up, z, false);
+        FeedForwardParams params = MakeFeedForward(tokens, gated);
+        params.up.projections[0] = Project(gated ? gate : up, gate_, true);
+        if (gated) params.up.projections[1] = Project(up, up_, false);
+        MatMulParams product = {gate_, tokens, kInner, 1, {}};
+        product.projections[0] = Project(down, rig_.Poisoned(size_t{tokens} * kRows), true);
+        params.down = product;
+        ExpectSameBitsAsParts(params);
+        params.down = MatMulAddParams{
+            .product = product,
+            .add = {Rows(tokens, kRows), product.projections[0].y, nullptr, tokens, kRows}};
         ExpectSameBitsAsParts(params);
       }
+    }
+  }
+}
+
+// A rank's columns of `down` may begin within a block.
+TEST_P(CompositeTest, FeedForwardOfPartsOfBlocks) {
+  constexpr uint32_t kBegin = 48, kCount = 83;
+  const Matrix gate = RandomMatrix(1, Type::kQ8_0, kCount, kCols);
+  const Matrix up = RandomMatrix(2, Type::kQ8_0, kCount, kCols);
+  for (const uint32_t begin : {kBegin, 64u}) {
+    Matrix down = RandomMatrix(8, Type::kQ8_0, kRows, kInner);
+    for (const uint32_t tokens : {1u, kFewTokens, many_tokens()}) {
+      FeedForwardParams params = MakeFeedForward(tokens, true, kCount);
+      params.up.projections[0] = Project(gate, gate_, true);
+      params.up.projections[1] = Project(up, up_, false);
+      Weight weight = down.weight();
+      weight.col_begin = begin;
+      weight.col_count = kCount;
+      MatMulParams product = {gate_, tokens, kCount, 1, {}};
+      product.projections[0] = {rig_.backend().PlaceWeight(weight).value(), nullptr,
+                                rig_.Poisoned(size_t{tokens} * kRows), kRows};
+      params.down = product;
+      ExpectSameBitsAsParts(params);
     }
   }
 }

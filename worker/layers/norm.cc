@@ -3,7 +3,7 @@
 namespace tandem::worker {
 
 void EncodeNorm(LayerContext& context, const kernels::NormParams& norm) {
-  kernels::VisitNorm(norm, [&](const auto& params) { context.backend.Encode(params); });
+  kernels::VisitPart(norm, [&](const auto& params) { context.backend.Encode(params); });
 }
 
 kernels::NormParams Norm::Params(uint32_t rows, float* residual, const float* add,

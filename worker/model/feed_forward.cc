@@ -25,21 +25,20 @@ FeedForward::FeedForward(kernels::Activation activation, Linear gate, Linear up,
       up_(gated_ ? std::vector{gate, up} : std::vector{up}),
       down_(down) {}
 
-kernels::MatMulParams FeedForward::EncodeUp(LayerContext& context, const NormedRows& x,
-                                            uint32_t tokens, float* out) const {
+kernels::FeedForwardParams FeedForward::Params(LayerContext& context, const NormedRows& x,
+                                               uint32_t tokens, float* out) const {
   const size_t values = static_cast<size_t>(tokens) * width_;
   float* gate = context.arena.TakeActivations(values);
   float* up = gated_ ? context.arena.TakeActivations(values) : nullptr;
-  context.backend.Encode(kernels::GateUpParams{
-      .norm = x.norm,
-      .product = gated_ ? up_.Params(x.x, tokens, {gate, up}) : up_.Params(x.x, tokens, {gate}),
-      .activate = {.function = activation_,
-                   .gate = gate,
-                   .up = up,
-                   .rows = tokens,
-                   .cols = width_,
-                   .out = gate}});
-  return down_.Params(context, gate, tokens, out);
+  return {.norm = x.norm,
+          .up = gated_ ? up_.Params(x.x, tokens, {gate, up}) : up_.Params(x.x, tokens, {gate}),
+          .activate = {.function = activation_,
+                       .gate = gate,
+                       .up = up,
+                       .rows = tokens,
+                       .cols = width_,
+                       .out = gate},
+          .down = down_.Params(context, gate, tokens, out)};
 }
 
 namespace {
@@ -59,7 +58,7 @@ class DenseFeedForward final : public FeedForwardBlock {
   void Encode(LayerContext& context, const NormedRows& x, uint32_t tokens,
               float* out) const override {
     const size_t mark = context.arena.used();
-    context.backend.Encode(ffn_.EncodeUp(context, x, tokens, out));
+    context.backend.Encode(ffn_.Params(context, x, tokens, out));
     context.arena.Rewind(mark);
     SumOverRanks(context, tokens, hidden_, out);
   }

@@ -34,10 +34,10 @@ class FeedForward {
   // `gate.weight.data` is null in a plain one.
   FeedForward(kernels::Activation activation, Linear gate, Linear up, Linear down);
 
-  // Encodes all but the last product, which is left to the caller: it gives the rank's part of the
-  // sum over ranks, out (T, hidden). What it reads is taken from the context's arena.
-  kernels::MatMulParams EncodeUp(LayerContext& context, const NormedRows& x, uint32_t tokens,
-                                 float* out) const;
+  // The rank's part of the sum over ranks, out (T, hidden). What lies between is taken from the
+  // context's arena. `down` holds a MatMulParams.
+  kernels::FeedForwardParams Params(LayerContext& context, const NormedRows& x, uint32_t tokens,
+                                    float* out) const;
 
  private:
   kernels::Activation activation_ = kernels::Activation::kSilu;

@@ -138,7 +138,7 @@ class GroupedQueryAttention final : public AttentionBlock {
     EncodeSum(context, tokens, qkv.write.k, kv_heads(), KvHeadsOfOthers(), sums + tokens);
     SumOverRanks(context, tokens, 2, sums);
     const auto norm = [&](kernels::NormParams& params, uint32_t heads, const float* sum) {
-      kernels::VisitNorm(params, [&](auto& one) {
+      kernels::VisitPart(params, [&](auto& one) {
         if constexpr (requires { one.sum_squares; }) {
           one.sum_squares = sum;
           one.sum_dim = heads * parts_.heads.head_dim;

@@ -1,5 +1,7 @@
 // A mixture of experts: every rank routes all tokens identically, then computes its columns of
 // every expert, or the whole experts assigned to it; one all-reduce completes the result.
+#include <variant>
+
 #include "worker/model/feed_forward.h"
 
 namespace tandem::worker {
@@ -141,9 +143,12 @@ class Mixture final : public FeedForwardBlock {
       weight = context.arena.TakeActivations(tokens);
       shared_weight_.Encode(context, x, tokens, weight);
     }
-    context.backend.Encode(kernels::MatMulAddParams{
-        .product = shared_.EncodeUp(context, {.norm = {}, .x = x}, tokens, shared),
-        .add = {.y = out, .x = shared, .gate = weight, .rows = tokens, .dim = hidden_}});
+    kernels::FeedForwardParams params =
+        shared_.Params(context, {.norm = {}, .x = x}, tokens, shared);
+    params.down = kernels::MatMulAddParams{
+        .product = std::get<kernels::MatMulParams>(params.down),
+        .add = {.y = out, .x = shared, .gate = weight, .rows = tokens, .dim = hidden_}};
+    context.backend.Encode(params);
   }
 
   uint32_t hidden_;

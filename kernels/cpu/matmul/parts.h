@@ -1,0 +1,62 @@
+// One projection as its kernel takes it, and how it is cut into tasks.
+#ifndef TANDEM_KERNELS_CPU_MATMUL_PARTS_H_
+#define TANDEM_KERNELS_CPU_MATMUL_PARTS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/tensor/type.h"
+#include "kernels/cpu/matmul/conversion.h"
+#include "kernels/cpu/matmul/product.h"
+#include "kernels/cpu/matmul/window.h"
+#include "kernels/host/task.h"
+#include "kernels/ops.h"
+
+namespace tandem::kernels::cpu {
+
+// Rows of a task that unpacks weights for many tokens.
+inline constexpr uint32_t kManyRows = 64;
+
+struct Part {
+  Product product;  // if x is in the shared scratch, that is null
+  void (*run)(const Product&, const ProductRange&, std::byte* scratch);
+  size_t x_at;  // bytes from the scratch's start
+  size_t thread_bytes;
+};
+
+// `conversion`: of the activations, whose quantised columns are `all`.
+Part MakePart(const Projection& projection, const MatMulKernels& kernels,
+              const Conversion& conversion, const Window& all);
+
+inline void RunPart(const Part& part, const ProductRange& range, const host::TaskContext& context) {
+  Product product = part.product;
+  if (product.x == nullptr) product.x = context.shared_scratch + part.x_at;
+  part.run(product, range, context.thread_scratch);
+}
+
+// Rows of a task with few tokens, a multiple of kRowAlign: it reads enough memory to be worth its
+// start, and there are enough tasks to even out threads of unequal speed.
+inline uint32_t FewRows(uint32_t rows, uint64_t row_bytes, uint32_t threads) {
+  if (threads == 1) return RoundUp(rows, kRowAlign);
+  constexpr uint64_t kLeast = uint64_t{64} << 10;
+  constexpr uint64_t kMost = uint64_t{1} << 20;
+  const uint64_t bytes = std::clamp(rows * row_bytes / (threads * 16), kLeast, kMost);
+  return RoundUp(std::max<uint64_t>(bytes / std::max<uint64_t>(row_bytes, 1), 1), kRowAlign);
+}
+
+// Bytes of a row of the weight that a product reads.
+inline uint64_t RowBytesRead(const Weight& weight) {
+  return tensor::RowBytes(weight.type, WindowOf(weight).cols());
+}
+
+// Even parts of whole sets of tokens (4 with AVX2, 6 with AVX-512); few tokens are one part.
+inline uint32_t TokensPerTask(uint32_t tokens) {
+  constexpr uint32_t kManyTokens = 256;
+  if (tokens <= kFewTokens) return tokens;
+  return RoundUp(CeilDiv(tokens, CeilDiv(tokens, kManyTokens)), 12);
+}
+
+}  // namespace tandem::kernels::cpu
+
+#endif  // TANDEM_KERNELS_CPU_MATMUL_PARTS_H_
