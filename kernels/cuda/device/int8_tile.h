@@ -86,9 +86,8 @@ class Int8Tile {
 
   __device__ __forceinline__ explicit Int8Tile(SharedArray<uint4> room) : room_(room) {}
 
-  // row(i) points to row i of the tile, or to any row if the tile has none; inputs(g) to group
-  // groups.begin + g of the first input, whose next kInputs - 1 follow it and need not be inputs of
-  // the tile. All threads call it.
+  // row(i) points to row i of the tile, or to any row if the tile has none; inputs(g, i) likewise
+  // to group groups.begin + g of input i. All threads call it.
   template <typename Row, typename Inputs>
   __device__ __forceinline__ void Multiply(GroupRange groups, Row row, Inputs inputs) {
     const uint32_t first = groups.begin / kPartialSums;
@@ -162,12 +161,14 @@ class Int8Tile {
     }
     const uint32_t warp = threadIdx.x / kWarp, group = kPartialSums * octet + warp;
     if (!groups.Has(group)) return;
-    const auto* const from = reinterpret_cast<const std::byte*>(inputs(group - groups.begin));
 #pragma unroll
     for (uint32_t i = 0; i < kInputUnits; i += kWarp) {
       const uint32_t unit = i + threadIdx.x % kWarp;
       if (unit >= kInputUnits) continue;
-      BeginCopy16(to, Stage::kInputsAt + warp * kInputUnits + unit, from + Stage::kUnit * unit);
+      const auto* const from = reinterpret_cast<const std::byte*>(
+          inputs(group - groups.begin, unit / Stage::kGroupUnits));
+      BeginCopy16(to, Stage::kInputsAt + warp * kInputUnits + unit,
+                  from + Stage::kUnit * (unit % Stage::kGroupUnits));
     }
   }
 

@@ -1,5 +1,6 @@
 // Products of block-quantised weights with any number of rows of x, on tensor cores in bytes: for
-// more rows than a GEMV takes and fewer than make it worth while to dequantise the weight first.
+// more rows than a GEMV takes and fewer than make it worth while to dequantise the weight first;
+// for experts, any number.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMM_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMM_H_
 
@@ -9,21 +10,23 @@
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/matmul/gemv.h"
 #include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/matmul/row_pieces.h"
 #include "kernels/cuda/stream.h"
 
 namespace tandem::kernels::cuda {
 
-// Tokens of the widest tile.
-inline constexpr uint32_t kGemmTileTokens = 32;
-// What EncodeBlockGemm wants the activations' groups apart.
-constexpr uint32_t GemmGroupStride(uint32_t tokens) {
-  return Blocks(tokens, kGemmTileTokens) * kGemmTileTokens;
-}
+// Tiles have 16 or 32 rows of x. The narrower one, if it holds what a matrix gets.
+constexpr uint32_t GemmTileSize(uint32_t rows) { return rows <= 16 ? 16 : 32; }
 
-// As EncodeBlockMatVec, and with its bits; but x is (columns.Units(32), GemmGroupStride(tokens)),
-// of which the tokens come first.
+// x from EncodeQuantizeRows.
+struct GemmInputs {
+  const Int8Group* groups;
+  GroupStrides strides;
+};
+
+// As EncodeBlockMatVec, and with its bits; rows.size is a GemmTileSize.
 void EncodeBlockGemm(Stream& stream, tensor::Type type, const MatVecParts& parts,
-                     const Int8Group* x, uint32_t tokens, ColumnRange columns);
+                     const GemmInputs& x, const RowPieces& rows, ColumnRange columns);
 
 }  // namespace tandem::kernels::cuda
 

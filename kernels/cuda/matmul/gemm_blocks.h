@@ -16,42 +16,52 @@ namespace tandem::kernels::cuda {
 
 struct BlockGemmTask {
   MatVecParts parts;
-  const Int8Group* x;
-  uint32_t tokens;
-  uint32_t x_stride;
+  GemmInputs x;
+  RowPieces rows;  // of x and y
   GroupRange groups;
 };
 
-// Grid: (runs of tokens, runs of rows, parts): blocks with the same rows run at the same time, and
-// all but one find them in the L2 cache.
-template <tensor::Type kType, uint32_t kRows, uint32_t kTokens>
-__global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kTokens))
+// Grid: (pieces, runs of a weight's rows, parts): blocks with the same rows of a weight run at the
+// same time, and all but one find them in the L2 cache.
+template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
+__global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kInputs))
     BlockGemmKernel(const __grid_constant__ BlockGemmTask task) {
-  using Tile = Int8Tile<kType, kRows, kTokens>;
-  const MatVecPart& part = task.parts.part[blockIdx.z];
-  const uint32_t first_row = blockIdx.y * kRows, first_token = blockIdx.x * kTokens;
-  if (first_row >= part.rows) return;  // the whole block; parts may have different heights
+  using Tile = Int8Tile<kType, kRows, kInputs>;
+  const RowPiece piece = task.rows.Piece(blockIdx.x);
+  const MatVecPart part = PartOfMatrix(task.parts.part[blockIdx.z], piece.matrix);
+  const uint32_t first_row = blockIdx.y * kRows;
+  // The whole block; parts may have different heights.
+  if (first_row >= part.rows || piece.count == 0) return;
   SharedArena arena;
   Tile tile(arena.Take<uint4>(Tile::kRoom));
+  // Where each input's groups are; inputs beyond the end repeat the last one.
+  const SharedArray<uint32_t> inputs = arena.Take<uint32_t>(kInputs);
+  if (threadIdx.x < kInputs) {
+    const uint32_t row = task.rows.RowOfX(piece, min(threadIdx.x, piece.count - 1));
+    inputs[threadIdx.x] = row * task.x.strides.of_row;
+  }
+  __syncthreads();
   tile.Multiply(
       task.groups,
       [&](uint32_t i) {
         return part.weight + min(first_row + i, part.rows - 1) * part.row_stride_bytes;
       },
-      [&](uint32_t group) {
-        return task.x + static_cast<size_t>(group) * task.x_stride + first_token;
+      [&](uint32_t group, uint32_t i) {
+        return task.x.groups + static_cast<size_t>(group) * task.x.strides.of_group + inputs[i];
       });
   tile.ForEachSum([&](uint32_t i, uint32_t j, float sum) {
-    const uint32_t row = first_row + i, token = first_token + j;
-    if (row < part.rows && token < task.tokens) StoreSum(part, row, token, sum);
+    const uint32_t row = first_row + i;
+    if (row < part.rows && j < piece.count) StoreSum(part, row, task.rows.RowOfY(piece, j), sum);
   });
 }
 
-template <tensor::Type kType, uint32_t kRows, uint32_t kTokens>
+template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
 void LaunchBlockGemmTiles(Stream& stream, const BlockGemmTask& task, uint32_t rows) {
-  const dim3 grid(Blocks(task.tokens, kTokens), Blocks(rows, kRows), task.parts.count);
-  stream.Launch("gemm_blocks", &BlockGemmKernel<kType, kRows, kTokens>, grid, kInt8TileThreads,
-                SharedBytes<uint4>(Int8Tile<kType, kRows, kTokens>::kRoom), task);
+  const dim3 grid(task.rows.most, Blocks(rows, kRows), task.parts.count);
+  const size_t shared =
+      SharedBytes<uint4>(Int8Tile<kType, kRows, kInputs>::kRoom) + SharedBytes<uint32_t>(kInputs);
+  stream.Launch("gemm_blocks", &BlockGemmKernel<kType, kRows, kInputs>, grid, kInt8TileThreads,
+                shared, task);
 }
 
 template <tensor::Type kType>
@@ -61,17 +71,15 @@ void LaunchBlockGemm(Stream& stream, const BlockGemmTask& task) {
     most_rows = std::max(most_rows, task.parts.part[i].rows);
     all_rows += task.parts.part[i].rows;
   }
-  static_assert(kGemmTileTokens == 32);
   // Tall tiles read the inputs less often, but must not leave multiprocessors idle.
-  const auto fills = [&](uint32_t rows, uint32_t tokens) {
-    return all_rows / rows * Blocks(task.tokens, tokens) >= stream.multiprocessors();
-  };
-  if (task.tokens <= kGemmTileTokens / 2) {
-    fills(64, 16) ? LaunchBlockGemmTiles<kType, 64, 16>(stream, task, most_rows)
-                  : LaunchBlockGemmTiles<kType, 32, 16>(stream, task, most_rows);
+  const bool tall =
+      all_rows / 64 * Blocks(task.rows.rows, task.rows.size) >= stream.multiprocessors();
+  if (task.rows.size == 16) {
+    tall ? LaunchBlockGemmTiles<kType, 64, 16>(stream, task, most_rows)
+         : LaunchBlockGemmTiles<kType, 32, 16>(stream, task, most_rows);
   } else {
-    fills(64, 32) ? LaunchBlockGemmTiles<kType, 64, 32>(stream, task, most_rows)
-                  : LaunchBlockGemmTiles<kType, 32, 32>(stream, task, most_rows);
+    tall ? LaunchBlockGemmTiles<kType, 64, 32>(stream, task, most_rows)
+         : LaunchBlockGemmTiles<kType, 32, 32>(stream, task, most_rows);
   }
 }
 

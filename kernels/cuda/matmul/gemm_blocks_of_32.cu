@@ -15,9 +15,8 @@ bool LaunchBlockGemmOf32(Stream& stream, tensor::Type type, const BlockGemmTask&
 }
 
 void EncodeBlockGemm(Stream& stream, tensor::Type type, const MatVecParts& parts,
-                     const Int8Group* x, uint32_t tokens, ColumnRange columns) {
-  const BlockGemmTask task = {
-      parts, x, tokens, GemmGroupStride(tokens), {columns.First(32), columns.Units(32)}};
+                     const GemmInputs& x, const RowPieces& rows, ColumnRange columns) {
+  const BlockGemmTask task = {parts, x, rows, {columns.First(32), columns.Units(32)}};
   if (!LaunchBlockGemmOf32(stream, type, task)) LaunchBlockGemmOf256(stream, type, task);
 }
 

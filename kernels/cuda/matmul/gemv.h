@@ -6,6 +6,8 @@
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 
+#include <cuda_runtime.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -30,12 +32,22 @@ struct MatVecPart {
   uint32_t y_stride;
   bool adds = false;            // y += rather than y =
   const float* gate = nullptr;  // (tokens) or null: what is added is times sigmoid(gate)
+  // Of a weight with several matrices (experts): how far they and their biases are apart.
+  uint64_t matrix_stride_bytes = 0;
+  uint32_t bias_stride = 0;
 };
 
 struct MatVecParts {
   MatVecPart part[kMaxProjections];
   uint32_t count = 0;
 };
+
+// The part with `matrix` as its only one.
+__device__ __forceinline__ MatVecPart PartOfMatrix(MatVecPart part, uint32_t matrix) {
+  part.weight += matrix * part.matrix_stride_bytes;
+  if (part.bias != nullptr) part.bias += static_cast<size_t>(matrix) * part.bias_stride;
+  return part;
+}
 
 // Block-quantised weights with activations from EncodeQuantizeRows: (tokens, columns.Units(32)).
 // The bits are those of EncodeBlockGemm.

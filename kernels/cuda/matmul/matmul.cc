@@ -101,7 +101,8 @@ void EncodeInPlace(Stream& stream, const Problem& problem, uint32_t i, const Scr
   } else if (tokens <= kMaxBlockMatVecTokens) {
     EncodeBlockMatVec(stream, problem.type(i), parts, scratch.groups, tokens, problem.columns());
   } else {
-    EncodeBlockGemm(stream, problem.type(i), parts, scratch.groups, tokens, problem.columns());
+    EncodeBlockGemm(stream, problem.type(i), parts, {scratch.groups, {1, tokens}},
+                    RowsInOrder(tokens, GemmTileSize(tokens)), problem.columns());
   }
 }
 
@@ -219,7 +220,7 @@ Scratch AllocateScratch(Stream& stream, const Problem& problem, const Forms& for
     return std::exchange(total, total + (needed ? ScratchBytes(bytes) : 0));
   };
   const size_t groups =
-      place(forms.bytes, sizeof(Int8Group) * GemmGroupStride(tokens) * problem.columns().Units(32));
+      place(forms.bytes, sizeof(Int8Group) * tokens * problem.columns().Units(32));
   const size_t bf16 = place(forms.bf16, row_bytes * tokens);
   const size_t f16 = place(forms.f16, row_bytes * tokens);
   const size_t exponents = place(forms.f16, sizeof(int32_t) * tokens);
@@ -242,7 +243,7 @@ Scratch PrepareActivations(Stream& stream, const Problem& problem) {
   if (forms.bytes && tokens <= kMaxBlockMatVecTokens) {
     EncodeQuantizeRows(stream, problem.x, scratch.groups);
   } else if (forms.bytes) {
-    EncodeQuantizeRows(stream, problem.x, {1, GemmGroupStride(tokens)}, scratch.groups);
+    EncodeQuantizeRows(stream, problem.x, {1, tokens}, scratch.groups);
   }
   if (forms.bf16) {
     EncodeRoundRows(stream, {.x = problem.x.x,

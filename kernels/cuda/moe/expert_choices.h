@@ -37,14 +37,15 @@ __device__ __forceinline__ uint32_t InputOfChoice(const ExpertMatMulParams& p, u
   return p.weights != nullptr ? choice : choice / p.top_k;
 }
 
-// --- down: sums of products in shared memory ---
+// --- down: sums of products ---
 
 // A run of tokens, and the output rows that a block computes for each.
 struct SumTask {
   uint32_t token;  // the first
   uint32_t tokens;
-  uint32_t row;   // the first
-  uint32_t rows;  // rows per choice in `parts`; some may be beyond the weight's last row
+  uint32_t row;     // the first
+  uint32_t rows;    // some may be beyond the weight's last one
+  uint32_t stride;  // between choices in `parts`
 
   __device__ uint32_t FirstChoice(const ExpertMatMulParams& p) const { return token * p.top_k; }
   __device__ uint32_t Choices(const ExpertMatMulParams& p) const { return tokens * p.top_k; }
@@ -72,9 +73,11 @@ __device__ inline void OrderChoices(const ExpertMatMulParams& p, const SumTask& 
   }
 }
 
-// Writes y of the run's tokens from `parts` (choices, rows) and `order`, after a barrier.
-__device__ inline void SumChoices(const ExpertMatMulParams& p, const SumTask& task,
-                                  SharedArray<float> parts, SharedArray<uint32_t> order) {
+// Writes y of the run's tokens from `parts`, an array (choices, rows), and `order`, after a
+// barrier. Products and sums are rounded apart, so that no compiler's choice to fuse them shows.
+template <typename Parts>
+__device__ void SumChoices(const ExpertMatMulParams& p, const SumTask& task, Parts parts,
+                           SharedArray<uint32_t> order) {
   const uint32_t all_rows = p.projections[0].weight.rows;
   for (uint32_t i = threadIdx.x; i < task.tokens * task.rows; i += blockDim.x) {
     const uint32_t token = i / task.rows, row = i % task.rows;
@@ -83,7 +86,8 @@ __device__ inline void SumChoices(const ExpertMatMulParams& p, const SumTask& ta
     for (uint32_t j = 0; j < p.top_k; ++j) {
       const uint32_t choice = order[token * p.top_k + j];
       if (choice == kNoChoice) break;
-      sum += p.weights[task.FirstChoice(p) + choice] * parts[choice * task.rows + row];
+      const float weight = p.weights[task.FirstChoice(p) + choice];
+      sum = __fadd_rn(sum, __fmul_rn(weight, parts[choice * task.stride + row]));
     }
     p.projections[0].y[static_cast<size_t>(task.token + token) * all_rows + task.row + row] = sum;
   }

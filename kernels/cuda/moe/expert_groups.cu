@@ -1,7 +1,9 @@
-// A counting sort, one block per run. The order of choices within an expert depends on thread
-// timing; no sum depends on it, as every choice has its own output or partial output.
+// A counting sort in one block. The order of choices within an expert depends on thread timing; no
+// sum depends on it, as every choice has its own output or partial output.
 // Floor: reads the ids, writes as many indices; a few microseconds of latency.
 #include "kernels/cuda/moe/expert_groups.h"
+
+#include <algorithm>
 
 #include "kernels/cuda/device/scan.h"
 #include "kernels/cuda/moe/expert_choices.h"
@@ -16,78 +18,107 @@ struct GroupArgs {
   ChoiceGroups groups;
 };
 
+// Pieces of an expert with `count` choices.
+__device__ uint32_t AllPieces(const ChoiceGroups& groups, uint32_t count) {
+  return (count + groups.size - 1) / groups.size;
+}
+__device__ uint32_t LargePieces(const ChoiceGroups& groups, uint32_t count) {
+  const uint32_t whole = groups.size > groups.few ? count / groups.size : 0;
+  return whole + (count % groups.size > groups.few ? 1 : 0);
+}
+
+// Writes the pieces of all experts, and to `counts`, in place of an expert's number of choices, the
+// place of its first. A thread handles a few consecutive experts. All threads.
+__device__ void PlacePieces(const ChoiceGroups& groups, SharedArray<uint32_t> counts,
+                            uint32_t experts, SharedArray<uint32_t> room) {
+  const uint32_t each = (experts + blockDim.x - 1) / blockDim.x;
+  const uint32_t begin = min(threadIdx.x * each, experts), end = min(begin + each, experts);
+  const auto scan = [&](auto of_expert) {
+    uint32_t sum = 0;
+    for (uint32_t e = begin; e < end; ++e) sum += of_expert(counts[e]);
+    return BlockScan(sum, room);
+  };
+  const auto places = scan([](uint32_t count) { return count; });
+  const auto all = scan([&](uint32_t count) { return AllPieces(groups, count); });
+  const auto larges = scan([&](uint32_t count) { return LargePieces(groups, count); });
+
+  uint32_t place = places.before, large = larges.before, small = all.before - larges.before;
+  for (uint32_t e = begin; e < end; ++e) {
+    const uint32_t count = counts[e];
+    counts[e] = place;
+    for (uint32_t i = 0; i < count; i += groups.size) {
+      const RowPiece piece = {e, place + i, min(groups.size, count - i)};
+      if (piece.count > groups.few) {
+        groups.large[large++] = piece;
+      } else {
+        groups.small[small++] = piece;
+      }
+    }
+    place += count;
+  }
+  const uint32_t smalls = all.total - larges.total;
+  for (uint32_t i = smalls + threadIdx.x; i < groups.most_small; i += blockDim.x) {
+    groups.small[i] = {0, 0, 0};
+  }
+  for (uint32_t i = larges.total + threadIdx.x; i < groups.most_large; i += blockDim.x) {
+    groups.large[i] = {0, 0, 0};
+  }
+}
+
 __global__ void __launch_bounds__(kThreads) GroupChoicesKernel(const GroupArgs a) {
   const ExpertMatMulParams& p = a.p;
-  const ChoiceGroups& groups = a.groups;
-  const uint32_t token = blockIdx.x * groups.run_tokens;
-  const uint32_t first = token * p.top_k;
-  const uint32_t choices = min(groups.run_tokens, p.tokens - token) * p.top_k;
+  const uint32_t choices = a.groups.choices;
   SharedArena arena;
-  const SharedArray<uint64_t> room = arena.Take<uint64_t>(kBlockReduceRoom);
-  const SharedArray<uint32_t> next = arena.Take<uint32_t>(p.num_experts);  // counts, then positions
+  const SharedArray<uint32_t> room = arena.Take<uint32_t>(kBlockReduceRoom);
+  const SharedArray<uint32_t> next = arena.Take<uint32_t>(p.num_experts);  // counts, then places
 
   for (uint32_t e = threadIdx.x; e < p.num_experts; e += blockDim.x) next[e] = 0;
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < choices; i += blockDim.x) {
-    const uint32_t expert = LocalExpert(p, p.ids[first + i]);
+    const uint32_t expert = LocalExpert(p, p.ids[i]);
     if (expert < p.num_experts) next.AtomicAdd(expert, 1u);
   }
   __syncthreads();
-
-  // A thread handles a few consecutive experts: counts the choices and tiles before them.
-  const uint32_t each = (p.num_experts + blockDim.x - 1) / blockDim.x;
-  const uint32_t begin = min(threadIdx.x * each, p.num_experts);
-  const uint32_t end = min(begin + each, p.num_experts);
-  uint64_t mine = 0;  // choices in the high half, tiles in the low half
-  for (uint32_t e = begin; e < end; ++e) {
-    const uint32_t count = next[e];
-    mine += static_cast<uint64_t>(count) << 32 | (count + groups.tile - 1) / groups.tile;
-  }
-  const Scan<uint64_t> scan = BlockScan(mine, room);
-  auto place = static_cast<uint32_t>(scan.before >> 32);
-  auto index = static_cast<uint32_t>(scan.before);
-  ExpertTile* const tiles = groups.tiles + static_cast<size_t>(blockIdx.x) * groups.most_tiles;
-  for (uint32_t e = begin; e < end; ++e) {
-    const uint32_t count = next[e];
-    next[e] = place;
-    for (uint32_t i = 0; i < count; i += groups.tile) {
-      tiles[index++] = {e, first + place + i, min(groups.tile, count - i)};
-    }
-    place += count;
-  }
-  for (uint32_t i = static_cast<uint32_t>(scan.total) + threadIdx.x; i < groups.most_tiles;
-       i += blockDim.x) {
-    tiles[i] = {0, 0, 0};
-  }
+  PlacePieces(a.groups, next, p.num_experts, room);
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < choices; i += blockDim.x) {
-    const uint32_t expert = LocalExpert(p, p.ids[first + i]);
-    if (expert < p.num_experts) groups.order[first + next.AtomicAdd(expert, 1u)] = first + i;
+    const uint32_t expert = LocalExpert(p, p.ids[i]);
+    if (expert < p.num_experts) a.groups.order[next.AtomicAdd(expert, 1u)] = i;
   }
 }
 
 }  // namespace
 
-ChoiceGroups::ChoiceGroups(const ExpertMatMulParams& params, uint32_t tokens_of_run,
-                           uint32_t choices_of_tile)
-    : run_tokens(tokens_of_run), runs(Blocks(params.tokens, run_tokens)), tile(choices_of_tile) {
-  const uint32_t choices = run_tokens * params.top_k;
-  const uint32_t most = choices / tile + params.num_experts;
-  most_tiles = most < choices ? most : choices;
+ChoiceGroups::ChoiceGroups(const ExpertMatMulParams& params, uint32_t size_of_piece,
+                           uint32_t size_of_small)
+    : choices(params.tokens * params.top_k),
+      choices_per_x(params.weights != nullptr ? 1 : params.top_k),
+      size(size_of_piece),
+      few(size_of_small) {
+  // All pieces of an expert but the last are whole.
+  const uint32_t most = std::min(choices, choices / size + params.num_experts);
+  most_small = few >= size ? most : few == 0 ? 0 : std::min(choices, params.num_experts);
+  most_large = few >= size ? 0 : std::min(choices / (few + 1), most);
 }
-size_t ChoiceGroups::TileBytes() const {
-  return ScratchBytes(size_t{runs} * most_tiles * sizeof(ExpertTile));
+
+size_t ChoiceGroups::ScratchSize() const {
+  return ScratchBytes(most_small * sizeof(RowPiece)) + ScratchBytes(most_large * sizeof(RowPiece)) +
+         ScratchBytes(choices * sizeof(uint32_t));
 }
-size_t ChoiceGroups::OrderBytes(const ExpertMatMulParams& params) const {
-  return ScratchBytes(size_t{params.tokens} * params.top_k * sizeof(uint32_t));
+
+void ChoiceGroups::SetScratch(std::byte* scratch) {
+  small = reinterpret_cast<RowPiece*>(scratch);
+  scratch += ScratchBytes(most_small * sizeof(RowPiece));
+  large = reinterpret_cast<RowPiece*>(scratch);
+  scratch += ScratchBytes(most_large * sizeof(RowPiece));
+  order = reinterpret_cast<uint32_t*>(scratch);
 }
 
 void EncodeChoiceGroups(Stream& stream, const ExpertMatMulParams& params,
                         const ChoiceGroups& groups) {
   const size_t shared =
-      SharedBytes<uint64_t>(kBlockReduceRoom) + SharedBytes<uint32_t>(params.num_experts);
-  stream.Launch("group_choices", &GroupChoicesKernel, groups.runs, kThreads, shared,
-                {params, groups});
+      SharedBytes<uint32_t>(kBlockReduceRoom) + SharedBytes<uint32_t>(params.num_experts);
+  stream.Launch("group_choices", &GroupChoicesKernel, 1, kThreads, shared, {params, groups});
 }
 
 }  // namespace tandem::kernels::cuda

@@ -1,8 +1,8 @@
 // Choices sorted by expert, on the device: the work items of a grouped product's blocks.
 //
-// Tokens are cut into runs of `run_tokens`; every run is sorted separately. A tile is up to `tile`
-// choices of one expert. The number of tiles is known only on the device: grids have the largest
-// possible number, and a block whose tile is empty exits at once.
+// An expert's choices are cut into pieces of up to `size`; those of up to `few` have a list of
+// their own. How many pieces there are is known only on the device: grids have the largest possible
+// number, and a block whose piece does not exist exits at once.
 #ifndef TANDEM_KERNELS_CUDA_MOE_EXPERT_GROUPS_H_
 #define TANDEM_KERNELS_CUDA_MOE_EXPERT_GROUPS_H_
 
@@ -11,32 +11,39 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/matmul/row_pieces.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 
 namespace tandem::kernels::cuda {
 
-// Choices order[first, first + count) are of `expert`, one of the rank's.
-struct ExpertTile {
-  uint32_t expert;
-  uint32_t first;
-  uint32_t count;  // 0: neither this nor any later tile of the run exists
-};
-
 struct ChoiceGroups {
-  uint32_t run_tokens = 0;
-  uint32_t runs = 0;
-  uint32_t tile = 0;
-  uint32_t most_tiles = 0;      // of a run
-  ExpertTile* tiles = nullptr;  // (runs, most_tiles)
-  uint32_t* order = nullptr;    // (all choices): indices of choices, in the same runs as ids
+  uint32_t choices = 0;
+  uint32_t choices_per_x = 1;  // consecutive choices that share a row of x
+  uint32_t size = 0;
+  uint32_t few = 0;
+  uint32_t most_small = 0;
+  uint32_t most_large = 0;
+  RowPiece* small = nullptr;  // (most_small): up to `few` choices
+  RowPiece* large = nullptr;  // (most_large): more
+  uint32_t* order = nullptr;  // (choices): indices of choices
 
-  ChoiceGroups(const ExpertMatMulParams& params, uint32_t run_tokens, uint32_t tile);
-  size_t TileBytes() const;
-  size_t OrderBytes(const ExpertMatMulParams& params) const;
+  ChoiceGroups(const ExpertMatMulParams& params, uint32_t size, uint32_t few);
+
+  // `scratch` of ScratchSize() bytes holds the lists and the order.
+  size_t ScratchSize() const;
+  void SetScratch(std::byte* scratch);
+
+  RowPieces Small() const { return Pieces(small, most_small, few); }
+  RowPieces Large() const { return Pieces(large, most_large, size); }
+
+ private:
+  RowPieces Pieces(const RowPiece* list, uint32_t most, uint32_t most_choices) const {
+    return {choices, most_choices, most, list, order, choices_per_x};
+  }
 };
 
-// Fills tiles and order.
+// Fills the lists and the order.
 void EncodeChoiceGroups(Stream& stream, const ExpertMatMulParams& params,
                         const ChoiceGroups& groups);
 

@@ -1,6 +1,12 @@
 #include "kernels/cuda/moe/expert_matmul.h"
 
+#include <cstddef>
+
+#include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/matmul/column_window.h"
+#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/moe/grouped_gemv.h"
+#include "kernels/cuda/moe/sorted_choices.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -10,15 +16,24 @@ bool Alike(const ExpertProjection& a, const ExpertProjection& b) {
          a.weight.cols == b.weight.cols && ColumnWindow(a.weight) == ColumnWindow(b.weight);
 }
 
-void EncodeAlike(Stream& stream, const ExpertMatMulParams& params) {
-  // The tensor cores round weights to BF16, which would lose precision for F32.
-  const bool few =
-      params.tokens <= kFewTokens || params.projections[0].weight.type == tensor::Type::kF32;
-  if (params.weights != nullptr) {
-    (few ? EncodeGroupedGemvDown : EncodeGroupedGemmDown)(stream, params);
-  } else {
-    (few ? EncodeGroupedGemvUp : EncodeGroupedGemmUp)(stream, params);
+void EncodeFew(Stream& stream, const ExpertMatMulParams& params) {
+  const Weight& weight = params.projections[0].weight;
+  const ColumnWindow window(weight);
+  const RowsOfX x = InputsOf(params);
+  Int8Group* bytes = nullptr;
+  if (!IsPlain(weight.type)) {
+    bytes = reinterpret_cast<Int8Group*>(
+        stream.Scratch(size_t{x.rows} * x.columns.Units(32) * sizeof(Int8Group)));
+    EncodeQuantizeRows(stream, x, bytes);
   }
+  const GroupedGemvArgs args = {
+      params, window, InputsInFours(window, params.x, {params.x_stride}), bytes, {}};
+  (params.weights != nullptr ? EncodeGroupedGemvDown : EncodeGroupedGemvUp)(stream, args);
+}
+
+// All projections have the same type, shape and window.
+void EncodeAlike(Stream& stream, const ExpertMatMulParams& params) {
+  (params.tokens <= kFewTokens ? EncodeFew : EncodeSortedChoices)(stream, params);
 }
 
 }  // namespace

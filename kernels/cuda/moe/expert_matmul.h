@@ -1,32 +1,33 @@
 // Shared by the kernels of ExpertMatMul. A choice is (token, slot): its index is token * top_k +
 // slot, as in ExpertMatMulParams::ids.
 //
-// Grouped GEMV, for few tokens and F32 weights: rows of experts are multiplied with the inputs of
-// all tokens (of a run of kFewTokens) that chose the expert, in floats or, where weights are
-// blocks, in bytes. Grouped GEMM, for many: choices are sorted by expert and multiplied in tiles on
-// tensor cores, in BF16.
+// Few tokens: a grouped GEMV finds the choices of an expert in the ids, and "down" adds up in the
+// same kernel. More (sorted_choices.h): choices are sorted by expert, and each piece of an expert's
+// choices goes to the kernel of its size, the dense ones where weights are blocks.
 //
-// "Down" always adds a token's contributions in ascending order of experts: a block has some rows
-// of the output for all tokens of its run; its warps, each with its own experts, write products to
-// shared memory, and after a barrier one thread sums each output. So contributions never go to
-// device memory, nothing depends on the order in which warps run, and experts' rows are read once
-// per run.
+// "Down" always adds a token's contributions in ascending order of experts: products are kept apart
+// until all are there, in shared memory or in slices of rows in device memory, and then one thread
+// sums each output. So nothing depends on the order in which warps or blocks run.
 #ifndef TANDEM_KERNELS_CUDA_MOE_EXPERT_MATMUL_H_
 #define TANDEM_KERNELS_CUDA_MOE_EXPERT_MATMUL_H_
 
 #include <cstdint>
 
+#include "kernels/cuda/matmul/quantize_rows.h"
 #include "kernels/cuda/ops.h"
 
 namespace tandem::kernels::cuda {
 
 inline constexpr uint32_t kFewTokens = 8;
 
-// All projections of a call have the same type, shape and window.
-void EncodeGroupedGemvUp(Stream& stream, const ExpertMatMulParams& params);
-void EncodeGroupedGemvDown(Stream& stream, const ExpertMatMulParams& params);
-void EncodeGroupedGemmUp(Stream& stream, const ExpertMatMulParams& params);
-void EncodeGroupedGemmDown(Stream& stream, const ExpertMatMulParams& params);
+// All rows of x: up has one per token, down one per choice.
+inline RowsOfX InputsOf(const ExpertMatMulParams& params) {
+  const Weight& weight = params.projections[0].weight;
+  return {.x = params.x,
+          .rows = params.weights != nullptr ? params.tokens * params.top_k : params.tokens,
+          .x_stride = params.x_stride,
+          .columns = {.begin = weight.col_begin, .count = weight.col_count}};
+}
 
 }  // namespace tandem::kernels::cuda
 

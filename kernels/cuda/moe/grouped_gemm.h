@@ -1,47 +1,29 @@
-// Grouped GEMM on tensor cores: arguments, and the product for one tile of choices.
+// Grouped GEMM on tensor cores for F16 and BF16 weights: both are rounded to BF16. F32 weights
+// would lose precision; blocks are multiplied in bytes (matmul/gemm.h).
 #ifndef TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMM_H_
 #define TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMM_H_
 
-#include <cuda_runtime.h>
-
-#include <cstddef>
 #include <cstdint>
 
-#include "kernels/cuda/matmul/weight_tiles.h"
-#include "kernels/cuda/moe/expert_choices.h"
-#include "kernels/cuda/moe/expert_groups.h"
-#include "kernels/cuda/moe/expert_matmul.h"
+#include "kernels/cuda/matmul/column_window.h"
+#include "kernels/cuda/matmul/row_pieces.h"
+#include "kernels/cuda/stream.h"
+#include "kernels/ops.h"
 
 namespace tandem::kernels::cuda {
+
+// Choices of a tile.
+inline constexpr uint32_t kGroupedGemmSize = 64;
 
 struct GroupedGemmArgs {
   ExpertMatMulParams p;
   ColumnWindow window;
-  ChoiceGroups groups;
+  RowPieces pieces;
   const uint16_t* x;  // rows of inputs as BF16, window.padded apart
 };
 
-// Sorts choices in runs of `run_tokens` into tiles of `tile`, and rounds inputs.
-GroupedGemmArgs PrepareGroupedGemm(Stream& stream, const ExpertMatMulParams& params,
-                                   uint32_t run_tokens, uint32_t tile);
-
-// --- on the device ---
-
-// Adds up rows [row, row + kRows of the tile) of an expert for all choices of one tile. All lanes
-// of the warp.
-template <tensor::Type kType, uint32_t kRowTiles, uint32_t kInputTiles>
-__device__ __forceinline__ void MultiplyExpertTile(const GroupedGemmArgs& a,
-                                                   const ExpertProjection& projection,
-                                                   const ExpertTile& work, uint32_t row,
-                                                   ProductTile<kRowTiles, kInputTiles>& product) {
-  MultiplyTile<kType>([&](uint32_t i) { return ExpertRow(projection, work.expert, row + i); },
-                      [&](uint32_t i) {
-                        const uint32_t choice = a.groups.order[work.first + min(i, work.count - 1)];
-                        return a.x +
-                               static_cast<size_t>(InputOfChoice(a.p, choice)) * a.window.padded;
-                      },
-                      projection.weight.cols, a.window, work.count, product);
-}
+// A product per choice, to y of the projections.
+void EncodeGroupedGemm(Stream& stream, const GroupedGemmArgs& args);
 
 }  // namespace tandem::kernels::cuda
 

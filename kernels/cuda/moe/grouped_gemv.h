@@ -1,5 +1,6 @@
-// Grouped GEMV: rows of an expert times the inputs of the tokens, of a run of kTokens, that chose
-// it.
+// Grouped GEMV: rows of an expert times the inputs of up to kFewTokens choices of it, in floats or,
+// where weights are blocks, in bytes. Which choices those are is found in a few tokens' ids, or is
+// what a list of pieces says.
 #ifndef TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMV_H_
 #define TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMV_H_
 
@@ -8,8 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/device/partial_sums.h"
-#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/matmul/row_pieces.h"
 #include "kernels/cuda/matmul/weight_rows.h"
 #include "kernels/cuda/moe/expert_choices.h"
 #include "kernels/cuda/moe/expert_matmul.h"
@@ -20,23 +22,21 @@ struct GroupedGemvArgs {
   ExpertMatMulParams p;
   ColumnWindow window;
   bool fours;               // of inputs as floats
-  const Int8Group* groups;  // of inputs as bytes
+  const Int8Group* groups;  // of inputs as bytes: (rows of x, groups of the window)
+  RowPieces pieces;         // no list: up to kFewTokens tokens
 };
 
-// Inputs as the kernels for `params` read them.
-GroupedGemvArgs PrepareGroupedGemv(Stream& stream, const ExpertMatMulParams& params);
-
-// Runs of tokens of a call.
-inline uint32_t GroupedGemvRuns(const ExpertMatMulParams& params) {
-  return Blocks(params.tokens, kFewTokens);
-}
+// A product per choice, to y of the projections.
+void EncodeGroupedGemvUp(Stream& stream, const GroupedGemvArgs& args);
+// And their sums; no list.
+void EncodeGroupedGemvDown(Stream& stream, const GroupedGemvArgs& args);
 
 // --- on the device ---
 
-// The run's choices of one expert: the choice of each token, or -1 if it did not choose the expert.
+// Up to kTokens choices of one expert; -1 where there is none.
 template <uint32_t kTokens>
 struct ChoicesOfExpert {
-  int32_t of_token[kTokens];
+  int32_t at[kTokens];
 
   // Whether `choice` is the first of them: if an expert was chosen several times, only the block or
   // warp of its first choice does the work.
@@ -44,39 +44,51 @@ struct ChoicesOfExpert {
     int32_t first = -1;
 #pragma unroll
     for (uint32_t t = 0; t < kTokens; ++t) {
-      if (first < 0) first = of_token[t];
+      if (first < 0) first = at[t];
     }
     return first == static_cast<int32_t>(choice);
   }
 };
 
-// All lanes of the warp. `choice` is one of the run, which begins at `token`.
+// All tokens' choices of the expert that `choice` is of; at most kTokens tokens. All lanes of the
+// warp.
 template <uint32_t kTokens>
 __device__ __forceinline__ ChoicesOfExpert<kTokens> FindChoices(const ExpertMatMulParams& p,
-                                                                uint32_t token, uint32_t choice) {
+                                                                uint32_t choice) {
   ChoicesOfExpert<kTokens> found;
   if constexpr (kTokens == 1) {
-    found.of_token[0] = static_cast<int32_t>(choice);
+    found.at[0] = static_cast<int32_t>(choice);
     return found;
   }
   const int32_t id = p.ids[choice];
   const uint32_t lane = threadIdx.x % kWarp;
 #pragma unroll
   for (uint32_t t = 0; t < kTokens; ++t) {
-    found.of_token[t] = -1;
-    if (token + t >= p.tokens) continue;
-    const uint32_t first = (token + t) * p.top_k;
-    for (uint32_t j = 0; j < p.top_k && found.of_token[t] < 0; j += kWarp) {
+    found.at[t] = -1;
+    if (t >= p.tokens) continue;
+    const uint32_t first = t * p.top_k;
+    for (uint32_t j = 0; j < p.top_k && found.at[t] < 0; j += kWarp) {
       const bool mine = j + lane < p.top_k && p.ids[first + j + lane] == id;
       const uint32_t lanes = __ballot_sync(kAllLanes, mine);
       if (lanes != 0)
-        found.of_token[t] = static_cast<int32_t>(first + j) + __ffs(static_cast<int>(lanes)) - 1;
+        found.at[t] = static_cast<int32_t>(first + j) + __ffs(static_cast<int>(lanes)) - 1;
     }
   }
   return found;
 }
 
-// sums[t]: this lane's part of row . input of the token's choice.
+template <uint32_t kTokens>
+__device__ __forceinline__ ChoicesOfExpert<kTokens> ChoicesOfPiece(const RowPieces& pieces,
+                                                                   const RowPiece& piece) {
+  ChoicesOfExpert<kTokens> found;
+#pragma unroll
+  for (uint32_t t = 0; t < kTokens; ++t) {
+    found.at[t] = t < piece.count ? static_cast<int32_t>(pieces.RowOfY(piece, t)) : -1;
+  }
+  return found;
+}
+
+// sums[t]: this lane's part of row . input of choice t.
 template <tensor::Type kType, uint32_t kTokens>
 __device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a, const std::byte* row,
                                                 uint32_t cols,
@@ -86,9 +98,8 @@ __device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a, const 
     MultiplyFloats<kType>(
         row, cols, a.window, a.fours,
         [&](uint32_t t) -> const float* {
-          if (choices.of_token[t] < 0) return nullptr;
-          return a.p.x +
-                 static_cast<size_t>(InputOfChoice(a.p, choices.of_token[t])) * a.p.x_stride;
+          if (choices.at[t] < 0) return nullptr;
+          return a.p.x + static_cast<size_t>(InputOfChoice(a.p, choices.at[t])) * a.p.x_stride;
         },
         sums);
   } else {
@@ -100,8 +111,8 @@ __device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a, const 
       const WeightGroup<kType> weights = LoadGroup<kType>(row, 32 * g);
 #pragma unroll
       for (uint32_t t = 0; t < kTokens; ++t) {
-        if (choices.of_token[t] < 0) continue;
-        const size_t input = InputOfChoice(a.p, choices.of_token[t]);
+        if (choices.at[t] < 0) continue;
+        const size_t input = InputOfChoice(a.p, choices.at[t]);
         sums[t] =
             MultiplyAdd(weights, LoadInt8Group(a.groups + input * groups + (g - first)), sums[t]);
       }

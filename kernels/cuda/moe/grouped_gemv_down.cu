@@ -1,6 +1,6 @@
 // Grouped products for few tokens, down: a block has kWarpRows rows of the output, its warps divide
-// the choices of a run of tokens.
-// Floor: reads the rows of every expert that a token of the run chose, once.
+// the choices of all tokens.
+// Floor: reads the rows of every expert that a token chose, once.
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/moe/grouped_gemv.h"
@@ -10,25 +10,24 @@ namespace {
 
 constexpr uint32_t kMaxWarps = 8;
 
-// Grid: (runs of rows, runs of tokens).
+// Grid: runs of rows.
 template <tensor::Type kType, uint32_t kTokens>
 __global__ void __launch_bounds__(kMaxWarps* kWarp, 3)
     GroupedGemvDownKernel(const GroupedGemvArgs a) {
   const ExpertMatMulParams& p = a.p;
   const ExpertProjection& projection = p.projections[0];
-  const uint32_t token = blockIdx.y * kTokens;
-  const SumTask task = {token, min(kTokens, p.tokens - token), blockIdx.x * kWarpRows, kWarpRows};
+  const SumTask task = {0, p.tokens, blockIdx.x * kWarpRows, kWarpRows, kWarpRows};
   SharedArena arena;
   const SharedArray<float> parts = arena.Take<float>(kTokens * p.top_k * kWarpRows);
   const SharedArray<uint32_t> order = arena.Take<uint32_t>(kTokens * p.top_k);
   OrderChoices(p, task, order);
 
   const uint32_t in_warp = threadIdx.x % kWarp / kRowLanes;
-  for (uint32_t i = threadIdx.x / kWarp; i < task.Choices(p); i += blockDim.x / kWarp) {
-    const uint32_t choice = task.FirstChoice(p) + i;
+  for (uint32_t choice = threadIdx.x / kWarp; choice < task.Choices(p);
+       choice += blockDim.x / kWarp) {
     const uint32_t expert = LocalExpert(p, p.ids[choice]);
     if (expert >= p.num_experts) continue;
-    const auto choices = FindChoices<kTokens>(p, token, choice);
+    const auto choices = FindChoices<kTokens>(p, choice);
     if (!choices.FirstIs(choice)) continue;
     float sums[kTokens] = {};
     MultiplyChoices<kType>(a, ExpertRow(projection, expert, task.row + in_warp),
@@ -36,11 +35,10 @@ __global__ void __launch_bounds__(kMaxWarps* kWarp, 3)
     const float bias = ExpertBias(projection, expert, task.row + in_warp);
 #pragma unroll
     for (uint32_t t = 0; t < kTokens; ++t) {
-      if (choices.of_token[t] < 0) continue;
+      if (choices.at[t] < 0) continue;
       const float sum = SumOfRow(sums[t]) + bias;
       if (threadIdx.x % kRowLanes != 0) continue;
-      const uint32_t of_run = static_cast<uint32_t>(choices.of_token[t]) - task.FirstChoice(p);
-      parts[of_run * kWarpRows + in_warp] = sum;
+      parts[static_cast<uint32_t>(choices.at[t]) * kWarpRows + in_warp] = sum;
     }
   }
   __syncthreads();
@@ -49,22 +47,17 @@ __global__ void __launch_bounds__(kMaxWarps* kWarp, 3)
 
 }  // namespace
 
-void EncodeGroupedGemvDown(Stream& stream, const ExpertMatMulParams& params) {
-  const GroupedGemvArgs args = PrepareGroupedGemv(stream, params);
-  const Weight& weight = params.projections[0].weight;
-  const uint32_t rows = Blocks(weight.rows, kWarpRows);
-  const uint32_t tokens = params.tokens == 1 ? 1 : kFewTokens;
-  const uint32_t choices = tokens * params.top_k;
+void EncodeGroupedGemvDown(Stream& stream, const GroupedGemvArgs& args) {
+  const Weight& weight = args.p.projections[0].weight;
+  const uint32_t tokens = args.p.tokens == 1 ? 1 : kFewTokens;
+  const uint32_t choices = tokens * args.p.top_k;
   const uint32_t threads = (choices < kMaxWarps ? choices : kMaxWarps) * kWarp;
   const size_t shared = SharedBytes<float>(choices * kWarpRows) + SharedBytes<uint32_t>(choices);
   DispatchType(weight.type, [&](auto type) {
-    if (tokens == 1) {
-      stream.Launch("grouped_gemv_down", &GroupedGemvDownKernel<type(), 1>, dim3(rows, 1), threads,
-                    shared, args);
-    } else {
-      stream.Launch("grouped_gemv_down", &GroupedGemvDownKernel<type(), kFewTokens>,
-                    dim3(rows, GroupedGemvRuns(params)), threads, shared, args);
-    }
+    stream.Launch("grouped_gemv_down",
+                  tokens == 1 ? &GroupedGemvDownKernel<type(), 1>
+                              : &GroupedGemvDownKernel<type(), kFewTokens>,
+                  Blocks(weight.rows, kWarpRows), threads, shared, args);
   });
 }
 

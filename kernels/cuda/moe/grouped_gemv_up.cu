@@ -1,5 +1,5 @@
-// Grouped products for few tokens, up: a warp has kWarpRows rows of an expert at a time.
-// Floor: reads the rows of every expert that a token of the run chose, once.
+// Grouped products for few choices of an expert: a warp has kWarpRows of its rows.
+// Floor: reads the rows of every expert that was chosen once per piece.
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/moe/grouped_gemv.h"
@@ -10,68 +10,62 @@ namespace {
 constexpr uint32_t kWarps = 4;
 constexpr uint32_t kRows = kWarps * kWarpRows;
 
-// Grid: (runs of rows, choices of a run of tokens, projections of every run).
+template <uint32_t kTokens>
+struct Work {
+  uint32_t expert;
+  ChoicesOfExpert<kTokens> choices;
+};
+
+// The work of blocks (., i, .); returns whether there is any.
+template <uint32_t kTokens>
+__device__ __forceinline__ bool FindWork(const GroupedGemvArgs& a, uint32_t i,
+                                         Work<kTokens>& work) {
+  const ExpertMatMulParams& p = a.p;
+  if (a.pieces.list != nullptr) {
+    const RowPiece piece = a.pieces.Piece(i);
+    work = {piece.matrix, ChoicesOfPiece<kTokens>(a.pieces, piece)};
+    return piece.count > 0;
+  }
+  if (i >= p.tokens * p.top_k) return false;
+  work.expert = LocalExpert(p, p.ids[i]);
+  if (work.expert >= p.num_experts) return false;
+  work.choices = FindChoices<kTokens>(p, i);
+  return work.choices.FirstIs(i);
+}
+
+// Grid: (runs of rows, pieces or choices, projections).
 template <tensor::Type kType, uint32_t kTokens>
 __global__ void __launch_bounds__(kWarps* kWarp, 6) GroupedGemvUpKernel(const GroupedGemvArgs a) {
-  const ExpertMatMulParams& p = a.p;
-  const uint32_t token = blockIdx.z / p.num_projections * kTokens;
-  const uint32_t choice = token * p.top_k + blockIdx.y;
-  // These returns end a whole block; there are no barriers.
-  if (choice >= p.tokens * p.top_k) return;
-  const uint32_t expert = LocalExpert(p, p.ids[choice]);
-  if (expert >= p.num_experts) return;
-  const auto choices = FindChoices<kTokens>(p, token, choice);
-  if (!choices.FirstIs(choice)) return;
+  Work<kTokens> work;
+  if (!FindWork(a, blockIdx.y, work)) return;  // the whole block; there are no barriers
 
-  const ExpertProjection& projection = p.projections[blockIdx.z % p.num_projections];
+  const ExpertProjection& projection = a.p.projections[blockIdx.z];
   const uint32_t row = blockIdx.x * kRows + threadIdx.x / kRowLanes;
   float sums[kTokens] = {};
-  MultiplyChoices<kType>(a, ExpertRow(projection, expert, row), projection.weight.cols, choices,
-                         sums);
-  const float bias = ExpertBias(projection, expert, row);
+  MultiplyChoices<kType>(a, ExpertRow(projection, work.expert, row), projection.weight.cols,
+                         work.choices, sums);
+  const float bias = ExpertBias(projection, work.expert, row);
 #pragma unroll
   for (uint32_t t = 0; t < kTokens; ++t) {
-    if (choices.of_token[t] < 0) continue;
+    if (work.choices.at[t] < 0) continue;
     const float sum = SumOfRow(sums[t]) + bias;
     if (threadIdx.x % kRowLanes != 0 || row >= projection.weight.rows) continue;
-    projection.y[static_cast<size_t>(choices.of_token[t]) * projection.weight.rows + row] = sum;
+    projection.y[static_cast<size_t>(work.choices.at[t]) * projection.weight.rows + row] = sum;
   }
 }
 
 }  // namespace
 
-GroupedGemvArgs PrepareGroupedGemv(Stream& stream, const ExpertMatMulParams& params) {
-  const Weight& weight = params.projections[0].weight;
-  GroupedGemvArgs args = {params, ColumnWindow(weight), false, nullptr};
-  args.fours = InputsInFours(args.window, params.x, {params.x_stride});
-  if (IsPlain(weight.type)) return args;
-  const uint32_t rows = params.weights != nullptr ? params.tokens * params.top_k : params.tokens;
-  auto* const groups = reinterpret_cast<Int8Group*>(
-      stream.Scratch(size_t{rows} * (args.window.padded / 32) * sizeof(Int8Group)));
-  EncodeQuantizeRows(stream,
-                     {.x = params.x,
-                      .rows = rows,
-                      .x_stride = params.x_stride,
-                      .columns = {.begin = weight.col_begin, .count = weight.col_count}},
-                     groups);
-  args.groups = groups;
-  return args;
-}
-
-void EncodeGroupedGemvUp(Stream& stream, const ExpertMatMulParams& params) {
-  const GroupedGemvArgs args = PrepareGroupedGemv(stream, params);
-  const Weight& weight = params.projections[0].weight;
-  const uint32_t rows = Blocks(weight.rows, kRows);
+void EncodeGroupedGemvUp(Stream& stream, const GroupedGemvArgs& args) {
+  const Weight& weight = args.p.projections[0].weight;
+  const uint32_t choices = args.p.tokens * args.p.top_k;
+  const dim3 grid(Blocks(weight.rows, kRows),
+                  args.pieces.list != nullptr ? args.pieces.most : choices, args.p.num_projections);
   DispatchType(weight.type, [&](auto type) {
-    if (params.tokens == 1) {
-      stream.Launch("grouped_gemv_up", &GroupedGemvUpKernel<type(), 1>,
-                    dim3(rows, params.top_k, params.num_projections), kWarps * kWarp, 0, args);
-    } else {
-      stream.Launch(
-          "grouped_gemv_up", &GroupedGemvUpKernel<type(), kFewTokens>,
-          dim3(rows, kFewTokens * params.top_k, params.num_projections * GroupedGemvRuns(params)),
-          kWarps * kWarp, 0, args);
-    }
+    stream.Launch("grouped_gemv_up",
+                  args.p.tokens == 1 ? &GroupedGemvUpKernel<type(), 1>
+                                     : &GroupedGemvUpKernel<type(), kFewTokens>,
+                  grid, kWarps * kWarp, 0, args);
   });
 }
 
