@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes the table of counts in docs/cuda-kernels.md: what a product of each number of tokens reads and issues, by machine code.
+"""Writes the tables of counts in docs/cuda-kernels.md: what products of each number of tokens read and issue, by machine code.
 
 usage: product_counts.py
 
 Compiles the kernels for sm_90a and counts the instructions of their main loops; both sides of a branch count. Needs nvcc and
-cuobjdump, no GPU. Grids are those of kernels/cuda/matmul (gemv_blocks.h, gemm_blocks.h) on 132 multiprocessors.
+cuobjdump, no GPU. Grids are those of kernels/cuda/matmul (gemv_blocks.h, gemm_blocks.h) and kernels/cuda/moe (sorted_choices.cc) on 132
+multiprocessors. Experts are chosen with equal probability: their numbers are expected values.
 """
 
+import math
 import re
 import subprocess
 import tempfile
@@ -20,6 +22,11 @@ INPUT_BYTES = 48  # of an Int8Group
 # Type: its number in tensor::Type, file, bytes of 256 columns.
 TYPES = {"Q4_K": (12, "blocks_of_256", 144), "Q6_K": (14, "blocks_of_256", 210), "Q8_0": (8, "blocks_of_32", 272)}
 TOKENS = [1, 2, 4, 5, 8, 9, 16, 17, 32, 33, 64, 128, 256]
+# Gate and up of a layer: experts, how many a token chooses, rows, columns.
+EXPERTS = [(128, 8, 2 * 768, 2048), (8, 2, 2 * 14336, 4096)]
+EXPERT_TOKENS = [1, 4, 8, 9, 12, 16, 32, 64, 128, 256]
+FEW = 4  # choices of a piece that the GEMV takes, once choices are sorted
+SKIP = 2  # instructions of a choice that a piece of fewer than 8 does not have
 
 
 def machine_code(file):
@@ -27,7 +34,7 @@ def machine_code(file):
     with tempfile.TemporaryDirectory() as folder:
         out = f"{folder}/out.cubin"
         subprocess.run(["nvcc", "-cubin", "-x", "cu", "-gencode=arch=compute_90a,code=sm_90a", *kernel_report.nvcc_flags(), "-I.",
-                        f"kernels/cuda/matmul/{file}.cu", "-o", out], cwd=kernel_report.ROOT, check=True)
+                        f"kernels/cuda/{file}.cu", "-o", out], cwd=kernel_report.ROOT, check=True)
         text = subprocess.run(["cuobjdump", "-sass", out], capture_output=True, text=True, check=True).stdout
     kernels, name = {}, None
     for line in text.splitlines():
@@ -79,7 +86,7 @@ def table():
              "| --- | --- | --- | --- | --- | --- |"]
     ratios = []
     for name, (number, file, bytes_of_256) in TYPES.items():
-        code = {kind: machine_code(f"{kind}_{file}") for kind in ("gemv", "gemm")}
+        code = {kind: machine_code(f"matmul/{kind}_{file}") for kind in ("gemv", "gemm")}
         row_bytes, counts = OCTETS * bytes_of_256, {}
         for tokens in TOKENS:
             kernel, issued, weight, inputs = (gemv(code["gemv"], number, tokens, row_bytes) if tokens <= 4 else
@@ -91,7 +98,68 @@ def table():
     return [*lines, "", f"Warp instructions at 9 tokens over those at 8: {', '.join(ratios)}."]
 
 
+def per_row(gemv_code, gemm_code, number):
+    """Instructions for a row of an expert and 256 columns: of the GEMV, by its tokens and a piece's choices; of tiles, by their shape."""
+
+    def group(tokens):
+        body = main_loop(next(gemv_code[n] for n in gemv_code if f"E{number}ELj{tokens}E" in n), "IDP")
+        return len(body) / (sum("IDP" in text for text in body) / (8 * tokens))
+
+    one, eight = group(1), group(8)
+    choice = (eight - one) / 7
+
+    def of_gemv(tokens, choices):
+        # A warp has four rows; 256 columns are one group of each of a row's eight lanes.
+        return one / 4 if tokens == 1 else (one + (choices - 1) * choice + (8 - choices) * SKIP) / 4
+
+    def of_tile(height, width):
+        return len(main_loop(next(gemm_code[n] for n in gemm_code if f"E{number}ELj{height}ELj{width}E" in n), "IMMA")) * 8 / height
+
+    return of_gemv, of_tile
+
+
+def pieces(choices, tokens, size):
+    """Choices of an expert -> the pieces that the GEMV takes, and how many tiles there are."""
+    if tokens <= 8:
+        return [choices], 0
+    tiles, rest = divmod(choices, size)
+    return ([rest], tiles) if 0 < rest <= FEW else ([], tiles + (rest > 0))
+
+
+def expert_row(experts, chosen, rows, cols, tokens, of_gemv, of_tile, row_bytes):
+    size = 16 if tokens * chosen <= 16 * experts else 32
+    height = 64 if rows // 64 * -(-tokens * chosen // size) >= MULTIPROCESSORS else 32
+    p = chosen / experts
+    used = gemvs = tiles = issued = 0
+    for choices in range(1, tokens + 1):
+        expected = experts * math.comb(tokens, choices) * p**choices * (1 - p)**(tokens - choices)
+        small, large = pieces(choices, tokens, size)
+        used += expected
+        gemvs += expected * len(small)
+        tiles += expected * large
+        issued += expected * (sum(of_gemv(tokens, piece) for piece in small) + large * of_tile(height, size))
+    issued *= rows * (cols // 256)
+    tile_of = f", {height} x {size}" if tiles >= 0.05 else ""
+    return issued, (f"| {chosen} of {experts} | {tokens} | {used:.1f} | {gemvs:.1f} | {tiles:.1f}{tile_of} | {used * rows * row_bytes / 1e6:.0f} | "
+                    f"{issued / 1e6:.1f} |")
+
+
+def expert_table():
+    lines = ["| experts | tokens | experts chosen | pieces for the GEMV | tiles | weight, MB from memory | warp instructions, million |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
+    number, file, bytes_of_256 = TYPES["Q4_K"]
+    of_gemv, of_tile = per_row(machine_code("moe/grouped_gemv_up"), machine_code(f"matmul/gemm_{file}"), number)
+    ratios = []
+    for experts, chosen, rows, cols in EXPERTS:
+        counts = {}
+        for tokens in EXPERT_TOKENS:
+            counts[tokens], line = expert_row(experts, chosen, rows, cols, tokens, of_gemv, of_tile, cols // 256 * bytes_of_256)
+            lines.append(line)
+        ratios.append(f"{chosen} of {experts} {counts[9] / counts[8]:.2f}")
+    return [*lines, "", f"Warp instructions at 9 tokens over those at 8: {', '.join(ratios)}."]
+
+
 if __name__ == "__main__":
-    lines = table()
-    kernel_report.DOC.write_text(kernel_report.replace(kernel_report.DOC.read_text(), "counts", lines))
-    print(lines[-1])
+    for name, lines in (("counts", table()), ("expert counts", expert_table())):
+        kernel_report.DOC.write_text(kernel_report.replace(kernel_report.DOC.read_text(), name, lines))
+        print(lines[-1])

@@ -58,9 +58,8 @@ __global__ void __launch_bounds__(kWarps* kWarp, 6) GroupedGemvUpKernel(const Gr
 
 void EncodeGroupedGemvUp(Stream& stream, const GroupedGemvArgs& args) {
   const Weight& weight = args.p.projections[0].weight;
-  const uint32_t choices = args.p.tokens * args.p.top_k;
-  const dim3 grid(Blocks(weight.rows, kRows),
-                  args.pieces.list != nullptr ? args.pieces.most : choices, args.p.num_projections);
+  const uint32_t items = args.pieces.most > 0 ? args.pieces.most : args.p.tokens * args.p.top_k;
+  const dim3 grid(Blocks(weight.rows, kRows), items, args.p.num_projections);
   DispatchType(weight.type, [&](auto type) {
     stream.Launch("grouped_gemv_up",
                   args.p.tokens == 1 ? &GroupedGemvUpKernel<type(), 1>
