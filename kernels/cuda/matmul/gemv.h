@@ -1,8 +1,7 @@
 // Matrix-vector products for a few rows of x at a time: y = x W^T (+ bias) for up to three weights
 // of one type in one launch, each weight byte read once for all tokens.
 //
-// A result's bits do not depend on the number of tokens. For kernels of this folder and matmul.cc
-// only.
+// A result's bits do not depend on the number of tokens. For MatMul and ExpertMatMul only.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 
