@@ -43,7 +43,7 @@ MUTATIONS = [
              "  }\n  __syncthreads();\n  const uint32_t row = task.first_row", "  }\n  const uint32_t row = task.first_row",
              "rope_write_kv"),
     Mutation("missing warp barrier between rotation and copy", "attention/rope_write_kv.cu",
-             "Scale(p.k + at, p, 1.0f);\n    __syncwarp();", "Scale(p.k + at, p, 1.0f);", "rope_write_kv"),
+             "__syncwarp();  // lanes rotated pairs; from here on each has every 32nd dim", "", "rope_write_kv"),
     Mutation("missing mask of tokens without a slot", "attention/rope_write_kv.cu", "if (slot < 0) return;", "", "rope_write_kv"),
     Mutation("wrong stride between blocks of pages", "attention/rope_write_kv.cu", "(block * pages.kv_heads + head) * pages.block_size + offset",
              "(block * p.heads + head) * pages.block_size + offset", "rope_write_kv"),

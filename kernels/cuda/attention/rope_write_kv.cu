@@ -48,7 +48,7 @@ __device__ float QueryTemperature(const RopeWriteKvParams& p, int32_t position) 
 // has rotated the head.
 __device__ void Scale(float* head, const RopeWriteKvParams& p, float factor) {
   const uint32_t dim = p.pages.head_dim;
-  __syncwarp();  // other lanes' dims are read below
+  __syncwarp();  // lanes rotated pairs; from here on each has every 32nd dim
   if (p.norm_epsilon > 0.0f) {
     float squares = 0;
     for (uint32_t i = threadIdx.x % kWarp; i < dim; i += kWarp) squares += head[i] * head[i];
@@ -122,7 +122,6 @@ __global__ void __launch_bounds__(kThreads) RopeWriteKvKernel(const RopeTask tas
   if (is_k) {
     Rotate(p.k + at, p, cosines, sines);
     Scale(p.k + at, p, 1.0f);
-    __syncwarp();  // other lanes' dims are read below
   }
   const int32_t slot = p.slots[token];
   if (slot < 0) return;
