@@ -5,9 +5,13 @@
 #include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/attention_softmax.h"
-#include "kernels/cpu/attention_tile.h"
 #include "kernels/cpu/attention_unpack.h"
 #include "kernels/cpu/kernels.h"
+#if defined(__AVX512VBMI__)
+#include "kernels/cpu/attention_byte_tile.h"
+#else
+#include "kernels/cpu/attention_tile.h"
+#endif
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 namespace {
@@ -200,7 +204,7 @@ class ItemRunner {
   void RunBlock(int32_t tile, uint32_t first) {
     alignas(64) float scores[R * kTilePositions];
     int32_t begin[R], end[R];  // the part of the tile visible to each row
-    int32_t common_begin = 0, common_end = kTilePositions;
+    [[maybe_unused]] int32_t common_begin = 0, common_end = kTilePositions;
     bool any = false;
     for (int r = 0; r < R; ++r) {
       const PositionRange& seen = visible_[first + static_cast<uint32_t>(r)];
@@ -211,12 +215,16 @@ class ItemRunner {
       common_end = SmallerOf(common_end, end[r]);
     }
     if (!any) return;
-    ScoreRows<R>(queries_ + size_t{first} * query_stride_, query_stride_,
-                 p_.pages.head_dim / Products::kOfWord, k_, scores, ahead_);
+    ScoreRows<R>(queries_ + size_t{first} * query_stride_, query_stride_, p_.pages.head_dim, k_,
+                 scores, ahead_);
     const bool capped = p_.softcap != 0;
     for (int r = 0; capped && r < R; ++r)
       CapScores(scores + r * kTilePositions, p_.scale, p_.softcap);
     WeighRows<R>(scores, begin, end, capped ? 1.0f : p_.scale, SplitState(first), state_stride_);
+#if defined(__AVX512VBMI__)
+    MixTile<R>(scores, begin, end, {v_in_pages_ ? page_rows_ : nullptr, v_}, columns_,
+               SplitState(first).values, state_stride_, ahead_);
+#else
     // Words of positions visible to all rows are processed together, the others row by row before
     // and after: each row adds in order, and no row reads a masked value.
     constexpr int32_t kOfWord = Products::kOfWord;
@@ -232,8 +240,10 @@ class ItemRunner {
     for (int r = 0; r < R; ++r) {
       Mix<1>(scores + r * kTilePositions, common_end, end[r], first + static_cast<uint32_t>(r));
     }
+#endif
   }
 
+#if !defined(__AVX512VBMI__)
   template <int R>
   void Mix(const float* weights, int32_t begin, int32_t end, uint32_t first) {
     if (begin >= end) return;
@@ -245,6 +255,7 @@ class ItemRunner {
     MixPageRows<R>(weights, begin, end, p_.pages.type, page_rows_, columns_, sums, state_stride_,
                    ahead_);
   }
+#endif
 
   const AttentionTask& task_;
   const AttentionParams& p_;

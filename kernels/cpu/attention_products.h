@@ -65,6 +65,21 @@ inline Vec RoundToBf16(Vec a, Vec b) {
   return _mm512_castsi512_ps(reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a)));
 }
 
+// exp of values <= 0 and NaN, for weights that are rounded to BF16: relative error below 2^-17.
+// With x / ln 2 = n + r, 0 <= r < 1, that is 2^n times the polynomial 1 + r q(r), where q takes the
+// values of (2^r - 1) / r at four Chebyshev nodes.
+inline Vec ShortExpOfNonPositive(Vec x) {
+  const Vec t = x * Set1(1.44269504f);
+  const Vec r =
+      _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);  // minus infinity: 0
+  Vec p = Set1(0.0127631139f);
+  p = Fma(p, r, Set1(0.0534410293f));
+  p = Fma(p, r, Set1(0.240647048f));
+  p = Fma(p, r, Set1(0.693133993f));
+  p = Fma(p, r, Set1(1.0f));
+  return _mm512_scalef_ps(p, t);  // by 2 to the floor of t
+}
+
 // 32 columns of V in the pages. They are interleaved in quarters of a vector, so that their order
 // is 0 to 3, 8 to 11, ... and then 4 to 7, 12 to 15, ...
 struct PairColumns {
@@ -125,8 +140,8 @@ struct PairProducts {
     const Vec ones = RoundToBf16(Set1(1.0f), Set1(1.0f));
     Vec sum = Zero();
     for (int32_t c = 0; c < kTilePositions; c += 2 * kLanes) {
-      const Vec weights = RoundToBf16(ExpOfNonPositive(Load(scores + c) - largest),
-                                      ExpOfNonPositive(Load(scores + c + kLanes) - largest));
+      const Vec weights = RoundToBf16(ShortExpOfNonPositive(Load(scores + c) - largest),
+                                      ShortExpOfNonPositive(Load(scores + c + kLanes) - largest));
       Store(scores + c / 2, weights);
       sum = MulAdd(weights, ones, sum);
     }
@@ -143,8 +158,14 @@ struct PairProducts {
     }
   }
 };
-using Products = PairProducts;
 
+#endif
+
+#if defined(__AVX512VBMI__)
+struct ByteProducts;  // attention_bytes.h
+using Products = ByteProducts;
+#elif defined(__AVX512BF16__)
+using Products = PairProducts;
 #else
 
 using Products = FloatProducts;

@@ -7,6 +7,9 @@
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/vec.h"
+#if defined(__AVX512VBMI__)
+#include "kernels/cpu/attention_bytes.h"
+#endif
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 

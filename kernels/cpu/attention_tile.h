@@ -22,11 +22,12 @@ inline constexpr int kBlockVecs = (kLanes == 16 ? 4 : 2) / (R > kBlockRows ? 2 :
 // Words of a sum between two pieces of reading ahead.
 inline constexpr int32_t kStretch = 8 / Products::kOfWord;
 
-// scores[r * 64 + i] = q[r] . k[:, i] for R rows of q, of `words` words, that lie `stride` apart.
+// scores[r * 64 + i] = q[r] . k[:, i] for R rows of q that lie `stride` apart.
 template <int R>
-inline void ScoreRows(const float* q, uint32_t stride, uint32_t words, const float* k,
-                      float* scores, ReadAhead& ahead) {
+inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const float* k, float* scores,
+                      ReadAhead& ahead) {
   constexpr int kVecs = kBlockVecs<R>;
+  const uint32_t words = dim / Products::kOfWord;
   for (int32_t i = 0; i < kTilePositions; i += kVecs * kLanes) {
     Vec sum[R][kVecs];
     for (int r = 0; r < R; ++r) {

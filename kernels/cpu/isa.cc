@@ -42,4 +42,13 @@ bool HasFastBf16() {
 #endif
 }
 
+bool HasByteProducts() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
+#else
+  return false;
+#endif
+}
+
 }  // namespace tandem::kernels::cpu

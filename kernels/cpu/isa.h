@@ -22,6 +22,9 @@ std::string MissingInstructions(Isa isa);
 // maker has to.
 bool HasFastBf16();
 
+// Whether AVX-512 also multiplies and looks up bytes: VNNI and VBMI.
+bool HasByteProducts();
+
 }  // namespace tandem::kernels::cpu
 
 #endif  // TANDEM_KERNELS_CPU_ISA_H_

@@ -74,18 +74,32 @@ extern const AttentionKernels kAttention;
 namespace avx512_bf16 {
 extern const AttentionKernels kAttention;
 }
+// Only for pages that MultipliesBytes accepts.
+namespace avx512_bytes {
+extern const AttentionKernels kAttention;
+}
 
 inline const Kernels& KernelsOf(Isa isa) {
   return isa == Isa::kAvx2 ? avx2::kKernels : avx512::kKernels;
 }
 
+// Whether heads of these pages are made for products of more than one value a word.
+inline bool HasWholeBlocks(const KvPages& pages) {
+  return !pages.latent && pages.head_dim % 32 == 0 && pages.value_dim % 32 == 0;
+}
 // Whether attention multiplies what is in the pages as pairs of BF16.
 inline bool MultipliesPairs(Isa isa, const KvPages& pages) {
   return isa == Isa::kAvx512 && HasFastBf16() && pages.type == tensor::Type::kBF16 &&
-         !pages.latent && pages.head_dim % 32 == 0 && pages.value_dim % 32 == 0;
+         HasWholeBlocks(pages);
+}
+// Whether it does as bytes (K) and pairs of BF16 (V).
+inline bool MultipliesBytes(Isa isa, const KvPages& pages) {
+  return isa == Isa::kAvx512 && HasFastBf16() && HasByteProducts() &&
+         pages.type == tensor::Type::kQ8_0 && HasWholeBlocks(pages);
 }
 inline const AttentionKernels& AttentionKernelsOf(Isa isa, const KvPages& pages) {
   if (MultipliesPairs(isa, pages)) return avx512_bf16::kAttention;
+  if (MultipliesBytes(isa, pages)) return avx512_bytes::kAttention;
   return isa == Isa::kAvx2 ? avx2::kAttention : avx512::kAttention;
 }
 

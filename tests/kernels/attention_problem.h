@@ -56,11 +56,12 @@ struct AttentionShape {
   }
 };
 
-// Tensor cores and AVX-512's BF16 products take queries and weights rounded to 16 bits.
+// Tensor cores and AVX-512's BF16 products take queries and weights rounded to 16 bits, those of
+// Q8_0 pages only weights.
 inline float Tolerance(const BackendCase& backend, const AttentionShape& shape) {
   if (!backend.cuda()) {
-    const bool pairs = shape.type == tensor::Type::kBF16 && !shape.latent &&
-                       shape.head_dim % 32 == 0 && shape.value_dim % 32 == 0 &&
+    const bool pairs = (shape.type == tensor::Type::kBF16 || shape.type == tensor::Type::kQ8_0) &&
+                       !shape.latent && shape.head_dim % 32 == 0 && shape.value_dim % 32 == 0 &&
                        backend.kernels == "avx512" && cpu::HasFastBf16();
     return pairs ? 8e-3f : 3e-6f;
   }

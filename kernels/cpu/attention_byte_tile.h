@@ -1,0 +1,152 @@
+// attention_tile.h's products for tiles of ByteProducts, with all rows over the whole tile: weights
+// of what a row does not see are zero, and so are the products of finite values with them.
+//
+// Integer sums are exact, so a score is a chain over blocks of 32 dimensions; an output value is a
+// chain over pairs of positions.
+#ifndef TANDEM_KERNELS_CPU_ATTENTION_BYTE_TILE_H_
+#define TANDEM_KERNELS_CPU_ATTENTION_BYTE_TILE_H_
+
+#include "kernels/cpu/attention_bytes.h"
+#include "kernels/cpu/attention_pages.h"
+#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/vec.h"
+
+namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
+
+inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
+
+// As the instruction takes them: with __m512i gcc copies every sum in every turn of a loop.
+using Ints = int __attribute__((vector_size(64)));
+
+// sums[r][c] += k * q[r] over the words of a block, for R rows of q that lie `stride` apart.
+template <int R, int Vecs>
+__attribute__((always_inline)) inline void AddBytes(const float* q, uint32_t stride, const float* k,
+                                                    Ints (&sums)[R][Vecs]) {
+  for (uint32_t w = 0; w < kBlockWords; ++w, k += kTilePositions) {
+    __m512i column[Vecs];
+    for (int c = 0; c < Vecs; ++c) column[c] = _mm512_loadu_si512(k + c * kLanes);
+    for (int r = 0; r < R; ++r) {
+      const auto word = reinterpret_cast<__m512i>(Set1(q[static_cast<uint32_t>(r) * stride + w]));
+      for (int c = 0; c < Vecs; ++c) {
+        sums[r][c] = reinterpret_cast<Ints>(
+            _mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sums[r][c]), column[c], word));
+      }
+    }
+  }
+}
+
+// scores[r * 64 + i] = q[r] . k[:, i] for R rows of q that lie `stride` apart.
+template <int R>
+inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const float* k, float* scores,
+                      ReadAhead& ahead) {
+  constexpr int kVecs = R > kBlockRows ? 2 : 4;
+  const uint32_t blocks = dim / kBlockValues;
+  const float* const steps = q + blocks * kQueryWords;
+  for (int32_t i = 0; i < kTilePositions; i += kVecs * kLanes) {
+    for (uint32_t b = 0; b < blocks; ++b) {
+      const float* const query = q + b * kQueryWords;
+      const float* const words = k + b * kBlockWords * kTilePositions + i;
+      const float* const sum_of_query = query + 2 * kBlockWords;
+      Ints sums[R][kVecs];
+      for (int r = 0; r < R; ++r) {
+        for (int c = 0; c < kVecs; ++c)
+          sums[r][c] =
+              reinterpret_cast<Ints>(Set1(sum_of_query[static_cast<uint32_t>(r) * stride]));
+      }
+      AddBytes(query, stride, words, sums);
+      ahead.Fetch();
+      for (int r = 0; r < R; ++r) {
+        for (int c = 0; c < kVecs; ++c) sums[r][c] *= 128;
+      }
+      AddBytes(query + kBlockWords, stride, words, sums);
+      ahead.Fetch();
+      const float* const scales = k + ByteProducts::KWords(dim) + b * kTilePositions + i;
+      for (int c = 0; c < kVecs; ++c) {
+        const Vec scale = Load(scales + c * kLanes);
+        for (int r = 0; r < R; ++r) {
+          float* const score = scores + r * kTilePositions + i + c * kLanes;
+          const Vec sum = _mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums[r][c]));
+          Vec total = b == 0 ? sum * scale : Fma(sum, scale, Load(score));
+          if (b + 1 == blocks) total = total * Set1(steps[static_cast<uint32_t>(r) * stride]);
+          Store(score, total);
+        }
+      }
+    }
+  }
+}
+
+// pairs[p] = weights of positions 2 p and 2 p + 1 times their scales; zero outside [begin, end),
+// where scales may be anything.
+inline void ScaleWeights(const float* weights, const float* scales, int32_t begin, int32_t end,
+                         float* pairs) {
+  const bool whole = begin == 0 && end == kTilePositions;
+  const auto scaled = [=](int32_t c) {
+    const Vec product = Load(weights + c) * Load(scales + c);
+    return whole ? product : Select(LanesIn(begin - c, end - c), product, Zero());
+  };
+  for (int32_t c = 0; c < kTilePositions; c += 2 * kLanes)
+    Store(pairs + c / 2, RoundToBf16(scaled(c), scaled(c + kLanes)));
+}
+
+// sums[r][0..32) += weights[r] * v over a tile, R rows `sum_stride` apart.
+template <int R, typename Columns>
+inline void MixBlock(const float* pairs, const Columns& v, float* sums, uint32_t sum_stride,
+                     ReadAhead& ahead) {
+  constexpr int kPairs = kTilePositions / 2, kStretch = 8;
+  Vec sum[R][2];
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < 2; ++c)
+      sum[r][c] = Load(sums + static_cast<uint32_t>(r) * sum_stride + c * kLanes);
+  }
+  for (int32_t stretch = 0; stretch < kPairs; stretch += kStretch) {
+    for (int32_t p = stretch; p < stretch + kStretch; ++p) {
+      const Vec value[2] = {v(p, 0), v(p, kLanes)};
+      for (int r = 0; r < R; ++r) {
+        const Vec weight = Set1(pairs[r * kPairs + p]);
+        for (int c = 0; c < 2; ++c) sum[r][c] = PairProducts::MulAdd(weight, value[c], sum[r][c]);
+      }
+    }
+    ahead.Fetch();
+  }
+  for (int r = 0; r < R; ++r) {
+    for (int c = 0; c < 2; ++c)
+      Store(sums + static_cast<uint32_t>(r) * sum_stride + c * kLanes, sum[r][c]);
+  }
+}
+
+// V of a tile: in the pages, or unpacked by LoadV if `rows` is null.
+struct TileOfV {
+  const void* const* rows;
+  const float* unpacked;
+};
+
+// sums += weights * V of the tile for R rows, of which row r sees [begin[r], end[r]).
+template <int R>
+inline void MixTile(const float* weights, const int32_t begin[R], const int32_t end[R],
+                    const TileOfV& v, uint32_t columns, float* sums, uint32_t sum_stride,
+                    ReadAhead& ahead) {
+  alignas(64) float scales_in_pages[kTilePositions], pairs[R * kTilePositions / 2];
+  for (uint32_t b = 0; b < columns / kBlockValues; ++b) {
+    const float* scales = scales_in_pages;
+    if (v.rows != nullptr) {
+      LoadScales(v.rows, b, scales_in_pages);
+    } else {
+      scales = v.unpacked + ByteProducts::VWords(columns) + b * kTilePositions;
+    }
+    for (int r = 0; r < R; ++r) {
+      ScaleWeights(weights + r * kTilePositions, scales, begin[r], end[r],
+                   pairs + r * kTilePositions / 2);
+    }
+    float* const out = sums + b * kBlockValues;
+    if (v.rows != nullptr) {
+      MixBlock<R>(pairs, ByteColumns{v.rows, b}, out, sum_stride, ahead);
+    } else {
+      MixBlock<R>(pairs, FloatColumns{v.unpacked + b * kBlockValues, columns}, out, sum_stride,
+                  ahead);
+    }
+  }
+}
+
+}  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA
+
+#endif  // TANDEM_KERNELS_CPU_ATTENTION_BYTE_TILE_H_
