@@ -38,6 +38,10 @@ struct EngineConfig {
   uint32_t max_draft_tokens = 0;
   bool workers_guess = false;                      // by a draft model or the draft head
   uint32_t pipeline_depth = step::kPipelineDepth;  // steps in flight; 1: no overlap
+  // While steps take the workers this long or longer, one is sent when none is in flight: what
+  // arrives during a step is then in the next one and not in the one after it
+  // (docs/decisions/0036-long-steps-do-not-overlap.md).
+  Duration overlap_below = Duration::max();
 
   absl::Status Validate() const;
   // The most prompt tokens that one step may score such that, with all samples of a

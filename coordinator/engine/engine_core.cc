@@ -118,7 +118,8 @@ absl::Status EngineCore::Step() {
       })) {
     timings_.idle_ns += int64_t{1000} * answer.result.timings.idle_us;
   }
-  scheduler_.NoteStepTime(answer.step.plan, ComputeTime(answer.result.timings));
+  last_step_time_ = ComputeTime(answer.result.timings);
+  scheduler_.NoteStepTime(answer.step.plan, last_step_time_);
   Apply(answer.step, answer.result);
   spare_.push_back(std::move(answer.step.descriptor));
   watch.Lap(timings_.apply_ns);
@@ -139,7 +140,8 @@ void EngineCore::NoteScheduled(const Plan& plan, TimePoint now) {
 }
 
 absl::Status EngineCore::FillPipeline() {
-  while (!pipeline_.full()) {
+  const bool overlaps = last_step_time_ < config_.overlap_below;
+  while (overlaps ? !pipeline_.full() : pipeline_.empty()) {
     Stopwatch watch;
     StepSubmitted submitted{.begin = watch.last()};
     coordinator::Step step{.plan = scheduler_.Schedule(), .descriptor = {}};

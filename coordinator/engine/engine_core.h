@@ -99,7 +99,7 @@ class EngineCore {
   absl::Status CheckIntegrity() const;
 
  private:
-  // Submits steps until the pipeline is full or nothing more can run.
+  // Submits steps until the pipeline is full or nothing more can run; one if steps are long.
   absl::Status FillPipeline();
   // The moment of a generation's first plan is kept.
   static void NoteScheduled(const Plan& plan, TimePoint now);
@@ -139,6 +139,7 @@ class EngineCore {
   int64_t restarts_ = 0;
   Duration last_pause_{};
   uint64_t last_step_ = 0;
+  Duration last_step_time_{};  // of the workers, for the step settled last
   int64_t num_not_finite_ = 0;
   int64_t num_unguessed_ = 0;  // steps
   int64_t num_surplus_ = 0;

@@ -19,6 +19,10 @@ constexpr auto kCollectGrace = std::chrono::seconds(1);
 // proves it, a request that workers do not survive costs three restarts.
 constexpr uint32_t kMaxStrikes = 2;
 
+// The workers' pause before a step that was not sent ahead, 0.1 to 0.2 ms, is at most two hundredths
+// of such a step. On GPUs it was not measured.
+constexpr auto kLongCpuStep = std::chrono::milliseconds(10);
+
 uint32_t ChunkSize(const config::WorkerConfig& worker, const config::SchedulingConfig& scheduling) {
   return scheduling.chunked_prefill_size != 0 ? scheduling.chunked_prefill_size
                                               : worker.limits.max_num_batched_tokens;
@@ -74,6 +78,7 @@ EngineConfig MakeEngineConfig(const config::WorkerConfig& worker,
     config.scheduler.max_draft_rows = step::kMaxDraftRows;
   }
   config.pipeline_depth = scheduling.overlap ? step::kPipelineDepth : 1;
+  if (worker.device.device == config::Device::kCpu) config.overlap_below = kLongCpuStep;
   config.max_result_bytes = worker.transport.max_result_bytes.bytes;
   config.step_timeout = worker.transport.step_timeout + kCollectGrace;
   return config;

@@ -30,6 +30,30 @@ class CountingWorker : public SimulatedWorker {
   size_t& num_references_;
 };
 
+// Says that every step took `time`.
+class TimedWorker : public SimulatedWorker {
+ public:
+  TimedWorker(const SimulatedEngine& engine, std::chrono::microseconds time)
+      : SimulatedWorker(0, engine.Model(), engine.NumBlocks()), time_(time) {}
+
+  absl::Status Submit(std::span<const uint8_t> frame, Deadline deadline) override {
+    most_in_flight_ = std::max(most_in_flight_, ++in_flight_);
+    return SimulatedWorker::Submit(frame, deadline);
+  }
+  absl::StatusOr<step::StepResult> Collect(Deadline deadline) override {
+    auto result = SimulatedWorker::Collect(deadline);
+    --in_flight_;
+    if (result.ok()) result->timings.wait_us = static_cast<uint32_t>(time_.count());
+    return result;
+  }
+  int most_in_flight() const { return most_in_flight_; }
+  void Forget() { most_in_flight_ = 0; }
+
+ private:
+  const std::chrono::microseconds time_;
+  int in_flight_ = 0, most_in_flight_ = 0;
+};
+
 struct Outcome {
   std::vector<RecordingStream::Record> records;
   EngineStats stats;
@@ -96,6 +120,25 @@ void ExpectSame(const Outcome& found, const Outcome& wanted) {
     EXPECT_EQ(found.records[i].reason, wanted.records[i].reason);
     EXPECT_EQ(found.records[i].num_ends, 1);
     EXPECT_EQ(found.records[i].usage.completion_tokens, wanted.records[i].usage.completion_tokens);
+  }
+}
+
+TEST(EngineOverlapTest, LongStepsAreSentOneAtATime) {
+  using std::chrono::milliseconds;
+  for (const auto& [time, wanted] : {std::pair(milliseconds(9), 2), {milliseconds(10), 1}}) {
+    SimulatedEngine engine = Engine(2);
+    engine.config.overlap_below = milliseconds(10);
+    auto worker = std::make_unique<TimedWorker>(engine, time);
+    TimedWorker& timed = *worker;
+    std::vector<std::unique_ptr<WorkerClient>> workers;
+    workers.push_back(std::move(worker));
+    auto core = engine.MakeOn(std::move(workers));
+    core->Add(MakeRequest("r", 3, 20, std::make_shared<RecordingStream>(SIZE_MAX)), 1);
+    ASSERT_TRUE(core->Step().ok());  // before it nothing is known
+    ASSERT_TRUE(core->Step().ok());
+    timed.Forget();
+    while (!core->idle()) ASSERT_TRUE(core->Step().ok());
+    EXPECT_EQ(timed.most_in_flight(), wanted);
   }
 }
 

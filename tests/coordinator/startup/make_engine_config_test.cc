@@ -51,6 +51,14 @@ TEST(MakeEngineConfigTest, EverySettingOfSchedulingArrives) {
   EXPECT_EQ(config.pipeline_depth, 1u);
 }
 
+TEST(MakeEngineConfigTest, LongStepsDoNotOverlapOnTheCpu) {
+  EXPECT_EQ(Make({}).overlap_below, std::chrono::milliseconds(10));
+  config::WorkerConfig worker = Worker();
+  worker.device.device = config::Device::kCuda;
+  EXPECT_EQ(MakeEngineConfig(worker, {}, Model(), Epoch{4}, {20, 10}).overlap_below,
+            Duration::max());
+}
+
 TEST(MakeEngineConfigTest, LimitsAndBlocksAreTheWorkers) {
   const EngineConfig config = Make({});
   EXPECT_EQ(config.scheduler.max_num_seqs, 3u);
