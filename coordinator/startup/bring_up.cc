@@ -17,6 +17,7 @@
 #include "common/step/limits.h"
 #include "coordinator/startup/kv_budget.h"
 #include "coordinator/startup/make_engine_config.h"
+#include "coordinator/startup/token_budget.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -52,6 +53,9 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
   if (model.draft != nullptr) {
     TANDEM_RETURN_IF_ERROR(
         Annotate(model::CheckDraftContext(model.draft->spec, max_model_len), model.draft->path));
+  }
+  if (uint32_t& tokens = worker.limits.max_num_batched_tokens; tokens == 0) {
+    tokens = DefaultTokenBudget(worker, model.spec);
   }
   if (worker.device.threads == 0) {
     const int cores = static_cast<int>(std::thread::hardware_concurrency());

@@ -19,7 +19,10 @@ TEST(ServerConfigTest, RefusesByFlagName) {
   EXPECT_TRUE(Validate(ServerConfig()).ok());
   EXPECT_EQ(refused([](auto& c) { c.worker.device.gpu_memory_utilization = 1.5; }),
             "--gpu-memory-utilization is 1.5, it must be from 0.01 to 1");
-  EXPECT_EQ(refused([](auto& c) { c.worker.limits.max_num_seqs = 1000; }),
+  EXPECT_EQ(refused([](auto& c) { c.worker.limits.max_num_seqs = 1000; }), "");
+  EXPECT_EQ(refused([](auto& c) {
+              c.worker.limits = {.max_num_seqs = 1000, .max_num_batched_tokens = 512};
+            }),
             "--max-num-batched-tokens 512 is below --max-num-seqs 1000: every running sequence "
             "needs a token of each step");
   EXPECT_EQ(refused([](auto& c) { c.worker.cache.block_size = 0; }),
