@@ -19,8 +19,8 @@ constexpr auto kCollectGrace = std::chrono::seconds(1);
 // proves it, a request that workers do not survive costs three restarts.
 constexpr uint32_t kMaxStrikes = 2;
 
-// The workers' pause before a step that was not sent ahead, 0.1 to 0.2 ms, is at most two hundredths
-// of such a step. On GPUs it was not measured.
+// The workers' pause before a step that was not sent ahead, 0.1 to 0.2 ms, is at most two
+// hundredths of such a step. On GPUs it was not measured.
 constexpr auto kLongCpuStep = std::chrono::milliseconds(10);
 
 uint32_t ChunkSize(const config::WorkerConfig& worker, const config::SchedulingConfig& scheduling) {

@@ -10,8 +10,8 @@
 namespace tandem::coordinator {
 
 // A prompt's first token comes when its step ends, with those of all prompts of the step, and
-// everyone's next tokens wait as long. So a step should have no more tokens than it takes to compute
-// them at the full rate.
+// everyone's next tokens wait as long. So a step should have no more tokens than it takes to
+// compute them at the full rate.
 uint32_t DefaultTokenBudget(const config::WorkerConfig& worker, const model::ModelSpec& spec);
 
 }  // namespace tandem::coordinator

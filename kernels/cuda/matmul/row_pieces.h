@@ -29,7 +29,8 @@ struct RowPieces {
 
   __device__ __forceinline__ RowPiece Piece(uint32_t i) const {
     if (list != nullptr) return list[i];
-    return {0, i * size, min(size, rows - i * size)};
+    const uint32_t left = rows - i * size;
+    return {0, i * size, left < size ? left : size};
   }
   __device__ __forceinline__ uint32_t RowOfY(const RowPiece& piece, uint32_t i) const {
     const uint32_t at = piece.first + i;

@@ -26,8 +26,7 @@ void EncodeFew(Stream& stream, const ExpertMatMulParams& params) {
         stream.Scratch(size_t{x.rows} * x.columns.Units(32) * sizeof(Int8Group)));
     EncodeQuantizeRows(stream, x, bytes);
   }
-  const GroupedGemvArgs args = {
-      params, window, InputsInFours(window, params.x, {params.x_stride}), bytes, {}};
+  const GroupedGemvArgs args = {params, window, bytes, {}};
   (params.weights != nullptr ? EncodeGroupedGemvDown : EncodeGroupedGemvUp)(stream, args);
 }
 

@@ -3,6 +3,7 @@
 // Floor: reads the rows of every expert that a token chose, once.
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
+#include "kernels/cuda/moe/gemv_choices.h"
 #include "kernels/cuda/moe/grouped_gemv.h"
 
 namespace tandem::kernels::cuda {
@@ -47,7 +48,8 @@ __global__ void __launch_bounds__(kMaxWarps* kWarp, 3)
 
 }  // namespace
 
-void EncodeGroupedGemvDown(Stream& stream, const GroupedGemvArgs& args) {
+void EncodeGroupedGemvDown(Stream& stream, GroupedGemvArgs args) {
+  args.fours = InputsInFours(args.window, args.p.x, {args.p.x_stride});
   const Weight& weight = args.p.projections[0].weight;
   const uint32_t tokens = args.p.tokens == 1 ? 1 : kFewTokens;
   const uint32_t choices = tokens * args.p.top_k;

@@ -2,6 +2,7 @@
 // Floor: reads the rows of every expert that was chosen once per piece.
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
+#include "kernels/cuda/moe/gemv_choices.h"
 #include "kernels/cuda/moe/grouped_gemv.h"
 
 namespace tandem::kernels::cuda {
@@ -56,7 +57,8 @@ __global__ void __launch_bounds__(kWarps* kWarp, 6) GroupedGemvUpKernel(const Gr
 
 }  // namespace
 
-void EncodeGroupedGemvUp(Stream& stream, const GroupedGemvArgs& args) {
+void EncodeGroupedGemvUp(Stream& stream, GroupedGemvArgs args) {
+  args.fours = InputsInFours(args.window, args.p.x, {args.p.x_stride});
   const Weight& weight = args.p.projections[0].weight;
   const uint32_t items = args.pieces.most > 0 ? args.pieces.most : args.p.tokens * args.p.top_k;
   const dim3 grid(Blocks(weight.rows, kRows), items, args.p.num_projections);

@@ -110,8 +110,7 @@ MatVecParts PartsOf(const ExpertMatMulParams& params) {
 void EncodeProducts(Stream& stream, const ExpertMatMulParams& params, const Sorted& sorted) {
   const RowPieces small = sorted.groups.Small(), large = sorted.groups.Large();
   if (small.most > 0) {
-    const bool fours = InputsInFours(sorted.window, params.x, {params.x_stride});
-    EncodeGroupedGemvUp(stream, {params, sorted.window, fours, sorted.bytes, small});
+    EncodeGroupedGemvUp(stream, {params, sorted.window, sorted.bytes, small});
   }
   if (large.most == 0) return;
   if (IsPlain(TypeOf(params))) {
