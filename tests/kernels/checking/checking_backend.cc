@@ -95,8 +95,10 @@ float ToleranceOf(const Op& op, const Tolerances& tolerances) {
     if (name == moves) return 0;
   }
   const auto* const attention = std::get_if<AttentionParams>(&op);
-  if (attention != nullptr && attention->pages.type == tensor::Type::kBF16)
-    return tolerances.bf16_attention;
+  if (attention != nullptr && (attention->pages.type == tensor::Type::kBF16 ||
+                               attention->pages.type == tensor::Type::kQ8_0)) {
+    return tolerances.rounded_attention;
+  }
   // Every composite has a product.
   const bool composite =
       std::visit([]<class Params>(const Params&) { return Composite<Params>; }, op);

@@ -19,9 +19,9 @@ namespace tandem::kernels::checking {
 // an op writes (and absolute where that is below 1e-6). Ops that move values or draw tokens must
 // agree exactly.
 struct Tolerances {
-  float matmul = 0.05f;          // activations may be quantised to 8 bits
-  float bf16_attention = 0.01f;  // over BF16 pages: queries and weights may be rounded like them
-  float other = 1e-4f;           // rounding of float sums; pages one step of their type besides
+  float matmul = 0.05f;             // activations may be quantised to 8 bits
+  float rounded_attention = 0.01f;  // over BF16 and Q8_0 pages: weights may be rounded to BF16
+  float other = 1e-4f;              // rounding of float sums; pages one step of their type besides
 };
 
 // Wait returns INTERNAL naming op and values where the two differ.

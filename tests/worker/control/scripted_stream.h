@@ -87,6 +87,7 @@ inline ConfigureCommand Configure(Epoch epoch, int size, int rank = 0) {
   command.config = {.model = {.path = kModel, .spec = {.max_model_len = 64}},
                     .device = {.cpu_kernels = config::CpuKernels::kReference, .threads = 1},
                     .cache = {.block_size = 8, .num_kv_blocks = 8},
+                    .limits = {.max_num_seqs = 8, .max_num_batched_tokens = 64},
                     .transport = {.step_transport = config::StepTransport::kGrpc}};
   return command;
 }
