@@ -6,6 +6,8 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_BYTE_TILE_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_BYTE_TILE_H_
 
+#if defined(__AVX512VBMI__)
+
 #include "kernels/cpu/attention_bytes.h"
 #include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_plan.h"
@@ -148,5 +150,7 @@ inline void MixTile(const float* weights, const int32_t begin[R], const int32_t 
 }
 
 }  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA
+
+#endif
 
 #endif  // TANDEM_KERNELS_CPU_ATTENTION_BYTE_TILE_H_

@@ -8,6 +8,8 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_BYTES_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_BYTES_H_
 
+#if defined(__AVX512VBMI__)
+
 #include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/attention_products.h"
@@ -162,5 +164,7 @@ struct ByteProducts {
 };
 
 }  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA
+
+#endif
 
 #endif  // TANDEM_KERNELS_CPU_ATTENTION_BYTES_H_

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/int8_group.h"
+#include "kernels/cuda/matmul/column_window.h"
 #include "kernels/cuda/matmul/row_pieces.h"
 #include "kernels/cuda/moe/expert_matmul.h"
 
