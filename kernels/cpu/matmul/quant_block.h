@@ -10,7 +10,8 @@
 
 namespace tandem::kernels::cpu {
 
-struct QuantBlock {
+// A cache line, so that no two threads write to one.
+struct alignas(64) QuantBlock {
   static constexpr uint32_t kValues = 32;
   int8_t q[32];
   float d;
@@ -18,7 +19,7 @@ struct QuantBlock {
   int32_t neg_sum;          // -(q[0] + ... + q[31])
   int32_t neg_half_sum[2];  // the same of the first and the last 16
 };
-static_assert(sizeof(QuantBlock) == 52);
+static_assert(sizeof(QuantBlock) == 64);
 
 // Quantises the window of `blocks` * 32 values that holds `lead` zeros, then x[0 .. count), then
 // zeros: the layout of a shard's activations in whole blocks of the weight. Each block depends on

@@ -1,5 +1,7 @@
 #include <immintrin.h>
 
+#include <bit>
+
 #include "kernels/cpu/matmul/quant_block.h"
 
 namespace tandem::kernels::cpu {
@@ -25,10 +27,14 @@ int32_t Sum16(__m128i bytes) {
   return _mm_cvtsi128_si32(s);
 }
 
+// Writes the whole line in two stores, one after the other. Other threads have read it since it was
+// last written, and a store of a few bytes to such a line takes several times as long
+// (docs/performance.md).
 void QuantizeBlock(const float* x, QuantBlock* out) {
   const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
   __m256 v[4];
   __m256i max = _mm256_setzero_si256();
+#pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
     v[i] = _mm256_loadu_ps(x + 8 * i);
     // Magnitudes order the same as integers; infinity and NaN are the largest.
@@ -39,20 +45,21 @@ void QuantizeBlock(const float* x, QuantBlock* out) {
   const float d = zero ? 0.0f : amax / 127.0f;
   const __m256 inverse = _mm256_set1_ps(zero ? 0.0f : 127.0f / amax);
   __m256i rounded[4];
+#pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) rounded[i] = _mm256_cvtps_epi32(_mm256_mul_ps(v[i], inverse));
   const __m256i a = _mm256_packs_epi32(rounded[0], rounded[1]);
   const __m256i b = _mm256_packs_epi32(rounded[2], rounded[3]);
   // The packs work on 128-bit halves; put the groups of four back in order.
   const __m256i q = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b),
                                                 _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out->q), q);
   const int32_t low = Sum16(_mm256_castsi256_si128(q));
   const int32_t high = Sum16(_mm256_extracti128_si256(q, 1));
-  out->d = d;
-  out->d_sum = d * static_cast<float>(low + high);
-  out->neg_sum = -(low + high);
-  out->neg_half_sum[0] = -low;
-  out->neg_half_sum[1] = -high;
+  const int32_t sum = low + high;
+  const __m256i rest = _mm256_setr_epi32(std::bit_cast<int32_t>(d),
+                                         std::bit_cast<int32_t>(d * static_cast<float>(sum)), -sum,
+                                         -low, -high, 0, 0, 0);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(out), q);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(out) + 1, rest);
 }
 
 }  // namespace
