@@ -55,8 +55,12 @@ void ThreadStream::Start(const OpList& list, const ScratchMemory& scratch, Deadl
     taken_ = std::make_unique<Taken[]>(capacity_ * threads());
     finished_ = std::make_unique<std::atomic<uint32_t>[]>(capacity_);
   }
-  for (size_t i = 0; i < entries * threads(); ++i) taken_[i].store(0, std::memory_order_relaxed);
-  for (size_t i = 0; i < entries; ++i) finished_[i].store(0, std::memory_order_relaxed);
+  for (size_t i = 0; i < entries; ++i) {
+    for (size_t t = 0; t < threads(); ++t) {
+      taken_[t * capacity_ + i].store(0, std::memory_order_relaxed);
+    }
+    finished_[i].store(0, std::memory_order_relaxed);
+  }
   list_ = &list;
   scratch_ = scratch;
   deadline_ = deadline;
@@ -131,20 +135,24 @@ void ThreadStream::RunList(uint32_t thread) {
 }
 
 void ThreadStream::RunTasks(uint32_t index, uint32_t thread) {
+  for (uint32_t i = 0; i < threads(); ++i) {
+    if (i == 1) WaitBeforeStealing(index);
+    if (ListEnded(index)) return;
+    RunShare(index, (thread + i) % threads(), thread);
+  }
+}
+
+void ThreadStream::RunShare(uint32_t index, uint32_t owner, uint32_t thread) {
   const OpList::Entry& entry = list_->entries()[index];
   TaskContext context{0, thread, scratch_.shared,
                       scratch_.per_thread + thread * scratch_.per_thread_stride};
   uint32_t ran = 0;
-  for (uint32_t i = 0; i < threads(); ++i) {
-    if (i == 1) WaitBeforeStealing(index);
-    const uint32_t owner = (thread + i) % threads();
-    for (; Take(index, owner, thread, &context.task); ++ran) {
-      if (stopped_.load(std::memory_order_relaxed)) return;
-      if (entry.run != nullptr) {
-        entry.run(list_->params(entry), context);
-      } else if (absl::Status status = list_->work(entry)(deadline_); !status.ok()) {
-        return Fail(std::move(status));
-      }
+  for (; Take(index, owner, thread, &context.task); ++ran) {
+    if (stopped_.load(std::memory_order_relaxed)) return;
+    if (entry.run != nullptr) {
+      entry.run(list_->params(entry), context);
+    } else if (absl::Status status = list_->work(entry)(deadline_); !status.ok()) {
+      return Fail(std::move(status));
     }
   }
   if (ran == 0) return;
@@ -162,7 +170,7 @@ bool ThreadStream::Take(uint32_t index, uint32_t owner, uint32_t thread, uint32_
   const uint32_t tasks = list_->entries()[index].num_tasks;
   const uint32_t begin = ShareBegin(tasks, owner, threads());
   const uint32_t end = ShareBegin(tasks, owner + 1, threads());
-  Taken& taken = taken_[size_t{index} * threads() + owner];
+  Taken& taken = taken_[owner * capacity_ + index];
   if (!left(end - begin, taken.load(std::memory_order_relaxed))) return false;
   const bool own = owner == thread;
   const uint64_t before = taken.fetch_add(own ? 1 : kOneOfEnd, std::memory_order_relaxed);

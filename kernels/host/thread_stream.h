@@ -52,7 +52,7 @@ class ThreadStream {
  private:
   // What has been taken of a thread's share of an entry: by the thread from the front in the lower
   // half, by others from the end in the upper. Both only grow, and more may be counted than there
-  // is. Not padded to a cache line: clearing would cost more than false sharing.
+  // is.
   using Taken = std::atomic<uint64_t>;
 
   void HelperMain(uint32_t thread);
@@ -61,7 +61,9 @@ class ThreadStream {
   void Leave();
   // Takes part in the current list until it is done or stopped.
   void RunList(uint32_t thread);
+  // Runs what is left of an entry: the thread's own share, then the others'.
   void RunTasks(uint32_t index, uint32_t thread);
+  void RunShare(uint32_t index, uint32_t owner, uint32_t thread);
   // Takes a task of `owner`'s share; false when there is none left.
   bool Take(uint32_t index, uint32_t owner, uint32_t thread, uint32_t* task);
   void WaitBeforeStealing(uint32_t index) const;
@@ -77,8 +79,8 @@ class ThreadStream {
   const OpList* list_ = nullptr;
   ScratchMemory scratch_;
   Deadline deadline_ = Deadline::At({});
-  std::unique_ptr<Taken[]> taken_;                     // (entries, threads)
-  std::unique_ptr<std::atomic<uint32_t>[]> finished_;  // (entries): tasks done
+  std::unique_ptr<Taken[]> taken_;                     // (threads, capacity_)
+  std::unique_ptr<std::atomic<uint32_t>[]> finished_;  // (capacity_): tasks done
   size_t capacity_ = 0;                                // entries
 
   // Generation (upper 32 bits), open flag, number of helpers inside. Helpers enter only while it is
