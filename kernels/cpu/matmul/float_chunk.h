@@ -118,6 +118,7 @@ struct FloatChunk {
   static constexpr uint32_t kUnits = kCols / U::kColsOfUnit;
   static constexpr size_t kBytes = kCols * sizeof(Value);
   static constexpr bool kInPlace = requires { &U::FromWord; };
+  static constexpr bool kManyTiles = false;
 
   template <class Source>
   [[gnu::always_inline]] static inline void Unpack(const Source& source, uint32_t col,

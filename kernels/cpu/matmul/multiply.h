@@ -15,6 +15,8 @@
 //   Expand(const Unit*, Float*)               a chunk's values, one column of rows each
 //   Multiply(chunk, x, x_step, count, acc)    acc[group][token] += the products of a chunk of each
 //                                             group: Unpacked{units, step}, or InPlace
+//   kManyTiles            whether there is UnpackAndMultiply(source, col, x, x_step, fetch, acc):
+//                         Unpack and Multiply of one group tile by tile, without units in memory
 #ifndef TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
 #define TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
 
@@ -65,6 +67,9 @@ class Multiply {
   // Of one group: a small part of the L1 cache.
   static constexpr uint32_t kChunksInL1 =
       sizeof(Unit) * F::kUnits < 2560 ? 5120 / (sizeof(Unit) * F::kUnits) : 1;
+  // A chunk of many tiles for few tokens: storing its units would cost more than their products.
+  template <class Source, int kTokens>
+  static constexpr bool kTileByTile = F::kManyTiles&& Source::kPanels&& kTokens <= 4;
   static constexpr uint32_t kMostGroups = 64 / S::kLanes;
   static constexpr bool kPanelsInPlace = F::kInPlace ? S::kInPlace : false;
   template <class Source>
@@ -127,16 +132,24 @@ class Multiply {
     for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
       const Source source(p, row);
       if (row == range.row_begin) ahead.Start(source);
-      const bool last = row + S::kLanes >= range.row_end;
+      [[maybe_unused]] const bool last = row + S::kLanes >= range.row_end;
       Float acc[1][kTokens];
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) acc[0][t] = S::Zero();
       for (uint32_t col = 0; col < p.cols; col += F::kCols) {
-        ahead.Next(source, col / F::kCols, last);
-        const uint32_t count = ChunkCols(p, col);
-        Unit units[F::kUnits];
-        F::Unpack(source, col, count, units);
-        F::Multiply(typename F::Unpacked{units, 0}, x + col / F::kXCols, p.x_stride, count, acc);
+        const X* const x_of_chunk = x + col / F::kXCols;
+        if constexpr (kTileByTile<Source, kTokens>) {
+          const auto fetch = [&](uint32_t tile) __attribute__((always_inline)) {
+            ahead.NextPart(source, col / F::kCols, tile, F::kUnits);
+          };
+          F::UnpackAndMultiply(source, col, x_of_chunk, p.x_stride, fetch, acc);
+        } else {
+          ahead.Next(source, col / F::kCols, last);
+          const uint32_t count = ChunkCols(p, col);
+          Unit units[F::kUnits];
+          F::Unpack(source, col, count, units);
+          F::Multiply(typename F::Unpacked{units, 0}, x_of_chunk, p.x_stride, count, acc);
+        }
       }
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) Store(p, row, range.token_begin + t, acc[0][t]);

@@ -24,11 +24,33 @@ struct QuantisedChunk {
   static constexpr uint32_t kXCols = QuantBlock::kValues;
   static constexpr size_t kBytes = sizeof(Block);
   static constexpr bool kInPlace = requires { &U::FromWord; };
+  static constexpr bool kManyTiles = kUnits > 1;
 
   template <class Source>
   [[gnu::always_inline]] static inline void Unpack(const Source& source, uint32_t col,
                                                    uint32_t /*count*/, Unit* out) {
-    U::Run(source.template Block<Block>(col / kCols), out);
+    const auto block = source.template Block<Block>(col / kCols);
+    if constexpr (kUnits == 1) {
+      U::Run(block, out);
+    } else {
+      UnpackTiles(block, out);
+    }
+  }
+
+  // acc[0][token] += the products of a chunk, tile by tile as it is unpacked; calls fetch(kTile)
+  // before each.
+  template <int kTokens, class Source, class Fetch>
+  [[gnu::always_inline]] static inline void UnpackAndMultiply(
+      const Source& source, uint32_t col, const X* x, size_t x_step, const Fetch& fetch,
+      typename S::Float (&acc)[1][kTokens]) {
+    const auto block = source.template Block<Block>(col / kCols);
+    const typename U::Head head(block);
+    ForEachTile([&]<int kTile>() __attribute__((always_inline)) {
+      fetch(kTile);
+      Unit tile;
+      U::template Run<kTile>(block, head, &tile);
+      MultiplyTile<S>(UnpackedTiles<S, Unit>{&tile, 0}, x + kTile, x_step, acc);
+    });
   }
 
   // The values of the columns unpacked, one column of rows each.
@@ -73,6 +95,25 @@ struct QuantisedChunk {
                                                      uint32_t /*count*/,
                                                      typename S::Float (&acc)[kGroups][kTokens]) {
     for (uint32_t u = 0; u < kUnits; ++u) MultiplyTile<S>(w.Tiles(u), x + u, x_step, acc);
+  }
+
+ private:
+  // Not inlined: it is long, and called for a whole block of each row.
+  template <class B>
+  [[gnu::noinline]] static void UnpackTiles(const B& block, Unit* __restrict out) {
+    const typename U::Head head(block);
+    ForEachTile([&]<int kTile>() __attribute__((always_inline)) {
+      U::template Run<kTile>(block, head, out + kTile);
+    });
+  }
+
+  // Calls visit.operator()<kTile>() in ascending order.
+  template <class Visit>
+  [[gnu::always_inline]] static inline void ForEachTile(const Visit& visit) {
+    [&]<int... kTile>(std::integer_sequence<int, kTile...>) __attribute__((always_inline)) {
+      (visit.template operator()<kTile>(), ...);
+    }
+    (std::make_integer_sequence<int, static_cast<int>(kUnits)>());
   }
 };
 

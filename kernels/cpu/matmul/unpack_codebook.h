@@ -23,40 +23,34 @@ struct UnpackIQ4_NL {
   }
 };
 
+// Eight tiles to a block, as those of unpack_blocks_of_256.h.
 template <class S>
 struct UnpackIQ4_XS {
   using Block = tensor::BlockIQ4_XS;
   using TileT = SignedTile<S>;
 
-  // One block of each row: eight tiles, one per group.
-  template <class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
-    const typename S::Int head = block.LoadWord(offsetof(Block, d));
-    const typename S::Int low = block.LoadWord(offsetof(Block, scales_l));
-    const typename S::Int high = S::template ShiftRight<16>(head);
-    const typename S::Float d = S::HalfToFloat(head);
-    SetScale<0>(d, low, high, out);
-    SetScale<1>(d, low, high, out);
-    SetScale<2>(d, low, high, out);
-    SetScale<3>(d, low, high, out);
-    SetScale<4>(d, low, high, out);
-    SetScale<5>(d, low, high, out);
-    SetScale<6>(d, low, high, out);
-    SetScale<7>(d, low, high, out);
-    const CodebookLookup<S> codebook(tensor::kIq4Codebook);
-    for (int g = 0; g < Block::kGroups; ++g) {
-      LoadNibbles<S>(block, offsetof(Block, qs) + 16 * g, out[g].q);
-      codebook.Run(out[g].q);
+  struct Head {
+    template <class B>
+    [[gnu::always_inline]] explicit Head(const B& block)
+        : low(block.LoadWord(offsetof(Block, scales_l))), codebook(tensor::kIq4Codebook) {
+      const typename S::Int word = block.LoadWord(offsetof(Block, d));
+      d = S::HalfToFloat(word);
+      high = S::template ShiftRight<16>(word);
     }
-  }
 
- private:
-  template <int kGroup>
-  [[gnu::always_inline]] static inline void SetScale(typename S::Float d, typename S::Int low,
-                                                     typename S::Int high, TileT* out) {
-    const typename S::Int six = S::Or(S::And(S::template ShiftRight<4 * kGroup>(low), S::Words(15)),
-                                      MoveBits<S, 2 * kGroup, 4>(high, S::Words(0x30)));
-    out[kGroup].scale[0] = S::Mul(d, S::ToFloat(S::SubWords(six, S::Words(32))));
+    typename S::Float d;
+    typename S::Int low, high;  // bits of the scales
+    CodebookLookup<S> codebook;
+  };
+
+  template <int kTile, class B>
+  [[gnu::always_inline]] static inline void Run(const B& block, const Head& head, TileT* out) {
+    const typename S::Int six =
+        S::Or(S::And(S::template ShiftRight<4 * kTile>(head.low), S::Words(15)),
+              MoveBits<S, 2 * kTile, 4>(head.high, S::Words(0x30)));
+    out->scale[0] = S::Mul(head.d, S::ToFloat(S::SubWords(six, S::Words(32))));
+    LoadNibbles<S>(block, offsetof(Block, qs) + 16 * kTile, out->q);
+    head.codebook.Run(out->q);
   }
 };
 

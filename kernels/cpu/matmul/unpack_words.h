@@ -50,20 +50,15 @@ template <class S, int kFrom, int kTo>
   }
 }
 
-// The 128 two-bit values of the 32 bytes at `at` of each row's block, to four tiles: value 32 k + l
-// lies in bits 2 k and 2 k + 1 of byte l.
-template <class S, class B, class TileT>
-[[gnu::always_inline]] inline void LoadPairsOfBits(const B& block, size_t at, TileT* out) {
+// The two-bit values of tile kTile of the eight in the 64 bytes at `at` of each row's block: of
+// each 32 bytes, value 32 k + l lies in bits 2 k and 2 k + 1 of byte l.
+template <class S, int kTile, class B>
+[[gnu::always_inline]] inline void LoadPairOfBits(const B& block, size_t at, typename S::Int* q) {
   typename S::Int words[8];
-  block.Load32(at, words);
+  block.Load32(at + 32 * (kTile / 4), words);
   const typename S::Int low2 = S::Bytes(3);
 #pragma GCC unroll 8
-  for (int j = 0; j < 8; ++j) {
-    out[0].q[j] = MoveBits<S, 0, 0>(words[j], low2);
-    out[1].q[j] = MoveBits<S, 2, 0>(words[j], low2);
-    out[2].q[j] = MoveBits<S, 4, 0>(words[j], low2);
-    out[3].q[j] = MoveBits<S, 6, 0>(words[j], low2);
-  }
+  for (int j = 0; j < 8; ++j) q[j] = MoveBits<S, 2 * (kTile % 4), 0>(words[j], low2);
 }
 
 // The scale and the offset of value = d * q + m, two halves at `at` of each row's block: to a
