@@ -246,10 +246,9 @@ struct CudaOps {
   }
   template <Composite Params>
   void operator()(const Params& params) const {
-    Decompose(params, *this);
+    EncodeOp(stream, gemm, params);
   }
   void operator()(const MatMulParams& params) const { EncodeOp(stream, gemm, params); }
-  void operator()(const MatMulAddParams& params) const { EncodeOp(stream, gemm, params); }
 };
 
 }  // namespace

@@ -22,6 +22,8 @@ constexpr uint32_t kCols = 256;
 constexpr uint32_t kRows = 83;
 constexpr uint32_t kInner = 256;  // of a feed-forward block
 constexpr uint32_t kFewTokens = 3;
+// Where kernels of some backend change, and beside it.
+constexpr uint32_t kTokens[] = {1, 4, 5, 8, 9, 33, 257};
 
 // Collects the arrays that a composite's result consists of, all F32.
 struct Results {
@@ -49,11 +51,39 @@ class CompositeTest : public testing::TestWithParam<BackendCase> {
     return {rig_.backend().PlaceWeight(matrix.weight()).value(),
             bias ? rig_.Put(random_.Floats(matrix.rows)) : nullptr, y, matrix.rows};
   }
+  // Columns [begin, begin + count) of the matrix, as a rank has them.
+  Projection ProjectColumns(const Matrix& matrix, uint32_t begin, uint32_t count, float* y) {
+    Weight weight = matrix.weight();
+    weight.col_begin = begin;
+    weight.col_count = count;
+    return {rig_.backend().PlaceWeight(weight).value(), nullptr, y, matrix.rows};
+  }
   float* Rows(uint32_t tokens, uint32_t cols) {
     return rig_.Put(random_.Floats(size_t{tokens} * cols));
   }
   RmsNormParams Norm(uint32_t rows, uint32_t dim, float* residual, const float* add, float* out) {
     return {residual, add, rig_.Put(random_.Floats(dim)), 1e-6f, rows, dim, out};
+  }
+
+  NormParams LayerNorm(uint32_t rows, uint32_t dim, float* residual, const float* add, float* out) {
+    return LayerNormParams{.residual = residual,
+                           .add = add,
+                           .weight = rig_.Put(random_.Floats(dim)),
+                           .bias = rig_.Put(random_.Floats(dim)),
+                           .epsilon = 1e-6f,
+                           .rows = rows,
+                           .dim = dim,
+                           .out = out};
+  }
+  // Without its product's projections. Both kinds of norms have their turn.
+  NormMatMulParams MakeNormMatMul(uint32_t tokens, uint32_t dim, uint32_t projections) {
+    float* const x = rig_.Poisoned(size_t{tokens} * dim);
+    float* const residual = Rows(tokens, dim);
+    const float* const add = Rows(tokens, dim);
+    layer_norm_ = !layer_norm_;
+    return {.norm = layer_norm_ ? LayerNorm(tokens, dim, residual, add, x)
+                                : Norm(tokens, dim, residual, add, x),
+            .product = {x, tokens, dim, projections, {}}};
   }
 
   // Without its products' projections.
@@ -99,7 +129,8 @@ class CompositeTest : public testing::TestWithParam<BackendCase> {
 
   Rig rig_{GetParam()};
   Random random_{3};
-  float* gate_ = nullptr;  // of a feed-forward block
+  bool layer_norm_ = false;  // the last one of MakeNormMatMul
+  float* gate_ = nullptr;    // of a feed-forward block
   float* up_ = nullptr;
 };
 
@@ -141,12 +172,9 @@ TEST_P(CompositeTest, FeedForwardOfPartsOfBlocks) {
       FeedForwardParams params = MakeFeedForward(tokens, true, kCount);
       params.up.projections[0] = Project(gate, gate_, true);
       params.up.projections[1] = Project(up, up_, false);
-      Weight weight = down.weight();
-      weight.col_begin = begin;
-      weight.col_count = kCount;
       MatMulParams product = {gate_, tokens, kCount, 1, {}};
-      product.projections[0] = {rig_.backend().PlaceWeight(weight).value(), nullptr,
-                                rig_.Poisoned(size_t{tokens} * kRows), kRows};
+      product.projections[0] =
+          ProjectColumns(down, begin, kCount, rig_.Poisoned(size_t{tokens} * kRows));
       params.down = product;
       ExpectSameBitsAsParts(params);
     }
@@ -169,18 +197,65 @@ TEST_P(CompositeTest, MatMulAdd) {
   }
 }
 
+// Projections that read floats and ones that read bytes, of the same rows.
 TEST_P(CompositeTest, NormMatMul) {
-  const Matrix matrix = RandomMatrix(4, Type::kQ8_0, kRows, kCols);
-  const uint32_t tokens = kFewTokens;
-  float* const x = rig_.Poisoned(size_t{tokens} * kCols);
-  float* const y = rig_.Poisoned(size_t{tokens} * kRows);
-  const RmsNormParams rms = Norm(tokens, kCols, Rows(tokens, kCols), Rows(tokens, kCols), x);
-  const LayerNormParams layer = {rms.residual, rms.add, rms.weight, rms.weight,
-                                 1e-6f,        tokens,  kCols,      x};
-  for (const NormParams& norm : {NormParams(rms), NormParams(layer)}) {
-    NormMatMulParams params = {.norm = norm, .product = {x, tokens, kCols, 1, {}}};
-    params.product.projections[0] = Project(matrix, y, false);
-    ExpectSameBitsAsParts(params);
+  const std::vector<Type> types = cpu::Types();
+  for (size_t first = 0; first < types.size(); first += kMaxProjections) {
+    std::vector<Matrix> matrices;
+    for (size_t i = 0; i < kMaxProjections; ++i) {
+      const Type type = types[(first + i * types.size() / kMaxProjections) % types.size()];
+      matrices.push_back(RandomMatrix(static_cast<uint32_t>(first + i), type, 35, kCols));
+    }
+    for (const uint32_t tokens : kTokens) {
+      NormMatMulParams params = MakeNormMatMul(tokens, kCols, kMaxProjections);
+      for (size_t i = 0; i < kMaxProjections; ++i) {
+        params.product.projections[i] =
+            Project(matrices[i], rig_.Poisoned(size_t{tokens} * 35), i == 0);
+      }
+      ExpectSameBitsAsParts(params);
+    }
+  }
+}
+
+TEST_P(CompositeTest, NormMatMulOfBytesAlone) {
+  for (const Type type : {Type::kQ8_0, Type::kQ4_K}) {
+    const Matrix matrix = RandomMatrix(4, type, kRows, kCols);
+    for (const uint32_t tokens : kTokens) {
+      NormMatMulParams params = MakeNormMatMul(tokens, kCols, 1);
+      params.product.projections[0] = Project(matrix, rig_.Poisoned(size_t{tokens} * kRows), false);
+      ExpectSameBitsAsParts(params);
+    }
+  }
+}
+
+// Rows of a few values, of part of a block, and of as many as a norm's kernels tell apart.
+TEST_P(CompositeTest, NormMatMulOfRowsOfAllLengths) {
+  for (const uint32_t dim : {32u, 83u, 100u, 512u, 2048u, 4096u, 8192u, 16384u, 16388u}) {
+    const uint32_t cols = (dim + 31) / 32 * 32;
+    const Matrix matrix = RandomMatrix(4, Type::kQ8_0, 3, cols);
+    for (const uint32_t tokens : {2u, 5u}) {
+      for (const bool layer_norm : {false, true}) {
+        layer_norm_ = !layer_norm;
+        NormMatMulParams params = MakeNormMatMul(tokens, dim, 1);
+        params.product.projections[0] =
+            ProjectColumns(matrix, 0, dim, rig_.Poisoned(size_t{tokens} * 3));
+        ExpectSameBitsAsParts(params);
+      }
+    }
+  }
+}
+
+TEST_P(CompositeTest, NormMatMulOfPartsOfBlocks) {
+  for (const Type type : {Type::kQ8_0, Type::kQ6_K}) {
+    const Matrix matrix = RandomMatrix(4, type, kRows, kCols);
+    for (const uint32_t begin : {48u, 52u, 64u, 160u}) {
+      for (const uint32_t tokens : {1u, 9u}) {
+        NormMatMulParams params = MakeNormMatMul(tokens, 84, 1);
+        params.product.projections[0] =
+            ProjectColumns(matrix, begin, 84, rig_.Poisoned(size_t{tokens} * kRows));
+        ExpectSameBitsAsParts(params);
+      }
+    }
   }
 }
 

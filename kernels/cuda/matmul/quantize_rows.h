@@ -1,11 +1,14 @@
 // Activations as int8, in groups of 32 with one scale each, for products with block-quantised
-// weights; quantised once per call and shared by its projections.
+// weights; quantised once per call (device/quantize_group.h) and shared by its projections.
 //
 // Groups are those of the weight's columns: group g covers columns [32 g, 32 g + 32), and columns
 // outside [col_begin, col_begin + col_count) count as zero. Groups outside that range are omitted.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_QUANTIZE_ROWS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_QUANTIZE_ROWS_H_
 
+#include <cuda_runtime.h>
+
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/cuda/device/int8_group.h"
@@ -34,12 +37,22 @@ struct RowsOfX {
 
 // Where a group lies: at out[row * of_row + group * of_group].
 struct GroupStrides {
-  uint32_t of_row;
-  uint32_t of_group;
+  uint32_t of_row = 0;
+  uint32_t of_group = 0;
 };
 
-// out is 16-byte aligned. Scale = largest magnitude / 127, bytes rounded to nearest, ties to even;
-// a group below 2^-100 is all zeros; one with a NaN or an infinity has the scale NaN.
+// Where a kernel leaves groups; 16-byte aligned.
+struct Int8Rows {
+  Int8Group* out = nullptr;
+  GroupStrides strides = {};
+
+  __device__ __forceinline__ Int8Group* Group(uint32_t row, uint32_t group) const {
+    return out + static_cast<size_t>(row) * strides.of_row +
+           static_cast<size_t>(group) * strides.of_group;
+  }
+};
+
+// out is 16-byte aligned.
 void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, GroupStrides strides, Int8Group* out);
 // out: (rows, columns.Units(32)).
 inline void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, Int8Group* out) {

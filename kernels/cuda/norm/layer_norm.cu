@@ -7,8 +7,9 @@
 namespace tandem::kernels::cuda {
 namespace {
 
+// Registers of the longest rows are more than two blocks of a multiprocessor would have.
 template <uint32_t kRuns, bool kRowPerWarp>
-__global__ void __launch_bounds__(kNormThreads)
+__global__ void __launch_bounds__(kNormThreads, 1)
     LayerNormKernel(const NormTask<LayerNormParams> task) {
   const LayerNormParams& p = task.params;
   SharedArena arena;
@@ -22,7 +23,7 @@ __global__ void __launch_bounds__(kNormThreads)
     squares += off * off;
   });
   const double scale = 1.0 / sqrt(row.Sum(squares, room) / p.dim + p.epsilon);
-  row.WriteAll(p.out, p.dim, [&](auto values, uint32_t i) {
+  row.WriteAll(p.out, p.dim, task.bytes, [&](auto values, uint32_t i) {
     const auto weight = row.Read(p.weight + i);
 #pragma unroll
     for (uint32_t j = 0; j < row.kWidth; ++j) {
@@ -44,10 +45,13 @@ struct Kernel {
 
 }  // namespace
 
-void EncodeOp(Stream& stream, const LayerNormParams& params) {
+void EncodeNorm(Stream& stream, const LayerNormParams& params, const Int8Rows& bytes) {
   const bool aligned =
       InFours({params.dim}, {params.residual, params.add, params.weight, params.bias, params.out});
-  LaunchNorm<Kernel>(stream, "layer_norm", params, aligned, SharedBytes<double>(kBlockReduceRoom));
+  LaunchNorm<Kernel>(stream, "layer_norm", params, aligned, bytes,
+                     SharedBytes<double>(kBlockReduceRoom));
 }
+
+void EncodeOp(Stream& stream, const LayerNormParams& params) { EncodeNorm(stream, params, {}); }
 
 }  // namespace tandem::kernels::cuda

@@ -3,7 +3,8 @@
 //
 // A row is computed by a warp (short rows, several per block) or by a block. Thread i of `threads`
 // has the runs i, i + threads, ... of kWidth values: the order of sums depends only on `dim`, not
-// on alignment.
+// on alignment. In registers eight consecutive threads have a group of 32 values, which they can
+// round to int8 as they write the row.
 #ifndef TANDEM_KERNELS_CUDA_NORM_NORM_ROW_H_
 #define TANDEM_KERNELS_CUDA_NORM_NORM_ROW_H_
 
@@ -11,19 +12,24 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/floats.h"
+#include "kernels/cuda/device/quantize_group.h"
 #include "kernels/cuda/device/warp.h"
+#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/norm/norm.h"
 #include "kernels/cuda/stream.h"
 
 namespace tandem::kernels::cuda {
 
 inline constexpr uint32_t kNormThreads = 512;  // at most
-inline constexpr uint32_t kNormWarps = 4;      // per block, if a warp has a row
+static_assert(kMaxNormInRegisters == 8 * 4 * kNormThreads);
+inline constexpr uint32_t kNormWarps = 4;  // per block, if a warp has a row
 
 // Arguments of a norm kernel.
 template <typename Params>
 struct NormTask {
   Params params;
-  bool aligned;  // a run of four is one access of 16 bytes
+  bool aligned;    // a run of four is one access of 16 bytes
+  Int8Rows bytes;  // of what it writes
 };
 
 // kRunsInRegisters: runs per thread that stay in registers; 0: none do, and runs are single values.
@@ -67,14 +73,20 @@ class NormRow {
     });
   }
 
-  // out[i] = f(value i, i), a run at a time.
+  // out[i] = f(value i, i), a run at a time, and the same as groups in `bytes`. Either may be null,
+  // and `bytes` is where rows are not in registers. All threads call it.
   template <typename F>
-  __device__ void WriteAll(float* out, uint32_t out_stride, F f) const {
-    float* const to = out + static_cast<size_t>(row_) * out_stride;
-    ForEachRun([&](uint32_t i, uint32_t run) {
-      const Floats<kWidth> values = kInRegisters ? values_[run] : Read(residual_ + i);
-      Write(to + i, f(values, i));
-    });
+  __device__ void WriteAll(float* out, uint32_t out_stride, const Int8Rows& bytes, F f) const {
+    float* const to = out == nullptr ? out : out + static_cast<size_t>(row_) * out_stride;
+    const auto write = [&](uint32_t i, uint32_t run) {
+      const Floats<kWidth> values = f(kInRegisters ? values_[run] : Read(residual_ + i), i);
+      if (to != nullptr) Write(to + i, values);
+      return values;
+    };
+    if constexpr (kInRegisters) {
+      if (bytes.out != nullptr) return QuantizeRuns(bytes, write);
+    }
+    ForEachRun(write);
   }
 
   // A run of an array.
@@ -95,24 +107,39 @@ class NormRow {
   }
 
  private:
+  // The groups of what f(i, run) returns for each run.
+  template <typename F>
+  __device__ void QuantizeRuns(const Int8Rows& bytes, F f) const {
+#pragma unroll
+    for (uint32_t run = 0; run < kRuns; ++run) {
+      const uint32_t i = BeginOf(run), group = i / 32;
+      Floats<kWidth> values = {};
+      if (inside_ && i < dim_) values = f(i, run);
+      const bool has = inside_ && 32 * group < dim_;
+      QuantizeGroup(values.at, has ? bytes.Group(row_, group) : nullptr);
+    }
+  }
+
   __device__ void Write(float* to, const Floats<kWidth>& values) const {
     if (aligned_) return Store(to, values);
 #pragma unroll
     for (uint32_t j = 0; j < kWidth; ++j) to[j] = values.at[j];
   }
 
+  static __device__ uint32_t Thread() { return kRowPerWarp ? threadIdx.x % kWarp : threadIdx.x; }
+  static __device__ uint32_t Threads() { return kRowPerWarp ? kWarp : blockDim.x; }
+  static __device__ uint32_t BeginOf(uint32_t run) { return (run * Threads() + Thread()) * kWidth; }
+
   template <typename F>
   __device__ void ForEachRun(F f) const {
-    const uint32_t thread = kRowPerWarp ? threadIdx.x % kWarp : threadIdx.x;
-    const uint32_t threads = kRowPerWarp ? kWarp : blockDim.x;
     if constexpr (kInRegisters) {
 #pragma unroll
       for (uint32_t run = 0; run < kRuns; ++run) {
-        const uint32_t i = (run * threads + thread) * kWidth;
+        const uint32_t i = BeginOf(run);
         if (inside_ && i < dim_) f(i, run);
       }
     } else {
-      for (uint32_t i = thread; inside_ && i < dim_; i += threads) f(i, 0);
+      for (uint32_t i = Thread(); inside_ && i < dim_; i += Threads()) f(i, 0);
     }
   }
 
@@ -127,8 +154,8 @@ class NormRow {
 // Launches Kernel<runs, row per warp>::kRun for rows of `dim`.
 template <template <uint32_t, bool> typename Kernel, typename Params>
 void LaunchNorm(Stream& stream, const char* name, const Params& params, bool aligned,
-                size_t shared_bytes) {
-  const NormTask<Params> task = {params, aligned};
+                const Int8Rows& bytes, size_t shared_bytes) {
+  const NormTask<Params> task = {params, aligned, bytes};
   auto row_per_block = [&](void (*kernel)(NormTask<Params>), uint32_t threads) {
     stream.Launch(name, kernel, params.rows, threads, shared_bytes, task);
   };
@@ -137,7 +164,7 @@ void LaunchNorm(Stream& stream, const char* name, const Params& params, bool ali
                   task);
   };
   const uint32_t runs = params.dim / 4;
-  if (params.dim % 4 != 0 || runs > 8 * kNormThreads) {
+  if (!NormInRegisters(params.dim)) {
     row_per_block(Kernel<0, false>::kRun, params.dim <= 256 ? 64 : 256);
   } else if (runs <= kWarp) {
     row_per_warp(Kernel<1, true>::kRun);

@@ -19,7 +19,8 @@ __global__ void __launch_bounds__(kNormThreads) RmsNormKernel(const NormTask<Rms
     mean = p.sum_squares[row.index()] / static_cast<float>(p.sum_dim);
   }
   const float scale = 1.0f / sqrtf(mean + p.epsilon);
-  row.WriteAll(p.out, p.out_stride == 0 ? p.dim : p.out_stride, [&](auto values, uint32_t i) {
+  const uint32_t stride = p.out_stride == 0 ? p.dim : p.out_stride;
+  row.WriteAll(p.out, stride, task.bytes, [&](auto values, uint32_t i) {
     const auto weight = row.Read(p.weight + i);
 #pragma unroll
     for (uint32_t j = 0; j < row.kWidth; ++j) values.at[j] *= scale * weight.at[j];
@@ -41,11 +42,14 @@ struct Kernel {
 
 }  // namespace
 
-void EncodeOp(Stream& stream, const RmsNormParams& params) {
+void EncodeNorm(Stream& stream, const RmsNormParams& params, const Int8Rows& bytes) {
   const bool aligned =
       InFours({params.dim, params.out_stride},
               {params.residual, params.add, params.weight, params.gate, params.out});
-  LaunchNorm<Kernel>(stream, "rms_norm", params, aligned, SharedBytes<float>(kBlockReduceRoom));
+  LaunchNorm<Kernel>(stream, "rms_norm", params, aligned, bytes,
+                     SharedBytes<float>(kBlockReduceRoom));
 }
+
+void EncodeOp(Stream& stream, const RmsNormParams& params) { EncodeNorm(stream, params, {}); }
 
 }  // namespace tandem::kernels::cuda

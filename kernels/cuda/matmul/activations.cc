@@ -1,0 +1,169 @@
+#include "kernels/cuda/matmul/activations.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "common/base/check.h"
+#include "kernels/cuda/device/blocks_dispatch.h"
+#include "kernels/cuda/matmul/gemv.h"
+#include "kernels/cuda/matmul/half_rows.h"
+#include "kernels/cuda/matmul/round_rows.h"
+#include "kernels/cuda/norm/norm.h"
+#include "kernels/cuda/ops.h"
+
+namespace tandem::kernels::cuda {
+namespace {
+
+// A dequantised tile stays in the L2 cache (40 MB on A100, 50 MB on H100 and H200) until it is
+// used.
+constexpr size_t kTileBytes = size_t{32} << 20;
+constexpr uint32_t kTileRowUnit = 128;
+
+// Up to here a row's bits depend only on the row, whatever the number of tokens. The tiles' work
+// grows with the tokens, that of dequantising does not; by the counts of docs/cuda-kernels.md they
+// meet near this.
+constexpr uint32_t kMaxBlockGemmTokens = 256;
+
+// Which forms of the activations a product needs.
+struct Forms {
+  bool floats = false;  // as they are, or to be rounded to 16 bits
+  bool bytes = false;
+  bool bf16 = false;
+  bool f16 = false;
+  uint32_t most_rows = 0;  // of the weights that are dequantised
+};
+
+Forms FormsOf(const MatMulParams& params) {
+  Forms forms;
+  for (uint32_t i = 0; i < params.num_projections; ++i) {
+    const Weight& weight = params.projections[i].weight;
+    const bool plain = IsPlain(weight.type), dense = IsDense(weight.type, params.tokens);
+    forms.floats |= plain || dense;
+    forms.bytes |= !plain && !dense;
+    if (!dense) continue;
+    forms.f16 |= weight.type == tensor::Type::kF16;
+    forms.bf16 |= weight.type == tensor::Type::kBF16 || !plain;
+    if (!plain) forms.most_rows = std::max(forms.most_rows, weight.rows);
+  }
+  return forms;
+}
+
+Activations Allocate(Stream& stream, const RowsOfX& x, const Forms& forms) {
+  Activations made{.cols = 8 * x.columns.Units(8)};
+  const size_t row_bytes = sizeof(uint16_t) * made.cols;
+  const size_t fit = std::max(kTileBytes / row_bytes / kTileRowUnit, size_t{1}) * kTileRowUnit;
+  made.tile_rows = static_cast<uint32_t>(std::min<size_t>(forms.most_rows, fit));
+  size_t total = 0;
+  const auto place = [&](bool needed, size_t bytes) {
+    return std::exchange(total, total + (needed ? ScratchBytes(bytes) : 0));
+  };
+  const size_t groups = place(forms.bytes, sizeof(Int8Group) * x.rows * x.columns.Units(32));
+  const size_t bf16 = place(forms.bf16, row_bytes * x.rows);
+  const size_t f16 = place(forms.f16, row_bytes * x.rows);
+  const size_t exponents = place(forms.f16, sizeof(int32_t) * x.rows);
+  const size_t tile = place(made.tile_rows > 0, row_bytes * made.tile_rows);
+  std::byte* const memory = stream.Scratch(total);
+  if (memory == nullptr) return made;
+  made.groups = reinterpret_cast<Int8Group*>(memory + groups);
+  made.bf16 = reinterpret_cast<uint16_t*>(memory + bf16);
+  made.f16 = reinterpret_cast<uint16_t*>(memory + f16);
+  made.exponents = reinterpret_cast<int32_t*>(memory + exponents);
+  made.tile = reinterpret_cast<uint16_t*>(memory + tile);
+  return made;
+}
+
+// --- `before`, and the rows as bytes where they are needed ---
+
+struct RowsToWrite {
+  const RowsOfX& x;
+  bool floats;
+  bool bytes;
+  Int8Rows groups;
+};
+
+void EncodeBytes(Stream& stream, const RowsToWrite& to) {
+  if (to.bytes) EncodeQuantizeRows(stream, to.x, to.groups.strides, to.groups.out);
+}
+
+uint32_t StrideOf(const RmsNormParams& norm) {
+  return norm.out_stride == 0 ? norm.dim : norm.out_stride;
+}
+uint32_t StrideOf(const LayerNormParams& norm) { return norm.dim; }
+
+void EncodeBefore(Stream& stream, const std::monostate&, const RowsToWrite& to) {
+  EncodeBytes(stream, to);
+}
+
+template <typename Norm>
+void EncodeBefore(Stream& stream, const Norm& norm, const RowsToWrite& to) {
+  const RowsOfX& x = to.x;
+  TANDEM_CHECK(norm.out == x.x && norm.rows == x.rows && norm.dim == x.columns.count &&
+               StrideOf(norm) == x.x_stride)
+      << "rows other than the norm's are multiplied";
+  // The first value must begin a group.
+  if (to.bytes && NormInRegisters(norm.dim) && x.columns.begin % 32 == 0) {
+    Norm one = norm;
+    if (!to.floats) one.out = nullptr;
+    EncodeNorm(stream, one, to.groups);
+  } else {
+    EncodeOp(stream, norm);
+    EncodeBytes(stream, to);
+  }
+}
+
+// --- 16-bit rows ---
+
+void EncodeHalves(Stream& stream, const RowsOfX& x, const Forms& forms, const Activations& to) {
+  const uint32_t shift = x.columns.begin % 8;
+  if (forms.bf16) {
+    EncodeRoundRows(stream, {.x = x.x,
+                             .rows = x.rows,
+                             .outer_stride = x.x_stride,
+                             .count = x.columns.count,
+                             .shift = shift,
+                             .padded = to.cols,
+                             .out = to.bf16});
+  }
+  if (forms.f16) {
+    EncodeHalfRows(stream, {.x = x.x,
+                            .rows = x.rows,
+                            .x_stride = x.x_stride,
+                            .count = x.columns.count,
+                            .shift = shift,
+                            .padded = to.cols,
+                            .out = to.f16,
+                            .exponents = to.exponents});
+  }
+}
+
+// Row after row for a GEMV, group after group for tiles.
+GroupStrides StridesOf(const RowsOfX& x) {
+  if (x.rows <= kMaxBlockMatVecTokens) return {x.columns.Units(32), 1};
+  return {1, x.rows};
+}
+
+}  // namespace
+
+bool IsDense(tensor::Type type, uint32_t tokens) {
+  return tokens > (IsPlain(type) ? kMaxPlainMatVecTokens : kMaxBlockGemmTokens);
+}
+
+RowsOfX RowsOf(const MatMulParams& params) {
+  const Weight& weight = params.projections[0].weight;
+  TANDEM_CHECK(weight.col_count > 0) << "a product over no columns";
+  return {params.x, params.tokens, params.x_stride, {weight.col_begin, weight.col_count}};
+}
+
+Activations EncodeActivations(Stream& stream, const RowsBefore& before,
+                              const MatMulParams& params) {
+  const RowsOfX x = RowsOf(params);
+  const Forms forms = FormsOf(params);
+  const Activations to = Allocate(stream, x, forms);
+  const RowsToWrite rows = {x, forms.floats, forms.bytes, {to.groups, StridesOf(x)}};
+  std::visit([&](const auto& op) { EncodeBefore(stream, op, rows); }, before);
+  EncodeHalves(stream, x, forms, to);
+  return to;
+}
+
+}  // namespace tandem::kernels::cuda
