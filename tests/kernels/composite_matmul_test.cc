@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -161,22 +162,46 @@ TEST_P(CompositeTest, FeedForward) {
   }
 }
 
+// Every number of tokens; activation functions and what follows the product have their turn.
+TEST_P(CompositeTest, FeedForwardInBytes) {
+  const Matrix gate = RandomMatrix(1, Type::kQ4_K, kInner, kCols);
+  const Matrix up = RandomMatrix(2, Type::kQ6_K, kInner, kCols);
+  const Matrix down = RandomMatrix(8, Type::kQ6_K, kRows, kInner);
+  constexpr Activation kFunctions[] = {Activation::kSilu, Activation::kGeluTanh,
+                                       Activation::kClampedSwiGlu, Activation::kSigmoid};
+  size_t turn = 0;
+  for (const uint32_t tokens : kTokens) {
+    FeedForwardParams params = MakeFeedForward(tokens, true);
+    params.up.projections = {Project(gate, gate_, true), Project(up, up_, false)};
+    params.activate.function = kFunctions[turn++ % std::size(kFunctions)];
+    MatMulParams product = {gate_, tokens, kInner, 1, {}};
+    product.projections[0] = Project(down, rig_.Poisoned(size_t{tokens} * kRows), true);
+    params.down = product;
+    if (turn % 3 == 0) {
+      params.down = MatMulAddParams{
+          .product = product,
+          .add = {Rows(tokens, kRows), product.projections[0].y, nullptr, tokens, kRows}};
+    }
+    ExpectSameBitsAsParts(params);
+  }
+}
+
 // A rank's columns of `down` may begin within a block.
 TEST_P(CompositeTest, FeedForwardOfPartsOfBlocks) {
-  constexpr uint32_t kBegin = 48, kCount = 83;
-  const Matrix gate = RandomMatrix(1, Type::kQ8_0, kCount, kCols);
-  const Matrix up = RandomMatrix(2, Type::kQ8_0, kCount, kCols);
-  for (const uint32_t begin : {kBegin, 64u}) {
-    Matrix down = RandomMatrix(8, Type::kQ8_0, kRows, kInner);
-    for (const uint32_t tokens : {1u, kFewTokens, many_tokens()}) {
-      FeedForwardParams params = MakeFeedForward(tokens, true, kCount);
-      params.up.projections[0] = Project(gate, gate_, true);
-      params.up.projections[1] = Project(up, up_, false);
-      MatMulParams product = {gate_, tokens, kCount, 1, {}};
-      product.projections[0] =
-          ProjectColumns(down, begin, kCount, rig_.Poisoned(size_t{tokens} * kRows));
-      params.down = product;
-      ExpectSameBitsAsParts(params);
+  for (const uint32_t count : {83u, 84u}) {
+    const Matrix gate = RandomMatrix(1, Type::kQ8_0, count, kCols);
+    const Matrix up = RandomMatrix(2, Type::kQ8_0, count, kCols);
+    const Matrix down = RandomMatrix(8, Type::kQ8_0, kRows, kInner);
+    for (const uint32_t begin : {48u, 50u, 64u}) {
+      for (const uint32_t tokens : {1u, kFewTokens, many_tokens()}) {
+        FeedForwardParams params = MakeFeedForward(tokens, true, count);
+        params.up.projections = {Project(gate, gate_, true), Project(up, up_, false)};
+        MatMulParams product = {gate_, tokens, count, 1, {}};
+        product.projections[0] =
+            ProjectColumns(down, begin, count, rig_.Poisoned(size_t{tokens} * kRows));
+        params.down = product;
+        ExpectSameBitsAsParts(params);
+      }
     }
   }
 }
@@ -234,13 +259,10 @@ TEST_P(CompositeTest, NormMatMulOfRowsOfAllLengths) {
     const uint32_t cols = (dim + 31) / 32 * 32;
     const Matrix matrix = RandomMatrix(4, Type::kQ8_0, 3, cols);
     for (const uint32_t tokens : {2u, 5u}) {
-      for (const bool layer_norm : {false, true}) {
-        layer_norm_ = !layer_norm;
-        NormMatMulParams params = MakeNormMatMul(tokens, dim, 1);
-        params.product.projections[0] =
-            ProjectColumns(matrix, 0, dim, rig_.Poisoned(size_t{tokens} * 3));
-        ExpectSameBitsAsParts(params);
-      }
+      NormMatMulParams params = MakeNormMatMul(tokens, dim, 1);
+      params.product.projections[0] =
+          ProjectColumns(matrix, 0, dim, rig_.Poisoned(size_t{tokens} * 3));
+      ExpectSameBitsAsParts(params);
     }
   }
 }
@@ -259,46 +281,55 @@ TEST_P(CompositeTest, NormMatMulOfPartsOfBlocks) {
   }
 }
 
+// Heads of several lengths, whose norms kernels may take along or not.
 TEST_P(CompositeTest, Qkv) {
-  constexpr uint32_t kHeads = 2, kKvHeads = 1, kDim = 64, kBlock = 4;
+  constexpr uint32_t kHeads = 2, kKvHeads = 1, kBlock = 4;
   const uint32_t tokens = kFewTokens;
-  const Matrix wq = RandomMatrix(5, Type::kQ8_0, kHeads * kDim, kCols);
-  const Matrix wk = RandomMatrix(6, Type::kQ8_0, kKvHeads * kDim, kCols);
-  const Matrix wv = RandomMatrix(7, Type::kF32, kKvHeads * kDim, kCols);
-  float* const x = rig_.Poisoned(size_t{tokens} * kCols);
-  float* const q = rig_.Poisoned(size_t{tokens} * kHeads * kDim);
-  float* const k = rig_.Poisoned(size_t{tokens} * kKvHeads * kDim);
-  float* const v = rig_.Poisoned(size_t{tokens} * kKvHeads * kDim);
-  RopeWriteKvParams write{};
-  write.q = q;
-  write.k = k;
-  write.v = v;
-  write.tokens = tokens;
-  write.heads = kHeads;
-  write.positions = write.slots = rig_.Put(std::vector<int32_t>{0, 1, 2});
-  write.inv_freq = rig_.Put(random_.Floats(kDim / 2, 0.1f, 1));
-  write.rotary_dims = kDim;
-  write.magnitude = 1;
-  write.pages = {Type::kF32,
-                 rig_.Put(random_.Floats(kBlock * kDim)),
-                 rig_.Put(random_.Floats(kBlock * kDim)),
-                 1,
-                 kBlock,
-                 kKvHeads,
-                 kDim,
-                 kDim};
-  QkvParams params = {.norm = Norm(tokens, kCols, Rows(tokens, kCols), Rows(tokens, kCols), x),
-                      .product = {x, tokens, kCols, 3, {}},
-                      .v_norm = {},
-                      .q_norm = Norm(tokens * kHeads, kDim, q, nullptr, q),
-                      .k_norm = Norm(tokens * kKvHeads, kDim, k, nullptr, k),
-                      .write = write};
-  params.product.projections = {Project(wq, q, true), Project(wk, k, true), Project(wv, v, true)};
-  ExpectSameBitsAsParts(params);
-  // Values out of the keys, before their norm.
-  params.product.num_projections = 2;
-  params.v_norm = Norm(tokens * kKvHeads, kDim, k, nullptr, v);
-  ExpectSameBitsAsParts(params);
+  for (const uint32_t dim : {62u, 64u, 256u}) {
+    const Matrix wq = RandomMatrix(5, Type::kQ8_0, kHeads * dim, kCols);
+    const Matrix wk = RandomMatrix(6, Type::kQ8_0, kKvHeads * dim, kCols);
+    const Matrix wv = RandomMatrix(7, Type::kF32, kKvHeads * dim, kCols);
+    float* const x = rig_.Poisoned(size_t{tokens} * kCols);
+    float* const q = rig_.Poisoned(size_t{tokens} * kHeads * dim);
+    float* const k = rig_.Poisoned(size_t{tokens} * kKvHeads * dim);
+    float* const v = rig_.Poisoned(size_t{tokens} * kKvHeads * dim);
+    RopeWriteKvParams write{};
+    write.q = q;
+    write.k = k;
+    write.v = v;
+    write.tokens = tokens;
+    write.heads = kHeads;
+    write.positions = write.slots = rig_.Put(std::vector<int32_t>{0, 1, 2});
+    write.inv_freq = rig_.Put(random_.Floats(dim / 2, 0.1f, 1));
+    write.rotary_dims = dim;
+    write.magnitude = 1;
+    write.pages = {Type::kF32,
+                   rig_.Put(random_.Floats(kBlock * dim)),
+                   rig_.Put(random_.Floats(kBlock * dim)),
+                   1,
+                   kBlock,
+                   kKvHeads,
+                   dim,
+                   dim};
+    QkvParams params = {.norm = Norm(tokens, kCols, Rows(tokens, kCols), Rows(tokens, kCols), x),
+                        .product = {x, tokens, kCols, 3, {}},
+                        .v_norm = {},
+                        .q_norm = Norm(tokens * kHeads, dim, q, nullptr, q),
+                        .k_norm = Norm(tokens * kKvHeads, dim, k, nullptr, k),
+                        .write = write};
+    params.product.projections = {Project(wq, q, true), Project(wk, k, true), Project(wv, v, true)};
+    ExpectSameBitsAsParts(params);
+    params.v_norm = Norm(tokens * kKvHeads, dim, v, nullptr, v);
+    ExpectSameBitsAsParts(params);
+    // Queries that only their norm changes.
+    params.write.rotary_dims = 0;
+    ExpectSameBitsAsParts(params);
+    // Values out of the keys, before their norm.
+    params.write.rotary_dims = dim;
+    params.product.num_projections = 2;
+    params.v_norm = Norm(tokens * kKvHeads, dim, k, nullptr, v);
+    ExpectSameBitsAsParts(params);
+  }
 }
 
 TANDEM_INSTANTIATE_BACKENDS(CompositeTest);

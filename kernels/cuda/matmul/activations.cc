@@ -11,6 +11,7 @@
 #include "kernels/cuda/matmul/round_rows.h"
 #include "kernels/cuda/norm/norm.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/rows/activate_to_bytes.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -108,6 +109,19 @@ void EncodeBefore(Stream& stream, const Norm& norm, const RowsToWrite& to) {
     EncodeNorm(stream, one, to.groups);
   } else {
     EncodeOp(stream, norm);
+    EncodeBytes(stream, to);
+  }
+}
+
+void EncodeBefore(Stream& stream, const ActivateParams& activate, const RowsToWrite& to) {
+  const RowsOfX& x = to.x;
+  TANDEM_CHECK(activate.out == x.x && activate.rows == x.rows && activate.cols == x.columns.count &&
+               activate.cols == x.x_stride)
+      << "rows other than the activated ones are multiplied";
+  if (to.bytes && !to.floats) {
+    EncodeActivateToBytes(stream, activate, x.columns, to.groups);
+  } else {
+    EncodeOp(stream, activate);
     EncodeBytes(stream, to);
   }
 }

@@ -15,7 +15,7 @@
 namespace tandem::kernels::cuda {
 
 // The op that writes a product's rows and is encoded with it, if any.
-using RowsBefore = std::variant<std::monostate, RmsNormParams, LayerNormParams>;
+using RowsBefore = std::variant<std::monostate, RmsNormParams, LayerNormParams, ActivateParams>;
 
 // Whether cuBLASLt multiplies such weights.
 bool IsDense(tensor::Type type, uint32_t tokens);

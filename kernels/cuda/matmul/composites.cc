@@ -27,8 +27,8 @@ void EncodeOp(Stream& stream, DenseGemm& gemm, const QkvParams& params) {
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const FeedForwardParams& params) {
   EncodeProduct(stream, gemm, Before(params.norm), params.up);
-  EncodeOp(stream, params.activate);
-  std::visit([&](const auto& down) { EncodeOp(stream, gemm, down); }, params.down);
+  std::visit([&](const auto& down) { EncodeProduct(stream, gemm, params.activate, down); },
+             params.down);
 }
 
 }  // namespace tandem::kernels::cuda
