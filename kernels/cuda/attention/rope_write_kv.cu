@@ -1,15 +1,21 @@
 // Source: Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
 //
-// One warp per head of a token: heads of q first, then of k, then of v. It rotates its head in
-// place, norms it if heads are normed, multiplies it by its temperature if it is of q, else writes
-// it to its page in the page's type. A token's angles are computed once per block.
+// One warp per head of a token: heads of q first, then of k, then of v. It norms its head if there
+// is a norm before, rotates it in place, norms it if heads are normed, multiplies it by its
+// temperature if it is of q, else writes it to its page in the page's type. A token's angles are
+// computed once per block.
 //
 // Floor: reads and writes q and k, reads v, writes pages: 8 bytes per value of q, 8 and a page's
 // value per value of k, 4 and a page's value per value of v.
+#include "kernels/cuda/attention/rope_write_kv.h"
+
+#include <variant>
+
 #include "common/base/check.h"
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/device/warp.h"
+#include "kernels/cuda/norm/norm.h"
 #include "kernels/cuda/ops.h"
 
 namespace tandem::kernels::cuda {
@@ -20,9 +26,30 @@ constexpr uint32_t kWarps = kThreads / kWarp;
 
 struct RopeTask {
   RopeWriteKvParams params;
+  HeadNorms norms;
   uint32_t first_row;  // of heads + kv_heads + kv_heads: q's are skipped if they stay as they are
   uint32_t rows;
 };
+
+// The head that begins at value `at`. The order of sums is that of RmsNorm's kernel for rows of a
+// warp (norm/norm_row.h).
+__device__ void Normalize(const HeadNorm& norm, size_t at, uint32_t dim) {
+  if (norm.heads == nullptr) return;
+  float* const head = norm.heads + at;
+  const uint32_t first = threadIdx.x % kWarp * 4;
+  float squares = 0;
+  for (uint32_t i = first; i < dim; i += 4 * kWarp) {
+#pragma unroll
+    for (uint32_t j = i; j < i + 4; ++j) squares += head[j] * head[j];
+  }
+  const float mean = WarpSum(squares) / static_cast<float>(dim);
+  const float scale = 1.0f / sqrtf(mean + norm.epsilon);
+  for (uint32_t i = first; i < dim; i += 4 * kWarp) {
+#pragma unroll
+    for (uint32_t j = i; j < i + 4; ++j) head[j] *= scale * norm.weight[j];
+  }
+  __syncwarp();  // other lanes rotate and store what this one has normed
+}
 
 __device__ void Rotate(float* head, const RopeWriteKvParams& p, SharedArray<float> cosines,
                        SharedArray<float> sines) {
@@ -110,9 +137,10 @@ __global__ void __launch_bounds__(kThreads) RopeWriteKvKernel(const RopeTask tas
   const uint32_t row = task.first_row + blockIdx.y * kWarps + threadIdx.x / kWarp;
   if (row >= task.rows) return;
   if (row < p.heads) {
-    float* const q = p.q + (token * p.heads + row) * pages.head_dim;
-    Rotate(q, p, cosines, sines);
-    return Scale(q, p, QueryTemperature(p, p.positions[token]));
+    const size_t at = (token * p.heads + row) * pages.head_dim;
+    Normalize(task.norms.q, at, pages.head_dim);
+    Rotate(p.q + at, p, cosines, sines);
+    return Scale(p.q + at, p, QueryTemperature(p, p.positions[token]));
   }
 
   const bool is_k = row < p.heads + pages.kv_heads;
@@ -120,8 +148,11 @@ __global__ void __launch_bounds__(kThreads) RopeWriteKvKernel(const RopeTask tas
   const uint32_t dim = is_k ? pages.head_dim : pages.value_dim;
   const size_t at = (token * pages.kv_heads + head) * dim;
   if (is_k) {
+    Normalize(task.norms.k, at, dim);
     Rotate(p.k + at, p, cosines, sines);
     Scale(p.k + at, p, 1.0f);
+  } else {
+    Normalize(task.norms.v, at, dim);
   }
   const int32_t slot = p.slots[token];
   if (slot < 0) return;
@@ -149,16 +180,30 @@ void (*KernelFor(tensor::Type type))(RopeTask) {
 
 }  // namespace
 
-void EncodeOp(Stream& stream, const RopeWriteKvParams& params) {
+HeadNorm HeadNormOf(const NormParams& norm, const float* heads, uint32_t rows, uint32_t dim) {
+  const auto* const rms = std::get_if<RmsNormParams>(&norm);
+  if (rms == nullptr || rms->residual != heads || rms->out != heads) return {};
+  if (rms->rows != rows || rms->dim != dim || dim % 4 != 0 || dim > kMaxNormOfWarp) return {};
+  const bool plain = rms->add == nullptr && rms->gate == nullptr && rms->sum_squares == nullptr;
+  if (!plain || (rms->out_stride != 0 && rms->out_stride != dim)) return {};
+  return {rms->out, rms->weight, rms->epsilon};
+}
+
+void EncodeRopeWriteKv(Stream& stream, const RopeWriteKvParams& params, const HeadNorms& norms) {
   const KvPages& pages = params.pages;
-  const bool keeps_q =
-      params.rotary_dims == 0 && params.temperature_scale == 0.0f && params.norm_epsilon == 0.0f;
+  const bool keeps_q = params.rotary_dims == 0 && params.temperature_scale == 0.0f &&
+                       params.norm_epsilon == 0.0f && norms.q.heads == nullptr;
   const RopeTask task = {.params = params,
+                         .norms = norms,
                          .first_row = keeps_q ? params.heads : 0,
                          .rows = params.heads + pages.kv_heads * (pages.latent ? 1 : 2)};
   const dim3 grid(params.tokens, Blocks(task.rows - task.first_row, kWarps));
   stream.Launch("rope_write_kv", KernelFor(pages.type), grid, kThreads,
                 2 * SharedBytes<float>(params.rotary_dims / 2), task);
+}
+
+void EncodeOp(Stream& stream, const RopeWriteKvParams& params) {
+  EncodeRopeWriteKv(stream, params, {});
 }
 
 }  // namespace tandem::kernels::cuda

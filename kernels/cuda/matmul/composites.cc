@@ -1,7 +1,8 @@
 // Composite ops: a product takes the op before it along, so that one launch computes its rows and
-// rounds them.
+// rounds them; RopeWriteKv takes the norms of heads along.
 #include <variant>
 
+#include "kernels/cuda/attention/rope_write_kv.h"
 #include "kernels/cuda/matmul/matmul.h"
 #include "kernels/cuda/ops.h"
 
@@ -20,9 +21,18 @@ void EncodeOp(Stream& stream, DenseGemm& gemm, const NormMatMulParams& params) {
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const QkvParams& params) {
   EncodeProduct(stream, gemm, Before(params.norm), params.product);
-  for (const NormParams* norm : {&params.v_norm, &params.q_norm, &params.k_norm})
-    VisitPart(*norm, [&](const auto& op) { EncodeOp(stream, op); });
-  EncodeOp(stream, params.write);
+  const RopeWriteKvParams& write = params.write;
+  const auto take = [&](const NormParams& norm, const float* heads, uint32_t count, uint32_t dim) {
+    const HeadNorm taken = HeadNormOf(norm, heads, write.tokens * count, dim);
+    if (taken.heads == nullptr) VisitPart(norm, [&](const auto& op) { EncodeOp(stream, op); });
+    return taken;
+  };
+  // V's first: it may be of what k is before its own.
+  HeadNorms norms;
+  norms.v = take(params.v_norm, write.v, write.pages.kv_heads, write.pages.value_dim);
+  norms.q = take(params.q_norm, write.q, write.heads, write.pages.head_dim);
+  norms.k = take(params.k_norm, write.k, write.pages.kv_heads, write.pages.head_dim);
+  EncodeRopeWriteKv(stream, write, norms);
 }
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const FeedForwardParams& params) {

@@ -11,6 +11,7 @@
 
 namespace tandem::kernels::cuda {
 
+inline constexpr uint32_t kMaxNormOfWarp = 512;  // longer rows take a block
 inline constexpr uint32_t kMaxNormInRegisters = 16384;
 
 // Whether rows stay in registers, from where they can be rounded.

@@ -21,7 +21,7 @@
 namespace tandem::kernels::cuda {
 
 inline constexpr uint32_t kNormThreads = 512;  // at most
-static_assert(kMaxNormInRegisters == 8 * 4 * kNormThreads);
+static_assert(kMaxNormOfWarp == 4 * 4 * kWarp && kMaxNormInRegisters == 8 * 4 * kNormThreads);
 inline constexpr uint32_t kNormWarps = 4;  // per block, if a warp has a row
 
 // Arguments of a norm kernel.

@@ -162,7 +162,7 @@ TEST_F(LayerLaunchesTest, OfAPromptInTiles) {
 TEST_F(LayerLaunchesTest, OfALongPrompt) { EXPECT_EQ(Layer(300, false), (Launches{6, 1, 2, 7})); }
 
 TEST_F(LayerLaunchesTest, WithNormsOfHeads) {
-  EXPECT_EQ(Layer(1, true, true), (Launches{6, 2, 2, 4}));
+  EXPECT_EQ(Layer(1, true, true), (Launches{4, 2, 2, 4}));
   EXPECT_EQ(CountOfParts(Qkv(1, true)), 7u);
 }
 
