@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
+#include <variant>
 #include <vector>
 
 #include "common/tensor/type.h"
@@ -164,6 +165,20 @@ TEST_F(LayerLaunchesTest, OfALongPrompt) { EXPECT_EQ(Layer(300, false), (Launche
 TEST_F(LayerLaunchesTest, WithNormsOfHeads) {
   EXPECT_EQ(Layer(1, true, true), (Launches{4, 2, 2, 4}));
   EXPECT_EQ(CountOfParts(Qkv(1, true)), 7u);
+}
+
+TEST_F(LayerLaunchesTest, OfADownThatAddsToTheResidual) {
+  for (const uint32_t tokens : {1u, 64u}) {
+    FeedForwardParams params = FeedForward(tokens);
+    const MatMulParams down = std::get<MatMulParams>(params.down);
+    params.down = MatMulAddParams{.product = down,
+                                  .add = {.y = Somewhere<float>(),
+                                          .x = down.projections[0].y,
+                                          .gate = nullptr,
+                                          .rows = tokens,
+                                          .dim = kHidden}};
+    EXPECT_EQ(CountOf(params), 4u);
+  }
 }
 
 }  // namespace
