@@ -20,9 +20,14 @@
 
 struct EmulatedEvent {
   using Clock = std::chrono::steady_clock;
-  cudaStream_t stream = nullptr;  // of the last record
-  // When the stream reached the event; null for events without timing.
-  std::shared_ptr<Clock::time_point> passed{};
+  // One call of cudaEventRecord.
+  struct Record {
+    bool passed = false;
+    Clock::time_point when{};
+  };
+  bool timed = false;
+  cudaStream_t stream = nullptr;     // of the last record
+  std::shared_ptr<Record> record{};  // the last one
 };
 
 using tandem::emulation::RefuseInCapture;
@@ -74,28 +79,29 @@ bool OnDevice(const void* data, size_t bytes) {
   return bytes <= allocation.bytes && at <= begin + allocation.bytes - bytes;
 }
 
-// Runs pending work up to the first that is not ready, which stays pending with all later work.
-cudaError_t Drain(cudaStream_t stream) {
+// Runs pending work up to the first that is not ready, or until `passed`; all later work stays
+// pending.
+cudaError_t Drain(cudaStream_t stream, const bool& passed = false) {
   std::vector<Work> pending;
   pending.swap(stream->pending);
-  for (auto next = pending.begin(); next != pending.end(); ++next) {
-    if (stream->error != cudaSuccess) break;
-    const cudaError_t state = (*next)();
-    if (state == cudaErrorNotReady) {
-      stream->pending.insert(stream->pending.begin(), next, pending.end());
-      return state;
-    }
-    stream->error = state;
+  cudaError_t state = stream->error;
+  auto next = pending.begin();
+  while (next != pending.end() && state == cudaSuccess && !passed) {
+    state = (*next)();
+    if (state != cudaErrorNotReady) stream->error = state, ++next;
   }
-  return stream->error;
+  if (stream->error == cudaSuccess) {
+    stream->pending.insert(stream->pending.begin(), next, pending.end());
+  }
+  return state;
 }
 
-// Runs the stream's work to its end, however long that takes.
-cudaError_t Finish(cudaStream_t stream) {
-  cudaError_t state = Drain(stream);
+// Runs the stream's work to its end, or until `passed`, however long that takes.
+cudaError_t Finish(cudaStream_t stream, const bool& passed = false) {
+  cudaError_t state = Drain(stream, passed);
   while (state == cudaErrorNotReady) {
     std::this_thread::yield();
-    state = Drain(stream);
+    state = Drain(stream, passed);
   }
   return state;
 }
@@ -355,10 +361,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  *event = new EmulatedEvent();
-  if (flags == cudaEventDefault) {
-    (*event)->passed = std::make_shared<EmulatedEvent::Clock::time_point>();
-  }
+  *event = new EmulatedEvent{.timed = flags == cudaEventDefault};
   return cudaSuccess;
 }
 
@@ -369,26 +372,28 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->stream = stream;
-  if (event->passed == nullptr) return cudaSuccess;
-  return tandem::emulation::Enqueue(stream, [passed = event->passed] {
-    *passed = EmulatedEvent::Clock::now();
+  event->record = std::make_shared<EmulatedEvent::Record>();
+  return tandem::emulation::Enqueue(stream, [record = event->record] {
+    *record = {.passed = true, .when = EmulatedEvent::Clock::now()};
     return cudaSuccess;
   });
 }
 
+// Work that was enqueued after the event was recorded stays pending.
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (const cudaError_t refused = RefuseInCapture(); refused != cudaSuccess) return refused;
-  return event->stream == nullptr ? cudaSuccess : Drain(event->stream);
+  return event->stream == nullptr ? cudaSuccess : Drain(event->stream, event->record->passed);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (const cudaError_t refused = RefuseInCapture(); refused != cudaSuccess) return refused;
-  return event->stream == nullptr ? cudaSuccess : cudaStreamSynchronize(event->stream);
+  return event->stream == nullptr ? cudaSuccess : Finish(event->stream, event->record->passed);
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  if (begin->passed == nullptr || end->passed == nullptr) return cudaErrorInvalidResourceHandle;
-  const std::chrono::duration<float, std::milli> took = *end->passed - *begin->passed;
+  if (!begin->timed || !end->timed) return cudaErrorInvalidResourceHandle;
+  if (begin->record == nullptr || end->record == nullptr) return cudaErrorInvalidResourceHandle;
+  const std::chrono::duration<float, std::milli> took = end->record->when - begin->record->when;
   *milliseconds = std::max(took.count(), 1e-6f);
   return cudaSuccess;
 }
