@@ -1,6 +1,7 @@
 #include "kernels/backend.h"
 
 #include "absl/strings/str_cat.h"
+#include "common/base/status.h"
 #include "common/base/strings.h"
 
 namespace tandem::kernels {
@@ -12,5 +13,12 @@ absl::Status Backend::UseActivations(tensor::Type type) {
 }
 
 void Backend::PoisonBetweenSteps(std::span<std::byte>) {}
+
+bool Backend::Done(Ticket) { return true; }
+
+absl::Status Backend::SubmitAndWait(Deadline deadline) {
+  TANDEM_ASSIGN_OR_RETURN(const Ticket ticket, Submit(deadline));
+  return Wait(ticket);
+}
 
 }  // namespace tandem::kernels

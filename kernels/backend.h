@@ -1,10 +1,11 @@
 // Backend: memory, one stream, and ops that are encoded on it as values (kernels/op.h). The seam
 // between a worker and a kind of device.
 //
-// A step runs as ENCODE (BeginEncode and Encode calls: nothing runs, nothing blocks) -> SUBMIT (the
-// stream starts) -> WAIT (the only place that blocks). A plan pass is the same encoding with
-// EncodeMode::kPlan: ops only count the scratch that they need, and FinishPlan allocates it once,
-// so that nothing on the step path allocates.
+// A step runs as ENCODE (BeginEncode and Encode calls: nothing blocks) -> SUBMIT (the stream
+// starts; gives a ticket) -> WAIT for the ticket (the only place that blocks). A device takes the
+// next submission while it runs the one before (max_in_flight); its stream runs them in order. A
+// plan pass is the same encoding with EncodeMode::kPlan: ops only count the scratch that they need,
+// and FinishPlan allocates it once, so that nothing on the step path allocates.
 //
 // Ops never fail while encoding: the caller is responsible for shapes (TANDEM_CHECK), and
 // unsupported types are rejected by PlaceWeight. Execution errors are returned by Wait. One thread
@@ -14,6 +15,7 @@
 #define TANDEM_KERNELS_BACKEND_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -55,14 +57,14 @@ class HostStream {
 };
 
 // Watches work that a device's stream may never finish: collectives with a peer that died. Set by a
-// communicator, polled by Backend::Wait.
+// communicator, polled by Backend::Wait and Done.
 class StreamWatch {
  public:
   virtual ~StreamWatch() = default;
-  // Polled during Wait; an error ends the wait.
+  // An error ends the wait, and may have cancelled work of everything in flight.
   virtual absl::Status Check() = 0;
-  // The step failed with `reason` while work was enqueued: cancels that work, so that the stream
-  // drains.
+  // A step failed with `reason` while work was enqueued: cancels that work, so that the stream
+  // drains. May be called again.
   virtual void Cancel(const absl::Status& reason) = 0;
 };
 
@@ -74,7 +76,8 @@ class DeviceStream {
   virtual void* handle() = 0;
   // Null: none. The watch must outlive its use.
   virtual void SetWatch(StreamWatch* watch) = 0;
-  // Reports an error of enqueuing; Submit returns the first one.
+  // Reports an error of enqueuing, by which work in flight may be cancelled too; Submit returns the
+  // first one.
   virtual void NoteError(const absl::Status& error) = 0;
 };
 
@@ -90,7 +93,7 @@ class GraphCapture {
   virtual ~GraphCapture() = default;
   // Ends a capture. The graph is uploaded: its first replay is as fast as any.
   virtual absl::StatusOr<std::unique_ptr<Graph>> Finish() = 0;
-  // Runs a captured graph, in stream order. The graph must outlive Wait.
+  // Runs a captured graph, in stream order, also one that is in flight. It must outlive Wait.
   virtual void Replay(const Graph& graph) = 0;
   // Nodes that graphs of the plan pass's ops so far would have.
   virtual uint64_t PlannedNodes() const = 0;
@@ -111,14 +114,20 @@ struct DeviceMemory {
   uint64_t free_bytes = 0;  // at present, excluding other programs' use
 };
 
+// A submission of one backend.
+struct Ticket {
+  uint64_t number = 0;
+};
+
 class Backend {
  public:
+  // REQUIRES: nothing is in flight; a device waits for it.
   virtual ~Backend() = default;
 
   // For logs: "reference", "cpu-avx512", ...
   virtual std::string_view name() const = 0;
 
-  // --- memory (never between ENCODE and WAIT) ---
+  // --- memory (never between ENCODE and WAIT, nor with a submission in flight) ---
   // Zeroed memory, 64-byte aligned. RESOURCE_EXHAUSTED with the size when there is none.
   virtual absl::StatusOr<Buffer> Allocate(size_t bytes) = 0;
   // Places a weight from host memory that outlives the backend (the mapped file); if weight_copy()
@@ -142,20 +151,32 @@ class Backend {
   virtual void PoisonBetweenSteps(std::span<std::byte> memory);
 
   // --- phases ---
+  // How many submissions may be in flight: submitted, and not waited for. One where encoding needs
+  // the threads that compute.
+  virtual uint32_t max_in_flight() const { return 1; }
+  // REQUIRES: fewer than max_in_flight() submissions in flight, and none for a plan or a capture.
   virtual void BeginEncode(EncodeMode mode) = 0;
   // Ends a plan pass: reserves the largest scratch that any op of it needed and returns its bytes.
   // FAILED_PRECONDITION if it would have to move scratch that graphs point into.
   virtual absl::StatusOr<size_t> FinishPlan() = 0;
-  // Starts what was encoded; returns at once. `deadline` bounds every collective in the list and
-  // Wait.
-  virtual absl::Status Submit(Deadline deadline) = 0;
-  // Blocks until the stream is done; the first error of any op, or DEADLINE_EXCEEDED.
-  virtual absl::Status Wait() = 0;
+  // Starts what was encoded, behind what is in flight; returns at once. `deadline` bounds every
+  // collective in the list and Wait. After an error of encoding nothing is in flight of it.
+  virtual absl::StatusOr<Ticket> Submit(Deadline deadline) = 0;
+  // Blocks until the oldest submission in flight, which `ticket` is for, is done: the first error
+  // of any of its ops, or DEADLINE_EXCEEDED. Those in flight behind it then fail with the same
+  // error, as they may have read what it did not compute; what is submitted afterwards does not.
+  virtual absl::Status Wait(Ticket ticket) = 0;
+  // Whether the oldest submission is over, or Wait would give it up. Never blocks. A backend that
+  // takes one submission need not know: true.
+  virtual bool Done(Ticket ticket);
+  // Submit and Wait.
+  absl::Status SubmitAndWait(Deadline deadline);
   // Not OK once the device takes no more work, for good. Freeing its memory may then wait for ever:
   // the process has to leave it behind.
   virtual absl::Status Broken() const { return absl::OkStatus(); }
 
-  // --- copies, in stream order; host memory (best of AllocateHost) must stay valid until Wait ---
+  // --- copies, in stream order; host memory (best of AllocateHost) must stay valid, and what is
+  // uploaded unchanged, until Wait ---
   virtual void Upload(void* device, const void* host, size_t bytes) = 0;
   virtual void Download(void* host, const void* device, size_t bytes) = 0;
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 #include <variant>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
+#include "common/base/poll_pause.h"
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
 #include "common/base/strings.h"
@@ -20,9 +20,6 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-// How long WAIT polls without sleeping; a decode step rarely takes more than a few milliseconds.
-constexpr auto kSpin = std::chrono::milliseconds(20);
-constexpr auto kPause = std::chrono::microseconds(50);
 // How long a stream may take to drain after its collectives were cancelled.
 constexpr auto kDrainTimeout = std::chrono::seconds(10);
 constexpr auto kZeroTimeout = std::chrono::minutes(1);
@@ -43,13 +40,20 @@ class CudaGraph : public Graph {
 }  // namespace
 
 CudaBackend::~CudaBackend() {
+  while (!in_flight_.empty()) CudaBackend::Wait({in_flight_.front().number}).IgnoreError();
   if (stream_.handle() != nullptr && broken_.ok()) cudaStreamSynchronize(stream_.handle());
-  if (mark_ != nullptr) cudaEventDestroy(mark_);
+  for (const cudaEvent_t mark : marks_) {
+    if (mark != nullptr) cudaEventDestroy(mark);
+  }
+  if (zeroed_ != nullptr) cudaEventDestroy(zeroed_);
 }
 
 absl::Status CudaBackend::Open() {
   TANDEM_CUDA_RETURN_IF_ERROR(stream_.Create());
-  TANDEM_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&mark_, cudaEventDisableTiming));
+  for (cudaEvent_t& mark : marks_) {
+    TANDEM_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&mark, cudaEventDisableTiming));
+  }
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaEventCreateWithFlags(&zeroed_, cudaEventDisableTiming));
   TANDEM_ASSIGN_OR_RETURN(gemm_, MakeDenseGemm());
   upload_ = std::make_unique<WeightUpload>(stream_.handle());
   return absl::OkStatus();
@@ -61,9 +65,8 @@ absl::StatusOr<Buffer> CudaBackend::Allocate(size_t bytes) {
   NoteBlockingCall("Backend::Allocate");
   TANDEM_ASSIGN_OR_RETURN(Buffer buffer, AllocateDevice(bytes));
   TANDEM_CUDA_RETURN_IF_ERROR(cudaMemsetAsync(buffer.data(), 0, buffer.bytes(), stream_.handle()));
-  TANDEM_CUDA_RETURN_IF_ERROR(cudaEventRecord(mark_, stream_.handle()));
-  deadline_ = Deadline::After(kZeroTimeout);
-  TANDEM_RETURN_IF_ERROR(WaitForMark());
+  TANDEM_CUDA_RETURN_IF_ERROR(cudaEventRecord(zeroed_, stream_.handle()));
+  TANDEM_RETURN_IF_ERROR(WaitForMark(zeroed_, Deadline::After(kZeroTimeout)));
   return buffer;
 }
 
@@ -100,7 +103,8 @@ std::optional<DeviceMemory> CudaBackend::Memory() {
 void CudaBackend::PoisonBetweenSteps(std::span<std::byte> memory) { poisoned_ = memory; }
 
 void CudaBackend::BeginEncode(EncodeMode mode) {
-  TANDEM_CHECK(phase_ != Phase::kRunning) << "BeginEncode before Wait";
+  const size_t most = mode == EncodeMode::kRun ? kMaxInFlight - 1 : 0;
+  TANDEM_CHECK(in_flight_.size() <= most) << "BeginEncode before Wait";
   stream_.Begin(mode == EncodeMode::kPlan);
   noted_ = absl::OkStatus();
   phase_ = mode == EncodeMode::kPlan  ? Phase::kPlanning
@@ -173,55 +177,79 @@ void CudaBackend::NoteError(const absl::Status& error) {
   stream_.NoteError(std::string(error.message()));
 }
 
-absl::Status CudaBackend::Submit(Deadline deadline) {
+absl::StatusOr<Ticket> CudaBackend::Submit(Deadline deadline) {
   TANDEM_CHECK(phase_ == Phase::kEncoding) << "Submit without BeginEncode(kRun)";
-  deadline_ = deadline;
   phase_ = Phase::kIdle;
   TANDEM_RETURN_IF_ERROR(broken_);
-  stream_.Note(cudaEventRecord(mark_, stream_.handle()), "mark of the step's end");
+  const uint64_t number = ++last_number_;
+  const cudaEvent_t mark = marks_[number % kMaxInFlight];
+  stream_.Note(cudaEventRecord(mark, stream_.handle()), "mark of the step's end");
+  if (!noted_.ok()) FailInFlight(noted_);  // the communicator has cancelled their work too
   if (absl::Status error = EncodingError(); !error.ok()) {
-    (void)WaitForMark();  // launched work still uses the caller's buffers
+    WaitForMark(mark, deadline).IgnoreError();  // launched work still uses the caller's buffers
     return error;
   }
-  phase_ = Phase::kRunning;
-  return absl::OkStatus();
+  in_flight_.push_back({.number = number, .mark = mark, .deadline = deadline});
+  return Ticket{number};
 }
 
-absl::Status CudaBackend::Wait() {
-  NoteBlockingCall("Backend::Wait");
-  if (phase_ != Phase::kRunning) {
-    return absl::FailedPreconditionError("Wait: nothing was submitted");
+bool CudaBackend::IsOldest(Ticket ticket) const {
+  return !in_flight_.empty() && in_flight_.front().number == ticket.number;
+}
+
+bool CudaBackend::Done(Ticket ticket) {
+  if (!IsOldest(ticket) || !broken_.ok()) return true;
+  const Submission& oldest = in_flight_.front();
+  if (oldest.error.ok() && cudaEventQuery(oldest.mark) == cudaErrorNotReady) {
+    if (absl::Status reason = GiveUp(oldest.deadline); !reason.ok()) FailInFlight(reason);
+    return !oldest.error.ok();
   }
-  phase_ = Phase::kIdle;
-  return WaitForMark();
+  return true;
 }
 
-absl::Status CudaBackend::WaitForMark() {
-  const auto spin_until = Deadline::After(kSpin);
-  absl::Status reason;
-  auto drain_until = Deadline::At({});
-  while (true) {
-    const cudaError_t state = cudaEventQuery(mark_);
-    if (state == cudaSuccess) return reason;
+absl::Status CudaBackend::Wait(Ticket ticket) {
+  NoteBlockingCall("Backend::Wait");
+  if (!IsOldest(ticket)) {
+    return absl::FailedPreconditionError("Wait: not the oldest submission in flight");
+  }
+  const Submission& oldest = in_flight_.front();
+  const absl::Status done = WaitForMark(oldest.mark, oldest.deadline, oldest.error);
+  in_flight_.pop_front();
+  return done;
+}
+
+absl::Status CudaBackend::GiveUp(Deadline deadline) {
+  if (watch_ != nullptr) TANDEM_RETURN_IF_ERROR(watch_->Check());
+  if (!deadline.Passed()) return absl::OkStatus();
+  return absl::DeadlineExceededError("the step did not finish on the GPU in time");
+}
+
+absl::Status CudaBackend::WaitForMark(cudaEvent_t mark, Deadline deadline, absl::Status reason) {
+  std::optional<Deadline> drained_by;
+  for (const PollPause pause; broken_.ok(); pause()) {
+    const cudaError_t state = cudaEventQuery(mark);
+    if (state == cudaSuccess) break;
     if (state != cudaErrorNotReady) {
       broken_ = CudaStatus(state, "a kernel of the step", name_.c_str(), 0);
-      return reason.ok() ? broken_ : reason;
-    }
-    if (!reason.ok() && drain_until.Passed()) {
+    } else if (drained_by.has_value() && drained_by->Passed()) {
       broken_ = absl::InternalError(absl::StrCat("the GPU does not finish: ", reason.message()));
-      return broken_;
+      reason = broken_;
+    } else if (reason.ok()) {
+      reason = GiveUp(deadline);
     }
-    if (reason.ok()) {
-      if (watch_ != nullptr) reason = watch_->Check();
-      if (reason.ok() && deadline_.Passed()) {
-        reason = absl::DeadlineExceededError("the step did not finish on the GPU in time");
-      }
-      if (!reason.ok()) {
-        if (watch_ != nullptr) watch_->Cancel(reason);
-        drain_until = Deadline::After(kDrainTimeout);
-      }
+    if (!reason.ok() && !drained_by.has_value()) {
+      if (watch_ != nullptr) watch_->Cancel(reason);
+      drained_by = Deadline::After(kDrainTimeout);
     }
-    if (spin_until.Passed()) std::this_thread::sleep_for(kPause);
+  }
+  if (reason.ok()) reason = broken_;
+  if (!reason.ok()) FailInFlight(reason);
+  return reason;
+}
+
+void CudaBackend::FailInFlight(const absl::Status& reason) {
+  for (Submission& submission : in_flight_) {
+    if (submission.error.ok()) submission.error = reason;
   }
 }
 

@@ -1,14 +1,18 @@
 // CudaBackend: ops on one GPU, encoded on its own stream.
 //
 // ENCODE launches: the GPU may begin before SUBMIT, which only records an event at the end; neither
-// blocks. WAIT polls that event and the communicator's watch until the deadline.
+// blocks. WAIT polls that event and the communicator's watch until the deadline. While the GPU runs
+// a submission the next one is encoded behind it on the same stream, each with its own event and
+// deadline. What cancels the watched work cancels that of both, so both fail.
 #ifndef TANDEM_KERNELS_CUDA_CUDA_BACKEND_H_
 #define TANDEM_KERNELS_CUDA_CUDA_BACKEND_H_
 
 #include <cuda_runtime.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,7 +34,7 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
  public:
   explicit CudaBackend(std::string name) : name_(std::move(name)) {}
   ~CudaBackend() override;
-  // On the current device: creates the stream, the event, cuBLASLt and its workspace.
+  // On the current device: creates the stream, the events, cuBLASLt and its workspace.
   absl::Status Open();
 
   std::string_view name() const override { return name_; }
@@ -42,10 +46,12 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
 
   void PoisonBetweenSteps(std::span<std::byte> memory) override;
 
+  uint32_t max_in_flight() const override { return kMaxInFlight; }
   void BeginEncode(EncodeMode mode) override;
   absl::StatusOr<size_t> FinishPlan() override;
-  absl::Status Submit(Deadline deadline) override;
-  absl::Status Wait() override;
+  absl::StatusOr<Ticket> Submit(Deadline deadline) override;
+  absl::Status Wait(Ticket ticket) override;
+  bool Done(Ticket ticket) override;
   absl::Status Broken() const override { return broken_; }
 
   void Upload(void* device, const void* host, size_t bytes) override;
@@ -73,20 +79,38 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
 
  protected:
   Stream& stream() { return stream_; }
-  Deadline deadline() const { return deadline_; }
 
  private:
-  enum class Phase { kIdle, kEncoding, kPlanning, kCapturing, kRunning };
+  // Enough for the GPU never to wait for the host; more would only lengthen a step's way.
+  static constexpr uint32_t kMaxInFlight = 2;
+
+  enum class Phase { kIdle, kEncoding, kPlanning, kCapturing };
+
+  struct Submission {
+    uint64_t number = 0;
+    cudaEvent_t mark = nullptr;  // its end on the stream
+    Deadline deadline;
+    absl::Status error{};  // of one in flight with it
+  };
 
   absl::Status EncodingError() const;
   absl::Status ReserveScratch(size_t bytes);
-  // Blocks until the stream reaches the mark, the deadline passes or the watch reports an error.
-  absl::Status WaitForMark();
+  bool IsOldest(Ticket ticket) const;
+  // Why the stream is not to be waited for any longer, if it is not.
+  absl::Status GiveUp(Deadline deadline);
+  // Blocks until the stream reaches the mark. Where there is a `reason` to give up, or one comes,
+  // cancels watched work and lets the stream drain.
+  absl::Status WaitForMark(cudaEvent_t mark, Deadline deadline, absl::Status reason = {});
+  // The first reason stays.
+  void FailInFlight(const absl::Status& reason);
 
   const std::string name_;
   Phase phase_ = Phase::kIdle;
   Stream stream_;
-  cudaEvent_t mark_ = nullptr;  // end of the submitted work
+  std::array<cudaEvent_t, kMaxInFlight> marks_{};  // of submissions, in turn
+  cudaEvent_t zeroed_ = nullptr;                   // end of an allocation's zeroing
+  uint64_t last_number_ = 0;
+  std::deque<Submission> in_flight_;  // oldest first
   std::unique_ptr<DenseGemm> gemm_;
   std::unique_ptr<WeightUpload> upload_;
   std::vector<Buffer> weights_;
@@ -95,7 +119,6 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
   const std::shared_ptr<const bool> graphs_ = std::make_shared<const bool>(true);
   std::optional<std::span<std::byte>> poisoned_;
   StreamWatch* watch_ = nullptr;
-  Deadline deadline_ = Deadline::At({});
   absl::Status noted_;   // while encoding, by a communicator
   absl::Status broken_;  // set once the stream is unusable for good
 };

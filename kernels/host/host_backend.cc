@@ -70,7 +70,7 @@ absl::StatusOr<size_t> HostBackend::FinishPlan() {
   return bytes;
 }
 
-absl::Status HostBackend::Submit(Deadline deadline) {
+absl::StatusOr<Ticket> HostBackend::Submit(Deadline deadline) {
   TANDEM_CHECK(phase_ == Phase::kEncoding) << "Submit without BeginEncode(kRun)";
   const ScratchSize needed = list_.scratch();
   if (needed.shared > reserved_.shared || needed.per_thread > reserved_.per_thread) {
@@ -82,13 +82,13 @@ absl::Status HostBackend::Submit(Deadline deadline) {
   phase_ = Phase::kRunning;
   stream_.Start(list_, {scratch_.data(), scratch_.data() + reserved_.shared, reserved_.per_thread},
                 deadline);
-  return absl::OkStatus();
+  return Ticket{++submitted_};
 }
 
-absl::Status HostBackend::Wait() {
+absl::Status HostBackend::Wait(Ticket ticket) {
   NoteBlockingCall("Backend::Wait");
-  if (phase_ != Phase::kRunning) {
-    return absl::FailedPreconditionError("Wait: nothing was submitted");
+  if (phase_ != Phase::kRunning || ticket.number != submitted_) {
+    return absl::FailedPreconditionError("Wait: not the oldest submission in flight");
   }
   phase_ = Phase::kIdle;
   return stream_.Wait();

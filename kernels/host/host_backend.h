@@ -30,8 +30,8 @@ class HostBackend : public Backend, private HostStream {
   void BeginEncode(EncodeMode mode) final;
   absl::StatusOr<size_t> FinishPlan() final;
   // FAILED_PRECONDITION if the list needs more scratch than plan passes reserved.
-  absl::Status Submit(Deadline deadline) final;
-  absl::Status Wait() final;
+  absl::StatusOr<Ticket> Submit(Deadline deadline) final;
+  absl::Status Wait(Ticket ticket) final;
 
   void Upload(void* device, const void* host, size_t bytes) final { Copy(device, host, bytes); }
   void Download(void* host, const void* device, size_t bytes) final { Copy(host, device, bytes); }
@@ -58,6 +58,7 @@ class HostBackend : public Backend, private HostStream {
 
   const std::string name_;
   Phase phase_ = Phase::kIdle;
+  uint64_t submitted_ = 0;  // so far
   OpList list_;
   ScratchSize reserved_;
   Buffer scratch_;  // shared part, then one part per thread

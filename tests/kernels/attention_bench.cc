@@ -146,7 +146,7 @@ void Attention(benchmark::State& state, const Case& c) {
   if (!backend->FinishPlan().ok()) return state.SkipWithError("plan");
   for (auto _ : state) {
     encode(EncodeMode::kRun);
-    if (!backend->Submit(Deadline::After(std::chrono::seconds(60))).ok() || !backend->Wait().ok())
+    if (!backend->SubmitAndWait(Deadline::After(std::chrono::seconds(60))).ok())
       return state.SkipWithError("step");
   }
   const Shape& s = c.shape;

@@ -136,9 +136,7 @@ class Rig {
   void Execute(const std::function<void(Backend&)>& encode) {
     backend_->BeginEncode(EncodeMode::kRun);
     encode(*backend_);
-    const absl::Status submitted = backend_->Submit(Soon());
-    ASSERT_TRUE(submitted.ok()) << submitted;
-    const absl::Status done = backend_->Wait();
+    const absl::Status done = backend_->SubmitAndWait(Soon());
     ASSERT_TRUE(done.ok()) << done;
   }
 

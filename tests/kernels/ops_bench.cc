@@ -47,8 +47,7 @@ class Bench {
     for (auto _ : state) {
       backend_->BeginEncode(EncodeMode::kRun);
       encode(*backend_);
-      if (!backend_->Submit(Deadline::After(std::chrono::seconds(60))).ok() ||
-          !backend_->Wait().ok()) {
+      if (!backend_->SubmitAndWait(Deadline::After(std::chrono::seconds(60))).ok()) {
         return state.SkipWithError("step");
       }
     }

@@ -36,8 +36,7 @@ TEST_P(StreamTest, NothingRunsWhileEncoding) {
   EXPECT_EQ(ran, 0);
   EXPECT_EQ(back[0], 0);
   host.assign(8, 3.0f);  // read when the stream gets there
-  ASSERT_TRUE(b.Submit(Soon()).ok());
-  ASSERT_TRUE(b.Wait().ok());
+  ASSERT_TRUE(b.SubmitAndWait(Soon()).ok());
   EXPECT_EQ(ran, 1);
   EXPECT_EQ(back, host);
 }
@@ -63,8 +62,7 @@ TEST_P(StreamTest, RunsInOrderAlsoAcrossManyOpsAndSteps) {
         return absl::OkStatus();
       });
     }
-    ASSERT_TRUE(b.Submit(Soon()).ok());
-    ASSERT_TRUE(b.Wait().ok());
+    ASSERT_TRUE(b.SubmitAndWait(Soon()).ok());
     ASSERT_EQ(seen_in_order, kOps) << "step " << step;
   }
 }
@@ -82,8 +80,7 @@ TEST_P(StreamTest, TheFirstErrorStopsTheRestAndTheNextStepIsClean) {
     return absl::InternalError("never reached");
   });
   b.Download(back.data(), device, 16);
-  ASSERT_TRUE(b.Submit(Soon()).ok());
-  EXPECT_EQ(b.Wait(), absl::UnavailableError("rank 1 is gone"));
+  EXPECT_EQ(b.SubmitAndWait(Soon()), absl::UnavailableError("rank 1 is gone"));
   EXPECT_FALSE(later);
   EXPECT_EQ(back[0], -1.0f);
   EXPECT_EQ(rig.Get(device, 4), std::vector<float>(4, 7.0f));
@@ -108,16 +105,14 @@ TEST_P(StreamTest, WorkGetsTheDeadlineAndAPassedOneStopsTheList) {
       later = true;
       return absl::OkStatus();
     });
-    ASSERT_TRUE(b.Submit(deadline).ok());
-    EXPECT_EQ(b.Wait().code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_EQ(b.SubmitAndWait(deadline).code(), absl::StatusCode::kDeadlineExceeded);
   }
   EXPECT_TRUE(same);
   EXPECT_FALSE(later);
 
   b.BeginEncode(EncodeMode::kRun);
   b.host_stream()->Enqueue([](Deadline) { return absl::OkStatus(); });
-  ASSERT_TRUE(b.Submit(Deadline::At({})).ok());
-  EXPECT_EQ(b.Wait().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(b.SubmitAndWait(Deadline::At({})).code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST_P(StreamTest, APlanPassRunsNothingAndReservesWhatTheStepNeeds) {
@@ -136,7 +131,8 @@ TEST_P(StreamTest, APlanPassRunsNothingAndReservesWhatTheStepNeeds) {
 
   b.BeginEncode(EncodeMode::kRun);
   encode(kVocab);
-  EXPECT_EQ(b.Submit(Soon()).code(), absl::StatusCode::kFailedPrecondition) << "no plan pass yet";
+  EXPECT_EQ(b.Submit(Soon()).status().code(), absl::StatusCode::kFailedPrecondition)
+      << "no plan pass yet";
 
   b.BeginEncode(EncodeMode::kPlan);
   encode(kVocab);
@@ -153,8 +149,7 @@ TEST_P(StreamTest, APlanPassRunsNothingAndReservesWhatTheStepNeeds) {
   for (const uint32_t vocab : {kVocab, 10u}) {  // the plan's size and below
     b.BeginEncode(EncodeMode::kRun);
     encode(vocab);
-    ASSERT_TRUE(b.Submit(Soon()).ok());
-    ASSERT_TRUE(b.Wait().ok());
+    ASSERT_TRUE(b.SubmitAndWait(Soon()).ok());
   }
   EXPECT_GE(rig.Get(out, 1)[0], 0);
 }
@@ -166,9 +161,10 @@ TEST_P(StreamTest, BlockingCallsAreNoted) {
     const StepGuard guard;
     b.BeginEncode(EncodeMode::kRun);
     b.host_stream()->Enqueue([](Deadline) { return absl::OkStatus(); });
-    ASSERT_TRUE(b.Submit(Soon()).ok());
+    const auto ticket = b.Submit(Soon());
+    ASSERT_TRUE(ticket.ok());
     EXPECT_TRUE(guard.Check().ok()) << guard.Check();
-    ASSERT_TRUE(b.Wait().ok());
+    ASSERT_TRUE(b.Wait(*ticket).ok());
     EXPECT_EQ(guard.Check().code(), absl::StatusCode::kFailedPrecondition) << "Wait";
   }
   {
@@ -180,7 +176,20 @@ TEST_P(StreamTest, BlockingCallsAreNoted) {
 
 TEST_P(StreamTest, WaitWithoutSubmitIsAnError) {
   Rig rig(GetParam());
-  EXPECT_EQ(rig.backend().Wait().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(rig.backend().Wait(Ticket{}).code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_P(StreamTest, TakesOneSubmissionAtATime) {
+  Rig rig(GetParam());
+  Backend& b = rig.backend();
+  EXPECT_EQ(b.max_in_flight(), 1u);
+  b.BeginEncode(EncodeMode::kRun);
+  const auto ticket = b.Submit(Soon());
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  EXPECT_DEATH(b.BeginEncode(EncodeMode::kRun), "BeginEncode before Wait");
+  EXPECT_EQ(b.Wait({ticket->number + 1}).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(b.Wait(*ticket), absl::OkStatus());
+  EXPECT_EQ(b.Wait(*ticket).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_P(StreamTest, AnEmptyStepIsFine) {

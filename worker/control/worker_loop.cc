@@ -122,9 +122,8 @@ absl::Status WorkerLoop::TryDevice() {
   kernels::Backend& backend = model_->backend();
   backend.BeginEncode(kernels::EncodeMode::kRun);
   // Errors that are not the device's are the communicator's, which ends with the epoch.
-  const absl::Status taken =
-      backend.Submit(Deadline::After(config_->config.transport.step_timeout, clock_));
-  if (taken.ok()) backend.Wait().IgnoreError();
+  backend.SubmitAndWait(Deadline::After(config_->config.transport.step_timeout, clock_))
+      .IgnoreError();
   return CheckDevice();
 }
 

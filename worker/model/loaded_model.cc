@@ -58,8 +58,7 @@ absl::StatusOr<kernels::Buffer> LoadedModel::PlaceFloats(const std::vector<float
   TANDEM_ASSIGN_OR_RETURN(kernels::Buffer placed, device.Allocate(host.size() * sizeof(float)));
   device.BeginEncode(kernels::EncodeMode::kRun);
   device.Upload(placed.data(), host.data(), host.size() * sizeof(float));
-  TANDEM_RETURN_IF_ERROR(device.Submit(Deadline::After(std::chrono::minutes(1))));
-  TANDEM_RETURN_IF_ERROR(device.Wait());
+  TANDEM_RETURN_IF_ERROR(device.SubmitAndWait(Deadline::After(std::chrono::minutes(1))));
   return placed;
 }
 

@@ -194,8 +194,7 @@ absl::Status RankWeights::PlaceVectors(const std::vector<model::WeightSlice>& sl
   if (num_ones > 0) ones_ = reinterpret_cast<const float*>(vectors_.data()) + at;
   backend.BeginEncode(kernels::EncodeMode::kRun);
   backend.Upload(vectors_.data(), host.data(), host.size() * sizeof(float));
-  TANDEM_RETURN_IF_ERROR(backend.Submit(Deadline::After(std::chrono::minutes(1))));
-  return backend.Wait();
+  return backend.SubmitAndWait(Deadline::After(std::chrono::minutes(1)));
 }
 
 }  // namespace tandem::worker

@@ -125,8 +125,7 @@ absl::Status DecodeGraphs::CaptureOne(uint32_t batch, const step::StepLimits& li
   backend.BeginEncode(kernels::EncodeMode::kRun);
   buffers.Upload(backend);
   encode(entry.inputs.batch, entry.inputs.head);
-  TANDEM_RETURN_IF_ERROR(backend.Submit(Deadline::After(kFirstRunTimeout)));
-  TANDEM_RETURN_IF_ERROR(backend.Wait());
+  TANDEM_RETURN_IF_ERROR(backend.SubmitAndWait(Deadline::After(kFirstRunTimeout)));
 
   backend.BeginEncode(kernels::EncodeMode::kCapture);
   encode(entry.inputs.batch, entry.inputs.head);

@@ -1,5 +1,6 @@
 #include "worker/runtime/model_runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -85,8 +86,8 @@ absl::Status ModelRunner::Start(Epoch epoch, const std::vector<uint32_t>& num_bl
   device_tables_.emplace(std::move(tables));
   epoch_ = epoch;
   const bool uses_graphs = !options_.config.device.enforce_eager && backend.graphs() != nullptr;
-  slots_.reserve(step::kPipelineDepth);
-  for (uint32_t i = 0; i < step::kPipelineDepth; ++i) {
+  slots_.reserve(max_in_flight());
+  for (uint32_t i = 0; i < max_in_flight(); ++i) {
     const StepBuffers* const first = slots_.empty() ? nullptr : &slots_.front().buffers;
     TANDEM_ASSIGN_OR_RETURN(StepBuffers buffers, StepBuffers::Create(limits_, backend, first));
     StepSlot slot(std::move(buffers));
@@ -122,6 +123,7 @@ absl::StatusOr<StepTicket> ModelRunner::Begin(step::StepDescriptor step, Deadlin
   tables_.Apply(step);
   slot.step = std::move(step);
   slot.timings = {};
+  slot.after_failure = false;
   slot.collectives_before = CollectiveTime();
 
   kernels::Backend& backend = model_.backend();
@@ -129,27 +131,37 @@ absl::StatusOr<StepTicket> ModelRunner::Begin(step::StepDescriptor step, Deadlin
   StepGuard guard;
   Encode(slot);
   const int64_t encoded = NowMicros();
-  TANDEM_RETURN_IF_ERROR(NoteFailure(slot.step.step_id, backend.Submit(deadline)));
-  slot.timings.encode_us = static_cast<uint32_t>(encoded - begin);
-  slot.timings.submit_us = static_cast<uint32_t>(NowMicros() - encoded);
-  if (absl::Status violation = NoteViolation(guard.Check()); !violation.ok()) {
-    (void)backend.Wait();  // the stream still uses our buffers
-    return NoteFailure(slot.step.step_id, violation);
+  const absl::StatusOr<kernels::Ticket> submission = backend.Submit(deadline);
+  if (!submission.ok()) {
+    NoteFailure(slot.step.step_id);
+    return submission.status();
   }
+  slot.submission = *submission;
+  slot.submitted_at_us = NowMicros();
+  slot.timings.encode_us = static_cast<uint32_t>(encoded - begin);
+  slot.timings.submit_us = static_cast<uint32_t>(slot.submitted_at_us - encoded);
+  slot.violation = NoteViolation(guard.Check());
   slot.in_flight = true;
   const StepTicket ticket{.slot = next_slot_};
   next_slot_ = (next_slot_ + 1) % slots_.size();
   return ticket;
 }
 
+uint32_t ModelRunner::max_in_flight() const {
+  return std::min(step::kPipelineDepth, model_.backend().max_in_flight());
+}
+
+bool ModelRunner::Done(StepTicket ticket) {
+  return model_.backend().Done(slots_.at(ticket.slot).submission);
+}
+
 absl::StatusOr<step::StepResult> ModelRunner::Finish(StepTicket ticket) {
   StepSlot& slot = slots_.at(ticket.slot);
   TANDEM_CHECK(slot.in_flight) << "slot " << ticket.slot << " has no step";
-  slot.in_flight = false;
-  const int64_t begin = NowMicros();
-  TANDEM_RETURN_IF_ERROR(NoteFailure(slot.step.step_id, model_.backend().Wait()));
-  TANDEM_RETURN_IF_ERROR(AfterFailure(slot.step.step_id));
-  slot.timings.wait_us = static_cast<uint32_t>(NowMicros() - begin);
+  TANDEM_RETURN_IF_ERROR(Wait(slot));
+  // The device began with it when it had finished the one before.
+  const int64_t begin = std::max(slot.submitted_at_us, std::exchange(finished_at_us_, NowMicros()));
+  slot.timings.wait_us = static_cast<uint32_t>(finished_at_us_ - begin);
   if (const auto collectives = CollectiveTime(); collectives.has_value()) {
     slot.timings.collective_us = Micros(*collectives - slot.collectives_before.value());
   }
@@ -185,9 +197,19 @@ std::optional<Duration> ModelRunner::CollectiveTime() const {
   return comm_ == nullptr ? std::nullopt : comm_->TimeSpent();
 }
 
-absl::Status ModelRunner::NoteFailure(StepId step, const absl::Status& status) {
-  if (!status.ok()) failed_step_ = step;
-  return status;
+void ModelRunner::NoteFailure(StepId step) {
+  if (failed_step_ == StepId{}) failed_step_ = step;
+}
+
+absl::Status ModelRunner::Wait(StepSlot& slot) {
+  slot.in_flight = false;
+  absl::Status done = model_.backend().Wait(slot.submission);
+  if (slot.after_failure) return AfterFailure(slot.step.step_id);
+  if (done.ok()) done = slot.violation;
+  if (done.ok()) return done;
+  NoteFailure(slot.step.step_id);
+  for (StepSlot& later : slots_) later.after_failure = later.in_flight;
+  return done;
 }
 
 absl::Status ModelRunner::CaptureGraphs() {

@@ -2,7 +2,8 @@
 // one rank.
 //
 // A step is fully ENCODED on the backend's stream, SUBMITTED, and WAITED for once; a guard makes
-// any blocking call in between an error (DeviceConfig::strict). All memory of a step is planned and
+// any blocking call in between an error (DeviceConfig::strict). On a device the next step is
+// encoded and submitted while it computes the one before. All memory of a step is planned and
 // allocated in Prepare and Start. One thread.
 #ifndef TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
 #define TANDEM_WORKER_RUNTIME_MODEL_RUNNER_H_
@@ -41,16 +42,20 @@ class ModelRunner {
   absl::StatusOr<RunnerPlan> Prepare();
   // Allocates the KV pages for the blocks agreed on by the group and the recurrent states, and
   // captures decode graphs if the backend has them; collective over ranks. `comm` is null for one
-  // rank.
+  // rank. REQUIRES: no step is in flight, here and in the destructor.
   absl::Status Start(Epoch epoch, const std::vector<uint32_t>& num_blocks,
                      std::unique_ptr<Communicator> comm);
 
+  // How many steps may be in flight: begun, and not finished.
+  uint32_t max_in_flight() const;
   // Encodes and submits one step; steps run in the order of Begin. A descriptor that fails
   // validation is rejected and leaves the runner and its block tables unchanged. `deadline` bounds
   // collectives and WAIT. After any other error, also from Finish, the contents of pages and block
-  // tables are unknown: every later step is FAILED_PRECONDITION until Start. REQUIRES: fewer than
-  // step::kPipelineDepth steps are in flight.
+  // tables are unknown: every later step, begun or not, is FAILED_PRECONDITION until Start.
+  // REQUIRES: fewer than max_in_flight() steps are in flight.
   absl::StatusOr<StepTicket> Begin(step::StepDescriptor step, Deadline deadline);
+  // Whether Finish of the oldest step in flight would not wait for it (Backend::Done).
+  bool Done(StepTicket ticket);
   // Waits for the oldest step in flight. Only rank 0's result has rows; the caller sets its rank
   // and epoch; every rank receives the sampled ids.
   absl::StatusOr<step::StepResult> Finish(StepTicket ticket);
@@ -67,8 +72,10 @@ class ModelRunner {
   absl::Status AfterFailure(StepId step) const;
   // The communicator's TimeSpent; none without one.
   std::optional<Duration> CollectiveTime() const;
-  // Records `step` as failed if `status` is not OK; returns `status`.
-  absl::Status NoteFailure(StepId step, const absl::Status& status);
+  // A step of the epoch has failed; the first one stays.
+  void NoteFailure(StepId step);
+  // Waits for the slot's step; its error, or that of one before it.
+  absl::Status Wait(StepSlot& slot);
   absl::Status CaptureGraphs();
   // Stages the slot's step and encodes it with its copies.
   void Encode(StepSlot& slot);
@@ -103,6 +110,7 @@ class ModelRunner {
   std::optional<DecodeGraphs> graphs_;  // of all slots: they share the device's buffers. NCCL
                                         // requires them to be destroyed before the communicator
   uint32_t next_slot_ = 0;              // used by the next Begin, round-robin
+  int64_t finished_at_us_ = 0;          // when the last step was found done
   Epoch epoch_;
   StepId failed_step_;  // of this epoch; 0: none
   bool violation_logged_ = false;

@@ -16,8 +16,8 @@ class ShapeBackend final : public kernels::Backend {
   absl::StatusOr<kernels::Weight> PlaceWeight(const kernels::Weight& host) override { return host; }
   void BeginEncode(kernels::EncodeMode) override {}
   absl::StatusOr<size_t> FinishPlan() override { return 0; }
-  absl::Status Submit(Deadline) override { return NoData(); }
-  absl::Status Wait() override { return NoData(); }
+  absl::StatusOr<kernels::Ticket> Submit(Deadline) override { return NoData(); }
+  absl::Status Wait(kernels::Ticket) override { return NoData(); }
   void Upload(void*, const void*, size_t) override {}
   void Download(void*, const void*, size_t) override {}
   void Encode(const kernels::Op&) override {}

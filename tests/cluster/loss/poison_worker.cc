@@ -32,8 +32,8 @@ class PoisonBackend final : public Backend {
     cpu_->BeginEncode(mode);
   }
   absl::StatusOr<size_t> FinishPlan() override { return cpu_->FinishPlan(); }
-  absl::Status Submit(Deadline deadline) override { return cpu_->Submit(deadline); }
-  absl::Status Wait() override { return cpu_->Wait(); }
+  absl::StatusOr<Ticket> Submit(Deadline deadline) override { return cpu_->Submit(deadline); }
+  absl::Status Wait(Ticket ticket) override { return cpu_->Wait(ticket); }
   void Upload(void* device, const void* host, size_t bytes) override {
     cpu_->Upload(device, host, bytes);
   }

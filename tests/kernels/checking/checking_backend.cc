@@ -149,13 +149,13 @@ class CheckingBackend final : public Backend, private HostStream {
     return bytes;
   }
 
-  absl::Status Submit(Deadline deadline) override {
+  absl::StatusOr<Ticket> Submit(Deadline deadline) override {
     deadline_ = deadline;
     submitted_ = true;
-    return absl::OkStatus();
+    return Ticket{};
   }
 
-  absl::Status Wait() override {
+  absl::Status Wait(Ticket) override {
     NoteBlockingCall("Backend::Wait");
     if (!std::exchange(submitted_, false))
       return absl::FailedPreconditionError("Wait: nothing was submitted");
@@ -254,8 +254,7 @@ class CheckingBackend final : public Backend, private HostStream {
   absl::Status RunOn(Backend& backend, const EncodeOn& encode) {
     backend.BeginEncode(EncodeMode::kRun);
     encode(backend);
-    TANDEM_RETURN_IF_ERROR(backend.Submit(deadline_));
-    return backend.Wait();
+    return backend.SubmitAndWait(deadline_);
   }
 
   const std::unique_ptr<Backend> subject_;

@@ -77,9 +77,10 @@ class CheckingTest : public testing::Test {
     const StepGuard guard;
     backend_->BeginEncode(EncodeMode::kRun);
     encode(*backend_);
-    EXPECT_TRUE(backend_->Submit(Soon()).ok());
+    const auto ticket = backend_->Submit(Soon());
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
     EXPECT_TRUE(guard.Check().ok()) << guard.Check();
-    return backend_->Wait();
+    return backend_->Wait(*ticket);
   }
 
   std::unique_ptr<Backend> backend_;
@@ -187,8 +188,7 @@ class CheckingPagesTest : public CheckingTest {
     EXPECT_TRUE(backend_->FinishPlan().ok());
     backend_->BeginEncode(EncodeMode::kRun);
     encode(*backend_);
-    EXPECT_TRUE(backend_->Submit(Soon()).ok());
-    return backend_->Wait();
+    return backend_->SubmitAndWait(Soon());
   }
 
   static constexpr tensor::Type kTypes[] = {tensor::Type::kF32, tensor::Type::kF16,
@@ -246,8 +246,7 @@ TEST_F(CheckingTest, ComparesLogProbs) {
                                   out_ids, out_logprobs, out_ranks});
   backend_->Download(got_ids.data(), out_ids, 16);
   backend_->Download(got_ranks.data(), out_ranks, 16);
-  ASSERT_TRUE(backend_->Submit(Soon()).ok());
-  const absl::Status status = backend_->Wait();
+  const absl::Status status = backend_->SubmitAndWait(Soon());
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(got_ids, (std::vector<int32_t>{3, 0, 2, 1}));
   EXPECT_EQ(got_ranks, (std::vector<int32_t>{2, 4, 1, 2}));
@@ -258,9 +257,10 @@ TEST_F(CheckingTest, PassesErrorsOn) {
   backend_->BeginEncode(EncodeMode::kRun);
   backend_->host_stream()->Enqueue(
       [](Deadline) { return absl::UnavailableError("rank 1 is gone"); });
-  ASSERT_TRUE(backend_->Submit(Soon()).ok());
-  EXPECT_EQ(backend_->Wait(), absl::UnavailableError("rank 1 is gone"));
-  EXPECT_EQ(backend_->Wait().code(), absl::StatusCode::kFailedPrecondition);
+  const auto ticket = backend_->Submit(Soon());
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  EXPECT_EQ(backend_->Wait(*ticket), absl::UnavailableError("rank 1 is gone"));
+  EXPECT_EQ(backend_->Wait(*ticket).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

@@ -115,8 +115,7 @@ class CheckedProductsTest : public testing::Test {
     EXPECT_TRUE(backend_->FinishPlan().ok());
     backend_->BeginEncode(EncodeMode::kRun);
     encode(*backend_);
-    EXPECT_TRUE(backend_->Submit(Soon()).ok());
-    return backend_->Wait();
+    return backend_->SubmitAndWait(Soon());
   }
 
   float* Room(size_t n) {

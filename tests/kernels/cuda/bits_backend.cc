@@ -25,8 +25,8 @@ class BitsBackend final : public CudaBackend {
     CudaBackend::Download(host, device, bytes);
     downloads_.push_back({static_cast<const std::byte*>(host), bytes});
   }
-  absl::Status Wait() override {
-    absl::Status status = CudaBackend::Wait();
+  absl::Status Wait(Ticket ticket) override {
+    absl::Status status = CudaBackend::Wait(ticket);
     for (const auto& part : downloads_) {
       bits_of_test = XXH3_64bits_withSeed(part.data(), part.size(), bits_of_test);
     }

@@ -36,10 +36,7 @@ class CudaStreamTest : public testing::Test {
     return reinterpret_cast<float*>(buffers_.back().data());
   }
 
-  absl::Status Run() {
-    if (absl::Status submitted = backend_.Submit(Soon()); !submitted.ok()) return submitted;
-    return backend_.Wait();
-  }
+  absl::Status Run() { return backend_.SubmitAndWait(Soon()); }
 
   void Upload(float* device, float value, size_t count = kDim) {
     const std::vector<float> values(count, value);
@@ -108,7 +105,8 @@ TEST_F(CudaStreamTest, ACopyFromTheWrongSideIsAnError) {
   float* const host = Pinned(std::vector<float>(kDim, 1));
   backend_.BeginEncode(EncodeMode::kRun);
   backend_.Upload(host, device, kDim * sizeof(float));
-  EXPECT_THAT(std::string(backend_.Submit(Soon()).message()), HasSubstr("copy: cudaErrorInvalid"));
+  EXPECT_THAT(std::string(backend_.Submit(Soon()).status().message()),
+              HasSubstr("copy: cudaErrorInvalid"));
 }
 
 TEST_F(CudaStreamTest, TheFirstErrorOfEncodingComesBackFromSubmit) {
@@ -121,8 +119,8 @@ TEST_F(CudaStreamTest, TheFirstErrorOfEncodingComesBackFromSubmit) {
   backend_.Encode(UnshardLogitsParams{x, starts.data(), 65, 1, 0, y});
   backend_.NoteError(absl::InternalError("a later error"));
   Add(x, y);  // not launched any more
-  EXPECT_EQ(backend_.Submit(Soon()), absl::InternalError("logits of more than 64 ranks"));
-  EXPECT_EQ(backend_.Wait().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(backend_.Submit(Soon()).status(), absl::InternalError("logits of more than 64 ranks"));
+  EXPECT_EQ(backend_.Wait(Ticket{1}).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Download(x), std::vector<float>(kDim, 1)) << "what came before ran, the rest did not";
 }
 
@@ -131,12 +129,11 @@ TEST_F(CudaStreamTest, AnErrorOfTheDeviceComesBackFromWaitAndStays) {
   ASSERT_EQ(emulation::Enqueue(static_cast<cudaStream_t>(backend_.handle()),
                                [] { return cudaErrorInvalidValue; }),
             cudaSuccess);
-  ASSERT_TRUE(backend_.Submit(Soon()).ok());
-  const absl::Status error = backend_.Wait();
+  const absl::Status error = Run();
   EXPECT_EQ(error.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(error.message()), HasSubstr("cudaErrorInvalidValue"));
   backend_.BeginEncode(EncodeMode::kRun);
-  EXPECT_EQ(backend_.Submit(Soon()), error);
+  EXPECT_EQ(backend_.Submit(Soon()).status(), error);
 }
 
 TEST_F(CudaStreamTest, ScratchBeyondThePlanIsRefused) {
@@ -154,7 +151,7 @@ TEST_F(CudaStreamTest, ScratchBeyondThePlanIsRefused) {
   EXPECT_GE(*planned, kVocab * sizeof(float));
   backend_.BeginEncode(EncodeMode::kRun);
   encode(2);
-  EXPECT_THAT(std::string(backend_.Submit(Soon()).message()),
+  EXPECT_THAT(std::string(backend_.Submit(Soon()).status().message()),
               HasSubstr("the plan pass reserved " + std::to_string(*planned)));
   backend_.BeginEncode(EncodeMode::kRun);
   encode(1);
@@ -324,9 +321,10 @@ TEST_F(CudaStreamTest, TheGuardNamesTheCallThatBlocks) {
     const StepGuard guard;
     backend_.BeginEncode(EncodeMode::kRun);
     Add(x, x);
-    ASSERT_TRUE(backend_.Submit(Soon()).ok());
+    const auto ticket = backend_.Submit(Soon());
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
     EXPECT_TRUE(guard.Check().ok()) << guard.Check();
-    ASSERT_TRUE(backend_.Wait().ok());
+    ASSERT_TRUE(backend_.Wait(*ticket).ok());
     EXPECT_THAT(std::string(guard.Check().message()), HasSubstr("Backend::Wait"));
   }
   const auto named = [&](auto call) {
@@ -349,8 +347,7 @@ TEST_F(CudaStreamTest, AStepThatIsNotDoneInTimeEndsWithTheDeadlineAndTheNextIsCl
   backend_.BeginEncode(EncodeMode::kRun);
   HoldUntil([&] { return ++asked > 3; });
   Add(x, y);
-  ASSERT_TRUE(backend_.Submit(Deadline::At({})).ok());
-  EXPECT_EQ(backend_.Wait().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(backend_.SubmitAndWait(Deadline::At({})).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(asked, 4) << "Wait lets the stream drain";
   EXPECT_EQ(Download(x), std::vector<float>(kDim, 1));
 }
@@ -375,8 +372,7 @@ TEST_F(CudaStreamTest, AFailingWatchEndsTheWaitAndIsCancelled) {
   backend_.SetWatch(&watch);
   backend_.BeginEncode(EncodeMode::kRun);
   HoldUntil([&] { return !watch.cancelled().ok(); });
-  ASSERT_TRUE(backend_.Submit(Soon()).ok());
-  EXPECT_EQ(backend_.Wait(), absl::UnavailableError("rank 1 is gone"));
+  EXPECT_EQ(Run(), absl::UnavailableError("rank 1 is gone"));
   EXPECT_EQ(watch.cancelled(), absl::UnavailableError("rank 1 is gone"));
   backend_.SetWatch(nullptr);
   EXPECT_EQ(Download(x), std::vector<float>(kDim, 0));
@@ -389,8 +385,7 @@ TEST_F(CudaStreamTest, ADeadlineCancelsTheWatchedWorkToo) {
   backend_.SetWatch(&watch);
   backend_.BeginEncode(EncodeMode::kRun);
   HoldUntil([&] { return !watch.cancelled().ok(); });
-  ASSERT_TRUE(backend_.Submit(Deadline::At({})).ok());
-  EXPECT_EQ(backend_.Wait().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(backend_.SubmitAndWait(Deadline::At({})).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(watch.cancelled().code(), absl::StatusCode::kDeadlineExceeded);
   backend_.SetWatch(nullptr);
 }

@@ -24,8 +24,7 @@ class NcclRank : public ContractRank {
 
   Communicator& comm() override { return *comm_; }
   absl::Status Run(Deadline deadline) override {
-    absl::Status status = backend_->Submit(deadline);
-    if (status.ok()) status = backend_->Wait();
+    absl::Status status = backend_->SubmitAndWait(deadline);
     backend_->BeginEncode(kernels::EncodeMode::kRun);
     return status;
   }

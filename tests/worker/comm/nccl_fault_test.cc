@@ -44,6 +44,21 @@ class FaultyRank {
     return absl::OkStatus();
   }
 
+  // Has two replays in flight before it waits for either.
+  std::vector<absl::Status> ReplayTwice() {
+    std::vector<absl::StatusOr<kernels::Ticket>> tickets;
+    for (int i = 0; i < 2; ++i) {
+      backend_->BeginEncode(kernels::EncodeMode::kRun);
+      backend_->graphs()->Replay(*graph_);
+      tickets.push_back(backend_->Submit(Soon()));
+    }
+    std::vector<absl::Status> ends;
+    for (const auto& ticket : tickets) {
+      ends.push_back(ticket.ok() ? backend_->Wait(*ticket) : ticket.status());
+    }
+    return ends;
+  }
+
   // Uploads 1, replays, and returns the sum.
   absl::StatusOr<float> Replay(Deadline deadline) {
     std::vector<float> values(kFloats, 1.0f);
@@ -51,8 +66,7 @@ class FaultyRank {
     backend_->Upload(data(), values.data(), kFloats * sizeof(float));
     backend_->graphs()->Replay(*graph_);
     backend_->Download(values.data(), data(), kFloats * sizeof(float));
-    TANDEM_RETURN_IF_ERROR(backend_->Submit(deadline));
-    TANDEM_RETURN_IF_ERROR(backend_->Wait());
+    TANDEM_RETURN_IF_ERROR(backend_->SubmitAndWait(deadline));
     return values[0];
   }
 
@@ -99,6 +113,22 @@ TEST_P(NcclFaultTest, EndsAReplayAndTheNextEpochWorks) {
     const absl::Status joined = rank.Join(Epoch{2});
     ASSERT_TRUE(joined.ok()) << joined;
     EXPECT_EQ(*rank.Replay(Soon()), 2.0f);
+  });
+}
+
+TEST_P(NcclFaultTest, EndsBothReplaysInFlight) {
+  OnBoth([](FaultyRank& rank) {
+    ASSERT_TRUE(rank.Join(Epoch{1}).ok());
+    EXPECT_EQ(rank.ReplayTwice(), std::vector<absl::Status>(2)) << "both are there";
+  });
+  emulation::FailNcclLater({.rank = 0, .polls = 20, .result = GetParam()});
+  const std::vector<absl::Status> ends = ranks_[0].ReplayTwice();
+  EXPECT_NE(ends[0].message().find("asynchronous error"), absl::string_view::npos) << ends[0];
+  EXPECT_EQ(ends[1], ends[0]);
+  emulation::FailNcclLater({});
+  OnBoth([](FaultyRank& rank) {
+    ASSERT_TRUE(rank.Join(Epoch{2}).ok());
+    EXPECT_EQ(rank.ReplayTwice(), std::vector<absl::Status>(2));
   });
 }
 

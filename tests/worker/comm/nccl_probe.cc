@@ -115,8 +115,7 @@ class Probe {
     for (int i = 0; i < kReplays; ++i) {
       backend_.BeginEncode(kernels::EncodeMode::kRun);
       backend_.graphs()->Replay(*graph);
-      TANDEM_RETURN_IF_ERROR(backend_.Submit(Deadline::After(kPatience)));
-      TANDEM_RETURN_IF_ERROR(backend_.Wait());
+      TANDEM_RETURN_IF_ERROR(backend_.SubmitAndWait(Deadline::After(kPatience)));
     }
     return MicrosSince(begin) / kReplays;
   }

@@ -37,16 +37,17 @@ struct Rank {
   // Encodes and submits as a step does: nothing may block.
   template <typename Encode>
   absl::Status Run(Encode encode, Deadline deadline = Soon()) {
-    TANDEM_RETURN_IF_ERROR(Submit(encode, deadline));
-    return backend->Wait();
+    TANDEM_ASSIGN_OR_RETURN(const kernels::Ticket ticket, Submit(encode, deadline));
+    return backend->Wait(ticket);
   }
   template <typename Encode>
-  absl::Status Submit(Encode encode, Deadline deadline = Soon()) {
+  absl::StatusOr<kernels::Ticket> Submit(Encode encode, Deadline deadline = Soon()) {
     const StepGuard guard;
     backend->BeginEncode(kernels::EncodeMode::kRun);
     encode();
-    TANDEM_RETURN_IF_ERROR(backend->Submit(deadline));
-    return guard.Check();
+    TANDEM_ASSIGN_OR_RETURN(const kernels::Ticket ticket, backend->Submit(deadline));
+    TANDEM_RETURN_IF_ERROR(guard.Check());
+    return ticket;
   }
 };
 
@@ -207,7 +208,7 @@ TEST(NcclRanks, APeerLostInAReplayEndsTheStepAndLeavesTheDeviceUsable) {
     TANDEM_RETURN_IF_ERROR(rank.Run(replay));
     if (rank.comm->rank() == 1) {
       // In the middle of a replay, and without a word to NCCL.
-      TANDEM_RETURN_IF_ERROR(rank.Submit(replay));
+      TANDEM_RETURN_IF_ERROR(rank.Submit(replay).status());
       _exit(0);
     }
 

@@ -57,8 +57,7 @@ class Rank {
     LayerContext context{.backend = backend_, .comm = &comm_, .arena = arena};
     backend_.BeginEncode(kernels::EncodeMode::kRun);
     encode(context);
-    ASSERT_TRUE(backend_.Submit(Deadline::After(std::chrono::seconds(30))).ok());
-    ASSERT_TRUE(backend_.Wait().ok());
+    ASSERT_TRUE(backend_.SubmitAndWait(Deadline::After(std::chrono::seconds(30))).ok());
   }
   int rank() const { return rank_; }
   // This rank's part of `total`, uneven where it must be.

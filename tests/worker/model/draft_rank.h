@@ -118,8 +118,7 @@ class DraftRank {
     Arena arena(model_->activation_type(), activations_.data(), activations_.bytes());
     LayerContext context{.backend = backend(), .comm = comm_.get(), .arena = arena};
     encode(context, staged);
-    TANDEM_RETURN_IF_ERROR(backend().Submit(Soon()));
-    TANDEM_RETURN_IF_ERROR(backend().Wait());
+    TANDEM_RETURN_IF_ERROR(backend().SubmitAndWait(Soon()));
     const size_t vocab = model_->spec().vocab_size;
     Rows logits;
     for (size_t i = 0; i < downloaded_; ++i) {

@@ -3,8 +3,10 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <deque>
 #include <span>
 
+#include "absl/strings/str_cat.h"
 #include "common/base/check.h"
 #include "common/base/status.h"
 #include "common/base/step_guard.h"
@@ -36,10 +38,17 @@ absl::StatusOr<Buffer> AllocateIn(const std::shared_ptr<Ranges>& ranges, size_t 
   });
 }
 
-using EncodedOp = std::function<void(Backend&)>;
+using EncodedOps = std::vector<std::function<void(Backend&)>>;
 
 struct FakeGraph : kernels::Graph {
-  std::vector<EncodedOp> ops;
+  EncodedOps ops;
+};
+
+struct Submission {
+  kernels::Ticket ticket;
+  EncodedOps ops;
+  Deadline deadline;
+  absl::Status error{};  // of one before it
 };
 
 bool Contains(const Ranges& ranges, const void* at, size_t bytes) {
@@ -110,35 +119,53 @@ class FakeDevice final : public Backend,
     copied_ = std::move(copied);
   }
 
+  uint32_t max_in_flight() const override { return 2; }
   void BeginEncode(EncodeMode mode) override {
+    TANDEM_CHECK(in_flight_.size() < (mode == EncodeMode::kRun ? max_in_flight() : 1));
     mode_ = mode;
     planned_ops_ = 0;
-    captured_.clear();
-    if (mode != EncodeMode::kCapture) inner_->BeginEncode(mode);
+    encoded_.clear();
+    if (mode == EncodeMode::kPlan) inner_->BeginEncode(mode);
   }
   absl::StatusOr<size_t> FinishPlan() override { return inner_->FinishPlan(); }
   absl::StatusOr<std::unique_ptr<kernels::Graph>> Finish() override {
     TANDEM_CHECK(mode_ == EncodeMode::kCapture);
     ++notes_->captures;
     auto graph = std::make_unique<FakeGraph>();
-    graph->ops = std::move(captured_);
+    graph->ops = std::exchange(encoded_, {});
     return graph;
   }
   uint64_t PlannedNodes() const override { return planned_ops_; }
   void Replay(const kernels::Graph& graph) override {
     ++notes_->replays;
-    for (const EncodedOp& op : static_cast<const FakeGraph&>(graph).ops) op(*inner_);
+    encoded_.push_back([&ops = static_cast<const FakeGraph&>(graph).ops](Backend& backend) {
+      for (const auto& op : ops) op(backend);
+    });
   }
-  absl::Status Submit(Deadline deadline) override {
+  absl::StatusOr<kernels::Ticket> Submit(Deadline deadline) override {
     if (options_.blocks_in_submit) NoteBlockingCall("FakeDevice::Submit");
     TANDEM_RETURN_IF_ERROR(notes_->broken);
-    return inner_->Submit(deadline);
+    const kernels::Ticket ticket{++last_number_};
+    notes_->calls.push_back(absl::StrCat("submit ", ticket.number));
+    notes_->deadlines.push_back(deadline.when());
+    in_flight_.push_back(
+        {.ticket = ticket, .ops = std::exchange(encoded_, {}), .deadline = deadline});
+    return ticket;
   }
-  absl::Status Wait() override {
+  bool Done(kernels::Ticket) override { return !notes_->busy || !notes_->busy(); }
+  absl::Status Wait(kernels::Ticket ticket) override {
+    TANDEM_CHECK(!in_flight_.empty() && in_flight_.front().ticket.number == ticket.number);
+    notes_->calls.push_back(absl::StrCat("wait ", ticket.number));
+    const Submission oldest = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    TANDEM_RETURN_IF_ERROR(oldest.error);
     Open(PROT_READ | PROT_WRITE);
-    const absl::Status status = inner_->Wait();
+    inner_->BeginEncode(EncodeMode::kRun);
+    for (const auto& op : oldest.ops) op(*inner_);
+    absl::Status status = inner_->SubmitAndWait(oldest.deadline);
     Open(PROT_NONE);
-    TANDEM_RETURN_IF_ERROR(notes_->broken_wait);
+    if (!notes_->broken_wait.ok()) status = notes_->broken_wait;
+    for (Submission& later : in_flight_) later.error = status;
     return status;
   }
 
@@ -147,25 +174,21 @@ class FakeDevice final : public Backend,
   void Upload(void* device, const void* host, size_t bytes) override {
     TANDEM_CHECK(mode_ != EncodeMode::kCapture) << "copies do not belong in a graph";
     notes_->uploads.push_back({bytes, IsHost(host)});
-    inner_->Upload(device, host, bytes);
+    Add([=](Backend& backend) { backend.Upload(device, host, bytes); });
   }
   void Download(void* host, const void* device, size_t bytes) override {
     TANDEM_CHECK(mode_ != EncodeMode::kCapture) << "copies do not belong in a graph";
     notes_->downloads.push_back({bytes, IsHost(host)});
-    inner_->Download(host, device, bytes);
+    Add([=](Backend& backend) { backend.Download(host, device, bytes); });
   }
 
   void Encode(const kernels::Op& op) override {
-    if (mode_ == EncodeMode::kCapture) {
-      captured_.push_back([op](Backend& backend) { backend.Encode(op); });
-      return;
-    }
     if (mode_ == EncodeMode::kPlan) ++planned_ops_;
     if (mode_ == EncodeMode::kRun) {
       ++notes_->ops;
       kernels::ForEachPointer(op, OnDevice{*device_, kernels::OpName(op)});
     }
-    inner_->Encode(op);
+    Add([op](Backend& backend) { backend.Encode(op); });
   }
 
   kernels::HostStream* host_stream() override { return this; }
@@ -174,11 +197,13 @@ class FakeDevice final : public Backend,
 
  private:
   void Enqueue(std::function<absl::Status(Deadline)> work) override {
-    if (mode_ == EncodeMode::kCapture) {
-      captured_.push_back([work](Backend& backend) { backend.host_stream()->Enqueue(work); });
-      return;
-    }
-    inner_->host_stream()->Enqueue(std::move(work));
+    Add([work = std::move(work)](Backend& backend) { backend.host_stream()->Enqueue(work); });
+  }
+
+  // Plans at once, runs later.
+  void Add(std::function<void(Backend&)> op) {
+    if (mode_ == EncodeMode::kPlan) return op(*inner_);
+    encoded_.push_back(std::move(op));
   }
 
   void Open(int access) {
@@ -195,7 +220,9 @@ class FakeDevice final : public Backend,
   std::function<void(std::span<const std::byte> part)> copied_;
   EncodeMode mode_ = EncodeMode::kRun;
   uint64_t planned_ops_ = 0;
-  std::vector<EncodedOp> captured_;
+  EncodedOps encoded_;
+  uint64_t last_number_ = 0;
+  std::deque<Submission> in_flight_;
 };
 
 }  // namespace

@@ -4,7 +4,8 @@
 // Device memory can't be touched by the host: its pages are open only while Wait runs the stream,
 // so a read or write anywhere else ends the test. Weights are copied. Copies and launches are
 // noted. Graphs work: a capture keeps the ops, Replay encodes them again. Collectives go through
-// host_stream() and belong to a capture like ops.
+// host_stream() and belong to a capture like ops. Two submissions may be in flight; each runs in
+// its Wait, copies included, so that what is staged or encoded for one must leave the other alone.
 #ifndef TANDEM_TESTS_WORKER_RUNTIME_FAKE_DEVICE_H_
 #define TANDEM_TESTS_WORKER_RUNTIME_FAKE_DEVICE_H_
 
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "kernels/backend.h"
 
 namespace tandem::worker {
@@ -31,9 +33,12 @@ struct FakeDeviceNotes {
   uint64_t captures = 0;  // finished
   uint64_t replays = 0;
   uint64_t allocated_bytes = 0;
-  uint64_t weight_bytes = 0;  // copied by PlaceWeight
-  absl::Status broken;        // set by a test; not OK: what Submit answers
-  absl::Status broken_wait;   // likewise Wait, when the stream is done
+  uint64_t weight_bytes = 0;         // copied by PlaceWeight
+  std::vector<std::string> calls;    // "submit N" and "wait N", N the ticket's number
+  std::vector<TimePoint> deadlines;  // of submissions
+  absl::Status broken;               // set by a test; not OK: what Submit answers
+  absl::Status broken_wait;          // likewise Wait, when the stream is done
+  std::function<bool()> busy;        // set by a test; true: the oldest submission is not done
 
   void Clear() { *this = {}; }
 };

@@ -85,8 +85,7 @@ class StepBuffersTest : public ::testing::Test {
     buffers_->Upload(*device_);
     device_->Encode(staged.table_update);
     device_->Download(copy_.data(), tables_->data(), copy_.bytes());
-    EXPECT_TRUE(device_->Submit(Deadline::After(std::chrono::seconds(60))).ok());
-    EXPECT_TRUE(device_->Wait().ok());
+    EXPECT_TRUE(device_->SubmitAndWait(Deadline::After(std::chrono::seconds(60))).ok());
     EXPECT_EQ(notes_->uploads.size(), 1u);
     return notes_->uploads.at(0).bytes;
   }

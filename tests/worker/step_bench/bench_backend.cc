@@ -54,16 +54,14 @@ absl::Status BenchBackend::FillRandom(std::span<std::byte> memory) {
     part = std::min(filled, memory.size() - filled);
     stream().Copy(memory.data() + filled, memory.data(), part, cudaMemcpyDeviceToDevice);
   }
-  TANDEM_RETURN_IF_ERROR(Submit(Deadline::After(kCopyTimeout)));
-  return Wait();
+  return SubmitAndWait(Deadline::After(kCopyTimeout));
 }
 
 absl::StatusOr<std::vector<std::byte>> BenchBackend::Read(std::span<const std::byte> memory) {
   std::vector<std::byte> bytes(memory.size());
   BeginEncode(EncodeMode::kRun);
   Download(bytes.data(), memory.data(), memory.size());
-  TANDEM_RETURN_IF_ERROR(Submit(Deadline::After(kCopyTimeout)));
-  TANDEM_RETURN_IF_ERROR(Wait());
+  TANDEM_RETURN_IF_ERROR(SubmitAndWait(Deadline::After(kCopyTimeout)));
   return bytes;
 }
 

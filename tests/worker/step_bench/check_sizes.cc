@@ -50,8 +50,7 @@ absl::StatusOr<std::vector<float>> RunOp(BenchBackend& backend, const kernels::O
   backend.BeginEncode(kernels::EncodeMode::kRun);
   backend.Encode(op);
   backend.Download(values.data(), out, count * sizeof(float));
-  TANDEM_RETURN_IF_ERROR(backend.Submit(Deadline::After(std::chrono::minutes(1))));
-  TANDEM_RETURN_IF_ERROR(backend.Wait());
+  TANDEM_RETURN_IF_ERROR(backend.SubmitAndWait(Deadline::After(std::chrono::minutes(1))));
   return values;
 }
 

@@ -65,8 +65,7 @@ void* CaseMemory::Upload(const void* data, size_t bytes) {
   void* const device = Room(bytes);
   backend_.BeginEncode(EncodeMode::kRun);
   backend_.Upload(device, data, bytes);
-  absl::Status status = backend_.Submit(Deadline::After(std::chrono::minutes(1)));
-  if (status.ok()) status = backend_.Wait();
+  const absl::Status status = backend_.SubmitAndWait(Deadline::After(std::chrono::minutes(1)));
   TANDEM_CHECK(status.ok()) << status;
   return device;
 }

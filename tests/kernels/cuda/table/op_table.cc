@@ -20,8 +20,7 @@ constexpr int kWarmUps = 2;
 constexpr size_t kRuns = 7;
 
 absl::Status Finish(Backend& backend) {
-  TANDEM_RETURN_IF_ERROR(backend.Submit(Deadline::After(std::chrono::minutes(1))));
-  return backend.Wait();
+  return backend.SubmitAndWait(Deadline::After(std::chrono::minutes(1)));
 }
 
 absl::Status Plan(Backend& backend, const EncodeCase& encode) {
