@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/log.h"
 #include "common/base/status.h"
-#include "common/step/codec.h"
 #include "common/transport/queue_channel.h"
 #include "common/transport/shm_channel.h"
 #include "worker/comm/open_communicator.h"
 #include "worker/comm/shm_group.h"
+#include "worker/control/step_server.h"
 #include "worker/runtime/planner.h"
 
 namespace tandem::worker {
@@ -245,55 +245,11 @@ absl::Status WorkerLoop::Handle(const StartCommand& command) {
 }
 
 void WorkerLoop::ServeSteps() {
-  int64_t idle_since_us = NowMicros();
-  while (true) {
-    step::StepTimings received;
-    absl::StatusOr<step::StepDescriptor> step = ReceiveStep(idle_since_us, received);
-    if (absl::IsDeadlineExceeded(step.status())) continue;
-    if (absl::IsUnavailable(step.status()))
-      return;  // closed: a command is queued, or the coordinator is lost
-    step::StepResult result;
-    if (step.ok()) {
-      result = RunStep(*std::move(step));
-    } else {
-      result.status = step.status();
-    }
-    result.rank = static_cast<uint32_t>(config_->assignment.rank);
-    result.epoch = config_->epoch;
-    result.timings.received_at_us = received.received_at_us;
-    result.timings.idle_us = received.idle_us;
-    result.timings.receive_us = received.receive_us;
-    if (absl::Status sent = SendResult(result); !sent.ok()) return;
-    idle_since_us = NowMicros();
-  }
-}
-
-absl::StatusOr<step::StepDescriptor> WorkerLoop::ReceiveStep(int64_t idle_since_us,
-                                                             step::StepTimings& timings) {
-  TANDEM_ASSIGN_OR_RETURN(transport::Frame frame,
-                          channel_->Receive(Deadline::After(kIdlePoll, clock_)));
-  const int64_t begin = NowMicros();
-  timings.received_at_us = static_cast<uint64_t>(begin);
-  timings.idle_us = static_cast<uint32_t>(std::min<int64_t>(begin - idle_since_us, UINT32_MAX));
-  TANDEM_ASSIGN_OR_RETURN(step::StepDescriptor step, step::ParseDescriptor(frame));
-  timings.receive_us = static_cast<uint32_t>(NowMicros() - begin);
-  return step;
-}
-
-step::StepResult WorkerLoop::RunStep(step::StepDescriptor step) {
-  const auto deadline = Deadline::After(config_->config.transport.step_timeout, clock_);
-  const StepId step_id = step.step_id;
-  absl::StatusOr<step::StepResult> result = runner_->Run(std::move(step), deadline);
-  if (result.ok()) return *std::move(result);
-  step::StepResult failed;
-  failed.step_id = step_id;
-  failed.status = result.status();
-  return failed;
-}
-
-absl::Status WorkerLoop::SendResult(const step::StepResult& result) {
-  step::Serialize(result, frame_);
-  return channel_->Send(frame_, Deadline::After(config_->config.transport.step_timeout, clock_));
+  const StepServer::Options options{.epoch = config_->epoch,
+                                    .rank = static_cast<uint32_t>(config_->assignment.rank),
+                                    .step_timeout = config_->config.transport.step_timeout};
+  // Closed: a command is queued, or the coordinator is lost.
+  StepServer(*channel_, *runner_, options, clock_).Serve();
 }
 
 }  // namespace tandem::worker

@@ -66,10 +66,6 @@ class WorkerLoop {
 
   // Steps until the channel closes.
   void ServeSteps();
-  absl::StatusOr<step::StepDescriptor> ReceiveStep(int64_t idle_since_us,
-                                                   step::StepTimings& timings);
-  step::StepResult RunStep(step::StepDescriptor step);
-  absl::Status SendResult(const step::StepResult& result);
 
   // Used by the stream's thread while this thread waits: set and cleared under the mutex.
   struct Interruptible {
@@ -95,7 +91,6 @@ class WorkerLoop {
   absl::Status failed_;  // of the epoch's last command
   absl::Status broken_;  // not OK: by its device; the worker ends
   Interruptible interruptible_;
-  std::vector<uint8_t> frame_;  // reused
 };
 
 }  // namespace tandem::worker
