@@ -9,9 +9,9 @@
 namespace tandem::kernels::cuda {
 
 // Calls f(i, x[i]) for all i < n, each by one, always the same, thread of the one-dimensional
-// block.
-template <uint32_t kThreads, typename F>
-__device__ void ForEach(const float* x, uint32_t n, F f) {
+// block. `x` is an array of floats, or anything else that has them by index.
+template <uint32_t kThreads, typename Floats, typename F>
+__device__ void ForEach(const Floats& x, uint32_t n, F f) {
   constexpr uint32_t kLoads = 8;
   for (uint32_t begin = threadIdx.x; begin < n; begin += kLoads * kThreads) {
     float values[kLoads];

@@ -80,8 +80,8 @@ class RowReader {
 
   __device__ void WriteTop(uint32_t out) {
     const auto bits = [](float logit) { return OrderedBits(logit); };
-    const uint64_t least =
-        Selector<kThreads, false>(logits_, params_.vocab, room_).Reaching(row_.top_n, 0, bits);
+    const uint64_t least = Selector<kThreads>(room_).Reaching(
+        NumberGoal{static_cast<double>(row_.top_n)}, logits_, params_.vocab, 0, bits);
     if (threadIdx.x == 0) top_count_[0] = 0;
     __syncthreads();
     ForEach<kThreads>(logits_, params_.vocab, [&](uint32_t id, float logit) {

@@ -1,8 +1,8 @@
-// Filters of Sample that drop ids from the middle or the top of a row of weights: typical_p and
+// Filters of Sample that drop ids from the middle or the top of a row's candidates: typical_p and
 // XTC. They set weights to zero. A block works on one row; all of its threads call them.
 //
-// Ids whose key (device/select.h) is below `least` count as dropped already. Sums are in double, in
-// one order.
+// Candidates whose key (device/select.h) is below `least` count as dropped already. Sums are in
+// double, in one order.
 #ifndef TANDEM_KERNELS_CUDA_SAMPLING_WEIGHT_FILTERS_H_
 #define TANDEM_KERNELS_CUDA_SAMPLING_WEIGHT_FILTERS_H_
 
@@ -12,6 +12,7 @@
 
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select.h"
+#include "kernels/cuda/sampling/candidates.h"
 
 namespace tandem::kernels::cuda {
 
@@ -19,13 +20,13 @@ template <uint32_t kThreads>
 class WeightFilters {
  public:
   // `keys` has kBlockReduceRoom values.
-  __device__ WeightFilters(float* weights, uint32_t vocab, uint64_t least, const SelectRoom& room,
+  __device__ WeightFilters(const Candidates& candidates, uint64_t least, const SelectRoom& room,
                            SharedArray<uint64_t> keys)
-      : weights_(weights), vocab_(vocab), least_(least), room_(room), keys_(keys) {}
+      : candidates_(candidates), least_(least), room_(room), keys_(keys) {}
 
   // Keeps the fewest ids whose share of the weight reaches `share`, those first whose ln(weight) is
   // closest to its mean, then lower ids. The farthest distance that is kept, and among equal ones
-  // the last id, are found by bisection: at most 31 + 20 passes over the row.
+  // the last id, are found by bisection: at most 31 + 20 passes.
   __device__ void KeepTypical(float share) {
     double sum = 0, moment = 0;
     ForEachKept([&](uint32_t, float weight) {
@@ -39,7 +40,7 @@ class WeightFilters {
       return Sum([&](uint32_t, uint32_t distance) { return distance <= bound; }) >= target;
     });
     const double before = Sum([&](uint32_t, uint32_t distance) { return distance < farthest; });
-    const uint32_t last = Lowest(vocab_ - 1, [&](uint32_t bound) {
+    const uint32_t last = Lowest(candidates_.size() - 1, [&](uint32_t bound) {
       return before + Sum([&](uint32_t id, uint32_t distance) {
                return distance == farthest && id <= bound;
              }) >=
@@ -73,7 +74,7 @@ class WeightFilters {
 
   template <typename F>
   __device__ void ForEachKept(F f) const {
-    ForEach<kThreads>(weights_, vocab_, [&](uint32_t id, float weight) {
+    ForEach<kThreads>(candidates_, candidates_.size(), [&](uint32_t id, float weight) {
       if (weight > 0 && SelectKey(__float_as_uint(weight), id) >= least_) f(id, weight);
     });
   }
@@ -108,17 +109,16 @@ class WeightFilters {
     return low;
   }
 
-  // Every thread reads and writes its own ids.
+  // Every thread reads and writes its own candidates.
   template <typename Keeps>
   __device__ void Keep(Keeps keeps) const {
     ForEachKept([&](uint32_t id, float weight) {
-      if (!keeps(id, weight)) weights_[id] = 0.0f;
+      if (!keeps(id, weight)) candidates_.Drop(id);
     });
     __syncthreads();
   }
 
-  float* const weights_;
-  const uint32_t vocab_;
+  const Candidates candidates_;
   const uint64_t least_;
   const SelectRoom room_;
   const SharedArray<uint64_t> keys_;
