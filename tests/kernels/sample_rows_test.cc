@@ -83,7 +83,10 @@ class Sampler {
     std::vector<LogitAdjustment> list;
     Random random(17);
     for (int32_t i = 0; i < kAdjustments; ++i) {
-      list.push_back({i * 1009, random.Uniform(-2, 2), random.Uniform(0.5f, 2), i % 3 * 0.7f});
+      // The higher the id, the more: the largest is in a row's last piece.
+      const float bias = 0.5f * static_cast<float>(i) + random.Uniform(-1, 1);
+      const float repetition = i % 4 == 0 ? 1.0f : random.Uniform(0.5f, 2);
+      list.push_back({i * 211, bias, repetition, i % 3 * 0.7f});
     }
     adjustments_ = rig.Put(list);
   }

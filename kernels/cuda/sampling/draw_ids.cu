@@ -8,6 +8,7 @@
 #include "kernels/cuda/sampling/last_part.h"
 #include "kernels/cuda/sampling/row_filters.h"
 #include "kernels/cuda/sampling/sample_kernels.h"
+#include "kernels/cuda/sampling/sample_row.h"
 #include "kernels/cuda/sampling/sample_task.h"
 #include "kernels/cuda/sampling/walk.h"
 #include "kernels/cuda/sampling/weigh.h"

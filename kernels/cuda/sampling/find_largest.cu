@@ -4,6 +4,7 @@
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select_key.h"
 #include "kernels/cuda/sampling/sample_kernels.h"
+#include "kernels/cuda/sampling/sample_row.h"
 #include "kernels/cuda/sampling/sample_task.h"
 
 namespace tandem::kernels::cuda {

@@ -37,7 +37,7 @@ class ScratchCursor {
 size_t PlaceScratch(SampleTask& task, std::byte* scratch) {
   const size_t rows = task.params.count;
   ScratchCursor cursor(scratch);
-  cursor.Take(task.weights, rows * task.groups * kWarp);
+  cursor.Take(task.weights, rows * task.groups * kGroupIds);
   cursor.Take(task.maxima, rows * task.groups);
   cursor.Take(task.bests, rows * task.pieces);
   cursor.Take(task.sums, rows * task.pieces);
@@ -51,7 +51,7 @@ void Encode(Stream& stream, const SampleParams& params) {
   SampleTask task = {};
   task.params = params;
   task.pieces = Blocks(params.vocab, kThreads * kIdsPerThread);
-  task.groups = Blocks(params.vocab, kWarp);
+  task.groups = Blocks(params.vocab, kGroupIds);
   const uint32_t wanted = Blocks(uint64_t{kBlocksPerMultiprocessor} * stream.multiprocessors(),
                                  std::max(params.count, 1u));
   task.parts = std::max(std::min(wanted, task.pieces), 1u);
@@ -63,7 +63,7 @@ void Encode(Stream& stream, const SampleParams& params) {
 }  // namespace
 
 void EncodeOp(Stream& stream, const SampleParams& params) {
-  if (!CheckVocabulary(stream, params.vocab, kMaxSelectVocabulary)) return;
+  if (!CheckVocabulary(stream, params.vocab, kMostVocabulary)) return;
   params.vocab <= kSmallVocabulary ? Encode<kFewVocabularyThreads>(stream, params)
                                    : Encode<kManyVocabularyThreads>(stream, params);
 }

@@ -10,6 +10,7 @@
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select.h"
 #include "kernels/cuda/sampling/row_filters.h"
+#include "kernels/cuda/sampling/sample_row.h"
 #include "kernels/cuda/sampling/sample_task.h"
 
 namespace tandem::kernels::cuda {
@@ -21,7 +22,7 @@ class BlockBins {
   __device__ BlockBins(const WantedFilters& wanted, const SelectRoom& room)
       : counted_(wanted.begins_with_top_k()), summed_(wanted.begins_with_top_p()), room_(room) {}
 
-  // All threads call it, as Flush.
+  // All threads call it, as Flush, which needs a barrier between it and the last Add.
   __device__ void Clear() const {
     if (!counted_ && !summed_) return;
     for (uint32_t i = threadIdx.x; i < kWeightBins; i += kThreads) {
@@ -40,7 +41,6 @@ class BlockBins {
   }
   __device__ void Flush(WeightBins& bins) const {
     if (!counted_ && !summed_) return;
-    __syncthreads();
     for (uint32_t i = threadIdx.x; i < kWeightBins; i += kThreads) {
       const uint32_t low = room_.low[i], high = room_.high[i];
       if (low != 0) atomicAdd(&bins.low[i], low);
@@ -54,8 +54,8 @@ class BlockBins {
   const SelectRoom room_;
 };
 
-// Weighs the block's pieces; `largest` is the row's largest logit. min_p is
-// applied on the way. All threads of a block call it.
+// Weighs the block's pieces; `largest` is the row's largest logit. min_p is applied on the way. All
+// threads of a block call it.
 template <uint32_t kThreads>
 __device__ void WeighPieces(const SampleTask& task, const SampleRow& row, float largest,
                             const SelectRoom& room) {
@@ -77,7 +77,7 @@ __device__ void WeighPieces(const SampleTask& task, const SampleRow& row, float 
       bins.Add(bits);
       sum += weight;
     });
-    sum = BlockSum(sum, room.doubles);
+    sum = BlockSum(sum, room.doubles);  // the last one is also the barrier before Flush
     if (threadIdx.x == 0) row.sums()[piece] = sum;
   }
   bins.Flush(row.bins());

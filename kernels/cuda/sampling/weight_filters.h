@@ -1,7 +1,7 @@
 // Filters of Sample that drop ids from the middle or the top of a row's candidates: typical_p and
 // XTC. They set weights to zero. A block works on one row; all of its threads call them.
 //
-// Candidates whose key (device/select.h) is below `least` count as dropped already. Sums are in
+// Candidates whose key (device/select_key.h) is below `least` count as dropped already. Sums are in
 // double, in one order.
 #ifndef TANDEM_KERNELS_CUDA_SAMPLING_WEIGHT_FILTERS_H_
 #define TANDEM_KERNELS_CUDA_SAMPLING_WEIGHT_FILTERS_H_
