@@ -109,8 +109,8 @@ MUTATIONS = [
              "__reduce_max_sync(kAllLanes, bits)", "bits", "sample_rows"),
     Mutation("wrong bound: groups of the least digit are left out", "sampling/candidates.h",
              ">> kFirstDigitShift >= digit", ">> kFirstDigitShift > digit", "sample_rows"),
-    Mutation("wrong sum: a piece's sum is put where the block's first one goes", "sampling/weigh.h",
-             "row.sums()[piece] = sum", "row.sums()[row.part()] = sum", "sample_rows"),
+    Mutation("missing mask at the end of a row's last piece", "sampling/sample_row.h",
+             "id < vocab ? x[id] : -INFINITY", "x[id]", "sample_rows"),
     # --- products ---
     Mutation("missing barrier: sums of warps are read before they are all written", "matmul/gemv_rows.h",
              "= mine;\n    }\n    __syncthreads();", "= mine;\n    }", "backend_matmul"),
