@@ -1,24 +1,18 @@
 #include "kernels/cuda/weight_upload.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 #include "common/base/status.h"
-#include "common/tensor/type.h"
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/memory.h"
+#include "kernels/cuda/pack_rows.h"
 
 namespace tandem::kernels::cuda {
 namespace {
 
 constexpr size_t kStageBytes = size_t{16} << 20;
-constexpr uint64_t kRowAlignment = 16;
-
-uint64_t Padded(uint64_t bytes) {
-  return (bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
-}
+static_assert(kStageBytes >= RowPacker::kMaxPackBytes);
 
 }  // namespace
 
@@ -47,13 +41,17 @@ absl::Status WeightUpload::Send(std::byte* to, size_t filled) {
   return absl::OkStatus();
 }
 
+uint64_t WeightUpload::PlacedBytes(const Weight& weight) {
+  return RowPacker(weight.type, weight.cols).row_bytes() * weight.rows * weight.count;
+}
+
 absl::StatusOr<Weight> WeightUpload::Place(const Weight& host, Buffer& memory) {
   TANDEM_RETURN_IF_ERROR(Prepare());
-  const uint64_t row_bytes = tensor::RowBytes(host.type, host.cols);
+  const RowPacker packer(host.type, host.cols);
   Weight placed = host;
-  placed.row_stride_bytes = Padded(row_bytes);
+  placed.row_stride_bytes = packer.row_bytes();
   placed.matrix_stride_bytes = placed.row_stride_bytes * host.rows;
-  TANDEM_ASSIGN_OR_RETURN(memory, AllocateDevice(placed.matrix_stride_bytes * host.count));
+  TANDEM_ASSIGN_OR_RETURN(memory, AllocateDevice(PlacedBytes(host)));
   placed.data = memory.data();
 
   std::byte* to = memory.data();
@@ -64,15 +62,12 @@ absl::StatusOr<Weight> WeightUpload::Place(const Weight& host, Buffer& memory) {
                        row / host.rows * host.matrix_stride_bytes +
                        row % host.rows * host.row_stride_bytes;
     // A row may be longer than a stage.
-    for (uint64_t at = 0; at < placed.row_stride_bytes;) {
-      const uint64_t part = std::min<uint64_t>(placed.row_stride_bytes - at, kStageBytes - filled);
+    for (uint64_t at = 0;;) {
       std::byte* const stage = stages_[present_].buffer.data() + filled;
-      const uint64_t real = at < row_bytes ? std::min(part, row_bytes - at) : 0;
-      std::memcpy(stage, from + at, real);
-      std::memset(stage + real, 0, part - real);
-      at += part;
-      filled += part;
-      if (filled < kStageBytes) continue;
+      const size_t packed = packer.Write(from, at, stage, kStageBytes - filled);
+      at += packed;
+      filled += packed;
+      if (at == placed.row_stride_bytes) break;
       TANDEM_RETURN_IF_ERROR(Send(to, filled));
       to += std::exchange(filled, 0);
       // Keeps the row that is being read.

@@ -26,8 +26,10 @@ class WeightUpload {
   WeightUpload(const WeightUpload&) = delete;
   WeightUpload& operator=(const WeightUpload&) = delete;
 
-  // Copies the weight to newly allocated device memory, which is added to `memory`: rows padded to
-  // a multiple of 16 bytes, matrices contiguous.
+  // Device memory that a weight takes.
+  static uint64_t PlacedBytes(const Weight& weight);
+  // Copies the weight to newly allocated device memory, `memory`: rows in the form of pack_rows.h,
+  // matrices contiguous.
   absl::StatusOr<Weight> Place(const Weight& host, Buffer& memory);
   // Called with each part of a weight that has been read; see WeightCopy::OnCopied.
   void OnCopied(std::function<void(std::span<const std::byte> part)> copied) {

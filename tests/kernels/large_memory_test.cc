@@ -28,17 +28,22 @@ class LargeMemoryTest : public testing::TestWithParam<BackendCase> {
     return buffers_.back().data();
   }
 
-  // Rows of the matrix `stride` bytes apart.
-  Weight Place(const cpu::Matrix& matrix, uint64_t stride) {
-    const uint64_t row_bytes = tensor::RowBytes(matrix.type, matrix.cols);
-    Weight weight = matrix.weight();
-    std::byte* const data = Allocate((matrix.rows - 1) * stride + row_bytes);
+  // A copy of `count` parts of device memory, `stride` bytes apart.
+  std::byte* CopyApart(const void* from, uint32_t count, uint64_t bytes, uint64_t stride) {
+    const std::vector<std::byte> parts =
+        rig_.Get(static_cast<const std::byte*>(from), count * bytes);
+    std::byte* const to = Allocate((count - 1) * stride + bytes);
     rig_.Execute([&](Backend& b) {
-      for (uint32_t r = 0; r < matrix.rows; ++r) {
-        b.Upload(data + r * stride, matrix.row(r), row_bytes);
-      }
+      for (uint32_t i = 0; i < count; ++i) b.Upload(to + i * stride, &parts[i * bytes], bytes);
     });
-    weight.data = data;
+    return to;
+  }
+
+  // The matrix as the backend places it, its rows `stride` bytes apart; 0: as they are.
+  Weight Place(const cpu::Matrix& matrix, uint64_t stride) {
+    Weight weight = rig_.backend().PlaceWeight(matrix.weight()).value();
+    if (stride == 0) return weight;
+    weight.data = CopyApart(weight.data, weight.rows, weight.row_stride_bytes, stride);
     weight.row_stride_bytes = stride;
     return weight;
   }
@@ -60,7 +65,7 @@ TEST_P(LargeMemoryTest, ProductsWithAWeight) {
   for (const Type type : {Type::kF32, Type::kF16, Type::kBF16, Type::kQ8_0, Type::kQ4_K}) {
     SCOPED_TRACE(std::string(tensor::Name(type)));
     const cpu::Matrix matrix = cpu::RandomMatrix(1, type, kRows, kCols);
-    const Weight dense = Place(matrix, matrix.stride), apart = Place(matrix, kGiB);
+    const Weight dense = Place(matrix, 0), apart = Place(matrix, kGiB);
     for (const uint32_t tokens : {1u, 3u, 12u, 257u}) {
       const auto x = cpu::RandomFloats(2, size_t{tokens} * kCols);
       // The library may choose another algorithm.
@@ -75,7 +80,7 @@ TEST_P(LargeMemoryTest, RowsOfATokenTable) {
   for (const Type type : {Type::kF16, Type::kQ8_0}) {
     const cpu::Matrix matrix = cpu::RandomMatrix(3, type, 6, kCols);
     std::vector<std::vector<float>> rows;
-    for (const uint64_t stride : {matrix.stride, kGiB}) {
+    for (const uint64_t stride : {uint64_t{0}, kGiB}) {
       float* const out = rig_.Poisoned(3 * kCols);
       const EmbedParams params{
           rig_.Put(std::vector<int32_t>{5, 0, 4}), 3, Place(matrix, stride), 0, 1.0f, out};
@@ -90,15 +95,15 @@ TEST_P(LargeMemoryTest, RowsOfATokenTable) {
 TEST_P(LargeMemoryTest, ProductsWithExperts) {
   constexpr uint32_t kCols = 256, kRows = 16, kExperts = 4;
   const cpu::Matrix matrix = cpu::RandomMatrix(4, Type::kQ8_0, kExperts * kRows, kCols);
-  const uint64_t dense = kRows * matrix.stride, apart = 2 * kGiB;
-  std::byte* const data = Allocate(dense * kExperts);
-  std::byte* const sparse = Allocate(apart * (kExperts - 1) + dense);
-  rig_.Execute([&](Backend& b) {
-    b.Upload(data, matrix.row(0), dense * kExperts);
-    for (uint32_t e = 0; e < kExperts; ++e) {
-      b.Upload(sparse + e * apart, matrix.row(e * kRows), dense);
-    }
-  });
+  Weight host = matrix.weight();
+  host.rows = kRows;
+  host.count = kExperts;
+  host.matrix_stride_bytes = kRows * matrix.stride;
+  const Weight dense = rig_.backend().PlaceWeight(host).value();
+  Weight sparse = dense;
+  sparse.matrix_stride_bytes = 2 * kGiB;
+  sparse.data =
+      CopyApart(dense.data, kExperts, dense.matrix_stride_bytes, sparse.matrix_stride_bytes);
   for (const uint32_t tokens : {1u, 4u, 40u}) {
     ExpertMatMulParams params = {};
     std::vector<int32_t> ids;
@@ -111,12 +116,7 @@ TEST_P(LargeMemoryTest, ProductsWithExperts) {
     params.num_experts = kExperts;
     params.num_projections = 1;
     std::vector<std::vector<float>> products;
-    for (const auto& [base, stride] : {std::pair{data, dense}, std::pair{sparse, apart}}) {
-      Weight weight = matrix.weight();
-      weight.data = base;
-      weight.rows = kRows;
-      weight.count = kExperts;
-      weight.matrix_stride_bytes = stride;
+    for (const Weight& weight : {dense, sparse}) {
       const size_t count = ids.size() * kRows;
       params.projections[0] = {weight, nullptr, 0, rig_.Poisoned(count)};
       rig_.Run([&](Backend& b) { b.Encode(params); });

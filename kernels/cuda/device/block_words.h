@@ -1,5 +1,5 @@
-// Primitives for reading GGUF blocks on a GPU: word loads at any block alignment, and bytes that
-// are looked up or expanded four at a time.
+// Primitives for reading packs (packs.h) on a GPU: loads of words, and bytes that are looked up or
+// expanded four at a time.
 //
 // A word holds four bytes, the first in its lowest bits. Loads take the read-only path: the bytes
 // must not change while the kernel runs.
@@ -15,11 +15,10 @@
 
 namespace tandem::kernels::cuda {
 
-// kWords words from `data`, which is aligned to kAlign bytes. With kAlign below 4 they are
-// assembled from aligned words; no word without wanted bytes is read.
-template <int kAlign, int kWords>
+// kWords words from `data`, which is aligned to as many of them as one load takes: 4, 2 or 1.
+template <int kWords>
 __device__ __forceinline__ void LoadWords(const std::byte* data, uint32_t (&words)[kWords]) {
-  if constexpr (kAlign >= 16 && kWords % 4 == 0) {
+  if constexpr (kWords % 4 == 0) {
     const auto* from = reinterpret_cast<const uint4*>(data);
 #pragma unroll
     for (int i = 0; i < kWords / 4; ++i) {
@@ -29,7 +28,7 @@ __device__ __forceinline__ void LoadWords(const std::byte* data, uint32_t (&word
       words[4 * i + 2] = four.z;
       words[4 * i + 3] = four.w;
     }
-  } else if constexpr (kAlign >= 8 && kWords % 2 == 0) {
+  } else if constexpr (kWords % 2 == 0) {
     const auto* from = reinterpret_cast<const uint2*>(data);
 #pragma unroll
     for (int i = 0; i < kWords / 2; ++i) {
@@ -37,21 +36,10 @@ __device__ __forceinline__ void LoadWords(const std::byte* data, uint32_t (&word
       words[2 * i] = two.x;
       words[2 * i + 1] = two.y;
     }
-  } else if constexpr (kAlign >= 4) {
+  } else {
     const auto* from = reinterpret_cast<const uint32_t*>(data);
 #pragma unroll
     for (int i = 0; i < kWords; ++i) words[i] = __ldg(from + i);
-  } else {
-    const auto address = reinterpret_cast<uintptr_t>(data);
-    const auto* from = reinterpret_cast<const uint32_t*>(address & ~uintptr_t{3});
-    const auto shift = static_cast<uint32_t>(address & 3) * 8;
-    uint32_t low = __ldg(from);
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      const uint32_t high = i + 1 < kWords || shift != 0 ? __ldg(from + i + 1) : 0;
-      words[i] = __funnelshift_r(low, high, shift);
-      low = high;
-    }
   }
 }
 

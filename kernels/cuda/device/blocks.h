@@ -1,15 +1,15 @@
 // Reading weights of every type on a GPU: single values, eight at a time, and int8 dot products of
 // 32.
 //
-// A row begins at a multiple of 16 bytes (kernels/cuda/weight_upload.cc); rows of Q8_0 and similar
-// types may also begin at an even address. Bytes are read through the read-only path. Dequantised
-// values have the bits of tensor::Dequantize.
+// A row begins at a multiple of 16 bytes (kernels/cuda/weight_upload.cc). One of a block-quantised
+// type is packs (packs.h). Bytes are read through the read-only path. Dequantised values have the
+// bits of tensor::Dequantize.
 //
-// A block-quantised format is a Format<type> with: Block (its layout); Codes(block, group, first,
-// codes): words [first, first + kWords) of the 8 that hold the 32 codes of a group of 32, one byte
-// each, kWords 1, 2 or 8 and first a multiple of it; Scales(block, group); both of a block in
-// global memory (a pointer) or in shared memory (StagedBytes); kOffset: subtracted from each code;
-// kHasMin: a minimum is subtracted from the product; kHalves: each 16 values have their own scales.
+// A block-quantised format is a Format<type> with: Codes(at, first, codes): words [first, first +
+// kWords) of the 8 that hold the 32 codes of a group of 32, one byte each, kWords 1, 2 or 8 and
+// first a multiple of it; Scales(at): those of the group; `at` is in global memory (of pointers) or
+// in shared memory (of StagedBytes); kOffset: subtracted from each code; kHasMin: a minimum is
+// subtracted from the product; kHalves: each 16 values have their own scales.
 // value = scale * (code - kOffset) - min.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_BLOCKS_H_
@@ -26,6 +26,7 @@
 #include "kernels/cuda/device/blocks_of_32.h"
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/device/numbers.h"
+#include "kernels/cuda/device/packs.h"
 
 namespace tandem::kernels::cuda {
 
@@ -36,15 +37,23 @@ struct WeightGroup {
   GroupScales scales;
 };
 
+// Group `group` of a row. in_octet: group % 8, which a loop over every eighth may know to stay.
 template <tensor::Type kType>
-__device__ __forceinline__ const std::byte* BlockAt(const std::byte* row, uint32_t col) {
-  using Block = typename Format<kType>::Block;
-  return row + static_cast<size_t>(col / Block::kValues) * sizeof(Block);
+__device__ __forceinline__ PackedGroup<const std::byte*> GroupAt(const std::byte* row,
+                                                                 uint32_t group,
+                                                                 uint32_t in_octet) {
+  constexpr PackLayout kPack = PackOf(kType);
+  constexpr uint32_t kBytes = kPack.bytes(), kGroups = kPack.values() / 32;
+  constexpr uint32_t kBlockGroups = kPack.block_values / 32;
+  const uint32_t in_pack = kGroups == 8 ? in_octet : group % kGroups;
+  const std::byte* const head = row + static_cast<size_t>(group / kGroups) * kBytes;
+  return {head, head + kPack.head_bytes + in_pack / kBlockGroups * kPack.body_bytes, in_pack};
 }
-// The group of 32 within its block.
+// The group of column `col`.
 template <tensor::Type kType>
-__device__ __forceinline__ uint32_t GroupAt(uint32_t col) {
-  return col % Format<kType>::Block::kValues / 32;
+__device__ __forceinline__ PackedGroup<const std::byte*> GroupOf(const std::byte* row,
+                                                                 uint32_t col) {
+  return GroupAt<kType>(row, col / 32, col / 32 % 8);
 }
 
 // Byte `i` of a word of codes: signed for Q8_0 and codebooks; all others are below 64.
@@ -71,11 +80,10 @@ __device__ __forceinline__ float ValueAt(const std::byte* row, uint32_t col) {
   } else if constexpr (kType == tensor::Type::kBF16) {
     return Bf16ToFloat(LoadShort(row + size_t{2} * col));
   } else {
-    const std::byte* const block = BlockAt<kType>(row, col);
+    const auto group = GroupOf<kType>(row, col);
     uint32_t codes[1];
-    Format<kType>::Codes(block, GroupAt<kType>(col), col % 32 / 4, codes);
-    return ValueOf<kType>(CodeAt(codes[0], col % 4),
-                          Format<kType>::Scales(block, GroupAt<kType>(col)), col % 32 >= 16);
+    Format<kType>::Codes(group, col % 32 / 4, codes);
+    return ValueOf<kType>(CodeAt(codes[0], col % 4), Format<kType>::Scales(group), col % 32 >= 16);
   }
 }
 
@@ -84,12 +92,12 @@ template <tensor::Type kType>
 __device__ __forceinline__ void Dequantize8(const std::byte* row, uint32_t col, float (&out)[8]) {
   if constexpr (kType == tensor::Type::kF32) {
     uint32_t words[8];
-    LoadWords<16>(row + size_t{4} * col, words);
+    LoadWords(row + size_t{4} * col, words);
 #pragma unroll
     for (int i = 0; i < 8; ++i) out[i] = __uint_as_float(words[i]);
   } else if constexpr (IsPlain(kType)) {
     uint32_t words[4];
-    LoadWords<16>(row + size_t{2} * col, words);
+    LoadWords(row + size_t{2} * col, words);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const auto low = static_cast<uint16_t>(words[i] & 0xffff);
@@ -98,10 +106,10 @@ __device__ __forceinline__ void Dequantize8(const std::byte* row, uint32_t col, 
       out[2 * i + 1] = kType == tensor::Type::kF16 ? HalfToFloat(high) : Bf16ToFloat(high);
     }
   } else {
-    const std::byte* const block = BlockAt<kType>(row, col);
-    const GroupScales scales = Format<kType>::Scales(block, GroupAt<kType>(col));
+    const auto group = GroupOf<kType>(row, col);
+    const GroupScales scales = Format<kType>::Scales(group);
     uint32_t codes[2];
-    Format<kType>::Codes(block, GroupAt<kType>(col), col % 32 / 4, codes);
+    Format<kType>::Codes(group, col % 32 / 4, codes);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       out[i] = ValueOf<kType>(CodeAt(codes[i / 4], i % 4), scales, col % 32 >= 16);
@@ -109,20 +117,21 @@ __device__ __forceinline__ void Dequantize8(const std::byte* row, uint32_t col, 
   }
 }
 
-// Weights [col, col + 32) of a block-quantised type, col a multiple of 32.
+// Weights of a group of a block-quantised type; see GroupAt.
 template <tensor::Type kType>
-__device__ __forceinline__ WeightGroup<kType> LoadGroup(const std::byte* row, uint32_t col) {
-  const std::byte* const block = BlockAt<kType>(row, col);
-  WeightGroup<kType> group;
-  Format<kType>::Codes(block, GroupAt<kType>(col), 0, group.codes);
-  group.scales = Format<kType>::Scales(block, GroupAt<kType>(col));
-  return group;
+__device__ __forceinline__ WeightGroup<kType> LoadGroup(const std::byte* row, uint32_t group,
+                                                        uint32_t in_octet) {
+  const auto at = GroupAt<kType>(row, group, in_octet);
+  WeightGroup<kType> weights;
+  Format<kType>::Codes(at, 0, weights.codes);
+  weights.scales = Format<kType>::Scales(at);
+  return weights;
 }
 
 // Activations that an earlier kernel has written.
 __device__ __forceinline__ Int8Group LoadInt8Group(const Int8Group* from) {
   uint32_t words[12];
-  LoadWords<16>(reinterpret_cast<const std::byte*>(from), words);
+  LoadWords(reinterpret_cast<const std::byte*>(from), words);
   Int8Group x;
 #pragma unroll
   for (int i = 0; i < 8; ++i) x.q[i] = static_cast<int>(words[i]);
@@ -177,7 +186,7 @@ __device__ __forceinline__ float MultiplyAdd(const WeightGroup<kType>& w, const 
 
 template <tensor::Type kType>
 __device__ __forceinline__ float Dot32(const std::byte* row, uint32_t col, const Int8Group& x) {
-  return MultiplyAdd(LoadGroup<kType>(row, col), x, 0.0f);
+  return MultiplyAdd(LoadGroup<kType>(row, col / 32, col / 32 % 8), x, 0.0f);
 }
 
 }  // namespace tandem::kernels::cuda

@@ -1,10 +1,10 @@
 // Tiles of products with block-quantised weights on tensor cores: kRows rows of a weight times
 // kInputs inputs as bytes (quantize_rows.h, by groups), by eight warps.
 //
-// Blocks and inputs come to shared memory as they are, 256 columns at a time, by asynchronous
-// copies kStages deep. Of each 256 columns a warp multiplies its group of 32, which it unpacks
-// straight to fragments: every weight is unpacked once per block. So a warp has one of the partial
-// sums (partial_sums.h) of the whole tile, and all are added at the end.
+// Packs and inputs come to shared memory as they are, 256 columns at a time, by asynchronous copies
+// kStages deep. Of each 256 columns a warp multiplies its group of 32, which it unpacks straight to
+// fragments: every weight is unpacked once per block. So a warp has one of the partial sums
+// (partial_sums.h) of the whole tile, and all are added at the end.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_INT8_TILE_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_INT8_TILE_H_
 
@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 
 #include "kernels/cuda/device/async_copy.h"
 #include "kernels/cuda/device/blocks.h"
@@ -38,29 +37,27 @@ struct GroupRange {
   __device__ __forceinline__ bool Has(uint32_t group) const { return group - begin < count; }
 };
 
-// How a stage lies in shared memory: kRows rows of 256 columns, then the inputs' groups, [group of
-// the 256 columns][input].
+// How a stage lies in shared memory: kRows rows of 256 columns, each the head of their pack and
+// their blocks' bodies, then the inputs' groups, [group of the 256 columns][input].
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
 struct Int8Stage {
-  using Block = typename Format<kType>::Block;
-  static constexpr uint32_t kUnit = 16;  // bytes of a copy
+  static constexpr PackLayout kPack = PackOf(kType);
+  static constexpr uint32_t kUnit = kPackUnit;  // bytes of a copy
   static constexpr uint32_t kGroupUnits = sizeof(Int8Group) / kUnit;
-  static constexpr uint32_t kSpan = 256 / Block::kValues * sizeof(Block);
-  // A copy of a row's part begins at a multiple of 16 bytes, up to this far before the part.
-  static constexpr uint32_t kBefore = kUnit - std::gcd(kSpan, kUnit);
-  static constexpr uint32_t kRowUnits = (kBefore + kSpan + kUnit - 1) / kUnit;
+  static constexpr uint32_t kHeadUnits = kPack.head_bytes / kUnit;
+  static constexpr uint32_t kBodyUnits = kPack.body_bytes / kUnit;
+  static constexpr uint32_t kBlocks = 256 / kPack.block_values;
+  static constexpr uint32_t kRowUnits = kHeadUnits + kBlocks * kBodyUnits;
   // Odd: eight rows' words lie in different banks.
   static constexpr uint32_t kRowPitch = kRowUnits | 1;
   static constexpr uint32_t kInputsAt = kRows * kRowPitch;
   static constexpr uint32_t kUnits = kInputsAt + kPartialSums * kInputs * kGroupUnits;
 
-  // Bytes from a row's begin to the block of `group`, and from the row's copy.
-  static __device__ __forceinline__ uint32_t BlockOf(uint32_t group) {
-    return 32 * group / Block::kValues * sizeof(Block);
-  }
-  static __device__ __forceinline__ uint32_t CopyBegin(uint32_t octet) {
-    return BlockOf(kPartialSums * octet) / kUnit * kUnit;
-  }
+  // Groups of 32 of a block and of a pack; octets, 256 columns, of a pack.
+  static constexpr uint32_t kBlockGroups = kPack.block_values / 32;
+  static constexpr uint32_t kPackGroups = kPack.values() / 32;
+  static constexpr uint32_t kPackOctets = kPackGroups / kPartialSums;
+  static constexpr uint32_t kPackBytes = kPack.bytes();
 };
 
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
@@ -147,17 +144,21 @@ class Int8Tile {
   __device__ __forceinline__ void BeginCopies(uint32_t stage, uint32_t octet, GroupRange groups,
                                               const std::byte* my_row, Inputs inputs) const {
     const SharedArray<uint4> to = room_ + stage * Stage::kUnits;
-    const uint32_t begin = Stage::CopyBegin(octet);
-    const uint32_t last = min(kPartialSums * (octet + 1), groups.begin + groups.count) - 1;
-    const uint32_t units =
-        (Stage::BlockOf(last) + sizeof(typename Stage::Block) - begin + Stage::kUnit - 1) /
-        Stage::kUnit;
+    // Of the pack; the bodies of its earlier octets lie between its head and this octet's.
+    const uint32_t head = octet / Stage::kPackOctets * Stage::kPackBytes;
+    const uint32_t body =
+        head + octet % Stage::kPackOctets * (Stage::kBlocks * Stage::kBodyUnits * Stage::kUnit);
+    // The last block that has one of the groups.
+    const uint32_t last = min(kPartialSums * octet + kPartialSums, groups.begin + groups.count) - 1;
+    const uint32_t blocks = Stage::kBlocks == 1 ? 1 : last % kPartialSums / Stage::kBlockGroups + 1;
+    const uint32_t units = Stage::kHeadUnits + blocks * Stage::kBodyUnits;
     const uint32_t row = threadIdx.x / kCopyLanes;
 #pragma unroll
     for (uint32_t i = 0; i < Stage::kRowUnits; i += kCopyLanes) {
       const uint32_t unit = i + threadIdx.x % kCopyLanes;
       if (unit >= units) continue;
-      BeginCopy16(to, row * Stage::kRowPitch + unit, my_row + begin + Stage::kUnit * unit);
+      const uint32_t from = Stage::kUnit * unit + (unit < Stage::kHeadUnits ? head : body);
+      BeginCopy16(to, row * Stage::kRowPitch + unit, my_row + from);
     }
     const uint32_t warp = threadIdx.x / kWarp, group = kPartialSums * octet + warp;
     if (!groups.Has(group)) return;
@@ -203,35 +204,35 @@ class Int8Tile {
   __device__ __forceinline__ void Unpack(SharedArray<uint4> stage, uint32_t group,
                                          Weights& weights) const {
     const uint32_t lane = threadIdx.x % kWarp;
-    const uint32_t octet = group / kPartialSums, in_block = GroupAt<kType>(32 * group);
-    const StagedBytes blocks = {stage.As<uint32_t>(),
-                                Stage::BlockOf(group) - Stage::CopyBegin(octet)};
-    const auto block = [&](uint32_t row) {
-      return blocks + row * (Stage::kRowPitch * Stage::kUnit);
+    const uint32_t block = group % kPartialSums / Stage::kBlockGroups;
+    const auto of_row = [&](uint32_t row) {
+      const StagedBytes head = {stage.As<uint32_t>(), row * (Stage::kRowPitch * Stage::kUnit)};
+      const uint32_t body = Stage::kHeadUnits + block * Stage::kBodyUnits;
+      return PackedGroup<StagedBytes>{head, head + body * Stage::kUnit, group % Stage::kPackGroups};
     };
     constexpr uint32_t kRowsOfLane = (kRowsAtOnce + kWarp - 1) / kWarp;
     GroupScales of_lane[kRowsOfLane];  // of rows lane, lane + 32
 #pragma unroll
     for (uint32_t i = 0; i < kRowsOfLane; ++i) {
-      of_lane[i] = F::Scales(block((kWarp * i + lane) % kRowsAtOnce), in_block);
+      of_lane[i] = F::Scales(of_row((kWarp * i + lane) % kRowsAtOnce));
     }
 #pragma unroll
     for (uint32_t r = 0; r < kTilesAtOnce; ++r) {
 #pragma unroll
       for (uint32_t half = 0; half < 2; ++half) {
         const uint32_t row = 16 * r + 8 * half + lane / 4;
-        weights.a[r][half] = Codes(block(row), in_block, lane % 4);
-        weights.a[r][half + 2] = Codes(block(row), in_block, lane % 4 + 4);
+        weights.a[r][half] = Codes(of_row(row), lane % 4);
+        weights.a[r][half + 2] = Codes(of_row(row), lane % 4 + 4);
         weights.scales[r][half] = FromLane(of_lane[r / 2], row % kWarp);
       }
     }
   }
 
   // A word of codes, less their offset.
-  static __device__ __forceinline__ uint32_t Codes(StagedBytes block, uint32_t in_block,
+  static __device__ __forceinline__ uint32_t Codes(const PackedGroup<StagedBytes>& group,
                                                    uint32_t word) {
     uint32_t codes[1];
-    F::Codes(block, in_block, word, codes);
+    F::Codes(group, word, codes);
     if constexpr (F::kOffset == 0) return codes[0];
     // The top bits, which codes with an offset don't have, keep the bytes apart.
     return ((codes[0] | 0x80808080u) - F::kOffset * 0x01010101u) ^ 0x80808080u;

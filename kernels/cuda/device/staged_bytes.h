@@ -1,7 +1,5 @@
-// StagedBytes: a place within GGUF blocks that were copied to shared memory. Formats (blocks.h)
-// read it as they read a pointer to global memory.
-//
-// A copy keeps a block's offset from multiples of 16 bytes, so that alignments hold here too.
+// StagedBytes: a place within packs that were copied to shared memory. Formats (blocks.h) read it
+// as they read a pointer to global memory.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_STAGED_BYTES_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_STAGED_BYTES_H_
 
@@ -23,9 +21,9 @@ struct StagedBytes {
 };
 
 // As LoadWords of a pointer (block_words.h).
-template <int kAlign, int kWords>
+template <int kWords>
 __device__ __forceinline__ void LoadWords(StagedBytes data, uint32_t (&words)[kWords]) {
-  if constexpr (kAlign >= 16 && kWords % 4 == 0) {
+  if constexpr (kWords % 4 == 0) {
     const SharedArray<uint4> from = data.words.As<uint4>();
 #pragma unroll
     for (uint32_t i = 0; i < kWords / 4; ++i) {
@@ -35,7 +33,7 @@ __device__ __forceinline__ void LoadWords(StagedBytes data, uint32_t (&words)[kW
       words[4 * i + 2] = four.z;
       words[4 * i + 3] = four.w;
     }
-  } else if constexpr (kAlign >= 8 && kWords % 2 == 0) {
+  } else if constexpr (kWords % 2 == 0) {
     const SharedArray<uint2> from = data.words.As<uint2>();
 #pragma unroll
     for (uint32_t i = 0; i < kWords / 2; ++i) {
@@ -43,19 +41,9 @@ __device__ __forceinline__ void LoadWords(StagedBytes data, uint32_t (&words)[kW
       words[2 * i] = two.x;
       words[2 * i + 1] = two.y;
     }
-  } else if constexpr (kAlign >= 4) {
+  } else {
 #pragma unroll
     for (uint32_t i = 0; i < kWords; ++i) words[i] = data.words[data.at / 4 + i];
-  } else {
-    const uint32_t first = data.at / 4, shift = data.at % 4 * 8;
-    uint32_t low = data.words[first];
-#pragma unroll
-    for (uint32_t i = 0; i < kWords; ++i) {
-      uint32_t high = 0;
-      if (i + 1 < kWords || shift != 0) high = data.words[first + i + 1];
-      words[i] = __funnelshift_r(low, high, shift);
-      low = high;
-    }
   }
 }
 

@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kBlockMatVecThreads, 4)
     for (int r = 0; r < kRows; ++r) {
       // Rows beyond the end repeat the last one.
       const uint32_t at = min(row + r * kRowStep, part.rows - 1);
-      weights[r] = LoadGroup<kType>(part.weight + at * part.row_stride_bytes, 32 * g);
+      weights[r] = LoadGroup<kType>(part.weight + at * part.row_stride_bytes, g, lane);
     }
 #pragma unroll
     for (int t = 0; t < kTokens; ++t) {

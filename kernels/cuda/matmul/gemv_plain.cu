@@ -23,7 +23,7 @@ __device__ __forceinline__ void LoadWeights(const std::byte* row, uint32_t col,
                                             float (&out)[kPlainUnit<kType>]) {
   if constexpr (kType == tensor::Type::kF32) {
     uint32_t words[4];
-    LoadWords<16>(row + size_t{4} * col, words);
+    LoadWords(row + size_t{4} * col, words);
 #pragma unroll
     for (int i = 0; i < 4; ++i) out[i] = __uint_as_float(words[i]);
   } else {

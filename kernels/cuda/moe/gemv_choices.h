@@ -85,11 +85,11 @@ __device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a, const 
         sums);
   } else {
     static_assert(kRowLanes == kPartialSums);
+    const uint32_t lane = threadIdx.x % kRowLanes;
     const uint32_t first = a.window.first / 32, groups = a.window.padded / 32;
 #pragma unroll 2
-    for (uint32_t g = FirstGroupOf(threadIdx.x % kRowLanes, first); g < first + groups;
-         g += kRowLanes) {
-      const WeightGroup<kType> weights = LoadGroup<kType>(row, 32 * g);
+    for (uint32_t g = FirstGroupOf(lane, first); g < first + groups; g += kRowLanes) {
+      const WeightGroup<kType> weights = LoadGroup<kType>(row, g, lane);
 #pragma unroll
       for (uint32_t t = 0; t < kTokens; ++t) {
         if (choices.at[t] < 0) continue;

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/device/blocks.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
+#include "kernels/cuda/pack_rows.h"
 #include "kernels/cuda/stream.h"
 
 namespace tandem::kernels::cuda {
@@ -63,9 +64,12 @@ class DeviceMemory {
 
 }  // namespace
 
-BlockResults RunOnRow(tensor::Type type, const std::vector<std::byte>& row,
+BlockResults RunOnRow(tensor::Type type, const std::vector<std::byte>& file_row,
                       const std::vector<ByteGroup>& x) {
   const auto cols = static_cast<uint32_t>(32 * x.size());
+  const RowPacker packer(type, cols);
+  std::vector<std::byte> row(packer.row_bytes());
+  packer.Write(file_row.data(), 0, row.data(), row.size());
   BlockResults results;
   results.single.resize(cols);
   results.eights.resize(cols);
@@ -73,8 +77,7 @@ BlockResults RunOnRow(tensor::Type type, const std::vector<std::byte>& row,
   Stream stream;
   stream.Begin(/*planning=*/false);
   stream.Note(stream.Create(), "stream");
-  const DeviceMemory row_memory((row.size() + 15) / 16 * 16),
-      x_memory(x.size() * sizeof(ByteGroup));
+  const DeviceMemory row_memory(row.size()), x_memory(x.size() * sizeof(ByteGroup));
   const DeviceMemory single(cols * sizeof(float)), eights(cols * sizeof(float));
   const DeviceMemory dots(x.size() * sizeof(float));
   for (const DeviceMemory* memory : {&row_memory, &x_memory, &single, &eights, &dots}) {

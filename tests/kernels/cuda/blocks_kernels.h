@@ -25,9 +25,8 @@ struct BlockResults {
   std::vector<float> dots;    // Dot32 per 32 columns; empty for plain types
 };
 
-// `row` has the bytes of x.size() * 32 values of a block-quantised type, or of as many of a plain
-// one.
-BlockResults RunOnRow(tensor::Type type, const std::vector<std::byte>& row,
+// `file_row` has x.size() * 32 values, as in a file.
+BlockResults RunOnRow(tensor::Type type, const std::vector<std::byte>& file_row,
                       const std::vector<ByteGroup>& x);
 
 }  // namespace tandem::kernels::cuda

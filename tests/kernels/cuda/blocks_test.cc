@@ -1,5 +1,5 @@
-// GGUF blocks on the device: values have the bits of tensor::Dequantize, dot products those of
-// exact integer sums up to the rounding of a few float operations.
+// GGUF blocks in packs on the device: values have the bits of tensor::Dequantize, dot products
+// those of exact integer sums up to the rounding of a few float operations.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,8 @@ using tensor::Type;
 
 class BlocksTest : public testing::TestWithParam<Type> {
  protected:
-  static constexpr uint32_t kCols = 16 * 256;
+  // Packs of every type, the last of them with fewer blocks than others.
+  static constexpr uint32_t kCols = 19 * 256;
 
   void SetUp() override {
     std::mt19937 random(7);

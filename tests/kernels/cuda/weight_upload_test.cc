@@ -1,5 +1,5 @@
-// Weights on their way to a device: rows padded to 16 bytes, contiguous matrices, larger than the
-// stages, and callbacks for all parts read.
+// Weights on their way to a device: rows as RowPacker writes them, contiguous matrices, larger than
+// the stages, and callbacks for all parts read.
 #include "kernels/cuda/weight_upload.h"
 
 #include <cuda_runtime.h>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/tensor/type.h"
+#include "kernels/cuda/pack_rows.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -40,7 +41,7 @@ class WeightUploadTest : public testing::Test {
     return with_data;
   }
 
-  // Places the weight and compares every row and the padding behind it.
+  // Places the weight and compares every row with itself packed at once.
   void Check(const Weight& host) {
     WeightUpload upload(stream_);
     uint64_t told = 0;
@@ -54,23 +55,26 @@ class WeightUploadTest : public testing::Test {
     EXPECT_LE(told, bytes_.size());
     // But for what the last stage took, and the row that it ended in.
     EXPECT_GE(told + (size_t{16} << 20) + 2 * host.row_stride_bytes, bytes_.size());
-    EXPECT_EQ(placed->row_stride_bytes % 16, 0u);
+    const RowPacker packer(host.type, host.cols);
+    EXPECT_EQ(placed->row_stride_bytes, packer.row_bytes());
+    EXPECT_EQ(placed->matrix_stride_bytes, host.rows * packer.row_bytes());
+    EXPECT_EQ(memory.bytes(), host.count * placed->matrix_stride_bytes);
+    EXPECT_EQ(memory.bytes(), WeightUpload::PlacedBytes(host));
     std::vector<std::byte> back(memory.bytes());
     ASSERT_EQ(
         cudaMemcpyAsync(back.data(), memory.data(), back.size(), cudaMemcpyDeviceToHost, stream_),
         cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
-    const uint64_t row_bytes = tensor::RowBytes(host.type, host.cols);
+    std::vector<std::byte> packed(packer.row_bytes());
     for (uint64_t m = 0; m < host.count; ++m) {
       for (uint64_t row = 0; row < host.rows; ++row) {
         const std::byte* const at =
             back.data() + m * placed->matrix_stride_bytes + row * placed->row_stride_bytes;
         const std::byte* const from =
             bytes_.data() + m * host.matrix_stride_bytes + row * host.row_stride_bytes;
-        ASSERT_EQ(std::memcmp(at, from, row_bytes), 0) << "matrix " << m << " row " << row;
-        for (uint64_t i = row_bytes; i < placed->row_stride_bytes; ++i) {
-          ASSERT_EQ(at[i], std::byte{0});
-        }
+        ASSERT_EQ(packer.Write(from, 0, packed.data(), packed.size()), packed.size());
+        ASSERT_EQ(std::memcmp(at, packed.data(), packed.size()), 0)
+            << "matrix " << m << " row " << row;
       }
     }
   }
@@ -79,7 +83,7 @@ class WeightUploadTest : public testing::Test {
   std::vector<std::byte> bytes_;
 };
 
-TEST_F(WeightUploadTest, RowsKeepTheirBytesAndGetPadding) {
+TEST_F(WeightUploadTest, RowsApartBecomeOneAfterAnother) {
   Check(HostWeight(tensor::Type::kQ4_0, 5, 96, 1));
   Check(HostWeight(tensor::Type::kF32, 3, 7, 4));
   Check(HostWeight(tensor::Type::kQ6_K, 1, 256, 2));
@@ -91,6 +95,7 @@ TEST_F(WeightUploadTest, MoreThanBothStagesHold) {
 
 TEST_F(WeightUploadTest, ARowLongerThanAStage) {
   Check(HostWeight(tensor::Type::kF32, 2, 5 << 20, 1));
+  Check(HostWeight(tensor::Type::kQ6_K, 2, 21 << 20, 1));
 }
 
 }  // namespace
