@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
+#include "common/tensor/type.h"
 
 namespace tandem::kernels {
 
@@ -10,6 +11,10 @@ absl::Status Backend::UseActivations(tensor::Type type) {
   if (type == tensor::Type::kF32) return absl::OkStatus();
   return absl::UnimplementedError(absl::StrCat(
       "backend ", Sv(name()), " computes with F32 activations, not with ", Sv(tensor::Name(type))));
+}
+
+uint64_t Backend::PlacedBytes(const Weight& weight) const {
+  return tensor::RowBytes(weight.type, weight.cols) * weight.rows * weight.count;
 }
 
 void Backend::PoisonBetweenSteps(std::span<std::byte>) {}

@@ -134,6 +134,9 @@ class Backend {
   // is not null, a weight for products or heads has to outlive only this call. UNIMPLEMENTED for an
   // unsupported type.
   virtual absl::StatusOr<Weight> PlaceWeight(const Weight& host) = 0;
+  // Memory that the backend's form of a weight takes, before or after it is placed; by default what
+  // the file has of it.
+  virtual uint64_t PlacedBytes(const Weight& weight) const;
   // Zeroed host memory from which and to which copies need no staging (page-locked, for a device).
   virtual absl::StatusOr<Buffer> AllocateHost(size_t bytes) = 0;
   // Memory of the device used by Allocate; none if that is host memory.

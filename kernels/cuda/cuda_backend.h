@@ -42,6 +42,9 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
   absl::StatusOr<Buffer> Allocate(size_t bytes) override;
   absl::StatusOr<Buffer> AllocateHost(size_t bytes) override;
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) override;
+  uint64_t PlacedBytes(const Weight& weight) const override {
+    return WeightUpload::PlacedBytes(weight);
+  }
   std::optional<DeviceMemory> Memory() override;
 
   void PoisonBetweenSteps(std::span<std::byte> memory) override;

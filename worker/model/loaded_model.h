@@ -32,9 +32,13 @@ class LoadedModel {
   const LoadedModel* draft() const { return draft_.get(); }
   kernels::Backend& backend() { return *described_->backend; }
   tensor::Type activation_type() const { return described_->activation_type; }
-  // The draft model's included.
+  // The draft model's included: in the file, and where the backend has them.
   uint64_t weight_bytes() const {
     return weights_->bytes() + (draft_ == nullptr ? 0 : draft_->weight_bytes());
+  }
+  uint64_t placed_weight_bytes() const {
+    return weights_->PlacedBytes(*described_->backend) +
+           (draft_ == nullptr ? 0 : draft_->placed_weight_bytes());
   }
   // Before weights were loaded; none if the backend computes in host memory.
   const std::optional<kernels::DeviceMemory>& device_memory() const {

@@ -105,6 +105,14 @@ const float* RankWeights::Vector(model::Role role, int layer) const {
   return At(role, layer).vector;
 }
 
+uint64_t RankWeights::PlacedBytes(const kernels::Backend& backend) const {
+  uint64_t bytes = vector_bytes_;
+  for (const Entry& entry : entries_) {
+    if (entry.matrix.rows > 0) bytes += backend.PlacedBytes(entry.matrix);
+  }
+  return bytes;
+}
+
 absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Describe(const gguf::File& file,
                                                                    const model::ModelSpec& spec,
                                                                    const model::ShardPlan& plan) {
@@ -112,7 +120,10 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Describe(const gguf::F
   TANDEM_RETURN_IF_ERROR(
       model::ForEachSlice(file, spec, plan, [&](const model::WeightSlice& slice) {
         weights->bytes_ += slice.bytes();
-        if (model::IsVector(slice.role)) return absl::OkStatus();
+        if (model::IsVector(slice.role)) {
+          weights->vector_bytes_ += slice.bytes();
+          return absl::OkStatus();
+        }
         Entry& entry = weights->At(slice.role, slice.layer);
         entry.present = true;
         entry.matrix = slice.scattered() ? GatheredWeight(slice, slice.data) : HostWeight(slice);
@@ -144,6 +155,7 @@ absl::StatusOr<std::unique_ptr<RankWeights>> RankWeights::Load(const gguf::File&
         Entry& entry = weights->At(slice.role, slice.layer);
         entry.present = true;
         if (model::IsVector(slice.role)) {
+          weights->vector_bytes_ += slice.bytes();
           vectors.push_back(slice);
         } else {
           kernels::Weight host = HostWeight(slice);

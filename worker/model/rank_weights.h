@@ -49,7 +49,10 @@ class RankWeights {
   // Vector's are, and if the model has no such norm.
   const float* ones() const { return ones_; }
   bool Has(model::Role role, int layer = -1) const;
+  // In the file.
   uint64_t bytes() const { return bytes_; }
+  // Where `backend` has them, or will have them.
+  uint64_t PlacedBytes(const kernels::Backend& backend) const;
 
  private:
   struct Entry {
@@ -70,6 +73,7 @@ class RankWeights {
   std::vector<std::unique_ptr<std::byte[]>>
       gathered_;  // scattered slices, where weights stay in host memory
   uint64_t bytes_ = 0;
+  uint64_t vector_bytes_ = 0;  // of them
 };
 
 }  // namespace tandem::worker

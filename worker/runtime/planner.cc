@@ -229,7 +229,7 @@ Subject SubjectOf(const DescribedModel& model, const Shapes& shapes, kernels::Ba
           .decoder = shapes.decoder,
           .draft_head = shapes.draft_head.has_value() ? &*shapes.draft_head : nullptr,
           .activation_type = model.activation_type,
-          .weight_bytes = model.shapes->bytes(),
+          .weight_bytes = model.shapes->PlacedBytes(*model.backend),
           .device_memory = model.device_memory,
           .counting = counting};
 }
@@ -240,7 +240,7 @@ Subject SubjectOf(const LoadedModel& model, kernels::Backend& counting) {
           .decoder = model.decoder(),
           .draft_head = model.draft_head(),
           .activation_type = model.activation_type(),
-          .weight_bytes = model.weight_bytes(),
+          .weight_bytes = model.placed_weight_bytes(),
           .device_memory = model.device_memory(),
           .counting = counting};
 }

@@ -212,9 +212,19 @@ TEST_F(DeviceRunnerTest, DecodeGraphsAreInThePlan) {
   EXPECT_EQ(four->graph_bytes, 2 * two->graph_bytes) << "twice as many graphs of as many nodes";
 }
 
+TEST_F(DeviceRunnerTest, WeightsCountAsTheBackendHasThem) {
+  const auto plain = PlanOf({});
+  notes_->Clear();
+  const auto padded = PlanOf({.row_padding = 48});
+  ASSERT_TRUE(plain.ok() && padded.ok());
+  EXPECT_GT(notes_->weight_rows, 0u);
+  EXPECT_EQ(padded->weights_bytes, plain->weights_bytes + 48 * notes_->weight_rows);
+  EXPECT_EQ(plain->weights_bytes, models_.front()->weight_bytes());
+}
+
 TEST_F(DeviceRunnerTest, ShapesSufficeToPlanAStep) {
-  RegisterFakeDevice({}, notes_);
-  RunnerPlan loaded = *PlanOf({});
+  const FakeDeviceOptions padded = {.row_padding = 48};
+  RunnerPlan loaded = *PlanOf(padded);
   // The same numbers, so the same limit decides: as little as that plan takes without workspace and
   // graphs.
   const uint64_t least =
@@ -222,7 +232,9 @@ TEST_F(DeviceRunnerTest, ShapesSufficeToPlanAStep) {
   options_.config.cache.num_kv_blocks = 1;
   options_.config.device.gpu_memory_utilization = 1;
   for (const uint64_t total : {least, least - 1}) {
-    RegisterFakeDevice({.memory = {.total_bytes = total, .free_bytes = total}}, notes_);
+    RegisterFakeDevice(
+        {.row_padding = padded.row_padding, .memory = {.total_bytes = total, .free_bytes = total}},
+        notes_);
     const auto described = DescribeModel(LlamaOptions("cuda"));
     ASSERT_TRUE(described.ok()) << described.status();
     const absl::Status fits = MakePlan(**described, options_).status();

@@ -111,8 +111,14 @@ class FakeDevice final : public Backend,
     if (copied_) copied_({static_cast<const std::byte*>(host.data), bytes});
     placed.data = copy.data();
     notes_->weight_bytes += bytes;
+    notes_->weight_rows += uint64_t{host.rows} * host.count;
     weights_.push_back(std::move(copy));
     return placed;
+  }
+
+  uint64_t PlacedBytes(const kernels::Weight& weight) const override {
+    return Backend::PlacedBytes(weight) +
+           uint64_t{weight.rows} * weight.count * options_.row_padding;
   }
 
   void OnCopied(std::function<void(std::span<const std::byte> part)> copied) override {

@@ -34,6 +34,7 @@ struct FakeDeviceNotes {
   uint64_t replays = 0;
   uint64_t allocated_bytes = 0;
   uint64_t weight_bytes = 0;         // copied by PlaceWeight
+  uint64_t weight_rows = 0;          // likewise
   std::vector<std::string> calls;    // "submit N" and "wait N", N the ticket's number
   std::vector<TimePoint> deadlines;  // of submissions
   absl::Status broken;               // set by a test; not OK: what Submit answers
@@ -46,6 +47,7 @@ struct FakeDeviceNotes {
 struct FakeDeviceOptions {
   bool graphs = true;
   bool blocks_in_submit = false;  // detected by the step guard
+  uint64_t row_padding = 0;       // bytes, that PlacedBytes counts
   kernels::DeviceMemory memory{.total_bytes = uint64_t{1} << 30, .free_bytes = uint64_t{1} << 30};
 };
 
