@@ -121,7 +121,7 @@ struct Ticket {
 
 class Backend {
  public:
-  // REQUIRES: nothing is in flight; a device waits for it.
+  // REQUIRES: nothing is in flight. A device waits for what is.
   virtual ~Backend() = default;
 
   // For logs: "reference", "cpu-avx512", ...
@@ -163,7 +163,8 @@ class Backend {
   // FAILED_PRECONDITION if it would have to move scratch that graphs point into.
   virtual absl::StatusOr<size_t> FinishPlan() = 0;
   // Starts what was encoded, behind what is in flight; returns at once. `deadline` bounds every
-  // collective in the list and Wait. After an error of encoding nothing is in flight of it.
+  // collective in the list and Wait; what was behind another submission has as much time again from
+  // when that one was waited for. After an error of encoding, none of it is in flight.
   virtual absl::StatusOr<Ticket> Submit(Deadline deadline) = 0;
   // Blocks until the oldest submission in flight, which `ticket` is for, is done: the first error
   // of any of its ops, or DEADLINE_EXCEEDED. Those in flight behind it then fail with the same

@@ -172,7 +172,9 @@ absl::Status CudaBackend::EncodingError() const {
 }
 
 void CudaBackend::NoteError(const absl::Status& error) {
-  if (!stream_.error().empty() || error.ok()) return;
+  if (error.ok()) return;
+  FailInFlight(error);  // the communicator has cancelled their work too
+  if (!stream_.error().empty()) return;
   noted_ = error;
   stream_.NoteError(std::string(error.message()));
 }
@@ -184,12 +186,12 @@ absl::StatusOr<Ticket> CudaBackend::Submit(Deadline deadline) {
   const uint64_t number = ++last_number_;
   const cudaEvent_t mark = marks_[number % kMaxInFlight];
   stream_.Note(cudaEventRecord(mark, stream_.handle()), "mark of the step's end");
-  if (!noted_.ok()) FailInFlight(noted_);  // the communicator has cancelled their work too
   if (absl::Status error = EncodingError(); !error.ok()) {
     WaitForMark(mark, deadline).IgnoreError();  // launched work still uses the caller's buffers
     return error;
   }
-  in_flight_.push_back({.number = number, .mark = mark, .deadline = deadline});
+  in_flight_.push_back(
+      {.number = number, .mark = mark, .deadline = deadline, .time = deadline.Left()});
   return Ticket{number};
 }
 
@@ -215,6 +217,10 @@ absl::Status CudaBackend::Wait(Ticket ticket) {
   const Submission& oldest = in_flight_.front();
   const absl::Status done = WaitForMark(oldest.mark, oldest.deadline, oldest.error);
   in_flight_.pop_front();
+  if (!in_flight_.empty()) {
+    Submission& next = in_flight_.front();
+    next.deadline = Deadline::After(next.time, next.deadline.clock());
+  }
   return done;
 }
 
@@ -225,6 +231,8 @@ absl::Status CudaBackend::GiveUp(Deadline deadline) {
 }
 
 absl::Status CudaBackend::WaitForMark(cudaEvent_t mark, Deadline deadline, absl::Status reason) {
+  // Work that only follows a failed one may be sound, and has its time.
+  const bool preset = !reason.ok();
   std::optional<Deadline> drained_by;
   for (const PollPause pause; broken_.ok(); pause()) {
     const cudaError_t state = cudaEventQuery(mark);
@@ -239,7 +247,8 @@ absl::Status CudaBackend::WaitForMark(cudaEvent_t mark, Deadline deadline, absl:
     }
     if (!reason.ok() && !drained_by.has_value()) {
       if (watch_ != nullptr) watch_->Cancel(reason);
-      drained_by = Deadline::After(kDrainTimeout);
+      const Duration time_left = preset ? deadline.Left() : Duration::zero();
+      drained_by = Deadline::After(std::max<Duration>(time_left, kDrainTimeout));
     }
   }
   if (reason.ok()) reason = broken_;

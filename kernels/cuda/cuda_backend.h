@@ -92,8 +92,9 @@ class CudaBackend : public Backend, public DeviceStream, public GraphCapture, pu
   struct Submission {
     uint64_t number = 0;
     cudaEvent_t mark = nullptr;  // its end on the stream
-    Deadline deadline;
-    absl::Status error{};  // of one in flight with it
+    Deadline deadline;           // counts once it is the oldest
+    Duration time{};             // that it has from then on
+    absl::Status error{};        // of one in flight with it
   };
 
   absl::Status EncodingError() const;

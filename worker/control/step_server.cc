@@ -66,9 +66,7 @@ absl::StatusOr<StepTicket> StepServer::Begin(const absl::StatusOr<transport::Fra
   TANDEM_ASSIGN_OR_RETURN(step::StepDescriptor step, step::ParseDescriptor(*frame));
   pending.step = step.step_id;
   pending.timings.receive_us = static_cast<uint32_t>(NowMicros() - begin_us);
-  // Those before it have their time first.
-  const Duration most = options_.step_timeout * (pending_.size() + 1);
-  return runner_.Begin(std::move(step), Deadline::After(most, clock_));
+  return runner_.Begin(std::move(step), Deadline::After(options_.step_timeout, clock_));
 }
 
 absl::Status StepServer::AnswerOldest() {

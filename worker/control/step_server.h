@@ -25,7 +25,7 @@ class StepServer {
   struct Options {
     Epoch epoch;
     uint32_t rank = 0;
-    // Of a step, from when the device can begin it; also of an answer.
+    // Of a step, anew when the one before it is answered; also of an answer.
     Duration step_timeout{};
   };
 

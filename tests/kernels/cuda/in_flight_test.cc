@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/step_guard.h"
 #include "kernels/cuda/cuda_backend.h"
 #include "tools/cuda_emulation/runtime.h"
@@ -72,7 +73,7 @@ class InFlightTest : public testing::Test {
   }
 };
 
-TEST_F(InFlightTest, RunInOrderAndEachEndsByItself) {
+TEST_F(InFlightTest, RunInOrderAndTheFirstEndsFirst) {
   ASSERT_EQ(backend_->max_in_flight(), 2u);
   float* const first = Host(-1);
   float* const second = Host(-1);
@@ -175,6 +176,22 @@ TEST_F(InFlightTest, EachHasItsDeadline) {
   EXPECT_EQ(backend_->Wait(*two).code(), absl::StatusCode::kDeadlineExceeded);
 }
 
+TEST_F(InFlightTest, TheTimeOfTheSecondBeginsWhenTheFirstWasWaitedFor) {
+  const auto time = std::chrono::seconds(1);
+  float* const out = Host(-1);
+  SimulatedClock clock;
+  const auto one = Count(out);
+  backend_->BeginEncode(EncodeMode::kRun);
+  int asked = 0;
+  HoldUntil([&] { return ++asked > 3; });
+  const auto two = CountInSame(out, Deadline::After(time, clock));
+  ASSERT_TRUE(one.ok() && two.ok());
+  clock.Advance(2 * time);
+  EXPECT_EQ(backend_->Wait(*one), absl::OkStatus());
+  EXPECT_EQ(backend_->Wait(*two), absl::OkStatus());
+  EXPECT_EQ(asked, 4);
+}
+
 TEST_F(InFlightTest, AnErrorOfTheDeviceEndsBothAndStays) {
   float* const out = Host(-1);
   backend_->BeginEncode(EncodeMode::kRun);
@@ -262,6 +279,18 @@ TEST_F(WatchedTest, AnErrorOfEnqueuingEndsTheOneInFlightToo) {
   watch_.cancelled = lost_;
   backend_->NoteError(lost_);
   EXPECT_EQ(backend_->Submit(Soon()).status(), lost_);
+  EXPECT_EQ(backend_->Wait(*one), lost_);
+}
+
+TEST_F(WatchedTest, AnErrorOfEnqueuingBehindOneOfAnOpEndsTheOneInFlightToo) {
+  std::vector<uint32_t> starts(66, 0);
+  const auto one = Collective(Host(-1));
+  ASSERT_TRUE(one.ok());
+  backend_->BeginEncode(EncodeMode::kRun);
+  backend_->Encode(UnshardLogitsParams{x_, starts.data(), 65, 1, 0, one_});
+  watch_.cancelled = lost_;
+  backend_->NoteError(lost_);
+  EXPECT_FALSE(backend_->Submit(Soon()).ok());
   EXPECT_EQ(backend_->Wait(*one), lost_);
 }
 
