@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/status.h"
 #include "kernels/factory.h"
 #include "tools/cuda_emulation/emulated_backend.h"
 
@@ -39,6 +40,16 @@ void RegisterPlace(Place place, const std::shared_ptr<FakeDeviceNotes>& notes) {
   } else {
     RegisterFakeDevice({.graphs = place == Place::kFakeGraphs}, notes);
   }
+}
+
+absl::StatusOr<StartedRunner> StartRunner(const config::WorkerConfig& config) {
+  StartedRunner started;
+  TANDEM_ASSIGN_OR_RETURN(started.model, LoadModel({.config = config}));
+  started.runner = std::make_unique<ModelRunner>(
+      *started.model, RunnerOptions{.config = config, .kv_cache_bytes = 0, .poison = true});
+  TANDEM_RETURN_IF_ERROR(started.runner->Prepare().status());
+  TANDEM_RETURN_IF_ERROR(started.runner->Start(Epoch{1}, {kDraftBlocks}, nullptr));
+  return started;
 }
 
 void WantGuesses(step::StepDescriptor& step) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "tests/worker/runtime/fake_device.h"
 #include "tests/worker/runtime/runner_rig.h"
 
@@ -25,6 +26,14 @@ std::string NameOf(const ::testing::TestParamInfo<Place>& param);
 // Registers the place as "cuda" for models loaded from now on. `notes` is a fake device's.
 void RegisterPlace(Place place, const std::shared_ptr<FakeDeviceNotes>& notes);
 config::WorkerConfig DraftConfig(Place place, const std::string& model);
+
+// A runner of one rank in epoch 1 and its model, with memory that is NaN before every step where
+// the device does that: emulated CUDA.
+struct StartedRunner {
+  std::unique_ptr<LoadedModel> model;
+  std::unique_ptr<ModelRunner> runner;
+};
+absl::StatusOr<StartedRunner> StartRunner(const config::WorkerConfig& config);
 
 void WantGuesses(step::StepDescriptor& step);
 // A row at each of the sequence's tokens but for the first `num_again` ones, of which all but the

@@ -29,31 +29,25 @@ Tokens SampledWithGuess(const step::StepDescriptor& step, const step::StepResult
 
 class DraftRunnerTest : public ::testing::TestWithParam<Place> {
  protected:
-  // With memory that is NaN before every step, where the device does that: emulated CUDA.
   void Start(bool with_draft) {
     RegisterPlace(GetParam(), notes_);
     config::WorkerConfig config = DraftConfig(GetParam(), kLlama);
     if (with_draft) config.model.draft_path = kLlama;
-    runner_ = nullptr;
-    auto model = LoadModel({.config = config});
-    ASSERT_TRUE(model.ok()) << model.status();
-    model_ = *std::move(model);
-    runner_ = std::make_unique<ModelRunner>(
-        *model_, RunnerOptions{.config = config, .kv_cache_bytes = 0, .poison = true});
-    ASSERT_TRUE(runner_->Prepare().ok());
-    ASSERT_TRUE(runner_->Start(Epoch{1}, {kDraftBlocks}, nullptr).ok());
+    started_ = {};
+    auto started = StartRunner(config);
+    ASSERT_TRUE(started.ok()) << started.status();
+    started_ = *std::move(started);
     notes_->Clear();
   }
 
   step::StepResult Run(const step::StepDescriptor& step) {
-    auto result = runner_->Run(step, Soon());
+    auto result = started_.runner->Run(step, Soon());
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *std::move(result) : step::StepResult();
   }
 
   const std::shared_ptr<FakeDeviceNotes> notes_ = std::make_shared<FakeDeviceNotes>();
-  std::unique_ptr<LoadedModel> model_;
-  std::unique_ptr<ModelRunner> runner_;
+  StartedRunner started_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Places, DraftRunnerTest,
@@ -121,7 +115,7 @@ TEST_P(DraftRunnerTest, AStepMaySkipTheGuesser) {
 
 TEST_P(DraftRunnerTest, OfManySequencesInStepsOfEveryKind) {
   Start(/*with_draft=*/true);
-  const std::vector<RanStep> all = RunDraftSteps(*runner_);
+  const std::vector<RanStep> all = RunDraftSteps(*started_.runner);
   ASSERT_EQ(all.size(), 6u);
   for (const RanStep& one : all) {
     SCOPED_TRACE(step::DebugString(one.step));
@@ -192,7 +186,7 @@ TEST_P(DraftRunnerTest, WithoutADraftModelThereAreNoGuesses) {
   EXPECT_TRUE(Run(step).guesses.empty());
   WantGuesses(step);
   step.step_id = StepId{2};
-  EXPECT_EQ(runner_->Run(step, Soon()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(started_.runner->Run(step, Soon()).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 // Of `path` alone, with a draft model or with its draft head, on a device with graphs.

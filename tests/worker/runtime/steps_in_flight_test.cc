@@ -20,21 +20,17 @@ class StepsInFlightTest : public ::testing::TestWithParam<Place> {
     RegisterPlace(place, notes_);
     config::WorkerConfig config = DraftConfig(place, kLlama);
     config.model.draft_path = kLlama;
-    runner_ = nullptr;
-    auto model = LoadModel({.config = config});
-    ASSERT_TRUE(model.ok()) << model.status();
-    model_ = *std::move(model);
-    runner_ = std::make_unique<ModelRunner>(
-        *model_, RunnerOptions{.config = config, .kv_cache_bytes = 0, .poison = true});
-    ASSERT_TRUE(runner_->Prepare().ok());
-    ASSERT_TRUE(runner_->Start(Epoch{1}, {kDraftBlocks}, nullptr).ok());
+    started_ = {};
+    auto started = StartRunner(config);
+    ASSERT_TRUE(started.ok()) << started.status();
+    started_ = *std::move(started);
   }
 
   // Prompts, decodes by reference, drafts, and a decode; two of them can't be replayed.
   std::vector<step::StepDescriptor> Steps() {
     Start(Place::kFakeDevice);  // the fastest: the steps are the same everywhere
     std::vector<step::StepDescriptor> steps;
-    for (RanStep& ran : RunDraftSteps(*runner_)) steps.push_back(std::move(ran.step));
+    for (RanStep& ran : RunDraftSteps(*started_.runner)) steps.push_back(std::move(ran.step));
     for (const size_t i : {1, 2}) {
       steps.at(i).rows[i].wants |= step::kWantLogits | step::kWantSampleLogprob;
     }
@@ -48,13 +44,13 @@ class StepsInFlightTest : public ::testing::TestWithParam<Place> {
     std::vector<StepTicket> begun;
     std::vector<step::StepResult> results;
     const auto finish = [&] {
-      auto result = runner_->Finish(begun[results.size()]);
+      auto result = started_.runner->Finish(begun[results.size()]);
       ASSERT_TRUE(result.ok()) << result.status();
       result->timings = {};
       results.push_back(*std::move(result));
     };
     for (const step::StepDescriptor& step : steps) {
-      const auto ticket = runner_->Begin(step, Soon());
+      const auto ticket = started_.runner->Begin(step, Soon());
       EXPECT_TRUE(ticket.ok()) << ticket.status();
       if (!ticket.ok()) return results;
       begun.push_back(*ticket);
@@ -65,8 +61,7 @@ class StepsInFlightTest : public ::testing::TestWithParam<Place> {
   }
 
   const std::shared_ptr<FakeDeviceNotes> notes_ = std::make_shared<FakeDeviceNotes>();
-  std::unique_ptr<LoadedModel> model_;
-  std::unique_ptr<ModelRunner> runner_;
+  StartedRunner started_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Places, StepsInFlightTest,
@@ -84,17 +79,19 @@ TEST_P(StepsInFlightTest, TwoGiveWhatOneAtATimeGives) {
 
 TEST_P(StepsInFlightTest, AStepThatCannotBeSubmittedLeavesTheOneBefore) {
   Start();
-  const auto first = runner_->Begin(MakeStep(1, {{0, 0, 0, {1, 2, 3}}}), Soon());
+  const auto first = started_.runner->Begin(MakeStep(1, {{0, 0, 0, {1, 2, 3}}}), Soon());
   ASSERT_TRUE(first.ok()) << first.status();
   step::StepDescriptor refused = MakeStep(2, {{0, 0, 3, {4}, 1}});
   refused.epoch = Epoch{2};
-  EXPECT_EQ(runner_->Begin(refused, Soon()).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(started_.runner->Begin(refused, Soon()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
   if (GetParam() != Place::kEmulatedCuda) {
     notes_->broken = absl::InternalError("full");
-    EXPECT_EQ(runner_->Begin(MakeStep(2, {{0, 0, 3, {4}, 1}}), Soon()).status(), notes_->broken);
+    EXPECT_EQ(started_.runner->Begin(MakeStep(2, {{0, 0, 3, {4}, 1}}), Soon()).status(),
+              notes_->broken);
     notes_->broken = absl::OkStatus();
   }
-  EXPECT_EQ(runner_->Finish(*first).status(), absl::OkStatus());
+  EXPECT_EQ(started_.runner->Finish(*first).status(), absl::OkStatus());
 }
 
 }  // namespace
