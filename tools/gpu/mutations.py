@@ -159,7 +159,7 @@ MUTATIONS = [
              "if (!to.floats) one.out = nullptr;", "one.out = nullptr;", "composite_matmul"),
     Mutation("wrong group: rows that begin inside a block begin a group", "matmul/activations.cc", "x.columns.begin % 32 == 0",
              "x.columns.begin % 4 == 0", "composite_matmul"),
-    Mutation("wrong column: values are counted from the first group", "matmul/quantize_rows_kernel.h", "* 4 - columns.begin;",
+    Mutation("wrong column: values are counted from the first group", "rows/quantize_rows_kernel.h", "* 4 - columns.begin;",
              "* 4 - columns.begin / 32 * 32;", "backend_matmul"),
     Mutation("wrong width: runs of four where columns begin between them", "rows/activate_to_bytes.cu",
              "InFours({params.cols, columns.begin},", "InFours({params.cols},", "composite_matmul"),

@@ -9,9 +9,6 @@
 #include "kernels/cuda/matmul/gemv.h"
 #include "kernels/cuda/matmul/half_rows.h"
 #include "kernels/cuda/matmul/round_rows.h"
-#include "kernels/cuda/norm/norm.h"
-#include "kernels/cuda/ops.h"
-#include "kernels/cuda/rows/activate_to_bytes.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -74,60 +71,7 @@ Activations Allocate(Stream& stream, const RowsOfX& x, const Forms& forms) {
   return made;
 }
 
-// --- `before`, and the rows as bytes where they are needed ---
-
-struct RowsToWrite {
-  const RowsOfX& x;
-  bool floats;
-  bool bytes;
-  Int8Rows groups;
-};
-
-void EncodeBytes(Stream& stream, const RowsToWrite& to) {
-  if (to.bytes) EncodeQuantizeRows(stream, to.x, to.groups.strides, to.groups.out);
-}
-
-uint32_t StrideOf(const RmsNormParams& norm) {
-  return norm.out_stride == 0 ? norm.dim : norm.out_stride;
-}
-uint32_t StrideOf(const LayerNormParams& norm) { return norm.dim; }
-
-void EncodeBefore(Stream& stream, const std::monostate&, const RowsToWrite& to) {
-  EncodeBytes(stream, to);
-}
-
-template <typename Norm>
-void EncodeBefore(Stream& stream, const Norm& norm, const RowsToWrite& to) {
-  const RowsOfX& x = to.x;
-  TANDEM_CHECK(norm.out == x.x && norm.rows == x.rows && norm.dim == x.columns.count &&
-               StrideOf(norm) == x.x_stride)
-      << "rows other than the norm's are multiplied";
-  // The first value must begin a group.
-  if (to.bytes && NormInRegisters(norm.dim) && x.columns.begin % 32 == 0) {
-    Norm one = norm;
-    if (!to.floats) one.out = nullptr;
-    EncodeNorm(stream, one, to.groups);
-  } else {
-    EncodeOp(stream, norm);
-    EncodeBytes(stream, to);
-  }
-}
-
-void EncodeBefore(Stream& stream, const ActivateParams& activate, const RowsToWrite& to) {
-  const RowsOfX& x = to.x;
-  TANDEM_CHECK(activate.out == x.x && activate.rows == x.rows && activate.cols == x.columns.count &&
-               activate.cols == x.x_stride)
-      << "rows other than the activated ones are multiplied";
-  if (to.bytes && !to.floats) {
-    EncodeActivateToBytes(stream, activate, x.columns, to.groups);
-  } else {
-    EncodeOp(stream, activate);
-    EncodeBytes(stream, to);
-  }
-}
-
-// --- 16-bit rows ---
-
+// 16-bit rows.
 void EncodeHalves(Stream& stream, const RowsOfX& x, const Forms& forms, const Activations& to) {
   const uint32_t shift = x.columns.begin % 8;
   if (forms.bf16) {
@@ -174,8 +118,7 @@ Activations EncodeActivations(Stream& stream, const RowsBefore& before,
   const RowsOfX x = RowsOf(params);
   const Forms forms = FormsOf(params);
   const Activations to = Allocate(stream, x, forms);
-  const RowsToWrite rows = {x, forms.floats, forms.bytes, {to.groups, StridesOf(x)}};
-  std::visit([&](const auto& op) { EncodeBefore(stream, op, rows); }, before);
+  EncodeBefore(stream, before, {x, forms.floats, forms.bytes, {to.groups, StridesOf(x)}});
   EncodeHalves(stream, x, forms, to);
   return to;
 }

@@ -4,18 +4,15 @@
 #define TANDEM_KERNELS_CUDA_MATMUL_ACTIVATIONS_H_
 
 #include <cstdint>
-#include <variant>
 
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/int8_group.h"
-#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/matmul/rows_before.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 
 namespace tandem::kernels::cuda {
-
-// The op that writes a product's rows and is encoded with it, if any.
-using RowsBefore = std::variant<std::monostate, RmsNormParams, LayerNormParams, ActivateParams>;
 
 // Whether cuBLASLt multiplies such weights.
 bool IsDense(tensor::Type type, uint32_t tokens);

@@ -9,8 +9,8 @@
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/matmul/gemv.h"
-#include "kernels/cuda/matmul/quantize_rows.h"
 #include "kernels/cuda/matmul/row_pieces.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 
 namespace tandem::kernels::cuda {

@@ -12,7 +12,7 @@
 
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/int8_group.h"
-#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 

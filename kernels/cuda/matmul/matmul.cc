@@ -18,8 +18,8 @@
 #include "kernels/cuda/matmul/gemm.h"
 #include "kernels/cuda/matmul/gemv.h"
 #include "kernels/cuda/matmul/half_rows.h"
-#include "kernels/cuda/matmul/quantize_rows.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -34,7 +34,7 @@ struct Problem {
   ColumnRange columns() const { return x.columns; }
 };
 
-// --- GEMV and tiles: the weight is read as it is ---
+// --- GEMV and tiles: the weight is not converted in memory ---
 
 // The projections with the same weight type as projection i; none if an earlier one has that type.
 MatVecParts PartsOfType(const Problem& problem, uint32_t i) {

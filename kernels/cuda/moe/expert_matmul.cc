@@ -4,9 +4,9 @@
 
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/matmul/column_window.h"
-#include "kernels/cuda/matmul/quantize_rows.h"
 #include "kernels/cuda/moe/grouped_gemv.h"
 #include "kernels/cuda/moe/sorted_choices.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -13,8 +13,8 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/matmul/quantize_rows.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 
 namespace tandem::kernels::cuda {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 

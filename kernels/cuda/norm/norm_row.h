@@ -14,8 +14,8 @@
 #include "kernels/cuda/device/floats.h"
 #include "kernels/cuda/device/quantize_group.h"
 #include "kernels/cuda/device/warp.h"
-#include "kernels/cuda/matmul/quantize_rows.h"
 #include "kernels/cuda/norm/norm.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 
 namespace tandem::kernels::cuda {

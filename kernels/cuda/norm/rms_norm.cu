@@ -1,6 +1,6 @@
 // Source: Zhang and Sennrich, "Root mean square layer normalization", 2019.
 // Floor: reads residual (and add) and writes residual and out once: 8 bytes per value without add,
-// 16 with.
+// 16 with; groups of 32 as bytes are 1.5 per value instead of 4.
 #include "kernels/cuda/norm/norm_row.h"
 #include "kernels/cuda/ops.h"
 

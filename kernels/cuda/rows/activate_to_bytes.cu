@@ -2,8 +2,8 @@
 #include "kernels/cuda/rows/activate_to_bytes.h"
 
 #include "common/base/check.h"
-#include "kernels/cuda/matmul/quantize_rows_kernel.h"
 #include "kernels/cuda/rows/activation.h"
+#include "kernels/cuda/rows/quantize_rows_kernel.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -2,7 +2,7 @@
 #ifndef TANDEM_KERNELS_CUDA_ROWS_ACTIVATE_TO_BYTES_H_
 #define TANDEM_KERNELS_CUDA_ROWS_ACTIVATE_TO_BYTES_H_
 
-#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 

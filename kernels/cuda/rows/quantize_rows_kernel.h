@@ -1,13 +1,13 @@
 // The kernel that rounds rows to int8 groups, for rows in memory and for rows that are computed as
 // they are read. Device code.
-#ifndef TANDEM_KERNELS_CUDA_MATMUL_QUANTIZE_ROWS_KERNEL_H_
-#define TANDEM_KERNELS_CUDA_MATMUL_QUANTIZE_ROWS_KERNEL_H_
+#ifndef TANDEM_KERNELS_CUDA_ROWS_QUANTIZE_ROWS_KERNEL_H_
+#define TANDEM_KERNELS_CUDA_ROWS_QUANTIZE_ROWS_KERNEL_H_
 
 #include <cstdint>
 
 #include "kernels/cuda/device/floats.h"
 #include "kernels/cuda/device/quantize_group.h"
-#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 
 namespace tandem::kernels::cuda {
 
@@ -54,4 +54,4 @@ void LaunchQuantizeRows(Stream& stream, const char* name, const Rows& rows, uint
 
 }  // namespace tandem::kernels::cuda
 
-#endif  // TANDEM_KERNELS_CUDA_MATMUL_QUANTIZE_ROWS_KERNEL_H_
+#endif  // TANDEM_KERNELS_CUDA_ROWS_QUANTIZE_ROWS_KERNEL_H_

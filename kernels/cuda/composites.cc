@@ -1,5 +1,5 @@
-// Composite ops: a product takes the op before it along, so that one launch computes its rows and
-// rounds them; RopeWriteKv takes the norms of heads along.
+// Composite ops: a product is fused with the op before it, so that one launch computes its rows and
+// rounds them; RopeWriteKv is fused with the norms of heads.
 #include <variant>
 
 #include "kernels/cuda/attention/rope_write_kv.h"

@@ -3,8 +3,8 @@
 //
 // Groups are those of the weight's columns: group g covers columns [32 g, 32 g + 32), and columns
 // outside [col_begin, col_begin + col_count) count as zero. Groups outside that range are omitted.
-#ifndef TANDEM_KERNELS_CUDA_MATMUL_QUANTIZE_ROWS_H_
-#define TANDEM_KERNELS_CUDA_MATMUL_QUANTIZE_ROWS_H_
+#ifndef TANDEM_KERNELS_CUDA_ROWS_QUANTIZE_ROWS_H_
+#define TANDEM_KERNELS_CUDA_ROWS_QUANTIZE_ROWS_H_
 
 #include <cuda_runtime.h>
 
@@ -61,4 +61,4 @@ inline void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, Int8Group* o
 
 }  // namespace tandem::kernels::cuda
 
-#endif  // TANDEM_KERNELS_CUDA_MATMUL_QUANTIZE_ROWS_H_
+#endif  // TANDEM_KERNELS_CUDA_ROWS_QUANTIZE_ROWS_H_

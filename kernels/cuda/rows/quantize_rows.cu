@@ -1,7 +1,7 @@
 // Floor: 4 bytes read per value, 1.5 written.
-#include "kernels/cuda/matmul/quantize_rows.h"
+#include "kernels/cuda/rows/quantize_rows.h"
 
-#include "kernels/cuda/matmul/quantize_rows_kernel.h"
+#include "kernels/cuda/rows/quantize_rows_kernel.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -1,0 +1,60 @@
+#include "kernels/cuda/matmul/rows_before.h"
+
+#include "common/base/check.h"
+#include "kernels/cuda/norm/norm.h"
+#include "kernels/cuda/ops.h"
+#include "kernels/cuda/rows/activate_to_bytes.h"
+
+namespace tandem::kernels::cuda {
+namespace {
+
+void EncodeBytes(Stream& stream, const RowsToWrite& to) {
+  if (to.bytes) EncodeQuantizeRows(stream, to.x, to.groups.strides, to.groups.out);
+}
+
+uint32_t StrideOf(const RmsNormParams& norm) {
+  return norm.out_stride == 0 ? norm.dim : norm.out_stride;
+}
+uint32_t StrideOf(const LayerNormParams& norm) { return norm.dim; }
+
+void Encode(Stream& stream, const std::monostate&, const RowsToWrite& to) {
+  EncodeBytes(stream, to);
+}
+
+template <typename Norm>
+void Encode(Stream& stream, const Norm& norm, const RowsToWrite& to) {
+  const RowsOfX& x = to.x;
+  TANDEM_CHECK(norm.out == x.x && norm.rows == x.rows && norm.dim == x.columns.count &&
+               StrideOf(norm) == x.x_stride)
+      << "rows other than the norm's are multiplied";
+  // The first value must begin a group.
+  if (to.bytes && NormInRegisters(norm.dim) && x.columns.begin % 32 == 0) {
+    Norm one = norm;
+    if (!to.floats) one.out = nullptr;
+    EncodeNorm(stream, one, to.groups);
+  } else {
+    EncodeOp(stream, norm);
+    EncodeBytes(stream, to);
+  }
+}
+
+void Encode(Stream& stream, const ActivateParams& activate, const RowsToWrite& to) {
+  const RowsOfX& x = to.x;
+  TANDEM_CHECK(activate.out == x.x && activate.rows == x.rows && activate.cols == x.columns.count &&
+               activate.cols == x.x_stride)
+      << "rows other than the activated ones are multiplied";
+  if (to.bytes && !to.floats) {
+    EncodeActivateToBytes(stream, activate, x.columns, to.groups);
+  } else {
+    EncodeOp(stream, activate);
+    EncodeBytes(stream, to);
+  }
+}
+
+}  // namespace
+
+void EncodeBefore(Stream& stream, const RowsBefore& before, const RowsToWrite& to) {
+  std::visit([&](const auto& op) { Encode(stream, op, to); }, before);
+}
+
+}  // namespace tandem::kernels::cuda
