@@ -135,7 +135,7 @@ class Backend {
   // unsupported type.
   virtual absl::StatusOr<Weight> PlaceWeight(const Weight& host) = 0;
   // Memory that the backend's form of a weight takes, before or after it is placed; by default what
-  // the file has of it.
+  // the file has of it, which leaves out the padding of panels.
   virtual uint64_t PlacedBytes(const Weight& weight) const;
   // Zeroed host memory from which and to which copies need no staging (page-locked, for a device).
   virtual absl::StatusOr<Buffer> AllocateHost(size_t bytes) = 0;

@@ -22,7 +22,7 @@ void StepServer::Serve() {
   while (open.ok()) {
     open = pending_.size() < runner_.max_in_flight() ? TakeUpOrAnswer() : AnswerOldest();
   }
-  // Nobody waits for the answers, but the device still uses the steps' buffers.
+  // The coordinator takes no more answers, but the device still uses the steps' buffers.
   for (const Pending& step : pending_) Finish(step);
   pending_.clear();
 }

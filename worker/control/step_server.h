@@ -45,14 +45,14 @@ class StepServer {
     absl::StatusOr<StepTicket> begun;
   };
 
-  // Takes up the next step, or answers the oldest one if that is done first. An error ends Serve,
-  // likewise below.
+  // Takes up the next step, or answers the oldest one if that is done first. An error ends Serve.
   absl::Status TakeUpOrAnswer();
   // Looks for the next step, or waits for it if there is none to answer. DEADLINE_EXCEEDED if none
   // has come, UNAVAILABLE once the channel is closed.
   absl::StatusOr<transport::Frame> Receive();
   void TakeUp(const absl::StatusOr<transport::Frame>& frame);
   absl::StatusOr<StepTicket> Begin(const absl::StatusOr<transport::Frame>& frame, Pending& pending);
+  // An error ends Serve.
   absl::Status AnswerOldest();
   step::StepResult Finish(const Pending& pending);
   absl::Status Send(const step::StepResult& result);

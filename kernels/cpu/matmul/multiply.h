@@ -69,7 +69,7 @@ class Multiply {
       sizeof(Unit) * F::kUnits < 2560 ? 5120 / (sizeof(Unit) * F::kUnits) : 1;
   // A chunk of many tiles for few tokens: storing its units would cost more than their products.
   template <class Source, int kTokens>
-  static constexpr bool kTileByTile = F::kManyTiles&& Source::kPanels&& kTokens <= 4;
+  static constexpr bool kTileByTile = F::kManyTiles ? Source::kPanels&& kTokens <= 4 : false;
   static constexpr uint32_t kMostGroups = 64 / S::kLanes;
   static constexpr bool kPanelsInPlace = F::kInPlace ? S::kInPlace : false;
   template <class Source>

@@ -30,10 +30,10 @@ struct QuantisedChunk {
   [[gnu::always_inline]] static inline void Unpack(const Source& source, uint32_t col,
                                                    uint32_t /*count*/, Unit* out) {
     const auto block = source.template Block<Block>(col / kCols);
-    if constexpr (kUnits == 1) {
-      U::Run(block, out);
-    } else {
+    if constexpr (kManyTiles) {
       UnpackTiles(block, out);
+    } else {
+      U::Run(block, out);
     }
   }
 

@@ -191,8 +191,8 @@ class PanelSource {
       Fetch<2>(now + kToL2, bytes_);
       Fetch<3>(now + kToL1, bytes_);
     }
-    // A part of Next, from nearer to the L2 cache and from farther to L1: one of few tokens, of
-    // which the kernel asks for the next within some tens of cycles.
+    // A part of Next, for few tokens, at other distances: the next part is read some tens of cycles
+    // later, so it is fetched to L1 earlier, and to L2 later.
     [[gnu::always_inline]] void NextPart(const PanelSource& source, uint32_t step, uint32_t part,
                                          uint32_t parts) const {
       const size_t bytes = bytes_ / parts;

@@ -9,8 +9,8 @@
 //   MXFP4  e x 16 | qs | qs | ...                      272, as 16 blocks
 //   Q6_K   d x 8 | ql qh scales | ql qh scales | ...   1680, as 8 blocks
 //
-// K-quants have bits of several groups of 32 values in one byte. In a body they are sorted: those
-// of group 0, of group 1, ..., each in words of its own.
+// K-quants have bits of several groups of 32 values in one byte. In a body they are sorted by
+// group, so that no word has bits of two groups.
 //
 // A row is packs one after another. The last may have fewer blocks than others: its head is whole,
 // with zeros, and it ends with its last body. So nothing depends on the row's length.

@@ -1,4 +1,4 @@
-// The last of the blocks that share a row goes on with what all of them have written.
+// Which of the blocks that share a row is the last to finish: it sees what the others wrote.
 #ifndef TANDEM_KERNELS_CUDA_SAMPLING_LAST_PART_H_
 #define TANDEM_KERNELS_CUDA_SAMPLING_LAST_PART_H_
 

@@ -14,7 +14,7 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-// So many blocks per multiprocessor, at least, if rows have as many pieces.
+// The grid has at least so many blocks per multiprocessor, if rows have as many pieces.
 constexpr uint32_t kBlocksPerMultiprocessor = 2;
 
 // Hands out parts of an op's scratch one after another, or counts their bytes.

@@ -1,4 +1,4 @@
-// For ops with one block per row of logits: threads per block, and the largest vocabulary.
+// For Sample and LogProbs: threads of a block, and the largest vocabulary.
 #ifndef TANDEM_KERNELS_CUDA_SAMPLING_VOCABULARY_H_
 #define TANDEM_KERNELS_CUDA_SAMPLING_VOCABULARY_H_
 

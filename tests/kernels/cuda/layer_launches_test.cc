@@ -108,7 +108,6 @@ struct Launches {
   uint64_t output;
   uint64_t feed_forward;
 
-  uint64_t total() const { return qkv + attention + output + feed_forward; }
   bool operator==(const Launches&) const = default;
   friend std::ostream& operator<<(std::ostream& out, const Launches& l) {
     return out << l.qkv << " + " << l.attention << " + " << l.output << " + " << l.feed_forward;
