@@ -117,7 +117,9 @@ struct FloatChunk {
   static constexpr uint32_t kXCols = U::kColsOfUnit;
   static constexpr uint32_t kUnits = kCols / U::kColsOfUnit;
   static constexpr size_t kBytes = kCols * sizeof(Value);
-  static constexpr bool kInPlace = requires { &U::FromWord; };
+  static constexpr uint32_t kFetches = 1;
+  static constexpr InPlaceUse kInPlace = requires { &U::FromWord; }
+  ? InPlaceUse::kAlways : InPlaceUse::kNever;
   static constexpr bool kManyTiles = false;
 
   template <class Source>
@@ -162,10 +164,11 @@ struct FloatChunk {
     size_t step_;
   };
 
-  template <int kGroups, int kTokens, class Weights>
+  template <int kGroups, int kTokens, class Weights, class Fetch>
   [[gnu::always_inline]] static inline void Multiply(const Weights& w, const X* x, size_t x_step,
-                                                     uint32_t count,
+                                                     uint32_t count, const Fetch& fetch,
                                                      Float (&acc)[kGroups][kTokens]) {
+    fetch();
     Float sum[kGroups][kTokens];
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {

@@ -1,8 +1,8 @@
-// The loops of every product. If the sums of all tokens fit in registers, each chunk of columns is
-// multiplied as it is unpacked. For more tokens, panels of formats that products can read as they
-// are (kInPlace) are multiplied in place; of others a few chunks at a time are unpacked to the L1
-// cache, or, beyond kFewTokens tokens, whole rows to a buffer that fits the L2 cache. All add up in
-// the same order.
+// The loops of every product. Sets of as many tokens as have their sums in registers are multiplied
+// with whole rows of one or two groups: of panels in place, each word as it is read; else, if one
+// set is all, with each chunk of columns as it is unpacked. For more tokens a few chunks at a time
+// are unpacked to the L1 cache, or, beyond kFewTokens tokens, whole rows to a buffer that fits the
+// L2 cache. All add up in the same order.
 //
 // A chunk format F (quantised_chunk.h, float_chunk.h) defines:
 //   kActivations          what an activation row consists of
@@ -10,17 +10,18 @@
 //   kCols, kUnits         columns and units of a chunk
 //   kXCols                columns per X
 //   kBytes                bytes of a row's chunk
-//   kInPlace              whether there is InPlace<Source>: a chunk that products read in panels
+//   kFetches              how often Multiply calls fetch
+//   kInPlace              for how many tokens there is InPlace<Source>: a chunk read in panels
 //   Unpack(source, col, count, Unit*)         `count` columns, kCols but in a float row's last
 //   Expand(const Unit*, Float*)               a chunk's values, one column of rows each
-//   Multiply(chunk, x, x_step, count, acc)    acc[group][token] += the products of a chunk of each
-//                                             group: Unpacked{units, step}, or InPlace
-//   kManyTiles            whether there is UnpackAndMultiply(source, col, x, x_step, fetch, acc):
-//                         Unpack and Multiply of one group tile by tile, without units in memory
+//   Multiply(chunk, x, x_step, count, fetch, acc)  acc[group][token] += the products of a chunk of
+//                                             each group: Unpacked{units, step}, or InPlace
 #ifndef TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
 #define TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
 
+#include <array>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/cpu/matmul/product.h"
 #include "kernels/cpu/matmul/token_sets.h"
@@ -64,32 +65,48 @@ class Multiply {
   using X = typename F::X;
   using Float = typename S::Float;
   using OneSetFn = void (*)(const Product&, const ProductRange&);
+  using Unpacked = UnpackedChunks<F>;
+  // Up to how many tokens one set of unpacked chunks is all. A chunk of many tiles costs more to
+  // store than to multiply.
+  template <class Source>
+  static constexpr uint32_t kMostOfOneSet =
+      Source::kPanels&& F::kInPlace == InPlaceUse::kUnpacking&& F::kUnits > 1 ? 0
+                                                                              : S::kTokensOfGroup;
+  // Up to how many tokens words of panels are unpacked in registers, anew for each set.
+  template <class Source>
+  static constexpr uint32_t kMostInPlace =
+      Source::kPanels&& F::kInPlace == InPlaceUse::kUnpacking ? S::kMostInPlace : 0;
+  template <class Source>
+  static constexpr bool kAlwaysInPlace =
+      Source::kPanels ? S::kInPlace&& F::kInPlace == InPlaceUse::kAlways : false;
   // Of one group: a small part of the L1 cache.
   static constexpr uint32_t kChunksInL1 =
       sizeof(Unit) * F::kUnits < 2560 ? 5120 / (sizeof(Unit) * F::kUnits) : 1;
-  // A chunk of many tiles for few tokens: storing its units would cost more than their products.
-  template <class Source, int kTokens>
-  static constexpr bool kTileByTile = F::kManyTiles ? Source::kPanels&& kTokens <= 4 : false;
   static constexpr uint32_t kMostGroups = 64 / S::kLanes;
-  static constexpr bool kPanelsInPlace = F::kInPlace ? S::kInPlace : false;
-  template <class Source>
-  static constexpr bool kInPlace = Source::kPanels ? kPanelsInPlace : false;
-  template <class Source>
-  using Chunks = std::conditional_t<kInPlace<Source>, ChunksInPlace<F, Source>, UnpackedChunks<F>>;
-  template <class Source, int kGroups>
-  using Sets = TokenSets<S, F, Chunks<Source>, kGroups>;
+  static constexpr uint32_t kMostBoundByMemory = 4;  // tokens
+  template <class Chunks>
+  static constexpr int MostTokensOfSet() {
+    if constexpr (F::kInPlace == InPlaceUse::kUnpacking && !std::is_same_v<Chunks, Unpacked>) {
+      return F::kTokensInPlace;
+    } else {
+      return S::kTokens;
+    }
+  }
+  template <class Chunks, int kGroups>
+  using Sets = TokenSets<S, F, Chunks, kGroups, MostTokensOfSet<Chunks>()>;
 
   template <class Source>
   static void RunFrom(const Product& p, const ProductRange& range, std::byte* scratch) {
     const uint32_t tokens = range.token_end - range.token_begin;
-    if (tokens <= S::kTokensOfGroup) return kOneSet<Source>[tokens](p, range);
-    if constexpr (kInPlace<Source>) {
-      RunInPlace<Source>(p, range);
-    } else if (tokens <= kFewTokens) {
-      RunFew<Source>(p, range);
-    } else {
-      RunMany<Source>(p, range, reinterpret_cast<Unit*>(scratch));
+    if constexpr (kMostOfOneSet < Source >> 0) {
+      if (tokens <= kMostOfOneSet<Source>) return kOneSet<Source>[tokens](p, range);
     }
+    if constexpr (kMostInPlace < Source >> kMostOfOneSet<Source>) {
+      if (tokens <= kMostInPlace<Source>) return RunInPlace<Source, 1>(p, range);
+    }
+    if constexpr (kAlwaysInPlace<Source>) return RunInPlace<Source, S::kGroups>(p, range);
+    if (tokens <= kFewTokens) return RunFew<Source>(p, range);
+    RunMany<Source>(p, range, reinterpret_cast<Unit*>(scratch));
   }
 
   static size_t Units(uint32_t cols) { return size_t{NumChunks(cols)} * F::kUnits; }
@@ -132,43 +149,43 @@ class Multiply {
     for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
       const Source source(p, row);
       if (row == range.row_begin) ahead.Start(source);
-      [[maybe_unused]] const bool last = row + S::kLanes >= range.row_end;
+      const bool last = row + S::kLanes >= range.row_end;
       Float acc[1][kTokens];
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) acc[0][t] = S::Zero();
       for (uint32_t col = 0; col < p.cols; col += F::kCols) {
-        const X* const x_of_chunk = x + col / F::kXCols;
-        if constexpr (kTileByTile<Source, kTokens>) {
-          const auto fetch = [&](uint32_t tile) __attribute__((always_inline)) {
-            ahead.NextPart(source, col / F::kCols, tile, F::kUnits);
-          };
-          F::UnpackAndMultiply(source, col, x_of_chunk, p.x_stride, fetch, acc);
-        } else {
-          ahead.Next(source, col / F::kCols, last);
-          const uint32_t count = ChunkCols(p, col);
-          Unit units[F::kUnits];
-          F::Unpack(source, col, count, units);
-          F::Multiply(typename F::Unpacked{units, 0}, x_of_chunk, p.x_stride, count, acc);
-        }
+        ahead.Next(source, col / F::kCols, last);
+        const uint32_t count = ChunkCols(p, col);
+        Unit units[F::kUnits];
+        F::Unpack(source, col, count, units);
+        F::Multiply(
+            typename F::Unpacked{units, 0}, x + col / F::kXCols, p.x_stride, count, [] {}, acc);
       }
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) Store(p, row, range.token_begin + t, acc[0][t]);
     }
   }
 
-  // Whole rows of S::kGroups groups are multiplied with one set of tokens after another, while the
+  // Whole rows of kGroups groups are multiplied with one set of tokens after another, while the
   // next ones are fetched.
-  template <class Source>
+  template <class Source, int kGroups>
   static void RunInPlace(const Product& p, const ProductRange& range) {
+    using Set = Sets<ChunksInPlace<F, Source>, kGroups>;
     const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
     const uint32_t tokens = range.token_end - range.token_begin;
+    const uint32_t set = Set::SetTokens(tokens);
     const uint32_t chunks = NumChunks(p.cols);
-    const uint32_t calls = (tokens + S::kTokens - 1) / S::kTokens * chunks;
-    constexpr uint32_t kRows = S::kGroups * S::kLanes;
+    const uint32_t calls = (tokens + set - 1) / set * chunks * F::kFetches;
+    constexpr uint32_t kRows = kGroups * S::kLanes;
     for (uint32_t row = range.row_begin; row < range.row_end; row += kRows) {
-      const uint32_t groups = row + S::kLanes < range.row_end ? S::kGroups : 1;
-      PiecesAhead beside = ahead.Beside(p, row + kRows, 0, chunks, S::kGroups, calls);
-      MultiplySets<Source>(p, range, nullptr, row, groups, &beside);
+      const uint32_t groups = row + S::kLanes < range.row_end ? kGroups : 1;
+      PiecesAhead beside = ahead.Beside(p, row + kRows, 0, chunks, kGroups, calls);
+      if (tokens <= kMostBoundByMemory) beside.FetchNear(p.weights + row * p.stride_bytes);
+      const auto chunks_of = [&](uint32_t group) {
+        return ChunksInPlace<F, Source>{Source(p, row + group * S::kLanes),
+                                        p.stride_bytes * S::kLanes, 0};
+      };
+      MultiplySets<kGroups>(p, range, chunks_of, row, groups, &beside);
     }
   }
 
@@ -189,7 +206,7 @@ class Multiply {
   template <class Source, int kGroups>
   static void RunFewGroups(const Product& p, const ProductRange& range, uint32_t row,
                            const typename Source::Ahead& ahead) {
-    using Set = Sets<Source, kGroups>;
+    using Set = Sets<Unpacked, kGroups>;
     const uint32_t tokens = range.token_end - range.token_begin;
     const uint32_t set = Set::SetTokens(tokens);
     const X* x = Activations(p, range.token_begin);
@@ -198,8 +215,8 @@ class Multiply {
     Unit units[kGroups * kChunksInL1 * F::kUnits];
     for (uint32_t col = 0, cols = 0; col < p.cols; col += cols) {
       cols = ColsInL1(p, col);
-      const Chunks<Source> chunks = InL1<Source, kGroups>(p, range, row, col, cols, ahead, units);
-      const uint32_t calls = (tokens + set - 1) / set * NumChunks(cols);
+      const Unpacked chunks = InL1<Source, kGroups>(p, range, row, col, cols, ahead, units);
+      const uint32_t calls = (tokens + set - 1) / set * NumChunks(cols) * F::kFetches;
       PiecesAhead beside = Beside<kGroups>(p, row, col + cols, ahead, calls);
       for (uint32_t t = 0; t < tokens; t += set) {
         Set::Add(tokens - t < set ? tokens - t : set, chunks, x + t * p.x_stride + col / F::kXCols,
@@ -218,9 +235,8 @@ class Multiply {
 
   // The chunks of `cols` columns of kGroups groups.
   template <class Source, int kGroups>
-  static Chunks<Source> InL1(const Product& p, const ProductRange& range, uint32_t row,
-                             uint32_t col, uint32_t cols, const typename Source::Ahead& ahead,
-                             Unit* units) {
+  static Unpacked InL1(const Product& p, const ProductRange& range, uint32_t row, uint32_t col,
+                       uint32_t cols, const typename Source::Ahead& ahead, Unit* units) {
     for (int g = 0; g < kGroups && col == 0 && row == range.row_begin; ++g) {
       ahead.Start(Source(p, row + g * S::kLanes));
     }
@@ -286,42 +302,52 @@ class Multiply {
         Pack<Source>(p, first + groups * S::kLanes, packed + groups * Units(p.cols));
       }
       PiecesAhead none;
-      MultiplySets<Source>(p, range, packed, first, groups, &none);
+      const size_t step = Units(p.cols);
+      const auto chunks_of = [&](uint32_t group) { return Unpacked{packed + group * step, step}; };
+      MultiplySets<S::kGroups>(p, range, chunks_of, first, groups, &none);
     }
   }
 
-  // `groups` groups from row `first` on and one set of tokens after another.
-  template <class Source>
-  static void MultiplySets(const Product& p, const ProductRange& range, const Unit* packed,
+  // `groups` groups from row `first` on, whose chunks chunks_of(group) returns, and one set of
+  // tokens after another.
+  template <int kGroups, class ChunksOf>
+  static void MultiplySets(const Product& p, const ProductRange& range, const ChunksOf& chunks_of,
                            uint32_t first, uint32_t groups, PiecesAhead* beside) {
-    const uint32_t set = Sets<Source, S::kGroups>::SetTokens(range.token_end - range.token_begin);
+    using Set = Sets<decltype(chunks_of(0)), kGroups>;
+    const uint32_t set = Set::SetTokens(range.token_end - range.token_begin);
     for (uint32_t token = range.token_begin; token < range.token_end; token += set) {
       const uint32_t tokens = range.token_end - token < set ? range.token_end - token : set;
       uint32_t g = 0;
-      for (; g + S::kGroups <= groups; g += S::kGroups) {
-        MultiplyRows<Source, S::kGroups>(p, packed, first, g, token, tokens, beside);
+      for (; g + kGroups <= groups; g += kGroups) {
+        MultiplyRows<kGroups>(p, chunks_of(g), first + g * S::kLanes, token, tokens, beside);
       }
-      for (; g < groups; ++g) MultiplyRows<Source, 1>(p, packed, first, g, token, tokens, beside);
+      for (; g < groups; ++g) {
+        MultiplyRows<1>(p, chunks_of(g), first + g * S::kLanes, token, tokens, beside);
+      }
     }
   }
 
-  // A set of tokens and kGroups groups from group `g` after row `first` on.
-  template <class Source, int kGroups>
-  static void MultiplyRows(const Product& p, const Unit* packed, uint32_t first, uint32_t g,
-                           uint32_t token, uint32_t tokens, PiecesAhead* beside) {
-    const uint32_t row = first + g * S::kLanes;
-    const Chunks<Source> chunks = WholeRows<Source>(p, packed + g * Units(p.cols), row);
+  // A set of tokens and kGroups groups from `row` on.
+  template <int kGroups, class Chunks>
+  static void MultiplyRows(const Product& p, const Chunks& chunks, uint32_t row, uint32_t token,
+                           uint32_t tokens, PiecesAhead* beside) {
+    using Set = Sets<Chunks, kGroups>;
     const X* const x = Activations(p, token);
-    if (row + kGroups * S::kLanes <= p.rows) {
-      float* const y = p.y + token * p.y_stride + row;
-      Sets<Source, kGroups>::Multiply(tokens, chunks, x, p.x_stride, p.cols, y, p.y_stride, beside);
+    constexpr uint32_t kRows = kGroups * S::kLanes;
+    float* const y = p.y + token * p.y_stride + row;
+    if (row + kRows <= p.rows) {
+      Set::Multiply(tokens, chunks, x, p.x_stride, p.cols, y, p.y_stride, beside);
       if (p.bias != nullptr) AddBias<kGroups>(p.bias + row, tokens, y, p.y_stride);
       return;
     }
-    Float acc[S::kTokensOfGroup * kGroups];
-    for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
-    Sets<Source, kGroups>::Add(tokens, chunks, x, p.x_stride, p.cols, acc, beside);
-    StoreSums<kGroups>(p, row, token, tokens, acc);
+    float sums[Set::kMostTokens * kRows];
+    Set::Multiply(tokens, chunks, x, p.x_stride, p.cols, sums, kRows, beside);
+    for (uint32_t t = 0; t < tokens; ++t) {
+      for (uint32_t r = 0; row + r < p.rows; ++r) {
+        const float sum = sums[t * kRows + r];
+        y[t * p.y_stride + r] = p.bias == nullptr ? sum : sum + p.bias[row + r];
+      }
+    }
   }
 
   template <int kGroups>
@@ -333,31 +359,15 @@ class Multiply {
     }
   }
 
-  template <class Source>
-  static Chunks<Source> WholeRows(const Product& p, const Unit* packed, uint32_t row) {
-    if constexpr (kInPlace<Source>) {
-      return {Source(p, row), p.stride_bytes * S::kLanes, 0};
-    } else {
-      return {packed, Units(p.cols)};
-    }
-  }
-
   // Indexed by tokens.
-  template <class Source, int kTokens>
-  static constexpr OneSetFn OneSet() {
-    if constexpr (kTokens <= S::kTokensOfGroup) return &RunOneSet<Source, kTokens>;
-    return nullptr;
+  template <class Source, int... kBefore>
+  static constexpr std::array<OneSetFn, sizeof...(kBefore) + 1> OneSets(
+      std::integer_sequence<int, kBefore...>) {
+    return {nullptr, &RunOneSet<Source, kBefore + 1>...};
   }
   template <class Source>
-  static constexpr OneSetFn kOneSet[9] = {nullptr,
-                                          OneSet<Source, 1>(),
-                                          OneSet<Source, 2>(),
-                                          OneSet<Source, 3>(),
-                                          OneSet<Source, 4>(),
-                                          OneSet<Source, 5>(),
-                                          OneSet<Source, 6>(),
-                                          OneSet<Source, 7>(),
-                                          OneSet<Source, 8>()};
+  static constexpr auto kOneSet =
+      OneSets<Source>(std::make_integer_sequence<int, S::kTokensOfGroup>());
 };
 
 }  // namespace tandem::kernels::cpu

@@ -2,6 +2,7 @@
 #ifndef TANDEM_KERNELS_CPU_MATMUL_QUANTISED_CHUNK_H_
 #define TANDEM_KERNELS_CPU_MATMUL_QUANTISED_CHUNK_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -12,7 +13,39 @@
 
 namespace tandem::kernels::cpu {
 
-// S: the instruction set (simd_*.h). U: the format (unpack_*.h).
+// Tile kTile of a block as products read it where it lies: `step` bytes on, that of the next group
+// of rows.
+template <class S, class U, int kTile, int kGroups, class B>
+class TileInPlace {
+ public:
+  using Traits = typename U::TileT::Traits;
+
+  [[gnu::always_inline]] TileInPlace(const B& block, size_t step, const typename U::Head* heads)
+      : block_(block), step_(step), heads_(heads) {
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) heads[g].template Scales<kTile>(scale_[g]);
+  }
+
+  [[gnu::always_inline]] typename S::Int Word(int group, int j) const {
+    return U::template Words<kTile>(block_.After(group * step_), heads_[group])(j);
+  }
+  [[gnu::always_inline]] typename S::Float Scale(int group, int i) const {
+    return scale_[group][i];
+  }
+
+ private:
+  const B& block_;
+  size_t step_;
+  const typename U::Head* heads_;
+  typename S::Float scale_[kGroups][sizeof(U::TileT::scale) / sizeof(typename S::Float)];
+};
+
+// S: the instruction set (simd_*.h). U: a format (unpack_*.h), which defines, with S:
+//   Block, TileT             a row's block, and what a tile of it unpacks to
+//   Head(block)              what all tiles of a block need
+//   Head::Scales<kTile>(out) a tile's scales, then its minimums
+//   Words<kTile>(block, head)(j)  word j of a tile's bytes
+//   kInPlace                 kAlways if a word is nearly one of the block, else kUnpacking
 template <class S, class U>
 struct QuantisedChunk {
   static constexpr Activations kActivations = Activations::kQuantBlocks;
@@ -23,34 +56,21 @@ struct QuantisedChunk {
   static constexpr uint32_t kUnits = kCols / QuantBlock::kValues;
   static constexpr uint32_t kXCols = QuantBlock::kValues;
   static constexpr size_t kBytes = sizeof(Block);
-  static constexpr bool kInPlace = requires { &U::FromWord; };
-  static constexpr bool kManyTiles = kUnits > 1;
+  static constexpr uint32_t kFetches = kUnits;
+  static constexpr InPlaceUse kInPlace = U::kInPlace;
+  // Of a set in place: two scales take registers, too.
+  static constexpr int kTokensInPlace =
+      Unit::Traits::kScales == 1 ? S::kTokensInPlace : S::kTokensOfGroup;
 
   template <class Source>
   [[gnu::always_inline]] static inline void Unpack(const Source& source, uint32_t col,
                                                    uint32_t /*count*/, Unit* out) {
     const auto block = source.template Block<Block>(col / kCols);
-    if constexpr (kManyTiles) {
+    if constexpr (kUnits > 1) {
       UnpackTiles(block, out);
     } else {
-      U::Run(block, out);
+      UnpackTile<0>(block, typename U::Head(block), out);
     }
-  }
-
-  // acc[0][token] += the products of a chunk, tile by tile as it is unpacked; calls fetch(kTile)
-  // before each.
-  template <int kTokens, class Source, class Fetch>
-  [[gnu::always_inline]] static inline void UnpackAndMultiply(
-      const Source& source, uint32_t col, const X* x, size_t x_step, const Fetch& fetch,
-      typename S::Float (&acc)[1][kTokens]) {
-    const auto block = source.template Block<Block>(col / kCols);
-    const typename U::Head head(block);
-    ForEachTile([&]<int kTile>() __attribute__((always_inline)) {
-      fetch(kTile);
-      Unit tile;
-      U::template Run<kTile>(block, head, &tile);
-      MultiplyTile<S>(UnpackedTiles<S, Unit>{&tile, 0}, x + kTile, x_step, acc);
-    });
   }
 
   // The values of the columns unpacked, one column of rows each.
@@ -59,52 +79,73 @@ struct QuantisedChunk {
   }
 
   struct Unpacked {
-    [[gnu::always_inline]] UnpackedTiles<S, Unit> Tiles(uint32_t u) const {
-      return {units + u, step};
-    }
-
     const Unit* units;
     size_t step;
   };
 
-  // Of formats with one tile per block: tiles of `source` and of the panels `step` bytes after it,
-  // word by word.
+  // A block of `source` and those of the panels `step` bytes after it.
   template <class Source>
-  class InPlace {
-   public:
-    using Traits = typename Unit::Traits;
+  struct InPlace {
+    [[gnu::always_inline]] InPlace(const Source& source, size_t step_bytes, size_t chunk)
+        : block(source.template Block<Block>(chunk)), step(step_bytes) {}
 
-    [[gnu::always_inline]] InPlace(const Source& source, size_t step, size_t chunk)
-        : block_(source.template Block<Block>(chunk)), step_(step) {}
-
-    [[gnu::always_inline]] const InPlace& Tiles(uint32_t /*u*/) const { return *this; }
-    [[gnu::always_inline]] typename S::Int Word(int group, int j) const {
-      return U::FromWord(block_.After(group * step_).LoadWord(offsetof(Block, qs) + 4 * j));
-    }
-    [[gnu::always_inline]] typename S::Float Scale(int group, int /*i*/) const {
-      return block_.After(group * step_).template LoadHalf<offsetof(Block, d)>();
-    }
-
-   private:
-    decltype(std::declval<Source>().template Block<Block>(0)) block_;
-    size_t step_;
+    decltype(std::declval<Source>().template Block<Block>(0)) block;
+    size_t step;
   };
 
-  template <int kGroups, int kTokens, class Weights>
-  [[gnu::always_inline]] static inline void Multiply(const Weights& w, const X* x, size_t x_step,
-                                                     uint32_t /*count*/,
+  template <int kGroups, int kTokens, class Fetch>
+  [[gnu::always_inline]] static inline void Multiply(const Unpacked& w, const X* x, size_t x_step,
+                                                     uint32_t /*count*/, const Fetch& fetch,
                                                      typename S::Float (&acc)[kGroups][kTokens]) {
-    for (uint32_t u = 0; u < kUnits; ++u) MultiplyTile<S>(w.Tiles(u), x + u, x_step, acc);
+    for (uint32_t u = 0; u < kUnits; ++u) {
+      fetch();
+      MultiplyTile<S>(UnpackedTiles<S, Unit>{w.units + u, w.step}, x + u, x_step, acc);
+    }
+  }
+  template <int kGroups, int kTokens, class Source, class Fetch>
+  [[gnu::always_inline]] static inline void Multiply(const InPlace<Source>& w, const X* x,
+                                                     size_t x_step, uint32_t /*count*/,
+                                                     const Fetch& fetch,
+                                                     typename S::Float (&acc)[kGroups][kTokens]) {
+    using B = decltype(w.block);
+    const auto heads = Heads<kGroups>(w);
+    ForEachTile([&]<int kTile>() __attribute__((always_inline)) {
+      fetch();
+      const TileInPlace<S, U, kTile, kGroups, B> tile(w.block, w.step, heads.data());
+      MultiplyTile<S>(tile, x + kTile, x_step, acc);
+    });
   }
 
  private:
+  template <int kTile, class B>
+  [[gnu::always_inline]] static inline void UnpackTile(const B& block, const typename U::Head& head,
+                                                       Unit* out) {
+    head.template Scales<kTile>(out->scale);
+    const auto words = U::template Words<kTile>(block, head);
+    typename S::Int q[8];  // in registers: stores to a tile cannot be merged, as reads may alias
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) q[j] = words(j);
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) out->q[j] = q[j];
+  }
+
   // Not inlined: it is long, and called for a whole block of each row.
   template <class B>
   [[gnu::noinline]] static void UnpackTiles(const B& block, Unit* __restrict out) {
     const typename U::Head head(block);
     ForEachTile([&]<int kTile>() __attribute__((always_inline)) {
-      U::template Run<kTile>(block, head, out + kTile);
+      UnpackTile<kTile>(block, head, out + kTile);
     });
+  }
+
+  template <int kGroups, class Source>
+  [[gnu::always_inline]] static inline auto Heads(const InPlace<Source>& w) {
+    return [&]<int... kGroup>(std::integer_sequence<int, kGroup...>)
+        __attribute__((always_inline)) {
+      return std::array<typename U::Head, kGroups>{
+          typename U::Head(w.block.After(kGroup * w.step))...};
+    }
+    (std::make_integer_sequence<int, kGroups>());
   }
 
   // Calls visit.operator()<kTile>() in ascending order.

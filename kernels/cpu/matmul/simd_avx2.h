@@ -20,13 +20,18 @@ namespace tandem::kernels::cpu {
 
 struct Avx2 {
   static constexpr int kLanes = 8;
-  // Activation rows whose sums fit in registers, of kGroups groups of rows at once and of one.
+  // Activation rows whose sums fit in registers: of kGroups groups of rows at once, of one, and of
+  // one whose words are unpacked in registers, too.
   static constexpr int kTokens = 4;
   static constexpr int kTokensOfGroup = 4;
+  static constexpr int kTokensInPlace = 4;
   static constexpr int kGroups = 1;
-  static constexpr bool kVnni = false;     // signed weights stay signed: products of 8-bit
-                                           // pairs would overflow 16 bits with an offset of 128
-  static constexpr bool kInPlace = false;  // no gain: products take most of the time
+  static constexpr bool kVnni = false;  // signed weights stay signed: products of 8-bit
+                                        // pairs would overflow 16 bits with an offset of 128
+  // Whether products read panels in place where words are units, and up to how many tokens where
+  // they are unpacked. Here products take most of the time, and it is no gain for more tokens.
+  static constexpr bool kInPlace = false;
+  static constexpr uint32_t kMostInPlace = kTokensInPlace;
   using Int = __m256i;
   using Float = __m256;
   using Rows = RowPointers<kLanes>;
@@ -55,17 +60,15 @@ struct Avx2 {
     std::memcpy(&value, word, sizeof(value));
     return _mm256_set1_epi32(value);
   }
-  // Byte i of each lane is 16 where bit 4 * kNibble + i of the lane is set.
-  template <int kNibble>
-  TANDEM_SIMD Int FifthBits(Int bits) {
-    constexpr int kByte = kNibble / 2;
-    constexpr int kMask = kNibble % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010);
+  // Byte i of each lane is 16 where bit 4 * nibble + i of the lane is set.
+  TANDEM_SIMD Int FifthBits(Int bits, int nibble) {
+    const int byte = nibble / 2;
+    const Int mask = _mm256_set1_epi32(nibble % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010));
     const Int spread = _mm256_shuffle_epi8(
         bits,
-        _mm256_set_epi32((kByte + 12) * 0x01010101, (kByte + 8) * 0x01010101,
-                         (kByte + 4) * 0x01010101, kByte * 0x01010101, (kByte + 12) * 0x01010101,
-                         (kByte + 8) * 0x01010101, (kByte + 4) * 0x01010101, kByte * 0x01010101));
-    const Int mask = _mm256_set1_epi32(kMask);
+        _mm256_set_epi32((byte + 12) * 0x01010101, (byte + 8) * 0x01010101, (byte + 4) * 0x01010101,
+                         byte * 0x01010101, (byte + 12) * 0x01010101, (byte + 8) * 0x01010101,
+                         (byte + 4) * 0x01010101, byte * 0x01010101));
     return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(spread, mask), mask), Bytes(16));
   }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cpu/matmul/product.h"
 #include "kernels/cpu/matmul/rows.h"
 
 #define TANDEM_SIMD [[gnu::always_inline]] static inline
@@ -23,9 +24,11 @@ struct Avx512 {
   static constexpr int kLanes = 16;
   static constexpr int kTokens = 6;
   static constexpr int kTokensOfGroup = 8;
+  static constexpr int kTokensInPlace = kHasVnni ? 12 : 8;
   static constexpr int kGroups = 2;
   static constexpr bool kVnni = kHasVnni;
-  static constexpr bool kInPlace = true;  // products may read panels without a copy in between
+  static constexpr bool kInPlace = true;
+  static constexpr uint32_t kMostInPlace = kFewTokens;
   using Int = __m512i;
   using Float = __m512;
   using Rows = RowPointers<kLanes>;
@@ -54,15 +57,13 @@ struct Avx512 {
     std::memcpy(&value, word, sizeof(value));
     return _mm512_set1_epi32(value);
   }
-  template <int kNibble>
-  TANDEM_SIMD Int FifthBits(Int bits) {
-    constexpr int kByte = kNibble / 2;
-    constexpr int kMask = kNibble % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010);
+  TANDEM_SIMD Int FifthBits(Int bits, int nibble) {
+    const int byte = nibble / 2;
+    const int mask = nibble % 2 == 0 ? 0x08040201 : static_cast<int>(0x80402010);
     const Int spread = _mm512_shuffle_epi8(
-        bits, _mm512_set4_epi32((kByte + 12) * 0x01010101, (kByte + 8) * 0x01010101,
-                                (kByte + 4) * 0x01010101, kByte * 0x01010101));
-    return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(spread, _mm512_set1_epi32(kMask)),
-                                 Bytes(16));
+        bits, _mm512_set4_epi32((byte + 12) * 0x01010101, (byte + 8) * 0x01010101,
+                                (byte + 4) * 0x01010101, byte * 0x01010101));
+    return _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(spread, _mm512_set1_epi32(mask)), Bytes(16));
   }
 
   TANDEM_SIMD Int Table(const int8_t* bytes) {

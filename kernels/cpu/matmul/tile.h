@@ -114,7 +114,7 @@ template <class S, int kGroups, int kTokens, class Tiles>
   using Traits = typename Tiles::Traits;
   constexpr int kWords = Traits::kWords;
   constexpr int kIn16Bits = Traits::kWordsIn16Bits;
-#pragma GCC unroll 8
+#pragma GCC unroll 12
   for (int t = 0; t < kTokens; ++t) {
     const QuantBlock& block = x[t * x_step];
     const int32_t* neg_sum = Traits::kScales == 1 ? &block.neg_sum : &block.neg_half_sum[s];
@@ -128,7 +128,7 @@ template <class S, int kGroups, int kTokens, class Tiles>
     typename S::Int w[kGroups];
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) w[g] = tiles.Word(g, s * kWords + j);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int t = 0; t < kTokens; ++t) {
       const typename S::Int word = S::Broadcast(x[t * x_step].q + 4 * (s * kWords + j));
 #pragma GCC unroll 2
@@ -160,7 +160,7 @@ template <class S, int kGroups, int kTokens, class Tiles>
     typename S::Float scale[kGroups];
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) scale[g] = tiles.Scale(g, s);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int t = 0; t < kTokens; ++t) {
       const typename S::Float d = S::BroadcastFloat(&x[t * x_step].d);
 #pragma GCC unroll 2
@@ -169,7 +169,7 @@ template <class S, int kGroups, int kTokens, class Tiles>
       }
     }
     if constexpr (Traits::kMins) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int t = 0; t < kTokens; ++t) {
         const typename S::Float d_sum = SumOf<S, kScales>(x[t * x_step], s);
 #pragma GCC unroll 2

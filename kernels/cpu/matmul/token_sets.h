@@ -2,8 +2,10 @@
 #ifndef TANDEM_KERNELS_CPU_MATMUL_TOKEN_SETS_H_
 #define TANDEM_KERNELS_CPU_MATMUL_TOKEN_SETS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "kernels/cpu/matmul/product.h"
 #include "kernels/cpu/matmul/read_ahead.h"
@@ -35,23 +37,23 @@ struct ChunksInPlace {
 };
 
 // S: the instruction set (simd_*.h). F: a chunk format. Chunks: one of the above, of kGroups groups
-// of rows.
-template <class S, class F, class Chunks, int kGroups>
+// of rows. A set has at most kMost tokens.
+template <class S, class F, class Chunks, int kGroups, int kMost>
 class TokenSets {
  public:
   using X = typename F::X;
   using Float = typename S::Float;
 
-  static constexpr uint32_t kMostTokens = kGroups == 1 ? S::kTokensOfGroup : S::kTokens;
+  static constexpr int kMostTokens = kMost;
 
   // Tokens of a set, when `tokens` are spread evenly over as few sets as can be.
-  static uint32_t SetTokens(uint32_t tokens) {
-    const uint32_t sets = (tokens + kMostTokens - 1) / kMostTokens;
+  static constexpr uint32_t SetTokens(uint32_t tokens) {
+    const uint32_t sets = (tokens + kMost - 1) / kMost;
     return (tokens + sets - 1) / sets;
   }
 
-  // acc[t * kGroups + g] += the products of `cols` columns and `tokens` rows of x, at most
-  // kMostTokens, which are x_step apart.
+  // acc[t * kGroups + g] += the products of `cols` columns and `tokens` rows of x, which are x_step
+  // apart.
   static void Add(uint32_t tokens, const Chunks& chunks, const X* x, size_t x_step, uint32_t cols,
                   Float* acc, PiecesAhead* beside) {
     kAdd[tokens](chunks, x, x_step, cols, acc, beside);
@@ -73,13 +75,13 @@ class TokenSets {
     Float sum[kGroups][kTokens];
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int t = 0; t < kTokens; ++t) sum[g][t] = acc[t * kGroups + g];
     }
     AddChunks(chunks, x, x_step, cols, sum, beside);
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int t = 0; t < kTokens; ++t) acc[t * kGroups + g] = sum[g][t];
     }
   }
@@ -87,17 +89,26 @@ class TokenSets {
   template <int kTokens>
   static void MultiplySet(const Chunks& chunks, const X* x, size_t x_step, uint32_t cols, float* y,
                           size_t y_stride, PiecesAhead* beside) {
+    FetchOutput<kTokens>(y, y_stride);
     Float sum[kGroups][kTokens];
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int t = 0; t < kTokens; ++t) sum[g][t] = S::Zero();
     }
     AddChunks(chunks, x, x_step, cols, sum, beside);
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (int t = 0; t < kTokens; ++t) {
 #pragma GCC unroll 2
       for (int g = 0; g < kGroups; ++g) S::Store(y + t * y_stride + g * S::kLanes, sum[g][t]);
+    }
+  }
+
+  // Stores that miss the caches would hold up the next set's products.
+  template <int kTokens>
+  [[gnu::always_inline]] static inline void FetchOutput(const float* y, size_t y_stride) {
+    for (int t = 0; t < kTokens; ++t) {
+      for (int g = 0; g < kGroups; ++g) __builtin_prefetch(y + t * y_stride + g * S::kLanes, 1, 3);
     }
   }
 
@@ -109,28 +120,25 @@ class TokenSets {
     PiecesAhead ahead = *beside;
     for (size_t i = 0; cols > 0; ++i, x += F::kCols / F::kXCols) {
       const uint32_t count = cols < F::kCols ? cols : F::kCols;
-      ahead.Fetch();
-      F::Multiply(chunks.Chunk(i), x, x_step, count, sum);
+      const auto fetch = [&]() __attribute__((always_inline)) { ahead.Fetch(); };
+      F::Multiply(chunks.Chunk(i), x, x_step, count, fetch, sum);
       cols -= count;
     }
     *beside = ahead;
   }
 
-  template <int kTokens>
-  static constexpr AddFn AddOf() {
-    if constexpr (kTokens <= kMostTokens) return &AddSet<kTokens>;
-    return nullptr;
+  // Indexed by tokens.
+  template <int... kBefore>
+  static constexpr std::array<AddFn, kMost + 1> Adds(std::integer_sequence<int, kBefore...>) {
+    return {nullptr, &AddSet<kBefore + 1>...};
   }
-  template <int kTokens>
-  static constexpr MultiplyFn MultiplyOf() {
-    if constexpr (kTokens <= kMostTokens) return &MultiplySet<kTokens>;
-    return nullptr;
+  template <int... kBefore>
+  static constexpr std::array<MultiplyFn, kMost + 1> Multiplies(
+      std::integer_sequence<int, kBefore...>) {
+    return {nullptr, &MultiplySet<kBefore + 1>...};
   }
-  static constexpr AddFn kAdd[9] = {nullptr,    AddOf<1>(), AddOf<2>(), AddOf<3>(), AddOf<4>(),
-                                    AddOf<5>(), AddOf<6>(), AddOf<7>(), AddOf<8>()};
-  static constexpr MultiplyFn kMultiply[9] = {nullptr,         MultiplyOf<1>(), MultiplyOf<2>(),
-                                              MultiplyOf<3>(), MultiplyOf<4>(), MultiplyOf<5>(),
-                                              MultiplyOf<6>(), MultiplyOf<7>(), MultiplyOf<8>()};
+  static constexpr auto kAdd = Adds(std::make_integer_sequence<int, kMost>());
+  static constexpr auto kMultiply = Multiplies(std::make_integer_sequence<int, kMost>());
 };
 
 }  // namespace tandem::kernels::cpu

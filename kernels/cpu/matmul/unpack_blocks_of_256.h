@@ -1,5 +1,4 @@
-// Rows of K-quants to tiles, for blocks_of_256.cc: Head is what all eight tiles of a block need,
-// and Run<kTile> unpacks one of them.
+// Tiles of K-quants, eight to a block, for blocks_of_256.cc.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_UNPACK_BLOCKS_OF_256_H_
 #define TANDEM_KERNELS_CPU_MATMUL_UNPACK_BLOCKS_OF_256_H_
 
@@ -32,10 +31,9 @@ struct KScalesHead {
                    S::And(S::template ShiftRight<2>(head[2]), high2));
   }
 
-  // Scale and minimum of a group.
-  template <int kGroup>
-  [[gnu::always_inline]] void Set(Float* out) const {
-    constexpr int kWord = kGroup / 4, kByte = kGroup % 4;
+  template <int kTile>
+  [[gnu::always_inline]] void Scales(Float* out) const {
+    constexpr int kWord = kTile / 4, kByte = kTile % 4;
     out[0] = S::Mul(d, S::ToFloat(S::template Byte<kByte>(scale[kWord])));
     out[1] = S::Mul(dmin, S::ToFloat(S::template Byte<kByte>(min[kWord])));
   }
@@ -45,11 +43,22 @@ struct KScalesHead {
   Int scale[2], min[2];
 };
 
+// The two-bit values of tile kTile in the 64 bytes at `at` of each row's block: of each 32 bytes,
+// value 32 k + l lies in bits 2 k and 2 k + 1 of byte l.
+template <class S, int kTile, class B>
+[[gnu::always_inline]] inline auto PairsOfBits(const B& block, size_t at) {
+  return [words = block.template Words<8>(at + 32 * (kTile / 4))](int j)
+      __attribute__((always_inline)) {
+    return MoveBits<S, 2 * (kTile % 4), 0>(words[j], S::Bytes(3));
+  };
+}
+
 template <class S>
 struct UnpackQ2_K {
   using Block = tensor::BlockQ2_K;
   using Int = typename S::Int;
   using TileT = Tile<S, TileTraits<0, 2, true, false, 3>>;  // scale and minimum per 16 values
+  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   struct Head {
     template <class B>
@@ -59,22 +68,25 @@ struct UnpackQ2_K {
       dmin = S::HalfToFloat(S::template ShiftRight<16>(word));
       block.Load16(offsetof(Block, scales), words);
     }
+    template <int kTile>
+    [[gnu::always_inline]] void Scales(typename S::Float* out) const {
+      constexpr int kByte = 2 * (kTile % 2);
+      const Int low4 = S::Bytes(0x0f);
+      const Int scales = S::And(words[kTile / 2], low4);
+      const Int mins = S::And(S::template ShiftRight<4>(words[kTile / 2]), low4);
+      out[0] = S::Mul(d, S::ToFloat(S::template Byte<kByte>(scales)));
+      out[1] = S::Mul(d, S::ToFloat(S::template Byte<kByte + 1>(scales)));
+      out[2] = S::Mul(dmin, S::ToFloat(S::template Byte<kByte>(mins)));
+      out[3] = S::Mul(dmin, S::ToFloat(S::template Byte<kByte + 1>(mins)));
+    }
 
     typename S::Float d, dmin;
     Int words[4];  // of scales (low halves of bytes) and minimums
   };
 
   template <int kTile, class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, const Head& head, TileT* out) {
-    constexpr int kByte = 2 * (kTile % 2);
-    const Int low4 = S::Bytes(0x0f);
-    const Int scales = S::And(head.words[kTile / 2], low4);
-    const Int mins = S::And(S::template ShiftRight<4>(head.words[kTile / 2]), low4);
-    out->scale[0] = S::Mul(head.d, S::ToFloat(S::template Byte<kByte>(scales)));
-    out->scale[1] = S::Mul(head.d, S::ToFloat(S::template Byte<kByte + 1>(scales)));
-    out->scale[2] = S::Mul(head.dmin, S::ToFloat(S::template Byte<kByte>(mins)));
-    out->scale[3] = S::Mul(head.dmin, S::ToFloat(S::template Byte<kByte + 1>(mins)));
-    LoadPairOfBits<S, kTile>(block, offsetof(Block, qs), out->q);
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
+    return PairsOfBits<S, kTile>(block, offsetof(Block, qs));
   }
 };
 
@@ -85,6 +97,7 @@ struct UnpackQ3_K {
   using Float = typename S::Float;
   using TileT =
       Tile<S, TileTraits<2, 2, false, false, 7>>;  // three bits - 4, a scale per 16 values
+  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   struct Head {
     template <class B>
@@ -101,24 +114,25 @@ struct UnpackQ3_K {
       six[3] = S::Or(MoveBits<S, 4, 0>(words[2], low4), MoveBits<S, 6, 4>(words[3], high2));
     }
 
+    template <int kTile>
+    [[gnu::always_inline]] void Scales(Float* out) const {
+      constexpr int kByte = 2 * (kTile % 2);
+      out[0] = S::Mul(d, Less32(S::template Byte<kByte>(six[kTile / 2])));
+      out[1] = S::Mul(d, Less32(S::template Byte<kByte + 1>(six[kTile / 2])));
+    }
+
     Float d;
     Int six[4];  // byte j of word w: scale 4w + j, plus 32
   };
 
   template <int kTile, class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, const Head& head, TileT* out) {
-    constexpr int kByte = 2 * (kTile % 2);
-    const Int six = head.six[kTile / 2];
-    out->scale[0] = S::Mul(head.d, Less32(S::template Byte<kByte>(six)));
-    out->scale[1] = S::Mul(head.d, Less32(S::template Byte<kByte + 1>(six)));
-    LoadPairOfBits<S, kTile>(block, offsetof(Block, qs), out->q);
-    Int third[8];
-    block.Load32(offsetof(Block, hmask), third);
-    const Int bit2 = S::Bytes(0x04);
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) {
-      out->q[j] = S::Or(out->q[j], MoveBits<S, kTile, 2>(third[j], bit2));
-    }
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
+    return [
+      low = PairsOfBits<S, kTile>(block, offsetof(Block, qs)),
+      third = block.template Words<8>(offsetof(Block, hmask))
+    ](int j) __attribute__((always_inline)) {
+      return S::Or(low(j), MoveBits<S, kTile, 2>(third[j], S::Bytes(4)));
+    };
   }
 
  private:
@@ -127,15 +141,13 @@ struct UnpackQ3_K {
   }
 };
 
-// The nibbles of group kTile of Q4_K and Q5_K: two groups share 32 bytes.
+// The nibbles of tile kTile of Q4_K and Q5_K: two tiles share 32 bytes.
 template <class S, int kTile, class B>
-[[gnu::always_inline]] inline void LoadGroupOfNibbles(const B& block, size_t at,
-                                                      typename S::Int* q) {
-  typename S::Int words[8];
-  block.Load32(at + 32 * (kTile / 2), words);
-  const typename S::Int low4 = S::Bytes(0x0f);
-#pragma GCC unroll 8
-  for (int j = 0; j < 8; ++j) q[j] = MoveBits<S, 4 * (kTile % 2), 0>(words[j], low4);
+[[gnu::always_inline]] inline auto NibblesOfGroup(const B& block, size_t at) {
+  return [words = block.template Words<8>(at + 32 * (kTile / 2))](int j)
+      __attribute__((always_inline)) {
+    return MoveBits<S, 4 * (kTile % 2), 0>(words[j], S::Bytes(15));
+  };
 }
 
 template <class S>
@@ -143,11 +155,11 @@ struct UnpackQ4_K {
   using Block = tensor::BlockQ4_K;
   using TileT = Tile<S, TileTraits<0, 1, true, false, 15>>;
   using Head = KScalesHead<S>;
+  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   template <int kTile, class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, const Head& head, TileT* out) {
-    head.template Set<kTile>(out->scale);
-    LoadGroupOfNibbles<S, kTile>(block, offsetof(Block, qs), out->q);
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
+    return NibblesOfGroup<S, kTile>(block, offsetof(Block, qs));
   }
 };
 
@@ -156,18 +168,16 @@ struct UnpackQ5_K {
   using Block = tensor::BlockQ5_K;
   using TileT = Tile<S, TileTraits<0, 1, true, false, 31>>;
   using Head = KScalesHead<S>;
+  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   template <int kTile, class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, const Head& head, TileT* out) {
-    head.template Set<kTile>(out->scale);
-    LoadGroupOfNibbles<S, kTile>(block, offsetof(Block, qs), out->q);
-    typename S::Int fifth[8];
-    block.Load32(offsetof(Block, qh), fifth);
-    const typename S::Int bit4 = S::Bytes(0x10);
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) {
-      out->q[j] = S::Or(out->q[j], MoveBits<S, kTile, 4>(fifth[j], bit4));
-    }
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
+    return [
+      low = NibblesOfGroup<S, kTile>(block, offsetof(Block, qs)),
+      fifth = block.template Words<8>(offsetof(Block, qh))
+    ](int j) __attribute__((always_inline)) {
+      return S::Or(low(j), MoveBits<S, kTile, 4>(fifth[j], S::Bytes(0x10)));
+    };
   }
 };
 
@@ -177,12 +187,20 @@ struct UnpackQ6_K {
   using Int = typename S::Int;
   using TileT =
       Tile<S, TileTraits<5, 2, false, false, 63>>;  // six bits - 32, a scale per 16 values
+  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   struct Head {
     template <class B>
     [[gnu::always_inline]] explicit Head(const B& block)
         : d(block.template LoadHalf<offsetof(Block, d)>()) {
       block.Load16(offsetof(Block, scales), scales);
+    }
+
+    template <int kTile>
+    [[gnu::always_inline]] void Scales(typename S::Float* out) const {
+      constexpr int kByte = 2 * (kTile % 2);
+      out[0] = S::Mul(d, S::ToFloat(S::template SignedByte<kByte>(scales[kTile / 2])));
+      out[1] = S::Mul(d, S::ToFloat(S::template SignedByte<kByte + 1>(scales[kTile / 2])));
     }
 
     typename S::Float d;
@@ -192,21 +210,16 @@ struct UnpackQ6_K {
   // Of each half of a block, tiles 0 and 2 are the low and high nibbles of the same 32 bytes of ql,
   // tiles 1 and 3 of the next 32; bits 2 t and 2 t + 1 of qh belong to tile t.
   template <int kTile, class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, const Head& head, TileT* out) {
-    constexpr int kHalf = kTile / 4, kOfHalf = kTile % 4, kByte = 2 * (kTile % 2);
-    const Int scales = head.scales[kTile / 2];
-    out->scale[0] = S::Mul(head.d, S::ToFloat(S::template SignedByte<kByte>(scales)));
-    out->scale[1] = S::Mul(head.d, S::ToFloat(S::template SignedByte<kByte + 1>(scales)));
-    Int low[8], high[8];
-    block.Load32(offsetof(Block, ql) + 64 * kHalf + 32 * (kOfHalf % 2), low);
-    block.Load32(offsetof(Block, qh) + 32 * kHalf, high);
-    const Int low4 = S::Bytes(0x0f);
-    const Int high2 = S::Bytes(0x30);
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) {
-      out->q[j] = S::Or(MoveBits<S, 4 * (kOfHalf / 2), 0>(low[j], low4),
-                        MoveBits<S, 2 * kOfHalf, 4>(high[j], high2));
-    }
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
+    constexpr int kHalf = kTile / 4, kOfHalf = kTile % 4;
+    constexpr size_t kLowAt = offsetof(Block, ql) + 64 * kHalf + 32 * (kOfHalf % 2);
+    return [
+      low = block.template Words<8>(kLowAt),
+      high = block.template Words<8>(offsetof(Block, qh) + 32 * kHalf)
+    ](int j) __attribute__((always_inline)) {
+      return S::Or(MoveBits<S, 4 * (kOfHalf / 2), 0>(low[j], S::Bytes(15)),
+                   MoveBits<S, 2 * kOfHalf, 4>(high[j], S::Bytes(0x30)));
+    };
   }
 };
 

@@ -1,4 +1,4 @@
-// Rows of blocks of 32 values to tiles, for blocks_of_32.cc.
+// Tiles of blocks of 32 values, one to a block, for blocks_of_32.cc.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_UNPACK_BLOCKS_OF_32_H_
 #define TANDEM_KERNELS_CPU_MATMUL_UNPACK_BLOCKS_OF_32_H_
 
@@ -12,42 +12,72 @@ template <class S>
 struct UnpackQ8_0 {
   using Block = tensor::BlockQ8_0;
   using TileT = SignedTile<S>;
+  using Head = HalfScale<S, offsetof(Block, d)>;
+  static constexpr InPlaceUse kInPlace = InPlaceUse::kAlways;
 
-  // One block of each row: one tile.
-  template <class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
-    out->scale[0] = block.template LoadHalf<offsetof(Block, d)>();
-    typename S::Int
-        words[8];  // in registers: stores to a tile cannot be merged, as reads may alias
-    block.Load32(offsetof(Block, qs), words);
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) out->q[j] = FromWord(words[j]);
-  }
-  // A word of the tile, of one of the block.
-  [[gnu::always_inline]] static inline typename S::Int FromWord(typename S::Int word) {
-    return S::kVnni ? S::Xor(word, S::Bytes(0x80)) : word;
+  template <int kTile, class B>
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
+    return [words = block.template Words<8>(offsetof(Block, qs))](int j)
+        __attribute__((always_inline)) {
+      return S::kVnni ? S::Xor(words[j], S::Bytes(0x80)) : words[j];
+    };
   }
 };
 
-// Nibbles, with fifth bits where the block has them, and a scale, with an offset where the block
-// has one.
+// Nibbles and a scale, with an offset where the block has one.
 template <class S, class BlockV, class Traits>
 struct UnpackNibbles {
   using Block = BlockV;
   using TileT = Tile<S, Traits>;
+  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
-  // One block of each row: one tile.
-  template <class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
-    if constexpr (Traits::kMins) {
-      LoadScaleAndOffset<S>(block, offsetof(Block, d), out->scale);
-    } else {
-      out->scale[0] = block.template LoadHalf<offsetof(Block, d)>();
+  struct Head {
+    template <class B>
+    [[gnu::always_inline]] explicit Head(const B& block) {
+      if constexpr (Traits::kMins) {
+        LoadScaleAndOffset<S>(block, offsetof(Block, d), scale);
+      } else {
+        scale[0] = block.template LoadHalf<offsetof(Block, d)>();
+      }
     }
-    LoadNibbles<S>(block, offsetof(Block, qs), out->q);
-    if constexpr (requires { &Block::qh; }) {
-      AddFifthBits<S>(block.LoadWord(offsetof(Block, qh)), out->q);
+    template <int kTile>
+    [[gnu::always_inline]] void Scales(typename S::Float* out) const {
+      out[0] = scale[0];
+      if constexpr (Traits::kMins) out[1] = scale[1];
     }
+
+    typename S::Float scale[Traits::kMins ? 2 : 1];
+  };
+
+  template <int kTile, class B>
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
+    return [words = block.template Words<4>(offsetof(Block, qs))](int j)
+        __attribute__((always_inline)) {
+      return NibblesOf<S>(words, j);
+    };
+  }
+};
+
+// The same with a fifth bit.
+template <class S, class BlockV, class Traits>
+struct UnpackFiveBits : UnpackNibbles<S, BlockV, Traits> {
+  using Nibbles = UnpackNibbles<S, BlockV, Traits>;
+  using Block = BlockV;
+
+  struct Head : Nibbles::Head {
+    template <class B>
+    [[gnu::always_inline]] explicit Head(const B& block)
+        : Nibbles::Head(block), fifth(block.LoadWord(offsetof(Block, qh))) {}
+
+    typename S::Int fifth;
+  };
+
+  template <int kTile, class B>
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& head) {
+    return [ low = Nibbles::template Words<kTile>(block, head), fifth = head.fifth ](int j)
+        __attribute__((always_inline)) {
+      return S::Or(low(j), S::FifthBits(fifth, j));
+    };
   }
 };
 
@@ -56,9 +86,9 @@ using UnpackQ4_0 = UnpackNibbles<S, tensor::BlockQ4_0, TileTraits<3, 1, false, f
 template <class S>
 using UnpackQ4_1 = UnpackNibbles<S, tensor::BlockQ4_1, TileTraits<0, 1, true, false, 15>>;
 template <class S>  // five bits - 16
-using UnpackQ5_0 = UnpackNibbles<S, tensor::BlockQ5_0, TileTraits<4, 1, false, false, 31>>;
+using UnpackQ5_0 = UnpackFiveBits<S, tensor::BlockQ5_0, TileTraits<4, 1, false, false, 31>>;
 template <class S>
-using UnpackQ5_1 = UnpackNibbles<S, tensor::BlockQ5_1, TileTraits<0, 1, true, false, 31>>;
+using UnpackQ5_1 = UnpackFiveBits<S, tensor::BlockQ5_1, TileTraits<0, 1, true, false, 31>>;
 
 }  // namespace tandem::kernels::cpu
 

@@ -1,4 +1,4 @@
-// Rows of indices into a codebook to tiles, for codebook_kernels.cc.
+// Tiles of weights that are indices into a codebook, for codebook_kernels.cc.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_UNPACK_CODEBOOK_H_
 #define TANDEM_KERNELS_CPU_MATMUL_UNPACK_CODEBOOK_H_
 
@@ -9,48 +9,59 @@
 
 namespace tandem::kernels::cpu {
 
+// Word j of the values that the 32 indices at `at` of each row's block stand for.
+template <class S, class B>
+[[gnu::always_inline]] inline auto ValuesOfNibbles(const B& block, size_t at,
+                                                   const tensor::Codebook& codebook) {
+  return [ words = block.template Words<4>(at), lookup = CodebookLookup<S>(codebook) ](int j)
+      __attribute__((always_inline)) {
+    return lookup(NibblesOf<S>(words, j));
+  };
+}
+
 template <class S>
 struct UnpackIQ4_NL {
   using Block = tensor::BlockIQ4_NL;
   using TileT = SignedTile<S>;
+  using Head = HalfScale<S, offsetof(Block, d)>;
+  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
-  // One block of each row: one tile.
-  template <class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
-    out->scale[0] = block.template LoadHalf<offsetof(Block, d)>();
-    LoadNibbles<S>(block, offsetof(Block, qs), out->q);
-    CodebookLookup<S>(tensor::kIq4Codebook).Run(out->q);
+  template <int kTile, class B>
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
+    return ValuesOfNibbles<S>(block, offsetof(Block, qs), tensor::kIq4Codebook);
   }
 };
 
-// Eight tiles to a block, as those of unpack_blocks_of_256.h.
+// Eight tiles to a block.
 template <class S>
 struct UnpackIQ4_XS {
   using Block = tensor::BlockIQ4_XS;
   using TileT = SignedTile<S>;
+  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   struct Head {
     template <class B>
     [[gnu::always_inline]] explicit Head(const B& block)
-        : low(block.LoadWord(offsetof(Block, scales_l))), codebook(tensor::kIq4Codebook) {
+        : low(block.LoadWord(offsetof(Block, scales_l))) {
       const typename S::Int word = block.LoadWord(offsetof(Block, d));
       d = S::HalfToFloat(word);
       high = S::template ShiftRight<16>(word);
     }
+    template <int kTile>
+    [[gnu::always_inline]] void Scales(typename S::Float* out) const {
+      const typename S::Int six =
+          S::Or(S::And(S::template ShiftRight<4 * kTile>(low), S::Words(15)),
+                MoveBits<S, 2 * kTile, 4>(high, S::Words(0x30)));
+      out[0] = S::Mul(d, S::ToFloat(S::SubWords(six, S::Words(32))));
+    }
 
     typename S::Float d;
     typename S::Int low, high;  // bits of the scales
-    CodebookLookup<S> codebook;
   };
 
   template <int kTile, class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, const Head& head, TileT* out) {
-    const typename S::Int six =
-        S::Or(S::And(S::template ShiftRight<4 * kTile>(head.low), S::Words(15)),
-              MoveBits<S, 2 * kTile, 4>(head.high, S::Words(0x30)));
-    out->scale[0] = S::Mul(head.d, S::ToFloat(S::SubWords(six, S::Words(32))));
-    LoadNibbles<S>(block, offsetof(Block, qs) + 16 * kTile, out->q);
-    head.codebook.Run(out->q);
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
+    return ValuesOfNibbles<S>(block, offsetof(Block, qs) + 16 * kTile, tensor::kIq4Codebook);
   }
 };
 
@@ -58,17 +69,28 @@ template <class S>
 struct UnpackMXFP4 {
   using Block = tensor::BlockMXFP4;
   using TileT = SignedTile<S, 12>;
+  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
-  // One block of each row: one tile.
-  template <class B>
-  [[gnu::always_inline]] static inline void Run(const B& block, TileT* out) {
-    const typename S::Int e = block.template LoadByte<offsetof(Block, e)>();
-    // 2^(e - 128) may be too small for a normal float, so it is the product of two halves of e.
-    const typename S::Int half = S::template ShiftRight<1>(e);
-    const typename S::Int rest = S::SubWords(e, half);
-    out->scale[0] = S::Mul(PowerOfTwo(half), PowerOfTwo(rest));
-    LoadNibbles<S>(block, offsetof(Block, qs), out->q);
-    CodebookLookup<S>(tensor::kMxfp4Codebook).Run(out->q);
+  struct Head {
+    template <class B>
+    [[gnu::always_inline]] explicit Head(const B& block) {
+      const typename S::Int e = block.template LoadByte<offsetof(Block, e)>();
+      // 2^(e - 128) may be too small for a normal float, so it is the product of two halves of e.
+      const typename S::Int half = S::template ShiftRight<1>(e);
+      const typename S::Int rest = S::SubWords(e, half);
+      scale = S::Mul(PowerOfTwo(half), PowerOfTwo(rest));
+    }
+    template <int kTile>
+    [[gnu::always_inline]] void Scales(typename S::Float* out) const {
+      out[0] = scale;
+    }
+
+    typename S::Float scale;
+  };
+
+  template <int kTile, class B>
+  [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
+    return ValuesOfNibbles<S>(block, offsetof(Block, qs), tensor::kMxfp4Codebook);
   }
 
  private:

@@ -2,8 +2,10 @@
 // give the same words, one row per lane, so that a format is unpacked by the same code from either.
 //
 // A source stands for the S::kLanes rows from one row on:
-//   Block<Block>(i)    block i of each row, as a format's Unpack reads it: Load32, Load16, LoadWord
-//                      (bytes `at` .. of the block, transposed to words), LoadHalf, LoadByte
+//   Block<Block>(i)    block i of each row, as formats read it: Words<n>(at), which has n words of
+//                      the block from byte `at` on (transposed at once, or read where they are
+//                      used), Load32 and Load16, all words of as many bytes, LoadWord, LoadHalf,
+//                      LoadByte
 //   Values<T>(col)     the same of plain values of type T from column `col` on
 //   Ahead              prefetches while blocks are unpacked in ascending order
 #ifndef TANDEM_KERNELS_CPU_MATMUL_WEIGHT_SOURCE_H_
@@ -18,6 +20,18 @@
 #include "kernels/host/panels.h"
 
 namespace tandem::kernels::cpu {
+
+// Whether products read panels of a format as they are: never; with few tokens, unpacking words in
+// registers anew for each set of tokens, which costs less than a copy; or always, as words need
+// little or no unpacking.
+enum class InPlaceUse : uint8_t { kNever, kUnpacking, kAlways };
+
+template <class S, int kWords>
+struct WordsOfRows {
+  [[gnu::always_inline]] typename S::Int operator[](int i) const { return word[i]; }
+
+  typename S::Int word[kWords];
+};
 
 // Bytes from `offset` on of each row.
 template <class S, size_t kBytes>
@@ -34,6 +48,17 @@ class BytesOfRows {
     S::Load16(rows_, offset_ + at, out);
   }
   [[gnu::always_inline]] Int LoadWord(size_t at) const { return S::LoadWord(rows_, offset_ + at); }
+  template <int kWords>
+  [[gnu::always_inline]] WordsOfRows<S, kWords> Words(size_t at) const {
+    static_assert(kWords == 4 || kWords == 8);
+    WordsOfRows<S, kWords> words;
+    if constexpr (kWords == 4) {
+      Load16(at, words.word);
+    } else {
+      Load32(at, words.word);
+    }
+    return words;
+  }
   template <size_t kAt>
   [[gnu::always_inline]] typename S::Float LoadHalf() const {
     // Nothing is read past the block: it may be the last of the file.
@@ -102,6 +127,15 @@ class RowSource {
   typename S::Rows rows_;
 };
 
+template <class S>
+struct WordsOfPanel {
+  [[gnu::always_inline]] typename S::Int operator[](int i) const {
+    return S::LoadLanes(first + i * (sizeof(uint32_t) * S::kLanes));
+  }
+
+  const std::byte* first;
+};
+
 // Bytes of each row in a panel: words at `words`, odd bytes (of which a block has kOdd, at kOddAt)
 // at `odd`.
 template <class S, size_t kOdd, size_t kOddAt>
@@ -118,8 +152,10 @@ class BytesOfPanel {
 
   [[gnu::always_inline]] void Load32(size_t at, Int* out) const { Load<8>(at, out); }
   [[gnu::always_inline]] void Load16(size_t at, Int* out) const { Load<4>(at, out); }
-  [[gnu::always_inline]] Int LoadWord(size_t at) const {
-    return S::LoadLanes(words_ + (kOdd > 0 && at > kOddAt ? at - kOdd : at) * S::kLanes);
+  [[gnu::always_inline]] Int LoadWord(size_t at) const { return S::LoadLanes(WordAt(at)); }
+  template <int /*kWords*/>
+  [[gnu::always_inline]] WordsOfPanel<S> Words(size_t at) const {
+    return {WordAt(at)};
   }
   template <size_t kAt>
   [[gnu::always_inline]] typename S::Float LoadHalf() const {
@@ -134,6 +170,9 @@ class BytesOfPanel {
   }
 
  private:
+  [[gnu::always_inline]] const std::byte* WordAt(size_t at) const {
+    return words_ + (kOdd > 0 && at > kOddAt ? at - kOdd : at) * S::kLanes;
+  }
   template <int kWords>
   [[gnu::always_inline]] void Load(size_t at, Int* out) const {
 #pragma GCC unroll 8
@@ -190,15 +229,6 @@ class PanelSource {
       const std::byte* const now = source.panel() + step * bytes_;
       Fetch<2>(now + kToL2, bytes_);
       Fetch<3>(now + kToL1, bytes_);
-    }
-    // A part of Next, for few tokens, at other distances: the next part is read some tens of cycles
-    // later, so it is fetched to L1 earlier, and to L2 later.
-    [[gnu::always_inline]] void NextPart(const PanelSource& source, uint32_t step, uint32_t part,
-                                         uint32_t parts) const {
-      const size_t bytes = bytes_ / parts;
-      const std::byte* const now = source.panel() + step * bytes_ + part * bytes;
-      Fetch<2>(now + kToL2 / 2, bytes);
-      Fetch<3>(now + 2 * kToL1, bytes);
     }
     // Where Beside fetched this from memory.
     [[gnu::always_inline]] void NextOfPiece(const PanelSource& source, uint32_t step,
