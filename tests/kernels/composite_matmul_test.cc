@@ -271,7 +271,7 @@ TEST_P(CompositeTest, NormMatMulOfPartsOfBlocks) {
   for (const Type type : {Type::kQ8_0, Type::kQ6_K}) {
     const Matrix matrix = RandomMatrix(4, type, kRows, kCols);
     for (const uint32_t begin : {48u, 52u, 64u, 160u}) {
-      for (const uint32_t tokens : {1u, 9u}) {
+      for (const uint32_t tokens : {1u, 9u, 2u}) {  // an odd number: norms take turns
         NormMatMulParams params = MakeNormMatMul(tokens, 84, 1);
         params.product.projections[0] =
             ProjectColumns(matrix, begin, 84, rig_.Poisoned(size_t{tokens} * kRows));
@@ -285,7 +285,7 @@ TEST_P(CompositeTest, NormMatMulOfPartsOfBlocks) {
 TEST_P(CompositeTest, Qkv) {
   constexpr uint32_t kHeads = 2, kKvHeads = 1, kBlock = 4;
   const uint32_t tokens = kFewTokens;
-  for (const uint32_t dim : {62u, 64u, 256u}) {
+  for (const uint32_t dim : {62u, 64u, 256u, 516u}) {
     const Matrix wq = RandomMatrix(5, Type::kQ8_0, kHeads * dim, kCols);
     const Matrix wk = RandomMatrix(6, Type::kQ8_0, kKvHeads * dim, kCols);
     const Matrix wv = RandomMatrix(7, Type::kF32, kKvHeads * dim, kCols);

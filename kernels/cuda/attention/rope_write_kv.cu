@@ -40,7 +40,7 @@ __device__ void Normalize(const HeadNorm& norm, size_t at, uint32_t dim) {
   float squares = 0;
   for (uint32_t i = first; i < dim; i += 4 * kWarp) {
 #pragma unroll
-    for (uint32_t j = i; j < i + 4; ++j) squares += head[j] * head[j];
+    for (uint32_t j = i; j < i + 4; ++j) squares = fmaf(head[j], head[j], squares);
   }
   const float mean = WarpSum(squares) / static_cast<float>(dim);
   const float scale = 1.0f / sqrtf(mean + norm.epsilon);

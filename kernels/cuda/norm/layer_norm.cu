@@ -28,7 +28,8 @@ __global__ void __launch_bounds__(kNormThreads, 1)
     const auto weight = row.Read(p.weight + i);
 #pragma unroll
     for (uint32_t j = 0; j < row.kWidth; ++j) {
-      values.at[j] = static_cast<float>((values.at[j] - mean) * scale) * weight.at[j];
+      const auto normed = static_cast<float>((values.at[j] - mean) * scale);
+      values.at[j] = __fmul_rn(normed, weight.at[j]);
     }
     if (p.bias != nullptr) {
       const auto bias = row.Read(p.bias + i);

@@ -13,7 +13,8 @@ __global__ void __launch_bounds__(kNormThreads) RmsNormKernel(const NormTask<Rms
   SharedArena arena;
   const SharedArray<float> room = arena.Take<float>(kBlockReduceRoom);
   float squares = 0;
-  const NormRow<kRuns, kRowPerWarp> row(task, [&](float value) { squares += value * value; });
+  const NormRow<kRuns, kRowPerWarp> row(
+      task, [&](float value) { squares = fmaf(value, value, squares); });
   float mean = row.Sum(squares, room) / static_cast<float>(p.dim);
   if (p.sum_squares != nullptr && row.inside()) {
     mean = p.sum_squares[row.index()] / static_cast<float>(p.sum_dim);

@@ -1,4 +1,6 @@
-// Activation functions of feed-forward blocks, with their gates. Device code.
+// Activation functions of feed-forward blocks, with their gates. Device code. Sums of products name
+// their rounding, as in the norms: kernels that write floats and bytes give the same bits then,
+// whatever the compiler fuses.
 #ifndef TANDEM_KERNELS_CUDA_ROWS_ACTIVATION_H_
 #define TANDEM_KERNELS_CUDA_ROWS_ACTIVATION_H_
 
@@ -26,7 +28,7 @@ __device__ float Activated(float gate, float up) {
   if constexpr (kFunction == Activation::kGeluTanh) {
     // x (1 + tanh z) / 2 as x sigmoid(2 z), which avoids cancellation.
     constexpr float kTwoRootTwoOverPi = 1.59576912f;
-    const float z = kTwoRootTwoOverPi * (gate + 0.044715f * gate * gate * gate);
+    const float z = kTwoRootTwoOverPi * fmaf(0.044715f * gate * gate, gate, gate);
     return TimesSigmoid(gate, z) * up;
   }
   if constexpr (kFunction == Activation::kSigmoid) return TimesSigmoid(up, gate);
