@@ -271,7 +271,7 @@ TEST_P(CompositeTest, NormMatMulOfPartsOfBlocks) {
   for (const Type type : {Type::kQ8_0, Type::kQ6_K}) {
     const Matrix matrix = RandomMatrix(4, type, kRows, kCols);
     for (const uint32_t begin : {48u, 52u, 64u, 160u}) {
-      for (const uint32_t tokens : {1u, 9u, 2u}) {  // an odd number: norms take turns
+      for (const uint32_t tokens : {1u, 9u, 2u}) {  // three, so that both norms meet each
         NormMatMulParams params = MakeNormMatMul(tokens, 84, 1);
         params.product.projections[0] =
             ProjectColumns(matrix, begin, 84, rig_.Poisoned(size_t{tokens} * kRows));

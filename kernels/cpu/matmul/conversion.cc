@@ -71,7 +71,7 @@ void Convert(const Conversion& c, const ConversionRange& range, std::byte* share
   auto* const pairs = reinterpret_cast<uint32_t*>(shared + c.pairs_at());
   for (size_t t = range.begin; t < range.end; ++t) {
     const float* const x = c.x + t * c.x_stride + range.col;
-    if (c.blocks > 0) QuantizePart(c, x, range, blocks + t * c.blocks);
+    if (c.blocks > 0) QuantizePart(c, x, range, blocks + t * QuantRowStride(c.blocks));
     if (c.pairs > 0) RoundToBf16Pairs(x, range.count, pairs + t * c.pairs + range.col / 2);
   }
 }

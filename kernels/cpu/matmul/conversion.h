@@ -23,10 +23,12 @@ struct Conversion {
   uint32_t lead;    // zeros before a quantised row
   uint32_t blocks;  // of a quantised row; 0: none is needed
   uint32_t pairs;   // of a row of pairs; 0: none is needed
-  size_t at;        // bytes from the scratch's start
+  size_t at;        // bytes from the scratch's start, whole lines
 
   bool needed() const { return blocks + pairs > 0; }
-  size_t pairs_at() const { return at + RoundToLine(size_t{tokens} * blocks * sizeof(QuantBlock)); }
+  size_t pairs_at() const {
+    return blocks == 0 ? at : at + tokens * QuantRowStride(blocks) * sizeof(QuantBlock);
+  }
   size_t end() const { return RoundToLine(pairs_at() + size_t{tokens} * pairs * sizeof(uint32_t)); }
 };
 

@@ -65,7 +65,8 @@ struct Task {
     return ExpertGroups::At(context.shared_scratch, experts, choices());
   }
   QuantBlock* quantised_row(const host::TaskContext& context, size_t slot) const {
-    return reinterpret_cast<QuantBlock*>(context.shared_scratch + quantised_at) + slot * x_blocks;
+    return reinterpret_cast<QuantBlock*>(context.shared_scratch + quantised_at) +
+           slot * QuantRowStride(x_blocks);
   }
   uint32_t* pairs_row(const host::TaskContext& context, size_t slot) const {
     return reinterpret_cast<uint32_t*>(context.shared_scratch + pairs_at) + slot * x_pairs;
@@ -203,7 +204,7 @@ void PointAtInput(const Task& task, Activations form, size_t first_block, Part* 
       break;
     case Activations::kQuantBlocks:
       part->x_at = task.quantised_at + first_block * sizeof(QuantBlock);
-      part->x_stride = task.x_blocks;
+      part->x_stride = QuantRowStride(task.x_blocks);
       part->x_row_bytes = part->x_stride * sizeof(QuantBlock);
       break;
     case Activations::kBf16Pairs:
@@ -251,7 +252,8 @@ void EncodeExpertMatMulWith(host::OpList& list, const ExpertMatMulParams& params
   }
   const size_t rows = task.choices();
   task.quantised_at = RoundToLine(ExpertGroups::Bytes(task.experts, rows));
-  task.pairs_at = task.quantised_at + RoundToLine(rows * task.x_blocks * sizeof(QuantBlock));
+  task.pairs_at = task.quantised_at;
+  if (task.x_blocks > 0) task.pairs_at += rows * QuantRowStride(task.x_blocks) * sizeof(QuantBlock);
   task.floats_at = task.pairs_at + RoundToLine(rows * task.x_pairs * sizeof(uint32_t));
   const size_t shared = task.floats_at + (task.floats ? rows * task.x_cols * sizeof(float) : 0);
 

@@ -120,7 +120,6 @@ struct FloatChunk {
   static constexpr uint32_t kFetches = 1;
   static constexpr InPlaceUse kInPlace = requires { &U::FromWord; }
   ? InPlaceUse::kAlways : InPlaceUse::kNever;
-  static constexpr bool kManyTiles = false;
 
   template <class Source>
   [[gnu::always_inline]] static inline void Unpack(const Source& source, uint32_t col,

@@ -1,8 +1,11 @@
-// The loops of every product. Sets of as many tokens as have their sums in registers are multiplied
-// with whole rows of one or two groups: of panels in place, each word as it is read; else, if one
-// set is all, with each chunk of columns as it is unpacked. For more tokens a few chunks at a time
-// are unpacked to the L1 cache, or, beyond kFewTokens tokens, whole rows to a buffer that fits the
-// L2 cache. All add up in the same order.
+// The loops of every product, in the order in which they are chosen:
+//   RunOneSet    up to as many tokens as have their sums in registers, a set: a chunk of columns is
+//                multiplied as it is unpacked
+//   RunInPlace   panels are multiplied with one set of tokens after another as they are, or, with
+//                few tokens, word by word as they are unpacked
+//   RunFew       up to kFewTokens tokens: a few chunks at a time are unpacked to the L1 cache
+//   RunMany      whole rows are unpacked to a buffer that fits the L2 cache
+// All add up in the same order.
 //
 // A chunk format F (quantised_chunk.h, float_chunk.h) defines:
 //   kActivations          what an activation row consists of
@@ -11,7 +14,8 @@
 //   kXCols                columns per X
 //   kBytes                bytes of a row's chunk
 //   kFetches              how often Multiply calls fetch
-//   kInPlace              for how many tokens there is InPlace<Source>: a chunk read in panels
+//   kInPlace              when products use InPlace<Source>, a chunk read in panels
+//   kTokensInPlace        tokens of a set then, if words are unpacked
 //   Unpack(source, col, count, Unit*)         `count` columns, kCols but in a float row's last
 //   Expand(const Unit*, Float*)               a chunk's values, one column of rows each
 //   Multiply(chunk, x, x_step, count, fetch, acc)  acc[group][token] += the products of a chunk of
@@ -66,24 +70,26 @@ class Multiply {
   using Float = typename S::Float;
   using OneSetFn = void (*)(const Product&, const ProductRange&);
   using Unpacked = UnpackedChunks<F>;
-  // Up to how many tokens one set of unpacked chunks is all. A chunk of many tiles costs more to
-  // store than to multiply.
   template <class Source>
-  static constexpr uint32_t kMostOfOneSet =
-      Source::kPanels&& F::kInPlace == InPlaceUse::kUnpacking&& F::kUnits > 1 ? 0
-                                                                              : S::kTokensOfGroup;
-  // Up to how many tokens words of panels are unpacked in registers, anew for each set.
+  static constexpr bool kUnpacksInPlace =
+      Source::kPanels ? F::kInPlace == InPlaceUse::kUnpacking : false;
   template <class Source>
-  static constexpr uint32_t kMostInPlace =
-      Source::kPanels&& F::kInPlace == InPlaceUse::kUnpacking ? S::kMostInPlace : 0;
+  static constexpr bool kAlwaysInPlace = Source::kPanels
+                                             ? S::kInPlace && (F::kInPlace == InPlaceUse::kAlways)
+                                             : false;
+  // Panels of many tiles per chunk do without RunOneSet: storing those costs more than products.
   template <class Source>
-  static constexpr bool kAlwaysInPlace =
-      Source::kPanels ? S::kInPlace&& F::kInPlace == InPlaceUse::kAlways : false;
+  static constexpr bool kHasOneSet = kUnpacksInPlace<Source> ? F::kUnits == 1 : true;
+  // For more tokens than RunOneSet takes, if it takes any.
+  template <class Source>
+  static constexpr bool kHasInPlace =
+      kUnpacksInPlace<Source> ? !kHasOneSet<Source> || (S::kMostInPlace > S::kTokensOfGroup)
+                              : false;
   // Of one group: a small part of the L1 cache.
   static constexpr uint32_t kChunksInL1 =
       sizeof(Unit) * F::kUnits < 2560 ? 5120 / (sizeof(Unit) * F::kUnits) : 1;
   static constexpr uint32_t kMostGroups = 64 / S::kLanes;
-  static constexpr uint32_t kMostBoundByMemory = 4;  // tokens
+  static constexpr uint32_t kMostBoundByMemory = 4;  // tokens; products of more take longer
   template <class Chunks>
   static constexpr int MostTokensOfSet() {
     if constexpr (F::kInPlace == InPlaceUse::kUnpacking && !std::is_same_v<Chunks, Unpacked>) {
@@ -98,15 +104,19 @@ class Multiply {
   template <class Source>
   static void RunFrom(const Product& p, const ProductRange& range, std::byte* scratch) {
     const uint32_t tokens = range.token_end - range.token_begin;
-    if constexpr (kMostOfOneSet < Source >> 0) {
-      if (tokens <= kMostOfOneSet<Source>) return kOneSet<Source>[tokens](p, range);
+    if constexpr (kHasOneSet<Source>) {
+      if (tokens <= S::kTokensOfGroup) return kOneSet<Source>[tokens](p, range);
     }
-    if constexpr (kMostInPlace < Source >> kMostOfOneSet<Source>) {
-      if (tokens <= kMostInPlace<Source>) return RunInPlace<Source, 1>(p, range);
+    if constexpr (kHasInPlace<Source>) {
+      if (tokens <= S::kMostInPlace) return RunInPlace<Source, 1>(p, range);
     }
-    if constexpr (kAlwaysInPlace<Source>) return RunInPlace<Source, S::kGroups>(p, range);
-    if (tokens <= kFewTokens) return RunFew<Source>(p, range);
-    RunMany<Source>(p, range, reinterpret_cast<Unit*>(scratch));
+    if constexpr (kAlwaysInPlace<Source>) {
+      RunInPlace<Source, S::kGroups>(p, range);
+    } else if (tokens <= kFewTokens) {
+      RunFew<Source>(p, range);
+    } else {
+      RunMany<Source>(p, range, reinterpret_cast<Unit*>(scratch));
+    }
   }
 
   static size_t Units(uint32_t cols) { return size_t{NumChunks(cols)} * F::kUnits; }
@@ -179,8 +189,12 @@ class Multiply {
     constexpr uint32_t kRows = kGroups * S::kLanes;
     for (uint32_t row = range.row_begin; row < range.row_end; row += kRows) {
       const uint32_t groups = row + S::kLanes < range.row_end ? kGroups : 1;
-      PiecesAhead beside = ahead.Beside(p, row + kRows, 0, chunks, kGroups, calls);
-      if (tokens <= kMostBoundByMemory) beside.FetchNear(p.weights + row * p.stride_bytes);
+      if (row == range.row_begin) ahead.Start(Source(p, row));
+      const uint32_t after = row + kRows < p.rows ? chunks : 0;
+      PiecesAhead beside = ahead.Beside(p, row + kRows, 0, after, kGroups, calls);
+      if (tokens <= kMostBoundByMemory) {
+        beside.FetchNear(p.weights + row * p.stride_bytes, F::kBytes * S::kLanes / F::kFetches);
+      }
       const auto chunks_of = [&](uint32_t group) {
         return ChunksInPlace<F, Source>{Source(p, row + group * S::kLanes),
                                         p.stride_bytes * S::kLanes, 0};

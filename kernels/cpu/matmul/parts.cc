@@ -34,7 +34,7 @@ Part MakePart(const Projection& projection, const MatMulKernels& kernels,
     case Activations::kQuantBlocks:
       part.x_at =
           conversion.at + (window.begin - all.begin) / QuantBlock::kValues * sizeof(QuantBlock);
-      part.product.x_stride = conversion.blocks;
+      part.product.x_stride = QuantRowStride(conversion.blocks);
       break;
     case Activations::kBf16Pairs:
       part.x_at = conversion.pairs_at();

@@ -6,6 +6,7 @@
 #ifndef TANDEM_KERNELS_CPU_MATMUL_QUANT_BLOCK_H_
 #define TANDEM_KERNELS_CPU_MATMUL_QUANT_BLOCK_H_
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tandem::kernels::cpu {
@@ -20,6 +21,10 @@ struct alignas(64) QuantBlock {
   int32_t neg_half_sum[2];  // the same of the first and the last 16
 };
 static_assert(sizeof(QuantBlock) == 64);
+
+// From a row of `blocks` to the next, in blocks: an odd number, as rows a multiple of 4 KB apart
+// would have all their blocks in the same few lines of the L1 cache.
+inline constexpr size_t QuantRowStride(uint32_t blocks) { return blocks | 1; }
 
 // Quantises the window of `blocks` * 32 values that holds `lead` zeros, then x[0 .. count), then
 // zeros: the layout of a shard's activations in whole blocks of the weight. Each block depends on

@@ -10,11 +10,12 @@
 #include "kernels/cpu/matmul/product.h"
 #include "kernels/cpu/matmul/quant_block.h"
 #include "kernels/cpu/matmul/tile.h"
+#include "kernels/cpu/matmul/weight_source.h"
 
 namespace tandem::kernels::cpu {
 
-// Tile kTile of a block as products read it where it lies: `step` bytes on, that of the next group
-// of rows.
+// Tile kTile of the blocks of kGroups groups of rows, `step` bytes apart, as products read it where
+// it lies.
 template <class S, class U, int kTile, int kGroups, class B>
 class TileInPlace {
  public:

@@ -62,13 +62,16 @@ class PiecesAhead {
         stride_(panels > 1 ? stride : 0),
         calls_before_(lines_ == 0 ? 0 : calls - (bytes + kLine * lines_ - 1) / (kLine * lines_)) {}
 
-  // As many lines per call of the panel that is being read, from `now` on, go to the L1 cache, too.
-  void FetchNear(const std::byte* now) { near_ = now + kNear; }
+  // The panel at `now`, of which `bytes` are read per call, goes to the L1 cache, too, kNear ahead.
+  void FetchNear(const std::byte* now, size_t bytes) {
+    near_ = now + kNear;
+    near_bytes_ = bytes;
+  }
 
   [[gnu::always_inline]] void Fetch() {
     if (near_ != nullptr) {
-      for (size_t i = 0; i < lines_; ++i) __builtin_prefetch(near_ + i * kLine, 0, 3);
-      near_ += lines_ * kLine;
+      for (size_t at = 0; at < near_bytes_; at += kLine) __builtin_prefetch(near_ + at, 0, 3);
+      near_ += near_bytes_;
     }
     if (calls_before_ > 0) {
       --calls_before_;
@@ -83,9 +86,10 @@ class PiecesAhead {
 
  private:
   static constexpr size_t kLine = 64;
-  static constexpr size_t kNear = 1024;  // ahead
+  static constexpr size_t kNear = 1024;
 
   const std::byte* near_ = nullptr;
+  size_t near_bytes_ = 0;
   const std::byte* at_ = nullptr;
   size_t lines_ = 0;  // of each panel per call
   size_t stride_ = 0;

@@ -47,7 +47,7 @@ class TokenSets {
   static constexpr int kMostTokens = kMost;
 
   // Tokens of a set, when `tokens` are spread evenly over as few sets as can be.
-  static constexpr uint32_t SetTokens(uint32_t tokens) {
+  static uint32_t SetTokens(uint32_t tokens) {
     const uint32_t sets = (tokens + kMost - 1) / kMost;
     return (tokens + sets - 1) / sets;
   }
@@ -104,11 +104,12 @@ class TokenSets {
     }
   }
 
-  // Stores that miss the caches would hold up the next set's products.
+  // Stores that miss the caches would hold up the next set's products. A hint to write would need
+  // more than the instruction sets that files are compiled for.
   template <int kTokens>
   [[gnu::always_inline]] static inline void FetchOutput(const float* y, size_t y_stride) {
     for (int t = 0; t < kTokens; ++t) {
-      for (int g = 0; g < kGroups; ++g) __builtin_prefetch(y + t * y_stride + g * S::kLanes, 1, 3);
+      for (int g = 0; g < kGroups; ++g) __builtin_prefetch(y + t * y_stride + g * S::kLanes, 0, 3);
     }
   }
 

@@ -5,6 +5,7 @@
 #include "common/tensor/blocks_of_256.h"
 #include "kernels/cpu/matmul/tile.h"
 #include "kernels/cpu/matmul/unpack_words.h"
+#include "kernels/cpu/matmul/weight_source.h"
 
 namespace tandem::kernels::cpu {
 

@@ -4,7 +4,7 @@
 // A source stands for the S::kLanes rows from one row on:
 //   Block<Block>(i)    block i of each row, as formats read it: Words<n>(at), which has n words of
 //                      the block from byte `at` on (transposed at once, or read where they are
-//                      used), Load32 and Load16, all words of as many bytes, LoadWord, LoadHalf,
+//                      used); Load32 and Load16, 32 or 16 bytes as words; LoadWord, LoadHalf,
 //                      LoadByte
 //   Values<T>(col)     the same of plain values of type T from column `col` on
 //   Ahead              prefetches while blocks are unpacked in ascending order

@@ -57,6 +57,7 @@ void CheckProjections(const Params& params) {
                  w.col_count == first.col_count)
         << "projection " << i;
     CheckColumns(w);
+    TANDEM_CHECK(w.col_count > 0) << "a product over no columns";
   }
 }
 

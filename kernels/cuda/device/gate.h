@@ -11,7 +11,7 @@ namespace tandem::kernels::cuda {
 
 // sigmoid(gate[row]); 1 without a gate.
 __device__ inline float GateFactor(const float* gate, uint32_t row) {
-  return gate != nullptr ? 1.0f / (1.0f + expf(-gate[row])) : 1.0f;
+  return gate != nullptr ? 1.0f / __fadd_rn(1.0f, expf(-gate[row])) : 1.0f;
 }
 
 }  // namespace tandem::kernels::cuda

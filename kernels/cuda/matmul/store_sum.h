@@ -17,7 +17,7 @@ __device__ __forceinline__ void StoreSum(const MatVecPart& part, uint32_t row, u
   if (part.bias != nullptr) sum += part.bias[row];
   float& y = part.y[static_cast<size_t>(token) * part.y_stride + row];
   if (part.adds) {
-    y += GateFactor(part.gate, token) * sum;
+    y = fmaf(GateFactor(part.gate, token), sum, y);  // as AddRows
   } else {
     y = sum;
   }

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kNormThreads) RmsNormKernel(const NormTask<Rms
       const auto gate = row.Read(p.gate + static_cast<size_t>(row.index()) * p.dim + i);
 #pragma unroll
       for (uint32_t j = 0; j < row.kWidth; ++j) {
-        values.at[j] *= gate.at[j] / (1.0f + expf(-gate.at[j]));
+        values.at[j] *= gate.at[j] / __fadd_rn(1.0f, expf(-gate.at[j]));
       }
     }
     return values;

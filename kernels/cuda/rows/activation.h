@@ -16,7 +16,7 @@
 namespace tandem::kernels::cuda {
 
 // x sigmoid(y); -0 where exp overflows.
-__device__ inline float TimesSigmoid(float x, float y) { return x / (1.0f + expf(-y)); }
+__device__ inline float TimesSigmoid(float x, float y) { return x / __fadd_rn(1.0f, expf(-y)); }
 
 // Minimum and maximum that propagate NaN.
 __device__ inline float AtMost(float x, float limit) { return x > limit ? limit : x; }

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(RowGrid::kThreads) AddRowsKernel(const AddTask
     Floats<kWidth> y = Load<kWidth>(p.y + at);
     const Floats<kWidth> x = Load<kWidth>(p.x + at);
 #pragma unroll
-    for (uint32_t i = 0; i < kWidth; ++i) y.at[i] = (y.at[i] + factor * x.at[i]) * p.scale;
+    for (uint32_t i = 0; i < kWidth; ++i) y.at[i] = fmaf(factor, x.at[i], y.at[i]) * p.scale;
     Store(p.y + at, y);
   });
 }
