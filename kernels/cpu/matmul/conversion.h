@@ -26,9 +26,7 @@ struct Conversion {
   size_t at;        // bytes from the scratch's start, whole lines
 
   bool needed() const { return blocks + pairs > 0; }
-  size_t pairs_at() const {
-    return blocks == 0 ? at : at + tokens * QuantRowStride(blocks) * sizeof(QuantBlock);
-  }
+  size_t pairs_at() const { return at + QuantRowsBytes(tokens, blocks); }
   size_t end() const { return RoundToLine(pairs_at() + size_t{tokens} * pairs * sizeof(uint32_t)); }
 };
 

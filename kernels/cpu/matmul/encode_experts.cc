@@ -252,8 +252,7 @@ void EncodeExpertMatMulWith(host::OpList& list, const ExpertMatMulParams& params
   }
   const size_t rows = task.choices();
   task.quantised_at = RoundToLine(ExpertGroups::Bytes(task.experts, rows));
-  task.pairs_at = task.quantised_at;
-  if (task.x_blocks > 0) task.pairs_at += rows * QuantRowStride(task.x_blocks) * sizeof(QuantBlock);
+  task.pairs_at = task.quantised_at + QuantRowsBytes(rows, task.x_blocks);
   task.floats_at = task.pairs_at + RoundToLine(rows * task.x_pairs * sizeof(uint32_t));
   const size_t shared = task.floats_at + (task.floats ? rows * task.x_cols * sizeof(float) : 0);
 

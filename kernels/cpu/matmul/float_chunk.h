@@ -118,8 +118,10 @@ struct FloatChunk {
   static constexpr uint32_t kUnits = kCols / U::kColsOfUnit;
   static constexpr size_t kBytes = kCols * sizeof(Value);
   static constexpr uint32_t kFetches = 1;
-  static constexpr InPlaceUse kInPlace = requires { &U::FromWord; }
-  ? InPlaceUse::kAlways : InPlaceUse::kNever;
+  static constexpr InPlaceUse kInPlace = [] {
+    if constexpr (requires { &U::FromWord; }) return InPlaceUse::kAlways;
+    return InPlaceUse::kNever;
+  }();
 
   template <class Source>
   [[gnu::always_inline]] static inline void Unpack(const Source& source, uint32_t col,

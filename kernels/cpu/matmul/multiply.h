@@ -348,20 +348,16 @@ class Multiply {
     using Set = Sets<Chunks, kGroups>;
     const X* const x = Activations(p, token);
     constexpr uint32_t kRows = kGroups * S::kLanes;
-    float* const y = p.y + token * p.y_stride + row;
     if (row + kRows <= p.rows) {
+      float* const y = p.y + token * p.y_stride + row;
       Set::Multiply(tokens, chunks, x, p.x_stride, p.cols, y, p.y_stride, beside);
       if (p.bias != nullptr) AddBias<kGroups>(p.bias + row, tokens, y, p.y_stride);
       return;
     }
-    float sums[Set::kMostTokens * kRows];
-    Set::Multiply(tokens, chunks, x, p.x_stride, p.cols, sums, kRows, beside);
-    for (uint32_t t = 0; t < tokens; ++t) {
-      for (uint32_t r = 0; row + r < p.rows; ++r) {
-        const float sum = sums[t * kRows + r];
-        y[t * p.y_stride + r] = p.bias == nullptr ? sum : sum + p.bias[row + r];
-      }
-    }
+    Float sums[Set::kMostTokens * kGroups];
+    Set::Multiply(tokens, chunks, x, p.x_stride, p.cols, reinterpret_cast<float*>(sums), kRows,
+                  beside);
+    StoreSums<kGroups>(p, row, token, tokens, sums);
   }
 
   template <int kGroups>

@@ -25,6 +25,10 @@ static_assert(sizeof(QuantBlock) == 64);
 // From a row of `blocks` to the next, in blocks: an odd number, as rows a multiple of 4 KB apart
 // would have all their blocks in the same few lines of the L1 cache.
 inline constexpr size_t QuantRowStride(uint32_t blocks) { return blocks | 1; }
+// Of so many rows; 0 blocks: there are none.
+inline constexpr size_t QuantRowsBytes(size_t rows, uint32_t blocks) {
+  return blocks == 0 ? 0 : rows * QuantRowStride(blocks) * sizeof(QuantBlock);
+}
 
 // Quantises the window of `blocks` * 32 values that holds `lead` zeros, then x[0 .. count), then
 // zeros: the layout of a shard's activations in whole blocks of the weight. Each block depends on

@@ -46,7 +46,7 @@ class TileInPlace {
 //   Head(block)              what all tiles of a block need
 //   Head::Scales<kTile>(out) a tile's scales, then its minimums
 //   Words<kTile>(block, head)(j)  word j of a tile's bytes
-//   kInPlace                 kAlways if a word is nearly one of the block, else kUnpacking
+//   kAlwaysInPlace           only if a word is nearly one of the block
 template <class S, class U>
 struct QuantisedChunk {
   static constexpr Activations kActivations = Activations::kQuantBlocks;
@@ -58,7 +58,10 @@ struct QuantisedChunk {
   static constexpr uint32_t kXCols = QuantBlock::kValues;
   static constexpr size_t kBytes = sizeof(Block);
   static constexpr uint32_t kFetches = kUnits;
-  static constexpr InPlaceUse kInPlace = U::kInPlace;
+  static constexpr InPlaceUse kInPlace = [] {
+    if constexpr (requires { U::kAlwaysInPlace; }) return InPlaceUse::kAlways;
+    return InPlaceUse::kUnpacking;
+  }();
   // Of a set in place: two scales take registers, too.
   static constexpr int kTokensInPlace =
       Unit::Traits::kScales == 1 ? S::kTokensInPlace : S::kTokensOfGroup;

@@ -5,7 +5,6 @@
 #include "common/tensor/blocks_of_256.h"
 #include "kernels/cpu/matmul/tile.h"
 #include "kernels/cpu/matmul/unpack_words.h"
-#include "kernels/cpu/matmul/weight_source.h"
 
 namespace tandem::kernels::cpu {
 
@@ -59,7 +58,6 @@ struct UnpackQ2_K {
   using Block = tensor::BlockQ2_K;
   using Int = typename S::Int;
   using TileT = Tile<S, TileTraits<0, 2, true, false, 3>>;  // scale and minimum per 16 values
-  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   struct Head {
     template <class B>
@@ -98,7 +96,6 @@ struct UnpackQ3_K {
   using Float = typename S::Float;
   using TileT =
       Tile<S, TileTraits<2, 2, false, false, 7>>;  // three bits - 4, a scale per 16 values
-  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   struct Head {
     template <class B>
@@ -156,7 +153,6 @@ struct UnpackQ4_K {
   using Block = tensor::BlockQ4_K;
   using TileT = Tile<S, TileTraits<0, 1, true, false, 15>>;
   using Head = KScalesHead<S>;
-  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   template <int kTile, class B>
   [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
@@ -169,7 +165,6 @@ struct UnpackQ5_K {
   using Block = tensor::BlockQ5_K;
   using TileT = Tile<S, TileTraits<0, 1, true, false, 31>>;
   using Head = KScalesHead<S>;
-  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   template <int kTile, class B>
   [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
@@ -188,7 +183,6 @@ struct UnpackQ6_K {
   using Int = typename S::Int;
   using TileT =
       Tile<S, TileTraits<5, 2, false, false, 63>>;  // six bits - 32, a scale per 16 values
-  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   struct Head {
     template <class B>

@@ -5,7 +5,6 @@
 #include "common/tensor/blocks_of_32.h"
 #include "kernels/cpu/matmul/tile.h"
 #include "kernels/cpu/matmul/unpack_words.h"
-#include "kernels/cpu/matmul/weight_source.h"
 
 namespace tandem::kernels::cpu {
 
@@ -14,7 +13,7 @@ struct UnpackQ8_0 {
   using Block = tensor::BlockQ8_0;
   using TileT = SignedTile<S>;
   using Head = HalfScale<S, offsetof(Block, d)>;
-  static constexpr InPlaceUse kInPlace = InPlaceUse::kAlways;
+  static constexpr bool kAlwaysInPlace = true;
 
   template <int kTile, class B>
   [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
@@ -30,7 +29,6 @@ template <class S, class BlockV, class Traits>
 struct UnpackNibbles {
   using Block = BlockV;
   using TileT = Tile<S, Traits>;
-  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   struct Head {
     template <class B>

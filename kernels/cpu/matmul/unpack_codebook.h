@@ -6,7 +6,6 @@
 #include "common/tensor/blocks_of_32.h"
 #include "kernels/cpu/matmul/tile.h"
 #include "kernels/cpu/matmul/unpack_words.h"
-#include "kernels/cpu/matmul/weight_source.h"
 
 namespace tandem::kernels::cpu {
 
@@ -25,7 +24,6 @@ struct UnpackIQ4_NL {
   using Block = tensor::BlockIQ4_NL;
   using TileT = SignedTile<S>;
   using Head = HalfScale<S, offsetof(Block, d)>;
-  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   template <int kTile, class B>
   [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
@@ -38,7 +36,6 @@ template <class S>
 struct UnpackIQ4_XS {
   using Block = tensor::BlockIQ4_XS;
   using TileT = SignedTile<S>;
-  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
   struct Head {
     template <class B>
@@ -70,23 +67,11 @@ template <class S>
 struct UnpackMXFP4 {
   using Block = tensor::BlockMXFP4;
   using TileT = SignedTile<S, 12>;
-  static constexpr InPlaceUse kInPlace = InPlaceUse::kUnpacking;
 
-  struct Head {
+  struct Head : OneScale<S> {
     template <class B>
-    [[gnu::always_inline]] explicit Head(const B& block) {
-      const typename S::Int e = block.template LoadByte<offsetof(Block, e)>();
-      // 2^(e - 128) may be too small for a normal float, so it is the product of two halves of e.
-      const typename S::Int half = S::template ShiftRight<1>(e);
-      const typename S::Int rest = S::SubWords(e, half);
-      scale = S::Mul(PowerOfTwo(half), PowerOfTwo(rest));
-    }
-    template <int kTile>
-    [[gnu::always_inline]] void Scales(typename S::Float* out) const {
-      out[0] = scale;
-    }
-
-    typename S::Float scale;
+    [[gnu::always_inline]] explicit Head(const B& block)
+        : OneScale<S>(Scale(block.template LoadByte<offsetof(Block, e)>())) {}
   };
 
   template <int kTile, class B>
@@ -95,6 +80,12 @@ struct UnpackMXFP4 {
   }
 
  private:
+  // 2^(e - 128), which may be too small for a normal float: the product of two halves of e.
+  [[gnu::always_inline]] static inline typename S::Float Scale(typename S::Int e) {
+    const typename S::Int half = S::template ShiftRight<1>(e);
+    const typename S::Int rest = S::SubWords(e, half);
+    return S::Mul(PowerOfTwo(half), PowerOfTwo(rest));
+  }
   // 2^(e - 64), e in [0, 128].
   [[gnu::always_inline]] static inline typename S::Float PowerOfTwo(typename S::Int e) {
     return S::AsFloat(S::template ShiftLeft<23>(S::SubWords(e, S::Words(64 - 127))));

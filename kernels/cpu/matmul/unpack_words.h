@@ -10,17 +10,24 @@
 
 namespace tandem::kernels::cpu {
 
-// A half at kAt of each row's block, the scale of all its values.
-template <class S, size_t kAt>
-struct HalfScale {
-  template <class B>
-  [[gnu::always_inline]] explicit HalfScale(const B& block) : d(block.template LoadHalf<kAt>()) {}
+// The scale of all values of a block.
+template <class S>
+struct OneScale {
+  [[gnu::always_inline]] explicit OneScale(typename S::Float of_block) : scale(of_block) {}
   template <int kTile>
   [[gnu::always_inline]] void Scales(typename S::Float* out) const {
-    out[0] = d;
+    out[0] = scale;
   }
 
-  typename S::Float d;
+  typename S::Float scale;
+};
+
+// The same, a half at kAt of each row's block.
+template <class S, size_t kAt>
+struct HalfScale : OneScale<S> {
+  template <class B>
+  [[gnu::always_inline]] explicit HalfScale(const B& block)
+      : OneScale<S>(block.template LoadHalf<kAt>()) {}
 };
 
 // Word j of the 32 four-bit values in four words: byte i of them holds value i in its low half and

@@ -1,8 +1,8 @@
 // How long a step's frame takes to every rank over shared memory: from before the first Send to the
 // last rank's Receive, by the clock that processes of a host share.
 //   bazel run -c opt //tests/common/transport:dispatch_bench
-// Arguments: ranks, bytes of a frame, and microseconds between steps: while a rank computes for
-// longer than ShmChannelOptions::spin nobody polls, so that each wait ends by a wake-up.
+// Arguments: ranks, bytes of a frame, and microseconds between steps. A rank that waits for longer
+// than ShmChannelOptions::spin has stopped polling, and the system has to wake its process.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
