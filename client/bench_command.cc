@@ -21,7 +21,7 @@ constexpr auto kShutdownTimeout = std::chrono::seconds(5);
 
 absl::Status MeasureAll(coordinator::EngineCore& engine, BenchReport& report) {
   const BenchOptions& options = report.options;
-  Measure measure(engine, kSeed);
+  Measure measure(engine, kSeed, options.context);
   if (options.prefill > 0) {
     TANDEM_ASSIGN_OR_RETURN(report.prefill, measure.Prefill(options.prefill, options.repetitions));
   }
@@ -75,13 +75,11 @@ void AddBenchCommand(cli::Command& program) {
       "bench", "prefill and decode speed through real workers, without a server",
       "Prefill is a prompt in one step; decode is the tokens of all sequences over the time of "
       "the\n"
-      "steps that only decode, with a short context. Token ids are random, sampling is greedy, "
-      "the\n"
-      "prefix cache is off, and --speculation unless it is asked for. --draft-acceptance measures "
-      "it:\n"
-      "sequences decode without guesses and then again, with guesses of their tokens of which that "
-      "many\n"
-      "are right.\n"
+      "steps that only decode, after prompts of --context tokens. Token ids are random, sampling "
+      "is\n"
+      "greedy, the prefix cache is off, and --speculation unless it is asked for.\n"
+      "--draft-acceptance measures it: sequences decode without guesses and then again, with\n"
+      "guesses of their tokens of which that many are right.\n"
       "Examples:\n"
       "  tandem bench --model models/demo.gguf --device cpu --threads-per-worker 2\n"
       "  tandem bench --model m.gguf --tensor-parallel-size 2 --threads-per-worker 1 \\\n"

@@ -10,6 +10,8 @@
 namespace tandem::client {
 namespace {
 
+constexpr uint64_t kMostStepTokens = 1 << 20;  // as --max-num-batched-tokens
+
 absl::Status CheckLength(const char* what, uint32_t tokens, uint32_t context_length) {
   if (tokens <= context_length) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(what, " needs a context of ", tokens,
@@ -51,9 +53,18 @@ absl::Status FitLimits(uint32_t context_length, BenchOptions& options) {
                              : *std::max_element(options.batches.begin(), options.batches.end());
   // Each measurement's prompt also samples one token, which ends the prefill.
   const uint32_t prefill_len = options.prefill == 0 ? 0 : options.prefill + 1;
-  const uint32_t decode_len = batch == 0 ? 0 : kDecodeContext + 1 + options.decode;
+  const uint32_t decode_len = batch == 0 ? 0 : options.context + 1 + options.decode;
   TANDEM_RETURN_IF_ERROR(CheckLength("--prefill", prefill_len, context_length));
-  TANDEM_RETURN_IF_ERROR(CheckLength("--decode", decode_len, context_length));
+  TANDEM_RETURN_IF_ERROR(CheckLength("--context with --decode", decode_len, context_length));
+
+  // Steps with guesses need as many tokens as short prompts do.
+  const uint64_t step_tokens = std::max<uint64_t>(
+      {options.prefill, 1, uint64_t{batch} * std::max(options.context, kDecodeContext)});
+  if (step_tokens > kMostStepTokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--batch ", batch, " with --context ", options.context, " needs a step of ",
+                     step_tokens, " tokens, at most ", kMostStepTokens));
+  }
 
   config::WorkerConfig& worker = options.server.worker;
   const uint32_t block_size = worker.cache.block_size;
@@ -61,8 +72,7 @@ absl::Status FitLimits(uint32_t context_length, BenchOptions& options) {
   options.server.scheduling.chunked_prefill_size = 0;
   worker.model.spec.max_model_len = std::max(prefill_len, decode_len);
   worker.limits.max_num_seqs = std::max(batch, 1u);
-  worker.limits.max_num_batched_tokens =
-      std::max(options.prefill, worker.limits.max_num_seqs * kDecodeContext);
+  worker.limits.max_num_batched_tokens = static_cast<uint32_t>(step_tokens);
   worker.cache.num_kv_blocks = std::max(kv::BlocksFor(prefill_len, block_size),
                                         batch * kv::BlocksFor(decode_len, block_size));
   // Steps have drafts only while so many blocks are free.

@@ -11,13 +11,14 @@
 
 namespace tandem::client {
 
-// Tokens of a decode measurement's prompts: short, so that decoding dominates.
+// Tokens of a decode measurement's prompts unless asked for: short, so that products dominate.
 inline constexpr uint32_t kDecodeContext = 8;
 
 struct BenchOptions {
   config::ServerConfig server;
   uint32_t prefill = 512;
   uint32_t decode = 32;
+  uint32_t context = kDecodeContext;
   std::vector<uint32_t> batches = {1, 4, 8, 16, 32};
   uint32_t repetitions = 3;
   std::vector<uint32_t> draft_acceptance{};
@@ -33,6 +34,11 @@ struct BenchOptions {
                    .help = "tokens that a sequence decodes; 0: not measured",
                    .least = 0,
                    .most = 1 << 20});
+    visit(context,
+          {.flag = "--context",
+           .help = "tokens of a sequence's prompt before it decodes; those of a batch are one step",
+           .least = 1,
+           .most = 1 << 20});
     visit(batches,
           {.flag = "--batch", .help = "sequences that decode together", .least = 1, .most = 4096});
     visit(repetitions, {.flag = "--repetitions,-r",

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/bench/bench_options.h"
 #include "common/base/status.h"
 
 namespace tandem::client {
@@ -80,7 +79,7 @@ coordinator::Request Measure::MakeRequest(uint32_t prompt_tokens, uint32_t max_t
 
 std::vector<coordinator::Request> Measure::DecodeRequests(uint32_t batch, uint32_t tokens) {
   std::vector<coordinator::Request> requests;
-  for (uint32_t i = 0; i < batch; ++i) requests.push_back(MakeRequest(kDecodeContext, 1 + tokens));
+  for (uint32_t i = 0; i < batch; ++i) requests.push_back(MakeRequest(context_, 1 + tokens));
   return requests;
 }
 

@@ -34,9 +34,11 @@ struct DraftMeasurement {
 // Single-threaded. The engine must outlive it, be idle, and have its prefix cache off.
 class Measure {
  public:
-  // `seed` is for the random prompts. `clock` must outlive this.
-  Measure(coordinator::EngineCore& engine, uint64_t seed, const Clock& clock = Clock::System())
-      : engine_(engine), clock_(clock), random_(seed) {}
+  // `seed` is for the random prompts; those of sequences that decode have `context` tokens. `clock`
+  // must outlive this.
+  Measure(coordinator::EngineCore& engine, uint64_t seed, uint32_t context,
+          const Clock& clock = Clock::System())
+      : engine_(engine), clock_(clock), context_(context), random_(seed) {}
 
   // A prompt of `tokens` in one step. An additional first repetition is not counted.
   absl::StatusOr<Measurement> Prefill(uint32_t tokens, uint32_t repetitions);
@@ -52,7 +54,7 @@ class Measure {
 
   // The time of the measured steps of one repetition, whose timings are added to `timings`.
   absl::StatusOr<Duration> RunPrefill(uint32_t tokens, coordinator::EngineStepTimings& timings);
-  // Of sequences with kDecodeContext tokens that decode `tokens` each. `answers`: what they draw.
+  // Of sequences that decode `tokens` each. `answers`: what they draw.
   absl::StatusOr<Duration> RunDecode(const std::vector<coordinator::Request>& requests,
                                      uint32_t tokens, coordinator::EngineStepTimings& timings,
                                      std::vector<std::vector<TokenId>>& answers);
@@ -65,6 +67,7 @@ class Measure {
 
   coordinator::EngineCore& engine_;
   const Clock& clock_;
+  const uint32_t context_;
   std::mt19937_64 random_;
   uint64_t last_arrival_ = 0;
 };

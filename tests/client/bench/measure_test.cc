@@ -70,7 +70,7 @@ TEST(Measure, PrefillIsOneStepPerRepetition) {
   const BenchOptions options = Options(100, 4, {2});
   auto engine = MakeEngine(options, {});
   const TickingClock clock;
-  Measure measure(*engine, 1, clock);
+  Measure measure(*engine, 1, options.context, clock);
   const auto result = measure.Prefill(100, 3);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->tokens_per_second, 100);  // a second on this clock
@@ -84,7 +84,7 @@ TEST(Measure, DecodeCountsOnlyStepsThatOnlyDecode) {
   const BenchOptions options = Options(10, 6, {1, 5});
   auto engine = MakeEngine(options, {});
   const TickingClock clock;
-  Measure measure(*engine, 1, clock);
+  Measure measure(*engine, 1, options.context, clock);
   const auto result = measure.Decode(5, 6, 2);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->tokens_per_second, 5 * 6);
@@ -92,6 +92,22 @@ TEST(Measure, DecodeCountsOnlyStepsThatOnlyDecode) {
   EXPECT_EQ(engine->timings().steps, (1 + 4) + 2 * (1 + 6));
   EXPECT_EQ(engine->Stats().preemptions, 0);
   EXPECT_TRUE(engine->idle());
+}
+
+TEST(Measure, SequencesDecodeAfterTheirContext) {
+  BenchOptions options;
+  options.prefill = 0;
+  options.decode = 4;
+  options.batches = {3};
+  options.context = 1000;
+  ASSERT_TRUE(FitLimits(/*context_length=*/4096, options).ok());
+  EXPECT_EQ(options.server.worker.limits.max_num_batched_tokens, 3000u);
+  auto engine = MakeEngine(options, {});
+  Measure measure(*engine, 1, options.context);
+  const auto result = measure.Decode(3, 4, 2);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(engine->timings().steps, 3 * (1 + 4)) << "all prompts are one step";
+  EXPECT_EQ(engine->Stats().preemptions, 0);
 }
 
 TEST(Measure, EverySizeFitsWithoutPreemption) {
@@ -103,7 +119,7 @@ TEST(Measure, EverySizeFitsWithoutPreemption) {
     options.batches = {1, 3, 9};
     ASSERT_TRUE(FitLimits(4096, options).ok());
     auto engine = MakeEngine(options, {});
-    Measure measure(*engine, 1);
+    Measure measure(*engine, 1, options.context);
     EXPECT_TRUE(measure.Prefill(33, 1).ok());
     for (const uint32_t batch : options.batches) {
       const auto result = measure.Decode(batch, 40, 1);
@@ -130,7 +146,7 @@ DraftsRun RunDrafts(uint32_t batch, double acceptance, uint32_t repetitions) {
   EXPECT_TRUE(FitLimits(4096, options).ok());
   auto engine = MakeEngine(options, {});
   const TickingClock clock;
-  Measure measure(*engine, 1, clock);
+  Measure measure(*engine, 1, options.context, clock);
   const auto result = measure.Drafts(batch, 200, acceptance, repetitions);
   EXPECT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(engine->idle());
@@ -169,7 +185,7 @@ TEST(Measure, ALostWorkerIsAnError) {
   coordinator::SimulatedScript dies;
   dies.faults[4] = coordinator::SimulatedFault::kDie;
   auto engine = MakeEngine(options, {{}, dies});
-  Measure measure(*engine, 1);
+  Measure measure(*engine, 1, options.context);
   const absl::Status status = measure.Decode(2, 6, 1).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_NE(std::string(status.message()).find("rank 1"), std::string::npos) << status;
@@ -212,6 +228,20 @@ TEST(BenchOptions, RefuseWhatMakesNoSense) {
         fit(4, 4, {100000}), fit(4, 4, {1}, 0), fit(~0u, 4, {1})}) {
     EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsOutOfRange(status)) << status;
   }
+}
+
+TEST(BenchOptions, RefuseContextsThatAreTooLong) {
+  BenchOptions options;
+  options.prefill = 0;
+  options.decode = 27;
+  options.context = 100;
+  EXPECT_TRUE(FitLimits(128, options).ok());
+  EXPECT_EQ(FitLimits(127, options).message(),
+            "--context with --decode needs a context of 128 tokens, the model has 127");
+  options.batches = {4096};
+  options.context = 1000;
+  EXPECT_EQ(FitLimits(4096, options).message(),
+            "--batch 4096 with --context 1000 needs a step of 4096000 tokens, at most 1048576");
 }
 
 TEST(BenchOptions, AcceptanceIsOfGuessesOfTheServers) {
