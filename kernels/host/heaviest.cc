@@ -1,6 +1,8 @@
 #include "kernels/host/heaviest.h"
 
-#include <bit>
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 
 #include "kernels/host/weight_key.h"
@@ -27,56 +29,84 @@ float LeastThatMatters(float top_p, double total, uint32_t n) {
   return std::max(kLeastPositive, static_cast<float>(dropped * total / n * (1 - 1e-6)));
 }
 
-// Sums of weights by size: 16 parts of every power of two down from 1, then all below.
-class Histogram {
+// Finds the range in which the sum from above reaches a target, by passes over ever fewer weights.
+class Narrowing {
  public:
-  Histogram(const float* weights, uint32_t n) {
-    // Neighbours are often of one part, so four tables take turns.
-    double tables[4][kParts] = {};
-    uint32_t id = 0;
-    for (; id + 4 <= n; id += 4) {
-      for (uint32_t j = 0; j < 4; ++j) tables[j][PartOf(weights[id + j])] += weights[id + j];
-    }
-    for (; id < n; ++id) tables[0][PartOf(weights[id])] += weights[id];
-    for (uint32_t part = 0; part < kParts; ++part)
-      sums_[part] = (tables[0][part] + tables[1][part]) + (tables[2][part] + tables[3][part]);
+  // `kept` has room for n, and `range` holds the last kept weight.
+  Narrowing(const VocabularyLoops& loops, const float* weights, size_t n, Range range,
+            double target, float* kept)
+      : loops_(loops), range_(range), target_(target), kept_(kept) {
+    count_ = loops_.narrow(weights, n, range.least, range.most, kept_);
+    sum_ = loops_.sum(kept_, count_, 0);
   }
 
-  // The part in which the sum from above reaches `target`; the last one if none does.
-  Range Reaching(double target) const {
-    Range range{0, 0, 0};
-    uint32_t part = 0;
-    for (; part + 1 < kParts && (sums_[part] == 0 || range.above + sums_[part] < target); ++part)
-      range.above += sums_[part];
-    range.least = part + 1 < kParts ? FromBits(kOne - ((part + 1) << kShift) + 1) : kLeastPositive;
-    range.most = part > 0 ? FromBits(kOne - (part << kShift)) : kMost;
-    return range;
+  // Until few weights are left, or a pass leaves no fewer, as among many equal ones. The first
+  // pivot is a guess of the last kept weight, which then is near an end of what is left; the next
+  // ones are a little farther from that end than the guess.
+  Range Run() {
+    int beyond = 0;
+    for (size_t before = 0; count_ > kFew && count_ != before;) {
+      before = count_;
+      const float pivot = Pivot(beyond);
+      const double above = loops_.sum(kept_, count_, pivot);
+      const bool reached = range_.above + above >= target_;
+      if (reached) {
+        range_.least = pivot;
+        sum_ = above;
+      } else {
+        range_.above += above;
+        range_.most = std::nextafter(pivot, 0.0f);
+        sum_ -= above;
+      }
+      beyond = reached ? kBeyond : -kBeyond;
+      count_ = loops_.narrow(kept_, count_, range_.least, range_.most, kept_);
+    }
+    return range_;
   }
 
  private:
-  static constexpr uint32_t kParts = 512, kShift = 19, kOne = 0x3f800000;  // the bits of 1
+  static constexpr size_t kSamples = 256;
+  static constexpr int kBeyond = 6;  // samples, twice their usual error
 
-  static float FromBits(uint32_t bits) { return std::bit_cast<float>(bits); }
-  static uint32_t PartOf(float weight) {
-    const uint32_t bits = std::bit_cast<uint32_t>(weight);
-    return bits >= kOne ? 0 : std::min(kParts - 1, (kOne - bits) >> kShift);
+  // The weight below which the sum should be what is not kept, by a sample; `beyond` ranks heavier.
+  // Counted from the lightest, as few of the heaviest make up much of the sum.
+  float Pivot(int beyond) const {
+    float samples[kSamples];
+    for (size_t i = 0; i < kSamples; ++i) samples[i] = kept_[i * count_ / kSamples];
+    std::sort(samples, samples + kSamples);
+    const double each = static_cast<double>(count_) / kSamples;
+    const double dropped = sum_ - (target_ - range_.above);
+    int rank = 0;
+    for (double sum = 0; rank + 1 < static_cast<int>(kSamples); ++rank) {
+      sum += each * static_cast<double>(samples[rank]);
+      if (sum >= dropped) break;
+    }
+    return samples[std::clamp(rank + beyond, 0, static_cast<int>(kSamples) - 1)];
   }
 
-  double sums_[kParts];
+  const VocabularyLoops& loops_;
+  Range range_;
+  const double target_;
+  float* const kept_;
+  size_t count_;
+  double sum_;  // of what is kept
 };
 
 }  // namespace
 
-uint64_t LastOfTopP(const VocabularyLoops& loops, const float* weights, uint32_t n, float top_p,
-                    uint64_t* keys) {
-  const double total = loops.sum(weights, n, 0);
+Heaviest KeepTopP(const VocabularyLoops& loops, const float* weights, uint32_t n, double total,
+                  float top_p, uint64_t* keys) {
   const double target = double{top_p} * total;
   Range range{LeastThatMatters(top_p, total, n), kMost, 0};
-  if (loops.count(weights, n, range.least) > kFew) range = Histogram(weights, n).Reaching(target);
-  const size_t count = loops.gather(weights, n, range.least, range.most, keys);
+  size_t count = loops.gather(weights, n, range.least, range.most, kFew, keys);
+  const bool few = count <= kFew;
+  if (!few) {
+    range = Narrowing(loops, weights, n, range, target, reinterpret_cast<float*>(keys)).Run();
+    count = loops.gather(weights, n, range.least, range.most, n, keys);
+  }
   // Sums in another order may differ in the last bit, so that nothing is left to add.
-  if (count == 0) return WeightKey(range.least, std::numeric_limits<uint32_t>::max());
-  return KeyReaching(keys, count, range.above, target, &KeyWeight);
+  if (count == 0) return {WeightKey(range.least, std::numeric_limits<uint32_t>::max()), 0};
+  return {KeyReaching(keys, count, range.above, target, &KeyWeight), few ? count : 0};
 }
 
 size_t GatherTopK(const VocabularyLoops& loops, const float* weights, uint32_t n, uint32_t top_k,
@@ -90,7 +120,7 @@ size_t GatherTopK(const VocabularyLoops& loops, const float* weights, uint32_t n
     std::nth_element(maxima, maxima + top_k - 1, maxima + parts, std::greater<>());
     least = std::max(least, maxima[top_k - 1]);
   }
-  const size_t count = loops.gather(weights, n, least, kMost, keys);
+  const size_t count = loops.gather(weights, n, least, kMost, n, keys);
   if (top_k > count) return count;
   std::nth_element(keys, keys + top_k - 1, keys + count, std::greater<>());
   return top_k;

@@ -46,10 +46,16 @@ uint64_t KeyReaching(uint64_t* keys, size_t n, double before, double target, Wei
   return keys[n - 1];
 }
 
-// The key (weight_key.h) of the last of the ids, heaviest first, whose share of the weight reaches
-// `top_p` < 1. `keys` has room for n. REQUIRES: some weight is positive.
-uint64_t LastOfTopP(const VocabularyLoops& loops, const float* weights, uint32_t n, float top_p,
-                    uint64_t* keys);
+// What top_k or top_p keeps: ids up to a last one, heaviest first.
+struct Heaviest {
+  uint64_t last;    // its key (weight_key.h)
+  size_t gathered;  // so many keys are in `keys`, all kept ones among them; or 0
+};
+
+// The ids, heaviest first, up to the one with which their share of the sum of weights, `total`,
+// reaches `top_p` < 1. `keys` has room for n. REQUIRES: some weight is positive.
+Heaviest KeepTopP(const VocabularyLoops& loops, const float* weights, uint32_t n, double total,
+                  float top_p, uint64_t* keys);
 
 // Gathers the keys of the `top_k` heaviest ids, the last one of them at the end, or of all with a
 // positive weight if there are fewer. Returns how many.

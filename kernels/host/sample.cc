@@ -15,6 +15,7 @@
 #include "kernels/host/logits_row.h"
 #include "kernels/host/ops.h"
 #include "kernels/host/philox.h"
+#include "kernels/host/run_sums.h"
 #include "kernels/host/sample_filters.h"
 #include "kernels/host/vocabulary_loops.h"
 #include "kernels/ops/not_finite.h"
@@ -22,35 +23,11 @@
 namespace tandem::kernels::host {
 namespace {
 
-// The id at which the running sum passes `share` of the total. `sums` has room for one per kRun
-// weights. REQUIRES: some weight is positive.
-int32_t Walk(const VocabularyLoops& loops, const float* weights, uint32_t vocab, double share,
-             double* sums) {
-  constexpr uint32_t kRun = 512;
-  const auto end_of = [=](uint32_t begin) { return std::min(vocab - begin, kRun) + begin; };
-  double total = 0;
-  for (uint32_t begin = 0; begin < vocab; begin += kRun) {
-    total += sums[begin / kRun] = loops.sum(weights + begin, end_of(begin) - begin, 0);
-  }
-  // The run where that is; if rounding leaves a remainder, the last one's last id.
-  double left = share * total;
-  uint32_t begin = 0;
-  bool inside = false;
-  for (uint32_t i = 0; i * kRun < vocab && !inside; ++i) {
-    if (sums[i] == 0) continue;
-    begin = i * kRun;
-    inside = left < sums[i];
-    if (!inside) left -= sums[i];
-  }
-  int32_t drawn = 0;
-  for (uint32_t id = begin; id < end_of(begin); ++id) {
-    if (weights[id] == 0) continue;
-    drawn = static_cast<int32_t>(id);
-    left -= weights[id];
-    if (inside && left < 0) break;
-  }
-  return drawn;
-}
+// So many keys are sorted by id in less time than a pass over all weights takes.
+constexpr size_t kFewKeys = 512;
+
+// Where sums begin in scratch, in doubles: behind a key and a weight of each id.
+size_t SumsAt(uint32_t vocab) { return size_t{vocab} + (size_t{vocab} + 1) / 2; }
 
 class RowSampler {
  public:
@@ -64,7 +41,8 @@ class RowSampler {
                      (params.adjustments != nullptr ? row.adjustments_begin : 0)),
         num_adjustments_(row.adjustments_end - row.adjustments_begin),
         keys_(reinterpret_cast<uint64_t*>(scratch)),
-        weights_(reinterpret_cast<float*>(keys_ + params.vocab)) {}
+        weights_(reinterpret_cast<float*>(keys_ + params.vocab)),
+        sums_(loops, weights_, vocab_, reinterpret_cast<double*>(scratch) + SumsAt(params.vocab)) {}
 
   int32_t Draw() {
     if (vocab_ == 0) return 0;
@@ -80,11 +58,9 @@ class RowSampler {
       if (largest == kNever) return FirstNotBanned();
       if (greedy) return FirstOf(weights_, largest);
     }
-    // 1 for the largest; min_p is applied on the way.
-    loops_.weigh(adjusted, vocab_, largest, row_.temperature, std::min(row_.min_p, 1.0f), weights_);
-    Filter();
-    return Walk(loops_, weights_, vocab_, UniformDraw(row_.seed, row_.position),
-                reinterpret_cast<double*>(keys_));
+    Weigh(adjusted, largest);
+    const uint64_t last = Filter();
+    return sums_.Draw(UniformDraw(row_.seed, row_.position), last);
   }
 
  private:
@@ -100,17 +76,46 @@ class RowSampler {
     }
   }
 
-  void Filter() {
+  // Weights, 1 for the largest, and their sums; min_p is applied on the way.
+  void Weigh(const float* logits, float largest) {
+    const float floor = std::min(row_.min_p, 1.0f);
+    for (uint32_t begin = 0; begin < vocab_; begin += RunSums::kRun) {
+      const uint32_t count = std::min(vocab_ - begin, RunSums::kRun);
+      loops_.weigh(logits + begin, count, largest, row_.temperature, floor, weights_ + begin);
+      sums_.Add(begin);
+    }
+  }
+
+  // Leaves the sums of what is kept: ids with a positive weight up to the key that it returns.
+  uint64_t Filter() {
     const bool typical = row_.typical_p < 1.0f;
-    KeepHeaviest(loops_, row_.top_k, typical ? 1.0f : row_.top_p, weights_, keys_, vocab_);
-    if (typical) {
-      KeepTypical(row_.typical_p, weights_, keys_, vocab_);
-      KeepHeaviest(loops_, 0, row_.top_p, weights_, keys_, vocab_);
+    const Heaviest kept = FindHeaviest(loops_, row_.top_k, typical ? 1.0f : row_.top_p, weights_,
+                                       sums_.Total(), keys_, vocab_);
+    const bool drops_top_choices =
+        row_.xtc_probability > 0 &&
+        UniformDraw(row_.seed, row_.position, RandomStream::kXtc) < row_.xtc_probability;
+    if (typical || drops_top_choices) {
+      KeepUpTo(loops_, kept.last, weights_, vocab_);
+      if (typical) FilterTypical();
+      if (drops_top_choices) DropTopChoices(loops_, row_.xtc_threshold, weights_, vocab_);
+      sums_.AddAll();
+      return kKeepsAll;
     }
-    if (row_.xtc_probability > 0 &&
-        UniformDraw(row_.seed, row_.position, RandomStream::kXtc) < row_.xtc_probability) {
-      DropTopChoices(loops_, row_.xtc_threshold, weights_, vocab_);
+    if (kept.last == kKeepsAll) return kKeepsAll;
+    if (kept.gathered > 0 && kept.gathered <= kFewKeys) {
+      sums_.AddGathered(keys_, kept.gathered, kept.last);
+    } else {
+      sums_.AddUpTo(kept.last);
     }
+    return kept.last;
+  }
+
+  void FilterTypical() {
+    KeepTypical(row_.typical_p, weights_, keys_, vocab_);
+    if (row_.top_p >= 1.0f) return;
+    const double total = loops_.sum(weights_, vocab_, 0);
+    KeepUpTo(loops_, KeepTopP(loops_, weights_, vocab_, total, row_.top_p, keys_).last, weights_,
+             vocab_);
   }
 
   // The lowest id with that logit.
@@ -139,6 +144,7 @@ class RowSampler {
   const int32_t num_adjustments_;
   uint64_t* const keys_;  // (vocab)
   float* const weights_;  // (vocab)
+  RunSums sums_;
 };
 
 struct SampleTask {
@@ -155,7 +161,7 @@ void SampleRow(const SampleTask& task, const TaskContext& context) {
 }  // namespace
 
 void EncodeSample(OpList& list, const SampleParams& params, const VocabularyLoops& loops) {
-  list.ReserveScratch(0, params.vocab * (sizeof(uint64_t) + sizeof(float)));
+  list.ReserveScratch(0, (SumsAt(params.vocab) + RunSums::CountOf(params.vocab)) * sizeof(double));
   list.Add("sample", params.count, &SampleRow, SampleTask{params, &loops});
 }
 

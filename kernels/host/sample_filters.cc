@@ -10,9 +10,7 @@
 #include "kernels/host/weight_key.h"
 
 namespace tandem::kernels::host {
-namespace {
 
-// Drops the ids after `last`.
 void KeepUpTo(const VocabularyLoops& loops, uint64_t last, float* weights, uint32_t vocab) {
   // Of equal weights the lower ids stay.
   const float weight = KeyWeight(last);
@@ -22,23 +20,19 @@ void KeepUpTo(const VocabularyLoops& loops, uint64_t last, float* weights, uint3
              std::nextafter(weight, std::numeric_limits<float>::infinity()));
 }
 
-}  // namespace
-
-void KeepHeaviest(const VocabularyLoops& loops, int32_t top_k, float top_p, float* weights,
-                  uint64_t* keys, uint32_t vocab) {
+Heaviest FindHeaviest(const VocabularyLoops& loops, int32_t top_k, float top_p,
+                      const float* weights, double total, uint64_t* keys, uint32_t vocab) {
   if (top_k <= 0) {
-    if (top_p < 1.0f)
-      KeepUpTo(loops, LastOfTopP(loops, weights, vocab, top_p, keys), weights, vocab);
-    return;
+    if (top_p >= 1.0f) return {kKeepsAll, 0};
+    return KeepTopP(loops, weights, vocab, total, top_p, keys);
   }
   const auto most = static_cast<uint32_t>(top_k);
   const size_t n = GatherTopK(loops, weights, vocab, most, keys);
   if (top_p < 1.0f) {
     const double target = double{top_p} * SumOfKeys(keys, n, &KeyWeight);
-    KeepUpTo(loops, KeyReaching(keys, n, 0, target, &KeyWeight), weights, vocab);
-  } else if (n == most) {
-    KeepUpTo(loops, keys[n - 1], weights, vocab);
+    return {KeyReaching(keys, n, 0, target, &KeyWeight), n};
   }
+  return {n == most ? keys[n - 1] : kKeepsAll, n};
 }
 
 void KeepTypical(float typical_p, float* weights, uint64_t* keys, uint32_t vocab) {

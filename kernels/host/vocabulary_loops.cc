@@ -110,17 +110,6 @@ double Sum(const float* weights, size_t n, float least) {
   return sum;
 }
 
-size_t Count(const float* weights, size_t n, float least) {
-  const Floats limit = Floats{} + least;
-  Ints counts = {};  // true is -1
-  size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) counts -= LoadAt<Floats>(weights + i) >= limit;
-  size_t count = 0;
-  for (; i < n; ++i) count += weights[i] >= least ? 1 : 0;
-  for (size_t j = 0; j < kLanes; ++j) count += static_cast<uint32_t>(counts[j]);
-  return count;
-}
-
 void Maxima(const float* weights, size_t n, float* out) {
   for (size_t begin = 0; begin < n; begin += kMaximaOf, ++out) {
     const size_t end = n - begin < kMaximaOf ? n : begin + kMaximaOf;
@@ -137,20 +126,76 @@ void Maxima(const float* weights, size_t n, float* out) {
   }
 }
 
-size_t Gather(const float* weights, size_t n, float least, float most, uint64_t* keys) {
+// Which of kLanes weights are in [least, most].
+uint32_t Within(Floats weights, float least, float most) {
+  return BitsOf((weights >= Floats{} + least) & (weights <= Floats{} + most));
+}
+
+size_t Gather(const float* weights, size_t n, float least, float most, size_t room,
+              uint64_t* keys) {
   size_t count = 0;
-  const auto append = [&](size_t id) {
-    keys[count++] = WeightKey(weights[id], static_cast<uint32_t>(id));
-  };
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    uint32_t left = Within(LoadAt<Floats>(weights + i), least, most);
+    if (left == 0) continue;
+    if (count + static_cast<size_t>(__builtin_popcount(left)) > room) return room + 1;
+    for (; left != 0; left &= left - 1) {
+      const size_t id = i + static_cast<size_t>(__builtin_ctz(left));
+      keys[count++] = WeightKey(weights[id], static_cast<uint32_t>(id));
+    }
+  }
+  for (; i < n; ++i) {
+    if (weights[i] < least || weights[i] > most) continue;
+    if (count == room) return room + 1;
+    keys[count++] = WeightKey(weights[i], static_cast<uint32_t>(i));
+  }
+  return count;
+}
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// For every set of eight lanes their numbers, first.
+struct LanesOfSet {
+  alignas(32) int32_t lanes[256][8];
+
+  constexpr LanesOfSet() : lanes() {
+    for (int set = 0; set < 256; ++set) {
+      int count = 0;
+      for (int lane = 0; lane < 8; ++lane) {
+        if (set >> lane & 1) lanes[set][count++] = lane;
+      }
+    }
+  }
+};
+constexpr LanesOfSet kLanesOfSet;
+#endif
+
+// Writes the lanes of `set` to the front of `out`, and anything after them, up to kLanes.
+void StoreFirst(Floats x, uint32_t set, float* out) {
+#if defined(__AVX512F__)
+  // The form with a mask that stores is microcode on Zen 4.
+  _mm512_storeu_ps(
+      out, _mm512_maskz_compress_ps(static_cast<__mmask16>(set), reinterpret_cast<__m512>(x)));
+#elif defined(__AVX2__)
+  const __m256i order = _mm256_load_si256(reinterpret_cast<const __m256i*>(kLanesOfSet.lanes[set]));
+  _mm256_storeu_ps(out, _mm256_permutevar8x32_ps(reinterpret_cast<__m256>(x), order));
+#else
+  for (; set != 0; set &= set - 1) *out++ = x[__builtin_ctz(set)];
+#endif
+}
+
+size_t Narrow(const float* weights, size_t n, float least, float most, float* out) {
+  size_t count = 0;
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     const Floats x = LoadAt<Floats>(weights + i);
-    for (uint32_t left = BitsOf((x >= Floats{} + least) & (x <= Floats{} + most)); left != 0;
-         left &= left - 1)
-      append(i + static_cast<size_t>(__builtin_ctz(left)));
+    const uint32_t set = Within(x, least, most);
+    StoreFirst(x, set, out + count);
+    count += static_cast<size_t>(__builtin_popcount(set));
   }
   for (; i < n; ++i) {
-    if (weights[i] >= least && weights[i] <= most) append(i);
+    const float x = weights[i];
+    out[count] = x;
+    count += x >= least && x <= most ? 1 : 0;
   }
   return count;
 }
@@ -166,9 +211,9 @@ constinit const VocabularyLoops kVocabularyLoops = {
     .largest = &LargestUsable,
     .weigh = &Weigh,
     .sum = &Sum,
-    .count = &Count,
     .maxima = &Maxima,
     .gather = &Gather,
+    .narrow = &Narrow,
     .drop = &Drop,
 };
 

@@ -18,11 +18,15 @@ struct VocabularyLoops {
                 float* weights);
   // The sum of the weights that are at least `least`.
   double (*sum)(const float* weights, size_t n, float least);
-  size_t (*count)(const float* weights, size_t n, float least);
   // The largest weight of each kMaximaOf, the last one possibly of fewer.
   void (*maxima)(const float* weights, size_t n, float* out);
-  // Keys (weight_key.h) of the ids with a weight in [least, most]; how many they are.
-  size_t (*gather)(const float* weights, size_t n, float least, float most, uint64_t* keys);
+  // Keys (weight_key.h) of the ids with a weight in [least, most]; how many they are, or, if more
+  // than `room`, any number above it. `keys` has room for min(n, room).
+  size_t (*gather)(const float* weights, size_t n, float least, float most, size_t room,
+                   uint64_t* keys);
+  // The weights in [least, most], in order; how many they are. `out` has room for n, and as a whole
+  // may be `weights`.
+  size_t (*narrow)(const float* weights, size_t n, float least, float most, float* out);
   // Weights below `least` become 0.
   void (*drop)(float* weights, size_t n, float least);
 };

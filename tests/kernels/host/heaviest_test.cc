@@ -63,10 +63,17 @@ TEST(HeaviestTest, TopPEndsWhereASortEndsIt) {
   const auto distributions = Distributions();
   for (size_t d = 0; d < distributions.size(); ++d) {
     const auto sorted = Sorted(distributions[d]);
+    const double total = SumOfKeys(sorted.data(), sorted.size(), &KeyWeight);
     for (const float top_p : {0.0f, 1e-6f, 0.1f, 0.5f, 0.9f, 0.95f, 0.999f, 0.99999994f}) {
-      EXPECT_EQ(LastOfTopP(kLoops, distributions[d].data(), kVocab, top_p, keys.data()),
-                LastBySorting(sorted, top_p))
-          << "distribution " << d << ", top_p " << top_p;
+      const uint64_t last = LastBySorting(sorted, top_p);
+      const Heaviest kept =
+          KeepTopP(kLoops, distributions[d].data(), kVocab, total, top_p, keys.data());
+      EXPECT_EQ(kept.last, last) << "distribution " << d << ", top_p " << top_p;
+      if (kept.gathered == 0) continue;
+      EXPECT_EQ(
+          std::count_if(keys.begin(), keys.begin() + static_cast<ptrdiff_t>(kept.gathered),
+                        [&](uint64_t key) { return key >= last; }),
+          std::count_if(sorted.begin(), sorted.end(), [&](uint64_t key) { return key >= last; }));
     }
   }
 }

@@ -79,21 +79,34 @@ TEST_P(VocabularyLoopsTest, WeightsHaveTheBitsOfTheBaseline) {
   }
 }
 
-TEST_P(VocabularyLoopsTest, SumsAndCountsWhatIsLargeEnough) {
+TEST_P(VocabularyLoopsTest, SumsWhatIsLargeEnough) {
   for (const size_t n : kLengths) {
     const auto weights = Values(n, 0, 1, 3);
     for (const float least : {0.0f, weights[0], 0.9f, 2.0f}) {
       double sum = 0;
-      size_t count = 0;
-      for (const float weight : weights) {
-        if (weight < least) continue;
-        sum += weight;
-        ++count;
-      }
-      EXPECT_EQ(GetParam()->count(weights.data(), n, least), count);
+      for (const float weight : weights) sum += weight >= least ? weight : 0;
       const double actual = GetParam()->sum(weights.data(), n, least);
       EXPECT_NEAR(actual, sum, 1e-12 * sum);
       EXPECT_EQ(actual, baseline::kVocabularyLoops.sum(weights.data(), n, least));
+    }
+  }
+}
+
+TEST_P(VocabularyLoopsTest, NarrowsInOrderAndInPlace) {
+  for (const size_t n : kLengths) {
+    auto weights = Values(n, 0, 1, 6);
+    for (const auto& [least, most] : std::vector<std::pair<float, float>>{
+             {0.0f, 1.0f}, {0.5f, kInfinity}, {weights[n / 2], weights[n / 2]}, {0.7f, 0.2f}}) {
+      std::vector<float> expected;
+      for (const float weight : weights) {
+        if (weight >= least && weight <= most) expected.push_back(weight);
+      }
+      std::vector<float> kept(n);
+      kept.resize(GetParam()->narrow(weights.data(), n, least, most, kept.data()));
+      EXPECT_EQ(kept, expected);
+      auto in_place = weights;
+      in_place.resize(GetParam()->narrow(in_place.data(), n, least, most, in_place.data()));
+      EXPECT_EQ(in_place, expected);
     }
   }
 }
@@ -120,8 +133,14 @@ TEST_P(VocabularyLoopsTest, GathersAndDropsByWeight) {
         expected.push_back(WeightKey(weights[i], static_cast<uint32_t>(i)));
     }
     std::vector<uint64_t> keys(n);
-    keys.resize(GetParam()->gather(weights.data(), n, least, most, keys.data()));
-    EXPECT_EQ(keys, expected);
+    for (const size_t room : {n, expected.size()}) {
+      keys.resize(n);
+      keys.resize(GetParam()->gather(weights.data(), n, least, most, room, keys.data()));
+      EXPECT_EQ(keys, expected);
+    }
+    std::vector<uint64_t> few(expected.size() - 1);
+    EXPECT_GT(GetParam()->gather(weights.data(), n, least, most, few.size(), few.data()),
+              few.size());
     auto kept = weights;
     GetParam()->drop(kept.data(), n, least);
     for (size_t i = 0; i < n; ++i) EXPECT_EQ(kept[i], weights[i] >= least ? weights[i] : 0.0f);
