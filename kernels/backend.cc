@@ -13,6 +13,8 @@ absl::Status Backend::UseActivations(tensor::Type type) {
       "backend ", Sv(name()), " computes with F32 activations, not with ", Sv(tensor::Name(type))));
 }
 
+bool Backend::WantsKeyColumns(const KvPages&) const { return false; }
+
 uint64_t Backend::PlacedBytes(const Weight& weight) const {
   return tensor::RowBytes(weight.type, weight.cols) * weight.rows * weight.count;
 }

@@ -139,6 +139,8 @@ class Backend {
   virtual uint64_t PlacedBytes(const Weight& weight) const;
   // Zeroed host memory from which and to which copies need no staging (page-locked, for a device).
   virtual absl::StatusOr<Buffer> AllocateHost(size_t bytes) = 0;
+  // Whether pages of this shape are to have `k_columns`.
+  virtual bool WantsKeyColumns(const KvPages& shape) const;
   // Memory of the device used by Allocate; none if that is host memory.
   virtual std::optional<DeviceMemory> Memory() { return std::nullopt; }
 

@@ -1,7 +1,8 @@
 // Attention over pages, compiled once per instruction set: tile by tile, as in FlashAttention (Dao
 // et al., 2022). attention_plan.h divides the work, attention_pages.h reads ahead,
-// attention_unpack.h unpacks, attention_products.h and attention_tile.h multiply,
-// attention_softmax.h weighs.
+// attention_columns.h and attention_unpack.h find and unpack, attention_products.h and
+// attention_tile.h multiply, attention_softmax.h weighs.
+#include "kernels/cpu/attention_columns.h"
 #include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/attention_softmax.h"
@@ -45,8 +46,7 @@ void ReadFirstTileAhead(const AttentionTask& task, const AttentionItem& item, Re
   PositionRange range = PositionsOf(p, item);
   if (item.split != kAllSplits)
     range = Overlap(range, item.split * kSplitPositions, kSplitPositions);
-  ahead.Start(task, TableOf(p, item), item.kv_head,
-              Overlap(range, TileOf(range.begin), kTilePositions));
+  ahead.Start(task, TableOf(p, item), item, Overlap(range, TileOf(range.begin), kTilePositions));
 }
 
 // One item from its first tile to its last. In thread scratch:
@@ -64,7 +64,11 @@ class ItemRunner {
         ahead_(ahead),
         table_(TableOf(p_, item)),
         rows_(item.tokens * item.heads),
-        v_in_pages_(rows_ <= kWideBlockRows && !p_.pages.latent && p_.pages.value_dim % 32 == 0),
+        group_rows_(item.kv_heads == 1 ? rows_ : p_.heads_per_kv),
+        v_in_pages_(group_rows_ <= kWideBlockRows && !p_.pages.latent &&
+                    p_.pages.value_dim % 32 == 0),
+        k_in_pages_(group_rows_ <= kWideBlockRows && p_.pages.k_columns &&
+                    Products::TakesWords(p_.pages.type)),
         query_stride_(Padded(p_.pages.head_dim)),
         columns_(Padded(p_.pages.value_dim)),
         v_stride_(VRowStride(p_.pages)),
@@ -144,19 +148,34 @@ class ItemRunner {
     for (int32_t tile = TileOf(range.begin); tile < range.end; tile += kTilePositions) {
       const int32_t next = tile + kTilePositions;
       if (next < end) {
-        ahead_.Start(task_, table_, item_.kv_head, Overlap(all, next, kTilePositions));
+        ahead_.Start(task_, table_, item_, Overlap(all, next, kTilePositions));
       } else {
         last_tile();
       }
-      LoadTile(tile, Overlap(all, tile, kTilePositions));
-      // Blocks of rows as even as they can be.
-      const uint32_t blocks = rows_ <= kWideBlockRows ? 1 : (rows_ + kBlockRows - 1) / kBlockRows;
-      for (uint32_t block = 0, r = 0; block < blocks; ++block) {
-        const uint32_t rows = (rows_ - r) / (blocks - block);
-        RunBlockOf(rows, tile, r);
-        r += rows;
+      for (uint32_t g = 0; g < item_.kv_heads; ++g) {
+        LoadTile(tile, Overlap(all, tile, kTilePositions), item_.kv_head + g);
+        RunRows(tile, FirstRow(g), FirstRow(g + 1));
       }
       ahead_.FetchRest();
+    }
+  }
+
+  // The first row that reads KV head `g` of the item.
+  uint32_t FirstRow(uint32_t g) const {
+    if (g == 0) return 0;
+    if (g == item_.kv_heads) return rows_;
+    return g * p_.heads_per_kv - (p_.first_head + item_.head_begin) % p_.heads_per_kv;
+  }
+
+  // Blocks of rows [r, end) as even as they can be.
+  void RunRows(int32_t tile, uint32_t r, uint32_t end) {
+    const uint32_t count = end - r;
+    const uint32_t blocks =
+        group_rows_ <= kWideBlockRows ? 1 : (count + kBlockRows - 1) / kBlockRows;
+    for (uint32_t block = 0; block < blocks; ++block) {
+      const uint32_t rows = (end - r) / (blocks - block);
+      RunBlockOf(rows, tile, r);
+      r += rows;
     }
   }
 
@@ -181,12 +200,17 @@ class ItemRunner {
     }
   }
 
-  void LoadTile(int32_t tile, PositionRange wanted) {
+  void LoadTile(int32_t tile, PositionRange wanted, uint32_t kv_head) {
     const KvPages& kv = p_.pages;
-    FindRows(kv, table_, item_.kv_head, tile, wanted, kv.k, task_.k_row_bytes, page_rows_);
-    if (kv.latent) return LoadLatentTile(page_rows_);
-    Products::LoadK(kv.type, page_rows_, kv.head_dim, k_, ahead_);
-    FindRows(kv, table_, item_.kv_head, tile, wanted, kv.v, task_.v_row_bytes, page_rows_);
+    if (kv.k_columns) {
+      keys_ = FindKeyColumns(kv, table_, kv_head, tile, wanted, task_.k_row_bytes);
+      if (!k_in_pages_) Products::LoadColumns(kv.type, keys_, kv.head_dim, k_);
+    } else {
+      FindRows(kv, table_, kv_head, tile, wanted, kv.k, task_.k_row_bytes, page_rows_);
+      if (kv.latent) return LoadLatentTile(page_rows_);
+      Products::LoadK(kv.type, page_rows_, kv.head_dim, k_, ahead_);
+    }
+    FindRows(kv, table_, kv_head, tile, wanted, kv.v, task_.v_row_bytes, page_rows_);
     if (!v_in_pages_) Products::LoadV(kv.type, page_rows_, kv.value_dim, v_, ahead_);
   }
 
@@ -215,8 +239,11 @@ class ItemRunner {
       common_end = SmallerOf(common_end, end[r]);
     }
     if (!any) return;
-    ScoreRows<R>(queries_ + size_t{first} * query_stride_, query_stride_, p_.pages.head_dim, k_,
-                 scores, ahead_);
+    Products::WithKeys(p_.pages.type, k_in_pages_ ? &keys_ : nullptr, k_, p_.pages.head_dim,
+                       [&](const auto& keys) {
+                         ScoreRows<R>(queries_ + size_t{first} * query_stride_, query_stride_,
+                                      p_.pages.head_dim, keys, scores, ahead_);
+                       });
     const bool capped = p_.softcap != 0;
     for (int r = 0; capped && r < R; ++r)
       CapScores(scores + r * kTilePositions, p_.scale, p_.softcap);
@@ -264,7 +291,9 @@ class ItemRunner {
   ReadAhead& ahead_;
   const int32_t* const table_;
   const uint32_t rows_;
-  const bool v_in_pages_;  // V is not unpacked: all rows are one block, which reads it once
+  const uint32_t group_rows_;  // rows that read one KV head, at most
+  const bool v_in_pages_;      // V is not unpacked: the rows are one block, which reads it once
+  const bool k_in_pages_;      // likewise K in columns
   const uint32_t query_stride_;
   const uint32_t columns_;
   const uint32_t v_stride_;
@@ -276,6 +305,7 @@ class ItemRunner {
   float* const total_states_;
   PositionRange visible_[kMaxItemRows];
   const void* page_rows_[kTilePositions];  // of V of the tile
+  KeyColumns keys_;                        // of K, if it lies in columns
 };
 
 void MergeItem(const AttentionTask& task, const AttentionMerge& merge, std::byte* shared) {

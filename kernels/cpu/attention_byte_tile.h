@@ -20,13 +20,15 @@ inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
 // As the instruction takes them: with __m512i gcc copies every sum in every turn of a loop.
 using Ints = int __attribute__((vector_size(64)));
 
-// sums[r][c] += k * q[r] over the words of a block, for R rows of q that lie `stride` apart.
-template <int R, int Vecs>
-__attribute__((always_inline)) inline void AddBytes(const float* q, uint32_t stride, const float* k,
+// sums[r][c] += k[c] * q[r] over the words of a block from `first` on, for R rows of q that lie
+// `stride` apart.
+template <int R, int Vecs, typename Column>
+__attribute__((always_inline)) inline void AddBytes(const float* q, uint32_t stride,
+                                                    const Column (&k)[Vecs], uint32_t first,
                                                     Ints (&sums)[R][Vecs]) {
-  for (uint32_t w = 0; w < kBlockWords; ++w, k += kTilePositions) {
+  for (uint32_t w = 0; w < kBlockWords; ++w) {
     __m512i column[Vecs];
-    for (int c = 0; c < Vecs; ++c) column[c] = _mm512_loadu_si512(k + c * kLanes);
+    for (int c = 0; c < Vecs; ++c) column[c] = k[c].BiasedWord(first + w);
     for (int r = 0; r < R; ++r) {
       const auto word = reinterpret_cast<__m512i>(Set1(q[static_cast<uint32_t>(r) * stride + w]));
       for (int c = 0; c < Vecs; ++c) {
@@ -38,16 +40,17 @@ __attribute__((always_inline)) inline void AddBytes(const float* q, uint32_t str
 }
 
 // scores[r * 64 + i] = q[r] . k[:, i] for R rows of q that lie `stride` apart.
-template <int R>
-inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const float* k, float* scores,
-                      ReadAhead& ahead) {
+template <int R, typename Keys>
+inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys& keys,
+                      float* scores, ReadAhead& ahead) {
   constexpr int kVecs = R > kBlockRows ? 2 : 4;
   const uint32_t blocks = dim / kBlockValues;
   const float* const steps = q + blocks * kQueryWords;
   for (int32_t i = 0; i < kTilePositions; i += kVecs * kLanes) {
+    decltype(keys(i)) k[kVecs];
+    for (int c = 0; c < kVecs; ++c) k[c] = keys(i + c * kLanes);
     for (uint32_t b = 0; b < blocks; ++b) {
       const float* const query = q + b * kQueryWords;
-      const float* const words = k + b * kBlockWords * kTilePositions + i;
       const float* const sum_of_query = query + 2 * kBlockWords;
       Ints sums[R][kVecs];
       for (int r = 0; r < R; ++r) {
@@ -55,16 +58,15 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const float
           sums[r][c] =
               reinterpret_cast<Ints>(Set1(sum_of_query[static_cast<uint32_t>(r) * stride]));
       }
-      AddBytes(query, stride, words, sums);
+      AddBytes(query, stride, k, b * kBlockWords, sums);
       ahead.Fetch();
       for (int r = 0; r < R; ++r) {
         for (int c = 0; c < kVecs; ++c) sums[r][c] *= 128;
       }
-      AddBytes(query + kBlockWords, stride, words, sums);
+      AddBytes(query + kBlockWords, stride, k, b * kBlockWords, sums);
       ahead.Fetch();
-      const float* const scales = k + ByteProducts::KWords(dim) + b * kTilePositions + i;
       for (int c = 0; c < kVecs; ++c) {
-        const Vec scale = Load(scales + c * kLanes);
+        const Vec scale = k[c].Scales(b);
         for (int r = 0; r < R; ++r) {
           float* const score = scores + r * kTilePositions + i + c * kLanes;
           const Vec sum = _mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums[r][c]));
@@ -94,7 +96,7 @@ inline void ScaleWeights(const float* weights, const float* scales, int32_t begi
 template <int R, typename Columns>
 inline void MixBlock(const float* pairs, const Columns& v, float* sums, uint32_t sum_stride,
                      ReadAhead& ahead) {
-  constexpr int kPairs = kTilePositions / 2, kStretch = 8;
+  constexpr int kPairs = kTilePositions / 2, kStretch = 4;
   Vec sum[R][2];
   for (int r = 0; r < R; ++r) {
     for (int c = 0; c < 2; ++c)

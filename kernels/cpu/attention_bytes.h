@@ -10,6 +10,7 @@
 
 #if defined(__AVX512VBMI__)
 
+#include "kernels/cpu/attention_columns.h"
 #include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/attention_products.h"
@@ -75,6 +76,31 @@ struct ByteColumns {
   }
 };
 
+inline __m512i Biased(const void* bytes) {
+  return _mm512_xor_si512(_mm512_loadu_si512(bytes), _mm512_set1_epi8(-128));
+}
+
+// K of 16 positions, in columns of the pages or as LoadK leaves it: words of bytes plus 128, and
+// scales of a block.
+struct ByteColumnInPages {
+  const KeyColumns* keys;
+  int32_t position;
+
+  __m512i BiasedWord(uint32_t word) const {
+    return Biased(keys->words[position / kGroupPositions] + word * keys->stride);
+  }
+  Vec Scales(uint32_t block) const { return KeyScales(*keys, position, block); }
+};
+struct ByteColumnOfTile {
+  const float* words;
+  const float* scales;
+
+  __m512i BiasedWord(uint32_t word) const {
+    return _mm512_loadu_si512(words + word * kTilePositions);
+  }
+  Vec Scales(uint32_t block) const { return Load(scales + block * kTilePositions); }
+};
+
 // REQUIRES: Q8_0 pages that are not latent.
 struct ByteProducts {
   static void CopyQuery(const float* q, uint32_t dim, float* out) {
@@ -120,6 +146,26 @@ struct ByteProducts {
     }
   }
   static uint32_t KWords(uint32_t dim) { return dim / 4 * kTilePositions; }
+  static bool TakesWords(tensor::Type) { return true; }
+  static void LoadColumns(tensor::Type, const KeyColumns& keys, uint32_t dim, float* out) {
+    for (int32_t i = 0; i < kTilePositions; i += kLanes) {
+      const ByteColumnInPages column{&keys, i};
+      for (uint32_t w = 0; w < dim / 4; ++w)
+        _mm512_storeu_si512(out + w * kTilePositions + i, column.BiasedWord(w));
+      for (uint32_t b = 0; b < dim / kBlockValues; ++b)
+        Store(out + KWords(dim) + b * kTilePositions + i, column.Scales(b));
+    }
+  }
+  template <typename Visit>
+  static void WithKeys(tensor::Type, const KeyColumns* columns, const float* tile, uint32_t dim,
+                       Visit visit) {
+    if (columns != nullptr) {
+      return visit([columns](int32_t position) { return ByteColumnInPages{columns, position}; });
+    }
+    visit([=](int32_t position) {
+      return ByteColumnOfTile{tile + position, tile + KWords(dim) + position};
+    });
+  }
 
   // Words of (32, dim), then scales of (blocks, 64).
   static void LoadV(tensor::Type, const void* const rows[kTilePositions], uint32_t dim, float* out,

@@ -46,23 +46,26 @@ inline void FindRows(const KvPages& kv, const int32_t* table, uint32_t kv_head, 
 // machine cannot guess them.
 class ReadAhead {
  public:
-  // The rows that come next; `range` within one tile.
-  void Start(const AttentionTask& task, const int32_t* table, uint32_t kv_head,
+  // The rows that come next, of `range` within one tile, of all KV heads of an item; of whole
+  // blocks if those of one head are no run of memory.
+  void Start(const AttentionTask& task, const int32_t* table, const AttentionItem& item,
              PositionRange range) {
     Clear();
     const KvPages& kv = task.params.pages;
     size_t bytes = 0;
-    const auto add = [&](const void* pages, size_t row_bytes) {
-      ForRuns(kv, table, kv_head, range, pages, row_bytes,
+    const auto add = [&](const void* pages, size_t row_bytes, PositionRange rows) {
+      const size_t other_heads = (item.kv_heads - 1) * kv.block_size * row_bytes;
+      ForRuns(kv, table, item.kv_head, rows, pages, row_bytes,
               [&](int32_t, const unsigned char* row, int32_t count) {
-                const size_t size = static_cast<size_t>(count) * row_bytes;
+                const size_t size = static_cast<size_t>(count) * row_bytes + other_heads;
                 runs_[num_runs_++] = {row, row + size};
                 bytes += size;
               });
     };
-    add(kv.k, task.k_row_bytes);
-    if (!kv.latent) add(kv.v, task.v_row_bytes);
-    lines_ = static_cast<int>(bytes / (kLine * kPieces)) + 1;
+    const PositionRange whole = WholeBlocks(kv, range);
+    add(kv.k, task.k_row_bytes, kv.k_columns || item.kv_heads > 1 ? whole : range);
+    if (!kv.latent) add(kv.v, task.v_row_bytes, item.kv_heads > 1 ? whole : range);
+    lines_ = static_cast<int>(bytes / (kLine * item.kv_heads * Pieces(kv, item))) + 1;
   }
   void Clear() {
     at_ = end_ = nullptr;
@@ -86,8 +89,19 @@ class ReadAhead {
 
  private:
   static constexpr int kLine = 64;
-  static constexpr int kPieces = 28;  // calls of Fetch while a tile meets few query rows
 
+  // About how often products with few rows of one KV head call Fetch: once per eight dimensions of
+  // a pass over scores, and once per four columns of a pass over values; more than six rows, and
+  // narrow vectors, take more passes.
+  static size_t Pieces(const KvPages& kv, const AttentionItem& item) {
+    const size_t passes = item.heads > 6 * item.kv_heads ? 2 : 1;
+    if (kLanes < 16) return passes * (kv.head_dim + kv.value_dim) / 2 + 1;
+    return passes * kv.head_dim / 8 + kv.value_dim / 4 + 1;
+  }
+  static PositionRange WholeBlocks(const KvPages& kv, PositionRange range) {
+    const auto size = static_cast<int32_t>(kv.block_size);
+    return {range.begin / size * size, (range.end + size - 1) / size * size};
+  }
   bool NextRun() {
     if (run_ == num_runs_) return false;
     at_ = runs_[run_].begin;

@@ -10,21 +10,45 @@ namespace {
 
 // With fewer items per thread than this, single-token queries are split (split-KV).
 constexpr uint32_t kItemsPerThread = 4;
+// K and V that a tile of an item with several KV heads reads, at most: they and the next tile's are
+// in L2 together.
+constexpr size_t kMostTileBytes = size_t{128} << 10;
+// Such items are made only if the largest is no more than this part of a thread's share of them.
+constexpr size_t kSharesPerThread = 8;
 // Upper bound on rows of split states; a token that exceeds it is not split.
 constexpr size_t kMaxPartials = 16384;
 
 size_t CeilDiv(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Calls visit(head_begin, heads, kv_head) for each run of query heads that may form an item.
+// Calls visit(head_begin, heads, kv_head, kv_heads) for each run of query heads that may form an
+// item: those of up to `most` KV heads.
 template <typename Visit>
-void ForHeadRuns(const AttentionParams& p, Visit visit) {
+void ForHeadRuns(const AttentionParams& p, uint32_t most, Visit visit) {
   for (uint32_t h = 0; h < p.heads;) {
-    const uint32_t global = p.first_head + h;
-    const uint32_t left_in_group = p.heads_per_kv - global % p.heads_per_kv;
-    const uint32_t heads = std::min({p.heads - h, left_in_group, kItemHeads});
-    visit(h, heads, global / p.heads_per_kv - p.first_kv_head);
+    const uint32_t global = p.first_head + h, in_group = global % p.heads_per_kv;
+    const uint32_t wanted = most == 1 ? std::min(p.heads_per_kv - in_group, kItemHeads)
+                                      : most * p.heads_per_kv - in_group;
+    const uint32_t heads = std::min(p.heads - h, wanted);
+    visit(h, heads, global / p.heads_per_kv - p.first_kv_head,
+          (in_group + heads + p.heads_per_kv - 1) / p.heads_per_kv);
     h += heads;
   }
+}
+
+size_t CountHeadRuns(const AttentionParams& p, uint32_t most) {
+  size_t runs = 0;
+  ForHeadRuns(p, most, [&](uint32_t, uint32_t, uint32_t, uint32_t) { ++runs; });
+  return runs;
+}
+
+// How many KV heads the item of one token may have.
+uint32_t MostKvHeads(const AttentionTask& task) {
+  const KvPages& pages = task.params.pages;
+  if (pages.latent || kTilePositions % pages.block_size != 0) return 1;
+  const size_t bytes = kTilePositions * (task.k_row_bytes + task.v_row_bytes);
+  const size_t most =
+      std::min<size_t>(kMostTileBytes / bytes, ItemRows(pages) / task.params.heads_per_kv);
+  return static_cast<uint32_t>(std::max<size_t>(most, 1));
 }
 
 size_t MaxSplits(const AttentionParams& p) {
@@ -47,6 +71,8 @@ void CheckPages(const KvPages& pages) {
     default:
       TANDEM_CHECK(false) << "KV pages of type " << tensor::Name(pages.type);
   }
+  TANDEM_CHECK(!pages.k_columns || TakesKeyColumns(pages))
+      << "K in columns of " << pages.head_dim << " values, blocks of " << pages.block_size;
   TANDEM_CHECK(!pages.latent || pages.value_dim <= pages.head_dim)
       << "latent rows of " << pages.head_dim << " with values of " << pages.value_dim;
 }
@@ -63,8 +89,9 @@ class Planner {
   }
 
   void Build() {
-    const bool few = CountItems() < size_t{kItemsPerThread} * task_.threads && task_.threads > 1;
-    for (uint32_t seq = 0; seq < p_.num_seqs; ++seq) AddSequence(seq, few);
+    const bool cut = CountItems() < size_t{kItemsPerThread} * task_.threads && task_.threads > 1;
+    const uint32_t kv_heads = KvHeadsOfItems(cut);
+    for (uint32_t seq = 0; seq < p_.num_seqs; ++seq) AddSequence(seq, cut, kv_heads);
   }
 
  private:
@@ -73,24 +100,47 @@ class Planner {
   }
 
   size_t CountItems() const {
-    size_t runs = 0;
-    ForHeadRuns(p_, [&](uint32_t, uint32_t, uint32_t) { ++runs; });
     size_t blocks = 0;
     for (uint32_t seq = 0; seq < p_.num_seqs; ++seq)
       blocks += CeilDiv(Tokens(seq), task_.tokens_per_item);
-    return runs * blocks;
+    return CountHeadRuns(p_, 1) * blocks;
+  }
+  // How many KV heads the items of single tokens have, by their work: splits times KV heads.
+  uint32_t KvHeadsOfItems(bool cut) const {
+    uint32_t most = MostKvHeads(task_);
+    if (most == 1 || task_.threads == 1) return most;
+    size_t all = 0, longest = 0;
+    for (uint32_t seq = 0; seq < p_.num_seqs; ++seq) {
+      if (Tokens(seq) != 1) continue;
+      const auto token = static_cast<uint32_t>(p_.query_offsets[seq]);
+      const size_t splits = CountSplits(VisibleTo(p_, seq, token));
+      all += splits;
+      longest = std::max(longest, cut ? 1 : splits);
+    }
+    // What finds no room for its states is not cut.
+    if (cut && all * p_.heads > task_.max_partials) return 1;
+    const size_t shares = kSharesPerThread * task_.threads;
+    while (most > 1 && longest * most * shares > all * CountHeadRuns(p_, 1)) most /= 2;
+    return most;
+  }
+  static uint32_t CountSplits(PositionRange range) {
+    const int32_t first = range.begin / kSplitPositions;
+    return static_cast<uint32_t>((range.end - 1) / kSplitPositions - first + 1);
   }
 
   // The last tokens attend to the most positions, so they come first, which balances the threads.
-  void AddSequence(uint32_t seq, bool cut) {
+  void AddSequence(uint32_t seq, bool cut, uint32_t most_kv_heads) {
     const auto begin = static_cast<uint32_t>(p_.query_offsets[seq]);
+    if (Tokens(seq) != 1) most_kv_heads = 1;
     for (uint32_t end = begin + Tokens(seq); end > begin;) {
       const uint32_t tokens = std::min(end - begin, task_.tokens_per_item);
       end -= tokens;
-      ForHeadRuns(p_, [&](uint32_t head, uint32_t heads, uint32_t kv_head) {
-        const AttentionItem item{seq, end, tokens, head, heads, kv_head, kAllSplits, 0};
-        if (!cut || !AddSplits(item)) items_[plan_.num_items++] = item;
-      });
+      ForHeadRuns(p_, most_kv_heads,
+                  [&](uint32_t head, uint32_t heads, uint32_t kv_head, uint32_t kv_heads) {
+                    const AttentionItem item{seq,     end,      tokens,     head, heads,
+                                             kv_head, kv_heads, kAllSplits, 0};
+                    if (!cut || !AddSplits(item)) items_[plan_.num_items++] = item;
+                  });
     }
   }
 
@@ -98,7 +148,7 @@ class Planner {
   bool AddSplits(AttentionItem item) {
     const PositionRange range = VisibleTo(p_, item.seq, item.token_begin);
     const int32_t first = range.begin / kSplitPositions;
-    const auto splits = static_cast<uint32_t>((range.end - 1) / kSplitPositions - first + 1);
+    const uint32_t splits = CountSplits(range);
     if (item.tokens != 1 || splits < 2 || partials_ + splits * item.heads > task_.max_partials)
       return false;
     merges_[plan_.num_merges++] = {item.token_begin, item.head_begin, item.heads, splits,
@@ -122,6 +172,13 @@ class Planner {
 
 }  // namespace
 
+bool TakesKeyColumns(const KvPages& pages) {
+  // A layer without K and V has none.
+  if (pages.latent || pages.block_size == 0) return false;
+  return pages.head_dim % 32 == 0 && pages.block_size % kGroupPositions == 0 &&
+         kTilePositions % pages.block_size == 0;
+}
+
 size_t AttentionThreadFloats(const AttentionParams& p) {
   const size_t k = Padded(p.pages.head_dim), v = VRowStride(p.pages);
   const size_t rows = ItemRows(p.pages);
@@ -131,10 +188,9 @@ size_t AttentionThreadFloats(const AttentionParams& p) {
 
 AttentionTask PrepareAttention(host::OpList& list, const AttentionParams& p) {
   CheckPages(p.pages);
-  size_t runs = 0;
+  const size_t runs = CountHeadRuns(p, 1);
   uint32_t heads_per_item = 1;
-  ForHeadRuns(p, [&](uint32_t, uint32_t heads, uint32_t) {
-    ++runs;
+  ForHeadRuns(p, 1, [&](uint32_t, uint32_t heads, uint32_t, uint32_t) {
     heads_per_item = std::max(heads_per_item, heads);
   });
   AttentionTask task{};

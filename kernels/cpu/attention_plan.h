@@ -1,12 +1,13 @@
 // How one attention call is divided into items for threads, decided when the step runs: lengths are
 // in device memory.
 //
-// An item is a block of query tokens of one sequence with the query heads that read one KV head.
-// Positions are walked in tiles of 64 counted from 0; the softmax state of each split of 512
-// positions is computed separately, and splits are merged in order (split-KV). If there are too few
-// items to occupy the threads, the item of a single-token query is cut into one item per split,
-// whose states are kept and merged by a second pass. Either way a row's arithmetic is the same, so
-// its bits do not depend on the cut.
+// An item is a block of query tokens of one sequence with the query heads that read one KV head;
+// or, if enough items remain, one token with those of KV heads whose pages lie side by side, so
+// that longer runs of memory are read at once. Positions are walked in tiles of 64 counted from 0;
+// the softmax state of each split of 512 positions is computed separately, and splits are merged in
+// order (split-KV). If there are too few items to occupy the threads, the item of a single-token
+// query is cut into one item per split, whose states are kept and merged by a second pass. Either
+// way a row's arithmetic is the same, so its bits do not depend on the cut.
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_PLAN_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_PLAN_H_
 
@@ -43,17 +44,23 @@ static inline uint32_t VRowStride(const KvPages& pages) {
   return Padded(pages.latent ? pages.head_dim : pages.value_dim);
 }
 
+// Positions whose words are neighbours where K lies in columns.
+inline constexpr int32_t kGroupPositions = 16;
+// Whether K of such pages can lie in columns: groups and tiles are parts and multiples of blocks.
+bool TakesKeyColumns(const KvPages& pages);
+
 inline constexpr int32_t kAllSplits = -1;
 
 struct AttentionItem {
   uint32_t seq;
   uint32_t token_begin;  // query row in the step
   uint32_t tokens;
-  uint32_t head_begin;  // first of the query heads, all of one KV head
+  uint32_t head_begin;  // first of the query heads
   uint32_t heads;
-  uint32_t kv_head;  // in the pages
-  int32_t split;     // only this split, keeping its states; or kAllSplits, writing the output
-  uint32_t partial;  // where the states go: partial, partial + 1, ... for each head
+  uint32_t kv_head;   // of the first query head, in the pages
+  uint32_t kv_heads;  // read by the item, side by side; one if there is more than one token
+  int32_t split;      // only this split, keeping its states; or kAllSplits, writing the output
+  uint32_t partial;   // where the states go: partial, partial + 1, ... for each head
 };
 
 // A token whose splits were separate items: partials (splits, heads) from `partial` on.
@@ -79,7 +86,7 @@ struct AttentionTask {
   size_t k_row_bytes;  // of a row in the pages
   size_t v_row_bytes;  // 0 if pages are latent
   uint32_t threads;
-  uint32_t heads_per_item;   // at most
+  uint32_t heads_per_item;   // at most, of one KV head
   uint32_t tokens_per_item;  // at most
   uint32_t max_partials;     // room for states of splits
   uint32_t partial_stride;   // floats: the padded value row, then the largest score and the sum of

@@ -5,6 +5,7 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_PRODUCTS_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_PRODUCTS_H_
 
+#include "kernels/cpu/attention_columns.h"
 #include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/attention_unpack.h"
@@ -25,6 +26,21 @@ struct FloatProducts {
   static void LoadK(tensor::Type type, const void* const rows[kTilePositions], uint32_t dim,
                     float* out, ReadAhead& ahead) {
     WithRows(type, [&](auto page) { UnpackTransposed<decltype(page)>(rows, dim, out, ahead); });
+  }
+  // Whether products take words of K in columns where they lie.
+  static bool TakesWords(tensor::Type type) {
+    return type == tensor::Type::kF32 || type == tensor::Type::kF16;
+  }
+  // Calls visit with the K of a tile: in columns of the pages, or in `tile` if `columns` is null.
+  template <typename Visit>
+  static void WithKeys(tensor::Type type, const KeyColumns* columns, const float* tile, uint32_t,
+                       Visit visit) {
+    if (columns == nullptr) return visit(KeysOfTile{tile});
+    if (type == tensor::Type::kF16) return visit(KeysInPages<F16Rows>{*columns});
+    visit(KeysInPages<F32Rows>{*columns});
+  }
+  static void LoadColumns(tensor::Type type, const KeyColumns& keys, uint32_t dim, float* out) {
+    WithRows(type, [&](auto page) { ColumnUnpacker<decltype(page)>::Run(keys, dim, out); });
   }
   static void LoadV(tensor::Type type, const void* const rows[kTilePositions], uint32_t dim,
                     float* out, ReadAhead& ahead) {
@@ -117,6 +133,16 @@ struct PairProducts {
   static void LoadK(tensor::Type, const void* const rows[kTilePositions], uint32_t dim, float* out,
                     ReadAhead& ahead) {
     UnpackTransposed<F32Rows>(rows, dim / 2, out, ahead);
+  }
+  static bool TakesWords(tensor::Type) { return true; }
+  template <typename Visit>
+  static void WithKeys(tensor::Type, const KeyColumns* columns, const float* tile, uint32_t,
+                       Visit visit) {
+    if (columns == nullptr) return visit(KeysOfTile{tile});
+    visit(KeysInPages<F32Rows>{*columns});
+  }
+  static void LoadColumns(tensor::Type, const KeyColumns& keys, uint32_t dim, float* out) {
+    ColumnUnpacker<F32Rows>::Run(keys, dim / 2, out);
   }
   static void LoadV(tensor::Type, const void* const rows[kTilePositions], uint32_t dim, float* out,
                     ReadAhead& ahead) {

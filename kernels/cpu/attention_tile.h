@@ -23,12 +23,14 @@ inline constexpr int kBlockVecs = (kLanes == 16 ? 4 : 2) / (R > kBlockRows ? 2 :
 inline constexpr int32_t kStretch = 8 / Products::kOfWord;
 
 // scores[r * 64 + i] = q[r] . k[:, i] for R rows of q that lie `stride` apart.
-template <int R>
-inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const float* k, float* scores,
-                      ReadAhead& ahead) {
+template <int R, typename Keys>
+inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys& keys,
+                      float* scores, ReadAhead& ahead) {
   constexpr int kVecs = kBlockVecs<R>;
   const uint32_t words = dim / Products::kOfWord;
   for (int32_t i = 0; i < kTilePositions; i += kVecs * kLanes) {
+    decltype(keys(i)) k[kVecs];
+    for (int c = 0; c < kVecs; ++c) k[c] = keys(i + c * kLanes);
     Vec sum[R][kVecs];
     for (int r = 0; r < R; ++r) {
       for (int c = 0; c < kVecs; ++c) sum[r][c] = Zero();
@@ -36,9 +38,8 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const float
     for (uint32_t stretch = 0; stretch < words; stretch += kStretch) {
       const uint32_t end = words - stretch < kStretch ? words : stretch + kStretch;
       for (uint32_t d = stretch; d < end; ++d) {
-        const float* const line = k + d * kTilePositions + i;
         Vec column[kVecs];
-        for (int c = 0; c < kVecs; ++c) column[c] = Load(line + c * kLanes);
+        for (int c = 0; c < kVecs; ++c) column[c] = k[c](d);
         for (int r = 0; r < R; ++r) {
           const Vec value = Set1(q[static_cast<uint32_t>(r) * stride + d]);
           for (int c = 0; c < kVecs; ++c) sum[r][c] = Products::MulAdd(value, column[c], sum[r][c]);

@@ -64,7 +64,7 @@ class CpuOps {
   void operator()(const HeadMatMulParams& params) const { EncodeHeadMatMul(list_, params, isa_); }
 
   void operator()(const RopeWriteKvParams& params) const {
-    list_.ReserveScratch(0, params.rotary_dims * sizeof(float));
+    list_.ReserveScratch(0, (params.rotary_dims + params.pages.head_dim) * sizeof(float));
     list_.Add("rope_write_kv", params.tokens, kernels_.rope_write_kv, params);
   }
 
@@ -127,6 +127,8 @@ class CpuBackend final : public host::HostBackend, private WeightCopy {
       : HostBackend(std::string("cpu-") + Name(isa), threads), ops_(list(), isa) {
     if (repack) weights_.emplace(PanelRows(isa), threads);
   }
+
+  bool WantsKeyColumns(const KvPages& shape) const override { return TakesKeyColumns(shape); }
 
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) override {
     TANDEM_ASSIGN_OR_RETURN(const Weight checked, HostBackend::PlaceWeight(host));

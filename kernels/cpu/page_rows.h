@@ -14,6 +14,8 @@
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
 struct F32Rows {
+  static constexpr size_t kValueBytes = sizeof(float);
+
   static Vec Load(const void* row, uint32_t at) {
     return TANDEM_CPU_ISA::Load(static_cast<const float*>(row) + at);
   }
@@ -28,6 +30,8 @@ struct F32Rows {
 // F16 and BF16.
 template <Vec (*kLoad)(const uint16_t*), void (*kStore)(uint16_t*, Vec)>
 struct HalfRows {
+  static constexpr size_t kValueBytes = sizeof(uint16_t);
+
   static Vec Load(const void* row, uint32_t at) {
     return kLoad(static_cast<const uint16_t*>(row) + at);
   }

@@ -64,6 +64,20 @@ void Scale(float* head, const RopeWriteKvParams& p, float factor) {
   StorePartial(head + i, LoadPartial(head + i, n) * by, n);
 }
 
+// Writes one row of K to the columns of its KV slot, through `row`.
+void WriteColumns(const KvPages& pages, int32_t slot, uint32_t head, const float* values,
+                  unsigned char* row) {
+  WithRows(pages.type, [=](auto rows) { decltype(rows)::Store(row, values, pages.head_dim); });
+  auto* const k = static_cast<unsigned char*>(pages.k);
+  host::ForKeyPieces(pages, slot, head, [=](size_t to, size_t from, size_t bytes) {
+    if (bytes == 2) {
+      __builtin_memcpy(k + to, row + from, 2);
+    } else {
+      __builtin_memcpy(k + to, row + from, 4);
+    }
+  });
+}
+
 // Writes one row of K or V to its KV slot.
 void Write(const KvPages& pages, void* to, int32_t slot, uint32_t head, const float* values,
            uint32_t dim) {
@@ -95,7 +109,11 @@ void RotateAndWriteToken(const RopeWriteKvParams& p, const host::TaskContext& co
     rotate(k + p.rotary_begin, pairs, cos, sin);
     Scale(k, p, 1.0f);
     if (slot < 0) continue;
-    Write(pages, pages.k, slot, h, k, pages.head_dim);
+    if (pages.k_columns) {
+      WriteColumns(pages, slot, h, k, reinterpret_cast<unsigned char*>(sin + pairs));
+    } else {
+      Write(pages, pages.k, slot, h, k, pages.head_dim);
+    }
     if (pages.latent) continue;
     Write(pages, pages.v, slot, h, p.v + (t * pages.kv_heads + h) * pages.value_dim,
           pages.value_dim);

@@ -1,6 +1,7 @@
 // softmax(scale * q K^T) V over the positions visible to a row, in two passes.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "common/tensor/dequantize.h"
 #include "kernels/host/pages.h"
@@ -16,6 +17,8 @@ int32_t FirstVisible(const AttentionParams& p, int32_t position) {
   return static_cast<int32_t>(std::max<int64_t>(position + 1 - window, 0));
 }
 
+uint32_t MostDim(const KvPages& pages) { return std::max(pages.head_dim, pages.value_dim); }
+
 // One query row of one sequence, all its heads.
 class RowAttention {
  public:
@@ -25,7 +28,8 @@ class RowAttention {
         row_(row),
         scores_(reinterpret_cast<double*>(scratch)),
         sums_(scores_ + p.max_context_len),
-        values_(reinterpret_cast<float*>(sums_ + p.pages.value_dim)) {
+        values_(reinterpret_cast<float*>(sums_ + p.pages.value_dim)),
+        key_row_(reinterpret_cast<std::byte*>(values_ + MostDim(p.pages))) {
     const int32_t rows_after = p.query_offsets[seq + 1] - 1 - static_cast<int32_t>(row);
     end_ = p.context_lens[seq] - rows_after;
     begin_ = FirstVisible(p, end_ - 1);
@@ -45,21 +49,31 @@ class RowAttention {
     std::fill_n(p_.out + at * p_.pages.value_dim, p_.pages.value_dim, 0.0f);
   }
 
+  int32_t SlotOf(int32_t position) const {
+    const auto size = static_cast<int32_t>(p_.pages.block_size);
+    return table_[position / size] * size + position % size;
+  }
   // The K or V row of a position, as floats.
   void LoadRow(const void* pages, uint32_t dim, int32_t position, uint32_t kv_head) {
-    const auto size = static_cast<int32_t>(p_.pages.block_size);
-    const int32_t slot = table_[position / size] * size + position % size;
     const size_t row_bytes = tensor::RowBytes(p_.pages.type, dim);
-    tensor::Dequantize(
-        p_.pages.type,
-        static_cast<const std::byte*>(pages) + host::PageOffset(p_.pages, slot, kv_head, row_bytes),
-        values_, dim);
+    const size_t offset = host::PageOffset(p_.pages, SlotOf(position), kv_head, row_bytes);
+    tensor::Dequantize(p_.pages.type, static_cast<const std::byte*>(pages) + offset, values_, dim);
+  }
+  void LoadKey(int32_t position, uint32_t kv_head) {
+    const KvPages& pages = p_.pages;
+    if (!pages.k_columns) return LoadRow(pages.k, pages.head_dim, position, kv_head);
+    const auto* const k = static_cast<const std::byte*>(pages.k);
+    host::ForKeyPieces(pages, SlotOf(position), kv_head,
+                       [=, this](size_t from, size_t to, size_t bytes) {
+                         std::memcpy(key_row_ + to, k + from, bytes);
+                       });
+    tensor::Dequantize(pages.type, key_row_, values_, pages.head_dim);
   }
 
   void Score(const float* q, uint32_t kv_head) {
     const uint32_t dim = p_.pages.head_dim;
     for (int32_t pos = begin_; pos < end_; ++pos) {
-      LoadRow(p_.pages.k, dim, pos, kv_head);
+      LoadKey(pos, kv_head);
       double dot = 0;
       for (uint32_t d = 0; d < dim; ++d) dot += double{q[d]} * values_[d];
       const double score = dot * p_.scale;
@@ -92,9 +106,10 @@ class RowAttention {
   const uint32_t row_;
   int32_t begin_;  // positions visible to the row
   int32_t end_;
-  double* const scores_;  // (max_context_len)
-  double* const sums_;    // (value_dim)
-  float* const values_;   // one row of K or V
+  double* const scores_;      // (max_context_len)
+  double* const sums_;        // (value_dim)
+  float* const values_;       // one row of K or V
+  std::byte* const key_row_;  // one row of K as it would lie in rows
 };
 
 void AttendRow(const AttentionParams& p, const host::TaskContext& context) {
@@ -113,7 +128,7 @@ void AttendRow(const AttentionParams& p, const host::TaskContext& context) {
 void EncodeOp(host::OpList& list, const AttentionParams& params) {
   const KvPages& pages = params.pages;
   list.ReserveScratch(0, (size_t{params.max_context_len} + pages.value_dim) * sizeof(double) +
-                             std::max(pages.head_dim, pages.value_dim) * sizeof(float));
+                             2 * MostDim(pages) * sizeof(float));
   list.Add("attention", params.tokens, &AttendRow, params);
 }
 

@@ -1,5 +1,6 @@
 // Source: Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
 #include <cmath>
+#include <cstring>
 
 #include "kernels/host/pages.h"
 #include "kernels/host/rope.h"
@@ -33,11 +34,25 @@ void Scale(float* head, const RopeWriteKvParams& p, float factor) {
   for (uint32_t i = 0; i < dim; ++i) head[i] = static_cast<float>(head[i] * scale);
 }
 
-// Writes one row of K or V to its KV slot.
-void Write(const KvPages& pages, void* to, int32_t slot, uint32_t head, const float* values,
-           uint32_t dim) {
-  const size_t offset = host::PageOffset(pages, slot, head, tensor::RowBytes(pages.type, dim));
-  StorePageRow(pages.type, values, dim, static_cast<std::byte*>(to) + offset);
+// Writes one row of K to its KV slot, through `row` if K lies in columns.
+void WriteK(const KvPages& pages, int32_t slot, uint32_t head, const float* values,
+            std::byte* row) {
+  auto* const k = static_cast<std::byte*>(pages.k);
+  const size_t row_bytes = tensor::RowBytes(pages.type, pages.head_dim);
+  if (!pages.k_columns) {
+    row = k + host::PageOffset(pages, slot, head, row_bytes);
+    return StorePageRow(pages.type, values, pages.head_dim, row);
+  }
+  StorePageRow(pages.type, values, pages.head_dim, row);
+  host::ForKeyPieces(pages, slot, head, [=](size_t to, size_t from, size_t bytes) {
+    std::memcpy(k + to, row + from, bytes);
+  });
+}
+
+void WriteV(const KvPages& pages, int32_t slot, uint32_t head, const float* values) {
+  const size_t row_bytes = tensor::RowBytes(pages.type, pages.value_dim);
+  StorePageRow(pages.type, values, pages.value_dim,
+               static_cast<std::byte*>(pages.v) + host::PageOffset(pages, slot, head, row_bytes));
 }
 
 void RotateAndWriteToken(const RopeWriteKvParams& p, const host::TaskContext& context) {
@@ -57,17 +72,16 @@ void RotateAndWriteToken(const RopeWriteKvParams& p, const host::TaskContext& co
     Rotate(k, p, cos, sin);
     Scale(k, p, 1.0f);
     if (p.slots[t] < 0) continue;
-    Write(pages, pages.k, p.slots[t], h, k, pages.head_dim);
+    WriteK(pages, p.slots[t], h, k, reinterpret_cast<std::byte*>(cos + p.rotary_dims));
     if (pages.latent) continue;
-    const float* const v = p.v + (t * pages.kv_heads + h) * pages.value_dim;
-    Write(pages, pages.v, p.slots[t], h, v, pages.value_dim);
+    WriteV(pages, p.slots[t], h, p.v + (t * pages.kv_heads + h) * pages.value_dim);
   }
 }
 
 }  // namespace
 
 void EncodeOp(host::OpList& list, const RopeWriteKvParams& params) {
-  list.ReserveScratch(0, params.rotary_dims * sizeof(float));
+  list.ReserveScratch(0, (params.rotary_dims + params.pages.head_dim) * sizeof(float));
   list.Add("rope_write_kv", params.tokens, &RotateAndWriteToken, params);
 }
 

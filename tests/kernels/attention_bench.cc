@@ -1,5 +1,6 @@
 // Attention over pages on the CPU backend, beside reading memory with as many threads: the roof of
-// decode. Blocks lie scattered in the pages, as they do in a cache in use.
+// decode. Blocks lie scattered in the pages, as in a cache in use, or in order, as those of a
+// prompt in a fresh one.
 //
 //   bazel run //tests/kernels:attention_bench --
 //   --benchmark_filter='ReadMemory|Decode/auto/14x2x64/F16'
@@ -81,6 +82,7 @@ struct Case {
   uint32_t tokens;  // of each sequence
   uint32_t context;
   uint32_t seqs;
+  bool in_order = false;
 };
 
 // K and V of all sequences.
@@ -91,7 +93,7 @@ size_t KvBytes(const Case& c) {
   return size_t{c.context} * c.seqs * s.kv_heads * row;
 }
 
-AttentionParams MakeCall(const Case& c, Pool* pool) {
+AttentionParams MakeCall(const Case& c, const Backend& backend, Pool* pool) {
   const Shape& s = c.shape;
   const uint32_t blocks = (c.context + kBlock - 1) / kBlock, all = c.seqs * blocks;
   AttentionParams p{};
@@ -113,7 +115,8 @@ AttentionParams MakeCall(const Case& c, Pool* pool) {
     table_rows[i] = static_cast<int32_t>(i);
   }
   // A prime beyond any count of blocks: each block once.
-  for (uint32_t i = 0; i < all; ++i) tables[i] = static_cast<int32_t>(size_t{i} * 15485863 % all);
+  const size_t step = c.in_order ? 1 : 15485863;
+  for (uint32_t i = 0; i < all; ++i) tables[i] = static_cast<int32_t>(i * step % all);
   p.q = q;
   p.query_offsets = offsets;
   p.context_lens = contexts;
@@ -124,6 +127,7 @@ AttentionParams MakeCall(const Case& c, Pool* pool) {
   char* const k = pool->Take<char>(rows * tensor::RowBytes(c.type, s.head_dim));
   char* const v = s.latent ? k : pool->Take<char>(rows * tensor::RowBytes(c.type, s.value_dim));
   p.pages = {c.type, k, v, all, kBlock, s.kv_heads, s.head_dim, s.value_dim, s.latent};
+  p.pages.k_columns = backend.WantsKeyColumns(p.pages);
   p.heads = s.heads;
   p.heads_per_kv = s.heads / s.kv_heads;
   p.scale = 0.125f;
@@ -137,7 +141,7 @@ void Attention(benchmark::State& state, const Case& c) {
   const size_t bytes = KvBytes(c);
   const size_t calls = c.tokens == 1 ? (kStepBytes + bytes - 1) / bytes : 1;
   std::vector<AttentionParams> list;
-  for (size_t i = 0; i < calls; ++i) list.push_back(MakeCall(c, &pool));
+  for (size_t i = 0; i < calls; ++i) list.push_back(MakeCall(c, *backend, &pool));
   const auto encode = [&](EncodeMode mode) {
     backend->BeginEncode(mode);
     for (const AttentionParams& p : list) backend->Encode(p);
@@ -198,11 +202,12 @@ void ReadMemory(benchmark::State& state) {
 }
 
 void Add(const Case& c) {
-  const std::string name =
-      std::string(c.tokens == 1 ? "Decode/" : "Prefill/") +
-      (c.kernels == config::CpuKernels::kAvx2 ? "avx2/" : "auto/") + c.shape.name + "/" +
-      std::string(tensor::Name(c.type)) + "/threads:" + std::to_string(c.threads) +
-      "/context:" + std::to_string(c.context) + "/batch:" + std::to_string(c.seqs);
+  const std::string name = std::string(c.tokens == 1 ? "Decode/" : "Prefill/") +
+                           (c.kernels == config::CpuKernels::kAvx2 ? "avx2/" : "auto/") +
+                           c.shape.name + "/" + std::string(tensor::Name(c.type)) +
+                           "/threads:" + std::to_string(c.threads) +
+                           "/context:" + std::to_string(c.context) +
+                           "/batch:" + std::to_string(c.seqs) + (c.in_order ? "/in_order" : "");
   benchmark::RegisterBenchmark(name.c_str(), [c](benchmark::State& s) { Attention(s, c); })
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
@@ -219,8 +224,10 @@ void RegisterAll() {
     for (const Shape& shape : {kQwen, kLlama, kDeepSeek}) {
       for (const Type type : {Type::kF16, Type::kBF16, Type::kQ8_0, Type::kF32}) {
         for (const int threads : {1, 2}) {
-          for (const uint32_t context : {8192u, 32768u})
+          for (const uint32_t context : {8192u, 32768u}) {
             Add({kernels, shape, type, threads, 1, context, 1});
+            Add({kernels, shape, type, threads, 1, context, 1, /*in_order=*/true});
+          }
           Add({kernels, shape, type, threads, 1, 8192, 8});
           for (const uint32_t context : {512u, 4096u})
             Add({kernels, shape, type, threads, context, context, 1});

@@ -44,6 +44,23 @@ std::vector<AttentionShape> BitShapes() {
   };
 }
 
+// Of pages whose K may lie in columns.
+std::vector<AttentionShape> ColumnShapes() {
+  std::vector<AttentionShape> shapes;
+  for (const tensor::Type type : {kF32, kF16, kBF16, kQ8_0}) {
+    shapes.push_back({.heads = 6, .heads_per_kv = 3, .type = type});
+    shapes.push_back({.heads = 9,
+                      .heads_per_kv = 9,
+                      .head_dim = 96,
+                      .value_dim = 32,
+                      .window = 70,
+                      .type = type,
+                      .softcap = 8,
+                      .with_sinks = true});
+  }
+  return shapes;
+}
+
 // Long enough for three splits; the reference cuts nothing and takes its time.
 int32_t Length(const BackendCase& backend) {
   return backend.kernels == "reference" ? 110 : backend.slow() ? 270 : 1090;
@@ -72,6 +89,29 @@ TEST_P(AttentionBitsTest, BlockSizeDoesNotShow) {
       for (const uint32_t block_size : {1u, 8u, 48u, 256u}) {
         ExpectSameBits(Attend(rig, shape, {rows}, block_size, block_size), expected);
       }
+    }
+  }
+}
+
+// Nor does how K lies in them.
+TEST_P(AttentionBitsTest, ColumnsOfKDoNotShow) {
+  if (GetParam().cuda()) GTEST_SKIP() << "K lies in rows";
+  const int32_t length = Length(GetParam());
+  for (const AttentionShape& in_rows : ColumnShapes()) {
+    SCOPED_TRACE(testing::Message() << in_rows);
+    AttentionShape in_columns = in_rows;
+    in_columns.k_columns = true;
+    const DenseSequence a = MakeSequence(in_rows, static_cast<uint32_t>(length), 5),
+                        b = MakeSequence(in_rows, 37, 6);
+    Rig rig(GetParam());
+    for (const std::vector<QueryRows>& batch : std::vector<std::vector<QueryRows>>{
+             {{&a, length - 1, length}},
+             {{&a, length / 2 - 35, length / 2 - 5}},
+             {{&a, 0, length}},
+             {{&b, 36, 37}, {&a, length - 3, length}, {&b, 0, 1, true}, {&b, 15, 17}}}) {
+      const auto expected = Attend(rig, in_rows, batch);
+      for (const uint32_t block_size : {16u, 32u, 64u})
+        ExpectSameBits(Attend(rig, in_columns, batch, block_size, block_size), expected);
     }
   }
 }
@@ -182,6 +222,47 @@ TEST_P(AttentionBitsTest, ThreadsDoNotShow) {
     for (const QueryRows& rows :
          {QueryRows{&a, length - 1, length}, QueryRows{&a, length / 3, length}}) {
       ExpectSameBits(Attend(rig, shape, {rows}), Attend(other, shape, {rows}));
+    }
+  }
+}
+
+// One thread takes a token's KV heads together, two threads do if there are enough splits, and five
+// take them one by one.
+TEST_P(AttentionBitsTest, KvHeadsThatAreReadTogetherDoNotShow) {
+  if (GetParam().cuda()) GTEST_SKIP() << "KV heads are apart";
+  const bool slow = GetParam().kernels == "reference";
+  for (const auto& [type, many, window] :
+       std::vector<std::tuple<tensor::Type, bool, uint32_t>>{{kF32, false, 0},
+                                                             {kF16, false, 0},
+                                                             {kBF16, false, 0},
+                                                             {kQ8_0, false, 4150},
+                                                             {kF16, true, 0},
+                                                             {kBF16, true, 4150},
+                                                             {kQ8_0, true, 0}}) {
+    // Half a group, two whole ones, and the first of another; with few rows and with many.
+    AttentionShape shape{.heads = 6,
+                         .heads_per_kv = 2,
+                         .head_dim = 32,
+                         .value_dim = 32,
+                         .window = window,
+                         .type = type,
+                         .first_head = 3,
+                         .with_sinks = true};
+    if (many) shape.heads = 36, shape.heads_per_kv = 12, shape.first_head = 6;
+    const int32_t length = slow ? 70 : 4200;
+    const DenseSequence a = MakeSequence(shape, static_cast<uint32_t>(length), 8),
+                        b = MakeSequence(shape, 40, 9);
+    Rig one({GetParam().kernels, 1}), two({GetParam().kernels, 2}), five({GetParam().kernels, 5});
+    for (const bool k_columns : {false, true}) {
+      shape.k_columns = k_columns;
+      std::vector<QueryRows> batch = {{&a, length - 1, length}};
+      ExpectSameBits(Attend(two, shape, batch), Attend(five, shape, batch));
+      ExpectSameBits(Attend(one, shape, batch), Attend(five, shape, batch));
+      for (const int32_t end : {1, 16, 17, 30, 39, 40}) batch.push_back({&b, end - 1, end});
+      batch.insert(batch.end(), {{&b, 0, 1, true}, {&b, 3, 9}, {&b, 8, 9}, {&b, 9, 10}});
+      ExpectSameBits(Attend(two, shape, batch), Attend(five, shape, batch));
+      ExpectClose(Slice(Attend(two, shape, batch), shape, 0, 1),
+                  NaiveAttention(shape, batch.front()), Tolerance(GetParam(), shape));
     }
   }
 }

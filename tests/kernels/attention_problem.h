@@ -11,6 +11,7 @@
 
 #include "common/tensor/dequantize.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/host/pages.h"
 #include "kernels/reference/page_row.h"
 #include "tests/kernels/backends.h"
 
@@ -28,6 +29,7 @@ struct AttentionShape {
   bool with_sinks = false;
   bool latent = false;  // heads_per_kv covers all heads
   bool chunked = false;
+  bool k_columns = false;
 
   // The first position visible to `position`.
   int32_t FirstVisible(int32_t position) const {
@@ -51,8 +53,8 @@ struct AttentionShape {
   friend std::ostream& operator<<(std::ostream& out, const AttentionShape& s) {
     return out << s.heads << " heads of " << s.head_dim << " and " << s.value_dim << ", "
                << tensor::Name(s.type) << (s.latent ? " latent" : "")
-               << (s.chunked ? ", chunk " : ", window ") << s.window << ", softcap " << s.softcap
-               << (s.with_sinks ? ", sinks" : "");
+               << (s.k_columns ? ", K in columns" : "") << (s.chunked ? ", chunk " : ", window ")
+               << s.window << ", softcap " << s.softcap << (s.with_sinks ? ", sinks" : "");
   }
 };
 
@@ -77,6 +79,22 @@ inline std::vector<std::byte> PageBytes(tensor::Type type, const std::vector<flo
   for (size_t row = 0; row < values.size() / dim; ++row)
     reference::StorePageRow(type, &values[row * dim], dim, &bytes[row * row_bytes]);
   return bytes;
+}
+
+// Rows of K of whole pages as their columns.
+inline std::vector<std::byte> InColumns(const KvPages& pages, const std::vector<std::byte>& rows) {
+  std::vector<std::byte> columns(rows.size());
+  const size_t row_bytes = tensor::RowBytes(pages.type, pages.head_dim);
+  for (uint32_t slot = 0; slot < pages.num_blocks * pages.block_size; ++slot) {
+    for (uint32_t head = 0; head < pages.kv_heads; ++head) {
+      const auto at = static_cast<int32_t>(slot);
+      const std::byte* const row = &rows[host::PageOffset(pages, at, head, row_bytes)];
+      host::ForKeyPieces(pages, at, head, [&](size_t to, size_t from, size_t bytes) {
+        std::copy_n(row + from, bytes, &columns[to]);
+      });
+    }
+  }
+  return columns;
 }
 
 // K and V hold values that pages of the shape's type hold exactly.
@@ -211,15 +229,17 @@ class PagedBatch {
     p.block_tables = rig.Put(tables_);
     p.table_rows = rig.Put(table_rows_);
     p.table_stride = static_cast<uint32_t>(stride_);
-    p.pages = {shape_.type,
-               rig.Put(PageBytes(shape_.type, k_, shape_.head_dim)),
-               shape_.latent ? nullptr : rig.Put(PageBytes(shape_.type, v_, shape_.value_dim)),
-               static_cast<uint32_t>(num_blocks_),
-               static_cast<uint32_t>(block_size_),
-               shape_.kv_heads(),
-               shape_.head_dim,
-               shape_.value_dim,
-               shape_.latent};
+    p.pages = {.type = shape_.type,
+               .num_blocks = static_cast<uint32_t>(num_blocks_),
+               .block_size = static_cast<uint32_t>(block_size_),
+               .kv_heads = shape_.kv_heads(),
+               .head_dim = shape_.head_dim,
+               .value_dim = shape_.value_dim,
+               .latent = shape_.latent,
+               .k_columns = shape_.k_columns};
+    const auto k = PageBytes(shape_.type, k_, shape_.head_dim);
+    p.pages.k = rig.Put(shape_.k_columns ? InColumns(p.pages, k) : k);
+    if (!shape_.latent) p.pages.v = rig.Put(PageBytes(shape_.type, v_, shape_.value_dim));
     p.heads = shape_.heads;
     p.first_head = shape_.first_head;
     p.heads_per_kv = shape_.heads_per_kv;

@@ -20,6 +20,7 @@ struct Shape {
   float temperature_scale = 0;
   uint32_t temperature_offset = 0;
   float norm_epsilon = 0;
+  bool k_columns = false;
 };
 
 constexpr uint32_t kTemperatureLength = 48;
@@ -102,8 +103,21 @@ std::vector<std::byte> PageRow(tensor::Type type, const float* values, uint32_t 
 // The fill value of memory that must not be written.
 constexpr std::byte kPoison{0xa5};
 
+// Where byte `i` of a K row of (slot, head) lies in columns: words of a block, then scales of Q8_0.
+size_t ColumnByte(const Shape& s, uint32_t slot, uint32_t head, size_t i) {
+  const size_t size = s.block_size, offset = slot % size;
+  const size_t row_bytes = tensor::RowBytes(s.type, s.head_dim);
+  const size_t block = (slot / size * s.kv_heads + head) * size * row_bytes;
+  if (s.type == tensor::Type::kF16) return block + (i / 2 * size + offset) * 2 + i % 2;
+  if (s.type != tensor::Type::kQ8_0) return block + (i / 4 * size + offset) * 4 + i % 4;
+  const size_t in_block = i % 34, scales = block + size * s.head_dim;
+  if (in_block < 2) return scales + (i / 34 * size + offset) * 2 + in_block;
+  const size_t value = i / 34 * 32 + in_block - 2;
+  return block + (value / 4 * size + offset) * 4 + value % 4;
+}
+
 void ExpectPages(const std::vector<std::byte>& pages, const std::vector<float>& rows,
-                 const std::vector<int32_t>& slots, const Shape& s, uint32_t dim) {
+                 const std::vector<int32_t>& slots, const Shape& s, uint32_t dim, bool columns) {
   std::vector<std::byte> expected(pages.size(), kPoison);
   for (size_t t = 0; t < kTokens; ++t) {
     if (slots[t] < 0) continue;
@@ -112,7 +126,8 @@ void ExpectPages(const std::vector<std::byte>& pages, const std::vector<float>& 
       const auto row = PageRow(s.type, &rows[(t * s.kv_heads + h) * dim], dim);
       const size_t at =
           size_t{slot / s.block_size * s.kv_heads + h} * s.block_size + slot % s.block_size;
-      std::copy(row.begin(), row.end(), expected.begin() + static_cast<ptrdiff_t>(at * row.size()));
+      for (size_t i = 0; i < row.size(); ++i)
+        expected[columns ? ColumnByte(s, slot, h, i) : at * row.size() + i] = row[i];
     }
   }
   for (size_t i = 0; i < pages.size(); ++i)
@@ -122,7 +137,8 @@ void ExpectPages(const std::vector<std::byte>& pages, const std::vector<float>& 
 void Check(const BackendCase& backend, const Shape& s, uint32_t seed) {
   SCOPED_TRACE(testing::Message() << s.heads << " heads of " << s.head_dim << ", halves "
                                   << s.halves << ", " << tensor::Name(s.type)
-                                  << (s.latent ? ", latent" : ""));
+                                  << (s.latent ? ", latent" : "")
+                                  << (s.k_columns ? ", K in columns" : ""));
   Rig rig(backend);
   Random random(seed);
   const auto q = random.Floats(kTokens * s.heads * s.head_dim),
@@ -164,8 +180,8 @@ void Check(const BackendCase& backend, const Shape& s, uint32_t seed) {
   p.rotary_dims = s.rotary_dims;
   p.halves = s.halves;
   p.magnitude = magnitude;
-  p.pages = {s.type,     k_pages,    v_pages,     kBlocks, s.block_size,
-             s.kv_heads, s.head_dim, s.value_dim, s.latent};
+  p.pages = {s.type,     k_pages,    v_pages,     kBlocks,  s.block_size,
+             s.kv_heads, s.head_dim, s.value_dim, s.latent, s.k_columns};
   p.norm_epsilon = s.norm_epsilon;
   p.temperature_scale = s.temperature_scale;
   p.temperature_length = kTemperatureLength;
@@ -183,8 +199,8 @@ void Check(const BackendCase& backend, const Shape& s, uint32_t seed) {
     if (s.temperature_scale == 0) ExpectSameBits(rotated_q, q);
     ExpectSameBits(rotated_k, k);
   }
-  ExpectPages(rig.Get(k_pages, k_bytes), rotated_k, slots, s, s.head_dim);
-  if (!s.latent) ExpectPages(rig.Get(v_pages, v_bytes), v, slots, s, s.value_dim);
+  ExpectPages(rig.Get(k_pages, k_bytes), rotated_k, slots, s, s.head_dim, s.k_columns);
+  if (!s.latent) ExpectPages(rig.Get(v_pages, v_bytes), v, slots, s, s.value_dim, false);
 }
 
 TEST_P(RopeWriteKvTest, RotatesAndWritesForAllShapes) {
@@ -203,6 +219,20 @@ TEST_P(RopeWriteKvTest, RotatesAndWritesForAllShapes) {
       Shape q8_0 = s;
       q8_0.type = tensor::Type::kQ8_0;
       Check(GetParam(), q8_0, ++seed);
+    }
+  }
+}
+
+TEST_P(RopeWriteKvTest, WritesColumnsOfK) {
+  if (GetParam().cuda()) GTEST_SKIP() << "K lies in rows";
+  uint32_t seed = 0;
+  for (const tensor::Type type :
+       {tensor::Type::kF32, tensor::Type::kF16, tensor::Type::kBF16, tensor::Type::kQ8_0}) {
+    for (Shape s : {Shape{4, 2, 64, 32, 64, 16, true}, Shape{2, 1, 96, 128, 40, 32, false},
+                    Shape{3, 3, 32, 32, 0, 64, true}}) {
+      s.type = type;
+      s.k_columns = true;
+      Check(GetParam(), s, ++seed);
     }
   }
 }

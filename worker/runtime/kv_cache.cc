@@ -57,6 +57,7 @@ absl::StatusOr<KvCache> KvCache::Create(const model::ModelSpec& spec, const mode
   TANDEM_ASSIGN_OR_RETURN(cache.buffer_, backend.Allocate(*total.value()));
   std::byte* at = cache.buffer_.data();
   for (kernels::KvPages& pages : cache.pages_) {
+    pages.k_columns = backend.WantsKeyColumns(pages);
     pages.k = at;
     at += pages.num_blocks * KBlockBytes(pages);
     pages.v = pages.latent ? nullptr : at;

@@ -24,6 +24,7 @@ class PoisonBackend final : public Backend {
   std::string_view name() const override { return cpu_->name(); }
   absl::StatusOr<Buffer> Allocate(size_t bytes) override { return cpu_->Allocate(bytes); }
   absl::StatusOr<Buffer> AllocateHost(size_t bytes) override { return cpu_->AllocateHost(bytes); }
+  bool WantsKeyColumns(const KvPages& shape) const override { return cpu_->WantsKeyColumns(shape); }
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) override {
     return cpu_->PlaceWeight(host);
   }

@@ -126,6 +126,10 @@ class CheckingBackend final : public Backend, private HostStream {
   absl::StatusOr<Buffer> AllocateHost(size_t bytes) override {
     return subject_->AllocateHost(bytes);
   }
+  // Values of Q8_0 in columns are no blocks that could be compared.
+  bool WantsKeyColumns(const KvPages& shape) const override {
+    return shape.type != tensor::Type::kQ8_0 && subject_->WantsKeyColumns(shape);
+  }
   absl::StatusOr<Weight> PlaceWeight(const Weight& host) override {
     TANDEM_ASSIGN_OR_RETURN(Weight subject, subject_->PlaceWeight(host));
     TANDEM_ASSIGN_OR_RETURN(Weight judge, judge_->PlaceWeight(host));
