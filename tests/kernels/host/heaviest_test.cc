@@ -63,7 +63,8 @@ TEST(HeaviestTest, TopPEndsWhereASortEndsIt) {
   const auto distributions = Distributions();
   for (size_t d = 0; d < distributions.size(); ++d) {
     const auto sorted = Sorted(distributions[d]);
-    const double total = SumOfKeys(sorted.data(), sorted.size(), &KeyWeight);
+    double total = 0;
+    for (const uint64_t key : sorted) total += KeyWeight(key);
     for (const float top_p : {0.0f, 1e-6f, 0.1f, 0.5f, 0.9f, 0.95f, 0.999f, 0.99999994f}) {
       const uint64_t last = LastBySorting(sorted, top_p);
       const Heaviest kept =
