@@ -6,13 +6,6 @@
 #include "kernels/host/weight_key.h"
 
 namespace tandem::kernels::host {
-namespace {
-
-// VocabularyLoops::sum adds elements that lie so far apart in one lane, and those after the last
-// whole step in the first.
-constexpr uint32_t kStep = 16;
-
-}  // namespace
 
 void RunSums::Add(uint32_t begin) {
   sums_[begin / kRun] = loops_.sum(weights_ + begin, EndOf(begin) - begin, 0);
@@ -53,11 +46,11 @@ void RunSums::AddGathered(uint64_t* keys, size_t count, uint64_t last) {
   std::fill_n(sums_, CountOf(vocab_), 0.0);
   for (const uint64_t* key = keys; key < end;) {
     const uint32_t run = KeyId(*key) / kRun, begin = run * kRun;
-    const uint32_t whole = (EndOf(begin) - begin) / kStep * kStep;
-    double lanes[kStep] = {};
+    const size_t whole = (EndOf(begin) - begin) / kSumLanes * kSumLanes;
+    double lanes[kSumLanes] = {};  // as VocabularyLoops::sum has them
     for (; key < end && KeyId(*key) / kRun == run; ++key) {
       const uint32_t i = KeyId(*key) - begin;
-      lanes[i < whole ? i % kStep : 0] += static_cast<double>(KeyWeight(*key));
+      lanes[i < whole ? i % kSumLanes : 0] += static_cast<double>(KeyWeight(*key));
     }
     for (const double lane : lanes) sums_[run] += lane;
   }

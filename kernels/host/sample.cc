@@ -112,10 +112,9 @@ class RowSampler {
 
   void FilterTypical() {
     KeepTypical(row_.typical_p, weights_, keys_, vocab_);
-    if (row_.top_p >= 1.0f) return;
     const double total = loops_.sum(weights_, vocab_, 0);
-    KeepUpTo(loops_, KeepTopP(loops_, weights_, vocab_, total, row_.top_p, keys_).last, weights_,
-             vocab_);
+    const Heaviest kept = FindHeaviest(loops_, 0, row_.top_p, weights_, total, keys_, vocab_);
+    KeepUpTo(loops_, kept.last, weights_, vocab_);
   }
 
   // The lowest id with that logit.

@@ -22,9 +22,6 @@ using Ints = int32_t __attribute__((vector_size(kBytes)));
 using Doubles = double __attribute__((vector_size(kBytes)));
 using HalfFloats = float __attribute__((vector_size(kBytes / 2)));
 
-// Elements of one step of a sum, whatever the width of a vector.
-constexpr size_t kStep = 16;
-
 template <typename Vector>
 Vector LoadAt(const float* x) {
   Vector v;
@@ -89,13 +86,12 @@ Doubles Widen(HalfFloats x) {
 #endif
 }
 
-// Lane i of kStep sums elements i, i + kStep, ...
 double Sum(const float* weights, size_t n, float least) {
-  constexpr size_t kDoubles = kLanes / 2, kVecs = kStep / kDoubles;
+  constexpr size_t kDoubles = kLanes / 2, kVecs = kSumLanes / kDoubles;
   const HalfFloats limit = HalfFloats{} + least;
   Doubles lanes[kVecs] = {};
   size_t i = 0;
-  for (; i + kStep <= n; i += kStep) {
+  for (; i + kSumLanes <= n; i += kSumLanes) {
 #pragma GCC unroll 8
     for (size_t v = 0; v < kVecs; ++v) {
       const HalfFloats x = LoadAt<HalfFloats>(weights + i + v * kDoubles);

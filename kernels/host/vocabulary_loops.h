@@ -16,7 +16,8 @@ struct VocabularyLoops {
   // arrays may be the same.
   void (*weigh)(const float* logits, size_t n, float largest, float temperature, float floor,
                 float* weights);
-  // The sum of the weights that are at least `least`.
+  // The sum of the weights that are at least `least`: in kSumLanes lanes, lane i of elements i,
+  // i + kSumLanes, ..., those after the last whole step in the first; then of the lanes in order.
   double (*sum)(const float* weights, size_t n, float least);
   // The largest weight of each kMaximaOf, the last one possibly of fewer.
   void (*maxima)(const float* weights, size_t n, float* out);
@@ -31,7 +32,7 @@ struct VocabularyLoops {
   void (*drop)(float* weights, size_t n, float least);
 };
 
-inline constexpr size_t kMaximaOf = 64;
+inline constexpr size_t kSumLanes = 16, kMaximaOf = 64;
 
 namespace baseline {
 extern const VocabularyLoops kVocabularyLoops;
