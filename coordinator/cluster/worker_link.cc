@@ -7,14 +7,16 @@ namespace tandem::coordinator {
 WorkerLink::WorkerLink(v1::Hello hello, Sender sender, Canceller canceller)
     : hello_(std::move(hello)), sender_(std::move(sender)), canceller_(std::move(canceller)) {}
 
-void WorkerLink::Cancel() {
+void WorkerLink::Cancel() { End(absl::UnavailableError("control connection cancelled")); }
+
+void WorkerLink::End(const absl::Status& reason) {
   Canceller canceller;
   {
     MutexLock lock(mutex_);
     canceller = canceller_;
   }
   if (!canceller) return;
-  CloseFromStream(absl::UnavailableError("control connection cancelled"));
+  CloseFromStream(reason);
   canceller();
 }
 
@@ -25,7 +27,9 @@ absl::Status WorkerLink::Send(v1::CoordinatorMessage message) {
     if (!status_.ok()) return status_;
     sender = sender_;
   }
-  return sender(std::move(message));
+  absl::Status sent = sender(std::move(message));
+  if (!sent.ok()) End(sent);
+  return sent;
 }
 
 absl::StatusOr<v1::WorkerMessage> WorkerLink::NextEvent(Deadline deadline) {

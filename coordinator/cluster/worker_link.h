@@ -31,6 +31,7 @@ class WorkerLink {
 
   const v1::Hello& hello() const { return hello_; }
 
+  // A stream that does not take a message is ended: its worker would miss it.
   absl::Status Send(v1::CoordinatorMessage message);
   // The next Loading, Ready, Started or Failed. UNAVAILABLE once the stream ended,
   // DEADLINE_EXCEEDED.
@@ -54,6 +55,8 @@ class WorkerLink {
   void CloseFromStream(const absl::Status& status);
 
  private:
+  void End(const absl::Status& reason);
+
   const v1::Hello hello_;
   mutable Mutex mutex_;
   Sender sender_ TANDEM_GUARDED_BY(mutex_);        // null once closed

@@ -79,7 +79,7 @@ class WorkerService::Impl::Stream
   }
 
   void OnReadDone(bool ok) override {
-    if (!ok) return writer_->Finish(grpc::Status::OK);
+    if (!ok) return ReadEnded();
     if (link_ == nullptr) {
       if (!Greet()) return;
     } else {
@@ -94,7 +94,7 @@ class WorkerService::Impl::Stream
   void OnDone() override {
     writer_->Detach();
     if (link_ != nullptr) {
-      link_->CloseFromStream(absl::UnavailableError("control connection lost"));
+      CloseLink();
       registry_.Release(link_);
     }
     delete this;
@@ -137,6 +137,12 @@ class WorkerService::Impl::Stream
       final_ = status;
       if (pending_.empty()) stream_->DoFinish(final_);
     }
+    // Ends the call; what waits is not written.
+    void Drop() {
+      Finish(grpc::Status::OK);
+      MutexLock lock(mutex_);
+      if (stream_ != nullptr && !pending_.empty()) context_->TryCancel();
+    }
     // Ends the call without a word to the worker.
     void Cancel() {
       MutexLock lock(mutex_);
@@ -157,6 +163,16 @@ class WorkerService::Impl::Stream
   };
 
   void DoFinish(const grpc::Status& status) { Finish(status); }
+
+  // The worker is gone, or going. A write under way may hold OnDone up: the link ends first, since
+  // it can send nothing any more.
+  void ReadEnded() {
+    if (link_ != nullptr) CloseLink();
+    writer_->Drop();
+  }
+  void CloseLink() {
+    link_->CloseFromStream(absl::UnavailableError("control connection lost"));
+  }
 
   // The first message. False if the worker is rejected.
   bool Greet() {

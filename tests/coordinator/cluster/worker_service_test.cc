@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/step/protocol_version.h"
 #include "proto/tandem/v1/worker.grpc.pb.h"
 #include "worker/control/control_stream.h"
 
@@ -93,6 +94,44 @@ TEST_F(WorkerServiceTest, AWorkerThatIsCancelledIsLostAtOnceAndItsRankIsFreeSoon
   ASSERT_TRUE(command.has_value());
   EXPECT_TRUE(std::holds_alternative<worker::StopCommand>(*command));
   EXPECT_TRUE(service_->registry().links()[1]->status().ok());
+}
+
+// The worker has closed its half and reads nothing, so that a write to it does not end.
+TEST_F(WorkerServiceTest, AWorkerThatIsGoingIsLostThoughAWriteIsUnderWay) {
+  StartService(/*one_host=*/true);
+  auto stub = v1::WorkerControl::NewStub(
+      grpc::CreateChannel(service_->address(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kPatience);
+  context.AddMetadata(step::kWorkerTokenHeader, "t");
+  auto stream = stub->Connect(&context);
+  v1::WorkerMessage hello;
+  hello.mutable_hello()->set_protocol_version(step::kWorkerProtocolVersion);
+  ASSERT_TRUE(stream->Write(hello));
+  while (service_->registry().Missing().size() == 2)
+    service_->registry().WaitAll(Deadline::After(kPoll));
+  const auto link = service_->registry().links()[0];
+  v1::CoordinatorMessage large;
+  large.set_step(std::string(64 << 20, 'x'));
+  ASSERT_TRUE(link->Send(large).ok());
+  ASSERT_TRUE(stream->WritesDone());
+  EXPECT_TRUE(service_->registry().WaitReleased(*link, Deadline::After(kPatience / 2)));
+  EXPECT_EQ(link->status(), absl::UnavailableError("control connection lost"));
+}
+
+// Else the next epoch would be tried on it, and fail, again and again.
+TEST(WorkerLinkTest, AStreamThatTakesNoMessageIsEnded) {
+  int cancels = 0;
+  WorkerLink link(
+      v1::Hello(), [](const auto&) { return absl::UnavailableError("does not read"); },
+      [&] { ++cancels; });
+  std::vector<absl::Status> ends;
+  link.OnClosed([&](const absl::Status& status) { ends.push_back(status); });
+  EXPECT_EQ(link.Send({}), absl::UnavailableError("does not read"));
+  EXPECT_EQ(link.Send({}), absl::UnavailableError("does not read"));
+  EXPECT_EQ(link.status(), absl::UnavailableError("does not read"));
+  EXPECT_EQ(cancels, 1);
+  EXPECT_EQ(ends.size(), 1u);
 }
 
 // 64 MiB of a peer without the token: it is refused before a message of it is read.
