@@ -12,12 +12,14 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-absl::StatusOr<std::unique_ptr<Backend>> MakeCpu(cpu::Isa isa, uint32_t threads, bool repack) {
+absl::StatusOr<std::unique_ptr<Backend>> MakeCpu(cpu::Isa isa, const config::DeviceConfig& config,
+                                                 const CpuSet& cpus) {
   if (const std::string missing = cpu::MissingInstructions(isa); !missing.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "cpu kernels '", cpu::Name(isa), "' need instructions that this machine lacks: ", missing));
   }
-  return cpu::MakeCpuBackend(isa, threads, repack);
+  return cpu::MakeCpuBackend(isa, static_cast<uint32_t>(config.threads), config.repack_weights,
+                             cpus);
 }
 
 DeviceMaker& CudaMaker() {
@@ -30,7 +32,7 @@ DeviceMaker& CudaMaker() {
 void RegisterCuda(DeviceMaker maker) { CudaMaker() = std::move(maker); }
 
 absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const config::DeviceConfig& config,
-                                                     int device_index) {
+                                                     int device_index, const CpuSet& cpus) {
   if (config.device == config::Device::kCuda) {
     if (CudaMaker() != nullptr) return CudaMaker()(device_index);
     return absl::UnavailableError("device 'cuda': this program was built without CUDA");
@@ -39,22 +41,26 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const config::DeviceConfig&
     return absl::InvalidArgumentError(
         absl::StrCat("threads per worker must be 1 to ", kMaxThreads, ", not ", config.threads));
   }
-  const auto threads = static_cast<uint32_t>(config.threads);
+  if (!cpus.empty() && static_cast<int>(cpus.size()) < config.threads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(config.threads, " threads per worker need as many CPUs, there are ",
+                     cpus.size(), ": ", CpuSetText(cpus)));
+  }
   switch (config.cpu_kernels) {
     case config::CpuKernels::kAvx2:
-      return MakeCpu(cpu::Isa::kAvx2, threads, config.repack_weights);
+      return MakeCpu(cpu::Isa::kAvx2, config, cpus);
     case config::CpuKernels::kAvx512:
-      return MakeCpu(cpu::Isa::kAvx512, threads, config.repack_weights);
+      return MakeCpu(cpu::Isa::kAvx512, config, cpus);
     case config::CpuKernels::kAuto:
       for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2}) {
         if (!cpu::MissingInstructions(isa).empty()) continue;
-        return MakeCpu(isa, threads, config.repack_weights);
+        return MakeCpu(isa, config, cpus);
       }
       break;
     case config::CpuKernels::kReference:
       break;
   }
-  return reference::MakeReferenceBackend(threads);
+  return reference::MakeReferenceBackend(static_cast<uint32_t>(config.threads), cpus);
 }
 
 }  // namespace tandem::kernels

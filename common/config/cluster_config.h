@@ -28,6 +28,7 @@ struct ClusterConfig {
   std::string worker_tls_cert{};
   std::string worker_tls_key{};
   std::string worker_tls_ca{};
+  std::string worker_cpus{};
   Duration load_timeout = std::chrono::minutes(10);
   int32_t max_restarts = 5;
   Duration restart_window = std::chrono::minutes(10);
@@ -58,6 +59,10 @@ struct ClusterConfig {
           {.flag = "--worker-tls-ca",
            .help = "PEM file with the authorities of workers' certificates, which are of the name "
                    "tandem-worker, or tandem-worker-RANK"});
+    visit(worker_cpus,
+          {.flag = "--worker-cpus",
+           .help = "CPUs of each worker, separated by /: 0-15/16-31 for two; the threads of a CPU "
+                   "worker have one each (default: all CPUs, wherever the system puts threads)"});
     visit(load_timeout, {.flag = "--load-timeout",
                          .help = "the longest that connecting and loading may take; a number is "
                                  "seconds",

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/base/cpu_set.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/config/text_form.h"
@@ -46,6 +47,7 @@ void ToProto(const WorkerConfig& config, const WorkerAssignment& assignment, v1:
   out.set_draft_model_fingerprint(assignment.draft_fingerprint);
   out.set_device_index(assignment.device_index);
   out.set_kv_cache_bytes(assignment.kv_cache_bytes);
+  out.set_cpus(CpuSetText(assignment.cpus));
   out.set_step_channel_address(assignment.step_channel_address);
   WorkerConfig copy = config;
   FieldList fields;
@@ -73,6 +75,9 @@ absl::Status FromProto(const v1::Configure& message, WorkerConfig& config,
   }
   if (message.device_index() < 0) {
     return absl::InvalidArgumentError(absl::StrCat("device index ", message.device_index()));
+  }
+  if (!message.cpus().empty()) {
+    TANDEM_ASSIGN_OR_RETURN(assignment.cpus, ParseCpuSet(message.cpus()));
   }
   config = {};
   return ReadSettings(message, config);

@@ -42,7 +42,7 @@ struct DeviceConfig {
                         .help = "auto: the widest instructions that the machine has",
                         .reload = true});
     visit(threads, {.flag = "--threads-per-worker",
-                    .help = "0: cores / ranks",
+                    .help = "0: cores / ranks, or the CPUs of --worker-cpus",
                     .least = 0,
                     .most = 1024,
                     .reload = true});

@@ -7,6 +7,7 @@
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/config/port_checks.h"
+#include "common/config/worker_cpus.h"
 
 namespace tandem::config {
 namespace {
@@ -100,6 +101,7 @@ absl::Status Validate(const ServerConfig& config) {
   }
   TANDEM_RETURN_IF_ERROR(CheckDraftModel(config));
   TANDEM_RETURN_IF_ERROR(CheckWorkersGuess(config));
+  TANDEM_RETURN_IF_ERROR(WorkerCpus(config).status());
   return CheckPorts(config);
 }
 

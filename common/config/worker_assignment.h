@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/base/cpu_set.h"
 #include "common/base/ids.h"
 
 namespace tandem::config {
@@ -17,13 +18,15 @@ struct WorkerAssignment {
   uint64_t draft_fingerprint = 0;      // likewise, of the draft model's
   int32_t device_index = 0;            // among the devices visible to the worker
   uint64_t kv_cache_bytes = 0;         // this rank's; 0: by its device's memory, or num_kv_blocks
+  CpuSet cpus{};                       // that its threads run on; empty: any
   std::string step_channel_address{};  // of the shared-memory channel; empty for grpc
 
   // Whether weights loaded for `other` can be kept for this one.
   bool SameWeights(const WorkerAssignment& other) const {
     return rank == other.rank && size == other.size &&
            model_fingerprint == other.model_fingerprint &&
-           draft_fingerprint == other.draft_fingerprint && device_index == other.device_index;
+           draft_fingerprint == other.draft_fingerprint && device_index == other.device_index &&
+           cpus == other.cpus;
   }
 };
 

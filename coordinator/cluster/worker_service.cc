@@ -170,9 +170,7 @@ class WorkerService::Impl::Stream
     if (link_ != nullptr) CloseLink();
     writer_->Drop();
   }
-  void CloseLink() {
-    link_->CloseFromStream(absl::UnavailableError("control connection lost"));
-  }
+  void CloseLink() { link_->CloseFromStream(absl::UnavailableError("control connection lost")); }
 
   // The first message. False if the worker is rejected.
   bool Greet() {

@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/base/status.h"
 #include "common/base/token_file.h"
+#include "common/config/worker_cpus.h"
 #include "common/kv/snapshot_interval.h"
 #include "common/model/draft_model.h"
 #include "common/step/limits.h"
@@ -58,8 +59,8 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
     tokens = DefaultTokenBudget(worker, model.spec);
   }
   if (worker.device.threads == 0) {
-    const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    worker.device.threads = std::max(1, cores / config.cluster.tensor_parallel_size);
+    worker.device.threads =
+        config::DefaultThreads(config, static_cast<int32_t>(std::thread::hardware_concurrency()));
   }
   TANDEM_ASSIGN_OR_RETURN(
       worker.cache.state_snapshot_interval,
@@ -77,6 +78,7 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
 std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, uint64_t model_fingerprint,
                                                       uint64_t draft_fingerprint,
                                                       const std::vector<uint64_t>& kv_bytes,
+                                                      const std::vector<CpuSet>& cpus,
                                                       const std::vector<int>& local_ranks) {
   std::vector<config::WorkerAssignment> ranks;
   for (size_t rank = 0; rank < kv_bytes.size(); ++rank) {
@@ -86,7 +88,8 @@ std::vector<config::WorkerAssignment> MakeAssignments(Epoch epoch, uint64_t mode
                      .model_fingerprint = model_fingerprint,
                      .draft_fingerprint = draft_fingerprint,
                      .device_index = local_ranks[rank],
-                     .kv_cache_bytes = kv_bytes[rank]});
+                     .kv_cache_bytes = kv_bytes[rank],
+                     .cpus = cpus.empty() ? CpuSet() : cpus[rank]});
   }
   return ranks;
 }
@@ -160,10 +163,12 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                             ReadTokenFile("--worker-token-file", config.cluster.worker_token_file));
   }
 
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<CpuSet> cpus, config::WorkerCpus(config));
   const uint64_t draft_fingerprint = model.draft == nullptr ? 0 : model.draft->fingerprint;
-  const auto assign = [fingerprint = model.fingerprint, draft_fingerprint, kv_bytes](
+  const auto assign = [fingerprint = model.fingerprint, draft_fingerprint, kv_bytes, cpus](
                           Epoch epoch, const std::vector<std::string>& host_ids) {
-    return MakeAssignments(epoch, fingerprint, draft_fingerprint, kv_bytes, LocalRanks(host_ids));
+    return MakeAssignments(epoch, fingerprint, draft_fingerprint, kv_bytes, cpus,
+                           LocalRanks(host_ids));
   };
   TANDEM_ASSIGN_OR_RETURN(workers.supervisor,
                           Supervisor::Start({.cluster = cluster_options,

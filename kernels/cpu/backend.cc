@@ -123,8 +123,8 @@ class CpuOps {
 
 class CpuBackend final : public host::HostBackend, private WeightCopy {
  public:
-  CpuBackend(Isa isa, uint32_t threads, bool repack)
-      : HostBackend(std::string("cpu-") + Name(isa), threads), ops_(list(), isa) {
+  CpuBackend(Isa isa, uint32_t threads, bool repack, const CpuSet& cpus)
+      : HostBackend(std::string("cpu-") + Name(isa), threads, cpus), ops_(list(), isa) {
     if (repack) weights_.emplace(PanelRows(isa), threads);
   }
 
@@ -154,9 +154,10 @@ class CpuBackend final : public host::HostBackend, private WeightCopy {
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCpuBackend(Isa isa, uint32_t threads, bool repack) {
+std::unique_ptr<Backend> MakeCpuBackend(Isa isa, uint32_t threads, bool repack,
+                                        const CpuSet& cpus) {
   TANDEM_CHECK(MissingInstructions(isa).empty()) << Name(isa);
-  return std::make_unique<CpuBackend>(isa, threads, repack);
+  return std::make_unique<CpuBackend>(isa, threads, repack, cpus);
 }
 
 }  // namespace tandem::kernels::cpu

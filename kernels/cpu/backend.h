@@ -5,14 +5,16 @@
 #include <cstdint>
 #include <memory>
 
+#include "common/base/cpu_set.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/isa.h"
 
 namespace tandem::kernels::cpu {
 
 // With `repack`, PlaceWeight copies a weight that is not for lookups alone (WeightStore); without,
-// ops read it where it is. REQUIRES: MissingInstructions(isa) is empty.
-std::unique_ptr<Backend> MakeCpuBackend(Isa isa, uint32_t threads, bool repack);
+// ops read it where it is. `cpus` as ThreadStream's. REQUIRES: MissingInstructions(isa) is empty.
+std::unique_ptr<Backend> MakeCpuBackend(Isa isa, uint32_t threads, bool repack,
+                                        const CpuSet& cpus = {});
 
 }  // namespace tandem::kernels::cpu
 

@@ -21,8 +21,8 @@ constexpr auto kWorkBetweenSteps = std::chrono::minutes(10);
 
 }  // namespace
 
-HostBackend::HostBackend(std::string name, uint32_t threads)
-    : name_(std::move(name)), list_(threads), stream_(threads) {}
+HostBackend::HostBackend(std::string name, uint32_t threads, const CpuSet& cpus)
+    : name_(std::move(name)), list_(threads), stream_(threads, cpus) {}
 
 absl::StatusOr<Buffer> HostBackend::Allocate(size_t bytes) {
   NoteBlockingCall("Backend::Allocate");

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/base/cpu_set.h"
 #include "kernels/backend.h"
 #include "kernels/host/op_list.h"
 #include "kernels/host/thread_stream.h"
@@ -39,7 +40,8 @@ class HostBackend : public Backend, private HostStream {
   HostStream* host_stream() final { return this; }
 
  protected:
-  HostBackend(std::string name, uint32_t threads);
+  // `cpus` as ThreadStream's.
+  HostBackend(std::string name, uint32_t threads, const CpuSet& cpus = {});
 
   // Whether weights of `type` can be multiplied with.
   virtual bool CanCompute(tensor::Type type) const = 0;

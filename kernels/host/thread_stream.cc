@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/base/check.h"
+#include "common/base/log.h"
 
 namespace tandem::kernels::host {
 namespace {
@@ -30,14 +31,29 @@ uint32_t ShareBegin(uint64_t tasks, uint32_t thread, uint32_t threads) {
   return static_cast<uint32_t>((tasks * thread + threads - 1) / threads);
 }
 
+void RunOn(const CpuSet& cpus, uint32_t thread) {
+  if (cpus.empty()) return;
+  // A CPU that was switched off meanwhile costs speed, not the step.
+  if (absl::Status status = RestrictThread({cpus[thread]}); !status.ok()) {
+    TANDEM_LOG(kWarning) << "thread " << thread << " " << status.message();
+  }
+}
+
 uint32_t Generation(uint64_t session) { return static_cast<uint32_t>(session >> kGenerationShift); }
 
 }  // namespace
 
-ThreadStream::ThreadStream(uint32_t threads) {
+ThreadStream::ThreadStream(uint32_t threads, const CpuSet& cpus) {
   TANDEM_CHECK(threads >= 1) << threads << " threads";
+  TANDEM_CHECK(cpus.empty() || cpus.size() >= threads) << cpus.size() << " CPUs";
   helpers_.reserve(threads - 1);
-  for (uint32_t t = 1; t < threads; ++t) helpers_.emplace_back([this, t] { HelperMain(t); });
+  for (uint32_t t = 1; t < threads; ++t) {
+    helpers_.emplace_back([this, t, cpus] {
+      RunOn(cpus, t);
+      HelperMain(t);
+    });
+  }
+  RunOn(cpus, 0);
 }
 
 ThreadStream::~ThreadStream() {

@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "common/base/clock.h"
+#include "common/base/cpu_set.h"
 #include "common/base/mutex.h"
 #include "kernels/host/op_list.h"
 
@@ -36,7 +37,9 @@ struct ScratchMemory {
 
 class ThreadStream {
  public:
-  explicit ThreadStream(uint32_t threads);
+  // With `cpus`, of which there are as many as threads or more, thread t runs on the t-th of them
+  // alone: the helpers, and as the first the calling thread, with those that it starts later.
+  explicit ThreadStream(uint32_t threads, const CpuSet& cpus = {});
   // Joins the helpers. REQUIRES: a started list was waited for.
   ~ThreadStream();
   ThreadStream(const ThreadStream&) = delete;

@@ -9,7 +9,8 @@ namespace {
 
 class ReferenceBackend final : public host::HostBackend {
  public:
-  explicit ReferenceBackend(uint32_t threads) : HostBackend("reference", threads) {}
+  ReferenceBackend(uint32_t threads, const CpuSet& cpus)
+      : HostBackend("reference", threads, cpus) {}
 
   void Encode(const Op& op) override { reference::Encode(list(), op); }
 
@@ -19,8 +20,8 @@ class ReferenceBackend final : public host::HostBackend {
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeReferenceBackend(uint32_t threads) {
-  return std::make_unique<ReferenceBackend>(threads);
+std::unique_ptr<Backend> MakeReferenceBackend(uint32_t threads, const CpuSet& cpus) {
+  return std::make_unique<ReferenceBackend>(threads, cpus);
 }
 
 }  // namespace tandem::kernels::reference

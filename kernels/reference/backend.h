@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "common/base/cpu_set.h"
 #include "kernels/backend.h"
 
 namespace tandem::kernels::reference {
 
-std::unique_ptr<Backend> MakeReferenceBackend(uint32_t threads);
+// `cpus` as ThreadStream's.
+std::unique_ptr<Backend> MakeReferenceBackend(uint32_t threads, const CpuSet& cpus = {});
 
 }  // namespace tandem::kernels::reference
 

@@ -42,10 +42,23 @@ TEST(FactoryTest, AutoTakesTheWidestThatRuns) {
   }
 }
 
+TEST(FactoryTest, TheCallersThreadRunsOnTheFirstOfTheCpus) {
+  const CpuSet all = UsableCpus();
+  for (const config::CpuKernels kernels :
+       {config::CpuKernels::kAuto, config::CpuKernels::kReference}) {
+    const auto backend = MakeBackend({.cpu_kernels = kernels, .threads = 1}, 0, {all.back(), 5000});
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    EXPECT_EQ(UsableCpus(), CpuSet{all.back()});
+    ASSERT_TRUE(RestrictThread(all).ok());
+  }
+}
+
 TEST(FactoryTest, RefusesInOneLine) {
   EXPECT_EQ(Code({.device = config::Device::kCuda}), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Code({.threads = 0}), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Code({.threads = 100000}), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(MakeBackend({.threads = 3}, 0, {0, 1}).status().message(),
+            "3 threads per worker need as many CPUs, there are 2: 0-1");
   const auto status = MakeBackend({.device = config::Device::kCuda}).status();
   EXPECT_NE(status.message().find("cuda"), absl::string_view::npos);
   EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);

@@ -183,6 +183,8 @@ absl::Status WorkerLoop::LoadModel() {
     return absl::OkStatus();
   }
   model_ = nullptr;
+  // Before there are threads that compute, so that they touch the memory that they will read.
+  TANDEM_RETURN_IF_ERROR(cpus_.Use(wanted.assignment.cpus));
   uint64_t next_bytes = 0;
   auto progress = [&](uint64_t done, uint64_t total) {
     if (total < kProgressBytes || done < next_bytes) return;

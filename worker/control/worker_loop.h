@@ -18,6 +18,7 @@
 #include "common/transport/channel.h"
 #include "worker/comm/communicator.h"
 #include "worker/control/control_stream.h"
+#include "worker/control/process_cpus.h"
 #include "worker/model/described_model.h"
 #include "worker/model/loaded_model.h"
 #include "worker/runtime/model_runner.h"
@@ -81,6 +82,7 @@ class WorkerLoop {
   ControlStream& stream_;
   const WorkerOverrides overrides_;
   const Clock& clock_;
+  ProcessCpus cpus_;
   std::optional<ConfigureCommand> config_;  // of the current epoch
   LoadOptions loaded_;                      // the options that model_ was loaded with
   std::unique_ptr<LoadedModel> model_;

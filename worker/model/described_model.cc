@@ -77,8 +77,8 @@ absl::StatusOr<std::unique_ptr<DescribedModel>> DescribeModel(const LoadOptions&
   if (!file.ok()) return Annotate(file.status(), asked.path);
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<DescribedModel> model,
                           DescribeFile(*std::move(file), asked.spec, rank, asked.expert_parallel));
-  TANDEM_ASSIGN_OR_RETURN(model->backend,
-                          kernels::MakeBackend(options.config.device, rank.device_index));
+  TANDEM_ASSIGN_OR_RETURN(
+      model->backend, kernels::MakeBackend(options.config.device, rank.device_index, rank.cpus));
   TANDEM_RETURN_IF_ERROR(model->backend->UseActivations(model->activation_type));
   model->device_memory = model->backend->Memory();
   if (asked.draft_path.empty()) return model;

@@ -46,6 +46,7 @@ v1::Configure Sound() {
            .draft_fingerprint = kDraftFingerprint,
            .device_index = 5,
            .kv_cache_bytes = 1ull << 40,
+           .cpus = {0, 1, 9},
            .step_channel_address = "/shm"},
           message);
   return message;
@@ -75,6 +76,7 @@ TEST(ConfigureCodecTest, EverySettingArrives) {
   EXPECT_EQ(assignment.draft_fingerprint, kDraftFingerprint);
   EXPECT_EQ(assignment.device_index, 5);
   EXPECT_EQ(assignment.kv_cache_bytes, 1ull << 40);
+  EXPECT_EQ(assignment.cpus, (CpuSet{0, 1, 9}));
   EXPECT_EQ(assignment.step_channel_address, "/shm");
 }
 
@@ -97,6 +99,7 @@ TEST(ConfigureCodecTest, RefusesInOneLine) {
   EXPECT_EQ(refused([](auto& m) { m.set_rank(2); }), "rank 2 of 2 ranks");
   EXPECT_EQ(refused([](auto& m) { m.set_rank(-1); }), "rank -1 of 2 ranks");
   EXPECT_EQ(refused([](auto& m) { m.set_device_index(-1); }), "device index -1");
+  EXPECT_EQ(refused([](auto& m) { m.set_cpus("1-0"); }), "'1-0' is no set of CPUs such as 0-15,32");
   EXPECT_EQ(refused([](auto& m) { m.mutable_settings()->DeleteSubrange(0, 1); }),
             "setting 'model' is missing");
   EXPECT_EQ(refused([](auto& m) { *m.add_settings() = m.settings(1); }),
@@ -120,7 +123,7 @@ TEST(ConfigureCodecTest, RefusesInOneLine) {
             "--max-num-seqs is '', it must be a whole number from 1 to 4096");
 }
 
-TEST(WorkerAssignmentTest, WeightsBelongToRankFilesAndDevice) {
+TEST(WorkerAssignmentTest, WeightsBelongToRankFilesDeviceAndCpus) {
   const WorkerAssignment one = {.rank = 1, .size = 2, .model_fingerprint = 3};
   WorkerAssignment other = one;
   other.epoch = Epoch{9};
@@ -136,6 +139,9 @@ TEST(WorkerAssignmentTest, WeightsBelongToRankFilesAndDevice) {
   EXPECT_FALSE(one.SameWeights(other));
   other = one;
   other.draft_fingerprint = 5;
+  EXPECT_FALSE(one.SameWeights(other));
+  other = one;
+  other.cpus = {6};
   EXPECT_FALSE(one.SameWeights(other));
 }
 

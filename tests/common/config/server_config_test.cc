@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 
+#include "common/config/worker_cpus.h"
+
 namespace tandem::config {
 namespace {
 
@@ -51,6 +53,41 @@ TEST(ServerConfigTest, RefusesByFlagName) {
   EXPECT_EQ(refused_with_draft([](auto& c) { c.scheduling.chunked_prefill_size = 1; }),
             "--chunked-prefill-size 1: --speculation draft needs at least 2, a sequence's last "
             "token and a guess");
+}
+
+ServerConfig OnCpus(const std::string& cpus, int threads = 0) {
+  ServerConfig config;
+  config.cluster.tensor_parallel_size = 2;
+  config.cluster.worker_cpus = cpus;
+  config.worker.device.threads = threads;
+  return config;
+}
+
+TEST(WorkerCpusTest, ASetPerRank) {
+  EXPECT_EQ(*WorkerCpus(OnCpus("")), std::vector<CpuSet>());
+  EXPECT_EQ(*WorkerCpus(OnCpus("0-2/8,10")), (std::vector<CpuSet>{{0, 1, 2}, {8, 10}}));
+  EXPECT_EQ(DefaultThreads(OnCpus("0-2/8,10"), 64), 2);
+  EXPECT_EQ(DefaultThreads(OnCpus(""), 64), 32);
+  EXPECT_EQ(DefaultThreads(OnCpus(""), 1), 1);
+}
+
+TEST(WorkerCpusTest, RefusesInOneLine) {
+  const auto refused = [](const ServerConfig& config) {
+    return std::string(Validate(config).message());
+  };
+  EXPECT_EQ(refused(OnCpus("0-1/2-3", 2)), "");
+  EXPECT_EQ(refused(OnCpus("0-1/x")), "--worker-cpus: 'x' is no set of CPUs such as 0-15,32");
+  EXPECT_EQ(refused(OnCpus("0-3")),
+            "--worker-cpus 0-3 is of 1 worker(s), --tensor-parallel-size is 2");
+  EXPECT_EQ(refused(OnCpus("0-1/2", 2)),
+            "--threads-per-worker 2: --worker-cpus 2 has 1, needed one for each thread");
+  EXPECT_EQ(refused(OnCpus("0-2/2-3")), "--worker-cpus 0-2/2-3: CPU 2 is given to two workers");
+  ServerConfig config = OnCpus("0-2/2-3");
+  config.cluster.workers = WorkerSource::kExternal;  // of two machines
+  EXPECT_TRUE(WorkerCpus(config).ok());
+  config = OnCpus("0/1", 2);
+  config.worker.device.device = Device::kCuda;  // has no threads that compute
+  EXPECT_EQ(refused(config), "");
 }
 
 TEST(ServerConfigTest, DraftsOfTheModelsOwnHeadLoadIt) {

@@ -36,6 +36,31 @@ TEST_P(ThreadStreamTest, RunsEveryTaskOnce) {
   }
 }
 
+struct CpusTask {
+  CpuSet* cpus;  // (threads)
+};
+void NoteCpus(const CpusTask& task, const TaskContext& context) {
+  task.cpus[context.thread] = UsableCpus();
+}
+
+TEST(ThreadStreamCpusTest, EachThreadRunsOnItsOwn) {
+  const CpuSet all = UsableCpus();
+  if (all.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  const CpuSet cpus = {all[1], all[0]};
+  ThreadStream stream(2, cpus);
+  OpList list(2);
+  std::vector<CpuSet> found(2);
+  // Until both threads have had a task: the helper may wake when the caller has run all.
+  while (found[1].empty()) {
+    list.Clear(EncodeMode::kRun);
+    list.Add("cpus", 1000, &NoteCpus, CpusTask{found.data()});
+    ASSERT_TRUE(RunList(stream, list).ok());
+  }
+  EXPECT_EQ(found[0], CpuSet{all[1]});
+  EXPECT_EQ(found[1], CpuSet{all[0]});
+  ASSERT_TRUE(RestrictThread(all).ok());
+}
+
 // Plain memory on purpose: every entry reads what all tasks of the one before wrote.
 struct StageTask {
   uint32_t* from;

@@ -1,0 +1,108 @@
+#include "common/base/cpu_set.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/strings.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kMaxCpus = 4096;
+
+// cpu_set_t has 1024 CPUs; the system calls take masks of any length.
+struct Mask {
+  static constexpr size_t kSets = kMaxCpus / CPU_SETSIZE;
+  cpu_set_t sets[kSets] = {};
+
+  void Add(int cpu) { CPU_SET_S(cpu, sizeof(sets), sets); }
+  bool Has(int cpu) const { return CPU_ISSET_S(cpu, sizeof(sets), sets); }
+};
+
+// Numbers of the part "0-15" or "32".
+std::optional<std::pair<int, int>> ParseRange(absl::string_view text) {
+  const std::pair<absl::string_view, absl::string_view> ends =
+      absl::StrSplit(text, absl::MaxSplits('-', 1));
+  const bool one = !absl::StrContains(text, "-");
+  int first = 0, last = 0;
+  if (!absl::SimpleAtoi(ends.first, &first)) return std::nullopt;
+  if (!absl::SimpleAtoi(one ? ends.first : ends.second, &last)) return std::nullopt;
+  if (first < 0 || last < first || last >= kMaxCpus) return std::nullopt;
+  return std::pair(first, last);
+}
+
+absl::Status Restrict(pid_t thread, const CpuSet& cpus) {
+  Mask mask;
+  for (const int cpu : cpus) mask.Add(cpu);
+  if (sched_setaffinity(thread, sizeof(mask.sets), mask.sets) == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot run on CPUs ", CpuSetText(cpus), ": ", strerror(errno)));
+}
+
+}  // namespace
+
+absl::StatusOr<CpuSet> ParseCpuSet(std::string_view text) {
+  CpuSet cpus;
+  for (const absl::string_view part : absl::StrSplit(Sv(text), ',')) {
+    const auto range = ParseRange(part);
+    if (!range.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", Sv(text), "' is no set of CPUs such as 0-15,32"));
+    }
+    for (int cpu = range->first; cpu <= range->second; ++cpu) cpus.push_back(cpu);
+  }
+  std::sort(cpus.begin(), cpus.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  return cpus;
+}
+
+std::string CpuSetText(const CpuSet& cpus) {
+  std::string text;
+  for (size_t i = 0; i < cpus.size();) {
+    size_t end = i + 1;
+    while (end < cpus.size() && cpus[end] == cpus[end - 1] + 1) ++end;
+    absl::StrAppend(&text, text.empty() ? "" : ",", cpus[i]);
+    if (end > i + 1) absl::StrAppend(&text, "-", cpus[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+CpuSet UsableCpus() {
+  Mask mask;
+  CpuSet cpus;
+  if (sched_getaffinity(0, sizeof(mask.sets), mask.sets) != 0) return cpus;
+  for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
+    if (mask.Has(cpu)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+absl::Status RestrictProcess(const CpuSet& cpus) {
+  if (absl::Status status = RestrictThread(cpus); !status.ok()) return status;
+  std::error_code error;
+  std::filesystem::directory_iterator threads("/proc/self/task", error);
+  for (; !error && threads != std::filesystem::directory_iterator(); threads.increment(error)) {
+    pid_t thread = 0;
+    // One that has ended meanwhile needs no set.
+    if (absl::SimpleAtoi(threads->path().filename().string(), &thread)) {
+      Restrict(thread, cpus).IgnoreError();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RestrictThread(const CpuSet& cpus) { return Restrict(0, cpus); }
+
+}  // namespace tandem

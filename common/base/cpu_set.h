@@ -1,0 +1,32 @@
+// CpuSet: which CPUs threads may run on, in the form that Linux writes it: "0-15,32".
+#ifndef TANDEM_COMMON_BASE_CPU_SET_H_
+#define TANDEM_COMMON_BASE_CPU_SET_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tandem {
+
+// Numbers of CPUs, each once, ascending.
+using CpuSet = std::vector<int>;
+
+// INVALID_ARGUMENT for a text that is no set, an empty one, and numbers above 4095.
+absl::StatusOr<CpuSet> ParseCpuSet(std::string_view text);
+std::string CpuSetText(const CpuSet& cpus);
+
+// Those that the calling thread may run on; empty if the system does not say.
+CpuSet UsableCpus();
+
+// Lets all threads of this process, and those that they start, run on `cpus` alone. Threads that
+// others start meanwhile may be missed.
+absl::Status RestrictProcess(const CpuSet& cpus);
+// Likewise, the calling thread.
+absl::Status RestrictThread(const CpuSet& cpus);
+
+}  // namespace tandem
+
+#endif  // TANDEM_COMMON_BASE_CPU_SET_H_

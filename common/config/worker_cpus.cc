@@ -1,0 +1,63 @@
+#include "common/config/worker_cpus.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/base/status.h"
+#include "common/base/strings.h"
+
+namespace tandem::config {
+namespace {
+
+// Workers started here share one machine; external ones may each have CPUs of the same numbers.
+absl::Status CheckApart(const ServerConfig& config, const std::vector<CpuSet>& sets,
+                        const CpuSet& next) {
+  if (config.cluster.workers == WorkerSource::kExternal) return absl::OkStatus();
+  for (const CpuSet& set : sets) {
+    const auto shared = std::find_first_of(set.begin(), set.end(), next.begin(), next.end());
+    if (shared == set.end()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--worker-cpus ", config.cluster.worker_cpus,
+                                                   ": CPU ", *shared, " is given to two workers"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<CpuSet>> WorkerCpus(const ServerConfig& config) {
+  std::vector<CpuSet> sets;
+  const std::string& text = config.cluster.worker_cpus;
+  if (text.empty()) return sets;
+  for (const absl::string_view part : absl::StrSplit(text, '/')) {
+    absl::StatusOr<CpuSet> cpus = ParseCpuSet(StdSv(part));
+    if (!cpus.ok()) return Annotate(cpus.status(), "--worker-cpus");
+    TANDEM_RETURN_IF_ERROR(CheckApart(config, sets, *cpus));
+    sets.push_back(*std::move(cpus));
+  }
+  const auto size = static_cast<size_t>(config.cluster.tensor_parallel_size);
+  if (sets.size() != size) {
+    return absl::InvalidArgumentError(absl::StrCat("--worker-cpus ", text, " is of ", sets.size(),
+                                                   " worker(s), --tensor-parallel-size is ", size));
+  }
+  const DeviceConfig& device = config.worker.device;
+  for (const CpuSet& cpus : sets) {
+    if (device.device != Device::kCpu || device.threads <= static_cast<int>(cpus.size())) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--threads-per-worker ", device.threads,
+                                                   ": --worker-cpus ", CpuSetText(cpus), " has ",
+                                                   cpus.size(), ", needed one for each thread"));
+  }
+  return sets;
+}
+
+int32_t DefaultThreads(const ServerConfig& config, int32_t cores) {
+  const absl::StatusOr<std::vector<CpuSet>> sets = WorkerCpus(config);
+  if (!sets.ok() || sets->empty()) return std::max(1, cores / config.cluster.tensor_parallel_size);
+  size_t least = sets->front().size();
+  for (const CpuSet& cpus : *sets) least = std::min(least, cpus.size());
+  return static_cast<int32_t>(least);
+}
+
+}  // namespace tandem::config

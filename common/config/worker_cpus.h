@@ -1,0 +1,24 @@
+// Which CPUs the workers run on, from --worker-cpus.
+#ifndef TANDEM_COMMON_CONFIG_WORKER_CPUS_H_
+#define TANDEM_COMMON_CONFIG_WORKER_CPUS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/base/cpu_set.h"
+#include "common/config/server_config.h"
+
+namespace tandem::config {
+
+// One set per rank; none at all if the setting is empty. INVALID_ARGUMENT for a text that is no
+// such list, another number of sets than ranks, and threads that have no CPU of their own.
+absl::StatusOr<std::vector<CpuSet>> WorkerCpus(const ServerConfig& config);
+
+// Threads of a CPU worker where the configuration leaves them open: as many as the least rank has
+// CPUs, or its part of the `cores` that the machine has. At least 1.
+int32_t DefaultThreads(const ServerConfig& config, int32_t cores);
+
+}  // namespace tandem::config
+
+#endif  // TANDEM_COMMON_CONFIG_WORKER_CPUS_H_
