@@ -108,6 +108,8 @@ struct BF16Pairs {
 // S: the instruction set (simd_*.h). U: one of the above.
 template <class S, class U>
 struct FloatChunk {
+  using Once = FloatChunk;
+  static constexpr int kTokens = S::kTokensOfFloats;
   static constexpr Activations kActivations = U::kActivations;
   using Unit = typename U::Unit;
   using X = typename U::X;
@@ -173,11 +175,11 @@ struct FloatChunk {
     Float sum[kGroups][kTokens];
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int t = 0; t < kTokens; ++t) sum[g][t] = S::Zero();
     }
     for (uint32_t u = 0; u * kXCols < count; ++u) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int t = 0; t < kTokens; ++t) {
         const Unit value = U::Broadcast(x + t * x_step + u);
 #pragma GCC unroll 2
@@ -188,7 +190,7 @@ struct FloatChunk {
     }
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (int t = 0; t < kTokens; ++t) acc[g][t] = S::Add(acc[g][t], sum[g][t]);
     }
   }

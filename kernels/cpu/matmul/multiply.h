@@ -15,7 +15,9 @@
 //   kBytes                bytes of a row's chunk
 //   kFetches              how often Multiply calls fetch
 //   kInPlace              when products use InPlace<Source>, a chunk read in panels
-//   kTokensInPlace        tokens of a set then, if words are unpacked
+//   kTokens               tokens of a set
+//   kTokensInPlace        likewise, if words are unpacked in place
+//   Once                  the same format for chunks that are multiplied with one set of tokens
 //   Unpack(source, col, count, Unit*)         `count` columns, kCols but in a float row's last
 //   Expand(const Unit*, Float*)               a chunk's values, one column of rows each
 //   Multiply(chunk, x, x_step, count, fetch, acc)  acc[group][token] += the products of a chunk of
@@ -95,7 +97,7 @@ class Multiply {
     if constexpr (F::kInPlace == InPlaceUse::kUnpacking && !std::is_same_v<Chunks, Unpacked>) {
       return F::kTokensInPlace;
     } else {
-      return S::kTokens;
+      return F::kTokens;
     }
   }
   template <class Chunks, int kGroups>
@@ -166,10 +168,11 @@ class Multiply {
       for (uint32_t col = 0; col < p.cols; col += F::kCols) {
         ahead.Next(source, col / F::kCols, last);
         const uint32_t count = ChunkCols(p, col);
-        Unit units[F::kUnits];
-        F::Unpack(source, col, count, units);
-        F::Multiply(
-            typename F::Unpacked{units, 0}, x + col / F::kXCols, p.x_stride, count, [] {}, acc);
+        using Once = typename F::Once;
+        typename Once::Unit units[F::kUnits];
+        Once::Unpack(source, col, count, units);
+        Once::Multiply(
+            typename Once::Unpacked{units, 0}, x + col / F::kXCols, p.x_stride, count, [] {}, acc);
       }
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) Store(p, row, range.token_begin + t, acc[0][t]);

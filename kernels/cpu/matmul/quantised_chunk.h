@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/cpu/matmul/product.h"
@@ -20,6 +21,7 @@ template <class S, class U, int kTile, int kGroups, class B>
 class TileInPlace {
  public:
   using Traits = typename U::TileT::Traits;
+  static constexpr bool kNegativeSums = false;
 
   [[gnu::always_inline]] TileInPlace(const B& block, size_t step, const typename U::Head* heads)
       : block_(block), step_(step), heads_(heads) {
@@ -47,11 +49,14 @@ class TileInPlace {
 //   Head::Scales<kTile>(out) a tile's scales, then its minimums
 //   Words<kTile>(block, head)(j)  word j of a tile's bytes
 //   kAlwaysInPlace           only if a word is nearly one of the block
-template <class S, class U>
+//
+// kOnce: of what is multiplied with a single set of tokens, which is not worth NegativeSums.
+template <class S, class U, bool kOnce = false>
 struct QuantisedChunk {
+  using Once = QuantisedChunk<S, U, U::TileT::kNegativeSums>;
   static constexpr Activations kActivations = Activations::kQuantBlocks;
   using Block = typename U::Block;
-  using Unit = typename U::TileT;
+  using Unit = std::conditional_t<kOnce, typename U::TileT::WithoutSums, typename U::TileT>;
   using X = QuantBlock;
   static constexpr uint32_t kCols = Block::kValues;
   static constexpr uint32_t kUnits = kCols / QuantBlock::kValues;
@@ -62,6 +67,7 @@ struct QuantisedChunk {
     if constexpr (requires { U::kAlwaysInPlace; }) return InPlaceUse::kAlways;
     return InPlaceUse::kUnpacking;
   }();
+  static constexpr int kTokens = S::kTokens;
   // Of a set in place: two scales take registers, too.
   static constexpr int kTokensInPlace =
       Unit::Traits::kScales == 1 ? S::kTokensInPlace : S::kTokensOfGroup;
@@ -131,6 +137,7 @@ struct QuantisedChunk {
     for (int j = 0; j < 8; ++j) q[j] = words(j);
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) out->q[j] = q[j];
+    if constexpr (Unit::kNegativeSums) out->negative_sum = NegativeSum<S>(q);
   }
 
   // Not inlined: it is long, and called for a whole block of each row.

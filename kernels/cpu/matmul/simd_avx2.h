@@ -20,9 +20,10 @@ namespace tandem::kernels::cpu {
 
 struct Avx2 {
   static constexpr int kLanes = 8;
-  // Activation rows whose sums fit in registers: of kGroups groups of rows at once, of one, and of
-  // one whose words are unpacked in registers, too.
-  static constexpr int kTokens = 4;
+  // Activation rows whose sums fit in registers: of kGroups groups of rows at once, with float
+  // weights, of one group, and of one whose words are unpacked in registers, too.
+  static constexpr int kTokens = 6;
+  static constexpr int kTokensOfFloats = 8;
   static constexpr int kTokensOfGroup = 4;
   static constexpr int kTokensInPlace = 4;
   static constexpr int kGroups = 1;
@@ -32,6 +33,7 @@ struct Avx2 {
   // they are unpacked. Here products take most of the time, and it is no gain for more tokens.
   static constexpr bool kInPlace = false;
   static constexpr uint32_t kMostInPlace = kTokensInPlace;
+  static constexpr bool kComplements = true;  // where tiles of signed bytes may (tile.h)
   using Int = __m256i;
   using Float = __m256;
   using Rows = RowPointers<kLanes>;
@@ -39,6 +41,7 @@ struct Avx2 {
   // --- bytes and integers ---
   TANDEM_SIMD Int Bytes(int value) { return _mm256_set1_epi8(static_cast<char>(value)); }
   TANDEM_SIMD Int Words(int32_t value) { return _mm256_set1_epi32(value); }
+  TANDEM_SIMD Int AddBytes(Int a, Int b) { return _mm256_add_epi8(a, b); }
   TANDEM_SIMD Int SubWords(Int a, Int b) { return _mm256_sub_epi32(a, b); }
   TANDEM_SIMD Int And(Int a, Int b) { return _mm256_and_si256(a, b); }
   TANDEM_SIMD Int Or(Int a, Int b) { return _mm256_or_si256(a, b); }
@@ -78,17 +81,20 @@ struct Avx2 {
   }
   TANDEM_SIMD Int Lookup(Int table, Int indices) { return _mm256_shuffle_epi8(table, indices); }
 
+  // Of signed bytes: 0xff where they are negative, and unsigned.
+  TANDEM_SIMD Int Signs(Int w) { return _mm256_cmpgt_epi8(_mm256_setzero_si256(), w); }
+  TANDEM_SIMD Int Magnitudes(Int w) { return _mm256_abs_epi8(w); }
   // Products of bytes, added in pairs to 16 bits. `w` is unsigned and at most 128, or signed if
-  // kSigned; `x` lies in [-127, 127].
+  // kSigned; `x` lies in [-128, 127], in [-127, 127] with kSigned.
   template <bool kSigned>
   TANDEM_SIMD Int PairProducts(Int w, Int x) {
     return kSigned ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w))
                    : _mm256_maddubs_epi16(w, x);
   }
-  TANDEM_SIMD Int AddPairs(Int a, Int b) { return _mm256_add_epi16(a, b); }
+  TANDEM_SIMD Int AddPairs(Int a, Int b) { return InOrder(_mm256_add_epi16(a, b)); }
   // sum + the two pairs of each lane.
   TANDEM_SIMD Int AddWide(Int sum, Int pairs) {
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    return InOrder(_mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
   }
 
   // Byte kIndex of each lane.
@@ -164,6 +170,11 @@ struct Avx2 {
   }
 
  private:
+  // Else gcc turns a chain of sums into a tree, whose products do not fit the registers.
+  TANDEM_SIMD Int InOrder(Int sum) {
+    asm("" : "+x"(sum));
+    return sum;
+  }
   TANDEM_SIMD Int Load(const std::byte* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }

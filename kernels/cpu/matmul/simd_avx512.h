@@ -23,12 +23,14 @@ template <bool kHasVnni>
 struct Avx512 {
   static constexpr int kLanes = 16;
   static constexpr int kTokens = 6;
+  static constexpr int kTokensOfFloats = 6;
   static constexpr int kTokensOfGroup = 8;
   static constexpr int kTokensInPlace = kHasVnni ? 12 : 8;
   static constexpr int kGroups = 2;
   static constexpr bool kVnni = kHasVnni;
   static constexpr bool kInPlace = true;
   static constexpr uint32_t kMostInPlace = kFewTokens;
+  static constexpr bool kComplements = false;  // a masked subtraction is as fast
   using Int = __m512i;
   using Float = __m512;
   using Rows = RowPointers<kLanes>;
@@ -36,6 +38,7 @@ struct Avx512 {
   // --- bytes and integers ---
   TANDEM_SIMD Int Bytes(int value) { return _mm512_set1_epi8(static_cast<char>(value)); }
   TANDEM_SIMD Int Words(int32_t value) { return _mm512_set1_epi32(value); }
+  TANDEM_SIMD Int AddBytes(Int a, Int b) { return _mm512_add_epi8(a, b); }
   TANDEM_SIMD Int SubWords(Int a, Int b) { return _mm512_sub_epi32(a, b); }
   TANDEM_SIMD Int And(Int a, Int b) { return _mm512_and_si512(a, b); }
   TANDEM_SIMD Int Or(Int a, Int b) { return _mm512_or_si512(a, b); }

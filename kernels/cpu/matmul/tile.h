@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cpu/matmul/quant_block.h"
 
@@ -26,17 +27,27 @@ struct TileTraits {
   static constexpr int kLargest = kLargestV;  // of the bytes' magnitudes
 
   static constexpr int kWords = 8 / kScales;  // of a scale's values
-  // Words whose products of byte pairs, with activations of at most 127, add up in 16 bits.
+  // Words whose products of byte pairs, with bytes of at most 128, add up in 16 bits.
   static constexpr int kWordsIn16Bits = [] {
     int words = 1;
-    while (2 * words <= kWords && 2 * words * 2 * 127 * kLargest <= 32767) words *= 2;
+    while (2 * words <= kWords && 2 * words * 2 * 128 * kLargest <= 32767) words *= 2;
     return words;
   }();
 };
 
-template <class S, class TraitsV>
-struct Tile {
+// For signed bytes w without a product of two signed ones: |w| * x where w >= 0, and else
+// |w| * ~x + |w|, since -x = ~x + 1. The sums of the latter |w| are the weight's alone.
+template <class S>
+struct NegativeSums {
+  typename S::Int negative_sum;
+};
+struct NoNegativeSums {};
+
+template <class S, class TraitsV, bool kSums = TraitsV::kSigned&& S::kComplements>
+struct Tile : std::conditional_t<kSums, NegativeSums<S>, NoNegativeSums> {
   using Traits = TraitsV;
+  using WithoutSums = Tile<S, Traits, false>;
+  static constexpr bool kNegativeSums = kSums;
   typename S::Int q[8];  // values 4j .. 4j+3 of each row
   typename S::Float scale[Traits::kScales * (Traits::kMins ? 2 : 1)];  // then the minimums
 };
@@ -55,6 +66,17 @@ template <class S, class Traits>
   } else {
     return S::template ShiftLeft<Traits::kOffsetBits>(S::Broadcast(neg_sum));
   }
+}
+
+template <class S>
+[[gnu::always_inline]] inline typename S::Int NegativeSum(const typename S::Int (&q)[8]) {
+  typename S::Int pairs = S::Bytes(0);
+#pragma GCC unroll 8
+  for (int j = 0; j < 8; ++j) {
+    const typename S::Int negative = S::And(S::Magnitudes(q[j]), S::Signs(q[j]));
+    pairs = S::AddPairs(pairs, S::template PairProducts<false>(negative, S::Bytes(1)));
+  }
+  return S::AddWide(S::Bytes(0), pairs);
 }
 
 // The values of a tile's 32 columns, one column of rows each: bit for bit those that the format
@@ -94,12 +116,16 @@ template <class S, int kScales>
 template <class S, class T>
 struct UnpackedTiles {
   using Traits = typename T::Traits;
+  static constexpr bool kNegativeSums = T::kNegativeSums;
 
   [[gnu::always_inline]] typename S::Int Word(int group, int j) const {
     return first[group * step].q[j];
   }
   [[gnu::always_inline]] typename S::Float Scale(int group, int i) const {
     return first[group * step].scale[i];
+  }
+  [[gnu::always_inline]] typename S::Int NegativeSum(int group) const requires(kNegativeSums) {
+    return first[group * step].negative_sum;
   }
 
   const T* first;
@@ -114,9 +140,16 @@ template <class S, int kGroups, int kTokens, class Tiles>
   using Traits = typename Tiles::Traits;
   constexpr int kWords = Traits::kWords;
   constexpr int kIn16Bits = Traits::kWordsIn16Bits;
+  // Signs and magnitudes take two operations a word, and save one a product.
+  constexpr bool kComplement = kTokens > 2 ? Tiles::kNegativeSums : false;
 #pragma GCC unroll 12
   for (int t = 0; t < kTokens; ++t) {
     const QuantBlock& block = x[t * x_step];
+    if constexpr (kComplement) {
+#pragma GCC unroll 2
+      for (int g = 0; g < kGroups; ++g) dot[g][t] = tiles.NegativeSum(g);
+      continue;
+    }
     const int32_t* neg_sum = Traits::kScales == 1 ? &block.neg_sum : &block.neg_half_sum[s];
     dot[0][t] = StartDot<S, Traits>(neg_sum);
 #pragma GCC unroll 2
@@ -128,6 +161,14 @@ template <class S, int kGroups, int kTokens, class Tiles>
     typename S::Int w[kGroups];
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) w[g] = tiles.Word(g, s * kWords + j);
+    [[maybe_unused]] typename S::Int sign[kGroups];
+    if constexpr (kComplement) {
+#pragma GCC unroll 2
+      for (int g = 0; g < kGroups; ++g) {
+        sign[g] = S::Signs(w[g]);
+        w[g] = S::Magnitudes(w[g]);
+      }
+    }
 #pragma GCC unroll 12
     for (int t = 0; t < kTokens; ++t) {
       const typename S::Int word = S::Broadcast(x[t * x_step].q + 4 * (s * kWords + j));
@@ -136,7 +177,14 @@ template <class S, int kGroups, int kTokens, class Tiles>
         if constexpr (S::kVnni && !Traits::kSigned) {
           dot[g][t] = S::Dot(dot[g][t], w[g], word);
         } else {
-          const typename S::Int products = S::template PairProducts<Traits::kSigned>(w[g], word);
+          const typename S::Int products = [&]() __attribute__((always_inline)) {
+            if constexpr (kComplement) {
+              return S::template PairProducts<false>(w[g], S::Xor(word, sign[g]));
+            } else {
+              return S::template PairProducts<Traits::kSigned>(w[g], word);
+            }
+          }
+          ();
           pairs[g][t] = j % kIn16Bits == 0 ? products : S::AddPairs(pairs[g][t], products);
           if (j % kIn16Bits == kIn16Bits - 1) dot[g][t] = S::AddWide(dot[g][t], pairs[g][t]);
         }

@@ -10,11 +10,13 @@
 namespace tandem::kernels::cpu {
 
 // Word j of the values that the 32 indices at `at` of each row's block stand for.
-template <class S, class B>
+template <class S, class TileT, class B>
 [[gnu::always_inline]] inline auto ValuesOfNibbles(const B& block, size_t at,
                                                    const tensor::Codebook& codebook) {
-  return [ words = block.template Words<4>(at), lookup = CodebookLookup<S>(codebook) ](int j)
-      __attribute__((always_inline)) {
+  return [
+    words = block.template Words<4>(at),
+    lookup = CodebookLookup<S, typename TileT::Traits>(codebook)
+  ](int j) __attribute__((always_inline)) {
     return lookup(NibblesOf<S>(words, j));
   };
 }
@@ -27,7 +29,7 @@ struct UnpackIQ4_NL {
 
   template <int kTile, class B>
   [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
-    return ValuesOfNibbles<S>(block, offsetof(Block, qs), tensor::kIq4Codebook);
+    return ValuesOfNibbles<S, TileT>(block, offsetof(Block, qs), tensor::kIq4Codebook);
   }
 };
 
@@ -59,14 +61,14 @@ struct UnpackIQ4_XS {
 
   template <int kTile, class B>
   [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
-    return ValuesOfNibbles<S>(block, offsetof(Block, qs) + 16 * kTile, tensor::kIq4Codebook);
+    return ValuesOfNibbles<S, TileT>(block, offsetof(Block, qs) + 16 * kTile, tensor::kIq4Codebook);
   }
 };
 
 template <class S>
 struct UnpackMXFP4 {
   using Block = tensor::BlockMXFP4;
-  using TileT = SignedTile<S, 12>;
+  using TileT = Tile<S, TileTraits<4, 1, false, false, 28>>;  // values of -12 to 12, plus 16
 
   struct Head : OneScale<S> {
     template <class B>
@@ -76,7 +78,7 @@ struct UnpackMXFP4 {
 
   template <int kTile, class B>
   [[gnu::always_inline]] static inline auto Words(const B& block, const Head& /*head*/) {
-    return ValuesOfNibbles<S>(block, offsetof(Block, qs), tensor::kMxfp4Codebook);
+    return ValuesOfNibbles<S, TileT>(block, offsetof(Block, qs), tensor::kMxfp4Codebook);
   }
 
  private:

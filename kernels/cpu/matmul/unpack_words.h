@@ -61,14 +61,13 @@ template <class S, class B>
   scale[1] = S::HalfToFloat(S::Xor(S::template ShiftRight<16>(word), S::Words(0x8000)));
 }
 
-// The values of a codebook's indices (bytes): signed, or plus 128 if the kernels need unsigned
-// bytes.
-template <class S>
+// The values of a codebook's indices (bytes), plus the offset of a tile's bytes.
+template <class S, class Traits>
 class CodebookLookup {
  public:
   [[gnu::always_inline]] explicit CodebookLookup(const tensor::Codebook& codebook)
-      : table_(S::kVnni ? S::Xor(S::Table(codebook.value), S::Bytes(0x80))
-                        : S::Table(codebook.value)) {}
+      : table_(S::AddBytes(S::Table(codebook.value),
+                           S::Bytes(Traits::kOffsetBits == 0 ? 0 : 1 << Traits::kOffsetBits))) {}
 
   [[gnu::always_inline]] typename S::Int operator()(typename S::Int indices) const {
     return S::Lookup(table_, indices);
