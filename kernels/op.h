@@ -12,32 +12,33 @@
 
 namespace tandem::kernels {
 
-using Op = std::variant<   //
-    EmbedParams,           //
-    RmsNormParams,         //
-    LayerNormParams,       //
-    SumSquaresParams,      //
-    MatMulParams,          //
-    RouteParams,           //
-    ExpertMatMulParams,    //
-    HeadMatMulParams,      //
-    RopeWriteKvParams,     //
-    AttentionParams,       //
-    ShortConvParams,       //
-    GatedDeltaRuleParams,  //
-    ActivateParams,        //
-    AddRowsParams,         //
-    CopyRowsParams,        //
-    SoftCapParams,         //
-    GatherRowsParams,      //
-    ScatterRunsParams,     //
-    PoolRowsParams,        //
-    UnshardLogitsParams,   //
-    SampleParams,          //
-    LogProbsParams,        //
-    FeedForwardParams,     //
-    QkvParams,             //
-    NormMatMulParams,      //
+using Op = std::variant<    //
+    EmbedParams,            //
+    RmsNormParams,          //
+    LayerNormParams,        //
+    SumSquaresParams,       //
+    MatMulParams,           //
+    RouteParams,            //
+    ExpertMatMulParams,     //
+    HeadMatMulParams,       //
+    RopeWriteKvParams,      //
+    AttentionParams,        //
+    ShortConvParams,        //
+    GatedDeltaRuleParams,   //
+    ActivateParams,         //
+    AddRowsParams,          //
+    CopyRowsParams,         //
+    SoftCapParams,          //
+    GatherRowsParams,       //
+    ScatterRunsParams,      //
+    PoolRowsParams,         //
+    UnshardLogitsParams,    //
+    SampleParams,           //
+    LogProbsParams,         //
+    FeedForwardParams,      //
+    QkvParams,              //
+    NormMatMulParams,       //
+    AttentionMatMulParams,  //
     MatMulAddParams>;
 
 // "MatMul".

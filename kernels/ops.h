@@ -9,6 +9,7 @@
 #include "kernels/ops/activate.h"
 #include "kernels/ops/array.h"
 #include "kernels/ops/attention.h"
+#include "kernels/ops/attention_matmul.h"
 #include "kernels/ops/composite.h"
 #include "kernels/ops/embed.h"
 #include "kernels/ops/expert_matmul.h"

@@ -19,6 +19,10 @@ void EncodeOp(Stream& stream, DenseGemm& gemm, const NormMatMulParams& params) {
   EncodeProduct(stream, gemm, Before(params.norm), params.product);
 }
 
+void EncodeOp(Stream& stream, DenseGemm& gemm, const AttentionMatMulParams& params) {
+  EncodeProduct(stream, gemm, params.attention, params.product);
+}
+
 void EncodeOp(Stream& stream, DenseGemm& gemm, const QkvParams& params) {
   EncodeProduct(stream, gemm, Before(params.norm), params.product);
   const RopeWriteKvParams& write = params.write;

@@ -20,6 +20,7 @@ void EncodeOp(Stream& stream, const SumSquaresParams& params);
 void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulParams& params);
 void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulAddParams& params);
 void EncodeOp(Stream& stream, DenseGemm& gemm, const NormMatMulParams& params);
+void EncodeOp(Stream& stream, DenseGemm& gemm, const AttentionMatMulParams& params);
 void EncodeOp(Stream& stream, DenseGemm& gemm, const QkvParams& params);
 void EncodeOp(Stream& stream, DenseGemm& gemm, const FeedForwardParams& params);
 void EncodeOp(Stream& stream, const RouteParams& params);

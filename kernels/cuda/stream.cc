@@ -29,14 +29,22 @@ void Stream::Begin(bool planning) {
 }
 
 std::byte* Stream::Scratch(size_t bytes) {
-  wanted_scratch_ = std::max(wanted_scratch_, bytes);
+  const size_t end = kept_scratch_ + bytes;
+  wanted_scratch_ = std::max(wanted_scratch_, end);
   if (planning_ || bytes == 0) return nullptr;
-  if (bytes > scratch_bytes_) {
-    NoteError("an op needs " + std::to_string(bytes) +
-              " bytes of scratch, the plan pass reserved " + std::to_string(scratch_bytes_));
+  if (end > scratch_bytes_) {
+    NoteError("an op needs " + std::to_string(end) + " bytes of scratch, the plan pass reserved " +
+              std::to_string(scratch_bytes_));
   }
-  return scratch_;
+  return scratch_ + kept_scratch_;
 }
+
+Stream::KeptScratch::KeptScratch(Stream& stream, size_t bytes)
+    : stream_(stream), bytes_(ScratchBytes(bytes)) {
+  stream_.kept_scratch_ += bytes_;
+}
+
+Stream::KeptScratch::~KeptScratch() { stream_.kept_scratch_ -= bytes_; }
 
 void Stream::SetScratch(std::byte* data, size_t bytes) {
   scratch_ = data;

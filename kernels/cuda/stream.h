@@ -44,6 +44,20 @@ class Stream {
   // contents are undefined. Null in a plan pass, and for 0 bytes.
   std::byte* Scratch(size_t bytes);
 
+  // Keeps the first bytes of scratch for an op whose rows another one writes: what is encoded in
+  // the meantime gets the scratch behind them.
+  class KeptScratch {
+   public:
+    KeptScratch(Stream& stream, size_t bytes);
+    KeptScratch(const KeptScratch&) = delete;
+    KeptScratch& operator=(const KeptScratch&) = delete;
+    ~KeptScratch();
+
+   private:
+    Stream& stream_;
+    const size_t bytes_;
+  };
+
   template <typename Params>
   void Launch(const char* name, void (*kernel)(Params), dim3 grid, dim3 block, size_t shared_bytes,
               const std::type_identity_t<Params>& params) {
@@ -88,6 +102,7 @@ class Stream {
   uint64_t planned_nodes_ = 0;
   std::string error_;
   size_t wanted_scratch_ = 0;
+  size_t kept_scratch_ = 0;
   std::byte* scratch_ = nullptr;
   size_t scratch_bytes_ = 0;
 };

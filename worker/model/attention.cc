@@ -28,34 +28,33 @@ kernels::RopeWriteKvParams AttentionBlock::WriteParams(const Batch& batch,
           .temperature_offset = temperature.offset};
 }
 
-void AttentionBlock::EncodeAttention(LayerContext& context, const Batch& batch,
-                                     const kernels::KvPages& pages, const float* q,
-                                     float* out) const {
+kernels::AttentionParams AttentionBlock::AttendParams(const Batch& batch,
+                                                      const kernels::KvPages& pages, const float* q,
+                                                      float* out) const {
   const model::ModelSpec& spec = parts_.spec;
   const model::ShardPlan& plan = parts_.plan;
   const GroupBatch& group = batch.groups[parts_.group];
-  context.backend.Encode(kernels::AttentionParams{
-      .q = q,
-      .tokens = batch.tokens,
-      .num_seqs = batch.num_seqs,
-      .query_offsets = batch.query_offsets,
-      .context_lens = batch.context_lens,
-      .block_tables = group.block_tables,
-      .table_rows = batch.table_rows,
-      .table_stride = batch.table_stride,
-      .pages = pages,
-      .heads = plan.heads.size(),
-      .first_head = plan.heads.begin,
-      .heads_per_kv = spec.num_heads / parts_.heads.num_kv_heads,
-      .first_kv_head = KvHeadRange(spec, plan, parts_.heads).begin,
-      .scale = spec.attention_scale,
-      .softcap = spec.attention_softcap,
-      .sinks = parts_.weights.Vector(model::Role::kAttnSinks, parts_.layer),
-      .window = parts_.window,
-      .chunked = parts_.chunked,
-      .max_query_len = batch.max_query_len,
-      .max_context_len = batch.max_context_len,
-      .out = out});
+  return {.q = q,
+          .tokens = batch.tokens,
+          .num_seqs = batch.num_seqs,
+          .query_offsets = batch.query_offsets,
+          .context_lens = batch.context_lens,
+          .block_tables = group.block_tables,
+          .table_rows = batch.table_rows,
+          .table_stride = batch.table_stride,
+          .pages = pages,
+          .heads = plan.heads.size(),
+          .first_head = plan.heads.begin,
+          .heads_per_kv = spec.num_heads / parts_.heads.num_kv_heads,
+          .first_kv_head = KvHeadRange(spec, plan, parts_.heads).begin,
+          .scale = spec.attention_scale,
+          .softcap = spec.attention_softcap,
+          .sinks = parts_.weights.Vector(model::Role::kAttnSinks, parts_.layer),
+          .window = parts_.window,
+          .chunked = parts_.chunked,
+          .max_query_len = batch.max_query_len,
+          .max_context_len = batch.max_context_len,
+          .out = out};
 }
 
 }  // namespace tandem::worker

@@ -54,8 +54,8 @@ class AttentionBlock {
   kernels::RopeWriteKvParams WriteParams(const Batch& batch, const kernels::KvPages& pages,
                                          float* q, float* k, const float* v) const;
   // out (T, heads, value_dim).
-  void EncodeAttention(LayerContext& context, const Batch& batch, const kernels::KvPages& pages,
-                       const float* q, float* out) const;
+  kernels::AttentionParams AttendParams(const Batch& batch, const kernels::KvPages& pages,
+                                        const float* q, float* out) const;
 
   AttentionParts parts_;
 };

@@ -41,9 +41,7 @@ class GroupedQueryAttention final : public AttentionBlock {
     } else {
       EncodeQuery(context, batch, cache.pages, in, q);
     }
-    EncodeAttention(context, batch, cache.pages, q, attended);
-    if (gated_) EncodeGate(context, in.x, batch.tokens, attended);
-    output_.Encode(context, attended, batch.tokens, out);
+    EncodeOutput(context, AttendParams(batch, cache.pages, q, attended), in.x, out);
     context.arena.Rewind(mark);
   }
 
@@ -85,6 +83,20 @@ class GroupedQueryAttention final : public AttentionBlock {
                            .q_norm = q_norm_.Params(NormRows(batch, heads), q, nullptr, q),
                            .k_norm = {},
                            .write = WriteParams(batch, pages, q, nullptr, nullptr)});
+  }
+
+  void EncodeOutput(LayerContext& context, const kernels::AttentionParams& attention,
+                    const float* x, float* out) const {
+    const kernels::MatMulParams product =
+        output_.Params(context, attention.out, attention.tokens, out);
+    if (gated_) {
+      context.backend.Encode(attention);
+      EncodeGate(context, x, attention.tokens, attention.out);
+      context.backend.Encode(product);
+    } else {
+      context.backend.Encode(kernels::AttentionMatMulParams{attention, product});
+    }
+    SumOverRanks(context, attention.tokens, product.projections[0].weight.rows, out);
   }
 
   std::vector<Linear> Projections() const {

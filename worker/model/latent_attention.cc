@@ -40,7 +40,7 @@ class LatentAttention final : public AttentionBlock {
     EncodeQuery(context, x, batch.tokens, absorbed);
     EncodeLatent(context, x, batch.tokens, k);
     context.backend.Encode(WriteParams(batch, cache.pages, absorbed, k, nullptr));
-    EncodeAttention(context, batch, cache.pages, absorbed, attended);
+    context.backend.Encode(AttendParams(batch, cache.pages, absorbed, attended));
     EncodeValues(context, batch.tokens, attended, values);
     output_.Encode(context, values, batch.tokens, out);
     context.arena.Rewind(mark);

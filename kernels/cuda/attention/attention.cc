@@ -1,3 +1,5 @@
+#include "kernels/cuda/attention/attention.h"
+
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -99,7 +101,10 @@ void RefuseAttention(Stream& stream, const AttentionArgs& args, size_t bytes) {
                    std::to_string(stream.most_shared_bytes()));
 }
 
-void EncodeOp(Stream& stream, const AttentionParams& params) {
+namespace {
+
+void Encode(Stream& stream, AttentionArgs args) {
+  const AttentionParams& params = args.p;
   const KvPages& pages = params.pages;
   if (params.tokens == 0 || params.num_seqs == 0 || params.max_query_len == 0) return;
   if (pages.value_dim > kMaxValueDim) {
@@ -107,7 +112,6 @@ void EncodeOp(Stream& stream, const AttentionParams& params) {
                      std::to_string(kMaxValueDim));
     return;
   }
-  AttentionArgs args{.p = params};
   args.k = Rows(pages.type, pages.k, pages.head_dim);
   args.v = pages.latent ? args.k : Rows(pages.type, pages.v, pages.value_dim);
   switch (pages.type) {
@@ -122,6 +126,19 @@ void EncodeOp(Stream& stream, const AttentionParams& params) {
     default:
       stream.NoteError("attention: pages of type " + std::string(tensor::Name(pages.type)));
   }
+}
+
+}  // namespace
+
+bool AttentionRounds(const AttentionParams& params, uint32_t first_column) {
+  return params.pages.value_dim % 32 == 0 && first_column % 32 == 0 &&
+         params.max_context_len > kShortestPiece;
+}
+
+void EncodeOp(Stream& stream, const AttentionParams& params) { Encode(stream, {.p = params}); }
+
+void EncodeAttention(Stream& stream, const AttentionParams& params, const Int8Rows& bytes) {
+  Encode(stream, {.p = params, .rounds = true, .groups = bytes});
 }
 
 }  // namespace tandem::kernels::cuda

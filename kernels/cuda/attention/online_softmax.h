@@ -83,16 +83,21 @@ __device__ inline float OutputFactor(const AttentionParams& p, uint32_t head,
   return state.sum == 0 ? 0.0f : expf(state.largest - with_sink.base()) / with_sink.sum;
 }
 
+// Where a row's output lies.
+__device__ inline float* OutputOf(const AttentionArgs& a, const RowTile& tile, uint32_t row) {
+  return a.p.out +
+         (static_cast<size_t>(tile.Token(row)) * a.p.heads + tile.Head(row)) * a.p.pages.value_dim;
+}
+
 // The output of a row.
 class RowOut {
  public:
   __device__ RowOut(const AttentionArgs& a, const RowTile& tile, uint32_t row,
                     const SoftmaxState& state)
-      : factor_(OutputFactor(a.p, tile.Head(row), state)),
-        values_(a.p.out + (static_cast<size_t>(tile.Token(row)) * a.p.heads + tile.Head(row)) *
-                              a.p.pages.value_dim) {}
+      : factor_(OutputFactor(a.p, tile.Head(row), state)), values_(OutputOf(a, tile, row)) {}
 
-  __device__ void Write(uint32_t column, float sum) const { values_[column] = sum * factor_; }
+  __device__ float Value(float sum) const { return sum * factor_; }
+  __device__ void Write(uint32_t column, float sum) const { values_[column] = Value(sum); }
 
  private:
   const float factor_;

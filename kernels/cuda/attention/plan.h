@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 
@@ -75,9 +76,14 @@ struct AttentionArgs {
   uint32_t slot_rows = 0;
   float* sums = nullptr;     // (shares * (head_slots + tail_slots), slot_rows, value_dim)
   float2* states = nullptr;  // (..., slot_rows): maximum, sum of weights
+  // Whether the merge leaves the output in groups, of all rows: those that a block has alone come
+  // from p.out, where it has written them.
+  bool rounds = false;
+  Int8Rows groups{};
 };
 
 inline constexpr uint32_t kMaxValueDim = 512;
+inline constexpr uint32_t kShortestPiece = 128;  // in positions, of all kernels
 
 // The most query rows of one KV head that a sequence of this call can have.
 uint64_t MostRows(const AttentionParams& p);
@@ -92,7 +98,7 @@ bool PlanAttention(Stream& stream, AttentionTile tile, size_t shared_bytes, Atte
 void RefuseAttention(Stream& stream, const AttentionArgs& args, size_t bytes);
 
 // Each launches the kernels for pages of one type, and after each the merge of what its blocks have
-// shared.
+// shared, if they may share something or groups are wanted.
 void EncodeF16Attention(Stream& stream, AttentionArgs& args);
 void EncodeBf16Attention(Stream& stream, AttentionArgs& args);
 void EncodeQ8Attention(Stream& stream, AttentionArgs& args);

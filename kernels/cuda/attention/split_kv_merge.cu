@@ -1,11 +1,15 @@
-// Merges the partial results of row tiles that several blocks have shared, and writes the output.
+// Merges the partial results of row tiles that several blocks have shared, and writes the output;
+// or rounds it to groups, then that of all row tiles.
 //
 // Floor: reads value_dim + 2 floats per query row, head and node that a block has left, at most two
-// per level of the tree and block, and writes value_dim.
+// per level of the tree and block, and writes value_dim; of rows to be rounded that a block has had
+// alone value_dim; groups of 32 as bytes are 1.5 per value instead of 4.
 //
-// A block has every eighth row of the row tile that begins in a share and does not end there;
-// shares without one cost their blocks the look at the work list.
+// A block has every eighth row of the row tile that begins in a share and does not end there, and,
+// where rows are rounded, of those that begin and end there; shares without one cost their blocks
+// the look at the work list.
 #include "kernels/cuda/attention/partials.h"
+#include "kernels/cuda/device/quantize_group.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -108,6 +112,14 @@ class ColumnStack {
   uint32_t size_ = 0;
 };
 
+// A value of the output in `column` of a row, which is rounded together with those of the other
+// lanes of the warp: they have the columns of a group.
+__device__ void RoundValue(const AttentionArgs& a, const RowTile& tile, uint32_t row,
+                           uint32_t column, float value) {
+  const uint32_t group = (tile.Head(row) * a.p.pages.value_dim + column) / 32;
+  QuantizeGroupOfWarp(value, a.groups.Group(tile.Token(row), group));
+}
+
 // One column of a row.
 __device__ void MergeColumn(const AttentionArgs& a, const RowTile& tile, NodeCursor nodes,
                             ColumnStack& stack, uint32_t row, uint32_t column) {
@@ -140,30 +152,55 @@ __device__ void MergeColumn(const AttentionArgs& a, const RowTile& tile, NodeCur
   SoftmaxState state;
   stack.Pop(sum, state);
   while (!stack.empty()) stack.PopInto(sum, state);
-  RowOut(a, tile, row, state).Write(column, sum);
+  const RowOut out(a, tile, row, state);
+  if (a.rounds) {
+    RoundValue(a, tile, row, column, out.Value(sum));
+  } else {
+    out.Write(column, sum);
+  }
+}
+
+// use(row, column), of what this thread has of a row tile.
+template <typename Use>
+__device__ void ForMyColumns(const AttentionArgs& a, const RowTile& tile, Use use) {
+  for (uint32_t row = blockIdx.y; row < tile.rows; row += gridDim.y) {
+    for (uint32_t column = threadIdx.x; column < a.p.pages.value_dim; column += kThreads)
+      use(row, column);
+  }
 }
 
 __global__ void __launch_bounds__(kThreads) AttentionMergeKernel(const AttentionArgs a) {
   SharedArena arena;
   const WorkList list(a, arena);
-  const uint32_t begin = list.ShareBegin(blockIdx.x), end = list.ShareBegin(blockIdx.x + 1);
-  if (begin == end) return;  // the whole block, here and below
-  const WorkItem item = list.Find(end - 1);
-  if (item.begin < begin) return;  // begins in another share
-  const RowTile tile = TileOf(a, item);
-  if (PieceFrom(a, tile, end - item.begin) == tile.end_kv_tile) return;  // ends in this one
   ColumnStack stack(a, arena);
-  const NodeCursor nodes(a, list, item, tile, blockIdx.x);
-  for (uint32_t row = blockIdx.y; row < tile.rows; row += gridDim.y) {
-    for (uint32_t column = threadIdx.x; column < a.p.pages.value_dim; column += kThreads)
-      MergeColumn(a, tile, nodes, stack, row, column);
+  const uint32_t begin = list.ShareBegin(blockIdx.x), end = list.ShareBegin(blockIdx.x + 1);
+  if (begin == end) return;  // the whole block
+  // Of the row tiles that begin in the share only the last one may not end there.
+  WorkItem item = list.Find(a.rounds ? begin : end - 1);
+  while (true) {
+    const RowTile tile = TileOf(a, item);
+    const bool begins = item.begin >= begin;
+    const bool ends = PieceFrom(a, tile, end - item.begin) == tile.end_kv_tile;
+    if (begins && !ends) {
+      const NodeCursor nodes(a, list, item, tile, blockIdx.x);
+      ForMyColumns(a, tile, [&](uint32_t row, uint32_t column) {
+        MergeColumn(a, tile, nodes, stack, row, column);
+      });
+    } else if (begins && a.rounds) {
+      ForMyColumns(a, tile, [&](uint32_t row, uint32_t column) {
+        RoundValue(a, tile, row, column, OutputOf(a, tile, row)[column]);
+      });
+    }
+    if (item.begin + tile.kv_tiles() >= end) return;
+    item = list.Next(item, tile.kv_tiles());
   }
 }
 
 }  // namespace
 
 void EncodeAttentionMerge(Stream& stream, const AttentionArgs& args) {
-  if (args.head_slots == 0 || args.shares == 1) return;
+  const bool merges = args.head_slots > 0 && args.shares > 1;
+  if (!merges && !args.rounds) return;
   const uint32_t rows = args.slot_rows < kRowBlocks ? args.slot_rows : kRowBlocks;
   stream.Launch("attention_merge", &AttentionMergeKernel, dim3(args.shares, rows), kThreads,
                 WorkList::kSharedBytes + ColumnStack::SharedBytesOf(args), args);

@@ -47,6 +47,21 @@ Forms FormsOf(const MatMulParams& params) {
   return forms;
 }
 
+size_t GroupBytes(uint32_t rows, ColumnRange columns) {
+  return sizeof(Int8Group) * rows * columns.Units(32);
+}
+
+// Scratch that the op before a product leaves alone: where its groups are. Not less where weights
+// are dequantised: a plan pass encodes the largest step, which has to cover all smaller ones.
+size_t KeptBytes(const RowsOfX& x, const MatMulParams& params) {
+  for (uint32_t i = 0; i < params.num_projections; ++i) {
+    if (!IsPlain(params.projections[i].weight.type)) {
+      return GroupBytes(std::min(x.rows, kMaxBlockGemmTokens), x.columns);
+    }
+  }
+  return 0;
+}
+
 Activations Allocate(Stream& stream, const RowsOfX& x, const Forms& forms) {
   Activations made{.cols = 8 * x.columns.Units(8)};
   const size_t row_bytes = sizeof(uint16_t) * made.cols;
@@ -56,7 +71,7 @@ Activations Allocate(Stream& stream, const RowsOfX& x, const Forms& forms) {
   const auto place = [&](bool needed, size_t bytes) {
     return std::exchange(total, total + (needed ? ScratchBytes(bytes) : 0));
   };
-  const size_t groups = place(forms.bytes, sizeof(Int8Group) * x.rows * x.columns.Units(32));
+  const size_t groups = place(forms.bytes, GroupBytes(x.rows, x.columns));  // first: KeptBytes
   const size_t bf16 = place(forms.bf16, row_bytes * x.rows);
   const size_t f16 = place(forms.f16, row_bytes * x.rows);
   const size_t exponents = place(forms.f16, sizeof(int32_t) * x.rows);
@@ -118,7 +133,10 @@ Activations EncodeActivations(Stream& stream, const RowsBefore& before,
   const RowsOfX x = RowsOf(params);
   const Forms forms = FormsOf(params);
   const Activations to = Allocate(stream, x, forms);
-  EncodeBefore(stream, before, {x, forms.floats, forms.bytes, {to.groups, StridesOf(x)}});
+  {
+    const Stream::KeptScratch kept(stream, KeptBytes(x, params));
+    EncodeBefore(stream, before, {x, forms.floats, forms.bytes, {to.groups, StridesOf(x)}});
+  }
   EncodeHalves(stream, x, forms, to);
   return to;
 }

@@ -1,6 +1,7 @@
 #include "kernels/cuda/matmul/rows_before.h"
 
 #include "common/base/check.h"
+#include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/norm/norm.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/rows/activate_to_bytes.h"
@@ -47,6 +48,20 @@ void Encode(Stream& stream, const ActivateParams& activate, const RowsToWrite& t
     EncodeActivateToBytes(stream, activate, x.columns, to.groups);
   } else {
     EncodeOp(stream, activate);
+    EncodeBytes(stream, to);
+  }
+}
+
+void Encode(Stream& stream, const AttentionParams& attention, const RowsToWrite& to) {
+  const RowsOfX& x = to.x;
+  TANDEM_CHECK(attention.out == x.x && attention.tokens == x.rows &&
+               attention.heads * attention.pages.value_dim == x.columns.count &&
+               x.columns.count == x.x_stride)
+      << "rows other than attention's are multiplied";
+  if (to.bytes && !to.floats && AttentionRounds(attention, x.columns.begin)) {
+    EncodeAttention(stream, attention, to.groups);
+  } else {
+    EncodeOp(stream, attention);
     EncodeBytes(stream, to);
   }
 }

@@ -11,7 +11,8 @@
 namespace tandem::kernels::cuda {
 
 // The op that writes a product's rows and is encoded with it, if any.
-using RowsBefore = std::variant<std::monostate, RmsNormParams, LayerNormParams, ActivateParams>;
+using RowsBefore =
+    std::variant<std::monostate, RmsNormParams, LayerNormParams, ActivateParams, AttentionParams>;
 
 struct RowsToWrite {
   const RowsOfX& x;
