@@ -7,16 +7,8 @@
 #include "kernels/cuda/ops.h"
 
 namespace tandem::kernels::cuda {
-namespace {
-
-RowsBefore Before(const NormParams& norm) {
-  return std::visit([](const auto& op) { return RowsBefore(op); }, norm);
-}
-
-}  // namespace
-
 void EncodeOp(Stream& stream, DenseGemm& gemm, const NormMatMulParams& params) {
-  EncodeProduct(stream, gemm, Before(params.norm), params.product);
+  EncodeProduct(stream, gemm, RowsOfNorm(params.norm), params.product);
 }
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const AttentionMatMulParams& params) {
@@ -24,7 +16,7 @@ void EncodeOp(Stream& stream, DenseGemm& gemm, const AttentionMatMulParams& para
 }
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const QkvParams& params) {
-  EncodeProduct(stream, gemm, Before(params.norm), params.product);
+  EncodeProduct(stream, gemm, RowsOfNorm(params.norm), params.product);
   const RopeWriteKvParams& write = params.write;
   const auto take = [&](const NormParams& norm, const float* heads, uint32_t count, uint32_t dim) {
     const HeadNorm taken = HeadNormOf(norm, heads, write.tokens * count, dim);
@@ -40,9 +32,8 @@ void EncodeOp(Stream& stream, DenseGemm& gemm, const QkvParams& params) {
 }
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const FeedForwardParams& params) {
-  EncodeProduct(stream, gemm, Before(params.norm), params.up);
-  std::visit([&](const auto& down) { EncodeProduct(stream, gemm, params.activate, down); },
-             params.down);
+  const HiddenRows rows = {gemm, params};
+  std::visit([&](const auto& down) { EncodeProduct(stream, gemm, rows, down); }, params.down);
 }
 
 }  // namespace tandem::kernels::cuda

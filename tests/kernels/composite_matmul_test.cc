@@ -26,6 +26,9 @@ constexpr uint32_t kFewTokens = 3;
 // Where kernels of some backend change, and beside it.
 constexpr uint32_t kTokens[] = {1, 4, 5, 8, 9, 33, 257};
 
+constexpr Activation kFunctions[] = {Activation::kSilu, Activation::kGeluTanh,
+                                     Activation::kClampedSwiGlu, Activation::kSigmoid};
+
 // Collects the arrays that a composite's result consists of, all F32.
 struct Results {
   std::vector<std::pair<float*, size_t>>& arrays;
@@ -167,8 +170,6 @@ TEST_P(CompositeTest, FeedForwardInBytes) {
   const Matrix gate = RandomMatrix(1, Type::kQ4_K, kInner, kCols);
   const Matrix up = RandomMatrix(2, Type::kQ6_K, kInner, kCols);
   const Matrix down = RandomMatrix(8, Type::kQ6_K, kRows, kInner);
-  constexpr Activation kFunctions[] = {Activation::kSilu, Activation::kGeluTanh,
-                                       Activation::kClampedSwiGlu, Activation::kSigmoid};
   size_t turn = 0;
   for (const uint32_t tokens : kTokens) {
     FeedForwardParams params = MakeFeedForward(tokens, true);
@@ -184,6 +185,58 @@ TEST_P(CompositeTest, FeedForwardInBytes) {
     }
     ExpectSameBitsAsParts(params);
   }
+}
+
+// Gate and up of one type, of which a backend may compute both at once: every type and number of
+// tokens, and `inner` of several blocks and of part of one.
+TEST_P(CompositeTest, FeedForwardOfOneType) {
+  size_t turn = 0;
+  for (const Type type : cpu::Types()) {
+    for (const uint32_t inner : {147u, 160u}) {
+      const Matrix gate = RandomMatrix(1, type, inner, kCols);
+      const Matrix up = RandomMatrix(2, type, inner, kCols);
+      const Matrix down = RandomMatrix(8, Type::kQ8_0, 3, 224);
+      for (const uint32_t tokens : {1u, 2u, 3u, 4u, 5u, 9u, 16u, 17u, 40u}) {
+        FeedForwardParams params = MakeFeedForward(tokens, true, inner);
+        const bool bias = turn % 3 != 0;
+        params.up.projections = {Project(gate, gate_, bias), Project(up, up_, !bias)};
+        params.activate.function = kFunctions[turn++ % std::size(kFunctions)];
+        MatMulParams product = {gate_, tokens, inner, 1, {}};
+        // Whole groups before those of this rank, and part of one.
+        const uint32_t begin = turn % 5 == 0 ? 48 : turn % 2 * 32;
+        product.projections[0] =
+            ProjectColumns(down, begin, inner, rig_.Poisoned(size_t{tokens} * 3));
+        params.down = product;
+        if (turn % 2 == 0) {
+          params.down = MatMulAddParams{
+              .product = product,
+              .add = {Rows(tokens, 3), product.projections[0].y, nullptr, tokens, 3}};
+        }
+        ExpectSameBitsAsParts(params);
+      }
+    }
+  }
+}
+
+// What smaller steps need beside the rows of `down` fits in what the largest one does.
+TEST_P(CompositeTest, APlanOfTheLargestFeedForwardCoversSmallerOnes) {
+  const auto plan = [&](uint32_t tokens) {
+    constexpr Weight kUp = {.type = Type::kQ4_K, .rows = 512, .cols = 256, .col_count = 256};
+    constexpr Weight kDown = {.type = Type::kQ6_K, .rows = 256, .cols = 512, .col_count = 512};
+    float gate = 0, up = 0;
+    FeedForwardParams sizes{};
+    sizes.up = {nullptr, tokens, 256, 2, {}};
+    sizes.up.projections = {Projection{kUp, nullptr, &gate, 512}, {kUp, nullptr, &up, 512}};
+    sizes.activate = {Activation::kSilu, &gate, &up, tokens, 512, &gate};
+    MatMulParams product = {&gate, tokens, 512, 1, {}};
+    product.projections[0] = {kDown, nullptr, nullptr, 256};
+    sizes.down = product;
+    rig_.backend().BeginEncode(EncodeMode::kPlan);
+    rig_.backend().Encode(sizes);
+    return rig_.backend().FinishPlan().value();
+  };
+  const auto largest = plan(2000);
+  for (const uint32_t tokens : {256u, 64u, 1u}) EXPECT_EQ(plan(tokens), largest) << tokens;
 }
 
 // A rank's columns of `down` may begin within a block.

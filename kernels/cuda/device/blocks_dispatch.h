@@ -27,21 +27,22 @@ struct TypeList {
 };
 
 using PlainTypes = TypeList<tensor::Type::kF32, tensor::Type::kF16, tensor::Type::kBF16>;
-using BlockTypes =
+// By the values of a block, so that files of kernels compile in parallel.
+using BlockTypesOf32 =
     TypeList<tensor::Type::kQ4_0, tensor::Type::kQ4_1, tensor::Type::kQ5_0, tensor::Type::kQ5_1,
-             tensor::Type::kQ8_0, tensor::Type::kQ2_K, tensor::Type::kQ3_K, tensor::Type::kQ4_K,
-             tensor::Type::kQ5_K, tensor::Type::kQ6_K, tensor::Type::kIQ4_NL, tensor::Type::kIQ4_XS,
-             tensor::Type::kMXFP4>;
+             tensor::Type::kQ8_0, tensor::Type::kIQ4_NL, tensor::Type::kMXFP4>;
+using BlockTypesOf256 = TypeList<tensor::Type::kQ2_K, tensor::Type::kQ3_K, tensor::Type::kQ4_K,
+                                 tensor::Type::kQ5_K, tensor::Type::kQ6_K, tensor::Type::kIQ4_XS>;
 
+// The block-quantised types.
+template <typename F>
+void DispatchBlockType(tensor::Type type, F&& f) {
+  if (!BlockTypesOf32::Dispatch(type, f)) BlockTypesOf256::Dispatch(type, std::forward<F>(f));
+}
 // Every type that weights can have; does nothing for others, which PlaceWeight rejects.
 template <typename F>
 void DispatchType(tensor::Type type, F&& f) {
-  if (!PlainTypes::Dispatch(type, f)) BlockTypes::Dispatch(type, std::forward<F>(f));
-}
-// The block-quantised ones alone.
-template <typename F>
-void DispatchBlockType(tensor::Type type, F&& f) {
-  BlockTypes::Dispatch(type, std::forward<F>(f));
+  if (!PlainTypes::Dispatch(type, f)) DispatchBlockType(type, std::forward<F>(f));
 }
 
 }  // namespace tandem::kernels::cuda

@@ -113,6 +113,27 @@ class Int8Tile {
   // Calls use(row, input, sum) for every sum of the tile, by some thread. All threads call it.
   template <typename Use>
   __device__ __forceinline__ void ForEachSum(Use use) {
+    ShareSums();
+    for (uint32_t i = threadIdx.x; i < kRows * kInputs; i += kInt8TileThreads)
+      use(i % kRows, i / kRows, Total(i % kRows, i / kRows));
+  }
+
+  // Calls use(row, input, sum, sum of the row kRows / 2 further down) for every row of the upper
+  // half. The lanes of a warp have consecutive rows of one input.
+  template <typename Use>
+  __device__ __forceinline__ void ForEachPair(Use use) {
+    constexpr uint32_t kHalf = kRows / 2;
+    static_assert(kHalf % kWarp == 0 && kHalf * kInputs % kInt8TileThreads == 0);
+    ShareSums();
+    for (uint32_t i = threadIdx.x; i < kHalf * kInputs; i += kInt8TileThreads) {
+      const uint32_t row = i % kHalf, input = i / kHalf;
+      use(row, input, Total(row, input), Total(row + kHalf, input));
+    }
+  }
+
+ private:
+  // Puts the warps' partial sums where Total finds them.
+  __device__ __forceinline__ void ShareSums() const {
     const uint32_t group = threadIdx.x % kWarp / 4, pair = threadIdx.x % 4;
     const SharedArray<float> parts = room_.As<float>();
     __syncthreads();  // the last stage has been read
@@ -129,15 +150,13 @@ class Int8Tile {
       }
     }
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < kRows * kInputs; i += kInt8TileThreads) {
-      const uint32_t row = i % kRows, input = i / kRows;
-      use(row, input, TotalOf([&](uint32_t part) -> float {
-            return parts[part * kSums + input * kSumPitch + row];
-          }));
-    }
+  }
+  __device__ __forceinline__ float Total(uint32_t row, uint32_t input) const {
+    const SharedArray<float> parts = room_.As<float>();
+    return TotalOf(
+        [&](uint32_t part) -> float { return parts[part * kSums + input * kSumPitch + row]; });
   }
 
- private:
   // Begins the copies of 256 columns to a stage: kCopyLanes threads copy a row, a warp the inputs
   // of its group.
   template <typename Inputs>

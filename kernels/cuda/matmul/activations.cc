@@ -6,6 +6,7 @@
 
 #include "common/base/check.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
+#include "kernels/cuda/matmul/gemm.h"
 #include "kernels/cuda/matmul/gemv.h"
 #include "kernels/cuda/matmul/half_rows.h"
 #include "kernels/cuda/matmul/round_rows.h"
@@ -17,11 +18,6 @@ namespace {
 // used.
 constexpr size_t kTileBytes = size_t{32} << 20;
 constexpr uint32_t kTileRowUnit = 128;
-
-// Up to here a row's bits depend only on the row, whatever the number of tokens. The tiles' work
-// grows with the tokens, that of dequantising does not; by the counts of docs/cuda-kernels.md they
-// meet near this.
-constexpr uint32_t kMaxBlockGemmTokens = 256;
 
 // Which forms of the activations a product needs.
 struct Forms {

@@ -15,8 +15,19 @@
 
 namespace tandem::kernels::cuda {
 
+// Up to here a row's bits depend only on the row, whatever the number of tokens. The tiles' work
+// grows with the tokens, that of dequantising does not; by the counts of docs/cuda-kernels.md they
+// meet near this.
+inline constexpr uint32_t kMaxBlockGemmTokens = 256;
+
 // Tiles have 16 or 32 rows of x. The narrower one, if it holds what a matrix gets.
 constexpr uint32_t GemmTileSize(uint32_t rows) { return rows <= 16 ? 16 : 32; }
+
+// Whether tiles of 64 rows are enough blocks. They read the inputs less often than those of 32, but
+// must not leave multiprocessors idle.
+inline bool FillTallTiles(const Stream& stream, uint32_t rows, uint32_t pieces) {
+  return rows / 64 * pieces >= stream.multiprocessors();
+}
 
 // x from EncodeQuantizeRows.
 struct GemmInputs {

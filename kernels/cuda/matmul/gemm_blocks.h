@@ -42,10 +42,7 @@ __global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kInput
   }
   __syncthreads();
   tile.Multiply(
-      task.groups,
-      [&](uint32_t i) {
-        return part.weight + min(first_row + i, part.rows - 1) * part.row_stride_bytes;
-      },
+      task.groups, [&](uint32_t i) { return RowOrLast(part, first_row + i); },
       [&](uint32_t group, uint32_t i) {
         return task.x.groups + static_cast<size_t>(group) * task.x.strides.of_group + inputs[i];
       });
@@ -71,9 +68,7 @@ void LaunchBlockGemm(Stream& stream, const BlockGemmTask& task) {
     most_rows = std::max(most_rows, task.parts.part[i].rows);
     all_rows += task.parts.part[i].rows;
   }
-  // Tall tiles read the inputs less often, but must not leave multiprocessors idle.
-  const bool tall =
-      all_rows / 64 * Blocks(task.rows.rows, task.rows.size) >= stream.multiprocessors();
+  const bool tall = FillTallTiles(stream, all_rows, Blocks(task.rows.rows, task.rows.size));
   if (task.rows.size == 16) {
     tall ? LaunchBlockGemmTiles<kType, 64, 16>(stream, task, most_rows)
          : LaunchBlockGemmTiles<kType, 32, 16>(stream, task, most_rows);

@@ -5,13 +5,9 @@
 
 namespace tandem::kernels::cuda {
 
-using TypesOf32 =
-    TypeList<tensor::Type::kQ4_0, tensor::Type::kQ4_1, tensor::Type::kQ5_0, tensor::Type::kQ5_1,
-             tensor::Type::kQ8_0, tensor::Type::kIQ4_NL, tensor::Type::kMXFP4>;
-
 bool LaunchBlockGemmOf32(Stream& stream, tensor::Type type, const BlockGemmTask& task) {
-  return TypesOf32::Dispatch(type,
-                             [&](auto t) { LaunchBlockGemm<decltype(t)::value>(stream, task); });
+  return BlockTypesOf32::Dispatch(
+      type, [&](auto t) { LaunchBlockGemm<decltype(t)::value>(stream, task); });
 }
 
 void EncodeBlockGemm(Stream& stream, tensor::Type type, const MatVecParts& parts,

@@ -48,6 +48,20 @@ __device__ __forceinline__ MatVecPart PartOfMatrix(MatVecPart part, uint32_t mat
   return part;
 }
 
+// A row of a weight; beyond the end the last one.
+__device__ __forceinline__ const std::byte* RowOrLast(const MatVecPart& part, uint32_t row) {
+  return part.weight + (row < part.rows ? row : part.rows - 1) * part.row_stride_bytes;
+}
+
+inline MatVecPart PartOf(const Projection& p) {
+  return {static_cast<const std::byte*>(p.weight.data),
+          p.weight.row_stride_bytes,
+          p.bias,
+          p.y,
+          p.weight.rows,
+          p.y_stride};
+}
+
 // Block-quantised weights with activations from EncodeQuantizeRows: (tokens, columns.Units(32)).
 // The bits are those of EncodeBlockGemm.
 void EncodeBlockMatVec(Stream& stream, tensor::Type type, const MatVecParts& parts,

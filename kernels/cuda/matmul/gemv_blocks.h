@@ -19,15 +19,43 @@
 
 namespace tandem::kernels::cuda {
 
-struct BlockMatVecTask {
-  MatVecParts parts;
+// Rows of x as groups: (tokens, groups), the first of which is group first_group of the weight.
+struct BlockMatVecInputs {
   const Int8Group* x;
   uint32_t tokens;
   uint32_t first_group;
   uint32_t groups;
 };
 
+struct BlockMatVecTask {
+  MatVecParts parts;
+  BlockMatVecInputs inputs;
+};
+
 inline constexpr uint32_t kBlockMatVecThreads = 128;
+
+// Adds the products of this lane's groups of some rows of a weight with those of all tokens.
+template <tensor::Type kType, int kTokens, int kRows>
+__device__ __forceinline__ void AddProducts(const BlockMatVecInputs& in,
+                                            const std::byte* const (&rows)[kRows],
+                                            float (&sums)[kRows][kTokens]) {
+  const uint32_t lane = threadIdx.x % kPartialSums;
+#pragma unroll kTokens == 1 ? 4 : 2
+  for (uint32_t g = FirstGroupOf(lane, in.first_group); g < in.first_group + in.groups;
+       g += kPartialSums) {
+    WeightGroup<kType> weights[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) weights[r] = LoadGroup<kType>(rows[r], g, lane);
+#pragma unroll
+    for (int t = 0; t < kTokens; ++t) {
+      const uint32_t token = min(static_cast<uint32_t>(t), in.tokens - 1);
+      const Int8Group x =
+          LoadInt8Group(in.x + static_cast<size_t>(token) * in.groups + (g - in.first_group));
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) sums[r][t] = MultiplyAdd(weights[r], x, sums[r][t]);
+    }
+  }
+}
 
 template <tensor::Type kType, int kTokens, int kRows>
 __global__ void __launch_bounds__(kBlockMatVecThreads, 4)
@@ -37,32 +65,17 @@ __global__ void __launch_bounds__(kBlockMatVecThreads, 4)
   const uint32_t first = blockIdx.x * kRowStep * kRows;
   if (first >= part.rows) return;  // the whole block; parts may have different heights
   const uint32_t lane = threadIdx.x % kPartialSums, row = first + threadIdx.x / kPartialSums;
+  const std::byte* rows[kRows];
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) rows[r] = RowOrLast(part, row + r * kRowStep);
   float sums[kRows][kTokens] = {};
-#pragma unroll kTokens == 1 ? 4 : 2
-  for (uint32_t g = FirstGroupOf(lane, task.first_group); g < task.first_group + task.groups;
-       g += kPartialSums) {
-    WeightGroup<kType> weights[kRows];
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      // Rows beyond the end repeat the last one.
-      const uint32_t at = min(row + r * kRowStep, part.rows - 1);
-      weights[r] = LoadGroup<kType>(part.weight + at * part.row_stride_bytes, g, lane);
-    }
-#pragma unroll
-    for (int t = 0; t < kTokens; ++t) {
-      const uint32_t token = min(static_cast<uint32_t>(t), task.tokens - 1);
-      const Int8Group x =
-          LoadInt8Group(task.x + static_cast<size_t>(token) * task.groups + (g - task.first_group));
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) sums[r][t] = MultiplyAdd(weights[r], x, sums[r][t]);
-    }
-  }
+  AddProducts<kType, kTokens, kRows>(task.inputs, rows, sums);
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
 #pragma unroll
     for (uint32_t t = 0; t < kTokens; ++t) {
       const float sum = TotalOfLanes(sums[r][t]);
-      const bool mine = lane == t && t < task.tokens;
+      const bool mine = lane == t && t < task.inputs.tokens;
       if (mine && row + r * kRowStep < part.rows) StoreSum(part, row + r * kRowStep, t, sum);
     }
   }
@@ -80,9 +93,9 @@ void LaunchBlockMatVec(Stream& stream, const BlockMatVecTask& task) {
                   task);
   };
   // Two rows share the inputs that a lane loads.
-  if (task.tokens == 1) {
+  if (task.inputs.tokens == 1) {
     launch(std::integral_constant<int, 1>(), std::integral_constant<int, 1>());
-  } else if (task.tokens == 2) {
+  } else if (task.inputs.tokens == 2) {
     launch(std::integral_constant<int, 2>(), std::integral_constant<int, 2>());
   } else {
     launch(std::integral_constant<int, kMaxBlockMatVecTokens>(), std::integral_constant<int, 2>());

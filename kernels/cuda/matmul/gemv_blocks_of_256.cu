@@ -4,12 +4,9 @@
 
 namespace tandem::kernels::cuda {
 
-using TypesOf256 = TypeList<tensor::Type::kQ2_K, tensor::Type::kQ3_K, tensor::Type::kQ4_K,
-                            tensor::Type::kQ5_K, tensor::Type::kQ6_K, tensor::Type::kIQ4_XS>;
-
 bool LaunchBlockMatVecOf256(Stream& stream, tensor::Type type, const BlockMatVecTask& task) {
-  return TypesOf256::Dispatch(type,
-                              [&](auto t) { LaunchBlockMatVec<decltype(t)::value>(stream, task); });
+  return BlockTypesOf256::Dispatch(
+      type, [&](auto t) { LaunchBlockMatVec<decltype(t)::value>(stream, task); });
 }
 
 }  // namespace tandem::kernels::cuda

@@ -28,10 +28,8 @@ class BlockOfRows {
 
   // Parts may have different heights.
   __device__ __forceinline__ bool empty() const { return first_ >= part_.rows; }
-  // Rows beyond the end repeat the last one.
   __device__ __forceinline__ const std::byte* Row(int r) const {
-    return part_.weight +
-           min(first_ + static_cast<uint32_t>(r), part_.rows - 1) * part_.row_stride_bytes;
+    return RowOrLast(part_, first_ + static_cast<uint32_t>(r));
   }
 
   // Adds up the threads' sums and writes y. All threads call it; `room` has SharedFloats floats.

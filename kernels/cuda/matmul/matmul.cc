@@ -42,14 +42,8 @@ MatVecParts PartsOfType(const Problem& problem, uint32_t i) {
   for (uint32_t j = 0; j < problem.params.num_projections; ++j) {
     if (problem.type(j) != problem.type(i)) continue;
     if (j < i) return {};
-    const Projection& p = problem.projection(j);
     MatVecPart& part = parts.part[parts.count++];
-    part = {static_cast<const std::byte*>(p.weight.data),
-            p.weight.row_stride_bytes,
-            p.bias,
-            p.y,
-            p.weight.rows,
-            p.y_stride};
+    part = PartOf(problem.projection(j));
     if (problem.add == nullptr) continue;
     part.y = problem.add->y;
     part.y_stride = problem.add->dim;

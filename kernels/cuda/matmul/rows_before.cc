@@ -2,6 +2,9 @@
 
 #include "common/base/check.h"
 #include "kernels/cuda/attention/attention.h"
+#include "kernels/cuda/matmul/activations.h"
+#include "kernels/cuda/matmul/gate_up.h"
+#include "kernels/cuda/matmul/matmul.h"
 #include "kernels/cuda/norm/norm.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/rows/activate_to_bytes.h"
@@ -39,13 +42,16 @@ void Encode(Stream& stream, const Norm& norm, const RowsToWrite& to) {
   }
 }
 
-void Encode(Stream& stream, const ActivateParams& activate, const RowsToWrite& to) {
-  const RowsOfX& x = to.x;
+void CheckActivated(const ActivateParams& activate, const RowsOfX& x) {
   TANDEM_CHECK(activate.out == x.x && activate.rows == x.rows && activate.cols == x.columns.count &&
                activate.cols == x.x_stride)
       << "rows other than the activated ones are multiplied";
+}
+
+void Encode(Stream& stream, const ActivateParams& activate, const RowsToWrite& to) {
+  CheckActivated(activate, to.x);
   if (to.bytes && !to.floats) {
-    EncodeActivateToBytes(stream, activate, x.columns, to.groups);
+    EncodeActivateToBytes(stream, activate, to.x.columns, to.groups);
   } else {
     EncodeOp(stream, activate);
     EncodeBytes(stream, to);
@@ -66,7 +72,24 @@ void Encode(Stream& stream, const AttentionParams& attention, const RowsToWrite&
   }
 }
 
+void Encode(Stream& stream, const HiddenRows& hidden, const RowsToWrite& to) {
+  const FeedForwardParams& block = hidden.block;
+  if (to.bytes && !to.floats && to.x.columns.begin % 32 == 0 &&
+      TakesGateUp(stream, block.up, block.activate)) {
+    CheckActivated(block.activate, to.x);
+    const Activations x = EncodeActivations(stream, RowsOfNorm(block.norm), block.up);
+    EncodeGateUp(stream, block.up, block.activate, x.groups, to.groups);
+  } else {
+    EncodeProduct(stream, hidden.gemm, RowsOfNorm(block.norm), block.up);
+    Encode(stream, block.activate, to);
+  }
+}
+
 }  // namespace
+
+RowsBefore RowsOfNorm(const NormParams& norm) {
+  return std::visit([](const auto& op) { return RowsBefore(op); }, norm);
+}
 
 void EncodeBefore(Stream& stream, const RowsBefore& before, const RowsToWrite& to) {
   std::visit([&](const auto& op) { Encode(stream, op, to); }, before);

@@ -4,15 +4,23 @@
 
 #include <variant>
 
+#include "kernels/cuda/dense_gemm.h"
 #include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 
 namespace tandem::kernels::cuda {
 
-// The op that writes a product's rows and is encoded with it, if any.
-using RowsBefore =
-    std::variant<std::monostate, RmsNormParams, LayerNormParams, ActivateParams, AttentionParams>;
+// The activated rows of a feed-forward block, and all that is before them; `gemm` for its products.
+struct HiddenRows {
+  DenseGemm& gemm;
+  const FeedForwardParams& block;
+};
+
+// What writes a product's rows and is encoded with it, if anything.
+using RowsBefore = std::variant<std::monostate, RmsNormParams, LayerNormParams, ActivateParams,
+                                AttentionParams, HiddenRows>;
+RowsBefore RowsOfNorm(const NormParams& norm);
 
 struct RowsToWrite {
   const RowsOfX& x;

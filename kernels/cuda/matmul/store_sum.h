@@ -12,9 +12,13 @@
 
 namespace tandem::kernels::cuda {
 
+__device__ __forceinline__ float WithBias(const MatVecPart& part, uint32_t row, float sum) {
+  return part.bias != nullptr ? sum + part.bias[row] : sum;
+}
+
 __device__ __forceinline__ void StoreSum(const MatVecPart& part, uint32_t row, uint32_t token,
                                          float sum) {
-  if (part.bias != nullptr) sum += part.bias[row];
+  sum = WithBias(part, row, sum);
   float& y = part.y[static_cast<size_t>(token) * part.y_stride + row];
   if (part.adds) {
     y = fmaf(GateFactor(part.gate, token), sum, y);  // as AddRows

@@ -36,6 +36,20 @@ __device__ float Activated(float gate, float up) {
   return TimesSigmoid(g, 1.702f * g) * (AtLeast(AtMost(up, 7.0f), -7.0f) + 1.0f);
 }
 
+__device__ inline float Activated(Activation function, float gate, float up) {
+  switch (function) {
+    case Activation::kSilu:
+      return Activated<Activation::kSilu>(gate, up);
+    case Activation::kGeluTanh:
+      return Activated<Activation::kGeluTanh>(gate, up);
+    case Activation::kClampedSwiGlu:
+      return Activated<Activation::kClampedSwiGlu>(gate, up);
+    case Activation::kSigmoid:
+      return Activated<Activation::kSigmoid>(gate, up);
+  }
+  return 0.0f;
+}
+
 // kWidth values of what Activate writes, from `column` on.
 template <Activation kFunction, uint32_t kWidth>
 __device__ __forceinline__ Floats<kWidth> ActivatedRun(const ActivateParams& p, uint32_t row,
