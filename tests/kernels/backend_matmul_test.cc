@@ -186,13 +186,16 @@ TEST_P(BackendMatMulTest, SeveralProjectionsHaveTheBitsOfEachAlone) {
   const Type mixes[][3] = {
       {Type::kQ4_K, Type::kQ4_K, Type::kQ6_K},   {Type::kQ8_0, Type::kF32, Type::kQ8_0},
       {Type::kQ2_K, Type::kQ5_1, Type::kIQ4_XS}, {Type::kF16, Type::kBF16, Type::kF16},
-      {Type::kF32, Type::kF32, Type::kF32},      {Type::kMXFP4, Type::kQ3_K, Type::kBF16}};
+      {Type::kF32, Type::kF32, Type::kF32},      {Type::kMXFP4, Type::kQ3_K, Type::kBF16},
+      {Type::kQ3_K, Type::kQ5_K, Type::kQ2_K},   {Type::kQ6_K, Type::kIQ4_XS, Type::kQ5_K},
+      {Type::kQ4_0, Type::kQ8_0, Type::kQ5_0},   {Type::kIQ4_NL, Type::kQ5_1, Type::kQ4_1},
+      {Type::kMXFP4, Type::kQ8_0, Type::kMXFP4}};
   const uint32_t cols = 512;
   for (const auto& mix : mixes) {
     const Part parts[] = {MakePart(6, mix[0], 37, cols, true), MakePart(7, mix[1], 16, cols, false),
                           MakePart(8, mix[2], 5, cols, true)};
     for (const auto& [begin, count] : {std::pair{0u, cols}, std::pair{96u, 300u}}) {
-      for (const uint32_t tokens : {1u, 4u, 20u}) {
+      for (const uint32_t tokens : {1u, 2u, 4u, 9u, 20u}) {
         const Input input = MakeInput(tokens, tokens, begin, count);
         const auto merged = Multiply(rig, {&parts[0], &parts[1], &parts[2]}, input);
         for (size_t i = 0; i < 3; ++i) {

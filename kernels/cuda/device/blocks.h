@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/block_words.h"
@@ -126,6 +127,16 @@ __device__ __forceinline__ WeightGroup<kType> LoadGroup(const std::byte* row, ui
   Format<kType>::Codes(at, 0, weights.codes);
   weights.scales = Format<kType>::Scales(at);
   return weights;
+}
+
+// Calls f with std::integral_constant<tensor::Type, type>, if the list has the type.
+template <tensor::Type... kTypes, typename F>
+__device__ __forceinline__ void ForType(TypeList<kTypes...>, tensor::Type type, F f) {
+  (
+      [&] {
+        if (type == kTypes) f(std::integral_constant<tensor::Type, kTypes>());
+      }(),
+      ...);
 }
 
 // Activations that an earlier kernel has written.

@@ -18,6 +18,7 @@ constexpr bool IsPlain(tensor::Type type) {
 
 template <tensor::Type... kTypes>
 struct TypeList {
+  static constexpr bool Has(tensor::Type type) { return ((type == kTypes) || ...); }
   // Calls f with std::integral_constant<tensor::Type, type> if the list has the type; returns
   // whether.
   template <typename F>

@@ -38,6 +38,9 @@ struct GemmInputs {
 // As EncodeBlockMatVec, and with its bits; rows.size is a GemmTileSize.
 void EncodeBlockGemm(Stream& stream, tensor::Type type, const MatVecParts& parts,
                      const GemmInputs& x, const RowPieces& rows, ColumnRange columns);
+// The same of parts whose types MixTypes allows in one launch.
+void EncodeMixedGemm(Stream& stream, const MatVecParts& parts, const GemmInputs& x,
+                     const RowPieces& rows, ColumnRange columns);
 
 }  // namespace tandem::kernels::cuda
 

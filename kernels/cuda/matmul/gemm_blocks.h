@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/device/int8_tile.h"
 #include "kernels/cuda/matmul/gemm.h"
 #include "kernels/cuda/matmul/store_sum.h"
@@ -24,8 +25,7 @@ struct BlockGemmTask {
 // Grid: (pieces, runs of a weight's rows, parts): blocks with the same rows of a weight run at the
 // same time, and all but one find them in the L2 cache.
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
-__global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kInputs))
-    BlockGemmKernel(const __grid_constant__ BlockGemmTask task) {
+__device__ __forceinline__ void MultiplyTile(const BlockGemmTask& task) {
   using Tile = Int8Tile<kType, kRows, kInputs>;
   const RowPiece piece = task.rows.Piece(blockIdx.x);
   const MatVecPart part = PartOfMatrix(task.parts.part[blockIdx.z], piece.matrix);
@@ -53,34 +53,72 @@ __global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kInput
 }
 
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
-void LaunchBlockGemmTiles(Stream& stream, const BlockGemmTask& task, uint32_t rows) {
-  const dim3 grid(task.rows.most, Blocks(rows, kRows), task.parts.count);
-  const size_t shared =
-      SharedBytes<uint4>(Int8Tile<kType, kRows, kInputs>::kRoom) + SharedBytes<uint32_t>(kInputs);
-  stream.Launch("gemm_blocks", &BlockGemmKernel<kType, kRows, kInputs>, grid, kInt8TileThreads,
-                shared, task);
+__global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kInputs))
+    BlockGemmKernel(const __grid_constant__ BlockGemmTask task) {
+  MultiplyTile<kType, kRows, kInputs>(task);
 }
 
-template <tensor::Type kType>
-void LaunchBlockGemm(Stream& stream, const BlockGemmTask& task) {
+// Parts of several types of a list: a block runs the code for its part's.
+template <typename Types, uint32_t kRows, uint32_t kInputs>
+__global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kInputs))
+    MixedGemmKernel(const __grid_constant__ BlockGemmTask task) {
+  ForType(Types(), task.parts.part[blockIdx.z].type,
+          [&](auto type) { MultiplyTile<decltype(type)::value, kRows, kInputs>(task); });
+}
+
+// What a block needs for any of the types.
+template <uint32_t kRows, uint32_t kInputs, tensor::Type... kTypes>
+constexpr size_t TileSharedBytes(TypeList<kTypes...>) {
+  return SharedBytes<uint4>(std::max({Int8Tile<kTypes, kRows, kInputs>::kRoom...})) +
+         SharedBytes<uint32_t>(kInputs);
+}
+
+// launch(rows, inputs, grid) for the shape of the tiles, the first two as integral_constants.
+template <typename Launch>
+void ForTileShape(const Stream& stream, const BlockGemmTask& task, Launch launch_kernel) {
   uint32_t most_rows = 0, all_rows = 0;
   for (uint32_t i = 0; i < task.parts.count; ++i) {
     most_rows = std::max(most_rows, task.parts.part[i].rows);
     all_rows += task.parts.part[i].rows;
   }
   const bool tall = FillTallTiles(stream, all_rows, Blocks(task.rows.rows, task.rows.size));
+  const auto launch = [&](auto rows, auto inputs) {
+    launch_kernel(rows, inputs,
+                  dim3(task.rows.most, Blocks(most_rows, rows.value), task.parts.count));
+  };
+  constexpr std::integral_constant<uint32_t, 16> k16;
+  constexpr std::integral_constant<uint32_t, 32> k32;
+  constexpr std::integral_constant<uint32_t, 64> k64;
   if (task.rows.size == 16) {
-    tall ? LaunchBlockGemmTiles<kType, 64, 16>(stream, task, most_rows)
-         : LaunchBlockGemmTiles<kType, 32, 16>(stream, task, most_rows);
+    tall ? launch(k64, k16) : launch(k32, k16);
   } else {
-    tall ? LaunchBlockGemmTiles<kType, 64, 32>(stream, task, most_rows)
-         : LaunchBlockGemmTiles<kType, 32, 32>(stream, task, most_rows);
+    tall ? launch(k64, k32) : launch(k32, k32);
   }
+}
+
+template <tensor::Type kType>
+void LaunchBlockGemm(Stream& stream, const BlockGemmTask& task) {
+  ForTileShape(stream, task, [&](auto rows, auto inputs, dim3 grid) {
+    constexpr uint32_t kRows = decltype(rows)::value, kInputs = decltype(inputs)::value;
+    stream.Launch("gemm_blocks", &BlockGemmKernel<kType, kRows, kInputs>, grid, kInt8TileThreads,
+                  TileSharedBytes<kRows, kInputs>(TypeList<kType>()), task);
+  });
+}
+
+template <typename Types>
+void LaunchMixedGemm(Stream& stream, const BlockGemmTask& task) {
+  ForTileShape(stream, task, [&](auto rows, auto inputs, dim3 grid) {
+    constexpr uint32_t kRows = decltype(rows)::value, kInputs = decltype(inputs)::value;
+    stream.Launch("gemm_mixed", &MixedGemmKernel<Types, kRows, kInputs>, grid, kInt8TileThreads,
+                  TileSharedBytes<kRows, kInputs>(Types()), task);
+  });
 }
 
 // Each handles its own types; returns whether `type` is one of them.
 bool LaunchBlockGemmOf32(Stream& stream, tensor::Type type, const BlockGemmTask& task);
 bool LaunchBlockGemmOf256(Stream& stream, tensor::Type type, const BlockGemmTask& task);
+void LaunchMixedGemmOf32(Stream& stream, const BlockGemmTask& task);
+void LaunchMixedGemmOf256(Stream& stream, const BlockGemmTask& task);
 
 }  // namespace tandem::kernels::cuda
 

@@ -1,5 +1,5 @@
 // Matrix-vector products for a few rows of x at a time: y = x W^T (+ bias) for up to three weights
-// of one type in one launch, each weight byte read once for all tokens.
+// in one launch, each weight byte read once for all tokens.
 //
 // A result's bits do not depend on the number of tokens. For MatMul and ExpertMatMul only.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "common/tensor/type.h"
+#include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
@@ -34,12 +35,26 @@ struct MatVecPart {
   // Of a weight with several matrices (experts): how far they and their biases are apart.
   uint64_t matrix_stride_bytes = 0;
   uint32_t bias_stride = 0;
+  tensor::Type type = tensor::Type::kF32;  // only parts of several types need it
 };
 
 struct MatVecParts {
   MatVecPart part[kMaxProjections];
   uint32_t count = 0;
+
+  bool OfOneType() const {
+    for (uint32_t i = 1; i < count; ++i)
+      if (part[i].type != part[0].type) return false;
+    return true;
+  }
 };
+
+// Whether weights of both types can be parts of one launch: block-quantised, with blocks of the
+// same number of values.
+constexpr bool MixTypes(tensor::Type a, tensor::Type b) {
+  return (BlockTypesOf32::Has(a) && BlockTypesOf32::Has(b)) ||
+         (BlockTypesOf256::Has(a) && BlockTypesOf256::Has(b));
+}
 
 // The part with `matrix` as its only one.
 __device__ __forceinline__ MatVecPart PartOfMatrix(MatVecPart part, uint32_t matrix) {
@@ -54,18 +69,22 @@ __device__ __forceinline__ const std::byte* RowOrLast(const MatVecPart& part, ui
 }
 
 inline MatVecPart PartOf(const Projection& p) {
-  return {static_cast<const std::byte*>(p.weight.data),
-          p.weight.row_stride_bytes,
-          p.bias,
-          p.y,
-          p.weight.rows,
-          p.y_stride};
+  return {.weight = static_cast<const std::byte*>(p.weight.data),
+          .row_stride_bytes = p.weight.row_stride_bytes,
+          .bias = p.bias,
+          .y = p.y,
+          .rows = p.weight.rows,
+          .y_stride = p.y_stride,
+          .type = p.weight.type};
 }
 
 // Block-quantised weights with activations from EncodeQuantizeRows: (tokens, columns.Units(32)).
 // The bits are those of EncodeBlockGemm.
 void EncodeBlockMatVec(Stream& stream, tensor::Type type, const MatVecParts& parts,
                        const Int8Group* x, uint32_t tokens, ColumnRange columns);
+// The same of parts whose types MixTypes allows in one launch.
+void EncodeMixedMatVec(Stream& stream, const MatVecParts& parts, const Int8Group* x,
+                       uint32_t tokens, ColumnRange columns);
 
 // F32, F16 and BF16 weights with float activations; x.rows are the tokens.
 void EncodePlainMatVec(Stream& stream, tensor::Type type, const MatVecParts& parts,

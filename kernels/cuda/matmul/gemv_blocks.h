@@ -57,11 +57,10 @@ __device__ __forceinline__ void AddProducts(const BlockMatVecInputs& in,
   }
 }
 
+// Block (x, y): rows from x kRows kRowStep of part y.
 template <tensor::Type kType, int kTokens, int kRows>
-__global__ void __launch_bounds__(kBlockMatVecThreads, 4)
-    BlockMatVecKernel(const __grid_constant__ BlockMatVecTask task) {
+__device__ __forceinline__ void MultiplyRows(const BlockMatVecTask& task, const MatVecPart& part) {
   constexpr uint32_t kRowStep = kBlockMatVecThreads / kPartialSums;
-  const MatVecPart& part = task.parts.part[blockIdx.y];
   const uint32_t first = blockIdx.x * kRowStep * kRows;
   if (first >= part.rows) return;  // the whole block; parts may have different heights
   const uint32_t lane = threadIdx.x % kPartialSums, row = first + threadIdx.x / kPartialSums;
@@ -81,16 +80,29 @@ __global__ void __launch_bounds__(kBlockMatVecThreads, 4)
   }
 }
 
-template <tensor::Type kType>
-void LaunchBlockMatVec(Stream& stream, const BlockMatVecTask& task) {
+template <tensor::Type kType, int kTokens, int kRows>
+__global__ void __launch_bounds__(kBlockMatVecThreads, 4)
+    BlockMatVecKernel(const __grid_constant__ BlockMatVecTask task) {
+  MultiplyRows<kType, kTokens, kRows>(task, task.parts.part[blockIdx.y]);
+}
+
+// Parts of several types of a list: a block runs the code for its part's.
+template <typename Types, int kTokens, int kRows>
+__global__ void __launch_bounds__(kBlockMatVecThreads, 4)
+    MixedMatVecKernel(const __grid_constant__ BlockMatVecTask task) {
+  const MatVecPart& part = task.parts.part[blockIdx.y];
+  ForType(Types(), part.type,
+          [&](auto type) { MultiplyRows<decltype(type)::value, kTokens, kRows>(task, part); });
+}
+
+// launch(tokens, rows of a lane, grid), the first two as integral_constants.
+template <typename Launch>
+void ForMatVecShape(const BlockMatVecTask& task, Launch launch_kernel) {
   uint32_t rows = 0;
   for (uint32_t i = 0; i < task.parts.count; ++i) rows = std::max(rows, task.parts.part[i].rows);
   const auto launch = [&](auto tokens, auto rows_of_lane) {
-    constexpr int kTokens = decltype(tokens)::value, kRows = decltype(rows_of_lane)::value;
-    const uint32_t rows_of_block = kBlockMatVecThreads / kPartialSums * kRows;
-    stream.Launch("matvec_blocks", &BlockMatVecKernel<kType, kTokens, kRows>,
-                  dim3(Blocks(rows, rows_of_block), task.parts.count), kBlockMatVecThreads, 0,
-                  task);
+    const uint32_t rows_of_block = kBlockMatVecThreads / kPartialSums * rows_of_lane.value;
+    launch_kernel(tokens, rows_of_lane, dim3(Blocks(rows, rows_of_block), task.parts.count));
   };
   // Two rows share the inputs that a lane loads.
   if (task.inputs.tokens == 1) {
@@ -100,6 +112,24 @@ void LaunchBlockMatVec(Stream& stream, const BlockMatVecTask& task) {
   } else {
     launch(std::integral_constant<int, kMaxBlockMatVecTokens>(), std::integral_constant<int, 2>());
   }
+}
+
+template <tensor::Type kType>
+void LaunchBlockMatVec(Stream& stream, const BlockMatVecTask& task) {
+  ForMatVecShape(task, [&](auto tokens, auto rows, dim3 grid) {
+    stream.Launch("matvec_blocks",
+                  &BlockMatVecKernel<kType, decltype(tokens)::value, decltype(rows)::value>, grid,
+                  kBlockMatVecThreads, 0, task);
+  });
+}
+
+template <typename Types>
+void LaunchMixedMatVec(Stream& stream, const BlockMatVecTask& task) {
+  ForMatVecShape(task, [&](auto tokens, auto rows, dim3 grid) {
+    stream.Launch("matvec_mixed",
+                  &MixedMatVecKernel<Types, decltype(tokens)::value, decltype(rows)::value>, grid,
+                  kBlockMatVecThreads, 0, task);
+  });
 }
 
 // Each handles its own types; returns whether `type` is one of them.

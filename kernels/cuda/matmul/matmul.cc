@@ -36,11 +36,17 @@ struct Problem {
 
 // --- GEMV and tiles: the weight is not converted in memory ---
 
-// The projections with the same weight type as projection i; none if an earlier one has that type.
-MatVecParts PartsOfType(const Problem& problem, uint32_t i) {
+// Whether projections i and j are parts of one launch.
+bool InOneLaunch(const Problem& problem, uint32_t i, uint32_t j) {
+  const tensor::Type a = problem.type(i), b = problem.type(j);
+  return a == b || MixTypes(a, b);
+}
+
+// The projections in one launch with projection i; none if an earlier one is among them.
+MatVecParts PartsWith(const Problem& problem, uint32_t i) {
   MatVecParts parts;
   for (uint32_t j = 0; j < problem.params.num_projections; ++j) {
-    if (problem.type(j) != problem.type(i)) continue;
+    if (!InOneLaunch(problem, i, j)) continue;
     if (j < i) return {};
     MatVecPart& part = parts.part[parts.count++];
     part = PartOf(problem.projection(j));
@@ -53,19 +59,24 @@ MatVecParts PartsOfType(const Problem& problem, uint32_t i) {
   return parts;
 }
 
-// The products of all projections with the type of projection i.
+// The products of all projections in one launch with projection i.
 void EncodeInPlace(Stream& stream, const Problem& problem, uint32_t i, const Activations& scratch) {
-  const MatVecParts parts = PartsOfType(problem, i);
+  const MatVecParts parts = PartsWith(problem, i);
   if (parts.count == 0) return;
+  const tensor::Type type = problem.type(i);
   const uint32_t tokens = problem.x.rows;
-  if (IsPlain(problem.type(i))) {
-    EncodePlainMatVec(stream, problem.type(i), parts, problem.x);
-  } else if (tokens <= kMaxBlockMatVecTokens) {
-    EncodeBlockMatVec(stream, problem.type(i), parts, scratch.groups, tokens, problem.columns());
-  } else {
-    EncodeBlockGemm(stream, problem.type(i), parts, {scratch.groups, {1, tokens}},
-                    RowsInOrder(tokens, GemmTileSize(tokens)), problem.columns());
+  if (IsPlain(type)) return EncodePlainMatVec(stream, type, parts, problem.x);
+  const ColumnRange columns = problem.columns();
+  const bool mixed = !parts.OfOneType();
+  if (tokens <= kMaxBlockMatVecTokens) {
+    mixed ? EncodeMixedMatVec(stream, parts, scratch.groups, tokens, columns)
+          : EncodeBlockMatVec(stream, type, parts, scratch.groups, tokens, columns);
+    return;
   }
+  const GemmInputs x = {scratch.groups, {1, tokens}};
+  const RowPieces rows = RowsInOrder(tokens, GemmTileSize(tokens));
+  mixed ? EncodeMixedGemm(stream, parts, x, rows, columns)
+        : EncodeBlockGemm(stream, type, parts, x, rows, columns);
 }
 
 // --- dense ---

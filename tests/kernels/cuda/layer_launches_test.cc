@@ -150,22 +150,22 @@ class LayerLaunchesTest : public testing::Test {
 
 TEST_F(LayerLaunchesTest, OfDecodeSteps) {
   for (const uint32_t tokens : {1u, 8u, 64u}) {
-    EXPECT_EQ(Layer(tokens, true), (Launches{4, 3, 3})) << tokens;
-    EXPECT_EQ(CountOfParts(Qkv(tokens, false)), 5u);
+    EXPECT_EQ(Layer(tokens, true), (Launches{3, 3, 3})) << tokens;
+    EXPECT_EQ(CountOfParts(Qkv(tokens, false)), 4u);
     EXPECT_EQ(CountOfParts(Attention(tokens, true)), 4u);
     EXPECT_EQ(CountOfParts(FeedForward(tokens)), 6u);
   }
 }
 
-TEST_F(LayerLaunchesTest, OfAPromptInTiles) { EXPECT_EQ(Layer(200, false), (Launches{4, 3, 3})); }
+TEST_F(LayerLaunchesTest, OfAPromptInTiles) { EXPECT_EQ(Layer(200, false), (Launches{3, 3, 3})); }
 
 // Beyond what tiles take weights are dequantised, and rows are rounded to BF16. What cuBLASLt
 // launches, once per weight, is not counted.
 TEST_F(LayerLaunchesTest, OfALongPrompt) { EXPECT_EQ(Layer(300, false), (Launches{6, 3, 7})); }
 
 TEST_F(LayerLaunchesTest, WithNormsOfHeads) {
-  EXPECT_EQ(Layer(1, true, true), (Launches{4, 3, 3}));
-  EXPECT_EQ(CountOfParts(Qkv(1, true)), 7u);
+  EXPECT_EQ(Layer(1, true, true), (Launches{3, 3, 3}));
+  EXPECT_EQ(CountOfParts(Qkv(1, true)), 6u);
 }
 
 // Where gate and up are not one launch with the activation.
@@ -173,7 +173,7 @@ TEST_F(LayerLaunchesTest, OfOtherFeedForwards) {
   for (const uint32_t tokens : {1u, 8u}) {
     FeedForwardParams types = FeedForward(tokens);
     types.up.projections[1].weight.type = Type::kQ6_K;
-    EXPECT_EQ(CountOf(types), 5u);
+    EXPECT_EQ(CountOf(types), 4u);
     FeedForwardParams ungated = FeedForward(tokens);
     ungated.up.num_projections = 1;
     ungated.activate.up = nullptr;
