@@ -15,9 +15,8 @@ void WorkerLink::End(const absl::Status& reason) {
     MutexLock lock(mutex_);
     canceller = canceller_;
   }
-  if (!canceller) return;
   CloseFromStream(reason);
-  canceller();
+  if (canceller) canceller();
 }
 
 absl::Status WorkerLink::Send(v1::CoordinatorMessage message) {

@@ -45,7 +45,8 @@ class WorkerLink {
   // OK while the stream is open.
   absl::Status status() const;
 
-  // Called immediately if the stream has ended; else when it ends, on a thread of the stream.
+  // Called immediately if the stream has ended; else when it ends, on a thread of the stream, or on
+  // that whose Send or Cancel has ended it.
   void OnClosed(ClosedCallback callback);
   // Receiver of step results (step transport grpc). Set before the first step.
   void OnStepResult(StepResultCallback callback);
