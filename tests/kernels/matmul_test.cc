@@ -186,9 +186,11 @@ TEST_P(MatMulTest, BytesAtTheirLimits) {
       }
     }
     for (const float value : {1.0f, -1.0f}) {
-      const std::vector<float> x(size_t{9} * cols, value);
-      ExpectSameBits(MultiplyOnce(kernels(), Place(m), x, 9), Emulate(m, x, 9, form()),
-                     std::to_string(fill));
+      for (const uint32_t tokens : {1u, 4u, 9u, 31u, 40u}) {
+        const std::vector<float> x(size_t{tokens} * cols, value);
+        ExpectSameBits(MultiplyOnce(kernels(), Place(m), x, tokens), Emulate(m, x, tokens, form()),
+                       std::to_string(fill) + " " + std::to_string(tokens));
+      }
     }
   }
 }

@@ -48,7 +48,8 @@ struct Tile : std::conditional_t<kSums, NegativeSums<S>, NoNegativeSums> {
   using Traits = TraitsV;
   using WithoutSums = Tile<S, Traits, false>;
   static constexpr bool kNegativeSums = kSums;
-  typename S::Int q[8];  // values 4j .. 4j+3 of each row
+  static_assert(!kSums || Traits::kScales == 1);  // they are of all words
+  typename S::Int q[8];                           // values 4j .. 4j+3 of each row
   typename S::Float scale[Traits::kScales * (Traits::kMins ? 2 : 1)];  // then the minimums
 };
 
@@ -141,7 +142,7 @@ template <class S, int kGroups, int kTokens, class Tiles>
   constexpr int kWords = Traits::kWords;
   constexpr int kIn16Bits = Traits::kWordsIn16Bits;
   // Signs and magnitudes take two operations a word, and save one a product.
-  constexpr bool kComplement = kTokens > 2 ? Tiles::kNegativeSums : false;
+  constexpr bool kComplement = kTokens > 2 && Tiles::kNegativeSums;
 #pragma GCC unroll 12
   for (int t = 0; t < kTokens; ++t) {
     const QuantBlock& block = x[t * x_step];
