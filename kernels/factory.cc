@@ -10,8 +10,6 @@
 namespace tandem::kernels {
 namespace {
 
-constexpr int kMaxThreads = 1024;
-
 absl::StatusOr<std::unique_ptr<Backend>> MakeCpu(cpu::Isa isa, const config::DeviceConfig& config,
                                                  const CpuSet& cpus) {
   if (const std::string missing = cpu::MissingInstructions(isa); !missing.empty()) {
@@ -37,9 +35,10 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const config::DeviceConfig&
     if (CudaMaker() != nullptr) return CudaMaker()(device_index);
     return absl::UnavailableError("device 'cuda': this program was built without CUDA");
   }
-  if (config.threads < 1 || config.threads > kMaxThreads) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("threads per worker must be 1 to ", kMaxThreads, ", not ", config.threads));
+  if (config.threads < 1 || config.threads > config::kMostThreadsPerWorker) {
+    return absl::InvalidArgumentError(absl::StrCat("threads per worker must be 1 to ",
+                                                   config::kMostThreadsPerWorker, ", not ",
+                                                   config.threads));
   }
   if (!cpus.empty() && static_cast<int>(cpus.size()) < config.threads) {
     return absl::InvalidArgumentError(

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -20,6 +21,7 @@ namespace tandem {
 namespace {
 
 constexpr int kMaxCpus = 4096;
+constexpr int kMostPasses = 1000;  // over the threads of a process
 
 // cpu_set_t has 1024 CPUs; the system calls take masks of any length.
 struct Mask {
@@ -46,8 +48,20 @@ absl::Status Restrict(pid_t thread, const CpuSet& cpus) {
   Mask mask;
   for (const int cpu : cpus) mask.Add(cpu);
   if (sched_setaffinity(thread, sizeof(mask.sets), mask.sets) == 0) return absl::OkStatus();
+  const std::string reason = strerror(errno);
   return absl::FailedPreconditionError(
-      absl::StrCat("cannot run on CPUs ", CpuSetText(cpus), ": ", strerror(errno)));
+      absl::StrCat("cannot run on CPUs ", CpuSetText(cpus), ": ", reason));
+}
+
+std::set<pid_t> ThreadsOfProcess() {
+  std::set<pid_t> threads;
+  std::error_code error;
+  std::filesystem::directory_iterator entry("/proc/self/task", error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    pid_t thread = 0;
+    if (absl::SimpleAtoi(entry->path().filename().string(), &thread)) threads.insert(thread);
+  }
+  return threads;
 }
 
 }  // namespace
@@ -91,16 +105,19 @@ CpuSet UsableCpus() {
 
 absl::Status RestrictProcess(const CpuSet& cpus) {
   if (absl::Status status = RestrictThread(cpus); !status.ok()) return status;
-  std::error_code error;
-  std::filesystem::directory_iterator threads("/proc/self/task", error);
-  for (; !error && threads != std::filesystem::directory_iterator(); threads.increment(error)) {
-    pid_t thread = 0;
-    // One that has ended meanwhile needs no set.
-    if (absl::SimpleAtoi(threads->path().filename().string(), &thread)) {
-      Restrict(thread, cpus).IgnoreError();
+  // Again while there are new ones: a thread that was not reached yet may have started them.
+  std::set<pid_t> reached;
+  for (int pass = 0; pass < kMostPasses; ++pass) {
+    const std::set<pid_t> threads = ThreadsOfProcess();
+    if (threads.empty()) return absl::UnavailableError("/proc/self/task has no threads");
+    if (std::includes(reached.begin(), reached.end(), threads.begin(), threads.end())) {
+      return absl::OkStatus();
     }
+    // One that has ended meanwhile needs no set.
+    for (const pid_t thread : threads) Restrict(thread, cpus).IgnoreError();
+    reached = threads;
   }
-  return absl::OkStatus();
+  return absl::UnavailableError("new threads come faster than they can be kept to CPUs");
 }
 
 absl::Status RestrictThread(const CpuSet& cpus) { return Restrict(0, cpus); }

@@ -21,8 +21,7 @@ std::string CpuSetText(const CpuSet& cpus);
 // Those that the calling thread may run on; empty if the system does not say.
 CpuSet UsableCpus();
 
-// Lets all threads of this process, and those that they start, run on `cpus` alone. Threads that
-// others start meanwhile may be missed.
+// Lets all threads of this process, and those that they start, run on `cpus` alone.
 absl::Status RestrictProcess(const CpuSet& cpus);
 // Likewise, the calling thread.
 absl::Status RestrictThread(const CpuSet& cpus);

@@ -26,6 +26,8 @@ struct EnumNames<CpuKernels> {
       {CpuKernels::kAvx512, "avx512"}};
 };
 
+inline constexpr int32_t kMostThreadsPerWorker = 1024;  // of a worker
+
 struct DeviceConfig {
   Device device = Device::kCpu;
   CpuKernels cpu_kernels = CpuKernels::kAuto;
@@ -44,7 +46,7 @@ struct DeviceConfig {
     visit(threads, {.flag = "--threads-per-worker",
                     .help = "0: cores / ranks, or the CPUs of --worker-cpus",
                     .least = 0,
-                    .most = 1024,
+                    .most = kMostThreadsPerWorker,
                     .reload = true});
     visit(repack_weights,
           {.flag = "--repack-weights",

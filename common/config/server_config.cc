@@ -82,6 +82,13 @@ std::string Code(std::string_view text) {
 
 }  // namespace
 
+// NCCL and gRPC work across hosts, unlike shared memory.
+bool WorkersShareHost(const ServerConfig& config) {
+  return config.cluster.workers == WorkerSource::kSpawn ||
+         config.worker.device.device != Device::kCuda ||
+         config.worker.transport.step_transport == StepTransport::kShm;
+}
+
 void Complete(ServerConfig& config) {
   if (config.scheduling.speculation == Speculation::kMtp) {
     config.worker.model.spec.load_draft_head = true;

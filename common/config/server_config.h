@@ -65,6 +65,9 @@ struct ServerConfig {
   }
 };
 
+// Whether all workers must run on one host: what they share is its memory, or may be.
+bool WorkersShareHost(const ServerConfig& config);
+
 // Sets what other settings imply, before Validate: --speculation mtp loads the draft head.
 void Complete(ServerConfig& config);
 

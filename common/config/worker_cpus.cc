@@ -12,10 +12,10 @@
 namespace tandem::config {
 namespace {
 
-// Workers started here share one machine; external ones may each have CPUs of the same numbers.
+// On several hosts CPUs may have the same numbers.
 absl::Status CheckApart(const ServerConfig& config, const std::vector<CpuSet>& sets,
                         const CpuSet& next) {
-  if (config.cluster.workers == WorkerSource::kExternal) return absl::OkStatus();
+  if (!WorkersShareHost(config)) return absl::OkStatus();
   for (const CpuSet& set : sets) {
     const auto shared = std::find_first_of(set.begin(), set.end(), next.begin(), next.end());
     if (shared == set.end()) continue;
@@ -57,7 +57,7 @@ int32_t DefaultThreads(const ServerConfig& config, int32_t cores) {
   if (!sets.ok() || sets->empty()) return std::max(1, cores / config.cluster.tensor_parallel_size);
   size_t least = sets->front().size();
   for (const CpuSet& cpus : *sets) least = std::min(least, cpus.size());
-  return static_cast<int32_t>(least);
+  return static_cast<int32_t>(std::min<size_t>(least, kMostThreadsPerWorker));
 }
 
 }  // namespace tandem::config

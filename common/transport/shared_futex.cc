@@ -6,7 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+
+#include "common/base/cpu_set.h"
 
 namespace tandem::transport {
 namespace {
@@ -52,19 +55,13 @@ bool LookUntil(const SharedWord& word, uint32_t seen, TimePoint until, int looks
   return false;
 }
 
-int UsableCores() {
-  static const int cores = [] {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-  }();
-  return cores;
-}
+// Of the process, so counted as it starts: a thread that waits may be kept to one of them since.
+const int kUsableCores = std::max<int>(1, static_cast<int>(UsableCpus().size()));
 
 }  // namespace
 
 SpinPolicy SpinPolicy::For(int parties, Duration spin, Duration yield) {
-  if (parties > UsableCores()) return {.spin = Duration::zero(), .yield = yield};
+  if (parties > kUsableCores) return {.spin = Duration::zero(), .yield = yield};
   return {.spin = spin, .yield = yield};
 }
 

@@ -154,9 +154,7 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                      .ca = config.cluster.worker_tls_ca},
       .worker_token = {},
       .worker_binary = worker_binary,
-      // NCCL and gRPC work across hosts, unlike shared memory.
-      .one_host = config.worker.device.device != config::Device::kCuda ||
-                  config.worker.transport.step_transport == config::StepTransport::kShm,
+      .one_host = config::WorkersShareHost(config),
       .log_format = config.log_format};
   if (!config.cluster.worker_token_file.empty()) {
     TANDEM_ASSIGN_OR_RETURN(cluster_options.worker_token,

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <future>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace tandem {
 namespace {

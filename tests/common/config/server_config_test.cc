@@ -69,6 +69,7 @@ TEST(WorkerCpusTest, ASetPerRank) {
   EXPECT_EQ(DefaultThreads(OnCpus("0-2/8,10"), 64), 2);
   EXPECT_EQ(DefaultThreads(OnCpus(""), 64), 32);
   EXPECT_EQ(DefaultThreads(OnCpus(""), 1), 1);
+  EXPECT_EQ(DefaultThreads(OnCpus("0-1999/2000-3999"), 64), 1024);
 }
 
 TEST(WorkerCpusTest, RefusesInOneLine) {
@@ -83,8 +84,12 @@ TEST(WorkerCpusTest, RefusesInOneLine) {
             "--threads-per-worker 2: --worker-cpus 2 has 1, needed one for each thread");
   EXPECT_EQ(refused(OnCpus("0-2/2-3")), "--worker-cpus 0-2/2-3: CPU 2 is given to two workers");
   ServerConfig config = OnCpus("0-2/2-3");
-  config.cluster.workers = WorkerSource::kExternal;  // of two machines
-  EXPECT_TRUE(WorkerCpus(config).ok());
+  config.cluster.workers = WorkerSource::kExternal;
+  EXPECT_FALSE(WorkerCpus(config).ok());  // CPU workers share a host
+  config.worker.device.device = Device::kCuda;
+  EXPECT_FALSE(WorkerCpus(config).ok());
+  config.worker.transport.step_transport = StepTransport::kGrpc;
+  EXPECT_TRUE(WorkerCpus(config).ok());  // two hosts
   config = OnCpus("0/1", 2);
   config.worker.device.device = Device::kCuda;  // has no threads that compute
   EXPECT_EQ(refused(config), "");

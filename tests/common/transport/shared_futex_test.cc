@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "common/base/cpu_set.h"
 #include "gtest/gtest.h"
 
 namespace tandem::transport {
@@ -65,6 +66,16 @@ TEST(SpinPolicyTest, DoesNotSpinWhenThereAreMorePartiesThanCores) {
   EXPECT_EQ(crowded.spin, Duration::zero());
   EXPECT_EQ(crowded.yield, spin);
   EXPECT_EQ(SpinPolicy::For(1, spin, spin).spin, spin);
+}
+
+TEST(SpinPolicyTest, CountsTheCoresOfTheProcessNotOfTheThread) {
+  const CpuSet all = UsableCpus();
+  if (all.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  const auto spin = std::chrono::microseconds(50);
+  std::thread([&] {
+    ASSERT_TRUE(RestrictThread({all[0]}).ok());
+    EXPECT_EQ(SpinPolicy::For(2, spin, spin).spin, spin);
+  }).join();
 }
 
 }  // namespace

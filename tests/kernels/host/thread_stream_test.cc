@@ -51,7 +51,9 @@ TEST(ThreadStreamCpusTest, EachThreadRunsOnItsOwn) {
   OpList list(2);
   std::vector<CpuSet> found(2);
   // Until both threads have had a task: the helper may wake when the caller has run all.
+  const Deadline patience = Soon();
   while (found[1].empty()) {
+    ASSERT_FALSE(patience.Passed());
     list.Clear(EncodeMode::kRun);
     list.Add("cpus", 1000, &NoteCpus, CpusTask{found.data()});
     ASSERT_TRUE(RunList(stream, list).ok());

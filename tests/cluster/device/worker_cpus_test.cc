@@ -59,14 +59,28 @@ TEST(WorkerCpusTest, EachRankRunsOnItsOwnCpus) {
   EXPECT_EQ(CpusOfRank(*server, "1"), std::set{second});
 }
 
+// Two threads compute; the others may run on both.
+TEST(WorkerCpusTest, EachThreadThatComputesHasACpu) {
+  const CpuSet all = UsableCpus();
+  if (all.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  const CpuSet two = {all[0], all[1]};
+  auto server = TestServer::Start(GoldenPath("arch/llama/model.gguf"),
+                                  {"--tensor-parallel-size", "1", "--threads-per-worker", "2",
+                                   "--worker-cpus", CpuSetText(two)});
+  ASSERT_NE(server, nullptr);
+  EXPECT_EQ(CpusOfRank(*server, "0"),
+            (std::set{absl::StrCat(two[0]), absl::StrCat(two[1]), CpuSetText(two)}));
+}
+
 TEST(WorkerCpusTest, CpusThatTheMachineDoesNotHave) {
+  const std::string cpus = absl::StrCat(UsableCpus().front(), ",4095");
   const Finished finished =
       RunProgram({kCoordinator, "--model", GoldenPath("arch/llama/model.gguf"), "--worker-binary",
-                  kWorker, "--worker-cpus", "0,4095"});
+                  kWorker, "--worker-cpus", cpus});
   EXPECT_EQ(finished.exit_code, 1);
-  EXPECT_NE(finished.err.find("--worker-cpus 0,4095: the worker has no CPU 4095, its CPUs are "),
-            std::string::npos)
-      << finished.err;
+  const std::string refused =
+      absl::StrCat("--worker-cpus ", cpus, ": the worker has no CPU 4095, its CPUs are ");
+  EXPECT_NE(finished.err.find(refused), std::string::npos) << finished.err;
 }
 
 }  // namespace
