@@ -169,7 +169,8 @@ __device__ void ForMyColumns(const AttentionArgs& a, const RowTile& tile, Use us
   }
 }
 
-__global__ void __launch_bounds__(kThreads) AttentionMergeKernel(const AttentionArgs a) {
+// Four blocks: ptxas would give it 64 registers, which spill.
+__global__ void __launch_bounds__(kThreads, 4) AttentionMergeKernel(const AttentionArgs a) {
   SharedArena arena;
   const WorkList list(a, arena);
   ColumnStack stack(a, arena);
