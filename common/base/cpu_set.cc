@@ -66,14 +66,12 @@ std::set<pid_t> ThreadsOfProcess() {
 
 }  // namespace
 
-absl::StatusOr<CpuSet> ParseCpuSet(std::string_view text) {
+std::optional<CpuSet> ParseCpuSet(std::string_view text) {
+  if (text.find_first_not_of("0123456789-,") != std::string_view::npos) return std::nullopt;
   CpuSet cpus;
   for (const absl::string_view part : absl::StrSplit(Sv(text), ',')) {
     const auto range = ParseRange(part);
-    if (!range.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", Sv(text), "' is no set of CPUs such as 0-15,32"));
-    }
+    if (!range.has_value()) return std::nullopt;
     for (int cpu = range->first; cpu <= range->second; ++cpu) cpus.push_back(cpu);
   }
   std::sort(cpus.begin(), cpus.end());

@@ -2,20 +2,20 @@
 #ifndef TANDEM_COMMON_BASE_CPU_SET_H_
 #define TANDEM_COMMON_BASE_CPU_SET_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 
 namespace tandem {
 
 // Numbers of CPUs, each once, ascending.
 using CpuSet = std::vector<int>;
 
-// INVALID_ARGUMENT for a text that is no set, an empty one, and numbers above 4095.
-absl::StatusOr<CpuSet> ParseCpuSet(std::string_view text);
+// Nothing for a text that is no set, an empty one, and numbers above 4095.
+std::optional<CpuSet> ParseCpuSet(std::string_view text);
 std::string CpuSetText(const CpuSet& cpus);
 
 // Those that the calling thread may run on; empty if the system does not say.

@@ -8,6 +8,7 @@
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/config/text_form.h"
+#include "common/config/worker_cpus.h"
 #include "proto/tandem/v1/worker.pb.h"
 
 namespace tandem::config {
@@ -77,7 +78,7 @@ absl::Status FromProto(const v1::Configure& message, WorkerConfig& config,
     return absl::InvalidArgumentError(absl::StrCat("device index ", message.device_index()));
   }
   if (!message.cpus().empty()) {
-    TANDEM_ASSIGN_OR_RETURN(assignment.cpus, ParseCpuSet(message.cpus()));
+    TANDEM_ASSIGN_OR_RETURN(assignment.cpus, ReadCpuSet(message.cpus()));
   }
   config = {};
   return ReadSettings(message, config);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/base/status.h"
 #include "common/base/strings.h"
+#include "common/config/text_form.h"
 
 namespace tandem::config {
 namespace {
@@ -27,12 +28,18 @@ absl::Status CheckApart(const ServerConfig& config, const std::vector<CpuSet>& s
 
 }  // namespace
 
+absl::StatusOr<CpuSet> ReadCpuSet(std::string_view text) {
+  if (auto cpus = ParseCpuSet(text)) return *std::move(cpus);
+  return absl::InvalidArgumentError(
+      absl::StrCat(Quoted(text), " is no set of CPUs such as 0-15,32"));
+}
+
 absl::StatusOr<std::vector<CpuSet>> WorkerCpus(const ServerConfig& config) {
   std::vector<CpuSet> sets;
   const std::string& text = config.cluster.worker_cpus;
   if (text.empty()) return sets;
   for (const absl::string_view part : absl::StrSplit(text, '/')) {
-    absl::StatusOr<CpuSet> cpus = ParseCpuSet(StdSv(part));
+    absl::StatusOr<CpuSet> cpus = ReadCpuSet(StdSv(part));
     if (!cpus.ok()) return Annotate(cpus.status(), "--worker-cpus");
     TANDEM_RETURN_IF_ERROR(CheckApart(config, sets, *cpus));
     sets.push_back(*std::move(cpus));

@@ -3,6 +3,7 @@
 #define TANDEM_COMMON_CONFIG_WORKER_CPUS_H_
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,6 +11,9 @@
 #include "common/config/server_config.h"
 
 namespace tandem::config {
+
+// INVALID_ARGUMENT, in one line, for a text that is no set.
+absl::StatusOr<CpuSet> ReadCpuSet(std::string_view text);
 
 // One set per rank; none at all if the setting is empty. INVALID_ARGUMENT for a text that is no
 // such list, another number of sets than ranks, and threads that have no CPU of their own.

@@ -100,6 +100,8 @@ TEST(ConfigureCodecTest, RefusesInOneLine) {
   EXPECT_EQ(refused([](auto& m) { m.set_rank(-1); }), "rank -1 of 2 ranks");
   EXPECT_EQ(refused([](auto& m) { m.set_device_index(-1); }), "device index -1");
   EXPECT_EQ(refused([](auto& m) { m.set_cpus("1-0"); }), "'1-0' is no set of CPUs such as 0-15,32");
+  EXPECT_EQ(refused([](auto& m) { m.set_cpus("0\n"); }),
+            "'0\\n' is no set of CPUs such as 0-15,32");
   EXPECT_EQ(refused([](auto& m) { m.mutable_settings()->DeleteSubrange(0, 1); }),
             "setting 'model' is missing");
   EXPECT_EQ(refused([](auto& m) { *m.add_settings() = m.settings(1); }),
