@@ -26,7 +26,7 @@ struct EnumNames<CpuKernels> {
       {CpuKernels::kAvx512, "avx512"}};
 };
 
-inline constexpr int32_t kMostThreadsPerWorker = 1024;  // of a worker
+inline constexpr int32_t kMostThreadsPerWorker = 1024;
 
 struct DeviceConfig {
   Device device = Device::kCpu;

@@ -65,7 +65,7 @@ struct ServerConfig {
   }
 };
 
-// Whether all workers must run on one host: what they share is its memory, or may be.
+// Whether all workers run on one host: they are started here, or share its memory.
 bool WorkersShareHost(const ServerConfig& config);
 
 // Sets what other settings imply, before Validate: --speculation mtp loads the draft head.

@@ -59,12 +59,11 @@ absl::StatusOr<std::vector<CpuSet>> WorkerCpus(const ServerConfig& config) {
   return sets;
 }
 
-int32_t DefaultThreads(const ServerConfig& config, int32_t cores) {
-  const absl::StatusOr<std::vector<CpuSet>> sets = WorkerCpus(config);
-  if (!sets.ok() || sets->empty()) return std::max(1, cores / config.cluster.tensor_parallel_size);
-  size_t least = sets->front().size();
-  for (const CpuSet& cpus : *sets) least = std::min(least, cpus.size());
-  return static_cast<int32_t>(std::min<size_t>(least, kMostThreadsPerWorker));
+int32_t DefaultThreads(const std::vector<CpuSet>& sets, int32_t cores, int32_t ranks) {
+  if (sets.empty()) return std::max(1, cores / ranks);
+  size_t threads = kMostThreadsPerWorker;
+  for (const CpuSet& cpus : sets) threads = std::min(threads, cpus.size());
+  return static_cast<int32_t>(threads);
 }
 
 }  // namespace tandem::config

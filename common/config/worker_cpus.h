@@ -19,9 +19,9 @@ absl::StatusOr<CpuSet> ReadCpuSet(std::string_view text);
 // such list, another number of sets than ranks, and threads that have no CPU of their own.
 absl::StatusOr<std::vector<CpuSet>> WorkerCpus(const ServerConfig& config);
 
-// Threads of a CPU worker where the configuration leaves them open: as many as the least rank has
-// CPUs, or its part of the `cores` that the machine has. At least 1.
-int32_t DefaultThreads(const ServerConfig& config, int32_t cores);
+// Threads of a CPU worker where the configuration leaves them open: as many as the smallest set of
+// WorkerCpus has CPUs; without sets, a rank's part of the `cores` that the machine has. At least 1.
+int32_t DefaultThreads(const std::vector<CpuSet>& sets, int32_t cores, int32_t ranks);
 
 }  // namespace tandem::config
 

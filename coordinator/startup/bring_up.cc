@@ -40,7 +40,8 @@ absl::StatusOr<std::string> WorkerBinary(const config::ServerConfig& config) {
 
 // The configuration completed from the model and this machine.
 absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
-                                             const ModelFile& model) {
+                                             const ModelFile& model,
+                                             const std::vector<CpuSet>& cpus) {
   config::WorkerConfig worker = config.worker;
   worker.model.path = model.path;
   if (model.draft != nullptr) worker.model.draft_path = model.draft->path;
@@ -60,7 +61,8 @@ absl::StatusOr<config::WorkerConfig> Resolve(const config::ServerConfig& config,
   }
   if (worker.device.threads == 0) {
     worker.device.threads =
-        config::DefaultThreads(config, static_cast<int32_t>(std::thread::hardware_concurrency()));
+        config::DefaultThreads(cpus, static_cast<int32_t>(std::thread::hardware_concurrency()),
+                               config.cluster.tensor_parallel_size);
   }
   TANDEM_ASSIGN_OR_RETURN(
       worker.cache.state_snapshot_interval,
@@ -130,7 +132,8 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
   TANDEM_RETURN_IF_ERROR(config::Validate(config));
   Workers workers;
   workers.size = config.cluster.tensor_parallel_size;
-  TANDEM_ASSIGN_OR_RETURN(workers.config, Resolve(config, model));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<CpuSet> cpus, config::WorkerCpus(config));
+  TANDEM_ASSIGN_OR_RETURN(workers.config, Resolve(config, model, cpus));
   TANDEM_RETURN_IF_ERROR(step::StepLimits::Of(workers.config).CheckFrameBytes());
   TANDEM_ASSIGN_OR_RETURN(const std::vector<uint64_t> kv_bytes,
                           KvBytesPerRank(workers.config, config.cluster.tensor_parallel_size,
@@ -161,7 +164,6 @@ absl::StatusOr<Workers> BringUp(const config::ServerConfig& config, const ModelF
                             ReadTokenFile("--worker-token-file", config.cluster.worker_token_file));
   }
 
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<CpuSet> cpus, config::WorkerCpus(config));
   const uint64_t draft_fingerprint = model.draft == nullptr ? 0 : model.draft->fingerprint;
   const auto assign = [fingerprint = model.fingerprint, draft_fingerprint, kv_bytes, cpus](
                           Epoch epoch, const std::vector<std::string>& host_ids) {

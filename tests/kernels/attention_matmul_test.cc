@@ -47,7 +47,7 @@ class AttentionMatMulTest : public testing::TestWithParam<BackendCase> {
     const std::vector<float> expected = Result(parts.product);
     EXPECT_TRUE(
         std::all_of(expected.begin(), expected.end(), [](float x) { return std::isfinite(x); }));
-    // With an output of its own.
+    // In arrays of its own, so that what the parts have left there cannot be taken for its result.
     const AttentionMatMulParams together = Call(shape, batch, type, begin);
     rig_.Run([&](Backend& b) { b.Encode(together); });
     ExpectSameBits(Result(together.product), expected);

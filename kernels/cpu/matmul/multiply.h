@@ -156,6 +156,7 @@ class Multiply {
   // All tokens' sums stay in registers, and each chunk is multiplied as it is unpacked.
   template <class Source, int kTokens>
   static void RunOneSet(const Product& p, const ProductRange& range) {
+    using Once = typename F::Once;
     const X* x = Activations(p, range.token_begin);
     const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
     for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
@@ -168,7 +169,6 @@ class Multiply {
       for (uint32_t col = 0; col < p.cols; col += F::kCols) {
         ahead.Next(source, col / F::kCols, last);
         const uint32_t count = ChunkCols(p, col);
-        using Once = typename F::Once;
         typename Once::Unit units[F::kUnits];
         Once::Unpack(source, col, count, units);
         Once::Multiply(

@@ -48,16 +48,15 @@ struct Tile : std::conditional_t<kSums, NegativeSums<S>, NoNegativeSums> {
   using Traits = TraitsV;
   using WithoutSums = Tile<S, Traits, false>;
   static constexpr bool kNegativeSums = kSums;
-  static_assert(!kSums || Traits::kScales == 1);  // they are of all words
-  typename S::Int q[8];                           // values 4j .. 4j+3 of each row
+  static_assert(!kSums || Traits::kScales == 1, "the sums are of all words");
+
+  typename S::Int q[8];  // values 4j .. 4j+3 of each row
   typename S::Float scale[Traits::kScales * (Traits::kMins ? 2 : 1)];  // then the minimums
 };
 
 // Signed bytes with one scale. VNNI needs them unsigned, v + 128; without it they stay signed.
-template <class S, int kLargest = 128>
-using SignedTile =
-    Tile<S,
-         TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni, S::kVnni ? kLargest + 128 : kLargest>>;
+template <class S>
+using SignedTile = Tile<S, TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni, S::kVnni ? 256 : 128>>;
 
 // The integer sum that compensates for the offset; `neg_sum` is the negated sum of x.
 template <class S, class Traits>
@@ -178,14 +177,12 @@ template <class S, int kGroups, int kTokens, class Tiles>
         if constexpr (S::kVnni && !Traits::kSigned) {
           dot[g][t] = S::Dot(dot[g][t], w[g], word);
         } else {
-          const typename S::Int products = [&]() __attribute__((always_inline)) {
-            if constexpr (kComplement) {
-              return S::template PairProducts<false>(w[g], S::Xor(word, sign[g]));
-            } else {
-              return S::template PairProducts<Traits::kSigned>(w[g], word);
-            }
+          typename S::Int products;
+          if constexpr (kComplement) {
+            products = S::template PairProducts<false>(w[g], S::Xor(word, sign[g]));
+          } else {
+            products = S::template PairProducts<Traits::kSigned>(w[g], word);
           }
-          ();
           pairs[g][t] = j % kIn16Bits == 0 ? products : S::AddPairs(pairs[g][t], products);
           if (j % kIn16Bits == kIn16Bits - 1) dot[g][t] = S::AddWide(dot[g][t], pairs[g][t]);
         }

@@ -66,10 +66,10 @@ ServerConfig OnCpus(const std::string& cpus, int threads = 0) {
 TEST(WorkerCpusTest, ASetPerRank) {
   EXPECT_EQ(*WorkerCpus(OnCpus("")), std::vector<CpuSet>());
   EXPECT_EQ(*WorkerCpus(OnCpus("0-2/8,10")), (std::vector<CpuSet>{{0, 1, 2}, {8, 10}}));
-  EXPECT_EQ(DefaultThreads(OnCpus("0-2/8,10"), 64), 2);
-  EXPECT_EQ(DefaultThreads(OnCpus(""), 64), 32);
-  EXPECT_EQ(DefaultThreads(OnCpus(""), 1), 1);
-  EXPECT_EQ(DefaultThreads(OnCpus("0-1999/2000-3999"), 64), 1024);
+  EXPECT_EQ(DefaultThreads(*WorkerCpus(OnCpus("0-2/8,10")), 64, 2), 2);
+  EXPECT_EQ(DefaultThreads({}, 64, 2), 32);
+  EXPECT_EQ(DefaultThreads({}, 1, 2), 1);
+  EXPECT_EQ(DefaultThreads(*WorkerCpus(OnCpus("0-1999/2000-3999")), 64, 2), 1024);
 }
 
 TEST(WorkerCpusTest, RefusesInOneLine) {

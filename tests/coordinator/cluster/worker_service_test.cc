@@ -33,6 +33,17 @@ class WorkerServiceTest : public ::testing::Test {
     EXPECT_TRUE(stream.ok()) << stream.status();
     return *std::move(stream);
   }
+  // The bare call, for what a ControlStream does not do.
+  auto Connect(grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    return v1::WorkerControl::NewStub(
+               grpc::CreateChannel(service_->address(), grpc::InsecureChannelCredentials()))
+        ->Connect(&context);
+  }
+  void AwaitFirstRank() {
+    while (service_->registry().Missing().size() == 2)
+      service_->registry().WaitAll(Deadline::After(kPoll));
+  }
 
   std::unique_ptr<WorkerService> service_;
 };
@@ -40,8 +51,7 @@ class WorkerServiceTest : public ::testing::Test {
 TEST_F(WorkerServiceTest, WorkersThatShareMemoryMustBeOfOneHost) {
   StartService(/*one_host=*/true);
   const auto first = Dial(0, "a");
-  while (service_->registry().Missing().size() == 2)
-    service_->registry().WaitAll(Deadline::After(kPoll));
+  AwaitFirstRank();
   const auto second = Dial(1, "b");
   const auto command = second->NextCommand(Deadline::After(kPatience));
   ASSERT_TRUE(command.has_value());
@@ -99,17 +109,13 @@ TEST_F(WorkerServiceTest, AWorkerThatIsCancelledIsLostAtOnceAndItsRankIsFreeSoon
 // The worker has closed its half and reads nothing, so that a write to it does not end.
 TEST_F(WorkerServiceTest, AWorkerThatIsGoingIsLostThoughAWriteIsUnderWay) {
   StartService(/*one_host=*/true);
-  auto stub = v1::WorkerControl::NewStub(
-      grpc::CreateChannel(service_->address(), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kPatience);
   context.AddMetadata(step::kWorkerTokenHeader, "t");
-  auto stream = stub->Connect(&context);
+  const auto stream = Connect(context);
   v1::WorkerMessage hello;
   hello.mutable_hello()->set_protocol_version(step::kWorkerProtocolVersion);
   ASSERT_TRUE(stream->Write(hello));
-  while (service_->registry().Missing().size() == 2)
-    service_->registry().WaitAll(Deadline::After(kPoll));
+  AwaitFirstRank();
   const auto link = service_->registry().links()[0];
   v1::CoordinatorMessage large;
   large.set_step(std::string(64 << 20, 'x'));
@@ -137,11 +143,8 @@ TEST(WorkerLinkTest, AStreamThatTakesNoMessageIsEnded) {
 // 64 MiB of a peer without the token: it is refused before a message of it is read.
 TEST_F(WorkerServiceTest, WithoutTheTokenNoMessageIsRead) {
   StartService(/*one_host=*/true);
-  auto stub = v1::WorkerControl::NewStub(
-      grpc::CreateChannel(service_->address(), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kPatience);
-  auto stream = stub->Connect(&context);
+  const auto stream = Connect(context);
   v1::WorkerMessage large;
   large.set_step_result(std::string(64 << 20, 'x'));
   EXPECT_FALSE(stream->Write(large) && stream->Write(large)) << "it has been taken in";
