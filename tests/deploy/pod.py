@@ -63,12 +63,15 @@ class Pod:
             "mount --make-rprivate /",
             f"mount -t tmpfs tmpfs {root}",
             f"cd {root}",
-            "mkdir usr etc proc dev tmp over over/up over/work",
+            "mkdir usr etc proc sys dev tmp over over/up over/work",
             "ln -s usr/bin usr/lib usr/lib64 usr/sbin .",
             f"mount -t overlay -o lowerdir={shlex.quote(self.image)}:/usr overlay usr",
             "mount --bind /etc etc",
             "mount --rbind /dev dev",
             "mount -t proc proc proc",
+            # malloc counts CPUs there when a thread is new; without the file, errno changes under gRPC between connect and its check.
+            "mount --bind /sys sys",
+            "mount -o remount,bind,ro sys",
             "ip link set lo up",
         ]
         mounts = {m["mountPath"]: m["name"] for c in self._all_containers() for m in c["volumeMounts"]}

@@ -100,7 +100,9 @@ class PodsTest(unittest.TestCase):
         self.assertEqual(left.stdout.split()[1:], ["/dev/shm:", "/tmp:"], left.stdout)
 
     def received(self, pod):
-        return json.loads(pod.run(["tandem", "stats", "--json"]).stdout)["tandem_requests_total"]
+        done = pod.run(["tandem", "stats", "--json"])
+        self.assertEqual(done.returncode, 0, f"{done.stderr}{pod.log('tandem')}")
+        return json.loads(done.stdout)["tandem_requests_total"]
 
     def test_cpu_demo(self):
         def patient(spec):
