@@ -9,7 +9,6 @@
 #include "kernels/cuda/matmul/gemm.h"
 #include "kernels/cuda/matmul/gemv.h"
 #include "kernels/cuda/matmul/half_rows.h"
-#include "kernels/cuda/matmul/round_rows.h"
 
 namespace tandem::kernels::cuda {
 namespace {
@@ -21,7 +20,7 @@ constexpr uint32_t kTileRowUnit = 128;
 
 // Which forms of the activations a product needs.
 struct Forms {
-  bool floats = false;  // as they are, or to be rounded to 16 bits
+  bool floats = false;  // as they are, or to be rounded to F16
   bool bytes = false;
   bool bf16 = false;
   bool f16 = false;
@@ -33,7 +32,7 @@ Forms FormsOf(const MatMulParams& params) {
   for (uint32_t i = 0; i < params.num_projections; ++i) {
     const Weight& weight = params.projections[i].weight;
     const bool plain = IsPlain(weight.type), dense = IsDense(weight.type, params.tokens);
-    forms.floats |= plain || dense;
+    forms.floats |= plain && !(dense && weight.type == tensor::Type::kBF16);
     forms.bytes |= !plain && !dense;
     if (!dense) continue;
     forms.f16 |= weight.type == tensor::Type::kF16;
@@ -82,28 +81,15 @@ Activations Allocate(Stream& stream, const RowsOfX& x, const Forms& forms) {
   return made;
 }
 
-// 16-bit rows.
-void EncodeHalves(Stream& stream, const RowsOfX& x, const Forms& forms, const Activations& to) {
-  const uint32_t shift = x.columns.begin % 8;
-  if (forms.bf16) {
-    EncodeRoundRows(stream, {.x = x.x,
-                             .rows = x.rows,
-                             .outer_stride = x.x_stride,
-                             .count = x.columns.count,
-                             .shift = shift,
-                             .padded = to.cols,
-                             .out = to.bf16});
-  }
-  if (forms.f16) {
-    EncodeHalfRows(stream, {.x = x.x,
-                            .rows = x.rows,
-                            .x_stride = x.x_stride,
-                            .count = x.columns.count,
-                            .shift = shift,
-                            .padded = to.cols,
-                            .out = to.f16,
-                            .exponents = to.exponents});
-  }
+void EncodeF16(Stream& stream, const RowsOfX& x, const Activations& to) {
+  EncodeHalfRows(stream, {.x = x.x,
+                          .rows = x.rows,
+                          .x_stride = x.x_stride,
+                          .count = x.columns.count,
+                          .shift = x.columns.begin % 8,
+                          .padded = to.cols,
+                          .out = to.f16,
+                          .exponents = to.exponents});
 }
 
 // Row after row for a GEMV, group after group for tiles.
@@ -131,9 +117,15 @@ Activations EncodeActivations(Stream& stream, const RowsBefore& before,
   const Activations to = Allocate(stream, x, forms);
   {
     const Stream::KeptScratch kept(stream, KeptBytes(x, params));
-    EncodeBefore(stream, before, {x, forms.floats, forms.bytes, {to.groups, StridesOf(x)}});
+    EncodeBefore(stream, before,
+                 {.x = x,
+                  .floats = forms.floats,
+                  .bytes = forms.bytes,
+                  .halves = forms.bf16,
+                  .groups = {to.groups, StridesOf(x)},
+                  .bf16 = {to.bf16, to.cols}});
   }
-  EncodeHalves(stream, x, forms, to);
+  if (forms.f16) EncodeF16(stream, x, to);
   return to;
 }
 

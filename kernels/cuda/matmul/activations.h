@@ -31,7 +31,8 @@ struct Activations {
   uint16_t* tile = nullptr;      // (tile_rows, cols)
 };
 
-// Encodes `before` and what converts its rows. Where all projections read bytes, x is not written.
+// Encodes `before` and what converts its rows. Where no projection reads floats, x need not be
+// written.
 Activations EncodeActivations(Stream& stream, const RowsBefore& before, const MatMulParams& params);
 
 }  // namespace tandem::kernels::cuda

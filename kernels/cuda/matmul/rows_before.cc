@@ -5,8 +5,10 @@
 #include "kernels/cuda/matmul/activations.h"
 #include "kernels/cuda/matmul/gate_up.h"
 #include "kernels/cuda/matmul/matmul.h"
+#include "kernels/cuda/matmul/round_rows.h"
 #include "kernels/cuda/norm/norm.h"
 #include "kernels/cuda/ops.h"
+#include "kernels/cuda/rows/activate.h"
 #include "kernels/cuda/rows/activate_to_bytes.h"
 
 namespace tandem::kernels::cuda {
@@ -16,13 +18,34 @@ void EncodeBytes(Stream& stream, const RowsToWrite& to) {
   if (to.bytes) EncodeQuantizeRows(stream, to.x, to.groups.strides, to.groups.out);
 }
 
+void EncodeBf16(Stream& stream, const RowsToWrite& to) {
+  if (!to.halves) return;
+  EncodeRoundRows(stream, {.x = to.x.x,
+                           .rows = to.x.rows,
+                           .outer_stride = to.x.x_stride,
+                           .count = to.x.columns.count,
+                           .shift = to.x.columns.begin % 8,
+                           .padded = to.bf16.stride,
+                           .out = to.bf16.out});
+}
+
+void EncodeRounding(Stream& stream, const RowsToWrite& to) {
+  EncodeBytes(stream, to);
+  EncodeBf16(stream, to);
+}
+
+// Whether BF16 rows are wanted that have nothing but the rows' values.
+bool WantsWholeBf16(const RowsToWrite& to) {
+  return to.halves && to.x.columns.begin % 8 == 0 && to.x.columns.count == to.bf16.stride;
+}
+
 uint32_t StrideOf(const RmsNormParams& norm) {
   return norm.out_stride == 0 ? norm.dim : norm.out_stride;
 }
 uint32_t StrideOf(const LayerNormParams& norm) { return norm.dim; }
 
 void Encode(Stream& stream, const std::monostate&, const RowsToWrite& to) {
-  EncodeBytes(stream, to);
+  EncodeRounding(stream, to);
 }
 
 template <typename Norm>
@@ -32,14 +55,13 @@ void Encode(Stream& stream, const Norm& norm, const RowsToWrite& to) {
                StrideOf(norm) == x.x_stride)
       << "rows other than the norm's are multiplied";
   // The first value must begin a group.
-  if (to.bytes && NormInRegisters(norm.dim) && x.columns.begin % 32 == 0) {
-    Norm one = norm;
-    if (!to.floats) one.out = nullptr;
-    EncodeNorm(stream, one, to.groups);
-  } else {
-    EncodeOp(stream, norm);
-    EncodeBytes(stream, to);
-  }
+  const bool bytes = to.bytes && NormInRegisters(norm.dim) && x.columns.begin % 32 == 0;
+  const bool bf16 = WantsWholeBf16(to);
+  Norm one = norm;
+  if (!to.floats && bytes == to.bytes && bf16 == to.halves) one.out = nullptr;
+  EncodeNorm(stream, one, {bytes ? to.groups : Int8Rows(), bf16 ? to.bf16 : Bf16Rows()});
+  if (!bytes) EncodeBytes(stream, to);
+  if (!bf16) EncodeBf16(stream, to);
 }
 
 void CheckActivated(const ActivateParams& activate, const RowsOfX& x) {
@@ -50,12 +72,15 @@ void CheckActivated(const ActivateParams& activate, const RowsOfX& x) {
 
 void Encode(Stream& stream, const ActivateParams& activate, const RowsToWrite& to) {
   CheckActivated(activate, to.x);
-  if (to.bytes && !to.floats) {
-    EncodeActivateToBytes(stream, activate, to.x.columns, to.groups);
-  } else {
-    EncodeOp(stream, activate);
-    EncodeBytes(stream, to);
+  if (to.bytes && !to.floats && !to.halves) {
+    return EncodeActivateToBytes(stream, activate, to.x.columns, to.groups);
   }
+  const bool bf16 = WantsWholeBf16(to);
+  ActivateParams one = activate;
+  if (!to.floats && !to.bytes && bf16) one.out = nullptr;
+  EncodeActivate(stream, one, bf16 ? to.bf16 : Bf16Rows());
+  EncodeBytes(stream, to);
+  if (!bf16) EncodeBf16(stream, to);
 }
 
 void Encode(Stream& stream, const AttentionParams& attention, const RowsToWrite& to) {
@@ -64,17 +89,17 @@ void Encode(Stream& stream, const AttentionParams& attention, const RowsToWrite&
                attention.heads * attention.pages.value_dim == x.columns.count &&
                x.columns.count == x.x_stride)
       << "rows other than attention's are multiplied";
-  if (to.bytes && !to.floats && AttentionRounds(attention, x.columns.begin)) {
+  if (to.bytes && !to.floats && !to.halves && AttentionRounds(attention, x.columns.begin)) {
     EncodeAttention(stream, attention, to.groups);
   } else {
     EncodeOp(stream, attention);
-    EncodeBytes(stream, to);
+    EncodeRounding(stream, to);
   }
 }
 
 void Encode(Stream& stream, const HiddenRows& hidden, const RowsToWrite& to) {
   const FeedForwardParams& block = hidden.block;
-  if (to.bytes && !to.floats && to.x.columns.begin % 32 == 0 &&
+  if (to.bytes && !to.floats && !to.halves && to.x.columns.begin % 32 == 0 &&
       TakesGateUp(stream, block.up, block.activate)) {
     CheckActivated(block.activate, to.x);
     const Activations x = EncodeActivations(stream, RowsOfNorm(block.norm), block.up);

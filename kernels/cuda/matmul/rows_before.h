@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "kernels/cuda/dense_gemm.h"
+#include "kernels/cuda/rows/bf16_rows.h"
 #include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
@@ -26,11 +27,13 @@ struct RowsToWrite {
   const RowsOfX& x;
   bool floats;  // whether x is read as it is
   bool bytes;   // whether its groups are
+  bool halves;  // whether x in BF16 is, in whole units of 8 columns of the weight
   Int8Rows groups;
+  Bf16Rows bf16;
 };
 
-// Encodes `before` and, where it does not round its rows, what does. Floats are not written if only
-// bytes are wanted and one kernel gives them.
+// Encodes `before` and, where it does not round its rows, what does. Floats are not written if they
+// are not wanted and one kernel gives all that is.
 void EncodeBefore(Stream& stream, const RowsBefore& before, const RowsToWrite& to);
 
 }  // namespace tandem::kernels::cuda

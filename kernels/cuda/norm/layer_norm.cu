@@ -1,7 +1,7 @@
 // Source: Ba, Kiros and Hinton, "Layer normalization", 2016.
 // Floor: reads residual (and add) and writes residual and out once: 8 bytes per value without add,
-// 16 with; groups of 32 as bytes are 1.5 per value instead of 4. Sums are in double: the mean may
-// be far larger than the deviations from it.
+// 16 with; groups of 32 as bytes are 1.5 per value instead of 4, BF16 2. Sums are in double: the
+// mean may be far larger than the deviations from it.
 #include "kernels/cuda/norm/norm_row.h"
 #include "kernels/cuda/ops.h"
 
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kNormThreads, 1)
     squares += off * off;
   });
   const double scale = 1.0 / sqrt(row.Sum(squares, room) / p.dim + p.epsilon);
-  row.WriteAll(p.out, p.dim, task.bytes, [&](auto values, uint32_t i) {
+  row.WriteAll(p.out, p.dim, task.rounded, [&](auto values, uint32_t i) {
     const auto weight = row.Read(p.weight + i);
 #pragma unroll
     for (uint32_t j = 0; j < row.kWidth; ++j) {
@@ -47,10 +47,10 @@ struct Kernel {
 
 }  // namespace
 
-void EncodeNorm(Stream& stream, const LayerNormParams& params, const Int8Rows& bytes) {
+void EncodeNorm(Stream& stream, const LayerNormParams& params, const RoundedRows& rounded) {
   const bool aligned =
       InFours({params.dim}, {params.residual, params.add, params.weight, params.bias, params.out});
-  LaunchNorm<Kernel>(stream, "layer_norm", params, aligned, bytes,
+  LaunchNorm<Kernel>(stream, "layer_norm", params, aligned, rounded,
                      SharedBytes<double>(kBlockReduceRoom));
 }
 

@@ -1,10 +1,11 @@
-// Norms whose rows a product reads as int8 groups: the kernel that computes a row rounds it, and
-// does not write it where nothing else reads it.
+// Norms whose rows a product reads as int8 groups or in BF16: the kernel that computes a row rounds
+// it, and does not write it where nothing else reads it.
 #ifndef TANDEM_KERNELS_CUDA_NORM_NORM_H_
 #define TANDEM_KERNELS_CUDA_NORM_NORM_H_
 
 #include <cstdint>
 
+#include "kernels/cuda/rows/bf16_rows.h"
 #include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
@@ -17,10 +18,16 @@ inline constexpr uint32_t kMaxNormInRegisters = 16384;
 // Whether rows stay in registers, from where they can be rounded.
 constexpr bool NormInRegisters(uint32_t dim) { return dim % 4 == 0 && dim <= kMaxNormInRegisters; }
 
-// As EncodeOp. `bytes` gets the groups of `out`, whose first value is the first one of a group, and
-// `out` may be null; for rows in registers.
-void EncodeNorm(Stream& stream, const RmsNormParams& params, const Int8Rows& bytes);
-void EncodeNorm(Stream& stream, const LayerNormParams& params, const Int8Rows& bytes);
+// The forms in which a norm's rows are also written, if their `out` is there. Rows in registers
+// alone can be written as groups, whose first value is the first one of a row.
+struct RoundedRows {
+  Int8Rows bytes;
+  Bf16Rows bf16;
+};
+
+// As EncodeOp, but params.out may be null: it is not written then.
+void EncodeNorm(Stream& stream, const RmsNormParams& params, const RoundedRows& rounded);
+void EncodeNorm(Stream& stream, const LayerNormParams& params, const RoundedRows& rounded);
 
 }  // namespace tandem::kernels::cuda
 

@@ -13,6 +13,7 @@
 
 #include "kernels/cuda/device/floats.h"
 #include "kernels/cuda/device/quantize_group.h"
+#include "kernels/cuda/device/store_bf16.h"
 #include "kernels/cuda/device/warp.h"
 #include "kernels/cuda/norm/norm.h"
 #include "kernels/cuda/rows/quantize_rows.h"
@@ -28,8 +29,8 @@ inline constexpr uint32_t kNormWarps = 4;  // per block, if a warp has a row
 template <typename Params>
 struct NormTask {
   Params params;
-  bool aligned;    // a run of four is one access of 16 bytes
-  Int8Rows bytes;  // of what it writes
+  bool aligned;  // a run of four is one access of 16 bytes
+  RoundedRows rounded;
 };
 
 // kRunsInRegisters: runs per thread that stay in registers; 0: none do, and runs are single values.
@@ -73,18 +74,19 @@ class NormRow {
     });
   }
 
-  // out[i] = f(value i, i), a run at a time, and the same as groups in `bytes`. Either may be null,
-  // and `bytes` is where rows are not in registers. All threads call it.
+  // out[i] = f(value i, i), a run at a time, and the same rounded. `out` may be null. All threads
+  // call it.
   template <typename F>
-  __device__ void WriteAll(float* out, uint32_t out_stride, const Int8Rows& bytes, F f) const {
+  __device__ void WriteAll(float* out, uint32_t out_stride, const RoundedRows& rounded, F f) const {
     float* const to = out == nullptr ? out : out + static_cast<size_t>(row_) * out_stride;
     const auto write = [&](uint32_t i, uint32_t run) {
       const Floats<kWidth> values = f(kInRegisters ? values_[run] : Read(residual_ + i), i);
       if (to != nullptr) Write(to + i, values);
+      if (rounded.bf16.out != nullptr) StoreBf16(rounded.bf16.At(row_, i), values);
       return values;
     };
     if constexpr (kInRegisters) {
-      if (bytes.out != nullptr) return QuantizeRuns(bytes, write);
+      if (rounded.bytes.out != nullptr) return QuantizeRuns(rounded.bytes, write);
     }
     ForEachRun(write);
   }
@@ -154,8 +156,8 @@ class NormRow {
 // Launches Kernel<runs, row per warp>::kRun for rows of `dim`.
 template <template <uint32_t, bool> typename Kernel, typename Params>
 void LaunchNorm(Stream& stream, const char* name, const Params& params, bool aligned,
-                const Int8Rows& bytes, size_t shared_bytes) {
-  const NormTask<Params> task = {params, aligned, bytes};
+                const RoundedRows& rounded, size_t shared_bytes) {
+  const NormTask<Params> task = {params, aligned, rounded};
   auto row_per_block = [&](void (*kernel)(NormTask<Params>), uint32_t threads) {
     stream.Launch(name, kernel, params.rows, threads, shared_bytes, task);
   };

@@ -1,6 +1,6 @@
 // Source: Zhang and Sennrich, "Root mean square layer normalization", 2019.
 // Floor: reads residual (and add) and writes residual and out once: 8 bytes per value without add,
-// 16 with; groups of 32 as bytes are 1.5 per value instead of 4.
+// 16 with; groups of 32 as bytes are 1.5 per value instead of 4, BF16 2.
 #include "kernels/cuda/norm/norm_row.h"
 #include "kernels/cuda/ops.h"
 
@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kNormThreads) RmsNormKernel(const NormTask<Rms
   }
   const float scale = 1.0f / sqrtf(mean + p.epsilon);
   const uint32_t stride = p.out_stride == 0 ? p.dim : p.out_stride;
-  row.WriteAll(p.out, stride, task.bytes, [&](auto values, uint32_t i) {
+  row.WriteAll(p.out, stride, task.rounded, [&](auto values, uint32_t i) {
     const auto weight = row.Read(p.weight + i);
 #pragma unroll
     for (uint32_t j = 0; j < row.kWidth; ++j) values.at[j] *= scale * weight.at[j];
@@ -43,11 +43,11 @@ struct Kernel {
 
 }  // namespace
 
-void EncodeNorm(Stream& stream, const RmsNormParams& params, const Int8Rows& bytes) {
+void EncodeNorm(Stream& stream, const RmsNormParams& params, const RoundedRows& rounded) {
   const bool aligned =
       InFours({params.dim, params.out_stride},
               {params.residual, params.add, params.weight, params.gate, params.out});
-  LaunchNorm<Kernel>(stream, "rms_norm", params, aligned, bytes,
+  LaunchNorm<Kernel>(stream, "rms_norm", params, aligned, rounded,
                      SharedBytes<float>(kBlockReduceRoom));
 }
 

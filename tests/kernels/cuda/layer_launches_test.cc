@@ -159,9 +159,19 @@ TEST_F(LayerLaunchesTest, OfDecodeSteps) {
 
 TEST_F(LayerLaunchesTest, OfAPromptInTiles) { EXPECT_EQ(Layer(200, false), (Launches{3, 3, 3})); }
 
-// Beyond what tiles take weights are dequantised, and rows are rounded to BF16. What cuBLASLt
-// launches, once per weight, is not counted.
-TEST_F(LayerLaunchesTest, OfALongPrompt) { EXPECT_EQ(Layer(300, false), (Launches{6, 3, 7})); }
+// Beyond what tiles take weights are dequantised, and the norms and the activation round their rows
+// to BF16. What cuBLASLt launches, once per weight, is not counted.
+TEST_F(LayerLaunchesTest, OfALongPrompt) { EXPECT_EQ(Layer(300, false), (Launches{5, 3, 5})); }
+
+// Dense products, with rows in BF16 from the norm and the activation.
+TEST_F(LayerLaunchesTest, OfAFeedForwardInBf16) {
+  FeedForwardParams params = FeedForward(64);
+  for (uint32_t i = 0; i < 2; ++i)
+    params.up.projections[i] = ProjectionOf(Type::kBF16, kInner, kHidden);
+  std::get<MatMulParams>(params.down).projections[0] = ProjectionOf(Type::kBF16, kHidden, kInner);
+  EXPECT_EQ(CountOf(params), 2u);
+  EXPECT_EQ(CountOfParts(params), 4u);
+}
 
 TEST_F(LayerLaunchesTest, WithNormsOfHeads) {
   EXPECT_EQ(Layer(1, true, true), (Launches{3, 3, 3}));
