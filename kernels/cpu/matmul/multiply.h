@@ -227,8 +227,8 @@ class Multiply {
     const uint32_t tokens = range.token_end - range.token_begin;
     const uint32_t set = Set::SetTokens(tokens);
     const X* x = Activations(p, range.token_begin);
-    constexpr uint32_t kRows = kGroups * S::kLanes;
     Float acc[kFewTokens * kGroups];
+    for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
     Unit units[kGroups * kChunksInL1 * F::kUnits];
     for (uint32_t col = 0, cols = 0; col < p.cols; col += cols) {
       cols = ColsInL1(p, col);
@@ -236,10 +236,8 @@ class Multiply {
       const uint32_t calls = (tokens + set - 1) / set * NumChunks(cols) * F::kFetches;
       PiecesAhead beside = Beside<kGroups>(p, row, col + cols, ahead, calls);
       for (uint32_t t = 0; t < tokens; t += set) {
-        float* const sums = reinterpret_cast<float*>(acc + t * kGroups);
-        Set::Multiply(tokens - t < set ? tokens - t : set, chunks,
-                      x + t * p.x_stride + col / F::kXCols, p.x_stride, cols,
-                      col == 0 ? nullptr : sums, sums, kRows, &beside);
+        Set::Add(tokens - t < set ? tokens - t : set, chunks, x + t * p.x_stride + col / F::kXCols,
+                 p.x_stride, cols, acc + t * kGroups, &beside);
       }
     }
     StoreSums<kGroups>(p, row, range.token_begin, tokens, acc);
@@ -355,13 +353,13 @@ class Multiply {
     constexpr uint32_t kRows = kGroups * S::kLanes;
     if (row + kRows <= p.rows) {
       float* const y = p.y + token * p.y_stride + row;
-      Set::Multiply(tokens, chunks, x, p.x_stride, p.cols, nullptr, y, p.y_stride, beside);
+      Set::Multiply(tokens, chunks, x, p.x_stride, p.cols, y, p.y_stride, beside);
       if (p.bias != nullptr) AddBias<kGroups>(p.bias + row, tokens, y, p.y_stride);
       return;
     }
     Float sums[Set::kMostTokens * kGroups];
-    Set::Multiply(tokens, chunks, x, p.x_stride, p.cols, nullptr, reinterpret_cast<float*>(sums),
-                  kRows, beside);
+    Set::Multiply(tokens, chunks, x, p.x_stride, p.cols, reinterpret_cast<float*>(sums), kRows,
+                  beside);
     StoreSums<kGroups>(p, row, token, tokens, sums);
   }
 

@@ -52,37 +52,49 @@ class TokenSets {
     return (tokens + sets - 1) / sets;
   }
 
-  // y[t * y_stride + g * lanes ..] = from[same] (0 if from is null) + the products of `cols` columns
-  // and `tokens` rows of x, which are x_step apart. `from` may be y.
+  // acc[t * kGroups + g] += the products of `cols` columns and `tokens` rows of x, which are x_step
+  // apart.
+  static void Add(uint32_t tokens, const Chunks& chunks, const X* x, size_t x_step, uint32_t cols,
+                  Float* acc, PiecesAhead* beside) {
+    kAdd[tokens](chunks, x, x_step, cols, acc, beside);
+  }
+  // y[t * y_stride + g * lanes ..] = the same products.
   static void Multiply(uint32_t tokens, const Chunks& chunks, const X* x, size_t x_step,
-                       uint32_t cols, const float* from, float* y, size_t y_stride,
-                       PiecesAhead* beside) {
-    kMultiply[tokens](chunks, x, x_step, cols, from, y, y_stride, beside);
+                       uint32_t cols, float* y, size_t y_stride, PiecesAhead* beside) {
+    kMultiply[tokens](chunks, x, x_step, cols, y, y_stride, beside);
   }
 
  private:
-  using MultiplyFn = void (*)(const Chunks&, const X*, size_t, uint32_t, const float*, float*,
-                              size_t, PiecesAhead*);
+  using AddFn = void (*)(const Chunks&, const X*, size_t, uint32_t, Float*, PiecesAhead*);
+  using MultiplyFn = void (*)(const Chunks&, const X*, size_t, uint32_t, float*, size_t,
+                              PiecesAhead*);
 
   template <int kTokens>
-  static void MultiplySet(const Chunks& chunks, const X* x, size_t x_step, uint32_t cols,
-                          const float* from, float* y, size_t y_stride, PiecesAhead* beside) {
+  static void AddSet(const Chunks& chunks, const X* x, size_t x_step, uint32_t cols, Float* acc,
+                     PiecesAhead* beside) {
     Float sum[kGroups][kTokens];
-    if (from == nullptr) {
-      FetchOutput<kTokens>(y, y_stride);
 #pragma GCC unroll 2
-      for (int g = 0; g < kGroups; ++g) {
+    for (int g = 0; g < kGroups; ++g) {
 #pragma GCC unroll 12
-        for (int t = 0; t < kTokens; ++t) sum[g][t] = S::Zero();
-      }
-    } else {
-#pragma GCC unroll 12
-      for (int t = 0; t < kTokens; ++t) {
+      for (int t = 0; t < kTokens; ++t) sum[g][t] = acc[t * kGroups + g];
+    }
+    AddChunks(chunks, x, x_step, cols, sum, beside);
 #pragma GCC unroll 2
-        for (int g = 0; g < kGroups; ++g) {
-          sum[g][t] = S::LoadFloat(from + t * y_stride + g * S::kLanes);
-        }
-      }
+    for (int g = 0; g < kGroups; ++g) {
+#pragma GCC unroll 12
+      for (int t = 0; t < kTokens; ++t) acc[t * kGroups + g] = sum[g][t];
+    }
+  }
+
+  template <int kTokens>
+  static void MultiplySet(const Chunks& chunks, const X* x, size_t x_step, uint32_t cols, float* y,
+                          size_t y_stride, PiecesAhead* beside) {
+    FetchOutput<kTokens>(y, y_stride);
+    Float sum[kGroups][kTokens];
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
+#pragma GCC unroll 12
+      for (int t = 0; t < kTokens; ++t) sum[g][t] = S::Zero();
     }
     AddChunks(chunks, x, x_step, cols, sum, beside);
 #pragma GCC unroll 12
@@ -118,10 +130,15 @@ class TokenSets {
 
   // Indexed by tokens.
   template <int... kBefore>
+  static constexpr std::array<AddFn, kMost + 1> Adds(std::integer_sequence<int, kBefore...>) {
+    return {nullptr, &AddSet<kBefore + 1>...};
+  }
+  template <int... kBefore>
   static constexpr std::array<MultiplyFn, kMost + 1> Multiplies(
       std::integer_sequence<int, kBefore...>) {
     return {nullptr, &MultiplySet<kBefore + 1>...};
   }
+  static constexpr auto kAdd = Adds(std::make_integer_sequence<int, kMost>());
   static constexpr auto kMultiply = Multiplies(std::make_integer_sequence<int, kMost>());
 };
 
