@@ -17,6 +17,8 @@ struct Result {
   int32_t id;
   float logprob;
   int32_t rank;
+
+  bool operator==(const Result&) const = default;
 };
 
 // What rows ask for, in host terms.
@@ -160,6 +162,61 @@ TEST_P(LogProbsTest, TheWholeOfASmallVocabularySumsToOne) {
   double sum = 0;
   for (const Result& result : results[0]) sum += std::exp(result.logprob);
   EXPECT_NEAR(sum, 1, 1e-6);
+}
+
+// On GPUs the number of blocks that share a row depends on the number of rows.
+TEST_P(LogProbsTest, ARowsBitsDependOnlyOnIt) {
+  constexpr uint32_t kVocab = 20000;
+  constexpr int32_t kRows = 3;
+  Rig rig(GetParam());
+  Random random(5);
+  std::vector<float> logits = random.Floats(size_t{kRows} * kVocab, -12, 12);
+  for (size_t i = 0; i < kVocab; ++i) logits[i] = std::round(logits[i]);  // many ties
+  std::vector<Wish> wishes;
+  for (int32_t i = 0; i < 9; ++i) {
+    Wish& wish = wishes.emplace_back();
+    wish.logits_row = i % kRows;
+    wish.top_n = static_cast<uint32_t>(i * 2);
+    for (int32_t j = 0; j < i; ++j) wish.ids.push_back(random.Int(0, kVocab - 1));
+  }
+  const auto together = Ask(rig, logits, kVocab, wishes, {});
+  for (size_t i = 0; i < wishes.size(); ++i) {
+    EXPECT_EQ(Ask(rig, logits, kVocab, {wishes[i]}, {})[0], together[i]) << "row " << i;
+  }
+}
+
+// More ids than a block looks at in one pass, and more pieces of a row than a warp has lanes.
+TEST_P(LogProbsTest, ManyIdsOfALargeVocabulary) {
+  constexpr uint32_t kVocab = 140'000;
+  Rig rig(GetParam());
+  std::vector<float> logits(kVocab);
+  for (uint32_t id = 0; id < kVocab; ++id) logits[id] = -0.01f * static_cast<float>(id);
+  Wish wish;
+  for (int32_t i = 0; i < 40; ++i) wish.ids.push_back(i * 3500);
+  const auto row = Ask(rig, logits, kVocab, {wish}, {})[0];
+  for (size_t i = 0; i < wish.ids.size(); ++i) {
+    EXPECT_EQ(row[i].id, wish.ids[i]);
+    EXPECT_EQ(row[i].rank, wish.ids[i] + 1);
+    EXPECT_FLOAT_EQ(row[i].logprob, row[0].logprob + logits[static_cast<size_t>(wish.ids[i])]);
+  }
+}
+
+// A piece of a row may have nothing else.
+TEST_P(LogProbsTest, ImpossibleLogitsBeforeAndBehindTheOnlyPossibleOnes) {
+  constexpr uint32_t kVocab = 13000;
+  Rig rig(GetParam());
+  for (const int32_t at : {100, 6000, 12998}) {
+    SCOPED_TRACE(at);
+    std::vector<float> logits(kVocab, -kInf);
+    logits[0] = kNan;
+    logits[static_cast<size_t>(at)] = -200;
+    logits[static_cast<size_t>(at) + 1] = -200;
+    const auto row = Ask(rig, logits, kVocab, {{.ids = {at, 0}, .top_n = 3}}, {})[0];
+    const auto half = static_cast<float>(std::log(0.5));
+    const std::vector<Result> expected = {
+        {at, half, 1}, {0, -kInf, 3}, {at, half, 1}, {at + 1, half, 1}, {0, -kInf, 3}};
+    EXPECT_EQ(row, expected);
+  }
 }
 
 TEST_P(LogProbsTest, ImpossibleLogitsHaveLogProbabilityMinusInfinity) {

@@ -43,7 +43,7 @@ class RowDrawer {
       PutByFirst(SelectedId(best.adjusted));
     } else {
       WeighPieces<kThreads>(task_, row_, OfOrderedBits(SelectedBits(best.adjusted)), room_);
-      if (IsLastPart(row_.arrived(), task_.parts, room_.integers)) Put(DrawFromWeights());
+      if (IsLastPart(row_.arrived(), task_.cut.parts, room_.integers)) Put(DrawFromWeights());
     }
   }
 
@@ -58,7 +58,7 @@ class RowDrawer {
   // Of the row.
   __device__ PieceBest Best() const {
     PieceBest best = {0, 0};
-    for (uint32_t i = threadIdx.x; i < task_.pieces; i += kThreads) {
+    for (uint32_t i = threadIdx.x; i < task_.cut.pieces; i += kThreads) {
       const PieceBest one = row_.bests()[i];
       best.given = one.given > best.given ? one.given : best.given;
       best.adjusted = one.adjusted > best.adjusted ? one.adjusted : best.adjusted;
@@ -107,7 +107,8 @@ class RowDrawer {
   __device__ uint32_t DrawUnfiltered() const {
     constexpr uint32_t kPiece = kThreads * kIdsPerThread;
     Walk<kThreads> walk = StartWalk();
-    const uint32_t piece = walk.Find(0, task_.pieces, [&](uint32_t i) { return row_.sums()[i]; });
+    const uint32_t piece =
+        walk.Find(0, task_.cut.pieces, [&](uint32_t i) { return row_.sums()[i]; });
     const uint32_t begin = piece * kPiece, end = min(begin + kPiece, task_.params.vocab);
     return walk.Find(begin, end, [&](uint32_t id) -> double { return row_.weights()[id]; });
   }
@@ -134,8 +135,8 @@ __global__ void __launch_bounds__(kThreads) DrawIdsKernel(const SampleTask task)
 
 template <uint32_t kThreads>
 void EncodeDrawIds(Stream& stream, const SampleTask& task) {
-  stream.Launch("sample: draw", &DrawIdsKernel<kThreads>, task.params.count * task.parts, kThreads,
-                RowDrawer<kThreads>::SharedBytesOf(task), task);
+  stream.Launch("sample: draw", &DrawIdsKernel<kThreads>, task.params.count * task.cut.parts,
+                kThreads, RowDrawer<kThreads>::SharedBytesOf(task), task);
 }
 template void EncodeDrawIds<kFewVocabularyThreads>(Stream&, const SampleTask&);
 template void EncodeDrawIds<kManyVocabularyThreads>(Stream&, const SampleTask&);

@@ -3,6 +3,7 @@
 // Floor: 4 bytes read per logit; with adjustments also a copy written and read.
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select_key.h"
+#include "kernels/cuda/sampling/piece_logits.h"
 #include "kernels/cuda/sampling/sample_kernels.h"
 #include "kernels/cuda/sampling/sample_row.h"
 #include "kernels/cuda/sampling/sample_task.h"
@@ -21,7 +22,7 @@ class LargestFinder {
   __device__ void Find() const {
     if (row_.part() == 0) ClearCounts();
     if (row_.num_adjustments() > 0) Copy();
-    for (uint32_t piece = row_.part(); piece < task_.pieces; piece += task_.parts) {
+    for (uint32_t piece = row_.part(); piece < task_.cut.pieces; piece += task_.cut.parts) {
       PieceBest best = {};
       best.given = BestOf(row_.logits(), piece);
       best.adjusted = row_.num_adjustments() > 0 ? BestOf(row_.weights(), piece) : best.given;
@@ -43,8 +44,8 @@ class LargestFinder {
   // Copies this block's pieces and adjusts them.
   __device__ void Copy() const {
     const uint32_t vocab = task_.params.vocab;
-    for (uint32_t piece = row_.part(); piece < task_.pieces; piece += task_.parts) {
-      ForEachOfPiece<kThreads>(row_.logits(), piece, vocab, [&](uint32_t id, float logit) {
+    for (uint32_t piece = row_.part(); piece < task_.cut.pieces; piece += task_.cut.parts) {
+      PieceLogits<kThreads>(row_.logits(), piece, vocab).ForEach([&](uint32_t id, float logit) {
         if (id < vocab) row_.weights()[id] = logit;
       });
     }
@@ -52,7 +53,8 @@ class LargestFinder {
     for (uint32_t i = threadIdx.x; i < row_.num_adjustments(); i += kThreads) {
       const LogitAdjustment one = row_.adjustments()[i];
       const auto id = static_cast<uint32_t>(one.id);  // not in the vocabulary if negative
-      if (id < vocab && id / kPiece % task_.parts == row_.part()) Adjust(row_.weights()[id], one);
+      const bool is_mine = id / kPiece % task_.cut.parts == row_.part();
+      if (id < vocab && is_mine) Adjust(row_.weights()[id], one);
     }
     __syncthreads();
   }
@@ -68,7 +70,7 @@ class LargestFinder {
   // The key of the lowest id of the largest logit of a piece.
   __device__ uint64_t BestOf(const float* logits, uint32_t piece) const {
     uint64_t best = 0;
-    ForEachOfPiece<kThreads>(logits, piece, task_.params.vocab, [&](uint32_t id, float logit) {
+    PieceLogits<kThreads>(logits, piece, task_.params.vocab).ForEach([&](uint32_t id, float logit) {
       uint64_t key = logit > -INFINITY ? SelectKey(OrderedBits(logit), id) : 0;
       if (!(logit < INFINITY)) key = kUnusableKey;
       best = key > best ? key : best;
@@ -91,7 +93,7 @@ __global__ void __launch_bounds__(kThreads) FindLargestKernel(const SampleTask t
 
 template <uint32_t kThreads>
 void EncodeFindLargest(Stream& stream, const SampleTask& task) {
-  stream.Launch("sample: largest", &FindLargestKernel<kThreads>, task.params.count * task.parts,
+  stream.Launch("sample: largest", &FindLargestKernel<kThreads>, task.params.count * task.cut.parts,
                 kThreads, LargestFinder<kThreads>::kSharedBytes, task);
 }
 template void EncodeFindLargest<kFewVocabularyThreads>(Stream&, const SampleTask&);

@@ -24,7 +24,7 @@ inline constexpr uint64_t kUnusableKey = ~uint64_t{0};
 class SampleRow {
  public:
   __device__ explicit SampleRow(const SampleTask& task)
-      : task_(task), row_(blockIdx.x / task.parts), part_(blockIdx.x % task.parts) {}
+      : task_(task), row_(blockIdx.x / task.cut.parts), part_(blockIdx.x % task.cut.parts) {}
 
   __device__ uint32_t part() const { return part_; }
   __device__ const SamplingRow& wanted() const { return task_.params.rows[row_]; }
@@ -39,8 +39,8 @@ class SampleRow {
   }
   __device__ float* weights() const { return task_.weights + Times(task_.groups * kGroupIds); }
   __device__ uint32_t* maxima() const { return task_.maxima + Times(task_.groups); }
-  __device__ PieceBest* bests() const { return task_.bests + Times(task_.pieces); }
-  __device__ double* sums() const { return task_.sums + Times(task_.pieces); }
+  __device__ PieceBest* bests() const { return task_.bests + Times(task_.cut.pieces); }
+  __device__ double* sums() const { return task_.sums + Times(task_.cut.pieces); }
   __device__ WeightBins& bins() const { return task_.bins[row_]; }
   __device__ uint32_t& arrived() const { return task_.arrived[row_]; }
   __device__ int32_t& out() const { return task_.params.out[row_]; }
@@ -52,21 +52,6 @@ class SampleRow {
   const uint32_t row_;
   const uint32_t part_;
 };
-
-// Calls f(id, x[id]) for all ids of a piece, each by one thread, always the same, in ascending
-// order. Ids beyond the vocabulary have -inf.
-template <uint32_t kThreads, typename F>
-__device__ void ForEachOfPiece(const float* x, uint32_t piece, uint32_t vocab, F f) {
-  const uint32_t begin = piece * kThreads * kIdsPerThread + threadIdx.x;
-  float values[kIdsPerThread];
-#pragma unroll
-  for (uint32_t j = 0; j < kIdsPerThread; ++j) {
-    const uint32_t id = begin + j * kThreads;
-    values[j] = id < vocab ? x[id] : -INFINITY;
-  }
-#pragma unroll
-  for (uint32_t j = 0; j < kIdsPerThread; ++j) f(begin + j * kThreads, values[j]);
-}
 
 }  // namespace tandem::kernels::cuda
 

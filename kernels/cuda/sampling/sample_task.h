@@ -1,20 +1,16 @@
-// A call of Sample on the device: its rows, cut into pieces, and what the kernels of a call leave
-// for each other in scratch.
-//
-// A row's pieces are the same whatever the call: its sums are formed per piece and added in the
-// order of pieces, so that no bit depends on how many blocks share the row.
+// A call of Sample on the device: how its rows are cut (sampling/pieces.h), and what the kernels of
+// a call leave for each other in scratch.
 #ifndef TANDEM_KERNELS_CUDA_SAMPLING_SAMPLE_TASK_H_
 #define TANDEM_KERNELS_CUDA_SAMPLING_SAMPLE_TASK_H_
 
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/sampling/pieces.h"
 #include "kernels/ops.h"
 
 namespace tandem::kernels::cuda {
 
-// Ids of a piece per thread of a block.
-inline constexpr uint32_t kIdsPerThread = 4;
 // Of a group: neighbours that a warp weighs at once.
 inline constexpr uint32_t kGroupIds = 32;
 // Weights are at most 1, so that of the first digits of their bits only so many occur.
@@ -37,9 +33,8 @@ struct WeightBins {
 
 struct SampleTask {
   SampleParams params;
-  uint32_t pieces;  // of a row
+  RowPieces cut;
   uint32_t groups;  // of a row: runs of kGroupIds ids
-  uint32_t parts;   // blocks that share a row; part i has every parts-th piece from i on
 
   // In scratch, per row.
   float* weights;    // (groups * kGroupIds) adjusted logits, then weights

@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select.h"
+#include "kernels/cuda/sampling/piece_logits.h"
 #include "kernels/cuda/sampling/row_filters.h"
 #include "kernels/cuda/sampling/sample_row.h"
 #include "kernels/cuda/sampling/sample_task.h"
@@ -65,9 +66,9 @@ __device__ void WeighPieces(const SampleTask& task, const SampleRow& row, float 
   const uint32_t ids = task.groups * kWarp;
   const BlockBins<kThreads> bins(WantedFilters(row.wanted()), room);
   bins.Clear();
-  for (uint32_t piece = row.part(); piece < task.pieces; piece += task.parts) {
+  for (uint32_t piece = row.part(); piece < task.cut.pieces; piece += task.cut.parts) {
     double sum = 0;
-    ForEachOfPiece<kThreads>(source, piece, task.params.vocab, [&](uint32_t id, float logit) {
+    PieceLogits<kThreads>(source, piece, task.params.vocab).ForEach([&](uint32_t id, float logit) {
       float weight = ExpOfNegative((logit - largest) / temperature);
       weight = weight >= floor ? weight : 0.0f;
       const uint32_t bits = __float_as_uint(weight);
