@@ -9,7 +9,6 @@
 #include <array>
 #include <compare>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -22,6 +21,7 @@
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/cublas_check.h"
 #include "kernels/cuda/dense_gemm.h"
+#include "kernels/cuda/gemm_plans.h"
 #include "kernels/cuda/memory.h"
 
 namespace tandem::kernels::cuda {
@@ -30,8 +30,6 @@ namespace {
 // What NVIDIA recommends for cuBLAS: 32 MiB on Hopper and later, 4 MiB before.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 constexpr size_t kWorkspaceBytesBeforeHopper = size_t{4} << 20;
-// Number of shapes whose algorithms are cached; then the cache is cleared.
-constexpr size_t kMostPlans = 16384;
 constexpr uint32_t kMostAlignment = 256;
 
 template <auto kDestroy>
@@ -48,14 +46,14 @@ using Operation = Owned<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using Layout = Owned<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
-// The key by which an algorithm is chosen.
-struct Key {
+// By which an algorithm is chosen, besides m.
+struct Shape {
   GemmParams::Type type;
-  uint32_t m, n, k;
+  uint32_t n, k;
   uint32_t a_stride, b_stride, c_stride;
   uint32_t a_alignment, b_alignment, c_alignment;  // in bytes
 
-  auto operator<=>(const Key&) const = default;
+  auto operator<=>(const Shape&) const = default;
 };
 
 // In a plan pass a null pointer is scratch, which is aligned.
@@ -65,9 +63,8 @@ uint32_t AlignmentOf(const void* data) {
   return static_cast<uint32_t>(std::min<uintptr_t>(address & -address, kMostAlignment));
 }
 
-Key KeyOf(const GemmParams& p) {
+Shape ShapeOf(const GemmParams& p) {
   return {p.type,
-          p.m,
           p.n,
           p.k,
           p.a_stride,
@@ -99,6 +96,7 @@ std::string Describe(const GemmParams& p) {
                       "), rows ", p.a_stride, ", ", p.b_stride, " and ", p.c_stride, " apart");
 }
 
+// Made for a bucket of numbers of rows; SetRows gives it those of a product.
 struct Plan {
   Operation operation;
   Layout a, b, c;
@@ -141,7 +139,7 @@ class CublasLtGemm : public DenseGemm {
 
   void Encode(Stream& stream, const GemmParams& params) override {
     if (params.m == 0 || params.n == 0 || !stream.error().empty()) return;
-    const absl::StatusOr<const Plan*> plan = Find(params);
+    const absl::StatusOr<Plan*> plan = Find(params);
     const absl::Status done =
         !plan.ok() || stream.planning() ? plan.status() : Enqueue(stream, params, **plan);
     if (!done.ok()) stream.NoteError(absl::StrCat(Describe(params), ": ", done.message()));
@@ -150,23 +148,21 @@ class CublasLtGemm : public DenseGemm {
   uint64_t workspace_bytes() const override { return workspace_.bytes(); }
 
  private:
-  absl::StatusOr<const Plan*> Find(const GemmParams& params) {
-    const Key key = KeyOf(params);
-    if (const auto found = plans_.find(key); found != plans_.end()) return &found->second;
-    TANDEM_ASSIGN_OR_RETURN(Plan plan, MakePlan(params, key));
-    if (plans_.size() >= kMostPlans) plans_.clear();
-    return &plans_.emplace(key, std::move(plan)).first->second;
+  absl::StatusOr<Plan*> Find(const GemmParams& params) {
+    return plans_.Find(
+        ShapeOf(params), params.m, [&](uint32_t m) { return MakePlan(params, m); },
+        [&](Plan& plan, uint32_t m) { return Fits(plan, m); });
   }
 
   // Runs on the host only: the heuristic reads tables.
-  absl::StatusOr<Plan> MakePlan(const GemmParams& params, const Key& key) const {
+  absl::StatusOr<Plan> MakePlan(const GemmParams& params, uint32_t m) const {
     const cudaDataType_t type = CudaTypeOf(params.type);
     Plan plan;
     TANDEM_ASSIGN_OR_RETURN(plan.operation, MakeOperation());
-    TANDEM_ASSIGN_OR_RETURN(plan.a, MakeLayout(type, params.m, params.k, params.a_stride));
+    TANDEM_ASSIGN_OR_RETURN(plan.a, MakeLayout(type, m, params.k, params.a_stride));
     TANDEM_ASSIGN_OR_RETURN(plan.b, MakeLayout(type, params.n, params.k, params.b_stride));
-    TANDEM_ASSIGN_OR_RETURN(plan.c, MakeLayout(CUDA_R_32F, params.m, params.n, params.c_stride));
-    TANDEM_ASSIGN_OR_RETURN(const Preference preference, MakePreference(key));
+    TANDEM_ASSIGN_OR_RETURN(plan.c, MakeLayout(CUDA_R_32F, m, params.n, params.c_stride));
+    TANDEM_ASSIGN_OR_RETURN(const Preference preference, MakePreference(ShapeOf(params)));
     cublasLtMatmulHeuristicResult_t found = {};
     int count = 0;
     TANDEM_CUBLAS_RETURN_IF_ERROR(cublasLtMatmulAlgoGetHeuristic(
@@ -178,7 +174,7 @@ class CublasLtGemm : public DenseGemm {
     return plan;
   }
 
-  absl::StatusOr<Preference> MakePreference(const Key& key) const {
+  absl::StatusOr<Preference> MakePreference(const Shape& shape) const {
     cublasLtMatmulPreference_t created = nullptr;
     TANDEM_CUBLAS_RETURN_IF_ERROR(cublasLtMatmulPreferenceCreate(&created));
     Preference preference(created);
@@ -188,14 +184,37 @@ class CublasLtGemm : public DenseGemm {
     const uint64_t bytes = workspace_.bytes();
     TANDEM_CUBLAS_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes));
     // In cuBLASLt's order: b is its A.
-    TANDEM_CUBLAS_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.b_alignment));
-    TANDEM_CUBLAS_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.a_alignment));
-    TANDEM_CUBLAS_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.c_alignment));
-    TANDEM_CUBLAS_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.c_alignment));
+    TANDEM_CUBLAS_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, shape.b_alignment));
+    TANDEM_CUBLAS_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, shape.a_alignment));
+    TANDEM_CUBLAS_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, shape.c_alignment));
+    TANDEM_CUBLAS_RETURN_IF_ERROR(
+        set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, shape.c_alignment));
     return preference;
   }
 
-  absl::Status Enqueue(Stream& stream, const GemmParams& p, const Plan& plan) const {
+  // Whether the algorithm can do with m rows what it was chosen to do with more. On the host too.
+  bool Fits(Plan& plan, uint32_t m) const {
+    cublasLtMatmulHeuristicResult_t found = {};
+    return SetRows(plan, m).ok() &&
+           cublasLtMatmulAlgoCheck(library_.get(), plan.operation.get(), plan.b.get(), plan.a.get(),
+                                   plan.c.get(), plan.c.get(), &plan.algorithm,
+                                   &found) == CUBLAS_STATUS_SUCCESS &&
+           found.workspaceSize <= workspace_.bytes();
+  }
+
+  static absl::Status SetRows(Plan& plan, uint64_t m) {
+    for (const cublasLtMatrixLayout_t layout : {plan.a.get(), plan.c.get()}) {
+      TANDEM_CUBLAS_RETURN_IF_ERROR(
+          cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_COLS, &m, sizeof(m)));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Enqueue(Stream& stream, const GemmParams& p, Plan& plan) const {
+    TANDEM_RETURN_IF_ERROR(SetRows(plan, p.m));
     const float one = 1.0f, zero = 0.0f;
     TANDEM_CUBLAS_RETURN_IF_ERROR(
         cublasLtMatmul(library_.get(), plan.operation.get(), &one, p.b, plan.b.get(), p.a,
@@ -206,7 +225,7 @@ class CublasLtGemm : public DenseGemm {
 
   Buffer workspace_;
   Library library_;
-  std::map<Key, Plan> plans_;
+  BucketedPlans<Shape, Plan> plans_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // DenseGemm: dense GEMM by cuBLASLt (by plain loops under emulation).
 //
-// The workspace is allocated once; the algorithm for each shape is looked up once and cached.
-// Encoding neither synchronises nor allocates. One thread.
+// The workspace is allocated once; an algorithm is looked up once per shape and bucket of m
+// (gemm_plans.h). Encoding neither synchronises nor allocates device memory. One thread.
 #ifndef TANDEM_KERNELS_CUDA_DENSE_GEMM_H_
 #define TANDEM_KERNELS_CUDA_DENSE_GEMM_H_
 
