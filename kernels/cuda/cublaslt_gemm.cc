@@ -139,15 +139,27 @@ class CublasLtGemm : public DenseGemm {
 
   void Encode(Stream& stream, const GemmParams& params) override {
     if (params.m == 0 || params.n == 0 || !stream.error().empty()) return;
-    const absl::StatusOr<Plan*> plan = Find(params);
-    const absl::Status done =
-        !plan.ok() || stream.planning() ? plan.status() : Enqueue(stream, params, **plan);
+    absl::Status done = EncodeBy(Find(params), stream, params);
+    // The check of a bucket's algorithm promises no more than that it may run.
+    if (!done.ok() && BucketOf(params.m) != params.m) {
+      done = EncodeBy(FindExact(params), stream, params);
+    }
     if (!done.ok()) stream.NoteError(absl::StrCat(Describe(params), ": ", done.message()));
   }
 
   uint64_t workspace_bytes() const override { return workspace_.bytes(); }
 
  private:
+  absl::Status EncodeBy(const absl::StatusOr<Plan*>& plan, Stream& stream,
+                        const GemmParams& params) const {
+    if (!plan.ok() || stream.planning()) return plan.status();
+    return Enqueue(stream, params, **plan);
+  }
+
+  absl::StatusOr<Plan*> FindExact(const GemmParams& params) {
+    return plans_.FindExact(ShapeOf(params), params.m,
+                            [&](uint32_t m) { return MakePlan(params, m); });
+  }
   absl::StatusOr<Plan*> Find(const GemmParams& params) {
     return plans_.Find(
         ShapeOf(params), params.m, [&](uint32_t m) { return MakePlan(params, m); },

@@ -34,20 +34,14 @@ class BucketedPlans {
   absl::StatusOr<Plan*> Find(const Shape& shape, uint32_t rows, Make make, Fits fits) {
     const uint32_t bucket = BucketOf(rows);
     if (bucket != rows) {
-      const absl::StatusOr<Plan*> plan = FindOrMake(shape, bucket, make);
+      const absl::StatusOr<Plan*> plan = FindExact(shape, bucket, make);
       if (plan.ok() && fits(**plan, rows)) return plan;
     }
-    return FindOrMake(shape, rows, make);
+    return FindExact(shape, rows, make);
   }
-
-  size_t size() const { return plans_.size(); }
-
-  // Then all of them are dropped.
-  static constexpr size_t kMost = 16384;
-
- private:
+  // The plan made for that very number.
   template <typename Make>
-  absl::StatusOr<Plan*> FindOrMake(const Shape& shape, uint32_t rows, Make make) {
+  absl::StatusOr<Plan*> FindExact(const Shape& shape, uint32_t rows, Make make) {
     const std::pair key(shape, rows);
     if (const auto found = plans_.find(key); found != plans_.end()) return &found->second;
     absl::StatusOr<Plan> plan = make(rows);
@@ -56,6 +50,12 @@ class BucketedPlans {
     return &plans_.emplace(key, *std::move(plan)).first->second;
   }
 
+  size_t size() const { return plans_.size(); }
+
+  // Then all of them are dropped.
+  static constexpr size_t kMost = 16384;
+
+ private:
   std::map<std::pair<Shape, uint32_t>, Plan> plans_;
 };
 

@@ -69,7 +69,7 @@ class Pod:
             "mount --bind /etc etc",
             "mount --rbind /dev dev",
             "mount -t proc proc proc",
-            # malloc counts CPUs there when a thread is new; without the file, errno changes under gRPC between connect and its check.
+            # Without it a new thread's malloc leaves ENOENT in errno, which gRPC 1.51 takes for a failed connect.
             "mount --bind /sys sys",
             "mount -o remount,bind,ro sys",
             "ip link set lo up",

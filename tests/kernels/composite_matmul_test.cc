@@ -244,16 +244,18 @@ TEST_P(CompositeTest, FeedForwardOfPartsOfBlocks) {
   for (const uint32_t count : {83u, 84u}) {
     const Matrix gate = RandomMatrix(1, Type::kQ8_0, count, kCols);
     const Matrix up = RandomMatrix(2, Type::kQ8_0, count, kCols);
-    const Matrix down = RandomMatrix(8, Type::kQ8_0, kRows, kInner);
-    for (const uint32_t begin : {48u, 50u, 64u}) {
-      for (const uint32_t tokens : {1u, kFewTokens, many_tokens()}) {
-        FeedForwardParams params = MakeFeedForward(tokens, true, count);
-        params.up.projections = {Project(gate, gate_, true), Project(up, up_, false)};
-        MatMulParams product = {gate_, tokens, count, 1, {}};
-        product.projections[0] =
-            ProjectColumns(down, begin, count, rig_.Poisoned(size_t{tokens} * kRows));
-        params.down = product;
-        ExpectSameBitsAsParts(params);
+    for (const Type type : {Type::kQ8_0, Type::kBF16}) {
+      const Matrix down = RandomMatrix(8, type, kRows, kInner);
+      for (const uint32_t begin : {48u, 50u, 64u}) {
+        for (const uint32_t tokens : {1u, kFewTokens, many_tokens()}) {
+          FeedForwardParams params = MakeFeedForward(tokens, true, count);
+          params.up.projections = {Project(gate, gate_, true), Project(up, up_, false)};
+          MatMulParams product = {gate_, tokens, count, 1, {}};
+          product.projections[0] =
+              ProjectColumns(down, begin, count, rig_.Poisoned(size_t{tokens} * kRows));
+          params.down = product;
+          ExpectSameBitsAsParts(params);
+        }
       }
     }
   }
@@ -320,8 +322,19 @@ TEST_P(CompositeTest, NormMatMulOfRowsOfAllLengths) {
   }
 }
 
+// Rows too long for a norm's registers, rounded to BF16.
+TEST_P(CompositeTest, NormMatMulOfLongRowsInBf16) {
+  constexpr uint32_t kDim = 16392;
+  const Matrix matrix = RandomMatrix(4, Type::kBF16, 3, kDim);
+  for (int i = 0; i < 2; ++i) {  // so that both norms meet it
+    NormMatMulParams params = MakeNormMatMul(9, kDim, 1);
+    params.product.projections[0] = Project(matrix, rig_.Poisoned(size_t{9} * 3), false);
+    ExpectSameBitsAsParts(params);
+  }
+}
+
 TEST_P(CompositeTest, NormMatMulOfPartsOfBlocks) {
-  for (const Type type : {Type::kQ8_0, Type::kQ6_K}) {
+  for (const Type type : {Type::kQ8_0, Type::kQ6_K, Type::kBF16}) {
     const Matrix matrix = RandomMatrix(4, type, kRows, kCols);
     for (const uint32_t begin : {48u, 52u, 64u, 160u}) {
       for (const uint32_t tokens : {1u, 9u, 2u}) {  // three, so that both norms meet each

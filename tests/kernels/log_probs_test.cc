@@ -179,7 +179,10 @@ TEST_P(LogProbsTest, ARowsBitsDependOnlyOnIt) {
     wish.top_n = static_cast<uint32_t>(i * 2);
     for (int32_t j = 0; j < i; ++j) wish.ids.push_back(random.Int(0, kVocab - 1));
   }
-  const auto together = Ask(rig, logits, kVocab, wishes, {});
+  // So many that a large device has a block per row for them, but several for one alone.
+  std::vector<Wish> many;
+  for (int i = 0; i < 30; ++i) many.insert(many.end(), wishes.begin(), wishes.end());
+  const auto together = Ask(rig, logits, kVocab, many, {});
   for (size_t i = 0; i < wishes.size(); ++i) {
     EXPECT_EQ(Ask(rig, logits, kVocab, {wishes[i]}, {})[0], together[i]) << "row " << i;
   }

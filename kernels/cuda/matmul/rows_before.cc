@@ -34,9 +34,10 @@ void EncodeRounding(Stream& stream, const RowsToWrite& to) {
   EncodeBf16(stream, to);
 }
 
-// Whether BF16 rows are wanted that have nothing but the rows' values.
+// Whether BF16 rows are wanted that have nothing but the rows' values: their stride has room for
+// what is before the first value in its unit of 8 columns, and behind the last.
 bool WantsWholeBf16(const RowsToWrite& to) {
-  return to.halves && to.x.columns.begin % 8 == 0 && to.x.columns.count == to.bf16.stride;
+  return to.halves && to.x.columns.count == to.bf16.stride;
 }
 
 uint32_t StrideOf(const RmsNormParams& norm) {

@@ -15,7 +15,7 @@ namespace tandem::kernels::cuda {
 inline constexpr uint32_t kMaxNormOfWarp = 512;  // longer rows take a block
 inline constexpr uint32_t kMaxNormInRegisters = 16384;
 
-// Whether rows stay in registers, from where they can be rounded.
+// Whether rows stay in registers, from where they can be rounded to bytes.
 constexpr bool NormInRegisters(uint32_t dim) { return dim % 4 == 0 && dim <= kMaxNormInRegisters; }
 
 // The forms in which a norm's rows are also written, if their `out` is there. Rows in registers

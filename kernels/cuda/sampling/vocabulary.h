@@ -12,7 +12,7 @@ inline constexpr uint32_t kFewVocabularyThreads = 128;
 inline constexpr uint32_t kManyVocabularyThreads = 1024;
 // Vocabulary size up to which few threads suffice.
 inline constexpr uint32_t kSmallVocabulary = 2048;
-// The largest that Sample takes, as device/select_key.h.
+// The largest that Sample and LogProbs take, as device/select_key.h.
 inline constexpr uint32_t kMostVocabulary = 1u << 20;
 
 // Records an error with both numbers if there are more ids than `most`.
