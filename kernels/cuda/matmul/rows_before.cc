@@ -14,25 +14,24 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-void EncodeBytes(Stream& stream, const RowsToWrite& to) {
-  if (to.bytes) EncodeQuantizeRows(stream, to.x, to.groups.strides, to.groups.out);
+// The forms that are wanted, but for those that the op before has left.
+void EncodeRounding(Stream& stream, const RowsToWrite& to, bool has_bytes = false,
+                    bool has_bf16 = false) {
+  if (to.bytes && !has_bytes) {
+    EncodeQuantizeRows(stream, to.x, to.groups.strides, to.groups.out);
+  }
+  if (to.halves && !has_bf16) {
+    EncodeRoundRows(stream, {.x = to.x.x,
+                             .rows = to.x.rows,
+                             .outer_stride = to.x.x_stride,
+                             .count = to.x.columns.count,
+                             .shift = to.x.columns.begin % 8,
+                             .padded = to.bf16.stride,
+                             .out = to.bf16.out});
+  }
 }
 
-void EncodeBf16(Stream& stream, const RowsToWrite& to) {
-  if (!to.halves) return;
-  EncodeRoundRows(stream, {.x = to.x.x,
-                           .rows = to.x.rows,
-                           .outer_stride = to.x.x_stride,
-                           .count = to.x.columns.count,
-                           .shift = to.x.columns.begin % 8,
-                           .padded = to.bf16.stride,
-                           .out = to.bf16.out});
-}
-
-void EncodeRounding(Stream& stream, const RowsToWrite& to) {
-  EncodeBytes(stream, to);
-  EncodeBf16(stream, to);
-}
+bool WantsBytesAlone(const RowsToWrite& to) { return to.bytes && !to.floats && !to.halves; }
 
 // Whether BF16 rows are wanted that have nothing but the rows' values: their stride has room for
 // what is before the first value in its unit of 8 columns, and behind the last.
@@ -61,8 +60,7 @@ void Encode(Stream& stream, const Norm& norm, const RowsToWrite& to) {
   Norm one = norm;
   if (!to.floats && bytes == to.bytes && bf16 == to.halves) one.out = nullptr;
   EncodeNorm(stream, one, {bytes ? to.groups : Int8Rows(), bf16 ? to.bf16 : Bf16Rows()});
-  if (!bytes) EncodeBytes(stream, to);
-  if (!bf16) EncodeBf16(stream, to);
+  EncodeRounding(stream, to, bytes, bf16);
 }
 
 void CheckActivated(const ActivateParams& activate, const RowsOfX& x) {
@@ -73,15 +71,14 @@ void CheckActivated(const ActivateParams& activate, const RowsOfX& x) {
 
 void Encode(Stream& stream, const ActivateParams& activate, const RowsToWrite& to) {
   CheckActivated(activate, to.x);
-  if (to.bytes && !to.floats && !to.halves) {
+  if (WantsBytesAlone(to)) {
     return EncodeActivateToBytes(stream, activate, to.x.columns, to.groups);
   }
   const bool bf16 = WantsWholeBf16(to);
   ActivateParams one = activate;
   if (!to.floats && !to.bytes && bf16) one.out = nullptr;
   EncodeActivate(stream, one, bf16 ? to.bf16 : Bf16Rows());
-  EncodeBytes(stream, to);
-  if (!bf16) EncodeBf16(stream, to);
+  EncodeRounding(stream, to, /*has_bytes=*/false, bf16);
 }
 
 void Encode(Stream& stream, const AttentionParams& attention, const RowsToWrite& to) {
@@ -90,7 +87,7 @@ void Encode(Stream& stream, const AttentionParams& attention, const RowsToWrite&
                attention.heads * attention.pages.value_dim == x.columns.count &&
                x.columns.count == x.x_stride)
       << "rows other than attention's are multiplied";
-  if (to.bytes && !to.floats && !to.halves && AttentionRounds(attention, x.columns.begin)) {
+  if (WantsBytesAlone(to) && AttentionRounds(attention, x.columns.begin)) {
     EncodeAttention(stream, attention, to.groups);
   } else {
     EncodeOp(stream, attention);
@@ -100,7 +97,7 @@ void Encode(Stream& stream, const AttentionParams& attention, const RowsToWrite&
 
 void Encode(Stream& stream, const HiddenRows& hidden, const RowsToWrite& to) {
   const FeedForwardParams& block = hidden.block;
-  if (to.bytes && !to.floats && !to.halves && to.x.columns.begin % 32 == 0 &&
+  if (WantsBytesAlone(to) && to.x.columns.begin % 32 == 0 &&
       TakesGateUp(stream, block.up, block.activate)) {
     CheckActivated(block.activate, to.x);
     const Activations x = EncodeActivations(stream, RowsOfNorm(block.norm), block.up);
