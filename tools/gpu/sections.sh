@@ -1,5 +1,9 @@
 # The sections of run-checks.sh: check_SECTION. Programs are found under their paths in the tree; $kind is the end of their names.
 
+# Checks that run side by side where times don't matter: references are computed by the CPU.
+AT_ONCE=$(($(nproc) < 8 ? 4 : $(nproc) * 3 / 4))
+readonly AT_ONCE
+
 check_device() {
   if [[ $kind == emulated ]]; then
     check device 60 echo "device 0: emulated"
@@ -52,16 +56,16 @@ check_contract() {
   local seed=$((RANDOM * 32768 + RANDOM + 1))
   echo "fresh inputs: TANDEM_TEST_SEED=$seed"
   echo "seed=$seed" >>"$results/run"
-  each_suite contract 120 4 . env TANDEM_TEST_SEED="$seed"
+  each_suite contract 120 "$AT_ONCE" . env TANDEM_TEST_SEED="$seed"
 }
 
 check_goldens() {
-  local filter shard shards=4 several='*CudaGoldenTest*_2:*CudaGoldenTest*_4' one
+  local filter shard shards=6 several='*CudaGoldenTest*_2:*CudaGoldenTest*_4' one
   one="-$several"
   [[ $kind == emulated ]] && shards=1 several='Models/CudaGoldenTest*/gpt2_2' one='Models/CudaGoldenTest*/gpt2_1'
   for filter in "tp1 $one" "tpn $several"; do
     for ((shard = 0; shard < shards; ++shard)); do
-      at_most 4
+      at_most "$AT_ONCE"
       check "goldens:${filter%% *}:part$shard" 200 env GTEST_TOTAL_SHARDS="$shards" GTEST_SHARD_INDEX="$shard" \
         "${SHARED_GPU[@]}" "tests/cluster/cuda_golden_test_$kind" "--gtest_filter=${filter#* }" &
     done
@@ -83,8 +87,8 @@ check_demo() {
 
 check_determinism() {
   local calm busy name
-  each_suite calm 60 4 . env TANDEM_TEST_BITS=1
-  each_suite busy 90 4 . env TANDEM_TEST_BITS=1 TANDEM_TEST_HOG=1
+  each_suite calm 60 "$AT_ONCE" . env TANDEM_TEST_BITS=1
+  each_suite busy 90 "$AT_ONCE" . env TANDEM_TEST_BITS=1 TANDEM_TEST_HOG=1
   for calm in "$results"/calm:*.log; do
     [[ -f $calm ]] || continue
     name=${calm##*/calm:} busy=$results/busy:${calm##*/calm:}
@@ -104,6 +108,6 @@ check_sanitizer() {
     pattern=.
     # It is slow: only where threads of a block work on shared memory in ways of their own.
     [[ $tool == racecheck ]] && pattern='Attention|Route|Sample|LogProbs|Expert'
-    each_suite "$tool" 200 6 "$pattern" env TANDEM_TEST_SMALL=1 "$sanitizer" --tool "$tool" --error-exitcode 86
+    each_suite "$tool" 200 "$AT_ONCE" "$pattern" env TANDEM_TEST_SMALL=1 "$sanitizer" --tool "$tool" --error-exitcode 86
   done
 }

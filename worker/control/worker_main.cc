@@ -73,10 +73,11 @@ absl::Status Serve(const Flags& flags, const std::function<std::string()>& devic
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ControlStream> stream,
       ControlStream::Dial(flags.coordinator, greeting, Deadline::After(kDialTimeout), flags.tls));
+  WorkerOverrides overrides = flags.overrides;
   // A spawned worker has the coordinator's environment, whose TANDEM_MODEL may be a name that only
   // the coordinator resolves.
-  const bool spawned = flags.parent_pid > 0;
-  return ServeCommands(std::move(stream), spawned ? WorkerOverrides{} : flags.overrides);
+  if (flags.parent_pid > 0) overrides.model = overrides.draft_model = "";
+  return ServeCommands(std::move(stream), std::move(overrides));
 }
 
 // The token goes to other machines only by TLS, and only to a coordinator that has shown who it is.

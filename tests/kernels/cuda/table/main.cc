@@ -1,5 +1,6 @@
 // op_table: prints what the GPU reaches, and the table of op times. Arguments: --json FILE, --toy,
-// and names: only ops whose names begin with one of them.
+// and names: only rows of the table that
+// begin with one of them, such as 'MatMul' or 'MatMul down, Q4_K, 1 x'.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -36,9 +37,10 @@ Arguments Parse(int argc, char** argv) {
 }
 
 bool Wanted(const OpCase& one, const std::vector<std::string>& ops) {
-  return ops.empty() || std::any_of(ops.begin(), ops.end(), [&](const std::string& begin) {
-           return one.op.rfind(begin, 0) == 0;
-         });
+  const std::string name = one.op + ", " + one.shape;
+  return ops.empty() ||
+         std::any_of(ops.begin(), ops.end(),
+                     [&](const std::string& begin) { return name.rfind(begin, 0) == 0; });
 }
 
 absl::Status PrintTable(const Arguments& arguments) {
