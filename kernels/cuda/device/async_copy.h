@@ -22,6 +22,10 @@ inline void BeginCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
   emulation::MyAsyncCopies().open.push_back(
       [to, i, from] { to[i] = *static_cast<const uint4*>(from); });
 }
+// The same of bytes that other warps of the multiprocessor read too: through its L1 cache.
+inline void BeginCachedCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
+  BeginCopy16(to, i, from);
+}
 // The same for 8 and for 4 bytes, aligned to their size.
 inline void BeginCopy8(SharedArray<uint2> to, uint32_t i, const void* from) {
   emulation::WantAligned(from, 8);
@@ -54,6 +58,10 @@ void WaitForCopies() {
 __device__ inline void BeginCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&to[i]));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+}
+__device__ inline void BeginCachedCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&to[i]));
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
 }
 __device__ inline void BeginCopy8(SharedArray<uint2> to, uint32_t i, const void* from) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&to[i]));

@@ -139,10 +139,12 @@ __device__ __forceinline__ void ForType(TypeList<kTypes...>, tensor::Type type, 
       ...);
 }
 
-// Activations that an earlier kernel has written.
-__device__ __forceinline__ Int8Group LoadInt8Group(const Int8Group* from) {
+// Activations that an earlier kernel has written; `from` is in global memory (a pointer) or in
+// shared memory (StagedBytes).
+template <typename Bytes>
+__device__ __forceinline__ Int8Group LoadInt8Group(Bytes from) {
   uint32_t words[12];
-  LoadWords(reinterpret_cast<const std::byte*>(from), words);
+  LoadWords(from, words);
   Int8Group x;
 #pragma unroll
   for (int i = 0; i < 8; ++i) x.q[i] = static_cast<int>(words[i]);
@@ -150,6 +152,10 @@ __device__ __forceinline__ Int8Group LoadInt8Group(const Int8Group* from) {
   x.sum_low = static_cast<int>(words[9]);
   x.sum_high = static_cast<int>(words[10]);
   return x;
+}
+
+__device__ __forceinline__ Int8Group LoadInt8Group(const Int8Group* from) {
+  return LoadInt8Group(reinterpret_cast<const std::byte*>(from));
 }
 
 // Sums of a product of 32 weights and 32 bytes: over the first and the last 16 of them if the

@@ -16,6 +16,7 @@
 
 #include "kernels/cuda/device/async_copy.h"
 #include "kernels/cuda/device/blocks.h"
+#include "kernels/cuda/device/int8_stage.h"
 #include "kernels/cuda/device/load_matrix.h"
 #include "kernels/cuda/device/mma.h"
 #include "kernels/cuda/device/partial_sums.h"
@@ -28,37 +29,6 @@ inline constexpr uint32_t kInt8TileThreads = kPartialSums * kWarp;
 constexpr uint32_t Int8TileBlocks(uint32_t rows, uint32_t inputs) {
   return rows * inputs > 1024 ? 1 : 2;
 }
-
-// The groups of 32 columns that are multiplied, counted from the matrix's first column.
-struct GroupRange {
-  uint32_t begin;
-  uint32_t count;
-
-  __device__ __forceinline__ bool Has(uint32_t group) const { return group - begin < count; }
-};
-
-// How a stage lies in shared memory: kRows rows of 256 columns, each the head of their pack and
-// their blocks' bodies, then the inputs' groups, [group of the 256 columns][input].
-template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
-struct Int8Stage {
-  static constexpr PackLayout kPack = PackOf(kType);
-  static constexpr uint32_t kUnit = kPackUnit;  // bytes of a copy
-  static constexpr uint32_t kGroupUnits = sizeof(Int8Group) / kUnit;
-  static constexpr uint32_t kHeadUnits = kPack.head_bytes / kUnit;
-  static constexpr uint32_t kBodyUnits = kPack.body_bytes / kUnit;
-  static constexpr uint32_t kBlocks = 256 / kPack.block_values;
-  static constexpr uint32_t kRowUnits = kHeadUnits + kBlocks * kBodyUnits;
-  // Odd: eight rows' words lie in different banks.
-  static constexpr uint32_t kRowPitch = kRowUnits | 1;
-  static constexpr uint32_t kInputsAt = kRows * kRowPitch;
-  static constexpr uint32_t kUnits = kInputsAt + kPartialSums * kInputs * kGroupUnits;
-
-  // Groups of 32 of a block and of a pack; octets, 256 columns, of a pack.
-  static constexpr uint32_t kBlockGroups = kPack.block_values / 32;
-  static constexpr uint32_t kPackGroups = kPack.values() / 32;
-  static constexpr uint32_t kPackOctets = kPackGroups / kPartialSums;
-  static constexpr uint32_t kPackBytes = kPack.bytes();
-};
 
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
 class Int8Tile {
@@ -163,14 +133,8 @@ class Int8Tile {
   __device__ __forceinline__ void BeginCopies(uint32_t stage, uint32_t octet, GroupRange groups,
                                               const std::byte* my_row, Inputs inputs) const {
     const SharedArray<uint4> to = room_ + stage * Stage::kUnits;
-    // Of the pack; the bodies of its earlier octets lie between its head and this octet's.
-    const uint32_t head = octet / Stage::kPackOctets * Stage::kPackBytes;
-    const uint32_t body =
-        head + octet % Stage::kPackOctets * (Stage::kBlocks * Stage::kBodyUnits * Stage::kUnit);
-    // The last block that has one of the groups.
-    const uint32_t last = min(kPartialSums * octet + kPartialSums, groups.begin + groups.count) - 1;
-    const uint32_t blocks = Stage::kBlocks == 1 ? 1 : last % kPartialSums / Stage::kBlockGroups + 1;
-    const uint32_t units = Stage::kHeadUnits + blocks * Stage::kBodyUnits;
+    const uint32_t head = Stage::HeadAt(octet), body = Stage::BodyAt(octet);
+    const uint32_t units = Stage::UnitsIn(octet, groups);
     const uint32_t row = threadIdx.x / kCopyLanes;
 #pragma unroll
     for (uint32_t i = 0; i < Stage::kRowUnits; i += kCopyLanes) {
@@ -223,11 +187,8 @@ class Int8Tile {
   __device__ __forceinline__ void Unpack(SharedArray<uint4> stage, uint32_t group,
                                          Weights& weights) const {
     const uint32_t lane = threadIdx.x % kWarp;
-    const uint32_t block = group % kPartialSums / Stage::kBlockGroups;
     const auto of_row = [&](uint32_t row) {
-      const StagedBytes head = {stage.As<uint32_t>(), row * (Stage::kRowPitch * Stage::kUnit)};
-      const uint32_t body = Stage::kHeadUnits + block * Stage::kBodyUnits;
-      return PackedGroup<StagedBytes>{head, head + body * Stage::kUnit, group % Stage::kPackGroups};
+      return Stage::GroupAt(stage, row, group, group % kPartialSums);
     };
     constexpr uint32_t kRowsOfLane = (kRowsAtOnce + kWarp - 1) / kWarp;
     GroupScales of_lane[kRowsOfLane];  // of rows lane, lane + 32

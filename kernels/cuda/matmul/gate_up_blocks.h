@@ -4,6 +4,7 @@
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GATE_UP_BLOCKS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GATE_UP_BLOCKS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,27 +34,38 @@ struct GateUpTask {
 };
 
 inline constexpr uint32_t kGateUpThreads = kGateUpRows * kPartialSums;
-static_assert(kGateUpThreads / kWarp >= kMaxBlockMatVecTokens);  // a warp rounds a token's group
+inline constexpr uint32_t kGateUpWarps = kGateUpThreads / kWarp;
+static_assert(kGateUpWarps >= kMaxBlockMatVecTokens);  // a warp rounds a token's group
+// Blocks of the GEMV that a multiprocessor runs at a time.
+constexpr uint32_t GateUpMatVecBlocks(int tokens) { return tokens == 1 ? 3 : 2; }
 
 template <tensor::Type kType, int kTokens>
-__global__ void __launch_bounds__(kGateUpThreads, 2)
+__global__ void __launch_bounds__(kGateUpThreads, GateUpMatVecBlocks(kTokens))
     GateUpMatVecKernel(const __grid_constant__ GateUpTask task) {
+  using Rows = WarpRows<kType, kTokens, 2>;  // of gate, and of up
   SharedArena arena;
+  const uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kPartialSums;
   const SharedArray<float> values = arena.Take<float>(kTokens * kGateUpRows);
-  const uint32_t lane = threadIdx.x % kPartialSums, row_of_block = threadIdx.x / kPartialSums;
-  const uint32_t row = blockIdx.x * kGateUpRows + row_of_block;
-  const std::byte* const rows[2] = {RowOrLast(task.gate, row), RowOrLast(task.up, row)};
-  float sums[2][kTokens] = {};
-  AddProducts<kType, kTokens, 2>(task.inputs, rows, sums);
+  Rows rows(task.inputs, arena.Take<uint4>(kGateUpWarps * Rows::kRoom) + warp * Rows::kRoom);
+  const auto row = [&](uint32_t group, uint32_t i) {
+    return RowOrLast(i < Rows::kRowStep ? task.gate : task.up,
+                     group * kGateUpRows + warp * Rows::kRowStep + i % Rows::kRowStep);
+  };
+  const WarpTasks tasks = {blockIdx.x, gridDim.x, Blocks(task.gate.rows, kGateUpRows)};
+  rows.ForEachTask(tasks, row, [&](uint32_t group, const typename Rows::Sums& sums) {
+    const uint32_t row_of_group = threadIdx.x / kPartialSums;
+    __syncthreads();  // the previous group's values have been read
 #pragma unroll
-  for (uint32_t t = 0; t < kTokens; ++t) {
-    const float gate = TotalOfLanes(sums[0][t]), up = TotalOfLanes(sums[1][t]);
-    if (lane == t) values[t * kGateUpRows + row_of_block] = task.Value(row, gate, up);
-  }
-  __syncthreads();
-  const uint32_t token = threadIdx.x / kWarp;
-  if (token >= kTokens || token >= task.inputs.tokens) return;  // the whole warp
-  QuantizeGroupOfWarp(values[threadIdx.x], task.to.Group(token, blockIdx.x));
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      const float gate = TotalOfLanes(sums[0][t]), up = TotalOfLanes(sums[1][t]);
+      if (lane != t) continue;
+      values[t * kGateUpRows + row_of_group] =
+          task.Value(group * kGateUpRows + row_of_group, gate, up);
+    }
+    __syncthreads();
+    if (warp >= kTokens || warp >= task.inputs.tokens) return;  // the whole warp
+    QuantizeGroupOfWarp(values[threadIdx.x], task.to.Group(warp, group));
+  });
 }
 
 // Grid: (runs of tokens, runs of rows).
@@ -82,9 +94,13 @@ __global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(2 * kGateUpRo
 
 template <tensor::Type kType, int kTokens>
 void LaunchGateUpMatVec(Stream& stream, const GateUpTask& task) {
-  stream.Launch("gate_up_matvec", &GateUpMatVecKernel<kType, kTokens>,
-                Blocks(task.gate.rows, kGateUpRows), kGateUpThreads,
-                SharedBytes<float>(kTokens * kGateUpRows), task);
+  const uint32_t groups = Blocks(task.gate.rows, kGateUpRows);
+  const uint32_t at_a_time = stream.multiprocessors() * GateUpMatVecBlocks(kTokens);
+  stream.Launch("gate_up_matvec", &GateUpMatVecKernel<kType, kTokens>, std::min(groups, at_a_time),
+                kGateUpThreads,
+                SharedBytes<float>(kTokens * kGateUpRows) +
+                    SharedBytes<uint4>(kGateUpWarps * WarpRows<kType, kTokens, 2>::kRoom),
+                task);
 }
 
 template <tensor::Type kType, uint32_t kInputs>

@@ -1,0 +1,185 @@
+// A warp's way through rows of packs: products of some rows at a time with the inputs of a few
+// tokens, at the speed of memory.
+//
+// Eight lanes share a row, each with one of its partial sums (device/partial_sums.h); the warp has
+// four rows, or eight, two per lane, that share the inputs that a lane reads. 256 columns of all
+// its rows, with their inputs, are a stage, which comes to shared memory by asynchronous copies
+// several stages ahead, those of the next rows while these are added up. No other warp reads a
+// stage: waiting for one is the warp's own business, and warps do not meet.
+//
+// Floor: the bytes of the rows are read once; to read 4.4 TB/s with a latency of 0.8 us a
+// multiprocessor of 132 needs 27 KB on their way.
+#ifndef TANDEM_KERNELS_CUDA_MATMUL_WARP_ROWS_H_
+#define TANDEM_KERNELS_CUDA_MATMUL_WARP_ROWS_H_
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/device/async_copy.h"
+#include "kernels/cuda/device/blocks.h"
+#include "kernels/cuda/device/int8_stage.h"
+#include "kernels/cuda/device/partial_sums.h"
+#include "kernels/cuda/device/warp.h"
+
+namespace tandem::kernels::cuda {
+
+// Rows of x as groups: (tokens, groups), the first of which is group first_group of the weight.
+struct BlockMatVecInputs {
+  const Int8Group* x;
+  uint32_t tokens;
+  uint32_t first_group;
+  uint32_t groups;
+
+  __device__ __forceinline__ GroupRange range() const { return {first_group, groups}; }
+};
+
+// Tasks of a warp: first, first + step, ... below end.
+struct WarpTasks {
+  uint32_t first;
+  uint32_t step;
+  uint32_t end;
+};
+
+template <tensor::Type kType, int kTokens, int kRowsOfLane>
+class WarpRows {
+ public:
+  static constexpr uint32_t kRowStep = kWarp / kPartialSums;
+  static constexpr uint32_t kRows = kRowStep * kRowsOfLane;
+  using Sums = float[kRowsOfLane][kTokens];
+
+ private:
+  using Stage = Int8Stage<kType, kRows, kTokens>;
+  // Stages of about this many bytes in all, so that eight blocks of four warps fit.
+  static constexpr uint32_t kWarpBytes = 7168;
+  static constexpr uint32_t kStages =
+      std::clamp<uint32_t>(kWarpBytes / (Stage::kUnits * kPackUnit), 3, 8);
+  static constexpr uint32_t kCopies = (kRows * Stage::kRowUnits + kWarp - 1) / kWarp;
+  static constexpr uint32_t kInputUnits = kPartialSums * Stage::kGroupUnits;  // of a token
+
+ public:
+  // uint4s of shared memory that a warp needs.
+  static constexpr uint32_t kRoom = kStages * Stage::kUnits;
+
+  __device__ __forceinline__ WarpRows(const BlockMatVecInputs& in, SharedArray<uint4> room)
+      : in_(in),
+        room_(room),
+        lane_(threadIdx.x % kWarp),
+        begin_(in.first_group / kPartialSums),
+        end_((in.first_group + in.groups + kPartialSums - 1) / kPartialSums) {}
+
+  // row(task, i) points to row i of a task, i below kRows, or to any row if it has none; i / 4 is
+  // the first index of the sums. Calls use(task, partial sums of this lane) for every task, in
+  // order. All lanes call it.
+  template <typename Row, typename Use>
+  __device__ __forceinline__ void ForEachTask(const WarpTasks& tasks, Row row, Use use) {
+    ahead_ = tasks.first;
+    ahead_octet_ = begin_;
+    if (ahead_ < tasks.end) PointTo(row);
+#pragma unroll
+    for (uint32_t i = 0; i + 1 < kStages; ++i) BeginNext(i, tasks, row);
+    uint32_t stage = 0, free = kStages - 1;
+    for (uint32_t task = tasks.first; task < tasks.end; task += tasks.step) {
+      Sums sums = {};
+      for (uint32_t octet = begin_; octet < end_; ++octet) {
+        WaitForCopies<kStages - 2>();
+        __syncwarp();  // also: the stage before this one has been read
+        BeginNext(free, tasks, row);
+        AddProducts(room_ + stage * Stage::kUnits, octet, sums);
+        free = stage;
+        stage = stage + 1 == kStages ? 0 : stage + 1;
+      }
+      use(task, sums);
+    }
+  }
+
+ private:
+  // Where this lane's copies of a task's rows come from.
+  template <typename Row>
+  __device__ __forceinline__ void PointTo(Row row) {
+#pragma unroll
+    for (uint32_t i = 0; i < kCopies; ++i) {
+      const uint32_t unit = kWarp * i + lane_;
+      if (unit >= kRows * Stage::kRowUnits) continue;
+      from_[i] = row(ahead_, unit / Stage::kRowUnits) + unit % Stage::kRowUnits * kPackUnit;
+    }
+  }
+
+  // Begins the copies of the next stage, if there is one.
+  template <typename Row>
+  __device__ __forceinline__ void BeginNext(uint32_t stage, const WarpTasks& tasks, Row row) {
+    if (ahead_ < tasks.end) {
+      const SharedArray<uint4> to = room_ + stage * Stage::kUnits;
+      CopyRows(to);
+      CopyInputs(to);
+      if (++ahead_octet_ == end_) {
+        ahead_octet_ = begin_;
+        ahead_ += tasks.step;
+        if (ahead_ < tasks.end) PointTo(row);
+      }
+    }
+    EndCopyGroup();
+  }
+  __device__ __forceinline__ void CopyRows(SharedArray<uint4> to) const {
+    const uint32_t head = Stage::HeadAt(ahead_octet_), body = Stage::BodyAt(ahead_octet_);
+    const uint32_t units = Stage::UnitsIn(ahead_octet_, in_.range());
+#pragma unroll
+    for (uint32_t i = 0; i < kCopies; ++i) {
+      const uint32_t at = kWarp * i + lane_, unit = at % Stage::kRowUnits;
+      if (at >= kRows * Stage::kRowUnits || unit >= units) continue;
+      BeginCopy16(to, at / Stage::kRowUnits * Stage::kRowPitch + unit,
+                  from_[i] + (unit < Stage::kHeadUnits ? head : body));
+    }
+  }
+  // All warps of a multiprocessor read the same inputs, from its L1 cache.
+  __device__ __forceinline__ void CopyInputs(SharedArray<uint4> to) const {
+    const uint32_t group = kPartialSums * ahead_octet_ + lane_ / Stage::kGroupUnits;
+    if (lane_ >= kInputUnits || !in_.range().Has(group)) return;
+    const auto* from = reinterpret_cast<const std::byte*>(in_.x + (group - in_.first_group)) +
+                       lane_ % Stage::kGroupUnits * kPackUnit;
+#pragma unroll
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      BeginCachedCopy16(to, Stage::kInputsAt + t * kInputUnits + lane_, from);
+      if (t + 1 < in_.tokens) from += size_t{in_.groups} * sizeof(Int8Group);
+    }
+  }
+
+  // Adds the products of this lane's group of each of its rows with those of all tokens.
+  __device__ __forceinline__ void AddProducts(SharedArray<uint4> stage, uint32_t octet,
+                                              Sums& sums) const {
+    const uint32_t in_octet = lane_ % kPartialSums, group = kPartialSums * octet + in_octet;
+    if (!in_.range().Has(group)) return;
+    WeightGroup<kType> weights[kRowsOfLane];
+#pragma unroll
+    for (uint32_t r = 0; r < kRowsOfLane; ++r) {
+      const uint32_t row = kRowStep * r + lane_ / kPartialSums;
+      const auto at = Stage::GroupAt(stage, row, group, in_octet);
+      Format<kType>::Codes(at, 0, weights[r].codes);
+      weights[r].scales = Format<kType>::Scales(at);
+    }
+#pragma unroll
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      const uint32_t at = Stage::kInputsAt + t * kInputUnits + in_octet * Stage::kGroupUnits;
+      const Int8Group x = LoadInt8Group(StagedBytes{stage.As<uint32_t>(), at * kPackUnit});
+#pragma unroll
+      for (uint32_t r = 0; r < kRowsOfLane; ++r) {
+        sums[r][t] = MultiplyAdd(weights[r], x, sums[r][t]);
+      }
+    }
+  }
+
+  const BlockMatVecInputs& in_;
+  const SharedArray<uint4> room_;
+  const uint32_t lane_;
+  const uint32_t begin_, end_;  // octets: 256 columns
+  // The task and octet whose copies begin next.
+  uint32_t ahead_ = 0;
+  uint32_t ahead_octet_ = 0;
+  const std::byte* from_[kCopies];
+};
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_MATMUL_WARP_ROWS_H_
