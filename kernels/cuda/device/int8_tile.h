@@ -1,10 +1,10 @@
 // Tiles of products with block-quantised weights on tensor cores: kRows rows of a weight times
-// kInputs inputs as bytes (quantize_rows.h, by groups), by eight warps.
+// kInputs inputs as bytes (quantize_rows.h, by groups), by eight warps for each 32 rows.
 //
 // Packs and inputs come to shared memory as they are, 256 columns at a time, by asynchronous copies
 // kStages deep. Of each 256 columns a warp multiplies its group of 32, which it unpacks straight to
 // fragments: every weight is unpacked once per block. So a warp has one of the partial sums
-// (partial_sums.h) of the whole tile, and all are added at the end.
+// (partial_sums.h) of its 32 rows, and all are added at the end.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_INT8_TILE_H_
 #define TANDEM_KERNELS_CUDA_DEVICE_INT8_TILE_H_
 
@@ -24,23 +24,35 @@
 
 namespace tandem::kernels::cuda {
 
-inline constexpr uint32_t kInt8TileThreads = kPartialSums * kWarp;
-// Blocks per multiprocessor that registers allow: the sums take rows * inputs / 32 of each thread.
-constexpr uint32_t Int8TileBlocks(uint32_t rows, uint32_t inputs) {
-  return rows * inputs > 1024 ? 1 : 2;
+inline constexpr uint32_t kRowsOfTileWarp = 32;
+constexpr uint32_t Int8TileThreads(uint32_t rows) {
+  return rows / kRowsOfTileWarp * kPartialSums * kWarp;
 }
+// Blocks per multiprocessor that registers allow.
+constexpr uint32_t Int8TileBlocks(uint32_t rows) { return 512 / Int8TileThreads(rows); }
+
+// The inputs that a tile has, up to kInputs, and how many groups apart two groups of one are.
+struct TileInputs {
+  uint32_t count;
+  uint32_t group_stride;
+};
 
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
 class Int8Tile {
   using Stage = Int8Stage<kType, kRows, kInputs>;
   using F = Format<kType>;
-  static constexpr uint32_t kRowTiles = kRows / 16, kInputTiles = kInputs / 8;
+  static constexpr uint32_t kThreads = Int8TileThreads(kRows);
+  static constexpr uint32_t kRowTiles = kRowsOfTileWarp / 16,
+                            kInputTiles = kInputs / 8;  // of a warp
   static constexpr uint32_t kStages = 3;
   // Tiles of 16 rows that are unpacked at a time: as many as registers hold beside the sums.
   static constexpr uint32_t kTilesAtOnce = F::kHalves ? 1 : kRowTiles;
   static constexpr uint32_t kRowsAtOnce = 16 * kTilesAtOnce;
-  static constexpr uint32_t kCopyLanes = kInt8TileThreads / kRows;
+  static constexpr uint32_t kCopyLanes = kThreads / kRows;
   static constexpr uint32_t kInputUnits = kInputs * Stage::kGroupUnits;  // of a group
+  // Threads that copy a group's inputs: its warps'.
+  static constexpr uint32_t kInputLanes = kThreads / kPartialSums;
+  static constexpr uint32_t kInputCopies = (kInputUnits + kInputLanes - 1) / kInputLanes;
   // Sums of a warp in shared memory, [input][row]; the padding keeps a fragment's in different
   // banks.
   static constexpr uint32_t kSumPitch = kRows + 4;
@@ -53,16 +65,19 @@ class Int8Tile {
 
   __device__ __forceinline__ explicit Int8Tile(SharedArray<uint4> room) : room_(room) {}
 
-  // row(i) points to row i of the tile, or to any row if the tile has none; inputs(g, i) likewise
-  // to group groups.begin + g of input i. All threads call it.
-  template <typename Row, typename Inputs>
-  __device__ __forceinline__ void Multiply(GroupRange groups, Row row, Inputs inputs) {
+  // row(i) points to row i of the tile, or to any row if the tile has none; input(i) to the first
+  // of the groups of input i, i below inputs.count. All threads call it.
+  template <typename Row, typename Input>
+  __device__ __forceinline__ void Multiply(GroupRange groups, Row row, TileInputs inputs,
+                                           Input input) {
     const uint32_t first = groups.begin / kPartialSums;
     const uint32_t end = (groups.begin + groups.count + kPartialSums - 1) / kPartialSums;
     const std::byte* const my_row = row(threadIdx.x / kCopyLanes);
+    inputs_ = inputs;
+    PointTo(input);
 #pragma unroll
     for (uint32_t i = 0; i + 1 < kStages; ++i) {
-      if (first + i < end) BeginCopies(i, first + i, groups, my_row, inputs);
+      if (first + i < end) BeginCopies(i, first + i, groups, my_row);
       EndCopyGroup();
     }
     uint32_t stage = 0, free = kStages - 1;
@@ -70,10 +85,10 @@ class Int8Tile {
       WaitForCopies<kStages - 2>();
       __syncthreads();  // also: the stage before this one has been read
       if (octet + kStages - 1 < end) {
-        BeginCopies(free, octet + kStages - 1, groups, my_row, inputs);
+        BeginCopies(free, octet + kStages - 1, groups, my_row);
       }
       EndCopyGroup();
-      const uint32_t group = kPartialSums * octet + threadIdx.x / kWarp;
+      const uint32_t group = kPartialSums * octet + Part();
       if (groups.Has(group)) MultiplyGroup(room_ + stage * Stage::kUnits, group);
       free = stage;
       stage = stage + 1 == kStages ? 0 : stage + 1;
@@ -84,7 +99,7 @@ class Int8Tile {
   template <typename Use>
   __device__ __forceinline__ void ForEachSum(Use use) {
     ShareSums();
-    for (uint32_t i = threadIdx.x; i < kRows * kInputs; i += kInt8TileThreads)
+    for (uint32_t i = threadIdx.x; i < kRows * kInputs; i += kThreads)
       use(i % kRows, i / kRows, Total(i % kRows, i / kRows));
   }
 
@@ -93,21 +108,30 @@ class Int8Tile {
   template <typename Use>
   __device__ __forceinline__ void ForEachPair(Use use) {
     constexpr uint32_t kHalf = kRows / 2;
-    static_assert(kHalf % kWarp == 0 && kHalf * kInputs % kInt8TileThreads == 0);
+    static_assert(kHalf % kWarp == 0 && kHalf * kInputs % kThreads == 0);
     ShareSums();
-    for (uint32_t i = threadIdx.x; i < kHalf * kInputs; i += kInt8TileThreads) {
+    for (uint32_t i = threadIdx.x; i < kHalf * kInputs; i += kThreads) {
       const uint32_t row = i % kHalf, input = i / kHalf;
       use(row, input, Total(row, input), Total(row + kHalf, input));
     }
   }
 
  private:
+  // The partial sum of this warp, and the first of its rows.
+  static __device__ __forceinline__ uint32_t Part() { return threadIdx.x / kWarp % kPartialSums; }
+  static __device__ __forceinline__ uint32_t FirstRow() {
+    return threadIdx.x / (kWarp * kPartialSums) * kRowsOfTileWarp;
+  }
+  static __device__ __forceinline__ uint32_t InputLane() {
+    return threadIdx.x / (kWarp * kPartialSums) * kWarp + threadIdx.x % kWarp;
+  }
+
   // Puts the warps' partial sums where Total finds them.
   __device__ __forceinline__ void ShareSums() const {
     const uint32_t group = threadIdx.x % kWarp / 4, pair = threadIdx.x % 4;
     const SharedArray<float> parts = room_.As<float>();
     __syncthreads();  // the last stage has been read
-    const SharedArray<float> mine = parts + threadIdx.x / kWarp * kSums;
+    const SharedArray<float> mine = parts + (Part() * kSums + FirstRow());
 #pragma unroll
     for (uint32_t r = 0; r < kRowTiles; ++r) {
 #pragma unroll
@@ -127,11 +151,34 @@ class Int8Tile {
         [&](uint32_t part) -> float { return parts[part * kSums + input * kSumPitch + row]; });
   }
 
+  // Where this lane's copies of inputs come from. A missing input is zeros: all tiles of a launch
+  // reading the same one instead would wait for each other at its lines of the L2 cache.
+  template <typename Input>
+  __device__ __forceinline__ void PointTo(Input input) {
+#pragma unroll
+    for (uint32_t i = 0; i < kInputCopies; ++i) {
+      const uint32_t unit = kInputLanes * i + InputLane(), index = unit / Stage::kGroupUnits;
+      from_[i] = nullptr;
+      if (unit >= kInputUnits) continue;
+      if (index < inputs_.count) {
+        from_[i] = reinterpret_cast<const std::byte*>(input(index)) +
+                   Stage::kUnit * (unit % Stage::kGroupUnits);
+        continue;
+      }
+#pragma unroll
+      for (uint32_t stage = 0; stage < kStages; ++stage)
+        room_[stage * Stage::kUnits + InputsAt(Part()) + unit] = make_uint4(0, 0, 0, 0);
+    }
+  }
+  // Those of a warp's group, in a stage.
+  static __device__ __forceinline__ uint32_t InputsAt(uint32_t part) {
+    return Stage::kInputsAt + part * kInputUnits;
+  }
+
   // Begins the copies of 256 columns to a stage: kCopyLanes threads copy a row, a warp the inputs
   // of its group.
-  template <typename Inputs>
   __device__ __forceinline__ void BeginCopies(uint32_t stage, uint32_t octet, GroupRange groups,
-                                              const std::byte* my_row, Inputs inputs) const {
+                                              const std::byte* my_row) const {
     const SharedArray<uint4> to = room_ + stage * Stage::kUnits;
     const uint32_t head = Stage::HeadAt(octet), body = Stage::BodyAt(octet);
     const uint32_t units = Stage::UnitsIn(octet, groups);
@@ -143,16 +190,13 @@ class Int8Tile {
       const uint32_t from = Stage::kUnit * unit + (unit < Stage::kHeadUnits ? head : body);
       BeginCopy16(to, row * Stage::kRowPitch + unit, my_row + from);
     }
-    const uint32_t warp = threadIdx.x / kWarp, group = kPartialSums * octet + warp;
+    const uint32_t group = kPartialSums * octet + Part();
     if (!groups.Has(group)) return;
+    const size_t skipped = size_t{group - groups.begin} * inputs_.group_stride * sizeof(Int8Group);
 #pragma unroll
-    for (uint32_t i = 0; i < kInputUnits; i += kWarp) {
-      const uint32_t unit = i + threadIdx.x % kWarp;
-      if (unit >= kInputUnits) continue;
-      const auto* const from = reinterpret_cast<const std::byte*>(
-          inputs(group - groups.begin, unit / Stage::kGroupUnits));
-      BeginCopy16(to, Stage::kInputsAt + warp * kInputUnits + unit,
-                  from + Stage::kUnit * (unit % Stage::kGroupUnits));
+    for (uint32_t i = 0; i < kInputCopies; ++i) {
+      if (from_[i] == nullptr) continue;
+      BeginCopy16(to, InputsAt(Part()) + kInputLanes * i + InputLane(), from_[i] + skipped);
     }
   }
 
@@ -163,13 +207,15 @@ class Int8Tile {
 #pragma unroll
     for (uint32_t first = 0; first < kRowTiles; first += kTilesAtOnce) {
       Weights weights;
-      Unpack(stage + 16 * first * Stage::kRowPitch, group, weights);
+      Unpack(stage + (FirstRow() + 16 * first) * Stage::kRowPitch, group, weights);
 #pragma unroll
       for (uint32_t i = 0; i < kInputTiles; i += 2) {
         uint32_t b[4];
         LoadInputs(x, i, b);
 #pragma unroll
         for (uint32_t j = 0; j < 2; ++j) {
+          // Five to eight tokens are half of the narrow tile.
+          if (kInputTiles == 2 && 8 * (i + j) >= inputs_.count) continue;
           const uint32_t b_of_tile[2] = {b[2 * j], b[2 * j + 1]};
           MultiplyInputs(weights, first, x, i + j, b_of_tile);
         }
@@ -285,6 +331,8 @@ class Int8Tile {
   }
 
   const SharedArray<uint4> room_;
+  TileInputs inputs_ = {};
+  const std::byte* from_[kInputCopies];
   float sums_[kRowTiles][kInputTiles][4] = {};
 };
 

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kGateUpThreads, GateUpMatVecBlocks(kTokens))
 
 // Grid: (runs of tokens, runs of rows).
 template <tensor::Type kType, uint32_t kInputs>
-__global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(2 * kGateUpRows, kInputs))
+__global__ void __launch_bounds__(Int8TileThreads(2 * kGateUpRows), Int8TileBlocks(2 * kGateUpRows))
     GateUpGemmKernel(const __grid_constant__ GateUpTask task) {
   using Tile = Int8Tile<kType, 2 * kGateUpRows, kInputs>;
   SharedArena arena;
@@ -82,9 +82,8 @@ __global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(2 * kGateUpRo
       [&](uint32_t i) {
         return RowOrLast(i < kGateUpRows ? task.gate : task.up, first_row + i % kGateUpRows);
       },
-      [&](uint32_t group, uint32_t i) {
-        return in.x + static_cast<size_t>(group) * in.tokens + min(first_token + i, in.tokens - 1);
-      });
+      {min(in.tokens - first_token, kInputs), in.tokens},
+      [&](uint32_t i) { return in.x + (first_token + i); });
   tile.ForEachPair([&](uint32_t i, uint32_t j, float gate, float up) {
     if (first_token + j >= in.tokens) return;  // the whole warp
     QuantizeGroupOfWarp(task.Value(first_row + i, gate, up),
@@ -106,7 +105,8 @@ void LaunchGateUpMatVec(Stream& stream, const GateUpTask& task) {
 template <tensor::Type kType, uint32_t kInputs>
 void LaunchGateUpGemm(Stream& stream, const GateUpTask& task) {
   const dim3 grid(Blocks(task.inputs.tokens, kInputs), Blocks(task.gate.rows, kGateUpRows));
-  stream.Launch("gate_up_gemm", &GateUpGemmKernel<kType, kInputs>, grid, kInt8TileThreads,
+  stream.Launch("gate_up_gemm", &GateUpGemmKernel<kType, kInputs>, grid,
+                Int8TileThreads(2 * kGateUpRows),
                 SharedBytes<uint4>(Int8Tile<kType, 2 * kGateUpRows, kInputs>::kRoom), task);
 }
 

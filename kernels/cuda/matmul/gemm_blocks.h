@@ -34,17 +34,11 @@ __device__ __forceinline__ void MultiplyTile(const BlockGemmTask& task) {
   if (first_row >= part.rows || piece.count == 0) return;
   SharedArena arena;
   Tile tile(arena.Take<uint4>(Tile::kRoom));
-  // Where each input's groups are; inputs beyond the end repeat the last one.
-  const SharedArray<uint32_t> inputs = arena.Take<uint32_t>(kInputs);
-  if (threadIdx.x < kInputs) {
-    const uint32_t row = task.rows.RowOfX(piece, min(threadIdx.x, piece.count - 1));
-    inputs[threadIdx.x] = row * task.x.strides.of_row;
-  }
-  __syncthreads();
   tile.Multiply(
       task.groups, [&](uint32_t i) { return RowOrLast(part, first_row + i); },
-      [&](uint32_t group, uint32_t i) {
-        return task.x.groups + static_cast<size_t>(group) * task.x.strides.of_group + inputs[i];
+      {piece.count, task.x.strides.of_group},
+      [&](uint32_t i) {
+        return task.x.groups + size_t{task.rows.RowOfX(piece, i)} * task.x.strides.of_row;
       });
   tile.ForEachSum([&](uint32_t i, uint32_t j, float sum) {
     const uint32_t row = first_row + i;
@@ -53,14 +47,14 @@ __device__ __forceinline__ void MultiplyTile(const BlockGemmTask& task) {
 }
 
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
-__global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kInputs))
+__global__ void __launch_bounds__(Int8TileThreads(kRows), Int8TileBlocks(kRows))
     BlockGemmKernel(const __grid_constant__ BlockGemmTask task) {
   MultiplyTile<kType, kRows, kInputs>(task);
 }
 
 // Parts of several types of a list: a block runs the code for its part's.
 template <typename Types, uint32_t kRows, uint32_t kInputs>
-__global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kInputs))
+__global__ void __launch_bounds__(Int8TileThreads(kRows), Int8TileBlocks(kRows))
     MixedGemmKernel(const __grid_constant__ BlockGemmTask task) {
   ForType(Types(), task.parts.part[blockIdx.z].type,
           [&](auto type) { MultiplyTile<decltype(type)::value, kRows, kInputs>(task); });
@@ -69,8 +63,7 @@ __global__ void __launch_bounds__(kInt8TileThreads, Int8TileBlocks(kRows, kInput
 // What a block needs for any of the types.
 template <uint32_t kRows, uint32_t kInputs, tensor::Type... kTypes>
 constexpr size_t TileSharedBytes(TypeList<kTypes...>) {
-  return SharedBytes<uint4>(std::max({Int8Tile<kTypes, kRows, kInputs>::kRoom...})) +
-         SharedBytes<uint32_t>(kInputs);
+  return SharedBytes<uint4>(std::max({Int8Tile<kTypes, kRows, kInputs>::kRoom...}));
 }
 
 // launch(rows, inputs, grid) for the shape of the tiles, the first two as integral_constants.
@@ -100,8 +93,8 @@ template <tensor::Type kType>
 void LaunchBlockGemm(Stream& stream, const BlockGemmTask& task) {
   ForTileShape(stream, task, [&](auto rows, auto inputs, dim3 grid) {
     constexpr uint32_t kRows = decltype(rows)::value, kInputs = decltype(inputs)::value;
-    stream.Launch("gemm_blocks", &BlockGemmKernel<kType, kRows, kInputs>, grid, kInt8TileThreads,
-                  TileSharedBytes<kRows, kInputs>(TypeList<kType>()), task);
+    stream.Launch("gemm_blocks", &BlockGemmKernel<kType, kRows, kInputs>, grid,
+                  Int8TileThreads(kRows), TileSharedBytes<kRows, kInputs>(TypeList<kType>()), task);
   });
 }
 
@@ -109,8 +102,8 @@ template <typename Types>
 void LaunchMixedGemm(Stream& stream, const BlockGemmTask& task) {
   ForTileShape(stream, task, [&](auto rows, auto inputs, dim3 grid) {
     constexpr uint32_t kRows = decltype(rows)::value, kInputs = decltype(inputs)::value;
-    stream.Launch("gemm_mixed", &MixedGemmKernel<Types, kRows, kInputs>, grid, kInt8TileThreads,
-                  TileSharedBytes<kRows, kInputs>(Types()), task);
+    stream.Launch("gemm_mixed", &MixedGemmKernel<Types, kRows, kInputs>, grid,
+                  Int8TileThreads(kRows), TileSharedBytes<kRows, kInputs>(Types()), task);
   });
 }
 
