@@ -18,6 +18,7 @@ cudaError_t Stream::Create() {
   }
   multiprocessors_ = static_cast<uint32_t>(properties.multiProcessorCount);
   most_shared_bytes_ = properties.sharedMemPerBlockOptin;
+  launches_early_ = properties.major >= 9;
   return cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking);
 }
 

@@ -61,19 +61,14 @@ class Stream {
   template <typename Params>
   void Launch(const char* name, void (*kernel)(Params), dim3 grid, dim3 block, size_t shared_bytes,
               const std::type_identity_t<Params>& params) {
-    static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= 4096);
-    if (!ReadyToLaunch(name, grid, shared_bytes)) return;
-    if (shared_bytes > kPlainSharedBytes) {
-      Note(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                static_cast<int>(shared_bytes)),
-           name);
-    }
-    cudaLaunchConfig_t config = {};
-    config.gridDim = grid;
-    config.blockDim = block;
-    config.dynamicSmemBytes = shared_bytes;
-    config.stream = handle_;
-    Note(cudaLaunchKernelEx(&config, kernel, params), name);
+    LaunchAs(/*early=*/false, name, kernel, grid, block, shared_bytes, params);
+  }
+  // A kernel of which every thread calls FollowEarlierLaunches (device/launch_order.h): where the
+  // device can, it begins while the launches before it still run.
+  template <typename Params>
+  void LaunchEarly(const char* name, void (*kernel)(Params), dim3 grid, dim3 block,
+                   size_t shared_bytes, const std::type_identity_t<Params>& params) {
+    LaunchAs(/*early=*/true, name, kernel, grid, block, shared_bytes, params);
   }
 
   void Copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
@@ -95,9 +90,33 @@ class Stream {
 
   bool ReadyToLaunch(const char* name, const dim3& grid, size_t shared_bytes);
 
+  template <typename Params>
+  void LaunchAs(bool early, const char* name, void (*kernel)(Params), dim3 grid, dim3 block,
+                size_t shared_bytes, const Params& params) {
+    static_assert(std::is_trivially_copyable_v<Params> && sizeof(Params) <= 4096);
+    if (!ReadyToLaunch(name, grid, shared_bytes)) return;
+    if (shared_bytes > kPlainSharedBytes) {
+      Note(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(shared_bytes)),
+           name);
+    }
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = handle_;
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &attribute;
+    config.numAttrs = early && launches_early_ ? 1 : 0;
+    Note(cudaLaunchKernelEx(&config, kernel, params), name);
+  }
+
   cudaStream_t handle_ = nullptr;
   uint32_t multiprocessors_ = 1;
   size_t most_shared_bytes_ = kPlainSharedBytes;
+  bool launches_early_ = false;  // sm_90 and later
   bool planning_ = false;
   uint64_t planned_nodes_ = 0;
   std::string error_;

@@ -24,6 +24,7 @@ struct Thread {
   uint3 index{};
   State state = State::kReady;
   uint32_t warp_barriers = 0;
+  bool followed = false;  // has called NoteFollowed
   uint64_t given = 0;
   AsyncCopies copies{};
 };
@@ -60,6 +61,8 @@ class Machine {
   bool ReleaseWarp(uint32_t warp);
   bool ReleaseBlock();
   std::string Stuck() const;
+  // An error if a thread has ended without NoteFollowed.
+  std::string WhoDidNotFollow() const;
   uint32_t Ordered(uint32_t i, uint32_t count) const {
     return the_order == Order::kForwards ? i : count - 1 - i;
   }
@@ -92,6 +95,7 @@ void Machine::Reset(const LaunchShape& shape, const std::function<void()>& body)
                     id / (shape.block.x * shape.block.y)};
     thread.state = State::kReady;
     thread.warp_barriers = 0;
+    thread.followed = false;
     thread.copies.open.clear();
     thread.copies.groups.clear();
     fibers_[id]->Start([](void*) { machine->body()(); }, nullptr);
@@ -160,6 +164,14 @@ std::string Machine::Stuck() const {
                       " in warp functions, ", count(State::kDone), " ended");
 }
 
+std::string Machine::WhoDidNotFollow() const {
+  const auto other = std::find_if(threads_.begin(), threads_.end(),
+                                  [](const Thread& thread) { return !thread.followed; });
+  if (other == threads_.end()) return "";
+  return absl::StrCat("block (", blockIdx.x, ", ", blockIdx.y, ", ", blockIdx.z, ") thread ",
+                      other->id, " has not waited for earlier launches");
+}
+
 std::string Machine::RunBlock(const LaunchShape& shape, uint3 block,
                               const std::function<void()>& body) {
   blockIdx = block;
@@ -179,7 +191,7 @@ std::string Machine::RunBlock(const LaunchShape& shape, uint3 block,
     }
     const bool done = std::all_of(threads_.begin(), threads_.end(),
                                   [](const Thread& t) { return t.state == State::kDone; });
-    if (done) return "";
+    if (done) return shape.early ? WhoDidNotFollow() : "";
     if (!progress) return Stuck();
   }
 }
@@ -259,6 +271,8 @@ void WantAligned(const void* address, size_t bytes) {
   Fail(absl::StrCat("misaligned access: ", bytes, " bytes at an address that is ", past,
                     " past a multiple of ", bytes));
 }
+
+void NoteFollowed() { machine->current().followed = true; }
 
 void SyncBlock() { machine->Leave(State::kAtBlockBarrier); }
 void SyncWarp() { machine->Leave(State::kAtWarpBarrier); }

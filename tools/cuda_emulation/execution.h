@@ -36,6 +36,8 @@ struct LaunchShape {
   dim3 grid;
   dim3 block;
   size_t shared_bytes = 0;
+  // May begin before earlier launches have ended: every thread calls NoteFollowed.
+  bool early = false;
 };
 
 // Runs `body`, the kernel with its parameters, once per thread. Returns the error, or an empty
@@ -54,6 +56,9 @@ void SyncWarp();
 // Every lane of the warp passes 8 bytes and gets those of all lanes, in order. Valid until the
 // lane's next warp function.
 const std::array<uint64_t, kWarp>& ExchangeInWarp(uint64_t mine);
+
+// The thread has waited for the launches before this one.
+void NoteFollowed();
 
 // Whether the calling code runs inside RunGrid.
 bool InKernel();

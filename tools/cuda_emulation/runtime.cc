@@ -146,7 +146,10 @@ cudaError_t Enqueue(cudaStream_t stream, std::function<cudaError_t()> work) {
 cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
                           std::function<void()> body) {
   Device& device = TheDevice();
-  const LaunchShape shape{config.gridDim, config.blockDim, config.dynamicSmemBytes};
+  // The only attribute that there is.
+  const bool early =
+      config.numAttrs > 0 && config.attrs->val.programmaticStreamSerializationAllowed != 0;
+  const LaunchShape shape{config.gridDim, config.blockDim, config.dynamicSmemBytes, early};
   {
     std::lock_guard lock(device.mutex);
     const auto limit = device.shared_limits.find(kernel);

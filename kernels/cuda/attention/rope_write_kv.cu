@@ -13,6 +13,7 @@
 
 #include "common/base/check.h"
 #include "common/tensor/type.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/device/warp.h"
 #include "kernels/cuda/norm/norm.h"
@@ -121,6 +122,7 @@ __device__ void StoreRow(const float* values, uint32_t dim, void* pages, size_t 
 
 template <tensor::Type kType>
 __global__ void __launch_bounds__(kThreads) RopeWriteKvKernel(const RopeTask task) {
+  FollowEarlierLaunches();
   const RopeWriteKvParams& p = task.params;
   const KvPages& pages = p.pages;
   SharedArena arena;
@@ -198,7 +200,7 @@ void EncodeRopeWriteKv(Stream& stream, const RopeWriteKvParams& params, const He
                          .first_row = keeps_q ? params.heads : 0,
                          .rows = params.heads + pages.kv_heads * (pages.latent ? 1 : 2)};
   const dim3 grid(params.tokens, Blocks(task.rows - task.first_row, kWarps));
-  stream.Launch("rope_write_kv", KernelFor(pages.type), grid, kThreads,
+  stream.LaunchEarly("rope_write_kv", KernelFor(pages.type), grid, kThreads,
                 2 * SharedBytes<float>(params.rotary_dims / 2), task);
 }
 

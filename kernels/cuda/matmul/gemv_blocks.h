@@ -103,8 +103,9 @@ template <tensor::Type kType>
 void LaunchBlockMatVec(Stream& stream, const BlockMatVecTask& task) {
   ForMatVecShape(stream, task, [&](auto tokens, auto rows, dim3 grid) {
     constexpr int kTokens = decltype(tokens)::value, kRows = decltype(rows)::value;
-    stream.Launch("matvec_blocks", &BlockMatVecKernel<kType, kTokens, kRows>, grid,
-                  kBlockMatVecThreads, MatVecSharedBytes<kTokens, kRows>(TypeList<kType>()), task);
+    stream.LaunchEarly("matvec_blocks", &BlockMatVecKernel<kType, kTokens, kRows>, grid,
+                       kBlockMatVecThreads, MatVecSharedBytes<kTokens, kRows>(TypeList<kType>()),
+                       task);
   });
 }
 
@@ -112,8 +113,8 @@ template <typename Types>
 void LaunchMixedMatVec(Stream& stream, const BlockMatVecTask& task) {
   ForMatVecShape(stream, task, [&](auto tokens, auto rows, dim3 grid) {
     constexpr int kTokens = decltype(tokens)::value, kRows = decltype(rows)::value;
-    stream.Launch("matvec_mixed", &MixedMatVecKernel<Types, kTokens, kRows>, grid,
-                  kBlockMatVecThreads, MatVecSharedBytes<kTokens, kRows>(Types()), task);
+    stream.LaunchEarly("matvec_mixed", &MixedMatVecKernel<Types, kTokens, kRows>, grid,
+                       kBlockMatVecThreads, MatVecSharedBytes<kTokens, kRows>(Types()), task);
   });
 }
 

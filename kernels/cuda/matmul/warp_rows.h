@@ -5,7 +5,8 @@
 // four rows, or eight, two per lane, that share the inputs that a lane reads. 256 columns of all
 // its rows, with their inputs, are a stage, which comes to shared memory by asynchronous copies
 // several stages ahead, those of the next rows while these are added up. No other warp reads a
-// stage: waiting for one is the warp's own business, and warps do not meet.
+// stage: waiting for one is the warp's own business, and warps do not meet. The first rows are on
+// their way before the kernel that writes the inputs has ended (device/launch_order.h).
 //
 // Floor: the bytes of the rows are read once; to read 4.4 TB/s with a latency of 0.8 us a
 // multiprocessor of 132 needs 27 KB on their way.
@@ -21,6 +22,7 @@
 #include "kernels/cuda/device/async_copy.h"
 #include "kernels/cuda/device/blocks.h"
 #include "kernels/cuda/device/int8_stage.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/partial_sums.h"
 #include "kernels/cuda/device/warp.h"
 
@@ -72,14 +74,10 @@ class WarpRows {
 
   // row(task, i) points to row i of a task, i below kRows, or to any row if it has none; i / 4 is
   // the first index of the sums. Calls use(task, partial sums of this lane) for every task, in
-  // order. All lanes call it.
+  // order. All lanes call it, once.
   template <typename Row, typename Use>
   __device__ __forceinline__ void ForEachTask(const WarpTasks& tasks, Row row, Use use) {
-    ahead_ = tasks.first;
-    ahead_octet_ = begin_;
-    if (ahead_ < tasks.end) PointTo(row);
-#pragma unroll
-    for (uint32_t i = 0; i + 1 < kStages; ++i) BeginNext(i, tasks, row);
+    BeginFirst(tasks, row);
     uint32_t stage = 0, free = kStages - 1;
     for (uint32_t task = tasks.first; task < tasks.end; task += tasks.step) {
       Sums sums = {};
@@ -107,20 +105,45 @@ class WarpRows {
     }
   }
 
+  // Begins the copies of the first stages, of inputs when they are there.
+  template <typename Row>
+  __device__ __forceinline__ void BeginFirst(const WarpTasks& tasks, Row row) {
+    ahead_ = tasks.first;
+    ahead_octet_ = begin_;
+    if (ahead_ < tasks.end) PointTo(row);
+    uint32_t octets[kStages - 1];
+    bool there[kStages - 1];
+#pragma unroll
+    for (uint32_t i = 0; i + 1 < kStages; ++i) {
+      octets[i] = ahead_octet_;
+      there[i] = ahead_ < tasks.end;
+      if (!there[i]) continue;
+      CopyRows(room_ + i * Stage::kUnits);
+      Advance(tasks, row);
+    }
+    FollowEarlierLaunches();
+#pragma unroll
+    for (uint32_t i = 0; i + 1 < kStages; ++i) {
+      if (there[i]) CopyInputs(room_ + i * Stage::kUnits, octets[i]);
+      EndCopyGroup();
+    }
+  }
   // Begins the copies of the next stage, if there is one.
   template <typename Row>
   __device__ __forceinline__ void BeginNext(uint32_t stage, const WarpTasks& tasks, Row row) {
     if (ahead_ < tasks.end) {
-      const SharedArray<uint4> to = room_ + stage * Stage::kUnits;
-      CopyRows(to);
-      CopyInputs(to);
-      if (++ahead_octet_ == end_) {
-        ahead_octet_ = begin_;
-        ahead_ += tasks.step;
-        if (ahead_ < tasks.end) PointTo(row);
-      }
+      CopyRows(room_ + stage * Stage::kUnits);
+      CopyInputs(room_ + stage * Stage::kUnits, ahead_octet_);
+      Advance(tasks, row);
     }
     EndCopyGroup();
+  }
+  template <typename Row>
+  __device__ __forceinline__ void Advance(const WarpTasks& tasks, Row row) {
+    if (++ahead_octet_ < end_) return;
+    ahead_octet_ = begin_;
+    ahead_ += tasks.step;
+    if (ahead_ < tasks.end) PointTo(row);
   }
   __device__ __forceinline__ void CopyRows(SharedArray<uint4> to) const {
     const uint32_t head = Stage::HeadAt(ahead_octet_), body = Stage::BodyAt(ahead_octet_);
@@ -134,8 +157,8 @@ class WarpRows {
     }
   }
   // All warps of a multiprocessor read the same inputs, from its L1 cache.
-  __device__ __forceinline__ void CopyInputs(SharedArray<uint4> to) const {
-    const uint32_t group = kPartialSums * ahead_octet_ + lane_ / Stage::kGroupUnits;
+  __device__ __forceinline__ void CopyInputs(SharedArray<uint4> to, uint32_t octet) const {
+    const uint32_t group = kPartialSums * octet + lane_ / Stage::kGroupUnits;
     if (lane_ >= kInputUnits || !in_.range().Has(group)) return;
     const auto* from = reinterpret_cast<const std::byte*>(in_.x + (group - in_.first_group)) +
                        lane_ % Stage::kGroupUnits * kPackUnit;

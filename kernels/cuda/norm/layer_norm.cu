@@ -2,6 +2,7 @@
 // Floor: reads residual (and add) and writes residual and out once: 8 bytes per value without add,
 // 16 with; groups of 32 as bytes are 1.5 per value instead of 4, BF16 2. Sums are in double: the
 // mean may be far larger than the deviations from it.
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/norm/norm_row.h"
 #include "kernels/cuda/ops.h"
 
@@ -12,6 +13,7 @@ namespace {
 template <uint32_t kRuns, bool kRowPerWarp>
 __global__ void __launch_bounds__(kNormThreads, 1)
     LayerNormKernel(const NormTask<LayerNormParams> task) {
+  FollowEarlierLaunches();
   const LayerNormParams& p = task.params;
   SharedArena arena;
   const SharedArray<double> room = arena.Take<double>(kBlockReduceRoom);

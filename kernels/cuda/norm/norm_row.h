@@ -159,11 +159,11 @@ void LaunchNorm(Stream& stream, const char* name, const Params& params, bool ali
                 const RoundedRows& rounded, size_t shared_bytes) {
   const NormTask<Params> task = {params, aligned, rounded};
   auto row_per_block = [&](void (*kernel)(NormTask<Params>), uint32_t threads) {
-    stream.Launch(name, kernel, params.rows, threads, shared_bytes, task);
+    stream.LaunchEarly(name, kernel, params.rows, threads, shared_bytes, task);
   };
   auto row_per_warp = [&](void (*kernel)(NormTask<Params>)) {
-    stream.Launch(name, kernel, Blocks(params.rows, kNormWarps), kNormWarps * kWarp, shared_bytes,
-                  task);
+    stream.LaunchEarly(name, kernel, Blocks(params.rows, kNormWarps), kNormWarps * kWarp,
+                       shared_bytes, task);
   };
   const uint32_t runs = params.dim / 4;
   if (!NormInRegisters(params.dim)) {

@@ -1,6 +1,7 @@
 // Source: Zhang and Sennrich, "Root mean square layer normalization", 2019.
 // Floor: reads residual (and add) and writes residual and out once: 8 bytes per value without add,
 // 16 with; groups of 32 as bytes are 1.5 per value instead of 4, BF16 2.
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/norm/norm_row.h"
 #include "kernels/cuda/ops.h"
 
@@ -9,6 +10,7 @@ namespace {
 
 template <uint32_t kRuns, bool kRowPerWarp>
 __global__ void __launch_bounds__(kNormThreads) RmsNormKernel(const NormTask<RmsNormParams> task) {
+  FollowEarlierLaunches();
   const RmsNormParams& p = task.params;
   SharedArena arena;
   const SharedArray<float> room = arena.Take<float>(kBlockReduceRoom);

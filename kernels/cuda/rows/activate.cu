@@ -5,6 +5,7 @@
 #include "kernels/cuda/rows/activate.h"
 
 #include "common/base/check.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/store_bf16.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/rows/activation.h"
@@ -21,6 +22,7 @@ struct ActivateTask {
 
 template <Activation kFunction, uint32_t kWidth>
 __global__ void __launch_bounds__(RowGrid::kThreads) ActivateKernel(const ActivateTask task) {
+  FollowEarlierLaunches();
   const ActivateParams& p = task.params;
   task.grid.Do<kWidth>([&](uint32_t row, uint32_t column) {
     const Floats<kWidth> values = ActivatedRun<kFunction, kWidth>(p, row, column);
@@ -37,8 +39,9 @@ void EncodeActivate(Stream& stream, const ActivateParams& params, const Bf16Rows
   const RowGrid grid(params.rows, params.cols, fours ? 4 : 1);
   DispatchActivation(params.function, [&](auto function) {
     constexpr Activation kFunction = decltype(function)::value;
-    stream.Launch("activate", fours ? &ActivateKernel<kFunction, 4> : &ActivateKernel<kFunction, 1>,
-                  grid.grid(), RowGrid::kThreads, 0, {params, bf16, grid});
+    stream.LaunchEarly("activate",
+                       fours ? &ActivateKernel<kFunction, 4> : &ActivateKernel<kFunction, 1>,
+                       grid.grid(), RowGrid::kThreads, 0, {params, bf16, grid});
   });
 }
 

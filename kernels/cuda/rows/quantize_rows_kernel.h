@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/floats.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/quantize_group.h"
 #include "kernels/cuda/rows/quantize_rows.h"
 
@@ -26,6 +27,7 @@ struct QuantizeTask {
 template <typename Rows, uint32_t kWidth>
 __global__ void __launch_bounds__(kQuantizeThreads)
     QuantizeRowsKernel(const QuantizeTask<Rows> task) {
+  FollowEarlierLaunches();
   const ColumnRange& columns = task.columns;
   const uint32_t group = (blockIdx.y * kQuantizeThreads + threadIdx.x) / kLanesPerGroup;
   // Counted from the range's first column: it wraps around before that.
@@ -48,8 +50,8 @@ void LaunchQuantizeRows(Stream& stream, const char* name, const Rows& rows, uint
                         ColumnRange columns, bool fours, const Int8Rows& to) {
   const uint32_t groups = columns.Units(32);
   const dim3 grid(count, Blocks(uint64_t{groups} * kLanesPerGroup, kQuantizeThreads));
-  stream.Launch(name, fours ? &QuantizeRowsKernel<Rows, 4> : &QuantizeRowsKernel<Rows, 1>, grid,
-                kQuantizeThreads, 0, {rows, columns, groups, to});
+  stream.LaunchEarly(name, fours ? &QuantizeRowsKernel<Rows, 4> : &QuantizeRowsKernel<Rows, 1>,
+                     grid, kQuantizeThreads, 0, {rows, columns, groups, to});
 }
 
 }  // namespace tandem::kernels::cuda

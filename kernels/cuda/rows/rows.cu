@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/device/floats.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/rows/row_grid.h"
 
@@ -17,6 +18,7 @@ struct CopyTask {
 
 template <uint32_t kWidth>
 __global__ void __launch_bounds__(RowGrid::kThreads) CopyRowsKernel(const CopyTask task) {
+  FollowEarlierLaunches();
   const CopyRowsParams& p = task.params;
   task.grid.Do<kWidth>([&](uint32_t row, uint32_t column) {
     const size_t from = task.from != nullptr ? static_cast<size_t>(task.from[row]) : row;
@@ -28,8 +30,8 @@ __global__ void __launch_bounds__(RowGrid::kThreads) CopyRowsKernel(const CopyTa
 void Copy(Stream& stream, const char* name, const CopyRowsParams& params, const int32_t* from) {
   const bool fours = InFours({params.dim, params.x_stride, params.y_stride}, {params.x, params.y});
   const RowGrid grid(params.rows, params.dim, fours ? 4 : 1);
-  stream.Launch(name, fours ? &CopyRowsKernel<4> : &CopyRowsKernel<1>, grid.grid(),
-                RowGrid::kThreads, 0, {params, from, grid});
+  stream.LaunchEarly(name, fours ? &CopyRowsKernel<4> : &CopyRowsKernel<1>, grid.grid(),
+                     RowGrid::kThreads, 0, {params, from, grid});
 }
 
 // `starts` is host memory that may change after the call: it is passed by value in the parameters.

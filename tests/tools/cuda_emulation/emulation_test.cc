@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/cuda/device/async_copy.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/shared_array.h"
 #include "kernels/cuda/device/warp.h"
 #include "tests/tools/cuda_emulation/run_block.h"
@@ -336,6 +337,15 @@ TEST_F(EmulatedDeviceTest, FindsCopiesThatMixUpHostAndDevice) {
 TEST_F(EmulatedDeviceTest, RefusesSharedMemoryThatWasNotAllowed) {
   EXPECT_EQ(Fill(kCount, 48 * 1024 + 1), cudaErrorInvalidValue);
   EXPECT_EQ(Fill(kCount, 48 * 1024), cudaSuccess);
+}
+
+TEST(EmulationTest, KernelsThatBeginEarlyFollowInEveryThread) {
+  const emulation::LaunchShape early{2, kThreads, 0, /*early=*/true};
+  EXPECT_EQ(emulation::RunGrid(early, [] { FollowEarlierLaunches(); }), "");
+  const std::string error = emulation::RunGrid(early, [] {
+    if (blockIdx.x == 0 || threadIdx.x != 40) FollowEarlierLaunches();
+  });
+  EXPECT_THAT(error, HasSubstr("block (1, 0, 0) thread 40 has not waited for earlier launches"));
 }
 
 }  // namespace
