@@ -79,6 +79,14 @@ struct Assignment {
   }
 };
 
+// What a block leaves about its share for the merge, which need not go through the work list again.
+struct ShareRecord {
+  uint32_t total;   // units of the list
+  WorkItem first;   // of the share, unless it has no units
+  Assignment last;  // likewise
+};
+static_assert(sizeof(ShareRecord) == kShareRecordBytes);
+
 // A row of a slot.
 class PartialRow {
  public:

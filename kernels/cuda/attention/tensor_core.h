@@ -45,7 +45,9 @@ struct TensorConfig {
   static constexpr uint32_t kValues = kValueTiles * 8 * kColumnWarps;
   static constexpr uint32_t kPiece = kRows > 32 ? 2048 : kValues > 128 ? kValues : 128;
   static constexpr AttentionTile kTile = {kRows, kPositions, kPiece};
-  using Tiles = typename Page::template Tiles<kPositions, kThreads>;
+  // Of a row of K, where the widths of K and of V are bounded alike.
+  static constexpr uint32_t kMostChunks = kValues <= 256 ? kValues / 8 : 0;
+  using Tiles = typename Page::template Tiles<kPositions, kThreads, kMostChunks>;
   static_assert(kPositions % 32 == 0 && kScoreTiles >= 1 && kPositions <= kThreads);
 
   static size_t SharedBytesOf(const AttentionArgs& a) {
@@ -136,17 +138,38 @@ class TensorAttention {
   }
 
  private:
+  // A thread has the same chunks of every kRowStep-th row; its loads do not wait for each other.
   __device__ void LoadQueries(const RowTile& tile) const {
-    const uint32_t stride = a_.k.stride() * 8, dim = a_.p.pages.head_dim;
-    for (uint32_t row = threadIdx.x / kWarp; row < C::kRows; row += C::kThreads / kWarp) {
+    constexpr uint32_t kRowLanes = 16, kRowStep = C::kThreads / kRowLanes;
+    static_assert(C::kRows % kRowStep == 0);
+    const SharedArray<uint4> q = q_.template As<uint4>();
+    const uint32_t dim = a_.p.pages.head_dim;
+#pragma unroll
+    for (uint32_t i = 0; i < C::kRows / kRowStep; ++i) {
+      const uint32_t row = threadIdx.x / kRowLanes + i * kRowStep;
       const bool real = row < tile.rows;
       const size_t at =
           real ? static_cast<size_t>(tile.Token(row)) * a_.p.heads + tile.Head(row) : 0;
-      for (uint32_t d = lane_; d < a_.k.chunks * 8; d += kWarp) {
-        const float value = real && d < dim ? a_.p.q[at * dim + d] : 0.0f;
-        q_[row * stride + d] = C::Page::Round(value);
+      for (uint32_t chunk = threadIdx.x % kRowLanes; chunk < a_.k.chunks; chunk += kRowLanes) {
+        const float* const values = a_.p.q + at * dim + chunk * 8;
+        const uint2 low = RoundedQueries(values, real && chunk * 8 < dim, dim - chunk * 8);
+        const uint2 high =
+            RoundedQueries(values + 4, real && chunk * 8 + 4 < dim, dim - chunk * 8 - 4);
+        q[row * a_.k.stride() + chunk] = make_uint4(low.x, low.y, high.x, high.y);
       }
     }
+  }
+  // Four values of a query, of which `left` are its own, or zeros.
+  __device__ uint2 RoundedQueries(const float* values, bool some, uint32_t left) const {
+    float4 four = {0, 0, 0, 0};
+    if (some && a_.wide_queries) {
+      four = *reinterpret_cast<const float4*>(values);
+    } else if (some) {
+      four = {values[0], left > 1 ? values[1] : 0, left > 2 ? values[2] : 0,
+              left > 3 ? values[3] : 0};
+    }
+    return {Pack(C::Page::Round(four.x), C::Page::Round(four.y)),
+            Pack(C::Page::Round(four.z), C::Page::Round(four.w))};
   }
 
   __device__ uint32_t Row(uint32_t half) const { return row_base_ + lane_ / 4 + half * 8; }
@@ -339,11 +362,21 @@ void LaunchTensorAttention(Stream& stream, AttentionArgs& args) {
   EncodeAttentionMerge(stream, args);
 }
 
+// As many as leave a multiprocessor its blocks, and two at least.
+template <typename Shape>
+uint32_t StagesOf(const Stream& stream, AttentionArgs args) {
+  for (args.stages = Shape::Page::kMostStages; args.stages > 2; --args.stages) {
+    if (BlocksThatFit(stream, Shape::SharedBytesOf(args)) >= kBlocksPerMultiprocessor) break;
+  }
+  return args.stages;
+}
+
 // Launches the first block shape whose shared memory the GPU has, for sequences of a class.
 template <typename Shape, typename... Smaller>
 void LaunchFitting(Stream& stream, AttentionArgs& args, RowClass rows) {
   if (MostRows(args.p) <= rows.above) return;
   args.rows = rows;
+  args.stages = StagesOf<Shape>(stream, args);
   const size_t bytes = Shape::SharedBytesOf(args);
   if (bytes <= stream.most_shared_bytes()) return LaunchTensorAttention<Shape>(stream, args);
   if constexpr (sizeof...(Smaller) > 0) {
