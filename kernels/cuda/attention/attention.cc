@@ -78,8 +78,7 @@ bool PlanAttention(Stream& stream, AttentionTile tile, size_t shared_bytes, Atte
                      std::to_string(p.max_context_len) + " positions are beyond 32-bit counts");
     return false;
   }
-  const size_t of_each =
-      std::clamp<size_t>(BlocksThatFit(stream, shared_bytes), 1, kBlocksPerMultiprocessor);
+  const size_t of_each = std::clamp<size_t>(BlocksThatFit(stream, shared_bytes), 1, tile.blocks);
   args.shares =
       static_cast<uint32_t>(std::min<uint64_t>(stream.multiprocessors() * of_each, items * pieces));
   args.pieces = pieces;
@@ -87,8 +86,9 @@ bool PlanAttention(Stream& stream, AttentionTile tile, size_t shared_bytes, Atte
   const auto levels = static_cast<uint32_t>(std::bit_width(pieces));
   args.head_slots = pieces == 1 ? 0 : levels;
   args.tail_slots = pieces == 1 ? 0 : 2 * (levels - 1);
+  args.sum_stride = Blocks(p.pages.value_dim, 2) * 2;
   const size_t kept = size_t{args.shares} * (args.head_slots + args.tail_slots) * args.slot_rows;
-  const size_t sum_bytes = ScratchBytes(kept * p.pages.value_dim * sizeof(float));
+  const size_t sum_bytes = ScratchBytes(kept * args.sum_stride * sizeof(float));
   const size_t state_bytes = ScratchBytes(kept * sizeof(float2));
   const size_t record_bytes = args.shares * kShareRecordBytes;
   std::byte* const scratch = stream.Scratch(sum_bytes + state_bytes + record_bytes);

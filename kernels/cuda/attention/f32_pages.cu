@@ -143,9 +143,10 @@ class FloatAttention {
     for (uint32_t r = 0; r < kWarpRows; ++r) {
       if (r >= count_) continue;
       const bool visible = position >= visible_[r].begin && position < visible_[r].end;
-      s[r] = visible ? ScaleAndCap(a_.p, s[r]) : kNegInf;
+      const float capped = a_.p.softcap == 0 ? s[r] : Cap(a_.p, s[r]);
+      s[r] = visible ? capped * ScoreFactor(a_.p) : kNegInf;
       const float rescale = state_[r].UpdateMax(WarpMax(s[r]));
-      s[r] = expf(s[r] - state_[r].base());
+      s[r] = exp2f(s[r] - state_[r].base());
       state_[r].sum += s[r];
 #pragma unroll
       for (uint32_t j = 0; j < kColumns; ++j) acc_[j][r] *= rescale;

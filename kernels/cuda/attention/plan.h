@@ -44,6 +44,8 @@ struct AttentionTile {
   uint32_t tile_rows = 0;
   uint32_t tile_positions = 0;
   uint32_t piece_positions = 0;  // tile_positions times a power of two
+  // Blocks of a multiprocessor, if its shared memory has room: one loads while another computes.
+  uint32_t blocks = 2;
 
   constexpr uint32_t piece_tiles() const { return piece_positions / tile_positions; }
 };
@@ -84,7 +86,8 @@ struct AttentionArgs {
   uint32_t head_slots = 0;
   uint32_t tail_slots = 0;
   uint32_t slot_rows = 0;
-  float* sums = nullptr;           // (shares * (head_slots + tail_slots), slot_rows, value_dim)
+  uint32_t sum_stride = 0;         // value_dim, rounded up to an even number
+  float* sums = nullptr;           // (shares * (head_slots + tail_slots), slot_rows, sum_stride)
   float2* states = nullptr;        // (..., slot_rows): maximum, sum of weights
   ShareRecord* records = nullptr;  // (shares), for the merge
   // Whether the merge leaves the output in groups, of all rows: those that a block has alone come
@@ -100,9 +103,6 @@ struct AttentionArgs {
 
 inline constexpr uint32_t kMaxValueDim = 512;
 inline constexpr uint32_t kShortestPiece = 128;  // in positions, of all kernels
-
-// Blocks of a multiprocessor, if its shared memory has room: one loads while another computes.
-inline constexpr size_t kBlocksPerMultiprocessor = 2;
 
 // Blocks that the shared memory of a multiprocessor has room for: what one block may have at most,
 // and what the GPU reserves for each.
