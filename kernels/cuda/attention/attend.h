@@ -27,21 +27,21 @@ __device__ void EndPiece(const AttentionArgs& a, const Assignment& now, uint32_t
   }
 }
 
-// The current run. Loads go on across its pieces; the next tile loads while a piece ends.
+// The current run. Loads go on across its pieces and while a piece ends.
 template <typename Attention, typename Tiles>
 __device__ void AttendToRun(const AttentionArgs& a, SharedArray<Assignment> current,
                             Attention& attention, Tiles& tiles) {
   tiles.StartLoads();
   attention.Begin();
   uint32_t kept = 0;
-  for (bool more = tiles.WaitForTile(); more;) {
-    attention.Clear();
-    do {
-      attention.AddTile(tiles.k(), tiles.v(), tiles.position());
-      tiles.ReleaseTile();
-      more = tiles.WaitForTile();
-    } while (more && (tiles.tile() & ((1u << a.piece_shift) - 1)) != 0);
-    EndPiece(a, current[0], tiles.tile() - 1, kept, attention);
+  bool begins = true;  // a piece
+  while (tiles.WaitForTile()) {
+    if (begins) attention.Clear();
+    attention.AddTile(tiles.k(), tiles.v(), tiles.position());
+    tiles.ReleaseTile();
+    const Assignment now = current[0];
+    begins = tiles.tile() == now.run.end || (tiles.tile() & ((1u << a.piece_shift) - 1)) == 0;
+    if (begins) EndPiece(a, now, tiles.tile() - 1, kept, attention);
   }
 }
 

@@ -143,7 +143,8 @@ class FloatAttention {
     for (uint32_t r = 0; r < kWarpRows; ++r) {
       if (r >= count_) continue;
       const bool visible = position >= visible_[r].begin && position < visible_[r].end;
-      const float capped = a_.p.softcap == 0 ? s[r] : Cap(a_.p, s[r]);
+      const float cap = a_.p.softcap;
+      const float capped = cap == 0 ? s[r] : cap * tanhf(s[r] * a_.p.scale / cap);
       s[r] = visible ? capped * ScoreFactor(a_.p) : kNegInf;
       const float rescale = state_[r].UpdateMax(WarpMax(s[r]));
       s[r] = exp2f(s[r] - state_[r].base());

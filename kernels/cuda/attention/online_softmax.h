@@ -16,8 +16,10 @@ inline constexpr float kNegInf = -std::numeric_limits<float>::infinity();
 // instruction.
 inline constexpr float kLog2E = 1.44269504088896340736f;
 
-__device__ inline float Cap(const AttentionParams& p, float dot) {
-  return p.softcap * tanhf(dot * p.scale / p.softcap);
+// A product of query and key, soft-capped: softcap tanh(ratio dot) with ratio = scale / softcap.
+// What the tensor cores have added up has no more digits than this.
+__device__ inline float Cap(const AttentionParams& p, float dot, float ratio) {
+  return p.softcap - __fdividef(2 * p.softcap, 1 + FastExp2(2 * kLog2E * ratio * dot));
 }
 // What a product of query and key, or a capped one, is multiplied with to be a score.
 __device__ inline float ScoreFactor(const AttentionParams& p) {

@@ -82,8 +82,6 @@ class TensorAttention {
   // Begins with a row tile: copies its rounded queries to shared memory; a barrier must follow.
   __device__ void Begin() {
     const Assignment now = current_[0];
-    for (uint32_t half = 0; half < 2; ++half)
-      visible_[half] = VisibleRange(a_, now.tile, Row(half));
     const RowRange top = VisibleRange(a_, now.tile, 0);
     const RowRange bottom = VisibleRange(a_, now.tile, now.tile.rows - 1);
     all_visible_ = {.begin = bottom.begin, .end = top.end};
@@ -254,15 +252,19 @@ class TensorAttention {
   // Soft-cap and mask: -inf if a row does not attend to a position.
   __device__ void CapAndMask(float (&s)[C::kScoreTiles][4], int32_t position) const {
     if (a_.p.softcap != 0) {
+      const float ratio = a_.p.scale / a_.p.softcap;
 #pragma unroll
       for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
 #pragma unroll
-        for (uint32_t i = 0; i < 4; ++i) s[t][i] = Cap(a_.p, s[t][i]);
+        for (uint32_t i = 0; i < 4; ++i) s[t][i] = Cap(a_.p, s[t][i], ratio);
       }
     }
     if (position >= all_visible_.begin &&
         position + static_cast<int32_t>(C::kPositions) <= all_visible_.end)
       return;
+    const Assignment now = current_[0];
+    const RowRange visible[2] = {VisibleRange(a_, now.tile, Row(0)),
+                                 VisibleRange(a_, now.tile, Row(1))};
     const auto first =
         position + static_cast<int32_t>(column_warp_ * C::kScoreTiles * 8 + lane_ % 4 * 2);
 #pragma unroll
@@ -270,7 +272,7 @@ class TensorAttention {
 #pragma unroll
       for (uint32_t i = 0; i < 4; ++i) {
         const int32_t at = first + static_cast<int32_t>(t * 8 + i % 2);
-        const RowRange& range = visible_[i / 2];
+        const RowRange& range = visible[i / 2];
         if (at < range.begin || at >= range.end) s[t][i] = kNegInf;
       }
     }
@@ -386,7 +388,6 @@ class TensorAttention {
   const SharedArray<float> exchange_;
   static constexpr uint32_t kSteps = C::kHoldsQueries ? C::kMostChunks / 4 : 1;
   uint32_t held_[kSteps][2][4];  // fragments of 32 columns of queries
-  RowRange visible_[2];          // of this lane's two rows
   RowRange all_visible_;         // positions that need no mask: visible to every row of the tile
   SoftmaxState state_[2];
   float acc_[C::kValueTiles][4] = {};

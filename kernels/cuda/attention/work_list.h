@@ -131,6 +131,10 @@ class WorkList {
   }
 
   __device__ WorkItem FindAmongMine(uint32_t unit) const {
+    if (each_ == 1 && a_.even_groups) {
+      const uint32_t units = mine_ / a_.p.pages.kv_heads, head = (unit - before_) / units;
+      return {threadIdx.x, head, before_ + head * units};
+    }
     WorkItem item = {0, 0, before_};
     uint32_t in_seq = 0, of_seq = 0;
     uint32_t begin = before_;
