@@ -12,11 +12,11 @@ namespace tandem::kernels::cuda {
 template <typename Attention>
 __device__ void EndPiece(const AttentionArgs& a, const Assignment& now, uint32_t kv_tile,
                          uint32_t& kept, Attention& attention) {
-  const uint32_t each = a.tile.piece_tiles();
+  const uint32_t shift = a.piece_shift;
   const uint32_t first_slot = FirstSlot(a, now.tile, now.run, blockIdx.x);
   const bool complete = now.whole() && kv_tile + 1 == now.run.end;
-  const PieceTree tree = {now.tile.first_kv_tile / each, now.run.begin / each};
-  const uint32_t merges = complete ? kept : tree.Merges(kv_tile / each, 0);
+  const PieceTree tree = {now.tile.first_kv_tile >> shift, now.run.begin >> shift};
+  const uint32_t merges = complete ? kept : tree.Merges(kv_tile >> shift, 0);
   attention.SumWeights();
   for (uint32_t n = 0; n < merges; ++n) attention.Merge(first_slot + --kept);
   if (complete) {
@@ -27,21 +27,21 @@ __device__ void EndPiece(const AttentionArgs& a, const Assignment& now, uint32_t
   }
 }
 
-// The current run. Loads go on across its pieces; the next tile loads while a piece ends.
+// The current run. Loads go on across its pieces and while a piece ends.
 template <typename Attention, typename Tiles>
 __device__ void AttendToRun(const AttentionArgs& a, SharedArray<Assignment> current,
                             Attention& attention, Tiles& tiles) {
-  attention.Begin();
   tiles.StartLoads();
+  attention.Begin();
   uint32_t kept = 0;
-  for (bool more = tiles.WaitForTile(); more;) {
-    attention.Clear();
-    do {
-      attention.AddTile(tiles.k(), tiles.v(), tiles.position());
-      tiles.ReleaseTile();
-      more = tiles.WaitForTile();
-    } while (more && tiles.tile() % a.tile.piece_tiles() != 0);
-    EndPiece(a, current[0], tiles.tile() - 1, kept, attention);
+  bool begins = true;  // a piece
+  while (tiles.WaitForTile()) {
+    if (begins) attention.Clear();
+    attention.AddTile(tiles.k(), tiles.v(), tiles.position());
+    tiles.ReleaseTile();
+    const Assignment now = current[0];
+    begins = tiles.tile() == now.run.end || (tiles.tile() & ((1u << a.piece_shift) - 1)) == 0;
+    if (begins) EndPiece(a, now, tiles.tile() - 1, kept, attention);
   }
 }
 
@@ -50,19 +50,26 @@ __device__ void AttendToRun(const AttentionArgs& a, SharedArray<Assignment> curr
 template <typename Attention, typename Tiles>
 __device__ void AttendToShare(const AttentionArgs& a, const WorkList& list,
                               SharedArray<Assignment> current, Attention& attention, Tiles& tiles) {
-  const auto end = [&] { return list.ShareBegin(blockIdx.x + 1); };
-  if (list.ShareBegin(blockIdx.x) == end()) return;  // the whole block
-  WorkItem item = list.Find(list.ShareBegin(blockIdx.x));
+  const auto begin = [&] { return list.bounds().Begin(blockIdx.x); };
+  const auto end = [&] { return list.bounds().Begin(blockIdx.x + 1); };
+  const bool records = threadIdx.x == 0 && a.records != nullptr;
+  if (records) a.records[blockIdx.x].total = list.bounds().total();
+  if (begin() == end()) return;  // the whole block
+  WorkItem item = list.Find(begin());
+  if (records) a.records[blockIdx.x].first = item;
   while (true) {
     const RowTile tile = TileOf(a, item);
-    const Run run = RunOf(a, tile, item.begin, list.ShareBegin(blockIdx.x), end());
+    const Run run = RunOf(a, tile, item.begin, begin(), end());
     __syncthreads();  // the previous assignment, and its queries and tiles, have been used
     if (threadIdx.x == 0) current[0] = Assignment{item, tile, run};
     __syncthreads();
     if (run.begin < run.end) AttendToRun(a, current, attention, tiles);
     const Assignment done = current[0];
-    if (done.item.begin + done.tile.kv_tiles() >= end()) return;
-    item = list.Next(done.item, done.tile.kv_tiles());
+    if (done.item.begin + done.tile.kv_tiles() >= end()) {
+      if (records) a.records[blockIdx.x].last = done;
+      return;
+    }
+    item = NextItem(a, done.item, done.tile.kv_tiles());
   }
 }
 

@@ -11,9 +11,6 @@
 namespace tandem::kernels::cuda {
 namespace {
 
-// Blocks of a multiprocessor, if its shared memory has room: one loads while another computes.
-constexpr size_t kBlocksPerMultiprocessor = 2;
-
 uint32_t CopyBytes(const void* data, uint32_t row_bytes) {
   for (const uint32_t size : {16u, 8u, 4u}) {
     if (row_bytes % size == 0 && reinterpret_cast<uintptr_t>(data) % size == 0) return size;
@@ -50,6 +47,7 @@ uint32_t MostPieces(const AttentionParams& p, AttentionTile tile) {
 void PlanRowTiles(AttentionTile tile, AttentionArgs& args) {
   const AttentionParams& p = args.p;
   args.tile = tile;
+  args.piece_shift = static_cast<uint32_t>(std::bit_width(tile.piece_tiles()) - 1);
   args.even_groups = p.pages.kv_heads == 1 ||
                      (p.first_head % p.heads_per_kv == 0 && p.heads % p.heads_per_kv == 0);
   const uint64_t rows = std::min<uint64_t>(MostRows(p), args.rows.upto);
@@ -63,6 +61,11 @@ void PlanRowTiles(AttentionTile tile, AttentionArgs& args) {
 
 }  // namespace
 
+size_t BlocksThatFit(const Stream& stream, size_t shared_bytes) {
+  constexpr size_t kReserved = 1024;
+  return (stream.most_shared_bytes() + kReserved) / (shared_bytes + kReserved);
+}
+
 uint64_t MostRows(const AttentionParams& p) { return uint64_t{p.max_query_len} * Group(p); }
 
 bool PlanAttention(Stream& stream, AttentionTile tile, size_t shared_bytes, AttentionArgs& args) {
@@ -75,18 +78,22 @@ bool PlanAttention(Stream& stream, AttentionTile tile, size_t shared_bytes, Atte
                      std::to_string(p.max_context_len) + " positions are beyond 32-bit counts");
     return false;
   }
-  const size_t of_each =
-      std::clamp<size_t>(stream.most_shared_bytes() / shared_bytes, 1, kBlocksPerMultiprocessor);
+  const size_t of_each = std::clamp<size_t>(BlocksThatFit(stream, shared_bytes), 1, tile.blocks);
   args.shares =
       static_cast<uint32_t>(std::min<uint64_t>(stream.multiprocessors() * of_each, items * pieces));
+  args.pieces = pieces;
   // A run of n pieces is at most this many nodes of the tree (partials.h).
   const auto levels = static_cast<uint32_t>(std::bit_width(pieces));
   args.head_slots = pieces == 1 ? 0 : levels;
   args.tail_slots = pieces == 1 ? 0 : 2 * (levels - 1);
+  args.sum_stride = Blocks(p.pages.value_dim, 2) * 2;
   const size_t kept = size_t{args.shares} * (args.head_slots + args.tail_slots) * args.slot_rows;
-  const size_t sum_bytes = ScratchBytes(kept * p.pages.value_dim * sizeof(float));
-  std::byte* const scratch = stream.Scratch(sum_bytes + kept * sizeof(float2));
+  const size_t sum_bytes = ScratchBytes(kept * args.sum_stride * sizeof(float));
+  const size_t state_bytes = ScratchBytes(kept * sizeof(float2));
+  const size_t record_bytes = args.shares * kShareRecordBytes;
+  std::byte* const scratch = stream.Scratch(sum_bytes + state_bytes + record_bytes);
   if (scratch != nullptr) {
+    args.records = reinterpret_cast<ShareRecord*>(scratch + sum_bytes + state_bytes);
     args.sums = reinterpret_cast<float*>(scratch);
     args.states = reinterpret_cast<float2*>(scratch + sum_bytes);
   }
@@ -113,6 +120,8 @@ void Encode(Stream& stream, AttentionArgs args) {
     return;
   }
   args.k = Rows(pages.type, pages.k, pages.head_dim);
+  args.wide_queries =
+      pages.head_dim % 4 == 0 && reinterpret_cast<uintptr_t>(params.q) % sizeof(float4) == 0;
   args.v = pages.latent ? args.k : Rows(pages.type, pages.v, pages.value_dim);
   switch (pages.type) {
     case tensor::Type::kF32:

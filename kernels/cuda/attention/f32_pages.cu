@@ -27,8 +27,7 @@ struct F32Page {
   }
 };
 
-template <uint32_t kStages>
-using FloatTiles = KvTiles<F32Page, kPositions, kThreads, kStages>;
+using FloatTiles = KvTiles<F32Page, kPositions, kThreads, /*kMostChunks=*/0>;
 
 __device__ inline float Dot(float4 a, float4 b, float sum) {
   sum += a.x * b.x;
@@ -144,9 +143,11 @@ class FloatAttention {
     for (uint32_t r = 0; r < kWarpRows; ++r) {
       if (r >= count_) continue;
       const bool visible = position >= visible_[r].begin && position < visible_[r].end;
-      s[r] = visible ? ScaleAndCap(a_.p, s[r]) : kNegInf;
+      const float cap = a_.p.softcap;
+      const float capped = cap == 0 ? s[r] : cap * tanhf(s[r] * a_.p.scale / cap);
+      s[r] = visible ? capped * ScoreFactor(a_.p) : kNegInf;
       const float rescale = state_[r].UpdateMax(WarpMax(s[r]));
-      s[r] = expf(s[r] - state_[r].base());
+      s[r] = exp2f(s[r] - state_[r].base());
       state_[r].sum += s[r];
 #pragma unroll
       for (uint32_t j = 0; j < kColumns; ++j) acc_[j][r] *= rescale;
@@ -185,30 +186,28 @@ class FloatAttention {
   float acc_[kColumns][kWarpRows] = {};
 };
 
-template <uint32_t kColumns, uint32_t kStages>
+template <uint32_t kColumns>
 __global__ void __launch_bounds__(kThreads, 1) FloatAttentionKernel(const AttentionArgs a) {
   SharedArena arena;
   const WorkList list(a, arena);
   const SharedArray<Assignment> current = arena.Take<Assignment>(1);
   FloatAttention<kColumns> attention(a, current, arena);
-  FloatTiles<kStages> tiles(a, current, arena);
+  FloatTiles tiles(a, current, arena);
   AttendToShare(a, list, current, attention, tiles);
 }
 
-template <uint32_t kStages>
 size_t SharedBytesOf(const AttentionArgs& args) {
   return WorkList::kSharedBytes + SharedBytes<Assignment>(1) +
          SharedBytes<float4>(kRows * args.k.chunks) + SharedBytes<float4>(kPositions * kWarps) +
-         FloatTiles<kStages>::SharedBytesOf(args);
+         FloatTiles::SharedBytesOf(args);
 }
 
-template <uint32_t kColumns, uint32_t kStages>
+template <uint32_t kColumns>
 void LaunchFloatAttention(Stream& stream, AttentionArgs& args) {
   args.rows = kAllRows;
-  const size_t shared = SharedBytesOf<kStages>(args);
+  const size_t shared = SharedBytesOf(args);
   if (!PlanAttention(stream, kTile, shared, args)) return;
-  stream.Launch("attention", &FloatAttentionKernel<kColumns, kStages>, args.shares, kThreads,
-                shared, args);
+  stream.Launch("attention", &FloatAttentionKernel<kColumns>, args.shares, kThreads, shared, args);
   EncodeAttentionMerge(stream, args);
 }
 
@@ -216,16 +215,13 @@ void LaunchFloatAttention(Stream& stream, AttentionArgs& args) {
 
 void EncodeF32Attention(Stream& stream, AttentionArgs& args) {
   const uint32_t values = args.p.pages.value_dim;
-  const bool two_stages = SharedBytesOf<2>(args) <= stream.most_shared_bytes();
-  const size_t one_stage = SharedBytesOf<1>(args);
-  if (one_stage > stream.most_shared_bytes()) return RefuseAttention(stream, args, one_stage);
-  if (values <= 128 && two_stages) return LaunchFloatAttention<4, 2>(stream, args);
-  if (values <= 256) {
-    return two_stages ? LaunchFloatAttention<8, 2>(stream, args)
-                      : LaunchFloatAttention<8, 1>(stream, args);
-  }
-  // Two stages of rows this wide fit nowhere.
-  LaunchFloatAttention<16, 1>(stream, args);
+  args.stages = 2;
+  if (SharedBytesOf(args) > stream.most_shared_bytes()) args.stages = 1;
+  const size_t shared = SharedBytesOf(args);
+  if (shared > stream.most_shared_bytes()) return RefuseAttention(stream, args, shared);
+  if (values <= 128) return LaunchFloatAttention<4>(stream, args);
+  if (values <= 256) return LaunchFloatAttention<8>(stream, args);
+  LaunchFloatAttention<16>(stream, args);
 }
 
 }  // namespace tandem::kernels::cuda

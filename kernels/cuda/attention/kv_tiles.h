@@ -1,7 +1,7 @@
 // K and V rows of a paged sequence, copied to shared memory by cp.async, one tile of positions at a
-// time. With two stages, the next tile loads while the current one is used.
+// time. With several stages (AttentionArgs::stages), the next tiles load while one is used.
 //
-//   KvTiles<Page, positions, threads, stages> tiles(args, current, arena);
+//   KvTiles<Page, positions, threads, most chunks> tiles(args, current, arena);
 //   for (tiles.StartLoads(); tiles.WaitForTile(); tiles.ReleaseTile()) {
 //     ... tiles.k(), tiles.v() ...
 //   }
@@ -30,86 +30,145 @@ __device__ inline uint4 Chunk16(const std::byte* row, uint32_t chunk, uint32_t d
   return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-template <typename Page, uint32_t kPositions, uint32_t kThreads, uint32_t kStages>
+// kMostChunks: rows have no more chunks; 0: any number.
+template <typename Page, uint32_t kPositions, uint32_t kThreads, uint32_t kMostChunks>
 class KvTiles {
-  static_assert(kStages == 1 || kStages == 2);
   static_assert(kPositions <= kThreads);
 
  public:
   static size_t SharedBytesOf(const AttentionArgs& a) {
     const size_t row = a.k.stride() + (a.p.pages.latent ? 0 : a.v.stride());
-    return kStages * kPositions * row * sizeof(uint4) + TileCursor<kPositions>::kSharedBytes;
+    return a.stages * kPositions * row * sizeof(uint4) + TileCursor<kPositions>::kSharedBytes;
   }
 
   __device__ KvTiles(const AttentionArgs& a, SharedArray<Assignment> current, SharedArena& arena)
       : a_(a),
-        k_(arena.Take<uint4>(kStages * kPositions * a.k.stride())),
-        v_(a.p.pages.latent ? k_ : arena.Take<uint4>(kStages * kPositions * a.v.stride())),
+        k_(arena.Take<uint4>(a.stages * kPositions * a.k.stride())),
+        v_(a.p.pages.latent ? k_ : arena.Take<uint4>(a.stages * kPositions * a.v.stride())),
         cursor_(a, current, arena) {}
 
-  // Starts loading the first tile of the current run. Tiles of an earlier run are no longer in use.
+  // Starts loading the first tiles of the current run. Tiles of an earlier run are no longer in
+  // use.
   __device__ void StartLoads() {
-    cursor_.Begin();
-    cursor_.FindRows(cursor_.next());
-    cursor_.FindRows(cursor_.next() + 1);
+    const uint32_t ahead = a_.stages - 1;
+    cursor_.Begin(ahead);
     __syncthreads();
-    if (kStages == 2 && cursor_.next() < cursor_.end()) Load(cursor_.next());
+    for (uint32_t i = 0; i < ahead; ++i) Load(cursor_.next() + i, i);
+    stage_ = 0;
   }
 
-  // Waits for the next tile and starts loading the one after it. False after the last tile.
+  // Waits for the next tile and starts a load into the stage of the one before it. False after the
+  // last tile.
   __device__ bool WaitForTile() {
-    const uint32_t tile = cursor_.next();
+    const uint32_t tile = cursor_.next(), ahead = a_.stages - 1;
     if (tile >= cursor_.end()) return false;
-    if (kStages == 1) Load(tile);
-    WaitForCopies<0>();
-    __syncthreads();
-    if (kStages == 2 && tile + 1 < cursor_.end()) Load(tile + 1);
-    cursor_.FindRows(tile + 2);
+    WaitForFirstOf(ahead);
+    cursor_.Keep(tile + ahead);
+    __syncthreads();  // the tile before this one is no longer in use
+    Load(tile + ahead, stage_ == 0 ? ahead : stage_ - 1);
+    cursor_.Fetch(tile + ahead + 1);
+    if (ahead == 0) {
+      WaitForCopies<0>();
+      __syncthreads();
+    }
     return true;
   }
 
   // This thread no longer needs the current tile.
   __device__ void ReleaseTile() {
-    if (kStages == 1) __syncthreads();
     cursor_.Advance();
+    stage_ = stage_ + 1 == a_.stages ? 0 : stage_ + 1;
   }
 
   // Number, first position and rows of the current tile.
   __device__ uint32_t tile() const { return cursor_.next(); }
   __device__ int32_t position() const { return static_cast<int32_t>(cursor_.next() * kPositions); }
-  __device__ SharedArray<uint4> k() const { return Stage(k_, a_.k, cursor_.next()); }
-  __device__ SharedArray<uint4> v() const { return Stage(v_, a_.v, cursor_.next()); }
+  __device__ SharedArray<uint4> k() const { return Stage(k_, a_.k, stage_); }
+  __device__ SharedArray<uint4> v() const { return Stage(v_, a_.v, stage_); }
 
  private:
+  // Neighbouring threads that copy neighbouring chunks of a row: 128 bytes or more at once.
+  static constexpr uint32_t kRowLanes = kThreads / kPositions > 8 ? kThreads / kPositions : 8;
+  static constexpr uint32_t kRowStep = kThreads / kRowLanes;
+  static_assert(kPositions % kRowStep == 0);
+
   __device__ static SharedArray<uint4> Stage(SharedArray<uint4> all, const PageRows& rows,
-                                             uint32_t tile) {
-    return kStages == 1 ? all : all + tile % 2 * kPositions * rows.stride();
+                                             uint32_t stage) {
+    return all + stage * kPositions * rows.stride();
   }
 
-  __device__ void Load(uint32_t tile) const {
-    LoadRows(Stage(k_, a_.k, tile), cursor_.Rows(tile), a_.k);
-    if (!a_.p.pages.latent) LoadRows(Stage(v_, a_.v, tile), cursor_.Rows(tile), a_.v);
+  // Waits for the first of `tiles` tiles that are loading, each of which is a group.
+  __device__ static void WaitForFirstOf(uint32_t tiles) {
+    static_assert(kMostStages == 4);
+    if (tiles == 3) {
+      WaitForCopies<2>();
+    } else if (tiles == 2) {
+      WaitForCopies<1>();
+    } else {
+      WaitForCopies<0>();
+    }
+  }
+
+  // Starts loading a tile, if the run has it. A group in any case.
+  __device__ void Load(uint32_t tile, uint32_t stage) const {
+    if (tile < cursor_.end()) {
+      const SharedArray<uint32_t> rows = cursor_.Rows(tile);
+      LoadRows(Stage(k_, a_.k, stage), rows, a_.k);
+      if (!a_.p.pages.latent) LoadRows(Stage(v_, a_.v, stage), rows, a_.v);
+    }
     EndCopyGroup();
   }
 
   __device__ static void LoadRows(SharedArray<uint4> to, SharedArray<uint32_t> rows,
                                   const PageRows& from) {
+    if (from.copy_bytes == 16) {
+      CopyRows(to, rows, from);
+    } else {
+      ConvertRows(to, rows, from);
+    }
+  }
+
+  // A thread has the same chunks of every kRowStep-th row: one address per row.
+  __device__ static void CopyRows(SharedArray<uint4> to, SharedArray<uint32_t> rows,
+                                  const PageRows& from) {
+    const uint32_t lane = threadIdx.x % kRowLanes, first = threadIdx.x / kRowLanes;
+#pragma unroll
+    for (uint32_t i = 0; i < kPositions / kRowStep; ++i) {
+      const uint32_t row = first + i * kRowStep, source = rows[row];
+      const bool real = source != TileCursor<kPositions>::kNoRow;
+      const std::byte* const data =
+          from.data + static_cast<size_t>(real ? source : 0) * from.row_bytes;
+      const auto copy = [&](uint32_t chunk) {
+        const bool some = real && chunk * Page::kChunkValues < from.dim;
+        BeginCopy16OrZeros(to, row * from.stride() + chunk, data + size_t{chunk} * 16, some);
+      };
+      if constexpr (kMostChunks > 0) {
+#pragma unroll
+        for (uint32_t j = 0; j < kMostChunks / kRowLanes; ++j) {
+          if (lane + j * kRowLanes < from.chunks) copy(lane + j * kRowLanes);
+        }
+      } else {
+        for (uint32_t chunk = lane; chunk < from.chunks; chunk += kRowLanes) copy(chunk);
+      }
+    }
+  }
+
+  // Rows that aren't aligned: through registers.
+  __device__ static void ConvertRows(SharedArray<uint4> to, SharedArray<uint32_t> rows,
+                                     const PageRows& from) {
     ForEachPiece<kPositions, kThreads>(from.chunks, [&](uint32_t row, uint32_t chunk) {
       const uint32_t source = rows[row], at = row * from.stride() + chunk;
       const std::byte* const data = from.data + static_cast<size_t>(source) * from.row_bytes;
-      if (source == TileCursor<kPositions>::kNoRow || chunk * Page::kChunkValues >= from.dim) {
-        to[at] = make_uint4(0, 0, 0, 0);
-      } else if (from.copy_bytes == 16) {
-        BeginCopy16(to, at, data + size_t{chunk} * 16);
-      } else {
-        to[at] = Page::Chunk(data, chunk, from.dim);
-      }
+      const bool some =
+          source != TileCursor<kPositions>::kNoRow && chunk * Page::kChunkValues < from.dim;
+      to[at] = some ? Page::Chunk(data, chunk, from.dim) : make_uint4(0, 0, 0, 0);
     });
   }
 
   const AttentionArgs& a_;
   const SharedArray<uint4> k_;
   const SharedArray<uint4> v_;
+  uint32_t stage_ = 0;  // of the current tile
   TileCursor<kPositions> cursor_;
 };
 

@@ -5,15 +5,25 @@
 #include <limits>
 
 #include "kernels/cuda/attention/work.h"
+#include "kernels/cuda/device/exp2.h"
 
 namespace tandem::kernels::cuda {
 
 // The score of a masked position.
 inline constexpr float kNegInf = -std::numeric_limits<float>::infinity();
 
-__device__ inline float ScaleAndCap(const AttentionParams& p, float dot) {
-  const float score = dot * p.scale;
-  return p.softcap == 0 ? score : p.softcap * tanhf(score / p.softcap);
+// Scores, also those of states, are in units of log 2: weights are powers of two, which take one
+// instruction.
+inline constexpr float kLog2E = 1.44269504088896340736f;
+
+// A product of query and key, soft-capped: softcap tanh(ratio dot) with ratio = scale / softcap.
+// What the tensor cores have added up has no more digits than this.
+__device__ inline float Cap(const AttentionParams& p, float dot, float ratio) {
+  return p.softcap - __fdividef(2 * p.softcap, 1 + FastExp2(2 * kLog2E * ratio * dot));
+}
+// What a product of query and key, or a capped one, is multiplied with to be a score.
+__device__ inline float ScoreFactor(const AttentionParams& p) {
+  return (p.softcap == 0 ? p.scale : 1.0f) * kLog2E;
 }
 
 // Positions [begin, end).
@@ -28,7 +38,7 @@ __device__ inline RowRange VisibleRange(const AttentionArgs& a, const RowTile& t
   return {.begin = tile.First(row, a.p), .end = tile.Last(row) + 1};
 }
 
-// Maximum of the scores so far, and the sum of exp(score - maximum).
+// Maximum of the scores so far, and the sum of 2^(score - maximum).
 struct SoftmaxState {
   float largest = kNegInf;
   float sum = 0;
@@ -40,7 +50,7 @@ struct SoftmaxState {
   __device__ float UpdateMax(float score) {
     const float before = largest;
     largest = max(largest, score);
-    const float rescale = expf(before - base());
+    const float rescale = FastExp2(before - base());
     sum *= rescale;
     return rescale;
   }
@@ -48,8 +58,9 @@ struct SoftmaxState {
   __device__ SoftmaxState WithSink(const AttentionParams& p, uint32_t head) const {
     SoftmaxState state = *this;
     if (p.sinks == nullptr) return state;
-    state.UpdateMax(p.sinks[head]);
-    state.sum += expf(p.sinks[head] - state.base());
+    const float sink = p.sinks[head] * kLog2E;
+    state.UpdateMax(sink);
+    state.sum += FastExp2(sink - state.base());
     return state;
   }
 };
@@ -69,8 +80,8 @@ struct MergeFactors {
 __device__ inline MergeFactors MergeStates(const SoftmaxState& left, SoftmaxState& state) {
   const SoftmaxState right = state;
   state.largest = max(left.largest, right.largest);
-  const MergeFactors factors = {expf(left.largest - state.base()),
-                                expf(right.largest - state.base())};
+  const MergeFactors factors = {FastExp2(left.largest - state.base()),
+                                FastExp2(right.largest - state.base())};
   state.sum = factors.Sum(left.sum, right.sum);
   return factors;
 }
@@ -80,7 +91,7 @@ __device__ inline MergeFactors MergeStates(const SoftmaxState& left, SoftmaxStat
 __device__ inline float OutputFactor(const AttentionParams& p, uint32_t head,
                                      const SoftmaxState& state) {
   const SoftmaxState with_sink = state.WithSink(p, head);
-  return state.sum == 0 ? 0.0f : expf(state.largest - with_sink.base()) / with_sink.sum;
+  return state.sum == 0 ? 0.0f : FastExp2(state.largest - with_sink.base()) / with_sink.sum;
 }
 
 // Where a row's output lies.

@@ -12,8 +12,9 @@ namespace tandem::kernels::cuda {
 template <bool kBf16>
 struct Page16 {
   static constexpr uint32_t kChunkValues = 8;
-  template <uint32_t kPositions, uint32_t kThreads>
-  using Tiles = KvTiles<Page16, kPositions, kThreads, 2>;
+  static constexpr uint32_t kMostStages = cuda::kMostStages;
+  template <uint32_t kPositions, uint32_t kThreads, uint32_t kMostChunks>
+  using Tiles = KvTiles<Page16, kPositions, kThreads, kMostChunks>;
 
   // Values [8 chunk, 8 chunk + 8) of a row of dim, zero-padded.
   __device__ static uint4 Chunk(const std::byte* row, uint32_t chunk, uint32_t dim) {

@@ -79,11 +79,19 @@ struct Assignment {
   }
 };
 
+// What a block leaves about its share for the merge, which need not go through the work list again.
+struct ShareRecord {
+  uint32_t total;   // units of the list
+  WorkItem first;   // of the share, unless it has no units
+  Assignment last;  // likewise
+};
+static_assert(sizeof(ShareRecord) == kShareRecordBytes);
+
 // A row of a slot.
 class PartialRow {
  public:
   __device__ PartialRow(const AttentionArgs& a, uint32_t slot, uint32_t row)
-      : values_(a.sums + (static_cast<size_t>(slot) * a.slot_rows + row) * a.p.pages.value_dim),
+      : values_(a.sums + (static_cast<size_t>(slot) * a.slot_rows + row) * a.sum_stride),
         state_(a.states + static_cast<size_t>(slot) * a.slot_rows + row) {}
 
   __device__ float value(uint32_t column) const { return values_[column]; }
@@ -92,6 +100,13 @@ class PartialRow {
     return {.largest = state.x, .sum = state.y};
   }
   __device__ void Write(uint32_t column, float sum) const { values_[column] = sum; }
+  // Two columns, of which the first is even.
+  __device__ float2 two(uint32_t column) const {
+    return *reinterpret_cast<const float2*>(values_ + column);
+  }
+  __device__ void WriteTwo(uint32_t column, float2 sums) const {
+    *reinterpret_cast<float2*>(values_ + column) = sums;
+  }
   // Called by one thread per row. Others read it behind the next barrier.
   __device__ void WriteState(const SoftmaxState& state) const {
     *state_ = make_float2(state.largest, state.sum);

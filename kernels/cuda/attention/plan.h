@@ -43,7 +43,9 @@ struct PageRows {
 struct AttentionTile {
   uint32_t tile_rows = 0;
   uint32_t tile_positions = 0;
-  uint32_t piece_positions = 0;  // a multiple of tile_positions
+  uint32_t piece_positions = 0;  // tile_positions times a power of two
+  // Blocks of a multiprocessor, if its shared memory has room: one loads while another computes.
+  uint32_t blocks = 2;
 
   constexpr uint32_t piece_tiles() const { return piece_positions / tile_positions; }
 };
@@ -59,31 +61,52 @@ inline constexpr RowClass kSomeRows = {16, 32};
 inline constexpr RowClass kManyRows = {32, 0xffffffffu};
 inline constexpr RowClass kAllRows = {0, 0xffffffffu};
 
+// Tiles of positions that a block has in shared memory at once, at most.
+inline constexpr uint32_t kMostStages = 4;
+
+struct ShareRecord;  // partials.h
+inline constexpr size_t kShareRecordBytes = 88;
+
 struct AttentionArgs {
   AttentionParams p;
   AttentionTile tile{};
+  uint32_t stages = 2;  // of the kernels that copy rows as they are
   RowClass rows{};
   PageRows k{};
   PageRows v{};                // if latent: same as k
   uint32_t tiles_per_seq = 0;  // 0: a sequence's tiles begin at FirstTile
   uint32_t tiles = 0;          // upper bound on row tiles of all sequences
   bool even_groups = false;    // all KV heads have as many query heads
+  uint32_t piece_shift = 0;    // a piece has 2^piece_shift tiles of positions
+  uint32_t pieces = 0;         // upper bound on the pieces of a row tile
+  bool wide_queries = false;   // queries are whole, aligned runs of four floats
   uint32_t shares = 0;         // blocks that divide the work list
   // Partial results of a share: head_slots for a row tile that begins in it, tail_slots for one
   // that began before; each slot has slot_rows rows. No slots: every row tile is one piece.
   uint32_t head_slots = 0;
   uint32_t tail_slots = 0;
   uint32_t slot_rows = 0;
-  float* sums = nullptr;     // (shares * (head_slots + tail_slots), slot_rows, value_dim)
-  float2* states = nullptr;  // (..., slot_rows): maximum, sum of weights
+  uint32_t sum_stride = 0;         // value_dim, rounded up to an even number
+  float* sums = nullptr;           // (shares * (head_slots + tail_slots), slot_rows, sum_stride)
+  float2* states = nullptr;        // (..., slot_rows): maximum, sum of weights
+  ShareRecord* records = nullptr;  // (shares), for the merge
   // Whether the merge leaves the output in groups, of all rows: those that a block has alone come
   // from p.out, where it has written them.
   bool rounds = false;
   Int8Rows groups{};
+
+  // Pieces that begin before a tile of positions, counted from position 0.
+  __host__ __device__ uint32_t PiecesUpTo(uint32_t kv_tile) const {
+    return (kv_tile + (1u << piece_shift) - 1) >> piece_shift;
+  }
 };
 
 inline constexpr uint32_t kMaxValueDim = 512;
 inline constexpr uint32_t kShortestPiece = 128;  // in positions, of all kernels
+
+// Blocks that the shared memory of a multiprocessor has room for: what one block may have at most,
+// and what the GPU reserves for each.
+size_t BlocksThatFit(const Stream& stream, size_t shared_bytes);
 
 // The most query rows of one KV head that a sequence of this call can have.
 uint64_t MostRows(const AttentionParams& p);

@@ -29,9 +29,7 @@ class Q8Tiles {
         cursor_(a, current, arena) {}
 
   __device__ void StartLoads() {
-    cursor_.Begin();
-    cursor_.FindRows(cursor_.next());
-    cursor_.FindRows(cursor_.next() + 1);
+    cursor_.Begin(1);
     __syncthreads();
     if (cursor_.next() < cursor_.end()) Load(cursor_.next());
   }
@@ -40,9 +38,10 @@ class Q8Tiles {
     const uint32_t tile = cursor_.next();
     if (tile >= cursor_.end()) return false;
     WaitForCopies<0>();
+    cursor_.Keep(tile + 1);
     __syncthreads();
     if (tile + 1 < cursor_.end()) Load(tile + 1);
-    cursor_.FindRows(tile + 2);
+    cursor_.Fetch(tile + 2);
     Convert(k_, Stage(raw_k_, a_.k, tile), a_.k);
     if (!a_.p.pages.latent) Convert(v_, Stage(raw_v_, a_.v, tile), a_.v);
     __syncthreads();

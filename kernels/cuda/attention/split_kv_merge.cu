@@ -5,108 +5,200 @@
 // per level of the tree and block, and writes value_dim; of rows to be rounded that a block has had
 // alone value_dim; groups of 32 as bytes are 1.5 per value instead of 4.
 //
-// A block has every eighth row of the row tile that begins in a share and does not end there, and,
-// where rows are rounded, of those that begin and end there; shares without one cost their blocks
-// the look at the work list.
+// A block has some rows of the row tile that begins in a share and does not end there, and, where
+// rows are rounded, of those that begin and end there; shares without one cost their blocks a look
+// at what the attention kernel has left about them (ShareRecord).
+//
+// A row is a chain of few operations, so its time is that of loads that wait for each other, and
+// there is one round of them per kChunk * groups pieces: a group of threads, one per column, merges
+// the nodes of a subtree of kChunk pieces, and the first group then what the groups have.
+#include <algorithm>
+
 #include "kernels/cuda/attention/partials.h"
 #include "kernels/cuda/device/quantize_group.h"
 
 namespace tandem::kernels::cuda {
 namespace {
 
-constexpr uint32_t kThreads = 128;
-constexpr uint32_t kRowBlocks = 8;
-// Nodes whose loads are started together.
-constexpr uint32_t kAhead = 4;
+constexpr uint32_t kColumns = 128;  // threads of a group
+constexpr uint32_t kMostGroups = 4;
+// Blocks of a launch per multiprocessor, at most: most of them may have nothing to do.
+constexpr uint32_t kMostBlocks = 16;
+// Pieces of a subtree, whose loads are started together.
+constexpr uint32_t kChunkLevel = 3;
+constexpr uint32_t kChunk = 1u << kChunkLevel;
+
+// A row tile that several blocks have shared.
+struct SharedTile {
+  __device__ SharedTile(const AttentionArgs& a, const ShareBounds& bounds, const Assignment& of)
+      : bounds(bounds),
+        item_begin(of.item.begin),
+        tile(of.tile),
+        first(tile.first_kv_tile >> a.piece_shift),
+        end(a.PiecesUpTo(tile.end_kv_tile)) {}
+
+  const ShareBounds bounds;
+  const uint32_t item_begin;
+  const RowTile tile;
+  const uint32_t first;  // pieces [first, end)
+  const uint32_t end;
+};
 
 // A node as a block has left it.
 struct Node {
+  bool begins = false;
   uint32_t slot = 0;
-  uint32_t last = 0;  // piece
   uint32_t level = 0;
 };
 
-// The nodes of all runs of a row tile, in order.
-class NodeCursor {
- public:
-  __device__ NodeCursor(const AttentionArgs& a, const WorkList& list, const WorkItem& item,
-                        const RowTile& tile, uint32_t share)
-      : a_(a),
-        list_(list),
-        item_(item),
-        tile_(tile),
-        share_(share),
-        piece_(tile.first_kv_tile / a.tile.piece_tiles()),
-        end_(piece_),
-        first_(piece_) {}
+// The node that begins with a piece, if one does.
+__device__ Node NodeAt(const AttentionArgs& a, const SharedTile& of, uint32_t piece) {
+  if (piece < of.first || piece >= of.end) return {};
+  const uint32_t kv_tile = max(piece << a.piece_shift, of.tile.first_kv_tile);
+  const uint32_t share = of.bounds.ShareOf(of.item_begin + kv_tile - of.tile.first_kv_tile);
+  const Run run =
+      RunOf(a, of.tile, of.item_begin, of.bounds.Begin(share), of.bounds.Begin(share + 1));
+  const PieceTree tree = {of.first, of.first};
+  const uint32_t run_end = a.PiecesUpTo(run.end);
+  Node node = {.slot = FirstSlot(a, of.tile, run, share)};
+  for (uint32_t at = run.begin >> a.piece_shift; at <= piece; ++node.slot) {
+    node.level = tree.LevelAt(at, run_end);
+    node.begins = at == piece;
+    if (node.begins) break;
+    at = PieceTree::NodeEnd(at, node.level);
+  }
+  return node;
+}
 
-  // False: there are no more.
-  __device__ bool Next(Node& node) {
-    while (piece_ == end_) {
-      if (run_.end == tile_.end_kv_tile) return false;
-      StartRun();
+// A column's sum and the row's state.
+struct Part {
+  float sum = 0;
+  SoftmaxState state;
+
+  // Merges with the part to the left.
+  __device__ void MergeWith(const Part& left) {
+    sum = MergeStates(left.state, state).Sum(left.sum, sum);
+  }
+};
+
+// The merged nodes of a subtree: all that begin in it.
+struct Subtree {
+  Part part;
+  uint32_t last = 0;   // piece
+  uint32_t level = 0;  // of the whole subtree, if its end is not that of the row tile
+  uint32_t exists = 0;
+};
+
+// Of the nodes that begin in pieces [begin, begin + kChunk). All lanes of the warp call it.
+__device__ Subtree MergeSubtree(const AttentionArgs& a, const SharedTile& of, uint32_t begin,
+                                uint32_t row, uint32_t column) {
+  const Node mine = NodeAt(a, of, begin + threadIdx.x % kWarp % kChunk);
+  uint32_t there = __ballot_sync(kAllLanes, mine.begins) & ((1u << kChunk) - 1);
+  Subtree subtree;
+  if (there == 0) return subtree;
+  Part parts[kChunk];
+#pragma unroll
+  for (uint32_t i = 0; i < kChunk; ++i) {
+    const uint32_t slot = __shfl_sync(kAllLanes, mine.slot, static_cast<int>(i));
+    if ((there >> i & 1) == 0) continue;
+    const PartialRow part(a, slot, row);
+    parts[i] = {.sum = column < a.p.pages.value_dim ? part.value(column) : 0.0f,
+                .state = part.state()};
+  }
+  const auto first = static_cast<int>(__ffs(static_cast<int>(there)) - 1);
+  const uint32_t level = __shfl_sync(kAllLanes, mine.level, first);
+#pragma unroll
+  for (uint32_t level_step = 1; level_step < kChunk; level_step *= 2) {
+#pragma unroll
+    for (uint32_t i = 0; i < kChunk; i += 2 * level_step) {
+      const uint32_t right = i + level_step;
+      if ((there >> right & 1) == 0) continue;
+      if ((there >> i & 1) != 0) parts[right].MergeWith(parts[i]);
+      parts[i] = parts[right];
+      there = (there | 1u << i) & ~(1u << right);
     }
-    const PieceTree tree = {first_, first_};
-    node.level = tree.LevelAt(piece_, end_);
-    piece_ = PieceTree::NodeEnd(piece_, node.level);
-    node.last = piece_ - 1;
-    node.slot = slot_++;
-    return true;
+  }
+  subtree.part = parts[0];
+  subtree.exists = 1;
+  subtree.level = max(level, kChunkLevel);
+  subtree.last = level > kChunkLevel ? PieceTree::NodeEnd(begin, level) - 1 : begin + kChunk - 1;
+  return subtree;
+}
+
+// Subtrees that a group leaves for the first one: a column's sum of each thread; the state, and
+// where it is in the tree, from the first.
+class Exchange {
+ public:
+  __device__ Exchange(SharedArena& arena)
+      : sums_(arena.Take<float>(2 * blockDim.x)),
+        states_(arena.Take<float2>(2 * kMostGroups)),
+        places_(arena.Take<uint4>(2 * kMostGroups)) {}
+  static size_t SharedBytesOf(uint32_t groups) {
+    return SharedBytes<float>(2 * groups * kColumns) + SharedBytes<float2>(2 * kMostGroups) +
+           SharedBytes<uint4>(2 * kMostGroups);
+  }
+
+  // Read after a barrier, which two calls have between them.
+  __device__ void Write(const Subtree& subtree) {
+    turn_ ^= 1;
+    sums_[turn_ * blockDim.x + threadIdx.x] = subtree.part.sum;
+    if (threadIdx.x % kColumns != 0) return;
+    const uint32_t at = turn_ * kMostGroups + threadIdx.x / kColumns;
+    states_[at] = make_float2(subtree.part.state.largest, subtree.part.state.sum);
+    places_[at] = make_uint4(subtree.last, subtree.level, subtree.exists, 0);
+  }
+  __device__ Subtree Of(uint32_t group) const {
+    const float2 state = states_[turn_ * kMostGroups + group];
+    const uint4 place = places_[turn_ * kMostGroups + group];
+    const float sum = sums_[turn_ * blockDim.x + group * kColumns + threadIdx.x];
+    return {.part = {.sum = sum, .state = {.largest = state.x, .sum = state.y}},
+            .last = place.x,
+            .level = place.y,
+            .exists = place.z};
   }
 
  private:
-  __device__ void StartRun() {
-    run_ = RunOf(a_, tile_, item_.begin, list_.ShareBegin(share_), list_.ShareBegin(share_ + 1));
-    slot_ = FirstSlot(a_, tile_, run_, share_);
-    ++share_;
-    const uint32_t each = a_.tile.piece_tiles();
-    if (run_.begin < run_.end) end_ = (run_.end + each - 1) / each;
-  }
-
-  const AttentionArgs& a_;
-  const WorkList& list_;
-  const WorkItem& item_;
-  const RowTile& tile_;
-  uint32_t share_;
-  uint32_t slot_ = 0;
-  Run run_ = {0, 0};
-  uint32_t piece_;  // the next one
-  uint32_t end_;    // of the run
-  const uint32_t first_;
+  const SharedArray<float> sums_;
+  const SharedArray<float2> states_;
+  const SharedArray<uint4> places_;
+  uint32_t turn_ = 0;
 };
 
 // This thread's stack of nodes: a column's sum and the row's state of each.
 class ColumnStack {
  public:
   __device__ ColumnStack(const AttentionArgs& a, SharedArena& arena)
-      : sums_(arena.Take<float>(a.head_slots * kThreads)),
-        states_(arena.Take<float2>(a.head_slots * kThreads)) {}
+      : sums_(arena.Take<float>(a.head_slots * kColumns)),
+        states_(arena.Take<float2>(a.head_slots * kColumns)) {}
   static size_t SharedBytesOf(const AttentionArgs& a) {
-    return SharedBytes<float>(a.head_slots * kThreads) +
-           SharedBytes<float2>(a.head_slots * kThreads);
+    return SharedBytes<float>(a.head_slots * kColumns) +
+           SharedBytes<float2>(a.head_slots * kColumns);
   }
 
-  __device__ bool empty() const { return size_ == 0; }
-  __device__ void Push(float sum, const SoftmaxState& state) {
-    const uint32_t at = size_++ * kThreads + threadIdx.x;
-    sums_[at] = sum;
-    states_[at] = make_float2(state.largest, state.sum);
+  // A subtree to the right of all others, merged with those that it completes.
+  __device__ void Push(const PieceTree& tree, uint32_t end, const Subtree& subtree) {
+    Part part = subtree.part;
+    const bool complete = subtree.last < end;
+    for (uint32_t n = complete ? tree.Merges(subtree.last, subtree.level) : 0; n > 0; --n)
+      part.MergeWith(Pop());
+    const uint32_t at = size_++ * kColumns + threadIdx.x;
+    sums_[at] = part.sum;
+    states_[at] = make_float2(part.state.largest, part.state.sum);
   }
-  __device__ void Pop(float& sum, SoftmaxState& state) {
-    const uint32_t at = --size_ * kThreads + threadIdx.x;
-    sum = sums_[at];
-    const float2 two = states_[at];
-    state = {.largest = two.x, .sum = two.y};
-  }
-  // Merges a node with the one on top, to its left.
-  __device__ void PopInto(float& sum, SoftmaxState& state) {
-    float left_sum;
-    SoftmaxState left;
-    Pop(left_sum, left);
-    sum = MergeStates(left, state).Sum(left_sum, sum);
+  // All of them, merged from the right.
+  __device__ Part MergeAll() {
+    Part part = Pop();
+    while (size_ > 0) part.MergeWith(Pop());
+    return part;
   }
 
  private:
+  __device__ Part Pop() {
+    const uint32_t at = --size_ * kColumns + threadIdx.x;
+    const float2 state = states_[at];
+    return {.sum = sums_[at], .state = {.largest = state.x, .sum = state.y}};
+  }
+
   const SharedArray<float> sums_;
   const SharedArray<float2> states_;
   uint32_t size_ = 0;
@@ -120,81 +212,79 @@ __device__ void RoundValue(const AttentionArgs& a, const RowTile& tile, uint32_t
   QuantizeGroupOfWarp(value, a.groups.Group(tile.Token(row), group));
 }
 
-// One column of a row.
-__device__ void MergeColumn(const AttentionArgs& a, const RowTile& tile, NodeCursor nodes,
+// One column of a row, which a thread of each group has.
+__device__ void MergeColumn(const AttentionArgs& a, const SharedTile& of, Exchange& exchange,
                             ColumnStack& stack, uint32_t row, uint32_t column) {
-  const uint32_t first = tile.first_kv_tile / a.tile.piece_tiles();
-  const PieceTree tree = {first, first};
-  bool more = true;
-  while (more) {
-    Node node[kAhead];
-    float sums[kAhead];
-    SoftmaxState states[kAhead];
-    uint32_t count = 0;
-#pragma unroll
-    for (uint32_t i = 0; i < kAhead; ++i) {
-      more = more && nodes.Next(node[i]);
-      if (!more) continue;
-      const PartialRow part(a, node[i].slot, row);
-      sums[i] = part.value(column);
-      states[i] = part.state();
-      count = i + 1;
+  const PieceTree tree = {of.first, of.first};
+  const uint32_t group = threadIdx.x / kColumns, groups = blockDim.x / kColumns;
+  for (uint32_t chunk = of.first / kChunk; chunk * kChunk < of.end; chunk += groups) {
+    const Subtree mine = MergeSubtree(a, of, (chunk + group) * kChunk, row, column);
+    if (groups == 1) {
+      if (mine.exists != 0) stack.Push(tree, of.end, mine);
+      continue;
     }
-#pragma unroll
-    for (uint32_t i = 0; i < kAhead; ++i) {
-      if (i >= count) continue;
-      for (uint32_t n = tree.Merges(node[i].last, node[i].level); n > 0; --n)
-        stack.PopInto(sums[i], states[i]);
-      stack.Push(sums[i], states[i]);
+    exchange.Write(mine);
+    __syncthreads();
+    if (group != 0) continue;
+    for (uint32_t i = 0; i < groups; ++i) {
+      const Subtree subtree = i == 0 ? mine : exchange.Of(i);
+      if (subtree.exists != 0) stack.Push(tree, of.end, subtree);
     }
   }
-  float sum;
-  SoftmaxState state;
-  stack.Pop(sum, state);
-  while (!stack.empty()) stack.PopInto(sum, state);
-  const RowOut out(a, tile, row, state);
+  if (group != 0) return;
+  const Part whole = stack.MergeAll();
+  if (column >= a.p.pages.value_dim) return;
+  const RowOut out(a, of.tile, row, whole.state);
   if (a.rounds) {
-    RoundValue(a, tile, row, column, out.Value(sum));
+    RoundValue(a, of.tile, row, column, out.Value(whole.sum));
   } else {
-    out.Write(column, sum);
+    out.Write(column, whole.sum);
   }
 }
 
-// use(row, column), of what this thread has of a row tile.
-template <typename Use>
-__device__ void ForMyColumns(const AttentionArgs& a, const RowTile& tile, Use use) {
-  for (uint32_t row = blockIdx.y; row < tile.rows; row += gridDim.y) {
-    for (uint32_t column = threadIdx.x; column < a.p.pages.value_dim; column += kThreads)
-      use(row, column);
+__device__ void MergeRows(const AttentionArgs& a, const SharedTile& of, Exchange& exchange,
+                          ColumnStack& stack) {
+  for (uint32_t row = blockIdx.y; row < of.tile.rows; row += gridDim.y) {
+    for (uint32_t begin = 0; begin < a.p.pages.value_dim; begin += kColumns)
+      MergeColumn(a, of, exchange, stack, row, begin + threadIdx.x % kColumns);
   }
 }
 
-// Four blocks: ptxas would give it 64 registers, which spill.
-__global__ void __launch_bounds__(kThreads, 4) AttentionMergeKernel(const AttentionArgs a) {
-  SharedArena arena;
-  const WorkList list(a, arena);
-  ColumnStack stack(a, arena);
-  const uint32_t begin = list.ShareBegin(blockIdx.x), end = list.ShareBegin(blockIdx.x + 1);
-  if (begin == end) return;  // the whole block
-  // Of the row tiles that begin in the share only the last one may not end there.
-  WorkItem item = list.Find(a.rounds ? begin : end - 1);
-  while (true) {
+// The rows of a tile that a block has had alone.
+__device__ void RoundRows(const AttentionArgs& a, const RowTile& tile) {
+  const uint32_t group = threadIdx.x / kColumns, groups = blockDim.x / kColumns;
+  for (uint32_t row = blockIdx.y * groups + group; row < tile.rows; row += gridDim.y * groups) {
+    for (uint32_t column = threadIdx.x % kColumns; column < a.p.pages.value_dim; column += kColumns)
+      RoundValue(a, tile, row, column, OutputOf(a, tile, row)[column]);
+  }
+}
+
+// Those row tiles that begin and end in the share.
+__device__ void RoundWholeTiles(const AttentionArgs& a, const ShareRecord& share, uint32_t begin,
+                                uint32_t end) {
+  for (WorkItem item = share.first; item.begin < end;) {
     const RowTile tile = TileOf(a, item);
-    const bool begins = item.begin >= begin;
     const bool ends = PieceFrom(a, tile, end - item.begin) == tile.end_kv_tile;
-    if (begins && !ends) {
-      const NodeCursor nodes(a, list, item, tile, blockIdx.x);
-      ForMyColumns(a, tile, [&](uint32_t row, uint32_t column) {
-        MergeColumn(a, tile, nodes, stack, row, column);
-      });
-    } else if (begins && a.rounds) {
-      ForMyColumns(a, tile, [&](uint32_t row, uint32_t column) {
-        RoundValue(a, tile, row, column, OutputOf(a, tile, row)[column]);
-      });
-    }
+    if (item.begin >= begin && ends) RoundRows(a, tile);
     if (item.begin + tile.kv_tiles() >= end) return;
-    item = list.Next(item, tile.kv_tiles());
+    item = NextItem(a, item, tile.kv_tiles());
   }
+}
+
+__global__ void __launch_bounds__(kColumns* kMostGroups, 1)
+    AttentionMergeKernel(const AttentionArgs a) {
+  SharedArena arena;
+  Exchange exchange(arena);
+  ColumnStack stack(a, arena);
+  const ShareRecord& share = a.records[blockIdx.x];
+  const ShareBounds bounds(a, share.total);
+  const uint32_t begin = bounds.Begin(blockIdx.x), end = bounds.Begin(blockIdx.x + 1);
+  if (begin == end) return;  // the whole block
+  if (a.rounds) RoundWholeTiles(a, share, begin, end);
+  // Of the row tiles that begin in the share only the last one may not end there.
+  const Assignment last = share.last;
+  if (last.item.begin < begin || last.run.end == last.tile.end_kv_tile) return;
+  MergeRows(a, SharedTile(a, bounds, last), exchange, stack);
 }
 
 }  // namespace
@@ -202,9 +292,12 @@ __global__ void __launch_bounds__(kThreads, 4) AttentionMergeKernel(const Attent
 void EncodeAttentionMerge(Stream& stream, const AttentionArgs& args) {
   const bool merges = args.head_slots > 0 && args.shares > 1;
   if (!merges && !args.rounds) return;
-  const uint32_t rows = args.slot_rows < kRowBlocks ? args.slot_rows : kRowBlocks;
-  stream.Launch("attention_merge", &AttentionMergeKernel, dim3(args.shares, rows), kThreads,
-                WorkList::kSharedBytes + ColumnStack::SharedBytesOf(args), args);
+  const auto most = static_cast<uint32_t>(stream.multiprocessors()) * kMostBlocks / args.shares;
+  const uint32_t rows = std::clamp(most, 1u, args.slot_rows);
+  const uint32_t groups = std::clamp(Blocks(args.pieces, kChunk), 1u, kMostGroups);
+  stream.Launch("attention_merge", &AttentionMergeKernel, dim3(args.shares, rows),
+                kColumns * groups,
+                Exchange::SharedBytesOf(groups) + ColumnStack::SharedBytesOf(args), args);
 }
 
 }  // namespace tandem::kernels::cuda

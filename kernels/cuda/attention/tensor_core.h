@@ -40,17 +40,27 @@ struct TensorConfig {
   static constexpr uint32_t kRows = 16 * kRowWarps;
   static constexpr uint32_t kScoreTiles = kPositions / 8 / kColumnWarps;
   static constexpr uint32_t kWeightStride = kPositions + 8;
+  // What column warps exchange, if there are several.
+  static constexpr uint32_t kWeights = kColumnWarps > 1 ? kRows* kWeightStride : 0;
+  static constexpr uint32_t kExchanged = kColumnWarps > 1 ? kRows* kColumnWarps : 0;
   // A piece's result is written and read again by its merge. So that this is little beside K and
   // V, pieces grow with the width of values, and with the rows.
   static constexpr uint32_t kValues = kValueTiles * 8 * kColumnWarps;
   static constexpr uint32_t kPiece = kRows > 32 ? 2048 : kValues > 128 ? kValues : 128;
-  static constexpr AttentionTile kTile = {kRows, kPositions, kPiece};
-  using Tiles = typename Page::template Tiles<kPositions, kThreads>;
+  // As many as 65,536 registers are enough for.
+  static constexpr uint32_t kBlocks = kThreads * (kValueTiles > 4 ? 256 : 128) > 32768 ? 1 : 2;
+  static constexpr AttentionTile kTile = {kRows, kPositions, kPiece, kBlocks};
+  // Blocks with a warp per row tile keep its queries as fragments for all tiles of positions.
+  static constexpr bool kHoldsQueries = kColumnWarps == 1;
+  // Of a row of K, where the widths of K and of V are bounded alike.
+  static constexpr uint32_t kMostChunks = kValues <= 256 ? kValues / 8 : 0;
+  using Tiles = typename Page::template Tiles<kPositions, kThreads, kMostChunks>;
   static_assert(kPositions % 32 == 0 && kScoreTiles >= 1 && kPositions <= kThreads);
+  static_assert(!kHoldsQueries || kMostChunks > 0);
 
   static size_t SharedBytesOf(const AttentionArgs& a) {
     return WorkList::kSharedBytes + SharedBytes<Assignment>(1) + kRows * a.k.stride() * 16 +
-           SharedBytes<uint16_t>(kRows * kWeightStride) + SharedBytes<float>(kRows * kColumnWarps) +
+           SharedBytes<uint16_t>(kWeights) + SharedBytes<float>(kExchanged) +
            Tiles::SharedBytesOf(a);
   }
 };
@@ -66,25 +76,30 @@ class TensorAttention {
         row_base_(threadIdx.x / kWarp / C::kColumnWarps * 16),
         lane_(threadIdx.x % kWarp),
         q_(arena.Take<uint4>(C::kRows * a.k.stride()).template As<uint16_t>()),
-        p_(arena.Take<uint16_t>(C::kRows * C::kWeightStride)),
-        exchange_(arena.Take<float>(C::kRows * C::kColumnWarps)) {}
+        p_(arena.Take<uint16_t>(C::kWeights)),
+        exchange_(arena.Take<float>(C::kExchanged)) {}
 
   // Begins with a row tile: copies its rounded queries to shared memory; a barrier must follow.
   __device__ void Begin() {
     const Assignment now = current_[0];
-    for (uint32_t half = 0; half < 2; ++half)
-      visible_[half] = VisibleRange(a_, now.tile, Row(half));
     const RowRange top = VisibleRange(a_, now.tile, 0);
     const RowRange bottom = VisibleRange(a_, now.tile, now.tile.rows - 1);
     all_visible_ = {.begin = bottom.begin, .end = top.end};
     LoadQueries(now.tile);
+    if constexpr (C::kHoldsQueries) {
+      __syncthreads();
+#pragma unroll
+      for (uint32_t i = 0; i < kSteps; ++i) {
+        if (i * 4 < a_.k.chunks) LoadQueryFragments(i * 32, held_[i]);
+      }
+    }
   }
 
   // One tile of K and V: positions from `position` on.
   __device__ void AddTile(SharedArray<uint4> k, SharedArray<uint4> v, int32_t position) {
     float s[C::kScoreTiles][4] = {};
     ComputeScores(k.template As<uint16_t>(), s);
-    ScaleCapAndMask(s, position);
+    CapAndMask(s, position);
     uint32_t p_fragments[C::kScoreTiles][2];
     UpdateSoftmax(s, p_fragments);
     AccumulateValues(p_fragments, v.template As<uint16_t>());
@@ -108,21 +123,29 @@ class TensorAttention {
     ForMyRows([&](const RowTile&, uint32_t half, uint32_t row) {
       const PartialRow left(a_, slot, row);
       const MergeFactors factors = MergeStates(left.state(), state_[half]);
-      ForMyColumns(
-          half, [&](uint32_t column, float& sum) { sum = factors.Sum(left.value(column), sum); });
+      ForMyPairs(half, [&](uint32_t column, float& first, float& second) {
+        const float2 sums = left.two(column);
+        first = factors.Sum(sums.x, first);
+        second = factors.Sum(sums.y, second);
+      });
     });
   }
   __device__ void Store(uint32_t slot) {
     ForMyRows([&](const RowTile&, uint32_t half, uint32_t row) {
       const PartialRow out(a_, slot, row);
-      ForMyColumns(half, [&](uint32_t column, float sum) { out.Write(column, sum); });
+      ForMyPairs(half, [&](uint32_t column, float first, float second) {
+        out.WriteTwo(column, make_float2(first, second));
+      });
       if (column_warp_ == 0 && lane_ % 4 == 0) out.WriteState(state_[half]);
     });
   }
   __device__ void WriteOutput() {
     ForMyRows([&](const RowTile& tile, uint32_t half, uint32_t row) {
       const RowOut out(a_, tile, row, state_[half]);
-      ForMyColumns(half, [&](uint32_t column, float sum) { out.Write(column, sum); });
+      ForMyPairs(half, [&](uint32_t column, float first, float second) {
+        out.Write(column, first);
+        if (column + 1 < a_.p.pages.value_dim) out.Write(column + 1, second);
+      });
     });
   }
   __device__ void Clear() {
@@ -136,17 +159,38 @@ class TensorAttention {
   }
 
  private:
+  // A thread has the same chunks of every kRowStep-th row; its loads do not wait for each other.
   __device__ void LoadQueries(const RowTile& tile) const {
-    const uint32_t stride = a_.k.stride() * 8, dim = a_.p.pages.head_dim;
-    for (uint32_t row = threadIdx.x / kWarp; row < C::kRows; row += C::kThreads / kWarp) {
+    constexpr uint32_t kRowLanes = 16, kRowStep = C::kThreads / kRowLanes;
+    static_assert(C::kRows % kRowStep == 0);
+    const SharedArray<uint4> q = q_.template As<uint4>();
+    const uint32_t dim = a_.p.pages.head_dim;
+#pragma unroll
+    for (uint32_t i = 0; i < C::kRows / kRowStep; ++i) {
+      const uint32_t row = threadIdx.x / kRowLanes + i * kRowStep;
       const bool real = row < tile.rows;
       const size_t at =
           real ? static_cast<size_t>(tile.Token(row)) * a_.p.heads + tile.Head(row) : 0;
-      for (uint32_t d = lane_; d < a_.k.chunks * 8; d += kWarp) {
-        const float value = real && d < dim ? a_.p.q[at * dim + d] : 0.0f;
-        q_[row * stride + d] = C::Page::Round(value);
+      for (uint32_t chunk = threadIdx.x % kRowLanes; chunk < a_.k.chunks; chunk += kRowLanes) {
+        const float* const values = a_.p.q + at * dim + chunk * 8;
+        const uint2 low = RoundedQueries(values, real && chunk * 8 < dim, dim - chunk * 8);
+        const uint2 high =
+            RoundedQueries(values + 4, real && chunk * 8 + 4 < dim, dim - chunk * 8 - 4);
+        q[row * a_.k.stride() + chunk] = make_uint4(low.x, low.y, high.x, high.y);
       }
     }
+  }
+  // Four values of a query, of which `left` are its own, or zeros.
+  __device__ uint2 RoundedQueries(const float* values, bool some, uint32_t left) const {
+    float4 four = {0, 0, 0, 0};
+    if (some && a_.wide_queries) {
+      four = *reinterpret_cast<const float4*>(values);
+    } else if (some) {
+      four = {values[0], left > 1 ? values[1] : 0, left > 2 ? values[2] : 0,
+              left > 3 ? values[3] : 0};
+    }
+    return {Pack(C::Page::Round(four.x), C::Page::Round(four.y)),
+            Pack(C::Page::Round(four.z), C::Page::Round(four.w))};
   }
 
   __device__ uint32_t Row(uint32_t half) const { return row_base_ + lane_ / 4 + half * 8; }
@@ -161,42 +205,66 @@ class TensorAttention {
       if (Row(half) < now.tile.rows) use(now.tile, half, Row(half));
     }
   }
-  // use(column of V, sum), for the sums of one of this lane's rows.
+  // use(even column of V, its sum, the next one's), for the sums of one of this lane's rows.
   template <typename Use>
-  __device__ void ForMyColumns(uint32_t half, Use use) {
+  __device__ void ForMyPairs(uint32_t half, Use use) {
 #pragma unroll
     for (uint32_t j = 0; j < C::kValueTiles; ++j) {
-#pragma unroll
-      for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t column = Column(j) + lane_ % 4 * 2 + i;
-        if (column < a_.p.pages.value_dim) use(column, acc_[j][half * 2 + i]);
-      }
+      const uint32_t column = Column(j) + lane_ % 4 * 2;
+      if (column < a_.p.pages.value_dim) use(column, acc_[j][half * 2], acc_[j][half * 2 + 1]);
     }
+  }
+
+  // Columns [d, d + 32) of this warp's queries.
+  __device__ void LoadQueryFragments(uint32_t d, uint32_t (&q)[2][4]) const {
+    const uint32_t at = (row_base_ + lane_ % 16) * a_.k.stride() * 8 + lane_ / 16 * 8 + d;
+    LoadMatrices(q[0], q_, at);
+    LoadMatrices(q[1], q_, at + 16);
   }
 
   // S = Q K^T for this warp's rows and positions: ldmatrix loads fragments, mma multiplies them.
   __device__ void ComputeScores(SharedArray<uint16_t> k, float (&s)[C::kScoreTiles][4]) const {
     const uint32_t stride = a_.k.stride() * 8;
-    const uint32_t q_at = (row_base_ + lane_ % 16) * stride + lane_ / 16 * 8;
     const uint32_t k_at = (column_warp_ * C::kScoreTiles * 8 + lane_ % 8) * stride + lane_ / 8 * 8;
-    for (uint32_t d = 0; d < a_.k.chunks * 8; d += 32) {
-      uint32_t q0[4], q1[4];
-      LoadMatrices(q0, q_, q_at + d);
-      LoadMatrices(q1, q_, q_at + d + 16);
+    const auto step = [&](uint32_t d, const uint32_t(&q)[2][4]) {
 #pragma unroll
       for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
         uint32_t b[4];
         LoadMatrices(b, k, k_at + t * 8 * stride + d);
-        C::Page::Mma(s[t], q0, {b[0], b[1]});
-        C::Page::Mma(s[t], q1, {b[2], b[3]});
+        C::Page::Mma(s[t], q[0], {b[0], b[1]});
+        C::Page::Mma(s[t], q[1], {b[2], b[3]});
+      }
+    };
+    if constexpr (C::kHoldsQueries) {
+#pragma unroll
+      for (uint32_t i = 0; i < kSteps; ++i) {
+        if (i * 4 < a_.k.chunks) step(i * 32, held_[i]);
+      }
+    } else {
+      for (uint32_t d = 0; d < a_.k.chunks * 8; d += 32) {
+        uint32_t q[2][4];
+        LoadQueryFragments(d, q);
+        step(d, q);
       }
     }
   }
 
-  // Scale, soft-cap and mask: -inf if a row does not attend to a position.
-  __device__ void ScaleCapAndMask(float (&s)[C::kScoreTiles][4], int32_t position) const {
-    const bool all = position >= all_visible_.begin &&
-                     position + static_cast<int32_t>(C::kPositions) <= all_visible_.end;
+  // Soft-cap and mask: -inf if a row does not attend to a position.
+  __device__ void CapAndMask(float (&s)[C::kScoreTiles][4], int32_t position) const {
+    if (a_.p.softcap != 0) {
+      const float ratio = a_.p.scale / a_.p.softcap;
+#pragma unroll
+      for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
+#pragma unroll
+        for (uint32_t i = 0; i < 4; ++i) s[t][i] = Cap(a_.p, s[t][i], ratio);
+      }
+    }
+    if (position >= all_visible_.begin &&
+        position + static_cast<int32_t>(C::kPositions) <= all_visible_.end)
+      return;
+    const Assignment now = current_[0];
+    const RowRange visible[2] = {VisibleRange(a_, now.tile, Row(0)),
+                                 VisibleRange(a_, now.tile, Row(1))};
     const auto first =
         position + static_cast<int32_t>(column_warp_ * C::kScoreTiles * 8 + lane_ % 4 * 2);
 #pragma unroll
@@ -204,14 +272,13 @@ class TensorAttention {
 #pragma unroll
       for (uint32_t i = 0; i < 4; ++i) {
         const int32_t at = first + static_cast<int32_t>(t * 8 + i % 2);
-        const RowRange& range = visible_[i / 2];
-        const bool visible = all || (at >= range.begin && at < range.end);
-        s[t][i] = visible ? ScaleAndCap(a_.p, s[t][i]) : kNegInf;
+        const RowRange& range = visible[i / 2];
+        if (at < range.begin || at >= range.end) s[t][i] = kNegInf;
       }
     }
   }
 
-  // Online-softmax update: S becomes P = exp(S - max), and the accumulators of earlier tiles are
+  // Online-softmax update: S becomes P = 2^(score - max), and the accumulators of earlier tiles are
   // rescaled to the new maximum. P is rounded to 16 bits, as A fragments of the product with V.
   __device__ void UpdateSoftmax(float (&s)[C::kScoreTiles][4],
                                 uint32_t (&p_fragments)[C::kScoreTiles][2]) {
@@ -231,14 +298,18 @@ class TensorAttention {
       __syncthreads();
       for (uint32_t half = 0; half < 2; ++half) largest[half] = ReduceExchange(half, MaxOp());
     }
-    float rescale[2];
+    const float factor = ScoreFactor(a_.p);
+    float rescale[2], base[2];
 #pragma unroll
-    for (uint32_t half = 0; half < 2; ++half) rescale[half] = state_[half].UpdateMax(largest[half]);
+    for (uint32_t half = 0; half < 2; ++half) {
+      rescale[half] = state_[half].UpdateMax(largest[half] * factor);
+      base[half] = state_[half].base();
+    }
 #pragma unroll
     for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
 #pragma unroll
       for (uint32_t i = 0; i < 4; ++i) {
-        s[t][i] = __expf(s[t][i] - state_[i / 2].base());
+        s[t][i] = FastExp2(fmaf(s[t][i], factor, -base[i / 2]));
         state_[i / 2].sum += s[t][i];
       }
       p_fragments[t][0] = Pack(C::Page::Round(s[t][0]), C::Page::Round(s[t][1]));
@@ -315,14 +386,16 @@ class TensorAttention {
   const SharedArray<uint16_t> q_;
   const SharedArray<uint16_t> p_;
   const SharedArray<float> exchange_;
-  RowRange visible_[2];   // of this lane's two rows
-  RowRange all_visible_;  // positions that need no mask: visible to every row of the tile
+  static constexpr uint32_t kSteps = C::kHoldsQueries ? C::kMostChunks / 4 : 1;
+  uint32_t held_[kSteps][2][4];  // fragments of 32 columns of queries
+  RowRange all_visible_;         // positions that need no mask: visible to every row of the tile
   SoftmaxState state_[2];
   float acc_[C::kValueTiles][4] = {};
 };
 
 template <typename C>
-__global__ void __launch_bounds__(C::kThreads, 1) TensorAttentionKernel(const AttentionArgs a) {
+__global__ void __launch_bounds__(C::kThreads, C::kTile.blocks)
+    TensorAttentionKernel(const AttentionArgs a) {
   SharedArena arena;
   const WorkList list(a, arena);
   const SharedArray<Assignment> current = arena.Take<Assignment>(1);
@@ -339,11 +412,21 @@ void LaunchTensorAttention(Stream& stream, AttentionArgs& args) {
   EncodeAttentionMerge(stream, args);
 }
 
+// As many as leave a multiprocessor its blocks, and two at least.
+template <typename Shape>
+uint32_t StagesOf(const Stream& stream, AttentionArgs args) {
+  for (args.stages = Shape::Page::kMostStages; args.stages > 2; --args.stages) {
+    if (BlocksThatFit(stream, Shape::SharedBytesOf(args)) >= Shape::kTile.blocks) break;
+  }
+  return args.stages;
+}
+
 // Launches the first block shape whose shared memory the GPU has, for sequences of a class.
 template <typename Shape, typename... Smaller>
 void LaunchFitting(Stream& stream, AttentionArgs& args, RowClass rows) {
   if (MostRows(args.p) <= rows.above) return;
   args.rows = rows;
+  args.stages = StagesOf<Shape>(stream, args);
   const size_t bytes = Shape::SharedBytesOf(args);
   if (bytes <= stream.most_shared_bytes()) return LaunchTensorAttention<Shape>(stream, args);
   if constexpr (sizeof...(Smaller) > 0) {
@@ -352,6 +435,9 @@ void LaunchFitting(Stream& stream, AttentionArgs& args, RowClass rows) {
     RefuseAttention(stream, args, bytes);
   }
 }
+
+// Row warps of a block for prompts: they share K and V.
+inline constexpr uint32_t kPromptWarps = 8;
 
 // Selects the block shapes by the width of K and V: the largest, or a smaller one for GPUs with 99
 // KiB of shared memory per block (sm_86, sm_89). Shapes for few and for some rows differ in their
@@ -363,7 +449,8 @@ void EncodeTensorAttention(Stream& stream, AttentionArgs& args) {
   if (widest <= 128) {
     LaunchFitting<TensorConfig<Page, 1, 4, 64, 4>>(stream, args, kFewRows);
     LaunchFitting<TensorConfig<Page, 2, 4, 64, 4>>(stream, args, kSomeRows);
-    LaunchFitting<TensorConfig<Page, 4, 1, 64, 16>>(stream, args, kManyRows);
+    LaunchFitting<TensorConfig<Page, kPromptWarps, 1, 64, 16>, TensorConfig<Page, 4, 1, 64, 16>>(
+        stream, args, kManyRows);
   } else if (widest <= 256) {
     using Small = TensorConfig<Page, 2, 4, 32, 8>;
     LaunchFitting<TensorConfig<Page, 1, 4, 64, 8>, TensorConfig<Page, 1, 4, 32, 8>>(stream, args,

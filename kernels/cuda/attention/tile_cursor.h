@@ -24,51 +24,65 @@ __device__ inline void ForEachPiece(uint32_t pieces, Use use) {
   }
 }
 
-// Iterates over the tiles of a run, reading block tables two tiles ahead.
+// Iterates over the tiles of a run. The block table is read ahead of where rows are needed: Fetch
+// starts the load of a tile's entries, and Keep, a tile later, puts the rows where all threads see
+// them, so that no thread waits for it.
 template <uint32_t kPositions>
 class TileCursor {
  public:
-  static constexpr size_t kSharedBytes = SharedBytes<uint32_t>(2 * kPositions);
+  // Tiles whose rows are kept: those of the first loads of a run, and the next one.
+  static constexpr uint32_t kSlots = kMostStages;
+  static constexpr size_t kSharedBytes = SharedBytes<uint32_t>(kSlots * kPositions);
   // No query row attends to the position: its block table entry is not read.
   static constexpr uint32_t kNoRow = 0xffffffffu;
 
   __device__ TileCursor(const AttentionArgs& a, SharedArray<Assignment> current, SharedArena& arena)
-      : a_(a), current_(current), rows_(arena.Take<uint32_t>(2 * kPositions)) {}
+      : a_(a), current_(current), rows_(arena.Take<uint32_t>(kSlots * kPositions)) {}
 
-  // Begins with the current run.
-  __device__ void Begin() {
-    const Assignment now = current_[0];
-    next_ = now.run.begin;
-    end_ = now.run.end;
+  // Begins with the current run; finds the rows of its first `count` tiles, which are read after a
+  // barrier, and fetches those of the next one.
+  __device__ void Begin(uint32_t count) {
+    next_ = Now().run.begin;
+    end_ = Now().run.end;
+    for (uint32_t i = 0; i < count; ++i) {
+      Fetch(next_ + i);
+      Keep(next_ + i);
+    }
+    Fetch(next_ + count);
   }
   __device__ uint32_t next() const { return next_; }
   __device__ uint32_t end() const { return end_; }
   __device__ void Advance() { ++next_; }
 
-  // Looks up the rows of a tile, one row per thread. Read the result after a barrier.
-  __device__ void FindRows(uint32_t tile) const {
+  // Looks up the rows of a tile, one row per thread.
+  __device__ void Fetch(uint32_t tile) {
+    fetched_ = kNoRow;
     if (threadIdx.x >= kPositions || tile >= end_) return;
-    const Assignment now = current_[0];
+    const RowTile now = Now().tile;
     const auto position = static_cast<int32_t>(tile * kPositions + threadIdx.x);
-    uint32_t row = kNoRow;
-    if (position >= now.tile.begin && position < now.tile.end) {
-      const uint32_t size = a_.p.pages.block_size;
-      const auto at = static_cast<uint32_t>(position);
-      const auto block = static_cast<uint32_t>(now.tile.table[at / size]);
-      row = (block * a_.p.pages.kv_heads + now.item.head) * size + at % size;
-    }
-    rows_[tile % 2 * kPositions + threadIdx.x] = row;
+    if (position < now.begin || position >= now.end) return;
+    const uint32_t size = a_.p.pages.block_size;
+    const auto at = static_cast<uint32_t>(position);
+    const auto block = static_cast<uint32_t>(now.table[at / size]);
+    fetched_ = (block * a_.p.pages.kv_heads + Now().item.head) * size + at % size;
   }
-  // The result of FindRows: indices of page rows, or kNoRow.
+  // Keeps what the last Fetch has found. Read it after a barrier.
+  __device__ void Keep(uint32_t tile) const {
+    if (threadIdx.x < kPositions) rows_[tile % kSlots * kPositions + threadIdx.x] = fetched_;
+  }
+  // Indices of page rows, or kNoRow.
   __device__ SharedArray<uint32_t> Rows(uint32_t tile) const {
-    return rows_ + tile % 2 * kPositions;
+    return rows_ + tile % kSlots * kPositions;
   }
 
  private:
+  __device__ Assignment Now() const { return current_[0]; }
+
   const AttentionArgs& a_;
   const SharedArray<Assignment> current_;
   uint32_t next_ = 0;
   uint32_t end_ = 0;
+  uint32_t fetched_ = kNoRow;
   const SharedArray<uint32_t> rows_;
 };
 

@@ -31,9 +31,9 @@ struct RowTile {
   }
   __device__ int32_t First(uint32_t row, const AttentionParams& p) const {
     if (p.window == 0) return 0;
-    const int64_t last = Last(row), window = p.window;
-    const int64_t first = p.chunked ? last / window * window : last + 1 - window;
-    return first > 0 ? static_cast<int32_t>(first) : 0;
+    const auto last = static_cast<uint32_t>(max(Last(row), 0));
+    if (p.chunked) return static_cast<int32_t>(last / p.window * p.window);
+    return last + 1 > p.window ? static_cast<int32_t>(last + 1 - p.window) : 0;
   }
 };
 
@@ -42,8 +42,7 @@ struct RowTile {
 __device__ inline uint32_t FirstTile(const AttentionArgs& a, uint32_t seq) {
   if (a.tiles_per_seq != 0) return seq * a.tiles_per_seq;
   const uint32_t group = a.p.heads < a.p.heads_per_kv ? a.p.heads : a.p.heads_per_kv;
-  const uint64_t rows = static_cast<uint64_t>(a.p.query_offsets[seq]) * group;
-  return static_cast<uint32_t>(rows / a.tile.tile_rows) + seq;
+  return static_cast<uint32_t>(a.p.query_offsets[seq]) * group / a.tile.tile_rows + seq;
 }
 
 __device__ inline uint32_t SequenceOfTile(const AttentionArgs& a, uint32_t tile) {

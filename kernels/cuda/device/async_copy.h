@@ -26,6 +26,13 @@ inline void BeginCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
 inline void BeginCachedCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
   BeginCopy16(to, i, from);
 }
+// The same, or zeros: then `from` is not read.
+inline void BeginCopy16OrZeros(SharedArray<uint4> to, uint32_t i, const void* from, bool copies) {
+  emulation::WantAligned(from, 16);
+  emulation::MyAsyncCopies().open.push_back([to, i, from, copies] {
+    to[i] = copies ? *static_cast<const uint4*>(from) : make_uint4(0, 0, 0, 0);
+  });
+}
 // The same for 8 and for 4 bytes, aligned to their size.
 inline void BeginCopy8(SharedArray<uint2> to, uint32_t i, const void* from) {
   emulation::WantAligned(from, 8);
@@ -62,6 +69,13 @@ __device__ inline void BeginCopy16(SharedArray<uint4> to, uint32_t i, const void
 __device__ inline void BeginCachedCopy16(SharedArray<uint4> to, uint32_t i, const void* from) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&to[i]));
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+}
+__device__ inline void BeginCopy16OrZeros(SharedArray<uint4> to, uint32_t i, const void* from,
+                                          bool copies) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&to[i]));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
+               "r"(copies ? 16 : 0)
+               : "memory");
 }
 __device__ inline void BeginCopy8(SharedArray<uint2> to, uint32_t i, const void* from) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(&to[i]));
