@@ -4,7 +4,7 @@
 //
 // How close: the reference multiplies floats; cpu rounds activations to bytes for block-quantised
 // weights; cuda does so for up to 256 tokens, and rounds weights and activations to BF16 for more.
-// There, from 9 tokens on, BF16 weights are multiplied by activations in BF16, F16 by F16.
+// There, from 3 tokens on, BF16 weights are multiplied by activations in BF16, F16 by F16.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +23,10 @@ using cpu::Matrix;
 using cpu::RandomFloats;
 using tensor::Type;
 
-// Up to here cuda multiplies plain weights in floats, and quantised ones in bytes.
-constexpr uint32_t kMostInFloats = 8, kMostInBytes = 256;
+// Up to here cuda multiplies quantised weights in bytes, and plain ones in floats by a kernel of its
+// own.
+constexpr uint32_t kMostInBytes = 256;
+constexpr uint32_t MostInFloats(Type type) { return type == Type::kF32 ? 8 : 2; }
 
 class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
  protected:
@@ -37,7 +39,7 @@ class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
   double RoundingOf(Type type, uint32_t tokens) const {
     if (cpu::RoundsToBf16(GetParam().kernels, type)) return cpu::kBf16Rounding;
     if (!GetParam().cuda() || type == Type::kF32) return 0;
-    if (tokens <= (cpu::Quantised(type) ? kMostInBytes : kMostInFloats)) return 0;
+    if (tokens <= (cpu::Quantised(type) ? kMostInBytes : MostInFloats(type))) return 0;
     return type == Type::kF16 ? 0x1p-11 : 0x1p-7;
   }
   // Columns near `wish` that the type allows; odd for plain types.
@@ -211,7 +213,7 @@ TEST_P(BackendMatMulTest, SeveralProjectionsHaveTheBitsOfEachAlone) {
 // near each other.
 uint32_t MostAlike(const BackendCase& c, Type type) {
   if (!c.cuda()) return 256;
-  return cpu::Quantised(type) ? kMostInBytes : kMostInFloats;
+  return cpu::Quantised(type) ? kMostInBytes : MostInFloats(type);
 }
 
 TEST_P(BackendMatMulTest, ARowsBitsDependOnlyOnIt) {

@@ -57,12 +57,14 @@ struct Problem {
   }
   size_t XRow(size_t choice) const { return down() ? choice : choice / top_k; }
 
-  // The part of one token.
-  Problem Token(uint32_t t, uint32_t cols) const {
+  Problem Token(uint32_t t, uint32_t cols) const { return Tokens(t, 1, cols); }
+  // The part of some tokens.
+  Problem Tokens(uint32_t first, uint32_t number, uint32_t cols) const {
     const auto part = [&](const auto& all, size_t size) {
-      return std::decay_t<decltype(all)>(all.begin() + t * size, all.begin() + (t + 1) * size);
+      const auto from = all.begin() + static_cast<ptrdiff_t>(first * size);
+      return std::decay_t<decltype(all)>(from, from + static_cast<ptrdiff_t>(number * size));
     };
-    return {1,
+    return {number,
             top_k,
             begin,
             count,
@@ -225,7 +227,7 @@ class ExpertMatMulTest : public testing::TestWithParam<BackendCase> {
   Rounding Rounds(Type type, uint32_t tokens) const {
     if (GetParam().kernels == "reference" || (cuda() && type == Type::kF32)) return {};
     if (cpu::RoundsToBf16(GetParam().kernels, type)) return {.product_error = cpu::kBf16Rounding};
-    if (cuda() && tokens > 8 && !cpu::Quantised(type)) return {.product_error = kBothToBf16};
+    if (cuda() && tokens > (cpu::Quantised(type) ? 256 : 8)) return {.product_error = kBothToBf16};
     return {.to_bytes = cpu::Quantised(type)};
   }
   // Whether a product has the bits of a MatMul of one token.
@@ -286,6 +288,32 @@ TEST_P(ExpertMatMulTest, ATokensBitsDependOnlyOnIt) {
         }
         cpu::ExpectSameBits(alone.data(), batch.data() + t * token_values, token_values, what);
       }
+    }
+  }
+}
+
+// So many that cuda rounds quantised weights too. How they are cut into tiles, and how large those
+// are, depends on how many choose an expert; their bits don't.
+TEST_P(ExpertMatMulTest, ManyTokensOfWhichEachDependsOnlyOnItself) {
+  constexpr uint32_t kTokens = 300, kMost = 257, kTopK = 2;
+  if (!cuda()) return;
+  for (const Type type : cpu::Types()) {
+    if (type == Type::kF32) continue;
+    const uint32_t cols = std::max(160u, tensor::Traits(type).block_values), rows = 139;
+    const Experts experts = MakeExperts(17, type, 12, rows, cols);
+    for (const bool down : {false, true}) {
+      Problem p = MakeProblem(18, down, kTokens, kTopK, 12, 0, 12, cols);
+      for (uint32_t t = 0; t < kTokens; ++t) p.ids[t * kTopK] = t < 140 ? 1 : p.ids[t * kTopK];
+      Rig rig(GetParam());
+      const auto all = RunOp(rig, p, {&experts}, /*bias=*/true)[0];
+      const std::string what = std::string(tensor::Name(type)) + (down ? " down" : " up");
+      ExpectWithin(all, PlainLoop(p, experts, true, Rounds(type, kTokens)), what);
+      // Fewer, some of which this rank has no expert for.
+      Problem few = p.Tokens(0, kMost, cols);
+      for (uint32_t t = kMost / 2; t < kMost; ++t) few.ids[t * kTopK] = kNoExpert;
+      const auto some = RunOp(rig, few, {&experts}, true)[0];
+      const size_t token_values = all.size() / kTokens;
+      cpu::ExpectSameBits(some.data(), all.data(), kMost / 2 * token_values, what);
     }
   }
 }
@@ -423,15 +451,16 @@ TEST_P(ExpertMatMulTest, ManyTokensOfOneExpert) {
 // The CUDA backend keeps 32 MiB of products of all choices, this rank's and others', and multiplies
 // an expert's rows in slices.
 TEST_P(ExpertMatMulTest, MoreProductsThanASliceHolds) {
-  constexpr uint32_t kTokens = 1100, kTopK = 8, kCols = 32, kRows = 970;
+  constexpr uint32_t kTokens = 1100, kPart = 260, kTopK = 8, kCols = 32, kRows = 970;
   const Experts experts = MakeExperts(15, Type::kQ8_0, kTopK, kRows, kCols);
   const Problem p = MakeProblem(16, true, kTokens, kTopK, kTopK, 3, 2, kCols);
   Rig rig(GetParam());
   const auto batch = RunOp(rig, p, {&experts}, /*bias=*/true)[0];
-  for (const uint32_t t : {0u, kTokens - 1}) {
-    const auto alone = RunOp(rig, p.Token(t, kCols), {&experts}, true)[0];
-    cpu::ExpectSameBits(alone.data(), batch.data() + t * kRows, kRows,
-                        "token " + std::to_string(t));
+  // As many as a slice holds and no fewer than are rounded alike.
+  for (const uint32_t t : {0u, kTokens - kPart}) {
+    const auto part = RunOp(rig, p.Tokens(t, kPart, kCols), {&experts}, true)[0];
+    cpu::ExpectSameBits(part.data(), batch.data() + t * kRows, size_t{kPart} * kRows,
+                        "from token " + std::to_string(t));
   }
 }
 

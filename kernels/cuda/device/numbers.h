@@ -21,6 +21,9 @@ namespace tandem::kernels::cuda {
 inline float HalfToFloat(uint16_t half) { return tensor::HalfToFloat(half); }
 inline uint16_t FloatToHalf(float value) { return tensor::FloatToHalf(value); }
 inline uint16_t FloatToBf16(float value) { return tensor::FloatToBf16(value); }
+inline uint32_t FloatsToBf16(float low, float high) {
+  return FloatToBf16(low) | static_cast<uint32_t>(FloatToBf16(high)) << 16;
+}
 
 #else
 
@@ -30,6 +33,12 @@ __device__ inline uint16_t FloatToHalf(float value) {
 }
 __device__ inline uint16_t FloatToBf16(float value) {
   return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+}
+// Both in one instruction, the first in the low half.
+__device__ inline uint32_t FloatsToBf16(float low, float high) {
+  uint32_t pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
 }
 
 #endif

@@ -101,7 +101,7 @@ GroupStrides StridesOf(const RowsOfX& x) {
 }  // namespace
 
 bool IsDense(tensor::Type type, uint32_t tokens) {
-  return tokens > (IsPlain(type) ? kMaxPlainMatVecTokens : kMaxBlockGemmTokens);
+  return tokens > (IsPlain(type) ? MaxPlainMatVecTokens(type) : kMaxBlockGemmTokens);
 }
 
 RowsOfX RowsOf(const MatMulParams& params) {

@@ -19,7 +19,11 @@
 
 namespace tandem::kernels::cuda {
 
-inline constexpr uint32_t kMaxPlainMatVecTokens = 8;
+// Weights of 16 bits: from three tokens on tensor cores are as fast as memory, float units are not.
+// Of F32 weights cuBLASLt has to use float units too.
+constexpr uint32_t MaxPlainMatVecTokens(tensor::Type type) {
+  return type == tensor::Type::kF32 ? 8 : 2;
+}
 inline constexpr uint32_t kMaxBlockMatVecTokens = 4;
 
 // One weight of a launch.

@@ -90,7 +90,7 @@ void EncodePlainMatVec(Stream& stream, tensor::Type type, const MatVecParts& par
     constexpr tensor::Type kType = decltype(t)::value;
     const uint32_t begin = x.columns.begin % kPlainUnit<kType>;
     const bool x_in_fours = InFours({x.x_stride, begin}, {x.x});
-    DispatchTokens(x.rows, [&](auto tokens) {
+    DispatchTokens<MaxPlainMatVecTokens(kType)>(x.rows, [&](auto tokens) {
       constexpr int kTokens = decltype(tokens)::value;
       constexpr int kRows = MatVecRows(kTokens);
       stream.Launch("matvec_plain", &PlainMatVecKernel<kType, kTokens, kRows>,

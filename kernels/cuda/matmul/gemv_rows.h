@@ -70,16 +70,14 @@ dim3 MatVecGrid(const MatVecParts& parts) {
   return dim3(Blocks(rows, kRows), parts.count);
 }
 
-// Calls launch with the number of tokens of the kernel instance, as an integral_constant.
-template <typename F>
+// Calls launch with the number of tokens of the kernel instance, at most kMost, as an
+// integral_constant.
+template <uint32_t kMost, typename F>
 void DispatchTokens(uint32_t tokens, F&& launch) {
-  if (tokens == 1) {
-    launch(std::integral_constant<int, 1>());
-  } else if (tokens == 2) {
-    launch(std::integral_constant<int, 2>());
-  } else if (tokens <= 4) {
-    launch(std::integral_constant<int, 4>());
-  } else {
+  if (tokens == 1) return launch(std::integral_constant<int, 1>());
+  if (tokens == 2) return launch(std::integral_constant<int, 2>());
+  if constexpr (kMost > 2) {
+    if (tokens <= 4) return launch(std::integral_constant<int, 4>());
     launch(std::integral_constant<int, 8>());
   }
 }

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) HeadTransposedTileKernel(const 
         LoadWeights<kType>(HeadRow(p, head, j + 2 * half + 1), p.weight.cols, col, w[1]);
       }
 #pragma unroll
-      for (uint32_t i = 0; i < 8; ++i) b[i][half] = RoundPair(w[0][i], w[1][i]);
+      for (uint32_t i = 0; i < 8; ++i) b[i][half] = FloatsToBf16(w[0][i], w[1][i]);
     }
 #pragma unroll
     for (uint32_t t = 0; t < kTokenTiles; ++t) {

@@ -46,10 +46,6 @@ struct ProductTile {
   }
 };
 
-__device__ __forceinline__ uint32_t RoundPair(float low, float high) {
-  return Pack(FloatToBf16(low), FloatToBf16(high));
-}
-
 // sums[row][input] += W[row] . x[input]. `row(i)` points to row i of the tile, or to any readable
 // row if the tile has no row i; `input(i)` likewise to an input, as RoundRows wrote it for this
 // window. Only the first `inputs` inputs are used. All lanes of the warp call it.
@@ -79,7 +75,7 @@ __device__ __forceinline__ void MultiplyTile(Row row, Input input, uint32_t cols
         LoadWeights<kType>(rows[r][half], cols, window.first + k, w);
 #pragma unroll
         for (uint32_t i = 0; i < 4; ++i) {
-          a[r][i / 2][half + i % 2 * 2] = RoundPair(w[2 * i], w[2 * i + 1]);
+          a[r][i / 2][half + i % 2 * 2] = FloatsToBf16(w[2 * i], w[2 * i + 1]);
         }
       }
     }

@@ -4,7 +4,9 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cuda/device/partial_sums.h"
 #include "kernels/cuda/matmul/row_pieces.h"
@@ -14,91 +16,133 @@
 
 namespace tandem::kernels::cuda {
 
-// Up to kTokens choices of one expert; -1 where there is none.
-template <uint32_t kTokens>
+// Up to kMost choices of one expert.
+template <uint32_t kMost>
 struct ChoicesOfExpert {
-  int32_t at[kTokens];
+  uint32_t count = 0;
+  uint32_t at[kMost];
 
-  // Whether `choice` is the first of them: if an expert was chosen several times, only the block or
-  // warp of its first choice does the work.
-  __device__ __forceinline__ bool FirstIs(uint32_t choice) const {
-    int32_t first = -1;
+  // Without an index that registers would not allow.
+  __device__ __forceinline__ void Add(uint32_t choice) {
 #pragma unroll
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      if (first < 0) first = at[t];
+    for (uint32_t i = 0; i < kMost; ++i) {
+      if (i == count) at[i] = choice;
     }
-    return first == static_cast<int32_t>(choice);
+    ++count;
+  }
+  // The last one in place of those that are missing. There is at least one.
+  __device__ __forceinline__ void Fill() {
+#pragma unroll
+    for (uint32_t i = 1; i < kMost; ++i) {
+      if (i >= count) at[i] = at[i - 1];
+    }
   }
 };
 
-// All tokens' choices of the expert that `choice` is of; at most kTokens tokens. All lanes of the
+// All tokens' choices of the expert that `choice` is of; at most kMost tokens. If an expert was
+// chosen several times, only the block or warp of its first choice does the work. All lanes of the
 // warp.
-template <uint32_t kTokens>
-__device__ __forceinline__ ChoicesOfExpert<kTokens> FindChoices(const ExpertMatMulParams& p,
-                                                                uint32_t choice) {
-  ChoicesOfExpert<kTokens> found;
-  if constexpr (kTokens == 1) {
-    found.at[0] = static_cast<int32_t>(choice);
+template <uint32_t kMost>
+__device__ __forceinline__ ChoicesOfExpert<kMost> FindChoices(const ExpertMatMulParams& p,
+                                                              uint32_t choice) {
+  ChoicesOfExpert<kMost> found;
+  if constexpr (kMost == 1) {
+    found.Add(choice);
     return found;
   }
   const int32_t id = p.ids[choice];
   const uint32_t lane = threadIdx.x % kWarp;
 #pragma unroll
-  for (uint32_t t = 0; t < kTokens; ++t) {
-    found.at[t] = -1;
+  for (uint32_t t = 0; t < kMost; ++t) {
     if (t >= p.tokens) continue;
     const uint32_t first = t * p.top_k;
-    for (uint32_t j = 0; j < p.top_k && found.at[t] < 0; j += kWarp) {
+    for (uint32_t j = 0; j < p.top_k; j += kWarp) {
       const bool mine = j + lane < p.top_k && p.ids[first + j + lane] == id;
       const uint32_t lanes = __ballot_sync(kAllLanes, mine);
-      if (lanes != 0)
-        found.at[t] = static_cast<int32_t>(first + j) + __ffs(static_cast<int>(lanes)) - 1;
+      if (lanes == 0) continue;
+      found.Add(first + j + static_cast<uint32_t>(__ffs(static_cast<int>(lanes))) - 1);
+      break;
     }
   }
+  found.Fill();
   return found;
 }
 
-template <uint32_t kTokens>
-__device__ __forceinline__ ChoicesOfExpert<kTokens> ChoicesOfPiece(const RowPieces& pieces,
-                                                                   const RowPiece& piece) {
-  ChoicesOfExpert<kTokens> found;
+template <uint32_t kMost>
+__device__ __forceinline__ ChoicesOfExpert<kMost> ChoicesOfPiece(const RowPieces& pieces,
+                                                                 const RowPiece& piece) {
+  ChoicesOfExpert<kMost> found;
+  found.count = piece.count;
 #pragma unroll
-  for (uint32_t t = 0; t < kTokens; ++t) {
-    found.at[t] = t < piece.count ? static_cast<int32_t>(pieces.RowOfY(piece, t)) : -1;
+  for (uint32_t t = 0; t < kMost; ++t) {
+    found.at[t] = pieces.RowOfY(piece, min(t, piece.count - 1));
   }
   return found;
 }
 
-// sums[t]: this lane's part of row . input of choice t.
-template <tensor::Type kType, uint32_t kTokens>
-__device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a, const std::byte* row,
+// sums[r][t]: this lane's part of rows[r] . input of choice t. Choices beyond the last are repeated
+// rather than left out, so that nothing in the loop depends on how many there are.
+template <tensor::Type kType, uint32_t kTokens, uint32_t kRows, uint32_t kMost>
+__device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a,
+                                                const std::byte* const (&rows)[kRows],
                                                 uint32_t cols,
-                                                const ChoicesOfExpert<kTokens>& choices,
-                                                float (&sums)[kTokens]) {
+                                                const ChoicesOfExpert<kMost>& choices,
+                                                float (&sums)[kRows][kTokens]) {
   if constexpr (IsPlain(kType)) {
+    static_assert(kRows == 1);
     MultiplyFloats<kType>(
-        row, cols, a.window, a.fours,
-        [&](uint32_t t) -> const float* {
-          if (choices.at[t] < 0) return nullptr;
+        rows[0], cols, a.window, a.fours,
+        [&](uint32_t t) {
           return a.p.x + static_cast<size_t>(InputOfChoice(a.p, choices.at[t])) * a.p.x_stride;
         },
-        sums);
+        sums[0]);
   } else {
     static_assert(kRowLanes == kPartialSums);
     const uint32_t lane = threadIdx.x % kRowLanes;
     const uint32_t first = a.window.first / 32, groups = a.window.padded / 32;
-#pragma unroll 2
+    const Int8Group* inputs[kTokens];
+#pragma unroll
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      inputs[t] = a.groups + static_cast<size_t>(InputOfChoice(a.p, choices.at[t])) * groups;
+    }
+#pragma unroll kTokens == 1 ? 4 / kRows : kTokens == 2 ? 2 : 1
     for (uint32_t g = FirstGroupOf(lane, first); g < first + groups; g += kRowLanes) {
-      const WeightGroup<kType> weights = LoadGroup<kType>(row, g, lane);
+      WeightGroup<kType> weights[kRows];
+#pragma unroll
+      for (uint32_t r = 0; r < kRows; ++r) weights[r] = LoadGroup<kType>(rows[r], g, lane);
 #pragma unroll
       for (uint32_t t = 0; t < kTokens; ++t) {
-        if (choices.at[t] < 0) continue;
-        const size_t input = InputOfChoice(a.p, choices.at[t]);
-        sums[t] =
-            MultiplyAdd(weights, LoadInt8Group(a.groups + input * groups + (g - first)), sums[t]);
+        const Int8Group x = LoadInt8Group(inputs[t] + (g - first));
+#pragma unroll
+        for (uint32_t r = 0; r < kRows; ++r) sums[r][t] = MultiplyAdd(weights[r], x, sums[r][t]);
       }
     }
   }
+}
+
+// Multiplies kRows rows with as many choices as there are, and calls use(r, choice, sum) with each
+// row's full sums, in every lane of the row. The code for one choice, for two or for kMost runs.
+template <tensor::Type kType, uint32_t kRows, uint32_t kMost, typename Use>
+__device__ __forceinline__ void ForEachProduct(const GroupedGemvArgs& a,
+                                               const std::byte* const (&rows)[kRows], uint32_t cols,
+                                               const ChoicesOfExpert<kMost>& choices, Use use) {
+  const auto multiply = [&](auto tokens) {
+    constexpr uint32_t kTokens = decltype(tokens)::value;
+    float sums[kRows][kTokens] = {};
+    MultiplyChoices<kType>(a, rows, cols, choices, sums);
+#pragma unroll
+    for (uint32_t t = 0; t < kTokens; ++t) {
+      if (t >= choices.count) break;
+#pragma unroll
+      for (uint32_t r = 0; r < kRows; ++r) use(r, choices.at[t], SumOfRow(sums[r][t]));
+    }
+  };
+  // The same for all lanes of a warp.
+  if constexpr (kMost > 1) {
+    if (choices.count == 2) return multiply(std::integral_constant<uint32_t, 2>());
+    if (choices.count > 2) return multiply(std::integral_constant<uint32_t, kMost>());
+  }
+  multiply(std::integral_constant<uint32_t, 1>());
 }
 
 }  // namespace tandem::kernels::cuda

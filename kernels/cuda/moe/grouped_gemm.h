@@ -1,5 +1,8 @@
-// Grouped GEMM on tensor cores for F16 and BF16 weights: both are rounded to BF16. F32 weights
-// would lose precision; blocks are multiplied in bytes (matmul/gemm.h).
+// Grouped GEMM on tensor cores: weights and inputs are both rounded to BF16. For F16 and BF16
+// weights, and for blocks where there are many tokens; with fewer those are multiplied in bytes
+// (matmul/gemm.h), as F32 weights, which would lose precision, are in floats.
+//
+// A result's bits depend only on the row of x and the expert.
 #ifndef TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMM_H_
 #define TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMM_H_
 
@@ -12,14 +15,16 @@
 
 namespace tandem::kernels::cuda {
 
-// Choices of a tile.
-inline constexpr uint32_t kGroupedGemmSize = 64;
+// Choices of a tile. In a larger one more choices share what it takes to dequantise a weight.
+constexpr uint32_t GroupedGemmSize(uint32_t choices_of_expert) {
+  return choices_of_expert <= 48 ? 64 : 128;
+}
 
 struct GroupedGemmArgs {
   ExpertMatMulParams p;
   ColumnWindow window;
   RowPieces pieces;
-  const uint16_t* x;  // rows of inputs as BF16, window.padded apart
+  const uint16_t* x;  // rows of inputs as BF16, window.padded apart; pieces.size: a GroupedGemmSize
 };
 
 // A product per choice, to y of the projections.

@@ -12,15 +12,15 @@ namespace {
 constexpr uint32_t kMaxWarps = 8;
 
 // Grid: runs of rows.
-template <tensor::Type kType, uint32_t kTokens>
+template <tensor::Type kType, uint32_t kMost>
 __global__ void __launch_bounds__(kMaxWarps* kWarp, 3)
-    GroupedGemvDownKernel(const GroupedGemvArgs a) {
+    GroupedGemvDownKernel(const __grid_constant__ GroupedGemvArgs a) {
   const ExpertMatMulParams& p = a.p;
   const ExpertProjection& projection = p.projections[0];
   const SumTask task = {0, p.tokens, blockIdx.x * kWarpRows, kWarpRows, kWarpRows};
   SharedArena arena;
-  const SharedArray<float> parts = arena.Take<float>(kTokens * p.top_k * kWarpRows);
-  const SharedArray<uint32_t> order = arena.Take<uint32_t>(kTokens * p.top_k);
+  const SharedArray<float> parts = arena.Take<float>(kMost * p.top_k * kWarpRows);
+  const SharedArray<uint32_t> order = arena.Take<uint32_t>(kMost * p.top_k);
   OrderChoices(p, task, order);
 
   const uint32_t in_warp = threadIdx.x % kWarp / kRowLanes;
@@ -28,19 +28,16 @@ __global__ void __launch_bounds__(kMaxWarps* kWarp, 3)
        choice += blockDim.x / kWarp) {
     const uint32_t expert = LocalExpert(p, p.ids[choice]);
     if (expert >= p.num_experts) continue;
-    const auto choices = FindChoices<kTokens>(p, choice);
-    if (!choices.FirstIs(choice)) continue;
-    float sums[kTokens] = {};
-    MultiplyChoices<kType>(a, ExpertRow(projection, expert, task.row + in_warp),
-                           projection.weight.cols, choices, sums);
-    const float bias = ExpertBias(projection, expert, task.row + in_warp);
-#pragma unroll
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      if (choices.at[t] < 0) continue;
-      const float sum = SumOfRow(sums[t]) + bias;
-      if (threadIdx.x % kRowLanes != 0) continue;
-      parts[static_cast<uint32_t>(choices.at[t]) * kWarpRows + in_warp] = sum;
-    }
+    const auto choices = FindChoices<kMost>(p, choice);
+    if (choices.at[0] != choice) continue;
+    const uint32_t row = task.row + in_warp;
+    const std::byte* const rows[1] = {ExpertRow(projection, expert, row)};
+    ForEachProduct<kType>(a, rows, projection.weight.cols, choices,
+                          [&](uint32_t, uint32_t of, float sum) {
+                            if (threadIdx.x % kRowLanes != 0) return;
+                            parts[of * kWarpRows + in_warp] =
+                                sum + ExpertBias(projection, expert, row);
+                          });
   }
   __syncthreads();
   SumChoices(p, task, parts, order);

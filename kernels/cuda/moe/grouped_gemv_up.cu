@@ -9,50 +9,56 @@ namespace tandem::kernels::cuda {
 namespace {
 
 constexpr uint32_t kWarps = 4;
-constexpr uint32_t kRows = kWarps * kWarpRows;
 
-template <uint32_t kTokens>
+// Rows of a lane: with several choices two share the inputs that it loads.
+template <tensor::Type kType, uint32_t kMost>
+constexpr uint32_t kRowsOfLane = kMost == 1 || IsPlain(kType) ? 1 : 2;
+
+template <uint32_t kMost>
 struct Work {
   uint32_t expert;
-  ChoicesOfExpert<kTokens> choices;
+  ChoicesOfExpert<kMost> choices;
 };
 
 // The work of blocks (., i, .); returns whether there is any.
-template <uint32_t kTokens>
-__device__ __forceinline__ bool FindWork(const GroupedGemvArgs& a, uint32_t i,
-                                         Work<kTokens>& work) {
+template <uint32_t kMost>
+__device__ __forceinline__ bool FindWork(const GroupedGemvArgs& a, uint32_t i, Work<kMost>& work) {
   const ExpertMatMulParams& p = a.p;
   if (a.pieces.list != nullptr) {
     const RowPiece piece = a.pieces.Piece(i);
-    work = {piece.matrix, ChoicesOfPiece<kTokens>(a.pieces, piece)};
-    return piece.count > 0;
+    if (piece.count == 0) return false;
+    work = {piece.matrix, ChoicesOfPiece<kMost>(a.pieces, piece)};
+    return true;
   }
   if (i >= p.tokens * p.top_k) return false;
   work.expert = LocalExpert(p, p.ids[i]);
   if (work.expert >= p.num_experts) return false;
-  work.choices = FindChoices<kTokens>(p, i);
-  return work.choices.FirstIs(i);
+  work.choices = FindChoices<kMost>(p, i);
+  return work.choices.at[0] == i;
 }
 
 // Grid: (runs of rows, pieces or choices, projections).
-template <tensor::Type kType, uint32_t kTokens>
-__global__ void __launch_bounds__(kWarps* kWarp, 6) GroupedGemvUpKernel(const GroupedGemvArgs a) {
-  Work<kTokens> work;
+template <tensor::Type kType, uint32_t kMost>
+__global__ void __launch_bounds__(kWarps* kWarp, 6)
+    GroupedGemvUpKernel(const __grid_constant__ GroupedGemvArgs a) {
+  constexpr uint32_t kRows = kRowsOfLane<kType, kMost>, kStep = kWarps * kWarpRows;
+  Work<kMost> work;
   if (!FindWork(a, blockIdx.y, work)) return;  // the whole block; there are no barriers
 
   const ExpertProjection& projection = a.p.projections[blockIdx.z];
-  const uint32_t row = blockIdx.x * kRows + threadIdx.x / kRowLanes;
-  float sums[kTokens] = {};
-  MultiplyChoices<kType>(a, ExpertRow(projection, work.expert, row), projection.weight.cols,
-                         work.choices, sums);
-  const float bias = ExpertBias(projection, work.expert, row);
+  const uint32_t first = blockIdx.x * kStep * kRows + threadIdx.x / kRowLanes;
+  const std::byte* rows[kRows];
 #pragma unroll
-  for (uint32_t t = 0; t < kTokens; ++t) {
-    if (work.choices.at[t] < 0) continue;
-    const float sum = SumOfRow(sums[t]) + bias;
-    if (threadIdx.x % kRowLanes != 0 || row >= projection.weight.rows) continue;
-    projection.y[static_cast<size_t>(work.choices.at[t]) * projection.weight.rows + row] = sum;
+  for (uint32_t r = 0; r < kRows; ++r) {
+    rows[r] = ExpertRow(projection, work.expert, first + r * kStep);
   }
+  ForEachProduct<kType>(
+      a, rows, projection.weight.cols, work.choices, [&](uint32_t r, uint32_t choice, float sum) {
+        const uint32_t row = first + r * kStep;
+        if (threadIdx.x % kRowLanes != 0 || row >= projection.weight.rows) return;
+        projection.y[static_cast<size_t>(choice) * projection.weight.rows + row] =
+            sum + ExpertBias(projection, work.expert, row);
+      });
 }
 
 }  // namespace
@@ -61,12 +67,18 @@ void EncodeGroupedGemvUp(Stream& stream, GroupedGemvArgs args) {
   args.fours = InputsInFours(args.window, args.p.x, {args.p.x_stride});
   const Weight& weight = args.p.projections[0].weight;
   const uint32_t items = args.pieces.most > 0 ? args.pieces.most : args.p.tokens * args.p.top_k;
-  const dim3 grid(Blocks(weight.rows, kRows), items, args.p.num_projections);
+  const uint32_t most = args.pieces.most > 0 ? args.pieces.size : args.p.tokens;
   DispatchType(weight.type, [&](auto type) {
-    stream.Launch("grouped_gemv_up",
-                  args.p.tokens == 1 ? &GroupedGemvUpKernel<type(), 1>
-                                     : &GroupedGemvUpKernel<type(), kFewTokens>,
-                  grid, kWarps * kWarp, 0, args);
+    const auto launch = [&](auto most_choices) {
+      constexpr uint32_t kMost = decltype(most_choices)::value;
+      constexpr uint32_t kRows = kWarps * kWarpRows * kRowsOfLane<type(), kMost>;
+      stream.Launch("grouped_gemv_up", &GroupedGemvUpKernel<type(), kMost>,
+                    dim3(Blocks(weight.rows, kRows), items, args.p.num_projections), kWarps * kWarp,
+                    0, args);
+    };
+    if (most == 1) return launch(std::integral_constant<uint32_t, 1>());
+    if (most <= 4) return launch(std::integral_constant<uint32_t, 4>());
+    launch(std::integral_constant<uint32_t, kFewTokens>());
   });
 }
 

@@ -1,6 +1,7 @@
 // Block-quantised weights: pieces of a few choices are multiplied by the grouped GEMV, larger ones
-// in tiles on tensor cores, both in bytes and with the same bits. F32 weights: all by the GEMV.
-// F16 and BF16: all in tiles, in BF16.
+// in tiles on tensor cores, both in bytes and with the same bits; of more tokens than MatMul
+// multiplies in bytes, all in tiles in BF16. F16 and BF16: all in those. F32 weights: all by the
+// GEMV.
 //
 // Products of "down" go to device memory, in slices of as many rows as the L2 cache holds.
 #include "kernels/cuda/moe/sorted_choices.h"
@@ -27,10 +28,17 @@ constexpr uint32_t kSliceRowUnit = 64;
 
 tensor::Type TypeOf(const ExpertMatMulParams& params) { return params.projections[0].weight.type; }
 
+// How weights and inputs are multiplied.
+bool InFloats(const ExpertMatMulParams& params) { return TypeOf(params) == tensor::Type::kF32; }
+bool InBytes(const ExpertMatMulParams& params) {
+  return !IsPlain(TypeOf(params)) && params.tokens <= kMaxBlockGemmTokens;
+}
+bool InBf16(const ExpertMatMulParams& params) { return !InFloats(params) && !InBytes(params); }
+
 ChoiceGroups GroupsFor(const ExpertMatMulParams& params) {
-  if (TypeOf(params) == tensor::Type::kF32) return {params, kFewTokens, kFewTokens};
-  if (IsPlain(TypeOf(params))) return {params, kGroupedGemmSize, 0};
   const uint32_t of_expert = Blocks(params.tokens * params.top_k, params.num_experts);
+  if (InFloats(params)) return {params, kFewTokens, kFewTokens};
+  if (InBf16(params)) return {params, GroupedGemmSize(of_expert), 0};
   return {params, GemmTileSize(of_expert), kMaxBlockMatVecTokens};
 }
 
@@ -38,8 +46,8 @@ ChoiceGroups GroupsFor(const ExpertMatMulParams& params) {
 struct Sorted {
   ChoiceGroups groups;
   ColumnWindow window;
-  Int8Group* bytes = nullptr;  // (rows of x, groups of the window): block-quantised weights
-  uint16_t* bf16 = nullptr;    // (rows of x, window.padded): F16 and BF16 weights
+  Int8Group* bytes = nullptr;  // (rows of x, groups of the window): InBytes
+  uint16_t* bf16 = nullptr;    // (rows of x, window.padded): InBf16
   float* products = nullptr;   // (choices, slice_rows): down
   uint32_t slice_rows = 0;
 };
@@ -57,9 +65,8 @@ Sorted AllocateScratch(Stream& stream, const ExpertMatMulParams& params) {
   const size_t inputs = InputsOf(params).rows;
   const size_t groups = place(true, sorted.groups.ScratchSize());
   const size_t bytes =
-      place(!IsPlain(weight.type), inputs * (sorted.window.padded / 32) * sizeof(Int8Group));
-  const size_t bf16 = place(weight.type == tensor::Type::kF16 || weight.type == tensor::Type::kBF16,
-                            inputs * sorted.window.padded * sizeof(uint16_t));
+      place(InBytes(params), inputs * (sorted.window.padded / 32) * sizeof(Int8Group));
+  const size_t bf16 = place(InBf16(params), inputs * sorted.window.padded * sizeof(uint16_t));
   const size_t products = place(params.weights != nullptr, product_row * sorted.slice_rows);
   std::byte* const memory = stream.Scratch(total);
   if (memory == nullptr) return sorted;  // a plan pass, which launches nothing
@@ -75,9 +82,9 @@ Sorted Prepare(Stream& stream, const ExpertMatMulParams& params) {
   const Sorted sorted = AllocateScratch(stream, params);
   EncodeChoiceGroups(stream, params, sorted.groups);
   const RowsOfX x = InputsOf(params);
-  if (!IsPlain(TypeOf(params))) {
+  if (InBytes(params)) {
     EncodeQuantizeRows(stream, x, sorted.bytes);
-  } else if (TypeOf(params) != tensor::Type::kF32) {
+  } else if (InBf16(params)) {
     EncodeRoundRows(stream, {.x = x.x,
                              .rows = x.rows,
                              .outer_stride = x.x_stride,
@@ -113,7 +120,7 @@ void EncodeProducts(Stream& stream, const ExpertMatMulParams& params, const Sort
     EncodeGroupedGemvUp(stream, {params, sorted.window, sorted.bytes, small});
   }
   if (large.most == 0) return;
-  if (IsPlain(TypeOf(params))) {
+  if (InBf16(params)) {
     EncodeGroupedGemm(stream, {params, sorted.window, large, sorted.bf16});
   } else {
     EncodeBlockGemm(stream, TypeOf(params), PartsOf(params),
