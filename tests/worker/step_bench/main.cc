@@ -1,6 +1,6 @@
 // step_bench: whole steps of a worker on a GPU or the emulated device, without a server and without
 // a model file.
-//   step_bench step|replay|ablation|sizes [--toy] [--json FILE]
+//   step_bench step|replay|ablation|sizes [--toy] [--json FILE] [--only SHAPE, for step]
 #include <cstdio>
 #include <string>
 
@@ -31,9 +31,10 @@ const Section* FindSection(const std::string& name) {
   return nullptr;
 }
 
-absl::Status Run(const Section& section, bool toy, const std::string& json) {
+absl::Status Run(const Section& section, bool toy, const std::string& only,
+                 const std::string& json) {
   tandem::kernels::Figures figures(json);
-  BenchContext context{.toy = toy, .figures = figures};
+  BenchContext context{.toy = toy, .only = only, .figures = figures};
   TANDEM_ASSIGN_OR_RETURN(context.ceilings,
                           tandem::kernels::cuda::MeasureCeilings(toy ? 1 << 16 : kCeilingBytes,
                                                                  toy ? 32 : kCeilingMatrix));
@@ -51,7 +52,7 @@ absl::Status Run(const Section& section, bool toy, const std::string& json) {
 int main(int argc, char** argv) {
   tandem::SetLogLevel(tandem::LogLevel::kWarning);
   const Section* section = nullptr;
-  std::string json;
+  std::string json, only;
   bool toy = false;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -59,15 +60,19 @@ int main(int argc, char** argv) {
       toy = true;
     } else if (argument == "--json" && i + 1 < argc) {
       json = argv[++i];
+    } else if (argument == "--only" && i + 1 < argc) {
+      only = argv[++i];
     } else {
       section = FindSection(argument);
     }
   }
   if (section == nullptr) {
-    std::fprintf(stderr, "usage: step_bench step|replay|ablation|sizes [--toy] [--json FILE]\n");
+    std::fprintf(
+        stderr,
+        "usage: step_bench step|replay|ablation|sizes [--toy] [--json FILE] [--only SHAPE]\n");
     return 2;
   }
-  const absl::Status status = Run(*section, toy, json);
+  const absl::Status status = Run(*section, toy, only, json);
   if (status.ok()) return 0;
   std::fprintf(stderr, "step_bench: %s\n", std::string(status.message()).c_str());
   return 1;

@@ -2,6 +2,8 @@
 #ifndef TANDEM_TESTS_WORKER_STEP_BENCH_SECTIONS_H_
 #define TANDEM_TESTS_WORKER_STEP_BENCH_SECTIONS_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "tests/kernels/cuda/table/ceilings.h"
 #include "tests/kernels/cuda/table/figures.h"
@@ -9,7 +11,8 @@
 namespace tandem::worker {
 
 struct BenchContext {
-  bool toy = false;  // small shapes, for machines that emulate
+  bool toy = false;    // small shapes, for machines that emulate
+  std::string only{};  // the name of the one shape that `step` times; empty: all
   kernels::cuda::Ceilings ceilings{};
   kernels::Figures& figures;
 };

@@ -153,6 +153,7 @@ absl::Status TimeSteps(const BenchContext& context) {
               "submit us", "wait us", "step us", "roof us", "of it");
   absl::Status failed;
   for (const BenchShape& shape : plan.shapes) {
+    if (!context.only.empty() && shape.name != context.only) continue;
     const int64_t begin = NowMicros();
     auto device = BenchDevice::Load(shape);
     absl::Status status = device.status();
