@@ -50,16 +50,13 @@ __device__ __forceinline__ GroupScales KGroupScales(const PackedGroup<Bytes>& of
   const uint32_t group = of.group;
   uint32_t head[4];
   LoadWords(of.head, head);
+  // Of groups 0 to 3 six bits of a byte; of 4 to 7 four bits, and two at the top of another.
   const uint32_t at = 8 * (group % 4);
-  uint32_t scale, min;
-  if (group < 4) {
-    scale = (head[1] >> at) & 63;
-    min = (head[2] >> at) & 63;
-  } else {
-    const uint32_t low = head[3] >> at;
-    scale = (low & 15) | ((head[1] >> at) & 0xc0) >> 2;
-    min = ((low >> 4) & 15) | ((head[2] >> at) & 0xc0) >> 2;
-  }
+  const bool split = group >= 4;
+  const uint32_t low = split ? 15 : 63, high = split ? 0x30 : 0;
+  const uint32_t scale = ((split ? head[3] : head[1]) >> at & low) | (head[1] >> (at + 2) & high);
+  const uint32_t min =
+      ((split ? head[3] >> 4 : head[2]) >> at & low) | (head[2] >> (at + 2) & high);
   return OneScale(HalfToFloat(head[0] & 0xffff) * static_cast<float>(scale),
                   HalfToFloat(head[0] >> 16) * static_cast<float>(min));
 }

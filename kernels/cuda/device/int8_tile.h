@@ -214,8 +214,6 @@ class Int8Tile {
         LoadInputs(x, i, b);
 #pragma unroll
         for (uint32_t j = 0; j < 2; ++j) {
-          // Five to eight tokens are half of the narrow tile.
-          if (kInputTiles == 2 && 8 * (i + j) >= inputs_.count) continue;
           const uint32_t b_of_tile[2] = {b[2 * j], b[2 * j + 1]};
           MultiplyInputs(weights, first, x, i + j, b_of_tile);
         }

@@ -38,10 +38,10 @@ inline constexpr uint32_t kGateUpThreads = kGateUpRows * kPartialSums;
 inline constexpr uint32_t kGateUpWarps = kGateUpThreads / kWarp;
 static_assert(kGateUpWarps >= kMaxBlockMatVecTokens);  // a warp rounds a token's group
 // Blocks of the GEMV that a multiprocessor runs at a time.
-constexpr uint32_t GateUpMatVecBlocks(int tokens) { return tokens == 1 ? 3 : 2; }
+inline constexpr uint32_t kGateUpMatVecBlocks = 2;
 
 template <tensor::Type kType, int kTokens>
-__global__ void __launch_bounds__(kGateUpThreads, GateUpMatVecBlocks(kTokens))
+__global__ void __launch_bounds__(kGateUpThreads, kGateUpMatVecBlocks)
     GateUpMatVecKernel(const __grid_constant__ GateUpTask task) {
   using Rows = WarpRows<kType, kTokens, 2>;  // of gate, and of up
   SharedArena arena;
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(Int8TileThreads(2 * kGateUpRows), Int8TileBloc
 template <tensor::Type kType, int kTokens>
 void LaunchGateUpMatVec(Stream& stream, const GateUpTask& task) {
   const uint32_t groups = Blocks(task.gate.rows, kGateUpRows);
-  const uint32_t at_a_time = stream.multiprocessors() * GateUpMatVecBlocks(kTokens);
+  const uint32_t at_a_time = stream.multiprocessors() * kGateUpMatVecBlocks;
   stream.LaunchEarly("gate_up_matvec", &GateUpMatVecKernel<kType, kTokens>,
                      std::min(groups, at_a_time), kGateUpThreads,
                      SharedBytes<float>(kTokens * kGateUpRows) +

@@ -26,7 +26,7 @@ struct BlockMatVecTask {
 inline constexpr uint32_t kBlockMatVecThreads = 128;
 inline constexpr uint32_t kBlockMatVecWarps = kBlockMatVecThreads / kWarp;
 // Blocks that a multiprocessor runs at a time; registers follow.
-constexpr uint32_t BlockMatVecBlocks(int tokens) { return tokens == 1 ? 8 : 4; }
+inline constexpr uint32_t kBlockMatVecBlocks = 4;
 
 // Block (x, y): every gridDim.x-th run of rows of part y, from x on.
 template <tensor::Type kType, int kTokens, int kRowsOfLane>
@@ -55,14 +55,14 @@ __device__ __forceinline__ void MultiplyRows(const BlockMatVecTask& task, const 
 }
 
 template <tensor::Type kType, int kTokens, int kRowsOfLane>
-__global__ void __launch_bounds__(kBlockMatVecThreads, BlockMatVecBlocks(kTokens))
+__global__ void __launch_bounds__(kBlockMatVecThreads, kBlockMatVecBlocks)
     BlockMatVecKernel(const __grid_constant__ BlockMatVecTask task) {
   MultiplyRows<kType, kTokens, kRowsOfLane>(task, task.parts.part[blockIdx.y]);
 }
 
 // Parts of several types of a list: a block runs the code for its part's.
 template <typename Types, int kTokens, int kRowsOfLane>
-__global__ void __launch_bounds__(kBlockMatVecThreads, BlockMatVecBlocks(kTokens))
+__global__ void __launch_bounds__(kBlockMatVecThreads, kBlockMatVecBlocks)
     MixedMatVecKernel(const __grid_constant__ BlockMatVecTask task) {
   const MatVecPart& part = task.parts.part[blockIdx.y];
   ForType(Types(), part.type, [&](auto type) {
@@ -84,7 +84,7 @@ void ForMatVecShape(const Stream& stream, const BlockMatVecTask& task, Launch la
   for (uint32_t i = 0; i < task.parts.count; ++i) rows = std::max(rows, task.parts.part[i].rows);
   const auto launch = [&](auto tokens, auto rows_of_lane) {
     const uint32_t rows_of_block = kBlockMatVecThreads / kPartialSums * rows_of_lane.value;
-    const uint32_t at_a_time = stream.multiprocessors() * BlockMatVecBlocks(tokens.value);
+    const uint32_t at_a_time = stream.multiprocessors() * kBlockMatVecBlocks;
     const uint32_t most = std::max<uint32_t>(at_a_time / task.parts.count, 1);
     launch_kernel(tokens, rows_of_lane,
                   dim3(std::min(Blocks(rows, rows_of_block), most), task.parts.count));

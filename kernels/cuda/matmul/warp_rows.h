@@ -4,9 +4,12 @@
 // Eight lanes share a row, each with one of its partial sums (device/partial_sums.h); the warp has
 // four rows, or eight, two per lane, that share the inputs that a lane reads. 256 columns of all
 // its rows, with their inputs, are a stage, which comes to shared memory by asynchronous copies
-// several stages ahead, those of the next rows while these are added up. No other warp reads a
-// stage: waiting for one is the warp's own business, and warps do not meet. The first rows are on
-// their way before the kernel that writes the inputs has ended (device/launch_order.h).
+// ahead of time, that of the next rows while these are added up. No other warp reads a stage:
+// waiting for one is the warp's own business, and warps do not meet. The first rows are on their
+// way before the kernel that writes the inputs has ended (device/launch_order.h).
+//
+// A step is a few stages whose products do not wait for each other, as there are few warps where
+// rows are long: at 14336 columns and 4096 rows eight per multiprocessor.
 //
 // Floor: the bytes of the rows are read once; to read 4.4 TB/s with a latency of 0.8 us a
 // multiprocessor of 132 needs 27 KB on their way.
@@ -54,16 +57,18 @@ class WarpRows {
 
  private:
   using Stage = Int8Stage<kType, kRows, kTokens>;
-  // Stages of about this many bytes in all, so that eight blocks of four warps fit.
-  static constexpr uint32_t kWarpBytes = 7168;
-  static constexpr uint32_t kStages =
-      std::clamp<uint32_t>(kWarpBytes / (Stage::kUnits * kPackUnit), 3, 8);
+  // Of a step: sums in flight are as many for any number of tokens.
+  static constexpr uint32_t kStepStages = kTokens == 1 ? 4 / kRowsOfLane : 1;
+  // Steps, this one included, of about so many bytes in all: four blocks of four warps fit.
+  static constexpr uint32_t kWarpBytes = 12288;
+  static constexpr uint32_t kSteps =
+      std::clamp<uint32_t>(kWarpBytes / (kStepStages * Stage::kUnits * kPackUnit), 2, 6);
   static constexpr uint32_t kCopies = (kRows * Stage::kRowUnits + kWarp - 1) / kWarp;
   static constexpr uint32_t kInputUnits = kPartialSums * Stage::kGroupUnits;  // of a token
 
  public:
   // uint4s of shared memory that a warp needs.
-  static constexpr uint32_t kRoom = kStages * Stage::kUnits;
+  static constexpr uint32_t kRoom = kSteps * kStepStages * Stage::kUnits;
 
   __device__ __forceinline__ WarpRows(const BlockMatVecInputs& in, SharedArray<uint4> room)
       : in_(in),
@@ -78,16 +83,16 @@ class WarpRows {
   template <typename Row, typename Use>
   __device__ __forceinline__ void ForEachTask(const WarpTasks& tasks, Row row, Use use) {
     BeginFirst(tasks, row);
-    uint32_t stage = 0, free = kStages - 1;
+    uint32_t step = 0, free = kSteps - 1;
     for (uint32_t task = tasks.first; task < tasks.end; task += tasks.step) {
       Sums sums = {};
-      for (uint32_t octet = begin_; octet < end_; ++octet) {
-        WaitForCopies<kStages - 2>();
-        __syncwarp();  // also: the stage before this one has been read
+      for (uint32_t octet = begin_; octet < end_; octet += kStepStages) {
+        WaitForCopies<kSteps - 2>();
+        __syncwarp();  // also: the step before this one has been read
         BeginNext(free, tasks, row);
-        AddProducts(room_ + stage * Stage::kUnits, octet, sums);
-        free = stage;
-        stage = stage + 1 == kStages ? 0 : stage + 1;
+        AddStep(step, octet, sums);
+        free = step;
+        step = step + 1 == kSteps ? 0 : step + 1;
       }
       use(task, sums);
     }
@@ -105,75 +110,103 @@ class WarpRows {
     }
   }
 
-  // Begins the copies of the first stages, of inputs when they are there.
+  __device__ __forceinline__ SharedArray<uint4> StageOf(uint32_t step, uint32_t i) const {
+    return room_ + (step * kStepStages + i) * Stage::kUnits;
+  }
+
+  // Begins the copies of the first steps, of inputs when they are there.
   template <typename Row>
   __device__ __forceinline__ void BeginFirst(const WarpTasks& tasks, Row row) {
     ahead_ = tasks.first;
     ahead_octet_ = begin_;
     if (ahead_ < tasks.end) PointTo(row);
-    uint32_t octets[kStages - 1];
-    bool there[kStages - 1];
+    uint32_t octets[kSteps - 1];
+    bool there[kSteps - 1];
 #pragma unroll
-    for (uint32_t i = 0; i + 1 < kStages; ++i) {
+    for (uint32_t i = 0; i + 1 < kSteps; ++i) {
       octets[i] = ahead_octet_;
       there[i] = ahead_ < tasks.end;
       if (!there[i]) continue;
-      CopyRows(room_ + i * Stage::kUnits);
+      CopyRows(i, ahead_octet_);
       Advance(tasks, row);
     }
     FollowEarlierLaunches();
 #pragma unroll
-    for (uint32_t i = 0; i + 1 < kStages; ++i) {
-      if (there[i]) CopyInputs(room_ + i * Stage::kUnits, octets[i]);
+    for (uint32_t i = 0; i + 1 < kSteps; ++i) {
+      if (there[i]) CopyInputs(i, octets[i]);
       EndCopyGroup();
     }
   }
-  // Begins the copies of the next stage, if there is one.
+  // Begins the copies of the next step, if there is one.
   template <typename Row>
-  __device__ __forceinline__ void BeginNext(uint32_t stage, const WarpTasks& tasks, Row row) {
+  __device__ __forceinline__ void BeginNext(uint32_t step, const WarpTasks& tasks, Row row) {
     if (ahead_ < tasks.end) {
-      CopyRows(room_ + stage * Stage::kUnits);
-      CopyInputs(room_ + stage * Stage::kUnits, ahead_octet_);
+      CopyRows(step, ahead_octet_);
+      CopyInputs(step, ahead_octet_);
       Advance(tasks, row);
     }
     EndCopyGroup();
   }
   template <typename Row>
   __device__ __forceinline__ void Advance(const WarpTasks& tasks, Row row) {
-    if (++ahead_octet_ < end_) return;
+    ahead_octet_ += kStepStages;
+    if (ahead_octet_ < end_) return;
     ahead_octet_ = begin_;
     ahead_ += tasks.step;
     if (ahead_ < tasks.end) PointTo(row);
   }
-  __device__ __forceinline__ void CopyRows(SharedArray<uint4> to) const {
-    const uint32_t head = Stage::HeadAt(ahead_octet_), body = Stage::BodyAt(ahead_octet_);
-    const uint32_t units = Stage::UnitsIn(ahead_octet_, in_.range());
+  __device__ __forceinline__ void CopyRows(uint32_t step, uint32_t first) const {
 #pragma unroll
-    for (uint32_t i = 0; i < kCopies; ++i) {
-      const uint32_t at = kWarp * i + lane_, unit = at % Stage::kRowUnits;
-      if (at >= kRows * Stage::kRowUnits || unit >= units) continue;
-      BeginCopy16(to, at / Stage::kRowUnits * Stage::kRowPitch + unit,
-                  from_[i] + (unit < Stage::kHeadUnits ? head : body));
+    for (uint32_t s = 0; s < kStepStages; ++s) {
+      const uint32_t octet = first + s;
+      if (octet >= end_) continue;
+      const uint32_t head = Stage::HeadAt(octet), body = Stage::BodyAt(octet);
+      const uint32_t units = Stage::UnitsIn(octet, in_.range());
+#pragma unroll
+      for (uint32_t i = 0; i < kCopies; ++i) {
+        const uint32_t at = kWarp * i + lane_, unit = at % Stage::kRowUnits;
+        if (at >= kRows * Stage::kRowUnits || unit >= units) continue;
+        BeginCopy16(StageOf(step, s), at / Stage::kRowUnits * Stage::kRowPitch + unit,
+                    from_[i] + (unit < Stage::kHeadUnits ? head : body));
+      }
     }
   }
   // All warps of a multiprocessor read the same inputs, from its L1 cache.
-  __device__ __forceinline__ void CopyInputs(SharedArray<uint4> to, uint32_t octet) const {
-    const uint32_t group = kPartialSums * octet + lane_ / Stage::kGroupUnits;
-    if (lane_ >= kInputUnits || !in_.range().Has(group)) return;
-    const auto* from = reinterpret_cast<const std::byte*>(in_.x + (group - in_.first_group)) +
-                       lane_ % Stage::kGroupUnits * kPackUnit;
+  __device__ __forceinline__ void CopyInputs(uint32_t step, uint32_t first) const {
+    if (lane_ >= kInputUnits) return;
 #pragma unroll
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      BeginCachedCopy16(to, Stage::kInputsAt + t * kInputUnits + lane_, from);
-      if (t + 1 < in_.tokens) from += size_t{in_.groups} * sizeof(Int8Group);
+    for (uint32_t s = 0; s < kStepStages; ++s) {
+      const uint32_t group = kPartialSums * (first + s) + lane_ / Stage::kGroupUnits;
+      if (!in_.range().Has(group)) continue;
+      const auto* from = reinterpret_cast<const std::byte*>(in_.x + (group - in_.first_group)) +
+                         lane_ % Stage::kGroupUnits * kPackUnit;
+#pragma unroll
+      for (uint32_t t = 0; t < kTokens; ++t) {
+        BeginCachedCopy16(StageOf(step, s), Stage::kInputsAt + t * kInputUnits + lane_, from);
+        if (t + 1 < in_.tokens) from += size_t{in_.groups} * sizeof(Int8Group);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void AddStep(uint32_t step, uint32_t first, Sums& sums) const {
+    const uint32_t in_octet = lane_ % kPartialSums, group = kPartialSums * first + in_octet;
+    // All lanes alike where a product begins and ends with whole octets.
+    if (in_.range().Has(group) && in_.range().Has(group + kPartialSums * (kStepStages - 1))) {
+#pragma unroll
+      for (uint32_t s = 0; s < kStepStages; ++s)
+        AddProducts(StageOf(step, s), group + kPartialSums * s, in_octet, sums);
+      return;
+    }
+#pragma unroll 1
+    for (uint32_t s = 0; s < kStepStages; ++s) {
+      if (in_.range().Has(group + kPartialSums * s))
+        AddProducts(StageOf(step, s), group + kPartialSums * s, in_octet, sums);
     }
   }
 
   // Adds the products of this lane's group of each of its rows with those of all tokens.
-  __device__ __forceinline__ void AddProducts(SharedArray<uint4> stage, uint32_t octet,
-                                              Sums& sums) const {
-    const uint32_t in_octet = lane_ % kPartialSums, group = kPartialSums * octet + in_octet;
-    if (!in_.range().Has(group)) return;
+  __device__ __forceinline__ void AddProducts(SharedArray<uint4> stage, uint32_t group,
+                                              uint32_t in_octet, Sums& sums) const {
     WeightGroup<kType> weights[kRowsOfLane];
 #pragma unroll
     for (uint32_t r = 0; r < kRowsOfLane; ++r) {
@@ -197,7 +230,7 @@ class WarpRows {
   const SharedArray<uint4> room_;
   const uint32_t lane_;
   const uint32_t begin_, end_;  // octets: 256 columns
-  // The task and octet whose copies begin next.
+  // The task whose copies begin next, and the first octet of that step.
   uint32_t ahead_ = 0;
   uint32_t ahead_octet_ = 0;
   const std::byte* from_[kCopies];
