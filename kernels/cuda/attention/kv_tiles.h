@@ -97,18 +97,6 @@ class KvTiles {
     return all + stage * kPositions * rows.stride();
   }
 
-  // Waits for the first of `tiles` tiles that are loading, each of which is a group.
-  __device__ static void WaitForFirstOf(uint32_t tiles) {
-    static_assert(kMostStages == 4);
-    if (tiles == 3) {
-      WaitForCopies<2>();
-    } else if (tiles == 2) {
-      WaitForCopies<1>();
-    } else {
-      WaitForCopies<0>();
-    }
-  }
-
   // Starts loading a tile, if the run has it. A group in any case.
   __device__ void Load(uint32_t tile, uint32_t stage) const {
     if (tile < cursor_.end()) {

@@ -82,9 +82,6 @@ class TensorAttention {
   // Begins with a row tile: copies its rounded queries to shared memory; a barrier must follow.
   __device__ void Begin() {
     const Assignment now = current_[0];
-    const RowRange top = VisibleRange(a_, now.tile, 0);
-    const RowRange bottom = VisibleRange(a_, now.tile, now.tile.rows - 1);
-    all_visible_ = {.begin = bottom.begin, .end = top.end};
     LoadQueries(now.tile);
     if constexpr (C::kHoldsQueries) {
       __syncthreads();
@@ -252,17 +249,16 @@ class TensorAttention {
   // Soft-cap and mask: -inf if a row does not attend to a position.
   __device__ void CapAndMask(float (&s)[C::kScoreTiles][4], int32_t position) const {
     if (a_.p.softcap != 0) {
-      const float ratio = a_.p.scale / a_.p.softcap;
 #pragma unroll
       for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
 #pragma unroll
-        for (uint32_t i = 0; i < 4; ++i) s[t][i] = Cap(a_.p, s[t][i], ratio);
+        for (uint32_t i = 0; i < 4; ++i) s[t][i] = Cap(a_, s[t][i]);
       }
     }
-    if (position >= all_visible_.begin &&
-        position + static_cast<int32_t>(C::kPositions) <= all_visible_.end)
-      return;
     const Assignment now = current_[0];
+    if (position >= now.all_visible.begin &&
+        position + static_cast<int32_t>(C::kPositions) <= now.all_visible.end)
+      return;
     const RowRange visible[2] = {VisibleRange(a_, now.tile, Row(0)),
                                  VisibleRange(a_, now.tile, Row(1))};
     const auto first =
@@ -298,7 +294,7 @@ class TensorAttention {
       __syncthreads();
       for (uint32_t half = 0; half < 2; ++half) largest[half] = ReduceExchange(half, MaxOp());
     }
-    const float factor = ScoreFactor(a_.p);
+    const float factor = a_.score_factor;
     float rescale[2], base[2];
 #pragma unroll
     for (uint32_t half = 0; half < 2; ++half) {
@@ -388,7 +384,6 @@ class TensorAttention {
   const SharedArray<float> exchange_;
   static constexpr uint32_t kSteps = C::kHoldsQueries ? C::kMostChunks / 4 : 1;
   uint32_t held_[kSteps][2][4];  // fragments of 32 columns of queries
-  RowRange all_visible_;         // positions that need no mask: visible to every row of the tile
   SoftmaxState state_[2];
   float acc_[C::kValueTiles][4] = {};
 };
@@ -415,7 +410,7 @@ void LaunchTensorAttention(Stream& stream, AttentionArgs& args) {
 // As many as leave a multiprocessor its blocks, and two at least.
 template <typename Shape>
 uint32_t StagesOf(const Stream& stream, AttentionArgs args) {
-  for (args.stages = Shape::Page::kMostStages; args.stages > 2; --args.stages) {
+  for (args.stages = kMostStages; args.stages > 2; --args.stages) {
     if (BlocksThatFit(stream, Shape::SharedBytesOf(args)) >= Shape::kTile.blocks) break;
   }
   return args.stages;

@@ -3,6 +3,7 @@
 #define TANDEM_KERNELS_CUDA_ATTENTION_TILE_CURSOR_H_
 
 #include "kernels/cuda/attention/partials.h"
+#include "kernels/cuda/device/async_copy.h"
 #include "kernels/cuda/device/shared_array.h"
 
 namespace tandem::kernels::cuda {
@@ -21,6 +22,18 @@ __device__ inline void ForEachPiece(uint32_t pieces, Use use) {
       piece -= pieces;
       ++row;
     }
+  }
+}
+
+// Waits for the first of `tiles` tiles that are loading, each of which is a group of copies.
+__device__ inline void WaitForFirstOf(uint32_t tiles) {
+  static_assert(kMostStages == 4);
+  if (tiles == 3) {
+    WaitForCopies<2>();
+  } else if (tiles == 2) {
+    WaitForCopies<1>();
+  } else {
+    WaitForCopies<0>();
   }
 }
 
