@@ -223,13 +223,18 @@ class TensorAttention {
   __device__ void ComputeScores(SharedArray<uint16_t> k, float (&s)[C::kScoreTiles][4]) const {
     const uint32_t stride = a_.k.stride() * 8;
     const uint32_t k_at = (column_warp_ * C::kScoreTiles * 8 + lane_ % 8) * stride + lane_ / 8 * 8;
+    // An mma waits for the one before it that has the same sums: a warp with few of them has two
+    // each.
+    constexpr bool kTwoSums = C::kScoreTiles <= 2;
+    constexpr uint32_t kOthers = kTwoSums ? C::kScoreTiles : 1;
+    float others[kOthers][4] = {};
     const auto step = [&](uint32_t d, const uint32_t(&q)[2][4]) {
 #pragma unroll
       for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
         uint32_t b[4];
         LoadMatrices(b, k, k_at + t * 8 * stride + d);
         C::Page::Mma(s[t], q[0], {b[0], b[1]});
-        C::Page::Mma(s[t], q[1], {b[2], b[3]});
+        C::Page::Mma(kTwoSums ? others[t % kOthers] : s[t], q[1], {b[2], b[3]});
       }
     };
     if constexpr (C::kHoldsQueries) {
@@ -242,6 +247,13 @@ class TensorAttention {
         uint32_t q[2][4];
         LoadQueryFragments(d, q);
         step(d, q);
+      }
+    }
+    if constexpr (kTwoSums) {
+#pragma unroll
+      for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
+#pragma unroll
+        for (uint32_t i = 0; i < 4; ++i) s[t][i] += others[t][i];
       }
     }
   }
