@@ -27,6 +27,10 @@
 
 namespace tandem::kernels::cuda {
 
+// Of prompts: row warps of a block, which share K and V, and positions of a piece.
+inline constexpr uint32_t kPromptWarps = 8;
+inline constexpr uint32_t kPromptPiece = 2048;
+
 // kValueTiles: tiles of 8 columns of V accumulated by a warp.
 template <typename PageT, uint32_t kRowWarpsT, uint32_t kColumnWarpsT, uint32_t kPositionsT,
           uint32_t kValueTilesT>
@@ -46,7 +50,7 @@ struct TensorConfig {
   // A piece's result is written and read again by its merge. So that this is little beside K and
   // V, pieces grow with the width of values, and with the rows.
   static constexpr uint32_t kValues = kValueTiles * 8 * kColumnWarps;
-  static constexpr uint32_t kPiece = kRows > 32 ? 2048 : kValues > 128 ? kValues : 128;
+  static constexpr uint32_t kPiece = kRows > 32 ? kPromptPiece : kValues > 128 ? kValues : 128;
   // As many as 65,536 registers are enough for.
   static constexpr uint32_t kBlocks = kThreads * (kValueTiles > 4 ? 256 : 128) > 32768 ? 1 : 2;
   static constexpr AttentionTile kTile = {kRows, kPositions, kPiece, kBlocks};
@@ -442,9 +446,6 @@ void LaunchFitting(Stream& stream, AttentionArgs& args, RowClass rows) {
     RefuseAttention(stream, args, bytes);
   }
 }
-
-// Row warps of a block for prompts: they share K and V.
-inline constexpr uint32_t kPromptWarps = 8;
 
 // Selects the block shapes by the width of K and V: the largest, or a smaller one for GPUs with 99
 // KiB of shared memory per block (sm_86, sm_89). Shapes for few and for some rows differ in their
