@@ -84,8 +84,8 @@ MUTATIONS = [
     Mutation("misaligned copy: rows that do not begin at multiples of 16 bytes", "attention/attention.cc",
              "if (row_bytes % size == 0 && reinterpret_cast<uintptr_t>(data) % size == 0)",
              "if (reinterpret_cast<uintptr_t>(data) % size == 0)", "attention"),
-    Mutation("32-bit offset of a row of a page", "attention/kv_tiles.h", "static_cast<size_t>(real ? source : 0) * from.row_bytes",
-             "(real ? source : 0) * from.row_bytes", "large_memory"),
+    Mutation("32-bit offset of a row of a page", "attention/kv_tiles.h", "static_cast<size_t>(real ? source : 0) * row_bytes",
+             "(real ? source : 0) * row_bytes", "large_memory"),
     # --- Route ---
     Mutation("wrong tie: the highest id of equal scores", "moe/route.cu", "if (key > key_) {", "if (key >= key_) {", "route"),
     Mutation("missing mask of rows that are padding", "moe/route.cu",

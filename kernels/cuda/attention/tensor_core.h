@@ -247,6 +247,8 @@ class TensorAttention {
         if (i * 4 < a_.k.chunks) step(i * 32, held_[i]);
       }
     } else {
+      // Unrolled, so that fragments of the next columns load while these are multiplied.
+#pragma unroll 4
       for (uint32_t d = 0; d < a_.k.chunks * 8; d += 32) {
         uint32_t q[2][4];
         LoadQueryFragments(d, q);
