@@ -247,12 +247,18 @@ class TensorAttention {
         if (i * 4 < a_.k.chunks) step(i * 32, held_[i]);
       }
     } else {
-      // Unrolled, so that fragments of the next columns load while these are multiplied.
-#pragma unroll 4
-      for (uint32_t d = 0; d < a_.k.chunks * 8; d += 32) {
+      const auto load_and_step = [&](uint32_t d) {
         uint32_t q[2][4];
         LoadQueryFragments(d, q);
         step(d, q);
+      };
+      if (C::kMostChunks > 0 && a_.k.chunks == C::kMostChunks) {
+        // Without branches fragments of the next columns load while these are multiplied.
+#pragma unroll
+        for (uint32_t d = 0; d != C::kMostChunks * 8; d += 32) load_and_step(d);
+      } else {
+#pragma unroll 1
+        for (uint32_t d = 0; d < a_.k.chunks * 8; d += 32) load_and_step(d);
       }
     }
     if constexpr (kTwoSums) {
