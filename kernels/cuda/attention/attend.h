@@ -61,7 +61,7 @@ __device__ void AttendToShare(const AttentionArgs& a, const WorkList& list,
     const RowTile tile = TileOf(a, item);
     const Run run = RunOf(a, tile, item.begin, begin(), end());
     __syncthreads();  // the previous assignment, and its queries and tiles, have been used
-    if (threadIdx.x == 0) current[0] = Assignment{item, tile, run};
+    if (threadIdx.x == 0) current[0] = Assign(a, item, tile, run);
     __syncthreads();
     if (run.begin < run.end) AttendToRun(a, current, attention, tiles);
     const Assignment done = current[0];

@@ -120,6 +120,8 @@ void Encode(Stream& stream, AttentionArgs args) {
     return;
   }
   args.k = Rows(pages.type, pages.k, pages.head_dim);
+  args.score_factor = (params.softcap == 0 ? params.scale : 1.0f) * kLog2E;
+  args.cap_ratio = params.softcap == 0 ? 0 : params.scale / params.softcap;
   args.wide_queries =
       pages.head_dim % 4 == 0 && reinterpret_cast<uintptr_t>(params.q) % sizeof(float4) == 0;
   args.v = pages.latent ? args.k : Rows(pages.type, pages.v, pages.value_dim);

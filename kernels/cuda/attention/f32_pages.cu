@@ -144,8 +144,8 @@ class FloatAttention {
       if (r >= count_) continue;
       const bool visible = position >= visible_[r].begin && position < visible_[r].end;
       const float cap = a_.p.softcap;
-      const float capped = cap == 0 ? s[r] : cap * tanhf(s[r] * a_.p.scale / cap);
-      s[r] = visible ? capped * ScoreFactor(a_.p) : kNegInf;
+      const float capped = cap == 0 ? s[r] : cap * tanhf(s[r] * a_.cap_ratio);
+      s[r] = visible ? capped * a_.score_factor : kNegInf;
       const float rescale = state_[r].UpdateMax(WarpMax(s[r]));
       s[r] = exp2f(s[r] - state_[r].base());
       state_[r].sum += s[r];

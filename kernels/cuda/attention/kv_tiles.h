@@ -97,18 +97,6 @@ class KvTiles {
     return all + stage * kPositions * rows.stride();
   }
 
-  // Waits for the first of `tiles` tiles that are loading, each of which is a group.
-  __device__ static void WaitForFirstOf(uint32_t tiles) {
-    static_assert(kMostStages == 4);
-    if (tiles == 3) {
-      WaitForCopies<2>();
-    } else if (tiles == 2) {
-      WaitForCopies<1>();
-    } else {
-      WaitForCopies<0>();
-    }
-  }
-
   // Starts loading a tile, if the run has it. A group in any case.
   __device__ void Load(uint32_t tile, uint32_t stage) const {
     if (tile < cursor_.end()) {
@@ -128,27 +116,29 @@ class KvTiles {
     }
   }
 
-  // A thread has the same chunks of every kRowStep-th row: one address per row.
+  // A thread has the same chunks of every kRowStep-th row. What does not change is in registers:
+  // behind each copy the compiler would read parameters again.
   __device__ static void CopyRows(SharedArray<uint4> to, SharedArray<uint32_t> rows,
                                   const PageRows& from) {
     const uint32_t lane = threadIdx.x % kRowLanes, first = threadIdx.x / kRowLanes;
+    const uint32_t row_bytes = from.row_bytes, chunks = from.chunks, stride = from.stride();
+    const uint32_t real_chunks = (from.dim + Page::kChunkValues - 1) / Page::kChunkValues;
+    const std::byte* const begin = from.data + size_t{lane} * 16;
 #pragma unroll
     for (uint32_t i = 0; i < kPositions / kRowStep; ++i) {
-      const uint32_t row = first + i * kRowStep, source = rows[row];
+      const uint32_t row = first + i * kRowStep, source = rows[row], at = row * stride + lane;
       const bool real = source != TileCursor<kPositions>::kNoRow;
-      const std::byte* const data =
-          from.data + static_cast<size_t>(real ? source : 0) * from.row_bytes;
-      const auto copy = [&](uint32_t chunk) {
-        const bool some = real && chunk * Page::kChunkValues < from.dim;
-        BeginCopy16OrZeros(to, row * from.stride() + chunk, data + size_t{chunk} * 16, some);
+      const std::byte* const data = begin + static_cast<size_t>(real ? source : 0) * row_bytes;
+      const auto copy = [&](uint32_t offset) {
+        if (lane + offset >= chunks) return;
+        const bool some = real && lane + offset < real_chunks;
+        BeginCopy16OrZeros(to, at + offset, data + size_t{offset} * 16, some);
       };
       if constexpr (kMostChunks > 0) {
 #pragma unroll
-        for (uint32_t j = 0; j < kMostChunks / kRowLanes; ++j) {
-          if (lane + j * kRowLanes < from.chunks) copy(lane + j * kRowLanes);
-        }
+        for (uint32_t j = 0; j < kMostChunks / kRowLanes; ++j) copy(j * kRowLanes);
       } else {
-        for (uint32_t chunk = lane; chunk < from.chunks; chunk += kRowLanes) copy(chunk);
+        for (uint32_t offset = 0; offset < chunks; offset += kRowLanes) copy(offset);
       }
     }
   }

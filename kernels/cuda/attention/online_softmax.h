@@ -12,18 +12,11 @@ namespace tandem::kernels::cuda {
 // The score of a masked position.
 inline constexpr float kNegInf = -std::numeric_limits<float>::infinity();
 
-// Scores, also those of states, are in units of log 2: weights are powers of two, which take one
-// instruction.
-inline constexpr float kLog2E = 1.44269504088896340736f;
-
-// A product of query and key, soft-capped: softcap tanh(ratio dot) with ratio = scale / softcap.
-// What the tensor cores have added up has no more digits than this.
-__device__ inline float Cap(const AttentionParams& p, float dot, float ratio) {
-  return p.softcap - __fdividef(2 * p.softcap, 1 + FastExp2(2 * kLog2E * ratio * dot));
-}
-// What a product of query and key, or a capped one, is multiplied with to be a score.
-__device__ inline float ScoreFactor(const AttentionParams& p) {
-  return (p.softcap == 0 ? p.scale : 1.0f) * kLog2E;
+// A product of query and key, soft-capped: softcap tanh(dot scale / softcap). What the tensor cores
+// have added up has no more digits than this.
+__device__ inline float Cap(const AttentionArgs& a, float dot) {
+  const float two = 2 * a.p.softcap;
+  return a.p.softcap - __fdividef(two, 1 + FastExp2(2 * kLog2E * a.cap_ratio * dot));
 }
 
 // Positions [begin, end).

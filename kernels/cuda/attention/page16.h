@@ -12,7 +12,6 @@ namespace tandem::kernels::cuda {
 template <bool kBf16>
 struct Page16 {
   static constexpr uint32_t kChunkValues = 8;
-  static constexpr uint32_t kMostStages = cuda::kMostStages;
   template <uint32_t kPositions, uint32_t kThreads, uint32_t kMostChunks>
   using Tiles = KvTiles<Page16, kPositions, kThreads, kMostChunks>;
 

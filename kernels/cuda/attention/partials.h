@@ -72,6 +72,7 @@ struct Assignment {
   WorkItem item;
   RowTile tile;
   Run run;
+  RowRange all_visible;  // positions that need no mask: visible to every row of the tile
 
   // Whether the run is the whole row tile.
   __device__ bool whole() const {
@@ -86,6 +87,12 @@ struct ShareRecord {
   Assignment last;  // likewise
 };
 static_assert(sizeof(ShareRecord) == kShareRecordBytes);
+
+__device__ inline Assignment Assign(const AttentionArgs& a, const WorkItem& item,
+                                    const RowTile& tile, const Run& run) {
+  const RowRange top = VisibleRange(a, tile, 0), bottom = VisibleRange(a, tile, tile.rows - 1);
+  return {item, tile, run, {.begin = bottom.begin, .end = top.end}};
+}
 
 // A row of a slot.
 class PartialRow {

@@ -61,16 +61,20 @@ inline constexpr RowClass kSomeRows = {16, 32};
 inline constexpr RowClass kManyRows = {32, 0xffffffffu};
 inline constexpr RowClass kAllRows = {0, 0xffffffffu};
 
-// Tiles of positions that a block has in shared memory at once, at most.
+// Tiles of positions, as they are in the pages, that a block has in shared memory at once, at most.
 inline constexpr uint32_t kMostStages = 4;
 
+// Scores, also those of states, are in units of log 2: weights are powers of two, which take one
+// instruction.
+inline constexpr float kLog2E = 1.44269504088896340736f;
+
 struct ShareRecord;  // partials.h
-inline constexpr size_t kShareRecordBytes = 88;
+inline constexpr size_t kShareRecordBytes = 96;
 
 struct AttentionArgs {
   AttentionParams p;
   AttentionTile tile{};
-  uint32_t stages = 2;  // of the kernels that copy rows as they are
+  uint32_t stages = 2;
   RowClass rows{};
   PageRows k{};
   PageRows v{};                // if latent: same as k
@@ -79,6 +83,8 @@ struct AttentionArgs {
   bool even_groups = false;    // all KV heads have as many query heads
   uint32_t piece_shift = 0;    // a piece has 2^piece_shift tiles of positions
   uint32_t pieces = 0;         // upper bound on the pieces of a row tile
+  float score_factor = 0;      // what products of query and key, or capped ones, are scaled with
+  float cap_ratio = 0;         // scale / softcap, if there is one
   bool wide_queries = false;   // queries are whole, aligned runs of four floats
   uint32_t shares = 0;         // blocks that divide the work list
   // Partial results of a share: head_slots for a row tile that begins in it, tail_slots for one

@@ -8,8 +8,6 @@ namespace {
 
 // F16 pages, except for how tiles are loaded to shared memory.
 struct Q8Page : Page16</*kBf16=*/false> {
-  // Its tiles have two, of rows as they are in the pages.
-  static constexpr uint32_t kMostStages = 2;
   template <uint32_t kPositions, uint32_t kThreads, uint32_t>
   using Tiles = Q8Tiles<kPositions, kThreads>;
 };

@@ -70,6 +70,18 @@ __device__ Node NodeAt(const AttentionArgs& a, const SharedTile& of, uint32_t pi
   return node;
 }
 
+// The nodes of a subtree, a lane each; all rows and columns have the same.
+struct Nodes {
+  uint32_t begin = 0xffffffffu;  // piece
+  Node mine;
+
+  __device__ void Find(const AttentionArgs& a, const SharedTile& of, uint32_t piece) {
+    if (piece == begin) return;
+    begin = piece;
+    mine = NodeAt(a, of, begin + threadIdx.x % kWarp % kChunk);
+  }
+};
+
 // A column's sum and the row's state.
 struct Part {
   float sum = 0;
@@ -89,10 +101,10 @@ struct Subtree {
   uint32_t exists = 0;
 };
 
-// Of the nodes that begin in pieces [begin, begin + kChunk). All lanes of the warp call it.
-__device__ Subtree MergeSubtree(const AttentionArgs& a, const SharedTile& of, uint32_t begin,
-                                uint32_t row, uint32_t column) {
-  const Node mine = NodeAt(a, of, begin + threadIdx.x % kWarp % kChunk);
+// Of the nodes that begin in a subtree. All lanes of the warp call it.
+__device__ Subtree MergeSubtree(const AttentionArgs& a, const Nodes& nodes, uint32_t row,
+                                uint32_t column) {
+  const Node& mine = nodes.mine;
   uint32_t there = __ballot_sync(kAllLanes, mine.begins) & ((1u << kChunk) - 1);
   Subtree subtree;
   if (there == 0) return subtree;
@@ -121,7 +133,7 @@ __device__ Subtree MergeSubtree(const AttentionArgs& a, const SharedTile& of, ui
   subtree.part = parts[0];
   subtree.exists = 1;
   subtree.level = max(level, kChunkLevel);
-  subtree.last = level > kChunkLevel ? PieceTree::NodeEnd(begin, level) - 1 : begin + kChunk - 1;
+  subtree.last = PieceTree::NodeEnd(nodes.begin, subtree.level) - 1;
   return subtree;
 }
 
@@ -213,12 +225,13 @@ __device__ void RoundValue(const AttentionArgs& a, const RowTile& tile, uint32_t
 }
 
 // One column of a row, which a thread of each group has.
-__device__ void MergeColumn(const AttentionArgs& a, const SharedTile& of, Exchange& exchange,
-                            ColumnStack& stack, uint32_t row, uint32_t column) {
+__device__ void MergeColumn(const AttentionArgs& a, const SharedTile& of, Nodes& nodes,
+                            Exchange& exchange, ColumnStack& stack, uint32_t row, uint32_t column) {
   const PieceTree tree = {of.first, of.first};
   const uint32_t group = threadIdx.x / kColumns, groups = blockDim.x / kColumns;
   for (uint32_t chunk = of.first / kChunk; chunk * kChunk < of.end; chunk += groups) {
-    const Subtree mine = MergeSubtree(a, of, (chunk + group) * kChunk, row, column);
+    nodes.Find(a, of, (chunk + group) * kChunk);
+    const Subtree mine = MergeSubtree(a, nodes, row, column);
     if (groups == 1) {
       if (mine.exists != 0) stack.Push(tree, of.end, mine);
       continue;
@@ -244,9 +257,10 @@ __device__ void MergeColumn(const AttentionArgs& a, const SharedTile& of, Exchan
 
 __device__ void MergeRows(const AttentionArgs& a, const SharedTile& of, Exchange& exchange,
                           ColumnStack& stack) {
+  Nodes nodes;
   for (uint32_t row = blockIdx.y; row < of.tile.rows; row += gridDim.y) {
     for (uint32_t begin = 0; begin < a.p.pages.value_dim; begin += kColumns)
-      MergeColumn(a, of, exchange, stack, row, begin + threadIdx.x % kColumns);
+      MergeColumn(a, of, nodes, exchange, stack, row, begin + threadIdx.x % kColumns);
   }
 }
 

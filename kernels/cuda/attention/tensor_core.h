@@ -27,6 +27,10 @@
 
 namespace tandem::kernels::cuda {
 
+// Of prompts: row warps of a block, which share K and V, and positions of a piece.
+inline constexpr uint32_t kPromptWarps = 8;
+inline constexpr uint32_t kPromptPiece = 2048;
+
 // kValueTiles: tiles of 8 columns of V accumulated by a warp.
 template <typename PageT, uint32_t kRowWarpsT, uint32_t kColumnWarpsT, uint32_t kPositionsT,
           uint32_t kValueTilesT>
@@ -46,7 +50,7 @@ struct TensorConfig {
   // A piece's result is written and read again by its merge. So that this is little beside K and
   // V, pieces grow with the width of values, and with the rows.
   static constexpr uint32_t kValues = kValueTiles * 8 * kColumnWarps;
-  static constexpr uint32_t kPiece = kRows > 32 ? 2048 : kValues > 128 ? kValues : 128;
+  static constexpr uint32_t kPiece = kRows > 32 ? kPromptPiece : kValues > 128 ? kValues : 128;
   // As many as 65,536 registers are enough for.
   static constexpr uint32_t kBlocks = kThreads * (kValueTiles > 4 ? 256 : 128) > 32768 ? 1 : 2;
   static constexpr AttentionTile kTile = {kRows, kPositions, kPiece, kBlocks};
@@ -82,9 +86,6 @@ class TensorAttention {
   // Begins with a row tile: copies its rounded queries to shared memory; a barrier must follow.
   __device__ void Begin() {
     const Assignment now = current_[0];
-    const RowRange top = VisibleRange(a_, now.tile, 0);
-    const RowRange bottom = VisibleRange(a_, now.tile, now.tile.rows - 1);
-    all_visible_ = {.begin = bottom.begin, .end = top.end};
     LoadQueries(now.tile);
     if constexpr (C::kHoldsQueries) {
       __syncthreads();
@@ -226,13 +227,18 @@ class TensorAttention {
   __device__ void ComputeScores(SharedArray<uint16_t> k, float (&s)[C::kScoreTiles][4]) const {
     const uint32_t stride = a_.k.stride() * 8;
     const uint32_t k_at = (column_warp_ * C::kScoreTiles * 8 + lane_ % 8) * stride + lane_ / 8 * 8;
+    // An mma waits for the one before it that has the same sums: a warp with few of them has two
+    // each.
+    constexpr bool kTwoSums = C::kScoreTiles <= 2;
+    constexpr uint32_t kOthers = kTwoSums ? C::kScoreTiles : 1;
+    float others[kOthers][4] = {};
     const auto step = [&](uint32_t d, const uint32_t(&q)[2][4]) {
 #pragma unroll
       for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
         uint32_t b[4];
         LoadMatrices(b, k, k_at + t * 8 * stride + d);
         C::Page::Mma(s[t], q[0], {b[0], b[1]});
-        C::Page::Mma(s[t], q[1], {b[2], b[3]});
+        C::Page::Mma(kTwoSums ? others[t % kOthers] : s[t], q[1], {b[2], b[3]});
       }
     };
     if constexpr (C::kHoldsQueries) {
@@ -241,10 +247,25 @@ class TensorAttention {
         if (i * 4 < a_.k.chunks) step(i * 32, held_[i]);
       }
     } else {
-      for (uint32_t d = 0; d < a_.k.chunks * 8; d += 32) {
+      const auto load_and_step = [&](uint32_t d) {
         uint32_t q[2][4];
         LoadQueryFragments(d, q);
         step(d, q);
+      };
+      if (C::kMostChunks > 0 && a_.k.chunks == C::kMostChunks) {
+        // Without branches fragments of the next columns load while these are multiplied.
+#pragma unroll
+        for (uint32_t d = 0; d != C::kMostChunks * 8; d += 32) load_and_step(d);
+      } else {
+#pragma unroll 1
+        for (uint32_t d = 0; d < a_.k.chunks * 8; d += 32) load_and_step(d);
+      }
+    }
+    if constexpr (kTwoSums) {
+#pragma unroll
+      for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
+#pragma unroll
+        for (uint32_t i = 0; i < 4; ++i) s[t][i] += others[t][i];
       }
     }
   }
@@ -252,17 +273,16 @@ class TensorAttention {
   // Soft-cap and mask: -inf if a row does not attend to a position.
   __device__ void CapAndMask(float (&s)[C::kScoreTiles][4], int32_t position) const {
     if (a_.p.softcap != 0) {
-      const float ratio = a_.p.scale / a_.p.softcap;
 #pragma unroll
       for (uint32_t t = 0; t < C::kScoreTiles; ++t) {
 #pragma unroll
-        for (uint32_t i = 0; i < 4; ++i) s[t][i] = Cap(a_.p, s[t][i], ratio);
+        for (uint32_t i = 0; i < 4; ++i) s[t][i] = Cap(a_, s[t][i]);
       }
     }
-    if (position >= all_visible_.begin &&
-        position + static_cast<int32_t>(C::kPositions) <= all_visible_.end)
-      return;
     const Assignment now = current_[0];
+    if (position >= now.all_visible.begin &&
+        position + static_cast<int32_t>(C::kPositions) <= now.all_visible.end)
+      return;
     const RowRange visible[2] = {VisibleRange(a_, now.tile, Row(0)),
                                  VisibleRange(a_, now.tile, Row(1))};
     const auto first =
@@ -298,7 +318,7 @@ class TensorAttention {
       __syncthreads();
       for (uint32_t half = 0; half < 2; ++half) largest[half] = ReduceExchange(half, MaxOp());
     }
-    const float factor = ScoreFactor(a_.p);
+    const float factor = a_.score_factor;
     float rescale[2], base[2];
 #pragma unroll
     for (uint32_t half = 0; half < 2; ++half) {
@@ -388,7 +408,6 @@ class TensorAttention {
   const SharedArray<float> exchange_;
   static constexpr uint32_t kSteps = C::kHoldsQueries ? C::kMostChunks / 4 : 1;
   uint32_t held_[kSteps][2][4];  // fragments of 32 columns of queries
-  RowRange all_visible_;         // positions that need no mask: visible to every row of the tile
   SoftmaxState state_[2];
   float acc_[C::kValueTiles][4] = {};
 };
@@ -415,7 +434,7 @@ void LaunchTensorAttention(Stream& stream, AttentionArgs& args) {
 // As many as leave a multiprocessor its blocks, and two at least.
 template <typename Shape>
 uint32_t StagesOf(const Stream& stream, AttentionArgs args) {
-  for (args.stages = Shape::Page::kMostStages; args.stages > 2; --args.stages) {
+  for (args.stages = kMostStages; args.stages > 2; --args.stages) {
     if (BlocksThatFit(stream, Shape::SharedBytesOf(args)) >= Shape::kTile.blocks) break;
   }
   return args.stages;
@@ -435,9 +454,6 @@ void LaunchFitting(Stream& stream, AttentionArgs& args, RowClass rows) {
     RefuseAttention(stream, args, bytes);
   }
 }
-
-// Row warps of a block for prompts: they share K and V.
-inline constexpr uint32_t kPromptWarps = 8;
 
 // Selects the block shapes by the width of K and V: the largest, or a smaller one for GPUs with 99
 // KiB of shared memory per block (sm_86, sm_89). Shapes for few and for some rows differ in their

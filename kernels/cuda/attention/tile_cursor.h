@@ -3,6 +3,7 @@
 #define TANDEM_KERNELS_CUDA_ATTENTION_TILE_CURSOR_H_
 
 #include "kernels/cuda/attention/partials.h"
+#include "kernels/cuda/device/async_copy.h"
 #include "kernels/cuda/device/shared_array.h"
 
 namespace tandem::kernels::cuda {
@@ -24,6 +25,18 @@ __device__ inline void ForEachPiece(uint32_t pieces, Use use) {
   }
 }
 
+// Waits for the first of `tiles` tiles that are loading, each of which is a group of copies.
+__device__ inline void WaitForFirstOf(uint32_t tiles) {
+  static_assert(kMostStages <= 4);
+  if (tiles == 3) {
+    WaitForCopies<2>();
+  } else if (tiles == 2) {
+    WaitForCopies<1>();
+  } else {
+    WaitForCopies<0>();
+  }
+}
+
 // Iterates over the tiles of a run. The block table is read ahead of where rows are needed: Fetch
 // starts the load of a tile's entries, and Keep, a tile later, puts the rows where all threads see
 // them, so that no thread waits for it.
@@ -40,15 +53,15 @@ class TileCursor {
       : a_(a), current_(current), rows_(arena.Take<uint32_t>(kSlots * kPositions)) {}
 
   // Begins with the current run; finds the rows of its first `count` tiles, which are read after a
-  // barrier, and fetches those of the next one.
+  // barrier, and fetches those of the next one. All loads are started before one is waited for.
   __device__ void Begin(uint32_t count) {
     next_ = Now().run.begin;
     end_ = Now().run.end;
-    for (uint32_t i = 0; i < count; ++i) {
-      Fetch(next_ + i);
-      Keep(next_ + i);
-    }
     Fetch(next_ + count);
+    for (uint32_t i = threadIdx.x; i < count * kPositions; i += blockDim.x) {
+      const uint32_t tile = next_ + i / kPositions;
+      rows_[tile % kSlots * kPositions + i % kPositions] = RowOf(tile, i % kPositions);
+    }
   }
   __device__ uint32_t next() const { return next_; }
   __device__ uint32_t end() const { return end_; }
@@ -56,15 +69,7 @@ class TileCursor {
 
   // Looks up the rows of a tile, one row per thread.
   __device__ void Fetch(uint32_t tile) {
-    fetched_ = kNoRow;
-    if (threadIdx.x >= kPositions || tile >= end_) return;
-    const RowTile now = Now().tile;
-    const auto position = static_cast<int32_t>(tile * kPositions + threadIdx.x);
-    if (position < now.begin || position >= now.end) return;
-    const uint32_t size = a_.p.pages.block_size;
-    const auto at = static_cast<uint32_t>(position);
-    const auto block = static_cast<uint32_t>(now.table[at / size]);
-    fetched_ = (block * a_.p.pages.kv_heads + Now().item.head) * size + at % size;
+    if (threadIdx.x < kPositions) fetched_ = RowOf(tile, threadIdx.x);
   }
   // Keeps what the last Fetch has found. Read it after a barrier.
   __device__ void Keep(uint32_t tile) const {
@@ -77,6 +82,17 @@ class TileCursor {
 
  private:
   __device__ Assignment Now() const { return current_[0]; }
+
+  // The page row of a position of a tile.
+  __device__ uint32_t RowOf(uint32_t tile, uint32_t i) const {
+    const Assignment now = Now();
+    const auto position = static_cast<int32_t>(tile * kPositions + i);
+    if (tile >= end_ || position < now.tile.begin || position >= now.tile.end) return kNoRow;
+    const uint32_t size = a_.p.pages.block_size;
+    const auto at = static_cast<uint32_t>(position);
+    const auto block = static_cast<uint32_t>(now.tile.table[at / size]);
+    return (block * a_.p.pages.kv_heads + now.item.head) * size + at % size;
+  }
 
   const AttentionArgs& a_;
   const SharedArray<Assignment> current_;
