@@ -23,8 +23,8 @@ using cpu::Matrix;
 using cpu::RandomFloats;
 using tensor::Type;
 
-// Up to here cuda multiplies quantised weights in bytes, and plain ones in floats by a kernel of its
-// own.
+// Up to here cuda multiplies quantised weights in bytes, and plain ones in floats by a kernel of
+// its own.
 constexpr uint32_t kMostInBytes = 256;
 constexpr uint32_t MostInFloats(Type type) { return type == Type::kF32 ? 8 : 2; }
 

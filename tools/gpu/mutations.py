@@ -225,7 +225,7 @@ MUTATIONS = [
     Mutation("wrong index: a choice reads the input of another token", "moe/expert_choices.h", "choice : choice / p.top_k;",
              "choice : choice % p.tokens;", "expert_matmul"),
     Mutation("missing barrier between products and their sums", "moe/grouped_gemv_down.cu",
-             "* kWarpRows + in_warp] = sum;\n    }\n  }\n  __syncthreads();", "* kWarpRows + in_warp] = sum;\n    }\n  }", "expert_matmul"),
+             "        });\n  }\n  __syncthreads();", "        });\n  }", "expert_matmul"),
     Mutation("missing barrier between counting choices and placing them", "moe/expert_groups.cu",
              "next.AtomicAdd(expert, 1u);\n  }\n  __syncthreads();", "next.AtomicAdd(expert, 1u);\n  }", "expert_matmul"),
     Mutation("wrong count: an expert's last piece is always in the list of small ones", "moe/expert_groups.cu",

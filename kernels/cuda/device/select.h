@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cuda/device/for_each.h"
 #include "kernels/cuda/device/scan.h"
 #include "kernels/cuda/device/select_key.h"
 #include "kernels/cuda/device/warp.h"
@@ -62,11 +61,10 @@ class Selector {
   // excluded), the key of the last one needed to reach the goal. `least` if there are not more than
   // that number.
   template <typename Goal, typename Floats, typename ToBits>
-  __device__ uint64_t Reaching(Goal goal, const Floats& x, uint32_t n, uint64_t least,
-                               ToBits to_bits) {
+  __device__ uint64_t Reaching(Goal goal, const Floats& x, uint64_t least, ToBits to_bits) {
     found_ = 0;
-    CountDigits<Goal::kByWeight>(0, x, n, least, to_bits);
-    return FirstDigit(goal) == kSelectBins ? least : Rest<Goal>(x, n, least, to_bits);
+    CountDigits<Goal::kByWeight>(0, x, least, to_bits);
+    return FirstDigit(goal) == kSelectBins ? least : Rest<Goal>(x, least, to_bits);
   }
 
   // The first digit of that key, from its histogram, which is in the room; kSelectBins:
@@ -80,11 +78,11 @@ class Selector {
 
   // The key, after its first digit. What has a smaller first digit may be missing from x.
   template <typename Goal, typename Floats, typename ToBits>
-  __device__ uint64_t Rest(const Floats& x, uint32_t n, uint64_t least, ToBits to_bits) {
+  __device__ uint64_t Rest(const Floats& x, uint64_t least, ToBits to_bits) {
     constexpr bool kByWeight = Goal::kByWeight;
     uint32_t level = 0;
     while (level + 1 < kSelectLevels && !IsWhole<kByWeight>(level)) {
-      CountDigits<kByWeight>(++level, x, n, least, to_bits);
+      CountDigits<kByWeight>(++level, x, least, to_bits);
       __syncthreads();
       const SelectDigit digit = DigitOf(level);
       const uint32_t exponent = SelectedBits(found_ << digit.width << digit.shift) >> 23;
@@ -114,12 +112,18 @@ class Selector {
 
   // The histogram of a digit, of the elements that share those found.
   template <bool kByWeight, typename Floats, typename ToBits>
-  __device__ void CountDigits(uint32_t level, const Floats& x, uint32_t n, uint64_t least,
+  __device__ void CountDigits(uint32_t level, const Floats& x, uint64_t least,
                               ToBits to_bits) const {
     const SelectDigit digit = DigitOf(level);
     Clear<kByWeight>();
-    ForEach<kThreads>(x, n, [&](uint32_t id, float value) {
+    // Most elements do not share the digits found, and of those found the ones of the bits tell.
+    const uint32_t end = digit.shift + digit.width;
+    const uint32_t shift = end > kSelectIdBits ? end - kSelectIdBits : 0;
+    const auto prefix =
+        static_cast<uint32_t>(end < kSelectIdBits ? found_ >> (kSelectIdBits - end) : found_);
+    x.template ForEach<kThreads>([&](uint32_t id, float value) {
       const uint32_t bits = to_bits(value);
+      if (level > 0 && bits >> shift != prefix) return;
       const uint64_t key = SelectKey(bits, id);
       if (bits != 0 && key >= least && key >> digit.shift >> digit.width == found_) {
         Add<kByWeight>(bits, static_cast<uint32_t>(key >> digit.shift) & ((1u << digit.width) - 1));

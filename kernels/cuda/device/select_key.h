@@ -24,6 +24,12 @@ __device__ inline uint32_t SelectedId(uint64_t key) {
   return kMaxSelectIds - 1 - (static_cast<uint32_t>(key) & (kMaxSelectIds - 1));
 }
 
+// Whether an element's key is at least `key`, without a number of 64 bits for each element.
+__device__ __forceinline__ bool IsAtLeast(float value, uint32_t id, uint64_t key) {
+  const uint32_t bits = __float_as_uint(value), least = SelectedBits(key);
+  return bits > least || (bits == least && id <= SelectedId(key));
+}
+
 // A digit of keys, the first ones from the bits, the last ones from the id.
 struct SelectDigit {
   uint32_t shift;

@@ -30,6 +30,12 @@ struct ChoicesOfExpert {
     }
     ++count;
   }
+  // Without the first four.
+  __device__ __forceinline__ void DropFour() {
+#pragma unroll
+    for (uint32_t i = 0; i + 4 < kMost; ++i) at[i] = at[i + 4];
+    count -= 4;
+  }
   // The last one in place of those that are missing. There is at least one.
   __device__ __forceinline__ void Fill() {
 #pragma unroll
@@ -105,7 +111,7 @@ __device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a,
     for (uint32_t t = 0; t < kTokens; ++t) {
       inputs[t] = a.groups + static_cast<size_t>(InputOfChoice(a.p, choices.at[t])) * groups;
     }
-#pragma unroll kTokens == 1 ? 4 / kRows : kTokens == 2 ? 2 : 1
+#pragma unroll kTokens> 1 ? 1 : kRows == 1 ? 3 : 2
     for (uint32_t g = FirstGroupOf(lane, first); g < first + groups; g += kRowLanes) {
       WeightGroup<kType> weights[kRows];
 #pragma unroll
@@ -121,11 +127,12 @@ __device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a,
 }
 
 // Multiplies kRows rows with as many choices as there are, and calls use(r, choice, sum) with each
-// row's full sums, in every lane of the row. The code for one choice, for two or for kMost runs.
+// row's full sums, in every lane of the row. The code for one choice, for two or for four runs; for
+// more than four, which registers would not hold, rows are read again, from a cache.
 template <tensor::Type kType, uint32_t kRows, uint32_t kMost, typename Use>
 __device__ __forceinline__ void ForEachProduct(const GroupedGemvArgs& a,
                                                const std::byte* const (&rows)[kRows], uint32_t cols,
-                                               const ChoicesOfExpert<kMost>& choices, Use use) {
+                                               ChoicesOfExpert<kMost> choices, Use use) {
   const auto multiply = [&](auto tokens) {
     constexpr uint32_t kTokens = decltype(tokens)::value;
     float sums[kRows][kTokens] = {};
@@ -137,10 +144,13 @@ __device__ __forceinline__ void ForEachProduct(const GroupedGemvArgs& a,
       for (uint32_t r = 0; r < kRows; ++r) use(r, choices.at[t], SumOfRow(sums[r][t]));
     }
   };
-  // The same for all lanes of a warp.
   if constexpr (kMost > 1) {
+    // The same for all lanes of a warp.
+    for (; choices.count > 2; choices.DropFour()) {
+      multiply(std::integral_constant<uint32_t, 4>());
+      if (choices.count <= 4) return;
+    }
     if (choices.count == 2) return multiply(std::integral_constant<uint32_t, 2>());
-    if (choices.count > 2) return multiply(std::integral_constant<uint32_t, kMost>());
   }
   multiply(std::integral_constant<uint32_t, 1>());
 }

@@ -13,7 +13,7 @@ constexpr uint32_t kMaxWarps = 8;
 
 // Grid: runs of rows.
 template <tensor::Type kType, uint32_t kMost>
-__global__ void __launch_bounds__(kMaxWarps* kWarp, 3)
+__global__ void __launch_bounds__(kMaxWarps* kWarp, 2)
     GroupedGemvDownKernel(const __grid_constant__ GroupedGemvArgs a) {
   const ExpertMatMulParams& p = a.p;
   const ExpertProjection& projection = p.projections[0];
@@ -32,12 +32,11 @@ __global__ void __launch_bounds__(kMaxWarps* kWarp, 3)
     if (choices.at[0] != choice) continue;
     const uint32_t row = task.row + in_warp;
     const std::byte* const rows[1] = {ExpertRow(projection, expert, row)};
-    ForEachProduct<kType>(a, rows, projection.weight.cols, choices,
-                          [&](uint32_t, uint32_t of, float sum) {
-                            if (threadIdx.x % kRowLanes != 0) return;
-                            parts[of * kWarpRows + in_warp] =
-                                sum + ExpertBias(projection, expert, row);
-                          });
+    ForEachProduct<kType>(
+        a, rows, projection.weight.cols, choices, [&](uint32_t, uint32_t of, float sum) {
+          if (threadIdx.x % kRowLanes != 0) return;
+          parts[of * kWarpRows + in_warp] = sum + ExpertBias(projection, expert, row);
+        });
   }
   __syncthreads();
   SumChoices(p, task, parts, order);

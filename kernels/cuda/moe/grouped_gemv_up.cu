@@ -14,6 +14,10 @@ constexpr uint32_t kWarps = 4;
 template <tensor::Type kType, uint32_t kMost>
 constexpr uint32_t kRowsOfLane = kMost == 1 || IsPlain(kType) ? 1 : 2;
 
+// Blocks of a multiprocessor: with several choices registers allow four. One choice needs fewer,
+// and one token's blocks should run all at once.
+constexpr int BlocksPerSm(uint32_t most) { return most == 1 ? 6 : 4; }
+
 template <uint32_t kMost>
 struct Work {
   uint32_t expert;
@@ -39,7 +43,7 @@ __device__ __forceinline__ bool FindWork(const GroupedGemvArgs& a, uint32_t i, W
 
 // Grid: (runs of rows, pieces or choices, projections).
 template <tensor::Type kType, uint32_t kMost>
-__global__ void __launch_bounds__(kWarps* kWarp, 6)
+__global__ void __launch_bounds__(kWarps* kWarp, BlocksPerSm(kMost))
     GroupedGemvUpKernel(const __grid_constant__ GroupedGemvArgs a) {
   constexpr uint32_t kRows = kRowsOfLane<kType, kMost>, kStep = kWarps * kWarpRows;
   Work<kMost> work;
@@ -52,13 +56,13 @@ __global__ void __launch_bounds__(kWarps* kWarp, 6)
   for (uint32_t r = 0; r < kRows; ++r) {
     rows[r] = ExpertRow(projection, work.expert, first + r * kStep);
   }
-  ForEachProduct<kType>(
-      a, rows, projection.weight.cols, work.choices, [&](uint32_t r, uint32_t choice, float sum) {
-        const uint32_t row = first + r * kStep;
-        if (threadIdx.x % kRowLanes != 0 || row >= projection.weight.rows) return;
-        projection.y[static_cast<size_t>(choice) * projection.weight.rows + row] =
-            sum + ExpertBias(projection, work.expert, row);
-      });
+  ForEachProduct<kType>(a, rows, projection.weight.cols, work.choices,
+                        [&](uint32_t r, uint32_t choice, float sum) {
+                          const uint32_t row = first + r * kStep;
+                          if (threadIdx.x % kRowLanes != 0 || row >= projection.weight.rows) return;
+                          projection.y[static_cast<size_t>(choice) * projection.weight.rows + row] =
+                              sum + ExpertBias(projection, work.expert, row);
+                        });
 }
 
 }  // namespace

@@ -43,9 +43,9 @@ class GroupedTile {
   __device__ __forceinline__ GroupedTile(SharedArray<uint4> room, uint32_t inputs)
       : room_(room), inputs_(inputs) {}
 
-  // row(i) points to row i of the warp's 32, or to any row if the weight has none; input(i) to input
-  // i, `columns` values, a multiple of 32, of which the first is column `first` of the weight. All
-  // threads call it.
+  // row(i) points to row i of the warp's 32, or to any row if the weight has none; input(i) to
+  // input i, `columns` values, a multiple of 32, of which the first is column `first` of the
+  // weight. All threads call it.
   template <typename Row, typename Input>
   __device__ __forceinline__ void Multiply(uint32_t cols, uint32_t first, uint32_t columns, Row row,
                                            Input input) {

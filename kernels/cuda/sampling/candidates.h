@@ -51,6 +51,34 @@ class Candidates {
   __device__ float operator[](uint32_t i) const { return weights_[IdOf(i)]; }
   __device__ void Drop(uint32_t i) const { weights_[IdOf(i)] = 0.0f; }
 
+  // Calls f(i, weight) for all of them, each by one, always the same, thread of the block: four
+  // neighbours at a time, and several loads in flight.
+  template <uint32_t kThreads, typename F>
+  __device__ __forceinline__ void ForEach(F f) const {
+    constexpr uint32_t kLoads = 2;
+    for (uint32_t begin = 4 * threadIdx.x; begin < size_; begin += 4 * kLoads * kThreads) {
+      float4 fours[kLoads];
+#pragma unroll
+      for (uint32_t j = 0; j < kLoads; ++j) {
+        const uint32_t i = begin + 4 * j * kThreads;
+        fours[j] = i < size_ ? FourAt(i) : float4{0, 0, 0, 0};
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < kLoads; ++j) {
+        const uint32_t i = begin + 4 * j * kThreads;
+        if (i >= size_) break;
+        f(i, fours[j].x);
+        f(i + 1, fours[j].y);
+        f(i + 2, fours[j].z);
+        f(i + 3, fours[j].w);
+      }
+    }
+  }
+  // Of candidates i to i + 3; i is a multiple of 4.
+  __device__ float4 FourAt(uint32_t i) const {
+    return *reinterpret_cast<const float4*>(weights_ + IdOf(i));
+  }
+
  private:
   float* const weights_;
   const SharedArray<uint16_t> groups_;

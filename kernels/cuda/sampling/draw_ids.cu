@@ -91,8 +91,8 @@ class RowDrawer {
   }
 
   __device__ uint32_t DrawFiltered() const {
-    RowFilters<kThreads> filters(row_.wanted(), room_, keys_);
-    const uint32_t digit = filters.FirstDigit(row_.bins());
+    RowFilters<kThreads> filters(task_, row_, room_, keys_);
+    const uint32_t digit = filters.FirstDigit();
     Candidates candidates(row_.weights(), groups_);
     candidates.Take<kThreads>(row_.maxima(), task_.groups, digit < kSelectBins ? digit : 0,
                               room_.integers);
@@ -100,7 +100,7 @@ class RowDrawer {
     Walk<kThreads> walk = StartWalk();
     return candidates.IdOf(walk.Find(0, candidates.size(), [&](uint32_t i) -> double {
       const float weight = candidates[i];
-      return SelectKey(__float_as_uint(weight), i) >= least ? weight : 0.0f;
+      return IsAtLeast(weight, i, least) ? weight : 0.0f;
     }));
   }
 

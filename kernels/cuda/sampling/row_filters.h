@@ -8,8 +8,12 @@
 
 #include "kernels/cuda/device/select.h"
 #include "kernels/cuda/sampling/candidates.h"
+#include "kernels/cuda/sampling/kept_candidates.h"
+#include "kernels/cuda/sampling/sample_row.h"
 #include "kernels/cuda/sampling/sample_task.h"
-#include "kernels/cuda/sampling/weight_filters.h"
+#include "kernels/cuda/sampling/typical_filter.h"
+#include "kernels/cuda/sampling/weight_moments.h"
+#include "kernels/cuda/sampling/xtc_filter.h"
 #include "kernels/host/philox.h"
 
 namespace tandem::kernels::cuda {
@@ -32,6 +36,8 @@ class WantedFilters {
   // Whether the first filter is top_k, or is top_p: their candidates are known by bins of weights.
   __device__ bool begins_with_top_k() const { return top_k(); }
   __device__ bool begins_with_top_p() const { return top_p() && !top_k() && !typical(); }
+  // The moments of the row's pieces are those of its candidates.
+  __device__ bool begins_with_typical() const { return typical() && !top_k(); }
 
  private:
   const SamplingRow& row_;
@@ -41,12 +47,20 @@ template <uint32_t kThreads>
 class RowFilters {
  public:
   // `keys` has kBlockReduceRoom values.
-  __device__ RowFilters(const SamplingRow& row, const SelectRoom& room, SharedArray<uint64_t> keys)
-      : row_(row), wanted_(row), room_(room), keys_(keys), selector_(room) {}
+  __device__ RowFilters(const SampleTask& task, const SampleRow& row, const SelectRoom& room,
+                        SharedArray<uint64_t> keys)
+      : task_(task),
+        of_row_(row),
+        row_(row.wanted()),
+        wanted_(row.wanted()),
+        room_(room),
+        keys_(keys),
+        selector_(room) {}
 
   // From the bins of all weights, the least first digit that a weight left by the first filter has;
   // kSelectBins: there are no more than top_k weights.
-  __device__ uint32_t FirstDigit(const WeightBins& bins) {
+  __device__ uint32_t FirstDigit() {
+    const WeightBins& bins = of_row_.bins();
     if (!wanted_.begins_with_top_k() && !wanted_.begins_with_top_p()) return 0;
     for (uint32_t i = threadIdx.x; i < kSelectBins; i += kThreads) {
       room_.low[i] = i < kWeightBins ? bins.low[i] : 0;
@@ -61,26 +75,40 @@ class RowFilters {
   // are dropped, too. `digit` is what FirstDigit gave.
   __device__ uint64_t Filter(const Candidates& candidates, uint32_t digit) {
     const auto bits = [](float weight) { return __float_as_uint(weight); };
-    const uint32_t n = candidates.size();
     uint64_t least = 0;
     if (wanted_.top_k() && digit < kSelectBins) {
-      least = selector_.template Rest<NumberGoal>(candidates, n, least, bits);
+      least = selector_.template Rest<NumberGoal>(candidates, least, bits);
     }
-    if (wanted_.typical()) From(candidates, least).KeepTypical(row_.typical_p);
+    if (wanted_.typical()) {
+      const KeptCandidates<kThreads> kept(candidates, least);
+      TypicalFilter<kThreads>(kept, room_).Keep(row_.typical_p, MomentsOf(kept));
+    }
     if (wanted_.top_p()) {
       least = wanted_.begins_with_top_p()
-                  ? selector_.template Rest<ShareGoal>(candidates, n, least, bits)
-                  : selector_.Reaching(ShareGoal{row_.top_p}, candidates, n, least, bits);
+                  ? selector_.template Rest<ShareGoal>(candidates, least, bits)
+                  : selector_.Reaching(ShareGoal{row_.top_p}, candidates, least, bits);
     }
-    if (wanted_.xtc()) From(candidates, least).DropTopChoices(row_.xtc_threshold);
+    if (wanted_.xtc()) {
+      DropTopChoices(KeptCandidates<kThreads>(candidates, least), row_.xtc_threshold, room_, keys_);
+    }
     return least;
   }
 
  private:
-  __device__ WeightFilters<kThreads> From(const Candidates& candidates, uint64_t least) const {
-    return WeightFilters<kThreads>(candidates, least, room_, keys_);
+  __device__ WeightMoments MomentsOf(const KeptCandidates<kThreads>& kept) const {
+    WeightMoments mine;
+    if (wanted_.begins_with_typical()) {
+      for (uint32_t i = threadIdx.x; i < task_.cut.pieces; i += kThreads) {
+        mine.Add({of_row_.sums()[i], of_row_.moments()[i]});
+      }
+    } else {
+      kept.ForEach([&](uint32_t, float weight) { mine.Add(weight); });
+    }
+    return BlockSum(mine, room_.doubles);
   }
 
+  const SampleTask& task_;
+  const SampleRow& of_row_;
   const SamplingRow& row_;
   const WantedFilters wanted_;
   const SelectRoom room_;

@@ -22,6 +22,7 @@ size_t PlaceScratch(SampleTask& task, std::byte* scratch) {
   cursor.Take(task.maxima, rows * task.groups);
   cursor.Take(task.bests, rows * task.cut.pieces);
   cursor.Take(task.sums, rows * task.cut.pieces);
+  cursor.Take(task.moments, rows * task.cut.pieces);
   cursor.Take(task.bins, rows);
   cursor.Take(task.arrived, rows);
   return cursor.used();

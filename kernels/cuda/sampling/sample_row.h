@@ -41,6 +41,7 @@ class SampleRow {
   __device__ uint32_t* maxima() const { return task_.maxima + Times(task_.groups); }
   __device__ PieceBest* bests() const { return task_.bests + Times(task_.cut.pieces); }
   __device__ double* sums() const { return task_.sums + Times(task_.cut.pieces); }
+  __device__ double* moments() const { return task_.moments + Times(task_.cut.pieces); }
   __device__ WeightBins& bins() const { return task_.bins[row_]; }
   __device__ uint32_t& arrived() const { return task_.arrived[row_]; }
   __device__ int32_t& out() const { return task_.params.out[row_]; }

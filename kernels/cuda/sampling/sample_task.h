@@ -41,6 +41,7 @@ struct SampleTask {
   uint32_t* maxima;  // (groups) the bits of a group's largest weight
   PieceBest* bests;  // (pieces)
   double* sums;      // (pieces) of weights
+  double* moments;  // (pieces) of weights times their logarithms, of rows that begin with typical_p
   WeightBins* bins;
   uint32_t* arrived;  // parts of which all weights are written
 };

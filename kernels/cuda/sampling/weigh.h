@@ -13,6 +13,7 @@
 #include "kernels/cuda/sampling/row_filters.h"
 #include "kernels/cuda/sampling/sample_row.h"
 #include "kernels/cuda/sampling/sample_task.h"
+#include "kernels/cuda/sampling/weight_moments.h"
 
 namespace tandem::kernels::cuda {
 
@@ -65,9 +66,11 @@ __device__ void WeighPieces(const SampleTask& task, const SampleRow& row, float 
   const float floor = row.wanted().min_p > 1.0f ? 1.0f : row.wanted().min_p;
   const uint32_t ids = task.groups * kWarp;
   const BlockBins<kThreads> bins(WantedFilters(row.wanted()), room);
+  const bool typical = WantedFilters(row.wanted()).begins_with_typical();
   bins.Clear();
   for (uint32_t piece = row.part(); piece < task.cut.pieces; piece += task.cut.parts) {
     double sum = 0;
+    WeightMoments moments;
     PieceLogits<kThreads>(source, piece, task.params.vocab).ForEach([&](uint32_t id, float logit) {
       float weight = ExpOfNegative((logit - largest) / temperature);
       weight = weight >= floor ? weight : 0.0f;
@@ -77,7 +80,12 @@ __device__ void WeighPieces(const SampleTask& task, const SampleRow& row, float 
       if (id < ids && id % kWarp == 0) row.maxima()[id / kWarp] = most;
       bins.Add(bits);
       sum += weight;
+      if (typical) moments.Add(weight);
     });
+    if (typical) {
+      const double moment = BlockSum(moments.moment, room.doubles);
+      if (threadIdx.x == 0) row.moments()[piece] = moment;
+    }
     sum = BlockSum(sum, room.doubles);  // the last one is also the barrier before Flush
     if (threadIdx.x == 0) row.sums()[piece] = sum;
   }
