@@ -4,6 +4,7 @@
 // Floor: as tensor_core.h, with rows of floats.
 #include "kernels/cuda/attention/attend.h"
 #include "kernels/cuda/attention/kv_tiles.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/warp.h"
 
 namespace tandem::kernels::cuda {
@@ -188,6 +189,7 @@ class FloatAttention {
 
 template <uint32_t kColumns>
 __global__ void __launch_bounds__(kThreads, 1) FloatAttentionKernel(const AttentionArgs a) {
+  FollowEarlierLaunches();
   SharedArena arena;
   const WorkList list(a, arena);
   const SharedArray<Assignment> current = arena.Take<Assignment>(1);
@@ -207,7 +209,8 @@ void LaunchFloatAttention(Stream& stream, AttentionArgs& args) {
   args.rows = kAllRows;
   const size_t shared = SharedBytesOf(args);
   if (!PlanAttention(stream, kTile, shared, args)) return;
-  stream.Launch("attention", &FloatAttentionKernel<kColumns>, args.shares, kThreads, shared, args);
+  stream.LaunchEarly("attention", &FloatAttentionKernel<kColumns>, args.shares, kThreads, shared,
+                     args);
   EncodeAttentionMerge(stream, args);
 }
 

@@ -201,7 +201,7 @@ void EncodeRopeWriteKv(Stream& stream, const RopeWriteKvParams& params, const He
                          .rows = params.heads + pages.kv_heads * (pages.latent ? 1 : 2)};
   const dim3 grid(params.tokens, Blocks(task.rows - task.first_row, kWarps));
   stream.LaunchEarly("rope_write_kv", KernelFor(pages.type), grid, kThreads,
-                2 * SharedBytes<float>(params.rotary_dims / 2), task);
+                     2 * SharedBytes<float>(params.rotary_dims / 2), task);
 }
 
 void EncodeOp(Stream& stream, const RopeWriteKvParams& params) {

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/attention/partials.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/quantize_group.h"
 
 namespace tandem::kernels::cuda {
@@ -287,6 +288,7 @@ __device__ void RoundWholeTiles(const AttentionArgs& a, const ShareRecord& share
 
 __global__ void __launch_bounds__(kColumns* kMostGroups, 1)
     AttentionMergeKernel(const AttentionArgs a) {
+  FollowEarlierLaunches();
   SharedArena arena;
   Exchange exchange(arena);
   ColumnStack stack(a, arena);
@@ -309,9 +311,9 @@ void EncodeAttentionMerge(Stream& stream, const AttentionArgs& args) {
   const auto most = static_cast<uint32_t>(stream.multiprocessors()) * kMostBlocks / args.shares;
   const uint32_t rows = std::clamp(most, 1u, args.slot_rows);
   const uint32_t groups = std::clamp(Blocks(args.pieces, kChunk), 1u, kMostGroups);
-  stream.Launch("attention_merge", &AttentionMergeKernel, dim3(args.shares, rows),
-                kColumns * groups,
-                Exchange::SharedBytesOf(groups) + ColumnStack::SharedBytesOf(args), args);
+  stream.LaunchEarly("attention_merge", &AttentionMergeKernel, dim3(args.shares, rows),
+                     kColumns * groups,
+                     Exchange::SharedBytesOf(groups) + ColumnStack::SharedBytesOf(args), args);
 }
 
 }  // namespace tandem::kernels::cuda

@@ -20,6 +20,7 @@
 #define TANDEM_KERNELS_CUDA_ATTENTION_TENSOR_CORE_H_
 
 #include "kernels/cuda/attention/attend.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/load_matrix.h"
 #include "kernels/cuda/device/mma.h"
 #include "kernels/cuda/device/numbers.h"
@@ -415,6 +416,7 @@ class TensorAttention {
 template <typename C>
 __global__ void __launch_bounds__(C::kThreads, C::kTile.blocks)
     TensorAttentionKernel(const AttentionArgs a) {
+  FollowEarlierLaunches();
   SharedArena arena;
   const WorkList list(a, arena);
   const SharedArray<Assignment> current = arena.Take<Assignment>(1);
@@ -427,7 +429,8 @@ template <typename C>
 void LaunchTensorAttention(Stream& stream, AttentionArgs& args) {
   const size_t shared = C::SharedBytesOf(args);
   if (!PlanAttention(stream, C::kTile, shared, args)) return;
-  stream.Launch("attention", &TensorAttentionKernel<C>, args.shares, C::kThreads, shared, args);
+  stream.LaunchEarly("attention", &TensorAttentionKernel<C>, args.shares, C::kThreads, shared,
+                     args);
   EncodeAttentionMerge(stream, args);
 }
 

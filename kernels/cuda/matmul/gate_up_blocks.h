@@ -9,7 +9,6 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/int8_tile.h"
-#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/quantize_group.h"
 #include "kernels/cuda/matmul/gate_up.h"
 #include "kernels/cuda/matmul/gemv_blocks.h"
@@ -74,7 +73,6 @@ template <tensor::Type kType, uint32_t kInputs>
 __global__ void __launch_bounds__(Int8TileThreads(2 * kGateUpRows), Int8TileBlocks(2 * kGateUpRows))
     GateUpGemmKernel(const __grid_constant__ GateUpTask task) {
   using Tile = Int8Tile<kType, 2 * kGateUpRows, kInputs>;
-  FollowEarlierLaunches();
   SharedArena arena;
   Tile tile(arena.Take<uint4>(Tile::kRoom));
   const BlockMatVecInputs& in = task.inputs;
@@ -107,9 +105,9 @@ void LaunchGateUpMatVec(Stream& stream, const GateUpTask& task) {
 template <tensor::Type kType, uint32_t kInputs>
 void LaunchGateUpGemm(Stream& stream, const GateUpTask& task) {
   const dim3 grid(Blocks(task.inputs.tokens, kInputs), Blocks(task.gate.rows, kGateUpRows));
-  stream.LaunchEarly("gate_up_gemm", &GateUpGemmKernel<kType, kInputs>, grid,
-                     Int8TileThreads(2 * kGateUpRows),
-                     SharedBytes<uint4>(Int8Tile<kType, 2 * kGateUpRows, kInputs>::kRoom), task);
+  stream.Launch("gate_up_gemm", &GateUpGemmKernel<kType, kInputs>, grid,
+                Int8TileThreads(2 * kGateUpRows),
+                SharedBytes<uint4>(Int8Tile<kType, 2 * kGateUpRows, kInputs>::kRoom), task);
 }
 
 template <tensor::Type kType>

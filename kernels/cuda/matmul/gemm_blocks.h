@@ -10,7 +10,6 @@
 
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/device/int8_tile.h"
-#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/matmul/gemm.h"
 #include "kernels/cuda/matmul/store_sum.h"
 
@@ -50,7 +49,6 @@ __device__ __forceinline__ void MultiplyTile(const BlockGemmTask& task) {
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
 __global__ void __launch_bounds__(Int8TileThreads(kRows), Int8TileBlocks(kRows))
     BlockGemmKernel(const __grid_constant__ BlockGemmTask task) {
-  FollowEarlierLaunches();
   MultiplyTile<kType, kRows, kInputs>(task);
 }
 
@@ -58,7 +56,6 @@ __global__ void __launch_bounds__(Int8TileThreads(kRows), Int8TileBlocks(kRows))
 template <typename Types, uint32_t kRows, uint32_t kInputs>
 __global__ void __launch_bounds__(Int8TileThreads(kRows), Int8TileBlocks(kRows))
     MixedGemmKernel(const __grid_constant__ BlockGemmTask task) {
-  FollowEarlierLaunches();
   ForType(Types(), task.parts.part[blockIdx.z].type,
           [&](auto type) { MultiplyTile<decltype(type)::value, kRows, kInputs>(task); });
 }
@@ -86,7 +83,7 @@ void ForTileShape(const Stream& stream, const BlockGemmTask& task, Launch launch
   constexpr std::integral_constant<uint32_t, 32> k32;
   constexpr std::integral_constant<uint32_t, 64> k64;
   if (task.rows.size == 16) {
-    tall ? launch(k64, k16) : launch(k32, k16);
+    launch(k32, k16);
   } else {
     tall ? launch(k64, k32) : launch(k32, k32);
   }
@@ -96,9 +93,8 @@ template <tensor::Type kType>
 void LaunchBlockGemm(Stream& stream, const BlockGemmTask& task) {
   ForTileShape(stream, task, [&](auto rows, auto inputs, dim3 grid) {
     constexpr uint32_t kRows = decltype(rows)::value, kInputs = decltype(inputs)::value;
-    stream.LaunchEarly("gemm_blocks", &BlockGemmKernel<kType, kRows, kInputs>, grid,
-                       Int8TileThreads(kRows), TileSharedBytes<kRows, kInputs>(TypeList<kType>()),
-                       task);
+    stream.Launch("gemm_blocks", &BlockGemmKernel<kType, kRows, kInputs>, grid,
+                  Int8TileThreads(kRows), TileSharedBytes<kRows, kInputs>(TypeList<kType>()), task);
   });
 }
 
@@ -106,8 +102,8 @@ template <typename Types>
 void LaunchMixedGemm(Stream& stream, const BlockGemmTask& task) {
   ForTileShape(stream, task, [&](auto rows, auto inputs, dim3 grid) {
     constexpr uint32_t kRows = decltype(rows)::value, kInputs = decltype(inputs)::value;
-    stream.LaunchEarly("gemm_mixed", &MixedGemmKernel<Types, kRows, kInputs>, grid,
-                       Int8TileThreads(kRows), TileSharedBytes<kRows, kInputs>(Types()), task);
+    stream.Launch("gemm_mixed", &MixedGemmKernel<Types, kRows, kInputs>, grid,
+                  Int8TileThreads(kRows), TileSharedBytes<kRows, kInputs>(Types()), task);
   });
 }
 

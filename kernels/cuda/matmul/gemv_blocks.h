@@ -82,20 +82,26 @@ template <typename Launch>
 void ForMatVecShape(const Stream& stream, const BlockMatVecTask& task, Launch launch_kernel) {
   uint32_t rows = 0;
   for (uint32_t i = 0; i < task.parts.count; ++i) rows = std::max(rows, task.parts.part[i].rows);
+  const auto blocks = [&](uint32_t rows_of_lane) {
+    return Blocks(rows, kBlockMatVecThreads / kPartialSums * rows_of_lane);
+  };
   const auto launch = [&](auto tokens, auto rows_of_lane) {
-    const uint32_t rows_of_block = kBlockMatVecThreads / kPartialSums * rows_of_lane.value;
     const uint32_t at_a_time = stream.multiprocessors() * kBlockMatVecBlocks;
     const uint32_t most = std::max<uint32_t>(at_a_time / task.parts.count, 1);
     launch_kernel(tokens, rows_of_lane,
-                  dim3(std::min(Blocks(rows, rows_of_block), most), task.parts.count));
+                  dim3(std::min(blocks(rows_of_lane.value), most), task.parts.count));
   };
-  // Two rows share the inputs that a lane loads.
+  // Two rows share the inputs that a lane loads, where that leaves the device enough warps.
+  constexpr std::integral_constant<int, 1> k1;
+  constexpr std::integral_constant<int, 2> k2;
+  constexpr std::integral_constant<int, kMaxBlockMatVecTokens> kMost;
+  const bool in_pairs = blocks(2) * task.parts.count >= 2 * stream.multiprocessors();
   if (task.inputs.tokens == 1) {
-    launch(std::integral_constant<int, 1>(), std::integral_constant<int, 1>());
+    launch(k1, k1);
   } else if (task.inputs.tokens == 2) {
-    launch(std::integral_constant<int, 2>(), std::integral_constant<int, 2>());
+    in_pairs ? launch(k2, k2) : launch(k2, k1);
   } else {
-    launch(std::integral_constant<int, kMaxBlockMatVecTokens>(), std::integral_constant<int, 2>());
+    in_pairs ? launch(kMost, k2) : launch(kMost, k1);
   }
 }
 

@@ -58,7 +58,7 @@ class WarpRows {
  private:
   using Stage = Int8Stage<kType, kRows, kTokens>;
   // Of a step: sums in flight are as many for any number of tokens.
-  static constexpr uint32_t kStepStages = kTokens == 1 ? 4 / kRowsOfLane : 1;
+  static constexpr uint32_t kStepStages = std::max(4 / (kTokens * kRowsOfLane), 1);
   // Steps, this one included, of about so many bytes in all: four blocks of four warps fit.
   static constexpr uint32_t kWarpBytes = 12288;
   static constexpr uint32_t kSteps =

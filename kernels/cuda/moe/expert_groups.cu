@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/scan.h"
 #include "kernels/cuda/moe/expert_choices.h"
 
@@ -66,6 +67,7 @@ __device__ void PlacePieces(const ChoiceGroups& groups, SharedArray<uint32_t> co
 }
 
 __global__ void __launch_bounds__(kThreads) GroupChoicesKernel(const GroupArgs a) {
+  FollowEarlierLaunches();
   const ExpertMatMulParams& p = a.p;
   const uint32_t choices = a.groups.choices;
   SharedArena arena;
@@ -118,7 +120,7 @@ void EncodeChoiceGroups(Stream& stream, const ExpertMatMulParams& params,
                         const ChoiceGroups& groups) {
   const size_t shared =
       SharedBytes<uint32_t>(kBlockReduceRoom) + SharedBytes<uint32_t>(params.num_experts);
-  stream.Launch("group_choices", &GroupChoicesKernel, 1, kThreads, shared, {params, groups});
+  stream.LaunchEarly("group_choices", &GroupChoicesKernel, 1, kThreads, shared, {params, groups});
 }
 
 }  // namespace tandem::kernels::cuda

@@ -4,6 +4,7 @@
 #define TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMM_KERNEL_H_
 
 #include "kernels/cuda/device/blocks_dispatch.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/moe/expert_choices.h"
 #include "kernels/cuda/moe/grouped_gemm.h"
 #include "kernels/cuda/moe/grouped_tile.h"
@@ -17,6 +18,7 @@ constexpr int GroupedGemmBlocks(uint32_t input_tiles) { return input_tiles > 8 ?
 template <tensor::Type kType, uint32_t kInputTiles>
 __global__ void __launch_bounds__(kGroupedTileThreads, GroupedGemmBlocks(kInputTiles))
     GroupedGemmKernel(const __grid_constant__ GroupedGemmArgs a) {
+  FollowEarlierLaunches();
   using Tile = GroupedTile<kType, kInputTiles>;
   const RowPiece piece = a.pieces.Piece(blockIdx.y);
   if (piece.count == 0) return;  // the whole block
@@ -49,10 +51,11 @@ void LaunchGroupedGemm(Stream& stream, const GroupedGemmArgs& args) {
                   args.p.num_projections);
   const auto launch = [&](auto input_tiles) {
     constexpr uint32_t kInputTiles = decltype(input_tiles)::value;
-    stream.Launch("grouped_gemm", &GroupedGemmKernel<kType, kInputTiles>, grid, kGroupedTileThreads,
-                  SharedBytes<uint4>(GroupedTile<kType, kInputTiles>::kRoom) +
-                      SharedBytes<uint32_t>(8 * kInputTiles),
-                  args);
+    stream.LaunchEarly("grouped_gemm", &GroupedGemmKernel<kType, kInputTiles>, grid,
+                       kGroupedTileThreads,
+                       SharedBytes<uint4>(GroupedTile<kType, kInputTiles>::kRoom) +
+                           SharedBytes<uint32_t>(8 * kInputTiles),
+                       args);
   };
   args.pieces.size <= 64 ? launch(std::integral_constant<uint32_t, 8>())
                          : launch(std::integral_constant<uint32_t, 16>());

@@ -3,6 +3,7 @@
 // Floor: reads the rows of every expert that a token chose, once.
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/moe/gemv_choices.h"
 #include "kernels/cuda/moe/grouped_gemv.h"
 
@@ -15,6 +16,7 @@ constexpr uint32_t kMaxWarps = 8;
 template <tensor::Type kType, uint32_t kMost>
 __global__ void __launch_bounds__(kMaxWarps* kWarp, 2)
     GroupedGemvDownKernel(const __grid_constant__ GroupedGemvArgs a) {
+  FollowEarlierLaunches();
   const ExpertMatMulParams& p = a.p;
   const ExpertProjection& projection = p.projections[0];
   const SumTask task = {0, p.tokens, blockIdx.x * kWarpRows, kWarpRows, kWarpRows};
@@ -52,10 +54,10 @@ void EncodeGroupedGemvDown(Stream& stream, GroupedGemvArgs args) {
   const uint32_t threads = (choices < kMaxWarps ? choices : kMaxWarps) * kWarp;
   const size_t shared = SharedBytes<float>(choices * kWarpRows) + SharedBytes<uint32_t>(choices);
   DispatchType(weight.type, [&](auto type) {
-    stream.Launch("grouped_gemv_down",
-                  tokens == 1 ? &GroupedGemvDownKernel<type(), 1>
-                              : &GroupedGemvDownKernel<type(), kFewTokens>,
-                  Blocks(weight.rows, kWarpRows), threads, shared, args);
+    stream.LaunchEarly("grouped_gemv_down",
+                       tokens == 1 ? &GroupedGemvDownKernel<type(), 1>
+                                   : &GroupedGemvDownKernel<type(), kFewTokens>,
+                       Blocks(weight.rows, kWarpRows), threads, shared, args);
   });
 }
 

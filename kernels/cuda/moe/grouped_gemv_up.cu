@@ -2,6 +2,7 @@
 // Floor: reads the rows of every expert that was chosen once per piece.
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/moe/gemv_choices.h"
 #include "kernels/cuda/moe/grouped_gemv.h"
 
@@ -45,6 +46,7 @@ __device__ __forceinline__ bool FindWork(const GroupedGemvArgs& a, uint32_t i, W
 template <tensor::Type kType, uint32_t kMost>
 __global__ void __launch_bounds__(kWarps* kWarp, BlocksPerSm(kMost))
     GroupedGemvUpKernel(const __grid_constant__ GroupedGemvArgs a) {
+  FollowEarlierLaunches();
   constexpr uint32_t kRows = kRowsOfLane<kType, kMost>, kStep = kWarps * kWarpRows;
   Work<kMost> work;
   if (!FindWork(a, blockIdx.y, work)) return;  // the whole block; there are no barriers
@@ -76,9 +78,9 @@ void EncodeGroupedGemvUp(Stream& stream, GroupedGemvArgs args) {
     const auto launch = [&](auto most_choices) {
       constexpr uint32_t kMost = decltype(most_choices)::value;
       constexpr uint32_t kRows = kWarps * kWarpRows * kRowsOfLane<type(), kMost>;
-      stream.Launch("grouped_gemv_up", &GroupedGemvUpKernel<type(), kMost>,
-                    dim3(Blocks(weight.rows, kRows), items, args.p.num_projections), kWarps * kWarp,
-                    0, args);
+      stream.LaunchEarly("grouped_gemv_up", &GroupedGemvUpKernel<type(), kMost>,
+                         dim3(Blocks(weight.rows, kRows), items, args.p.num_projections),
+                         kWarps * kWarp, 0, args);
     };
     if (most == 1) return launch(std::integral_constant<uint32_t, 1>());
     if (most <= 4) return launch(std::integral_constant<uint32_t, 4>());

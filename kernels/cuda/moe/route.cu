@@ -9,6 +9,7 @@
 #include <cfloat>
 
 #include "common/base/check.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/warp.h"
 #include "kernels/cuda/ops.h"
 
@@ -169,6 +170,7 @@ __device__ void ChooseNone(const RouteParams& p) {
 }
 
 __global__ void __launch_bounds__(kMaxWarps* kWarp) RouteKernel(const RouteParams p) {
+  FollowEarlierLaunches();
   if (p.lengths != nullptr && p.lengths[blockIdx.x] == 0) return ChooseNone(p);  // the whole block
   SharedArena arena;
   const bool groups = p.groups > 1;
@@ -212,7 +214,7 @@ void EncodeOp(Stream& stream, const RouteParams& params) {
                         SharedBytes<uint32_t>(params.experts) +
                         SharedBytes<uint32_t>(groups ? params.experts : 0) +
                         2 * SharedBytes<uint32_t>(groups ? params.groups : 0);
-  stream.Launch("route", &RouteKernel, params.tokens, warps * kWarp, shared, params);
+  stream.LaunchEarly("route", &RouteKernel, params.tokens, warps * kWarp, shared, params);
 }
 
 }  // namespace tandem::kernels::cuda

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/moe/expert_choices.h"
 
 namespace tandem::kernels::cuda {
@@ -18,6 +19,7 @@ struct SumArgs {
 
 // Grid: (tokens, runs of kThreads rows).
 __global__ void __launch_bounds__(kThreads) SumChoicesKernel(const SumArgs a) {
+  FollowEarlierLaunches();
   const uint32_t first = blockIdx.y * kThreads;
   const SumTask task = {blockIdx.x, 1, a.slice.row + first, min(kThreads, a.slice.rows - first),
                         a.slice.rows};
@@ -33,8 +35,9 @@ __global__ void __launch_bounds__(kThreads) SumChoicesKernel(const SumArgs a) {
 
 void EncodeSumChoices(Stream& stream, const ExpertMatMulParams& params,
                       const SliceOfProducts& slice) {
-  stream.Launch("sum_choices", &SumChoicesKernel, dim3(params.tokens, Blocks(slice.rows, kThreads)),
-                kThreads, SharedBytes<uint32_t>(params.top_k), {params, slice});
+  stream.LaunchEarly("sum_choices", &SumChoicesKernel,
+                     dim3(params.tokens, Blocks(slice.rows, kThreads)), kThreads,
+                     SharedBytes<uint32_t>(params.top_k), {params, slice});
 }
 
 }  // namespace tandem::kernels::cuda

@@ -3,6 +3,7 @@
 #include "kernels/cuda/device/blocks.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/device/floats.h"
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/ops.h"
 #include "kernels/cuda/rows/row_grid.h"
 
@@ -24,6 +25,7 @@ __device__ const std::byte* RowOf(const EmbedParams& p, uint32_t token) {
 
 template <tensor::Type kType>
 __global__ void __launch_bounds__(RowGrid::kThreads) EmbedKernel(const EmbedTask task) {
+  FollowEarlierLaunches();
   const EmbedParams& p = task.params;
   task.grid.Do<8>([&](uint32_t token, uint32_t col) {
     float values[8] = {};
@@ -39,6 +41,7 @@ __global__ void __launch_bounds__(RowGrid::kThreads) EmbedKernel(const EmbedTask
 // For shapes and addresses that do not allow vectors of 8.
 template <tensor::Type kType>
 __global__ void __launch_bounds__(RowGrid::kThreads) EmbedSinglyKernel(const EmbedTask task) {
+  FollowEarlierLaunches();
   const EmbedParams& p = task.params;
   task.grid.Do<1>([&](uint32_t token, uint32_t col) {
     const std::byte* const row = RowOf(p, token);
@@ -54,8 +57,8 @@ void EncodeOp(Stream& stream, const EmbedParams& params) {
   const RowGrid grid(params.tokens, params.table.cols, eights ? 8 : 1);
   DispatchType(params.table.type, [&](auto type) {
     constexpr tensor::Type kType = decltype(type)::value;
-    stream.Launch("embed", eights ? &EmbedKernel<kType> : &EmbedSinglyKernel<kType>, grid.grid(),
-                  RowGrid::kThreads, 0, {params, grid});
+    stream.LaunchEarly("embed", eights ? &EmbedKernel<kType> : &EmbedSinglyKernel<kType>,
+                       grid.grid(), RowGrid::kThreads, 0, {params, grid});
   });
 }
 

@@ -2,6 +2,7 @@
 // weigh their pieces, and the last one to finish filters and draws.
 // Floor: 8 bytes per logit of a row that is not greedy, its logit read and its weight written; then
 // 4 per group of 32 read, and the weights of groups that filters look at.
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select.h"
 #include "kernels/cuda/sampling/candidates.h"
@@ -127,6 +128,7 @@ class RowDrawer {
 
 template <uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads) DrawIdsKernel(const SampleTask task) {
+  FollowEarlierLaunches();
   SharedArena arena;
   RowDrawer<kThreads>(task, arena).Draw();
 }
@@ -135,8 +137,8 @@ __global__ void __launch_bounds__(kThreads) DrawIdsKernel(const SampleTask task)
 
 template <uint32_t kThreads>
 void EncodeDrawIds(Stream& stream, const SampleTask& task) {
-  stream.Launch("sample: draw", &DrawIdsKernel<kThreads>, task.params.count * task.cut.parts,
-                kThreads, RowDrawer<kThreads>::SharedBytesOf(task), task);
+  stream.LaunchEarly("sample: draw", &DrawIdsKernel<kThreads>, task.params.count * task.cut.parts,
+                     kThreads, RowDrawer<kThreads>::SharedBytesOf(task), task);
 }
 template void EncodeDrawIds<kFewVocabularyThreads>(Stream&, const SampleTask&);
 template void EncodeDrawIds<kManyVocabularyThreads>(Stream&, const SampleTask&);

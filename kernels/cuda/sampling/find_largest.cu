@@ -1,6 +1,7 @@
 // Adjusts the logits of rows that have adjustments, and finds the largest logit of each piece;
 // makes ready what the next kernel counts in.
 // Floor: 4 bytes read per logit; with adjustments also a copy written and read.
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select_key.h"
 #include "kernels/cuda/sampling/piece_logits.h"
@@ -85,6 +86,7 @@ class LargestFinder {
 
 template <uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads) FindLargestKernel(const SampleTask task) {
+  FollowEarlierLaunches();
   SharedArena arena;
   LargestFinder<kThreads>(task, arena).Find();
 }
@@ -93,8 +95,9 @@ __global__ void __launch_bounds__(kThreads) FindLargestKernel(const SampleTask t
 
 template <uint32_t kThreads>
 void EncodeFindLargest(Stream& stream, const SampleTask& task) {
-  stream.Launch("sample: largest", &FindLargestKernel<kThreads>, task.params.count * task.cut.parts,
-                kThreads, LargestFinder<kThreads>::kSharedBytes, task);
+  stream.LaunchEarly("sample: largest", &FindLargestKernel<kThreads>,
+                     task.params.count * task.cut.parts, kThreads,
+                     LargestFinder<kThreads>::kSharedBytes, task);
 }
 template void EncodeFindLargest<kFewVocabularyThreads>(Stream&, const SampleTask&);
 template void EncodeFindLargest<kManyVocabularyThreads>(Stream&, const SampleTask&);

@@ -1,6 +1,7 @@
 // What LogProbs needs of each piece of a row: its sum of exp(logit - largest), how many logits are
 // larger than those of the requested ids, and its top ids.
 // Floor: 4 bytes per logit.
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select_key.h"
 #include "kernels/cuda/device/warp.h"
@@ -102,6 +103,7 @@ class PieceReader {
 
 template <uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads) ReadPiecesKernel(const LogProbsTask task) {
+  FollowEarlierLaunches();
   SharedArena arena;
   PieceReader<kThreads>(task, arena).Read();
 }
@@ -110,9 +112,9 @@ __global__ void __launch_bounds__(kThreads) ReadPiecesKernel(const LogProbsTask 
 
 template <uint32_t kThreads>
 void EncodeReadPieces(Stream& stream, const LogProbsTask& task) {
-  stream.Launch("log_probs: pieces", &ReadPiecesKernel<kThreads>,
-                task.params.count * task.cut.parts, kThreads, PieceReader<kThreads>::kSharedBytes,
-                task);
+  stream.LaunchEarly("log_probs: pieces", &ReadPiecesKernel<kThreads>,
+                     task.params.count * task.cut.parts, kThreads,
+                     PieceReader<kThreads>::kSharedBytes, task);
 }
 template void EncodeReadPieces<kFewVocabularyThreads>(Stream&, const LogProbsTask&);
 template void EncodeReadPieces<kManyVocabularyThreads>(Stream&, const LogProbsTask&);

@@ -1,5 +1,6 @@
 // The results of LogProbs, from what a row's pieces have left; a block per row.
 // Floor: 16 bytes per piece, 8 per piece and top id, 4 per piece and other id, and 12 per result.
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select_key.h"
 #include "kernels/cuda/device/warp.h"
@@ -104,6 +105,7 @@ class ResultWriter {
 // One block: ptxas would give it 32 registers, which spill.
 template <uint32_t kThreads>
 __global__ void __launch_bounds__(kThreads, 1) WriteLogProbsKernel(const LogProbsTask task) {
+  FollowEarlierLaunches();
   SharedArena arena;
   ResultWriter<kThreads>(task, arena).Write();
 }
@@ -112,8 +114,8 @@ __global__ void __launch_bounds__(kThreads, 1) WriteLogProbsKernel(const LogProb
 
 template <uint32_t kThreads>
 void EncodeWriteLogProbs(Stream& stream, const LogProbsTask& task) {
-  stream.Launch("log_probs: results", &WriteLogProbsKernel<kThreads>, task.params.count, kThreads,
-                ResultWriter<kThreads>::kSharedBytes, task);
+  stream.LaunchEarly("log_probs: results", &WriteLogProbsKernel<kThreads>, task.params.count,
+                     kThreads, ResultWriter<kThreads>::kSharedBytes, task);
 }
 template void EncodeWriteLogProbs<kFewVocabularyThreads>(Stream&, const LogProbsTask&);
 template void EncodeWriteLogProbs<kManyVocabularyThreads>(Stream&, const LogProbsTask&);
