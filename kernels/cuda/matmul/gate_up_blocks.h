@@ -11,8 +11,8 @@
 #include "kernels/cuda/device/int8_tile.h"
 #include "kernels/cuda/device/quantize_group.h"
 #include "kernels/cuda/matmul/gate_up.h"
-#include "kernels/cuda/matmul/gemv_blocks.h"
 #include "kernels/cuda/matmul/store_sum.h"
+#include "kernels/cuda/matmul/warp_rows.h"
 #include "kernels/cuda/rows/activation.h"
 
 namespace tandem::kernels::cuda {

@@ -1,9 +1,8 @@
 // The matrix-vector kernel for block-quantised weights; its .cu files instantiate it for some types
 // each, so that they compile in parallel.
 //
-// Warps take tasks of four or eight rows, one after another (warp_rows.h). The grid has no more
-// blocks than the device runs at a time, so that a warp's next rows are on their way while it adds
-// up these.
+// Warps take tasks of four or eight rows, one after another (lane_rows.h). The grid has no more
+// blocks than the device runs at a time: a wave of a few blocks would cost as much as a full one.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_BLOCKS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMV_BLOCKS_H_
 
@@ -12,9 +11,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/cuda/device/launch_order.h"
+#include "kernels/cuda/device/partial_sums.h"
 #include "kernels/cuda/matmul/gemv.h"
+#include "kernels/cuda/matmul/lane_rows.h"
 #include "kernels/cuda/matmul/store_sum.h"
-#include "kernels/cuda/matmul/warp_rows.h"
 
 namespace tandem::kernels::cuda {
 
@@ -26,15 +27,16 @@ struct BlockMatVecTask {
 inline constexpr uint32_t kBlockMatVecThreads = 128;
 inline constexpr uint32_t kBlockMatVecWarps = kBlockMatVecThreads / kWarp;
 // Blocks that a multiprocessor runs at a time; registers follow.
-inline constexpr uint32_t kBlockMatVecBlocks = 4;
+constexpr uint32_t BlockMatVecBlocks(int tokens, int rows_of_lane) {
+  return tokens > 2 && rows_of_lane == 1 ? 3 : 4;
+}
 
 // Block (x, y): every gridDim.x-th run of rows of part y, from x on.
 template <tensor::Type kType, int kTokens, int kRowsOfLane>
 __device__ __forceinline__ void MultiplyRows(const BlockMatVecTask& task, const MatVecPart& part) {
-  using Rows = WarpRows<kType, kTokens, kRowsOfLane>;
-  SharedArena arena;
+  using Rows = LaneRows<kType, kTokens, kRowsOfLane>;
   const uint32_t warp = threadIdx.x / kWarp;
-  Rows rows(task.inputs, arena.Take<uint4>(kBlockMatVecWarps * Rows::kRoom) + warp * Rows::kRoom);
+  Rows rows(task.inputs);
   const WarpTasks tasks = {blockIdx.x * kBlockMatVecWarps + warp, gridDim.x * kBlockMatVecWarps,
                            Blocks(part.rows, Rows::kRows)};
   const auto row = [&](uint32_t run, uint32_t i) { return RowOrLast(part, run * Rows::kRows + i); };
@@ -55,26 +57,21 @@ __device__ __forceinline__ void MultiplyRows(const BlockMatVecTask& task, const 
 }
 
 template <tensor::Type kType, int kTokens, int kRowsOfLane>
-__global__ void __launch_bounds__(kBlockMatVecThreads, kBlockMatVecBlocks)
+__global__ void __launch_bounds__(kBlockMatVecThreads, BlockMatVecBlocks(kTokens, kRowsOfLane))
     BlockMatVecKernel(const __grid_constant__ BlockMatVecTask task) {
+  FollowEarlierLaunches();
   MultiplyRows<kType, kTokens, kRowsOfLane>(task, task.parts.part[blockIdx.y]);
 }
 
 // Parts of several types of a list: a block runs the code for its part's.
 template <typename Types, int kTokens, int kRowsOfLane>
-__global__ void __launch_bounds__(kBlockMatVecThreads, kBlockMatVecBlocks)
+__global__ void __launch_bounds__(kBlockMatVecThreads, BlockMatVecBlocks(kTokens, kRowsOfLane))
     MixedMatVecKernel(const __grid_constant__ BlockMatVecTask task) {
+  FollowEarlierLaunches();
   const MatVecPart& part = task.parts.part[blockIdx.y];
   ForType(Types(), part.type, [&](auto type) {
     MultiplyRows<decltype(type)::value, kTokens, kRowsOfLane>(task, part);
   });
-}
-
-// What a block needs for any of the types.
-template <int kTokens, int kRowsOfLane, tensor::Type... kTypes>
-constexpr size_t MatVecSharedBytes(TypeList<kTypes...>) {
-  return SharedBytes<uint4>(kBlockMatVecWarps *
-                            std::max({WarpRows<kTypes, kTokens, kRowsOfLane>::kRoom...}));
 }
 
 // launch(tokens, rows of a lane, grid), the first two as integral_constants.
@@ -86,7 +83,8 @@ void ForMatVecShape(const Stream& stream, const BlockMatVecTask& task, Launch la
     return Blocks(rows, kBlockMatVecThreads / kPartialSums * rows_of_lane);
   };
   const auto launch = [&](auto tokens, auto rows_of_lane) {
-    const uint32_t at_a_time = stream.multiprocessors() * kBlockMatVecBlocks;
+    const uint32_t at_a_time =
+        stream.multiprocessors() * BlockMatVecBlocks(tokens.value, rows_of_lane.value);
     const uint32_t most = std::max<uint32_t>(at_a_time / task.parts.count, 1);
     launch_kernel(tokens, rows_of_lane,
                   dim3(std::min(blocks(rows_of_lane.value), most), task.parts.count));
@@ -110,8 +108,7 @@ void LaunchBlockMatVec(Stream& stream, const BlockMatVecTask& task) {
   ForMatVecShape(stream, task, [&](auto tokens, auto rows, dim3 grid) {
     constexpr int kTokens = decltype(tokens)::value, kRows = decltype(rows)::value;
     stream.LaunchEarly("matvec_blocks", &BlockMatVecKernel<kType, kTokens, kRows>, grid,
-                       kBlockMatVecThreads, MatVecSharedBytes<kTokens, kRows>(TypeList<kType>()),
-                       task);
+                       kBlockMatVecThreads, 0, task);
   });
 }
 
@@ -120,7 +117,7 @@ void LaunchMixedMatVec(Stream& stream, const BlockMatVecTask& task) {
   ForMatVecShape(stream, task, [&](auto tokens, auto rows, dim3 grid) {
     constexpr int kTokens = decltype(tokens)::value, kRows = decltype(rows)::value;
     stream.LaunchEarly("matvec_mixed", &MixedMatVecKernel<Types, kTokens, kRows>, grid,
-                       kBlockMatVecThreads, MatVecSharedBytes<kTokens, kRows>(Types()), task);
+                       kBlockMatVecThreads, 0, task);
   });
 }
 

@@ -28,25 +28,9 @@
 #include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/partial_sums.h"
 #include "kernels/cuda/device/warp.h"
+#include "kernels/cuda/matmul/gemv.h"
 
 namespace tandem::kernels::cuda {
-
-// Rows of x as groups: (tokens, groups), the first of which is group first_group of the weight.
-struct BlockMatVecInputs {
-  const Int8Group* x;
-  uint32_t tokens;
-  uint32_t first_group;
-  uint32_t groups;
-
-  __device__ __forceinline__ GroupRange range() const { return {first_group, groups}; }
-};
-
-// Tasks of a warp: first, first + step, ... below end.
-struct WarpTasks {
-  uint32_t first;
-  uint32_t step;
-  uint32_t end;
-};
 
 template <tensor::Type kType, int kTokens, int kRowsOfLane>
 class WarpRows {
@@ -72,6 +56,7 @@ class WarpRows {
 
   __device__ __forceinline__ WarpRows(const BlockMatVecInputs& in, SharedArray<uint4> room)
       : in_(in),
+        range_{in.first_group, in.groups},
         room_(room),
         lane_(threadIdx.x % kWarp),
         begin_(in.first_group / kPartialSums),
@@ -161,7 +146,7 @@ class WarpRows {
       const uint32_t octet = first + s;
       if (octet >= end_) continue;
       const uint32_t head = Stage::HeadAt(octet), body = Stage::BodyAt(octet);
-      const uint32_t units = Stage::UnitsIn(octet, in_.range());
+      const uint32_t units = Stage::UnitsIn(octet, range_);
 #pragma unroll
       for (uint32_t i = 0; i < kCopies; ++i) {
         const uint32_t at = kWarp * i + lane_, unit = at % Stage::kRowUnits;
@@ -177,7 +162,7 @@ class WarpRows {
 #pragma unroll
     for (uint32_t s = 0; s < kStepStages; ++s) {
       const uint32_t group = kPartialSums * (first + s) + lane_ / Stage::kGroupUnits;
-      if (!in_.range().Has(group)) continue;
+      if (!range_.Has(group)) continue;
       const auto* from = reinterpret_cast<const std::byte*>(in_.x + (group - in_.first_group)) +
                          lane_ % Stage::kGroupUnits * kPackUnit;
 #pragma unroll
@@ -191,7 +176,7 @@ class WarpRows {
   __device__ __forceinline__ void AddStep(uint32_t step, uint32_t first, Sums& sums) const {
     const uint32_t in_octet = lane_ % kPartialSums, group = kPartialSums * first + in_octet;
     // All lanes alike where a product begins and ends with whole octets.
-    if (in_.range().Has(group) && in_.range().Has(group + kPartialSums * (kStepStages - 1))) {
+    if (range_.Has(group) && range_.Has(group + kPartialSums * (kStepStages - 1))) {
 #pragma unroll
       for (uint32_t s = 0; s < kStepStages; ++s)
         AddProducts(StageOf(step, s), group + kPartialSums * s, in_octet, sums);
@@ -199,7 +184,7 @@ class WarpRows {
     }
 #pragma unroll 1
     for (uint32_t s = 0; s < kStepStages; ++s) {
-      if (in_.range().Has(group + kPartialSums * s))
+      if (range_.Has(group + kPartialSums * s))
         AddProducts(StageOf(step, s), group + kPartialSums * s, in_octet, sums);
     }
   }
@@ -227,6 +212,7 @@ class WarpRows {
   }
 
   const BlockMatVecInputs& in_;
+  const GroupRange range_;
   const SharedArray<uint4> room_;
   const uint32_t lane_;
   const uint32_t begin_, end_;  // octets: 256 columns
