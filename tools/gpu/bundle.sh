@@ -67,9 +67,9 @@ copy_libraries() {
 
 pack_bundle() {
   local bytes
-  # A large compression window: test programs contain the same kernels.
+  # A compression window as large as the bundle: test programs contain the same kernels.
   tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "${BUNDLE%/*}" -cf - "${BUNDLE##*/}" |
-    xz -9 -T1 >"$BUNDLE.tar.xz"
+    xz --lzma2=preset=9,dict=512MiB >"$BUNDLE.tar.xz"
   bytes=$(stat -c %s "$BUNDLE.tar.xz")
   echo "$BUNDLE.tar.xz: $(mib "$bytes") MiB, $(mib "$(du -sb "$BUNDLE" | cut -f1)") MiB unpacked; there: tar xf gpu-bundle.tar.xz && gpu-bundle/run-checks.sh"
   ((bytes <= BUNDLE_MAX_BYTES)) && return

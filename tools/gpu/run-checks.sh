@@ -5,7 +5,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 1
 source "$here/verdicts.sh"
 source "$here/sections.sh"
 
-readonly SECTIONS=(device nccl step replay table ablation sizes contract goldens demo determinism sanitizer)
+readonly SECTIONS=(device nccl step replay table ablation sizes contract goldens demo determinism ranks sanitizer)
 usage() {
   cat <<END
 usage: run-checks.sh [--limit SECONDS] [--results FOLDER] [--rehearse] [--programs FOLDER] [SECTION...]
@@ -18,9 +18,10 @@ usage: run-checks.sh [--limit SECONDS] [--results FOLDER] [--rehearse] [--progra
   ablation     step times with one op left out
   sizes        weights above 4 GiB, a large KV pool, a context of 131072, many graphs
   contract     every op against plain formulas, with fresh random inputs
-  goldens      reference models through worker processes with --device cuda, on 1 rank, on 2 and on 4
+  goldens      reference models through a worker process with --device cuda
   demo         server and client with --device cuda, on 1 rank and on 2: greedy tokens must be the same
   determinism  every suite of contract twice, the second time beside a stream that keeps multiprocessors busy: the same bits
+  ranks        reference models on 2 ranks and on 4; only on 2 if they share a GPU
   sanitizer    compute-sanitizer on the suites of contract, small cases: memcheck, synccheck, initcheck, and racecheck on some
 
 All sections if none is named, in this order; what the limit (570 s) leaves no time for counts as not run. Where ranks outnumber GPUs they share

@@ -59,18 +59,29 @@ check_contract() {
   each_suite contract 120 "$AT_ONCE" . env TANDEM_TEST_SEED="$seed"
 }
 
-check_goldens() {
-  local filter shard shards=6 several='*CudaGoldenTest*_2:*CudaGoldenTest*_4' one
-  one="-$several"
-  [[ $kind == emulated ]] && shards=1 several='Models/CudaGoldenTest*/gpt2_2' one='Models/CudaGoldenTest*/gpt2_1'
-  for filter in "tp1 $one" "tpn $several"; do
-    for ((shard = 0; shard < shards; ++shard)); do
-      at_most "$AT_ONCE"
-      check "goldens:${filter%% *}:part$shard" 200 env GTEST_TOTAL_SHARDS="$shards" GTEST_SHARD_INDEX="$shard" \
-        "${SHARED_GPU[@]}" "tests/cluster/cuda_golden_test_$kind" "--gtest_filter=${filter#* }" &
-    done
+readonly OF_RANKS='*CudaGoldenTest*_2:*CudaGoldenTest*_4'
+
+# golden_models SHARDS MOST-SECONDS FILTER: those of the reference models that the filter names.
+golden_models() {
+  local shard
+  for ((shard = 0; shard < $1; ++shard)); do
+    at_most "$AT_ONCE"
+    check "$section:part$shard" "$2" env GTEST_TOTAL_SHARDS="$1" GTEST_SHARD_INDEX="$shard" \
+      "${SHARED_GPU[@]}" "tests/cluster/cuda_golden_test_$kind" "--gtest_filter=$3" &
   done
   wait
+}
+
+check_goldens() {
+  [[ $kind == gpu ]] || { golden_models 1 200 'Models/CudaGoldenTest*/gpt2_1'; return; }
+  golden_models 6 200 "-$OF_RANKS"
+}
+
+# Ranks that share a GPU take it in turns, and talk through the host: a model takes 15 s or more.
+check_ranks() {
+  [[ $kind == gpu ]] || { golden_models 1 200 'Models/CudaGoldenTest*/gpt2_2'; return; }
+  ((${#SHARED_GPU[@]} == 1)) && { golden_models 6 200 "$OF_RANKS"; return; }
+  golden_models 3 400 "${OF_RANKS%%:*}"
 }
 
 check_demo() {

@@ -9,7 +9,8 @@ import unittest
 from pathlib import Path
 
 SCRIPT = Path("tools/gpu/run-checks.sh").absolute()
-SECTIONS = ["device", "nccl", "step", "replay", "table", "ablation", "sizes", "contract", "goldens", "demo", "determinism", "sanitizer"]
+SECTIONS = ["device", "nccl", "step", "replay", "table", "ablation", "sizes", "contract", "goldens", "demo", "determinism", "ranks",
+            "sanitizer"]
 # What the figures of a section have, each a list of rows.
 FIGURES = {"nccl": "communicators", "step": "steps", "replay": "replays", "table": "ops", "ablation": "ablation", "sizes": "sizes"}
 

@@ -91,10 +91,10 @@ class RunChecks(unittest.TestCase):
 
     def test_ranks_share_the_only_gpu(self):
         self.program("tests/cluster/cuda_golden_test_gpu", "echo \"worker ${TANDEM_TEST_CUDA_WORKER##*/} $1\"; " + PASSES)
-        self.assertEqual(self.run_checks("goldens").returncode, 0)
-        log = (self.folder / "results/goldens:tpn:part0.log").read_text()
-        self.assertIn("worker shared_gpu_worker.sh --gtest_filter=*CudaGoldenTest*_2:*CudaGoldenTest*_4\n", log)
-        one = (self.folder / "results/goldens:tp1:part0.log").read_text()
+        self.assertEqual(self.run_checks("goldens", "ranks").returncode, 0)
+        log = (self.folder / "results/ranks:part0.log").read_text()
+        self.assertIn("worker shared_gpu_worker.sh --gtest_filter=*CudaGoldenTest*_2\n", log)
+        one = (self.folder / "results/goldens:part0.log").read_text()
         self.assertIn("--gtest_filter=-*CudaGoldenTest*_2:*CudaGoldenTest*_4\n", one)
 
     def test_a_shared_worker_is_a_host_of_its_own_on_gpu_0(self):
