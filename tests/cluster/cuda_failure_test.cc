@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/cluster/cuda_worker.h"
 #include "tests/cluster/golden_cases.h"
+#include "tests/cluster/program.h"
 #include "tests/cluster/server.h"
 #include "tests/cluster/worker_driver.h"
 
@@ -64,6 +67,19 @@ TEST(CudaFailureTest, AServerNamesTheRankKilledWhileGraphsAreAlive) {
       << server->program().Stderr();
   EXPECT_TRUE(WaitGone(workers, Deadline::After(kLossNoticed))) << "a worker is left";
   EXPECT_EQ(stream->WaitExit(Deadline::After(kPatience)), 1);
+}
+
+// So ranks can share a GPU, under a program that starts them with --device-index.
+TEST(CudaFailureTest, AStartedWorkerTakesTheDeviceOfItsCommandLine) {
+  const std::string script = ::testing::TempDir() + "/worker_on_device_9";
+  std::ofstream(script) << "#!/bin/sh\nexec '" << FindCudaWorker(1).binary
+                        << "' \"$@\" --device-index 9\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const Finished finished =
+      RunProgram({kCoordinator, "--model", GoldenPath("arch/llama/model.gguf"), "--listen",
+                  "127.0.0.1:0", "--device", "cuda", "--worker-binary", script});
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_NE(finished.err.find("rank 0: this rank needs GPU 9"), std::string::npos) << finished.err;
 }
 
 TEST(CudaFailureTest, TheSurvivorOfAReplayTakesTheNextEpoch) {

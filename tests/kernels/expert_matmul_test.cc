@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/kernels/backends.h"
+#include "tests/kernels/expert_problem.h"
 #include "tests/kernels/matmul_problem.h"
 
 namespace tandem::kernels {
@@ -22,117 +23,10 @@ using cpu::Matrix;
 using cpu::RandomFloats;
 using tensor::Type;
 
-// Experts of one type as they lie in a file, one after the other.
-struct Experts {
-  Matrix matrix;  // (experts * rows, cols)
-  uint32_t rows;
-  std::vector<float> bias;  // (experts, rows)
-
-  Weight weight(uint32_t expert) const {
-    return {matrix.type, matrix.row(expert * rows), rows, matrix.cols, matrix.stride, 0,
-            matrix.cols};
-  }
-};
-
-Experts MakeExperts(uint32_t seed, Type type, uint32_t experts, uint32_t rows, uint32_t cols) {
-  return {cpu::RandomMatrix(seed, type, experts * rows, cols), rows,
-          Random(seed).Floats(size_t{experts} * rows)};
-}
-
-// The parameters of a call. Ids are of all experts, of which the rank has [begin, begin + count).
-struct Problem {
-  uint32_t tokens;
-  uint32_t top_k;
-  uint32_t begin;
-  uint32_t count;
-  std::vector<int32_t> ids;
-  std::vector<float> weights;  // down; empty: up
-  std::vector<float> x;        // (rows of x, cols), dense
-
-  bool down() const { return !weights.empty(); }
-  size_t choices() const { return ids.size(); }
-  bool Local(size_t choice) const {
-    return ids[choice] >= static_cast<int32_t>(begin) &&
-           ids[choice] < static_cast<int32_t>(begin + count);
-  }
-  size_t XRow(size_t choice) const { return down() ? choice : choice / top_k; }
-
-  Problem Token(uint32_t t, uint32_t cols) const { return Tokens(t, 1, cols); }
-  // The part of some tokens.
-  Problem Tokens(uint32_t first, uint32_t number, uint32_t cols) const {
-    const auto part = [&](const auto& all, size_t size) {
-      const auto from = all.begin() + static_cast<ptrdiff_t>(first * size);
-      return std::decay_t<decltype(all)>(from, from + static_cast<ptrdiff_t>(number * size));
-    };
-    return {number,
-            top_k,
-            begin,
-            count,
-            part(ids, top_k),
-            down() ? part(weights, top_k) : weights,
-            part(x, size_t{cols} * (down() ? top_k : 1))};
-  }
-};
-
-Problem MakeProblem(uint32_t seed, bool down, uint32_t tokens, uint32_t top_k, uint32_t experts,
-                    uint32_t begin, uint32_t count, uint32_t cols) {
-  Random random(seed);
-  Problem p{tokens, top_k, begin, count, {}, {}, {}};
-  std::vector<int32_t> all(experts);
-  for (uint32_t t = 0; t < tokens; ++t) {
-    std::iota(all.begin(), all.end(), 0);
-    std::shuffle(all.begin(), all.end(), random.engine());
-    p.ids.insert(p.ids.end(), all.begin(), all.begin() + top_k);
-  }
-  if (down) p.weights = random.Floats(p.ids.size(), 0.01f, 1);
-  p.x = RandomFloats(seed, size_t{tokens} * (down ? top_k : 1) * cols);
-  return p;
-}
-
-constexpr float kLeft = -7.5f;  // what y held before
-
-// y of every projection: (choices, rows), or (tokens, rows) for down.
-std::vector<std::vector<float>> RunOp(Rig& rig, const Problem& p,
-                                      const std::vector<const Experts*>& projections, bool bias,
-                                      uint32_t col_begin = 0, uint32_t col_count = 0) {
-  ExpertMatMulParams params = {};
-  const uint32_t cols = projections[0]->matrix.cols;
-  params.x = rig.Put(p.x);
-  params.tokens = p.tokens;
-  params.x_stride = col_count == 0 ? cols : col_count;
-  params.top_k = p.top_k;
-  params.ids = rig.Put(p.ids);
-  params.weights = p.down() ? rig.Put(p.weights) : nullptr;
-  params.expert_begin = p.begin;
-  params.num_experts = p.count;
-  params.num_projections = static_cast<uint32_t>(projections.size());
-  const size_t y_rows = p.down() ? p.tokens : p.choices();
-  for (size_t i = 0; i < projections.size(); ++i) {
-    const Experts& experts = *projections[i];
-    Weight weight = experts.weight(p.begin);
-    weight.count = p.count;
-    weight.matrix_stride_bytes = experts.rows * experts.matrix.stride;
-    if (col_count != 0) {
-      weight.col_begin = col_begin;
-      weight.col_count = col_count;
-    }
-    weight = rig.backend().PlaceWeight(weight).value();
-    params.projections[i] = {
-        weight, bias ? rig.Put(experts.bias) + p.begin * experts.rows : nullptr, experts.rows,
-        rig.Put(std::vector<float>(y_rows * experts.rows, kLeft))};
-  }
-  rig.Run([&](Backend& b) { b.Encode(params); });
-  std::vector<std::vector<float>> all;
-  for (size_t i = 0; i < projections.size(); ++i) {
-    all.push_back(rig.Get(params.projections[i].y, y_rows * projections[i]->rows));
-  }
-  return all;
-}
-
 // The op's definition, with `multiply(choice)` for the product of a choice.
 template <typename Multiply>
-std::vector<float> Combine(const Problem& p, uint32_t rows, Multiply multiply) {
-  std::vector<float> y((p.down() ? p.tokens : p.choices()) * rows, p.down() ? 0.0f : kLeft);
+std::vector<float> Combine(const ExpertProblem& p, uint32_t rows, Multiply multiply) {
+  std::vector<float> y((p.down() ? p.tokens : p.choices()) * rows, p.down() ? 0.0f : kExpertsLeft);
   for (uint32_t t = 0; t < p.tokens; ++t) {
     std::vector<size_t> order(p.top_k);
     std::iota(order.begin(), order.end(), size_t{t} * p.top_k);
@@ -153,7 +47,7 @@ std::vector<float> Combine(const Problem& p, uint32_t rows, Multiply multiply) {
 }
 
 // By the backend's own MatMul, one choice at a time.
-std::vector<float> ByMatMul(Rig& rig, const Problem& p, const Experts& experts, bool bias) {
+std::vector<float> ByMatMul(Rig& rig, const ExpertProblem& p, const Experts& experts, bool bias) {
   const uint32_t cols = experts.matrix.cols;
   const float* const x = rig.Put(p.x);
   const float* const all_bias = rig.Put(experts.bias);
@@ -182,7 +76,7 @@ struct Rounding {
 };
 constexpr double kBothToBf16 = 0x1p-7 + 0x1p-16;  // inputs and weights
 
-Bounds PlainLoop(const Problem& p, const Experts& experts, bool bias, Rounding rounds) {
+Bounds PlainLoop(const ExpertProblem& p, const Experts& experts, bool bias, Rounding rounds) {
   const uint32_t cols = experts.matrix.cols;
   std::vector<float> w(cols);
   const auto product = [&](size_t choice, bool slack) {
@@ -244,12 +138,12 @@ TEST_P(ExpertMatMulTest, EachChoiceHasTheBitsOfItsExpertsMatMul) {
     const Experts up = MakeExperts(2, Type::kQ8_0, 6, 40, Cols(type));
     for (const uint32_t tokens : {1u, 5u, 50u}) {
       for (const bool down : {false, true}) {
-        const Problem p = MakeProblem(tokens, down, tokens, 3, 6, 1, 4, cols);
+        const ExpertProblem p = MakeExpertProblem(tokens, down, tokens, 3, 6, 1, 4, cols);
         Rig rig(GetParam());
         const std::string what = std::string(tensor::Name(type)) + (down ? " down " : " up ") +
                                  std::to_string(tokens) + " tokens";
         const auto projections = down ? std::vector{&gate} : std::vector{&gate, &up};
-        const auto y = RunOp(rig, p, projections, /*bias=*/true);
+        const auto y = RunExperts(rig, p, projections, /*bias=*/true);
         for (size_t i = 0; i < projections.size(); ++i) {
           const Rounding rounds = Rounds(projections[i]->matrix.type, tokens);
           if (LikeMatMul(projections[i]->matrix.type)) {
@@ -267,19 +161,19 @@ TEST_P(ExpertMatMulTest, ATokensBitsDependOnlyOnIt) {
     const uint32_t cols = Cols(type), rows = cuda() && GetParam().slow() ? 140 : 300;
     const Experts experts = MakeExperts(3, type, 4, rows, cols);
     for (const bool down : {false, true}) {
-      const Problem p = MakeProblem(4, down, 90, 2, 4, 0, 4, cols);
+      const ExpertProblem p = MakeExpertProblem(4, down, 90, 2, 4, 0, 4, cols);
       Rig rig(GetParam());
       BackendCase other = GetParam();
       other.threads = 3 - other.threads;
       Rig other_rig(other);
-      const auto batch = RunOp(rig, p, {&experts}, false)[0];
-      cpu::ExpectSameBits(RunOp(other_rig, p, {&experts}, false)[0], batch, "threads");
+      const auto batch = RunExperts(rig, p, {&experts}, false)[0];
+      cpu::ExpectSameBits(RunExperts(other_rig, p, {&experts}, false)[0], batch, "threads");
       const size_t token_values = batch.size() / p.tokens;
       if (cuda())
         ExpectWithin(batch, PlainLoop(p, experts, false, Rounds(type, p.tokens)), "batch");
       for (uint32_t t = 0; t < p.tokens; t += cuda() ? 40 : 7) {
-        const Problem one = p.Token(t, cols);
-        const auto alone = RunOp(rig, one, {&experts}, false)[0];
+        const ExpertProblem one = p.Token(t, cols);
+        const auto alone = RunExperts(rig, one, {&experts}, false)[0];
         ASSERT_EQ(alone.size(), token_values);
         const std::string what = "token " + std::to_string(t);
         if (!OfOneToken(type)) {
@@ -302,16 +196,16 @@ TEST_P(ExpertMatMulTest, ManyTokensOfWhichEachDependsOnlyOnItself) {
     const uint32_t cols = std::max(160u, tensor::Traits(type).block_values), rows = 139;
     const Experts experts = MakeExperts(17, type, 12, rows, cols);
     for (const bool down : {false, true}) {
-      Problem p = MakeProblem(18, down, kTokens, kTopK, 12, 0, 12, cols);
+      ExpertProblem p = MakeExpertProblem(18, down, kTokens, kTopK, 12, 0, 12, cols);
       for (uint32_t t = 0; t < kTokens; ++t) p.ids[t * kTopK] = t < 140 ? 1 : p.ids[t * kTopK];
       Rig rig(GetParam());
-      const auto all = RunOp(rig, p, {&experts}, /*bias=*/true)[0];
+      const auto all = RunExperts(rig, p, {&experts}, /*bias=*/true)[0];
       const std::string what = std::string(tensor::Name(type)) + (down ? " down" : " up");
       ExpectWithin(all, PlainLoop(p, experts, true, Rounds(type, kTokens)), what);
       // Fewer, some of which this rank has no expert for.
-      Problem few = p.Tokens(0, kMost, cols);
+      ExpertProblem few = p.Tokens(0, kMost, cols);
       for (uint32_t t = kMost / 2; t < kMost; ++t) few.ids[t * kTopK] = kNoExpert;
-      const auto some = RunOp(rig, few, {&experts}, true)[0];
+      const auto some = RunExperts(rig, few, {&experts}, true)[0];
       const size_t token_values = all.size() / kTokens;
       cpu::ExpectSameBits(some.data(), all.data(), kMost / 2 * token_values, what);
     }
@@ -320,8 +214,8 @@ TEST_P(ExpertMatMulTest, ManyTokensOfWhichEachDependsOnlyOnItself) {
 
 // Experts that 33, 9, 8, 1, 0, 4, 5 and 17 of 40 tokens choose, beside choices of other ranks'
 // experts and of none; the last token has only those.
-Problem UnevenProblem(bool down, uint32_t cols) {
-  Problem p = MakeProblem(13, down, 40, 3, 10, 1, 8, cols);
+ExpertProblem UnevenProblem(bool down, uint32_t cols) {
+  ExpertProblem p = MakeExpertProblem(13, down, 40, 3, 10, 1, 8, cols);
   for (int32_t t = 0; t < 40; ++t) {
     int32_t* const ids = p.ids.data() + t * 3;
     ids[0] = t < 33 ? 1 : kNoExpert;
@@ -339,14 +233,15 @@ TEST_P(ExpertMatMulTest, AChoicesBitsDoNotDependOnWhatOthersChoose) {
     const Experts experts = MakeExperts(14, type, 10, 37, kCols);
     for (const bool down : {false, true}) {
       Rig rig(GetParam());
-      Problem p = UnevenProblem(down, kCount);
+      ExpertProblem p = UnevenProblem(down, kCount);
       // With half of the experts tiles are wider.
       for (const uint32_t count : {8u, 4u}) {
         p.count = count;
-        const auto batch = RunOp(rig, p, {&experts}, /*bias=*/true, kBegin, kCount)[0];
+        const auto batch = RunExperts(rig, p, {&experts}, /*bias=*/true, kBegin, kCount)[0];
         const size_t token_values = batch.size() / p.tokens;
         for (const uint32_t t : {0u, 4u, 8u, 16u, 17u, 25u, 32u, 39u}) {
-          const auto alone = RunOp(rig, p.Token(t, kCount), {&experts}, true, kBegin, kCount)[0];
+          const auto alone =
+              RunExperts(rig, p.Token(t, kCount), {&experts}, true, kBegin, kCount)[0];
           cpu::ExpectSameBits(alone.data(), batch.data() + t * token_values, token_values,
                               std::string(tensor::Name(type)) + (down ? " down " : " up ") +
                                   std::to_string(count) + " experts, token " + std::to_string(t));
@@ -368,29 +263,29 @@ TEST_P(ExpertMatMulTest, RanksAddUp) {
                                      {Type::kIQ4_XS, 9u}}) {
     const uint32_t cols = 512, rows = 18;
     const Experts experts = MakeExperts(5, type, 5, rows, cols);
-    const Problem p = MakeProblem(6, true, tokens, 2, 5, 0, 5, cols);
+    const ExpertProblem p = MakeExpertProblem(6, true, tokens, 2, 5, 0, 5, cols);
     const Bounds whole = PlainLoop(p, experts, false, Rounds(type, tokens));
     Rig rig(GetParam());
     const auto add = [](std::vector<float>* sum, const std::vector<float>& more) {
       for (size_t i = 0; i < sum->size(); ++i) (*sum)[i] += more[i];
     };
-    Problem part = p;
+    ExpertProblem part = p;
     part.count = 2;
-    std::vector<float> by_experts = RunOp(rig, part, {&experts}, false)[0];
+    std::vector<float> by_experts = RunExperts(rig, part, {&experts}, false)[0];
     part.begin = 2;
     part.count = 3;
-    add(&by_experts, RunOp(rig, part, {&experts}, false)[0]);
+    add(&by_experts, RunExperts(rig, part, {&experts}, false)[0]);
     ExpectWithin(by_experts, whole, "experts");
 
     std::vector<float> by_columns(whole.values.size(), 0.0f);
     for (const auto& [begin, end] : {std::pair{0u, 170u}, {170u, 300u}, {300u, 512u}}) {
-      Problem cut = p;
+      ExpertProblem cut = p;
       cut.x.clear();
       for (size_t row = 0; row < p.choices(); ++row) {
         const auto first = p.x.begin() + static_cast<ptrdiff_t>(row * cols);
         cut.x.insert(cut.x.end(), first + begin, first + end);
       }
-      add(&by_columns, RunOp(rig, cut, {&experts}, false, begin, end - begin)[0]);
+      add(&by_columns, RunExperts(rig, cut, {&experts}, false, begin, end - begin)[0]);
     }
     ExpectWithin(by_columns, whole, "columns");
   }
@@ -400,11 +295,11 @@ TEST_P(ExpertMatMulTest, TokensWithoutAnExpertHereAreZerosOrUnchanged) {
   const Experts experts = MakeExperts(7, Type::kQ4_0, 8, 17, 64);
   for (const uint32_t tokens : {6u, 12u}) {
     for (const bool down : {false, true}) {
-      Problem p = MakeProblem(8, down, tokens, 2, 8, 4, 2, 64);
+      ExpertProblem p = MakeExpertProblem(8, down, tokens, 2, 8, 4, 2, 64);
       for (size_t i = 0; i < p.ids.size(); ++i) p.ids[i] = i % 2 == 0 ? 3 : 6;
       Rig rig(GetParam());
-      const std::vector<float> y = RunOp(rig, p, {&experts}, true)[0];
-      for (const float value : y) EXPECT_EQ(value, down ? 0.0f : kLeft);
+      const std::vector<float> y = RunExperts(rig, p, {&experts}, true)[0];
+      for (const float value : y) EXPECT_EQ(value, down ? 0.0f : kExpertsLeft);
     }
   }
 }
@@ -423,7 +318,7 @@ TEST_P(ExpertMatMulTest, ContributionsAreAddedInAscendingOrderOfExperts) {
       if (type == Type::kF32) std::memcpy(first, &one, sizeof(one));
       if (type == Type::kF16) std::memcpy(first, &half, sizeof(half));
     }
-    Problem p = MakeProblem(12, true, tokens, 3, 3, 0, 3, kCols);
+    ExpertProblem p = MakeExpertProblem(12, true, tokens, 3, 3, 0, 3, kCols);
     p.x.assign(p.x.size(), 0);
     for (uint32_t t = 0; t < tokens; ++t) {
       const int32_t ids[] = {2, 0, 1};
@@ -435,16 +330,16 @@ TEST_P(ExpertMatMulTest, ContributionsAreAddedInAscendingOrderOfExperts) {
       }
     }
     Rig rig(GetParam());
-    EXPECT_EQ(RunOp(rig, p, {&experts}, false)[0], std::vector<float>(tokens, 0.0f));
+    EXPECT_EQ(RunExperts(rig, p, {&experts}, false)[0], std::vector<float>(tokens, 0.0f));
   }
 }
 
 TEST_P(ExpertMatMulTest, ManyTokensOfOneExpert) {
   const Experts experts = MakeExperts(9, Type::kQ8_0, 2, 33, 64);
-  Problem p = MakeProblem(10, true, 2500, 1, 2, 0, 2, 64);
+  ExpertProblem p = MakeExpertProblem(10, true, 2500, 1, 2, 0, 2, 64);
   std::fill(p.ids.begin(), p.ids.end(), 1);
   Rig rig(GetParam());
-  ExpectWithin(RunOp(rig, p, {&experts}, true)[0],
+  ExpectWithin(RunExperts(rig, p, {&experts}, true)[0],
                PlainLoop(p, experts, true, Rounds(Type::kQ8_0, p.tokens)), "many");
 }
 
@@ -453,12 +348,12 @@ TEST_P(ExpertMatMulTest, ManyTokensOfOneExpert) {
 TEST_P(ExpertMatMulTest, MoreProductsThanASliceHolds) {
   constexpr uint32_t kTokens = 1100, kPart = 260, kTopK = 8, kCols = 32, kRows = 970;
   const Experts experts = MakeExperts(15, Type::kQ8_0, kTopK, kRows, kCols);
-  const Problem p = MakeProblem(16, true, kTokens, kTopK, kTopK, 3, 2, kCols);
+  const ExpertProblem p = MakeExpertProblem(16, true, kTokens, kTopK, kTopK, 3, 2, kCols);
   Rig rig(GetParam());
-  const auto batch = RunOp(rig, p, {&experts}, /*bias=*/true)[0];
+  const auto batch = RunExperts(rig, p, {&experts}, /*bias=*/true)[0];
   // As many as a slice holds and no fewer than are rounded alike.
   for (const uint32_t t : {0u, kTokens - kPart}) {
-    const auto part = RunOp(rig, p.Tokens(t, kPart, kCols), {&experts}, true)[0];
+    const auto part = RunExperts(rig, p.Tokens(t, kPart, kCols), {&experts}, true)[0];
     cpu::ExpectSameBits(part.data(), batch.data() + t * kRows, size_t{kPart} * kRows,
                         "from token " + std::to_string(t));
   }

@@ -1,6 +1,6 @@
 // Attention over F16 pages.
 #include "kernels/cuda/attention/page16.h"
-#include "kernels/cuda/attention/tensor_core.h"
+#include "kernels/cuda/attention/tensor_launch.h"
 
 namespace tandem::kernels::cuda {
 

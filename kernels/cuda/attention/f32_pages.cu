@@ -1,7 +1,7 @@
 // Attention over F32 pages, computed in float. A warp owns up to four query rows; its lanes divide
 // the positions of a tile in Q K^T and the columns of V in P V.
 //
-// Floor: as tensor_core.h, with rows of floats.
+// Floor: as tensor_launch.h, with rows of floats.
 #include "kernels/cuda/attention/attend.h"
 #include "kernels/cuda/attention/kv_tiles.h"
 #include "kernels/cuda/device/launch_order.h"

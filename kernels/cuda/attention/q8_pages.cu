@@ -1,7 +1,7 @@
 // Attention over Q8_0 pages, dequantised to F16.
 #include "kernels/cuda/attention/page16.h"
 #include "kernels/cuda/attention/q8_tiles.h"
-#include "kernels/cuda/attention/tensor_core.h"
+#include "kernels/cuda/attention/tensor_launch.h"
 
 namespace tandem::kernels::cuda {
 namespace {

@@ -38,9 +38,9 @@ Arguments Parse(int argc, char** argv) {
 
 bool Wanted(const OpCase& one, const std::vector<std::string>& ops) {
   const std::string name = one.op + ", " + one.shape;
-  return ops.empty() ||
-         std::any_of(ops.begin(), ops.end(),
-                     [&](const std::string& begin) { return name.rfind(begin, 0) == 0; });
+  return ops.empty() || std::any_of(ops.begin(), ops.end(), [&](const std::string& begin) {
+           return name.rfind(begin, 0) == 0;
+         });
 }
 
 absl::Status PrintTable(const Arguments& arguments) {
