@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/device/blocks_of_32.h"
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/device/packs.h"
 #include "kernels/cuda/device/partial_sums.h"
