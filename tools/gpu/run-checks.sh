@@ -21,7 +21,7 @@ usage: run-checks.sh [--limit SECONDS] [--results FOLDER] [--rehearse] [--progra
   goldens      reference models through a worker process with --device cuda
   demo         server and client with --device cuda, on 1 rank and on 2: greedy tokens must be the same
   determinism  every suite of contract twice, the second time beside a stream that keeps multiprocessors busy: the same bits
-  ranks        reference models on 2 ranks and on 4; only on 2 if they share a GPU
+  ranks        reference models on 2 ranks and on 4; if they share a GPU, six models on 2
   sanitizer    compute-sanitizer on the suites of contract, small cases: memcheck, synccheck, initcheck, and racecheck on some
 
 All sections if none is named, in this order; what the limit (570 s) leaves no time for counts as not run. Where ranks outnumber GPUs they share

@@ -28,6 +28,7 @@
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/device/packs.h"
+#include "kernels/cuda/device/staged_bytes.h"
 
 namespace tandem::kernels::cuda {
 
@@ -139,23 +140,25 @@ __device__ __forceinline__ void ForType(TypeList<kTypes...>, tensor::Type type, 
       ...);
 }
 
-// Activations that an earlier kernel has written; `from` is in global memory (a pointer) or in
-// shared memory (StagedBytes).
-template <typename Bytes>
-__device__ __forceinline__ Int8Group LoadInt8Group(Bytes from) {
-  uint32_t words[12];
-  LoadWords(from, words);
-  Int8Group x;
-#pragma unroll
-  for (int i = 0; i < 8; ++i) x.q[i] = static_cast<int>(words[i]);
-  x.scale = __uint_as_float(words[8]);
-  x.sum_low = static_cast<int>(words[9]);
-  x.sum_high = static_cast<int>(words[10]);
-  return x;
+// From its 48 bytes.
+__device__ __forceinline__ Int8Group MakeInt8Group(uint4 low, uint4 high, uint4 end) {
+  return {{static_cast<int>(low.x), static_cast<int>(low.y), static_cast<int>(low.z),
+           static_cast<int>(low.w), static_cast<int>(high.x), static_cast<int>(high.y),
+           static_cast<int>(high.z), static_cast<int>(high.w)},
+          __uint_as_float(end.x),
+          static_cast<int>(end.y),
+          static_cast<int>(end.z)};
 }
-
+// Activations that an earlier kernel has written, in global memory: by plain loads, as it may still
+// write them when this kernel begins (launch_order.h).
 __device__ __forceinline__ Int8Group LoadInt8Group(const Int8Group* from) {
-  return LoadInt8Group(reinterpret_cast<const std::byte*>(from));
+  const auto* const words = reinterpret_cast<const uint4*>(from);
+  return MakeInt8Group(words[0], words[1], words[2]);
+}
+// The same in shared memory.
+__device__ __forceinline__ Int8Group LoadInt8Group(StagedBytes from) {
+  const SharedArray<uint4> words = from.words.As<uint4>() + from.at / 16;
+  return MakeInt8Group(words[0], words[1], words[2]);
 }
 
 // Sums of a product of 32 weights and 32 bytes: over the first and the last 16 of them if the

@@ -6,6 +6,9 @@
 //     ... reads of weights and parameters ...
 //     FollowEarlierLaunches();   // every thread, before it reads or writes anything else
 //
+// What other launches write is not read by __ldg, nor through `const __restrict__`: such loads are
+// for what stays as it is while a kernel is there.
+//
 // A kernel launched so must call it in every thread, also in those that have nothing to do: the
 // launch behind it waits for this one alone. Under emulation a thread that does not is an error.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_LAUNCH_ORDER_H_

@@ -2,14 +2,14 @@
 // tokens, at the speed of memory.
 //
 // Eight lanes share a row, each with one of its partial sums (device/partial_sums.h); the warp has
-// four rows, or eight, two per lane, that share the inputs that a lane reads. 256 columns of all
-// its rows, with their inputs, are a stage, which comes to shared memory by asynchronous copies
-// ahead of time, that of the next rows while these are added up. No other warp reads a stage:
-// waiting for one is the warp's own business, and warps do not meet. The first rows are on their
-// way before the kernel that writes the inputs has ended (device/launch_order.h).
+// eight rows, two per lane, that share the inputs that a lane reads (or four, one per lane). 256
+// columns of all its rows, with their inputs, are a stage, which comes to shared memory by
+// asynchronous copies ahead of time, that of the next rows while these are added up. No other warp
+// reads a stage: waiting for one is the warp's own business, and warps do not meet. The first rows
+// are on their way before the kernel that writes the inputs has ended (device/launch_order.h), all
+// of the first steps in one group of copies: the first step waits for them all.
 //
-// A step is a few stages whose products do not wait for each other, as there are few warps where
-// rows are long: at 14336 columns and 4096 rows eight per multiprocessor.
+// A step is a few stages whose products do not wait for each other: few warps hide little.
 //
 // Floor: the bytes of the rows are read once; to read 4.4 TB/s with a latency of 0.8 us a
 // multiprocessor of 132 needs 27 KB on their way.
@@ -43,7 +43,7 @@ class WarpRows {
   using Stage = Int8Stage<kType, kRows, kTokens>;
   // Of a step: sums in flight are as many for any number of tokens.
   static constexpr uint32_t kStepStages = std::max(4 / (kTokens * kRowsOfLane), 1);
-  // Steps, this one included, of about so many bytes in all: four blocks of four warps fit.
+  // Steps, this one included, of about so many bytes in all: two blocks of eight warps fit.
   static constexpr uint32_t kWarpBytes = 12288;
   static constexpr uint32_t kSteps =
       std::clamp<uint32_t>(kWarpBytes / (kStepStages * Stage::kUnits * kPackUnit), 2, 6);
