@@ -42,7 +42,7 @@ inline constexpr uint32_t kGateUpMatVecBlocks = 2;
 template <tensor::Type kType, int kTokens>
 __global__ void __launch_bounds__(kGateUpThreads, kGateUpMatVecBlocks)
     GateUpMatVecKernel(const __grid_constant__ GateUpTask task) {
-  using Rows = WarpRows<kType, kTokens, 2>;  // of gate, and of up
+  using Rows = WarpRows<kType, kTokens>;  // of gate, and of up
   SharedArena arena;
   const uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kPartialSums;
   const SharedArray<float> values = arena.Take<float>(kTokens * kGateUpRows);
@@ -98,7 +98,7 @@ void LaunchGateUpMatVec(Stream& stream, const GateUpTask& task) {
   stream.LaunchEarly("gate_up_matvec", &GateUpMatVecKernel<kType, kTokens>,
                      std::min(groups, at_a_time), kGateUpThreads,
                      SharedBytes<float>(kTokens * kGateUpRows) +
-                         SharedBytes<uint4>(kGateUpWarps * WarpRows<kType, kTokens, 2>::kRoom),
+                         SharedBytes<uint4>(kGateUpWarps * WarpRows<kType, kTokens>::kRoom),
                      task);
 }
 

@@ -72,21 +72,6 @@ __device__ __forceinline__ const std::byte* RowOrLast(const MatVecPart& part, ui
   return part.weight + (row < part.rows ? row : part.rows - 1) * part.row_stride_bytes;
 }
 
-// Rows of x as groups: (tokens, groups), the first of which is group first_group of the weight.
-struct BlockMatVecInputs {
-  const Int8Group* x;
-  uint32_t tokens;
-  uint32_t first_group;
-  uint32_t groups;
-};
-
-// Tasks of a warp or a block, of a few rows each: first, first + step, ... below end.
-struct WarpTasks {
-  uint32_t first;
-  uint32_t step;
-  uint32_t end;
-};
-
 inline MatVecPart PartOf(const Projection& p) {
   return {.weight = static_cast<const std::byte*>(p.weight.data),
           .row_stride_bytes = p.weight.row_stride_bytes,

@@ -1,8 +1,7 @@
 // Products of a few rows of packs with the inputs of a few tokens, straight from memory.
 //
-// Eight lanes share a row, each with one of its partial sums (device/partial_sums.h); a warp has
-// four rows, or eight, two per lane, that share the inputs that a lane reads. A lane asks for
-// several of its groups of 32 before it multiplies the first of them.
+// A lane has one row, or two that share the inputs it reads (row_tasks.h). It asks for several of
+// its groups of 32 before it multiplies the first of them.
 //
 // Floor: the bytes of the rows are read once. To read 4.4 TB/s with a latency of 0.8 us a
 // multiprocessor of 132 needs 27 KB on their way: sixteen warps with four groups each have that in
@@ -16,19 +15,16 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/blocks.h"
-#include "kernels/cuda/device/launch_order.h"
-#include "kernels/cuda/device/partial_sums.h"
-#include "kernels/cuda/device/warp.h"
-#include "kernels/cuda/matmul/gemv.h"
+#include "kernels/cuda/matmul/row_tasks.h"
 
 namespace tandem::kernels::cuda {
 
 template <tensor::Type kType, int kTokens, int kRowsOfLane>
-class LaneRows {
+class LaneRows : public RowsOfWarp<kTokens, kRowsOfLane> {
  public:
-  static constexpr uint32_t kRowStep = kWarp / kPartialSums;
-  static constexpr uint32_t kRows = kRowStep * kRowsOfLane;
-  using Sums = float[kRowsOfLane][kTokens];
+  using typename RowsOfWarp<kTokens, kRowsOfLane>::Sums;
+  using RowsOfWarp<kTokens, kRowsOfLane>::kRows;
+  using RowsOfWarp<kTokens, kRowsOfLane>::kRowStep;
 
   __device__ __forceinline__ explicit LaneRows(const BlockMatVecInputs& in)
       : in_(in), lane_(threadIdx.x % kPartialSums) {}

@@ -1,9 +1,8 @@
 // A warp's way through rows of packs: products of some rows at a time with the inputs of a few
 // tokens, at the speed of memory.
 //
-// Eight lanes share a row, each with one of its partial sums (device/partial_sums.h); the warp has
-// eight rows, two per lane, that share the inputs that a lane reads (or four, one per lane). 256
-// columns of all its rows, with their inputs, are a stage, which comes to shared memory by
+// A lane has two rows, which share the inputs it reads (row_tasks.h): a warp eight. 256 columns of
+// all its rows, with their inputs, are a stage, which comes to shared memory by
 // asynchronous copies ahead of time, that of the next rows while these are added up. No other warp
 // reads a stage: waiting for one is the warp's own business, and warps do not meet. The first rows
 // are on their way before the kernel that writes the inputs has ended (device/launch_order.h), all
@@ -26,18 +25,18 @@
 #include "kernels/cuda/device/blocks.h"
 #include "kernels/cuda/device/int8_stage.h"
 #include "kernels/cuda/device/launch_order.h"
-#include "kernels/cuda/device/partial_sums.h"
-#include "kernels/cuda/device/warp.h"
-#include "kernels/cuda/matmul/gemv.h"
+#include "kernels/cuda/matmul/row_tasks.h"
 
 namespace tandem::kernels::cuda {
 
-template <tensor::Type kType, int kTokens, int kRowsOfLane>
-class WarpRows {
+template <tensor::Type kType, int kTokens>
+class WarpRows : public RowsOfWarp<kTokens, 2> {
+  static constexpr int kRowsOfLane = 2;
+
  public:
-  static constexpr uint32_t kRowStep = kWarp / kPartialSums;
-  static constexpr uint32_t kRows = kRowStep * kRowsOfLane;
-  using Sums = float[kRowsOfLane][kTokens];
+  using typename RowsOfWarp<kTokens, kRowsOfLane>::Sums;
+  using RowsOfWarp<kTokens, kRowsOfLane>::kRows;
+  using RowsOfWarp<kTokens, kRowsOfLane>::kRowStep;
 
  private:
   using Stage = Int8Stage<kType, kRows, kTokens>;
