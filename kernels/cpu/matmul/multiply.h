@@ -100,8 +100,8 @@ class Multiply {
       return F::kTokens;
     }
   }
-  template <class Chunks, int kGroups>
-  using Sets = TokenSets<S, F, Chunks, kGroups, MostTokensOfSet<Chunks>()>;
+  template <class Chunks, int kGroups, class Ahead>
+  using Sets = TokenSets<S, F, Chunks, kGroups, MostTokensOfSet<Chunks>(), Ahead>;
 
   template <class Source>
   static void RunFrom(const Product& p, const ProductRange& range, std::byte* scratch) {
@@ -183,20 +183,31 @@ class Multiply {
   // next ones are fetched.
   template <class Source, int kGroups>
   static void RunInPlace(const Product& p, const ProductRange& range) {
-    using Set = Sets<ChunksInPlace<F, Source>, kGroups>;
+    using Set = Sets<ChunksInPlace<F, Source>, kGroups, PiecesAhead>;
     const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
-    const uint32_t tokens = range.token_end - range.token_begin;
-    const uint32_t set = Set::SetTokens(tokens);
     const uint32_t chunks = NumChunks(p.cols);
-    const uint32_t calls = (tokens + set - 1) / set * chunks * F::kFetches;
+    const uint32_t calls = Set::NumSets(range.token_end - range.token_begin) * chunks * F::kFetches;
+    if constexpr (kGroups == PairAhead::kPanels) {
+      if (ahead.PieceBytes(chunks) <= size_t{calls} * PairAhead::kMostPerCall) {
+        return RunInPlaceWith<Source, kGroups, PairAhead>(p, range, ahead, calls);
+      }
+    }
+    RunInPlaceWith<Source, kGroups, PiecesAhead>(p, range, ahead, calls);
+  }
+
+  template <class Source, int kGroups, class Pieces>
+  static void RunInPlaceWith(const Product& p, const ProductRange& range,
+                             const typename Source::Ahead& ahead, uint32_t calls) {
+    const uint32_t chunks = NumChunks(p.cols);
     constexpr uint32_t kRows = kGroups * S::kLanes;
     for (uint32_t row = range.row_begin; row < range.row_end; row += kRows) {
       const uint32_t groups = row + S::kLanes < range.row_end ? kGroups : 1;
       if (row == range.row_begin) ahead.Start(Source(p, row));
-      const uint32_t after = row + kRows < p.rows ? chunks : 0;
-      PiecesAhead beside = ahead.Beside(p, row + kRows, 0, after, kGroups, calls);
-      if (tokens <= kMostBoundByMemory) {
-        beside.FetchNear(p.weights + row * p.stride_bytes, F::kBytes * S::kLanes / F::kFetches);
+      Pieces beside = ahead.template Beside<Pieces>(p, row + kRows, 0, chunks, kGroups, calls);
+      if constexpr (std::is_same_v<Pieces, PiecesAhead>) {
+        if (range.token_end - range.token_begin <= kMostBoundByMemory) {
+          beside.FetchNear(p.weights + row * p.stride_bytes, F::kBytes * S::kLanes / F::kFetches);
+        }
       }
       const auto chunks_of = [&](uint32_t group) {
         return ChunksInPlace<F, Source>{Source(p, row + group * S::kLanes),
@@ -223,9 +234,8 @@ class Multiply {
   template <class Source, int kGroups>
   static void RunFewGroups(const Product& p, const ProductRange& range, uint32_t row,
                            const typename Source::Ahead& ahead) {
-    using Set = Sets<Unpacked, kGroups>;
+    using Set = Sets<Unpacked, kGroups, decltype(Beside<kGroups>(p, row, 0, ahead, 1))>;
     const uint32_t tokens = range.token_end - range.token_begin;
-    const uint32_t set = Set::SetTokens(tokens);
     const X* x = Activations(p, range.token_begin);
     Float acc[kFewTokens * kGroups];
     for (uint32_t i = 0; i < tokens * kGroups; ++i) acc[i] = S::Zero();
@@ -233,12 +243,12 @@ class Multiply {
     for (uint32_t col = 0, cols = 0; col < p.cols; col += cols) {
       cols = ColsInL1(p, col);
       const Unpacked chunks = InL1<Source, kGroups>(p, range, row, col, cols, ahead, units);
-      const uint32_t calls = (tokens + set - 1) / set * NumChunks(cols) * F::kFetches;
-      PiecesAhead beside = Beside<kGroups>(p, row, col + cols, ahead, calls);
-      for (uint32_t t = 0; t < tokens; t += set) {
-        Set::Add(tokens - t < set ? tokens - t : set, chunks, x + t * p.x_stride + col / F::kXCols,
-                 p.x_stride, cols, acc + t * kGroups, &beside);
-      }
+      const uint32_t calls = Set::NumSets(tokens) * NumChunks(cols) * F::kFetches;
+      auto beside = Beside<kGroups>(p, row, col + cols, ahead, calls);
+      Set::ForEachSet(0, tokens, [&](uint32_t t, uint32_t count) {
+        Set::Add(count, chunks, x + t * p.x_stride + col / F::kXCols, p.x_stride, cols,
+                 acc + t * kGroups, &beside);
+      });
     }
     StoreSums<kGroups>(p, row, range.token_begin, tokens, acc);
   }
@@ -277,8 +287,8 @@ class Multiply {
 
   // Reads the pieces that come after those which end at `col`, in these groups or the next ones.
   template <int kGroups, class Ahead>
-  static PiecesAhead Beside(const Product& p, uint32_t row, uint32_t col, const Ahead& ahead,
-                            uint32_t calls) {
+  static auto Beside(const Product& p, uint32_t row, uint32_t col, const Ahead& ahead,
+                     uint32_t calls) {
     if (col == p.cols) {
       row += kGroups * S::kLanes;
       col = 0;
@@ -318,7 +328,7 @@ class Multiply {
       for (; groups < at_once && first + groups * S::kLanes < range.row_end; ++groups) {
         Pack<Source>(p, first + groups * S::kLanes, packed + groups * Units(p.cols));
       }
-      PiecesAhead none;
+      NothingAhead none;
       const size_t step = Units(p.cols);
       const auto chunks_of = [&](uint32_t group) { return Unpacked{packed + group * step, step}; };
       MultiplySets<S::kGroups>(p, range, chunks_of, first, groups, &none);
@@ -327,13 +337,11 @@ class Multiply {
 
   // `groups` groups from row `first` on, whose chunks chunks_of(group) returns, and one set of
   // tokens after another.
-  template <int kGroups, class ChunksOf>
+  template <int kGroups, class ChunksOf, class Ahead>
   static void MultiplySets(const Product& p, const ProductRange& range, const ChunksOf& chunks_of,
-                           uint32_t first, uint32_t groups, PiecesAhead* beside) {
-    using Set = Sets<decltype(chunks_of(0)), kGroups>;
-    const uint32_t set = Set::SetTokens(range.token_end - range.token_begin);
-    for (uint32_t token = range.token_begin; token < range.token_end; token += set) {
-      const uint32_t tokens = range.token_end - token < set ? range.token_end - token : set;
+                           uint32_t first, uint32_t groups, Ahead* beside) {
+    using Set = Sets<decltype(chunks_of(0)), kGroups, Ahead>;
+    Set::ForEachSet(range.token_begin, range.token_end, [&](uint32_t token, uint32_t tokens) {
       uint32_t g = 0;
       for (; g + kGroups <= groups; g += kGroups) {
         MultiplyRows<kGroups>(p, chunks_of(g), first + g * S::kLanes, token, tokens, beside);
@@ -341,14 +349,14 @@ class Multiply {
       for (; g < groups; ++g) {
         MultiplyRows<1>(p, chunks_of(g), first + g * S::kLanes, token, tokens, beside);
       }
-    }
+    });
   }
 
   // A set of tokens and kGroups groups from `row` on.
-  template <int kGroups, class Chunks>
+  template <int kGroups, class Chunks, class Ahead>
   static void MultiplyRows(const Product& p, const Chunks& chunks, uint32_t row, uint32_t token,
-                           uint32_t tokens, PiecesAhead* beside) {
-    using Set = Sets<Chunks, kGroups>;
+                           uint32_t tokens, Ahead* beside) {
+    using Set = Sets<Chunks, kGroups, Ahead>;
     const X* const x = Activations(p, token);
     constexpr uint32_t kRows = kGroups * S::kLanes;
     if (row + kRows <= p.rows) {

@@ -37,8 +37,8 @@ struct ChunksInPlace {
 };
 
 // S: the instruction set (simd_*.h). F: a chunk format. Chunks: one of the above, of kGroups groups
-// of rows. A set has at most kMost tokens.
-template <class S, class F, class Chunks, int kGroups, int kMost>
+// of rows. A set has at most kMost tokens. Ahead: PiecesAhead, or NothingAhead.
+template <class S, class F, class Chunks, int kGroups, int kMost, class Ahead>
 class TokenSets {
  public:
   using X = typename F::X;
@@ -46,32 +46,40 @@ class TokenSets {
 
   static constexpr int kMostTokens = kMost;
 
-  // Tokens of a set, when `tokens` are spread evenly over as few sets as can be.
-  static uint32_t SetTokens(uint32_t tokens) {
-    const uint32_t sets = (tokens + kMost - 1) / kMost;
-    return (tokens + sets - 1) / sets;
+  static uint32_t NumSets(uint32_t tokens) { return (tokens + kMost - 1) / kMost; }
+
+  // Calls visit(token, count) for each set of [begin, end): as few sets as can be, of sizes that
+  // differ by one at most, since a small set takes nearly as long as a large one.
+  template <class Visit>
+  [[gnu::always_inline]] static inline void ForEachSet(uint32_t begin, uint32_t end,
+                                                       const Visit& visit) {
+    for (uint32_t sets = NumSets(end - begin); sets > 0; --sets) {
+      const uint32_t count = (end - begin + sets - 1) / sets;
+      visit(begin, count);
+      begin += count;
+    }
   }
 
   // acc[t * kGroups + g] += the products of `cols` columns and `tokens` rows of x, which are x_step
   // apart.
   static void Add(uint32_t tokens, const Chunks& chunks, const X* x, size_t x_step, uint32_t cols,
-                  Float* acc, PiecesAhead* beside) {
+                  Float* acc, Ahead* beside) {
     kAdd[tokens](chunks, x, x_step, cols, acc, beside);
   }
   // y[t * y_stride + g * lanes ..] = the same products.
   static void Multiply(uint32_t tokens, const Chunks& chunks, const X* x, size_t x_step,
-                       uint32_t cols, float* y, size_t y_stride, PiecesAhead* beside) {
+                       uint32_t cols, float* y, size_t y_stride, Ahead* beside) {
     kMultiply[tokens](chunks, x, x_step, cols, y, y_stride, beside);
   }
 
  private:
-  using AddFn = void (*)(const Chunks&, const X*, size_t, uint32_t, Float*, PiecesAhead*);
+  using AddFn = void (*)(const Chunks&, const X*, size_t, uint32_t, Float*, Ahead*);
   using MultiplyFn = void (*)(const Chunks&, const X*, size_t, uint32_t, float*, size_t,
-                              PiecesAhead*);
+                              Ahead*);
 
   template <int kTokens>
   static void AddSet(const Chunks& chunks, const X* x, size_t x_step, uint32_t cols, Float* acc,
-                     PiecesAhead* beside) {
+                     Ahead* beside) {
     Float sum[kGroups][kTokens];
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
@@ -88,7 +96,7 @@ class TokenSets {
 
   template <int kTokens>
   static void MultiplySet(const Chunks& chunks, const X* x, size_t x_step, uint32_t cols, float* y,
-                          size_t y_stride, PiecesAhead* beside) {
+                          size_t y_stride, Ahead* beside) {
     FetchOutput<kTokens>(y, y_stride);
     Float sum[kGroups][kTokens];
 #pragma GCC unroll 2
@@ -117,8 +125,8 @@ class TokenSets {
   [[gnu::always_inline]] static inline void AddChunks(const Chunks& chunks, const X* x,
                                                       size_t x_step, uint32_t cols,
                                                       Float (&sum)[kGroups][kTokens],
-                                                      PiecesAhead* beside) {
-    PiecesAhead ahead = *beside;
+                                                      Ahead* beside) {
+    Ahead ahead = *beside;
     for (size_t i = 0; cols > 0; ++i, x += F::kCols / F::kXCols) {
       const uint32_t count = cols < F::kCols ? cols : F::kCols;
       const auto fetch = [&]() __attribute__((always_inline)) { ahead.Fetch(); };

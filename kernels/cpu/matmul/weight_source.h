@@ -113,8 +113,8 @@ class RowSource {
                                             bool last) const {
       Next(source, step, last);
     }
-    PiecesAhead Beside(const Product& /*p*/, uint32_t /*row*/, uint32_t /*step*/,
-                       uint32_t /*steps*/, int /*groups*/, uint32_t /*calls*/) const {
+    NothingAhead Beside(const Product& /*p*/, uint32_t /*row*/, uint32_t /*step*/,
+                        uint32_t /*steps*/, int /*groups*/, uint32_t /*calls*/) const {
       return {};
     }
 
@@ -235,12 +235,17 @@ class PanelSource {
                                             bool /*last*/) const {
       Fetch<3>(source.panel() + step * bytes_ + kToL1, bytes_);
     }
-    // `steps` from `step` on of that many panels, the first of which has `row`.
-    PiecesAhead Beside(const Product& p, uint32_t row, uint32_t step, uint32_t steps, int panels,
-                       uint32_t calls) const {
-      return {p.weights + row * p.stride_bytes + step * bytes_, steps * bytes_,
-              p.stride_bytes * S::kLanes, panels, calls};
+    // `steps` from `step` on of that many panels, the first of which has `row`; past the last row
+    // nothing new. Pieces: PiecesAhead or PairAhead.
+    template <class Pieces = PiecesAhead>
+    Pieces Beside(const Product& p, uint32_t row, uint32_t step, uint32_t steps, int panels,
+                  uint32_t calls) const {
+      const bool any = row < p.rows;
+      return {p.weights + (any ? row * p.stride_bytes + step * bytes_ : 0),
+              any ? steps * bytes_ : 0, p.stride_bytes * S::kLanes, panels, calls};
     }
+    // Of each panel.
+    size_t PieceBytes(uint32_t steps) const { return steps * bytes_; }
 
    private:
     static constexpr size_t kLine = 64;
