@@ -67,10 +67,14 @@ Conversion MakeConversion(const MatMulParams& params, const MatMulKernels& kerne
 }
 
 void Convert(const Conversion& c, const ConversionRange& range, std::byte* shared) {
+  ConvertFrom(c.x + range.begin * c.x_stride + range.col, c.x_stride, c, range, shared);
+}
+
+void ConvertFrom(const float* x, size_t x_stride, const Conversion& c, const ConversionRange& range,
+                 std::byte* shared) {
   auto* const blocks = reinterpret_cast<QuantBlock*>(shared + c.at);
   auto* const pairs = reinterpret_cast<uint32_t*>(shared + c.pairs_at());
-  for (size_t t = range.begin; t < range.end; ++t) {
-    const float* const x = c.x + t * c.x_stride + range.col;
+  for (size_t t = range.begin; t < range.end; ++t, x += x_stride) {
     if (c.blocks > 0) QuantizePart(c, x, range, blocks + t * QuantRowStride(c.blocks));
     if (c.pairs > 0) RoundToBf16Pairs(x, range.count, pairs + t * c.pairs + range.col / 2);
   }

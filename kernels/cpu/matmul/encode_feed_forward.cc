@@ -13,6 +13,10 @@ namespace tandem::kernels::cpu {
 namespace {
 
 // The same rows of gate and up, for some tokens, then their activation and what `down` reads of it.
+// Gate and up stay in the thread's scratch; so does the activation, if `down` reads another form.
+constexpr uint32_t kMostValues = kManyRows * kMostTokens;  // of gate or up
+constexpr size_t kValueBytes = RoundToLine(kMostValues * sizeof(float));
+
 struct GateUpTask {
   Part gate;  // of up if there is no gate
   Part up;
@@ -23,18 +27,18 @@ struct GateUpTask {
   uint32_t rows_per_task;
   uint32_t row_tasks;
   uint32_t tokens_per_task;
+  size_t gate_at;  // bytes from the start of the thread's scratch; up is kValueBytes after it
 };
 
-void Activate(const GateUpTask& task, const ProductRange& range) {
-  for (uint32_t token = range.token_begin; token < range.token_end; ++token) {
-    const size_t at = token * task.activate.cols + range.row_begin;
-    ActivateTask row = task.activate;
-    row.gate += at;
-    if (row.up != nullptr) row.up += at;
-    row.out += at;
-    row.count = row.values_per_task = range.row_end - range.row_begin;
-    task.run_activate(row, {});
-  }
+// Of `count` values from `gate` and `up` on.
+void Activate(const GateUpTask& task, const float* gate, const float* up, size_t count,
+              float* out) {
+  ActivateTask values = task.activate;
+  values.gate = gate;
+  if (values.up != nullptr) values.up = up;
+  values.out = out;
+  values.count = values.values_per_task = count;
+  task.run_activate(values, {});
 }
 
 void RunGateUp(const GateUpTask& task, const host::TaskContext& context) {
@@ -45,12 +49,23 @@ void RunGateUp(const GateUpTask& task, const host::TaskContext& context) {
       .row_end = std::min(row + task.rows_per_task, task.gate.product.rows),
       .token_begin = token,
       .token_end = std::min(token + task.tokens_per_task, task.conversion.tokens)};
-  RunPart(task.gate, range, context);
-  if (task.gated) RunPart(task.up, range, context);
-  Activate(task, range);
-  Convert(task.conversion,
-          {range.token_begin, range.token_end, range.row_begin, range.row_end - range.row_begin},
-          context.shared_scratch);
+  const size_t rows = range.row_end - row;
+  const size_t tokens = range.token_end - token;
+  auto* const gate = reinterpret_cast<float*>(context.thread_scratch + task.gate_at);
+  auto* const up = gate + kValueBytes / sizeof(float);
+  RunPartTo(gate, rows, task.gate, range, context);
+  if (task.gated) RunPartTo(up, rows, task.up, range, context);
+  if (task.conversion.needed()) {
+    Activate(task, gate, up, tokens * rows, gate);
+    ConvertFrom(gate, rows, task.conversion,
+                {range.token_begin, range.token_end, row, static_cast<uint32_t>(rows)},
+                context.shared_scratch);
+    return;
+  }
+  for (size_t t = 0; t < tokens; ++t) {
+    Activate(task, gate + t * rows, up + t * rows, rows,
+             task.activate.out + (token + t) * task.activate.cols + row);
+  }
 }
 
 // Tasks convert whole blocks.
@@ -90,10 +105,13 @@ GateUpTask MakeGateUpTask(const MatMulParams& up, const ActivateParams& activate
                    .values_per_task = 0};
   task.rows_per_task = kManyRows;
   if (up.tokens <= kFewTokens) {
-    task.rows_per_task = RoundUp(FewRows(activate.cols, row_bytes, threads), QuantBlock::kValues);
+    const uint32_t most = kMostValues / up.tokens / QuantBlock::kValues * QuantBlock::kValues;
+    task.rows_per_task = std::min(
+        RoundUp(FewRows(activate.cols, row_bytes, threads), QuantBlock::kValues), most);
   }
   task.row_tasks = CeilDiv(activate.cols, task.rows_per_task);
   task.tokens_per_task = TokensPerTask(up.tokens);
+  task.gate_at = RoundToLine(std::max(task.gate.thread_bytes, task.up.thread_bytes));
   return task;
 }
 
@@ -116,7 +134,7 @@ void EncodeFeedForwardWith(host::OpList& list, const NormBefore& norm, const Mat
   if (!converts) task.conversion.blocks = task.conversion.pairs = 0;
 
   EncodeConversion(list, conversion, norm);
-  list.ReserveScratch(to_down.end(), std::max(task.gate.thread_bytes, task.up.thread_bytes));
+  list.ReserveScratch(to_down.end(), task.gate_at + (task.gated ? 2 : 1) * kValueBytes);
   list.Add("gate, up", task.row_tasks * CeilDiv(up.tokens, task.tokens_per_task), &RunGateUp, task);
   if (!converts) EncodeConversion(list, to_down, {});
   EncodeProducts(list, down, kernels, to_down, all_down);

@@ -30,15 +30,18 @@ Part MakePart(const Projection& projection, const MatMulKernels& kernels,
     case Activations::kFloats:
       part.product.x = conversion.x;
       part.product.x_stride = conversion.x_stride;
+      part.x_row_bytes = conversion.x_stride * sizeof(float);
       break;
     case Activations::kQuantBlocks:
       part.x_at =
           conversion.at + (window.begin - all.begin) / QuantBlock::kValues * sizeof(QuantBlock);
       part.product.x_stride = QuantRowStride(conversion.blocks);
+      part.x_row_bytes = part.product.x_stride * sizeof(QuantBlock);
       break;
     case Activations::kBf16Pairs:
       part.x_at = conversion.pairs_at();
       part.product.x_stride = conversion.pairs;
+      part.x_row_bytes = conversion.pairs * sizeof(uint32_t);
       break;
   }
   return part;

@@ -21,7 +21,8 @@ inline constexpr uint32_t kManyRows = 64;
 struct Part {
   Product product;  // if x is in the shared scratch, that is null
   void (*run)(const Product&, const ProductRange&, std::byte* scratch);
-  size_t x_at;  // bytes from the scratch's start
+  size_t x_at;         // bytes from the scratch's start
+  size_t x_row_bytes;  // from a row of x to the next
   size_t thread_bytes;
 };
 
@@ -33,6 +34,23 @@ inline void RunPart(const Part& part, const ProductRange& range, const host::Tas
   Product product = part.product;
   if (product.x == nullptr) product.x = context.shared_scratch + part.x_at;
   part.run(product, range, context.thread_scratch);
+}
+
+// The same to an array of the task's own: y[0] is of the range's first token and row.
+inline void RunPartTo(float* y, size_t y_stride, const Part& part, const ProductRange& range,
+                      const host::TaskContext& context) {
+  Product product = part.product;
+  const auto* const x = product.x == nullptr ? context.shared_scratch + part.x_at
+                                             : static_cast<const std::byte*>(product.x);
+  product.x = x + range.token_begin * part.x_row_bytes;
+  product.weights += range.row_begin * product.stride_bytes;
+  product.rows -= range.row_begin;
+  if (product.bias != nullptr) product.bias += range.row_begin;
+  product.y = y;
+  product.y_stride = y_stride;
+  part.run(product,
+           {0, range.row_end - range.row_begin, 0, range.token_end - range.token_begin},
+           context.thread_scratch);
 }
 
 // Rows of a task with few tokens, a multiple of kRowAlign: it reads enough memory to be worth its
@@ -50,7 +68,9 @@ inline uint64_t RowBytesRead(const Weight& weight) {
   return tensor::RowBytes(weight.type, WindowOf(weight).cols());
 }
 
-// Even parts of whole sets of tokens (4 with AVX2, 6 with AVX-512); few tokens are one part.
+// Even parts of whole sets of tokens (4 with AVX2, 6 with AVX-512), kMostTokens at most; few tokens
+// are one part.
+inline constexpr uint32_t kMostTokens = 264;
 inline uint32_t TokensPerTask(uint32_t tokens) {
   constexpr uint32_t kManyTokens = 256;
   if (tokens <= kFewTokens) return tokens;
