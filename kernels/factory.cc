@@ -48,10 +48,12 @@ absl::StatusOr<std::unique_ptr<Backend>> MakeBackend(const config::DeviceConfig&
   switch (config.cpu_kernels) {
     case config::CpuKernels::kAvx2:
       return MakeCpu(cpu::Isa::kAvx2, config, cpus);
+    case config::CpuKernels::kAvx2Vnni:
+      return MakeCpu(cpu::Isa::kAvx2Vnni, config, cpus);
     case config::CpuKernels::kAvx512:
       return MakeCpu(cpu::Isa::kAvx512, config, cpus);
     case config::CpuKernels::kAuto:
-      for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2}) {
+      for (const cpu::Isa isa : {cpu::Isa::kAvx512, cpu::Isa::kAvx2Vnni, cpu::Isa::kAvx2}) {
         if (!cpu::MissingInstructions(isa).empty()) continue;
         return MakeCpu(isa, config, cpus);
       }

@@ -16,13 +16,14 @@ struct EnumNames<Device> {
                                                               {Device::kCuda, "cuda"}};
 };
 
-enum class CpuKernels { kAuto, kReference, kAvx2, kAvx512 };
+enum class CpuKernels { kAuto, kReference, kAvx2, kAvx2Vnni, kAvx512 };
 template <>
 struct EnumNames<CpuKernels> {
   static constexpr std::pair<CpuKernels, const char*> kNames[] = {
       {CpuKernels::kAuto, "auto"},
       {CpuKernels::kReference, "reference"},
       {CpuKernels::kAvx2, "avx2"},
+      {CpuKernels::kAvx2Vnni, "avx2-vnni"},
       {CpuKernels::kAvx512, "avx512"}};
 };
 

@@ -94,7 +94,7 @@ class CpuOps {
   void operator()(const SampleParams& params) const {
     host::EncodeSample(
         list_, params,
-        isa_ == Isa::kAvx2 ? host::avx2::kVocabularyLoops : host::avx512::kVocabularyLoops);
+        isa_ == Isa::kAvx512 ? host::avx512::kVocabularyLoops : host::avx2::kVocabularyLoops);
   }
 
   void operator()(const ActivateParams& params) const {

@@ -11,7 +11,17 @@ void Need(bool present, const char* name, std::string* missing) {
 
 }  // namespace
 
-const char* Name(Isa isa) { return isa == Isa::kAvx2 ? "avx2" : "avx512"; }
+const char* Name(Isa isa) {
+  switch (isa) {
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx2Vnni:
+      return "avx2-vnni";
+    case Isa::kAvx512:
+      break;
+  }
+  return "avx512";
+}
 
 std::string MissingInstructions(Isa isa) {
   // __builtin_cpu_supports also asks whether the operating system saves the registers.
@@ -21,6 +31,7 @@ std::string MissingInstructions(Isa isa) {
   Need(__builtin_cpu_supports("avx2"), "avx2", &missing);
   Need(__builtin_cpu_supports("fma"), "fma", &missing);
   Need(__builtin_cpu_supports("f16c"), "f16c", &missing);
+  if (isa == Isa::kAvx2Vnni) Need(__builtin_cpu_supports("avxvnni"), "avxvnni", &missing);
   if (isa == Isa::kAvx512) {
     Need(__builtin_cpu_supports("avx512f"), "avx512f", &missing);
     Need(__builtin_cpu_supports("avx512bw"), "avx512bw", &missing);

@@ -7,11 +7,12 @@
 namespace tandem::kernels::cpu {
 
 enum class Isa {
-  kAvx2,    // with FMA and F16C
-  kAvx512,  // F, BW, VL, DQ; besides all of kAvx2
+  kAvx2,      // with FMA and F16C
+  kAvx2Vnni,  // AVX-VNNI besides all of kAvx2: processors without AVX-512 that multiply bytes
+  kAvx512,    // F, BW, VL, DQ; besides all of kAvx2
 };
 
-// "avx2", "avx512".
+// "avx2", "avx2-vnni", "avx512".
 const char* Name(Isa isa);
 
 // The instructions of `isa` that this machine lacks, as "fma, f16c"; empty when it can run.

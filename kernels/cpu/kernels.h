@@ -80,7 +80,7 @@ extern const AttentionKernels kAttention;
 }
 
 inline const Kernels& KernelsOf(Isa isa) {
-  return isa == Isa::kAvx2 ? avx2::kKernels : avx512::kKernels;
+  return isa == Isa::kAvx512 ? avx512::kKernels : avx2::kKernels;
 }
 
 // Whether heads of these pages are made for products of more than one value a word.
@@ -100,7 +100,7 @@ inline bool MultipliesBytes(Isa isa, const KvPages& pages) {
 inline const AttentionKernels& AttentionKernelsOf(Isa isa, const KvPages& pages) {
   if (MultipliesPairs(isa, pages)) return avx512_bf16::kAttention;
   if (MultipliesBytes(isa, pages)) return avx512_bytes::kAttention;
-  return isa == Isa::kAvx2 ? avx2::kAttention : avx512::kAttention;
+  return isa == Isa::kAvx512 ? avx512::kAttention : avx2::kAttention;
 }
 
 }  // namespace tandem::kernels::cpu

@@ -14,7 +14,7 @@ std::unique_ptr<Backend> MakeOrDie(const BackendCase& c) {
 
 std::vector<BackendCase> RunnableBackends() {
   std::vector<BackendCase> cases;
-  for (const char* kernels : {"reference", "avx2", "avx512"}) {
+  for (const char* kernels : {"reference", "avx2", "avx2-vnni", "avx512"}) {
     if (!MakeBackend({.cpu_kernels = testing::Named<config::CpuKernels>(kernels), .threads = 1})
              .ok())
       continue;

@@ -16,7 +16,7 @@ TEST(FactoryTest, MakesWhatIsAskedFor) {
   const auto reference = MakeBackend({.cpu_kernels = config::CpuKernels::kReference, .threads = 2});
   ASSERT_TRUE(reference.ok());
   EXPECT_EQ((*reference)->name(), "reference");
-  for (const cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx512}) {
+  for (const cpu::Isa isa : {cpu::Isa::kAvx2, cpu::Isa::kAvx2Vnni, cpu::Isa::kAvx512}) {
     const auto backend = MakeBackend(
         {.cpu_kernels = testing::Named<config::CpuKernels>(cpu::Name(isa)), .threads = 1});
     const std::string missing = cpu::MissingInstructions(isa);
@@ -35,6 +35,8 @@ TEST(FactoryTest, AutoTakesTheWidestThatRuns) {
   ASSERT_TRUE(backend.ok());
   if (cpu::MissingInstructions(cpu::Isa::kAvx512).empty()) {
     EXPECT_EQ((*backend)->name(), "cpu-avx512");
+  } else if (cpu::MissingInstructions(cpu::Isa::kAvx2Vnni).empty()) {
+    EXPECT_EQ((*backend)->name(), "cpu-avx2-vnni");
   } else if (cpu::MissingInstructions(cpu::Isa::kAvx2).empty()) {
     EXPECT_EQ((*backend)->name(), "cpu-avx2");
   } else {

@@ -45,7 +45,7 @@ def parse_arguments(arguments):
     parser.add_argument("--compare-name", metavar="NAME", default="other", help="what tables call it (default: %(default)s)")
     parser.add_argument("--rounds", type=positive, default=5, help="the median counts (default: %(default)s)")
     parser.add_argument("--threads", type=positive, default=len(os.sched_getaffinity(0)), help="default: all cores (%(default)s)")
-    parser.add_argument("--kernels", choices=("auto", "avx2", "avx512"), default="auto", help="default: the best that the machine has")
+    parser.add_argument("--kernels", choices=("auto", "avx2", "avx2-vnni", "avx512"), default="auto", help="default: the best that the machine has")
     parser.add_argument("--prefill", type=positive, default=512, metavar="TOKENS", help="of a prompt (default: %(default)s)")
     parser.add_argument("--batches", type=positives, default=[1, 4, 8, 16, 32], metavar="N,...",
                         help="sequences that decode together (default: 1,4,8,16,32)")

@@ -18,8 +18,8 @@ def kernel_sets(names):
 
 
 def choose_kernels(sets, asked):
-    """The best set of those that `asked` ("auto", or the beginning of a name) allows."""
-    allowed = [name for name in sets if asked == "auto" or name == asked or name.startswith(asked + "-")]
+    """The best set of those that `asked` allows: "auto" all, "avx512" all of AVX-512, else that one."""
+    allowed = [name for name in sets if asked in ("auto", name) or asked == "avx512" and name.startswith("avx512-")]
     if not allowed:
         raise ValueError(f"this machine has no kernels '{asked}', only {', '.join(sets)}")
     return allowed[-1]

@@ -28,15 +28,15 @@ class Peaks:
 
 def _mixes(kernels, weight_type):
     tiles = "amx" in kernels
-    vectors = "avx2" if kernels == "avx2" else "avx512"
+    vectors = kernels.partition("-")[0]
     if weight_type in FLOATS:
         dots = [("avx512-bf16", "bf16")] if vectors == "avx512" else []
         dots += [("amx", "bf16")] if tiles else []
         return [(vectors, "f32"), *(dots if weight_type == "BF16" else [])]
     if tiles:
         return [("amx", "int8")]
-    if kernels in ("avx512-vnni", "avx512-bf16"):
-        return [("avx512-vnni", "int8")]
+    if kernels in ("avx2-vnni", "avx512-vnni", "avx512-bf16"):
+        return [(f"{vectors}-vnni", "int8")]
     return [(vectors, f"int8:{SUMS[weight_type]}")] if weight_type in SUMS else []
 
 

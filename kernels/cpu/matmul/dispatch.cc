@@ -13,6 +13,16 @@ constinit const MatMulKernels kAvx2Kernels = {
     .blocks_256 = avx2::kBlocks256,
     .codebook = avx2::kCodebook,
 };
+// VNNI is for integers; plain weights cannot use it.
+constinit const MatMulKernels kAvx2VnniKernels = {
+    .name = "avx2-vnni",
+    .lanes = 8,
+    .floats = avx2::kFloat,
+    .bf16 = avx2::kFloat.bf16,
+    .blocks_32 = avx2_vnni::kBlocks32,
+    .blocks_256 = avx2_vnni::kBlocks256,
+    .codebook = avx2_vnni::kCodebook,
+};
 constinit const MatMulKernels kAvx512Kernels = {
     .name = "avx512",
     .lanes = 16,
@@ -22,7 +32,6 @@ constinit const MatMulKernels kAvx512Kernels = {
     .blocks_256 = avx512::kBlocks256,
     .codebook = avx512::kCodebook,
 };
-// VNNI is for integers; plain weights cannot use it.
 constinit const MatMulKernels kAvx512VnniKernels = {
     .name = "avx512-vnni",
     .lanes = 16,
@@ -64,6 +73,7 @@ const MatMulKernels& BestAvx512() {
 
 const MatMulKernels& BestKernels(Isa isa) {
   if (isa == Isa::kAvx2) return kAvx2Kernels;
+  if (isa == Isa::kAvx2Vnni) return kAvx2VnniKernels;
   static const MatMulKernels& best = BestAvx512();
   return best;
 }
@@ -71,6 +81,7 @@ const MatMulKernels& BestKernels(Isa isa) {
 std::vector<const MatMulKernels*> RunnableKernels() {
   std::vector<const MatMulKernels*> all;
   if (MissingInstructions(Isa::kAvx2).empty()) all.push_back(&kAvx2Kernels);
+  if (MissingInstructions(Isa::kAvx2Vnni).empty()) all.push_back(&kAvx2VnniKernels);
   if (MissingInstructions(Isa::kAvx512).empty()) {
     all.push_back(&kAvx512Kernels);
     if (HasVnni()) all.push_back(&kAvx512VnniKernels);

@@ -19,8 +19,10 @@ using Simd = Avx512Bf16;
 using Simd = Avx512<true>;
 #elif defined(__AVX512F__)
 using Simd = Avx512<false>;
+#elif defined(__AVXVNNI__)
+using Simd = Avx2<true>;
 #else
-using Simd = Avx2;
+using Simd = Avx2<false>;
 #endif
 
 // `F` is a chunk format: see multiply.h.

@@ -82,6 +82,10 @@ class Multiply {
   // Panels of many tiles per chunk do without RunOneSet: storing those costs more than products.
   template <class Source>
   static constexpr bool kHasOneSet = kUnpacksInPlace<Source> ? F::kUnits == 1 : true;
+  // Panels whose words are units already, and that are not always read in place.
+  template <class Source>
+  static constexpr bool kHasOneSets =
+      Source::kPanels ? F::kInPlace == InPlaceUse::kAlways && !S::kInPlace : false;
   // For more tokens than RunOneSet takes, if it takes any.
   template <class Source>
   static constexpr bool kHasInPlace =
@@ -111,6 +115,9 @@ class Multiply {
     }
     if constexpr (kHasInPlace<Source>) {
       if (tokens <= S::kMostInPlace) return RunInPlace<Source, 1>(p, range);
+    }
+    if constexpr (kHasOneSets<Source>) {
+      if (tokens <= kFewTokens) return RunOneSets<Source>(p, range);
     }
     if constexpr (kAlwaysInPlace<Source>) {
       RunInPlace<Source, S::kGroups>(p, range);
@@ -150,6 +157,18 @@ class Multiply {
     S::Store(lanes, sum);
     for (uint32_t i = 0; row + i < p.rows; ++i) {
       y[i] = p.bias == nullptr ? lanes[i] : lanes[i] + p.bias[row + i];
+    }
+  }
+
+  // A group of rows, which is in the L1 cache after the first set, after another.
+  template <class Source>
+  static void RunOneSets(const Product& p, const ProductRange& range) {
+    using Set = TokenSets<S, F, Unpacked, 1, S::kTokensOfGroup, NothingAhead>;
+    for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
+      const uint32_t row_end = row + S::kLanes < range.row_end ? row + S::kLanes : range.row_end;
+      Set::ForEachSet(range.token_begin, range.token_end, [&](uint32_t token, uint32_t count) {
+        kOneSet<Source>[count](p, {row, row_end, token, token + count});
+      });
     }
   }
 

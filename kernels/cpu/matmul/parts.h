@@ -68,7 +68,7 @@ inline uint64_t RowBytesRead(const Weight& weight) {
   return tensor::RowBytes(weight.type, WindowOf(weight).cols());
 }
 
-// Even parts of whole sets of tokens (4 with AVX2, 6 with AVX-512), kMostTokens at most; few tokens
+// Even parts of whole sets of tokens (3 with AVX2, 6 with AVX-512), kMostTokens at most; few tokens
 // are one part.
 inline constexpr uint32_t kMostTokens = 264;
 inline uint32_t TokensPerTask(uint32_t tokens) {

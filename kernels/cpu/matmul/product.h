@@ -76,7 +76,7 @@ struct CodebookKernels {
   Kernel iq4_nl, iq4_xs, mxfp4;
 };
 struct MatMulKernels {
-  const char* name;  // "avx2", "avx512", "avx512-vnni", "avx512-bf16"
+  const char* name;  // "avx2", "avx2-vnni", "avx512", "avx512-vnni", "avx512-bf16"
   uint32_t lanes;    // rows of the panels that they read
   const FloatKernels& floats;
   const Kernel& bf16;  // floats.bf16, or one with kBf16Pairs
@@ -86,6 +86,7 @@ struct MatMulKernels {
 };
 
 extern const MatMulKernels kAvx2Kernels;
+extern const MatMulKernels kAvx2VnniKernels;
 extern const MatMulKernels kAvx512Kernels;
 extern const MatMulKernels kAvx512VnniKernels;
 extern const MatMulKernels kAvx512Bf16Kernels;

@@ -1,5 +1,5 @@
-// AVX2 (with FMA and F16C) as used by the templates of this folder: 8 rows of the weight side by
-// side, one per 32-bit lane.
+// AVX2 (with FMA and F16C; AVX-VNNI where kVnni) as used by the templates of this folder: 8 rows of
+// the weight side by side, one per 32-bit lane.
 //
 // Include only from files that are compiled for AVX2: nothing here may be inlined elsewhere.
 #ifndef TANDEM_KERNELS_CPU_MATMUL_SIMD_AVX2_H_
@@ -18,22 +18,24 @@
 
 namespace tandem::kernels::cpu {
 
+template <bool kHasVnni>
 struct Avx2 {
   static constexpr int kLanes = 8;
   // Activation rows whose sums fit in registers: of kGroups groups of rows at once, with float
   // weights, of one group, and of one whose words are unpacked in registers, too.
-  static constexpr int kTokens = 6;
-  static constexpr int kTokensOfFloats = 8;
-  static constexpr int kTokensOfGroup = 4;
-  static constexpr int kTokensInPlace = 4;
-  static constexpr int kGroups = 1;
-  static constexpr bool kVnni = false;  // signed weights stay signed: products of 8-bit
-                                        // pairs would overflow 16 bits with an offset of 128
+  static constexpr int kTokens = 3;
+  static constexpr int kTokensOfFloats = 6;
+  static constexpr int kTokensOfGroup = kHasVnni ? 6 : 4;
+  static constexpr int kTokensInPlace = kHasVnni ? 6 : 4;
+  static constexpr int kGroups = 2;
+  // Without VNNI signed weights stay signed: products of 8-bit pairs would overflow 16 bits with an
+  // offset of 128.
+  static constexpr bool kVnni = kHasVnni;
   // Whether products read panels in place where words are units, and up to how many tokens where
-  // they are unpacked. Here products take most of the time, and it is no gain for more tokens.
-  static constexpr bool kInPlace = false;
+  // they are unpacked: for more it is no gain.
+  static constexpr bool kInPlace = kHasVnni;
   static constexpr uint32_t kMostInPlace = kTokensInPlace;
-  static constexpr bool kComplements = true;  // where tiles of signed bytes may (tile.h)
+  static constexpr bool kComplements = !kHasVnni;  // where tiles of signed bytes may (tile.h)
   using Int = __m256i;
   using Float = __m256;
   using Rows = RowPointers<kLanes>;
@@ -81,6 +83,10 @@ struct Avx2 {
   }
   TANDEM_SIMD Int Lookup(Int table, Int indices) { return _mm256_shuffle_epi8(table, indices); }
 
+#if defined(__AVXVNNI__)
+  // sum + four products of bytes per lane; `w` is unsigned.
+  TANDEM_SIMD Int Dot(Int sum, Int w, Int x) { return _mm256_dpbusd_avx_epi32(sum, w, x); }
+#endif
   // Of signed bytes: 0xff where they are negative, and unsigned.
   TANDEM_SIMD Int Signs(Int w) { return _mm256_cmpgt_epi8(_mm256_setzero_si256(), w); }
   TANDEM_SIMD Int Magnitudes(Int w) { return _mm256_abs_epi8(w); }

@@ -20,6 +20,9 @@ struct Mix {
 namespace avx2 {
 std::span<const Mix> Mixes();
 }
+namespace avx2_vnni {  // besides avx2: avxvnni
+std::span<const Mix> Mixes();
+}
 namespace avx512 {
 std::span<const Mix> Mixes();
 }

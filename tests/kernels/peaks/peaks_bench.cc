@@ -43,6 +43,9 @@ void RegisterAll(int threads) {
   RegisterReadMemory(threads);
   __builtin_cpu_init();
   if (cpu::MissingInstructions(cpu::Isa::kAvx2).empty()) Register("avx2", avx2::Mixes(), threads);
+  if (cpu::MissingInstructions(cpu::Isa::kAvx2Vnni).empty()) {
+    Register("avx2-vnni", avx2_vnni::Mixes(), threads);
+  }
   if (cpu::MissingInstructions(cpu::Isa::kAvx512).empty()) {
     Register("avx512", avx512::Mixes(), threads);
     if (__builtin_cpu_supports("avx512vnni")) {

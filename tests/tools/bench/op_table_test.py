@@ -25,6 +25,8 @@ class OpTable(unittest.TestCase):
         self.assertEqual(sets, ["avx2", "avx512", "avx512-vnni"])
         self.assertEqual([op_table.choose_kernels(sets, asked) for asked in ("auto", "avx2", "avx512")],
                          ["avx512-vnni", "avx2", "avx512-vnni"])
+        self.assertEqual([op_table.choose_kernels(["avx2", "avx2-vnni"], asked) for asked in ("auto", "avx2", "avx2-vnni")],
+                         ["avx2-vnni", "avx2", "avx2-vnni"])
         with self.assertRaisesRegex(ValueError, "no kernels 'avx512', only avx2"):
             op_table.choose_kernels(["avx2"], "avx512")
 

@@ -42,10 +42,11 @@ class PeaksTest(unittest.TestCase):
             peaks.parse({"benchmarks": []})
 
     def test_mixes_by_kernels_and_type(self):
-        ops = {("avx2", "int8:1"): 1, ("avx2", "int8:8"): 2, ("avx2", "f32"): 3, ("avx512", "int8:8"): 4, ("avx512", "f32"): 5,
+        ops = {("avx2-vnni", "int8"): 10, ("avx2", "int8:1"): 1, ("avx2", "int8:8"): 2, ("avx2", "f32"): 3, ("avx512", "int8:8"): 4, ("avx512", "f32"): 5,
                ("avx512-vnni", "int8"): 6, ("avx512-bf16", "bf16"): 4.5, ("amx", "int8"): 8, ("amx", "bf16"): 9}
         machine = peaks.Peaks(1, ops)
         self.assertEqual([machine.of_type("avx2", kind) for kind in ("Q8_0", "Q4_K", "BF16", "Q5_K", "Q4_K_M")], [1, 2, 3, None, None])
+        self.assertEqual([machine.of_type("avx2-vnni", kind) for kind in ("Q8_0", "Q4_K", "F16")], [10, 10, 3])
         self.assertEqual([machine.of_type("avx512", kind) for kind in ("Q4_0", "F16")], [4, 5])
         self.assertEqual([machine.of_type("avx512-vnni", kind) for kind in ("Q8_0", "Q4_K", "BF16")], [6, 6, 5])
         self.assertEqual([machine.of_type("avx512-bf16", kind) for kind in ("Q8_0", "BF16", "F16")], [6, 5, 5])
