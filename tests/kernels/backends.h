@@ -37,7 +37,7 @@ struct BackendCase {
   std::string kernels;  // reference|avx2|avx2-vnni|avx512|emulated|gpu
   int threads = 1;      // emulated: 1 runs threads and blocks forwards, 2 backwards
   bool small = false;   // gpu: under a tool that slows it down
-  bool repack = true;   // all but the first: whether weights are copied
+  bool repack = true;   // avx*: whether weights are copied
 
   bool cuda() const { return kernels == "emulated" || kernels == "gpu"; }
   // Where a suite should take small shapes.
@@ -55,8 +55,7 @@ std::vector<BackendCase> RunnableBackends();
 inline std::string BackendCaseName(const ::testing::TestParamInfo<BackendCase>& info) {
   std::string kernels = info.param.kernels;
   std::replace(kernels.begin(), kernels.end(), '-', '_');
-  return kernels + "_" + std::to_string(info.param.threads) +
-         (info.param.repack ? "" : "_rows");
+  return kernels + "_" + std::to_string(info.param.threads) + (info.param.repack ? "" : "_rows");
 }
 
 #define TANDEM_INSTANTIATE_BACKENDS(suite)                                           \

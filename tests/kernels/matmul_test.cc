@@ -362,8 +362,14 @@ TEST(CanMatMulTest, ExactlyTheSupportedTypes) {
 }
 
 TEST(EncodeMatMulTest, TakesTheBestKernelsOfTheInstructionSet) {
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx2Vnni, Isa::kAvx512}) {
     if (!MissingInstructions(isa).empty()) continue;
+    const std::string kernels = BestKernels(isa).name;
+    if (isa == Isa::kAvx512) {
+      EXPECT_EQ(kernels.substr(0, 6), "avx512");
+    } else {
+      EXPECT_EQ(kernels, Name(isa));
+    }
     const Matrix m = RandomMatrix(1, Type::kQ8_0, 30, 64);
     const std::vector<float> x = RandomFloats(2, 64);
     std::vector<float> y(30);

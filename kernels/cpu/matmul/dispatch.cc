@@ -13,7 +13,7 @@ constinit const MatMulKernels kAvx2Kernels = {
     .blocks_256 = avx2::kBlocks256,
     .codebook = avx2::kCodebook,
 };
-// VNNI is for integers; plain weights cannot use it.
+// VNNI is for integers; plain weights cannot use it, here and below.
 constinit const MatMulKernels kAvx2VnniKernels = {
     .name = "avx2-vnni",
     .lanes = 8,

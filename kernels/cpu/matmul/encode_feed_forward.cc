@@ -14,7 +14,7 @@ namespace {
 
 // The same rows of gate and up, for some tokens, then their activation and what `down` reads of it.
 // Gate and up stay in the thread's scratch; so does the activation, if `down` reads another form.
-constexpr uint32_t kMostValues = kManyRows * kMostTokens;  // of gate or up
+constexpr uint32_t kMostValues = kManyRows * kMostTokensPerTask;  // of gate or up
 constexpr size_t kValueBytes = RoundToLine(kMostValues * sizeof(float));
 
 struct GateUpTask {
@@ -106,8 +106,8 @@ GateUpTask MakeGateUpTask(const MatMulParams& up, const ActivateParams& activate
   task.rows_per_task = kManyRows;
   if (up.tokens <= kFewTokens) {
     const uint32_t most = kMostValues / up.tokens / QuantBlock::kValues * QuantBlock::kValues;
-    task.rows_per_task = std::min(
-        RoundUp(FewRows(activate.cols, row_bytes, threads), QuantBlock::kValues), most);
+    task.rows_per_task =
+        std::min(RoundUp(FewRows(activate.cols, row_bytes, threads), QuantBlock::kValues), most);
   }
   task.row_tasks = CeilDiv(activate.cols, task.rows_per_task);
   task.tokens_per_task = TokensPerTask(up.tokens);

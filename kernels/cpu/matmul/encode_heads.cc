@@ -10,7 +10,7 @@ namespace tandem::kernels::cpu {
 namespace {
 
 // Tokens of a plain task, and columns of a transposed one: sized so that the float scratch fits L2.
-constexpr uint32_t kTokensPerTask = 252;  // whole sets of tokens: 4 with AVX2, 6 with AVX-512
+constexpr uint32_t kTokensPerTask = 252;  // whole sets of tokens: 3 or 6
 constexpr uint32_t kColsPerTask = 128;
 
 struct Task {

@@ -1,6 +1,7 @@
 // The loops of every product, in the order in which they are chosen:
 //   RunOneSet    up to as many tokens as have their sums in registers, a set: a chunk of columns is
 //                multiplied as it is unpacked
+//   RunOneSets   few tokens in such sets, one after another
 //   RunInPlace   panels are multiplied with one set of tokens after another as they are, or, with
 //                few tokens, word by word as they are unpacked
 //   RunFew       up to kFewTokens tokens: a few chunks at a time are unpacked to the L1 cache
@@ -30,6 +31,7 @@
 #include <utility>
 
 #include "kernels/cpu/matmul/product.h"
+#include "kernels/cpu/matmul/read_ahead.h"
 #include "kernels/cpu/matmul/token_sets.h"
 #include "kernels/cpu/matmul/weight_source.h"
 
@@ -82,10 +84,13 @@ class Multiply {
   // Panels of many tiles per chunk do without RunOneSet: storing those costs more than products.
   template <class Source>
   static constexpr bool kHasOneSet = kUnpacksInPlace<Source> ? F::kUnits == 1 : true;
-  // Panels whose words are units already, and that are not always read in place.
+  // Panels whose words are units already, and that are not always read in place: copies of their
+  // chunks cost more than they save. Floats need the sums of more tokens, and of both groups.
   template <class Source>
   static constexpr bool kHasOneSets =
-      Source::kPanels ? F::kInPlace == InPlaceUse::kAlways && !S::kInPlace : false;
+      Source::kPanels ? F::kInPlace == InPlaceUse::kAlways && !S::kInPlace &&
+                            F::kActivations == Activations::kQuantBlocks
+                      : false;
   // For more tokens than RunOneSet takes, if it takes any.
   template <class Source>
   static constexpr bool kHasInPlace =
@@ -160,7 +165,7 @@ class Multiply {
     }
   }
 
-  // A group of rows, which is in the L1 cache after the first set, after another.
+  // All sets of a group of rows, which the first brings to the caches, before the next group.
   template <class Source>
   static void RunOneSets(const Product& p, const ProductRange& range) {
     using Set = TokenSets<S, F, Unpacked, 1, S::kTokensOfGroup, NothingAhead>;
@@ -207,7 +212,8 @@ class Multiply {
     const uint32_t chunks = NumChunks(p.cols);
     const uint32_t calls = Set::NumSets(range.token_end - range.token_begin) * chunks * F::kFetches;
     if constexpr (kGroups == PairAhead::kPanels) {
-      if (ahead.PieceBytes(chunks) <= size_t{calls} * PairAhead::kMostPerCall) {
+      if (range.token_end - range.token_begin <= kFewTokens &&
+          ahead.PieceBytes(chunks) <= size_t{calls} * PairAhead::kMostPerCall) {
         return RunInPlaceWith<Source, kGroups, PairAhead>(p, range, ahead, calls);
       }
     }

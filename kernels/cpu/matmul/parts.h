@@ -48,8 +48,7 @@ inline void RunPartTo(float* y, size_t y_stride, const Part& part, const Product
   if (product.bias != nullptr) product.bias += range.row_begin;
   product.y = y;
   product.y_stride = y_stride;
-  part.run(product,
-           {0, range.row_end - range.row_begin, 0, range.token_end - range.token_begin},
+  part.run(product, {0, range.row_end - range.row_begin, 0, range.token_end - range.token_begin},
            context.thread_scratch);
 }
 
@@ -68,13 +67,14 @@ inline uint64_t RowBytesRead(const Weight& weight) {
   return tensor::RowBytes(weight.type, WindowOf(weight).cols());
 }
 
-// Even parts of whole sets of tokens (3 with AVX2, 6 with AVX-512), kMostTokens at most; few tokens
-// are one part.
-inline constexpr uint32_t kMostTokens = 264;
+// Even parts of whole sets of tokens (3 or 6), at most kMostTokensPerTask; few tokens are one part.
+inline constexpr uint32_t kManyTokens = 256;
+inline constexpr uint32_t kTokenAlign = 12;
+inline constexpr uint32_t kMostTokensPerTask =
+    (kManyTokens + kTokenAlign - 1) / kTokenAlign * kTokenAlign;
 inline uint32_t TokensPerTask(uint32_t tokens) {
-  constexpr uint32_t kManyTokens = 256;
   if (tokens <= kFewTokens) return tokens;
-  return RoundUp(CeilDiv(tokens, CeilDiv(tokens, kManyTokens)), 12);
+  return RoundUp(CeilDiv(tokens, CeilDiv(tokens, kManyTokens)), kTokenAlign);
 }
 
 }  // namespace tandem::kernels::cpu

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "kernels/cpu/matmul/product.h"
-#include "kernels/cpu/matmul/read_ahead.h"
 
 namespace tandem::kernels::cpu {
 
@@ -37,7 +36,7 @@ struct ChunksInPlace {
 };
 
 // S: the instruction set (simd_*.h). F: a chunk format. Chunks: one of the above, of kGroups groups
-// of rows. A set has at most kMost tokens. Ahead: PiecesAhead, or NothingAhead.
+// of rows. A set has at most kMost tokens. Ahead: a class of read_ahead.h.
 template <class S, class F, class Chunks, int kGroups, int kMost, class Ahead>
 class TokenSets {
  public:
@@ -74,8 +73,7 @@ class TokenSets {
 
  private:
   using AddFn = void (*)(const Chunks&, const X*, size_t, uint32_t, Float*, Ahead*);
-  using MultiplyFn = void (*)(const Chunks&, const X*, size_t, uint32_t, float*, size_t,
-                              Ahead*);
+  using MultiplyFn = void (*)(const Chunks&, const X*, size_t, uint32_t, float*, size_t, Ahead*);
 
   template <int kTokens>
   static void AddSet(const Chunks& chunks, const X* x, size_t x_step, uint32_t cols, Float* acc,
