@@ -231,6 +231,7 @@ void RegisterAll(const std::vector<uint32_t>& thread_counts) {
         add("Prefill512" + with, [=](benchmark::State& s) { Prefill(s, *k, type, threads, 512); });
       }
     }
+    // 25: sets of an odd size.
     for (const uint32_t batch : {4u, 8u, 16u, 25u, 32u, 64u}) {
       add("DecodeBatch" + set + "/Q8_0" + with_most + "/batch:" + std::to_string(batch),
           [=](benchmark::State& s) { Decode(s, *k, Type::kQ8_0, most, batch); });

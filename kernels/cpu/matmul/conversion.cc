@@ -24,7 +24,8 @@ void RunConvert(const ConvertTask& task, const host::TaskContext& context) {
   const Conversion& c = task.conversion;
   const uint32_t begin = context.task * task.tokens_per_task;
   const uint32_t end = std::min(begin + task.tokens_per_task, c.tokens);
-  Convert(c, {begin, end, 0, c.count}, context.shared_scratch);
+  Convert(c.x + begin * c.x_stride, c.x_stride, c, {begin, end, 0, c.count},
+          context.shared_scratch);
 }
 
 // Whether any projection's kernel reads activations in that form.
@@ -66,12 +67,8 @@ Conversion MakeConversion(const MatMulParams& params, const MatMulKernels& kerne
   return c;
 }
 
-void Convert(const Conversion& c, const ConversionRange& range, std::byte* shared) {
-  ConvertFrom(c.x + range.begin * c.x_stride + range.col, c.x_stride, c, range, shared);
-}
-
-void ConvertFrom(const float* x, size_t x_stride, const Conversion& c, const ConversionRange& range,
-                 std::byte* shared) {
+void Convert(const float* x, size_t x_stride, const Conversion& c, const ConversionRange& range,
+             std::byte* shared) {
   auto* const blocks = reinterpret_cast<QuantBlock*>(shared + c.at);
   auto* const pairs = reinterpret_cast<uint32_t*>(shared + c.pairs_at());
   for (size_t t = range.begin; t < range.end; ++t, x += x_stride) {

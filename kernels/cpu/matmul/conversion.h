@@ -43,10 +43,9 @@ struct ConversionRange {
   uint32_t col;
   uint32_t count;
 };
-void Convert(const Conversion& c, const ConversionRange& range, std::byte* shared);
-// The same of values that lie elsewhere: x[0] is the first of the range.
-void ConvertFrom(const float* x, size_t x_stride, const Conversion& c, const ConversionRange& range,
-                 std::byte* shared);
+// x: the range's first value, in rows x_stride apart.
+void Convert(const float* x, size_t x_stride, const Conversion& c, const ConversionRange& range,
+             std::byte* shared);
 
 // The norm that writes the activations, one row per token.
 struct NormBefore {

@@ -12,16 +12,16 @@
 namespace tandem::kernels::cpu {
 namespace {
 
-// The same rows of gate and up, for some tokens, then their activation and what `down` reads of it.
-// Gate and up stay in the thread's scratch; so does the activation, if `down` reads another form.
-constexpr uint32_t kMostValues = kManyRows * kMostTokensPerTask;  // of gate or up
+constexpr uint32_t kMostValues = kManyRows * kMostTokensPerTask;  // of gate or up, in a task
 constexpr size_t kValueBytes = RoundToLine(kMostValues * sizeof(float));
 
+// The same rows of gate and up, for some tokens, then their activation and what `down` reads of it.
+// Gate and up stay in the thread's scratch; so does the activation, if `down` reads another form.
 struct GateUpTask {
   Part gate;  // of up if there is no gate
   Part up;
   bool gated;
-  ActivateTask activate;  // of all rows
+  ActivateTask activate;  // `out` of all rows
   ActivateFn run_activate;
   Conversion conversion;  // of what activate writes
   uint32_t rows_per_task;
@@ -35,7 +35,7 @@ void Activate(const GateUpTask& task, const float* gate, const float* up, size_t
               float* out) {
   ActivateTask values = task.activate;
   values.gate = gate;
-  if (values.up != nullptr) values.up = up;
+  values.up = task.gated ? up : nullptr;
   values.out = out;
   values.count = values.values_per_task = count;
   task.run_activate(values, {});
@@ -57,9 +57,9 @@ void RunGateUp(const GateUpTask& task, const host::TaskContext& context) {
   if (task.gated) RunPartTo(up, rows, task.up, range, context);
   if (task.conversion.needed()) {
     Activate(task, gate, up, tokens * rows, gate);
-    ConvertFrom(gate, rows, task.conversion,
-                {range.token_begin, range.token_end, row, static_cast<uint32_t>(rows)},
-                context.shared_scratch);
+    Convert(gate, rows, task.conversion,
+            {range.token_begin, range.token_end, row, static_cast<uint32_t>(rows)},
+            context.shared_scratch);
     return;
   }
   for (size_t t = 0; t < tokens; ++t) {
@@ -96,8 +96,8 @@ GateUpTask MakeGateUpTask(const MatMulParams& up, const ActivateParams& activate
     row_bytes += RowBytesRead(up.projections[1].weight);
   }
   task.activate = {.function = activate.function,
-                   .gate = activate.gate,
-                   .up = activate.up,
+                   .gate = nullptr,
+                   .up = nullptr,
                    .out = activate.out,
                    .gate_scale = nullptr,
                    .cols = activate.cols,

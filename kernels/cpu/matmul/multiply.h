@@ -168,12 +168,12 @@ class Multiply {
   // All sets of a group of rows, which the first brings to the caches, before the next group.
   template <class Source>
   static void RunOneSets(const Product& p, const ProductRange& range) {
-    using Set = TokenSets<S, F, Unpacked, 1, S::kTokensOfGroup, NothingAhead>;
     for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
       const uint32_t row_end = row + S::kLanes < range.row_end ? row + S::kLanes : range.row_end;
-      Set::ForEachSet(range.token_begin, range.token_end, [&](uint32_t token, uint32_t count) {
-        kOneSet<Source>[count](p, {row, row_end, token, token + count});
-      });
+      ForEachSet(range.token_begin, range.token_end, S::kTokensOfGroup,
+                 [&](uint32_t token, uint32_t count) {
+                   kOneSet<Source>[count](p, {row, row_end, token, token + count});
+                 });
     }
   }
 
@@ -207,22 +207,22 @@ class Multiply {
   // next ones are fetched.
   template <class Source, int kGroups>
   static void RunInPlace(const Product& p, const ProductRange& range) {
-    using Set = Sets<ChunksInPlace<F, Source>, kGroups, PiecesAhead>;
-    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
+    const uint32_t tokens = range.token_end - range.token_begin;
     const uint32_t chunks = NumChunks(p.cols);
-    const uint32_t calls = Set::NumSets(range.token_end - range.token_begin) * chunks * F::kFetches;
+    const uint32_t calls =
+        NumSets(tokens, MostTokensOfSet<ChunksInPlace<F, Source>>()) * chunks * F::kFetches;
     if constexpr (kGroups == PairAhead::kPanels) {
-      if (range.token_end - range.token_begin <= kFewTokens &&
-          ahead.PieceBytes(chunks) <= size_t{calls} * PairAhead::kMostPerCall) {
-        return RunInPlaceWith<Source, kGroups, PairAhead>(p, range, ahead, calls);
+      const size_t panel = size_t{chunks} * F::kBytes * S::kLanes;
+      if (tokens <= kFewTokens && panel <= size_t{calls} * PairAhead::kMostPerCall) {
+        return RunInPlaceWith<Source, kGroups, PairAhead>(p, range, calls);
       }
     }
-    RunInPlaceWith<Source, kGroups, PiecesAhead>(p, range, ahead, calls);
+    RunInPlaceWith<Source, kGroups, PiecesAhead>(p, range, calls);
   }
 
   template <class Source, int kGroups, class Pieces>
-  static void RunInPlaceWith(const Product& p, const ProductRange& range,
-                             const typename Source::Ahead& ahead, uint32_t calls) {
+  static void RunInPlaceWith(const Product& p, const ProductRange& range, uint32_t calls) {
+    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
     const uint32_t chunks = NumChunks(p.cols);
     constexpr uint32_t kRows = kGroups * S::kLanes;
     for (uint32_t row = range.row_begin; row < range.row_end; row += kRows) {
@@ -268,9 +268,9 @@ class Multiply {
     for (uint32_t col = 0, cols = 0; col < p.cols; col += cols) {
       cols = ColsInL1(p, col);
       const Unpacked chunks = InL1<Source, kGroups>(p, range, row, col, cols, ahead, units);
-      const uint32_t calls = Set::NumSets(tokens) * NumChunks(cols) * F::kFetches;
+      const uint32_t calls = NumSets(tokens, Set::kMostTokens) * NumChunks(cols) * F::kFetches;
       auto beside = Beside<kGroups>(p, row, col + cols, ahead, calls);
-      Set::ForEachSet(0, tokens, [&](uint32_t t, uint32_t count) {
+      ForEachSet(0, tokens, Set::kMostTokens, [&](uint32_t t, uint32_t count) {
         Set::Add(count, chunks, x + t * p.x_stride + col / F::kXCols, p.x_stride, cols,
                  acc + t * kGroups, &beside);
       });
@@ -365,8 +365,8 @@ class Multiply {
   template <int kGroups, class ChunksOf, class Ahead>
   static void MultiplySets(const Product& p, const ProductRange& range, const ChunksOf& chunks_of,
                            uint32_t first, uint32_t groups, Ahead* beside) {
-    using Set = Sets<decltype(chunks_of(0)), kGroups, Ahead>;
-    Set::ForEachSet(range.token_begin, range.token_end, [&](uint32_t token, uint32_t tokens) {
+    constexpr uint32_t kMost = Sets<decltype(chunks_of(0)), kGroups, Ahead>::kMostTokens;
+    ForEachSet(range.token_begin, range.token_end, kMost, [&](uint32_t token, uint32_t tokens) {
       uint32_t g = 0;
       for (; g + kGroups <= groups; g += kGroups) {
         MultiplyRows<kGroups>(p, chunks_of(g), first + g * S::kLanes, token, tokens, beside);

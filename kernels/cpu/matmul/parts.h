@@ -30,19 +30,21 @@ struct Part {
 Part MakePart(const Projection& projection, const MatMulKernels& kernels,
               const Conversion& conversion, const Window& all);
 
-inline void RunPart(const Part& part, const ProductRange& range, const host::TaskContext& context) {
+inline Product ProductOf(const Part& part, const host::TaskContext& context) {
   Product product = part.product;
   if (product.x == nullptr) product.x = context.shared_scratch + part.x_at;
-  part.run(product, range, context.thread_scratch);
+  return product;
+}
+
+inline void RunPart(const Part& part, const ProductRange& range, const host::TaskContext& context) {
+  part.run(ProductOf(part, context), range, context.thread_scratch);
 }
 
 // The same to an array of the task's own: y[0] is of the range's first token and row.
 inline void RunPartTo(float* y, size_t y_stride, const Part& part, const ProductRange& range,
                       const host::TaskContext& context) {
-  Product product = part.product;
-  const auto* const x = product.x == nullptr ? context.shared_scratch + part.x_at
-                                             : static_cast<const std::byte*>(product.x);
-  product.x = x + range.token_begin * part.x_row_bytes;
+  Product product = ProductOf(part, context);
+  product.x = static_cast<const std::byte*>(product.x) + range.token_begin * part.x_row_bytes;
   product.weights += range.row_begin * product.stride_bytes;
   product.rows -= range.row_begin;
   if (product.bias != nullptr) product.bias += range.row_begin;

@@ -7,6 +7,8 @@
 
 namespace tandem::kernels::cpu {
 
+inline constexpr size_t kLine = 64;  // of a cache
+
 // Reads ahead in each row of a group, and at the rows' end in the group after it, so that memory
 // bandwidth stays in use while sixteen short rows are read side by side.
 template <class S>
@@ -39,7 +41,6 @@ class ReadAhead {
   }
 
  private:
-  static constexpr size_t kLine = 64;
   static constexpr size_t kAhead = 512;
 
   [[gnu::always_inline]] static void Fetch(const std::byte* p) { __builtin_prefetch(p, 0, 3); }
@@ -89,7 +90,6 @@ class PiecesAhead {
   }
 
  private:
-  static constexpr size_t kLine = 64;
   static constexpr size_t kNear = 1024;
 
   const std::byte* near_ = nullptr;
@@ -122,8 +122,6 @@ class PairAhead {
   }
 
  private:
-  static constexpr size_t kLine = 64;
-
   const std::byte* at_;
   size_t stride_;
   size_t step_;

@@ -26,7 +26,7 @@ struct Avx2 {
   static constexpr int kTokens = 3;
   static constexpr int kTokensOfFloats = 6;
   static constexpr int kTokensOfGroup = kHasVnni ? 6 : 4;
-  static constexpr int kTokensInPlace = kHasVnni ? 6 : 4;
+  static constexpr int kTokensInPlace = kTokensOfGroup;
   static constexpr int kGroups = 2;
   // Without VNNI signed weights stay signed: products of 8-bit pairs would overflow 16 bits with an
   // offset of 128.

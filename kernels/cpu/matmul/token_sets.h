@@ -35,6 +35,23 @@ struct ChunksInPlace {
   size_t first;
 };
 
+// Of at most `most` tokens each.
+[[gnu::always_inline]] inline uint32_t NumSets(uint32_t tokens, uint32_t most) {
+  return (tokens + most - 1) / most;
+}
+
+// Calls visit(token, count) for each set of [begin, end): as few sets as can be, of sizes that
+// differ by one at most, since a small set takes nearly as long as a large one.
+template <class Visit>
+[[gnu::always_inline]] inline void ForEachSet(uint32_t begin, uint32_t end, uint32_t most,
+                                              const Visit& visit) {
+  for (uint32_t sets = NumSets(end - begin, most); sets > 0; --sets) {
+    const uint32_t count = (end - begin + sets - 1) / sets;
+    visit(begin, count);
+    begin += count;
+  }
+}
+
 // S: the instruction set (simd_*.h). F: a chunk format. Chunks: one of the above, of kGroups groups
 // of rows. A set has at most kMost tokens. Ahead: a class of read_ahead.h.
 template <class S, class F, class Chunks, int kGroups, int kMost, class Ahead>
@@ -44,20 +61,6 @@ class TokenSets {
   using Float = typename S::Float;
 
   static constexpr int kMostTokens = kMost;
-
-  static uint32_t NumSets(uint32_t tokens) { return (tokens + kMost - 1) / kMost; }
-
-  // Calls visit(token, count) for each set of [begin, end): as few sets as can be, of sizes that
-  // differ by one at most, since a small set takes nearly as long as a large one.
-  template <class Visit>
-  [[gnu::always_inline]] static inline void ForEachSet(uint32_t begin, uint32_t end,
-                                                       const Visit& visit) {
-    for (uint32_t sets = NumSets(end - begin); sets > 0; --sets) {
-      const uint32_t count = (end - begin + sets - 1) / sets;
-      visit(begin, count);
-      begin += count;
-    }
-  }
 
   // acc[t * kGroups + g] += the products of `cols` columns and `tokens` rows of x, which are x_step
   // apart.

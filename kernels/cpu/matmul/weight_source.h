@@ -244,11 +244,8 @@ class PanelSource {
       return {p.weights + (any ? row * p.stride_bytes + step * bytes_ : 0),
               any ? steps * bytes_ : 0, p.stride_bytes * S::kLanes, panels, calls};
     }
-    // Of each panel.
-    size_t PieceBytes(uint32_t steps) const { return steps * bytes_; }
 
    private:
-    static constexpr size_t kLine = 64;
     static constexpr size_t kToL2 = 8192;
     static constexpr size_t kToL1 = 1024;
 

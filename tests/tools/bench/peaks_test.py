@@ -42,8 +42,9 @@ class PeaksTest(unittest.TestCase):
             peaks.parse({"benchmarks": []})
 
     def test_mixes_by_kernels_and_type(self):
-        ops = {("avx2-vnni", "int8"): 10, ("avx2", "int8:1"): 1, ("avx2", "int8:8"): 2, ("avx2", "f32"): 3, ("avx512", "int8:8"): 4, ("avx512", "f32"): 5,
-               ("avx512-vnni", "int8"): 6, ("avx512-bf16", "bf16"): 4.5, ("amx", "int8"): 8, ("amx", "bf16"): 9}
+        ops = {("avx2", "int8:1"): 1, ("avx2", "int8:8"): 2, ("avx2", "f32"): 3, ("avx512", "int8:8"): 4, ("avx512", "f32"): 5,
+               ("avx512-vnni", "int8"): 6, ("avx512-bf16", "bf16"): 4.5, ("amx", "int8"): 8, ("amx", "bf16"): 9,
+               ("avx2-vnni", "int8"): 10}
         machine = peaks.Peaks(1, ops)
         self.assertEqual([machine.of_type("avx2", kind) for kind in ("Q8_0", "Q4_K", "BF16", "Q5_K", "Q4_K_M")], [1, 2, 3, None, None])
         self.assertEqual([machine.of_type("avx2-vnni", kind) for kind in ("Q8_0", "Q4_K", "F16")], [10, 10, 3])
