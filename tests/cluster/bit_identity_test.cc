@@ -272,8 +272,10 @@ TEST_P(BitIdentityTest, WhenPreemptedWithACachedPrefix) {
 }
 
 std::string TestName(const ::testing::TestParamInfo<Parameters>& param) {
-  return std::get<0>(param.param).name + ("_" + std::get<1>(param.param)) + "_tp" +
-         std::to_string(std::get<2>(param.param));
+  std::string name = std::get<0>(param.param).name + ("_" + std::get<1>(param.param)) + "_tp" +
+                     std::to_string(std::get<2>(param.param));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -281,6 +283,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values(kQ4KM, kGptOss, kGemma3, kPhi3, kQwen35),
                        ::testing::Values("reference", "avx2", "avx512"), ::testing::Values(1, 2)),
     TestName);
+INSTANTIATE_TEST_SUITE_P(AvxVnni, BitIdentityTest,
+                         ::testing::Combine(::testing::Values(kQ4KM),
+                                            ::testing::Values("avx2-vnni"), ::testing::Values(2)),
+                         TestName);
 // Chunks differ from windows in what a row sees, which is the same for all kernels and ranks.
 INSTANTIATE_TEST_SUITE_P(Chunks, BitIdentityTest,
                          ::testing::Combine(::testing::Values(kLlama4),

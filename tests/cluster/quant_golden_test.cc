@@ -3,6 +3,7 @@
 // kernels do, elsewhere.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <tuple>
@@ -50,18 +51,20 @@ TEST_P(QuantGoldenTest, LogitsOfAllStoredPositions) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, QuantGoldenTest,
-                         ::testing::Combine(::testing::Values("Q8_0.gguf", "Q4_0.gguf",
-                                                              "Q4_K_M.gguf", "Q5_K_M.gguf",
-                                                              "Q6_K.gguf"),
-                                            ::testing::Values("reference", "avx2", "avx512"),
-                                            ::testing::Values(1, 2)),
-                         [](const ::testing::TestParamInfo<Parameters>& param) {
-                           std::string file = std::get<0>(param.param);
-                           file.resize(file.find('.'));
-                           return file + "_" + std::get<1>(param.param) + "_tp" +
-                                  std::to_string(std::get<2>(param.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Models, QuantGoldenTest,
+    ::testing::Combine(::testing::Values("Q8_0.gguf", "Q4_0.gguf", "Q4_K_M.gguf", "Q5_K_M.gguf",
+                                         "Q6_K.gguf"),
+                       ::testing::Values("reference", "avx2", "avx2-vnni", "avx512"),
+                       ::testing::Values(1, 2)),
+    [](const ::testing::TestParamInfo<Parameters>& param) {
+      std::string file = std::get<0>(param.param);
+      file.resize(file.find('.'));
+      std::string name =
+          file + "_" + std::get<1>(param.param) + "_tp" + std::to_string(std::get<2>(param.param));
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace tandem::testing
