@@ -3,7 +3,8 @@
 // cuda where a library multiplies them.
 //
 // How close: the reference multiplies floats; cpu rounds activations to bytes for block-quantised
-// weights; cuda does so for up to 256 tokens, and rounds weights and activations to BF16 for more.
+// weights; so does cuda with one token, with more it rounds both to BF16, and with up to 128 a
+// weight's scale and minimum before.
 // There, from 3 tokens on, BF16 weights are multiplied by activations in BF16, F16 by F16.
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "tests/kernels/matmul_call.h"
+#include "tests/kernels/matmul_emulation.h"
 
 namespace tandem::kernels {
 namespace {
@@ -23,9 +25,9 @@ using cpu::Matrix;
 using cpu::RandomFloats;
 using tensor::Type;
 
-// Up to here cuda multiplies quantised weights in bytes, and plain ones in floats by a kernel of
-// its own.
-constexpr uint32_t kMostInBytes = 256;
+// Up to here cuda multiplies quantised weights as they are, one token in bytes, and plain ones in
+// floats, by kernels of its own.
+constexpr uint32_t kMostInPlace = 128;
 constexpr uint32_t MostInFloats(Type type) { return type == Type::kF32 ? 8 : 2; }
 
 class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
@@ -33,14 +35,25 @@ class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
   // What the backend does to its inputs before it multiplies them.
   bool ToBytes(Type type, uint32_t tokens) const {
     if (GetParam().kernels == "reference" || !cpu::Quantised(type)) return false;
-    return !GetParam().cuda() || tokens <= kMostInBytes;
+    return !GetParam().cuda() || tokens == 1;
   }
   // Of a product, relative to it.
   double RoundingOf(Type type, uint32_t tokens) const {
     if (cpu::RoundsToBf16(GetParam().kernels, type)) return cpu::kBf16Rounding;
     if (!GetParam().cuda() || type == Type::kF32) return 0;
-    if (tokens <= (cpu::Quantised(type) ? kMostInBytes : MostInFloats(type))) return 0;
+    if (tokens <= (cpu::Quantised(type) ? 1 : MostInFloats(type))) return 0;
+    if (cpu::Quantised(type) && tokens <= kMostInPlace) return 3 * cpu::kBf16Rounding;
     return type == Type::kF16 ? 0x1p-11 : 0x1p-7;
+  }
+  // What each weight's minimum adds to that: it is rounded apart from the weight.
+  std::vector<float> MinErrors(const Matrix& m, uint32_t row, uint32_t tokens) const {
+    std::vector<float> errors(m.cols);
+    if (!GetParam().cuda() || !cpu::Quantised(m.type)) return errors;
+    if (tokens == 1 || tokens > kMostInPlace) return errors;
+    size_t at = 0;
+    for (const Group& group : GroupsOf(m.type, m.row(row), m.cols))
+      for (size_t i = 0; i < group.q.size(); ++i) errors[at++] = 0x1p-7f * std::fabs(group.min);
+    return errors;
   }
   // Columns near `wish` that the type allows; odd for plain types.
   static uint32_t Cols(Type type, uint32_t wish) {
@@ -58,6 +71,7 @@ class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
     ASSERT_EQ(y.size(), size_t{input.tokens} * m.rows);
     for (uint32_t r = 0; r < m.rows; ++r) {
       tensor::Dequantize(m.type, m.row(r), w.data(), m.cols);
+      const std::vector<float> min_errors = MinErrors(m, r, input.tokens);
       for (uint32_t t = 0; t < input.tokens; ++t) {
         double exact = part.bias.empty() ? 0.0 : part.bias[r];
         double magnitude = std::fabs(exact), rounding = 0;
@@ -67,6 +81,7 @@ class BackendMatMulTest : public testing::TestWithParam<BackendCase> {
           exact += weight * input.x[at];
           magnitude += std::fabs(weight * input.x[at]);
           rounding += std::fabs(weight) * steps[at];
+          rounding += min_errors[input.col_begin + c] * std::fabs(input.x[at]);
         }
         const double slack =
             rounding + magnitude * product_error + (magnitude + rounding) * sum_error + 1e-30;
@@ -103,7 +118,7 @@ TEST_P(BackendMatMulTest, EveryTypeAndNumberOfTokens) {
   for (const Type type : cpu::Types()) {
     const uint32_t cols = Cols(type, 512);
     const Part part = MakePart(1, type, 21, cols, false);
-    for (const uint32_t tokens : {1u, 2u, 3u, 5u, 8u, 9u, 40u, 257u}) {
+    for (const uint32_t tokens : {1u, 2u, 3u, 5u, 8u, 9u, 40u, 129u}) {
       const Input input = MakeInput(tokens, tokens, 0, cols);
       ExpectNear(part, input, Multiply(rig, {&part}, input)[0]);
     }
@@ -209,11 +224,15 @@ TEST_P(BackendMatMulTest, SeveralProjectionsHaveTheBitsOfEachAlone) {
   }
 }
 
+// From these on a row's bits do not depend on how many there are.
+uint32_t FewestAlike(const BackendCase& c, Type type) {
+  return c.cuda() && cpu::Quantised(type) ? 2 : 1;
+}
 // Beyond these cuda multiplies by a library, whose sums depend on the shape: there rows are only
 // near each other.
 uint32_t MostAlike(const BackendCase& c, Type type) {
   if (!c.cuda()) return 256;
-  return cpu::Quantised(type) ? kMostInBytes : MostInFloats(type);
+  return cpu::Quantised(type) ? kMostInPlace : MostInFloats(type);
 }
 
 TEST_P(BackendMatMulTest, ARowsBitsDependOnlyOnIt) {
@@ -224,12 +243,12 @@ TEST_P(BackendMatMulTest, ARowsBitsDependOnlyOnIt) {
     const Input all = MakeInput(10, 256, 0, cols);
     std::vector<float> alone;
     for (uint32_t t = 0; t < 20; ++t) {
-      const auto y = Multiply(rig, {&part}, all.Slice(t, 1))[0];
-      alone.insert(alone.end(), y.begin(), y.end());
+      const auto y = Multiply(rig, {&part}, all.Slice(t, FewestAlike(GetParam(), type)))[0];
+      alone.insert(alone.end(), y.begin(), y.begin() + rows);
     }
-    for (const uint32_t tokens : {2u, 3u, 4u, 5u, 8u, 9u, 16u, 17u, 20u, 33u, 64u, 256u}) {
+    for (const uint32_t tokens : {2u, 3u, 4u, 5u, 8u, 9u, 16u, 17u, 20u, 33u, 64u, 128u, 256u}) {
       if (tokens > MostAlike(GetParam(), type)) break;
-      if (tokens == 256 && GetParam().slow() && type != Type::kQ4_K) continue;
+      if (tokens >= 128 && GetParam().slow() && type != Type::kQ4_K) continue;
       auto y = Multiply(rig, {&part}, all.First(tokens))[0];
       const size_t first = std::min(size_t{tokens} * rows, alone.size());
       y.resize(first);
@@ -240,7 +259,7 @@ TEST_P(BackendMatMulTest, ARowsBitsDependOnlyOnIt) {
 
 // A tile's last row and last token; a group of columns in each place of its 256; more 256s than
 // there are stages; weights so tall that tiles are.
-TEST_P(BackendMatMulTest, TilesHaveTheBitsOfSingleRows) {
+TEST_P(BackendMatMulTest, TilesHaveTheBitsOfFewRows) {
   const struct {
     uint32_t rows, begin, count;
   } shapes[] = {{70, 0, 256}, {33, 96, 300}, {5, 0, 1280}, {31, 1100, 150}, {300, 0, 256}};
@@ -250,12 +269,14 @@ TEST_P(BackendMatMulTest, TilesHaveTheBitsOfSingleRows) {
     for (const auto& [rows, begin, count] : shapes) {
       if (rows == 300 && type != Type::kQ4_0 && type != Type::kQ6_K) continue;
       const Part part = MakePart(26, type, rows, 1280, true);
-      const Input all = MakeInput(27, 45, begin, count);
+      const Input all = MakeInput(27, 46, begin, count);
       for (const uint32_t tokens : {7u, 45u}) {
         const auto y = Multiply(rig, {&part}, all.First(tokens))[0];
         for (const uint32_t t : {0u, tokens / 2, tokens - 1}) {
           const auto at = y.begin() + static_cast<ptrdiff_t>(size_t{t} * rows);
-          ExpectSameBits({at, at + rows}, Multiply(rig, {&part}, all.Slice(t, 1))[0]);
+          auto few = Multiply(rig, {&part}, all.Slice(t, FewestAlike(GetParam(), type)))[0];
+          few.resize(rows);
+          ExpectSameBits({at, at + rows}, few);
         }
       }
     }

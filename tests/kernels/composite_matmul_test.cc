@@ -24,7 +24,7 @@ constexpr uint32_t kRows = 83;
 constexpr uint32_t kInner = 256;  // of a feed-forward block
 constexpr uint32_t kFewTokens = 3;
 // Where kernels of some backend change, and beside it.
-constexpr uint32_t kTokens[] = {1, 4, 5, 8, 9, 33, 257};
+constexpr uint32_t kTokens[] = {1, 2, 8, 9, 17, 33, 128, 129};
 
 constexpr Activation kFunctions[] = {Activation::kSilu, Activation::kGeluTanh,
                                      Activation::kClampedSwiGlu, Activation::kSigmoid};

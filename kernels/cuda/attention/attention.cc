@@ -141,15 +141,15 @@ void Encode(Stream& stream, AttentionArgs args) {
 
 }  // namespace
 
-bool AttentionRounds(const AttentionParams& params, uint32_t first_column) {
-  return params.pages.value_dim % 32 == 0 && first_column % 32 == 0 &&
-         params.max_context_len > kShortestPiece;
+bool AttentionRounds(const AttentionParams& params, const RoundedAttention& to) {
+  return params.max_context_len > kShortestPiece &&
+         (!to.in_bytes || params.pages.value_dim % 32 == 0);
 }
 
 void EncodeOp(Stream& stream, const AttentionParams& params) { Encode(stream, {.p = params}); }
 
-void EncodeAttention(Stream& stream, const AttentionParams& params, const Int8Rows& bytes) {
-  Encode(stream, {.p = params, .rounds = true, .groups = bytes});
+void EncodeAttention(Stream& stream, const AttentionParams& params, const RoundedAttention& to) {
+  Encode(stream, {.p = params, .rounds = true, .rounded = to});
 }
 
 }  // namespace tandem::kernels::cuda

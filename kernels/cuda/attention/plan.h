@@ -20,7 +20,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cuda/rows/quantize_rows.h"
+#include "kernels/cuda/device/int8_group.h"
+#include "kernels/cuda/rows/bf16_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 
@@ -71,6 +72,14 @@ inline constexpr float kLog2E = 1.44269504088896340736f;
 struct ShareRecord;  // partials.h
 inline constexpr size_t kShareRecordBytes = 96;
 
+// Where the rows go that a product reads: in BF16, or a single one as groups, which lie within
+// heads.
+struct RoundedAttention {
+  bool in_bytes = false;
+  Int8Group* groups = nullptr;
+  Bf16Rows bf16{};
+};
+
 struct AttentionArgs {
   AttentionParams p;
   AttentionTile tile{};
@@ -96,10 +105,10 @@ struct AttentionArgs {
   float* sums = nullptr;           // (shares * (head_slots + tail_slots), slot_rows, sum_stride)
   float2* states = nullptr;        // (..., slot_rows): maximum, sum of weights
   ShareRecord* records = nullptr;  // (shares), for the merge
-  // Whether the merge leaves the output in groups, of all rows: those that a block has alone come
-  // from p.out, where it has written them.
+  // Whether the merge rounds the output, of all rows: those that a block has alone come from p.out,
+  // where it has written them.
   bool rounds = false;
-  Int8Rows groups{};
+  RoundedAttention rounded{};
 
   // Pieces that begin before a tile of positions, counted from position 0.
   __host__ __device__ uint32_t PiecesUpTo(uint32_t kv_tile) const {
@@ -127,7 +136,7 @@ bool PlanAttention(Stream& stream, AttentionTile tile, size_t shared_bytes, Atte
 void RefuseAttention(Stream& stream, const AttentionArgs& args, size_t bytes);
 
 // Each launches the kernels for pages of one type, and after each the merge of what its blocks have
-// shared, if they may share something or groups are wanted.
+// shared, if they may share something or rows are to be rounded.
 void EncodeF16Attention(Stream& stream, AttentionArgs& args);
 void EncodeBf16Attention(Stream& stream, AttentionArgs& args);
 void EncodeQ8Attention(Stream& stream, AttentionArgs& args);

@@ -1,9 +1,9 @@
 // Merges the partial results of row tiles that several blocks have shared, and writes the output;
-// or rounds it to groups, then that of all row tiles.
+// or rounds it to BF16 or to groups, then that of all row tiles.
 //
 // Floor: reads value_dim + 2 floats per query row, head and node that a block has left, at most two
 // per level of the tree and block, and writes value_dim; of rows to be rounded that a block has had
-// alone value_dim; groups of 32 as bytes are 1.5 per value instead of 4.
+// alone value_dim; in BF16 2 bytes per value are written instead of 4, in groups of 32 1.5.
 //
 // A block has some rows of the row tile that begins in a share and does not end there, and, where
 // rows are rounded, of those that begin and end there; shares without one cost their blocks a look
@@ -16,6 +16,7 @@
 
 #include "kernels/cuda/attention/partials.h"
 #include "kernels/cuda/device/launch_order.h"
+#include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/device/quantize_group.h"
 
 namespace tandem::kernels::cuda {
@@ -217,12 +218,16 @@ class ColumnStack {
   uint32_t size_ = 0;
 };
 
-// A value of the output in `column` of a row, which is rounded together with those of the other
-// lanes of the warp: they have the columns of a group.
+// A value of the output in `column` of a row; in bytes it is rounded together with those of the
+// other lanes of the warp: they have the columns of a group.
 __device__ void RoundValue(const AttentionArgs& a, const RowTile& tile, uint32_t row,
                            uint32_t column, float value) {
-  const uint32_t group = (tile.Head(row) * a.p.pages.value_dim + column) / 32;
-  QuantizeGroupOfWarp(value, a.groups.Group(tile.Token(row), group));
+  const uint32_t at = tile.Head(row) * a.p.pages.value_dim + column;
+  if (a.rounded.in_bytes) {
+    QuantizeGroupOfWarp(value, a.rounded.groups + at / 32);
+  } else {
+    *a.rounded.bf16.At(tile.Token(row), at) = FloatToBf16(value);
+  }
 }
 
 // One column of a row, which a thread of each group has.

@@ -169,7 +169,7 @@ struct HalfSums {
 };
 
 // The product without the bytes' scale: `products` are sums of (code - kOffset) * byte, `bytes` of
-// bytes. Every product with blocks is made of this, with fused operations written out, so that its
+// bytes. Every product in bytes is made of this, with fused operations written out, so that its
 // bits are the same wherever it is inlined.
 template <tensor::Type kType>
 __device__ __forceinline__ float Scaled(const GroupScales& scales, HalfSums products,

@@ -1,5 +1,5 @@
-// How packs and inputs lie in shared memory for the kernels that copy them there 256 columns at a
-// time (int8_tile.h, matmul/warp_rows.h): kRows rows, each the head of its pack and its blocks'
+// How packs and inputs lie in shared memory for tiles that copy them there 256 columns at a time
+// (int8_tile.h): kRows rows, each the head of its pack and its blocks'
 // bodies, then the groups of kInputs inputs. Device code.
 //
 // An octet is eight groups of 32 columns, counted from the matrix's first column.
@@ -11,20 +11,13 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/blocks_of_32.h"
+#include "kernels/cuda/device/group_range.h"
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/device/packs.h"
 #include "kernels/cuda/device/partial_sums.h"
 #include "kernels/cuda/device/staged_bytes.h"
 
 namespace tandem::kernels::cuda {
-
-// The groups of 32 columns that are multiplied, counted from the matrix's first column.
-struct GroupRange {
-  uint32_t begin;
-  uint32_t count;
-
-  __device__ __forceinline__ bool Has(uint32_t group) const { return group - begin < count; }
-};
 
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
 struct Int8Stage {

@@ -31,12 +31,6 @@ constexpr uint32_t Int8TileThreads(uint32_t rows) {
 // Blocks per multiprocessor that registers allow.
 constexpr uint32_t Int8TileBlocks(uint32_t rows) { return 512 / Int8TileThreads(rows); }
 
-// The inputs that a tile has, up to kInputs, and how many groups apart two groups of one are.
-struct TileInputs {
-  uint32_t count;
-  uint32_t group_stride;
-};
-
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
 class Int8Tile {
   using Stage = Int8Stage<kType, kRows, kInputs>;
@@ -66,9 +60,9 @@ class Int8Tile {
   __device__ __forceinline__ explicit Int8Tile(SharedArray<uint4> room) : room_(room) {}
 
   // row(i) points to row i of the tile, or to any row if the tile has none; input(i) to the first
-  // of the groups of input i, i below inputs.count. All threads call it.
+  // of the groups of input i, i below `inputs`. All threads call it.
   template <typename Row, typename Input>
-  __device__ __forceinline__ void Multiply(GroupRange groups, Row row, TileInputs inputs,
+  __device__ __forceinline__ void Multiply(GroupRange groups, Row row, uint32_t inputs,
                                            Input input) {
     const uint32_t first = groups.begin / kPartialSums;
     const uint32_t end = (groups.begin + groups.count + kPartialSums - 1) / kPartialSums;
@@ -101,19 +95,6 @@ class Int8Tile {
     ShareSums();
     for (uint32_t i = threadIdx.x; i < kRows * kInputs; i += kThreads)
       use(i % kRows, i / kRows, Total(i % kRows, i / kRows));
-  }
-
-  // Calls use(row, input, sum, sum of the row kRows / 2 further down) for every row of the upper
-  // half. The lanes of a warp have consecutive rows of one input.
-  template <typename Use>
-  __device__ __forceinline__ void ForEachPair(Use use) {
-    constexpr uint32_t kHalf = kRows / 2;
-    static_assert(kHalf % kWarp == 0 && kHalf * kInputs % kThreads == 0);
-    ShareSums();
-    for (uint32_t i = threadIdx.x; i < kHalf * kInputs; i += kThreads) {
-      const uint32_t row = i % kHalf, input = i / kHalf;
-      use(row, input, Total(row, input), Total(row + kHalf, input));
-    }
   }
 
  private:
@@ -160,7 +141,7 @@ class Int8Tile {
       const uint32_t unit = kInputLanes * i + InputLane(), index = unit / Stage::kGroupUnits;
       from_[i] = nullptr;
       if (unit >= kInputUnits) continue;
-      if (index < inputs_.count) {
+      if (index < inputs_) {
         from_[i] = reinterpret_cast<const std::byte*>(input(index)) +
                    Stage::kUnit * (unit % Stage::kGroupUnits);
         continue;
@@ -192,7 +173,7 @@ class Int8Tile {
     }
     const uint32_t group = kPartialSums * octet + Part();
     if (!groups.Has(group)) return;
-    const size_t skipped = size_t{group - groups.begin} * inputs_.group_stride * sizeof(Int8Group);
+    const size_t skipped = size_t{group - groups.begin} * sizeof(Int8Group);
 #pragma unroll
     for (uint32_t i = 0; i < kInputCopies; ++i) {
       if (from_[i] == nullptr) continue;
@@ -329,7 +310,7 @@ class Int8Tile {
   }
 
   const SharedArray<uint4> room_;
-  TileInputs inputs_ = {};
+  uint32_t inputs_ = 0;
   const std::byte* from_[kInputCopies];
   float sums_[kRowTiles][kInputTiles][4] = {};
 };

@@ -1,7 +1,7 @@
-// The order in which a product with a block-quantised weight is added up, the same in every kernel:
-// eight partial sums, the i-th over the groups of 32 columns whose number is i modulo 8, in
-// ascending order and each with one rounding; then the partial sums by a tree. Groups are counted
-// from the matrix's first column.
+// The order in which a product with a block-quantised weight is added up, the same in every kernel
+// that multiplies bytes: eight partial sums, the i-th over the groups of 32 columns whose number is
+// i modulo 8, in ascending order and each with one rounding; then the partial sums by a tree.
+// Groups are counted from the matrix's first column.
 //
 // It suits both ways of multiplying: in a GEMV eight lanes share a row, in a tile (int8_tile.h)
 // eight warps share the columns.

@@ -6,7 +6,7 @@
 
 #include "common/base/check.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
-#include "kernels/cuda/matmul/gemm.h"
+#include "kernels/cuda/matmul/block_product.h"
 #include "kernels/cuda/matmul/gemv.h"
 #include "kernels/cuda/matmul/half_rows.h"
 
@@ -33,44 +33,46 @@ Forms FormsOf(const MatMulParams& params) {
     const Weight& weight = params.projections[i].weight;
     const bool plain = IsPlain(weight.type), dense = IsDense(weight.type, params.tokens);
     forms.floats |= plain && !(dense && weight.type == tensor::Type::kBF16);
-    forms.bytes |= !plain && !dense;
+    forms.bytes |= !plain && params.tokens == 1;
+    forms.bf16 |= plain ? dense && weight.type == tensor::Type::kBF16 : params.tokens > 1;
     if (!dense) continue;
     forms.f16 |= weight.type == tensor::Type::kF16;
-    forms.bf16 |= weight.type == tensor::Type::kBF16 || !plain;
     if (!plain) forms.most_rows = std::max(forms.most_rows, weight.rows);
   }
   return forms;
 }
 
-size_t GroupBytes(uint32_t rows, ColumnRange columns) {
-  return sizeof(Int8Group) * rows * columns.Units(32);
-}
+static_assert(sizeof(Int8Group) <= 32 * sizeof(uint16_t));
+size_t RowBytes(ColumnRange columns) { return sizeof(uint16_t) * 32 * columns.Units(32); }
 
-// Scratch that the op before a product leaves alone: where its groups are. Not less where weights
-// are dequantised: a plan pass encodes the largest step, which has to cover all smaller ones.
+// Scratch that the op before a product leaves alone: where its rounded rows are, if it has scratch
+// of its own while it writes them. A plan pass encodes the largest step, which has to cover all
+// smaller ones.
 size_t KeptBytes(const RowsOfX& x, const MatMulParams& params) {
   for (uint32_t i = 0; i < params.num_projections; ++i) {
-    if (!IsPlain(params.projections[i].weight.type)) {
-      return GroupBytes(std::min(x.rows, kMaxBlockGemmTokens), x.columns);
-    }
+    const tensor::Type type = params.projections[i].weight.type;
+    if (type != tensor::Type::kF32 && type != tensor::Type::kF16)
+      return RowBytes(x.columns) * std::min(x.rows, kMaxBlockProductTokens);
   }
   return 0;
 }
 
 Activations Allocate(Stream& stream, const RowsOfX& x, const Forms& forms) {
-  Activations made{.cols = 8 * x.columns.Units(8)};
-  const size_t row_bytes = sizeof(uint16_t) * made.cols;
-  const size_t fit = std::max(kTileBytes / row_bytes / kTileRowUnit, size_t{1}) * kTileRowUnit;
+  Activations made{.cols = 32 * x.columns.Units(32)};
+  const size_t row_bytes = RowBytes(x.columns);
+  const size_t tile_row_bytes = sizeof(uint16_t) * 8 * x.columns.Units(8);
+  const size_t fit = std::max(kTileBytes / tile_row_bytes / kTileRowUnit, size_t{1}) * kTileRowUnit;
   made.tile_rows = static_cast<uint32_t>(std::min<size_t>(forms.most_rows, fit));
   size_t total = 0;
   const auto place = [&](bool needed, size_t bytes) {
     return std::exchange(total, total + (needed ? ScratchBytes(bytes) : 0));
   };
-  const size_t groups = place(forms.bytes, GroupBytes(x.rows, x.columns));  // first: KeptBytes
+  // First: KeptBytes. One or the other.
+  const size_t groups = place(forms.bytes, sizeof(Int8Group) * x.columns.Units(32));
   const size_t bf16 = place(forms.bf16, row_bytes * x.rows);
   const size_t f16 = place(forms.f16, row_bytes * x.rows);
   const size_t exponents = place(forms.f16, sizeof(int32_t) * x.rows);
-  const size_t tile = place(made.tile_rows > 0, row_bytes * made.tile_rows);
+  const size_t tile = place(made.tile_rows > 0, tile_row_bytes * made.tile_rows);
   std::byte* const memory = stream.Scratch(total);
   if (memory == nullptr) return made;
   made.groups = reinterpret_cast<Int8Group*>(memory + groups);
@@ -86,28 +88,26 @@ void EncodeF16(Stream& stream, const RowsOfX& x, const Activations& to) {
                           .rows = x.rows,
                           .x_stride = x.x_stride,
                           .count = x.columns.count,
-                          .shift = x.columns.begin % 8,
+                          .shift = x.columns.begin % 32,
                           .padded = to.cols,
                           .out = to.f16,
                           .exponents = to.exponents});
 }
 
-// Row after row for a GEMV, group after group for tiles.
-GroupStrides StridesOf(const RowsOfX& x) {
-  if (x.rows <= kMaxBlockMatVecTokens) return {x.columns.Units(32), 1};
-  return {1, x.rows};
-}
-
 }  // namespace
 
 bool IsDense(tensor::Type type, uint32_t tokens) {
-  return tokens > (IsPlain(type) ? MaxPlainMatVecTokens(type) : kMaxBlockGemmTokens);
+  return tokens > (IsPlain(type) ? MaxPlainMatVecTokens(type) : kMaxBlockProductTokens);
 }
 
 RowsOfX RowsOf(const MatMulParams& params) {
   const Weight& weight = params.projections[0].weight;
   TANDEM_CHECK(weight.col_count > 0) << "a product over no columns";
   return {params.x, params.tokens, params.x_stride, {weight.col_begin, weight.col_count}};
+}
+
+Bf16Inputs InputsOf(const Activations& activations, const RowsOfX& x) {
+  return {activations.bf16, activations.cols, x.rows, {x.columns.First(32), x.columns.Units(32)}};
 }
 
 Activations EncodeActivations(Stream& stream, const RowsBefore& before,
@@ -121,8 +121,8 @@ Activations EncodeActivations(Stream& stream, const RowsBefore& before,
                  {.x = x,
                   .floats = forms.floats,
                   .bytes = forms.bytes,
-                  .halves = forms.bf16,
-                  .groups = {to.groups, StridesOf(x)},
+                  .rounded = forms.bf16,
+                  .groups = to.groups,
                   .bf16 = {to.bf16, to.cols}});
   }
   if (forms.f16) EncodeF16(stream, x, to);

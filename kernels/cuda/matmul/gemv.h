@@ -1,7 +1,7 @@
-// Matrix-vector products for a few rows of x at a time: y = x W^T (+ bias) for up to three weights
-// in one launch, each weight byte read once for all tokens.
+// The weights of a launch of products, and matrix-vector products for one row of x, or a few rows
+// with plain weights: y = x W^T (+ bias) for up to three weights, each weight byte read once.
 //
-// A result's bits do not depend on the number of tokens. For MatMul and ExpertMatMul only.
+// For MatMul and ExpertMatMul only.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 
@@ -24,7 +24,6 @@ namespace tandem::kernels::cuda {
 constexpr uint32_t MaxPlainMatVecTokens(tensor::Type type) {
   return type == tensor::Type::kF32 ? 8 : 2;
 }
-inline constexpr uint32_t kMaxBlockMatVecTokens = 4;
 
 // One weight of a launch.
 struct MatVecPart {
@@ -82,13 +81,17 @@ inline MatVecPart PartOf(const Projection& p) {
           .type = p.weight.type};
 }
 
-// Block-quantised weights with activations from EncodeQuantizeRows: (tokens, columns.Units(32)).
-// The bits are those of EncodeBlockGemm.
-void EncodeBlockMatVec(Stream& stream, tensor::Type type, const MatVecParts& parts,
-                       const Int8Group* x, uint32_t tokens, ColumnRange columns);
-// The same of parts whose types MixTypes allows in one launch.
-void EncodeMixedMatVec(Stream& stream, const MatVecParts& parts, const Int8Group* x,
-                       uint32_t tokens, ColumnRange columns);
+// A row of x as groups, the first of which is group first_group of the weight.
+struct BlockMatVecInputs {
+  const Int8Group* x;
+  uint32_t first_group;
+  uint32_t groups;
+};
+
+// Block-quantised weights of types that MixTypes allows in one launch, with a row from
+// EncodeQuantizeRows.
+void EncodeBlockMatVec(Stream& stream, const MatVecParts& parts, const Int8Group* x,
+                       ColumnRange columns);
 
 // F32, F16 and BF16 weights with float activations; x.rows are the tokens.
 void EncodePlainMatVec(Stream& stream, tensor::Type type, const MatVecParts& parts,

@@ -1,12 +1,11 @@
 // Floor: the bytes of the weight are read once.
-#include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/matmul/gemv_blocks.h"
 
 namespace tandem::kernels::cuda {
 
 bool LaunchBlockMatVecOf256(Stream& stream, tensor::Type type, const BlockMatVecTask& task) {
   return BlockTypesOf256::Dispatch(
-      type, [&](auto t) { LaunchBlockMatVec<decltype(t)::value>(stream, task); });
+      type, [&](auto t) { LaunchBlockMatVec<TypeList<decltype(t)::value>>(stream, task); });
 }
 
 }  // namespace tandem::kernels::cuda

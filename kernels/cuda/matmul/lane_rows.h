@@ -1,7 +1,8 @@
-// Products of a few rows of packs with the inputs of a few tokens, straight from memory.
+// Products of rows of packs with the inputs of one token, straight from memory.
 //
-// A lane has one row, or two that share the inputs it reads (row_tasks.h). It asks for several of
-// its groups of 32 before it multiplies the first of them.
+// Eight lanes share a row, each with one of its partial sums (device/partial_sums.h), so a warp has
+// four rows at a time, and a lane one of them, or two that share the inputs it reads. It asks for
+// several of its groups of 32 before it multiplies the first of them.
 //
 // Floor: the bytes of the rows are read once. To read 4.4 TB/s with a latency of 0.8 us a
 // multiprocessor of 132 needs 27 KB on their way: sixteen warps with four groups each have that in
@@ -15,25 +16,35 @@
 #include <cstdint>
 
 #include "kernels/cuda/device/blocks.h"
-#include "kernels/cuda/matmul/row_tasks.h"
+#include "kernels/cuda/device/partial_sums.h"
+#include "kernels/cuda/device/warp.h"
+#include "kernels/cuda/matmul/gemv.h"
 
 namespace tandem::kernels::cuda {
 
-template <tensor::Type kType, int kTokens, int kRowsOfLane>
-class LaneRows : public RowsOfWarp<kTokens, kRowsOfLane> {
+// Tasks of a warp or a block, of a few rows each: first, first + step, ... below end.
+struct RowTasks {
+  uint32_t first;
+  uint32_t step;
+  uint32_t end;
+};
+
+template <tensor::Type kType, int kRowsOfLane>
+class LaneRows {
  public:
-  using typename RowsOfWarp<kTokens, kRowsOfLane>::Sums;
-  using RowsOfWarp<kTokens, kRowsOfLane>::kRows;
-  using RowsOfWarp<kTokens, kRowsOfLane>::kRowStep;
+  // Row kRowStep * r + threadIdx.x % kWarp / kPartialSums of a task is a lane's r-th.
+  static constexpr uint32_t kRowStep = kWarp / kPartialSums;
+  static constexpr uint32_t kRows = kRowStep * kRowsOfLane;
+  using Sums = float[kRowsOfLane];
 
   __device__ __forceinline__ explicit LaneRows(const BlockMatVecInputs& in)
       : in_(in), lane_(threadIdx.x % kPartialSums) {}
 
-  // row(task, i) points to row i of a task, i below kRows, or to any row if it has none; i / 4 is
-  // the first index of the sums. Calls use(task, partial sums of this lane) for every task, in
-  // order. All lanes call it, once, when the inputs are there.
+  // row(task, i) points to row i of a task, i below kRows, or to any row if it has none. Calls
+  // use(task, sums) for every task, in order, with the whole sums of the lane's rows. All lanes
+  // call it, once, when the inputs are there.
   template <typename Row, typename Use>
-  __device__ __forceinline__ void ForEachTask(const WarpTasks& tasks, Row row, Use use) {
+  __device__ __forceinline__ void ForEachTask(const RowTasks& tasks, Row row, Use use) {
     const uint32_t end = in_.first_group + in_.groups;
     for (uint32_t task = tasks.first; task < tasks.end; task += tasks.step) {
 #pragma unroll
@@ -46,16 +57,17 @@ class LaneRows : public RowsOfWarp<kTokens, kRowsOfLane> {
         AddProducts<kAtOnce>(group, sums);
 #pragma unroll 1
       for (; group < end; group += kPartialSums) AddProducts<1>(group, sums);
+#pragma unroll
+      for (float& sum : sums) sum = TotalOfLanes(sum);
       use(task, sums);
     }
   }
 
  private:
   // Groups of a row that a lane asks for at once: about as many as registers hold.
-  static constexpr uint32_t kAtOnce =
-      kTokens * kRowsOfLane == 1 ? 4 : (kTokens * kRowsOfLane <= 4 ? 2 : 1);
+  static constexpr uint32_t kAtOnce = 4 / kRowsOfLane;
 
-  // Adds the products of every eighth of kGroups groups of each row with those of all tokens.
+  // Adds the products of every eighth of kGroups groups of each row.
   template <uint32_t kGroups>
   __device__ __forceinline__ void AddProducts(uint32_t first, Sums& sums) const {
     WeightGroup<kType> weights[kGroups][kRowsOfLane];
@@ -65,20 +77,15 @@ class LaneRows : public RowsOfWarp<kTokens, kRowsOfLane> {
       for (uint32_t r = 0; r < kRowsOfLane; ++r)
         weights[i][r] = LoadGroup<kType>(rows_[r], first + kPartialSums * i, lane_);
     }
+    const Int8Group* const from = in_.x + (first - in_.first_group);
+    Int8Group x[kGroups];
 #pragma unroll
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      const uint32_t token = min(t, in_.tokens - 1);
-      const Int8Group* const from =
-          in_.x + static_cast<size_t>(token) * in_.groups + (first - in_.first_group);
-      Int8Group x[kGroups];
+    for (uint32_t i = 0; i < kGroups; ++i) x[i] = LoadInt8Group(from + kPartialSums * i);
 #pragma unroll
-      for (uint32_t i = 0; i < kGroups; ++i) x[i] = LoadInt8Group(from + kPartialSums * i);
+    for (uint32_t i = 0; i < kGroups; ++i) {
 #pragma unroll
-      for (uint32_t i = 0; i < kGroups; ++i) {
-#pragma unroll
-        for (uint32_t r = 0; r < kRowsOfLane; ++r)
-          sums[r][t] = MultiplyAdd(weights[i][r], x[i], sums[r][t]);
-      }
+      for (uint32_t r = 0; r < kRowsOfLane; ++r)
+        sums[r] = MultiplyAdd(weights[i][r], x[i], sums[r]);
     }
   }
 

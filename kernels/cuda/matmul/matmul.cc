@@ -1,6 +1,7 @@
-// MatMul: quantised weights are multiplied in bytes, by a GEMV (few tokens) or in tiles on tensor
-// cores; plain ones in floats by a GEMV, or for more tokens by dense GEMM (cuBLASLt). Very many
-// tokens use dense GEMM on BF16 copies of quantised weights too, dequantised a tile at a time.
+// MatMul: quantised weights are multiplied as they are, with one token in bytes by a GEMV, with
+// more on tensor cores in BF16; plain ones in floats by a GEMV, or for more tokens by dense GEMM
+// (cuBLASLt). Many tokens use dense GEMM on BF16 copies of quantised weights too, dequantised a
+// tile at a time.
 
 #include "kernels/cuda/matmul/matmul.h"
 
@@ -14,8 +15,8 @@
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/matmul/activations.h"
 #include "kernels/cuda/matmul/add_bias.h"
+#include "kernels/cuda/matmul/block_product.h"
 #include "kernels/cuda/matmul/dequantize_rows.h"
-#include "kernels/cuda/matmul/gemm.h"
 #include "kernels/cuda/matmul/gemv.h"
 #include "kernels/cuda/matmul/half_rows.h"
 #include "kernels/cuda/ops.h"
@@ -34,7 +35,7 @@ struct Problem {
   ColumnRange columns() const { return x.columns; }
 };
 
-// --- GEMV and tiles: the weight is not converted in memory ---
+// --- weights that are not converted in memory ---
 
 // Whether projections i and j are parts of one launch.
 bool InOneLaunch(const Problem& problem, uint32_t i, uint32_t j) {
@@ -64,19 +65,12 @@ void EncodeInPlace(Stream& stream, const Problem& problem, uint32_t i, const Act
   const MatVecParts parts = PartsWith(problem, i);
   if (parts.count == 0) return;
   const tensor::Type type = problem.type(i);
-  const uint32_t tokens = problem.x.rows;
   if (IsPlain(type)) return EncodePlainMatVec(stream, type, parts, problem.x);
-  const ColumnRange columns = problem.columns();
-  const bool mixed = !parts.OfOneType();
-  if (tokens <= kMaxBlockMatVecTokens) {
-    mixed ? EncodeMixedMatVec(stream, parts, scratch.groups, tokens, columns)
-          : EncodeBlockMatVec(stream, type, parts, scratch.groups, tokens, columns);
-    return;
+  if (problem.x.rows == 1) {
+    EncodeBlockMatVec(stream, parts, scratch.groups, problem.columns());
+  } else {
+    EncodeBlockProduct(stream, parts, InputsOf(scratch, problem.x));
   }
-  const GemmInputs x = {scratch.groups, {1, tokens}};
-  const RowPieces rows = RowsInOrder(tokens, GemmTileSize(tokens));
-  mixed ? EncodeMixedGemm(stream, parts, x, rows, columns)
-        : EncodeBlockGemm(stream, type, parts, x, rows, columns);
 }
 
 // --- dense ---
@@ -104,13 +98,18 @@ void EncodeF32(Stream& stream, DenseGemm& gemm, const Problem& problem,
   gemm.Encode(stream, params);
 }
 
+// Values of a row of 16 bits before those that a dense product takes, in whole units of 8 columns.
+uint32_t SkippedOf(const Problem& problem) {
+  return 8 * problem.columns().First(8) - 32 * problem.columns().First(32);
+}
+
 GemmParams GemmOf16Bits(const Problem& problem, const Projection& projection, uint32_t row_begin,
                         uint32_t rows, const Activations& scratch) {
   GemmParams params = GemmOf(problem, projection, row_begin, rows);
   params.type = GemmParams::Type::kBf16;
-  params.a = scratch.bf16;
+  params.a = scratch.bf16 + SkippedOf(problem);
   params.a_stride = scratch.cols;
-  params.k = scratch.cols;
+  params.k = 8 * problem.columns().Units(8);
   return params;
 }
 
@@ -123,7 +122,7 @@ void EncodeHalves(Stream& stream, DenseGemm& gemm, const Problem& problem,
   params.b_stride = static_cast<uint32_t>(weight.row_stride_bytes / sizeof(uint16_t));
   if (weight.type != tensor::Type::kF16) return gemm.Encode(stream, params);
   params.type = GemmParams::Type::kF16;
-  params.a = scratch.f16;
+  params.a = scratch.f16 + SkippedOf(problem);
   gemm.Encode(stream, params);
   EncodeScaleRows(stream, scratch.exponents, params.c, params.m, params.n, params.c_stride);
 }
@@ -136,7 +135,7 @@ void EncodeQuantised(Stream& stream, DenseGemm& gemm, const Problem& problem,
     GemmParams params = GemmOf16Bits(problem, projection, row, rows, scratch);
     EncodeDequantizeRows(stream, weight, row, rows, problem.columns(), scratch.tile);
     params.b = scratch.tile;
-    params.b_stride = scratch.cols;
+    params.b_stride = params.k;
     gemm.Encode(stream, params);
   }
 }

@@ -1,6 +1,7 @@
 // Floor: reads 4 bytes and writes 2 per value.
 #include "kernels/cuda/matmul/round_rows.h"
 
+#include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/rows/row_grid.h"
 
@@ -13,6 +14,7 @@ struct RoundArgs {
 };
 
 __global__ void __launch_bounds__(RowGrid::kThreads) RoundRowsKernel(const RoundArgs a) {
+  FollowEarlierLaunches();
   const RoundRowsParams& p = a.p;
   a.grid.Do<8>([&](uint32_t row, uint32_t column) {
     const float* const x = p.x + static_cast<size_t>(row / p.inner_rows) * p.outer_stride +
@@ -33,7 +35,8 @@ __global__ void __launch_bounds__(RowGrid::kThreads) RoundRowsKernel(const Round
 
 void EncodeRoundRows(Stream& stream, const RoundRowsParams& params) {
   const RowGrid grid(params.rows, params.padded, 8);
-  stream.Launch("round_rows", &RoundRowsKernel, grid.grid(), RowGrid::kThreads, 0, {params, grid});
+  stream.LaunchEarly("round_rows", &RoundRowsKernel, grid.grid(), RowGrid::kThreads, 0,
+                     {params, grid});
 }
 
 }  // namespace tandem::kernels::cuda

@@ -3,6 +3,7 @@
 #include "common/base/check.h"
 #include "kernels/cuda/attention/attention.h"
 #include "kernels/cuda/matmul/activations.h"
+#include "kernels/cuda/matmul/block_product.h"
 #include "kernels/cuda/matmul/gate_up.h"
 #include "kernels/cuda/matmul/matmul.h"
 #include "kernels/cuda/matmul/round_rows.h"
@@ -17,26 +18,29 @@ namespace {
 // The forms that are wanted, but for those that the op before has left.
 void EncodeRounding(Stream& stream, const RowsToWrite& to, bool has_bytes = false,
                     bool has_bf16 = false) {
-  if (to.bytes && !has_bytes) {
-    EncodeQuantizeRows(stream, to.x, to.groups.strides, to.groups.out);
-  }
-  if (to.halves && !has_bf16) {
-    EncodeRoundRows(stream, {.x = to.x.x,
-                             .rows = to.x.rows,
-                             .outer_stride = to.x.x_stride,
-                             .count = to.x.columns.count,
-                             .shift = to.x.columns.begin % 8,
-                             .padded = to.bf16.stride,
-                             .out = to.bf16.out});
-  }
+  if (to.bytes && !has_bytes) EncodeQuantizeRows(stream, to.x, to.groups);
+  if (!to.rounded || has_bf16) return;
+  EncodeRoundRows(stream, {.x = to.x.x,
+                           .rows = to.x.rows,
+                           .outer_stride = to.x.x_stride,
+                           .count = to.x.columns.count,
+                           .shift = to.x.columns.begin % 32,
+                           .padded = to.bf16.stride,
+                           .out = to.bf16.out});
 }
 
-bool WantsBytesAlone(const RowsToWrite& to) { return to.bytes && !to.floats && !to.halves; }
-
 // Whether BF16 rows are wanted that have nothing but the rows' values: their stride has room for
-// what is before the first value in its unit of 8 columns, and behind the last.
+// what is before the first value in its group of 32 columns, and behind the last.
 bool WantsWholeBf16(const RowsToWrite& to) {
-  return to.halves && to.x.columns.count == to.bf16.stride;
+  return to.rounded && to.x.columns.count == to.bf16.stride;
+}
+// Whether groups are wanted of which the first begins with the row's first value.
+bool WantsWholeGroups(const RowsToWrite& to) { return to.bytes && to.x.columns.begin % 32 == 0; }
+
+// Whether one of these is all that is wanted.
+bool WantsOneForm(const RowsToWrite& to) {
+  if (to.floats || to.bytes == to.rounded) return false;
+  return WantsWholeGroups(to) || WantsWholeBf16(to);
 }
 
 uint32_t StrideOf(const RmsNormParams& norm) {
@@ -54,12 +58,11 @@ void Encode(Stream& stream, const Norm& norm, const RowsToWrite& to) {
   TANDEM_CHECK(norm.out == x.x && norm.rows == x.rows && norm.dim == x.columns.count &&
                StrideOf(norm) == x.x_stride)
       << "rows other than the norm's are multiplied";
-  // The first value must begin a group.
-  const bool bytes = to.bytes && NormInRegisters(norm.dim) && x.columns.begin % 32 == 0;
+  const bool bytes = WantsWholeGroups(to) && NormInRegisters(norm.dim);
   const bool bf16 = WantsWholeBf16(to);
   Norm one = norm;
-  if (!to.floats && bytes == to.bytes && bf16 == to.halves) one.out = nullptr;
-  EncodeNorm(stream, one, {bytes ? to.groups : Int8Rows(), bf16 ? to.bf16 : Bf16Rows()});
+  if (!to.floats && bytes == to.bytes && bf16 == to.rounded) one.out = nullptr;
+  EncodeNorm(stream, one, {bytes ? to.groups : nullptr, bf16 ? to.bf16 : Bf16Rows()});
   EncodeRounding(stream, to, bytes, bf16);
 }
 
@@ -71,7 +74,7 @@ void CheckActivated(const ActivateParams& activate, const RowsOfX& x) {
 
 void Encode(Stream& stream, const ActivateParams& activate, const RowsToWrite& to) {
   CheckActivated(activate, to.x);
-  if (WantsBytesAlone(to)) {
+  if (to.bytes && !to.floats && !to.rounded) {
     return EncodeActivateToBytes(stream, activate, to.x.columns, to.groups);
   }
   const bool bf16 = WantsWholeBf16(to);
@@ -87,8 +90,11 @@ void Encode(Stream& stream, const AttentionParams& attention, const RowsToWrite&
                attention.heads * attention.pages.value_dim == x.columns.count &&
                x.columns.count == x.x_stride)
       << "rows other than attention's are multiplied";
-  if (WantsBytesAlone(to) && AttentionRounds(attention, x.columns.begin)) {
-    EncodeAttention(stream, attention, to.groups);
+  const RoundedAttention rounded = {to.bytes, to.groups, to.bf16};
+  // Many rows are rounded faster by a kernel that shares them evenly than by the merge.
+  const bool few = x.rows <= kMaxBlockProductTokens;
+  if (few && WantsOneForm(to) && AttentionRounds(attention, rounded)) {
+    EncodeAttention(stream, attention, rounded);
   } else {
     EncodeOp(stream, attention);
     EncodeRounding(stream, to);
@@ -97,11 +103,14 @@ void Encode(Stream& stream, const AttentionParams& attention, const RowsToWrite&
 
 void Encode(Stream& stream, const HiddenRows& hidden, const RowsToWrite& to) {
   const FeedForwardParams& block = hidden.block;
-  if (WantsBytesAlone(to) && to.x.columns.begin % 32 == 0 &&
-      TakesGateUp(stream, block.up, block.activate)) {
+  if (WantsOneForm(to) && TakesGateUp(block.up, block.activate)) {
     CheckActivated(block.activate, to.x);
     const Activations x = EncodeActivations(stream, RowsOfNorm(block.norm), block.up);
-    EncodeGateUp(stream, block.up, block.activate, x.groups, to.groups);
+    if (to.bytes) {
+      EncodeGateUpMatVec(stream, block.up, block.activate, x.groups, to.groups);
+    } else {
+      EncodeGateUp(stream, block.up, block.activate, InputsOf(x, RowsOf(block.up)), to.bf16);
+    }
   } else {
     EncodeProduct(stream, hidden.gemm, RowsOfNorm(block.norm), block.up);
     Encode(stream, block.activate, to);

@@ -25,10 +25,10 @@ RowsBefore RowsOfNorm(const NormParams& norm);
 
 struct RowsToWrite {
   const RowsOfX& x;
-  bool floats;  // whether x is read as it is
-  bool bytes;   // whether its groups are
-  bool halves;  // whether x in BF16 is, in whole units of 8 columns of the weight
-  Int8Rows groups;
+  bool floats;   // whether x is read as it is
+  bool bytes;    // whether x as int8 groups is: a single row
+  bool rounded;  // whether x in BF16 is, in whole groups of 32 columns of the weight
+  Int8Group* groups;
   Bf16Rows bf16;
 };
 

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cuda/matmul/row_pieces.h"
+#include "kernels/cuda/moe/row_pieces.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 

@@ -9,10 +9,10 @@
 #include <type_traits>
 
 #include "kernels/cuda/device/partial_sums.h"
-#include "kernels/cuda/matmul/row_pieces.h"
 #include "kernels/cuda/matmul/weight_rows.h"
 #include "kernels/cuda/moe/expert_choices.h"
 #include "kernels/cuda/moe/grouped_gemv.h"
+#include "kernels/cuda/moe/row_pieces.h"
 
 namespace tandem::kernels::cuda {
 

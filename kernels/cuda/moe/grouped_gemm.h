@@ -1,6 +1,6 @@
 // Grouped GEMM on tensor cores: weights and inputs are both rounded to BF16. For F16 and BF16
 // weights, and for blocks where there are many tokens; with fewer those are multiplied in bytes
-// (matmul/gemm.h), as F32 weights, which would lose precision, are in floats.
+// (block_gemm.h), as F32 weights, which would lose precision, are in floats.
 //
 // A result's bits depend only on the row of x and the expert.
 #ifndef TANDEM_KERNELS_CUDA_MOE_GROUPED_GEMM_H_
@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/matmul/column_window.h"
-#include "kernels/cuda/matmul/row_pieces.h"
+#include "kernels/cuda/moe/row_pieces.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 

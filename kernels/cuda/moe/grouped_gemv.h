@@ -11,10 +11,13 @@
 
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/matmul/column_window.h"
-#include "kernels/cuda/matmul/row_pieces.h"
 #include "kernels/cuda/moe/expert_matmul.h"
+#include "kernels/cuda/moe/row_pieces.h"
 
 namespace tandem::kernels::cuda {
+
+// Choices of an expert that are left to it where there is another kernel for more.
+inline constexpr uint32_t kMostGemvChoices = 4;
 
 struct GroupedGemvArgs {
   ExpertMatMulParams p;

@@ -1,7 +1,6 @@
 // Block-quantised weights: pieces of a few choices are multiplied by the grouped GEMV, larger ones
-// in tiles on tensor cores, both in bytes and with the same bits; of more tokens than MatMul
-// multiplies in bytes, all in tiles in BF16. F16 and BF16: all in those. F32 weights: all by the
-// GEMV.
+// in tiles on tensor cores, both in bytes and with the same bits; of many tokens, all in tiles in
+// BF16. F16 and BF16: all in those. F32 weights: all by the GEMV.
 //
 // Products of "down" go to device memory, in slices of as many rows as the L2 cache holds.
 #include "kernels/cuda/moe/sorted_choices.h"
@@ -12,8 +11,8 @@
 #include <utility>
 
 #include "kernels/cuda/device/blocks_dispatch.h"
-#include "kernels/cuda/matmul/gemm.h"
 #include "kernels/cuda/matmul/round_rows.h"
+#include "kernels/cuda/moe/block_gemm.h"
 #include "kernels/cuda/moe/expert_groups.h"
 #include "kernels/cuda/moe/expert_matmul.h"
 #include "kernels/cuda/moe/grouped_gemm.h"
@@ -39,7 +38,7 @@ ChoiceGroups GroupsFor(const ExpertMatMulParams& params) {
   const uint32_t of_expert = Blocks(params.tokens * params.top_k, params.num_experts);
   if (InFloats(params)) return {params, kFewTokens, kFewTokens};
   if (InBf16(params)) return {params, GroupedGemmSize(of_expert), 0};
-  return {params, GemmTileSize(of_expert), kMaxBlockMatVecTokens};
+  return {params, GemmTileSize(of_expert), kMostGemvChoices};
 }
 
 // What the kernels of a call share.
@@ -124,8 +123,7 @@ void EncodeProducts(Stream& stream, const ExpertMatMulParams& params, const Sort
     EncodeGroupedGemm(stream, {params, sorted.window, large, sorted.bf16});
   } else {
     EncodeBlockGemm(stream, TypeOf(params), PartsOf(params),
-                    {sorted.bytes, {sorted.window.padded / 32, 1}}, large,
-                    InputsOf(params).columns);
+                    {sorted.bytes, sorted.window.padded / 32}, large, InputsOf(params).columns);
   }
 }
 

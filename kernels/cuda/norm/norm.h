@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/rows/bf16_rows.h"
-#include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
 
@@ -18,10 +18,10 @@ inline constexpr uint32_t kMaxNormInRegisters = 16384;
 // Whether rows stay in registers, from where they can be rounded to bytes.
 constexpr bool NormInRegisters(uint32_t dim) { return dim % 4 == 0 && dim <= kMaxNormInRegisters; }
 
-// The forms in which a norm's rows are also written, if their `out` is there. Rows in registers
-// alone can be written as groups, whose first value is the first one of a row.
+// The forms in which a norm's rows are also written, if they are there. A single row in registers
+// can be written as groups, whose first value is its first one.
 struct RoundedRows {
-  Int8Rows bytes;
+  Int8Group* bytes = nullptr;
   Bf16Rows bf16;
 };
 

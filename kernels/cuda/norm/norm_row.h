@@ -16,7 +16,6 @@
 #include "kernels/cuda/device/store_bf16.h"
 #include "kernels/cuda/device/warp.h"
 #include "kernels/cuda/norm/norm.h"
-#include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 
 namespace tandem::kernels::cuda {
@@ -86,7 +85,7 @@ class NormRow {
       return values;
     };
     if constexpr (kInRegisters) {
-      if (rounded.bytes.out != nullptr) return QuantizeRuns(rounded.bytes, write);
+      if (rounded.bytes != nullptr) return QuantizeRuns(rounded.bytes, write);
     }
     ForEachRun(write);
   }
@@ -111,14 +110,14 @@ class NormRow {
  private:
   // The groups of what f(i, run) returns for each run.
   template <typename F>
-  __device__ void QuantizeRuns(const Int8Rows& bytes, F f) const {
+  __device__ void QuantizeRuns(Int8Group* bytes, F f) const {
 #pragma unroll
     for (uint32_t run = 0; run < kRuns; ++run) {
       const uint32_t i = BeginOf(run), group = i / 32;
       Floats<kWidth> values = {};
       if (inside_ && i < dim_) values = f(i, run);
       const bool has = inside_ && 32 * group < dim_;
-      QuantizeGroup(values.at, has ? bytes.Group(row_, group) : nullptr);
+      QuantizeGroup(values.at, has ? bytes + group : nullptr);
     }
   }
 

@@ -21,7 +21,7 @@ struct ActivatedRows {
 }  // namespace
 
 void EncodeActivateToBytes(Stream& stream, const ActivateParams& params, ColumnRange columns,
-                           const Int8Rows& to) {
+                           Int8Group* to) {
   TANDEM_CHECK(params.up != nullptr || params.function != Activation::kClampedSwiGlu);
   TANDEM_CHECK(columns.count == params.cols) << columns.count << " of " << params.cols;
   const bool fours = InFours({params.cols, columns.begin}, {params.gate, params.up});

@@ -10,7 +10,7 @@ namespace tandem::kernels::cuda {
 
 // `columns`: those of the weight that the rows' values are for. params.out is not written.
 void EncodeActivateToBytes(Stream& stream, const ActivateParams& params, ColumnRange columns,
-                           const Int8Rows& to);
+                           Int8Group* to);
 
 }  // namespace tandem::kernels::cuda
 

@@ -1,4 +1,4 @@
-// Where a kernel leaves rows rounded to BF16, for products by dense GEMM.
+// Where a kernel leaves rows rounded to BF16, for products on tensor cores.
 #ifndef TANDEM_KERNELS_CUDA_ROWS_BF16_ROWS_H_
 #define TANDEM_KERNELS_CUDA_ROWS_BF16_ROWS_H_
 

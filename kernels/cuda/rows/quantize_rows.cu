@@ -18,11 +18,11 @@ struct RowsInMemory {
 
 }  // namespace
 
-void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, GroupStrides strides, Int8Group* out) {
+void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, Int8Group* out) {
   const ColumnRange& columns = rows.columns;
   const bool fours = InFours({rows.x_stride, columns.begin, columns.count}, {rows.x});
   LaunchQuantizeRows(stream, "quantize_rows", RowsInMemory{rows.x, rows.x_stride}, rows.rows,
-                     columns, fours, {out, strides});
+                     columns, fours, out);
 }
 
 }  // namespace tandem::kernels::cuda

@@ -35,29 +35,8 @@ struct RowsOfX {
   ColumnRange columns;
 };
 
-// Where a group lies: at out[row * of_row + group * of_group].
-struct GroupStrides {
-  uint32_t of_row = 0;
-  uint32_t of_group = 0;
-};
-
-// Where a kernel leaves groups; 16-byte aligned.
-struct Int8Rows {
-  Int8Group* out = nullptr;
-  GroupStrides strides = {};
-
-  __device__ __forceinline__ Int8Group* Group(uint32_t row, uint32_t group) const {
-    return out + static_cast<size_t>(row) * strides.of_row +
-           static_cast<size_t>(group) * strides.of_group;
-  }
-};
-
-// out is 16-byte aligned.
-void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, GroupStrides strides, Int8Group* out);
-// out: (rows, columns.Units(32)).
-inline void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, Int8Group* out) {
-  EncodeQuantizeRows(stream, rows, {rows.columns.Units(32), 1}, out);
-}
+// out: (rows, columns.Units(32)), 16-byte aligned.
+void EncodeQuantizeRows(Stream& stream, const RowsOfX& rows, Int8Group* out);
 
 }  // namespace tandem::kernels::cuda
 

@@ -3,6 +3,7 @@
 #ifndef TANDEM_KERNELS_CUDA_ROWS_QUANTIZE_ROWS_KERNEL_H_
 #define TANDEM_KERNELS_CUDA_ROWS_QUANTIZE_ROWS_KERNEL_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/cuda/device/floats.h"
@@ -19,7 +20,7 @@ struct QuantizeTask {
   Rows rows;
   ColumnRange columns;
   uint32_t groups;  // of a row
-  Int8Rows to;
+  Int8Group* out;   // (rows, groups)
 };
 
 // Block (x, y): groups from 16 y of row x. rows.Run<kWidth>(row, i) returns kWidth values from
@@ -41,17 +42,18 @@ __global__ void __launch_bounds__(kQuantizeThreads)
 #pragma unroll
     for (uint32_t j = 0; j < kWidth; ++j) values[i + j] = run.at[j];
   }
-  QuantizeGroup(values, group < task.groups ? task.to.Group(blockIdx.x, group) : nullptr);
+  Int8Group* const to = task.out + static_cast<size_t>(blockIdx.x) * task.groups + group;
+  QuantizeGroup(values, group < task.groups ? to : nullptr);
 }
 
 // `fours`: runs of four values are whole and aligned.
 template <typename Rows>
 void LaunchQuantizeRows(Stream& stream, const char* name, const Rows& rows, uint32_t count,
-                        ColumnRange columns, bool fours, const Int8Rows& to) {
+                        ColumnRange columns, bool fours, Int8Group* out) {
   const uint32_t groups = columns.Units(32);
   const dim3 grid(count, Blocks(uint64_t{groups} * kLanesPerGroup, kQuantizeThreads));
   stream.LaunchEarly(name, fours ? &QuantizeRowsKernel<Rows, 4> : &QuantizeRowsKernel<Rows, 1>,
-                     grid, kQuantizeThreads, 0, {rows, columns, groups, to});
+                     grid, kQuantizeThreads, 0, {rows, columns, groups, out});
 }
 
 }  // namespace tandem::kernels::cuda

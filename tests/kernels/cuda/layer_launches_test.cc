@@ -157,7 +157,7 @@ TEST_F(LayerLaunchesTest, OfDecodeSteps) {
   }
 }
 
-TEST_F(LayerLaunchesTest, OfAPromptInTiles) { EXPECT_EQ(Layer(200, false), (Launches{3, 3, 3})); }
+TEST_F(LayerLaunchesTest, OfAPromptInTiles) { EXPECT_EQ(Layer(100, false), (Launches{3, 3, 3})); }
 
 // Beyond what tiles take weights are dequantised, and the norms and the activation round their rows
 // to BF16. What cuBLASLt launches, once per weight, is not counted.
@@ -190,7 +190,8 @@ TEST_F(LayerLaunchesTest, OfOtherFeedForwards) {
     EXPECT_EQ(CountOf(ungated), 4u);
     FeedForwardParams part = FeedForward(tokens);
     std::get<MatMulParams>(part.down).projections[0].weight.col_begin = 16;
-    EXPECT_EQ(CountOf(part), 4u);
+    // Rows in whole groups of 32 are more than the activation has.
+    EXPECT_EQ(CountOf(part), tokens == 1 ? 4u : 5u);
     FeedForwardParams floats = FeedForward(tokens);
     std::get<MatMulParams>(floats.down).projections[0].weight.type = Type::kF32;
     EXPECT_EQ(CountOf(floats), 4u);

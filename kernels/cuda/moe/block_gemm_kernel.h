@@ -1,7 +1,7 @@
 // The tile kernel for block-quantised weights (device/int8_tile.h); its .cu files instantiate it
 // for some types each, so that they compile in parallel.
-#ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMM_BLOCKS_H_
-#define TANDEM_KERNELS_CUDA_MATMUL_GEMM_BLOCKS_H_
+#ifndef TANDEM_KERNELS_CUDA_MOE_BLOCK_GEMM_KERNEL_H_
+#define TANDEM_KERNELS_CUDA_MOE_BLOCK_GEMM_KERNEL_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/device/int8_tile.h"
-#include "kernels/cuda/matmul/gemm.h"
 #include "kernels/cuda/matmul/store_sum.h"
+#include "kernels/cuda/moe/block_gemm.h"
 
 namespace tandem::kernels::cuda {
 
@@ -25,7 +25,8 @@ struct BlockGemmTask {
 // Grid: (pieces, runs of a weight's rows, parts): blocks with the same rows of a weight run at the
 // same time, and all but one find them in the L2 cache.
 template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
-__device__ __forceinline__ void MultiplyTile(const BlockGemmTask& task) {
+__global__ void __launch_bounds__(Int8TileThreads(kRows), Int8TileBlocks(kRows))
+    BlockGemmKernel(const __grid_constant__ BlockGemmTask task) {
   using Tile = Int8Tile<kType, kRows, kInputs>;
   const RowPiece piece = task.rows.Piece(blockIdx.x);
   const MatVecPart part = PartOfMatrix(task.parts.part[blockIdx.z], piece.matrix);
@@ -35,35 +36,14 @@ __device__ __forceinline__ void MultiplyTile(const BlockGemmTask& task) {
   SharedArena arena;
   Tile tile(arena.Take<uint4>(Tile::kRoom));
   tile.Multiply(
-      task.groups, [&](uint32_t i) { return RowOrLast(part, first_row + i); },
-      {piece.count, task.x.strides.of_group},
+      task.groups, [&](uint32_t i) { return RowOrLast(part, first_row + i); }, piece.count,
       [&](uint32_t i) {
-        return task.x.groups + size_t{task.rows.RowOfX(piece, i)} * task.x.strides.of_row;
+        return task.x.groups + size_t{task.rows.RowOfX(piece, i)} * task.x.groups_of_row;
       });
   tile.ForEachSum([&](uint32_t i, uint32_t j, float sum) {
     const uint32_t row = first_row + i;
     if (row < part.rows && j < piece.count) StoreSum(part, row, task.rows.RowOfY(piece, j), sum);
   });
-}
-
-template <tensor::Type kType, uint32_t kRows, uint32_t kInputs>
-__global__ void __launch_bounds__(Int8TileThreads(kRows), Int8TileBlocks(kRows))
-    BlockGemmKernel(const __grid_constant__ BlockGemmTask task) {
-  MultiplyTile<kType, kRows, kInputs>(task);
-}
-
-// Parts of several types of a list: a block runs the code for its part's.
-template <typename Types, uint32_t kRows, uint32_t kInputs>
-__global__ void __launch_bounds__(Int8TileThreads(kRows), Int8TileBlocks(kRows))
-    MixedGemmKernel(const __grid_constant__ BlockGemmTask task) {
-  ForType(Types(), task.parts.part[blockIdx.z].type,
-          [&](auto type) { MultiplyTile<decltype(type)::value, kRows, kInputs>(task); });
-}
-
-// What a block needs for any of the types.
-template <uint32_t kRows, uint32_t kInputs, tensor::Type... kTypes>
-constexpr size_t TileSharedBytes(TypeList<kTypes...>) {
-  return SharedBytes<uint4>(std::max({Int8Tile<kTypes, kRows, kInputs>::kRoom...}));
 }
 
 // launch(rows, inputs, grid) for the shape of the tiles, the first two as integral_constants.
@@ -93,26 +73,16 @@ template <tensor::Type kType>
 void LaunchBlockGemm(Stream& stream, const BlockGemmTask& task) {
   ForTileShape(stream, task, [&](auto rows, auto inputs, dim3 grid) {
     constexpr uint32_t kRows = decltype(rows)::value, kInputs = decltype(inputs)::value;
-    stream.Launch("gemm_blocks", &BlockGemmKernel<kType, kRows, kInputs>, grid,
-                  Int8TileThreads(kRows), TileSharedBytes<kRows, kInputs>(TypeList<kType>()), task);
-  });
-}
-
-template <typename Types>
-void LaunchMixedGemm(Stream& stream, const BlockGemmTask& task) {
-  ForTileShape(stream, task, [&](auto rows, auto inputs, dim3 grid) {
-    constexpr uint32_t kRows = decltype(rows)::value, kInputs = decltype(inputs)::value;
-    stream.Launch("gemm_mixed", &MixedGemmKernel<Types, kRows, kInputs>, grid,
-                  Int8TileThreads(kRows), TileSharedBytes<kRows, kInputs>(Types()), task);
+    stream.Launch("block_gemm", &BlockGemmKernel<kType, kRows, kInputs>, grid,
+                  Int8TileThreads(kRows),
+                  SharedBytes<uint4>(Int8Tile<kType, kRows, kInputs>::kRoom), task);
   });
 }
 
 // Each handles its own types; returns whether `type` is one of them.
 bool LaunchBlockGemmOf32(Stream& stream, tensor::Type type, const BlockGemmTask& task);
 bool LaunchBlockGemmOf256(Stream& stream, tensor::Type type, const BlockGemmTask& task);
-void LaunchMixedGemmOf32(Stream& stream, const BlockGemmTask& task);
-void LaunchMixedGemmOf256(Stream& stream, const BlockGemmTask& task);
 
 }  // namespace tandem::kernels::cuda
 
-#endif  // TANDEM_KERNELS_CUDA_MATMUL_GEMM_BLOCKS_H_
+#endif  // TANDEM_KERNELS_CUDA_MOE_BLOCK_GEMM_KERNEL_H_

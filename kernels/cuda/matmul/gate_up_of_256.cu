@@ -1,7 +1,7 @@
-// Floor: the bytes of both weights are read once; 1.5 bytes per activated value written. In tiles
-// 2 * tokens * rows * columns operations on tensor cores, in bytes.
+// Floor: the bytes of both weights are read once; 2 bytes per activated value written; 2 * tokens *
+// rows * columns operations on tensor cores, in BF16.
 #include "kernels/cuda/device/blocks_dispatch.h"
-#include "kernels/cuda/matmul/gate_up_blocks.h"
+#include "kernels/cuda/matmul/gate_up_kernel.h"
 
 namespace tandem::kernels::cuda {
 

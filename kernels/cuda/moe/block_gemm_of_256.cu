@@ -1,7 +1,7 @@
 // Floor: the bytes of the weight are read once; 2 * tokens * rows * columns operations on tensor
 // cores, in bytes.
 #include "kernels/cuda/device/blocks_dispatch.h"
-#include "kernels/cuda/matmul/gemm_blocks.h"
+#include "kernels/cuda/moe/block_gemm_kernel.h"
 
 namespace tandem::kernels::cuda {
 

@@ -1,23 +1,21 @@
-// Products of block-quantised weights with any number of rows of x, on tensor cores in bytes: for
-// more rows than a GEMV takes and fewer than make it worth while to dequantise the weight first;
-// for experts, any number.
-#ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMM_H_
-#define TANDEM_KERNELS_CUDA_MATMUL_GEMM_H_
+// Products of an expert's block-quantised weights with rows that chose it, on tensor cores in
+// bytes: for more rows than the grouped GEMV takes, with its bits.
+#ifndef TANDEM_KERNELS_CUDA_MOE_BLOCK_GEMM_H_
+#define TANDEM_KERNELS_CUDA_MOE_BLOCK_GEMM_H_
 
 #include <cstdint>
 
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/int8_group.h"
 #include "kernels/cuda/matmul/gemv.h"
-#include "kernels/cuda/matmul/row_pieces.h"
+#include "kernels/cuda/moe/row_pieces.h"
 #include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 
 namespace tandem::kernels::cuda {
 
-// Up to here a row's bits depend only on the row, whatever the number of tokens. The tiles' work
-// grows with the tokens, that of dequantising does not; by the counts of docs/cuda-kernels.md they
-// meet near this.
+// Tokens up to which experts' products are made in bytes: tiles' work grows with the tokens, that
+// of dequantising does not.
 inline constexpr uint32_t kMaxBlockGemmTokens = 256;
 
 // Tiles have 16 or 32 rows of x. The narrower one, if it holds what a matrix gets.
@@ -32,16 +30,13 @@ inline bool FillTallTiles(const Stream& stream, uint32_t rows, uint32_t pieces) 
 // x from EncodeQuantizeRows.
 struct GemmInputs {
   const Int8Group* groups;
-  GroupStrides strides;
+  uint32_t groups_of_row;
 };
 
-// As EncodeBlockMatVec, and with its bits; rows.size is a GemmTileSize.
+// rows.size is a GemmTileSize.
 void EncodeBlockGemm(Stream& stream, tensor::Type type, const MatVecParts& parts,
                      const GemmInputs& x, const RowPieces& rows, ColumnRange columns);
-// The same of parts whose types MixTypes allows in one launch.
-void EncodeMixedGemm(Stream& stream, const MatVecParts& parts, const GemmInputs& x,
-                     const RowPieces& rows, ColumnRange columns);
 
 }  // namespace tandem::kernels::cuda
 
-#endif  // TANDEM_KERNELS_CUDA_MATMUL_GEMM_H_
+#endif  // TANDEM_KERNELS_CUDA_MOE_BLOCK_GEMM_H_

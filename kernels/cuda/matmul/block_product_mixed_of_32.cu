@@ -1,0 +1,11 @@
+// Floor: the bytes of the weights are read once; 2 * tokens * rows * columns operations on tensor
+// cores, in BF16.
+#include "kernels/cuda/matmul/block_product_kernel.h"
+
+namespace tandem::kernels::cuda {
+
+void LaunchMixedProductOf32(Stream& stream, const BlockProductTask& task) {
+  LaunchBlockProduct<BlockTypesOf32>(stream, task);
+}
+
+}  // namespace tandem::kernels::cuda

@@ -1,0 +1,54 @@
+// The kernel of gate_up.h: that of block_product.h with another end. The upper half of a tile's
+// rows are of gate, the lower the same of up. Its .cu files instantiate it for some types each, so
+// that they compile in parallel.
+#ifndef TANDEM_KERNELS_CUDA_MATMUL_GATE_UP_KERNEL_H_
+#define TANDEM_KERNELS_CUDA_MATMUL_GATE_UP_KERNEL_H_
+
+#include <cstdint>
+
+#include "kernels/cuda/device/numbers.h"
+#include "kernels/cuda/matmul/activated_row.h"
+#include "kernels/cuda/matmul/bf16_tile.h"
+#include "kernels/cuda/matmul/tile_shapes.h"
+
+namespace tandem::kernels::cuda {
+
+// Grid: as BlockProductKernel's.
+template <tensor::Type kType, typename Shape>
+__global__ void __launch_bounds__(kColumnRanges* kWarp, Shape::kBlocks)
+    GateUpKernel(const __grid_constant__ GateUpTask task) {
+  using Tile = Bf16Tile<kType, Shape::kRowTiles, Shape::kTokenTiles>;
+  constexpr uint32_t kRows = Shape::kRows / 2;  // of each weight
+  const GateAndUp& weights = task.weights;
+  SharedArena arena;
+  const uint32_t pieces = PiecesOf<Shape>(task.x.tokens);
+  const uint32_t first_token = blockIdx.x % pieces * Shape::kTokens;
+  const uint32_t first_row = blockIdx.x / pieces * kRows;
+  const Bf16Inputs x = task.x.From(first_token, Shape::kTokens);
+  Tile tile(arena.Take<float>(Tile::kRoom), x);
+  tile.Multiply([&](uint32_t i) {
+    return RowOrLast(i < kRows ? weights.gate : weights.up, first_row + i % kRows);
+  });
+  for (uint32_t i = threadIdx.x; i < kRows * Shape::kTokens; i += Tile::kThreads) {
+    const uint32_t at = i % kRows, row = first_row + at, token = i / kRows;
+    if (row >= weights.gate.rows || token >= x.tokens) continue;
+    *task.to.At(first_token + token, row) =
+        FloatToBf16(ActivatedValue(weights, row, tile.Sum(at, token), tile.Sum(kRows + at, token)));
+  }
+}
+
+template <tensor::Type kType>
+void LaunchGateUp(Stream& stream, const GateUpTask& task) {
+  ForProductShape<LowTile>(stream, task.x.tokens, 2 * task.weights.gate.rows, [&](auto shape) {
+    using Shape = decltype(shape);
+    using Tile = Bf16Tile<kType, Shape::kRowTiles, Shape::kTokenTiles>;
+    const uint32_t grid =
+        PiecesOf<Shape>(task.x.tokens) * Blocks(2 * task.weights.gate.rows, Shape::kRows);
+    stream.Launch("gate_up", &GateUpKernel<kType, Shape>, grid, Tile::kThreads,
+                  SharedBytes<float>(Tile::kRoom), task);
+  });
+}
+
+}  // namespace tandem::kernels::cuda
+
+#endif  // TANDEM_KERNELS_CUDA_MATMUL_GATE_UP_KERNEL_H_
