@@ -166,7 +166,7 @@ TEST_P(AttentionMatMulTest, OtherRowsDoNotShow) {
     const std::vector<float> rows = Result(product);
     return std::vector<float>(rows.begin(), rows.begin() + kRows);
   };
-  // A single row is multiplied in a way of its own by cuda.
+  // Two rows: cuda multiplies a single one in bytes, several in BF16.
   std::vector<QueryRows> batch = {{&a, end - 1, end}, {&a, 9, 10}};
   const std::vector<float> expected = result(batch);
   while (batch.size() < 20) {

@@ -25,8 +25,8 @@ using cpu::Matrix;
 using cpu::RandomFloats;
 using tensor::Type;
 
-// Up to here cuda multiplies quantised weights as they are, one token in bytes, and plain ones in
-// floats, by kernels of its own.
+// Up to here cuda does without cuBLASLt: quantised weights are multiplied as they are, with one
+// token in bytes, and plain ones in floats.
 constexpr uint32_t kMostInPlace = 128;
 constexpr uint32_t MostInFloats(Type type) { return type == Type::kF32 ? 8 : 2; }
 

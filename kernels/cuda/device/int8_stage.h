@@ -1,6 +1,6 @@
 // How packs and inputs lie in shared memory for tiles that copy them there 256 columns at a time
-// (int8_tile.h): kRows rows, each the head of its pack and its blocks'
-// bodies, then the groups of kInputs inputs. Device code.
+// (int8_tile.h): kRows rows, each the head of its pack and its blocks' bodies, then the groups of
+// kInputs inputs. Device code.
 //
 // An octet is eight groups of 32 columns, counted from the matrix's first column.
 #ifndef TANDEM_KERNELS_CUDA_DEVICE_INT8_STAGE_H_

@@ -45,9 +45,9 @@ Forms FormsOf(const MatMulParams& params) {
 static_assert(sizeof(Int8Group) <= 32 * sizeof(uint16_t));
 size_t RowBytes(ColumnRange columns) { return sizeof(uint16_t) * 32 * columns.Units(32); }
 
-// Scratch that the op before a product leaves alone: where its rounded rows are, if it has scratch
-// of its own while it writes them. A plan pass encodes the largest step, which has to cover all
-// smaller ones.
+// Scratch that the op before a product must not use: the product's rounded rows, which that op may
+// write while its own scratch is in use. At least what any smaller step needs, since a plan pass
+// encodes the largest one alone.
 size_t KeptBytes(const RowsOfX& x, const MatMulParams& params) {
   for (uint32_t i = 0; i < params.num_projections; ++i) {
     const tensor::Type type = params.projections[i].weight.type;

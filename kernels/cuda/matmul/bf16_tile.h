@@ -27,10 +27,13 @@
 
 namespace tandem::kernels::cuda {
 
-template <tensor::Type kType, uint32_t kRowTiles, uint32_t kTokenTiles>
+// Shape: tile_shapes.h.
+template <tensor::Type kType, typename Shape>
 class Bf16Tile {
+  static constexpr uint32_t kRowTiles = Shape::kRowTiles, kTokenTiles = Shape::kTokenTiles;
+  static constexpr uint32_t kRows = Shape::kRows, kTokens = Shape::kTokens;
+
  public:
-  static constexpr uint32_t kRows = 16 * kRowTiles, kTokens = 8 * kTokenTiles;
   static constexpr uint32_t kThreads = kColumnRanges * kWarp;
   // Floats of shared memory: sums of a token, of which the padding keeps a fragment's in different
   // banks.
@@ -72,7 +75,7 @@ class Bf16Tile {
   // Rows that a lane reads: of every tile one in the upper and one in the lower half.
   static constexpr uint32_t kLaneRows = 2 * kRowTiles;
   // Halves of an octet that are read at once: as many as registers hold.
-  static constexpr uint32_t kHalves = kTokenTiles == 1 ? 2 : 1;
+  static constexpr uint32_t kHalvesAtOnce = kTokenTiles == 1 ? 2 : 1;
 
   static __device__ __forceinline__ uint32_t Quad() { return threadIdx.x % kWarp / 4; }
 
@@ -80,12 +83,12 @@ class Bf16Tile {
   template <bool kWhole>
   __device__ __forceinline__ void MultiplyRange(uint32_t first, uint32_t end) {
 #pragma unroll 1
-    for (uint32_t half = 2 * first; half < 2 * end; half += kHalves) {
-      WeightGroup<kType> weights[kHalves][kLaneRows];
+    for (uint32_t half = 2 * first; half < 2 * end; half += kHalvesAtOnce) {
+      WeightGroup<kType> weights[kHalvesAtOnce][kLaneRows];
 #pragma unroll
-      for (uint32_t h = 0; h < kHalves; ++h) LoadHalf<kWhole>(half + h, weights[h]);
+      for (uint32_t h = 0; h < kHalvesAtOnce; ++h) LoadHalf<kWhole>(half + h, weights[h]);
 #pragma unroll
-      for (uint32_t h = 0; h < kHalves; ++h) MultiplyHalf<kWhole>(half + h, weights[h]);
+      for (uint32_t h = 0; h < kHalvesAtOnce; ++h) MultiplyHalf<kWhole>(half + h, weights[h]);
     }
   }
 

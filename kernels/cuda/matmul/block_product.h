@@ -13,7 +13,7 @@
 
 namespace tandem::kernels::cuda {
 
-// From here on it is faster to dequantise a weight first: that does not grow with the tokens.
+// With more it is faster to dequantise a weight first: that does not grow with the tokens.
 inline constexpr uint32_t kMaxBlockProductTokens = 128;
 
 // Parts have one type, or types that MixTypes allows in one launch.

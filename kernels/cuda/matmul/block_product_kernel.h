@@ -14,14 +14,11 @@
 
 namespace tandem::kernels::cuda {
 
-template <tensor::Type kType, typename Shape>
-using TileOf = Bf16Tile<kType, Shape::kRowTiles, Shape::kTokenTiles>;
-
 // Grid: (runs of a weight's rows, each with all pieces of tokens; parts): blocks with the same rows
 // run at the same time, and all but one find them in the L2 cache.
 template <tensor::Type kType, typename Shape>
 __device__ __forceinline__ void MultiplyPart(const BlockProductTask& task, const MatVecPart& part) {
-  using Tile = TileOf<kType, Shape>;
+  using Tile = Bf16Tile<kType, Shape>;
   const uint32_t pieces = PiecesOf<Shape>(task.x.tokens);
   const uint32_t first_token = blockIdx.x % pieces * Shape::kTokens;
   const uint32_t first_row = blockIdx.x / pieces * Shape::kRows;
@@ -58,7 +55,7 @@ void LaunchBlockProduct(Stream& stream, const BlockProductTask& task) {
     const dim3 grid(PiecesOf<Shape>(task.x.tokens) * Blocks(most_rows, Shape::kRows),
                     task.parts.count);
     // Of any type.
-    using Tile = TileOf<tensor::Type::kQ4_0, Shape>;
+    using Tile = Bf16Tile<tensor::Type::kQ4_0, Shape>;
     stream.Launch("block_product", &BlockProductKernel<Types, Shape>, grid, Tile::kThreads,
                   SharedBytes<float>(Tile::kRoom), task);
   });

@@ -17,7 +17,7 @@ namespace tandem::kernels::cuda {
 template <tensor::Type kType, typename Shape>
 __global__ void __launch_bounds__(kColumnRanges* kWarp, Shape::kBlocks)
     GateUpKernel(const __grid_constant__ GateUpTask task) {
-  using Tile = Bf16Tile<kType, Shape::kRowTiles, Shape::kTokenTiles>;
+  using Tile = Bf16Tile<kType, Shape>;
   constexpr uint32_t kRows = Shape::kRows / 2;  // of each weight
   const GateAndUp& weights = task.weights;
   SharedArena arena;
@@ -41,7 +41,7 @@ template <tensor::Type kType>
 void LaunchGateUp(Stream& stream, const GateUpTask& task) {
   ForProductShape<LowTile>(stream, task.x.tokens, 2 * task.weights.gate.rows, [&](auto shape) {
     using Shape = decltype(shape);
-    using Tile = Bf16Tile<kType, Shape::kRowTiles, Shape::kTokenTiles>;
+    using Tile = Bf16Tile<kType, Shape>;
     const uint32_t grid =
         PiecesOf<Shape>(task.x.tokens) * Blocks(2 * task.weights.gate.rows, Shape::kRows);
     stream.Launch("gate_up", &GateUpKernel<kType, Shape>, grid, Tile::kThreads,

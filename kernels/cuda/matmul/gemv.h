@@ -38,7 +38,7 @@ struct MatVecPart {
   // Of a weight with several matrices (experts): how far they and their biases are apart.
   uint64_t matrix_stride_bytes = 0;
   uint32_t bias_stride = 0;
-  tensor::Type type = tensor::Type::kF32;  // only parts of several types need it
+  tensor::Type type = tensor::Type::kF32;  // read for block-quantised dense weights alone
 };
 
 struct MatVecParts {
