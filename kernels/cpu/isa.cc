@@ -1,5 +1,9 @@
 #include "kernels/cpu/isa.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace tandem::kernels::cpu {
 namespace {
 
@@ -57,6 +61,18 @@ bool HasByteProducts() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
+#else
+  return false;
+#endif
+}
+
+bool FetchesFarToL1() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  unsigned eax, ebx, ecx, edx;
+  if (!__builtin_cpu_is("amd") || !__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return false;
+  constexpr unsigned kBaseFamily = 0xf, kZen5 = 0x1a;  // of the sum of both fields
+  return (eax >> 8 & 0xf) == kBaseFamily && kBaseFamily + (eax >> 20 & 0xff) >= kZen5;
 #else
   return false;
 #endif

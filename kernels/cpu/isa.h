@@ -26,6 +26,11 @@ bool HasFastBf16();
 // Whether AVX-512 also multiplies and looks up bytes: VNNI and VBMI.
 bool HasByteProducts();
 
+// Whether prefetches of single lines to the L1 cache keep memory busy: on AMD's Zen 5 they read a
+// tenth to a third more than those to the L2 cache, which other processors have been measured with
+// (docs/performance.md). The family tells.
+bool FetchesFarToL1();
+
 }  // namespace tandem::kernels::cpu
 
 #endif  // TANDEM_KERNELS_CPU_ISA_H_

@@ -92,6 +92,12 @@ std::vector<const MatMulKernels*> RunnableKernels() {
   return all;
 }
 
+PanelAhead BestPanelAhead() {
+  constexpr PanelAhead kFarToL1 = {0, 10240};
+  static const bool far = FetchesFarToL1();
+  return far ? kFarToL1 : kNearToL1;
+}
+
 const Kernel* FindKernel(const MatMulKernels& kernels, tensor::Type type) {
   switch (type) {
     case tensor::Type::kF32:

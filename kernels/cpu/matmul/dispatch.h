@@ -16,6 +16,9 @@ const MatMulKernels& BestKernels(Isa isa);
 // Every table that this machine can run, the best one last, for tests and benchmarks.
 std::vector<const MatMulKernels*> RunnableKernels();
 
+// What suits this machine's processor.
+PanelAhead BestPanelAhead();
+
 // The kernel for weights of `type`; null where there is none. Its activations are as it says; those
 // of HeadMatMul stay floats for plain weights, whose kernels are in MatMulKernels::floats.
 const Kernel* FindKernel(const MatMulKernels& kernels, tensor::Type type);

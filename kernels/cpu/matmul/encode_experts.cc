@@ -24,6 +24,7 @@ struct Part {
   const std::byte* weights;  // of the rank's first expert, at the window's first column
   uint64_t stride_bytes;
   bool in_panels;
+  PanelAhead ahead;
   uint64_t expert_stride_bytes;
   uint32_t rows;
   uint32_t cols;       // of the window
@@ -128,6 +129,7 @@ void MultiplyExpert(const Task& task, const Part& part, const host::TaskContext&
                                      : part.bias + size_t{expert} * part.bias_stride + row_begin,
         .y = values,
         .y_stride = part.rows_per_task,
+        .ahead = part.ahead,
     };
     part.run(product, {0, row_count, 0, static_cast<uint32_t>(count)}, context.thread_scratch);
     for (int32_t i = 0; i < count; ++i) use(slot + i, values + size_t(i) * part.rows_per_task);
@@ -183,6 +185,7 @@ Part MakePart(const ExpertProjection& projection, const Kernel& kernel, uint32_t
   part.weights = FirstRow(weight, window);
   part.stride_bytes = weight.row_stride_bytes;
   part.in_panels = weight.panel_rows > 0;
+  part.ahead = BestPanelAhead();
   part.expert_stride_bytes = weight.matrix_stride_bytes;
   part.rows = weight.rows;
   part.cols = window.cols();

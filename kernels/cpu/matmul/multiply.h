@@ -192,7 +192,8 @@ class Multiply {
   static void RunOneSet(const Product& p, const ProductRange& range) {
     using Once = typename F::Once;
     const X* x = Activations(p, range.token_begin);
-    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
+    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes,
+                                       kTokens <= kMostBoundByMemory ? p.ahead : kNearToL1);
     for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
       const Source source(p, row);
       if (row == range.row_begin) ahead.Start(source);
@@ -241,7 +242,8 @@ class Multiply {
       Pieces beside = ahead.template Beside<Pieces>(p, row + kRows, 0, chunks, kGroups, calls);
       if constexpr (std::is_same_v<Pieces, PiecesAhead>) {
         if (range.token_end - range.token_begin <= kMostBoundByMemory) {
-          beside.FetchNear(p.weights + row * p.stride_bytes, F::kBytes * S::kLanes / F::kFetches);
+          beside.FetchNear(p.weights + row * p.stride_bytes, F::kBytes * S::kLanes / F::kFetches,
+                           p.ahead.to_l1);
         }
       }
       MultiplySets<kGroups>(p, range, PanelsFrom<Source>(p, row), row, groups, &beside);

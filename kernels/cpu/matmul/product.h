@@ -7,6 +7,14 @@
 
 namespace tandem::kernels::cpu {
 
+// How many bytes ahead of their use panels are fetched to a cache.
+struct PanelAhead {
+  uint32_t to_l2;  // 0: to L1 alone
+  uint32_t to_l1;
+};
+// On any processor, and where activations need the L1 cache.
+inline constexpr PanelAhead kNearToL1 = {8192, 1024};
+
 // y[t, r] = sum over the window's columns of x[t, c] * W[r, c] (+ bias[r]).
 struct Product {
   const std::byte* weights;  // row 0, at the window's first column
@@ -19,6 +27,7 @@ struct Product {
   const float* bias;  // (rows) or null
   float* y;           // (tokens, rows)
   size_t y_stride;
+  PanelAhead ahead;  // of products that wait for memory
 };
 
 // The part of a product that one task computes.

@@ -67,9 +67,10 @@ class PiecesAhead {
         stride_(panels > 1 ? stride : 0),
         calls_before_(lines_ == 0 ? 0 : calls - (bytes + kLine * lines_ - 1) / (kLine * lines_)) {}
 
-  // The panel at `now`, of which `bytes` are read per call, goes to the L1 cache, too, kNear ahead.
-  void FetchNear(const std::byte* now, size_t bytes) {
-    near_ = now + kNear;
+  // The panel at `now`, of which `bytes` are read per call, goes to the L1 cache, too, `ahead` bytes
+  // before its use.
+  void FetchNear(const std::byte* now, size_t bytes, size_t ahead) {
+    near_ = now + ahead;
     near_bytes_ = bytes;
   }
 
@@ -90,8 +91,6 @@ class PiecesAhead {
   }
 
  private:
-  static constexpr size_t kNear = 1024;
-
   const std::byte* near_ = nullptr;
   size_t near_bytes_ = 0;
   const std::byte* at_;

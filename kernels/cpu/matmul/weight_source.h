@@ -99,7 +99,8 @@ class RowSource {
   // `bytes` of each row per step.
   class Ahead {
    public:
-    [[gnu::always_inline]] Ahead(const Product& p, uint32_t steps, size_t bytes)
+    [[gnu::always_inline]] Ahead(const Product& p, uint32_t steps, size_t bytes,
+                                 PanelAhead /*panels*/ = kNearToL1)
         : ahead_(steps * bytes, p.stride_bytes), bytes_(bytes) {}
     [[gnu::always_inline]] void Start(const RowSource& source) const {
       ahead_.Start(source.rows());
@@ -216,24 +217,29 @@ class PanelSource {
   const std::byte* panel() const { return panel_; }
 
   // A panel is one stream, and the next panel continues it: from memory to the L2 cache well ahead,
-  // from there to L1 shortly before use.
+  // from there to L1 shortly before use, or to L1 alone (Product::ahead).
   class Ahead {
    public:
-    [[gnu::always_inline]] Ahead(const Product& /*p*/, uint32_t /*steps*/, size_t bytes)
-        : bytes_(bytes * S::kLanes) {}
+    [[gnu::always_inline]] Ahead(const Product& /*p*/, uint32_t /*steps*/, size_t bytes,
+                                 PanelAhead ahead = kNearToL1)
+        : bytes_(bytes * S::kLanes), ahead_(ahead) {}
     [[gnu::always_inline]] void Start(const PanelSource& source) const {
-      Fetch<2>(source.panel(), kToL2);
+      if (ahead_.to_l2 > 0) {
+        Fetch<2>(source.panel(), ahead_.to_l2);
+      } else {
+        Fetch<3>(source.panel(), ahead_.to_l1);
+      }
     }
     [[gnu::always_inline]] void Next(const PanelSource& source, uint32_t step,
                                      bool /*last*/) const {
       const std::byte* const now = source.panel() + step * bytes_;
-      Fetch<2>(now + kToL2, bytes_);
-      Fetch<3>(now + kToL1, bytes_);
+      if (ahead_.to_l2 > 0) Fetch<2>(now + ahead_.to_l2, bytes_);
+      Fetch<3>(now + ahead_.to_l1, bytes_);
     }
     // Where Beside fetched this from memory.
     [[gnu::always_inline]] void NextOfPiece(const PanelSource& source, uint32_t step,
                                             bool /*last*/) const {
-      Fetch<3>(source.panel() + step * bytes_ + kToL1, bytes_);
+      Fetch<3>(source.panel() + step * bytes_ + kNearToL1.to_l1, bytes_);
     }
     // `steps` from `step` on of that many panels, the first of which has `row`; past the last row
     // nothing new. Pieces: PiecesAhead or PairAhead.
@@ -246,9 +252,6 @@ class PanelSource {
     }
 
    private:
-    static constexpr size_t kToL2 = 8192;
-    static constexpr size_t kToL1 = 1024;
-
     template <int kLocality>
     [[gnu::always_inline]] static void Fetch(const std::byte* p, size_t bytes) {
 #pragma GCC unroll 16
@@ -256,6 +259,7 @@ class PanelSource {
     }
 
     size_t bytes_;
+    PanelAhead ahead_;
   };
 
  private:
