@@ -2,8 +2,8 @@
 """`./dev bench cpu`: the CPU kernels and a whole model beside the limits of the machine, all measured in one run.
 
 Peaks first (reading memory, the exact integer mixes of each instruction set), then every product of matmul_bench as a part of
-them. With --model: prefill and decode by `tandem bench`, each as a part of what the peaks allow that model; with --compare also
-another program's, taking turns, and the ratios.
+them. With --model: prefill and decode by `tandem bench`, each as a part of what the peaks allow that model, with memory as fast as
+it was read beside the same case; with --compare also another program's, taking turns, and the ratios.
 
 COMMAND is run by the shell with MODEL, THREADS and CASE in its environment, where CASE is "prefill 512" or "decode 8". It prints
 one number, tokens per second, as its last line.
@@ -22,15 +22,18 @@ import peaks
 import programs
 import rounds
 import roofline_svg
-from samples import part, ratios, spread, table
+from samples import Samples, part, ratios, spread, table
 
 ROOT = Path(__file__).resolve().parents[2]
 TANDEM = ROOT / "bin/tandem"
 PEAKS = ROOT / "bazel-bin/tests/kernels/peaks/peaks_bench"
 PRODUCTS = ROOT / "bazel-bin/tests/kernels/matmul_bench"
 PEAK_FLAGS = ("--benchmark_min_time=0.1", "--benchmark_repetitions=5")
+# Loops of which one reads about as fast as the best of all does.
+READING_FLAGS = ("--benchmark_filter=^ReadMemory/huge_pages/", "--benchmark_min_time=0.05")
 PRODUCT_FLAGS = ("--benchmark_min_time=0.2", "--benchmark_repetitions=3")
 OURS = "Tandem"
+READING = "memory, GB/s"
 
 
 def note(words):
@@ -57,8 +60,8 @@ def parse_arguments(arguments):
             parser.error(f"--{flag} needs --model")
     if options.svg is not None and not options.svg.resolve().parent.is_dir():
         parser.error(f"--svg: no folder {options.svg.resolve().parent}")
-    if options.compare_name == OURS:
-        parser.error(f"--compare-name: '{OURS}' is taken")
+    if options.compare_name in (OURS, READING):
+        parser.error(f"--compare-name: '{options.compare_name}' is taken")
     return options
 
 
@@ -81,14 +84,21 @@ def show(title, header, rows):
 def show_model(options, results, roof):
     """Medians with their ranges, ratios, and parts of the limit."""
     cases = model_cases(options)
-    rows = [[name, *(spread(results[name][case]) for case in cases)] for name in results]
+    names = [name for name in results if name != READING]
+    rows = [[name, *(spread(results[name][case]) for case in cases)] for name in names]
     if options.compare:
         rows.append(["ratio", *(spread(ratios(results[OURS][case], results[options.compare_name][case])) for case in cases)])
-    bounds = {case: roof.of_case(case) for case in cases}
-    rows.append(["limit", *("-" if bounds[case] is None else f"{bounds[case]:.4g}" for case in cases)])
-    rows += [[f"{name}, of the limit", *(part(results[name][case].median(), bounds[case]) for case in cases)] for name in results]
+    bounds = {case: bound_by_round(roof, case, results[READING][case]) for case in cases}
+    rows.append([READING, *(spread(results[READING][case]) for case in cases)])
+    rows.append(["limit", *(spread(bounds[case]) for case in cases)])
+    rows += [[f"{name}, of the limit", *(part(ratios(results[name][case], bounds[case]).median(), 1) for case in cases)] for name in names]
     show(f"Tokens per second of {options.model.name} ({roof.describe()}), rounds: {options.rounds}, median and range",
          ["", *map(rounds.case_name, cases)], rows)
+
+
+def bound_by_round(roof, case, reading):
+    """What the machine allowed in each round; where memory was not read beside a case, what it allowed at its best."""
+    return Samples([(roof if gigabytes is None else roof.with_bandwidth(1e9 * gigabytes)).of_case(case) for gigabytes in reading.rounds])
 
 
 def model_cases(options):
@@ -100,7 +110,13 @@ def measure_model(options):
     turns = {OURS: lambda case: programs.tandem_rate(TANDEM, options.model, options.threads, options.kernels, case)}
     if options.compare:
         turns[options.compare_name] = lambda case: programs.command_rate(options.compare, options.model, options.threads, case)
+    turns[READING] = lambda case: reading_rate(options)
     return rounds.measure(turns, model_cases(options), options.rounds, note)
+
+
+def reading_rate(options):
+    """Gigabytes per second: memory's speed may change from minute to minute, as other machines on the same host use it."""
+    return peaks.parse(programs.google_benchmark(PEAKS, f"--threads={options.threads}", *READING_FLAGS)).bandwidth / 1e9
 
 
 def measure_peaks(options):
@@ -109,7 +125,7 @@ def measure_peaks(options):
 
 
 def draw(options, results, roof, here):
-    series = {name: {case[1]: samples for case, samples in one.items() if case[0] == "decode"} for name, one in results.items()}
+    series = {name: {case[1]: samples for case, samples in one.items() if case[0] == "decode"} for name, one in results.items() if name != READING}
     title = f"{options.model.name}, {options.threads} threads, kernels {roof.kernels}"
     place = f"{here.processor}, {here.date:%Y-%m-%d}, commit {here.commit}"
     options.svg.write_text(roofline_svg.draw((title, place), series, roof.decode))

@@ -1,6 +1,6 @@
 """The most tokens per second that a machine's peaks allow a model: its roofline."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass
@@ -10,6 +10,10 @@ class Limits:
     peaks: object
     kernels: str
     matrices: list
+
+    def with_bandwidth(self, bandwidth):
+        """The same machine while its memory gives that many bytes per second."""
+        return replace(self, peaks=replace(self.peaks, bandwidth=bandwidth))
 
     def seconds_of_memory(self, tokens):
         """Of a step: every weight that it needs is read once."""

@@ -1,4 +1,4 @@
-"""Tests of cpu: its flags."""
+"""Tests of cpu: its flags, and limits by round."""
 
 import contextlib
 import io
@@ -9,6 +9,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).absolute().parents[3] / "tools/bench"))
 
 import cpu  # noqa: E402
+from limits import Limits  # noqa: E402
+from model_work import Matrix  # noqa: E402
+from peaks import Peaks  # noqa: E402
+from samples import Samples  # noqa: E402
 
 
 class Flags(unittest.TestCase):
@@ -33,6 +37,16 @@ class Flags(unittest.TestCase):
         self.assertIn("needed 1 or more, found 0", self.refused("--rounds", "0"))
         self.assertIn("'Tandem' is taken", self.refused("--model", "m", "--compare", "x", "--compare-name", "Tandem"))
         self.assertIn("--svg: no folder", self.refused("--model", "m", "--svg", "no/such/folder/x.svg"))
+
+    def test_names_of_rows_are_taken(self):
+        self.assertIn("is taken", self.refused("--model", "m", "--compare", "x", "--compare-name", cpu.READING))
+
+
+class BoundByRound(unittest.TestCase):
+    def test_memory_is_as_fast_as_in_the_round_or_at_its_best(self):
+        roof = Limits(Peaks(4e9, {("avx2", "int8:1"): 1e12}), "avx2", [Matrix("Q8_0", 10_000_000, 10_000_000)])
+        bounds = cpu.bound_by_round(roof, ("decode", 1), Samples([1.0, None, 2.0]))
+        self.assertEqual(bounds.rounds, [100, 400, 200])
 
 
 if __name__ == "__main__":

@@ -23,6 +23,12 @@ class LimitsTest(unittest.TestCase):
         per_token = 2e7 / 1e11 + 2e7 / 4e11
         self.assertAlmostEqual(roof.decode(1000), 1 / per_token)
 
+    def test_memory_of_another_speed_leaves_arithmetic_as_it_is(self):
+        roof = Limits(PEAKS, "avx2", [BODY, HEAD])
+        self.assertAlmostEqual(roof.with_bandwidth(2e9).decode(1), 2e9 / 15e6)
+        self.assertAlmostEqual(roof.with_bandwidth(2e9).decode(10_000), roof.decode(10_000))
+        self.assertAlmostEqual(roof.decode(1), 1e9 / 15e6)
+
     def test_prefill_computes_the_head_once(self):
         roof = Limits(PEAKS, "avx2", [BODY, HEAD])
         self.assertAlmostEqual(roof.prefill(500), 500 / (500 * 2e7 / 1e11 + 2e7 / 4e11))
