@@ -46,6 +46,7 @@ struct Channel {
   }
   // The state after `count` rows. Ascending, because it may keep some of its values.
   __device__ void WriteState(int32_t count, float* to) const {
+#pragma unroll 1  // unrolled it spills, and taps are few
     for (int32_t i = 0; i + 1 < taps; ++i) {
       to[static_cast<size_t>(i) * stride] = At(count - taps + 1 + i);
     }
