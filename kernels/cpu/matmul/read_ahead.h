@@ -67,8 +67,8 @@ class PiecesAhead {
         stride_(panels > 1 ? stride : 0),
         calls_before_(lines_ == 0 ? 0 : calls - (bytes + kLine * lines_ - 1) / (kLine * lines_)) {}
 
-  // The panel at `now`, of which `bytes` are read per call, goes to the L1 cache, too, `ahead` bytes
-  // before its use.
+  // The panel at `now`, of which `bytes` are read per call, goes to the L1 cache, too, `ahead`
+  // bytes before its use.
   void FetchNear(const std::byte* now, size_t bytes, size_t ahead) {
     near_ = now + ahead;
     near_bytes_ = bytes;
