@@ -71,8 +71,8 @@ bool FetchesFarToL1() {
   __builtin_cpu_init();
   unsigned eax, ebx, ecx, edx;
   if (!__builtin_cpu_is("amd") || !__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return false;
-  constexpr unsigned kBaseFamily = 0xf, kZen5 = 0x1a;  // of the sum of both fields
-  return (eax >> 8 & 0xf) == kBaseFamily && kBaseFamily + (eax >> 20 & 0xff) >= kZen5;
+  constexpr unsigned kBaseFamily = 0xf, kFamilyOfZen5 = 0x1a;
+  return (eax >> 8 & 0xf) == kBaseFamily && kBaseFamily + (eax >> 20 & 0xff) >= kFamilyOfZen5;
 #else
   return false;
 #endif

@@ -26,9 +26,9 @@ bool HasFastBf16();
 // Whether AVX-512 also multiplies and looks up bytes: VNNI and VBMI.
 bool HasByteProducts();
 
-// Whether prefetches of single lines to the L1 cache keep memory busy: on AMD's Zen 5 they read a
-// tenth to a third more than those to the L2 cache, which other processors have been measured with
-// (docs/performance.md). The family tells.
+// Whether prefetches straight to the L1 cache keep memory busy: on AMD's Zen 5 they read up to a
+// third more than those to L2 and then to L1, which other processors have been measured with
+// (docs/performance.md). The family tells; later ones are taken to be alike.
 bool FetchesFarToL1();
 
 }  // namespace tandem::kernels::cpu

@@ -107,16 +107,19 @@ def model_cases(options):
 
 def measure_model(options):
     """{program: {case: Samples}}."""
-    turns = {OURS: lambda case: programs.tandem_rate(TANDEM, options.model, options.threads, options.kernels, case)}
+    turns = {OURS: lambda case: programs.tandem_rate(TANDEM, options.model, options.threads, options.kernels, case),
+             READING: lambda case: reading_rate(options)}
     if options.compare:
         turns[options.compare_name] = lambda case: programs.command_rate(options.compare, options.model, options.threads, case)
-    turns[READING] = lambda case: reading_rate(options)
     return rounds.measure(turns, model_cases(options), options.rounds, note)
 
 
 def reading_rate(options):
     """Gigabytes per second: memory's speed may change from minute to minute, as other machines on the same host use it."""
-    return peaks.parse(programs.google_benchmark(PEAKS, f"--threads={options.threads}", *READING_FLAGS)).bandwidth / 1e9
+    try:
+        return peaks.parse(programs.google_benchmark(PEAKS, f"--threads={options.threads}", *READING_FLAGS)).bandwidth / 1e9
+    except ValueError as error:
+        raise programs.Failed(str(error)) from error
 
 
 def measure_peaks(options):
@@ -145,7 +148,8 @@ def run(options):
         products = programs.google_benchmark(PRODUCTS, threads, f"--benchmark_filter={op_table.case_filter(kernels)}", *PRODUCT_FLAGS)
     results = measure_model(options) if options.model else {}
     last = measure_peaks(options)
-    best = first.best(last)
+    readings = [gigabytes for samples in results.get(READING, {}).values() for gigabytes in samples.numbers()]
+    best = first.best(last).with_readings(1e9 * gigabytes for gigabytes in readings)
 
     print(f"load average after: {machine.load_average()}; {machine.processor_time().disturbance(before)}")
     show(f"Peaks of the machine, {options.threads} threads, best of 5 before and after what follows", ("what", "before", "after"),

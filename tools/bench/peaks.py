@@ -21,6 +21,10 @@ class Peaks:
         """Of two measurements: a machine that is slower for a while is not a slower one."""
         return Peaks(max(self.bandwidth, other.bandwidth), {mix: max(rate, other.ops.get(mix, 0.0)) for mix, rate in self.ops.items()})
 
+    def with_readings(self, bandwidths):
+        """The same with memory as fast as the fastest of these, if that is faster."""
+        return Peaks(max(self.bandwidth, *bandwidths, 0.0), self.ops)
+
     def of_type(self, kernels, weight_type):
         """Operations per second of the best mix that is exact, for the kernels of that name; None if it was not measured."""
         return max((self.ops[mix] for mix in _mixes(kernels, weight_type) if mix in self.ops), default=None)

@@ -93,9 +93,9 @@ std::vector<const MatMulKernels*> RunnableKernels() {
 }
 
 PanelAhead BestPanelAhead() {
-  constexpr PanelAhead kFarToL1 = {0, 10240};
+  constexpr PanelAhead kToL1 = {0, 10240};
   static const bool far = FetchesFarToL1();
-  return far ? kFarToL1 : kNearToL1;
+  return far ? kToL1 : kToL2ThenL1;
 }
 
 const Kernel* FindKernel(const MatMulKernels& kernels, tensor::Type type) {

@@ -57,7 +57,6 @@ void RunPlain(const Task& task, const host::TaskContext& context) {
       .bias = nullptr,
       .y = p.y + size_t{head} * p.y_head_stride,
       .y_stride = p.y_token_stride,
-      .ahead = {},
   };
   if (task.x_blocks > 0) {
     product.x =
@@ -94,7 +93,6 @@ void RunTransposed(const Task& task, const host::TaskContext& context) {
       .bias = nullptr,
       .y = p.y + size_t{head} * p.y_head_stride + (first - p.weight.col_begin),
       .y_stride = p.y_token_stride,
-      .ahead = {},
   };
   task.f32.run(product, {0, last - first, 0, p.tokens}, context.thread_scratch + task.product_at);
 }

@@ -193,7 +193,7 @@ class Multiply {
     using Once = typename F::Once;
     const X* x = Activations(p, range.token_begin);
     const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes,
-                                       kTokens <= kMostBoundByMemory ? p.ahead : kNearToL1);
+                                       kTokens <= kMostBoundByMemory ? p.ahead : kToL2ThenL1);
     for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
       const Source source(p, row);
       if (row == range.row_begin) ahead.Start(source);
@@ -233,15 +233,16 @@ class Multiply {
 
   template <class Source, int kGroups, class Pieces>
   static void RunInPlaceWith(const Product& p, const ProductRange& range, uint32_t calls) {
-    const typename Source::Ahead ahead(p, p.cols / F::kCols, F::kBytes);
+    const bool waits = range.token_end - range.token_begin <= kMostBoundByMemory;
     const uint32_t chunks = NumChunks(p.cols);
+    const typename Source::Ahead ahead(p, chunks, F::kBytes, waits ? p.ahead : kToL2ThenL1);
     constexpr uint32_t kRows = kGroups * S::kLanes;
     for (uint32_t row = range.row_begin; row < range.row_end; row += kRows) {
       const uint32_t groups = row + S::kLanes < range.row_end ? kGroups : 1;
       if (row == range.row_begin) ahead.Start(Source(p, row));
       Pieces beside = ahead.template Beside<Pieces>(p, row + kRows, 0, chunks, kGroups, calls);
       if constexpr (std::is_same_v<Pieces, PiecesAhead>) {
-        if (range.token_end - range.token_begin <= kMostBoundByMemory) {
+        if (waits) {
           beside.FetchNear(p.weights + row * p.stride_bytes, F::kBytes * S::kLanes / F::kFetches,
                            p.ahead.to_l1);
         }

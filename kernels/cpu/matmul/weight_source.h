@@ -100,7 +100,7 @@ class RowSource {
   class Ahead {
    public:
     [[gnu::always_inline]] Ahead(const Product& p, uint32_t steps, size_t bytes,
-                                 PanelAhead /*panels*/ = kNearToL1)
+                                 PanelAhead /*panels*/ = kToL2ThenL1)
         : ahead_(steps * bytes, p.stride_bytes), bytes_(bytes) {}
     [[gnu::always_inline]] void Start(const RowSource& source) const {
       ahead_.Start(source.rows());
@@ -221,7 +221,7 @@ class PanelSource {
   class Ahead {
    public:
     [[gnu::always_inline]] Ahead(const Product& /*p*/, uint32_t /*steps*/, size_t bytes,
-                                 PanelAhead ahead = kNearToL1)
+                                 PanelAhead ahead = kToL2ThenL1)
         : bytes_(bytes * S::kLanes), ahead_(ahead) {}
     [[gnu::always_inline]] void Start(const PanelSource& source) const {
       if (ahead_.to_l2 > 0) {
@@ -239,7 +239,7 @@ class PanelSource {
     // Where Beside fetched this from memory.
     [[gnu::always_inline]] void NextOfPiece(const PanelSource& source, uint32_t step,
                                             bool /*last*/) const {
-      Fetch<3>(source.panel() + step * bytes_ + kNearToL1.to_l1, bytes_);
+      Fetch<3>(source.panel() + step * bytes_ + kToL2ThenL1.to_l1, bytes_);
     }
     // `steps` from `step` on of that many panels, the first of which has `row`; past the last row
     // nothing new. Pieces: PiecesAhead or PairAhead.

@@ -5,6 +5,7 @@ import io
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).absolute().parents[3] / "tools/bench"))
 
@@ -40,6 +41,13 @@ class Flags(unittest.TestCase):
 
     def test_names_of_rows_are_taken(self):
         self.assertIn("is taken", self.refused("--model", "m", "--compare", "x", "--compare-name", cpu.READING))
+
+
+class Reading(unittest.TestCase):
+    def test_no_bandwidth_fails_the_case_and_not_the_run(self):
+        with mock.patch.object(cpu.programs, "google_benchmark", return_value={"benchmarks": []}):
+            with self.assertRaises(cpu.programs.Failed):
+                cpu.reading_rate(cpu.parse_arguments([]))
 
 
 class BoundByRound(unittest.TestCase):

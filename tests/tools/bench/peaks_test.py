@@ -37,6 +37,11 @@ class PeaksTest(unittest.TestCase):
                                                            ("avx2, int8, 4 vpmaddubsw per vpmaddwd", "500 GOPS", "400 GOPS"),
                                                            ("avx2, f32", "100 GFLOPS", "200 GFLOPS")])
 
+    def test_memory_is_as_fast_as_the_fastest_reading(self):
+        found = peaks.Peaks(3e10, {})
+        self.assertEqual(found.with_readings([2e10, 5e10]).bandwidth, 5e10)
+        self.assertEqual(found.with_readings([]).bandwidth, 3e10)
+
     def test_no_bandwidth_is_an_error(self):
         with self.assertRaises(ValueError):
             peaks.parse({"benchmarks": []})
