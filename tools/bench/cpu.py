@@ -81,17 +81,16 @@ def show(title, header, rows):
     print("\n".join(table(header, rows)), flush=True)
 
 
-def show_model(options, results, roof):
+def show_model(options, results, reading, roof):
     """Medians with their ranges, ratios, and parts of the limit."""
     cases = model_cases(options)
-    names = [name for name in results if name != READING]
-    rows = [[name, *(spread(results[name][case]) for case in cases)] for name in names]
+    rows = [[name, *(spread(results[name][case]) for case in cases)] for name in results]
     if options.compare:
         rows.append(["ratio", *(spread(ratios(results[OURS][case], results[options.compare_name][case])) for case in cases)])
-    bounds = {case: bound_by_round(roof, case, results[READING][case]) for case in cases}
-    rows.append([READING, *(spread(results[READING][case]) for case in cases)])
+    bounds = {case: bound_by_round(roof, case, reading[case]) for case in cases}
+    rows.append([READING, *(spread(reading[case]) for case in cases)])
     rows.append(["limit", *(spread(bounds[case]) for case in cases)])
-    rows += [[f"{name}, of the limit", *(part(ratios(results[name][case], bounds[case]).median(), 1) for case in cases)] for name in names]
+    rows += [[f"{name}, of the limit", *(part(ratios(results[name][case], bounds[case]).median(), 1) for case in cases)] for name in results]
     show(f"Tokens per second of {options.model.name} ({roof.describe()}), rounds: {options.rounds}, median and range",
          ["", *map(rounds.case_name, cases)], rows)
 
@@ -106,12 +105,14 @@ def model_cases(options):
 
 
 def measure_model(options):
-    """{program: {case: Samples}}."""
+    """{program: {case: Samples}}, and memory's speed beside them, {case: Samples}."""
     turns = {OURS: lambda case: programs.tandem_rate(TANDEM, options.model, options.threads, options.kernels, case),
              READING: lambda case: reading_rate(options)}
     if options.compare:
         turns[options.compare_name] = lambda case: programs.command_rate(options.compare, options.model, options.threads, case)
-    return rounds.measure(turns, model_cases(options), options.rounds, note)
+    results = rounds.measure(turns, model_cases(options), options.rounds, note)
+    reading = results.pop(READING)
+    return results, reading
 
 
 def reading_rate(options):
@@ -128,7 +129,7 @@ def measure_peaks(options):
 
 
 def draw(options, results, roof, here):
-    series = {name: {case[1]: samples for case, samples in one.items() if case[0] == "decode"} for name, one in results.items() if name != READING}
+    series = {name: {case[1]: samples for case, samples in one.items() if case[0] == "decode"} for name, one in results.items()}
     title = f"{options.model.name}, {options.threads} threads, kernels {roof.kernels}"
     place = f"{here.processor}, {here.date:%Y-%m-%d}, commit {here.commit}"
     options.svg.write_text(roofline_svg.draw((title, place), series, roof.decode))
@@ -146,10 +147,9 @@ def run(options):
     if not options.no_ops:
         note(f"measuring products with {kernels}")
         products = programs.google_benchmark(PRODUCTS, threads, f"--benchmark_filter={op_table.case_filter(kernels)}", *PRODUCT_FLAGS)
-    results = measure_model(options) if options.model else {}
+    results, reading = measure_model(options) if options.model else ({}, {})
     last = measure_peaks(options)
-    readings = [gigabytes for samples in results.get(READING, {}).values() for gigabytes in samples.numbers()]
-    best = first.best(last).with_readings(1e9 * gigabytes for gigabytes in readings)
+    best = first.best(last).with_readings(1e9 * gigabytes for samples in reading.values() for gigabytes in samples.numbers())
 
     print(f"load average after: {machine.load_average()}; {machine.processor_time().disturbance(before)}")
     show(f"Peaks of the machine, {options.threads} threads, best of 5 before and after what follows", ("what", "before", "after"),
@@ -159,7 +159,7 @@ def run(options):
              op_table.rows(products, best, kernels))
     if options.model:
         roof = limits.Limits(best, kernels, matrices)
-        show_model(options, results, roof)
+        show_model(options, results, reading, roof)
         if options.svg:
             draw(options, results, roof, here)
     missing = [rounds.case_name(case) for case, samples in results.get(OURS, {}).items() if not samples.numbers()]

@@ -23,7 +23,7 @@ class Peaks:
 
     def with_readings(self, bandwidths):
         """The same with memory as fast as the fastest of these, if that is faster."""
-        return Peaks(max(self.bandwidth, *bandwidths, 0.0), self.ops)
+        return Peaks(max([self.bandwidth, *bandwidths]), self.ops)
 
     def of_type(self, kernels, weight_type):
         """Operations per second of the best mix that is exact, for the kernels of that name; None if it was not measured."""

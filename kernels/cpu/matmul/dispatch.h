@@ -16,7 +16,7 @@ const MatMulKernels& BestKernels(Isa isa);
 // Every table that this machine can run, the best one last, for tests and benchmarks.
 std::vector<const MatMulKernels*> RunnableKernels();
 
-// What suits this machine's processor.
+// How products that wait for memory fetch panels fastest on this machine.
 PanelAhead BestPanelAhead();
 
 // The kernel for weights of `type`; null where there is none. Its activations are as it says; those

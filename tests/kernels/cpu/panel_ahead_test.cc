@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -70,11 +69,8 @@ std::vector<float> Multiply(const MatMulKernels& kernels, Type type, uint32_t to
       .y_stride = kRows,
       .ahead = ahead,
   };
-  std::vector<std::byte> scratch(kernel.scratch_bytes(kCols) + 64);
-  void* aligned = scratch.data();
-  size_t space = scratch.size();
-  kernel.run(product, {0, kRows, 0, tokens},
-             static_cast<std::byte*>(std::align(64, scratch.size() - 64, aligned, space)));
+  std::vector<Line> scratch(kernel.scratch_bytes(kCols) / sizeof(Line) + 1);
+  kernel.run(product, {0, kRows, 0, tokens}, reinterpret_cast<std::byte*>(scratch.data()));
   return y;
 }
 
