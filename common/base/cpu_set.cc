@@ -1,6 +1,7 @@
 #include "common/base/cpu_set.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -44,13 +46,21 @@ std::optional<std::pair<int, int>> ParseRange(absl::string_view text) {
   return std::pair(first, last);
 }
 
-absl::Status Restrict(pid_t thread, const CpuSet& cpus) {
+Mask MaskOf(const CpuSet& cpus) {
   Mask mask;
   for (const int cpu : cpus) mask.Add(cpu);
-  if (sched_setaffinity(thread, sizeof(mask.sets), mask.sets) == 0) return absl::OkStatus();
-  const std::string reason = strerror(errno);
+  return mask;
+}
+
+absl::Status CannotRunOn(const CpuSet& cpus, int error) {
   return absl::FailedPreconditionError(
-      absl::StrCat("cannot run on CPUs ", CpuSetText(cpus), ": ", reason));
+      absl::StrCat("cannot run on CPUs ", CpuSetText(cpus), ": ", strerror(error)));
+}
+
+absl::Status Restrict(pid_t thread, const CpuSet& cpus) {
+  const Mask mask = MaskOf(cpus);
+  const bool done = sched_setaffinity(thread, sizeof(mask.sets), mask.sets) == 0;
+  return done ? absl::OkStatus() : CannotRunOn(cpus, errno);
 }
 
 std::set<pid_t> ThreadsOfProcess() {
@@ -119,5 +129,11 @@ absl::Status RestrictProcess(const CpuSet& cpus) {
 }
 
 absl::Status RestrictThread(const CpuSet& cpus) { return Restrict(0, cpus); }
+
+absl::Status RestrictThread(std::thread& thread, const CpuSet& cpus) {
+  const Mask mask = MaskOf(cpus);
+  const int error = pthread_setaffinity_np(thread.native_handle(), sizeof(mask.sets), mask.sets);
+  return error == 0 ? absl::OkStatus() : CannotRunOn(cpus, error);
+}
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -25,6 +26,8 @@ CpuSet UsableCpus();
 absl::Status RestrictProcess(const CpuSet& cpus);
 // Likewise, the calling thread.
 absl::Status RestrictThread(const CpuSet& cpus);
+// Likewise, a thread that was started and not yet joined.
+absl::Status RestrictThread(std::thread& thread, const CpuSet& cpus);
 
 }  // namespace tandem
 

@@ -31,12 +31,10 @@ uint32_t ShareBegin(uint64_t tasks, uint32_t thread, uint32_t threads) {
   return static_cast<uint32_t>((tasks * thread + threads - 1) / threads);
 }
 
-void RunOn(const CpuSet& cpus, uint32_t thread) {
-  if (cpus.empty()) return;
-  // A CPU that was switched off meanwhile costs speed, not the step.
-  if (absl::Status status = RestrictThread({cpus[thread]}); !status.ok()) {
-    TANDEM_LOG(kWarning) << "thread " << thread << " " << status.message();
-  }
+// A CPU that was switched off meanwhile costs speed, not the step.
+void Warn(uint32_t thread, const absl::Status& restricted) {
+  if (restricted.ok()) return;
+  TANDEM_LOG(kWarning) << "thread " << thread << " " << restricted.message();
 }
 
 uint32_t Generation(uint64_t session) { return static_cast<uint32_t>(session >> kGenerationShift); }
@@ -48,12 +46,10 @@ ThreadStream::ThreadStream(uint32_t threads, const CpuSet& cpus) {
   TANDEM_CHECK(cpus.empty() || cpus.size() >= threads) << cpus.size() << " CPUs";
   helpers_.reserve(threads - 1);
   for (uint32_t t = 1; t < threads; ++t) {
-    helpers_.emplace_back([this, t, cpus] {
-      RunOn(cpus, t);
-      HelperMain(t);
-    });
+    helpers_.emplace_back([this, t] { HelperMain(t); });
+    if (!cpus.empty()) Warn(t, RestrictThread(helpers_.back(), {cpus[t]}));
   }
-  RunOn(cpus, 0);
+  if (!cpus.empty()) Warn(0, RestrictThread({cpus[0]}));
 }
 
 ThreadStream::~ThreadStream() {

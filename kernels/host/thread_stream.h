@@ -38,7 +38,8 @@ struct ScratchMemory {
 class ThreadStream {
  public:
   // With `cpus`, of which there are as many as threads or more, thread t runs on the t-th of them
-  // alone: the helpers, and as the first the calling thread, with those that it starts later.
+  // alone once this returns: the helpers, and as the first the calling thread, with those that it
+  // starts later.
   explicit ThreadStream(uint32_t threads, const CpuSet& cpus = {});
   // Joins the helpers. REQUIRES: a started list was waited for.
   ~ThreadStream();

@@ -33,6 +33,7 @@ TEST(CpuSetTest, OtherTextsAreNone) {
 // A thread that waits until it is asked.
 class Asked {
  public:
+  std::thread& thread() { return thread_; }
   CpuSet Usable() {
     go_.set_value();
     thread_.join();
@@ -67,10 +68,24 @@ TEST(RestrictTest, AProcessWithItsThreadsOrAThreadAlone) {
   EXPECT_EQ(Asked().Usable(), all);
 }
 
+TEST(RestrictTest, AnotherThread) {
+  const CpuSet all = UsableCpus();
+  ASSERT_FALSE(all.empty());
+  const CpuSet one = {all.back()};
+  Asked asked;
+  ASSERT_TRUE(RestrictThread(asked.thread(), one).ok());
+  EXPECT_EQ(asked.Usable(), one);
+  EXPECT_EQ(UsableCpus(), all);
+}
+
 TEST(RestrictTest, CpusThatThereAreNot) {
-  const absl::Status status = RestrictThread({4095});
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(status.message(), "cannot run on CPUs 4095: Invalid argument");
+  Asked asked;
+  for (const absl::Status& status :
+       {RestrictThread({4095}), RestrictThread(asked.thread(), {4095})}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.message(), "cannot run on CPUs 4095: Invalid argument");
+  }
+  asked.Usable();
 }
 
 }  // namespace
