@@ -75,8 +75,8 @@ TEST(WorkerCpusTest, EachThreadThatComputesHasACpu) {
 TEST(WorkerCpusTest, CpusThatTheMachineDoesNotHave) {
   const std::string cpus = absl::StrCat(UsableCpus().front(), ",4095");
   const Finished finished =
-      RunProgram({kCoordinator, "--model", GoldenPath("arch/llama/model.gguf"), "--worker-binary",
-                  kWorker, "--worker-cpus", cpus});
+      RunProgram({kCoordinator, "--model", GoldenPath("arch/llama/model.gguf"), "--listen",
+                  "127.0.0.1:0", "--worker-binary", kWorker, "--worker-cpus", cpus});
   EXPECT_EQ(finished.exit_code, 1);
   const std::string refused =
       absl::StrCat("--worker-cpus ", cpus, ": the worker has no CPU 4095, its CPUs are ");
