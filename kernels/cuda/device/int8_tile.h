@@ -47,6 +47,7 @@ class Int8Tile {
   // Threads that copy a group's inputs: its warps'.
   static constexpr uint32_t kInputLanes = kThreads / kPartialSums;
   static constexpr uint32_t kInputCopies = (kInputUnits + kInputLanes - 1) / kInputLanes;
+  static constexpr uint32_t kNothing = 0xffffffffu;
   // Sums of a warp in shared memory, [input][row]; the padding keeps a fragment's in different
   // banks.
   static constexpr uint32_t kSumPitch = kRows + 4;
@@ -59,32 +60,32 @@ class Int8Tile {
 
   __device__ __forceinline__ explicit Int8Tile(SharedArray<uint4> room) : room_(room) {}
 
-  // row(i) points to row i of the tile, or to any row if the tile has none; input(i) to the first
-  // of the groups of input i, i below `inputs`. All threads call it.
+  // row(i) points to row i of the tile, or to any row if the tile has none; input i, below
+  // `inputs`, has its groups from x[input(i)] on. All threads call it.
   template <typename Row, typename Input>
   __device__ __forceinline__ void Multiply(GroupRange groups, Row row, uint32_t inputs,
-                                           Input input) {
+                                           const Int8Group* x, Input input) {
     const uint32_t first = groups.begin / kPartialSums;
     const uint32_t end = (groups.begin + groups.count + kPartialSums - 1) / kPartialSums;
     const std::byte* const my_row = row(threadIdx.x / kCopyLanes);
     inputs_ = inputs;
+    x_ = reinterpret_cast<const std::byte*>(x);
     PointTo(input);
 #pragma unroll
     for (uint32_t i = 0; i + 1 < kStages; ++i) {
       if (first + i < end) BeginCopies(i, first + i, groups, my_row);
       EndCopyGroup();
     }
-    uint32_t stage = 0, free = kStages - 1;
+    uint32_t stage = 0;
     for (uint32_t octet = first; octet < end; ++octet) {
       WaitForCopies<kStages - 2>();
       __syncthreads();  // also: the stage before this one has been read
       if (octet + kStages - 1 < end) {
-        BeginCopies(free, octet + kStages - 1, groups, my_row);
+        BeginCopies(stage == 0 ? kStages - 1 : stage - 1, octet + kStages - 1, groups, my_row);
       }
       EndCopyGroup();
       const uint32_t group = kPartialSums * octet + Part();
       if (groups.Has(group)) MultiplyGroup(room_ + stage * Stage::kUnits, group);
-      free = stage;
       stage = stage + 1 == kStages ? 0 : stage + 1;
     }
   }
@@ -139,11 +140,10 @@ class Int8Tile {
 #pragma unroll
     for (uint32_t i = 0; i < kInputCopies; ++i) {
       const uint32_t unit = kInputLanes * i + InputLane(), index = unit / Stage::kGroupUnits;
-      from_[i] = nullptr;
+      from_[i] = kNothing;
       if (unit >= kInputUnits) continue;
       if (index < inputs_) {
-        from_[i] = reinterpret_cast<const std::byte*>(input(index)) +
-                   Stage::kUnit * (unit % Stage::kGroupUnits);
+        from_[i] = input(index) * Stage::kGroupUnits + unit % Stage::kGroupUnits;
         continue;
       }
 #pragma unroll
@@ -173,11 +173,12 @@ class Int8Tile {
     }
     const uint32_t group = kPartialSums * octet + Part();
     if (!groups.Has(group)) return;
-    const size_t skipped = size_t{group - groups.begin} * sizeof(Int8Group);
+    const uint32_t skipped = (group - groups.begin) * Stage::kGroupUnits;
 #pragma unroll
     for (uint32_t i = 0; i < kInputCopies; ++i) {
-      if (from_[i] == nullptr) continue;
-      BeginCopy16(to, InputsAt(Part()) + kInputLanes * i + InputLane(), from_[i] + skipped);
+      if (from_[i] == kNothing) continue;
+      BeginCopy16(to, InputsAt(Part()) + kInputLanes * i + InputLane(),
+                  x_ + static_cast<size_t>(from_[i] + skipped) * Stage::kUnit);
     }
   }
 
@@ -311,7 +312,8 @@ class Int8Tile {
 
   const SharedArray<uint4> room_;
   uint32_t inputs_ = 0;
-  const std::byte* from_[kInputCopies];
+  const std::byte* x_ = nullptr;
+  uint32_t from_[kInputCopies];  // units of x_, half as long as pointers; or kNothing
   float sums_[kRowTiles][kInputTiles][4] = {};
 };
 

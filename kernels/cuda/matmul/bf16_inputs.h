@@ -2,9 +2,6 @@
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_BF16_INPUTS_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_BF16_INPUTS_H_
 
-#include <cuda_runtime.h>
-
-#include <cstddef>
 #include <cstdint>
 
 #include "kernels/cuda/device/group_range.h"
@@ -18,12 +15,6 @@ struct Bf16Inputs {
   uint32_t stride = 0;
   uint32_t tokens = 0;
   GroupRange groups = {};
-
-  // Up to `most` tokens from `first` on.
-  __device__ __forceinline__ Bf16Inputs From(uint32_t first, uint32_t most) const {
-    const uint32_t left = tokens - first;
-    return {x + static_cast<size_t>(first) * stride, stride, left < most ? left : most, groups};
-  }
 };
 
 }  // namespace tandem::kernels::cuda

@@ -40,8 +40,10 @@ class Bf16Tile {
   static constexpr uint32_t kPitch = kRows + 4;
   static constexpr uint32_t kRoom = kColumnRanges * kTokens * kPitch;
 
-  __device__ __forceinline__ Bf16Tile(SharedArray<float> room, const Bf16Inputs& in)
-      : room_(room), in_(in) {}
+  // Of the tokens from `first_token` on.
+  __device__ __forceinline__ Bf16Tile(SharedArray<float> room, const Bf16Inputs& in,
+                                      uint32_t first_token)
+      : room_(room), in_(in), first_token_(first_token) {}
 
   // row(i) points to row i of the tile, or to any row if the tile has none. All threads call it;
   // then Sum has the sums.
@@ -51,7 +53,8 @@ class Bf16Tile {
     for (uint32_t r = 0; r < kLaneRows; ++r) rows_[r] = row(8 * r + Quad());
 #pragma unroll
     for (uint32_t n = 0; n < kTokenTiles; ++n)
-      x_[n] = in_.x + static_cast<size_t>(min(8 * n + Quad(), in_.tokens - 1)) * in_.stride;
+      x_[n] =
+          min(first_token_ + 8 * n + Quad(), in_.tokens - 1) * in_.stride - 32 * in_.groups.begin;
     const uint32_t range = threadIdx.x / kWarp;
     const uint32_t first = FirstOctet(in_.groups, range), end = FirstOctet(in_.groups, range + 1);
     if (HasOctets(in_.groups, first, end)) {
@@ -74,21 +77,21 @@ class Bf16Tile {
  private:
   // Rows that a lane reads: of every tile one in the upper and one in the lower half.
   static constexpr uint32_t kLaneRows = 2 * kRowTiles;
-  // Halves of an octet that are read at once: as many as registers hold.
-  static constexpr uint32_t kHalvesAtOnce = kTokenTiles == 1 ? 2 : 1;
 
   static __device__ __forceinline__ uint32_t Quad() { return threadIdx.x % kWarp / 4; }
 
   // Octets [first, end). kWhole: they lack no group.
   template <bool kWhole>
   __device__ __forceinline__ void MultiplyRange(uint32_t first, uint32_t end) {
+    // Halves of an octet that are read at once: as many as registers hold.
+    constexpr uint32_t kAtOnce = kTokenTiles == 1 && kWhole ? 2 : 1;
 #pragma unroll 1
-    for (uint32_t half = 2 * first; half < 2 * end; half += kHalvesAtOnce) {
-      WeightGroup<kType> weights[kHalvesAtOnce][kLaneRows];
+    for (uint32_t half = 2 * first; half < 2 * end; half += kAtOnce) {
+      WeightGroup<kType> weights[kAtOnce][kLaneRows];
 #pragma unroll
-      for (uint32_t h = 0; h < kHalvesAtOnce; ++h) LoadHalf<kWhole>(half + h, weights[h]);
+      for (uint32_t h = 0; h < kAtOnce; ++h) LoadHalf<kWhole>(half + h, weights[h]);
 #pragma unroll
-      for (uint32_t h = 0; h < kHalvesAtOnce; ++h) MultiplyHalf<kWhole>(half + h, weights[h]);
+      for (uint32_t h = 0; h < kAtOnce; ++h) MultiplyHalf<kWhole>(half + h, weights[h]);
     }
   }
 
@@ -118,7 +121,7 @@ class Bf16Tile {
     const uint32_t group = GroupOf(half);
     // A missing group's weights are zeros, times any group of the rows of x.
     const bool has = kWhole || in_.groups.Has(group);
-    const uint32_t column = has ? 32 * (group - in_.groups.begin) : 0;
+    const uint32_t column = 32 * (has ? group : in_.groups.begin);
     Bf16Scales<kType> scales[kLaneRows];
 #pragma unroll
     for (uint32_t r = 0; r < kLaneRows; ++r) scales[r] = Bf16Scales<kType>(weights[r].scales);
@@ -134,7 +137,7 @@ class Bf16Tile {
       }
 #pragma unroll
       for (uint32_t n = 0; n < kTokenTiles; ++n) {
-        const uint4 x = *reinterpret_cast<const uint4*>(x_[n] + column + 8 * part);
+        const uint4 x = *reinterpret_cast<const uint4*>(in_.x + (x_[n] + column + 8 * part));
         const uint32_t b[2][2] = {{x.x, x.y}, {x.z, x.w}};
 #pragma unroll
         for (uint32_t i = 0; i < 2; ++i) {
@@ -147,7 +150,8 @@ class Bf16Tile {
 
   // Puts the sums of the warps' ranges where Sum finds them.
   __device__ __forceinline__ void ShareSums() const {
-    const uint32_t range = threadIdx.x / kWarp;
+    // Not from the range itself, which would take a register until here.
+    const uint32_t first = threadIdx.x / kWarp * kWarp * kTokens / kWarp;
 #pragma unroll
     for (uint32_t r = 0; r < kRowTiles; ++r) {
 #pragma unroll
@@ -156,7 +160,7 @@ class Bf16Tile {
         for (uint32_t c = 0; c < 4; ++c) {
           const uint32_t row = 16 * r + c / 2 * 8 + Quad();
           const uint32_t token = 8 * n + threadIdx.x % 4 * 2 + c % 2;
-          room_[(range * kTokens + token) * kPitch + row] = sums_[r][n][c];
+          room_[(first + token) * kPitch + row] = sums_[r][n][c];
         }
       }
     }
@@ -165,8 +169,10 @@ class Bf16Tile {
 
   const SharedArray<float> room_;
   const Bf16Inputs in_;
+  const uint32_t first_token_;
   const std::byte* rows_[kLaneRows];
-  const uint16_t* x_[kTokenTiles];
+  // Where column 0 of the lane's rows of x would be: half as long as pointers, modulo 2^32.
+  uint32_t x_[kTokenTiles];
   float sums_[kRowTiles][kTokenTiles][4] = {};
 };
 

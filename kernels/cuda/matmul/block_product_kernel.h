@@ -14,22 +14,19 @@
 
 namespace tandem::kernels::cuda {
 
-// Grid: (runs of a weight's rows, each with all pieces of tokens; parts): blocks with the same rows
-// run at the same time, and all but one find them in the L2 cache.
+// Grid: (pieces of tokens, runs of a weight's rows, parts): blocks with the same rows run at the
+// same time, and all but one find them in the L2 cache.
 template <tensor::Type kType, typename Shape>
 __device__ __forceinline__ void MultiplyPart(const BlockProductTask& task, const MatVecPart& part) {
   using Tile = Bf16Tile<kType, Shape>;
-  const uint32_t pieces = PiecesOf<Shape>(task.x.tokens);
-  const uint32_t first_token = blockIdx.x % pieces * Shape::kTokens;
-  const uint32_t first_row = blockIdx.x / pieces * Shape::kRows;
+  const uint32_t first_token = blockIdx.x * Shape::kTokens, first_row = blockIdx.y * Shape::kRows;
   if (first_row >= part.rows) return;  // parts may have different heights
   SharedArena arena;
-  const Bf16Inputs x = task.x.From(first_token, Shape::kTokens);
-  Tile tile(arena.Take<float>(Tile::kRoom), x);
+  Tile tile(arena.Take<float>(Tile::kRoom), task.x, first_token);
   tile.Multiply([&](uint32_t i) { return RowOrLast(part, first_row + i); });
   for (uint32_t i = threadIdx.x; i < Shape::kRows * Shape::kTokens; i += Tile::kThreads) {
     const uint32_t row = i % Shape::kRows, token = i / Shape::kRows;
-    if (first_row + row >= part.rows || token >= x.tokens) continue;
+    if (first_row + row >= part.rows || first_token + token >= task.x.tokens) continue;
     StoreSum(part, first_row + row, first_token + token, tile.Sum(row, token));
   }
 }
@@ -38,7 +35,7 @@ __device__ __forceinline__ void MultiplyPart(const BlockProductTask& task, const
 template <typename Types, typename Shape>
 __global__ void __launch_bounds__(kColumnRanges* kWarp, Shape::kBlocks)
     BlockProductKernel(const __grid_constant__ BlockProductTask task) {
-  const MatVecPart& part = task.parts.part[blockIdx.y];
+  const MatVecPart& part = task.parts.part[blockIdx.z];
   ForType(Types(), part.type,
           [&](auto type) { MultiplyPart<decltype(type)::value, Shape>(task, part); });
 }
@@ -52,7 +49,7 @@ void LaunchBlockProduct(Stream& stream, const BlockProductTask& task) {
   }
   ForProductShape<LowestTile>(stream, task.x.tokens, all_rows, [&](auto shape) {
     using Shape = decltype(shape);
-    const dim3 grid(PiecesOf<Shape>(task.x.tokens) * Blocks(most_rows, Shape::kRows),
+    const dim3 grid(PiecesOf<Shape>(task.x.tokens), Blocks(most_rows, Shape::kRows),
                     task.parts.count);
     // Of any type.
     using Tile = Bf16Tile<tensor::Type::kQ4_0, Shape>;

@@ -21,17 +21,14 @@ __global__ void __launch_bounds__(kColumnRanges* kWarp, Shape::kBlocks)
   constexpr uint32_t kRows = Shape::kRows / 2;  // of each weight
   const GateAndUp& weights = task.weights;
   SharedArena arena;
-  const uint32_t pieces = PiecesOf<Shape>(task.x.tokens);
-  const uint32_t first_token = blockIdx.x % pieces * Shape::kTokens;
-  const uint32_t first_row = blockIdx.x / pieces * kRows;
-  const Bf16Inputs x = task.x.From(first_token, Shape::kTokens);
-  Tile tile(arena.Take<float>(Tile::kRoom), x);
+  const uint32_t first_token = blockIdx.x * Shape::kTokens, first_row = blockIdx.y * kRows;
+  Tile tile(arena.Take<float>(Tile::kRoom), task.x, first_token);
   tile.Multiply([&](uint32_t i) {
     return RowOrLast(i < kRows ? weights.gate : weights.up, first_row + i % kRows);
   });
   for (uint32_t i = threadIdx.x; i < kRows * Shape::kTokens; i += Tile::kThreads) {
     const uint32_t at = i % kRows, row = first_row + at, token = i / kRows;
-    if (row >= weights.gate.rows || token >= x.tokens) continue;
+    if (row >= weights.gate.rows || first_token + token >= task.x.tokens) continue;
     *task.to.At(first_token + token, row) =
         FloatToBf16(ActivatedValue(weights, row, tile.Sum(at, token), tile.Sum(kRows + at, token)));
   }
@@ -42,8 +39,8 @@ void LaunchGateUp(Stream& stream, const GateUpTask& task) {
   ForProductShape<LowTile>(stream, task.x.tokens, 2 * task.weights.gate.rows, [&](auto shape) {
     using Shape = decltype(shape);
     using Tile = Bf16Tile<kType, Shape>;
-    const uint32_t grid =
-        PiecesOf<Shape>(task.x.tokens) * Blocks(2 * task.weights.gate.rows, Shape::kRows);
+    const dim3 grid(PiecesOf<Shape>(task.x.tokens),
+                    Blocks(2 * task.weights.gate.rows, Shape::kRows));
     stream.Launch("gate_up", &GateUpKernel<kType, Shape>, grid, Tile::kThreads,
                   SharedBytes<float>(Tile::kRoom), task);
   });

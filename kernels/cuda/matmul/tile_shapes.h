@@ -2,8 +2,6 @@
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_TILE_SHAPES_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_TILE_SHAPES_H_
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 #include "kernels/cuda/stream.h"
@@ -27,7 +25,7 @@ using WideTile = TileShape<2, 4, 1>;
 using LargestTile = TileShape<4, 4, 1>;
 
 template <typename Shape>
-__host__ __device__ constexpr uint32_t PiecesOf(uint32_t tokens) {
+constexpr uint32_t PiecesOf(uint32_t tokens) {
   return (tokens + Shape::kTokens - 1) / Shape::kTokens;
 }
 

@@ -29,20 +29,21 @@ __global__ void __launch_bounds__(Int8TileThreads(kRows), Int8TileBlocks(kRows))
     BlockGemmKernel(const __grid_constant__ BlockGemmTask task) {
   using Tile = Int8Tile<kType, kRows, kInputs>;
   const RowPiece piece = task.rows.Piece(blockIdx.x);
-  const MatVecPart part = PartOfMatrix(task.parts.part[blockIdx.z], piece.matrix);
+  const MatVecPart& part = task.parts.part[blockIdx.z];
   const uint32_t first_row = blockIdx.y * kRows;
   // The whole block; parts may have different heights.
   if (first_row >= part.rows || piece.count == 0) return;
   SharedArena arena;
   Tile tile(arena.Take<uint4>(Tile::kRoom));
   tile.Multiply(
-      task.groups, [&](uint32_t i) { return RowOrLast(part, first_row + i); }, piece.count,
-      [&](uint32_t i) {
-        return task.x.groups + size_t{task.rows.RowOfX(piece, i)} * task.x.groups_of_row;
-      });
+      task.groups,
+      [&](uint32_t i) { return RowOrLast(PartOfMatrix(part, piece.matrix), first_row + i); },
+      piece.count, task.x.groups,
+      [&](uint32_t i) { return task.rows.RowOfX(piece, i) * task.x.groups_of_row; });
   tile.ForEachSum([&](uint32_t i, uint32_t j, float sum) {
     const uint32_t row = first_row + i;
-    if (row < part.rows && j < piece.count) StoreSum(part, row, task.rows.RowOfY(piece, j), sum);
+    if (row >= part.rows || j >= piece.count) return;
+    StoreSum(PartOfMatrix(part, piece.matrix), row, task.rows.RowOfY(piece, j), sum);
   });
 }
 

@@ -106,11 +106,10 @@ __device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a,
     static_assert(kRowLanes == kPartialSums);
     const uint32_t lane = threadIdx.x % kRowLanes;
     const uint32_t first = a.window.first / 32, groups = a.window.padded / 32;
-    const Int8Group* inputs[kTokens];
+    uint32_t inputs[kTokens];  // less `first`; half as long as pointers
 #pragma unroll
-    for (uint32_t t = 0; t < kTokens; ++t) {
-      inputs[t] = a.groups + static_cast<size_t>(InputOfChoice(a.p, choices.at[t])) * groups;
-    }
+    for (uint32_t t = 0; t < kTokens; ++t)
+      inputs[t] = InputOfChoice(a.p, choices.at[t]) * groups - first;
 #pragma unroll kTokens> 1 ? 1 : kRows == 1 ? 3 : 2
     for (uint32_t g = FirstGroupOf(lane, first); g < first + groups; g += kRowLanes) {
       WeightGroup<kType> weights[kRows];
@@ -118,7 +117,7 @@ __device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a,
       for (uint32_t r = 0; r < kRows; ++r) weights[r] = LoadGroup<kType>(rows[r], g, lane);
 #pragma unroll
       for (uint32_t t = 0; t < kTokens; ++t) {
-        const Int8Group x = LoadInt8Group(inputs[t] + (g - first));
+        const Int8Group x = LoadInt8Group(a.groups + (inputs[t] + g));
 #pragma unroll
         for (uint32_t r = 0; r < kRows; ++r) sums[r][t] = MultiplyAdd(weights[r], x, sums[r][t]);
       }
