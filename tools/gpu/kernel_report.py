@@ -3,9 +3,10 @@
 
 usage: kernel_report.py [--launches PROGRAM]
 
-Registers, stack frames and spills are ptxas's, for both machine codes. Shared memory is dynamic: what a launch asks for at the
-shapes of tests/kernels/cuda/table comes from PROGRAM, bazel's //tests/kernels/cuda/table:op_launches, which encodes those ops without
-running them; without --launches the column keeps out. Needs nvcc and c++filt, no GPU.
+Registers, stack frames and spills are ptxas's, for both machine codes; what multiplies on tensor cores and the widest load of global
+memory are read from the machine code. Shared memory is dynamic: what a launch asks for at the shapes of tests/kernels/cuda/table comes
+from PROGRAM, bazel's //tests/kernels/cuda/table:op_launches, which encodes those ops without running them; without --launches the
+column keeps out. Needs nvcc, cuobjdump and c++filt, no GPU.
 """
 
 import argparse
@@ -31,17 +32,38 @@ def nvcc_flags():
     return ast.literal_eval(re.search(r"^_NVCC_FLAGS = (\[.*?^\])", text, re.M | re.S).group(1))
 
 
+def run(command):
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+
 def compile_verbose(job):
-    """(path, architecture) -> ptxas's report."""
+    """(path, architecture) -> ptxas's report and the machine code."""
     path, architecture = job
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            ["nvcc", "-cubin", "-x", "cu", f"-gencode=arch={ARCHITECTURES[architecture]},code={architecture}", *nvcc_flags(),
-             "-Xptxas", "-v", "-I.", str(path.relative_to(ROOT)), "-o", f"{folder}/out.cubin"],
-            cwd=ROOT, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"kernel_report: {path.name}: {done.stderr.strip()}")
-    return done.stdout + done.stderr
+        done = run(["nvcc", "-cubin", "-x", "cu", f"-gencode=arch={ARCHITECTURES[architecture]},code={architecture}", *nvcc_flags(),
+                    "-Xptxas", "-v", "-I.", str(path.relative_to(ROOT)), "-o", f"{folder}/out.cubin"])
+        code = run(["cuobjdump", "-sass", f"{folder}/out.cubin"])
+    for part in (done, code):
+        if part.returncode != 0:
+            sys.exit(f"kernel_report: {path.name}: {part.stderr.strip()}")
+    return done.stdout + done.stderr, code.stdout
+
+
+def load_bits(instruction):
+    """Of one lane, by the suffixes of LDG or LDGSTS."""
+    widths = re.findall(r"\.(?:[SU])?(8|16|64|128)\b", instruction)
+    return int(widths[-1]) if widths else 32
+
+
+def parse_code(code):
+    """Mangled name -> (its instructions of tensor cores, bits of the widest load of global memory)."""
+    found = {}
+    for text in code.split("Function : ")[1:]:
+        instructions = re.findall(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?\w+ )?([\w.]+)", text, re.M)
+        tensor = {one.split(".")[0] for one in instructions if one.startswith(("HMMA", "IMMA", "HGMMA", "IGMMA"))}
+        loads = [load_bits(one) for one in instructions if one.startswith(("LDG.", "LDGSTS."))]
+        found[text.split()[0]] = tensor, max(loads, default=0)
+    return found
 
 
 def parse(report):
@@ -87,19 +109,21 @@ def kernel_table(launches):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         reports = dict(zip(jobs, pool.map(compile_verbose, jobs)))
     found = collections.defaultdict(lambda: collections.defaultdict(list))
-    for (path, architecture), report in reports.items():
+    for (path, architecture), (report, code) in reports.items():
         entries = list(parse(report))
-        shown = demangle([entry[0] for entry in entries])
+        shown, codes = demangle([entry[0] for entry in entries]), parse_code(code)
         for name, *figures in entries:
-            found[path, shown[name]][architecture].append(figures)
-    lines = ["| kernel | file | forms | registers, sm_80 | sm_90a | shared memory, bytes | stack, bytes | spills, bytes |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
+            found[path, shown[name]][architecture].append((*figures, *codes[name]))
+    lines = ["| kernel | file | forms | registers, sm_80 | sm_90a | shared memory, bytes | tensor cores | widest load, bits "
+             "| stack, bytes | spills, bytes |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for (path, kernel), figures in found.items():
         everything = [one for entries in figures.values() for one in entries]
         lines.append("| " + " | ".join([
             f"`{kernel}`", str(path.relative_to(KERNELS)), str(len(figures["sm_90a"])),
             *(span([one[0] for one in figures[a]]) for a in ARCHITECTURES),
-            launches.get(kernel, ""), span([one[1] for one in everything]), span([one[2] for one in everything])]) + " |")
+            launches.get(kernel, ""), " and ".join(sorted(set().union(*(one[3] for one in everything)))),
+            span([one[4] for one in everything]), span([one[1] for one in everything]), span([one[2] for one in everything])]) + " |")
     total = sum(len(figures["sm_90a"]) for figures in found.values())
     spilling = sorted({kernel for (_, kernel), figures in found.items() for entries in figures.values() for one in entries if one[2]})
     lines += ["", f"{total} kernels in {len(files)} files; " +
