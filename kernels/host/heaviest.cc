@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <utility>
 
 #include "kernels/host/weight_key.h"
 
@@ -12,8 +13,11 @@ namespace {
 
 constexpr float kMost = std::numeric_limits<float>::infinity();
 constexpr float kLeastPositive = std::numeric_limits<float>::denorm_min();
-// So few ids are gathered without narrowing the range of their weights.
-constexpr size_t kFew = 4096;
+// So few ids are gathered without narrowing the range of their weights; so few end it.
+constexpr size_t kFew = 4096, kFewest = 512;
+
+float Above(float weight) { return std::nextafter(weight, kMost); }
+float Below(float weight) { return std::nextafter(weight, 0.0f); }
 
 // Weights in [least, most], beside which those above `most` sum up to `above`.
 struct Range {
@@ -29,67 +33,89 @@ float LeastThatMatters(float top_p, double total, uint32_t n) {
   return std::max(kLeastPositive, static_cast<float>(dropped * total / n * (1 - 1e-6)));
 }
 
-// Finds the range in which the sum from above reaches a target, by passes over ever fewer weights.
-class Narrowing {
+// Some of n weights.
+class Sample {
  public:
-  // `kept` has room for n, and `range` holds the last kept weight.
-  Narrowing(const VocabularyLoops& loops, const float* weights, size_t n, Range range,
-            double target, float* kept)
-      : loops_(loops), range_(range), target_(target), kept_(kept) {
-    count_ = loops_.narrow(weights, n, range.least, range.most, kept_);
-    sum_ = loops_.sum(kept_, count_, 0);
+  Sample(const float* weights, size_t n) : each_(static_cast<double>(n) / kSize) {
+    for (size_t i = 0; i < kSize; ++i) weights_[i] = weights[i * n / kSize];
+    std::sort(weights_, weights_ + kSize);
   }
 
-  // Until few weights are left, or a pass leaves no fewer, as among many equal ones. The first
-  // pivot is a guess of the last kept weight, which then is near an end of what is left; the next
-  // ones are a little farther from that end than the guess.
-  Range Run() {
-    int beyond = 0;
-    for (size_t before = 0; count_ > kFew && count_ != before;) {
-      before = count_;
-      const float pivot = Pivot(beyond);
-      const double above = loops_.sum(kept_, count_, pivot);
-      const bool reached = range_.above + above >= target_;
-      if (reached) {
-        range_.least = pivot;
-        sum_ = above;
-      } else {
-        range_.above += above;
-        range_.most = std::nextafter(pivot, 0.0f);
-        sum_ -= above;
-      }
-      beyond = reached ? kBeyond : -kBeyond;
-      count_ = loops_.narrow(kept_, count_, range_.least, range_.most, kept_);
+  // About how many of the n weights are at least that.
+  double CountFrom(float least) const {
+    const float* const first = std::lower_bound(weights_, weights_ + kSize, least);
+    return each_ * static_cast<double>(weights_ + kSize - first);
+  }
+  // Two weights in `range` between which the sum from the lightest one very likely reaches
+  // `dropped`. Counted from there, as few of the heaviest make up much of the sum.
+  std::pair<float, float> Around(double dropped, const Range& range) const {
+    int rank = 0;
+    for (double sum = 0; rank < kLast; ++rank) {
+      sum += each_ * static_cast<double>(weights_[rank]);
+      if (sum >= dropped) break;
     }
-    return range_;
+    return {rank < kError ? range.least : std::max(range.least, weights_[rank - kError]),
+            rank + kError > kLast ? range.most : std::min(range.most, weights_[rank + kError])};
   }
 
  private:
-  static constexpr size_t kSamples = 256;
-  static constexpr int kBeyond = 6;  // samples, twice their usual error
+  static constexpr size_t kSize = 256;
+  static constexpr int kLast = kSize - 1;
+  static constexpr int kError = 20;  // in samples; usually it is below 8
 
-  // The weight below which the sum should be what is not kept, by a sample; `beyond` ranks heavier.
-  // Counted from the lightest, as few of the heaviest make up much of the sum.
-  float Pivot(int beyond) const {
-    float samples[kSamples];
-    for (size_t i = 0; i < kSamples; ++i) samples[i] = kept_[i * count_ / kSamples];
-    std::sort(samples, samples + kSamples);
-    const double each = static_cast<double>(count_) / kSamples;
-    const double dropped = sum_ - (target_ - range_.above);
-    int rank = 0;
-    for (double sum = 0; rank + 1 < static_cast<int>(kSamples); ++rank) {
-      sum += each * static_cast<double>(samples[rank]);
-      if (sum >= dropped) break;
+  const double each_;  // so many weights a sample stands for
+  float weights_[kSize];
+};
+
+// Finds the range in which the sum from above reaches a target, by passes over ever fewer weights.
+class Narrowing {
+ public:
+  // `room` has room for 2 n.
+  Narrowing(const VocabularyLoops& loops, double target, size_t n, float* room)
+      : loops_(loops), target_(target), rooms_{room, room + n} {}
+
+  // The n weights with the last kept one in `range`. Until few weights are left, or a pass leaves
+  // no fewer, as among many equal ones.
+  Range Run(const float* weights, size_t n, double total, const Range& range,
+            const Sample& sample) {
+    Part part = Narrowed({weights, n, total, range}, sample);
+    for (size_t before = 0; part.count > kFewest && part.count != before;) {
+      before = part.count;
+      part = Narrowed(part, Sample(part.weights, part.count));
     }
-    return samples[std::clamp(rank + beyond, 0, static_cast<int>(kSamples) - 1)];
+    return part.range;
+  }
+
+ private:
+  // All weights of a range; a sum may have those below it, too.
+  struct Part {
+    const float* weights;
+    size_t count;
+    double sum;
+    Range range;
+  };
+
+  // The weights around a guess of the last kept one, or, if it is not there, those on its side.
+  Part Narrowed(const Part& part, const Sample& sample) const {
+    const Range& range = part.range;
+    const auto [least, most] = sample.Around(part.sum - (target_ - range.above), range);
+    const double above = range.above + loops_.sum(part.weights, part.count, Above(most));
+    if (most < range.most && above >= target_)
+      return Within(part, {Above(most), range.most, range.above});
+    const Part around = Within(part, {least, most, above});
+    if (above + around.sum >= target_ || least == range.least) return around;
+    return Within(part, {range.least, Below(least), above + around.sum});
+  }
+
+  Part Within(const Part& part, const Range& range) const {
+    float* const room = rooms_[part.weights == rooms_[0] ? 1 : 0];
+    const size_t count = loops_.narrow(part.weights, part.count, range.least, range.most, room);
+    return {room, count, loops_.sum(room, count, 0), range};
   }
 
   const VocabularyLoops& loops_;
-  Range range_;
   const double target_;
-  float* const kept_;
-  size_t count_;
-  double sum_;  // of what is kept
+  float* const rooms_[2];
 };
 
 }  // namespace
@@ -98,10 +124,14 @@ Heaviest KeepTopP(const VocabularyLoops& loops, const float* weights, uint32_t n
                   float top_p, uint64_t* keys) {
   const double target = double{top_p} * total;
   Range range{LeastThatMatters(top_p, total, n), kMost, 0};
-  size_t count = loops.gather(weights, n, range.least, range.most, kFew, keys);
+  const Sample sample(weights, n);
+  size_t count = kFew + 1;
+  if (sample.CountFrom(range.least) <= 2 * kFew)
+    count = loops.gather(weights, n, range.least, range.most, kFew, keys);
   const bool few = count <= kFew;
   if (!few) {
-    range = Narrowing(loops, weights, n, range, target, reinterpret_cast<float*>(keys)).Run();
+    Narrowing narrowing(loops, target, n, reinterpret_cast<float*>(keys));
+    range = narrowing.Run(weights, n, total, range, sample);
     count = loops.gather(weights, n, range.least, range.most, n, keys);
   }
   // Sums in another order may differ in the last bit, so that nothing is left to add.

@@ -119,7 +119,7 @@ class RowSampler {
 
   // The lowest id with that logit.
   int32_t FirstOf(const float* logits, float value) const {
-    return static_cast<int32_t>(std::find(logits, logits + vocab_, value) - logits);
+    return static_cast<int32_t>(loops_.first(logits, vocab_, value));
   }
 
   // The lowest id that is not banned, or 0.

@@ -43,18 +43,35 @@ uint32_t BitsOf(Ints comparison) {
 float LargestUsable(const float* logits, size_t n) {
   constexpr float kInfinity = __builtin_inff();
   const auto usable = [](float x) { return x < kInfinity ? x : kInfinity; };
-  Floats lanes = Floats{} - kInfinity;
+  constexpr size_t kVecs = 4;  // a comparison need not wait for the one before
+  const Floats limit = Floats{} + kInfinity;
+  Floats lanes[kVecs];
+  for (Floats& vec : lanes) vec = Floats{} - kInfinity;
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const Floats x = LoadAt<Floats>(logits + i);
-    const Floats limit = Floats{} + kInfinity;
-    const Floats below = x < limit ? x : limit;  // NaN is not
-    lanes = lanes < below ? below : lanes;
+  for (; i + kVecs * kLanes <= n; i += kVecs * kLanes) {
+#pragma GCC unroll 4
+    for (size_t v = 0; v < kVecs; ++v) {
+      const Floats x = LoadAt<Floats>(logits + i + v * kLanes);
+      const Floats below = x < limit ? x : limit;  // NaN is not
+      lanes[v] = lanes[v] < below ? below : lanes[v];
+    }
   }
   float largest = -kInfinity;
   for (; i < n; ++i) largest = largest < usable(logits[i]) ? usable(logits[i]) : largest;
-  for (size_t j = 0; j < kLanes; ++j) largest = largest < lanes[j] ? lanes[j] : largest;
+  for (const Floats& vec : lanes) {
+    for (size_t j = 0; j < kLanes; ++j) largest = largest < vec[j] ? vec[j] : largest;
+  }
   return largest;
+}
+
+size_t First(const float* x, size_t n, float value) {
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const uint32_t equal = BitsOf(LoadAt<Floats>(x + i) == Floats{} + value);
+    if (equal != 0) return i + static_cast<size_t>(__builtin_ctz(equal));
+  }
+  while (i < n && x[i] != value) ++i;
+  return i;
 }
 
 // Divides, unless that changes nothing.
@@ -205,6 +222,7 @@ void Drop(float* weights, size_t n, float least) {
 // Filled at compile time: no code of this file may run before a check of the processor.
 constinit const VocabularyLoops kVocabularyLoops = {
     .largest = &LargestUsable,
+    .first = &First,
     .weigh = &Weigh,
     .sum = &Sum,
     .maxima = &Maxima,

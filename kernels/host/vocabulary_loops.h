@@ -12,6 +12,8 @@ namespace tandem::kernels::host {
 struct VocabularyLoops {
   // The largest of n logits; +inf if one of them is NaN or +inf, -inf if there is no other.
   float (*largest)(const float* logits, size_t n);
+  // The index of the first of n values that equals `value`; n if none does.
+  size_t (*first)(const float* x, size_t n, float value);
   // weights[i] = exp((logits[i] - largest) / temperature), or 0 if that is below `floor`; both
   // arrays may be the same.
   void (*weigh)(const float* logits, size_t n, float largest, float temperature, float floor,

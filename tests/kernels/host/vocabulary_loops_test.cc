@@ -44,6 +44,17 @@ std::vector<uint32_t> Bits(const std::vector<float>& values) {
   return bits;
 }
 
+TEST_P(VocabularyLoopsTest, FirstIsTheFirst) {
+  for (const size_t n : kLengths) {
+    for (size_t at = 0; at < n; at += n / 3 + 1) {
+      auto x = Values(n, -9, 9, 1);
+      std::fill(x.begin() + static_cast<ptrdiff_t>(at), x.end(), 10.0f);
+      EXPECT_EQ(GetParam()->first(x.data(), n, 10.0f), at);
+      EXPECT_EQ(GetParam()->first(x.data(), n, 11.0f), n);
+    }
+  }
+}
+
 TEST_P(VocabularyLoopsTest, LargestIsTheLargest) {
   for (const size_t n : kLengths) {
     auto x = Values(n, -9, 9, 1);
