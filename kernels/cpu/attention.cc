@@ -1,10 +1,12 @@
 // Attention over pages, compiled once per instruction set: tile by tile, as in FlashAttention (Dao
-// et al., 2022). attention_plan.h divides the work, attention_pages.h reads ahead,
-// attention_columns.h and attention_unpack.h find and unpack, attention_products.h and
-// attention_tile.h multiply, attention_softmax.h weighs.
+// et al., 2022). attention_plan.h divides the work, attention_ahead.h reads ahead,
+// attention_pages.h, attention_columns.h and attention_unpack.h find and unpack,
+// attention_products.h and attention_tile.h multiply, attention_softmax.h weighs.
+#include "kernels/cpu/attention_ahead.h"
 #include "kernels/cpu/attention_columns.h"
 #include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_products.h"
+#include "kernels/cpu/attention_rows.h"
 #include "kernels/cpu/attention_softmax.h"
 #include "kernels/cpu/attention_unpack.h"
 #include "kernels/cpu/kernels.h"
@@ -41,12 +43,58 @@ PositionRange PositionsOf(const AttentionParams& p, const AttentionItem& item) {
           VisibleTo(p, item.seq, item.token_begin + item.tokens - 1).end};
 }
 
-void ReadFirstTileAhead(const AttentionTask& task, const AttentionItem& item, ReadAhead& ahead) {
-  const AttentionParams& p = task.params;
-  PositionRange range = PositionsOf(p, item);
+// Rows that read one KV head, at most.
+uint32_t GroupRows(const AttentionParams& p, const AttentionItem& item) {
+  return item.kv_heads == 1 ? item.tokens * item.heads : p.heads_per_kv;
+}
+// Whether V, or K in columns, is multiplied in the pages: the rows are one block, which reads it
+// once.
+bool TakesV(const AttentionParams& p, const AttentionItem& item) {
+  return GroupRows(p, item) <= kWideBlockRows && !p.pages.latent && p.pages.value_dim % 32 == 0;
+}
+bool TakesK(const AttentionParams& p, const AttentionItem& item) {
+  return GroupRows(p, item) <= kWideBlockRows && p.pages.k_columns &&
+         Products::TakesWords(p.pages.type);
+}
+// Whether nothing is unpacked: then K and V of one KV head after the other are fetched while what
+// comes before them is multiplied; else those of the next tile.
+bool Streams(const AttentionParams& p, const AttentionItem& item) {
+  return TakesV(p, item) && TakesK(p, item);
+}
+
+// Of tiles that are unpacked, and of those that are not.
+struct Ahead {
+  ReadAhead tiles;
+  StreamAhead stream;
+
+  void Clear() {
+    tiles.Clear();
+    stream.Clear();
+  }
+  void FetchRest() {
+    tiles.FetchRest();
+    stream.FetchRest();
+  }
+};
+
+// The `wanted` positions of a tile: what of them is read first.
+void StartTile(const AttentionTask& task, const AttentionItem& item, PositionRange wanted,
+               Ahead& ahead) {
+  const int32_t* const table = TableOf(task.params, item);
+  if (wanted.begin >= wanted.end) {  // padding
+    ahead.Clear();
+  } else if (Streams(task.params, item)) {
+    ahead.stream.StartK(task, FindGroups(task.params.pages, table, wanted), item.kv_head);
+  } else {
+    ahead.tiles.Start(task, table, item, wanted);
+  }
+}
+
+void StartFirstTile(const AttentionTask& task, const AttentionItem& item, Ahead& ahead) {
+  PositionRange range = PositionsOf(task.params, item);
   if (item.split != kAllSplits)
     range = Overlap(range, item.split * kSplitPositions, kSplitPositions);
-  ahead.Start(task, TableOf(p, item), item, Overlap(range, TileOf(range.begin), kTilePositions));
+  StartTile(task, item, Overlap(range, TileOf(range.begin), kTilePositions), ahead);
 }
 
 // One item from its first tile to its last. In thread scratch:
@@ -56,7 +104,7 @@ void ReadFirstTileAhead(const AttentionTask& task, const AttentionItem& item, Re
 class ItemRunner {
  public:
   ItemRunner(const AttentionTask& task, const AttentionItem& item, const host::TaskContext& context,
-             ReadAhead& ahead)
+             Ahead& ahead)
       : task_(task),
         p_(task.params),
         item_(item),
@@ -64,11 +112,8 @@ class ItemRunner {
         ahead_(ahead),
         table_(TableOf(p_, item)),
         rows_(item.tokens * item.heads),
-        group_rows_(item.kv_heads == 1 ? rows_ : p_.heads_per_kv),
-        v_in_pages_(group_rows_ <= kWideBlockRows && !p_.pages.latent &&
-                    p_.pages.value_dim % 32 == 0),
-        k_in_pages_(group_rows_ <= kWideBlockRows && p_.pages.k_columns &&
-                    Products::TakesWords(p_.pages.type)),
+        v_in_pages_(TakesV(p_, item)),
+        k_in_pages_(TakesK(p_, item)),
         query_stride_(Padded(p_.pages.head_dim)),
         columns_(Padded(p_.pages.value_dim)),
         v_stride_(VRowStride(p_.pages)),
@@ -146,17 +191,52 @@ class ItemRunner {
     const PositionRange range = Overlap(all, split * kSplitPositions, kSplitPositions);
     const int32_t end = item_.split == kAllSplits ? all.end : range.end;
     for (int32_t tile = TileOf(range.begin); tile < range.end; tile += kTilePositions) {
-      const int32_t next = tile + kTilePositions;
-      if (next < end) {
-        ahead_.Start(task_, table_, item_, Overlap(all, next, kTilePositions));
+      const auto next_tile = [&] {
+        const int32_t next = tile + kTilePositions;
+        if (next >= end) return last_tile();
+        StartTile(task_, item_, Overlap(all, next, kTilePositions), ahead_);
+      };
+      const PositionRange wanted = Overlap(all, tile, kTilePositions);
+      if (Streams(p_, item_)) {
+        StreamTile(tile, wanted, next_tile);
       } else {
-        last_tile();
+        UnpackTile(tile, wanted, next_tile);
       }
-      for (uint32_t g = 0; g < item_.kv_heads; ++g) {
-        LoadTile(tile, Overlap(all, tile, kTilePositions), item_.kv_head + g);
-        RunRows(tile, FirstRow(g), FirstRow(g + 1));
-      }
-      ahead_.FetchRest();
+    }
+  }
+
+  template <typename NextTile>
+  void UnpackTile(int32_t tile, PositionRange wanted, NextTile next_tile) {
+    next_tile();
+    for (uint32_t g = 0; g < item_.kv_heads; ++g) {
+      LoadTile(tile, wanted, item_.kv_head + g);
+      RunRows(tile, FirstRow(g), FirstRow(g + 1));
+    }
+    ahead_.tiles.FetchRest();
+  }
+
+  // A KV head's V is fetched while its K is multiplied, and the next K while its V is.
+  template <typename NextTile>
+  void StreamTile(int32_t tile, PositionRange wanted, NextTile next_tile) {
+    const KvPages& kv = p_.pages;
+    const TileGroups groups = FindGroups(kv, table_, wanted);
+    for (uint32_t g = 0; g < item_.kv_heads; ++g) {
+      const uint32_t kv_head = item_.kv_head + g, first = FirstRow(g);
+      keys_ = FindKeyColumns(kv, groups, kv_head, task_.k_row_bytes);
+      FindGroupRows(kv, groups, kv_head, kv.v, task_.v_row_bytes, page_rows_);
+      ahead_.stream.StartV(task_, groups, kv_head);
+      WithRowCount(FirstRow(g + 1) - first, [&](auto rows) {
+        RowBlock<rows> block;
+        const bool any = Score(tile, first, block, ahead_.stream);
+        ahead_.stream.FetchRest();
+        if (g + 1 < item_.kv_heads) {
+          ahead_.stream.StartK(task_, groups, kv_head + 1);
+        } else {
+          next_tile();
+        }
+        if (any) MixBlock(first, block, ahead_.stream);
+        ahead_.stream.FetchRest();
+      });
     }
   }
 
@@ -171,87 +251,79 @@ class ItemRunner {
   void RunRows(int32_t tile, uint32_t r, uint32_t end) {
     const uint32_t count = end - r;
     const uint32_t blocks =
-        group_rows_ <= kWideBlockRows ? 1 : (count + kBlockRows - 1) / kBlockRows;
+        GroupRows(p_, item_) <= kWideBlockRows ? 1 : (count + kBlockRows - 1) / kBlockRows;
     for (uint32_t block = 0; block < blocks; ++block) {
       const uint32_t rows = (end - r) / (blocks - block);
-      RunBlockOf(rows, tile, r);
+      WithRowCount(rows, [&](auto constant) {
+        RowBlock<constant> of_rows;
+        if (Score(tile, r, of_rows, ahead_.tiles)) MixBlock(r, of_rows, ahead_.tiles);
+      });
       r += rows;
-    }
-  }
-
-  void RunBlockOf(uint32_t rows, int32_t tile, uint32_t first) {
-    switch (rows) {
-      case 8:
-        return RunBlock<8>(tile, first);
-      case 7:
-        return RunBlock<7>(tile, first);
-      case 6:
-        return RunBlock<6>(tile, first);
-      case 5:
-        return RunBlock<5>(tile, first);
-      case 4:
-        return RunBlock<4>(tile, first);
-      case 3:
-        return RunBlock<3>(tile, first);
-      case 2:
-        return RunBlock<2>(tile, first);
-      default:
-        return RunBlock<1>(tile, first);
     }
   }
 
   void LoadTile(int32_t tile, PositionRange wanted, uint32_t kv_head) {
     const KvPages& kv = p_.pages;
     if (kv.k_columns) {
-      keys_ = FindKeyColumns(kv, table_, kv_head, tile, wanted, task_.k_row_bytes);
+      keys_ = FindKeyColumns(kv, FindGroups(kv, table_, wanted), kv_head, task_.k_row_bytes);
       if (!k_in_pages_) Products::LoadColumns(kv.type, keys_, kv.head_dim, k_);
     } else {
       FindRows(kv, table_, kv_head, tile, wanted, kv.k, task_.k_row_bytes, page_rows_);
       if (kv.latent) return LoadLatentTile(page_rows_);
-      Products::LoadK(kv.type, page_rows_, kv.head_dim, k_, ahead_);
+      Products::LoadK(kv.type, page_rows_, kv.head_dim, k_, ahead_.tiles);
     }
     FindRows(kv, table_, kv_head, tile, wanted, kv.v, task_.v_row_bytes, page_rows_);
-    if (!v_in_pages_) Products::LoadV(kv.type, page_rows_, kv.value_dim, v_, ahead_);
+    if (!v_in_pages_) Products::LoadV(kv.type, page_rows_, kv.value_dim, v_, ahead_.tiles);
   }
 
   // Unpacks every row once; K and V are both built from the floats.
   void LoadLatentTile(const void* const rows[kTilePositions]) {
     const uint32_t dim = p_.pages.head_dim;
-    WithRows(p_.pages.type, [&](auto type) { Unpack<decltype(type)>(rows, dim, v_, ahead_); });
+    WithRows(p_.pages.type,
+             [&](auto type) { Unpack<decltype(type)>(rows, dim, v_, ahead_.tiles); });
     const void* floats[kTilePositions];
     for (uint32_t i = 0; i < kTilePositions; ++i) floats[i] = v_ + i * v_stride_;
-    UnpackTransposed<F32Rows>(floats, dim, k_, ahead_);
+    UnpackTransposed<F32Rows>(floats, dim, k_, ahead_.tiles);
   }
 
-  // R rows from `first` on with the loaded tile.
-  template <int R>
-  void RunBlock(int32_t tile, uint32_t first) {
-    alignas(64) float scores[R * kTilePositions];
-    int32_t begin[R], end[R];  // the part of the tile visible to each row
-    [[maybe_unused]] int32_t common_begin = 0, common_end = kTilePositions;
+  // The weights of R rows from `first` on; false if none sees anything of the tile.
+  template <int R, typename Next>
+  bool Score(int32_t tile, uint32_t first, RowBlock<R>& block, Next& ahead) {
     bool any = false;
     for (int r = 0; r < R; ++r) {
       const PositionRange& seen = visible_[first + static_cast<uint32_t>(r)];
-      begin[r] = LargerOf(seen.begin - tile, 0);
-      end[r] = SmallerOf(seen.end - tile, kTilePositions);
-      any |= begin[r] < end[r];
-      common_begin = LargerOf(common_begin, begin[r]);
-      common_end = SmallerOf(common_end, end[r]);
+      block.begin[r] = LargerOf(seen.begin - tile, 0);
+      block.end[r] = SmallerOf(seen.end - tile, kTilePositions);
+      any |= block.begin[r] < block.end[r];
     }
-    if (!any) return;
+    if (!any) return false;
+    float* const scores = block.scores;
     Products::WithKeys(p_.pages.type, k_in_pages_ ? &keys_ : nullptr, k_, p_.pages.head_dim,
                        [&](const auto& keys) {
                          ScoreRows<R>(queries_ + size_t{first} * query_stride_, query_stride_,
-                                      p_.pages.head_dim, keys, scores, ahead_);
+                                      p_.pages.head_dim, keys, scores, ahead);
                        });
     const bool capped = p_.softcap != 0;
     for (int r = 0; capped && r < R; ++r)
       CapScores(scores + r * kTilePositions, p_.scale, p_.softcap);
-    WeighRows<R>(scores, begin, end, capped ? 1.0f : p_.scale, SplitState(first), state_stride_);
+    WeighRows<R>(scores, block.begin, block.end, capped ? 1.0f : p_.scale, SplitState(first),
+                 state_stride_);
+    return true;
+  }
+
+  // Adds the weighted V of the loaded tile to the rows' states.
+  template <int R, typename Next>
+  void MixBlock(uint32_t first, const RowBlock<R>& block, Next& ahead) {
+    const auto& [scores, begin, end] = block;
 #if defined(__AVX512VBMI__)
     MixTile<R>(scores, begin, end, {v_in_pages_ ? page_rows_ : nullptr, v_}, columns_,
-               SplitState(first).values, state_stride_, ahead_);
+               SplitState(first).values, state_stride_, ahead);
 #else
+    int32_t common_begin = 0, common_end = kTilePositions;
+    for (int r = 0; r < R; ++r) {
+      common_begin = LargerOf(common_begin, begin[r]);
+      common_end = SmallerOf(common_end, end[r]);
+    }
     // Words of positions visible to all rows are processed together, the others row by row before
     // and after: each row adds in order, and no row reads a masked value.
     constexpr int32_t kOfWord = Products::kOfWord;
@@ -260,27 +332,27 @@ class ItemRunner {
     if (common_begin >= common_end) common_begin = common_end = kTilePositions;
     for (int r = 0; r < R; ++r) {
       Mix<1>(scores + r * kTilePositions, begin[r], SmallerOf(end[r], common_begin),
-             first + static_cast<uint32_t>(r));
+             first + static_cast<uint32_t>(r), ahead);
     }
-    Mix<R>(scores, common_begin, common_end, first);
+    Mix<R>(scores, common_begin, common_end, first, ahead);
     if (common_begin == common_end) return;
     for (int r = 0; r < R; ++r) {
-      Mix<1>(scores + r * kTilePositions, common_end, end[r], first + static_cast<uint32_t>(r));
+      Mix<1>(scores + r * kTilePositions, common_end, end[r], first + static_cast<uint32_t>(r),
+             ahead);
     }
 #endif
   }
 
 #if !defined(__AVX512VBMI__)
-  template <int R>
-  void Mix(const float* weights, int32_t begin, int32_t end, uint32_t first) {
+  template <int R, typename Next>
+  void Mix(const float* weights, int32_t begin, int32_t end, uint32_t first, Next& ahead) {
     if (begin >= end) return;
     float* const sums = SplitState(first).values;
     if (!v_in_pages_) {
-      return MixRows<R>(weights, begin, end, {v_, v_stride_}, columns_, sums, state_stride_,
-                        ahead_);
+      return MixRows<R>(weights, begin, end, {v_, v_stride_}, columns_, sums, state_stride_, ahead);
     }
     MixPageRows<R>(weights, begin, end, p_.pages.type, page_rows_, columns_, sums, state_stride_,
-                   ahead_);
+                   ahead);
   }
 #endif
 
@@ -288,12 +360,11 @@ class ItemRunner {
   const AttentionParams& p_;
   const AttentionItem& item_;
   std::byte* const shared_;
-  ReadAhead& ahead_;
+  Ahead& ahead_;
   const int32_t* const table_;
   const uint32_t rows_;
-  const uint32_t group_rows_;  // rows that read one KV head, at most
-  const bool v_in_pages_;      // V is not unpacked: the rows are one block, which reads it once
-  const bool k_in_pages_;      // likewise K in columns
+  const bool v_in_pages_;
+  const bool k_in_pages_;
   const uint32_t query_stride_;
   const uint32_t columns_;
   const uint32_t v_stride_;
@@ -328,21 +399,21 @@ void MergeItem(const AttentionTask& task, const AttentionMerge& merge, std::byte
 void Attend(const AttentionTask& task, const host::TaskContext& context) {
   AttentionPlan* const plan = PlanOf(context.shared_scratch);
   const AttentionItem* const items = ItemsOf(task, context.shared_scratch);
-  ReadAhead ahead;
+  Ahead ahead;
   // The next item is taken before the last tile of this one.
   const auto take = [&] {
     const uint32_t i = __atomic_fetch_add(&plan->next_item, 1, __ATOMIC_RELAXED);
     if (i < plan->num_items) {
-      ReadFirstTileAhead(task, items[i], ahead);
+      StartFirstTile(task, items[i], ahead);
     } else {
       ahead.Clear();
     }
     return i;
   };
   uint32_t next = take();
-  ahead.FetchRest();
   while (next < plan->num_items) {
     const AttentionItem& item = items[next];
+    ahead.FetchRest();
     ItemRunner(task, item, context, ahead).Run([&] { next = take(); });
   }
 }

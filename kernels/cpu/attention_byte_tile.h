@@ -8,25 +8,35 @@
 
 #if defined(__AVX512VBMI__)
 
+#include <type_traits>
+
+#include "kernels/cpu/attention_ahead.h"
 #include "kernels/cpu/attention_bytes.h"
-#include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
 inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
+template <int R>
+inline constexpr int kBlockVecs = R > kBlockRows ? 2 : 4;
 
 // As the instruction takes them: with __m512i gcc copies every sum in every turn of a loop.
 using Ints = int __attribute__((vector_size(64)));
 
 // sums[r][c] += k[c] * q[r] over the words of a block from `first` on, for R rows of q that lie
 // `stride` apart.
-template <int R, int Vecs, typename Column>
+template <int R, int Vecs, typename Column, typename Ahead>
 __attribute__((always_inline)) inline void AddBytes(const float* q, uint32_t stride,
                                                     const Column (&k)[Vecs], uint32_t first,
-                                                    Ints (&sums)[R][Vecs]) {
+                                                    Ints (&sums)[R][Vecs], Ahead& ahead) {
+  // So often that the passes over K call it once per line of V.
+  constexpr uint32_t kStretch = 2 * kTilePositions / (Vecs * kLanes);
+  constexpr bool kStreams = std::is_same_v<Ahead, StreamAhead>;
   for (uint32_t w = 0; w < kBlockWords; ++w) {
+    if constexpr (kStreams) {
+      if (w % kStretch == 0) ahead.Fetch();
+    }
     __m512i column[Vecs];
     for (int c = 0; c < Vecs; ++c) column[c] = k[c].BiasedWord(first + w);
     for (int r = 0; r < R; ++r) {
@@ -37,13 +47,14 @@ __attribute__((always_inline)) inline void AddBytes(const float* q, uint32_t str
       }
     }
   }
+  if constexpr (!kStreams) ahead.Fetch();
 }
 
 // scores[r * 64 + i] = q[r] . k[:, i] for R rows of q that lie `stride` apart.
-template <int R, typename Keys>
+template <int R, typename Keys, typename Ahead>
 inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys& keys,
-                      float* scores, ReadAhead& ahead) {
-  constexpr int kVecs = R > kBlockRows ? 2 : 4;
+                      float* scores, Ahead& ahead) {
+  constexpr int kVecs = kBlockVecs<R>;
   const uint32_t blocks = dim / kBlockValues;
   const float* const steps = q + blocks * kQueryWords;
   for (int32_t i = 0; i < kTilePositions; i += kVecs * kLanes) {
@@ -58,13 +69,11 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys&
           sums[r][c] =
               reinterpret_cast<Ints>(Set1(sum_of_query[static_cast<uint32_t>(r) * stride]));
       }
-      AddBytes(query, stride, k, b * kBlockWords, sums);
-      ahead.Fetch();
+      AddBytes(query, stride, k, b * kBlockWords, sums, ahead);
       for (int r = 0; r < R; ++r) {
         for (int c = 0; c < kVecs; ++c) sums[r][c] *= 128;
       }
-      AddBytes(query + kBlockWords, stride, k, b * kBlockWords, sums);
-      ahead.Fetch();
+      AddBytes(query + kBlockWords, stride, k, b * kBlockWords, sums, ahead);
       for (int c = 0; c < kVecs; ++c) {
         const Vec scale = k[c].Scales(b);
         for (int r = 0; r < R; ++r) {
@@ -93,9 +102,9 @@ inline void ScaleWeights(const float* weights, const float* scales, int32_t begi
 }
 
 // sums[r][0..32) += weights[r] * v over a tile, R rows `sum_stride` apart.
-template <int R, typename Columns>
+template <int R, typename Columns, typename Ahead>
 inline void MixBlock(const float* pairs, const Columns& v, float* sums, uint32_t sum_stride,
-                     ReadAhead& ahead) {
+                     Ahead& ahead) {
   constexpr int kPairs = kTilePositions / 2, kStretch = 4;
   Vec sum[R][2];
   for (int r = 0; r < R; ++r) {
@@ -125,10 +134,10 @@ struct TileOfV {
 };
 
 // sums += weights * V of the tile for R rows, of which row r sees [begin[r], end[r]).
-template <int R>
+template <int R, typename Ahead>
 inline void MixTile(const float* weights, const int32_t begin[R], const int32_t end[R],
                     const TileOfV& v, uint32_t columns, float* sums, uint32_t sum_stride,
-                    ReadAhead& ahead) {
+                    Ahead& ahead) {
   alignas(64) float scales_in_pages[kTilePositions], pairs[R * kTilePositions / 2];
   for (uint32_t b = 0; b < columns / kBlockValues; ++b) {
     const float* scales = scales_in_pages;

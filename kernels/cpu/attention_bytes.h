@@ -10,8 +10,8 @@
 
 #if defined(__AVX512VBMI__)
 
+#include "kernels/cpu/attention_ahead.h"
 #include "kernels/cpu/attention_columns.h"
-#include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/attention_unpack.h"

@@ -4,13 +4,12 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_COLUMNS_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_COLUMNS_H_
 
+#include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/page_rows.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
-
-inline constexpr int32_t kGroups = kTilePositions / kGroupPositions;
 
 // K of a tile in columns: where words 0 of each group of positions are, and the bytes from a word
 // to the same position's next; for Q8_0 likewise for scales, which are F16.
@@ -21,23 +20,17 @@ struct KeyColumns {
   size_t scale_stride;
 };
 
-// Groups without a position in `wanted` are those of its first one. REQUIRES: `k_columns`, and
-// `wanted` is not empty.
-inline KeyColumns FindKeyColumns(const KvPages& kv, const int32_t* table, uint32_t kv_head,
-                                 int32_t tile, PositionRange wanted, size_t row_bytes) {
-  const auto block_size = static_cast<int32_t>(kv.block_size);
+// REQUIRES: `k_columns`.
+inline KeyColumns FindKeyColumns(const KvPages& kv, const TileGroups& groups, uint32_t kv_head,
+                                 size_t row_bytes) {
   const size_t word_bytes = kv.type == tensor::Type::kF16 ? 2 : 4;
   KeyColumns keys;
   keys.stride = kv.block_size * word_bytes;
   keys.scale_stride = kv.block_size * sizeof(uint16_t);
-  for (int32_t g = 0; g < kGroups; ++g) {
-    int32_t pos = tile + g * kGroupPositions;
-    if (pos + kGroupPositions <= wanted.begin || pos >= wanted.end)
-      pos = wanted.begin / kGroupPositions * kGroupPositions;
-    const size_t row =
-        (static_cast<size_t>(table[pos / block_size]) * kv.kv_heads + kv_head) * kv.block_size;
-    const auto* const block = static_cast<const unsigned char*>(kv.k) + row * row_bytes;
-    const auto offset = static_cast<size_t>(pos % block_size);
+  for (int g = 0; g < kGroups; ++g) {
+    const auto* const block =
+        static_cast<const unsigned char*>(kv.k) + groups.BlockRow(kv, kv_head, g) * row_bytes;
+    const size_t offset = groups.in_block[g] * kGroupPositions;
     keys.words[g] = block + offset * word_bytes;
     keys.scales[g] = block + size_t{kv.head_dim} * kv.block_size + offset * sizeof(uint16_t);
   }

@@ -5,8 +5,8 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_PRODUCTS_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_PRODUCTS_H_
 
+#include "kernels/cpu/attention_ahead.h"
 #include "kernels/cpu/attention_columns.h"
-#include "kernels/cpu/attention_pages.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/attention_unpack.h"
 #include "kernels/cpu/vec.h"

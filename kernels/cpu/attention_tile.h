@@ -6,7 +6,9 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_TILE_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_TILE_H_
 
-#include "kernels/cpu/attention_pages.h"
+#include <type_traits>
+
+#include "kernels/cpu/attention_ahead.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/attention_unpack.h"
@@ -19,14 +21,24 @@ namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
 template <int R>
 inline constexpr int kBlockVecs = (kLanes == 16 ? 4 : 2) / (R > kBlockRows ? 2 : 1);
-// Words of a sum between two pieces of reading ahead.
-inline constexpr int32_t kStretch = 8 / Products::kOfWord;
+// Vectors of columns of V in the pages.
+template <int R>
+inline constexpr int kPageVecs = R > kBlockRows&& kLanes == 8 ? 1 : 2;
+
+// Words of a sum between two calls of Fetch: of ReadAhead, and of StreamAhead so many that a pass
+// over V calls it once per line of K, and the passes over K once per line of V (of 16 bits).
+template <typename Ahead>
+constexpr int32_t Stretch(int32_t passes) {
+  constexpr bool kStreams = std::is_same_v<Ahead, StreamAhead>;
+  return (kStreams ? 2 * passes : 8) / Products::kOfWord;
+}
 
 // scores[r * 64 + i] = q[r] . k[:, i] for R rows of q that lie `stride` apart.
-template <int R, typename Keys>
+template <int R, typename Keys, typename Ahead>
 inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys& keys,
-                      float* scores, ReadAhead& ahead) {
+                      float* scores, Ahead& ahead) {
   constexpr int kVecs = kBlockVecs<R>;
+  constexpr uint32_t kStretch = Stretch<Ahead>(kTilePositions / (kVecs * kLanes));
   const uint32_t words = dim / Products::kOfWord;
   for (int32_t i = 0; i < kTilePositions; i += kVecs * kLanes) {
     decltype(keys(i)) k[kVecs];
@@ -56,9 +68,10 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys&
 
 // sums[r][c..] += weights[r * 64 + w] * v(w, column + c..) for the words w of positions
 // [begin, end), in order; `Vecs` vectors. REQUIRES: R = 1, or whole words.
-template <int R, int Vecs, typename Columns>
+template <int R, int Vecs, typename Columns, typename Ahead>
 inline void MixColumns(const float* weights, int32_t begin, int32_t end, const Columns& v,
-                       uint32_t column, float* sums, uint32_t sum_stride, ReadAhead& ahead) {
+                       uint32_t column, float* sums, uint32_t sum_stride, Ahead& ahead) {
+  constexpr int32_t kStretch = Stretch<Ahead>(2 * 32 / (Vecs * kLanes));
   Vec sum[R][Vecs];
   for (int r = 0; r < R; ++r) {
     for (int c = 0; c < Vecs; ++c)
@@ -88,9 +101,9 @@ inline void MixColumns(const float* weights, int32_t begin, int32_t end, const C
 }
 
 // All columns of R rows of unpacked values; `columns` is the padded value dimension.
-template <int R>
+template <int R, typename Ahead>
 inline void MixRows(const float* weights, int32_t begin, int32_t end, const FloatColumns& v,
-                    uint32_t columns, float* sums, uint32_t sum_stride, ReadAhead& ahead) {
+                    uint32_t columns, float* sums, uint32_t sum_stride, Ahead& ahead) {
   constexpr int kVecs = kBlockVecs<R>;
   constexpr uint32_t kWide = kVecs * kLanes;
   uint32_t c = 0;
@@ -101,11 +114,11 @@ inline void MixRows(const float* weights, int32_t begin, int32_t end, const Floa
 }
 
 // The same straight from pages. REQUIRES: columns a multiple of 32.
-template <int R>
+template <int R, typename Ahead>
 inline void MixPageRows(const float* weights, int32_t begin, int32_t end, tensor::Type type,
                         const void* const rows[kTilePositions], uint32_t columns, float* sums,
-                        uint32_t sum_stride, ReadAhead& ahead) {
-  constexpr int kVecs = R > kBlockRows && kLanes == 8 ? 1 : 2;
+                        uint32_t sum_stride, Ahead& ahead) {
+  constexpr int kVecs = kPageVecs<R>;
   constexpr uint32_t kColumns = 32;
   for (uint32_t at = 0; at < columns; at += kColumns) {
     Products::WithPageColumns(type, rows, at, [&](const auto& v) {
