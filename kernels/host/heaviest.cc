@@ -13,7 +13,8 @@ namespace {
 
 constexpr float kMost = std::numeric_limits<float>::infinity();
 constexpr float kLeastPositive = std::numeric_limits<float>::denorm_min();
-// So few ids are gathered without narrowing the range of their weights; so few end it.
+// So few ids are gathered without narrowing the range of their weights, and down to so few it is
+// narrowed.
 constexpr size_t kFew = 4096, kFewest = 512;
 
 float Above(float weight) { return std::nextafter(weight, kMost); }
@@ -87,7 +88,8 @@ class Narrowing {
   }
 
  private:
-  // All weights of a range; a sum may have those below it, too.
+  // Weights among which are all of `range`, their number and sum. Those of the first part that lie
+  // below the range are counted by Around, too.
   struct Part {
     const float* weights;
     size_t count;
@@ -95,13 +97,13 @@ class Narrowing {
     Range range;
   };
 
-  // The weights around a guess of the last kept one, or, if it is not there, those on its side.
+  // The weights between two guesses; if the last kept one is heavier or lighter than both, all
+  // those that are.
   Part Narrowed(const Part& part, const Sample& sample) const {
     const Range& range = part.range;
     const auto [least, most] = sample.Around(part.sum - (target_ - range.above), range);
     const double above = range.above + loops_.sum(part.weights, part.count, Above(most));
-    if (most < range.most && above >= target_)
-      return Within(part, {Above(most), range.most, range.above});
+    if (above >= target_) return Within(part, {Above(most), range.most, range.above});
     const Part around = Within(part, {least, most, above});
     if (above + around.sum >= target_ || least == range.least) return around;
     return Within(part, {range.least, Below(least), above + around.sum});
@@ -122,7 +124,8 @@ class Narrowing {
 
 Heaviest KeepTopP(const VocabularyLoops& loops, const float* weights, uint32_t n, double total,
                   float top_p, uint64_t* keys) {
-  const double target = double{top_p} * total;
+  // Positive, so that one weight at least is kept.
+  const double target = std::max(double{top_p} * total, std::numeric_limits<double>::min());
   Range range{LeastThatMatters(top_p, total, n), kMost, 0};
   const Sample sample(weights, n);
   size_t count = kFew + 1;

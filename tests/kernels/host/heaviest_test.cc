@@ -45,7 +45,7 @@ std::vector<std::vector<float>> Distributions() {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> uniform(0, 1);
   std::normal_distribution<double> normal;
-  std::vector<std::vector<float>> all(7, std::vector<float>(kVocab));
+  std::vector<std::vector<float>> all(10, std::vector<float>(kVocab));
   for (uint32_t id = 0; id < kVocab; ++id) {
     all[0][id] = Weight(1 + 6 * uniform(random));       // flat
     all[1][id] = Weight(std::exp(normal(random) + 4));  // wide
@@ -54,6 +54,16 @@ std::vector<std::vector<float>> Distributions() {
     all[4][id] = id == 77777 ? 0.5f : 0x1p-20f;         // one of all
     all[5][id] = 0x1p-100f;                             // all below what is told apart
     all[6][id] = id % 1000 == 3 ? 0.125f : 0.0f;        // few
+    all[7][id] = all[8][id] = Weight(1 + 6 * uniform(random));
+    all[9][id] = 0.5f;
+  }
+  // Every 256th part of the ids, which KeepTopP takes for a sample of all: light where the others
+  // are heavy, heavy where they are light, and the only heavy ones.
+  for (size_t i = 0; i < 256; ++i) {
+    const size_t id = i * kVocab / 256;
+    all[7][id] = Weight(0.0625 + uniform(random) / 4);
+    all[8][id] = Weight(4096 + 4096 * uniform(random));
+    all[9][id] = 1.0f;
   }
   return all;
 }
