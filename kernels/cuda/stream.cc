@@ -61,6 +61,12 @@ bool Stream::ReadyToLaunch(const char* name, const dim3& grid, size_t shared_byt
               std::to_string(most_shared_bytes_));
     return false;
   }
+  if (grid.y > kMostBlocks || grid.z > kMostBlocks) {
+    NoteError(std::string(name) + ": needs a grid of " + std::to_string(grid.y) + " by " +
+              std::to_string(grid.z) + " rows of blocks, a GPU has at most " +
+              std::to_string(kMostBlocks) + " of either");
+    return false;
+  }
   if (planning_) ++planned_nodes_;
   return !planning_;
 }

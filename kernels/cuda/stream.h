@@ -87,6 +87,8 @@ class Stream {
 
  private:
   static constexpr size_t kPlainSharedBytes = 48 * 1024;
+  // Of a grid's second and third dimension (CUDA C++ Programming Guide, compute capabilities).
+  static constexpr uint32_t kMostBlocks = 65535;
 
   bool ReadyToLaunch(const char* name, const dim3& grid, size_t shared_bytes);
 

@@ -156,6 +156,9 @@ cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, const void* kernel,
     const size_t allowed =
         limit == device.shared_limits.end() ? kDefaultSharedBytes : limit->second;
     if (shape.shared_bytes > allowed) return cudaErrorInvalidValue;
+    constexpr uint32_t kMostBlocks = 65535;  // of a grid's second and third dimension
+    if (config.gridDim.y > kMostBlocks || config.gridDim.z > kMostBlocks)
+      return cudaErrorInvalidValue;
     if (device.see_launch != nullptr) device.see_launch(kernel, config);
   }
   return Enqueue(config.stream, [shape, body = std::move(body)] {

@@ -9,7 +9,8 @@
 namespace tandem::kernels::cuda {
 
 // In BF16, 16-byte aligned and `stride` values apart, from the first column of the first group on:
-// zeros where a group has columns that are not multiplied.
+// zeros where a group has columns that are not multiplied. Offsets in it are 32 bits: it has at
+// most kMaxBlockProductTokens rows, and a model at most 2^24 columns (common/model/spec.cc).
 struct Bf16Inputs {
   const uint16_t* x = nullptr;
   uint32_t stride = 0;

@@ -150,7 +150,7 @@ class Bf16Tile {
 
   // Puts the sums of the warps' ranges where Sum finds them.
   __device__ __forceinline__ void ShareSums() const {
-    // Not from the range itself, which would take a register until here.
+    // range * kTokens, written so that it is computed here and `range` is not kept in a register.
     const uint32_t first = threadIdx.x / kWarp * kWarp * kTokens / kWarp;
 #pragma unroll
     for (uint32_t r = 0; r < kRowTiles; ++r) {

@@ -27,7 +27,7 @@ inline bool FillTallTiles(const Stream& stream, uint32_t rows, uint32_t pieces) 
   return rows / 64 * pieces >= stream.multiprocessors();
 }
 
-// x from EncodeQuantizeRows.
+// x from EncodeQuantizeRows. Offsets in it are 32 bits, in units of 16 bytes: 64 GiB.
 struct GemmInputs {
   const Int8Group* groups;
   uint32_t groups_of_row;

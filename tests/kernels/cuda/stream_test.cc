@@ -175,6 +175,19 @@ TEST_F(CudaStreamTest, MoreSharedMemoryThanTheGpuHasIsRefusedByThePlan) {
       HasSubstr("route: needs 320256 bytes of shared memory per block, this GPU has 232448"));
 }
 
+TEST_F(CudaStreamTest, MoreBlocksThanAGridHasAreRefusedByThePlan) {
+  float* const x = Device(kDim);
+  constexpr uint32_t kRows = 65536 * 16, kCols = 256;
+  const Weight weight = {tensor::Type::kQ8_0, x, kRows, kCols, 8 * 34, 0, kCols};
+  MatMulParams params = {x, 2, kCols, 1, {}};
+  params.projections[0] = {weight, nullptr, x, kRows};
+  backend_.BeginEncode(EncodeMode::kPlan);
+  backend_.Encode(params);
+  EXPECT_THAT(std::string(backend_.FinishPlan().status().message()),
+              HasSubstr("block_product: needs a grid of 65536 by 1 rows of blocks, a GPU has at "
+                        "most 65535 of either"));
+}
+
 TEST_F(CudaStreamTest, APlanPassRunsNothing) {
   float* const x = Device(kDim);
   float* const y = Device(kDim);
