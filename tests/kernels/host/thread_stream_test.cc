@@ -4,6 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace tandem::kernels::host {
@@ -41,6 +45,32 @@ struct CpusTask {
 };
 void NoteCpus(const CpusTask& task, const TaskContext& context) {
   task.cpus[context.thread] = UsableCpus();
+}
+
+// Of all threads of this process.
+std::multiset<std::string> CpusOfThreads() {
+  std::multiset<std::string> all;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream status(thread.path() / "status");
+    const std::string name = "Cpus_allowed_list:\t";
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with(name)) all.insert(line.substr(name.size()));
+    }
+  }
+  return all;
+}
+
+// Before it runs anything.
+TEST(ThreadStreamCpusTest, ThreadsAreOnTheirCpusOnceItIsMade) {
+  const CpuSet all = UsableCpus();
+  if (all.size() < 2) GTEST_SKIP() << "needs two CPUs";
+  {
+    const ThreadStream stream(2, {all[1], all[0]});
+    const auto found = CpusOfThreads();
+    EXPECT_TRUE(found.contains(CpuSetText({all[0]})));
+    EXPECT_TRUE(found.contains(CpuSetText({all[1]})));
+  }
+  ASSERT_TRUE(RestrictThread(all).ok());
 }
 
 TEST(ThreadStreamCpusTest, EachThreadRunsOnItsOwn) {
