@@ -1,7 +1,8 @@
 // Attention over pages, compiled once per instruction set: tile by tile, as in FlashAttention (Dao
 // et al., 2022). attention_plan.h divides the work, attention_ahead.h reads ahead,
 // attention_pages.h, attention_columns.h and attention_unpack.h find and unpack,
-// attention_products.h and attention_tile.h multiply, attention_softmax.h weighs.
+// attention_products.h and attention_tile.h multiply blocks of attention_rows.h,
+// attention_softmax.h weighs.
 #include "kernels/cpu/attention_ahead.h"
 #include "kernels/cpu/attention_columns.h"
 #include "kernels/cpu/attention_pages.h"
@@ -62,7 +63,7 @@ bool Streams(const AttentionParams& p, const AttentionItem& item) {
   return TakesV(p, item) && TakesK(p, item);
 }
 
-// Of tiles that are unpacked, and of those that are not.
+// Of tiles of which K or V is unpacked, and of those that are multiplied as they lie.
 struct Ahead {
   ReadAhead tiles;
   StreamAhead stream;
@@ -128,7 +129,8 @@ class ItemRunner {
     }
   }
 
-  // Calls last_tile() once, before the last tile, which reads ahead what that starts.
+  // Calls last_tile() once, before or within the last tile: what it starts is read ahead while the
+  // rest is multiplied.
   template <typename LastTile>
   void Run(LastTile last_tile) {
     CopyQueries();
@@ -234,7 +236,7 @@ class ItemRunner {
         } else {
           next_tile();
         }
-        if (any) MixBlock(first, block, ahead_.stream);
+        if (any) AddValues(first, block, ahead_.stream);
         ahead_.stream.FetchRest();
       });
     }
@@ -256,7 +258,7 @@ class ItemRunner {
       const uint32_t rows = (end - r) / (blocks - block);
       WithRowCount(rows, [&](auto constant) {
         RowBlock<constant> of_rows;
-        if (Score(tile, r, of_rows, ahead_.tiles)) MixBlock(r, of_rows, ahead_.tiles);
+        if (Score(tile, r, of_rows, ahead_.tiles)) AddValues(r, of_rows, ahead_.tiles);
       });
       r += rows;
     }
@@ -313,7 +315,7 @@ class ItemRunner {
 
   // Adds the weighted V of the loaded tile to the rows' states.
   template <int R, typename Next>
-  void MixBlock(uint32_t first, const RowBlock<R>& block, Next& ahead) {
+  void AddValues(uint32_t first, const RowBlock<R>& block, Next& ahead) {
     const auto& [scores, begin, end] = block;
 #if defined(__AVX512VBMI__)
     MixTile<R>(scores, begin, end, {v_in_pages_ ? page_rows_ : nullptr, v_}, columns_,
@@ -400,7 +402,7 @@ void Attend(const AttentionTask& task, const host::TaskContext& context) {
   AttentionPlan* const plan = PlanOf(context.shared_scratch);
   const AttentionItem* const items = ItemsOf(task, context.shared_scratch);
   Ahead ahead;
-  // The next item is taken before the last tile of this one.
+  // The next item is taken before this one's last tile is done.
   const auto take = [&] {
     const uint32_t i = __atomic_fetch_add(&plan->next_item, 1, __ATOMIC_RELAXED);
     if (i < plan->num_items) {

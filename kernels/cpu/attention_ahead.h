@@ -93,7 +93,9 @@ class ReadAhead {
 // which it will be read, line by line: memory is kept busy, and what comes first is there first.
 class StreamAhead {
  public:
-  // K in columns: the groups of a block have every line of it in turn.
+  // K in columns. A block's lines belong to its groups in turn, so a group's next is as many lines
+  // on as there are groups. (Of F16 in larger blocks all groups share a line; if only one is
+  // wanted, some of its lines are not prefetched.)
   void StartK(const AttentionTask& task, const TileGroups& groups, uint32_t kv_head) {
     const KvPages& kv = task.params.pages;
     Start(kv, groups, kv_head, kv.k, task.k_row_bytes, kLine);

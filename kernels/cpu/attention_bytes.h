@@ -38,8 +38,8 @@ struct Bf16Bytes {
 };
 inline constexpr Bf16Bytes kBf16Bytes;
 
-// 32 columns of V in the pages, of two positions at a time, in the order of PairColumns. REQUIRES:
-// values within +-127, as rows are written.
+// 32 columns of V in the pages, of two positions at a time, in the order of PairColumns. Values are
+// within +-127, as rows are written; of rows that were not written any byte gives a finite number.
 struct ByteColumns {
   static constexpr uint32_t kColumns = kBlockValues;
 

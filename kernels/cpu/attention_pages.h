@@ -72,7 +72,7 @@ inline TileGroups FindGroups(const KvPages& kv, const int32_t* table, PositionRa
   return found;
 }
 
-// The rows of a tile's groups.
+// The rows of a tile's groups, also those outside `wanted`, which may never have been written.
 inline void FindGroupRows(const KvPages& kv, const TileGroups& groups, uint32_t kv_head,
                           const void* pages, size_t row_bytes, const void* rows[kTilePositions]) {
   for (int g = 0; g < kGroups; ++g) {
