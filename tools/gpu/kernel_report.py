@@ -56,7 +56,7 @@ def load_bits(instruction):
 
 
 def parse_code(code):
-    """Mangled name -> (its instructions of tensor cores, bits of the widest load of global memory)."""
+    """Mangled name -> (its instructions of tensor cores, bits of the widest load by an address in global memory)."""
     found = {}
     for text in code.split("Function : ")[1:]:
         instructions = re.findall(r"^\s+/\*[0-9a-f]+\*/\s+(?:@!?\w+ )?([\w.]+)", text, re.M)
@@ -98,6 +98,13 @@ def floor_of(path):
     return ""
 
 
+def tensor_cores(forms):
+    """The instructions of all forms; with `none` if some form has none."""
+    forms = list(forms)
+    every = sorted(set().union(*forms))
+    return " and ".join(every + ["none"] * bool(every and not all(forms)))
+
+
 def span(values):
     low, high = min(values), max(values)
     return str(low) if low == high else f"{low} to {high}"
@@ -122,7 +129,7 @@ def kernel_table(launches):
         lines.append("| " + " | ".join([
             f"`{kernel}`", str(path.relative_to(KERNELS)), str(len(figures["sm_90a"])),
             *(span([one[0] for one in figures[a]]) for a in ARCHITECTURES),
-            launches.get(kernel, ""), " and ".join(sorted(set().union(*(one[3] for one in everything)))),
+            launches.get(kernel, ""), tensor_cores(one[3] for one in everything),
             span([one[4] for one in everything]), span([one[1] for one in everything]), span([one[2] for one in everything])]) + " |")
     total = sum(len(figures["sm_90a"]) for figures in found.values())
     spilling = sorted({kernel for (_, kernel), figures in found.items() for entries in figures.values() for one in entries if one[2]})

@@ -245,6 +245,8 @@ MUTATIONS = [
              "static_cast<uint32_t>(expert * weight.matrix_stride_bytes)", "large_memory"),
     Mutation("wrong order: contributions in descending order of experts", "moe/expert_choices.h", "if (other < mine ||",
              "if (other > mine ||", "expert_matmul"),
+    Mutation("wrong column: inputs of choices are counted from the matrix's first group", "moe/gemv_choices.h", "* groups - first;",
+             "* groups;", "expert_matmul"),
     Mutation("wrong index: a choice reads the input of another token", "moe/expert_choices.h", "choice : choice / p.top_k;",
              "choice : choice % p.tokens;", "expert_matmul"),
     Mutation("missing barrier between products and their sums", "moe/grouped_gemv_down.cu",

@@ -45,6 +45,10 @@ class KernelReport(unittest.TestCase):
                          {"_ZN1a7FKernelEv": ({"HMMA", "IMMA"}, 128), "_ZN1a7GKernelILi4EEEvPf": (set(), 8)})
         self.assertEqual([kernel_report.load_bits(one) for one in ("LDG.E", "LDG.E.S16", "LDG.E.64.CONSTANT")], [32, 16, 64])
 
+    def test_tensor_cores_of_all_forms(self):
+        self.assertEqual([kernel_report.tensor_cores(forms) for forms in ([{"HMMA"}, {"HMMA"}], [{"IMMA"}, {"HMMA"}], [{"HMMA"}, set()], [set()])],
+                         ["HMMA", "HMMA and IMMA", "HMMA and none", ""])
+
     def test_names(self):
         names = ["_ZN1a7FKernelEv", "_ZN1a7GKernelILi4EEEvPf"]
         self.assertEqual(kernel_report.demangle(names), {names[0]: "FKernel", names[1]: "GKernel"})
