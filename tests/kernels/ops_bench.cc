@@ -164,7 +164,7 @@ void Sample(benchmark::State& state) {
 }
 BENCHMARK(Sample)
     ->ArgsProduct({{1}, {0, 1, 2, 3}, {1}, {10, 30}})
-    ->ArgsProduct({{2}, {3}, {8, 32}, {10, 30}})
+    ->ArgsProduct({{2}, {0, 3}, {8, 32}, {10, 30}})
     ->UseRealTime();
 
 // range(1): top_n, beside one given id.
