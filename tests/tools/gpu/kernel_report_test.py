@@ -20,15 +20,15 @@ ptxas info    : Used 32 registers
 """
 
 CODE = """
-		Function : _ZN1a7FKernelEv
-	.headerflags	@"EF_CUDA_SM90"
+  Function : _ZN1a7FKernelEv
+  .headerflags @"EF_CUDA_SM90"
         /*0000*/                   LDC R1, c[0x0][0x28] ;                             /* 0x00000a00ff017b82 */
                                                                                       /* 0x000fe20000000800 */
         /*0010*/               @P0 LDG.E.64 R2, desc[UR4][R2.64] ;                    /* 0x0000000402020981 */
         /*0020*/              @!P1 LDGSTS.E.BYPASS.128 [R15], desc[UR8][R10.64] ;     /* 0x0000000a0f0f9fae */
         /*0030*/                   HMMA.16816.F32.BF16 R4, R8, R2, R4 ;               /* 0x000000020804723c */
         /*0040*/                   IMMA.16832.S8.S8 R4, R8.ROW, R2.COL, R4 ;          /* 0x0000000208047237 */
-		Function : _ZN1a7GKernelILi4EEEvPf
+  Function : _ZN1a7GKernelILi4EEEvPf
         /*0000*/                   LDG.E.U8.CONSTANT R2, desc[UR4][R2.64] ;           /* 0x0000000402020981 */
         /*0010*/                   STG.E.128 desc[UR4][R2.64], R4 ;                   /* 0x0000000402007986 */
         /*0020*/                   LDS.128 R4, [R2] ;                                 /* 0x0000000002047984 */
