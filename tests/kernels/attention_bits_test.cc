@@ -206,6 +206,22 @@ TEST_P(AttentionBitsTest, OtherContextsDoNotShow) {
   }
 }
 
+// Nor where its parts are so many that those of one block are put together in several levels.
+TEST_P(AttentionBitsTest, OtherLongContextsDoNotShow) {
+  if (GetParam().kernels == "reference") GTEST_SKIP() << "it cuts nothing";
+  const AttentionShape shape = {.heads = 1, .heads_per_kv = 1, .head_dim = 16, .value_dim = 16};
+  constexpr uint32_t kLength = 5000;
+  const DenseSequence a = MakeSequence(shape, kLength, 1);
+  Rig rig(GetParam());
+  const QueryRows last = {&a, kLength - 1, kLength};
+  const auto alone = Attend(rig, shape, {last});
+  for (const size_t count : {2u, 5u, 8u}) {
+    const auto together = Attend(rig, shape, std::vector<QueryRows>(count, last));
+    for (int32_t i = 0; i < static_cast<int32_t>(count); ++i)
+      ExpectSameBits(Slice(together, shape, i, i + 1), alone);
+  }
+}
+
 // Tokens that are verified together have the bits of tokens decoded one by one.
 TEST_P(AttentionBitsTest, VerifyingDoesNotShow) {
   const int32_t length = Length(GetParam());
