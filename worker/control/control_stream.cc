@@ -263,11 +263,12 @@ class GrpcControlStream
 
   // The first reason is kept.
   void Stop(const absl::Status& reason) {
-    fence_.EndAll(reason.ok() ? absl::CancelledError("shutdown") : reason);
     {
       MutexLock lock(mutex_);
       if (!stopped_.has_value()) stopped_ = reason;
     }
+    // Only now, so that whoever stops waiting finds StopCommand, not what is queued.
+    fence_.EndAll(reason.ok() ? absl::CancelledError("shutdown") : reason);
     commands_.Close();
     TellEpochEnded();
   }
