@@ -64,34 +64,34 @@ bool Streams(const AttentionParams& p, const AttentionItem& item) {
 }
 
 // Of tiles of which K or V is unpacked, and of those that are multiplied as they lie.
-struct Ahead {
-  ReadAhead tiles;
-  StreamAhead stream;
+struct TilesAhead {
+  ReadAhead unpacked;
+  StreamAhead streamed;
 
   void Clear() {
-    tiles.Clear();
-    stream.Clear();
+    unpacked.Clear();
+    streamed.Clear();
   }
   void FetchRest() {
-    tiles.FetchRest();
-    stream.FetchRest();
+    unpacked.FetchRest();
+    streamed.FetchRest();
   }
 };
 
 // The `wanted` positions of a tile: what of them is read first.
 void StartTile(const AttentionTask& task, const AttentionItem& item, PositionRange wanted,
-               Ahead& ahead) {
+               TilesAhead& ahead) {
   const int32_t* const table = TableOf(task.params, item);
   if (wanted.begin >= wanted.end) {  // padding
     ahead.Clear();
   } else if (Streams(task.params, item)) {
-    ahead.stream.StartK(task, FindGroups(task.params.pages, table, wanted), item.kv_head);
+    ahead.streamed.StartK(task, FindGroups(task.params.pages, table, wanted), item.kv_head);
   } else {
-    ahead.tiles.Start(task, table, item, wanted);
+    ahead.unpacked.Start(task, table, item, wanted);
   }
 }
 
-void StartFirstTile(const AttentionTask& task, const AttentionItem& item, Ahead& ahead) {
+void StartFirstTile(const AttentionTask& task, const AttentionItem& item, TilesAhead& ahead) {
   PositionRange range = PositionsOf(task.params, item);
   if (item.split != kAllSplits)
     range = Overlap(range, item.split * kSplitPositions, kSplitPositions);
@@ -105,7 +105,7 @@ void StartFirstTile(const AttentionTask& task, const AttentionItem& item, Ahead&
 class ItemRunner {
  public:
   ItemRunner(const AttentionTask& task, const AttentionItem& item, const host::TaskContext& context,
-             Ahead& ahead)
+             TilesAhead& ahead)
       : task_(task),
         p_(task.params),
         item_(item),
@@ -214,7 +214,7 @@ class ItemRunner {
       LoadTile(tile, wanted, item_.kv_head + g);
       RunRows(tile, FirstRow(g), FirstRow(g + 1));
     }
-    ahead_.tiles.FetchRest();
+    ahead_.unpacked.FetchRest();
   }
 
   // A KV head's V is fetched while its K is multiplied, and the next K while its V is.
@@ -226,18 +226,18 @@ class ItemRunner {
       const uint32_t kv_head = item_.kv_head + g, first = FirstRow(g);
       keys_ = FindKeyColumns(kv, groups, kv_head, task_.k_row_bytes);
       FindGroupRows(kv, groups, kv_head, kv.v, task_.v_row_bytes, page_rows_);
-      ahead_.stream.StartV(task_, groups, kv_head);
-      WithRowCount(FirstRow(g + 1) - first, [&](auto rows) {
-        RowBlock<rows> block;
-        const bool any = Score(tile, first, block, ahead_.stream);
-        ahead_.stream.FetchRest();
+      ahead_.streamed.StartV(task_, groups, kv_head);
+      WithRowCount(FirstRow(g + 1) - first, [&](auto count) {
+        RowBlock<count> block;
+        const bool any = Score(tile, first, block, ahead_.streamed);
+        ahead_.streamed.FetchRest();
         if (g + 1 < item_.kv_heads) {
-          ahead_.stream.StartK(task_, groups, kv_head + 1);
+          ahead_.streamed.StartK(task_, groups, kv_head + 1);
         } else {
           next_tile();
         }
-        if (any) AddValues(first, block, ahead_.stream);
-        ahead_.stream.FetchRest();
+        if (any) AddValues(first, block, ahead_.streamed);
+        ahead_.streamed.FetchRest();
       });
     }
   }
@@ -251,14 +251,13 @@ class ItemRunner {
 
   // Blocks of rows [r, end) as even as they can be.
   void RunRows(int32_t tile, uint32_t r, uint32_t end) {
-    const uint32_t count = end - r;
     const uint32_t blocks =
-        GroupRows(p_, item_) <= kWideBlockRows ? 1 : (count + kBlockRows - 1) / kBlockRows;
+        GroupRows(p_, item_) <= kWideBlockRows ? 1 : (end - r + kBlockRows - 1) / kBlockRows;
     for (uint32_t block = 0; block < blocks; ++block) {
       const uint32_t rows = (end - r) / (blocks - block);
-      WithRowCount(rows, [&](auto constant) {
-        RowBlock<constant> of_rows;
-        if (Score(tile, r, of_rows, ahead_.tiles)) AddValues(r, of_rows, ahead_.tiles);
+      WithRowCount(rows, [&](auto count) {
+        RowBlock<count> of_rows;
+        if (Score(tile, r, of_rows, ahead_.unpacked)) AddValues(r, of_rows, ahead_.unpacked);
       });
       r += rows;
     }
@@ -272,25 +271,25 @@ class ItemRunner {
     } else {
       FindRows(kv, table_, kv_head, tile, wanted, kv.k, task_.k_row_bytes, page_rows_);
       if (kv.latent) return LoadLatentTile(page_rows_);
-      Products::LoadK(kv.type, page_rows_, kv.head_dim, k_, ahead_.tiles);
+      Products::LoadK(kv.type, page_rows_, kv.head_dim, k_, ahead_.unpacked);
     }
     FindRows(kv, table_, kv_head, tile, wanted, kv.v, task_.v_row_bytes, page_rows_);
-    if (!v_in_pages_) Products::LoadV(kv.type, page_rows_, kv.value_dim, v_, ahead_.tiles);
+    if (!v_in_pages_) Products::LoadV(kv.type, page_rows_, kv.value_dim, v_, ahead_.unpacked);
   }
 
   // Unpacks every row once; K and V are both built from the floats.
   void LoadLatentTile(const void* const rows[kTilePositions]) {
     const uint32_t dim = p_.pages.head_dim;
     WithRows(p_.pages.type,
-             [&](auto type) { Unpack<decltype(type)>(rows, dim, v_, ahead_.tiles); });
+             [&](auto type) { Unpack<decltype(type)>(rows, dim, v_, ahead_.unpacked); });
     const void* floats[kTilePositions];
     for (uint32_t i = 0; i < kTilePositions; ++i) floats[i] = v_ + i * v_stride_;
-    UnpackTransposed<F32Rows>(floats, dim, k_, ahead_.tiles);
+    UnpackTransposed<F32Rows>(floats, dim, k_, ahead_.unpacked);
   }
 
   // The weights of R rows from `first` on; false if none sees anything of the tile.
-  template <int R, typename Next>
-  bool Score(int32_t tile, uint32_t first, RowBlock<R>& block, Next& ahead) {
+  template <int R, typename Ahead>
+  bool Score(int32_t tile, uint32_t first, RowBlock<R>& block, Ahead& ahead) {
     bool any = false;
     for (int r = 0; r < R; ++r) {
       const PositionRange& seen = visible_[first + static_cast<uint32_t>(r)];
@@ -314,8 +313,8 @@ class ItemRunner {
   }
 
   // Adds the weighted V of the loaded tile to the rows' states.
-  template <int R, typename Next>
-  void AddValues(uint32_t first, const RowBlock<R>& block, Next& ahead) {
+  template <int R, typename Ahead>
+  void AddValues(uint32_t first, const RowBlock<R>& block, Ahead& ahead) {
     const auto& [scores, begin, end] = block;
 #if defined(__AVX512VBMI__)
     MixTile<R>(scores, begin, end, {v_in_pages_ ? page_rows_ : nullptr, v_}, columns_,
@@ -346,8 +345,8 @@ class ItemRunner {
   }
 
 #if !defined(__AVX512VBMI__)
-  template <int R, typename Next>
-  void Mix(const float* weights, int32_t begin, int32_t end, uint32_t first, Next& ahead) {
+  template <int R, typename Ahead>
+  void Mix(const float* weights, int32_t begin, int32_t end, uint32_t first, Ahead& ahead) {
     if (begin >= end) return;
     float* const sums = SplitState(first).values;
     if (!v_in_pages_) {
@@ -362,7 +361,7 @@ class ItemRunner {
   const AttentionParams& p_;
   const AttentionItem& item_;
   std::byte* const shared_;
-  Ahead& ahead_;
+  TilesAhead& ahead_;
   const int32_t* const table_;
   const uint32_t rows_;
   const bool v_in_pages_;
@@ -401,7 +400,7 @@ void MergeItem(const AttentionTask& task, const AttentionMerge& merge, std::byte
 void Attend(const AttentionTask& task, const host::TaskContext& context) {
   AttentionPlan* const plan = PlanOf(context.shared_scratch);
   const AttentionItem* const items = ItemsOf(task, context.shared_scratch);
-  Ahead ahead;
+  TilesAhead ahead;
   // The next item is taken before this one's last tile is done.
   const auto take = [&] {
     const uint32_t i = __atomic_fetch_add(&plan->next_item, 1, __ATOMIC_RELAXED);

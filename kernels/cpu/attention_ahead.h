@@ -13,6 +13,8 @@ namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 // scattered, so the machine cannot guess them.
 class ReadAhead {
  public:
+  static constexpr bool kStreams = false;
+
   // The rows that come next, of `range` within one tile, of all KV heads of an item; of whole
   // blocks if those of one head are no run of memory.
   void Start(const AttentionTask& task, const int32_t* table, const AttentionItem& item,
@@ -93,6 +95,8 @@ class ReadAhead {
 // which it will be read, line by line: memory is kept busy, and what comes first is there first.
 class StreamAhead {
  public:
+  static constexpr bool kStreams = true;
+
   // K in columns. A block's lines belong to its groups in turn, so a group's next is as many lines
   // on as there are groups. (Of F16 in larger blocks all groups share a line; if only one is
   // wanted, some of its lines are not prefetched.)
@@ -114,10 +118,7 @@ class StreamAhead {
     end_ = rows;
     columns_ = lines ? task.v_row_bytes - kLine : 0;
   }
-  void Clear() {
-    at_ = end_ = 0;
-    columns_ = 0;
-  }
+  void Clear() { at_ = end_ = 0; }
   // The next line of each group. Inlined, as a call would take the registers of loops around it.
   __attribute__((always_inline)) void Fetch() {
     if (at_ >= end_) return;

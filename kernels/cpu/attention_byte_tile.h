@@ -8,8 +8,6 @@
 
 #if defined(__AVX512VBMI__)
 
-#include <type_traits>
-
 #include "kernels/cpu/attention_ahead.h"
 #include "kernels/cpu/attention_bytes.h"
 #include "kernels/cpu/attention_plan.h"
@@ -18,8 +16,6 @@
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
 inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
-template <int R>
-inline constexpr int kBlockVecs = R > kBlockRows ? 2 : 4;
 
 // As the instruction takes them: with __m512i gcc copies every sum in every turn of a loop.
 using Ints = int __attribute__((vector_size(64)));
@@ -32,9 +28,8 @@ __attribute__((always_inline)) inline void AddBytes(const float* q, uint32_t str
                                                     Ints (&sums)[R][Vecs], Ahead& ahead) {
   // So often that the passes over K call it once per line of V.
   constexpr uint32_t kStretch = 2 * kTilePositions / (Vecs * kLanes);
-  constexpr bool kStreams = std::is_same_v<Ahead, StreamAhead>;
   for (uint32_t w = 0; w < kBlockWords; ++w) {
-    if constexpr (kStreams) {
+    if constexpr (Ahead::kStreams) {
       if (w % kStretch == 0) ahead.Fetch();
     }
     __m512i column[Vecs];
@@ -47,14 +42,14 @@ __attribute__((always_inline)) inline void AddBytes(const float* q, uint32_t str
       }
     }
   }
-  if constexpr (!kStreams) ahead.Fetch();
+  if constexpr (!Ahead::kStreams) ahead.Fetch();
 }
 
 // scores[r * 64 + i] = q[r] . k[:, i] for R rows of q that lie `stride` apart.
 template <int R, typename Keys, typename Ahead>
 inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys& keys,
                       float* scores, Ahead& ahead) {
-  constexpr int kVecs = kBlockVecs<R>;
+  constexpr int kVecs = R > kBlockRows ? 2 : 4;
   const uint32_t blocks = dim / kBlockValues;
   const float* const steps = q + blocks * kQueryWords;
   for (int32_t i = 0; i < kTilePositions; i += kVecs * kLanes) {

@@ -4,7 +4,6 @@
 #define TANDEM_KERNELS_CPU_ATTENTION_PAGES_H_
 
 #include "kernels/cpu/attention_plan.h"
-#include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 

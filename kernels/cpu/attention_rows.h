@@ -17,26 +17,12 @@ struct RowBlock {
 };
 
 // Calls visit with a number of rows, 1 to 8, as a constant.
-template <typename Visit>
+template <int kMost = 8, typename Visit>
 inline void WithRowCount(uint32_t rows, Visit visit) {
-  switch (rows) {
-    case 8:
-      return visit(std::integral_constant<int, 8>());
-    case 7:
-      return visit(std::integral_constant<int, 7>());
-    case 6:
-      return visit(std::integral_constant<int, 6>());
-    case 5:
-      return visit(std::integral_constant<int, 5>());
-    case 4:
-      return visit(std::integral_constant<int, 4>());
-    case 3:
-      return visit(std::integral_constant<int, 3>());
-    case 2:
-      return visit(std::integral_constant<int, 2>());
-    default:
-      return visit(std::integral_constant<int, 1>());
+  if constexpr (kMost > 1) {
+    if (rows < kMost) return WithRowCount<kMost - 1>(rows, visit);
   }
+  visit(std::integral_constant<int, kMost>());
 }
 
 }  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA

@@ -6,8 +6,6 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_TILE_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_TILE_H_
 
-#include <type_traits>
-
 #include "kernels/cpu/attention_ahead.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/attention_products.h"
@@ -21,16 +19,12 @@ namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
 template <int R>
 inline constexpr int kBlockVecs = (kLanes == 16 ? 4 : 2) / (R > kBlockRows ? 2 : 1);
-// Vectors of columns of V in the pages.
-template <int R>
-inline constexpr int kPageVecs = R > kBlockRows&& kLanes == 8 ? 1 : 2;
 
 // Words of a sum between two calls of Fetch: of ReadAhead, and of StreamAhead so many that a pass
 // over V calls it once per line of K, and the passes over K once per line of V (of 16 bits).
 template <typename Ahead>
 constexpr int32_t Stretch(int32_t passes) {
-  constexpr bool kStreams = std::is_same_v<Ahead, StreamAhead>;
-  return (kStreams ? 2 * passes : 8) / Products::kOfWord;
+  return (Ahead::kStreams ? 2 * passes : 8) / Products::kOfWord;
 }
 
 // scores[r * 64 + i] = q[r] . k[:, i] for R rows of q that lie `stride` apart.
@@ -118,7 +112,7 @@ template <int R, typename Ahead>
 inline void MixPageRows(const float* weights, int32_t begin, int32_t end, tensor::Type type,
                         const void* const rows[kTilePositions], uint32_t columns, float* sums,
                         uint32_t sum_stride, Ahead& ahead) {
-  constexpr int kVecs = kPageVecs<R>;
+  constexpr int kVecs = R > kBlockRows && kLanes == 8 ? 1 : 2;
   constexpr uint32_t kColumns = 32;
   for (uint32_t at = 0; at < columns; at += kColumns) {
     Products::WithPageColumns(type, rows, at, [&](const auto& v) {

@@ -17,9 +17,6 @@ constexpr float kLeastPositive = std::numeric_limits<float>::denorm_min();
 // narrowed.
 constexpr size_t kFew = 4096, kFewest = 512;
 
-float Above(float weight) { return std::nextafter(weight, kMost); }
-float Below(float weight) { return std::nextafter(weight, 0.0f); }
-
 // Weights in [least, most], beside which those above `most` sum up to `above`.
 struct Range {
   float least;
@@ -102,11 +99,11 @@ class Narrowing {
   Part Narrowed(const Part& part, const Sample& sample) const {
     const Range& range = part.range;
     const auto [least, most] = sample.Around(part.sum - (target_ - range.above), range);
-    const double above = range.above + loops_.sum(part.weights, part.count, Above(most));
-    if (above >= target_) return Within(part, {Above(most), range.most, range.above});
+    const double above = range.above + loops_.sum(part.weights, part.count, NextWeight(most));
+    if (above >= target_) return Within(part, {NextWeight(most), range.most, range.above});
     const Part around = Within(part, {least, most, above});
     if (above + around.sum >= target_ || least == range.least) return around;
-    return Within(part, {range.least, Below(least), above + around.sum});
+    return Within(part, {range.least, std::nextafter(least, 0.0f), above + around.sum});
   }
 
   Part Within(const Part& part, const Range& range) const {

@@ -3,13 +3,20 @@
 #define TANDEM_KERNELS_HOST_HEAVIEST_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 
 #include "kernels/host/vocabulary_loops.h"
 
 namespace tandem::kernels::host {
+
+// The least weight above this one.
+inline float NextWeight(float weight) {
+  return std::nextafter(weight, std::numeric_limits<float>::infinity());
+}
 
 template <typename WeightOf>
 double SumOfKeys(const uint64_t* keys, size_t n, WeightOf weight_of) {

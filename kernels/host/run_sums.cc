@@ -1,8 +1,5 @@
 #include "kernels/host/run_sums.h"
 
-#include <cmath>
-#include <limits>
-
 #include "kernels/host/weight_key.h"
 
 namespace tandem::kernels::host {
@@ -18,7 +15,7 @@ void RunSums::AddAll() {
 void RunSums::AddUpTo(uint64_t last) {
   // Of equal weights the lower ids stay.
   const float least = KeyWeight(last);
-  const float above = std::nextafter(least, std::numeric_limits<float>::infinity());
+  const float above = NextWeight(least);
   const uint32_t id = KeyId(last);
   for (uint32_t begin = 0; begin < vocab_; begin += kRun) {
     const uint32_t end = EndOf(begin);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "kernels/host/heaviest.h"
 #include "kernels/host/logits_row.h"
@@ -16,8 +15,7 @@ void KeepUpTo(const VocabularyLoops& loops, uint64_t last, float* weights, uint3
   const float weight = KeyWeight(last);
   const uint64_t first = std::min<uint64_t>(vocab, uint64_t{KeyId(last)} + 1);
   loops.drop(weights, first, weight);
-  loops.drop(weights + first, vocab - first,
-             std::nextafter(weight, std::numeric_limits<float>::infinity()));
+  loops.drop(weights + first, vocab - first, NextWeight(weight));
 }
 
 Heaviest FindHeaviest(const VocabularyLoops& loops, int32_t top_k, float top_p,

@@ -49,25 +49,20 @@ std::vector<AttentionShape> ColumnShapes() {
   std::vector<AttentionShape> shapes;
   for (const tensor::Type type : {kF32, kF16, kBF16, kQ8_0}) {
     shapes.push_back({.heads = 6, .heads_per_kv = 3, .type = type});
-    for (const bool chunked : {false, true}) {
-      shapes.push_back({.heads = 8,
-                        .heads_per_kv = 4,
-                        .head_dim = 96,
-                        .value_dim = 32,
-                        .window = 70,
-                        .type = type,
-                        .softcap = 8,
-                        .with_sinks = true,
-                        .chunked = chunked});
-    }
-    shapes.push_back({.heads = 9,
-                      .heads_per_kv = 9,
-                      .head_dim = 96,
-                      .value_dim = 32,
-                      .window = 70,
-                      .type = type,
-                      .softcap = 8,
-                      .with_sinks = true});
+    AttentionShape windowed = {.heads = 9,
+                               .heads_per_kv = 9,
+                               .head_dim = 96,
+                               .value_dim = 32,
+                               .window = 70,
+                               .type = type,
+                               .softcap = 8,
+                               .with_sinks = true};
+    shapes.push_back(windowed);
+    windowed.heads = 8;  // of which each four are one block
+    windowed.heads_per_kv = 4;
+    shapes.push_back(windowed);
+    windowed.chunked = true;
+    shapes.push_back(windowed);
   }
   return shapes;
 }

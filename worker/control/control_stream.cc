@@ -267,7 +267,8 @@ class GrpcControlStream
       MutexLock lock(mutex_);
       if (!stopped_.has_value()) stopped_ = reason;
     }
-    // Only now, so that whoever stops waiting finds StopCommand, not what is queued.
+    // After stopped_ is set: a thread whose wait this ends then gets StopCommand from NextCommand,
+    // not a queued command.
     fence_.EndAll(reason.ok() ? absl::CancelledError("shutdown") : reason);
     commands_.Close();
     TellEpochEnded();

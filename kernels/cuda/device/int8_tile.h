@@ -47,7 +47,6 @@ class Int8Tile {
   // Threads that copy a group's inputs: its warps'.
   static constexpr uint32_t kInputLanes = kThreads / kPartialSums;
   static constexpr uint32_t kInputCopies = (kInputUnits + kInputLanes - 1) / kInputLanes;
-  static constexpr uint32_t kNothing = 0xffffffffu;
   // Sums of a warp in shared memory, [input][row]; the padding keeps a fragment's in different
   // banks.
   static constexpr uint32_t kSumPitch = kRows + 4;
@@ -313,7 +312,9 @@ class Int8Tile {
   const SharedArray<uint4> room_;
   uint32_t inputs_ = 0;
   const std::byte* x_ = nullptr;
-  uint32_t from_[kInputCopies];  // units of x_, half as long as pointers; or kNothing
+  // Offsets in x_, in units: pointers take twice the registers.
+  static constexpr uint32_t kNothing = 0xffffffffu;
+  uint32_t from_[kInputCopies];
   float sums_[kRowTiles][kInputTiles][4] = {};
 };
 

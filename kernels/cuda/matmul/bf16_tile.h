@@ -171,7 +171,8 @@ class Bf16Tile {
   const Bf16Inputs in_;
   const uint32_t first_token_;
   const std::byte* rows_[kLaneRows];
-  // Where column 0 of the lane's rows of x would be: half as long as pointers, modulo 2^32.
+  // Offsets in in_.x, modulo 2^32, of column 0 of the lane's rows: pointers take twice the
+  // registers.
   uint32_t x_[kTokenTiles];
   float sums_[kRowTiles][kTokenTiles][4] = {};
 };

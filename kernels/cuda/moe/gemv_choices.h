@@ -106,7 +106,8 @@ __device__ __forceinline__ void MultiplyChoices(const GroupedGemvArgs& a,
     static_assert(kRowLanes == kPartialSums);
     const uint32_t lane = threadIdx.x % kRowLanes;
     const uint32_t first = a.window.first / 32, groups = a.window.padded / 32;
-    uint32_t inputs[kTokens];  // less `first`; half as long as pointers
+    uint32_t
+        inputs[kTokens];  // offsets in a.groups, less `first`: pointers take twice the registers
 #pragma unroll
     for (uint32_t t = 0; t < kTokens; ++t)
       inputs[t] = InputOfChoice(a.p, choices.at[t]) * groups - first;
