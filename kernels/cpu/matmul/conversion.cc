@@ -6,6 +6,7 @@
 #include "common/tensor/type.h"
 #include "kernels/cpu/matmul/bf16_pairs.h"
 #include "kernels/cpu/matmul/dispatch.h"
+#include "kernels/cpu/matmul/quantize.h"
 
 namespace tandem::kernels::cpu {
 namespace {
@@ -41,13 +42,13 @@ bool AnyReads(const MatMulParams& params, const MatMulKernels& kernels, Activati
 
 // Blocks of a row that the range's values and the zeros beside them fill.
 void QuantizePart(const Conversion& c, const float* x, const ConversionRange& range,
-                  QuantBlock* row) {
+                  QuantBlock* row, Quantizer* quantizer) {
   constexpr uint32_t kValues = QuantBlock::kValues;
   const bool last = range.col + range.count == c.count;
   const uint32_t first_block = range.col == 0 ? 0 : (c.lead + range.col) / kValues;
   const uint32_t lead = range.col == 0 ? c.lead : 0;
   const uint32_t end_block = last ? c.blocks : (c.lead + range.col + range.count) / kValues;
-  QuantizeRow(x, range.count, lead, end_block - first_block, row + first_block);
+  quantizer->AddRow(x, range.count, lead, end_block - first_block, row + first_block);
 }
 
 }  // namespace
@@ -71,8 +72,9 @@ void Convert(const float* x, size_t x_stride, const Conversion& c, const Convers
              std::byte* shared) {
   auto* const blocks = reinterpret_cast<QuantBlock*>(shared + c.at);
   auto* const pairs = reinterpret_cast<uint32_t*>(shared + c.pairs_at());
+  Quantizer quantizer;
   for (size_t t = range.begin; t < range.end; ++t, x += x_stride) {
-    if (c.blocks > 0) QuantizePart(c, x, range, blocks + t * QuantRowStride(c.blocks));
+    if (c.blocks > 0) QuantizePart(c, x, range, blocks + t * QuantRowStride(c.blocks), &quantizer);
     if (c.pairs > 0) RoundToBf16Pairs(x, range.count, pairs + t * c.pairs + range.col / 2);
   }
 }

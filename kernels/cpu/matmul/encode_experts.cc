@@ -8,6 +8,7 @@
 #include "kernels/cpu/matmul/encode.h"
 #include "kernels/cpu/matmul/expert_groups.h"
 #include "kernels/cpu/matmul/quant_block.h"
+#include "kernels/cpu/matmul/quantize.h"
 #include "kernels/cpu/matmul/window.h"
 
 namespace tandem::kernels::cpu {
@@ -97,7 +98,7 @@ void GatherToken(const Task& task, const host::TaskContext& context, size_t toke
       std::memcpy(row, task.quantised_row(context, same), task.x_blocks * sizeof(QuantBlock));
       continue;
     }
-    QuantizeRow(x, task.x_cols, task.x_lead, task.x_blocks, row);
+    Quantizer().AddRow(x, task.x_cols, task.x_lead, task.x_blocks, row);
     if (!task.down()) same = slot;
   }
 }

@@ -4,6 +4,7 @@
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
 #include "kernels/cpu/matmul/quant_block.h"
+#include "kernels/cpu/matmul/quantize.h"
 #include "kernels/cpu/matmul/window.h"
 
 namespace tandem::kernels::cpu {
@@ -36,9 +37,11 @@ void RunQuantise(const Task& task, const host::TaskContext& context) {
   const HeadMatMulParams& p = task.params;
   auto* out = reinterpret_cast<QuantBlock*>(context.shared_scratch) +
               size_t{context.task} * p.heads * task.x_blocks;
-  for (uint32_t head = 0; head < p.heads; ++head, out += task.x_blocks) {
-    QuantizeRow(p.x + size_t{context.task} * p.x_token_stride + size_t{head} * p.x_head_stride,
-                p.weight.col_count, p.weight.col_begin - task.window.begin, task.x_blocks, out);
+  const float* x = p.x + size_t{context.task} * p.x_token_stride;
+  Quantizer quantizer;
+  for (uint32_t head = 0; head < p.heads; ++head, x += p.x_head_stride, out += task.x_blocks) {
+    quantizer.AddRow(x, p.weight.col_count, p.weight.col_begin - task.window.begin, task.x_blocks,
+                     out);
   }
 }
 

@@ -30,12 +30,6 @@ inline constexpr size_t QuantRowsBytes(size_t rows, uint32_t blocks) {
   return blocks == 0 ? 0 : rows * QuantRowStride(blocks) * sizeof(QuantBlock);
 }
 
-// Quantises the window of `blocks` * 32 values that holds `lead` zeros, then x[0 .. count), then
-// zeros: the layout of a shard's activations in whole blocks of the weight. Each block depends on
-// its own 32 values only. A value that is not finite makes its block's scale so; magnitudes below
-// 2^-100 count as zero. Needs AVX2.
-void QuantizeRow(const float* x, uint32_t count, uint32_t lead, uint32_t blocks, QuantBlock* out);
-
 }  // namespace tandem::kernels::cpu
 
 #endif  // TANDEM_KERNELS_CPU_MATMUL_QUANT_BLOCK_H_

@@ -1,8 +1,6 @@
+#include "kernels/cpu/matmul/quantize.h"
+
 #include <immintrin.h>
-
-#include <bit>
-
-#include "kernels/cpu/matmul/quant_block.h"
 
 namespace tandem::kernels::cpu {
 namespace {
@@ -10,75 +8,146 @@ namespace {
 // Below this 127 / max would overflow a float.
 constexpr float kSmallest = 0x1p-100f;
 
-int32_t HorizontalMax(__m256i v) {
-  __m128i m = _mm_max_epu32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-  m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0x4e));
-  m = _mm_max_epu32(m, _mm_shuffle_epi32(m, 0xb1));
-  return _mm_cvtsi128_si32(m);
-}
-
-int32_t Sum16(__m128i bytes) {
-  const __m128i ones = _mm_set1_epi16(1);
-  const __m256i wide = _mm256_cvtepi8_epi16(bytes);
-  __m128i s = _mm_add_epi16(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
-  s = _mm_madd_epi16(s, ones);
-  s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
-  s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1));
-  return _mm_cvtsi128_si32(s);
-}
-
-// Writes the whole line in two stores, one after the other. Other threads have read it since it was
-// last written, and a store of a few bytes to such a line takes several times as long
-// (docs/performance.md).
-void QuantizeBlock(const float* x, QuantBlock* out) {
-  const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
-  __m256 v[4];
-  __m256i max = _mm256_setzero_si256();
+// Lane i: the largest of v[i]'s lanes, as unsigned integers.
+__m128i LargestOfEach(const __m256i (&v)[4]) {
+  __m128i m[4];
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
-    v[i] = _mm256_loadu_ps(x + 8 * i);
-    // Magnitudes order the same as integers; infinity and NaN are the largest.
-    max = _mm256_max_epu32(max, _mm256_and_si256(_mm256_castps_si256(v[i]), magnitude));
+    m[i] = _mm_max_epu32(_mm256_castsi256_si128(v[i]), _mm256_extracti128_si256(v[i], 1));
   }
-  const float amax = _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(HorizontalMax(max))));
-  const bool zero = amax < kSmallest;  // false for NaN
-  const float d = zero ? 0.0f : amax / 127.0f;
-  const __m256 inverse = _mm256_set1_ps(zero ? 0.0f : 127.0f / amax);
+  const __m128i a = _mm_max_epu32(_mm_unpacklo_epi32(m[0], m[1]), _mm_unpackhi_epi32(m[0], m[1]));
+  const __m128i b = _mm_max_epu32(_mm_unpacklo_epi32(m[2], m[3]), _mm_unpackhi_epi32(m[2], m[3]));
+  return _mm_max_epu32(_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b));
+}
+
+// Of 32 values. Magnitudes order the same as integers; infinity and NaN are the largest.
+__m256i LargestMagnitudes(const float* x) {
+  const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
+  __m256i largest = _mm256_setzero_si256();
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + 8 * i));
+    largest = _mm256_max_epu32(largest, _mm256_and_si256(v, magnitude));
+  }
+  return largest;
+}
+
+// 32 values times `scale`, rounded, as bytes.
+__m256i RoundToBytes(const float* x, __m256 scale) {
   __m256i rounded[4];
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) rounded[i] = _mm256_cvtps_epi32(_mm256_mul_ps(v[i], inverse));
+  for (int i = 0; i < 4; ++i) {
+    rounded[i] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), scale));
+  }
   const __m256i a = _mm256_packs_epi32(rounded[0], rounded[1]);
   const __m256i b = _mm256_packs_epi32(rounded[2], rounded[3]);
   // The packs work on 128-bit halves; put the groups of four back in order.
-  const __m256i q = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b),
-                                                _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-  const int32_t low = Sum16(_mm256_castsi256_si128(q));
-  const int32_t high = Sum16(_mm256_extracti128_si256(q, 1));
-  const int32_t sum = low + high;
-  const __m256i rest = _mm256_setr_epi32(std::bit_cast<int32_t>(d),
-                                         std::bit_cast<int32_t>(d * static_cast<float>(sum)), -sum,
-                                         -low, -high, 0, 0, 0);
-  _mm256_store_si256(reinterpret_cast<__m256i*>(out), q);
-  _mm256_store_si256(reinterpret_cast<__m256i*>(out) + 1, rest);
+  return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b),
+                                     _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+// Lane i: the sum of the first 16 bytes of q[i], and in the upper half of the last 16.
+__m256i HalfSums(const __m256i (&q)[4]) {
+  __m256i s[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q[i]);
+    s[i] = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  }
+  return _mm256_hadd_epi32(_mm256_hadd_epi32(s[0], s[1]), _mm256_hadd_epi32(s[2], s[3]));
+}
+
+// The fields of four blocks behind their bytes, a lane per block.
+struct Rest {
+  __m128 d, d_sum;
+  __m128i neg_sum, neg_low, neg_high;
+};
+
+// Lane i: the second half of block i's line.
+void TransposeRest(const Rest& rest, __m256i (&out)[4]) {
+  const __m128i d = _mm_castps_si128(rest.d), d_sum = _mm_castps_si128(rest.d_sum);
+  const __m128i a = _mm_unpacklo_epi32(d, d_sum), b = _mm_unpackhi_epi32(d, d_sum);
+  const __m128i c = _mm_unpacklo_epi32(rest.neg_sum, rest.neg_low);
+  const __m128i e = _mm_unpackhi_epi32(rest.neg_sum, rest.neg_low);
+  const __m128i first[4] = {_mm_unpacklo_epi64(a, c), _mm_unpackhi_epi64(a, c),
+                            _mm_unpacklo_epi64(b, e), _mm_unpackhi_epi64(b, e)};
+  const __m128i zero = _mm_setzero_si128();
+  const __m128i last[4] = {_mm_blend_epi16(zero, rest.neg_high, 3),
+                           _mm_blend_epi16(zero, _mm_srli_si128(rest.neg_high, 4), 3),
+                           _mm_blend_epi16(zero, _mm_srli_si128(rest.neg_high, 8), 3),
+                           _mm_srli_si128(rest.neg_high, 12)};
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) out[i] = _mm256_set_m128i(last[i], first[i]);
+}
+
+// Writes whole lines in two stores, one after the other. Other threads have read them since they
+// were last written, and a store of a few bytes to such a line takes several times as long
+// (docs/performance.md).
+void QuantizeFour(const float* const (&x)[4], QuantBlock* const (&out)[4]) {
+  __m256i largest[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) largest[i] = LargestMagnitudes(x[i]);
+  const __m128 amax = _mm_castsi128_ps(LargestOfEach(largest));
+  const __m128 scaled = _mm_cmpnlt_ps(amax, _mm_set1_ps(kSmallest));  // true for NaN
+  const __m128 most = _mm_set1_ps(127.0f);
+  alignas(16) float inverse[4];
+  _mm_store_ps(inverse, _mm_and_ps(scaled, _mm_div_ps(most, amax)));
+  __m256i q[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) q[i] = RoundToBytes(x[i], _mm256_broadcast_ss(&inverse[i]));
+  const __m256i half_sums = HalfSums(q);
+  const __m128i low = _mm256_castsi256_si128(half_sums);
+  const __m128i high = _mm256_extracti128_si256(half_sums, 1);
+  const __m128i sum = _mm_add_epi32(low, high), zero = _mm_setzero_si128();
+  const __m128 d = _mm_and_ps(scaled, _mm_div_ps(amax, most));
+  __m256i rest[4];
+  TransposeRest({d, _mm_mul_ps(d, _mm_cvtepi32_ps(sum)), _mm_sub_epi32(zero, sum),
+                 _mm_sub_epi32(zero, low), _mm_sub_epi32(zero, high)},
+                rest);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(out[i]), q[i]);
+    _mm256_store_si256(reinterpret_cast<__m256i*>(out[i]) + 1, rest[i]);
+  }
 }
 
 }  // namespace
 
-void QuantizeRow(const float* x, uint32_t count, uint32_t lead, uint32_t blocks, QuantBlock* out) {
+void Quantizer::AddRow(const float* x, uint32_t count, uint32_t lead, uint32_t blocks,
+                       QuantBlock* out) {
   constexpr uint32_t kValues = QuantBlock::kValues;
   for (uint32_t b = 0; b < blocks; ++b) {
     const uint32_t begin = b * kValues;  // in the window
     if (begin >= lead && begin + kValues <= lead + count) {
-      QuantizeBlock(x + (begin - lead), &out[b]);
+      Add(x + (begin - lead), &out[b]);
       continue;
     }
-    float edge[kValues];
+    float* const edge = edges_[waiting_];
     for (uint32_t i = 0; i < kValues; ++i) {
       const uint32_t at = begin + i;
       edge[i] = at >= lead && at < lead + count ? x[at - lead] : 0.0f;
     }
-    QuantizeBlock(edge, &out[b]);
+    Add(edge, &out[b]);
   }
+}
+
+void Quantizer::Finish() {
+  if (waiting_ == 0) return;
+  // The last one again in place of those that there are not.
+  for (uint32_t i = waiting_; i < kAtOnce; ++i) {
+    x_[i] = x_[waiting_ - 1];
+    out_[i] = out_[waiting_ - 1];
+  }
+  QuantizeFour(x_, out_);
+  waiting_ = 0;
+}
+
+void Quantizer::Add(const float* x, QuantBlock* out) {
+  x_[waiting_] = x;
+  out_[waiting_] = out;
+  if (++waiting_ < kAtOnce) return;
+  QuantizeFour(x_, out_);
+  waiting_ = 0;
 }
 
 }  // namespace tandem::kernels::cpu
