@@ -18,7 +18,7 @@
 //   kFetches              how often Multiply calls fetch
 //   kInPlace              when products use InPlace<Source>, a chunk read in panels
 //   kTokens               tokens of a set
-//   kTokensInPlace        likewise, if words are unpacked in place
+//   kTokensInPlace, kMostInPlace  of a set whose words are unpacked in place, and of all its sets
 //   Once                  the same format for chunks that are multiplied with one set of tokens
 //   Unpack(source, col, count, Unit*)         `count` columns, kCols but in a float row's last
 //   Expand(const Unit*, Float*)               a chunk's values, one column of rows each
@@ -126,7 +126,7 @@ class Multiply {
       if (tokens <= S::kTokensOfGroup) return kOneSet<Source>[tokens](p, range);
     }
     if constexpr (kHasInPlace<Source>) {
-      if (tokens <= S::kMostInPlace) return RunInPlace<Source, 1>(p, range);
+      if (tokens <= F::kMostInPlace) return RunInPlace<Source, 1>(p, range);
     }
     if constexpr (kHasOneSets<Source>) {
       if (tokens <= kFewTokens) return RunOneSets<Source>(p, range);
@@ -165,8 +165,7 @@ class Multiply {
                                                   Float sum) {
     float* y = p.y + token * p.y_stride + row;
     if (row + S::kLanes <= p.rows) {
-      S::Store(y, p.bias == nullptr ? sum : S::Add(sum, S::LoadFloat(p.bias + row)));
-      return;
+      return S::Store(y, p.bias == nullptr ? sum : S::Add(sum, S::LoadFloat(p.bias + row)));
     }
     float lanes[S::kLanes];
     S::Store(lanes, sum);
@@ -222,10 +221,12 @@ class Multiply {
     const uint32_t chunks = NumChunks(p.cols);
     const uint32_t calls =
         NumSets(tokens, MostTokensOfSet<ChunksInPlace<F, Source>>()) * chunks * F::kFetches;
-    if constexpr (kGroups == PairAhead::kPanels) {
+    if constexpr (kGroups == kPairPanels) {
       const size_t panel = size_t{chunks} * F::kBytes * S::kLanes;
-      if (tokens <= kFewTokens && panel <= size_t{calls} * PairAhead::kMostPerCall) {
-        return RunInPlaceWith<Source, kGroups, PairAhead>(p, range, calls);
+      if (tokens <= kFewTokens && panel <= size_t{calls} * kMostOfPair) {
+        return p.ahead.to_l2 > 0
+                   ? RunInPlaceWith<Source, kGroups, PairAhead<kInL2>>(p, range, calls)
+                   : RunInPlaceWith<Source, kGroups, PairAhead<kInL1>>(p, range, calls);
       }
     }
     RunInPlaceWith<Source, kGroups, PiecesAhead>(p, range, calls);
@@ -332,9 +333,8 @@ class Multiply {
   static void UnpackPiece(const Product& p, const ProductRange& range, uint32_t row, uint32_t col,
                           uint32_t cols, const typename Source::Ahead& ahead, Unit* out) {
     const Source source(p, row);
-    const bool last = row + S::kLanes >= range.row_end;
     for (uint32_t c = col; c < col + cols; c += F::kCols, out += F::kUnits) {
-      ahead.NextOfPiece(source, c / F::kCols, last);
+      ahead.NextOfPiece(source, c / F::kCols, /*last=*/row + S::kLanes >= range.row_end);
       F::Unpack(source, c, ChunkCols(p, c), out);
     }
   }

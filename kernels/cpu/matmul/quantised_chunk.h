@@ -2,6 +2,7 @@
 #ifndef TANDEM_KERNELS_CPU_MATMUL_QUANTISED_CHUNK_H_
 #define TANDEM_KERNELS_CPU_MATMUL_QUANTISED_CHUNK_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -68,9 +69,14 @@ struct QuantisedChunk {
     return InPlaceUse::kUnpacking;
   }();
   static constexpr int kTokens = S::kTokens;
-  // Of a set in place: two scales take registers, too.
+  // Of a set in place: two scales take registers, and so do a block's minimums.
   static constexpr int kTokensInPlace =
-      Unit::Traits::kScales == 1 ? S::kTokensInPlace : S::kTokensOfGroup;
+      Unit::Traits::kScales == 1 && !(Unit::Traits::kMins && kUnits > 1) ? S::kTokensInPlace
+                                                                         : S::kTokensOfGroup;
+  // With two scales, a third set takes longer than a copy.
+  static constexpr uint32_t kMostInPlace =
+      Unit::Traits::kScales == 1 ? S::kMostInPlace
+                                 : std::min<uint32_t>(S::kMostInPlace, 2 * kTokensInPlace);
 
   template <class Source>
   [[gnu::always_inline]] static inline void Unpack(const Source& source, uint32_t col,

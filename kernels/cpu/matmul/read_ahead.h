@@ -7,7 +7,8 @@
 
 namespace tandem::kernels::cpu {
 
-inline constexpr size_t kLine = 64;  // of a cache
+inline constexpr size_t kLine = 64;         // of a cache
+inline constexpr int kInL1 = 3, kInL2 = 2;  // localities of __builtin_prefetch
 
 // Reads ahead in each row of a group, and at the rows' end in the group after it, so that memory
 // bandwidth stays in use while sixteen short rows are read side by side.
@@ -43,7 +44,7 @@ class ReadAhead {
  private:
   static constexpr size_t kAhead = 512;
 
-  [[gnu::always_inline]] static void Fetch(const std::byte* p) { __builtin_prefetch(p, 0, 3); }
+  [[gnu::always_inline]] static void Fetch(const std::byte* p) { __builtin_prefetch(p, 0, kInL1); }
 
   size_t row_bytes_;
   size_t next_group_;
@@ -76,7 +77,7 @@ class PiecesAhead {
 
   [[gnu::always_inline]] void Fetch() {
     if (near_ != nullptr) {
-      for (size_t at = 0; at < near_bytes_; at += kLine) __builtin_prefetch(near_ + at, 0, 3);
+      for (size_t at = 0; at < near_bytes_; at += kLine) __builtin_prefetch(near_ + at, 0, kInL1);
       near_ += near_bytes_;
     }
     if (calls_before_ > 0) {
@@ -84,8 +85,8 @@ class PiecesAhead {
       return;
     }
     for (size_t i = 0; i < lines_; ++i) {
-      __builtin_prefetch(at_ + i * kLine, 0, 2);
-      if (stride_ > 0) __builtin_prefetch(at_ + i * kLine + stride_, 0, 2);
+      __builtin_prefetch(at_ + i * kLine, 0, kInL2);
+      if (stride_ > 0) __builtin_prefetch(at_ + i * kLine + stride_, 0, kInL2);
     }
     at_ += lines_ * kLine;
   }
@@ -101,11 +102,11 @@ class PiecesAhead {
 
 // The same of two panels for many calls: evenly, some lines again, without a loop. With one,
 // products of some numbers of tokens took a fifth longer (docs/performance.md).
+inline constexpr int kPairPanels = 2;
+inline constexpr size_t kMostOfPair = 256;  // bytes of each panel per call
+template <int kLocality>
 class PairAhead {
  public:
-  static constexpr int kPanels = 2;
-  static constexpr size_t kMostPerCall = 256;  // bytes of each panel
-
   [[gnu::always_inline]] PairAhead(const std::byte* begin, size_t bytes, size_t stride,
                                    int /*panels*/, uint32_t calls)
       : at_(begin), stride_(stride), step_((bytes + calls - 1) / calls) {}
@@ -113,9 +114,9 @@ class PairAhead {
   [[gnu::always_inline]] void Fetch() {
     const std::byte* const second = at_ + stride_;
 #pragma GCC unroll 4
-    for (size_t i = 0; i < kMostPerCall; i += kLine) {
-      __builtin_prefetch(at_ + i, 0, 2);
-      __builtin_prefetch(second + i, 0, 2);
+    for (size_t i = 0; i < kMostOfPair; i += kLine) {
+      __builtin_prefetch(at_ + i, 0, kLocality);
+      __builtin_prefetch(second + i, 0, kLocality);
     }
     at_ += step_;
   }

@@ -225,21 +225,21 @@ class PanelSource {
         : bytes_(bytes * S::kLanes), ahead_(ahead) {}
     [[gnu::always_inline]] void Start(const PanelSource& source) const {
       if (ahead_.to_l2 > 0) {
-        Fetch<2>(source.panel(), ahead_.to_l2);
+        Fetch<kInL2>(source.panel(), ahead_.to_l2);
       } else {
-        Fetch<3>(source.panel(), ahead_.to_l1);
+        Fetch<kInL1>(source.panel(), ahead_.to_l1);
       }
     }
     [[gnu::always_inline]] void Next(const PanelSource& source, uint32_t step,
                                      bool /*last*/) const {
       const std::byte* const now = source.panel() + step * bytes_;
-      if (ahead_.to_l2 > 0) Fetch<2>(now + ahead_.to_l2, bytes_);
-      Fetch<3>(now + ahead_.to_l1, bytes_);
+      if (ahead_.to_l2 > 0) Fetch<kInL2>(now + ahead_.to_l2, bytes_);
+      Fetch<kInL1>(now + ahead_.to_l1, bytes_);
     }
     // Where Beside fetched this from memory.
     [[gnu::always_inline]] void NextOfPiece(const PanelSource& source, uint32_t step,
                                             bool /*last*/) const {
-      Fetch<3>(source.panel() + step * bytes_ + kToL2ThenL1.to_l1, bytes_);
+      Fetch<kInL1>(source.panel() + step * bytes_ + kToL2ThenL1.to_l1, bytes_);
     }
     // `steps` from `step` on of that many panels, the first of which has `row`; past the last row
     // nothing new. Pieces: PiecesAhead or PairAhead.
