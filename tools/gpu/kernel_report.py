@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/cuda-kernels.md: every kernel's use of a multiprocessor, and its floor.
+"""Writes the tables of docs/cuda-kernels.md: every kernel's use of a multiprocessor, its floor, and predicted times.
 
 usage: kernel_report.py [--launches PROGRAM]
 
 Registers, stack frames and spills are ptxas's, for both machine codes; what multiplies on tensor cores and the widest load of global
 memory are read from the machine code. Shared memory is dynamic: what a launch asks for at the shapes of tests/kernels/cuda/table comes
-from PROGRAM, bazel's //tests/kernels/cuda/table:op_launches, which encodes those ops without running them; without --launches the
-column keeps out. Needs nvcc, cuobjdump and c++filt, no GPU.
+from PROGRAM, bazel's //tests/kernels/cuda/table:op_launches, which encodes those ops without running them, and so do the launches that
+predictions count; without --launches the column and the predictions stay empty. Needs nvcc, cuobjdump and c++filt, no GPU.
 """
 
 import argparse
@@ -19,6 +19,10 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import launches  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels/cuda"
@@ -110,7 +114,7 @@ def span(values):
     return str(low) if low == high else f"{low} to {high}"
 
 
-def kernel_table(launches):
+def kernel_table(shared):
     files = sorted(KERNELS.rglob("*.cu"))
     jobs = [(path, architecture) for path in files for architecture in ARCHITECTURES]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -129,7 +133,7 @@ def kernel_table(launches):
         lines.append("| " + " | ".join([
             f"`{kernel}`", str(path.relative_to(KERNELS)), str(len(figures["sm_90a"])),
             *(span([one[0] for one in figures[a]]) for a in ARCHITECTURES),
-            launches.get(kernel, ""), tensor_cores(one[3] for one in everything),
+            span(shared[kernel]) if kernel in shared else "", tensor_cores(one[3] for one in everything),
             span([one[4] for one in everything]), span([one[1] for one in everything]), span([one[2] for one in everything])]) + " |")
     total = sum(len(figures["sm_90a"]) for figures in found.values())
     spilling = sorted({kernel for (_, kernel), figures in found.items() for entries in figures.values() for one in entries if one[2]})
@@ -137,29 +141,6 @@ def kernel_table(launches):
               (f"spills: {', '.join(spilling)}." if spilling else "none spills on either architecture.")]
     floors = ["| file | floor |", "| --- | --- |", *(f"| {path.relative_to(KERNELS)} | {floor_of(path)} |" for path in files)]
     return lines, floors, spilling
-
-
-def shared_bytes(program):
-    """Kernel -> the span of shared memory that launches ask for. PROGRAM prints `address bytes`, beside one known address."""
-    if program is None:
-        return {}
-    lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
-    symbols = {}
-    for line in subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.splitlines():
-        parts = line.split()
-        if len(parts) == 3 and parts[1] in "tTwWvV":
-            symbols[int(parts[0], 16)] = parts[2]
-    known = next(address for address, name in symbols.items() if name == "main")
-    base = int(lines[0], 16) - known
-    asked = collections.defaultdict(set)
-    for line in lines[1:]:
-        address, count = line.split()
-        asked[symbols[int(address, 16) - base]].add(int(count))
-    names = demangle(list(asked))
-    merged = collections.defaultdict(set)
-    for name, counts in asked.items():
-        merged[names[name]] |= counts
-    return {kernel: span(counts) for kernel, counts in merged.items()}
 
 
 def replace(text, name, lines):
@@ -173,9 +154,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--launches", help="op_launches, built")
     arguments = parser.parse_args()
-    kernels, floors, spilling = kernel_table(shared_bytes(arguments.launches))
-    text = replace(DOC.read_text(), "kernels", kernels)
-    DOC.write_text(replace(text, "floors", floors))
+    cases = launches.read(arguments.launches, demangle) if arguments.launches else []
+    kernels, floors, spilling = kernel_table(launches.shared_bytes(cases))
+    text = DOC.read_text()
+    for name, lines in (("kernels", kernels), ("floors", floors), ("predictions", launches.prediction_table(cases))):
+        text = replace(text, name, lines)
+    DOC.write_text(text)
     print(kernels[-1])
     return 1 if spilling else 0
 

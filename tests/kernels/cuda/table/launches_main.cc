@@ -1,10 +1,9 @@
 // op_launches: encodes the table's ops at its real sizes on the emulated device, without running
-// them, and prints every kernel's address with the shared memory that its launch asks for. First
-// the address of main, from which tools/gpu/kernel_report.py finds names.
+// them, and prints what each launches, for tools/gpu/kernel_report.py. Lines of fields between
+// tabs: `main` and its address, by which addresses are given names; `case`, op, shape, bytes and
+// operations; after it, `launch`, the kernel's address, blocks, and bytes of shared memory.
 #include <cstdio>
-#include <set>
 #include <string>
-#include <utility>
 
 #include "tests/kernels/cuda/table/op_case.h"
 #include "tests/kernels/cuda/table/op_table.h"
@@ -13,18 +12,19 @@
 
 int main() {
   namespace kernels = tandem::kernels;
-  std::set<std::pair<const void*, size_t>> launches;
-  tandem::emulation::ObserveLaunches([&](const void* kernel, const cudaLaunchConfig_t& config) {
-    launches.emplace(kernel, config.dynamicSmemBytes);
+  tandem::emulation::ObserveLaunches([](const void* kernel, const cudaLaunchConfig_t& config) {
+    const size_t blocks = size_t{config.gridDim.x} * config.gridDim.y * config.gridDim.z;
+    std::printf("launch\t%p\t%zu\t%zu\n", kernel, blocks, config.dynamicSmemBytes);
   });
+  std::printf("main\t%p\n", reinterpret_cast<const void*>(&main));
   for (const kernels::OpCase& one : kernels::AllCases(kernels::TableSizes())) {
+    std::printf("case\t%s\t%s\t%.0f\t%.0f\n", one.op.c_str(), one.shape.c_str(), one.bytes,
+                one.flops);
     const auto encoded = kernels::EncodeOnly(one, &kernels::cuda::MakeEmulatedBackend);
     if (encoded.ok()) continue;
     std::fprintf(stderr, "op_launches: %s, %s: %s\n", one.op.c_str(), one.shape.c_str(),
                  std::string(encoded.message()).c_str());
     return 1;
   }
-  std::printf("%p\n", reinterpret_cast<const void*>(&main));
-  for (const auto& [kernel, bytes] : launches) std::printf("%p %zu\n", kernel, bytes);
   return 0;
 }
