@@ -5,8 +5,6 @@
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 namespace {
 
-inline Vec Sigmoid(Vec x) { return Set1(1.0f) / (Set1(1.0f) + Exp(Zero() - x)); }
-
 struct Swish {
   static Vec Apply(Vec gate, Vec up) { return Silu(gate) * up; }
 };

@@ -326,8 +326,17 @@ inline float ExpOne(float x) {
   return lanes[0];
 }
 
+// 1 + exp(x), which needs less of Exp's care: what is added below -87.3 is lost.
+inline Vec OnePlusExp(Vec x) {
+  const Vec lowest = Set1(-87.3f), highest = Set1(88.3f);
+  // The minimum and the maximum pass on a NaN that is their second operand.
+  const Vec exp = ExpInRange(Max(lowest, Min(highest, x)));
+  return Set1(1.0f) + Select(Less(highest, x), Set1(__builtin_inff()), exp);
+}
+
+inline Vec Sigmoid(Vec x) { return Set1(1.0f) / OnePlusExp(Zero() - x); }
 // x sigmoid(x); -0 where exp overflows.
-inline Vec Silu(Vec x) { return x / (Set1(1.0f) + Exp(Zero() - x)); }
+inline Vec Silu(Vec x) { return x / OnePlusExp(Zero() - x); }
 
 // tanh(x), relative error below 3e-7; NaN stays NaN. Below 0.625 x + x^3 P(x^2), where P takes
 // the function's values at five Chebyshev nodes; above by exp.
@@ -341,7 +350,7 @@ inline Vec Tanh(Vec x) {
   p = Fma(p, z, Set1(-0.333333284f));
   const Vec near = Fma(x * z, p, x);
   const Vec one = Set1(1.0f);
-  const Vec far = one - Set1(2.0f) / (Exp(magnitude + magnitude) + one);
+  const Vec far = one - Set1(2.0f) / OnePlusExp(magnitude + magnitude);
   const Vec signed_far = Select(Less(x, Zero()), Zero() - far, far);
   return Select(Less(Set1(0.625f), magnitude), signed_far, near);
 }
