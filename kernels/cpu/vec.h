@@ -326,12 +326,12 @@ inline float ExpOne(float x) {
   return lanes[0];
 }
 
-// 1 + exp(x), which needs less of Exp's care: what is added below -87.3 is lost.
+// 1 + exp(x), which needs less of Exp's care: what is added below -87.3 is lost, and one choice
+// serves both infinity above 88.3 and NaN.
 inline Vec OnePlusExp(Vec x) {
-  const Vec lowest = Set1(-87.3f), highest = Set1(88.3f);
-  // The minimum and the maximum pass on a NaN that is their second operand.
-  const Vec exp = ExpInRange(Max(lowest, Min(highest, x)));
-  return Set1(1.0f) + Select(Less(highest, x), Set1(__builtin_inff()), exp);
+  const Vec above = Set1(__builtin_nextafterf(88.3f, 89.0f));
+  const Vec exp = ExpInRange(Min(Max(x, Set1(-87.3f)), Set1(88.3f)));
+  return Set1(1.0f) + Select(Less(x, above), exp, x + Set1(__builtin_inff()));
 }
 
 inline Vec Sigmoid(Vec x) { return Set1(1.0f) / OnePlusExp(Zero() - x); }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "tests/kernels/backends.h"
@@ -161,21 +162,30 @@ TEST_P(ActivateTest, ClampedSwiGluMatchesTheFormula) {
   }
 }
 
-TEST_P(ActivateTest, ClampedSwiGluClampsInfinitiesAndKeepsNan) {
+TEST_P(ActivateTest, ClampedSwiGluClampsInfinities) {
   Rig rig(GetParam());
-  const float inf = INFINITY, nan = std::nanf("");
+  const float inf = INFINITY;
   const auto out = RunActivate(rig, Activation::kClampedSwiGlu, {inf, 2, 2, inf, -1e30f},
                                {0, inf, -inf, inf, 3});
   ExpectRelativelyClose(
       out, {NaiveClamped(7, 0), NaiveClamped(2, 7), NaiveClamped(2, -7), NaiveClamped(7, 7), 0});
-  // A NaN in either argument stays, in whole vectors and in the rest of a row.
-  const std::vector<float> ones(21, 1.0f), nans(21, nan);
-  for (const float value : RunActivate(rig, Activation::kClampedSwiGlu, nans, ones))
-    EXPECT_TRUE(std::isnan(value));
-  for (const float value : RunActivate(rig, Activation::kClampedSwiGlu, ones, nans))
-    EXPECT_TRUE(std::isnan(value));
-  for (const float value : RunActivate(rig, Activation::kGeluTanh, nans, ones))
-    EXPECT_TRUE(std::isnan(value));
+}
+
+// Of any payload, in either argument, in whole vectors and in the rest of a row.
+TEST_P(ActivateTest, EveryNanStaysNan) {
+  Rig rig(GetParam());
+  const std::vector<float> ones(21, 1.0f);
+  for (const Activation function : {Activation::kSilu, Activation::kGeluTanh, Activation::kSigmoid,
+                                    Activation::kClampedSwiGlu}) {
+    for (const uint32_t bits : {0x7fc00000u, 0x7fc12345u, 0x7fffffffu, 0xffffffffu}) {
+      const std::vector<float> nans(21, std::bit_cast<float>(bits));
+      for (const float value : RunActivate(rig, function, nans, ones))
+        EXPECT_TRUE(std::isnan(value))
+            << static_cast<int>(function) << ", gate " << std::hex << bits;
+      for (const float value : RunActivate(rig, function, ones, nans))
+        EXPECT_TRUE(std::isnan(value)) << static_cast<int>(function) << ", up " << std::hex << bits;
+    }
+  }
 }
 
 }  // namespace
