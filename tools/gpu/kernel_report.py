@@ -6,7 +6,7 @@ usage: kernel_report.py [--launches PROGRAM]
 Registers, stack frames and spills are ptxas's, for both machine codes; what multiplies on tensor cores and the widest load of global
 memory are read from the machine code. Shared memory is dynamic: what a launch asks for at the shapes of tests/kernels/cuda/table comes
 from PROGRAM, bazel's //tests/kernels/cuda/table:op_launches, which encodes those ops without running them, and so do the launches that
-predictions count; without --launches the column and the predictions stay empty. Needs nvcc, cuobjdump and c++filt, no GPU.
+predictions count; without --launches the column is empty and the predictions stay as they are. Needs nvcc, cuobjdump and c++filt, no GPU.
 """
 
 import argparse
@@ -157,7 +157,10 @@ def main():
     cases = launches.read(arguments.launches, demangle) if arguments.launches else []
     kernels, floors, spilling = kernel_table(launches.shared_bytes(cases))
     text = DOC.read_text()
-    for name, lines in (("kernels", kernels), ("floors", floors), ("predictions", launches.prediction_table(cases))):
+    tables = {"kernels": kernels, "floors": floors}
+    if cases:
+        tables["predictions"] = launches.prediction_table(cases)
+    for name, lines in tables.items():
         text = replace(text, name, lines)
     DOC.write_text(text)
     print(kernels[-1])

@@ -11,6 +11,10 @@ import subprocess
 READ, RATE, LAUNCH = 4.5e12, 775e12, 2.3e-6
 MULTIPROCESSORS = 132
 
+# What comes before or after a product. Where a call launches nothing else, the product is cuBLASLt's, and its blocks are not known.
+BESIDE_PRODUCTS = {"DequantizeRowsKernel", "GroupChoicesKernel", "HalfRowsKernel", "QuantizeRowsKernel", "RoundRowsKernel", "ScaleRowsKernel",
+                   "SumChoicesKernel"}
+
 
 @dataclasses.dataclass
 class Launch:
@@ -31,8 +35,9 @@ class Case:
         return max(self.bytes / READ, self.operations / RATE)
 
     def predicted(self):
-        """Multiprocessors without a block multiply nothing; memory is read as fast by few."""
-        most = max((launch.blocks for launch in self.launches), default=MULTIPROCESSORS)
+        """Multiprocessors without a block of the largest product multiply nothing; memory is read as fast by few."""
+        products = [launch.blocks for launch in self.launches if launch.kernel not in BESIDE_PRODUCTS]
+        most = max(products, default=MULTIPROCESSORS)
         rounds = -(-most // MULTIPROCESSORS)
         busy = most / (rounds * MULTIPROCESSORS)
         return len(self.launches) * LAUNCH + max(self.bytes / READ, self.operations / (RATE * busy))

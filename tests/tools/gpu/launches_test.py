@@ -47,6 +47,12 @@ class Launches(unittest.TestCase):
             self.assertAlmostEqual(call(RATE, [blocks]).predicted(), LAUNCH + 1 / busy, msg=blocks)
         self.assertAlmostEqual(call(RATE, [1, 132]).predicted(), 2 * LAUNCH + 1)
 
+    def test_products_that_are_not_launched_here_keep_all_busy(self):
+        one = launches.Case("MatMul", "", 0.0, RATE, [launches.Launch("RoundRowsKernel", 66, 0)])
+        self.assertAlmostEqual(one.predicted(), LAUNCH + 1)
+        one.launches.append(launches.Launch("FKernel", 33, 0))
+        self.assertAlmostEqual(one.predicted(), 2 * LAUNCH + 4)
+
     def test_the_table_has_each_kernel_once(self):
         rows = [line.split(" | ") for line in launches.prediction_table(self.cases())[2:]]
         self.assertEqual([row[0] for row in rows], ["| `FKernel`", "| `GKernel`"])
