@@ -18,7 +18,7 @@
 //   kFetches              how often Multiply calls fetch
 //   kInPlace              when products use InPlace<Source>, a chunk read in panels
 //   kTokens               tokens of a set
-//   kTokensInPlace, kMostInPlace  of a set whose words are unpacked in place, and of all its sets
+//   kTokensInPlace, kMostInPlace  if words are unpacked in place: tokens of a set, of all sets
 //   Once                  the same format for chunks that are multiplied with one set of tokens
 //   Unpack(source, col, count, Unit*)         `count` columns, kCols but in a float row's last
 //   Expand(const Unit*, Float*)               a chunk's values, one column of rows each

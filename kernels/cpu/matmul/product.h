@@ -12,7 +12,8 @@ struct PanelAhead {
   uint32_t to_l2;  // 0: to L1 alone
   uint32_t to_l1;
 };
-// Where the processor has no better way (BestPanelAhead), and where activations need the L1 cache.
+// Where the processor has no better way (BestPanelAhead), and of one panel after another where
+// activations need the L1 cache.
 inline constexpr PanelAhead kToL2ThenL1 = {8192, 1024};
 
 // y[t, r] = sum over the window's columns of x[t, c] * W[r, c] (+ bias[r]).
@@ -27,7 +28,7 @@ struct Product {
   const float* bias;  // (rows) or null
   float* y;           // (tokens, rows)
   size_t y_stride;
-  PanelAhead ahead = kToL2ThenL1;  // of products that wait for memory
+  PanelAhead ahead = kToL2ThenL1;  // of products that wait for memory; PairAhead's cache as well
 };
 
 // The part of a product that one task computes.

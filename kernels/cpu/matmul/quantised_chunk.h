@@ -69,7 +69,8 @@ struct QuantisedChunk {
     return InPlaceUse::kUnpacking;
   }();
   static constexpr int kTokens = S::kTokens;
-  // Of a set in place: two scales take registers, and so do a block's minimums.
+  // Of a set in place: two scales take registers, too, and so do the minimums of blocks of 256
+  // (docs/performance.md has the figures).
   static constexpr int kTokensInPlace =
       Unit::Traits::kScales == 1 && !(Unit::Traits::kMins && kUnits > 1) ? S::kTokensInPlace
                                                                          : S::kTokensOfGroup;

@@ -133,7 +133,7 @@ void Quantizer::AddRow(const float* x, uint32_t count, uint32_t lead, uint32_t b
 
 void Quantizer::Finish() {
   if (waiting_ == 0) return;
-  // The last one again in place of those that there are not.
+  // Repeats the last block in the unused places.
   for (uint32_t i = waiting_; i < kAtOnce; ++i) {
     x_[i] = x_[waiting_ - 1];
     out_[i] = out_[waiting_ - 1];

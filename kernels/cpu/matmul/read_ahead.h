@@ -100,10 +100,12 @@ class PiecesAhead {
   uint64_t calls_before_;  // the first one
 };
 
-// The same of two panels for many calls: evenly, some lines again, without a loop. With one,
-// products of some numbers of tokens took a fifth longer (docs/performance.md).
 inline constexpr int kPairPanels = 2;
-inline constexpr size_t kMostOfPair = 256;  // bytes of each panel per call
+inline constexpr size_t kMostOfPair = 256;  // bytes of each panel per call of PairAhead
+
+// As PiecesAhead, two panels by many calls, to the cache that kLocality names: evenly, some lines
+// again, without a loop. With one, products of some numbers of tokens took a fifth longer
+// (docs/performance.md).
 template <int kLocality>
 class PairAhead {
  public:

@@ -242,7 +242,7 @@ class PanelSource {
       Fetch<kInL1>(source.panel() + step * bytes_ + kToL2ThenL1.to_l1, bytes_);
     }
     // `steps` from `step` on of that many panels, the first of which has `row`; past the last row
-    // nothing new. Pieces: PiecesAhead or PairAhead.
+    // nothing new. Pieces: PiecesAhead or a PairAhead.
     template <class Pieces = PiecesAhead>
     Pieces Beside(const Product& p, uint32_t row, uint32_t step, uint32_t steps, int panels,
                   uint32_t calls) const {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/isa.h"
@@ -101,13 +101,22 @@ TEST_F(QuantizerTest, AnyRowsAreWhatTheirBlocksAreAlone) {
   }
 }
 
-TEST_F(QuantizerTest, AfterFinishTheOutputsAreWritten) {
-  const std::vector<float> x = NormalValues(32);
-  QuantBlock out = {};
+TEST_F(QuantizerTest, FinishWritesWhatWasAddedAndMoreMayFollow) {
+  const std::vector<float> x = NormalValues(96);
+  QuantBlock out[3] = {};
   Quantizer quantizer;
-  quantizer.AddRow(x.data(), 32, 0, 1, &out);
+  quantizer.AddRow(x.data(), 32, 0, 1, &out[0]);
   quantizer.Finish();
-  ExpectSame(out, Quantised(x.data()), "block 0");
+  ExpectSame(out[0], Quantised(x.data()), "block 0");
+  // Later rows do not touch it, in whole or in part.
+  const QuantBlock first = std::exchange(out[0], {});
+  quantizer.AddRow(x.data() + 32, 20, 5, 1, &out[1]);
+  quantizer.AddRow(x.data() + 64, 32, 0, 1, &out[2]);
+  quantizer.Finish();
+  ExpectSame(out[0], {}, "block 0, again");
+  ExpectSame(out[1], Quantised(x.data() + 32, 20, 5, 1)[0], "block 1");
+  ExpectSame(out[2], Quantised(x.data() + 64), "block 2");
+  EXPECT_NE(first.d, 0);
 }
 
 TEST_F(QuantizerTest, TinyValuesAreZeros) {
