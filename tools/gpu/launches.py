@@ -51,19 +51,18 @@ def symbols_of(program):
 
 def parse(text, symbols, demangle):
     """The cases in op_launches' words. demangle: mangled names -> the names of kernels."""
-    cases, addresses, base = [], [], 0
+    cases, base = [], 0
     for kind, *fields in (line.split("\t") for line in text.splitlines()):
         if kind == "main":
             base = int(fields[0], 16) - next(address for address, name in symbols.items() if name == "main")
         elif kind == "case":
             cases.append(Case(fields[0], fields[1], float(fields[2]), float(fields[3])))
         else:
-            addresses.append(symbols[int(fields[0], 16) - base])
-            cases[-1].launches.append(Launch(addresses[-1], int(fields[1]), int(fields[2])))
-    names = demangle(sorted(set(addresses)))
-    for case in cases:
-        for launch in case.launches:
-            launch.kernel = names[launch.kernel]
+            cases[-1].launches.append(Launch(symbols[int(fields[0], 16) - base], int(fields[1]), int(fields[2])))
+    launches = [launch for case in cases for launch in case.launches]
+    names = demangle(sorted({launch.kernel for launch in launches}))
+    for launch in launches:
+        launch.kernel = names[launch.kernel]
     return cases
 
 

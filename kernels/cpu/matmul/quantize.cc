@@ -46,7 +46,7 @@ __m256i RoundToBytes(const float* x, __m256 scale) {
                                      _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-// Lane i: the sum of the first 16 bytes of q[i], and in the upper half of the last 16.
+// Lane i: the sum of the first 16 bytes of q[i]; lane 4 + i: of the last 16.
 __m256i HalfSums(const __m256i (&q)[4]) {
   __m256i s[4];
 #pragma GCC unroll 4
@@ -63,7 +63,7 @@ struct Rest {
   __m128i neg_sum, neg_low, neg_high;
 };
 
-// Lane i: the second half of block i's line.
+// out[i]: the second half of block i's line.
 void TransposeRest(const Rest& rest, __m256i (&out)[4]) {
   const __m128i d = _mm_castps_si128(rest.d), d_sum = _mm_castps_si128(rest.d_sum);
   const __m128i a = _mm_unpacklo_epi32(d, d_sum), b = _mm_unpackhi_epi32(d, d_sum);
@@ -145,9 +145,7 @@ void Quantizer::Finish() {
 void Quantizer::Add(const float* x, QuantBlock* out) {
   x_[waiting_] = x;
   out_[waiting_] = out;
-  if (++waiting_ < kAtOnce) return;
-  QuantizeFour(x_, out_);
-  waiting_ = 0;
+  if (++waiting_ == kAtOnce) Finish();
 }
 
 }  // namespace tandem::kernels::cpu
