@@ -110,6 +110,7 @@ template <class S, class U>
 struct FloatChunk {
   using Once = FloatChunk;
   static constexpr int kTokens = S::kTokensOfFloats;
+  static constexpr int kTokensOfGroup = S::kTokensOfGroup;
   static constexpr Activations kActivations = U::kActivations;
   using Unit = typename U::Unit;
   using X = typename U::X;

@@ -17,7 +17,7 @@
 //   kBytes                bytes of a row's chunk
 //   kFetches              how often Multiply calls fetch
 //   kInPlace              when products use InPlace<Source>, a chunk read in panels
-//   kTokens               tokens of a set
+//   kTokens, kTokensOfGroup  tokens of a set, and of one with RunOneSet
 //   kTokensInPlace, kMostInPlace  if words are unpacked in place: tokens of a set, of all sets
 //   Once                  the same format for chunks that are multiplied with one set of tokens
 //   Unpack(source, col, count, Unit*)         `count` columns, kCols but in a float row's last
@@ -54,10 +54,10 @@ class Multiply {
       const RowSource<S> source(w.weights, w.stride_bytes, row, w.rows);
       for (uint32_t col = 0; col < w.cols; col += F::kCols) {
         const uint32_t count = w.cols - col < F::kCols ? w.cols - col : F::kCols;
-        Unit units[F::kUnits];
+        typename F::Once::Unit units[F::kUnits];
         Float values[F::kCols];
-        F::Unpack(source, col, count, units);
-        F::Expand(units, values);
+        F::Once::Unpack(source, col, count, units);
+        F::Once::Expand(units, values);
         for (uint32_t c = 0; c < count; ++c) {
           S::Store(out + size_t{col + c} * out_stride + row, values[c]);
         }
@@ -91,8 +91,8 @@ class Multiply {
   template <class Source>
   static constexpr bool kHasOneSet =
       kUnpacksInPlace<Source> ? F::kUnits == 1 : !kStreamsInPlace<Source>;
-  // Panels whose words are units already, and that are not always read in place: copies of their
-  // chunks cost more than they save. Floats need the sums of more tokens, and of both groups.
+  // Panels whose words are units already, and that are not always read in place: for few tokens a
+  // copy costs more than it saves. Floats need the sums of more tokens, and of both groups.
   template <class Source>
   static constexpr bool kHasOneSets =
       Source::kPanels ? F::kInPlace == InPlaceUse::kAlways && !S::kInPlace &&
@@ -101,13 +101,14 @@ class Multiply {
   // For more tokens than RunOneSet takes, if it takes any.
   template <class Source>
   static constexpr bool kHasInPlace =
-      kUnpacksInPlace<Source> ? !kHasOneSet<Source> || (S::kMostInPlace > S::kTokensOfGroup)
+      kUnpacksInPlace<Source> ? !kHasOneSet<Source> || (S::kMostInPlace > F::kTokensOfGroup)
                               : false;
   // Of one group: a small part of the L1 cache.
   static constexpr uint32_t kChunksInL1 =
       sizeof(Unit) * F::kUnits < 2560 ? 5120 / (sizeof(Unit) * F::kUnits) : 1;
   static constexpr uint32_t kMostGroups = 64 / S::kLanes;
   static constexpr uint32_t kMostBoundByMemory = 4;  // tokens; products of more take longer
+  static constexpr uint32_t kMostOneSets = 16;
   template <class Chunks>
   static constexpr int MostTokensOfSet() {
     if constexpr (F::kInPlace == InPlaceUse::kUnpacking && !std::is_same_v<Chunks, Unpacked>) {
@@ -123,13 +124,13 @@ class Multiply {
   static void RunFrom(const Product& p, const ProductRange& range, std::byte* scratch) {
     const uint32_t tokens = range.token_end - range.token_begin;
     if constexpr (kHasOneSet<Source>) {
-      if (tokens <= S::kTokensOfGroup) return kOneSet<Source>[tokens](p, range);
+      if (tokens <= F::kTokensOfGroup) return kOneSet<Source>[tokens](p, range);
     }
     if constexpr (kHasInPlace<Source>) {
       if (tokens <= F::kMostInPlace) return RunInPlace<Source, 1>(p, range);
     }
     if constexpr (kHasOneSets<Source>) {
-      if (tokens <= kFewTokens) return RunOneSets<Source>(p, range);
+      if (tokens <= kMostOneSets) return RunOneSets<Source>(p, range);
     }
     if constexpr (kStreamsInPlace<Source>) {
       if (tokens <= kMostBoundByMemory) return RunStreaming<Source, S::kGroups>(p, range);
@@ -148,9 +149,8 @@ class Multiply {
   // Groups of kLanes rows that are unpacked together.
   static uint32_t GroupsAtOnce(uint32_t cols) {
     const size_t fit = kPackedBytes / (sizeof(Unit) * Units(cols)) / S::kGroups * S::kGroups;
-    return fit < S::kGroups    ? S::kGroups
-           : fit > kMostGroups ? kMostGroups
-                               : static_cast<uint32_t>(fit);
+    if (fit < S::kGroups) return S::kGroups;
+    return fit > kMostGroups ? kMostGroups : static_cast<uint32_t>(fit);
   }
 
   static const X* Activations(const Product& p, uint32_t token) {
@@ -179,7 +179,7 @@ class Multiply {
   static void RunOneSets(const Product& p, const ProductRange& range) {
     for (uint32_t row = range.row_begin; row < range.row_end; row += S::kLanes) {
       const uint32_t row_end = row + S::kLanes < range.row_end ? row + S::kLanes : range.row_end;
-      ForEachSet(range.token_begin, range.token_end, S::kTokensOfGroup,
+      ForEachSet(range.token_begin, range.token_end, F::kTokensOfGroup,
                  [&](uint32_t token, uint32_t count) {
                    kOneSet<Source>[count](p, {row, row_end, token, token + count});
                  });
@@ -442,7 +442,7 @@ class Multiply {
   }
   template <class Source>
   static constexpr auto kOneSet =
-      OneSets<Source>(std::make_integer_sequence<int, S::kTokensOfGroup>());
+      OneSets<Source>(std::make_integer_sequence<int, F::kTokensOfGroup>());
 };
 
 }  // namespace tandem::kernels::cpu

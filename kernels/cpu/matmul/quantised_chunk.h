@@ -22,7 +22,7 @@ template <class S, class U, int kTile, int kGroups, class B>
 class TileInPlace {
  public:
   using Traits = typename U::TileT::Traits;
-  static constexpr bool kNegativeSums = false;
+  static constexpr bool kSplit = false;
 
   [[gnu::always_inline]] TileInPlace(const B& block, size_t step, const typename U::Head* heads)
       : block_(block), step_(step), heads_(heads) {
@@ -51,13 +51,13 @@ class TileInPlace {
 //   Words<kTile>(block, head)(j)  word j of a tile's bytes
 //   kAlwaysInPlace           only if a word is nearly one of the block
 //
-// kOnce: of what is multiplied with a single set of tokens, which is not worth NegativeSums.
+// kOnce: of what is multiplied with a single set of tokens, which is not worth splitting signs.
 template <class S, class U, bool kOnce = false>
 struct QuantisedChunk {
-  using Once = QuantisedChunk<S, U, U::TileT::kNegativeSums>;
+  using Once = QuantisedChunk<S, U, U::TileT::kSplit>;
   static constexpr Activations kActivations = Activations::kQuantBlocks;
   using Block = typename U::Block;
-  using Unit = std::conditional_t<kOnce, typename U::TileT::WithoutSums, typename U::TileT>;
+  using Unit = std::conditional_t<kOnce, typename U::TileT::Whole, typename U::TileT>;
   using X = QuantBlock;
   static constexpr uint32_t kCols = Block::kValues;
   static constexpr uint32_t kUnits = kCols / QuantBlock::kValues;
@@ -68,7 +68,10 @@ struct QuantisedChunk {
     if constexpr (requires { U::kAlwaysInPlace; }) return InPlaceUse::kAlways;
     return InPlaceUse::kUnpacking;
   }();
-  static constexpr int kTokens = S::kTokens;
+  static constexpr int kTokens =
+      Unit::Traits::kScales == 1 && !Unit::Traits::kMins ? S::kTokensOfOneScale : S::kTokens;
+  static constexpr int kTokensOfGroup =
+      Unit::Traits::kSigned ? S::kTokensOfSignedGroup : S::kTokensOfGroup;
   // Of a set in place: two scales take registers, too, and so do the minimums of blocks of 256
   // (docs/performance.md has the figures).
   static constexpr int kTokensInPlace =
@@ -142,9 +145,7 @@ struct QuantisedChunk {
     typename S::Int q[8];  // in registers: stores to a tile cannot be merged, as reads may alias
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) q[j] = words(j);
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) out->q[j] = q[j];
-    if constexpr (Unit::kNegativeSums) out->negative_sum = NegativeSum<S>(q);
+    SetWords<S>(q, out);
   }
 
   // Not inlined: it is long, and called for a whole block of each row.

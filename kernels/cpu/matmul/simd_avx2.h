@@ -21,11 +21,14 @@ namespace tandem::kernels::cpu {
 template <bool kHasVnni>
 struct Avx2 {
   static constexpr int kLanes = 8;
-  // Activation rows whose sums fit in registers: of kGroups groups of rows at once, with float
-  // weights, of one group, and of one whose words are unpacked in registers, too.
+  // Tokens of a set, whose sums are in registers, all or most of them: of kGroups groups of rows,
+  // and of those with one scale and no minimums; with float weights; of one group, and of one with
+  // signed bytes; of one group whose words are unpacked in registers, too.
   static constexpr int kTokens = 3;
+  static constexpr int kTokensOfOneScale = kHasVnni ? 3 : 4;
   static constexpr int kTokensOfFloats = 6;
   static constexpr int kTokensOfGroup = kHasVnni ? 6 : 4;
+  static constexpr int kTokensOfSignedGroup = 8;
   static constexpr int kTokensInPlace = kTokensOfGroup;
   static constexpr int kGroups = 2;
   // Without VNNI signed weights stay signed: products of 8-bit pairs would overflow 16 bits with an
@@ -35,7 +38,7 @@ struct Avx2 {
   // they are unpacked: for more it is no gain.
   static constexpr bool kInPlace = kHasVnni;
   static constexpr uint32_t kMostInPlace = kTokensInPlace;
-  static constexpr bool kComplements = !kHasVnni;  // where tiles of signed bytes may (tile.h)
+  static constexpr bool kSplitsSigns = !kHasVnni;  // of signed bytes (tile.h)
   using Int = __m256i;
   using Float = __m256;
   using Rows = RowPointers<kLanes>;

@@ -23,14 +23,16 @@ template <bool kHasVnni>
 struct Avx512 {
   static constexpr int kLanes = 16;
   static constexpr int kTokens = 6;
+  static constexpr int kTokensOfOneScale = 6;
   static constexpr int kTokensOfFloats = 6;
   static constexpr int kTokensOfGroup = 8;
+  static constexpr int kTokensOfSignedGroup = kTokensOfGroup;
   static constexpr int kTokensInPlace = kHasVnni ? 12 : 8;
   static constexpr int kGroups = 2;
   static constexpr bool kVnni = kHasVnni;
   static constexpr bool kInPlace = true;
   static constexpr uint32_t kMostInPlace = kFewTokens;
-  static constexpr bool kComplements = false;  // a masked subtraction is as fast
+  static constexpr bool kSplitsSigns = false;  // a masked subtraction is as fast
   using Int = __m512i;
   using Float = __m512;
   using Rows = RowPointers<kLanes>;

@@ -36,19 +36,21 @@ struct TileTraits {
 };
 
 // For signed bytes w without a product of two signed ones: |w| * x where w >= 0, and else
-// |w| * ~x + |w|, since -x = ~x + 1. The sums of the latter |w| are the weight's alone.
+// |w| * ~x + |w|, since -x = ~x + 1. The sums of the latter |w| are the weight's alone. The tile's
+// bytes are |w|.
 template <class S>
-struct NegativeSums {
+struct SplitSigns {
+  typename S::Int sign[8];  // 0xff where a byte is negative
   typename S::Int negative_sum;
 };
-struct NoNegativeSums {};
+struct NoSigns {};
 
-template <class S, class TraitsV, bool kSums = TraitsV::kSigned&& S::kComplements>
-struct Tile : std::conditional_t<kSums, NegativeSums<S>, NoNegativeSums> {
+template <class S, class TraitsV, bool kSplitV = TraitsV::kSigned&& S::kSplitsSigns>
+struct Tile : std::conditional_t<kSplitV, SplitSigns<S>, NoSigns> {
   using Traits = TraitsV;
-  using WithoutSums = Tile<S, Traits, false>;
-  static constexpr bool kNegativeSums = kSums;
-  static_assert(!kSums || Traits::kScales == 1, "the sums are of all words");
+  using Whole = Tile<S, Traits, false>;
+  static constexpr bool kSplit = kSplitV;
+  static_assert(!kSplit || Traits::kScales == 1, "the sums are of all words");
 
   typename S::Int q[8];  // values 4j .. 4j+3 of each row
   typename S::Float scale[Traits::kScales * (Traits::kMins ? 2 : 1)];  // then the minimums
@@ -58,31 +60,31 @@ struct Tile : std::conditional_t<kSums, NegativeSums<S>, NoNegativeSums> {
 template <class S>
 using SignedTile = Tile<S, TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni, S::kVnni ? 256 : 128>>;
 
-// The integer sum that compensates for the offset; `neg_sum` is the negated sum of x.
-template <class S, class Traits>
-[[gnu::always_inline]] inline typename S::Int StartDot(const int32_t* neg_sum) {
-  if constexpr (Traits::kOffsetBits == 0) {
-    return S::Bytes(0);
-  } else {
-    return S::template ShiftLeft<Traits::kOffsetBits>(S::Broadcast(neg_sum));
-  }
-}
-
-template <class S>
-[[gnu::always_inline]] inline typename S::Int NegativeSum(const typename S::Int (&q)[8]) {
-  typename S::Int pairs = S::Bytes(0);
+// A tile of the words q.
+template <class S, class T>
+[[gnu::always_inline]] inline void SetWords(const typename S::Int (&q)[8], T* tile) {
+  if constexpr (T::kSplit) {
+    typename S::Int pairs = S::Bytes(0);
 #pragma GCC unroll 8
-  for (int j = 0; j < 8; ++j) {
-    const typename S::Int negative = S::And(S::Magnitudes(q[j]), S::Signs(q[j]));
-    pairs = S::AddPairs(pairs, S::template PairProducts<false>(negative, S::Bytes(1)));
+    for (int j = 0; j < 8; ++j) {
+      const typename S::Int sign = S::Signs(q[j]);
+      const typename S::Int magnitude = S::Magnitudes(q[j]);
+      tile->q[j] = magnitude;
+      tile->sign[j] = sign;
+      pairs = S::AddPairs(pairs, S::template PairProducts<false>(magnitude, sign));
+    }
+    tile->negative_sum = S::SubWords(S::Bytes(0), S::AddWide(S::Bytes(0), pairs));
+  } else {
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) tile->q[j] = q[j];
   }
-  return S::AddWide(S::Bytes(0), pairs);
 }
 
 // The values of a tile's 32 columns, one column of rows each: bit for bit those that the format
 // defines.
 template <class S, class T>
 [[gnu::always_inline]] inline void ExpandTile(const T& tile, typename S::Float* out) {
+  static_assert(!T::kSplit);
   using Traits = typename T::Traits;
 #pragma GCC unroll 8
   for (int j = 0; j < 8; ++j) {
@@ -116,7 +118,7 @@ template <class S, int kScales>
 template <class S, class T>
 struct UnpackedTiles {
   using Traits = typename T::Traits;
-  static constexpr bool kNegativeSums = T::kNegativeSums;
+  static constexpr bool kSplit = T::kSplit;
 
   [[gnu::always_inline]] typename S::Int Word(int group, int j) const {
     return first[group * step].q[j];
@@ -124,7 +126,10 @@ struct UnpackedTiles {
   [[gnu::always_inline]] typename S::Float Scale(int group, int i) const {
     return first[group * step].scale[i];
   }
-  [[gnu::always_inline]] typename S::Int NegativeSum(int group) const requires(kNegativeSums) {
+  [[gnu::always_inline]] typename S::Int Sign(int group, int j) const {
+    return first[group * step].sign[j];
+  }
+  [[gnu::always_inline]] typename S::Int NegativeSum(int group) const {
     return first[group * step].negative_sum;
   }
 
@@ -132,60 +137,75 @@ struct UnpackedTiles {
   size_t step;
 };
 
+// What the integer sum of part s of the scales starts at, of group g: it compensates for an offset,
+// or for complements.
+template <class S, class Tiles>
+[[gnu::always_inline]] inline typename S::Int StartDot(const Tiles& tiles, const QuantBlock& x,
+                                                       int s, int g) {
+  using Traits = typename Tiles::Traits;
+  if constexpr (Tiles::kSplit) {
+    return tiles.NegativeSum(g);
+  } else if constexpr (Traits::kOffsetBits == 0) {
+    return S::Bytes(0);
+  } else {
+    const int32_t* neg_sum = Traits::kScales == 1 ? &x.neg_sum : &x.neg_half_sum[s];
+    return S::template ShiftLeft<Traits::kOffsetBits>(S::Broadcast(neg_sum));
+  }
+}
+
+template <class S, int kGroups, int kTokens, class Tiles>
+[[gnu::always_inline]] inline void StartDots(const Tiles& tiles, const QuantBlock* x, size_t x_step,
+                                             int s, typename S::Int (&dot)[kGroups][kTokens]) {
+#pragma GCC unroll 12
+  for (int t = 0; t < kTokens; ++t) {
+    dot[0][t] = StartDot<S>(tiles, x[t * x_step], s, 0);
+#pragma GCC unroll 2
+    for (int g = 1; g < kGroups; ++g) {
+      dot[g][t] = Tiles::kSplit ? StartDot<S>(tiles, x[t * x_step], s, g) : dot[0][t];
+    }
+  }
+}
+
+// Products of word j of group g, which is `w`, and a word of activations, added in pairs.
+template <class S, class Tiles>
+[[gnu::always_inline]] inline typename S::Int PairProducts(const Tiles& tiles, int g, int j,
+                                                           typename S::Int w,
+                                                           typename S::Int word) {
+  if constexpr (Tiles::kSplit) {
+    return S::template PairProducts<false>(w, S::Xor(word, tiles.Sign(g, j)));
+  } else {
+    return S::template PairProducts<Tiles::Traits::kSigned>(w, word);
+  }
+}
+
 // The integer sums of the products with part s of the scales: dot[g][t] of group g of `tiles`
 // (UnpackedTiles, or what has the same members) and x[t * x_step].
 template <class S, int kGroups, int kTokens, class Tiles>
 [[gnu::always_inline]] inline void DotTile(const Tiles& tiles, const QuantBlock* x, size_t x_step,
                                            int s, typename S::Int (&dot)[kGroups][kTokens]) {
   using Traits = typename Tiles::Traits;
-  constexpr int kWords = Traits::kWords;
-  constexpr int kIn16Bits = Traits::kWordsIn16Bits;
-  // Signs and magnitudes take two operations a word, and save one a product.
-  constexpr bool kComplement = kTokens > 2 && Tiles::kNegativeSums;
-#pragma GCC unroll 12
-  for (int t = 0; t < kTokens; ++t) {
-    const QuantBlock& block = x[t * x_step];
-    if constexpr (kComplement) {
-#pragma GCC unroll 2
-      for (int g = 0; g < kGroups; ++g) dot[g][t] = tiles.NegativeSum(g);
-      continue;
-    }
-    const int32_t* neg_sum = Traits::kScales == 1 ? &block.neg_sum : &block.neg_half_sum[s];
-    dot[0][t] = StartDot<S, Traits>(neg_sum);
-#pragma GCC unroll 2
-    for (int g = 1; g < kGroups; ++g) dot[g][t] = dot[0][t];
-  }
+  constexpr bool kDots = S::kVnni && !Traits::kSigned;
+  constexpr int kIn16Bits = kDots ? 1 : Traits::kWordsIn16Bits;
   [[maybe_unused]] typename S::Int pairs[kGroups][kTokens];  // 16-bit sums
+  StartDots<S>(tiles, x, x_step, s, dot);
 #pragma GCC unroll 8
-  for (int j = 0; j < kWords; ++j) {
+  for (int i = 0; i < Traits::kWords; ++i) {
+    const int j = s * Traits::kWords + i;
     typename S::Int w[kGroups];
 #pragma GCC unroll 2
-    for (int g = 0; g < kGroups; ++g) w[g] = tiles.Word(g, s * kWords + j);
-    [[maybe_unused]] typename S::Int sign[kGroups];
-    if constexpr (kComplement) {
-#pragma GCC unroll 2
-      for (int g = 0; g < kGroups; ++g) {
-        sign[g] = S::Signs(w[g]);
-        w[g] = S::Magnitudes(w[g]);
-      }
-    }
+    for (int g = 0; g < kGroups; ++g) w[g] = tiles.Word(g, j);
 #pragma GCC unroll 12
     for (int t = 0; t < kTokens; ++t) {
-      const typename S::Int word = S::Broadcast(x[t * x_step].q + 4 * (s * kWords + j));
+      const typename S::Int word = S::Broadcast(x[t * x_step].q + 4 * j);
 #pragma GCC unroll 2
       for (int g = 0; g < kGroups; ++g) {
-        if constexpr (S::kVnni && !Traits::kSigned) {
+        if constexpr (kDots) {
           dot[g][t] = S::Dot(dot[g][t], w[g], word);
-        } else {
-          typename S::Int products;
-          if constexpr (kComplement) {
-            products = S::template PairProducts<false>(w[g], S::Xor(word, sign[g]));
-          } else {
-            products = S::template PairProducts<Traits::kSigned>(w[g], word);
-          }
-          pairs[g][t] = j % kIn16Bits == 0 ? products : S::AddPairs(pairs[g][t], products);
-          if (j % kIn16Bits == kIn16Bits - 1) dot[g][t] = S::AddWide(dot[g][t], pairs[g][t]);
+          continue;
         }
+        const typename S::Int products = PairProducts<S>(tiles, g, j, w[g], word);
+        pairs[g][t] = i % kIn16Bits == 0 ? products : S::AddPairs(pairs[g][t], products);
+        if (i % kIn16Bits == kIn16Bits - 1) dot[g][t] = S::AddWide(dot[g][t], pairs[g][t]);
       }
     }
   }
