@@ -14,11 +14,15 @@ namespace tandem::kernels::cpu {
 // A cache line, so that no two threads write to one.
 struct alignas(64) QuantBlock {
   static constexpr uint32_t kValues = 32;
-  int8_t q[32];
+  int8_t q[32];  // from -127 to 127
   float d;
   float d_sum;              // d * (q[0] + ... + q[31])
   int32_t neg_sum;          // -(q[0] + ... + q[31])
   int32_t neg_half_sum[2];  // the same of the first and the last 16
+  // The same in two parts, of bytes 0, 1, 4, 5, 8, 9, .. and of bytes 2, 3, 6, 7, 10, 11, ..: what
+  // the 16-bit lanes of products in pairs add up.
+  int16_t neg_half_pair_sum[2][2];
+  int16_t neg_pair_sum[2];
 };
 static_assert(sizeof(QuantBlock) == 64);
 

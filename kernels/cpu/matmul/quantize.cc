@@ -41,41 +41,49 @@ __m256i RoundToBytes(const float* x, __m256 scale) {
   }
   const __m256i a = _mm256_packs_epi32(rounded[0], rounded[1]);
   const __m256i b = _mm256_packs_epi32(rounded[2], rounded[3]);
+  // What is not finite becomes -128.
+  const __m256i bytes = _mm256_max_epi8(_mm256_packs_epi16(a, b), _mm256_set1_epi8(-127));
   // The packs work on 128-bit halves; put the groups of four back in order.
-  return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b),
-                                     _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+  return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-// Lane i: the sum of the first 16 bytes of q[i]; lane 4 + i: of the last 16.
-__m256i HalfSums(const __m256i (&q)[4]) {
+// Lane i: of the first 16 bytes of q[i] the sums of bytes 0, 1, 4, 5, .. and of bytes 2, 3, 6, 7,
+// .., 16 bits each; lane 4 + i: of the last 16.
+__m256i PairSums(const __m256i (&q)[4]) {
   __m256i s[4];
 #pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q[i]);
-    s[i] = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-  }
-  return _mm256_hadd_epi32(_mm256_hadd_epi32(s[0], s[1]), _mm256_hadd_epi32(s[2], s[3]));
+  for (int i = 0; i < 4; ++i) s[i] = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q[i]);
+  const __m256i a =
+      _mm256_add_epi16(_mm256_unpacklo_epi32(s[0], s[1]), _mm256_unpackhi_epi32(s[0], s[1]));
+  const __m256i b =
+      _mm256_add_epi16(_mm256_unpacklo_epi32(s[2], s[3]), _mm256_unpackhi_epi32(s[2], s[3]));
+  return _mm256_add_epi16(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
 }
 
-// The fields of four blocks behind their bytes, a lane per block.
-struct Rest {
-  __m128 d, d_sum;
-  __m128i neg_sum, neg_low, neg_high;
-};
+// out[i]: element i of each of `in`.
+void Transpose(const __m128i (&in)[4], __m128i (&out)[4]) {
+  const __m128i a = _mm_unpacklo_epi32(in[0], in[1]), b = _mm_unpackhi_epi32(in[0], in[1]);
+  const __m128i c = _mm_unpacklo_epi32(in[2], in[3]), e = _mm_unpackhi_epi32(in[2], in[3]);
+  out[0] = _mm_unpacklo_epi64(a, c);
+  out[1] = _mm_unpackhi_epi64(a, c);
+  out[2] = _mm_unpacklo_epi64(b, e);
+  out[3] = _mm_unpackhi_epi64(b, e);
+}
 
-// out[i]: the second half of block i's line.
-void TransposeRest(const Rest& rest, __m256i (&out)[4]) {
-  const __m128i d = _mm_castps_si128(rest.d), d_sum = _mm_castps_si128(rest.d_sum);
-  const __m128i a = _mm_unpacklo_epi32(d, d_sum), b = _mm_unpackhi_epi32(d, d_sum);
-  const __m128i c = _mm_unpacklo_epi32(rest.neg_sum, rest.neg_low);
-  const __m128i e = _mm_unpackhi_epi32(rest.neg_sum, rest.neg_low);
-  const __m128i first[4] = {_mm_unpacklo_epi64(a, c), _mm_unpackhi_epi64(a, c),
-                            _mm_unpacklo_epi64(b, e), _mm_unpackhi_epi64(b, e)};
+// The second halves of the lines of four blocks with scales d (lane i: of block i).
+void MakeRest(__m128 d, __m256i pair_sums, __m256i (&out)[4]) {
   const __m128i zero = _mm_setzero_si128();
-  const __m128i last[4] = {_mm_blend_epi16(zero, rest.neg_high, 3),
-                           _mm_blend_epi16(zero, _mm_srli_si128(rest.neg_high, 4), 3),
-                           _mm_blend_epi16(zero, _mm_srli_si128(rest.neg_high, 8), 3),
-                           _mm_srli_si128(rest.neg_high, 12)};
+  const __m256i half_sums = _mm256_madd_epi16(pair_sums, _mm256_set1_epi16(1));
+  const __m128i low = _mm256_castsi256_si128(half_sums);
+  const __m128i high = _mm256_extracti128_si256(half_sums, 1);
+  const __m128i sum = _mm_add_epi32(low, high);
+  const __m128i neg_low = _mm_sub_epi16(zero, _mm256_castsi256_si128(pair_sums));
+  const __m128i neg_high = _mm_sub_epi16(zero, _mm256_extracti128_si256(pair_sums, 1));
+  __m128i first[4], last[4];
+  Transpose({_mm_castps_si128(d), _mm_castps_si128(_mm_mul_ps(d, _mm_cvtepi32_ps(sum))),
+             _mm_sub_epi32(zero, sum), _mm_sub_epi32(zero, low)},
+            first);
+  Transpose({_mm_sub_epi32(zero, high), neg_low, neg_high, _mm_add_epi16(neg_low, neg_high)}, last);
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) out[i] = _mm256_set_m128i(last[i], first[i]);
 }
@@ -95,15 +103,8 @@ void QuantizeFour(const float* const (&x)[4], QuantBlock* const (&out)[4]) {
   __m256i q[4];
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) q[i] = RoundToBytes(x[i], _mm256_broadcast_ss(&inverse[i]));
-  const __m256i half_sums = HalfSums(q);
-  const __m128i low = _mm256_castsi256_si128(half_sums);
-  const __m128i high = _mm256_extracti128_si256(half_sums, 1);
-  const __m128i sum = _mm_add_epi32(low, high), zero = _mm_setzero_si128();
-  const __m128 d = _mm_and_ps(scaled, _mm_div_ps(amax, most));
   __m256i rest[4];
-  TransposeRest({d, _mm_mul_ps(d, _mm_cvtepi32_ps(sum)), _mm_sub_epi32(zero, sum),
-                 _mm_sub_epi32(zero, low), _mm_sub_epi32(zero, high)},
-                rest);
+  MakeRest(_mm_and_ps(scaled, _mm_div_ps(amax, most)), PairSums(q), rest);
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
     _mm256_store_si256(reinterpret_cast<__m256i*>(out[i]), q[i]);

@@ -101,10 +101,13 @@ struct Avx2 {
                    : _mm256_maddubs_epi16(w, x);
   }
   TANDEM_SIMD Int AddPairs(Int a, Int b) { return InOrder(_mm256_add_epi16(a, b)); }
-  // sum + the two pairs of each lane.
-  TANDEM_SIMD Int AddWide(Int sum, Int pairs) {
-    return InOrder(_mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
+  template <int kBits>
+  TANDEM_SIMD Int ShiftPairsLeft(Int a) {
+    return _mm256_slli_epi16(a, kBits);
   }
+  // The sum of the two pairs of each lane.
+  TANDEM_SIMD Int SumPairs(Int pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
+  TANDEM_SIMD Int AddWords(Int a, Int b) { return InOrder(_mm256_add_epi32(a, b)); }
 
   // Byte kIndex of each lane.
   template <int kIndex>

@@ -86,10 +86,13 @@ struct Avx512 {
     const Int signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
     return _mm512_maddubs_epi16(_mm512_abs_epi8(w), signed_x);
   }
-  TANDEM_SIMD Int AddPairs(Int a, Int b) { return _mm512_add_epi16(a, b); }
-  TANDEM_SIMD Int AddWide(Int sum, Int pairs) {
-    return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+  TANDEM_SIMD Int AddPairs(Int a, Int b) { return InOrder(_mm512_add_epi16(a, b)); }
+  template <int kBits>
+  TANDEM_SIMD Int ShiftPairsLeft(Int a) {
+    return _mm512_slli_epi16(a, kBits);
   }
+  TANDEM_SIMD Int SumPairs(Int pairs) { return _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)); }
+  TANDEM_SIMD Int AddWords(Int a, Int b) { return InOrder(_mm512_add_epi32(a, b)); }
 
   // Byte kIndex of each lane.
   template <int kIndex>
@@ -159,6 +162,11 @@ struct Avx512 {
   }
 
  private:
+  // As in simd_avx2.h.
+  TANDEM_SIMD Int InOrder(Int sum) {
+    asm("" : "+v"(sum));
+    return sum;
+  }
   TANDEM_SIMD __m256i Load(const std::byte* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }

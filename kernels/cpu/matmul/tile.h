@@ -27,10 +27,14 @@ struct TileTraits {
   static constexpr int kLargest = kLargestV;  // of the bytes' magnitudes
 
   static constexpr int kWords = 8 / kScales;  // of a scale's values
-  // Words whose products of byte pairs, with bytes of at most 128, add up in 16 bits.
+  // Of byte - 2^kOffsetBits, or of the byte if there is no offset.
+  static constexpr int kLargestValue =
+      kOffsetBits == 0 || kLargest > 2 << kOffsetBits ? kLargest : 1 << kOffsetBits;
+  // Words whose products of byte pairs with activations (QuantBlock) add up in 16 bits. With an
+  // offset the sums may wrap, if they do not once it is taken off.
   static constexpr int kWordsIn16Bits = [] {
     int words = 1;
-    while (2 * words <= kWords && 2 * words * 2 * 128 * kLargest <= 32767) words *= 2;
+    while (2 * words <= kWords && 2 * words * 2 * 127 * kLargestValue <= 32767) words *= 2;
     return words;
   }();
 };
@@ -73,7 +77,7 @@ template <class S, class T>
       tile->sign[j] = sign;
       pairs = S::AddPairs(pairs, S::template PairProducts<false>(magnitude, sign));
     }
-    tile->negative_sum = S::SubWords(S::Bytes(0), S::AddWide(S::Bytes(0), pairs));
+    tile->negative_sum = S::SubWords(S::Bytes(0), S::SumPairs(pairs));
   } else {
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) tile->q[j] = q[j];
@@ -137,32 +141,40 @@ struct UnpackedTiles {
   size_t step;
 };
 
-// What the integer sum of part s of the scales starts at, of group g: it compensates for an offset,
-// or for complements.
-template <class S, class Tiles>
-[[gnu::always_inline]] inline typename S::Int StartDot(const Tiles& tiles, const QuantBlock& x,
-                                                       int s, int g) {
-  using Traits = typename Tiles::Traits;
-  if constexpr (Tiles::kSplit) {
-    return tiles.NegativeSum(g);
-  } else if constexpr (Traits::kOffsetBits == 0) {
-    return S::Bytes(0);
-  } else {
-    const int32_t* neg_sum = Traits::kScales == 1 ? &x.neg_sum : &x.neg_half_sum[s];
-    return S::template ShiftLeft<Traits::kOffsetBits>(S::Broadcast(neg_sum));
-  }
-}
-
+// What the integer sums of part s of the scales start at: they compensate for an offset, or for
+// complements.
 template <class S, int kGroups, int kTokens, class Tiles>
 [[gnu::always_inline]] inline void StartDots(const Tiles& tiles, const QuantBlock* x, size_t x_step,
                                              int s, typename S::Int (&dot)[kGroups][kTokens]) {
+  using Traits = typename Tiles::Traits;
 #pragma GCC unroll 12
   for (int t = 0; t < kTokens; ++t) {
-    dot[0][t] = StartDot<S>(tiles, x[t * x_step], s, 0);
-#pragma GCC unroll 2
-    for (int g = 1; g < kGroups; ++g) {
-      dot[g][t] = Tiles::kSplit ? StartDot<S>(tiles, x[t * x_step], s, g) : dot[0][t];
+    const QuantBlock& block = x[t * x_step];
+    typename S::Int start = S::Bytes(0);
+    if constexpr (Traits::kOffsetBits > 0) {
+      const int32_t* neg_sum = Traits::kScales == 1 ? &block.neg_sum : &block.neg_half_sum[s];
+      start = S::template ShiftLeft<Traits::kOffsetBits>(S::Broadcast(neg_sum));
     }
+#pragma GCC unroll 2
+    for (int g = 0; g < kGroups; ++g) {
+      if constexpr (Tiles::kSplit) start = tiles.NegativeSum(g);
+      dot[g][t] = start;
+    }
+  }
+}
+
+// The same of the sums in 16 bits, of a format with an offset.
+template <class S, int kGroups, int kTokens, class Traits>
+[[gnu::always_inline]] inline void StartPairs(const QuantBlock* x, size_t x_step, int s,
+                                              typename S::Int (&pairs)[kGroups][kTokens]) {
+#pragma GCC unroll 12
+  for (int t = 0; t < kTokens; ++t) {
+    const QuantBlock& block = x[t * x_step];
+    const int16_t* const neg_sums =
+        Traits::kScales == 1 ? block.neg_pair_sum : block.neg_half_pair_sum[s];
+    pairs[0][t] = S::template ShiftPairsLeft<Traits::kOffsetBits>(S::Broadcast(neg_sums));
+#pragma GCC unroll 2
+    for (int g = 1; g < kGroups; ++g) pairs[g][t] = pairs[0][t];
   }
 }
 
@@ -185,9 +197,15 @@ template <class S, int kGroups, int kTokens, class Tiles>
                                            int s, typename S::Int (&dot)[kGroups][kTokens]) {
   using Traits = typename Tiles::Traits;
   constexpr bool kDots = S::kVnni && !Traits::kSigned;
-  constexpr int kIn16Bits = kDots ? 1 : Traits::kWordsIn16Bits;
+  constexpr bool kStartsInPairs = !kDots && Traits::kOffsetBits > 0;
+  constexpr int kIn16Bits = Traits::kWordsIn16Bits;
+  static_assert(!kStartsInPairs || kIn16Bits == Traits::kWords);
   [[maybe_unused]] typename S::Int pairs[kGroups][kTokens];  // 16-bit sums
-  StartDots<S>(tiles, x, x_step, s, dot);
+  if constexpr (kStartsInPairs) {
+    StartPairs<S, kGroups, kTokens, Traits>(x, x_step, s, pairs);
+  } else {
+    StartDots<S>(tiles, x, x_step, s, dot);
+  }
 #pragma GCC unroll 8
   for (int i = 0; i < Traits::kWords; ++i) {
     const int j = s * Traits::kWords + i;
@@ -204,8 +222,11 @@ template <class S, int kGroups, int kTokens, class Tiles>
           continue;
         }
         const typename S::Int products = PairProducts<S>(tiles, g, j, w[g], word);
-        pairs[g][t] = i % kIn16Bits == 0 ? products : S::AddPairs(pairs[g][t], products);
-        if (i % kIn16Bits == kIn16Bits - 1) dot[g][t] = S::AddWide(dot[g][t], pairs[g][t]);
+        const bool first = i % kIn16Bits == 0 && !kStartsInPairs;
+        pairs[g][t] = first ? products : S::AddPairs(pairs[g][t], products);
+        if (i % kIn16Bits != kIn16Bits - 1) continue;
+        const typename S::Int sums = S::SumPairs(pairs[g][t]);
+        dot[g][t] = kStartsInPairs ? sums : S::AddWords(dot[g][t], sums);
       }
     }
   }

@@ -1,6 +1,7 @@
 // Quantised activations beside the definition of QuantBlock, value by value.
 #include "kernels/cpu/matmul/quantize.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,6 +39,8 @@ void Quantise(const float* x, QuantBlock& block) {
     block.q[i] = static_cast<int8_t>(std::nearbyint(x[i] * inverse));
     block.neg_sum -= block.q[i];
     block.neg_half_sum[i / 16] -= block.q[i];
+    block.neg_half_pair_sum[i / 16][i / 2 % 2] -= block.q[i];
+    block.neg_pair_sum[i / 2 % 2] -= block.q[i];
   }
   block.d_sum = block.d * static_cast<float>(-block.neg_sum);
 }
@@ -57,6 +60,11 @@ void ExpectSame(const QuantBlock& got, const QuantBlock& wanted, const std::stri
   EXPECT_EQ(got.neg_sum, wanted.neg_sum) << where;
   EXPECT_EQ(got.neg_half_sum[0], wanted.neg_half_sum[0]) << where;
   EXPECT_EQ(got.neg_half_sum[1], wanted.neg_half_sum[1]) << where;
+  for (int k = 0; k < 2; ++k) {
+    EXPECT_EQ(got.neg_pair_sum[k], wanted.neg_pair_sum[k]) << where << ", " << k;
+    EXPECT_EQ(got.neg_half_pair_sum[0][k], wanted.neg_half_pair_sum[0][k]) << where << ", " << k;
+    EXPECT_EQ(got.neg_half_pair_sum[1][k], wanted.neg_half_pair_sum[1][k]) << where << ", " << k;
+  }
 }
 
 class QuantizerTest : public testing::Test {
@@ -135,6 +143,7 @@ TEST_F(QuantizerTest, ABlockWithAValueThatIsNotFiniteHasSuchAScale) {
     Quantizer().AddRow(x.data(), 160, 0, 5, out.data());
     EXPECT_FALSE(std::isfinite(out[2].d)) << value;
     EXPECT_FALSE(std::isfinite(out[2].d_sum)) << value;
+    EXPECT_THAT(out[2].q, testing::Each(testing::Ge(-127))) << value;
     for (const uint32_t b : {0u, 1u, 3u, 4u}) {
       ExpectSame(out[b], finite[b], "block " + std::to_string(b));
     }
