@@ -105,7 +105,7 @@ class Multiply {
                               : false;
   // Of one group: a small part of the L1 cache.
   static constexpr uint32_t kChunksInL1 =
-      sizeof(Unit) * F::kUnits < 2560 ? 5120 / (sizeof(Unit) * F::kUnits) : 1;
+      sizeof(Unit) * F::kUnits < 2560 ? 10240 / (sizeof(Unit) * F::kUnits) : 1;
   static constexpr uint32_t kMostGroups = 64 / S::kLanes;
   static constexpr uint32_t kMostBoundByMemory = 4;  // tokens; products of more take longer
   static constexpr uint32_t kMostOneSets = 16;
