@@ -166,29 +166,52 @@ TEST_P(MatMulTest, CutsInsideBlocksCountAsZeros) {
   }
 }
 
-// The largest sums of products: no narrow integer overflows.
+// Scales at random; other bytes are `fill`, or, if that is negative, any of some.
+Matrix MatrixOfLimits(Type type, uint32_t rows, uint32_t cols, int fill) {
+  constexpr uint8_t kFills[] = {0x00, 0x0f, 0xf0, 0x77, 0x7f, 0x80, 0xff};
+  std::mt19937 random(23);
+  Matrix m = RandomMatrix(24, type, rows, cols);
+  const uint64_t bytes = m.rows * m.stride;
+  for (uint64_t i = 0; i < bytes; ++i) {
+    m.data[i] = static_cast<std::byte>(fill < 0 ? kFills[random() % std::size(kFills)] : fill);
+  }
+  for (uint64_t at = 0; at < bytes; at += tensor::Traits(type).block_bytes) {
+    if (type == Type::kMXFP4) {  // its scale is a byte
+      m.data[at] = std::byte{100};
+      continue;
+    }
+    for (const size_t half : HalvesOf(type)) {
+      const uint16_t value = RandomHalf(random);
+      std::memcpy(m.data.get() + at + half, &value, sizeof(value));
+    }
+  }
+  return m;
+}
+
+// Activations of 1 and -1, whose bytes are 127 and -127: alike, in pairs, and at random.
+std::vector<std::vector<float>> ActivationsAtTheirLimits(size_t count) {
+  std::vector<std::vector<float>> all(4, std::vector<float>(count, 1.0f));
+  std::mt19937 random(25);
+  for (size_t i = 0; i < count; ++i) {
+    all[1][i] = -1.0f;
+    if (i / 2 % 2 == 0) all[2][i] = -1.0f;
+    if (random() % 2 == 0) all[3][i] = -1.0f;
+  }
+  return all;
+}
+
+// The largest sums of products: no narrow integer overflows, and none is added to another's.
 TEST_P(MatMulTest, BytesAtTheirLimits) {
   if (!Quantised(type())) return;
+  constexpr uint32_t kMostTokens = 40;
   const uint32_t cols = Cols(512);
-  const uint32_t block_bytes = tensor::Traits(type()).block_bytes;
-  std::mt19937 random(23);
-  for (const uint8_t fill : {0x00, 0x7f, 0x80, 0xff}) {
-    Matrix m = RandomMatrix(24, type(), 17, cols);
-    std::memset(m.data.get(), fill, m.rows * m.stride);
-    if (type() == Type::kMXFP4) {  // its scale is a byte
-      for (uint64_t at = 0; at < m.rows * m.stride; at += block_bytes) m.data[at] = std::byte{100};
-    } else {
-      for (uint64_t at = 0; at < m.rows * m.stride; at += block_bytes) {
-        for (const size_t half : HalvesOf(type())) {
-          const uint16_t value = RandomHalf(random);
-          std::memcpy(m.data.get() + at + half, &value, sizeof(value));
-        }
-      }
-    }
-    for (const float value : {1.0f, -1.0f}) {
-      for (const uint32_t tokens : {1u, 4u, 9u, 31u, 40u}) {
-        const std::vector<float> x(size_t{tokens} * cols, value);
-        ExpectSameBits(MultiplyOnce(kernels(), Place(m), x, tokens), Emulate(m, x, tokens, form()),
+  for (const int fill : {0x00, 0x77, 0x7f, 0x80, 0xff, -1}) {
+    const Matrix m = MatrixOfLimits(type(), 17, cols, fill);
+    for (const std::vector<float>& x : ActivationsAtTheirLimits(size_t{kMostTokens} * cols)) {
+      const std::vector<float> expected = Emulate(m, x, kMostTokens, form());
+      for (const uint32_t tokens : {1u, 4u, 8u, 9u, 16u, 31u, kMostTokens}) {
+        const std::vector<float> y = MultiplyOnce(kernels(), Place(m), x, tokens);
+        ExpectSameBits(y.data(), expected.data(), y.size(),
                        std::to_string(fill) + " " + std::to_string(tokens));
       }
     }

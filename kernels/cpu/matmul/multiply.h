@@ -19,9 +19,9 @@
 //   kInPlace              when products use InPlace<Source>, a chunk read in panels
 //   kTokens, kTokensOfGroup  tokens of a set, and of one with RunOneSet
 //   kTokensInPlace, kMostInPlace  if words are unpacked in place: tokens of a set, of all sets
-//   Once                  the same format for chunks that are multiplied with one set of tokens
+//   Once                  the same format, for chunks that are multiplied as they are unpacked
 //   Unpack(source, col, count, Unit*)         `count` columns, kCols but in a float row's last
-//   Expand(const Unit*, Float*)               a chunk's values, one column of rows each
+//   Once::Expand(const Unit*, Float*)         a chunk's values, one column of rows each
 //   Multiply(chunk, x, x_step, count, fetch, acc)  acc[group][token] += the products of a chunk of
 //                                             each group: Unpacked{units, step}, or InPlace
 #ifndef TANDEM_KERNELS_CPU_MATMUL_MULTIPLY_H_
@@ -103,12 +103,12 @@ class Multiply {
   static constexpr bool kHasInPlace =
       kUnpacksInPlace<Source> ? !kHasOneSet<Source> || (S::kMostInPlace > F::kTokensOfGroup)
                               : false;
-  // Of one group: a small part of the L1 cache.
+  // Of one group; all of them take at most two thirds of the L1 cache.
   static constexpr uint32_t kChunksInL1 =
-      sizeof(Unit) * F::kUnits < 2560 ? 10240 / (sizeof(Unit) * F::kUnits) : 1;
+      sizeof(Unit) * F::kUnits < 2560 ? S::kPieceBytes / (sizeof(Unit) * F::kUnits) : 1;
   static constexpr uint32_t kMostGroups = 64 / S::kLanes;
   static constexpr uint32_t kMostBoundByMemory = 4;  // tokens; products of more take longer
-  static constexpr uint32_t kMostOneSets = 16;
+  static constexpr uint32_t kMostOneSets = 16;  // tokens; a copy pays off for more
   template <class Chunks>
   static constexpr int MostTokensOfSet() {
     if constexpr (F::kInPlace == InPlaceUse::kUnpacking && !std::is_same_v<Chunks, Unpacked>) {

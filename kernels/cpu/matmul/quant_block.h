@@ -19,8 +19,8 @@ struct alignas(64) QuantBlock {
   float d_sum;              // d * (q[0] + ... + q[31])
   int32_t neg_sum;          // -(q[0] + ... + q[31])
   int32_t neg_half_sum[2];  // the same of the first and the last 16
-  // The same in two parts, of bytes 0, 1, 4, 5, 8, 9, .. and of bytes 2, 3, 6, 7, 10, 11, ..: what
-  // the 16-bit lanes of products in pairs add up.
+  // [half][i]: the same of bytes 4j + 2i and 4j + 2i + 1 for all j, which `vpmaddubsw` adds up in
+  // one lane of 16 bits; then of both halves.
   int16_t neg_half_pair_sum[2][2];
   int16_t neg_pair_sum[2];
 };

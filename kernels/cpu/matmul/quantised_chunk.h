@@ -51,13 +51,14 @@ class TileInPlace {
 //   Words<kTile>(block, head)(j)  word j of a tile's bytes
 //   kAlwaysInPlace           only if a word is nearly one of the block
 //
-// kOnce: of what is multiplied with a single set of tokens, which is not worth splitting signs.
+// kOnce: of chunks that are unpacked for a single set of tokens, which is not worth splitting signs,
+// or for Expand.
 template <class S, class U, bool kOnce = false>
 struct QuantisedChunk {
   using Once = QuantisedChunk<S, U, U::TileT::kSplit>;
   static constexpr Activations kActivations = Activations::kQuantBlocks;
   using Block = typename U::Block;
-  using Unit = std::conditional_t<kOnce, typename U::TileT::Whole, typename U::TileT>;
+  using Unit = std::conditional_t<kOnce, typename U::TileT::Unsplit, typename U::TileT>;
   using X = QuantBlock;
   static constexpr uint32_t kCols = Block::kValues;
   static constexpr uint32_t kUnits = kCols / QuantBlock::kValues;

@@ -41,7 +41,7 @@ __m256i RoundToBytes(const float* x, __m256 scale) {
   }
   const __m256i a = _mm256_packs_epi32(rounded[0], rounded[1]);
   const __m256i b = _mm256_packs_epi32(rounded[2], rounded[3]);
-  // What is not finite becomes -128.
+  // Conversions of NaN give -128, which is outside QuantBlock's range.
   const __m256i bytes = _mm256_max_epi8(_mm256_packs_epi16(a, b), _mm256_set1_epi8(-127));
   // The packs work on 128-bit halves; put the groups of four back in order.
   return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));

@@ -21,15 +21,15 @@ namespace tandem::kernels::cpu {
 template <bool kHasVnni>
 struct Avx2 {
   static constexpr int kLanes = 8;
-  // Tokens of a set, whose sums are in registers, all or most of them: of kGroups groups of rows,
-  // and of those with one scale and no minimums; with float weights; of one group, and of one with
-  // signed bytes; of one group whose words are unpacked in registers, too.
+  // Tokens of a set, whose sums are in registers, all or most of them, of kGroups groups of rows:
   static constexpr int kTokens = 3;
-  static constexpr int kTokensOfOneScale = kHasVnni ? 3 : 4;
+  static constexpr int kTokensOfOneScale = kHasVnni ? 3 : 4;  // and no minimums
   static constexpr int kTokensOfFloats = 6;
+  // The same of one group, whose words may be unpacked in registers, too:
   static constexpr int kTokensOfGroup = kHasVnni ? 6 : 4;
-  static constexpr int kTokensOfSignedGroup = 8;
+  static constexpr int kTokensOfSignedGroup = 8;  // of signed bytes, without VNNI
   static constexpr int kTokensInPlace = kTokensOfGroup;
+  static constexpr uint32_t kPieceBytes = 10240;  // of a group, in the L1 cache
   static constexpr int kGroups = 2;
   // Without VNNI signed weights stay signed: products of 8-bit pairs would overflow 16 bits with an
   // offset of 128.

@@ -27,6 +27,7 @@ struct Avx512 {
   static constexpr int kTokensOfFloats = 6;
   static constexpr int kTokensOfGroup = 8;
   static constexpr int kTokensOfSignedGroup = kTokensOfGroup;
+  static constexpr uint32_t kPieceBytes = 5120;
   static constexpr int kTokensInPlace = kHasVnni ? 12 : 8;
   static constexpr int kGroups = 2;
   static constexpr bool kVnni = kHasVnni;

@@ -27,11 +27,12 @@ struct TileTraits {
   static constexpr int kLargest = kLargestV;  // of the bytes' magnitudes
 
   static constexpr int kWords = 8 / kScales;  // of a scale's values
-  // Of byte - 2^kOffsetBits, or of the byte if there is no offset.
-  static constexpr int kLargestValue =
-      kOffsetBits == 0 || kLargest > 2 << kOffsetBits ? kLargest : 1 << kOffsetBits;
+  // The largest magnitude of a byte less its offset.
+  static constexpr int kOffset = kOffsetBits == 0 ? 0 : 1 << kOffsetBits;
+  static constexpr int kLargestValue = kLargest - kOffset > kOffset ? kLargest - kOffset : kOffset;
   // Words whose products of byte pairs with activations (QuantBlock) add up in 16 bits. With an
-  // offset the sums may wrap, if they do not once it is taken off.
+  // offset they start at minus what it adds up to, as if all bytes were zero: every partial sum,
+  // too, is then one of values less their offset.
   static constexpr int kWordsIn16Bits = [] {
     int words = 1;
     while (2 * words <= kWords && 2 * words * 2 * 127 * kLargestValue <= 32767) words *= 2;
@@ -40,8 +41,8 @@ struct TileTraits {
 };
 
 // For signed bytes w without a product of two signed ones: |w| * x where w >= 0, and else
-// |w| * ~x + |w|, since -x = ~x + 1. The sums of the latter |w| are the weight's alone. The tile's
-// bytes are |w|.
+// |w| * ~x + |w|, since -x = ~x + 1. The sums of the latter |w| do not depend on x. The tile's bytes
+// are |w|. Two products of -128 add up to -32768, the least that 16 bits hold.
 template <class S>
 struct SplitSigns {
   typename S::Int sign[8];  // 0xff where a byte is negative
@@ -52,19 +53,19 @@ struct NoSigns {};
 template <class S, class TraitsV, bool kSplitV = TraitsV::kSigned&& S::kSplitsSigns>
 struct Tile : std::conditional_t<kSplitV, SplitSigns<S>, NoSigns> {
   using Traits = TraitsV;
-  using Whole = Tile<S, Traits, false>;
+  using Unsplit = Tile<S, Traits, false>;
   static constexpr bool kSplit = kSplitV;
   static_assert(!kSplit || Traits::kScales == 1, "the sums are of all words");
 
-  typename S::Int q[8];  // values 4j .. 4j+3 of each row
+  typename S::Int q[8];  // bytes 4j .. 4j+3 of each row
   typename S::Float scale[Traits::kScales * (Traits::kMins ? 2 : 1)];  // then the minimums
 };
 
 // Signed bytes with one scale. VNNI needs them unsigned, v + 128; without it they stay signed.
 template <class S>
-using SignedTile = Tile<S, TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni, S::kVnni ? 256 : 128>>;
+using SignedTile = Tile<S, TileTraits<S::kVnni ? 7 : 0, 1, false, !S::kVnni, S::kVnni ? 255 : 128>>;
 
-// A tile of the words q.
+// Sets a tile's bytes to the words q.
 template <class S, class T>
 [[gnu::always_inline]] inline void SetWords(const typename S::Int (&q)[8], T* tile) {
   if constexpr (T::kSplit) {
@@ -141,8 +142,8 @@ struct UnpackedTiles {
   size_t step;
 };
 
-// What the integer sums of part s of the scales start at: they compensate for an offset, or for
-// complements.
+// What the integer sums of scale s start at: minus what an offset adds up to, or the |w| that
+// complements leave out.
 template <class S, int kGroups, int kTokens, class Tiles>
 [[gnu::always_inline]] inline void StartDots(const Tiles& tiles, const QuantBlock* x, size_t x_step,
                                              int s, typename S::Int (&dot)[kGroups][kTokens]) {
@@ -163,7 +164,7 @@ template <class S, int kGroups, int kTokens, class Tiles>
   }
 }
 
-// The same of the sums in 16 bits, of a format with an offset.
+// What sums in 16 bits start at, with an offset.
 template <class S, int kGroups, int kTokens, class Traits>
 [[gnu::always_inline]] inline void StartPairs(const QuantBlock* x, size_t x_step, int s,
                                               typename S::Int (&pairs)[kGroups][kTokens]) {
@@ -190,8 +191,8 @@ template <class S, class Tiles>
   }
 }
 
-// The integer sums of the products with part s of the scales: dot[g][t] of group g of `tiles`
-// (UnpackedTiles, or what has the same members) and x[t * x_step].
+// The integer sums of the products of scale s: dot[g][t] of group g of `tiles` (UnpackedTiles, or
+// TileInPlace) and x[t * x_step].
 template <class S, int kGroups, int kTokens, class Tiles>
 [[gnu::always_inline]] inline void DotTile(const Tiles& tiles, const QuantBlock* x, size_t x_step,
                                            int s, typename S::Int (&dot)[kGroups][kTokens]) {
@@ -200,6 +201,7 @@ template <class S, int kGroups, int kTokens, class Tiles>
   constexpr bool kStartsInPairs = !kDots && Traits::kOffsetBits > 0;
   constexpr int kIn16Bits = Traits::kWordsIn16Bits;
   static_assert(!kStartsInPairs || kIn16Bits == Traits::kWords);
+  static_assert(kDots || Traits::kSigned || 2 * 127 * Traits::kLargest <= 32767, "saturates");
   [[maybe_unused]] typename S::Int pairs[kGroups][kTokens];  // 16-bit sums
   if constexpr (kStartsInPairs) {
     StartPairs<S, kGroups, kTokens, Traits>(x, x_step, s, pairs);
