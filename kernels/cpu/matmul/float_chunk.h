@@ -110,6 +110,8 @@ template <class S, class U>
 struct FloatChunk {
   using Once = FloatChunk;
   static constexpr int kTokens = S::kTokensOfFloats;
+  static constexpr int kTokensOfMany = kTokens;
+  static constexpr int kTokensInPlace = kTokens;
   static constexpr int kTokensOfGroup = S::kTokensOfGroup;
   static constexpr Activations kActivations = U::kActivations;
   using Unit = typename U::Unit;

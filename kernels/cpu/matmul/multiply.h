@@ -17,7 +17,7 @@
 //   kBytes                bytes of a row's chunk
 //   kFetches              how often Multiply calls fetch
 //   kInPlace              when products use InPlace<Source>, a chunk read in panels
-//   kTokens, kTokensOfGroup  tokens of a set, and of one with RunOneSet
+//   kTokens, kTokensOfMany, kTokensOfGroup  tokens of a set of few, of many, and with RunOneSet
 //   kTokensInPlace, kMostInPlace  if words are unpacked in place: tokens of a set, of all sets
 //   Once                  the same format, for chunks that are multiplied as they are unpacked
 //   Unpack(source, col, count, Unit*)         `count` columns, kCols but in a float row's last
@@ -108,17 +108,13 @@ class Multiply {
       sizeof(Unit) * F::kUnits < 2560 ? S::kPieceBytes / (sizeof(Unit) * F::kUnits) : 1;
   static constexpr uint32_t kMostGroups = 64 / S::kLanes;
   static constexpr uint32_t kMostBoundByMemory = 4;  // tokens; products of more take longer
-  static constexpr uint32_t kMostOneSets = 16;  // tokens; a copy pays off for more
+  static constexpr uint32_t kMostOneSets = 16;       // tokens; a copy pays off for more
   template <class Chunks>
-  static constexpr int MostTokensOfSet() {
-    if constexpr (F::kInPlace == InPlaceUse::kUnpacking && !std::is_same_v<Chunks, Unpacked>) {
-      return F::kTokensInPlace;
-    } else {
-      return F::kTokens;
-    }
-  }
+  static constexpr int kMostTokensOfSet =
+      F::kInPlace == InPlaceUse::kUnpacking && !std::is_same_v<Chunks, Unpacked> ? F::kTokensInPlace
+                                                                                 : F::kTokens;
   template <class Chunks, int kGroups, class Ahead>
-  using Sets = TokenSets<S, F, Chunks, kGroups, MostTokensOfSet<Chunks>(), Ahead>;
+  using Sets = TokenSets<S, F, Chunks, kGroups, kMostTokensOfSet<Chunks>, Ahead>;
 
   template <class Source>
   static void RunFrom(const Product& p, const ProductRange& range, std::byte* scratch) {
@@ -220,7 +216,7 @@ class Multiply {
     const uint32_t tokens = range.token_end - range.token_begin;
     const uint32_t chunks = NumChunks(p.cols);
     const uint32_t calls =
-        NumSets(tokens, MostTokensOfSet<ChunksInPlace<F, Source>>()) * chunks * F::kFetches;
+        NumSets(tokens, kMostTokensOfSet<ChunksInPlace<F, Source>>) * chunks * F::kFetches;
     if constexpr (kGroups == kPairPanels) {
       const size_t panel = size_t{chunks} * F::kBytes * S::kLanes;
       if (tokens <= kFewTokens && panel <= size_t{calls} * kMostOfPair) {
@@ -394,8 +390,9 @@ class Multiply {
   template <int kGroups, class ChunksOf, class Ahead>
   static void MultiplySets(const Product& p, const ProductRange& range, const ChunksOf& chunks_of,
                            uint32_t first, uint32_t groups, Ahead* beside) {
-    constexpr uint32_t kMost = Sets<decltype(chunks_of(0)), kGroups, Ahead>::kMostTokens;
-    ForEachSet(range.token_begin, range.token_end, kMost, [&](uint32_t token, uint32_t tokens) {
+    const bool few = range.token_end - range.token_begin <= kFewTokens;
+    const uint32_t most = few ? kMostTokensOfSet<decltype(chunks_of(0))> : F::kTokensOfMany;
+    ForEachSet(range.token_begin, range.token_end, most, [&](uint32_t token, uint32_t tokens) {
       uint32_t g = 0;
       for (; g + kGroups <= groups; g += kGroups) {
         MultiplyRows<kGroups>(p, chunks_of(g), first + g * S::kLanes, token, tokens, beside);

@@ -51,8 +51,8 @@ class TileInPlace {
 //   Words<kTile>(block, head)(j)  word j of a tile's bytes
 //   kAlwaysInPlace           only if a word is nearly one of the block
 //
-// kOnce: of chunks that are unpacked for a single set of tokens, which is not worth splitting signs,
-// or for Expand.
+// kOnce: of chunks that are unpacked for a single set of tokens, which is not worth splitting
+// signs, or for Expand.
 template <class S, class U, bool kOnce = false>
 struct QuantisedChunk {
   using Once = QuantisedChunk<S, U, U::TileT::kSplit>;
@@ -71,6 +71,7 @@ struct QuantisedChunk {
   }();
   static constexpr int kTokens =
       Unit::Traits::kScales == 1 && !Unit::Traits::kMins ? S::kTokensOfOneScale : S::kTokens;
+  static constexpr int kTokensOfMany = std::min(kTokens, S::kTokensOfMany);
   static constexpr int kTokensOfGroup =
       Unit::Traits::kSigned ? S::kTokensOfSignedGroup : S::kTokensOfGroup;
   // Of a set in place: two scales take registers, too, and so do the minimums of blocks of 256

@@ -23,7 +23,8 @@ struct Avx2 {
   static constexpr int kLanes = 8;
   // Tokens of a set, whose sums are in registers, all or most of them, of kGroups groups of rows:
   static constexpr int kTokens = 3;
-  static constexpr int kTokensOfOneScale = kHasVnni ? 3 : 4;  // and no minimums
+  static constexpr int kTokensOfOneScale = 4;             // and no minimums
+  static constexpr int kTokensOfMany = kHasVnni ? 3 : 4;  // at most, of many tokens
   static constexpr int kTokensOfFloats = 6;
   // The same of one group, whose words may be unpacked in registers, too:
   static constexpr int kTokensOfGroup = kHasVnni ? 6 : 4;

@@ -24,6 +24,7 @@ struct Avx512 {
   static constexpr int kLanes = 16;
   static constexpr int kTokens = 6;
   static constexpr int kTokensOfOneScale = 6;
+  static constexpr int kTokensOfMany = 6;
   static constexpr int kTokensOfFloats = 6;
   static constexpr int kTokensOfGroup = 8;
   static constexpr int kTokensOfSignedGroup = kTokensOfGroup;

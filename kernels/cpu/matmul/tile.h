@@ -41,8 +41,8 @@ struct TileTraits {
 };
 
 // For signed bytes w without a product of two signed ones: |w| * x where w >= 0, and else
-// |w| * ~x + |w|, since -x = ~x + 1. The sums of the latter |w| do not depend on x. The tile's bytes
-// are |w|. Two products of -128 add up to -32768, the least that 16 bits hold.
+// |w| * ~x + |w|, since -x = ~x + 1. The sums of the latter |w| do not depend on x. The tile's
+// bytes are |w|. Two products of -128 add up to -32768, the least that 16 bits hold.
 template <class S>
 struct SplitSigns {
   typename S::Int sign[8];  // 0xff where a byte is negative
