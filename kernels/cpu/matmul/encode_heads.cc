@@ -11,7 +11,7 @@ namespace tandem::kernels::cpu {
 namespace {
 
 // Tokens of a plain task, and columns of a transposed one: sized so that the float scratch fits L2.
-constexpr uint32_t kTokensPerTask = 252;  // whole sets of tokens: 3 or 6
+constexpr uint32_t kTokensPerTask = 252;  // whole sets of tokens: 3, 4 or 6
 constexpr uint32_t kColsPerTask = 128;
 
 struct Task {

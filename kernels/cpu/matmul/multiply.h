@@ -113,6 +113,10 @@ class Multiply {
   static constexpr int kMostTokensOfSet =
       F::kInPlace == InPlaceUse::kUnpacking && !std::is_same_v<Chunks, Unpacked> ? F::kTokensInPlace
                                                                                  : F::kTokens;
+  template <class Chunks>
+  static constexpr uint32_t TokensOfSet(uint32_t tokens) {
+    return tokens <= kFewTokens ? kMostTokensOfSet<Chunks> : F::kTokensOfMany;
+  }
   template <class Chunks, int kGroups, class Ahead>
   using Sets = TokenSets<S, F, Chunks, kGroups, kMostTokensOfSet<Chunks>, Ahead>;
 
@@ -215,8 +219,8 @@ class Multiply {
   static void RunInPlace(const Product& p, const ProductRange& range) {
     const uint32_t tokens = range.token_end - range.token_begin;
     const uint32_t chunks = NumChunks(p.cols);
-    const uint32_t calls =
-        NumSets(tokens, kMostTokensOfSet<ChunksInPlace<F, Source>>) * chunks * F::kFetches;
+    const uint32_t most = TokensOfSet<ChunksInPlace<F, Source>>(tokens);
+    const uint32_t calls = NumSets(tokens, most) * chunks * F::kFetches;
     if constexpr (kGroups == kPairPanels) {
       const size_t panel = size_t{chunks} * F::kBytes * S::kLanes;
       if (tokens <= kFewTokens && panel <= size_t{calls} * kMostOfPair) {
@@ -390,8 +394,7 @@ class Multiply {
   template <int kGroups, class ChunksOf, class Ahead>
   static void MultiplySets(const Product& p, const ProductRange& range, const ChunksOf& chunks_of,
                            uint32_t first, uint32_t groups, Ahead* beside) {
-    const bool few = range.token_end - range.token_begin <= kFewTokens;
-    const uint32_t most = few ? kMostTokensOfSet<decltype(chunks_of(0))> : F::kTokensOfMany;
+    const uint32_t most = TokensOfSet<decltype(chunks_of(0))>(range.token_end - range.token_begin);
     ForEachSet(range.token_begin, range.token_end, most, [&](uint32_t token, uint32_t tokens) {
       uint32_t g = 0;
       for (; g + kGroups <= groups; g += kGroups) {

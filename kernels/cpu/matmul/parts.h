@@ -69,7 +69,8 @@ inline uint64_t RowBytesRead(const Weight& weight) {
   return tensor::RowBytes(weight.type, WindowOf(weight).cols());
 }
 
-// Even parts of whole sets of tokens (3 or 6), at most kMostTokensPerTask; few tokens are one part.
+// Even parts of whole sets of tokens (3, 4 or 6), at most kMostTokensPerTask; few tokens are one
+// part.
 inline constexpr uint32_t kManyTokens = 256;
 inline constexpr uint32_t kTokenAlign = 12;
 inline constexpr uint32_t kMostTokensPerTask =

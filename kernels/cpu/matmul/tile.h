@@ -103,7 +103,7 @@ template <class S, class T>
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       typename S::Int q = Traits::kSigned ? signed_bytes[i] : bytes[i];
-      if constexpr (Traits::kOffsetBits > 0) q = S::SubWords(q, S::Words(1 << Traits::kOffsetBits));
+      if constexpr (Traits::kOffset > 0) q = S::SubWords(q, S::Words(Traits::kOffset));
       typename S::Float value = S::Mul(tile.scale[s], S::ToFloat(q));
       if constexpr (Traits::kMins) value = S::Sub(value, tile.scale[Traits::kScales + s]);
       out[4 * j + i] = value;
@@ -165,7 +165,7 @@ template <class S, int kGroups, int kTokens, class Tiles>
 }
 
 // What sums in 16 bits start at, with an offset.
-template <class S, int kGroups, int kTokens, class Traits>
+template <class S, class Traits, int kGroups, int kTokens>
 [[gnu::always_inline]] inline void StartPairs(const QuantBlock* x, size_t x_step, int s,
                                               typename S::Int (&pairs)[kGroups][kTokens]) {
 #pragma GCC unroll 12
@@ -204,7 +204,7 @@ template <class S, int kGroups, int kTokens, class Tiles>
   static_assert(kDots || Traits::kSigned || 2 * 127 * Traits::kLargest <= 32767, "saturates");
   [[maybe_unused]] typename S::Int pairs[kGroups][kTokens];  // 16-bit sums
   if constexpr (kStartsInPairs) {
-    StartPairs<S, kGroups, kTokens, Traits>(x, x_step, s, pairs);
+    StartPairs<S, Traits>(x, x_step, s, pairs);
   } else {
     StartDots<S>(tiles, x, x_step, s, dot);
   }

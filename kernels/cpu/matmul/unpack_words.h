@@ -66,8 +66,7 @@ template <class S, class Traits>
 class CodebookLookup {
  public:
   [[gnu::always_inline]] explicit CodebookLookup(const tensor::Codebook& codebook)
-      : table_(S::AddBytes(S::Table(codebook.value),
-                           S::Bytes(Traits::kOffsetBits == 0 ? 0 : 1 << Traits::kOffsetBits))) {}
+      : table_(S::AddBytes(S::Table(codebook.value), S::Bytes(Traits::kOffset))) {}
 
   [[gnu::always_inline]] typename S::Int operator()(typename S::Int indices) const {
     return S::Lookup(table_, indices);
