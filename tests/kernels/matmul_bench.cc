@@ -17,6 +17,7 @@
 
 #include "kernels/cpu/matmul/dispatch.h"
 #include "kernels/cpu/matmul/encode.h"
+#include "kernels/host/memory.h"
 #include "kernels/host/panels.h"
 #include "kernels/host/thread_stream.h"
 #include "tests/kernels/peaks/memory_reading.h"
@@ -32,21 +33,23 @@ constexpr uint32_t kKv = 128;
 constexpr uint32_t kVocab = 151936;
 constexpr uint32_t kLayers = 24;
 
-// Random blocks with scales that keep results finite; every weight is a piece of it.
+// Random blocks with scales that keep results finite, in pages as a worker's weights have; every
+// weight is a piece of it.
 class Pool {
  public:
-  explicit Pool(size_t bytes) : bytes_(bytes), data_(new uint64_t[bytes / 8]) {
+  explicit Pool(size_t bytes) : bytes_(bytes), data_(host::AllocatePages(bytes).value()) {
     std::mt19937_64 random(1);
+    auto* const words = reinterpret_cast<uint64_t*>(data_.data());
     // Each half between 2^-5 and 2^-3; as floats about 1e-14; as bytes 40 to 127, MXFP4's exponents
     // of normal floats.
     for (size_t i = 0; i < bytes / 8; ++i) {
-      data_[i] = (random() & 0x0757075707570757) | 0x2828282828282828;
+      words[i] = (random() & 0x0757075707570757) | 0x2828282828282828;
     }
   }
   const std::byte* Take(size_t bytes) {
     bytes = (bytes + 63) / 64 * 64;
     if (at_ + bytes > bytes_) at_ = 0;
-    const std::byte* piece = reinterpret_cast<const std::byte*>(data_.get()) + at_;
+    const std::byte* piece = data_.data() + at_;
     at_ += bytes;
     return piece;
   }
@@ -55,7 +58,7 @@ class Pool {
  private:
   size_t bytes_;
   size_t at_ = 0;
-  std::unique_ptr<uint64_t[]> data_;
+  Buffer data_;
 };
 
 Pool& Weights() {
