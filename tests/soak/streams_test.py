@@ -27,17 +27,21 @@ CANCELLED = 0.25
 SLOW = 0.1
 SLOW_PAUSE_S = 0.2
 # Of the heap in the second half, from one idle server to the next. A half shorter than a minute has the whole minute's, since what caches
-# take does not depend on the time: half of the default run has a megabyte for 30 s. An allocation lost with each request, 32 bytes at
-# least, is more than that only if the half has 32,000 requests, which depends on the machine and is not asserted; the count is printed.
-MOST_GROWTH_PER_MINUTE = 1_000_000
+# take does not depend on the time: half of the default run has this for 30 s. An allocation lost with each request, 32 bytes at least, is
+# more than that only if the half has 8,000 requests, which depends on the machine and is not asserted; the count is printed.
+MOST_GROWTH_PER_MINUTE = 250_000
 MOST_GROWTH = MOST_GROWTH_PER_MINUTE * max(1, SECONDS / 2 / 60)
 SETTLED = 4096
+# glibc counts as allocated what threads keep of freed memory for themselves, up to 233 KB each (64 sizes of chunks up to 1,040 bytes,
+# seven of each), and how many threads a half had is chance.
+WITHOUT_THREAD_CACHES = "glibc.malloc.tcache_count=0"
 
 
 class Server:
     """A coordinator, and what it and the kernel say of it."""
 
     def __init__(self):
+        os.environ["GLIBC_TUNABLES"] = WITHOUT_THREAD_CACHES
         self.program = programs.start_coordinator(
             "--max-num-seqs", "64", "--max-queued-requests", "4096", "--num-kv-blocks", "4096",
             "--metrics-listen", "127.0.0.1:0")
