@@ -55,10 +55,7 @@ struct UnpackF16 : F32Columns<S> {
     typename S::Int words[4];
     values.Load16(0, words);
 #pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      out[2 * j] = S::HalfToFloat(words[j]);
-      out[2 * j + 1] = S::HalfToFloat(S::template ShiftRight<16>(words[j]));
-    }
+    for (int j = 0; j < 4; ++j) S::HalvesToFloats(words[j], out + 2 * j, out + 2 * j + 1);
   }
 };
 

@@ -137,6 +137,16 @@ struct Avx2 {
     const Int packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
     return _mm256_cvtph_ps(_mm256_castsi256_si128(packed));
   }
+  // The two halves of each lane.
+  TANDEM_SIMD void HalvesToFloats(Int a, Float* low, Float* high) {
+    // The low halves of four lanes, then the high ones; then those of all lanes.
+    const Int apart = _mm256_shuffle_epi8(
+        a, _mm256_setr_epi32(0x05040100, 0x0d0c0908, 0x07060302, 0x0f0e0b0a, 0x05040100, 0x0d0c0908,
+                             0x07060302, 0x0f0e0b0a));
+    const Int halves = _mm256_permute4x64_epi64(apart, 0xd8);
+    *low = _mm256_cvtph_ps(_mm256_castsi256_si128(halves));
+    *high = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1));
+  }
   TANDEM_SIMD void Store(float* out, Float a) { _mm256_storeu_ps(out, a); }
 
   // --- loads of a panel: a row per lane ---

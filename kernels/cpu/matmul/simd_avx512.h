@@ -118,6 +118,11 @@ struct Avx512 {
   TANDEM_SIMD Float MulAdd(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
   TANDEM_SIMD Float NegMulAdd(Float a, Float b, Float c) { return _mm512_fnmadd_ps(a, b, c); }
   TANDEM_SIMD Float HalfToFloat(Int a) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(a)); }
+  // The two halves of each lane.
+  TANDEM_SIMD void HalvesToFloats(Int a, Float* low, Float* high) {
+    *low = HalfToFloat(a);
+    *high = HalfToFloat(ShiftRight<16>(a));
+  }
   TANDEM_SIMD void Store(float* out, Float a) { _mm512_storeu_ps(out, a); }
 
   // --- loads of a panel: a row per lane ---

@@ -19,8 +19,7 @@ struct KScalesHead {
   [[gnu::always_inline]] explicit KScalesHead(const B& block) {
     Int head[4];  // d and dmin, then the three words of scales
     block.Load16(0, head);
-    d = S::HalfToFloat(head[0]);
-    dmin = S::HalfToFloat(S::template ShiftRight<16>(head[0]));
+    S::HalvesToFloats(head[0], &d, &dmin);
     const Int low4 = S::Bytes(0x0f);
     const Int high2 = S::Bytes(0x30);
     const Int six = S::Bytes(0x3f);
@@ -62,9 +61,7 @@ struct UnpackQ2_K {
   struct Head {
     template <class B>
     [[gnu::always_inline]] explicit Head(const B& block) {
-      const Int word = block.LoadWord(offsetof(Block, d));
-      d = S::HalfToFloat(word);
-      dmin = S::HalfToFloat(S::template ShiftRight<16>(word));
+      S::HalvesToFloats(block.LoadWord(offsetof(Block, d)), &d, &dmin);
       block.Load16(offsetof(Block, scales), words);
     }
     template <int kTile>

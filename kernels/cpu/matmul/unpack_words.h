@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "common/tensor/codebook.h"
 
@@ -56,9 +57,8 @@ template <class S, int kFrom, int kTo>
 template <class S, class B>
 [[gnu::always_inline]] inline void LoadScaleAndOffset(const B& block, size_t at,
                                                       typename S::Float* scale) {
-  const typename S::Int word = block.LoadWord(at);
-  scale[0] = S::HalfToFloat(word);
-  scale[1] = S::HalfToFloat(S::Xor(S::template ShiftRight<16>(word), S::Words(0x8000)));
+  constexpr int32_t kSignOfHigh = std::numeric_limits<int32_t>::min();
+  S::HalvesToFloats(S::Xor(block.LoadWord(at), S::Words(kSignOfHigh)), scale, scale + 1);
 }
 
 // The values of a codebook's indices (bytes), plus the offset of a tile's bytes.
