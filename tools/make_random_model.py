@@ -32,13 +32,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent / "demo_model"))
 
 from bpe import ALPHABET  # noqa: E402
-from gguf_writer import (ARRAY, BOOL, F32, I32, STRING, TYPE_BF16, TYPE_F32, TYPE_Q4_K, TYPE_Q5_0,  # noqa: E402
+from gguf_writer import (ARRAY, BOOL, F32, I32, STRING, TYPE_BF16, TYPE_F16, TYPE_F32, TYPE_Q4_K, TYPE_Q5_0,  # noqa: E402
                          TYPE_Q6_K, TYPE_Q8_0, U32, Metadata, Tensor, TensorType, write_gguf)
 
 BLOCKS_PER_CHUNK = 1 << 17
 NORMAL_TOKEN, CONTROL_TOKEN, UNUSED_TOKEN = 1, 3, 5
-FILE_TYPES = {"q8_0": 7, "q4_k_m": 15, "bf16": 32}
-OF_ONE_TYPE = {"q8_0": TYPE_Q8_0, "bf16": TYPE_BF16}  # all matrices
+FILE_TYPES = {"f16": 1, "q8_0": 7, "q4_k_m": 15, "bf16": 32}
+OF_ONE_TYPE = {"f16": TYPE_F16, "q8_0": TYPE_Q8_0, "bf16": TYPE_BF16}  # all matrices
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ DEFAULTS = {
 }
 
 
-# Random blocks (bf16: values), (count, bytes) uint8. `deviation` is the standard deviation of the weights they stand for.
+# Random blocks (f16, bf16: values), (count, bytes) uint8. `deviation` is the standard deviation of the weights they stand for.
 
 def f16_columns(values: np.ndarray) -> np.ndarray:
     return values.astype("<f2").view(np.uint8).reshape(len(values), 2)
@@ -166,13 +166,17 @@ def q6_k_blocks(rng: np.random.Generator, count: int, deviation: float) -> np.nd
     return np.hstack((random_bytes(rng, count, 208), f16_columns(d)))
 
 
+def f16_values(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
+    return f16_columns(rng.normal(0.0, deviation, count))
+
+
 def bf16_values(rng: np.random.Generator, count: int, deviation: float) -> np.ndarray:
     values = rng.normal(0.0, deviation, count).astype("<f4")
     return values.view("<u2")[1::2].copy().view(np.uint8).reshape(count, 2)
 
 
 BLOCKS: dict[str, Callable[[np.random.Generator, int, float], np.ndarray]] = {
-    "BF16": bf16_values, "Q8_0": q8_0_blocks, "Q5_0": q5_0_blocks, "Q4_K": q4_k_blocks, "Q6_K": q6_k_blocks,
+    "F16": f16_values, "BF16": bf16_values, "Q8_0": q8_0_blocks, "Q5_0": q5_0_blocks, "Q4_K": q4_k_blocks, "Q6_K": q6_k_blocks,
 }
 
 

@@ -39,6 +39,11 @@ class Types(unittest.TestCase):
         self.assertAlmostEqual(weights.std(), 0.03, delta=0.003)
         self.assertAlmostEqual(weights.mean(), 0.0, delta=0.001)
 
+    def test_f16_values_have_the_deviation_asked_for(self) -> None:
+        weights = tool.f16_values(np.random.default_rng(1), 4000, 0.03).copy().view("<f2").astype(np.float64)
+        self.assertEqual(len(weights), 4000)
+        self.assertAlmostEqual(weights.std(), 0.03, delta=0.002)
+
     def test_bf16_values_have_the_deviation_asked_for(self) -> None:
         halves = tool.bf16_values(np.random.default_rng(1), 4000, 0.03).copy().view("<u2").ravel()
         weights = (halves.astype("<u4") << 16).view("<f4")
