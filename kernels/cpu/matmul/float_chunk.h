@@ -119,6 +119,7 @@ struct FloatChunk {
   static constexpr uint32_t kXCols = U::kColsOfUnit;
   static constexpr uint32_t kUnits = kCols / U::kColsOfUnit;
   static constexpr size_t kBytes = kCols * sizeof(Value);
+  static constexpr uint32_t kStep = host::kPlainColumns;  // columns that U unpacks at once
   static constexpr uint32_t kFetches = 1;
   static constexpr InPlaceUse kInPlace = [] {
     if constexpr (requires { &U::FromWord; }) return InPlaceUse::kAlways;
@@ -161,6 +162,10 @@ struct FloatChunk {
     [[gnu::always_inline]] Unit At(int group, uint32_t u) const {
       return U::FromWord(values_.After(group * step_).LoadWord(4 * u));
     }
+    // kStep columns from `col` on, to registers.
+    [[gnu::always_inline]] void Unpack(int group, uint32_t col, Unit* out) const {
+      U::Run(values_.After(group * step_ + col * (sizeof(Value) * S::kLanes)), out);
+    }
 
    private:
     decltype(std::declval<Source>().template Values<Value>(0)) values_;
@@ -178,16 +183,7 @@ struct FloatChunk {
 #pragma GCC unroll 12
       for (int t = 0; t < kTokens; ++t) sum[g][t] = S::Zero();
     }
-    for (uint32_t u = 0; u * kXCols < count; ++u) {
-#pragma GCC unroll 12
-      for (int t = 0; t < kTokens; ++t) {
-        const Unit value = U::Broadcast(x + t * x_step + u);
-#pragma GCC unroll 2
-        for (int g = 0; g < kGroups; ++g) {
-          sum[g][t] = U::MulAdd(w.At(g, u), value, sum[g][t]);
-        }
-      }
-    }
+    AddProducts(w, x, x_step, count, sum);
 #pragma GCC unroll 2
     for (int g = 0; g < kGroups; ++g) {
 #pragma GCC unroll 12
@@ -196,7 +192,46 @@ struct FloatChunk {
   }
 
  private:
-  static constexpr uint32_t kStep = host::kPlainColumns;  // columns that U unpacks at once
+  // sum[group][token] += the products of `count` columns.
+  template <int kGroups, int kTokens, class Weights>
+  [[gnu::always_inline]] static inline void AddProducts(const Weights& w, const X* x, size_t x_step,
+                                                        uint32_t count,
+                                                        Float (&sum)[kGroups][kTokens]) {
+    for (uint32_t u = 0; u * kXCols < count; ++u) {
+#pragma GCC unroll 12
+      for (int t = 0; t < kTokens; ++t) {
+        const Unit value = U::Broadcast(x + t * x_step + u);
+#pragma GCC unroll 2
+        for (int g = 0; g < kGroups; ++g) sum[g][t] = U::MulAdd(w.At(g, u), value, sum[g][t]);
+      }
+    }
+  }
+  // kStep columns at a time, unpacked to registers.
+  template <int kGroups, int kTokens, class Source>
+  requires(!S::kInPlace)
+      [[gnu::always_inline]] static inline void AddProducts(const InPlace<Source>& w, const X* x,
+                                                            size_t x_step, uint32_t count,
+                                                            Float (&sum)[kGroups][kTokens]) {
+    for (uint32_t c = 0; c < count; c += kStep, x += kStep / kXCols) {
+      Unit units[kGroups][kStep / kXCols];
+#pragma GCC unroll 2
+      for (int g = 0; g < kGroups; ++g) w.Unpack(g, c, units[g]);
+      const auto add = [&](uint32_t u) __attribute__((always_inline)) {
+#pragma GCC unroll 12
+        for (int t = 0; t < kTokens; ++t) {
+          const Unit value = U::Broadcast(x + t * x_step + u);
+#pragma GCC unroll 2
+          for (int g = 0; g < kGroups; ++g) sum[g][t] = U::MulAdd(units[g][u], value, sum[g][t]);
+        }
+      };
+      if (c + kStep <= count) {
+#pragma GCC unroll 8
+        for (uint32_t u = 0; u < kStep / kXCols; ++u) add(u);
+      } else {
+        for (uint32_t u = 0; c + u * kXCols < count; ++u) add(u);
+      }
+    }
+  }
 
   // Fewer than kStep columns go through a copy: the last row may end at the end of the file.
   static void UnpackTail(const typename S::Rows& rows, uint32_t col, uint32_t count, Unit* out) {

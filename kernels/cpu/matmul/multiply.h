@@ -1,4 +1,5 @@
-// The loops of every product, in the order in which they are chosen:
+// The loops of every product, in the order in which they are chosen (loop_choice.h), but that pairs
+// of panels with few tokens, where they are multiplied so, come first, by RunInPlace:
 //   RunOneSet    up to as many tokens as have their sums in registers, a set: a chunk of columns is
 //                multiplied as it is unpacked
 //   RunOneSets   few tokens in such sets, one after another
@@ -31,6 +32,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/cpu/matmul/loop_choice.h"
 #include "kernels/cpu/matmul/product.h"
 #include "kernels/cpu/matmul/read_ahead.h"
 #include "kernels/cpu/matmul/token_sets.h"
@@ -76,39 +78,11 @@ class Multiply {
   using OneSetFn = void (*)(const Product&, const ProductRange&);
   using Unpacked = UnpackedChunks<F>;
   template <class Source>
-  static constexpr bool kUnpacksInPlace =
-      Source::kPanels ? F::kInPlace == InPlaceUse::kUnpacking : false;
-  template <class Source>
-  static constexpr bool kAlwaysInPlace = Source::kPanels
-                                             ? S::kInPlace && (F::kInPlace == InPlaceUse::kAlways)
-                                             : false;
-  // Floats in panels are multiplied with few tokens as they are, too, two panels at once. Software
-  // prefetches took a quarter of their speed.
-  template <class Source>
-  static constexpr bool kStreamsInPlace =
-      kAlwaysInPlace<Source> ? F::kActivations != Activations::kQuantBlocks : false;
-  // Panels of many tiles per chunk do without RunOneSet: storing those costs more than products.
-  template <class Source>
-  static constexpr bool kHasOneSet =
-      kUnpacksInPlace<Source> ? F::kUnits == 1 : !kStreamsInPlace<Source>;
-  // Panels whose words are units already, and that are not always read in place: for few tokens a
-  // copy costs more than it saves. Floats need the sums of more tokens, and of both groups.
-  template <class Source>
-  static constexpr bool kHasOneSets =
-      Source::kPanels ? F::kInPlace == InPlaceUse::kAlways && !S::kInPlace &&
-                            F::kActivations == Activations::kQuantBlocks
-                      : false;
-  // For more tokens than RunOneSet takes, if it takes any.
-  template <class Source>
-  static constexpr bool kHasInPlace =
-      kUnpacksInPlace<Source> ? !kHasOneSet<Source> || (S::kMostInPlace > F::kTokensOfGroup)
-                              : false;
+  using Choice = LoopChoice<S, F, Source>;
   // Of one group; all of them take at most two thirds of the L1 cache.
   static constexpr uint32_t kChunksInL1 =
       sizeof(Unit) * F::kUnits < 2560 ? S::kPieceBytes / (sizeof(Unit) * F::kUnits) : 1;
   static constexpr uint32_t kMostGroups = 64 / S::kLanes;
-  static constexpr uint32_t kMostBoundByMemory = 4;  // tokens; products of more take longer
-  static constexpr uint32_t kMostOneSets = 16;       // tokens; a copy pays off for more
   template <class Chunks>
   static constexpr int kMostTokensOfSet =
       F::kInPlace == InPlaceUse::kUnpacking && !std::is_same_v<Chunks, Unpacked> ? F::kTokensInPlace
@@ -123,19 +97,22 @@ class Multiply {
   template <class Source>
   static void RunFrom(const Product& p, const ProductRange& range, std::byte* scratch) {
     const uint32_t tokens = range.token_end - range.token_begin;
-    if constexpr (kHasOneSet<Source>) {
+    if constexpr (Choice<Source>::kHasPairs) {
+      if (tokens <= kMostBoundByMemory) return RunInPlace<Source, S::kGroups>(p, range);
+    }
+    if constexpr (Choice<Source>::kHasOneSet) {
       if (tokens <= F::kTokensOfGroup) return kOneSet<Source>[tokens](p, range);
     }
-    if constexpr (kHasInPlace<Source>) {
+    if constexpr (Choice<Source>::kHasInPlace) {
       if (tokens <= F::kMostInPlace) return RunInPlace<Source, 1>(p, range);
     }
-    if constexpr (kHasOneSets<Source>) {
+    if constexpr (Choice<Source>::kHasOneSets) {
       if (tokens <= kMostOneSets) return RunOneSets<Source>(p, range);
     }
-    if constexpr (kStreamsInPlace<Source>) {
+    if constexpr (Choice<Source>::kStreams) {
       if (tokens <= kMostBoundByMemory) return RunStreaming<Source, S::kGroups>(p, range);
     }
-    if constexpr (kAlwaysInPlace<Source>) {
+    if constexpr (Choice<Source>::kAlwaysInPlace) {
       RunInPlace<Source, S::kGroups>(p, range);
     } else if (tokens <= kFewTokens) {
       RunFew<Source>(p, range);

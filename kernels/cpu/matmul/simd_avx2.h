@@ -32,6 +32,8 @@ struct Avx2 {
   static constexpr int kTokensInPlace = kTokensOfGroup;
   static constexpr uint32_t kPieceBytes = 10240;  // of a group, in the L1 cache
   static constexpr int kGroups = 2;
+  // Whether up to four tokens are multiplied with two panels at once, unpacked as they are read.
+  static constexpr bool kPairsOfFew = !kHasVnni;
   // Without VNNI signed weights stay signed: products of 8-bit pairs would overflow 16 bits with an
   // offset of 128.
   static constexpr bool kVnni = kHasVnni;
@@ -140,9 +142,9 @@ struct Avx2 {
   // The two halves of each lane.
   TANDEM_SIMD void HalvesToFloats(Int a, Float* low, Float* high) {
     // The low halves of four lanes, then the high ones; then those of all lanes.
-    const Int apart = _mm256_shuffle_epi8(
-        a, _mm256_setr_epi32(0x05040100, 0x0d0c0908, 0x07060302, 0x0f0e0b0a, 0x05040100, 0x0d0c0908,
-                             0x07060302, 0x0f0e0b0a));
+    const Int apart =
+        _mm256_shuffle_epi8(a, _mm256_setr_epi32(0x05040100, 0x0d0c0908, 0x07060302, 0x0f0e0b0a,
+                                                 0x05040100, 0x0d0c0908, 0x07060302, 0x0f0e0b0a));
     const Int halves = _mm256_permute4x64_epi64(apart, 0xd8);
     *low = _mm256_cvtph_ps(_mm256_castsi256_si128(halves));
     *high = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1));
