@@ -79,6 +79,20 @@ TEST_P(MatMulTest, EveryTokenCountAndThreadCountHasTheSameBits) {
   }
 }
 
+TEST_P(MatMulTest, LastChunksOfAnyLength) {
+  constexpr uint32_t kRows = 37;
+  const uint32_t block = tensor::Traits(type()).block_values;
+  for (uint32_t i = 0; i < 13; ++i) {
+    const uint32_t cols = block == 1 ? 25 + 3 * i : (1 + i % 3) * block;
+    const Matrix m = RandomMatrix(26 + i, type(), kRows, cols);
+    for (const uint32_t tokens : {1u, 2u, 4u, 7u, 33u}) {
+      const std::vector<float> x = RandomFloats(27, size_t{tokens} * cols);
+      ExpectSameBits(MultiplyOnce(kernels(), Place(m), x, tokens), Emulate(m, x, tokens, form()),
+                     std::to_string(cols) + " columns, " + std::to_string(tokens) + " tokens");
+    }
+  }
+}
+
 TEST_P(MatMulTest, ManyTokensAreCutIntoParts) {
   const uint32_t cols = Cols(64);
   const Matrix m = RandomMatrix(5, type(), 150, cols);
@@ -121,7 +135,7 @@ TEST_P(MatMulTest, StridesAndBias) {
     const Matrix m = RandomMatrix(9, type(), rows, cols, 6 * tensor::Traits(type()).block_bytes);
     const Weight weight = Place(m);
     const std::vector<float> bias = RandomFloats(10, rows);
-    for (const uint32_t tokens : {1u, 5u, 20u, 40u}) {
+    for (const uint32_t tokens : {1u, 3u, 4u, 5u, 20u, 40u}) {
       const std::vector<float> dense_x = RandomFloats(11, size_t{tokens} * cols);
       const std::vector<float> x = WithGaps(dense_x, cols, kGapOfX, 1e9f);
       std::vector<float> expected = Emulate(m, dense_x, tokens, form());

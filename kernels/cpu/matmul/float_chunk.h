@@ -206,9 +206,9 @@ struct FloatChunk {
       }
     }
   }
-  // kStep columns at a time, unpacked to registers.
+  // kStep columns at a time, not through a copy.
   template <int kGroups, int kTokens, class Source>
-  requires(!S::kInPlace)
+  requires(S::kPairsOfFew)
       [[gnu::always_inline]] static inline void AddProducts(const InPlace<Source>& w, const X* x,
                                                             size_t x_step, uint32_t count,
                                                             Float (&sum)[kGroups][kTokens]) {

@@ -15,15 +15,16 @@ inline constexpr uint32_t kMostOneSets = 16;       // tokens; a copy pays off fo
 // S: the instruction set (simd_*.h). F: a chunk format (multiply.h). Source: of weight_source.h.
 template <class S, class F, class Source>
 struct LoopChoice {
+  static_assert(!S::kPairsOfFew || S::kGroups == 2);
   static constexpr bool kQuantised = F::kActivations == Activations::kQuantBlocks;
   static constexpr bool kUnpacksInPlace = Source::kPanels && F::kInPlace == InPlaceUse::kUnpacking;
   static constexpr bool kAlwaysInPlace =
       Source::kPanels && S::kInPlace && F::kInPlace == InPlaceUse::kAlways;
-  // Floats in panels are multiplied with few tokens as they are, too, two panels at once. Software
-  // prefetches took a quarter of their speed.
+  // AVX-512 multiplies floats in panels with few tokens as they are, too, two panels at once.
+  // Software prefetches took a quarter of their speed there.
   static constexpr bool kStreams = kAlwaysInPlace && !kQuantised;
   // Up to kMostBoundByMemory tokens are multiplied with two panels at once, as they are unpacked.
-  // The many tiles of a chunk of 256 columns would need too many registers.
+  // Most formats with chunks of 256 columns are slower so: their scales need the registers.
   static constexpr bool kHasPairs =
       Source::kPanels && S::kPairsOfFew && (F::kUnits == 1 || !kQuantised);
   // Panels of many tiles per chunk do without RunOneSet: storing those costs more than products.
@@ -34,7 +35,7 @@ struct LoopChoice {
   // copy costs more than it saves. Floats need the sums of more tokens, and of both groups.
   static constexpr bool kHasOneSets =
       Source::kPanels && F::kInPlace == InPlaceUse::kAlways && !S::kInPlace && kQuantised;
-  // For more tokens than the above take.
+  // Tokens that the loops above take.
   static constexpr uint32_t kTaken = kHasOneSet  ? F::kTokensOfGroup
                                      : kHasPairs ? kMostBoundByMemory
                                                  : 0;

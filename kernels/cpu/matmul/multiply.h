@@ -1,11 +1,11 @@
-// The loops of every product, in the order in which they are chosen (loop_choice.h), but that pairs
-// of panels with few tokens, where they are multiplied so, come first, by RunInPlace:
+// The loops of every product, in the order in which they are tried (loop_choice.h); where pairs of
+// panels are multiplied with few tokens, RunInPlace takes those first:
 //   RunOneSet    up to as many tokens as have their sums in registers, a set: a chunk of columns is
 //                multiplied as it is unpacked
 //   RunOneSets   few tokens in such sets, one after another
 //   RunStreaming panels of floats with few tokens, as they are
 //   RunInPlace   panels are multiplied with one set of tokens after another as they are, or, with
-//                few tokens, word by word as they are unpacked
+//                few tokens, as they are unpacked
 //   RunFew       up to kFewTokens tokens: a few chunks at a time are unpacked to the L1 cache
 //   RunMany      whole rows are unpacked to a buffer that fits the L2 cache
 // All add up in the same order.
@@ -17,7 +17,7 @@
 //   kXCols                columns per X
 //   kBytes                bytes of a row's chunk
 //   kFetches              how often Multiply calls fetch
-//   kInPlace              when products use InPlace<Source>, a chunk read in panels
+//   kInPlace              when products use InPlace<Source>, a chunk read in panels, but for pairs
 //   kTokens, kTokensOfMany, kTokensOfGroup  tokens of a set of few, of many, and with RunOneSet
 //   kTokensInPlace, kMostInPlace  if words are unpacked in place: tokens of a set, of all sets
 //   Once                  the same format, for chunks that are multiplied as they are unpacked

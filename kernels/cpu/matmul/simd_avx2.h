@@ -37,8 +37,8 @@ struct Avx2 {
   // Without VNNI signed weights stay signed: products of 8-bit pairs would overflow 16 bits with an
   // offset of 128.
   static constexpr bool kVnni = kHasVnni;
-  // Whether products read panels in place where words are units, and up to how many tokens where
-  // they are unpacked: for more it is no gain.
+  // Whether products of any number of tokens read panels in place where words are units, and up to
+  // how many tokens where they are unpacked: for more it is no gain.
   static constexpr bool kInPlace = kHasVnni;
   static constexpr uint32_t kMostInPlace = kTokensInPlace;
   static constexpr bool kSplitsSigns = !kHasVnni;  // of signed bytes (tile.h)

@@ -21,9 +21,9 @@
 
 namespace tandem::kernels::cpu {
 
-// Whether products read panels of a format as they are: never; with few tokens, unpacking words in
-// registers anew for each set of tokens, which costs less than a copy; or always, as words need
-// little or no unpacking.
+// Whether products, but for pairs of panels with few tokens (loop_choice.h), read panels of a
+// format as they are: never; with few tokens, unpacking words in registers anew for each set of
+// tokens, which costs less than a copy; or always, as words need little or no unpacking.
 enum class InPlaceUse : uint8_t { kNever, kUnpacking, kAlways };
 
 template <class S, int kWords>
