@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import numpy as np  # noqa: E402
 
 import make_random_model as tool  # noqa: E402
+import random_blocks  # noqa: E402
 
 QWEN2_HALF_BILLION = tool.Shape(896, 24, 14, 2, 4864, 151936, 32768, tied=True)
 
@@ -33,19 +34,19 @@ class Types(unittest.TestCase):
         self.assertEqual(downs[:6], ["Q6_K", "Q6_K", "Q6_K", "Q4_K", "Q4_K", "Q6_K"])
 
     def test_q8_0_blocks_have_the_deviation_asked_for(self) -> None:
-        blocks = tool.q8_0_blocks(np.random.default_rng(1), 4000, 0.03)
+        blocks = random_blocks.q8_0_blocks(np.random.default_rng(1), 4000, 0.03)
         scale = blocks[:, :2].copy().view("<f2").astype(np.float64)
         weights = scale * blocks[:, 2:].copy().view(np.int8)
         self.assertAlmostEqual(weights.std(), 0.03, delta=0.003)
         self.assertAlmostEqual(weights.mean(), 0.0, delta=0.001)
 
     def test_f16_values_have_the_deviation_asked_for(self) -> None:
-        weights = tool.f16_values(np.random.default_rng(1), 4000, 0.03).copy().view("<f2").astype(np.float64)
+        weights = random_blocks.f16_values(np.random.default_rng(1), 4000, 0.03).copy().view("<f2").astype(np.float64)
         self.assertEqual(len(weights), 4000)
         self.assertAlmostEqual(weights.std(), 0.03, delta=0.002)
 
     def test_bf16_values_have_the_deviation_asked_for(self) -> None:
-        halves = tool.bf16_values(np.random.default_rng(1), 4000, 0.03).copy().view("<u2").ravel()
+        halves = random_blocks.bf16_values(np.random.default_rng(1), 4000, 0.03).copy().view("<u2").ravel()
         weights = (halves.astype("<u4") << 16).view("<f4")
         self.assertEqual(len(weights), 4000)
         self.assertAlmostEqual(weights.std(), 0.03, delta=0.002)
