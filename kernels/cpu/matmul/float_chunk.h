@@ -119,7 +119,6 @@ struct FloatChunk {
   static constexpr uint32_t kXCols = U::kColsOfUnit;
   static constexpr uint32_t kUnits = kCols / U::kColsOfUnit;
   static constexpr size_t kBytes = kCols * sizeof(Value);
-  static constexpr uint32_t kStep = host::kPlainColumns;  // columns that U unpacks at once
   static constexpr uint32_t kFetches = 1;
   static constexpr InPlaceUse kInPlace = [] {
     if constexpr (requires { &U::FromWord; }) return InPlaceUse::kAlways;
@@ -162,7 +161,7 @@ struct FloatChunk {
     [[gnu::always_inline]] Unit At(int group, uint32_t u) const {
       return U::FromWord(values_.After(group * step_).LoadWord(4 * u));
     }
-    // kStep columns from `col` on, to registers.
+    // kStep columns from `col` on.
     [[gnu::always_inline]] void Unpack(int group, uint32_t col, Unit* out) const {
       U::Run(values_.After(group * step_ + col * (sizeof(Value) * S::kLanes)), out);
     }
@@ -192,6 +191,8 @@ struct FloatChunk {
   }
 
  private:
+  static constexpr uint32_t kStep = host::kPlainColumns;  // columns that U unpacks at once
+
   // sum[group][token] += the products of `count` columns.
   template <int kGroups, int kTokens, class Weights>
   [[gnu::always_inline]] static inline void AddProducts(const Weights& w, const X* x, size_t x_step,

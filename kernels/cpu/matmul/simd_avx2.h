@@ -32,7 +32,7 @@ struct Avx2 {
   static constexpr int kTokensInPlace = kTokensOfGroup;
   static constexpr uint32_t kPieceBytes = 10240;  // of a group, in the L1 cache
   static constexpr int kGroups = 2;
-  // Whether up to four tokens are multiplied with two panels at once, unpacked as they are read.
+  // Whether few tokens are multiplied with two panels at once, unpacked as they are read.
   static constexpr bool kPairsOfFew = !kHasVnni;
   // Without VNNI signed weights stay signed: products of 8-bit pairs would overflow 16 bits with an
   // offset of 128.

@@ -31,7 +31,7 @@ struct Avx512 {
   static constexpr uint32_t kPieceBytes = 5120;
   static constexpr int kTokensInPlace = kHasVnni ? 12 : 8;
   static constexpr int kGroups = 2;
-  // Whether up to four tokens are multiplied with two panels at once, unpacked as they are read.
+  // Whether few tokens are multiplied with two panels at once, unpacked as they are read.
   static constexpr bool kPairsOfFew = false;
   static constexpr bool kVnni = kHasVnni;
   static constexpr bool kInPlace = true;
