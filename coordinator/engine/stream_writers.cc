@@ -6,6 +6,12 @@
 #include "common/base/check.h"
 
 namespace tandem::coordinator {
+namespace {
+
+// Updates that a queue keeps room for: more are a burst, whose memory is given back.
+constexpr size_t kRoom = 256;
+
+}  // namespace
 
 StreamWriters::StreamWriters(size_t num_writers, OverFn on_over) : on_over_(std::move(on_over)) {
   for (size_t i = 0; i < num_writers; ++i) {
@@ -60,7 +66,11 @@ void StreamWriters::Pass(std::vector<Delivery>& batch) {
     if (last || stopped) on_over_(handle, stopped && !last);
     stream->Flush();
   }
-  batch.clear();
+  if (batch.capacity() > kRoom) {
+    batch = {};
+  } else {
+    batch.clear();
+  }
 }
 
 void StreamWriters::Write() {

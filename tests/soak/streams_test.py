@@ -20,18 +20,20 @@ import programs  # noqa: E402
 from tandem.v1 import generation_pb2 as api  # noqa: E402
 from tandem.v1 import generation_pb2_grpc as rpc  # noqa: E402
 
-SECONDS = float(os.environ.get("SOAK_SECONDS", "60"))
+SECONDS = float(os.environ.get("SOAK_SECONDS", "25"))
 STREAMS = 2000
 CHANNELS = 4
 CANCELLED = 0.25
 SLOW = 0.1
 SLOW_PAUSE_S = 0.2
-# Of the heap in the second half, from one idle server to the next. A half shorter than a minute has the whole minute's, since what caches
-# take does not depend on the time: half of the default run has this for 30 s. An allocation lost with each request, 32 bytes at least, is
-# more than that only if the half has 8,000 requests, which depends on the machine and is not asserted; the count is printed.
-MOST_GROWTH_PER_MINUTE = 250_000
-MOST_GROWTH = MOST_GROWTH_PER_MINUTE * max(1, SECONDS / 2 / 60)
-SETTLED = 4096
+ROUNDS = 5
+# Bytes of the idle server's heap for each request of a round, in the round in which it grows least. What grows with a peak (the room of
+# vectors, the nodes of the prefix tree) grows in some rounds only; an allocation lost with each request, 32 bytes at least, or with each
+# cancelled one, 8 bytes a request, does in all of them.
+MOST_GROWTH = 4
+# So many readings of the heap, one after another, are the same when the server has freed what it frees.
+SETTLED_READINGS = 10
+SETTLED_BYTES = 256  # what a request for the status page takes differs by less
 # glibc counts as allocated what threads keep of freed memory for themselves, up to 240 KB each (64 sizes of chunks up to 1,040 bytes,
 # seven of each), and how much they do is chance.
 WITHOUT_THREAD_CACHES = "glibc.malloc.tcache_count=0"
@@ -43,7 +45,7 @@ class Server:
     def __init__(self):
         os.environ["GLIBC_TUNABLES"] = ":".join(filter(None, (os.environ.get("GLIBC_TUNABLES"), WITHOUT_THREAD_CACHES)))
         self.program = programs.start_coordinator(
-            "--max-num-seqs", "64", "--max-queued-requests", "4096", "--num-kv-blocks", "4096",
+            "--max-num-seqs", "64", "--max-queued-requests", "4096", "--num-kv-blocks", "3000",
             "--metrics-listen", "127.0.0.1:0")
         self._metrics = re.search(r"status page on http://(\S+)", self.program.log()).group(1)
 
@@ -55,6 +57,17 @@ class Server:
         size = self.metric("tandem_heap_allocated_bytes")
         assert size > 0, "a sanitizer's allocator does not tell"
         return size
+
+    def settled_heap(self):
+        readings = []
+
+        def is_settled():
+            readings.append(self.heap())
+            last = readings[-SETTLED_READINGS:]
+            return len(last) == SETTLED_READINGS and max(last) - min(last) < SETTLED_BYTES
+
+        programs.until(is_settled, "the heap does not settle")
+        return readings[-1]
 
     def is_idle(self):
         return not self.metric("tandem_num_requests_running") and not self.metric("tandem_num_requests_waiting")
@@ -123,46 +136,47 @@ async def run_streams(stubs, tally, end):
     await asyncio.gather(*(stream(number) for number in range(STREAMS)))
 
 
-async def soak(server, after_half):
-    """Calls after_half(tally) when all streams of a half have ended; the connections stay."""
+async def soak(server, after_round):
+    """Calls after_round(tally) when all streams of a round have ended; the connections stay."""
     tally = Tally()
     # Channels of their own connections.
     channels = [grpc.aio.insecure_channel(server.program.address, (("soak.channel", i),))
                 for i in range(CHANNELS)]
     stubs = [rpc.GenerationStub(channel) for channel in channels]
-    for _ in range(2):
-        await run_streams(stubs, tally, time.monotonic() + SECONDS / 2)
-        after_half(tally)
+    for _ in range(ROUNDS):
+        await run_streams(stubs, tally, time.monotonic() + SECONDS / ROUNDS)
+        after_round(tally)
     for channel in channels:
         await channel.close()
     return tally
+
+
+def growth_per_request(heaps, counts):
+    """From one round to the next, in bytes."""
+    return [(heaps[i] - heaps[i - 1]) / (counts[i] - counts[i - 1]) for i in range(1, len(heaps))]
 
 
 class StreamsTest(unittest.TestCase):
 
     def test_nothing_is_lost_and_nothing_grows(self):
         server = Server()
-        heaps, counts = [], []  # of a half each
+        heaps, counts = [], []  # of the idle server after each round
 
-        def after_half(tally):
+        def after_round(tally):
             programs.until(server.is_idle, "requests are left over")
-            if heaps:
-                most = heaps[0] + MOST_GROWTH
-                programs.until(lambda: server.heap() <= most, f"the heap of {heaps[0]} bytes has grown to more than {most}")
-            else:
-                programs.until(lambda: abs(server.heap() - server.heap()) < SETTLED, "the heap does not settle")
-            heaps.append(server.heap())
+            heaps.append(server.settled_heap())
             counts.append(tally.ended())
 
         try:
             descriptors = server.descriptors()
-            tally = asyncio.run(soak(server, after_half))
+            tally = asyncio.run(soak(server, after_round))
             self.assertEqual(tally.lost, [])
             for kind in ("finished", "cancelled", "slow"):
                 self.assertGreater(getattr(tally, kind), 0, kind)
             programs.until(lambda: server.descriptors() <= descriptors, "descriptors are left over")
             self.assertEqual(server.metric("tandem_kv_blocks_free"), server.metric("tandem_kv_blocks"))
             self.report(tally, heaps, counts)
+            self.assertLess(min(growth_per_request(heaps, counts)), MOST_GROWTH, heaps)
             self.assertEqual(server.program.stop(), 0)
         finally:
             server.program.kill()
@@ -171,8 +185,9 @@ class StreamsTest(unittest.TestCase):
     def report(tally, heaps, counts):
         gaps = sorted(tally.gaps)
         print(f"{SECONDS:.0f} s, {STREAMS} streams: {tally.finished} finished ({tally.slow} read slowly), "
-              f"{tally.cancelled} cancelled, none lost; heap of the idle server {heaps[0] / 2**20:.2f} MiB after {counts[0]} requests, "
-              f"{heaps[1] / 2**20:.2f} MiB after {counts[1]}, {(heaps[1] - heaps[0]) / 1e6 / (SECONDS / 2 / 60):.2f} MB a minute; time between messages: "
+              f"{tally.cancelled} cancelled, none lost; heap of the idle server after "
+              + ", ".join(f"{count} requests {heap / 2**20:.2f}" for heap, count in zip(heaps, counts)) + " MiB; bytes a request "
+              + ", ".join(f"{growth:.1f}" for growth in growth_per_request(heaps, counts)) + "; time between messages: "
               f"median {gaps[len(gaps) // 2] * 1e3:.1f} ms, p99 {gaps[len(gaps) * 99 // 100] * 1e3:.1f} ms")
 
 
