@@ -63,8 +63,12 @@ class ReadAhead {
   // a pass over scores, and once per four columns of a pass over values; more than six rows, and
   // narrow vectors, take more passes.
   static size_t Pieces(const KvPages& kv, const AttentionItem& item) {
-    const size_t passes = item.heads > 6 * item.kv_heads ? 2 : 1;
-    if (kLanes < 16) return passes * (kv.head_dim + kv.value_dim) / 2 + 1;
+    const uint32_t heads = item.heads / item.kv_heads;
+    if (kLanes < 16) {
+      const size_t passes = heads > 6 ? 8 : heads > 3 ? 4 : 2;
+      return passes * (kv.head_dim + kv.value_dim) / 8 + 1;
+    }
+    const size_t passes = heads > 6 ? 2 : 1;
     return passes * kv.head_dim / 8 + kv.value_dim / 4 + 1;
   }
   static PositionRange WholeBlocks(const KvPages& kv, PositionRange range) {
@@ -107,13 +111,14 @@ class StreamAhead {
     end_ = kv.block_size * task.k_row_bytes;
     columns_ = 0;
   }
-  // A line of every row, then the next: products take columns of 32 values. Rows of bytes are not
-  // whole lines: one after the other.
+  // With wide vectors a line of every row, then the next: products take columns of 32 values. With
+  // narrow ones the machine's own prefetching is needed, which follows one line after the other;
+  // and rows of bytes are not whole lines.
   void StartV(const AttentionTask& task, const TileGroups& groups, uint32_t kv_head) {
     const KvPages& kv = task.params.pages;
     const size_t rows = kGroupPositions * task.v_row_bytes;
     Start(kv, groups, kv_head, kv.v, task.v_row_bytes, rows);
-    const bool lines = task.v_row_bytes % kLine == 0;
+    const bool lines = kLanes == 16 && task.v_row_bytes % kLine == 0;
     step_ = lines ? task.v_row_bytes : kLine;
     end_ = rows;
     columns_ = lines ? task.v_row_bytes - kLine : 0;

@@ -41,10 +41,24 @@ inline KeyColumns FindKeyColumns(const KvPages& kv, const TileGroups& groups, ui
 // F32Rows whatever its bits mean.
 template <typename Rows>
 struct KeyColumn {
+  static constexpr uint32_t kValues = 1;  // of a word, to products
   const unsigned char* at;
   size_t stride;
 
   Vec operator()(uint32_t word) const { return Rows::Load(at + word * stride, 0); }
+  template <int>
+  Vec Value(uint32_t word) const {
+    return (*this)(word);
+  }
+};
+// Pairs of BF16 as floats.
+struct Bf16KeyColumn : KeyColumn<F32Rows> {
+  static constexpr uint32_t kValues = 2;
+
+  template <int kHalf>
+  Vec Value(uint32_t word) const {
+    return kHalf == 0 ? LowBf16((*this)(word)) : HighBf16((*this)(word));
+  }
 };
 
 // K of a tile in columns of the pages, and in (words, 64): the column of positions from a multiple
@@ -56,6 +70,13 @@ struct KeysInPages {
   KeyColumn<Rows> operator()(int32_t position) const {
     const auto in_group = static_cast<size_t>(position % kGroupPositions);
     return {keys.words[position / kGroupPositions] + in_group * Rows::kValueBytes, keys.stride};
+  }
+};
+struct Bf16KeysInPages {
+  const KeyColumns& keys;
+
+  Bf16KeyColumn operator()(int32_t position) const {
+    return {KeysInPages<F32Rows>{keys}(position)};
   }
 };
 struct KeysOfTile {

@@ -28,15 +28,14 @@ struct FloatProducts {
     WithRows(type, [&](auto page) { UnpackTransposed<decltype(page)>(rows, dim, out, ahead); });
   }
   // Whether products take words of K in columns where they lie.
-  static bool TakesWords(tensor::Type type) {
-    return type == tensor::Type::kF32 || type == tensor::Type::kF16;
-  }
+  static bool TakesWords(tensor::Type type) { return type != tensor::Type::kQ8_0; }
   // Calls visit with the K of a tile: in columns of the pages, or in `tile` if `columns` is null.
   template <typename Visit>
   static void WithKeys(tensor::Type type, const KeyColumns* columns, const float* tile, uint32_t,
                        Visit visit) {
     if (columns == nullptr) return visit(KeysOfTile{tile});
     if (type == tensor::Type::kF16) return visit(KeysInPages<F16Rows>{*columns});
+    if (type == tensor::Type::kBF16) return visit(Bf16KeysInPages{*columns});
     visit(KeysInPages<F32Rows>{*columns});
   }
   static void LoadColumns(tensor::Type type, const KeyColumns& keys, uint32_t dim, float* out) {
