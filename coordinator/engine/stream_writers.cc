@@ -11,6 +11,14 @@ namespace {
 // Updates that a queue keeps room for: more are a burst, whose memory is given back.
 constexpr size_t kRoom = 256;
 
+void Empty(std::vector<Delivery>& updates) {
+  if (updates.capacity() > kRoom) {
+    updates = std::vector<Delivery>();
+  } else {
+    updates.clear();
+  }
+}
+
 }  // namespace
 
 StreamWriters::StreamWriters(size_t num_writers, OverFn on_over) : on_over_(std::move(on_over)) {
@@ -40,7 +48,7 @@ void StreamWriters::Deliver(std::vector<Delivery> deliveries) {
       }
     }
     writer->changed.NotifyOne();
-    writer->share.clear();
+    Empty(writer->share);
   }
 }
 
@@ -66,11 +74,7 @@ void StreamWriters::Pass(std::vector<Delivery>& batch) {
     if (last || stopped) on_over_(handle, stopped && !last);
     stream->Flush();
   }
-  if (batch.capacity() > kRoom) {
-    batch = {};
-  } else {
-    batch.clear();
-  }
+  Empty(batch);
 }
 
 void StreamWriters::Write() {
