@@ -60,15 +60,15 @@ class ReadAhead {
   static constexpr int kLine = 64;
 
   // About how often products with few rows of one KV head call Fetch: once per eight dimensions of
-  // a pass over scores, and once per four columns of a pass over values; more than six rows, and
-  // narrow vectors, take more passes.
+  // a pass over scores, and once per four columns of a pass over values; more rows, and narrow
+  // vectors, take more passes.
   static size_t Pieces(const KvPages& kv, const AttentionItem& item) {
-    const uint32_t heads = item.heads / item.kv_heads;
+    const auto heads_above = [&](uint32_t heads) { return item.heads > heads * item.kv_heads; };
     if (kLanes < 16) {
-      const size_t passes = heads > 6 ? 8 : heads > 3 ? 4 : 2;
+      const size_t passes = heads_above(7) ? 8 : heads_above(6) ? 6 : heads_above(3) ? 4 : 2;
       return passes * (kv.head_dim + kv.value_dim) / 8 + 1;
     }
-    const size_t passes = heads > 6 ? 2 : 1;
+    const size_t passes = heads_above(6) ? 2 : 1;
     return passes * kv.head_dim / 8 + kv.value_dim / 4 + 1;
   }
   static PositionRange WholeBlocks(const KvPages& kv, PositionRange range) {
@@ -112,7 +112,7 @@ class StreamAhead {
     columns_ = 0;
   }
   // With wide vectors a line of every row, then the next: products take columns of 32 values. With
-  // narrow ones the machine's own prefetching is needed, which follows one line after the other;
+  // narrow ones the machine's own prefetching helps, which follows one line after the other;
   // and rows of bytes are not whole lines.
   void StartV(const AttentionTask& task, const TileGroups& groups, uint32_t kv_head) {
     const KvPages& kv = task.params.pages;

@@ -49,10 +49,11 @@ constexpr int32_t Stretch(int32_t passes) {
   return (Ahead::kStreams ? 2 * passes : 8) / Products::kOfWord;
 }
 
-// sum[r][c] += one(r) * vec(c). The fewer of them are kept in registers, which hold no more.
+// sum[r][c] += one(r) * vec(c). Of narrow vectors the fewer are kept in registers: there are
+// sixteen.
 template <int R, int Vecs, typename One, typename VecAt>
 __attribute__((always_inline)) inline void AddProducts(One one, VecAt vec, Vec (&sum)[R][Vecs]) {
-  if constexpr (R < Vecs) {
+  if constexpr (kLanes == 8 && R < Vecs) {
     Vec ones[R];
     for (int r = 0; r < R; ++r) ones[r] = one(r);
     for (int c = 0; c < Vecs; ++c) {
@@ -112,8 +113,8 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys&
 }
 
 // sums[r][c..] += weights[r * 64 + w] * v(w, column + c..) for the words w of positions
-// [begin, end), in order; `Vecs` vectors. `kPasses`: with others, over 32 columns. REQUIRES: R = 1,
-// or whole words.
+// [begin, end), in order; `Vecs` vectors. `kPasses`: how many calls cover 32 columns of all rows.
+// REQUIRES: R = 1, or whole words.
 template <int R, int Vecs, int kPasses, typename Columns, typename Ahead>
 inline void MixColumns(const float* weights, int32_t begin, int32_t end, const Columns& v,
                        uint32_t column, float* sums, uint32_t sum_stride, Ahead& ahead) {
