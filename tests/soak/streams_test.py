@@ -27,12 +27,10 @@ CANCELLED = 0.25
 SLOW = 0.1
 SLOW_PAUSE_S = 0.2
 ROUNDS = 5
-# Bytes of the idle server's heap for each request of a round, in the round in which it changes least. What grows with a peak (the room of
-# vectors, the nodes of the prefix tree) grows in some rounds only; an allocation lost with each request, 32 bytes at least, with each
-# cancelled one, 8 bytes a request, or with each slow one, 3.2, does in all of them.
-MOST_CHANGE = 3
-# In all rounds after the first together.
-MOST_GROWTH_OF_ALL = 100
+# Bytes from the smaller heap of the first two rounds to the smaller one of the last two, the server idle after each. From one round to the
+# next it rises and falls by up to 80 KB, whatever the number of requests; an allocation lost with each request, 32 bytes at least, exceeds
+# this limit where three rounds have 6,300 requests. That depends on the machine and is not asserted: the counts are printed.
+MOST_GROWTH = 200_000
 # The server has freed what it frees when so many readings of the heap in a row are the same.
 SETTLED_READINGS = 10
 SETTLED_BYTES = 256  # what a request for the status page takes differs by less
@@ -47,7 +45,7 @@ class Server:
     def __init__(self):
         os.environ["GLIBC_TUNABLES"] = ":".join(filter(None, (os.environ.get("GLIBC_TUNABLES"), WITHOUT_THREAD_CACHES)))
         self.program = programs.start_coordinator(
-            "--max-num-seqs", "64", "--max-queued-requests", "4096", "--num-kv-blocks", "3000",
+            "--max-num-seqs", "64", "--max-queued-requests", "4096", "--num-kv-blocks", "1500",
             "--metrics-listen", "127.0.0.1:0")
         self._metrics = re.search(r"status page on http://(\S+)", self.program.log()).group(1)
 
@@ -153,9 +151,8 @@ async def soak(server, after_round):
     return tally
 
 
-def growth_per_request(heaps, counts):
-    """From one round to the next, in bytes."""
-    return [(heaps[i] - heaps[i - 1]) / (counts[i] - counts[i - 1]) for i in range(1, len(heaps))]
+def growth(heaps):
+    return min(heaps[-2:]) - min(heaps[:2])
 
 
 class StreamsTest(unittest.TestCase):
@@ -178,8 +175,7 @@ class StreamsTest(unittest.TestCase):
             programs.until(lambda: server.descriptors() <= descriptors, "descriptors are left over")
             self.assertEqual(server.metric("tandem_kv_blocks_free"), server.metric("tandem_kv_blocks"))
             self.report(tally, heaps, counts)
-            self.assertLess(min(map(abs, growth_per_request(heaps, counts))), MOST_CHANGE, heaps)
-            self.assertLess(heaps[-1] - heaps[0], MOST_GROWTH_OF_ALL * (counts[-1] - counts[0]), heaps)
+            self.assertLess(growth(heaps), MOST_GROWTH, heaps)
             self.assertEqual(server.program.stop(), 0)
         finally:
             server.program.kill()
@@ -189,8 +185,8 @@ class StreamsTest(unittest.TestCase):
         gaps = sorted(tally.gaps)
         print(f"{SECONDS:.0f} s, {STREAMS} streams: {tally.finished} finished ({tally.slow} read slowly), "
               f"{tally.cancelled} cancelled, none lost; heap of the idle server after "
-              + ", ".join(f"{count} requests {heap / 2**20:.2f}" for heap, count in zip(heaps, counts)) + " MiB; bytes a request "
-              + ", ".join(f"{growth:.1f}" for growth in growth_per_request(heaps, counts)) + "; time between messages: "
+              + ", ".join(f"{count} requests {heap / 2**20:.2f}" for heap, count in zip(heaps, counts))
+              + f" MiB, growth {growth(heaps) / 1e3:.0f} KB; time between messages: "
               f"median {gaps[len(gaps) // 2] * 1e3:.1f} ms, p99 {gaps[len(gaps) * 99 // 100] * 1e3:.1f} ms")
 
 
