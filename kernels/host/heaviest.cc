@@ -121,8 +121,7 @@ class Narrowing {
 
 Heaviest KeepTopP(const VocabularyLoops& loops, const float* weights, uint32_t n, double total,
                   float top_p, uint64_t* keys) {
-  // Positive, so that one weight at least is kept.
-  const double target = std::max(double{top_p} * total, std::numeric_limits<double>::min());
+  const double target = TopPTarget(total, top_p);
   Range range{LeastThatMatters(top_p, total, n), kMost, 0};
   const Sample sample(weights, n);
   size_t count = kFew + 1;

@@ -59,6 +59,12 @@ struct Heaviest {
   size_t gathered;  // so many keys are in `keys`, all kept ones among them; or 0
 };
 
+// What top_p keeps is the fewest ids, heaviest first, whose sum reaches this. Positive, so that one
+// id at least is kept.
+inline double TopPTarget(double total, float top_p) {
+  return std::max(double{top_p} * total, std::numeric_limits<double>::min());
+}
+
 // The ids, heaviest first, up to the one with which their share of the sum of weights, `total`,
 // reaches `top_p` < 1. `keys` has room for n. REQUIRES: some weight is positive.
 Heaviest KeepTopP(const VocabularyLoops& loops, const float* weights, uint32_t n, double total,

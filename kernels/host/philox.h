@@ -23,7 +23,7 @@ constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter,
 }
 
 // What a random number is for: independent numbers of the same seed and position.
-enum class RandomStream : uint32_t { kToken = 0, kXtc = 1 };
+enum class RandomStream : uint32_t { kToken = 0, kXtc = 1, kAfterTopP = 2 };
 
 // Uniform in [0, 1), 53 bits; the key is the seed, the counter position and stream.
 constexpr double UniformDraw(uint64_t seed, uint64_t position,

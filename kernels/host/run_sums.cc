@@ -53,6 +53,32 @@ void RunSums::AddGathered(uint64_t* keys, size_t count, uint64_t last) {
   }
 }
 
+// Of a run's ids that rank before `id`.
+double RunSums::SumBefore(uint32_t begin, uint32_t id) const {
+  // Of equal weights the lower ids come first.
+  const float weight = weights_[id], above = NextWeight(weight);
+  const uint32_t end = EndOf(begin), middle = std::clamp(id, begin, end);
+  double sum = 0;
+  if (begin < middle) sum += loops_.sum(weights_ + begin, middle - begin, weight);
+  if (middle < end) sum += loops_.sum(weights_ + middle, end - middle, above);
+  return sum;
+}
+
+bool RunSums::TopPKeeps(uint32_t id, float top_p) const {
+  const double total = Total(), target = TopPTarget(total, top_p);
+  // Larger than what sums in another order can differ by.
+  const double margin = total * 1e-9;
+  double before = 0, others = 0;
+  for (uint32_t begin = 0; begin < vocab_; begin += kRun) {
+    const double sum = SumBefore(begin, id);
+    before += sum;
+    others += sums_[begin / kRun] - sum;
+    if (before > target + margin) return false;
+    if (others > total - target + margin) return true;
+  }
+  return before < target;
+}
+
 double RunSums::Total() const {
   double total = 0;
   for (size_t run = 0; run < CountOf(vocab_); ++run) total += sums_[run];

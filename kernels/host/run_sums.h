@@ -31,6 +31,8 @@ class RunSums {
   void AddGathered(uint64_t* keys, size_t count, uint64_t last);
 
   double Total() const;
+  // With the sums of all ids: whether top_p keeps `id`. From as many runs as it takes to tell.
+  bool TopPKeeps(uint32_t id, float top_p) const;
   // The id up to `last` at which the running sum passes `share` of the total; if rounding leaves a
   // remainder, the last one. REQUIRES: some sum is positive.
   int32_t Draw(double share, uint64_t last) const;
@@ -38,6 +40,7 @@ class RunSums {
  private:
   uint32_t EndOf(uint32_t begin) const { return std::min(vocab_ - begin, kRun) + begin; }
   double SumUpTo(uint32_t begin, uint64_t last) const;
+  double SumBefore(uint32_t begin, uint32_t id) const;
 
   const VocabularyLoops& loops_;
   const float* const weights_;

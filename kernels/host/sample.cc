@@ -2,10 +2,11 @@
 //
 // Logits are adjusted, to at most the largest float; weights are exp((logit - largest) /
 // temperature), and banned ids have weight 0. min_p drops what weighs less than min_p times the
-// largest; the other filters are in sample_filters.h. The draw adds kept weights in order of ids
-// until they pass UniformDraw(seed, position) times their sum. Temperature 0 takes the lowest id of
-// the largest adjusted logit. If a logit is NaN or +inf, or every one is -inf, the result is
-// kNotFinite; if all that are not -inf are banned, the lowest id that is not banned, or 0.
+// largest; the other filters are in sample_filters.h. A draw adds kept weights in order of ids
+// until they pass a uniform random number of (seed, position) times their sum. Temperature 0 takes
+// the lowest id of the largest adjusted logit. If a logit is NaN or +inf, or every one is -inf, the
+// result is kNotFinite; if all that are not -inf are banned, the lowest id that is not banned, or
+// 0.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -59,11 +60,22 @@ class RowSampler {
       if (greedy) return FirstOf(weights_, largest);
     }
     Weigh(adjusted, largest);
-    const uint64_t last = Filter();
-    return sums_.Draw(UniformDraw(row_.seed, row_.position), last);
+    if (!row_.DrawsBeforeTopP()) return DrawFiltered(RandomStream::kToken);
+    const int32_t id = sums_.Draw(RandomNumber(RandomStream::kToken), kKeepsAll);
+    if (sums_.TopPKeeps(static_cast<uint32_t>(id), row_.top_p)) return id;
+    return DrawFiltered(RandomStream::kAfterTopP);
   }
 
  private:
+  double RandomNumber(RandomStream stream) const {
+    return UniformDraw(row_.seed, row_.position, stream);
+  }
+
+  int32_t DrawFiltered(RandomStream stream) {
+    const uint64_t last = Filter();
+    return sums_.Draw(RandomNumber(stream), last);
+  }
+
   void Adjust() {
     std::memcpy(weights_, logits_, vocab_ * sizeof(float));
     for (int32_t i = 0; i < num_adjustments_; ++i) {
@@ -92,8 +104,7 @@ class RowSampler {
     const Heaviest kept = FindHeaviest(loops_, row_.top_k, typical ? 1.0f : row_.top_p, weights_,
                                        sums_.Total(), keys_, vocab_);
     const bool drops_top_choices =
-        row_.xtc_probability > 0 &&
-        UniformDraw(row_.seed, row_.position, RandomStream::kXtc) < row_.xtc_probability;
+        row_.xtc_probability > 0 && RandomNumber(RandomStream::kXtc) < row_.xtc_probability;
     if (typical || drops_top_choices) {
       KeepUpTo(loops_, kept.last, weights_, vocab_);
       if (typical) FilterTypical();

@@ -28,6 +28,10 @@ struct LogitAdjustment {
 // typical sampler). XTC, with probability xtc_probability, drops every id of at least the
 // probability xtc_threshold except the least likely of them (llama.cpp's sampler of that name); its
 // random number is another stream of the same seed and position.
+//
+// If top_p is the only filter besides min_p, an id is drawn before it, and if top_p drops that one,
+// another is drawn from what top_p keeps, by a random number of a further stream. The probabilities
+// are the same, and most draws need not find out what else top_p keeps.
 struct SamplingRow {
   float temperature = 1.0f;
   float top_p = 1.0f;
@@ -41,6 +45,10 @@ struct SamplingRow {
   float typical_p = 1.0f;         // >= 1: off
   float xtc_probability = 0.0f;   // <= 0: off
   float xtc_threshold = 0.1f;     // > 0.5: off, no two ids are that likely
+
+  constexpr bool DrawsBeforeTopP() const {
+    return top_p < 1.0f && top_k <= 0 && !(typical_p < 1.0f) && !(xtc_probability > 0);
+  }
 };
 
 struct SampleParams {

@@ -1,5 +1,4 @@
-// Sample against probabilities by definition (sampling_golden.py), a naive sampler that sorts
-// everything, its distribution, and what must not crash.
+// Sample against a naive sampler that sorts everything, its distribution, and what must not crash.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,7 +9,7 @@
 #include "kernels/ops/not_finite.h"
 #include "kernels/reference/backend.h"
 #include "tests/kernels/backends.h"
-#include "tests/kernels/sampling_golden.h"
+#include "tests/kernels/sample_draw.h"
 
 namespace tandem::kernels {
 namespace {
@@ -24,20 +23,6 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 // How many draws a test takes: fewer where every thread of a row's block is played one by one.
 size_t Draws(const BackendCase& c, size_t wanted, size_t few) {
   return c.kernels == "emulated" ? few : wanted;
-}
-
-std::vector<int32_t> Draw(Rig& rig, const std::vector<float>& logits, uint32_t vocab,
-                          const std::vector<SamplingRow>& rows,
-                          const std::vector<LogitAdjustment>& adjustments = {}) {
-  const float* const device = rig.Put(logits, 1);
-  const SamplingRow* const device_rows = rig.Put(rows);
-  const LogitAdjustment* const device_adjustments =
-      adjustments.empty() ? nullptr : rig.Put(adjustments);
-  int32_t* const out = rig.Put(std::vector<int32_t>(rows.size(), -7));
-  const SampleParams params{
-      device, vocab, device_rows, static_cast<uint32_t>(rows.size()), device_adjustments, out};
-  rig.Run([&](Backend& b) { b.Encode(params); });
-  return rig.Get(out, rows.size());
 }
 
 std::vector<LogitAdjustment> Bans(const std::vector<int32_t>& ids) {
@@ -181,54 +166,6 @@ TEST_P(SampleTest, DrawsTheIdThatTheReferenceDraws) {
     EXPECT_EQ(Draw(rig, logits, vocab, rows, adjustments),
               Draw(reference, logits, vocab, rows, adjustments))
         << vocab;
-  }
-}
-
-// The random numbers of `count` positions, ascending, with the positions.
-std::vector<std::pair<double, uint64_t>> SortedDraws(uint64_t seed, uint64_t count) {
-  std::vector<std::pair<double, uint64_t>> draws;
-  for (uint64_t position = 0; position < count; ++position) {
-    draws.emplace_back(host::UniformDraw(seed, position), position);
-  }
-  std::ranges::sort(draws);
-  return draws;
-}
-
-// Draws whose random numbers lie at most 5e-6 before and behind every boundary between ids: so each
-// probability is right within 1e-5. Those that are smaller than that follow from their neighbours'.
-TEST_P(SampleTest, EverySamplerHasTheProbabilitiesOfItsDefinition) {
-  Rig rig(GetParam());
-  constexpr double kNear = 1e-6, kFar = 5e-6;
-  constexpr uint64_t kSeed = 3;
-  static const auto draws = SortedDraws(kSeed, 4'000'000);
-  for (size_t c = 0; c < kSamplingGolden.size(); ++c) {
-    const SamplingGolden& golden = kSamplingGolden[c];
-    std::vector<SamplingRow> rows;
-    std::vector<int32_t> expected;
-    const auto add = [&](size_t id, uint64_t position) {
-      rows.push_back(golden.row);
-      rows.back().seed = kSeed;
-      rows.back().position = position;
-      rows.back().adjustments_end = static_cast<int32_t>(golden.adjustments.size());
-      expected.push_back(static_cast<int32_t>(id));
-    };
-    double begin = 0;  // of an id's part of [0, 1)
-    for (size_t id = 0; id < golden.probabilities.size(); ++id) {
-      const double end = begin + golden.probabilities[id];
-      if (golden.probabilities[id] > 2 * kFar) {
-        const auto first = std::ranges::lower_bound(draws, std::pair(begin + kNear, uint64_t{0}));
-        const auto last = std::ranges::lower_bound(draws, std::pair(end - kNear, uint64_t{0})) - 1;
-        ASSERT_LT(first->first, begin + kFar) << c << " id " << id;
-        ASSERT_GT(last->first, end - kFar) << c << " id " << id;
-        add(id, first->second);
-        add(id, last->second);
-      }
-      begin = end;
-    }
-    EXPECT_EQ(Draw(rig, kGoldenLogits, static_cast<uint32_t>(kGoldenLogits.size()), rows,
-                   golden.adjustments),
-              expected)
-        << "case " << c;
   }
 }
 

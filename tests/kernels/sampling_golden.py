@@ -98,6 +98,8 @@ WISHES: list[dict[str, Any]] = [
     {"min_p": 0.125},
     {"top_k": 7},
     {"top_p": 0.75},
+    {"top_p": 0.1875},
+    {"top_p": 0.9375, "min_p": 0.03125, "temperature": 1.5},
     {"logit_bias": {0: 4.0, 5: -2.5, 39: 6.0}},
     {"frequency": 0.5, **REPEATED},
     {"presence": 1.25, **REPEATED},
@@ -117,6 +119,13 @@ WISHES: list[dict[str, Any]] = [
 ]
 
 
+def before_top_p(logits: list[float], wish: dict[str, Any]) -> list[float]:
+    """What the first draw is from where top_p is the only filter besides min_p; else nothing."""
+    if "top_p" not in wish or any(name in wish for name in ("top_k", "typical_p", "xtc_probability")):
+        return []
+    return probabilities(logits, {**wish, "top_p": 1.0})
+
+
 def braces(values: list[str]) -> str:
     return "{" + ", ".join(values) + "}"
 
@@ -127,15 +136,16 @@ def main() -> None:
     print("#ifndef TANDEM_TESTS_KERNELS_SAMPLING_GOLDEN_H_\n#define TANDEM_TESTS_KERNELS_SAMPLING_GOLDEN_H_\n")
     print('#include <vector>\n\n#include "kernels/ops/sample.h"\n\nnamespace tandem::kernels {\n')
     print("struct SamplingGolden {\n  SamplingRow row;\n  std::vector<LogitAdjustment> adjustments;"
-          "\n  std::vector<double> probabilities;  // by id\n};\n")
+          "\n  std::vector<double> probabilities;  // by id\n"
+          "  std::vector<double> before_top_p;   // likewise; empty unless only min_p and top_p filter\n};\n")
     print(f"inline const std::vector<float> kGoldenLogits = {braces([f'{value}f' for value in logits])};\n")
     print("inline const std::vector<SamplingGolden> kSamplingGolden = {")
     order = ["temperature", "top_p", "min_p", "top_k", "typical_p", "xtc_probability", "xtc_threshold"]
     for wish in WISHES:
         fields = [f".{name} = {wish[name]}" + ("" if name == "top_k" else "f") for name in order if name in wish]
         entries = [braces([str(token)] + [f"{value}f" for value in rest]) for token, *rest in adjustments(wish)]
-        p = [f"{value:.9g}" for value in probabilities(logits, wish)]
-        print("    {" + ",\n".join([braces(fields), braces(entries), braces(p)]) + "},")
+        p, before = ([f"{value:.9f}" for value in of(logits, wish)] for of in (probabilities, before_top_p))
+        print("    {" + ",\n".join([braces(fields), braces(entries), braces(p), braces(before)]) + "},")
     print("};\n\n}  // namespace tandem::kernels\n\n#endif  // TANDEM_TESTS_KERNELS_SAMPLING_GOLDEN_H_")
 
 

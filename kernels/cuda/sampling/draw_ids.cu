@@ -44,7 +44,7 @@ class RowDrawer {
       PutByFirst(SelectedId(best.adjusted));
     } else {
       WeighPieces<kThreads>(task_, row_, OfOrderedBits(SelectedBits(best.adjusted)), room_);
-      if (IsLastPart(row_.arrived(), task_.cut.parts, room_.integers)) Put(DrawFromWeights());
+      if (IsLastPart(row_.arrived(), task_.cut.parts, room_.integers)) DrawFromWeights();
     }
   }
 
@@ -87,35 +87,54 @@ class RowDrawer {
   }
 
   // All weights of the row are written.
-  __device__ uint32_t DrawFromWeights() const {
-    return WantedFilters(row_.wanted()).any() ? DrawFiltered() : DrawUnfiltered();
+  __device__ void DrawFromWeights() const {
+    const bool filters = WantedFilters(row_.wanted()).any();
+    const bool draws_before = row_.wanted().DrawsBeforeTopP();
+    if (!filters || draws_before) Put(DrawUnfiltered());
+    if (filters) DrawFiltered(draws_before);
   }
 
-  __device__ uint32_t DrawFiltered() const {
+  // `replaces`: an id has been drawn from all, and stays if it is kept.
+  __device__ void DrawFiltered(bool replaces) const {
     RowFilters<kThreads> filters(task_, row_, room_, keys_);
-    const uint32_t digit = filters.FirstDigit();
+    const uint32_t digit = filters.FirstDigit();  // has a barrier: the id is there
+    // Of the digit with which top_p's share is reached, some may be kept.
+    if (replaces && BitsDrawn() >> kFirstDigitShift > digit) return;
     Candidates candidates(row_.weights(), groups_);
     candidates.Take<kThreads>(row_.maxima(), task_.groups, digit < kSelectBins ? digit : 0,
                               room_.integers);
     const uint64_t least = filters.Filter(candidates, digit);
-    Walk<kThreads> walk = StartWalk();
-    return candidates.IdOf(walk.Find(0, candidates.size(), [&](uint32_t i) -> double {
+    if (replaces && Keeps(candidates, least)) return;
+    Walk<kThreads> walk =
+        StartWalk(replaces ? host::RandomStream::kAfterTopP : host::RandomStream::kToken);
+    Put(candidates.IdOf(walk.Find(0, candidates.size(), [&](uint32_t i) -> double {
       const float weight = candidates[i];
       return IsAtLeast(weight, i, least) ? weight : 0.0f;
-    }));
+    })));
+  }
+
+  __device__ uint32_t IdDrawn() const { return static_cast<uint32_t>(row_.out()); }
+  __device__ uint32_t BitsDrawn() const { return __float_as_uint(row_.weights()[IdDrawn()]); }
+
+  // Whether the filters, whose result is `least`, keep the id drawn.
+  __device__ bool Keeps(const Candidates& candidates, uint64_t least) const {
+    const uint32_t bits = BitsDrawn();
+    if (bits != SelectedBits(least)) return bits > SelectedBits(least);
+    // Candidates are numbered in order of ids.
+    return IdDrawn() <= candidates.IdOf(min(SelectedId(least), candidates.size() - 1));
   }
 
   __device__ uint32_t DrawUnfiltered() const {
     constexpr uint32_t kPiece = kThreads * kIdsPerThread;
-    Walk<kThreads> walk = StartWalk();
+    Walk<kThreads> walk = StartWalk(host::RandomStream::kToken);
     const uint32_t piece =
         walk.Find(0, task_.cut.pieces, [&](uint32_t i) { return row_.sums()[i]; });
     const uint32_t begin = piece * kPiece, end = min(begin + kPiece, task_.params.vocab);
     return walk.Find(begin, end, [&](uint32_t id) -> double { return row_.weights()[id]; });
   }
 
-  __device__ Walk<kThreads> StartWalk() const {
-    return Walk<kThreads>(host::UniformDraw(row_.wanted().seed, row_.wanted().position),
+  __device__ Walk<kThreads> StartWalk(host::RandomStream stream) const {
+    return Walk<kThreads>(host::UniformDraw(row_.wanted().seed, row_.wanted().position, stream),
                           room_.doubles);
   }
 

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -64,6 +67,33 @@ TEST(RunSumsTest, AreThoseOfWhatIsKept) {
                    [&](RunSums& sums) { sums.AddGathered(keys.data(), keys.size(), last); }),
                 expected)
           << "keys up to id " << id << " of " << vocab;
+    }
+  }
+}
+
+// Multiples of 2^-24 with ties, of which no sum is rounded.
+TEST(RunSumsTest, TopPKeepsWhatASortKeeps) {
+  for (const uint32_t vocab : {1u, 2u, 15u, 511u, 512u, 513u, 1100u, 3089u}) {
+    auto weights = Weights(vocab, vocab);
+    std::vector<uint64_t> keys;
+    double total = 0;
+    for (uint32_t id = 0; id < vocab; ++id) {
+      weights[id] = std::round(weights[id] * 0x1p20f) * 0x1p-24f;
+      total += weights[id];
+      keys.push_back(WeightKey(weights[id], id));
+    }
+    if (total == 0) continue;
+    std::sort(keys.begin(), keys.end(), std::greater<>());
+    std::vector<double> room(RunSums::CountOf(vocab));
+    RunSums sums(kLoops, weights.data(), vocab, room.data());
+    sums.AddAll();
+    for (const float top_p : {0.0f, 1e-6f, 0.125f, 0.5f, 0.75f, 0.96875f, 0.99999994f}) {
+      double before = 0;
+      for (size_t rank = 0; rank < keys.size() && KeyWeight(keys[rank]) > 0; ++rank) {
+        EXPECT_EQ(sums.TopPKeeps(KeyId(keys[rank]), top_p), rank == 0 || before < top_p * total)
+            << "rank " << rank << " of " << vocab << ", top_p " << top_p;
+        before += KeyWeight(keys[rank]);
+      }
     }
   }
 }
