@@ -10,8 +10,8 @@
 
 namespace tandem::kernels {
 
-// Concatenates gathered vocabulary slices: out[row, starts[r] + c] = gathered[r, row, c] for c <
-// starts[r+1] - starts[r].
+// Puts gathered vocabulary slices in their columns: out[row, starts[r] + c] = gathered[r, row, c]
+// for c < starts[r+1] - starts[r]. Columns below starts[0] stay as they are.
 struct UnshardLogitsParams {
   static constexpr std::string_view kName = "UnshardLogits";
 
@@ -26,7 +26,8 @@ struct UnshardLogitsParams {
   static void ForEachPointer(Params& p, Visit&& visit) {
     visit("gathered", p.gathered, In(size_t{p.ranks} * p.rows, p.slice_max));
     visit("starts", p.starts, Dense(Access::kHost, 1, p.ranks + 1));
-    visit("out", p.out, Out(p.rows, p.starts[p.ranks]));
+    const uint32_t vocab = p.starts[p.ranks];
+    visit("out", p.out, p.starts[0] == 0 ? Out(p.rows, vocab) : InOut(p.rows, vocab));
   }
 };
 

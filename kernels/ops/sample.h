@@ -29,9 +29,10 @@ struct LogitAdjustment {
 // probability xtc_threshold except the least likely of them (llama.cpp's sampler of that name); its
 // random number is another stream of the same seed and position.
 //
-// If top_p is the only filter besides min_p, an id is drawn before it, and if top_p drops that one,
-// another is drawn from what top_p keeps, by a random number of a further stream. The probabilities
-// are the same, and most draws need not find out what else top_p keeps.
+// If top_p is set and top_k, typical_p and xtc_probability are not, an id is drawn before top_p,
+// and if top_p drops that one, another is drawn from what it keeps, by a random number of a further
+// stream. The probabilities are the same, and a draw that top_p keeps need not find out what else
+// it keeps.
 struct SamplingRow {
   float temperature = 1.0f;
   float top_p = 1.0f;

@@ -203,6 +203,25 @@ TEST_P(CommunicatorContract, GatherFillsOnlyTheRoot) {
   }
 }
 
+TEST_P(CommunicatorContract, GatherWithoutTheRootsPart) {
+  for (int size : kSizes) {
+    Ranks ranks(GetParam(), size);
+    for (int root = 0; root < size; ++root) {
+      for (size_t bytes : {size_t{1}, size_t{4097}, size_t{300001}}) {
+        RunRanks(size, [&](int rank) {
+          const std::vector<uint8_t> send = Bytes(rank, bytes);
+          std::vector<uint8_t> recv(bytes * size, 0xab);
+          std::vector<uint8_t> expected = rank == root ? AllBytes(size, bytes) : recv;
+          std::fill_n(expected.begin() + static_cast<ptrdiff_t>(root * bytes), bytes, 0xab);
+          ranks.comm(rank).Gather(rank == root ? nullptr : send.data(), bytes, recv.data(), root);
+          EXPECT_EQ(ranks.Run(rank, Long()), absl::OkStatus());
+          EXPECT_TRUE(recv == expected) << "rank " << rank << "/" << size << " " << bytes;
+        });
+      }
+    }
+  }
+}
+
 TEST_P(CommunicatorContract, AllGatherFillsEveryRank) {
   for (int size : kSizes) {
     Ranks ranks(GetParam(), size);

@@ -35,25 +35,30 @@ TEST_P(RowsTest, GathersRows) {
 TEST_P(RowsTest, PutsUnevenSlicesSideBySide) {
   Rig rig(GetParam());
   Random random(3);
-  const std::vector<uint32_t> starts = {0, 5, 5, 11, 14};  // the second rank has nothing
-  constexpr uint32_t kRows = 3, kSliceMax = 6, kVocab = 14;
+  constexpr uint32_t kRows = 3, kSliceMax = 8;
   const auto gathered = random.Floats(4 * kRows * kSliceMax);
-  float* const out = rig.Poisoned(kRows * kVocab);
-  float* const device = rig.Put(gathered);
-  rig.Run([&](Backend& b) {
-    // `starts` is read while encoding: it may be gone afterwards.
-    std::vector<uint32_t> passing = starts;
-    b.Encode(UnshardLogitsParams{device, passing.data(), 4, kRows, kSliceMax, out});
-    passing.assign(passing.size(), 0);
-  });
-  const auto actual = rig.Get(out, kRows * kVocab);
-  for (uint32_t rank = 0; rank < 4; ++rank) {
-    for (uint32_t row = 0; row < kRows; ++row) {
-      for (uint32_t c = 0; c < starts[rank + 1] - starts[rank]; ++c) {
-        EXPECT_EQ(actual[row * kVocab + starts[rank] + c],
-                  gathered[(rank * kRows + row) * kSliceMax + c]);
+  // A rank has nothing, or the first columns are another's.
+  for (const std::vector<uint32_t>& starts : std::vector<std::vector<uint32_t>>{
+           {0, 5, 5, 11, 14}, {2, 5, 5, 11, 14}, {0, 8, 12, 12, 16}, {4, 8, 8, 12, 20}}) {
+    const uint32_t vocab = starts.back();
+    const auto before = random.Floats(kRows * vocab);
+    float* const out = rig.Put(before);
+    float* const device = rig.Put(gathered);
+    rig.Run([&](Backend& b) {
+      // `starts` is read while encoding: it may be gone afterwards.
+      std::vector<uint32_t> passing = starts;
+      b.Encode(UnshardLogitsParams{device, passing.data(), 4, kRows, kSliceMax, out});
+      passing.assign(passing.size(), 0);
+    });
+    auto expected = before;
+    for (uint32_t rank = 0; rank < 4; ++rank) {
+      for (uint32_t row = 0; row < kRows; ++row) {
+        for (uint32_t c = 0; c < starts[rank + 1] - starts[rank]; ++c) {
+          expected[row * vocab + starts[rank] + c] = gathered[(rank * kRows + row) * kSliceMax + c];
+        }
       }
     }
+    EXPECT_EQ(rig.Get(out, kRows * vocab), expected) << starts[0] << " to " << vocab;
   }
 }
 

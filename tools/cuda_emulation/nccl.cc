@@ -112,7 +112,9 @@ struct Collective {
       if (!state->AllRanks([&](auto& line) { return line.read >= round; })) {
         return cudaErrorNotReady;
       }
-      if (bytes > 0) std::memcpy(state->segment.slot(state->rank), send, bytes);
+      if (send != nullptr && bytes > 0) {
+        std::memcpy(state->segment.slot(state->rank), send, bytes);
+      }
       own.sent = round + 1;
       sent = true;
     }
@@ -333,11 +335,12 @@ ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int, 
   return ncclSuccess;
 }
 
-ncclResult_t ncclRecv(void* recv, size_t, ncclDataType_t, int peer, ncclComm_t comm,
+ncclResult_t ncclRecv(void* recv, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
   if (!group.open) return ncclInvalidUsage;
   group.comm = comm;
   group.stream = stream;
+  group.collective.bytes = BytesOf(type, count);  // a rank may only receive
   group.collective.parts.push_back({.to = recv, .from = peer});
   return ncclSuccess;
 }

@@ -33,7 +33,7 @@ class Communicator {
   // data[i] = sum over ranks of data[i], on every rank. `count` floats, in place.
   virtual void AllReduceSum(float* data, size_t count) = 0;
   // recv on rank `root` becomes (size, bytes): every rank's `send` in rank order; on other ranks
-  // recv is unchanged.
+  // recv is unchanged. The root's `send` may be null: then its own part of recv is unchanged.
   virtual void Gather(const void* send, size_t bytes, void* recv, int root) = 0;
   // recv becomes (size, bytes) on every rank.
   virtual void AllGather(const void* send, size_t bytes, void* recv) = 0;

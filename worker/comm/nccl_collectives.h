@@ -23,8 +23,11 @@ inline ncclResult_t NcclAllReduceSum(const NcclRank& self, float* data, size_t c
 inline ncclResult_t NcclGather(const NcclRank& self, const void* send, size_t bytes, void* recv,
                                int root) {
   if (const ncclResult_t begun = ncclGroupStart(); begun != ncclSuccess) return begun;
-  ncclResult_t result = ncclSend(send, bytes, ncclInt8, root, self.comm, self.stream);
+  const bool sends = send != nullptr || self.rank != root;
+  ncclResult_t result = ncclSuccess;
+  if (sends) result = ncclSend(send, bytes, ncclInt8, root, self.comm, self.stream);
   for (int peer = 0; self.rank == root && peer < self.size && result == ncclSuccess; ++peer) {
+    if (peer == root && !sends) continue;
     void* const part = static_cast<std::byte*>(recv) + static_cast<size_t>(peer) * bytes;
     result = ncclRecv(part, bytes, ncclInt8, peer, self.comm, self.stream);
   }

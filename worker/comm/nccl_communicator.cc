@@ -60,6 +60,7 @@ class NcclCommunicator final : public Communicator {
   }
   void Gather(const void* send, size_t bytes, void* recv, int root) override {
     TANDEM_CHECK(root >= 0 && root < size_) << "root " << root << " of " << size_;
+    TANDEM_CHECK(send != nullptr || bytes == 0 || rank_ == root) << "rank " << rank_;
     Enqueue([&] { return NcclGather(Self(), send, bytes, recv, root); }, "gather");
   }
   void AllGather(const void* send, size_t bytes, void* recv) override {

@@ -66,6 +66,7 @@ void ShmCommunicator::AllReduceSum(float* data, size_t count) {
 
 void ShmCommunicator::Gather(const void* send, size_t bytes, void* recv, int root) {
   TANDEM_CHECK(root >= 0 && root < size()) << "root " << root << " of " << size();
+  TANDEM_CHECK(send != nullptr || bytes == 0 || rank() == root) << "rank " << rank();
   Enqueue([this, send, bytes, recv, root](Deadline deadline) {
     return RunGather(static_cast<const std::byte*>(send), bytes, static_cast<std::byte*>(recv),
                      root, deadline);
@@ -160,7 +161,7 @@ absl::Status ShmCommunicator::RunAllGather(const std::byte* send, size_t bytes, 
 
 absl::Status ShmCommunicator::Collect(const std::byte* send, size_t offset, size_t bytes,
                                       size_t total, std::byte* recv, Deadline deadline) {
-  Copy(recv + rank() * total + offset, send + offset, bytes);
+  if (send != nullptr) Copy(recv + rank() * total + offset, send + offset, bytes);
   for (int r = 0; r < size(); ++r) {
     if (r == rank()) continue;
     TANDEM_RETURN_IF_ERROR(group_->AwaitRank(r, deadline));

@@ -31,31 +31,33 @@ VocabParallelHead::VocabParallelHead(kernels::Weight head, std::vector<uint32_t>
 float* VocabParallelHead::Encode(LayerContext& context, const NormedRows& x, uint32_t rows,
                                  int rank) const {
   const uint32_t ranks = static_cast<uint32_t>(starts_.size() - 1);
-  float* slice = context.arena.Take<float>(static_cast<size_t>(rows) * slice_max_);
+  const size_t slice_floats = static_cast<size_t>(rows) * slice_max_;
+  const bool root = rank == 0;
+  // The root's slice is the first: it is written where it belongs.
+  float* const y = context.arena.Take<float>(root ? size_t{rows} * vocab_size() : slice_floats);
   kernels::MatMulParams params{};
   params.x = x.x;
   params.tokens = rows;
   params.x_stride = head_.col_count;
   params.num_projections = 1;
-  params.projections[0] = {.weight = head_, .bias = nullptr, .y = slice, .y_stride = slice_max_};
+  params.projections[0] = {
+      .weight = head_, .bias = nullptr, .y = y, .y_stride = root ? vocab_size() : slice_max_};
   context.backend.Encode(kernels::NormMatMulParams{.norm = x.norm, .product = params});
-  if (ranks == 1) return slice;
+  if (ranks == 1) return y;
 
-  const bool root = rank == 0;
-  const size_t slice_floats = static_cast<size_t>(rows) * slice_max_;
-  float* gathered = root ? context.arena.Take<float>(slice_floats * ranks) : nullptr;
+  // The first slice of what is gathered stays empty.
+  float* const gathered = root ? context.arena.Take<float>(slice_floats * ranks) : nullptr;
   if (context.comm != nullptr) {
-    context.comm->Gather(slice, slice_floats * sizeof(float), gathered, /*root=*/0);
+    context.comm->Gather(root ? nullptr : y, slice_floats * sizeof(float), gathered, /*root=*/0);
   }
   if (!root) return nullptr;
-  float* logits = context.arena.Take<float>(static_cast<size_t>(rows) * vocab_size());
-  context.backend.Encode(kernels::UnshardLogitsParams{.gathered = gathered,
-                                                      .starts = starts_.data(),
-                                                      .ranks = ranks,
+  context.backend.Encode(kernels::UnshardLogitsParams{.gathered = gathered + slice_floats,
+                                                      .starts = starts_.data() + 1,
+                                                      .ranks = ranks - 1,
                                                       .rows = rows,
                                                       .slice_max = slice_max_,
-                                                      .out = logits});
-  return logits;
+                                                      .out = y});
+  return y;
 }
 
 }  // namespace tandem::worker

@@ -28,7 +28,7 @@ class VocabParallelEmbedding {
   float scale_ = 1.0f;
 };
 
-// Logits of the rank's slice are gathered to rank 0, which concatenates the slices without padding.
+// Logits of the other ranks' slices are gathered to rank 0, which puts them beside its own.
 class VocabParallelHead {
  public:
   VocabParallelHead() = default;

@@ -1,5 +1,5 @@
 // Draws the id of each row. The first block of a row writes a greedy one; of others all blocks
-// weigh their pieces, and the last one to finish filters and draws.
+// weigh their pieces, and the last one to finish filters and draws, or draws and then filters.
 // Floor: 8 bytes per logit of a row that is not greedy, its logit read and its weight written; then
 // 4 per group of 32 read, and the weights of groups that filters look at.
 #include "kernels/cuda/device/launch_order.h"
@@ -105,6 +105,7 @@ class RowDrawer {
                               room_.integers);
     const uint64_t least = filters.Filter(candidates, digit);
     if (replaces && Keeps(candidates, least)) return;
+    __syncthreads();  // all have read the id drawn
     Walk<kThreads> walk =
         StartWalk(replaces ? host::RandomStream::kAfterTopP : host::RandomStream::kToken);
     Put(candidates.IdOf(walk.Find(0, candidates.size(), [&](uint32_t i) -> double {

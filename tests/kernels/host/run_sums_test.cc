@@ -71,6 +71,19 @@ TEST(RunSumsTest, AreThoseOfWhatIsKept) {
   }
 }
 
+// Where what ranks before an id is the share itself.
+TEST(RunSumsTest, TopPKeepsNoMoreThanItsShare) {
+  const std::vector<float> weights(1024, 1.0f);
+  std::vector<double> room(RunSums::CountOf(1024));
+  RunSums sums(kLoops, weights.data(), 1024, room.data());
+  sums.AddAll();
+  for (const uint32_t kept : {1u, 256u, 512u, 513u, 1023u}) {
+    const float top_p = static_cast<float>(kept) / 1024;
+    EXPECT_TRUE(sums.TopPKeeps(kept - 1, top_p));
+    EXPECT_FALSE(sums.TopPKeeps(kept, top_p));
+  }
+}
+
 // Multiples of 2^-24 with ties, of which no sum is rounded.
 TEST(RunSumsTest, TopPKeepsWhatASortKeeps) {
   for (const uint32_t vocab : {1u, 2u, 15u, 511u, 512u, 513u, 1100u, 3089u}) {
@@ -82,7 +95,7 @@ TEST(RunSumsTest, TopPKeepsWhatASortKeeps) {
       total += weights[id];
       keys.push_back(WeightKey(weights[id], id));
     }
-    if (total == 0) continue;
+    if (total == 0) weights[0] = 1, total = 1, keys[0] = WeightKey(1, 0);  // of one
     std::sort(keys.begin(), keys.end(), std::greater<>());
     std::vector<double> room(RunSums::CountOf(vocab));
     RunSums sums(kLoops, weights.data(), vocab, room.data());

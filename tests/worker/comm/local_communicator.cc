@@ -38,7 +38,7 @@ void AllReduce(const std::vector<Part>& parts) {
 void GatherTo(const std::vector<Part>& parts, const Part& root) {
   const size_t bytes = root.tag.bytes;
   for (size_t rank = 0; rank < parts.size(); ++rank) {
-    Move(root.recv + rank * bytes, parts[rank].send, bytes);
+    if (parts[rank].send != nullptr) Move(root.recv + rank * bytes, parts[rank].send, bytes);
   }
 }
 
@@ -144,6 +144,7 @@ class LocalCommunicator : public Communicator {
   }
   void Gather(const void* send, size_t bytes, void* recv, int root) override {
     TANDEM_CHECK(root >= 0 && root < size()) << "root " << root << " of " << size();
+    TANDEM_CHECK(send != nullptr || bytes == 0 || rank_ == root) << "rank " << rank_;
     if (size() == 1 && send == recv) return;
     Enqueue({CollectiveKind::kGather, static_cast<uint32_t>(root), bytes}, send, recv);
   }

@@ -162,6 +162,12 @@ TEST(NcclRanks, CollectivesOfEverySize) {
                                 rank.comm->Gather(x, bytes, y, 0);
                               }));
       if (me == 0) TANDEM_RETURN_IF_ERROR(Expect("gather", gathered, BothRanks(count)));
+      TANDEM_ASSIGN_OR_RETURN(const auto others,
+                              Collect(rank, mine, kRanks * count, [&](float* x, float* y) {
+                                rank.comm->Gather(me == 0 ? nullptr : x, bytes, y, 0);
+                              }));
+      const std::vector<float> other(others.begin() + static_cast<ptrdiff_t>(count), others.end());
+      if (me == 0) TANDEM_RETURN_IF_ERROR(Expect("gather of others", other, Values(1, count)));
       TANDEM_ASSIGN_OR_RETURN(const auto sent, Collect(rank, mine, count, [&](float* x, float* y) {
                                 rank.comm->Broadcast(me == 1 ? x : y, bytes, 1);
                               }));
