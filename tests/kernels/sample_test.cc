@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numeric>
 #include <set>
-#include <utility>
 
 #include "kernels/host/philox.h"
 #include "kernels/ops/not_finite.h"

@@ -95,7 +95,11 @@ TEST(RunSumsTest, TopPKeepsWhatASortKeeps) {
       total += weights[id];
       keys.push_back(WeightKey(weights[id], id));
     }
-    if (total == 0) weights[0] = 1, total = 1, keys[0] = WeightKey(1, 0);  // of one
+    if (vocab == 1) {  // whose weight is 0
+      weights[0] = 1;
+      total = 1;
+      keys[0] = WeightKey(1, 0);
+    }
     std::sort(keys.begin(), keys.end(), std::greater<>());
     std::vector<double> room(RunSums::CountOf(vocab));
     RunSums sums(kLoops, weights.data(), vocab, room.data());
