@@ -11,8 +11,8 @@
 #include "kernels/cpu/attention_softmax.h"
 #include "kernels/cpu/attention_unpack.h"
 #include "kernels/cpu/kernels.h"
-#if defined(__AVX512VBMI__)
-#include "kernels/cpu/attention_byte_tile.h"
+#if defined(TANDEM_INTEGER_ATTENTION)
+#include "kernels/cpu/attention_integer_tile.h"
 #else
 #include "kernels/cpu/attention_tile.h"
 #endif
@@ -316,7 +316,7 @@ class ItemRunner {
   template <int R, typename Ahead>
   void AddValues(uint32_t first, const RowBlock<R>& block, Ahead& ahead) {
     const auto& [scores, begin, end] = block;
-#if defined(__AVX512VBMI__)
+#if defined(TANDEM_INTEGER_ATTENTION)
     MixTile<R>(scores, begin, end, {v_in_pages_ ? page_rows_ : nullptr, v_}, columns_,
                SplitState(first).values, state_stride_, ahead);
 #else
@@ -344,7 +344,7 @@ class ItemRunner {
 #endif
   }
 
-#if !defined(__AVX512VBMI__)
+#if !defined(TANDEM_INTEGER_ATTENTION)
   template <int R, typename Ahead>
   void Mix(const float* weights, int32_t begin, int32_t end, uint32_t first, Ahead& ahead) {
     if (begin >= end) return;

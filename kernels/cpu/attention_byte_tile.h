@@ -1,5 +1,4 @@
-// attention_tile.h's products for tiles of ByteProducts, with all rows over the whole tile: weights
-// of what a row does not see are zero, and so are the products of finite values with them.
+// Products of tiles of ByteProducts with blocks of query rows: attention_integer_tile.h.
 //
 // Integer sums are exact, so a score is a chain over blocks of 32 dimensions; an output value is a
 // chain over pairs of positions.
@@ -83,23 +82,28 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys&
   }
 }
 
-// pairs[p] = weights of positions 2 p and 2 p + 1 times their scales; zero outside [begin, end),
-// where scales may be anything.
-inline void ScaleWeights(const float* weights, const float* scales, int32_t begin, int32_t end,
-                         float* pairs) {
-  const bool whole = begin == 0 && end == kTilePositions;
-  const auto scaled = [=](int32_t c) {
-    const Vec product = Load(weights + c) * Load(scales + c);
-    return whole ? product : Select(LanesIn(begin - c, end - c), product, Zero());
-  };
-  for (int32_t c = 0; c < kTilePositions; c += 2 * kLanes)
-    Store(pairs + c / 2, RoundToBf16(scaled(c), scaled(c + kLanes)));
-}
+// Weights of R rows times the scales of V, as pairs of positions in BF16.
+template <int R>
+struct ScaledWeights {
+  static constexpr int kPairs = kTilePositions / 2;
+  alignas(64) float pairs[R * kPairs];
+
+  // Zero outside [begin, end), where scales may be anything.
+  void Set(int r, const float* weights, const float* scales, int32_t begin, int32_t end) {
+    const bool whole = begin == 0 && end == kTilePositions;
+    const auto scaled = [=](int32_t c) {
+      const Vec product = Load(weights + c) * Load(scales + c);
+      return whole ? product : Select(LanesIn(begin - c, end - c), product, Zero());
+    };
+    for (int32_t c = 0; c < kTilePositions; c += 2 * kLanes)
+      Store(pairs + r * kPairs + c / 2, RoundToBf16(scaled(c), scaled(c + kLanes)));
+  }
+};
 
 // sums[r][0..32) += weights[r] * v over a tile, R rows `sum_stride` apart.
 template <int R, typename Columns, typename Ahead>
-inline void MixBlock(const float* pairs, const Columns& v, float* sums, uint32_t sum_stride,
-                     Ahead& ahead) {
+inline void MixBlock(const ScaledWeights<R>& weights, const Columns& v, float* sums,
+                     uint32_t sum_stride, Ahead& ahead) {
   constexpr int kPairs = kTilePositions / 2, kStretch = 4;
   Vec sum[R][2];
   for (int r = 0; r < R; ++r) {
@@ -110,7 +114,7 @@ inline void MixBlock(const float* pairs, const Columns& v, float* sums, uint32_t
     for (int32_t p = stretch; p < stretch + kStretch; ++p) {
       const Vec value[2] = {v(p, 0), v(p, kLanes)};
       for (int r = 0; r < R; ++r) {
-        const Vec weight = Set1(pairs[r * kPairs + p]);
+        const Vec weight = Set1(weights.pairs[r * kPairs + p]);
         for (int c = 0; c < 2; ++c) sum[r][c] = PairProducts::MulAdd(weight, value[c], sum[r][c]);
       }
     }
@@ -119,39 +123,6 @@ inline void MixBlock(const float* pairs, const Columns& v, float* sums, uint32_t
   for (int r = 0; r < R; ++r) {
     for (int c = 0; c < 2; ++c)
       Store(sums + static_cast<uint32_t>(r) * sum_stride + c * kLanes, sum[r][c]);
-  }
-}
-
-// V of a tile: in the pages, or unpacked by LoadV if `rows` is null.
-struct TileOfV {
-  const void* const* rows;
-  const float* unpacked;
-};
-
-// sums += weights * V of the tile for R rows, of which row r sees [begin[r], end[r]).
-template <int R, typename Ahead>
-inline void MixTile(const float* weights, const int32_t begin[R], const int32_t end[R],
-                    const TileOfV& v, uint32_t columns, float* sums, uint32_t sum_stride,
-                    Ahead& ahead) {
-  alignas(64) float scales_in_pages[kTilePositions], pairs[R * kTilePositions / 2];
-  for (uint32_t b = 0; b < columns / kBlockValues; ++b) {
-    const float* scales = scales_in_pages;
-    if (v.rows != nullptr) {
-      LoadScales(v.rows, b, scales_in_pages);
-    } else {
-      scales = v.unpacked + ByteProducts::VWords(columns) + b * kTilePositions;
-    }
-    for (int r = 0; r < R; ++r) {
-      ScaleWeights(weights + r * kTilePositions, scales, begin[r], end[r],
-                   pairs + r * kTilePositions / 2);
-    }
-    float* const out = sums + b * kBlockValues;
-    if (v.rows != nullptr) {
-      MixBlock<R>(pairs, ByteColumns{v.rows, b}, out, sum_stride, ahead);
-    } else {
-      MixBlock<R>(pairs, FloatColumns{v.unpacked + b * kBlockValues, columns}, out, sum_stride,
-                  ahead);
-    }
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/attention_ahead.h"
 #include "kernels/cpu/attention_columns.h"
+#include "kernels/cpu/attention_integers.h"
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/attention_unpack.h"
@@ -19,7 +20,6 @@
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
-inline constexpr uint32_t kBlockValues = tensor::BlockQ8_0::kValues;
 inline constexpr uint32_t kBlockWords = kBlockValues / 4;
 // Words of a block of a query row: high and low bytes, and the sum.
 inline constexpr uint32_t kQueryWords = 2 * kBlockWords + 1;
@@ -76,6 +76,8 @@ struct ByteColumns {
   }
 };
 
+using UnpackedColumns = FloatColumns;
+
 inline __m512i Biased(const void* bytes) {
   return _mm512_xor_si512(_mm512_loadu_si512(bytes), _mm512_set1_epi8(-128));
 }
@@ -104,15 +106,8 @@ struct ByteColumnOfTile {
 // REQUIRES: Q8_0 pages that are not latent.
 struct ByteProducts {
   static void CopyQuery(const float* q, uint32_t dim, float* out) {
-    Vec largest = Zero(), poison = Zero();
-    for (uint32_t d = 0; d < dim; d += kLanes) {
-      const Vec v = Load(q + d);
-      largest = Max(largest, Max(v, Zero() - v));
-      poison = Fma(v, Zero(), poison);  // NaN once a value is not finite
-    }
-    const float step = ReduceMax(largest) / kLargest + ReduceAdd(poison);
-    // Values too small for a reciprocal count as zeros.
-    const Vec per_step = Set1(step > 1e-30f && step < __builtin_inff() ? 1.0f / step : 0.0f);
+    const auto [step, reciprocal] = StepOfQuery(q, dim, kLargest);
+    const Vec per_step = Set1(reciprocal);
     for (uint32_t d = 0; d < dim; d += kBlockValues, out += kQueryWords) {
       const __m512i sum =
           _mm512_add_epi32(StoreSteps(Load(q + d) * per_step, out),

@@ -186,15 +186,16 @@ struct PairProducts {
 
 #endif
 
-#if defined(__AVX512VBMI__)
+#if defined(TANDEM_INTEGER_ATTENTION) && defined(__AVX512VBMI__)
 struct ByteProducts;  // attention_bytes.h
 using Products = ByteProducts;
+#elif defined(TANDEM_INTEGER_ATTENTION)
+struct Int16Products;  // attention_int16.h
+using Products = Int16Products;
 #elif defined(__AVX512BF16__)
 using Products = PairProducts;
 #else
-
 using Products = FloatProducts;
-
 #endif
 
 }  // namespace tandem::kernels::cpu::TANDEM_CPU_ISA

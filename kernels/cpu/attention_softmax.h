@@ -7,8 +7,8 @@
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/attention_products.h"
 #include "kernels/cpu/vec.h"
-#if defined(__AVX512VBMI__)
-#include "kernels/cpu/attention_bytes.h"
+#if defined(TANDEM_INTEGER_ATTENTION)
+#include "kernels/cpu/attention_integer_tile.h"
 #endif
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {

@@ -66,6 +66,10 @@ namespace avx2 {
 extern const Kernels kKernels;
 extern const AttentionKernels kAttention;
 }  // namespace avx2
+// Only for pages that MultipliesInt16 accepts.
+namespace avx2_int16 {
+extern const AttentionKernels kAttention;
+}
 namespace avx512 {
 extern const Kernels kKernels;
 extern const AttentionKernels kAttention;
@@ -97,9 +101,14 @@ inline bool MultipliesBytes(Isa isa, const KvPages& pages) {
   return isa == Isa::kAvx512 && HasFastBf16() && HasByteProducts() &&
          pages.type == tensor::Type::kQ8_0 && HasWholeBlocks(pages);
 }
+// Whether it does as 16-bit integers.
+inline bool MultipliesInt16(Isa isa, const KvPages& pages) {
+  return isa != Isa::kAvx512 && pages.type == tensor::Type::kQ8_0 && HasWholeBlocks(pages);
+}
 inline const AttentionKernels& AttentionKernelsOf(Isa isa, const KvPages& pages) {
   if (MultipliesPairs(isa, pages)) return avx512_bf16::kAttention;
   if (MultipliesBytes(isa, pages)) return avx512_bytes::kAttention;
+  if (MultipliesInt16(isa, pages)) return avx2_int16::kAttention;
   return isa == Isa::kAvx512 ? avx512::kAttention : avx2::kAttention;
 }
 

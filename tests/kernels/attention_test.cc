@@ -283,6 +283,34 @@ TEST_P(AttentionTest, PaddingBesideLongContextsGetsZeros) {
   }
 }
 
+// A key or value that is not finite shows in every row that sees it, and in no other; but a GPU's
+// tiles multiply the next values of a prompt by zero.
+TEST_P(AttentionTest, WhatIsNotFiniteShowsWhereItIsSeen) {
+  const int32_t bad = 70, length = 90;
+  const uint32_t heads = 2;
+  for (const tensor::Type type : {kF32, kF16, kBF16, kQ8_0}) {
+    const AttentionShape shape{.heads = heads, .heads_per_kv = 2, .type = type};
+    SCOPED_TRACE(testing::Message() << shape);
+    const DenseSequence plain = MakeSequence(shape, length, 1);
+    DenseSequence bad_k = plain, bad_v = plain;
+    bad_k.k[size_t{bad} * shape.head_dim + 3] = std::nanf("");
+    bad_v.v[size_t{bad} * shape.value_dim + 3] = std::nanf("");
+    Rig rig(GetParam());
+    const std::vector<float> expected = Attend(rig, shape, {{&plain, 0, length}});
+    for (const DenseSequence* sequence : {&bad_k, &bad_v}) {
+      const std::vector<float> actual = Attend(rig, shape, {{sequence, 0, length}});
+      const auto clean = static_cast<ptrdiff_t>(size_t{bad} * heads * shape.value_dim);
+      if (!GetParam().cuda()) {
+        ExpectSameBits({actual.begin(), actual.begin() + clean},
+                       {expected.begin(), expected.begin() + clean});
+      }
+      for (auto i = static_cast<size_t>(clean); i < actual.size(); i += shape.value_dim)
+        ASSERT_TRUE(std::isnan(actual[i + 3]))
+            << actual[i + 3] << " in row " << i / shape.value_dim;
+    }
+  }
+}
+
 // A sink that outweighs every score leaves next to nothing; one of minus infinity changes no bit.
 TEST_P(AttentionTest, ExtremeSinks) {
   const AttentionShape shape{.heads = 2, .heads_per_kv = 2};
