@@ -10,7 +10,7 @@
 
 #include "common/base/check.h"
 #include "common/base/status.h"
-#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention/plan.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/matmul.h"
 #include "kernels/cpu/weight_store.h"

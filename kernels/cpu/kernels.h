@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention/plan.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/host/task.h"
 #include "kernels/ops.h"

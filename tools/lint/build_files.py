@@ -80,18 +80,27 @@ def _path(package, name):
 class _Names(dict):
     """Rules and functions that a BUILD file may name; any unknown name is a rule."""
 
-    def __init__(self, package, files, targets):
+    def __init__(self, package, tree, targets):
         super().__init__()
         self._package = package
+        self._tree = tree
         self._targets = targets
         self.update(glob=self._glob, select=lambda cases: sum(cases.values(), []),
-                    load=lambda *names, **renamed: None, package=lambda **values: None,
+                    load=self._load, package=lambda **values: None,
                     exports_files=lambda *names, **values: None)
-        self._files = files
+
+    def _load(self, label, *names):
+        """Constants, of files that hold nothing else; macros stay unknown names."""
+        constants = [name for name in names if name.isupper()]
+        if constants and not label.startswith(("//bazel:", "@")):
+            values = {}
+            exec(self._tree.text(_path(self._package, label)), values)  # pylint: disable=exec-used
+            self.update((name, values[name]) for name in constants)
 
     def _glob(self, include, exclude=(), **_):
         prefix = self._package + "/" if self._package else ""
-        names = [path[len(prefix):] for path in self._files if path.startswith(prefix)]
+        names = [path[len(prefix):] for path in self._tree.paths
+                 if path.startswith(prefix)]
 
         def matches(name, patterns):
             return any(fnmatch.fnmatch(name, pattern) and
@@ -120,7 +129,7 @@ def read_targets(tree):
         package = path.rpartition("/")[0]
         try:
             code = compile(tree.text(path), path, "exec")
-            exec(code, _Names(package, tree.paths, targets))  # pylint: disable=exec-used
+            exec(code, _Names(package, tree, targets))  # pylint: disable=exec-used
         except Exception as error:  # pylint: disable=broad-except
             errors.append(f"{path}: cannot be read: {type(error).__name__}: {error}")
     return targets, errors

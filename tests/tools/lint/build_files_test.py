@@ -49,6 +49,14 @@ class BuildFilesTest(unittest.TestCase):
     def test_good_tree(self):
         self.assertEqual(problems(), [])
 
+    def test_constants_are_read_from_files_of_them(self):
+        self.assertEqual(problems({
+            "common/isa.bzl": 'FILES = ["w_main.cc"]\n',
+            "worker/BUILD.bazel": """
+load("//common:isa.bzl", "FILES")
+tandem_cc_binary(name = "w", srcs = FILES + [], deps = ["//common/a"])
+"""}), [])
+
     def test_native_rules(self):
         self.refused("use tandem_cc_library", {
             "x/BUILD.bazel": 'cc_library(name = "x")\n'})

@@ -3,7 +3,7 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_UNPACK_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_UNPACK_H_
 
-#include "kernels/cpu/attention_ahead.h"
+#include "kernels/cpu/attention/ahead.h"
 #include "kernels/cpu/page_rows.h"
 #include "kernels/cpu/vec.h"
 

@@ -5,10 +5,10 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_PRODUCTS_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_PRODUCTS_H_
 
-#include "kernels/cpu/attention_ahead.h"
-#include "kernels/cpu/attention_columns.h"
-#include "kernels/cpu/attention_plan.h"
-#include "kernels/cpu/attention_unpack.h"
+#include "kernels/cpu/attention/ahead.h"
+#include "kernels/cpu/attention/columns.h"
+#include "kernels/cpu/attention/plan.h"
+#include "kernels/cpu/attention/unpack.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
@@ -187,10 +187,10 @@ struct PairProducts {
 #endif
 
 #if defined(TANDEM_INTEGER_ATTENTION) && defined(__AVX512VBMI__)
-struct ByteProducts;  // attention_bytes.h
+struct ByteProducts;  // bytes.h
 using Products = ByteProducts;
 #elif defined(TANDEM_INTEGER_ATTENTION)
-struct Int16Products;  // attention_int16.h
+struct Int16Products;  // int16.h
 using Products = Int16Products;
 #elif defined(__AVX512BF16__)
 using Products = PairProducts;

@@ -1,4 +1,4 @@
-// Products of tiles of ByteProducts with blocks of query rows: attention_integer_tile.h.
+// Products of tiles of ByteProducts with blocks of query rows: integer_tile.h.
 //
 // Integer sums are exact, so a score is a chain over blocks of 32 dimensions; an output value is a
 // chain over pairs of positions.
@@ -7,9 +7,9 @@
 
 #if defined(__AVX512VBMI__)
 
-#include "kernels/cpu/attention_ahead.h"
-#include "kernels/cpu/attention_bytes.h"
-#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention/ahead.h"
+#include "kernels/cpu/attention/bytes.h"
+#include "kernels/cpu/attention/plan.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {

@@ -3,7 +3,7 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_PAGES_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_PAGES_H_
 
-#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention/plan.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 

@@ -8,12 +8,12 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_INT16_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_INT16_H_
 
-#include "kernels/cpu/attention_ahead.h"
-#include "kernels/cpu/attention_columns.h"
-#include "kernels/cpu/attention_integers.h"
-#include "kernels/cpu/attention_plan.h"
-#include "kernels/cpu/attention_products.h"
-#include "kernels/cpu/attention_unpack.h"
+#include "kernels/cpu/attention/ahead.h"
+#include "kernels/cpu/attention/columns.h"
+#include "kernels/cpu/attention/integers.h"
+#include "kernels/cpu/attention/plan.h"
+#include "kernels/cpu/attention/products.h"
+#include "kernels/cpu/attention/unpack.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {

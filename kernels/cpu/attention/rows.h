@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention/plan.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 

@@ -4,8 +4,8 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_COLUMNS_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_COLUMNS_H_
 
-#include "kernels/cpu/attention_pages.h"
-#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention/pages.h"
+#include "kernels/cpu/attention/plan.h"
 #include "kernels/cpu/page_rows.h"
 #include "kernels/cpu/vec.h"
 

@@ -10,12 +10,12 @@
 
 #if defined(__AVX512VBMI__)
 
-#include "kernels/cpu/attention_ahead.h"
-#include "kernels/cpu/attention_columns.h"
-#include "kernels/cpu/attention_integers.h"
-#include "kernels/cpu/attention_plan.h"
-#include "kernels/cpu/attention_products.h"
-#include "kernels/cpu/attention_unpack.h"
+#include "kernels/cpu/attention/ahead.h"
+#include "kernels/cpu/attention/columns.h"
+#include "kernels/cpu/attention/integers.h"
+#include "kernels/cpu/attention/plan.h"
+#include "kernels/cpu/attention/products.h"
+#include "kernels/cpu/attention/unpack.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {

@@ -1,20 +1,20 @@
-// attention_tile.h's products for tiles of Q8_0 pages that stay integers, with all rows over the
-// whole tile: weights of what a row does not see are zero, and so are the products of finite values
-// with them. Included by files that are compiled once per instruction set.
+// tile.h's products for tiles of Q8_0 pages that stay integers, with all rows over the whole tile:
+// weights of what a row does not see are zero, and so are the products of finite values with them.
+// Included by files that are compiled once per instruction set.
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_INTEGER_TILE_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_INTEGER_TILE_H_
 
 #if defined(TANDEM_INTEGER_ATTENTION)
 
 #if defined(__AVX512VBMI__)
-#include "kernels/cpu/attention_byte_tile.h"
+#include "kernels/cpu/attention/byte_tile.h"
 #else
-#include "kernels/cpu/attention_int16_tile.h"
+#include "kernels/cpu/attention/int16_tile.h"
 #endif
-#include "kernels/cpu/attention_integers.h"
-#include "kernels/cpu/attention_plan.h"
-#include "kernels/cpu/attention_products.h"
-#include "kernels/cpu/attention_unpack.h"
+#include "kernels/cpu/attention/integers.h"
+#include "kernels/cpu/attention/plan.h"
+#include "kernels/cpu/attention/products.h"
+#include "kernels/cpu/attention/unpack.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 

@@ -3,8 +3,8 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_AHEAD_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_AHEAD_H_
 
-#include "kernels/cpu/attention_pages.h"
-#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention/pages.h"
+#include "kernels/cpu/attention/plan.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {

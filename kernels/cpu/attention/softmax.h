@@ -4,11 +4,11 @@
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_SOFTMAX_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_SOFTMAX_H_
 
-#include "kernels/cpu/attention_plan.h"
-#include "kernels/cpu/attention_products.h"
+#include "kernels/cpu/attention/plan.h"
+#include "kernels/cpu/attention/products.h"
 #include "kernels/cpu/vec.h"
 #if defined(TANDEM_INTEGER_ATTENTION)
-#include "kernels/cpu/attention_integer_tile.h"
+#include "kernels/cpu/attention/integer_tile.h"
 #endif
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {

@@ -8,10 +8,10 @@
 
 #include <type_traits>
 
-#include "kernels/cpu/attention_ahead.h"
-#include "kernels/cpu/attention_plan.h"
-#include "kernels/cpu/attention_products.h"
-#include "kernels/cpu/attention_unpack.h"
+#include "kernels/cpu/attention/ahead.h"
+#include "kernels/cpu/attention/plan.h"
+#include "kernels/cpu/attention/products.h"
+#include "kernels/cpu/attention/unpack.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {

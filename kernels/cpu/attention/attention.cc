@@ -1,20 +1,18 @@
 // Attention over pages, compiled once per instruction set: tile by tile, as in FlashAttention (Dao
-// et al., 2022). attention_plan.h divides the work, attention_ahead.h reads ahead,
-// attention_pages.h, attention_columns.h and attention_unpack.h find and unpack,
-// attention_products.h and attention_tile.h multiply blocks of attention_rows.h,
-// attention_softmax.h weighs.
-#include "kernels/cpu/attention_ahead.h"
-#include "kernels/cpu/attention_columns.h"
-#include "kernels/cpu/attention_pages.h"
-#include "kernels/cpu/attention_products.h"
-#include "kernels/cpu/attention_rows.h"
-#include "kernels/cpu/attention_softmax.h"
-#include "kernels/cpu/attention_unpack.h"
+// et al., 2022). plan.h divides the work, ahead.h reads ahead, pages.h, columns.h and unpack.h find
+// and unpack, products.h and tile.h multiply blocks of rows.h, softmax.h weighs.
+#include "kernels/cpu/attention/ahead.h"
+#include "kernels/cpu/attention/columns.h"
+#include "kernels/cpu/attention/pages.h"
+#include "kernels/cpu/attention/products.h"
+#include "kernels/cpu/attention/rows.h"
+#include "kernels/cpu/attention/softmax.h"
+#include "kernels/cpu/attention/unpack.h"
 #include "kernels/cpu/kernels.h"
 #if defined(TANDEM_INTEGER_ATTENTION)
-#include "kernels/cpu/attention_integer_tile.h"
+#include "kernels/cpu/attention/integer_tile.h"
 #else
-#include "kernels/cpu/attention_tile.h"
+#include "kernels/cpu/attention/tile.h"
 #endif
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {

@@ -1,4 +1,4 @@
-#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention/plan.h"
 
 #include <algorithm>
 

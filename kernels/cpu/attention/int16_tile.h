@@ -1,13 +1,13 @@
-// Products of tiles of Int16Products with blocks of query rows: attention_integer_tile.h.
+// Products of tiles of Int16Products with blocks of query rows: integer_tile.h.
 //
 // Integer sums are exact, so a score is a chain over blocks of 32 dimensions; an output value is a
 // chain over tiles of 64 positions.
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_INT16_TILE_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_INT16_TILE_H_
 
-#include "kernels/cpu/attention_ahead.h"
-#include "kernels/cpu/attention_int16.h"
-#include "kernels/cpu/attention_plan.h"
+#include "kernels/cpu/attention/ahead.h"
+#include "kernels/cpu/attention/int16.h"
+#include "kernels/cpu/attention/plan.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
