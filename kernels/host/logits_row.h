@@ -29,24 +29,22 @@ inline float Largest(const float* x, size_t n) {
   return largest;
 }
 
-// exp(x) for x <= 0, relative error below 2e-7; 0 below -87 and for NaN. 2^n times a polynomial on
-// |r| <= ln(2) / 2. Always inlined: the loops of several instruction sets use it.
+// exp(x) for x <= 0, error below 2e-7, relative error below 3e-7 + 6e-8 |x|; 1 at 0, 0 below -87
+// and for NaN. With x / ln 2 = n + r, |r| <= 1/2, 2^n times a polynomial of fifth degree whose
+// largest relative error is the least among those with 1 at 0, added in pairs: a chain of six
+// roundings, not fourteen. Always inlined: the loops of several instruction sets use it.
 [[gnu::always_inline]] inline float ExpOfNegative(float x) {
   const float magic = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
   const float clamped = x >= -87.0f ? x : -87.0f;
-  const float shifted = clamped * 1.44269504f + magic;
-  const float n = shifted - magic;
-  const float r = (clamped - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.0f / 5040;
-  p = p * r + 1.0f / 720;
-  p = p * r + 1.0f / 120;
-  p = p * r + 1.0f / 24;
-  p = p * r + 1.0f / 6;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  const uint32_t exponent =
-      (__builtin_bit_cast(uint32_t, shifted) - __builtin_bit_cast(uint32_t, magic)) << 23;
+  const float t = clamped * 1.44269504f;
+  const float shifted = t + magic;
+  const float r = t - (shifted - magic);
+  const float r2 = r * r;
+  const float high =
+      (1.32647273e-3f * r + 9.67151299e-3f) * r2 + (5.55073358e-2f * r + 0.240222424f);
+  const float p = high * r2 + (0.693147004f * r + 1.0f);
+  // The low nine bits of `magic` are zeros.
+  const uint32_t exponent = __builtin_bit_cast(uint32_t, shifted) << 23;
   const float result = __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, p) + exponent);
   return x >= -87.0f ? result : 0.0f;
 }

@@ -13,23 +13,21 @@ __device__ inline float MultiplyAdd(float a, float b, float c) {
   return __fadd_rn(__fmul_rn(a, b), c);
 }
 
-// exp(x) for x <= 0, relative error below 2e-7; 0 below -87 and for NaN. 2^n times a polynomial on
-// |r| <= ln(2) / 2.
+// exp(x) for x <= 0, error below 2e-7, relative error below 3e-7 + 6e-8 |x|; 1 at 0, 0 below -87
+// and for NaN. With x / ln 2 = n + r, |r| <= 1/2, 2^n times a polynomial of fifth degree whose
+// largest relative error is the least among those with 1 at 0.
 __device__ inline float ExpOfNegative(float x) {
   const float magic = 0x1.8p23f;  // adding it leaves the nearest integer in the low bits
   const float clamped = x >= -87.0f ? x : -87.0f;
-  const float shifted = MultiplyAdd(clamped, 1.44269504f, magic);
-  const float n = __fadd_rn(shifted, -magic);
-  const float r = MultiplyAdd(n, 2.12194440e-4f, MultiplyAdd(n, -0.693359375f, clamped));
-  float p = 1.0f / 5040;
-  p = MultiplyAdd(p, r, 1.0f / 720);
-  p = MultiplyAdd(p, r, 1.0f / 120);
-  p = MultiplyAdd(p, r, 1.0f / 24);
-  p = MultiplyAdd(p, r, 1.0f / 6);
-  p = MultiplyAdd(p, r, 0.5f);
-  p = MultiplyAdd(p, r, 1.0f);
-  p = MultiplyAdd(p, r, 1.0f);
-  const uint32_t exponent = (__float_as_uint(shifted) - __float_as_uint(magic)) << 23;
+  const float t = __fmul_rn(clamped, 1.44269504f);
+  const float shifted = __fadd_rn(t, magic);
+  const float r = __fadd_rn(t, -__fadd_rn(shifted, -magic));
+  const float r2 = __fmul_rn(r, r);
+  const float high = MultiplyAdd(MultiplyAdd(1.32647273e-3f, r, 9.67151299e-3f), r2,
+                                 MultiplyAdd(5.55073358e-2f, r, 0.240222424f));
+  const float p = MultiplyAdd(high, r2, MultiplyAdd(0.693147004f, r, 1.0f));
+  // The low nine bits of `magic` are zeros.
+  const uint32_t exponent = __float_as_uint(shifted) << 23;
   const float result = __uint_as_float(__float_as_uint(p) + exponent);
   return x >= -87.0f ? result : 0.0f;
 }

@@ -90,6 +90,20 @@ TEST_P(VocabularyLoopsTest, WeightsHaveTheBitsOfTheBaseline) {
   }
 }
 
+TEST_P(VocabularyLoopsTest, WeightsAreExponentialsThatNeverRise) {
+  constexpr size_t kCount = 360000;
+  std::vector<float> logits(kCount), weights(kCount);
+  for (size_t i = 0; i < kCount; ++i) logits[i] = -static_cast<float>(i) / 4093;  // to -88
+  GetParam()->weigh(logits.data(), kCount, 0, 1, 0, weights.data());
+  EXPECT_EQ(weights[0], 1);
+  for (size_t i = 0; i < kCount; ++i) {
+    const double exact = logits[i] < -87 ? 0 : std::exp(double{logits[i]});
+    const double relative = 3e-7 - 6e-8 * double{logits[i]};
+    ASSERT_NEAR(weights[i], exact, std::min(2e-7, relative * exact)) << logits[i];
+    ASSERT_LE(weights[i], weights[i == 0 ? 0 : i - 1]) << logits[i];
+  }
+}
+
 TEST_P(VocabularyLoopsTest, SumsWhatIsLargeEnough) {
   for (const size_t n : kLengths) {
     const auto weights = Values(n, 0, 1, 3);
