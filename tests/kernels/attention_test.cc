@@ -33,6 +33,7 @@ std::vector<AttentionShape> Shapes() {
       {.heads = 4, .heads_per_kv = 2, .head_dim = 96, .value_dim = 32, .type = kQ8_0},
       {.heads = 2, .heads_per_kv = 1, .head_dim = 128, .value_dim = 128, .type = kQ8_0},
       {.heads = 2, .heads_per_kv = 1, .window = 65, .type = kQ8_0, .with_sinks = true},
+      {.heads = 14, .heads_per_kv = 7, .type = kQ8_0},
       {.heads = 4, .heads_per_kv = 2, .window = 32, .chunked = true},
       {.heads = 2, .heads_per_kv = 1, .window = 47, .type = kF32, .chunked = true},
   };
@@ -283,30 +284,45 @@ TEST_P(AttentionTest, PaddingBesideLongContextsGetsZeros) {
   }
 }
 
-// A key or value that is not finite shows in every row that sees it, and in no other; but a GPU's
-// tiles multiply the next values of a prompt by zero.
+// A key or value that is not finite shows in every row that sees it. It shows in no other, except
+// on a GPU, whose tiles multiply a prompt's later values by zero.
+void ExpectNotFiniteWhereSeen(Rig& rig, const AttentionShape& shape) {
+  SCOPED_TRACE(testing::Message() << shape);
+  constexpr int32_t kBad = 70, kLength = 90;
+  const size_t width = shape.value_dim, row = shape.heads * width;
+  const DenseSequence plain = MakeSequence(shape, kLength, 1);
+  DenseSequence bad_q = plain, bad_k = plain, bad_v = plain;
+  bad_q.q[size_t{kBad} * shape.heads * shape.head_dim + 3] = std::nanf("");  // of the first head
+  bad_k.k[size_t{kBad} * shape.head_dim + 3] = std::nanf("");
+  bad_v.v[size_t{kBad} * width + 3] = std::nanf("");
+  const auto begins_as = [&](const std::vector<float>& actual, size_t rows) {
+    const auto expected = Attend(rig, shape, {{&plain, 0, kLength}});
+    const auto size = static_cast<ptrdiff_t>(rows * row);
+    ExpectSameBits({actual.begin(), actual.begin() + size},
+                   {expected.begin(), expected.begin() + size});
+  };
+  const auto with_bad_q = Attend(rig, shape, {{&bad_q, 0, kLength}});
+  EXPECT_TRUE(std::isnan(with_bad_q[kBad * row]));
+  EXPECT_FALSE(std::isnan(with_bad_q[kBad * row + width]));
+  begins_as(with_bad_q, kBad);
+  for (const DenseSequence* bad : {&bad_k, &bad_v}) {
+    const auto prompt = Attend(rig, shape, {{bad, 0, kLength}});
+    if (!rig.backend_case().cuda()) begins_as(prompt, kBad);
+    for (size_t i = kBad * row; i < prompt.size(); i += width)
+      ASSERT_TRUE(std::isnan(prompt[i + 3])) << prompt[i + 3] << " in row " << i / width;
+    const auto decoded = Attend(rig, shape, {{bad, kLength - 1, kLength}});
+    for (size_t i = 0; i < decoded.size(); i += width)
+      ASSERT_TRUE(std::isnan(decoded[i + 3])) << decoded[i + 3] << " in head " << i / width;
+  }
+}
+
 TEST_P(AttentionTest, WhatIsNotFiniteShowsWhereItIsSeen) {
-  const int32_t bad = 70, length = 90;
-  const uint32_t heads = 2;
-  for (const tensor::Type type : {kF32, kF16, kBF16, kQ8_0}) {
-    const AttentionShape shape{.heads = heads, .heads_per_kv = 2, .type = type};
-    SCOPED_TRACE(testing::Message() << shape);
-    const DenseSequence plain = MakeSequence(shape, length, 1);
-    DenseSequence bad_k = plain, bad_v = plain;
-    bad_k.k[size_t{bad} * shape.head_dim + 3] = std::nanf("");
-    bad_v.v[size_t{bad} * shape.value_dim + 3] = std::nanf("");
-    Rig rig(GetParam());
-    const std::vector<float> expected = Attend(rig, shape, {{&plain, 0, length}});
-    for (const DenseSequence* sequence : {&bad_k, &bad_v}) {
-      const std::vector<float> actual = Attend(rig, shape, {{sequence, 0, length}});
-      const auto clean = static_cast<ptrdiff_t>(size_t{bad} * heads * shape.value_dim);
-      if (!GetParam().cuda()) {
-        ExpectSameBits({actual.begin(), actual.begin() + clean},
-                       {expected.begin(), expected.begin() + clean});
-      }
-      for (auto i = static_cast<size_t>(clean); i < actual.size(); i += shape.value_dim)
-        ASSERT_TRUE(std::isnan(actual[i + 3]))
-            << actual[i + 3] << " in row " << i / shape.value_dim;
+  Rig rig(GetParam());
+  for (const bool k_columns : {false, true}) {
+    if (k_columns && GetParam().cuda()) continue;  // K lies in rows
+    for (const tensor::Type type : {kF32, kF16, kBF16, kQ8_0}) {
+      ExpectNotFiniteWhereSeen(
+          rig, {.heads = 2, .heads_per_kv = 2, .type = type, .k_columns = k_columns});
     }
   }
 }

@@ -89,7 +89,7 @@ class _Names(dict):
                     load=self._load, package=lambda **values: None,
                     exports_files=lambda *names, **values: None)
 
-    def _load(self, label, *names):
+    def _load(self, label, *names, **_):
         """Constants, of files that hold nothing else; macros stay unknown names."""
         constants = [name for name in names if name.isupper()]
         if constants and not label.startswith(("//bazel:", "@")):

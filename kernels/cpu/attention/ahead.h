@@ -61,9 +61,12 @@ class ReadAhead {
 
   // About how often products with few rows of one KV head call Fetch: once per eight dimensions of
   // a pass over scores, and once per four columns of a pass over values; more rows, and narrow
-  // vectors, take more passes.
+  // vectors, take more passes, but products of 16-bit integers call it as often with any rows.
   static size_t Pieces(const KvPages& kv, const AttentionItem& item) {
     const auto heads_above = [&](uint32_t heads) { return item.heads > heads * item.kv_heads; };
+#if defined(TANDEM_INTEGER_ATTENTION)
+    if (kLanes < 16) return (kv.head_dim + kv.value_dim) / 4 + 1;
+#endif
     if (kLanes < 16) {
       const size_t passes = heads_above(7) ? 8 : heads_above(6) ? 6 : heads_above(3) ? 4 : 2;
       return passes * (kv.head_dim + kv.value_dim) / 8 + 1;

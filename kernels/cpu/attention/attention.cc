@@ -1,6 +1,6 @@
 // Attention over pages, compiled once per instruction set: tile by tile, as in FlashAttention (Dao
 // et al., 2022). plan.h divides the work, ahead.h reads ahead, pages.h, columns.h and unpack.h find
-// and unpack, products.h and tile.h multiply blocks of rows.h, softmax.h weighs.
+// and unpack, products.h with tile.h or integer_tile.h multiply blocks of rows.h, softmax.h weighs.
 #include "kernels/cpu/attention/ahead.h"
 #include "kernels/cpu/attention/columns.h"
 #include "kernels/cpu/attention/pages.h"

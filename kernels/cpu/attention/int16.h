@@ -1,7 +1,7 @@
-// Tiles of Q8_0 pages whose values are multiplied as 16-bit integers, two to a word, where there is
-// nothing wider for bytes (decision 55). K meets queries of 16 bits, V weights of 15. Scales of K
-// multiply the sums of blocks, scales of V the weights before they are rounded. Included by files
-// that are compiled once per instruction set.
+// Tiles of Q8_0 pages whose values are multiplied as 16-bit integers, two to a word, without
+// AVX-512 (decision 55). K meets queries of 16 bits, V weights of 15. Scales of K multiply the sums
+// of blocks, scales of V the weights before they are rounded. Included by files that are compiled
+// once per instruction set.
 //
 // A query row: for every four dimensions the word of the first and third, and that of the second
 // and fourth, as the bytes of a word of K in the pages part; then the step of the values.

@@ -95,7 +95,8 @@ struct ScaledWeights {
   alignas(64) float pairs[R * kPairs];
   float steps[R];  // NaN or infinite if a product is
 
-  // Zero outside [begin, end), where scales may be anything.
+  // Zero outside [begin, end), where scales may be anything; within, rows that were written have
+  // none below zero.
   void Set(int r, const float* weights, const float* scales, int32_t begin, int32_t end) {
     constexpr int kCount = kTilePositions / kLanes;
     const bool whole = begin == 0 && end == kTilePositions;

@@ -12,8 +12,8 @@ inline constexpr uint32_t kBlockValues = Q8_0Rows::Block::kValues;
 
 // A query row is rounded to integers times a step.
 struct QueryStep {
-  float step;        // NaN or infinite if a value of the row is
-  float reciprocal;  // zero if it is none: the row's integers are zeros
+  float step;        // NaN if a value of the row is not finite
+  float reciprocal;  // zero if `step` has none that is finite
 };
 // Of a row of `dim` values, which become integers within +-largest.
 inline QueryStep StepOfQuery(const float* q, uint32_t dim, float largest) {

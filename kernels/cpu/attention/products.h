@@ -1,7 +1,8 @@
 // What a tile of attention holds, and how it is multiplied: floats, of pages of any type, or pairs
-// of BF16, of BF16 pages where the machine multiplies them (decision 23). A tile of K has a word
-// for every dimension, or every two, of 64 positions; a tile of V a row of words for every
-// position, or every two. Included by files that are compiled once per instruction set.
+// of BF16, of BF16 pages where the machine multiplies them (decision 23); integers of Q8_0 pages
+// are in bytes.h and int16.h. A tile of K has a word for every dimension, or every two, of 64
+// positions; a tile of V a row of words for every position, or every two. Included by files that
+// are compiled once per instruction set.
 #ifndef TANDEM_KERNELS_CPU_ATTENTION_PRODUCTS_H_
 #define TANDEM_KERNELS_CPU_ATTENTION_PRODUCTS_H_
 
