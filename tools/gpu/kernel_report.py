@@ -6,7 +6,8 @@ usage: kernel_report.py [--launches PROGRAM]
 Registers, stack frames and spills are ptxas's, for both machine codes; what multiplies on tensor cores and the widest load of global
 memory are read from the machine code. Shared memory is dynamic: what a launch asks for at the shapes of tests/kernels/cuda/table comes
 from PROGRAM, bazel's //tests/kernels/cuda/table:op_launches, which encodes those ops without running them, and so do the launches that
-predictions count; without --launches the column is empty and the predictions stay as they are. Needs nvcc, cuobjdump and c++filt, no GPU.
+predictions count; without --launches the column is empty and the predictions stay as they are. Needs nvcc, c++filt, and cuobjdump with
+nvdisasm (of the CUDA Toolkit, or PyPI's nvidia-cuda-cuobjdump and nvidia-cuda-nvdisasm), no GPU.
 """
 
 import argparse
