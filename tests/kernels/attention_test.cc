@@ -295,8 +295,8 @@ void ExpectNotFiniteWhereSeen(Rig& rig, const AttentionShape& shape) {
   bad_q.q[size_t{kBad} * shape.heads * shape.head_dim + 3] = std::nanf("");  // of the first head
   bad_k.k[size_t{kBad} * shape.head_dim + 3] = std::nanf("");
   bad_v.v[size_t{kBad} * width + 3] = std::nanf("");
-  const auto begins_as = [&](const std::vector<float>& actual, size_t rows) {
-    const auto expected = Attend(rig, shape, {{&plain, 0, kLength}});
+  const auto expected = Attend(rig, shape, {{&plain, 0, kLength}});
+  const auto begins_as_expected = [&](const std::vector<float>& actual, size_t rows) {
     const auto size = static_cast<ptrdiff_t>(rows * row);
     ExpectSameBits({actual.begin(), actual.begin() + size},
                    {expected.begin(), expected.begin() + size});
@@ -304,10 +304,10 @@ void ExpectNotFiniteWhereSeen(Rig& rig, const AttentionShape& shape) {
   const auto with_bad_q = Attend(rig, shape, {{&bad_q, 0, kLength}});
   EXPECT_TRUE(std::isnan(with_bad_q[kBad * row]));
   EXPECT_FALSE(std::isnan(with_bad_q[kBad * row + width]));
-  begins_as(with_bad_q, kBad);
+  begins_as_expected(with_bad_q, kBad);
   for (const DenseSequence* bad : {&bad_k, &bad_v}) {
     const auto prompt = Attend(rig, shape, {{bad, 0, kLength}});
-    if (!rig.backend_case().cuda()) begins_as(prompt, kBad);
+    if (!rig.backend_case().cuda()) begins_as_expected(prompt, kBad);
     for (size_t i = kBad * row; i < prompt.size(); i += width)
       ASSERT_TRUE(std::isnan(prompt[i + 3])) << prompt[i + 3] << " in row " << i / width;
     const auto decoded = Attend(rig, shape, {{bad, kLength - 1, kLength}});

@@ -9,15 +9,12 @@
 
 #include "kernels/cpu/attention/ahead.h"
 #include "kernels/cpu/attention/bytes.h"
+#include "kernels/cpu/attention/integers.h"
 #include "kernels/cpu/attention/plan.h"
+#include "kernels/cpu/attention/rows.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
-
-inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
-
-// As the instruction takes them: with __m512i gcc copies every sum in every turn of a loop.
-using Ints = int __attribute__((vector_size(64)));
 
 // sums[r][c] += k[c] * q[r] over the words of a block from `first` on, for R rows of q that lie
 // `stride` apart.
@@ -68,16 +65,8 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys&
         for (int c = 0; c < kVecs; ++c) sums[r][c] *= 128;
       }
       AddBytes(query + kBlockWords, stride, k, b * kBlockWords, sums, ahead);
-      for (int c = 0; c < kVecs; ++c) {
-        const Vec scale = k[c].Scales(b);
-        for (int r = 0; r < R; ++r) {
-          float* const score = scores + r * kTilePositions + i + c * kLanes;
-          const Vec sum = _mm512_cvtepi32_ps(reinterpret_cast<__m512i>(sums[r][c]));
-          Vec total = b == 0 ? sum * scale : Fma(sum, scale, Load(score));
-          if (b + 1 == blocks) total = total * Set1(steps[static_cast<uint32_t>(r) * stride]);
-          Store(score, total);
-        }
-      }
+      AddBlockScores(
+          sums, [&](int c) { return k[c].Scales(b); }, b, blocks, steps, stride, scores + i);
     }
   }
 }
@@ -85,8 +74,7 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys&
 // Weights of R rows times the scales of V, as pairs of positions in BF16.
 template <int R>
 struct ScaledWeights {
-  static constexpr int kPairs = kTilePositions / 2;
-  alignas(64) float pairs[R * kPairs];
+  alignas(64) float pairs[R * kTilePairs];
 
   // Zero outside [begin, end), where scales may be anything.
   void Set(int r, const float* weights, const float* scales, int32_t begin, int32_t end) {
@@ -96,7 +84,7 @@ struct ScaledWeights {
       return whole ? product : Select(LanesIn(begin - c, end - c), product, Zero());
     };
     for (int32_t c = 0; c < kTilePositions; c += 2 * kLanes)
-      Store(pairs + r * kPairs + c / 2, RoundToBf16(scaled(c), scaled(c + kLanes)));
+      Store(pairs + r * kTilePairs + c / 2, RoundToBf16(scaled(c), scaled(c + kLanes)));
   }
 };
 
@@ -104,17 +92,17 @@ struct ScaledWeights {
 template <int R, typename Columns, typename Ahead>
 inline void MixBlock(const ScaledWeights<R>& weights, const Columns& v, float* sums,
                      uint32_t sum_stride, Ahead& ahead) {
-  constexpr int kPairs = kTilePositions / 2, kStretch = 4;
+  constexpr int kStretch = 4;
   Vec sum[R][2];
   for (int r = 0; r < R; ++r) {
     for (int c = 0; c < 2; ++c)
       sum[r][c] = Load(sums + static_cast<uint32_t>(r) * sum_stride + c * kLanes);
   }
-  for (int32_t stretch = 0; stretch < kPairs; stretch += kStretch) {
+  for (int32_t stretch = 0; stretch < kTilePairs; stretch += kStretch) {
     for (int32_t p = stretch; p < stretch + kStretch; ++p) {
       const Vec value[2] = {v(p, 0), v(p, kLanes)};
       for (int r = 0; r < R; ++r) {
-        const Vec weight = Set1(weights.pairs[r * kPairs + p]);
+        const Vec weight = Set1(weights.pairs[r * kTilePairs + p]);
         for (int c = 0; c < 2; ++c) sum[r][c] = PairProducts::MulAdd(weight, value[c], sum[r][c]);
       }
     }

@@ -7,23 +7,22 @@
 
 #include "kernels/cpu/attention/ahead.h"
 #include "kernels/cpu/attention/int16.h"
+#include "kernels/cpu/attention/integers.h"
 #include "kernels/cpu/attention/plan.h"
+#include "kernels/cpu/attention/rows.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
-// Rows whose sums of two vectors are in registers; more are multiplied in two parts.
-inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
+// The sums of a block's rows, two vectors of each, are in registers; a wide block is multiplied in
+// two parts.
 template <int R>
 inline constexpr bool kInParts = R > kBlockRows;
-template <int R>
-inline constexpr int kFirstPart = (R + 1) / 2;
 template <int R>
 inline constexpr int kParts = kInParts<R> ? 2 : 1;
 
 inline constexpr int kVecs = 2;
 inline constexpr uint32_t kBlockFours = kBlockValues / 4;
-using Ints = int __attribute__((vector_size(32)));
 
 // sums[r][c] += words of `vec` times word of `one(r)`.
 template <int R, typename One>
@@ -74,16 +73,8 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys&
         AddFours<0>(q, stride, k, four, four + kStretch, sums);
         AddFours<1>(q, stride, k, four, four + kStretch, sums);
       }
-      for (int c = 0; c < kVecs; ++c) {
-        const Vec scale = k.Scales(b, c);
-        for (int r = 0; r < R; ++r) {
-          float* const score = scores + r * kTilePositions + i + c * kLanes;
-          const Vec sum = _mm256_cvtepi32_ps(reinterpret_cast<__m256i>(sums[r][c]));
-          Vec total = b == 0 ? sum * scale : Fma(sum, scale, Load(score));
-          if (b + 1 == blocks) total = total * Set1(steps[static_cast<uint32_t>(r) * stride]);
-          Store(score, total);
-        }
-      }
+      AddBlockScores(
+          sums, [&](int c) { return k.Scales(b, c); }, b, blocks, steps, stride, scores + i);
     }
   }
 }
@@ -91,8 +82,7 @@ inline void ScoreRows(const float* q, uint32_t stride, uint32_t dim, const Keys&
 // Weights of R rows times the scales of V, as pairs of positions in steps.
 template <int R>
 struct ScaledWeights {
-  static constexpr int kPairs = kTilePositions / 2;
-  alignas(64) float pairs[R * kPairs];
+  alignas(64) float pairs[R * kTilePairs];
   float steps[R];  // NaN or infinite if a product is
 
   // Zero outside [begin, end), where scales may be anything; within, rows that were written have
@@ -116,7 +106,7 @@ struct ScaledWeights {
     for (int32_t i = 0; i < kCount; i += 2) {
       const __m256i words = _mm256_packs_epi32(_mm256_cvtps_epi32(products[i] * per_step),
                                                _mm256_cvtps_epi32(products[i + 1] * per_step));
-      StoreWords(pairs + r * kPairs + i * kLanes / 2, _mm256_permute4x64_epi64(words, 0xd8));
+      StoreWords(pairs + r * kTilePairs + i * kLanes / 2, _mm256_permute4x64_epi64(words, 0xd8));
     }
   }
 
@@ -134,17 +124,17 @@ struct ScaledWeights {
 template <int R, int kRows, typename Columns, typename Ahead>
 inline void MixRowsOfBlock(const ScaledWeights<kRows>& weights, int first, const Columns& v,
                            float* sums, uint32_t sum_stride, Ahead& ahead) {
-  constexpr int kPairs = kTilePositions / 2, kStretch = 8 * kParts<kRows>;
-  const float* const pairs = weights.pairs + first * kPairs;
+  constexpr int kStretch = 8 * kParts<kRows>;
+  const float* const pairs = weights.pairs + first * kTilePairs;
   for (uint32_t column = 0; column < kBlockValues; column += kVecs * kLanes) {
     Ints sum[R][kVecs] = {};
-    for (int32_t stretch = 0; stretch < kPairs; stretch += kStretch) {
+    for (int32_t stretch = 0; stretch < kTilePairs; stretch += kStretch) {
 #pragma GCC unroll 2
       for (int32_t p = stretch; p < stretch + kStretch; ++p) {
         __m256i value[kVecs];
         v.Load(p, column, value);
         AddWords(
-            value, [&](int r) { return pairs[r * kPairs + p]; }, sum);
+            value, [&](int r) { return pairs[r * kTilePairs + p]; }, sum);
       }
       ahead.Fetch();
     }

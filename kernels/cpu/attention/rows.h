@@ -9,6 +9,13 @@
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
+// Rows that are multiplied together, and of a wide block, which is used where all rows are one, so
+// that K and V are read once.
+inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
+// Of R rows that are multiplied in two parts.
+template <int R>
+inline constexpr int kFirstPart = (R + 1) / 2;
+
 // R rows with a tile: their scores, which become weights, and the part of it that each sees.
 template <int R>
 struct RowBlock {

@@ -11,19 +11,15 @@
 #include "kernels/cpu/attention/ahead.h"
 #include "kernels/cpu/attention/plan.h"
 #include "kernels/cpu/attention/products.h"
+#include "kernels/cpu/attention/rows.h"
 #include "kernels/cpu/attention/unpack.h"
 #include "kernels/cpu/vec.h"
 
 namespace tandem::kernels::cpu::TANDEM_CPU_ISA {
 
-// Rows of the register tile, and of a wide one, which is used where all rows are one block, so that
-// K and V are read once.
-inline constexpr int kBlockRows = 6, kWideBlockRows = 8;
 // Narrow vectors are too few for a wide tile: it is multiplied in two parts, one after the other.
 template <int R>
 inline constexpr bool kInParts = kLanes == 8 && (R > kBlockRows);
-template <int R>
-inline constexpr int kFirstPart = (R + 1) / 2;
 
 // Vectors per row of the register tile.
 template <int R>
