@@ -173,11 +173,21 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
 }
 inline float __expf(float x) { return std::exp(x); }
 inline float __logf(float x) { return std::log(x); }
-inline float __fdividef(float a, float b) { return a / b; }
+// CUDA Programming Guide, intrinsic functions: 0 for divisors from 2^126 to 2^128, NaN if a is
+// infinite there.
+inline float __fdividef(float a, float b) {
+  const float size = std::fabs(b);
+  return size > 0x1p126f && !std::isinf(size) ? a * 0.0f : a / b;
+}
 inline float __frcp_rn(float x) { return 1.0f / x; }
 inline float __fmul_rn(float a, float b) {
   const volatile float product = a * b;
   return product;
+}
+inline void sincospif(float x, float* sine, float* cosine) {
+  const double angle = double{x} * M_PI;
+  *sine = static_cast<float>(std::sin(angle));
+  *cosine = static_cast<float>(std::cos(angle));
 }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }

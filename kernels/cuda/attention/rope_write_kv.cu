@@ -13,6 +13,7 @@
 
 #include "common/base/check.h"
 #include "common/tensor/type.h"
+#include "kernels/cuda/attention/rope.h"
 #include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/numbers.h"
 #include "kernels/cuda/device/warp.h"
@@ -52,16 +53,13 @@ __device__ void Normalize(const HeadNorm& norm, size_t at, uint32_t dim) {
   __syncwarp();  // other lanes rotate and store what this one has normed
 }
 
-__device__ void Rotate(float* head, const RopeWriteKvParams& p, SharedArray<float> cosines,
-                       SharedArray<float> sines) {
+__device__ void RotateHead(float* head, const RopeWriteKvParams& p, SharedArray<float> cosines,
+                           SharedArray<float> sines) {
   float* const dims = head + p.rotary_begin;
   const uint32_t pairs = p.rotary_dims / 2;
   for (uint32_t i = threadIdx.x % kWarp; i < pairs; i += kWarp) {
-    float& a = dims[p.halves ? i : 2 * i];
-    float& b = dims[p.halves ? i + pairs : 2 * i + 1];
-    const float cosine = cosines[i], sine = sines[i], x = a, y = b;
-    a = x * cosine - y * sine;
-    b = y * cosine + x * sine;
+    Rotate({cosines[i], sines[i]}, dims[p.halves ? i : 2 * i],
+           dims[p.halves ? i + pairs : 2 * i + 1]);
   }
 }
 
@@ -109,14 +107,9 @@ __device__ void StoreRow(const float* values, uint32_t dim, void* pages, size_t 
     constexpr size_t kBlockBytes = 34;
     std::byte* const blocks = static_cast<std::byte*>(pages) + row * (dim / 32) * kBlockBytes;
     for (uint32_t b = 0; b < dim / 32; ++b) StoreBlock(values[32 * b + lane], blocks + b * 34);
-  } else if constexpr (kType == tensor::Type::kF32) {
-    float* const to = static_cast<float*>(pages) + row * dim;
-    for (uint32_t i = lane; i < dim; i += kWarp) to[i] = values[i];
   } else {
-    uint16_t* const to = static_cast<uint16_t*>(pages) + row * dim;
-    for (uint32_t i = lane; i < dim; i += kWarp) {
-      to[i] = kType == tensor::Type::kF16 ? FloatToHalf(values[i]) : FloatToBf16(values[i]);
-    }
+    for (uint32_t i = lane; i < dim; i += kWarp)
+      StorePageValue(kType, pages, row * dim + i, values[i]);
   }
 }
 
@@ -130,10 +123,9 @@ __global__ void __launch_bounds__(kThreads) RopeWriteKvKernel(const RopeTask tas
   const SharedArray<float> sines = arena.Take<float>(p.rotary_dims / 2);
   const size_t token = blockIdx.x;
   for (uint32_t i = threadIdx.x; i < p.rotary_dims / 2; i += kThreads) {
-    float sine, cosine;
-    sincosf(static_cast<float>(p.positions[token]) * p.inv_freq[i], &sine, &cosine);
-    cosines[i] = cosine * p.magnitude;
-    sines[i] = sine * p.magnitude;
+    const Rotation rotation = RotationOf(p.positions[token], p.inv_freq[i], p.magnitude);
+    cosines[i] = rotation.cosine;
+    sines[i] = rotation.sine;
   }
   __syncthreads();
   const uint32_t row = task.first_row + blockIdx.y * kWarps + threadIdx.x / kWarp;
@@ -141,7 +133,7 @@ __global__ void __launch_bounds__(kThreads) RopeWriteKvKernel(const RopeTask tas
   if (row < p.heads) {
     const size_t at = (token * p.heads + row) * pages.head_dim;
     Normalize(task.norms.q, at, pages.head_dim);
-    Rotate(p.q + at, p, cosines, sines);
+    RotateHead(p.q + at, p, cosines, sines);
     return Scale(p.q + at, p, QueryTemperature(p, p.positions[token]));
   }
 
@@ -151,17 +143,15 @@ __global__ void __launch_bounds__(kThreads) RopeWriteKvKernel(const RopeTask tas
   const size_t at = (token * pages.kv_heads + head) * dim;
   if (is_k) {
     Normalize(task.norms.k, at, dim);
-    Rotate(p.k + at, p, cosines, sines);
+    RotateHead(p.k + at, p, cosines, sines);
     Scale(p.k + at, p, 1.0f);
   } else {
     Normalize(task.norms.v, at, dim);
   }
   const int32_t slot = p.slots[token];
   if (slot < 0) return;
-  const size_t block = static_cast<uint32_t>(slot) / pages.block_size;
-  const size_t offset = static_cast<uint32_t>(slot) % pages.block_size;
   StoreRow<kType>((is_k ? p.k : p.v) + at, dim, is_k ? pages.k : pages.v,
-                  (block * pages.kv_heads + head) * pages.block_size + offset);
+                  PageRow(pages, slot) + size_t{head} * pages.block_size);
 }
 
 void (*KernelFor(tensor::Type type))(RopeTask) {
