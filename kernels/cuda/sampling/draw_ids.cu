@@ -27,14 +27,16 @@ class RowDrawer {
         row_(task),
         room_(arena),
         keys_(arena.Take<uint64_t>(kBlockReduceRoom)),
+        number_(arena.Take<uint32_t>(1)),
         groups_(arena.Take<uint16_t>(task.groups)) {}
   static size_t SharedBytesOf(const SampleTask& task) {
-    return kSelectRoomBytes + SharedBytes<uint64_t>(kBlockReduceRoom) +
+    return kSelectRoomBytes + SharedBytes<uint64_t>(kBlockReduceRoom) + SharedBytes<uint32_t>(1) +
            SharedBytes<uint16_t>(task.groups);
   }
 
   // Every branch is the same for all threads of the block.
   __device__ void Draw() const {
+    if (threadIdx.x == 0) number_[0] = row_.number();  // seen by all from Best's barriers on
     const PieceBest best = Best();
     if (best.given == 0 || best.given == kUnusableKey) {
       PutByFirst(static_cast<uint32_t>(kNotFinite));
@@ -50,8 +52,11 @@ class RowDrawer {
 
  private:
   __device__ void Put(uint32_t id) const {
-    if (threadIdx.x == 0) row_.out() = static_cast<int32_t>(id);
+    if (threadIdx.x == 0) Out() = static_cast<int32_t>(id);
   }
+  // By the row's number in shared memory: its address would be kept in two registers, which the
+  // kernel does not have.
+  __device__ int32_t& Out() const { return task_.params.out[number_[0]]; }
   __device__ void PutByFirst(uint32_t id) const {
     if (row_.part() == 0) Put(id);
   }
@@ -114,7 +119,7 @@ class RowDrawer {
     })));
   }
 
-  __device__ uint32_t IdDrawn() const { return static_cast<uint32_t>(row_.out()); }
+  __device__ uint32_t IdDrawn() const { return static_cast<uint32_t>(Out()); }
   __device__ uint32_t BitsDrawn() const { return __float_as_uint(row_.weights()[IdDrawn()]); }
 
   // Whether the filters, whose result is `least`, keep the id drawn.
@@ -143,6 +148,7 @@ class RowDrawer {
   const SampleRow row_;
   const SelectRoom room_;
   const SharedArray<uint64_t> keys_;
+  const SharedArray<uint32_t> number_;  // of the row
   const SharedArray<uint16_t> groups_;
 };
 

@@ -26,6 +26,7 @@ class SampleRow {
   __device__ explicit SampleRow(const SampleTask& task)
       : task_(task), row_(blockIdx.x / task.cut.parts), part_(blockIdx.x % task.cut.parts) {}
 
+  __device__ uint32_t number() const { return row_; }
   __device__ uint32_t part() const { return part_; }
   __device__ const SamplingRow& wanted() const { return task_.params.rows[row_]; }
   __device__ const float* logits() const {
@@ -44,7 +45,6 @@ class SampleRow {
   __device__ double* moments() const { return task_.moments + Times(task_.cut.pieces); }
   __device__ WeightBins& bins() const { return task_.bins[row_]; }
   __device__ uint32_t& arrived() const { return task_.arrived[row_]; }
-  __device__ int32_t& out() const { return task_.params.out[row_]; }
 
  private:
   __device__ size_t Times(uint32_t count) const { return static_cast<size_t>(row_) * count; }
