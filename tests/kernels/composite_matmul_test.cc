@@ -1,16 +1,11 @@
 // Composite ops on every backend: the same bits as their parts one after the other.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <limits>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "tests/kernels/backends.h"
-#include "tests/kernels/matmul_problem.h"
+#include "tests/kernels/composite_problem.h"
 
 namespace tandem::kernels {
 namespace {
@@ -29,32 +24,11 @@ constexpr uint32_t kTokens[] = {1, 2, 8, 9, 17, 33, 128, 129};
 constexpr Activation kFunctions[] = {Activation::kSilu, Activation::kGeluTanh,
                                      Activation::kClampedSwiGlu, Activation::kSigmoid};
 
-// Collects the arrays that a composite's result consists of, all F32.
-struct Results {
-  std::vector<std::pair<float*, size_t>>& arrays;
-  std::vector<std::pair<float*, size_t>>& intermediate;
-
-  template <class T>
-  void operator()(const char*, T* pointer, const Array& array) const {
-    if constexpr (!std::is_const_v<T>) {
-      if (array.written()) arrays.emplace_back(static_cast<float*>(pointer), array.span());
-      if (array.access == Access::kScratch) {
-        intermediate.emplace_back(static_cast<float*>(pointer), array.span());
-      }
-    }
-  }
-  void operator()(const char*, const Weight&) const {}
-};
-
-class CompositeTest : public testing::TestWithParam<BackendCase> {
+class CompositeTest : public CompositeProblem {
  protected:
   // More than the kernels for few tokens take.
   uint32_t many_tokens() const { return GetParam().slow() ? 9 : 70; }
 
-  Projection Project(const Matrix& matrix, float* y, bool bias) {
-    return {rig_.backend().PlaceWeight(matrix.weight()).value(),
-            bias ? rig_.Put(random_.Floats(matrix.rows)) : nullptr, y, matrix.rows};
-  }
   // Columns [begin, begin + count) of the matrix, as a rank has them.
   Projection ProjectColumns(const Matrix& matrix, uint32_t begin, uint32_t count, float* y) {
     Weight weight = matrix.weight();
@@ -62,13 +36,6 @@ class CompositeTest : public testing::TestWithParam<BackendCase> {
     weight.col_count = count;
     return {rig_.backend().PlaceWeight(weight).value(), nullptr, y, matrix.rows};
   }
-  float* Rows(uint32_t tokens, uint32_t cols) {
-    return rig_.Put(random_.Floats(size_t{tokens} * cols));
-  }
-  RmsNormParams Norm(uint32_t rows, uint32_t dim, float* residual, const float* add, float* out) {
-    return {residual, add, rig_.Put(random_.Floats(dim)), 1e-6f, rows, dim, out};
-  }
-
   NormParams LayerNorm(uint32_t rows, uint32_t dim, float* residual, const float* add, float* out) {
     return LayerNormParams{.residual = residual,
                            .add = add,
@@ -101,38 +68,6 @@ class CompositeTest : public testing::TestWithParam<BackendCase> {
             .down = {}};
   }
 
-  // Runs the parts, then the composite on the same inputs.
-  template <class Params>
-  void ExpectSameBitsAsParts(const Params& params) {
-    std::vector<std::pair<float*, size_t>> arrays, intermediate;
-    params.ForEachPointer(params, Results{arrays, intermediate});
-    ASSERT_FALSE(arrays.empty());
-    std::vector<std::vector<float>> before, expected;
-    size_t most = 0;
-    for (const auto& [data, count] : intermediate) most = std::max(most, count);
-    const std::vector<float> poison(most, std::numeric_limits<float>::quiet_NaN());
-    for (const auto& [data, count] : arrays) before.push_back(rig_.Get(data, count));
-    rig_.Run([&](Backend& b) { Decompose(params, [&](const auto& part) { b.Encode(part); }); });
-    for (const auto& [data, count] : arrays) expected.push_back(rig_.Get(data, count));
-    rig_.Run([&](Backend& b) {
-      for (size_t i = 0; i < arrays.size(); ++i) {
-        b.Upload(arrays[i].first, before[i].data(), before[i].size() * sizeof(float));
-      }
-      // The composite may not live on what its parts left there.
-      for (const auto& [data, count] : intermediate) {
-        b.Upload(data, poison.data(), count * sizeof(float));
-      }
-      b.Encode(params);
-    });
-    for (size_t i = 0; i < arrays.size(); ++i) {
-      EXPECT_NE(before[i], expected[i]);
-      EXPECT_TRUE(std::isfinite(expected[i][0]));
-      ExpectSameBits(rig_.Get(arrays[i].first, arrays[i].second), expected[i]);
-    }
-  }
-
-  Rig rig_{GetParam()};
-  Random random_{3};
   bool layer_norm_ = false;  // the last one of MakeNormMatMul
   float* gate_ = nullptr;    // of a feed-forward block
   float* up_ = nullptr;
@@ -344,57 +279,6 @@ TEST_P(CompositeTest, NormMatMulOfPartsOfBlocks) {
         ExpectSameBitsAsParts(params);
       }
     }
-  }
-}
-
-// Heads of several lengths, whose norms kernels may take along or not.
-TEST_P(CompositeTest, Qkv) {
-  constexpr uint32_t kHeads = 2, kKvHeads = 1, kBlock = 4;
-  const uint32_t tokens = kFewTokens;
-  for (const uint32_t dim : {62u, 64u, 256u, 516u}) {
-    const Matrix wq = RandomMatrix(5, Type::kQ8_0, kHeads * dim, kCols);
-    const Matrix wk = RandomMatrix(6, Type::kQ8_0, kKvHeads * dim, kCols);
-    const Matrix wv = RandomMatrix(7, Type::kF32, kKvHeads * dim, kCols);
-    float* const x = rig_.Poisoned(size_t{tokens} * kCols);
-    float* const q = rig_.Poisoned(size_t{tokens} * kHeads * dim);
-    float* const k = rig_.Poisoned(size_t{tokens} * kKvHeads * dim);
-    float* const v = rig_.Poisoned(size_t{tokens} * kKvHeads * dim);
-    RopeWriteKvParams write{};
-    write.q = q;
-    write.k = k;
-    write.v = v;
-    write.tokens = tokens;
-    write.heads = kHeads;
-    write.positions = write.slots = rig_.Put(std::vector<int32_t>{0, 1, 2});
-    write.inv_freq = rig_.Put(random_.Floats(dim / 2, 0.1f, 1));
-    write.rotary_dims = dim;
-    write.magnitude = 1;
-    write.pages = {Type::kF32,
-                   rig_.Put(random_.Floats(kBlock * dim)),
-                   rig_.Put(random_.Floats(kBlock * dim)),
-                   1,
-                   kBlock,
-                   kKvHeads,
-                   dim,
-                   dim};
-    QkvParams params = {.norm = Norm(tokens, kCols, Rows(tokens, kCols), Rows(tokens, kCols), x),
-                        .product = {x, tokens, kCols, 3, {}},
-                        .v_norm = {},
-                        .q_norm = Norm(tokens * kHeads, dim, q, nullptr, q),
-                        .k_norm = Norm(tokens * kKvHeads, dim, k, nullptr, k),
-                        .write = write};
-    params.product.projections = {Project(wq, q, true), Project(wk, k, true), Project(wv, v, true)};
-    ExpectSameBitsAsParts(params);
-    params.v_norm = Norm(tokens * kKvHeads, dim, v, nullptr, v);
-    ExpectSameBitsAsParts(params);
-    // Queries that only their norm changes.
-    params.write.rotary_dims = 0;
-    ExpectSameBitsAsParts(params);
-    // Values out of the keys, before their norm.
-    params.write.rotary_dims = dim;
-    params.product.num_projections = 2;
-    params.v_norm = Norm(tokens * kKvHeads, dim, k, nullptr, v);
-    ExpectSameBitsAsParts(params);
   }
 }
 
