@@ -1,5 +1,5 @@
 // Composite ops: a product is fused with the op before it, so that one launch computes its rows and
-// rounds them; RopeWriteKv is fused with the norms of heads.
+// rounds them; RopeWriteKv is the end of the product before it, or takes the norms of heads along.
 #include <variant>
 
 #include "kernels/cuda/attention/rope_write_kv.h"
@@ -16,7 +16,7 @@ void EncodeOp(Stream& stream, DenseGemm& gemm, const AttentionMatMulParams& para
 }
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const QkvParams& params) {
-  EncodeProduct(stream, gemm, RowsOfNorm(params.norm), params.product);
+  if (EncodeQkvProduct(stream, gemm, params)) return;
   const RopeWriteKvParams& write = params.write;
   const auto take = [&](const NormParams& norm, const float* heads, uint32_t count, uint32_t dim) {
     const HeadNorm taken = HeadNormOf(norm, heads, write.tokens * count, dim);

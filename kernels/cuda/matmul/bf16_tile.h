@@ -27,28 +27,51 @@
 
 namespace tandem::kernels::cuda {
 
-// Shape: tile_shapes.h.
+inline constexpr uint32_t kTileThreads = kColumnRanges * kWarp;
+
+// Where a tile's sums are: in shared memory, per range, token and row. Shape: tile_shapes.h.
+template <typename Shape>
+class TileSums {
+  // The padding keeps a fragment's values in different banks.
+  static constexpr uint32_t kPitch = Shape::kRows + 4;
+
+ public:
+  static constexpr uint32_t kRoom = kColumnRanges * Shape::kTokens * kPitch;  // floats
+
+  __device__ __forceinline__ explicit TileSums(SharedArena& arena)
+      : room_(arena.Take<float>(kRoom)) {}
+
+  // `line` is a range's number times kTokens, plus a token.
+  __device__ __forceinline__ void Set(uint32_t line, uint32_t row, float sum) const {
+    room_[line * kPitch + row] = sum;
+  }
+  // Of all ranges.
+  __device__ __forceinline__ float Sum(uint32_t row, uint32_t token) const {
+    float sum = room_[token * kPitch + row];
+#pragma unroll
+    for (uint32_t range = 1; range < kColumnRanges; ++range)
+      sum += room_[(range * Shape::kTokens + token) * kPitch + row];
+    return sum;
+  }
+
+ private:
+  const SharedArray<float> room_;
+};
+
 template <tensor::Type kType, typename Shape>
 class Bf16Tile {
   static constexpr uint32_t kRowTiles = Shape::kRowTiles, kTokenTiles = Shape::kTokenTiles;
   static constexpr uint32_t kRows = Shape::kRows, kTokens = Shape::kTokens;
 
  public:
-  static constexpr uint32_t kThreads = kColumnRanges * kWarp;
-  // Floats of shared memory: sums of a token, of which the padding keeps a fragment's in different
-  // banks.
-  static constexpr uint32_t kPitch = kRows + 4;
-  static constexpr uint32_t kRoom = kColumnRanges * kTokens * kPitch;
-
   // Of the tokens from `first_token` on.
-  __device__ __forceinline__ Bf16Tile(SharedArray<float> room, const Bf16Inputs& in,
-                                      uint32_t first_token)
-      : room_(room), in_(in), first_token_(first_token) {}
+  __device__ __forceinline__ Bf16Tile(const Bf16Inputs& in, uint32_t first_token)
+      : in_(in), first_token_(first_token) {}
 
   // row(i) points to row i of the tile, or to any row if the tile has none. All threads call it;
-  // then Sum has the sums.
+  // then `to` has the sums.
   template <typename Row>
-  __device__ __forceinline__ void Multiply(Row row) {
+  __device__ __forceinline__ void Multiply(Row row, const TileSums<Shape>& to) {
 #pragma unroll
     for (uint32_t r = 0; r < kLaneRows; ++r) rows_[r] = row(8 * r + Quad());
 #pragma unroll
@@ -62,16 +85,7 @@ class Bf16Tile {
     } else {
       MultiplyRange<false>(first, end);
     }
-    ShareSums();
-  }
-
-  // Of row i and a token.
-  __device__ __forceinline__ float Sum(uint32_t i, uint32_t token) const {
-    float sum = room_[token * kPitch + i];
-#pragma unroll
-    for (uint32_t range = 1; range < kColumnRanges; ++range)
-      sum += room_[(range * kTokens + token) * kPitch + i];
-    return sum;
+    ShareSums(to);
   }
 
  private:
@@ -148,8 +162,8 @@ class Bf16Tile {
     }
   }
 
-  // Puts the sums of the warps' ranges where Sum finds them.
-  __device__ __forceinline__ void ShareSums() const {
+  // Puts the sums of the warps' ranges where all threads find them.
+  __device__ __forceinline__ void ShareSums(const TileSums<Shape>& to) const {
     // range * kTokens, written so that it is computed here and `range` is not kept in a register.
     const uint32_t first = threadIdx.x / kWarp * kWarp * kTokens / kWarp;
 #pragma unroll
@@ -160,14 +174,13 @@ class Bf16Tile {
         for (uint32_t c = 0; c < 4; ++c) {
           const uint32_t row = 16 * r + c / 2 * 8 + Quad();
           const uint32_t token = 8 * n + threadIdx.x % 4 * 2 + c % 2;
-          room_[(first + token) * kPitch + row] = sums_[r][n][c];
+          to.Set(first + token, row, sums_[r][n][c]);
         }
       }
     }
     __syncthreads();
   }
 
-  const SharedArray<float> room_;
   const Bf16Inputs in_;
   const uint32_t first_token_;
   const std::byte* rows_[kLaneRows];

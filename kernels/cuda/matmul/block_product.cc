@@ -5,8 +5,9 @@
 
 namespace tandem::kernels::cuda {
 
-void EncodeBlockProduct(Stream& stream, const MatVecParts& parts, const Bf16Inputs& x) {
-  const BlockProductTask task = {parts, x};
+void EncodeBlockProduct(Stream& stream, const MatVecParts& parts, const Bf16Inputs& x,
+                        const RopeEnd& end) {
+  const BlockProductTask task = {parts, x, end};
   const tensor::Type type = parts.part[0].type;
   if (!parts.OfOneType()) {
     BlockTypesOf256::Has(type) ? LaunchMixedProductOf256(stream, task)

@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/matmul/bf16_inputs.h"
 #include "kernels/cuda/matmul/gemv.h"
+#include "kernels/cuda/matmul/rope_end.h"
 #include "kernels/cuda/stream.h"
 
 namespace tandem::kernels::cuda {
@@ -17,7 +18,8 @@ namespace tandem::kernels::cuda {
 inline constexpr uint32_t kMaxBlockProductTokens = 128;
 
 // Parts have one type, or types that MixTypes allows in one launch.
-void EncodeBlockProduct(Stream& stream, const MatVecParts& parts, const Bf16Inputs& x);
+void EncodeBlockProduct(Stream& stream, const MatVecParts& parts, const Bf16Inputs& x,
+                        const RopeEnd& end = {});
 
 }  // namespace tandem::kernels::cuda
 

@@ -9,35 +9,58 @@
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/matmul/bf16_tile.h"
 #include "kernels/cuda/matmul/block_product_task.h"
+#include "kernels/cuda/matmul/rope_pair.h"
+#include "kernels/cuda/matmul/rope_units.h"
 #include "kernels/cuda/matmul/store_sum.h"
 #include "kernels/cuda/matmul/tile_shapes.h"
 
 namespace tandem::kernels::cuda {
 
-// Grid: (pieces of tokens, runs of a weight's rows, parts): blocks with the same rows run at the
-// same time, and all but one find them in the L2 cache.
-template <tensor::Type kType, typename Shape>
-__device__ __forceinline__ void MultiplyPart(const BlockProductTask& task, const MatVecPart& part) {
-  using Tile = Bf16Tile<kType, Shape>;
+// Stores a tile's sums by pairs of rows, of which a thread has one.
+template <typename Shape>
+__device__ __forceinline__ void StorePairs(const BlockProductTask& task, const MatVecPart& part,
+                                           const TileSums<Shape>& sums) {
+  constexpr uint32_t kPairs = Shape::kRows / 2;
+  static_assert(kTileThreads % kPairs == 0);
+  const RopeUnits<Shape::kRows> units(task.end, blockIdx.z);
+  const uint32_t row = units.FirstOfPair(threadIdx.x % kPairs), other = row + units.Distance();
+  const RopePair pair(task.end, part, blockIdx.z, units, blockIdx.y, row);
+  const uint32_t first_token = blockIdx.x * Shape::kTokens;
+  const uint32_t tokens = min(Shape::kTokens, task.x.tokens - first_token);
+#pragma unroll 1
+  for (uint32_t t = threadIdx.x / kPairs; t < tokens; t += kTileThreads / kPairs)
+    pair.Store(first_token + t, sums.Sum(row, t), sums.Sum(other, t));
+}
+
+// Stores a tile's sums, of any type of weights.
+template <typename Shape>
+__device__ __forceinline__ void StoreTile(const BlockProductTask& task, const MatVecPart& part,
+                                          const TileSums<Shape>& sums) {
+  if (task.end.on) return StorePairs(task, part, sums);
   const uint32_t first_token = blockIdx.x * Shape::kTokens, first_row = blockIdx.y * Shape::kRows;
-  if (first_row >= part.rows) return;  // parts may have different heights
-  SharedArena arena;
-  Tile tile(arena.Take<float>(Tile::kRoom), task.x, first_token);
-  tile.Multiply([&](uint32_t i) { return RowOrLast(part, first_row + i); });
-  for (uint32_t i = threadIdx.x; i < Shape::kRows * Shape::kTokens; i += Tile::kThreads) {
+  for (uint32_t i = threadIdx.x; i < Shape::kRows * Shape::kTokens; i += kTileThreads) {
     const uint32_t row = i % Shape::kRows, token = i / Shape::kRows;
     if (first_row + row >= part.rows || first_token + token >= task.x.tokens) continue;
-    StoreSum(part, first_row + row, first_token + token, tile.Sum(row, token));
+    StoreSum(part, first_row + row, first_token + token, sums.Sum(row, token));
   }
 }
 
-// A block runs the code for its part's type, one of a list.
+// Grid: (pieces of tokens, runs of a weight's rows, parts): blocks with the same rows run at the
+// same time, and all but one find them in the L2 cache. A block runs the code for its part's type,
+// one of a list.
 template <typename Types, typename Shape>
-__global__ void __launch_bounds__(kColumnRanges* kWarp, Shape::kBlocks)
+__global__ void __launch_bounds__(kTileThreads, Shape::kBlocks)
     BlockProductKernel(const __grid_constant__ BlockProductTask task) {
   const MatVecPart& part = task.parts.part[blockIdx.z];
-  ForType(Types(), part.type,
-          [&](auto type) { MultiplyPart<decltype(type)::value, Shape>(task, part); });
+  if (blockIdx.y * Shape::kRows >= part.rows) return;  // parts may have different heights
+  SharedArena arena;
+  const TileSums<Shape> sums(arena);
+  const RopeUnits<Shape::kRows> units(task.end, blockIdx.z);
+  ForType(Types(), part.type, [&](auto type) {
+    Bf16Tile<decltype(type)::value, Shape> tile(task.x, blockIdx.x * Shape::kTokens);
+    tile.Multiply([&](uint32_t i) { return RowOrLast(part, units.Row(blockIdx.y, i)); }, sums);
+  });
+  StoreTile(task, part, sums);
 }
 
 template <typename Types>
@@ -51,10 +74,8 @@ void LaunchBlockProduct(Stream& stream, const BlockProductTask& task) {
     using Shape = decltype(shape);
     const dim3 grid(PiecesOf<Shape>(task.x.tokens), Blocks(most_rows, Shape::kRows),
                     task.parts.count);
-    // Of any type.
-    using Tile = Bf16Tile<tensor::Type::kQ4_0, Shape>;
-    stream.Launch("block_product", &BlockProductKernel<Types, Shape>, grid, Tile::kThreads,
-                  SharedBytes<float>(Tile::kRoom), task);
+    stream.Launch("block_product", &BlockProductKernel<Types, Shape>, grid, kTileThreads,
+                  SharedBytes<float>(TileSums<Shape>::kRoom), task);
   });
 }
 

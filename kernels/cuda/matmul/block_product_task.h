@@ -5,6 +5,7 @@
 #include "common/tensor/type.h"
 #include "kernels/cuda/matmul/bf16_inputs.h"
 #include "kernels/cuda/matmul/gemv.h"
+#include "kernels/cuda/matmul/rope_end.h"
 #include "kernels/cuda/stream.h"
 
 namespace tandem::kernels::cuda {
@@ -12,6 +13,7 @@ namespace tandem::kernels::cuda {
 struct BlockProductTask {
   MatVecParts parts;
   Bf16Inputs x;
+  RopeEnd end;
 };
 
 // Parts of one type. Each handles its own types; returns whether `type` is one of them.

@@ -15,22 +15,23 @@ namespace tandem::kernels::cuda {
 
 // Grid: as BlockProductKernel's.
 template <tensor::Type kType, typename Shape>
-__global__ void __launch_bounds__(kColumnRanges* kWarp, Shape::kBlocks)
+__global__ void __launch_bounds__(kTileThreads, Shape::kBlocks)
     GateUpKernel(const __grid_constant__ GateUpTask task) {
-  using Tile = Bf16Tile<kType, Shape>;
   constexpr uint32_t kRows = Shape::kRows / 2;  // of each weight
   const GateAndUp& weights = task.weights;
   SharedArena arena;
   const uint32_t first_token = blockIdx.x * Shape::kTokens, first_row = blockIdx.y * kRows;
-  Tile tile(arena.Take<float>(Tile::kRoom), task.x, first_token);
-  tile.Multiply([&](uint32_t i) {
+  const TileSums<Shape> sums(arena);
+  Bf16Tile<kType, Shape> tile(task.x, first_token);
+  const auto row_of = [&](uint32_t i) {
     return RowOrLast(i < kRows ? weights.gate : weights.up, first_row + i % kRows);
-  });
-  for (uint32_t i = threadIdx.x; i < kRows * Shape::kTokens; i += Tile::kThreads) {
+  };
+  tile.Multiply(row_of, sums);
+  for (uint32_t i = threadIdx.x; i < kRows * Shape::kTokens; i += kTileThreads) {
     const uint32_t at = i % kRows, row = first_row + at, token = i / kRows;
     if (row >= weights.gate.rows || first_token + token >= task.x.tokens) continue;
     *task.to.At(first_token + token, row) =
-        FloatToBf16(ActivatedValue(weights, row, tile.Sum(at, token), tile.Sum(kRows + at, token)));
+        FloatToBf16(ActivatedValue(weights, row, sums.Sum(at, token), sums.Sum(kRows + at, token)));
   }
 }
 
@@ -38,11 +39,10 @@ template <tensor::Type kType>
 void LaunchGateUp(Stream& stream, const GateUpTask& task) {
   ForProductShape<LowTile>(stream, task.x.tokens, 2 * task.weights.gate.rows, [&](auto shape) {
     using Shape = decltype(shape);
-    using Tile = Bf16Tile<kType, Shape>;
     const dim3 grid(PiecesOf<Shape>(task.x.tokens),
                     Blocks(2 * task.weights.gate.rows, Shape::kRows));
-    stream.Launch("gate_up", &GateUpKernel<kType, Shape>, grid, Tile::kThreads,
-                  SharedBytes<float>(Tile::kRoom), task);
+    stream.Launch("gate_up", &GateUpKernel<kType, Shape>, grid, kTileThreads,
+                  SharedBytes<float>(TileSums<Shape>::kRoom), task);
   });
 }
 

@@ -1,7 +1,7 @@
 // The weights of a launch of products, and matrix-vector products for one row of x, or a few rows
 // with plain weights: y = x W^T (+ bias) for up to three weights, each weight byte read once.
 //
-// For MatMul and ExpertMatMul only.
+// For MatMul, Qkv and ExpertMatMul only.
 #ifndef TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 #define TANDEM_KERNELS_CUDA_MATMUL_GEMV_H_
 
@@ -13,6 +13,7 @@
 #include "common/tensor/type.h"
 #include "kernels/cuda/device/blocks_dispatch.h"
 #include "kernels/cuda/device/int8_group.h"
+#include "kernels/cuda/matmul/rope_end.h"
 #include "kernels/cuda/rows/quantize_rows.h"
 #include "kernels/cuda/stream.h"
 #include "kernels/ops.h"
@@ -91,7 +92,7 @@ struct BlockMatVecInputs {
 // Block-quantised weights of types that MixTypes allows in one launch, with a row from
 // EncodeQuantizeRows.
 void EncodeBlockMatVec(Stream& stream, const MatVecParts& parts, const Int8Group* x,
-                       ColumnRange columns);
+                       ColumnRange columns, const RopeEnd& end = {});
 
 // F32, F16 and BF16 weights with float activations; x.rows are the tokens.
 void EncodePlainMatVec(Stream& stream, tensor::Type type, const MatVecParts& parts,

@@ -13,6 +13,8 @@
 #include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/matmul/gemv.h"
 #include "kernels/cuda/matmul/lane_rows.h"
+#include "kernels/cuda/matmul/rope_pair.h"
+#include "kernels/cuda/matmul/rope_units.h"
 #include "kernels/cuda/matmul/store_sum.h"
 
 namespace tandem::kernels::cuda {
@@ -20,6 +22,7 @@ namespace tandem::kernels::cuda {
 struct BlockMatVecTask {
   MatVecParts parts;
   BlockMatVecInputs inputs;
+  RopeEnd end;
 };
 
 inline constexpr uint32_t kBlockMatVecThreads = 128;
@@ -31,15 +34,24 @@ inline constexpr uint32_t kBlockMatVecBlocks = 4;
 template <tensor::Type kType>
 __device__ __forceinline__ void MultiplyRows(const BlockMatVecTask& task, const MatVecPart& part) {
   using Rows = LaneRows<kType, 1>;
+  static_assert(Rows::kRows == kMatVecUnit);
   const uint32_t warp = threadIdx.x / kWarp;
   Rows rows(task.inputs);
   const RowTasks tasks = {blockIdx.x * kBlockMatVecWarps + warp, gridDim.x * kBlockMatVecWarps,
                           (part.rows + Rows::kRows - 1) / Rows::kRows};
-  const auto row = [&](uint32_t run, uint32_t i) { return RowOrLast(part, run * Rows::kRows + i); };
+  const RopeUnits<Rows::kRows> units(task.end, blockIdx.y);
+  const auto row = [&](uint32_t run, uint32_t i) { return RowOrLast(part, units.Row(run, i)); };
   rows.ForEachTask(tasks, row, [&](uint32_t run, const typename Rows::Sums& sums) {
-    const uint32_t row_of_part = run * Rows::kRows + threadIdx.x % kWarp / kPartialSums;
-    const bool mine = threadIdx.x % kPartialSums == 0 && row_of_part < part.rows;
-    if (mine) StoreSum(part, row_of_part, 0, sums[0]);
+    const uint32_t i = threadIdx.x % kWarp / kPartialSums;
+    const bool first_lane = threadIdx.x % kPartialSums == 0;
+    if (task.end.on) {
+      const uint32_t distance = units.Distance();
+      const float second = __shfl_down_sync(kAllLanes, sums[0], kPartialSums * distance);
+      if (!first_lane || (i & distance) != 0) return;
+      RopePair(task.end, part, blockIdx.y, units, run, i).Store(0, sums[0], second);
+    } else if (first_lane && run * Rows::kRows + i < part.rows) {
+      StoreSum(part, run * Rows::kRows + i, 0, sums[0]);
+    }
   });
 }
 

@@ -9,8 +9,8 @@ bool LaunchBlockMatVecOf32(Stream& stream, tensor::Type type, const BlockMatVecT
 }
 
 void EncodeBlockMatVec(Stream& stream, const MatVecParts& parts, const Int8Group* x,
-                       ColumnRange columns) {
-  const BlockMatVecTask task = {parts, {x, columns.First(32), columns.Units(32)}};
+                       ColumnRange columns, const RopeEnd& end) {
+  const BlockMatVecTask task = {parts, {x, columns.First(32), columns.Units(32)}, end};
   const tensor::Type type = parts.part[0].type;
   if (!parts.OfOneType()) {
     LaunchMixedMatVec(stream, task);

@@ -29,6 +29,7 @@ struct Problem {
   RowsOfX x;
   const MatMulParams& params;
   const AddRowsParams* add = nullptr;  // what follows a product that is not dense
+  RopeEnd end = {};
 
   const Projection& projection(uint32_t i) const { return params.projections[i]; }
   tensor::Type type(uint32_t i) const { return projection(i).weight.type; }
@@ -67,9 +68,9 @@ void EncodeInPlace(Stream& stream, const Problem& problem, uint32_t i, const Act
   const tensor::Type type = problem.type(i);
   if (IsPlain(type)) return EncodePlainMatVec(stream, type, parts, problem.x);
   if (problem.x.rows == 1) {
-    EncodeBlockMatVec(stream, parts, scratch.groups, problem.columns());
+    EncodeBlockMatVec(stream, parts, scratch.groups, problem.columns(), problem.end);
   } else {
-    EncodeBlockProduct(stream, parts, InputsOf(scratch, problem.x));
+    EncodeBlockProduct(stream, parts, InputsOf(scratch, problem.x), problem.end);
   }
 }
 
@@ -188,9 +189,9 @@ void EncodeProduct(Stream& stream, DenseGemm& gemm, const RowsBefore& before,
 }
 
 void EncodeProduct(Stream& stream, DenseGemm& gemm, const RowsBefore& before,
-                   const MatMulParams& params) {
+                   const MatMulParams& params, const RopeEnd& end) {
   if (params.tokens == 0 || params.num_projections == 0) return;
-  EncodeProblem(stream, gemm, before, {RowsOf(params), params});
+  EncodeProblem(stream, gemm, before, {RowsOf(params), params, /*add=*/nullptr, end});
 }
 
 void EncodeOp(Stream& stream, DenseGemm& gemm, const MatMulParams& params) {

@@ -150,14 +150,14 @@ class LayerLaunchesTest : public testing::Test {
 
 TEST_F(LayerLaunchesTest, OfDecodeSteps) {
   for (const uint32_t tokens : {1u, 8u, 64u}) {
-    EXPECT_EQ(Layer(tokens, true), (Launches{3, 3, 3})) << tokens;
+    EXPECT_EQ(Layer(tokens, true), (Launches{2, 3, 3})) << tokens;
     EXPECT_EQ(CountOfParts(Qkv(tokens, false)), 4u);
     EXPECT_EQ(CountOfParts(Attention(tokens, true)), 4u);
     EXPECT_EQ(CountOfParts(FeedForward(tokens)), 6u);
   }
 }
 
-TEST_F(LayerLaunchesTest, OfAPromptInTiles) { EXPECT_EQ(Layer(100, false), (Launches{3, 3, 3})); }
+TEST_F(LayerLaunchesTest, OfAPromptInTiles) { EXPECT_EQ(Layer(100, false), (Launches{2, 3, 3})); }
 
 // Beyond what tiles take weights are dequantised, and the norms and the activation round their rows
 // to BF16. What cuBLASLt launches, once per weight, is not counted.
@@ -176,6 +176,35 @@ TEST_F(LayerLaunchesTest, OfAFeedForwardInBf16) {
 TEST_F(LayerLaunchesTest, WithNormsOfHeads) {
   EXPECT_EQ(Layer(1, true, true), (Launches{3, 3, 3}));
   EXPECT_EQ(CountOfParts(Qkv(1, true)), 6u);
+}
+
+// Where RopeWriteKv is a launch of its own.
+TEST_F(LayerLaunchesTest, OfOtherHeads) {
+  for (const uint32_t tokens : {1u, 8u}) {
+    QkvParams pages = Qkv(tokens, false);
+    pages.write.pages.type = Type::kQ8_0;
+    EXPECT_EQ(CountOf(pages), 3u);
+    QkvParams temperature = Qkv(tokens, false);
+    temperature.write.temperature_scale = 0.1f;
+    EXPECT_EQ(CountOf(temperature), 3u);
+    QkvParams apart = Qkv(tokens, false);
+    apart.product.projections[2].weight.type = Type::kQ8_0;
+    EXPECT_EQ(CountOf(apart), 4u);
+    QkvParams in_tiles = Qkv(tokens, false);
+    in_tiles.write.halves = true;
+    in_tiles.write.rotary_dims = 32;  // less than a tile has
+    EXPECT_EQ(CountOf(in_tiles), tokens == 1 ? 2u : 3u);
+  }
+}
+
+TEST_F(LayerLaunchesTest, OfHeadsInHalves) {
+  for (const uint32_t tokens : {1u, 8u, 64u, 128u}) {
+    QkvParams halves = Qkv(tokens, false);
+    halves.write.halves = true;
+    EXPECT_EQ(CountOf(halves), 2u) << tokens;
+  }
+  QkvParams dense = Qkv(129, false);
+  EXPECT_EQ(CountOf(dense), 5u);  // a norm, three weights dequantised, RopeWriteKv
 }
 
 // Where gate and up are not one launch with the activation.
