@@ -80,17 +80,17 @@ OpCase SoftCapCase(const TableSizes& s, uint32_t rows) {
   return c;
 }
 
+// As rank 0 of two does it: its own slice is in place.
 OpCase UnshardCase(const TableSizes& s, uint32_t rows) {
-  OpCase c{.op = "UnshardLogits",
-           .shape = Shape(s, rows) + " of 2 ranks",
-           .bytes = 2 * LogitBytes(s, rows)};
+  OpCase c{
+      .op = "UnshardLogits", .shape = Shape(s, rows) + " of 2 ranks", .bytes = LogitBytes(s, rows)};
   c.prepare = [=](CaseMemory& m, size_t) -> EncodeCase {
     const uint32_t half = (s.vocab + 1) / 2;
-    const float* const gathered = m.Floats(size_t{2} * rows * half);
+    const float* const gathered = m.Floats(size_t{rows} * half);
     auto* const out = static_cast<float*>(m.Room(size_t{rows} * s.vocab * sizeof(float)));
     return [=](Backend& b, size_t) {
-      const uint32_t starts[] = {0, half, s.vocab};
-      b.Encode(UnshardLogitsParams{gathered, starts, 2, rows, half, out});
+      const uint32_t starts[] = {half, s.vocab};
+      b.Encode(UnshardLogitsParams{gathered, starts, 1, rows, half, out});
     };
   };
   return c;
