@@ -60,6 +60,7 @@ struct TableSizes {
 TableSizes ToySizes();
 
 std::vector<OpCase> ProductCases(const TableSizes& sizes);
+std::vector<OpCase> QkvCases(const TableSizes& sizes);
 std::vector<OpCase> AttentionCases(const TableSizes& sizes);
 std::vector<OpCase> RowCases(const TableSizes& sizes);
 std::vector<OpCase> SamplingCases(const TableSizes& sizes);

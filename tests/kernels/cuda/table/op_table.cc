@@ -77,7 +77,7 @@ TableSizes ToySizes() {
 
 std::vector<OpCase> AllCases(const TableSizes& sizes) {
   std::vector<OpCase> all;
-  for (auto* const part : {&ProductCases, &AttentionCases, &RowCases, &SamplingCases}) {
+  for (auto* const part : {&ProductCases, &QkvCases, &AttentionCases, &RowCases, &SamplingCases}) {
     auto cases = part(sizes);
     std::move(cases.begin(), cases.end(), std::back_inserter(all));
   }

@@ -34,8 +34,8 @@ TEST(OpTable, HasEveryOp) {
   for (const OpCase& one : AllCases(TableSizes())) ops.insert(one.op.substr(0, one.op.find(' ')));
   EXPECT_EQ(ops, (std::set<std::string>{"Activate", "AddRows", "Attention", "CopyRows", "Embed",
                                         "ExpertMatMul", "GatherRows", "HeadMatMul", "LayerNorm",
-                                        "LogProbs", "MatMul", "RmsNorm", "RopeWriteKv", "Route",
-                                        "Sample", "SoftCap", "UnshardLogits"}));
+                                        "LogProbs", "MatMul", "Qkv", "RmsNorm", "RopeWriteKv",
+                                        "Route", "Sample", "SoftCap", "UnshardLogits"}));
 }
 
 TEST(OpTable, FloorIsTheLargerOfBytesAndProducts) {
