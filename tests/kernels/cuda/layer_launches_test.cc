@@ -178,7 +178,8 @@ TEST_F(LayerLaunchesTest, WithNormsOfHeads) {
   EXPECT_EQ(CountOfParts(Qkv(1, true)), 6u);
 }
 
-// Where RopeWriteKv is a launch of its own.
+// Q8_0 pages, a temperature, types that are not multiplied in one launch, and heads that are
+// rotated in part take a separate launch of RopeWriteKv.
 TEST_F(LayerLaunchesTest, OfOtherHeads) {
   for (const uint32_t tokens : {1u, 8u}) {
     QkvParams pages = Qkv(tokens, false);

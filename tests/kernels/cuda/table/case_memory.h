@@ -5,6 +5,7 @@
 #ifndef TANDEM_TESTS_KERNELS_CUDA_TABLE_CASE_MEMORY_H_
 #define TANDEM_TESTS_KERNELS_CUDA_TABLE_CASE_MEMORY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -38,6 +39,11 @@ class CaseMemory {
   std::minstd_rand random_{7};
   std::vector<Buffer> buffers_;
 };
+
+// One of Matrices.
+inline const void* MatrixOf(const Weight& matrices, size_t index) {
+  return static_cast<const std::byte*>(matrices.data) + index * matrices.matrix_stride_bytes;
+}
 
 }  // namespace tandem::kernels
 

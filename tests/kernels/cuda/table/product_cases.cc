@@ -12,10 +12,6 @@ namespace {
 
 using tensor::Type;
 
-const void* MatrixOf(const Weight& weight, size_t index) {
-  return static_cast<const std::byte*>(weight.data) + index * weight.matrix_stride_bytes;
-}
-
 // `parts` projections of `rows` rows each, merged.
 OpCase MatMulCase(const std::string& what, Type type, uint32_t tokens, uint32_t rows, uint32_t cols,
                   uint32_t parts) {

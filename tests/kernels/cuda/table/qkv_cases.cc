@@ -1,7 +1,8 @@
-// Qkv, and the same as a product and RopeWriteKv: what one launch less is worth.
+// Qkv, the same as a product and RopeWriteKv, and RopeWriteKv alone: what one launch less is worth.
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,12 +25,13 @@ struct QkvTypes {
 QkvParams Variant(QkvParams p, const std::array<Weight, kMaxProjections>& all, size_t index) {
   for (uint32_t i = 0; i < kMaxProjections; ++i) {
     Weight& weight = p.product.projections[i].weight;
-    weight.data = static_cast<const std::byte*>(all[i].data) + index * all[i].matrix_stride_bytes;
+    weight.data = MatrixOf(all[i], index);
     weight.count = 1;
   }
   return p;
 }
 
+// Without q, k and v.
 RopeWriteKvParams Write(const TableSizes& s, uint32_t rows, CaseMemory& memory) {
   std::vector<int32_t> slots(rows);
   for (uint32_t i = 0; i < rows; ++i) slots[i] = static_cast<int32_t>(rows - 1 - i);
@@ -54,6 +56,25 @@ RopeWriteKvParams Write(const TableSizes& s, uint32_t rows, CaseMemory& memory) 
   return p;
 }
 
+std::string Heads(const TableSizes& s, uint32_t rows) {
+  return absl::StrCat(rows, " rows, ", s.heads, "/", s.kv_heads, " heads");
+}
+
+OpCase RopeCase(const TableSizes& s, uint32_t rows) {
+  const double q = 1.0 * rows * s.heads * s.head_dim, kv = 1.0 * rows * s.kv_heads * s.head_dim;
+  OpCase c{.op = "RopeWriteKv", .shape = Heads(s, rows)};
+  // q read and written; k and v read; k written back; k and v written to F16 pages.
+  c.bytes = 8 * q + 12 * kv + 4 * kv;
+  c.prepare = [=](CaseMemory& memory, size_t) -> EncodeCase {
+    RopeWriteKvParams p = Write(s, rows, memory);
+    p.q = memory.Floats(size_t{rows} * s.heads * s.head_dim);
+    p.k = memory.Floats(size_t{rows} * s.kv_heads * s.head_dim);
+    p.v = memory.Floats(size_t{rows} * s.kv_heads * s.head_dim);
+    return [p](Backend& backend, size_t) { backend.Encode(p); };
+  };
+  return c;
+}
+
 OpCase QkvCase(const TableSizes& s, const QkvTypes& types, uint32_t rows, bool together) {
   const uint32_t q_dims = s.heads * s.head_dim, kv_dims = s.kv_heads * s.head_dim;
   const auto bytes_of = [&](Type type, uint32_t dims) {
@@ -61,8 +82,8 @@ OpCase QkvCase(const TableSizes& s, const QkvTypes& types, uint32_t rows, bool t
   };
   OpCase c;
   c.op = together ? "Qkv" : "Qkv in parts";
-  c.shape = absl::StrCat(Sv(tensor::Name(types.qk)), " and ", Sv(tensor::Name(types.v)), ", ", rows,
-                         " rows, ", s.heads, "/", s.kv_heads, " heads");
+  c.shape = absl::StrCat(Sv(tensor::Name(types.qk)), " and ", Sv(tensor::Name(types.v)), ", ",
+                         Heads(s, rows));
   // The residual read and written, and q, k and both pages.
   c.bytes = bytes_of(types.qk, q_dims + kv_dims) + bytes_of(types.v, kv_dims) +
             rows * (12.0 * s.hidden + 4.0 * q_dims + 8.0 * kv_dims);
@@ -110,6 +131,8 @@ std::vector<OpCase> QkvCases(const TableSizes& s) {
       for (const bool together : {true, false}) cases.push_back(QkvCase(s, types, rows, together));
     }
   }
+  for (const uint32_t rows : {s.batches.front(), s.batches.back(), s.prefill})
+    cases.push_back(RopeCase(s, rows));
   return cases;
 }
 

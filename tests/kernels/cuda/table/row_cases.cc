@@ -1,4 +1,4 @@
-// Ops that pass over rows: norms, rotation, gates, copies, routing, embedding.
+// Ops that pass over rows: norms, gates, copies, routing, embedding.
 #include "absl/strings/str_cat.h"
 #include "tests/kernels/cuda/table/op_case.h"
 
@@ -7,7 +7,6 @@ namespace {
 
 using tensor::Type;
 
-constexpr uint32_t kBlock = 16;
 constexpr float kEpsilon = 1e-6f;
 
 std::string Rows(uint32_t rows, uint32_t dim) { return absl::StrCat(rows, " x ", dim); }
@@ -45,38 +44,6 @@ OpCase LayerNormCase(uint32_t rows, uint32_t dim) {
                             kEpsilon,    rows,    dim,           RoomFor(m, n)};
     return [p](Backend& b) { b.Encode(p); };
   });
-}
-
-OpCase RopeCase(const TableSizes& s, uint32_t rows) {
-  const double q = 1.0 * rows * s.heads * s.head_dim, kv = 1.0 * rows * s.kv_heads * s.head_dim;
-  // q read and written; k and v read; k written back; k and v written to F16 pages.
-  return Simple("RopeWriteKv", absl::StrCat(rows, " rows, ", s.heads, "/", s.kv_heads, " heads"),
-                8 * q + 12 * kv + 4 * kv, [=](CaseMemory& m) {
-                  std::vector<int32_t> slots(rows);
-                  for (uint32_t i = 0; i < rows; ++i) slots[i] = static_cast<int32_t>(rows - 1 - i);
-                  RopeWriteKvParams p{};
-                  p.q = m.Floats(size_t{rows} * s.heads * s.head_dim);
-                  p.k = m.Floats(size_t{rows} * s.kv_heads * s.head_dim);
-                  p.v = m.Floats(size_t{rows} * s.kv_heads * s.head_dim);
-                  p.tokens = rows;
-                  p.heads = s.heads;
-                  p.positions = p.slots = m.Put(slots);
-                  p.inv_freq = m.Floats(s.head_dim / 2);
-                  p.rotary_dims = s.head_dim;
-                  p.halves = true;
-                  p.magnitude = 1;
-                  const uint32_t blocks = rows / kBlock + 1;
-                  const size_t page_rows = size_t{blocks} * kBlock * s.kv_heads;
-                  p.pages = {.type = Type::kF16,
-                             .k = m.Pages(Type::kF16, page_rows, s.head_dim),
-                             .v = m.Pages(Type::kF16, page_rows, s.head_dim),
-                             .num_blocks = blocks,
-                             .block_size = kBlock,
-                             .kv_heads = s.kv_heads,
-                             .head_dim = s.head_dim,
-                             .value_dim = s.head_dim};
-                  return [p](Backend& b) { b.Encode(p); };
-                });
 }
 
 OpCase ActivateCase(Activation function, const std::string& name, uint32_t rows, uint32_t cols) {
@@ -154,7 +121,6 @@ std::vector<OpCase> RowCases(const TableSizes& s) {
   std::vector<OpCase> cases;
   for (const uint32_t rows : {s.batches.front(), s.batches.back(), s.prefill}) {
     cases.push_back(RmsNormCase(rows, s.hidden));
-    cases.push_back(RopeCase(s, rows));
     cases.push_back(ActivateCase(Activation::kSilu, "SiLU", rows, s.ffn));
   }
   cases.push_back(ActivateCase(Activation::kGeluTanh, "GELU", s.prefill, s.ffn));
