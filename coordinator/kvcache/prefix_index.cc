@@ -1,8 +1,11 @@
 #include "coordinator/kvcache/prefix_index.h"
 
+#include <openssl/evp.h>
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/base/check.h"
@@ -17,7 +20,14 @@ PrefixIndex::PrefixIndex(uint32_t block_size, uint32_t num_groups, uint64_t key,
     : block_size_(block_size), num_groups_(num_groups), key_(key), hash_(hash) {}
 
 PrefixRoot PrefixIndex::Root(std::string_view salt) const {
-  return {XXH64(salt.data(), salt.size(), key_)};
+  std::string keyed(reinterpret_cast<const char*>(&key_), sizeof(key_));
+  keyed += salt;
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  TANDEM_CHECK(EVP_Digest(keyed.data(), keyed.size(), digest, nullptr, EVP_sha256(), nullptr) == 1);
+  PrefixRoot root;
+  std::memcpy(&root.hash, digest, sizeof(root.hash));
+  std::memcpy(&root.check, digest + sizeof(root.hash), sizeof(root.check));
+  return root;
 }
 
 void PrefixIndex::Reset() { key_ = XXH64(&key_, sizeof(key_), key_); }

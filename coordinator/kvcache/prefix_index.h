@@ -3,11 +3,11 @@
 //
 // A node is one full block of tokens after its parent (the tokens before it): two prompts share a
 // node exactly when they have one root and agree up to its end. A node is found by xxHash64(tokens,
-// seed = the parent's hash, or the root's, which is keyed, so that clients cannot construct
-// collisions), and is a hit only if the parent and the token ids are equal; of two different nodes
-// with one hash the first is kept and the second is not cached.
+// seed = the parent's hash, or the root's), and is a hit only if the parent and the token ids are
+// equal; of two different nodes with one hash the first is kept and the second is not cached.
 //
-// Prompts with different cache salts have different roots, so that they share no node.
+// Prompts with different cache salts have different roots, so that they share no node. Nothing
+// compares salts themselves: a root is 128 bits of the SHA-256 of a key and the salt.
 //
 // Per KV group a node has at most one block. A node exists while a block, a child or a pin holds
 // it: so a node without a block may have a child with one (a sliding window releases early blocks).
@@ -33,7 +33,8 @@ inline constexpr PrefixNodeId kNoPrefix = -1;
 
 // The empty prefix of all prompts with one cache salt, until Reset.
 struct PrefixRoot {
-  uint64_t hash = 0;
+  uint64_t hash = 0;   // the seed of its first blocks
+  uint64_t check = 0;  // what distinguishes salts besides
   bool operator==(const PrefixRoot&) const = default;
 };
 

@@ -1,8 +1,10 @@
 #include "coordinator/kvcache/prefix_index.h"
 
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
 #include <set>
+#include <string>
 #include <vector>
 
 namespace tandem::coordinator {
@@ -70,6 +72,18 @@ TEST(PrefixIndexTest, PromptsWithDifferentSaltsShareNothing) {
   // Not even if the hash is guessed.
   EXPECT_EQ(index.Find(index.Root("b"), kNoPrefix, tokens, hash), kNoPrefix);
   EXPECT_TRUE(index.CheckIntegrity().ok());
+}
+
+// With XXH64 these two have one hash whatever the key is.
+TEST(PrefixIndexTest, SaltsMadeToCollideShareNothing) {
+  const std::string a = "KWAB`(Dyuser\u04bb\u00c7", b = "+dB\u06bb"
+                                                        "t\u0585user#p6q";
+  for (const uint64_t key : {uint64_t{0}, uint64_t{1}, kKey}) {
+    PrefixIndex index(2, 1, key);
+    ASSERT_EQ(XXH64(a.data(), a.size(), key), XXH64(b.data(), b.size(), key));
+    EXPECT_NE(index.Root(a), index.Root(b));
+    EXPECT_NE(index.Root(a).hash, index.Root(b).hash);
+  }
 }
 
 TEST(PrefixIndexTest, AfterAResetNothingIsFoundAndTheRestIsInOrder) {
