@@ -73,7 +73,12 @@ absl::Status ChildProcess::Poll() {
 
 absl::Status ChildProcess::PollLocked() {
   int wait_status = 0;
-  if (!ended_.ok() || waitpid(pid_, &wait_status, WNOHANG) != pid_) return ended_;
+  if (!ended_.ok()) return ended_;
+  const pid_t waited = waitpid(pid_, &wait_status, WNOHANG);
+  if (waited < 0 && errno == ECHILD) {
+    return ended_ = absl::UnavailableError("ended; how was not kept, as SIGCHLD is ignored");
+  }
+  if (waited != pid_) return ended_;
   const bool was_killed = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL;
   if (was_killed && !killed_here_) from_outside_ = true;
   succeeded_ = WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0;
@@ -126,7 +131,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(
 
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // A worker starts with default signals and its own process group: the coordinator handles Ctrl-C.
+  // A worker starts with no signal blocked, and in its own process group: the coordinator handles
+  // Ctrl-C.
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);

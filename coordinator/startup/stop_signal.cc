@@ -48,6 +48,7 @@ StopSignal::StopSignal() {
   action.sa_handler = OnSignal;
   for (const int taken : kSignals) sigaction(taken, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGCHLD, SIG_DFL);  // ignored by whoever started this, it would hide how workers end
 }
 
 StopSignal::~StopSignal() {

@@ -11,7 +11,7 @@ namespace tandem::coordinator {
 
 class StopSignal {
  public:
-  // Takes over these signals, and ignores SIGPIPE.
+  // Takes over these signals, ignores SIGPIPE, and sees to it that children can be waited for.
   StopSignal();
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
