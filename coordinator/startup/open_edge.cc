@@ -50,9 +50,10 @@ std::vector<std::string> GatewayFlags(const config::ServerConfig& config, const 
                                       const std::string& address) {
   const config::SecurityConfig& security = config.security;
   std::vector<std::string> flags = {
-      "--server",    opened.gateway_address.empty() ? address : opened.gateway_address,
-      "--listen",    config.http_listen,
-      "--log-level", config::NameOf(config.log_level)};
+      "--server",     opened.gateway_address.empty() ? address : opened.gateway_address,
+      "--listen",     config.http_listen,
+      "--log-level",  config::NameOf(config.log_level),
+      "--log-format", config::NameOf(config.log_format)};
   const auto add = [&](const char* flag, const std::string& value) {
     if (!value.empty()) flags.insert(flags.end(), {flag, value});
   };

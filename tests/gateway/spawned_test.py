@@ -1,5 +1,6 @@
 """The gateway that a coordinator starts itself, by --http-listen."""
 
+import json
 import os
 import re
 import shutil
@@ -102,6 +103,14 @@ class SpawnedTest(unittest.TestCase):
         pid = pid_of(coordinator)
         coordinator.kill()
         programs.until(lambda: not runs(pid), "the gateway still runs")
+
+    def test_its_log_is_json_if_the_coordinators_is(self):
+        coordinator = start(self.folder, "--http-listen", "127.0.0.1:0", "--log-format", "json")
+        self.addCleanup(coordinator.kill)
+        self.wait_healthy(coordinator, 1)
+        self.assertEqual(coordinator.stop(), 0, coordinator.log())
+        lines = [json.loads(line) for line in coordinator.log().splitlines()]
+        self.assertTrue(any("HTTP on " in line["message"] for line in lines), coordinator.log())
 
     def check_refused(self, folder, http_listen, last_line):
         done = subprocess.run(
