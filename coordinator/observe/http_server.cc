@@ -69,8 +69,9 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string&
     }
     return 1;  // handled: bytes that are no HTTP are no news
   };
-  const char* options[] = {"listening_ports",    address.c_str(), "num_threads", "4",
-                           "request_timeout_ms", "10000",         nullptr};
+  // Requests are one packet from nearby: who takes longer must not keep a thread from others.
+  const char* options[] = {"listening_ports",    address.c_str(), "num_threads", "16",
+                           "request_timeout_ms", "1000",          nullptr};
   mg_init_library(0);
   server->context_ = mg_start(&callbacks, server.get(), options);
   if (server->context_ == nullptr) {

@@ -139,6 +139,14 @@ class MetricsPortTest(unittest.TestCase):
                 connection.sendall(garbage)
         self.assertEqual(fetch(self.address, "/metrics")[0], 200)
 
+    def test_requests_that_never_end_do_not_keep_others_waiting(self):
+        host, port = self.address.split(":")
+        for _ in range(128):
+            connection = socket.create_connection((host, int(port)), timeout=processes.PATIENCE_S)
+            self.addCleanup(connection.close)
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+        self.assertEqual(fetch(self.address, "/metrics")[0], 200)
+
     def test_a_port_in_use_is_said_before_the_model_is_read(self):
         code, _, err = processes.run(processes.COORDINATOR, "--model", "no-such-file", "--listen", "127.0.0.1:0",
                                      "--metrics-listen", self.address)
