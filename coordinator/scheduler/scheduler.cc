@@ -244,7 +244,8 @@ Scheduler::Admitted Scheduler::TryAdmit(Sequence& sequence, StepBudget& budget) 
     return Admitted::kDoesNotFit;
   }
   if (!std::exchange(sequence.was_admitted, true)) sequence.num_cached = match.num_tokens;
-  if (sequence.FirstWanted() > 0) stats_.queried_tokens += static_cast<int64_t>(shareable.size());
+  if (sequence.FirstWanted() > 0 && kv_.config().enable_prefix_cache)
+    stats_.queried_tokens += static_cast<int64_t>(shareable.size());
   stats_.cached_tokens += match.num_tokens;
   sequence.state = SequenceState::kRunning;
   sequence.num_computed = sequence.num_scheduled = match.num_tokens;

@@ -293,6 +293,15 @@ TEST(SchedulerTest, CachedTokensAreThoseOfTheFirstRun) {
   EXPECT_EQ(driver.scheduler().Stats().cached_tokens, 4);
 }
 
+TEST(SchedulerTest, NoTokenIsLookedUpWithoutAPrefixCache) {
+  for (const bool prefix_cache : {false, true}) {
+    Driver driver(Config(4, 64, 64), 4, prefix_cache);
+    driver.Add(9);
+    driver.Step();
+    EXPECT_EQ(driver.scheduler().Stats().queried_tokens, prefix_cache ? 9 : 0);
+  }
+}
+
 TEST(SchedulerTest, FinishRemovesAWaitingSequence) {
   Driver driver(Config(1, 64, 64), 16);
   driver.Add(2);
