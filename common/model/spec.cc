@@ -171,6 +171,11 @@ absl::Status CheckReaders(const KvGroupSpec& group) {
 }
 
 absl::Status CheckGroups(const ModelSpec& spec) {
+  if (spec.kv_groups.size() > kMaxKvGroups) {
+    return absl::UnimplementedError(absl::StrCat("layers of ", spec.kv_groups.size(),
+                                                 " kinds by window and KV heads are not ",
+                                                 "supported, at most ", kMaxKvGroups));
+  }
   std::vector<bool> covered(spec.NumLoadedLayers(), false);
   for (const KvGroupSpec& group : spec.kv_groups) {
     TANDEM_RETURN_IF_ERROR(CheckHeads(spec, spec.HeadsOf(group)));

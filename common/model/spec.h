@@ -4,6 +4,7 @@
 #ifndef TANDEM_COMMON_MODEL_SPEC_H_
 #define TANDEM_COMMON_MODEL_SPEC_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -73,6 +74,9 @@ struct CacheReader {
   uint32_t source = 0;
   bool operator==(const CacheReader&) const = default;
 };
+
+// KV groups of a model: one that sees everything, one with a window.
+inline constexpr size_t kMaxKvGroups = 2;
 
 // One KV group: layers whose cache has the same row and window, sharing block tables.
 struct KvGroupSpec {

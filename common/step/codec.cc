@@ -179,7 +179,7 @@ size_t StepLimits::MaxDescriptorBytes() const {
   const size_t rows = std::min(tokens * (kRowBytes + kMaxLogprobsOf * kWord), 2 * max_result_bytes);
   return kFrameHeaderBytes + std::size(kDescriptorTags) * kSectionHeaderBytes + kStepBytes +
          2 * tokens * kWord + (seqs + 1) * kWord + seqs * sizeof(SequenceEntry) +  //
-         kWord + kMaxKvGroups * group + MaxAppendedBlocks() * kWord +              //
+         kWord + model::kMaxKvGroups * group + MaxAppendedBlocks() * kWord +       //
          kWord + rows +                                                            //
          kWord + samples * (kSamplingBytes + kMaxRowAdjustments * sizeof(LogitAdjustment)) +
          seqs * (sizeof(TokenReference) + sizeof(PoolRequest));

@@ -35,7 +35,8 @@ uint32_t StepLimits::MaxTableBlocks() const { return kv::BlocksFor(max_model_len
 size_t StepLimits::MaxAppendedBlocks() const {
   const size_t table = MaxTableBlocks();
   const size_t begun = size_t{max_tokens} / block_size + max_seqs;
-  return std::max<size_t>(kMaxAdmittedBlocks, kMaxKvGroups * table) + kMaxKvGroups * begun;
+  return std::max<size_t>(kMaxAdmittedBlocks, model::kMaxKvGroups * table) +
+         model::kMaxKvGroups * begun;
 }
 
 size_t StepLimits::MaxFrameBytes() const {

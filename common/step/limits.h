@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "common/kv/blocks.h"
+#include "common/model/spec.h"
 
 namespace tandem::config {
 struct WorkerConfig;
@@ -18,8 +19,6 @@ struct WorkerConfig;
 
 namespace tandem::step {
 
-// KV groups of a model: one that sees everything, one with a window.
-inline constexpr size_t kMaxKvGroups = 2;
 // Block ids that newly admitted sequences bring to one step, over all KV groups: a long shared
 // prefix is many at once. The first of a step may bring more.
 inline constexpr uint32_t kMaxAdmittedBlocks = 1 << 16;

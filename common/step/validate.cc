@@ -359,9 +359,9 @@ absl::Status ValidateSampling(const StepDescriptor& step, const StepLimits& limi
 absl::Status Validate(const StepDescriptor& step, const StepLimits& limits,
                       const BlockTables& tables) {
   if (limits.block_size == 0) return Invalid("the limits have block size 0");
-  if (limits.num_blocks.size() > kMaxKvGroups) {
+  if (limits.num_blocks.size() > model::kMaxKvGroups) {
     return Invalid("the limits have ", limits.num_blocks.size(), " KV groups, at most ",
-                   kMaxKvGroups);
+                   model::kMaxKvGroups);
   }
   TANDEM_RETURN_IF_ERROR(ValidateShape(step, limits));
   TANDEM_RETURN_IF_ERROR(ValidateTokens(step, limits));

@@ -33,7 +33,7 @@ StepDescriptor Largest(const StepLimits& limits, uint32_t length) {
   step.num_scheduled_tokens = limits.max_tokens;
   step.num_seqs_active = limits.max_seqs;
   step.query_offsets = {0};
-  step.groups.resize(kMaxKvGroups);
+  step.groups.resize(model::kMaxKvGroups);
   const uint32_t query_len = limits.max_tokens / limits.max_seqs;
   uint32_t more_samples = limits.MaxSamples() - limits.max_seqs;  // than one of each
   for (uint32_t s = 0; s < limits.max_seqs; ++s) {
@@ -71,7 +71,7 @@ TEST(StepLimitsTest, NoDescriptorThatIsValidExceedsTheBound) {
   for (const uint32_t seqs : {1, 5, 16, 64, 512}) {
     for (const uint32_t query_len : {1, 3, 32}) {
       StepLimits limits = Limits(seqs * query_len, seqs);
-      const size_t most = limits.MaxAppendedBlocks() / kMaxKvGroups / seqs;
+      const size_t most = limits.MaxAppendedBlocks() / model::kMaxKvGroups / seqs;
       const auto length = static_cast<uint32_t>(std::min<size_t>(most, kMaxTableBlocks));
       const StepDescriptor step = Largest(limits, length);
       // Where it counts how large results are: as large as this step's.
