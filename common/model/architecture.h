@@ -38,10 +38,11 @@ struct Architecture {
   bool normalizes_experts = false;  // if the file does not say
   bool shares_experts = false;      // some experts process every token
   bool experts_beside_dense = false;
-  bool listed_windows = false;   // the file lists the layers with a window
-  float attention_scale = 0.0f;  // if the file does not say; 0: 1 / sqrt(head size)
-  float logit_softcap = 0.0f;    // if the file does not say
-  uint32_t shared_experts = 0;   // their number, if the file does not say
+  bool listed_windows = false;     // the file lists the layers with a window
+  float attention_scale = 0.0f;    // if the file does not say; 0: 1 / sqrt(head size)
+  float attention_softcap = 0.0f;  // if the file does not say; so is the next
+  float logit_softcap = 0.0f;
+  uint32_t shared_experts = 0;  // their number, if the file does not say
   bool weighs_expert_input = false;
   // Layer l has the file's attention.sliding_window unless (l + 1) is a multiple of this. 0: no
   // layer has a window; 1: every layer has it.

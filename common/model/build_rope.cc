@@ -132,15 +132,23 @@ absl::StatusOr<RopeSpec> ReadRope(const gguf::Metadata& metadata, const Architec
 absl::StatusOr<std::optional<RopeSpec>> ReadWindowRope(const gguf::Metadata& metadata,
                                                        const Architecture& architecture,
                                                        const ModelSpec& spec) {
-  if (architecture.window_rope_base == 0.0f) return std::nullopt;
+  const std::string base_key = gguf::KeyFor(keys::kRopeFreqBaseSwa, architecture.name);
+  if (architecture.window_rope_base == 0.0f) {
+    if (architecture.window_period == 0) return std::nullopt;
+    TANDEM_ASSIGN_OR_RETURN(const auto base, metadata.FindFloat(base_key));
+    if (base.value_or(spec.rope.base) == spec.rope.base) return std::nullopt;
+    return absl::UnimplementedError(absl::StrCat(
+        "key ", gguf::Quoted(base_key), ": another base of layers with a window than the others' ",
+        spec.rope.base, " is not supported with architecture ", Sv(architecture.name), ", found ",
+        *base));
+  }
   uint32_t head_dim = spec.head_dim;
   for (const KvGroupSpec& group : spec.kv_groups) {
     if (group.window_tokens != 0) head_dim = spec.HeadsOf(group).head_dim;
   }
   RopeSpec local = spec.rope;
   TANDEM_ASSIGN_OR_RETURN(local.base,
-                          Number(metadata, gguf::KeyFor(keys::kRopeFreqBaseSwa, architecture.name),
-                                 architecture.window_rope_base, 1.0f, 1e15f));
+                          Number(metadata, base_key, architecture.window_rope_base, 1.0f, 1e15f));
   TANDEM_ASSIGN_OR_RETURN(
       local.rotary_dims,
       RotaryDims(metadata, gguf::KeyFor(keys::kRopeDimensionCountSwa, architecture.name),

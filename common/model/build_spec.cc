@@ -89,7 +89,10 @@ absl::Status ReadAttentionScale(const MetadataReader& reader, const Architecture
                              : static_cast<float>(1.0 / std::sqrt(dims));
   TANDEM_ASSIGN_OR_RETURN(const float stated, reader.NonNegative(keys::kAttentionScale));
   if (stated > 0.0f) spec.attention_scale = stated;
-  TANDEM_ASSIGN_OR_RETURN(spec.attention_softcap, reader.NonNegative(keys::kAttnSoftcap));
+  spec.attention_softcap = architecture.attention_softcap;
+  if (reader.Has(keys::kAttnSoftcap)) {
+    TANDEM_ASSIGN_OR_RETURN(spec.attention_softcap, reader.NonNegative(keys::kAttnSoftcap));
+  }
   spec.logit_softcap = architecture.logit_softcap;
   if (reader.Has(keys::kFinalSoftcap)) {
     TANDEM_ASSIGN_OR_RETURN(spec.logit_softcap, reader.NonNegative(keys::kFinalSoftcap));
@@ -251,6 +254,9 @@ absl::StatusOr<ModelSpec> BuildSpec(const gguf::File& file, const SpecOptions& o
   TANDEM_ASSIGN_OR_RETURN(spec.rope, ReadRope(metadata, *architecture, spec, options));
   if (architecture->sectioned_rope) TANDEM_RETURN_IF_ERROR(CheckRopeSections(reader, spec.rope));
   TANDEM_RETURN_IF_ERROR(ProbeFeatures(file, *architecture, spec));
+  AssumeScores(reader, spec);
+  // Some files state a rank of queries that are not compressed.
+  if (spec.mla.has_value() && !spec.Has(Feature::kQueryRank)) spec.mla->q_rank = 0;
   TANDEM_RETURN_IF_ERROR(CheckTensors(file, *architecture, spec));
   TANDEM_ASSIGN_OR_RETURN(spec.layer_output_scales, ReadLayerScales(file, *architecture, spec));
   TANDEM_RETURN_IF_ERROR(FinishRope(file, reader, *architecture, options, spec));

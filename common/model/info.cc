@@ -189,6 +189,7 @@ std::string FfnText(const ModelSpec& spec) {
 std::string ExpertText(const MoeSpec& moe) {
   std::string text = absl::StrFormat("%u of FFN size %u, %u per token", moe.num_experts,
                                      moe.ffn_size, moe.experts_per_token);
+  if (moe.sigmoid) absl::StrAppend(&text, ", scored by sigmoids");
   if (moe.first_layer > 0) absl::StrAppend(&text, ", from layer ", moe.first_layer, " on");
   if (moe.beside_dense) absl::StrAppend(&text, ", beside the dense FFN");
   if (moe.period > 1) absl::StrAppend(&text, ", in 1 layer of ", moe.period);

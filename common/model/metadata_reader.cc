@@ -24,6 +24,11 @@ std::string MetadataReader::Full(std::string_view key) const {
   return gguf::KeyFor(key, architecture_);
 }
 
+bool MetadataReader::IsList(std::string_view key) const {
+  const gguf::Value* value = metadata_.Find(Full(key));
+  return value != nullptr && value->type == gguf::ValueType::kArray;
+}
+
 absl::StatusOr<uint32_t> MetadataReader::Size(std::string_view key) const {
   const std::string full = Full(key);
   TANDEM_ASSIGN_OR_RETURN(const uint32_t size, metadata_.GetUint32(full));

@@ -20,6 +20,8 @@ class MetadataReader {
       : metadata_(metadata), architecture_(architecture) {}
 
   bool Has(std::string_view key) const { return metadata_.Has(Full(key)); }
+  // Whether it is there and a list, not one value.
+  bool IsList(std::string_view key) const;
 
   // At least 1.
   absl::StatusOr<uint32_t> Size(std::string_view key) const;

@@ -20,22 +20,35 @@ struct LayerKind {
   HeadSizes heads;
 };
 
+// By layer, whether it has a window. What the file says counts more than the table: a flag per
+// layer, or one period.
+absl::StatusOr<std::vector<bool>> ReadPattern(const MetadataReader& reader,
+                                              const Architecture& architecture, uint32_t layers) {
+  uint32_t period = architecture.window_period;
+  const bool stated = period > 1 && reader.Has(keys::kSlidingWindowPattern);
+  if (architecture.listed_windows || (stated && reader.IsList(keys::kSlidingWindowPattern))) {
+    return reader.FlagPerLayer(keys::kSlidingWindowPattern, layers);
+  }
+  if (stated) {
+    TANDEM_ASSIGN_OR_RETURN(period, reader.Size(keys::kSlidingWindowPattern));
+  }
+  std::vector<bool> has_window(layers);
+  for (uint32_t layer = 0; layer < layers; ++layer) {
+    // A table's 1 means every layer; a file's 1, as in (layer + 1) % 1, none.
+    has_window[layer] = (period == 1 && !stated) || (layer + 1) % period != 0;
+  }
+  return has_window;
+}
+
 // By layer, the window; 0 with full attention.
 absl::StatusOr<std::vector<uint32_t>> ReadWindows(const MetadataReader& reader,
                                                   const Architecture& architecture,
                                                   const SpecOptions& options,
                                                   const ModelSpec& spec) {
-  const uint32_t period = architecture.window_period;
   std::vector<uint32_t> windows(spec.num_layers, 0);
-  if (period == 0 && !architecture.listed_windows) return windows;
-  std::vector<bool> has_window(spec.num_layers);
-  for (uint32_t layer = 0; layer < spec.num_layers; ++layer) {
-    has_window[layer] = period == 1 || (period > 1 && (layer + 1) % period != 0);
-  }
-  if (architecture.listed_windows) {
-    TANDEM_ASSIGN_OR_RETURN(has_window,
-                            reader.FlagPerLayer(keys::kSlidingWindowPattern, spec.num_layers));
-  }
+  if (architecture.window_period == 0 && !architecture.listed_windows) return windows;
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<bool> has_window,
+                          ReadPattern(reader, architecture, spec.num_layers));
   TANDEM_ASSIGN_OR_RETURN(uint32_t window,
                           architecture.default_window == 0
                               ? reader.Count(keys::kSlidingWindow)

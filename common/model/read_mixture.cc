@@ -42,9 +42,13 @@ absl::Status ReadGroups(const MetadataReader& reader, MoeSpec& moe) {
                                                    in_groups, " experts, fewer than the ",
                                                    moe.experts_per_token, " that a token takes"));
   }
-  moe.group_top = moe.sigmoid ? std::max(1u, moe.experts_per_token / moe.groups_kept) : 1;
-  moe.group_top = std::min(moe.group_top, moe.num_experts / moe.groups);
   return absl::OkStatus();
+}
+
+void SetScores(bool sigmoid, MoeSpec& moe) {
+  moe.sigmoid = sigmoid;
+  moe.group_top = sigmoid ? std::max(1u, moe.experts_per_token / moe.groups_kept) : 1;
+  moe.group_top = std::min(moe.group_top, moe.num_experts / moe.groups);
 }
 
 absl::Status ReadRouting(const MetadataReader& reader, const Architecture& architecture,
@@ -54,15 +58,21 @@ absl::Status ReadRouting(const MetadataReader& reader, const Architecture& archi
       reader.Size(keys::kExpertGatingFunction, architecture.sigmoid_experts ? kSigmoid : kSoftmax));
   // gpt-oss's number 3, softmax over the chosen experts, equals softmax over all, normalised.
   if (gating > 3) return OutOfRange(reader, keys::kExpertGatingFunction, 1, 3, gating);
-  moe.sigmoid = gating == kSigmoid;
   TANDEM_ASSIGN_OR_RETURN(moe.normalize,
                           reader.Bool(keys::kExpertWeightsNorm, architecture.normalizes_experts));
   TANDEM_ASSIGN_OR_RETURN(const float scale, reader.NonNegative(keys::kExpertWeightsScale));
   moe.scale = scale == 0.0f ? 1.0f : scale;
-  return ReadGroups(reader, moe);
+  TANDEM_RETURN_IF_ERROR(ReadGroups(reader, moe));
+  SetScores(gating == kSigmoid, moe);
+  return absl::OkStatus();
 }
 
 }  // namespace
+
+void AssumeScores(const MetadataReader& reader, ModelSpec& spec) {
+  if (!spec.moe.has_value() || reader.Has(keys::kExpertGatingFunction)) return;
+  if (spec.Has(Feature::kSelectionBias)) SetScores(/*sigmoid=*/true, *spec.moe);
+}
 
 absl::StatusOr<std::optional<MoeSpec>> ReadMixture(const MetadataReader& reader,
                                                    const Architecture& architecture,

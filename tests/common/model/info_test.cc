@@ -166,7 +166,9 @@ TEST(InfoTest, ChunksAndInterleavedExperts) {
   ASSERT_TRUE(info.ok()) << info.status();
   const std::string text = FormatInfo(*info);
   EXPECT_THAT(text, HasSubstr("  chunks of 32 tokens: 512 B per token in F16, layers 0 to 2, 4\n"));
-  EXPECT_THAT(text, HasSubstr("1 per token, in 1 layer of 2, shared ones of FFN size 32\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("1 per token, scored by sigmoids, in 1 layer of 2, shared ones of FFN size 32\n"));
   EXPECT_THAT(text, HasSubstr(", adjacent, none in 1 layer of 4\n"));
 }
 

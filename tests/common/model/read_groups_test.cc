@@ -118,6 +118,41 @@ TEST(ReadGroupsTest, WhatAListedWindowNeeds) {
       "1");
 }
 
+// As in a file of a fine-tuned model: the table's pattern is only what most files mean.
+TEST(ReadGroupsTest, APatternInTheFileCountsMoreThanTheTables) {
+  TinyModel model;
+  model.architecture = "gemma2";
+  model.layers = 6;
+  const auto layers = [&](std::function<void(GgufBuilder&)> more_keys) {
+    model.more_keys = [&](GgufBuilder& builder) {
+      builder.AddUint32("gemma2.attention.sliding_window", 16);
+      more_keys(builder);
+    };
+    const auto spec = SpecOf(model);
+    EXPECT_TRUE(spec.ok()) << spec.status();
+    return spec.ok() ? spec->kv_groups.front().layers : std::vector<uint32_t>();
+  };
+  const char key[] = "gemma2.attention.sliding_window_pattern";
+  EXPECT_THAT(layers([](GgufBuilder&) {}), ElementsAre(1, 3, 5));
+  EXPECT_THAT(layers([&](GgufBuilder& builder) { builder.AddUint32(key, 3); }), ElementsAre(2, 5));
+  EXPECT_THAT(layers([&](GgufBuilder& builder) { builder.AddUint32(key, 1); }),
+              ElementsAre(0, 1, 2, 3, 4, 5));
+  const std::vector<uint8_t> flags = {1, 0, 0, 1, 1, 1};
+  EXPECT_THAT(layers([&](GgufBuilder& builder) { builder.AddArray(key, ValueType::kBool, flags); }),
+              ElementsAre(1, 2));
+}
+
+TEST(ReadGroupsTest, LayersAreOfTwoKindsAtMost) {
+  const auto heads = [](std::vector<uint32_t> list) {
+    return After({"attention.head_count_kv"}, [list](GgufBuilder& builder) {
+      builder.AddArray("llama.attention.head_count_kv", ValueType::kUint32, list);
+    });
+  };
+  EXPECT_EQ(heads({1, 2, 4, 4}),
+            "layers of 3 kinds by window and KV heads are not supported, at most 2");
+  EXPECT_THAT(heads({2, 4, 4, 2}), HasSubstr("tensor "));  // whose rows are of two heads
+}
+
 TEST(ReadGroupsTest, AWindowThatTheContextOutgrowsIsKept) {
   TinyModel model;
   model.architecture = "gemma2";
