@@ -33,6 +33,7 @@ absl::StatusOr<ReadyWorkers> Supervisor::Bring(const std::function<bool()>& canc
 
 absl::StatusOr<ReadyWorkers> Supervisor::Recover(absl::Status cause,
                                                  const std::function<bool()>& cancelled) {
+  ForgetOldRestarts();
   while (TakeRestart()) {
     TANDEM_LOG(kWarning) << cause.message() << "; restart " << restarts_.size() << " of "
                          << options_.max_restarts << " within "
@@ -47,13 +48,16 @@ absl::StatusOr<ReadyWorkers> Supervisor::Recover(absl::Status cause,
       absl::FormatDuration(absl::FromChrono(options_.restart_window)), " are the most"));
 }
 
-bool Supervisor::TakeRestart() {
+void Supervisor::ForgetOldRestarts() {
   const TimePoint now = options_.clock->Now();
   while (!restarts_.empty() && now - restarts_.front() > options_.restart_window) {
     restarts_.pop_front();
   }
+}
+
+bool Supervisor::TakeRestart() {
   if (restarts_.size() >= static_cast<size_t>(options_.max_restarts)) return false;
-  restarts_.push_back(now);
+  restarts_.push_back(options_.clock->Now());
   return true;
 }
 

@@ -65,6 +65,9 @@ class Supervisor {
  private:
   absl::StatusOr<ReadyWorkers> BringEpoch(Deadline deadline,
                                           const std::function<bool()>& cancelled);
+  // Those from before the window. Only while workers compute: attempts of one recovery may each
+  // take longer than the window, and all count.
+  void ForgetOldRestarts();
   // Counts a restart, if one more is allowed.
   bool TakeRestart();
 
@@ -72,7 +75,7 @@ class Supervisor {
   const std::unique_ptr<Cluster> cluster_;
   Epoch epoch_;                       // of the last Bring
   std::vector<uint32_t> num_blocks_;  // of the first; empty before
-  std::deque<TimePoint> restarts_;    // within the last restart_window
+  std::deque<TimePoint> restarts_;    // within the restart window, or of this recovery
 };
 
 }  // namespace tandem::coordinator

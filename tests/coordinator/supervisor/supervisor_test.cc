@@ -23,5 +23,24 @@ TEST(SupervisorTest, NamesTheRanksThatDoNotConnectInTime) {
   EXPECT_EQ(clock.Now() - begin, std::chrono::hours(1));
 }
 
+// Each attempt takes as long as the window, or longer.
+TEST(SupervisorTest, AttemptsThatOutlastTheWindowCountAllTheSame) {
+  SimulatedClock clock;
+  SupervisorOptions options;
+  options.cluster.external = true;
+  options.load_timeout = std::chrono::minutes(20);
+  options.restart_window = std::chrono::minutes(10);
+  options.max_restarts = 2;
+  options.clock = &clock;
+  auto supervisor = Supervisor::Start(std::move(options));
+  ASSERT_TRUE(supervisor.ok()) << supervisor.status();
+  const TimePoint begin = clock.Now();
+  const auto recovered = (*supervisor)->Recover(absl::UnavailableError("rank 0 is gone"), nullptr);
+  EXPECT_EQ(recovered.status().message(),
+            "workers that did not connect in time: rank 0; not restarted again: 2 restarts within "
+            "10m are the most");
+  EXPECT_EQ(clock.Now() - begin, std::chrono::minutes(40));
+}
+
 }  // namespace
 }  // namespace tandem::coordinator
