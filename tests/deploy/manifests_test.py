@@ -91,6 +91,25 @@ class ManifestsTest(unittest.TestCase):
         with self.assertRaises(jsonschema.ValidationError):
             jsonschema.validate(group, schema)
 
+    def test_no_service_takes_the_name_of_a_group(self):
+        for overlay, documents in self.rendered.items():
+            names = {kind: {d["metadata"]["name"] for d in documents if d["kind"] == kind} for kind in ("Service", "LeaderWorkerSet")}
+            self.assertFalse(names["Service"] & names["LeaderWorkerSet"], overlay)
+
+    def test_ranks_of_a_node_end_together(self):
+        [group] = [d for d in self.rendered["multi-node"] if d["kind"] == "LeaderWorkerSet"]
+        template = group["spec"]["leaderWorkerTemplate"]
+        folder = os.path.join(os.environ["TEST_TMPDIR"], "ranks")
+        os.makedirs(folder)
+        with open(f"{folder}/tandem_worker_cuda", "w", encoding="ascii") as program:
+            program.write("#!/bin/sh\ncase $* in *--device-index=5*) exit 3 ;; esac\nexec sleep 1000\n")
+        os.chmod(f"{folder}/tandem_worker_cuda", 0o755)
+        for pod in ("leaderTemplate", "workerTemplate"):
+            [command] = [c["command"] for c in template[pod]["spec"]["containers"] if c["name"] == "workers"]
+            command = [word.replace("$(LWS_LEADER_ADDRESS)", "leader") for word in command]
+            done = subprocess.run(command, env={"PATH": f"{folder}:{os.environ['PATH']}"}, timeout=60, check=False)
+            self.assertEqual(done.returncode, 3, pod)
+
     def test_flags_are_those_of_the_programs(self):
         programs = {"tandem_coordinator": ["coordinator/tandem_coordinator"], "tandem_worker_cuda": ["worker/tandem_worker"],
                     "tandem pull": ["client/tandem", "pull"]}
