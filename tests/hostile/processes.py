@@ -61,6 +61,13 @@ def resident_bytes(pid):
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def peak_bytes(pid):
+    """The most that were ever resident."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        [kib] = [line.split()[1] for line in file if line.startswith("VmHWM:")]
+    return int(kib) << 10
+
+
 def exists(pid):
     """Whether the process runs; one that waits to be reaped does not."""
     try:

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import unittest
 
+import grpc
+
 sys.path.insert(0, "tests/hostile")
 import garbage  # noqa: E402
 import processes  # noqa: E402
@@ -91,6 +93,15 @@ class ServerTest(unittest.TestCase):
                 with self.subTest(method=method, name=name):
                     self.send(self.server.port, garbage.hello() + garbage.call(
                         f"/tandem.v1.Generation/{method}", body))
+
+    def test_no_message_is_inflated(self):
+        with grpc.insecure_channel(self.server.address, options=(("grpc.enable_http_proxy", 0),),
+                                   compression=grpc.Compression.Gzip) as channel:
+            check = channel.unary_unary("/grpc.health.v1.Health/Check")
+            with self.assertRaises(grpc.RpcError) as refused:
+                check(bytes(256 << 20), timeout=processes.PATIENCE_S)
+        self.assertEqual(refused.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+        self.assertLess(processes.peak_bytes(self.server.process.pid), self.idle_memory + MEMORY_BOUND)
 
     def test_connections_that_stay_open(self):
         before = self.memory()
