@@ -17,7 +17,7 @@
 
 namespace tandem::tokenizer {
 
-// One sequence's state; not thread-safe. Movable.
+// One sequence's state; not thread-safe. Movable; a copy shares what was built of the stop strings.
 class StopMatcher {
  public:
   // All stop strings of a request together, in bytes.

@@ -21,6 +21,9 @@ class TextStream {
   // names as text. INVALID_ARGUMENT for bad stop strings.
   static absl::StatusOr<TextStream> Create(const tokenizer::Tokenizer& model_tokenizer,
                                            const Sampling& sampling, bool skip_special = true);
+  // The same with a matcher of sampling's stop strings, of which continuations have copies.
+  TextStream(const tokenizer::Tokenizer& model_tokenizer, tokenizer::StopMatcher matcher,
+             const Sampling& sampling, bool skip_special);
 
   // The update with its text, and what matched if it ends with kStop. A complete stop string ends
   // the request: reason kStop, tokens and usage up to the one that completed it. Later updates
@@ -30,9 +33,6 @@ class TextStream {
   bool ended() const { return ended_; }
 
  private:
-  TextStream(const tokenizer::Tokenizer& model_tokenizer, tokenizer::StopMatcher matcher,
-             const Sampling& sampling, bool skip_special);
-
   // Appends the final text up to and including `token`, the request's next one.
   absl::Status AppendText(TokenId token, std::string& text);
 

@@ -204,6 +204,9 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     plan.build = nullptr;  // with the request's texts
     const auto num_choices = static_cast<uint32_t>(requests.size());
     const Request& first = requests.front();
+    TANDEM_ASSIGN_OR_RETURN(
+        const auto matcher,
+        tokenizer::StopMatcher::Create(first.sampling.stop, first.sampling.include_stop));
     MutexLock lock(outbox_->mutex);  // the first update may be here before the handle
     if (cancelled_) return ClientIsGone();
     id_ = first.id;
@@ -213,10 +216,9 @@ class GenerateCall : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
       Request& request = requests[index];
       request.deadline = deadline_;
       request.trace_id = trace_id_;
-      TANDEM_ASSIGN_OR_RETURN(
-          TextStream text,
-          TextStream::Create(*outbox_->tokenizer, request.sampling, plan.skip_special_tokens));
-      Choice& choice = outbox_->choices.emplace_back(*outbox_, index, std::move(text));
+      Choice& choice = outbox_->choices.emplace_back(
+          *outbox_, index,
+          TextStream(*outbox_->tokenizer, matcher, request.sampling, plan.skip_special_tokens));
       request.stream = {outbox_, &choice};
     }
     TANDEM_ASSIGN_OR_RETURN(const std::vector<RequestHandle> handles,
