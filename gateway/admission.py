@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from gateway.access import caller
+from gateway.errors import unavailable
 from gateway.fleet import Fleet
 
 _KEPT_S = 5
@@ -23,13 +24,13 @@ class Admission:
         self._until: dict[bytes, float] = {}  # by the hash of what the caller shows
 
     async def check(self) -> None:
-        """Raises what the server answers: UNAUTHENTICATED, PERMISSION_DENIED."""
+        """Raises what the server answers: UNAUTHENTICATED, PERMISSION_DENIED; 503 if none does."""
         key = hashlib.sha256(caller().encode()).digest()
         if self._until.get(key, 0) > self._now():
             return
         coordinator = self._fleet.any_serving()
         if coordinator is None:
-            return  # no request gets further than this
+            raise unavailable("no server is ready: the model is being loaded, or none can be reached")
         await coordinator.ask_for_caller()
         if len(self._until) >= _MOST_KEPT:
             self._until.clear()

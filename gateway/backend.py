@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import logging
+from collections.abc import AsyncIterator
 
 import grpc
 
@@ -13,6 +14,7 @@ from tandem.v1 import generation_pb2_grpc
 
 _LOG = logging.getLogger("gateway")
 _CALL_TIMEOUT_S = 10
+_CHECK_INTERVAL_S = 1  # of health, where it cannot be watched
 _RETRY_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 _MAX_MESSAGE_BYTES = 64 << 20  # log-probabilities of a long prompt, bytes of many tokens
 _OPTIONS = (
@@ -70,11 +72,9 @@ class Coordinator:
         problem = None
         while True:
             try:
-                async for answer in self._health.Watch(
-                        health_pb2.HealthCheckRequest(), metadata=self._access.own_headers()):
+                async for status in self._statuses():
+                    await self._set_serving(status == health_pb2.HealthCheckResponse.SERVING)
                     failures, problem = 0, None
-                    await self._set_serving(
-                        answer.status == health_pb2.HealthCheckResponse.SERVING)
             except grpc.aio.AioRpcError as error:
                 if error.code() != problem:
                     _LOG.warning("%s: %s", self.address, error.details())
@@ -84,6 +84,23 @@ class Coordinator:
             self.serving = False
             await asyncio.sleep(_RETRY_S[min(failures, len(_RETRY_S) - 1)])
             failures += 1
+
+    async def _statuses(self) -> AsyncIterator[int]:
+        """The first and each other one."""
+        request, headers = health_pb2.HealthCheckRequest(), self._access.own_headers()
+        try:
+            async for answer in self._health.Watch(request, metadata=headers):
+                yield answer.status
+            return
+        except grpc.aio.AioRpcError as error:
+            if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED:
+                raise
+        last = None  # others have all of its watches
+        while True:
+            answer = await self._health.Check(request, metadata=headers, timeout=_CALL_TIMEOUT_S)
+            if answer.status != last:
+                yield (last := answer.status)
+            await asyncio.sleep(_CHECK_INTERVAL_S)
 
     async def _set_serving(self, serving: bool) -> None:
         if serving:

@@ -54,7 +54,8 @@ async def read_json(request: Request, max_bytes: int) -> object:
 def parse_json(body: bytes | bytearray) -> object:
     """Raises ApiError 400 if it is not JSON, or not all of it is text."""
     try:
-        value = json.loads(body, parse_constant=_no_constant)
+        # json itself would guess UTF-16 and let halves of pairs pass.
+        value = json.loads(body.decode(), parse_constant=_no_constant)
         if b"\\ud" in body.lower():  # half a surrogate pair is no text
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:

@@ -2,7 +2,8 @@
 
 from gateway.errors import ApiError
 
-MAX_PROMPT_BYTES = (4 << 20) - (64 << 10)  # gRPC's limit of a message, with room for the rest
+MAX_MESSAGE_BYTES = 4 << 20  # gRPC's limit
+MAX_PROMPT_BYTES = MAX_MESSAGE_BYTES - (64 << 10)  # with room for the rest
 MAX_REQUEST_BYTES = 32 << 20  # of all prompts of a request, one for each choice
 
 
@@ -14,6 +15,13 @@ def check_prompts(prompts: list[str | list[int]], choices: int = 1) -> None:
     if sum(sizes) * choices > MAX_REQUEST_BYTES:
         raise ApiError(413, f"the prompts of all choices have {sum(sizes) * choices} bytes, "
                        f"at most {MAX_REQUEST_BYTES}")
+
+
+def check_messages(requests: list) -> None:
+    """Raises ApiError 413: besides prompts, what stops or adjusts an answer may be long."""
+    size = max(one.ByteSize() for one in requests)
+    if size > MAX_MESSAGE_BYTES:
+        raise ApiError(413, f"the request has {size} bytes for the server, at most {MAX_MESSAGE_BYTES}")
 
 
 def prompt_bytes(prompt: str | list[int]) -> int:

@@ -1,5 +1,6 @@
 """What every endpoint works with, and how a generation becomes a response."""
 
+import asyncio
 import contextlib
 import dataclasses
 import uuid
@@ -14,7 +15,8 @@ from gateway.config import Config
 from gateway.errors import ApiError
 from gateway.fleet import Fleet
 from gateway.generation import Answer, Generation, gather
-from gateway.responses import EventStream, Json
+from gateway.limits import check_messages
+from gateway.responses import EventStream, Json, encode_slowly
 from gateway.template_pool import TemplatePool
 from tandem.v1 import generation_pb2 as api
 
@@ -58,6 +60,7 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
                   requests: list[api.GenerateRequest], form: Form, stream: bool,
                   more_ids: set[int] = frozenset()) -> Response:
     """`more_ids`: of tokens that the form needs beside those in the messages."""
+    check_messages(requests)
     headers = {"x-request-id": id}
     generation = Generation(coordinator, requests, service.config.request_timeout_s)
     with contextlib.ExitStack() as closing:
@@ -65,7 +68,11 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
         if not stream:
             answers = await gather(generation)
             pieces = await _pieces(coordinator, answers, more_ids)
-            return Json(form.whole(answers, pieces), headers=headers)
+            if not pieces:
+                return Json(form.whole(answers, pieces), headers=headers)
+            # A hundred megabytes at the most: other requests go on meanwhile.
+            body = await asyncio.to_thread(lambda: encode_slowly(form.whole(answers, pieces)))
+            return Response(body, headers=headers, media_type=Json.media_type)
         messages = generation.messages()
         # An error before the first message is the response's status.
         first = await anext(messages)

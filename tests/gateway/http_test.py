@@ -198,6 +198,7 @@ class HttpTest(unittest.TestCase):
         self.check_error(path, {**STORY, "prompt": "a" * 4200000}, 413, "a prompt has 4200000 bytes")
         self.check_error(path, {**STORY, "prompt": "a" * 300000, "n": 128}, 413,
                          "the prompts of all choices have 38400000 bytes")
+        self.check_error(path, {**STORY, "stop": "a" * 5000000}, 413, "the request has 50000")
         self.check_error("/tokenize", {"prompt": "a" * 4200000}, 413, "a prompt has")
         self.check_error(path, {**STORY, "stream": True, "top_p": 7}, 400, "top_p is 7")
         self.check_error("/v1/chat/completions", {**CHAT, "tools": [
@@ -206,6 +207,8 @@ class HttpTest(unittest.TestCase):
         for body, pattern in ((b"{", "the body is not JSON: "),
                               (b'{"prompt": NaN}', "NaN is no JSON number"),
                               (b'{"prompt": "\\ud800"}', "not Unicode text"),
+                              (b'{"prompt": "\xed\xa0\x80"}', "not Unicode text"),
+                              ('{"prompt": "\\ud800"}'.encode("utf-16"), "not Unicode text"),
                               (b"[" * 100000, "nested too deeply"),
                               (b'{"prompt": "x", "seed": ' + b"9" * 5000 + b"}", "too many digits"),
                               (b'{"prompt": "x", "temperature": 1e999}', "finite"),

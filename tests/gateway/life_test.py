@@ -1,12 +1,16 @@
 """Servers that come and go, several servers, signals, flags."""
 
 import json
+import socket
 import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, "tests/gateway")
+import grpc
+
+sys.path[:0] = ["tests/gateway", "gateway/tandem_gateway"]
 import programs  # noqa: E402
+from health.v1 import health_pb2, health_pb2_grpc  # noqa: E402
 
 # Computed for many seconds, if it is not cancelled.
 LONG = {"prompt": "Story:", "n": 32, "max_tokens": 900, "ignore_eos": True}
@@ -55,6 +59,27 @@ class LifeTest(unittest.TestCase):
                          [LONG["n"]] * 2)
         for connection in streams:
             connection.close()
+
+    def test_a_server_whose_watches_are_all_taken(self):
+        coordinator = self.start(programs.start_coordinator)
+        with grpc.insecure_channel(coordinator.address, options=(("grpc.enable_http_proxy", 0),)) as channel:
+            stub = health_pb2_grpc.HealthStub(channel)
+            watches = [stub.Watch(health_pb2.HealthCheckRequest()) for _ in range(1024)]
+            for one in watches:
+                next(one)
+            with self.assertRaises(grpc.RpcError):
+                next(stub.Watch(health_pb2.HealthCheckRequest()))
+            gateway = self.start(programs.start_gateway, "--server", coordinator.address)
+            self.wait_health(gateway, 200)
+            self.assertEqual(coordinator.stop(), 0)
+            self.wait_health(gateway, 503)
+
+    def test_without_a_server_no_body_is_read(self):
+        gateway = self.start(programs.start_gateway, "--server", "127.0.0.1:1")
+        host, port = gateway.address.split(":")
+        with socket.create_connection((host, int(port)), programs.PATIENCE_S) as connection:
+            connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 99\r\n\r\n{")
+            self.assertIn(b" 503 ", connection.recv(4096))
 
     def test_models_by_name(self):
         coordinator = self.start(programs.start_coordinator)
