@@ -11,8 +11,8 @@ async def render(pool: TemplatePool, model: Model, messages: list[dict], tools: 
                  add_generation_prompt: bool, more: dict) -> str:
     """`more` are a request's own variables for the template. Raises ApiError 400."""
     if not model.chat_template:
-        raise bad_request("this model has no chat template: start the gateway with "
-                          "--chat-template, or use /v1/completions")
+        raise bad_request("this model has no chat template: --chat-template gives it one; "
+                          "completions need none")
     for name in more:
         if name in _OURS or not name.isidentifier():
             raise bad_request(f"chat_template_kwargs.{name[:60]} cannot be set",

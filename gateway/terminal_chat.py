@@ -16,6 +16,7 @@ from gateway.errors import ApiError, from_grpc
 from gateway.template_pool import TemplatePool
 from gateway.tool_calls import ToolCall
 from gateway.tool_parsers import PARSERS, ToolParser, form_of_answers
+from gateway.version import VERSION
 from tandem.v1 import generation_pb2 as api
 
 _HELP = """\
@@ -138,6 +139,7 @@ def main() -> int:
     parser = argparse.ArgumentParser("tandem_chat", description="A conversation in the terminal.",
                                      epilog=_HELP, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=f"tandem_chat {VERSION}")
     parser.add_argument("--server", default="127.0.0.1:50051", metavar="HOST:PORT",
                         help="a running coordinator (%(default)s)")
     add_connection_flags(parser)
