@@ -32,6 +32,11 @@ int Answer(mg_connection* connection, void* server) {
   const mg_request_info& request = *mg_get_request_info(connection);
   const std::string_view method = request.request_method;
   constexpr char kText[] = "text/plain; charset=utf-8";
+  if (request.content_length > 0 || mg_get_header(connection, "Transfer-Encoding") != nullptr) {
+    // Closes the connection; after other answers the library would wait for the body.
+    mg_send_http_error(connection, 413, "%s", "requests have no body");
+    return 413;
+  }
   if (method != "GET" && method != "HEAD") {
     Send(connection, "405 Method Not Allowed", kText, "only GET and HEAD\n", true);
     return 405;
