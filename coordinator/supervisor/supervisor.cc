@@ -39,6 +39,7 @@ absl::StatusOr<ReadyWorkers> Supervisor::Recover(absl::Status cause,
                          << options_.max_restarts << " within "
                          << absl::FormatDuration(absl::FromChrono(options_.restart_window));
     absl::StatusOr<ReadyWorkers> ready = Bring(cancelled);
+    if (ready.ok()) restarts_.back() = options_.clock->Now();  // however long it took
     if (ready.ok() || absl::IsCancelled(ready.status())) return ready;
     cause = ready.status();
   }
