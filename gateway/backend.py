@@ -134,11 +134,11 @@ class Coordinator:
         return dict(zip(ids, answer.token_bytes))
 
     async def pieces(self, ids: set[int]) -> dict[int, bytes]:
-        """The bytes of these ids, and of others: what has been fetched is kept."""
+        """The bytes of these ids: what has been fetched is kept."""
         missing = [id for id in ids if id not in self._pieces]
         if missing:
             self._pieces.update(await self._fetch_pieces(missing))
-        return self._pieces
+        return {id: self._pieces[id] for id in ids}
 
     def generate(self, request: api.GenerateRequest, timeout_s: float | None = None):
         """The call, for the caller."""

@@ -21,7 +21,7 @@ async def answer(service: Service, body: object) -> Response:
     prompt = await chat_prompt.render(
         service.templates, model, request.messages, request.tools, request.add_generation_prompt,
         request.template_variables)
-    check_prompts([prompt], request.choices)
+    check_prompts([prompt], request.choices, request.params.ByteSize())
     id = new_id("chatcmpl")
     requests = [
         api.GenerateRequest(

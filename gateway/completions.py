@@ -14,7 +14,7 @@ from tandem.v1 import generation_pb2 as api
 async def answer(service: Service, body: object) -> Response:
     request = completion_request.read(body)
     coordinator = service.fleet.pick(request.model)
-    check_prompts(request.prompts, request.choices)
+    check_prompts(request.prompts, request.choices, request.params.ByteSize())
     prompts = [await _prompt(coordinator, request, one) for one in request.prompts]
     id = new_id("cmpl")
     requests = [

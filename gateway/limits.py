@@ -7,14 +7,17 @@ MAX_PROMPT_BYTES = MAX_MESSAGE_BYTES - (64 << 10)  # with room for the rest
 MAX_REQUEST_BYTES = 32 << 20  # of all prompts of a request, one for each choice
 
 
-def check_prompts(prompts: list[str | list[int]], choices: int = 1) -> None:
-    """Raises ApiError 413."""
+def check_prompts(prompts: list[str | list[int]], choices: int = 1, params_bytes: int = 0) -> None:
+    """Raises ApiError 413. `params_bytes`: of what each choice has besides, as stop strings."""
     sizes = [prompt_bytes(one) for one in prompts]
     if max(sizes) > MAX_PROMPT_BYTES:
         raise ApiError(413, f"a prompt has {max(sizes)} bytes, at most {MAX_PROMPT_BYTES}")
     if sum(sizes) * choices > MAX_REQUEST_BYTES:
         raise ApiError(413, f"the prompts of all choices have {sum(sizes) * choices} bytes, "
                        f"at most {MAX_REQUEST_BYTES}")
+    if params_bytes * len(prompts) * choices > MAX_REQUEST_BYTES:
+        raise ApiError(413, f"the parameters of all choices have {params_bytes * len(prompts) * choices} "
+                       f"bytes, at most {MAX_REQUEST_BYTES}")
 
 
 def check_messages(requests: list) -> None:

@@ -11,13 +11,33 @@ from gateway.errors import as_api_error
 
 _LOG = logging.getLogger("gateway")
 _SEND_TIMEOUT_S = 60
-_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-_encode = _encoder.encode
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_LONG = 256  # elements of a list that are encoded at once, with the interpreter held
+_DEPTH = 5  # of the lists of log-probabilities in an answer
 
 
-def encode_slowly(content: object) -> bytes:
-    """JSON, on a thread of its own: step by step, so that the interpreter lets others run."""
-    return "".join(_encoder.iterencode(content)).encode()
+def json_pieces(value: object, depth: int = _DEPTH) -> Iterator[str]:
+    """The JSON of a value, between whose pieces other threads may run."""
+    if depth == 0 or not isinstance(value, (dict, list)):
+        yield _encode(value)
+    elif isinstance(value, dict):
+        start = "{"
+        for key, one in value.items():
+            yield f"{start}{_encode(key)}:"
+            yield from json_pieces(one, depth - 1)
+            start = ","
+        yield "}" if value else "{}"
+    elif len(value) > _LONG:
+        for begin in range(0, len(value), _LONG):
+            yield ("," if begin else "[") + _encode(value[begin:begin + _LONG])[1:-1]
+        yield "]"
+    else:
+        start = "["
+        for one in value:
+            yield start
+            yield from json_pieces(one, depth - 1)
+            start = ","
+        yield "]" if value else "[]"
 
 
 class Json(Response):

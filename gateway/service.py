@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from starlette.responses import Response
@@ -16,9 +16,12 @@ from gateway.errors import ApiError
 from gateway.fleet import Fleet
 from gateway.generation import Answer, Generation, gather
 from gateway.limits import check_messages
-from gateway.responses import EventStream, Json, encode_slowly
+from gateway.responses import EventStream, Json, json_pieces
 from gateway.template_pool import TemplatePool
 from tandem.v1 import generation_pb2 as api
+
+
+_MANY = 500  # entries of log-probabilities, up to 21 tokens each
 
 
 @dataclasses.dataclass
@@ -68,10 +71,9 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
         if not stream:
             answers = await gather(generation)
             pieces = await _pieces(coordinator, answers, more_ids)
-            if not pieces:
+            if sum(len(one.logprobs) + len(one.prompt_logprobs) for one in answers) < _MANY:
                 return Json(form.whole(answers, pieces), headers=headers)
-            # A hundred megabytes at the most: other requests go on meanwhile.
-            body = await asyncio.to_thread(lambda: encode_slowly(form.whole(answers, pieces)))
+            body = await _on_a_thread(lambda: "".join(json_pieces(form.whole(answers, pieces))).encode())
             return Response(body, headers=headers, media_type=Json.media_type)
         messages = generation.messages()
         # An error before the first message is the response's status.
@@ -79,6 +81,16 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
         events = _events(coordinator, first, messages, form, more_ids)
         closing.pop_all()  # the stream does it at its end
         return EventStream(events, generation.close, headers)
+
+
+async def _on_a_thread(work: Callable[[], bytes]) -> bytes:
+    """Does what takes seconds while other requests go on. It can't be stopped: who cancels waits."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
 
 
 async def _events(coordinator: Coordinator, first, messages, form: Form, more_ids: set[int]):

@@ -199,6 +199,8 @@ class HttpTest(unittest.TestCase):
         self.check_error(path, {**STORY, "prompt": "a" * 300000, "n": 128}, 413,
                          "the prompts of all choices have 38400000 bytes")
         self.check_error(path, {**STORY, "stop": "a" * 5000000}, 413, "the request has 50000")
+        self.check_error(path, {**STORY, "stop": "a" * 4000000, "n": 64}, 413,
+                         "the parameters of all choices have 256")
         self.check_error("/tokenize", {"prompt": "a" * 4200000}, 413, "a prompt has")
         self.check_error(path, {**STORY, "stream": True, "top_p": 7}, 400, "top_p is 7")
         self.check_error("/v1/chat/completions", {**CHAT, "tools": [

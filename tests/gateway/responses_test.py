@@ -1,6 +1,7 @@
 """Streamed responses: what is sent, and what is released when."""
 
 import asyncio
+import json
 import sys
 import unittest
 from unittest import mock
@@ -63,6 +64,13 @@ class ResponsesTest(unittest.IsolatedAsyncioTestCase):
         await self.send_pieces(iter(["[1", ",2", "]"]), never, self.send)
         self.assertEqual(self.body(), "[1,2]")
         self.assertNotIn(b"content-length", dict(self.sent[0]["headers"]))
+
+    async def test_json_in_pieces_is_the_same_json(self):
+        entries = [{"token": str(i), "top": [{"a": [1, None]}]} for i in range(1000)]
+        for value in ({}, [], {"a": []}, [{}], {"choices": [{"logprobs": {"content": entries}, "text": "\u00fc"}] * 3},
+                      list(range(257)), {"a": {"b": {"c": {"d": {"e": {"f": [1.5, True]}}}}}}):
+            self.assertEqual("".join(responses.json_pieces(value)),
+                             json.dumps(value, separators=(",", ":")))
 
     async def test_pieces_with_a_length_where_no_chunks_are_known(self):
         await self.send_pieces(iter(['["\u00e4"', "]"]), never, self.send, version="1.0")
