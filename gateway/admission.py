@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from gateway.access import caller
-from gateway.errors import unavailable
+from gateway.errors import none_ready
 from gateway.fleet import Fleet
 
 _KEPT_S = 5
@@ -30,7 +30,7 @@ class Admission:
             return
         coordinator = self._fleet.any_serving()
         if coordinator is None:
-            raise unavailable("no server is ready: the model is being loaded, or none can be reached")
+            raise none_ready()
         await coordinator.ask_for_caller()
         if len(self._until) >= _MOST_KEPT:
             self._until.clear()

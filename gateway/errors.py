@@ -53,6 +53,10 @@ def unavailable(message: str) -> ApiError:
     return ApiError(503, message, kind="server_error", code="unavailable")
 
 
+def none_ready() -> ApiError:
+    return unavailable("no server is ready: the model is being loaded, or none can be reached")
+
+
 # gRPC status -> (HTTP status, OpenAI's type, code). Others are 500.
 _BY_GRPC = {
     grpc.StatusCode.INVALID_ARGUMENT: (400, "invalid_request_error", None),

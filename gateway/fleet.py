@@ -3,7 +3,7 @@
 import asyncio
 
 from gateway.backend import Coordinator, Model
-from gateway.errors import ApiError, unavailable
+from gateway.errors import ApiError, none_ready, unavailable
 
 
 class Fleet:
@@ -44,7 +44,7 @@ class Fleet:
         """
         known = self.models()
         if not known:
-            raise unavailable("no server is ready: the model is being loaded, or none can be reached")
+            raise none_ready()
         if model_id is None:
             if len(known) > 1:
                 raise ApiError(400, "model is needed: several are served", param="model")

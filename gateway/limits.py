@@ -4,7 +4,7 @@ from gateway.errors import ApiError
 
 MAX_MESSAGE_BYTES = 4 << 20  # gRPC's limit
 MAX_PROMPT_BYTES = MAX_MESSAGE_BYTES - (64 << 10)  # with room for the rest
-MAX_REQUEST_BYTES = 32 << 20  # of all prompts of a request, one for each choice
+MAX_REQUEST_BYTES = 32 << 20  # of all prompts of a request, and of all parameters, one for each choice
 
 
 def check_prompts(prompts: list[str | list[int]], choices: int = 1, params_bytes: int = 0) -> None:

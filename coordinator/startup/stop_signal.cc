@@ -48,7 +48,8 @@ StopSignal::StopSignal() {
   action.sa_handler = OnSignal;
   for (const int taken : kSignals) sigaction(taken, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGCHLD, SIG_DFL);  // ignored by whoever started this, it would hide how workers end
+  // A launcher may have ignored it; waitpid would then not tell how workers end.
+  signal(SIGCHLD, SIG_DFL);
 }
 
 StopSignal::~StopSignal() {

@@ -11,7 +11,7 @@ namespace tandem::coordinator {
 
 class StopSignal {
  public:
-  // Takes over these signals, ignores SIGPIPE, and sees to it that children can be waited for.
+  // Takes over these signals, ignores SIGPIPE, and resets SIGCHLD.
   StopSignal();
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;

@@ -4,6 +4,10 @@
 #include <signal.h>
 
 #include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tandem::coordinator {
 namespace {
