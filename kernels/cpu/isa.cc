@@ -4,6 +4,16 @@
 #include <cpuid.h>
 #endif
 
+// Whether the processor has a feature beyond AVX2; a macro, as the compiler takes literals alone.
+#if defined(TANDEM_SIMD_EMULATION)
+#include "tools/simd_emulation/processor.h"
+#define TANDEM_HAS(feature) simd_emulation::ProcessorHas(feature)
+#elif defined(__x86_64__)
+#define TANDEM_HAS(feature) (__builtin_cpu_init(), __builtin_cpu_supports(feature))
+#else
+#define TANDEM_HAS(feature) false
+#endif
+
 namespace tandem::kernels::cpu {
 namespace {
 
@@ -35,12 +45,12 @@ std::string MissingInstructions(Isa isa) {
   Need(__builtin_cpu_supports("avx2"), "avx2", &missing);
   Need(__builtin_cpu_supports("fma"), "fma", &missing);
   Need(__builtin_cpu_supports("f16c"), "f16c", &missing);
-  if (isa == Isa::kAvx2Vnni) Need(__builtin_cpu_supports("avxvnni"), "avxvnni", &missing);
+  if (isa == Isa::kAvx2Vnni) Need(TANDEM_HAS("avxvnni"), "avxvnni", &missing);
   if (isa == Isa::kAvx512) {
-    Need(__builtin_cpu_supports("avx512f"), "avx512f", &missing);
-    Need(__builtin_cpu_supports("avx512bw"), "avx512bw", &missing);
-    Need(__builtin_cpu_supports("avx512vl"), "avx512vl", &missing);
-    Need(__builtin_cpu_supports("avx512dq"), "avx512dq", &missing);
+    Need(TANDEM_HAS("avx512f"), "avx512f", &missing);
+    Need(TANDEM_HAS("avx512bw"), "avx512bw", &missing);
+    Need(TANDEM_HAS("avx512vl"), "avx512vl", &missing);
+    Need(TANDEM_HAS("avx512dq"), "avx512dq", &missing);
   }
 #else
   Need(false, Name(isa), &missing);
@@ -48,23 +58,21 @@ std::string MissingInstructions(Isa isa) {
   return missing;
 }
 
+bool HasVnni() { return TANDEM_HAS("avx512vnni"); }
+
+bool HasBf16() { return HasVnni() && TANDEM_HAS("avx512bf16"); }
+
 bool HasFastBf16() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_is("amd");
+#if defined(TANDEM_SIMD_EMULATION)
+  return HasBf16();
+#elif defined(__x86_64__)
+  return HasBf16() && __builtin_cpu_is("amd");
 #else
   return false;
 #endif
 }
 
-bool HasByteProducts() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
-#else
-  return false;
-#endif
-}
+bool HasByteProducts() { return HasVnni() && TANDEM_HAS("avx512vbmi"); }
 
 bool FetchesFarToL1() {
 #if defined(__x86_64__)

@@ -18,7 +18,13 @@ const char* Name(Isa isa);
 // The instructions of `isa` that this machine lacks, as "fma, f16c"; empty when it can run.
 std::string MissingInstructions(Isa isa);
 
-// Whether AVX-512's BF16 products are there, and faster than those of floats. vdpbf16ps does twice
+// Whether AVX-512 also multiplies bytes.
+bool HasVnni();
+
+// Whether it multiplies BF16, too: every processor that does has VNNI.
+bool HasBf16();
+
+// Whether those BF16 products are faster than those of floats. vdpbf16ps does twice
 // the products of FMA on Zen 4, and half as many on Intel's family 6, model 207. No bit tells: the
 // maker has to.
 bool HasFastBf16();

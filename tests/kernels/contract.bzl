@@ -21,6 +21,7 @@ def backend_contract_test(name, deps = [], cuda = True, devices = {}, **kwargs):
         **kwargs
     )
     emulated = deps + ["//tests/kernels/cuda:emulated_backends"]
+    kwargs["tags"] = kwargs.get("tags", []) + ["cuda_emulation"]
     if cuda and not devices:
         tandem_cc_test(name = name + "_emulated", deps = emulated, **kwargs)
     if devices:

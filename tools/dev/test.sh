@@ -43,3 +43,20 @@ run_sanitizer() {
   fi
   run_tests --config="$config" "$@"
 }
+
+# run_emulated_simd [BAZEL FLAGS AND TARGETS]; on a processor with all of AVX-512, and on one with
+# only what every kernel for it needs.
+run_emulated_simd() {
+  local argument without targets=() status=0
+  for argument; do
+    [[ $argument == -* ]] || targets+=("$argument")
+  done
+  ((${#targets[@]})) || set -- "$@" //tests/tools/simd_emulation:all //tests/kernels:cpu_suites \
+    //tests/kernels/cpu/... //tests/kernels/host/... //tests/tools/simd_emulation:processor_test
+  for without in '' avx512vnni,avx512vbmi,avx512bf16; do
+    # Attention's bits, lane by lane, take seven minutes.
+    TANDEM_EMULATE_WITHOUT=$without run_tests --config=simd_emulation --test_timeout=1800 "$@" ||
+      status=$?
+  done
+  return "$status"
+}

@@ -90,12 +90,11 @@ class _Names(dict):
                     exports_files=lambda *names, **values: None)
 
     def _load(self, label, *names, **_):
-        """Constants, of files that hold nothing else; macros stay unknown names."""
-        constants = [name for name in names if name.isupper()]
-        if constants and not label.startswith(("//bazel:", "@")):
-            values = {}
+        """Constants, and functions that come with them; macros stay unknown names."""
+        if any(name.isupper() for name in names) and not label.startswith(("//bazel:", "@")):
+            values = {"select": self["select"]}
             exec(self._tree.text(_path(self._package, label)), values)  # pylint: disable=exec-used
-            self.update((name, values[name]) for name in constants)
+            self.update((name, values[name]) for name in names)
 
     def _glob(self, include, exclude=(), **_):
         prefix = self._package + "/" if self._package else ""

@@ -15,6 +15,10 @@ _FLAGS = ["-std=c++20", "-march=x86-64-v2"]
 _CUDA = re.compile(r"^(tests/)?kernels/cuda/")
 _CUDA_FLAGS = ["-DTANDEM_CUDA_EMULATION", "-Itools/cuda_emulation/toolkit"]
 
+# The emulation of AVX-512. Without optimisation some of the compiler's intrinsics are macros.
+_SIMD = re.compile(r"^tools/simd_emulation/")
+_SIMD_FLAGS = ["-O1", "-mavx2", "-mfma", "-mf16c", "-Itools/simd_emulation"]
+
 
 def failures(tree, name, paths, command, cache_folder=None):
     """Yields (path, output) of each of `paths` that `command(path, flags)` fails on.
@@ -62,6 +66,7 @@ def key(tree, path, command):
 def _flags(tree, path, generated):
     folders = [tree.root, generated, generated / "proto"]
     return (_FLAGS + (_CUDA_FLAGS if _CUDA.match(path) else []) +
+            (_SIMD_FLAGS if _SIMD.match(path) else []) +
             [f"-I{folder}" for folder in folders])
 
 

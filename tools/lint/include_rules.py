@@ -9,6 +9,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 MAY_INCLUDE = {
     "common/": ("common/",),
     "kernels/": ("kernels/", "common/base/", "common/config/device_config.h", "common/tensor/"),
+    # The emulation of AVX-512 says what its processor has.
+    "kernels/cpu/isa": ("kernels/", "tools/simd_emulation/"),
     # The emulation provides headers of the toolkit's names.
     "kernels/cuda/": ("kernels/", "common/base/", "common/tensor/", "tools/cuda_emulation/"),
     "worker/": ("worker/", "kernels/", "common/"),

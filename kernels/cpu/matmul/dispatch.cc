@@ -53,19 +53,8 @@ constinit const MatMulKernels kAvx512Bf16Kernels = {
 
 namespace {
 
-bool HasVnni() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("avx512vnni");
-}
-
-// Every processor that has it has VNNI, too.
-bool HasBf16() {
-  __builtin_cpu_init();
-  return HasVnni() && __builtin_cpu_supports("avx512bf16");
-}
-
 const MatMulKernels& BestAvx512() {
-  if (HasBf16() && HasFastBf16()) return kAvx512Bf16Kernels;
+  if (HasFastBf16()) return kAvx512Bf16Kernels;
   return HasVnni() ? kAvx512VnniKernels : kAvx512Kernels;
 }
 

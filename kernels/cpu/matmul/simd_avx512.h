@@ -173,7 +173,11 @@ struct Avx512 {
  private:
   // As in simd_avx2.h.
   TANDEM_SIMD Int InOrder(Int sum) {
+#if defined(TANDEM_SIMD_EMULATION)
+    asm("" : "+m"(sum));
+#else
     asm("" : "+v"(sum));
+#endif
     return sum;
   }
   TANDEM_SIMD __m256i Load(const std::byte* p) {

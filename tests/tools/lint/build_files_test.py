@@ -57,6 +57,18 @@ load("//common:isa.bzl", "FILES")
 tandem_cc_binary(name = "w", srcs = FILES + [], deps = ["//common/a"])
 """}), [])
 
+    def test_functions_beside_constants_are_called(self):
+        self.assertEqual(problems({
+            "common/isa.bzl": """
+FILES = []
+def named(*names):
+    return select({"a": [n + "_main.cc" for n in names], "//conditions:default": []})
+""",
+            "worker/BUILD.bazel": """
+load("//common:isa.bzl", "FILES", "named")
+tandem_cc_binary(name = "w", srcs = FILES + named("w"), deps = ["//common/a"])
+"""}), [])
+
     def test_native_rules(self):
         self.refused("use tandem_cc_library", {
             "x/BUILD.bazel": 'cc_library(name = "x")\n'})
