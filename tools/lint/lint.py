@@ -12,6 +12,7 @@ import format as formatting
 import headers
 import include_rules
 import leftovers
+import links
 import source_tree
 import thread_safety
 import tidy
@@ -20,6 +21,7 @@ CHECKS = {
     "format": formatting.check,
     "includes": include_rules.check,
     "leftovers": leftovers.check,
+    "links": links.check,
     "build": build_files.check,
     "commits": commits.check,
     "headers": headers.check,
