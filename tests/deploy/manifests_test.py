@@ -96,6 +96,18 @@ class ManifestsTest(unittest.TestCase):
             names = {kind: {d["metadata"]["name"] for d in documents if d["kind"] == kind} for kind in ("Service", "LeaderWorkerSet")}
             self.assertFalse(names["Service"] & names["LeaderWorkerSet"], overlay)
 
+    def test_what_an_autoscaler_sets_no_manifest_sets(self):
+        targets = 0
+        for overlay, documents in self.rendered.items():
+            for scaler in (d["spec"] for d in documents if d["kind"] == "HorizontalPodAutoscaler"):
+                target = scaler["scaleTargetRef"]
+                [scaled] = [d["spec"] for d in documents
+                            if d["kind"] == target["kind"] and d["metadata"]["name"] == target["name"]]
+                self.assertNotIn("replicas", scaled, overlay)
+                self.assertGreaterEqual(scaler["minReplicas"], 2, overlay)
+                targets += 1
+        self.assertEqual(targets, 1)
+
     def test_ranks_of_a_node_end_together(self):
         [group] = [d for d in self.rendered["multi-node"] if d["kind"] == "LeaderWorkerSet"]
         template = group["spec"]["leaderWorkerTemplate"]
