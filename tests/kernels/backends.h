@@ -63,7 +63,8 @@ inline std::string BackendCaseName(const ::testing::TestParamInfo<BackendCase>& 
                            testing::ValuesIn(::tandem::kernels::RunnableBackends()), \
                            ::tandem::kernels::BackendCaseName)
 
-inline Deadline Soon() { return Deadline::After(std::chrono::seconds(60)); }
+// Emulated instruction sets take minutes on a busy machine.
+inline Deadline Soon() { return Deadline::After(std::chrono::minutes(10)); }
 
 // Added to every seed: a run with another TANDEM_TEST_SEED has other inputs, and can have them
 // again.

@@ -51,8 +51,8 @@ run_emulated_simd() {
   for argument; do
     [[ $argument == -* ]] || targets+=("$argument")
   done
-  ((${#targets[@]})) || set -- "$@" //tests/tools/simd_emulation:all //tests/kernels:cpu_suites \
-    //tests/kernels/cpu/... //tests/kernels/host/... //tests/tools/simd_emulation:processor_test
+  ((${#targets[@]})) || set -- "$@" //tests/tools/simd_emulation:processor_test \
+    //tests/kernels:cpu_suites //tests/kernels/cpu/... //tests/kernels/host/...
   for without in '' avx512vnni,avx512vbmi,avx512bf16; do
     # Attention's bits, lane by lane, take seven minutes.
     TANDEM_EMULATE_WITHOUT=$without run_tests --config=simd_emulation --test_timeout=1800 "$@" ||
