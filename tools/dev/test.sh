@@ -1,5 +1,8 @@
 # The test suite under Bazel, with a count of test cases at the end. Sourced by ./dev.
 
+# Those of run_tests, if none is given.
+default_targets=(//tests/...)
+
 # run_tests [BAZEL FLAGS AND TARGETS]
 run_tests() {
   local argument events targets=() flags=() status=0
@@ -9,7 +12,7 @@ run_tests() {
       *) targets+=("$argument") ;;
     esac
   done
-  ((${#targets[@]})) || targets=(//tests/...)
+  ((${#targets[@]})) || targets=("${default_targets[@]}")
   # Tests of real vocabularies read them from beside the checkout, and skip where they are not.
   [[ -d ../shared/goldens ]] && export TANDEM_SHARED=${TANDEM_SHARED:-$(cd ../shared && pwd)}
   install_python_packages
@@ -47,12 +50,9 @@ run_sanitizer() {
 # run_emulated_simd [BAZEL FLAGS AND TARGETS]; on a processor with all of AVX-512, and on one with
 # only what every kernel for it needs.
 run_emulated_simd() {
-  local argument without targets=() status=0
-  for argument; do
-    [[ $argument == -* ]] || targets+=("$argument")
-  done
-  ((${#targets[@]})) || set -- "$@" //tests/tools/simd_emulation:processor_test \
-    //tests/kernels:cpu_suites //tests/kernels/cpu/... //tests/kernels/host/...
+  local default_targets=(//tests/tools/simd_emulation:processor_test //tests/kernels:cpu_suites
+    //tests/kernels/cpu/... //tests/kernels/host/...)
+  local without status=0
   for without in '' avx512vnni,avx512vbmi,avx512bf16; do
     # Attention's bits, lane by lane, take seven minutes.
     TANDEM_EMULATE_WITHOUT=$without run_tests --config=simd_emulation --test_timeout=1800 "$@" ||

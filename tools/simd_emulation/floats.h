@@ -30,12 +30,13 @@ namespace simd_emulation {
 // Halves of halves, as the compiler adds them.
 template <class Op>
 TANDEM_EMULATED float Reduced(__m512 a, Op op) {
-  auto lanes = simd_emulation::Lanes<float>(a);
+  auto lanes = Lanes<float>(a);
   for (size_t width = lanes.size() / 2; width > 0; width /= 2) {
     for (size_t i = 0; i < width; ++i) lanes[i] = op(lanes[i], lanes[i + width]);
   }
   return lanes[0];
 }
+
 }  // namespace simd_emulation
 
 TANDEM_EMULATED float _mm512_reduce_add_ps(__m512 a) {

@@ -31,22 +31,10 @@ TANDEM_EMULATED __m512i _mm512_abs_epi8(__m512i a) {
   return simd_emulation::OnHalves<__m512i>([](__m256i x) { return _mm256_abs_epi8(x); }, a);
 }
 
-TANDEM_EMULATED __m512i _mm512_slli_epi16(__m512i a, int bits) {
-  return simd_emulation::OnHalves<__m512i>([bits](__m256i x) { return _mm256_slli_epi16(x, bits); },
-                                           a);
-}
-TANDEM_EMULATED __m512i _mm512_slli_epi32(__m512i a, int bits) {
-  return simd_emulation::OnHalves<__m512i>([bits](__m256i x) { return _mm256_slli_epi32(x, bits); },
-                                           a);
-}
-TANDEM_EMULATED __m512i _mm512_srli_epi32(__m512i a, int bits) {
-  return simd_emulation::OnHalves<__m512i>([bits](__m256i x) { return _mm256_srli_epi32(x, bits); },
-                                           a);
-}
-TANDEM_EMULATED __m512i _mm512_srai_epi32(__m512i a, int bits) {
-  return simd_emulation::OnHalves<__m512i>([bits](__m256i x) { return _mm256_srai_epi32(x, bits); },
-                                           a);
-}
+TANDEM_SHIFT_BY_HALVES(slli_epi16)
+TANDEM_SHIFT_BY_HALVES(slli_epi32)
+TANDEM_SHIFT_BY_HALVES(srli_epi32)
+TANDEM_SHIFT_BY_HALVES(srai_epi32)
 
 TANDEM_EMULATED int _mm512_reduce_add_epi32(__m512i a) {
   uint32_t sum = 0;

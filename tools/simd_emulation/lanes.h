@@ -67,5 +67,11 @@ inline bool IsSet(Mask mask, size_t i) {
     return simd_emulation::OnHalves<Vector>([](auto x, auto y) { return _mm256_##name(x, y); }, a, \
                                             b);                                                    \
   }
+// The same of a shift of all lanes by as many bits.
+#define TANDEM_SHIFT_BY_HALVES(name)                                                               \
+  TANDEM_EMULATED __m512i _mm512_##name(__m512i a, int bits) {                                     \
+    return simd_emulation::OnHalves<__m512i>([bits](__m256i x) { return _mm256_##name(x, bits); }, \
+                                             a);                                                   \
+  }
 
 #endif  // TANDEM_TOOLS_SIMD_EMULATION_LANES_H_
