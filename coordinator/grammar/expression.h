@@ -1,0 +1,67 @@
+// A language of byte strings as an expression, and a grammar as one expression per rule. A regular
+// expression needs one rule; what nests, as JSON does, names rules.
+//
+// Plain values. Characters are Unicode code points; their language is their UTF-8 form.
+#ifndef TANDEM_COORDINATOR_GRAMMAR_EXPRESSION_H_
+#define TANDEM_COORDINATOR_GRAMMAR_EXPRESSION_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tandem::coordinator::grammar {
+
+inline constexpr uint32_t kUnbounded = UINT32_MAX;
+
+// Code points from `first` to `last`.
+struct CharacterRange {
+  uint32_t first = 0;
+  uint32_t last = 0;
+  bool operator==(const CharacterRange&) const = default;
+};
+
+using RuleIndex = uint32_t;
+
+struct Expression {
+  enum class Kind {
+    kText,      // `text`, which may be empty
+    kClass,     // one character of `ranges`
+    kSequence,  // `parts`, one after the other
+    kChoice,    // one of `parts`; of none there is no string at all
+    kRepeat,    // parts[0], from `least` to `most` times
+    kRule,      // what the rule is
+  };
+  Kind kind = Kind::kText;
+  std::string text{};
+  std::vector<CharacterRange> ranges{};  // ascending, apart from each other
+  std::vector<Expression> parts{};
+  uint32_t least = 0;
+  uint32_t most = kUnbounded;
+  RuleIndex rule = 0;
+};
+
+struct Grammar {
+  std::vector<Expression> rules;  // the first is where a string begins
+};
+
+inline Expression Text(std::string text) { return {.text = std::move(text)}; }
+inline Expression Class(std::vector<CharacterRange> ranges) {
+  return {.kind = Expression::Kind::kClass, .ranges = std::move(ranges)};
+}
+inline Expression Sequence(std::vector<Expression> parts) {
+  return {.kind = Expression::Kind::kSequence, .parts = std::move(parts)};
+}
+inline Expression Choice(std::vector<Expression> parts) {
+  return {.kind = Expression::Kind::kChoice, .parts = std::move(parts)};
+}
+inline Expression Repeat(Expression part, uint32_t least, uint32_t most = kUnbounded) {
+  return {
+      .kind = Expression::Kind::kRepeat, .parts = {std::move(part)}, .least = least, .most = most};
+}
+inline Expression Optional(Expression part) { return Repeat(std::move(part), 0, 1); }
+inline Expression Rule(RuleIndex rule) { return {.kind = Expression::Kind::kRule, .rule = rule}; }
+
+}  // namespace tandem::coordinator::grammar
+
+#endif  // TANDEM_COORDINATOR_GRAMMAR_EXPRESSION_H_

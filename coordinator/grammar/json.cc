@@ -1,0 +1,92 @@
+#include "coordinator/grammar/json.h"
+
+#include <utility>
+
+namespace tandem::coordinator::grammar {
+namespace {
+
+constexpr uint32_t kMostIndentation = 64;
+constexpr uint32_t kMostDigits = 18;
+
+Expression Digits(uint32_t least, uint32_t most) {
+  return Repeat(Class({{'0', '9'}}), least, most);
+}
+Expression HexDigits(uint32_t count) {
+  return Repeat(Class({{'0', '9'}, {'A', 'F'}, {'a', 'f'}}), count, count);
+}
+// One of U+0000 to U+D7FF and U+E000 to U+FFFF, or a pair of surrogates.
+Expression EscapedCodeUnits() {
+  const Expression d = Class({{'D', 'D'}, {'d', 'd'}});
+  const Expression other = Class({{'0', '9'}, {'A', 'C'}, {'E', 'F'}, {'a', 'c'}, {'e', 'f'}});
+  const Expression high = Class({{'8', '9'}, {'A', 'B'}, {'a', 'b'}});
+  const Expression low = Class({{'C', 'F'}, {'c', 'f'}});
+  return Choice({Sequence({other, HexDigits(3)}), Sequence({d, Class({{'0', '7'}}), HexDigits(2)}),
+                 Sequence({d, high, HexDigits(2), Text("\\u"), d, low, HexDigits(2)})});
+}
+
+}  // namespace
+
+Expression Blank() {
+  return Optional(
+      Choice({Text(" "), Sequence({Text("\n"), Repeat(Text(" "), 0, kMostIndentation)})}));
+}
+
+Expression JsonCharacter() {
+  const Expression short_escape = Class({{'"', '"'},
+                                         {'/', '/'},
+                                         {'\\', '\\'},
+                                         {'b', 'b'},
+                                         {'f', 'f'},
+                                         {'n', 'n'},
+                                         {'r', 'r'},
+                                         {'t', 't'}});
+  return Choice(
+      {Class({{' ', '!'}, {'#', '['}, {']', 0x10ffff}}),
+       Sequence({Text("\\"), Choice({short_escape, Sequence({Text("u"), EscapedCodeUnits()})})})});
+}
+
+Expression JsonString(uint32_t min_length, uint32_t max_length) {
+  return Sequence({Text("\""), Repeat(JsonCharacter(), min_length, max_length), Text("\"")});
+}
+
+Expression JsonInteger() {
+  return Sequence(
+      {Optional(Text("-")),
+       Choice({Text("0"), Sequence({Class({{'1', '9'}}), Digits(0, kMostDigits - 1)})})});
+}
+
+Expression JsonNumber() {
+  return Sequence({JsonInteger(), Optional(Sequence({Text("."), Digits(1, kMostDigits)})),
+                   Optional(Sequence({Class({{'E', 'E'}, {'e', 'e'}}),
+                                      Optional(Class({{'+', '+'}, {'-', '-'}})), Digits(1, 2)}))});
+}
+
+Expression InBrackets(char open, Expression content, char close) {
+  return Sequence({Text(std::string(1, open)), Blank(), std::move(content), Blank(),
+                   Text(std::string(1, close))});
+}
+
+Expression Listed(const Expression& part, uint32_t least, uint32_t most) {
+  if (most == 0) return Text("");
+  const Expression more = Sequence({Text(","), Blank(), part});
+  Expression list = Sequence(
+      {part, Repeat(more, least == 0 ? 0 : least - 1, most == kUnbounded ? most : most - 1)});
+  return least == 0 ? Optional(std::move(list)) : list;
+}
+
+Expression Member(Expression key, Expression value) {
+  return Sequence({std::move(key), Text(":"), Optional(Text(" ")), std::move(value)});
+}
+
+Expression JsonArray(RuleIndex value) {
+  return InBrackets('[', Listed(Rule(value), 0, kUnbounded), ']');
+}
+Expression JsonObject(RuleIndex value) {
+  return InBrackets('{', Listed(Member(JsonString(), Rule(value)), 0, kUnbounded), '}');
+}
+Expression JsonValue(RuleIndex value) {
+  return Choice({JsonObject(value), JsonArray(value), JsonString(), JsonNumber(), Text("true"),
+                 Text("false"), Text("null")});
+}
+
+}  // namespace tandem::coordinator::grammar

@@ -1,0 +1,265 @@
+#include "coordinator/grammar/network.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+
+namespace tandem::coordinator::grammar {
+namespace {
+
+// Lays expressions out between two states each (Thompson, 1968).
+class Builder {
+ public:
+  explicit Builder(const Grammar& grammar) : grammar_(grammar) {}
+
+  absl::StatusOr<Network> Build() {
+    for (size_t i = 0; i < grammar_.rules.size(); ++i) starts_.push_back(NewState());
+    for (size_t i = 0; i < grammar_.rules.size(); ++i) {
+      const NetworkState end = NewState();
+      network_.states[static_cast<size_t>(end)].ends_rule = true;
+      TANDEM_RETURN_IF_ERROR(Lay(grammar_.rules[i], starts_[i], end));
+    }
+    return std::move(network_);
+  }
+  const std::vector<NetworkState>& starts() const { return starts_; }
+
+ private:
+  NetworkState NewState() {
+    network_.states.emplace_back();
+    return static_cast<NetworkState>(network_.states.size() - 1);
+  }
+  Network::State& At(NetworkState state) { return network_.states[static_cast<size_t>(state)]; }
+  void Move(NetworkState from, NetworkState to) { At(from).moves.push_back(to); }
+
+  absl::Status Lay(const Expression& expression, NetworkState from, NetworkState to) {
+    if (network_.states.size() > kMaxNetworkStates) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the grammar has more than ", kMaxNetworkStates, " states"));
+    }
+    switch (expression.kind) {
+      case Expression::Kind::kText:
+        LayText(expression.text, from, to);
+        return absl::OkStatus();
+      case Expression::Kind::kClass:
+        for (const CharacterRange& range : expression.ranges) LayRange(range, from, to);
+        return absl::OkStatus();
+      case Expression::Kind::kSequence:
+        return LaySequence(expression.parts, from, to);
+      case Expression::Kind::kChoice:
+        for (const Expression& part : expression.parts) {
+          TANDEM_RETURN_IF_ERROR(Lay(part, from, to));
+        }
+        return absl::OkStatus();
+      case Expression::Kind::kRepeat:
+        return LayRepeat(expression, from, to);
+      case Expression::Kind::kRule:
+        break;
+    }
+    if (expression.rule >= starts_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("the grammar has ", starts_.size(),
+                                                     " rules, but not rule ", expression.rule));
+    }
+    At(from).calls.push_back({starts_[expression.rule], to});
+    return absl::OkStatus();
+  }
+
+  void LayText(const std::string& text, NetworkState from, NetworkState to) {
+    if (text.empty()) return Move(from, to);
+    for (size_t i = 0; i < text.size(); ++i) {
+      const auto byte = static_cast<uint8_t>(text[i]);
+      const NetworkState next = i + 1 == text.size() ? to : NewState();
+      At(from).edges.push_back({{byte, byte}, next});
+      from = next;
+    }
+  }
+  void LayRange(CharacterRange range, NetworkState from, NetworkState to) {
+    for (const ByteRanges& bytes : Utf8RangesOf(range)) {
+      NetworkState at = from;
+      for (size_t i = 0; i < bytes.size(); ++i) {
+        const NetworkState next = i + 1 == bytes.size() ? to : NewState();
+        At(at).edges.push_back({bytes[i], next});
+        at = next;
+      }
+    }
+  }
+  absl::Status LaySequence(const std::vector<Expression>& parts, NetworkState from,
+                           NetworkState to) {
+    for (const Expression& part : parts) {
+      const NetworkState next = NewState();
+      TANDEM_RETURN_IF_ERROR(Lay(part, from, next));
+      from = next;
+    }
+    Move(from, to);
+    return absl::OkStatus();
+  }
+  absl::Status LayRepeat(const Expression& repeat, NetworkState from, NetworkState to) {
+    const Expression& part = repeat.parts.front();
+    for (uint32_t i = 0; i < repeat.least; ++i) {
+      const NetworkState next = NewState();
+      TANDEM_RETURN_IF_ERROR(Lay(part, from, next));
+      from = next;
+    }
+    if (repeat.most == kUnbounded) {
+      const NetworkState loop = NewState();
+      Move(from, loop);
+      Move(loop, to);
+      const NetworkState again = NewState();
+      Move(again, loop);
+      return Lay(part, loop, again);
+    }
+    for (uint32_t i = repeat.least; i < repeat.most; ++i) {
+      Move(from, to);
+      const NetworkState next = NewState();
+      TANDEM_RETURN_IF_ERROR(Lay(part, from, next));
+      from = next;
+    }
+    Move(from, to);
+    return absl::OkStatus();
+  }
+
+  const Grammar& grammar_;
+  Network network_;
+  std::vector<NetworkState> starts_;
+};
+
+// What holds for a state because it holds for others: `follows(state, holds)` says so, given those
+// for which it does. A state is asked again when it holds for one of those that it leads to.
+template <typename Follows>
+std::vector<bool> Closure(const Network& network, Follows follows) {
+  const size_t n = network.states.size();
+  std::vector<std::vector<uint32_t>> leading_to(n);
+  for (uint32_t i = 0; i < n; ++i) {
+    const auto leads = [&](NetworkState to) { leading_to[static_cast<size_t>(to)].push_back(i); };
+    for (const Network::ByteEdge& edge : network.states[i].edges) leads(edge.to);
+    for (const NetworkState to : network.states[i].moves) leads(to);
+    for (const Network::Call& call : network.states[i].calls) {
+      leads(call.start);
+      leads(call.to);
+    }
+  }
+  std::vector<bool> holds(n, false);
+  std::vector<uint32_t> waiting(n);
+  std::iota(waiting.begin(), waiting.end(), 0);
+  while (!waiting.empty()) {
+    const uint32_t i = waiting.back();
+    waiting.pop_back();
+    if (holds[i] || !follows(network.states[i], holds)) continue;
+    holds[i] = true;
+    waiting.insert(waiting.end(), leading_to[i].begin(), leading_to[i].end());
+  }
+  return holds;
+}
+bool Holds(const std::vector<bool>& holds, NetworkState state) {
+  return holds[static_cast<size_t>(state)];
+}
+
+// From which states the end of their rule can be reached.
+std::vector<bool> LiveStates(const Network& network) {
+  return Closure(network, [](const Network::State& state, const std::vector<bool>& live) {
+    return state.ends_rule ||
+           std::ranges::any_of(state.edges, [&](const auto& e) { return Holds(live, e.to); }) ||
+           std::ranges::any_of(state.moves, [&](auto to) { return Holds(live, to); }) ||
+           std::ranges::any_of(state.calls, [&](const auto& call) {
+             return Holds(live, call.start) && Holds(live, call.to);
+           });
+  });
+}
+// The same without reading anything.
+std::vector<bool> NullableStates(const Network& network) {
+  return Closure(network, [](const Network::State& state, const std::vector<bool>& nullable) {
+    return state.ends_rule ||
+           std::ranges::any_of(state.moves, [&](auto to) { return Holds(nullable, to); }) ||
+           std::ranges::any_of(state.calls, [&](const auto& call) {
+             return Holds(nullable, call.start) && Holds(nullable, call.to);
+           });
+  });
+}
+
+void RemoveDead(const std::vector<bool>& live, Network& network) {
+  for (Network::State& state : network.states) {
+    std::erase_if(state.edges, [&](const auto& edge) { return !Holds(live, edge.to); });
+    std::erase_if(state.moves, [&](auto to) { return !Holds(live, to); });
+    std::erase_if(state.calls, [&](const auto& call) {
+      return !Holds(live, call.start) || !Holds(live, call.to);
+    });
+  }
+}
+
+// The starts of rules that a rule may call before it reads anything.
+std::vector<NetworkState> FirstCalls(const Network& network, const std::vector<bool>& nullable,
+                                     NetworkState start) {
+  std::vector<NetworkState> calls, waiting = {start};
+  absl::flat_hash_set<NetworkState> seen = {start};
+  const auto go = [&](NetworkState to) {
+    if (seen.insert(to).second) waiting.push_back(to);
+  };
+  while (!waiting.empty()) {
+    const Network::State& state = network.states[static_cast<size_t>(waiting.back())];
+    waiting.pop_back();
+    for (const NetworkState to : state.moves) go(to);
+    for (const Network::Call& call : state.calls) {
+      calls.push_back(call.start);
+      if (Holds(nullable, call.start)) go(call.to);
+    }
+  }
+  return calls;
+}
+
+// Takes away rules that begin with none that is left: what stays begins with itself. `starts` are
+// the first states, as many as there are rules.
+absl::Status CheckLeftRecursion(const Network& network, size_t num_rules) {
+  const std::vector<bool> nullable = NullableStates(network);
+  std::vector<std::vector<NetworkState>> callers(num_rules);
+  std::vector<size_t> num_calls(num_rules, 0);
+  for (size_t rule = 0; rule < num_rules; ++rule) {
+    for (const NetworkState called : FirstCalls(network, nullable, static_cast<int>(rule))) {
+      callers[static_cast<size_t>(called)].push_back(static_cast<NetworkState>(rule));
+      ++num_calls[rule];
+    }
+  }
+  std::vector<size_t> done;
+  for (size_t rule = 0; rule < num_rules; ++rule) {
+    if (num_calls[rule] == 0) done.push_back(rule);
+  }
+  for (size_t i = 0; i < done.size(); ++i) {
+    for (const NetworkState caller : callers[done[i]]) {
+      if (--num_calls[static_cast<size_t>(caller)] == 0) {
+        done.push_back(static_cast<size_t>(caller));
+      }
+    }
+  }
+  if (done.size() == num_rules) return absl::OkStatus();
+  const auto left = std::ranges::find_if(num_calls, [](size_t calls) { return calls > 0; });
+  return absl::InvalidArgumentError(absl::StrCat("rule ", left - num_calls.begin(),
+                                                 " of the grammar begins with itself, or with a "
+                                                 "rule that does: left recursion"));
+}
+
+}  // namespace
+
+absl::StatusOr<Network> Compile(const Grammar& grammar) {
+  if (grammar.rules.empty()) return absl::InvalidArgumentError("the grammar has no rules");
+  Builder builder(grammar);
+  TANDEM_ASSIGN_OR_RETURN(Network network, builder.Build());
+  const std::vector<bool> live = LiveStates(network);
+  if (!Holds(live, network.start)) {
+    return absl::InvalidArgumentError("no string of the grammar comes to an end");
+  }
+  RemoveDead(live, network);
+  TANDEM_RETURN_IF_ERROR(CheckLeftRecursion(network, grammar.rules.size()));
+  const std::vector<bool> only_ends =
+      Closure(network, [](const Network::State& state, const std::vector<bool>& only) {
+        return state.edges.empty() && state.calls.empty() &&
+               (state.ends_rule || !state.moves.empty()) &&
+               std::ranges::all_of(state.moves, [&](auto to) { return Holds(only, to); });
+      });
+  for (size_t i = 0; i < network.states.size(); ++i) network.states[i].only_ends = only_ends[i];
+  return network;
+}
+
+}  // namespace tandem::coordinator::grammar

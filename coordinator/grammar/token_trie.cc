@@ -1,0 +1,65 @@
+#include "coordinator/grammar/token_trie.h"
+
+#include <algorithm>
+
+namespace tandem::coordinator::grammar {
+namespace {
+
+// Longer tokens are never allowed: their prefixes say the same.
+constexpr size_t kMaxTokenBytes = 255;
+
+}  // namespace
+
+TokenTrie::TokenTrie(const tokenizer::Tokenizer& tokenizer) : vocab_size_(tokenizer.vocab_size()) {
+  Tokens tokens;
+  for (TokenId id = 0; id < vocab_size_; ++id) {
+    if (tokenizer.IsControl(id) || tokenizer.IsEndOfGeneration(id)) continue;
+    const auto bytes = tokenizer.TokenBytes(id);
+    if (!bytes.ok() || bytes->empty() || bytes->size() > kMaxTokenBytes) continue;
+    tokens.push_back({*bytes, id});
+  }
+  std::ranges::sort(tokens);
+  tokens_.reserve(tokens.size());
+  Add(tokens, 0, tokens.size(), 0);
+}
+
+void TokenTrie::Add(const Tokens& tokens, size_t begin, size_t end, size_t depth) {
+  while (begin < end) {
+    const auto byte = static_cast<uint8_t>(tokens[begin].first[depth]);
+    size_t same = begin;
+    while (same < end && static_cast<uint8_t>(tokens[same].first[depth]) == byte) ++same;
+    const size_t node = nodes_.size();
+    nodes_.push_back({.byte = byte,
+                      .depth = static_cast<uint8_t>(depth),
+                      .end = 0,
+                      .first_token = static_cast<uint32_t>(tokens_.size()),
+                      .end_token = 0});
+    // The shortest come first.
+    for (; begin < same && tokens[begin].first.size() == depth + 1; ++begin) {
+      tokens_.push_back(tokens[begin].second);
+    }
+    nodes_[node].end_token = static_cast<uint32_t>(tokens_.size());
+    Add(tokens, begin, same, depth + 1);
+    nodes_[node].end = static_cast<uint32_t>(nodes_.size());
+    begin = same;
+  }
+}
+
+TokenMask TokenTrie::AllowedIn(Automaton& automaton, Automaton::State state) const {
+  TokenMask mask(MaskWords(vocab_size_));
+  Automaton::State states[kMaxTokenBytes + 1] = {state};  // after each byte of the way here
+  for (size_t i = 0; i < nodes_.size();) {
+    const Node& node = nodes_[i];
+    const Automaton::State next = automaton.Next(states[node.depth], node.byte);
+    if (next == Automaton::kDead) {
+      i = node.end;
+      continue;
+    }
+    states[node.depth + 1] = next;
+    for (uint32_t t = node.first_token; t < node.end_token; ++t) Insert(tokens_[t], mask);
+    ++i;
+  }
+  return mask;
+}
+
+}  // namespace tandem::coordinator::grammar

@@ -1,0 +1,45 @@
+// ByteTokenizer: tokens that a test lists; the last one ends a generation.
+#ifndef TANDEM_TESTS_COORDINATOR_GRAMMAR_BYTE_TOKENIZER_H_
+#define TANDEM_TESTS_COORDINATOR_GRAMMAR_BYTE_TOKENIZER_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "common/tokenizer/tokenizer.h"
+
+namespace tandem::coordinator::grammar {
+
+class ByteTokenizer : public tokenizer::Tokenizer {
+ public:
+  explicit ByteTokenizer(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
+    ends_ = {static_cast<TokenId>(tokens_.size())};
+    tokens_.push_back("<end>");
+  }
+
+  absl::StatusOr<std::vector<TokenId>> Encode(std::string_view,
+                                              const tokenizer::EncodeOptions&) const override {
+    return absl::UnimplementedError("no text is encoded");
+  }
+  absl::StatusOr<std::string_view> TokenBytes(TokenId id) const override {
+    return std::string_view(tokens_[static_cast<size_t>(id)]);
+  }
+  int32_t vocab_size() const override { return static_cast<int32_t>(tokens_.size()); }
+  const tokenizer::SpecialTokens& special_tokens() const override { return special_; }
+  bool IsEndOfGeneration(TokenId id) const override { return id == ends_[0]; }
+  const std::vector<TokenId>& end_of_generation_ids() const override { return ends_; }
+  bool IsControl(TokenId id) const override { return id == ends_[0]; }
+  bool adds_space_prefix() const override { return false; }
+  std::string_view chat_template() const override { return {}; }
+
+ private:
+  std::vector<std::string> tokens_;
+  std::vector<TokenId> ends_;
+  tokenizer::SpecialTokens special_;
+};
+
+}  // namespace tandem::coordinator::grammar
+
+#endif  // TANDEM_TESTS_COORDINATOR_GRAMMAR_BYTE_TOKENIZER_H_
