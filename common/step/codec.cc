@@ -7,6 +7,7 @@
 #include "common/base/status.h"
 #include "common/base/strings.h"
 #include "common/step/sections.h"
+#include "common/step/token_mask.h"
 
 namespace tandem::step {
 namespace {
@@ -19,7 +20,7 @@ constexpr SectionTag kDescriptorTags[] = {
 constexpr size_t kStepBytes = 2 * sizeof(uint64_t) + 4 * sizeof(uint32_t);
 constexpr size_t kGroupBytes = 3 * sizeof(uint32_t);
 constexpr size_t kRowBytes = 5 * sizeof(uint32_t);
-constexpr size_t kSamplingBytes = 8 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
+constexpr size_t kSamplingBytes = 9 * sizeof(uint32_t) + 2 * sizeof(uint64_t);
 static_assert(sizeof(SequenceEntry) == 28, "sequences are copied as in memory");
 static_assert(sizeof(TableDelta) == 12, "deltas are copied as in memory");
 static_assert(sizeof(LogitAdjustment) == 16, "adjustments are copied as in memory");
@@ -146,6 +147,8 @@ void PutSampling(WireWriter& writer, const std::vector<RowSampling>& sampling) {
     writer.Put(row.xtc_threshold);
     writer.PutCount(row.adjustments.size());
     writer.PutArray(row.adjustments);
+    writer.PutCount(row.allowed.size());
+    writer.PutArray(row.allowed);
   }
   writer.EndSection();
 }
@@ -157,12 +160,13 @@ absl::Status GetSampling(WireReader reader, std::vector<RowSampling>& sampling) 
   }
   sampling.resize(count);
   for (RowSampling& row : sampling) {
-    uint32_t adjustments = 0;
+    uint32_t adjustments = 0, mask_words = 0;
     if (!reader.Get(row.temperature) || !reader.Get(row.top_p) || !reader.Get(row.min_p) ||
         !reader.Get(row.top_k) || !reader.Get(row.seed) || !reader.Get(row.position) ||
         !reader.Get(row.typical_p) || !reader.Get(row.xtc_probability) ||
         !reader.Get(row.xtc_threshold) || !reader.Get(adjustments) ||
-        !reader.GetArray(adjustments, row.adjustments)) {
+        !reader.GetArray(adjustments, row.adjustments) || !reader.Get(mask_words) ||
+        !reader.GetArray(mask_words, row.allowed)) {
       return BadSection(kTagSampling, "count exceeds the frame");
     }
   }
@@ -181,7 +185,9 @@ size_t StepLimits::MaxDescriptorBytes() const {
          2 * tokens * kWord + (seqs + 1) * kWord + seqs * sizeof(SequenceEntry) +  //
          kWord + model::kMaxKvGroups * group + MaxAppendedBlocks() * kWord +       //
          kWord + rows +                                                            //
-         kWord + samples * (kSamplingBytes + kMaxRowAdjustments * sizeof(LogitAdjustment)) +
+         kWord +
+         samples * (kSamplingBytes + kMaxRowAdjustments * sizeof(LogitAdjustment) +
+                    MaskWords(kMaxMaskedVocabulary) * kWord) +
          seqs * (sizeof(TokenReference) + sizeof(PoolRequest));
 }
 

@@ -1,5 +1,7 @@
 #include "common/step/descriptor.h"
 
+#include <bit>
+#include <numeric>
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
@@ -76,7 +78,13 @@ std::string DebugString(const StepDescriptor& step) {
     absl::StrAppend(&text, "  sampling: temperature ", row.temperature, " top_p ", row.top_p,
                     " min_p ", row.min_p, " top_k ", row.top_k, " seed ", row.seed, " position ",
                     row.position, " typical_p ", row.typical_p, " xtc ", row.xtc_probability,
-                    " of ", row.xtc_threshold, " adjustments ", Join(row.adjustments), "\n");
+                    " of ", row.xtc_threshold, " adjustments ", Join(row.adjustments));
+    if (!row.allowed.empty()) {
+      const auto add = [](uint32_t sum, uint32_t word) { return sum + std::popcount(word); };
+      absl::StrAppend(&text, " of ",
+                      std::accumulate(row.allowed.begin(), row.allowed.end(), 0u, add), " ids");
+    }
+    absl::StrAppend(&text, "\n");
   }
   for (const TokenReference& reference : step.references) {
     absl::StrAppend(&text, "  token ", reference.token, " is sample ", reference.sample,

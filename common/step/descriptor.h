@@ -21,6 +21,7 @@
 #include "common/base/limits.h"
 #include "common/kv/snapshots.h"
 #include "common/step/limits.h"
+#include "common/step/token_mask.h"
 
 namespace tandem::step {
 
@@ -120,6 +121,7 @@ struct RowSampling {
   float xtc_probability = 0.0f;
   float xtc_threshold = 0.1f;
   std::vector<LogitAdjustment> adjustments{};  // ascending by id; an id that is not here stays
+  TokenMask allowed{};                         // the only ids that may be drawn; empty: all
   bool operator==(const RowSampling&) const = default;
 };
 

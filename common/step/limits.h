@@ -36,6 +36,9 @@ inline constexpr uint32_t kMaxBannedSequences = 512;
 inline constexpr size_t kMaxRowAdjustments =
     kMaxPenaltyWindow + kMaxLogitBiases + kMaxEndIds + kMaxBannedSequences;
 
+// The largest vocabulary of which a row may name the only ids to draw, by a bit each.
+inline constexpr uint32_t kMaxMaskedVocabulary = 1 << 19;
+
 struct StepLimits {
   uint32_t max_tokens = 0;
   uint32_t max_seqs = 0;

@@ -18,6 +18,7 @@
 #include "common/step/descriptor.h"
 #include "common/step/invalid.h"
 #include "common/step/sampling_ranges.h"
+#include "common/step/token_mask.h"
 #include "common/step/validate_drafts.h"
 #include "common/step/validate_pools.h"
 #include "common/step/validate_references.h"
@@ -321,6 +322,24 @@ absl::Status ValidateAdjustments(std::span<const LogitAdjustment> adjustments, s
   return absl::OkStatus();
 }
 
+// Otherwise no id could be drawn, or one that does not exist.
+absl::Status ValidateMask(const TokenMask& mask, size_t r, const StepLimits& limits) {
+  if (mask.empty()) return absl::OkStatus();
+  if (limits.vocab_size > kMaxMaskedVocabulary) {
+    return Invalid("sampling ", r, " has a mask of ", limits.vocab_size, " ids, at most ",
+                   kMaxMaskedVocabulary, " fit");
+  }
+  TANDEM_RETURN_IF_ERROR(CheckSize(absl::StrCat("mask words of sampling ", r).c_str(), mask.size(),
+                                   MaskWords(limits.vocab_size)));
+  const uint32_t in_last = limits.vocab_size % kIdsPerMaskWord;
+  if (in_last > 0 && mask.back() >> in_last != 0) {
+    return Invalid("the mask of sampling ", r, " has ids from the vocabulary's end on, ",
+                   limits.vocab_size);
+  }
+  if (IsEmpty(mask)) return Invalid("the mask of sampling ", r, " has no id");
+  return absl::OkStatus();
+}
+
 absl::Status ValidateRowSampling(const RowSampling& row, size_t r, const StepLimits& limits) {
   const SamplingFilters filters{.temperature = row.temperature,
                                 .top_p = row.top_p,
@@ -336,6 +355,7 @@ absl::Status ValidateRowSampling(const RowSampling& row, size_t r, const StepLim
     return Invalid("sampling ", r, " has position ", row.position, ", the context ends at ",
                    limits.max_model_len);
   }
+  TANDEM_RETURN_IF_ERROR(ValidateMask(row.allowed, r, limits));
   return ValidateAdjustments(row.adjustments, r, limits);
 }
 

@@ -1,6 +1,7 @@
 // Sample: draws one token per row. Shared by all backends on the host, so that they draw the same.
 //
-// Logits are adjusted, to at most the largest float; weights are exp((logit - largest) /
+// Logits are adjusted, to at most the largest float, and ids that a mask lacks are banned, as those
+// with a bias of -inf; weights are exp((logit - largest) /
 // temperature), and banned ids have weight 0. min_p drops what weighs less than min_p times the
 // largest; the other filters are in sample_filters.h. A draw adds kept weights in order of ids
 // until they pass a uniform random number of (seed, position) times their sum. Temperature 0 takes
@@ -41,6 +42,7 @@ class RowSampler {
         adjustments_(params.adjustments +
                      (params.adjustments != nullptr ? row.adjustments_begin : 0)),
         num_adjustments_(row.adjustments_end - row.adjustments_begin),
+        mask_(row.has_mask() ? params.masks + row.mask_begin : nullptr),
         keys_(reinterpret_cast<uint64_t*>(scratch)),
         weights_(reinterpret_cast<float*>(keys_ + params.vocab)),
         sums_(loops, weights_, vocab_, reinterpret_cast<double*>(scratch) + SumsAt(params.vocab)) {}
@@ -50,11 +52,13 @@ class RowSampler {
     float largest = loops_.largest(logits_, vocab_);
     if (!std::isfinite(largest)) return kNotFinite;
     const bool greedy = !(row_.temperature > 0);
-    if (greedy && num_adjustments_ == 0) return FirstOf(logits_, largest);
+    const bool changes = num_adjustments_ > 0 || mask_ != nullptr;
+    if (greedy && !changes) return FirstOf(logits_, largest);
     const float* adjusted = logits_;
-    if (num_adjustments_ > 0) {
+    if (changes) {
       adjusted = weights_;
       Adjust();
+      if (mask_ != nullptr) Mask();
       largest = Largest(weights_, vocab_);
       if (largest == kNever) return FirstNotBanned();
       if (greedy) return FirstOf(weights_, largest);
@@ -85,6 +89,16 @@ class RowSampler {
       logit += one.bias;
       logit = logit > 0 ? logit / one.repetition : logit * one.repetition;
       logit = std::min(logit - one.penalty, std::numeric_limits<float>::max());
+    }
+  }
+
+  void Mask() {
+    for (uint32_t begin = 0; begin < vocab_; begin += 32) {
+      const uint32_t bits = mask_[begin / 32], end = std::min(vocab_, begin + 32);
+      if (bits == ~0u) continue;
+      for (uint32_t id = begin; id < end; ++id) {
+        if ((bits >> (id % 32) & 1) == 0) weights_[id] = kNever;
+      }
     }
   }
 
@@ -139,7 +153,8 @@ class RowSampler {
       const auto bans = [&](const LogitAdjustment& one) {
         return one.id == static_cast<int32_t>(id) && one.bias == kNever;
       };
-      if (std::none_of(adjustments_, adjustments_ + num_adjustments_, bans)) {
+      const bool masked = mask_ != nullptr && (mask_[id / 32] >> (id % 32) & 1) == 0;
+      if (!masked && std::none_of(adjustments_, adjustments_ + num_adjustments_, bans)) {
         return static_cast<int32_t>(id);
       }
     }
@@ -152,8 +167,9 @@ class RowSampler {
   const uint32_t vocab_;
   const LogitAdjustment* const adjustments_;
   const int32_t num_adjustments_;
-  uint64_t* const keys_;  // (vocab)
-  float* const weights_;  // (vocab)
+  const uint32_t* const mask_;  // null: none
+  uint64_t* const keys_;        // (vocab)
+  float* const weights_;        // (vocab)
   RunSums sums_;
 };
 

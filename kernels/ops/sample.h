@@ -19,9 +19,9 @@ struct LogitAdjustment {
   float penalty = 0.0f;
 };
 
-// Per-row sampling parameters. They apply in the order adjustments, temperature, min_p, top_k,
-// typical_p, top_p, XTC, each to what the one before left. Temperature 0 takes the lowest id of the
-// largest adjusted logit, and no other parameter matters to it.
+// Per-row sampling parameters. They apply in the order mask, adjustments, temperature, min_p,
+// top_k, typical_p, top_p, XTC, each to what the one before left. Temperature 0 takes the lowest id
+// of the largest adjusted logit, and no other parameter matters to it.
 //
 // typical_p keeps the fewest ids, those first whose -ln(probability) is closest to its mean, that
 // hold this share of the weight (Meister et al., "Locally typical sampling", 2022; llama.cpp's
@@ -46,7 +46,11 @@ struct SamplingRow {
   float typical_p = 1.0f;         // >= 1: off
   float xtc_probability = 0.0f;   // <= 0: off
   float xtc_threshold = 0.1f;     // > 0.5: off, no two ids are that likely
+  // The row's mask, the only ids that may be drawn: a bit for each, the lowest first, in the words
+  // of `masks` from here on. Negative: all may be.
+  int32_t mask_begin = -1;
 
+  constexpr bool has_mask() const { return mask_begin >= 0; }
   constexpr bool DrawsBeforeTopP() const {
     return top_p < 1.0f && top_k <= 0 && !(typical_p < 1.0f) && !(xtc_probability > 0);
   }
@@ -60,6 +64,7 @@ struct SampleParams {
   const SamplingRow* rows;  // (count)
   uint32_t count;
   const LogitAdjustment* adjustments;  // may be null if no row has any
+  const uint32_t* masks;               // likewise
   int32_t* out;                        // (count)
 
   template <class Params, class Visit>
@@ -67,6 +72,7 @@ struct SampleParams {
     visit("logits", p.logits, In(0, p.vocab));
     visit("rows", p.rows, In(p.count));
     visit("adjustments", p.adjustments, In(0, 1).Optional());
+    visit("masks", p.masks, In(0, 1).Optional());
     visit("out", p.out, Out(p.count));
   }
 };

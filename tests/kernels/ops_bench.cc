@@ -159,7 +159,7 @@ void Sample(benchmark::State& state) {
   }
   auto* const out = bench.Take<int32_t>(count);
   bench.Run(state, [&](Backend& b) {
-    b.Encode(SampleParams{logits, kVocab, rows, count, nullptr, out});
+    b.Encode(SampleParams{logits, kVocab, rows, count, nullptr, nullptr, out});
   });
 }
 BENCHMARK(Sample)

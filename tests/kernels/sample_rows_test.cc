@@ -59,6 +59,9 @@ std::vector<SamplingRow> Wishes(bool few) {
       {.xtc_probability = 1, .xtc_threshold = 0.01f},
       {.min_p = 0.02f, .top_k = 25, .xtc_probability = 1, .xtc_threshold = 0.04f},
       {.temperature = 0.7f, .min_p = 1},
+      {.temperature = 0, .mask_begin = 0},
+      {.top_p = 0.9f, .mask_begin = 0},
+      {.temperature = 1.1f, .top_k = 50, .adjustments_end = kAdjustments, .mask_begin = 3},
   };
   wishes.insert(wishes.end(), others.begin(), others.end());
   return wishes;
@@ -89,12 +92,25 @@ class Sampler {
       list.push_back({i * 211, bias, repetition, i % 3 * 0.7f});
     }
     adjustments_ = rig.Put(list);
+    // Sparse at first; the last word, which both masks have, allows something.
+    std::vector<uint32_t> masks((vocab + 31) / 32 + 3);
+    for (size_t i = 0; i < masks.size(); ++i) {
+      masks[i] = i % 7 == 0 ? ~0u : 1u << (i * 5 % 32) & (i % 3 == 0 ? ~0u : 0u);
+    }
+    masks[masks.size() - 4] |= 1;
+    masks.back() |= 1;
+    masks_ = rig.Put(masks);
   }
 
   std::vector<int32_t> Draw(const std::vector<SamplingRow>& rows) {
     int32_t* const out = rig_.Put(std::vector<int32_t>(rows.size(), -7));
-    const SampleParams params{
-        logits_, vocab_, rig_.Put(rows), static_cast<uint32_t>(rows.size()), adjustments_, out};
+    const SampleParams params{.logits = logits_,
+                              .vocab = vocab_,
+                              .rows = rig_.Put(rows),
+                              .count = static_cast<uint32_t>(rows.size()),
+                              .adjustments = adjustments_,
+                              .masks = masks_,
+                              .out = out};
     rig_.Run([&](Backend& b) { b.Encode(params); });
     return rig_.Get(out, rows.size());
   }
@@ -104,6 +120,7 @@ class Sampler {
   const float* const logits_;
   const uint32_t vocab_;
   const LogitAdjustment* adjustments_ = nullptr;
+  const uint32_t* masks_ = nullptr;
 };
 
 // `together` rows in one call, `alone` of them also in calls of their own.

@@ -277,6 +277,60 @@ TEST_P(SampleTest, BannedIdsAreNeverDrawn) {
   }
 }
 
+std::vector<uint32_t> MaskOf(const std::vector<int32_t>& ids, uint32_t vocab) {
+  std::vector<uint32_t> mask((vocab + 31) / 32);
+  for (const int32_t id : ids) mask[static_cast<size_t>(id) / 32] |= 1u << (id % 32);
+  return mask;
+}
+
+// What a mask lacks is banned: the ids are those that are drawn with a ban of each.
+TEST_P(SampleTest, AMaskBansWhatItLacks) {
+  Rig rig(GetParam());
+  Random random(6);
+  for (const uint32_t vocab : {1u, 31u, 32u, 33u, 700u, 5003u}) {
+    SCOPED_TRACE(vocab);
+    const auto logits = random.Floats(vocab, -4, 4);
+    std::vector<int32_t> allowed, lacking;
+    for (int32_t id = 0; id < static_cast<int32_t>(vocab); ++id) {
+      (id % 50 == 0 || id / 64 % 5 == 3 ? allowed : lacking).push_back(id);
+    }
+    std::vector<SamplingRow> masked, banned;
+    for (SamplingRow row :
+         Positions({.temperature = 0.8f, .seed = vocab}, Draws(GetParam(), 100, 12))) {
+      if (row.position % 4 == 1) row.temperature = 0;
+      if (row.position % 4 == 2) row.top_p = 0.8f;
+      if (row.position % 4 == 3) row.top_k = 5;
+      row.adjustments_end = static_cast<int32_t>(lacking.size());
+      banned.push_back(row);
+      row.adjustments_end = 0;
+      row.mask_begin = 1;
+      masked.push_back(row);
+    }
+    std::vector<uint32_t> masks = MaskOf(allowed, vocab);
+    masks.insert(masks.begin(), 0);
+    EXPECT_EQ(Draw(rig, logits, vocab, masked, {}, masks),
+              Draw(rig, logits, vocab, banned, Bans(lacking)));
+  }
+}
+
+// Both count; and with nothing left it is the lowest id of the mask that is not banned.
+TEST_P(SampleTest, AMaskBesideAdjustments) {
+  Rig rig(GetParam());
+  const std::vector<float> logits = {1, 5, 4, 3, -kInf, -kInf};
+  SamplingRow row{.temperature = 0, .adjustments_end = 1, .mask_begin = 0};
+  const auto draw = [&](const LogitAdjustment& one, const std::vector<int32_t>& allowed) {
+    return Draw(rig, logits, 6, {row}, {one}, MaskOf(allowed, 6))[0];
+  };
+  EXPECT_EQ(draw({.id = 3, .bias = 1.5f}, {0, 2, 3}), 3);
+  EXPECT_EQ(draw({.id = 3, .bias = 0.5f}, {0, 2, 3}), 2);
+  EXPECT_EQ(draw({.id = 1, .bias = 100}, {0, 2, 3}), 2);
+  EXPECT_EQ(draw({.id = 2, .bias = -kInf}, {0, 2}), 0);
+  EXPECT_EQ(draw({.id = 4, .bias = -kInf}, {4, 5}), 5);
+  EXPECT_EQ(draw({.id = 2, .bias = 0}, {4, 5}), 4);
+  row.temperature = 1;
+  EXPECT_EQ(draw({.id = 4, .bias = -kInf}, {4, 5}), 5);
+}
+
 // A ban is no reason to say so: the logits are sound.
 TEST_P(SampleTest, BansDoNotMakeLogitsNotFinite) {
   Rig rig(GetParam());

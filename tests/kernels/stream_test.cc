@@ -125,7 +125,7 @@ TEST_P(StreamTest, APlanPassRunsNothingAndReservesWhatTheStepNeeds) {
   SamplingRow* const rows = rig.Put(std::vector<SamplingRow>{row});
   int32_t* const out = rig.Put(std::vector<int32_t>{-7});
   const auto encode = [&](uint32_t vocab) {
-    b.Encode(SampleParams{logits, vocab, rows, 1, nullptr, out});
+    b.Encode(SampleParams{logits, vocab, rows, 1, nullptr, nullptr, out});
   };
   bool ran = false;
 

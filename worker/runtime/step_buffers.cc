@@ -27,6 +27,12 @@ size_t MaxAdjustmentBytes(const step::StepLimits& limits) {
          sizeof(kernels::LogitAdjustment);
 }
 
+// Of vocabularies of which rows may have masks.
+size_t MaxMaskBytes(const step::StepLimits& limits) {
+  const size_t words = step::MaskWords(std::min(limits.vocab_size, step::kMaxMaskedVocabulary));
+  return limits.MaxSamples() * Aligned(words * sizeof(uint32_t));
+}
+
 size_t StagingBytes(const step::StepLimits& limits) {
   const size_t tokens = limits.max_tokens;
   const size_t seqs = limits.max_seqs;
@@ -43,7 +49,8 @@ size_t StagingBytes(const step::StepLimits& limits) {
          Aligned(groups * seqs * sizeof(kernels::ScatterRun)) +            //
          Aligned(seqs * sizeof(kernels::ScatterRun)) +                     // of references
          Aligned(limits.MaxPools() * sizeof(kernels::RowRange)) +          //
-         Aligned(MaxAppendedBytes(limits));
+         Aligned(MaxAppendedBytes(limits)) +                               //
+         MaxMaskBytes(limits);
 }
 
 size_t SampledBytes(const step::StepLimits& limits) {
@@ -216,6 +223,16 @@ kernels::ScatterRunsParams StepBuffers::StageTokenUpdate(const step::StepDescrip
           .out_size = step.tokens.size()};
 }
 
+// Of the staged rows, each behind the one before; rows that allow every id have none.
+void StepBuffers::StageMasks(const step::StepDescriptor& step, kernels::SamplingRow* rows) {
+  for (size_t i = 0; i < step.sampling.size(); ++i) {
+    const step::TokenMask& mask = step.sampling[i].allowed;
+    if (mask.empty()) continue;
+    rows[i].mask_begin = static_cast<int32_t>(used_ / sizeof(uint32_t));
+    AppendCopy<uint32_t>(mask);
+  }
+}
+
 HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
   size_t num_adjustments = 0, num_ids = 0;
   for (const auto& row : step.sampling) num_adjustments += row.adjustments.size();
@@ -225,6 +242,7 @@ HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
   HeadSlice next;  // begins after the rows staged so far
   next.tokens = Append<int32_t>(step.rows.size(), &writer.tokens);
   next.sampling = Append<kernels::SamplingRow>(step.sampling.size(), &writer.sampling);
+  kernels::SamplingRow* const sampling_rows = writer.sampling;
   next.logprob_rows = Append<kernels::LogProbsRow>(step.rows.size(), &writer.logprob_rows);
   batch.adjustments = Append<kernels::LogitAdjustment>(num_adjustments, &writer.adjustments);
   batch.logprob_ids = Append<int32_t>(num_ids, &writer.ids);
@@ -242,6 +260,8 @@ HeadBatch StepBuffers::StageHead(const step::StepDescriptor& step) {
     next.logprob_rows += slice.num_logprob_rows;
     next.first_logprob += slice.num_logprobs;
   }
+  StageMasks(step, sampling_rows);
+  batch.masks = reinterpret_cast<const uint32_t*>(device_->data());
   batch.num_samples = next.first_sample;
   batch.num_logprobs = next.first_logprob;
   num_logprobs_ = next.first_logprob;

@@ -7,9 +7,9 @@
 // of rows, one after the other in the same memory, so that its memory does not grow with the step.
 //
 // Sized once for the largest step that the limits allow. Arrays are contiguous, each 64-byte
-// aligned; adjustments, lists of ids and of appended blocks, whose lengths vary, come last. So all
-// other offsets depend only on the numbers of tokens, sequences and rows, which decode graphs rely
-// on.
+// aligned; adjustments, lists of ids, of appended blocks and masks, whose lengths vary, come last.
+// So all other offsets depend only on the numbers of tokens, sequences and rows, which decode
+// graphs rely on.
 #ifndef TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 #define TANDEM_WORKER_RUNTIME_STEP_BUFFERS_H_
 
@@ -56,6 +56,7 @@ struct HeadBatch {
   uint32_t num_samples = 0;
   uint32_t num_logprobs = 0;
   const kernels::LogitAdjustment* adjustments = nullptr;  // of all slices' sampling rows
+  const uint32_t* masks = nullptr;                        // likewise; the same in every step
   const int32_t* logprob_ids = nullptr;                   // ids of all slices' logprob rows
   uint32_t num_pools = 0;
   const kernels::RowRange* pools = nullptr;  // (num_pools), of the batch's tokens
@@ -132,6 +133,7 @@ class StepBuffers {
                                               const DeviceTables& tables);
   kernels::ScatterRunsParams StageTokenUpdate(const step::StepDescriptor& step);
   HeadBatch StageHead(const step::StepDescriptor& step);
+  void StageMasks(const step::StepDescriptor& step, kernels::SamplingRow* rows);
   LogprobArrays LogprobsIn(const kernels::Buffer& results) const;
   double* PooledIn(const kernels::Buffer& results) const;
 

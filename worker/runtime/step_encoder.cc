@@ -66,6 +66,7 @@ void StepEncoder::EncodeSlice(LayerContext& context, const OutputHead& output,
                                                  .rows = slice.sampling,
                                                  .count = slice.num_samples,
                                                  .adjustments = head.adjustments,
+                                                 .masks = head.masks,
                                                  .out = out.sampled + slice.first_sample});
   }
   if (slice.num_logprobs == 0) return;

@@ -74,13 +74,14 @@ class RowDrawer {
     return best;
   }
 
-  // The lowest id that is not banned, or 0. One more id than there are adjustments suffices.
+  // The lowest id that is not banned, or 0. Without a mask one more id than there are adjustments
+  // suffices.
   __device__ uint32_t FirstNotBanned() const {
     const uint32_t num = row_.num_adjustments(), vocab = task_.params.vocab;
     uint32_t best = 0;  // the larger, the lower the id
-    const uint32_t candidates = num < vocab ? num + 1 : vocab;
+    const uint32_t candidates = num < vocab && !row_.wanted().has_mask() ? num + 1 : vocab;
     for (uint32_t id = threadIdx.x; id < candidates && best == 0; id += kThreads) {
-      bool is_banned = false;
+      bool is_banned = row_.Masks(id);
       for (uint32_t i = 0; i < num; ++i) {
         const LogitAdjustment one = row_.adjustments()[i];
         is_banned |= one.id == static_cast<int32_t>(id) && one.bias == -INFINITY;

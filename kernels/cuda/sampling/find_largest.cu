@@ -1,6 +1,6 @@
-// Adjusts the logits of rows that have adjustments, and finds the largest logit of each piece;
-// makes ready what the next kernel counts in.
-// Floor: 4 bytes read per logit; with adjustments also a copy written and read.
+// Adjusts the logits of rows that have adjustments or a mask, and finds the largest logit of each
+// piece; makes ready what the next kernel counts in. Floor: 4 bytes read per logit; with changes
+// also a copy written and read.
 #include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select_key.h"
@@ -22,11 +22,11 @@ class LargestFinder {
   // Every branch is the same for all threads of the block.
   __device__ void Find() const {
     if (row_.part() == 0) ClearCounts();
-    if (row_.num_adjustments() > 0) Copy();
+    if (row_.has_changes()) Copy();
     for (uint32_t piece = row_.part(); piece < task_.cut.pieces; piece += task_.cut.parts) {
       PieceBest best = {};
       best.given = BestOf(row_.logits(), piece);
-      best.adjusted = row_.num_adjustments() > 0 ? BestOf(row_.weights(), piece) : best.given;
+      best.adjusted = row_.has_changes() ? BestOf(row_.weights(), piece) : best.given;
       if (threadIdx.x == 0) row_.bests()[piece] = best;
     }
   }
@@ -42,12 +42,12 @@ class LargestFinder {
     if (threadIdx.x == 0) row_.arrived() = 0;
   }
 
-  // Copies this block's pieces and adjusts them.
+  // Copies this block's pieces, without what the mask lacks, and adjusts them.
   __device__ void Copy() const {
     const uint32_t vocab = task_.params.vocab;
     for (uint32_t piece = row_.part(); piece < task_.cut.pieces; piece += task_.cut.parts) {
       PieceLogits<kThreads>(row_.logits(), piece, vocab).ForEach([&](uint32_t id, float logit) {
-        if (id < vocab) row_.weights()[id] = logit;
+        if (id < vocab) row_.weights()[id] = row_.Masks(id) ? -INFINITY : logit;
       });
     }
     __syncthreads();

@@ -38,6 +38,12 @@ class SampleRow {
   __device__ uint32_t num_adjustments() const {
     return static_cast<uint32_t>(wanted().adjustments_end - wanted().adjustments_begin);
   }
+  // Whether there are other logits than the given ones, in weights().
+  __device__ bool has_changes() const { return num_adjustments() > 0 || wanted().has_mask(); }
+  __device__ bool Masks(uint32_t id) const {
+    if (!wanted().has_mask()) return false;
+    return (task_.params.masks[wanted().mask_begin + id / 32] >> (id % 32) & 1) == 0;
+  }
   __device__ float* weights() const { return task_.weights + Times(task_.groups * kGroupIds); }
   __device__ uint32_t* maxima() const { return task_.maxima + Times(task_.groups); }
   __device__ PieceBest* bests() const { return task_.bests + Times(task_.cut.pieces); }

@@ -61,7 +61,7 @@ class BlockBins {
 template <uint32_t kThreads>
 __device__ void WeighPieces(const SampleTask& task, const SampleRow& row, float largest,
                             const SelectRoom& room) {
-  const float* const source = row.num_adjustments() > 0 ? row.weights() : row.logits();
+  const float* const source = row.has_changes() ? row.weights() : row.logits();
   const float temperature = row.wanted().temperature;
   const float floor = row.wanted().min_p > 1.0f ? 1.0f : row.wanted().min_p;
   const uint32_t ids = task.groups * kWarp;

@@ -47,16 +47,17 @@ StepDescriptor ExampleStep() {
        .slot_mapping = {4 * 4 + 0, 28, 29, 30}},
   };
   step.rows = {{.token = 0, .wants = kWantSample | kWantLogits}, {.token = 3}};
-  step.sampling = {{.temperature = 0.7f,
-                    .top_p = 0.9f,
-                    .seed = 11,
-                    .position = 21,
-                    .typical_p = 0.8f,
-                    .xtc_probability = 0.5f,
-                    .xtc_threshold = 0.2f,
-                    .adjustments = {{.id = 0, .bias = -kInfinity},
-                                    {.id = 99, .bias = 2, .repetition = 1.5f, .penalty = 0.25f}}},
-                   {.temperature = 0.0f, .top_k = 40, .position = 3}};
+  step.sampling = {
+      {.temperature = 0.7f,
+       .top_p = 0.9f,
+       .seed = 11,
+       .position = 21,
+       .typical_p = 0.8f,
+       .xtc_probability = 0.5f,
+       .xtc_threshold = 0.2f,
+       .adjustments = {{.id = 0, .bias = -kInfinity},
+                       {.id = 99, .bias = 2, .repetition = 1.5f, .penalty = 0.25f}}},
+      {.temperature = 0.0f, .top_k = 40, .position = 3, .allowed = {0x80000001u, 0, 0, 8}}};
   step.references = {{.token = 0, .sample = 1}};
   step.pools = {{.begin = 2, .end = 4}};
   return step;

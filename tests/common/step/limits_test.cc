@@ -19,14 +19,15 @@ StepLimits Limits(uint32_t tokens, uint32_t seqs) {
   return {.max_tokens = tokens,
           .max_seqs = seqs,
           .max_model_len = kMaxTableBlocks * 4,
-          .vocab_size = 7000,
+          .vocab_size = kMaxMaskedVocabulary,
           .block_size = 4,
           .num_blocks = {1 << 20, 1 << 20},
           .max_result_bytes = 1 << 30};
 }
 
 // All `seqs` sequences are new and bring a table of `length` blocks to both groups, the tokens are
-// shared out, every row asks for all that it may, every sample adjusts as many logits as it may.
+// shared out, every row asks for all that it may, every sample adjusts as many logits as it may
+// and has a mask.
 StepDescriptor Largest(const StepLimits& limits, uint32_t length) {
   StepDescriptor step;
   step.step_id = StepId{1};
@@ -57,6 +58,7 @@ StepDescriptor Largest(const StepLimits& limits, uint32_t length) {
       step.positions.push_back(static_cast<int32_t>(p));
       if (!samples) continue;
       step.sampling.push_back({.position = p + 1, .adjustments = {}});
+      step.sampling.back().allowed.assign(MaskWords(limits.vocab_size), 1);
       for (size_t i = 0; i < kMaxRowAdjustments; ++i) {
         step.sampling.back().adjustments.push_back({.id = static_cast<TokenId>(i)});
       }
@@ -85,6 +87,16 @@ TEST(StepLimitsTest, NoDescriptorThatIsValidExceedsTheBound) {
       }
     }
   }
+}
+
+TEST(StepLimitsTest, MasksOfLargerVocabulariesAreRefused) {
+  StepLimits limits = Limits(1, 1);
+  StepDescriptor step = Largest(limits, 1);
+  EXPECT_EQ(Validate(step, limits, BlockTables(limits)), absl::OkStatus());
+  ++limits.vocab_size;
+  step.sampling[0].allowed.push_back(0);
+  EXPECT_EQ(Validate(step, limits, BlockTables(limits)).message(),
+            "step: sampling 0 has a mask of 524289 ids, at most 524288 fit");
 }
 
 TEST(StepLimitsTest, MoreBlocksThanFitAreRefused) {

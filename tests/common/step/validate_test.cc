@@ -265,6 +265,14 @@ const Case kCases[] = {
      "repetition nan"},
     {"PenaltyInfinite", [](auto& s) { s.sampling[0].adjustments = {{.id = 1, .penalty = -kInf}}; },
      "penalty -inf"},
+    {"MaskTooShort", [](auto& s) { s.sampling[1].allowed.pop_back(); },
+     "3 mask words of sampling 1, needed 4"},
+    {"MaskTooLong", [](auto& s) { s.sampling[0].allowed.assign(5, 1); },
+     "5 mask words of sampling 0, needed 4"},
+    {"MaskPastVocabulary", [](auto& s) { s.sampling[1].allowed[3] = 16; },
+     "the mask of sampling 1 has ids from the vocabulary's end on, 100"},
+    {"MaskEmpty", [](auto& s) { s.sampling[1].allowed.assign(4, 0); },
+     "the mask of sampling 1 has no id"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rules, ValidateRule, testing::ValuesIn(kCases),
@@ -422,8 +430,8 @@ TEST(DebugStringTest, NamesWhatIsInTheStep) {
   const std::string text = DebugString(ExampleStep());
   for (const char* part : {"step 5 epoch 3 mixed", "tokens 0 1 2 3", "slot 2: query 1, context 21",
                            "tables 5..6 from 0 0..1 from 0 · blocks 8 0", "row: token 0 wants 9",
-                           "typical_p 0.8 xtc 0.5 of 0.2 adjustments 0:+-inf/1-0 99:+2/1.5-0.25",
-                           "token 0 is sample 1 of the step before"}) {
+                           "typical_p 0.8 xtc 0.5 of 0.2 adjustments 0:+-inf/1-0 99:+2/1.5-0.25\n",
+                           "adjustments  of 3 ids\n", "token 0 is sample 1 of the step before"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_NE(DebugString(LargeStep(20, 8, 8)).find("... (20)"), std::string::npos);

@@ -142,7 +142,7 @@ TEST_F(CudaStreamTest, ScratchBeyondThePlanIsRefused) {
   auto* const rows = reinterpret_cast<SamplingRow*>(Device(sizeof(SamplingRow)));
   auto* const out = reinterpret_cast<int32_t*>(Device(2));
   const auto encode = [&](uint32_t count) {
-    backend_.Encode(SampleParams{logits, kVocab, rows, count, nullptr, out});
+    backend_.Encode(SampleParams{logits, kVocab, rows, count, nullptr, nullptr, out});
   };
   backend_.BeginEncode(EncodeMode::kPlan);
   encode(1);
@@ -258,7 +258,7 @@ TEST_F(CudaStreamTest, ScratchThatGraphsPointIntoStays) {
   const auto plan = [&](uint32_t count) {
     backend_.BeginEncode(EncodeMode::kPlan);
     backend_.Encode(SampleParams{x, kDim, reinterpret_cast<SamplingRow*>(x), count, nullptr,
-                                 reinterpret_cast<int32_t*>(x)});
+                                 nullptr, reinterpret_cast<int32_t*>(x)});
     return backend_.FinishPlan();
   };
   const auto few = plan(1);
@@ -304,7 +304,9 @@ TEST_F(CudaStreamTest, ScratchIsPoisonedToo) {
   float* const logits = Device(kVocab);
   auto* const rows = reinterpret_cast<SamplingRow*>(Device(sizeof(SamplingRow)));
   auto* const out = reinterpret_cast<int32_t*>(Device(1));
-  const auto encode = [&] { backend_.Encode(SampleParams{logits, kVocab, rows, 1, nullptr, out}); };
+  const auto encode = [&] {
+    backend_.Encode(SampleParams{logits, kVocab, rows, 1, nullptr, nullptr, out});
+  };
   backend_.BeginEncode(EncodeMode::kPlan);
   encode();
   ASSERT_TRUE(backend_.FinishPlan().ok());

@@ -286,7 +286,8 @@ TEST_F(DecodeGraphsTest, AStepWithMoreRequestsIsEncodedAndAgrees) {
   EXPECT_EQ(encoded->rows[0].logprobs.size(), 1u);
 }
 
-// Sampled at a temperature, with ids that are banned: sampling rows of a replay are the step's own.
+// Sampled at a temperature, with ids that are banned or that a mask lacks: sampling rows of a
+// replay are the step's own.
 TEST_F(DecodeGraphsTest, SamplingParametersReachAReplay) {
   std::vector<std::vector<TokenId>> tokens;
   for (const bool eager : {true, false}) {
@@ -306,9 +307,16 @@ TEST_F(DecodeGraphsTest, SamplingParametersReachAReplay) {
       for (const TokenId id : banned) {
         step.sampling[0].adjustments.push_back({.id = id, .bias = -kInfinity});
       }
+      step::TokenMask& allowed = step.sampling[2].allowed;
+      allowed.assign(step::MaskWords((*model)->spec().vocab_size), 0);
+      for (uint32_t id = 0; id < (*model)->spec().vocab_size; ++id) {
+        const auto token = static_cast<TokenId>(id);
+        if (!banned.contains(token)) step::Insert(token, allowed);
+      }
       step.sampling[1] = {.temperature = 3.0f, .seed = 7, .position = i, .adjustments = {}};
       const auto result = runner.Run(step, Soon());
       ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->rows[0].tokens, result->rows[2].tokens) << i;
       for (const auto& row : result->rows) tokens.back().push_back(row.tokens[0]);
       banned.insert(result->rows[0].tokens[0]);  // the next step must take another
     }

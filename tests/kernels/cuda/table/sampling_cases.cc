@@ -23,6 +23,11 @@ std::vector<LogitAdjustment> Penalties(const TableSizes& s) {
   return list;
 }
 
+// A mask that allows every second id.
+std::vector<uint32_t> HalfOfTheIds(const TableSizes& s) {
+  return std::vector<uint32_t>((s.vocab + 31) / 32, 0x55555555u);
+}
+
 OpCase SampleCase(const TableSizes& s, const std::string& how, const SamplingRow& wish,
                   uint32_t rows) {
   OpCase c{.op = "Sample " + how, .shape = Shape(s, rows), .bytes = LogitBytes(s, rows)};
@@ -32,12 +37,13 @@ OpCase SampleCase(const TableSizes& s, const std::string& how, const SamplingRow
       wishes[i].logits_row = static_cast<int32_t>(i);
       wishes[i].seed = i;
     }
-    const SampleParams p{m.Floats(size_t{rows} * s.vocab),
-                         s.vocab,
-                         m.Put(wishes),
-                         rows,
-                         m.Put(Penalties(s)),
-                         static_cast<int32_t*>(m.Room(rows * sizeof(int32_t)))};
+    const SampleParams p{.logits = m.Floats(size_t{rows} * s.vocab),
+                         .vocab = s.vocab,
+                         .rows = m.Put(wishes),
+                         .count = rows,
+                         .adjustments = m.Put(Penalties(s)),
+                         .masks = m.Put(HalfOfTheIds(s)),
+                         .out = static_cast<int32_t*>(m.Room(rows * sizeof(int32_t)))};
     return [p](Backend& b, size_t) { b.Encode(p); };
   };
   return c;
