@@ -1,86 +1,121 @@
 #include "coordinator/grammar/automaton.h"
 
 #include <algorithm>
-
-#include "absl/container/flat_hash_set.h"
+#include <optional>
 
 namespace tandem::coordinator::grammar {
+namespace {
 
-Automaton::Automaton(Network network) : network_(std::move(network)) {
+// Looks at places and their stacks for one state, at most: bounds the time that a byte takes.
+constexpr int kMaxSteps = 1 << 16;
+
+}  // namespace
+
+// All that can be reached without reading. A place is looked at again when stacks are added.
+class Automaton::Closure {
+ public:
+  Closure(const Network& network, StackSets& stacks) : network_(network), stacks_(stacks) {}
+
+  void Add(NetworkState at, StackSets::Set stacks) {
+    const auto [found, is_new] = reached_.try_emplace(at, stacks);
+    const StackSets::Set all = is_new ? stacks : stacks_.Union(found->second, stacks);
+    if (!is_new && all == found->second) return;
+    found->second = all;
+    waiting_.push_back(at);
+  }
+
+  // Null if it takes too long or too much.
+  std::optional<Content> Follow() {
+    for (int steps = 0; !waiting_.empty(); ++steps) {
+      if (steps > kMaxSteps || stacks_.bytes() > kMaxBytes) return std::nullopt;
+      const NetworkState at = waiting_.back();
+      waiting_.pop_back();
+      LookAt(network_.states[static_cast<size_t>(at)], reached_.at(at));
+    }
+    Content content{.can_end = can_end_, .places = {}};
+    for (const auto& [at, stacks] : reached_) {
+      if (network_.states[static_cast<size_t>(at)].edges.empty()) continue;
+      content.places.push_back({at, stacks});
+    }
+    std::ranges::sort(content.places, {}, &Place::at);
+    return content;
+  }
+
+ private:
+  void LookAt(const Network::State& state, StackSets::Set stacks) {
+    for (const NetworkState to : state.moves) Add(to, stacks);
+    for (const Network::Call& call : state.calls) {
+      const bool comes_back = !network_.states[static_cast<size_t>(call.to)].only_ends;
+      if (!comes_back) {
+        Add(call.start, stacks);
+      } else if (stacks_.At(stacks).depth < kMaxDepth) {
+        Add(call.start, stacks_.Push(call.to, stacks));
+      }
+    }
+    if (!state.ends_rule) return;
+    const StackSets::Node& node = stacks_.At(stacks);
+    can_end_ |= node.has_empty;
+    for (const StackSets::Frames& frames : node.frames) Add(frames.to, frames.below);
+  }
+
+  const Network& network_;
+  StackSets& stacks_;
+  Places reached_;
+  std::vector<NetworkState> waiting_;
+  bool can_end_ = false;
+};
+
+Automaton::Automaton(std::shared_ptr<const Network> network) : network_(std::move(network)) {
   StateOf({});  // kDead
-  start_ = StateOf({{network_.start, kNoFrame}});
+  start_ = StateOf({{network_->start, StackSets::kEmptyStack}});
 }
 
-bool Automaton::Push(NetworkState to, int32_t below, int32_t* frame) {
-  const int32_t depth = below == kNoFrame ? 1 : frames_[static_cast<size_t>(below)].depth + 1;
-  if (depth > kMaxDepth) return false;
-  if (frames_.size() >= kMaxFrames && !frame_index_.contains({to, below})) {
-    is_full_ = true;
-    return false;
-  }
-  const auto [found, is_new] =
-      frame_index_.try_emplace({to, below}, static_cast<int32_t>(frames_.size()));
-  if (is_new) frames_.push_back({to, below, depth});
-  *frame = found->second;
-  return true;
+Automaton::State Automaton::Restart(State kept) {
+  Content content = Of(kept);
+  Automaton fresh(network_);
+  for (Place& place : content.places) place.stacks = fresh.stacks_.Import(stacks_, place.stacks);
+  *this = std::move(fresh);
+  return Keep(std::move(content));
+}
+
+size_t Automaton::bytes() const {
+  return tables_.size() * (sizeof(Table) + sizeof(Content) + 2 * sizeof(void*)) +
+         num_places_ * sizeof(Place) + stacks_.bytes();
 }
 
 Automaton::State Automaton::Step(State state, uint8_t byte) {
-  Configurations reached;
-  for (const auto& [at, frame] : configurations_[static_cast<size_t>(state)]) {
-    for (const Network::ByteEdge& edge : network_.states[static_cast<size_t>(at)].edges) {
-      if (edge.bytes.first <= byte && byte <= edge.bytes.last) reached.push_back({edge.to, frame});
+  Places reached;
+  for (const Place& place : Of(state).places) {
+    for (const Network::ByteEdge& edge : network_->states[static_cast<size_t>(place.at)].edges) {
+      if (byte < edge.bytes.first || edge.bytes.last < byte) continue;
+      const auto [found, is_new] = reached.try_emplace(edge.to, place.stacks);
+      if (!is_new) found->second = stacks_.Union(found->second, place.stacks);
     }
   }
-  const State next = StateOf(std::move(reached));
+  const State next = StateOf(reached);
   tables_[static_cast<size_t>(state)][byte] = next;
   return next;
 }
 
-Automaton::State Automaton::StateOf(Configurations waiting) {
-  absl::flat_hash_set<Configuration> seen(waiting.begin(), waiting.end());
-  Configurations reading;
-  bool ends = false;
-  const auto go = [&](NetworkState to, int32_t frame) {
-    if (seen.insert({to, frame}).second) waiting.push_back({to, frame});
-  };
-  while (!waiting.empty()) {
-    const auto [at, frame] = waiting.back();
-    waiting.pop_back();
-    if (seen.size() > kMaxConfigurations) {
-      is_full_ = true;
-      return kDead;
-    }
-    const Network::State& state = network_.states[static_cast<size_t>(at)];
-    if (!state.edges.empty()) reading.push_back({at, frame});
-    for (const NetworkState to : state.moves) go(to, frame);
-    for (const Network::Call& call : state.calls) {
-      int32_t top = frame;
-      const bool comes_back = !network_.states[static_cast<size_t>(call.to)].only_ends;
-      if (!comes_back || Push(call.to, frame, &top)) go(call.start, top);
-    }
-    if (!state.ends_rule) continue;
-    if (frame == kNoFrame) {
-      ends = true;
-    } else {
-      const Frame top = frames_[static_cast<size_t>(frame)];
-      go(top.to, top.below);
-    }
+Automaton::State Automaton::StateOf(const Places& from) {
+  Closure closure(*network_, stacks_);
+  for (const auto& [at, stacks] : from) closure.Add(at, stacks);
+  std::optional<Content> content = closure.Follow();
+  if (!content.has_value() || bytes() > kMaxBytes) {
+    const auto known = content.has_value() ? index_.find(*content) : index_.end();
+    is_full_ |= known == index_.end();
+    return known == index_.end() ? kDead : known->second;
   }
-  std::ranges::sort(reading);
+  return Keep(*std::move(content));
+}
+
+Automaton::State Automaton::Keep(Content content) {
   const auto next = static_cast<State>(tables_.size());
-  if (tables_.size() >= kMaxStates ||
-      num_configurations_ + reading.size() > kMaxAllConfigurations) {
-    const auto found = index_.find({reading, ends});
-    is_full_ |= found == index_.end();
-    return found == index_.end() ? kDead : found->second;
-  }
-  const auto [found, is_new] = index_.try_emplace({reading, ends}, next);
+  const auto [found, is_new] = index_.try_emplace(std::move(content), next);
   if (is_new) {
-    num_configurations_ += reading.size();
-    configurations_.push_back(std::move(reading));
+    contents_.push_back(&found->first);
+    num_places_ += found->first.places.size();
     tables_.emplace_back().fill(kUnknown);
-    ends_.push_back(ends);
   }
   return found->second;
 }

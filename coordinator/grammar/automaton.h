@@ -1,19 +1,22 @@
 // Automaton: the states that a network and its calls can be in after some bytes, made as they are
 // met and kept: a byte of a string is then a look into a table.
 //
-// A state is a set of configurations, a state of the network each with a stack of the calls to come
-// back from. One thread.
+// A state says for some states of the network with which stacks of calls to come back from they can
+// be reached. One thread.
 #ifndef TANDEM_COORDINATOR_GRAMMAR_AUTOMATON_H_
 #define TANDEM_COORDINATOR_GRAMMAR_AUTOMATON_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "coordinator/grammar/network.h"
+#include "coordinator/grammar/stack_sets.h"
 
 namespace tandem::coordinator::grammar {
 
@@ -24,14 +27,10 @@ class Automaton {
   static constexpr State kDead = 0;
   // Calls that wait for others, at most: what nests deeper is not allowed.
   static constexpr int32_t kMaxDepth = 256;
-  // States, configurations of one and of all, and frames of stacks, at most: 64 MiB of tables and
-  // as much of the others. Whoever reads on when it is_full() gets kDead.
-  static constexpr size_t kMaxStates = 1 << 16;
-  static constexpr size_t kMaxConfigurations = 1 << 12;
-  static constexpr size_t kMaxAllConfigurations = 1 << 21;
-  static constexpr size_t kMaxFrames = 1 << 20;
+  // Of everything that is kept.
+  static constexpr size_t kMaxBytes = size_t{16} << 20;
 
-  explicit Automaton(Network network);
+  explicit Automaton(std::shared_ptr<const Network> network);
 
   State start() const { return start_; }
   // REQUIRES: `state` came from here.
@@ -40,39 +39,52 @@ class Automaton {
     return next != kUnknown ? next : Step(state, byte);
   }
   // Whether the string may end here.
-  bool CanEnd(State state) const { return ends_[static_cast<size_t>(state)]; }
-  // Whether a string could not go on for want of room.
+  bool CanEnd(State state) const { return Of(state).can_end; }
+  // Whether kDead was said for want of room.
   bool is_full() const { return is_full_; }
+  // Forgets all states but this one, whose new number it returns.
+  State Restart(State kept);
   size_t num_states() const { return tables_.size(); }
+  size_t bytes() const;
 
  private:
   static constexpr State kUnknown = -1;
-  static constexpr int32_t kNoFrame = -1;
 
-  // A state of the network, and the last frame of the stack.
-  using Configuration = std::pair<NetworkState, int32_t>;
-  using Configurations = std::vector<Configuration>;
-  struct Frame {
-    NetworkState to;  // where the caller goes on
-    int32_t below;    // kNoFrame: this is the last
-    int32_t depth;
+  struct Place {
+    NetworkState at;
+    StackSets::Set stacks;
+    bool operator==(const Place&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H state, const Place& place) {
+      return H::combine(std::move(state), place.at, place.stacks);
+    }
   };
+  struct Content {
+    bool can_end;
+    std::vector<Place> places;  // that read a byte, ascending by `at`, each once
+    bool operator==(const Content&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H state, const Content& content) {
+      return H::combine(std::move(state), content.can_end, content.places);
+    }
+  };
+  using Places = absl::flat_hash_map<NetworkState, StackSets::Set>;
+  using Table = std::array<State, 256>;
+  class Closure;
 
+  State Keep(Content content);
+  const Content& Of(State state) const { return *contents_[static_cast<size_t>(state)]; }
   State Step(State state, uint8_t byte);
   // The state of all that can be reached from these without reading.
-  State StateOf(Configurations waiting);
-  // kNoFrame below the deepest; false if that is too deep.
-  bool Push(NetworkState to, int32_t below, int32_t* frame);
+  State StateOf(const Places& from);
 
-  const Network network_;
-  std::vector<Frame> frames_;
-  absl::flat_hash_map<std::pair<NetworkState, int32_t>, int32_t> frame_index_;
-  std::vector<Configurations> configurations_;  // of each state, those that read a byte; sorted
-  std::vector<std::array<State, 256>> tables_;
-  std::vector<bool> ends_;
-  absl::flat_hash_map<std::pair<Configurations, bool>, State> index_;
+  std::shared_ptr<const Network> network_;
+  StackSets stacks_;
+  absl::node_hash_map<Content, State> index_;
+  std::vector<const Content*> contents_;  // of each state, in index_
+  std::vector<Table> tables_;
   State start_ = kDead;
-  size_t num_configurations_ = 0;
+  size_t num_places_ = 0;
   bool is_full_ = false;
 };
 

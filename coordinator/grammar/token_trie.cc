@@ -1,6 +1,7 @@
 #include "coordinator/grammar/token_trie.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tandem::coordinator::grammar {
 namespace {
@@ -10,17 +11,22 @@ constexpr size_t kMaxTokenBytes = 255;
 
 }  // namespace
 
-TokenTrie::TokenTrie(const tokenizer::Tokenizer& tokenizer) : vocab_size_(tokenizer.vocab_size()) {
+TokenTrie::TokenTrie(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint32_t vocab_size)
+    : tokenizer_(std::move(tokenizer)), vocab_size_(vocab_size) {
   Tokens tokens;
-  for (TokenId id = 0; id < vocab_size_; ++id) {
-    if (tokenizer.IsControl(id) || tokenizer.IsEndOfGeneration(id)) continue;
-    const auto bytes = tokenizer.TokenBytes(id);
-    if (!bytes.ok() || bytes->empty() || bytes->size() > kMaxTokenBytes) continue;
-    tokens.push_back({*bytes, id});
+  for (uint32_t id = 0; id < vocab_size_; ++id) {
+    const std::string_view bytes = BytesOf(static_cast<TokenId>(id));
+    if (!bytes.empty()) tokens.push_back({bytes, static_cast<TokenId>(id)});
   }
   std::ranges::sort(tokens);
   tokens_.reserve(tokens.size());
   Add(tokens, 0, tokens.size(), 0);
+}
+
+std::string_view TokenTrie::BytesOf(TokenId id) const {
+  if (tokenizer_->IsControl(id) || tokenizer_->IsEndOfGeneration(id)) return {};
+  const auto bytes = tokenizer_->TokenBytes(id);
+  return bytes.ok() && bytes->size() <= kMaxTokenBytes ? *bytes : std::string_view();
 }
 
 void TokenTrie::Add(const Tokens& tokens, size_t begin, size_t end, size_t depth) {
@@ -46,7 +52,7 @@ void TokenTrie::Add(const Tokens& tokens, size_t begin, size_t end, size_t depth
 }
 
 TokenMask TokenTrie::AllowedIn(Automaton& automaton, Automaton::State state) const {
-  TokenMask mask(MaskWords(vocab_size_));
+  TokenMask mask(step::MaskWords(vocab_size_));
   Automaton::State states[kMaxTokenBytes + 1] = {state};  // after each byte of the way here
   for (size_t i = 0; i < nodes_.size();) {
     const Node& node = nodes_[i];
@@ -56,7 +62,7 @@ TokenMask TokenTrie::AllowedIn(Automaton& automaton, Automaton::State state) con
       continue;
     }
     states[node.depth + 1] = next;
-    for (uint32_t t = node.first_token; t < node.end_token; ++t) Insert(tokens_[t], mask);
+    for (uint32_t t = node.first_token; t < node.end_token; ++t) step::Insert(tokens_[t], mask);
     ++i;
   }
   return mask;

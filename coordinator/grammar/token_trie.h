@@ -7,33 +7,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/step/token_mask.h"
 #include "common/tokenizer/tokenizer.h"
 #include "coordinator/grammar/automaton.h"
 
 namespace tandem::coordinator::grammar {
 
-// A bit for each id, the lowest first, in whole words: those that may come next.
-using TokenMask = std::vector<uint32_t>;
-
-inline size_t MaskWords(int32_t vocab_size) { return (static_cast<size_t>(vocab_size) + 31) / 32; }
-inline bool Contains(const TokenMask& mask, TokenId id) {
-  return (mask[static_cast<size_t>(id) / 32] >> (id % 32) & 1) != 0;
-}
-inline void Insert(TokenId id, TokenMask& mask) {
-  mask[static_cast<size_t>(id) / 32] |= 1u << (id % 32);
-}
+using step::TokenMask;
 
 class TokenTrie {
  public:
-  // Tokens of which text is made: none that controls the model, ends a generation or has no bytes.
-  explicit TokenTrie(const tokenizer::Tokenizer& tokenizer);
+  // The tokens below `vocab_size`, which is the head's, of which text is made: none that controls
+  // the model, ends a generation or has no bytes.
+  TokenTrie(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint32_t vocab_size);
 
-  int32_t vocab_size() const { return vocab_size_; }
+  uint32_t vocab_size() const { return vocab_size_; }
+  // The bytes of a token of which text is made; none of another.
+  std::string_view BytesOf(TokenId id) const;
   // The tokens whose bytes may follow in `state`.
   TokenMask AllowedIn(Automaton& automaton, Automaton::State state) const;
 
@@ -51,7 +47,8 @@ class TokenTrie {
   // The nodes of tokens [begin, end), which share their first `depth` bytes.
   void Add(const Tokens& tokens, size_t begin, size_t end, size_t depth);
 
-  int32_t vocab_size_;
+  const std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
+  const uint32_t vocab_size_;
   std::vector<Node> nodes_;
   std::vector<TokenId> tokens_;
 };

@@ -1,5 +1,6 @@
 #include "coordinator/grammar/automaton.h"
 
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@ using testing::HasSubstr;
 Automaton Compiled(std::vector<Expression> rules) {
   auto network = Compile({std::move(rules)});
   EXPECT_TRUE(network.ok()) << network.status();
-  return Automaton(*std::move(network));
+  return Automaton(std::make_shared<const Network>(*std::move(network)));
 }
 std::string Refusal(std::vector<Expression> rules) {
   return std::string(Compile({std::move(rules)}).status().message());
@@ -92,6 +93,27 @@ TEST(Automaton, StatesAreFoundAgain) {
   EXPECT_NE(After(a, "[a,[b"), After(a, "[a,[[b"));
 }
 
+// A sum whose first part is a sum: each bracket may begin two different ones.
+TEST(Automaton, AmbiguousNestingStaysSmall) {
+  const auto sum = [](const char* sign) {
+    return Sequence({Text("["), Rule(0), Text(sign), Rule(0), Text("]")});
+  };
+  Automaton a = Compiled({Choice({sum("+"), sum("-"), sum("*"), Text("a")})});
+  std::string text = "a";
+  for (int i = 0; i < 100; ++i) text = "[" + text + "+-*"[i % 3] + (i % 2 == 0 ? "a]" : "[a+a]]");
+  EXPECT_TRUE(Matches(a, text));
+  EXPECT_FALSE(MayBegin(a, text + "]"));
+  EXPECT_FALSE(a.is_full());
+  EXPECT_LT(a.bytes(), size_t{2} << 20);
+}
+
+// Ends without reading anything, in any order of calls.
+TEST(Automaton, CallsThatReadNothing) {
+  Automaton a = Compiled({Sequence({Rule(1), Rule(1), Text("x"), Rule(1)}), Optional(Text("a"))});
+  for (const char* text : {"x", "ax", "aax", "xa", "axa", "aaxa"}) EXPECT_TRUE(Matches(a, text));
+  for (const char* text : {"", "a", "aaax", "xaa"}) EXPECT_FALSE(Matches(a, text)) << text;
+}
+
 TEST(Automaton, IsFullAtItsBound) {
   // 2^17 different sets of places where one of the last 17 bytes was an a.
   Automaton a = Compiled(
@@ -103,7 +125,8 @@ TEST(Automaton, IsFullAtItsBound) {
   }
   EXPECT_EQ(state, Automaton::kDead);
   EXPECT_TRUE(a.is_full());
-  EXPECT_EQ(a.num_states(), Automaton::kMaxStates);
+  EXPECT_GT(a.bytes(), Automaton::kMaxBytes);
+  EXPECT_LT(a.bytes(), Automaton::kMaxBytes * 11 / 10);
 }
 
 TEST(Compile, RefusesWhatNeverEnds) {
@@ -168,7 +191,7 @@ TEST(Automaton, IsWhatItsGrammarIsByDefinition) {
     auto network = Compile(grammar);
     if (!network.ok()) continue;
     ++grammars;
-    Automaton automaton(*std::move(network));
+    Automaton automaton(std::make_shared<const Network>(*std::move(network)));
     const Reference reference(grammar);
     for (int i = 0; i < 200; ++i) {
       std::string text;

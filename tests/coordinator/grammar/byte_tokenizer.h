@@ -24,6 +24,7 @@ class ByteTokenizer : public tokenizer::Tokenizer {
     return absl::UnimplementedError("no text is encoded");
   }
   absl::StatusOr<std::string_view> TokenBytes(TokenId id) const override {
+    if (id < 0 || id >= vocab_size()) return absl::InvalidArgumentError("there is no such token");
     return std::string_view(tokens_[static_cast<size_t>(id)]);
   }
   int32_t vocab_size() const override { return static_cast<int32_t>(tokens_.size()); }

@@ -1,5 +1,6 @@
 #include "coordinator/grammar/token_trie.h"
 
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -14,20 +15,25 @@ namespace {
 Automaton Compiled(std::vector<Expression> rules) {
   auto network = Compile({std::move(rules)});
   EXPECT_TRUE(network.ok()) << network.status();
-  return Automaton(*std::move(network));
+  return Automaton(std::make_shared<const Network>(*std::move(network)));
+}
+// The last two ids have no token, as those of a head that is padded.
+TokenTrie TrieOf(const std::vector<std::string>& tokens) {
+  auto tokenizer = std::make_shared<ByteTokenizer>(tokens);
+  const auto vocab_size = static_cast<uint32_t>(tokenizer->vocab_size()) + 2;
+  return TokenTrie(std::move(tokenizer), vocab_size);
 }
 std::vector<TokenId> Allowed(const TokenTrie& trie, Automaton& automaton, Automaton::State state) {
   const TokenMask mask = trie.AllowedIn(automaton, state);
   std::vector<TokenId> ids;
-  for (TokenId id = 0; id < trie.vocab_size(); ++id) {
-    if (Contains(mask, id)) ids.push_back(id);
+  for (uint32_t id = 0; id < trie.vocab_size(); ++id) {
+    if (step::Contains(mask, static_cast<TokenId>(id))) ids.push_back(static_cast<TokenId>(id));
   }
   return ids;
 }
 
 TEST(TokenTrie, AllowsWhatMayFollow) {
-  const ByteTokenizer tokenizer({"a", "ab", "abc", "b", "", "ab", "\xc3", "\xc3\xa8", "ba"});
-  const TokenTrie trie(tokenizer);
+  const TokenTrie trie = TrieOf({"a", "ab", "abc", "b", "", "ab", "\xc3", "\xc3\xa8", "ba"});
   Automaton a = Compiled({Choice({Text("abb"), Class({{0xe8, 0xe8}})})});
   EXPECT_EQ(Allowed(trie, a, a.start()), (std::vector<TokenId>{0, 1, 5, 6, 7}));
   const Automaton::State after = a.Next(a.start(), 'a');
@@ -36,16 +42,14 @@ TEST(TokenTrie, AllowsWhatMayFollow) {
 }
 
 TEST(TokenTrie, EndsAreNoText) {
-  const ByteTokenizer tokenizer({"<", "<e"});
-  const TokenTrie trie(tokenizer);
+  const TokenTrie trie = TrieOf({"<", "<e"});
   Automaton a = Compiled({Text("<end>")});
   EXPECT_EQ(Allowed(trie, a, a.start()), (std::vector<TokenId>{0, 1}));
 }
 
 TEST(TokenTrie, AllowsTheLongestToken) {
   const std::string longest(255, 'a');
-  const ByteTokenizer tokenizer({longest, longest + "a", "a"});
-  const TokenTrie trie(tokenizer);
+  const TokenTrie trie = TrieOf({longest, longest + "a", "a"});
   Automaton a = Compiled({Repeat(Text("a"), 0)});
   EXPECT_EQ(Allowed(trie, a, a.start()), (std::vector<TokenId>{0, 2}));
 }
@@ -58,8 +62,7 @@ TEST(TokenTrie, IsWhatTryingEachTokenGives) {
     for (size_t n = 1 + random() % 5; n > 0; --n) token += "ab[],"[random() % 5];
     tokens.push_back(std::move(token));
   }
-  const ByteTokenizer tokenizer(tokens);
-  const TokenTrie trie(tokenizer);
+  const TokenTrie trie = TrieOf(tokens);
   // Lists of lists and of up to three letters.
   Automaton a = Compiled(
       {Choice({Sequence({Text("["),

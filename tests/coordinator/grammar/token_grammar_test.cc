@@ -1,0 +1,116 @@
+#include "coordinator/grammar/token_grammar.h"
+
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/coordinator/grammar/byte_tokenizer.h"
+
+namespace tandem::coordinator::grammar {
+namespace {
+
+using testing::HasSubstr;
+
+std::shared_ptr<const TokenTrie> TrieOf(const std::vector<std::string>& tokens) {
+  auto tokenizer = std::make_shared<ByteTokenizer>(tokens);
+  const auto vocab_size = static_cast<uint32_t>(tokenizer->vocab_size());
+  return std::make_shared<const TokenTrie>(std::move(tokenizer), vocab_size);
+}
+std::shared_ptr<TokenGrammar> Made(std::vector<Expression> rules,
+                                   const std::vector<std::string>& tokens) {
+  auto grammar = TokenGrammar::Create({std::move(rules)}, TrieOf(tokens));
+  EXPECT_TRUE(grammar.ok()) << grammar.status();
+  return *std::move(grammar);
+}
+std::vector<TokenId> Ids(const Continuation& next) {
+  std::vector<TokenId> ids;
+  for (TokenId id = 0; static_cast<size_t>(id) < next.allowed->size() * 32; ++id) {
+    if (step::Contains(*next.allowed, id)) ids.push_back(id);
+  }
+  return ids;
+}
+
+TEST(TokenGrammar, FollowsTheTokensOfAGeneration) {
+  const auto grammar =
+      Made({Sequence({Text("ab"), Repeat(Text("c"), 0, 2)})}, {"a", "ab", "b", "c"});
+  Matcher matcher(grammar);
+  std::vector<TokenId> tokens;
+  EXPECT_EQ(Ids(*matcher.Follow(tokens)), (std::vector<TokenId>{0, 1}));
+  tokens = {0};
+  EXPECT_EQ(Ids(*matcher.Follow(tokens)), std::vector<TokenId>{2});
+  EXPECT_FALSE(matcher.Follow(tokens)->can_end);
+  tokens = {0, 2};
+  EXPECT_EQ(Ids(*matcher.Follow(tokens)), std::vector<TokenId>{3});
+  EXPECT_TRUE(matcher.Follow(tokens)->can_end);
+  tokens = {0, 2, 3, 3};
+  EXPECT_FALSE(matcher.Follow(tokens)->has_tokens);
+  EXPECT_TRUE(matcher.Follow(tokens)->can_end);
+}
+
+TEST(TokenGrammar, RefusesTokensThatAreNotAllowed) {
+  const auto grammar = Made({Text("ab")}, {"a", "ab", "b"});
+  for (const TokenId id : {2, 3, 77}) {  // 3 ends a generation, 77 does not exist
+    Matcher matcher(grammar);
+    const std::vector<TokenId> tokens = {0, id, 0};
+    const absl::Status status = matcher.Follow(tokens).status();
+    EXPECT_EQ(status.ok(), false) << id;
+    if (id == 2) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("token 2 of the answer, id 0"));
+    } else {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("token 1 of the answer"));
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  }
+}
+
+TEST(TokenGrammar, SaysWhereNoTokenCanFollow) {
+  const auto grammar = Made({Choice({Text("ab"), Text("ax")})}, {"a", "ab"});
+  Matcher matcher(grammar);
+  const std::vector<TokenId> tokens = {0};
+  const absl::Status status = matcher.Follow(tokens).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no token can follow 1 of the answer"));
+}
+
+TEST(TokenGrammar, RefusesWhatNoTokenBegins) {
+  const auto refusal = [](Expression rule) {
+    const auto grammar = TokenGrammar::Create({{std::move(rule)}}, TrieOf({"a"}));
+    EXPECT_EQ(grammar.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(grammar.status().message());
+  };
+  EXPECT_THAT(refusal(Text("b")), HasSubstr("no token can follow 0 of the answer"));
+  EXPECT_THAT(refusal(Text("")), HasSubstr("the only text of this form is the empty one"));
+  EXPECT_THAT(refusal(Choice({})), HasSubstr("no string of the grammar comes to an end"));
+}
+
+// Where one of the last 17 bytes was an a: more states than there is room for, so that they are
+// told anew now and then while two generations are in between.
+TEST(TokenGrammar, MayRunOutOfRoomWithoutAnyoneNoticing) {
+  const auto grammar = Made(
+      {Sequence({Repeat(Class({{'a', 'b'}}), 0), Text("a"), Repeat(Class({{'a', 'b'}}), 17, 17)})},
+      {"a", "b", "ba"});
+  std::mt19937 random(5);
+  std::vector<TokenId> one, two;
+  std::string text_of_one;
+  Matcher first(grammar), second(grammar);
+  for (int i = 0; i < 40000; ++i) {
+    const auto token = static_cast<TokenId>(random() % 3);
+    one.push_back(token);
+    text_of_one += token == 0 ? "a" : token == 1 ? "b" : "ba";
+    const auto next = first.Follow(one);
+    ASSERT_TRUE(next.ok()) << next.status();
+    ASSERT_EQ(Ids(*next), (std::vector<TokenId>{0, 1, 2}));
+    const bool ends = text_of_one.size() >= 18 && text_of_one[text_of_one.size() - 18] == 'a';
+    ASSERT_EQ(next->can_end, ends) << i;
+    if (i % 1000 != 0) continue;
+    two.push_back(token);
+    ASSERT_TRUE(second.Follow(two).ok());
+  }
+}
+
+}  // namespace
+}  // namespace tandem::coordinator::grammar
