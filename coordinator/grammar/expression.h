@@ -5,6 +5,7 @@
 #ifndef TANDEM_COORDINATOR_GRAMMAR_EXPRESSION_H_
 #define TANDEM_COORDINATOR_GRAMMAR_EXPRESSION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -41,6 +42,13 @@ struct Expression {
   RuleIndex rule = 0;
 };
 
+// How many expressions it is made of, with itself.
+inline size_t NumParts(const Expression& expression) {
+  size_t count = 1;
+  for (const Expression& part : expression.parts) count += NumParts(part);
+  return count;
+}
+
 struct Grammar {
   std::vector<Expression> rules;  // the first is where a string begins
 };
@@ -52,12 +60,21 @@ inline Expression Class(std::vector<CharacterRange> ranges) {
 inline Expression Sequence(std::vector<Expression> parts) {
   return {.kind = Expression::Kind::kSequence, .parts = std::move(parts)};
 }
+// Without the copies that a list of both takes.
+inline Expression Then(Expression first, Expression second) {
+  Expression both{.kind = Expression::Kind::kSequence};
+  both.parts.reserve(2);
+  both.parts.push_back(std::move(first));
+  both.parts.push_back(std::move(second));
+  return both;
+}
 inline Expression Choice(std::vector<Expression> parts) {
   return {.kind = Expression::Kind::kChoice, .parts = std::move(parts)};
 }
 inline Expression Repeat(Expression part, uint32_t least, uint32_t most = kUnbounded) {
-  return {
-      .kind = Expression::Kind::kRepeat, .parts = {std::move(part)}, .least = least, .most = most};
+  Expression repeat{.kind = Expression::Kind::kRepeat, .least = least, .most = most};
+  repeat.parts.push_back(std::move(part));
+  return repeat;
 }
 inline Expression Optional(Expression part) { return Repeat(std::move(part), 0, 1); }
 inline Expression Rule(RuleIndex rule) { return {.kind = Expression::Kind::kRule, .rule = rule}; }

@@ -24,14 +24,7 @@ Expression EscapedCodeUnits() {
                  Sequence({d, high, HexDigits(2), Text("\\u"), d, low, HexDigits(2)})});
 }
 
-}  // namespace
-
-Expression Blank() {
-  return Optional(
-      Choice({Text(" "), Sequence({Text("\n"), Repeat(Text(" "), 0, kMostIndentation)})}));
-}
-
-Expression JsonCharacter() {
+Expression OneCharacter() {
   const Expression short_escape = Class({{'"', '"'},
                                          {'/', '/'},
                                          {'\\', '\\'},
@@ -45,8 +38,25 @@ Expression JsonCharacter() {
        Sequence({Text("\\"), Choice({short_escape, Sequence({Text("u"), EscapedCodeUnits()})})})});
 }
 
+}  // namespace
+
+Grammar JsonGrammar(Expression start) {
+  Grammar grammar;
+  grammar.rules.push_back(std::move(start));
+  grammar.rules.push_back(JsonValue());
+  grammar.rules.push_back(OneCharacter());
+  grammar.rules.push_back(Optional(
+      Choice({Text(" "), Sequence({Text("\n"), Repeat(Text(" "), 0, kMostIndentation)})})));
+  grammar.rules.push_back(Repeat(Class({{' ', '!'}, {'#', '['}, {']', 0x10ffff}}), 0));
+  grammar.rules.push_back(Class({{0x80, 0x10ffff}}));
+  return grammar;
+}
+
+Expression Blank() { return Rule(kBlankRule); }
+Expression JsonCharacter() { return Rule(kCharacterRule); }
+
 Expression JsonString(uint32_t min_length, uint32_t max_length) {
-  return Sequence({Text("\""), Repeat(JsonCharacter(), min_length, max_length), Text("\"")});
+  return InQuotes(Repeat(JsonCharacter(), min_length, max_length));
 }
 
 Expression JsonInteger() {
@@ -62,31 +72,35 @@ Expression JsonNumber() {
 }
 
 Expression InBrackets(char open, Expression content, char close) {
-  return Sequence({Text(std::string(1, open)), Blank(), std::move(content), Blank(),
-                   Text(std::string(1, close))});
+  return Then(Then(Text(std::string(1, open)), Blank()),
+              Then(std::move(content), Then(Blank(), Text(std::string(1, close)))));
+}
+Expression InQuotes(Expression content) {
+  return Then(Text("\""), Then(std::move(content), Text("\"")));
 }
 
+Expression AfterComma(Expression part) { return Then(Text(","), Then(Blank(), std::move(part))); }
 Expression Listed(const Expression& part, uint32_t least, uint32_t most) {
+  return Listed(part, AfterComma(part), least, most);
+}
+Expression Listed(Expression first, Expression more, uint32_t least, uint32_t most) {
   if (most == 0) return Text("");
-  const Expression more = Sequence({Text(","), Blank(), part});
-  Expression list = Sequence(
-      {part, Repeat(more, least == 0 ? 0 : least - 1, most == kUnbounded ? most : most - 1)});
+  Expression list = Then(std::move(first), Repeat(std::move(more), least == 0 ? 0 : least - 1,
+                                                  most == kUnbounded ? most : most - 1));
   return least == 0 ? Optional(std::move(list)) : list;
 }
 
 Expression Member(Expression key, Expression value) {
-  return Sequence({std::move(key), Text(":"), Optional(Text(" ")), std::move(value)});
+  return Then(std::move(key), Then(Text(":"), Then(Optional(Text(" ")), std::move(value))));
 }
 
-Expression JsonArray(RuleIndex value) {
-  return InBrackets('[', Listed(Rule(value), 0, kUnbounded), ']');
+Expression JsonArray() { return InBrackets('[', Listed(Rule(kValueRule), 0, kUnbounded), ']'); }
+Expression JsonObject() {
+  return InBrackets('{', Listed(Member(JsonString(), Rule(kValueRule)), 0, kUnbounded), '}');
 }
-Expression JsonObject(RuleIndex value) {
-  return InBrackets('{', Listed(Member(JsonString(), Rule(value)), 0, kUnbounded), '}');
-}
-Expression JsonValue(RuleIndex value) {
-  return Choice({JsonObject(value), JsonArray(value), JsonString(), JsonNumber(), Text("true"),
-                 Text("false"), Text("null")});
+Expression JsonValue() {
+  return Choice({JsonObject(), JsonArray(), JsonString(), JsonNumber(), Text("true"), Text("false"),
+                 Text("null")});
 }
 
 }  // namespace tandem::coordinator::grammar

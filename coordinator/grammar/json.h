@@ -11,6 +11,16 @@
 
 namespace tandem::coordinator::grammar {
 
+// A grammar of JSON texts begins with these rules, which the expressions here name.
+inline constexpr RuleIndex kStartRule = 0;
+inline constexpr RuleIndex kValueRule = 1;
+inline constexpr RuleIndex kCharacterRule = 2;
+inline constexpr RuleIndex kBlankRule = 3;
+inline constexpr RuleIndex kPlainTextRule = 4;    // characters that stand for themselves
+inline constexpr RuleIndex kBeyondAsciiRule = 5;  // one of them
+// Those rules; others may follow.
+Grammar JsonGrammar(Expression start);
+
 // What may stand after a bracket, a brace or a comma and before the closing ones: nothing, a space,
 // or a new line with spaces. Bounded, so that a model does not write blanks for ever.
 Expression Blank();
@@ -21,15 +31,18 @@ Expression JsonString(uint32_t min_length = 0, uint32_t max_length = kUnbounded)
 Expression JsonInteger();
 // With at most 18 digits before and after the point and two of an exponent: no infinity to anyone.
 Expression JsonNumber();
-// Any object, array or other value, where rule `value` is such a value.
-Expression JsonValue(RuleIndex value);
-Expression JsonArray(RuleIndex value);
-Expression JsonObject(RuleIndex value);
+// Any object, array or other value.
+Expression JsonValue();
+Expression JsonArray();
+Expression JsonObject();
 
-// "[" least to most items "]", and members likewise in braces. `first` may be others' beginning.
 Expression InBrackets(char open, Expression content, char close);
-// `part`s with commas between.
+Expression InQuotes(Expression content);
+// `part`s with commas between. The second takes what AfterComma gives of a part; where there may be
+// many it is a rule, as a repetition is written out.
 Expression Listed(const Expression& part, uint32_t least, uint32_t most);
+Expression Listed(Expression first, Expression more, uint32_t least, uint32_t most);
+Expression AfterComma(Expression part);
 // `"key": value`, where `key` is as it stands in a JSON text.
 Expression Member(Expression key, Expression value);
 
@@ -41,6 +54,8 @@ Expression Quoted(const Expression& raw);
 // byte of the longest.
 Expression StringExcept(const std::vector<std::string>& keys);
 
+// The greatest integer of 18 digits.
+inline constexpr int64_t kMostInteger = 999'999'999'999'999'999;
 // A JSON integer from `least` to `most`. REQUIRES: at most 18 digits each.
 Expression IntegerBetween(int64_t least, int64_t most);
 

@@ -1,41 +1,36 @@
 // Parts of JSON strings that are not just any string.
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "common/base/utf8.h"
+#include "coordinator/grammar/characters.h"
 #include "coordinator/grammar/json.h"
 
 namespace tandem::coordinator::grammar {
 namespace {
 
-constexpr uint32_t kLastCharacter = 0x10ffff;
-
-// How a character stands in a JSON string, if not as itself.
-std::optional<std::string> EscapeOf(uint32_t character) {
+// The letter after the backslash, of a character that does not stand for itself; 0: it has none.
+char ShortEscapeOf(uint32_t character) {
   switch (character) {
     case '"':
-      return "\\\"";
     case '\\':
-      return "\\\\";
+      return static_cast<char>(character);
     case '\b':
-      return "\\b";
+      return 'b';
     case '\f':
-      return "\\f";
+      return 'f';
     case '\n':
-      return "\\n";
+      return 'n';
     case '\r':
-      return "\\r";
+      return 'r';
     case '\t':
-      return "\\t";
+      return 't';
     default:
-      break;
+      return 0;
   }
-  if (character < ' ') return absl::StrFormat("\\u%04x", character);
-  return std::nullopt;
 }
+bool IsEscaped(uint32_t character) { return character < ' ' || ShortEscapeOf(character) != 0; }
 
 // The ranges without `characters`, which are ascending.
 std::vector<CharacterRange> Without(const std::vector<CharacterRange>& ranges,
@@ -53,19 +48,44 @@ std::vector<CharacterRange> Without(const std::vector<CharacterRange>& ranges,
 }
 
 Expression QuotedClass(const std::vector<CharacterRange>& ranges) {
-  std::vector<Expression> choices;
   std::vector<uint32_t> escaped;
+  std::vector<CharacterRange> letters, digits[2];  // after "\", "\u000" and "\u001"
   for (const CharacterRange& range : ranges) {
     // None beyond the backslash is escaped.
     for (uint32_t c = range.first; c <= std::min<uint32_t>(range.last, '\\'); ++c) {
-      const std::optional<std::string> escape = EscapeOf(c);
-      if (!escape.has_value()) continue;
+      if (!IsEscaped(c)) continue;
       escaped.push_back(c);
-      choices.push_back(Text(*escape));
+      const auto letter = static_cast<uint32_t>(ShortEscapeOf(c));
+      const auto digit = static_cast<uint32_t>("0123456789abcdef"[c % 16]);
+      (letter != 0 ? letters : digits[c / 16])
+          .push_back(letter != 0 ? CharacterRange{letter, letter} : CharacterRange{digit, digit});
     }
   }
-  choices.push_back(Class(Without(ranges, escaped)));
-  return Choice(std::move(choices));
+  Expression choice = Choice({});
+  choice.parts.push_back(Class(Without(ranges, escaped)));
+  const auto add = [&](const char* start, std::vector<CharacterRange>& ends) {
+    if (ends.empty()) return;
+    std::ranges::sort(ends, {}, &CharacterRange::first);
+    choice.parts.push_back(Then(Text(start), Class(std::move(ends))));
+  };
+  add("\\", letters);
+  add("\\u000", digits[0]);
+  add("\\u001", digits[1]);
+  return choice.parts.size() == 1 ? std::move(choice.parts[0]) : choice;
+}
+std::string QuotedText(const std::string& text) {
+  std::string quoted;
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (!IsEscaped(byte)) {
+      quoted += c;
+    } else if (const char letter = ShortEscapeOf(byte); letter != 0) {
+      quoted += {'\\', letter};
+    } else {
+      quoted += absl::StrFormat("\\u%04x", byte);
+    }
+  }
+  return quoted;
 }
 
 // A set of keys by their characters.
@@ -74,54 +94,38 @@ struct KeyTree {
   bool is_key = false;
 };
 
-// The code point at `*at`, which moves behind it. REQUIRES: valid UTF-8.
-uint32_t NextCharacter(const std::string& text, size_t* at) {
-  const auto byte = [&](size_t i) -> uint32_t { return static_cast<uint8_t>(text[*at + i]); };
-  const size_t size = Utf8Length(static_cast<uint8_t>(byte(0)));
-  uint32_t character = size == 1 ? byte(0) : byte(0) & (0x7fu >> size);
-  for (size_t i = 1; i < size; ++i) character = character << 6 | (byte(i) & 0x3f);
-  *at += size;
-  return character;
-}
-
-// Characters that stand for themselves.
-std::vector<CharacterRange> Plain() { return {{' ', '!'}, {'#', '['}, {']', kLastCharacter}}; }
-
-// Both, without the copies that a list of them would take.
-Expression Pair(Expression first, Expression second) {
-  Expression pair = Sequence({});
-  pair.parts.push_back(std::move(first));
-  pair.parts.push_back(std::move(second));
-  return pair;
+// A character that stands for itself and is none of `taken`.
+Expression PlainExcept(const std::vector<uint32_t>& taken) {
+  constexpr uint32_t kLastAscii = 0x7f;
+  Expression ascii = Class(Without({{' ', '!'}, {'#', '['}, {']', kLastAscii}}, taken));
+  const bool beyond = !taken.empty() && taken.back() > kLastAscii;
+  return Choice({std::move(ascii), beyond
+                                       ? Class(Without({{kLastAscii + 1, kLastCharacter}}, taken))
+                                       : Rule(kBeyondAsciiRule)});
 }
 
 // What may follow a prefix of keys, up to the closing quote.
 Expression RestExcept(const KeyTree& tree) {
-  std::vector<Expression> choices;
+  Expression choice = Choice({});
   std::vector<uint32_t> taken;
   for (const auto& [character, next] : tree.next) {
     taken.push_back(character);
-    const Expression only = Class(Without({{character, character}}, {'"', '\\'}));
-    choices.push_back(Pair(only, RestExcept(next)));
+    if (IsEscaped(character)) continue;
+    choice.parts.push_back(Then(Class({{character, character}}), RestExcept(next)));
   }
-  choices.push_back(Pair(Class(Without(Plain(), taken)), Repeat(Class(Plain()), 0)));
-  if (!tree.is_key) choices.push_back(Text(""));
-  return Choice(std::move(choices));
+  choice.parts.push_back(Then(PlainExcept(taken), Rule(kPlainTextRule)));
+  if (!tree.is_key) choice.parts.push_back(Text(""));
+  return choice;
 }
 
 }  // namespace
 
 Expression Quoted(const Expression& raw) {
-  Expression quoted = raw;
   if (raw.kind == Expression::Kind::kClass) return QuotedClass(raw.ranges);
-  if (raw.kind == Expression::Kind::kText) {
-    quoted.text.clear();
-    for (const char c : raw.text) {
-      const auto escape = EscapeOf(static_cast<uint8_t>(c));
-      quoted.text += escape.has_value() ? *escape : std::string(1, c);
-    }
-  }
-  for (Expression& part : quoted.parts) part = Quoted(part);
+  if (raw.kind == Expression::Kind::kText) return Text(QuotedText(raw.text));
+  Expression quoted{.kind = raw.kind, .least = raw.least, .most = raw.most, .rule = raw.rule};
+  quoted.parts.reserve(raw.parts.size());
+  for (const Expression& part : raw.parts) quoted.parts.push_back(Quoted(part));
   return quoted;
 }
 
@@ -132,7 +136,7 @@ Expression StringExcept(const std::vector<std::string>& keys) {
     for (size_t at = 0; at < key.size();) node = &node->next[NextCharacter(key, &at)];
     node->is_key = true;
   }
-  return Sequence({Text("\""), RestExcept(tree), Text("\"")});
+  return InQuotes(RestExcept(tree));
 }
 
 }  // namespace tandem::coordinator::grammar

@@ -10,21 +10,13 @@
 namespace tandem::coordinator::grammar {
 namespace {
 
-// Keywords that say nothing of what is valid: the first schema's stay.
-bool IsAnnotation(std::string_view keyword) {
-  constexpr std::string_view kAnnotations[] = {
-      "$anchor",    "$comment",    "$defs",    "$id",      "$schema", "default",  "definitions",
-      "deprecated", "description", "examples", "readOnly", "title",   "writeOnly"};
-  return std::ranges::find(kAnnotations, keyword) != std::end(kAnnotations);
-}
-
 absl::Status MergeProperties(const Json& from, Json& to, std::string_view place) {
   if (!from.is_object() || !to.is_object()) return BadSchema(place, "is not an object");
   for (const auto& [key, value] : from.items()) {
     if (!to.contains(key)) {
       to[key] = value;
     } else if (to[key] != value) {
-      TANDEM_ASSIGN_OR_RETURN(to[key], Merged(to[key], value, absl::StrCat(Sv(place), "/", key)));
+      TANDEM_ASSIGN_OR_RETURN(to[key], Merged(std::move(to[key]), value, Below(place, key)));
     }
   }
   return absl::OkStatus();
@@ -56,6 +48,13 @@ Json Value(const Json& schema, const char* key) {
 
 }  // namespace
 
+bool IsAnnotation(std::string_view keyword) {
+  constexpr std::string_view kAnnotations[] = {
+      "$anchor",    "$comment",    "$defs",    "$id",      "$schema", "default",  "definitions",
+      "deprecated", "description", "examples", "readOnly", "title",   "writeOnly"};
+  return std::ranges::find(kAnnotations, keyword) != std::end(kAnnotations);
+}
+
 absl::StatusOr<Json> Merged(Json schema, const Json& other, std::string_view place) {
   if (other == true || schema == false) return schema;
   if (other == false || schema == true) return other;
@@ -63,6 +62,13 @@ absl::StatusOr<Json> Merged(Json schema, const Json& other, std::string_view pla
   if ((RestrictsOthers(schema) && NamesMore(other, schema)) ||
       (RestrictsOthers(other) && NamesMore(schema, other))) {
     return BadSchema(place, "\"additionalProperties\" forbids what another schema names");
+  }
+  // Each speaks of what its own schema leaves, not of what the other does.
+  const auto conflict = [](const Json& one, const Json& two) {
+    return one.contains("unevaluatedProperties") && two.contains("additionalProperties");
+  };
+  if (conflict(schema, other) || conflict(other, schema)) {
+    return BadSchema(place, "\"unevaluatedProperties\" beside \"additionalProperties\"");
   }
   for (const char* key : {"items", "prefixItems", "additionalItems"}) {
     if (HasItems(schema) && HasItems(other) && Value(schema, key) != Value(other, key)) {
@@ -75,15 +81,14 @@ absl::StatusOr<Json> Merged(Json schema, const Json& other, std::string_view pla
     } else if (schema[key] == value || IsAnnotation(key)) {
       continue;
     } else if (key == "properties") {
-      TANDEM_RETURN_IF_ERROR(
-          MergeProperties(value, schema[key], absl::StrCat(Sv(place), "/properties")));
+      TANDEM_RETURN_IF_ERROR(MergeProperties(value, schema[key], Below(place, "properties")));
     } else if (key == "required" && value.is_array() && schema[key].is_array()) {
       for (const Json& name : value) {
         Json& names = schema[key];
         if (std::ranges::find(names, name) == names.end()) names.push_back(name);
       }
     } else {
-      return BadSchema(place, absl::StrCat("\"", key, "\" is said twice, differently"));
+      return BadSchema(place, absl::StrCat("\"", Excerpt(key), "\" is said twice, differently"));
     }
   }
   return schema;

@@ -129,7 +129,7 @@ TEST(JsonSchema, StringsAndNumbers) {
   ExpectTexts(R"({"type": "string", "format": "date-time"})",
               {R"("2026-11-28T09:05:59Z")", R"("2026-11-28T23:00:00.25+01:30")"},
               {R"("2026-11-28 09:05:59Z")", R"("2026-11-28T24:00:00Z")"});
-  ExpectTexts(R"({"type": "string", "format": "email"})", {R"("anything")"}, {"1"});
+  ExpectTexts(R"({"type": "string", "format": "color"})", {R"("anything")"}, {"1"});
 }
 
 TEST(JsonSchema, Values) {
@@ -174,18 +174,16 @@ TEST(JsonSchema, References) {
 TEST(JsonSchema, RefusalsNameThePlace) {
   EXPECT_THAT(Refusal("{"), HasSubstr("no JSON"));
   EXPECT_THAT(Refusal("3"), HasSubstr("#: a schema is an object"));
-  EXPECT_THAT(Refusal(R"({"properties": {"a": {"pattern": "x"}}})"),
-              HasSubstr("#/properties/a: \"pattern\" is not supported"));
+  EXPECT_THAT(Refusal(R"({"properties": {"a": {"not": {}}}})"),
+              HasSubstr("#/properties/a: \"not\" is not supported"));
   EXPECT_THAT(Refusal(R"({"items": {"type": "text"}})"),
               HasSubstr("#/items: there is no \"type\" text"));
   EXPECT_THAT(Refusal(R"({"$ref": "#/$defs/x"})"), HasSubstr("which is not in it"));
-  EXPECT_THAT(Refusal(R"({"$ref": "#"})"), HasSubstr("no string"));
   EXPECT_THAT(Refusal(R"({"type": "integer", "minimum": 3, "maximum": 2})"),
               HasSubstr("no integer"));
   EXPECT_THAT(Refusal(R"({"type": "string", "minLength": -1})"), HasSubstr("\"minLength\" is -1"));
   EXPECT_THAT(Refusal(R"({"type": "array", "minItems": 3, "maxItems": 2})"),
               HasSubstr("at least 3"));
-  EXPECT_THAT(Refusal(R"({"type": "number", "minimum": 0})"), HasSubstr("integers only"));
   EXPECT_THAT(Refusal(R"({"enum": []})"), HasSubstr("enum"));
 }
 

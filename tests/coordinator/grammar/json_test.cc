@@ -44,7 +44,7 @@ class Language {
 
  private:
   static Automaton Made(Expression expression) {
-    auto network = Compile({{std::move(expression), JsonValue(1)}});
+    auto network = Compile(JsonGrammar(std::move(expression)));
     EXPECT_TRUE(network.ok()) << network.status();
     return Automaton(*std::move(network));
   }
@@ -53,7 +53,7 @@ class Language {
 };
 
 TEST(Json, Values) {
-  Language values(Rule(1));
+  Language values(Rule(kValueRule));
   for (const char* text :
        {"null", "true", "-0", "12.50e-3", "1E+9", "\"\"", "\"a\\n\\u00e9\\ud83D\\uDe00\xc3\xa9\"",
         "[]", "[ 1, [2],\n  {}]", "{\"a\": [true], \"\": {\"b\":null}}", "{\n  \"a\": 1\n}"}) {
@@ -86,7 +86,7 @@ TEST(Json, Values) {
 }
 
 TEST(Json, WhateverIsDrawnIsReadByAParser) {
-  Language values(JsonObject(1));
+  Language values(JsonObject());
   std::mt19937 random(5);
   int whole = 0;
   for (int i = 0; i < 3000; ++i) {
