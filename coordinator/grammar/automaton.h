@@ -31,6 +31,8 @@ class Automaton {
   static constexpr size_t kMaxBytes = size_t{16} << 20;
 
   explicit Automaton(std::shared_ptr<const Network> network);
+  explicit Automaton(Network network)
+      : Automaton(std::make_shared<const Network>(std::move(network))) {}
 
   State start() const { return start_; }
   // REQUIRES: `state` came from here.

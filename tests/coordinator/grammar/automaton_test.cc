@@ -1,6 +1,5 @@
 #include "coordinator/grammar/automaton.h"
 
-#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -17,7 +16,7 @@ using testing::HasSubstr;
 Automaton Compiled(std::vector<Expression> rules) {
   auto network = Compile({std::move(rules)});
   EXPECT_TRUE(network.ok()) << network.status();
-  return Automaton(std::make_shared<const Network>(*std::move(network)));
+  return Automaton(*std::move(network));
 }
 std::string Refusal(std::vector<Expression> rules) {
   return std::string(Compile({std::move(rules)}).status().message());
@@ -191,7 +190,7 @@ TEST(Automaton, IsWhatItsGrammarIsByDefinition) {
     auto network = Compile(grammar);
     if (!network.ok()) continue;
     ++grammars;
-    Automaton automaton(std::make_shared<const Network>(*std::move(network)));
+    Automaton automaton(*std::move(network));
     const Reference reference(grammar);
     for (int i = 0; i < 200; ++i) {
       std::string text;

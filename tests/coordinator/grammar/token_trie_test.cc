@@ -15,7 +15,7 @@ namespace {
 Automaton Compiled(std::vector<Expression> rules) {
   auto network = Compile({std::move(rules)});
   EXPECT_TRUE(network.ok()) << network.status();
-  return Automaton(std::make_shared<const Network>(*std::move(network)));
+  return Automaton(*std::move(network));
 }
 // The last two ids have no token, as those of a head that is padded.
 TokenTrie TrieOf(const std::vector<std::string>& tokens) {
