@@ -22,11 +22,24 @@ absl::Status NotFinite(uint32_t position) {
                    ": its weights, or what was computed from them, hold NaN or infinity"));
 }
 
+// A generation ends where nothing but its end may follow.
+void FollowForm(Generation& generation, StreamUpdate& update) {
+  if (!generation.matcher.has_value()) return;
+  auto next = generation.matcher->Follow(generation.generated());
+  if (!next.ok()) {
+    update.reason = FinishReason::kNone;
+    update.status = next.status();
+    return;
+  }
+  generation.next = *std::move(next);
+  if (!generation.next.has_tokens) update.reason = FinishReason::kStop;
+}
+
 void ApplyTokens(const step::RowRequest& wanted, const step::RowResult& row, uint32_t max_model_len,
                  Generation& generation, StreamUpdate& update) {
   const size_t num_logprobs = step::NumLogprobs(wanted);
   const size_t num_logits = row.logits.size() / row.tokens.size();
-  for (size_t i = 0; i < row.tokens.size() && update.reason == FinishReason::kNone; ++i) {
+  for (size_t i = 0; i < row.tokens.size() && !update.last(); ++i) {
     const TokenId token = row.tokens[i];
     if (token == step::kNotFinite) {
       update.status = NotFinite(generation.num_tokens() - 1);
@@ -43,6 +56,7 @@ void ApplyTokens(const step::RowRequest& wanted, const step::RowResult& row, uin
           ToTokenLogprobs(std::span(row.logprobs).subspan(i * num_logprobs, num_logprobs)));
     }
     update.reason = generation.ReasonToEnd(token, max_model_len);
+    if (update.reason != FinishReason::kStop) FollowForm(generation, update);
   }
 }
 

@@ -36,7 +36,11 @@ struct Generation : Sequence {
     prefix_hashes.salt = request.cache_salt;
     most_tokens = prompt_len + std::min(request.sampling.max_tokens, UINT32_MAX - prompt_len);
     priority = request.priority;
-    needs_known_tokens = adjuster.needs_known_tokens();
+    if (request.sampling.grammar != nullptr) {
+      matcher.emplace(request.sampling.grammar);
+      next = request.sampling.grammar->first();
+    }
+    needs_known_tokens = adjuster.needs_known_tokens() || matcher.has_value();
   }
 
   Generation(const Generation&) = delete;  // `adjuster` refers to `request`
@@ -44,8 +48,10 @@ struct Generation : Sequence {
 
   const Request request;  // without its prompt, which is in `tokens`
   LogitAdjuster adjuster;
-  std::optional<Speculator> speculator{};  // none: its tokens are drawn one by one
-  TimePoint scheduled_at{};                // first
+  std::optional<grammar::Matcher> matcher{};  // none: the answer may be anything
+  grammar::Continuation next{};               // with `matcher`: what may follow `tokens`
+  std::optional<Speculator> speculator{};     // none: its tokens are drawn one by one
+  TimePoint scheduled_at{};                   // first
   uint32_t next_scored = 0;  // position of the prompt whose row is to come next, if it is scored
   uint32_t next_pooled = 0;  // likewise, whose state is to be pooled next
   std::vector<double> pooled{};  // the sum of the states before it
@@ -93,6 +99,15 @@ struct Generation : Sequence {
   // Whether the id ends the generation wherever it is drawn.
   bool IsEnd(TokenId token) const {
     return std::ranges::binary_search(request.sampling.end_ids, token);
+  }
+  std::span<const TokenId> generated() const { return std::span(tokens).subspan(prompt_len); }
+  // The ids that may come next; empty: all.
+  step::TokenMask Allowed() const {
+    if (!matcher.has_value()) return {};
+    step::TokenMask allowed = *next.allowed;
+    if (!next.can_end) return allowed;
+    for (const TokenId id : request.sampling.end_ids) step::Insert(id, allowed);
+    return allowed;
   }
   // Whether `token`, the last of `tokens`, ends the generation, and how.
   FinishReason ReasonToEnd(TokenId token, uint32_t max_model_len) const {

@@ -14,6 +14,7 @@
 #include "common/base/ids.h"
 #include "common/step/result.h"
 #include "common/step/sampling_ranges.h"
+#include "coordinator/grammar/token_grammar.h"
 #include "coordinator/speculation/draft_script.h"
 
 namespace tandem::coordinator {
@@ -35,7 +36,9 @@ struct Sampling {
   std::vector<std::pair<TokenId, float>> logit_bias{};   // ascending by id
   std::vector<std::vector<TokenId>> banned_sequences{};  // of ids; none is empty
   std::vector<TokenId> dry_breakers{};                   // sorted; no repetition goes across them
-  uint32_t max_tokens = 0;                               // > 0 where anything is generated
+  // What the whole answer has to be, over ids of the head; null: anything.
+  std::shared_ptr<grammar::TokenGrammar> grammar{};
+  uint32_t max_tokens = 0;  // > 0 where anything is generated
   uint32_t min_tokens = 0;
   uint64_t seed = 0;
   // Ids that end generation (eos, eot, eom unless ignore_eos; stop ids), sorted. The id is part of

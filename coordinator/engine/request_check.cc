@@ -90,6 +90,12 @@ absl::Status CheckSampling(const Sampling& sampling) {
                                                    ", it must be from 0 to max_tokens, ",
                                                    sampling.max_tokens));
   }
+  // They could ban the only token that is allowed.
+  if (sampling.grammar != nullptr &&
+      (sampling.min_tokens > 0 || !sampling.banned_sequences.empty())) {
+    return absl::InvalidArgumentError(
+        "sampling.min_tokens and bad_words are not supported beside a constraint");
+  }
   return CheckLogprobs(sampling, kMaxTopLogprobs);
 }
 
@@ -141,6 +147,10 @@ absl::Status RequestCheck::Check(const Request& request) const {
     return absl::InvalidArgumentError("end ids must be sorted");
   }
   TANDEM_RETURN_IF_ERROR(CheckAdjustments(request.sampling, vocab_size_));
+  const auto& grammar = request.sampling.grammar;
+  if (grammar != nullptr && grammar->first().allowed->size() != step::MaskWords(vocab_size_)) {
+    return absl::InvalidArgumentError("the form of the answer is over another vocabulary");
+  }
   return CheckLogprobs(request.sampling, vocab_size_);
 }
 

@@ -37,7 +37,8 @@ step::RowSampling SamplingOf(Generation& generation, uint32_t position) {
           .typical_p = sampling.typical_p,
           .xtc_probability = sampling.xtc_probability,
           .xtc_threshold = sampling.xtc_threshold,
-          .adjustments = generation.adjuster.Adjust(generation.tokens, num_pending)};
+          .adjustments = generation.adjuster.Adjust(generation.tokens, num_pending),
+          .allowed = generation.Allowed()};
 }
 
 void WantTop(uint32_t top_n, step::RowRequest& row) {

@@ -1,7 +1,9 @@
 #include "tests/sim/expected.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tests/coordinator/engine/naive_adjustments.h"
@@ -50,13 +52,37 @@ coordinator::TokenLogprobs Logprobs(const SimulatedModel& model, uint64_t state,
   return {.token = values[0], .top = {values.begin() + 1, values.end()}};
 }
 
+// What may follow the answer so far, found from its beginning on; where nothing but the end may, it
+// has ended.
+struct Form {
+  explicit Form(const Sampling& sampling) : grammar(sampling.grammar), end_ids(sampling.end_ids) {}
+
+  step::TokenMask AfterTokens(const std::vector<TokenId>& answer) const {
+    if (grammar == nullptr) return {};
+    const auto next = coordinator::grammar::Matcher(grammar).Follow(answer).value();
+    step::TokenMask allowed = *next.allowed;
+    for (const TokenId id : end_ids) {
+      if (next.can_end) step::Insert(id, allowed);
+    }
+    return allowed;
+  }
+  bool EndsAfter(const std::vector<TokenId>& answer) const {
+    if (grammar == nullptr) return false;
+    return !coordinator::grammar::Matcher(grammar).Follow(answer).value().has_tokens;
+  }
+
+  const std::shared_ptr<coordinator::grammar::TokenGrammar> grammar;
+  const std::vector<TokenId>& end_ids;
+};
+
 TokenId Draw(const SimulatedModel& model, uint64_t state, const Sampling& sampling,
-             const std::vector<TokenId>& tokens, size_t prompt_len) {
+             const std::vector<TokenId>& tokens, size_t prompt_len, step::TokenMask allowed) {
   return model.Sample(state,
                       {.temperature = sampling.temperature,
                        .seed = sampling.seed,
                        .position = tokens.size(),
-                       .adjustments = coordinator::NaiveAdjustments(sampling, tokens, prompt_len)});
+                       .adjustments = coordinator::NaiveAdjustments(sampling, tokens, prompt_len),
+                       .allowed = std::move(allowed)});
 }
 
 // The log-probability of each target after the tokens before it.
@@ -112,15 +138,17 @@ Expected ExpectedOf(const SimulatedModel& model, const coordinator::Request& req
         Logprobs(model, state, request.prompt[i + 1], *sampling.prompt_logprobs));
   }
   std::vector<TokenId> tokens = request.prompt;
+  const Form form(sampling);
   while (expected.reason == FinishReason::kNone) {
     const size_t length = request.prompt.size() + expected.tokens.size();
-    const TokenId token = Draw(model, state, sampling, tokens, request.prompt.size());
+    const TokenId token = Draw(model, state, sampling, tokens, request.prompt.size(),
+                               form.AfterTokens(expected.tokens));
     expected.tokens.push_back(token);
     tokens.push_back(token);
     if (sampling.logprobs.has_value()) {
       expected.logprobs.push_back(Logprobs(model, state, token, *sampling.logprobs));
     }
-    if (std::ranges::count(sampling.end_ids, token) > 0) {
+    if (std::ranges::count(sampling.end_ids, token) > 0 || form.EndsAfter(expected.tokens)) {
       expected.reason = FinishReason::kStop;
     } else if (expected.tokens.size() >= sampling.max_tokens || length + 1 >= max_model_len) {
       expected.reason = FinishReason::kLength;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/coordinator/grammar/bracket_grammar.h"
 #include "tests/sim/violation.h"
 
 namespace tandem::sim {
@@ -14,7 +15,11 @@ using std::chrono::milliseconds;
 
 Workload::Workload(EventClock& clock, Random& random, const Scenario& scenario,
                    Circumstances& circumstances)
-    : clock_(clock), random_(random), scenario_(scenario), circumstances_(circumstances) {
+    : clock_(clock),
+      random_(random),
+      scenario_(scenario),
+      circumstances_(circumstances),
+      grammar_(coordinator::grammar::BracketGrammar(scenario.model.vocab_size)) {
   for (int i = 0; i < 3; ++i) {
     roots_.emplace_back(scenario.engine.scheduler.max_model_len);
     for (TokenId& token : roots_.back()) {
@@ -176,6 +181,11 @@ coordinator::Sampling Workload::DrawSampling(size_t prompt_len) {
   }
   if (random_.Chance(0.3)) sampling.min_tokens = below(sampling.max_tokens + 1);
   if (random_.Chance(0.3)) DrawPenalties(sampling);
+  if (random_.Chance(0.15)) {
+    sampling.grammar = grammar_;
+    sampling.min_tokens = 0;
+    sampling.banned_sequences.clear();
+  }
   if (random_.Chance(0.1)) sampling.logprobs = below(4);
   if (random_.Chance(0.1)) sampling.prompt_logprobs = below(4);
   return sampling;

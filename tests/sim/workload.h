@@ -48,6 +48,7 @@ class Workload {
   const Scenario& scenario_;
   Circumstances& circumstances_;
   coordinator::EngineLoop* engine_ = nullptr;
+  const std::shared_ptr<coordinator::grammar::TokenGrammar> grammar_;  // of answers with a form
   std::vector<std::vector<TokenId>> roots_;
   const std::vector<TokenId>* storm_ = nullptr;  // all that arrive now begin with it
   std::vector<std::shared_ptr<Client>> in_flight_;

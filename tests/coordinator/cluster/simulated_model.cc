@@ -36,11 +36,16 @@ TokenId SimulatedModel::Sample(uint64_t state, const step::RowSampling& sampling
       state = SimulatedMix(state, std::bit_cast<uint32_t>(value));
     }
   }
+  const auto may_be = [&](uint32_t id) {
+    const auto token = static_cast<TokenId>(id);
+    return !banned.contains(token) &&
+           (sampling.allowed.empty() || step::Contains(sampling.allowed, token));
+  };
   const bool repeats = period > 0 && (state >> 32) % 16 != 0;
   uint32_t token =
       static_cast<uint32_t>((repeats ? sampling.position % period : state) % vocab_size);
   for (uint32_t tries = 0; tries < vocab_size; ++tries) {
-    if (!banned.contains(static_cast<TokenId>(token))) break;
+    if (may_be(token)) break;
     token = (token + 1) % vocab_size;
   }
   return static_cast<TokenId>(token);

@@ -34,8 +34,8 @@ struct SimulatedModel {
     return window == 0 || position < window ? 0 : position - window + 1;
   }
 
-  // The sampled token of a row whose state is `state`; never one that is banned, and another one
-  // for other adjustments.
+  // The sampled token of a row whose state is `state`; never one that is banned or that the
+  // mask lacks, and another one for other adjustments.
   TokenId Sample(uint64_t state, const step::RowSampling& sampling) const;
   // What the draft model guesses the token at `position` to be.
   TokenId Guess(uint64_t position) const;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/coordinator/engine/engine_fixture.h"
+#include "tests/coordinator/grammar/bracket_grammar.h"
 
 namespace tandem::coordinator {
 namespace {
@@ -54,6 +55,21 @@ const Case kCases[] = {
      "sampling.prompt_logprobs is 21, it must be from 0 to 20"},
     {"MinTokensAboveMaxTokens", [](Request& r) { r.sampling.min_tokens = 9; },
      "sampling.min_tokens is 9, it must be from 0 to max_tokens, 8"},
+    {"MinTokensBesideAForm",
+     [](Request& r) {
+       r.sampling.grammar = grammar::BracketGrammar(97);
+       r.sampling.min_tokens = 1;
+     },
+     "sampling.min_tokens and bad_words are not supported beside a constraint"},
+    {"BadWordsBesideAForm",
+     [](Request& r) {
+       r.sampling.grammar = grammar::BracketGrammar(97);
+       r.sampling.banned_sequences = {{1}};
+     },
+     "not supported beside a constraint"},
+    {"FormOverAnotherVocabulary",
+     [](Request& r) { r.sampling.grammar = grammar::BracketGrammar(128 + 97); },
+     "the form of the answer is over another vocabulary"},
     {"BiasAboveVocabulary",
      [](Request& r) {
        r.sampling.logit_bias = {{97, 1.0f}};
