@@ -13,7 +13,8 @@
 namespace tandem::client {
 namespace {
 
-using Json = nlohmann::json;
+// In the order of the text: a schema's properties come in it.
+using Json = nlohmann::ordered_json;
 using Setter = absl::Status (*)(const std::string& name, const Json& value,
                                 v1::GenerateRequest& out);
 
@@ -126,6 +127,31 @@ absl::Status SetLogitBias(const std::string& name, const Json& value, v1::Genera
   return absl::OkStatus();
 }
 
+// As an object, or as text.
+absl::Status SetJsonSchema(const std::string& name, const Json& value, v1::GenerateRequest& out) {
+  if (!value.is_object() && !value.is_string()) return Wrong(name, "an object or its text", value);
+  out.mutable_sampling()->set_json_schema(value.is_string() ? value.get<std::string>()
+                                                            : value.dump());
+  return absl::OkStatus();
+}
+
+absl::Status SetRegex(const std::string& name, const Json& value, v1::GenerateRequest& out) {
+  if (!value.is_string()) return Wrong(name, "a string", value);
+  out.mutable_sampling()->set_regex(value.get<std::string>());
+  return absl::OkStatus();
+}
+
+absl::Status SetChoice(const std::string& name, const Json& value, v1::GenerateRequest& out) {
+  if (!value.is_array()) return Wrong(name, "a list of strings", value);
+  v1::Choices& choice = *out.mutable_sampling()->mutable_choice();
+  choice.clear_texts();
+  for (const Json& text : value) {
+    if (!text.is_string()) return Wrong(name, "a list of strings", text);
+    choice.add_texts(text.get<std::string>());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetStopIds(const std::string& name, const Json& value, v1::GenerateRequest& out) {
   return Int32s(name, value, *out.mutable_sampling()->mutable_stop_token_ids());
 }
@@ -166,6 +192,10 @@ constexpr std::pair<const char*, Setter> kFields[] = {
     {"dry_allowed_length", SetInt<&P::set_dry_allowed_length>},
     {"dry_penalty_last_n", SetInt<&P::set_dry_penalty_last_n>},
     {"dry_sequence_breakers", SetTexts<&P::mutable_dry_sequence_breakers>},
+    {"json_schema", SetJsonSchema},
+    {"json_object", SetBool<P, Sampling, &P::set_json_object>},
+    {"regex", SetRegex},
+    {"choice", SetChoice},
     {"stop", SetTexts<&P::mutable_stop>},
     {"include_stop", SetBool<P, Sampling, &P::set_include_stop>},
     {"stop_token_ids", SetStopIds},

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "client/form_flags.h"
 #include "client/input.h"
 #include "client/logit_flags.h"
 #include "common/base/limits.h"
@@ -68,6 +69,7 @@ void AddSamplingFlags(cli::Command& command, SamplingFlags& flags) {
   command.Add(
       {flags.xtc_threshold, {.flag = "--xtc-threshold", .help = "its threshold (default: 0.1)"}});
   AddLogitFlags(command, flags);
+  AddFormFlags(command, flags);
   command.Add(
       {flags.seed,
        {.flag = "--seed", .help = "the same seed gives the same answer (default: random)"}});
@@ -128,6 +130,7 @@ v1::GenerateRequest MakeRequest(const SamplingFlags& flags) {
   if (flags.typical_p) sampling.set_typical_p(*flags.typical_p);
   if (flags.xtc_probability) sampling.set_xtc_probability(*flags.xtc_probability);
   if (flags.xtc_threshold) sampling.set_xtc_threshold(*flags.xtc_threshold);
+  SetFormField(flags, sampling);
   SetLogitFields(flags, sampling);
   for (const std::string& stop : flags.stop) sampling.add_stop(stop);
   if (flags.include_stop) sampling.set_include_stop(true);

@@ -36,6 +36,11 @@ struct SamplingFlags {
   std::optional<int32_t> dry_allowed_length;
   std::optional<int32_t> dry_penalty_last_n;
   std::vector<std::string> dry_sequence_breakers;
+  std::string json_schema_file;  // the form of the answer: at most one of these
+  std::string json_schema;       // what the file holds
+  bool json_object = false;
+  std::string regex;
+  std::vector<std::string> choices;
   std::vector<std::string> stop;
   std::vector<int32_t> stop_token_ids;
   std::optional<int32_t> logprobs;

@@ -111,7 +111,8 @@ ServingModel MakeServingModel(const config::ServerConfig& config, const ModelFil
           .clamp_max_tokens = config.clamp_max_tokens,
           .request_timeout = config.scheduling.request_timeout,
           .max_stream_bytes = config.max_stream_buffer.bytes,
-          .tokenizer = std::move(tokenizer)};
+          .tokenizer = tokenizer,
+          .grammars = std::make_shared<GrammarCache>(tokenizer, model.spec.vocab_size)};
 }
 
 std::string ReadyLine(const std::string& address, const ModelFile& model, const Workers& workers) {

@@ -12,6 +12,7 @@
 #include "common/base/ids.h"
 #include "common/step/sampling_ranges.h"
 #include "common/tokenizer/tokenizer.h"
+#include "coordinator/api/constraint.h"
 #include "coordinator/api/text_or_ids.h"
 
 namespace tandem::coordinator {
@@ -48,6 +49,7 @@ struct GenerateParams {
   std::vector<std::pair<TokenId, float>> logit_bias{};  // in any order
   std::vector<std::string> bad_words{};
   std::vector<std::string> dry_sequence_breakers{};  // empty: the default ones
+  Constraint constraint{};
 };
 
 }  // namespace tandem::coordinator

@@ -162,6 +162,7 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
                           IdsOf(std::move(params.prompt), *model.tokenizer, params.encode));
   TANDEM_RETURN_IF_ERROR(Truncate(params, model, request.prompt));
   TANDEM_RETURN_IF_ERROR(FillLengths(params, request.prompt.size(), model, sampling));
+  TANDEM_ASSIGN_OR_RETURN(sampling.grammar, model.grammars->Of(params.constraint));
   TANDEM_RETURN_IF_ERROR(CheckSampling(sampling));
   ClampLogprobs(sampling.logprobs, model.vocab_size);
   ClampLogprobs(sampling.prompt_logprobs, model.vocab_size);

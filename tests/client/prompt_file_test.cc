@@ -60,6 +60,27 @@ TEST(PromptLine, TakesEveryField) {
   EXPECT_EQ(request->SerializeAsString(), expected.SerializeAsString());
 }
 
+// A schema's properties stay in their order.
+TEST(PromptLine, TakesForms) {
+  const auto sampling = [](const std::string& field) {
+    return ParsePromptLine(R"({"prompt": "", )" + field + "}", v1::GenerateRequest())
+        .value()
+        .sampling();
+  };
+  EXPECT_EQ(sampling(R"("json_schema": {"properties": {"b": {}, "a": {}}})").json_schema(),
+            R"({"properties":{"b":{},"a":{}}})");
+  EXPECT_EQ(sampling(R"("json_schema": "{}")").json_schema(), "{}");
+  EXPECT_TRUE(sampling(R"("json_object": true)").json_object());
+  EXPECT_EQ(sampling(R"("regex": "a*")").regex(), "a*");
+  EXPECT_EQ(sampling(R"("choice": ["a", "b"])").choice().texts_size(), 2);
+  for (const char* field : {R"("json_schema": 1)", R"("regex": 1)", R"("choice": "a")",
+                            R"("choice": [1])", R"("json_object": 1)"}) {
+    const auto request =
+        ParsePromptLine(std::string(R"({"prompt": "", )") + field + "}", v1::GenerateRequest());
+    EXPECT_FALSE(request.ok()) << field;
+  }
+}
+
 TEST(PromptLine, TakesEverySampler) {
   const auto request = ParsePromptLine(
       R"({"prompt": "", "frequency_penalty": 0.5, "presence_penalty": 0.25,

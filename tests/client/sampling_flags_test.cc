@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,19 @@ TEST(SamplingFlags, AllThatChangeLogits) {
   expected.set_xtc_probability(0.125f);
   expected.set_xtc_threshold(0.25f);
   EXPECT_EQ(sampling.DebugString(), expected.DebugString());
+}
+
+TEST(SamplingFlags, FormsOfTheAnswer) {
+  const std::string path = testing::TempDir() + "/schema.json";
+  std::ofstream(path) << R"({"const": 1})";
+  EXPECT_EQ(Parse("--json-schema " + path).sampling().json_schema(), R"({"const": 1})");
+  EXPECT_TRUE(Parse("--json-object").sampling().json_object());
+  EXPECT_EQ(Parse("--regex a*").sampling().regex(), "a*");
+  const v1::SamplingParams sampling = Parse("--choice a --choice b").sampling();
+  EXPECT_THAT(sampling.choice().texts(), testing::ElementsAre("a", "b"));
+  EXPECT_THAT(std::string(TryParse("--json-object --regex a").status().message()),
+              testing::HasSubstr("only one can be"));
+  EXPECT_EQ(TryParse("--json-schema /does/not/exist").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(SamplingFlags, AnEmptyTextIsNoNumber) {

@@ -23,6 +23,25 @@ step::SamplingPenalties PenaltiesFromProto(const v1::SamplingParams& sampling) {
   return penalties;
 }
 
+Constraint ConstraintFromProto(const v1::SamplingParams& sampling) {
+  using Kind = Constraint::Kind;
+  switch (sampling.constraint_case()) {
+    case v1::SamplingParams::kJsonSchema:
+      return {.kind = Kind::kJsonSchema, .text = sampling.json_schema()};
+    case v1::SamplingParams::kJsonObject:
+      return {.kind = sampling.json_object() ? Kind::kJsonObject : Kind::kNone};
+    case v1::SamplingParams::kRegex:
+      return {.kind = Kind::kRegex, .text = sampling.regex()};
+    case v1::SamplingParams::kChoice: {
+      const auto& texts = sampling.choice().texts();
+      return {.kind = Kind::kChoice, .choices = {texts.begin(), texts.end()}};
+    }
+    case v1::SamplingParams::CONSTRAINT_NOT_SET:
+      break;
+  }
+  return {};
+}
+
 }  // namespace
 
 GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
@@ -38,7 +57,8 @@ GenerateParams ParamsFromProto(const v1::GenerateRequest& proto) {
       .logit_bias = {sampling.logit_bias().begin(), sampling.logit_bias().end()},
       .bad_words = {sampling.bad_words().begin(), sampling.bad_words().end()},
       .dry_sequence_breakers = {sampling.dry_sequence_breakers().begin(),
-                                sampling.dry_sequence_breakers().end()}};
+                                sampling.dry_sequence_breakers().end()},
+      .constraint = ConstraintFromProto(sampling)};
   if (proto.has_text()) params.prompt = proto.text();
   if (proto.has_token_ids()) {
     const auto& ids = proto.token_ids().ids();

@@ -17,8 +17,9 @@ absl::Status Unsupported(const char* what) {
 }
 
 absl::Status CheckSupported(const vllm_api::GenerateRequest& proto) {
-  if (proto.sampling_params().constraint_case() != vllm_api::SamplingParams::CONSTRAINT_NOT_SET) {
-    return Unsupported("sampling_params.constraint (structured output)");
+  if (proto.sampling_params().has_grammar()) return Unsupported("sampling_params.grammar");
+  if (proto.sampling_params().has_structural_tag()) {
+    return Unsupported("sampling_params.structural_tag");
   }
   if (proto.has_mm_inputs() || proto.extra_mm_inputs_size() > 0) return Unsupported("mm_inputs");
   if (proto.has_media_refs()) return Unsupported("media_refs");
@@ -42,6 +43,19 @@ absl::StatusOr<std::vector<TokenId>> Ids(const char* field,
     TANDEM_ASSIGN_OR_RETURN(ids.emplace_back(), Signed(field, value));
   }
   return ids;
+}
+
+// REQUIRES: supported.
+Constraint ConstraintOf(const vllm_api::SamplingParams& sampling) {
+  using Kind = Constraint::Kind;
+  if (sampling.has_json_schema()) {
+    return {.kind = Kind::kJsonSchema, .text = sampling.json_schema()};
+  }
+  if (sampling.json_object()) return {.kind = Kind::kJsonObject};
+  if (sampling.has_regex()) return {.kind = Kind::kRegex, .text = sampling.regex()};
+  if (!sampling.has_choice()) return {};
+  const auto& texts = sampling.choice().choices();
+  return {.kind = Kind::kChoice, .choices = {texts.begin(), texts.end()}};
 }
 
 absl::Status FillSampling(const vllm_api::SamplingParams& sampling, GenerateParams& params) {
@@ -70,6 +84,7 @@ absl::Status FillSampling(const vllm_api::SamplingParams& sampling, GeneratePara
   if (sampling.has_prompt_logprobs()) params.prompt_logprobs = sampling.prompt_logprobs();
   if (sampling.has_seed()) params.seed = static_cast<uint64_t>(int64_t{sampling.seed()});
   params.logit_bias = {sampling.logit_bias().begin(), sampling.logit_bias().end()};
+  params.constraint = ConstraintOf(sampling);
   if (sampling.has_truncate_prompt_tokens()) {
     params.truncate_prompt_tokens = sampling.truncate_prompt_tokens();
   }

@@ -112,6 +112,28 @@ TEST(ParamsFromProto, TakesEverySampler) {
   EXPECT_EQ(params.dry_sequence_breakers, std::vector<std::string>{"|"});
 }
 
+TEST(ParamsFromProto, TakesConstraints) {
+  using Kind = Constraint::Kind;
+  v1::GenerateRequest proto;
+  v1::SamplingParams& sampling = *proto.mutable_sampling();
+  const auto constraint = [&] { return ParamsFromProto(proto).constraint; };
+  EXPECT_EQ(constraint().kind, Kind::kNone);
+  sampling.set_json_schema("{}");
+  EXPECT_EQ(constraint().kind, Kind::kJsonSchema);
+  EXPECT_EQ(constraint().text, "{}");
+  sampling.set_json_object(true);
+  EXPECT_EQ(constraint().kind, Kind::kJsonObject);
+  sampling.set_json_object(false);
+  EXPECT_EQ(constraint().kind, Kind::kNone);
+  sampling.set_regex("a");
+  EXPECT_EQ(constraint().kind, Kind::kRegex);
+  EXPECT_EQ(constraint().text, "a");
+  sampling.mutable_choice()->add_texts("b");
+  sampling.mutable_choice()->add_texts("c");
+  EXPECT_EQ(constraint().kind, Kind::kChoice);
+  EXPECT_EQ(constraint().choices, (std::vector<std::string>{"b", "c"}));
+}
+
 TEST(ParamsFromProto, AnEmptyListOfIdsIsAPrompt) {
   v1::GenerateRequest proto;
   proto.mutable_token_ids();

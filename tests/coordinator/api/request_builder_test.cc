@@ -126,6 +126,27 @@ std::vector<Hostile> HostileSampling() {
       {"XtcThreshold", [](P& p) { p.xtc_threshold = kNan; }, {"sampling.xtc_threshold is nan"}},
       {"NoContinuation", [](P& p) { p.n = 0; }, {"sampling.n is 0, it must be from 1 to 128"}},
       {"ManyContinuations", [](P& p) { p.n = 129; }, {"sampling.n is 129"}},
+      {"NoJsonSchema",
+       [](P& p) { p.constraint = {.kind = Constraint::Kind::kJsonSchema, .text = "{"}; },
+       {"sampling.constraint: JSON schema: no JSON text at byte"}},
+      {"UnsupportedSchema",
+       [](P& p) {
+         p.constraint = {.kind = Constraint::Kind::kJsonSchema,
+                         .text = R"({"properties": {"a": {"not": {}}}})"};
+       },
+       {"sampling.constraint: JSON schema, #/properties/a: \"not\" is not supported"}},
+      {"BadRegex",
+       [](P& p) { p.constraint = {.kind = Constraint::Kind::kRegex, .text = "a("}; },
+       {"sampling.constraint: regular expression, byte 1: a parenthesis that is not closed"}},
+      {"NoChoices",
+       [](P& p) { p.constraint.kind = Constraint::Kind::kChoice; },
+       {"sampling.constraint: 0 choices, need 1 to 4096"}},
+      {"BadWordsBesideAConstraint",
+       [](P& p) {
+         p.constraint.kind = Constraint::Kind::kJsonObject;
+         p.bad_words = {"a"};
+       },
+       {"sampling.min_tokens and bad_words are not supported beside a constraint"}},
       {"ManyStopIds", [](P& p) { p.stop_token_ids.assign(257, 1); }, {"257", "256"}},
   };
 }
@@ -148,6 +169,40 @@ std::string NameOf(const testing::TestParamInfo<Hostile>& param) { return param.
 INSTANTIATE_TEST_SUITE_P(Prompt, HostileRequestTest, testing::ValuesIn(HostilePrompts()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Sampling, HostileRequestTest, testing::ValuesIn(HostileSampling()),
                          NameOf);
+
+TEST(RequestBuilder, RequestsOfOneFormShareItsGrammar) {
+  const ServingModel model = ServingModelForTest();
+  const auto grammar = [&](Constraint constraint) {
+    GenerateParams params = Sound();
+    params.constraint = std::move(constraint);
+    return BuildRequest(params, model).value().sampling.grammar;
+  };
+  EXPECT_EQ(grammar({}), nullptr);
+  const Constraint schema = {.kind = Constraint::Kind::kJsonSchema, .text = "{\"const\": 1}"};
+  const auto first = grammar(schema);
+  EXPECT_EQ(grammar(schema), first);
+  EXPECT_NE(grammar({.kind = Constraint::Kind::kChoice, .choices = {schema.text}}), first);
+  EXPECT_NE(grammar({.kind = Constraint::Kind::kChoice, .choices = {"a", "b"}}),
+            grammar({.kind = Constraint::Kind::kChoice, .choices = {"ab"}}));
+  // Of more than are kept the oldest goes; one in use stays.
+  const auto used = grammar({.kind = Constraint::Kind::kJsonObject});
+  for (size_t i = 0; i < GrammarCache::kMaxGrammars; ++i) {
+    grammar({.kind = Constraint::Kind::kRegex, .text = "a{" + std::to_string(i + 1) + "}"});
+  }
+  EXPECT_NE(grammar(schema), first);
+  EXPECT_TRUE(used->first().has_tokens);
+}
+
+TEST(RequestBuilder, AVocabularyMayBeTooLargeForForms) {
+  ServingModel model = ServingModelForTest();
+  model.grammars = std::make_shared<GrammarCache>(model.tokenizer, (1u << 19) + 1);
+  GenerateParams params = Sound();
+  params.constraint.kind = Constraint::Kind::kJsonObject;
+  const absl::Status status = BuildRequest(params, model).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(status.message(),
+            "sampling.constraint: the vocabulary has 524289 ids, at most 524288 are supported");
+}
 
 TEST(RequestBuilder, NoTextIsNoPrompt) {
   GenerateParams params = Sound();

@@ -2,6 +2,7 @@
 #ifndef TANDEM_TESTS_COORDINATOR_API_SERVING_MODEL_FOR_TEST_H_
 #define TANDEM_TESTS_COORDINATOR_API_SERVING_MODEL_FOR_TEST_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ inline ServingModel ServingModelForTest() {
   tokenizer::VocabularyData data = tokenizer::ByteLevelVocabulary({});
   data.add_bos = true;
   data.chat_template = "{{ messages }}";
+  const std::shared_ptr<const tokenizer::Tokenizer> tokenizer =
+      tokenizer::MakeTokenizer(std::move(data)).value();
   return {.name = "test model",
           .architecture = "llama",
           .quantization = "F32",
@@ -29,7 +32,8 @@ inline ServingModel ServingModelForTest() {
           .vocab_size = kHead,
           .hidden_size = kHidden,
           .tensor_parallel_size = 2,
-          .tokenizer = tokenizer::MakeTokenizer(std::move(data)).value()};
+          .tokenizer = tokenizer,
+          .grammars = std::make_shared<GrammarCache>(tokenizer, kHead)};
 }
 
 inline std::vector<TokenId> Bytes(const std::string& text) {

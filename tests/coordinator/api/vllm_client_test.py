@@ -89,9 +89,14 @@ class VllmClientTest(unittest.TestCase):
 
     def test_what_is_not_there_is_refused_by_name(self):
         with self.assertRaises(grpc.RpcError) as caught:
-            self.generate(False, regex="a*")
+            self.generate(False, grammar="root ::= a")
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
-        self.assertIn("structured output", caught.exception.details())
+        self.assertIn("sampling_params.grammar", caught.exception.details())
+
+    def test_an_answer_has_the_form_that_is_asked_for(self):
+        complete = self.generate(False, regex="[0-9]{3}", logprobs=0)[0].complete
+        self.assertEqual(complete.finish_reason, "stop")
+        self.assertLessEqual(complete.completion_tokens, 3)
 
 
 if __name__ == "__main__":

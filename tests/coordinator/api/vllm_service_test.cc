@@ -142,6 +142,27 @@ TEST_F(VllmServiceTest, TakesTheSamplingThatIsSet) {
   EXPECT_EQ(added.sampling.logit_bias.at(0), (std::pair<TokenId, float>{4, 2.0f}));
 }
 
+TEST(ParamsFromVllmTest, TakesConstraints) {
+  using Kind = Constraint::Kind;
+  const auto constraint = [](const std::function<void(api::SamplingParams&)>& set) {
+    api::GenerateRequest request;
+    set(*request.mutable_sampling_params());
+    return ParamsFromVllm(request).value().constraint;
+  };
+  EXPECT_EQ(constraint([](auto&) {}).kind, Kind::kNone);
+  EXPECT_EQ(constraint([](auto& s) { s.set_json_object(false); }).kind, Kind::kNone);
+  EXPECT_EQ(constraint([](auto& s) { s.set_json_object(true); }).kind, Kind::kJsonObject);
+  const Constraint schema = constraint([](auto& s) { s.set_json_schema("{}"); });
+  EXPECT_EQ(schema.kind, Kind::kJsonSchema);
+  EXPECT_EQ(schema.text, "{}");
+  const Constraint regex = constraint([](auto& s) { s.set_regex("a*"); });
+  EXPECT_EQ(regex.kind, Kind::kRegex);
+  EXPECT_EQ(regex.text, "a*");
+  const Constraint choice = constraint([](auto& s) { s.mutable_choice()->add_choices("b"); });
+  EXPECT_EQ(choice.kind, Kind::kChoice);
+  EXPECT_EQ(choice.choices, std::vector<std::string>{"b"});
+}
+
 TEST_F(VllmServiceTest, RefusesByNameWhatItDoesNotHave) {
   struct Case {
     std::function<void(api::GenerateRequest&)> spoil;
@@ -149,9 +170,12 @@ TEST_F(VllmServiceTest, RefusesByNameWhatItDoesNotHave) {
     std::string says;
   };
   for (const Case& one : std::vector<Case>{
-           {[](auto& r) { r.mutable_sampling_params()->set_json_schema("{}"); },
-            grpc::StatusCode::UNIMPLEMENTED,
-            "sampling_params.constraint (structured output) is not supported"},
+           {[](auto& r) { r.mutable_sampling_params()->set_grammar("root ::= \"a\""); },
+            grpc::StatusCode::UNIMPLEMENTED, "sampling_params.grammar is not supported"},
+           {[](auto& r) { r.mutable_sampling_params()->set_structural_tag("{}"); },
+            grpc::StatusCode::UNIMPLEMENTED, "sampling_params.structural_tag is not supported"},
+           {[](auto& r) { r.mutable_sampling_params()->mutable_choice(); },
+            grpc::StatusCode::INVALID_ARGUMENT, "sampling.constraint: 0 choices, need 1 to 4096"},
            {[](auto& r) { r.mutable_mm_inputs(); }, grpc::StatusCode::UNIMPLEMENTED,
             "mm_inputs is not supported"},
            {[](auto& r) { r.set_data_parallel_rank(1); }, grpc::StatusCode::UNIMPLEMENTED,

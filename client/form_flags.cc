@@ -1,0 +1,51 @@
+#include "client/form_flags.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/input.h"
+#include "common/base/status.h"
+
+namespace tandem::client {
+namespace {
+
+absl::Status CheckFormFlags(SamplingFlags& flags) {
+  const int given = (flags.json_schema_file.empty() ? 0 : 1) + (flags.json_object ? 1 : 0) +
+                    (flags.regex.empty() ? 0 : 1) + (flags.choices.empty() ? 0 : 1);
+  if (given > 1) {
+    return absl::InvalidArgumentError(
+        "--json-schema, --json-object, --regex and --choice are given: only one can be");
+  }
+  TANDEM_RETURN_IF_ERROR(CheckUtf8("--regex", flags.regex));
+  for (const std::string& choice : flags.choices) {
+    TANDEM_RETURN_IF_ERROR(CheckUtf8("--choice", choice));
+  }
+  if (flags.json_schema_file.empty()) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(flags.json_schema, ReadAll(flags.json_schema_file));
+  return CheckUtf8(flags.json_schema_file, flags.json_schema);
+}
+
+}  // namespace
+
+void AddFormFlags(cli::Command& command, SamplingFlags& flags) {
+  command.Add({flags.json_schema_file,
+               {.flag = "--json-schema",
+                .help = "file of a JSON schema: the answer is a JSON text that it allows"}});
+  command.Add(
+      {flags.json_object, {.flag = "--json-object", .help = "the answer is a JSON object"}});
+  command.Add(
+      {flags.regex,
+       {.flag = "--regex", .help = "the answer matches this regular expression from end to end"}});
+  command.Add(
+      {flags.choices, {.flag = "--choice", .help = "the answer is this text; may be repeated"}});
+  command.OnCheck([&flags] { return CheckFormFlags(flags); });
+}
+
+void SetFormField(const SamplingFlags& flags, v1::SamplingParams& out) {
+  if (!flags.json_schema_file.empty()) out.set_json_schema(flags.json_schema);
+  if (flags.json_object) out.set_json_object(true);
+  if (!flags.regex.empty()) out.set_regex(flags.regex);
+  for (const std::string& choice : flags.choices) out.mutable_choice()->add_texts(choice);
+}
+
+}  // namespace tandem::client

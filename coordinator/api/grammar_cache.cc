@@ -1,0 +1,95 @@
+#include "coordinator/api/grammar_cache.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/base/status.h"
+#include "common/step/limits.h"
+#include "coordinator/grammar/json_schema.h"
+#include "coordinator/grammar/text_forms.h"
+
+namespace tandem::coordinator {
+namespace {
+
+absl::StatusOr<grammar::Grammar> GrammarOf(const Constraint& constraint) {
+  switch (constraint.kind) {
+    case Constraint::Kind::kJsonSchema:
+      return grammar::GrammarOfSchema(constraint.text);
+    case Constraint::Kind::kJsonObject:
+      return grammar::GrammarOfAnyObject();
+    case Constraint::Kind::kRegex:
+      return grammar::GrammarOfRegex(constraint.text);
+    case Constraint::Kind::kChoice:
+      return grammar::GrammarOfChoices(constraint.choices);
+    case Constraint::Kind::kNone:
+      break;
+  }
+  return absl::InternalError("there is no constraint");
+}
+
+// Two constraints have the same if and only if they are equal.
+std::string KeyOf(const Constraint& constraint) {
+  std::string key = absl::StrCat(static_cast<int>(constraint.kind), ":", constraint.text.size(),
+                                 ":", constraint.text);
+  for (const std::string& choice : constraint.choices) {
+    absl::StrAppend(&key, choice.size(), ":", choice);
+  }
+  return key;
+}
+
+}  // namespace
+
+GrammarCache::GrammarCache(std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
+                           uint32_t vocab_size)
+    : tokenizer_(std::move(tokenizer)), vocab_size_(vocab_size) {}
+
+absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> GrammarCache::Of(
+    const Constraint& constraint) {
+  if (constraint.kind == Constraint::Kind::kNone) return nullptr;
+  if (vocab_size_ > step::kMaxMaskedVocabulary) {
+    return absl::UnimplementedError(absl::StrCat("sampling.constraint: the vocabulary has ",
+                                                 vocab_size_, " ids, at most ",
+                                                 step::kMaxMaskedVocabulary, " are supported"));
+  }
+  std::string key = KeyOf(constraint);
+  if (auto known = Find(key); known != nullptr) return known;
+  absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> made;
+  absl::StatusOr<grammar::Grammar> grammar = GrammarOf(constraint);
+  made = grammar.ok() ? grammar::TokenGrammar::Create(*grammar, Tokens()) : grammar.status();
+  if (!made.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sampling.constraint: ", made.status().message()));
+  }
+  Keep(std::move(key), *made);
+  return made;
+}
+
+std::shared_ptr<const grammar::TokenTrie> GrammarCache::Tokens() {
+  MutexLock lock(mutex_);
+  if (tokens_ == nullptr) {
+    tokens_ = std::make_shared<const grammar::TokenTrie>(tokenizer_, vocab_size_);
+  }
+  return tokens_;
+}
+
+std::shared_ptr<grammar::TokenGrammar> GrammarCache::Find(const std::string& key) {
+  MutexLock lock(mutex_);
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return entries_.front().grammar;
+}
+
+// Two threads may have made the same: the first one stays.
+void GrammarCache::Keep(std::string key, std::shared_ptr<grammar::TokenGrammar> grammar) {
+  MutexLock lock(mutex_);
+  if (by_key_.contains(key)) return;
+  entries_.push_front({key, std::move(grammar)});
+  by_key_.emplace(std::move(key), entries_.begin());
+  if (entries_.size() <= kMaxGrammars) return;
+  by_key_.erase(entries_.back().key);
+  entries_.pop_back();
+}
+
+}  // namespace tandem::coordinator

@@ -1,0 +1,56 @@
+// GrammarCache: the forms that requests ask for as grammars over the model's tokens. Those asked
+// for last are kept: what one request found out of a form serves the next.
+//
+// Thread-safe.
+#ifndef TANDEM_COORDINATOR_API_GRAMMAR_CACHE_H_
+#define TANDEM_COORDINATOR_API_GRAMMAR_CACHE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "common/base/mutex.h"
+#include "common/tokenizer/tokenizer.h"
+#include "coordinator/api/constraint.h"
+#include "coordinator/grammar/token_grammar.h"
+
+namespace tandem::coordinator {
+
+class GrammarCache {
+ public:
+  // Grammars that are kept, each of which takes up to Automaton::kMaxBytes and its masks.
+  static constexpr size_t kMaxGrammars = 32;
+
+  // `vocab_size` is the head's.
+  GrammarCache(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint32_t vocab_size);
+
+  // Null without a constraint. INVALID_ARGUMENT if it is none, is not supported or allows nothing;
+  // UNIMPLEMENTED if the vocabulary is too large for masks. Takes time by the constraint's length.
+  absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> Of(const Constraint& constraint);
+
+ private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<grammar::TokenGrammar> grammar;
+  };
+
+  std::shared_ptr<const grammar::TokenTrie> Tokens();
+  // Null if it is not kept.
+  std::shared_ptr<grammar::TokenGrammar> Find(const std::string& key);
+  void Keep(std::string key, std::shared_ptr<grammar::TokenGrammar> grammar);
+
+  const std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
+  const uint32_t vocab_size_;
+  Mutex mutex_;
+  std::shared_ptr<const grammar::TokenTrie> tokens_ TANDEM_GUARDED_BY(mutex_);
+  std::list<Entry> entries_ TANDEM_GUARDED_BY(mutex_);  // the last one asked for first
+  absl::flat_hash_map<std::string, std::list<Entry>::iterator> by_key_ TANDEM_GUARDED_BY(mutex_);
+};
+
+}  // namespace tandem::coordinator
+
+#endif  // TANDEM_COORDINATOR_API_GRAMMAR_CACHE_H_
