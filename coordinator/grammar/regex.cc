@@ -41,7 +41,7 @@ class RegexParser {
       alternatives[begins][ends].parts.push_back(std::move(piece.expression));
     } while (reader_.Skip("|"));
     if (reader_.IsNext(")")) return BadRegex(reader_.at(), "a closing parenthesis too many");
-    if (!reader_.AtEnd()) return BadRegex(reader_.at(), "\"$\" is supported at the end only");
+    if (!reader_.AtEnd()) return BadRegex(reader_.at() - 1, "\"$\" is supported at the end only");
     Expression all = Choice({});
     for (const bool begins : {false, true}) {
       for (const bool ends : {false, true}) {

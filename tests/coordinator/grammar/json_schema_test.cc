@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "coordinator/grammar/automaton.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/coordinator/grammar/language.h"
 
 namespace tandem::coordinator::grammar {
 namespace {
@@ -22,44 +22,18 @@ std::string Refusal(std::string_view schema) {
   return std::string(grammar.status().message());
 }
 
-class Texts {
- public:
-  explicit Texts(std::string_view schema) : Texts(Checked(schema)) {}
-  explicit Texts(const Grammar& grammar) : automaton_(Made(grammar)) {}
-
-  bool Have(std::string_view text) {
-    Automaton::State state = automaton_.start();
-    for (const char c : text) state = automaton_.Next(state, static_cast<uint8_t>(c));
-    return automaton_.CanEnd(state);
-  }
-
- private:
-  static Grammar Checked(std::string_view schema) {
-    auto grammar = GrammarOfSchema(schema);
-    EXPECT_TRUE(grammar.ok()) << grammar.status();
-    return *std::move(grammar);
-  }
-  static Automaton Made(const Grammar& grammar) {
-    auto network = Compile(grammar);
-    EXPECT_TRUE(network.ok()) << network.status();
-    return Automaton(*std::move(network));
-  }
-
-  Automaton automaton_;
-};
-
 void ExpectTexts(std::string_view schema, const std::vector<std::string>& valid,
                  const std::vector<std::string>& invalid) {
-  Texts texts(schema);
-  for (const std::string& text : valid) EXPECT_TRUE(texts.Have(text)) << schema << ": " << text;
-  for (const std::string& text : invalid) EXPECT_FALSE(texts.Have(text)) << schema << ": " << text;
+  Language texts(GrammarOfSchema(schema));
+  for (const std::string& text : valid) EXPECT_TRUE(texts.Has(text)) << schema << ": " << text;
+  for (const std::string& text : invalid) EXPECT_FALSE(texts.Has(text)) << schema << ": " << text;
 }
 
 TEST(JsonSchema, AnyObject) {
-  Texts texts(GrammarOfAnyObject());
-  EXPECT_TRUE(texts.Have(R"({"a": [1, {"b": null}]})"));
-  EXPECT_TRUE(texts.Have("{}"));
-  EXPECT_FALSE(texts.Have("[]"));
+  Language texts(GrammarOfAnyObject());
+  EXPECT_TRUE(texts.Has(R"({"a": [1, {"b": null}]})"));
+  EXPECT_TRUE(texts.Has("{}"));
+  EXPECT_FALSE(texts.Has("[]"));
 }
 
 TEST(JsonSchema, Types) {
