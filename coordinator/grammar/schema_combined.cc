@@ -103,6 +103,10 @@ size_t WorkOfMerging(const Json& one, const Json& other) {
 absl::StatusOr<SchemaCompiler::Target> SchemaCompiler::Find(const Json& reference,
                                                             const std::string& place) {
   absl::flat_hash_set<const Json*> seen;
+  const auto found = [&](const Target& target) {
+    for (const Json* schema : seen) found_[schema] = target;
+    return target;
+  };
   for (const Json* next = &reference;;) {
     if (!next->is_string()) return BadSchema(place, "\"$ref\" is not a string");
     const auto& text = next->get_ref<const std::string&>();
@@ -112,11 +116,13 @@ absl::StatusOr<SchemaCompiler::Target> SchemaCompiler::Find(const Json& referenc
     if (target.schema == nullptr) {
       return BadSchema(place, absl::StrCat("\"$ref\" to ", Excerpt(text), ", which is not in it"));
     }
+    const auto known = found_.find(target.schema);
+    if (known != found_.end()) return found(Target(known->second));
     if (!seen.insert(target.schema).second) {
       return BadSchema(place,
                        absl::StrCat("\"$ref\" to ", Excerpt(text), ", which refers to itself"));
     }
-    if (!OnlyRefers(*target.schema)) return target;
+    if (!OnlyRefers(*target.schema)) return found(target);
     next = &(*target.schema)["$ref"];
   }
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "coordinator/grammar/expression.h"
 #include "coordinator/grammar/schema_json.h"
@@ -95,7 +96,9 @@ class SchemaCompiler {
   const Json& root_;
   size_t work_ = 0;
   std::vector<Expression> rules_;
-  std::map<const Json*, RuleIndex> references_;
+  absl::flat_hash_map<const Json*, RuleIndex> references_;
+  // Where what was referred to leads in the end: to itself unless it only refers further.
+  absl::flat_hash_map<const Json*, Target> found_;
   std::map<std::string, RuleIndex, std::less<>> formats_;
 };
 

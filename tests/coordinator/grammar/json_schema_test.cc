@@ -161,6 +161,101 @@ TEST(JsonSchema, RefusalsNameThePlace) {
   EXPECT_THAT(Refusal(R"({"enum": []})"), HasSubstr("enum"));
 }
 
+TEST(JsonSchema, ConstEnumAndTypeHoldTogether) {
+  ExpectTexts(R"({"const": 2, "enum": [1, 2, 3]})", {"2"}, {"1", "3"});
+  ExpectTexts(R"({"type": ["integer", "null"], "enum": ["a", 1, null, 1.5]})", {"1", "null"},
+              {"1.5", R"("a")"});
+  ExpectTexts(R"({"type": ["array", "boolean"], "maxItems": 0})", {"[]", "true"}, {"[1]", "0"});
+  EXPECT_THAT(Refusal(R"({"const": 4, "enum": [1]})"), HasSubstr("no value fits"));
+  EXPECT_THAT(Refusal(R"({"type": "string", "const": 4})"), HasSubstr("no value fits"));
+  EXPECT_THAT(Refusal(R"({"const": "a", "minLength": 1})"), HasSubstr("beside \"enum\""));
+  EXPECT_THAT(Refusal(R"({"enum": 3})"), HasSubstr("not a list"));
+  EXPECT_THAT(Refusal(R"({"type": []})"), HasSubstr("no name and no list"));
+  EXPECT_THAT(Refusal(R"({"type": ["null", "null"]})"), HasSubstr("twice"));
+  EXPECT_THAT(Refusal(R"({"type": ["null", 1]})"), HasSubstr("list of names"));
+  EXPECT_THAT(Refusal(R"({"type": "any", "const": 1})"), HasSubstr("no \"type\""));
+}
+
+TEST(JsonSchema, FirstItemsAtTheirEdges) {
+  const std::string first = R"({"prefixItems": [{"const": 1}, {"const": 2}])";
+  ExpectTexts(first + R"(, "minItems": 2, "maxItems": 2})", {"[1,2]"}, {"[1]", "[1,2,3]"});
+  ExpectTexts(first + R"(, "maxItems": 1})", {"[]", "[1]"}, {"[1,2]"});
+  ExpectTexts(first + R"(, "maxItems": 0})", {"[]"}, {"[1]"});
+  ExpectTexts(first + R"(, "minItems": 3})", {"[1,2,3]", "[1, 2, true, {}]"}, {"[1,2]"});
+  ExpectTexts(first + R"(, "items": {"const": 3}, "minItems": 3, "maxItems": 3})", {"[1,2,3]"},
+              {"[1,2]", "[1,2,3,3]"});
+  EXPECT_THAT(Refusal(first + R"(, "items": false, "minItems": 3})"), HasSubstr("at least 3"));
+  EXPECT_THAT(Refusal(first + R"(, "items": []})"), HasSubstr("a list of \"items\""));
+  EXPECT_THAT(Refusal(R"({"prefixItems": 3})"), HasSubstr("not a list"));
+  EXPECT_THAT(Refusal(R"({"uniqueItems": true})"), HasSubstr("uniqueItems"));
+}
+
+TEST(JsonSchema, MergingRefusesWhatItWouldLose) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"allOf": [{"items": {"const": 1}}, {"prefixItems": [true]}]})", "differs"},
+      {R"({"allOf": [{"minimum": 1}, {"minimum": 2}]})", "said twice"},
+      {R"({"allOf": [{"unevaluatedProperties": false}, {"additionalProperties": {}}]})", "beside"},
+      {R"({"allOf": [{"properties": {"a": {"minLength": 1}}},
+                     {"properties": {"a": {"minLength": 2}}}]})",
+       "#/allOf/1/properties/a: \"minLength\" is said twice"},
+      {R"({"properties": {"a": true}, "additionalProperties": false,
+           "anyOf": [{"properties": {"b": true}}]})",
+       "#/anyOf/0: \"additionalProperties\" forbids"},
+      {R"({"type": "string", "anyOf": [3]})", "#/anyOf/0: is not a schema"},
+      {R"({"allOf": []})", "#/allOf: is not a list"},
+      {R"({"anyOf": {}})", "#/anyOf: is not a list"},
+      {R"({"type": "object", "$ref": "#/a", "a": {}})", "beside \"$ref\""},
+  };
+  for (const auto& [schema, refusal] : cases) {
+    EXPECT_THAT(Refusal(schema), HasSubstr(refusal)) << schema;
+  }
+  ExpectTexts(R"({"$id": "x", "type": "integer", "anyOf": [{"minimum": 3}, {"maximum": -3}]})",
+              {"3", "-4"}, {"0"});
+}
+
+TEST(JsonSchema, ReferencesAreFollowed) {
+  std::string chain = R"({"$ref": "#/$defs/0", "$defs": {)";
+  for (int i = 0; i < 200; ++i) {
+    chain += '"' + std::to_string(i) + R"(": {"title": "t", "$ref": "#/$defs/)" +
+             std::to_string(i + 1) + R"("}, )";
+  }
+  ExpectTexts(chain + R"("200": {"const": 7}}})", {"7"}, {"8"});
+  ExpectTexts(R"({"$ref": "#/$defs/a%20%25%7e1b", "$defs": {"a %/b": {"const": 1}}})", {"1"}, {});
+  ExpectTexts(R"({"prefixItems": [{"const": 1}, {"$ref": "#/prefixItems/0"}], "minItems": 2})",
+              {"[1,1]"}, {"[1,2]"});
+  ExpectTexts(R"({"allOf": [{"const": 1}], "$defs": {"a": {"$ref": "#/allOf/0"}}})", {"1"}, {});
+  for (const char* schema :
+       {R"({"$ref": "#"})", R"({"$ref": "#/a", "a": {"$ref": "#/b"}, "b": {"$ref": "#/a"}})",
+        R"({"allOf": [{"$ref": "#/a"}, {}], "a": {"$ref": "#/a"}})"}) {
+    EXPECT_THAT(Refusal(schema), HasSubstr("refers to itself")) << schema;
+  }
+  for (const char* reference :
+       {"#/a/2", "#/a/01", "#/a/-1", "#/a/x", "#/a/0/b", "#b", "other", ""}) {
+    EXPECT_THAT(Refusal(R"({"a": [{}], "$ref": ")" + std::string(reference) + "\"}"),
+                HasSubstr("not in it"))
+        << reference;
+  }
+  EXPECT_THAT(Refusal(R"({"$ref": 3})"), HasSubstr("not a string"));
+  EXPECT_THAT(Refusal(R"({"items": {"$id": "x"}})"), HasSubstr("#/items: \"$id\""));
+}
+
+TEST(JsonSchema, PlacesAreShortPointers) {
+  EXPECT_THAT(Refusal(R"({"properties": {"a/b~c\n\"": {"not": 1}}})"),
+              HasSubstr("#/properties/a~1b~0c\\n\\\": \"not\""));
+  const std::string name(5000, 'n');
+  std::string deep = R"({"not": 1})";
+  for (int i = 0; i < 60; ++i)
+    deep = R"({"properties": {")" + name.substr(0, 200) + "\": " + deep + "}}";
+  for (const std::string& schema :
+       {R"({"properties": {")" + name + R"(": {"not": 1}}})", R"({"type": ")" + name + "\"}",
+        R"({"const": 1, "type": ")" + name + "\"}", R"({"maxLength": ")" + name + "\"}",
+        R"({"$ref": "#/)" + name + "\"}", deep}) {
+    const std::string refusal = Refusal(schema);
+    EXPECT_LT(refusal.size(), 600u) << refusal;
+    EXPECT_THAT(refusal, HasSubstr("..."));
+  }
+}
+
 TEST(JsonSchema, DepthIsBounded) {
   std::string deep = "{}";
   for (int i = 0; i < kMaxSchemaDepth + 1; ++i) deep = R"({"items": )" + deep + "}";
