@@ -34,8 +34,8 @@ constexpr std::array kRefused = {"$dynamicRef",
                                  "then",
                                  "unevaluatedItems"};
 
-// About 200 bytes and a microsecond each, at most.
-constexpr size_t kMostWork = 1 << 18;
+// A microsecond and some hundred bytes each, at most.
+constexpr size_t kMostWork = 1 << 17;
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/base/strings.h"
@@ -30,9 +31,13 @@ class Reader : public nlohmann::json_sax<Json> {
   bool start_object(size_t) override { return Open(Json::object()); }
   bool key(string_t& name) override {
     name_ = std::move(name);
-    if (open_.back()->size() < kMaxJsonMembers) return true;
-    what_ = absl::StrCat("an object has more than ", kMaxJsonMembers, " members");
-    return false;
+    Opened& object = open_.back();
+    if (!object.names.insert(name_).second) {
+      what_ = absl::StrCat("the name ", Excerpt(name_), " stands twice in an object");
+    } else if (object.names.size() > kMaxJsonMembers) {
+      what_ = absl::StrCat("an object has more than ", kMaxJsonMembers, " members");
+    }
+    return what_.empty();
   }
   bool end_object() override { return Close(); }
   bool start_array(size_t) override { return Open(Json::array()); }
@@ -46,10 +51,18 @@ class Reader : public nlohmann::json_sax<Json> {
   const std::string& what() const { return what_; }
 
  private:
+  // Nothing is added to a value while another in it is open, so that the pointer stays.
+  struct Opened {
+    Json* value;
+    absl::flat_hash_set<std::string> names;  // of an object
+  };
+
   Json* Place(Json value) {
     if (open_.empty()) return &(root_ = std::move(value));
-    Json& parent = *open_.back();
-    if (parent.is_object()) return &(parent[name_] = std::move(value));
+    Json& parent = *open_.back().value;
+    if (parent.is_object()) {
+      return &parent.get_ref<Json::object_t&>().emplace_back(name_, std::move(value)).second;
+    }
     parent.push_back(std::move(value));
     return &parent.back();
   }
@@ -58,7 +71,7 @@ class Reader : public nlohmann::json_sax<Json> {
     return true;
   }
   bool Open(Json value) {
-    open_.push_back(Place(std::move(value)));
+    open_.push_back({Place(std::move(value)), {}});
     if (open_.size() <= kMaxJsonDepth) return true;
     what_ = absl::StrCat("it nests deeper than ", kMaxJsonDepth);
     return false;
@@ -69,9 +82,7 @@ class Reader : public nlohmann::json_sax<Json> {
   }
 
   Json root_;
-  // Those that are not closed. Nothing is added to one while another in it is open, so that the
-  // pointers stay.
-  std::vector<Json*> open_;
+  std::vector<Opened> open_;
   std::string name_;
   std::string what_;
 };

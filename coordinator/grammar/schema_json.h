@@ -19,7 +19,7 @@ inline constexpr int kMaxJsonDepth = 512;
 // Of one object; names are looked up one by one.
 inline constexpr size_t kMaxJsonMembers = 1024;
 
-// INVALID_ARGUMENT: no JSON text, or beyond the bounds.
+// INVALID_ARGUMENT: no JSON text, one where a name stands twice in an object, or beyond the bounds.
 absl::StatusOr<Json> SchemaJson(std::string_view text);
 
 inline bool IsNumber(const Json& value) { return value.is_number() || value.is_binary(); }

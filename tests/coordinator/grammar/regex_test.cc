@@ -1,6 +1,6 @@
 #include "coordinator/grammar/regex.h"
 
-#include <chrono>
+#include <ctime>
 #include <memory>
 #include <random>
 #include <string>
@@ -187,15 +187,15 @@ TEST(Regex, IsBounded) {
 }
 
 TEST(Regex, LargePatternsTakeNoTime) {
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   for (const std::string_view piece : {"a", "[^a]", ".", "\\W", "(", "()", "(|", "a|", "[a-b]?"}) {
     std::string pattern;
     while (pattern.size() + piece.size() <= kMaxRegexBytes) pattern += piece;
     const auto grammar = GrammarOf(pattern, RegexUse::kSearch);
     if (grammar.ok()) Compile(*grammar).IgnoreError();
   }
-  const auto taken = std::chrono::steady_clock::now() - begin;
-  EXPECT_LT(taken, std::chrono::seconds(20));  // far above what it takes, for slow machines
+  const double taken = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  EXPECT_LT(taken, 10);  // seconds; it takes 0.3 without sanitizers
 }
 
 class Pcre {

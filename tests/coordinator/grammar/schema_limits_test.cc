@@ -1,6 +1,5 @@
 // A schema comes from outside: whatever it says takes little time and memory.
-#include <chrono>
-#include <cstdio>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -50,6 +49,7 @@ TEST(SchemaLimits, AreSaid) {
   EXPECT_THAT(Refusal(members(1025)), HasSubstr("more than 1024 members"));
   EXPECT_THAT(Refusal(R"({"required": [)" + Many(Name, 1025) + "]}"),
               HasSubstr("\"required\" has more than 1024"));
+  EXPECT_THAT(Refusal(R"({"type": "null", "type": "null"})"), HasSubstr("type stands twice"));
   const auto open_object = [](const std::string& name) {
     return R"({"properties": {")" + name + R"(": {}}, "additionalProperties": true})";
   };
@@ -161,35 +161,15 @@ std::vector<Case> LargeSchemas() {
   };
 }
 
-size_t PeakKib(const char* field) {
-  size_t kib = 0;
-  char line[256];
-  std::FILE* const file = std::fopen("/proc/self/status", "r");
-  while (file != nullptr && std::fgets(line, sizeof(line), file) != nullptr) {
-    if (std::string_view(line).starts_with(field)) kib = std::strtoul(line + 7, nullptr, 10);
-  }
-  if (file != nullptr) std::fclose(file);
-  return kib;
-}
-
 TEST(SchemaLimits, WhateverASchemaSaysTakesLittleTime) {
   for (const auto& [name, schema] : LargeSchemas()) {
     ASSERT_LE(schema.size(), kMaxSchemaBytes) << name;
-    const auto begin = std::chrono::steady_clock::now();
-    const size_t before = PeakKib("VmRSS");
-    if (FILE* f = fopen("/proc/self/clear_refs", "w")) {
-      fputs("5", f);
-      fclose(f);
-    }
+    const std::clock_t begin = std::clock();
     const auto grammar = GrammarOfSchema(schema);
-    const auto taken = std::chrono::steady_clock::now() - begin;
-    printf("%-32s %4ld ms %6ld KiB %s\n", name,
-           (long)std::chrono::duration_cast<std::chrono::milliseconds>(taken).count(),
-           (long)(PeakKib("VmHWM") - before),
-           std::string(grammar.status().message()).substr(0, 90).c_str());
+    const double taken = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     EXPECT_LT(grammar.status().message().size(), 700u) << name;
-    // Much above what it takes, for slow machines and sanitizers.
-    EXPECT_LT(taken, std::chrono::seconds(5)) << name;
+    // Seconds of a processor. It takes at most 0.07 where this was written; sanitizers take more.
+    EXPECT_LT(taken, 2) << name;
   }
 }
 
