@@ -61,6 +61,9 @@ class Fields:
     def object(self, name: str) -> dict | None:
         return self._typed(name, (dict,), "an object")
 
+    def object_or_text(self, name: str) -> dict | str | None:
+        return self._typed(name, (dict, str), "an object or a string")
+
     def fields(self, name: str) -> "Fields | None":
         value = self.object(name)
         return None if value is None else Fields(value, f"{self._where}{name}.")

@@ -2,6 +2,7 @@
 
 import hashlib
 
+from gateway.constraint import read_constraint
 from gateway.fields import INT32_MAX, Fields, finite
 from tandem.v1 import generation_pb2 as api
 
@@ -24,12 +25,7 @@ _NEUTRAL = {
     "spaces_between_special_tokens": (True,),
     "prompt_logprobs": (),
     "truncate_prompt_tokens": (),
-    "response_format": ({"type": "text"},),
-    "guided_json": (),
-    "guided_regex": (),
-    "guided_choice": (),
     "guided_grammar": (),
-    "structured_outputs": (),
 }
 
 
@@ -75,6 +71,7 @@ def read_sampling(fields: Fields) -> api.SamplingParams:
             setattr(params, name, integer)
     if (seed := fields.integer("seed", -2**63, 2**64 - 1)) is not None:
         params.seed = seed % 2**64
+    read_constraint(fields, params)
     fields.ignore(HARMLESS)
     for name, neutral in _NEUTRAL.items():
         fields.only(name, *neutral)

@@ -13,6 +13,17 @@ CHAT = {"model": "m", "messages": [
     "top_logprobs": 3, "logit_bias": {"5": 1}, "chat_template_kwargs": {"a": 1}, "seed": 3}
 COMPLETION = {"model": "m", "prompt": ["a", "b"], "n": 2, "max_tokens": 3, "echo": True, "logprobs": 2,
               "stop": "x", "stream": False, "top_p": 0.5, "logit_bias": {"5": 1}}
+SCHEMA = {"type": "object", "properties": {"city": {"$ref": "#/$defs/city"}, "$ref": {"enum": ["#", 1]}},
+          "required": ["city"], "$defs": {"city": {"type": "string"}}}
+# Each of them has a form.
+FORMED = [
+    {"prompt": "a", "response_format": {"type": "json_schema", "json_schema": {
+        "name": "n", "description": "d", "strict": True, "schema": SCHEMA}}, "guided_json": None},
+    {"prompt": "a", "response_format": {"type": "text"}, "guided_json": SCHEMA, "structured_outputs": None},
+    {"prompt": "a", "guided_json": "{}"},
+    {"prompt": "a", "guided_choice": ["x", "y"], "n": 2},
+    {"prompt": "a", "structured_outputs": {"choice": ["x", "y"], "json": None, "disable_fallback": False}},
+]
 EMBEDDING = {"model": "m", "input": ["a", [5, 6], "b"], "dimensions": 3, "encoding_format": "base64",
              "pooling": "mean", "normalize": False, "user": "u"}
 TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[{{ m.content | trim }}]"

@@ -7,7 +7,7 @@ import sys
 import unittest
 
 sys.path[:0] = ["gateway/tandem_gateway", "tests/gateway"]
-from bodies import CHAT, COMPLETION, EMBEDDING, TEMPLATE  # noqa: E402
+from bodies import CHAT, COMPLETION, EMBEDDING, FORMED, TEMPLATE  # noqa: E402
 from gateway import chat_request, completion_request, embedding_request  # noqa: E402
 from gateway.errors import ApiError  # noqa: E402
 from gateway.http import parse_json  # noqa: E402
@@ -48,11 +48,11 @@ def changed(body, rng):
 
 class MutationTest(unittest.TestCase):
 
-    def check_bodies(self, read, body):
+    def check_bodies(self, read, body, times=5000):
         rng = random.Random(20240601)
         read(body)
         taken = refused = 0
-        for _ in range(5000):
+        for _ in range(times):
             mutated = changed(body, rng)
             try:
                 read(parse_json(json.dumps(mutated).encode()))
@@ -64,7 +64,7 @@ class MutationTest(unittest.TestCase):
                 json.dumps(error.message).encode()
                 refused += 1
         self.assertGreater(taken, 100)
-        self.assertGreater(refused, 1000)
+        self.assertGreater(refused, times // 5)
 
     def test_embeddings(self):
         self.check_bodies(lambda body: embedding_request.batches(embedding_request.read(body), "id"), EMBEDDING)
@@ -74,6 +74,10 @@ class MutationTest(unittest.TestCase):
 
     def test_completions(self):
         self.check_bodies(completion_request.read, COMPLETION)
+
+    def test_forms(self):
+        for body in FORMED:
+            self.check_bodies(completion_request.read, body, times=2000)
 
     def test_what_is_no_object(self):
         for body in HOSTILE:

@@ -151,10 +151,8 @@ class RequestTest(unittest.TestCase):
     def test_what_changes_the_meaning_is_refused(self):
         self.check_refused(completion_request.read, {"prompt": "x", "best_of": 2},
                            "best_of is not supported: it must be absent or 1", "best_of")
-        self.check_refused(chat_request.read, {**CHAT, "response_format": {"type": "json_object"}},
-                           'response_format is not supported: it must be absent or {"type": "text"}')
-        self.check_refused(chat_request.read, {**CHAT, "tool_choice": "required"},
-                           'tool_choice is not supported: it must be absent or "auto" or "none"')
+        self.check_refused(completion_request.read, {"prompt": "x", "suffix": "y"},
+                           'suffix is not supported: it must be absent or ""', "suffix")
         self.check_refused(chat_request.read, {**CHAT, "wibble": 1},
                            "wibble is not a field that this server knows", "wibble")
 
