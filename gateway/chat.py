@@ -9,7 +9,7 @@ from gateway.chat_request import ChatRequest
 from gateway.errors import bad_request
 from gateway.limits import check_prompts
 from gateway.service import Service, new_id, respond
-from gateway.tool_parsers import PARSERS, ToolParser, form_of_answers
+from gateway.tool_parsers import PARSERS, ToolParser, form_of_answers, has_channels
 from tandem.v1 import generation_pb2 as api
 
 
@@ -35,8 +35,22 @@ async def answer(service: Service, body: object) -> Response:
 
 
 def _parsers(service: Service, model: Model, request: ChatRequest) -> list[ToolParser]:
+    if request.params.WhichOneof("constraint"):
+        _check_form(service, model, request)
+        return []
     form = form_of_answers(model.chat_template, bool(request.tools), service.config.tool_parser)
     if request.tools and form is None:
         raise bad_request("this model's chat template has no tools, or asks for calls in a form "
                           "that this server does not know: see --tool-parser", "tools")
     return [PARSERS[form]() for _ in range(request.choices)] if form else []
+
+
+def _check_form(service: Service, model: Model, request: ChatRequest) -> None:
+    """The answer has the form that the request asks for, from its first character."""
+    param = "tool_choice" if request.forced else None
+    if has_channels(model.chat_template, bool(request.tools), service.config.tool_parser):
+        raise bad_request("this model's answers are in channels, as gpt-oss's: no other form of "
+                          "them, and no call, can be asked for", param)
+    if request.forced and "tools" not in model.chat_template:
+        raise bad_request("this model's chat template has no tools: it would not be told of them",
+                          "tools")

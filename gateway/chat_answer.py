@@ -2,7 +2,7 @@
 
 import time
 
-from gateway import logprobs
+from gateway import forced_calls, logprobs
 from gateway.chat_request import ChatRequest
 from gateway.finish import FINISH_REASONS, stop_reason
 from gateway.generation import Answer
@@ -13,7 +13,8 @@ from tandem.v1 import generation_pb2 as api
 
 
 class ChatForm:
-    """The JSON of one request's answers. `parsers`: one per choice, or none."""
+    """The JSON of one request's answers. `parsers`: one per choice, or none. Calls that the request
+    forces need none."""
 
     def __init__(self, id: str, model: str, request: ChatRequest, parsers: list[ToolParser]):
         self._id = id
@@ -21,6 +22,8 @@ class ChatForm:
         self._created = int(time.time())
         self._request = request
         self._parsers = parsers
+        self._forced = [forced_calls.reader(request.forced) for _ in range(request.choices)
+                        if request.forced]
         self._num_calls = [0] * request.choices
         self._usage = UsageSum(request.choices)
 
@@ -32,33 +35,35 @@ class ChatForm:
 
     def _choice(self, index: int, answer: Answer, pieces: logprobs.Pieces) -> dict:
         self._usage.add(index, answer.last.usage)
-        content, calls = self._parse(index, answer.text, last=True)
-        message = {"role": "assistant", "content": content, "refusal": None}
-        if calls:
-            message["content"] = content or None
-            message["tool_calls"] = [_call(one) for one in calls]
+        message = {"role": "assistant", **self._content(index, answer.text), "refusal": None}
         return {"index": index, "message": message,
                 "logprobs": self._logprobs(answer.logprobs, pieces),
                 **self._finish(index, answer.last)}
 
+    def _content(self, index: int, text: str) -> dict:
+        if self._forced:
+            calls = forced_calls.joined(self._forced[index].feed(text))
+            return {"content": None, "tool_calls": calls} if calls else {"content": None}
+        content, calls = self._parse(index, text, last=True)
+        if calls:
+            return {"content": content or None, "tool_calls": [_call(one) for one in calls]}
+        return {"content": content}
+
     def first_chunks(self) -> list[dict]:
         """The roles."""
-        return [self._chunk([self._delta(i, {"role": "assistant", "content": ""})])
+        content = None if self._forced else ""
+        return [self._chunk([self._delta(i, {"role": "assistant", "content": content})])
                 for i in range(self._request.choices)]
 
     def chunks(self, index: int, message: api.GenerateResponse,
                pieces: logprobs.Pieces) -> list[dict]:
         """What a message adds, and after the last one the reason."""
-        first_call = self._num_calls[index]
-        content, calls = self._parse(index, message.text, last=bool(message.finish_reason))
-        delta = {"content": content} if content else {}
-        if calls:
-            delta["tool_calls"] = [{"index": first_call + i, **_call(one)}
-                                   for i, one in enumerate(calls)]
+        deltas = self._deltas(index, message.text, last=bool(message.finish_reason))
         probs = self._logprobs(message.logprobs, pieces)
-        chunks = []
-        if delta or (probs and probs["content"]):
-            chunks.append(self._chunk([self._delta(index, delta or {"content": ""}, probs)]))
+        if probs and probs["content"] and not deltas:
+            deltas = [{} if self._forced else {"content": ""}]
+        chunks = [self._chunk([self._delta(index, delta, None if i else probs)])
+                  for i, delta in enumerate(deltas)]
         if message.finish_reason:
             self._usage.add(index, message.usage)
             chunks.append(self._chunk([self._delta(index, {}) | self._finish(index, message)]))
@@ -67,6 +72,17 @@ class ChatForm:
     def last_chunk(self) -> dict | None:
         """The usage, if it was asked for."""
         return self._chunk([], self._usage.json()) if self._request.include_usage else None
+
+    def _deltas(self, index: int, text: str, last: bool) -> list[dict]:
+        if self._forced:
+            return [{"tool_calls": [part.json()]} for part in self._forced[index].feed(text)]
+        first_call = self._num_calls[index]
+        content, calls = self._parse(index, text, last)
+        delta = {"content": content} if content else {}
+        if calls:
+            delta["tool_calls"] = [{"index": first_call + i, **_call(one)}
+                                   for i, one in enumerate(calls)]
+        return [delta] if delta else []
 
     def _parse(self, index: int, text: str, last: bool) -> tuple[str, list[ToolCall]]:
         if not self._parsers:
@@ -84,7 +100,8 @@ class ChatForm:
 
     def _finish(self, index: int, last: api.GenerateResponse) -> dict:
         reason = FINISH_REASONS.get(last.finish_reason, "stop")
-        if reason == "stop" and self._num_calls[index]:
+        has_calls = self._forced[index].complete if self._forced else self._num_calls[index]
+        if reason == "stop" and has_calls:
             reason = "tool_calls"
         return {"finish_reason": reason, "stop_reason": stop_reason(last, self._request.params)}
 

@@ -5,6 +5,7 @@ import json
 
 from gateway import sampling
 from gateway.fields import Fields
+from gateway.tool_choice import ForcedCalls, force, read_tool_choice
 from tandem.v1 import generation_pb2 as api
 
 MAX_MESSAGES = 10_000
@@ -24,6 +25,7 @@ class ChatRequest:
     stream: bool
     include_usage: bool
     one_call: bool  # parallel_tool_calls: false
+    forced: ForcedCalls | None = None
 
 
 def read(body: object) -> ChatRequest:
@@ -36,11 +38,10 @@ def read(body: object) -> ChatRequest:
         model=fields.text("model"), messages=read_messages(fields), tools=_read_tools(fields),
         template_variables=fields.object("chat_template_kwargs") or {},
         add_generation_prompt=_default_true(fields, "add_generation_prompt"), params=params,
-        priority=sampling.read_priority(fields), choices=sampling.read_choices(fields), stream=stream, include_usage=include_usage,
+        priority=sampling.read_priority(fields), choices=sampling.read_choices(fields),
+        stream=stream, include_usage=include_usage,
         one_call=not _default_true(fields, "parallel_tool_calls"))
-    if fields.take("tool_choice") == "none":
-        request.tools = []
-    fields.only("tool_choice", "auto", "none")
+    _apply_tool_choice(fields, request)
     fields.only("continue_final_message", False)
     fields.only("add_special_tokens", False)
     fields.only("modalities", ["text"])
@@ -48,6 +49,18 @@ def read(body: object) -> ChatRequest:
     fields.only("skip_special_tokens", True)
     fields.refuse_others()
     return request
+
+
+def _apply_tool_choice(fields: Fields, request: ChatRequest) -> None:
+    choice = read_tool_choice(fields, request.tools)
+    if choice == "none":
+        request.tools = []
+    if request.tools and request.params.WhichOneof("constraint"):
+        raise fields.error("tool_choice", 'must be "none": the answer is to have another form, which '
+                           "no call has")
+    if isinstance(choice, ForcedCalls):
+        request.forced = choice
+        force(choice, request.tools, request.one_call, request.params)
 
 
 def _default_true(fields: Fields, name: str) -> bool:

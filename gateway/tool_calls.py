@@ -15,6 +15,10 @@ class ToolCall:
     id: str
 
 
+def new_call_id() -> str:
+    return "call_" + uuid.uuid4().hex[:24]
+
+
 def make_call(value: object, id: str | None = None) -> ToolCall | None:
     """A call of {"name", "arguments" or "parameters"}; None if it is not one."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str) or not value["name"]:
@@ -28,7 +32,7 @@ def make_call(value: object, id: str | None = None) -> ToolCall | None:
         text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
     except (ValueError, RecursionError):  # NaN is no JSON
         return None
-    return ToolCall(value["name"], text, id or "call_" + uuid.uuid4().hex[:24])
+    return ToolCall(value["name"], text, id or new_call_id())
 
 
 def split_at_marker(text: str, marker: str) -> tuple[str, str]:

@@ -38,6 +38,13 @@ def form_of_answers(template: str, has_tools: bool, chosen: str | None = None) -
     return form if form in _OF_EVERY_ANSWER else None
 
 
+def has_channels(template: str, has_tools: bool, chosen: str | None = None) -> bool:
+    """Whether answers are messages in channels: then a form that is not the channels' cannot be that
+    of the whole text."""
+    forms = (parser_of_template(template), form_of_answers(template, has_tools, chosen))
+    return any(one in forms for one in _OF_EVERY_ANSWER)
+
+
 def parser_of_template(template: str) -> str | None:
     """The name of the form that a chat template asks its model for; None if unknown."""
     if "tools" not in template:

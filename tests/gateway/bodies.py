@@ -24,6 +24,14 @@ FORMED = [
     {"prompt": "a", "guided_choice": ["x", "y"], "n": 2},
     {"prompt": "a", "structured_outputs": {"choice": ["x", "y"], "json": None, "disable_fallback": False}},
 ]
+MESSAGES = [{"role": "user", "content": "hi"}]
+FORCED = [
+    {"messages": MESSAGES, "tools": [TOOL, {"type": "function", "function": {"name": "f", "parameters": SCHEMA}}],
+     "tool_choice": "required", "parallel_tool_calls": False},
+    {"messages": MESSAGES, "tools": [{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}],
+     "tool_choice": {"type": "function", "function": {"name": "f"}}, "response_format": {"type": "text"}},
+    {"messages": MESSAGES, "tools": [TOOL], "tool_choice": "none", "response_format": {"type": "json_object"}},
+]
 EMBEDDING = {"model": "m", "input": ["a", [5, 6], "b"], "dimensions": 3, "encoding_format": "base64",
              "pooling": "mean", "normalize": False, "user": "u"}
 TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[{{ m.content | trim }}]"

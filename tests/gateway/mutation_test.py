@@ -7,7 +7,7 @@ import sys
 import unittest
 
 sys.path[:0] = ["gateway/tandem_gateway", "tests/gateway"]
-from bodies import CHAT, COMPLETION, EMBEDDING, FORMED, TEMPLATE  # noqa: E402
+from bodies import CHAT, COMPLETION, EMBEDDING, FORCED, FORMED, TEMPLATE  # noqa: E402
 from gateway import chat_request, completion_request, embedding_request  # noqa: E402
 from gateway.errors import ApiError  # noqa: E402
 from gateway.http import parse_json  # noqa: E402
@@ -77,7 +77,11 @@ class MutationTest(unittest.TestCase):
 
     def test_forms(self):
         for body in FORMED:
-            self.check_bodies(completion_request.read, body, times=2000)
+            self.check_bodies(completion_request.read, body, times=1000)
+
+    def test_forced_calls(self):
+        for body in FORCED:
+            self.check_bodies(chat_request.read, body, times=1000)
 
     def test_what_is_no_object(self):
         for body in HOSTILE:

@@ -39,10 +39,10 @@ class OpenAiToolsTest(unittest.TestCase):
         self.client = openai.OpenAI(base_url=f"http://{gateway.address}/v1", api_key="none", max_retries=0,
                                     timeout=programs.PATIENCE_S)
 
-    def ask(self, messages, written):
+    def ask(self, messages, written, **fields):
         """The same answer whole and streamed; the package puts the stream's parts together."""
         self.server.answers = [written, written]
-        request = {"model": "scripted", "messages": messages, "tools": [TOOL]}
+        request = {"model": "scripted", "messages": messages, "tools": [TOOL], **fields}
         whole = self.client.chat.completions.create(**request).choices[0]
         with self.client.chat.completions.stream(**request) as stream:
             streamed = stream.get_final_completion().choices[0]
@@ -90,6 +90,42 @@ class OpenAiToolsTest(unittest.TestCase):
             self.server.answers = [call]
             answer = self.client.chat.completions.create(model="scripted", messages=[USER], **fields)
             self.assertEqual((answer.choices[0].finish_reason, answer.choices[0].message.tool_calls), ("stop", None))
+
+        import openai
+        for fields in ({"response_format": {"type": "json_object"}}, {"tools": [TOOL], "tool_choice": "required"}):
+            with self.assertRaisesRegex(openai.BadRequestError, "answers are in channels"):
+                self.client.chat.completions.create(model="scripted", messages=[USER], **fields)
+
+    def test_forced_calls(self):
+        self.start(os.path.join(TRL, "qwen2_5.jinja"))
+        arguments = '{\n  "city": "Zürich"\n}'
+        call = '{"name": "weather", "parameters": %s}' % arguments
+        for choice, written, reason, calls in (
+                ({"type": "function", "function": {"name": "weather"}}, arguments, "stop", 1),
+                ("required", f"[{call}]", "tool_calls", 1), ("required", f"[{call}, {call}]", "tool_calls", 2)):
+            answer = self.ask([USER], written, tool_choice=choice)
+            self.assertEqual((answer.finish_reason, answer.message.content), (reason, None))
+            self.assertEqual([(one.function.name, one.function.arguments) for one in answer.message.tool_calls],
+                             [("weather", arguments)] * calls)
+            self.assertIn("The weather of now.", self.server.prompts[-1])
+            self.assertIn('"city":{"type":"string"}', self.server.params[-1].json_schema)
+
+    def test_an_answer_by_a_class(self):
+        import pydantic
+
+        class Reading(pydantic.BaseModel):
+            city: str
+            degrees: int
+
+        self.start(os.path.join(TRL, "qwen2_5.jinja"))
+        written = '{"city": "Zürich", "degrees": 17}'
+        self.server.answers = [written, written]
+        request = {"model": "scripted", "messages": [USER], "response_format": Reading}
+        answer = self.client.chat.completions.parse(**request)
+        self.assertEqual(answer.choices[0].message.parsed, Reading(city="Zürich", degrees=17))
+        with self.client.chat.completions.stream(**request) as stream:
+            self.assertEqual(stream.get_final_completion().choices[0].message.parsed, answer.choices[0].message.parsed)
+        self.assertIn('"properties":{"city":{', self.server.params[-1].json_schema)
 
     @staticmethod
     def thought(then):

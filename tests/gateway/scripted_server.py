@@ -14,11 +14,12 @@ PIECE = 3  # characters of a message
 
 
 class ScriptedServer(generation_pb2_grpc.GenerationServicer, health_pb2_grpc.HealthServicer):
-    """Each request gets the next of `answers`, in small pieces; `prompts` are what it was asked."""
+    """Each request gets the next of `answers`, in small pieces; `prompts` are what it was asked, `params` how."""
 
     def __init__(self, chat_template):
         self.answers = []
         self.prompts = []
+        self.params = []
         self._chat_template = chat_template
         self._server = grpc.server(futures.ThreadPoolExecutor(8), options=(("grpc.so_reuseport", 0),))
         generation_pb2_grpc.add_GenerationServicer_to_server(self, self._server)
@@ -43,6 +44,7 @@ class ScriptedServer(generation_pb2_grpc.GenerationServicer, health_pb2_grpc.Hea
 
     def Generate(self, request, context):
         self.prompts.append(request.text)
+        self.params.append(request.sampling)
         answer = self.answers.pop(0)
         for at in range(0, len(answer), PIECE):
             yield api.GenerateResponse(text=answer[at:at + PIECE], token_ids=[1])

@@ -6,7 +6,7 @@ import unittest
 
 sys.path.insert(0, "gateway/tandem_gateway")
 from gateway.tool_calls import MAX_CALL_CHARS  # noqa: E402
-from gateway.tool_parsers import PARSERS, form_of_answers, parser_of_template  # noqa: E402
+from gateway.tool_parsers import PARSERS, form_of_answers, has_channels, parser_of_template  # noqa: E402
 
 WEATHER = '{"name": "weather", "arguments": {"city": "Köln", "days": 2}}'
 LLAMA = WEATHER.replace("arguments", "parameters")
@@ -159,6 +159,14 @@ class ToolCallsTest(unittest.TestCase):
                 (hermes, "gpt_oss", "gpt_oss", None), (gpt_oss, "hermes", "hermes", "gpt_oss")):
             self.assertEqual((form_of_answers(template, True, chosen), form_of_answers(template, False, chosen)),
                              (with_tools, without), (template, chosen))
+
+    def test_answers_in_channels(self):
+        gpt_oss = "{{ tools }}<|channel|>final<|message|>"
+        for template, has_tools, chosen, expected in (
+                (gpt_oss, False, None, True), (gpt_oss, True, None, True), (gpt_oss, True, "hermes", True),
+                ("{{ tools }}", True, "gpt_oss", True), ("{{ tools }}", False, "gpt_oss", False),
+                ("{{ tools }}<tool_call>", True, None, False), ("", False, None, False)):
+            self.assertEqual(has_channels(template, has_tools, chosen), expected, (template, has_tools, chosen))
 
 
 if __name__ == "__main__":
