@@ -56,8 +56,8 @@ def _apply_tool_choice(fields: Fields, request: ChatRequest) -> None:
     if choice == "none":
         request.tools = []
     if request.tools and request.params.WhichOneof("constraint"):
-        raise fields.error("tool_choice", 'must be "none": the answer is to have another form, which '
-                           "no call has")
+        raise fields.error("tool_choice", 'must be "none": the answer is to have another form, '
+                           "which no call has")
     if isinstance(choice, ForcedCalls):
         request.forced = choice
         force(choice, request.tools, request.one_call, request.params)

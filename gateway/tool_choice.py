@@ -1,7 +1,7 @@
 """`tool_choice`: whether an answer may have calls, and the JSON schema of calls that it must have.
 
-A call that is forced does not depend on the form in which a model writes calls: the text is JSON, of
-a named function its arguments, else a list of {"name", "parameters"}, as vLLM has it.
+A call that is forced does not depend on the form in which a model writes calls: the text is JSON,
+of a named function its arguments, else a list of {"name", "parameters"}, as vLLM has it.
 """
 
 import dataclasses
@@ -79,10 +79,9 @@ def _schema_of_list(tools: list[dict], one_call: bool) -> dict:
     calls, definitions = [], {}
     for index, tool in enumerate(tools):
         root = f"#/$defs/tool_{index}"
-        calls.append({
-            "type": "object",
-            "properties": {"name": {"const": tool["function"]["name"]}, "parameters": {"$ref": root}},
-            "required": ["name", "parameters"], "additionalProperties": False})
+        members = {"name": {"const": tool["function"]["name"]}, "parameters": {"$ref": root}}
+        calls.append({"type": "object", "properties": members, "required": list(members),
+                      "additionalProperties": False})
         parameters = _parameters(tools, index)
         try:
             definitions[f"tool_{index}"] = _moved(parameters, root)
