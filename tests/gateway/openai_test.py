@@ -1,6 +1,7 @@
 """The gateway as OpenAI's own Python package uses it. Skipped where the package is not installed."""
 
 import importlib.util
+import json
 import os
 import struct
 import sys
@@ -105,6 +106,35 @@ class OpenAiTest(unittest.TestCase):
         without = self.client.chat.completions.create(**self.chat)
         answer = self.client.chat.completions.create(**self.chat, tools=[TOOL])
         self.assertGreater(answer.usage.prompt_tokens, without.usage.prompt_tokens + 20)
+
+    def test_answers_have_the_form_that_is_asked_for(self):
+        schema = {"type": "object", "additionalProperties": False, "required": ["name", "age"],
+                  "properties": {"name": {"type": "string", "maxLength": 10},
+                                 "age": {"type": "integer", "minimum": 1, "maximum": 99}}}
+        chat = {**self.chat, "temperature": 1, "max_completion_tokens": 200}
+        answer = self.client.chat.completions.create(**chat, n=4, seed=3, response_format={
+            "type": "json_schema", "json_schema": {"name": "person", "schema": schema}})
+        for choice in answer.choices:
+            self.assertEqual(choice.finish_reason, "stop")
+            person = json.loads(choice.message.content)
+            self.assertEqual(list(person), ["name", "age"])
+            self.assertIn(person["age"], range(1, 100))
+        answer = self.client.completions.create(
+            model="Tandem demo", prompt="Story:", extra_body={"guided_choice": ["yes", "no"]})
+        self.assertIn(answer.choices[0].text, ("yes", "no"))
+
+    def test_calls_can_be_forced(self):
+        tool = {"type": "function", "function": {"name": "weather", "parameters": {
+            "type": "object", "required": ["city"],
+            "properties": {"city": {"type": "string", "maxLength": 8}}}}}
+        chat = {**self.chat, "max_completion_tokens": 400, "temperature": 1, "seed": 5}
+        named = {"type": "function", "function": {"name": "weather"}}
+        for choice in (named, "required"):
+            answer = self.client.chat.completions.create(**chat, tools=[tool], tool_choice=choice,
+                                                         parallel_tool_calls=False)
+            call, = answer.choices[0].message.tool_calls
+            self.assertEqual(call.function.name, "weather")
+            self.assertEqual(list(json.loads(call.function.arguments)), ["city"])
 
     def test_errors(self):
         with self.assertRaises(self.openai.BadRequestError) as caught:
