@@ -1,5 +1,6 @@
 // JSON schemas and regular expressions, from bytes to an automaton that reads some of what it
 // allows. The first byte chooses which.
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -39,8 +40,8 @@ void Walk(grammar::Automaton& automaton) {
 }
 
 Bytes Seed(uint8_t first, std::string_view text) {
-  Bytes bytes = {first};
-  bytes.insert(bytes.end(), text.begin(), text.end());
+  Bytes bytes(text.size() + 1, first);
+  std::ranges::copy(text, bytes.begin() + 1);
   return bytes;
 }
 

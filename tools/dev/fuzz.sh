@@ -1,7 +1,7 @@
 # Fuzzing with libFuzzer, which only clang has, and atheris, which brings it to Python: tests/fuzz/README.md.
 # Sourced by ./dev.
 
-readonly FUZZ_CC_TARGETS=(gguf requests step tokenizer worker_protocol)
+readonly FUZZ_CC_TARGETS=(gguf grammar requests step tokenizer worker_protocol)
 readonly FUZZ_TARGETS=("${FUZZ_CC_TARGETS[@]}" chat_templates http_requests tool_calls)
 readonly ATHERIS=atheris==3.0.0
 

@@ -142,25 +142,33 @@ TEST_F(VllmServiceTest, TakesTheSamplingThatIsSet) {
   EXPECT_EQ(added.sampling.logit_bias.at(0), (std::pair<TokenId, float>{4, 2.0f}));
 }
 
-TEST(ParamsFromVllmTest, TakesConstraints) {
-  using Kind = Constraint::Kind;
-  const auto constraint = [](const std::function<void(api::SamplingParams&)>& set) {
-    api::GenerateRequest request;
-    set(*request.mutable_sampling_params());
-    return ParamsFromVllm(request).value().constraint;
+// Each by the one id that a text of it begins with; none: any text.
+TEST_F(VllmServiceTest, TakesConstraints) {
+  struct Case {
+    std::function<void(api::SamplingParams&)> set;
+    std::vector<TokenId> first;
   };
-  EXPECT_EQ(constraint([](auto&) {}).kind, Kind::kNone);
-  EXPECT_EQ(constraint([](auto& s) { s.set_json_object(false); }).kind, Kind::kNone);
-  EXPECT_EQ(constraint([](auto& s) { s.set_json_object(true); }).kind, Kind::kJsonObject);
-  const Constraint schema = constraint([](auto& s) { s.set_json_schema("{}"); });
-  EXPECT_EQ(schema.kind, Kind::kJsonSchema);
-  EXPECT_EQ(schema.text, "{}");
-  const Constraint regex = constraint([](auto& s) { s.set_regex("a*"); });
-  EXPECT_EQ(regex.kind, Kind::kRegex);
-  EXPECT_EQ(regex.text, "a*");
-  const Constraint choice = constraint([](auto& s) { s.mutable_choice()->add_choices("b"); });
-  EXPECT_EQ(choice.kind, Kind::kChoice);
-  EXPECT_EQ(choice.choices, std::vector<std::string>{"b"});
+  const std::vector<Case> cases = {
+      {[](auto&) {}, {}},
+      {[](auto& s) { s.set_json_object(false); }, {}},
+      {[](auto& s) { s.set_json_object(true); }, Bytes("{")},
+      {[](auto& s) { s.set_json_schema(R"({"type": "array"})"); }, Bytes("[")},
+      {[](auto& s) { s.set_regex("a+"); }, Bytes("a")},
+      {[](auto& s) { s.mutable_choice()->add_choices("b"); }, Bytes("b")},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const std::string id = std::to_string(i);
+    api::GenerateRequest request = TokenPrompt(id, false);
+    cases[i].set(*request.mutable_sampling_params());
+    Generate(request,
+             [&] { WaitForStream(i + 1), engine_.Finish(id, 'q', FinishReason::kStop, {}); });
+    const auto grammar = engine_.WaitForRequests(i + 1).at(i).sampling.grammar;
+    ASSERT_EQ(grammar == nullptr, cases[i].first.empty()) << i;
+    if (grammar == nullptr) continue;
+    step::TokenMask only(step::MaskWords(kHead));
+    step::Insert(cases[i].first[0], only);
+    EXPECT_EQ(*grammar->first().allowed, only) << i;
+  }
 }
 
 TEST_F(VllmServiceTest, RefusesByNameWhatItDoesNotHave) {
