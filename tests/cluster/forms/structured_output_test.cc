@@ -124,7 +124,9 @@ TEST_F(StructuredOutputTest, TheSameSeedGivesTheSameTextAloneAndBesideOthers) {
   }
   for (int i = 0; i < 4; ++i) {
     const Answer answer = calls[static_cast<size_t>(i)]->Wait();
-    if (i == 2) EXPECT_EQ(answer.text, alone.text);
+    if (i == 2) {
+      EXPECT_EQ(answer.text, alone.text);
+    }
   }
 }
 
