@@ -4,19 +4,22 @@
 #include <optional>
 
 namespace tandem::coordinator::grammar {
+
 namespace {
 
-// Looks at places and their stacks for one state, at most: bounds the time that a byte takes.
-constexpr int kMaxSteps = 1 << 16;
+// Of stacks that are put together: about as long as a look at a place.
+constexpr size_t kBytesPerWork = 32;
 
 }  // namespace
 
 // All that can be reached without reading. A place is looked at again when stacks are added.
 class Automaton::Closure {
  public:
-  Closure(const Network& network, StackSets& stacks) : network_(network), stacks_(stacks) {}
+  Closure(const Network& network, StackSets& stacks, int64_t& work_left)
+      : network_(network), stacks_(stacks), work_left_(work_left) {}
 
   void Add(NetworkState at, StackSets::Set stacks) {
+    --work_left_;
     const auto [found, is_new] = reached_.try_emplace(at, stacks);
     const StackSets::Set all = is_new ? stacks : stacks_.Union(found->second, stacks);
     if (!is_new && all == found->second) return;
@@ -26,11 +29,13 @@ class Automaton::Closure {
 
   // Null if it takes too long or too much.
   std::optional<Content> Follow() {
-    for (int steps = 0; !waiting_.empty(); ++steps) {
-      if (steps > kMaxSteps || stacks_.bytes() > kMaxBytes) return std::nullopt;
+    while (!waiting_.empty()) {
+      if (work_left_ < 0 || stacks_.bytes() > kMaxBytes) return std::nullopt;
       const NetworkState at = waiting_.back();
       waiting_.pop_back();
+      const size_t bytes = stacks_.bytes();
       LookAt(network_.states[static_cast<size_t>(at)], reached_.at(at));
+      work_left_ -= static_cast<int64_t>((stacks_.bytes() - bytes) / kBytesPerWork);
     }
     Content content{.can_end = can_end_, .places = {}};
     for (const auto& [at, stacks] : reached_) {
@@ -60,6 +65,7 @@ class Automaton::Closure {
 
   const Network& network_;
   StackSets& stacks_;
+  int64_t& work_left_;
   Places reached_;
   std::vector<NetworkState> waiting_;
   bool can_end_ = false;
@@ -73,6 +79,7 @@ Automaton::Automaton(std::shared_ptr<const Network> network) : network_(std::mov
 Automaton::State Automaton::Restart(State kept) {
   Content content = Of(kept);
   Automaton fresh(network_);
+  fresh.AllowWork(work_left_);
   for (Place& place : content.places) place.stacks = fresh.stacks_.Import(stacks_, place.stacks);
   *this = std::move(fresh);
   return Keep(std::move(content));
@@ -86,7 +93,9 @@ size_t Automaton::bytes() const {
 Automaton::State Automaton::Step(State state, uint8_t byte) {
   Places reached;
   for (const Place& place : Of(state).places) {
-    for (const Network::ByteEdge& edge : network_->states[static_cast<size_t>(place.at)].edges) {
+    const auto& edges = network_->states[static_cast<size_t>(place.at)].edges;
+    work_left_ -= static_cast<int64_t>(edges.size());
+    for (const Network::ByteEdge& edge : edges) {
       if (byte < edge.bytes.first || edge.bytes.last < byte) continue;
       const auto [found, is_new] = reached.try_emplace(edge.to, place.stacks);
       if (!is_new) found->second = stacks_.Union(found->second, place.stacks);
@@ -98,7 +107,7 @@ Automaton::State Automaton::Step(State state, uint8_t byte) {
 }
 
 Automaton::State Automaton::StateOf(const Places& from) {
-  Closure closure(*network_, stacks_);
+  Closure closure(*network_, stacks_, work_left_);
   for (const auto& [at, stacks] : from) closure.Add(at, stacks);
   std::optional<Content> content = closure.Follow();
   if (!content.has_value() || bytes() > kMaxBytes) {

@@ -42,9 +42,12 @@ class Automaton {
   }
   // Whether the string may end here.
   bool CanEnd(State state) const { return Of(state).can_end; }
-  // Whether kDead was said for want of room.
+  // Whether kDead was said for want of room, or of work that is allowed.
   bool is_full() const { return is_full_; }
-  // Forgets all states but this one, whose new number it returns.
+  // New states may take this much work from now on: places and edges looked at, a few nanoseconds
+  // each. At first there is no bound.
+  void AllowWork(int64_t work) { work_left_ = work; }
+  // Forgets all states but this one, whose new number it returns. The work that is left stays.
   State Restart(State kept);
   size_t num_states() const { return tables_.size(); }
   size_t bytes() const;
@@ -87,6 +90,7 @@ class Automaton {
   std::vector<Table> tables_;
   State start_ = kDead;
   size_t num_places_ = 0;
+  int64_t work_left_ = INT64_MAX;
   bool is_full_ = false;
 };
 

@@ -27,22 +27,26 @@ TokenGrammar::TokenGrammar(std::shared_ptr<const Network> network,
                            std::shared_ptr<const TokenTrie> tokens)
     : network_(std::move(network)), tokens_(std::move(tokens)), automaton_(network_) {}
 
-bool TokenGrammar::MakeRoom(Place& place) {
+void TokenGrammar::Restart(Place& place) {
   place.state = automaton_.Restart(place.state);
   place.version = ++version_;
   continuations_.clear();
-  return !automaton_.is_full();
 }
 
 absl::StatusOr<Continuation> TokenGrammar::Follow(std::span<const TokenId> tokens, Place& place) {
   MutexLock lock(mutex_);
-  TANDEM_RETURN_IF_ERROR(Read(tokens, place));
-  Continuation next = ContinuationIn(place);
+  if (place.version != version_) place = {.version = version_, .state = automaton_.start()};
+  automaton_.AllowWork(kMaxWork);
+  if (automaton_.is_full()) Restart(place);
+  absl::Status status = Read(tokens, place);
+  Continuation next;
+  if (status.ok()) next = ContinuationIn(place);
   if (automaton_.is_full()) {
-    return absl::FailedPreconditionError(absl::StrCat("the answer's form takes more than ",
-                                                      Automaton::kMaxBytes >> 20, " MiB after ",
-                                                      tokens.size(), " tokens"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the answer's form takes more than ", Automaton::kMaxBytes >> 20,
+                     " MiB, or too much work, after ", tokens.size(), " tokens"));
   }
+  TANDEM_RETURN_IF_ERROR(status);
   if (next.has_tokens || next.can_end) return next;
   return absl::FailedPreconditionError(absl::StrCat(
       "no token can follow ", tokens.size(), " of the answer: it would nest deeper than ",
@@ -51,12 +55,12 @@ absl::StatusOr<Continuation> TokenGrammar::Follow(std::span<const TokenId> token
 
 Automaton::State TokenGrammar::Next(Place& place, char byte) {
   const Automaton::State next = automaton_.Next(place.state, static_cast<uint8_t>(byte));
-  if (!automaton_.is_full() || !MakeRoom(place)) return next;
+  if (!automaton_.is_full()) return next;
+  Restart(place);
   return automaton_.Next(place.state, static_cast<uint8_t>(byte));
 }
 
 absl::Status TokenGrammar::Read(std::span<const TokenId> tokens, Place& place) {
-  if (place.version != version_) place = {.version = version_, .state = automaton_.start()};
   for (; place.num_tokens < tokens.size(); ++place.num_tokens) {
     const TokenId token = tokens[place.num_tokens];
     const std::string_view bytes = tokens_->BytesOf(token);
@@ -75,7 +79,8 @@ Continuation TokenGrammar::ContinuationIn(Place& place) {
   }
   if (continuations_.size() >= kMaxMasks) continuations_.clear();
   TokenMask mask = tokens_->AllowedIn(automaton_, place.state);
-  if (automaton_.is_full() && MakeRoom(place)) {
+  if (automaton_.is_full()) {
+    Restart(place);
     mask = tokens_->AllowedIn(automaton_, place.state);
   }
   const bool has_tokens = !step::IsEmpty(mask);

@@ -30,6 +30,9 @@ class TokenGrammar {
  public:
   // The masks that are kept, at most.
   static constexpr size_t kMaxMasks = 256;
+  // Of new states that are met after one token (Automaton::AllowWork): tens of milliseconds, which
+  // the engine waits. Forms as people write them take thousandths of it.
+  static constexpr int64_t kMaxWork = 1 << 19;
 
   // INVALID_ARGUMENT as Compile, or if no token begins a string of it.
   static absl::StatusOr<std::shared_ptr<TokenGrammar>> Create(
@@ -57,8 +60,8 @@ class TokenGrammar {
   // INTERNAL if one of the tokens is not allowed.
   absl::Status Read(std::span<const TokenId> tokens, Place& place) TANDEM_REQUIRES(mutex_);
   Continuation ContinuationIn(Place& place) TANDEM_REQUIRES(mutex_);
-  // Whether there is more room now.
-  bool MakeRoom(Place& place) TANDEM_REQUIRES(mutex_);
+  // Forgets all states but this one.
+  void Restart(Place& place) TANDEM_REQUIRES(mutex_);
 
   const std::shared_ptr<const Network> network_;
   const std::shared_ptr<const TokenTrie> tokens_;
@@ -76,7 +79,7 @@ class Matcher {
 
   // What may follow `tokens`. REQUIRES: they begin with those of the last call. INTERNAL if they
   // are of no string of the grammar; FAILED_PRECONDITION if nothing may follow, as strings would
-  // nest too deep or take too much memory, or no token has the bytes that are needed.
+  // nest too deep or take too much memory or work, or no token has the bytes that are needed.
   absl::StatusOr<Continuation> Follow(std::span<const TokenId> tokens) {
     return grammar_->Follow(tokens, place_);
   }
