@@ -109,7 +109,8 @@ std::vector<OpCase> SamplingCases(const TableSizes& s) {
       cut{.temperature = 0.8f, .top_p = 0.9f, .top_k = 40},
       nucleus{.temperature = 0.8f, .top_p = 0.9f}, typical{.temperature = 0.8f, .typical_p = 0.9f},
       xtc{.temperature = 0.8f, .xtc_probability = 1.0f},
-      penalised{.temperature = 0.8f, .adjustments_end = kPenalised};
+      penalised{.temperature = 0.8f, .adjustments_end = kPenalised},
+      masked{.temperature = 0.8f, .mask_begin = 0};
   std::vector<OpCase> cases;
   for (const uint32_t rows : {s.batches.front(), s.batches.back()}) {
     cases.push_back(SampleCase(s, "greedy", greedy, rows));
@@ -119,6 +120,7 @@ std::vector<OpCase> SamplingCases(const TableSizes& s) {
     cases.push_back(SampleCase(s, "typical-p", typical, rows));
     cases.push_back(SampleCase(s, "XTC", xtc, rows));
     cases.push_back(SampleCase(s, "penalties", penalised, rows));
+    cases.push_back(SampleCase(s, "mask", masked, rows));
     cases.push_back(LogProbsCase(s, rows));
   }
   cases.push_back(SoftCapCase(s, s.batches.back()));
