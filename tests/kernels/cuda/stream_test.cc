@@ -140,6 +140,7 @@ TEST_F(CudaStreamTest, ScratchBeyondThePlanIsRefused) {
   constexpr uint32_t kVocab = 100;
   float* const logits = Device(kVocab);
   auto* const rows = reinterpret_cast<SamplingRow*>(Device(sizeof(SamplingRow)));
+  *rows = {.temperature = 0};
   auto* const out = reinterpret_cast<int32_t*>(Device(2));
   const auto encode = [&](uint32_t count) {
     backend_.Encode(SampleParams{logits, kVocab, rows, count, nullptr, nullptr, out});
@@ -303,6 +304,7 @@ TEST_F(CudaStreamTest, ScratchIsPoisonedToo) {
   constexpr uint32_t kVocab = 8;
   float* const logits = Device(kVocab);
   auto* const rows = reinterpret_cast<SamplingRow*>(Device(sizeof(SamplingRow)));
+  *rows = {.temperature = 0};
   auto* const out = reinterpret_cast<int32_t*>(Device(1));
   const auto encode = [&] {
     backend_.Encode(SampleParams{logits, kVocab, rows, 1, nullptr, nullptr, out});
