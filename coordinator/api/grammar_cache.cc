@@ -85,11 +85,15 @@ std::shared_ptr<grammar::TokenGrammar> GrammarCache::Find(const std::string& key
 void GrammarCache::Keep(std::string key, std::shared_ptr<grammar::TokenGrammar> grammar) {
   MutexLock lock(mutex_);
   if (by_key_.contains(key)) return;
+  bytes_ += key.size() + grammar->bytes();
   entries_.push_front({key, std::move(grammar)});
   by_key_.emplace(std::move(key), entries_.begin());
-  if (entries_.size() <= kMaxGrammars) return;
-  by_key_.erase(entries_.back().key);
-  entries_.pop_back();
+  while (entries_.size() > kMaxGrammars || bytes_ > kMaxBytes) {
+    const Entry& last = entries_.back();
+    bytes_ -= last.key.size() + last.grammar->bytes();
+    by_key_.erase(last.key);
+    entries_.pop_back();
+  }
 }
 
 }  // namespace tandem::coordinator

@@ -22,8 +22,9 @@ namespace tandem::coordinator {
 
 class GrammarCache {
  public:
-  // Grammars that are kept, each of which takes up to Automaton::kMaxBytes and its masks.
+  // Grammars that are kept, and their bytes, apart from those in use.
   static constexpr size_t kMaxGrammars = 32;
+  static constexpr size_t kMaxBytes = size_t{512} << 20;
 
   // `vocab_size` is the head's.
   GrammarCache(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint32_t vocab_size);
@@ -48,6 +49,7 @@ class GrammarCache {
   Mutex mutex_;
   std::shared_ptr<const grammar::TokenTrie> tokens_ TANDEM_GUARDED_BY(mutex_);
   std::list<Entry> entries_ TANDEM_GUARDED_BY(mutex_);  // the last one asked for first
+  size_t bytes_ TANDEM_GUARDED_BY(mutex_) = 0;          // of all
   absl::flat_hash_map<std::string, std::list<Entry>::iterator> by_key_ TANDEM_GUARDED_BY(mutex_);
 };
 

@@ -162,8 +162,12 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
                           IdsOf(std::move(params.prompt), *model.tokenizer, params.encode));
   TANDEM_RETURN_IF_ERROR(Truncate(params, model, request.prompt));
   TANDEM_RETURN_IF_ERROR(FillLengths(params, request.prompt.size(), model, sampling));
-  TANDEM_ASSIGN_OR_RETURN(sampling.grammar, model.grammars->Of(params.constraint));
   TANDEM_RETURN_IF_ERROR(CheckSampling(sampling));
+  if (params.constraint.kind != Constraint::Kind::kNone) {
+    // At last: it may take a tenth of a second.
+    TANDEM_RETURN_IF_ERROR(CheckBesideForm(sampling));
+    TANDEM_ASSIGN_OR_RETURN(sampling.grammar, model.grammars->Of(params.constraint));
+  }
   ClampLogprobs(sampling.logprobs, model.vocab_size);
   ClampLogprobs(sampling.prompt_logprobs, model.vocab_size);
   return request;

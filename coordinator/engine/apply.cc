@@ -27,6 +27,8 @@ void FollowForm(Generation& generation, StreamUpdate& update) {
   if (!generation.matcher.has_value()) return;
   auto next = generation.matcher->Follow(generation.generated());
   if (!next.ok()) {
+    // It would not have gone on anyway.
+    if (update.reason == FinishReason::kLength && !absl::IsInternal(next.status())) return;
     update.reason = FinishReason::kNone;
     update.status = next.status();
     return;

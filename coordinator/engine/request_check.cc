@@ -66,6 +66,12 @@ absl::Status CheckLogprobs(const Sampling& sampling, uint32_t most) {
 
 }  // namespace
 
+absl::Status CheckBesideForm(const Sampling& sampling) {
+  if (sampling.min_tokens == 0 && sampling.banned_sequences.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "sampling.min_tokens and bad_words are not supported beside a constraint");
+}
+
 absl::Status CheckSampling(const Sampling& sampling) {
   const step::SamplingFilters filters{.temperature = sampling.temperature,
                                       .top_p = sampling.top_p,
@@ -90,12 +96,7 @@ absl::Status CheckSampling(const Sampling& sampling) {
                                                    ", it must be from 0 to max_tokens, ",
                                                    sampling.max_tokens));
   }
-  // They could ban the only token that is allowed.
-  if (sampling.grammar != nullptr &&
-      (sampling.min_tokens > 0 || !sampling.banned_sequences.empty())) {
-    return absl::InvalidArgumentError(
-        "sampling.min_tokens and bad_words are not supported beside a constraint");
-  }
+  if (sampling.grammar != nullptr) TANDEM_RETURN_IF_ERROR(CheckBesideForm(sampling));
   return CheckLogprobs(sampling, kMaxTopLogprobs);
 }
 

@@ -16,6 +16,10 @@ namespace tandem::coordinator {
 // INVALID_ARGUMENT naming the field of the API's SamplingParams, the found and the allowed value.
 absl::Status CheckSampling(const Sampling& sampling);
 
+// Whether an answer of these parameters may have a form: INVALID_ARGUMENT if they could ban the
+// only token that it allows.
+absl::Status CheckBesideForm(const Sampling& sampling);
+
 class RequestCheck {
  public:
   explicit RequestCheck(const EngineConfig& config)

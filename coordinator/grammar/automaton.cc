@@ -1,10 +1,9 @@
 #include "coordinator/grammar/automaton.h"
 
 #include <algorithm>
-#include <optional>
+#include <deque>
 
 namespace tandem::coordinator::grammar {
-
 namespace {
 
 // Of stacks that are put together: about as long as a look at a place.
@@ -12,7 +11,8 @@ constexpr size_t kBytesPerWork = 32;
 
 }  // namespace
 
-// All that can be reached without reading. A place is looked at again when stacks are added.
+// All that can be reached without reading. A place is looked at again when stacks are added; all
+// that were found by then are added at once.
 class Automaton::Closure {
  public:
   Closure(const Network& network, StackSets& stacks, int64_t& work_left)
@@ -20,33 +20,48 @@ class Automaton::Closure {
 
   void Add(NetworkState at, StackSets::Set stacks) {
     --work_left_;
-    const auto [found, is_new] = reached_.try_emplace(at, stacks);
-    const StackSets::Set all = is_new ? stacks : stacks_.Union(found->second, stacks);
-    if (!is_new && all == found->second) return;
-    found->second = all;
-    waiting_.push_back(at);
+    Reached& reached = reached_[at];
+    reached.found.push_back(stacks);
+    if (reached.found.size() == 1) waiting_.push_back(at);
   }
 
-  // Null if it takes too long or too much.
+  // Null for want of work or room.
   std::optional<Content> Follow() {
     while (!waiting_.empty()) {
       if (work_left_ < 0 || stacks_.bytes() > kMaxBytes) return std::nullopt;
-      const NetworkState at = waiting_.back();
-      waiting_.pop_back();
+      const NetworkState at = waiting_.front();
+      waiting_.pop_front();
       const size_t bytes = stacks_.bytes();
-      LookAt(network_.states[static_cast<size_t>(at)], reached_.at(at));
+      if (const std::optional<StackSets::Set> all = Gather(reached_.at(at)); all.has_value()) {
+        LookAt(network_.states[static_cast<size_t>(at)], *all);
+      }
       work_left_ -= static_cast<int64_t>((stacks_.bytes() - bytes) / kBytesPerWork);
     }
     Content content{.can_end = can_end_, .places = {}};
-    for (const auto& [at, stacks] : reached_) {
+    for (const auto& [at, reached] : reached_) {
       if (network_.states[static_cast<size_t>(at)].edges.empty()) continue;
-      content.places.push_back({at, stacks});
+      content.places.push_back({at, *reached.stacks});
     }
     std::ranges::sort(content.places, {}, &Place::at);
     return content;
   }
 
  private:
+  struct Reached {
+    std::optional<StackSets::Set> stacks;  // that were looked at
+    std::vector<StackSets::Set> found;     // since then
+  };
+
+  // All stacks of a place, if some are new.
+  std::optional<StackSets::Set> Gather(Reached& reached) {
+    std::vector<StackSets::Set> sets = std::move(reached.found);
+    reached.found.clear();
+    if (reached.stacks.has_value()) sets.push_back(*reached.stacks);
+    const StackSets::Set all = stacks_.Union(std::move(sets));
+    if (reached.stacks == all) return std::nullopt;
+    return reached.stacks = all;
+  }
+
   void LookAt(const Network::State& state, StackSets::Set stacks) {
     for (const NetworkState to : state.moves) Add(to, stacks);
     for (const Network::Call& call : state.calls) {
@@ -66,23 +81,21 @@ class Automaton::Closure {
   const Network& network_;
   StackSets& stacks_;
   int64_t& work_left_;
-  Places reached_;
-  std::vector<NetworkState> waiting_;
+  absl::flat_hash_map<NetworkState, Reached> reached_;
+  std::deque<NetworkState> waiting_;
   bool can_end_ = false;
 };
 
 Automaton::Automaton(std::shared_ptr<const Network> network) : network_(std::move(network)) {
-  StateOf({});  // kDead
-  start_ = StateOf({{network_->start, StackSets::kEmptyStack}});
+  Keep({.can_end = false, .places = {}});  // kDead
+  Closure closure(*network_, stacks_, work_left_);
+  closure.Add(network_->start, StackSets::kEmptyStack);
+  start_ = StateOf(closure).value_or(kDead);
 }
 
-Automaton::State Automaton::Restart(State kept) {
-  Content content = Of(kept);
-  Automaton fresh(network_);
-  fresh.AllowWork(work_left_);
-  for (Place& place : content.places) place.stacks = fresh.stacks_.Import(stacks_, place.stacks);
-  *this = std::move(fresh);
-  return Keep(std::move(content));
+void Automaton::AllowWork(int64_t work) {
+  work_left_ = work;
+  want_ = Want::kNone;
 }
 
 size_t Automaton::bytes() const {
@@ -90,32 +103,45 @@ size_t Automaton::bytes() const {
          num_places_ * sizeof(Place) + stacks_.bytes();
 }
 
+Automaton::State Automaton::Import(const Automaton& from, State state) {
+  Content content = from.Of(state);
+  for (Place& place : content.places) place.stacks = stacks_.Import(from.stacks_, place.stacks);
+  return Keep(std::move(content));
+}
+
 Automaton::State Automaton::Step(State state, uint8_t byte) {
-  Places reached;
+  Closure closure(*network_, stacks_, work_left_);
+  uint8_t first = 0, last = 255;  // bytes around it that all edges take for the same
   for (const Place& place : Of(state).places) {
     const auto& edges = network_->states[static_cast<size_t>(place.at)].edges;
     work_left_ -= static_cast<int64_t>(edges.size());
     for (const Network::ByteEdge& edge : edges) {
-      if (byte < edge.bytes.first || edge.bytes.last < byte) continue;
-      const auto [found, is_new] = reached.try_emplace(edge.to, place.stacks);
-      if (!is_new) found->second = stacks_.Union(found->second, place.stacks);
+      const auto [from, to] = edge.bytes;
+      if (to < byte) {
+        first = std::max<uint8_t>(first, to + 1);
+      } else if (byte < from) {
+        last = std::min<uint8_t>(last, from - 1);
+      } else {
+        first = std::max(first, from);
+        last = std::min(last, to);
+        closure.Add(edge.to, place.stacks);
+      }
     }
   }
-  const State next = StateOf(reached);
-  tables_[static_cast<size_t>(state)][byte] = next;
-  return next;
+  const std::optional<State> next = StateOf(closure);
+  if (!next.has_value()) return kDead;
+  Table& table = tables_[static_cast<size_t>(state)];
+  std::fill(table.begin() + first, table.begin() + last + 1, *next);
+  return *next;
 }
 
-Automaton::State Automaton::StateOf(const Places& from) {
-  Closure closure(*network_, stacks_, work_left_);
-  for (const auto& [at, stacks] : from) closure.Add(at, stacks);
+std::optional<Automaton::State> Automaton::StateOf(Closure& closure) {
   std::optional<Content> content = closure.Follow();
-  if (!content.has_value() || bytes() > kMaxBytes) {
-    const auto known = content.has_value() ? index_.find(*content) : index_.end();
-    is_full_ |= known == index_.end();
-    return known == index_.end() ? kDead : known->second;
-  }
-  return Keep(*std::move(content));
+  if (content.has_value() && bytes() <= kMaxBytes) return Keep(*std::move(content));
+  const auto known = content.has_value() ? index_.find(*content) : index_.end();
+  if (known != index_.end()) return known->second;
+  want_ = work_left_ < 0 ? Want::kWork : Want::kRoom;
+  return std::nullopt;
 }
 
 Automaton::State Automaton::Keep(Content content) {

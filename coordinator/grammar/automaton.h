@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,9 @@ class Automaton {
   // Calls that wait for others, at most: what nests deeper is not allowed.
   static constexpr int32_t kMaxDepth = 256;
   // Of everything that is kept.
-  static constexpr size_t kMaxBytes = size_t{16} << 20;
+  static constexpr size_t kMaxBytes = size_t{8} << 20;
+  // Why Next() last gave kDead for a state that it could not make.
+  enum class Want { kNone, kRoom, kWork };
 
   explicit Automaton(std::shared_ptr<const Network> network);
   explicit Automaton(Network network)
@@ -42,13 +45,13 @@ class Automaton {
   }
   // Whether the string may end here.
   bool CanEnd(State state) const { return Of(state).can_end; }
-  // Whether kDead was said for want of room, or of work that is allowed.
-  bool is_full() const { return is_full_; }
-  // New states may take this much work from now on: places and edges looked at, a few nanoseconds
-  // each. At first there is no bound.
-  void AllowWork(int64_t work) { work_left_ = work; }
-  // Forgets all states but this one, whose new number it returns. The work that is left stays.
-  State Restart(State kept);
+  // A state of an automaton of the same network.
+  State Import(const Automaton& from, State state);
+
+  Want want() const { return want_; }
+  // New states may take this much work from now on: places and edges looked at, some ten
+  // nanoseconds each. At first there is no bound. Nothing is wanted any more.
+  void AllowWork(int64_t work);
   size_t num_states() const { return tables_.size(); }
   size_t bytes() const;
 
@@ -73,15 +76,14 @@ class Automaton {
       return H::combine(std::move(state), content.can_end, content.places);
     }
   };
-  using Places = absl::flat_hash_map<NetworkState, StackSets::Set>;
   using Table = std::array<State, 256>;
   class Closure;
 
-  State Keep(Content content);
   const Content& Of(State state) const { return *contents_[static_cast<size_t>(state)]; }
   State Step(State state, uint8_t byte);
-  // The state of all that can be reached from these without reading.
-  State StateOf(const Places& from);
+  // The state of all that the closure reaches; none for want of something.
+  std::optional<State> StateOf(Closure& closure);
+  State Keep(Content content);
 
   std::shared_ptr<const Network> network_;
   StackSets stacks_;
@@ -91,7 +93,7 @@ class Automaton {
   State start_ = kDead;
   size_t num_places_ = 0;
   int64_t work_left_ = INT64_MAX;
-  bool is_full_ = false;
+  Want want_ = Want::kNone;
 };
 
 }  // namespace tandem::coordinator::grammar

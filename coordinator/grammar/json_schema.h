@@ -9,6 +9,8 @@
 // - `format` is followed where it is date, time, date-time, uuid, email, hostname, ipv4 or uri;
 //   others are annotations, as they are by default since draft 2019-09.
 // - Members that the schema does not name may come twice; readers keep the last one.
+// - An exclusive bound holds for the number as it is written: a reader that rounds
+//   0.999999999999999999 to a double has 1.
 // - Unknown keywords are ignored, as the drafts say: those of OpenAPI and contentEncoding too.
 //
 // Refused are among others `not`, `if`, patternProperties, multipleOf, contains, uniqueItems,

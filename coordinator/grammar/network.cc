@@ -34,12 +34,17 @@ class Builder {
     return static_cast<NetworkState>(network_.states.size() - 1);
   }
   Network::State& At(NetworkState state) { return network_.states[static_cast<size_t>(state)]; }
+  void AddEdge(NetworkState from, ByteRange bytes, NetworkState to) {
+    At(from).edges.push_back({bytes, to});
+    ++num_edges_;
+  }
   void Move(NetworkState from, NetworkState to) { At(from).moves.push_back(to); }
 
   absl::Status Lay(const Expression& expression, NetworkState from, NetworkState to) {
-    if (network_.states.size() > kMaxNetworkStates) {
+    if (network_.states.size() > kMaxNetworkStates || num_edges_ > kMaxNetworkEdges) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the grammar has more than ", kMaxNetworkStates, " states"));
+          absl::StrCat("with repetitions written out the grammar has more than ", kMaxNetworkStates,
+                       " states, or ", kMaxNetworkEdges, " edges"));
     }
     switch (expression.kind) {
       case Expression::Kind::kText:
@@ -73,7 +78,7 @@ class Builder {
     for (size_t i = 0; i < text.size(); ++i) {
       const auto byte = static_cast<uint8_t>(text[i]);
       const NetworkState next = i + 1 == text.size() ? to : NewState();
-      At(from).edges.push_back({{byte, byte}, next});
+      AddEdge(from, {byte, byte}, next);
       from = next;
     }
   }
@@ -82,7 +87,7 @@ class Builder {
       NetworkState at = from;
       for (size_t i = 0; i < bytes.size(); ++i) {
         const NetworkState next = i + 1 == bytes.size() ? to : NewState();
-        At(at).edges.push_back({bytes[i], next});
+        AddEdge(at, bytes[i], next);
         at = next;
       }
     }
@@ -125,6 +130,7 @@ class Builder {
   const Grammar& grammar_;
   Network network_;
   std::vector<NetworkState> starts_;
+  size_t num_edges_ = 0;
 };
 
 // What holds for a state because it holds for others: `follows(state, holds)` says so, given those
@@ -241,6 +247,15 @@ absl::Status CheckLeftRecursion(const Network& network, size_t num_rules) {
 }
 
 }  // namespace
+
+size_t Network::bytes() const {
+  size_t bytes = states.size() * sizeof(State);
+  for (const State& state : states) {
+    bytes += state.edges.capacity() * sizeof(ByteEdge) + state.calls.capacity() * sizeof(Call) +
+             state.moves.capacity() * sizeof(NetworkState);
+  }
+  return bytes;
+}
 
 absl::StatusOr<Network> Compile(const Grammar& grammar) {
   if (grammar.rules.empty()) return absl::InvalidArgumentError("the grammar has no rules");

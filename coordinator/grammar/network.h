@@ -5,6 +5,7 @@
 #ifndef TANDEM_COORDINATOR_GRAMMAR_NETWORK_H_
 #define TANDEM_COORDINATOR_GRAMMAR_NETWORK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -35,13 +36,17 @@ struct Network {
   };
   std::vector<State> states;
   NetworkState start = 0;
+
+  // Of memory, about.
+  size_t bytes() const;
 };
 
-// A bound of states, as a repetition is written out.
+// Bounds of states and of edges that read, as a repetition is written out.
 inline constexpr size_t kMaxNetworkStates = 1 << 18;
+inline constexpr size_t kMaxNetworkEdges = 1 << 20;
 
 // INVALID_ARGUMENT: a rule that does not exist, that begins with itself (left recursion), or of
-// which no string comes to an end although the grammar needs it; more states than the bound.
+// which no string comes to an end although the grammar needs it; more than the bounds.
 absl::StatusOr<Network> Compile(const Grammar& grammar);
 
 }  // namespace tandem::coordinator::grammar

@@ -81,7 +81,8 @@ absl::StatusOr<Expression> OfInteger(const Json& schema, const std::string& plac
 absl::StatusOr<Expression> OfNumber(const Json& schema, const std::string& place) {
   TANDEM_ASSIGN_OR_RETURN(const Bound least, Least(schema, place));
   TANDEM_ASSIGN_OR_RETURN(const Bound negated_most, Most(schema, place));
-  if (!least.has_value() && !negated_most.has_value()) return JsonNumber();
+  // A bound that all numbers without exponents meet may be beyond those with one.
+  if (!SpeaksOfNumbers(schema)) return JsonNumber();
   const Bound most = negated_most.has_value() ? Bound(Negated(*negated_most)) : std::nullopt;
   if (least.has_value() && most.has_value() &&
       (least->value > most->value ||

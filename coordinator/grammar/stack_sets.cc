@@ -19,23 +19,29 @@ StackSets::Set StackSets::SetOf(bool has_empty, std::vector<Frames> frames) {
 
 StackSets::Set StackSets::Push(NetworkState to, Set below) { return SetOf(false, {{to, below}}); }
 
-StackSets::Set StackSets::Union(Set a, Set b) {
-  if (a == b) return a;
-  if (a > b) std::swap(a, b);
-  if (const auto known = unions_.find({a, b}); known != unions_.end()) return known->second;
-  const Node &x = At(a), &y = At(b);
-  std::vector<Frames> frames;
-  frames.reserve(x.frames.size() + y.frames.size());
-  auto next = y.frames.begin();
-  for (const Frames& one : x.frames) {
-    while (next != y.frames.end() && next->to < one.to) frames.push_back(*next++);
-    const bool in_both = next != y.frames.end() && next->to == one.to;
-    frames.push_back({one.to, in_both ? Union(one.below, (next++)->below) : one.below});
+StackSets::Set StackSets::Union(std::vector<Set> sets) {
+  std::ranges::sort(sets);
+  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  if (sets.size() == 1) return sets[0];
+  if (const auto known = unions_.find(sets); known != unions_.end()) return known->second;
+  std::vector<Frames> all;
+  bool has_empty = false;
+  for (const Set set : sets) {
+    has_empty |= At(set).has_empty;
+    all.insert(all.end(), At(set).frames.begin(), At(set).frames.end());
   }
-  frames.insert(frames.end(), next, y.frames.end());
-  const Set set = SetOf(x.has_empty || y.has_empty, std::move(frames));
-  unions_[{a, b}] = set;
-  bytes_ += 2 * sizeof(std::pair<Set, Set>);
+  std::ranges::stable_sort(all, {}, &Frames::to);
+  std::vector<Frames> frames;
+  for (auto begin = all.begin(); begin != all.end();) {
+    std::vector<Set> below;
+    auto end = begin;
+    for (; end != all.end() && end->to == begin->to; ++end) below.push_back(end->below);
+    frames.push_back({begin->to, Union(std::move(below))});
+    begin = end;
+  }
+  const Set set = SetOf(has_empty, std::move(frames));
+  bytes_ += sizeof(std::vector<Set>) + (sets.size() + 2) * sizeof(Set);
+  unions_.emplace(std::move(sets), set);
   return set;
 }
 

@@ -50,7 +50,8 @@ class StackSets {
   const Node& At(Set set) const { return *nodes_[static_cast<size_t>(set)]; }
   // Each stack with one more call.
   Set Push(NetworkState to, Set below);
-  Set Union(Set a, Set b);
+  // REQUIRES: at least one.
+  Set Union(std::vector<Set> sets);
   // A set of another object.
   Set Import(const StackSets& from, Set set);
   // Roughly; grows only.
@@ -60,8 +61,8 @@ class StackSets {
   Set SetOf(bool has_empty, std::vector<Frames> frames);
 
   absl::node_hash_map<Node, Set> index_;
-  std::vector<const Node*> nodes_;  // of each set, in index_
-  absl::flat_hash_map<std::pair<Set, Set>, Set> unions_;
+  std::vector<const Node*> nodes_;                     // of each set, in index_
+  absl::flat_hash_map<std::vector<Set>, Set> unions_;  // of sets that ascend
   size_t bytes_ = 0;
 };
 

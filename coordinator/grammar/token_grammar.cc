@@ -25,46 +25,67 @@ absl::StatusOr<std::shared_ptr<TokenGrammar>> TokenGrammar::Create(
 
 TokenGrammar::TokenGrammar(std::shared_ptr<const Network> network,
                            std::shared_ptr<const TokenTrie> tokens)
-    : network_(std::move(network)), tokens_(std::move(tokens)), automaton_(network_) {}
-
-void TokenGrammar::Restart(Place& place) {
-  place.state = automaton_.Restart(place.state);
-  place.version = ++version_;
-  continuations_.clear();
-}
+    : network_(std::move(network)),
+      tokens_(std::move(tokens)),
+      automaton_(std::make_shared<Automaton>(network_)) {}
 
 absl::StatusOr<Continuation> TokenGrammar::Follow(std::span<const TokenId> tokens, Place& place) {
   MutexLock lock(mutex_);
-  if (place.version != version_) place = {.version = version_, .state = automaton_.start()};
-  automaton_.AllowWork(kMaxWork);
-  if (automaton_.is_full()) Restart(place);
-  absl::Status status = Read(tokens, place);
+  Move(place);
+  automaton_->AllowWork(kMaxWork);
+  const absl::Status status = Read(tokens, place);
   Continuation next;
   if (status.ok()) next = ContinuationIn(place);
-  if (automaton_.is_full()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the answer's form takes more than ", Automaton::kMaxBytes >> 20,
-                     " MiB, or too much work, after ", tokens.size(), " tokens"));
+  const auto no_token = [&](const auto&... why) {
+    return absl::FailedPreconditionError(absl::StrCat("no token can follow ", tokens.size(),
+                                                      " of an answer of this form: ", why...));
+  };
+  switch (automaton_->want()) {
+    case Automaton::Want::kRoom:
+      return no_token("it has too many states, which take more than ", Automaton::kMaxBytes >> 20,
+                      " MiB");
+    case Automaton::Want::kWork:
+      return no_token("it takes too long to find which may");
+    case Automaton::Want::kNone:
+      break;
   }
   TANDEM_RETURN_IF_ERROR(status);
   if (next.has_tokens || next.can_end) return next;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "no token can follow ", tokens.size(), " of the answer: it would nest deeper than ",
-      Automaton::kMaxDepth, ", or the vocabulary has no token for what its form needs next"));
+  return no_token("it would nest deeper than ", Automaton::kMaxDepth,
+                  ", or the vocabulary has no token for what it needs next");
 }
 
-Automaton::State TokenGrammar::Next(Place& place, char byte) {
-  const Automaton::State next = automaton_.Next(place.state, static_cast<uint8_t>(byte));
-  if (!automaton_.is_full()) return next;
-  Restart(place);
-  return automaton_.Next(place.state, static_cast<uint8_t>(byte));
+void TokenGrammar::Move(Place& place) {
+  if (place.automaton == automaton_) return;
+  place.state = place.automaton == nullptr ? automaton_->start()
+                                           : automaton_->Import(*place.automaton, place.state);
+  place.automaton = automaton_;
+}
+
+bool TokenGrammar::MakeRoom(Place& place) {
+  if (automaton_->want() != Automaton::Want::kRoom || is_new_) return false;
+  automaton_ = std::make_shared<Automaton>(network_);
+  automaton_->AllowWork(kMaxWork);
+  continuations_.clear();
+  is_new_ = true;
+  Move(place);
+  return true;
+}
+
+void TokenGrammar::Read(char byte, Place& place) {
+  const auto next = [&] { return automaton_->Next(place.state, static_cast<uint8_t>(byte)); };
+  const Automaton::State state = next();
+  place.state = MakeRoom(place) ? next() : state;
 }
 
 absl::Status TokenGrammar::Read(std::span<const TokenId> tokens, Place& place) {
   for (; place.num_tokens < tokens.size(); ++place.num_tokens) {
+    is_new_ = false;
     const TokenId token = tokens[place.num_tokens];
     const std::string_view bytes = tokens_->BytesOf(token);
-    for (const char c : bytes) place.state = Next(place, c);
+    for (size_t i = 0; i < bytes.size() && place.state != Automaton::kDead; ++i) {
+      Read(bytes[i], place);
+    }
     if (place.state != Automaton::kDead && !bytes.empty()) continue;
     return absl::InternalError(absl::StrCat("token ", place.num_tokens, " of the answer, id ",
                                             token,
@@ -77,17 +98,16 @@ Continuation TokenGrammar::ContinuationIn(Place& place) {
   if (const auto known = continuations_.find(place.state); known != continuations_.end()) {
     return known->second;
   }
-  if (continuations_.size() >= kMaxMasks) continuations_.clear();
-  TokenMask mask = tokens_->AllowedIn(automaton_, place.state);
-  if (automaton_.is_full()) {
-    Restart(place);
-    mask = tokens_->AllowedIn(automaton_, place.state);
-  }
+  is_new_ = false;
+  TokenMask mask = tokens_->AllowedIn(*automaton_, place.state);
+  if (MakeRoom(place)) mask = tokens_->AllowedIn(*automaton_, place.state);
   const bool has_tokens = !step::IsEmpty(mask);
-  return continuations_[place.state] = {
-             .allowed = std::make_shared<const TokenMask>(std::move(mask)),
-             .has_tokens = has_tokens,
-             .can_end = automaton_.CanEnd(place.state)};
+  Continuation next = {.allowed = std::make_shared<const TokenMask>(std::move(mask)),
+                       .has_tokens = has_tokens,
+                       .can_end = automaton_->CanEnd(place.state)};
+  if (automaton_->want() != Automaton::Want::kNone) return next;  // some tokens are missing
+  if (continuations_.size() >= kMaxMasks) continuations_.clear();
+  return continuations_[place.state] = std::move(next);
 }
 
 }  // namespace tandem::coordinator::grammar

@@ -30,8 +30,8 @@ class TokenGrammar {
  public:
   // The masks that are kept, at most.
   static constexpr size_t kMaxMasks = 256;
-  // Of new states that are met after one token (Automaton::AllowWork): tens of milliseconds, which
-  // the engine waits. Forms as people write them take thousandths of it.
+  // Of new states in one call of Follow (Automaton::AllowWork): milliseconds, which the engine
+  // waits.
   static constexpr int64_t kMaxWork = 1 << 19;
 
   // INVALID_ARGUMENT as Compile, or if no token begins a string of it.
@@ -40,14 +40,16 @@ class TokenGrammar {
 
   // What a text begins with; it has tokens.
   const Continuation& first() const { return first_; }
+  // Of memory, at most, without the masks.
+  size_t bytes() const { return network_->bytes() + Automaton::kMaxBytes; }
 
  private:
   friend class Matcher;
 
-  // After some tokens. When the automaton is full it starts anew with one place, and all others are
-  // found again by their tokens: `version` says which states are meant.
+  // After some tokens. A full automaton is left for a new one: a place in the old one keeps it
+  // until it moves.
   struct Place {
-    uint64_t version = 0;
+    std::shared_ptr<Automaton> automaton;
     size_t num_tokens = 0;
     Automaton::State state = Automaton::kDead;
   };
@@ -55,20 +57,20 @@ class TokenGrammar {
   TokenGrammar(std::shared_ptr<const Network> network, std::shared_ptr<const TokenTrie> tokens);
 
   absl::StatusOr<Continuation> Follow(std::span<const TokenId> tokens, Place& place);
-  // kDead if it leads nowhere, or if it takes more than there is room for even alone.
-  Automaton::State Next(Place& place, char byte) TANDEM_REQUIRES(mutex_);
+  void Move(Place& place) TANDEM_REQUIRES(mutex_);
+  // False if there is room, or none even in a new automaton.
+  bool MakeRoom(Place& place) TANDEM_REQUIRES(mutex_);
+  void Read(char byte, Place& place) TANDEM_REQUIRES(mutex_);
   // INTERNAL if one of the tokens is not allowed.
   absl::Status Read(std::span<const TokenId> tokens, Place& place) TANDEM_REQUIRES(mutex_);
   Continuation ContinuationIn(Place& place) TANDEM_REQUIRES(mutex_);
-  // Forgets all states but this one.
-  void Restart(Place& place) TANDEM_REQUIRES(mutex_);
 
   const std::shared_ptr<const Network> network_;
   const std::shared_ptr<const TokenTrie> tokens_;
   Continuation first_;
   Mutex mutex_;
-  uint64_t version_ TANDEM_GUARDED_BY(mutex_) = 1;
-  Automaton automaton_ TANDEM_GUARDED_BY(mutex_);
+  std::shared_ptr<Automaton> automaton_ TANDEM_GUARDED_BY(mutex_);
+  bool is_new_ TANDEM_GUARDED_BY(mutex_) = false;  // made for the token or mask at hand
   absl::flat_hash_map<Automaton::State, Continuation> continuations_ TANDEM_GUARDED_BY(mutex_);
 };
 

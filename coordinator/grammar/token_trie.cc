@@ -54,7 +54,7 @@ void TokenTrie::Add(const Tokens& tokens, size_t begin, size_t end, size_t depth
 TokenMask TokenTrie::AllowedIn(Automaton& automaton, Automaton::State state) const {
   TokenMask mask(step::MaskWords(vocab_size_));
   Automaton::State states[kMaxTokenBytes + 1] = {state};  // after each byte of the way here
-  for (size_t i = 0; i < nodes_.size() && !automaton.is_full();) {
+  for (size_t i = 0; i < nodes_.size() && automaton.want() == Automaton::Want::kNone;) {
     const Node& node = nodes_[i];
     const Automaton::State next = automaton.Next(states[node.depth], node.byte);
     if (next == Automaton::kDead) {

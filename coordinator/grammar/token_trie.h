@@ -30,7 +30,8 @@ class TokenTrie {
   uint32_t vocab_size() const { return vocab_size_; }
   // The bytes of a token of which text is made; none of another.
   std::string_view BytesOf(TokenId id) const;
-  // The tokens whose bytes may follow in `state`; some are missing if the automaton is_full() then.
+  // The tokens whose bytes may follow in `state`; some are missing if the automaton wants something
+  // then.
   TokenMask AllowedIn(Automaton& automaton, Automaton::State state) const;
 
  private:

@@ -32,7 +32,8 @@ void Walk(grammar::Automaton& automaton) {
       if (next != grammar::Automaton::kDead) chosen = byte;
     }
     if (chosen < 0) {
-      TANDEM_CHECK(automaton.CanEnd(state) || automaton.is_full()) << "a text comes to no end";
+      TANDEM_CHECK(automaton.CanEnd(state) || automaton.want() != grammar::Automaton::Want::kNone)
+          << "a text comes to no end";
       return;
     }
     state = automaton.Next(state, static_cast<uint8_t>(chosen));

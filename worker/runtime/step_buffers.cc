@@ -27,9 +27,10 @@ size_t MaxAdjustmentBytes(const step::StepLimits& limits) {
          sizeof(kernels::LogitAdjustment);
 }
 
-// Of vocabularies of which rows may have masks.
+// Rows of larger vocabularies have none.
 size_t MaxMaskBytes(const step::StepLimits& limits) {
-  const size_t words = step::MaskWords(std::min(limits.vocab_size, step::kMaxMaskedVocabulary));
+  if (limits.vocab_size > step::kMaxMaskedVocabulary) return 0;
+  const size_t words = step::MaskWords(limits.vocab_size);
   return limits.MaxSamples() * Aligned(words * sizeof(uint32_t));
 }
 

@@ -1,5 +1,6 @@
 #include "coordinator/grammar/automaton.h"
 
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -102,7 +103,7 @@ TEST(Automaton, AmbiguousNestingStaysSmall) {
   for (int i = 0; i < 100; ++i) text = "[" + text + "+-*"[i % 3] + (i % 2 == 0 ? "a]" : "[a+a]]");
   EXPECT_TRUE(Matches(a, text));
   EXPECT_FALSE(MayBegin(a, text + "]"));
-  EXPECT_FALSE(a.is_full());
+  EXPECT_EQ(a.want(), Automaton::Want::kNone);
   EXPECT_LT(a.bytes(), size_t{2} << 20);
 }
 
@@ -111,6 +112,27 @@ TEST(Automaton, CallsThatReadNothing) {
   Automaton a = Compiled({Sequence({Rule(1), Rule(1), Text("x"), Rule(1)}), Optional(Text("a"))});
   for (const char* text : {"x", "ax", "aax", "xa", "axa", "aaxa"}) EXPECT_TRUE(Matches(a, text));
   for (const char* text : {"", "a", "aaax", "xaa"}) EXPECT_FALSE(Matches(a, text)) << text;
+}
+
+TEST(Automaton, GoesOnInAnother) {
+  auto network = Compile({Lists()});
+  ASSERT_TRUE(network.ok());
+  const auto shared = std::make_shared<const Network>(*std::move(network));
+  Automaton one(shared), two(shared);
+  After(two, "[[a,");
+  const Automaton::State state = two.Import(one, After(one, "[a,[b"));
+  EXPECT_EQ(state, After(two, "[c,c,[a,b"));
+  EXPECT_EQ(two.Import(one, Automaton::kDead), Automaton::kDead);
+}
+
+TEST(Automaton, WorkHasABound) {
+  Automaton a = Compiled({Repeat(Optional(Class({{'a', 'b'}})), 1000, 1000)});
+  a.AllowWork(100);
+  EXPECT_EQ(a.Next(a.start(), 'a'), Automaton::kDead);
+  EXPECT_EQ(a.want(), Automaton::Want::kWork);
+  a.AllowWork(1 << 20);
+  EXPECT_NE(a.Next(a.start(), 'a'), Automaton::kDead) << "what was not found is not kept";
+  EXPECT_EQ(a.want(), Automaton::Want::kNone);
 }
 
 TEST(Automaton, IsFullAtItsBound) {
@@ -123,7 +145,7 @@ TEST(Automaton, IsFullAtItsBound) {
     state = a.Next(state, random() % 2 == 0 ? 'a' : 'b');
   }
   EXPECT_EQ(state, Automaton::kDead);
-  EXPECT_TRUE(a.is_full());
+  EXPECT_EQ(a.want(), Automaton::Want::kRoom);
   EXPECT_GT(a.bytes(), Automaton::kMaxBytes);
   EXPECT_LT(a.bytes(), Automaton::kMaxBytes * 11 / 10);
 }
@@ -155,6 +177,12 @@ TEST(Compile, RefusesRulesThatDoNotExist) {
 
 TEST(Compile, BoundsStates) {
   EXPECT_THAT(Refusal({Repeat(Repeat(Text("ab"), 1000, 1000), 1000, 1000)}), HasSubstr("states"));
+}
+
+TEST(Compile, BoundsEdges) {
+  std::vector<CharacterRange> every_second;
+  for (uint32_t c = 0; c < 0x80; c += 2) every_second.push_back({c, c});
+  EXPECT_THAT(Refusal({Repeat(Class(std::move(every_second)), 20000, 20000)}), HasSubstr("edges"));
 }
 
 Expression RandomExpression(std::mt19937& random, int depth, RuleIndex num_rules) {

@@ -73,7 +73,8 @@ TEST(TokenGrammar, SaysWhereNoTokenCanFollow) {
   const std::vector<TokenId> tokens = {0};
   const absl::Status status = matcher.Follow(tokens).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("no token can follow 1 of the answer"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("no token can follow 1 of an answer of this form: it would nest"));
 }
 
 TEST(TokenGrammar, RefusesWhatNoTokenBegins) {
@@ -82,13 +83,13 @@ TEST(TokenGrammar, RefusesWhatNoTokenBegins) {
     EXPECT_EQ(grammar.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(grammar.status().message());
   };
-  EXPECT_THAT(refusal(Text("b")), HasSubstr("no token can follow 0 of the answer"));
+  EXPECT_THAT(refusal(Text("b")), HasSubstr("no token can follow 0 of an answer"));
   EXPECT_THAT(refusal(Text("")), HasSubstr("the only text of this form is the empty one"));
   EXPECT_THAT(refusal(Choice({})), HasSubstr("no string of the grammar comes to an end"));
 }
 
-// Where one of the last 17 bytes was an a: more states than there is room for, so that they are
-// told anew now and then while two generations are in between.
+// Where one of the last 17 bytes was an a: more states than there is room for, so that an automaton
+// begins anew now and then while two generations are in between.
 TEST(TokenGrammar, MayRunOutOfRoomWithoutAnyoneNoticing) {
   const auto grammar = Made(
       {Sequence({Repeat(Class({{'a', 'b'}}), 0), Text("a"), Repeat(Class({{'a', 'b'}}), 17, 17)})},
@@ -110,6 +111,33 @@ TEST(TokenGrammar, MayRunOutOfRoomWithoutAnyoneNoticing) {
     two.push_back(token);
     ASSERT_TRUE(second.Follow(two).ok());
   }
+}
+
+// A long text is read once, however often an automaton begins anew for others.
+TEST(TokenGrammar, LongAnswersOfOneFormBesideEachOther) {
+  const auto grammar = Made({Repeat(Class({{'a', 'b'}}), 0, 40000)}, {"a", "b"});
+  std::vector<TokenId> one, two(20000, 1);
+  Matcher first(grammar), second(grammar);
+  ASSERT_TRUE(second.Follow(two).ok());
+  for (int i = 0; i < 12000; ++i) {
+    one.push_back(i % 2);
+    const auto next = first.Follow(one);
+    ASSERT_TRUE(next.ok()) << i << ": " << next.status();
+    if (i % 100 != 0) continue;
+    two.push_back(0);
+    ASSERT_TRUE(second.Follow(two).ok()) << i;
+  }
+}
+
+TEST(TokenGrammar, WhatTakesTooLongEndsOneAnswer) {
+  std::vector<std::string> tokens = {"a"};
+  for (size_t n = 1; n < 40; ++n) tokens.push_back(std::string(n, 'b'));
+  const auto grammar =
+      Made({Sequence({Text("a"), Repeat(Repeat(Class({{'b', 'b'}}), 0, 300), 0, 250)})}, tokens);
+  const absl::Status status = Matcher(grammar).Follow(std::vector<TokenId>{0}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("form: it takes too long to find which"));
+  EXPECT_TRUE(Matcher(grammar).Follow({}).ok());
 }
 
 }  // namespace
