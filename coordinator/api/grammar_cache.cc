@@ -52,7 +52,7 @@ absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> GrammarCache::Of(
                                                  vocab_size_, " ids, at most ",
                                                  step::kMaxMaskedVocabulary, " are supported"));
   }
-  std::string key = KeyOf(constraint);
+  const std::string key = KeyOf(constraint);
   if (auto known = Find(key); known != nullptr) return known;
   absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> made;
   absl::StatusOr<grammar::Grammar> grammar = GrammarOf(constraint);
@@ -61,7 +61,7 @@ absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> GrammarCache::Of(
     return absl::InvalidArgumentError(
         absl::StrCat("sampling.constraint: ", made.status().message()));
   }
-  Keep(std::move(key), *made);
+  Keep(key, *made);
   return made;
 }
 
@@ -82,12 +82,12 @@ std::shared_ptr<grammar::TokenGrammar> GrammarCache::Find(const std::string& key
 }
 
 // Two threads may have made the same: the first one stays.
-void GrammarCache::Keep(std::string key, std::shared_ptr<grammar::TokenGrammar> grammar) {
+void GrammarCache::Keep(const std::string& key, std::shared_ptr<grammar::TokenGrammar> grammar) {
   MutexLock lock(mutex_);
   if (by_key_.contains(key)) return;
   bytes_ += key.size() + grammar->bytes();
   entries_.push_front({key, std::move(grammar)});
-  by_key_.emplace(std::move(key), entries_.begin());
+  by_key_.emplace(key, entries_.begin());
   while (entries_.size() > kMaxGrammars || bytes_ > kMaxBytes) {
     const Entry& last = entries_.back();
     bytes_ -= last.key.size() + last.grammar->bytes();

@@ -42,7 +42,7 @@ class GrammarCache {
   std::shared_ptr<const grammar::TokenTrie> Tokens();
   // Null if it is not kept.
   std::shared_ptr<grammar::TokenGrammar> Find(const std::string& key);
-  void Keep(std::string key, std::shared_ptr<grammar::TokenGrammar> grammar);
+  void Keep(const std::string& key, std::shared_ptr<grammar::TokenGrammar> grammar);
 
   const std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
   const uint32_t vocab_size_;

@@ -73,9 +73,9 @@ bool TokenGrammar::MakeRoom(Place& place) {
 }
 
 void TokenGrammar::Read(char byte, Place& place) {
-  const auto next = [&] { return automaton_->Next(place.state, static_cast<uint8_t>(byte)); };
-  const Automaton::State state = next();
-  place.state = MakeRoom(place) ? next() : state;
+  const auto value = static_cast<uint8_t>(byte);
+  const Automaton::State next = automaton_->Next(place.state, value);
+  place.state = MakeRoom(place) ? automaton_->Next(place.state, value) : next;
 }
 
 absl::Status TokenGrammar::Read(std::span<const TokenId> tokens, Place& place) {
