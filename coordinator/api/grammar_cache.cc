@@ -54,15 +54,16 @@ absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> GrammarCache::Of(
   }
   const std::string key = KeyOf(constraint);
   if (auto known = Find(key); known != nullptr) return known;
-  absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> made;
-  absl::StatusOr<grammar::Grammar> grammar = GrammarOf(constraint);
-  made = grammar.ok() ? grammar::TokenGrammar::Create(*grammar, Tokens()) : grammar.status();
-  if (!made.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("sampling.constraint: ", made.status().message()));
-  }
+  absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> made = Make(constraint);
+  if (!made.ok()) return Annotate(made.status(), "sampling.constraint");
   Keep(key, *made);
   return made;
+}
+
+absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> GrammarCache::Make(
+    const Constraint& constraint) {
+  TANDEM_ASSIGN_OR_RETURN(const grammar::Grammar grammar, GrammarOf(constraint));
+  return grammar::TokenGrammar::Create(grammar, Tokens());
 }
 
 std::shared_ptr<const grammar::TokenTrie> GrammarCache::Tokens() {

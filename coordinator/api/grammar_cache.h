@@ -39,6 +39,7 @@ class GrammarCache {
     std::shared_ptr<grammar::TokenGrammar> grammar;
   };
 
+  absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> Make(const Constraint& constraint);
   std::shared_ptr<const grammar::TokenTrie> Tokens();
   // Null if it is not kept.
   std::shared_ptr<grammar::TokenGrammar> Find(const std::string& key);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace tandem::coordinator::grammar {
 namespace {
 

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "coordinator/grammar/network.h"
 #include "coordinator/grammar/stack_sets.h"
@@ -49,8 +48,8 @@ class Automaton {
   State Import(const Automaton& from, State state);
 
   Want want() const { return want_; }
-  // New states may take this much work from now on: places and edges looked at, some ten
-  // nanoseconds each. At first there is no bound. Nothing is wanted any more.
+  // New states may take this much work from now on: places and edges looked at, a fraction of a
+  // microsecond each. At first there is no bound. Nothing is wanted any more.
   void AllowWork(int64_t work);
   size_t num_states() const { return tables_.size(); }
   size_t bytes() const;

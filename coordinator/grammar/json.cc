@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "coordinator/grammar/characters.h"
+
 namespace tandem::coordinator::grammar {
 namespace {
 
@@ -24,6 +26,8 @@ Expression EscapedCodeUnits() {
                  Sequence({d, high, HexDigits(2), Text("\\u"), d, low, HexDigits(2)})});
 }
 
+// One that stands for itself.
+Expression PlainCharacter() { return Class({{' ', '!'}, {'#', '['}, {']', kLastCharacter}}); }
 Expression OneCharacter() {
   const Expression short_escape = Class({{'"', '"'},
                                          {'/', '/'},
@@ -34,7 +38,7 @@ Expression OneCharacter() {
                                          {'r', 'r'},
                                          {'t', 't'}});
   return Choice(
-      {Class({{' ', '!'}, {'#', '['}, {']', 0x10ffff}}),
+      {PlainCharacter(),
        Sequence({Text("\\"), Choice({short_escape, Sequence({Text("u"), EscapedCodeUnits()})})})});
 }
 
@@ -47,8 +51,8 @@ Grammar JsonGrammar(Expression start) {
   grammar.rules.push_back(OneCharacter());
   grammar.rules.push_back(Optional(
       Choice({Text(" "), Sequence({Text("\n"), Repeat(Text(" "), 0, kMostIndentation)})})));
-  grammar.rules.push_back(Repeat(Class({{' ', '!'}, {'#', '['}, {']', 0x10ffff}}), 0));
-  grammar.rules.push_back(Class({{0x80, 0x10ffff}}));
+  grammar.rules.push_back(Repeat(PlainCharacter(), 0));
+  grammar.rules.push_back(Class({{0x80, kLastCharacter}}));
   return grammar;
 }
 

@@ -26,7 +26,6 @@ class Builder {
     }
     return std::move(network_);
   }
-  const std::vector<NetworkState>& starts() const { return starts_; }
 
  private:
   NetworkState NewState() {
@@ -216,8 +215,8 @@ std::vector<NetworkState> FirstCalls(const Network& network, const std::vector<b
   return calls;
 }
 
-// Takes away rules that begin with none that is left: what stays begins with itself. `starts` are
-// the first states, as many as there are rules.
+// Takes away rules that begin with none that is left: what stays begins with itself. A rule's start
+// is the state of its number.
 absl::Status CheckLeftRecursion(const Network& network, size_t num_rules) {
   const std::vector<bool> nullable = NullableStates(network);
   std::vector<std::vector<NetworkState>> callers(num_rules);

@@ -23,7 +23,7 @@ class StackSets {
   // Nothing but the stack without calls.
   static constexpr Set kEmptyStack = 0;
 
-  // Of stacks whose last call goes on at `to`: what is below that call.
+  // Stacks whose last call returns to `to`, by the set of what is left when it has returned.
   struct Frames {
     NetworkState to;
     Set below;

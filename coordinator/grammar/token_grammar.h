@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -30,8 +31,8 @@ class TokenGrammar {
  public:
   // The masks that are kept, at most.
   static constexpr size_t kMaxMasks = 256;
-  // Of new states in one call of Follow (Automaton::AllowWork): milliseconds, which the engine
-  // waits.
+  // Of new states in one call of Follow (Automaton::AllowWork): a tenth of a second at most, which
+  // the engine waits.
   static constexpr int64_t kMaxWork = 1 << 19;
 
   // INVALID_ARGUMENT as Compile, or if no token begins a string of it.

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
+#include "coordinator/grammar/characters.h"
+
 namespace tandem::coordinator::grammar {
 namespace {
 
 constexpr uint32_t kLastSurrogate = 0xdfff;
 constexpr uint32_t kFirstSurrogate = 0xd800;
-constexpr uint32_t kLast = 0x10ffff;
 // The last code points of one, two, three and four bytes.
-constexpr uint32_t kLastOfLength[] = {0x7f, 0x7ff, 0xffff, kLast};
+constexpr uint32_t kLastOfLength[] = {0x7f, 0x7ff, 0xffff, kLastCharacter};
 // What the first byte has above its bits of the code point.
 constexpr uint8_t kMark[] = {0, 0xc0, 0xe0, 0xf0};
 
@@ -51,7 +52,7 @@ void AddWithoutSurrogates(uint32_t first, uint32_t last, std::vector<ByteRanges>
 
 std::vector<ByteRanges> Utf8RangesOf(CharacterRange range) {
   std::vector<ByteRanges> out;
-  const uint32_t last = std::min(range.last, kLast);
+  const uint32_t last = std::min(range.last, kLastCharacter);
   if (range.first < kFirstSurrogate) {
     AddWithoutSurrogates(range.first, std::min(last, kFirstSurrogate - 1), out);
   }

@@ -1,13 +1,12 @@
 // Sample: draws one token per row. Shared by all backends on the host, so that they draw the same.
 //
 // Logits are adjusted, to at most the largest float, and ids that a mask lacks are banned, as those
-// with a bias of -inf; weights are exp((logit - largest) /
-// temperature), and banned ids have weight 0. min_p drops what weighs less than min_p times the
-// largest; the other filters are in sample_filters.h. A draw adds kept weights in order of ids
-// until they pass a uniform random number of (seed, position) times their sum. Temperature 0 takes
-// the lowest id of the largest adjusted logit. If a logit is NaN or +inf, or every one is -inf, the
-// result is kNotFinite; if all that are not -inf are banned, the lowest id that is not banned, or
-// 0.
+// with a bias of -inf; weights are exp((logit - largest) / temperature), and banned ids have
+// weight 0. min_p drops what weighs less than min_p times the largest; the other filters are in
+// sample_filters.h. A draw adds kept weights in order of ids until they pass a uniform random
+// number of (seed, position) times their sum. Temperature 0 takes the lowest id of the largest
+// adjusted logit. If a logit is NaN or +inf, or every one is -inf, the result is kNotFinite; if all
+// that are not -inf are banned, the lowest id that is not banned, or 0.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -92,14 +91,18 @@ class RowSampler {
     }
   }
 
+  // Bans what the mask lacks.
   void Mask() {
     for (uint32_t begin = 0; begin < vocab_; begin += 32) {
-      const uint32_t bits = mask_[begin / 32], end = std::min(vocab_, begin + 32);
-      if (bits == ~0u) continue;
+      if (mask_[begin / 32] == ~0u) continue;
+      const uint32_t end = std::min(vocab_, begin + 32);
       for (uint32_t id = begin; id < end; ++id) {
-        if ((bits >> (id % 32) & 1) == 0) weights_[id] = kNever;
+        if (Masks(id)) weights_[id] = kNever;
       }
     }
+  }
+  bool Masks(uint32_t id) const {
+    return mask_ != nullptr && (mask_[id / 32] >> (id % 32) & 1) == 0;
   }
 
   // Weights, 1 for the largest, and their sums; min_p is applied on the way.
@@ -153,8 +156,7 @@ class RowSampler {
       const auto bans = [&](const LogitAdjustment& one) {
         return one.id == static_cast<int32_t>(id) && one.bias == kNever;
       };
-      const bool masked = mask_ != nullptr && (mask_[id / 32] >> (id % 32) & 1) == 0;
-      if (!masked && std::none_of(adjustments_, adjustments_ + num_adjustments_, bans)) {
+      if (!Masks(id) && std::none_of(adjustments_, adjustments_ + num_adjustments_, bans)) {
         return static_cast<int32_t>(id);
       }
     }

@@ -1,6 +1,6 @@
 // Adjusts the logits of rows that have adjustments or a mask, and finds the largest logit of each
-// piece; makes ready what the next kernel counts in. Floor: 4 bytes read per logit; with changes
-// also a copy written and read.
+// piece; makes ready what the next kernel counts in.
+// Floor: 4 bytes read per logit; with changes also a copy written and read.
 #include "kernels/cuda/device/launch_order.h"
 #include "kernels/cuda/device/logits.h"
 #include "kernels/cuda/device/select_key.h"

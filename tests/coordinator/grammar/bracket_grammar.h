@@ -33,9 +33,7 @@ inline std::shared_ptr<TokenGrammar> BracketGrammar(uint32_t vocab_size) {
   for (TokenId id = 0; id + 1 < static_cast<TokenId>(vocab_size); ++id) {
     tokens.push_back(TextOfId(id));
   }
-  auto tokenizer = std::make_shared<ByteTokenizer>(std::move(tokens));
-  auto trie = std::make_shared<const TokenTrie>(std::move(tokenizer), vocab_size);
-  auto grammar = TokenGrammar::Create({BracketRules()}, std::move(trie));
+  auto grammar = TokenGrammar::Create({BracketRules()}, TrieOf(std::move(tokens)));
   TANDEM_CHECK_OK(grammar.status());
   return *std::move(grammar);
 }

@@ -1,7 +1,9 @@
-// ByteTokenizer: tokens that a test lists; the last one ends a generation.
+// ByteTokenizer: tokens that a test lists; one more, the last, ends a generation.
 #ifndef TANDEM_TESTS_COORDINATOR_GRAMMAR_BYTE_TOKENIZER_H_
 #define TANDEM_TESTS_COORDINATOR_GRAMMAR_BYTE_TOKENIZER_H_
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "common/tokenizer/tokenizer.h"
+#include "coordinator/grammar/token_trie.h"
 
 namespace tandem::coordinator::grammar {
 
@@ -40,6 +43,14 @@ class ByteTokenizer : public tokenizer::Tokenizer {
   std::vector<TokenId> ends_;
   tokenizer::SpecialTokens special_;
 };
+
+// Of such tokens, for a head that has as many ids and `padding` more.
+inline std::shared_ptr<const TokenTrie> TrieOf(std::vector<std::string> tokens,
+                                               uint32_t padding = 0) {
+  auto tokenizer = std::make_shared<ByteTokenizer>(std::move(tokens));
+  const auto vocab_size = static_cast<uint32_t>(tokenizer->vocab_size()) + padding;
+  return std::make_shared<const TokenTrie>(std::move(tokenizer), vocab_size);
+}
 
 }  // namespace tandem::coordinator::grammar
 

@@ -15,11 +15,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::shared_ptr<const TokenTrie> TrieOf(const std::vector<std::string>& tokens) {
-  auto tokenizer = std::make_shared<ByteTokenizer>(tokens);
-  const auto vocab_size = static_cast<uint32_t>(tokenizer->vocab_size());
-  return std::make_shared<const TokenTrie>(std::move(tokenizer), vocab_size);
-}
 std::shared_ptr<TokenGrammar> Made(std::vector<Expression> rules,
                                    const std::vector<std::string>& tokens) {
   auto grammar = TokenGrammar::Create({std::move(rules)}, TrieOf(tokens));

@@ -1,6 +1,5 @@
 #include "coordinator/grammar/token_trie.h"
 
-#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -17,12 +16,7 @@ Automaton Compiled(std::vector<Expression> rules) {
   EXPECT_TRUE(network.ok()) << network.status();
   return Automaton(*std::move(network));
 }
-// The last two ids have no token, as those of a head that is padded.
-TokenTrie TrieOf(const std::vector<std::string>& tokens) {
-  auto tokenizer = std::make_shared<ByteTokenizer>(tokens);
-  const auto vocab_size = static_cast<uint32_t>(tokenizer->vocab_size()) + 2;
-  return TokenTrie(std::move(tokenizer), vocab_size);
-}
+constexpr uint32_t kPadding = 2;
 std::vector<TokenId> Allowed(const TokenTrie& trie, Automaton& automaton, Automaton::State state) {
   const TokenMask mask = trie.AllowedIn(automaton, state);
   std::vector<TokenId> ids;
@@ -33,25 +27,25 @@ std::vector<TokenId> Allowed(const TokenTrie& trie, Automaton& automaton, Automa
 }
 
 TEST(TokenTrie, AllowsWhatMayFollow) {
-  const TokenTrie trie = TrieOf({"a", "ab", "abc", "b", "", "ab", "\xc3", "\xc3\xa8", "ba"});
+  const auto trie = TrieOf({"a", "ab", "abc", "b", "", "ab", "\xc3", "\xc3\xa8", "ba"}, kPadding);
   Automaton a = Compiled({Choice({Text("abb"), Class({{0xe8, 0xe8}})})});
-  EXPECT_EQ(Allowed(trie, a, a.start()), (std::vector<TokenId>{0, 1, 5, 6, 7}));
+  EXPECT_EQ(Allowed(*trie, a, a.start()), (std::vector<TokenId>{0, 1, 5, 6, 7}));
   const Automaton::State after = a.Next(a.start(), 'a');
-  EXPECT_EQ(Allowed(trie, a, after), std::vector<TokenId>{3});
-  EXPECT_EQ(Allowed(trie, a, Automaton::kDead), std::vector<TokenId>{});
+  EXPECT_EQ(Allowed(*trie, a, after), std::vector<TokenId>{3});
+  EXPECT_EQ(Allowed(*trie, a, Automaton::kDead), std::vector<TokenId>{});
 }
 
 TEST(TokenTrie, EndsAreNoText) {
-  const TokenTrie trie = TrieOf({"<", "<e"});
+  const auto trie = TrieOf({"<", "<e"}, kPadding);
   Automaton a = Compiled({Text("<end>")});
-  EXPECT_EQ(Allowed(trie, a, a.start()), (std::vector<TokenId>{0, 1}));
+  EXPECT_EQ(Allowed(*trie, a, a.start()), (std::vector<TokenId>{0, 1}));
 }
 
 TEST(TokenTrie, AllowsTheLongestToken) {
   const std::string longest(255, 'a');
-  const TokenTrie trie = TrieOf({longest, longest + "a", "a"});
+  const auto trie = TrieOf({longest, longest + "a", "a"}, kPadding);
   Automaton a = Compiled({Repeat(Text("a"), 0)});
-  EXPECT_EQ(Allowed(trie, a, a.start()), (std::vector<TokenId>{0, 2}));
+  EXPECT_EQ(Allowed(*trie, a, a.start()), (std::vector<TokenId>{0, 2}));
 }
 
 TEST(TokenTrie, IsWhatTryingEachTokenGives) {
@@ -62,7 +56,7 @@ TEST(TokenTrie, IsWhatTryingEachTokenGives) {
     for (size_t n = 1 + random() % 5; n > 0; --n) token += "ab[],"[random() % 5];
     tokens.push_back(std::move(token));
   }
-  const TokenTrie trie = TrieOf(tokens);
+  const auto trie = TrieOf(tokens, kPadding);
   // Lists of lists and of up to three letters.
   Automaton a = Compiled(
       {Choice({Sequence({Text("["),
@@ -78,7 +72,7 @@ TEST(TokenTrie, IsWhatTryingEachTokenGives) {
         for (const char c : tokens[id]) next = a.Next(next, static_cast<uint8_t>(c));
         if (next != Automaton::kDead) expected.push_back(static_cast<TokenId>(id));
       }
-      ASSERT_EQ(Allowed(trie, a, state), expected);
+      ASSERT_EQ(Allowed(*trie, a, state), expected);
       if (expected.empty()) break;
       const TokenId id = expected[random() % expected.size()];
       for (const char c : tokens[static_cast<size_t>(id)]) {
