@@ -25,8 +25,9 @@ class Container:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
+        if self.process.poll() is None:
+            os.kill(self.first_process(), signal.SIGKILL)  # --kill-child ended with setpriv, which changes the user
+        self.process.wait(DEADLINE_S)
         self.process.stdout.close()
 
     def _script(self):
