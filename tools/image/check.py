@@ -5,6 +5,7 @@ usage: check.py cpu|cuda WORK      (as root, in a mount namespace of its own: `.
 WORK keeps the base that debootstrap made; the rest of it is made anew. Ends with 1 and a reason if a step or a check fails.
 """
 
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ import layer
 MIB = 1 << 20
 STORY = ("tandem", "generate", "--prompt", "Story:", "--stop", "\n", "--max-tokens", "120", "--temperature", "0.7", "--seed", "7",
          "--usage")
+HTTP_STORY = {"prompt": "Story:", "stop": "\n", "max_tokens": 120, "temperature": 0.7, "seed": 7}
 
 
 class Failed(Exception):
@@ -64,9 +66,10 @@ def check_files(image):
     for path, size in found:
         if path in owned:
             continue
-        if path.startswith(("/etc/ssl/", "/var/", "/usr/share/doc/tandem/")):
-            count, total = generated.get(os.path.dirname(path), (0, 0))
-            generated[os.path.dirname(path)] = (count + 1, total + size)
+        if path.startswith(("/etc/ssl/", "/var/", "/usr/share/doc/tandem/")) or "/__pycache__/" in path:
+            folder = "/usr/**/__pycache__" if "/__pycache__/" in path else os.path.dirname(path)
+            count, total = generated.get(folder, (0, 0))
+            generated[folder] = (count + 1, total + size)
         else:
             print(f"  {size:10d}  {path}")
     for folder, (count, total) in sorted(generated.items()):
@@ -85,17 +88,32 @@ def check_programs(image, running):
         if not name.startswith("tandem"):
             continue
         text = timed(f"{name} --help", lambda program=name: running.run(program, "--help"))
-        if "Usage: tandem" not in text:
+        if "usage: tandem" not in text.lower():
             raise Failed(f"{name} --help printed: {text[:200]}")
+
+
+def ask(running, body):
+    """The answer to a completion over HTTP, asked from inside the image, which has a Python but no curl."""
+    with open(os.path.join(os.path.dirname(__file__), "http_client.py"), encoding="utf-8") as program:
+        return json.loads(running.run("python3", "-c", program.read(), "/v1/completions", json.dumps(body)))
+
+
+def check_start(running):
+    """It serves both APIs, soon after its start."""
+    timed("start to ready", lambda: running.run("tandem", "wait", "--timeout", "60s"))
+    timed("then to an answer over HTTP", lambda: ask(running, {**HTTP_STORY, "max_tokens": 1}))
 
 
 def check_service(image, running):
     """It serves as the image's user on a read-only root, and the stop signal ends it."""
-    timed("tandem wait", lambda: running.run("tandem", "wait", "--timeout", "60s"))
     inside = running.run("sh", "-c", "id -u; id -g; cat /proc/1/comm; touch /usr/x 2>&1 || true")
     if not re.fullmatch("64100\n64100\ntandem_coordina\n.*Read-only file system\n", inside):
         raise Failed(f"not user 64100, process 1 and a read-only root: {inside}")
     print(timed("a story", lambda: running.run(*STORY)))
+    answer = timed("a story over HTTP", lambda: ask(running, HTTP_STORY))
+    print(answer["choices"][0]["text"], answer["usage"])
+    if (answer["choices"][0]["finish_reason"], answer["choices"][0]["stop_reason"]) != ("stop", "\n"):
+        raise Failed(f"the story over HTTP has no end: {answer}")
     code = timed(image.stop_signal, running.stop)
     if code != 0:
         raise Failed(f"it ended with {code}: {running.log()}")
@@ -118,8 +136,9 @@ def main(kind, work):
     check_files(image)
     if kind == "cuda":
         check_gpu_worker(image, log_path)
-        image.command = ["--model=/usr/share/tandem/demo.gguf", "--tensor-parallel-size=2"]
+        image.command = ["--model=/usr/share/tandem/demo.gguf", "--tensor-parallel-size=2", "--http-listen=127.0.0.1:8080"]
     with container.Container(image, log_path) as running:
+        check_start(running)
         check_programs(image, running)
         check_service(image, running)
     print("ok", flush=True)

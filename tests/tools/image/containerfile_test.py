@@ -65,6 +65,14 @@ class OurImagesTest(unittest.TestCase):
                 self.assertTrue(by_name["CMD"].text.startswith("["))
                 self.assertEqual(by_name["STOPSIGNAL"].text, "SIGTERM")
 
+    def test_both_apis_are_served(self):
+        for kind, steps in self.each():
+            with self.subTest(kind=kind):
+                by_name = {step.name: step for step in steps}
+                self.assertIn("/install.sh --http ", by_name["RUN"].text)
+                self.assertEqual(by_name["EXPOSE"].text.split(), ["50051", "8080"])
+                self.assertLessEqual({"--listen=0.0.0.0:50051", "--http-listen=0.0.0.0:8080"}, set(by_name["CMD"].words()))
+
     def test_layers_keep_no_lists_or_caches(self):
         for kind, steps in self.each():
             for step in steps:
