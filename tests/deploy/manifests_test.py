@@ -67,7 +67,7 @@ class ManifestsTest(unittest.TestCase):
         library = schema_library()
         if library is None:
             self.skipTest(NO_LIBRARY)
-        [service] = [d for d in self.rendered["cpu-demo"] if d["kind"] == "Service"]
+        service = next(d for d in self.rendered["cpu-demo"] if d["kind"] == "Service")
         wrong = json.loads(json.dumps(service))
         wrong["spec"]["clusterIp"] = "None"
         with self.assertRaises(library.ValidationError):
@@ -201,15 +201,16 @@ class ManifestsTest(unittest.TestCase):
                 for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
                     self.assertEqual(container[probe]["grpc"], {"port": 50051, "service": probe.removesuffix("Probe")})
                     self.assertLess(container[probe]["timeoutSeconds"], container[probe]["periodSeconds"] + 1)
-                self.assertEqual(manifests.flag(container, "metrics-listen"), "0.0.0.0:9464")
-                self.assertIn({"name": "metrics", "containerPort": 9464}, container["ports"])
+                for flag, name, port in (("listen", "grpc", 50051), ("http-listen", "http", 8080), ("metrics-listen", "metrics", 9464)):
+                    self.assertEqual(manifests.flag(container, flag), f"0.0.0.0:{port}")
+                    self.assertIn({"name": name, "containerPort": port}, container["ports"])
                 starts = container["startupProbe"]
                 load = manifests.seconds(manifests.flag(container, "load-timeout") or "600s")
                 self.assertGreaterEqual(starts["periodSeconds"] * starts["failureThreshold"], load)
                 [command, pause] = container["lifecycle"]["preStop"]["exec"]["command"]
                 self.assertEqual(command, "sleep")
                 drain = manifests.seconds(manifests.flag(container, "drain-timeout"))
-                self.assertGreaterEqual(pod["terminationGracePeriodSeconds"], int(pause) + drain + 5 + 5)
+                self.assertGreaterEqual(pod["terminationGracePeriodSeconds"], int(pause) + drain + 3 * 5 + 5)
                 mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
                 self.assertIn("/tmp", mounts)
         self.assertEqual(servers, 5)
@@ -222,9 +223,23 @@ class ManifestsTest(unittest.TestCase):
                 policies = {d["metadata"]["name"]: d["spec"] for d in documents if d["kind"] == "NetworkPolicy"}
                 [clients, monitors] = policies["tandem"]["ingress"]
                 self.assertEqual(clients["from"], [{"podSelector": {"matchLabels": {"tandem-client": "true"}}}])
+                self.assertEqual([port["port"] for port in clients["ports"]], [50051, 8080, 9464])
                 self.assertEqual([port["port"] for port in monitors["ports"]], [9464])
-                [service] = [d["spec"] for d in documents if d["kind"] == "Service"]
-                self.assertEqual(service["clusterIP"], "None")
+
+    def test_services_reach_the_servers_ports(self):
+        for overlay, documents in self.rendered.items():
+            if overlay == "monitoring":
+                continue
+            with self.subTest(overlay=overlay):
+                services = {d["metadata"]["name"]: d["spec"] for d in documents if d["kind"] == "Service"}
+                self.assertEqual(sorted(services), ["tandem", "tandem-http"])
+                self.assertEqual(services["tandem"]["clusterIP"], "None")
+                self.assertNotIn("clusterIP", services["tandem-http"])
+                ports = {port["name"]: port for service in services.values() for port in service["ports"]}
+                self.assertEqual({name: port["port"] for name, port in ports.items()}, {"grpc": 50051, "http": 8080, "metrics": 9464})
+                self.assertEqual(services["tandem"]["selector"], services["tandem-http"]["selector"])
+                for name, port in ports.items():
+                    self.assertEqual(port["targetPort"], name)
 
     def test_dashboard_and_alerts_name_the_same_metrics(self):
         documents = self.rendered["monitoring"]

@@ -4,14 +4,17 @@ What the kubelet does is done here in small: the image is laid over the machine'
 are tmpfs, claims are folders; a container runs as the manifest's user without capabilities.
 """
 
+import ctypes
 import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
 DEADLINE = 120  # seconds; of every wait
+_CLONE_NEWNET = 0x40000000  # linux/sched.h
 
 os.environ["PATH"] += ":/usr/sbin:/sbin"  # of chroot and ip
 
@@ -26,6 +29,12 @@ def missing_rights():
     done = subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", script],
                           capture_output=True, text=True, timeout=60)
     return None if done.returncode == 0 else f"no namespaces or overlay mounts: {done.stderr.strip()}"
+
+
+def _enter(network):
+    """Takes this thread to another network namespace."""
+    if ctypes.CDLL(None, use_errno=True).setns(network.fileno(), _CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
 
 
 class Pod:
@@ -119,10 +128,29 @@ class Pod:
         self.start(name)
         return self.containers.pop(name).wait(timeout=DEADLINE)
 
+    def in_network(self, command):
+        """The command line that runs a program of this machine in the pod's network, but with the machine's files."""
+        return ["nsenter", "-t", self.first, "-n", "--", *command]
+
     def popen_in_network(self, command):
         """A program of this machine that only this pod can reach."""
-        return subprocess.Popen(["nsenter", "-t", self.first, "-n", "--", *command],
-                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(self.in_network(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def connect(self, port):
+        """A connection of this process to a port of the pod: a socket stays in the network in which it was made."""
+        with open("/proc/thread-self/ns/net", encoding="ascii") as here, open(f"/proc/{self.first}/ns/net", encoding="ascii") as there:
+            _enter(there)
+            try:
+                plain = socket.socket()
+            finally:
+                _enter(here)
+        plain.settimeout(DEADLINE)
+        try:
+            plain.connect(("127.0.0.1", port))
+        except OSError:
+            plain.close()
+            raise
+        return plain
 
     def log_path(self, name):
         return os.path.join(self.work, name + ".log")

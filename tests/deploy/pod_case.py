@@ -1,0 +1,122 @@
+"""What tests of pods share: the image, a pod of a rendered overlay, and the life of a server in it."""
+
+import copy
+import json
+import os
+import shutil
+import tempfile
+import unittest
+
+import chat_model
+import manifests
+import pod as pods
+import pod_clients
+
+PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
+MODEL = "tests/golden/arch/llama/model.gguf"
+CHAT = ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Story:"}]})
+COMPLETION = ("/v1/completions", {"prompt": "Story:"})
+
+
+def make_image(folder):
+    """What the CPU image adds to /usr; Python and its packages are the machine's."""
+    files = {"bin/tandem": "client/tandem", "bin/tandem_coordinator": "coordinator/tandem_coordinator",
+             "bin/tandem_gateway": "gateway/tandem_gateway", "bin/tandem_worker": "worker/tandem_worker",
+             "share/tandem/demo.gguf": "models/demo.gguf"}
+    for name, source in files.items():
+        target = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        shutil.copyfile(source, target)
+        os.chmod(target, 0o755 if name.startswith("bin/") else 0o644)
+    return folder
+
+
+def on_the_cpu(spec):
+    """The same pod for a machine without GPUs: other values of three flags, nothing else."""
+    spec = copy.deepcopy(spec)
+    values = {"device": "cpu", "tensor-parallel-size": "2", "max-num-seqs": "8"}
+    [container] = spec["containers"]
+    for index, argument in enumerate(container["args"]):
+        flag, equals, _ = argument.partition("=")
+        if equals and flag[2:] in values:
+            container["args"][index] = f"{flag}={values[flag[2:]]}"
+    return spec
+
+
+class PodCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        reason = pods.missing_rights()
+        if reason:
+            raise unittest.SkipTest(f"pods can't be imitated here: {reason}")
+        cls.work = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
+        cls.tree = manifests.copy_of_tree(cls.work)
+        cls.image = make_image(os.path.join(cls.work, "image"))
+        cls.models = os.path.join(cls.work, "models")
+        os.makedirs(cls.models)
+        chat_model.add_template(MODEL, os.path.join(cls.models, "model.gguf"))
+
+    def pod(self, overlay, change=lambda spec: spec):
+        [(_, spec)] = manifests.pod_specs(manifests.render(os.path.join(self.tree, "overlays", overlay)))
+        return pods.Pod(change(spec), self.image, {"tandem-models": self.models},
+                        tempfile.mkdtemp(dir=self.work))
+
+    def wait_ready(self, pod):
+        """Starts the server; its probes succeed in order."""
+        container = pod.start("tandem")
+        started = []
+
+        def all_ready():
+            # As the kubelet: the others are not asked before the first has succeeded.
+            for name in PROBES[len(started):]:
+                if not pod.probe(container[name]):
+                    return False
+                started.append(name)
+            return True
+
+        pod.until("all probes succeed", all_ready)
+        self.assertEqual(started, list(PROBES))
+
+    def check_answers(self, pod, clients, http_request):
+        """Both APIs answer; the server has no rights and its folders can't be written."""
+        answer = clients.tandem("generate", "--prompt", "Story:", "--max-tokens", "8", "--ignore-eos", "--json")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual(json.loads(answer.stdout)["usage"]["completion_tokens"], 8)
+        pod.until("HTTP serves", clients.http_serves)
+        path, body = http_request
+        status, answer = clients.ask(path, {**body, "max_tokens": 8, "ignore_eos": True})
+        self.assertEqual((status, answer.get("usage", {}).get("completion_tokens")), (200, 8), answer)
+        inside = pod.run(["sh", "-c", "id -u; grep CapEff /proc/self/status; touch /usr/x /models/x 2>&1"])
+        self.assertRegex(inside.stdout, r"^64100\nCapEff:\t0+\n(.*\n)*.*/usr/x.*Read-only file system")
+
+    def check_drain(self, pod, clients, http_request):
+        """Streams of both APIs finish after SIGTERM; nothing is left."""
+        pod.pre_stop("tandem")
+        # One client sends all at once, more than single-node and replicas run at a time: some wait when SIGTERM comes.
+        length, count = 900, 12
+        before = clients.received()
+        streams = clients.start_tandem("generate", "--prompts-file", "-", "--max-tokens", str(length), "--ignore-eos", "--json")
+        streams.stdin.write("".join(f'{{"prompt": "Story {i}:"}}\n' for i in range(count)))
+        streams.stdin.close()
+        path, body = http_request
+        http_stream = clients.send(path, {**body, "max_tokens": length, "ignore_eos": True, "stream": True,
+                                          "stream_options": {"include_usage": True}})
+        pod.until("the streams are in the server", lambda: clients.received() == before + count + 1)
+        pod.terminate("tandem")
+        *_, last, usage, done = pod_clients.events(http_stream)
+        self.assertEqual((last["choices"][0]["finish_reason"], usage["usage"]["completion_tokens"], done), ("length", length, "[DONE]"))
+        ends = [json.loads(line) for line in streams.stdout]
+        self.assertEqual(streams.wait(timeout=pods.DEADLINE), 0, ends)
+        streams.stdout.close()
+        self.assertEqual([(end["finish_reason"], end["usage"]["completion_tokens"]) for end in ends], [("length", length)] * count)
+        self.assertEqual(pod.containers["tandem"].wait(timeout=pods.DEADLINE), 0, pod.log("tandem"))
+        left = pod.run(["sh", "-c", "set -- /proc/[0-9]*; echo $#; ls -A /dev/shm /tmp"])
+        # `sleep infinity` and this shell, which lists the processes itself.
+        self.assertEqual(left.stdout.split()[0], "2", left.stdout)
+        self.assertEqual(left.stdout.split()[1:], ["/dev/shm:", "/tmp:"], left.stdout)
+
+    def check_life(self, pod, http_request):
+        clients = pod_clients.Clients(pod)
+        self.wait_ready(pod)
+        self.check_answers(pod, clients, http_request)
+        self.check_drain(pod, clients, http_request)
