@@ -6,7 +6,7 @@ import subprocess
 
 import yaml
 
-OVERLAYS = ("cpu-demo", "model-by-name", "monitoring", "multi-node", "replicas", "single-node")
+OVERLAYS = ("cpu-demo", "model-by-name", "monitoring", "multi-node", "replicas", "secure", "single-node")
 
 
 def copy_of_tree(work):

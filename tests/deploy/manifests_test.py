@@ -7,6 +7,8 @@ import subprocess
 import sys
 import unittest
 
+import yaml
+
 sys.path.insert(0, "tests/deploy")
 import manifests  # noqa: E402
 
@@ -14,6 +16,7 @@ import manifests  # noqa: E402
 VERSIONS = ("1.27", "1.33")
 NO_LIBRARY = "kubernetes-validate is not installed: ./dev test adds it where PyPI can be reached"
 NOT_KUBERNETES = {"LeaderWorkerSet", "ServiceMonitor", "PrometheusRule"}
+PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 # The names that the dashboard and the alerts may use.
 METRIC = re.compile(r"tandem_[a-z0-9_]+")
 
@@ -80,7 +83,6 @@ class ManifestsTest(unittest.TestCase):
         if schema_library() is None:
             self.skipTest(NO_LIBRARY)
         import jsonschema
-        import yaml
         with open(schemas, encoding="utf-8") as text:
             definition = yaml.safe_load(text)
         [group] = [d for d in self.rendered["multi-node"] if d["kind"] == "LeaderWorkerSet"]
@@ -124,15 +126,19 @@ class ManifestsTest(unittest.TestCase):
 
     def test_flags_are_those_of_the_programs(self):
         programs = {"tandem_coordinator": ["coordinator/tandem_coordinator"], "tandem_worker_cuda": ["worker/tandem_worker"],
-                    "tandem pull": ["client/tandem", "pull"]}
-        landmarks = {"tandem_coordinator": "--listen", "tandem_worker_cuda": "--device-index", "tandem pull": "--attempts"}
+                    "tandem pull": ["client/tandem", "pull"], "tandem wait": ["client/tandem", "wait"]}
+        landmarks = {"tandem_coordinator": "--listen", "tandem_worker_cuda": "--device-index", "tandem pull": "--attempts",
+                     "tandem wait": "--service"}
         known = {}
         for name, command in programs.items():
             text = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60).stdout
             known[name] = set(re.findall(r"--[a-z][a-z0-9-]*", text))
             self.assertIn(landmarks[name], known[name])
-        for name, _, container in self.each_container():
-            line = " ".join(container["command"] + container.get("args", []))
+        commands = [(name, container["command"] + container.get("args", [])) for name, _, container in self.each_container()]
+        commands += [(f"{name}/{probe}", container[probe]["exec"]["command"])
+                     for name, _, container in self.each_container() for probe in PROBES if "exec" in container.get(probe, {})]
+        for name, words in commands:
+            line = " ".join(words)
             [program] = [p for p in programs if p in line]
             used = set(re.findall(r"--[a-z][a-z0-9-]*", line))
             self.assertTrue(used, name)
@@ -168,6 +174,39 @@ class ManifestsTest(unittest.TestCase):
                 self.assertTrue(security["readOnlyRootFilesystem"])
                 self.assertEqual(security["capabilities"], {"drop": ["ALL"]})
 
+    def test_secrets_can_rotate_and_are_the_groups_alone(self):
+        volumes = 0
+        for name, pod, container in self.each_container():
+            secrets = {v["name"]: v["secret"] for v in pod["volumes"] if "secret" in v}
+            for mount in container["volumeMounts"]:
+                if mount["name"] in secrets:
+                    volumes += 1
+                    self.assertNotIn("subPath", mount, name)  # it would never change
+                    self.assertTrue(mount["readOnly"], name)
+                    self.assertEqual(secrets[mount["name"]]["defaultMode"], 0o440, name)
+        self.assertEqual(volumes, 2 * 3 + 2)
+
+    def test_certificates_and_tokens_are_those_of_the_secrets(self):
+        [(_, pod)] = manifests.pod_specs(self.rendered["secure"])
+        [server] = pod["containers"]
+        secrets = {v["name"]: v["secret"]["secretName"] for v in pod["volumes"] if "secret" in v}
+        mounts = {mount["mountPath"]: secrets.get(mount["name"]) for mount in server["volumeMounts"]}
+        for flag, secret, file in (("tls-cert", "tandem-server-tls", "tls.crt"), ("tls-key", "tandem-server-tls", "tls.key"),
+                                   ("tokens", "tandem-tokens", "tokens")):
+            folder, name = os.path.split(manifests.flag(server, flag))
+            self.assertEqual((mounts[folder], name), (secret, file))
+        for probe in PROBES:
+            [authorities] = [word for word in server[probe]["exec"]["command"] if word.startswith("--tls-ca=")]
+            self.assertEqual(mounts[os.path.dirname(authorities.split("=")[1])], "tandem-server-tls")
+        with open("deploy/k8s/overlays/secure/certificate.yaml", encoding="utf-8") as text:
+            certificate = yaml.safe_load(text)["spec"]
+        self.assertEqual(certificate["secretName"], "tandem-server-tls")
+        [service, *_] = [d["metadata"] for d in self.rendered["secure"] if d["kind"] == "Service"]
+        for name in ("tandem", "tandem-http"):
+            self.assertLessEqual({name, f"{name}.{service['namespace']}"}, set(certificate["dnsNames"]))
+        ports = [port for d in self.rendered["secure"] if d["kind"] == "Service" for port in d["spec"]["ports"]]
+        self.assertEqual({port["name"]: port.get("appProtocol") for port in ports}, {"grpc": "https", "http": "https", "metrics": None})
+
     def test_images_are_pinned(self):
         for name, _, container in self.each_container():
             tag = container["image"].rpartition(":")[2]
@@ -198,8 +237,13 @@ class ManifestsTest(unittest.TestCase):
                 continue
             servers += 1
             with self.subTest(container=name):
-                for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-                    self.assertEqual(container[probe]["grpc"], {"port": 50051, "service": probe.removesuffix("Probe")})
+                for probe in PROBES:
+                    service = probe.removesuffix("Probe")
+                    if manifests.flag(container, "tls-cert"):
+                        self.assertNotIn("grpc", container[probe])
+                        self.assertIn(f"--service={service}", container[probe]["exec"]["command"])
+                    else:
+                        self.assertEqual(container[probe]["grpc"], {"port": 50051, "service": service})
                     self.assertLess(container[probe]["timeoutSeconds"], container[probe]["periodSeconds"] + 1)
                 for flag, name, port in (("listen", "grpc", 50051), ("http-listen", "http", 8080), ("metrics-listen", "metrics", 9464)):
                     self.assertEqual(manifests.flag(container, flag), f"0.0.0.0:{port}")
@@ -213,7 +257,7 @@ class ManifestsTest(unittest.TestCase):
                 self.assertGreaterEqual(pod["terminationGracePeriodSeconds"], int(pause) + drain + 3 * 5 + 5)
                 mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
                 self.assertIn("/tmp", mounts)
-        self.assertEqual(servers, 5)
+        self.assertEqual(servers, 6)
 
     def test_only_named_clients_reach_the_port(self):
         for overlay, documents in self.rendered.items():

@@ -1,7 +1,7 @@
 """A pod of a rendered manifest as processes: its own mount, network and pid namespaces, its volumes, user and probes.
 
 What the kubelet does is done here in small: the image is laid over the machine's own root, which is read-only inside; emptyDir volumes
-are tmpfs, claims are folders; a container runs as the manifest's user without capabilities.
+are tmpfs, claims and secrets are folders; a container runs as the manifest's user without capabilities.
 """
 
 import ctypes
@@ -12,6 +12,8 @@ import signal
 import socket
 import subprocess
 import time
+
+import secret_volume
 
 DEADLINE = 120  # seconds; of every wait
 _CLONE_NEWNET = 0x40000000  # linux/sched.h
@@ -40,11 +42,16 @@ def _enter(network):
 class Pod:
     """The processes of one pod. Use as a context manager: its end kills what is left."""
 
-    def __init__(self, spec, image, claims, work):
-        """`image`: a folder laid over /usr. `claims`: folders by name. `work`: an empty folder."""
+    def __init__(self, spec, image, claims, work, secrets=None):
+        """`image`: a folder laid over /usr. `claims`: folders by name. `work`: an empty folder. `secrets`: by name their
+        contents by file; the member of that name has their volumes, by name."""
         self.spec, self.image, self.claims, self.work = spec, image, claims, work
         self.root = os.path.join(work, "root")
         self.containers = {}
+        group = spec["securityContext"]["fsGroup"]
+        modes = {v["secret"]["secretName"]: v["secret"]["defaultMode"] for v in spec["volumes"] if "secret" in v}
+        self.secrets = {name: secret_volume.SecretVolume(os.path.join(work, "secrets", name), files, group, modes[name])
+                        for name, files in (secrets or {}).items()}
 
     def __enter__(self):
         os.makedirs(self.root)
@@ -75,7 +82,8 @@ class Pod:
             "mkdir usr etc proc sys dev tmp over over/up over/work",
             "ln -s usr/bin usr/lib usr/lib64 usr/sbin .",
             f"mount -t overlay -o lowerdir={shlex.quote(self.image)}:/usr overlay usr",
-            "mount --bind /etc etc",
+            # Over it what volumes below /etc are mounted on.
+            f"mount -t overlay -o lowerdir={shlex.quote(self._etc())}:/etc overlay etc",
             "mount --rbind /dev dev",
             "mount -t proc proc proc",
             # Without it a new thread's malloc leaves ENOENT in errno, which gRPC 1.51 takes for a failed connect.
@@ -86,7 +94,7 @@ class Pod:
         mounts = {m["mountPath"]: m["name"] for c in self._all_containers() for m in c["volumeMounts"]}
         volumes = {v["name"]: v for v in self.spec["volumes"]}
         for path, name in sorted(mounts.items()):
-            lines.append(f"mkdir -p .{path}")
+            lines += [] if path.startswith("/etc/") else [f"mkdir -p .{path}"]
             lines.append(self._mount(volumes[name], path))
         lines += ["rmdir over/up over/work over", f"mount -o remount,ro {root}"]
         return "\n".join(lines) + "\n"
@@ -96,8 +104,23 @@ class Pod:
         if "emptyDir" in volume:
             size = volume["emptyDir"]["sizeLimit"].replace("Gi", "g").replace("Mi", "m")
             return f"mount -t tmpfs -o size={size},mode=2770,gid={group} tmpfs .{path}"
-        claim = self.claims[volume["persistentVolumeClaim"]["claimName"]]
-        return f"mount --bind {shlex.quote(claim)} .{path} && mount -o remount,bind,ro .{path}"
+        if "secret" in volume:
+            folder, read_only = self.secrets[volume["secret"]["secretName"]].folder, True
+        else:
+            claim = volume["persistentVolumeClaim"]
+            folder, read_only = self.claims[claim["claimName"]], claim.get("readOnly", False)
+        bind = f"mount --bind {shlex.quote(folder)} .{path}"
+        return f"{bind} && mount -o remount,bind,ro .{path}" if read_only else bind
+
+    def _etc(self):
+        """A folder with the mount points below /etc."""
+        folder = os.path.join(self.work, "etc")
+        os.makedirs(folder)
+        for container in self._all_containers():
+            for mount in container["volumeMounts"]:
+                if mount["mountPath"].startswith("/etc/"):
+                    os.makedirs(folder + mount["mountPath"].removeprefix("/etc"), exist_ok=True)
+        return folder
 
     def _all_containers(self):
         return self.spec.get("initContainers", []) + self.spec["containers"]
@@ -159,16 +182,17 @@ class Pod:
         with open(self.log_path(name), encoding="utf-8", errors="replace") as text:
             return text.read()
 
-    def run(self, command, **options):
+    def run(self, command, deadline=DEADLINE):
         """A command in a container, as of `kubectl exec`."""
-        return subprocess.run(self._inside(command), capture_output=True, text=True, timeout=DEADLINE, **options)
-
-    def popen(self, command):
-        """A command in a container, with pipes to its input and output."""
-        return subprocess.Popen(self._inside(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return subprocess.run(self._inside(command), capture_output=True, text=True, timeout=deadline, check=False)
 
     def probe(self, probe):
-        """Whether a gRPC probe succeeds now."""
+        """Whether a probe succeeds now: a command, or Kubernetes' own call of the health service."""
+        if "exec" in probe:
+            try:
+                return self.run(probe["exec"]["command"], deadline=probe["timeoutSeconds"]).returncode == 0
+            except subprocess.TimeoutExpired:
+                return False
         server = f"127.0.0.1:{probe['grpc']['port']}"
         return self.run(["tandem", "wait", "--server", server, "--service", probe["grpc"]["service"], "--timeout", f"{probe['timeoutSeconds']}s"]).returncode == 0
 

@@ -56,10 +56,10 @@ class PodCase(unittest.TestCase):
         os.makedirs(cls.models)
         chat_model.add_template(MODEL, os.path.join(cls.models, "model.gguf"))
 
-    def pod(self, overlay, change=lambda spec: spec):
+    def pod(self, overlay, change=lambda spec: spec, secrets=None):
         [(_, spec)] = manifests.pod_specs(manifests.render(os.path.join(self.tree, "overlays", overlay)))
         return pods.Pod(change(spec), self.image, {"tandem-models": self.models},
-                        tempfile.mkdtemp(dir=self.work))
+                        tempfile.mkdtemp(dir=self.work), secrets)
 
     def wait_ready(self, pod):
         """Starts the server; its probes succeed in order."""
