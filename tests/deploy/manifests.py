@@ -6,7 +6,8 @@ import subprocess
 
 import yaml
 
-OVERLAYS = ("cpu-demo", "model-by-name", "monitoring", "multi-node", "replicas", "secure", "single-node")
+SERVERS = ("cpu-demo", "model-by-name", "multi-node", "replicas", "secure", "single-node")
+OVERLAYS = tuple(sorted((*SERVERS, "fill-models", "monitoring")))
 
 
 def copy_of_tree(work):
@@ -29,8 +30,8 @@ def pod_specs(documents):
     """(name, pod spec) of everything that makes pods."""
     for document in documents:
         spec = document.get("spec", {})
-        if document["kind"] == "Deployment":
-            yield "Deployment", spec["template"]["spec"]
+        if document["kind"] in ("Deployment", "Job"):
+            yield document["kind"], spec["template"]["spec"]
         elif document["kind"] == "LeaderWorkerSet":
             template = spec["leaderWorkerTemplate"]
             yield "leader", template["leaderTemplate"]["spec"]

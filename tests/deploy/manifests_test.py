@@ -148,11 +148,36 @@ class ManifestsTest(unittest.TestCase):
         [(_, pod)] = manifests.pod_specs(self.rendered["model-by-name"])
         [pull], [server] = pod["initContainers"], pod["containers"]
         self.assertEqual(manifests.flag(server, "model"), pull["args"][0])
-        homes = [{entry["name"]: entry.get("value") for entry in container["env"]}["HF_HOME"] for container in (pull, server)]
+        homes = [variables(container)["HF_HOME"] for container in (pull, server)]
         self.assertEqual(homes, ["/models", "/models"])
         mounts = [{mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]}["/models"]
                   for container in (pull, server)]
         self.assertEqual(mounts, [False, True])
+
+    def test_the_job_fills_the_claim_that_servers_read(self):
+        [(_, filler)] = manifests.pod_specs(self.rendered["fill-models"])
+        [pull] = filler["containers"]
+        self.assertEqual(claim_mounts(filler, pull), {"/models": ("tandem-models", False)})
+        self.assertEqual(variables(pull)["HF_HOME"], "/models")
+        [job] = [d for d in self.rendered["fill-models"] if d["kind"] == "Job"]
+        readers = 0
+        for name, pod, container in self.each_container():
+            if pod is filler or "/models" not in claim_mounts(pod, container):
+                continue
+            with self.subTest(container=name):
+                self.assertEqual(claim_mounts(pod, container)["/models"], ("tandem-models", True))
+                if container["command"] == ["tandem_coordinator"]:
+                    readers += 1
+                    self.assertEqual(manifests.flag(container, "model"), pull["args"][0])
+                    self.assertLessEqual({"HF_HOME": "/models", "HF_HUB_OFFLINE": "1"}.items(), variables(container).items())
+        self.assertEqual(readers, 4)
+        modes = {overlay: [d["spec"]["accessModes"] for d in documents if d["kind"] == "PersistentVolumeClaim"]
+                 for overlay, documents in self.rendered.items()}
+        one, many, none = [["ReadWriteOnce"]], [["ReadWriteMany"]], []
+        self.assertEqual(modes, {"cpu-demo": none, "fill-models": one, "model-by-name": none, "monitoring": none, "multi-node": many,
+                                 "replicas": many, "secure": one, "single-node": one})
+        # No service or policy of the servers takes its pod for one of them.
+        self.assertNotEqual(job["spec"]["template"]["metadata"]["labels"], {"app.kubernetes.io/name": "tandem"})
 
     def test_pods_have_no_privileges(self):
         for name, pod in self.each_pod():
@@ -260,9 +285,8 @@ class ManifestsTest(unittest.TestCase):
         self.assertEqual(servers, 6)
 
     def test_only_named_clients_reach_the_port(self):
-        for overlay, documents in self.rendered.items():
-            if overlay == "monitoring":
-                continue
+        for overlay in manifests.SERVERS:
+            documents = self.rendered[overlay]
             with self.subTest(overlay=overlay):
                 policies = {d["metadata"]["name"]: d["spec"] for d in documents if d["kind"] == "NetworkPolicy"}
                 [clients, monitors] = policies["tandem"]["ingress"]
@@ -271,9 +295,8 @@ class ManifestsTest(unittest.TestCase):
                 self.assertEqual([port["port"] for port in monitors["ports"]], [9464])
 
     def test_services_reach_the_servers_ports(self):
-        for overlay, documents in self.rendered.items():
-            if overlay == "monitoring":
-                continue
+        for overlay in manifests.SERVERS:
+            documents = self.rendered[overlay]
             with self.subTest(overlay=overlay):
                 services = {d["metadata"]["name"]: d["spec"] for d in documents if d["kind"] == "Service"}
                 self.assertEqual(sorted(services), ["tandem", "tandem-http"])
@@ -296,6 +319,19 @@ class ManifestsTest(unittest.TestCase):
         [scaler] = [d for d in self.rendered["replicas"] if d["kind"] == "HorizontalPodAutoscaler"]
         [metric] = scaler["spec"]["metrics"]
         self.assertIn(metric["pods"]["metric"]["name"], shown)
+
+
+def variables(container):
+    """Of the environment, those with a value."""
+    return {entry["name"]: entry["value"] for entry in container.get("env", []) if "value" in entry}
+
+
+def claim_mounts(pod, container):
+    """(claim, whether volume and mount are read-only) by path."""
+    claims = {v["name"]: v["persistentVolumeClaim"] for v in pod["volumes"] if "persistentVolumeClaim" in v}
+    return {mount["mountPath"]: (claims[mount["name"]]["claimName"],
+                                 claims[mount["name"]].get("readOnly", False) and mount.get("readOnly", False))
+            for mount in container["volumeMounts"] if mount["name"] in claims}
 
 
 def closed(schema):

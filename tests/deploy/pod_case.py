@@ -3,11 +3,14 @@
 import copy
 import json
 import os
+import re
 import shutil
+import sys
 import tempfile
 import unittest
 
 import chat_model
+import hub_stub
 import manifests
 import pod as pods
 import pod_clients
@@ -32,14 +35,22 @@ def make_image(folder):
 
 
 def on_the_cpu(spec):
-    """The same pod for a machine without GPUs: other values of three flags, nothing else."""
-    spec = copy.deepcopy(spec)
+    """The same pod for a machine without GPUs and a model of this tree: other values of four flags, nothing else."""
+    spec = with_model_of_stub(spec)
     values = {"device": "cpu", "tensor-parallel-size": "2", "max-num-seqs": "8"}
     [container] = spec["containers"]
     for index, argument in enumerate(container["args"]):
         flag, equals, _ = argument.partition("=")
         if equals and flag[2:] in values:
             container["args"][index] = f"{flag}={values[flag[2:]]}"
+    return spec
+
+
+def with_model_of_stub(spec):
+    """The same pod with the repository of the hub's stub."""
+    spec = copy.deepcopy(spec)
+    for container in spec.get("initContainers", []) + spec["containers"]:
+        container["args"] = [re.sub("hf:[^:]+", f"hf:{hub_stub.REPO}", word) for word in container["args"]]
     return spec
 
 
@@ -52,14 +63,36 @@ class PodCase(unittest.TestCase):
         cls.work = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
         cls.tree = manifests.copy_of_tree(cls.work)
         cls.image = make_image(os.path.join(cls.work, "image"))
-        cls.models = os.path.join(cls.work, "models")
-        os.makedirs(cls.models)
-        chat_model.add_template(MODEL, os.path.join(cls.models, "model.gguf"))
+        cls.claim = cls.new_claim("claim")
+        with cls.pod("fill-models", with_model_of_stub) as pod:
+            cls.pull(pod, pod.spec["containers"][0], MODEL)
 
-    def pod(self, overlay, change=lambda spec: spec, secrets=None):
-        [(_, spec)] = manifests.pod_specs(manifests.render(os.path.join(self.tree, "overlays", overlay)))
-        return pods.Pod(change(spec), self.image, {"tandem-models": self.models},
-                        tempfile.mkdtemp(dir=self.work), secrets)
+    @classmethod
+    def new_claim(cls, name):
+        """A folder as the kubelet leaves an empty volume: the pod's group may write."""
+        folder = os.path.join(cls.work, name)
+        os.makedirs(folder)
+        os.chown(folder, 0, 64100)
+        os.chmod(folder, 0o2775)
+        return folder
+
+    @classmethod
+    def pod(cls, overlay, change=lambda spec: spec, secrets=None, claim=None):
+        [(_, spec)] = manifests.pod_specs(manifests.render(os.path.join(cls.tree, "overlays", overlay)))
+        return pods.Pod(change(spec), cls.image, {"tandem-models": claim or cls.claim},
+                        tempfile.mkdtemp(dir=cls.work), secrets)
+
+    @classmethod
+    def pull(cls, pod, container, source):
+        """Runs a container that pulls, with a hub that has `source` with a chat template. The hub is gone afterwards."""
+        model = os.path.join(tempfile.mkdtemp(dir=cls.work), "model.gguf")
+        chat_model.add_template(source, model)
+        hub = pod.popen_in_network([sys.executable, "-B", "tests/client/hub_stub.py", model])
+        container["env"].append({"name": "HF_ENDPOINT", "value": hub.stdout.readline().strip()})
+        code = pod.run_to_end(container["name"])
+        hub.communicate()  # its input's end ends it
+        if code != 0 or not re.search(r"(?m)^/models/hub/.*/tiny-Q8_0\.gguf$", pod.log(container["name"])):
+            raise AssertionError(f"it ended with {code}: {pod.log(container['name'])}")
 
     def wait_ready(self, pod):
         """Starts the server; its probes succeed in order."""

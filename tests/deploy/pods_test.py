@@ -1,15 +1,12 @@
 """The servers' pods, as their rendered manifests describe them, started, probed, used and ended on this machine."""
 
 import os
-import re
 import sys
 import unittest
 
 sys.path[:0] = ["tests/deploy", "tests/client"]
-import chat_model  # noqa: E402
-import hub_stub  # noqa: E402
 import pod as pods  # noqa: E402
-from pod_case import CHAT, COMPLETION, PodCase, on_the_cpu  # noqa: E402
+from pod_case import CHAT, COMPLETION, PodCase, on_the_cpu, with_model_of_stub  # noqa: E402
 
 
 class PodsTest(PodCase):
@@ -34,22 +31,26 @@ class PodsTest(PodCase):
             self.check_life(pod, CHAT)
 
     def test_the_init_container_pulls_the_model(self):
-        def other_model(spec):
-            for container in spec["initContainers"] + spec["containers"]:
-                container["args"] = [re.sub("hf:[^:]+", f"hf:{hub_stub.REPO}", word) for word in container["args"]]
-            return spec
-
-        model = os.path.join(self.work, "chat.gguf")
-        chat_model.add_template("models/demo.gguf", model)
-        with self.pod("model-by-name", other_model) as pod:
-            hub = pod.popen_in_network([sys.executable, "-B", "tests/client/hub_stub.py", model])
+        with self.pod("model-by-name", with_model_of_stub) as pod:
             [pull] = pod.spec["initContainers"]
-            pull["env"].append({"name": "HF_ENDPOINT", "value": hub.stdout.readline().strip()})
-            self.assertEqual(pod.run_to_end("pull"), 0, pod.log("pull"))
-            self.assertRegex(pod.log("pull"), r"(?m)^/models/hub/.*/tiny-Q8_0\.gguf$")
-            hub.communicate()  # its input's end ends it: what follows has no hub
+            self.pull(pod, pull, "models/demo.gguf")
+            # A pod that is restarted in place: what follows has no hub.
             self.assertEqual(pod.run_to_end("pull"), 0, pod.log("pull"))
             self.check_life(pod, CHAT)
+
+    def test_the_job_fills_an_empty_claim(self):
+        claim = self.new_claim("empty")
+        with self.pod("fill-models", with_model_of_stub, claim=claim) as pod:
+            [pull] = pod.spec["containers"]
+            pull["env"].append({"name": "HF_ENDPOINT", "value": "http://127.0.0.1:9"})
+            pull["args"].append("--attempts=1")
+            self.assertNotEqual(pod.run_to_end("pull"), 0)
+            self.pull(pod, pull, "models/demo.gguf")
+            # Once more, as after a restart of the node: it finds the files, without a hub.
+            self.assertEqual(pod.run_to_end("pull"), 0, pod.log("pull"))
+        with self.pod("single-node", on_the_cpu, claim=claim) as pod:
+            self.check_life(pod, CHAT)
+        self.assertEqual(os.listdir(claim), ["hub"])  # a server can't write there
 
     def test_a_missing_model_ends_the_pod(self):
         def other_model(spec):

@@ -8,7 +8,7 @@ import unittest
 
 import yaml
 
-sys.path[:0] = ["tests/deploy", "tests/security"]
+sys.path[:0] = ["tests/client", "tests/deploy", "tests/security"]
 from authority import Authority  # noqa: E402
 from pod_case import CHAT, PROBES, PodCase, on_the_cpu  # noqa: E402
 from pod_clients import Clients  # noqa: E402
