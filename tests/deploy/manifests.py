@@ -7,6 +7,7 @@ import subprocess
 import yaml
 
 SERVERS = ("cpu-demo", "model-by-name", "multi-node", "replicas", "secure", "single-node")
+PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 OVERLAYS = tuple(sorted((*SERVERS, "fill-models", "monitoring")))
 
 
@@ -26,6 +27,11 @@ def render(folder):
     return [document for document in yaml.safe_load_all(done.stdout) if document]
 
 
+def render_all(tree):
+    """The documents of every overlay by its name."""
+    return {name: render(os.path.join(tree, "overlays", name)) for name in OVERLAYS}
+
+
 def pod_specs(documents):
     """(name, pod spec) of everything that makes pods."""
     for document in documents:
@@ -36,6 +42,20 @@ def pod_specs(documents):
             template = spec["leaderWorkerTemplate"]
             yield "leader", template["leaderTemplate"]["spec"]
             yield "worker", template["workerTemplate"]["spec"]
+
+
+def each_pod(rendered):
+    """(name, pod spec) of all overlays."""
+    for overlay, documents in rendered.items():
+        for name, pod in pod_specs(documents):
+            yield f"{overlay}/{name}", pod
+
+
+def each_container(rendered):
+    """(name, pod spec, container) of all overlays."""
+    for name, pod in each_pod(rendered):
+        for container in pod.get("initContainers", []) + pod["containers"]:
+            yield f"{name}/{container['name']}", pod, container
 
 
 def seconds(text):

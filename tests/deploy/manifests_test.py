@@ -7,8 +7,6 @@ import subprocess
 import sys
 import unittest
 
-import yaml
-
 sys.path.insert(0, "tests/deploy")
 import manifests  # noqa: E402
 
@@ -16,7 +14,6 @@ import manifests  # noqa: E402
 VERSIONS = ("1.27", "1.33")
 NO_LIBRARY = "kubernetes-validate is not installed: ./dev test adds it where PyPI can be reached"
 NOT_KUBERNETES = {"LeaderWorkerSet", "ServiceMonitor", "PrometheusRule"}
-PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 # The names that the dashboard and the alerts may use.
 METRIC = re.compile(r"tandem_[a-z0-9_]+")
 
@@ -37,19 +34,7 @@ def schema_library():
 class ManifestsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        tree = manifests.copy_of_tree(os.environ["TEST_TMPDIR"])
-        cls.rendered = {name: manifests.render(os.path.join(tree, "overlays", name))
-                        for name in manifests.OVERLAYS}
-
-    def each_pod(self):
-        for overlay, documents in self.rendered.items():
-            for name, pod in manifests.pod_specs(documents):
-                yield f"{overlay}/{name}", pod
-
-    def each_container(self):
-        for name, pod in self.each_pod():
-            for container in pod.get("initContainers", []) + pod["containers"]:
-                yield f"{name}/{container['name']}", pod, container
+        cls.rendered = manifests.render_all(manifests.copy_of_tree(os.environ["TEST_TMPDIR"]))
 
     def test_every_overlay_is_tested(self):
         self.assertEqual(sorted(os.listdir("deploy/k8s/overlays")), sorted(manifests.OVERLAYS))
@@ -83,6 +68,7 @@ class ManifestsTest(unittest.TestCase):
         if schema_library() is None:
             self.skipTest(NO_LIBRARY)
         import jsonschema
+        import yaml
         with open(schemas, encoding="utf-8") as text:
             definition = yaml.safe_load(text)
         [group] = [d for d in self.rendered["multi-node"] if d["kind"] == "LeaderWorkerSet"]
@@ -134,9 +120,9 @@ class ManifestsTest(unittest.TestCase):
             text = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60).stdout
             known[name] = set(re.findall(r"--[a-z][a-z0-9-]*", text))
             self.assertIn(landmarks[name], known[name])
-        commands = [(name, container["command"] + container.get("args", [])) for name, _, container in self.each_container()]
+        commands = [(name, container["command"] + container.get("args", [])) for name, _, container in manifests.each_container(self.rendered)]
         commands += [(f"{name}/{probe}", container[probe]["exec"]["command"])
-                     for name, _, container in self.each_container() for probe in PROBES if "exec" in container.get(probe, {})]
+                     for name, _, container in manifests.each_container(self.rendered) for probe in manifests.PROBES if "exec" in container.get(probe, {})]
         for name, words in commands:
             line = " ".join(words)
             [program] = [p for p in programs if p in line]
@@ -144,43 +130,8 @@ class ManifestsTest(unittest.TestCase):
             self.assertTrue(used, name)
             self.assertLessEqual(used, known[program], name)
 
-    def test_the_init_container_fetches_what_the_server_serves(self):
-        [(_, pod)] = manifests.pod_specs(self.rendered["model-by-name"])
-        [pull], [server] = pod["initContainers"], pod["containers"]
-        self.assertEqual(manifests.flag(server, "model"), pull["args"][0])
-        homes = [variables(container)["HF_HOME"] for container in (pull, server)]
-        self.assertEqual(homes, ["/models", "/models"])
-        mounts = [{mount["mountPath"]: mount.get("readOnly", False) for mount in container["volumeMounts"]}["/models"]
-                  for container in (pull, server)]
-        self.assertEqual(mounts, [False, True])
-
-    def test_the_job_fills_the_claim_that_servers_read(self):
-        [(_, filler)] = manifests.pod_specs(self.rendered["fill-models"])
-        [pull] = filler["containers"]
-        self.assertEqual(claim_mounts(filler, pull), {"/models": ("tandem-models", False)})
-        self.assertEqual(variables(pull)["HF_HOME"], "/models")
-        [job] = [d for d in self.rendered["fill-models"] if d["kind"] == "Job"]
-        readers = 0
-        for name, pod, container in self.each_container():
-            if pod is filler or "/models" not in claim_mounts(pod, container):
-                continue
-            with self.subTest(container=name):
-                self.assertEqual(claim_mounts(pod, container)["/models"], ("tandem-models", True))
-                if container["command"] == ["tandem_coordinator"]:
-                    readers += 1
-                    self.assertEqual(manifests.flag(container, "model"), pull["args"][0])
-                    self.assertLessEqual({"HF_HOME": "/models", "HF_HUB_OFFLINE": "1"}.items(), variables(container).items())
-        self.assertEqual(readers, 4)
-        modes = {overlay: [d["spec"]["accessModes"] for d in documents if d["kind"] == "PersistentVolumeClaim"]
-                 for overlay, documents in self.rendered.items()}
-        one, many, none = [["ReadWriteOnce"]], [["ReadWriteMany"]], []
-        self.assertEqual(modes, {"cpu-demo": none, "fill-models": one, "model-by-name": none, "monitoring": none, "multi-node": many,
-                                 "replicas": many, "secure": one, "single-node": one})
-        # No service or policy of the servers takes its pod for one of them.
-        self.assertNotEqual(job["spec"]["template"]["metadata"]["labels"], {"app.kubernetes.io/name": "tandem"})
-
     def test_pods_have_no_privileges(self):
-        for name, pod in self.each_pod():
+        for name, pod in manifests.each_pod(self.rendered):
             with self.subTest(pod=name):
                 security = pod["securityContext"]
                 self.assertTrue(security["runAsNonRoot"])
@@ -192,53 +143,20 @@ class ManifestsTest(unittest.TestCase):
                     self.assertNotIn(key, pod)
                 for volume in pod["volumes"]:
                     self.assertNotIn("hostPath", volume)
-        for name, _, container in self.each_container():
+        for name, _, container in manifests.each_container(self.rendered):
             with self.subTest(container=name):
                 security = container["securityContext"]
                 self.assertFalse(security["allowPrivilegeEscalation"])
                 self.assertTrue(security["readOnlyRootFilesystem"])
                 self.assertEqual(security["capabilities"], {"drop": ["ALL"]})
 
-    def test_secrets_can_rotate_and_are_the_groups_alone(self):
-        volumes = 0
-        for name, pod, container in self.each_container():
-            secrets = {v["name"]: v["secret"] for v in pod["volumes"] if "secret" in v}
-            for mount in container["volumeMounts"]:
-                if mount["name"] in secrets:
-                    volumes += 1
-                    self.assertNotIn("subPath", mount, name)  # it would never change
-                    self.assertTrue(mount["readOnly"], name)
-                    self.assertEqual(secrets[mount["name"]]["defaultMode"], 0o440, name)
-        self.assertEqual(volumes, 2 * 3 + 2)
-
-    def test_certificates_and_tokens_are_those_of_the_secrets(self):
-        [(_, pod)] = manifests.pod_specs(self.rendered["secure"])
-        [server] = pod["containers"]
-        secrets = {v["name"]: v["secret"]["secretName"] for v in pod["volumes"] if "secret" in v}
-        mounts = {mount["mountPath"]: secrets.get(mount["name"]) for mount in server["volumeMounts"]}
-        for flag, secret, file in (("tls-cert", "tandem-server-tls", "tls.crt"), ("tls-key", "tandem-server-tls", "tls.key"),
-                                   ("tokens", "tandem-tokens", "tokens")):
-            folder, name = os.path.split(manifests.flag(server, flag))
-            self.assertEqual((mounts[folder], name), (secret, file))
-        for probe in PROBES:
-            [authorities] = [word for word in server[probe]["exec"]["command"] if word.startswith("--tls-ca=")]
-            self.assertEqual(mounts[os.path.dirname(authorities.split("=")[1])], "tandem-server-tls")
-        with open("deploy/k8s/overlays/secure/certificate.yaml", encoding="utf-8") as text:
-            certificate = yaml.safe_load(text)["spec"]
-        self.assertEqual(certificate["secretName"], "tandem-server-tls")
-        [service, *_] = [d["metadata"] for d in self.rendered["secure"] if d["kind"] == "Service"]
-        for name in ("tandem", "tandem-http"):
-            self.assertLessEqual({name, f"{name}.{service['namespace']}"}, set(certificate["dnsNames"]))
-        ports = [port for d in self.rendered["secure"] if d["kind"] == "Service" for port in d["spec"]["ports"]]
-        self.assertEqual({port["name"]: port.get("appProtocol") for port in ports}, {"grpc": "https", "http": "https", "metrics": None})
-
     def test_images_are_pinned(self):
-        for name, _, container in self.each_container():
+        for name, _, container in manifests.each_container(self.rendered):
             tag = container["image"].rpartition(":")[2]
             self.assertRegex(tag, r"^\d+\.\d+\.\d+$", name)
 
     def test_resources_are_bounded(self):
-        for name, pod, container in self.each_container():
+        for name, pod, container in manifests.each_container(self.rendered):
             with self.subTest(container=name):
                 resources = container["resources"]
                 self.assertIn("cpu", resources["requests"])
@@ -250,19 +168,19 @@ class ManifestsTest(unittest.TestCase):
                     ranks = manifests.flag(container, "tensor-parallel-size")
                     if ranks is not None:
                         self.assertEqual(resources["limits"][gpus], ranks)
-        for name, pod in self.each_pod():
+        for name, pod in manifests.each_pod(self.rendered):
             for volume in pod["volumes"]:
                 if "emptyDir" in volume:
                     self.assertIn("sizeLimit", volume["emptyDir"], f"{name}: {volume['name']}")
 
     def test_servers_are_probed_and_drained(self):
         servers = 0
-        for name, pod, container in self.each_container():
+        for name, pod, container in manifests.each_container(self.rendered):
             if container["command"][0] != "tandem_coordinator":
                 continue
             servers += 1
             with self.subTest(container=name):
-                for probe in PROBES:
+                for probe in manifests.PROBES:
                     service = probe.removesuffix("Probe")
                     if manifests.flag(container, "tls-cert"):
                         self.assertNotIn("grpc", container[probe])
@@ -319,19 +237,6 @@ class ManifestsTest(unittest.TestCase):
         [scaler] = [d for d in self.rendered["replicas"] if d["kind"] == "HorizontalPodAutoscaler"]
         [metric] = scaler["spec"]["metrics"]
         self.assertIn(metric["pods"]["metric"]["name"], shown)
-
-
-def variables(container):
-    """Of the environment, those with a value."""
-    return {entry["name"]: entry["value"] for entry in container.get("env", []) if "value" in entry}
-
-
-def claim_mounts(pod, container):
-    """(claim, whether volume and mount are read-only) by path."""
-    claims = {v["name"]: v["persistentVolumeClaim"] for v in pod["volumes"] if "persistentVolumeClaim" in v}
-    return {mount["mountPath"]: (claims[mount["name"]]["claimName"],
-                                 claims[mount["name"]].get("readOnly", False) and mount.get("readOnly", False))
-            for mount in container["volumeMounts"] if mount["name"] in claims}
 
 
 def closed(schema):

@@ -15,7 +15,6 @@ import manifests
 import pod as pods
 import pod_clients
 
-PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 MODEL = "tests/golden/arch/llama/model.gguf"
 CHAT = ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Story:"}]})
 COMPLETION = ("/v1/completions", {"prompt": "Story:"})
@@ -101,14 +100,14 @@ class PodCase(unittest.TestCase):
 
         def all_ready():
             # As the kubelet: the others are not asked before the first has succeeded.
-            for name in PROBES[len(started):]:
+            for name in manifests.PROBES[len(started):]:
                 if not pod.probe(container[name]):
                     return False
                 started.append(name)
             return True
 
         pod.until("all probes succeed", all_ready)
-        self.assertEqual(started, list(PROBES))
+        self.assertEqual(started, list(manifests.PROBES))
 
     def check_answers(self, pod, clients, http_request):
         """Both APIs answer; the server has no rights and its folders can't be written."""

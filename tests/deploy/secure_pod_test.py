@@ -9,8 +9,9 @@ import unittest
 import yaml
 
 sys.path[:0] = ["tests/client", "tests/deploy", "tests/security"]
+import manifests  # noqa: E402
 from authority import Authority  # noqa: E402
-from pod_case import CHAT, PROBES, PodCase, on_the_cpu  # noqa: E402
+from pod_case import CHAT, PodCase, on_the_cpu  # noqa: E402
 from pod_clients import Clients  # noqa: E402
 
 USER, NEW_USER, OPS = "the-token-of-a-user", "the-next-token-of-the-user", "the-token-of-the-ops"
@@ -101,7 +102,7 @@ class SecurePodTest(PodCase):
             with self.assertRaises(ssl.SSLCertVerificationError):
                 before.ask("/health")
             [container] = pod.spec["containers"]
-            self.assertEqual([name for name in PROBES if pod.probe(container[name])], list(PROBES))
+            self.assertEqual([name for name in manifests.PROBES if pod.probe(container[name])], list(manifests.PROBES))
 
             # Both for a while, so that clients can change theirs.
             new = self.clients(pod, NEW_USER, other)
