@@ -1,9 +1,13 @@
-// Constraint: the form that a request's whole answer has to have. Plain data, unchecked.
+// Constraint: the form that a request's whole answer has to have, or what comes after thoughts.
+// Plain data, unchecked.
 #ifndef TANDEM_COORDINATOR_API_CONSTRAINT_H_
 #define TANDEM_COORDINATOR_API_CONSTRAINT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "coordinator/grammar/reasoning.h"
 
 namespace tandem::coordinator {
 
@@ -18,6 +22,7 @@ struct Constraint {
   Kind kind = Kind::kNone;
   std::string text{};
   std::vector<std::string> choices{};
+  std::optional<grammar::Reasoning> reasoning{};
 };
 
 }  // namespace tandem::coordinator

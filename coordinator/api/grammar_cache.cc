@@ -35,6 +35,11 @@ std::string KeyOf(const Constraint& constraint) {
   for (const std::string& choice : constraint.choices) {
     absl::StrAppend(&key, choice.size(), ":", choice);
   }
+  if (!constraint.reasoning.has_value()) return key;
+  const grammar::Reasoning& reasoning = *constraint.reasoning;
+  for (const std::string* part : {&reasoning.start, &reasoning.end, &reasoning.answer_start}) {
+    absl::StrAppend(&key, "/", part->size(), ":", *part);
+  }
   return key;
 }
 
@@ -62,7 +67,11 @@ absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> GrammarCache::Of(
 
 absl::StatusOr<std::shared_ptr<grammar::TokenGrammar>> GrammarCache::Make(
     const Constraint& constraint) {
-  TANDEM_ASSIGN_OR_RETURN(const grammar::Grammar grammar, GrammarOf(constraint));
+  TANDEM_ASSIGN_OR_RETURN(grammar::Grammar grammar, GrammarOf(constraint));
+  if (constraint.reasoning.has_value()) {
+    TANDEM_ASSIGN_OR_RETURN(grammar,
+                            grammar::WithReasoning(*constraint.reasoning, std::move(grammar)));
+  }
   return grammar::TokenGrammar::Create(grammar, Tokens());
 }
 

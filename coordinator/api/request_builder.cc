@@ -167,6 +167,9 @@ absl::StatusOr<Request> BuildRequest(GenerateParams params, const ServingModel& 
     // At last: it may take a tenth of a second.
     TANDEM_RETURN_IF_ERROR(CheckBesideForm(sampling));
     TANDEM_ASSIGN_OR_RETURN(sampling.grammar, model.grammars->Of(params.constraint));
+  } else if (params.constraint.reasoning.has_value()) {
+    return absl::InvalidArgumentError(
+        "sampling.reasoning comes before an answer of some form, and there is no constraint");
   }
   ClampLogprobs(sampling.logprobs, model.vocab_size);
   ClampLogprobs(sampling.prompt_logprobs, model.vocab_size);

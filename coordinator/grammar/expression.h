@@ -15,6 +15,10 @@ namespace tandem::coordinator::grammar {
 
 inline constexpr uint32_t kUnbounded = UINT32_MAX;
 
+// The byte before the name of a control token: no character has it, so that only a grammar that
+// names it has such tokens.
+inline constexpr char kControlToken = '\xff';
+
 // Code points from `first` to `last`.
 struct CharacterRange {
   uint32_t first = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coordinator/grammar/expression.h"
+
 namespace tandem::coordinator::grammar {
 namespace {
 
@@ -13,6 +15,7 @@ constexpr size_t kMaxTokenBytes = 255;
 
 TokenTrie::TokenTrie(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint32_t vocab_size)
     : tokenizer_(std::move(tokenizer)), vocab_size_(vocab_size) {
+  for (uint32_t id = 0; id < vocab_size_; ++id) AddControlToken(static_cast<TokenId>(id));
   Tokens tokens;
   for (uint32_t id = 0; id < vocab_size_; ++id) {
     const std::string_view bytes = BytesOf(static_cast<TokenId>(id));
@@ -23,7 +26,19 @@ TokenTrie::TokenTrie(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint
   Add(tokens, 0, tokens.size(), 0);
 }
 
+void TokenTrie::AddControlToken(TokenId id) {
+  if (!tokenizer_->IsControl(id) || tokenizer_->IsEndOfGeneration(id)) return;
+  const auto name = tokenizer_->TokenBytes(id);
+  if (!name.ok() || name->empty() || name->size() >= kMaxTokenBytes) return;
+  std::string bytes(1, kControlToken);
+  bytes += *name;
+  control_tokens_.emplace(id, std::move(bytes));
+}
+
 std::string_view TokenTrie::BytesOf(TokenId id) const {
+  if (const auto control = control_tokens_.find(id); control != control_tokens_.end()) {
+    return control->second;
+  }
   if (tokenizer_->IsControl(id) || tokenizer_->IsEndOfGeneration(id)) return {};
   const auto bytes = tokenizer_->TokenBytes(id);
   return bytes.ok() && bytes->size() <= kMaxTokenBytes ? *bytes : std::string_view();

@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "common/base/ids.h"
 #include "common/step/token_mask.h"
 #include "common/tokenizer/tokenizer.h"
@@ -23,12 +25,13 @@ using step::TokenMask;
 
 class TokenTrie {
  public:
-  // The tokens below `vocab_size`, which is the head's, of which text is made: none that controls
-  // the model, ends a generation or has no bytes.
+  // The tokens below `vocab_size`, which is the head's: none that ends a generation or has no
+  // bytes. Those that control the model, of which no text is made, are kControlToken and their
+  // name.
   TokenTrie(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, uint32_t vocab_size);
 
   uint32_t vocab_size() const { return vocab_size_; }
-  // The bytes of a token of which text is made; none of another.
+  // The bytes of a token, none of one that is not here.
   std::string_view BytesOf(TokenId id) const;
   // The tokens whose bytes may follow in `state`; some are missing if the automaton wants something
   // then.
@@ -45,11 +48,13 @@ class TokenTrie {
   };
   using Tokens = std::vector<std::pair<std::string_view, TokenId>>;
 
+  void AddControlToken(TokenId id);
   // The nodes of tokens [begin, end), which share their first `depth` bytes.
   void Add(const Tokens& tokens, size_t begin, size_t end, size_t depth);
 
   const std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
   const uint32_t vocab_size_;
+  absl::flat_hash_map<TokenId, std::string> control_tokens_;
   std::vector<Node> nodes_;
   std::vector<TokenId> tokens_;
 };

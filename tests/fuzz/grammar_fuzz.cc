@@ -1,12 +1,14 @@
-// JSON schemas and regular expressions, from bytes to an automaton that reads some of what it
-// allows. The first byte chooses which.
+// JSON schemas and regular expressions, these also after thoughts, from bytes to an automaton that
+// reads some of what it allows. The first byte chooses which.
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/base/check.h"
 #include "coordinator/grammar/automaton.h"
 #include "coordinator/grammar/json_schema.h"
+#include "coordinator/grammar/reasoning.h"
 #include "coordinator/grammar/text_forms.h"
 #include "tests/fuzz/target.h"
 
@@ -41,6 +43,14 @@ void Walk(grammar::Automaton& automaton) {
   }
 }
 
+// Which begin and end with parts of the text.
+absl::StatusOr<grammar::Grammar> AfterThoughts(std::string_view text, grammar::Grammar form) {
+  const std::string start(text.substr(0, text.size() % 7));
+  const std::string end(text.substr(start.size(), text.size() % 11));
+  return grammar::WithReasoning({.start = start, .end = end, .answer_start = start},
+                                std::move(form));
+}
+
 Bytes Seed(uint8_t first, std::string_view text) {
   Bytes bytes(text.size() + 1, first);
   std::ranges::copy(text, bytes.begin() + 1);
@@ -52,8 +62,8 @@ Bytes Seed(uint8_t first, std::string_view text) {
 bool Take(std::span<const uint8_t> input) {
   if (input.empty()) return false;
   const std::string text(input.begin() + 1, input.end());
-  const auto made =
-      input[0] % 2 == 0 ? grammar::GrammarOfSchema(text) : grammar::GrammarOfRegex(text);
+  auto made = input[0] % 3 == 0 ? grammar::GrammarOfSchema(text) : grammar::GrammarOfRegex(text);
+  if (made.ok() && input[0] % 3 == 2) made = AfterThoughts(text, *std::move(made));
   if (!made.ok()) {
     CheckRefusal(made.status());
     return false;
@@ -77,6 +87,7 @@ std::vector<Bytes> Seeds() {
       Seed(0, R"({"allOf": [{"type": "string"}, {"anyOf": [{"pattern": "^a[^b]{2,3}|\\d$"},
           {"format": "date-time"}, {"minLength": 2, "maxLength": 3}]}]})"),
       Seed(0, R"({"prefixItems": [{"exclusiveMinimum": -1.5, "maximum": 2e1}], "items": false})"),
+      Seed(2, "[a-c]{2}|think>"),
       Seed(1, "^(?:a|[b-d\\]]+?)*\\u00e9{1,3}(?<n>.|\\W|[^\\s\\x41])$"),
   };
 }

@@ -23,7 +23,7 @@ step::SamplingPenalties PenaltiesFromProto(const v1::SamplingParams& sampling) {
   return penalties;
 }
 
-Constraint ConstraintFromProto(const v1::SamplingParams& sampling) {
+Constraint FormFromProto(const v1::SamplingParams& sampling) {
   using Kind = Constraint::Kind;
   switch (sampling.constraint_case()) {
     case v1::SamplingParams::kJsonSchema:
@@ -40,6 +40,16 @@ Constraint ConstraintFromProto(const v1::SamplingParams& sampling) {
       break;
   }
   return {};
+}
+
+Constraint ConstraintFromProto(const v1::SamplingParams& sampling) {
+  Constraint constraint = FormFromProto(sampling);
+  if (sampling.has_reasoning()) {
+    constraint.reasoning = {.start = sampling.reasoning().start(),
+                            .end = sampling.reasoning().end(),
+                            .answer_start = sampling.reasoning().answer_start()};
+  }
+  return constraint;
 }
 
 }  // namespace

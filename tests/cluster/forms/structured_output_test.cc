@@ -130,6 +130,21 @@ TEST_F(StructuredOutputTest, TheSameSeedGivesTheSameTextAloneAndBesideOthers) {
   }
 }
 
+// Of random weights: the thoughts end where a letter happens to be.
+TEST_F(StructuredOutputTest, TheFormIsThatOfTheAnswerAfterThoughts) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    v1::GenerateRequest request = Request(seed);
+    request.mutable_sampling()->set_json_schema(kSchema);
+    request.mutable_sampling()->mutable_reasoning()->set_end("e");
+    const Answer answer = Generate(request);
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    const size_t end = answer.text.find('e');
+    ASSERT_NE(end, std::string::npos) << answer.text;
+    EXPECT_EQ(answer.reason, v1::FINISH_REASON_STOP);
+    ExpectOfSchema(answer.text.substr(end + 1));
+  }
+}
+
 TEST_F(StructuredOutputTest, RegularExpressionsChoicesAndObjects) {
   for (uint64_t seed = 0; seed < 6; ++seed) {
     v1::GenerateRequest request = Request(seed);

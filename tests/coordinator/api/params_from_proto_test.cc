@@ -132,6 +132,12 @@ TEST(ParamsFromProto, TakesConstraints) {
   sampling.mutable_choice()->add_texts("c");
   EXPECT_EQ(constraint().kind, Kind::kChoice);
   EXPECT_EQ(constraint().choices, (std::vector<std::string>{"b", "c"}));
+  EXPECT_FALSE(constraint().reasoning.has_value());
+  sampling.mutable_reasoning()->set_start("<");
+  sampling.mutable_reasoning()->set_end(">");
+  sampling.mutable_reasoning()->set_answer_start(":");
+  const grammar::Reasoning reasoning = constraint().reasoning.value();
+  EXPECT_EQ(reasoning.start + reasoning.end + reasoning.answer_start, "<>:");
 }
 
 TEST(ParamsFromProto, AnEmptyListOfIdsIsAPrompt) {

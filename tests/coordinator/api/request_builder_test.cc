@@ -148,6 +148,14 @@ std::vector<Hostile> HostileSampling() {
        },
        {"sampling.min_tokens and bad_words are not supported beside a constraint"}},
       {"ManyStopIds", [](P& p) { p.stop_token_ids.assign(257, 1); }, {"257", "256"}},
+      {"ThoughtsBeforeNoForm",
+       [](P& p) { p.constraint.reasoning = {.end = "a"}; },
+       {"sampling.reasoning", "there is no constraint"}},
+      {"ThoughtsWithoutAnEnd",
+       [](P& p) {
+         p.constraint = {.kind = Constraint::Kind::kJsonObject, .reasoning = grammar::Reasoning()};
+       },
+       {"reasoning.end is empty"}},
   };
 }
 
@@ -184,6 +192,13 @@ TEST(RequestBuilder, RequestsOfOneFormShareItsGrammar) {
   EXPECT_NE(grammar({.kind = Constraint::Kind::kChoice, .choices = {schema.text}}), first);
   EXPECT_NE(grammar({.kind = Constraint::Kind::kChoice, .choices = {"a", "b"}}),
             grammar({.kind = Constraint::Kind::kChoice, .choices = {"ab"}}));
+  Constraint after_thoughts = schema;
+  after_thoughts.reasoning = {.end = "ab"};
+  EXPECT_NE(grammar(after_thoughts), first);
+  EXPECT_EQ(grammar(after_thoughts), grammar(after_thoughts));
+  Constraint other = schema;
+  other.reasoning = {.start = "a", .end = "b"};
+  EXPECT_NE(grammar(after_thoughts), grammar(other));
   // Of more than are kept the oldest goes; one in use stays.
   const auto used = grammar({.kind = Constraint::Kind::kJsonObject});
   for (size_t i = 0; i < GrammarCache::kMaxGrammars; ++i) {

@@ -2,6 +2,7 @@
 #ifndef TANDEM_TESTS_COORDINATOR_GRAMMAR_BYTE_TOKENIZER_H_
 #define TANDEM_TESTS_COORDINATOR_GRAMMAR_BYTE_TOKENIZER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,7 +18,8 @@ namespace tandem::coordinator::grammar {
 
 class ByteTokenizer : public tokenizer::Tokenizer {
  public:
-  explicit ByteTokenizer(std::vector<std::string> tokens) : tokens_(std::move(tokens)) {
+  explicit ByteTokenizer(std::vector<std::string> tokens, std::vector<TokenId> control = {})
+      : tokens_(std::move(tokens)), control_(std::move(control)) {
     ends_ = {static_cast<TokenId>(tokens_.size())};
     tokens_.push_back("<end>");
   }
@@ -34,12 +36,15 @@ class ByteTokenizer : public tokenizer::Tokenizer {
   const tokenizer::SpecialTokens& special_tokens() const override { return special_; }
   bool IsEndOfGeneration(TokenId id) const override { return id == ends_[0]; }
   const std::vector<TokenId>& end_of_generation_ids() const override { return ends_; }
-  bool IsControl(TokenId id) const override { return id == ends_[0]; }
+  bool IsControl(TokenId id) const override {
+    return id == ends_[0] || std::ranges::find(control_, id) != control_.end();
+  }
   bool adds_space_prefix() const override { return false; }
   std::string_view chat_template() const override { return {}; }
 
  private:
   std::vector<std::string> tokens_;
+  std::vector<TokenId> control_;
   std::vector<TokenId> ends_;
   tokenizer::SpecialTokens special_;
 };
