@@ -9,6 +9,21 @@
 namespace tandem::client {
 namespace {
 
+absl::Status CheckReasoningFlags(const SamplingFlags& flags, bool has_form) {
+  if (flags.reasoning_end.empty()) {
+    if (flags.reasoning_start.empty() && flags.answer_start.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError("--reasoning-start and --answer-start need --reasoning-end");
+  }
+  if (!has_form) {
+    return absl::InvalidArgumentError(
+        "--reasoning-end needs one of --json-schema, --json-object, --regex and --choice: it says "
+        "where the answer of that form begins");
+  }
+  TANDEM_RETURN_IF_ERROR(CheckUtf8("--reasoning-start", flags.reasoning_start));
+  TANDEM_RETURN_IF_ERROR(CheckUtf8("--reasoning-end", flags.reasoning_end));
+  return CheckUtf8("--answer-start", flags.answer_start);
+}
+
 absl::Status CheckFormFlags(SamplingFlags& flags) {
   const int given = (flags.json_schema_file.empty() ? 0 : 1) + (flags.json_object ? 1 : 0) +
                     (flags.regex.empty() ? 0 : 1) + (flags.choices.empty() ? 0 : 1);
@@ -16,6 +31,7 @@ absl::Status CheckFormFlags(SamplingFlags& flags) {
     return absl::InvalidArgumentError(
         "--json-schema, --json-object, --regex and --choice are given: only one can be");
   }
+  TANDEM_RETURN_IF_ERROR(CheckReasoningFlags(flags, given > 0));
   TANDEM_RETURN_IF_ERROR(CheckUtf8("--regex", flags.regex));
   for (const std::string& choice : flags.choices) {
     TANDEM_RETURN_IF_ERROR(CheckUtf8("--choice", choice));
@@ -38,6 +54,15 @@ void AddFormFlags(cli::Command& command, SamplingFlags& flags) {
        {.flag = "--regex", .help = "the answer matches this regular expression from end to end"}});
   command.Add(
       {flags.choices, {.flag = "--choice", .help = "the answer is this text; may be repeated"}});
+  command.Add({flags.reasoning_end,
+               {.flag = "--reasoning-end",
+                .help = "the answer of that form comes after thoughts, which this text ends"}});
+  command.Add({flags.reasoning_start,
+               {.flag = "--reasoning-start",
+                .help = "what thoughts begin with, if there are any (the prompt has begun them)"}});
+  command.Add({flags.answer_start,
+               {.flag = "--answer-start",
+                .help = "what stands between --reasoning-end and the answer (nothing)"}});
   command.OnCheck([&flags] { return CheckFormFlags(flags); });
 }
 
@@ -46,6 +71,11 @@ void SetFormField(const SamplingFlags& flags, v1::SamplingParams& out) {
   if (flags.json_object) out.set_json_object(true);
   if (!flags.regex.empty()) out.set_regex(flags.regex);
   for (const std::string& choice : flags.choices) out.mutable_choice()->add_texts(choice);
+  if (flags.reasoning_end.empty()) return;
+  v1::Reasoning& reasoning = *out.mutable_reasoning();
+  reasoning.set_start(flags.reasoning_start);
+  reasoning.set_end(flags.reasoning_end);
+  reasoning.set_answer_start(flags.answer_start);
 }
 
 }  // namespace tandem::client

@@ -152,6 +152,22 @@ absl::Status SetChoice(const std::string& name, const Json& value, v1::GenerateR
   return absl::OkStatus();
 }
 
+absl::Status SetReasoning(const std::string& name, const Json& value, v1::GenerateRequest& out) {
+  constexpr char kNeeded[] = "an object of strings: start, end, answer_start";
+  if (!value.is_object()) return Wrong(name, kNeeded, value);
+  v1::Reasoning& reasoning = *out.mutable_sampling()->mutable_reasoning();
+  reasoning.Clear();
+  for (const auto& [key, text] : value.items()) {
+    std::string* const field = key == "start"          ? reasoning.mutable_start()
+                               : key == "end"          ? reasoning.mutable_end()
+                               : key == "answer_start" ? reasoning.mutable_answer_start()
+                                                       : nullptr;
+    if (field == nullptr || !text.is_string()) return Wrong(name, kNeeded, value);
+    *field = text.get<std::string>();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetStopIds(const std::string& name, const Json& value, v1::GenerateRequest& out) {
   return Int32s(name, value, *out.mutable_sampling()->mutable_stop_token_ids());
 }
@@ -196,6 +212,7 @@ constexpr std::pair<const char*, Setter> kFields[] = {
     {"json_object", SetBool<P, Sampling, &P::set_json_object>},
     {"regex", SetRegex},
     {"choice", SetChoice},
+    {"reasoning", SetReasoning},
     {"stop", SetTexts<&P::mutable_stop>},
     {"include_stop", SetBool<P, Sampling, &P::set_include_stop>},
     {"stop_token_ids", SetStopIds},

@@ -41,6 +41,9 @@ struct SamplingFlags {
   bool json_object = false;
   std::string regex;
   std::vector<std::string> choices;
+  std::string reasoning_start;  // thoughts before an answer of that form
+  std::string reasoning_end;
+  std::string answer_start;
   std::vector<std::string> stop;
   std::vector<int32_t> stop_token_ids;
   std::optional<int32_t> logprobs;

@@ -107,6 +107,15 @@ TEST(SamplingFlags, FormsOfTheAnswer) {
   EXPECT_THAT(sampling.choice().texts(), testing::ElementsAre("a", "b"));
   EXPECT_THAT(std::string(TryParse("--json-object --regex a").status().message()),
               testing::HasSubstr("only one can be"));
+  const v1::Reasoning reasoning =
+      Parse("--regex a --reasoning-start < --reasoning-end > --answer-start :")
+          .sampling()
+          .reasoning();
+  EXPECT_EQ(reasoning.start() + reasoning.end() + reasoning.answer_start(), "<>:");
+  EXPECT_THAT(std::string(TryParse("--reasoning-end >").status().message()),
+              testing::HasSubstr("needs one of --json-schema"));
+  EXPECT_THAT(std::string(TryParse("--regex a --reasoning-start <").status().message()),
+              testing::HasSubstr("need --reasoning-end"));
   EXPECT_EQ(TryParse("--json-schema /does/not/exist").status().code(), absl::StatusCode::kNotFound);
 }
 
