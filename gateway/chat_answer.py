@@ -3,25 +3,25 @@
 import time
 
 from gateway import forced_calls, logprobs
+from gateway.answer_reader import AnswerReader, Parts
 from gateway.chat_request import ChatRequest
 from gateway.finish import FINISH_REASONS, stop_reason
 from gateway.generation import Answer
 from gateway.tool_calls import ToolCall
-from gateway.tool_parsers import ToolParser
 from gateway.usage import UsageSum
 from tandem.v1 import generation_pb2 as api
 
 
 class ChatForm:
-    """The JSON of one request's answers. `parsers`: one per choice, or none. Calls that the request
-    forces need none."""
+    """The JSON of one request's answers. `readers`: one per choice. Calls that the request forces are
+    in their content."""
 
-    def __init__(self, id: str, model: str, request: ChatRequest, parsers: list[ToolParser]):
+    def __init__(self, id: str, model: str, request: ChatRequest, readers: list[AnswerReader]):
         self._id = id
         self._model = model
         self._created = int(time.time())
         self._request = request
-        self._parsers = parsers
+        self._readers = readers
         self._forced = [forced_calls.reader(request.forced) for _ in range(request.choices)
                         if request.forced]
         self._num_calls = [0] * request.choices
@@ -41,13 +41,15 @@ class ChatForm:
                 **self._finish(index, answer.last)}
 
     def _content(self, index: int, text: str) -> dict:
+        parts = self._read(index, text, last=True)
+        message = _reasoning(parts.reasoning)
         if self._forced:
-            calls = forced_calls.joined(self._forced[index].feed(text))
-            return {"content": None, "tool_calls": calls} if calls else {"content": None}
-        content, calls = self._parse(index, text, last=True)
-        if calls:
-            return {"content": content or None, "tool_calls": [_call(one) for one in calls]}
-        return {"content": content}
+            calls = forced_calls.joined(self._forced[index].feed(parts.content))
+            return {"content": None, **message, **({"tool_calls": calls} if calls else {})}
+        if parts.calls:
+            return {"content": parts.content or None, **message,
+                    "tool_calls": [_call(one) for one in parts.calls]}
+        return {"content": parts.content, **message}
 
     def first_chunks(self) -> list[dict]:
         """The roles."""
@@ -74,29 +76,27 @@ class ChatForm:
         return self._chunk([], self._usage.json()) if self._request.include_usage else None
 
     def _deltas(self, index: int, text: str, last: bool) -> list[dict]:
-        if self._forced:
-            return [{"tool_calls": [part.json()]} for part in self._forced[index].feed(text)]
         first_call = self._num_calls[index]
-        content, calls = self._parse(index, text, last)
-        delta = {"content": content} if content else {}
-        if calls:
+        parts = self._read(index, text, last)
+        deltas = [_reasoning(parts.reasoning)] if parts.reasoning else []
+        if self._forced:
+            return deltas + [{"tool_calls": [part.json()]}
+                             for part in self._forced[index].feed(parts.content)]
+        delta = {"content": parts.content} if parts.content else {}
+        if parts.calls:
             delta["tool_calls"] = [{"index": first_call + i, **_call(one)}
-                                   for i, one in enumerate(calls)]
-        return [delta] if delta else []
+                                   for i, one in enumerate(parts.calls)]
+        return deltas + [delta] if delta else deltas
 
-    def _parse(self, index: int, text: str, last: bool) -> tuple[str, list[ToolCall]]:
-        if not self._parsers:
-            return text, []
-        content, calls = self._parsers[index].feed(text)
-        if last:
-            rest, more = self._parsers[index].finish()
-            content, calls = content + rest, calls + more
+    def _read(self, index: int, text: str, last: bool) -> Parts:
+        parts = self._readers[index].read(text, last)
+        calls = parts.calls
         if not self._request.tools:  # gpt-oss may write calls all the same
             calls = []
         elif self._request.one_call:
             calls = calls[:max(1 - self._num_calls[index], 0)]
         self._num_calls[index] += len(calls)
-        return content, calls
+        return Parts(parts.reasoning if self._request.include_reasoning else "", parts.content, calls)
 
     def _finish(self, index: int, last: api.GenerateResponse) -> dict:
         reason = FINISH_REASONS.get(last.finish_reason, "stop")
@@ -120,6 +120,11 @@ class ChatForm:
         if self._request.include_usage:
             chunk["usage"] = usage
         return chunk
+
+
+def _reasoning(text: str) -> dict:
+    """By its older name, which most clients read, and by vLLM's."""
+    return {"reasoning_content": text, "reasoning": text} if text else {}
 
 
 def _call(call: ToolCall) -> dict:

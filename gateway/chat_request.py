@@ -25,6 +25,8 @@ class ChatRequest:
     stream: bool
     include_usage: bool
     one_call: bool  # parallel_tool_calls: false
+    include_reasoning: bool
+    reasoning_effort: str | None
     forced: ForcedCalls | None = None
 
 
@@ -40,12 +42,13 @@ def read(body: object) -> ChatRequest:
         add_generation_prompt=_default_true(fields, "add_generation_prompt"), params=params,
         priority=sampling.read_priority(fields), choices=sampling.read_choices(fields),
         stream=stream, include_usage=include_usage,
-        one_call=not _default_true(fields, "parallel_tool_calls"))
+        one_call=not _default_true(fields, "parallel_tool_calls"),
+        include_reasoning=_default_true(fields, "include_reasoning"),
+        reasoning_effort=fields.text("reasoning_effort"))
     _apply_tool_choice(fields, request)
     fields.only("continue_final_message", False)
     fields.only("add_special_tokens", False)
     fields.only("modalities", ["text"])
-    fields.only("reasoning_effort")
     fields.only("skip_special_tokens", True)
     fields.refuse_others()
     return request
@@ -91,7 +94,8 @@ def read_messages(fields: Fields) -> list[dict]:
 
 
 def _message(value: object, where: str) -> dict:
-    """Content becomes one string, a call's arguments an object; other keys are the template's."""
+    """Content becomes one string, a call's arguments an object, thoughts have each name that templates
+    use; other keys are the template's."""
     fields = Fields(value, where)
     if not fields.text("role"):
         raise fields.error("role", "is missing")
@@ -102,6 +106,10 @@ def _message(value: object, where: str) -> dict:
                                  for i, one in enumerate(calls)]
     else:
         message.pop("tool_calls", None)
+    if reasoning := fields.text("reasoning_content") or fields.text("reasoning"):
+        message.update(reasoning_content=reasoning, reasoning=reasoning)
+        if not (calls and message["content"]):  # of which gpt-oss's template allows one
+            message.setdefault("thinking", reasoning)
     return message
 
 

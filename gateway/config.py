@@ -7,6 +7,7 @@ from gateway.access import Access
 from gateway.certificates import Certificates
 from gateway.connection_flags import (add_connection_flags, is_loopback, read_access,
                                       read_token)
+from gateway.reasoning import MARKERS
 from gateway.tool_parsers import PARSERS
 from gateway.version import VERSION
 
@@ -18,6 +19,7 @@ class Config:
     served_model_name: str | None
     chat_template: str | None  # text
     tool_parser: str | None
+    reasoning_parser: str | None  # "none": thoughts are content
     max_body_bytes: int
     max_requests: int
     request_timeout_s: float
@@ -27,6 +29,7 @@ class Config:
     log_format: str
     check: bool
     parent_pid: int | None
+    parent_reports_file: str | None
     access: Access = Access()
     certificates: Certificates | None = None  # None: plain text
 
@@ -50,10 +53,11 @@ def parse(arguments: list[str]) -> Config:
         certificates=_certificates(parser, found),
         servers=found.server or ["127.0.0.1:50051"], listen=found.listen,
         served_model_name=found.served_model_name, chat_template=template,
-        tool_parser=found.tool_parser, max_body_bytes=found.max_body_bytes,
+        tool_parser=found.tool_parser, reasoning_parser=found.reasoning_parser, max_body_bytes=found.max_body_bytes,
         max_requests=found.max_requests, request_timeout_s=found.request_timeout,
         template_timeout_s=found.template_timeout, drain_timeout_s=found.drain_timeout,
-        log_level=found.log_level, log_format=found.log_format, check=found.check, parent_pid=found.parent_pid)
+        log_level=found.log_level, log_format=found.log_format, check=found.check, parent_pid=found.parent_pid,
+        parent_reports_file=found.parent_reports_file)
 
 
 def _check_exposure(parser: argparse.ArgumentParser, found: argparse.Namespace) -> None:
@@ -102,6 +106,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--chat-template", metavar="FILE", help="a Jinja template instead of the model's")
     add("--tool-parser", choices=sorted(PARSERS),
         help="the form of the model's tool calls (by its chat template)")
+    add("--reasoning-parser", choices=(*sorted(MARKERS), "none"),
+        help="what the model's thoughts are between (by its chat template); none: they are content")
     add("--max-body-bytes", type=_positive, default=8 << 20, help="of a request (%(default)s)")
     add("--max-requests", type=_positive, default=4096,
         help="HTTP requests at once (%(default)s); others get 429")
@@ -120,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--parent-pid", type=_positive, metavar="PID",
         help="exit when this parent process does")
     add("--parent-token-file", metavar="FILE", help=argparse.SUPPRESS)
+    add("--parent-reports-file", metavar="FILE", help=argparse.SUPPRESS)
     add("--version", action="version", version=f"tandem_gateway {VERSION}")
     return parser
 

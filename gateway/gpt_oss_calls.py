@@ -8,6 +8,7 @@ import dataclasses
 import re
 
 from gateway.tool_calls import MAX_CALL_CHARS, ToolCall, make_call, split_at_marker
+from tandem.v1 import generation_pb2 as api
 
 _MESSAGE = "<|message|>"
 _NEXT = "<|start|>"
@@ -18,10 +19,31 @@ _CHANNEL = re.compile(r"<\|channel\|>(\w+)")
 _RECIPIENT = re.compile(r" to=([^\s<]+)")
 _FUNCTIONS = "functions."
 
+# Where an answer of some form is: in the first message of the channel final.
+ANSWER = api.Reasoning(end="<|channel|>final", answer_start=_MESSAGE)
+
+
+class _Lines:
+    """The messages of one kind, with a line end between them."""
+
+    def __init__(self):
+        self._has_text = False
+        self._separator = ""
+
+    def add(self, text: str) -> str:
+        if not text:
+            return ""
+        line, self._separator, self._has_text = self._separator + text, "", True
+        return line
+
+    def end_message(self) -> None:
+        self._separator = "\n" if self._has_text else ""
+
 
 @dataclasses.dataclass
 class _Message:
-    shown: bool = False
+    channel: str | None = None
+    is_call: bool = False  # for the user if not
     function: str | None = None  # that it calls
     arguments: str = ""
 
@@ -30,20 +52,29 @@ def _message_of(header: str) -> _Message:
     """Of several recipients or channels the last one counts."""
     if recipients := _RECIPIENT.findall(header):
         name = recipients[-1]
-        return _Message(function=name.removeprefix(_FUNCTIONS) if name.startswith(_FUNCTIONS) else None)
+        return _Message(is_call=True,
+                        function=name.removeprefix(_FUNCTIONS) if name.startswith(_FUNCTIONS) else None)
     channels = _CHANNEL.findall(header)
-    return _Message(shown=not channels or channels[-1] in ("final", "commentary"))
+    return _Message(channels[-1] if channels else None)
 
 
 class GptOssParser:
-    """Content is what the channels final and commentary tell the user, with a line end between messages.
-    What is in analysis, and for tools that are no functions, is left out."""
+    """Content is what the channels final and commentary, or text without any, tell the user, with a line
+    end between messages; if `only_final`, final alone. What else they say, and analysis, are thoughts.
+    What is for tools that are no functions, and in other channels, is left out."""
 
-    def __init__(self):
+    def __init__(self, only_final: bool = False):
         self._held = ""
         self._message: _Message | None = None  # None: in a header
-        self._has_content = False
-        self._separator = ""  # before the next content
+        self._content = _Lines()
+        self._thoughts = _Lines()
+        self._new_thoughts = ""
+        self._of_content = ("final",) if only_final else ("final", "commentary", None)
+
+    def take_thoughts(self) -> str:
+        """Those since it was last asked."""
+        thoughts, self._new_thoughts = self._new_thoughts, ""
+        return thoughts
 
     def feed(self, text: str) -> tuple[str, list[ToolCall]]:
         self._held += text
@@ -61,7 +92,7 @@ class GptOssParser:
         """A last message may lack its end marker."""
         held, self._held = self._held, ""
         if self._message is None:
-            return ("" if held.startswith(_HEADERS) else self._show(held)), []
+            return ("" if held.startswith(_HEADERS) else self._say(held)), []
         content = self._add(held)
         rest, calls = self._end_message()
         return content + rest, calls
@@ -72,7 +103,7 @@ class GptOssParser:
             end = _HEADER_END.search(self._held, len(_NEXT) if self._held.startswith(_NEXT) else 0)
             length = end.start() if end else len(self._held)
             if not any(start.startswith(self._held[:len(start)]) for start in _HEADERS) or length > MAX_CALL_CHARS:
-                self._message = _Message(shown=True)  # text without one
+                self._message = _Message()  # text without one
             elif end is None:
                 return False
             else:
@@ -91,25 +122,30 @@ class GptOssParser:
     def _add(self, piece: str) -> str:
         """The content among it."""
         message = self._message
+        if not message.is_call:
+            return self._say(piece, message.channel)
         if message.function is None:
-            return self._show(piece) if message.shown else ""
+            return ""
         message.arguments += piece
         if len(message.arguments) <= MAX_CALL_CHARS:
             return ""
-        self._message = _Message(shown=True)
-        return self._show(message.arguments)
+        self._message = _Message()
+        return self._say(message.arguments)
 
-    def _show(self, text: str) -> str:
-        if not text:
-            return ""
-        content, self._separator, self._has_content = self._separator + text, "", True
-        return content
+    def _say(self, text: str, channel: str | None = None) -> str:
+        """The content among it; the rest are thoughts, or nothing."""
+        if channel in self._of_content:
+            return self._content.add(text)
+        if channel in ("analysis", "commentary", None):
+            self._new_thoughts += self._thoughts.add(text)
+        return ""
 
     def _end_message(self) -> tuple[str, list[ToolCall]]:
         message, self._message = self._message, None
         call = None
         if message.function is not None:
             call = make_call({"name": message.function, "arguments": message.arguments.strip() or "{}"})
-        content = "" if call else self._show(message.arguments)  # which only calls have
-        self._separator = "\n" if self._has_content else ""
+        content = "" if call else self._say(message.arguments)  # which only calls have
+        self._content.end_message()
+        self._thoughts.end_message()
         return content, [call] if call else []

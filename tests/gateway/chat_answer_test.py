@@ -6,8 +6,10 @@ import unittest
 
 sys.path.insert(0, "gateway/tandem_gateway")
 from gateway import chat_request  # noqa: E402
+from gateway.answer_reader import MarkedReader  # noqa: E402
 from gateway.chat_answer import ChatForm  # noqa: E402
 from gateway.generation import Answer  # noqa: E402
+from gateway.reasoning import MARKERS, Begins, ThoughtsReader  # noqa: E402
 from gateway.tool_parsers import PARSERS  # noqa: E402
 from tandem.v1 import generation_pb2 as api  # noqa: E402
 
@@ -19,7 +21,8 @@ BODY = {"messages": [{"role": "user", "content": "hi"}],
 def make_form(parser="hermes", **fields):
     request = chat_request.read({**BODY, **fields})
     return ChatForm("chatcmpl-1", "m", request,
-                    [PARSERS[parser]() for _ in range(request.choices)])
+                    [MarkedReader(ThoughtsReader(MARKERS["think"], Begins.BEFORE), PARSERS[parser]())
+                     for _ in range(request.choices)])
 
 
 def parts_of(text, reason=api.FINISH_REASON_STOP):
@@ -83,6 +86,29 @@ class ChatAnswerTest(unittest.TestCase):
         self.assertEqual(len(choice["message"]["tool_calls"]), 1)
         choices = stream(make_form(parallel_tool_calls=False), CALL * 2)
         self.assertEqual(sum("tool_calls" in one["delta"] for one in choices), 1)
+
+    def test_thoughts_are_beside_the_content(self):
+        written = f"<think>\nThe weather.\n</think>\n\nWait. {CALL}"
+        thoughts = {"reasoning": "The weather.", "reasoning_content": "The weather."}
+        message = self.whole(written)["message"]
+        self.assertEqual({key: message[key] for key in thoughts}, thoughts)
+        self.assertEqual((message["content"], len(message["tool_calls"])), ("Wait. ", 1))
+        deltas = [one["delta"] for one in stream(make_form(), written)]
+        for key in thoughts:
+            self.assertEqual("".join(one.get(key, "") for one in deltas), "The weather.")
+        self.assertEqual("".join(one.get("content", "") for one in deltas), "Wait. ")
+        self.assertFalse(any("content" in one and "reasoning" in one for one in deltas))
+
+    def test_thoughts_may_be_left_out(self):
+        written = "<think>a</think>b"
+        message = self.whole(written, include_reasoning=False)["message"]
+        self.assertEqual((message["content"], "reasoning" in message), ("b", False))
+        deltas = [one["delta"] for one in stream(make_form(include_reasoning=False), written)]
+        self.assertEqual([one for one in deltas if one], [{"content": "b"}])
+
+    def test_thoughts_that_are_cut_off_have_no_answer(self):
+        message = self.whole("<think>a")["message"]
+        self.assertEqual((message["content"], message["reasoning"]), ("", "a"))
 
     def test_no_call_if_none_is_allowed(self):
         written = "<|channel|>commentary to=functions.weather<|message|>{}<|call|><|channel|>final<|message|>Hello."

@@ -6,8 +6,10 @@ import unittest
 
 sys.path.insert(0, "gateway/tandem_gateway")
 from gateway import chat_request  # noqa: E402
+from gateway.answer_reader import MarkedReader  # noqa: E402
 from gateway.chat_answer import ChatForm  # noqa: E402
 from gateway.generation import Answer  # noqa: E402
+from gateway.reasoning import MARKERS, Begins, ThoughtsReader  # noqa: E402
 from tandem.v1 import generation_pb2 as api  # noqa: E402
 
 TOOLS = [{"type": "function", "function": {"name": name}} for name in ("weather", 'the "now" {of]')]
@@ -22,7 +24,7 @@ NAMED = {"type": "function", "function": {"name": "weather"}}
 def make_form(choice, **fields):
     request = chat_request.read({"messages": [{"role": "user", "content": "hi"}], "tools": TOOLS,
                                  "tool_choice": choice, **fields})
-    return ChatForm("chatcmpl-1", "m", request, [])
+    return ChatForm("chatcmpl-1", "m", request, [MarkedReader() for _ in range(request.choices)])
 
 
 def messages(parts, reason, stop=None):
@@ -140,6 +142,22 @@ class ForcedCallsTest(unittest.TestCase):
     def test_long_arguments(self):
         value = json.dumps({"a": ["x" * 50, {"b": "\\" * 20}] * 20_000})
         self.assertEqual(whole("required", ONE % value), ([("weather", value)], "tool_calls"))
+
+
+class ThoughtsTest(unittest.TestCase):
+
+    def test_calls_come_after_thoughts(self):
+        request = chat_request.read({"messages": [{"role": "user", "content": "hi"}], "tools": TOOLS,
+                                     "tool_choice": NAMED})
+        for parts in (["so</think>\n\n" + ARGUMENTS], list("so</think>\n\n" + ARGUMENTS)):
+            form = ChatForm("chatcmpl-1", "m", request,
+                            [MarkedReader(ThoughtsReader(MARKERS["think"], Begins.WITHIN))])
+            deltas = [chunk["choices"][0]["delta"] for part in parts
+                      for chunk in form.chunks(0, api.GenerateResponse(text=part), {})]
+            self.assertEqual("".join(one.get("reasoning", "") for one in deltas), "so")
+            calls = [one["tool_calls"][0]["function"] for one in deltas if "tool_calls" in one]
+            self.assertEqual("".join(one["arguments"] for one in calls), ARGUMENTS)
+            self.assertFalse(any("content" in one for one in deltas))
 
 
 if __name__ == "__main__":

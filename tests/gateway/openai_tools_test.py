@@ -12,6 +12,7 @@ import unittest
 sys.path.insert(0, "tests/gateway")
 import programs  # noqa: E402
 from scripted_server import ScriptedServer  # noqa: E402
+from tandem.v1 import generation_pb2 as api  # noqa: E402
 
 PACKAGES = os.path.join(os.environ.get("TANDEM_VENV", "/none"), "lib", f"python3.{sys.version_info[1]}", "site-packages")
 sys.path.append(PACKAGES)
@@ -92,9 +93,41 @@ class OpenAiToolsTest(unittest.TestCase):
             self.assertEqual((answer.choices[0].finish_reason, answer.choices[0].message.tool_calls), ("stop", None))
 
         import openai
-        for fields in ({"response_format": {"type": "json_object"}}, {"tools": [TOOL], "tool_choice": "required"}):
-            with self.assertRaisesRegex(openai.BadRequestError, "answers are in channels"):
-                self.client.chat.completions.create(model="scripted", messages=[USER], **fields)
+        with self.assertRaisesRegex(openai.BadRequestError, "calls are in channels"):
+            self.client.chat.completions.create(model="scripted", messages=[USER], tools=[TOOL], tool_choice="required")
+
+    def check_form_after_thoughts(self, template, prompt_end, written, answer, **reasoning):
+        """An answer of some form, by a model that thinks first."""
+        self.start(template)
+        self.server.answers = [written, written]
+        request = {"model": "scripted", "messages": [USER], "response_format": {"type": "json_object"}}
+        message = self.client.chat.completions.create(**request).choices[0].message
+        self.assertEqual((message.content, message.reasoning_content, message.reasoning), (answer, "Let me see.", "Let me see."))
+        deltas = [chunk.choices[0].delta for chunk in self.client.chat.completions.create(**request, stream=True)]
+        self.assertEqual("".join(one.content or "" for one in deltas), answer)
+        self.assertEqual("".join(getattr(one, "reasoning_content", None) or "" for one in deltas), "Let me see.")
+        self.assertTrue(self.server.prompts[-1].endswith(prompt_end), self.server.prompts[-1])
+        self.assertEqual(self.server.params[-1].reasoning, api.Reasoning(**reasoning))
+
+    def test_forms_after_thoughts(self):
+        answer = '{"city": "Zürich"}'
+        thought = f"\nLet me see.\n</think>\n\n{answer}"
+        self.check_form_after_thoughts(os.path.join(TRL, "qwen3.jinja"), "assistant\n", "<think>" + thought, answer,
+                                       start="<think>", end="</think>")
+        self.check_form_after_thoughts(os.path.join(TRL, "deepseek_r1_distill.jinja"), "<think>\n", thought, answer, end="</think>")
+        self.check_form_after_thoughts(os.path.join(TRL, "gemma4.jinja"), "model\n", f"<|channel>thought\nLet me see.<channel|>{answer}",
+                                       answer, start="<|channel>", end="<channel|>")
+        self.check_form_after_thoughts(os.path.join(TRL, "gptoss.jinja"), "<|start|>assistant",
+                                       self.thought(f"<|channel|>final<|message|>{answer}"), answer,
+                                       end="<|channel|>final", answer_start="<|message|>")
+
+    def test_no_room_for_thoughts_where_the_prompt_has_ended_them(self):
+        self.start(os.path.join(TRL, "qwen3.jinja"))
+        self.server.answers = ["{}"]
+        self.client.chat.completions.create(
+            model="scripted", messages=[USER], reasoning_effort="none", response_format={"type": "json_object"})
+        self.assertTrue(self.server.prompts[-1].endswith("</think>\n\n"))
+        self.assertFalse(self.server.params[-1].HasField("reasoning"))
 
     def test_forced_calls(self):
         self.start(os.path.join(TRL, "qwen2_5.jinja"))

@@ -1,0 +1,65 @@
+"""Where thoughts, calls and an answer of some form are in a chat's answers, by the model's template: how they
+are read, and what room a form leaves for thoughts."""
+
+from gateway.answer_reader import AnswerReader, ChannelReader, MarkedReader
+from gateway.backend import Model
+from gateway.chat_request import ChatRequest
+from gateway.config import Config
+from gateway.errors import bad_request
+from gateway.gpt_oss_calls import ANSWER, GptOssParser
+from gateway.reasoning import MARKERS, Begins, ThoughtsReader, beginning, markers_of_template
+from gateway.tool_parsers import PARSERS, form_of_answers, has_channels
+from tandem.v1 import generation_pb2 as api
+
+
+class AnswerLayout:
+    """Of one request."""
+
+    def __init__(self, config: Config, model: Model, request: ChatRequest):
+        """Raises ApiError 400 if the answers cannot be what the request asks for."""
+        self._has_form = bool(request.params.WhichOneof("constraint"))
+        template = model.chat_template
+        channels = has_channels(template, bool(request.tools), config.tool_parser)
+        if self._has_form:
+            _check_calls(request, template, channels)
+            self._calls = "gpt_oss" if channels else None
+        else:
+            self._calls = form_of_answers(template, bool(request.tools), config.tool_parser)
+            if request.tools and self._calls is None:
+                raise bad_request("this model's chat template has no tools, or asks for calls in a form "
+                                  "that this server does not know: see --tool-parser", "tools")
+        name = config.reasoning_parser or markers_of_template(template)
+        self._markers = MARKERS.get(name) if self._calls != "gpt_oss" else None
+
+    @property
+    def shows_control_tokens(self) -> bool:
+        """Those that calls and thoughts are between have to be seen."""
+        return self._calls is not None or self._markers is not None
+
+    def room_for_thoughts(self, prompt: str) -> api.Reasoning | None:
+        """What may come before an answer of the form; None: it begins at once."""
+        if not self._has_form:
+            return None
+        if self._calls == "gpt_oss":
+            return ANSWER
+        if self._markers is None or (begins := beginning(self._markers, prompt)) is Begins.AFTER:
+            return None
+        start = self._markers.start if begins is Begins.BEFORE else ""
+        return api.Reasoning(start=start, end=self._markers.end)
+
+    def reader(self, prompt: str) -> AnswerReader:
+        """For one choice."""
+        if self._calls == "gpt_oss":
+            return ChannelReader(GptOssParser(only_final=self._has_form))
+        thoughts = self._markers and ThoughtsReader(self._markers, beginning(self._markers, prompt))
+        return MarkedReader(thoughts, PARSERS[self._calls]() if self._calls else None)
+
+
+def _check_calls(request: ChatRequest, template: str, channels: bool) -> None:
+    """Forced calls are JSON behind the thoughts."""
+    if request.forced and channels:
+        raise bad_request("this model's calls are in channels, as gpt-oss's: none can be forced",
+                          "tool_choice")
+    if request.forced and "tools" not in template:
+        raise bad_request("this model's chat template has no tools: it would not be told of them",
+                          "tools")

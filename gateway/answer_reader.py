@@ -1,0 +1,58 @@
+"""An answer taken apart as it comes: thoughts, content and tool calls."""
+
+import dataclasses
+from typing import Protocol
+
+from gateway.gpt_oss_calls import GptOssParser
+from gateway.reasoning import ThoughtsReader
+from gateway.tool_calls import ToolCall
+from gateway.tool_parsers import ToolParser
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    reasoning: str = ""
+    content: str = ""
+    calls: list[ToolCall] = dataclasses.field(default_factory=list)
+
+
+class AnswerReader(Protocol):
+    """One choice's answer."""
+
+    def read(self, text: str, last: bool) -> Parts:
+        """What the text adds. `last`: no more comes."""
+
+
+class MarkedReader:
+    """Thoughts come first, if at all, and calls are in what follows."""
+
+    def __init__(self, thoughts: ThoughtsReader | None = None, calls: ToolParser | None = None):
+        self._thoughts = thoughts
+        self._calls = calls
+
+    def read(self, text: str, last: bool) -> Parts:
+        reasoning, content = self._thoughts.feed(text) if self._thoughts else ("", text)
+        if last and self._thoughts:
+            more_reasoning, more_content = self._thoughts.finish()
+            reasoning, content = reasoning + more_reasoning, content + more_content
+        if self._calls is None:
+            return Parts(reasoning, content)
+        content, calls = self._calls.feed(content)
+        if last:
+            rest, more = self._calls.finish()
+            content, calls = content + rest, calls + more
+        return Parts(reasoning, content, calls)
+
+
+class ChannelReader:
+    """gpt-oss's messages."""
+
+    def __init__(self, parser: GptOssParser):
+        self._parser = parser
+
+    def read(self, text: str, last: bool) -> Parts:
+        content, calls = self._parser.feed(text)
+        if last:
+            rest, more = self._parser.finish()
+            content, calls = content + rest, calls + more
+        return Parts(self._parser.take_thoughts(), content, calls)

@@ -1,0 +1,165 @@
+"""Thoughts out of answers, whole and cut at every place, and where answers begin."""
+
+import itertools
+import sys
+import unittest
+from types import SimpleNamespace
+
+sys.path.insert(0, "gateway/tandem_gateway")
+from gateway import chat_prompt, chat_request  # noqa: E402
+from gateway.answer_layout import AnswerLayout  # noqa: E402
+from gateway.answer_reader import ChannelReader, MarkedReader  # noqa: E402
+from gateway.errors import ApiError  # noqa: E402
+from gateway.gpt_oss_calls import GptOssParser  # noqa: E402
+from gateway.hermes_calls import HermesParser  # noqa: E402
+from gateway.reasoning import MARKERS, Begins, ThoughtsReader, beginning, markers_of_template  # noqa: E402
+from tandem.v1 import generation_pb2 as api  # noqa: E402
+
+THINK = MARKERS["think"]
+CHAT = {"messages": [{"role": "user", "content": "hi"}]}
+TOOL = {"type": "function", "function": {"name": "f"}}
+FORM = {"response_format": {"type": "json_object"}}
+QWEN = "{{ tools }}<tool_call></think>{{ enable_thinking }}"
+GPT_OSS = "{{ tools }}<|channel|>final<|message|>{{ reasoning_effort }}"
+
+
+def read(make, *texts):
+    """(thoughts, content, names of calls)."""
+    reader = make()
+    parts = [reader.read(text, last=False) for text in texts] + [reader.read("", last=True)]
+    return ("".join(one.reasoning for one in parts), "".join(one.content for one in parts),
+            [call.name for one in parts for call in one.calls])
+
+
+class ReasoningTest(unittest.TestCase):
+
+    def check(self, make, text, reasoning, content, *calls):
+        """However the text is cut."""
+        expected = (reasoning, content, list(calls))
+        self.assertEqual(read(make, text), expected)
+        self.assertEqual(read(make, *text), expected)
+        for first, second in itertools.combinations(range(len(text) + 1), 2):
+            self.assertEqual(read(make, text[:first], text[first:second], text[second:]), expected)
+
+    def check_marked(self, markers, begins, *case):
+        self.check(lambda: MarkedReader(ThoughtsReader(markers, begins)), *case)
+
+    def test_thoughts_before_an_answer(self):
+        for text, *expected in (
+                ("<think>\nSo.\n</think>\n\nYes.\n", "So.", "Yes.\n"),
+                ("\n<think>a < b </thi</think>Yes", "a < b </thi", "Yes"),
+                ("<think></think>Yes", "", "Yes"), ("<think>\n\n</think>\n\nYes", "", "Yes"),
+                ("<think>So.\n\nThen", "So.\n\nThen", ""), ("<think>So.</thin", "So.</thin", ""),
+                ("<think>a</think>b</think><think>c", "a", "b</think><think>c"),
+                ("<think>a<think>b</think>c", "a<think>b", "c"), ("<think>a</think>", "a", "")):
+            self.check_marked(THINK, Begins.BEFORE, text, *expected)
+
+    def test_answers_without_thoughts(self):
+        for text in ("Yes.\n", " <thin", "<thinks>", "x<think>a</think>b", "\n\nYes", "", " "):
+            self.check_marked(THINK, Begins.BEFORE, text, "", text)
+        self.check_marked(THINK, Begins.AFTER, "<think>a</think>\n", "", "<think>a</think>\n")
+
+    def test_prompts_that_have_begun_the_thoughts(self):
+        for text, *expected in (
+                ("So.\n</think>\n\nYes", "So.", "Yes"), ("</think>Yes", "", "Yes"), ("So", "So", ""),
+                ("<think>\nSo.</think>Yes", "So.", "Yes"), (" <thin", "<thin", "")):
+            self.check_marked(THINK, Begins.WITHIN, text, *expected)
+
+    def test_labels(self):
+        gemma = MARKERS["gemma4"]
+        self.check_marked(gemma, Begins.BEFORE, "<|channel>thought\nSo.\n<channel|>Yes", "So.", "Yes")
+        self.check_marked(gemma, Begins.BEFORE, "<|channel>thoughts", "thoughts", "")
+        self.check_marked(gemma, Begins.WITHIN, "thought\nSo.<channel|>Yes", "So.", "Yes")
+
+    def test_calls_are_in_what_follows(self):
+        call = '<tool_call>{"name": "f"}</tool_call>'
+        self.check(lambda: MarkedReader(ThoughtsReader(THINK, Begins.BEFORE), HermesParser()),
+                   f"<think>{call}</think>\n{call}", call, "", "f")
+
+    def test_channels(self):
+        text = ("<|channel|>analysis<|message|>So.<|end|><|start|>assistant<|channel|>commentary<|message|>I look."
+                "<|end|><|start|>assistant<|channel|>analysis<|message|>Then.<|end|>"
+                "<|start|>assistant<|channel|>final<|message|>Yes<|return|>")
+        self.assertEqual(read(lambda: ChannelReader(GptOssParser()), *text), ("So.\nThen.", "I look.\nYes", []))
+        self.assertEqual(read(lambda: ChannelReader(GptOssParser(only_final=True)), "Well.<|end|>", text),
+                         ("Well.\nSo.\nI look.\nThen.", "Yes", []))
+
+    def test_markers_of_templates(self):
+        for template, expected in ((QWEN, "think"), (GPT_OSS, None), ("[/THINK]", "mistral"),
+                                   ("<channel|>", "gemma4"), ("", None)):
+            self.assertEqual(markers_of_template(template), expected)
+
+    def test_where_answers_begin(self):
+        gemma = MARKERS["gemma4"]
+        for markers, prompt, expected in (
+                (THINK, "<think></think>user\nassistant\n", Begins.BEFORE), (THINK, "a<think>\n", Begins.WITHIN),
+                (THINK, "a<think>\n\n</think>\n\n", Begins.AFTER), (THINK, "<think>a", Begins.BEFORE),
+                (gemma, "<|turn>model\n<|channel>thought\n", Begins.WITHIN),
+                (gemma, "<|channel>thought\n<channel|>", Begins.AFTER)):
+            self.assertEqual(beginning(markers, prompt), expected, prompt)
+
+
+class LayoutTest(unittest.TestCase):
+
+    def layout(self, template, tool_parser=None, reasoning_parser=None, **fields):
+        config = SimpleNamespace(tool_parser=tool_parser, reasoning_parser=reasoning_parser)
+        return AnswerLayout(config, SimpleNamespace(chat_template=template), chat_request.read({**CHAT, **fields}))
+
+    def test_a_form_leaves_room_for_thoughts(self):
+        for template, prompt, expected in (
+                (QWEN, "assistant\n", api.Reasoning(start="<think>", end="</think>")),
+                (QWEN, "assistant\n<think>\n", api.Reasoning(end="</think>")),
+                (QWEN, "assistant\n<think>\n\n</think>\n\n", None), ("plain", "assistant\n", None),
+                (GPT_OSS, "<|start|>assistant", api.Reasoning(end="<|channel|>final", answer_start="<|message|>"))):
+            self.assertEqual(self.layout(template, **FORM).room_for_thoughts(prompt), expected, prompt)
+            self.assertIsNone(self.layout(template).room_for_thoughts(prompt))
+        self.assertIsNone(self.layout(QWEN, reasoning_parser="none", **FORM).room_for_thoughts("assistant\n"))
+
+    def test_forced_calls_come_after_thoughts(self):
+        forced = {"tools": [TOOL], "tool_choice": "required"}
+        layout = self.layout(QWEN, **forced)
+        self.assertEqual(layout.room_for_thoughts("<think>"), api.Reasoning(end="</think>"))
+        self.assertEqual(read(lambda: layout.reader("<think>"), "a</think>[]"), ("a", "[]", []))
+        with self.assertRaisesRegex(ApiError, "channels"):
+            self.layout(GPT_OSS, **forced)
+
+    def test_control_tokens_are_shown_where_something_is_between_them(self):
+        for template, fields, expected in ((QWEN, {}, True), (GPT_OSS, {}, True), ("{{ tools }}", {}, False),
+                                           ("{{ tools }}<tool_call>", {"tools": [TOOL]}, True)):
+            self.assertEqual(self.layout(template, **fields).shows_control_tokens, expected)
+
+    def test_the_chosen_markers(self):
+        text = "[THINK]a[/THINK]<think>b</think>c"
+        for chosen, expected in (("mistral", ("a", "<think>b</think>c", [])), (None, ("", text, [])), ("none", ("", text, []))):
+            layout = self.layout(QWEN, reasoning_parser=chosen)
+            self.assertEqual(read(lambda: layout.reader(""), *text), expected)
+
+
+class RequestTest(unittest.TestCase):
+
+    def test_effort_is_a_variable_of_the_template(self):
+        for template, effort, variables, expected in (
+                (QWEN, None, {"a": 1}, {"a": 1}), (GPT_OSS, "high", {}, {"reasoning_effort": "high"}),
+                (GPT_OSS, "low", {"reasoning_effort": "high"}, {"reasoning_effort": "high"}),
+                (QWEN, "none", {}, {"enable_thinking": False})):
+            self.assertEqual(chat_prompt.with_effort(variables, effort, template), expected)
+        for template, effort in ((QWEN, "low"), ("", "none")):
+            with self.assertRaises(ApiError) as caught:
+                chat_prompt.with_effort({}, effort, template)
+            self.assertEqual((caught.exception.status, caught.exception.param), (400, "reasoning_effort"))
+
+    def test_past_thoughts_have_every_name(self):
+        def past(**fields):
+            messages = [*CHAT["messages"], {"role": "assistant", **fields}]
+            return chat_request.read({"messages": messages}).messages[1]
+        both = {"reasoning": "so", "reasoning_content": "so", "thinking": "so"}
+        for given in ({"reasoning": "so"}, {"reasoning_content": "so"}):
+            self.assertEqual(past(content="a", **given), {"role": "assistant", "content": "a", **both})
+        call = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+        self.assertNotIn("thinking", past(content="a", reasoning="so", tool_calls=[call]))
+        self.assertIn("thinking", past(content=None, reasoning="so", tool_calls=[call]))
+        self.assertNotIn("thinking", past(content="a", reasoning=""))
+
+
+if __name__ == "__main__":
+    unittest.main()
