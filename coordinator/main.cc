@@ -184,11 +184,21 @@ class Observed {
   MetricsPort* const port_;
 };
 
+// Whoever is told that this server is ready finds its HTTP port ready, too. One that is not does
+// not keep the server from serving.
+void WaitForHttp(HttpGateway* http, HttpGateway::Stage stage, const StopSignal& signal) {
+  if (http == nullptr) return;
+  const absl::Status status = http->Wait(stage, [&] { return signal.raised(); });
+  if (!status.ok()) {
+    TANDEM_LOG(kWarning) << status.message();
+  }
+}
+
 absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFile& model,
                                Workers& workers,
                                std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
                                StopSignal& signal, ServerState& state, Watched& watched,
-                               GrpcServer& server) {
+                               GrpcServer& server, HttpGateway* http) {
   Ending ending(signal);
   std::unique_ptr<EngineCore> core = workers.MakeCore();
   core->set_trace(&watched.trace);
@@ -206,10 +216,12 @@ absl::Status ServeUntilStopped(const config::ServerConfig& config, const ModelFi
         return ready;
       });
   MeasuredEngine measured(engine, watched.requests);
+  WaitForHttp(http, HttpGateway::Stage::kListens, signal);
   server.Serve(MakeServingModel(config, model, workers, std::move(tokenizer)), measured,
                engine.capacity(), &watched.trace);
   const Observed observed(watched.port.get(), model.spec.name, engine,
                           workers.engine.kv_cache.block_size);
+  WaitForHttp(http, HttpGateway::Stage::kServes, signal);
   std::cout << ReadyLine(server.address(), model, workers) << std::endl;
   Notify("READY=1");
   MemoryTrimmer trimmer;
@@ -274,7 +286,7 @@ absl::Status Serve(const config::ServerConfig& config) {
   if (absl::IsCancelled(workers.status())) return absl::OkStatus();
   if (!workers.ok()) return workers.status();
   return ServeUntilStopped(config, model->file, *workers, std::move(model->tokenizer), signal,
-                           state, watched, *server);
+                           state, watched, *server, http.get());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 """The HTTP application: its routes."""
 
+import asyncio
 import contextlib
 import functools
 import time
@@ -17,6 +18,7 @@ from gateway.config import Config
 from gateway.errors import ApiError
 from gateway.fleet import Fleet
 from gateway.http import endpoint, guarded
+from gateway.parent_reports import SERVES, report
 from gateway.responses import Json
 from gateway.service import Service
 from gateway.template_pool import TemplatePool
@@ -29,6 +31,11 @@ _POSTS = {
     "/tokenize": tokens.tokenize,
     "/detokenize": tokens.detokenize,
 }
+
+
+async def _report_serving(config: Config, fleet: Fleet) -> None:
+    await fleet.until_serving()
+    report(config.parent_reports_file, SERVES)
 
 
 def make_app(config: Config) -> Starlette:
@@ -45,7 +52,9 @@ def make_app(config: Config) -> Starlette:
         app.state.service = service
         app.state.admission = Admission(service.fleet)
         service.fleet.start()
+        reporting = asyncio.create_task(_report_serving(config, service.fleet))
         yield
+        reporting.cancel()
         await service.templates.close()
         await service.fleet.close()
 

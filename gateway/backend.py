@@ -55,6 +55,7 @@ class Coordinator:
         self.address = address
         self.model: Model | None = None
         self.serving = False
+        self.has_served = asyncio.Event()
         self.in_flight = 0
         self._served_model_name = served_model_name
         self._chat_template = chat_template
@@ -109,6 +110,8 @@ class Coordinator:
         if serving != self.serving:
             _LOG.info("%s: %s", self.address, "serving" if serving else "not serving")
         self.serving = serving
+        if serving:
+            self.has_served.set()
 
     async def load(self) -> None:
         """For a caller that does not watch: the model, or why there is none yet."""

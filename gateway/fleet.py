@@ -13,6 +13,11 @@ class Fleet:
         self._coordinators = coordinators
         self._watches: list[asyncio.Task] = []
 
+    async def until_serving(self) -> None:
+        """Until each has served once."""
+        for one in self._coordinators:
+            await one.has_served.wait()
+
     def start(self) -> None:
         self._watches = [asyncio.create_task(one.watch()) for one in self._coordinators]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+import functools
 import logging
 import os
 import resource
@@ -14,6 +15,7 @@ import uvicorn
 
 from gateway.app import make_app
 from gateway.config import Config, parse
+from gateway.parent_reports import LISTENS, report
 from gateway.tracing import JsonFormatter
 
 _BACKLOG = 2048
@@ -70,7 +72,7 @@ def _serve(config: Config) -> None:
         uvicorn.Config(make_app(config), http="httptools", loop="uvloop", ws="none",
                        log_config=None, access_log=False, server_header=False, lifespan="on",
                        backlog=_BACKLOG), address, config.drain_timeout_s,
-        _log_ready if config.parent_pid else _print_ready,
+        functools.partial(_tell_parent, config.parent_reports_file) if config.parent_pid else _print_ready,
         config.certificates and config.certificates.context)
     server.run(sockets=[listener])
 
@@ -79,9 +81,10 @@ def _print_ready(address: str) -> None:
     print(f"ready: HTTP on {address}", flush=True)
 
 
-def _log_ready(address: str) -> None:
+def _tell_parent(reports_file: str | None, address: str) -> None:
     """Stdout is the parent's."""
     logging.getLogger("gateway").info("HTTP on %s", address)
+    report(reports_file, LISTENS)
 
 
 def _die_with(parent_pid: int) -> None:

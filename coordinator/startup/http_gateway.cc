@@ -18,6 +18,7 @@ namespace tandem::coordinator {
 namespace {
 
 constexpr auto kCheckTimeout = std::chrono::seconds(30);
+constexpr auto kStageTimeout = std::chrono::seconds(30);
 // A Stop is noticed within this time.
 constexpr auto kSlice = std::chrono::milliseconds(50);
 constexpr auto kDrainTimeout = std::chrono::seconds(5);
@@ -55,8 +56,19 @@ absl::StatusOr<std::unique_ptr<HttpGateway>> HttpGateway::Start(
   std::vector<std::string> argv = {std::move(binary)};
   argv.insert(argv.end(), flags.begin(), flags.end());
   TANDEM_RETURN_IF_ERROR(Check(argv));
-  argv.insert(argv.end(), {"--parent-pid", absl::StrCat(getpid())});
-  return std::unique_ptr<HttpGateway>(new HttpGateway(std::move(argv)));
+  TANDEM_ASSIGN_OR_RETURN(auto reports, ChildReports::Create());
+  argv.insert(argv.end(),
+              {"--parent-pid", absl::StrCat(getpid()), "--parent-reports-file", reports->path()});
+  return std::unique_ptr<HttpGateway>(new HttpGateway(std::move(argv), std::move(reports)));
+}
+
+absl::Status HttpGateway::Wait(Stage stage, const std::function<bool()>& stopped) {
+  const bool came =
+      reports_->Wait(static_cast<char>(stage), Deadline::After(kStageTimeout), stopped);
+  if (came || stopped()) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat(
+      "--http-listen: tandem_gateway does not ", stage == Stage::kListens ? "listen" : "serve",
+      " after ", absl::FormatDuration(absl::FromChrono(kStageTimeout))));
 }
 
 HttpGateway::~HttpGateway() {

@@ -1,10 +1,11 @@
 // HttpGateway: tandem_gateway as a child process that serves HTTP in front of this server.
 //
 // The kernel ends the child when this process ends; if the child ends first, it is started again
-// after a pause. Thread-safe.
+// after a pause. Thread-safe, but for Wait: one thread at a time.
 #ifndef TANDEM_COORDINATOR_STARTUP_HTTP_GATEWAY_H_
 #define TANDEM_COORDINATOR_STARTUP_HTTP_GATEWAY_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/base/mutex.h"
+#include "coordinator/startup/child_reports.h"
 
 namespace tandem::coordinator {
 
@@ -25,9 +27,17 @@ class HttpGateway {
   // Ends the process: its requests have a few seconds to finish.
   ~HttpGateway();
 
+  enum class Stage : char {
+    kListens = 'l',  // connections are taken, requests refused until it serves
+    kServes = 's',   // it has found this server ready
+  };
+  // Until a process has come as far, or `stopped`. DEADLINE_EXCEEDED after half a minute, in which
+  // it may have been started again: what it says of that is on stderr.
+  absl::Status Wait(Stage stage, const std::function<bool()>& stopped);
+
  private:
-  explicit HttpGateway(std::vector<std::string> argv)
-      : argv_(std::move(argv)), thread_([this] { Run(); }) {}
+  HttpGateway(std::vector<std::string> argv, std::unique_ptr<ChildReports> reports)
+      : argv_(std::move(argv)), reports_(std::move(reports)), thread_([this] { Run(); }) {}
 
   // Keeps a process running until Stop.
   void Run();
@@ -36,6 +46,7 @@ class HttpGateway {
   bool stopped();
 
   const std::vector<std::string> argv_;
+  const std::unique_ptr<ChildReports> reports_;
   Mutex mutex_;
   CondVar stop_;
   bool stopped_ TANDEM_GUARDED_BY(mutex_) = false;

@@ -64,7 +64,9 @@ class SpawnedTest(unittest.TestCase):
     def start(self):
         coordinator = start(self.folder, "--http-listen", "127.0.0.1:0")
         self.addCleanup(coordinator.kill)
-        self.wait_healthy(coordinator, 1)
+        # It says that it is ready when both are.
+        self.assertEqual(len(gateways(coordinator)), 1)
+        self.assertEqual(programs.call(gateways(coordinator)[0], "/health")[0], 200)
         return coordinator
 
     def wait_healthy(self, coordinator, count):
