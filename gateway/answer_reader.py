@@ -11,13 +11,16 @@ from gateway.tool_parsers import ToolParser
 
 @dataclasses.dataclass(frozen=True)
 class Parts:
+    thinking: bool = False  # it ends within thoughts
     reasoning: str = ""
     content: str = ""
     calls: list[ToolCall] = dataclasses.field(default_factory=list)
 
 
 class AnswerReader(Protocol):
-    """One choice's answer."""
+    """One choice's answer. `may_think`: some of it may be thoughts."""
+
+    may_think: bool
 
     def read(self, text: str, last: bool) -> Parts:
         """What the text adds. `last`: no more comes."""
@@ -27,6 +30,7 @@ class MarkedReader:
     """Thoughts come first, if at all, and calls are in what follows."""
 
     def __init__(self, thoughts: ThoughtsReader | None = None, calls: ToolParser | None = None):
+        self.may_think = thoughts is not None
         self._thoughts = thoughts
         self._calls = calls
 
@@ -35,17 +39,20 @@ class MarkedReader:
         if last and self._thoughts:
             more_reasoning, more_content = self._thoughts.finish()
             reasoning, content = reasoning + more_reasoning, content + more_content
+        thinking = self._thoughts is not None and self._thoughts.thinking
         if self._calls is None:
-            return Parts(reasoning, content)
+            return Parts(thinking, reasoning, content)
         content, calls = self._calls.feed(content)
         if last:
             rest, more = self._calls.finish()
             content, calls = content + rest, calls + more
-        return Parts(reasoning, content, calls)
+        return Parts(thinking, reasoning, content, calls)
 
 
 class ChannelReader:
     """gpt-oss's messages."""
+
+    may_think = True
 
     def __init__(self, parser: GptOssParser):
         self._parser = parser
@@ -55,4 +62,4 @@ class ChannelReader:
         if last:
             rest, more = self._parser.finish()
             content, calls = content + rest, calls + more
-        return Parts(self._parser.take_thoughts(), content, calls)
+        return Parts(self._parser.thinking, self._parser.take_thoughts(), content, calls)

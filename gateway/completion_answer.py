@@ -5,8 +5,10 @@ import time
 
 from gateway import logprobs
 from gateway.completion_request import CompletionRequest
+from gateway.errors import ApiError
 from gateway.finish import FINISH_REASONS, stop_reason
 from gateway.generation import Answer
+from gateway.responses import DONE
 from gateway.usage import UsageSum
 from tandem.v1 import generation_pb2 as api
 
@@ -20,6 +22,9 @@ class Prompt:
 
 class CompletionForm:
     """The JSON of one request's answers. Answer i is choice i % n of prompt i // n."""
+
+    end = DONE
+    failed = staticmethod(ApiError.body)
 
     def __init__(self, id: str, model: str, request: CompletionRequest, prompts: list[Prompt]):
         self._id = id

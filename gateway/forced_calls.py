@@ -18,7 +18,7 @@ _RUN = re.compile(r'[^"\\{}\[\],:]+|["\\{}\[\],:]')
 
 @dataclasses.dataclass(frozen=True)
 class CallPart:
-    """What a stream adds to a call. The first one has an id and a name, and no arguments."""
+    """What a stream adds to a call. The first one has an id and a name."""
     index: int
     arguments: str = ""
     id: str | None = None

@@ -73,12 +73,14 @@ class Generation:
 class Answer:
     """One request's whole answer; `last`: the message that says why and how it ended."""
     text: str = ""
+    messages: list[tuple[str, int]] = dataclasses.field(default_factory=list)  # text, number of tokens
     logprobs: list[api.TokenLogprobs] = dataclasses.field(default_factory=list)
     prompt_logprobs: list[api.TokenLogprobs] = dataclasses.field(default_factory=list)
     last: api.GenerateResponse = dataclasses.field(default_factory=api.GenerateResponse)
 
     def add(self, message: api.GenerateResponse) -> None:
         self.text += message.text
+        self.messages.append((message.text, len(message.token_ids)))
         self.logprobs.extend(message.logprobs)
         self.prompt_logprobs.extend(message.prompt_logprobs)
         if message.finish_reason:

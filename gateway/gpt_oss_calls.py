@@ -71,6 +71,11 @@ class GptOssParser:
         self._new_thoughts = ""
         self._of_content = ("final",) if only_final else ("final", "commentary", None)
 
+    @property
+    def thinking(self) -> bool:
+        message = self._message
+        return message is not None and not message.is_call and message.channel not in self._of_content
+
     def take_thoughts(self) -> str:
         """Those since it was last asked."""
         thoughts, self._new_thoughts = self._new_thoughts, ""

@@ -26,7 +26,8 @@ MARKERS = {
 
 def markers_of_template(template: str) -> str | None:
     """The name of the markers that a chat template has; None: its model writes no thoughts."""
-    return next((name for name, one in MARKERS.items() if one.end in template), None)
+    return next((name for name, one in MARKERS.items()
+                 if one.start in template or one.end in template), None)
 
 
 class Begins(enum.Enum):
@@ -56,6 +57,10 @@ class ThoughtsReader:
         self._reads = {Begins.BEFORE: self._read_start, Begins.WITHIN: self._read_label,
                        Begins.AFTER: self._read_rest}[begins]
 
+    @property
+    def thinking(self) -> bool:
+        return self._reads in (self._read_label, self._read_thoughts)
+
     def feed(self, text: str) -> tuple[str, str]:
         """(what it adds to the thoughts, what it adds to the answer)."""
         self._held += text
@@ -70,7 +75,7 @@ class ThoughtsReader:
     def finish(self) -> tuple[str, str]:
         """The rest: no more text comes."""
         held, self._held = self._held, ""
-        if self._reads in (self._read_thoughts, self._read_label):
+        if self.thinking:
             return held.strip(), ""
         return "", "" if self._reads == self._read_blanks else held
 

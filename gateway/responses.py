@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 from starlette.responses import Response
 
-from gateway.errors import as_api_error
+from gateway.errors import ApiError, as_api_error
 
 _LOG = logging.getLogger("gateway")
 _SEND_TIMEOUT_S = 60
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 _LONG = 256  # elements of a list that are encoded at once, with the interpreter held
+DONE = "data: [DONE]\n\n"  # OpenAI's older endpoints end a stream with it
 _DEPTH = 5  # of the lists of log-probabilities in an answer
 
 
@@ -87,30 +88,39 @@ class Streamed(Response):
 
 
 class EventStream(Streamed):
-    """Server-sent events, each a `data:` line of JSON, then `data: [DONE]`.
+    """Server-sent events, each a `data:` line of JSON, then `end`.
 
-    An error in the middle is an event {"error"} and ends the stream without [DONE].
+    An error in the middle is an event, as `failed` has it, and ends the stream without `end`.
     """
 
     def __init__(self, events: AsyncIterator[list[dict]], close: Callable[[], None],
-                 headers: dict[str, str]):
+                 headers: dict[str, str], failed: Callable[[ApiError], dict] = ApiError.body,
+                 end: str = DONE):
         super().__init__("text/event-stream", {"cache-control": "no-cache", **headers})
         self._events = events
+        self._failed = failed
+        self._end = end
         self.call_at_end(close)
 
     async def _send_body(self, send) -> None:
         try:
             async for events in self._events:
-                data = "".join([f"data: {_encode(one)}\n\n" for one in events])
+                data = "".join([_event(one) for one in events])
                 await _push(send, data.encode())
-            end = b"data: [DONE]\n\n"
+            end = self._end
         except _NotRead:
             raise
         except Exception as error:
             api_error = as_api_error(error)
             _LOG.info("a stream ended with %d", api_error.status)
-            end = f"data: {_encode(api_error.body())}\n\n".encode()
-        await send({"type": "http.response.body", "body": end})
+            end = _event(self._failed(api_error))
+        await send({"type": "http.response.body", "body": end.encode()})
+
+
+def _event(value: dict) -> str:
+    """With its name, if it has one."""
+    name = f"event: {value['type']}\n" if "type" in value else ""
+    return f"{name}data: {_encode(value)}\n\n"
 
 
 class JsonPieces(Streamed):

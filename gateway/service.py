@@ -46,13 +46,16 @@ class Service:
 
 
 class Form(Protocol):
-    """The JSON of an endpoint's answers."""
+    """The JSON of an endpoint's answers. `end`: of a stream, after its chunks."""
+
+    end: str
 
     def whole(self, answers: list[Answer], pieces: logprobs.Pieces) -> dict: ...
     def first_chunks(self) -> list[dict]: ...
     def chunks(self, index: int, message: api.GenerateResponse,
                pieces: logprobs.Pieces) -> list[dict]: ...
     def last_chunk(self) -> dict | None: ...
+    def failed(self, error: ApiError) -> dict: ...  # a chunk, after which none comes
 
 
 def new_id(prefix: str) -> str:
@@ -80,7 +83,7 @@ async def respond(service: Service, coordinator: Coordinator, id: str,
         first = await anext(messages)
         events = _events(coordinator, first, messages, form, more_ids)
         closing.pop_all()  # the stream does it at its end
-        return EventStream(events, generation.close, headers)
+        return EventStream(events, generation.close, headers, form.failed, form.end)
 
 
 async def _on_a_thread(work: Callable[[], bytes]) -> bytes:

@@ -13,6 +13,7 @@ class UsageSum:
         self._cached_tokens = 0
         self._draft_tokens = 0
         self._accepted_draft_tokens = 0
+        self.thought_tokens = 0
 
     def add(self, index: int, usage: api.Usage) -> None:
         """Of the choice with this index."""
@@ -28,9 +29,11 @@ class UsageSum:
                  "completion_tokens": self._completion_tokens,
                  "total_tokens": self._prompt_tokens + self._completion_tokens,
                  "prompt_tokens_details": {"cached_tokens": self._cached_tokens}}
+        details = {"reasoning_tokens": self.thought_tokens} if self.thought_tokens else {}
         if self._draft_tokens > 0:
             # OpenAI's names for what a caller predicts.
-            usage["completion_tokens_details"] = {
-                "accepted_prediction_tokens": self._accepted_draft_tokens,
-                "rejected_prediction_tokens": self._draft_tokens - self._accepted_draft_tokens}
+            details["accepted_prediction_tokens"] = self._accepted_draft_tokens
+            details["rejected_prediction_tokens"] = self._draft_tokens - self._accepted_draft_tokens
+        if details:
+            usage["completion_tokens_details"] = details
         return usage

@@ -158,6 +158,15 @@ class ThoughtsTest(unittest.TestCase):
             calls = [one["tool_calls"][0]["function"] for one in deltas if "tool_calls" in one]
             self.assertEqual("".join(one["arguments"] for one in calls), ARGUMENTS)
             self.assertFalse(any("content" in one for one in deltas))
+            kinds = ["reasoning" in one for one in deltas]
+            self.assertEqual(kinds, sorted(kinds, reverse=True))  # thoughts come first
+
+    def test_thoughts_that_are_cut_off_have_no_call(self):
+        request = chat_request.read({"messages": [{"role": "user", "content": "hi"}], "tools": TOOLS,
+                                     "tool_choice": NAMED})
+        form = ChatForm("chatcmpl-1", "m", request, [MarkedReader(ThoughtsReader(MARKERS["think"], Begins.WITHIN))])
+        chunks = form.chunks(0, api.GenerateResponse(text="so", finish_reason=api.FINISH_REASON_LENGTH), {})
+        self.assertFalse(any("tool_calls" in chunk["choices"][0]["delta"] for chunk in chunks))
 
 
 if __name__ == "__main__":

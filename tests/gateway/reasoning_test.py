@@ -85,7 +85,7 @@ class ReasoningTest(unittest.TestCase):
                          ("Well.\nSo.\nI look.\nThen.", "Yes", []))
 
     def test_markers_of_templates(self):
-        for template, expected in ((QWEN, "think"), (GPT_OSS, None), ("[/THINK]", "mistral"),
+        for template, expected in ((QWEN, "think"), ("<think>", "think"), (GPT_OSS, None), ("[/THINK]", "mistral"),
                                    ("<channel|>", "gemma4"), ("", None)):
             self.assertEqual(markers_of_template(template), expected)
 

@@ -1,0 +1,61 @@
+"""One choice of a chat's answers, as its messages come: its thoughts, content and calls."""
+
+import dataclasses
+
+from gateway import forced_calls
+from gateway.answer_reader import AnswerReader
+from gateway.chat_request import ChatRequest
+from gateway.finish import FINISH_REASONS
+from gateway.forced_calls import CallPart
+from gateway.generation import Answer
+from tandem.v1 import generation_pb2 as api
+
+
+@dataclasses.dataclass(frozen=True)
+class Added:
+    """What a message adds. Calls that the request does not force are whole."""
+    reasoning: str = ""
+    content: str = ""
+    calls: list[CallPart] = dataclasses.field(default_factory=list)
+
+
+class Choice:
+    """Calls that the request forces are in the reader's content. `thought_tokens`: so far, by the
+    messages in which thoughts came."""
+
+    def __init__(self, request: ChatRequest, reader: AnswerReader):
+        self._request = request
+        self._reader = reader
+        self._forced = forced_calls.reader(request.forced) if request.forced else None
+        self._num_calls = 0
+        self.thought_tokens = 0
+
+    def add(self, text: str, num_tokens: int, last: bool) -> Added:
+        parts = self._reader.read(text, last)
+        if parts.reasoning or parts.thinking:
+            self.thought_tokens += num_tokens
+        reasoning = parts.reasoning if self._request.include_reasoning else ""
+        if self._forced:
+            has_begun = parts.content or (last and not parts.thinking)
+            return Added(reasoning, calls=self._forced.feed(parts.content) if has_begun else [])
+        calls = parts.calls
+        if not self._request.tools:  # gpt-oss may write calls all the same
+            calls = []
+        elif self._request.one_call:
+            calls = calls[:max(1 - self._num_calls, 0)]
+        first, self._num_calls = self._num_calls, self._num_calls + len(calls)
+        return Added(reasoning, parts.content,
+                     [CallPart(first + i, one.arguments, one.id, one.name)
+                      for i, one in enumerate(calls)])
+
+    def add_whole(self, answer: Answer) -> Added:
+        messages = answer.messages if self._reader.may_think else [(answer.text, 0)]
+        added = [self.add(text, num_tokens, last=False) for text, num_tokens in messages]
+        added.append(self.add("", 0, last=True))
+        return Added("".join(one.reasoning for one in added), "".join(one.content for one in added),
+                     [call for one in added for call in one.calls])
+
+    def finish_reason(self, last: api.GenerateResponse) -> str:
+        reason = FINISH_REASONS.get(last.finish_reason, "stop")
+        has_calls = self._forced.complete if self._forced else self._num_calls
+        return "tool_calls" if reason == "stop" and has_calls else reason
