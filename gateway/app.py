@@ -27,6 +27,7 @@ from gateway.version import VERSION
 _POSTS = {
     "/v1/chat/completions": chat.answer,
     "/v1/completions": completions.answer,
+    "/v1/responses": chat.answer_response,
     "/v1/embeddings": embeddings.answer,
     "/tokenize": tokens.tokenize,
     "/detokenize": tokens.detokenize,

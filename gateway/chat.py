@@ -1,17 +1,36 @@
-"""POST /v1/chat/completions."""
+"""POST /v1/chat/completions and /v1/responses."""
+
+import uuid
+from collections.abc import Callable
 
 from starlette.responses import Response
 
-from gateway import chat_prompt, chat_request, sampling
+from gateway import chat_prompt, chat_request, response_request, sampling
 from gateway.answer_layout import AnswerLayout
+from gateway.answer_reader import AnswerReader
 from gateway.chat_answer import ChatForm
+from gateway.chat_request import ChatRequest
 from gateway.limits import check_prompts
-from gateway.service import Service, new_id, respond
+from gateway.response_answer import ResponseForm
+from gateway.service import Form, Service, new_id, respond
 from tandem.v1 import generation_pb2 as api
+
+MakeForm = Callable[[str, list[AnswerReader]], Form]  # of the model's id and a reader per choice
 
 
 async def answer(service: Service, body: object) -> Response:
-    request = chat_request.read(body)
+    request, id = chat_request.read(body), new_id("chatcmpl")
+    return await _generate(service, request, id,
+                           lambda model, readers: ChatForm(id, model, request, readers))
+
+
+async def answer_response(service: Service, body: object) -> Response:
+    request, id = response_request.read(body), f"resp_{uuid.uuid4().hex}"
+    return await _generate(service, request.chat, id,
+                           lambda model, readers: ResponseForm(id, model, request, readers[0]))
+
+
+async def _generate(service: Service, request: ChatRequest, id: str, make_form: MakeForm) -> Response:
     coordinator = service.fleet.pick(request.model)
     model = coordinator.model
     layout = AnswerLayout(service.config, model, request)
@@ -23,7 +42,6 @@ async def answer(service: Service, body: object) -> Response:
     if (reasoning := layout.room_for_thoughts(prompt)) is not None:
         request.params.reasoning.CopyFrom(reasoning)
     check_prompts([prompt], request.choices, request.params.ByteSize())
-    id = new_id("chatcmpl")
     requests = [
         api.GenerateRequest(
             request_id=f"{id}-{i}", text=prompt, sampling=sampling.for_choice(request.params, i),
@@ -31,5 +49,5 @@ async def answer(service: Service, body: object) -> Response:
             add_special_tokens=False, parse_special_tokens=True,
             skip_special_tokens=not layout.shows_control_tokens, priority=request.priority)
         for i in range(request.choices)]
-    answers = ChatForm(id, model.id, request, [layout.reader(prompt) for _ in requests])
-    return await respond(service, coordinator, id, requests, answers, request.stream)
+    form = make_form(model.id, [layout.reader(prompt) for _ in requests])
+    return await respond(service, coordinator, id, requests, form, request.stream)

@@ -95,6 +95,10 @@ class Fields:
             choices = " or ".join(["absent"] + [json.dumps(one) for one in allowed])
             raise self.error(name, f"is not supported: it must be {choices}")
 
+    def unread(self) -> dict:
+        """What has not been looked at."""
+        return {name: value for name, value in self._values.items() if name not in self._read}
+
     def refuse_others(self) -> None:
         for name, value in self._values.items():
             if name not in self._read and value is not None:

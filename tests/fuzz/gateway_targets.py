@@ -6,22 +6,23 @@ import signal
 import sys
 
 sys.path.insert(0, "tests/gateway")
-from bodies import CHAT, COMPLETION, EMBEDDING, TEMPLATE  # noqa: E402
+from bodies import CHAT, COMPLETION, EMBEDDING, RESPONSE, TEMPLATE  # noqa: E402
 
-from gateway import chat_request, completion_request, embedding_request  # noqa: E402
+from gateway import chat_request, completion_request, embedding_request, response_request  # noqa: E402
 from gateway.errors import ApiError  # noqa: E402
 from gateway.http import parse_json  # noqa: E402
 from gateway.template_worker import answer  # noqa: E402
 from gateway.tool_parsers import PARSERS  # noqa: E402
 
-_BODIES = ((chat_request.read, CHAT), (completion_request.read, COMPLETION), (embedding_request.read, EMBEDDING))
+_BODIES = ((chat_request.read, CHAT), (completion_request.read, COMPLETION), (embedding_request.read, EMBEDDING),
+           (response_request.read, RESPONSE))
 _TEMPLATE_LIMIT_S = 2
 _VARIABLES = {"messages": CHAT["messages"], "tools": CHAT["tools"], "bos_token": "<s>", "add_generation_prompt": True}
 _CALL = '{"name": "weather", "arguments": {"city": "K\u00f6ln", "days": 2}}'
 
 
 def http_requests(data: bytes) -> None:
-    """A body of /v1/chat/completions, /v1/completions or /v1/embeddings, after a byte that says which."""
+    """A body of a POST, after a byte that says which."""
     if not data:
         return
     read, _ = _BODIES[data[0] % len(_BODIES)]

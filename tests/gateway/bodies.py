@@ -34,6 +34,15 @@ FORCED = [
 ]
 EMBEDDING = {"model": "m", "input": ["a", [5, 6], "b"], "dimensions": 3, "encoding_format": "base64",
              "pooling": "mean", "normalize": False, "user": "u"}
+RESPONSE = {"model": "m", "instructions": "Be brief.", "input": [
+    {"role": "developer", "content": "hi"}, {"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+    {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "so"}]},
+    {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "1", "output": [{"type": "input_text", "text": "rain"}]}],
+    "tools": [{"type": "function", "name": "f", "description": "d", "parameters": SCHEMA, "strict": True}],
+    "tool_choice": {"type": "function", "name": "f"}, "max_output_tokens": 5, "reasoning": {"effort": "low", "summary": "auto"},
+    "text": {"format": {"type": "text"}, "verbosity": "low"}, "stream": True, "stream_options": {"include_obfuscation": False},
+    "include": ["reasoning.encrypted_content"], "store": False, "top_p": 0.5, "metadata": {"a": "b"}}
 TEMPLATE = ("{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[{{ m.content | trim }}]"
             "{% elif m.tool_calls %}{{ m.tool_calls[0].function | tojson }}{% else %}{{ m['content'] }}"
             "{% endif %}{% endfor %}{% set ns = namespace(x='') %}{% macro f(a) %}<{{ a }}>{% endmacro %}"

@@ -7,8 +7,8 @@ import sys
 import unittest
 
 sys.path[:0] = ["gateway/tandem_gateway", "tests/gateway"]
-from bodies import CHAT, COMPLETION, EMBEDDING, FORCED, FORMED, TEMPLATE  # noqa: E402
-from gateway import chat_request, completion_request, embedding_request  # noqa: E402
+from bodies import CHAT, COMPLETION, EMBEDDING, FORCED, FORMED, RESPONSE, TEMPLATE  # noqa: E402
+from gateway import chat_request, completion_request, embedding_request, response_request  # noqa: E402
 from gateway.errors import ApiError  # noqa: E402
 from gateway.http import parse_json  # noqa: E402
 from gateway.template_environment import TemplateError, render  # noqa: E402
@@ -72,6 +72,9 @@ class MutationTest(unittest.TestCase):
     def test_chats(self):
         self.check_bodies(chat_request.read, CHAT)
 
+    def test_responses(self):
+        self.check_bodies(response_request.read, RESPONSE)
+
     def test_completions(self):
         self.check_bodies(completion_request.read, COMPLETION)
 
@@ -85,7 +88,7 @@ class MutationTest(unittest.TestCase):
 
     def test_what_is_no_object(self):
         for body in HOSTILE:
-            for read in (chat_request.read, completion_request.read):
+            for read in (chat_request.read, completion_request.read, response_request.read):
                 with self.assertRaises(ApiError):
                     read(body)
 

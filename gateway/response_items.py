@@ -1,0 +1,106 @@
+"""The input of /v1/responses: items of a conversation, as messages of a chat."""
+
+from gateway.fields import Fields
+
+# Parts of a content that are text.
+_TEXTS = ("input_text", "output_text", "text", "refusal", "reasoning_text", "summary_text")
+
+
+def messages_of(fields: Fields) -> list[dict]:
+    """Of `instructions` and `input`. What an assistant thought, said and called is one message."""
+    conversation = _Conversation()
+    if instructions := fields.text("instructions"):
+        conversation.add("system", instructions)
+    given = fields.take("input")
+    if isinstance(given, str):
+        conversation.add("user", given)
+    elif isinstance(given, list):
+        for i, item in enumerate(given):
+            _add_item(conversation, Fields(item, f"input[{i}]."))
+    else:
+        raise fields.error("input", "must be a string or a list of items")
+    if not conversation.messages:
+        raise fields.error("input", "must have at least one item")
+    return conversation.messages
+
+
+class _Conversation:
+
+    def __init__(self):
+        self.messages: list[dict] = []
+
+    def add(self, role: str, content: str) -> None:
+        """Instructions at the beginning are one message: many templates take no more."""
+        role = "system" if role == "developer" and self._only_instructions() else role
+        if role == "system" and self.messages and self._only_instructions():
+            self.messages[0]["content"] += "\n\n" + content
+        elif role == "assistant":
+            self._turn("content")["content"] = content
+        else:
+            self.messages.append({"role": role, "content": content})
+
+    def add_thoughts(self, text: str) -> None:
+        self._turn("reasoning_content", "content", "tool_calls")["reasoning_content"] = text
+
+    def add_call(self, call: dict) -> None:
+        self._turn().setdefault("tool_calls", []).append(call)
+
+    def add_output(self, call_id: str, output: str) -> None:
+        self.messages.append({"role": "tool", "tool_call_id": call_id, "content": output})
+
+    def _only_instructions(self) -> bool:
+        return all(one["role"] == "system" for one in self.messages)
+
+    def _turn(self, *absent: str) -> dict:
+        """The assistant's last message if nothing came after it and it has none of these, else a new one."""
+        if self.messages and self.messages[-1]["role"] == "assistant":
+            last = self.messages[-1]
+            if not any(last.get(name) for name in absent):
+                return last
+        self.messages.append({"role": "assistant", "content": ""})
+        return self.messages[-1]
+
+
+def _add_item(conversation: _Conversation, item: Fields) -> None:
+    kind = item.text("type") or "message"
+    if kind == "message":
+        role = item.text("role")
+        if role not in ("user", "assistant", "system", "developer"):
+            raise item.error("role", 'must be "user", "assistant", "system" or "developer"')
+        conversation.add(role, _text(item, "content"))
+    elif kind == "reasoning":
+        # Of one without its text, as those that are encrypted, nothing is known.
+        if text := _text(item, "content") or _text(item, "summary"):
+            conversation.add_thoughts(text)
+    elif kind == "function_call":
+        conversation.add_call({"id": _needed(item, "call_id"), "type": "function", "function": {
+            "name": _needed(item, "name"), "arguments": item.text("arguments") or "{}"}})
+    elif kind == "function_call_output":
+        conversation.add_output(_needed(item, "call_id"), _text(item, "output"))
+    else:
+        raise item.error("type", 'must be "message", "reasoning", "function_call" or '
+                         '"function_call_output"')
+
+
+def _needed(item: Fields, name: str) -> str:
+    value = item.text(name)
+    if not value:
+        raise item.error(name, "is missing")
+    return value
+
+
+def _text(item: Fields, name: str) -> str:
+    """Of a string, or of parts, which are lines."""
+    content = item.take(name)
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise item.error(name, "must be a string or a list of parts")
+    for part in content:
+        if not (isinstance(part, dict) and part.get("type") in _TEXTS
+                and isinstance(part.get("text", part.get("refusal")), str)):
+            raise item.error(name, "may have text parts only: this server reads no images, audio or "
+                             "files")
+    return "\n".join(part.get("text", part.get("refusal")) for part in content)
